@@ -24,7 +24,8 @@ func texts(t *testing.T) map[string]string {
 		case err != nil:
 			return err
 		case entry.IsDir() && name != "." &&
-			(strings.HasPrefix(base, ".") || base == "node_modules" || slices.Contains(notSource, base)):
+			(strings.HasPrefix(base, ".") || base == "node_modules" ||
+				slices.Contains(notSource, base)):
 			return filepath.SkipDir
 		case entry.IsDir() || !slices.Contains(kinds, path.Ext(base)) && base != "Makefile":
 			return nil
@@ -83,11 +84,13 @@ func TestCitationsResolve(t *testing.T) {
 			if name == "book_test.go" {
 				continue
 			}
-			for _, match := range l.citation.FindAllStringSubmatch(newLine.ReplaceAllString(text, " "), -1) {
+			for _, match := range l.citation.FindAllStringSubmatch(newLine.ReplaceAllString(text,
+				" "), -1) {
 				for _, n := range number.FindAllString(match[1], -1) {
 					cited++
 					if defined[n] == "" {
-						t.Errorf("%s cites %q: no heading of %s has that number", name, match[0], l.home)
+						t.Errorf("%s cites %q: no heading of %s has that number", name, match[0],
+							l.home)
 					}
 				}
 			}
@@ -116,8 +119,8 @@ func (l law) defined(t *testing.T, all map[string]string) map[string]string {
 	return defined
 }
 
-// TestDecisionsAreWhole wants of each decision its number in name and heading, a status, three parts, and a line in the
-// index.
+// TestDecisionsAreWhole wants of each decision its number in name and heading, a status, three
+// parts, and a line in the index.
 func TestDecisionsAreWhole(t *testing.T) {
 	names, err := filepath.Glob("docs/decisions/[0-9]*.md")
 	if err != nil {
@@ -146,7 +149,8 @@ func TestDecisionsAreWhole(t *testing.T) {
 				t.Errorf("%s has no %q", name, strings.TrimSpace(part))
 			}
 		}
-		if line := fmt.Sprintf("\n| %s | [%s](%s) | %s |\n", head[1], head[2], base, head[3]); !strings.Contains(string(index), line) {
+		if line := fmt.Sprintf("\n| %s | [%s](%s) | %s |\n", head[1], head[2], base,
+			head[3]); !strings.Contains(string(index), line) {
 			t.Errorf("docs/decisions/README.md has no line %q", strings.TrimSpace(line))
 		}
 	}
@@ -185,7 +189,8 @@ func TestLinksResolve(t *testing.T) {
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links to %s, which is not there", name, match[1])
 			} else if n := times(anchor, anchors(all[target])); anchor != "" && n != 1 {
-				t.Errorf("%s links to %s: %d headings of %s have that name", name, match[1], n, target)
+				t.Errorf("%s links to %s: %d headings of %s have that name", name, match[1], n,
+					target)
 			}
 		}
 	}
@@ -206,7 +211,8 @@ func times(text string, in []string) (n int) {
 // anchors are the names under which the headings of a document are linked to.
 func anchors(text string) (names []string) {
 	for _, match := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
-		names = append(names, strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
+		names = append(names, strings.ReplaceAll(
+			notInAnchor.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-"))
 	}
 	return names
 }
@@ -214,8 +220,8 @@ func anchors(text string) (names []string) {
 // ofUsers are files that documents have people make.
 var ofUsers = []string{"deploy/.env", "deploy/compose.override.yaml"}
 
-// TestDocumentedPathsAreThere keeps the book from telling of files that have moved: paths from the root, and Go files of the
-// folder that a document is about.
+// TestDocumentedPathsAreThere keeps the book from telling of files that have moved: paths from the
+// root, and Go files of the folder that a document is about.
 func TestDocumentedPathsAreThere(t *testing.T) {
 	seen := 0
 	all := texts(t)
@@ -269,7 +275,8 @@ func TestSharedPackagesHaveExamples(t *testing.T) {
 	}
 	for name, has := range shown {
 		if !has {
-			t.Errorf("pkg/%s has no example with an // Output: write one that shows what it is for", name)
+			t.Errorf("pkg/%s has no example with an // Output: write one that shows what it is for",
+				name)
 		}
 	}
 }
@@ -285,8 +292,9 @@ func TestVersionIsOne(t *testing.T) {
 		t.Errorf("%q is no semantic version", version)
 	}
 	for file, line := range map[string]string{
-		"deploy/Dockerfile":            "\nARG VERSION=" + version + "\n",
-		"deploy/helm/shoal/Chart.yaml": "\nversion: " + version + "\nappVersion: \"" + version + "\"\n",
+		"deploy/Dockerfile": "\nARG VERSION=" + version + "\n",
+		"deploy/helm/shoal/Chart.yaml": "\nversion: " + version + "\nappVersion: \"" + version +
+			"\"\n",
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -37,7 +37,8 @@ func sources(t *testing.T) []source {
 			return err
 		}
 		if entry.IsDir() {
-			if name != "." && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(notSource, entry.Name())) {
+			if name != "." && (strings.HasPrefix(entry.Name(), ".") ||
+				slices.Contains(notSource, entry.Name())) {
 				return filepath.SkipDir
 			}
 			return nil
@@ -45,12 +46,14 @@ func sources(t *testing.T) []source {
 		if !strings.HasSuffix(name, ".go") {
 			return nil
 		}
-		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		file, err := parser.ParseFile(fset, name, nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
 		name = filepath.ToSlash(name)
-		s := source{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), file: file}
+		s := source{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"),
+			file: file}
 		for _, spec := range file.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
@@ -70,7 +73,8 @@ func sources(t *testing.T) []source {
 	return found
 }
 
-// forTests says whether a package is there for tests alone: the test kit, and packages named like net/http/httptest.
+// forTests says whether a package is there for tests alone: the test kit, and packages named like
+// net/http/httptest.
 func forTests(dir string) bool {
 	return under(dir, "testkit", "e2e") || strings.HasSuffix(path.Base(dir), "test")
 }
@@ -89,8 +93,8 @@ func under(dir string, roots ...string) bool {
 	return false
 }
 
-// TestRolesKnowEachOtherOnlyThroughTheControlPlane keeps the folders what the architecture says they are. Tests of a
-// role may set up more around it, so only what ships is checked.
+// TestRolesKnowEachOtherOnlyThroughTheControlPlane keeps the folders what the architecture says
+// they are. Tests of a role may set up more around it, so only what ships is checked.
 func TestRolesKnowEachOtherOnlyThroughTheControlPlane(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test || (forTests(s.dir) && !under(s.dir, "pkg", "testkit")) {
@@ -113,20 +117,24 @@ func forbidden(dir, target string) string {
 	from, to := roleOf(dir), roleOf(target)
 	switch {
 	case under(target, "cmd") && !under(dir, "cmd"):
-		return "nobody imports cmd: it chooses and wires implementations, and nothing may depend on that choice"
+		return "nobody imports cmd: it chooses and wires implementations, and nothing may " +
+			"depend on that choice"
 	case under(dir, "examples"):
 		return "an example is a program of somebody who has the API alone"
 	case under(dir, "pkg", "testkit") && to != "":
 		return "pkg and testkit never import a role: pkg is what roles share, and the test kit " +
 			"sees the service from outside"
 	case under(dir, "controlplane") && under(target, "pkg/extract"):
-		return "what a page costs and how it is addressed is pkg/price's and pkg/model's to say: the control plane " +
+		return "what a page costs and how it is addressed is pkg/price's and pkg/model's to " +
+			"say: the control plane " +
 			"reads no page"
 	case from != "" && to != "" && from != to && target != "controlplane/client":
-		return "a role imports pkg and controlplane/client, never another role: roles talk through the control plane, " +
+		return "a role imports pkg and controlplane/client, never another role: roles talk " +
+			"through the control plane, " +
 			"the three topics and the row store, in one process exactly as across machines"
 	case forTests(target) && !forTests(dir) && !under(dir, "cmd", "bench"):
-		return "what is there for tests, the bench and the demo may not be needed by anything that serves"
+		return "what is there for tests, the bench and the demo may not be needed by " +
+			"anything that serves"
 	}
 	return ""
 }
@@ -156,7 +164,8 @@ func TestForbidden(t *testing.T) {
 		{"examples/go", "pkg/ids", true},
 	} {
 		if reason := forbidden(c.dir, c.target); (reason != "") != c.refused {
-			t.Errorf("%s importing %s: refused %q, want refused: %v", c.dir, c.target, reason, c.refused)
+			t.Errorf("%s importing %s: refused %q, want refused: %v", c.dir, c.target, reason,
+				c.refused)
 		}
 	}
 }
@@ -186,7 +195,8 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 		{"github.com/hashicorp/raft-boltdb/v2", []string{"controlplane"}},
 		{"github.com/hashicorp/go-memdb", []string{"controlplane/internal/state"}},
 		{"github.com/hashicorp/memberlist", []string{"controlplane"}},
-		{"github.com/valyala/fasthttp", []string{"apiserver", "controlplane", "pkg/egress", "testkit", "bench"}},
+		{"github.com/valyala/fasthttp",
+			[]string{"apiserver", "controlplane", "pkg/egress", "testkit", "bench"}},
 		{"github.com/chromedp", []string{"fetcher/internal/chromium"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
 		{"go.opentelemetry.io", []string{"pkg/telemetry"}},
@@ -198,38 +208,50 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 		for _, imported := range s.imports {
 			for _, rule := range rules {
 				if under(imported, rule.library) && !under(s.dir, rule.homes...) {
-					t.Errorf("%s imports %s, which belongs in %s: %s", s.path, imported, strings.Join(rule.homes, ", "), once)
+					t.Errorf("%s imports %s, which belongs in %s: %s", s.path, imported,
+						strings.Join(rule.homes, ", "), once)
 				}
 			}
 		}
 	}
 }
 
-// operators dial what the operator named: the cluster's own nodes, which mutual TLS tells from strangers, and its own
-// services. They stand in networks that the guard is there to keep customers from, and no customer names an address there.
-// So does pkg/telemetry, whose trace exporter (OpenTelemetry's own HTTP client) sends spans to the operator's collector.
-var operators = []string{"controlplane/internal/port", "controlplane/internal/membership", "pkg/stream/kafka",
+// operators dial what the operator named: the cluster's own nodes, which mutual TLS tells from
+// strangers, and its own services. They stand in networks that the guard is there to keep customers
+// from, and no customer names an address there. So does pkg/telemetry, whose trace exporter
+// (OpenTelemetry's own HTTP client) sends spans to the operator's collector.
+var operators = []string{"controlplane/internal/port", "controlplane/internal/membership",
+	"pkg/stream/kafka",
 	"pkg/rowstore/clickhouse", "pkg/cache", "pkg/telemetry"}
 
-// TestEveryConnectionGoesThroughEgress keeps the address guard whole: whoever dials elsewhere goes round it.
+// TestEveryConnectionGoesThroughEgress keeps the address guard whole: whoever dials elsewhere goes
+// round it.
 func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 	dials := map[string][]string{
-		"net":      {"Dial", "DialTimeout", "Dialer", "DialTCP", "DialUDP", "DefaultResolver", "LookupHost", "LookupIP"},
-		"net/http": {"Get", "Post", "PostForm", "Head", "Client", "DefaultClient", "Transport", "DefaultTransport"},
-		"github.com/valyala/fasthttp": {"Client", "HostClient", "PipelineClient", "LBClient", "Do", "DoTimeout",
-			"DoDeadline", "DoRedirects", "Get", "GetTimeout", "GetDeadline", "Post", "Dial", "DialTimeout", "TCPDialer"},
+		"net": {"Dial", "DialTimeout", "Dialer", "DialTCP", "DialUDP", "DefaultResolver",
+			"LookupHost", "LookupIP"},
+		"net/http": {"Get", "Post", "PostForm", "Head", "Client", "DefaultClient", "Transport",
+			"DefaultTransport"},
+		"github.com/valyala/fasthttp": {"Client", "HostClient", "PipelineClient", "LBClient", "Do",
+			"DoTimeout",
+			"DoDeadline", "DoRedirects", "Get", "GetTimeout", "GetDeadline", "Post", "Dial",
+			"DialTimeout", "TCPDialer"},
 	}
 	for _, s := range sources(t) {
-		if s.test || forTests(s.dir) || under(s.dir, "pkg/egress", "cmd", "bench", "examples") || under(s.dir, operators...) {
+		if s.test || forTests(s.dir) || under(s.dir, "pkg/egress", "cmd", "bench", "examples") ||
+			under(s.dir, operators...) {
 			continue
 		}
 		if under(s.dir, "controlplane/internal/port") {
-			continue // node to node: mutual TLS by the cluster's own identities, never an address that a customer names
+			// node to node: mutual TLS by the cluster's own identities, never an address that a
+			// customer names
+			continue
 		}
 		for library, names := range dials {
 			for _, use := range uses(s, library) {
 				if slices.Contains(names, use) {
-					t.Errorf("%s uses %s.%s: every outbound connection goes through pkg/egress, which alone checks addresses",
+					t.Errorf("%s uses %s.%s: every outbound connection goes through pkg/egress, "+
+						"which alone checks addresses",
 						s.path, path.Base(library), use)
 				}
 			}
@@ -237,11 +259,14 @@ func TestEveryConnectionGoesThroughEgress(t *testing.T) {
 	}
 }
 
-// TestReplicatedStateIsDeterministic keeps clocks, chance and the machine out of what every node must compute alike.
+// TestReplicatedStateIsDeterministic keeps clocks, chance and the machine out of what every node
+// must compute alike.
 func TestReplicatedStateIsDeterministic(t *testing.T) {
-	const reason = "every node must come to the same state from the same log; time is the leader's stamp, and what is " +
+	const reason = "every node must come to the same state from the same log; time is the " +
+		"leader's stamp, and what is " +
 		"random is inside the command"
-	pure := []string{"controlplane/internal/fsm", "controlplane/internal/state", "controlplane/internal/command"}
+	pure := []string{"controlplane/internal/fsm", "controlplane/internal/state",
+		"controlplane/internal/command"}
 	seen := 0
 	for _, s := range sources(t) {
 		if s.test || !under(s.dir, pure...) {
@@ -249,12 +274,14 @@ func TestReplicatedStateIsDeterministic(t *testing.T) {
 		}
 		seen++
 		for _, imported := range s.imports {
-			if under(imported, "math/rand", "crypto/rand", "net", "os", "syscall", module+"/pkg/clock") {
+			if under(imported, "math/rand", "crypto/rand", "net", "os", "syscall",
+				module+"/pkg/clock") {
 				t.Errorf("%s imports %s: %s", s.path, imported, reason)
 			}
 		}
 		for _, use := range uses(s, "time") {
-			if slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}, use) {
+			if slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer",
+				"NewTicker", "Tick", "Sleep"}, use) {
 				t.Errorf("%s uses time.%s: %s", s.path, use, reason)
 			}
 		}
@@ -290,7 +317,8 @@ func uses(s source, library string) []string {
 	return found
 }
 
-// TestMoneyHasOneName: a cent has 10,000 of the units that money is counted in, so a "micro" is a millionth of a euro.
+// TestMoneyHasOneName: a cent has 10,000 of the units that money is counted in, so a "micro" is a
+// millionth of a euro.
 func TestMoneyHasOneName(t *testing.T) {
 	wrong := regexp.MustCompile(`(?i)micro-?_?cents?`)
 	guarded := []string{".go", ".md", ".json", ".yml", ".yaml", ".txt"}
@@ -298,7 +326,8 @@ func TestMoneyHasOneName(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (name == ".git" || name == "data" || name == "bench/results" || name == "bench/.peers"):
+		case entry.IsDir() && (name == ".git" || name == "data" || name == "bench/results" ||
+			name == "bench/.peers"):
 			return filepath.SkipDir
 		case entry.IsDir() || name == "house_test.go" || !slices.Contains(guarded, path.Ext(name)):
 			return nil
@@ -317,23 +346,28 @@ func TestMoneyHasOneName(t *testing.T) {
 	}
 }
 
-// compilesPatterns are the libraries that compile regular expressions which stand in what they are given, and the only
-// packages that may use them: each refuses these, leaves them to pkg/pattern, or gives the library texts of our own.
+// compilesPatterns are the libraries that compile regular expressions which stand in what they are
+// given, and the only packages that may use them: each refuses these, leaves them to pkg/pattern,
+// or gives the library texts of our own.
 var compilesPatterns = map[string][]string{
-	"github.com/andybalholm/cascadia":          {"pkg/extract/detect", "pkg/extract/marketplace/internal/shop", "bench"},
+	"github.com/andybalholm/cascadia": {"pkg/extract/detect",
+		"pkg/extract/marketplace/internal/shop", "bench"},
 	"github.com/antchfx/xpath":                 {"pkg/extract/internal/dom"},
 	"github.com/antchfx/htmlquery":             {},
 	"github.com/PuerkitoBio/goquery":           {"bench"},
 	"github.com/theory/jsonpath":               {},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"pkg/schema"},
 	"github.com/dlclark/regexp2":               {},
-	"regexp/syntax":                            {"pkg/pattern", "pkg/extract/internal/jsondoc", "pkg/rowstore/clickhouse"},
+	"regexp/syntax": {"pkg/pattern", "pkg/extract/internal/jsondoc",
+		"pkg/rowstore/clickhouse"},
 }
 
-// TestOnlyOnePlaceCompilesPatterns keeps regular expressions of customers under the bounds of pkg/pattern: elsewhere
-// only constants are compiled, and what stands in a variable of a package, which no input has reached.
+// TestOnlyOnePlaceCompilesPatterns keeps regular expressions of customers under the bounds of
+// pkg/pattern: elsewhere only constants are compiled, and what stands in a variable of a package,
+// which no input has reached.
 func TestOnlyOnePlaceCompilesPatterns(t *testing.T) {
-	compilers := []string{"Compile", "MustCompile", "CompilePOSIX", "MustCompilePOSIX", "Match", "MatchString", "MatchReader"}
+	compilers := []string{"Compile", "MustCompile", "CompilePOSIX", "MustCompilePOSIX", "Match",
+		"MatchString", "MatchReader"}
 	all := sources(t)
 	constants := constantNames(all)
 	for _, s := range all {
@@ -342,11 +376,13 @@ func TestOnlyOnePlaceCompilesPatterns(t *testing.T) {
 		}
 		for _, imported := range s.imports {
 			if homes, compiles := compilesPatterns[imported]; compiles && !under(s.dir, homes...) {
-				t.Errorf("%s imports %s, which compiles regular expressions: they go through pkg/pattern, which alone bounds them",
+				t.Errorf("%s imports %s, which compiles regular expressions: they go through "+
+					"pkg/pattern, which alone bounds them",
 					s.path, imported)
 			}
 		}
-		if s.dir == "pkg/pattern" || !slices.Contains(s.imports, "regexp") || ownPatterns[s.path] != "" {
+		if s.dir == "pkg/pattern" || !slices.Contains(s.imports, "regexp") ||
+			ownPatterns[s.path] != "" {
 			continue
 		}
 		for _, declaration := range s.file.Decls {
@@ -360,7 +396,8 @@ func TestOnlyOnePlaceCompilesPatterns(t *testing.T) {
 					return true
 				}
 				if !isConstant(call.Args[0], constants[s.dir]) {
-					t.Errorf("%s: %s compiles what is no constant: input goes through pkg/pattern, which alone bounds it", s.path, f.Name.Name)
+					t.Errorf("%s: %s compiles what is no constant: input goes through "+
+						"pkg/pattern, which alone bounds it", s.path, f.Name.Name)
 				}
 				return true
 			})
@@ -421,7 +458,8 @@ func isConstant(e ast.Expr, constants map[string]bool) bool {
 
 func TestIsConstant(t *testing.T) {
 	constants := map[string]bool{"word": true}
-	for text, want := range map[string]bool{"`a`": true, "`a` + word": true, "(word)": true, "`a` + input": false, "input": false,
+	for text, want := range map[string]bool{"`a`": true, "`a` + word": true, "(word)": true,
+		"`a` + input": false, "input": false,
 		"f(`a`)": false, "s.pattern": false} {
 		e, err := parser.ParseExpr(text)
 		if err != nil {
@@ -438,7 +476,8 @@ func TestNothingHappensOnImport(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, declaration := range s.file.Decls {
 			if f, ok := declaration.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-				t.Errorf("%s has an init function: what a package needs is made by whoever uses it", s.path)
+				t.Errorf("%s has an init function: what a package needs is made by whoever uses it",
+					s.path)
 			}
 		}
 	}
@@ -461,24 +500,29 @@ func TestPackagesSayWhatTheyOwn(t *testing.T) {
 			want = "Command " + path.Base(s.dir) + " "
 		}
 		if text := s.file.Doc.Text(); !strings.HasPrefix(text, want) {
-			t.Errorf("%s: the package comment begins %q, want %q", s.path, text[:min(len(text), 30)], want)
+			t.Errorf("%s: the package comment begins %q, want %q", s.path,
+				text[:min(len(text), 30)], want)
 		}
 	}
 	for dir, n := range comments {
 		if n != 1 {
-			t.Errorf("%s: %d package comments, want one that says what the package owns and what it does not", dir, n)
+			t.Errorf("%s: %d package comments, want one that says what the package owns and "+
+				"what it does not", dir, n)
 		}
 	}
 }
 
 // TestFoldersAreNamedAfterThings refuses names that say nothing.
 func TestFoldersAreNamedAfterThings(t *testing.T) {
-	vague := []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib", "base", "core", "tools"}
-	top := append([]string{".", "cmd", "pkg", "testkit", "deploy", "bench", "e2e", "examples"}, roles...)
+	vague := []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "lib",
+		"base", "core", "tools"}
+	top := append([]string{".", "cmd", "pkg", "testkit", "deploy", "bench", "e2e", "examples"},
+		roles...)
 	for _, s := range sources(t) {
 		parts := strings.Split(s.dir, "/")
 		if !slices.Contains(top, parts[0]) {
-			t.Errorf("%s: %q is no folder of the layout; the folders are the architecture", s.path, parts[0])
+			t.Errorf("%s: %q is no folder of the layout; the folders are the architecture", s.path,
+				parts[0])
 		}
 		for _, part := range parts {
 			if slices.Contains(vague, part) {
@@ -488,7 +532,8 @@ func TestFoldersAreNamedAfterThings(t *testing.T) {
 	}
 }
 
-// TestSharedPackagesAreListed keeps pkg a closed list: what is not in its README does not belong there.
+// TestSharedPackagesAreListed keeps pkg a closed list: what is not in its README does not belong
+// there.
 func TestSharedPackagesAreListed(t *testing.T) {
 	listed := map[string]bool{}
 	readme, err := os.Open("pkg/README.md")
@@ -509,7 +554,8 @@ func TestSharedPackagesAreListed(t *testing.T) {
 		}
 		name, _, _ := strings.Cut(rest, "/")
 		if _, known := listed[name]; !known {
-			t.Errorf("pkg/%s has no line in pkg/README.md: a package enters pkg when two roles need it, and says why", name)
+			t.Errorf("pkg/%s has no line in pkg/README.md: a package enters pkg when two roles "+
+				"need it, and says why", name)
 		}
 		listed[name] = false
 	}

@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	mostAnswer = api.PageBytes + mostBody // of any list: a page ends behind the object that fills it
-	mostBody   = 1 << 20                  // that makes one object
+	// of any list: a page ends behind the object that fills it
+	mostAnswer = api.PageBytes + mostBody
+	mostBody   = 1 << 20 // that makes one object
 )
 
 // shownElsewhere are operations whose answers hold arrays, and why those are bounded.
@@ -47,9 +48,9 @@ var shownElsewhere = map[string]string{
 	"svc_get_scraper_v2":            "one object, of one body, and a schema",
 }
 
-// TestEveryListIsBounded fills every list with as many of the largest objects as there may be, or as one page may hold, and
-// reads it to its end: no answer is long, nothing is left out. An operation that answers an array and is in neither table
-// fails it.
+// TestEveryListIsBounded fills every list with as many of the largest objects as there may be, or
+// as one page may hold, and reads it to its end: no answer is long, nothing is left out. An
+// operation that answers an array and is in neither table fails it.
 func TestEveryListIsBounded(t *testing.T) {
 	const recounted = 100_000
 	s := apitest.Start(t, func(cfg *apiserver.Config) { cfg.Recount = manyRuns(recounted) })
@@ -58,18 +59,28 @@ func TestEveryListIsBounded(t *testing.T) {
 		"svc_list_scrapers": func() {
 			l.byCursor("/api/scraper/list?limit=1000", l.fillScrapers(40))
 		},
-		"svc_list_groups": func() { l.streamed(apitest.Reader, "GET /api/scraper/group/list", l.fillGroups(1_500)) },
-		"svc_list_keys":   func() { l.whole(apitest.Reader, "GET /api/key/list", "keys", l.fillKeys()) },
+		"svc_list_groups": func() {
+			l.streamed(apitest.Reader, "GET /api/scraper/group/list",
+				l.fillGroups(1_500))
+		},
+		"svc_list_keys": func() {
+			l.whole(apitest.Reader, "GET /api/key/list", "keys",
+				l.fillKeys())
+		},
 		"svc_list_customer_schemas": func() {
 			l.whole(apitest.Reader, "GET /api/schema/customer", "", l.fillSchemas("alice", 200))
 		},
-		"svc_list_global_schemas": func() { l.whole(apitest.Admin, "GET /api/schema", "", l.fillSchemas("", 1_000)) },
+		"svc_list_global_schemas": func() {
+			l.whole(apitest.Admin, "GET /api/schema", "",
+				l.fillSchemas("", 1_000))
+		},
 		"svc_list_scraper_jobs": func() {
 			l.fillRuns(200)
 			l.whole(apitest.Reader, "GET /api/scraper/load-history?size=200", "content", 200)
 		},
 		"svc_list_wallet_transactions": func() {
-			l.whole(apitest.Reader, "GET /api/wallet/transactions?size=100", "content", l.fillWallet(100))
+			l.whole(apitest.Reader, "GET /api/wallet/transactions?size=100", "content",
+				l.fillWallet(100))
 		},
 		// Of so many runs as there are in years nothing is held but one.
 		"svc_admin_recount": func() {
@@ -181,7 +192,8 @@ func (l *lists) scraper(n, bytes int) ids.ID {
 	put := client.PutScraper{Create: true, ID: l.IDs.New(), Customer: "alice", Group: l.group,
 		Spec: model.Scraper{Name: l.name(n, 200), Type: model.SingleProduct}}
 	for left := bytes; left > 0; left -= 2_000 {
-		put.Spec.ItemsConfig = append(put.Spec.ItemsConfig, model.Field{Name: fmt.Sprint("f", left), Selector: strings.Repeat("a", 1_900)})
+		put.Spec.ItemsConfig = append(put.Spec.ItemsConfig,
+			model.Field{Name: fmt.Sprint("f", left), Selector: strings.Repeat("a", 1_900)})
 	}
 	l.Client.Must(l.t, put)
 	return put.ID
@@ -198,7 +210,8 @@ func (l *lists) fillScrapers(n int) int {
 
 func (l *lists) fillGroups(most int) int {
 	for i := len(l.Client.View().Groups("alice")); i < most; i++ {
-		l.Client.Must(l.t, client.PutGroup{Create: true, ID: l.IDs.New(), Customer: "alice", Name: l.name(i, 200)})
+		l.Client.Must(l.t, client.PutGroup{Create: true, ID: l.IDs.New(), Customer: "alice",
+			Name: l.name(i, 200)})
 	}
 	return most
 }
@@ -206,7 +219,8 @@ func (l *lists) fillGroups(most int) int {
 func (l *lists) fillKeys() int {
 	const most = 1_000
 	for i := len(l.Client.View().Keys("alice")); i < most; i++ {
-		l.Client.Must(l.t, client.MintKey{ID: l.IDs.New(), Customer: "alice", Prefix: fmt.Sprintf("sk%06x", i), Hash: [32]byte{byte(i), byte(i >> 8), 1},
+		l.Client.Must(l.t, client.MintKey{ID: l.IDs.New(), Customer: "alice",
+			Prefix: fmt.Sprintf("sk%06x", i), Hash: [32]byte{byte(i), byte(i >> 8), 1},
 			Name: l.name(i, 64), Scope: model.ScopeUser})
 	}
 	return most
@@ -214,7 +228,8 @@ func (l *lists) fillKeys() int {
 
 func (l *lists) fillSchemas(customer string, n int) int {
 	for i := range n {
-		l.Client.Must(l.t, client.PutSchema{ID: l.IDs.New(), Customer: customer, Name: l.name(i, 200), Version: int64(i + 1),
+		l.Client.Must(l.t, client.PutSchema{ID: l.IDs.New(), Customer: customer,
+			Name: l.name(i, 200), Version: int64(i + 1),
 			Type: l.name(i, 100), Content: []byte(`{}`)})
 	}
 	return n
@@ -222,7 +237,8 @@ func (l *lists) fillSchemas(customer string, n int) int {
 
 func (l *lists) fillRuns(n int) {
 	for i := range n {
-		run := client.LaunchRun{Job: l.IDs.New(), Entry: l.IDs.New(), Customer: "alice", Scraper: l.scraper(1_000+i, 0), List: l.IDs.New(),
+		run := client.LaunchRun{Job: l.IDs.New(), Entry: l.IDs.New(), Customer: "alice",
+			Scraper: l.scraper(1_000+i, 0), List: l.IDs.New(),
 			Links: 1, Tiers: model.TiersOf(model.Plain)}
 		l.Client.Must(l.t, run)
 	}
@@ -230,7 +246,8 @@ func (l *lists) fillRuns(n int) {
 
 func (l *lists) fillWallet(n int) int {
 	for i := range n {
-		l.Client.Must(l.t, client.AdjustWallet{Customer: "alice", Entry: l.IDs.New(), Amount: 1, Note: l.name(i, 200)})
+		l.Client.Must(l.t, client.AdjustWallet{Customer: "alice", Entry: l.IDs.New(), Amount: 1,
+			Note: l.name(i, 200)})
 	}
 	return n
 }
@@ -244,7 +261,8 @@ func (l *lists) whole(as, do, member string, want int) {
 		items, _ = of[member].([]any)
 	}
 	if a.Status != 200 || len(items) != want || len(a.Body) > mostAnswer {
-		l.t.Errorf("%s: status %d, %d of %d in %d bytes", do, a.Status, len(items), want, len(a.Body))
+		l.t.Errorf("%s: status %d, %d of %d in %d bytes", do, a.Status, len(items), want,
+			len(a.Body))
 	}
 }
 
@@ -252,8 +270,10 @@ func (l *lists) whole(as, do, member string, want int) {
 func (l *lists) streamed(as, do string, want int) {
 	l.t.Helper()
 	a := l.Call(l.t, apitest.Scenario{As: as, Do: do})
-	if items, _ := a.JSON.([]any); a.Status != 200 || len(items) != want || a.Header.Get("Content-Length") != "" {
-		l.t.Errorf("%s: status %d, %d of %d, length %q", do, a.Status, len(items), want, a.Header.Get("Content-Length"))
+	if items, _ := a.JSON.([]any); a.Status != 200 || len(items) != want ||
+		a.Header.Get("Content-Length") != "" {
+		l.t.Errorf("%s: status %d, %d of %d, length %q", do, a.Status, len(items), want,
+			a.Header.Get("Content-Length"))
 	}
 }
 
@@ -262,13 +282,15 @@ func (l *lists) byCursor(path string, want int) {
 	l.t.Helper()
 	seen := map[any]bool{}
 	for cursor := ""; ; {
-		a := l.Call(l.t, apitest.Scenario{As: apitest.Reader, Do: "GET " + path + "&cursor=" + url.QueryEscape(cursor)})
+		a := l.Call(l.t, apitest.Scenario{As: apitest.Reader,
+			Do: "GET " + path + "&cursor=" + url.QueryEscape(cursor)})
 		var page struct {
 			Items      []struct{ ID string }
 			NextCursor string
 			HasMore    bool
 		}
-		if err := json.Unmarshal(a.Body, &page); err != nil || a.Status != 200 || len(a.Body) > mostAnswer {
+		if err := json.Unmarshal(a.Body, &page); err != nil || a.Status != 200 ||
+			len(a.Body) > mostAnswer {
 			l.t.Fatalf("status %d, %d bytes, %v", a.Status, len(a.Body), err)
 		}
 		for _, item := range page.Items {

@@ -15,7 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// maxOfAddress is how many of the server's connections one address has at once, of version 6 one /64.
+// maxOfAddress is how many of the server's connections one address has at once, of version 6 one
+// /64.
 const maxOfAddress = 256
 
 // callers say who has a share of the connections.
@@ -38,18 +39,23 @@ func (c *callers) holder(address net.Addr) string {
 // refuseTime is given to the answer, which fits what every system keeps of a new connection.
 const refuseTime = 100 * time.Millisecond
 
-var errManyConnections = fault.New(fault.RateLimited, "the address has %d connections open, and may have no more", maxOfAddress)
+var errManyConnections = fault.New(fault.RateLimited,
+	"the address has %d connections open, and may have no more", maxOfAddress)
 
-// refuse ends a connection that is too many. Its request was not read, so that it may miss the answer.
+// refuse ends a connection that is too many. Its request was not read, so that it may miss the
+// answer.
 func (c *callers) refuse(conn net.Conn, holder string) {
 	c.refused.Inc()
-	c.log.Warn("an address has too many connections open; if it is a proxy, name it in --trusted-proxies", "address", holder)
+	c.log.Warn("an address has too many connections open; if it is a proxy, name it in "+
+		"--trusted-proxies", "address", holder)
 	answer, err := json.Marshal(operation.NewProblem(errManyConnections, ""))
 	if err != nil {
 		panic(err) // plain texts and numbers
 	}
-	_ = conn.SetWriteDeadline(time.Now().Add(refuseTime)) // one that is broken already is closed all the same
-	_, _ = fmt.Fprintf(conn, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/problem+json\r\nConnection: close\r\n"+
+	// one that is broken already is closed all the same
+	_ = conn.SetWriteDeadline(time.Now().Add(refuseTime))
+	_, _ = fmt.Fprintf(conn, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: "+
+		"application/problem+json\r\nConnection: close\r\n"+
 		"Retry-After: 5\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
 	_ = conn.Close()
 }

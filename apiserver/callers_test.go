@@ -60,13 +60,15 @@ func accept(t *testing.T, l *listener, inner *arriving, from string) net.Conn {
 		t.Fatalf("%v, closed %v", err, last.closed)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(&last.wrote), nil)
-	if err != nil || answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get("Retry-After") == "" || !answer.Close {
+	if err != nil || answer.StatusCode != http.StatusTooManyRequests ||
+		answer.Header.Get("Retry-After") == "" || !answer.Close {
 		t.Errorf("the refused one reads %v %v", answer, err)
 	}
 	return nil
 }
 
-// One address cannot take all connections. Proxies may have any number, and what is closed can be had again.
+// One address cannot take all connections. Proxies may have any number, and what is closed can be
+// had again.
 func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
 	var log strings.Builder
 	metrics := newMetrics(telemetry.NewMetrics())
@@ -75,7 +77,8 @@ func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
 		log: slog.New(slog.NewTextHandler(&log, nil)), refused: metrics.refused})
 	var first net.Conn
 	for i := range maxOfAddress {
-		for _, from := range []string{"192.0.2.1:%d", "[2001:db8::%x]:80", "10.0.0.1:%d", "10.0.0.1:1%d"} {
+		for _, from := range []string{"192.0.2.1:%d", "[2001:db8::%x]:80", "10.0.0.1:%d",
+			"10.0.0.1:1%d"} {
 			c := accept(t, l, inner, fmt.Sprintf(from, i+1))
 			if c == nil {
 				t.Fatalf("%s: number %d is refused", from, i)
@@ -85,13 +88,15 @@ func TestAnAddressHasAShareOfTheConnections(t *testing.T) {
 			}
 		}
 	}
-	for from, fits := range map[string]bool{"192.0.2.1:9": false, "[::ffff:192.0.2.1]:9": false, "[2001:db8::ffff:1]:9": false,
-		"[2001:db8:0:1::1]:9": true, "192.0.2.2:9": true, "10.0.0.1:9": true} {
+	for from, fits := range map[string]bool{"192.0.2.1:9": false, "[::ffff:192.0.2.1]:9": false,
+		"[2001:db8::ffff:1]:9": false,
+		"[2001:db8:0:1::1]:9":  true, "192.0.2.2:9": true, "10.0.0.1:9": true} {
 		if (accept(t, l, inner, from) != nil) != fits {
 			t.Errorf("%s: want %v", from, fits)
 		}
 	}
-	if !strings.Contains(log.String(), "address=192.0.2.1") || !strings.Contains(log.String(), "--trusted-proxies") {
+	if !strings.Contains(log.String(), "address=192.0.2.1") ||
+		!strings.Contains(log.String(), "--trusted-proxies") {
 		t.Errorf("the log says %q", log.String())
 	}
 	for range 2 {

@@ -18,7 +18,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// catalog is every operation of the customers' and the operators' API, in the order of the specification.
+// catalog is every operation of the customers' and the operators' API, in the order of the
+// specification.
 func catalog(s api.Services) []*operation.Operation {
 	return []*operation.Operation{
 		// 4.1 Scrapers
@@ -82,7 +83,8 @@ func catalog(s api.Services) []*operation.Operation {
 }
 
 // machines is what is asked of the server itself.
-func machines(s api.Services, stopping func() bool, metrics prometheus.Gatherer, document func() []byte) []*operation.Operation {
+func machines(s api.Services, stopping func() bool, metrics prometheus.Gatherer,
+	document func() []byte) []*operation.Operation {
 	return []*operation.Operation{
 		system.Healthz(),
 		system.Readyz(s, stopping),

@@ -26,8 +26,9 @@ var update = flag.Bool("update", false, "write the golden files")
 func newTestServer(t *testing.T, settings ...func(*Config)) *Server {
 	t.Helper()
 	c := clock.NewManual(time.Unix(1_800_000_000, 0))
-	config := Config{Client: clienttest.New(t, c), Clock: c, IDs: ids.Random{Now: c.Now}, DataDir: t.TempDir(),
-		Logger: slog.New(slog.DiscardHandler)}
+	config := Config{Client: clienttest.New(t, c), Clock: c, IDs: ids.Random{Now: c.Now},
+		DataDir: t.TempDir(),
+		Logger:  slog.New(slog.DiscardHandler)}
 	for _, set := range settings {
 		set(&config)
 	}
@@ -50,7 +51,8 @@ func golden(t *testing.T, name string, got []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(string(want), "\n"),
+		strings.Split(string(got), "\n")); diff != "" {
 		t.Errorf("%s differs; look at it, then run the test with -update:\n%s", name, diff)
 	}
 }
@@ -79,7 +81,8 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// Every route leads to its own operation, whatever its parameters are; every error code is in the catalogue.
+// Every route leads to its own operation, whatever its parameters are; every error code is in the
+// catalogue.
 func TestRoutes(t *testing.T) {
 	ops, err := newTestServer(t).operations()
 	if err != nil {
@@ -102,7 +105,8 @@ func TestRoutes(t *testing.T) {
 			}
 		}
 		for _, route := range op.Routes {
-			for _, parameter := range []string{"0123456789abcdef01234567", "d4f00000000000000000000a", "list", "g", "v"} {
+			for _, parameter := range []string{"0123456789abcdef01234567",
+				"d4f00000000000000000000a", "list", "g", "v"} {
 				var rc fasthttp.RequestCtx
 				rc.Request.Header.SetMethod(route.Method)
 				rc.Request.SetRequestURI(fill(route.Path, parameter))
@@ -112,7 +116,8 @@ func TestRoutes(t *testing.T) {
 					continue // a parameter may look like another route's word
 				}
 				if reached != op.ID {
-					t.Errorf("%s %s leads to %q, want %s", route.Method, fill(route.Path, parameter), reached, op.ID)
+					t.Errorf("%s %s leads to %q, want %s", route.Method,
+						fill(route.Path, parameter), reached, op.ID)
 				}
 			}
 		}

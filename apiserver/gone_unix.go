@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Gone says whether the client has closed the connection: a look that neither waits nor takes anything. One that has
-// closed its sending side only counts as gone.
+// Gone says whether the client has closed the connection: a look that neither waits nor takes
+// anything. One that has closed its sending side only counts as gone.
 func (c *conn) Gone() bool {
 	source, ok := c.Conn.(syscall.Conn)
 	if !ok {

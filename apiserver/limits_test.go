@@ -40,7 +40,8 @@ func onRedis(t *testing.T, test func(t *testing.T, addr string)) {
 func twoServers(t *testing.T, addr string, figures func(*apiserver.Config)) []*apitest.Server {
 	prefix := "test-" + ids.Random{Now: time.Now}.New().String()
 	start := func() *apitest.Server {
-		shared, err := cache.Open(cache.Config{Addr: addr, Prefix: prefix, Timeout: 10 * time.Second,
+		shared, err := cache.Open(cache.Config{Addr: addr, Prefix: prefix,
+			Timeout:   10 * time.Second,
 			Processes: func() int { return 2 }})
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +51,8 @@ func twoServers(t *testing.T, addr string, figures func(*apiserver.Config)) []*a
 				t.Error(err)
 			}
 		})
-		return apitest.Start(t, apitest.WithRateLimits, figures, func(cfg *apiserver.Config) { cfg.Limiter = shared })
+		return apitest.Start(t, apitest.WithRateLimits, figures,
+			func(cfg *apiserver.Config) { cfg.Limiter = shared })
 	}
 	return []*apitest.Server{start(), start()}
 }
@@ -58,8 +60,10 @@ func twoServers(t *testing.T, addr string, figures func(*apiserver.Config)) []*a
 func testServersShareCustomersLimits(t *testing.T, addr string) {
 	const own, together, calls = 4, 6, 5
 	servers := twoServers(t, addr, func(cfg *apiserver.Config) {
-		cfg.Rates = map[string]apiserver.Rate{"general": {Count: own, Per: 24 * time.Hour}, "read": {Count: own, Per: 24 * time.Hour}}
-		cfg.CustomerRates = map[string]apiserver.Rate{"general": {Count: together, Per: 24 * time.Hour},
+		cfg.Rates = map[string]apiserver.Rate{"general": {Count: own, Per: 24 * time.Hour},
+			"read": {Count: own, Per: 24 * time.Hour}}
+		cfg.CustomerRates = map[string]apiserver.Rate{"general": {Count: together,
+			Per: 24 * time.Hour},
 			"read": {Count: together, Per: 24 * time.Hour}}
 	})
 	var mu sync.Mutex
@@ -82,14 +86,16 @@ func testServersShareCustomersLimits(t *testing.T, addr string) {
 	}
 	callersDone.Wait()
 	if allowed != together || limits[strconv.Itoa(together)] == 0 {
-		t.Errorf("%d calls are allowed, want %d; they were told of limits of %v", allowed, together, limits)
+		t.Errorf("%d calls are allowed, want %d; they were told of limits of %v", allowed, together,
+			limits)
 	}
 }
 
 func testServersShareLimits(t *testing.T, addr string) {
 	const limit, callers, calls = 21, 6, 10
 	servers := twoServers(t, addr, func(cfg *apiserver.Config) {
-		cfg.Rates = map[string]apiserver.Rate{"sign-in": {Count: limit, Per: 24 * time.Hour}} // none comes back meanwhile
+		// none comes back meanwhile
+		cfg.Rates = map[string]apiserver.Rate{"sign-in": {Count: limit, Per: 24 * time.Hour}}
 	})
 
 	var mu sync.Mutex
@@ -101,7 +107,8 @@ func testServersShareLimits(t *testing.T, addr string) {
 			for range calls {
 				status, header := whoami(t, s, apitest.SignIn)
 				remaining, err := strconv.Atoi(header.Get("RateLimit-Remaining"))
-				if err != nil || header.Get("RateLimit-Limit") != strconv.Itoa(limit) || header.Get("RateLimit-Reset") == "" ||
+				if err != nil || header.Get("RateLimit-Limit") != strconv.Itoa(limit) ||
+					header.Get("RateLimit-Reset") == "" ||
 					(status == http.StatusTooManyRequests) != (header.Get("Retry-After") != "") {
 					t.Errorf("status %d, headers %v", status, header)
 				}
@@ -115,7 +122,8 @@ func testServersShareLimits(t *testing.T, addr string) {
 		})
 	}
 	callersDone.Wait()
-	if statuses[http.StatusOK] != limit || statuses[http.StatusTooManyRequests] != callers*calls-limit {
+	if statuses[http.StatusOK] != limit ||
+		statuses[http.StatusTooManyRequests] != callers*calls-limit {
 		t.Errorf("statuses %v, want %d times 200 and then 429", statuses, limit)
 	}
 	for remaining := range limit {
@@ -127,7 +135,8 @@ func testServersShareLimits(t *testing.T, addr string) {
 
 // whoami makes a call. A token names its subject, so that it is the same caller's at any server.
 func whoami(t *testing.T, s *apitest.Server, as string) (status int, header http.Header) {
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/key/whoami", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/key/whoami",
+		nil)
 	if err != nil {
 		t.Error(err)
 		return 0, nil

@@ -14,15 +14,17 @@ import (
 // stallTimeout is how long a client may leave an answer, or a piece of a stream, untaken.
 const stallTimeout = 30 * time.Second
 
-// A refused sender that still sends gets to see its answer: what it sends is read and dropped, within these bounds.
+// A refused sender that still sends gets to see its answer: what it sends is read and dropped,
+// within these bounds.
 const (
 	lingerTime  = 30 * time.Second // altogether
 	lingerPause = 2 * time.Second  // without a byte
 	lingerBytes = 128 << 20
 )
 
-// listener knows its open connections, so that a stop can end those that do not end by themselves, and bounds how long
-// a write may take: the server's own write time-out would also end streams that are well.
+// listener knows its open connections, so that a stop can end those that do not end by themselves,
+// and bounds how long a write may take: the server's own write time-out would also end streams that
+// are well.
 type listener struct {
 	net.Listener
 	operators bool // who calls there are operators
@@ -36,7 +38,8 @@ type listener struct {
 }
 
 func listen(l net.Listener, callers callers) *listener {
-	return &listener{Listener: l, callers: callers, open: map[*conn]struct{}{}, held: map[string]int{}}
+	return &listener{Listener: l, callers: callers, open: map[*conn]struct{}{},
+		held: map[string]int{}}
 }
 
 // Accept implements net.Listener.
@@ -125,7 +128,8 @@ func (l *listener) end(which func(*conn) bool) {
 // listeners are all that one server listens on.
 type listeners []*listener
 
-// serve serves on each until all are closed or one fails; the answer is the first failure of any, then.
+// serve serves on each until all are closed or one fails; the answer is the first failure of any,
+// then.
 func (all listeners) serve(server *fasthttp.Server) <-chan error {
 	served := make(chan error, 1)
 	failed := make(chan error, len(all))
@@ -172,7 +176,8 @@ type conn struct {
 	lingers  atomic.Bool // Close waits until the client has seen the answer
 }
 
-// idle says whether it waits for a request. The server takes one that has never sent a byte for busy.
+// idle says whether it waits for a request. The server takes one that has never sent a byte for
+// busy.
 func (c *conn) idle() bool { return !c.busy.Load() || !c.asked.Load() }
 
 // SenderClosed says whether the client has closed its side, as far as has been read.
@@ -198,8 +203,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Linger makes Close wait for a client that has not sent all of its request. A connection that is closed with bytes
-// unread is reset, and with it goes the answer that the client has not read yet.
+// Linger makes Close wait for a client that has not sent all of its request. A connection that is
+// closed with bytes unread is reset, and with it goes the answer that the client has not read yet.
 func (c *conn) Linger() { c.lingers.Store(true) }
 
 // Close implements net.Conn. A second one, and the end of the server, cut a lingering one short.
@@ -211,7 +216,8 @@ func (c *conn) Close() error {
 	return c.cut()
 }
 
-// drain sends the end of what the server says, and reads until the client ends, too, or the bounds are reached.
+// drain sends the end of what the server says, and reads until the client ends, too, or the bounds
+// are reached.
 func (c *conn) drain() {
 	side, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || side.CloseWrite() != nil {

@@ -26,12 +26,16 @@ var _ operation.Observer = (*metrics)(nil)
 
 func newMetrics(to *telemetry.Metrics) *metrics {
 	return &metrics{
-		calls: to.Counters("shoal_apiserver_calls_total", "Calls answered, by operation and class of status.",
+		calls: to.Counters("shoal_apiserver_calls_total",
+			"Calls answered, by operation and class of status.",
 			"operation", "status"),
-		seconds: to.Histograms("shoal_apiserver_call_seconds", "Time from a call's header to its answer.", callSeconds,
+		seconds: to.Histograms("shoal_apiserver_call_seconds",
+			"Time from a call's header to its answer.", callSeconds,
 			"operation", "status"),
-		limited: to.Counters("shoal_apiserver_rate_limited_total", "Calls refused by a rate limit, by its class.", "class"),
-		refused: to.Counter("shoal_apiserver_connections_refused_total", "Connections refused because their address has its share."),
+		limited: to.Counters("shoal_apiserver_rate_limited_total",
+			"Calls refused by a rate limit, by its class.", "class"),
+		refused: to.Counter("shoal_apiserver_connections_refused_total",
+			"Connections refused because their address has its share."),
 	}
 }
 
@@ -64,6 +68,7 @@ func statusClass(status int) string {
 // measure shows what is counted anyway.
 func measure(to *telemetry.Metrics, streams *limits.Streams) {
 	telemetry.NewSamples(func() (int, bool) { return streams.Total(), true }).
-		Gauge("shoal_apiserver_streams_open", "Event streams open.", func(open int) float64 { return float64(open) }).
+		Gauge("shoal_apiserver_streams_open", "Event streams open.",
+			func(open int) float64 { return float64(open) }).
 		Declare(to)
 }

@@ -10,17 +10,21 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// Headers say who calls where a trusted proxy wrote them, and nowhere else: limits of addresses and the log go by it.
+// Headers say who calls where a trusted proxy wrote them, and nowhere else: limits of addresses and
+// the log go by it.
 func TestTrustedProxiesSayWhoCalls(t *testing.T) {
 	anonymous := func(cfg *apiserver.Config) {
 		cfg.Rates = map[string]apiserver.Rate{"anonymous": {Count: 1, Per: time.Hour}}
 	}
-	proxied := func(cfg *apiserver.Config) { cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }
+	proxied := func(cfg *apiserver.Config) {
+		cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	}
 	direct := apitest.Start(t, apitest.WithRateLimits, anonymous)
 	behind := apitest.Start(t, apitest.WithRateLimits, anonymous, proxied)
 	call := func(s *apitest.Server, name, value string, status int) {
 		t.Helper()
-		s.Call(t, apitest.Scenario{Name: name + " " + value, As: apitest.Nobody, Do: "GET /v3/api-docs",
+		s.Call(t, apitest.Scenario{Name: name + " " + value, As: apitest.Nobody,
+			Do:     "GET /v3/api-docs",
 			Header: map[string]string{name: value}, Status: status})
 	}
 	call(direct, "X-Forwarded-For", "192.0.2.1", 200)
@@ -34,7 +38,8 @@ func TestTrustedProxiesSayWhoCalls(t *testing.T) {
 	call(behind, "Forwarded", `for="[2001:db8::1]:80"`, 200)
 	call(behind, "X-Forwarded-For", "2001:db8::ffff", 429)
 	call(behind, "X-Forwarded-For", "2001:db8:0:1::1", 200)
-	for _, address := range []string{`"address":"127.0.0.1"`, `"address":"192.0.2.2"`, `"address":"2001:db8::ffff"`} {
+	for _, address := range []string{`"address":"127.0.0.1"`, `"address":"192.0.2.2"`,
+		`"address":"2001:db8::ffff"`} {
 		of := behind
 		if strings.Contains(address, "127.0.0.1") {
 			of = direct

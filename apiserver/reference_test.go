@@ -15,7 +15,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// TestOperationReferenceIsAsBuilt holds the page of operations to their declarations; -update writes it anew.
+// TestOperationReferenceIsAsBuilt holds the page of operations to their declarations; -update
+// writes it anew.
 func TestOperationReferenceIsAsBuilt(t *testing.T) {
 	ops, err := newTestServer(t).operations()
 	if err != nil {
@@ -98,11 +99,13 @@ func (s *schema) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*plain)(s))
 }
 
-// page is every operation by its group, in the order of the catalogue, then every component by name.
+// page is every operation by its group, in the order of the catalogue, then every component by
+// name.
 func (d *document) page(ops []*operation.Operation) string {
 	var text strings.Builder
 	text.WriteString("# Operations\n\n" +
-		"Written from the code by `go test ./apiserver -run TestOperationReferenceIsAsBuilt -update`.\n\n" +
+		"Written from the code by `go test ./apiserver -run TestOperationReferenceIsAsBuilt " +
+		"-update`.\n\n" +
 		"What holds for all of them is in [the interface](README.md), " +
 		"what a code means in [the list of codes](../reference/errors.md).\n")
 	groups, names := map[string][]*operation.Operation{}, []string{}
@@ -131,7 +134,8 @@ func (d *document) page(ops []*operation.Operation) string {
 	return text.String()
 }
 
-// operation is one operation: its routes, its declaration, what goes in, what comes out, and what may go wrong.
+// operation is one operation: its routes, its declaration, what goes in, what comes out, and what
+// may go wrong.
 func (d *document) operation(text *strings.Builder, op *operation.Operation) {
 	route := op.Routes[0]
 	o := d.Paths[route.Path][strings.ToLower(route.Method)]
@@ -139,7 +143,8 @@ func (d *document) operation(text *strings.Builder, op *operation.Operation) {
 	for _, r := range op.Routes {
 		fmt.Fprintf(text, "    %s %s\n", r.Method, r.Path)
 	}
-	fmt.Fprintf(text, "\n%s. %s\n", strings.TrimSuffix(o.Summary, "."), strings.ReplaceAll(o.Description, "\n\n", " "))
+	fmt.Fprintf(text, "\n%s. %s\n", strings.TrimSuffix(o.Summary, "."),
+		strings.ReplaceAll(o.Description, "\n\n", " "))
 	if len(o.Parameters) > 0 {
 		text.WriteString("\n| parameter | in | type | |\n|---|---|---|---|\n")
 		for _, p := range o.Parameters {
@@ -152,7 +157,8 @@ func (d *document) operation(text *strings.Builder, op *operation.Operation) {
 	for _, status := range slices.Sorted(maps.Keys(o.Responses)) {
 		answer := o.Responses[status]
 		if codes, isFault := strings.CutPrefix(answer.Description, "Codes: "); isFault {
-			refused = append(refused, fmt.Sprintf("%s `%s`", status, strings.ReplaceAll(codes, ", ", "`, `")))
+			refused = append(refused,
+				fmt.Sprintf("%s `%s`", status, strings.ReplaceAll(codes, ", ", "`, `")))
 			continue
 		}
 		if len(answer.Content) == 0 {

@@ -28,11 +28,14 @@ func (e *endless) Read(p []byte) (int, error) {
 
 // A client that still sends sees why it was refused, not a connection that is reset.
 func TestRefusedSendersSeeTheAnswer(t *testing.T) {
-	const size = 40 << 20 // more than the buffers of both systems hold, and than any operation takes
+	// more than the buffers of both systems hold, and than any operation takes
+	const size = 40 << 20
 	s := apitest.Start(t, apitest.WithRateLimits, func(cfg *apiserver.Config) {
-		cfg.Rates = map[string]apiserver.Rate{"list-run": {Count: 40, Per: time.Hour}, "preview": {Count: 1, Per: time.Hour}}
+		cfg.Rates = map[string]apiserver.Rate{"list-run": {Count: 40, Per: time.Hour},
+			"preview": {Count: 1, Per: time.Hour}}
 	})
-	preview := apitest.Scenario{As: apitest.LLM, Do: "POST /api/scraper-simple/preview-from-url", Body: "{}"}
+	preview := apitest.Scenario{As: apitest.LLM, Do: "POST /api/scraper-simple/preview-from-url",
+		Body: "{}"}
 	s.Call(t, preview) // the only one
 	for name, c := range map[string]struct {
 		as, path, media string
@@ -44,8 +47,9 @@ func TestRefusedSendersSeeTheAnswer(t *testing.T) {
 		"bad credential": {"svc_live_none", "/api/scraper/url-list-run", "application/json", 401},
 		"scope":          {apitest.Reader, "/api/scraper/url-list-run", "application/json", 403},
 		"parameters":     {apitest.User, "/api/scraper/url-list-run?limit=x", "text/uri-list", 400},
-		"rate":           {apitest.LLM, "/api/scraper-simple/preview-from-url", "application/json", 429},
-		"no such path":   {apitest.User, "/api/nothing", "application/json", 404},
+		"rate": {apitest.LLM, "/api/scraper-simple/preview-from-url", "application/json",
+			429},
+		"no such path": {apitest.User, "/api/nothing", "application/json", 404},
 	} {
 		for _, framing := range []string{"length", "chunked", "expect"} {
 			if name == "too large" && framing == "chunked" {
@@ -53,7 +57,8 @@ func TestRefusedSendersSeeTheAnswer(t *testing.T) {
 			}
 			t.Run(name+" "+framing, func(t *testing.T) {
 				t.Parallel()
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+c.path, &endless{size})
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+					s.URL+c.path, &endless{size})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -77,7 +82,8 @@ func TestRefusedSendersSeeTheAnswer(t *testing.T) {
 				}
 				defer func() { _ = response.Body.Close() }()
 				body, err := io.ReadAll(response.Body)
-				if err != nil || response.StatusCode != c.status || !strings.Contains(string(body), "correlationId") {
+				if err != nil || response.StatusCode != c.status ||
+					!strings.Contains(string(body), "correlationId") {
 					t.Errorf("status %d, want %d: %s %v", response.StatusCode, c.status, body, err)
 				}
 			})

@@ -32,7 +32,8 @@ type instance struct {
 	stop    func()
 }
 
-// grace ends when the test says so, and not when a machine that is busy has taken too long to look elsewhere.
+// grace ends when the test says so, and not when a machine that is busy has taken too long to look
+// elsewhere.
 type grace struct {
 	clock.System
 	over chan time.Time
@@ -51,7 +52,8 @@ func (g grace) After(d time.Duration) <-chan time.Time {
 func (i *instance) start() {
 	i.t.Helper()
 	g := grace{over: make(chan time.Time)}
-	server, err := New(Config{Client: i.client, Clock: g, IDs: ids.Random{Now: time.Now}, DataDir: i.dir,
+	server, err := New(Config{Client: i.client, Clock: g, IDs: ids.Random{Now: time.Now},
+		DataDir:      i.dir,
 		NoRateLimits: true, Logger: slog.New(slog.DiscardHandler), StopGrace: testGrace})
 	if err != nil {
 		i.t.Fatal(err)
@@ -68,7 +70,8 @@ func (i *instance) start() {
 	go func() { ended <- server.Serve(ctx, listener) }()
 	i.stop = func() {
 		cancel()
-		i.await(func() bool { return !i.ready.Load() && i.calls.Load() == 0 }) // the balancer has looked elsewhere
+		// the balancer has looked elsewhere
+		i.await(func() bool { return !i.ready.Load() && i.calls.Load() == 0 })
 		g.over <- time.Time{}
 		if err := <-ended; err != nil {
 			i.t.Errorf("stop: %v", err)
@@ -86,7 +89,8 @@ func (i *instance) await(what func() bool) {
 // probe asks for readiness until ctx ends.
 func (i *instance) probe(ctx context.Context) {
 	for ctx.Err() == nil {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+i.address+"/readyz", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			"http://"+i.address+"/readyz", nil)
 		if err != nil {
 			i.t.Error(err)
 			return
@@ -104,7 +108,8 @@ func (i *instance) probe(ctx context.Context) {
 	}
 }
 
-// balancer passes calls to the instances in turn, as long as they say that they are ready. It tries nothing twice.
+// balancer passes calls to the instances in turn, as long as they say that they are ready. It tries
+// nothing twice.
 type balancer struct {
 	instances []*instance
 	turn      atomic.Uint64
@@ -123,7 +128,8 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		i.seen.Add(1)
 		body, _ := io.ReadAll(r.Body)
 		// One without GetBody is never sent a second time by the transport.
-		onward, err := http.NewRequestWithContext(r.Context(), r.Method, "http://"+i.address+r.URL.RequestURI(),
+		onward, err := http.NewRequestWithContext(r.Context(), r.Method,
+			"http://"+i.address+r.URL.RequestURI(),
 			io.NopCloser(bytes.NewReader(body)))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -144,7 +150,8 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "nobody is ready", http.StatusBadGateway)
 }
 
-// Two servers behind a balancer are restarted one after the other, again and again, under constant calls: none fails.
+// Two servers behind a balancer are restarted one after the other, again and again, under constant
+// calls: none fails.
 func TestRollingRestart(t *testing.T) {
 	const callers, rounds = 8, 3
 	fake, dir := clienttest.New(t, clock.System{}), t.TempDir()
@@ -254,7 +261,8 @@ func TestGrace(t *testing.T) {
 		t.Errorf("before the stop: %d, closes %v", status, closes)
 	}
 	cancel()
-	for status, closes := ask("/readyz"); status != 503 || !closes; status, closes = ask("/readyz") {
+	for status, closes := ask("/readyz"); status != 503 || !closes; status,
+		closes = ask("/readyz") {
 		if t.Context().Err() != nil {
 			t.Fatalf("%d, closes %v", status, closes)
 		}

@@ -22,9 +22,10 @@ const SelfCustomer = "self"
 
 const apiKeyFile = "api-key"
 
-// MintToken signs a sign-in token of the local issuer for a customer reference of 1 to 128 bytes. It needs no running
-// server, only its data directory.
-func MintToken(dataDir, customer string, admin bool, now time.Time, life time.Duration) (string, error) {
+// MintToken signs a sign-in token of the local issuer for a customer reference of 1 to 128 bytes.
+// It needs no running server, only its data directory.
+func MintToken(dataDir, customer string, admin bool, now time.Time, life time.Duration) (string,
+	error) {
 	issuer, err := auth.OpenIssuer(dataDir)
 	if err != nil {
 		return "", err
@@ -33,7 +34,8 @@ func MintToken(dataDir, customer string, admin bool, now time.Time, life time.Du
 }
 
 // SignToken signs such a token with the sign-in key of a cluster.
-func SignToken(key ed25519.PrivateKey, customer string, admin bool, now time.Time, life time.Duration) (string, error) {
+func SignToken(key ed25519.PrivateKey, customer string, admin bool, now time.Time,
+	life time.Duration) (string, error) {
 	issuer, err := auth.IssuerOf(key)
 	if err != nil {
 		return "", err
@@ -41,13 +43,18 @@ func SignToken(key ed25519.PrivateKey, customer string, admin bool, now time.Tim
 	return issuer.Mint(customer, admin, now, life)
 }
 
-// PlaceSignInKey gives a server's data directory the sign-in key of its cluster, so that MintToken signs for, and the
-// server accepts, the tokens of all servers.
-func PlaceSignInKey(dataDir string, key ed25519.PrivateKey) error { return auth.PlaceKey(dataDir, key) }
+// PlaceSignInKey gives a server's data directory the sign-in key of its cluster, so that MintToken
+// signs for, and the server accepts, the tokens of all servers.
+func PlaceSignInKey(dataDir string,
+	key ed25519.PrivateKey) error {
+	return auth.PlaceKey(dataDir, key)
+}
 
-// SelfKey is the API key in the data directory's file api-key. The first start makes the self-hosting customer, a USER
-// key of it and the file (mode 0600); so does any start that finds the file gone.
-func SelfKey(ctx context.Context, c client.Client, source ids.Source, dataDir string) (string, error) {
+// SelfKey is the API key in the data directory's file api-key. The first start makes the
+// self-hosting customer, a USER key of it and the file (mode 0600); so does any start that finds
+// the file gone.
+func SelfKey(ctx context.Context, c client.Client, source ids.Source, dataDir string) (string,
+	error) {
 	path := filepath.Join(dataDir, apiKeyFile)
 	data, err := os.ReadFile(path)
 	if err == nil {
@@ -56,12 +63,15 @@ func SelfKey(ctx context.Context, c client.Client, source ids.Source, dataDir st
 	if !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("api key: %w", err)
 	}
-	if _, err := client.Do(ctx, c, client.OpenCustomer{Customer: SelfCustomer, Entry: source.New()}, nil); err != nil {
+	if _, err := client.Do(ctx, c, client.OpenCustomer{Customer: SelfCustomer, Entry: source.New()},
+		nil); err != nil {
 		return "", fmt.Errorf("open the self-hosting customer: %w", err)
 	}
 	secret := auth.NewSecret()
-	_, err = client.Do(ctx, c, client.MintKey{ID: source.New(), Customer: SelfCustomer, Prefix: secret.Prefix, Hash: secret.Hash,
-		Name: "first key", Scope: model.ScopeUser}, nil)
+	_, err = client.Do(ctx, c,
+		client.MintKey{ID: source.New(), Customer: SelfCustomer, Prefix: secret.Prefix,
+			Hash: secret.Hash,
+			Name: "first key", Scope: model.ScopeUser}, nil)
 	if err != nil {
 		return "", fmt.Errorf("mint the first key: %w", err)
 	}

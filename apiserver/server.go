@@ -1,6 +1,6 @@
-// Package apiserver is the role that serves the API: every operation of the specification over HTTP. It owns the server,
-// the list of operations (catalog.go) and sign-in on the spot. What it answers is in the control plane and the row store;
-// it keeps nothing that may not be lost.
+// Package apiserver is the role that serves the API: every operation of the specification over
+// HTTP. It owns the server, the list of operations (catalog.go) and sign-in on the spot. What it
+// answers is in the control plane and the row store; it keeps nothing that may not be lost.
 package apiserver
 
 import (
@@ -42,9 +42,10 @@ import (
 const (
 	maxHeader      = 32 << 10 // address and header lines together, bytes
 	maxConnections = 4_096
-	headerTimeout  = 10 * time.Second // of address and header lines, and of the first byte of a connection
-	bodyTimeout    = 30 * time.Second // of a body; large ones set a pace of their own
-	idleTimeout    = 2 * time.Minute  // between requests
+	// of address and header lines, and of the first byte of a connection
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = 30 * time.Second // of a body; large ones set a pace of their own
+	idleTimeout   = 2 * time.Minute  // between requests
 	// cutOffTimeout is what calls that are cut off by a stop have to take back what they began.
 	cutOffTimeout = 2 * time.Second
 )
@@ -61,33 +62,40 @@ type Config struct {
 	Guard   api.Guard // what may be crawled: the egress client
 	DataDir string    // holds the key of the local issuer
 	Listen  string    // HOST:PORT, for Run
-	// Operators is a listener for them, which Serve closes: it serves everything, and customers' listeners neither /metrics
-	// nor /api/admin. nil: all is served to all, and needs an administrator's credential as ever.
+	// Operators is a listener for them, which Serve closes: it serves everything, and customers'
+	// listeners neither /metrics nor /api/admin. nil: all is served to all, and needs an
+	// administrator's credential as ever.
 	Operators net.Listener
 	// NoRateLimits turns decision 6 off; Rates changes its figures, by class.
 	NoRateLimits bool
 	Rates        map[string]Rate
-	// TrustedProxies are the ranges of proxies that say in Forwarded or X-Forwarded-For who calls, and are believed.
+	// TrustedProxies are the ranges of proxies that say in Forwarded or X-Forwarded-For who calls,
+	// and are believed.
 	TrustedProxies []netip.Prefix
-	// CustomerRates are the figures of a customer's credentials together, by class: ten times a credential's unless told.
+	// CustomerRates are the figures of a customer's credentials together, by class: ten times a
+	// credential's unless told.
 	CustomerRates map[string]Rate
 	// ExchangeRates are what currency rules convert by; the bundled table when nil.
 	ExchangeRates ecb.Rates
-	// Limiter counts calls and open streams: for all servers together when it is shared, for this one when nil.
+	// Limiter counts calls and open streams: for all servers together when it is shared, for this
+	// one when nil.
 	Limiter cache.Limiter
 	// Values keeps samples for an hour: for all servers when it is shared, for this one when nil.
 	Values cache.Values
-	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of a host.
+	// MaxHostRate (requests a second) and MaxHostConnections are the most that a scraper may ask of
+	// a host.
 	MaxHostRate        float64
 	MaxHostConnections int
-	// StopGrace is for how long a stopping server serves on, while /readyz says 503 and every answer asks for its connection
-	// to be closed: longer than a load balancer takes to look elsewhere. 0 when nothing stands before it.
+	// StopGrace is for how long a stopping server serves on, while /readyz says 503 and every
+	// answer asks for its connection to be closed: longer than a load balancer takes to look
+	// elsewhere. 0 when nothing stands before it.
 	StopGrace time.Duration
 	// FinishWithin is how long calls under way may take then; after it they are cut off.
 	FinishWithin time.Duration
 	// Lag tells operators how many records each topic holds, by its name; nil: nothing is known.
 	Lag func(ctx context.Context) map[string]int64
-	// Recount holds the ledger of every closed run in a view against its page records; nil: not from here.
+	// Recount holds the ledger of every closed run in a view against its page records; nil: not
+	// from here.
 	Recount func(ctx context.Context, view *client.View) iter.Seq2[Recounted, error]
 	// Operator is what administrators do to the cluster; nil: not from here.
 	Operator client.Operator
@@ -156,7 +164,8 @@ func New(cfg Config) (*Server, error) {
 		cfg.Metrics = telemetry.NewMetrics()
 	}
 	m := newMetrics(cfg.Metrics)
-	s := &Server{cfg: cfg, refused: m.refused, touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Logger)}
+	s := &Server{cfg: cfg, refused: m.refused,
+		touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Logger)}
 	limiter, err := newLimiter(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
@@ -164,10 +173,12 @@ func New(cfg Config) (*Server, error) {
 	streams := &limits.Streams{Cache: cfg.Limiter, Unbounded: cfg.NoRateLimits}
 	measure(cfg.Metrics, streams)
 	s.chain = &operation.Chain{
-		Auth:   &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches, Clock: cfg.Clock, IDs: cfg.IDs},
+		Auth: &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches,
+			Clock: cfg.Clock, IDs: cfg.IDs},
 		Limits: limiter, Streams: streams,
-		Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Observer: m, Tracer: cfg.Tracer, SpoolDir: cfg.DataDir,
-		Proxies: cfg.TrustedProxies,
+		Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Observer: m, Tracer: cfg.Tracer,
+		SpoolDir: cfg.DataDir,
+		Proxies:  cfg.TrustedProxies,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)
@@ -183,7 +194,8 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// isForOperators says whether an operation is none of a customer's, where operators have a listener (decision 61).
+// isForOperators says whether an operation is none of a customer's, where operators have a listener
+// (decision 61).
 func isForOperators(op *operation.Operation) bool {
 	path := op.Routes[0].Path
 	return path == "/metrics" || strings.HasPrefix(path, "/api/admin/")
@@ -196,7 +208,8 @@ var errNoOperator = fault.New(fault.Unavailable, "this process cannot operate th
 
 func (noOperator) Backup(context.Context, io.Writer) error { return errNoOperator }
 
-func (noOperator) Restore(context.Context, io.Reader, client.RestoreOptions) (client.Restored, error) {
+func (noOperator) Restore(context.Context, io.Reader, client.RestoreOptions) (client.Restored,
+	error) {
 	return client.Restored{}, errNoOperator
 }
 
@@ -206,7 +219,8 @@ func newLimiter(cfg Config) (limits.Limiter, error) {
 	if cfg.NoRateLimits {
 		return limits.Off{}, nil
 	}
-	if err := errors.Join(CheckRates(cfg.Rates), CheckCustomerRates(cfg.CustomerRates)); err != nil {
+	if err := errors.Join(CheckRates(cfg.Rates),
+		CheckCustomerRates(cfg.CustomerRates)); err != nil {
 		return nil, err
 	}
 	figures, customers := limits.Defaults(), map[limits.Class]limits.Figure{}
@@ -227,13 +241,15 @@ func CheckRates(rates map[string]Rate) error {
 			return fmt.Errorf("%.50q is none of %s", class, strings.Join(RateClasses(), ", "))
 		}
 		if rate := rates[class]; rate.Count < 1 || rate.Per <= 0 {
-			return fmt.Errorf("%s: %d calls in %v: want positive figures", class, rate.Count, rate.Per)
+			return fmt.Errorf("%s: %d calls in %v: want positive figures", class, rate.Count,
+				rate.Per)
 		}
 	}
 	return nil
 }
 
-// CheckCustomerRates is CheckRates for the figures of customers, who have none of calls without a credential.
+// CheckCustomerRates is CheckRates for the figures of customers, who have none of calls without a
+// credential.
 func CheckCustomerRates(rates map[string]Rate) error {
 	if _, told := rates[string(limits.Anonymous)]; told {
 		return fmt.Errorf("%s: calls without a credential have no customer", limits.Anonymous)
@@ -253,10 +269,14 @@ func RateClasses() []string {
 
 // operations is everything that is served. The description describes itself, too.
 func (s *Server) operations() ([]*operation.Operation, error) {
-	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock, IDs: s.cfg.IDs,
-		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag, Recount: s.cfg.Recount, Guard: s.cfg.Guard,
-		Operator: s.cfg.Operator, ExchangeRates: s.cfg.ExchangeRates, Values: s.cfg.Values, Engines: s.cfg.SearchEngines,
-		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate, Connections: s.cfg.MaxHostConnections}}
+	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock,
+		IDs:     s.cfg.IDs,
+		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag,
+		Recount: s.cfg.Recount, Guard: s.cfg.Guard,
+		Operator: s.cfg.Operator, ExchangeRates: s.cfg.ExchangeRates, Values: s.cfg.Values,
+		Engines: s.cfg.SearchEngines,
+		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate,
+			Connections: s.cfg.MaxHostConnections}}
 	var document []byte
 	ops := append(catalog(services),
 		machines(services, s.stopping.Load, s.cfg.Metrics, func() []byte { return document })...)
@@ -274,12 +294,14 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.Serve(ctx, l)
 }
 
-// Serve serves on l and Config.Operators, which it closes, until ctx ends. Then it is not ready any more, serves on for StopGrace, takes no new
-// call, tells streams to come back elsewhere and ends them, and waits for calls under way, for FinishWithin. What
-// goroutines there are have ended when it returns without an error.
+// Serve serves on l and Config.Operators, which it closes, until ctx ends. Then it is not ready any
+// more, serves on for StopGrace, takes no new call, tells streams to come back elsewhere and ends
+// them, and waits for calls under way, for FinishWithin. What goroutines there are have ended when
+// it returns without an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
-	from := callers{proxies: s.cfg.TrustedProxies, unlimited: s.cfg.NoRateLimits, log: s.cfg.Logger, refused: s.refused}
+	from := callers{proxies: s.cfg.TrustedProxies, unlimited: s.cfg.NoRateLimits, log: s.cfg.Logger,
+		refused: s.refused}
 	open := listeners{listen(l, from)}
 	if s.cfg.Operators != nil {
 		open = append(open, listen(s.cfg.Operators, from))
@@ -350,7 +372,8 @@ func (s *Server) newServer() *fasthttp.Server {
 		DisablePreParseMultipartForm: true,
 		CloseOnShutdown:              true,
 		NoDefaultContentType:         true,
-		Logger:                       log.New(io.Discard, "", 0), // what it would say are broken connections
+		// what it would say are broken connections
+		Logger: log.New(io.Discard, "", 0),
 	}
 }
 
@@ -366,7 +389,8 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	}
 }
 
-// headerReceived gives the body its time. Large and streamed ones set the pace themselves once they are read.
+// headerReceived gives the body its time. Large and streamed ones set the pace themselves once they
+// are read.
 func headerReceived(*fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{ReadTimeout: bodyTimeout}
 }

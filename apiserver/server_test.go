@@ -27,21 +27,28 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// A server with an open stream, a call under way, an idle connection and one that never asked anything stops cleanly:
-// the call gets its answer.
+// A server with an open stream, a call under way, an idle connection and one that never asked
+// anything stops cleanly: the call gets its answer.
 func TestStop(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"), // notices after up to 10 s
-		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))    // one per process, for ever
+		// notices after up to 10 s
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"),
+		// one per process, for ever
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 	s := newTestServer(t)
 	entered, release := make(chan struct{}), make(chan struct{})
 	s.customers = s.chain.Handler([]*operation.Operation{
-		operation.Define(operation.Declaration{ID: "svc_events", Routes: operation.Routes("GET /events"), Summary: "s",
+		operation.Define(operation.Declaration{ID: "svc_events",
+			Routes: operation.Routes("GET /events"), Summary: "s",
 			Access: auth.Public},
 			func(context.Context, *operation.Caller, *struct{}) (operation.Events, error) {
-				return func(ctx context.Context, to *operation.EventWriter) error { return to.Wait(ctx, nil, nil) }, nil
+				return func(ctx context.Context,
+					to *operation.EventWriter) error {
+					return to.Wait(ctx, nil, nil)
+				}, nil
 			}),
-		operation.Define(operation.Declaration{ID: "svc_slow", Routes: operation.Routes("GET /slow"), Summary: "s",
+		operation.Define(operation.Declaration{ID: "svc_slow",
+			Routes: operation.Routes("GET /slow"), Summary: "s",
 			Access: auth.Public, Rate: limits.Unlimited},
 			func(context.Context, *operation.Caller, *struct{}) (string, error) {
 				close(entered)
@@ -89,7 +96,8 @@ func TestStop(t *testing.T) {
 	slow := ask("/slow")
 	<-entered
 	cancel()
-	if rest, err := io.ReadAll(events.Body); err != nil || !regexp.MustCompile(`^retry: \d{3,4}\n\n$`).Match(rest) {
+	if rest, err := io.ReadAll(events.Body); err != nil ||
+		!regexp.MustCompile(`^retry: \d{3,4}\n\n$`).Match(rest) {
 		t.Errorf("the stream ends with %q %v", rest, err)
 	}
 	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
@@ -108,12 +116,14 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A stream whose client has hung up gives its place to another at the next look, not when pings fail.
+// A stream whose client has hung up gives its place to another at the next look, not when pings
+// fail.
 func TestStreamEndsWithItsClient(t *testing.T) {
 	s := newTestServer(t)
 	manual, streamed := s.cfg.Clock.(*clock.Manual), make(chan error, 1)
 	s.customers = s.chain.Handler([]*operation.Operation{
-		operation.Define(operation.Declaration{ID: "svc_events", Routes: operation.Routes("GET /events"), Summary: "s",
+		operation.Define(operation.Declaration{ID: "svc_events",
+			Routes: operation.Routes("GET /events"), Summary: "s",
 			Access: auth.Public},
 			func(context.Context, *operation.Caller, *struct{}) (operation.Events, error) {
 				return func(ctx context.Context, to *operation.EventWriter) error {
@@ -161,14 +171,17 @@ type listRequest struct {
 	Stream *operation.Stream `stream:"text/uri-list"`
 }
 
-// A sender that goes away between two chunks must not look like the end of the body: half a list would be taken for one.
+// A sender that goes away between two chunks must not look like the end of the body: half a list
+// would be taken for one.
 func TestChunkedBodyBreaksOff(t *testing.T) {
 	s := newTestServer(t)
 	result := make(chan error, 1)
 	s.customers = s.chain.Handler([]*operation.Operation{
-		operation.Define(operation.Declaration{ID: "svc_list", Routes: operation.Routes("POST /list"), Summary: "s",
+		operation.Define(operation.Declaration{ID: "svc_list",
+			Routes: operation.Routes("POST /list"), Summary: "s",
 			Access: auth.Public},
-			func(ctx context.Context, _ *operation.Caller, in *listRequest) (operation.None, error) {
+			func(ctx context.Context, _ *operation.Caller, in *listRequest) (operation.None,
+				error) {
 				err := in.Stream.Receive(ctx, func(to io.Writer, body io.Reader) error {
 					_, err := io.Copy(to, body)
 					return err
@@ -190,7 +203,8 @@ func TestChunkedBodyBreaksOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
-		_, err = io.WriteString(conn, "POST /list HTTP/1.1\r\nHost: h\r\nContent-Type: text/uri-list\r\n"+
+		_, err = io.WriteString(conn, "POST /list HTTP/1.1\r\nHost: h\r\nContent-Type: "+
+			"text/uri-list\r\n"+
 			"Transfer-Encoding: chunked\r\n\r\n"+chunks)
 		if err := errors.Join(err, conn.(*net.TCPConn).CloseWrite()); err != nil {
 			t.Fatal(err)
@@ -200,7 +214,8 @@ func TestChunkedBodyBreaksOff(t *testing.T) {
 	if err := send("4\r\na\nb\n\r\n0\r\n\r\n"); err != nil {
 		t.Errorf("a whole body: %v", err)
 	}
-	for _, chunks := range []string{"4\r\na\nb\n\r\n", "4\r\na\nb\n\r\n0", "4\r\na\nb\n", "4\r\na\n"} {
+	for _, chunks := range []string{"4\r\na\nb\n\r\n", "4\r\na\nb\n\r\n0", "4\r\na\nb\n",
+		"4\r\na\n"} {
 		if err := send(chunks); fault.CodeOf(err) != fault.InvalidBody {
 			t.Errorf("%q: the handler sees %v", chunks, err)
 		}
@@ -256,8 +271,8 @@ func TestListenersEndAll(t *testing.T) {
 	}
 }
 
-// TestOperatorsHaveADoorOfTheirOwn: where operators have a listener, the customers' has none of what is an administrator's
-// alone, and with or without one no customer and nobody unknown gets it.
+// TestOperatorsHaveADoorOfTheirOwn: where operators have a listener, the customers' has none of
+// what is an administrator's alone, and with or without one no customer and nobody unknown gets it.
 func TestOperatorsHaveADoorOfTheirOwn(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		customers, err := net.Listen("tcp", "127.0.0.1:0")
@@ -280,8 +295,9 @@ func TestOperatorsHaveADoorOfTheirOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		status := func(at net.Listener, route operation.Route) int {
-			request, err := http.NewRequestWithContext(ctx, route.Method, "http://"+at.Addr().String()+
-				strings.NewReplacer("{", "", "}", "").Replace(route.Path), nil)
+			request, err := http.NewRequestWithContext(ctx, route.Method,
+				"http://"+at.Addr().String()+
+					strings.NewReplacer("{", "", "}", "").Replace(route.Path), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -307,14 +323,17 @@ func TestOperatorsHaveADoorOfTheirOwn(t *testing.T) {
 				want = http.StatusNotFound
 			}
 			if got := status(customers, route); got != want {
-				t.Errorf("%v at the customers' door, apart %v: %d, want %d", route, apart, got, want)
+				t.Errorf("%v at the customers' door, apart %v: %d, want %d", route, apart, got,
+					want)
 			}
 		}
 		if theirs < 5 {
 			t.Errorf("only %d operations are operators'", theirs)
 		}
 		for _, at := range []net.Listener{customers, operators} {
-			if got := status(at, operation.Route{Method: "GET", Path: "/api/wallet"}); got != http.StatusUnauthorized {
+			if got := status(at,
+				operation.Route{Method: "GET",
+					Path: "/api/wallet"}); got != http.StatusUnauthorized {
 				t.Errorf("a customer's call: %d", got)
 			}
 		}
@@ -328,7 +347,8 @@ func TestOperatorsHaveADoorOfTheirOwn(t *testing.T) {
 
 func TestRates(t *testing.T) {
 	c := clock.NewManual(time.Unix(1_800_000_000, 0))
-	limiter, err := newLimiter(Config{Limiter: cache.NewLocal(c), Rates: map[string]Rate{"run": {Count: 2, Per: time.Minute}}})
+	limiter, err := newLimiter(Config{Limiter: cache.NewLocal(c),
+		Rates: map[string]Rate{"run": {Count: 2, Per: time.Minute}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,14 +358,16 @@ func TestRates(t *testing.T) {
 	if got := limiter.Take(t.Context(), "k", "", limits.ListRun).Limit; got != 6 {
 		t.Errorf("another class's limit %d", got)
 	}
-	limiter, err = newLimiter(Config{Limiter: cache.NewLocal(c), CustomerRates: map[string]Rate{"run": {Count: 1, Per: time.Minute}}})
+	limiter, err = newLimiter(Config{Limiter: cache.NewLocal(c),
+		CustomerRates: map[string]Rate{"run": {Count: 1, Per: time.Minute}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := limiter.Take(t.Context(), "k", "c", limits.Run).Limit; got != 1 {
 		t.Errorf("a customer's limit %d", got)
 	}
-	for _, rates := range []map[string]Rate{{"walk": {Count: 1, Per: 1}}, {"run": {Count: 0, Per: 1}}, {"run": {Count: 1}}} {
+	for _, rates := range []map[string]Rate{{"walk": {Count: 1, Per: 1}},
+		{"run": {Count: 0, Per: 1}}, {"run": {Count: 1}}} {
 		if _, err := newLimiter(Config{Rates: rates}); err == nil {
 			t.Errorf("%v is accepted", rates)
 		}

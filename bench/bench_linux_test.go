@@ -13,7 +13,8 @@ import (
 
 // TestMain is also the bench's other processes: it starts them of the binary that it is itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && slices.Contains([]string{webMode, loopbackWebMode, contenderMode}, os.Args[1]) {
+	if len(os.Args) == 3 && slices.Contains([]string{webMode, loopbackWebMode, contenderMode},
+		os.Args[1]) {
 		main()
 		return
 	}
@@ -30,7 +31,8 @@ func TestMain(m *testing.M) {
 // TestBench runs all contenders on a few pages: each must find the rows that the web's truth has.
 func TestBench(t *testing.T) {
 	dir := t.TempDir()
-	o, err := parseOptions([]string{"-quick", "-absent", "-profile", filepath.Join(dir, "profiles")})
+	o, err := parseOptions([]string{"-quick", "-absent", "-profile",
+		filepath.Join(dir, "profiles")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,21 +32,30 @@ const (
 type contender struct {
 	name  string
 	about string
-	// times is how often it reads the measured pages: often enough that its processor time can be told.
+	// times is how often it reads the measured pages: often enough that its processor time can be
+	// told.
 	times int
-	// part, of a slow one, makes it read one of so many of the measured pages; 0 and 1 are all of them.
-	part  int
-	start func(ctx context.Context, t task) (crawler, error) // nil of a job, which is a program of its own
+	// part, of a slow one, makes it read one of so many of the measured pages; 0 and 1 are all of
+	// them.
+	part int
+	// nil of a job, which is a program of its own
+	start func(ctx context.Context, t task) (crawler, error)
 }
 
 func contenders() []contender {
 	return append([]contender{
-		{name: rawFasthttp, about: "fasthttp's client: the bytes, nothing else", times: 5, start: startFasthttp},
-		{name: rawNetHTTP, about: "Go's own client: the bytes, nothing else", times: 5, start: startNetHTTP},
-		{name: fasthttpGoquery, about: "fasthttp's client, goquery with compiled selectors", times: 1, start: startGoquery},
-		{name: egressExtract, about: "pkg/egress and pkg/extract in a loop", times: 1, start: startEgress},
-		{name: fetcherAlone, about: "the fetcher role: task records in, page records out", times: 1, start: startFetcher},
-		{name: wholeLoop, about: "`shoal serve`: a list run through the API, from launch to its end", times: 1,
+		{name: rawFasthttp, about: "fasthttp's client: the bytes, nothing else", times: 5,
+			start: startFasthttp},
+		{name: rawNetHTTP, about: "Go's own client: the bytes, nothing else", times: 5,
+			start: startNetHTTP},
+		{name: fasthttpGoquery, about: "fasthttp's client, goquery with compiled selectors",
+			times: 1, start: startGoquery},
+		{name: egressExtract, about: "pkg/egress and pkg/extract in a loop", times: 1,
+			start: startEgress},
+		{name: fetcherAlone, about: "the fetcher role: task records in, page records out", times: 1,
+			start: startFetcher},
+		{name: wholeLoop,
+			about: "`shoal serve`: a list run through the API, from launch to its end", times: 1,
 			start: startLoop},
 	}, jobs()...)
 }
@@ -60,7 +69,8 @@ func ours(name string) bool {
 type crawler interface {
 	// crawl returns when all addresses are read.
 	crawl(ctx context.Context, addresses []string) error
-	// rows are those of the last crawl, as JSON objects; nil of who makes none. Its time is not measured.
+	// rows are those of the last crawl, as JSON objects; nil of who makes none. Its time is not
+	// measured.
 	rows(ctx context.Context) ([][]byte, error)
 	// usage is what the process that crawls has used so far.
 	usage() (process.Usage, error)
@@ -177,7 +187,8 @@ func checkRows(web *synthweb.Web, rows [][]byte, addresses []string) (string, er
 // span measures one crawl.
 func span(ctx context.Context, t task, c crawler, addresses []string) (sample, error) {
 	s := sample{Pages: len(addresses)}
-	if t.Profile != "" && t.Contender != wholeLoop { // that one is a process of its own, and profiles itself
+	// that one is a process of its own, and profiles itself
+	if t.Profile != "" && t.Contender != wholeLoop {
 		f, err := os.Create(t.Profile)
 		if err != nil {
 			return s, fmt.Errorf("profile: %w", err)
@@ -203,7 +214,8 @@ func span(ctx context.Context, t task, c crawler, addresses []string) (sample, e
 }
 
 // fanOut calls work for each address, n at a time, until one fails.
-func fanOut(ctx context.Context, n int, addresses []string, work func(ctx context.Context, i int) error) error {
+func fanOut(ctx context.Context, n int, addresses []string,
+	work func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
@@ -226,4 +238,7 @@ func fanOut(ctx context.Context, n int, addresses []string, work func(ctx contex
 }
 
 // quote is a short piece of what a process said.
-func quote(output []byte) string { return string(bytes.TrimSpace(output[max(0, len(output)-2000):])) }
+func quote(output []byte) string {
+	return string(
+		bytes.TrimSpace(output[max(0, len(output)-2000):]))
+}

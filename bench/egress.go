@@ -11,7 +11,8 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// egressCrawler is the floor under the fetcher: one exchange and one extraction a page, and no politeness, no records.
+// egressCrawler is the floor under the fetcher: one exchange and one extraction a page, and no
+// politeness, no records.
 type egressCrawler struct {
 	client      *egress.Client
 	extractor   *extract.Extractor
@@ -45,12 +46,14 @@ func (e *egressCrawler) crawl(ctx context.Context, addresses []string) error {
 }
 
 func (e *egressCrawler) row(ctx context.Context, address string) ([]byte, error) {
-	answer, err := e.client.Do(ctx, &egress.Request{URL: address, Deadline: time.Now().Add(exchangeTime)})
+	answer, err := e.client.Do(ctx,
+		&egress.Request{URL: address, Deadline: time.Now().Add(exchangeTime)})
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Release()
-	page := extract.Page{URL: address, ContentType: answer.Header("Content-Type"), Body: answer.Body}
+	page := extract.Page{URL: address, ContentType: answer.Header("Content-Type"),
+		Body: answer.Body}
 	result, err := e.extractor.Extract(page)
 	if err != nil {
 		return nil, err

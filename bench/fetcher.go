@@ -30,7 +30,8 @@ var (
 	benchScraper = ids.ID{11: 2}
 )
 
-// fetcherCrawler is the fetcher role between two ends of the log: the bench writes its tasks and reads its pages.
+// fetcherCrawler is the fetcher role between two ends of the log: the bench writes its tasks and
+// reads its pages.
 type fetcherCrawler struct {
 	log    *stream.Memory
 	out    *egress.Client
@@ -64,10 +65,13 @@ func startFetcher(ctx context.Context, t task) (crawler, error) {
 	control := &oneRun{holding: make(chan struct{}),
 		recipe: &client.Recipe{Scraper: benchScraper, Revision: 1, Recipe: t.recipe()}}
 	role := fetcher.New(fetcher.Config{
-		Node: "bench", Boot: ids.ID{11: 3}, Log: log, Control: control, Web: c.web, IDs: ids.Random{Now: time.Now},
-		ShardOf: func(authority string) int { return address.Shard(authority, shards) }, Workers: t.Concurrency, Pace: fetcher.Pace{Rate: unbounded, Connections: unbounded},
+		Node: "bench", Boot: ids.ID{11: 3}, Log: log, Control: control, Web: c.web,
+		IDs:     ids.Random{Now: time.Now},
+		ShardOf: func(authority string) int { return address.Shard(authority, shards) },
+		Workers: t.Concurrency, Pace: fetcher.Pace{Rate: unbounded, Connections: unbounded},
 	})
-	running, stop := context.WithCancel(context.WithoutCancel(ctx)) // it ends by close, after its log's readers
+	// it ends by close, after its log's readers
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
 	go func() { c.done <- role.Run(running) }()
 	select {
@@ -108,11 +112,13 @@ func (c *fetcherCrawler) crawl(ctx context.Context, addresses []string) error {
 func (c *fetcherCrawler) feed(ctx context.Context, addresses []string) error {
 	for _, at := range addresses {
 		record := stream.EncodeTask(model.Task{
-			Job: benchJob, Seq: c.seq, Customer: "bench", Scraper: benchScraper, Revision: 1, URL: at,
+			Job: benchJob, Seq: c.seq, Customer: "bench", Scraper: benchScraper, Revision: 1,
+			URL:   at,
 			Tiers: model.TiersOf(model.Plain), Budget: 10, Attempt: 1, Number: uint64(c.seq) + 1,
 		})
 		c.seq++
-		if err := c.log.Publish(ctx, stream.Tasks, address.Shard(address.AuthorityOf(at), shards), record); err != nil {
+		if err := c.log.Publish(ctx, stream.Tasks, address.Shard(address.AuthorityOf(at), shards),
+			record); err != nil {
 			return fmt.Errorf("write task: %w", err)
 		}
 	}
@@ -144,7 +150,8 @@ func (c *fetcherCrawler) close() error {
 	return errors.Join(err, c.pages.Close(), c.log.Close())
 }
 
-// oneRun is a control plane with one run, which never ends, and one fetcher, which holds all shards.
+// oneRun is a control plane with one run, which never ends, and one fetcher, which holds all
+// shards.
 type oneRun struct {
 	recipe  *client.Recipe
 	once    sync.Once
@@ -153,10 +160,12 @@ type oneRun struct {
 
 func (o *oneRun) View() fetcher.View                          { return o }
 func (o *oneRun) Fresh(context.Context) (fetcher.View, error) { return o, nil }
-func (o *oneRun) Cluster() *client.Cluster                    { return &client.Cluster{Shards: shards} }
-func (o *oneRun) Entry(ids.ID) *client.Entry                  { return nil }
-func (o *oneRun) Recipe(ids.ID, uint32) *client.Recipe        { return o.recipe }
-func (o *oneRun) Shards() []*client.Shard                     { return nil }
+func (o *oneRun) Cluster() *client.Cluster {
+	return &client.Cluster{Shards: shards}
+}
+func (o *oneRun) Entry(ids.ID) *client.Entry           { return nil }
+func (o *oneRun) Recipe(ids.ID, uint32) *client.Recipe { return o.recipe }
+func (o *oneRun) Shards() []*client.Shard              { return nil }
 
 func (o *oneRun) Job(ids.ID) *client.Job { return &client.Job{ID: benchJob, State: model.Running} }
 

@@ -17,8 +17,8 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// loopCrawler is the service as people run it, with all its roles in one process, and its own command line as the
-// client: what is measured is the service alone.
+// loopCrawler is the service as people run it, with all its roles in one process, and its own
+// command line as the client: what is measured is the service alone.
 type loopCrawler struct {
 	binary, data string
 	serve        *exec.Cmd
@@ -43,7 +43,8 @@ func startLoop(ctx context.Context, t task) (crawler, error) {
 	}
 	l := &loopCrawler{binary: t.Shoal, data: data, said: &bytes.Buffer{}, fields: fields(t.Absent)}
 	connections := strconv.Itoa(max(t.Concurrency/hosts, 1))
-	l.serve = newCommand(ctx, t.Shoal, "serve", "--data", data, "--listen", "127.0.0.1:0", "--no-rate-limits",
+	l.serve = newCommand(ctx, t.Shoal, "serve", "--data", data, "--listen", "127.0.0.1:0",
+		"--no-rate-limits",
 		"--egress-allow", "127.0.0.0/8", "--egress-origin", "*.example="+t.Web,
 		"--host-rate", "1e6", "--max-host-rate", "1e6",
 		"--host-connections", connections, "--max-host-connections", connections)
@@ -68,7 +69,8 @@ func startLoop(ctx context.Context, t task) (crawler, error) {
 // readyTime is how long serve may take to start.
 const readyTime = 30 * time.Second
 
-// awaitReady waits for the file in which serve says where it is, which it writes when calls are served.
+// awaitReady waits for the file in which serve says where it is, which it writes when calls are
+// served.
 func (l *loopCrawler) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
@@ -97,7 +99,8 @@ func (l *loopCrawler) shoal(ctx context.Context, in []byte, args ...string) ([]b
 	command.Stderr = &said
 	out, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("shoal %s: %w\n%s", strings.Join(args[:2], " "), err, quote(said.Bytes()))
+		return nil, fmt.Errorf("shoal %s: %w\n%s", strings.Join(args[:2], " "), err,
+			quote(said.Bytes()))
 	}
 	return out, nil
 }

@@ -1,8 +1,10 @@
-// Command bench measures how many pages a second of processor time brings: of the whole service, of its fetcher alone,
-// and of the peers that people would write by hand, all on the same page in the same run. It owns the measuring and the
-// peers; what is measured is the product as it is, with no hooks for it.
+// Command bench measures how many pages a second of processor time brings: of the whole service, of
+// its fetcher alone, and of the peers that people would write by hand, all on the same page in the
+// same run. It owns the measuring and the peers; what is measured is the product as it is, with no
+// hooks for it.
 //
-// Every contender runs in a fresh process of its own, and so does the web they read, so that nobody pays for another.
+// Every contender runs in a fresh process of its own, and so does the web they read, so that nobody
+// pays for another.
 package main
 
 import (
@@ -96,9 +98,11 @@ func parseOptions(args []string) (options, error) {
 	flags.IntVar(&o.rounds, "rounds", 3, "rounds; in each, the contenders take turns")
 	flags.IntVar(&o.concurrency, "concurrency", 64, "requests under way, at most")
 	flags.BoolVar(&o.absent, "absent", false,
-		"read a sixth field, which the page does not have: whoever stops reading once all is found cannot stop then")
+		"read a sixth field, which the page does not have: whoever stops reading once all is "+
+			"found cannot stop then")
 	flags.StringVar(&only, "only", "", "contenders, by name with commas between; all unless told")
-	flags.StringVar(&o.peers, "peers", "bench/.peers/bin", "directory of the peers' programs ("+installPeers+")")
+	flags.StringVar(&o.peers, "peers", "bench/.peers/bin",
+		"directory of the peers' programs ("+installPeers+")")
 	flags.StringVar(&o.out, "out", "", "directory of the result files; none unless told")
 	flags.StringVar(&o.profiles, "profile", "",
 		"directory for CPU profiles of our own contenders, which the report then sums up by stage")
@@ -122,7 +126,8 @@ func parseOptions(args []string) (options, error) {
 func (o *options) choose(only string) error {
 	if only != "" {
 		for name := range strings.SplitSeq(only, ",") {
-			if !slices.ContainsFunc(contenders(), func(c contender) bool { return c.name == name }) {
+			if !slices.ContainsFunc(contenders(),
+				func(c contender) bool { return c.name == name }) {
 				return fmt.Errorf("-only: %q names no contender", name)
 			}
 		}
@@ -137,7 +142,8 @@ func (o *options) choose(only string) error {
 		}
 	}
 	if only != "" && len(o.missing) > 0 {
-		return fmt.Errorf("-only: not installed: %s (%s)", strings.Join(o.missing, ", "), installPeers)
+		return fmt.Errorf("-only: not installed: %s (%s)", strings.Join(o.missing, ", "),
+			installPeers)
 	}
 	return nil
 }
@@ -168,7 +174,8 @@ func measureRounds(ctx context.Context, o options) (*report, error) {
 	r := newReport(ctx, o)
 	for round := range o.rounds {
 		for _, name := range o.contenders {
-			t := task{Contender: name, Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Dir: dir, Shoal: binary,
+			t := task{Contender: name, Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency,
+				Dir: dir, Shoal: binary,
 				Peers: o.peers, Absent: o.absent}
 			if o.profiles != "" && ours(name) {
 				t.Profile = filepath.Join(o.profiles, name+".prof")
@@ -177,7 +184,8 @@ func measureRounds(ctx context.Context, o options) (*report, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s, round %d: %w", name, round+1, err)
 			}
-			fmt.Fprintf(os.Stderr, "round %d  %-24s %9.0f pages per CPU-second  %8.0f pages/s\n", round+1, name,
+			fmt.Fprintf(os.Stderr, "round %d  %-24s %9.0f pages per CPU-second  %8.0f pages/s\n",
+				round+1, name,
 				s.perCPUSecond(), s.perSecond())
 			r.add(name, s)
 		}
@@ -185,7 +193,8 @@ func measureRounds(ctx context.Context, o options) (*report, error) {
 	return r, r.addStages(ctx, o)
 }
 
-// measureOne gives a contender a web of its own, so that none finds another's traces, and both fresh processes.
+// measureOne gives a contender a web of its own, so that none finds another's traces, and both
+// fresh processes.
 func measureOne(ctx context.Context, t task) (s sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()

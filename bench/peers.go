@@ -29,7 +29,8 @@ func startFasthttp(_ context.Context, t task) (crawler, error) { return newFasth
 
 func newFasthttpCrawler(t task) *fasthttpCrawler {
 	return &fasthttpCrawler{concurrency: t.Concurrency, client: &fasthttp.HostClient{
-		Addr: t.Web, MaxConns: t.Concurrency, MaxIdemponentCallAttempts: 1, DisablePathNormalizing: true,
+		Addr: t.Web, MaxConns: t.Concurrency, MaxIdemponentCallAttempts: 1,
+		DisablePathNormalizing: true,
 	}}
 }
 
@@ -77,7 +78,8 @@ func startGoquery(_ context.Context, t task) (crawler, error) {
 		if err != nil {
 			return nil, fmt.Errorf("selector %s: %w", field.Selector, err)
 		}
-		g.matchers = append(g.matchers, goquery.SingleMatcher(matcher)) // it stops at the first match
+		// it stops at the first match
+		g.matchers = append(g.matchers, goquery.SingleMatcher(matcher))
 	}
 	return g, nil
 }

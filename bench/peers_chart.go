@@ -57,8 +57,8 @@ type chartBar struct {
 	values []float64
 }
 
-// chartBars are all that make rows, the fastest first. Who makes none is a limit and no contender, and its bar would make
-// all others look alike.
+// chartBars are all that make rows, the fastest first. Who makes none is a limit and no contender,
+// and its bar would make all others look alike.
 func chartBars(runs []*report) []chartBar {
 	var bars []chartBar
 	for _, name := range slices.Concat(runs[0].Order, runs[len(runs)-1].Order) {
@@ -79,7 +79,8 @@ func chartBars(runs []*report) []chartBar {
 			bars = append(bars, bar)
 		}
 	}
-	slices.SortStableFunc(bars, func(a, b chartBar) int { return int(slices.Max(b.values) - slices.Max(a.values)) })
+	slices.SortStableFunc(bars,
+		func(a, b chartBar) int { return int(slices.Max(b.values) - slices.Max(a.values)) })
 	return bars
 }
 
@@ -106,14 +107,22 @@ func chart(runs []*report) string {
 	step := barHeight*len(runs) + barGap
 	height := chartTop + step*len(bars) + 10
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" `+
-		`font-family="system-ui, sans-serif" font-size="12">`+"\n", chartWidth, height, chartWidth, height)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" `+
+			`font-family="system-ui, sans-serif" font-size="12">`+"\n", chartWidth, height,
+		chartWidth,
+		height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", chartWidth, height)
-	fmt.Fprintf(&b, `<text x="12" y="24" font-size="16" font-weight="600">Pages per CPU-second</text>`+"\n")
-	fmt.Fprintf(&b, `<text x="12" y="42" fill="#555">%s, %d cores, %s; the same page, web and fields; blue: Shoal</text>`+
-		"\n", html.EscapeString(runs[0].Machine), runs[0].Cores, html.EscapeString(runs[0].Date))
+	fmt.Fprintf(&b,
+		`<text x="12" y="24" font-size="16" font-weight="600">Pages per CPU-second</text>`+"\n")
+	fmt.Fprintf(&b,
+		`<text x="12" y="42" fill="#555">%s, %d cores, %s; the same page, web and fields; blue: Shoal</text>`+
+			"\n", html.EscapeString(runs[0].Machine), runs[0].Cores,
+		html.EscapeString(runs[0].Date))
 	for i, r := range runs {
-		fmt.Fprintf(&b, `<rect x="%d" y="54" width="12" height="12" fill="%s"/><text x="%d" y="64">%s</text>`+"\n",
+		fmt.Fprintf(&b,
+			`<rect x="%d" y="54" width="12" height="12" fill="%s"/><text x="%d" y="64">%s</text>`+
+				"\n",
 			12+i*300, barColour(false, r.Absent), 30+i*300, seriesName(r.Absent))
 	}
 	for i, bar := range bars {
@@ -126,9 +135,11 @@ func chart(runs []*report) string {
 			}
 			width := value / longest * (chartWidth - chartLeft - chartRight)
 			top := y + j*barHeight
-			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", chartLeft, top, width,
+			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n",
+				chartLeft, top, width,
 				barHeight-1, barColour(ours(bar.name), runs[j].Absent))
-			fmt.Fprintf(&b, `<text x="%.1f" y="%d" font-size="11">%s</text>`+"\n", chartLeft+width+4, top+barHeight-3,
+			fmt.Fprintf(&b, `<text x="%.1f" y="%d" font-size="11">%s</text>`+"\n",
+				chartLeft+width+4, top+barHeight-3,
 				thousands(value))
 		}
 	}

@@ -19,9 +19,10 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// A job is a peer that is a program of its own: bench/peers has their sources, and the script install there makes them.
-// Each is called with the file of the addresses, the file that its rows go to as JSON lines, how many requests may be
-// under way, and the word "absent" when it has to read the sixth field too. It ends once all rows are written.
+// A job is a peer that is a program of its own: bench/peers has their sources, and the script
+// install there makes them. Each is called with the file of the addresses, the file that its rows
+// go to as JSON lines, how many requests may be under way, and the word "absent" when it has to
+// read the sixth field too. It ends once all rows are written.
 
 // installPeers is the command that installs the jobs.
 const installPeers = "make peers"
@@ -30,17 +31,24 @@ const installPeers = "make peers"
 func jobs() []contender {
 	return []contender{
 		{name: "colly", about: "colly", times: 1},
-		{name: "colly-unpatched", about: "the same with the HTML parser of its go.mod, which hostile pages can hang", times: 1},
-		{name: "hyper-lol-html", about: "Rust: hyper and lol_html, the fastest that one writes oneself", times: 2},
-		{name: "hyper-lol-html-early", about: "the same, which stops parsing once it has all fields", times: 5},
+		{name: "colly-unpatched", about: "the same with the HTML parser of its go.mod, which " +
+			"hostile pages can hang", times: 1},
+		{name: "hyper-lol-html", about: "Rust: hyper and lol_html, the fastest that one " +
+			"writes oneself", times: 2},
+		{name: "hyper-lol-html-early",
+			about: "the same, which stops parsing once it has all fields", times: 5},
 		{name: "spider", about: "the Rust crate spider, with lol_html for the fields", times: 1},
 		{name: "undici-htmlparser2", about: "Node: undici and htmlparser2", times: 1},
-		{name: "undici-htmlparser2-early", about: "the same, which stops parsing once it has all fields", times: 1},
-		{name: "aiohttp-lexbor", about: "Python: aiohttp and lexbor (selectolax) on uvloop", times: 1},
+		{name: "undici-htmlparser2-early", about: "the same, which stops parsing once it " +
+			"has all fields", times: 1},
+		{name: "aiohttp-lexbor", about: "Python: aiohttp and lexbor (selectolax) on uvloop",
+			times: 1},
 		{name: "jsoup", about: "Java: its own HTTP client and jsoup", times: 1},
-		{name: "scrapy-tuned", about: "Scrapy with lexbor and uvloop, and without what a list does not need", times: 1, part: 2},
+		{name: "scrapy-tuned", about: "Scrapy with lexbor and uvloop, and without what a list " +
+			"does not need", times: 1, part: 2},
 		{name: "stormcrawler", about: "StormCrawler in Storm's local mode", times: 1},
-		{name: "crawlee-http", about: "Crawlee's HttpCrawler, with htmlparser2 for the fields", times: 1, part: 2},
+		{name: "crawlee-http", about: "Crawlee's HttpCrawler, with htmlparser2 for the fields",
+			times: 1, part: 2},
 		{name: "scrapy", about: "Scrapy as it comes", times: 1, part: 4},
 		{name: "crawlee-cheerio", about: "Crawlee's CheerioCrawler", times: 1, part: 4},
 	}
@@ -81,8 +89,8 @@ type jobRun struct {
 	warmUp  int
 }
 
-// runJob measures a job. Nobody tells it when the warm-up is over: what it has used until the warm-up's last row is there
-// is left out, and so is what it uses after the last row, to end.
+// runJob measures a job. Nobody tells it when the warm-up is over: what it has used until the
+// warm-up's last row is there is left out, and so is what it uses after the last row, to end.
 func runJob(ctx context.Context, t task) (s sample, err error) {
 	web, err := synthweb.New(loopbackConfig(t.addresses()))
 	if err != nil {
@@ -104,7 +112,8 @@ func runJob(ctx context.Context, t task) (s sample, err error) {
 	return s, err
 }
 
-// jobAddresses are what a job reads: the warm-up's, and the measured ones as often as it reads them.
+// jobAddresses are what a job reads: the warm-up's, and the measured ones as often as it reads
+// them.
 func jobAddresses(web *synthweb.Web, t task) ([]string, error) {
 	all := jobs()
 	at := slices.IndexFunc(all, func(c contender) bool { return c.name == t.Contender })
@@ -139,7 +148,8 @@ func startJob(ctx context.Context, t task, addresses []string) (*jobRun, error) 
 	command := exec.CommandContext(ctx, filepath.Join(t.Peers, t.Contender), args...)
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return strings.HasSuffix(strings.ToLower(name), "_proxy") // between a job and its web there is nothing
+		// between a job and its web there is nothing
+		return strings.HasSuffix(strings.ToLower(name), "_proxy")
 	})
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // its children's time is its own
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
@@ -152,7 +162,8 @@ func startJob(ctx context.Context, t task, addresses []string) (*jobRun, error) 
 	if err := command.Start(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &jobRun{command: command, rows: &rowFile{file: file}, total: len(addresses), warmUp: t.WarmUp}, nil
+	return &jobRun{command: command, rows: &rowFile{file: file}, total: len(addresses),
+		warmUp: t.WarmUp}, nil
 }
 
 // measure returns when the last row is written, or nothing more is to be expected.
@@ -163,7 +174,8 @@ func (j *jobRun) measure(ctx context.Context) (s sample, err error) {
 	var started time.Time
 	from := -1
 	for {
-		ended := hasEnded(j.command.Process.Pid) // asked before the rows are looked at: then these are the last
+		// asked before the rows are looked at: then these are the last
+		ended := hasEnded(j.command.Process.Pid)
 		n, err := j.rows.count()
 		if err != nil {
 			return s, err
@@ -176,10 +188,13 @@ func (j *jobRun) measure(ctx context.Context) (s sample, err error) {
 		}
 		if n >= j.total {
 			after, err := groupUsage(j.command.Process.Pid)
-			s = sample{Pages: j.total - from, CPU: after.CPU - before.CPU, Wall: time.Since(started),
-				RSS: max(before.PeakBytes, after.PeakBytes)} // of what has ended Linux counts the parent's memory, too
+			s = sample{Pages: j.total - from, CPU: after.CPU - before.CPU,
+				Wall: time.Since(started),
+				// of what has ended Linux counts the parent's memory, too
+				RSS: max(before.PeakBytes, after.PeakBytes)}
 			if err == nil && from >= j.total {
-				err = errors.New("it wrote all rows at once: its warm-up cannot be told from the rest")
+				err = errors.New("it wrote all rows at once: its warm-up cannot be told " +
+					"from the rest")
 			}
 			return s, err
 		}
@@ -212,8 +227,8 @@ func (j *jobRun) end(err error) error {
 	return errors.Join(fmt.Errorf("%w\n%s", err, quote(said)), readErr, j.rows.file.Close())
 }
 
-// checkJob wants a job's rows to be exactly those of its addresses, and returns the fingerprint of those that the
-// measuring is about, so that it can be compared with everybody's.
+// checkJob wants a job's rows to be exactly those of its addresses, and returns the fingerprint of
+// those that the measuring is about, so that it can be compared with everybody's.
 func checkJob(web *synthweb.Web, rows *rowFile, addresses []string, t task) (string, error) {
 	text, err := os.ReadFile(rows.file.Name())
 	if err = errors.Join(err, rows.file.Close()); err != nil {

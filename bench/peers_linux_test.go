@@ -26,12 +26,15 @@ func TestJobs(t *testing.T) {
 	} {
 		t.Run(c.fault, func(t *testing.T) {
 			peers := t.TempDir()
-			script := fmt.Sprintf("#!/bin/sh\n# tests 1.0\nexec %q %s %q \"$@\"\n", os.Args[0], testJobMode, c.fault)
-			if err := os.WriteFile(filepath.Join(peers, "colly"), []byte(script), 0o755); err != nil {
+			script := fmt.Sprintf("#!/bin/sh\n# tests 1.0\nexec %q %s %q \"$@\"\n", os.Args[0],
+				testJobMode, c.fault)
+			if err := os.WriteFile(filepath.Join(peers, "colly"), []byte(script),
+				0o755); err != nil {
 				t.Fatal(err)
 			}
-			s, err := measureOne(t.Context(), task{Contender: "colly", Peers: peers, Dir: t.TempDir(), WarmUp: 100, Pages: 300,
-				Concurrency: 4, Absent: true})
+			s, err := measureOne(t.Context(),
+				task{Contender: "colly", Peers: peers, Dir: t.TempDir(), WarmUp: 100, Pages: 300,
+					Concurrency: 4, Absent: true})
 			if c.complaint != "" {
 				if err == nil || !strings.Contains(err.Error(), c.complaint) {
 					t.Errorf("%v, want %q", err, c.complaint)
@@ -41,7 +44,8 @@ func TestJobs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Pages < 1 || s.Pages > 300 || s.Wall <= 0 || s.RSS <= 0 || !strings.HasPrefix(s.Rows, "300 rows ") {
+			if s.Pages < 1 || s.Pages > 300 || s.Wall <= 0 || s.RSS <= 0 ||
+				!strings.HasPrefix(s.Rows, "300 rows ") {
 				t.Errorf("%+v", s)
 			}
 		})
@@ -117,14 +121,17 @@ func TestAllRowsAtOnce(t *testing.T) {
 	}
 	job := &jobRun{command: command, rows: &rowFile{file: rows}, total: 400, warmUp: 100}
 	_, err = job.measure(t.Context())
-	if err = job.end(err); err == nil || !strings.Contains(err.Error(), "it wrote all rows at once") {
+	if err = job.end(err); err == nil ||
+		!strings.Contains(err.Error(), "it wrote all rows at once") {
 		t.Error(err)
 	}
 }
 
 func TestParseMember(t *testing.T) {
-	p, err := parseMember([]byte("7 (a) b) Z 1 5 1 0 -1 4194304 100 0 0 0 250 75 20 5 20 0 9 0 1 2 3"))
-	if want := (member{ended: true, group: 5, cpu: 3500 * time.Millisecond}); err != nil || p != want {
+	p, err := parseMember([]byte("7 (a) b) Z 1 5 1 0 -1 4194304 100 0 0 0 250 75 20 5 " +
+		"20 0 9 0 1 2 3"))
+	if want := (member{ended: true, group: 5, cpu: 3500 * time.Millisecond}); err != nil ||
+		p != want {
 		t.Errorf("%+v, %v, want %+v", p, err, want)
 	}
 	if _, err := parseMember([]byte("7 (a) S 1")); err == nil {
@@ -134,7 +141,8 @@ func TestParseMember(t *testing.T) {
 
 func TestMissingPeers(t *testing.T) {
 	o, err := parseOptions([]string{"-peers", t.TempDir()})
-	if err != nil || len(o.missing) != len(jobs()) || len(o.contenders) != len(contenders())-len(jobs()) {
+	if err != nil || len(o.missing) != len(jobs()) ||
+		len(o.contenders) != len(contenders())-len(jobs()) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if _, err := parseOptions([]string{"-peers", t.TempDir(), "-only", "scrapy"}); err == nil {
@@ -144,7 +152,8 @@ func TestMissingPeers(t *testing.T) {
 
 func TestChart(t *testing.T) {
 	run := func(absent bool, order ...string) *report {
-		r := &report{Date: "2026-01-02 03:04", Machine: "a & b", Absent: absent, Order: order, Rounds: map[string][]sample{}}
+		r := &report{Date: "2026-01-02 03:04", Machine: "a & b", Absent: absent, Order: order,
+			Rounds: map[string][]sample{}}
 		for i, name := range order {
 			s := sample{Pages: 100_000, CPU: time.Duration(i+1) * time.Second, Rows: "rows"}
 			if name == rawFasthttp {
@@ -154,8 +163,10 @@ func TestChart(t *testing.T) {
 		}
 		return r
 	}
-	text := chart([]*report{run(false, fetcherAlone, rawFasthttp, "scrapy"), run(true, "scrapy", "colly")})
-	for _, want := range []string{"a &amp; b", ">fetcher<", ">scrapy<", ">colly<", ">100,000<", ">33,333<", ">50,000<"} {
+	text := chart([]*report{run(false, fetcherAlone, rawFasthttp, "scrapy"),
+		run(true, "scrapy", "colly")})
+	for _, want := range []string{"a &amp; b", ">fetcher<", ">scrapy<", ">colly<", ">100,000<",
+		">33,333<", ">50,000<"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the chart lacks %s", want)
 		}

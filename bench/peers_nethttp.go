@@ -10,7 +10,8 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// netHTTPCrawler is the standard library's client with kept connections, and nothing done with what it brings.
+// netHTTPCrawler is the standard library's client with kept connections, and nothing done with what
+// it brings.
 type netHTTPCrawler struct {
 	client      *http.Client
 	concurrency int
@@ -22,8 +23,9 @@ func startNetHTTP(_ context.Context, t task) (crawler, error) {
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, t.Web)
 		},
-		MaxIdleConnsPerHost: t.Concurrency, // its default of 2 would close what the other requests to a host have opened
-		ReadBufferSize:      64 << 10,      // a page in one read
+		// its default of 2 would close what the other requests to a host have opened
+		MaxIdleConnsPerHost: t.Concurrency,
+		ReadBufferSize:      64 << 10, // a page in one read
 		DisableCompression:  true,
 	}
 	client := &http.Client{Timeout: exchangeTime, Transport: transport}

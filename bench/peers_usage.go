@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/testkit/process"
 )
 
-// groupUsage is what the processes of a group have used so far, and their children that have ended. The peak of the
-// group's memory is the sum of theirs.
+// groupUsage is what the processes of a group have used so far, and their children that have ended.
+// The peak of the group's memory is the sum of theirs.
 func groupUsage(group int) (process.Usage, error) {
 	var sum process.Usage
 	entries, err := os.ReadDir("/proc")
@@ -41,7 +41,8 @@ func groupUsage(group int) (process.Usage, error) {
 			continue
 		}
 		sum.CPU += p.cpu
-		if used, err := process.UsageOf(pid); err == nil { // one that has ended has no memory any more
+		// one that has ended has no memory any more
+		if used, err := process.UsageOf(pid); err == nil {
 			sum.PeakBytes += used.PeakBytes
 		}
 	}
@@ -55,7 +56,8 @@ type member struct {
 	cpu   time.Duration // user and system, with the children that have ended
 }
 
-// clockTick is the unit of /proc/PID/stat: Linux shows user space 100 a second on every platform that Go supports.
+// clockTick is the unit of /proc/PID/stat: Linux shows user space 100 a second on every platform
+// that Go supports.
 const clockTick = time.Second / 100
 
 // parseMember reads /proc/PID/stat: fields 3, 5 and 14 to 17.

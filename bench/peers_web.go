@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// Jobs know no origin map, so their web's hosts are loopback addresses, 127.1.0.1 to 127.64.0.1, on one port: no names,
-// no proxy between, and every program reaches them as it is.
+// Jobs know no origin map, so their web's hosts are loopback addresses, 127.1.0.1 to 127.64.0.1, on
+// one port: no names, no proxy between, and every program reaches them as it is.
 const loopbackSuffix = "0.1"
 
 // loopbackConfig is webConfig with such hosts.
@@ -36,7 +36,8 @@ func loopbackAddresses(web *synthweb.Web, n int, port string) []string {
 	return list
 }
 
-// serveLoopbackWeb is the process of the jobs' web. It also listens at 127.0.0.1, where it answers for itself.
+// serveLoopbackWeb is the process of the jobs' web. It also listens at 127.0.0.1, where it answers
+// for itself.
 func serveLoopbackWeb(ctx context.Context, addresses string) error {
 	n, err := strconv.Atoi(addresses)
 	if err != nil {
@@ -70,7 +71,8 @@ func listenOnLoopback(ctx context.Context, hosts []string) (net.Listener, error)
 	if err != nil {
 		return nil, err
 	}
-	l := &loopbackListener{Listener: first, connections: make(chan net.Conn), closed: make(chan struct{})}
+	l := &loopbackListener{Listener: first, connections: make(chan net.Conn),
+		closed: make(chan struct{})}
 	l.accepting.Go(func() { l.acceptAt(first) })
 	_, port, _ := net.SplitHostPort(first.Addr().String()) // it is one: it was listened at
 	for _, host := range hosts {

@@ -17,27 +17,29 @@ import (
 
 // report is what a run of the bench found. It is also the shape of the JSON file.
 type report struct {
-	Date        string              `json:"date"` // UTC
-	Machine     string              `json:"machine"`
-	Cores       int                 `json:"cores"`
-	Load        string              `json:"load"` // Linux's load average of the minute before
-	Go          string              `json:"go"`
-	Commit      string              `json:"commit"`
-	Command     string              `json:"command"`
-	Pages       int                 `json:"pages"`
-	WarmUp      int                 `json:"warmUp"`
-	Concurrency int                 `json:"concurrency"`
-	Absent      bool                `json:"absent,omitempty"` // with a field that the page does not have
-	Order       []string            `json:"order"`
-	Missing     []string            `json:"notInstalled,omitempty"`
-	Versions    map[string]string   `json:"versions,omitempty"` // of the jobs
-	Rounds      map[string][]sample `json:"rounds"`             // by contender
-	Stages      []stageShare        `json:"stages,omitempty"`
+	Date        string `json:"date"` // UTC
+	Machine     string `json:"machine"`
+	Cores       int    `json:"cores"`
+	Load        string `json:"load"` // Linux's load average of the minute before
+	Go          string `json:"go"`
+	Commit      string `json:"commit"`
+	Command     string `json:"command"`
+	Pages       int    `json:"pages"`
+	WarmUp      int    `json:"warmUp"`
+	Concurrency int    `json:"concurrency"`
+	// with a field that the page does not have
+	Absent   bool                `json:"absent,omitempty"`
+	Order    []string            `json:"order"`
+	Missing  []string            `json:"notInstalled,omitempty"`
+	Versions map[string]string   `json:"versions,omitempty"` // of the jobs
+	Rounds   map[string][]sample `json:"rounds"`             // by contender
+	Stages   []stageShare        `json:"stages,omitempty"`
 }
 
 func newReport(ctx context.Context, o options) *report {
 	r := &report{
-		Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: measure.Machine(), Cores: runtime.NumCPU(), Load: measure.Load(),
+		Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: measure.Machine(),
+		Cores: runtime.NumCPU(), Load: measure.Load(),
 		Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, Commit: commit(ctx),
 		Pages: o.pages, WarmUp: o.warmUp, Concurrency: o.concurrency, Absent: o.absent,
 		Order: o.contenders, Missing: o.missing, Rounds: map[string][]sample{},
@@ -71,8 +73,8 @@ func (r *report) of(name string, figure func(sample) float64) spread {
 	return spreadOf(values)
 }
 
-// ratios compares a contender's pages per CPU-second with another's, round by round: a machine that slows down in the
-// meantime slows both.
+// ratios compares a contender's pages per CPU-second with another's, round by round: a machine that
+// slows down in the meantime slows both.
 func (r *report) ratios(name, to string) (spread, bool) {
 	var values []float64
 	for i, s := range r.Rounds[name] {
@@ -90,14 +92,19 @@ func (r *report) ratios(name, to string) (spread, bool) {
 func (r *report) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Pages per CPU-second, %s\n\n", r.Date)
-	fmt.Fprintf(&b, "%s, %d cores, load %s before; %s; commit %s\n\n    %s\n\n", r.Machine, r.Cores, r.Load, r.Go, r.Commit,
+	fmt.Fprintf(&b, "%s, %d cores, load %s before; %s; commit %s\n\n    %s\n\n", r.Machine, r.Cores,
+		r.Load, r.Go, r.Commit,
 		r.Command)
-	fmt.Fprintf(&b, "%d pages a round after %d to warm up, %d requests under way, %d rounds. Median of the rounds, the "+
-		"smallest and largest in brackets.\n\n", r.Pages, r.WarmUp, r.Concurrency, len(r.Rounds[r.Order[0]]))
+	fmt.Fprintf(&b, "%d pages a round after %d to warm up, %d requests under way, %d rounds. "+
+		"Median of the rounds, the "+
+		"smallest and largest in brackets.\n\n", r.Pages, r.WarmUp, r.Concurrency,
+		len(r.Rounds[r.Order[0]]))
 	if r.Absent {
-		b.WriteString("With a sixth field, which the page does not have: all of the page must be read.\n\n")
+		b.WriteString("With a sixth field, which the page does not have: all of the page must " +
+			"be read.\n\n")
 	}
-	b.WriteString("| contender | pages per CPU-second | CPU a page | pages/s | peak RSS | × fasthttp+goquery | rows |\n" +
+	b.WriteString("| contender | pages per CPU-second | CPU a page | pages/s | peak RSS | × " +
+		"fasthttp+goquery | rows |\n" +
 		"|---|---|---|---|---|---|---|\n")
 	for _, name := range r.Order {
 		per := r.of(name, sample.perCPUSecond)
@@ -109,7 +116,8 @@ func (r *report) markdown() string {
 		if rows == "" {
 			rows = "none"
 		}
-		fmt.Fprintf(&b, "| %s | **%.0f** [%.0f–%.0f] | %.1f µs | %.0f | %.0f MB | %s | %s |\n", name, per.median, per.min,
+		fmt.Fprintf(&b, "| %s | **%.0f** [%.0f–%.0f] | %.1f µs | %.0f | %.0f MB | %s | %s |\n",
+			name, per.median, per.min,
 			per.max, 1e6/per.median, r.of(name, sample.perSecond).median,
 			r.of(name, func(s sample) float64 { return float64(s.RSS) / 1e6 }).median, ratio, rows)
 	}
@@ -124,7 +132,8 @@ func (r *report) markdown() string {
 		}
 	}
 	if len(r.Missing) > 0 {
-		fmt.Fprintf(&b, "\nNot installed: %s. Command: %s\n", strings.Join(r.Missing, ", "), installPeers)
+		fmt.Fprintf(&b, "\nNot installed: %s. Command: %s\n", strings.Join(r.Missing, ", "),
+			installPeers)
 	}
 	if len(r.Stages) > 0 {
 		b.WriteString("\n" + stageTable(r.Stages))
@@ -132,8 +141,8 @@ func (r *report) markdown() string {
 	return b.String()
 }
 
-// save writes the report into a directory, named after the day and the processor, and returns the path without its
-// extensions. A later run of the same day takes the place of an earlier one.
+// save writes the report into a directory, named after the day and the processor, and returns the
+// path without its extensions. A later run of the same day takes the place of an earlier one.
 func (r *report) save(dir string) (string, error) {
 	encoded, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

@@ -23,7 +23,8 @@ func TestFingerprint(t *testing.T) {
 	if rows(a, b) != rows(`{"_sourceUrl":"x","title":"B","price":"2"}`, a) {
 		t.Error("order and foreign keys matter")
 	}
-	for _, other := range []string{rows(a), rows(a, a, b), rows(a, `{"price":"2","title":"C"}`), rows(a, `{"title":"B"}`)} {
+	for _, other := range []string{rows(a), rows(a, a, b), rows(a, `{"price":"2","title":"C"}`),
+		rows(a, `{"title":"B"}`)} {
 		if other == rows(a, b) {
 			t.Error("different rows have the same fingerprint")
 		}
@@ -52,18 +53,22 @@ func TestSumTraces(t *testing.T) {
 		"File: shoal", "Type: cpu",
 		"-----------+-------------------------------------------------------",
 		"20000000ns   runtime.memmove", "             bufio.(*Reader).Read (inline)",
-		"             shoal.dev/shoal/pkg/egress.(*Client).Do", "             shoal.dev/shoal/fetcher.(*Fetcher).work",
+		"             shoal.dev/shoal/pkg/egress.(*Client).Do",
+		"             shoal.dev/shoal/fetcher.(*Fetcher).work",
 		"-----------+-------------------------------------------------------",
 		"10000000ns   runtime.scanobject", "             runtime.gcAssistAlloc",
 		"             shoal.dev/shoal/pkg/extract.(*Extractor).Extract",
 		"-----------+-------------------------------------------------------",
-		"30000000ns   github.com/valyala/fasthttp.appendArg", "             shoal.dev/shoal/pkg/egress.parse",
+		"30000000ns   github.com/valyala/fasthttp.appendArg",
+		"             shoal.dev/shoal/pkg/egress.parse",
 		"-----------+-------------------------------------------------------",
-		"40000000ns   github.com/hashicorp/raft.(*Raft).runLeader", "             github.com/hashicorp/raft.(*Raft).run",
+		"40000000ns   github.com/hashicorp/raft.(*Raft).runLeader",
+		"             github.com/hashicorp/raft.(*Raft).run",
 		"-----------+-------------------------------------------------------",
 		"50000000ns   runtime.futex", "             runtime.mcall",
 		"-----------+-------------------------------------------------------",
-		"60000000ns   runtime.memmove", "             shoal.dev/shoal/pkg/rowstore/sqlite.(*Store).Scan",
+		"60000000ns   runtime.memmove",
+		"             shoal.dev/shoal/pkg/rowstore/sqlite.(*Store).Scan",
 		"             shoal.dev/shoal/apiserver/api/data.scan",
 		"-----------+-------------------------------------------------------",
 	}, "\n")))
@@ -90,7 +95,8 @@ func TestSumTraces(t *testing.T) {
 }
 
 func TestParseOptions(t *testing.T) {
-	for _, args := range [][]string{{"-pages", "0"}, {"-only", "nobody"}, {"-nonsense"}, {"-rounds", "-1"}, {"-only", "fetcher,nobody"},
+	for _, args := range [][]string{{"-pages", "0"}, {"-only", "nobody"}, {"-nonsense"},
+		{"-rounds", "-1"}, {"-only", "fetcher,nobody"},
 		{"-quick", "fetcher"}} {
 		if _, err := parseOptions(args); err == nil {
 			t.Errorf("%v was taken", args)

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// A stage is a part of the work on a page. A sample of a profile belongs to the stage of its innermost frame in one of
-// our packages, whichever libraries that calls; where none of ours is on the stack, to that of the library.
+// A stage is a part of the work on a page. A sample of a profile belongs to the stage of its
+// innermost frame in one of our packages, whichever libraries that calls; where none of ours is on
+// the stack, to that of the library.
 type stage struct {
 	name      string
 	packages  []string // prefixes of functions' names
@@ -28,15 +29,18 @@ const (
 func stages() []stage {
 	const module = "shoal.dev/shoal/"
 	return []stage{
-		{name: "fetch: one HTTP exchange", packages: []string{module + "pkg/egress", module + "fetcher/internal/transport"}},
+		{name: "fetch: one HTTP exchange",
+			packages: []string{module + "pkg/egress", module + "fetcher/internal/transport"}},
 		{name: "extract: page to row", packages: []string{module + "pkg/extract"}},
 		{name: "fetcher: frontier, chains, outbox", packages: []string{module + "fetcher"}},
 		{name: "log: records encoded, decoded, queued", packages: []string{module + "pkg/stream"}},
 		{name: "ingest: batches", packages: []string{module + "ingest"}},
-		{name: "store: rows, page records, lists in SQLite", packages: []string{module + "pkg/rowstore"},
+		{name: "store: rows, page records, lists in SQLite",
+			packages:  []string{module + "pkg/rowstore"},
 			libraries: []string{"modernc.org/", "database/sql."}},
 		{name: "settle: receipts to commands", packages: []string{module + "billing"}},
-		{name: "control plane: dispatch, commands, Raft", packages: []string{module + "controlplane"},
+		{name: "control plane: dispatch, commands, Raft",
+			packages:  []string{module + "controlplane"},
 			libraries: []string{"github.com/hashicorp/", "go.etcd.io/bbolt", "github.com/boltdb/"}},
 		{name: "API: list intake, progress", packages: []string{module + "apiserver"},
 			libraries: []string{"github.com/valyala/fasthttp"}},
@@ -44,14 +48,18 @@ func stages() []stage {
 	}
 }
 
-// collectors are frames that only the garbage collector has: whoever pays for it, it is a stage of its own.
-var collectors = []string{"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge",
+// collectors are frames that only the garbage collector has: whoever pays for it, it is a stage of
+// its own.
+var collectors = []string{"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep",
+	"runtime.bgscavenge",
 	"runtime.gcStart", "runtime.gcMarkTermination", "runtime.deductSweepCredit"}
 
-// checking is what the samples of the check that follows the measuring have on their stacks: it reads all rows.
+// checking is what the samples of the check that follows the measuring have on their stacks: it
+// reads all rows.
 const checking = "shoal.dev/shoal/apiserver/api/data."
 
-// stageOf is the stage of one sample, whose frames stand from the innermost to the outermost; "" of what is not measured.
+// stageOf is the stage of one sample, whose frames stand from the innermost to the outermost; "" of
+// what is not measured.
 func stageOf(frames []string) string {
 	if slices.ContainsFunc(frames, func(f string) bool { return strings.HasPrefix(f, checking) }) {
 		return ""
@@ -63,7 +71,8 @@ func stageOf(frames []string) string {
 	find := func(prefixes func(stage) []string) string {
 		for _, frame := range frames {
 			for _, s := range all {
-				if slices.ContainsFunc(prefixes(s), func(p string) bool { return strings.HasPrefix(frame, p) }) {
+				if slices.ContainsFunc(prefixes(s),
+					func(p string) bool { return strings.HasPrefix(frame, p) }) {
 					return s.name
 				}
 			}
@@ -96,7 +105,8 @@ func (r *report) addStages(ctx context.Context, o options) error {
 	if o.profiles == "" {
 		return nil
 	}
-	for _, name := range slices.DeleteFunc(slices.Clone(o.contenders), func(name string) bool { return !ours(name) }) {
+	for _, name := range slices.DeleteFunc(slices.Clone(o.contenders),
+		func(name string) bool { return !ours(name) }) {
 		path := filepath.Join(o.profiles, name+".prof")
 		traces, err := newCommand(ctx, "go", "tool", "pprof", "-traces", "-unit=ns", path).Output()
 		if err != nil {
@@ -106,7 +116,8 @@ func (r *report) addStages(ctx context.Context, o options) error {
 		if err != nil {
 			return fmt.Errorf("profile %s: %w", path, err)
 		}
-		r.Stages = append(r.Stages, shares(name, times, 1e6/r.of(name, sample.perCPUSecond).median)...)
+		r.Stages = append(r.Stages,
+			shares(name, times, 1e6/r.of(name, sample.perCPUSecond).median)...)
 	}
 	return nil
 }
@@ -120,14 +131,15 @@ func shares(name string, times map[string]time.Duration, micros float64) []stage
 	var list []stageShare
 	for s, t := range times {
 		share := float64(t) / float64(total)
-		list = append(list, stageShare{Contender: name, Stage: s, CPU: t, Share: share, Micros: share * micros})
+		list = append(list, stageShare{Contender: name, Stage: s, CPU: t, Share: share,
+			Micros: share * micros})
 	}
 	slices.SortFunc(list, func(a, b stageShare) int { return int(b.CPU - a.CPU) })
 	return list
 }
 
-// sumTraces reads what `go tool pprof -traces` prints: samples between dashed lines, each a time beside the innermost
-// frame, and the frames around it below. A short profile may have none.
+// sumTraces reads what `go tool pprof -traces` prints: samples between dashed lines, each a time
+// beside the innermost frame, and the frames around it below. A short profile may have none.
 func sumTraces(text []byte) (map[string]time.Duration, error) {
 	times := map[string]time.Duration{}
 	var frames []string
@@ -167,10 +179,12 @@ func sumTraces(text []byte) (map[string]time.Duration, error) {
 // stageTable is the stages for people.
 func stageTable(list []stageShare) string {
 	var b strings.Builder
-	b.WriteString("Where the time goes, by profiles of the last round (the whole loop's with its start and warm-up):\n\n" +
+	b.WriteString("Where the time goes, by profiles of the last round (the whole loop's with " +
+		"its start and warm-up):\n\n" +
 		"| contender | stage | share | CPU a page |\n|---|---|---|---|\n")
 	for _, s := range list {
-		fmt.Fprintf(&b, "| %s | %s | %.1f%% | %.1f µs |\n", s.Contender, s.Stage, 100*s.Share, s.Micros)
+		fmt.Fprintf(&b, "| %s | %s | %.1f%% | %.1f µs |\n", s.Contender, s.Stage, 100*s.Share,
+			s.Micros)
 	}
 	return b.String()
 }

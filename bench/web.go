@@ -18,7 +18,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// serveWeb is the process of the web: it says where it listens, and serves until it is told to stop.
+// serveWeb is the process of the web: it says where it listens, and serves until it is told to
+// stop.
 func serveWeb(ctx context.Context, addresses string) error {
 	n, err := strconv.Atoi(addresses)
 	if err != nil {
@@ -68,7 +69,8 @@ func (w *webProcess) stop() error { return stopProcess("web", w.command) }
 
 // cpu is the processor time that the web has used.
 func (w *webProcess) cpu(ctx context.Context) (time.Duration, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.address+"/stats", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.address+"/stats",
+		nil)
 	if err != nil {
 		return 0, fmt.Errorf("web: %w", err)
 	}
@@ -108,7 +110,8 @@ func newCommand(ctx context.Context, name string, args ...string) *exec.Cmd {
 
 // stopProcess ends a process by SIGTERM and wants it to end well.
 func stopProcess(name string, command *exec.Cmd) error {
-	if err := command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := command.Process.Signal(syscall.SIGTERM); err != nil &&
+		!errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop %s: %w", name, err)
 	}
 	kill := time.AfterFunc(stopTime, func() { _ = command.Process.Kill() })

@@ -79,17 +79,20 @@ func TestReceiptsBeforeMarkersAreSettledBeforeThem(t *testing.T) {
 	b, stop := start(t, l, log)
 	ctx := context.Background()
 	for seq := range uint32(n) {
-		record := stream.EncodeReceipt(model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: seq}, Outcome: model.Delivered})
+		record := stream.EncodeReceipt(model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: seq},
+			Outcome: model.Delivered})
 		if err := log.Publish(ctx, stream.Receipts, 0, record); err != nil {
 			t.Fatal(err)
 		}
 		if seq == n/2 {
-			if err := log.Publish(ctx, stream.Receipts, 0, []byte("no record"), stream.EncodeMarker(model.Marker{Number: 7})); err != nil {
+			if err := log.Publish(ctx, stream.Receipts, 0, []byte("no record"),
+				stream.EncodeMarker(model.Marker{Number: 7})); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if err := log.Publish(ctx, stream.Receipts, 0, stream.EncodeMarker(model.Marker{Number: 8})); err != nil {
+	if err := log.Publish(ctx, stream.Receipts, 0,
+		stream.EncodeMarker(model.Marker{Number: 8})); err != nil {
 		t.Fatal(err)
 	}
 	for settled := false; !settled; {
@@ -108,7 +111,8 @@ func TestReceiptsBeforeMarkersAreSettledBeforeThem(t *testing.T) {
 		}
 	}
 	counts := b.Counts()
-	if counts.Receipts != n || counts.Undecodable != 1 || counts.Retries != 2 || counts.Batches > n/400 {
+	if counts.Receipts != n || counts.Undecodable != 1 || counts.Retries != 2 ||
+		counts.Batches > n/400 {
 		t.Fatalf("counts %+v", counts)
 	}
 }
@@ -122,7 +126,9 @@ func TestReceiptsRefusedForGoodAreSkipped(t *testing.T) {
 	defer func() { _ = log.Close() }()
 	records := make([][]byte, 0, 12)
 	for seq := range uint32(11) {
-		records = append(records, stream.EncodeReceipt(model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: seq}, Outcome: model.Delivered}))
+		records = append(records,
+			stream.EncodeReceipt(model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: seq},
+				Outcome: model.Delivered}))
 	}
 	records = append(records, stream.EncodeMarker(model.Marker{Number: 7}))
 	if err := log.Publish(t.Context(), stream.Receipts, 0, records...); err != nil {
@@ -137,7 +143,8 @@ func TestReceiptsRefusedForGoodAreSkipped(t *testing.T) {
 		l.mu.Unlock()
 	}
 	stop()
-	if counts := b.Counts(); len(l.seqs) != 10 || l.before[7] != 10 || counts.Undecodable != 1 || counts.Receipts != 10 {
+	if counts := b.Counts(); len(l.seqs) != 10 || l.before[7] != 10 || counts.Undecodable != 1 ||
+		counts.Receipts != 10 {
 		t.Errorf("settled %v, before the marker %d, counts %+v", l.seqs, l.before[7], counts)
 	}
 }

@@ -27,9 +27,10 @@ const (
 	lookEvery   = time.Minute
 )
 
-// Bounds of a check. One run is read at a time, and then nothing for as long as that took: at most half the time of one
-// reader. It reads every run that ended since the check before began, the runs that were unequal then, and of the older
-// ones, going round, those of olderRecords page records; a run counts as at least runRecords.
+// Bounds of a check. One run is read at a time, and then nothing for as long as that took: at most
+// half the time of one reader. It reads every run that ended since the check before began, the runs
+// that were unequal then, and of the older ones, going round, those of olderRecords page records; a
+// run counts as at least runRecords.
 const (
 	olderRecords = 20_000_000
 	runRecords   = 2_000
@@ -60,8 +61,9 @@ type DailyConfig struct {
 	Metrics *telemetry.Metrics
 }
 
-// Daily is the check that the ledger is what the page records say. Of the billing nodes that live, the first by name makes
-// it; the others remember their own last one, so whoever takes over begins with what ended since then.
+// Daily is the check that the ledger is what the page records say. Of the billing nodes that live,
+// the first by name makes it; the others remember their own last one, so whoever takes over begins
+// with what ended since then.
 type Daily struct {
 	config       DailyConfig
 	metrics      *dailyMetrics
@@ -100,7 +102,8 @@ func NewDaily(config DailyConfig) *Daily {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Daily{config: config, metrics: newDailyMetrics(config.Metrics), olderRecords: olderRecords}
+	return &Daily{config: config, metrics: newDailyMetrics(config.Metrics),
+		olderRecords: olderRecords}
 }
 
 // Run checks until ctx ends. It answers nil.
@@ -141,7 +144,8 @@ func (d *Daily) look(ctx context.Context) error {
 func (d *Daily) turn(ctx context.Context) (bool, error) {
 	nodes, err := d.config.Control.Nodes(ctx)
 	for _, node := range nodes { // by name
-		if node.State != client.NodeFailed && node.State != client.NodeLeft && slices.Contains(node.Roles, "billing") {
+		if node.State != client.NodeFailed && node.State != client.NodeLeft &&
+			slices.Contains(node.Roles, "billing") {
 			return node.Name == d.config.Node, err
 		}
 	}
@@ -169,7 +173,8 @@ func (c *check) begin(now time.Time, older uint64) {
 	if c.Left > 0 { // it has been round
 		from = ids.ID{}
 	}
-	*c = check{Began: now.UnixMilli(), Running: true, Since: since.UnixMilli(), From: from, Left: older, Last: c.Last}
+	*c = check{Began: now.UnixMilli(), Running: true, Since: since.UnixMilli(), From: from,
+		Left: older, Last: c.Last}
 }
 
 // batch counts some runs more. When it fails nothing is noted of them.
@@ -189,7 +194,8 @@ func (d *Daily) batch(ctx context.Context) error {
 		now := d.config.Clock.Now().UnixMilli()
 		c.Running = false
 		c.Last = finished{Ended: now, Took: now - c.Began, Unequal: c.Unequal, Found: c.Found}
-		d.config.Logger.Info("billing: the ledger has been held against the page records", "unequal", c.Unequal)
+		d.config.Logger.Info("billing: the ledger has been held against the page records",
+			"unequal", c.Unequal)
 	}
 	d.check = c
 	return ctx.Err()
@@ -215,7 +221,8 @@ func (c *check) take(view *client.View) (runs []*client.Job, more bool) {
 
 // wants says whether a closed run is counted by this check.
 func (c *check) wants(job *client.Job) bool {
-	if _, known := slices.BinarySearchFunc(c.Last.Found, job.ID, compareIDs); known || job.Finished >= c.Since {
+	if _, known := slices.BinarySearchFunc(c.Last.Found, job.ID, compareIDs); known ||
+		job.Finished >= c.Since {
 		return true
 	}
 	if c.Left == 0 || compareIDs(job.ID, c.From) <= 0 {
@@ -247,9 +254,12 @@ func (d *Daily) count(ctx context.Context, c *check, job *client.Job) error {
 		return nil
 	}
 	c.Found = append(c.Found, job.ID)
-	d.config.Logger.Error("billing: the ledger is not what the page records say", "job", run.Job, "customer", run.Customer,
-		"entry", run.Entry, "ledgerMicros", run.LedgerMicros, "recountMicros", run.RecountMicros, "ledgerPages", run.LedgerPages,
-		"recountPages", run.RecountPages, "ledgerItems", run.LedgerItems, "recountItems", run.RecountItems)
+	d.config.Logger.Error("billing: the ledger is not what the page records say", "job", run.Job,
+		"customer", run.Customer,
+		"entry", run.Entry, "ledgerMicros", run.LedgerMicros, "recountMicros", run.RecountMicros,
+		"ledgerPages", run.LedgerPages,
+		"recountPages", run.RecountPages, "ledgerItems", run.LedgerItems, "recountItems",
+		run.RecountItems)
 	return nil
 }
 
@@ -263,12 +273,14 @@ func (d *Daily) remember() {
 	if err != nil {
 		d.check = check{}
 		if !errors.Is(err, fs.ErrNotExist) {
-			d.config.Logger.Warn("billing: what was noted of the recount is lost", "file", path, "error", err)
+			d.config.Logger.Warn("billing: what was noted of the recount is lost", "file", path,
+				"error", err)
 		}
 	}
 }
 
-// note writes down how far the check is: half a file is never seen, and one that is lost costs a check more.
+// note writes down how far the check is: half a file is never seen, and one that is lost costs a
+// check more.
 func (d *Daily) note() {
 	path := filepath.Join(d.config.Dir, dailyFile)
 	data, err := json.Marshal(d.check)

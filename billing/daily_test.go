@@ -74,10 +74,12 @@ func newChecked(t *testing.T) *checked {
 // node is a billing node's daily check after a start of its process, and its log.
 func (c *checked) node(name, dir string) (*Daily, *bytes.Buffer, func(metric string) float64) {
 	c.t.Helper()
-	c.control.Must(c.t, client.RegisterNode{Name: name, Boot: c.ids.New(), Roles: []string{"ingest", "billing"}})
+	c.control.Must(c.t, client.RegisterNode{Name: name, Boot: c.ids.New(),
+		Roles: []string{"ingest", "billing"}})
 	var log bytes.Buffer
 	metrics := telemetry.NewMetrics()
-	d := NewDaily(DailyConfig{Node: name, Dir: dir, Control: c.control, Store: c.store, Clock: c.clock,
+	d := NewDaily(DailyConfig{Node: name, Dir: dir, Control: c.control, Store: c.store,
+		Clock:  c.clock,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)), Metrics: metrics})
 	d.remember()
 	return d, &log, func(metric string) float64 {
@@ -101,14 +103,17 @@ func (c *checked) run(pages uint32) ids.ID {
 	c.t.Helper()
 	c.clock.Advance(time.Second) // ids sort by it
 	scraper := c.ids.New()
-	c.control.Must(c.t, client.PutScraper{Create: true, ID: scraper, Customer: "alice", Group: c.group,
-		Spec: model.Scraper{Name: scraper.String(), Type: model.SingleProduct}})
-	run := client.LaunchRun{Job: c.ids.New(), Entry: c.ids.New(), Customer: "alice", Scraper: scraper, List: c.ids.New(),
+	c.control.Must(c.t, client.PutScraper{Create: true, ID: scraper, Customer: "alice",
+		Group: c.group,
+		Spec:  model.Scraper{Name: scraper.String(), Type: model.SingleProduct}})
+	run := client.LaunchRun{Job: c.ids.New(), Entry: c.ids.New(), Customer: "alice",
+		Scraper: scraper, List: c.ids.New(),
 		Links: pages, Tiers: model.TiersOf(model.Plain)}
 	c.control.Must(c.t, run)
 	for seq := range pages {
 		c.control.Dispatch(c.t, run.Job, seq)
-		receipt := model.Receipt{Job: run.Job, Unit: model.Unit{Seq: seq}, Outcome: model.Delivered, PriceRow: "tier:plain",
+		receipt := model.Receipt{Job: run.Job, Unit: model.Unit{Seq: seq}, Outcome: model.Delivered,
+			PriceRow: "tier:plain",
 			Quantity: 1, Items: 3, Last: true}
 		if err := c.control.Settle(c.t.Context(), []model.Receipt{receipt}, nil); err != nil {
 			c.t.Fatal(err)
@@ -157,20 +162,25 @@ func TestDailySeesAnInequalityAndItsEnd(t *testing.T) {
 	c.run(10)
 	bad := c.run(12) // five pages of the first were free
 	right := c.store.of[bad]
-	c.store.of[bad] = rowstore.Recount{Delivered: 11, Items: 33, Quantity: map[string]uint64{"tier:plain": 11}}
+	c.store.of[bad] = rowstore.Recount{Delivered: 11, Items: 33,
+		Quantity: map[string]uint64{"tier:plain": 11}}
 	began := c.clock.Now()
 	c.wantRead(c.look(d), 0, 1)
-	if metric("shoal_billing_recount_unequal_runs") != 1 || metric("shoal_billing_recount_runs_total") != 2 {
+	if metric("shoal_billing_recount_unequal_runs") != 1 ||
+		metric("shoal_billing_recount_runs_total") != 2 {
 		t.Error("the inequality is not in the metrics")
 	}
 	ended := metric("shoal_billing_recount_ended_timestamp_seconds")
 	if took := metric("shoal_billing_recount_last_seconds"); took <= 0 ||
-		!time.UnixMilli(int64(1000*ended)).Equal(began.Add(time.Duration(took*float64(time.Second)))) {
+		!time.UnixMilli(int64(1000*ended)).Equal(
+			began.Add(time.Duration(took*float64(time.Second)))) {
 		t.Errorf("it began at %v, took %v and ended at %v", began, took, ended)
 	}
 	named := "job=" + bad.String() + " customer=alice"
-	differ := "ledgerMicros=1800 recountMicros=1650 ledgerPages=12 recountPages=11 ledgerItems=36 recountItems=33"
-	if text := log.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, named) ||
+	differ := "ledgerMicros=1800 recountMicros=1650 ledgerPages=12 recountPages=11 " +
+		"ledgerItems=36 recountItems=33"
+	if text := log.String(); strings.Count(text, "level=ERROR") != 1 ||
+		!strings.Contains(text, named) ||
 		!strings.Contains(text, differ) {
 		t.Errorf("the log says %s", text)
 	}
@@ -247,18 +257,21 @@ func TestDailyGoesOnAfterRestarts(t *testing.T) {
 	c.clock.Advance(time.Hour)
 	d, _, metric = c.node("b1", dir)
 	c.wantRead(c.look(d))
-	if metric("shoal_billing_recount_unequal_runs") != 1 || metric("shoal_billing_recount_ended_timestamp_seconds") == 0 {
+	if metric("shoal_billing_recount_unequal_runs") != 1 ||
+		metric("shoal_billing_recount_ended_timestamp_seconds") == 0 {
 		t.Error("what the last check found is lost")
 	}
 }
 
-// TestDailyIsMadeByOneNode: another one takes over when the first is gone, and begins at its own last check.
+// TestDailyIsMadeByOneNode: another one takes over when the first is gone, and begins at its own
+// last check.
 func TestDailyIsMadeByOneNode(t *testing.T) {
 	c := newChecked(t)
 	c.run(1)
 	c.store.of[c.runs[0]] = rowstore.Recount{}
 	second, _, metric := c.node("b2", t.TempDir())
-	c.control.Must(t, client.RegisterNode{Name: "a1", Boot: c.ids.New(), Roles: []string{"fetcher"}})
+	c.control.Must(t, client.RegisterNode{Name: "a1", Boot: c.ids.New(),
+		Roles: []string{"fetcher"}})
 	c.wantRead(c.look(second), 0)
 	first, _, _ := c.node("b1", t.TempDir())
 	c.newDay()
@@ -282,14 +295,16 @@ func TestDailyWaitsForTheRowStore(t *testing.T) {
 	if err := d.look(t.Context()); !errors.Is(err, c.store.fail) {
 		t.Fatalf("answers %v", err)
 	}
-	if metric("shoal_billing_recount_ended_timestamp_seconds") != 0 || strings.Contains(log.String(), "level=ERROR") {
+	if metric("shoal_billing_recount_ended_timestamp_seconds") != 0 ||
+		strings.Contains(log.String(), "level=ERROR") {
 		t.Errorf("a check that failed counts: %s", log)
 	}
 	c.store.fail = nil
 	c.wantRead(c.look(d), 0)
 }
 
-// TestDailyComesDueByNameAndDay: restarts, and a note that is lost or damaged, move nothing but the first check.
+// TestDailyComesDueByNameAndDay: restarts, and a note that is lost or damaged, move nothing but the
+// first check.
 func TestDailyComesDueByNameAndDay(t *testing.T) {
 	due := map[time.Duration]bool{}
 	for _, name := range []string{"b1", "b2", "local"} {

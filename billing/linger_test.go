@@ -77,7 +77,8 @@ func TestABatchEndsWhenNothingComes(t *testing.T) {
 		}
 		batch, err := New(Config{Clock: clock}).gather(t.Context(), reader)
 		if err != nil || len(batch.receipts) != want || !slices.Equal(clock.waits, c.waits) {
-			t.Errorf("reads of %v: %d receipts after waits of %v, want %v; %v", c.come, len(batch.receipts), clock.waits, c.waits, err)
+			t.Errorf("reads of %v: %d receipts after waits of %v, want %v; %v", c.come,
+				len(batch.receipts), clock.waits, c.waits, err)
 		}
 	}
 }

@@ -17,11 +17,14 @@ type metrics struct {
 
 func newMetrics(to *telemetry.Metrics) *metrics {
 	return &metrics{
-		receipts: to.Histogram("shoal_billing_batch_receipts", "Receipts of a settled batch.", telemetry.Sizes),
-		seconds: to.Histogram("shoal_billing_settle_seconds", "Time to settle a batch, its repeats included.",
+		receipts: to.Histogram("shoal_billing_batch_receipts", "Receipts of a settled batch.",
+			telemetry.Sizes),
+		seconds: to.Histogram("shoal_billing_settle_seconds",
+			"Time to settle a batch, its repeats included.",
 			telemetry.FastSeconds),
 		markers: to.Counter("shoal_billing_markers_total", "Markers handed to the leader."),
-		settled: to.Gauge("shoal_billing_last_batch_timestamp_seconds", "When the last batch was settled, in Unix time."),
+		settled: to.Gauge("shoal_billing_last_batch_timestamp_seconds",
+			"When the last batch was settled, in Unix time."),
 	}
 }
 
@@ -30,9 +33,11 @@ func (b *Billing) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return b.Counts(), true }).
 		Counter("shoal_billing_receipts_total", "Receipts passed to a settle command.",
 			func(c Counts) float64 { return float64(c.Receipts) }).
-		Counter("shoal_billing_undecodable_records_total", "Records skipped: undecodable, or refused by the control plane for good.",
+		Counter("shoal_billing_undecodable_records_total",
+			"Records skipped: undecodable, or refused by the control plane for good.",
 			func(c Counts) float64 { return float64(c.Undecodable) }).
-		Counter("shoal_billing_settle_retries_total", "Settle commands that failed and were repeated.",
+		Counter("shoal_billing_settle_retries_total",
+			"Settle commands that failed and were repeated.",
 			func(c Counts) float64 { return float64(c.Retries) }).
 		Declare(to)
 }
@@ -54,16 +59,20 @@ type dailyMetrics struct {
 
 func newDailyMetrics(to *telemetry.Metrics) *dailyMetrics {
 	return &dailyMetrics{
-		runs: to.Counter("shoal_billing_recount_runs_total", "Runs held against their page records by the daily check."),
+		runs: to.Counter("shoal_billing_recount_runs_total",
+			"Runs held against their page records by the daily check."),
 		unequal: to.Gauge("shoal_billing_recount_unequal_runs",
-			"Runs that the newest daily check found unequal to the ledger; 0 on a node whose turn it is not."),
+			"Runs that the newest daily check found unequal to the ledger; 0 on a node whose "+
+				"turn it is not."),
 		ended: to.Gauge("shoal_billing_recount_ended_timestamp_seconds",
 			"When this node's newest daily check ended, in Unix time; 0: never."),
-		seconds: to.Gauge("shoal_billing_recount_last_seconds", "How long this node's newest daily check took."),
+		seconds: to.Gauge("shoal_billing_recount_last_seconds",
+			"How long this node's newest daily check took."),
 	}
 }
 
-// show tells of the newest check. What one that is under way has found is not kept back until its end.
+// show tells of the newest check. What one that is under way has found is not kept back until its
+// end.
 func (m *dailyMetrics) show(c *check, turn bool) {
 	unequal := c.Last.Unequal
 	if c.Running {

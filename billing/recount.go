@@ -20,25 +20,29 @@ type Recounted struct {
 	Job      ids.ID
 	Customer string
 	Entry    ids.ID
-	// LedgerMicros is what the entry charged, RecountMicros what the page records cost at the run's prices less what free
-	// requests paid; micros, 0 or more.
+	// LedgerMicros is what the entry charged, RecountMicros what the page records cost at the run's
+	// prices less what free requests paid; micros, 0 or more.
 	LedgerMicros  int64
 	RecountMicros int64
 	LedgerPages   uint64 // charged or free, as often as charged
 	RecountPages  uint64 // delivered, as often as charged
 	LedgerItems   uint64
 	RecountItems  uint64
-	// Undone: a restore undid the run. It has no entry; what is stored of it is read by nobody and goes after a while.
+	// Undone: a restore undid the run. It has no entry; what is stored of it is read by nobody and
+	// goes after a while.
 	Undone bool
 }
 
-// Equal says whether the ledger is what the page records say. Of a run that was undone there is no ledger to be held against.
+// Equal says whether the ledger is what the page records say. Of a run that was undone there is no
+// ledger to be held against.
 func (r Recounted) Equal() bool {
-	return !r.Undone && r.LedgerMicros == r.RecountMicros && r.LedgerPages == r.RecountPages && r.LedgerItems == r.RecountItems
+	return !r.Undone && r.LedgerMicros == r.RecountMicros && r.LedgerPages == r.RecountPages &&
+		r.LedgerItems == r.RecountItems
 }
 
-// Recount recomputes every closed run of the customers from page records, and what is stored of runs that a restore undid. A
-// run that still accrues has records that are not settled yet, so it is left out. An error is the last that is yielded.
+// Recount recomputes every closed run of the customers from page records, and what is stored of
+// runs that a restore undid. A run that still accrues has records that are not settled yet, so it
+// is left out. An error is the last that is yielded.
 func Recount(ctx context.Context, view *client.View, store Recounter) iter.Seq2[Recounted, error] {
 	return func(yield func(Recounted, error) bool) {
 		goOn := true
@@ -72,7 +76,8 @@ func recountUndone(ctx context.Context, store Recounter, u *client.Undone) (Reco
 	return result, nil
 }
 
-func recountJob(ctx context.Context, view *client.View, store Recounter, job *client.Job) (Recounted, error) {
+func recountJob(ctx context.Context, view *client.View, store Recounter,
+	job *client.Job) (Recounted, error) {
 	counted, err := store.Recount(ctx, job.ID)
 	if err != nil {
 		return Recounted{}, fmt.Errorf("billing: recount of run %s: %w", job.ID, err)
@@ -81,8 +86,9 @@ func recountJob(ctx context.Context, view *client.View, store Recounter, job *cl
 	if entry == nil {
 		entry = &client.Entry{} // a trial that delivered nothing has none
 	}
-	result := Recounted{Job: job.ID, Customer: job.Customer, Entry: entry.ID, LedgerMicros: -entry.Amount,
-		LedgerItems: job.Items, RecountItems: counted.Items}
+	result := Recounted{Job: job.ID, Customer: job.Customer, Entry: entry.ID,
+		LedgerMicros: -entry.Amount,
+		LedgerItems:  job.Items, RecountItems: counted.Items}
 	free := map[string]uint64{}
 	for _, line := range entry.Lines {
 		free[line.RowKey] = line.FreePages

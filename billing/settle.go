@@ -1,5 +1,6 @@
-// Package billing owns the step from stored pages to settled ones: it reads the topic `receipts` and folds it into Settle
-// commands. What a page costs, and whether it was settled before, is decided where the command is applied.
+// Package billing owns the step from stored pages to settled ones: it reads the topic `receipts`
+// and folds it into Settle commands. What a page costs, and whether it was settled before, is
+// decided where the command is applied.
 package billing
 
 import (
@@ -23,11 +24,12 @@ import (
 // Group is the name under which all billing nodes read `receipts` together.
 const Group = "billing"
 
-// Bounds of one Settle command, and how long its first receipt waits for others: the longer the more came within about
-// the last second, so that a small run settles at once and a bulk run costs one command for bulk pages and more. The last
-// batch's size would not do: a bulk run brings no more than a small one does within minLinger. When nothing comes for a while
-// the batch ends: at the beginning of a run its hosts get more to do once the first pages are settled, and at its end nothing
-// follows.
+// Bounds of one Settle command, and how long its first receipt waits for others: the longer the
+// more came within about the last second, so that a small run settles at once and a bulk run costs
+// one command for bulk pages and more. The last batch's size would not do: a bulk run brings no
+// more than a small one does within minLinger. When nothing comes for a while the batch ends: at
+// the beginning of a run its hosts get more to do once the first pages are settled, and at its end
+// nothing follows.
 const (
 	maxReceipts = 2048 // a batch is full with as many, and overshoots by less than one read
 	bulk        = 500  // receipts of the last second that make the wait maxLinger
@@ -87,7 +89,8 @@ func New(config Config) *Billing {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	if config.Reader == nil {
-		config.Reader = reading.New("billing", reading.Config{Clock: config.Clock, Logger: config.Logger})
+		config.Reader = reading.New("billing",
+			reading.Config{Clock: config.Clock, Logger: config.Logger})
 	}
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -99,7 +102,8 @@ func New(config Config) *Billing {
 
 // Counts returns a snapshot.
 func (b *Billing) Counts() Counts {
-	return Counts{Receipts: b.settled.Load(), Batches: b.batches.Load(), Undecodable: b.undecodable.Load(), Retries: b.retries.Load()}
+	return Counts{Receipts: b.settled.Load(), Batches: b.batches.Load(),
+		Undecodable: b.undecodable.Load(), Retries: b.retries.Load()}
 }
 
 // Run works until ctx ends. It fails only when the log is gone.
@@ -146,7 +150,8 @@ func (b *Billing) gather(ctx context.Context, reader stream.Reader) (*batch, err
 	}
 	var full batch
 	b.add(&full, messages)
-	for until := b.config.Clock.Now().Add(b.linger(len(full.receipts))); len(full.receipts) < maxReceipts; {
+	for until := b.config.Clock.Now().Add(b.linger(len(full.receipts))); len(
+		full.receipts) < maxReceipts; {
 		wait := min(until.Sub(b.config.Clock.Now()), quiet)
 		if wait <= 0 {
 			break
@@ -162,7 +167,8 @@ func (b *Billing) gather(ctx context.Context, reader stream.Reader) (*batch, err
 }
 
 // fetch reads what comes within a time.
-func (b *Billing) fetch(ctx context.Context, reader stream.Reader, wait time.Duration) ([]stream.Message, error) {
+func (b *Billing) fetch(ctx context.Context, reader stream.Reader,
+	wait time.Duration) ([]stream.Message, error) {
 	waiting, stop := context.WithCancel(ctx)
 	timer := b.config.Clock.After(wait)
 	released := make(chan struct{})
@@ -202,7 +208,8 @@ func (b *Billing) add(to *batch, messages []stream.Message) {
 		var marker *model.Marker
 		var err error
 		read := func() { receipt, marker, err = stream.DecodeReceipts(m.Value) }
-		if panicked := b.config.Reader.Run(reading.Page{URL: "a record of receipts", Body: m.Value}, read); panicked != nil {
+		if panicked := b.config.Reader.Run(reading.Page{URL: "a record of receipts", Body: m.Value},
+			read); panicked != nil {
 			err = panicked
 		}
 		switch {
@@ -219,7 +226,8 @@ func (b *Billing) add(to *batch, messages []stream.Message) {
 	}
 }
 
-// settle repeats the batch until it is applied or ctx ends: an error leaves open whether it was, and repeating is harmless.
+// settle repeats the batch until it is applied or ctx ends: an error leaves open whether it was,
+// and repeating is harmless.
 func (b *Billing) settle(ctx context.Context, full *batch) error {
 	b.config.Point("billing.before_settle")
 	began := b.config.Clock.Now()
@@ -233,12 +241,15 @@ func (b *Billing) settle(ctx context.Context, full *batch) error {
 	return nil
 }
 
-// settleAgain is how long a batch waits after failures; the nodes of the role do not come back in step.
+// settleAgain is how long a batch waits after failures; the nodes of the role do not come back in
+// step.
 var settleAgain = retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
-// apply settles receipts and then hands on the markers behind them. Receipts that are refused for good are looked for by
-// halves and skipped: their units are found by markers, and the others must not wait for them.
-func (b *Billing) apply(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error {
+// apply settles receipts and then hands on the markers behind them. Receipts that are refused for
+// good are looked for by halves and skipped: their units are found by markers, and the others must
+// not wait for them.
+func (b *Billing) apply(ctx context.Context, receipts []model.Receipt,
+	markers []model.Marker) error {
 	for failures := 1; ; failures++ {
 		err := b.config.Settle(ctx, receipts, markers)
 		switch {
@@ -265,9 +276,11 @@ func (b *Billing) apply(ctx context.Context, receipts []model.Receipt, markers [
 	}
 }
 
-// refusedForGood says whether a command would be refused each time: it is too large, or no node could decode it.
+// refusedForGood says whether a command would be refused each time: it is too large, or no node
+// could decode it.
 func refusedForGood(err error) bool {
-	return errors.Is(err, fault.New(fault.InvalidRequest, "")) || errors.Is(err, fault.New(fault.PayloadTooLarge, ""))
+	return errors.Is(err, fault.New(fault.InvalidRequest, "")) ||
+		errors.Is(err, fault.New(fault.PayloadTooLarge, ""))
 }
 
 // skip notes records that are refused for good.
@@ -275,7 +288,8 @@ func (b *Billing) skip(records uint64, why error) {
 	b.untold += records
 	b.undecodable.Add(records)
 	if now := b.config.Clock.Now(); b.told.IsZero() || now.Sub(b.told) >= tellEvery {
-		b.config.Logger.Warn("billing: records skipped that are refused for good", "records", b.untold, "error", why)
+		b.config.Logger.Warn("billing: records skipped that are refused for good", "records",
+			b.untold, "error", why)
 		b.told, b.untold = now, 0
 	}
 }

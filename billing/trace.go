@@ -18,7 +18,8 @@ type traced struct {
 // detach takes a receipt's span off it.
 func (full *batch) detach(receipt *model.Receipt) {
 	if receipt.Trace != nil {
-		full.traced = append(full.traced, traced{job: receipt.Job, unit: receipt.Unit, trace: receipt.Trace})
+		full.traced = append(full.traced,
+			traced{job: receipt.Job, unit: receipt.Unit, trace: receipt.Trace})
 		receipt.Trace = nil
 	}
 }

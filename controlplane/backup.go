@@ -53,9 +53,10 @@ func (e ending) Write(p []byte) (int, error) {
 	return e.w.Write(p)
 }
 
-// Restore implements client.Operator. The backup is kept in a file until it is known to be whole; a node that does not
-// lead sends it to the leader then.
-func (o operator) Restore(ctx context.Context, from io.Reader, how client.RestoreOptions) (client.Restored, error) {
+// Restore implements client.Operator. The backup is kept in a file until it is known to be whole; a
+// node that does not lead sends it to the leader then.
+func (o operator) Restore(ctx context.Context, from io.Reader,
+	how client.RestoreOptions) (client.Restored, error) {
 	var none client.Restored
 	file, err := o.s.restorer.spool()
 	if err != nil {

@@ -38,7 +38,8 @@ func TestBackupIsRestored(t *testing.T) {
 	file := backupOf(t, s)
 	openCustomer(t, s, "bob")
 	before := fresh(t, s)
-	restored, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{})
+	restored, err := s.Operator().Restore(patient(t), bytes.NewReader(file),
+		client.RestoreOptions{})
 	if err != nil || restored.Cluster != before.Cluster().ID || restored.Index == 0 {
 		t.Fatalf("%+v, %v", restored, err)
 	}
@@ -69,31 +70,36 @@ func TestWrongBackupsAreRefused(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"nothing":           {nil, "invalid_backup"},
-		"text":              {[]byte("a backup, really"), "invalid_backup"},
-		"cut off":           {file[:len(file)-1], "invalid_backup"},
-		"damaged":           {append(bytes.Clone(file[:len(file)-40]), make([]byte, 40)...), "invalid_backup"},
+		"nothing": {nil, "invalid_backup"},
+		"text":    {[]byte("a backup, really"), "invalid_backup"},
+		"cut off": {file[:len(file)-1], "invalid_backup"},
+		"damaged": {append(bytes.Clone(file[:len(file)-40]), make([]byte, 40)...),
+			"invalid_backup"},
 		"another cluster's": {theirs, "other_cluster"},
 	} {
-		if _, err := s.Operator().Restore(patient(t), bytes.NewReader(c.file), client.RestoreOptions{}); codeOf(err) != c.want {
+		if _, err := s.Operator().Restore(patient(t), bytes.NewReader(c.file),
+			client.RestoreOptions{}); codeOf(err) != c.want {
 			t.Errorf("%s: %v, want %s", what, err, c.want)
 		}
 	}
-	if _, err := s.Operator().Restore(patient(t), iotest.ErrReader(os.ErrDeadlineExceeded), client.RestoreOptions{}); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if _, err := s.Operator().Restore(patient(t), iotest.ErrReader(os.ErrDeadlineExceeded),
+		client.RestoreOptions{}); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a broken connection: %v", err)
 	}
 	if fresh(t, s).Customer("ann") == nil {
 		t.Fatal("a refused backup changed something")
 	}
 	own := fresh(t, s).Cluster().ID
-	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(theirs), client.RestoreOptions{Force: true}); err != nil {
+	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(theirs),
+		client.RestoreOptions{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	view := fresh(t, s)
 	if view.Customer("bob") == nil || view.Customer("ann") != nil || view.Cluster().ID != own {
 		t.Fatal("another cluster's backup is not what is there after it was forced")
 	}
-	if left, err := filepath.Glob(filepath.Join(config.Dir, spoolPattern)); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(config.Dir, spoolPattern)); err != nil ||
+		len(left) > 0 {
 		t.Fatalf("files are left: %v, %v", left, err)
 	}
 }
@@ -108,8 +114,8 @@ func TestBackupThatCannotBeWrittenFails(t *testing.T) {
 	}
 }
 
-// A backup is restored through a node that does not lead while a client writes through every node. Afterwards all nodes
-// have one state: that of the backup, with what was written since the restore.
+// A backup is restored through a node that does not lead while a client writes through every node.
+// Afterwards all nodes have one state: that of the backup, with what was written since the restore.
 func TestRestoreUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -128,7 +134,8 @@ func TestRestoreUnderLoad(t *testing.T) {
 		work.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				_, err := client.Do(within, node, client.OpenCustomer{Customer: fmt.Sprint(name, "-", n)}, nil)
+				_, err := client.Do(within, node,
+					client.OpenCustomer{Customer: fmt.Sprint(name, "-", n)}, nil)
 				cancel()
 				if err != nil {
 					t.Errorf("a write through %s: %v", name, err)
@@ -147,7 +154,8 @@ func TestRestoreUnderLoad(t *testing.T) {
 	file := backupOf(t, api)
 	more(50)
 	marker := openCustomer(t, api, "undone")
-	if _, err := api.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{}); err != nil {
+	if _, err := api.Operator().Restore(patient(t), bytes.NewReader(file),
+		client.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if view := fresh(t, api); view.Customer(marker.Ref) != nil || view.Customer("kept") == nil {
@@ -165,7 +173,8 @@ func TestRestoreUnderLoad(t *testing.T) {
 	}
 }
 
-// What a restore must not bring back: who fetched what, and numbers of dispatches that were used since.
+// What a restore must not bring back: who fetched what, and numbers of dispatches that were used
+// since.
 func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -179,7 +188,8 @@ func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
 	if before.Shard(0).Owner != config.Node {
 		t.Fatalf("nobody has shard 0: %+v", before.Shard(0))
 	}
-	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{}); err != nil {
+	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file),
+		client.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for ctx := patient(t); s.holder.Current() == nil || s.holder.Current() == led; {
@@ -188,7 +198,8 @@ func TestRestoreKeepsWhoFetchesWhat(t *testing.T) {
 		}
 	}
 	if leads := s.holder.Current(); leads.Term() != led.Term() || leads.Began() == led.Began() {
-		t.Errorf("markers of before the restore (%d in term %d) are those of the leadership since (%d in term %d)",
+		t.Errorf("markers of before the restore (%d in term %d) are those of the leadership "+
+			"since (%d in term %d)",
 			led.Began(), led.Term(), leads.Began(), leads.Term())
 	}
 	for n := range uint16(testShards) {
@@ -208,7 +219,8 @@ func TestOneUploadAtATime(t *testing.T) {
 	s := serve(t, testConfig(t, t.TempDir()))
 	peer := identity.Peer{Node: "x"}
 	part := func(upload ids.ID, offset int64) string {
-		_, err := s.restorer.servePart(t.Context(), peer, restorePart{Upload: upload, Offset: offset, Data: []byte("12")})
+		_, err := s.restorer.servePart(t.Context(), peer,
+			restorePart{Upload: upload, Offset: offset, Data: []byte("12")})
 		return codeOf(err)
 	}
 	first, second := ids.ID{1}, ids.ID{2}
@@ -221,10 +233,12 @@ func TestOneUploadAtATime(t *testing.T) {
 	if got := part(first, 100); got != "invalid_request" {
 		t.Errorf("a part is missing: %q", got)
 	}
-	if _, err := s.restorer.serve(t.Context(), peer, restoreRequest{Upload: first, Size: 9}); codeOf(err) != "unavailable" {
+	if _, err := s.restorer.serve(t.Context(), peer,
+		restoreRequest{Upload: first, Size: 9}); codeOf(err) != "unavailable" {
 		t.Errorf("an upload that is not whole: %v", err)
 	}
-	if _, err := s.restorer.serve(t.Context(), peer, restoreRequest{Upload: first, Size: 4}); codeOf(err) != "invalid_backup" {
+	if _, err := s.restorer.serve(t.Context(), peer,
+		restoreRequest{Upload: first, Size: 4}); codeOf(err) != "invalid_backup" {
 		t.Errorf("an upload that is no state: %v", err)
 	}
 	if got := part(second, 0); got != "" {
@@ -246,16 +260,18 @@ func TestRemovedNodeIsForgotten(t *testing.T) {
 		}
 	}
 	stale := command.RemoveNodePayload{Name: "gone", Boot: ids.ID{6}}
-	if _, err := s.proposer.propose(patient(t), config.IDs.New(), stale, nil); err != nil || fresh(t, s).Node("gone") == nil {
+	if _, err := s.proposer.propose(patient(t), config.IDs.New(), stale, nil); err != nil ||
+		fresh(t, s).Node("gone") == nil {
 		t.Fatalf("an earlier start's removal took the node away: %v", err)
 	}
-	if err := s.Operator().RemoveNode(patient(t), "gone"); err != nil || fresh(t, s).Node("gone") != nil {
+	if err := s.Operator().RemoveNode(patient(t), "gone"); err != nil ||
+		fresh(t, s).Node("gone") != nil {
 		t.Fatalf("it is still there: %v", err)
 	}
 }
 
-// A run that was open at the backup goes on after the restore and ends as it did the first time: what was stored
-// meanwhile is settled from its records, nothing is charged twice.
+// A run that was open at the backup goes on after the restore and ends as it did the first time:
+// what was stored meanwhile is settled from its records, nothing is charged twice.
 func TestOpenRunEndsExactAfterARestore(t *testing.T) {
 	t.Parallel()
 	const links = 300
@@ -279,15 +295,18 @@ func TestOpenRunEndsExactAfterARestore(t *testing.T) {
 	until("some links are settled", func(v *client.View) bool { return v.Job(job).Success > 0 })
 	file := backupOf(t, s)
 	first := until("the run is closed", func(v *client.View) bool { return v.Job(job).Closed })
-	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{}); err != nil {
+	if _, err := s.Operator().Restore(patient(t), bytes.NewReader(file),
+		client.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if fresh(t, s).Job(job).Closed {
 		t.Fatal("the backup was taken too late to show anything")
 	}
-	second := until("the run is closed again", func(v *client.View) bool { return v.Job(job).Closed })
+	second := until("the run is closed again",
+		func(v *client.View) bool { return v.Job(job).Closed })
 	was, is := *first.Job(job), *second.Job(job)
-	if is.Success != links || is.Charged != was.Charged || is.Items != was.Items || is.Pages != was.Pages {
+	if is.Success != links || is.Charged != was.Charged || is.Items != was.Items ||
+		is.Pages != was.Pages {
 		t.Errorf("the run ended as %+v, and first as %+v", is, was)
 	}
 	if was, is := *first.Wallet(customer), *second.Wallet(customer); was != is {
@@ -303,21 +322,23 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 	if err := os.MkdirAll(half, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{filepath.Join(half, "state.bin"), filepath.Join(config.Dir, "restore-1.tmp")} {
+	for _, file := range []string{filepath.Join(half, "state.bin"),
+		filepath.Join(config.Dir, "restore-1.tmp")} {
 		if err := os.WriteFile(file, []byte("half of a state"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	serve(t, config)
 	for _, pattern := range []string{spoolPattern, "raft/snapshots/*.tmp"} {
-		if left, err := filepath.Glob(filepath.Join(config.Dir, pattern)); err != nil || len(left) > 0 {
+		if left, err := filepath.Glob(filepath.Join(config.Dir, pattern)); err != nil ||
+			len(left) > 0 {
 			t.Errorf("files are left: %v, %v", left, err)
 		}
 	}
 }
 
-// What was launched after the backup stays in the row store until the grace is over, and then goes, also when the leader
-// that removes it is stopped in the middle. Lists stay as long.
+// What was launched after the backup stays in the row store until the grace is over, and then goes,
+// also when the leader that removes it is stopped in the middle. Lists stay as long.
 func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -328,7 +349,8 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	kept := launch(t, s, config, customer, scraper, 3)
 	end := func(job ids.ID) {
 		t.Helper()
-		if _, err := client.Do(patient(t), s, client.StopRun{Customer: customer, Job: job}, nil); err != nil {
+		if _, err := client.Do(patient(t), s, client.StopRun{Customer: customer, Job: job},
+			nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -339,11 +361,14 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	store.mu.Lock()
 	store.records[undone] = map[model.Unit]model.Receipt{{}: {}}
 	store.mu.Unlock()
-	restored, err := s.Operator().Restore(patient(t), bytes.NewReader(file), client.RestoreOptions{})
-	if err != nil || restored.Changes.Undone != 1 || restored.Until < at.Now().Add(config.RestoreGrace-time.Minute).UnixMilli() {
+	restored, err := s.Operator().Restore(patient(t), bytes.NewReader(file),
+		client.RestoreOptions{})
+	if err != nil || restored.Changes.Undone != 1 ||
+		restored.Until < at.Now().Add(config.RestoreGrace-time.Minute).UnixMilli() {
 		t.Fatalf("%+v, %v", restored, err)
 	}
-	if jobs := fresh(t, s).UndoneIn(fresh(t, s).Scraper(scraper).Group); len(jobs) != 1 || jobs[0] != undone {
+	if jobs := fresh(t, s).UndoneIn(fresh(t, s).Scraper(scraper).Group); len(jobs) != 1 ||
+		jobs[0] != undone {
 		t.Fatalf("undone are %v", jobs)
 	}
 	emptied := func() bool {
@@ -359,8 +384,13 @@ func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 		t.Fatal("something went within the grace")
 	}
 	at.Advance(config.RestoreGrace)
-	until(t, "the rows' end", func() bool { at.Advance(time.Minute); return emptied() && !store.has(list) })
-	until(t, "the note's end", func() bool { at.Advance(time.Second); return fresh(t, s).UndoneRun(undone) == nil })
+	until(t, "the rows' end", func() bool {
+		at.Advance(time.Minute)
+		return emptied() &&
+			!store.has(list)
+	})
+	until(t, "the note's end",
+		func() bool { at.Advance(time.Second); return fresh(t, s).UndoneRun(undone) == nil })
 	if fresh(t, s).Job(kept) == nil || store.emptied[kept] {
 		t.Fatal("a run of before the cut is gone")
 	}

@@ -28,7 +28,8 @@ func BenchmarkFresh(b *testing.B) { benchFresh(b, serve(b, testConfig(b, b.TempD
 // BenchmarkDo is one small command at a time, durable.
 func BenchmarkDo(b *testing.B) { benchDo(b, serve(b, testConfig(b, b.TempDir()))) }
 
-// BenchmarkFreshElsewhere is a linearizable read on a node that does not vote, with three voters, over loopback.
+// BenchmarkFreshElsewhere is a linearizable read on a node that does not vote, with three voters,
+// over loopback.
 func BenchmarkFreshElsewhere(b *testing.B) { benchFresh(b, newNodes(b, 3, 1).at(3)) }
 
 // BenchmarkDoElsewhere is one small command at a time from such a node.

@@ -16,13 +16,15 @@ type caller struct{ s *Server }
 var _ client.Client = caller{}
 
 // Propose implements client.Client.
-func (c caller) Propose(ctx context.Context, payload command.Payload, call *client.Call) (any, error) {
+func (c caller) Propose(ctx context.Context, payload command.Payload, call *client.Call) (any,
+	error) {
 	id := c.s.config.IDs.New()
 	_, claims := payload.(command.ClaimCallPayload)
 	var under *command.Call
 	if call != nil {
-		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request,
-			Ticket: call.Ticket}
+		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key,
+			Request: call.Request,
+			Ticket:  call.Ticket}
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.s.config.patience)
 	defer cancel()
@@ -49,7 +51,8 @@ func (c caller) View() *client.View { return c.s.node.View() }
 func (c caller) Fresh(ctx context.Context) (*client.View, error) { return c.s.proposer.Fresh(ctx) }
 
 // Settle implements client.Client.
-func (c caller) Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error {
+func (c caller) Settle(ctx context.Context, receipts []model.Receipt,
+	markers []model.Marker) error {
 	err := settle(receipts, func(payload command.Payload) (fsm.Result, error) {
 		return c.s.proposer.propose(ctx, c.s.config.IDs.New(), payload, nil)
 	})
@@ -60,9 +63,12 @@ func (c caller) Settle(ctx context.Context, receipts []model.Receipt, markers []
 		l.TakeBack(markers)
 		return nil
 	}
-	// One attempt is enough: a marker is of one leadership, and one that does not arrive is replaced by the next.
-	if err := c.s.proposer.forward(ctx, methodMarkers, returned{Markers: markers}, &node.Nothing{}); err != nil {
-		c.s.config.Logger.Debug("markers did not reach the leader", "markers", len(markers), "error", err)
+	// One attempt is enough: a marker is of one leadership, and one that does not arrive is
+	// replaced by the next.
+	if err := c.s.proposer.forward(ctx, methodMarkers, returned{Markers: markers},
+		&node.Nothing{}); err != nil {
+		c.s.config.Logger.Debug("markers did not reach the leader", "markers", len(markers),
+			"error", err)
 	}
 	return nil
 }

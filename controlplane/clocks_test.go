@@ -52,13 +52,15 @@ func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
 		if n.State() == raft.Leader && c.leader() == 1 {
 			return nil
 		}
-		return n.LeadershipTransferToServer(raft.ServerID(c.configs[1].Node), raft.ServerAddress(c.configs[1].Cluster.Listen)).Error()
+		return n.LeadershipTransferToServer(raft.ServerID(c.configs[1].Node),
+			raft.ServerAddress(c.configs[1].Cluster.Listen)).Error()
 	})
 	until(t, "the wrong clock's leadership", func() bool { return c.leader() == 1 })
 	leader := c.at(1)
 	until(t, "a comparison of the clocks", func() bool {
 		found, trouble := leader.holder.Clocks().Findings()
-		return found.Verdict == timekeeper.Agreed && found.Clock > by-time.Minute && found.Clock < by+time.Minute &&
+		return found.Verdict == timekeeper.Agreed && found.Clock > by-time.Minute &&
+			found.Clock < by+time.Minute &&
 			trouble != ""
 	})
 	openCustomer(t, c.at(0), "ann")

@@ -42,12 +42,15 @@ func TestEveryNodeWritesAndReads(t *testing.T) {
 	}
 	for n := range c.configs {
 		status, err := c.at(n).Status(patient(t))
-		if err != nil || status.Leader != c.configs[c.leader()].Node || status.Node != c.configs[n].Node || status.Shards != testShards {
+		if err != nil || status.Leader != c.configs[c.leader()].Node ||
+			status.Node != c.configs[n].Node || status.Shards != testShards {
 			t.Fatalf("node %d: status %+v, %v", n, status, err)
 		}
 		name := c.configs[n].Node
-		told, heard := c.at(0).node.Statuses(patient(t), map[string]string{name: c.configs[n].Cluster.Listen})[name]
-		if !heard || told.Status.Node != c.configs[n].Node || told.LastIndex == 0 || told.LastTerm == 0 {
+		told, heard := c.at(0).node.Statuses(patient(t),
+			map[string]string{name: c.configs[n].Cluster.Listen})[name]
+		if !heard || told.Status.Node != c.configs[n].Node || told.LastIndex == 0 ||
+			told.LastTerm == 0 {
 			t.Fatalf("node %d says of itself %+v", n, told)
 		}
 	}
@@ -64,9 +67,13 @@ func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
 	c := newNodes(t, 1, 2)
 	ctx := patient(t)
 	openCustomer(t, c.at(1), "ann")
-	call := func() *client.Call { return &client.Call{Customer: "ann", Operation: "mint", Key: "k", Request: 7} }
+	call := func() *client.Call {
+		return &client.Call{Customer: "ann", Operation: "mint", Key: "k",
+			Request: 7}
+	}
 	first, second := call(), call()
-	mint := client.MintKey{ID: ids.ID{1}, Customer: "ann", Prefix: "abcdefg", Scope: model.ScopeUser}
+	mint := client.MintKey{ID: ids.ID{1}, Customer: "ann", Prefix: "abcdefg",
+		Scope: model.ScopeUser}
 	one, err := client.Do(ctx, c.at(1), mint, first)
 	if err != nil || first.Replayed {
 		t.Fatal(err, first.Replayed)
@@ -77,12 +84,14 @@ func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
 	}
 	claim := &client.Call{Customer: "ann", Operation: "run", Key: "k", Request: 1}
 	boot := c.at(1).config.Boot
-	if _, err := client.Do(ctx, c.at(1), client.ClaimCall{List: ids.ID{9}, Node: "node-1", Boot: boot}, claim); err != nil {
+	if _, err := client.Do(ctx, c.at(1),
+		client.ClaimCall{List: ids.ID{9}, Node: "node-1", Boot: boot}, claim); err != nil {
 		t.Fatal(err)
 	}
 	other := *claim
 	other.Ticket = ids.ID{}
-	if _, err := client.Do(ctx, c.at(2), client.ClaimCall{Node: "node-2"}, &other); fault.CodeOf(err) != fault.IdempotencyInFlight {
+	if _, err := client.Do(ctx, c.at(2), client.ClaimCall{Node: "node-2"},
+		&other); fault.CodeOf(err) != fault.IdempotencyInFlight {
 		t.Fatalf("a claim of the same key at another node: %v", err)
 	}
 	if _, err := client.Do(ctx, c.at(1), client.ReleaseClaim{}, claim); err != nil {
@@ -93,16 +102,19 @@ func TestIdempotencyHoldsBetweenNodes(t *testing.T) {
 	}
 }
 
-// A write whose outcome cannot be learnt fails after a while with a code that says so. What it did is done, and is not
-// done again when the same call comes again.
+// A write whose outcome cannot be learnt fails after a while with a code that says so. What it did
+// is done, and is not done again when the same call comes again.
 func TestWriteOfUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
 	openCustomer(t, c.at(3), "ann")
 	balance := func() int64 { return c.at(c.leader()).View().Wallet("ann").Balance() }
 	adjust := func(amount int64) (*client.Call, error) {
-		call := &client.Call{Customer: "ann", Operation: "adjust", Key: fmt.Sprint(amount), Request: 1}
-		_, err := client.Do(patient(t), c.at(3), client.AdjustWallet{Customer: "ann", Entry: c.configs[3].IDs.New(), Amount: amount}, call)
+		call := &client.Call{Customer: "ann", Operation: "adjust", Key: fmt.Sprint(amount),
+			Request: 1}
+		_, err := client.Do(patient(t), c.at(3),
+			client.AdjustWallet{Customer: "ann", Entry: c.configs[3].IDs.New(), Amount: amount},
+			call)
 		return call, err
 	}
 	slow := c.at(3)
@@ -158,7 +170,8 @@ func TestFetchersHoldShardsThroughAnyNode(t *testing.T) {
 	if _, err := r.Heartbeat(patient(t), beat); fault.CodeOf(err) != fault.Unavailable {
 		t.Fatalf("a heartbeat of another start: %v", err)
 	}
-	if err := r.Settle(patient(t), []model.Receipt{{Job: ids.ID{1}, Outcome: model.Delivered}}, nil); err != nil {
+	if err := r.Settle(patient(t), []model.Receipt{{Job: ids.ID{1}, Outcome: model.Delivered}},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	// Markers reach the leader, behind the receipts.
@@ -212,12 +225,14 @@ func TestRolesDecideWhatIsForwarded(t *testing.T) {
 	c.ready(1)
 	r, ctx := c.at(1), patient(t)
 	for what, err := range map[string]error{
-		"an API command":  second(client.Do(ctx, r, client.OpenCustomer{Customer: "ann"}, nil)),
-		"the leader's":    second(client.Do(ctx, r, command.CloseRunPayload{}, nil)),
-		"a settlement":    r.Settle(ctx, []model.Receipt{{Job: ids.ID{1}}}, nil),
-		"another's beat":  second(r.Heartbeat(ctx, client.Heartbeat{Node: "voter-0"})),
-		"another's name":  second(client.Do(ctx, r, command.RegisterNodePayload{Name: "voter-0"}, nil)),
-		"a role it lacks": second(client.Do(ctx, r, command.RegisterNodePayload{Name: "f-1", Roles: []string{"billing"}}, nil)),
+		"an API command": second(client.Do(ctx, r, client.OpenCustomer{Customer: "ann"}, nil)),
+		"the leader's":   second(client.Do(ctx, r, command.CloseRunPayload{}, nil)),
+		"a settlement":   r.Settle(ctx, []model.Receipt{{Job: ids.ID{1}}}, nil),
+		"another's beat": second(r.Heartbeat(ctx, client.Heartbeat{Node: "voter-0"})),
+		"another's name": second(client.Do(ctx, r, command.RegisterNodePayload{Name: "voter-0"},
+			nil)),
+		"a role it lacks": second(client.Do(ctx, r,
+			command.RegisterNodePayload{Name: "f-1", Roles: []string{"billing"}}, nil)),
 	} {
 		if fault.CodeOf(err) != fault.ScopeRejected {
 			t.Errorf("%s: %v", what, err)
@@ -233,8 +248,8 @@ func TestRolesDecideWhatIsForwarded(t *testing.T) {
 
 func second[A any](_ A, err error) error { return err }
 
-// TestDeclaredProposersAloneMayPropose tries every command that there is: its declared role may, without it no node may, and
-// the leader's own come from nobody.
+// TestDeclaredProposersAloneMayPropose tries every command that there is: its declared role may,
+// without it no node may, and the leader's own come from nobody.
 func TestDeclaredProposersAloneMayPropose(t *testing.T) {
 	t.Parallel()
 	const most = 1000 // command numbers
@@ -246,15 +261,18 @@ func TestDeclaredProposersAloneMayPropose(t *testing.T) {
 		}
 		by := payload.Declaration().By
 		named := identity.Peer{Roles: []string{string(by)}}
-		others := identity.Peer{Roles: slices.DeleteFunc(identity.Roles(), func(r string) bool { return r == string(by) })}
-		mayNamed, mayOthers := mayNotPropose(named, payload) == "", mayNotPropose(others, payload) == ""
+		others := identity.Peer{Roles: slices.DeleteFunc(identity.Roles(),
+			func(r string) bool { return r == string(by) })}
+		mayNamed, mayOthers := mayNotPropose(named, payload) == "",
+			mayNotPropose(others, payload) == ""
 		if mayNamed != (by != command.Leader) || mayOthers != (by == command.Itself) {
 			t.Errorf("%T by %s: that role may %v, all others %v", payload, by, mayNamed, mayOthers)
 		}
 	}
 }
 
-// What a certificate is worth when a node registers: its own name and roles, a fetcher's weight, and no other services.
+// What a certificate is worth when a node registers: its own name and roles, a fetcher's weight,
+// and no other services.
 func TestCertificateBoundsRegistration(t *testing.T) {
 	as := func(role string) identity.Peer { return identity.Peer{Node: "a", Roles: []string{role}} }
 	for _, role := range identity.Roles() {
@@ -266,8 +284,10 @@ func TestCertificateBoundsRegistration(t *testing.T) {
 			{"itself", command.RegisterNodePayload{Name: "a", Roles: []string{role}}, true},
 			{"another", command.RegisterNodePayload{Name: "b", Roles: []string{role}}, false},
 			{"all roles", command.RegisterNodePayload{Name: "a", Roles: identity.Roles()}, false},
-			{"other services", command.RegisterNodePayload{Name: "a", Rebind: true}, role == identity.ControlPlane},
-			{"a capacity", command.RegisterNodePayload{Name: "a", Capacity: MaxCapacity}, role == identity.Fetcher},
+			{"other services", command.RegisterNodePayload{Name: "a", Rebind: true},
+				role == identity.ControlPlane},
+			{"a capacity", command.RegisterNodePayload{Name: "a", Capacity: MaxCapacity},
+				role == identity.Fetcher},
 			{"too much", command.RegisterNodePayload{Name: "a", Capacity: MaxCapacity + 1}, false},
 		} {
 			if why := mayNotPropose(as(role), c.payload); (why == "") != c.may {
@@ -296,14 +316,29 @@ func TestIdentityMustFit(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 0)
 	for want, change := range map[string]func(*Config){
-		"that of node":                       func(config *Config) { config.Node = "other" },
-		"does not have the role":             func(config *Config) { config.Roles = identity.Roles() },
-		"Identity is missing":                func(config *Config) { config.Cluster.Identity = nil },
-		"Cluster.Listen":                     func(config *Config) { config.Cluster.Listen = "7400" },
-		"Cluster.Advertise":                  func(config *Config) { config.Cluster.Advertise = ":7400" },
-		"Bootstrap needs the role":           func(config *Config) { config.Roles, config.Cluster.Bootstrap = []string{"fetcher"}, true },
-		"certificate expired":                func(config *Config) { config.Clock = later{config.Clock} },
-		"bind: cannot assign requested addr": func(config *Config) { config.Cluster.Listen = "192.0.2.1:7400" },
+		"that of node": func(config *Config) { config.Node = "other" },
+		"does not have the role": func(config *Config) {
+			config.Roles = identity.Roles()
+		},
+		"Identity is missing": func(config *Config) {
+			config.Cluster.Identity = nil
+		},
+		"Cluster.Listen": func(config *Config) {
+			config.Cluster.Listen = "7400"
+		},
+		"Cluster.Advertise": func(config *Config) {
+			config.Cluster.Advertise = ":7400"
+		},
+		"Bootstrap needs the role": func(config *Config) {
+			config.Roles,
+				config.Cluster.Bootstrap = []string{"fetcher"}, true
+		},
+		"certificate expired": func(config *Config) {
+			config.Clock = later{config.Clock}
+		},
+		"bind: cannot assign requested addr": func(config *Config) {
+			config.Cluster.Listen = "192.0.2.1:7400"
+		},
 	} {
 		config := c.config("f-1", identity.Fetcher)
 		config.Log, config.Store = c.configs[0].Log, c.store
@@ -377,26 +412,31 @@ func randomCommands(t *testing.T, r *running, random *rand.Rand, count int) {
 		case 0:
 			payload = client.OpenCustomer{Customer: ref, Entry: r.config.IDs.New()}
 		case 1:
-			payload = client.AdjustWallet{Customer: ref, Entry: r.config.IDs.New(), Amount: 1 + random.Int64N(100)}
+			payload = client.AdjustWallet{Customer: ref, Entry: r.config.IDs.New(),
+				Amount: 1 + random.Int64N(100)}
 		case 2:
 			id := r.config.IDs.New()
-			payload = client.MintKey{ID: id, Customer: ref, Prefix: id.String()[8:15], Scope: model.ScopeUser}
+			payload = client.MintKey{ID: id, Customer: ref, Prefix: id.String()[8:15],
+				Scope: model.ScopeUser}
 		case 3:
-			payload = client.PutGroup{Create: true, ID: r.config.IDs.New(), Customer: ref, Name: fmt.Sprint(random.IntN(9))}
+			payload = client.PutGroup{Create: true, ID: r.config.IDs.New(), Customer: ref,
+				Name: fmt.Sprint(random.IntN(9))}
 		case 4:
 			payload = client.PutPrices{Rows: price.Standard()}
 		case 5:
 			payload = command.SettlePayload{Receipts: []model.Receipt{{Job: r.config.IDs.New()}}}
 		}
 		_, err := r.Propose(ctx, payload, nil)
-		if code := fault.CodeOf(err); code == fault.Unavailable || code == fault.Internal || code == fault.ScopeRejected {
+		if code := fault.CodeOf(err); code == fault.Unavailable || code == fault.Internal ||
+			code == fault.ScopeRejected {
 			t.Errorf("%T: %v", payload, err)
 			return
 		}
 	}
 }
 
-// A restore of a backup on a running cluster ends the leadership, and another begins with what was restored.
+// A restore of a backup on a running cluster ends the leadership, and another begins with what was
+// restored.
 func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
@@ -438,7 +478,8 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 	openCustomer(t, c.at(3), "anew")
 	for n := range c.configs {
 		view := fresh(t, c.at(n))
-		if view.Customer("before") == nil || view.Customer("anew") == nil || view.Customer("after") != nil {
+		if view.Customer("before") == nil || view.Customer("anew") == nil ||
+			view.Customer("after") != nil {
 			t.Fatalf("node %d does not have the restored state", n)
 		}
 	}
@@ -451,7 +492,8 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 		t.Fatal("the leadership over the state that was replaced is not over")
 	}
 	for ctx := patient(t); ; {
-		if record := fresh(t, c.at(0)).Node("node-3"); record != nil && record.Boot == c.at(3).config.Boot {
+		if record := fresh(t, c.at(0)).Node("node-3"); record != nil &&
+			record.Boot == c.at(3).config.Boot {
 			break
 		}
 		if !clock.Pause(ctx, c.at(0).config.Clock, 5*time.Millisecond) {
@@ -465,7 +507,8 @@ func TestLeadershipBeginsAnewAfterARestore(t *testing.T) {
 	c.sameHash()
 }
 
-// Stopping a leader hands leadership over: callers elsewhere see a short delay and no error, whatever they ask.
+// Stopping a leader hands leadership over: callers elsewhere see a short delay and no error,
+// whatever they ask.
 func TestStoppingLeadersHandOver(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
@@ -474,14 +517,17 @@ func TestStoppingLeadersHandOver(t *testing.T) {
 	r := c.at(3)
 	for what, ask := range map[string]func() error{
 		"Do": func() error {
-			return second(client.Do(patient(t), r, client.OpenCustomer{Customer: r.config.IDs.New().String()}, nil))
+			return second(client.Do(patient(t), r,
+				client.OpenCustomer{Customer: r.config.IDs.New().String()}, nil))
 		},
 		"Fresh": func() error { return second(r.Fresh(patient(t))) },
 		"Heartbeat": func() error {
-			return second(r.Heartbeat(patient(t), client.Heartbeat{Node: r.config.Node, Boot: r.config.Boot}))
+			return second(r.Heartbeat(patient(t),
+				client.Heartbeat{Node: r.config.Node, Boot: r.config.Boot}))
 		},
 		"Settle": func() error {
-			return r.Settle(patient(t), []model.Receipt{{Job: ids.ID{1}}}, []model.Marker{{Leader: 1}})
+			return r.Settle(patient(t), []model.Receipt{{Job: ids.ID{1}}},
+				[]model.Marker{{Leader: 1}})
 		},
 	} {
 		work.Go(func() {

@@ -33,27 +33,30 @@ type Store interface {
 	JobsSince(ctx context.Context, started int64, visit func(rowstore.Job) error) error
 }
 
-// MaxCapacity bounds a fetcher's weight. However heavy one is, it gets no more shards than all others together.
+// MaxCapacity bounds a fetcher's weight. However heavy one is, it gets no more shards than all
+// others together.
 const MaxCapacity = 1000
 
 // Config makes a node. Begin with Defaults; what they leave empty has none.
 type Config struct {
-	Dir      string // the node's own; its Raft log and snapshots are kept in Dir/raft
-	Node     string // name, unique in the cluster and for ever tied to Dir
-	Boot     ids.ID // this start of the process; zero: a new one
-	Roles    []string
-	Version  string
-	Capacity uint32 // weight of this node's fetcher when shards are dealt out, up to MaxCapacity; 0: it has none
-	// Services are the log and the row store by the names that they have of their own; a node whose names are not the
-	// cluster's, or that finds another cluster's mark there, ends with the error other_services.
+	Dir     string // the node's own; its Raft log and snapshots are kept in Dir/raft
+	Node    string // name, unique in the cluster and for ever tied to Dir
+	Boot    ids.ID // this start of the process; zero: a new one
+	Roles   []string
+	Version string
+	// weight of this node's fetcher when shards are dealt out, up to MaxCapacity; 0: it has none
+	Capacity uint32
+	// Services are the log and the row store by the names that they have of their own; a node whose
+	// names are not the cluster's, or that finds another cluster's mark there, ends with the error
+	// other_services.
 	Services Services
 	// Tiers are the ways in which this node's fetcher can fetch; 0: plain alone.
 	Tiers model.TierSet
 
 	Clock clock.Clock
 	IDs   ids.Source
-	// Log, with one partition per shard, and Store are the leader's: nil on a node of a cluster without the role
-	// controlplane, which never leads.
+	// Log, with one partition per shard, and Store are the leader's: nil on a node of a cluster
+	// without the role controlplane, which never leads.
 	Log   stream.Log
 	Store Store
 
@@ -62,31 +65,35 @@ type Config struct {
 	FreeGrant int64 // free requests of a new wallet
 	Prices    price.List
 
-	Window      int     // most seqs out at a time, over all runs
-	HostRate    float64 // request starts a second that a host gets unless the scraper says otherwise; 0: no bound
+	Window int // most seqs out at a time, over all runs
+	// request starts a second that a host gets unless the scraper says otherwise; 0: no bound
+	HostRate    float64
 	MaxHostRate float64 // what a scraper may ask for; 0: no bound
 	// HostOf is the host of a listed address, ShardOf the shard of a host.
 	HostOf  func(url string) string
 	ShardOf func(host string) int
-	// DomainOf names, by a hash, the domain that a read of a listed address counts for under daily limits; 0: nothing is
-	// read there.
+	// DomainOf names, by a hash, the domain that a read of a listed address counts for under daily
+	// limits; 0: nothing is read there.
 	DomainOf func(url string) uint64
 
 	Lease time.Duration
-	// EndWithin is how long after its lease's end a fetcher may need until it has ended its requests.
+	// EndWithin is how long after its lease's end a fetcher may need until it has ended its
+	// requests.
 	EndWithin time.Duration
-	// FetchDeadline is the longest request. Fetchers of cluster version 1 do not end theirs with the lease.
+	// FetchDeadline is the longest request. Fetchers of cluster version 1 do not end theirs with
+	// the lease.
 	FetchDeadline time.Duration
 	MarkerEvery   time.Duration
 	Snapshots     Snapshots
 	// RestoreGrace is how long the row store keeps what a restore undid.
 	RestoreGrace time.Duration
-	// ElectionTimeout is how long an election is given at least before another begins; one that needs longer gets it. At
-	// most MaxElectionTimeout; what is below MinElectionTimeout is taken for that.
+	// ElectionTimeout is how long an election is given at least before another begins; one that
+	// needs longer gets it. At most MaxElectionTimeout; what is below MinElectionTimeout is taken
+	// for that.
 	ElectionTimeout time.Duration
 
-	// Point is called at named places, for crash tests, and BeforeWrite before Raft's log, term or vote is written, for
-	// tests with a slow disk.
+	// Point is called at named places, for crash tests, and BeforeWrite before Raft's log, term or
+	// vote is written, for tests with a slow disk.
 	Point       func(name string)
 	BeforeWrite func()
 
@@ -97,8 +104,9 @@ type Config struct {
 	// Cluster makes the node one of several; nil: it is alone, and opens no port.
 	Cluster *Cluster
 
-	// What only tests set: how long commands of the API are tried, how nodes without a Cluster speak and who votes at first,
-	// how nodes of one are dialled, and the newest version of the cluster that a node knows.
+	// What only tests set: how long commands of the API are tried, how nodes without a Cluster
+	// speak and who votes at first, how nodes of one are dialled, and the newest version of the
+	// cluster that a node knows.
 	patience  time.Duration
 	transport node.Voting
 	voters    []raft.Server
@@ -109,43 +117,48 @@ type Config struct {
 // Cluster is how a node speaks with the other nodes of its cluster.
 type Cluster = node.Cluster
 
-// Autopilot says when nodes become voters, and when those that are gone are removed. Zero values have defaults.
+// Autopilot says when nodes become voters, and when those that are gone are removed. Zero values
+// have defaults.
 type Autopilot = quorum.Config
 
 // Snapshots says when the Raft log is cut.
 type Snapshots = node.Snapshots
 
 const (
-	// MinElectionTimeout is what elections are given on healthy disks, and bounds Config.ElectionTimeout.
+	// MinElectionTimeout is what elections are given on healthy disks, and bounds
+	// Config.ElectionTimeout.
 	MinElectionTimeout = node.MinElectionTimeout
-	// MaxElectionTimeout bounds how long an election is given, however slow the disks are. Raft waits once to twice as long.
+	// MaxElectionTimeout bounds how long an election is given, however slow the disks are. Raft
+	// waits once to twice as long.
 	MaxElectionTimeout = node.MaxElectionTimeout
 )
 
-// Defaults is a configuration in which only the node itself, its log, its row store and the address functions are
-// missing.
+// Defaults is a configuration in which only the node itself, its log, its row store and the address
+// functions are missing.
 func Defaults() Config {
 	return Config{
 		Clock: clock.System{}, IDs: ids.Random{Now: time.Now},
 		Shards: 64, FreeGrant: 5, Prices: price.Standard(),
 		Window: 65_536, HostRate: 1, MaxHostRate: 10,
 		DomainOf: address.Domain,
-		Lease:    10 * time.Second, EndWithin: time.Second, FetchDeadline: 60 * time.Second, MarkerEvery: 3 * time.Second,
+		Lease:    10 * time.Second, EndWithin: time.Second, FetchDeadline: 60 * time.Second,
+		MarkerEvery: 3 * time.Second,
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots:    Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
 		RestoreGrace: 24 * time.Hour,
-		Point:        func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(), patience: client.Patience, newest: command.Newest,
+		Point:        func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(),
+		patience: client.Patience, newest: command.Newest,
 	}
 }
 
 // Services name what all nodes of a cluster work on together. "" is one of the process's own.
 type Services struct {
 	Log, Rows string
-	// Claim marks them as a cluster's. The error other_services says that they carry another one's mark; with take it
-	// is replaced. Nil: they are the process's own.
+	// Claim marks them as a cluster's. The error other_services says that they carry another one's
+	// mark; with take it is replaced. Nil: they are the process's own.
 	Claim func(ctx context.Context, cluster ids.ID, take bool) error
-	// Rebind says that they are the cluster's from now on, whatever was before. Nodes of the control plane alone tell the
-	// cluster so; others wait until one has.
+	// Rebind says that they are the cluster's from now on, whatever was before. Nodes of the
+	// control plane alone tell the cluster so; others wait until one has.
 	Rebind bool
 }
 
@@ -162,13 +175,18 @@ func (c *Config) check() error {
 	need(c.Clock != nil && c.IDs != nil, "Clock or IDs is missing")
 	leads := c.Cluster == nil || slices.Contains(c.Roles, identity.ControlPlane)
 	need(!leads || c.Log != nil && c.Store != nil, "Log or Store is missing")
-	need(c.HostOf != nil && c.ShardOf != nil && c.DomainOf != nil, "HostOf, ShardOf or DomainOf is missing")
-	need(c.Point != nil && c.BeforeWrite != nil && c.Logger != nil, "Point, BeforeWrite or Logger is missing")
-	need(c.ElectionTimeout >= 0 && c.ElectionTimeout <= MaxElectionTimeout, "ElectionTimeout is below 0 or too long")
+	need(c.HostOf != nil && c.ShardOf != nil && c.DomainOf != nil,
+		"HostOf, ShardOf or DomainOf is missing")
+	need(c.Point != nil && c.BeforeWrite != nil && c.Logger != nil,
+		"Point, BeforeWrite or Logger is missing")
+	need(c.ElectionTimeout >= 0 && c.ElectionTimeout <= MaxElectionTimeout,
+		"ElectionTimeout is below 0 or too long")
 	need(c.Shards > 0, "Shards is 0")
-	need(c.Log == nil || c.Log.Partitions() == int(c.Shards), "Shards is not the number of the log's partitions")
+	need(c.Log == nil || c.Log.Partitions() == int(c.Shards),
+		"Shards is not the number of the log's partitions")
 	need(c.FreeGrant >= 0, "FreeGrant is below 0")
-	need(!slices.ContainsFunc(c.Prices, func(r price.Row) bool { return r.Micros < 0 }), "a price is below 0")
+	need(!slices.ContainsFunc(c.Prices, func(r price.Row) bool { return r.Micros < 0 }),
+		"a price is below 0")
 	need(c.Capacity <= MaxCapacity, "Capacity is above MaxCapacity")
 	need(c.Window > 0, "Window is not above 0")
 	need(c.HostRate >= 0 && c.MaxHostRate >= 0, "HostRate or MaxHostRate is below 0")
@@ -184,21 +202,28 @@ func (c *Config) check() error {
 
 // forNode is what Raft needs to know.
 func (c *Config) forNode() node.Config {
-	return node.Config{Dir: c.Dir, Name: c.Node, Boot: c.Boot, Roles: c.Roles, Version: c.Version, Capacity: c.Capacity,
-		Newest: c.newest, Clock: c.Clock, IDs: c.IDs, Snapshots: c.Snapshots, ElectionTimeout: c.ElectionTimeout,
-		Point: c.Point, BeforeWrite: c.BeforeWrite, Logger: c.Logger, Metrics: c.Metrics, Cluster: c.Cluster,
+	return node.Config{Dir: c.Dir, Name: c.Node, Boot: c.Boot, Roles: c.Roles, Version: c.Version,
+		Capacity: c.Capacity,
+		Newest:   c.newest, Clock: c.Clock, IDs: c.IDs, Snapshots: c.Snapshots,
+		ElectionTimeout: c.ElectionTimeout,
+		Point:           c.Point, BeforeWrite: c.BeforeWrite, Logger: c.Logger, Metrics: c.Metrics,
+		Cluster:   c.Cluster,
 		Transport: c.transport, Voters: c.voters, Dial: c.dial}
 }
 
 // forLeadership is what the leaderships of a node need to know.
 func (s *Server) forLeadership() leadership.Config {
 	c := &s.config
-	config := leadership.Config{Node: s.node, Proposer: s.proposer, Claim: s.claim, Boot: c.Boot, Clock: c.Clock,
-		IDs: c.IDs, Log: c.Log, Store: c.Store, Shards: c.Shards, FreeGrant: c.FreeGrant, Prices: c.Prices,
+	config := leadership.Config{Node: s.node, Proposer: s.proposer, Claim: s.claim, Boot: c.Boot,
+		Clock: c.Clock,
+		IDs:   c.IDs, Log: c.Log, Store: c.Store, Shards: c.Shards, FreeGrant: c.FreeGrant,
+		Prices:  c.Prices,
 		LogName: c.Services.Log, RowsName: c.Services.Rows, Window: c.Window, HostRate: c.HostRate,
-		MaxHostRate: c.MaxHostRate, HostOf: c.HostOf, ShardOf: c.ShardOf, DomainOf: c.DomainOf, Lease: c.Lease,
+		MaxHostRate: c.MaxHostRate, HostOf: c.HostOf, ShardOf: c.ShardOf, DomainOf: c.DomainOf,
+		Lease:     c.Lease,
 		EndWithin: c.EndWithin, FetchDeadline: c.FetchDeadline, MarkerEvery: c.MarkerEvery,
-		RestoreGrace: c.RestoreGrace, Point: c.Point, Logger: c.Logger, Metrics: c.Metrics, Tracer: c.Tracer}
+		RestoreGrace: c.RestoreGrace, Point: c.Point, Logger: c.Logger, Metrics: c.Metrics,
+		Tracer: c.Tracer}
 	if c.Cluster != nil {
 		config.Autopilot = c.Cluster.Autopilot
 	}

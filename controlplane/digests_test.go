@@ -57,7 +57,8 @@ func threeVoters(t *testing.T) (c *nodes, leads int) {
 	return c, c.untilLed()
 }
 
-// diverge has one voter apply the first command of the next minute in another way. Not ok: they are not at the same command.
+// diverge has one voter apply the first command of the next minute in another way. Not ok: they are
+// not at the same command.
 func diverge(t *testing.T, c *nodes, differs int) bool {
 	t.Helper()
 	var stores []*state.Store

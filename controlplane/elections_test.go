@@ -8,7 +8,8 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// One election takes some six writes in sequence, so that with such a disk none ends within Raft's own time.
+// One election takes some six writes in sequence, so that with such a disk none ends within Raft's
+// own time.
 func TestLeaderIsElectedOnSlowDisks(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 0)
@@ -25,14 +26,16 @@ func TestLeaderIsElectedOnSlowDisks(t *testing.T) {
 	c.writes.Store(0)
 }
 
-// TestElectionsAreLogged: who asks for votes, who gets them and who leads is in the log of every process.
+// TestElectionsAreLogged: who asks for votes, who gets them and who leads is in the log of every
+// process.
 func TestElectionsAreLogged(t *testing.T) {
 	t.Parallel()
 	j := &journal{}
 	config := testConfig(t, t.TempDir())
 	config.Logger = slog.New(slog.NewTextHandler(j, nil))
 	serve(t, config)
-	for _, line := range []string{"raft: entering candidate state", "raft: voting for self", "raft: election won", "raft: entering leader state"} {
+	for _, line := range []string{"raft: entering candidate state", "raft: voting for self",
+		"raft: election won", "raft: entering leader state"} {
 		if j.count(`level=INFO msg="`+line) != 1 {
 			t.Errorf("%q is not in the log once:\n%s", line, j.text.String())
 		}

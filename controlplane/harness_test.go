@@ -28,8 +28,9 @@ type lists struct {
 }
 
 func newLists() *lists {
-	return &lists{links: map[ids.ID][]rowstore.Link{}, records: map[ids.ID]map[model.Unit]model.Receipt{},
-		sealed: map[ids.ID]bool{}, emptied: map[ids.ID]bool{}}
+	return &lists{links: map[ids.ID][]rowstore.Link{},
+		records: map[ids.ID]map[model.Unit]model.Receipt{},
+		sealed:  map[ids.ID]bool{}, emptied: map[ids.ID]bool{}}
 }
 
 func (l *lists) add(list ids.ID, urls ...string) {
@@ -40,7 +41,8 @@ func (l *lists) add(list ids.ID, urls ...string) {
 	}
 }
 
-func (l *lists) Links(_ context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error) {
+func (l *lists) Links(_ context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link,
+	error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	links, known := l.links[list]
@@ -123,8 +125,9 @@ func (l *lists) PutPages(_ context.Context, pages []rowstore.PageWrite) ([]*mode
 		}
 		r, stands := l.records[p.Job][p.Unit]
 		if !stands {
-			r = model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow, Quantity: p.Quantity,
-				Items: uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
+			r = model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow,
+				Quantity: p.Quantity,
+				Items:    uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
 			l.records[p.Job][p.Unit] = r
 		}
 		receipts = append(receipts, &r)
@@ -132,7 +135,8 @@ func (l *lists) PutPages(_ context.Context, pages []rowstore.PageWrite) ([]*mode
 	return receipts, nil
 }
 
-func (l *lists) Records(_ context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error) {
+func (l *lists) Records(_ context.Context, job ids.ID, units []model.Unit) ([]model.Receipt,
+	error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var found []model.Receipt
@@ -152,7 +156,8 @@ func (l *lists) EachRecord(_ context.Context, job ids.ID, visit func(rowstore.Re
 		return cmp.Or(cmp.Compare(a.Unit.Seq, b.Unit.Seq), cmp.Compare(a.Unit.Page, b.Unit.Page))
 	})
 	for _, r := range records {
-		record := rowstore.Record{Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow, Quantity: r.Quantity, Items: r.Items, Last: r.Last}
+		record := rowstore.Record{Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow,
+			Quantity: r.Quantity, Items: r.Items, Last: r.Last}
 		if err := visit(record); err != nil {
 			return err
 		}
@@ -188,10 +193,12 @@ func newLog(t testing.TB) stream.Log {
 func testConfig(t testing.TB, dir string) Config {
 	t.Helper()
 	config := Defaults()
-	config.Dir, config.Node, config.Roles, config.Capacity = dir, "one", []string{"controlplane", "fetcher"}, 1
+	config.Dir, config.Node, config.Roles, config.Capacity = dir, "one",
+		[]string{"controlplane", "fetcher"}, 1
 	config.Shards, config.Log, config.Store = testShards, newLog(t), newLists()
 	config.HostRate, config.MaxHostRate = 0, 0
-	config.HostOf, config.ShardOf = address.AuthorityOf, func(host string) int { return len(host) % testShards }
+	config.HostOf, config.ShardOf = address.AuthorityOf,
+		func(host string) int { return len(host) % testShards }
 	config.Logger = slog.New(slog.DiscardHandler)
 	config.Boot = config.IDs.New()
 	return config

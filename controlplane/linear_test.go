@@ -18,7 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// The histories: customers' wallets, whose entries are numbered and carry the balance, and customers' sets of keys.
+// The histories: customers' wallets, whose entries are numbered and carry the balance, and
+// customers' sets of keys.
 type (
 	op struct {
 		customer string
@@ -28,7 +29,8 @@ type (
 		key      ids.ID
 	}
 
-	// outcome of an op. Of an unknown one nothing is known: it may take effect at any time after it began, or never.
+	// outcome of an op. Of an unknown one nothing is known: it may take effect at any time after it
+	// began, or never.
 	outcome struct {
 		unknown bool
 		balance int64
@@ -45,7 +47,8 @@ type (
 	}
 )
 
-// history is linearizable when some order of its ops, each between its call and its return, explains all outcomes.
+// history is linearizable when some order of its ops, each between its call and its return,
+// explains all outcomes.
 var history = porcupine.Model{
 	Partition: func(all []porcupine.Operation) [][]porcupine.Operation {
 		parts := map[string][]porcupine.Operation{}
@@ -82,7 +85,10 @@ var history = porcupine.Model{
 			return out.unknown || out.missing == (next.keys == now.keys), next
 		}
 	},
-	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v → %+v", input, output) },
+	DescribeOperation: func(input,
+		output any) string {
+		return fmt.Sprintf("%+v → %+v", input, output)
+	},
 }
 
 // A set of keys is written as their ids, sorted.
@@ -132,18 +138,22 @@ func (h *historian) act(in op) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	*h.all = append(*h.all, porcupine.Operation{ClientId: h.node, Input: in, Call: from.Nanoseconds(), Output: out, Return: until})
+	*h.all = append(*h.all, porcupine.Operation{ClientId: h.node, Input: in,
+		Call: from.Nanoseconds(), Output: out, Return: until})
 }
 
 func (h *historian) do(r *running, in op) (outcome, error) {
 	ctx := patient(h.t)
 	switch in.kind {
 	case "add":
-		entry, err := client.Do(ctx, r, client.AdjustWallet{Customer: in.customer, Entry: r.config.IDs.New(),
-			Amount: in.amount}, nil)
+		entry, err := client.Do(ctx, r,
+			client.AdjustWallet{Customer: in.customer, Entry: r.config.IDs.New(),
+				Amount: in.amount}, nil)
 		return outcome{balance: entry.BalanceAfter, entries: entry.Sequence}, err
 	case "mint":
-		_, err := client.Do(ctx, r, client.MintKey{ID: in.key, Customer: in.customer, Prefix: in.key.String()[17:], Scope: model.ScopeUser}, nil)
+		_, err := client.Do(ctx, r,
+			client.MintKey{ID: in.key, Customer: in.customer, Prefix: in.key.String()[17:],
+				Scope: model.ScopeUser}, nil)
 		return outcome{}, err
 	case "revoke":
 		_, err := client.Do(ctx, r, client.RevokeKey{ID: in.key, Customer: in.customer}, nil)
@@ -167,7 +177,8 @@ func (h *historian) do(r *running, in op) (outcome, error) {
 
 // next is a random op.
 func (h *historian) next() op {
-	in := op{customer: h.customers[h.random.IntN(len(h.customers))], keys: h.random.IntN(2) == 0, kind: "read"}
+	in := op{customer: h.customers[h.random.IntN(len(h.customers))], keys: h.random.IntN(2) == 0,
+		kind: "read"}
 	switch turn := h.random.IntN(5); {
 	case turn < 2:
 	case !in.keys:
@@ -196,8 +207,9 @@ func (c *nodes) pauseAny(t testing.TB) {
 	}
 }
 
-// Concurrent clients at every node, voters or not, while leaders are killed and restarted and cut off: no write that was
-// acknowledged is lost, no fresh read is stale, and a change of leaders is a delay and no error.
+// Concurrent clients at every node, voters or not, while leaders are killed and restarted and cut
+// off: no write that was acknowledged is lost, no fresh read is stale, and a change of leaders is a
+// delay and no error.
 func TestHistoriesAreLinearizableWhileLeadersGo(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 2)
@@ -212,7 +224,8 @@ func TestHistoriesAreLinearizableWhileLeadersGo(t *testing.T) {
 	historians := make([]*historian, len(c.configs))
 	var work sync.WaitGroup
 	for n := range c.configs {
-		h := &historian{t: t, c: c, node: n, random: rand.New(rand.NewPCG(uint64(n), 7)), begun: begun, customers: customers,
+		h := &historian{t: t, c: c, node: n, random: rand.New(rand.NewPCG(uint64(n), 7)),
+			begun: begun, customers: customers,
 			mu: &mu, minted: &minted, all: &all}
 		historians[n] = h
 		work.Go(func() {
@@ -271,7 +284,8 @@ func TestHistoriesAreLinearizableWhileLeadersGo(t *testing.T) {
 func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	add := func(from, until int64, out outcome) porcupine.Operation {
-		return porcupine.Operation{Input: op{customer: "a", kind: "add", amount: 2}, Call: from, Output: out, Return: until}
+		return porcupine.Operation{Input: op{customer: "a", kind: "add", amount: 2}, Call: from,
+			Output: out, Return: until}
 	}
 	read := func(from, until, balance int64) porcupine.Operation {
 		return porcupine.Operation{Input: op{customer: "a", kind: "read"}, Call: from,
@@ -282,12 +296,20 @@ func TestTheCheckFindsWhatIsWrong(t *testing.T) {
 		want bool
 		all  []porcupine.Operation
 	}{
-		"in order":                  {true, []porcupine.Operation{add(1, 2, first), read(3, 4, 2), add(5, 6, second), read(7, 8, 4)}},
-		"stale":                     {false, []porcupine.Operation{add(1, 2, first), read(3, 4, 0)}},
-		"lost":                      {false, []porcupine.Operation{add(1, 2, first), add(3, 4, first)}},
-		"unknown and there":         {true, []porcupine.Operation{add(1, 99, outcome{unknown: true}), read(3, 4, 2)}},
-		"unknown and not there":     {true, []porcupine.Operation{add(1, 99, outcome{unknown: true}), read(3, 4, 0)}},
-		"unknown, there, not there": {false, []porcupine.Operation{add(1, 99, outcome{unknown: true}), read(3, 4, 2), read(5, 6, 0)}},
+		"in order": {true,
+			[]porcupine.Operation{add(1, 2, first), read(3, 4, 2), add(5, 6, second),
+				read(7, 8, 4)}},
+		"stale": {false,
+			[]porcupine.Operation{add(1, 2, first), read(3, 4, 0)}},
+		"lost": {false,
+			[]porcupine.Operation{add(1, 2, first), add(3, 4, first)}},
+		"unknown and there": {true,
+			[]porcupine.Operation{add(1, 99, outcome{unknown: true}), read(3, 4, 2)}},
+		"unknown and not there": {true,
+			[]porcupine.Operation{add(1, 99, outcome{unknown: true}), read(3, 4, 0)}},
+		"unknown, there, not there": {false,
+			[]porcupine.Operation{add(1, 99, outcome{unknown: true}), read(3, 4, 2),
+				read(5, 6, 0)}},
 	} {
 		if got := porcupine.CheckOperations(history, c.all); got != c.want {
 			t.Errorf("%s: linearizable %v, want %v", name, got, c.want)

@@ -16,8 +16,9 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// fetchAll plays the other roles: it holds the shards, answers each task with one delivered page, stores it and settles
-// it. It drops the first drop tasks of each shard, as a log would that was lost.
+// fetchAll plays the other roles: it holds the shards, answers each task with one delivered page,
+// stores it and settles it. It drops the first drop tasks of each shard, as a log would that was
+// lost.
 func fetchAll(t *testing.T, r *running, config Config, drop int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -26,7 +27,8 @@ func fetchAll(t *testing.T, r *running, config Config, drop int) {
 	readers := map[uint16]stream.Reader{}
 	var holding []client.ShardEpoch
 	beat := func() {
-		leases, err := r.Heartbeat(ctx, client.Heartbeat{Node: config.Node, Boot: config.Boot, Holding: holding})
+		leases, err := r.Heartbeat(ctx,
+			client.Heartbeat{Node: config.Node, Boot: config.Boot, Holding: holding})
 		if err != nil {
 			return
 		}
@@ -73,8 +75,10 @@ func answer(ctx context.Context, r *running, store *lists, reader stream.Reader,
 			case drop > 0:
 				drop--
 			default:
-				page := &model.Page{Job: task.Job, Unit: model.Unit{Seq: task.Seq}, Outcome: model.Delivered,
-					PriceRow: model.Plain.PriceRow(), Quantity: 1, Last: true, Rows: [][]byte{[]byte("{}")}}
+				page := &model.Page{Job: task.Job, Unit: model.Unit{Seq: task.Seq},
+					Outcome:  model.Delivered,
+					PriceRow: model.Plain.PriceRow(), Quantity: 1, Last: true,
+					Rows: [][]byte{[]byte("{}")}}
 				stored, _ := store.PutPages(ctx, []rowstore.PageWrite{{Page: page}})
 				receipts = append(receipts, *stored[0])
 			}
@@ -93,7 +97,8 @@ func prepare(t *testing.T, r *running, config Config) (customer string, scraper 
 	for _, payload := range []command.Payload{
 		client.OpenCustomer{Customer: customer, Entry: config.IDs.New()},
 		client.AdjustWallet{Customer: customer, Entry: config.IDs.New(), Amount: 1_000_000_000},
-		client.PutGroup{Create: true, ID: group, Customer: customer, Name: "g", DataTable: "g", StartType: "MANUAL"},
+		client.PutGroup{Create: true, ID: group, Customer: customer, Name: "g", DataTable: "g",
+			StartType: "MANUAL"},
 		client.PutScraper{Create: true, ID: scraper, Customer: customer, Group: group,
 			Spec: model.Scraper{Name: "s", Type: model.SingleProduct}},
 	} {
@@ -104,7 +109,8 @@ func prepare(t *testing.T, r *running, config Config) (customer string, scraper 
 	return customer, scraper
 }
 
-func launch(t *testing.T, r *running, config Config, customer string, scraper ids.ID, links int) ids.ID {
+func launch(t *testing.T, r *running, config Config, customer string, scraper ids.ID,
+	links int) ids.ID {
 	t.Helper()
 	list := config.IDs.New()
 	urls := make([]string, links)
@@ -112,8 +118,10 @@ func launch(t *testing.T, r *running, config Config, customer string, scraper id
 		urls[i] = fmt.Sprintf("https://host%0*d.example/%d", i%7, 0, i)
 	}
 	config.Store.(*lists).add(list, urls...)
-	launched, err := client.Do(patient(t), r, client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(),
-		Customer: customer, Scraper: scraper, List: list, Links: uint32(links), Tiers: model.TiersOf(model.Plain)}, nil)
+	launched, err := client.Do(patient(t), r,
+		client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(),
+			Customer: customer, Scraper: scraper, List: list, Links: uint32(links),
+			Tiers: model.TiersOf(model.Plain)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,19 +157,22 @@ func TestRunIsDispatchedSettledAndClosed(t *testing.T) {
 			const links = 500
 			job := finished(t, r, launch(t, r, config, customer, scraper, links))
 			if job.State != model.Completed || job.Delivered != links || job.Items != links {
-				t.Fatalf("run ended %s with %d pages, %d rows; want %d", job.State, job.Delivered, job.Items, links)
+				t.Fatalf("run ended %s with %d pages, %d rows; want %d", job.State, job.Delivered,
+					job.Items, links)
 			}
 			if want := int64(links-5) * 150; job.Charged != want {
 				t.Fatalf("charged %d, want %d", job.Charged, want)
 			}
-			if status, err := r.Status(patient(t)); err != nil || status.Out != 0 || status.Owned != testShards {
+			if status, err := r.Status(patient(t)); err != nil || status.Out != 0 ||
+				status.Owned != testShards {
 				t.Fatalf("status %+v, %v", status, err)
 			}
 		})
 	}
 }
 
-// A run whose link list is gone ends, whether the leader had read of it or not, and holds up no other.
+// A run whose link list is gone ends, whether the leader had read of it or not, and holds up no
+// other.
 func TestRunWithoutAListEnds(t *testing.T) {
 	t.Parallel()
 	for name, restarted := range map[string]bool{"the same leader": false, "another leader": true} {
@@ -192,7 +203,9 @@ func TestRunWithoutAListEnds(t *testing.T) {
 			if job := finished(t, r, lost); job.State != model.Stopped {
 				t.Errorf("it ended %s", job.State)
 			}
-			if job := finished(t, r, launch(t, r, config, customer, scraper, 20)); job.State != model.Completed || job.Delivered != 20 {
+			if job := finished(t, r,
+				launch(t, r, config, customer, scraper, 20)); job.State != model.Completed ||
+				job.Delivered != 20 {
 				t.Errorf("another run ended %s with %d pages", job.State, job.Delivered)
 			}
 		})

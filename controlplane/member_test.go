@@ -59,11 +59,13 @@ func TestNodesWithoutALeader(t *testing.T) {
 			seen = append(seen, fmt.Sprint(n.Name, " ", n.State, " ", n.Suffrage))
 		}
 		return err == nil &&
-			strings.Join(seen, ", ") == "a ALIVE VOTER, b FAILED VOTER, c FAILED VOTER, f ALIVE NONVOTER"
+			strings.Join(seen, ", ") == "a ALIVE VOTER, b FAILED VOTER, c FAILED VOTER, f "+
+				"ALIVE NONVOTER"
 	})
 	asking, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if _, err := f.Fresh(asking); fault.CodeOf(err) != fault.Unavailable || !strings.Contains(err.Error(), "no leader") {
+	if _, err := f.Fresh(asking); fault.CodeOf(err) != fault.Unavailable ||
+		!strings.Contains(err.Error(), "no leader") {
 		t.Errorf("a read that needs the leader: %v", err)
 	}
 }
@@ -113,7 +115,8 @@ func TestDeadLeaderIsReplaced(t *testing.T) {
 	})
 	dead := r.leader().config.Node
 	r.kill(dead)
-	alive := slices.DeleteFunc([]string{"a*", "b*", "c*", "d*"}, func(name string) bool { return name == dead+"*" })
+	alive := slices.DeleteFunc([]string{"a*", "b*", "c*", "d*"},
+		func(name string) bool { return name == dead+"*" })
 	r.untilServers(strings.Join(alive, " "))
 	openCustomer(t, r.leader(), "ann")
 }
@@ -138,7 +141,8 @@ func TestRestartsChangeNothing(t *testing.T) {
 	r.sameState()
 }
 
-// All voters stop and come back elsewhere: Raft's configuration is wrong about everybody, and they find each other.
+// All voters stop and come back elsewhere: Raft's configuration is wrong about everybody, and they
+// find each other.
 func TestWholeClusterMoves(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -201,12 +205,18 @@ func TestTwoFoundedClustersStayApart(t *testing.T) {
 	other := newReef(t)
 	other.authority, other.journal = r.authority, r.journal
 	second := other.found("b")
-	// A third node tells each of the other. It joins the one that it hears of first, or none when it hears of both.
-	third := r.begin(r.config("c", []string{controlPlane}, append(r.gossip(), other.gossip()...)...))
-	r.until("the mistake is told", func() bool { return r.journal.holds("ANOTHER CLUSTER OF THE SAME NAME") })
+	// A third node tells each of the other. It joins the one that it hears of first, or none when
+	// it hears of both.
+	third := r.begin(r.config("c", []string{controlPlane},
+		append(r.gossip(), other.gossip()...)...))
+	r.until("the mistake is told", func() bool {
+		return r.journal.holds("ANOTHER CLUSTER OF " +
+			"THE SAME NAME")
+	})
 	openCustomer(t, first, "ann")
 	openCustomer(t, second, "bob")
-	if first.View().Cluster().ID == second.View().Cluster().ID || first.View().Customer("bob") != nil {
+	if first.View().Cluster().ID == second.View().Cluster().ID ||
+		first.View().Customer("bob") != nil {
 		t.Fatal("the clusters have mixed")
 	}
 	switch {
@@ -245,9 +255,9 @@ func TestFounderThatLostItsDataJoins(t *testing.T) {
 	r.untilServers("a* b* c*")
 }
 
-// A voter that lost its directory comes back while the cluster has no leader. What it has voted, and what it has stored, it
-// does not know: with its vote a node would lead that lacks what was written. It has none until those who remember have
-// taken it away, and then joins like any other.
+// A voter that lost its directory comes back while the cluster has no leader. What it has voted,
+// and what it has stored, it does not know: with its vote a node would lead that lacks what was
+// written. It has none until those who remember have taken it away, and then joins like any other.
 func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -264,16 +274,20 @@ func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 	r.restart("b")
 	forgetful := &journal{}
 	config := r.configs["c"]
-	config.Dir, config.Cluster.Listen, config.Cluster.Join = t.TempDir(), r.listening["c"], r.gossip()
-	config.Logger = slog.New(slog.NewTextHandler(forgetful, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	config.Dir, config.Cluster.Listen, config.Cluster.Join = t.TempDir(), r.listening["c"],
+		r.gossip()
+	config.Logger = slog.New(slog.NewTextHandler(forgetful,
+		&slog.HandlerOptions{Level: slog.LevelDebug}))
 	c := r.begin(config)
-	r.until("b has asked c for its vote", func() bool { return forgetful.count("a server is turned away") >= 3 })
+	r.until("b has asked c for its vote",
+		func() bool { return forgetful.count("a server is turned away") >= 3 })
 	n, err := c.node.Enter()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.leader() != nil || n.CurrentTerm() != 0 || n.LastIndex() != 0 {
-		t.Errorf("%v leads, and c is in term %d, at index %d", r.leader(), n.CurrentTerm(), n.LastIndex())
+		t.Errorf("%v leads, and c is in term %d, at index %d", r.leader(), n.CurrentTerm(),
+			n.LastIndex())
 	}
 	c.node.Leave()
 	r.restart("a")
@@ -287,7 +301,8 @@ func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 	for _, step := range []string{"remove", "admit", "add", "promote"} {
 		next := r.journal.find(at+1, "autopilot: "+step, "server=c ")
 		if next < 0 {
-			t.Fatalf("c was not made to %s after what came before:\n%s", step, r.journal.text.String())
+			t.Fatalf("c was not made to %s after what came before:\n%s", step,
+				r.journal.text.String())
 		}
 		at = next
 	}
@@ -303,7 +318,10 @@ func TestSecondNodeOfANameIsNotAdmitted(t *testing.T) {
 	copied.Cluster.Identity = r.configs["f"].Cluster.Identity
 	copied.Boot = copied.IDs.New()
 	second := start(t, copied)
-	r.until("it is told", func() bool { return r.journal.holds("another node has the name of this one") })
+	r.until("it is told", func() bool {
+		return r.journal.holds("another node has the " +
+			"name of this one")
+	})
 	openCustomer(t, r.nodes["a"], "ann")
 	select {
 	case <-second.Ready():
@@ -315,13 +333,14 @@ func TestSecondNodeOfANameIsNotAdmitted(t *testing.T) {
 	}
 }
 
-// A node that does not know the cluster's version is not admitted, which the leader tells, and it ends and says why. One of
-// the release before cannot ask; it waits.
+// A node that does not know the cluster's version is not admitted, which the leader tells, and it
+// ends and says why. One of the release before cannot ask; it waits.
 func TestOlderBinaryIsNotAdmitted(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
 	a := r.found("a")
-	r.until("the version is active", func() bool { return fresh(t, a).ClusterVersion() == command.Newest })
+	r.until("the version is active",
+		func() bool { return fresh(t, a).ClusterVersion() == command.Newest })
 	why := fmt.Sprintf("version %d of the cluster is active", command.Newest)
 	for _, role := range []string{identity.Fetcher, controlPlane} {
 		config := r.config("older-"+role, []string{role}, r.gossip()...)
@@ -380,7 +399,8 @@ func TestNodeLeavesUnheard(t *testing.T) {
 	raft.cut("f")
 	r.stop("f")
 	r.untilServers("a*")
-	if !r.journal.holds("this node has left the cluster") || r.journal.holds("was not removed in time") {
+	if !r.journal.holds("this node has left the cluster") ||
+		r.journal.holds("was not removed in time") {
 		t.Error("it waited in vain")
 	}
 }
@@ -395,7 +415,8 @@ func TestOperatorRemovesNodes(t *testing.T) {
 	r.add("f", identity.Fetcher)
 	r.untilServers("a* b* c* f")
 	remove := func(name string) string { return codeOf(a.Operator().RemoveNode(patient(t), name)) }
-	for name, want := range map[string]string{"x": "not_found", "f": "node_alive", "a": "node_alive", "b": "node_alive"} {
+	for name, want := range map[string]string{"x": "not_found", "f": "node_alive",
+		"a": "node_alive", "b": "node_alive"} {
 		if got := remove(name); got != want {
 			t.Errorf("remove %s: %s, want %s", name, got, want)
 		}

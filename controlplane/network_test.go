@@ -40,10 +40,12 @@ func newNodes(t testing.TB, voters, others int) *nodes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &nodes{t: t, authority: authority, net: &network{names: map[string]string{}}, store: newLists()}
+	c := &nodes{t: t, authority: authority, net: &network{names: map[string]string{}},
+		store: newLists()}
 	log := newLog(t)
 	for n := range voters + others {
-		name, roles := fmt.Sprint("node-", n), []string{identity.Fetcher, identity.Billing, identity.APIServer}
+		name, roles := fmt.Sprint("node-", n),
+			[]string{identity.Fetcher, identity.Billing, identity.APIServer}
 		if n < voters {
 			name, roles = fmt.Sprint("voter-", n), append(roles, identity.ControlPlane)
 		}
@@ -88,8 +90,9 @@ func (c *nodes) config(name string, roles ...string) Config {
 // handedOut counts the ports that tests of this process were given.
 var handedOut atomic.Uint32
 
-// freeAddress is one that nobody listens on, and that no other test gets: tests run side by side, and stop nodes that come
-// back to their address. It lies below the ports that systems give to connections.
+// freeAddress is one that nobody listens on, and that no other test gets: tests run side by side,
+// and stop nodes that come back to their address. It lies below the ports that systems give to
+// connections.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	const first, count = 10_000, 11_000
@@ -163,7 +166,8 @@ func (c *nodes) lead(ask func(*node.Raft) error) {
 			if r == nil || !r.node.Leads() {
 				continue
 			}
-			_, err := node.Ask(ctx, r.node, func(n *node.Raft) (struct{}, error) { return struct{}{}, ask(n) })
+			_, err := node.Ask(ctx, r.node,
+				func(n *node.Raft) (struct{}, error) { return struct{}{}, ask(n) })
 			if err == nil {
 				return
 			}

@@ -38,8 +38,8 @@ func (c caller) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	return c.s.nodesAlone(ctx)
 }
 
-// nodesAlone describes the nodes while there is no leader, by what this node knows: its copy of the state, Raft's servers
-// and who gossips.
+// nodesAlone describes the nodes while there is no leader, by what this node knows: its copy of the
+// state, Raft's servers and who gossips.
 func (s *Server) nodesAlone(ctx context.Context) ([]client.NodeStatus, error) {
 	suffrages, err := s.node.Suffrages(ctx)
 	if err != nil {
@@ -62,7 +62,8 @@ func (s *Server) nodesAlone(ctx context.Context) ([]client.NodeStatus, error) {
 
 // nodesHere describes the nodes, which the leader alone can. It is one attempt.
 func (s *Server) nodesHere(ctx context.Context) ([]client.NodeStatus, error) {
-	if _, err := s.proposer.confirmHere(ctx); err != nil { // a leader deposed meanwhile must not tell what it thought
+	// a leader deposed meanwhile must not tell what it thought
+	if _, err := s.proposer.confirmHere(ctx); err != nil {
 		return nil, err
 	}
 	l := s.holder.Current()

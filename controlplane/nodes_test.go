@@ -24,9 +24,11 @@ type peer struct {
 
 func join(t *testing.T, r *running, name string, capacity uint32) *peer {
 	t.Helper()
-	p := &peer{t: t, r: r, beat: client.Heartbeat{Node: name, Boot: ids.Random{Now: time.Now}.New()}}
-	_, err := client.Do(t.Context(), r, client.RegisterNode{Name: name, Boot: p.beat.Boot, Capacity: capacity, Version: "v2",
-		Roles: []string{"fetcher"}}, nil)
+	p := &peer{t: t, r: r, beat: client.Heartbeat{Node: name,
+		Boot: ids.Random{Now: time.Now}.New()}}
+	_, err := client.Do(t.Context(), r,
+		client.RegisterNode{Name: name, Boot: p.beat.Boot, Capacity: capacity, Version: "v2",
+			Roles: []string{"fetcher"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,8 @@ func (p *peer) send(ctx context.Context) client.Leases {
 	return leases
 }
 
-// obey sends heartbeats until the node holds what it is told, and nothing else; what is to be released it releases.
+// obey sends heartbeats until the node holds what it is told, and nothing else; what is to be
+// released it releases.
 func (p *peer) obey() client.Leases {
 	p.t.Helper()
 	leases := p.send(p.t.Context())
@@ -67,7 +70,8 @@ func statusOf(t *testing.T, r *running, name string) client.NodeStatus {
 
 func drain(t *testing.T, r *running, name string, draining bool) {
 	t.Helper()
-	if _, err := client.Do(t.Context(), r, client.DrainNode{Name: name, Draining: draining}, nil); err != nil {
+	if _, err := client.Do(t.Context(), r, client.DrainNode{Name: name, Draining: draining},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -75,17 +79,20 @@ func drain(t *testing.T, r *running, name string, draining bool) {
 func TestNodesAndDrain(t *testing.T) {
 	t.Parallel()
 	r := serve(t, testConfig(t, t.TempDir()))
-	if _, err := client.Do(t.Context(), r, client.DrainNode{Name: "nobody", Draining: true}, nil); fault.CodeOf(err) != fault.NotFound {
+	if _, err := client.Do(t.Context(), r, client.DrainNode{Name: "nobody", Draining: true},
+		nil); fault.CodeOf(err) != fault.NotFound {
 		t.Errorf("drain of an unknown node: %v", err)
 	}
 	f := join(t, r, "f", 3)
-	if n := statusOf(t, r, "f"); n.State != client.NodeUnknown || n.HeardMillis != -1 || n.Lag != nil || n.Capacity != 3 || n.Version != "v2" {
+	if n := statusOf(t, r, "f"); n.State != client.NodeUnknown || n.HeardMillis != -1 ||
+		n.Lag != nil || n.Capacity != 3 || n.Version != "v2" {
 		t.Errorf("registered: %+v", n)
 	}
 	f.beat.Open, f.beat.Unread = 5, 9
 	f.obey()
 	n := statusOf(t, r, "f")
-	if n.State != client.NodeAlive || n.Shards != testShards || n.Open != 5 || n.Unread != 9 || n.HeardMillis < 0 || n.Moving != 0 {
+	if n.State != client.NodeAlive || n.Shards != testShards || n.Open != 5 || n.Unread != 9 ||
+		n.HeardMillis < 0 || n.Moving != 0 {
 		t.Errorf("at work: %+v", n)
 	}
 	if n := statusOf(t, r, "one"); n.Suffrage != client.RaftLeader || n.Lag == nil || *n.Lag != 0 {
@@ -96,7 +103,8 @@ func TestNodesAndDrain(t *testing.T) {
 	if leases := f.send(t.Context()); len(leases.Release) != testShards || len(leases.Hold) != 0 {
 		t.Errorf("a draining node is told %+v", leases)
 	}
-	if n := statusOf(t, r, "f"); n.State != client.NodeDraining || n.Moving != testShards || !n.Draining {
+	if n := statusOf(t, r, "f"); n.State != client.NodeDraining || n.Moving != testShards ||
+		!n.Draining {
 		t.Errorf("draining: %+v", n)
 	}
 	f.beat.Holding, f.beat.Open = nil, 0
@@ -121,7 +129,8 @@ func TestNodesAndDrain(t *testing.T) {
 	}
 }
 
-// A node says itself how many entries it lags behind; of one that cannot be asked that is not known.
+// A node says itself how many entries it lags behind; of one that cannot be asked that is not
+// known.
 func TestLag(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
@@ -134,7 +143,8 @@ func TestLag(t *testing.T) {
 		for ctx := patient(t); ; {
 			var err error
 			nodes, err = c.at(asker).Nodes(ctx)
-			at := slices.IndexFunc(nodes, func(n client.NodeStatus) bool { return n.Name == c.configs[node].Node })
+			at := slices.IndexFunc(nodes,
+				func(n client.NodeStatus) bool { return n.Name == c.configs[node].Node })
 			if err == nil && at >= 0 && holds(nodes[at].Lag) {
 				return
 			}
@@ -170,7 +180,8 @@ func TestLag(t *testing.T) {
 	}
 }
 
-// What a node is told to hold stays its own until it is heard again, whatever is planned at that moment.
+// What a node is told to hold stays its own until it is heard again, whatever is planned at that
+// moment.
 func TestAnswersAreNotOvertaken(t *testing.T) {
 	t.Parallel()
 	r := serve(t, testConfig(t, t.TempDir()))
@@ -187,7 +198,8 @@ func TestAnswersAreNotOvertaken(t *testing.T) {
 	})
 	others.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
-			_, err := client.Do(ctx, r, client.DrainNode{Name: []string{"a", "b"}[n/2%2], Draining: n%2 == 0}, nil)
+			_, err := client.Do(ctx, r,
+				client.DrainNode{Name: []string{"a", "b"}[n/2%2], Draining: n%2 == 0}, nil)
 			if err != nil && !errors.Is(err, context.Canceled) && ctx.Err() == nil {
 				t.Error(err)
 			}

@@ -22,13 +22,15 @@ const maxCommandBytes = 512 << 10
 
 var (
 	errStopped  = fault.New(fault.Unavailable, "this node is stopping")
-	errTooLarge = fault.New(fault.PayloadTooLarge, "the command has more than %d bytes", maxCommandBytes)
+	errTooLarge = fault.New(fault.PayloadTooLarge, "the command has more than %d bytes",
+		maxCommandBytes)
 	// errPassedOver: a snapshot brought the state, and what the command gave was not seen.
-	errPassedOver = errors.New("controlplane: the command was applied, and its result was not seen here")
+	errPassedOver = errors.New("controlplane: the command was applied, and its result was " +
+		"not seen here")
 )
 
-// proposer is the way of commands into the log, and of what the log says to those who read: through the leader, wherever
-// that is.
+// proposer is the way of commands into the log, and of what the log says to those who read: through
+// the leader, wherever that is.
 type proposer struct {
 	config      *Config
 	node        *node.Node
@@ -44,9 +46,10 @@ func (p *proposer) close() {
 	p.there.close()
 }
 
-// propose applies a command under its id, through the leader wherever that is, and returns what this node's own state
-// machine made of it. An error means that the outcome is not known.
-func (p *proposer) propose(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (fsm.Result, error) {
+// propose applies a command under its id, through the leader wherever that is, and returns what
+// this node's own state machine made of it. An error means that the outcome is not known.
+func (p *proposer) propose(ctx context.Context, id ids.ID, payload command.Payload,
+	call *command.Call) (fsm.Result, error) {
 	return p.proposeBy(ctx, id, payload, call, func() (uint64, error) {
 		index, err := p.append(ctx, id, payload, call)
 		if errors.Is(err, raft.ErrNotLeader) {
@@ -56,14 +59,18 @@ func (p *proposer) propose(ctx context.Context, id ids.ID, payload command.Paylo
 	})
 }
 
-// Propose implements leadership.Proposer: it is propose by the leader's own steps, which are never sent to another leader.
+// Propose implements leadership.Proposer: it is propose by the leader's own steps, which are never
+// sent to another leader.
 func (p *proposer) Propose(ctx context.Context, payload command.Payload) (fsm.Result, error) {
 	id := p.config.IDs.New()
-	return p.proposeBy(ctx, id, payload, nil, func() (uint64, error) { return p.append(ctx, id, payload, nil) })
+	return p.proposeBy(ctx, id, payload, nil,
+		func() (uint64, error) { return p.append(ctx, id, payload, nil) })
 }
 
-// proposeBy has the command appended until it is known to be applied, and waits until it is applied here.
-func (p *proposer) proposeBy(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call,
+// proposeBy has the command appended until it is known to be applied, and waits until it is applied
+// here.
+func (p *proposer) proposeBy(ctx context.Context, id ids.ID, payload command.Payload,
+	call *command.Call,
 	appended func() (index uint64, err error)) (fsm.Result, error) {
 	results, forget := p.node.Expect(id)
 	defer forget()
@@ -86,13 +93,16 @@ func (p *proposer) proposeBy(ctx context.Context, id ids.ID, payload command.Pay
 	return result, err
 }
 
-// append has Raft append a command here, and returns its index when it is applied. It is one attempt.
-func (p *proposer) append(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
+// append has Raft append a command here, and returns its index when it is applied. It is one
+// attempt.
+func (p *proposer) append(ctx context.Context, id ids.ID, payload command.Payload,
+	call *command.Call) (uint64, error) {
 	if !p.node.Leads() {
 		return 0, raft.ErrNotLeader
 	}
 	stamp, known := p.holder.Clocks().Stamp()
-	if _, ticks := payload.(command.TickPayload); !known && !ticks { // what settles a leadership in needs no time
+	// what settles a leadership in needs no time
+	if _, ticks := payload.(command.TickPayload); !known && !ticks {
 		return 0, raft.ErrNotLeader
 	}
 	data, err := p.node.FSM().Encode(id, stamp, payload, call)
@@ -105,8 +115,8 @@ func (p *proposer) append(ctx context.Context, id ids.ID, payload command.Payloa
 	return p.node.Append(ctx, data)
 }
 
-// Begin implements leadership.Proposer. It has a command applied, not a barrier, because other nodes wait for the index
-// of what is committed, and a barrier is never applied.
+// Begin implements leadership.Proposer. It has a command applied, not a barrier, because other
+// nodes wait for the index of what is committed, and a barrier is never applied.
 func (p *proposer) Begin(ctx context.Context) (term, index uint64, err error) {
 	id := p.config.IDs.New()
 	err = p.retry(ctx, func() (err error) {
@@ -125,7 +135,8 @@ func (p *proposer) Begin(ctx context.Context) (term, index uint64, err error) {
 }
 
 // appendThere has the leader append a command. It is one attempt.
-func (p *proposer) appendThere(ctx context.Context, id ids.ID, payload command.Payload, call *command.Call) (uint64, error) {
+func (p *proposer) appendThere(ctx context.Context, id ids.ID, payload command.Payload,
+	call *command.Call) (uint64, error) {
 	body, err := p.node.FSM().EncodePayload(payload)
 	if err != nil {
 		return 0, err
@@ -134,7 +145,8 @@ func (p *proposer) appendThere(ctx context.Context, id ids.ID, payload command.P
 		return 0, errTooLarge
 	}
 	var at position
-	err = p.forward(ctx, methodPropose, proposal{ID: id, Number: payload.Declaration().Number, Body: body, Call: call}, &at)
+	err = p.forward(ctx, methodPropose,
+		proposal{ID: id, Number: payload.Declaration().Number, Body: body, Call: call}, &at)
 	return at.Index, err
 }
 
@@ -173,7 +185,10 @@ func (p *proposer) retry(ctx context.Context, ask func() error) error {
 
 // Settle implements leadership.Proposer.
 func (p *proposer) Settle(ctx context.Context, receipts []model.Receipt) error {
-	return settle(receipts, func(payload command.Payload) (fsm.Result, error) { return p.Propose(ctx, payload) })
+	return settle(receipts, func(payload command.Payload) (fsm.Result,
+		error) {
+		return p.Propose(ctx, payload)
+	})
 }
 
 // settle applies receipts in their order, in as many commands as their size asks for.
@@ -196,22 +211,25 @@ func settle(receipts []model.Receipt, propose func(command.Payload) (fsm.Result,
 }
 
 const (
-	// forwardPatience is how long one attempt to have the leader do something may take. A leader that is gone is noticed
-	// sooner: attempts end when this node hears of another one, or loses its own.
+	// forwardPatience is how long one attempt to have the leader do something may take. A leader
+	// that is gone is noticed sooner: attempts end when this node hears of another one, or loses
+	// its own.
 	forwardPatience = 5 * time.Second
 	// olderLeader is said while a cluster is being upgraded: its next leader may know the command.
 	olderLeader = "the cluster is being upgraded: its leader does not know this yet"
 )
 
-// forward has the leader do something, when that is another node. Its errors are plain, unless the leader gave a coded
-// one: the outcome is not known then.
+// forward has the leader do something, when that is another node. Its errors are plain, unless the
+// leader gave a coded one: the outcome is not known then.
 func (p *proposer) forward(ctx context.Context, method string, request, answer any) error {
 	return p.forwardFor(ctx, forwardPatience, method, request, answer)
 }
 
-func (p *proposer) forwardFor(ctx context.Context, patience time.Duration, method string, request, answer any) error {
+func (p *proposer) forwardFor(ctx context.Context, patience time.Duration, method string, request,
+	answer any) error {
 	err := p.node.CallLeader(ctx, patience, method, request, answer)
-	if fault.CodeOf(err) == fault.NotSupported { // a leader of an older version knows neither the command nor the method
+	// a leader of an older version knows neither the command nor the method
+	if fault.CodeOf(err) == fault.NotSupported {
 		err = fault.Wrap(fault.Unavailable, err, olderLeader)
 	}
 	return err

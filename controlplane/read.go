@@ -11,8 +11,9 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// Fresh implements leadership.Proposer. It is a linearizable read: a view of everything that was applied anywhere before the call. Where there is one node for
-// ever, that is what it has applied itself: it need not wait for what is committed and was told nobody.
+// Fresh implements leadership.Proposer. It is a linearizable read: a view of everything that was
+// applied anywhere before the call. Where there is one node for ever, that is what it has applied
+// itself: it need not wait for what is committed and was told nobody.
 func (p *proposer) Fresh(ctx context.Context) (*state.View, error) {
 	var view *state.View
 	err := p.retry(ctx, func() error {
@@ -39,7 +40,8 @@ func (p *proposer) confirmHere(ctx context.Context) (uint64, error) {
 	if index, ok := p.confirmedAlone(); ok {
 		return index, nil
 	}
-	return p.here.confirm(ctx, func() (uint64, error) { return node.Ask(p.node.Life(), p.node, p.confirmedIndex) })
+	return p.here.confirm(ctx,
+		func() (uint64, error) { return node.Ask(p.node.Life(), p.node, p.confirmedIndex) })
 }
 
 // Confirm implements leadership.Proposer.
@@ -48,9 +50,10 @@ func (p *proposer) Confirm(ctx context.Context) error {
 	return err
 }
 
-// confirmedAlone is confirmedIndex of the only voter, which is all the majority there is: while it is that and leads, nobody
-// else has been elected. Raft would say the same, behind the entries that it is writing to disk. The order of the looks
-// matters: whoever becomes a voter does so on the routine of Raft that would vote for it.
+// confirmedAlone is confirmedIndex of the only voter, which is all the majority there is: while it
+// is that and leads, nobody else has been elected. Raft would say the same, behind the entries that
+// it is writing to disk. The order of the looks matters: whoever becomes a voter does so on the
+// routine of Raft that would vote for it.
 func (p *proposer) confirmedAlone() (index uint64, ok bool) {
 	n, err := p.node.Enter()
 	if err != nil {
@@ -71,9 +74,9 @@ func (p *proposer) confirmThere(ctx context.Context) (uint64, error) {
 	})
 }
 
-// confirmedIndex is an index at or above that of every command applied anywhere before the call. The commit index is
-// that in the term in which this node led all along, once an entry of that term is committed, which a leadership begins
-// with.
+// confirmedIndex is an index at or above that of every command applied anywhere before the call.
+// The commit index is that in the term in which this node led all along, once an entry of that term
+// is committed, which a leadership begins with.
 func (p *proposer) confirmedIndex(n *node.Raft) (uint64, error) {
 	l := p.holder.Current()
 	if l == nil || n.CurrentTerm() != l.Term() {
@@ -89,7 +92,8 @@ func (p *proposer) confirmedIndex(n *node.Raft) (uint64, error) {
 	return index, nil
 }
 
-// confirmer lets requests share confirmations. A request joins only one that starts after the request arrived.
+// confirmer lets requests share confirmations. A request joins only one that starts after the
+// request arrived.
 type confirmer struct {
 	mu      sync.Mutex
 	next    *confirmation // not started yet

@@ -37,9 +37,11 @@ func newReef(t *testing.T) *reef {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &reef{t: t, authority: authority, log: newLog(t), store: newLists(), nodes: map[string]*running{},
+	return &reef{t: t, authority: authority, log: newLog(t), store: newLists(),
+		nodes:   map[string]*running{},
 		configs: map[string]Config{}, listening: map[string]string{}, journal: &journal{},
-		autopilot: Autopilot{Settle: 200 * time.Millisecond, NonvoterGrace: 300 * time.Millisecond, VoterGrace: time.Hour}}
+		autopilot: Autopilot{Settle: 200 * time.Millisecond, NonvoterGrace: 300 * time.Millisecond,
+			VoterGrace: time.Hour}}
 }
 
 // journal collects what nodes log.
@@ -91,7 +93,8 @@ func (r *reef) config(name string, roles []string, join ...string) Config {
 		config.Capacity = 0
 	}
 	config.Logger = slog.New(slog.NewTextHandler(r.journal, nil)).With("by", name)
-	config.Cluster = &Cluster{Identity: own, Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0", Join: join, Probe: testProbe,
+	config.Cluster = &Cluster{Identity: own, Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0",
+		Join: join, Probe: testProbe,
 		Autopilot: r.autopilot}
 	return config
 }
@@ -179,9 +182,10 @@ func (r *reef) stop(name string) {
 	delete(r.nodes, name)
 }
 
-// restart starts a node that was stopped or killed, at other ports than before. In the short run, which is the race
-// detector's, it comes back where it was: raft 1.8.0 reads a server's name without the lock under which it replaces name
-// and address (updateLastAppended). The name stays what it is, so that nothing comes of it.
+// restart starts a node that was stopped or killed, at other ports than before. In the short run,
+// which is the race detector's, it comes back where it was: raft 1.8.0 reads a server's name
+// without the lock under which it replaces name and address (updateLastAppended). The name stays
+// what it is, so that nothing comes of it.
 func (r *reef) restart(name string) *running {
 	r.t.Helper()
 	config := r.configs[name]

@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// RemoveNode implements client.Operator. It takes the node's record away; the autopilot, which takes a node out of Raft
-// that is gone and has no record, does the rest at once.
+// RemoveNode implements client.Operator. It takes the node's record away; the autopilot, which
+// takes a node out of Raft that is gone and has no record, does the rest at once.
 func (o operator) RemoveNode(ctx context.Context, name string) error {
 	view, err := o.s.proposer.Fresh(ctx)
 	if err != nil {
@@ -50,11 +50,13 @@ func (o operator) RemoveNode(ctx context.Context, name string) error {
 	case there[name]:
 		return fault.New(fault.NodeAlive, "node %q is there: stop it first", name)
 	case votes && 2*alive <= rest:
-		return fault.New(fault.QuorumAtRisk, "without node %q, %d of %d voters would be there: no majority", name, alive, rest)
+		return fault.New(fault.QuorumAtRisk, "without node %q, %d of %d voters would be "+
+			"there: no majority", name, alive, rest)
 	case record == nil:
 		return nil // it is being removed
 	}
-	_, err = o.s.proposer.propose(ctx, o.s.config.IDs.New(), command.RemoveNodePayload{Name: name, Boot: record.Boot}, nil)
+	_, err = o.s.proposer.propose(ctx, o.s.config.IDs.New(),
+		command.RemoveNodePayload{Name: name, Boot: record.Boot}, nil)
 	return err
 }
 

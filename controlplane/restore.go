@@ -79,7 +79,8 @@ func (r *restorer) here(ctx context.Context, file spool, header backup.Header,
 		return none, raft.ErrNotLeader
 	}
 	if r.node.View().ClusterVersion() < 2 { // nodes of before could not read the state
-		return none, fault.New(fault.Unavailable, "the cluster is being upgraded: a backup is restored once all its nodes run the new version")
+		return none, fault.New(fault.Unavailable, "the cluster is being upgraded: a backup is "+
+			"restored once all its nodes run the new version")
 	}
 	if !r.restoring.TryLock() {
 		return none, fault.New(fault.Unavailable, "another backup is being restored")
@@ -96,29 +97,40 @@ func (r *restorer) here(ctx context.Context, file spool, header backup.Header,
 		return none, err
 	}
 	restored := client.Restored{Cluster: header.Cluster, Index: header.Index, Taken: header.Taken}
-	if err := r.holder.Aside(ctx, func() (err error) { restored.Changes, err = r.replace(ctx, store, how); return err }); err != nil {
+	if err := r.holder.Aside(ctx,
+		func() (err error) {
+			restored.Changes,
+				err = r.replace(ctx, store, how)
+			return err
+		}); err != nil {
 		return none, err
 	}
-	restored.Until = leadership.GraceOver(r.node.View().Cluster(), r.config.RestoreGrace).UnixMilli()
-	// The other nodes have the new state before they have this command, which is what they wait for who were told of its
-	// index.
+	restored.Until = leadership.GraceOver(r.node.View().Cluster(),
+		r.config.RestoreGrace).UnixMilli()
+	// The other nodes have the new state before they have this command, which is what they wait for
+	// who were told of its index.
 	if err := r.tick(ctx); err != nil {
 		return none, err
 	}
-	r.config.Logger.Warn("a backup was restored", "index", header.Index, "taken", time.UnixMilli(header.Taken).UTC(),
-		"cluster", header.Cluster, "force", how.Force, "reviveKeys", how.ReviveKeys, "changes", restored.Changes)
+	r.config.Logger.Warn("a backup was restored", "index", header.Index, "taken",
+		time.UnixMilli(header.Taken).UTC(),
+		"cluster", header.Cluster, "force", how.Force, "reviveKeys", how.ReviveKeys, "changes",
+		restored.Changes)
 	return restored, nil
 }
 
-// storedSince lists the runs that the row store has pages of, from the time on at which a backup was taken. It asks the row
-// store because a state between the two, which is gone, may have launched them.
+// storedSince lists the runs that the row store has pages of, from the time on at which a backup
+// was taken. It asks the row store because a state between the two, which is gone, may have
+// launched them.
 func (r *restorer) storedSince(ctx context.Context, cut int64) ([]state.Undone, error) {
 	var runs []state.Undone
 	err := r.config.Store.JobsSince(ctx, cut*1000, func(job rowstore.Job) error {
 		if len(runs) == maxUndone {
-			return fault.New(fault.InvalidBackup, "more than %d runs have been launched since the backup", maxUndone)
+			return fault.New(fault.InvalidBackup, "more than %d runs have been launched "+
+				"since the backup", maxUndone)
 		}
-		runs = append(runs, state.Undone{Job: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper})
+		runs = append(runs, state.Undone{Job: job.ID, Customer: job.Customer, Group: job.Group,
+			Scraper: job.Scraper})
 		return nil
 	})
 	return runs, err
@@ -131,18 +143,21 @@ func (r *restorer) mayRestore(store *state.Store, header backup.Header, force bo
 	case saved == nil || saved.ID != header.Cluster || saved.Shards != header.Shards:
 		return fault.New(fault.InvalidBackup, "the backup's header does not fit what is in it")
 	case saved.Shards != own.Shards:
-		return fault.New(fault.InvalidBackup, "the backup is of a cluster with %d shards, and this one has %d for ever",
+		return fault.New(fault.InvalidBackup, "the backup is of a cluster with %d shards, and "+
+			"this one has %d for ever",
 			saved.Shards, own.Shards)
 	case saved.ID != own.ID && !force:
-		return fault.New(fault.OtherCluster, "the backup is of cluster %s, and this is %s; force takes it all the same",
+		return fault.New(fault.OtherCluster, "the backup is of cluster %s, and this is %s; "+
+			"force takes it all the same",
 			saved.ID, own.ID)
 	}
 	return nil
 }
 
-// replace replaces the state by a restored one. No leadership's routines run meanwhile, so nobody is given a shard between
-// the state that the restored one succeeds and the one that it becomes.
-func (r *restorer) replace(ctx context.Context, store *state.Store, how client.RestoreOptions) (changes state.Changes, err error) {
+// replace replaces the state by a restored one. No leadership's routines run meanwhile, so nobody
+// is given a shard between the state that the restored one succeeds and the one that it becomes.
+func (r *restorer) replace(ctx context.Context, store *state.Store,
+	how client.RestoreOptions) (changes state.Changes, err error) {
 	term, err := r.node.Term(ctx)
 	if err != nil {
 		return changes, err
@@ -156,7 +171,8 @@ func (r *restorer) replace(ctx context.Context, store *state.Store, how client.R
 		return changes, err
 	}
 	changes, err = store.Succeed(r.node.Store(),
-		state.Restoration{Generation: r.config.IDs.New(), Stored: stored, ReviveKeys: how.ReviveKeys})
+		state.Restoration{Generation: r.config.IDs.New(), Stored: stored,
+			ReviveKeys: how.ReviveKeys})
 	if err != nil {
 		return changes, fault.Wrap(fault.InvalidBackup, err, "%v", err)
 	}
@@ -178,7 +194,8 @@ func (r *restorer) install(ctx context.Context, store *state.Store, term uint64)
 		return fmt.Errorf("controlplane: restore: %w", err)
 	}
 	index, _ := store.Progress()
-	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: index, Term: term, Size: size}
+	meta := &raft.SnapshotMeta{Version: raft.SnapshotVersionMax, Index: index, Term: term,
+		Size: size}
 	for try := 1; ; try++ {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			return fmt.Errorf("controlplane: restore: %w", err)
@@ -194,7 +211,8 @@ func (r *restorer) install(ctx context.Context, store *state.Store, term uint64)
 		if err == nil {
 			r.config.Point("raft.after_restore")
 		}
-		if err == nil || try == restoreTries || errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipLost) {
+		if err == nil || try == restoreTries || errors.Is(err, raft.ErrNotLeader) ||
+			errors.Is(err, raft.ErrLeadershipLost) {
 			return err
 		}
 		if !clock.Pause(ctx, r.config.Clock, restoreGap) {
@@ -203,7 +221,8 @@ func (r *restorer) install(ctx context.Context, store *state.Store, term uint64)
 	}
 }
 
-// tick has a command applied that changes nothing. It gives up soon: the node may not lead any more.
+// tick has a command applied that changes nothing. It gives up soon: the node may not lead any
+// more.
 func (r *restorer) tick(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tickPatience)
 	defer cancel()
@@ -254,7 +273,8 @@ func (r *restorer) there(ctx context.Context, file spool, header backup.Header,
 		count, err := io.ReadFull(file, part)
 		if count > 0 {
 			sent := restorePart{Upload: upload, Offset: offset, Data: part[:count]}
-			if err := r.proposer.forward(ctx, methodRestorePart, sent, &node.Nothing{}); err != nil {
+			if err := r.proposer.forward(ctx, methodRestorePart, sent,
+				&node.Nothing{}); err != nil {
 				return none, err
 			}
 			offset += int64(count)
@@ -268,7 +288,8 @@ func (r *restorer) there(ctx context.Context, file spool, header backup.Header,
 	}
 	var restored client.Restored
 	err := r.proposer.forwardFor(ctx, restorePatience, methodRestore,
-		restoreRequest{Upload: upload, Size: offset, Header: header, Force: how.Force, ReviveKeys: how.ReviveKeys}, &restored)
+		restoreRequest{Upload: upload, Size: offset, Header: header, Force: how.Force,
+			ReviveKeys: how.ReviveKeys}, &restored)
 	return restored, err
 }
 
@@ -296,7 +317,8 @@ func (u *uploads) forget() {
 	u.id, u.size = ids.ID{}, 0
 }
 
-func (r *restorer) servePart(_ context.Context, _ identity.Peer, part restorePart) (node.Nothing, error) {
+func (r *restorer) servePart(_ context.Context, _ identity.Peer, part restorePart) (node.Nothing,
+	error) {
 	if r.holder.Current() == nil {
 		return node.Nothing{}, raft.ErrNotLeader
 	}
@@ -325,13 +347,16 @@ func (r *restorer) servePart(_ context.Context, _ identity.Peer, part restorePar
 	return node.Nothing{}, nil
 }
 
-func (r *restorer) serve(ctx context.Context, _ identity.Peer, asked restoreRequest) (client.Restored, error) {
+func (r *restorer) serve(ctx context.Context, _ identity.Peer,
+	asked restoreRequest) (client.Restored, error) {
 	u := &r.uploads
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.id != asked.Upload || u.size != asked.Size || asked.Upload.IsZero() {
-		return client.Restored{}, fault.New(fault.Unavailable, "the backup did not arrive at this leader; ask again")
+		return client.Restored{}, fault.New(fault.Unavailable, "the backup did not arrive at "+
+			"this leader; ask again")
 	}
 	defer u.forget()
-	return r.here(ctx, u.file, asked.Header, client.RestoreOptions{Force: asked.Force, ReviveKeys: asked.ReviveKeys})
+	return r.here(ctx, u.file, asked.Header,
+		client.RestoreOptions{Force: asked.Force, ReviveKeys: asked.ReviveKeys})
 }

@@ -19,8 +19,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// What nodes ask each other. All but status is for the leader, and one attempt: a node that does not lead says so, and
-// the caller looks for the leader again.
+// What nodes ask each other. All but status is for the leader, and one attempt: a node that does
+// not lead says so, and the caller looks for the leader again.
 const (
 	methodPropose   = "propose"
 	methodConfirm   = "confirm"
@@ -62,7 +62,8 @@ type (
 	}
 )
 
-func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposal) (position, error) {
+func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposal) (position,
+	error) {
 	payload, err := s.node.FSM().DecodePayload(p.Number, p.Body)
 	if err != nil {
 		return position{}, fault.Wrap(fault.Unavailable, err, olderLeader)
@@ -74,8 +75,8 @@ func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposa
 	return position{Index: index}, err
 }
 
-// mayNotPropose is why a node may not have a command appended, "" when it may. Each command's declaration says who may; what
-// the leader's own steps propose comes from no other node.
+// mayNotPropose is why a node may not have a command appended, "" when it may. Each command's
+// declaration says who may; what the leader's own steps propose comes from no other node.
 func mayNotPropose(from identity.Peer, payload command.Payload) string {
 	switch by := payload.Declaration().By; by {
 	case command.APIServer, command.Billing:
@@ -110,19 +111,22 @@ func mayNotRegister(from identity.Peer, payload command.Payload) string {
 	return ""
 }
 
-func (s *Server) serveConfirm(ctx context.Context, _ identity.Peer, _ node.Nothing) (position, error) {
+func (s *Server) serveConfirm(ctx context.Context, _ identity.Peer, _ node.Nothing) (position,
+	error) {
 	index, err := s.proposer.confirmHere(ctx)
 	return position{Index: index}, err
 }
 
-func (s *Server) serveHeartbeat(ctx context.Context, from identity.Peer, b leadership.Beat) (client.Leases, error) {
+func (s *Server) serveHeartbeat(ctx context.Context, from identity.Peer,
+	b leadership.Beat) (client.Leases, error) {
 	if b.Heartbeat.Node != from.Node {
 		return client.Leases{}, port.NotAllowed(from, "is the heartbeat of another node")
 	}
 	return s.heartbeatHere(ctx, b)
 }
 
-func (s *Server) serveMarkers(_ context.Context, _ identity.Peer, back returned) (node.Nothing, error) {
+func (s *Server) serveMarkers(_ context.Context, _ identity.Peer, back returned) (node.Nothing,
+	error) {
 	l := s.holder.Current()
 	if l == nil {
 		return node.Nothing{}, raft.ErrNotLeader
@@ -131,6 +135,7 @@ func (s *Server) serveMarkers(_ context.Context, _ identity.Peer, back returned)
 	return node.Nothing{}, nil
 }
 
-func (s *Server) serveNodes(ctx context.Context, _ identity.Peer, _ node.Nothing) ([]client.NodeStatus, error) {
+func (s *Server) serveNodes(ctx context.Context, _ identity.Peer,
+	_ node.Nothing) ([]client.NodeStatus, error) {
 	return s.nodesHere(ctx)
 }

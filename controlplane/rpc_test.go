@@ -25,25 +25,34 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // Nodes of two versions speak with each other during an upgrade: what one sent the other reads.
 func TestGoldenMessages(t *testing.T) {
 	t.Parallel()
-	call := &command.Call{Customer: "ann", Operation: "run", Key: "k", Request: 7, Ticket: ids.ID{3}}
+	call := &command.Call{Customer: "ann", Operation: "run", Key: "k", Request: 7,
+		Ticket: ids.ID{3}}
 	messages := []struct {
 		name    string
 		message any
 		empty   any
 	}{
 		{"nothing", &node.Nothing{}, &node.Nothing{}},
-		{"proposal", &proposal{ID: ids.ID{1}, Number: command.MintKeyPayload{}.Declaration().Number, Body: []byte{0xa0}, Call: call}, &proposal{}},
+		{"proposal", &proposal{ID: ids.ID{1}, Number: command.MintKeyPayload{}.Declaration().Number,
+			Body: []byte{0xa0}, Call: call}, &proposal{}},
 		{"position", &position{Index: 300}, &position{}},
-		{"returned", &returned{Markers: []model.Marker{{Leader: 2, Shard: 3, Number: 4}}}, &returned{}},
-		{"beat", &leadership.Beat{Order: 5, Heartbeat: client.Heartbeat{Node: "f-1", Boot: ids.ID{2}, Unread: 6,
-			Holding: []client.ShardEpoch{{Shard: 1, Epoch: 9}}}}, &leadership.Beat{}},
-		{"leases", &client.Leases{For: 10 * time.Second, Hold: []client.ShardEpoch{{Shard: 1, Epoch: 9, Newest: 70}},
+		{"returned", &returned{Markers: []model.Marker{{Leader: 2, Shard: 3, Number: 4}}},
+			&returned{}},
+		{"beat", &leadership.Beat{Order: 5,
+			Heartbeat: client.Heartbeat{Node: "f-1", Boot: ids.ID{2}, Unread: 6,
+				Holding: []client.ShardEpoch{{Shard: 1, Epoch: 9}}}}, &leadership.Beat{}},
+		{"leases", &client.Leases{For: 10 * time.Second,
+			Hold:    []client.ShardEpoch{{Shard: 1, Epoch: 9, Newest: 70}},
 			Release: []client.ShardEpoch{{Shard: 2, Epoch: 8}}}, &client.Leases{}},
-		{"nodeStatus", &node.Report{Status: client.Status{Node: "f-1", Roles: []string{"fetcher"}, Leader: "cp-1", Term: 2,
-			Applied: 3, Commands: 4, Shards: 5, Owned: 6, OpenJobs: 7, Out: 8}, LastTerm: 2, LastIndex: 9, Silence: 10, Servers: []string{"cp-1"}},
+		{"nodeStatus", &node.Report{Status: client.Status{Node: "f-1", Roles: []string{"fetcher"},
+			Leader: "cp-1", Term: 2,
+			Applied: 3, Commands: 4, Shards: 5, Owned: 6, OpenJobs: 7, Out: 8}, LastTerm: 2,
+			LastIndex: 9, Silence: 10, Servers: []string{"cp-1"}},
 			&node.Report{}},
-		{"nodeStatus since 2", &node.Report{Clock: 11, Applies: 2, Active: 2, Gossips: &membership.Info{Roles: []string{"fetcher"}, Address: "h:1",
-			Boot: ids.ID{2}, Leaving: true, Empty: true}}, &node.Report{}},
+		{"nodeStatus since 2",
+			&node.Report{Clock: 11, Applies: 2, Active: 2,
+				Gossips: &membership.Info{Roles: []string{"fetcher"}, Address: "h:1",
+					Boot: ids.ID{2}, Leaving: true, Empty: true}}, &node.Report{}},
 	}
 	const path = "testdata/messages.golden"
 	c := codec.New()

@@ -14,7 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// The table of SECURITY.md says which calls a certificate of each role may make, and which commands it may propose.
+// The table of SECURITY.md says which calls a certificate of each role may make, and which commands
+// it may propose.
 func TestSecurityDocumentNamesWhatCertificatesMay(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../SECURITY.md")
@@ -33,7 +34,8 @@ func TestSecurityDocumentNamesWhatCertificatesMay(t *testing.T) {
 		var calls, proposes []string
 		for _, name := range slices.Sorted(maps.Keys(methods)) {
 			_, err := methods[name](t.Context(), as, empty)
-			if fault.CodeOf(err) != fault.ScopeRejected || !strings.Contains(err.Error(), "needs the role") {
+			if fault.CodeOf(err) != fault.ScopeRejected ||
+				!strings.Contains(err.Error(), "needs the role") {
 				calls = append(calls, "`"+name+"`")
 			}
 		}
@@ -51,7 +53,8 @@ func TestSecurityDocumentNamesWhatCertificatesMay(t *testing.T) {
 				proposes = append(proposes, "`"+name+"`")
 			}
 		}
-		line := fmt.Sprintf("| %s | %s | %s |\n", role, strings.Join(calls, " "), strings.Join(proposes, " "))
+		line := fmt.Sprintf("| %s | %s | %s |\n", role, strings.Join(calls, " "),
+			strings.Join(proposes, " "))
 		if !strings.Contains(string(document), line) {
 			t.Errorf("SECURITY.md lacks the line\n%s", line)
 		}

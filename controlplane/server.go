@@ -1,8 +1,9 @@
-// Package controlplane owns the replicated state of the cluster: it is the client through which the other roles read and
-// change that state, at whichever node they are, and, as leader, dispatches what runs have to fetch. Raft over the state
-// machine is a node's (internal/node), what commands do is the state machine's (internal/fsm), what to send out next the dispatcher's
-// (internal/dispatch), who fetches which shard is decided by internal/shards, how nodes speak by internal/port. DESIGN.md
-// says what holds at every moment, and why.
+// Package controlplane owns the replicated state of the cluster: it is the client through which the
+// other roles read and change that state, at whichever node they are, and, as leader, dispatches
+// what runs have to fetch. Raft over the state machine is a node's (internal/node), what commands
+// do is the state machine's (internal/fsm), what to send out next the dispatcher's
+// (internal/dispatch), who fetches which shard is decided by internal/shards, how nodes speak by
+// internal/port. DESIGN.md says what holds at every moment, and why.
 package controlplane
 
 import (
@@ -25,8 +26,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Server is a node: it holds a replica of the state, and with the role controlplane it votes and may lead. Before Run its
-// client answers nothing but View.
+// Server is a node: it holds a replica of the state, and with the role controlplane it votes and
+// may lead. Before Run its client answers nothing but View.
 type Server struct {
 	config Config
 	node   *node.Node
@@ -64,18 +65,20 @@ func (s *Server) Client() client.Client { return caller{s} }
 // Ready is closed when the node is registered and knows the state: its client serves from then on.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// StateHash is a hash of this node's copy of the state and the Raft index of the newest command in it. At one index it is
-// the same on every node. It costs as much as a snapshot; one is made at a time.
+// StateHash is a hash of this node's copy of the state and the Raft index of the newest command in
+// it. At one index it is the same on every node. It costs as much as a snapshot; one is made at a
+// time.
 func (s *Server) StateHash() (index uint64, hash string, err error) { return s.node.Hash() }
 
-// Diverged is nil while nobody has found this node's copy of the state to differ. It stays until the process ends.
+// Diverged is nil while nobody has found this node's copy of the state to differ. It stays until
+// the process ends.
 func (s *Server) Diverged() error { return s.node.Diverged() }
 
 // Refused counts the connections and the calls of other nodes that were refused.
 func (s *Server) Refused() (connections, calls uint64) { return s.node.Refused() }
 
-// Run works until ctx ends and then stops in order: the leader's routines, calls under way, leadership, Raft with its
-// files, the port. A server runs once.
+// Run works until ctx ends and then stops in order: the leader's routines, calls under way,
+// leadership, Raft with its files, the port. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	if s.begun.Swap(true) {
 		return errors.New("controlplane: a server runs once")
@@ -101,13 +104,15 @@ func (s *Server) Run(ctx context.Context) error {
 	err := s.holder.Run(inner, s.node.LeaderChanges())
 	cancel()
 	routines.Wait()
-	if s.config.Cluster.Gossips() && s.config.Cluster.LeaveOnStop && err == nil && strange == nil && refused == nil {
+	if s.config.Cluster.Gossips() && s.config.Cluster.LeaveOnStop && err == nil && strange == nil &&
+		refused == nil {
 		s.node.LeaveCluster()
 	}
 	return errors.Join(err, strange, refused, s.stop())
 }
 
-// stop refuses new requests and ends those under way, hands leadership over, and then closes everything.
+// stop refuses new requests and ends those under way, hands leadership over, and then closes
+// everything.
 func (s *Server) stop() error {
 	err := s.node.Stop()
 	s.restorer.uploads.drop()
@@ -124,14 +129,17 @@ func (s *Server) stateReplaced() {
 	}
 }
 
-// register makes this start of the node known, and again when it was removed or the state replaced by one that does not
-// know it. It fails when the node works on other services than the cluster, or these have become another cluster's.
+// register makes this start of the node known, and again when it was removed or the state replaced
+// by one that does not know it. It fails when the node works on other services than the cluster, or
+// these have become another cluster's.
 func (s *Server) register(ctx context.Context) error {
 	rebinds := s.config.Services.Rebind &&
 		(s.config.Cluster == nil || slices.Contains(s.config.Roles, identity.ControlPlane))
-	self := command.RegisterNodePayload{Name: s.config.Node, Boot: s.config.Boot, Roles: s.config.Roles, Version: s.config.Version,
-		Capacity: s.config.Capacity, Log: s.config.Services.Log, Rows: s.config.Services.Rows, Rebind: rebinds,
-		Tiers: s.config.Tiers, Address: s.node.Address()}
+	self := command.RegisterNodePayload{Name: s.config.Node, Boot: s.config.Boot,
+		Roles: s.config.Roles, Version: s.config.Version,
+		Capacity: s.config.Capacity, Log: s.config.Services.Log, Rows: s.config.Services.Rows,
+		Rebind: rebinds,
+		Tiers:  s.config.Tiers, Address: s.node.Address()}
 	for known := false; ; {
 		if admitted, err := s.node.AwaitAdmission(ctx); err != nil || !admitted {
 			return err
@@ -141,7 +149,8 @@ func (s *Server) register(ctx context.Context) error {
 		if err == nil {
 			view, err = s.proposer.Fresh(ctx)
 		}
-		if s.config.Services.Rebind && !rebinds && err == nil && fault.CodeOf(result.Err) == fault.OtherServices {
+		if s.config.Services.Rebind && !rebinds && err == nil &&
+			fault.CodeOf(result.Err) == fault.OtherServices {
 			err = result.Err // a node of the control plane has yet to bind the cluster
 		}
 		switch {
@@ -175,8 +184,8 @@ func (s *Server) register(ctx context.Context) error {
 	}
 }
 
-// claim marks log and row store as the cluster's, as often as it takes; not claimed: ctx ended. It fails when they are
-// another cluster's.
+// claim marks log and row store as the cluster's, as often as it takes; not claimed: ctx ended. It
+// fails when they are another cluster's.
 func (s *Server) claim(ctx context.Context, cluster ids.ID) (claimed bool, err error) {
 	if s.config.Services.Claim == nil {
 		return true, nil

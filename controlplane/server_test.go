@@ -71,22 +71,26 @@ func TestStateOutlivesARestart(t *testing.T) {
 	}
 }
 
-// A cluster that is older than an endpoint gets its price; what an operator took away does not come back.
+// A cluster that is older than an endpoint gets its price; what an operator took away does not come
+// back.
 func TestPricesOfNewEndpoints(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
 	has := func(c client.Client, rowKey string) bool {
-		return slices.ContainsFunc(fresh(t, c).CurrentPrices().Rows, func(p price.Row) bool { return p.RowKey == rowKey })
+		return slices.ContainsFunc(fresh(t, c).CurrentPrices().Rows,
+			func(p price.Row) bool { return p.RowKey == rowKey })
 	}
 	contacts, render := model.EndpointRow(model.WebsiteContacts), model.Render.PriceRow()
 	older := config
 	older.Prices = config.Prices[:4]
 	serve(t, older).stop()
 	newer := serve(t, config)
-	if !has(newer, contacts) || !has(newer, render) || fresh(t, newer).CurrentPrices().Version != 2 {
+	if !has(newer, contacts) || !has(newer, render) ||
+		fresh(t, newer).CurrentPrices().Version != 2 {
 		t.Fatalf("the prices are %+v", fresh(t, newer).CurrentPrices())
 	}
-	if _, err := client.Do(patient(t), newer, client.PutPrices{Rows: config.Prices[:1]}, nil); err != nil {
+	if _, err := client.Do(patient(t), newer, client.PutPrices{Rows: config.Prices[:1]},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	newer.stop()
@@ -136,7 +140,8 @@ func TestStateOutlivesSnapshots(t *testing.T) {
 		t.Fatal("no snapshot was taken")
 	}
 	first.stop()
-	if files, err := filepath.Glob(filepath.Join(config.Dir, "raft", "snapshots", "*", "state.bin")); err != nil || len(files) == 0 {
+	if files, err := filepath.Glob(filepath.Join(config.Dir, "raft", "snapshots", "*",
+		"state.bin")); err != nil || len(files) == 0 {
 		t.Fatalf("no snapshot is on disk: %v", err)
 	}
 	second := serve(t, config)
@@ -210,24 +215,28 @@ func TestClaimIsCompletedUnderItsTicket(t *testing.T) {
 	}
 	mine, list := call(), config.IDs.New()
 	claims := client.ClaimCall{List: list, Node: config.Node, Boot: config.Boot}
-	if replay, err := client.Begin[client.LaunchRun](ctx, r, claims, mine); err != nil || replay != nil || mine.Replayed {
+	if replay, err := client.Begin[client.LaunchRun](ctx, r, claims, mine); err != nil ||
+		replay != nil || mine.Replayed {
 		t.Fatalf("claim: %v, %v, replayed %v", replay, err, mine.Replayed)
 	}
 	if claim := fresh(t, r).ClaimOfList(list); claim == nil {
 		t.Fatalf("claim: %+v", claim)
 	}
-	if _, err := client.Do(ctx, r, client.ClaimCall{}, call()); fault.CodeOf(err) != fault.IdempotencyInFlight {
+	if _, err := client.Do(ctx, r, client.ClaimCall{},
+		call()); fault.CodeOf(err) != fault.IdempotencyInFlight {
 		t.Fatalf("a second claim: %v", err)
 	}
 	if _, err := client.Do(ctx, r, client.ReleaseClaim{}, mine); err != nil {
 		t.Fatal(err)
 	}
 	mine = call()
-	if _, err := client.Do(ctx, r, client.ClaimCall{List: list, Node: config.Node, Boot: config.Boot}, mine); err != nil {
+	if _, err := client.Do(ctx, r,
+		client.ClaimCall{List: list, Node: config.Node, Boot: config.Boot}, mine); err != nil {
 		t.Fatalf("a claim after the release: %v", err)
 	}
 	config.Store.(*lists).add(list, "https://a.example/")
-	run := client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(), Customer: customer, Scraper: scraper, List: list,
+	run := client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(), Customer: customer,
+		Scraper: scraper, List: list,
 		Links: 1, Tiers: model.TiersOf(model.Plain)}
 	launched, err := client.Do(ctx, r, run, mine)
 	if err != nil || mine.Replayed {
@@ -252,7 +261,8 @@ func TestOrphanedListsAreDropped(t *testing.T) {
 	madeIn := func(d time.Duration) ids.ID {
 		return ids.Random{Now: func() time.Time { return time.Now().Add(d) }}.New()
 	}
-	others, orphan, young := madeIn(-time.Hour), madeIn(time.Second), madeIn(time.Hour) // others: older than the cluster
+	// others: older than the cluster
+	others, orphan, young := madeIn(-time.Hour), madeIn(time.Second), madeIn(time.Hour)
 	for _, list := range []ids.ID{others, orphan, young} {
 		store.add(list, "https://a.example/")
 	}
@@ -266,7 +276,8 @@ func TestOrphanedListsAreDropped(t *testing.T) {
 		}
 	}
 	if !store.has(young) || !store.has(others) || len(store.links) != 3 {
-		t.Fatalf("%d lists are left, want the run's, the young one and that of another cluster", len(store.links))
+		t.Fatalf("%d lists are left, want the run's, the young one and that of another cluster",
+			len(store.links))
 	}
 }
 
@@ -278,13 +289,15 @@ func TestTrialsAreCleanedUp(t *testing.T) {
 	first := serve(t, config)
 	customer, scraper := prepare(t, first, config)
 	run := launch(t, first, config, customer, scraper, 3)
-	trial := client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(), Customer: customer, List: config.IDs.New(), Links: 1,
+	trial := client.LaunchRun{Job: config.IDs.New(), Entry: config.IDs.New(), Customer: customer,
+		List: config.IDs.New(), Links: 1,
 		Tiers: model.TiersOf(model.Plain), Trial: &client.Trial{Source: model.SourcePreviewURL}}
 	store.add(trial.List, "https://a.example/")
 	if _, err := client.Do(patient(t), first, trial, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Do(patient(t), first, client.StopRun{Customer: customer, Job: trial.Job}, nil); err != nil {
+	if _, err := client.Do(patient(t), first, client.StopRun{Customer: customer, Job: trial.Job},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	store.mu.Lock()
@@ -331,15 +344,17 @@ func TestLargeSettleIsSplit(t *testing.T) {
 	r := serve(t, config)
 	receipts := make([]model.Receipt, 4096)
 	for i := range receipts {
-		receipts[i] = model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: uint32(i)}, Outcome: model.Delivered,
-			Next: &model.Continuation{Page: 1, URL: string(make([]byte, 500))}}
+		receipts[i] = model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: uint32(i)},
+			Outcome: model.Delivered,
+			Next:    &model.Continuation{Page: 1, URL: string(make([]byte, 500))}}
 	}
 	if err := r.Settle(patient(t), receipts, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Nothing assumes one voter: three of them, and the leader goes again and again while commands are proposed.
+// Nothing assumes one voter: three of them, and the leader goes again and again while commands are
+// proposed.
 func TestLeadershipMovesUnderProposals(t *testing.T) {
 	t.Parallel()
 	nodes, transports := cluster(t, 3)
@@ -382,7 +397,8 @@ func TestLeadershipMovesUnderProposals(t *testing.T) {
 			insist(t, nodes, ids.ID{1, byte(c)}, command.OpenCustomerPayload{Customer: ref})
 			for n := range rounds {
 				insist(t, nodes, ids.ID{2, byte(c), byte(n)},
-					command.AdjustWalletPayload{Customer: ref, Entry: ids.ID{3, byte(c), byte(n)}, Amount: 1})
+					command.AdjustWalletPayload{Customer: ref, Entry: ids.ID{3, byte(c), byte(n)},
+						Amount: 1})
 			}
 		})
 	}
@@ -393,7 +409,8 @@ func TestLeadershipMovesUnderProposals(t *testing.T) {
 		for c := range customers {
 			ref := fmt.Sprint(c)
 			for ctx := patient(t); ; {
-				if w := r.View().Wallet(ref); w != nil && w.Available == rounds && w.Sequence == rounds+1 {
+				if w := r.View().Wallet(ref); w != nil && w.Available == rounds &&
+					w.Sequence == rounds+1 {
 					break
 				}
 				if !clock.Pause(ctx, r.config.Clock, 5*time.Millisecond) {
@@ -440,7 +457,8 @@ func cluster(t *testing.T, size int) ([]*running, []*raft.InmemTransport) {
 	for i := range size {
 		address, transport := raft.NewInmemTransportWithTimeout("", 100*time.Millisecond)
 		transports = append(transports, transport)
-		voters = append(voters, raft.Server{ID: raft.ServerID(fmt.Sprint("node-", i)), Address: address})
+		voters = append(voters,
+			raft.Server{ID: raft.ServerID(fmt.Sprint("node-", i)), Address: address})
 	}
 	for i, from := range transports {
 		for j, to := range transports {
@@ -467,7 +485,8 @@ func TestFreshHoldsWhatWasAppliedBefore(t *testing.T) {
 		work.Go(func() {
 			for n := range 50 {
 				ref := fmt.Sprint(c, "-", n)
-				if _, err := client.Do(ctx, r, client.OpenCustomer{Customer: ref}, nil); err != nil {
+				if _, err := client.Do(ctx, r, client.OpenCustomer{Customer: ref},
+					nil); err != nil {
 					t.Error(err)
 					return
 				}
@@ -512,8 +531,8 @@ func TestConfirmedAlone(t *testing.T) {
 	}
 }
 
-// A node that nobody else can join shows what it has applied, without waiting for what it is applying: nobody was told of
-// that.
+// A node that nobody else can join shows what it has applied, without waiting for what it is
+// applying: nobody was told of that.
 func TestFreshOfTheOnlyNode(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())
@@ -598,7 +617,8 @@ func TestStoppedServerIsUnavailable(t *testing.T) {
 	t.Parallel()
 	r := serve(t, testConfig(t, t.TempDir()))
 	r.stop()
-	if _, err := client.Do(patient(t), r, client.OpenCustomer{Customer: "ann"}, nil); fault.CodeOf(err) != fault.Unavailable {
+	if _, err := client.Do(patient(t), r, client.OpenCustomer{Customer: "ann"},
+		nil); fault.CodeOf(err) != fault.Unavailable {
 		t.Fatalf("Do: %v", err)
 	}
 	if err := r.Run(t.Context()); err == nil || errors.Is(err, context.Canceled) {

@@ -15,7 +15,8 @@ func TestNodeOfOtherServicesEnds(t *testing.T) {
 	config := testConfig(t, t.TempDir())
 	with := func(log, rows string, rebind bool) Config {
 		other := config
-		other.Boot, other.Services = config.IDs.New(), Services{Log: log, Rows: rows, Rebind: rebind}
+		other.Boot, other.Services = config.IDs.New(),
+			Services{Log: log, Rows: rows, Rebind: rebind}
 		return other
 	}
 	serve(t, with("", "rows a", false)).stop() // the first says which they are
@@ -47,15 +48,16 @@ func TestServicesOfAnotherCluster(t *testing.T) {
 	t.Parallel()
 	var mark ids.ID
 	config := testConfig(t, t.TempDir())
-	config.Services = Services{Log: "kafka a", Rows: "rows a", Claim: func(_ context.Context, cluster ids.ID, take bool) error {
-		if mark.IsZero() || take {
-			mark = cluster
-		}
-		if mark != cluster {
-			return fault.New(fault.OtherServices, "they are of cluster %s", mark)
-		}
-		return nil
-	}}
+	config.Services = Services{Log: "kafka a", Rows: "rows a",
+		Claim: func(_ context.Context, cluster ids.ID, take bool) error {
+			if mark.IsZero() || take {
+				mark = cluster
+			}
+			if mark != cluster {
+				return fault.New(fault.OtherServices, "they are of cluster %s", mark)
+			}
+			return nil
+		}}
 	first := serve(t, config)
 	own := first.View().Cluster().ID
 	first.stop()
@@ -87,7 +89,8 @@ func TestServicesOfAnotherCluster(t *testing.T) {
 	ends(config) // the first one's next start
 }
 
-// A crash between the mark and the cluster must not leave a cluster that is a stranger to its own services.
+// A crash between the mark and the cluster must not leave a cluster that is a stranger to its own
+// services.
 func TestClusterIDOutlivesACrash(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())

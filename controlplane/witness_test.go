@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
-// What gossip says of names, roles, addresses, leaving and lost logs is believed as far as the node itself says it, with
-// the certificate that it takes.
+// What gossip says of names, roles, addresses, leaving and lost logs is believed as far as the node
+// itself says it, with the certificate that it takes.
 func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)
@@ -32,15 +32,18 @@ func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 	var truth []membership.Member
 	r.until("a knows that all have been admitted", func() bool {
 		truth = n.Members.Members()
-		return len(truth) == 3 && !slices.ContainsFunc(truth, func(m membership.Member) bool { return m.Empty })
+		return len(truth) == 3 &&
+			!slices.ContainsFunc(truth, func(m membership.Member) bool { return m.Empty })
 	})
 	nowhere := freeAddress(t)
 	servers := func(voters ...string) map[string]raft.Server {
 		all := map[string]raft.Server{}
 		for _, m := range truth {
-			all[m.Name] = raft.Server{ID: raft.ServerID(m.Name), Address: raft.ServerAddress(m.Address), Suffrage: raft.Nonvoter}
+			all[m.Name] = raft.Server{ID: raft.ServerID(m.Name),
+				Address: raft.ServerAddress(m.Address), Suffrage: raft.Nonvoter}
 			if slices.Contains(voters, m.Name) {
-				all[m.Name] = raft.Server{ID: raft.ServerID(m.Name), Address: raft.ServerAddress(m.Address)}
+				all[m.Name] = raft.Server{ID: raft.ServerID(m.Name),
+					Address: raft.ServerAddress(m.Address)}
 			}
 		}
 		return all
@@ -101,13 +104,17 @@ func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.nodes["f"].node.Leave()
-		if err := f.Members.Update(func(info *membership.Info) { info.Roles = identity.Roles() }); err != nil {
+		if err := f.Members.Update(func(info *membership.Info) {
+			info.Roles = identity.Roles()
+		}); err != nil {
 			t.Fatal(err)
 		}
-		got, _, answers := leadership.Witness{}.Members(t.Context(), l, truth, servers("a", "b", "f"))
-		if !node.IsControlPlane(answers["f"].Gossips.Roles) || slices.ContainsFunc(got, func(m quorum.Member) bool {
-			return m.Name == "f" && m.ControlPlane
-		}) {
+		got, _, answers := leadership.Witness{}.Members(t.Context(), l, truth,
+			servers("a", "b", "f"))
+		if !node.IsControlPlane(answers["f"].Gossips.Roles) ||
+			slices.ContainsFunc(got, func(m quorum.Member) bool {
+				return m.Name == "f" && m.ControlPlane
+			}) {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -33,7 +33,8 @@ func TestDemo(t *testing.T) {
 		}
 		who := suite.Client{Server: p.Server(), Token: p.Key()}
 		suite.CheckWallet(t, who)
-		if jobs := suite.Must(who.Jobs(ctx, ""))(t); jobs[0].State != "COMPLETED" || jobs[0].TotalRequests != 2000 {
+		if jobs := suite.Must(who.Jobs(ctx, ""))(t); jobs[0].State != "COMPLETED" ||
+			jobs[0].TotalRequests != 2000 {
 			t.Errorf("%+v", jobs[0])
 		}
 		if _, err := p.Stop(suite.StopLimit); err != nil {

@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/e2e/suite"
 )
 
-// TestContactsSurviveKills kills twice in the middle of websites: each still has one row and one charge, and no read
-// counts twice towards the day's limits.
+// TestContactsSurviveKills kills twice in the middle of websites: each still has one row and one
+// charge, and no read counts twice towards the day's limits.
 func TestContactsSurviveKills(t *testing.T) {
 	t.Parallel()
 	cfg, want := suite.ContactsWeb(60, 150*time.Millisecond)

@@ -21,14 +21,16 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// points are the named places at which the product can be killed: before and after each step that makes something
-// durable or passes it on.
+// points are the named places at which the product can be killed: before and after each step that
+// makes something durable or passes it on.
 var points = []string{
 	"leader.before_extend", "leader.after_extend", "leader.before_publish", "leader.after_publish",
-	"leader.before_marker", "leader.after_marker", "leader.before_redispatch", "leader.after_redispatch",
+	"leader.before_marker", "leader.after_marker", "leader.before_redispatch",
+	"leader.after_redispatch",
 	"leader.before_seal", "leader.before_close", "leader.after_close",
 	"raft.before_apply", "raft.after_apply", "raft.before_snapshot", "raft.after_snapshot",
-	"rowstore.before_commit", "rowstore.after_commit", "rowstore.list_before_finish", "rowstore.list_after_finish",
+	"rowstore.before_commit", "rowstore.after_commit", "rowstore.list_before_finish",
+	"rowstore.list_after_finish",
 	"fetcher.after_fetch", "fetcher.before_publish", "fetcher.after_publish",
 	"ingest.before_store", "ingest.after_store", "ingest.after_publish", "ingest.after_commit",
 	"billing.before_settle", "billing.after_settle", "billing.after_commit",
@@ -37,7 +39,8 @@ var points = []string{
 // mustFire is how many of them have to kill at least once in a run of the suite.
 const mustFire = 20
 
-// afterDeath are passed at once by a process that finds what a dead one left, and hardly in a short run without it.
+// afterDeath are passed at once by a process that finds what a dead one left, and hardly in a short
+// run without it.
 func afterDeath(point string) bool {
 	return strings.HasSuffix(point, "_redispatch") || strings.HasSuffix(point, "_marker")
 }
@@ -56,15 +59,19 @@ type crashCase struct {
 
 // crashWeb is a web of about 200 pages: single ones or chains, with changing ones in both.
 func crashWeb(seed uint64) (synthweb.Config, int) {
-	cfg := synthweb.Config{Seed: seed, Hosts: crashHosts, PageBytes: []int{2500}, MaxLatency: 40 * time.Millisecond}
+	cfg := synthweb.Config{Seed: seed, Hosts: crashHosts, PageBytes: []int{2500},
+		MaxLatency: 40 * time.Millisecond}
 	if seed%2 == 0 {
 		cfg.PagesPerHost = 10
-		cfg.Mix = synthweb.Mix{{Class: synthweb.Product, Weight: 70}, {Class: synthweb.Changing, Weight: 20},
-			{Class: synthweb.Redirect, Weight: 4}, {Class: synthweb.NotFound, Weight: 4}, {Class: synthweb.Empty, Weight: 2}}
+		cfg.Mix = synthweb.Mix{{Class: synthweb.Product, Weight: 70},
+			{Class: synthweb.Changing, Weight: 20},
+			{Class: synthweb.Redirect, Weight: 4}, {Class: synthweb.NotFound, Weight: 4},
+			{Class: synthweb.Empty, Weight: 2}}
 		return cfg, 200
 	}
 	cfg.PagesPerHost, cfg.ChainPages, cfg.ItemsPerPage = 2, 12, 3
-	cfg.Mix = synthweb.Mix{{Class: synthweb.Listing, Weight: 50}, {Class: synthweb.ChangingListing, Weight: 40},
+	cfg.Mix = synthweb.Mix{{Class: synthweb.Listing, Weight: 50},
+		{Class: synthweb.ChangingListing, Weight: 40},
 		{Class: synthweb.BrokenListing, Weight: 10}}
 	return cfg, 40
 }
@@ -104,12 +111,14 @@ func (c *crashCase) bring(env ...string) {
 	c.order.Who = c.Client
 }
 
-// buried notes the death of a process that killed itself; false when it is alive, or ended in another way.
+// buried notes the death of a process that killed itself; false when it is alive, or ended in
+// another way.
 func (c *crashCase) buried() bool {
 	c.T.Helper()
 	select {
 	case <-c.p.Ended():
-	case <-time.After(3 * time.Second): // a dying process closes its connections before it is seen gone
+	// a dying process closes its connections before it is seen gone
+	case <-time.After(3 * time.Second):
 		return false
 	}
 	if !c.p.Killed() {
@@ -138,8 +147,8 @@ func (c *crashCase) survive(what string, calls func(ctx context.Context) error) 
 	}
 }
 
-// work is what a user does: fill the wallet, launch, wait for the end, read everything. Each call has one idempotency
-// key, however often it is made.
+// work is what a user does: fill the wallet, launch, wait for the end, read everything. Each call
+// has one idempotency key, however often it is made.
 func (c *crashCase) work(onBegun func()) recount.Reported {
 	c.T.Helper()
 	key, name := suite.NewKey(), "run"
@@ -154,7 +163,8 @@ func (c *crashCase) work(onBegun func()) recount.Reported {
 		if err != nil {
 			return err
 		}
-		return suite.Client{Server: c.Server, Token: token}.Again(key).Adjust(ctx, ref, suite.Plenty)
+		return suite.Client{Server: c.Server, Token: token}.Again(key).Adjust(ctx, ref,
+			suite.Plenty)
 	})
 	c.survive("launch", func(ctx context.Context) (err error) {
 		if group, err = c.Again(key).PutGroup(ctx, name); err != nil {
@@ -164,14 +174,16 @@ func (c *crashCase) work(onBegun func()) recount.Reported {
 		if err != nil {
 			return err
 		}
-		run, err = c.Again(key).RunList(ctx, query, strings.NewReader(strings.Join(c.order.URLs, "\n")))
+		run, err = c.Again(key).RunList(ctx, query,
+			strings.NewReader(strings.Join(c.order.URLs, "\n")))
 		return err
 	})
 	if run.LinksQueued != len(c.order.URLs) {
 		c.T.Fatalf("%d addresses, and %+v", len(c.order.URLs), run)
 	}
 	if onBegun != nil {
-		suite.Must(c.Follow(suite.Within(c.T, suite.Patience), run.JobID, func(p suite.Progress) bool { return p.TotalRequests >= 20 }))(c.T)
+		suite.Must(c.Follow(suite.Within(c.T, suite.Patience), run.JobID,
+			func(p suite.Progress) bool { return p.TotalRequests >= 20 }))(c.T)
 		onBegun()
 	}
 	var reported recount.Reported
@@ -182,7 +194,8 @@ func (c *crashCase) work(onBegun func()) recount.Reported {
 	return reported
 }
 
-// verify looks at the books, stops the process and makes the recount. The process may yet come upon its point.
+// verify looks at the books, stops the process and makes the recount. The process may yet come upon
+// its point.
 func (c *crashCase) verify(reported recount.Reported) recount.Summary {
 	c.T.Helper()
 	c.survive("books", func(ctx context.Context) error {
@@ -213,7 +226,8 @@ func (c *crashCase) verify(reported recount.Reported) recount.Summary {
 	return suite.Check(c.T, c.Expected(c.order), reported)
 }
 
-// TestCrashes kills the process at each point, several times by seed, and wants every run exact all the same.
+// TestCrashes kills the process at each point, several times by seed, and wants every run exact all
+// the same.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
 	passes := [2]map[string][]int{calibrate(t, 0), calibrate(t, 1)}
@@ -241,8 +255,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// crashAt runs one case and says whether the point killed. passes are how often a whole run passes it: until it serves,
-// and in all.
+// crashAt runs one case and says whether the point killed. passes are how often a whole run passes
+// it: until it serves, and in all.
 func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 	c := newCrashCase(t, seed)
 	n := 1
@@ -257,7 +271,8 @@ func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 	}
 	at := fmt.Sprintf("%s=%s:%d", crash.At, point, n)
 	if seed%5 > 2 { // and the process that comes up is killed again, anywhere
-		c.next = []string{fmt.Sprintf("%s=%s:%d", crash.At, points[c.random.IntN(len(points))], 1+c.random.IntN(5))}
+		c.next = []string{fmt.Sprintf("%s=%s:%d", crash.At, points[c.random.IntN(len(points))],
+			1+c.random.IntN(5))}
 	}
 	var reported recount.Reported
 	if afterDeath(point) {
@@ -279,7 +294,8 @@ func crashAt(t *testing.T, point string, seed uint64, passes []int) bool {
 	return killed
 }
 
-// calibrate counts how often a run without a kill passes each point, until it begins to serve and in all.
+// calibrate counts how often a run without a kill passes each point, until it begins to serve and
+// in all.
 func calibrate(t *testing.T, seed uint64) map[string][]int {
 	c := newCrashCase(t, seed)
 	trace := filepath.Join(t.TempDir(), "points")
@@ -309,7 +325,8 @@ func countLines(t *testing.T, path string) map[string]int {
 	return counts
 }
 
-// TestRefetchesAreBounded kills twice in a run whose hosts are asked slowly: no more can be fetched again than was out.
+// TestRefetchesAreBounded kills twice in a run whose hosts are asked slowly: no more can be fetched
+// again than was out.
 func TestRefetchesAreBounded(t *testing.T) {
 	t.Parallel()
 	const hosts, rate, out = 4, 4, 2 * 4 // links out of a host: two seconds of its pace

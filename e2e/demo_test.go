@@ -14,11 +14,13 @@ import (
 	"time"
 )
 
-// A cluster in one process, with nothing installed: it reads the demo web, loses its leader, grows, drains a fetcher, and
-// goes on with its data when it is started again, where no node has a majority by itself.
+// A cluster in one process, with nothing installed: it reads the demo web, loses its leader, grows,
+// drains a fetcher, and goes on with its data when it is started again, where no node has a
+// majority by itself.
 func TestClusterDemoInOneProcess(t *testing.T) {
 	first := freePorts(t, 2+3*13) // two API servers, and three for each of 13 nodes
-	arguments := []string{"cluster", "demo", "--data", t.TempDir(), "--listen", fmt.Sprintf("127.0.0.1:%d", first),
+	arguments := []string{"cluster", "demo", "--data", t.TempDir(), "--listen",
+		fmt.Sprintf("127.0.0.1:%d", first),
 		"--base-port", strconv.Itoa(first + 2)}
 
 	d := startDemo(t, arguments...)
@@ -99,7 +101,8 @@ func (d *demo) expect(texts ...string) {
 	for d.lines.Scan() {
 		line := d.lines.Text()
 		heard = append(heard, line)
-		texts = slices.DeleteFunc(texts, func(text string) bool { return strings.Contains(line, text) })
+		texts = slices.DeleteFunc(texts,
+			func(text string) bool { return strings.Contains(line, text) })
 		if len(texts) == 0 {
 			return
 		}

@@ -35,14 +35,15 @@ func (s *service) customer(ref string) suite.Client {
 	return who
 }
 
-// TestEndpointsSurviveKills kills twice in the middle of a list that a plugin reads and of a run of searches: rows,
-// receipts, ledger and recount agree, each page under its endpoint's price row.
+// TestEndpointsSurviveKills kills twice in the middle of a list that a plugin reads and of a run of
+// searches: rows, receipts, ledger and recount agree, each page under its endpoint's price row.
 func TestEndpointsSurviveKills(t *testing.T) {
 	t.Parallel()
 	shops := newWeb(t, suite.ShopWeb(20, 15, 300*time.Millisecond))
 	searches, cfg := suite.NewSearches(60, 150*time.Millisecond)
 	engine := newWeb(t, cfg)
-	s := newServiceOn(t, []*synthweb.Web{shops, engine}, "--host-rate", "30", "--max-host-rate", "30", "--search-engines", searches.Engines(t))
+	s := newServiceOn(t, []*synthweb.Web{shops, engine}, "--host-rate", "30", "--max-host-rate",
+		"30", "--search-engines", searches.Engines(t))
 	shopper, seeker := s.customer("shopper"), s.customer("seeker")
 	urls := slices.Collect(shops.URLs(300))
 	list, _ := suite.LaunchShops(t, shopper, urls)
@@ -58,7 +59,8 @@ func TestEndpointsSurviveKills(t *testing.T) {
 	found := suite.Must(seeker.Report(suite.Within(t, suite.Patience), search))(t)
 
 	// A list runs again under its tag; what was charged is not taken again.
-	if _, err := shopper.RunAgain(t.Context(), list.ScraperID, false); suite.CodeOf(err) != "list_already_run" {
+	if _, err := shopper.RunAgain(t.Context(), list.ScraperID,
+		false); suite.CodeOf(err) != "list_already_run" {
 		t.Errorf("a rerun of what was charged: %v", err)
 	}
 	forced := suite.Must(shopper.RunAgain(t.Context(), list.ScraperID, true))(t)
@@ -69,7 +71,8 @@ func TestEndpointsSurviveKills(t *testing.T) {
 
 	// A search's sample is charged as its pages are.
 	var sample []map[string]any
-	if err := seeker.Call(t.Context(), "GET", "/api/scraper/"+scraper+"/get-sample-data", nil, nil, &sample); err != nil || len(sample) != 3 {
+	if err := seeker.Call(t.Context(), "GET", "/api/scraper/"+scraper+"/get-sample-data", nil, nil,
+		&sample); err != nil || len(sample) != 3 {
 		t.Errorf("the sample is %v, %v", sample, err)
 	}
 	for _, who := range []suite.Client{shopper, seeker} {
@@ -77,7 +80,8 @@ func TestEndpointsSurviveKills(t *testing.T) {
 	}
 	s.CheckBooks()
 	ledger := suite.Must(seeker.Ledger(t.Context()))(t)
-	if first := ledger[0]; first.Source != "SAMPLE" || first.AmountMicros != -suite.SearchPrice || first.Status != "SETTLED" {
+	if first := ledger[0]; first.Source != "SAMPLE" || first.AmountMicros != -suite.SearchPrice ||
+		first.Status != "SETTLED" {
 		t.Errorf("the newest entry is %+v", first)
 	}
 
@@ -95,25 +99,32 @@ func TestEndpointsSurviveKills(t *testing.T) {
 	t.Log(suite.Check(t, searched, found))
 }
 
-// TestTrialsSurviveKills kills while a preview and a sample wait for their page: the call fails, the run goes on and is
-// paid once.
+// TestTrialsSurviveKills kills while a preview and a sample wait for their page: the call fails,
+// the run goes on and is paid once.
 func TestTrialsSurviveKills(t *testing.T) {
 	t.Parallel()
-	shops := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, MinLatency: 2 * time.Second, MaxLatency: 2 * time.Second})
+	shops := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, MinLatency: 2 * time.Second,
+		MaxLatency: 2 * time.Second})
 	s := newServiceOn(t, []*synthweb.Web{shops}, "--no-rate-limits")
 	ctx := suite.Within(t, suite.Patience)
 	who := s.customer("trier")
 	group := suite.Must(who.PutGroup(ctx, "trials"))(t)
 	start := slices.Collect(shops.URLs(1))[0]
-	scraper := suite.Must(who.PutScraper(ctx, suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "one", Type: model.SingleProduct,
-		ItemsConfig: synthweb.ProductFields(), SourceConfig: model.SourceConfig{URL: start}}}))(t)
+	scraper := suite.Must(who.PutScraper(ctx,
+		suite.Scraper{GroupRef: group,
+			Scraper: model.Scraper{Name: "one", Type: model.SingleProduct,
+				ItemsConfig:  synthweb.ProductFields(),
+				SourceConfig: model.SourceConfig{URL: start}}}))(t)
 	preview := map[string]any{"name": "shelf", "groupId": group, "url": start}
 	var rows []map[string]any
 	for _, try := range []struct {
 		source string
 		call   func(out any) error
 	}{
-		{"PREVIEW_URL", func(out any) error { return who.Call(ctx, "POST", "/api/scraper-simple/url-based", nil, preview, out) }},
+		{"PREVIEW_URL", func(out any) error {
+			return who.Call(ctx, "POST",
+				"/api/scraper-simple/url-based", nil, preview, out)
+		}},
 		{"SAMPLE", func(out any) error {
 			return who.Call(ctx, "GET", "/api/scraper/"+scraper+"/get-sample-data", nil, nil, out)
 		}},
@@ -129,7 +140,8 @@ func TestTrialsSurviveKills(t *testing.T) {
 		s.start()
 		who = s.again(who)
 		entry := s.sealed(who, ledger[0].JobID)
-		if entry.Source != try.source || entry.FreeRequestsDelta != -1 || entry.AmountMicros != 0 || len(entry.Lines) != 1 {
+		if entry.Source != try.source || entry.FreeRequestsDelta != -1 || entry.AmountMicros != 0 ||
+			len(entry.Lines) != 1 {
 			t.Errorf("%s is charged as %+v", try.source, entry)
 		}
 		if err := try.call(&rows); err != nil || len(rows) == 0 {
@@ -172,8 +184,9 @@ const (
 	dailyUncharged = 800
 )
 
-// TestContactsAtTheirLimits reads as much as a day allows, and three websites more, with a kill in the middle: exactly as
-// many are read, whatever was read twice; what is over is neither fetched nor charged, and waits for a rerun.
+// TestContactsAtTheirLimits reads as much as a day allows, and three websites more, with a kill in
+// the middle: exactly as many are read, whatever was read twice; what is over is neither fetched
+// nor charged, and waits for a rerun.
 func TestContactsAtTheirLimits(t *testing.T) {
 	t.Parallel()
 	sameDay(t)
@@ -183,12 +196,15 @@ func TestContactsAtTheirLimits(t *testing.T) {
 		status string
 		price  int64
 	}{
-		"reads": {dailyReads, "<html><body><h1>A bakery</h1><p>Bread and cakes since 1950. Mail: info@%s</p></body></html>",
+		"reads": {dailyReads, "<html><body><h1>A bakery</h1><p>Bread and cakes since 1950. " +
+			"Mail: info@%s</p></body></html>",
 			"EMAIL_FOUND", suite.ContactPrice},
-		"reads that end uncharged": {dailyUncharged, "<html><body>This domain %s is for sale</body></html>", "PAGE_NOT_READABLE", 0},
+		"reads that end uncharged": {dailyUncharged,
+			"<html><body>This domain %s is for sale</body></html>", "PAGE_NOT_READABLE", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := synthweb.Config{PagesPerHost: 1, Texts: map[string]string{}, MaxLatency: 100 * time.Millisecond}
+			cfg := synthweb.Config{PagesPerHost: 1, Texts: map[string]string{},
+				MaxLatency: 100 * time.Millisecond}
 			var urls []string
 			for n := range c.limit + 3 {
 				cfg.Names = append(cfg.Names, fmt.Sprintf("bakery-%04d", n))
@@ -244,17 +260,20 @@ func btoi(b bool) int {
 }
 
 // atTheLimit demands one row of each website, limit of them read, and no other charge than theirs.
-func (s *service) atTheLimit(reported recount.Reported, urls []string, limit int, status string, price int64) {
+func (s *service) atTheLimit(reported recount.Reported, urls []string, limit int, status string,
+	price int64) {
 	s.T.Helper()
 	seen, statuses := map[any]bool{}, map[any]int{}
 	for _, row := range reported.Rows {
 		seen[row["website"]] = true
 		statuses[row["status"]]++
 	}
-	if len(seen) != len(urls) || len(reported.Rows) != len(urls) || statuses[status] != limit || statuses["DAILY_LIMIT_REACHED"] != len(urls)-limit {
+	if len(seen) != len(urls) || len(reported.Rows) != len(urls) || statuses[status] != limit ||
+		statuses["DAILY_LIMIT_REACHED"] != len(urls)-limit {
 		s.T.Errorf("%d rows of %d websites end as %v", len(reported.Rows), len(seen), statuses)
 	}
-	if entry := reported.Entry; entry.AmountMicros != -int64(limit)*price || entry.FreeRequestsDelta != 0 {
+	if entry := reported.Entry; entry.AmountMicros != -int64(limit)*price ||
+		entry.FreeRequestsDelta != 0 {
 		s.T.Errorf("entry %+v", entry)
 	}
 }

@@ -23,7 +23,8 @@ func TestExamples(t *testing.T) {
 	s := newSingle(t, suite.Fast(), web)
 	s.Up(t)
 	ctx := suite.Within(t, suite.Patience)
-	if _, err := s.Command(ctx, "wallet", "adjust", "--micros", "1000000", "--note", "examples"); err != nil {
+	if _, err := s.Command(ctx, "wallet", "adjust", "--micros", "1000000", "--note",
+		"examples"); err != nil {
 		t.Fatal(err)
 	}
 	list := filepath.Join(t.TempDir(), "list.txt")

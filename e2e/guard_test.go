@@ -18,7 +18,8 @@ import (
 	"shoal.dev/shoal/testkit/netns"
 )
 
-// hostileSite is the public web in the attacker's hands: redirects, next links and robots.txt files that lead to targets.
+// hostileSite is the public web in the attacker's hands: redirects, next links and robots.txt files
+// that lead to targets.
 type hostileSite struct{ targets []forbidden.Target }
 
 func (s hostileSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +34,8 @@ func (s hostileSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusFound)
 	case read(r.URL.Path, "/next/%d"):
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprintf(w, `<div><h1>%d</h1></div><a rel=next href="%s">`, target, html.EscapeString(s.targets[target].URL))
+		_, _ = fmt.Fprintf(w, `<div><h1>%d</h1></div><a rel=next href="%s">`, target,
+			html.EscapeString(s.targets[target].URL))
 	case r.URL.Path == "/robots.txt" && read(r.Host, "robots-%d.example"):
 		w.Header().Set("Location", s.targets[target].URL)
 		w.WriteHeader(http.StatusFound)
@@ -53,9 +55,9 @@ func everyNth(n int, targets []forbidden.Target) []forbidden.Target {
 	return some
 }
 
-// TestGuard runs the whole product in a network where every address is the test's, and asks it for what is forbidden by all
-// that a customer can write: lists, scrapers, previews, samples, commands, discoveries, redirects, next links, robots.txt
-// files, names.
+// TestGuard runs the whole product in a network where every address is the test's, and asks it for
+// what is forbidden by all that a customer can write: lists, scrapers, previews, samples, commands,
+// discoveries, redirects, next links, robots.txt files, names.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	if !netns.Alone(t) {
@@ -76,26 +78,31 @@ func TestGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trap.Expect(netip.MustParseAddrPort("127.0.0.1:53"), netip.MustParseAddrPort("127.0.0.1:0")) // the API, too
+	// the API, too
+	trap.Expect(netip.MustParseAddrPort("127.0.0.1:53"), netip.MustParseAddrPort("127.0.0.1:0"))
 
 	product := &single{data: t.TempDir(), args: append(suite.Fast(), "--no-rate-limits")}
 	product.Up(t)
 	service := &suite.Service{T: t, Product: product, Client: product.Self()}
 	service.Fill(service.Client, suite.Plenty)
-	g := &productGuard{Service: service, fields: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}}
+	g := &productGuard{Service: service,
+		fields: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}}
 
 	for _, target := range spelled {
 		g.try([]string{target.URL}, nil)
 		g.scraper(model.SourceConfig{URL: target.URL})
 		g.scraper(model.SourceConfig{Curl: "curl -L '" + target.URL + "'"})
-		g.scraper(model.SourceConfig{URL: "http://public.example/", Pagination: &model.Pagination{Type: model.URLTemplate,
-			Template: strings.TrimSuffix(target.URL, "/") + "/{page}"}})
+		g.scraper(model.SourceConfig{URL: "http://public.example/",
+			Pagination: &model.Pagination{Type: model.URLTemplate,
+				Template: strings.TrimSuffix(target.URL, "/") + "/{page}"}})
 	}
 	for i := 0; i < len(site.targets); i += 7 {
-		for _, url := range []string{site.targets[i].URL, fmt.Sprintf("http://public.example/to/%d", i)} {
+		for _, url := range []string{site.targets[i].URL,
+			fmt.Sprintf("http://public.example/to/%d", i)} {
 			g.trials(url)
-			g.scraper(model.SourceConfig{Curl: "curl 'http://public.example/?t={{T}}'", Prelaunch: &model.Prelaunch{DiscoveryURL: url,
-				Tokens: []model.TokenRule{{Name: "T", Source: "META", Expression: "token"}}}})
+			g.scraper(model.SourceConfig{Curl: "curl 'http://public.example/?t={{T}}'",
+				Prelaunch: &model.Prelaunch{DiscoveryURL: url,
+					Tokens: []model.TokenRule{{Name: "T", Source: "META", Expression: "token"}}}})
 		}
 	}
 	var all, redirects, robots, next []string
@@ -117,7 +124,8 @@ func TestGuard(t *testing.T) {
 	product.Down(t)
 
 	if caught := trap.Caught(); len(caught) > 0 {
-		t.Errorf("%d connections reached what is forbidden: %.500s", len(caught), strings.Join(caught, " "))
+		t.Errorf("%d connections reached what is forbidden: %.500s", len(caught),
+			strings.Join(caught, " "))
 	}
 	if want := 3 * len(site.targets); trap.Served() < want {
 		t.Errorf("only %d requests reached the public site, want %d", trap.Served(), want)
@@ -128,10 +136,12 @@ func TestGuard(t *testing.T) {
 	if leaks := trap.Leaks(); len(leaks) > 0 {
 		t.Errorf("packets went where nothing should go: %v", leaks)
 	}
-	t.Logf("%d spellings, %d names; %d launches, %d of them refused", len(spelled), len(hosts), g.launched+g.refused, g.refused)
+	t.Logf("%d spellings, %d names; %d launches, %d of them refused", len(spelled), len(hosts),
+		g.launched+g.refused, g.refused)
 }
 
-// trials are the previews of an address, and the sample of a scraper of it. They may be refused, or find nothing.
+// trials are the previews of an address, and the sample of a scraper of it. They may be refused, or
+// find nothing.
 func (g *productGuard) trials(url string) {
 	g.T.Helper()
 	group := suite.Must(g.PutGroup(g.T.Context(), "trials "+suite.NewKey()))(g.T)
@@ -143,10 +153,13 @@ func (g *productGuard) trials(url string) {
 		{"curl-based", map[string]any{"name": "x", "groupId": group, "curl": "curl '" + url + "'"}},
 		{"preview-from-url", map[string]any{"url": url, "fields": []string{"price"}}},
 	} {
-		g.tried(g.Call(g.T.Context(), "POST", "/api/scraper-simple/"+preview.path, nil, preview.body, nil))
+		g.tried(g.Call(g.T.Context(), "POST", "/api/scraper-simple/"+preview.path, nil,
+			preview.body, nil))
 	}
-	id, err := g.PutScraper(g.T.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "sample " + suite.NewKey(),
-		Type: model.MultipleProducts, ItemsConfig: g.fields, SourceConfig: model.SourceConfig{URL: url}}})
+	id, err := g.PutScraper(g.T.Context(),
+		suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "sample " + suite.NewKey(),
+			Type: model.MultipleProducts, ItemsConfig: g.fields,
+			SourceConfig: model.SourceConfig{URL: url}}})
 	if err == nil {
 		err = g.Call(g.T.Context(), "GET", "/api/scraper/"+id+"/get-sample-data", nil, nil, nil)
 	}
@@ -177,7 +190,8 @@ type productGuard struct {
 // try is a list run, which may be refused.
 func (g *productGuard) try(urls []string, pagination *model.Pagination) {
 	g.T.Helper()
-	order := suite.Order{Order: api.Order{Who: g.Client, URLs: urls, Kind: model.MultipleProducts, Fields: g.fields}}
+	order := suite.Order{Order: api.Order{Who: g.Client, URLs: urls, Kind: model.MultipleProducts,
+		Fields: g.fields}}
 	if pagination != nil {
 		order.Pagination = *pagination
 	}
@@ -191,8 +205,9 @@ func (g *productGuard) scraper(source model.SourceConfig) {
 	g.T.Helper()
 	name := "scraper " + suite.NewKey()
 	group := suite.Must(g.PutGroup(g.T.Context(), name))(g.T)
-	id, err := g.PutScraper(g.T.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: name,
-		Type: model.MultipleProducts, ItemsConfig: g.fields, SourceConfig: source}})
+	id, err := g.PutScraper(g.T.Context(),
+		suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: name,
+			Type: model.MultipleProducts, ItemsConfig: g.fields, SourceConfig: source}})
 	if err != nil {
 		g.refused++
 		return

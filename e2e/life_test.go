@@ -30,20 +30,22 @@ func TestOneProcessPerDirectory(t *testing.T) {
 	}
 }
 
-// TestStopsFetchNothingTwice stops the process in the middle of a run, which goes on at the next start as if nothing had been:
-// nothing that was asked for is asked for again.
+// TestStopsFetchNothingTwice stops the process in the middle of a run, which goes on at the next
+// start as if nothing had been: nothing that was asked for is asked for again.
 func TestStopsFetchNothingTwice(t *testing.T) {
 	t.Parallel()
 	for name, kind := range moveKinds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			web := newWeb(t, kind.web)
-			s := newService(t, web, "--host-rate", "30", "--max-host-rate", "30", "--host-connections", "4",
+			s := newService(t, web, "--host-rate", "30", "--max-host-rate", "30",
+				"--host-connections", "4",
 				"--max-host-connections", "4")
 			s.Fill(s.Client, suite.Plenty)
 			o := kind.order(s.Client, web)
 			run := o.Launch(t)
-			for _, pages := range []int64{100, 300, 500, 700, 900, 1000} { // more often than a page may be lost
+			// more often than a page may be lost
+			for _, pages := range []int64{100, 300, 500, 700, 900, 1000} {
 				suite.Begun(t, s.Client, run, pages)
 				t.Logf("stopped in %v", suite.Must(s.p.Stop(suite.StopLimit))(t))
 				s.start()

@@ -36,8 +36,8 @@ const clusterNode = "test"
 // clusterPace is what a host of the synthetic web may be asked.
 var clusterPace = fetcher.Pace{Rate: 1000, Connections: 4}
 
-// cluster is all roles in the test's own process, over a log that can be made to lose records. Markers go out often, so
-// that a loss costs a test little time.
+// cluster is all roles in the test's own process, over a log that can be made to lose records.
+// Markers go out often, so that a loss costs a test little time.
 type cluster struct {
 	suite.Client
 	data    string
@@ -50,28 +50,34 @@ type cluster struct {
 	stop    func() error   // ends all roles, once
 }
 
-func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*controlplane.Config, *fetcher.Config)) *cluster {
+func newCluster(t *testing.T, web *synthweb.Web, seed uint64,
+	change ...func(*controlplane.Config, *fetcher.Config)) *cluster {
 	t.Helper()
 	c := &cluster{data: t.TempDir()}
 	settings := controlplane.Defaults()
 	memory := suite.Must(stream.NewMemory(stream.Config{Partitions: int(settings.Shards)}))(t)
 	c.log = streamtest.NewFaulty(memory, seed)
 	store := suite.Must(sqlite.Open(sqlite.Config{Dir: filepath.Join(c.data, rowsDir)}))(t)
-	out := suite.Must(egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	out := suite.Must(egress.New(egress.Config{
+		Allow:   []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins: map[string]string{web.Pattern(): web.Addr()}}))(t)
 	logger := slog.New(slog.DiscardHandler)
 	source := ids.Random{Now: time.Now}
 
-	settings.Dir, settings.Node, settings.Boot, settings.Capacity = c.data, clusterNode, source.New(), 1
+	settings.Dir, settings.Node, settings.Boot, settings.Capacity = c.data, clusterNode,
+		source.New(), 1
 	settings.Log, settings.Store, settings.Logger = c.log, store, logger
 	settings.HostRate, settings.MaxHostRate = clusterPace.Rate, clusterPace.Rate
 	settings.MarkerEvery = 100 * time.Millisecond
-	settings.HostOf = func(url string) string { return address.AuthorityOf(suite.Must(address.Canonical(url))(t)) }
+	settings.HostOf = func(url string) string {
+		return address.AuthorityOf(suite.Must(address.Canonical(url))(t))
+	}
 	settings.ShardOf = func(host string) int {
 		return address.Shard(host, int(settings.Shards))
 	}
 	pages := suite.Must(fetcher.NewHTTPWeb(t.Context(), out, fetcher.WebConfig{}))(t)
-	c.fetcher = fetcher.Config{Node: clusterNode, Boot: settings.Boot, Log: c.log, Web: pages, IDs: source,
+	c.fetcher = fetcher.Config{Node: clusterNode, Boot: settings.Boot, Log: c.log, Web: pages,
+		IDs:     source,
 		ShardOf: settings.ShardOf, Pace: clusterPace, MaxPace: clusterPace}
 	for _, change := range change {
 		change(&settings, &c.fetcher)
@@ -80,15 +86,19 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*co
 	reach := control.Client()
 	c.control, c.fetcher.Control = reach, fetcher.FromClient(reach)
 	c.store, c.saves = store, control.Operator()
-	api := suite.Must(apiserver.New(apiserver.Config{Client: reach, Store: store, Guard: out, Clock: clock.System{}, IDs: source,
-		DataDir: c.data, NoRateLimits: true, MaxHostRate: settings.MaxHostRate, MaxHostConnections: clusterPace.Connections,
-		Node: clusterNode, Boot: settings.Boot, Logger: logger}))(t)
+	api := suite.Must(apiserver.New(apiserver.Config{Client: reach, Store: store, Guard: out,
+		Clock: clock.System{}, IDs: source,
+		DataDir: c.data, NoRateLimits: true, MaxHostRate: settings.MaxHostRate,
+		MaxHostConnections: clusterPace.Connections,
+		Node:               clusterNode, Boot: settings.Boot, Logger: logger}))(t)
 	listener := suite.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	key := make(chan string, 1)
 	parts := []lifecycle.Part{
 		{Name: "controlplane", Run: control.Run, Ready: control.Ready()},
-		{Name: "ingest", Run: ingest.New(ingest.Config{Log: c.log, Store: store, Control: ingest.FromClient(reach)}).Run},
-		{Name: "billing", Run: billing.New(billing.Config{Log: c.log, Settle: reach.Settle, Logger: logger}).Run},
+		{Name: "ingest", Run: ingest.New(ingest.Config{Log: c.log, Store: store,
+			Control: ingest.FromClient(reach)}).Run},
+		{Name: "billing", Run: billing.New(billing.Config{Log: c.log, Settle: reach.Settle,
+			Logger: logger}).Run},
 		{Name: "fetcher", Run: fetcher.New(c.fetcher).Run},
 		{Name: "apiserver", Run: func(ctx context.Context) error {
 			secret, err := apiserver.SelfKey(ctx, reach, source, c.data)
@@ -132,7 +142,8 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64, change ...func(*co
 // admin calls with an administrator's rights.
 func (c *cluster) admin(t *testing.T) suite.Client {
 	t.Helper()
-	token := suite.Must(apiserver.MintToken(c.data, apiserver.SelfCustomer, true, time.Now(), time.Hour))(t)
+	token := suite.Must(apiserver.MintToken(c.data, apiserver.SelfCustomer, true, time.Now(),
+		time.Hour))(t)
 	return suite.Client{Server: c.Server, Token: strings.TrimSpace(token)}
 }
 

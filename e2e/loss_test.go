@@ -17,10 +17,12 @@ import (
 
 var topics = []stream.Topic{stream.Tasks, stream.Pages, stream.Receipts}
 
-// TestTheLogMayLoseRecords drops some records of each topic all through a run, and wants it exact by markers alone.
+// TestTheLogMayLoseRecords drops some records of each topic all through a run, and wants it exact
+// by markers alone.
 func TestTheLogMayLoseRecords(t *testing.T) {
 	t.Parallel()
-	// A dispatch has five attempts, however many pages its chain has: more losses would use them up by bad luck.
+	// A dispatch has five attempts, however many pages its chain has: more losses would use them up
+	// by bad luck.
 	drops := map[stream.Topic]float64{stream.Tasks: 0.05, stream.Pages: 0.02, stream.Receipts: 0.1}
 	lost := map[stream.Topic]*atomic.Int64{stream.Tasks: {}, stream.Pages: {}, stream.Receipts: {}}
 	t.Run("of", func(t *testing.T) {
@@ -57,11 +59,13 @@ func TestTheLogMayRepeatRecords(t *testing.T) {
 	}
 }
 
-// TestTheLogMayVanish loses every record of one topic, or of all, several times in the middle of a run.
+// TestTheLogMayVanish loses every record of one topic, or of all, several times in the middle of a
+// run.
 func TestTheLogMayVanish(t *testing.T) {
 	t.Parallel()
 	for name, wiped := range map[string][]stream.Topic{
-		"tasks": {stream.Tasks}, "pages": {stream.Pages}, "receipts": {stream.Receipts}, "all": topics,
+		"tasks": {stream.Tasks}, "pages": {stream.Pages}, "receipts": {stream.Receipts},
+		"all": topics,
 	} {
 		for seed := range uint64(*losses) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
@@ -106,10 +110,12 @@ func newLossy(t *testing.T, seed uint64) *lossyRun {
 	return l
 }
 
-// vanished is how many records, markers among them, a topic that vanishes loses besides those that it holds.
+// vanished is how many records, markers among them, a topic that vanishes loses besides those that
+// it holds.
 const vanished = 10
 
-// vanish loses what the topics hold and what comes to them for a while. Markers keep coming as long as the run is open.
+// vanish loses what the topics hold and what comes to them for a while. Markers keep coming as long
+// as the run is open.
 func (l *lossyRun) vanish(run suite.Launched, wiped []stream.Topic) {
 	l.t.Helper()
 	lost := func() (n int64) {
@@ -144,13 +150,15 @@ func (l *lossyRun) finish(run suite.Launched) {
 	t.Helper()
 	reported := suite.Must(l.Report(suite.Within(t, suite.Patience), run))(t)
 	suite.CheckWallet(t, l.Client)
-	lost := fmt.Sprintf("lost %d tasks, %d pages, %d receipts", l.log.Lost(stream.Tasks), l.log.Lost(stream.Pages),
+	lost := fmt.Sprintf("lost %d tasks, %d pages, %d receipts", l.log.Lost(stream.Tasks),
+		l.log.Lost(stream.Pages),
 		l.log.Lost(stream.Receipts))
 	if err := l.stop(); err != nil {
 		t.Fatal(err)
 	}
 	reported.Records = suite.Must(readRecords(t.Context(), l.data, run.JobID))(t)
-	sum := suite.Check(t, recount.Run{Web: l.web, URLs: l.order.URLs, Pagination: l.order.Pagination, Price: suite.PlainPrice,
+	sum := suite.Check(t, recount.Run{Web: l.web, URLs: l.order.URLs,
+		Pagination: l.order.Pagination, Price: suite.PlainPrice,
 		Free: suite.FreeGrant, Lossy: true, MaxConnections: clusterPace.Connections}, reported)
 	t.Logf("%s; %v", lost, sum)
 }

@@ -52,7 +52,10 @@ func binary(t *testing.T) string {
 	if *prebuilt != "" {
 		return *prebuilt
 	}
-	built.once.Do(func() { built.path, built.err = process.Build(context.Background(), built.dir, *race) })
+	built.once.Do(func() {
+		built.path,
+			built.err = process.Build(context.Background(), built.dir, *race)
+	})
 	if built.err != nil {
 		t.Fatal(built.err)
 	}

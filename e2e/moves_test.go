@@ -23,13 +23,16 @@ type moveKind struct {
 
 // moveKinds are single pages and chains, a tenth of them on slow hosts.
 func moveKinds() map[string]moveKind {
-	chains := synthweb.Config{Seed: 11, Hosts: 60, PagesPerHost: 6, ChainPages: 12, ItemsPerPage: 3, PageBytes: []int{2500},
-		Mix:        synthweb.Mix{{Class: synthweb.Listing, Weight: 50}, {Class: synthweb.ChangingListing, Weight: 50}},
+	chains := synthweb.Config{Seed: 11, Hosts: 60, PagesPerHost: 6, ChainPages: 12, ItemsPerPage: 3,
+		PageBytes: []int{2500},
+		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 50},
+			{Class: synthweb.ChangingListing, Weight: 50}},
 		MaxLatency: 200 * time.Millisecond, SlowHosts: 6, SlowLatency: time.Second}
 	return map[string]moveKind{
-		"pages": {web: suite.Patient(60, 30), order: func(who suite.Client, web *synthweb.Web) suite.Order {
-			return suite.ProductOrder(who, slices.Collect(web.URLs(60*30)))
-		}},
+		"pages": {web: suite.Patient(60, 30),
+			order: func(who suite.Client, web *synthweb.Web) suite.Order {
+				return suite.ProductOrder(who, slices.Collect(web.URLs(60*30)))
+			}},
 		"chains": {web: chains, order: func(who suite.Client, web *synthweb.Web) suite.Order {
 			return suite.ListingOrder(who, slices.Collect(web.URLs(60*6)), suite.NextLink())
 		}},
@@ -62,8 +65,9 @@ func (f *fleet) join(name string, capacity uint32) (stop func()) {
 	f.t.Helper()
 	config := f.fetcher
 	config.Node, config.Boot = name, config.IDs.New()
-	_, err := controlclient.Do(f.t.Context(), f.control, controlclient.RegisterNode{Name: name, Boot: config.Boot, Capacity: capacity,
-		Roles: []string{"fetcher"}}, nil)
+	_, err := controlclient.Do(f.t.Context(), f.control,
+		controlclient.RegisterNode{Name: name, Boot: config.Boot, Capacity: capacity,
+			Roles: []string{"fetcher"}}, nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -116,8 +120,8 @@ func settled(nodes map[string]suite.Node) bool {
 	return shards == 64 && moving == 0
 }
 
-// TestPlannedMovesFetchNothingTwice lets fetchers join, weigh more, drain, come back and stop in the middle of a run, and
-// wants every page asked for once.
+// TestPlannedMovesFetchNothingTwice lets fetchers join, weigh more, drain, come back and stop in
+// the middle of a run, and wants every page asked for once.
 func TestPlannedMovesFetchNothingTwice(t *testing.T) {
 	t.Parallel()
 	for name, kind := range moveKinds() {
@@ -130,23 +134,32 @@ func TestPlannedMovesFetchNothingTwice(t *testing.T) {
 			suite.Begun(t, f.Client, run, 50)
 
 			stopF1 := f.join("f1", 2)
-			f.await("f1 has its share", func(n map[string]suite.Node) bool { return settled(n) && n["f1"].Shards > 32 })
+			f.await("f1 has its share",
+				func(n map[string]suite.Node) bool { return settled(n) && n["f1"].Shards > 32 })
 			stopF2 := f.join("f2", 1)
 			f.await("f2 has some", func(n map[string]suite.Node) bool { return n["f2"].Shards > 0 })
 			f.drain(clusterNode, true)
-			f.await("the first has drained", func(n map[string]suite.Node) bool { return n[clusterNode].State == "DRAINED" })
+			f.await("the first has drained",
+				func(n map[string]suite.Node) bool { return n[clusterNode].State == "DRAINED" })
 			f.await("settled", settled)
 			f.drain(clusterNode, false)
-			f.await("the first is back", func(n map[string]suite.Node) bool { return n[clusterNode].Shards > 0 })
+			f.await("the first is back",
+				func(n map[string]suite.Node) bool { return n[clusterNode].Shards > 0 })
 
 			stopF1() // under a new weight
 			stopF1 = f.join("f1", 5)
-			f.await("f1 has more", func(n map[string]suite.Node) bool { return settled(n) && n["f1"].Shards > 36 })
+			f.await("f1 has more",
+				func(n map[string]suite.Node) bool { return settled(n) && n["f1"].Shards > 36 })
 			stopF2()
-			f.await("f2 has left", func(n map[string]suite.Node) bool { return settled(n) && n["f2"].State == "LEFT" })
+			f.await("f2 has left",
+				func(n map[string]suite.Node) bool { return settled(n) && n["f2"].State == "LEFT" })
 			f.drain(clusterNode, true)
 			stopF1()
-			f.await("nobody fetches", func(n map[string]suite.Node) bool { return n["f1"].Shards+n[clusterNode].Shards == 0 })
+			f.await("nobody fetches",
+				func(n map[string]suite.Node) bool {
+					return n["f1"].Shards+
+						n[clusterNode].Shards == 0
+				})
 			if job := suite.Must(f.Job(t.Context(), run))(t); job.State != "RUNNING" {
 				t.Fatalf("the run is %s before everything has happened", job.State)
 			}
@@ -179,6 +192,7 @@ func (f *fleet) finish(o suite.Order, run suite.Launched, web *synthweb.Web) {
 	}
 	reported.Records = suite.Must(readRecords(t.Context(), f.data, run.JobID))(t)
 	// A redirect may lead each of the two others to a host that is not theirs.
-	t.Log(suite.Check(t, recount.Run{Web: web, URLs: o.URLs, Pagination: o.Pagination, Price: suite.PlainPrice, Free: suite.FreeGrant,
+	t.Log(suite.Check(t, recount.Run{Web: web, URLs: o.URLs, Pagination: o.Pagination,
+		Price: suite.PlainPrice, Free: suite.FreeGrant,
 		MaxConnections: movePace.Connections + 2}, reported))
 }

@@ -19,15 +19,20 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestRunsOfARestoredStateEnd restores a backup from the middle of a run that ended meanwhile, by itself or stopped: it is
-// open again, and the row store takes no more of its pages. It ends all the same, exact by what the restored ledger says.
+// TestRunsOfARestoredStateEnd restores a backup from the middle of a run that ended meanwhile, by
+// itself or stopped: it is open again, and the row store takes no more of its pages. It ends all
+// the same, exact by what the restored ledger says.
 func TestRunsOfARestoredStateEnd(t *testing.T) {
 	t.Parallel()
-	pages := synthweb.Config{Seed: 3, Hosts: 40, PagesPerHost: 25, PageBytes: []int{2000}, MaxLatency: 20 * time.Millisecond,
-		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 90}, {Class: synthweb.NotFound, Weight: 5},
+	pages := synthweb.Config{Seed: 3, Hosts: 40, PagesPerHost: 25, PageBytes: []int{2000},
+		MaxLatency: 20 * time.Millisecond,
+		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 90},
+			{Class: synthweb.NotFound, Weight: 5},
 			{Class: synthweb.Empty, Weight: 5}}}
-	chains := synthweb.Config{Seed: 5, Hosts: 40, PagesPerHost: 5, ChainPages: 6, ItemsPerPage: 3, PageBytes: []int{2000},
-		MaxLatency: 20 * time.Millisecond, Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 100}}}
+	chains := synthweb.Config{Seed: 5, Hosts: 40, PagesPerHost: 5, ChainPages: 6, ItemsPerPage: 3,
+		PageBytes:  []int{2000},
+		MaxLatency: 20 * time.Millisecond,
+		Mix:        synthweb.Mix{{Class: synthweb.Listing, Weight: 100}}}
 	for name, k := range map[string]struct {
 		web    synthweb.Config
 		chains bool
@@ -75,7 +80,8 @@ func TestRunsOfARestoredStateEnd(t *testing.T) {
 				}
 			}
 			before := suite.Must(c.Report(suite.Within(t, suite.Patience), run))(t)
-			if _, err := c.saves.Restore(suite.Within(t, suite.Patience), &file, client.RestoreOptions{}); err != nil {
+			if _, err := c.saves.Restore(suite.Within(t, suite.Patience), &file,
+				client.RestoreOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if job := suite.Must(c.Job(t.Context(), run))(t); job.State != string(model.Running) {
@@ -87,7 +93,8 @@ func TestRunsOfARestoredStateEnd(t *testing.T) {
 }
 
 // checkRestored waits for the end of a run that had ended before, and makes both recounts.
-func (c *cluster) checkRestored(t *testing.T, order suite.Order, run suite.Launched, web *synthweb.Web, partial bool,
+func (c *cluster) checkRestored(t *testing.T, order suite.Order, run suite.Launched,
+	web *synthweb.Web, partial bool,
 	before recount.Reported) {
 	t.Helper()
 	after := suite.Must(c.Report(suite.Within(t, suite.Patience), run))(t)
@@ -102,19 +109,23 @@ func (c *cluster) checkRestored(t *testing.T, order suite.Order, run suite.Launc
 	if equal != 1 {
 		t.Errorf("%d runs were recounted", equal)
 	}
-	if -after.Entry.AmountMicros > -before.Entry.AmountMicros || len(after.Rows) > len(before.Rows) {
-		t.Errorf("%d rows for %d, before the restore %d for %d", len(after.Rows), after.Entry.AmountMicros,
+	if -after.Entry.AmountMicros > -before.Entry.AmountMicros ||
+		len(after.Rows) > len(before.Rows) {
+		t.Errorf("%d rows for %d, before the restore %d for %d", len(after.Rows),
+			after.Entry.AmountMicros,
 			len(before.Rows), before.Entry.AmountMicros)
 	}
 	if err := c.stop(); err != nil {
 		t.Fatal(err)
 	}
 	after.Records = suite.Must(readRecords(t.Context(), c.data, run.JobID))(t)
-	t.Log(suite.Check(t, recount.Run{Web: web, URLs: order.URLs, Pagination: order.Pagination, Price: suite.PlainPrice,
-		Free: suite.FreeGrant, Lossy: true, Partial: partial}, after))
+	t.Log(suite.Check(t, recount.Run{Web: web, URLs: order.URLs, Pagination: order.Pagination,
+		Price: suite.PlainPrice,
+		Free:  suite.FreeGrant, Lossy: true, Partial: partial}, after))
 }
 
-// history is a cluster that is put back again and again, and what was true when the right backup was taken.
+// history is a cluster that is put back again and again, and what was true when the right backup
+// was taken.
 type history struct {
 	*cluster
 	t      *testing.T
@@ -135,7 +146,8 @@ func (h *history) save() []byte {
 
 func (h *history) restore(file []byte) client.Changes {
 	h.t.Helper()
-	return suite.Must(h.saves.Restore(suite.Within(h.t, suite.Patience), bytes.NewReader(file), client.RestoreOptions{}))(h.t).Changes
+	return suite.Must(h.saves.Restore(suite.Within(h.t, suite.Patience), bytes.NewReader(file),
+		client.RestoreOptions{}))(h.t).Changes
 }
 
 // work runs the first scraper's list again.
@@ -196,18 +208,22 @@ func (h *history) check(undone int) {
 	h.recounted(undone)
 }
 
-// TestTheWrongFileFirstLosesNothing restores a backup that is too old, works on, and then restores the right one, twice:
-// everything is as it was when that was taken. Meanwhile nobody reads a row of what was undone.
+// TestTheWrongFileFirstLosesNothing restores a backup that is too old, works on, and then restores
+// the right one, twice: everything is as it was when that was taken. Meanwhile nobody reads a row
+// of what was undone.
 func TestTheWrongFileFirstLosesNothing(t *testing.T) {
 	t.Parallel()
-	pages := synthweb.Config{Seed: 7, Hosts: 40, PagesPerHost: 25, PageBytes: []int{2000}, MaxLatency: 20 * time.Millisecond,
-		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 95}, {Class: synthweb.NotFound, Weight: 5}}}
+	pages := synthweb.Config{Seed: 7, Hosts: 40, PagesPerHost: 25, PageBytes: []int{2000},
+		MaxLatency: 20 * time.Millisecond,
+		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 95},
+			{Class: synthweb.NotFound, Weight: 5}}}
 	pace := fetcher.Pace{Rate: 6, Connections: 2}
 	web := newWeb(t, pages)
-	h := &history{t: t, cluster: newCluster(t, web, 1, func(settings *controlplane.Config, config *fetcher.Config) {
-		settings.HostRate, settings.MaxHostRate = pace.Rate, pace.Rate
-		config.Pace, config.MaxPace = pace, pace
-	})}
+	h := &history{t: t, cluster: newCluster(t, web, 1,
+		func(settings *controlplane.Config, config *fetcher.Config) {
+			settings.HostRate, settings.MaxHostRate = pace.Rate, pace.Rate
+			config.Pace, config.MaxPace = pace, pace
+		})}
 	h.fill(t, 250*suite.PlainPrice)
 	urls := slices.Collect(web.URLs(pages.Hosts * pages.PagesPerHost))
 	note := func(run suite.Launched) {
@@ -219,7 +235,8 @@ func TestTheWrongFileFirstLosesNothing(t *testing.T) {
 	stopped := suite.ProductOrder(h.Client, urls).Launch(t)
 	suite.Begun(t, h.Client, stopped, 100)
 	wrong := h.save()
-	h.fill(t, suite.Plenty) // most of what the run reads is paid by it, and the wrong state does not have it
+	// most of what the run reads is paid by it, and the wrong state does not have it
+	h.fill(t, suite.Plenty)
 	suite.Begun(t, h.Client, stopped, 250)
 	if err := h.StopRun(suite.Within(t, suite.Patience), stopped.ScraperID); err != nil {
 		t.Fatal(err)
@@ -237,7 +254,8 @@ func TestTheWrongFileFirstLosesNothing(t *testing.T) {
 	if rows := h.read(); rows != first || h.rows <= first {
 		t.Errorf("%d rows are read after the restore, want %d", rows, first)
 	}
-	for job := suite.Must(h.Job(t.Context(), stopped))(t); job.State == string(model.Running); { // its money ends
+	// its money ends
+	for job := suite.Must(h.Job(t.Context(), stopped))(t); job.State == string(model.Running); {
 		job = suite.Must(h.Job(t.Context(), stopped))(t)
 	}
 	h.recounted(2)

@@ -27,5 +27,6 @@ func TestExactness(t *testing.T) {
 	s.CheckBooks()
 	reported = s.WithRecords(reported)
 	sum := suite.Check(t, s.Expected(o), reported)
-	t.Logf("%v in %v (%.0f pages/s)", sum, took.Round(time.Millisecond), float64(sum.Delivered+sum.Errored)/took.Seconds())
+	t.Logf("%v in %v (%.0f pages/s)", sum, took.Round(time.Millisecond),
+		float64(sum.Delivered+sum.Errored)/took.Seconds())
 }

@@ -35,9 +35,11 @@ func onlyAtScale(t *testing.T) {
 func TestScale(t *testing.T) {
 	onlyAtScale(t)
 	web := newWeb(t, synthweb.Config{Hosts: 1000, PagesPerHost: 1000, PageBytes: []int{3000}})
-	beside := newWeb(t, synthweb.Config{Suffix: "beside", Hosts: 20, PagesPerHost: 1, PageBytes: []int{3000}})
+	beside := newWeb(t, synthweb.Config{Suffix: "beside", Hosts: 20, PagesPerHost: 1,
+		PageBytes: []int{3000}})
 	// Snapshots are frequent, since they show how large the run's record is.
-	s := newService(t, web, append(suite.Fast(), "--egress-origin", beside.Pattern()+"="+beside.Addr(),
+	s := newService(t, web, append(suite.Fast(), "--egress-origin",
+		beside.Pattern()+"="+beside.Addr(),
 		"--raft-snapshot-entries", "50")...)
 	s.Fill(s.Client, suite.Plenty)
 	other := s.Customer("other")
@@ -52,7 +54,8 @@ func TestScale(t *testing.T) {
 	accepted := time.Since(begin)
 	t.Logf("%d addresses accepted in %v", run.LinksQueued, accepted.Round(time.Millisecond))
 	if run.LinksQueued != links || accepted > acceptedWithin {
-		t.Errorf("accepted %d in %v, want %d in %v", run.LinksQueued, accepted, links, acceptedWithin)
+		t.Errorf("accepted %d in %v, want %d in %v", run.LinksQueued, accepted, links,
+			acceptedWithin)
 	}
 
 	record := int64(0)
@@ -77,9 +80,11 @@ func TestScale(t *testing.T) {
 	after := suite.Must(s.Admin().Status(ctx))(t)
 	usage := suite.Must(s.p.Usage())(t)
 	commands := after.Commands - before.Commands
-	t.Logf("%d pages in %v: %.0f pages/s, %.0f pages per CPU-second", job.TotalRequests, took.Round(time.Second),
+	t.Logf("%d pages in %v: %.0f pages/s, %.0f pages per CPU-second", job.TotalRequests,
+		took.Round(time.Second),
 		float64(job.TotalRequests)/took.Seconds(), float64(job.TotalRequests)/usage.CPU.Seconds())
-	t.Logf("memory %d MB at most; %d Raft commands, one for %d pages", usage.PeakBytes>>20, commands,
+	t.Logf("memory %d MB at most; %d Raft commands, one for %d pages", usage.PeakBytes>>20,
+		commands,
 		uint64(job.TotalRequests)/commands)
 	if usage.PeakBytes > mostMemory {
 		t.Errorf("the process had %d MB, at most %d", usage.PeakBytes>>20, mostMemory>>20)
@@ -87,7 +92,8 @@ func TestScale(t *testing.T) {
 	if commands > uint64(links)/pagesPerCall {
 		t.Errorf("%d Raft commands, at most %d", commands, links/pagesPerCall)
 	}
-	if job.SuccessLinks != int64(links) || job.ItemsQuantity != int64(links) || job.ErrorLinks != 0 ||
+	if job.SuccessLinks != int64(links) || job.ItemsQuantity != int64(links) ||
+		job.ErrorLinks != 0 ||
 		entry.AmountMicros != -int64(links-suite.FreeGrant)*suite.PlainPrice {
 		t.Errorf("%+v, charged %d", job, entry.AmountMicros)
 	}
@@ -107,10 +113,12 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// latestSnapshot is the size of the largest Raft snapshot on disk: the records of all runs and customers.
+// latestSnapshot is the size of the largest Raft snapshot on disk: the records of all runs and
+// customers.
 func latestSnapshot(t *testing.T, data string) (largest int64) {
 	t.Helper()
-	files := suite.Must(filepath.Glob(filepath.Join(data, "raft", "snapshots", "*", "state.bin")))(t)
+	files := suite.Must(filepath.Glob(filepath.Join(data, "raft", "snapshots", "*",
+		"state.bin")))(t)
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil { // a newer one may have taken its place
 			largest = max(largest, info.Size())
@@ -124,7 +132,8 @@ func TestSlowHosts(t *testing.T) {
 	onlyAtScale(t)
 	const hosts, slow, pages = 200, 10, 60
 	took := func(slowLatency time.Duration) time.Duration {
-		web := newWeb(t, synthweb.Config{Seed: 9, Hosts: hosts, PagesPerHost: pages, SlowHosts: slow,
+		web := newWeb(t, synthweb.Config{Seed: 9, Hosts: hosts, PagesPerHost: pages,
+			SlowHosts:   slow,
 			SlowLatency: max(slowLatency, time.Millisecond), PageBytes: []int{3000}})
 		s := newService(t, web, "--host-rate", "5", "--host-connections", "2", "--no-rate-limits")
 		s.Fill(s.Client, suite.Plenty)
@@ -145,7 +154,8 @@ func TestSlowHosts(t *testing.T) {
 		o := suite.ProductOrder(s.Client, urls)
 		begin := time.Now()
 		run := o.Launch(t)
-		if job, _, err := s.Finished(suite.Within(t, suite.Patience), run); err != nil || int(job.SuccessLinks) != len(urls) {
+		if job, _, err := s.Finished(suite.Within(t, suite.Patience), run); err != nil ||
+			int(job.SuccessLinks) != len(urls) {
 			t.Fatalf("%+v, %v", job, err)
 		}
 		var end time.Time
@@ -159,7 +169,8 @@ func TestSlowHosts(t *testing.T) {
 	}
 	without := took(0)
 	with := took(10 * time.Second)
-	t.Logf("the quick hosts took %v without slow ones and %v with them", without.Round(time.Millisecond),
+	t.Logf("the quick hosts took %v without slow ones and %v with them",
+		without.Round(time.Millisecond),
 		with.Round(time.Millisecond))
 	if float64(with) > slowShare*float64(without) {
 		t.Errorf("slow hosts hold the others up: %v instead of %v", with, without)

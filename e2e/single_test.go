@@ -61,7 +61,8 @@ type single struct {
 
 func newSingle(t *testing.T, args []string, webs ...*synthweb.Web) *single {
 	t.Helper()
-	s := &single{data: t.TempDir(), args: append([]string{"--egress-allow", "127.0.0.0/8"}, args...)}
+	s := &single{data: t.TempDir(),
+		args: append([]string{"--egress-allow", "127.0.0.0/8"}, args...)}
 	for _, web := range webs {
 		s.args = append(s.args, "--egress-origin", web.Pattern()+"="+web.Addr())
 	}
@@ -78,12 +79,15 @@ func (s *single) launch(t *testing.T, env ...string) *process.Process {
 	}
 	t.Cleanup(func() {
 		p.Kill()
-		if strings.Contains(p.Said(), "DATA RACE") { // of -race-binary, also in a process that was killed
+		// of -race-binary, also in a process that was killed
+		if strings.Contains(p.Said(), "DATA RACE") {
 			t.Errorf("the process has a data race:\n%s", p.Said())
 		}
 		if t.Failed() {
-			logged, _ := os.ReadFile(filepath.Join(s.data, "shoal.log")) // it may not have come so far
-			t.Logf("the process said:\n%s\nand logged:\n%s", p.Said(), logged[max(0, len(logged)-8<<10):])
+			// it may not have come so far
+			logged, _ := os.ReadFile(filepath.Join(s.data, "shoal.log"))
+			t.Logf("the process said:\n%s\nand logged:\n%s", p.Said(),
+				logged[max(0, len(logged)-8<<10):])
 		}
 	})
 	s.p = p
@@ -167,7 +171,8 @@ type service struct {
 	*single
 }
 
-// newService starts the binary on a fresh directory, with the webs as the only places that it reaches.
+// newService starts the binary on a fresh directory, with the webs as the only places that it
+// reaches.
 func newService(t *testing.T, web *synthweb.Web, args ...string) *service {
 	t.Helper()
 	s := &service{single: newSingle(t, append([]string{"--no-rate-limits"}, args...), web)}

@@ -25,8 +25,9 @@ const (
 	pageItems  = 3
 )
 
-// origin is a web whose sites are read in every way that a scraper can be told: each has one chain of pages, and what a
-// page is depends on the way. Its tokens and builds change when renew is called.
+// origin is a web whose sites are read in every way that a scraper can be told: each has one chain
+// of pages, and what a page is depends on the way. Its tokens and builds change when renew is
+// called.
 type origin struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -54,7 +55,8 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	site, _, _ := strings.Cut(r.Host, ".")
 	o.mu.Lock()
 	token, build := fmt.Sprintf("token-%d", o.release), fmt.Sprintf("build-%d", o.release)
-	if text := fmt.Sprint(r.URL, r.Header, string(body)); strings.Contains(text, "{{") || strings.Contains(text, "%7B%7B") {
+	if text := fmt.Sprint(r.URL, r.Header, string(body)); strings.Contains(text, "{{") ||
+		strings.Contains(text, "%7B%7B") {
 		o.faults = append(o.faults, "a placeholder has come: "+text)
 	}
 	o.mu.Unlock()
@@ -64,8 +66,9 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case "/":
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, `<html><head><meta name="api-token" content="%s"></head><body><script id="__NEXT_DATA__" type="application/json">`+
-			`{"buildId":"%s"}</script></body></html>`, token, build)
+		fmt.Fprintf(w,
+			`<html><head><meta name="api-token" content="%s"></head><body><script id="__NEXT_DATA__" type="application/json">`+
+				`{"buildId":"%s"}</script></body></html>`, token, build)
 		return
 	}
 	page, next, isJSON := pageOf(site, r, string(body), token, build)
@@ -83,8 +86,10 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, site, page, next, isJSON)
 }
 
-// pageOf is the number of the page that a request means, 0 for none, and how its answer names the next one.
-func pageOf(site string, r *http.Request, body, token, build string) (page int, next string, isJSON bool) {
+// pageOf is the number of the page that a request means, 0 for none, and how its answer names the
+// next one.
+func pageOf(site string, r *http.Request, body, token, build string) (page int, next string,
+	isJSON bool) {
 	query := r.URL.Query()
 	number := func(text string) int { n, _ := strconv.Atoi(text); return n }
 	after := func(cursor string) int { return number(strings.TrimPrefix(cursor, "after:")) + 1 }
@@ -104,7 +109,8 @@ func pageOf(site string, r *http.Request, body, token, build string) (page int, 
 		next = fmt.Sprintf("after:%d", page)
 	case "graph":
 		var asked struct{ Variables struct{ After *string } }
-		if r.Method != "POST" || json.Unmarshal([]byte(body), &asked) != nil || r.Header.Get("Cookie") != "session=s1; theme=dark" {
+		if r.Method != "POST" || json.Unmarshal([]byte(body), &asked) != nil ||
+			r.Header.Get("Cookie") != "session=s1; theme=dark" {
 			return 0, "", false
 		}
 		page, isJSON = 1, true
@@ -164,33 +170,48 @@ func sources() map[string]model.SourceConfig {
 	three := pageItems
 	paged := func(p model.Pagination) *model.Pagination { return &p }
 	return map[string]model.SourceConfig{
-		"param":  {URL: "http://param.example/list?q=1", Pagination: paged(model.Pagination{Type: model.URLPageParam, Param: "page"})},
-		"offset": {URL: "http://offset.example/list", Pagination: paged(model.Pagination{Type: model.OffsetParam, Param: "offset", PageSize: &three})},
+		"param": {URL: "http://param.example/list?q=1",
+			Pagination: paged(model.Pagination{Type: model.URLPageParam, Param: "page"})},
+		"offset": {URL: "http://offset.example/list",
+			Pagination: paged(model.Pagination{Type: model.OffsetParam, Param: "offset",
+				PageSize: &three})},
 		"template": {URL: "http://template.example/list.html",
-			Pagination: paged(model.Pagination{Type: model.URLTemplate, Template: "/list-{page}.html"})},
-		"link": {URL: "http://link.example/list", Pagination: paged(model.Pagination{Type: model.NextLink, Selector: "a[rel=next]"})},
-		"cursor": {Curl: "curl 'http://cursor.example/api' --compressed -H 'User-Agent: Mozilla/5.0'",
-			Pagination: paged(model.Pagination{Type: model.JSONCursor, Param: "cursor", CursorPath: "$.next"})},
-		"graph": {Curl: "curl 'http://graph.example/graphql' \\\n  -X 'POST' \\\n  -H 'content-type: application/json' \\\n" +
-			"  -b 'session=s1; theme=dark' \\\n  --data-raw $'{\"query\":\"query { items }\\u0021\",\"variables\":{\"first\":3,\"after\":null}}'",
-			Pagination: paged(model.Pagination{Type: model.JSONCursor, Param: "/variables/after", CursorPath: "$.next"})},
-		"form": {Curl: "curl ^\"http://form.example/search^\" ^\r\n  -X ^\"PUT^\" ^\r\n  --data-raw ^\"q=a^%^26b^&from=0^\"",
-			Pagination: paged(model.Pagination{Type: model.OffsetParam, Param: "from", PageSize: &three})},
+			Pagination: paged(model.Pagination{Type: model.URLTemplate,
+				Template: "/list-{page}.html"})},
+		"link": {URL: "http://link.example/list",
+			Pagination: paged(model.Pagination{Type: model.NextLink, Selector: "a[rel=next]"})},
+		"cursor": {Curl: "curl 'http://cursor.example/api' --compressed -H 'User-Agent: " +
+			"Mozilla/5.0'",
+			Pagination: paged(model.Pagination{Type: model.JSONCursor, Param: "cursor",
+				CursorPath: "$.next"})},
+		"graph": {Curl: "curl 'http://graph.example/graphql' \\\n  -X 'POST' \\\n  -H " +
+			"'content-type: application/json' \\\n" +
+			"  -b 'session=s1; theme=dark' \\\n  --data-raw $'{\"query\":\"query { items " +
+			"}\\u0021\",\"variables\":{\"first\":3,\"after\":null}}'",
+			Pagination: paged(model.Pagination{Type: model.JSONCursor, Param: "/variables/after",
+				CursorPath: "$.next"})},
+		"form": {Curl: "curl ^\"http://form.example/search^\" ^\r\n  -X ^\"PUT^\" ^\r\n  " +
+			"--data-raw ^\"q=a^%^26b^&from=0^\"",
+			Pagination: paged(model.Pagination{Type: model.OffsetParam, Param: "from",
+				PageSize: &three})},
 		"token": {Curl: "curl 'http://token.example/api?page=1' -H 'X-Token: {{TOKEN}}'",
 			Pagination: paged(model.Pagination{Type: model.URLPageParam, Param: "page"}),
 			Prelaunch: &model.Prelaunch{DiscoveryURL: "http://token.example/",
-				Tokens: []model.TokenRule{{Name: "TOKEN", Source: "META", Expression: "api-token"}}}},
+				Tokens: []model.TokenRule{{Name: "TOKEN", Source: "META",
+					Expression: "api-token"}}}},
 		"build": {Curl: "curl 'http://build.example/_next/data/build-old/list.json?page=1'",
 			Pagination: paged(model.Pagination{Type: model.URLPageParam, Param: "page"})},
 	}
 }
 
-// TestSourcesSurviveKills reads a chain in every way at once, is killed twice in the middle, and finds other tokens and
-// builds after each death: every page still has its rows once and is charged once, and no placeholder is sent.
+// TestSourcesSurviveKills reads a chain in every way at once, is killed twice in the middle, and
+// finds other tokens and builds after each death: every page still has its rows once and is charged
+// once, and no placeholder is sent.
 func TestSourcesSurviveKills(t *testing.T) {
 	t.Parallel()
 	web := newOrigin(t)
-	args := []string{"--no-rate-limits", "--host-rate", "5", "--max-host-rate", "5", "--chromium", "none",
+	args := []string{"--no-rate-limits", "--host-rate", "5", "--max-host-rate", "5", "--chromium",
+		"none",
 		"--egress-origin", "*.example=" + web.Listener.Addr().String()}
 	s := &service{single: newSingle(t, args)}
 	s.Service = &suite.Service{T: t, Product: s.single, Args: args}
@@ -203,8 +224,9 @@ func TestSourcesSurviveKills(t *testing.T) {
 		if source.Curl != "" {
 			fields[0].Selector = "$.items[*].name"
 		}
-		id := suite.Must(s.PutScraper(t.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: name,
-			Type: model.MultipleProducts, ItemsConfig: fields, SourceConfig: source}}))(t)
+		id := suite.Must(s.PutScraper(t.Context(),
+			suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: name,
+				Type: model.MultipleProducts, ItemsConfig: fields, SourceConfig: source}}))(t)
 		runs[name] = suite.Must(s.RunScraper(t.Context(), id))(t)
 	}
 	for _, pages := range []int64{3, 8} {
@@ -237,7 +259,8 @@ func TestSourcesSurviveKills(t *testing.T) {
 			pages += line.Pages + line.FreePages
 		}
 		if reported.Job.State != "COMPLETED" || pages != chainPages || len(reported.Errors) > 0 {
-			t.Errorf("%s: %d pages are charged, job %+v, errors %v", name, pages, reported.Job, reported.Errors)
+			t.Errorf("%s: %d pages are charged, job %+v, errors %v", name, pages, reported.Job,
+				reported.Errors)
 		}
 	}
 	for _, fault := range web.faults {

@@ -22,8 +22,8 @@ import (
 // exitAddress is where the test's proxies come from: sites tell by it who comes through one.
 var exitAddress = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}
 
-// newTieredSite is five hosts: one for everybody, one whose rows scripts make, one that lets proxies through alone, one
-// that is both, and one whose pages break off.
+// newTieredSite is five hosts: one for everybody, one whose rows scripts make, one that lets
+// proxies through alone, one that is both, and one whose pages break off.
 func newTieredSite(t *testing.T) string {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,8 @@ func newTieredSite(t *testing.T) string {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, "<h1>half</h1>")
 		case kind == "scripted" || kind == "both":
-			_, _ = io.WriteString(w, `<div id=app></div><script>document.getElementById("app").innerHTML = "<h1>" + location.pathname + "</h1>"</script>`)
+			_, _ = io.WriteString(w,
+				`<div id=app></div><script>document.getElementById("app").innerHTML = "<h1>" + location.pathname + "</h1>"</script>`)
 		default:
 			_, _ = fmt.Fprintf(w, "<h1>%s</h1>", r.URL.Path)
 		}
@@ -103,7 +104,8 @@ func newSOCKSProxy(t *testing.T) string {
 }
 
 func serveSOCKS(conn net.Conn) {
-	for _, step := range []struct{ want, say string }{{"\x05\x01\x02", "\x05\x02"}, {"\x01\x04user\x08password", "\x01\x00"}} {
+	for _, step := range []struct{ want, say string }{{"\x05\x01\x02", "\x05\x02"},
+		{"\x01\x04user\x08password", "\x01\x00"}} {
 		got := make([]byte, len(step.want))
 		if _, err := io.ReadFull(conn, got); err != nil || string(got) != step.want {
 			return
@@ -114,7 +116,8 @@ func serveSOCKS(conn net.Conn) {
 	if _, err := io.ReadFull(conn, ask[:]); err != nil || string(ask[:4]) != "\x05\x01\x00\x01" {
 		return
 	}
-	place := netip.AddrPortFrom(netip.AddrFrom4([4]byte(ask[4:8])), uint16(ask[8])<<8|uint16(ask[9]))
+	place := netip.AddrPortFrom(netip.AddrFrom4([4]byte(ask[4:8])),
+		uint16(ask[8])<<8|uint16(ask[9]))
 	dialer := net.Dialer{LocalAddr: exitAddress}
 	to, err := dialer.Dial("tcp", place.String())
 	if err != nil {
@@ -125,25 +128,29 @@ func serveSOCKS(conn net.Conn) {
 	carry(conn, to)
 }
 
-// TestTiers: each page comes by the cheapest tier that gets it and costs what that one costs, also when the process dies in
-// the middle. Without a browser, who needs one is told so at the launch.
+// TestTiers: each page comes by the cheapest tier that gets it and costs what that one costs, also
+// when the process dies in the middle. Without a browser, who needs one is told so at the launch.
 func TestTiers(t *testing.T) {
 	t.Parallel()
 	path := browser.Path(t)
 	proxies := filepath.Join(t.TempDir(), "proxies")
-	if err := os.WriteFile(proxies, []byte("# exits\n"+newHTTPProxy(t)+"\n"+newSOCKSProxy(t)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(proxies, []byte("# exits\n"+newHTTPProxy(t)+"\n"+newSOCKSProxy(t)+"\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := append(suite.Fast(), "--no-rate-limits", "--egress-allow", "127.0.0.0/8", "--egress-origin", "*.example="+newTieredSite(t),
+	args := append(suite.Fast(), "--no-rate-limits", "--egress-allow", "127.0.0.0/8",
+		"--egress-origin", "*.example="+newTieredSite(t),
 		"--proxies", proxies)
 	product := &single{data: t.TempDir(), args: append(args, "--chromium", path)}
 	product.Up(t)
 	s := &suite.Service{T: t, Product: product, Client: product.Self()}
 	s.Fill(s.Client, suite.Plenty)
-	if nodes, err := product.Command(t.Context(), "cluster", "nodes"); err != nil || !strings.Contains(nodes, "plain,render,super,render+super") {
+	if nodes, err := product.Command(t.Context(), "cluster", "nodes"); err != nil ||
+		!strings.Contains(nodes, "plain,render,super,render+super") {
 		t.Errorf("nodes are %v\n%s", err, nodes)
 	}
-	want := map[string]string{"plain": "tier:plain", "scripted": "tier:render", "walled": "tier:super", "both": "tier:render+super"}
+	want := map[string]string{"plain": "tier:plain", "scripted": "tier:render",
+		"walled": "tier:super", "both": "tier:render+super"}
 	var urls []string
 	for n := range 5 {
 		for host := range want {
@@ -169,10 +176,14 @@ func TestTiers(t *testing.T) {
 	}
 	// Whoever waits for a sample of a page that is never whole hears so.
 	group := suite.Must(s.PutGroup(t.Context(), "samples"))(t)
-	id := suite.Must(s.PutScraper(t.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "cut", Type: model.SingleProduct,
-		ItemsConfig: order.Fields, SourceConfig: model.SourceConfig{URL: "http://cut.example/"}}}))(t)
+	id := suite.Must(s.PutScraper(t.Context(),
+		suite.Scraper{GroupRef: group,
+			Scraper: model.Scraper{Name: "cut", Type: model.SingleProduct,
+				ItemsConfig:  order.Fields,
+				SourceConfig: model.SourceConfig{URL: "http://cut.example/"}}}))(t)
 	err = s.Call(t.Context(), "GET", "/api/scraper/"+id+"/get-sample-data", nil, nil, nil)
-	if suite.CodeOf(err) != "source_unreachable" || !strings.Contains(err.Error(), "protocol_error") {
+	if suite.CodeOf(err) != "source_unreachable" ||
+		!strings.Contains(err.Error(), "protocol_error") {
 		t.Errorf("a sample of a page that breaks off: %v", err)
 	}
 	product.Down(t)
@@ -191,9 +202,12 @@ func TestTiers(t *testing.T) {
 	product.Up(t)
 	s.Client = product.Self()
 	group = suite.Must(s.PutGroup(t.Context(), "more"))(t)
-	id = suite.Must(s.PutScraper(t.Context(), suite.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "more", Type: model.MultipleProducts,
-		ItemsConfig: order.Fields, SourceConfig: model.SourceConfig{URL: "http://plain.example/",
-			Pagination: &model.Pagination{Type: model.LoadMore, Selector: "button"}}}}))(t)
+	id = suite.Must(s.PutScraper(t.Context(),
+		suite.Scraper{GroupRef: group,
+			Scraper: model.Scraper{Name: "more", Type: model.MultipleProducts,
+				ItemsConfig: order.Fields,
+				SourceConfig: model.SourceConfig{URL: "http://plain.example/",
+					Pagination: &model.Pagination{Type: model.LoadMore, Selector: "button"}}}}))(t)
 	if _, err := s.RunScraper(t.Context(), id); suite.CodeOf(err) != "tier_unavailable" {
 		t.Errorf("a scraper that needs a browser: %v", err)
 	}

@@ -8,7 +8,8 @@ import (
 	"shoal.dev/shoal/testkit/allocs"
 )
 
-// TestAllocations guards what a page costs beside its exchange, the task that the test makes for it included.
+// TestAllocations guards what a page costs beside its exchange, the task that the test makes for it
+// included.
 func TestAllocations(t *testing.T) {
 	l := newPageLoop(t)
 	l.run(t, 5000) // every host has been seen, every buffer has grown

@@ -17,9 +17,10 @@ import (
 	"shoal.dev/shoal/pkg/rules"
 )
 
-// A unit may need more pages than its own (extract.Ask). They are asked for one after the other, each as a request of its
-// own with its turn, robots.txt, guard and lease check; what was read before waits in memory. It stays one unit: one page
-// record, one receipt, and whoever has to begin it anew begins with its first page.
+// A unit may need more pages than its own (extract.Ask). They are asked for one after the other,
+// each as a request of its own with its turn, robots.txt, guard and lease check; what was read
+// before waits in memory. It stays one unit: one page record, one receipt, and whoever has to begin
+// it anew begins with its first page.
 
 // maxPagesOfUnit bounds the pages that an extraction may ask for, its own included.
 const maxPagesOfUnit = 10
@@ -39,8 +40,10 @@ func (f *Fetcher) forget(c *chain) {
 	c.kept = 0
 }
 
-// extraction runs the extraction of a unit's pages, p the newest. The zero step: the process ends meanwhile.
-func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View, p extract.Page) step {
+// extraction runs the extraction of a unit's pages, p the newest. The zero step: the process ends
+// meanwhile.
+func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View,
+	p extract.Page) step {
 	day := f.day(ctx, r)
 	for {
 		select {
@@ -74,19 +77,22 @@ func (f *Fetcher) extraction(ctx context.Context, c *chain, r *recipe, view View
 		if code == "" {
 			return step{again: true}
 		}
-		p = extract.Page{URL: result.Ask.URL, Asked: result.Ask.URL, At: f.config.Clock.Now(), Code: code}
+		p = extract.Page{URL: result.Ask.URL, Asked: result.Ask.URL, At: f.config.Clock.Now(),
+			Code: code}
 	}
 }
 
 // extracted are the rows of a unit's pages, p the newest.
-func (f *Fetcher) extracted(ctx context.Context, c *chain, r *recipe, p extract.Page, day rules.Day) (result extract.Result, err error) {
-	panicked := f.reader.Run(reading.Page{URL: p.URL, ContentType: p.ContentType, Body: p.Body}, func() {
-		f.config.Reading(p)
-		result, err = r.extractor.ExtractContext(ctx, append(c.fetch.pages, p)...)
-		if err == nil && result.Ask == nil {
-			result.Rows, err = processed(ctx, r, result.Rows, day)
-		}
-	})
+func (f *Fetcher) extracted(ctx context.Context, c *chain, r *recipe, p extract.Page,
+	day rules.Day) (result extract.Result, err error) {
+	panicked := f.reader.Run(reading.Page{URL: p.URL, ContentType: p.ContentType, Body: p.Body},
+		func() {
+			f.config.Reading(p)
+			result, err = r.extractor.ExtractContext(ctx, append(c.fetch.pages, p)...)
+			if err == nil && result.Ask == nil {
+				result.Rows, err = processed(ctx, r, result.Rows, day)
+			}
+		})
 	if panicked != nil {
 		return extract.Result{}, panicked
 	}
@@ -113,14 +119,16 @@ func (f *Fetcher) askFor(c *chain, r *recipe, url string) fault.Code {
 		return fault.PageTimeout
 	}
 	s := &c.fetch
-	s.at, s.as, s.asked, s.hops, s.permit, s.spent, s.failures = canonical, nil, canonical, 0, false, 0, 0
+	s.at, s.as, s.asked, s.hops, s.permit, s.spent, s.failures = canonical, nil, canonical, 0,
+		false, 0, 0
 	return "" // by the tier that brought the unit's own page
 }
 
 // mayTry says whether the unit's limits allow another try after a wait.
 func (f *Fetcher) mayTry(c *chain, r *recipe, wait time.Duration) bool {
 	fetches, _ := r.extractor.Limits()
-	return (fetches == 0 || len(c.fetch.tries) < fetches) && !c.overdue(f.config.Clock.Now().Add(wait))
+	return (fetches == 0 || len(c.fetch.tries) < fetches) &&
+		!c.overdue(f.config.Clock.Now().Add(wait))
 }
 
 // timeout is how long what is asked now may take.
@@ -156,7 +164,8 @@ func (f *Fetcher) unfetched(c *chain, r *recipe, view View) *step {
 	var result extract.Result
 	var done bool
 	var err error
-	panicked := f.reader.Run(reading.Page{URL: p.URL}, func() { result, done, err = r.extractor.Unfetched(p) })
+	panicked := f.reader.Run(reading.Page{URL: p.URL},
+		func() { result, done, err = r.extractor.Unfetched(p) })
 	if panicked != nil {
 		err = panicked
 	}
@@ -175,8 +184,10 @@ func (f *Fetcher) unfetched(c *chain, r *recipe, view View) *step {
 	return &next
 }
 
-// unread ends a page that cannot be fetched: with an error, unless the extraction makes something of that.
-func (f *Fetcher) unread(ctx context.Context, c *chain, r *recipe, view View, code fault.Code) step {
+// unread ends a page that cannot be fetched: with an error, unless the extraction makes something
+// of that.
+func (f *Fetcher) unread(ctx context.Context, c *chain, r *recipe, view View,
+	code fault.Code) step {
 	s := &c.fetch
 	if s.asked == "" && !r.extractor.TakesFailures() {
 		return f.refused(c, r, code)
@@ -185,11 +196,13 @@ func (f *Fetcher) unread(ctx context.Context, c *chain, r *recipe, view View, co
 	if asked == "" {
 		asked = c.url
 	}
-	return f.extraction(ctx, c, r, view, extract.Page{URL: s.at, Asked: asked, At: f.config.Clock.Now(), Code: code})
+	return f.extraction(ctx, c, r, view,
+		extract.Page{URL: s.at, Asked: asked, At: f.config.Clock.Now(), Code: code})
 }
 
 // delivered makes the page of a unit whose pages are complete, last the newest of them.
-func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, result extract.Result) step {
+func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page,
+	result extract.Result) step {
 	f.metrics.parsed(result.Parser)
 	first := last
 	if len(c.fetch.pages) > 0 {
@@ -222,7 +235,8 @@ func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, r
 		return step{page: &p}
 	}
 	var p model.Page
-	panicked := f.reader.Run(reading.Page{URL: first.URL, ContentType: first.ContentType, Body: first.Body}, func() {
+	panicked := f.reader.Run(reading.Page{URL: first.URL, ContentType: first.ContentType,
+		Body: first.Body}, func() {
 		p = c.follow(f, r, secret, got)
 	})
 	if panicked != nil {
@@ -231,8 +245,8 @@ func (f *Fetcher) delivered(c *chain, r *recipe, view View, last extract.Page, r
 	return step{page: &p}
 }
 
-// without is why a unit has no row: its pages hold none, or none that fits the schema, or what they do not state was
-// asked of a language model that gave no answer.
+// without is why a unit has no row: its pages hold none, or none that fits the schema, or what they
+// do not state was asked of a language model that gave no answer.
 func without(last extract.Page, result extract.Result) fault.Code {
 	switch {
 	case last.Code == fault.PageModel || last.Code == fault.PageModelLimit:
@@ -243,11 +257,13 @@ func without(last extract.Page, result extract.Result) fault.Code {
 	return fault.PageNoRows
 }
 
-// scripted goes on with a browser where a page without rows may be one whose scripts make them. code is why it has none:
-// where a model should have answered, no browser is at fault.
+// scripted goes on with a browser where a page without rows may be one whose scripts make them.
+// code is why it has none: where a model should have answered, no browser is at fault.
 func (f *Fetcher) scripted(c *chain, r *recipe, own extract.Page, code fault.Code) bool {
-	if code == fault.PageModel || code == fault.PageModelLimit || c.unit.Page > 0 || c.fetch.asked != "" ||
-		len(c.fetch.tries) == 0 || !strings.Contains(own.ContentType, "html") || !f.mayTry(c, r, 0) {
+	if code == fault.PageModel || code == fault.PageModelLimit || c.unit.Page > 0 ||
+		c.fetch.asked != "" ||
+		len(c.fetch.tries) == 0 || !strings.Contains(own.ContentType, "html") ||
+		!f.mayTry(c, r, 0) {
 		return false
 	}
 	tiers := f.tiersFor(c, r)
@@ -263,7 +279,8 @@ func (f *Fetcher) scripted(c *chain, r *recipe, own extract.Page, code fault.Cod
 	return true
 }
 
-// endOverdue hands the waiting chains whose unit's time is over to the workers: nothing is asked any more. It needs mu.
+// endOverdue hands the waiting chains whose unit's time is over to the workers: nothing is asked
+// any more. It needs mu.
 func (f *Fetcher) endOverdue(now time.Time) {
 	for c := range f.timed {
 		if c.overdue(now) && f.frontier.Remove(&c.item, now) {
@@ -274,8 +291,8 @@ func (f *Fetcher) endOverdue(now time.Time) {
 	}
 }
 
-// nextKept is Next while too much is held: only chains that keep something may go on, since their end gives it back. It
-// needs mu.
+// nextKept is Next while too much is held: only chains that keep something may go on, since their
+// end gives it back. It needs mu.
 func (f *Fetcher) nextKept(now time.Time) (*frontier.Item, time.Duration) {
 	wait := frontier.Forever
 	for c := range f.timed {

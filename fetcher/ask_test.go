@@ -16,13 +16,14 @@ import (
 
 var contactsRecipe = model.Recipe{Endpoint: model.WebsiteContacts}
 
-// startContacts runs a fetcher whose run reads contacts, with a website at a.test: a home page that links to two further
-// ones.
+// startContacts runs a fetcher whose run reads contacts, with a website at a.test: a home page that
+// links to two further ones.
 func startContacts(t *testing.T, change func(*rig, *Config)) (*rig, *orders, func()) {
 	t.Helper()
 	return startOrdered(t, contactsRecipe, func(r *rig, config *Config) {
 		endpoint, _ := model.EndpointOf(model.WebsiteContacts)
-		r.control.jobs[jobID] = &client.Job{ID: jobID, State: model.Running, Charge: endpoint.Charge}
+		r.control.jobs[jobID] = &client.Job{ID: jobID, State: model.Running,
+			Charge: endpoint.Charge}
 		config.Pace = Pace{Rate: 1, Connections: 2}
 		r.site("a.test")
 		if change != nil {
@@ -34,7 +35,8 @@ func startContacts(t *testing.T, change func(*rig, *Config)) (*rig, *orders, fun
 // site makes a website whose second further page has the address.
 func (r *rig) site(host string) {
 	prose := strings.Repeat("<p>We have sold bread and cakes here since 1950.</p>", 10)
-	r.web.page("http://"+host+"/", prose+`<a href="/contact">Contact</a> <a href="/imprint">Imprint</a>`)
+	r.web.page("http://"+host+"/",
+		prose+`<a href="/contact">Contact</a> <a href="/imprint">Imprint</a>`)
 	r.web.page("http://"+host+"/contact", prose+"<form></form>")
 	r.web.page("http://"+host+"/imprint", prose+"<p>Mail: info@"+host+"</p>")
 }
@@ -62,12 +64,14 @@ func TestUnitOfSeveralPages(t *testing.T) {
 		if got := status(t, p); got != "EMAIL_FOUND info@a.test" {
 			t.Errorf("row is %s", p.Rows)
 		}
-		if p.Unit != (model.Unit{Seq: 7}) || p.URL != "http://A.test" || p.Final != "" || p.PriceRow != "plugin:websitecontacts" || p.Quantity != 2 ||
+		if p.Unit != (model.Unit{Seq: 7}) || p.URL != "http://A.test" || p.Final != "" ||
+			p.PriceRow != "plugin:websitecontacts" || p.Quantity != 2 ||
 			len(p.Tries) != 3 || p.Status != 200 {
 			t.Errorf("page is %+v", p)
 		}
 		// robots.txt, and each page a second later.
-		want := "[http://a.test/robots.txt http://a.test/ http://a.test/contact http://a.test/imprint]"
+		want := "[http://a.test/robots.txt http://a.test/ http://a.test/contact " +
+			"http://a.test/imprint]"
 		if got := fmt.Sprint(r.web.asked); got != want || time.Since(begun) != 3*time.Second {
 			t.Errorf("asked %s in %v", got, time.Since(begun))
 		}
@@ -89,20 +93,34 @@ func TestUncharged(t *testing.T) {
 	}{
 		"over the limit": {limited: true, want: "DAILY_LIMIT_REACHED"},
 		"a profile":      {url: "https://www.facebook.com/shop", want: "SOCIAL_PROFILE_ONLY"},
-		"no name": {prepare: func(r *rig) { r.web.fails("http://a.test/", -1, Failure{Code: fault.PageDNS}) },
+		"no name": {prepare: func(r *rig) {
+			r.web.fails("http://a.test/", -1,
+				Failure{Code: fault.PageDNS})
+		},
 			want: "SITE_UNREACHABLE", fetches: 1, seconds: 2},
-		"no answer": {prepare: func(r *rig) { r.web.fails("http://a.test/", -1, Failure{Code: fault.PageConnect, Retry: true}) },
+		"no answer": {prepare: func(r *rig) {
+			r.web.fails("http://a.test/", -1,
+				Failure{Code: fault.PageConnect, Retry: true})
+		},
 			want: "SITE_UNREACHABLE", fetches: 3, seconds: 5},
-		"robots forbid": {prepare: func(r *rig) { r.web.forbid["http://a.test/"] = true }, want: "PAGE_NOT_READABLE"},
-		"hangs":         {prepare: func(r *rig) { r.web.latency = time.Minute }, want: "SITE_UNREACHABLE", fetches: 1, seconds: 15},
+		"robots forbid": {prepare: func(r *rig) { r.web.forbid["http://a.test/"] = true },
+			want: "PAGE_NOT_READABLE"},
+		"hangs": {prepare: func(r *rig) { r.web.latency = time.Minute },
+			want: "SITE_UNREACHABLE", fetches: 1, seconds: 15},
 		"throttles": {prepare: func(r *rig) {
-			r.web.fails("http://a.test/", -1, Failure{Code: fault.PageStatus, Status: 429, Retry: true, RetryAfter: time.Hour})
+			r.web.fails("http://a.test/", -1,
+				Failure{Code: fault.PageStatus, Status: 429, Retry: true, RetryAfter: time.Hour})
 		}, want: "PAGE_NOT_READABLE", fetches: 1, seconds: 16},
 		"the contact pages hang": {prepare: func(r *rig) {
-			hangs := func(ctx context.Context, _ Request) (*Response, error) { <-ctx.Done(); return nil, ctx.Err() }
+			hangs := func(ctx context.Context, _ Request) (*Response,
+				error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
 			r.web.answers["http://a.test/contact"] = hangs
 		}, want: "PAGE_NOT_READABLE", fetches: 2, seconds: 15},
-		"crawl delay": {prepare: func(r *rig) { r.web.robots["a.test"] = 10 * time.Second }, want: "PAGE_NOT_READABLE", fetches: 1, seconds: 16},
+		"crawl delay": {prepare: func(r *rig) { r.web.robots["a.test"] = 10 * time.Second },
+			want: "PAGE_NOT_READABLE", fetches: 1, seconds: 16},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -128,7 +146,8 @@ func TestUncharged(t *testing.T) {
 						fetches++
 					}
 				}
-				if took := time.Since(begun); fetches != c.fetches || took > time.Duration(c.seconds)*time.Second+sweepEvery {
+				if took := time.Since(begun); fetches != c.fetches ||
+					took > time.Duration(c.seconds)*time.Second+sweepEvery {
 					t.Errorf("%d fetches in %v: %q", fetches, took, r.web.asked)
 				}
 				if (c.limited || c.url != "") && len(r.web.asked) > 0 {
@@ -145,7 +164,8 @@ func TestRetriesCount(t *testing.T) {
 		r, _, stop := startContacts(t, func(r *rig, _ *Config) {
 			answer := r.web.answers["http://a.test/"]
 			failed := false
-			r.web.answers["http://a.test/"] = func(ctx context.Context, req Request) (*Response, error) {
+			r.web.answers["http://a.test/"] = func(ctx context.Context, req Request) (*Response,
+				error) {
 				if !failed {
 					failed = true
 					return nil, &Failure{Code: fault.PageConnect, Retry: true, Final: req.URL}

@@ -13,10 +13,15 @@ import (
 // constantWeb is a web that costs nothing.
 type constantWeb struct{ response Response }
 
-func (w *constantWeb) Tiers() model.TierSet                                  { return model.TiersOf(model.Plain) }
+func (w *constantWeb) Tiers() model.TierSet {
+	return model.TiersOf(model.Plain)
+}
 func (w *constantWeb) RobotsKnown(string) bool                               { return true }
 func (w *constantWeb) Robots(context.Context, string) (time.Duration, error) { return 0, nil }
-func (w *constantWeb) Fetch(_ context.Context, _ Request) (*Response, error) { return &w.response, nil }
+func (w *constantWeb) Fetch(_ context.Context, _ Request) (*Response, error) {
+	return &w.response,
+		nil
+}
 
 // pageLoop is a fetcher on a web that costs nothing, between two ends of a log.
 type pageLoop struct {
@@ -31,10 +36,12 @@ func newPageLoop(t testing.TB) *pageLoop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := &constantWeb{Response{Final: "http://h.test/", Status: 200, ContentType: "text/html", Body: []byte("<h1>x</h1>"),
+	web := &constantWeb{Response{Final: "http://h.test/", Status: 200, ContentType: "text/html",
+		Body:    []byte("<h1>x</h1>"),
 		Release: func() {}}}
 	control := newControl(1, title)
-	f := New(Config{Node: "n", Log: memory, Control: control, Web: web, IDs: &sequence{}, ShardOf: func(string) int { return 0 }})
+	f := New(Config{Node: "n", Log: memory, Control: control, Web: web, IDs: &sequence{},
+		ShardOf: func(string) int { return 0 }})
 	pages, err := memory.Consume(stream.Pages, "bench")
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +65,10 @@ func (l *pageLoop) run(t testing.TB, n int) {
 	ctx := t.Context()
 	go func(from int) {
 		for seq := from; seq < from+n; seq++ {
-			task := model.Task{Job: jobID, Seq: uint32(seq), Customer: "c", Scraper: scraperID, Revision: 1, Budget: 1,
-				URL: fmt.Sprintf("http://host-%d.test/product/%d", seq%1000, seq), Tiers: model.TiersOf(model.Plain), Number: uint64(seq) + 1}
+			task := model.Task{Job: jobID, Seq: uint32(seq), Customer: "c", Scraper: scraperID,
+				Revision: 1, Budget: 1,
+				URL:   fmt.Sprintf("http://host-%d.test/product/%d", seq%1000, seq),
+				Tiers: model.TiersOf(model.Plain), Number: uint64(seq) + 1}
 			_ = l.memory.Publish(ctx, stream.Tasks, 0, stream.EncodeTask(task))
 		}
 	}(l.next)
@@ -74,7 +83,8 @@ func (l *pageLoop) run(t testing.TB, n int) {
 	}
 }
 
-// BenchmarkPage is what a page costs beside its exchange: task to page record, with an extraction of next to nothing.
+// BenchmarkPage is what a page costs beside its exchange: task to page record, with an extraction
+// of next to nothing.
 func BenchmarkPage(b *testing.B) {
 	l := newPageLoop(b)
 	b.ReportAllocs()

@@ -17,8 +17,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// chain is a task being worked on: a start address and the pages that follow from it, one at a time. Whoever works on
-// it has it alone; done, begun and down are guarded by the fetcher's mu.
+// chain is a task being worked on: a start address and the pages that follow from it, one at a
+// time. Whoever works on it has it alone; done, begun and down are guarded by the fetcher's mu.
 type chain struct {
 	item  frontier.Item
 	shard *shard
@@ -29,7 +29,8 @@ type chain struct {
 	// invalid is why the task cannot be begun.
 	invalid *fault.Code
 	kept    int64 // bytes of pages that wait for another one of their unit; guarded by mu
-	// abandon ends the request under way of a trial, whose caller may go away; nil: there is none. It is guarded by mu.
+	// abandon ends the request under way of a trial, whose caller may go away; nil: there is none.
+	// It is guarded by mu.
 	abandon context.CancelCauseFunc
 
 	left     uint32   // pages that the dispatch may still fetch
@@ -41,7 +42,8 @@ type chain struct {
 	unit  model.Unit
 	url   string // the unit's address, as listed or as the pagination made it
 	fetch fetchState
-	// charge is the run's at the request under way. By tier plain a unit is charged as the run's endpoint is, if it has one.
+	// charge is the run's at the request under way. By tier plain a unit is charged as the run's
+	// endpoint is, if it has one.
 	charge model.Charge
 	// scraper is the one that values for requests are kept for, at the request under way.
 	scraper ids.ID
@@ -57,8 +59,8 @@ type fetchState struct {
 	spent    time.Duration // of the try under way
 	tries    []model.Try
 	failures int // of this tier
-	// Of a curl scraper: what has to be read first, if anything; the values that the try under way was made with; and
-	// whether they have been renewed for this page.
+	// Of a curl scraper: what has to be read first, if anything; the values that the try under way
+	// was made with; and whether they have been renewed for this page.
 	discovery *discovery
 	values    map[string]string
 	renewed   bool
@@ -88,10 +90,12 @@ func (c *chain) begin(now time.Time, r *recipe, job *client.Job) {
 
 // newChain begins a task. Its errors show when it is taken in.
 func (f *Fetcher) newChain(view View, s *shard, task *model.Task) *chain {
-	c := &chain{shard: s, task: task, left: task.Budget, unit: model.Unit{Seq: task.Seq}, url: task.URL}
+	c := &chain{shard: s, task: task, left: task.Budget, unit: model.Unit{Seq: task.Seq},
+		url: task.URL}
 	if from := task.From; from != nil {
 		c.unit.Page, c.url = from.Page, from.URL
-		c.seen, c.known, c.rendered = slices.Clone(from.Seen), slices.Clone(from.KnownRows), from.Rendered
+		c.seen, c.known, c.rendered = slices.Clone(from.Seen), slices.Clone(from.KnownRows),
+			from.Rendered
 	}
 	c.item = frontier.Item{Customer: task.Customer, Job: task.Job, Value: c}
 	canonical, err := address.Canonical(c.url)
@@ -124,7 +128,8 @@ func (c *chain) request(r *recipe) (at string, as *curl.Request) {
 // pageOf is a page of the chain's unit with everything but its outcome.
 func (c *chain) pageOf(f *Fetcher) model.Page {
 	now := f.config.Clock.Now()
-	p := model.Page{Job: c.task.Job, Unit: c.unit, Fetch: f.config.IDs.New(), URL: c.url, Tries: c.fetch.tries,
+	p := model.Page{Job: c.task.Job, Unit: c.unit, Fetch: f.config.IDs.New(), URL: c.url,
+		Tries: c.fetch.tries,
 		Bytes: clamp(c.fetch.wire), At: now.UnixMicro()}
 	if !c.fetch.began.IsZero() {
 		p.Millis = clamp(now.Sub(c.fetch.began).Milliseconds())
@@ -144,7 +149,8 @@ func (c *chain) errored(f *Fetcher, code fault.Code) model.Page {
 
 // cancelledPage answers the task of an ended run. It is no page of it.
 func cancelledPage(c *chain) model.Page {
-	return model.Page{Job: c.task.Job, Unit: c.unit, Outcome: model.Cancelled, URL: c.url, Last: true}
+	return model.Page{Job: c.task.Job, Unit: c.unit, Outcome: model.Cancelled, URL: c.url,
+		Last: true}
 }
 
 // content is what a page's answer held.
@@ -159,7 +165,8 @@ type content struct {
 	quantity uint32
 }
 
-// follow makes the chain's next page of a page that was read, and advances the chain when it goes on.
+// follow makes the chain's next page of a page that was read, and advances the chain when it goes
+// on.
 func (c *chain) follow(f *Fetcher, r *recipe, secret uint64, got content) model.Page {
 	p := c.pageOf(f)
 	if (c.fetch.hops > 0 || len(c.fetch.pages) > 0) && got.final != c.address() {
@@ -173,11 +180,13 @@ func (c *chain) follow(f *Fetcher, r *recipe, secret uint64, got content) model.
 	case len(got.rows) == 0 && c.unit.Page == 0:
 		p.Outcome, p.Code, p.Last = model.Errored, string(fault.PageNoRows), true
 		return p
-	case c.unit.Page > 0 && (len(got.rows) == 0 || slices.Contains(c.seen, got.body) || c.knows(rows)):
+	case c.unit.Page > 0 && (len(got.rows) == 0 || slices.Contains(c.seen, got.body) ||
+		c.knows(rows)):
 		p.Outcome, p.Last = model.Empty, true
 		return p
 	}
-	p.Outcome, p.Rows, p.PriceRow, p.Quantity = model.Delivered, got.rows, got.priceRow, got.quantity
+	p.Outcome, p.Rows, p.PriceRow, p.Quantity = model.Delivered, got.rows, got.priceRow,
+		got.quantity
 	c.visited = append(c.visited, p.URLHash)
 	next := c.nextURL(r, got, secret)
 	if next == "" {
@@ -187,8 +196,9 @@ func (c *chain) follow(f *Fetcher, r *recipe, secret uint64, got content) model.
 	c.seen = newest(append(c.seen, got.body), model.MaxSeen)
 	c.known = newest(append(c.known, rows...), model.MaxKnownRows)
 	c.rendered = c.fetch.by.Renders()
-	p.Next = &model.Continuation{Page: c.unit.Page + 1, URL: next, Seen: slices.Clone(c.seen), KnownRows: slices.Clone(c.known),
-		Rendered: c.rendered}
+	p.Next = &model.Continuation{Page: c.unit.Page + 1, URL: next, Seen: slices.Clone(c.seen),
+		KnownRows: slices.Clone(c.known),
+		Rendered:  c.rendered}
 	c.left--
 	p.Spent = c.left == 0
 	c.unit.Page, c.url, c.fetch = p.Next.Page, next, fetchState{at: next}
@@ -213,7 +223,8 @@ func (c *chain) nextURL(r *recipe, got content, secret uint64) string {
 
 // knows says that all rows are those of the chain's last pages.
 func (c *chain) knows(rows []uint64) bool {
-	return !slices.ContainsFunc(rows, func(row uint64) bool { return !slices.Contains(c.known, row) })
+	return !slices.ContainsFunc(rows,
+		func(row uint64) bool { return !slices.Contains(c.known, row) })
 }
 
 // hashRows is nil for a scraper without pagination.

@@ -44,13 +44,15 @@ func TestCurlScraper(t *testing.T) {
 		r.send(r.task(0, "http://a.test/api"))
 		p := r.pages(1)[0]
 		want := []string{`POST "x=1" Accept=*/* Content-Type=application/x-www-form-urlencoded http://a.test/api`}
-		if shorthand(p) != "0 delivered last" || p.URL != "http://a.test/api" || !slices.Equal(got, want) {
+		if shorthand(p) != "0 delivered last" || p.URL != "http://a.test/api" ||
+			!slices.Equal(got, want) {
 			t.Errorf("page %q of %s after %q", shorthand(p), p.URL, got)
 		}
 	})
 }
 
-// A failed try is repeated as written, and so is each page of a chain; cookies stay where they are meant for.
+// A failed try is repeated as written, and so is each page of a chain; cookies stay where they are
+// meant for.
 func TestCurlIsRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := model.Pagination{Type: model.NextLink, Selector: "a[rel=next]"}
@@ -59,7 +61,8 @@ func TestCurlIsRepeated(t *testing.T) {
 		var got []string
 		note := r.web.note(&got)
 		fails := 2
-		r.web.answers["http://a.test/api"] = func(ctx context.Context, req Request) (*Response, error) {
+		r.web.answers["http://a.test/api"] = func(ctx context.Context, req Request) (*Response,
+			error) {
 			_, _ = note(ctx, req)
 			if fails--; fails >= 0 {
 				return nil, &Failure{Code: fault.PageConnect, Final: req.URL, Retry: true}
@@ -70,26 +73,30 @@ func TestCurlIsRepeated(t *testing.T) {
 		r.send(r.task(0, "http://a.test/api"))
 		r.pages(2)
 		first := `PUT "" Cookie=a=b Accept=*/* http://a.test/api`
-		if want := []string{first, first, first, `PUT "" Accept=*/* http://b.test/2`}; !slices.Equal(got, want) {
+		if want := []string{first, first, first,
+			`PUT "" Accept=*/* http://b.test/2`}; !slices.Equal(got, want) {
 			t.Errorf("requests are %q", got)
 		}
 	})
 }
 
-// A redirect goes on with what it makes of the request, also when it has to wait for its host's turn.
+// A redirect goes on with what it makes of the request, also when it has to wait for its host's
+// turn.
 func TestCurlRedirects(t *testing.T) {
 	for _, rate := range []float64{0, 1} {
 		t.Run(fmt.Sprint("rate ", rate), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r, stop := start(t, 1, curlRecipe("curl http://a.test/api -b a=b -d x=1", nil), func(_ *rig, config *Config) {
-					config.Pace = Pace{Rate: rate}
-				})
+				r, stop := start(t, 1, curlRecipe("curl http://a.test/api -b a=b -d x=1", nil),
+					func(_ *rig, config *Config) {
+						config.Pace = Pace{Rate: rate}
+					})
 				defer stop()
 				var got []string
 				r.web.redirect("http://a.test/api", "http://b.test/")
 				r.web.answers["http://b.test/"] = r.web.note(&got)
 				r.send(r.task(0, "http://a.test/api"))
-				if p := r.pages(1)[0]; shorthand(p) != "0 delivered last" || p.Final != "http://b.test/" {
+				if p := r.pages(1)[0]; shorthand(p) != "0 delivered last" ||
+					p.Final != "http://b.test/" {
 					t.Errorf("page %q at %s", shorthand(p), p.Final)
 				}
 				if want := []string{`GET "" Accept=*/* http://b.test/`}; !slices.Equal(got, want) {
@@ -106,8 +113,10 @@ func TestRules(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		recipe := paged(model.Pagination{Type: model.URLPageParam, Param: "p", Max: intp(3)})
 		recipe.Rules = []model.PostProcessRule{
-			{Kind: "REGEX_CLEAN", SourceField: "title", OutputField: "clean", Params: map[string]any{"pattern": "[0-9]+"}},
-			{Kind: "CURRENCY_CONVERT", SourceField: "title", OutputField: "usd", Params: map[string]any{"from": "USD", "to": "USD"}},
+			{Kind: "REGEX_CLEAN", SourceField: "title", OutputField: "clean",
+				Params: map[string]any{"pattern": "[0-9]+"}},
+			{Kind: "CURRENCY_CONVERT", SourceField: "title", OutputField: "usd",
+				Params: map[string]any{"from": "USD", "to": "USD"}},
 		}
 		r, stop := start(t, 1, recipe, nil)
 		defer stop()
@@ -128,8 +137,9 @@ func TestRules(t *testing.T) {
 func TestRowsTooLargeAfterRules(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		recipe := title
-		recipe.Rules = []model.PostProcessRule{{Kind: "REGEX_CLEAN", SourceField: "title", OutputField: "long",
-			Params: map[string]any{"pattern": "x", "replacement": strings.Repeat("y", 1000)}}}
+		recipe.Rules = []model.PostProcessRule{{Kind: "REGEX_CLEAN", SourceField: "title",
+			OutputField: "long",
+			Params:      map[string]any{"pattern": "x", "replacement": strings.Repeat("y", 1000)}}}
 		r, stop := start(t, 1, recipe, nil)
 		defer stop()
 		r.web.page("http://a.test/", items(strings.Repeat("x", 2000)))

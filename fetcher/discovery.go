@@ -18,8 +18,9 @@ import (
 	"shoal.dev/shoal/pkg/reading"
 )
 
-// discovery is a page that has to be read for values before the chain's own page: it waits for its host's turn and asks
-// robots.txt like any page. It is done when the values are there, whoever found them.
+// discovery is a page that has to be read for values before the chain's own page: it waits for its
+// host's turn and asks robots.txt like any page. It is done when the values are there, whoever
+// found them.
 type discovery struct {
 	source tokenSource
 	start  string // canonical
@@ -28,7 +29,8 @@ type discovery struct {
 	permit bool          // the start that robots.txt needed has been taken
 	tier   int           // place in the task's tiers, -1 before the first request
 	futile model.TierSet // tiers that did not get through
-	// refused is why the page has to be asked for again, with other values than stale; "" for its first request.
+	// refused is why the page has to be asked for again, with other values than stale; "" for its
+	// first request.
 	refused fault.Code
 	stale   map[string]string
 }
@@ -43,8 +45,8 @@ type tokenSource struct {
 	optional bool
 }
 
-// scraperOf is the scraper that a task's values are kept for. A sample, whose recipe stands under the run's own id, shares
-// those of its scraper.
+// scraperOf is the scraper that a task's values are kept for. A sample, whose recipe stands under
+// the run's own id, shares those of its scraper.
 func scraperOf(view View, job *client.Job, task *model.Task) ids.ID {
 	if job.Trial() {
 		if entry := view.Entry(job.Entry); entry != nil && !entry.Scraper.IsZero() {
@@ -54,25 +56,32 @@ func scraperOf(view View, job *client.Job, task *model.Task) ids.ID {
 	return task.Scraper
 }
 
-// tokenSource is that of a request to at: the recipe's rules, or the site's build id where the address has one.
+// tokenSource is that of a request to at: the recipe's rules, or the site's build id where the
+// address has one.
 func (r *recipe) tokenSource(c *chain, at string) (tokenSource, bool) {
 	key := tokenKey{scraper: c.scraper}
 	if r.prelaunch != nil {
 		key.config = r.prelaunch.Hash
-		return tokenSource{key: key, url: r.prelaunch.URL, ttl: r.prelaunch.TTL, find: r.prelaunch.Find}, true
+		return tokenSource{key: key, url: r.prelaunch.URL, ttl: r.prelaunch.TTL,
+			find: r.prelaunch.Find}, true
 	}
 	_, root, ok := prelaunch.BuildOf(at)
 	if r.curl == nil || !ok {
 		return tokenSource{}, false
 	}
 	key.root = root
-	find := func(_ context.Context, page []byte) (map[string]string, error) { return prelaunch.FindBuild(page) }
-	return tokenSource{key: key, url: root, ttl: prelaunch.DefaultTTL, find: find, optional: true}, true
+	find := func(_ context.Context, page []byte) (map[string]string,
+		error) {
+		return prelaunch.FindBuild(page)
+	}
+	return tokenSource{key: key, url: root, ttl: prelaunch.DefaultTTL, find: find, optional: true},
+		true
 }
 
-// compose is the chain's next request with the values of its placeholders. It is false when they have to be discovered
-// first. Its error is a *Failure.
-func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, ready bool, err error) {
+// compose is the chain's next request with the values of its placeholders. It is false when they
+// have to be discovered first. Its error is a *Failure.
+func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, ready bool,
+	err error) {
 	at, as = c.request(r)
 	if r.curl == nil || c.fetch.as != nil || c.fetch.asked != "" {
 		return at, as, true, nil
@@ -107,20 +116,23 @@ func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, rea
 	return at, as, true, nil
 }
 
-func (c *chain) beginDiscovery(source tokenSource, refused fault.Code, stale map[string]string) error {
+func (c *chain) beginDiscovery(source tokenSource, refused fault.Code,
+	stale map[string]string) error {
 	at, err := address.Canonical(source.url)
 	if err != nil {
 		return &Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
 	}
-	c.fetch.discovery = &discovery{source: source, start: at, at: at, tier: -1, refused: refused, stale: stale}
+	c.fetch.discovery = &discovery{source: source, start: at, at: at, tier: -1, refused: refused,
+		stale: stale}
 	return nil
 }
 
-// renew begins a discovery where an answer says that the values are old. It is false when that cannot be, or when it was
-// done for this page before.
+// renew begins a discovery where an answer says that the values are old. It is false when that
+// cannot be, or when it was done for this page before.
 func (f *Fetcher) renew(c *chain, r *recipe, failure *Failure) bool {
 	gone := failure.Status == 404 || failure.Status == 410 || failure.Status == 451
-	if r.curl == nil || c.fetch.renewed || c.fetch.asked != "" || !gone || failure.Code != fault.PageStatus {
+	if r.curl == nil || c.fetch.renewed || c.fetch.asked != "" || !gone ||
+		failure.Code != fault.PageStatus {
 		return false
 	}
 	source, has := r.tokenSource(c, c.address())
@@ -133,7 +145,8 @@ func (f *Fetcher) renew(c *chain, r *recipe, failure *Failure) bool {
 }
 
 // discover makes one request of a discovery, or finds that somebody else's has brought the values.
-func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []model.Tier) (step, error) {
+func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []model.Tier) (step,
+	error) {
 	d := c.fetch.discovery
 	values, under, own := f.tokens.join(d.source.key)
 	if under != nil && !own {
@@ -147,14 +160,16 @@ func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []mod
 		case under.failed:
 			return step{answer: frontier.Answer{Unasked: true}}, d.failure(errDiscovery)
 		case values == nil:
-			return step{again: true, answer: frontier.Answer{Unasked: true}}, nil // it is our turn to discover
+			// it is our turn to discover
+			return step{again: true, answer: frontier.Answer{Unasked: true}}, nil
 		}
 	}
 	next := step{again: true, answer: frontier.Answer{Unasked: true}}
 	if own {
 		var err error
 		values, next, err = f.readTokens(ctx, c, r, tiers)
-		f.tokens.land(d.source.key, under, values, err != nil && !errors.Is(err, errStale) && ctx.Err() == nil, d.source.ttl)
+		f.tokens.land(d.source.key, under, values, err != nil && !errors.Is(err, errStale) &&
+			ctx.Err() == nil, d.source.ttl)
 		if err != nil {
 			return next, d.failure(err)
 		}
@@ -172,9 +187,10 @@ func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []mod
 	return next, nil
 }
 
-// readTokens asks for the page of a discovery, by the same tiers as for any page. Without values and an error it goes on
-// with another request.
-func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe, tiers []model.Tier) (map[string]string, step, error) {
+// readTokens asks for the page of a discovery, by the same tiers as for any page. Without values
+// and an error it goes on with another request.
+func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe,
+	tiers []model.Tier) (map[string]string, step, error) {
 	d, web := c.fetch.discovery, f.config.Web
 	next := step{again: true}
 	if !r.ignoreRobots {
@@ -221,7 +237,8 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe, tiers []m
 	defer response.Release()
 	next.answer.Host = address.AuthorityOf(response.Final)
 	var values map[string]string
-	panicked := f.reader.Run(reading.Page{URL: response.Final, ContentType: response.ContentType, Body: response.Body},
+	panicked := f.reader.Run(reading.Page{URL: response.Final, ContentType: response.ContentType,
+		Body: response.Body},
 		func() { values, err = d.source.find(ctx, response.Body) })
 	if panicked != nil {
 		values, err = nil, panicked
@@ -287,7 +304,9 @@ func (c *chain) host() string {
 	return address.AuthorityOf(c.fetch.at)
 }
 
-// covered says whether there is a rule for each placeholder of a request: one without must not be sent.
+// covered says whether there is a rule for each placeholder of a request: one without must not be
+// sent.
 func covered(r *curl.Request, rules *prelaunch.Rules) bool {
-	return !slices.ContainsFunc(r.Placeholders(), func(name string) bool { return !rules.Has(name) })
+	return !slices.ContainsFunc(r.Placeholders(),
+		func(name string) bool { return !rules.Has(name) })
 }

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	api  = "http://a.test/api?t=%7B%7BT%7D%7D" // as it is listed; the braces are what canonical addresses make of them
+	// as it is listed; the braces are what canonical addresses make of them
+	api  = "http://a.test/api?t=%7B%7BT%7D%7D"
 	shop = "http://b.test/shop"
 )
 
@@ -34,7 +35,8 @@ func withTokens(rules ...model.TokenRule) model.Recipe {
 // shopPage is a page with a token.
 func shopPage(token string) string { return "<meta name=token content='" + token + "'>" }
 
-// count is how often an address was asked for. It also checks that nothing with a placeholder ever was.
+// count is how often an address was asked for. It also checks that nothing with a placeholder ever
+// was.
 func (r *rig) count(url string) int {
 	r.t.Helper()
 	r.web.mu.Lock()
@@ -61,7 +63,8 @@ func (w *fakeWeb) serve(url string, pages ...string) {
 		w.mu.Unlock()
 		status := 0
 		if _, err := fmt.Sscanf(page, "%d", &status); err == nil {
-			return nil, &Failure{Code: fault.PageStatus, Final: url, Status: status, Retry: status >= 500}
+			return nil, &Failure{Code: fault.PageStatus, Final: url, Status: status,
+				Retry: status >= 500}
 		}
 		return w.html(url, page), nil
 	}
@@ -77,7 +80,9 @@ func TestTokens(t *testing.T) {
 		}}
 		r, stop := start(t, 1, recipe, nil)
 		defer stop()
-		r.web.page(shop, `<script id="__NEXT_DATA__" type="application/json">{"buildId":"b~1"}</script>`+shopPage("x/y+z=")+"<p data-n=42>")
+		r.web.page(shop,
+			`<script id="__NEXT_DATA__" type="application/json">{"buildId":"b~1"}</script>`+
+				shopPage("x/y+z=")+"<p data-n=42>")
 		var got []string
 		r.web.answers["http://a.test/b~1/api"] = r.web.note(&got)
 		listed := "http://a.test/{{BUILD}}/api"
@@ -103,7 +108,8 @@ func TestDiscoveriesCoalesce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r, stop := start(t, 1, withTokens(), func(r *rig, _ *Config) { r.web.latency = 10 * time.Second })
+				r, stop := start(t, 1, withTokens(),
+					func(r *rig, _ *Config) { r.web.latency = 10 * time.Second })
 				defer stop()
 				r.web.serve(shop, c.page)
 				for seq := range 20 {
@@ -156,7 +162,8 @@ func TestDiscoveriesAreFew(t *testing.T) {
 	})
 }
 
-// An answer that says that the page is gone renews the tokens and is tried once more, unless they are the same.
+// An answer that says that the page is gone renews the tokens and is tried once more, unless they
+// are the same.
 func TestTokensAreRenewed(t *testing.T) {
 	const with1, with2 = "http://a.test/api?t=1", "http://a.test/api?t=2"
 	for name, c := range map[string]struct {
@@ -165,15 +172,24 @@ func TestTokensAreRenewed(t *testing.T) {
 		asked            [3]int // shop, with the first token, with the second
 		tries            int
 	}{
-		"404":               {[]string{shopPage("1"), shopPage("2")}, []string{"404"}, []string{items("x")}, "0 delivered last", [3]int{2, 1, 1}, 2},
-		"410":               {[]string{shopPage("1"), shopPage("2")}, []string{"410"}, []string{items("x")}, "0 delivered last", [3]int{2, 1, 1}, 2},
-		"451":               {[]string{shopPage("1"), shopPage("2")}, []string{"451"}, []string{items("x")}, "0 delivered last", [3]int{2, 1, 1}, 2},
-		"403":               {[]string{shopPage("1"), shopPage("2")}, []string{"403"}, []string{items("x")}, "0 errored http_status last", [3]int{1, 1, 0}, 1},
-		"500":               {[]string{shopPage("1"), shopPage("2")}, []string{"500"}, []string{items("x")}, "0 errored http_status last", [3]int{1, 3, 0}, 3},
-		"the same token":    {[]string{shopPage("1")}, []string{"404"}, nil, "0 errored http_status last", [3]int{2, 1, 0}, 1},
-		"gone all the same": {[]string{shopPage("1"), shopPage("2"), shopPage("3")}, []string{"404"}, []string{"404"}, "0 errored http_status last", [3]int{2, 1, 1}, 2},
-		"no token any more": {[]string{shopPage("1"), "<p>"}, []string{"404"}, nil, "0 errored prelaunch_refresh_failed last", [3]int{2, 1, 0}, 2},
-		"a bad day first":   {[]string{shopPage("1"), shopPage("2")}, []string{"500", "404"}, []string{"500", items("x")}, "0 delivered last", [3]int{2, 2, 2}, 4},
+		"404": {[]string{shopPage("1"), shopPage("2")}, []string{"404"},
+			[]string{items("x")}, "0 delivered last", [3]int{2, 1, 1}, 2},
+		"410": {[]string{shopPage("1"), shopPage("2")}, []string{"410"},
+			[]string{items("x")}, "0 delivered last", [3]int{2, 1, 1}, 2},
+		"451": {[]string{shopPage("1"), shopPage("2")}, []string{"451"},
+			[]string{items("x")}, "0 delivered last", [3]int{2, 1, 1}, 2},
+		"403": {[]string{shopPage("1"), shopPage("2")}, []string{"403"},
+			[]string{items("x")}, "0 errored http_status last", [3]int{1, 1, 0}, 1},
+		"500": {[]string{shopPage("1"), shopPage("2")}, []string{"500"},
+			[]string{items("x")}, "0 errored http_status last", [3]int{1, 3, 0}, 3},
+		"the same token": {[]string{shopPage("1")}, []string{"404"}, nil,
+			"0 errored http_status last", [3]int{2, 1, 0}, 1},
+		"gone all the same": {[]string{shopPage("1"), shopPage("2"), shopPage("3")},
+			[]string{"404"}, []string{"404"}, "0 errored http_status last", [3]int{2, 1, 1}, 2},
+		"no token any more": {[]string{shopPage("1"), "<p>"}, []string{"404"}, nil,
+			"0 errored prelaunch_refresh_failed last", [3]int{2, 1, 0}, 2},
+		"a bad day first": {[]string{shopPage("1"), shopPage("2")}, []string{"500", "404"},
+			[]string{"500", items("x")}, "0 delivered last", [3]int{2, 2, 2}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -187,8 +203,10 @@ func TestTokensAreRenewed(t *testing.T) {
 				r.send(r.task(0, api))
 				p := r.pages(1)[0]
 				asked := [3]int{r.count(shop), r.count(with1), r.count(with2)}
-				if got := shorthand(p); got != c.want || asked != c.asked || len(p.Tries) != c.tries {
-					t.Errorf("page is %q after %v requests and %d tries, want %q after %v and %d", got, asked, len(p.Tries),
+				if got := shorthand(p); got != c.want || asked != c.asked ||
+					len(p.Tries) != c.tries {
+					t.Errorf("page is %q after %v requests and %d tries, want %q after %v and %d",
+						got, asked, len(p.Tries),
 						c.want, c.asked, c.tries)
 				}
 				r.nothingMore()
@@ -200,7 +218,8 @@ func TestTokensAreRenewed(t *testing.T) {
 // Tokens that others have renewed meanwhile are not discovered again.
 func TestRenewedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r, stop := start(t, 1, withTokens(), func(r *rig, _ *Config) { r.web.latency = time.Second })
+		r, stop := start(t, 1, withTokens(),
+			func(r *rig, _ *Config) { r.web.latency = time.Second })
 		defer stop()
 		r.web.serve(shop, shopPage("1"), shopPage("2"), shopPage("3"))
 		r.web.serve("http://a.test/api?t=1", "404")
@@ -230,7 +249,8 @@ func TestTokensExpire(t *testing.T) {
 			r.send(r.task(n, api))
 			r.pages(1)
 		}
-		if r.count(shop) != 2 || r.count("http://a.test/api?t=1") != 2 || r.count("http://a.test/api?t=2") != 1 {
+		if r.count(shop) != 2 || r.count("http://a.test/api?t=1") != 2 ||
+			r.count("http://a.test/api?t=2") != 1 {
 			t.Errorf("asked for %q", r.web.asked)
 		}
 	})
@@ -243,26 +263,40 @@ func TestDiscoveryFails(t *testing.T) {
 		page    string
 		prepare func(*rig)
 	}{
-		"no network": {prepare: func(r *rig) { r.web.fails(shop, -1, Failure{Code: fault.PageConnect, Retry: true}) }},
-		"a wall":     {prepare: func(r *rig) { r.web.fails(shop, -1, Failure{Code: fault.PageBlocked, Status: 200}) }},
-		"too slow":   {prepare: func(r *rig) { r.web.latency = time.Minute }},
-		"robots":     {prepare: func(r *rig) { r.web.forbid[shop] = true }},
+		"no network": {prepare: func(r *rig) {
+			r.web.fails(shop, -1,
+				Failure{Code: fault.PageConnect, Retry: true})
+		}},
+		"a wall": {prepare: func(r *rig) {
+			r.web.fails(shop, -1,
+				Failure{Code: fault.PageBlocked, Status: 200})
+		}},
+		"too slow": {prepare: func(r *rig) { r.web.latency = time.Minute }},
+		"robots":   {prepare: func(r *rig) { r.web.forbid[shop] = true }},
 		"a circle": {prepare: func(r *rig) {
 			r.web.redirect(shop, "http://c.test/")
 			r.web.redirect("http://c.test/", shop)
 		}},
-		"no meta":        {page: "<meta name=other content=x>"},
-		"an empty meta":  {page: "<meta name=token>"},
-		"a bad value":    {page: shopPage("a b")},
-		"a long value":   {page: shopPage(strings.Repeat("x", 4097))},
-		"a placeholder":  {page: shopPage("{{T}}"), rule: model.TokenRule{Source: "META", Expression: "token", ValidatePattern: "."}},
-		"another host":   {page: shopPage("x"), rule: model.TokenRule{Source: "META", Expression: "token", ValidatePattern: "^y$"}},
-		"no script":      {page: "<p>", rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a"}},
-		"no JSON":        {page: `<script id=__NEXT_DATA__>x</script>`, rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a"}},
-		"no member":      {page: `<script id=__NEXT_DATA__>{"a":{}}</script>`, rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a/b"}},
-		"an object":      {page: `<script id=__NEXT_DATA__>{"a":{}}</script>`, rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a"}},
-		"no match":       {page: "<p>", rule: model.TokenRule{Source: "REGEX", Expression: "v=(x)"}},
-		"an empty group": {page: "v=", rule: model.TokenRule{Source: "REGEX", Expression: "v=(x)?"}},
+		"no meta":       {page: "<meta name=other content=x>"},
+		"an empty meta": {page: "<meta name=token>"},
+		"a bad value":   {page: shopPage("a b")},
+		"a long value":  {page: shopPage(strings.Repeat("x", 4097))},
+		"a placeholder": {page: shopPage("{{T}}"),
+			rule: model.TokenRule{Source: "META", Expression: "token", ValidatePattern: "."}},
+		"another host": {page: shopPage("x"),
+			rule: model.TokenRule{Source: "META", Expression: "token", ValidatePattern: "^y$"}},
+		"no script": {page: "<p>",
+			rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a"}},
+		"no JSON": {page: `<script id=__NEXT_DATA__>x</script>`,
+			rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a"}},
+		"no member": {page: `<script id=__NEXT_DATA__>{"a":{}}</script>`,
+			rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a/b"}},
+		"an object": {page: `<script id=__NEXT_DATA__>{"a":{}}</script>`,
+			rule: model.TokenRule{Source: "FRAMEWORK_DATA", Expression: "/a"}},
+		"no match": {page: "<p>",
+			rule: model.TokenRule{Source: "REGEX", Expression: "v=(x)"}},
+		"an empty group": {page: "v=",
+			rule: model.TokenRule{Source: "REGEX", Expression: "v=(x)?"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -279,7 +313,8 @@ func TestDiscoveryFails(t *testing.T) {
 					r.web.page(shop, c.page)
 				}
 				r.send(r.task(0, api))
-				if got := shorthand(r.pages(1)[0]); got != "0 errored prelaunch_refresh_failed last" {
+				if got := shorthand(r.pages(
+					1)[0]); got != "0 errored prelaunch_refresh_failed last" {
 					t.Errorf("page is %q", got)
 				}
 				if asked := r.web.startsAt("a.test"); len(asked) > 0 || r.count(shop) > 7 {
@@ -291,12 +326,14 @@ func TestDiscoveryFails(t *testing.T) {
 	}
 }
 
-// A discovery is as polite as a page: robots.txt first, at its host's pace, wherever redirects lead.
+// A discovery is as polite as a page: robots.txt first, at its host's pace, wherever redirects
+// lead.
 func TestDiscoveryIsPolite(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		recipe := withTokens()
 		recipe.Prelaunch.DiscoveryURL = "http://a.test/shop"
-		r, stop := start(t, 1, recipe, func(_ *rig, config *Config) { config.Pace = Pace{Rate: 1, Connections: 1} })
+		r, stop := start(t, 1, recipe,
+			func(_ *rig, config *Config) { config.Pace = Pace{Rate: 1, Connections: 1} })
 		defer stop()
 		r.web.redirect("http://a.test/shop", "http://a.test/shop/")
 		r.web.redirect("http://a.test/shop/", "http://c.test/shop")
@@ -313,12 +350,14 @@ func TestDiscoveryIsPolite(t *testing.T) {
 
 // buildPage is a host root that names its build.
 func buildPage(build, deployment string) string {
-	return `<script id="__NEXT_DATA__" type="application/json">{"buildId":"` + build + `"}</script>` + deployment
+	return `<script id="__NEXT_DATA__" type="application/json">{"buildId":"` + build +
+		`"}</script>` + deployment
 }
 
 // A build id that a site no longer has is found anew without configuration.
 func TestBuildIDs(t *testing.T) {
-	const root, at1, at2 = "http://a.test/", "http://a.test/_next/data/one/p.json?dpl=d1&x=1", "http://a.test/_next/data/two/p.json?dpl=d1&x=1"
+	const root, at1, at2 = "http://a.test/", "http://a.test/_next/data/one/p.json?dpl=d1&x=1",
+		"http://a.test/_next/data/two/p.json?dpl=d1&x=1"
 	const at3 = "http://a.test/_next/data/two/p.json?dpl=d2&x=1"
 	command := "curl '" + at1 + "' -H 'x-deployment-id: d1'"
 	meta := `<meta name="x-deployment-id" content="d2">`
@@ -329,23 +368,35 @@ func TestBuildIDs(t *testing.T) {
 		want string
 		asks map[string]int
 	}{
-		"a new build": {command, []string{buildPage("two", "")}, map[string]string{at1: "404"}, "0 delivered last",
+		"a new build": {command, []string{buildPage("two", "")}, map[string]string{at1: "404"},
+			"0 delivered last",
 			map[string]int{at1: 1, root: 1, at2: 1}},
-		"and a new deployment": {command, []string{buildPage("two", meta)}, map[string]string{at1: "404"}, "0 delivered last",
+		"and a new deployment": {command, []string{buildPage("two", meta)},
+			map[string]string{at1: "404"}, "0 delivered last",
 			map[string]int{at1: 1, root: 1, at3: 1}},
-		"only a new deployment": {command, []string{buildPage("one", meta)}, map[string]string{at1: "404"}, "0 delivered last",
+		"only a new deployment": {command, []string{buildPage("one", meta)},
+			map[string]string{at1: "404"}, "0 delivered last",
 			map[string]int{at1: 1, root: 1, "http://a.test/_next/data/one/p.json?dpl=d2&x=1": 1}},
-		"the same build": {command, []string{buildPage("one", "")}, map[string]string{at1: "404"}, "0 errored http_status last",
+		"the same build": {command, []string{buildPage("one", "")}, map[string]string{at1: "404"},
+			"0 errored http_status last",
 			map[string]int{at1: 1, root: 1}},
-		"no build": {command, []string{"<p>"}, map[string]string{at1: "404"}, "0 errored http_status last",
+		"no build": {command, []string{"<p>"}, map[string]string{at1: "404"},
+			"0 errored http_status last",
 			map[string]int{at1: 1, root: 1}},
-		"no root": {command, []string{"500"}, map[string]string{at1: "404"}, "0 errored http_status last", map[string]int{at1: 1, root: 1}},
-		"gone all the same": {command, []string{buildPage("two", "")}, map[string]string{at1: "404", at2: "404"},
+		"no root": {command, []string{"500"}, map[string]string{at1: "404"},
+			"0 errored http_status last", map[string]int{at1: 1, root: 1}},
+		"gone all the same": {command, []string{buildPage("two", "")},
+			map[string]string{at1: "404", at2: "404"},
 			"0 errored http_status last", map[string]int{at1: 1, root: 1, at2: 1}},
-		"410":            {command, []string{buildPage("two", "")}, map[string]string{at1: "410"}, "0 errored http_status last", map[string]int{at1: 1}},
-		"no such path":   {"curl http://a.test/api", nil, map[string]string{"http://a.test/api": "404"}, "0 errored http_status last", map[string]int{"http://a.test/api": 1}},
-		"no curl source": {"", nil, map[string]string{at1: "404"}, "0 errored http_status last", map[string]int{at1: 1}},
-		"a build that is none": {command, []string{buildPage("../x", "")}, map[string]string{at1: "404"},
+		"410": {command, []string{buildPage("two", "")}, map[string]string{at1: "410"},
+			"0 errored http_status last", map[string]int{at1: 1}},
+		"no such path": {"curl http://a.test/api", nil,
+			map[string]string{"http://a.test/api": "404"}, "0 errored http_status last",
+			map[string]int{"http://a.test/api": 1}},
+		"no curl source": {"", nil, map[string]string{at1: "404"}, "0 errored http_status last",
+			map[string]int{at1: 1}},
+		"a build that is none": {command, []string{buildPage("../x", "")},
+			map[string]string{at1: "404"},
 			"0 errored http_status last", map[string]int{at1: 1, root: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -384,11 +435,13 @@ func TestBuildIDs(t *testing.T) {
 	}
 }
 
-// A page behind the last one of a counted chain may be one of an old build. If it is not, it ends the chain.
+// A page behind the last one of a counted chain may be one of an old build. If it is not, it ends
+// the chain.
 func TestBehindTheLastPageOfABuild(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const at = "http://a.test/_next/data/one/l.json"
-		r, stop := start(t, 1, curlRecipe("curl "+at, &model.Pagination{Type: model.URLPageParam, Param: "p"}), nil)
+		r, stop := start(t, 1,
+			curlRecipe("curl "+at, &model.Pagination{Type: model.URLPageParam, Param: "p"}), nil)
 		defer stop()
 		r.web.page("http://a.test/", buildPage("one", ""))
 		r.web.page(at, "<h1>x</h1>")
@@ -404,8 +457,10 @@ func TestBehindTheLastPageOfABuild(t *testing.T) {
 // A build id once found is used from then on, for the header as well.
 func TestBuildIDIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		const at1, at2 = "http://a.test/_next/data/one/p.json", "http://a.test/_next/data/two/p.json"
-		r, stop := start(t, 1, curlRecipe("curl "+at1+" -H 'X-Deployment-Id: d1' -H 'a: b'", nil), nil)
+		const at1, at2 = "http://a.test/_next/data/one/p.json",
+			"http://a.test/_next/data/two/p.json"
+		r, stop := start(t, 1, curlRecipe("curl "+at1+" -H 'X-Deployment-Id: d1' -H 'a: b'", nil),
+			nil)
 		defer stop()
 		r.web.page("http://a.test/", buildPage("two", `<meta name="deployment-id" content="d2">`))
 		r.web.serve(at1, "404")
@@ -416,7 +471,8 @@ func TestBuildIDIsKept(t *testing.T) {
 		r.send(r.task(1, at1))
 		r.pages(1)
 		want := `GET "" X-Deployment-Id=d2 a=b Accept=*/* ` + at2
-		if !slices.Equal(got, []string{want, want}) || r.count("http://a.test/") != 1 || r.count(at1) != 1 {
+		if !slices.Equal(got, []string{want, want}) || r.count("http://a.test/") != 1 ||
+			r.count(at1) != 1 {
 			t.Errorf("requests are %q; asked for %q", got, r.web.asked)
 		}
 	})
@@ -430,7 +486,8 @@ func TestPlaceholderWithoutRule(t *testing.T) {
 		r, stop := start(t, 1, recipe, nil)
 		defer stop()
 		r.send(r.task(0, api))
-		if got := shorthand(r.pages(1)[0]); got != "0 errored recipe_missing last" || len(r.web.asked) > 0 {
+		if got := shorthand(r.pages(1)[0]); got != "0 errored recipe_missing last" ||
+			len(r.web.asked) > 0 {
 			t.Errorf("page is %q after %q", got, r.web.asked)
 		}
 	})
@@ -448,7 +505,8 @@ func TestTokenSetsAreBounded(t *testing.T) {
 			}
 			f.tokens.land(key, flight, values, false, time.Minute)
 		}
-		if n := f.tokens.sets.Len(); n != maxTokenSets || f.tokens.get(tokenKey{config: 0}) != nil || f.tokens.get(tokenKey{config: 20}) == nil {
+		if n := f.tokens.sets.Len(); n != maxTokenSets ||
+			f.tokens.get(tokenKey{config: 0}) != nil || f.tokens.get(tokenKey{config: 20}) == nil {
 			t.Errorf("%d sets are kept", n)
 		}
 		f.tokens.invalidate(tokenKey{config: 20}, map[string]string{"a": "c"})
@@ -457,16 +515,19 @@ func TestTokenSetsAreBounded(t *testing.T) {
 		}
 		f.tokens.invalidate(tokenKey{config: 20}, values)
 		pass(time.Minute)
-		if f.tokens.get(tokenKey{config: 20}) != nil || f.tokens.get(tokenKey{config: 21}) != nil || len(f.tokens.flights) != 0 {
+		if f.tokens.get(tokenKey{config: 20}) != nil || f.tokens.get(tokenKey{config: 21}) != nil ||
+			len(f.tokens.flights) != 0 {
 			t.Error("values are kept for too long")
 		}
 	})
 }
 
-// What is gone behind a redirect that had to wait is renewed with the values that led there in mind.
+// What is gone behind a redirect that had to wait is renewed with the values that led there in
+// mind.
 func TestGoneBehindARedirect(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r, stop := start(t, 1, withTokens(), func(_ *rig, config *Config) { config.Pace = Pace{Rate: 1} })
+		r, stop := start(t, 1, withTokens(),
+			func(_ *rig, config *Config) { config.Pace = Pace{Rate: 1} })
 		defer stop()
 		r.web.page(shop, shopPage("1"))
 		r.web.redirect("http://a.test/api?t=1", "http://c.test/")
@@ -475,7 +536,8 @@ func TestGoneBehindARedirect(t *testing.T) {
 		if got := shorthand(r.pages(1)[0]); got != "0 errored http_status last" {
 			t.Errorf("page is %q", got)
 		}
-		if r.count(shop) != 2 || r.count("http://a.test/api?t=1") != 1 || r.count("http://c.test/") != 1 {
+		if r.count(shop) != 2 || r.count("http://a.test/api?t=1") != 1 ||
+			r.count("http://c.test/") != 1 {
 			t.Errorf("asked for %q", r.web.asked)
 		}
 		r.checkSpacing(1)

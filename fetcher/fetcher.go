@@ -1,6 +1,7 @@
-// Package fetcher owns the step from tasks to fetched pages: which shards this process holds, when each request starts,
-// what becomes of its answer, and the pages and markers that go on from here. It stores nothing and charges nothing; a
-// page that never arrives is found by the markers (DESIGN.md).
+// Package fetcher owns the step from tasks to fetched pages: which shards this process holds, when
+// each request starts, what becomes of its answer, and the pages and markers that go on from here.
+// It stores nothing and charges nothing; a page that never arrives is found by the markers
+// (DESIGN.md).
 package fetcher
 
 import (
@@ -33,8 +34,8 @@ const (
 	DefaultStopWithin = 30 * time.Second
 )
 
-// maxOpen bounds the tasks held open: twice what a leader sends out by default. A task beyond it is dropped, and found
-// by the next marker.
+// maxOpen bounds the tasks held open: twice what a leader sends out by default. A task beyond it is
+// dropped, and found by the next marker.
 const maxOpen = 1 << 17
 
 // sweepEvery is how often ended runs are looked for among the tasks that wait.
@@ -43,10 +44,12 @@ const sweepEvery = 250 * time.Millisecond
 // lookEvery is how often the log is asked how much of it was not read.
 const lookEvery = 2 * time.Second
 
-// Pace is what a host may be asked: request starts per second and requests under way; 0 sets no bound.
+// Pace is what a host may be asked: request starts per second and requests under way; 0 sets no
+// bound.
 type Pace = frontier.Pace
 
-// Config is what a Fetcher works with. Zero values take the defaults; Clock, Logger and Crash may be left out.
+// Config is what a Fetcher works with. Zero values take the defaults; Clock, Logger and Crash may
+// be left out.
 type Config struct {
 	Node    string // as it is registered
 	Boot    ids.ID // this start of the process
@@ -65,11 +68,13 @@ type Config struct {
 
 	Rates ecb.Rates // for currency rules; the bundled table when nil
 
-	Workers     int           // requests under way, at most
-	Extractions int           // extractions at once; GOMAXPROCS when 0
-	MaxBytes    int64         // nothing is started while as many bytes of bodies and unpublished pages are held
-	Timeout     time.Duration // of one try at a page, redirects included
-	StopWithin  time.Duration // for letting go of the shards at the end; what is left then is dropped
+	Workers     int // requests under way, at most
+	Extractions int // extractions at once; GOMAXPROCS when 0
+	// nothing is started while as many bytes of bodies and unpublished pages are held
+	MaxBytes int64
+	Timeout  time.Duration // of one try at a page, redirects included
+	// for letting go of the shards at the end; what is left then is dropped
+	StopWithin time.Duration
 
 	Clock   clock.Clock
 	Logger  *slog.Logger
@@ -125,7 +130,8 @@ func (c *Config) setDefaults() {
 // Reader runs whatever reads what sites send: a panic in it is the page's end, never the process's.
 type Reader = reading.Guard
 
-// ReaderConfig is what a Reader works with. The newest 32 pages whose reading panicked are kept in its Dir, 64 MiB at most.
+// ReaderConfig is what a Reader works with. The newest 32 pages whose reading panicked are kept in
+// its Dir, 64 MiB at most.
 type ReaderConfig = reading.Config
 
 // NewReader makes the reader of a process.
@@ -147,7 +153,8 @@ type Fetcher struct {
 	beatNow chan struct{} // the leader has to know
 	running sync.WaitGroup
 	counts  counters
-	behind  atomic.Int64 // records of our shards' tasks that were not read, when the log was asked last
+	// records of our shards' tasks that were not read, when the log was asked last
+	behind  atomic.Int64
 	metrics *metrics
 
 	mu       sync.Mutex // guards what follows, and what shards and chains say is guarded by it
@@ -189,9 +196,10 @@ func New(config Config) *Fetcher {
 	return f
 }
 
-// Run works until ctx ends, which is no error. Then it begins no page any more, finishes and publishes those that have
-// begun, lets go of its shards and tells the leader, all within StopWithin. It returns when all that it started has
-// ended; what it did not begin is found by the markers of whoever takes the shards over.
+// Run works until ctx ends, which is no error. Then it begins no page any more, finishes and
+// publishes those that have begun, lets go of its shards and tells the leader, all within
+// StopWithin. It returns when all that it started has ended; what it did not begin is found by the
+// markers of whoever takes the shards over.
 func (f *Fetcher) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -206,8 +214,8 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// startRequests hands what is ready to the workers. They are started as they are needed and kept: a goroutine of its own
-// for each request would grow its stack anew each time.
+// startRequests hands what is ready to the workers. They are started as they are needed and kept: a
+// goroutine of its own for each request would grow its stack anew each time.
 func (f *Fetcher) startRequests(ctx context.Context) {
 	turns := make(chan *chain)
 	defer close(turns)
@@ -273,8 +281,9 @@ func (f *Fetcher) awaitTurn(ctx context.Context) *chain {
 	return nil
 }
 
-// sweep ends the work on shards whose lease has lapsed, requests under way included, and takes back what waits in vain:
-// tasks of a release that takes too long, and those of ended runs, which are answered at once, however slow their hosts are.
+// sweep ends the work on shards whose lease has lapsed, requests under way included, and takes back
+// what waits in vain: tasks of a release that takes too long, and those of ended runs, which are
+// answered at once, however slow their hosts are.
 func (f *Fetcher) sweep(ctx context.Context) {
 	for clock.Pause(ctx, f.config.Clock, f.untilSweep()) {
 		f.mu.Lock()
@@ -306,15 +315,16 @@ func (f *Fetcher) untilSweep() time.Duration {
 	return wait
 }
 
-// lookAhead asks the log how much of our tasks was not read, for the heartbeats to tell. The log may take seconds to
-// answer, for which they do not wait.
+// lookAhead asks the log how much of our tasks was not read, for the heartbeats to tell. The log
+// may take seconds to answer, for which they do not wait.
 func (f *Fetcher) lookAhead(ctx context.Context) {
 	for clock.Pause(ctx, f.config.Clock, lookEvery) {
 		f.behind.Store(f.config.Log.Lag(stream.Tasks))
 	}
 }
 
-// cancelEnded answers the waiting tasks of ended runs, and ends the requests under way of ended trials.
+// cancelEnded answers the waiting tasks of ended runs, and ends the requests under way of ended
+// trials.
 func (f *Fetcher) cancelEnded() {
 	view := f.config.Control.View()
 	f.mu.Lock()
@@ -375,9 +385,11 @@ type Counts struct {
 }
 
 type counters struct {
-	pages, delivered, errored, cancelled, retries, bytes, markers, dropped, undecodable atomic.Uint64
-	taken, released, lapsed, lostBeats                                                  atomic.Uint64
-	asking                                                                              atomic.Int64
+	pages, delivered, errored, cancelled, retries, bytes, markers, dropped,
+	undecodable atomic.Uint64
+	taken, released, lapsed,
+	lostBeats atomic.Uint64
+	asking atomic.Int64
 }
 
 // Counts is safe to call at any time.
@@ -386,9 +398,13 @@ func (f *Fetcher) Counts() Counts {
 	defer f.mu.Unlock()
 	c, now := &f.counts, f.config.Clock.Now()
 	return Counts{Pages: c.pages.Load(), Delivered: c.delivered.Load(), Errored: c.errored.Load(),
-		Cancelled: c.cancelled.Load(), Retries: c.retries.Load(), Bytes: c.bytes.Load(), Markers: c.markers.Load(),
-		Dropped: c.dropped.Load(), Undecodable: c.undecodable.Load(), Taken: c.taken.Load(), Released: c.released.Load(),
-		Lapsed: c.lapsed.Load(), LostBeats: c.lostBeats.Load(), Open: f.open, Shards: len(f.shards),
-		Waiting: f.frontier.Waiting(), Hosts: f.frontier.Hosts(), ReadyHosts: f.frontier.Ready(now), HeldBytes: f.held,
-		Asking: c.asking.Load(), LeaseAge: f.leaseAge(now)}
+		Cancelled: c.cancelled.Load(), Retries: c.retries.Load(), Bytes: c.bytes.Load(),
+		Markers: c.markers.Load(),
+		Dropped: c.dropped.Load(), Undecodable: c.undecodable.Load(), Taken: c.taken.Load(),
+		Released: c.released.Load(),
+		Lapsed:   c.lapsed.Load(), LostBeats: c.lostBeats.Load(), Open: f.open,
+		Shards:  len(f.shards),
+		Waiting: f.frontier.Waiting(), Hosts: f.frontier.Hosts(), ReadyHosts: f.frontier.Ready(now),
+		HeldBytes: f.held,
+		Asking:    c.asking.Load(), LeaseAge: f.leaseAge(now)}
 }

@@ -16,11 +16,13 @@ import (
 
 // What a browser does of its own accord or beside its pages needs sites that it trusts.
 
-// worldly is a browser that takes the public site for secure, and the trap's certificate for a good one.
+// worldly is a browser that takes the public site for secure, and the trap's certificate for a good
+// one.
 func worldly(t *testing.T, path string, trap *forbidden.Trap) string {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "chromium")
-	text := fmt.Sprintf("#!/bin/sh\nexec %s --unsafely-treat-insecure-origin-as-secure=http://public.example "+
+	text := fmt.Sprintf("#!/bin/sh\nexec %s "+
+		"--unsafely-treat-insecure-origin-as-secure=http://public.example "+
 		"--ignore-certificate-errors-spki-list=%s \"$@\"\n", quoted(path), trap.Key())
 	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
@@ -28,7 +30,8 @@ func worldly(t *testing.T, path string, trap *forbidden.Trap) string {
 	return script
 }
 
-// serveWorldly is what the public site has for browsers: pages with a worker, and pages that name other places for themselves.
+// serveWorldly is what the public site has for browsers: pages with a worker, and pages that name
+// other places for themselves.
 func (g *guarded) serveWorldly(w http.ResponseWriter, r *http.Request) bool {
 	var first, last int
 	part := func(format string) bool {
@@ -38,8 +41,11 @@ func (g *guarded) serveWorldly(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case part("/work/%d/%d"):
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		// The script at the end comes when the worker has asked for all: the page has to live as long.
-		_, _ = fmt.Fprintf(w, `<script>navigator.serviceWorker.register("/worker/%d/%d")</script><script src="/worked"></script>`, first, last)
+		// The script at the end comes when the worker has asked for all: the page has to live as
+		// long.
+		_,
+			_ = fmt.Fprintf(w,
+			`<script>navigator.serviceWorker.register("/worker/%d/%d")</script><script src="/worked"></script>`, first, last)
 	case part("/worker/%d/%d"):
 		working(w, g.pages[first:last])
 	case r.URL.Path == "/working":
@@ -59,7 +65,9 @@ func (g *guarded) serveWorldly(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Connection", "close") // the next request takes another connection
 		for _, target := range g.pages[first:last] {
 			for _, protocol := range []string{"h3", "h3-29", "h2", "quic", "http%2F1.1"} {
-				w.Header().Add("Alt-Svc", fmt.Sprintf(`%s="%s:443"; ma=86400; persist=1, %[1]s=":8080"`, protocol, bracketed(target.For)))
+				w.Header().Add("Alt-Svc",
+					fmt.Sprintf(`%s="%s:443"; ma=86400; persist=1, %[1]s=":8080"`, protocol,
+						bracketed(target.For)))
 			}
 		}
 		_, _ = fmt.Fprintf(w, `<script>(async () => {

@@ -46,7 +46,8 @@ func whole() bool { return os.Getenv("SHOAL_GUARD_SUITE") != "" }
 
 func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 	t.Helper()
-	g := &guarded{t: t, names: &forbidden.Names{}, worked: make(chan struct{}), now: clock.NewManual(time.Unix(1_800_000_000, 0))}
+	g := &guarded{t: t, names: &forbidden.Names{}, worked: make(chan struct{}),
+		now: clock.NewManual(time.Unix(1_800_000_000, 0))}
 	g.targets = append(forbidden.Targets(), g.names.Rebind(forbidden.Addresses())...)
 	if !whole() {
 		g.targets = every(4, g.targets)
@@ -67,7 +68,8 @@ func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 	}
 	with.Timeout, with.Clock, with.Proxies = 10*time.Second, g.now, []*egress.Proxy{proxy}
 	if with.Chromium != "" { // which takes its time on a busy machine
-		g.trap.Expect(netip.MustParseAddrPort("127.0.0.1:0")) // where pages' proxies listen, from the browser's start on
+		// where pages' proxies listen, from the browser's start on
+		g.trap.Expect(netip.MustParseAddrPort("127.0.0.1:0"))
 		with.Timeout, with.Chromium = 30*time.Second, worldly(t, with.Chromium, g.trap)
 	}
 	if g.web, err = NewHTTPWeb(t.Context(), g.client, with); err != nil {
@@ -109,7 +111,8 @@ func every(n int, targets []forbidden.Target) []forbidden.Target {
 	return some
 }
 
-// serve is the public site: it leads to targets by redirects of all kinds, and so do the robots.txt files of its hosts.
+// serve is the public site: it leads to targets by redirects of all kinds, and so do the robots.txt
+// files of its hosts.
 func (g *guarded) serve(w http.ResponseWriter, r *http.Request) {
 	var target, status int
 	if _, err := fmt.Sscanf(r.URL.Path+"$", "/to/%d/%d$", &target, &status); err == nil {
@@ -117,7 +120,8 @@ func (g *guarded) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		return
 	}
-	if n, _ := fmt.Sscanf(r.Host, "robots-%d.example", &target); n == 1 && r.URL.Path == "/robots.txt" {
+	if n, _ := fmt.Sscanf(r.Host, "robots-%d.example", &target); n == 1 &&
+		r.URL.Path == "/robots.txt" {
 		w.Header().Set("Location", g.targets[target].URL)
 		w.WriteHeader(http.StatusMovedPermanently)
 		return
@@ -150,11 +154,13 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 			}
 		},
 		"redirect": func(ctx context.Context, i int, _ string) {
-			g.fetch(ctx, fmt.Sprintf("http://public.example/to/%d/%d", i, redirects[i%len(redirects)]), model.Plain)
+			g.fetch(ctx, fmt.Sprintf("http://public.example/to/%d/%d", i,
+				redirects[i%len(redirects)]), model.Plain)
 		},
 		"proxy": func(ctx context.Context, _ int, url string) { g.fetch(ctx, url, model.Super) },
 		"redirect through a proxy": func(ctx context.Context, i int, _ string) {
-			g.fetch(ctx, fmt.Sprintf("http://public.example/to/%d/%d", i, redirects[i%len(redirects)]), model.Super)
+			g.fetch(ctx, fmt.Sprintf("http://public.example/to/%d/%d", i,
+				redirects[i%len(redirects)]), model.Super)
 		},
 		"link": func(ctx context.Context, _ int, url string) {
 			if next, err := address.Resolve("http://public.example/a/b?c", url); err == nil {
@@ -168,12 +174,14 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 		},
 		"redirect of robots": func(ctx context.Context, i int, _ string) {
 			if whole() && i%4 > 0 {
-				return // each takes a host, and so a connection, of its own: there are not so many ports
+				// each takes a host, and so a connection, of its own: there are not so many ports
+				return
 			}
 			_, _ = g.web.Robots(ctx, fmt.Sprintf("http://robots-%d.example/", i))
 		},
 		"check before a launch": func(ctx context.Context, _ int, url string) {
-			if canonical, err := address.Canonical(url); err == nil && g.client.CheckURL(url) == nil {
+			if canonical, err := address.Canonical(url); err == nil &&
+				g.client.CheckURL(url) == nil {
 				_ = g.client.CheckHost(ctx, address.HostOf(canonical))
 			}
 		},
@@ -199,7 +207,8 @@ func (g *guarded) askAll(ask func(ctx context.Context, i int, url string)) {
 	running.Wait()
 }
 
-// TestGuard asks for every spelling of every forbidden address by every entry. What is forbidden sees no connection.
+// TestGuard asks for every spelling of every forbidden address by every entry. What is forbidden
+// sees no connection.
 func TestGuard(t *testing.T) {
 	if !netns.Alone(t) {
 		return
@@ -215,7 +224,8 @@ func TestGuard(t *testing.T) {
 			g.askAll(ask)
 			asked += len(g.targets)
 			if caught := g.trap.Caught(); len(caught) > 0 {
-				t.Errorf("%d connections reached what is forbidden: %.500s", len(caught), strings.Join(caught, " "))
+				t.Errorf("%d connections reached what is forbidden: %.500s", len(caught),
+					strings.Join(caught, " "))
 			}
 			if strings.Contains(name, "redirect") && g.trap.Served() < before+len(g.targets)/4 {
 				t.Errorf("only %d requests reached the public site", g.trap.Served()-before)
@@ -223,7 +233,8 @@ func TestGuard(t *testing.T) {
 		})
 	}
 	// The test asks at all: what is public is reached, by name and by number.
-	for _, url := range []string{"http://public.example/", "http://93.184.216.34/", "http://[2606:2800:220:1:248:1893:25c8:1946]:8080/"} {
+	for _, url := range []string{"http://public.example/", "http://93.184.216.34/",
+		"http://[2606:2800:220:1:248:1893:25c8:1946]:8080/"} {
 		response, err := g.web.Fetch(t.Context(), Request{URL: url})
 		if err != nil {
 			t.Errorf("%s: %v", url, err)
@@ -237,15 +248,18 @@ func TestGuard(t *testing.T) {
 	if leaks := g.trap.Leaks(); len(leaks) > 0 {
 		t.Errorf("packets went where nothing should go: %v", leaks)
 	}
-	t.Logf("%d targets, %d times asked for, %d requests served", len(g.targets), asked, g.trap.Served())
+	t.Logf("%d targets, %d times asked for, %d requests served", len(g.targets), asked,
+		g.trap.Served())
 }
 
-// TestTrap is the proof that TestGuard can fail: without the guard, the forbidden addresses are reached and seen.
+// TestTrap is the proof that TestGuard can fail: without the guard, the forbidden addresses are
+// reached and seen.
 func TestTrap(t *testing.T) {
 	if !netns.Alone(t) {
 		return
 	}
-	g := newGuarded(t, egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}},
+	g := newGuarded(t, egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"),
+		netip.MustParsePrefix("::/0")}},
 		WebConfig{})
 	g.askAll(g.entries()["page"])
 	byGuard := len(g.trap.Caught())
@@ -254,11 +268,14 @@ func TestTrap(t *testing.T) {
 	g.askAll(g.entries()["proxy"])
 	byProxy := len(g.trap.Caught())
 	if byGuard < 200 || byRedirect < 200 || byProxy < 200 {
-		t.Errorf("without a guard, %d, %d and %d connections were seen", byGuard, byRedirect, byProxy)
+		t.Errorf("without a guard, %d, %d and %d connections were seen", byGuard, byRedirect,
+			byProxy)
 	}
-	// Metadata addresses stay forbidden whatever is allowed; that the trap holds them is seen without our client.
+	// Metadata addresses stay forbidden whatever is allowed; that the trap holds them is seen
+	// without our client.
 	for _, addr := range forbidden.Addresses() {
-		if addr.Unmap().IsMulticast() || addr.Unmap() == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		if addr.Unmap().IsMulticast() ||
+			addr.Unmap() == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
 			continue // takes no TCP
 		}
 		if addr.IsLinkLocalUnicast() && addr.Is6() {
@@ -283,8 +300,8 @@ func TestTrap(t *testing.T) {
 	}
 }
 
-// TestGuardOfTheBrowser lets a page ask for targets by everything that a page has, and the browser itself do what it does
-// unasked: nothing but its own proxies is reached.
+// TestGuardOfTheBrowser lets a page ask for targets by everything that a page has, and the browser
+// itself do what it does unasked: nothing but its own proxies is reached.
 func TestGuardOfTheBrowser(t *testing.T) {
 	path := browser.Path(t)
 	if !netns.Alone(t) {
@@ -298,7 +315,8 @@ func TestGuardOfTheBrowser(t *testing.T) {
 	const perPage = 25
 	g.pages = some
 	for i := 0; i < len(some); i += perPage {
-		for _, page := range []string{"http://public.example/ask", "http://public.example/work", "https://public.example/elsewhere"} {
+		for _, page := range []string{"http://public.example/ask", "http://public.example/work",
+			"https://public.example/elsewhere"} {
 			page = fmt.Sprintf("%s/%d/%d", page, i, min(i+perPage, len(some)))
 			response, err := g.web.Fetch(t.Context(), Request{URL: page, Tier: model.Render})
 			if err != nil {
@@ -316,7 +334,8 @@ func TestGuardOfTheBrowser(t *testing.T) {
 		g.fetch(t.Context(), fmt.Sprintf("http://public.example/to/%d/302", i), model.Render)
 	}
 	if caught := g.trap.Caught(); len(caught) > 0 {
-		t.Errorf("%d connections reached what is forbidden: %.500s", len(caught), strings.Join(caught, " "))
+		t.Errorf("%d connections reached what is forbidden: %.500s", len(caught),
+			strings.Join(caught, " "))
 	}
 	if g.trap.Served() < len(some)/perPage {
 		t.Errorf("only %d requests reached the public site", g.trap.Served())
@@ -327,19 +346,24 @@ func TestGuardOfTheBrowser(t *testing.T) {
 	if leaks := g.trap.Leaks(); len(leaks) > 0 {
 		t.Errorf("packets went where nothing should go: %v", leaks)
 	}
-	t.Logf("%d targets, each asked for in nine ways by a page, in three by its worker, and named as the page's other place", len(some))
+	t.Logf("%d targets, each asked for in nine ways by a page, in three by its worker, and "+
+		"named as the page's other place", len(some))
 }
 
-// TestTrapOfTheBrowser is the proof that TestGuardOfTheBrowser can fail: without the guard, what a page asks for is reached.
+// TestTrapOfTheBrowser is the proof that TestGuardOfTheBrowser can fail: without the guard, what a
+// page asks for is reached.
 func TestTrapOfTheBrowser(t *testing.T) {
 	path := browser.Path(t)
 	if !netns.Alone(t) {
 		return
 	}
-	g := newGuarded(t, egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}},
+	g := newGuarded(t, egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"),
+		netip.MustParsePrefix("::/0")}},
 		WebConfig{Chromium: path})
-	for _, host := range []string{"10.0.0.1", "192.168.0.1", "169.254.0.1", "[fd00::1]", "is-0.example"} {
-		g.pages = append(g.pages, forbidden.Target{URL: "http://" + host + "/", For: netip.MustParseAddr("10.0.0.1")})
+	for _, host := range []string{"10.0.0.1", "192.168.0.1", "169.254.0.1", "[fd00::1]",
+		"is-0.example"} {
+		g.pages = append(g.pages,
+			forbidden.Target{URL: "http://" + host + "/", For: netip.MustParseAddr("10.0.0.1")})
 	}
 	for _, page := range []string{"ask", "work"} {
 		url := fmt.Sprintf("http://public.example/%s/0/%d", page, len(g.pages))
@@ -357,8 +381,10 @@ func TestTrapOfTheBrowser(t *testing.T) {
 		}
 	}
 	// The other place of a page is asked for by QUIC, which is off in ours.
-	lone := exec.CommandContext(t.Context(), worldly(t, path, g.trap), "--headless", "--no-sandbox", "--user-data-dir="+t.TempDir(),
-		"--dump-dom", "--host-resolver-rules=MAP public.example "+forbidden.Public[0].String(), "https://public.example/elsewhere/0/1")
+	lone := exec.CommandContext(t.Context(), worldly(t, path, g.trap), "--headless", "--no-sandbox",
+		"--user-data-dir="+t.TempDir(),
+		"--dump-dom", "--host-resolver-rules=MAP public.example "+forbidden.Public[0].String(),
+		"https://public.example/elsewhere/0/1")
 	if page, err := lone.Output(); err != nil || !strings.Contains(string(page), "asked for all") {
 		t.Errorf("a browser of its own: %.300s, %v", page, err)
 	}
@@ -382,7 +408,9 @@ func asking(w http.ResponseWriter, targets []forbidden.Target) {
 	_, _ = io.WriteString(w, "<body>")
 	for _, target := range targets {
 		url := html.EscapeString(target.URL)
-		_, _ = fmt.Fprintf(w, `<iframe src="%[1]s"></iframe><img src="%[1]s"><object data="%[1]s"></object>`, url)
+		_,
+			_ = fmt.Fprintf(w,
+			`<iframe src="%[1]s"></iframe><img src="%[1]s"><object data="%[1]s"></object>`, url)
 	}
 	_, _ = io.WriteString(w, "<script>\n")
 	for _, target := range targets {

@@ -28,7 +28,8 @@ import (
 	"shoal.dev/shoal/testkit/netns"
 )
 
-// unitEntry is a way in which a run comes to ask for a target: the recipe and the address of its unit.
+// unitEntry is a way in which a run comes to ask for a target: the recipe and the address of its
+// unit.
 type unitEntry struct {
 	name  string
 	unit  func(i int, target string) (model.Recipe, string)
@@ -45,12 +46,14 @@ func leading(i int) string {
 // quoted is an argument of a shell command.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// unitEntries are all ways: sources, paginations, discoveries, further pages, endpoints, by each tier without a browser.
+// unitEntries are all ways: sources, paginations, discoveries, further pages, endpoints, by each
+// tier without a browser.
 func unitEntries() []unitEntry {
 	plain, super := model.TiersOf(model.Plain), model.TiersOf(model.Super)
 	listed := func(_ int, target string) (model.Recipe, string) { return unrobotic(title), target }
 	led := func(i int, _ string) (model.Recipe, string) { return unrobotic(title), leading(i) }
-	paginated := func(curl, path string, p model.Pagination) func(int, string) (model.Recipe, string) {
+	paginated := func(curl, path string, p model.Pagination) func(int, string) (model.Recipe,
+		string) {
 		return func(i int, target string) (model.Recipe, string) {
 			recipe, at := unrobotic(paged(p)), fmt.Sprintf("http://public.example/%s/%d", path, i)
 			recipe.Pagination.Template = strings.ReplaceAll(p.Template, "TARGET", target)
@@ -60,7 +63,8 @@ func unitEntries() []unitEntry {
 			return recipe, at
 		}
 	}
-	cursor := paginated("curl %s -d q=1", "cursor", model.Pagination{Type: model.JSONCursor, Param: "c", CursorPath: "$.next"})
+	cursor := paginated("curl %s -d q=1", "cursor",
+		model.Pagination{Type: model.JSONCursor, Param: "c", CursorPath: "$.next"})
 	discovery := func(i int, target string) (model.Recipe, string) {
 		recipe := unrobotic(withTokens())
 		if recipe.Prelaunch.DiscoveryURL = target; i/4%2 == 0 {
@@ -82,51 +86,75 @@ func unitEntries() []unitEntry {
 			unit: func(i int, _ string) (model.Recipe, string) { return title, leading(i) }},
 		{name: "command", unit: curl, tiers: plain},
 		{name: "command, by proxies", unit: curl, tiers: super},
-		{name: "redirect of a command", tiers: plain, leads: true, unit: func(i int, _ string) (model.Recipe, string) {
-			return unrobotic(curlRecipe("curl "+quoted(leading(i))+" -d a=b -b c=d", nil)), leading(i)
-		}},
+		{name: "redirect of a command", tiers: plain, leads: true,
+			unit: func(i int, _ string) (model.Recipe, string) {
+				return unrobotic(curlRecipe("curl "+quoted(leading(i))+" -d a=b -b c=d", nil)),
+					leading(i)
+			}},
 		{name: "template of pages", tiers: plain, leads: true,
-			unit: paginated("", "list", model.Pagination{Type: model.URLTemplate, Template: "TARGET#{page}"})},
+			unit: paginated("", "list",
+				model.Pagination{Type: model.URLTemplate, Template: "TARGET#{page}"})},
 		{name: "template of a command's pages", tiers: plain, leads: true,
-			unit: paginated("curl %s -d q=1", "list", model.Pagination{Type: model.URLTemplate, Template: "TARGET?{page}"})},
+			unit: paginated("curl %s -d q=1", "list",
+				model.Pagination{Type: model.URLTemplate, Template: "TARGET?{page}"})},
 		{name: "link to the next page", tiers: plain, leads: true,
 			unit: paginated("", "links", model.Pagination{Type: model.NextLink, Selector: "a"})},
 		{name: "second page by a parameter", tiers: plain, leads: true,
 			unit: paginated("", "second", model.Pagination{Type: model.URLPageParam, Param: "p"})},
 		{name: "second page by a body", tiers: plain, leads: true,
-			unit: paginated("curl %s -d p=1", "second", model.Pagination{Type: model.URLPageParam, Param: "p"})},
+			unit: paginated("curl %s -d p=1", "second",
+				model.Pagination{Type: model.URLPageParam, Param: "p"})},
 		{name: "second page by an offset", tiers: plain, leads: true,
-			unit: paginated("curl %s -d o=0", "second", model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(2)})},
-		{name: "second page by a cursor", tiers: plain, leads: true, unit: func(i int, target string) (model.Recipe, string) {
-			recipe, at := cursor(i, target)
-			recipe.Fields = []model.Field{{Name: "a", Selector: "$.items[*].a", Kind: model.Text}}
-			return recipe, at
-		}},
+			unit: paginated("curl %s -d o=0", "second",
+				model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(2)})},
+		{name: "second page by a cursor", tiers: plain, leads: true,
+			unit: func(i int, target string) (model.Recipe, string) {
+				recipe, at := cursor(i, target)
+				recipe.Fields = []model.Field{{Name: "a", Selector: "$.items[*].a",
+					Kind: model.Text}}
+				return recipe, at
+			}},
 		{name: "discovery", unit: discovery, tiers: plain, leads: true},
 		{name: "discovery, by proxies", unit: discovery, tiers: super, leads: true},
-		{name: "new build", tiers: plain, leads: true, unit: func(i int, _ string) (model.Recipe, string) {
-			at := fmt.Sprintf("http://build-%d.example/_next/data/one/p.json", i)
-			return unrobotic(curlRecipe("curl "+at, nil)), at
-		}},
-		{name: "contact pages", tiers: plain, leads: true, unit: func(i int, _ string) (model.Recipe, string) {
-			return unrobotic(contactsRecipe), fmt.Sprintf("http://contact-%d.example/", i)
-		}},
-		{name: "website", tiers: plain, unit: func(_ int, target string) (model.Recipe, string) { return unrobotic(contactsRecipe), target }},
-		{name: "preview", tiers: plain, leads: true, unit: func(i int, target string) (model.Recipe, string) {
-			return unrobotic(model.Recipe{Type: model.Detection}), []string{target, leading(i)}[i/4%2]
-		}},
-		{name: "preview of a command", tiers: plain, leads: true, unit: func(i int, target string) (model.Recipe, string) {
-			at := []string{target, leading(i)}[i/4%2]
-			return unrobotic(model.Recipe{Type: model.Detection, Curl: "curl " + quoted(at)}), at
-		}},
-		{name: "search engine", tiers: plain, leads: true, unit: func(i int, target string) (model.Recipe, string) {
-			at := []string{target, leading(i)}[i/4%2]
-			return model.Recipe{Type: model.SearchEngineSearch, Endpoint: model.SearchTag,
-				Search: &model.SearchEngine{Name: "e", URL: at + "?q={query}", IgnoreRobots: true}}, at
-		}},
-		{name: "shop", tiers: plain, leads: true, unit: func(i int, target string) (model.Recipe, string) {
-			return unrobotic(model.Recipe{Type: model.Marketplace, Endpoint: model.ProductPageTag}), []string{target, leading(i)}[i/4%2]
-		}},
+		{name: "new build", tiers: plain, leads: true,
+			unit: func(i int, _ string) (model.Recipe, string) {
+				at := fmt.Sprintf("http://build-%d.example/_next/data/one/p.json", i)
+				return unrobotic(curlRecipe("curl "+at, nil)), at
+			}},
+		{name: "contact pages", tiers: plain, leads: true,
+			unit: func(i int, _ string) (model.Recipe, string) {
+				return unrobotic(contactsRecipe), fmt.Sprintf("http://contact-%d.example/", i)
+			}},
+		{name: "website", tiers: plain,
+			unit: func(_ int, target string) (model.Recipe,
+				string) {
+				return unrobotic(contactsRecipe), target
+			}},
+		{name: "preview", tiers: plain, leads: true,
+			unit: func(i int, target string) (model.Recipe, string) {
+				return unrobotic(model.Recipe{Type: model.Detection}),
+					[]string{target, leading(i)}[i/4%2]
+			}},
+		{name: "preview of a command", tiers: plain, leads: true,
+			unit: func(i int, target string) (model.Recipe, string) {
+				at := []string{target, leading(i)}[i/4%2]
+				return unrobotic(model.Recipe{Type: model.Detection, Curl: "curl " + quoted(at)}),
+					at
+			}},
+		{name: "search engine", tiers: plain, leads: true,
+			unit: func(i int, target string) (model.Recipe, string) {
+				at := []string{target, leading(i)}[i/4%2]
+				return model.Recipe{Type: model.SearchEngineSearch, Endpoint: model.SearchTag,
+						Search: &model.SearchEngine{Name: "e", URL: at + "?q={query}",
+							IgnoreRobots: true}},
+					at
+			}},
+		{name: "shop", tiers: plain, leads: true,
+			unit: func(i int, target string) (model.Recipe, string) {
+				return unrobotic(model.Recipe{Type: model.Marketplace,
+						Endpoint: model.ProductPageTag}),
+					[]string{target, leading(i)}[i/4%2]
+			}},
 	}
 }
 
@@ -134,7 +162,11 @@ func unitEntries() []unitEntry {
 func (g *guarded) serveUnits(w http.ResponseWriter, r *http.Request) bool {
 	var target int
 	host := func(format string) bool { n, _ := fmt.Sscanf(r.Host, format, &target); return n == 1 }
-	path := func(format string) bool { n, _ := fmt.Sscanf(r.URL.Path, format, &target); return n == 1 }
+	path := func(format string) bool {
+		n,
+			_ := fmt.Sscanf(r.URL.Path, format, &target)
+		return n == 1
+	}
 	lead := func() {
 		w.Header().Set("Location", g.targets[target].URL)
 		w.WriteHeader(http.StatusTemporaryRedirect)
@@ -161,7 +193,8 @@ func (g *guarded) serveUnits(w http.ResponseWriter, r *http.Request) bool {
 		page("<h1>first</h1>")
 	case path("/links/%d"):
 		page(`<h1>first</h1><a href="` + html.EscapeString(g.targets[target].URL) + `">next</a>`)
-	case path("/second/%d") && (strings.Contains(r.URL.RawQuery, "=2") || strings.HasSuffix(string(body), "=2")):
+	case path("/second/%d") &&
+		(strings.Contains(r.URL.RawQuery, "=2") || strings.HasSuffix(string(body), "=2")):
 		lead()
 	case path("/second/%d"):
 		page("<h1>first</h1>")
@@ -176,7 +209,8 @@ func (g *guarded) serveUnits(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// runUnits lets a fetcher work on targets, named by their places, by one entry, and waits until all are done with.
+// runUnits lets a fetcher work on targets, named by their places, by one entry, and waits until all
+// are done with.
 func (g *guarded) runUnits(entry unitEntry, targets []int, model Model) {
 	t := g.t
 	t.Helper()
@@ -205,7 +239,8 @@ func (g *guarded) runUnits(entry unitEntry, targets []int, model Model) {
 		control.recipes[revision] = &client.Recipe{Recipe: recipe}
 		records = append(records, stream.EncodeTask(unitTask(revision, at, entry.tiers)))
 	}
-	f := New(Config{Node: "n", Log: memory, Control: control, Web: g.web, Model: model, IDs: &sequence{Sequence: ids.Sequence{}},
+	f := New(Config{Node: "n", Log: memory, Control: control, Web: g.web, Model: model,
+		IDs:     &sequence{Sequence: ids.Sequence{}},
 		ShardOf: func(string) int { return 0 }, Workers: 64, Timeout: 5 * time.Second})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -233,12 +268,14 @@ func (g *guarded) runUnits(entry unitEntry, targets []int, model Model) {
 }
 
 func unitTask(revision uint32, at string, tiers model.TierSet) model.Task {
-	return model.Task{Job: jobID, Seq: revision, Customer: "c", Scraper: scraperID, Revision: revision, URL: at, Tiers: tiers,
+	return model.Task{Job: jobID, Seq: revision, Customer: "c", Scraper: scraperID,
+		Revision: revision, URL: at, Tiers: tiers,
 		Budget: 2, Attempt: 1, Number: uint64(revision)}
 }
 
-// TestGuardOfUnits lets runs come to every spelling of every forbidden address by all that a customer can set: sources,
-// paginations, discoveries, endpoints, by each of them to a quarter, more than 5,000. What is forbidden sees no connection.
+// TestGuardOfUnits lets runs come to every spelling of every forbidden address by all that a
+// customer can set: sources, paginations, discoveries, endpoints, by each of them to a quarter,
+// more than 5,000. What is forbidden sees no connection.
 func TestGuardOfUnits(t *testing.T) {
 	if !netns.Alone(t) {
 		return
@@ -256,13 +293,15 @@ func TestGuardOfUnits(t *testing.T) {
 			}
 			g.runUnits(entry, quarter, nil)
 			if caught := g.trap.Caught(); len(caught) > 0 {
-				t.Errorf("%d connections reached what is forbidden: %.500s", len(caught), strings.Join(caught, " "))
+				t.Errorf("%d connections reached what is forbidden: %.500s", len(caught),
+					strings.Join(caught, " "))
 			}
 			served := g.trap.Served() - before
 			if entry.leads && served < len(quarter)/3 {
 				t.Errorf("only %d requests reached the public site", served)
 			}
-			t.Logf("%d requests at the public site, %v", served, time.Since(began).Round(time.Millisecond))
+			t.Logf("%d requests at the public site, %v", served,
+				time.Since(began).Round(time.Millisecond))
 		})
 	}
 	g.close(t)
@@ -295,7 +334,8 @@ func TestGuardOfRates(t *testing.T) {
 		}
 	})
 	if caught := g.trap.Caught(); len(caught) > 0 {
-		t.Errorf("%d connections reached what is forbidden: %.500s", len(caught), strings.Join(caught, " "))
+		t.Errorf("%d connections reached what is forbidden: %.500s", len(caught),
+			strings.Join(caught, " "))
 	}
 	if g.trap.Served() < len(g.targets) {
 		t.Errorf("only %d requests reached the public site", g.trap.Served())
@@ -303,7 +343,8 @@ func TestGuardOfRates(t *testing.T) {
 	g.close(t)
 }
 
-// modelEndpoint answers as a language model at a private address, and counts what else is asked of it.
+// modelEndpoint answers as a language model at a private address, and counts what else is asked of
+// it.
 type modelEndpoint struct {
 	*httptest.Server
 	mu        sync.Mutex
@@ -318,7 +359,8 @@ func newModelEndpoint(t *testing.T, g *guarded, place string) *modelEndpoint {
 		t.Fatal(err)
 	}
 	e := &modelEndpoint{}
-	e.Server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: e, ReadHeaderTimeout: time.Minute}}
+	e.Server = &httptest.Server{Listener: listener,
+		Config: &http.Server{Handler: e, ReadHeaderTimeout: time.Minute}}
 	e.Start()
 	t.Cleanup(e.Close)
 	g.trap.Expect(netip.MustParseAddrPort(place))
@@ -328,16 +370,18 @@ func newModelEndpoint(t *testing.T, g *guarded, place string) *modelEndpoint {
 func (e *modelEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if r.Method != http.MethodPost || r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != "Bearer k" {
+	if r.Method != http.MethodPost || r.URL.Path != "/v1/chat/completions" ||
+		r.Header.Get("Authorization") != "Bearer k" {
 		e.others = append(e.others, r.Method+" "+r.URL.Path)
 	}
 	e.questions++
-	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{map[string]any{"finish_reason": "stop",
-		"message": map[string]any{"content": `{"name":"Radio","price":59}`}}}})
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"choices": []any{map[string]any{"finish_reason": "stop",
+			"message": map[string]any{"content": `{"name":"Radio","price":59}`}}}})
 }
 
-// TestGuardOfTheModel: the private range of the model's endpoint is the model's alone; no page, redirect or command comes
-// there, and the endpoint leads nowhere else.
+// TestGuardOfTheModel: the private range of the model's endpoint is the model's alone; no page,
+// redirect or command comes there, and the endpoint leads nowhere else.
 func TestGuardOfTheModel(t *testing.T) {
 	if !netns.Alone(t) {
 		return
@@ -346,21 +390,26 @@ func TestGuardOfTheModel(t *testing.T) {
 	g := newGuarded(t, egress.Config{}, WebConfig{})
 	endpoint := newModelEndpoint(t, g, place)
 	g.names.Set("model.example", []netip.Addr{netip.MustParseAddr("10.20.0.5")})
-	out, err := egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")}, Resolver: g.names, Clock: g.now})
+	out, err := egress.New(egress.Config{
+		Allow: []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")}, Resolver: g.names,
+		Clock: g.now})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
 	ask := func(base string) Model {
-		m, err := NewModel(ModelConfig{BaseURL: base, Model: "m", Key: "k", Timeout: 5 * time.Second}, out, clock.System{}, nil)
+		m, err := NewModel(ModelConfig{BaseURL: base, Model: "m", Key: "k",
+			Timeout: 5 * time.Second}, out, clock.System{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
 	}
-	for _, url := range []string{"http://10.20.0.5:9000/v1/chat/completions", "http://model.example:9000/", "http://0x0a140005:9000/",
+	for _, url := range []string{"http://10.20.0.5:9000/v1/chat/completions",
+		"http://model.example:9000/", "http://0x0a140005:9000/",
 		"http://[::ffff:10.20.0.5]:9000/", "http://10.1310725:9000/"} {
-		g.targets = append(g.targets, forbidden.Target{URL: url, For: netip.MustParseAddr("10.20.0.5")})
+		g.targets = append(g.targets,
+			forbidden.Target{URL: url, For: netip.MustParseAddr("10.20.0.5")})
 	}
 	first := len(g.targets) - 5
 	theirs := []int{first, first + 1, first + 2, first + 3, first + 4}
@@ -368,12 +417,14 @@ func TestGuardOfTheModel(t *testing.T) {
 		g.runUnits(entry, theirs, ask("http://10.20.0.5:9000/v1"))
 	}
 	if endpoint.questions > 0 {
-		t.Errorf("%d requests reached the model's endpoint, %v", endpoint.questions, endpoint.others)
+		t.Errorf("%d requests reached the model's endpoint, %v", endpoint.questions,
+			endpoint.others)
 	}
 	// A page that needs the model does reach it, by its name or its number.
-	needy := unitEntry{name: "prompt", tiers: model.TiersOf(model.Plain), unit: func(int, string) (model.Recipe, string) {
-		return unrobotic(modelRecipe), "http://public.example/"
-	}}
+	needy := unitEntry{name: "prompt", tiers: model.TiersOf(model.Plain),
+		unit: func(int, string) (model.Recipe, string) {
+			return unrobotic(modelRecipe), "http://public.example/"
+		}}
 	for n, base := range []string{"http://10.20.0.5:9000/v1", "http://model.example:9000/v1"} {
 		g.runUnits(needy, theirs[:1], ask(base))
 		if endpoint.questions != n+1 || len(endpoint.others) > 0 {
@@ -393,7 +444,8 @@ func TestGuardOfTheModel(t *testing.T) {
 		}
 	})
 	if caught := g.trap.Caught(); len(caught) > 0 {
-		t.Errorf("%d connections reached what is forbidden: %.500s", len(caught), strings.Join(caught, " "))
+		t.Errorf("%d connections reached what is forbidden: %.500s", len(caught),
+			strings.Join(caught, " "))
 	}
 	g.close(t)
 }

@@ -50,20 +50,24 @@ func NewHTTPWeb(ctx context.Context, client *egress.Client, config WebConfig) (*
 		config.Clock = clock.System{}
 	}
 	if config.Reader == nil {
-		config.Reader = reading.New("fetcher", reading.Config{Clock: config.Clock, Logger: config.Logger})
+		config.Reader = reading.New("fetcher",
+			reading.Config{Clock: config.Clock, Logger: config.Logger})
 	}
 	w := &HTTPWeb{}
 	if config.Chromium != "" {
 		var err error
-		w.browser, err = chromium.Open(ctx, chromium.Config{Path: config.Chromium, Client: client, Pages: config.Pages,
-			Logger: config.Logger, Reader: config.Reader})
+		w.browser, err = chromium.Open(ctx,
+			chromium.Config{Path: config.Chromium, Client: client, Pages: config.Pages,
+				Logger: config.Logger, Reader: config.Reader})
 		if err != nil {
 			return nil, err
 		}
 	}
-	w.transport = transport.New(client, transport.Config{UserAgent: config.UserAgent, Timeout: config.Timeout,
-		Clock: config.Clock, Proxies: config.Proxies, Browser: w.browser})
-	w.robots = transport.NewRobots(client, config.UserAgent, config.Clock, config.Shared, config.Reader)
+	w.transport = transport.New(client,
+		transport.Config{UserAgent: config.UserAgent, Timeout: config.Timeout,
+			Clock: config.Clock, Proxies: config.Proxies, Browser: w.browser})
+	w.robots = transport.NewRobots(client, config.UserAgent, config.Clock, config.Shared,
+		config.Reader)
 	return w, nil
 }
 
@@ -80,16 +84,20 @@ func (w *HTTPWeb) Tiers() model.TierSet { return w.transport.Tiers() }
 
 // Fetch implements Web.
 func (w *HTTPWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
-	page, err := w.transport.Fetch(ctx, transport.Request{URL: req.URL, Tier: req.Tier, As: req.As, Load: req.Load,
-		BeforeHop: req.BeforeHop})
+	page, err := w.transport.Fetch(ctx,
+		transport.Request{URL: req.URL, Tier: req.Tier, As: req.As, Load: req.Load,
+			BeforeHop: req.BeforeHop})
 	var failed *transport.Error
 	switch {
 	case err == nil:
-		return &Response{Final: page.FinalURL, Status: page.Status, ContentType: page.ContentType, Body: page.Body,
+		return &Response{Final: page.FinalURL, Status: page.Status, ContentType: page.ContentType,
+			Body: page.Body,
 			Wire: page.WireBytes, Release: page.Release}, nil
 	case errors.As(err, &failed):
-		return nil, &Failure{Code: pageCode(failed.Fault.Code), Final: failed.FinalURL, Status: failed.Status,
-			Wire: failed.WireBytes, Retry: failed.Retry, RetryAfter: failed.RetryAfter, Cause: err}
+		return nil, &Failure{Code: pageCode(failed.Fault.Code), Final: failed.FinalURL,
+			Status: failed.Status,
+			Wire:   failed.WireBytes, Retry: failed.Retry, RetryAfter: failed.RetryAfter,
+			Cause: err}
 	case errors.Is(err, transport.ErrBusy):
 		return nil, ErrBusy
 	}
@@ -104,7 +112,8 @@ func (w *HTTPWeb) Robots(ctx context.Context, url string) (time.Duration, error)
 	delay, err := w.robots.Check(ctx, url)
 	var refused *transport.RobotsError
 	if errors.As(err, &refused) {
-		return delay, &Failure{Code: pageCode(refused.Fault.Code), Final: url, Retry: refused.Retry, Cause: err}
+		return delay, &Failure{Code: pageCode(refused.Fault.Code), Final: url, Retry: refused.Retry,
+			Cause: err}
 	}
 	return delay, err
 }

@@ -31,7 +31,8 @@ func TestHTTPWeb(t *testing.T) {
 	mux.Handle("/moved", http.RedirectHandler("/page", http.StatusFound))
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	client, err := egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	client, err := egress.New(egress.Config{
+		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,8 @@ func TestHTTPWeb(t *testing.T) {
 		t.Errorf("robots.txt says %v, %v", delay, err)
 	}
 	var failure *Failure
-	if _, err := web.Robots(ctx, server.URL+"/private/x"); !errors.As(err, &failure) || failure.Code != fault.PageRobots {
+	if _, err := web.Robots(ctx, server.URL+"/private/x"); !errors.As(err, &failure) ||
+		failure.Code != fault.PageRobots {
 		t.Errorf("robots.txt says %v of a forbidden page", err)
 	}
 	if !web.RobotsKnown(server.URL+"/page") || !web.Tiers().Has(model.Plain) {
@@ -64,18 +66,21 @@ func TestHTTPWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	if response.Final != server.URL+"/page" || asked != response.Final || response.Status != 200 ||
-		string(response.Body) != "<h1>x</h1>" || response.ContentType != "text/html" || response.Wire == 0 {
+		string(response.Body) != "<h1>x</h1>" || response.ContentType != "text/html" ||
+		response.Wire == 0 {
 		t.Errorf("response is %+v, asked for %q", response, asked)
 	}
 	response.Release()
 
 	refuse := func(_ context.Context, to string, as *curl.Request) error { return &ledAway{to, as} }
 	var led *ledAway
-	if _, err := web.Fetch(ctx, Request{URL: server.URL + "/moved", BeforeHop: refuse}); !errors.As(err, &led) {
+	if _, err := web.Fetch(ctx,
+		Request{URL: server.URL + "/moved", BeforeHop: refuse}); !errors.As(err, &led) {
 		t.Errorf("a refused redirect ends with %v", err)
 	}
 	_, err = web.Fetch(ctx, Request{URL: server.URL + "/busy"})
-	if !errors.As(err, &failure) || failure.Code != fault.PageStatus || failure.Status != 503 || !failure.Retry ||
+	if !errors.As(err, &failure) || failure.Code != fault.PageStatus || failure.Status != 503 ||
+		!failure.Retry ||
 		failure.RetryAfter != 7*time.Second || failure.Final != server.URL+"/busy" {
 		t.Errorf("a busy host gives %+v", failure)
 	}
@@ -83,8 +88,9 @@ func TestHTTPWeb(t *testing.T) {
 
 func TestPageCode(t *testing.T) {
 	for from, want := range map[fault.Code]fault.Code{
-		fault.PageDNS: fault.PageDNS, fault.InvalidURL: fault.PageInvalidURL, fault.Unavailable: fault.PageTimeout,
-		fault.Internal: fault.PageProtocol, "no such code": fault.PageProtocol,
+		fault.PageDNS: fault.PageDNS, fault.InvalidURL: fault.PageInvalidURL,
+		fault.Unavailable: fault.PageTimeout,
+		fault.Internal:    fault.PageProtocol, "no such code": fault.PageProtocol,
 	} {
 		if got := pageCode(from); got != want {
 			t.Errorf("%s becomes %s, want %s", from, got, want)

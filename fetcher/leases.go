@@ -15,8 +15,8 @@ const firstBeat = time.Second
 // soonShare is the part of a lease after which a fetcher asks again for what is about to be free.
 const soonShare = 30
 
-// keepLeases sends heartbeats and takes and gives back shards as they are answered, until ctx ends. Then it lets go of
-// them; what is left of them after StopWithin it drops.
+// keepLeases sends heartbeats and takes and gives back shards as they are answered, until ctx ends.
+// Then it lets go of them; what is left of them after StopWithin it drops.
 func (f *Fetcher) keepLeases(ctx, work context.Context) {
 	defer f.dropAll()
 	every := firstBeat
@@ -37,7 +37,8 @@ func (f *Fetcher) keepLeases(ctx, work context.Context) {
 		}
 		select {
 		case <-over:
-			f.config.Logger.Warn("fetcher: stops before all that has begun is finished", "shards", f.heldShards())
+			f.config.Logger.Warn("fetcher: stops before all that has begun is finished", "shards",
+				f.heldShards())
 			return
 		case <-f.beatNow:
 		case <-f.config.Clock.After(min(every, firstBeat)):
@@ -62,12 +63,13 @@ func (f *Fetcher) heldShards() int {
 	return len(f.shards)
 }
 
-// beat sends one heartbeat and does what it is answered. It returns when to send the next one; not ok when there was no
-// answer.
+// beat sends one heartbeat and does what it is answered. It returns when to send the next one; not
+// ok when there was no answer.
 func (f *Fetcher) beat(ctx context.Context, timeout time.Duration) (next time.Duration, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, max(timeout, firstBeat))
 	defer cancel()
-	beat := client.Heartbeat{Node: f.config.Node, Boot: f.config.Boot, Pages: f.counts.pages.Load(), Unread: f.behind.Load()}
+	beat := client.Heartbeat{Node: f.config.Node, Boot: f.config.Boot, Pages: f.counts.pages.Load(),
+		Unread: f.behind.Load()}
 	f.mu.Lock()
 	for _, s := range f.shards {
 		beat.Holding = append(beat.Holding, client.ShardEpoch{Shard: s.number, Epoch: s.epoch})
@@ -137,7 +139,8 @@ func (f *Fetcher) obey(leases client.Leases, until time.Time) {
 	}
 }
 
-// opening is a shard on its way to being held. The log may take long to open one, and leases must not wait for it.
+// opening is a shard on its way to being held. The log may take long to open one, and leases must
+// not wait for it.
 type opening struct {
 	held   client.ShardEpoch
 	until  time.Time
@@ -178,8 +181,8 @@ func (f *Fetcher) take(held client.ShardEpoch, until time.Time) {
 	})
 }
 
-// begin works on a shard that is open, unless a heartbeat was sent meanwhile that did not report it: then it may be
-// another's by now, and the answer must name it again. It needs mu.
+// begin works on a shard that is open, unless a heartbeat was sent meanwhile that did not report
+// it: then it may be another's by now, and the answer must name it again. It needs mu.
 func (f *Fetcher) begin(o *opening) {
 	if o.reader == nil || o.beat != f.beats {
 		return

@@ -77,8 +77,10 @@ func allTiers(r *rig, _ *Config) { r.web.tiers = model.AllTiers }
 
 func TestTheCheapestTierThatWorks(t *testing.T) {
 	const url = "http://a.test/"
-	wall, refusal := Failure{Code: fault.PageBlocked, Status: 403}, Failure{Code: fault.PageStatus, Status: 403}
-	gone, down := Failure{Code: fault.PageStatus, Status: 404}, Failure{Code: fault.PageConnect, Retry: true}
+	wall, refusal := Failure{Code: fault.PageBlocked, Status: 403},
+		Failure{Code: fault.PageStatus, Status: 403}
+	gone, down := Failure{Code: fault.PageStatus, Status: 404},
+		Failure{Code: fault.PageConnect, Retry: true}
 	empty, private := Failure{Code: fault.PageNoRows}, Failure{Code: fault.PageAddressForbidden}
 	slow := Failure{Code: fault.PageTimeout, Retry: true}
 	for name, c := range map[string]struct {
@@ -89,28 +91,43 @@ func TestTheCheapestTierThatWorks(t *testing.T) {
 		"plain": {nil, model.AllTiers, "plain tier:plain"},
 		"the next one": {map[model.Tier]Failure{model.Plain: wall}, model.AllTiers,
 			"plain blocked render tier:render"},
-		"the dearest": {map[model.Tier]Failure{model.Plain: refusal, model.Render: wall, model.Super: wall}, model.AllTiers,
+		"the dearest": {map[model.Tier]Failure{model.Plain: refusal, model.Render: wall,
+			model.Super: wall}, model.AllTiers,
 			"plain http_status render blocked super blocked render+super tier:render+super"},
-		"none": {map[model.Tier]Failure{model.Plain: wall, model.Super: wall}, model.TiersOf(model.Plain, model.Super),
+		"none": {map[model.Tier]Failure{model.Plain: wall, model.Super: wall},
+			model.TiersOf(model.Plain, model.Super),
 			"plain blocked super blocked blocked"},
-		"what is allowed alone": {map[model.Tier]Failure{model.Plain: wall}, model.TiersOf(model.Plain, model.Super),
+		"what is allowed alone": {map[model.Tier]Failure{model.Plain: wall},
+			model.TiersOf(model.Plain, model.Super),
 			"plain blocked super tier:super"},
-		"three tries of each": {map[model.Tier]Failure{model.Plain: down}, model.TiersOf(model.Plain, model.Super),
+		"three tries of each": {map[model.Tier]Failure{model.Plain: down},
+			model.TiersOf(model.Plain, model.Super),
 			"plain connect_failed plain connect_failed plain connect_failed super tier:super"},
-		"a browser meets the same": {map[model.Tier]Failure{model.Plain: down, model.Render: down}, model.AllTiers,
-			"plain connect_failed plain connect_failed plain connect_failed render connect_failed super tier:super"},
-		"a browser meets something else": {map[model.Tier]Failure{model.Plain: down, model.Render: slow}, model.AllTiers,
-			"plain connect_failed plain connect_failed plain connect_failed render timeout render timeout render timeout super tier:super"},
-		"another way out is tried again": {map[model.Tier]Failure{model.Plain: down, model.Super: down}, model.TiersOf(model.Plain, model.Super),
-			"plain connect_failed plain connect_failed plain connect_failed super connect_failed super connect_failed super connect_failed connect_failed"},
-		"what is not there is in no tier": {map[model.Tier]Failure{model.Plain: gone}, model.AllTiers, "plain http_status http_status"},
-		"what is forbidden is in no tier": {map[model.Tier]Failure{model.Plain: private}, model.AllTiers,
+		"a browser meets the same": {map[model.Tier]Failure{model.Plain: down, model.Render: down},
+			model.AllTiers,
+			"plain connect_failed plain connect_failed plain connect_failed render " +
+				"connect_failed super tier:super"},
+		"a browser meets something else": {map[model.Tier]Failure{model.Plain: down,
+			model.Render: slow}, model.AllTiers,
+			"plain connect_failed plain connect_failed plain connect_failed render timeout " +
+				"render timeout render timeout super tier:super"},
+		"another way out is tried again": {map[model.Tier]Failure{model.Plain: down,
+			model.Super: down}, model.TiersOf(model.Plain, model.Super),
+			"plain connect_failed plain connect_failed plain connect_failed super " +
+				"connect_failed super connect_failed super connect_failed connect_failed"},
+		"what is not there is in no tier": {map[model.Tier]Failure{model.Plain: gone},
+			model.AllTiers, "plain http_status http_status"},
+		"what is forbidden is in no tier": {map[model.Tier]Failure{model.Plain: private},
+			model.AllTiers,
 			"plain address_forbidden address_forbidden"},
-		"rows that scripts make": {map[model.Tier]Failure{model.Plain: empty, model.Super: empty}, model.AllTiers,
+		"rows that scripts make": {map[model.Tier]Failure{model.Plain: empty, model.Super: empty},
+			model.AllTiers,
 			"plain no_rows render tier:render"},
-		"no rows, no browser": {map[model.Tier]Failure{model.Plain: empty}, model.TiersOf(model.Plain, model.Super),
+		"no rows, no browser": {map[model.Tier]Failure{model.Plain: empty},
+			model.TiersOf(model.Plain, model.Super),
 			"plain no_rows"},
-		"no rows at all": {map[model.Tier]Failure{model.Plain: empty, model.Render: empty}, model.AllTiers,
+		"no rows at all": {map[model.Tier]Failure{model.Plain: empty, model.Render: empty},
+			model.AllTiers,
 			"plain no_rows render no_rows"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +162,8 @@ func TestWhatWorkedIsRemembered(t *testing.T) {
 			seq++
 			return climbed(r.pages(1)[0])
 		}
-		got := []string{next(model.AllTiers), next(model.AllTiers), next(model.TiersOf(model.Plain))}
+		got := []string{next(model.AllTiers), next(model.AllTiers),
+			next(model.TiersOf(model.Plain))}
 		r.web.mu.Lock()
 		failures[model.Render] = failures[model.Plain]
 		r.web.mu.Unlock()
@@ -156,8 +174,10 @@ func TestWhatWorkedIsRemembered(t *testing.T) {
 		got = append(got, next(model.AllTiers))
 		pass(rememberFor)
 		got = append(got, next(model.AllTiers), next(model.AllTiers))
-		want := []string{"plain blocked render tier:render", "render tier:render", "plain blocked blocked",
-			"plain blocked render blocked super tier:super", "super tier:super", "super tier:super", "plain tier:plain", "plain tier:plain"}
+		want := []string{"plain blocked render tier:render", "render tier:render",
+			"plain blocked blocked",
+			"plain blocked render blocked super tier:super", "super tier:super", "super tier:super",
+			"plain tier:plain", "plain tier:plain"}
 		if !slices.Equal(got, want) {
 			t.Errorf("got\n%q, want\n%q", got, want)
 		}
@@ -167,7 +187,8 @@ func TestWhatWorkedIsRemembered(t *testing.T) {
 // A page waits for a tier that can take no more, and nothing of that counts as a try.
 func TestBusyTiers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r, stop := start(t, 1, title, func(_ *rig, config *Config) { config.Pace = Pace{Rate: 0.01, Connections: 1} })
+		r, stop := start(t, 1, title,
+			func(_ *rig, config *Config) { config.Pace = Pace{Rate: 0.01, Connections: 1} })
 		defer stop()
 		const url = "http://a.test/"
 		busy := 7
@@ -182,7 +203,8 @@ func TestBusyTiers(t *testing.T) {
 		if got := climbed(r.pages(1)[0]); got != "plain tier:plain" {
 			t.Errorf("got %q", got)
 		}
-		if took := time.Since(began); took < 100*time.Second || took > 100*time.Second+7*2*mostBusy {
+		if took := time.Since(began); took < 100*time.Second ||
+			took > 100*time.Second+7*2*mostBusy {
 			t.Errorf("took %v: robots.txt and one start are 100 s", took)
 		}
 	})

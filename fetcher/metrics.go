@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// metrics are counted on a page's way. Every combination of labels has its counter from the beginning, so that a page
-// pays a few additions.
+// metrics are counted on a page's way. Every combination of labels has its counter from the
+// beginning, so that a page pays a few additions.
 type metrics struct {
 	pages   byTierAndOutcome
 	bytes   byTierAndOutcome
@@ -20,8 +20,9 @@ type metrics struct {
 	parses  [extract.Parsers]prometheus.Counter
 	seconds prometheus.Histogram // of a page, from its first request
 
-	rejected  prometheus.Counter                // rows that do not fit their schema
-	questions map[fault.Code]prometheus.Counter // to the language model, by why it gave no answer; "" when it did
+	rejected prometheus.Counter // rows that do not fit their schema
+	// to the language model, by why it gave no answer; "" when it did
+	questions map[fault.Code]prometheus.Counter
 }
 
 // byTierAndOutcome has a row for each tier, and one for pages that no tier was tried for.
@@ -53,24 +54,29 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		pages: newByTierAndOutcome(to.Counters("shoal_fetcher_pages_total",
 			"Pages passed on, by the last tier tried and the outcome.", "tier", "outcome")),
 		bytes: newByTierAndOutcome(to.Counters("shoal_fetcher_page_bytes_total",
-			"Bytes of bodies off the wire, by the page's last tier and outcome.", "tier", "outcome")),
+			"Bytes of bodies off the wire, by the page's last tier and outcome.", "tier",
+			"outcome")),
 		errors: map[string]prometheus.Counter{},
 		seconds: to.Histogram("shoal_fetcher_page_seconds",
-			"Time from a page's first request to its end, waits between tries included.", telemetry.SlowSeconds),
+			"Time from a page's first request to its end, waits between tries included.",
+			telemetry.SlowSeconds),
 	}
 	parses := to.Counters("shoal_fetcher_parses_total",
 		"Pages read as HTML, by parser: the share of tree fell back from streaming.", "parser")
 	for p := extract.Streaming; p < extract.Parsers; p++ {
 		m.parses[p] = parses.WithLabelValues(p.String())
 	}
-	m.rejected = to.Counters("shoal_fetcher_rejected_rows_total", "Rows that do not fit their scraper's schema.").WithLabelValues()
+	m.rejected = to.Counters("shoal_fetcher_rejected_rows_total",
+		"Rows that do not fit their scraper's schema.").WithLabelValues()
 	m.questions = map[fault.Code]prometheus.Counter{}
-	questions := to.Counters("shoal_fetcher_model_questions_total", "Questions to the language model, by outcome.", "outcome")
+	questions := to.Counters("shoal_fetcher_model_questions_total",
+		"Questions to the language model, by outcome.", "outcome")
 	m.questions[""] = questions.WithLabelValues("answered")
 	for _, code := range []fault.Code{fault.PageModel, fault.PageModelLimit, fault.PageTimeout} {
 		m.questions[code] = questions.WithLabelValues(string(code))
 	}
-	errors := to.Counters("shoal_fetcher_page_errors_total", "Pages that ended with an error, by page code.", "code")
+	errors := to.Counters("shoal_fetcher_page_errors_total",
+		"Pages that ended with an error, by page code.", "code")
 	for code, entry := range fault.Catalog() {
 		if entry.Status == 0 {
 			m.errors[string(code)] = errors.WithLabelValues(string(code))
@@ -105,36 +111,45 @@ func (f *Fetcher) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return f.Counts(), true }).
 		Counter("shoal_fetcher_retries_total", "Tries after the first of a page.",
 			func(c Counts) float64 { return float64(c.Retries) }).
-		Counter("shoal_fetcher_markers_total", "Markers passed on.", func(c Counts) float64 { return float64(c.Markers) }).
-		Counter("shoal_fetcher_dropped_tasks_total", "Tasks that came before, or beyond what may be held.",
+		Counter("shoal_fetcher_markers_total", "Markers passed on.",
+			func(c Counts) float64 { return float64(c.Markers) }).
+		Counter("shoal_fetcher_dropped_tasks_total",
+			"Tasks that came before, or beyond what may be held.",
 			func(c Counts) float64 { return float64(c.Dropped) }).
-		Counter("shoal_fetcher_undecodable_records_total", "Records skipped: undecodable, or without a budget.",
+		Counter("shoal_fetcher_undecodable_records_total",
+			"Records skipped: undecodable, or without a budget.",
 			func(c Counts) float64 { return float64(c.Undecodable) }).
 		Counter("shoal_fetcher_shards_taken_total", "Shards taken over.",
 			func(c Counts) float64 { return float64(c.Taken) }).
 		Counter("shoal_fetcher_shards_released_total", "Shards handed over in order.",
 			func(c Counts) float64 { return float64(c.Released) }).
-		Counter("shoal_fetcher_leases_lapsed_total", "Shards dropped because their lease had lapsed.",
+		Counter("shoal_fetcher_leases_lapsed_total",
+			"Shards dropped because their lease had lapsed.",
 			func(c Counts) float64 { return float64(c.Lapsed) }).
 		Counter("shoal_fetcher_heartbeat_failures_total", "Heartbeats without an answer.",
 			func(c Counts) float64 { return float64(c.LostBeats) }).
-		Gauge("shoal_fetcher_tasks_open", "Tasks held open.", func(c Counts) float64 { return float64(c.Open) }).
+		Gauge("shoal_fetcher_tasks_open", "Tasks held open.",
+			func(c Counts) float64 { return float64(c.Open) }).
 		Gauge("shoal_fetcher_tasks_waiting", "Tasks that wait for their turn.",
 			func(c Counts) float64 { return float64(c.Waiting) }).
 		Gauge("shoal_fetcher_requests_open", "Requests under way, extraction included.",
 			func(c Counts) float64 { return float64(c.Asking) }).
-		Gauge("shoal_fetcher_shards_held", "Shards held.", func(c Counts) float64 { return float64(c.Shards) }).
+		Gauge("shoal_fetcher_shards_held", "Shards held.",
+			func(c Counts) float64 { return float64(c.Shards) }).
 		Gauge("shoal_fetcher_hosts_ready", "Hosts that may be asked now, and wait for the fetcher.",
 			func(c Counts) float64 { return float64(c.ReadyHosts) }).
-		Gauge("shoal_fetcher_hosts_known", "Hosts in mind.", func(c Counts) float64 { return float64(c.Hosts) }).
+		Gauge("shoal_fetcher_hosts_known", "Hosts in mind.",
+			func(c Counts) float64 { return float64(c.Hosts) }).
 		Gauge("shoal_fetcher_held_bytes", "Bytes of bodies and unpublished pages held.",
 			func(c Counts) float64 { return float64(c.HeldBytes) }).
-		Gauge("shoal_fetcher_lease_age_seconds", "Time since the heartbeat that the leases count from; 0 without shards.",
+		Gauge("shoal_fetcher_lease_age_seconds", "Time since the heartbeat that the leases "+
+			"count from; 0 without shards.",
 			func(c Counts) float64 { return c.LeaseAge.Seconds() }).
 		Declare(to)
 }
 
-// leaseAge is how long ago the newest granted heartbeat was sent, 0 when no shard is held. It needs mu.
+// leaseAge is how long ago the newest granted heartbeat was sent, 0 when no shard is held. It needs
+// mu.
 func (f *Fetcher) leaseAge(now time.Time) time.Duration {
 	if len(f.shards) == 0 || f.leased.IsZero() {
 		return 0
@@ -147,16 +162,18 @@ func (w *HTTPWeb) Measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*HTTPWeb, bool) { return w, true }).
 		Counter("shoal_fetcher_robots_fetches_total", "Fetches of robots.txt.",
 			func(w *HTTPWeb) float64 { return float64(w.robots.Fetches()) }).
-		Counter("shoal_fetcher_robots_failures_total", "Fetches of robots.txt that could not say what is allowed.",
+		Counter("shoal_fetcher_robots_failures_total",
+			"Fetches of robots.txt that could not say what is allowed.",
 			func(w *HTTPWeb) float64 { return float64(w.robots.Failures()) }).
 		Gauge("shoal_fetcher_proxies", "Proxies of tier super.", func(w *HTTPWeb) float64 {
 			all, _ := w.transport.Proxies()
 			return float64(all)
 		}).
-		Gauge("shoal_fetcher_proxies_resting", "Proxies that rest after a failure.", func(w *HTTPWeb) float64 {
-			_, resting := w.transport.Proxies()
-			return float64(resting)
-		}).
+		Gauge("shoal_fetcher_proxies_resting", "Proxies that rest after a failure.",
+			func(w *HTTPWeb) float64 {
+				_, resting := w.transport.Proxies()
+				return float64(resting)
+			}).
 		Gauge("shoal_fetcher_robots_known", "Files of robots.txt in mind.",
 			func(w *HTTPWeb) float64 { return float64(w.robots.Files()) }).
 		Declare(to)

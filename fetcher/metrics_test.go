@@ -28,7 +28,8 @@ func shown(t *testing.T, m *telemetry.Metrics) map[string]float64 {
 			for _, label := range metric.GetLabel() {
 				labels = append(labels, label.GetValue())
 			}
-			value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + metric.GetHistogram().GetSampleSum()
+			value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				metric.GetHistogram().GetSampleSum()
 			if value != 0 {
 				all[name+"{"+strings.Join(labels, ",")+"}"] = value
 			}
@@ -44,7 +45,8 @@ func TestPagesAreCountedByTierAndOutcome(t *testing.T) {
 		Tries: []model.Try{{Tier: model.Plain, Code: "blocked"}, {Tier: model.RenderSuper}}}
 	m.page(delivered)
 	m.page(delivered)
-	m.page(&model.Page{Outcome: model.Errored, Code: string(fault.PageTimeout), Bytes: 7, Tries: []model.Try{{Tier: model.Plain}}})
+	m.page(&model.Page{Outcome: model.Errored, Code: string(fault.PageTimeout), Bytes: 7,
+		Tries: []model.Try{{Tier: model.Plain}}})
 	m.page(&model.Page{Outcome: model.Errored, Code: "a code that nobody knows"})
 	m.page(&model.Page{Outcome: model.Cancelled})
 	m.parsed(extract.Streaming)
@@ -55,7 +57,8 @@ func TestPagesAreCountedByTierAndOutcome(t *testing.T) {
 	for name, want := range map[string]float64{
 		"pages_total{delivered,render+super}": 2, "page_bytes_total{delivered,render+super}": 200,
 		"pages_total{errored,plain}": 1, "page_bytes_total{errored,plain}": 7,
-		"pages_total{errored,none}": 1, "pages_total{cancelled,none}": 1, "page_errors_total{timeout}": 1, "page_seconds{}": 3,
+		"pages_total{errored,none}": 1, "pages_total{cancelled,none}": 1,
+		"page_errors_total{timeout}": 1, "page_seconds{}": 3,
 		"parses_total{streaming}": 2, "parses_total{tree}": 1,
 	} {
 		if got[name] != want {
@@ -71,7 +74,8 @@ func TestPagesAreCountedByTierAndOutcome(t *testing.T) {
 // TestPagesAreCountedForNothing keeps memory out of the page's way.
 func TestPagesAreCountedForNothing(t *testing.T) {
 	m := newMetrics(telemetry.NewMetrics())
-	page := &model.Page{Outcome: model.Errored, Code: string(fault.PageTimeout), Tries: []model.Try{{Tier: model.Plain}}}
+	page := &model.Page{Outcome: model.Errored, Code: string(fault.PageTimeout),
+		Tries: []model.Try{{Tier: model.Plain}}}
 	if allocated := testing.AllocsPerRun(100, func() { m.page(page) }); allocated > 0 {
 		t.Errorf("a page costs %g allocations", allocated)
 	}
@@ -80,7 +84,8 @@ func TestPagesAreCountedForNothing(t *testing.T) {
 // BenchmarkPageMetrics is what counting adds to a page.
 func BenchmarkPageMetrics(b *testing.B) {
 	m := newMetrics(telemetry.NewMetrics())
-	page := &model.Page{Outcome: model.Delivered, Bytes: 100, Millis: 35, Tries: []model.Try{{Tier: model.Plain}}}
+	page := &model.Page{Outcome: model.Delivered, Bytes: 100, Millis: 35,
+		Tries: []model.Try{{Tier: model.Plain}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		m.page(page)

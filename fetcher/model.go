@@ -18,23 +18,27 @@ type Model interface {
 	Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte, error)
 }
 
-// ModelConfig says which language model to ask, and how much. ModelKey is its key, which no log shows.
+// ModelConfig says which language model to ask, and how much. ModelKey is its key, which no log
+// shows.
 type (
 	ModelConfig = llm.Config
 	ModelKey    = llm.Secret
 )
 
-// NewModel makes a model that is asked over an egress client of its own: the endpoint is the operator's, who may allow
-// a private range for it that pages never reach.
-func NewModel(config ModelConfig, out *egress.Client, c clock.Clock, to *telemetry.Metrics) (Model, error) {
+// NewModel makes a model that is asked over an egress client of its own: the endpoint is the
+// operator's, who may allow a private range for it that pages never reach.
+func NewModel(config ModelConfig, out *egress.Client, c clock.Clock, to *telemetry.Metrics) (Model,
+	error) {
 	client, err := llm.New(config, out, c)
 	if err != nil {
 		return nil, err
 	}
 	telemetry.NewSamples(func() (*llm.Client, bool) { return client, true }).
-		Gauge("shoal_fetcher_model_tokens", "Tokens that the language model took on the day it was asked last, UTC.",
+		Gauge("shoal_fetcher_model_tokens", "Tokens that the language model took on the day it "+
+			"was asked last, UTC.",
 			func(c *llm.Client) float64 { tokens, _ := c.Spent(); return float64(tokens) }).
-		Gauge("shoal_fetcher_model_micros", "Micros, millionths of a euro, that they cost, where prices are known.",
+		Gauge("shoal_fetcher_model_micros", "Micros, millionths of a euro, that they cost, "+
+			"where prices are known.",
 			func(c *llm.Client) float64 { _, micros := c.Spent(); return float64(micros) }).
 		Declare(to)
 	return client, nil
@@ -43,9 +47,10 @@ func NewModel(config ModelConfig, out *egress.Client, c clock.Clock, to *telemet
 // questionWait is how long a page waits when the model is asked as much as it may be.
 const questionWait = 250 * time.Millisecond
 
-// question puts the chain's prompt to the model, under the lease of a request. The answer, or why there is none
-// (model_unavailable, also when the unit's time is over; model_limit_reached; no_rows without a model), is the unit's next
-// page. A step instead: the model has no place free, and the chain comes again; or the lease has lapsed.
+// question puts the chain's prompt to the model, under the lease of a request. The answer, or why
+// there is none (model_unavailable, also when the unit's time is over; model_limit_reached; no_rows
+// without a model), is the unit's next page. A step instead: the model has no place free, and the
+// chain comes again; or the lease has lapsed.
 func (f *Fetcher) question(ctx context.Context, c *chain) (extract.Page, *step) {
 	answer := extract.Page{URL: c.fetch.at, ContentType: "application/json"}
 	now := f.config.Clock.Now()
@@ -75,7 +80,8 @@ func (f *Fetcher) question(ctx context.Context, c *chain) (extract.Page, *step) 
 	}
 	outcome := fault.Code("")
 	if answer.Body = body; err != nil {
-		outcome, answer.Code = fault.CodeOf(err), fault.PageModel // its time running out is not the page's
+		// its time running out is not the page's
+		outcome, answer.Code = fault.CodeOf(err), fault.PageModel
 		switch outcome {
 		case fault.PageModelLimit:
 			answer.Code = outcome

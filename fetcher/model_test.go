@@ -25,7 +25,8 @@ type fakeModel struct {
 	asked  chan string // what the users said
 }
 
-func (m *fakeModel) Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte, error) {
+func (m *fakeModel) Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte,
+	error) {
 	m.asked <- user
 	if !strings.Contains(system, "never an") || !json.Valid(schema) {
 		return nil, errors.New("not what a model is to be asked")
@@ -62,9 +63,12 @@ func TestPrompts(t *testing.T) {
 		rows  string
 		code  fault.Code
 	}{
-		{"a good answer", &fakeModel{answer: `{"name":"Radio","price":59}`}, `{"name":"Radio","price":59}`, ""},
-		{"an answer that obeys the page", &fakeModel{answer: `{"name":"Radio","price":"free"}`}, "", fault.PageRowRejected},
-		{"an answer that the page does not have", &fakeModel{answer: `{"name":"Radio","price":49}`}, "", fault.PageRowRejected},
+		{"a good answer", &fakeModel{answer: `{"name":"Radio","price":59}`},
+			`{"name":"Radio","price":59}`, ""},
+		{"an answer that obeys the page", &fakeModel{answer: `{"name":"Radio","price":"free"}`}, "",
+			fault.PageRowRejected},
+		{"an answer that the page does not have", &fakeModel{answer: `{"name":"Radio","price":49}`},
+			"", fault.PageRowRejected},
 		{"no JSON", &fakeModel{answer: `sorry`}, "", fault.PageRowRejected},
 		{"a failure", &fakeModel{err: fault.New(fault.PageModel, "down")}, "", fault.PageModel},
 		{"a failure without a code", &fakeModel{err: errTest}, "", fault.PageModel},
@@ -81,7 +85,8 @@ func TestPrompts(t *testing.T) {
 				if got := string(joined(p.Rows)); got != c.rows || p.Code != string(c.code) {
 					t.Errorf("rows %s, code %q, outcome %s", got, p.Code, p.Outcome)
 				}
-				if c.rows != "" && (p.Outcome != model.Delivered || p.Quantity != 1) || c.rows == "" && p.PriceRow != "" {
+				if c.rows != "" && (p.Outcome != model.Delivered || p.Quantity != 1) ||
+					c.rows == "" && p.PriceRow != "" {
 					t.Errorf("outcome %s, %d × %q", p.Outcome, p.Quantity, p.PriceRow)
 				}
 				if c.model != nil && len(c.model.asked) != 1 {
@@ -107,10 +112,13 @@ func joined(rows [][]byte) []byte {
 // TestStatedBesideTheModel: what the page states makes its row also when the model does not answer.
 func TestStatedBesideTheModel(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r, stop := startModel(t, &fakeModel{err: fault.New(fault.PageModel, "")}, func(r *rig, _ *Config) {
-			r.control.recipes[1].Recipe.Schema = []byte(`{"properties":{"name":{"type":"string"},"colour":{"type":"string"}}}`)
-			r.web.page("http://a.test/", `<script type="application/ld+json">{"@type":"Product","name":"Radio"}</script><p>A radio.</p>`)
-		})
+		r, stop := startModel(t, &fakeModel{err: fault.New(fault.PageModel, "")},
+			func(r *rig, _ *Config) {
+				r.control.recipes[1].Recipe.Schema = []byte(
+					`{"properties":{"name":{"type":"string"},"colour":{"type":"string"}}}`)
+				r.web.page("http://a.test/",
+					`<script type="application/ld+json">{"@type":"Product","name":"Radio"}</script><p>A radio.</p>`)
+			})
 		defer stop()
 		r.send(r.task(1, "http://a.test/"))
 		if p := r.pages(1)[0]; string(joined(p.Rows)) != `{"name":"Radio"}` {
@@ -119,8 +127,8 @@ func TestStatedBesideTheModel(t *testing.T) {
 	})
 }
 
-// TestRejectedPagesClimb: a page all of whose rows are rejected may be one whose scripts make the rest of them; where a
-// model gave no answer, no browser is at fault.
+// TestRejectedPagesClimb: a page all of whose rows are rejected may be one whose scripts make the
+// rest of them; where a model gave no answer, no browser is at fault.
 func TestRejectedPagesClimb(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -128,8 +136,10 @@ func TestRejectedPagesClimb(t *testing.T) {
 		want  string
 	}{
 		{"no model", nil, "plain row_rejected render tier:render"},
-		{"a bad answer", &fakeModel{answer: `{"price":"free"}`}, "plain row_rejected render tier:render"},
-		{"no answer", &fakeModel{err: fault.New(fault.PageModel, "down")}, "plain model_unavailable"},
+		{"a bad answer", &fakeModel{answer: `{"price":"free"}`},
+			"plain row_rejected render tier:render"},
+		{"no answer", &fakeModel{err: fault.New(fault.PageModel, "down")},
+			"plain model_unavailable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -141,7 +151,9 @@ func TestRejectedPagesClimb(t *testing.T) {
 						if req.Tier == model.Render {
 							offer = `,"offers":{"price":3}`
 						}
-						return r.web.html(url, `<script type="application/ld+json">{"@type":"Product","name":"Lamp"`+offer+`}</script><p>A lamp.`), nil
+						return r.web.html(url,
+							`<script type="application/ld+json">{"@type":"Product","name":"Lamp"`+
+								offer+`}</script><p>A lamp.`), nil
 					}
 				})
 				defer stop()
@@ -159,12 +171,14 @@ func TestRejectedPagesClimb(t *testing.T) {
 	}
 }
 
-// TestNamedFieldsDoNotClimb: a page that says what is what in the names of its elements needs no browser.
+// TestNamedFieldsDoNotClimb: a page that says what is what in the names of its elements needs no
+// browser.
 func TestNamedFieldsDoNotClimb(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := startModel(t, nil, func(r *rig, _ *Config) {
 			r.web.tiers = model.AllTiers
-			r.web.page("http://a.test/", `<h1>Radio</h1><p><b class="price">59.00</b> <i class="currency">EUR</i></p>`)
+			r.web.page("http://a.test/",
+				`<h1>Radio</h1><p><b class="price">59.00</b> <i class="currency">EUR</i></p>`)
 		})
 		defer stop()
 		task := r.task(0, "http://a.test/")

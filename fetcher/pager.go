@@ -12,12 +12,14 @@ import (
 
 // pager is a type of pagination (decision 14).
 type pager interface {
-	// next is the address of page number page, 1 or more, of the chain that begins at the canonical address start; link
-	// and cursor are what the recipe found on the page before it. "" ends the chain.
+	// next is the address of page number page, 1 or more, of the chain that begins at the canonical
+	// address start; link and cursor are what the recipe found on the page before it. "" ends the
+	// chain.
 	next(start string, page uint32, link, cursor string) string
 }
 
-// newPager is nil for a recipe without pagination, and for one whose pages a browser loads into one.
+// newPager is nil for a recipe without pagination, and for one whose pages a browser loads into
+// one.
 func newPager(p *model.Pagination, source *curl.Request) pager {
 	if p == nil {
 		return nil
@@ -54,8 +56,9 @@ func newPager(p *model.Pagination, source *curl.Request) pager {
 	return nil
 }
 
-// bodyParam is the value of the page parameter where it stands in a curl command's body. The address of a page has it
-// in its query all the same, so that the pages of a chain can be told apart; see chain.request.
+// bodyParam is the value of the page parameter where it stands in a curl command's body. The
+// address of a page has it in its query all the same, so that the pages of a chain can be told
+// apart; see chain.request.
 func bodyParam(p *model.Pagination, source *curl.Request) (value string, inBody bool) {
 	if p == nil || p.Param == "" || source == nil {
 		return "", false
@@ -66,8 +69,8 @@ func bodyParam(p *model.Pagination, source *curl.Request) (value string, inBody 
 	return source.BodyParam(p.Param)
 }
 
-// pageParam counts up in a query parameter, unless told from where the listed address begins. The first page is the address
-// as it is listed.
+// pageParam counts up in a query parameter, unless told from where the listed address begins. The
+// first page is the address as it is listed.
 type pageParam struct {
 	param string
 	start int // where the address says nothing, or always
@@ -115,7 +118,8 @@ type urlTemplate struct{ template string }
 
 func (t urlTemplate) next(start string, page uint32, _, _ string) string {
 	number := strconv.FormatUint(uint64(page)+1, 10)
-	next, err := address.Resolve(start, strings.ReplaceAll(t.template, model.PagePlaceholder, number))
+	next, err := address.Resolve(start,
+		strings.ReplaceAll(t.template, model.PagePlaceholder, number))
 	if err != nil {
 		return ""
 	}
@@ -137,8 +141,8 @@ func (c jsonCursor) next(start string, _ uint32, _, cursor string) string {
 	return withParam(start, c.param, url.QueryEscape(cursor))
 }
 
-// withParam sets a query parameter in a canonical address: in its place where it stands already, else at the end. The
-// other parameters stay byte for byte.
+// withParam sets a query parameter in a canonical address: in its place where it stands already,
+// else at the end. The other parameters stay byte for byte.
 func withParam(address, param, value string) string {
 	pair := url.QueryEscape(param) + "=" + value
 	base, pairs, at := cutParam(address, param)
@@ -178,8 +182,8 @@ func hasParam(address, param string) bool {
 	return found
 }
 
-// cutParam is an address without its query, the query's parts but those of one parameter, and the place among them where
-// the first of those stood, -1 if there was none.
+// cutParam is an address without its query, the query's parts but those of one parameter, and the
+// place among them where the first of those stood, -1 if there was none.
 func cutParam(address, param string) (base string, pairs []string, at int) {
 	base, query, _ := strings.Cut(address, "?")
 	at = -1

@@ -23,42 +23,64 @@ func TestPagers(t *testing.T) {
 		link, cursor string
 		want         string // of pages 1, 2 and 9999
 	}{
-		{"page", model.Pagination{Type: model.URLPageParam, Param: "p"}, "", "http://a.test/?q=1", "", "",
+		{"page", model.Pagination{Type: model.URLPageParam, Param: "p"}, "", "http://a.test/?q=1",
+			"", "",
 			"http://a.test/?q=1&p=2 http://a.test/?q=1&p=3 http://a.test/?q=1&p=10000"},
-		{"page from 0 by 10", model.Pagination{Type: model.URLPageParam, Param: "p", Start: intp(0), Step: intp(10)}, "",
-			"http://a.test/?p=0", "", "", "http://a.test/?p=10 http://a.test/?p=20 http://a.test/?p=99990"},
-		{"page of the address", model.Pagination{Type: model.URLPageParam, Param: "p", Step: intp(2)}, "", "http://a.test/?p=0&q", "", "",
+		{"page from 0 by 10", model.Pagination{Type: model.URLPageParam, Param: "p", Start: intp(0),
+			Step: intp(10)}, "",
+			"http://a.test/?p=0", "", "", "http://a.test/?p=10 http://a.test/?p=20 " +
+				"http://a.test/?p=99990"},
+		{"page of the address",
+			model.Pagination{Type: model.URLPageParam, Param: "p", Step: intp(2)}, "",
+			"http://a.test/?p=0&q", "", "",
 			"http://a.test/?p=2&q http://a.test/?p=4&q http://a.test/?p=19998&q"},
-		{"page of the address, another told", model.Pagination{Type: model.URLPageParam, Param: "p", Start: intp(5)}, "",
-			"http://a.test/?p=0", "", "", "http://a.test/?p=6 http://a.test/?p=7 http://a.test/?p=10004"},
-		{"page that is none", model.Pagination{Type: model.URLPageParam, Param: "p"}, "", "http://a.test/?p=x", "", "",
+		{"page of the address, another told",
+			model.Pagination{Type: model.URLPageParam, Param: "p", Start: intp(5)}, "",
+			"http://a.test/?p=0", "", "", "http://a.test/?p=6 http://a.test/?p=7 " +
+				"http://a.test/?p=10004"},
+		{"page that is none", model.Pagination{Type: model.URLPageParam, Param: "p"}, "",
+			"http://a.test/?p=x", "", "",
 			"http://a.test/?p=2 http://a.test/?p=3 http://a.test/?p=10000"},
 		{"page in the body", model.Pagination{Type: model.URLPageParam, Param: "p"},
 			`curl http://a.test/ --json '{"p":0}'`, "http://a.test/", "", "",
 			"http://a.test/?p=1 http://a.test/?p=2 http://a.test/?p=9999"},
-		{"offset", model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(24)}, "", "http://a.test/", "", "",
+		{"offset", model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(24)}, "",
+			"http://a.test/", "", "",
 			"http://a.test/?o=24 http://a.test/?o=48 http://a.test/?o=239976"},
-		{"offset of the address", model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(24)}, "",
-			"http://a.test/?o=100&x", "", "", "http://a.test/?o=124&x http://a.test/?o=148&x http://a.test/?o=240076&x"},
-		{"offset that is none", model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(1)}, "",
-			"http://a.test/?o=-5", "", "", "http://a.test/?o=1 http://a.test/?o=2 http://a.test/?o=9999"},
-		{"offset beyond reason", model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(1)},
+		{"offset of the address",
+			model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(24)}, "",
+			"http://a.test/?o=100&x", "", "", "http://a.test/?o=124&x http://a.test/?o=148&x " +
+				"http://a.test/?o=240076&x"},
+		{"offset that is none",
+			model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(1)}, "",
+			"http://a.test/?o=-5", "", "", "http://a.test/?o=1 http://a.test/?o=2 " +
+				"http://a.test/?o=9999"},
+		{"offset beyond reason",
+			model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(1)},
 			`curl http://a.test/ --json '{"o":99999999999999999999}'`, "http://a.test/", "", "",
 			"http://a.test/?o=1 http://a.test/?o=2 http://a.test/?o=9999"},
-		{"offset in the body", model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(5)},
+		{"offset in the body",
+			model.Pagination{Type: model.OffsetParam, Param: "o", PageSize: intp(5)},
 			`curl http://a.test/ --json '{"o":10}'`, "http://a.test/", "", "",
 			"http://a.test/?o=15 http://a.test/?o=20 http://a.test/?o=50005"},
-		{"template", model.Pagination{Type: model.URLTemplate, Template: "/list/{page}/{page}.html"}, "", "http://a.test/list/?x=1", "", "",
-			"http://a.test/list/2/2.html http://a.test/list/3/3.html http://a.test/list/10000/10000.html"},
-		{"whole template", model.Pagination{Type: model.URLTemplate, Template: "https://b.test/?p={page}#x"}, "", "http://a.test/", "", "",
+		{"template", model.Pagination{Type: model.URLTemplate,
+			Template: "/list/{page}/{page}.html"}, "", "http://a.test/list/?x=1", "", "",
+			"http://a.test/list/2/2.html http://a.test/list/3/3.html " +
+				"http://a.test/list/10000/10000.html"},
+		{"whole template", model.Pagination{Type: model.URLTemplate,
+			Template: "https://b.test/?p={page}#x"}, "", "http://a.test/", "", "",
 			"https://b.test/?p=2 https://b.test/?p=3 https://b.test/?p=10000"},
-		{"link", model.Pagination{Type: model.NextLink}, "", "http://a.test/", "http://a.test/2", "",
+		{"link", model.Pagination{Type: model.NextLink}, "", "http://a.test/", "http://a.test/2",
+			"",
 			"http://a.test/2 http://a.test/2 http://a.test/2"},
 		{"no link", model.Pagination{Type: model.NextLink}, "", "http://a.test/", "", "x", "  "},
-		{"cursor", model.Pagination{Type: model.JSONCursor, Param: "after[id]"}, "", "http://a.test/?after%5Bid%5D=0", "", "a/b&c=",
+		{"cursor", model.Pagination{Type: model.JSONCursor, Param: "after[id]"}, "",
+			"http://a.test/?after%5Bid%5D=0", "", "a/b&c=",
 			strings.TrimSpace(strings.Repeat("http://a.test/?after%5Bid%5D=a%2Fb%26c%3D ", 3))},
-		{"no cursor", model.Pagination{Type: model.JSONCursor, Param: "c"}, "", "http://a.test/", "http://a.test/2", "", "  "},
-		{"a cursor beyond an address", model.Pagination{Type: model.JSONCursor, Param: "c"}, "", "http://a.test/", "",
+		{"no cursor", model.Pagination{Type: model.JSONCursor, Param: "c"}, "", "http://a.test/",
+			"http://a.test/2", "", "  "},
+		{"a cursor beyond an address", model.Pagination{Type: model.JSONCursor, Param: "c"}, "",
+			"http://a.test/", "",
 			strings.Repeat("x", address.Longest+1), "  "},
 	} {
 		var source *curl.Request
@@ -73,21 +95,27 @@ func TestPagers(t *testing.T) {
 			t.Errorf("%s: addresses are %q, want %q", c.name, got, c.want)
 		}
 	}
-	for _, p := range []*model.Pagination{nil, {Type: model.PaginationNone}, {Type: model.LoadMore}, {Type: model.InfiniteScroll}} {
+	for _, p := range []*model.Pagination{nil, {Type: model.PaginationNone}, {Type: model.LoadMore},
+		{Type: model.InfiniteScroll}} {
 		if newPager(p, nil) != nil || p.MaxPages() != 1 {
 			t.Errorf("%+v makes a chain of %d pages", p, p.MaxPages())
 		}
 	}
 }
 
-// The page parameter of a curl command stands where the command has it: in the address, else in the body, else it is
-// added to the address. Where it is in the body, the page's address shows it all the same.
+// The page parameter of a curl command stands where the command has it: in the address, else in the
+// body, else it is added to the address. Where it is in the body, the page's address shows it all
+// the same.
 func TestPageParamOfCurl(t *testing.T) {
 	for name, c := range map[string]struct{ command, second string }{
-		"in the address": {"curl 'http://a.test/api?p=1&q=2' -d p=1", `POST "p=1" http://a.test/api?p=2&q=2`},
-		"in a form":      {"curl 'http://a.test/api?q=2' -d 'x=1&p=1'", `POST "x=1&p=2" http://a.test/api?q=2`},
-		"in JSON":        {`curl http://a.test/api --json '{"p":1}'`, `POST "{\"p\":2}" http://a.test/api`},
-		"in none":        {`curl http://a.test/api --json '{"q":1}'`, `POST "{\"q\":1}" http://a.test/api?p=2`},
+		"in the address": {"curl 'http://a.test/api?p=1&q=2' -d p=1",
+			`POST "p=1" http://a.test/api?p=2&q=2`},
+		"in a form": {"curl 'http://a.test/api?q=2' -d 'x=1&p=1'",
+			`POST "x=1&p=2" http://a.test/api?q=2`},
+		"in JSON": {`curl http://a.test/api --json '{"p":1}'`,
+			`POST "{\"p\":2}" http://a.test/api`},
+		"in none": {`curl http://a.test/api --json '{"q":1}'`,
+			`POST "{\"q\":1}" http://a.test/api?p=2`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -106,10 +134,12 @@ func TestPageParamOfCurl(t *testing.T) {
 				}
 				r.send(r.task(0, source.URL))
 				pages := r.pages(2)
-				if pages[1].URL == pages[0].URL || pages[1].URLHash == pages[0].URLHash || pages[0].Next == nil {
+				if pages[1].URL == pages[0].URL || pages[1].URLHash == pages[0].URLHash ||
+					pages[0].Next == nil {
 					t.Errorf("pages are %s and %s", pages[0].URL, pages[1].URL)
 				}
-				short := strings.NewReplacer(" Accept=*/*", "", " Content-Type=application/x-www-form-urlencoded", "",
+				short := strings.NewReplacer(" Accept=*/*", "",
+					" Content-Type=application/x-www-form-urlencoded", "",
 					" Content-Type=application/json", "", " Accept=application/json", "")
 				if len(got) != 2 || short.Replace(got[1]) != c.second {
 					t.Errorf("requests are %q, want the second to be %s", got, c.second)
@@ -139,7 +169,8 @@ func TestCursorInTheBody(t *testing.T) {
 		at = page
 		c := &chain{fetch: fetchState{at: at}}
 		asked, as := c.request(r)
-		if want := fmt.Sprintf(`{"variables":{"after":%q}}`, cursor); asked != "http://a.test/graphql" || string(as.Body) != want {
+		if want := fmt.Sprintf(`{"variables":{"after":%q}}`,
+			cursor); asked != "http://a.test/graphql" || string(as.Body) != want {
 			t.Errorf("%s is asked for as %s %s, want %s", page, asked, as.Body, want)
 		}
 	}
@@ -150,8 +181,11 @@ func TestCursorInTheBody(t *testing.T) {
 
 func TestWithoutParam(t *testing.T) {
 	for address, want := range map[string]string{
-		"http://a.test/?p=1": "http://a.test/", "http://a.test/?a&p=1&b=2&p=3": "http://a.test/?a&b=2",
-		"http://a.test/": "http://a.test/", "http://a.test/?pp=1&&": "http://a.test/?pp=1&&", "http://a.test/?%70=1&x": "http://a.test/?x",
+		"http://a.test/?p=1":           "http://a.test/",
+		"http://a.test/?a&p=1&b=2&p=3": "http://a.test/?a&b=2",
+		"http://a.test/":               "http://a.test/",
+		"http://a.test/?pp=1&&":        "http://a.test/?pp=1&&",
+		"http://a.test/?%70=1&x":       "http://a.test/?x",
 	} {
 		if got := withoutParam(address, "p"); got != want {
 			t.Errorf("%s becomes %s, want %s", address, got, want)
@@ -165,16 +199,20 @@ func TestCursorChain(t *testing.T) {
 		last string // what the last page has as cursor
 		want []string
 	}{
-		"no cursor":         {`null`, []string{"0 delivered", "1 delivered", "2 delivered last"}},
-		"a cursor again":    {`"2"`, []string{"0 delivered", "1 delivered", "2 delivered last"}},
-		"another, no rows":  {`"3"`, []string{"0 delivered", "1 delivered", "2 delivered", "3 empty last"}},
-		"a number, no rows": {`3`, []string{"0 delivered", "1 delivered", "2 delivered", "3 empty last"}},
+		"no cursor":      {`null`, []string{"0 delivered", "1 delivered", "2 delivered last"}},
+		"a cursor again": {`"2"`, []string{"0 delivered", "1 delivered", "2 delivered last"}},
+		"another, no rows": {`"3"`,
+			[]string{"0 delivered", "1 delivered", "2 delivered", "3 empty last"}},
+		"a number, no rows": {`3`,
+			[]string{"0 delivered", "1 delivered", "2 delivered", "3 empty last"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				recipe := model.Recipe{Type: model.MultipleProducts, Curl: "curl http://a.test/api",
-					Fields:     []model.Field{{Name: "a", Selector: "$.items[*].a", Kind: model.Text}},
-					Pagination: &model.Pagination{Type: model.JSONCursor, Param: "c", CursorPath: "$.next"}}
+					Fields: []model.Field{{Name: "a", Selector: "$.items[*].a",
+						Kind: model.Text}},
+					Pagination: &model.Pagination{Type: model.JSONCursor, Param: "c",
+						CursorPath: "$.next"}}
 				r, stop := start(t, 1, recipe, nil)
 				defer stop()
 				for address, body := range map[string]string{
@@ -183,7 +221,8 @@ func TestCursorChain(t *testing.T) {
 					"http://a.test/api?c=2": `{"items":[{"a":"2"}],"next":` + c.last + `}`,
 					"http://a.test/api?c=3": `{"items":[],"next":"4"}`,
 				} {
-					r.web.answers[address] = func(_ context.Context, req Request) (*Response, error) {
+					r.web.answers[address] = func(_ context.Context, req Request) (*Response,
+						error) {
 						answer := r.web.html(req.URL, body)
 						answer.ContentType = "application/json"
 						return answer, nil

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A page whose reading panics ends as unparsable and uncharged, is kept for a look, and all others are read: pages of
-// runs, and those of samples and previews, which are trials.
+// A page whose reading panics ends as unparsable and uncharged, is kept for a look, and all others
+// are read: pages of runs, and those of samples and previews, which are trials.
 func TestPanicOfAReader(t *testing.T) {
 	for name, trial := range map[string]bool{"run": false, "trial": true} {
 		t.Run(name, func(t *testing.T) {
@@ -34,7 +34,8 @@ func TestPanicOfAReader(t *testing.T) {
 				for _, p := range r.pages(2) {
 					got[p.Unit.Seq] = p
 				}
-				if p := got[0]; p.Outcome != model.Errored || p.Code != string(fault.PageUnparsable) || p.PriceRow != "" || !p.Last {
+				if p := got[0]; p.Outcome != model.Errored ||
+					p.Code != string(fault.PageUnparsable) || p.PriceRow != "" || !p.Last {
 					t.Errorf("the page whose reading panics: %+v", p)
 				}
 				if p := got[1]; p.Outcome != model.Delivered {
@@ -61,7 +62,8 @@ func TestPanicOfAPager(t *testing.T) {
 		r.f.recipes.get(r.control, scraperID, 1).pager = panicking{}
 		r.web.page("http://a.test/", items("a"))
 		r.send(r.task(0, "http://a.test/"))
-		if p := r.pages(1)[0]; p.Outcome != model.Errored || p.Code != string(fault.PageUnparsable) || p.PriceRow != "" || !p.Last {
+		if p := r.pages(1)[0]; p.Outcome != model.Errored ||
+			p.Code != string(fault.PageUnparsable) || p.PriceRow != "" || !p.Last {
 			t.Errorf("%+v", p)
 		}
 	})

@@ -75,21 +75,25 @@ func (c *recipeCache) get(view View, scraper ids.ID, revision uint32) *recipe {
 }
 
 // compile makes what a customer wrote a recipe. One that ends in a panic has no extractor.
-func (c *recipeCache) compile(r model.Recipe, compile func(model.Recipe) *recipe) (compiled *recipe) {
-	panicked := c.reader.Run(reading.Page{URL: "a scraper's recipe"}, func() { compiled = compile(r) })
+func (c *recipeCache) compile(r model.Recipe,
+	compile func(model.Recipe) *recipe) (compiled *recipe) {
+	panicked := c.reader.Run(reading.Page{URL: "a scraper's recipe"},
+		func() { compiled = compile(r) })
 	if panicked != nil {
 		return &recipe{err: panicked}
 	}
 	return compiled
 }
 
-// errNoRule says that a recipe may not be used: something in it would be sent that stands for something else.
+// errNoRule says that a recipe may not be used: something in it would be sent that stands for
+// something else.
 var errNoRule = errors.New("fetcher: a placeholder of the curl command has no rule")
 
 func compileRecipe(r model.Recipe) *recipe {
 	compiled := &recipe{
-		maxPages:     uint32(max(r.Pagination.MaxPages(), 1)),
-		pace:         Pace{Rate: r.Politeness.RequestsPerSecond, Connections: r.Politeness.Connections},
+		maxPages: uint32(max(r.Pagination.MaxPages(), 1)),
+		pace: Pace{Rate: r.Politeness.RequestsPerSecond,
+			Connections: r.Politeness.Connections},
 		ignoreRobots: r.Politeness.IgnoreRobots,
 	}
 	if p := r.Pagination; p != nil && p.Renders() {
@@ -121,7 +125,8 @@ func compileRecipe(r model.Recipe) *recipe {
 	return compiled
 }
 
-// paceFor is what a scraper gets of a host: the default unless it asks for another, and never more than the most.
+// paceFor is what a scraper gets of a host: the default unless it asks for another, and never more
+// than the most.
 func (c *Config) paceFor(asked Pace) Pace {
 	pace := c.Pace
 	if asked.Rate > 0 {
@@ -140,8 +145,8 @@ func atMost[N int | float64](asked, most N) N {
 	return asked
 }
 
-// paceAt is what a scraper gets of one host: a domain whose shard is somebody else's is shared with all fetchers. It
-// needs mu.
+// paceAt is what a scraper gets of one host: a domain whose shard is somebody else's is shared with
+// all fetchers. It needs mu.
 func (f *Fetcher) paceAt(host string, pace Pace) frontier.Pace {
 	if f.fetchers > 1 && f.shards[uint16(f.config.ShardOf(host))] == nil {
 		pace.Rate /= float64(f.fetchers)
@@ -160,7 +165,8 @@ func (f *Fetcher) day(ctx context.Context, r *recipe) rules.Day {
 	return rules.Day{Table: f.config.Rates.Table(ctx), At: f.config.Clock.Now()}
 }
 
-// processed are the rows after the scraper's post-process rules. Together they are bounded as before.
+// processed are the rows after the scraper's post-process rules. Together they are bounded as
+// before.
 func processed(ctx context.Context, r *recipe, rows [][]byte, day rules.Day) ([][]byte, error) {
 	if r.rules.None() {
 		return rows, nil
@@ -173,7 +179,8 @@ func processed(ctx context.Context, r *recipe, rows [][]byte, day rules.Day) ([]
 			return nil, fmt.Errorf("rules of row %d: %w", i, err)
 		}
 		if size += len(made[i]); size > extract.MaxPageBytes {
-			return nil, fault.New(fault.PageRowTooLarge, "the rows are larger than %d bytes after their rules", extract.MaxPageBytes)
+			return nil, fault.New(fault.PageRowTooLarge,
+				"the rows are larger than %d bytes after their rules", extract.MaxPageBytes)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

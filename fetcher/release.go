@@ -1,10 +1,12 @@
 package fetcher
 
-// A shard is released in order: pages that have begun are finished and published, the tasks of all others are laid down,
-// and then the shard is let go of. Nothing that was asked is asked again, and nobody waits for slow hosts. Laid down is
-// not dropped: the markers still name these tasks, and when the leader thinks better of it they are taken up again.
+// A shard is released in order: pages that have begun are finished and published, the tasks of all
+// others are laid down, and then the shard is let go of. Nothing that was asked is asked again, and
+// nobody waits for slow hosts. Laid down is not dropped: the markers still name these tasks, and
+// when the leader thinks better of it they are taken up again.
 
-// release begins to let go of a shard. What has begun may start requests for one more time-out. It needs mu.
+// release begins to let go of a shard. What has begun may start requests for one more time-out. It
+// needs mu.
 func (f *Fetcher) release(s *shard) {
 	if !s.releasing {
 		s.releasing, s.finishBy = true, f.config.Clock.Now().Add(f.config.Timeout)
@@ -59,7 +61,8 @@ func (f *Fetcher) takeUp(c *chain) bool {
 	return true
 }
 
-// goOn lets a chain wait for its next request, unless that is another fetcher's to make. It needs mu.
+// goOn lets a chain wait for its next request, unless that is another fetcher's to make. It needs
+// mu.
 func (f *Fetcher) goOn(c *chain, next step) {
 	s, now := c.shard, f.config.Clock.Now()
 	c.begun = next.again && (len(c.fetch.tries) > 0 || c.fetch.hops > 0)
@@ -74,7 +77,8 @@ func (f *Fetcher) goOn(c *chain, next step) {
 	f.frontier.Resume(&c.item, now.Add(next.wait), now)
 }
 
-// releaseWhenDone lets go of a shard once no page of it is begun and all its pages are published. It needs mu.
+// releaseWhenDone lets go of a shard once no page of it is begun and all its pages are published.
+// It needs mu.
 func (f *Fetcher) releaseWhenDone(s *shard) {
 	if s.releasing && !s.gone && s.tasks == s.down && len(s.outbox) == 0 && !s.publishing {
 		f.counts.released.Add(1)

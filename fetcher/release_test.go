@@ -28,7 +28,8 @@ func (o *orders) to(leases client.Leases) {
 }
 
 // startOrdered runs a fetcher of one shard, which is told what the orders say.
-func startOrdered(t *testing.T, recipe model.Recipe, change func(*rig, *Config)) (*rig, *orders, func()) {
+func startOrdered(t *testing.T, recipe model.Recipe, change func(*rig, *Config)) (*rig, *orders,
+	func()) {
 	t.Helper()
 	o := &orders{leases: client.Leases{For: 3 * time.Second, Hold: onlyShard}}
 	r, stop := start(t, 1, recipe, func(r *rig, config *Config) {
@@ -46,7 +47,8 @@ func unrobotic(recipe model.Recipe) model.Recipe {
 	return recipe
 }
 
-// A release waits for no host: what is under way ends, what waits is laid down, also what comes meanwhile.
+// A release waits for no host: what is under way ends, what waits is laid down, also what comes
+// meanwhile.
 func TestReleaseWaitsForNoSlowHost(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
@@ -70,13 +72,15 @@ func TestReleaseWaitsForNoSlowHost(t *testing.T) {
 			t.Errorf("seq %d is the first page", p.Unit.Seq)
 		}
 		r.nothingMore()
-		if holding(r.control) != "[]" || len(r.web.startsAt("a.test")) != 1 || len(r.web.startsAt("b.test")) != 0 {
+		if holding(r.control) != "[]" || len(r.web.startsAt("a.test")) != 1 ||
+			len(r.web.startsAt("b.test")) != 0 {
 			t.Errorf("holding %s after %v", holding(r.control), r.web.asked)
 		}
 	})
 }
 
-// A marker that passes during a release names what is laid down: it is not lost as long as the shard is held.
+// A marker that passes during a release names what is laid down: it is not lost as long as the
+// shard is held.
 func TestMarkerDuringRelease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
@@ -103,7 +107,8 @@ func TestMarkerDuringRelease(t *testing.T) {
 	})
 }
 
-// A chain under way ends its release with the page that it is at; a page that failed once is tried to its end.
+// A chain under way ends its release with the page that it is at; a page that failed once is tried
+// to its end.
 func TestReleaseFinishesPagesThatHaveBegun(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		six := 6
@@ -128,7 +133,8 @@ func TestReleaseFinishesPagesThatHaveBegun(t *testing.T) {
 		for _, p := range r.pages(int(r.memory.Lag(stream.Pages))) {
 			got[p.Unit.Seq] = append(got[p.Unit.Seq], shorthand(p))
 		}
-		if len(got[0]) != 2 || len(got[1]) != 1 || len(got[2]) != 1 || len(r.web.startsAt("b.test")) != 3 ||
+		if len(got[0]) != 2 || len(got[1]) != 1 || len(got[2]) != 1 ||
+			len(r.web.startsAt("b.test")) != 3 ||
 			len(r.web.startsAt("d.test")) != 2 {
 			t.Errorf("pages %v after %v", got, r.web.asked)
 		}
@@ -148,8 +154,10 @@ func TestReleaseIsBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
 			config.Timeout = 10 * time.Second
-			r.web.fails("http://a.test/", -1, Failure{Code: fault.PageStatus, Status: 503, Retry: true, RetryAfter: time.Minute})
-			r.web.answers["http://b.test/"] = func(ctx context.Context, _ Request) (*Response, error) {
+			r.web.fails("http://a.test/", -1,
+				Failure{Code: fault.PageStatus, Status: 503, Retry: true, RetryAfter: time.Minute})
+			r.web.answers["http://b.test/"] = func(ctx context.Context, _ Request) (*Response,
+				error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
@@ -220,7 +228,8 @@ func TestEndedRunDuringRelease(t *testing.T) {
 	})
 }
 
-// A process that stops says so, finishes what is under way although its leases name the shard, and takes nothing more.
+// A process that stops says so, finishes what is under way although its leases name the shard, and
+// takes nothing more.
 func TestCleanStop(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, _, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
@@ -262,7 +271,10 @@ func TestStopIsBounded(t *testing.T) {
 		r.send(r.task(0, "http://a.test/"))
 		pass(time.Second)
 		r.control.change(func() {
-			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return client.Leases{}, errTest }
+			r.control.answer = func(client.Heartbeat) (client.Leases,
+				error) {
+				return client.Leases{}, errTest
+			}
 		})
 		began := time.Now()
 		stop()
@@ -280,8 +292,8 @@ type leap struct {
 
 func (l *leap) Now() time.Time { return time.Now().Add(time.Duration(l.by.Load())) }
 
-// A process that slept past its lease starts nothing when it wakes, before it has heard of it or after; what it had asked
-// for before is published or thrown away.
+// A process that slept past its lease starts nothing when it wakes, before it has heard of it or
+// after; what it had asked for before is published or thrown away.
 func TestSuspendedPastTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		asleep := &leap{}
@@ -295,11 +307,15 @@ func TestSuspendedPastTheLease(t *testing.T) {
 		for seq := range 100 {
 			r.send(r.task(seq, "http://a.test/"))
 		}
-		pass(900 * time.Millisecond) // just before the next heartbeat and the next sweep; all workers are busy
+		// just before the next heartbeat and the next sweep; all workers are busy
+		pass(900 * time.Millisecond)
 		before := len(r.web.startsAt("a.test"))
 		r.control.change(func() {
 			asleep.by.Store(int64(time.Minute))
-			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return client.Leases{}, errTest }
+			r.control.answer = func(client.Heartbeat) (client.Leases,
+				error) {
+				return client.Leases{}, errTest
+			}
 		})
 		notify(r.f.wake)
 		pass(time.Minute)

@@ -30,7 +30,8 @@ var (
 	errTest   = errors.New("a failure of the test's")
 )
 
-// fakeControl is a control plane with one node, which holds all shards unless answer says otherwise.
+// fakeControl is a control plane with one node, which holds all shards unless answer says
+// otherwise.
 type fakeControl struct {
 	shards int
 
@@ -44,10 +45,11 @@ type fakeControl struct {
 }
 
 func newControl(shards int, recipe model.Recipe) *fakeControl {
-	c := &fakeControl{shards: shards, entries: map[ids.ID]*client.Entry{}, recipes: map[uint32]*client.Recipe{1: {Recipe: recipe}}, jobs: map[ids.ID]*client.Job{
-		jobID:   {ID: jobID, State: model.Running},
-		endedID: {ID: endedID, State: model.Stopped},
-	}}
+	c := &fakeControl{shards: shards, entries: map[ids.ID]*client.Entry{},
+		recipes: map[uint32]*client.Recipe{1: {Recipe: recipe}}, jobs: map[ids.ID]*client.Job{
+			jobID:   {ID: jobID, State: model.Running},
+			endedID: {ID: endedID, State: model.Stopped},
+		}}
 	c.answer = func(client.Heartbeat) (client.Leases, error) { return c.holdAll(time.Hour), nil }
 	return c
 }
@@ -83,7 +85,10 @@ func (c *fakeControl) end(id ids.ID) {
 	c.jobs[id] = &client.Job{ID: id, State: model.Stopped}
 }
 
-func (c *fakeControl) Recipe(_ ids.ID, revision uint32) *client.Recipe { return c.recipes[revision] }
+func (c *fakeControl) Recipe(_ ids.ID,
+	revision uint32) *client.Recipe {
+	return c.recipes[revision]
+}
 
 func (c *fakeControl) Heartbeat(_ context.Context, beat client.Heartbeat) (client.Leases, error) {
 	c.mu.Lock()
@@ -136,8 +141,10 @@ type fakeWeb struct {
 }
 
 func newWeb() *fakeWeb {
-	return &fakeWeb{answers: map[string]func(context.Context, Request) (*Response, error){}, robots: map[string]time.Duration{},
-		forbid: map[string]bool{}, tiers: model.TiersOf(model.Plain), known: map[string]bool{}, starts: map[string][]int64{}}
+	return &fakeWeb{answers: map[string]func(context.Context, Request) (*Response, error){},
+		robots: map[string]time.Duration{},
+		forbid: map[string]bool{}, tiers: model.TiersOf(model.Plain), known: map[string]bool{},
+		starts: map[string][]int64{}}
 }
 
 func (w *fakeWeb) Tiers() model.TierSet { return w.tiers }
@@ -167,12 +174,16 @@ func (w *fakeWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
 }
 
 func (w *fakeWeb) html(final, body string) *Response {
-	return &Response{Final: final, Status: 200, ContentType: "text/html", Body: []byte(body), Wire: int64(len(body)),
+	return &Response{Final: final, Status: 200, ContentType: "text/html", Body: []byte(body),
+		Wire:    int64(len(body)),
 		Release: func() { w.mu.Lock(); w.released++; w.mu.Unlock() }}
 }
 
 func (w *fakeWeb) page(url, body string) {
-	w.answers[url] = func(context.Context, Request) (*Response, error) { return w.html(url, body), nil }
+	w.answers[url] = func(context.Context, Request) (*Response, error) {
+		return w.html(url, body),
+			nil
+	}
 }
 
 // fails answers with a failure the first times (all for -1), then with a page.
@@ -181,7 +192,8 @@ func (w *fakeWeb) fails(url string, times int, failure Failure) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if times == 0 {
-			return &Response{Final: url, Status: 200, ContentType: "text/html", Body: []byte("<h1>x</h1>"), Release: func() {}}, nil
+			return &Response{Final: url, Status: 200, ContentType: "text/html",
+				Body: []byte("<h1>x</h1>"), Release: func() {}}, nil
 		}
 		times--
 		failed := failure
@@ -252,7 +264,8 @@ type rig struct {
 	number  uint64
 }
 
-var title = model.Recipe{Type: model.SingleProduct, Fields: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}}
+var title = model.Recipe{Type: model.SingleProduct,
+	Fields: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}}
 
 func paged(p model.Pagination) model.Recipe {
 	r := title
@@ -261,7 +274,8 @@ func paged(p model.Pagination) model.Recipe {
 }
 
 // start runs a fetcher of all shards until stop. change may alter what it works with.
-func start(t *testing.T, shards int, recipe model.Recipe, change func(*rig, *Config)) (r *rig, stop func()) {
+func start(t *testing.T, shards int, recipe model.Recipe, change func(*rig, *Config)) (r *rig,
+	stop func()) {
 	t.Helper()
 	memory, err := stream.NewMemory(stream.Config{Partitions: shards})
 	if err != nil {
@@ -294,7 +308,8 @@ func start(t *testing.T, shards int, recipe model.Recipe, change func(*rig, *Con
 
 func (r *rig) task(seq int, url string) model.Task {
 	r.number++
-	return model.Task{Job: jobID, Seq: uint32(seq), Customer: "c", Scraper: scraperID, Revision: 1, URL: url,
+	return model.Task{Job: jobID, Seq: uint32(seq), Customer: "c", Scraper: scraperID, Revision: 1,
+		URL:   url,
 		Tiers: model.TiersOf(model.Plain), Budget: 10, Attempt: 1, Number: r.number}
 }
 
@@ -352,7 +367,8 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 }
 
 func shorthand(p *model.Page) string {
-	outcome := map[model.Outcome]string{model.Delivered: "delivered", model.Errored: "errored", model.Empty: "empty",
+	outcome := map[model.Outcome]string{model.Delivered: "delivered", model.Errored: "errored",
+		model.Empty:     "empty",
 		model.Cancelled: "cancelled"}[p.Outcome]
 	text := []string{fmt.Sprint(p.Unit.Page), outcome}
 	if p.Code != "" {

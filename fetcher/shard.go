@@ -40,8 +40,10 @@ type shard struct {
 	finishBy   time.Time // while releasing: until then pages that have begun may start requests
 	gone       bool      // dropped
 	publishing bool
-	newest     uint64 // number of the newest dispatch that came, or had been sent by what lease or marker say
-	// open are the tasks that a marker must name: from their arrival until the log has accepted their final page.
+	// number of the newest dispatch that came, or had been sent by what lease or marker say
+	newest uint64
+	// open are the tasks that a marker must name: from their arrival until the log has accepted
+	// their final page.
 	open   map[ids.ID]map[uint32]*chain
 	tasks  int        // in open
 	down   int        // of them, those laid down
@@ -56,7 +58,8 @@ type outgoing struct {
 }
 
 func newShard(held client.ShardEpoch, until time.Time, reader stream.Reader) *shard {
-	s := &shard{number: held.Shard, epoch: held.Epoch, newest: held.Newest, until: until, reader: reader, wake: make(chan struct{}, 1),
+	s := &shard{number: held.Shard, epoch: held.Epoch, newest: held.Newest, until: until,
+		reader: reader, wake: make(chan struct{}, 1),
 		open: map[ids.ID]map[uint32]*chain{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
@@ -80,7 +83,8 @@ func (f *Fetcher) readTasks(s *shard) {
 		switch {
 		case s.ctx.Err() != nil:
 			return
-		case errors.Is(err, stream.ErrClosed): // the log is closed, or somebody else has opened the shard
+		// the log is closed, or somebody else has opened the shard
+		case errors.Is(err, stream.ErrClosed):
 			f.mu.Lock()
 			f.drop(s)
 			f.mu.Unlock()
@@ -98,7 +102,8 @@ func (f *Fetcher) readTasks(s *shard) {
 	}
 }
 
-// skip notes records that would be refused each time: their units are found by markers. It needs the fetcher's mu.
+// skip notes records that would be refused each time: their units are found by markers. It needs
+// the fetcher's mu.
 func (f *Fetcher) skip(records uint64) {
 	if records == 0 {
 		return
@@ -106,7 +111,8 @@ func (f *Fetcher) skip(records uint64) {
 	f.counts.undecodable.Add(records)
 	f.untold += records
 	if now := f.config.Clock.Now(); f.told.IsZero() || now.Sub(f.told) >= tellEvery {
-		f.config.Logger.Warn("fetcher: tasks skipped that cannot be decoded, or have no budget", "records", f.untold)
+		f.config.Logger.Warn("fetcher: tasks skipped that cannot be decoded, or have no budget",
+			"records", f.untold)
 		f.told, f.untold = now, 0
 	}
 }
@@ -125,7 +131,8 @@ func (f *Fetcher) takeIn(s *shard, messages []stream.Message) {
 		var marker *model.Marker
 		var err error
 		read := func() { task, marker, err = stream.DecodeTasks(m.Value) }
-		if panicked := f.reader.Run(reading.Page{URL: "a record of tasks", Body: m.Value}, read); panicked != nil {
+		if panicked := f.reader.Run(reading.Page{URL: "a record of tasks", Body: m.Value},
+			read); panicked != nil {
 			err = panicked
 		}
 		switch {
@@ -154,10 +161,11 @@ func (f *Fetcher) takeIn(s *shard, messages []stream.Message) {
 	notify(f.wake)
 }
 
-// admit takes a task in, unless it comes again or late, its seq is held open, or too many are. One whose final page is not
-// accepted yet gives its place to its next dispatch. Leaders publish a shard's tasks in the order of their numbers, which
-// never count back, and say in leases and markers how far they are: what is not above the newest is a repeat of the log's, or
-// from a leader that has been replaced. It needs mu.
+// admit takes a task in, unless it comes again or late, its seq is held open, or too many are. One
+// whose final page is not accepted yet gives its place to its next dispatch. Leaders publish a
+// shard's tasks in the order of their numbers, which never count back, and say in leases and
+// markers how far they are: what is not above the newest is a repeat of the log's, or from a leader
+// that has been replaced. It needs mu.
 func (f *Fetcher) admit(s *shard, c *chain) {
 	job, seq := c.task.Job, c.task.Seq
 	held := s.open[job][seq]
@@ -200,7 +208,8 @@ func (f *Fetcher) closeTask(s *shard, c *chain) {
 	f.open--
 }
 
-// send puts something into a shard's outbox. A marker right behind another takes its place: it says more. It needs mu.
+// send puts something into a shard's outbox. A marker right behind another takes its place: it says
+// more. It needs mu.
 func (f *Fetcher) send(s *shard, out outgoing) {
 	if last := len(s.outbox) - 1; out.marker != nil && last >= 0 && s.outbox[last].marker != nil {
 		s.outbox[last] = out
@@ -220,9 +229,9 @@ func (f *Fetcher) hold(bytes int64) {
 	}
 }
 
-// publishPages empties the outbox into the log, in order, until the shard is dropped. A task is open until the log has
-// accepted its final page, and a marker's open tasks are those at the moment when it is its turn: whatever stood before
-// it is either in the log before it or named by it.
+// publishPages empties the outbox into the log, in order, until the shard is dropped. A task is
+// open until the log has accepted its final page, and a marker's open tasks are those at the moment
+// when it is its turn: whatever stood before it is either in the log before it or named by it.
 func (f *Fetcher) publishPages(s *shard) {
 	for {
 		batch := f.nextBatch(s)
@@ -245,8 +254,8 @@ func (f *Fetcher) publishPages(s *shard) {
 	}
 }
 
-// nextBatch takes the next pages out of the outbox, or the next marker, with its open tasks filled in. It is nil when
-// there is nothing to publish.
+// nextBatch takes the next pages out of the outbox, or the next marker, with its open tasks filled
+// in. It is nil when there is nothing to publish.
 func (f *Fetcher) nextBatch(s *shard) []outgoing {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -294,8 +303,8 @@ func (s *shard) openTasks() []model.OpenTasks {
 	return open
 }
 
-// publish repeats until the log has accepted everything; false when the shard is dropped, or its lease is over. What a failed try has left in
-// the log comes twice, in the same order.
+// publish repeats until the log has accepted everything; false when the shard is dropped, or its
+// lease is over. What a failed try has left in the log comes twice, in the same order.
 func (f *Fetcher) publish(s *shard, records [][]byte) bool {
 	for failures := 1; f.mayPublish(s); failures++ {
 		err := f.config.Log.Publish(s.ctx, stream.Pages, int(s.number), records...)
@@ -312,7 +321,8 @@ func (f *Fetcher) publish(s *shard, records [][]byte) bool {
 	return false
 }
 
-// mayPublish says whether a shard is still ours. One whose lease is over is dropped, since its batch is lost.
+// mayPublish says whether a shard is still ours. One whose lease is over is dropped, since its
+// batch is lost.
 func (f *Fetcher) mayPublish(s *shard) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

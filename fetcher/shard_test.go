@@ -19,23 +19,26 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// markerCheck is a log that is slow and fails at random, and that checks each marker as it accepts it. It plays the
-// leader too: once it has accepted a page that leaves its chain's rest to another dispatch, it sends that dispatch.
+// markerCheck is a log that is slow and fails at random, and that checks each marker as it accepts
+// it. It plays the leader too: once it has accepted a page that leaves its chain's rest to another
+// dispatch, it sends that dispatch.
 type markerCheck struct {
 	*stream.Memory
 	t *testing.T
 	r *rig
 
-	mu       sync.Mutex
-	rng      *rand.Rand
-	sent     map[model.Unit]bool            // dispatches published, by the page that they begin with
+	mu  sync.Mutex
+	rng *rand.Rand
+	// dispatches published, by the page that they begin with
+	sent     map[model.Unit]bool
 	before   map[uint64]map[model.Unit]bool // dispatches before each marker
 	accepted map[model.Unit]bool            // pages in the log
 	returned map[uint64]map[uint32]bool     // open tasks of the markers that came through
 	last     int                            // chains ended
 }
 
-func (l *markerCheck) Publish(ctx context.Context, topic stream.Topic, partition int, records ...[]byte) error {
+func (l *markerCheck) Publish(ctx context.Context, topic stream.Topic, partition int,
+	records ...[]byte) error {
 	if topic != stream.Pages {
 		return l.Memory.Publish(ctx, topic, partition, records...)
 	}
@@ -128,8 +131,9 @@ func (l *markerCheck) mark(number uint64) {
 	l.r.publish(0, stream.EncodeMarker(model.Marker{Leader: 1, Number: number}))
 }
 
-// However slowly and badly pages are published, a marker never misses a task whose answer is not in the log before it;
-// and every dispatch is answered, although the next one of a seq may come before the fetcher knows of the last one's end.
+// However slowly and badly pages are published, a marker never misses a task whose answer is not in
+// the log before it; and every dispatch is answered, although the next one of a seq may come before
+// the fetcher knows of the last one's end.
 func TestMarkersMissNothing(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -144,8 +148,10 @@ func markersMissNothing(t *testing.T, seed uint64) {
 	recipe := paged(model.Pagination{Type: model.URLPageParam, Param: "p", Max: &three})
 	recipe.Politeness.IgnoreRobots = true
 	_, stop := start(t, 1, recipe, func(r *rig, config *Config) {
-		l = &markerCheck{Memory: r.memory, t: t, r: r, rng: rand.New(rand.NewPCG(seed, 0)), sent: map[model.Unit]bool{},
-			before: map[uint64]map[model.Unit]bool{}, accepted: map[model.Unit]bool{}, returned: map[uint64]map[uint32]bool{}}
+		l = &markerCheck{Memory: r.memory, t: t, r: r, rng: rand.New(rand.NewPCG(seed, 0)),
+			sent:   map[model.Unit]bool{},
+			before: map[uint64]map[model.Unit]bool{}, accepted: map[model.Unit]bool{},
+			returned: map[uint64]map[uint32]bool{}}
 		config.Log = l
 		config.Pace = Pace{Rate: 20, Connections: 2}
 		r.web.latency = 100 * time.Millisecond
@@ -212,7 +218,10 @@ func TestShardIsOpenedBeforeItIsReported(t *testing.T) {
 func TestHeartbeatEveryThirdOfALease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, func(r *rig, _ *Config) {
-			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return r.control.holdAll(9 * time.Second), nil }
+			r.control.answer = func(client.Heartbeat) (client.Leases,
+				error) {
+				return r.control.holdAll(9 * time.Second), nil
+			}
 		})
 		defer stop()
 		first := r.control.count()
@@ -227,10 +236,14 @@ func TestHeartbeatEveryThirdOfALease(t *testing.T) {
 func TestHeartbeatsTellWhatIsUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, stop := start(t, 2, title, func(r *rig, _ *Config) {
-			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return client.Leases{For: 9 * time.Second}, nil }
+			r.control.answer = func(client.Heartbeat) (client.Leases,
+				error) {
+				return client.Leases{For: 9 * time.Second}, nil
+			}
 		})
 		defer stop()
-		r.send(r.task(1, "http://a.example/1"), r.task(2, "http://a.example/2")) // nobody holds the shard
+		// nobody holds the shard
+		r.send(r.task(1, "http://a.example/1"), r.task(2, "http://a.example/2"))
 		pass(10 * time.Second)
 		synctest.Wait()
 		r.control.change(func() {
@@ -241,7 +254,8 @@ func TestHeartbeatsTellWhatIsUnread(t *testing.T) {
 	})
 }
 
-// Once the lease has lapsed nothing is started and the open tasks are dropped; a new lease begins at the end of tasks.
+// Once the lease has lapsed nothing is started and the open tasks are dropped; a new lease begins
+// at the end of tasks.
 func TestLapsedLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		alive := true
@@ -300,7 +314,8 @@ func TestLapsedLeaseOfWaitingTasks(t *testing.T) {
 	})
 }
 
-// Whoever takes the shard over may ask its hosts soon after the lease's end: nothing is under way any more.
+// Whoever takes the shard over may ask its hosts soon after the lease's end: nothing is under way
+// any more.
 func TestRequestsEndWithTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		alive := true
@@ -330,7 +345,8 @@ func TestRequestsEndWithTheLease(t *testing.T) {
 	})
 }
 
-// jumpingClock stands for a process that is suspended: at a jump no timer fires, as at its waking up none has yet.
+// jumpingClock stands for a process that is suspended: at a jump no timer fires, as at its waking
+// up none has yet.
 type jumpingClock struct {
 	clock.System
 	ahead atomic.Int64
@@ -345,7 +361,8 @@ type refusingLog struct {
 	tries atomic.Int64
 }
 
-func (l *refusingLog) Publish(ctx context.Context, topic stream.Topic, partition int, records ...[]byte) error {
+func (l *refusingLog) Publish(ctx context.Context, topic stream.Topic, partition int,
+	records ...[]byte) error {
 	if topic == stream.Pages && l.tries.Add(1) == 1 {
 		l.clock.ahead.Store(int64(2 * time.Hour))
 		return errTest
@@ -353,7 +370,8 @@ func (l *refusingLog) Publish(ctx context.Context, topic stream.Topic, partition
 	return l.Log.Publish(ctx, topic, partition, records...)
 }
 
-// A process that was suspended beyond its lease passes on nothing of what it had begun, wherever it was.
+// A process that was suspended beyond its lease passes on nothing of what it had begun, wherever it
+// was.
 func TestSuspendedFetcherPublishesNothing(t *testing.T) {
 	for _, suspended := range []string{"after_fetch", "robots", "publish", "before_publish"} {
 		t.Run(suspended, func(t *testing.T) {
@@ -376,7 +394,10 @@ func TestSuspendedFetcherPublishesNothing(t *testing.T) {
 				})
 				defer stop()
 				r.control.change(func() {
-					r.control.answer = func(client.Heartbeat) (client.Leases, error) { return client.Leases{}, errTest }
+					r.control.answer = func(client.Heartbeat) (client.Leases,
+						error) {
+						return client.Leases{}, errTest
+					}
 				})
 				r.send(r.task(0, "http://a.test/"))
 				r.nothingMore()
@@ -394,7 +415,8 @@ func TestNewEpochBeginsAnew(t *testing.T) {
 		r, stop := start(t, 1, title, func(r *rig, config *Config) {
 			config.Pace = Pace{Rate: 0.1}
 			r.control.answer = func(client.Heartbeat) (client.Leases, error) {
-				return client.Leases{For: time.Minute, Hold: []client.ShardEpoch{{Shard: 0, Epoch: epoch}}}, nil
+				return client.Leases{For: time.Minute,
+					Hold: []client.ShardEpoch{{Shard: 0, Epoch: epoch}}}, nil
 			}
 		})
 		defer stop()
@@ -412,7 +434,8 @@ func TestNewEpochBeginsAnew(t *testing.T) {
 
 func TestUnnamedShardIsDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		leases := client.Leases{For: time.Minute, Hold: []client.ShardEpoch{{Shard: 0, Epoch: 1}, {Shard: 1, Epoch: 1}}}
+		leases := client.Leases{For: time.Minute,
+			Hold: []client.ShardEpoch{{Shard: 0, Epoch: 1}, {Shard: 1, Epoch: 1}}}
 		r, stop := start(t, 2, title, func(r *rig, _ *Config) {
 			r.control.answer = func(client.Heartbeat) (client.Leases, error) { return leases, nil }
 		})
@@ -425,14 +448,15 @@ func TestUnnamedShardIsDropped(t *testing.T) {
 	})
 }
 
-// A log may write tasks again that are long answered, and a leader that has been replaced may send late what it meant to
-// send: nothing is fetched for either.
+// A log may write tasks again that are long answered, and a leader that has been replaced may send
+// late what it meant to send: nothing is fetched for either.
 func TestRepeatedTasksAreDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, nil)
 		defer stop()
 		late := r.task(0, "http://a.test/0")
-		tasks := []model.Task{r.task(1, "http://a.test/1"), r.task(2, "http://a.test/2"), r.task(3, "http://a.test/3")}
+		tasks := []model.Task{r.task(1, "http://a.test/1"), r.task(2, "http://a.test/2"),
+			r.task(3, "http://a.test/3")}
 		r.send(tasks...)
 		r.pages(3)
 		r.send(tasks...)
@@ -441,20 +465,22 @@ func TestRepeatedTasksAreDropped(t *testing.T) {
 		if c := r.f.Counts(); c.Dropped != 4 {
 			t.Errorf("%d of 4 tasks are dropped", c.Dropped)
 		}
-		r.send(r.task(1, "http://a.test/1"), r.task(0, "http://a.test/0")) // what the next dispatches say
+		// what the next dispatches say
+		r.send(r.task(1, "http://a.test/1"), r.task(0, "http://a.test/0"))
 		r.pages(2)
 	})
 }
 
-// What a leader calls sent, in a lease or a marker, and comes behind that, counts as lost already: it goes out again under
-// a higher number.
+// What a leader calls sent, in a lease or a marker, and comes behind that, counts as lost already:
+// it goes out again under a higher number.
 func TestLateTasksAreDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var late, later model.Task
 		r, stop := start(t, 1, title, func(r *rig, _ *Config) {
 			late, later = r.task(0, "http://a.test/0"), r.task(1, "http://a.test/1")
 			r.control.answer = func(client.Heartbeat) (client.Leases, error) {
-				return client.Leases{For: time.Minute, Hold: []client.ShardEpoch{{Shard: 0, Epoch: 1, Newest: late.Number}}}, nil
+				return client.Leases{For: time.Minute,
+					Hold: []client.ShardEpoch{{Shard: 0, Epoch: 1, Newest: late.Number}}}, nil
 			}
 		})
 		defer stop()
@@ -472,7 +498,8 @@ func TestLateTasksAreDropped(t *testing.T) {
 // Tasks of a run that ends are answered at once, however slow their host is.
 func TestEndedRunIsAnsweredAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r, stop := start(t, 1, title, func(_ *rig, config *Config) { config.Pace = Pace{Rate: 0.01} })
+		r, stop := start(t, 1, title,
+			func(_ *rig, config *Config) { config.Pace = Pace{Rate: 0.01} })
 		defer stop()
 		for seq := range 100 {
 			r.send(r.task(seq, "http://a.test/"))
@@ -499,7 +526,8 @@ func TestBadRecordsAreSkipped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, nil)
 		defer stop()
-		r.publish(0, []byte("rubbish"), stream.EncodeTask(model.Task{}), stream.EncodeTask(r.task(1, "http://a.test/")))
+		r.publish(0, []byte("rubbish"), stream.EncodeTask(model.Task{}),
+			stream.EncodeTask(r.task(1, "http://a.test/")))
 		r.pages(1)
 		if c := r.f.Counts(); c.Undecodable != 2 {
 			t.Errorf("counts are %+v", c)

@@ -15,7 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// asks notes the tiers by which an address is asked for, and answers by tier: a page, or, where it has none, a wall.
+// asks notes the tiers by which an address is asked for, and answers by tier: a page, or, where it
+// has none, a wall.
 type asks struct {
 	web   *fakeWeb
 	pages map[model.Tier]string
@@ -59,8 +60,8 @@ const (
 	stated = `<script type="application/ld+json">{"@type":"Product","name":"Radio","offers":{"price":59}}</script><p>A radio.</p>`
 )
 
-// A page that states nothing, and of which the model knows nothing, is asked for in a browser, whenever the model has its
-// turn for it.
+// A page that states nothing, and of which the model knows nothing, is asked for in a browser,
+// whenever the model has its turn for it.
 func TestNoRowsWithAPrompt(t *testing.T) {
 	none := &fakeModel{answer: `{}`}
 	for name, c := range map[string]struct {
@@ -81,10 +82,13 @@ func TestNoRowsWithAPrompt(t *testing.T) {
 				r, stop := startModel(t, c.model, func(r *rig, config *Config) {
 					allTiers(r, config)
 					config.Questions = 1
-					r.control.recipes[1].Recipe.Schema = []byte(`{"properties":{"name":{"type":"string"},"price":{"type":"number"}}}`)
+					r.control.recipes[1].Recipe.Schema = []byte(
+						`{"properties":{"name":{"type":"string"},"price":{"type":"number"}}}`)
 				})
 				defer stop()
-				asked := r.web.byTier("http://b.test/", map[model.Tier]string{model.Plain: shell + "<p>Wait.</p>", model.Render: c.render})
+				asked := r.web.byTier("http://b.test/",
+					map[model.Tier]string{model.Plain: shell + "<p>Wait.</p>",
+						model.Render: c.render})
 				if c.wait {
 					c.model.delay = time.Second
 					r.send(r.task(0, "http://a.test/")) // has the model first
@@ -119,16 +123,19 @@ func TestNoRowsWithAPrompt(t *testing.T) {
 // What a unit kept for the model is given back before it waits for a browser, which may take long.
 func TestMemoryIsGivenBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r, stop := startModel(t, &fakeModel{answer: `{}`, delay: time.Second}, func(r *rig, config *Config) {
-			allTiers(r, config)
-			config.MaxBytes = 100 // less than two pages
-			r.control.recipes[1].Recipe.Schema = []byte(`{"properties":{"name":{"type":"string"}}}`)
-		})
+		r, stop := startModel(t, &fakeModel{answer: `{}`, delay: time.Second},
+			func(r *rig, config *Config) {
+				allTiers(r, config)
+				config.MaxBytes = 100 // less than two pages
+				r.control.recipes[1].Recipe.Schema = []byte(
+					`{"properties":{"name":{"type":"string"}}}`)
+			})
 		defer stop()
 		var waiting []*asks
 		for n := range 5 {
 			url := fmt.Sprintf("http://s%d.test/", n)
-			asked := r.web.byTier(url, map[model.Tier]string{model.Plain: shell + "<p>Wait.</p>", model.Render: stated})
+			asked := r.web.byTier(url,
+				map[model.Tier]string{model.Plain: shell + "<p>Wait.</p>", model.Render: stated})
 			asked.busy[model.Render] = 100
 			waiting = append(waiting, asked)
 			task := r.task(n, url)
@@ -152,7 +159,8 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	})
 }
 
-// One page that needs a browser does not make a host's other pages dearer; several in a row do, for a while.
+// One page that needs a browser does not make a host's other pages dearer; several in a row do, for
+// a while.
 func TestEmptyPagesAreDoubted(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, allTiers)
@@ -167,20 +175,24 @@ func TestEmptyPagesAreDoubted(t *testing.T) {
 			seq++
 			return climbed(r.pages(1)[0])
 		}
-		const climbs, cheap, dear = "plain no_rows render tier:render", "plain tier:plain", "render tier:render"
+		const climbs, cheap, dear = "plain no_rows render tier:render", "plain tier:plain",
+			"render tier:render"
 		var got []string
-		for _, plain := range []string{shell, shell, "<h1>x</h1>", shell, shell, shell, "<h1>x</h1>"} {
+		for _, plain := range []string{shell, shell, "<h1>x</h1>", shell, shell, shell,
+			"<h1>x</h1>"} {
 			got = append(got, next(plain))
 		}
 		pass(rememberFor)
 		got = append(got, next("<h1>x</h1>"))
-		if want := []string{climbs, climbs, cheap, climbs, climbs, climbs, dear, cheap}; !slices.Equal(got, want) {
+		if want := []string{climbs, climbs, cheap, climbs, climbs, climbs, dear,
+			cheap}; !slices.Equal(got, want) {
 			t.Errorf("got\n%q, want\n%q", got, want)
 		}
 	})
 }
 
-// The pages of a chain that needs a browser come out of one to its end: without it they would look like the end.
+// The pages of a chain that needs a browser come out of one to its end: without it they would look
+// like the end.
 func TestAChainStaysInTheBrowser(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := model.Pagination{Type: model.URLPageParam, Param: "p"}
@@ -194,7 +206,8 @@ func TestAChainStaysInTheBrowser(t *testing.T) {
 				address = url
 			}
 			addresses = append(addresses, address)
-			r.web.byTier(address, map[model.Tier]string{model.Plain: shell, model.Render: items(fmt.Sprint(n))})
+			r.web.byTier(address,
+				map[model.Tier]string{model.Plain: shell, model.Render: items(fmt.Sprint(n))})
 		}
 		r.web.byTier(url+"?p=6", map[model.Tier]string{model.Plain: shell, model.Render: "<p>"})
 		var from *model.Continuation
@@ -210,8 +223,10 @@ func TestAChainStaysInTheBrowser(t *testing.T) {
 			}
 			pass(2 * rememberFor) // as if another fetcher went on
 		}
-		want := []string{"0 delivered: plain no_rows render tier:render", "1 delivered spent: render tier:render",
-			"2 delivered: render tier:render", "3 delivered spent: render tier:render", "4 delivered: render tier:render",
+		want := []string{"0 delivered: plain no_rows render tier:render",
+			"1 delivered spent: render tier:render",
+			"2 delivered: render tier:render", "3 delivered spent: render tier:render",
+			"4 delivered: render tier:render",
 			"5 empty last: render "}
 		if !slices.Equal(got, want) {
 			t.Errorf("pages are\n%q, want\n%q", got, want)
@@ -236,14 +251,19 @@ func TestDiscoveryByTiers(t *testing.T) {
 		want    string
 		again   string // by which tiers the next scraper's discovery at the same site is asked for
 	}{
-		"plain": {model.AllTiers, map[model.Tier]string{model.Plain: token}, "[plain]", "plain tier:plain", "[plain]"},
-		"turned away": {model.AllTiers, map[model.Tier]string{model.Super: token}, "[plain super]", "plain tier:plain",
+		"plain": {model.AllTiers, map[model.Tier]string{model.Plain: token}, "[plain]",
+			"plain tier:plain", "[plain]"},
+		"turned away": {model.AllTiers, map[model.Tier]string{model.Super: token}, "[plain super]",
+			"plain tier:plain",
 			"[super]"},
-		"super alone": {model.TiersOf(model.Super), map[model.Tier]string{model.Super: token}, "[super]", "super tier:super",
+		"super alone": {model.TiersOf(model.Super), map[model.Tier]string{model.Super: token},
+			"[super]", "super tier:super",
 			"[super]"},
-		"no browser asks": {model.TiersOf(model.Plain, model.Render), map[model.Tier]string{model.Render: token}, "[plain]",
+		"no browser asks": {model.TiersOf(model.Plain, model.Render),
+			map[model.Tier]string{model.Render: token}, "[plain]",
 			"plain prelaunch_refresh_failed prelaunch_refresh_failed", "[plain]"},
-		"turned away by all": {model.AllTiers, wall, "[plain super]", "plain prelaunch_refresh_failed prelaunch_refresh_failed",
+		"turned away by all": {model.AllTiers, wall, "[plain super]",
+			"plain prelaunch_refresh_failed prelaunch_refresh_failed",
 			"[plain super]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -308,7 +328,8 @@ func TestWaitingDiscoveriesHoldNobody(t *testing.T) {
 	})
 }
 
-// A tier that can take no more takes nothing: no try, no retry, no money, no turn at the host, and a chain that goes on.
+// A tier that can take no more takes nothing: no try, no retry, no money, no turn at the host, and
+// a chain that goes on.
 func TestBusyIsNoTry(t *testing.T) {
 	for name, c := range map[string]struct {
 		recipe model.Recipe
@@ -318,16 +339,23 @@ func TestBusyIsNoTry(t *testing.T) {
 		want   string
 		asked  string
 	}{
-		"the first tier": {title, "http://a.test/", map[model.Tier]string{model.Plain: "<h1>x</h1>"},
+		"the first tier": {title, "http://a.test/",
+			map[model.Tier]string{model.Plain: "<h1>x</h1>"},
 			map[model.Tier]int{model.Plain: 20}, "plain tier:plain", "[plain]"},
 		"after a wall": {title, "http://a.test/", map[model.Tier]string{model.Render: "<h1>x</h1>"},
-			map[model.Tier]int{model.Render: 20}, "plain blocked render tier:render", "[plain render]"},
-		"after no rows": {title, "http://a.test/", map[model.Tier]string{model.Plain: shell, model.Render: "<h1>x</h1>"},
-			map[model.Tier]int{model.Render: 20}, "plain no_rows render tier:render", "[plain render]"},
+			map[model.Tier]int{model.Render: 20}, "plain blocked render tier:render",
+			"[plain render]"},
+		"after no rows": {title, "http://a.test/",
+			map[model.Tier]string{model.Plain: shell, model.Render: "<h1>x</h1>"},
+			map[model.Tier]int{model.Render: 20}, "plain no_rows render tier:render",
+			"[plain render]"},
 		"then a wall": {title, "http://a.test/", map[model.Tier]string{model.Super: "<h1>x</h1>"},
-			map[model.Tier]int{model.Render: 20, model.Super: 20}, "plain blocked render blocked super tier:super", "[plain render super]"},
-		"more is loaded": {paged(model.Pagination{Type: model.LoadMore, Selector: "b"}), "http://a.test/",
-			map[model.Tier]string{model.Render: items("x")}, map[model.Tier]int{model.Render: 20}, "render tier:render", "[render]"},
+			map[model.Tier]int{model.Render: 20, model.Super: 20},
+			"plain blocked render blocked super tier:super", "[plain render super]"},
+		"more is loaded": {paged(model.Pagination{Type: model.LoadMore, Selector: "b"}),
+			"http://a.test/",
+			map[model.Tier]string{model.Render: items("x")}, map[model.Tier]int{model.Render: 20},
+			"render tier:render", "[render]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -349,12 +377,15 @@ func TestBusyIsNoTry(t *testing.T) {
 				if got := asked.by(); got != c.asked {
 					t.Errorf("asked by %s, want %s", got, c.asked)
 				}
-				if c := r.f.Counts(); c.Retries != uint64(len(p.Tries)-1) || c.Bytes != uint64(p.Bytes) {
+				if c := r.f.Counts(); c.Retries != uint64(len(p.Tries)-1) ||
+					c.Bytes != uint64(p.Bytes) {
 					t.Errorf("counts are %+v", c)
 				}
-				// robots.txt and each request have a start of their own; nothing waits longer than for the next of the rests.
+				// robots.txt and each request have a start of their own; nothing waits longer than
+				// for the next of the rests.
 				starts := time.Duration(len(p.Tries)) * 100 * time.Second
-				if took := time.Since(began); took < starts || took > starts+time.Duration(len(p.Tries))*20*2*mostBusy {
+				if took := time.Since(began); took < starts ||
+					took > starts+time.Duration(len(p.Tries))*20*2*mostBusy {
 					t.Errorf("took %v for %d requests", took, len(p.Tries))
 				}
 			})
@@ -376,9 +407,11 @@ func TestAskedPagesByTier(t *testing.T) {
 		asked         string
 	}{
 		"plain": {all(home), all(contact), "plain plain plugin:websitecontacts", "[plain]"},
-		"in a browser": {map[model.Tier]string{model.Render: home}, all(contact), "plain blocked render render tier:render",
+		"in a browser": {map[model.Tier]string{model.Render: home}, all(contact),
+			"plain blocked render render tier:render",
 			"[render]"},
-		"in a browser, and not there": {map[model.Tier]string{model.Render: home + "<p>Mail: us@a.test</p>"}, nil,
+		"in a browser, and not there": {map[model.Tier]string{model.Render: home +
+			"<p>Mail: us@a.test</p>"}, nil,
 			"plain blocked render render blocked tier:render", "[render]"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,15 +18,16 @@ const (
 	maxTokenSets   = 1_024
 )
 
-// tokenKey names what is discovered: by a scraper's configuration, or, for build ids, by a site of it.
+// tokenKey names what is discovered: by a scraper's configuration, or, for build ids, by a site of
+// it.
 type tokenKey struct {
 	scraper ids.ID
 	config  uint64
 	root    string // of the site; "" for configured rules
 }
 
-// tokens keeps the values that discoveries brought, in this process alone. Who finds none begins a discovery, or waits
-// for the one under way.
+// tokens keeps the values that discoveries brought, in this process alone. Who finds none begins a
+// discovery, or waits for the one under way.
 type tokens struct {
 	clock   clock.Clock
 	permits chan struct{}
@@ -49,7 +50,8 @@ type flight struct {
 }
 
 func newTokens(clk clock.Clock) *tokens {
-	return &tokens{clock: clk, permits: make(chan struct{}, maxDiscoveries), sets: cache.NewLRU[tokenKey, tokenSet](maxTokenSets, nil),
+	return &tokens{clock: clk, permits: make(chan struct{}, maxDiscoveries),
+		sets:    cache.NewLRU[tokenKey, tokenSet](maxTokenSets, nil),
 		flights: map[tokenKey]*flight{}}
 }
 
@@ -79,7 +81,8 @@ func (t *tokens) invalidate(key tokenKey, stale map[string]string) {
 	}
 }
 
-// join answers what is known, or the discovery under way, or a new one that the caller makes and lands.
+// join answers what is known, or the discovery under way, or a new one that the caller makes and
+// lands.
 func (t *tokens) join(key tokenKey) (values map[string]string, f *flight, own bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,8 +97,10 @@ func (t *tokens) join(key tokenKey) (values map[string]string, f *flight, own bo
 	return nil, f, true
 }
 
-// land ends a discovery: with values, with none because it failed, or with none because it goes on later.
-func (t *tokens) land(key tokenKey, f *flight, values map[string]string, failed bool, ttl time.Duration) {
+// land ends a discovery: with values, with none because it failed, or with none because it goes on
+// later.
+func (t *tokens) land(key tokenKey, f *flight, values map[string]string, failed bool,
+	ttl time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.flights, key)
@@ -107,7 +112,8 @@ func (t *tokens) land(key tokenKey, f *flight, values map[string]string, failed 
 	t.sets.Add(key, tokenSet{values, t.clock.Now().Add(ttl)})
 }
 
-// permit takes one of the few discoveries that may be made at once; leave gives it back. It is false when none is free.
+// permit takes one of the few discoveries that may be made at once; leave gives it back. It is
+// false when none is free.
 func (t *tokens) permit() (leave func(), ok bool) {
 	select {
 	case t.permits <- struct{}{}:

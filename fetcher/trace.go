@@ -7,11 +7,12 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// trace makes the span of a page of a traced run: from its first request to its end, waits between tries included. The
-// page carries it on.
+// trace makes the span of a page of a traced run: from its first request to its end, waits between
+// tries included. The page carries it on.
 func (f *Fetcher) trace(c *chain, p *model.Page) {
 	end := time.UnixMicro(p.At)
-	span := f.config.Tracer.Start(c.task.Trace, "fetch.page", end.Add(-time.Duration(p.Millis)*time.Millisecond))
+	span := f.config.Tracer.Start(c.task.Trace, "fetch.page",
+		end.Add(-time.Duration(p.Millis)*time.Millisecond))
 	p.Trace = span.Context(c.task.Trace)
 	if span == nil {
 		return

@@ -18,14 +18,20 @@ import (
 func (c *fakeControl) tries(scraper ids.ID) {
 	entry := &client.Entry{ID: ids.ID{11: 30}, Scraper: scraper}
 	c.entries[entry.ID] = entry
-	c.jobs[jobID] = &client.Job{ID: jobID, State: model.Running, Source: model.SourceSample, Entry: entry.ID}
+	c.jobs[jobID] = &client.Job{ID: jobID, State: model.Running, Source: model.SourceSample,
+		Entry: entry.ID}
 }
 
 // Whoever waits for a trial hears in time why there is no page, and as soon as that is clear.
 func TestTrialsEndInTime(t *testing.T) {
 	const url = "http://a.test/"
-	silent := func(ctx context.Context, _ Request) (*Response, error) { <-ctx.Done(); return nil, ctx.Err() }
-	after := func(d time.Duration, failure Failure) func(context.Context, Request) (*Response, error) {
+	silent := func(ctx context.Context, _ Request) (*Response, error) {
+		<-ctx.Done()
+		return nil,
+			ctx.Err()
+	}
+	after := func(d time.Duration, failure Failure) func(context.Context, Request) (*Response,
+		error) {
 		return func(ctx context.Context, req Request) (*Response, error) {
 			select {
 			case <-ctx.Done():
@@ -45,18 +51,23 @@ func TestTrialsEndInTime(t *testing.T) {
 		within time.Duration
 	}{
 		"silent": {silent, model.TiersOf(model.Plain), "plain timeout timeout", DefaultTimeout},
-		"silent, and a browser": {silent, model.TiersOf(model.Plain, model.Render), "plain timeout render timeout timeout",
+		"silent, and a browser": {silent, model.TiersOf(model.Plain, model.Render),
+			"plain timeout render timeout timeout",
 			model.TrialTime},
-		"asks for a pause": {after(time.Second, throttled), model.TiersOf(model.Plain, model.Render), "plain http_status http_status",
+		"asks for a pause": {after(time.Second, throttled),
+			model.TiersOf(model.Plain, model.Render), "plain http_status http_status",
 			time.Second},
-		"slow to fail": {after(20*time.Second, Failure{Code: fault.PageConnect, Retry: true}), model.TiersOf(model.Plain),
+		"slow to fail": {after(20*time.Second, Failure{Code: fault.PageConnect, Retry: true}),
+			model.TiersOf(model.Plain),
 			"plain connect_failed plain connect_failed connect_failed", model.TrialTime},
 		"the browser is busy": {func(_ context.Context, req Request) (*Response, error) {
 			if req.Tier == model.Render {
 				return nil, ErrBusy
 			}
-			return &Response{Final: url, Status: 200, ContentType: "text/html", Body: []byte("<p>"), Release: func() {}}, nil
-		}, model.TiersOf(model.Plain, model.Render), "plain no_rows no_rows", model.TrialTime + sweepEvery},
+			return &Response{Final: url, Status: 200, ContentType: "text/html", Body: []byte("<p>"),
+				Release: func() {}}, nil
+		}, model.TiersOf(model.Plain, model.Render), "plain no_rows no_rows",
+			model.TrialTime + sweepEvery},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -85,7 +96,8 @@ func TestTrialsEndInTime(t *testing.T) {
 	}
 }
 
-// The request of a trial ends soon after its run, which nobody waits for any more, uncharged. Other runs get their page.
+// The request of a trial ends soon after its run, which nobody waits for any more, uncharged. Other
+// runs get their page.
 func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 	for name, trial := range map[string]bool{"trial": true, "run": false} {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +107,8 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 					if trial {
 						r.control.tries(ids.ID{})
 					}
-					r.web.answers["http://a.test/"] = func(ctx context.Context, req Request) (*Response, error) {
+					r.web.answers["http://a.test/"] = func(ctx context.Context,
+						req Request) (*Response, error) {
 						begun := time.Now()
 						defer func() { asked = time.Since(begun) }()
 						select {
@@ -103,7 +116,8 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 							return nil, ctx.Err()
 						case <-time.After(20 * time.Second):
 						}
-						return &Response{Final: req.URL, Status: 200, ContentType: "text/html", Body: []byte("<h1>x</h1>"), Release: func() {}}, nil
+						return &Response{Final: req.URL, Status: 200, ContentType: "text/html",
+							Body: []byte("<h1>x</h1>"), Release: func() {}}, nil
 					}
 				})
 				defer stop()
@@ -115,7 +129,8 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 					r.control.jobs[jobID] = &job
 				})
 				page := r.pages(1)[0]
-				if abandoned := page.Outcome == model.Cancelled; abandoned != trial || page.PriceRow != "" == trial {
+				if abandoned := page.Outcome == model.Cancelled; abandoned != trial ||
+					page.PriceRow != "" == trial {
 					t.Errorf("%+v", page)
 				}
 				if early := asked <= time.Second+2*sweepEvery; early != trial {
@@ -127,16 +142,18 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 	}
 }
 
-// A trial that waits for the model ends with what its page states, like any page that the model has no answer for.
+// A trial that waits for the model ends with what its page states, like any page that the model has
+// no answer for.
 func TestTrialsDoNotWaitForTheModel(t *testing.T) {
 	for name, others := range map[string]int{"its answer": 0, "its turn": 9} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r, stop := startModel(t, &fakeModel{delay: time.Hour}, func(r *rig, config *Config) {
-					r.control.tries(ids.ID{})
-					r.control.jobs[scraperID] = &client.Job{ID: scraperID, State: model.Running}
-					config.Questions, config.Pace = 1, Pace{}
-				})
+				r, stop := startModel(t, &fakeModel{delay: time.Hour},
+					func(r *rig, config *Config) {
+						r.control.tries(ids.ID{})
+						r.control.jobs[scraperID] = &client.Job{ID: scraperID, State: model.Running}
+						config.Questions, config.Pace = 1, Pace{}
+					})
 				defer stop()
 				for n := range others {
 					url := fmt.Sprintf("http://s%d.test/", n)
@@ -153,7 +170,8 @@ func TestTrialsDoNotWaitForTheModel(t *testing.T) {
 					if p.Job != jobID {
 						continue
 					}
-					if took := time.Since(begun); p.Code != string(fault.PageModel) || took > model.TrialTime+sweepEvery {
+					if took := time.Since(begun); p.Code != string(fault.PageModel) ||
+						took > model.TrialTime+sweepEvery {
 						t.Errorf("%q after %v", p.Code, took)
 					}
 					break

@@ -11,16 +11,18 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Web is the world outside: one try at a page, and what robots.txt says. It is safe for concurrent use.
+// Web is the world outside: one try at a page, and what robots.txt says. It is safe for concurrent
+// use.
 type Web interface {
 	// Tiers are the ways of fetching that there are.
 	Tiers() model.TierSet
-	// Fetch makes one try. Its error is a *Failure, ErrBusy, or the error of BeforeHop or of ctx as it is.
+	// Fetch makes one try. Its error is a *Failure, ErrBusy, or the error of BeforeHop or of ctx as
+	// it is.
 	Fetch(ctx context.Context, req Request) (*Response, error)
 	// RobotsKnown says that Robots of a canonical address would answer without a request.
 	RobotsKnown(url string) bool
-	// Robots is nil when robots.txt allows a canonical address, with the delay that it asks for between two starts. Its
-	// error is a *Failure, or ctx's.
+	// Robots is nil when robots.txt allows a canonical address, with the delay that it asks for
+	// between two starts. Its error is a *Failure, or ctx's.
 	Robots(ctx context.Context, url string) (delay time.Duration, err error)
 }
 
@@ -35,15 +37,16 @@ type Request struct {
 	Load Load
 	// As is the request that URL is asked for with; its own address does not matter. Nil is a GET.
 	As *curl.Request
-	// BeforeHop is asked before a redirect is followed to its canonical target, with the request that is made of it;
-	// its error ends the try.
+	// BeforeHop is asked before a redirect is followed to its canonical target, with the request
+	// that is made of it; its error ends the try.
 	BeforeHop func(ctx context.Context, url string, as *curl.Request) error
 }
 
 // Load is a pagination within a page (decision 14): more is loaded into it until nothing new comes.
 type Load = transport.Load
 
-// Response is a whole page with a 2xx status that is no wall. Nothing of it may be used after Release.
+// Response is a whole page with a 2xx status that is no wall. Nothing of it may be used after
+// Release.
 type Response struct {
 	Final       string // canonical; where redirects led
 	Status      int

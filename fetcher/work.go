@@ -19,10 +19,12 @@ import (
 
 // Bounds of the tries at one page (decision 17).
 const (
-	maxTries   = 3 // of one tier
-	maxHops    = 10
-	firstRetry = 500 * time.Millisecond // before the second try; doubles for each further one, with jitter
-	// Before a tier is asked again that can take no more: doubles, too. Many thousands of pages may wait for one browser.
+	maxTries = 3 // of one tier
+	maxHops  = 10
+	// before the second try; doubles for each further one, with jitter
+	firstRetry = 500 * time.Millisecond
+	// Before a tier is asked again that can take no more: doubles, too. Many thousands of pages may
+	// wait for one browser.
 	firstBusy = time.Second
 	mostBusy  = 8 * time.Second
 )
@@ -30,8 +32,8 @@ const (
 // maxPageRecord leaves room for what a log puts around a record.
 const maxPageRecord = stream.MaxRecordBytes - 1024
 
-// step is what a request led to: a page, or that the chain has to wait for another request. The zero step is neither:
-// the shard is not ours any more, or the process ends.
+// step is what a request led to: a page, or that the chain has to wait for another request. The
+// zero step is neither: the shard is not ours any more, or the process ends.
 type step struct {
 	page   *model.Page
 	record []byte        // the page, encoded
@@ -45,8 +47,8 @@ func (s *step) goesOn() bool { return s.again || s.page != nil && !s.page.Last &
 // errAbandoned ends the request of a trial that nobody waits for any more.
 var errAbandoned = errors.New("fetcher: the trial has ended")
 
-// whileWanted ends with the shard, and a trial's with its run, too: who waited for it is gone. Other runs that are stopped get
-// what they have asked for.
+// whileWanted ends with the shard, and a trial's with its run, too: who waited for it is gone.
+// Other runs that are stopped get what they have asked for.
 func (f *Fetcher) whileWanted(c *chain) (ctx context.Context, end func()) {
 	if job := f.config.Control.View().Job(c.task.Job); job == nil || !job.Trial() {
 		return c.shard.ctx, func() {}
@@ -58,15 +60,16 @@ func (f *Fetcher) whileWanted(c *chain) (ctx context.Context, end func()) {
 	return ctx, func() { abandon(nil) }
 }
 
-// work makes one request of a chain, and does with it what follows. The request ends when the shard is dropped, at the
-// lease's end at the latest.
+// work makes one request of a chain, and does with it what follows. The request ends when the shard
+// is dropped, at the lease's end at the latest.
 func (f *Fetcher) work(c *chain) {
 	ctx, end := f.whileWanted(c)
 	defer end()
 	f.counts.asking.Add(1)
 	next := f.request(ctx, c)
 	f.counts.asking.Add(-1)
-	if errors.Is(context.Cause(ctx), errAbandoned) && (next.page == nil || next.page.Outcome == model.Errored) {
+	if errors.Is(context.Cause(ctx), errAbandoned) &&
+		(next.page == nil || next.page.Outcome == model.Errored) {
 		page := cancelledPage(c)
 		next = step{page: &page, answer: next.answer}
 	}
@@ -94,7 +97,8 @@ func (f *Fetcher) work(c *chain) {
 	switch {
 	case c.shard.gone:
 		return
-	// A process that was suspended wakes up here with an answer that is another holder's to give by now.
+	// A process that was suspended wakes up here with an answer that is another holder's to give by
+	// now.
 	case !c.shard.fresh(now), next.page == nil && !next.again:
 		f.lapse(c.shard)
 		return
@@ -116,7 +120,8 @@ func (f *Fetcher) encode(c *chain, p *model.Page) []byte {
 	if len(record) <= maxPageRecord {
 		return record
 	}
-	p.Outcome, p.Code, p.Rows, p.PriceRow, p.Quantity = model.Errored, string(fault.PageRowTooLarge), nil, "", 0
+	p.Outcome, p.Code, p.Rows, p.PriceRow, p.Quantity = model.Errored,
+		string(fault.PageRowTooLarge), nil, "", 0
 	p.Last, p.Spent, p.Next = true, false, nil
 	return stream.EncodePage(*p)
 }
@@ -213,13 +218,15 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	case errors.Is(err, ErrBusy):
 		wait := min(firstBusy<<c.fetch.busy, mostBusy)
 		c.fetch.busy = min(c.fetch.busy+1, 10)
-		return step{again: true, wait: wait/2 + rand.N(wait), answer: frontier.Answer{Unasked: true}}
+		return step{again: true, wait: wait/2 + rand.N(wait),
+			answer: frontier.Answer{Unasked: true}}
 	case errors.As(err, &failure):
 		failed := f.failed(ctx, c, r, view, tiers, failure)
 		failed.answer.Unasked = next.answer.Unasked
 		return failed
 	case err != nil:
-		return f.failed(ctx, c, r, view, tiers, &Failure{Code: fault.PageTimeout, Retry: true, Cause: err})
+		return f.failed(ctx, c, r, view, tiers,
+			&Failure{Code: fault.PageTimeout, Retry: true, Cause: err})
 	case response == nil:
 		return next
 	}
@@ -239,9 +246,10 @@ func (f *Fetcher) tiersFor(c *chain, r *recipe) []model.Tier {
 	return tiers.Tiers()
 }
 
-// ask makes one try: robots.txt, then the page. Without a response and an error, the step says what comes instead; with
-// an error, whether anything was asked.
-func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tiers []model.Tier) (step, *Response, error) {
+// ask makes one try: robots.txt, then the page. Without a response and an error, the step says what
+// comes instead; with an error, whether anything was asked.
+func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tiers []model.Tier) (step,
+	*Response, error) {
 	if c.fetch.discovery != nil {
 		next, err := f.discover(ctx, c, r, tiers)
 		return next, nil, err
@@ -274,20 +282,23 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tiers []model.Ti
 		c.fetch.hops++
 		return nil
 	}
-	response, err := f.fetch(ctx, Request{URL: at, Tier: tiers[c.fetch.tier], As: as, Load: r.load, BeforeHop: beforeHop})
+	response, err := f.fetch(ctx,
+		Request{URL: at, Tier: tiers[c.fetch.tier], As: as, Load: r.load, BeforeHop: beforeHop})
 	return step{}, response, err
 }
 
 // fetch asks for a page, whose answer is decoded on the way.
 func (f *Fetcher) fetch(ctx context.Context, req Request) (response *Response, err error) {
-	panicked := f.reader.Run(reading.Page{URL: req.URL}, func() { response, err = f.config.Web.Fetch(ctx, req) })
+	panicked := f.reader.Run(reading.Page{URL: req.URL},
+		func() { response, err = f.config.Web.Fetch(ctx, req) })
 	if panicked != nil {
 		return nil, &Failure{Code: fault.PageUnparsable, Final: req.URL, Cause: panicked}
 	}
 	return response, err
 }
 
-// robots says whether robots.txt allows a page. Reading it may have taken longer than the shard's lease.
+// robots says whether robots.txt allows a page. Reading it may have taken longer than the shard's
+// lease.
 func (f *Fetcher) robots(ctx context.Context, s *shard, url string) error {
 	delay, err := f.config.Web.Robots(ctx, url)
 	if delay > 0 {
@@ -304,7 +315,8 @@ func (f *Fetcher) robots(ctx context.Context, s *shard, url string) error {
 // errNotReady says that a redirect leads where no request may start at the moment.
 var errNotReady = errors.New("fetcher: led to a host that is not ready")
 
-// ledAway ends a try whose redirect leads to such a place: it goes on from there when that host's turn comes.
+// ledAway ends a try whose redirect leads to such a place: it goes on from there when that host's
+// turn comes.
 type ledAway struct {
 	to string
 	as *curl.Request
@@ -328,7 +340,8 @@ func (f *Fetcher) mayHop(ctx context.Context, c *chain, r *recipe, to string) er
 	host := address.AuthorityOf(to)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.frontier.Hop(&c.item, host, f.paceAt(host, f.config.paceFor(r.pace)), f.config.Clock.Now()) {
+	if !f.frontier.Hop(&c.item, host, f.paceAt(host, f.config.paceFor(r.pace)),
+		f.config.Clock.Now()) {
 		return errNotReady
 	}
 	return nil
@@ -340,8 +353,9 @@ func (f *Fetcher) fail(c *chain, code fault.Code) step {
 	return step{page: &p}
 }
 
-// refused ends a chain whose page the site does not give. Where addresses are made by counting, a page behind the first that
-// does not exist is what stands behind the last one: the empty page that ends the chain.
+// refused ends a chain whose page the site does not give. Where addresses are made by counting, a
+// page behind the first that does not exist is what stands behind the last one: the empty page that
+// ends the chain.
 func (f *Fetcher) refused(c *chain, r *recipe, code fault.Code) step {
 	if c.unit.Page == 0 || !r.counts || code != fault.PageStatus || !c.isMissing() {
 		return f.fail(c, code)
@@ -358,7 +372,8 @@ func (c *chain) isMissing() bool {
 }
 
 // failed decides what follows a try that brought no page: another one, the next tier, or the end.
-func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, tiers []model.Tier, failure *Failure) step {
+func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, tiers []model.Tier,
+	failure *Failure) step {
 	s := &c.fetch
 	f.tried(c, tiers[s.tier], failure.Code, failure.Status, failure.Wire)
 	s.failures++
@@ -393,7 +408,8 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 	return next
 }
 
-// settled says that a browser has met what another tier met before it. That is the page's fate, and too dear to be met again.
+// settled says that a browser has met what another tier met before it. That is the page's fate, and
+// too dear to be met again.
 func (c *chain) settled() bool {
 	tries := c.fetch.tries
 	last := tries[len(tries)-1]
@@ -429,7 +445,8 @@ func (s *fetchState) climb(tiers []model.Tier, among model.TierSet) bool {
 	return false
 }
 
-// learn remembers, of a unit with rows, the tiers that brought nothing where another one brought its own page.
+// learn remembers, of a unit with rows, the tiers that brought nothing where another one brought
+// its own page.
 func (f *Fetcher) learn(c *chain) {
 	host, now := address.AuthorityOf(c.address()), f.config.Clock.Now()
 	var futile, empty model.TierSet
@@ -457,14 +474,16 @@ func (f *Fetcher) learn(c *chain) {
 
 // tried notes a try.
 func (f *Fetcher) tried(c *chain, tier model.Tier, code fault.Code, status int, wire int64) {
-	c.fetch.tries = append(c.fetch.tries, model.Try{Tier: tier, Code: string(code), Status: uint16(status),
-		Millis: clamp(c.fetch.spent.Milliseconds())})
+	c.fetch.tries = append(c.fetch.tries,
+		model.Try{Tier: tier, Code: string(code), Status: uint16(status),
+			Millis: clamp(c.fetch.spent.Milliseconds())})
 	c.fetch.wire += wire
 	f.counts.bytes.Add(uint64(max(wire, 0)))
 }
 
 // read extracts a response and makes the page of it.
-func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tiers []model.Tier, response *Response) step {
+func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tiers []model.Tier,
+	response *Response) step {
 	defer response.Release()
 	size := int64(len(response.Body))
 	f.holdBody(size)
@@ -474,8 +493,9 @@ func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tier
 	if asked == "" {
 		asked, c.fetch.by = c.url, tiers[c.fetch.tier]
 	}
-	next := f.extraction(ctx, c, r, view, extract.Page{URL: response.Final, ContentType: response.ContentType,
-		Body: response.Body, Asked: asked, At: f.config.Clock.Now()})
+	next := f.extraction(ctx, c, r, view,
+		extract.Page{URL: response.Final, ContentType: response.ContentType,
+			Body: response.Body, Asked: asked, At: f.config.Clock.Now()})
 	next.answer.Host = address.AuthorityOf(response.Final)
 	return next
 }

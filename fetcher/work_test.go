@@ -21,8 +21,10 @@ func TestPageOfATask(t *testing.T) {
 		defer stop()
 		r.send(r.task(4, "http://A.test/x"))
 		p := r.pages(1)[0]
-		if p.Job != jobID || p.Unit != (model.Unit{Seq: 4}) || p.Fetch.IsZero() || p.Outcome != model.Delivered || !p.Last ||
-			p.Status != 200 || p.PriceRow != "tier:plain" || p.Quantity != 1 || p.Next != nil || p.Spent {
+		if p.Job != jobID || p.Unit != (model.Unit{Seq: 4}) || p.Fetch.IsZero() ||
+			p.Outcome != model.Delivered || !p.Last ||
+			p.Status != 200 || p.PriceRow != "tier:plain" || p.Quantity != 1 || p.Next != nil ||
+			p.Spent {
 			t.Errorf("page is %+v", p)
 		}
 		if p.URL != "http://A.test/x" || p.Final != "" || p.URLHash != 0 {
@@ -31,11 +33,13 @@ func TestPageOfATask(t *testing.T) {
 		if len(p.Rows) != 1 || string(p.Rows[0]) != `{"title":"http://a.test/x"}` {
 			t.Errorf("rows are %s", p.Rows)
 		}
-		if want := []model.Try{{Status: 200, Millis: 1000}}; !slices.Equal(p.Tries, want) || p.Millis != 1000 || p.Bytes != 24 {
+		if want := []model.Try{{Status: 200, Millis: 1000}}; !slices.Equal(p.Tries, want) ||
+			p.Millis != 1000 || p.Bytes != 24 {
 			t.Errorf("tries are %+v, %d ms, %d bytes", p.Tries, p.Millis, p.Bytes)
 		}
 		synctest.Wait()
-		if c := r.f.Counts(); r.web.released != 1 || c.Open != 0 || c.Delivered != 1 || c.HeldBytes != 0 || c.Hosts != 0 {
+		if c := r.f.Counts(); r.web.released != 1 || c.Open != 0 || c.Delivered != 1 ||
+			c.HeldBytes != 0 || c.Hosts != 0 {
 			t.Errorf("%d bodies released, counts are %+v", r.web.released, c)
 		}
 	})
@@ -49,22 +53,44 @@ func TestOutcomes(t *testing.T) {
 		want    string
 		tries   int
 	}{
-		"delivered":   {want: "0 delivered last", tries: 1},
-		"no row":      {prepare: func(r *rig) { r.web.page(url, "<p>nothing") }, want: "0 errored no_rows last", tries: 1},
-		"comes right": {prepare: func(r *rig) { r.web.fails(url, 2, Failure{Code: fault.PageConnect, Retry: true}) }, want: "0 delivered last", tries: 3},
-		"gone":        {prepare: func(r *rig) { r.web.fails(url, -1, Failure{Code: fault.PageStatus, Status: 404}) }, want: "0 errored http_status last", tries: 1},
-		"never comes": {prepare: func(r *rig) { r.web.fails(url, -1, Failure{Code: fault.PageConnect, Retry: true}) }, want: "0 errored connect_failed last", tries: 3},
+		"delivered": {want: "0 delivered last", tries: 1},
+		"no row": {prepare: func(r *rig) { r.web.page(url, "<p>nothing") },
+			want: "0 errored no_rows last", tries: 1},
+		"comes right": {prepare: func(r *rig) {
+			r.web.fails(url, 2,
+				Failure{Code: fault.PageConnect, Retry: true})
+		}, want: "0 delivered last", tries: 3},
+		"gone": {prepare: func(r *rig) {
+			r.web.fails(url, -1,
+				Failure{Code: fault.PageStatus, Status: 404})
+		}, want: "0 errored http_status last", tries: 1},
+		"never comes": {prepare: func(r *rig) {
+			r.web.fails(url, -1,
+				Failure{Code: fault.PageConnect, Retry: true})
+		}, want: "0 errored connect_failed last", tries: 3},
 		"throttled": {prepare: func(r *rig) {
-			r.web.fails(url, 1, Failure{Code: fault.PageStatus, Status: 429, Retry: true, RetryAfter: 9 * time.Second})
+			r.web.fails(url, 1,
+				Failure{Code: fault.PageStatus, Status: 429, Retry: true,
+					RetryAfter: 9 * time.Second})
 		}, want: "0 delivered last", tries: 2},
-		"a wall":          {prepare: func(r *rig) { r.web.fails(url, -1, Failure{Code: fault.PageBlocked, Status: 200}) }, want: "0 errored blocked last", tries: 1},
-		"robots forbid":   {prepare: func(r *rig) { r.web.forbid[url] = true }, want: "0 errored robots_forbidden last", tries: 1},
-		"too slow":        {prepare: func(r *rig) { r.web.latency = time.Minute }, want: "0 errored timeout last", tries: 3},
-		"invalid address": {task: func(t *model.Task) { t.URL = "mailto:x" }, want: "0 errored invalid_url last"},
-		"ended run":       {task: func(t *model.Task) { t.Job = endedID }, want: "0 cancelled last"},
-		"unknown run":     {task: func(t *model.Task) { t.Job = scraperID }, want: "0 cancelled last"},
-		"unknown recipe":  {task: func(t *model.Task) { t.Revision = 9 }, want: "0 errored recipe_missing last"},
-		"no tier":         {task: func(t *model.Task) { t.Tiers = model.TiersOf(model.Render) }, want: "0 errored tier_missing last"},
+		"a wall": {prepare: func(r *rig) {
+			r.web.fails(url, -1,
+				Failure{Code: fault.PageBlocked, Status: 200})
+		}, want: "0 errored blocked last", tries: 1},
+		"robots forbid": {prepare: func(r *rig) { r.web.forbid[url] = true },
+			want: "0 errored robots_forbidden last", tries: 1},
+		"too slow": {prepare: func(r *rig) { r.web.latency = time.Minute },
+			want: "0 errored timeout last", tries: 3},
+		"invalid address": {task: func(t *model.Task) { t.URL = "mailto:x" },
+			want: "0 errored invalid_url last"},
+		"ended run": {task: func(t *model.Task) { t.Job = endedID },
+			want: "0 cancelled last"},
+		"unknown run": {task: func(t *model.Task) { t.Job = scraperID },
+			want: "0 cancelled last"},
+		"unknown recipe": {task: func(t *model.Task) { t.Revision = 9 },
+			want: "0 errored recipe_missing last"},
+		"no tier": {task: func(t *model.Task) { t.Tiers = model.TiersOf(model.Render) },
+			want: "0 errored tier_missing last"},
 		"no page": {prepare: func(r *rig) {
 			r.web.answers[url] = func(context.Context, Request) (*Response, error) {
 				pdf := r.web.html(url, "%PDF")
@@ -88,7 +114,8 @@ func TestOutcomes(t *testing.T) {
 				r.send(task)
 				p := r.pages(1)[0]
 				if got := shorthand(p); got != c.want || len(p.Tries) != c.tries {
-					t.Errorf("page is %q after %d tries, want %q after %d", got, len(p.Tries), c.want, c.tries)
+					t.Errorf("page is %q after %d tries, want %q after %d", got, len(p.Tries),
+						c.want, c.tries)
 				}
 				if (p.Outcome == model.Delivered) != (p.Quantity == 1 && len(p.Rows) > 0) {
 					t.Errorf("%s: quantity %d, %d rows", c.want, p.Quantity, len(p.Rows))
@@ -141,37 +168,55 @@ func TestChains(t *testing.T) {
 		want       []string
 		asked      int
 	}{
-		"an empty page ends it": {byParam, map[string]string{url: items("a", "b"), url + "&p=2": items("c"), url + "&p=3": "<p>"}, 10,
+		"an empty page ends it": {byParam,
+			map[string]string{url: items("a", "b"), url + "&p=2": items("c"), url + "&p=3": "<p>"},
+			10,
 			[]string{"0 delivered", "1 delivered", "2 empty last"}, 3},
-		"the same page again ends it": {byParam, map[string]string{url: items("a"), url + "&p=2": items("b"), url + "&p=3": items("b")}, 10,
+		"the same page again ends it": {byParam,
+			map[string]string{url: items("a"), url + "&p=2": items("b"), url + "&p=3": items("b")},
+			10,
 			[]string{"0 delivered", "1 delivered", "2 empty last"}, 3},
-		"a page of known rows ends it": {byParam, map[string]string{url: items("a", "b"), url + "&p=2": items("b")}, 10,
+		"a page of known rows ends it": {byParam,
+			map[string]string{url: items("a", "b"), url + "&p=2": items("b")}, 10,
 			[]string{"0 delivered", "1 empty last"}, 2},
-		"a page that is not there ends it": {byParam, map[string]string{url: items("a"), url + "&p=2": items("b"), url + "&p=3": "404"}, 10,
+		"a page that is not there ends it": {byParam,
+			map[string]string{url: items("a"), url + "&p=2": items("b"), url + "&p=3": "404"}, 10,
 			[]string{"0 delivered", "1 delivered", "2 empty last"}, 3},
-		"nor is one that is gone": {byOffset, map[string]string{url: items("a"), url + "&o=10": "410"}, 10,
+		"nor is one that is gone": {byOffset,
+			map[string]string{url: items("a"), url + "&o=10": "410"}, 10,
 			[]string{"0 delivered", "1 empty last"}, 2},
-		"nor one of a path": {byPath, map[string]string{url: items("a"), "http://a.test/l/2": "404"}, 10,
+		"nor one of a path": {byPath,
+			map[string]string{url: items("a"), "http://a.test/l/2": "404"}, 10,
 			[]string{"0 delivered", "1 empty last"}, 2},
 		"the first page has to be there": {byParam, map[string]string{url: "404"}, 10,
 			[]string{"0 errored http_status last"}, 1},
-		"and so has one that a link names": {byLink, map[string]string{url: items("a") + link("/m"), "http://a.test/m": "404"}, 10,
+		"and so has one that a link names": {byLink,
+			map[string]string{url: items("a") + link("/m"), "http://a.test/m": "404"}, 10,
 			[]string{"0 delivered", "1 errored http_status last"}, 2},
-		"a failing site is an error, after all tries": {byParam, map[string]string{url: items("a"), url + "&p=2": "500"}, 10,
+		"a failing site is an error, after all tries": {byParam,
+			map[string]string{url: items("a"), url + "&p=2": "500"}, 10,
 			[]string{"0 delivered", "1 errored http_status last"}, 4},
-		"another refusal is an error": {byParam, map[string]string{url: items("a"), url + "&p=2": "451"}, 10,
+		"another refusal is an error": {byParam,
+			map[string]string{url: items("a"), url + "&p=2": "451"}, 10,
 			[]string{"0 delivered", "1 errored http_status last"}, 2},
-		"the most pages": {bounded, map[string]string{url: items("a"), url + "&p=2": items("b"), url + "&p=3": items("c")}, 10,
+		"the most pages": {bounded,
+			map[string]string{url: items("a"), url + "&p=2": items("b"), url + "&p=3": items("c")},
+			10,
 			[]string{"0 delivered", "1 delivered", "2 delivered last"}, 3},
 		"the budget": {byParam, map[string]string{url: items("a"), url + "&p=2": items("b")}, 2,
 			[]string{"0 delivered", "1 delivered spent"}, 2},
 		"a first page without rows": {byParam, map[string]string{url: "<p>"}, 10,
 			[]string{"0 errored no_rows last"}, 1},
-		"links to the last": {byLink, map[string]string{url: items("a") + link("/m"), "http://a.test/m": items("b")}, 10,
+		"links to the last": {byLink,
+			map[string]string{url: items("a") + link("/m"), "http://a.test/m": items("b")}, 10,
 			[]string{"0 delivered", "1 delivered last"}, 2},
-		"links in a circle": {byLink, map[string]string{url: items("a") + link("/m"), "http://a.test/m": items("b") + link(url+"#x")}, 10,
+		"links in a circle": {byLink,
+			map[string]string{url: items("a") + link("/m"),
+				"http://a.test/m": items("b") + link(url+"#x")}, 10,
 			[]string{"0 delivered", "1 delivered last"}, 2},
-		"a link to another host": {byLink, map[string]string{url: items("a") + link("http://b.test/"), "http://b.test/": items("b")}, 10,
+		"a link to another host": {byLink,
+			map[string]string{url: items("a") + link("http://b.test/"),
+				"http://b.test/": items("b")}, 10,
 			[]string{"0 delivered", "1 delivered last"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +225,8 @@ func TestChains(t *testing.T) {
 				defer stop()
 				for address, body := range c.web {
 					if status, err := strconv.Atoi(body); err == nil {
-						r.web.fails(address, -1, Failure{Code: fault.PageStatus, Status: status, Retry: status == 500})
+						r.web.fails(address, -1,
+							Failure{Code: fault.PageStatus, Status: status, Retry: status == 500})
 						continue
 					}
 					r.web.page(address, body)
@@ -201,7 +247,8 @@ func TestChains(t *testing.T) {
 					}
 				}
 				r.nothingMore()
-				asked := slices.DeleteFunc(slices.Clone(r.web.asked), func(at string) bool { return strings.HasSuffix(at, "/robots.txt") })
+				asked := slices.DeleteFunc(slices.Clone(r.web.asked),
+					func(at string) bool { return strings.HasSuffix(at, "/robots.txt") })
 				if len(asked) != c.asked {
 					t.Errorf("asked for %q, want %d pages", asked, c.asked)
 				}
@@ -236,7 +283,8 @@ func TestContinuation(t *testing.T) {
 				from, spent, last = p.Next, p.Spent, p.Last
 			}
 		}
-		want := []string{"0 delivered", "1 delivered spent", "2 delivered", "3 delivered spent", "4 delivered",
+		want := []string{"0 delivered", "1 delivered spent", "2 delivered", "3 delivered spent",
+			"4 delivered",
 			"5 delivered spent", "6 delivered", "7 delivered spent", "8 empty last"}
 		if !slices.Equal(got, want) {
 			t.Errorf("pages are %q", got)
@@ -250,8 +298,10 @@ func TestRedirects(t *testing.T) {
 		want    string
 		final   string
 	}{
-		"to another host": {func(r *rig) { r.web.redirect("http://a.test/", "http://b.test/") }, "0 delivered last", "http://b.test/"},
-		"on the same host": {func(r *rig) { r.web.redirect("http://a.test/", "http://a.test/x") }, "0 delivered last",
+		"to another host": {func(r *rig) { r.web.redirect("http://a.test/", "http://b.test/") },
+			"0 delivered last", "http://b.test/"},
+		"on the same host": {func(r *rig) { r.web.redirect("http://a.test/", "http://a.test/x") },
+			"0 delivered last",
 			"http://a.test/x"},
 		"in a circle": {func(r *rig) {
 			r.web.redirect("http://a.test/", "http://b.test/")
@@ -289,7 +339,8 @@ func (r *rig) checkSpacing(rate float64) {
 	defer r.web.mu.Unlock()
 	for host, starts := range r.web.starts {
 		for i := 1; i < len(starts) && rate > 0; i++ {
-			if gap := time.Duration(starts[i] - starts[i-1]); gap < time.Duration(float64(time.Second)/rate) {
+			if gap := time.Duration(starts[i] - starts[i-1]); gap < time.Duration(
+				float64(time.Second)/rate) {
 				r.t.Errorf("%s: start %d came %v after the last", host, i, gap)
 			}
 		}
@@ -302,7 +353,8 @@ func TestHostsAreAskedPolitely(t *testing.T) {
 			config.Pace = Pace{Rate: 1, Connections: 2}
 			r.web.latency = 1300 * time.Millisecond
 			r.web.robots["b.test"] = 5 * time.Second
-			r.web.fails("http://a.test/3", 2, Failure{Code: fault.PageStatus, Status: 503, Retry: true})
+			r.web.fails("http://a.test/3", 2,
+				Failure{Code: fault.PageStatus, Status: 503, Retry: true})
 			r.web.redirect("http://a.test/4", "http://b.test/4")
 			r.web.redirect("http://a.test/5", "http://a.test/5b")
 		})
@@ -348,7 +400,8 @@ func pace(rate float64, connections int) Pace { return Pace{Rate: rate, Connecti
 func TestPaces(t *testing.T) {
 	config := Config{Pace: pace(1, 2), MaxPace: pace(5, 4)}
 	for _, c := range []struct{ asked, want Pace }{
-		{pace(0, 0), pace(1, 2)}, {pace(0.1, 1), pace(0.1, 1)}, {pace(100, 100), pace(5, 4)}, {pace(3, 0), pace(3, 2)},
+		{pace(0, 0), pace(1, 2)}, {pace(0.1, 1), pace(0.1, 1)}, {pace(100, 100), pace(5, 4)},
+		{pace(3, 0), pace(3, 2)},
 	} {
 		if got := config.paceFor(c.asked); got != c.want {
 			t.Errorf("asked for %+v a scraper gets %+v, want %+v", c.asked, got, c.want)
@@ -405,7 +458,8 @@ type gatedLog struct {
 	gate chan struct{}
 }
 
-func (l gatedLog) Publish(ctx context.Context, topic stream.Topic, partition int, records ...[]byte) error {
+func (l gatedLog) Publish(ctx context.Context, topic stream.Topic, partition int,
+	records ...[]byte) error {
 	select {
 	case <-l.gate:
 		return l.Log.Publish(ctx, topic, partition, records...)

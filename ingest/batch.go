@@ -25,7 +25,8 @@ type batch struct {
 	written []int // place in items of each write
 }
 
-// item is a message's record on its way from page to receipt. A dropped one has neither page, marker nor receipt.
+// item is a message's record on its way from page to receipt. A dropped one has neither page,
+// marker nor receipt.
 type item struct {
 	partition int
 	page      *model.Page
@@ -57,19 +58,23 @@ func (b *batch) add(messages []stream.Message, reader *reading.Guard) (undecodab
 	return undecodable
 }
 
-// wellFormed refuses what a row could not be completed of, or no row store takes: of it a store would refuse the whole
-// batch.
+// wellFormed refuses what a row could not be completed of, or no row store takes: of it a store
+// would refuse the whole batch.
 func wellFormed(p *model.Page) bool {
 	if (rowstore.PageWrite{Page: p}).Check() != nil {
 		return false
 	}
-	noObject := func(row []byte) bool { return len(row) < 2 || row[0] != '{' || row[len(row)-1] != '}' }
-	return p.Outcome >= model.Delivered && p.Outcome <= model.Cancelled && !slices.ContainsFunc(p.Rows, noObject)
+	noObject := func(row []byte) bool {
+		return len(row) < 2 || row[0] != '{' ||
+			row[len(row)-1] != '}'
+	}
+	return p.Outcome >= model.Delivered && p.Outcome <= model.Cancelled &&
+		!slices.ContainsFunc(p.Rows, noObject)
 }
 
-// admit decides what is stored: pages of runs that are known and not closed. A cancelled page becomes its receipt at
-// once, since it has no record. Only the control plane's newest state may say that a run is unknown. An error leaves the
-// batch as it was.
+// admit decides what is stored: pages of runs that are known and not closed. A cancelled page
+// becomes its receipt at once, since it has no record. Only the control plane's newest state may
+// say that a run is unknown. An error leaves the batch as it was.
 func (g *Ingest) admit(ctx context.Context, b *batch) error {
 	view := g.config.Control.View()
 	for i := range b.items {
@@ -101,12 +106,14 @@ func (g *Ingest) admit(ctx context.Context, b *batch) error {
 			continue
 		}
 		if it.page.Outcome == model.Cancelled {
-			it.receipt = &model.Receipt{Job: it.page.Job, Unit: it.page.Unit, Outcome: model.Cancelled}
+			it.receipt = &model.Receipt{Job: it.page.Job, Unit: it.page.Unit,
+				Outcome: model.Cancelled}
 			continue
 		}
 		stamp, ok := stamps[job.ID]
 		if !ok {
-			stamp = rowstore.Job{ID: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper,
+			stamp = rowstore.Job{ID: job.ID, Customer: job.Customer, Group: job.Group,
+				Scraper: job.Scraper,
 				Started: job.Started * 1000}
 			stamps[job.ID] = stamp
 		}
@@ -141,7 +148,8 @@ func (g *Ingest) store(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// outgoing is what is passed on, by partition, in the order of the pages and markers that it stands for.
+// outgoing is what is passed on, by partition, in the order of the pages and markers that it stands
+// for.
 func (b *batch) outgoing() map[int][][]byte {
 	out := map[int][][]byte{}
 	for i := range b.items {

@@ -11,8 +11,8 @@ import (
 // scrapedAtLayout is ISO 8601 in UTC with milliseconds.
 const scrapedAtLayout = "2006-01-02T15:04:05.000Z"
 
-// completeRows makes complete documents of a page's rows: the extractor's object, then the server's keys, which are the
-// same for all rows of the page.
+// completeRows makes complete documents of a page's rows: the extractor's object, then the server's
+// keys, which are the same for all rows of the page.
 func completeRows(p *model.Page, job rowstore.Job) {
 	if len(p.Rows) == 0 {
 		return
@@ -34,7 +34,8 @@ func completeRows(p *model.Page, job rowstore.Job) {
 	}
 }
 
-// serverKeys is the end of a document, from the first server key to the closing brace (decision 37 for the addresses).
+// serverKeys is the end of a document, from the first server key to the closing brace (decision 37
+// for the addresses).
 func serverKeys(p *model.Page, job rowstore.Job) []byte {
 	id := job.ID.String()
 	tail := make([]byte, 0, 256+len(p.URL)+len(p.Final))

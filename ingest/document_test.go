@@ -20,19 +20,23 @@ func TestCompleteRows(t *testing.T) {
 		want []string
 	}{
 		"members, then the server's keys": {
-			model.Page{URL: "http://a.test/", At: at, Rows: [][]byte{[]byte(`{"t":1}`), []byte(`{"t":2}`)}},
-			[]string{`{"t":1,"_sourceUrl":"http://a.test/",` + ids, `{"t":2,"_sourceUrl":"http://a.test/",` + ids},
+			model.Page{URL: "http://a.test/", At: at,
+				Rows: [][]byte{[]byte(`{"t":1}`), []byte(`{"t":2}`)}},
+			[]string{`{"t":1,"_sourceUrl":"http://a.test/",` + ids,
+				`{"t":2,"_sourceUrl":"http://a.test/",` + ids},
 		},
 		"an empty object": {
 			model.Page{URL: "http://a.test/", At: at, Rows: [][]byte{[]byte(`{}`)}},
 			[]string{`{"_sourceUrl":"http://a.test/",` + ids},
 		},
 		"redirected": {
-			model.Page{URL: "http://a.test/", Final: "http://b.test/", At: at, Rows: [][]byte{[]byte(`{}`)}},
+			model.Page{URL: "http://a.test/", Final: "http://b.test/", At: at,
+				Rows: [][]byte{[]byte(`{}`)}},
 			[]string{`{"_sourceUrl":"http://a.test/","_finalUrl":"http://b.test/",` + ids},
 		},
 		"redirected to itself": {
-			model.Page{URL: "http://a.test/", Final: "http://a.test/", At: at, Rows: [][]byte{[]byte(`{}`)}},
+			model.Page{URL: "http://a.test/", Final: "http://a.test/", At: at,
+				Rows: [][]byte{[]byte(`{}`)}},
 			[]string{`{"_sourceUrl":"http://a.test/",` + ids},
 		},
 		"no rows": {model.Page{URL: "http://a.test/"}, nil},

@@ -1,6 +1,7 @@
-// Package ingest owns the step from fetched pages to stored rows: it reads the topic `pages`, stores each page's rows
-// and page record, and only then proves it with a receipt. It decides neither what a page costs nor when a run ends,
-// and which of two fetches of a unit stands is the row store's to say.
+// Package ingest owns the step from fetched pages to stored rows: it reads the topic `pages`,
+// stores each page's rows and page record, and only then proves it with a receipt. It decides
+// neither what a page costs nor when a run ends, and which of two fetches of a unit stands is the
+// row store's to say.
 package ingest
 
 import (
@@ -66,7 +67,8 @@ func (c control) Fresh(ctx context.Context) (Jobs, error) {
 	return view, nil
 }
 
-// Config is what an Ingest works with. Zero bounds take the defaults; Logger, Clock and Crash may be left out.
+// Config is what an Ingest works with. Zero bounds take the defaults; Logger, Clock and Crash may
+// be left out.
 type Config struct {
 	Log     stream.Log
 	Store   rowstore.Pages
@@ -81,7 +83,8 @@ type Config struct {
 	Metrics *telemetry.Metrics // may be nil
 	Tracer  *telemetry.Tracer  // nil: no traces
 	Reader  *reading.Guard     // runs what reads records and rows; nil: one that keeps nothing
-	// Reading, when set, is called before a page's rows are completed, for tests whose readers fail.
+	// Reading, when set, is called before a page's rows are completed, for tests whose readers
+	// fail.
 	Reading func(p *model.Page)
 	// Crash is called with the name of each step's end, for tests that end the process there.
 	Crash func(point string)
@@ -125,7 +128,8 @@ func New(config Config) *Ingest {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	if config.Reader == nil {
-		config.Reader = reading.New("ingest", reading.Config{Clock: config.Clock, Logger: config.Logger})
+		config.Reader = reading.New("ingest",
+			reading.Config{Clock: config.Clock, Logger: config.Logger})
 	}
 	if config.Reading == nil {
 		config.Reading = func(*model.Page) {}
@@ -145,8 +149,9 @@ func (g *Ingest) Counts() Counts {
 		Undecodable: c.undecodable.Load(), Retries: c.retries.Load(), Batches: c.batches.Load()}
 }
 
-// Run works until ctx ends, which is no error, or the log is closed. A page is committed only after it is stored and
-// its receipt is published, so whatever an end cuts off comes again at the next start.
+// Run works until ctx ends, which is no error, or the log is closed. A page is committed only after
+// it is stored and its receipt is published, so whatever an end cuts off comes again at the next
+// start.
 func (g *Ingest) Run(ctx context.Context) error {
 	reader, err := g.config.Log.Consume(stream.Pages, Group)
 	if err != nil {
@@ -195,8 +200,9 @@ func (g *Ingest) work(ctx context.Context, reader stream.Reader) error {
 func (g *Ingest) publish(ctx context.Context, b *batch) error {
 	began := g.config.Clock.Now()
 	for partition, records := range b.outgoing() {
-		// A try that failed may have passed on a part. The repeat passes on all of it again, in the same order: a
-		// receipt seen twice changes nothing, and each marker is again behind the receipts before it.
+		// A try that failed may have passed on a part. The repeat passes on all of it again, in the
+		// same order: a receipt seen twice changes nothing, and each marker is again behind the
+		// receipts before it.
 		err := g.retry(ctx, publishStep, func() error {
 			return g.config.Log.Publish(ctx, stream.Receipts, partition, records...)
 		})
@@ -208,7 +214,8 @@ func (g *Ingest) publish(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// collect gathers a batch: it waits for the first messages, then until the batch is full or the linger is over.
+// collect gathers a batch: it waits for the first messages, then until the batch is full or the
+// linger is over.
 func (g *Ingest) collect(ctx context.Context, reader stream.Reader) (*batch, error) {
 	b := &batch{}
 	err := g.retry(ctx, readStep, func() error { return g.fetch(ctx, reader, b) })
@@ -234,7 +241,8 @@ func (g *Ingest) fetch(ctx context.Context, reader stream.Reader, b *batch) erro
 	return nil
 }
 
-// skip notes records that are refused for good: they would be refused each time, and their units are found by markers.
+// skip notes records that are refused for good: they would be refused each time, and their units
+// are found by markers.
 func (g *Ingest) skip(records uint64) {
 	if records == 0 {
 		return
@@ -242,7 +250,8 @@ func (g *Ingest) skip(records uint64) {
 	g.untold += records
 	g.counts.undecodable.Add(records)
 	if now := g.config.Clock.Now(); g.told.IsZero() || now.Sub(g.told) >= tellEvery {
-		g.config.Logger.Warn("ingest: records skipped that cannot be decoded, or are of no page of their run", "records", g.untold)
+		g.config.Logger.Warn("ingest: records skipped that cannot be decoded, or are of no page "+
+			"of their run", "records", g.untold)
 		g.told, g.untold = now, 0
 	}
 }
@@ -271,7 +280,8 @@ func (g *Ingest) retry(ctx context.Context, what step, try func() error) error {
 		}
 		g.counts.retries.Add(1)
 		g.metrics.retries[what].Inc()
-		g.config.Logger.Warn("ingest: will try again", "step", what, "in", pauses.After(failures), "error", err)
+		g.config.Logger.Warn("ingest: will try again", "step", what, "in", pauses.After(failures),
+			"error", err)
 		if !pauses.Wait(ctx, g.config.Clock, failures) {
 			return ctx.Err()
 		}

@@ -43,9 +43,11 @@ func (c fakeControl) Fresh(context.Context) (Jobs, error) { return c.fresh, nil 
 func testControl() fakeControl {
 	const links = 1 << 20
 	known := jobs{
-		openJob:   {ID: openJob, Links: links, Customer: "c", Group: id(20), Scraper: id(30), State: model.Running, Started: 1_700_000_000_000},
-		endedJob:  {ID: endedJob, Links: links, Scraper: id(30), State: model.Stopped},
-		closedJob: {ID: closedJob, Links: links, Scraper: id(30), State: model.Completed, Closed: true},
+		openJob: {ID: openJob, Links: links, Customer: "c", Group: id(20), Scraper: id(30),
+			State: model.Running, Started: 1_700_000_000_000},
+		endedJob: {ID: endedJob, Links: links, Scraper: id(30), State: model.Stopped},
+		closedJob: {ID: closedJob, Links: links, Scraper: id(30), State: model.Completed,
+			Closed: true},
 	}
 	fresh := jobs{hiddenJob: {ID: hiddenJob, Links: links, State: model.Running}}
 	for id, job := range known {
@@ -71,10 +73,12 @@ type fakeStore struct {
 }
 
 func newStore() *fakeStore {
-	return &fakeStore{fail: func() error { return nil }, records: map[unit]*model.Receipt{}, pages: map[unit]rowstore.PageWrite{}}
+	return &fakeStore{fail: func() error { return nil }, records: map[unit]*model.Receipt{},
+		pages: map[unit]rowstore.PageWrite{}}
 }
 
-func (s *fakeStore) PutPages(_ context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
+func (s *fakeStore) PutPages(_ context.Context, pages []rowstore.PageWrite) ([]*model.Receipt,
+	error) {
 	if err := s.fail(); err != nil {
 		return nil, err
 	}
@@ -106,7 +110,8 @@ type flakyLog struct {
 	fail func() bool
 }
 
-func (l flakyLog) Publish(ctx context.Context, topic stream.Topic, partition int, records ...[]byte) error {
+func (l flakyLog) Publish(ctx context.Context, topic stream.Topic, partition int,
+	records ...[]byte) error {
 	if topic == stream.Receipts && l.fail() {
 		if err := l.Memory.Publish(ctx, topic, partition, records[:len(records)/2]...); err != nil {
 			return err
@@ -135,7 +140,8 @@ func newLog(t interface{ Fatal(...any) }, partitions int) *stream.Memory {
 }
 
 func page(job ids.ID, seq uint32) model.Page {
-	return model.Page{Job: job, Unit: model.Unit{Seq: seq}, Fetch: id(9), Outcome: model.Delivered, URL: "http://a.test/",
+	return model.Page{Job: job, Unit: model.Unit{Seq: seq}, Fetch: id(9), Outcome: model.Delivered,
+		URL:  "http://a.test/",
 		Last: true, Rows: [][]byte{[]byte(`{"title":"x"}`)}}
 }
 
@@ -166,7 +172,8 @@ func TestWhatBecomesOfAPage(t *testing.T) {
 	log, store := newLog(t, 1), newStore()
 	defer log.Close()
 	billing, _ := log.Consume(stream.Receipts, "billing")
-	cancelled := model.Page{Job: endedJob, Unit: model.Unit{Seq: 3}, Outcome: model.Cancelled, Last: true}
+	cancelled := model.Page{Job: endedJob, Unit: model.Unit{Seq: 3}, Outcome: model.Cancelled,
+		Last: true}
 	broken := page(openJob, 7)
 	broken.Rows = [][]byte{[]byte("no object")}
 	records := [][]byte{
@@ -180,7 +187,8 @@ func TestWhatBecomesOfAPage(t *testing.T) {
 		stream.EncodePage(page(id(99), 4)),
 		stream.EncodePage(page(hiddenJob, 5)),
 		stream.EncodePage(page(endedJob, 6)),
-		stream.EncodeMarker(model.Marker{Leader: 1, Number: 8, Open: []model.OpenTasks{{Job: openJob, Seqs: []uint32{4}}}}),
+		stream.EncodeMarker(model.Marker{Leader: 1, Number: 8,
+			Open: []model.OpenTasks{{Job: openJob, Seqs: []uint32{4}}}}),
 	}
 	if err := log.Publish(context.Background(), stream.Pages, 0, records...); err != nil {
 		t.Fatal(err)
@@ -199,7 +207,8 @@ func TestWhatBecomesOfAPage(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	want := []unit{{openJob, model.Unit{Seq: 1}}, {endedJob, model.Unit{Seq: 3}}, {hiddenJob, model.Unit{Seq: 5}},
+	want := []unit{{openJob, model.Unit{Seq: 1}}, {endedJob, model.Unit{Seq: 3}},
+		{hiddenJob, model.Unit{Seq: 5}},
 		{endedJob, model.Unit{Seq: 6}}}
 	for i, message := range got {
 		receipt, marker, err := stream.DecodeReceipts(message.Value)
@@ -219,7 +228,8 @@ func TestWhatBecomesOfAPage(t *testing.T) {
 	if store.has(want[1]) {
 		t.Error("a cancelled page has a record")
 	}
-	if w := store.pages[want[0]]; w.Job.Started != 1_700_000_000_000_000 || w.Job.Customer != "c" || w.Job.Group != id(20) {
+	if w := store.pages[want[0]]; w.Job.Started != 1_700_000_000_000_000 || w.Job.Customer != "c" ||
+		w.Job.Group != id(20) {
 		t.Errorf("stored under %+v", w.Job)
 	}
 	counts := g.Counts()
@@ -237,7 +247,8 @@ func TestBatchIsBounded(t *testing.T) {
 			log, store := newLog(t, 1), newStore()
 			defer log.Close()
 			for seq := range uint32(300) {
-				_ = log.Publish(context.Background(), stream.Pages, 0, stream.EncodePage(page(openJob, seq)))
+				_ = log.Publish(context.Background(), stream.Pages, 0,
+					stream.EncodePage(page(openJob, seq)))
 			}
 			config.Log, config.Store, config.Control = log, store, testControl()
 			g := New(config)
@@ -253,8 +264,8 @@ func TestBatchIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever fails and wherever it is ended: each page is stored before its receipt, each receipt is there in the end, and
-// each marker stands behind the receipts of the pages before it.
+// Whatever fails and wherever it is ended: each page is stored before its receipt, each receipt is
+// there in the end, and each marker stands behind the receipts of the pages before it.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const partitions = 3
@@ -289,10 +300,12 @@ func TestNothingIsLost(t *testing.T) {
 			_ = memory.Publish(context.Background(), stream.Pages, p, record)
 		}
 		for memory.Lag(stream.Pages) > 0 || memory.Lag(stream.Receipts) == 0 {
-			runUntilCrash(t, Config{Log: log, Store: store, Control: testControl(), MaxPages: 7, Linger: time.Microsecond,
-				Clock: instant{}}, chance, memory)
+			runUntilCrash(t, Config{Log: log, Store: store, Control: testControl(), MaxPages: 7,
+				Linger: time.Microsecond,
+				Clock:  instant{}}, chance, memory)
 		}
-		checkReceipts(t, readReceipts(t, billing, int(memory.Lag(stream.Receipts))), store, before, seqs)
+		checkReceipts(t, readReceipts(t, billing, int(memory.Lag(stream.Receipts))), store, before,
+			seqs)
 	})
 }
 
@@ -310,7 +323,8 @@ func runUntilCrash(t *rapid.T, config Config, chance func(int) bool, log *stream
 	}
 }
 
-func checkReceipts(t *rapid.T, got []stream.Message, store *fakeStore, before []map[uint64][]uint32, seqs [][]uint32) {
+func checkReceipts(t *rapid.T, got []stream.Message, store *fakeStore, before []map[uint64][]uint32,
+	seqs [][]uint32) {
 	seen := make([]map[uint32]bool, len(seqs))
 	for p := range seen {
 		seen[p] = map[uint32]bool{}

@@ -32,18 +32,23 @@ type metrics struct {
 func newMetrics(to *telemetry.Metrics) *metrics {
 	m := &metrics{
 		pages: to.Histogram("shoal_ingest_batch_pages", "Records of a batch.", telemetry.Sizes),
-		bytes: to.Histogram("shoal_ingest_batch_bytes", "Encoded bytes of a batch.", telemetry.Bytes),
-		seconds: to.Histogram("shoal_ingest_batch_seconds", "Time from a batch's last record to its commit.",
+		bytes: to.Histogram("shoal_ingest_batch_bytes", "Encoded bytes of a batch.",
+			telemetry.Bytes),
+		seconds: to.Histogram("shoal_ingest_batch_seconds",
+			"Time from a batch's last record to its commit.",
 			telemetry.FastSeconds),
 		steps:   map[step]prometheus.Observer{},
 		retries: map[step]prometheus.Counter{},
 		fresh: to.Counter("shoal_ingest_fresh_lookups_total",
 			"Batches that asked the control plane for its newest state, to know a run."),
-		stored: to.Gauge("shoal_ingest_last_batch_timestamp_seconds", "When the last batch was done with, in Unix time."),
+		stored: to.Gauge("shoal_ingest_last_batch_timestamp_seconds",
+			"When the last batch was done with, in Unix time."),
 	}
-	seconds := to.Histograms("shoal_ingest_step_seconds", "Time of a batch's step, its repeats included.",
+	seconds := to.Histograms("shoal_ingest_step_seconds",
+		"Time of a batch's step, its repeats included.",
 		telemetry.FastSeconds, "step")
-	retries := to.Counters("shoal_ingest_retries_total", "Steps that failed and were repeated.", "step")
+	retries := to.Counters("shoal_ingest_retries_total", "Steps that failed and were repeated.",
+		"step")
 	for _, s := range []step{readStep, lookUpStep, storeStep, publishStep, commitStep} {
 		m.retries[s] = retries.WithLabelValues(string(s))
 	}
@@ -58,10 +63,12 @@ func (g *Ingest) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (Counts, bool) { return g.Counts(), true }).
 		Counter("shoal_ingest_pages_total", "Pages stored, or found stored.",
 			func(c Counts) float64 { return float64(c.Stored) }).
-		Counter("shoal_ingest_rows_total", "Rows of these pages.", func(c Counts) float64 { return float64(c.Rows) }).
+		Counter("shoal_ingest_rows_total", "Rows of these pages.",
+			func(c Counts) float64 { return float64(c.Rows) }).
 		Counter("shoal_ingest_dropped_pages_total", "Pages of unknown or closed runs.",
 			func(c Counts) float64 { return float64(c.Dropped) }).
-		Counter("shoal_ingest_undecodable_records_total", "Records skipped: undecodable, malformed, or beyond the list of their run.",
+		Counter("shoal_ingest_undecodable_records_total",
+			"Records skipped: undecodable, malformed, or beyond the list of their run.",
 			func(c Counts) float64 { return float64(c.Undecodable) }).
 		Declare(to)
 }

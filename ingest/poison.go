@@ -10,7 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// complete makes documents of a page's rows. A page that panics is stored as one that cannot be read.
+// complete makes documents of a page's rows. A page that panics is stored as one that cannot be
+// read.
 func (g *Ingest) complete(p *model.Page, job rowstore.Job) *model.Page {
 	panicked := g.config.Reader.Run(evidence(p), func() {
 		g.config.Reading(p)
@@ -22,10 +23,12 @@ func (g *Ingest) complete(p *model.Page, job rowstore.Job) *model.Page {
 	return p
 }
 
-// put stores pages. Where the store panics, the page that it panics at is looked for by halves and stored as one that cannot
-// be read: the store has undone what it began, and the others must not wait for it. A page of which the store takes not
-// even that is dropped, and its unit is found by markers.
-func (g *Ingest) put(ctx context.Context, writes []rowstore.PageWrite) (receipts []*model.Receipt, err error) {
+// put stores pages. Where the store panics, the page that it panics at is looked for by halves and
+// stored as one that cannot be read: the store has undone what it began, and the others must not
+// wait for it. A page of which the store takes not even that is dropped, and its unit is found by
+// markers.
+func (g *Ingest) put(ctx context.Context, writes []rowstore.PageWrite) (receipts []*model.Receipt,
+	err error) {
 	put := func() { receipts, err = g.config.Store.PutPages(ctx, writes) }
 	if len(writes) > 1 {
 		if reading.Catch(put) == nil {
@@ -50,13 +53,17 @@ func (g *Ingest) put(ctx context.Context, writes []rowstore.PageWrite) (receipts
 	return receipts, err
 }
 
-// unparsable is what becomes of a page whose reading panics: uncharged, without rows, the end of its chain.
+// unparsable is what becomes of a page whose reading panics: uncharged, without rows, the end of
+// its chain.
 func unparsable(p *model.Page) *model.Page {
-	return &model.Page{Job: p.Job, Unit: p.Unit, Fetch: p.Fetch, Outcome: model.Errored, Code: string(fault.PageUnparsable),
-		Status: p.Status, URL: p.URL, Final: p.Final, Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis, At: p.At, Last: true, Trace: p.Trace}
+	return &model.Page{Job: p.Job, Unit: p.Unit, Fetch: p.Fetch, Outcome: model.Errored,
+		Code:   string(fault.PageUnparsable),
+		Status: p.Status, URL: p.URL, Final: p.Final, Tries: p.Tries, Bytes: p.Bytes,
+		Millis: p.Millis, At: p.At, Last: true, Trace: p.Trace}
 }
 
 // evidence is what is kept of a page for a look: its record.
 func evidence(p *model.Page) reading.Page {
-	return reading.Page{URL: p.URL, ContentType: "application/cbor", Record: func() []byte { return stream.EncodePage(*p) }}
+	return reading.Page{URL: p.URL, ContentType: "application/cbor",
+		Record: func() []byte { return stream.EncodePage(*p) }}
 }

@@ -21,7 +21,8 @@ type poisoned struct {
 	at func(p *model.Page) bool
 }
 
-func (s poisoned) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
+func (s poisoned) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt,
+	error) {
 	for _, w := range pages {
 		if s.at(w.Page) {
 			panic("a store's")
@@ -30,8 +31,9 @@ func (s poisoned) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*
 	return s.fakeStore.PutPages(ctx, pages)
 }
 
-// A page at which the completion of rows or the store panics is stored without rows as unparsable, uncharged, its bytes are
-// kept, and every other page of its batch is stored as it is. One that the store does not even take so is left out.
+// A page at which the completion of rows or the store panics is stored without rows as unparsable,
+// uncharged, its bytes are kept, and every other page of its batch is stored as it is. One that the
+// store does not even take so is left out.
 func TestPoisonIsOnePagesEnd(t *testing.T) {
 	const bad, all = uint32(3), uint32(8)
 	never := func(*model.Page) bool { return false }
@@ -46,8 +48,12 @@ func TestPoisonIsOnePagesEnd(t *testing.T) {
 				panic("a row's")
 			}
 		}, at: never, kept: 1},
-		"store":                 {at: func(p *model.Page) bool { return p.Unit.Seq == bad && len(p.Rows) > 0 }, kept: 1},
-		"store, whatever it is": {at: func(p *model.Page) bool { return p.Unit.Seq == bad }, lost: true, kept: 2},
+		"store": {at: func(p *model.Page) bool {
+			return p.Unit.Seq == bad &&
+				len(p.Rows) > 0
+		}, kept: 1},
+		"store, whatever it is": {at: func(p *model.Page) bool { return p.Unit.Seq == bad },
+			lost: true, kept: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, store, dir := newLog(t, 1), newStore(), t.TempDir()
@@ -58,8 +64,9 @@ func TestPoisonIsOnePagesEnd(t *testing.T) {
 				p.PriceRow, p.Quantity = "row", 1
 				_ = log.Publish(t.Context(), stream.Pages, 0, stream.EncodePage(p))
 			}
-			g := New(Config{Log: log, Store: poisoned{store, c.at}, Control: testControl(), Reading: c.reading,
-				Reader: reading.New("ingest", reading.Config{Dir: dir, Clock: clock.System{}})})
+			g := New(Config{Log: log, Store: poisoned{store, c.at}, Control: testControl(),
+				Reading: c.reading,
+				Reader:  reading.New("ingest", reading.Config{Dir: dir, Clock: clock.System{}})})
 			stop := start(g)
 			want := int(all)
 			if c.lost {
@@ -80,15 +87,18 @@ func TestPoisonIsOnePagesEnd(t *testing.T) {
 				stored := store.pages[unit{openJob, model.Unit{Seq: seq}}].Page
 				switch {
 				case seq != bad:
-					if seen[seq] != model.Delivered || len(stored.Rows) != 1 || stored.PriceRow != "row" {
+					if seen[seq] != model.Delivered || len(stored.Rows) != 1 ||
+						stored.PriceRow != "row" {
 						t.Errorf("page %d: %v, %+v", seq, seen[seq], stored)
 					}
 				case c.lost:
 					if _, ok := seen[seq]; ok || stored != nil {
 						t.Errorf("page %d has a receipt", seq)
 					}
-				case seen[seq] != model.Errored || stored.Code != string(fault.PageUnparsable) || stored.PriceRow != "" ||
-					stored.Quantity != 0 || len(stored.Rows) != 0 || !stored.Last || stored.URL != "http://a.test/":
+				case seen[seq] != model.Errored || stored.Code != string(fault.PageUnparsable) ||
+					stored.PriceRow != "" ||
+					stored.Quantity != 0 || len(stored.Rows) != 0 || !stored.Last ||
+					stored.URL != "http://a.test/":
 					t.Errorf("page %d: %v, %+v", seq, seen[seq], stored)
 				}
 			}
@@ -99,7 +109,8 @@ func TestPoisonIsOnePagesEnd(t *testing.T) {
 	}
 }
 
-// A step of the ledger's that panics acknowledges nothing: nobody catches what asks the control plane.
+// A step of the ledger's that panics acknowledges nothing: nobody catches what asks the control
+// plane.
 func TestPanicBesideReadingStaysFatal(t *testing.T) {
 	g := New(Config{Store: newStore(), Control: panickingControl{}})
 	p := page(openJob, 1)

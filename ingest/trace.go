@@ -2,8 +2,8 @@ package ingest
 
 import "time"
 
-// trace makes the spans of a stored batch's traced pages, each as long as the store had the batch. Their receipts carry
-// them on.
+// trace makes the spans of a stored batch's traced pages, each as long as the store had the batch.
+// Their receipts carry them on.
 func (g *Ingest) trace(b *batch, began time.Time) {
 	for _, i := range b.written {
 		page, receipt := b.items[i].page, b.items[i].receipt

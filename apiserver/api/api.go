@@ -1,5 +1,6 @@
-// Package api owns what the operations of all resources share: the services that their handlers use, and the forms of
-// times and page envelopes. Each resource has a folder of its own here, with one file and one test per operation.
+// Package api owns what the operations of all resources share: the services that their handlers
+// use, and the forms of times and page envelopes. Each resource has a folder of its own here, with
+// one file and one test per operation.
 package api
 
 import (
@@ -65,9 +66,11 @@ type Recounted struct {
 
 // Guard is the address check of everything that goes out (egress.Client).
 type Guard interface {
-	// CheckURL says without DNS whether an address can be crawled at all. Its error has the code INVALID_URL.
+	// CheckURL says without DNS whether an address can be crawled at all. Its error has the code
+	// INVALID_URL.
 	CheckURL(url string) error
-	// CheckHost resolves a host (without port) and says whether it may be reached. Its errors have page codes.
+	// CheckHost resolves a host (without port) and says whether it may be reached. Its errors have
+	// page codes.
 	CheckHost(ctx context.Context, host string) error
 }
 

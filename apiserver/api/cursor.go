@@ -15,8 +15,8 @@ import (
 const (
 	DefaultLimit = 100
 	MaxLimit     = 1_000
-	// PageBytes are what a page's items have together but for the last of them: it ends early, with a cursor, when they are
-	// large. 1,000 rows or scrapers may be 1 GB.
+	// PageBytes are what a page's items have together but for the last of them: it ends early, with
+	// a cursor, when they are large. 1,000 rows or scrapers may be 1 GB.
 	PageBytes     = 4 << 20
 	cursorVersion = 1
 	maxCursor     = 1 << 10 // characters
@@ -39,11 +39,13 @@ func (p CursorPage[T]) JSON() (text []byte, ok bool) {
 	if p.NextCursor != nil {
 		cursor = `"` + *p.NextCursor + `"`
 	}
-	return fmt.Appendf(withRows(`{"items":`, rows), `,"nextCursor":%s,"hasMore":%t}`, cursor, p.HasMore), true
+	return fmt.Appendf(withRows(`{"items":`, rows), `,"nextCursor":%s,"hasMore":%t}`, cursor,
+		p.HasMore), true
 }
 
-// NewCursor writes where a read goes on. The checksum binds it to the read: the cursor is refused with other parameters.
-// It holds no secret and gives no right: what it may show is decided anew with every call.
+// NewCursor writes where a read goes on. The checksum binds it to the read: the cursor is refused
+// with other parameters. It holds no secret and gives no right: what it may show is decided anew
+// with every call.
 func NewCursor(place any, read ...string) string {
 	payload, err := json.Marshal(place)
 	if err != nil {
@@ -64,7 +66,8 @@ func ReadCursor(cursor string, place any, read ...string) error {
 	if err != nil || len(data) < 9 || data[0] != cursorVersion {
 		return RefuseCursor()
 	}
-	if payload := data[9:]; binary.BigEndian.Uint64(data[1:]) != checksum(payload, read) || json.Unmarshal(payload, place) != nil {
+	if payload := data[9:]; binary.BigEndian.Uint64(data[1:]) != checksum(payload, read) ||
+		json.Unmarshal(payload, place) != nil {
 		return RefuseCursor()
 	}
 	if NewCursor(place, read...) != cursor { // the same place in other bytes
@@ -75,7 +78,8 @@ func ReadCursor(cursor string, place any, read ...string) error {
 
 // RefuseCursor is the answer to a cursor that was not made by NewCursor for the same read.
 func RefuseCursor() error {
-	return fault.Invalid(fault.InvalidCursor, "cursor", "not a cursor of this read: begin anew without one")
+	return fault.Invalid(fault.InvalidCursor, "cursor",
+		"not a cursor of this read: begin anew without one")
 }
 
 func checksum(payload []byte, read []string) uint64 {

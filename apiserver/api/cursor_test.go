@@ -30,7 +30,8 @@ func TestCursor(t *testing.T) {
 		"standard alphabet": {"++//", "alice", "group"},
 		"a line end":        {cursor[:8] + "\n" + cursor[8:], "alice", "group"},
 	} {
-		if err := ReadCursor(refused[0], &got, refused[1:]...); fault.CodeOf(err) != fault.InvalidCursor {
+		if err := ReadCursor(refused[0], &got,
+			refused[1:]...); fault.CodeOf(err) != fault.InvalidCursor {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -51,7 +52,8 @@ func FuzzReadCursor(f *testing.F) {
 	f.Add("AQ")
 	f.Fuzz(func(t *testing.T, cursor string) {
 		var got place
-		if ReadCursor(cursor, &got, "a") == nil && ReadCursor(NewCursor(got, "a"), &got, "a") != nil {
+		if ReadCursor(cursor, &got, "a") == nil &&
+			ReadCursor(NewCursor(got, "a"), &got, "a") != nil {
 			t.Errorf("%q is read, but not what is written of it", cursor)
 		}
 	})

@@ -29,11 +29,12 @@ func NewPage[T any](content []T, total int64, number, size int) Page[T] {
 	if content == nil {
 		content = []T{}
 	}
-	return Page[T]{Content: content, TotalElements: total, TotalPages: Pages(total, size), Size: size, Number: number}
+	return Page[T]{Content: content, TotalElements: total, TotalPages: Pages(total, size),
+		Size: size, Number: number}
 }
 
-// JSON is a page of stored rows, each as it was stored, and false for a page of anything else. To have encoding/json check and
-// copy each row again takes a third of what it takes to find them.
+// JSON is a page of stored rows, each as it was stored, and false for a page of anything else. To
+// have encoding/json check and copy each row again takes a third of what it takes to find them.
 func (p Page[T]) JSON() (text []byte, ok bool) {
 	rows, ok := any(p.Content).([]json.RawMessage)
 	if !ok {
@@ -43,10 +44,12 @@ func (p Page[T]) JSON() (text []byte, ok bool) {
 }
 
 func (p Page[T]) appendEnd(text []byte) []byte {
-	return fmt.Appendf(text, `,"totalElements":%d,"totalPages":%d,"size":%d,"number":%d}`, p.TotalElements, p.TotalPages, p.Size, p.Number)
+	return fmt.Appendf(text, `,"totalElements":%d,"totalPages":%d,"size":%d,"number":%d}`,
+		p.TotalElements, p.TotalPages, p.Size, p.Number)
 }
 
-// Write writes a page whose content, which it does not hold, comes from next in parts of any length, the last of them nil.
+// Write writes a page whose content, which it does not hold, comes from next in parts of any
+// length, the last of them nil.
 func (p Page[T]) Write(w io.Writer, next func() ([]T, error)) error {
 	if _, err := io.WriteString(w, `{"content":`); err != nil {
 		return err
@@ -58,7 +61,8 @@ func (p Page[T]) Write(w io.Writer, next func() ([]T, error)) error {
 	return err
 }
 
-// WriteArray writes an array whose items come from next in parts of any length, the last of them nil.
+// WriteArray writes an array whose items come from next in parts of any length, the last of them
+// nil.
 func WriteArray[T any](w io.Writer, next func() ([]T, error)) error {
 	before := []byte{'['}
 	for {
@@ -92,7 +96,8 @@ func Length(item any) (int, error) {
 	return len(text), err
 }
 
-// encodeItem is an item as clients get it: a row as it was stored, and addresses with their & as they are.
+// encodeItem is an item as clients get it: a row as it was stored, and addresses with their & as
+// they are.
 func encodeItem(item any) ([]byte, error) {
 	if row, ok := item.(json.RawMessage); ok {
 		return row, nil
@@ -127,7 +132,8 @@ func Pages(total int64, size int) int64 { return (total + int64(size) - 1) / int
 // Reach refuses pages that lie too deep (decision 19); elsewhere names the way to get there.
 func Reach(page, size int, elsewhere string) error {
 	if page > MaxReach/size {
-		return fault.Invalid(fault.InvalidPage, "page", "page times size may be at most %d; %s", MaxReach, elsewhere)
+		return fault.Invalid(fault.InvalidPage, "page", "page times size may be at most %d; %s",
+			MaxReach, elsewhere)
 	}
 	return nil
 }

@@ -10,7 +10,8 @@ import (
 func TestPageJSON(t *testing.T) {
 	next := NewCursor(place{After: 1}, "alice")
 	for _, rows := range [][]json.RawMessage{
-		{}, {json.RawMessage(`{"a":"<&>"}`)}, {json.RawMessage(`{}`), json.RawMessage(`{"b":[1,null]}`)},
+		{}, {json.RawMessage(`{"a":"<&>"}`)},
+		{json.RawMessage(`{}`), json.RawMessage(`{"b":[1,null]}`)},
 	} {
 		for _, page := range []interface{ JSON() ([]byte, bool) }{
 			NewPage(rows, 41, 1, 20), CursorPage[json.RawMessage]{Items: rows},

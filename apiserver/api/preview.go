@@ -10,15 +10,17 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// The two calls of a deletion (specification 4.10, decision 28), for every resource that is deleted so: a
-// preview-delete operation answers with PreviewDelete, the DELETE proposes its own command with the same Deletion and the
-// PreviewToken.
+// The two calls of a deletion (specification 4.10, decision 28), for every resource that is deleted
+// so: a preview-delete operation answers with PreviewDelete, the DELETE proposes its own command
+// with the same Deletion and the PreviewToken.
 
 // What the descriptions of both operations say.
 const (
-	PreviewDescription = "Show its warnings before the DELETE. The token lets that through once, within 5 minutes, with the " +
+	PreviewDescription = "Show its warnings before the DELETE. The token lets that through " +
+		"once, within 5 minutes, with the " +
 		"same query, unless what hangs on the target changes meanwhile."
-	CommitDescription = "Needs the token of a preview, as ?token= or X-Preview-Token; without one, a preview of the same " +
+	CommitDescription = "Needs the token of a preview, as ?token= or X-Preview-Token; without " +
+		"one, a preview of the same " +
 		"deletion by the same customer that still holds."
 )
 
@@ -42,18 +44,22 @@ type PreviewSummary struct {
 }
 
 // PreviewDelete notes a preview and makes its answer; warnings says what the user has to be told.
-func PreviewDelete(ctx context.Context, s Services, d client.Deletion, warnings func(*client.Preview) []string) (DestructivePreview, error) {
-	made, err := client.Do(ctx, s.Client, client.PreviewDelete{Deletion: d, Token: rand.Text()}, nil)
+func PreviewDelete(ctx context.Context, s Services, d client.Deletion,
+	warnings func(*client.Preview) []string) (DestructivePreview, error) {
+	made, err := client.Do(ctx, s.Client, client.PreviewDelete{Deletion: d, Token: rand.Text()},
+		nil)
 	if err != nil {
 		return DestructivePreview{}, err
 	}
-	summary := PreviewSummary{EntityName: made.Cascade.Name, EntityType: made.Cascade.Type, CascadeCounts: map[string]int{},
-		Warnings: []string{"This cannot be undone."}}
+	summary := PreviewSummary{EntityName: made.Cascade.Name, EntityType: made.Cascade.Type,
+		CascadeCounts: map[string]int{},
+		Warnings:      []string{"This cannot be undone."}}
 	for _, c := range made.Cascade.Counts {
 		summary.CascadeCounts[c.Name] = c.N
 	}
 	summary.Warnings = append(summary.Warnings, warnings(&made)...)
-	return DestructivePreview{Token: made.Token, OpName: made.Operation, TargetEntityID: made.Target, PreviewSummary: summary}, nil
+	return DestructivePreview{Token: made.Token, OpName: made.Operation,
+		TargetEntityID: made.Target, PreviewSummary: summary}, nil
 }
 
 // PreviewToken is the token in the request of a DELETE.

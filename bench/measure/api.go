@@ -51,18 +51,20 @@ const (
 	apiRows    = 2_000
 	apiRuns    = 20 // that they are the rows of
 	apiWarmUp  = 2 * time.Second
-	// crawlRate is more pages a second than a crawl reads, so that it does not end too soon; a crawl is one list, and so
-	// no longer than that may be.
+	// crawlRate is more pages a second than a crawl reads, so that it does not end too soon; a
+	// crawl is one list, and so no longer than that may be.
 	crawlRate = 20_000
 )
 
 // Measure measures both cases.
 func (m *API) Measure(ctx context.Context, on *Bench, report *Report) (err error) {
-	if err := notNegative(map[string]float64{"read-rate": m.ReadRate, "write-rate": m.WriteRate}); err != nil {
+	if err := notNegative(map[string]float64{"read-rate": m.ReadRate,
+		"write-rate": m.WriteRate}); err != nil {
 		return err
 	}
 	if m.ReadRate+m.WriteRate == 0 {
-		return fmt.Errorf("--read-rate and --write-rate: %w: one of them has to be more than 0", ErrFlags)
+		return fmt.Errorf("--read-rate and --write-rate: %w: one of them has to be more than 0",
+			ErrFlags)
 	}
 	if err := notNegative(map[string]int{"workers": m.Workers}); err != nil {
 		return err
@@ -83,8 +85,9 @@ func (m *API) Measure(ctx context.Context, on *Bench, report *Report) (err error
 	if err != nil {
 		return err
 	}
-	s, err := on.fresh(ctx, nil, []*web{w}, append(unbounded(4), "--fetch-workers", strconv.Itoa(m.Workers), "--ops-listen", ops,
-		"--ops-profiles")...)
+	s, err := on.fresh(ctx, nil, []*web{w},
+		append(unbounded(4), "--fetch-workers", strconv.Itoa(m.Workers), "--ops-listen", ops,
+			"--ops-profiles")...)
 	if err != nil {
 		return err
 	}
@@ -101,11 +104,13 @@ func (m *API) Measure(ctx context.Context, on *Bench, report *Report) (err error
 }
 
 // beside measures while the service crawls.
-func (m *API) beside(ctx context.Context, on *Bench, s *service, w *web, pages int, ops string, calls *calls,
+func (m *API) beside(ctx context.Context, on *Bench, s *service, w *web, pages int, ops string,
+	calls *calls,
 	report *Report) error {
 	path := filepath.Join(on.Dir, "list")
 	addresses := slices.Collect(w.URLs(pages))[apiRows:]
-	if _, err := writeList(path, len(addresses), func(i int) string { return addresses[i] }); err != nil {
+	if _, err := writeList(path, len(addresses),
+		func(i int) string { return addresses[i] }); err != nil {
 		return err
 	}
 	_, run, err := sendList(ctx, s, path, "crawl")
@@ -162,7 +167,8 @@ func (m *API) profile(ctx context.Context, ops string) error {
 		return nil
 	}
 	seconds := max(int(m.Time.Seconds())-1, 1)
-	return saveProfile(ctx, ops, fmt.Sprintf("profile?seconds=%d", seconds), filepath.Join(m.Profile, "api.prof"))
+	return saveProfile(ctx, ops, fmt.Sprintf("profile?seconds=%d", seconds),
+		filepath.Join(m.Profile, "api.prof"))
 }
 
 // call is one operation as it is called again and again.
@@ -211,7 +217,8 @@ func readCalls(ctx context.Context, s *service, w *web) ([]call, error) {
 	}
 	var run api.Launched
 	for urls := range slices.Chunk(slices.Collect(w.URLs(apiRows)), apiRows/apiRuns) {
-		order := api.Order{Who: s.Client, Kind: model.SingleProduct, Fields: page.Fields(false), URLs: urls}
+		order := api.Order{Who: s.Client, Kind: model.SingleProduct, Fields: page.Fields(false),
+			URLs: urls}
 		query, err := order.ListQuery(ctx, s.Client, group, "run "+api.NewKey())
 		if err != nil {
 			return nil, err
@@ -235,13 +242,17 @@ func readCalls(ctx context.Context, s *service, w *web) ([]call, error) {
 		{name: "scrapers of a group", path: "/api/scraper/list?groupId=" + group},
 		{name: "a scraper", path: "/api/scraper/" + run.ScraperID},
 		{name: "20 runs", path: "/api/scraper/load-history?size=20"},
-		{name: "runs under way", path: "/api/scraper/load-history?" + url.Values{"filters": {`{"state":"RUNNING"}`}}.Encode()},
-		{name: "errors of a run", path: "/api/scraper/load-history/group/" + group + "/job/" + run.JobID + "/errors"},
+		{name: "runs under way",
+			path: "/api/scraper/load-history?" +
+				url.Values{"filters": {`{"state":"RUNNING"}`}}.Encode()},
+		{name: "errors of a run",
+			path: "/api/scraper/load-history/group/" + group + "/job/" + run.JobID + "/errors"},
 		{name: "20 rows of a run", path: "/api/scraper/data?limit=20&jobId=" + run.JobID},
 		{name: "100 rows, by cursor", path: "/api/scraper/data?" +
 			url.Values{"groupId": {group}, "limit": {"100"}, "cursor": {half.NextCursor}}.Encode()},
 		{name: "20 rows, filtered", path: "/api/scraper/data?" +
-			url.Values{"groupId": {group}, "limit": {"20"}, "filters": {`{"price":{"gt":600}}`}}.Encode()},
+			url.Values{"groupId": {group}, "limit": {"20"},
+				"filters": {`{"price":{"gt":600}}`}}.Encode()},
 		{name: "newest rows of a group", path: "/api/scraper/data/group/" + group},
 		{name: "a row of a group, filtered", path: "/api/scraper/data/group/" + group + "?" +
 			url.Values{"filters": {`{"sku":"SKU-00000123"}`}}.Encode()},
@@ -257,13 +268,16 @@ func writeCalls(ctx context.Context, s *service) ([]call, error) {
 	if err != nil {
 		return nil, err
 	}
-	scraper := api.Scraper{GroupRef: group, Scraper: model.Scraper{Name: "replaced", Type: model.SingleProduct,
-		ItemsConfig: page.Fields(false), SourceConfig: model.SourceConfig{URL: "http://shop-00000.example/"}}}
+	scraper := api.Scraper{GroupRef: group,
+		Scraper: model.Scraper{Name: "replaced", Type: model.SingleProduct,
+			ItemsConfig:  page.Fields(false),
+			SourceConfig: model.SourceConfig{URL: "http://shop-00000.example/"}}}
 	id, err := s.PutScraper(ctx, scraper)
 	if err != nil {
 		return nil, err
 	}
-	groupBody, err := json.Marshal(map[string]any{"id": group, "name": "replaced", "dataTable": "rows", "startType": "MANUAL",
+	groupBody, err := json.Marshal(map[string]any{"id": group, "name": "replaced",
+		"dataTable": "rows", "startType": "MANUAL",
 		"shouldMatchProducts": false})
 	if err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
@@ -276,7 +290,9 @@ func writeCalls(ctx context.Context, s *service) ([]call, error) {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
 	return []call{
-		{name: "replace a group", method: fasthttp.MethodPut, path: "/api/scraper/group", body: groupBody},
-		{name: "replace a scraper", method: fasthttp.MethodPut, path: "/api/scraper", body: scraperBody},
+		{name: "replace a group", method: fasthttp.MethodPut, path: "/api/scraper/group",
+			body: groupBody},
+		{name: "replace a scraper", method: fasthttp.MethodPut, path: "/api/scraper",
+			body: scraperBody},
 	}, nil
 }

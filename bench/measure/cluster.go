@@ -33,7 +33,8 @@ func (m *Cluster) check() error {
 	for _, service := range []struct {
 		given bool
 		names string
-	}{{strings.Join(m.KafkaBrokers, "") != "", "--kafka-brokers or KAFKA_BROKERS"}, {m.RedisAddr != "", "--redis-addr or REDIS_ADDR"},
+	}{{strings.Join(m.KafkaBrokers, "") != "", "--kafka-brokers or KAFKA_BROKERS"},
+		{m.RedisAddr != "", "--redis-addr or REDIS_ADDR"},
 		{m.ClickhouseURL != "", "--clickhouse-url or CLICKHOUSE_URL"}} {
 		if !service.given {
 			missing = append(missing, errors.New("a cluster needs "+service.names))

@@ -71,12 +71,15 @@ func (m *Cluster) prepare(on *Bench, w *web) (*localCluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--clickhouse-url: %w", err)
 	}
-	c := &localCluster{m: m, on: on, dir: dir, prefix: "shoal-bench-" + ids.Random{Now: time.Now}.New().String() + ".",
+	c := &localCluster{m: m, on: on, dir: dir,
+		prefix:   "shoal-bench-" + ids.Random{Now: time.Now}.New().String() + ".",
 		services: cluster.Services{Brokers: m.KafkaBrokers, Redis: m.RedisAddr, ClickHouse: server}}
 	own := *server
 	own.Path = "/" + c.database()
-	c.args = append(unbounded(4), "--no-rate-limits", "--egress-allow", "127.0.0.0/8", "--egress-origin", w.origin(),
-		"--advertise", "127.0.0.1", "--kafka-brokers", strings.Join(m.KafkaBrokers, ","), "--kafka-prefix", c.prefix,
+	c.args = append(unbounded(4), "--no-rate-limits", "--egress-allow", "127.0.0.0/8",
+		"--egress-origin", w.origin(),
+		"--advertise", "127.0.0.1", "--kafka-brokers", strings.Join(m.KafkaBrokers, ","),
+		"--kafka-prefix", c.prefix,
 		"--redis-prefix", c.prefix)
 	c.env = []string{"SHOAL_CLICKHOUSE_URL=" + own.String(), "SHOAL_REDIS_ADDR=" + m.RedisAddr}
 	return c, nil
@@ -117,7 +120,8 @@ func (c *localCluster) command(ctx context.Context, args ...string) (string, err
 
 // add starts a node and waits until it serves.
 func (c *localCluster) add(ctx context.Context, spec cluster.Spec, args []string) error {
-	if _, err := c.command(ctx, "cluster", "cert", spec.Name, "--roles", strings.Join(spec.Roles, ",")); err != nil {
+	if _, err := c.command(ctx, "cluster", "cert", spec.Name, "--roles",
+		strings.Join(spec.Roles, ",")); err != nil {
 		return err
 	}
 	data := filepath.Join(c.dir, spec.Name)
@@ -132,9 +136,11 @@ func (c *localCluster) add(ctx context.Context, spec cluster.Spec, args []string
 		}
 		places = append(places, at)
 	}
-	args = append(slices.Concat(c.args, args), "--identity", data+".pem", "--cluster-listen", places[0], "--ops-listen", places[1])
-	p, err := process.Start(process.Config{Binary: c.on.Program, Data: data, Listen: places[2], Args: args,
-		Env: c.env})
+	args = append(slices.Concat(c.args, args), "--identity", data+".pem", "--cluster-listen",
+		places[0], "--ops-listen", places[1])
+	p, err := process.Start(process.Config{Binary: c.on.Program, Data: data, Listen: places[2],
+		Args: args,
+		Env:  c.env})
 	if err != nil {
 		return err
 	}
@@ -170,7 +176,8 @@ func (c *localCluster) measure(ctx context.Context, w *web, report *Report) erro
 		return err
 	}
 	addresses := slices.Collect(w.URLs(c.m.Pages + loopWarmUp))
-	order := api.Order{Who: who, Kind: model.SingleProduct, Fields: page.Fields(false), URLs: addresses[:loopWarmUp]}
+	order := api.Order{Who: who, Kind: model.SingleProduct, Fields: page.Fields(false),
+		URLs: addresses[:loopWarmUp]}
 	s := &service{Client: who}
 	if err := s.crawl(ctx, order); err != nil {
 		return fmt.Errorf("warm-up: %w", err)
@@ -200,7 +207,8 @@ func (c *localCluster) measure(ctx context.Context, w *web, report *Report) erro
 	report.table("From launch to settled:", "case", "pages/s", "web, cores").add(
 		fmt.Sprintf("%s pages, %d fetchers", thousands(strconv.Itoa(c.m.Pages)), c.m.Fetchers),
 		float64(c.m.Pages)/took.Seconds(), share)
-	table := report.table("What a page costs each process:", "process", "CPU a page, µs", "peak memory, MB")
+	table := report.table("What a page costs each process:", "process", "CPU a page, µs",
+		"peak memory, MB")
 	var all time.Duration
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		spent := after[name].CPU - before[name].CPU
@@ -209,7 +217,8 @@ func (c *localCluster) measure(ctx context.Context, w *web, report *Report) erro
 	}
 	table.add("all", micros(all)/float64(c.m.Pages), math.NaN())
 	if c.m.ServicePIDs == "" {
-		report.note("what Kafka, ClickHouse and Redis took is not in it: --service-pids names their processes")
+		report.note("what Kafka, ClickHouse and Redis took is not in it: --service-pids names " +
+			"their processes")
 	}
 	return nil
 }

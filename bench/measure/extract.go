@@ -53,9 +53,12 @@ func (c *extraction) read(extractor *extract.Extractor, p extract.Page) (extract
 }
 
 // withoutAnswers goes on as long as more is asked for.
-func withoutAnswers(extractor *extract.Extractor, p extract.Page, got extract.Result) (_ extract.Result, err error) {
-	for pages := []extract.Page{p}; err == nil && got.Ask != nil; got, err = extractor.Extract(pages...) {
-		pages = append(pages, extract.Page{URL: got.Ask.URL, Asked: got.Ask.URL, Code: fault.PageTimeout, At: p.At})
+func withoutAnswers(extractor *extract.Extractor, p extract.Page,
+	got extract.Result) (_ extract.Result, err error) {
+	for pages := []extract.Page{p}; err == nil && got.Ask != nil; got,
+		err = extractor.Extract(pages...) {
+		pages = append(pages, extract.Page{URL: got.Ask.URL, Asked: got.Ask.URL,
+			Code: fault.PageTimeout, At: p.At})
 	}
 	return got, err
 }
@@ -69,7 +72,8 @@ func (m *Extract) Measure(ctx context.Context, on *Bench, report *Report) error 
 	if err != nil {
 		return err
 	}
-	table := report.table("Page → rows, one goroutine:", "case", "page, KB", "CPU a page, µs", "MB/s", "rows a page",
+	table := report.table("Page → rows, one goroutine:", "case", "page, KB", "CPU a page, µs",
+		"MB/s", "rows a page",
 		"allocations a page", "KB allocated a page")
 	for _, c := range cases {
 		extractor, err := extract.Compile(c.recipe)
@@ -84,7 +88,8 @@ func (m *Extract) Measure(ctx context.Context, on *Bench, report *Report) error 
 	return nil
 }
 
-func (m *Extract) measure(ctx context.Context, c extraction, extractor *extract.Extractor, table *Table) error {
+func (m *Extract) measure(ctx context.Context, c extraction, extractor *extract.Extractor,
+	table *Table) error {
 	var pages, rows, bytes int
 	read := func(until func(pages int) bool) error {
 		for pages = 0; !until(pages); pages++ {
@@ -97,7 +102,8 @@ func (m *Extract) measure(ctx context.Context, c extraction, extractor *extract.
 		}
 		return nil
 	}
-	if err := read(func(pages int) bool { return pages == len(c.pages) }); err != nil { // to warm up
+	// to warm up
+	if err := read(func(pages int) bool { return pages == len(c.pages) }); err != nil {
 		return err
 	}
 	rows, bytes = 0, 0
@@ -121,7 +127,8 @@ func (m *Extract) measure(ctx context.Context, c extraction, extractor *extract.
 	}
 	runtime.ReadMemStats(&after)
 	spent, n := now-cpu, float64(pages)
-	table.add(c.name, float64(bytes)/n/1000, micros(spent)/n, float64(bytes)/1e6/spent.Seconds(), float64(rows)/n,
+	table.add(c.name, float64(bytes)/n/1000, micros(spent)/n, float64(bytes)/1e6/spent.Seconds(),
+		float64(rows)/n,
 		float64(after.Mallocs-before.Mallocs)/n, float64(after.TotalAlloc-before.TotalAlloc)/n/1000)
 	return nil
 }

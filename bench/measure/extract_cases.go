@@ -46,41 +46,53 @@ func single(fields []model.Field) model.Recipe {
 
 // pagesLike is a web of pages of one class.
 func pagesLike(class synthweb.Class, size int) synthweb.Config {
-	return synthweb.Config{Hosts: 8, PagesPerHost: extractPages / 8, PageBytes: []int{size}, ItemsPerPage: 24,
-		Mix: synthweb.Mix{{Class: class, Weight: 1}}}
+	return synthweb.Config{Hosts: 8, PagesPerHost: extractPages / 8, PageBytes: []int{size},
+		ItemsPerPage: 24,
+		Mix:          synthweb.Mix{{Class: class, Weight: 1}}}
 }
 
 func cssExtractions() []extractionOf {
 	cases := []extractionOf{
-		{"CSS, five fields of the page", single(page.Fields(false)), extract.Streaming, page.Web(extractPages), nil},
-		{"CSS, and a field is missing", single(page.Fields(true)), extract.Streaming, page.Web(extractPages), nil},
-		{"CSS, five fields, by goquery", single(page.Fields(false)), extract.Tree, page.Web(extractPages), misnested},
+		{"CSS, five fields of the page", single(page.Fields(false)), extract.Streaming,
+			page.Web(extractPages), nil},
+		{"CSS, and a field is missing", single(page.Fields(true)), extract.Streaming,
+			page.Web(extractPages), nil},
+		{"CSS, five fields, by goquery", single(page.Fields(false)), extract.Tree,
+			page.Web(extractPages), misnested},
 	}
 	for _, size := range []int{10_000, 28_000, 100_000, 300_000} {
 		fields := withoutOptional(synthweb.ProductFields())
-		name, web := fmt.Sprintf("CSS, product, %d KB", size/1000), pagesLike(synthweb.Product, size)
+		name, web := fmt.Sprintf("CSS, product, %d KB", size/1000),
+			pagesLike(synthweb.Product, size)
 		cases = append(cases, extractionOf{name, single(fields), extract.Streaming, web, nil},
-			extractionOf{name + ", a field is missing", single(append(fields, page.Fields(true)[5])), extract.Streaming, web, nil})
+			extractionOf{name + ", a field is missing",
+				single(append(fields, page.Fields(true)[5])), extract.Streaming, web, nil})
 	}
 	return append(cases,
-		extractionOf{"CSS, listing, a row an item", model.Recipe{Type: model.MultipleProducts, Fields: synthweb.ItemFields()},
+		extractionOf{"CSS, listing, a row an item",
+			model.Recipe{Type: model.MultipleProducts, Fields: synthweb.ItemFields()},
 			extract.Streaming, pagesLike(synthweb.Listing, 28_000), nil},
 		extractionOf{"CSS, article, 100 KB", single(synthweb.ArticleFields()), extract.Streaming,
 			pagesLike(synthweb.Article, 100_000), nil})
 }
 
-// misnested puts text where a table has no place for it: the parser has to move it, which streaming does not.
+// misnested puts text where a table has no place for it: the parser has to move it, which streaming
+// does not.
 func misnested(body []byte) []byte {
-	return bytes.Replace(body, []byte("<main"), []byte("<table>moved<tr><td>1</td></tr></table><main"), 1)
+	return bytes.Replace(body, []byte("<main"),
+		[]byte("<table>moved<tr><td>1</td></tr></table><main"), 1)
 }
 
 func languageExtractions() []extractionOf {
 	return []extractionOf{
-		{"XPath, five fields of the page", single(xpathFields()), extract.Streaming, page.Web(extractPages), nil},
-		{"JSONPath, 28 KB of JSON", single(synthweb.APIFields()), extract.NoParser, pagesLike(synthweb.API, 28_000), nil},
+		{"XPath, five fields of the page", single(xpathFields()), extract.Streaming,
+			page.Web(extractPages), nil},
+		{"JSONPath, 28 KB of JSON", single(synthweb.APIFields()), extract.NoParser,
+			pagesLike(synthweb.API, 28_000), nil},
 		{"JSON-LD, product, 28 KB", model.Recipe{Type: model.ApplicationLDJSON}, extract.NoParser,
 			pagesLike(synthweb.LinkedData, 28_000), nil},
-		{"microdata, product, 28 KB", model.Recipe{Type: model.ApplicationLDJSON, HiddenData: true}, extract.NoParser,
+		{"microdata, product, 28 KB", model.Recipe{Type: model.ApplicationLDJSON, HiddenData: true},
+			extract.NoParser,
 			pagesLike(synthweb.Product, 28_000), marked},
 	}
 }
@@ -88,7 +100,8 @@ func languageExtractions() []extractionOf {
 // xpathFields are the five fields in the other language.
 func xpathFields() []model.Field {
 	fields := slices.Clone(page.Fields(false))
-	for i, selector := range []string{"//h1[@class='title']", "//main//*[contains(@class,'price')]", "//div[@class='sku']",
+	for i, selector := range []string{"//h1[@class='title']", "//main//*[contains(@class,'price')]",
+		"//div[@class='sku']",
 		"//div[contains(@class,'stock')]", "//link[@rel='canonical']"} {
 		fields[i].Selector = selector
 	}
@@ -100,7 +113,8 @@ func marked(body []byte) []byte {
 	for _, mark := range [][2]string{
 		{"<main", `<main itemscope itemtype="https://schema.org/Product"`},
 		{`class="title"`, `class="title" itemprop="name"`},
-		{`<p><span class="price"`, `<p itemprop="offers" itemscope itemtype="https://schema.org/Offer"><span class="price" itemprop="price"`},
+		{`<p><span class="price"`,
+			`<p itemprop="offers" itemscope itemtype="https://schema.org/Offer"><span class="price" itemprop="price"`},
 		{`class="currency"`, `class="currency" itemprop="priceCurrency"`},
 		{`class="sku"`, `class="sku" itemprop="sku"`},
 	} {
@@ -112,24 +126,32 @@ func marked(body []byte) []byte {
 func typeExtractions() []extractionOf {
 	schema := []byte(`{"type":"object","properties":{"name":{"type":"string"},"price":{"type":"number"},"sku":{"type":"string"}},` +
 		`"required":["name"]}`)
-	stated, products, lists := pagesLike(synthweb.LinkedData, 28_000), pagesLike(synthweb.Product, 28_000), pagesLike(synthweb.Listing, 28_000)
+	stated, products, lists := pagesLike(synthweb.LinkedData, 28_000),
+		pagesLike(synthweb.Product, 28_000), pagesLike(synthweb.Listing, 28_000)
 	return []extractionOf{
-		{"AI_CONF, three properties that the page states", model.Recipe{Type: model.AIConf, Schema: schema}, extract.NoParser, stated, nil},
-		{"detection, product, 28 KB", model.Recipe{Type: model.Detection}, extract.NoParser, products, nil},
+		{"AI_CONF, three properties that the page states",
+			model.Recipe{Type: model.AIConf, Schema: schema}, extract.NoParser, stated, nil},
+		{"detection, product, 28 KB", model.Recipe{Type: model.Detection}, extract.NoParser,
+			products, nil},
 		{"detection, listing", model.Recipe{Type: model.Detection}, extract.NoParser, lists, nil},
-		{"contacts, 28 KB", model.Recipe{Endpoint: model.WebsiteContacts}, extract.NoParser, products, reachable},
-		{"marketplace, product, 28 KB", model.Recipe{Type: model.Marketplace, Endpoint: model.ProductPageTag}, extract.NoParser, stated, nil},
+		{"contacts, 28 KB", model.Recipe{Endpoint: model.WebsiteContacts}, extract.NoParser,
+			products, reachable},
+		{"marketplace, product, 28 KB",
+			model.Recipe{Type: model.Marketplace, Endpoint: model.ProductPageTag}, extract.NoParser,
+			stated, nil},
 	}
 }
 
 // reachable gives a page an address to write to.
 func reachable(body []byte) []byte {
-	return bytes.Replace(body, []byte("<footer>"), []byte(`<footer><a href="mailto:orders@shop-00000.example">Write to us</a>`), 1)
+	return bytes.Replace(body, []byte("<footer>"),
+		[]byte(`<footer><a href="mailto:orders@shop-00000.example">Write to us</a>`), 1)
 }
 
 // withoutOptional leaves the fields that every product page has.
 func withoutOptional(fields []model.Field) []model.Field {
-	return slices.DeleteFunc(fields, func(f model.Field) bool { return f.Name == "was" || f.Name == "offer" })
+	return slices.DeleteFunc(fields,
+		func(f model.Field) bool { return f.Name == "was" || f.Name == "offer" })
 }
 
 // pagesOf are the pages of a web that are there at once.
@@ -144,8 +166,9 @@ func pagesOf(config synthweb.Config) ([]extract.Page, error) {
 		if err != nil {
 			return nil, err
 		}
-		pages = append(pages, extract.Page{URL: address, Asked: address, ContentType: contentType, Body: body,
-			At: time.Unix(1_800_000_000, 0)})
+		pages = append(pages, extract.Page{URL: address, Asked: address, ContentType: contentType,
+			Body: body,
+			At:   time.Unix(1_800_000_000, 0)})
 	}
 	return pages, nil
 }

@@ -43,10 +43,12 @@ func (m *Fetch) Measure(ctx context.Context, on *Bench, report *Report) error {
 	if err := positive(map[string]int{"pages": m.Pages, "concurrency": m.Concurrency}); err != nil {
 		return err
 	}
-	table := report.table(fmt.Sprintf("The client alone, %d requests under way:", m.Concurrency), "case", "pages/s",
+	table := report.table(fmt.Sprintf("The client alone, %d requests under way:", m.Concurrency),
+		"case", "pages/s",
 		"pages per CPU-second", "CPU a page, µs", "MB/s", "web, cores")
 	products := func(size int) synthweb.Config {
-		return synthweb.Config{Hosts: page.Hosts, PagesPerHost: m.Pages/page.Hosts + 1, PageBytes: []int{size}, LogLimit: 1}
+		return synthweb.Config{Hosts: page.Hosts, PagesPerHost: m.Pages/page.Hosts + 1,
+			PageBytes: []int{size}, LogLimit: 1}
 	}
 	gzip, brotli, secure := products(28_000), products(28_000), page.Web(m.Pages)
 	gzip.Gzip, brotli.Brotli, secure.TLS = true, true, true
@@ -71,7 +73,8 @@ func (m *Fetch) Measure(ctx context.Context, on *Bench, report *Report) error {
 	return nil
 }
 
-func (m *Fetch) measure(ctx context.Context, on *Bench, name string, config synthweb.Config, pages int,
+func (m *Fetch) measure(ctx context.Context, on *Bench, name string, config synthweb.Config,
+	pages int,
 	table *Table) (err error) {
 	w, err := on.startWeb(ctx, config)
 	if err != nil {
@@ -84,7 +87,8 @@ func (m *Fetch) measure(ctx context.Context, on *Bench, name string, config synt
 		return err
 	}
 	defer reader.client.Close()
-	if _, err := reader.read(ctx, m.Concurrency, addresses[:min(len(addresses), 2000)]); err != nil {
+	if _, err := reader.read(ctx, m.Concurrency,
+		addresses[:min(len(addresses), 2000)]); err != nil {
 		return fmt.Errorf("warm-up: %w", err)
 	}
 	if err := w.begin(); err != nil {
@@ -101,8 +105,8 @@ func (m *Fetch) measure(ctx context.Context, on *Bench, name string, config synt
 	return err
 }
 
-// reader is the product's client in a loop, with an extraction of each page or without: the floor under the fetcher,
-// which has politeness and records besides.
+// reader is the product's client in a loop, with an extraction of each page or without: the floor
+// under the fetcher, which has politeness and records besides.
 type reader struct {
 	client    *egress.Client
 	extractor *extract.Extractor // nil: pages are read and dropped
@@ -123,7 +127,8 @@ func newReader(w *web, fields []model.Field) (*reader, error) {
 	r := &reader{}
 	var err error
 	if fields != nil {
-		if r.extractor, err = extract.Compile(model.Recipe{Type: model.SingleProduct, Fields: fields}); err != nil {
+		if r.extractor, err = extract.Compile(model.Recipe{Type: model.SingleProduct,
+			Fields: fields}); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +187,8 @@ func (r *reader) all(ctx context.Context, concurrency int, addresses []string) (
 
 // one reads a page and returns its length.
 func (r *reader) one(ctx context.Context, address string) (int, error) {
-	answer, err := r.client.Do(ctx, &egress.Request{URL: address, Deadline: time.Now().Add(exchangeTime)})
+	answer, err := r.client.Do(ctx,
+		&egress.Request{URL: address, Deadline: time.Now().Add(exchangeTime)})
 	if err != nil {
 		return 0, err
 	}

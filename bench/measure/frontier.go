@@ -45,7 +45,8 @@ func (m *Frontier) Measure(ctx context.Context, on *Bench, report *Report) (err 
 		return err
 	}
 	pages := (m.Addresses + m.Hosts - 1) / m.Hosts
-	config := synthweb.Config{Hosts: m.Hosts, PagesPerHost: pages, PageBytes: []int{3000}, MinLatency: frontierLatency,
+	config := synthweb.Config{Hosts: m.Hosts, PagesPerHost: pages, PageBytes: []int{3000},
+		MinLatency: frontierLatency,
 		MaxLatency: frontierLatency}
 	w, err := synthweb.Start(config)
 	if err != nil {
@@ -56,7 +57,8 @@ func (m *Frontier) Measure(ctx context.Context, on *Bench, report *Report) (err 
 	if err != nil {
 		return err
 	}
-	args := []string{"--ops-listen", ops, "--ops-profiles", "--egress-origin", w.Pattern() + "=" + w.Addr(),
+	args := []string{"--ops-listen", ops, "--ops-profiles", "--egress-origin",
+		w.Pattern() + "=" + w.Addr(),
 		"--fetch-timeout", frontierLatency.String()}
 	s, err := on.fresh(ctx, nil, nil, args...)
 	if err != nil {
@@ -81,8 +83,10 @@ type frontierState struct {
 }
 
 // memory launches the lists and tells what they cost.
-func (m *Frontier) memory(ctx context.Context, on *Bench, s *service, ops string, w *synthweb.Web, report *Report) error {
-	table := report.table(fmt.Sprintf("Pending addresses over %s hosts:", thousands(fmt.Sprint(m.Hosts))), "addresses",
+func (m *Frontier) memory(ctx context.Context, on *Bench, s *service, ops string, w *synthweb.Web,
+	report *Report) error {
+	table := report.table(fmt.Sprintf("Pending addresses over %s hosts:",
+		thousands(fmt.Sprint(m.Hosts))), "addresses",
 		"under way", "live heap, MB", "resident, MB", "list accepted in, s")
 	idle, err := m.look(ctx, s, ops, 0, "idle")
 	if err != nil {
@@ -94,7 +98,8 @@ func (m *Frontier) memory(ctx context.Context, on *Bench, s *service, ops string
 	for from := 0; from < m.Addresses; {
 		n := min(m.Addresses-from, m.listLength())
 		on.Say("frontier: list of %d addresses, %d before", n, from)
-		if _, err := writeList(path, n, func(i int) string { return m.address(w, from+i) }); err != nil {
+		if _, err := writeList(path, n,
+			func(i int) string { return m.address(w, from+i) }); err != nil {
 			return err
 		}
 		took, run, err := sendList(ctx, s, path, fmt.Sprintf("from %d", from))
@@ -109,23 +114,28 @@ func (m *Frontier) memory(ctx context.Context, on *Bench, s *service, ops string
 		if err != nil {
 			return err
 		}
-		table.add(thousands(fmt.Sprint(from)), float64(state.out), float64(state.live)/1e6, float64(state.rss)/1e6,
+		table.add(thousands(fmt.Sprint(from)), float64(state.out), float64(state.live)/1e6,
+			float64(state.rss)/1e6,
 			took.Seconds())
 		states = append(states, state)
 	}
 	first, last := states[1], states[len(states)-1]
 	if first.out == first.pending {
-		report.note("the lists do not fill the window: what an address beyond it costs cannot be told")
+		report.note("the lists do not fill the window: what an address beyond it costs " +
+			"cannot be told")
 	} else if last.pending > first.pending {
 		report.atMost("memory of a pending address beyond the window",
-			max(float64(last.live-first.live)/float64(last.pending-first.pending), 0), pendingLimit, "bytes")
+			max(float64(last.live-first.live)/float64(last.pending-first.pending), 0), pendingLimit,
+			"bytes")
 	}
-	report.note("all of the live heap beyond the idle one's, the window included, is %s bytes an address",
+	report.note("all of the live heap beyond the idle one's, the window included, is %s "+
+		"bytes an address",
 		figure(float64(last.live-idle.live)/float64(last.pending)))
 	return nil
 }
 
-// listLength is how long each list is: at least two lists, so that the second shows what one more address costs.
+// listLength is how long each list is: at least two lists, so that the second shows what one more
+// address costs.
 func (m *Frontier) listLength() int { return min(longestList, (m.Addresses+1)/2) }
 
 // address is address number i of the lists.
@@ -139,7 +149,8 @@ func (m *Frontier) address(w *synthweb.Web, i int) string {
 }
 
 // look waits until no more goes out and then reads what the service holds.
-func (m *Frontier) look(ctx context.Context, s *service, ops string, pending int, name string) (frontierState, error) {
+func (m *Frontier) look(ctx context.Context, s *service, ops string, pending int,
+	name string) (frontierState, error) {
 	state := frontierState{pending: pending}
 	admin, err := s.admin(ctx)
 	if err != nil {
@@ -174,7 +185,8 @@ func (m *Frontier) look(ctx context.Context, s *service, ops string, pending int
 }
 
 // restart kills the service and starts it again.
-func (m *Frontier) restart(ctx context.Context, on *Bench, s *service, w *synthweb.Web, args []string,
+func (m *Frontier) restart(ctx context.Context, on *Bench, s *service, w *synthweb.Web,
+	args []string,
 	report *Report) (*service, error) {
 	on.Say("frontier: kill and restart")
 	s.Kill()
@@ -204,7 +216,8 @@ func (m *Frontier) restart(ctx context.Context, on *Bench, s *service, w *synthw
 	}
 	fetched := time.Since(begun)
 	usage, err := again.Usage()
-	table := report.table("Restart after a kill, with everything pending:", "from the start of the process", "seconds")
+	table := report.table("Restart after a kill, with everything pending:",
+		"from the start of the process", "seconds")
 	table.add("calls are served", ready.Seconds())
 	table.add("the web sees the first request", fetched.Seconds())
 	report.note("the process had at most %s MB up to then", figure(float64(usage.PeakBytes)/1e6))

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets that are at most 1/128 of their value wide, so that what it tells is off by less
-// than 1%, however long the tail. It is not safe for concurrent use: each worker has one, and they are merged.
+// histogram counts durations in buckets that are at most 1/128 of their value wide, so that what it
+// tells is off by less than 1%, however long the tail. It is not safe for concurrent use: each
+// worker has one, and they are merged.
 type histogram struct {
 	counts  [subBuckets * 57]int64 // nanoseconds up to 2^63
 	n       int64
@@ -47,7 +48,8 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return h.longest
 }
 
-// bucketOf is the bucket of a value: below subBuckets one for each, then subBuckets for each further power of two.
+// bucketOf is the bucket of a value: below subBuckets one for each, then subBuckets for each
+// further power of two.
 func bucketOf(value uint64) int {
 	shift := max(bits.Len64(value)-1-subBits, 0)
 	return shift<<subBits + int(value>>shift)

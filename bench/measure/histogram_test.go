@@ -40,7 +40,8 @@ func TestQuantiles(t *testing.T) {
 
 func TestBuckets(t *testing.T) {
 	last := -1
-	for _, value := range []uint64{0, 1, 127, 128, 255, 256, 257, 258, 1 << 20, 1<<20 + 1<<13, 1<<63 - 1} {
+	for _, value := range []uint64{0, 1, 127, 128, 255, 256, 257, 258, 1 << 20, 1<<20 + 1<<13,
+		1<<63 - 1} {
 		bucket := bucketOf(value)
 		if upperOf(bucket) < value || bucket < last || bucket > 0 && upperOf(bucket-1) >= value {
 			t.Errorf("%d is in bucket %d, up to %d", value, bucket, upperOf(bucket))
@@ -50,7 +51,8 @@ func TestBuckets(t *testing.T) {
 }
 
 func TestFigures(t *testing.T) {
-	for value, want := range map[float64]string{0: "0", 12345678: "12,345,678", -1234.5: "-1,234", 123.4: "123", 12.34: "12.3",
+	for value, want := range map[float64]string{0: "0", 12345678: "12,345,678", -1234.5: "-1,234",
+		123.4: "123", 12.34: "12.3",
 		1.234: "1.23", 0.00123: "0.0012", 3: "3"} {
 		if got := figure(value); got != want {
 			t.Errorf("%g is written %q, want %q", value, got, want)
@@ -64,7 +66,8 @@ func TestTheReportCanBeRead(t *testing.T) {
 	r.table("Times:", "case", "ms").add("a long name", 1.5)
 	r.atMost("this", 1, 2, "ms")
 	r.atMost("that", 3, 2, "ms")
-	for _, want := range []string{"| case        |   ms |\n|-------------|-----:|\n| a long name | 1.50 |\n", "aim met: this: 1 ms, at most 2",
+	for _, want := range []string{"| case        |   ms |\n|-------------|-----:|\n| a long " +
+		"name | 1.50 |\n", "aim met: this: 1 ms, at most 2",
 		"aim NOT met: that", "shoal bench test\n"} {
 		if !strings.Contains(r.Text(), want) {
 			t.Errorf("%q is not in\n%s", want, r.Text())

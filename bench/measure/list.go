@@ -37,10 +37,12 @@ func (m *List) Measure(ctx context.Context, on *Bench, report *Report) error {
 	}
 	for _, n := range m.Addresses {
 		if n < 1 || n > longestList {
-			return fmt.Errorf("--addresses: %w: want 1 to %s", ErrFlags, thousands(strconv.Itoa(longestList)))
+			return fmt.Errorf("--addresses: %w: want 1 to %s", ErrFlags,
+				thousands(strconv.Itoa(longestList)))
 		}
 	}
-	table := report.table(fmt.Sprintf("Accepting a list, addresses of %d hosts:", m.Hosts), "addresses", "seconds",
+	table := report.table(fmt.Sprintf("Accepting a list, addresses of %d hosts:", m.Hosts),
+		"addresses", "seconds",
 		"addresses/s", "CPU an address, µs", "peak memory, MB", "idle before, MB", "list, MB")
 	for _, n := range m.Addresses {
 		on.Say("list: %d addresses", n)
@@ -54,13 +56,15 @@ func (m *List) Measure(ctx context.Context, on *Bench, report *Report) error {
 func (m *List) measure(ctx context.Context, on *Bench, n int, table *Table) (err error) {
 	path := filepath.Join(on.Dir, "list")
 	size, err := writeList(path, n, func(i int) string {
-		return fmt.Sprintf("http://host-%d.test/catalogue/products/item-%d.html", i%m.Hosts, i/m.Hosts)
+		return fmt.Sprintf("http://host-%d.test/catalogue/products/item-%d.html", i%m.Hosts,
+			i/m.Hosts)
 	})
 	if err != nil {
 		return err
 	}
 	// Every host is led to a port that nobody listens on, and asked once in 17 minutes.
-	s, err := on.fresh(ctx, nil, nil, "--egress-origin", "*.test=127.0.0.1:9", "--host-rate", "0.001")
+	s, err := on.fresh(ctx, nil, nil, "--egress-origin", "*.test=127.0.0.1:9", "--host-rate",
+		"0.001")
 	if err != nil {
 		return err
 	}
@@ -83,7 +87,8 @@ func (m *List) measure(ctx context.Context, on *Bench, n int, table *Table) (err
 	if run.LinksQueued != n {
 		return fmt.Errorf("%d of %d addresses were queued", run.LinksQueued, n)
 	}
-	table.add(thousands(strconv.Itoa(n)), took.Seconds(), float64(n)/took.Seconds(), micros(after.CPU-before.CPU)/float64(n),
+	table.add(thousands(strconv.Itoa(n)), took.Seconds(), float64(n)/took.Seconds(),
+		micros(after.CPU-before.CPU)/float64(n),
 		float64(after.PeakBytes)/1e6, float64(before.Bytes)/1e6, float64(size)/1e6)
 	return nil
 }
@@ -107,7 +112,8 @@ func writeList(path string, n int, address func(i int) string) (size int64, err 
 }
 
 // sendList makes a run of a list in a file and says how long the call took.
-func sendList(ctx context.Context, s *service, path, name string) (time.Duration, api.Launched, error) {
+func sendList(ctx context.Context, s *service, path, name string) (time.Duration, api.Launched,
+	error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return 0, api.Launched{}, fmt.Errorf("bench: list: %w", err)

@@ -55,19 +55,23 @@ func (m *Loop) cases() []loopCase {
 		{"the page, and a field is missing", page.Web, page.Fields(true), true},
 	}
 	if m.Mixed {
-		cases = append(cases, loopCase{"the web as it is", mixedWeb, synthweb.ProductFields(), false})
+		cases = append(cases, loopCase{"the web as it is", mixedWeb, synthweb.ProductFields(),
+			false})
 	}
 	return cases
 }
 
 // mixedWeb has pages of all sizes and kinds, and answers late as the real web does.
 func mixedWeb(pages int) synthweb.Config {
-	return synthweb.Config{Seed: 1, Hosts: 1000, PagesPerHost: pages/1000 + 1, Mix: synthweb.RealWeb(),
+	return synthweb.Config{Seed: 1, Hosts: 1000, PagesPerHost: pages/1000 + 1,
+		Mix:       synthweb.RealWeb(),
 		PageBytes: []int{10_000, 28_000, 28_000, 100_000, 300_000}, LogLimit: 1,
-		Latencies: []synthweb.LatencyShare{{Weight: 70, Min: 10 * time.Millisecond, Max: 80 * time.Millisecond},
+		Latencies: []synthweb.LatencyShare{{Weight: 70, Min: 10 * time.Millisecond,
+			Max: 80 * time.Millisecond},
 			{Weight: 28, Min: 80 * time.Millisecond, Max: 400 * time.Millisecond},
 			{Weight: 2, Min: 400 * time.Millisecond, Max: 2 * time.Second}},
-		Robots: []synthweb.Robots{synthweb.RobotsAbsent, synthweb.RobotsEmpty, synthweb.RobotsDisallow}, Sitemaps: true}
+		Robots: []synthweb.Robots{synthweb.RobotsAbsent, synthweb.RobotsEmpty,
+			synthweb.RobotsDisallow}, Sitemaps: true}
 }
 
 // looped is what a case took, of one round.
@@ -109,15 +113,19 @@ func (m *Loop) Measure(ctx context.Context, on *Bench, report *Report) error {
 
 // tell reports the medians.
 func (m *Loop) tell(report *Report, found map[string][]looped) {
-	table := report.table(fmt.Sprintf("From launch to settled, one process, %d requests under way; medians of %d rounds:",
-		loopConcurrency, m.Rounds), "case", "pages per CPU-second", "CPU a page, µs", "of it client and extraction, µs",
+	table := report.table(fmt.Sprintf("From launch to settled, one process, %d requests under "+
+		"way; medians of %d rounds:",
+		loopConcurrency, m.Rounds), "case", "pages per CPU-second", "CPU a page, µs",
+		"of it client and extraction, µs",
 		"of it the loop's own, µs", "pages/s", "peak memory, MB", "web, cores")
 	for _, c := range m.cases() {
 		of := func(figure func(looped) float64) float64 { return median(found[c.name], figure) }
 		own := of(func(l looped) float64 { return l.micros() - l.floorMicros() })
-		table.add(c.name, of(func(l looped) float64 { return 1e6 / l.micros() }), of(looped.micros), of(looped.floorMicros), own,
+		table.add(c.name, of(func(l looped) float64 { return 1e6 / l.micros() }), of(looped.micros),
+			of(looped.floorMicros), own,
 			of(func(l looped) float64 { return float64(l.pages) / l.used.wall.Seconds() }),
-			of(func(l looped) float64 { return float64(l.peak) / 1e6 }), of(func(l looped) float64 { return l.web }))
+			of(func(l looped) float64 { return float64(l.peak) / 1e6 }),
+			of(func(l looped) float64 { return l.web }))
 		if c.floor {
 			report.atMost("the loop's own work, "+c.name, own, ownLimit, "µs of CPU a page")
 		}
@@ -139,7 +147,8 @@ func median[T any](rounds []T, figure func(T) float64) float64 {
 }
 
 // measure makes one round of a case, on a web and a service of its own.
-func (m *Loop) measure(ctx context.Context, on *Bench, c loopCase, profile string) (l looped, err error) {
+func (m *Loop) measure(ctx context.Context, on *Bench, c loopCase, profile string) (l looped,
+	err error) {
 	w, err := on.startWeb(ctx, c.config(m.Pages+loopWarmUp))
 	if err != nil {
 		return l, err
@@ -155,7 +164,8 @@ func (m *Loop) measure(ctx context.Context, on *Bench, c loopCase, profile strin
 		env = append(env, "SHOAL_CPUPROFILE="+profile)
 	}
 	connections := loopConcurrency / len(w.Hosts())
-	s, err := on.fresh(ctx, env, []*web{w}, append(unbounded(connections), "--fetch-workers", strconv.Itoa(m.workers(c)))...)
+	s, err := on.fresh(ctx, env, []*web{w},
+		append(unbounded(connections), "--fetch-workers", strconv.Itoa(m.workers(c)))...)
 	if err != nil {
 		return l, err
 	}
@@ -176,8 +186,8 @@ func (m *Loop) measure(ctx context.Context, on *Bench, c loopCase, profile strin
 	return l, err
 }
 
-// workers is how many requests the fetcher has under way: where answers come at once, as many as the floor has; where
-// they are late, its own measure.
+// workers is how many requests the fetcher has under way: where answers come at once, as many as
+// the floor has; where they are late, its own measure.
 func (m *Loop) workers(c loopCase) int {
 	if c.floor {
 		return loopConcurrency
@@ -185,7 +195,8 @@ func (m *Loop) workers(c loopCase) int {
 	return 0
 }
 
-func (m *Loop) crawl(ctx context.Context, s *service, w *web, c loopCase, warmUp, measured []string) (l looped, err error) {
+func (m *Loop) crawl(ctx context.Context, s *service, w *web, c loopCase, warmUp,
+	measured []string) (l looped, err error) {
 	order := api.Order{Who: s.Client, Kind: model.SingleProduct, Fields: c.fields, URLs: warmUp}
 	if err := s.crawl(ctx, order); err != nil {
 		return l, fmt.Errorf("warm-up: %w", err)

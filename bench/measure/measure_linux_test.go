@@ -45,12 +45,15 @@ func TestMeasures(t *testing.T) {
 		{"extract", &measure.Extract{Time: 5 * time.Millisecond}, "CSS, product, 300 KB"},
 		{"fetch", &measure.Fetch{Pages: 100, Concurrency: 8}, "28 KB, TLS"},
 		{"loop", &measure.Loop{Pages: 500, Rounds: 1, Mixed: true}, "the web as it is"},
-		{"api", &measure.API{ReadRate: 100, WriteRate: 20, Time: time.Second, Connections: 8}, "replace a scraper"},
+		{"api", &measure.API{ReadRate: 100, WriteRate: 20, Time: time.Second, Connections: 8},
+			"replace a scraper"},
 		{"list", &measure.List{Addresses: []int{1000}, Hosts: 10}, "1,000"},
-		{"frontier", &measure.Frontier{Addresses: 2000, Hosts: 500}, "the web sees the first request"},
+		{"frontier", &measure.Frontier{Addresses: 2000, Hosts: 500},
+			"the web sees the first request"},
 		{"rows", &measure.Rows{Rows: 1000, Batch: 500, Reads: 2}, "count: nested"},
 		{"raft", &measure.Raft{Time: 50 * time.Millisecond, Writers: []int{1, 4}}, "fsync alone"},
-		{"soak", &measure.Soak{Time: time.Second, Runs: 2, Kills: 8 * time.Second, Seed: 6}, "runs, all exact"},
+		{"soak", &measure.Soak{Time: time.Second, Runs: 2, Kills: 8 * time.Second, Seed: 6},
+			"runs, all exact"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			on := &measure.Bench{Program: program, Dir: t.TempDir(), Say: t.Logf}
@@ -68,10 +71,12 @@ func TestMeasures(t *testing.T) {
 				t.Fatal(err)
 			}
 			var read measure.Report
-			if encoded, err := os.ReadFile(path + ".json"); err != nil || json.Unmarshal(encoded, &read) != nil {
+			if encoded, err := os.ReadFile(path + ".json"); err != nil ||
+				json.Unmarshal(encoded, &read) != nil {
 				t.Errorf("%s: %v", filepath.Base(path), err)
 			}
-			if read.Bench != c.name || read.Machine == "" || read.Command == "" || len(read.Tables) != len(report.Tables) {
+			if read.Bench != c.name || read.Machine == "" || read.Command == "" ||
+				len(read.Tables) != len(report.Tables) {
 				t.Errorf("%+v", read)
 			}
 		})
@@ -80,8 +85,9 @@ func TestMeasures(t *testing.T) {
 
 // TestCluster needs the real services; without them it says what is missing.
 func TestCluster(t *testing.T) {
-	m := &measure.Cluster{Pages: 500, Fetchers: 2, RedisAddr: os.Getenv("REDIS_ADDR"), ClickhouseURL: os.Getenv("CLICKHOUSE_URL"),
-		ServicePIDs: os.Getenv("SERVICE_PIDS")}
+	m := &measure.Cluster{Pages: 500, Fetchers: 2, RedisAddr: os.Getenv("REDIS_ADDR"),
+		ClickhouseURL: os.Getenv("CLICKHOUSE_URL"),
+		ServicePIDs:   os.Getenv("SERVICE_PIDS")}
 	if brokers := os.Getenv("KAFKA_BROKERS"); brokers != "" {
 		m.KafkaBrokers = strings.Split(brokers, ",")
 	}
@@ -100,13 +106,17 @@ func TestCluster(t *testing.T) {
 }
 
 func TestFlagsOutOfRange(t *testing.T) {
-	for _, m := range []measure.Measure{&measure.Extract{}, &measure.Fetch{Pages: 1}, &measure.Loop{Pages: 1}, &measure.API{},
-		&measure.List{Addresses: []int{0}, Hosts: 1}, &measure.Frontier{Hosts: 1}, &measure.Rows{Rows: 1}, &measure.Raft{},
-		&measure.Soak{Time: time.Second}, &measure.Soak{Time: time.Second, Runs: 1, Kills: -time.Second},
+	for _, m := range []measure.Measure{&measure.Extract{}, &measure.Fetch{Pages: 1},
+		&measure.Loop{Pages: 1}, &measure.API{},
+		&measure.List{Addresses: []int{0}, Hosts: 1}, &measure.Frontier{Hosts: 1},
+		&measure.Rows{Rows: 1}, &measure.Raft{},
+		&measure.Soak{Time: time.Second},
+		&measure.Soak{Time: time.Second, Runs: 1, Kills: -time.Second},
 		&measure.List{Addresses: []int{5_000_001}, Hosts: 1}, &measure.Raft{Time: time.Second},
 		&measure.Raft{Time: time.Second, Writers: []int{-1}},
 		&measure.Raft{Time: time.Second, Writers: []int{1}, Dir: "/nonexistent"},
-		&measure.API{Time: time.Second, Connections: 1}, &measure.API{Time: time.Second, Connections: 1, WriteRate: -1},
+		&measure.API{Time: time.Second, Connections: 1},
+		&measure.API{Time: time.Second, Connections: 1, WriteRate: -1},
 		&measure.API{Time: time.Second, Connections: 1, ReadRate: math.NaN(), WriteRate: 1},
 		&measure.API{Time: time.Second, Connections: 1, ReadRate: 1, Workers: -1}} {
 		on := &measure.Bench{Program: program, Dir: t.TempDir(), Say: t.Logf}

@@ -22,7 +22,8 @@ type due struct {
 	kind kind
 }
 
-// maxDue is how many calls may be due and not sent yet: more than any measure leaves waiting and still means something.
+// maxDue is how many calls may be due and not sent yet: more than any measure leaves waiting and
+// still means something.
 const maxDue = 1 << 16
 
 // latencies are those of the calls, each from when it was due.
@@ -57,10 +58,13 @@ func (l *latencies) of(c *call) *histogram {
 	return l.byCall[c]
 }
 
-// load sends calls at the measure's rates for its time, after a warm-up that does not count, and reports their latencies.
-func (m *API) load(ctx context.Context, s *service, c *calls, title string, report *Report) (*latencies, error) {
-	client := &fasthttp.HostClient{Addr: c.host, MaxConns: m.Connections, MaxIdemponentCallAttempts: 1,
-		ReadTimeout: time.Minute, WriteTimeout: time.Minute}
+// load sends calls at the measure's rates for its time, after a warm-up that does not count, and
+// reports their latencies.
+func (m *API) load(ctx context.Context, s *service, c *calls, title string,
+	report *Report) (*latencies, error) {
+	client := &fasthttp.HostClient{Addr: c.host, MaxConns: m.Connections,
+		MaxIdemponentCallAttempts: 1,
+		ReadTimeout:               time.Minute, WriteTimeout: time.Minute}
 	defer client.CloseIdleConnections()
 	if _, err := m.send(ctx, client, c, apiWarmUp); err != nil {
 		return nil, err
@@ -87,17 +91,21 @@ func (m *API) load(ctx context.Context, s *service, c *calls, title string, repo
 	if err != nil {
 		return nil, err
 	}
-	found.tell(report, c, fmt.Sprintf("%s; %s reads and %s writes a second for %v. Processors: service %s, this client %s:", title,
-		figure(m.ReadRate), figure(m.WriteRate), m.Time, figure((after.CPU-before.CPU).Seconds()/took), figure((now-cpu).Seconds()/took)))
+	found.tell(report, c, fmt.Sprintf("%s; %s reads and %s writes a second for %v. Processors: "+
+		"service %s, this client %s:", title,
+		figure(m.ReadRate), figure(m.WriteRate), m.Time,
+		figure((after.CPU-before.CPU).Seconds()/took), figure((now-cpu).Seconds()/took)))
 	found.tellFailed(report, title)
 	return found, nil
 }
 
 func (l *latencies) tell(report *Report, c *calls, title string) {
-	table := report.table(title, "call", "calls", "p50, ms", "p90, ms", "p99, ms", "p99.9, ms", "longest, ms")
+	table := report.table(title, "call", "calls", "p50, ms", "p90, ms", "p99, ms", "p99.9, ms",
+		"longest, ms")
 	add := func(name string, h *histogram) {
 		if h.n > 0 {
-			table.add(name, float64(h.n), millis(h.quantile(0.5)), millis(h.quantile(0.9)), millis(h.quantile(0.99)),
+			table.add(name, float64(h.n), millis(h.quantile(0.5)), millis(h.quantile(0.9)),
+				millis(h.quantile(0.99)),
 				millis(h.quantile(0.999)), millis(h.longest))
 		}
 	}
@@ -112,7 +120,8 @@ func (l *latencies) tell(report *Report, c *calls, title string) {
 	add("sent late", &l.late)
 }
 
-// tellFailed notes the calls that failed. They are an aim that is missed: a refusal is quick, and must not pass for an answer.
+// tellFailed notes the calls that failed. They are an aim that is missed: a refusal is quick, and
+// must not pass for an answer.
 func (l *latencies) tellFailed(report *Report, title string) {
 	failed := 0
 	for _, why := range slices.Sorted(maps.Keys(l.failed)) {
@@ -124,9 +133,10 @@ func (l *latencies) tellFailed(report *Report, title string) {
 	}
 }
 
-// send makes calls due, at fixed distances, and sends them on as many connections as there are; it returns when all are
-// answered.
-func (m *API) send(ctx context.Context, client *fasthttp.HostClient, c *calls, span time.Duration) (*latencies, error) {
+// send makes calls due, at fixed distances, and sends them on as many connections as there are; it
+// returns when all are answered.
+func (m *API) send(ctx context.Context, client *fasthttp.HostClient, c *calls,
+	span time.Duration) (*latencies, error) {
 	queue := make(chan due, maxDue)
 	begun := time.Now()
 	each := make([]*latencies, m.Connections)
@@ -155,7 +165,8 @@ func (m *API) send(ctx context.Context, client *fasthttp.HostClient, c *calls, s
 }
 
 // schedule makes the calls of a kind due, by turns.
-func (c *calls) schedule(ctx context.Context, queue chan<- due, k kind, rate float64, begun time.Time,
+func (c *calls) schedule(ctx context.Context, queue chan<- due, k kind, rate float64,
+	begun time.Time,
 	span time.Duration) error {
 	runtime.LockOSThread() // sleep asks for it
 	defer runtime.UnlockOSThread()
@@ -175,7 +186,8 @@ func (c *calls) schedule(ctx context.Context, queue chan<- due, k kind, rate flo
 		select {
 		case queue <- due{at: at, call: &list[i%len(list)], kind: k}:
 		default:
-			return fmt.Errorf("%d calls wait to be sent: the service is far slower than they come", maxDue)
+			return fmt.Errorf("%d calls wait to be sent: the service is far slower than they come",
+				maxDue)
 		}
 	}
 	return nil

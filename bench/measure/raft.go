@@ -59,14 +59,16 @@ func (m *Raft) Measure(ctx context.Context, on *Bench, report *Report) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // what stays behind there is no result
-	table := report.table("Small commands, durable and applied when they return:", "callers", "commands/s", "p50, ms",
+	table := report.table("Small commands, durable and applied when they return:", "callers",
+		"commands/s", "p50, ms",
 		"p99, ms", "longest, ms", "CPU a command, µs")
 	on.Say("raft: fsync alone")
 	alone, err := m.syncs(ctx, filepath.Join(dir, "sync"))
 	if err != nil {
 		return err
 	}
-	table.add("fsync alone", float64(alone.n)/m.Time.Seconds(), millis(alone.quantile(0.5)), millis(alone.quantile(0.99)),
+	table.add("fsync alone", float64(alone.n)/m.Time.Seconds(), millis(alone.quantile(0.5)),
+		millis(alone.quantile(0.99)),
 		millis(alone.longest), math.NaN())
 	return withControlPlane(ctx, dir, func(c client.Client) error {
 		for _, writers := range m.Writers {
@@ -136,12 +138,14 @@ func (m *Raft) measure(ctx context.Context, c client.Client, writers int, table 
 	for i := range each {
 		all.merge(&each[i])
 	}
-	table.add(strconv.Itoa(writers), float64(all.n)/took.Seconds(), millis(all.quantile(0.5)), millis(all.quantile(0.99)),
+	table.add(strconv.Itoa(writers), float64(all.n)/took.Seconds(), millis(all.quantile(0.5)),
+		millis(all.quantile(0.99)),
 		millis(all.longest), micros(now-cpu)/float64(all.n))
 	return err
 }
 
-// withControlPlane runs a control plane that is alone, on a directory of its own, while use does something with it.
+// withControlPlane runs a control plane that is alone, on a directory of its own, while use does
+// something with it.
 func withControlPlane(ctx context.Context, dir string, use func(client.Client) error) (err error) {
 	settings := controlplane.Defaults()
 	log, err := stream.NewMemory(stream.Config{Partitions: int(settings.Shards)})

@@ -38,7 +38,8 @@ type Table struct {
 	Lines   []Line   `json:"lines"`
 }
 
-// Line is the figures of one case, one for each column but the first. A figure that there is none of is nil.
+// Line is the figures of one case, one for each column but the first. A figure that there is none
+// of is nil.
 type Line struct {
 	Case   string     `json:"case"`
 	Values []*float64 `json:"values"`
@@ -56,8 +57,10 @@ type Aim struct {
 // NewReport begins a report: before anything is measured, since it tells how busy the machine was.
 func NewReport(bench, version, command string) *Report {
 	return &Report{
-		Bench: bench, Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: Machine(), Cores: runtime.NumCPU(),
-		Memory: memory(), Load: Load(), Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
+		Bench: bench, Date: time.Now().UTC().Format("2006-01-02 15:04"), Machine: Machine(),
+		Cores:  runtime.NumCPU(),
+		Memory: memory(), Load: Load(),
+		Go:      runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
 		Version: version, Command: command,
 	}
 }
@@ -74,7 +77,8 @@ func (r *Report) note(format string, args ...any) {
 
 // atMost notes an aim.
 func (r *Report) atMost(what string, measured, limit float64, unit string) {
-	r.Aims = append(r.Aims, Aim{What: what, Measured: measured, Limit: limit, Unit: unit, Met: measured <= limit})
+	r.Aims = append(r.Aims, Aim{What: what, Measured: measured, Limit: limit, Unit: unit,
+		Met: measured <= limit})
 }
 
 // add adds a line. NaN is a figure that there is none of.
@@ -93,7 +97,8 @@ func (t *Table) add(name string, values ...float64) {
 // Text is the report for people, as Markdown whose tables can be read as they are.
 func (r *Report) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# shoal bench %s, %s\n\n%s, %d cores, %d MB, load %s before; %s; shoal %s\n\n    %s\n", r.Bench, r.Date,
+	fmt.Fprintf(&b, "# shoal bench %s, %s\n\n%s, %d cores, %d MB, load %s before; %s; shoal "+
+		"%s\n\n    %s\n", r.Bench, r.Date,
 		r.Machine, r.Cores, r.Memory>>20, r.Load, r.Go, r.Version, r.Command)
 	for _, t := range r.Tables {
 		fmt.Fprintf(&b, "\n%s\n\n%s", t.Title, t.text())
@@ -106,7 +111,8 @@ func (r *Report) Text() string {
 		if !aim.Met {
 			verdict = "NOT met"
 		}
-		fmt.Fprintf(&b, "- aim %s: %s: %s %s, at most %s\n", verdict, aim.What, figure(aim.Measured), aim.Unit,
+		fmt.Fprintf(&b, "- aim %s: %s: %s %s, at most %s\n", verdict, aim.What,
+			figure(aim.Measured), aim.Unit,
 			figure(aim.Limit))
 	}
 	if len(r.Notes) > 0 {
@@ -180,15 +186,16 @@ func figure(value float64) string {
 }
 
 func thousands(digits string) string {
-	sign, digits := digits[:len(digits)-len(strings.TrimPrefix(digits, "-"))], strings.TrimPrefix(digits, "-")
+	sign, digits := digits[:len(digits)-len(strings.TrimPrefix(digits, "-"))],
+		strings.TrimPrefix(digits, "-")
 	for at := len(digits) - 3; at > 0; at -= 3 {
 		digits = digits[:at] + "," + digits[at:]
 	}
 	return sign + digits
 }
 
-// Save writes the report into a directory, named after day, processor and measure, and returns the path without its
-// extensions. A later one of the same day takes the place of an earlier one.
+// Save writes the report into a directory, named after day, processor and measure, and returns the
+// path without its extensions. A later one of the same day takes the place of an earlier one.
 func (r *Report) Save(dir string) (string, error) {
 	encoded, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -226,7 +233,8 @@ func memory() int64 {
 	info, _ := os.ReadFile("/proc/meminfo") // without it the size is unknown
 	for line := range strings.Lines(string(info)) {
 		if rest, ok := strings.CutPrefix(line, "MemTotal:"); ok {
-			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			kilobytes, err := strconv.ParseInt(
+				strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
 			if err == nil {
 				return kilobytes << 10
 			}
@@ -235,7 +243,8 @@ func memory() int64 {
 	return 0
 }
 
-// Load is the load average of the last minute: where it is above the number of cores, only ratios can be trusted.
+// Load is the load average of the last minute: where it is above the number of cores, only ratios
+// can be trusted.
 func Load() string {
 	averages, _ := os.ReadFile("/proc/loadavg") // without it the load is unknown
 	if one, _, found := strings.Cut(string(averages), " "); found {

@@ -35,7 +35,8 @@ Example: CLICKHOUSE_URL=http://127.0.0.1:8123/ shoal bench rows --rows 2000000`
 
 // Measure measures the stores.
 func (m *Rows) Measure(ctx context.Context, on *Bench, report *Report) error {
-	if err := positive(map[string]int{"rows": m.Rows, "batch": m.Batch, "reads": m.Reads}); err != nil {
+	if err := positive(map[string]int{"rows": m.Rows, "batch": m.Batch,
+		"reads": m.Reads}); err != nil {
 		return err
 	}
 	dir, err := on.directory("rows")
@@ -46,27 +47,33 @@ func (m *Rows) Measure(ctx context.Context, on *Bench, report *Report) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(m.store(ctx, on, "SQLite", embedded, report), embedded.Close()); err != nil {
+	if err := errors.Join(m.store(ctx, on, "SQLite", embedded, report),
+		embedded.Close()); err != nil {
 		return err
 	}
 	if m.ClickhouseURL == "" {
-		report.note("ClickHouse was not measured: neither --clickhouse-url nor CLICKHOUSE_URL names one")
+		report.note("ClickHouse was not measured: neither --clickhouse-url nor " +
+			"CLICKHOUSE_URL names one")
 		return nil
 	}
 	database := "bench_" + ids.Random{Now: time.Now}.New().String()
-	server, err := clickhouse.Open(ctx, clickhouse.Config{URL: m.ClickhouseURL, Database: database, Node: "bench"})
+	server, err := clickhouse.Open(ctx,
+		clickhouse.Config{URL: m.ClickhouseURL, Database: database, Node: "bench"})
 	if err != nil {
 		return fmt.Errorf("--clickhouse-url: %w", err)
 	}
 	err = m.store(ctx, on, "ClickHouse", server, report)
-	return errors.Join(err, server.Close(), dropDatabase(context.WithoutCancel(ctx), m.ClickhouseURL, database))
+	return errors.Join(err, server.Close(),
+		dropDatabase(context.WithoutCancel(ctx), m.ClickhouseURL, database))
 }
 
 // store measures one store.
-func (m *Rows) store(ctx context.Context, on *Bench, name string, store rowstore.Store, report *Report) error {
+func (m *Rows) store(ctx context.Context, on *Bench, name string, store rowstore.Store,
+	report *Report) error {
 	on.Say("rows: %s takes in %d rows", name, m.Rows)
 	source := ids.Random{Now: time.Now}
-	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(), Started: time.Now().UnixMicro()}
+	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(),
+		Started: time.Now().UnixMicro()}
 	writes := &histogram{}
 	var took, used time.Duration // of the writes, without the making of pages
 	for from := 0; from < m.Rows; from += m.Batch {
@@ -87,9 +94,11 @@ func (m *Rows) store(ctx context.Context, on *Bench, name string, store rowstore
 		}
 		used += after - before
 	}
-	table := report.table(fmt.Sprintf("%s, ingest, pages of one row, %d in a write:", name, m.Batch), "rows", "rows/s",
+	table := report.table(fmt.Sprintf("%s, ingest, pages of one row, %d in a write:", name,
+		m.Batch), "rows", "rows/s",
 		"CPU here a row, µs", "write p50, ms", "write p99, ms")
-	table.add(thousands(fmt.Sprint(m.Rows)), float64(m.Rows)/took.Seconds(), micros(used)/float64(m.Rows),
+	table.add(thousands(fmt.Sprint(m.Rows)), float64(m.Rows)/took.Seconds(),
+		micros(used)/float64(m.Rows),
 		millis(writes.quantile(0.5)), millis(writes.quantile(0.99)))
 	return m.reads(ctx, on, name, store, job, report)
 }
@@ -104,7 +113,8 @@ func rowFilters() []struct{ name, text string } {
 		{"range", `{"rating":{"gte":3,"lt":4}}`},
 		{"contains", `{"title":{"contains":"product 49"}}`},
 		{"regular expression", `{"title":{"regex":"^Product 1[0-9]{3}$"}}`},
-		{"nested", `{"$or":[{"$and":[{"price":{"gt":490}},{"brand":"Brand 7"}]},{"$nor":[{"rating":{"lt":4}},{"inStock":true}]}]}`},
+		{"nested",
+			`{"$or":[{"$and":[{"price":{"gt":490}},{"brand":"Brand 7"}]},{"$nor":[{"rating":{"lt":4}},{"inStock":true}]}]}`},
 		{"nothing found", `{"sku":"none"}`},
 	}
 }
@@ -115,13 +125,15 @@ type rowRead struct {
 	read func(ctx context.Context) error
 }
 
-func (m *Rows) reads(ctx context.Context, on *Bench, name string, store rowstore.Store, job rowstore.Job,
+func (m *Rows) reads(ctx context.Context, on *Bench, name string, store rowstore.Store,
+	job rowstore.Job,
 	report *Report) error {
 	reads, err := rowReads(ctx, store, rowstore.Scope{Group: job.Group})
 	if err != nil {
 		return err
 	}
-	table := report.table(fmt.Sprintf("%s, reads of %s rows, one at a time:", name, thousands(fmt.Sprint(m.Rows))), "read",
+	table := report.table(fmt.Sprintf("%s, reads of %s rows, one at a time:", name,
+		thousands(fmt.Sprint(m.Rows))), "read",
 		"p50, ms", "p99, ms", "longest, ms")
 	for _, r := range reads {
 		on.Say("rows: %s, %s", name, r.name)
@@ -164,7 +176,8 @@ func rowReads(ctx context.Context, store rowstore.Store, scope rowstore.Scope) (
 	if err != nil {
 		return nil, err
 	}
-	sorted := rowstore.RowsQuery{Scope: scope, Sort: []rowstore.Sort{{Field: "price", Descending: true}}, Limit: 100}
+	sorted := rowstore.RowsQuery{Scope: scope,
+		Sort: []rowstore.Sort{{Field: "price", Descending: true}}, Limit: 100}
 	return append(reads, rowRead{"100 sorted by a number", func(ctx context.Context) error {
 		_, err := store.Rows(ctx, sorted)
 		return err
@@ -182,11 +195,14 @@ func rowPages(source ids.Source, job rowstore.Job, from, count int) []rowstore.P
 		url := fmt.Sprintf("https://host-%d.example.test/products/item-%d", seq%1000, seq)
 		row := fmt.Sprintf(`{"title":"Product %d","price":"%d.99","sku":"SKU-%d","brand":"Brand %d","rating":%d.5,`+
 			`"inStock":%v,"description":%q,"_sourceUrl":%q,"_scrapedAt":"2026-01-31T12:00:00.000Z","_jobId":%q}`, seq%5000,
-			seq%500, seq, seq%97, seq%5, seq%3 == 0, strings.Repeat(fmt.Sprintf("words %x ", seq*2654435761%100_000), 10), url,
+			seq%500, seq, seq%97, seq%5, seq%3 == 0,
+			strings.Repeat(fmt.Sprintf("words %x ", seq*2654435761%100_000), 10), url,
 			job.ID)
 		pages[i] = rowstore.PageWrite{Job: job, Page: &model.Page{
-			Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}, Fetch: source.New(), Outcome: model.Delivered, Status: 200,
-			URL: url, PriceRow: model.Plain.PriceRow(), Quantity: 1, Tries: []model.Try{{Status: 200, Millis: 40}}, Bytes: 20_000,
+			Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}, Fetch: source.New(),
+			Outcome: model.Delivered, Status: 200,
+			URL: url, PriceRow: model.Plain.PriceRow(), Quantity: 1,
+			Tries: []model.Try{{Status: 200, Millis: 40}}, Bytes: 20_000,
 			Millis: 41, At: job.Started + int64(seq), Last: true, Rows: [][]byte{[]byte(row)},
 		}}
 	}

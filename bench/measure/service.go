@@ -34,11 +34,13 @@ type service struct {
 // unbounded is a pace that never holds a host up: what is measured is work, not waiting.
 func unbounded(connections int) []string {
 	n := strconv.Itoa(max(connections, 1))
-	return []string{"--host-rate", "1e6", "--max-host-rate", "1e6", "--host-connections", n, "--max-host-connections", n}
+	return []string{"--host-rate", "1e6", "--max-host-rate", "1e6", "--host-connections", n,
+		"--max-host-connections", n}
 }
 
 // serve starts a service on a data directory, led to the webs, and waits until it serves.
-func (b *Bench) serve(ctx context.Context, data string, env []string, webs []*web, args ...string) (*service, error) {
+func (b *Bench) serve(ctx context.Context, data string, env []string, webs []*web,
+	args ...string) (*service, error) {
 	args = append([]string{"--no-rate-limits", "--egress-allow", "127.0.0.0/8"}, args...)
 	for _, w := range webs {
 		args = append(args, "--egress-origin", w.origin())
@@ -54,11 +56,13 @@ func (b *Bench) serve(ctx context.Context, data string, env []string, webs []*we
 		p.Kill()
 		return nil, err
 	}
-	return &service{Process: p, data: data, Client: api.Client{Server: p.Server(), Token: p.Key()}}, nil
+	return &service{Process: p, data: data, Client: api.Client{Server: p.Server(), Token: p.Key()}},
+		nil
 }
 
 // fresh starts a service on nothing, with money.
-func (b *Bench) fresh(ctx context.Context, env []string, webs []*web, args ...string) (*service, error) {
+func (b *Bench) fresh(ctx context.Context, env []string, webs []*web, args ...string) (*service,
+	error) {
 	data, err := b.directory("data")
 	if err != nil {
 		return nil, err
@@ -67,7 +71,8 @@ func (b *Bench) fresh(ctx context.Context, env []string, webs []*web, args ...st
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.Command(ctx, "wallet", "adjust", "--micros", strconv.Itoa(plenty), "--note", "bench"); err != nil {
+	if _, err := s.Command(ctx, "wallet", "adjust", "--micros", strconv.Itoa(plenty), "--note",
+		"bench"); err != nil {
 		s.Kill()
 		return nil, err
 	}
@@ -108,7 +113,8 @@ func (s *service) crawl(ctx context.Context, o api.Order) error {
 		return err
 	}
 	if job.SuccessLinks+job.ErrorLinks != int64(run.LinksQueued) {
-		return fmt.Errorf("bench: the run ended %s with %d of %d pages", job.State, job.SuccessLinks+job.ErrorLinks,
+		return fmt.Errorf("bench: the run ended %s with %d of %d pages", job.State,
+			job.SuccessLinks+job.ErrorLinks,
 			run.LinksQueued)
 	}
 	return nil
@@ -116,7 +122,8 @@ func (s *service) crawl(ctx context.Context, o api.Order) error {
 
 var liveHeap = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)
 
-// heap is the live heap of a process after a collection, in bytes; ops is its --ops-listen, with --ops-profiles.
+// heap is the live heap of a process after a collection, in bytes; ops is its --ops-listen, with
+// --ops-profiles.
 func heap(ctx context.Context, ops string) (int64, error) {
 	body, err := fetch(ctx, "http://"+ops+"/debug/pprof/heap?gc=1&debug=1")
 	if err != nil {
@@ -168,7 +175,8 @@ func postQuery(ctx context.Context, server, statement string) error {
 		return fmt.Errorf("bench: %w", err)
 	}
 	at.Path = "/" // not a database that there may not be
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), strings.NewReader(statement))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(),
+		strings.NewReader(statement))
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}

@@ -77,7 +77,8 @@ func (m *Soak) Measure(ctx context.Context, on *Bench, report *Report) (err erro
 		return err
 	}
 	if m.Kills != 0 && m.Kills < leastKills {
-		return fmt.Errorf("--kills: %w: 0, or %v and more: a page that is lost five times is given up", ErrFlags, leastKills)
+		return fmt.Errorf("--kills: %w: 0, or %v and more: a page that is lost five "+
+			"times is given up", ErrFlags, leastKills)
 	}
 	s, listeners, err := m.prepare(on)
 	if err != nil {
@@ -106,7 +107,8 @@ func (m *Soak) prepare(on *Bench) (*soak, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	args := []string{"--no-rate-limits", "--egress-allow", "127.0.0.0/8", "--host-rate", "4", "--host-connections", "2"}
+	args := []string{"--no-rate-limits", "--egress-allow", "127.0.0.0/8", "--host-rate", "4",
+		"--host-connections", "2"}
 	var places []string
 	for i := range m.Runs {
 		place, err := freePort()
@@ -117,7 +119,9 @@ func (m *Soak) prepare(on *Bench) (*soak, []string, error) {
 		args = append(args, "--egress-origin", fmt.Sprintf("*.%s=%s", soakSuffix(i), place))
 	}
 	return &soak{m: m, on: on, begun: time.Now(),
-		config: process.Config{Binary: on.Program, Data: data, Listen: listen, Args: args}}, places, nil
+			config: process.Config{Binary: on.Program, Data: data, Listen: listen, Args: args}},
+		places,
+		nil
 }
 
 func soakSuffix(lane int) string { return fmt.Sprintf("soak%d", lane) }
@@ -136,7 +140,8 @@ func (s *soak) start(ctx context.Context) error {
 	return p.Ready(ctx)
 }
 
-// work has all lanes at runs, with kills and samples, until the time is over and every run has ended.
+// work has all lanes at runs, with kills and samples, until the time is over and every run has
+// ended.
 func (s *soak) work(ctx context.Context, places []string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -166,7 +171,10 @@ func (s *soak) work(ctx context.Context, places []string) error {
 // kill kills the service again and again, until the context ends; it leaves one that serves.
 func (s *soak) kill(ctx context.Context) error {
 	random := rand.New(rand.NewPCG(s.m.Seed, 2))
-	wait := func() time.Duration { return time.Duration((0.25 + 1.5*random.Float64()) * float64(s.m.Kills)) }
+	wait := func() time.Duration {
+		return time.Duration((0.25 +
+			1.5*random.Float64()) * float64(s.m.Kills))
+	}
 	for s.m.Kills > 0 && pause(ctx, wait()) == nil {
 		s.service.Kill()
 		s.mu.Lock()
@@ -189,7 +197,8 @@ func (s *soak) sample(ctx context.Context) {
 
 func (s *soak) note() {
 	s.mu.Lock()
-	p, sample := s.service, soakSample{after: time.Since(s.begun), rounds: s.rounds, kills: len(s.deaths)}
+	p, sample := s.service, soakSample{after: time.Since(s.begun), rounds: s.rounds,
+		kills: len(s.deaths)}
 	s.mu.Unlock()
 	if usage, err := p.Usage(); err == nil { // it may have been killed this moment
 		sample.rss, sample.bytes = usage.Bytes, sizeOf(s.config.Data)
@@ -199,7 +208,8 @@ func (s *soak) note() {
 
 // sizeOf is what the files of a directory have, as far as they can be seen.
 func sizeOf(dir string) (size int64) {
-	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error { // files come and go meanwhile
+	// files come and go meanwhile
+	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			if info, err := entry.Info(); err == nil {
 				size += info.Size()
@@ -223,7 +233,8 @@ func (s *soak) round(ctx context.Context, lane, n int, place string) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	r := soakRun{soak: s, name: fmt.Sprintf("soak-%d-%d", lane, n), urls: slices.Collect(w.URLs(links)), chains: chains}
+	r := soakRun{soak: s, name: fmt.Sprintf("soak-%d-%d", lane, n),
+		urls: slices.Collect(w.URLs(links)), chains: chains}
 	reported, err := r.run(ctx)
 	if err != nil {
 		return err
@@ -242,21 +253,28 @@ func (s *soak) round(ctx context.Context, lane, n int, place string) (err error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rounds++
-	s.sum.Links, s.sum.Delivered, s.sum.Errored = s.sum.Links+sum.Links, s.sum.Delivered+sum.Delivered, s.sum.Errored+sum.Errored
+	s.sum.Links, s.sum.Delivered, s.sum.Errored = s.sum.Links+sum.Links,
+		s.sum.Delivered+sum.Delivered, s.sum.Errored+sum.Errored
 	s.sum.Rows, s.sum.Charged = s.sum.Rows+sum.Rows, s.sum.Charged+sum.Charged
 	s.sum.Requests, s.sum.Refetched = s.sum.Requests+sum.Requests, s.sum.Refetched+sum.Refetched
-	s.on.Say("soak: %v: %d runs exact, %d kills; %s", time.Since(s.begun).Round(time.Second), s.rounds, len(s.deaths), sum)
+	s.on.Say("soak: %v: %d runs exact, %d kills; %s", time.Since(s.begun).Round(time.Second),
+		s.rounds, len(s.deaths), sum)
 	return nil
 }
 
 // web is a run's: single pages or chains, by turns.
-func (s *soak) web(listener net.Listener, lane, n int) (w *synthweb.Web, links int, chains bool, err error) {
-	config := synthweb.Config{Seed: s.m.Seed<<32 + uint64(lane)<<24 + uint64(n), Suffix: soakSuffix(lane), Hosts: soakHosts,
-		PageBytes: []int{2500, 10_000}, MaxLatency: 60 * time.Millisecond, PagesPerHost: 25, Mix: synthweb.Rough(),
-		Robots: []synthweb.Robots{synthweb.RobotsAbsent, synthweb.RobotsEmpty, synthweb.RobotsDisallow}}
+func (s *soak) web(listener net.Listener, lane, n int) (w *synthweb.Web, links int, chains bool,
+	err error) {
+	config := synthweb.Config{Seed: s.m.Seed<<32 + uint64(lane)<<24 + uint64(n),
+		Suffix: soakSuffix(lane), Hosts: soakHosts,
+		PageBytes: []int{2500, 10_000}, MaxLatency: 60 * time.Millisecond, PagesPerHost: 25,
+		Mix: synthweb.Rough(),
+		Robots: []synthweb.Robots{synthweb.RobotsAbsent, synthweb.RobotsEmpty,
+			synthweb.RobotsDisallow}}
 	if chains = (lane+n)%2 == 1; chains {
 		config.PagesPerHost, config.ChainPages, config.ItemsPerPage = 3, 12, 4
-		config.Mix = synthweb.Mix{{Class: synthweb.Listing, Weight: 5}, {Class: synthweb.ChangingListing, Weight: 4},
+		config.Mix = synthweb.Mix{{Class: synthweb.Listing, Weight: 5},
+			{Class: synthweb.ChangingListing, Weight: 4},
 			{Class: synthweb.BrokenListing, Weight: 1}}
 	}
 	w, err = synthweb.StartOn(listener, config)
@@ -282,7 +300,8 @@ func (r *soakRun) run(ctx context.Context) (recount.Reported, error) {
 		return reported, err
 	}
 	server := "http://" + r.config.Listen
-	who, admin, key := api.Client{Server: server, Token: token}, api.Client{Server: server, Token: owner}, api.NewKey()
+	who, admin, key := api.Client{Server: server, Token: token},
+		api.Client{Server: server, Token: owner}, api.NewKey()
 	order := api.ProductOrder(who, r.urls)
 	if r.chains {
 		order = api.ListingOrder(who, r.urls, api.NextLink())
@@ -317,7 +336,8 @@ func (r *soakRun) run(ctx context.Context) (recount.Reported, error) {
 	return reported, err
 }
 
-// again makes calls until they succeed or fail for good: no answer, and an answer that asks for patience, mean again.
+// again makes calls until they succeed or fail for good: no answer, and an answer that asks for
+// patience, mean again.
 func again(ctx context.Context, calls func(ctx context.Context) error) error {
 	for {
 		err := calls(ctx)
@@ -345,24 +365,30 @@ func (s *soak) tell(ctx context.Context, report *Report) error {
 		return err
 	}
 	if runs != s.rounds || differ > 0 {
-		return fmt.Errorf("the service's own recount: %d of %d runs differ, %d were made", differ, runs, s.rounds)
+		return fmt.Errorf("the service's own recount: %d of %d runs differ, %d were made", differ,
+			runs, s.rounds)
 	}
 	table := report.table("Runs until the end, each recounted from the web's log:", "", "number")
 	for _, line := range []struct {
 		name  string
 		value int64
-	}{{"runs, all exact", int64(s.rounds)}, {"kills", int64(len(s.deaths))}, {"addresses", int64(s.sum.Links)},
-		{"pages delivered", int64(s.sum.Delivered)}, {"pages errored", int64(s.sum.Errored)}, {"rows", int64(s.sum.Rows)},
+	}{{"runs, all exact", int64(s.rounds)}, {"kills", int64(len(s.deaths))},
+		{"addresses", int64(s.sum.Links)},
+		{"pages delivered", int64(s.sum.Delivered)}, {"pages errored", int64(s.sum.Errored)},
+		{"rows", int64(s.sum.Rows)},
 		{"charged, micros", s.sum.Charged}, {"requests to the web", int64(s.sum.Requests)},
 		{"of them again after a kill", int64(s.sum.Refetched)}} {
 		table.add(line.name, float64(line.value))
 	}
-	growth := report.table("The service over time:", "after", "runs", "kills", "resident, MB", "data, MB", "data a run, MB")
+	growth := report.table("The service over time:", "after", "runs", "kills", "resident, MB",
+		"data, MB", "data a run, MB")
 	step := max(len(s.samples)/12, 1)
 	for i, sample := range s.samples {
 		if i%step == 0 || i == len(s.samples)-1 {
-			growth.add(sample.after.Round(time.Second).String(), float64(sample.rounds), float64(sample.kills),
-				float64(sample.rss)/1e6, float64(sample.bytes)/1e6, float64(sample.bytes)/1e6/float64(sample.rounds))
+			growth.add(sample.after.Round(time.Second).String(), float64(sample.rounds),
+				float64(sample.kills),
+				float64(sample.rss)/1e6, float64(sample.bytes)/1e6,
+				float64(sample.bytes)/1e6/float64(sample.rounds))
 		}
 	}
 	report.note("the service's own recount agrees for all %d runs", runs)

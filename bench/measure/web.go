@@ -27,8 +27,9 @@ type served struct {
 	Authority []byte // PEM; nil without TLS
 }
 
-// ServeWeb is the process of a web: it reads its configuration as JSON from in, says on out where it listens, and serves
-// until the context or the input ends, so that it never outlives who started it.
+// ServeWeb is the process of a web: it reads its configuration as JSON from in, says on out where
+// it listens, and serves until the context or the input ends, so that it never outlives who started
+// it.
 func ServeWeb(ctx context.Context, in io.Reader, out io.Writer) error {
 	var config synthweb.Config
 	input := bufio.NewReader(in)
@@ -47,7 +48,8 @@ func ServeWeb(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	if err := json.NewEncoder(out).Encode(served{listener.Addr().String(), w.Authority()}); err != nil {
+	if err := json.NewEncoder(out).Encode(served{listener.Addr().String(),
+		w.Authority()}); err != nil {
 		return errors.Join(fmt.Errorf("bench: web: %w", err), listener.Close())
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -59,8 +61,8 @@ func ServeWeb(ctx context.Context, in io.Reader, out io.Writer) error {
 	return w.Serve(ctx, listener)
 }
 
-// web is a synthetic web in a process of its own, so that what it uses can be told apart. The Web is its twin that does
-// not serve: it knows addresses and what is true of them.
+// web is a synthetic web in a process of its own, so that what it uses can be told apart. The Web
+// is its twin that does not serve: it knows addresses and what is true of them.
 type web struct {
 	*synthweb.Web
 	place     string // HOST:PORT

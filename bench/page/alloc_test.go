@@ -24,7 +24,8 @@ func TestAllocations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := extract.Page{URL: "http://shop.example/p/12345", ContentType: "text/html; charset=utf-8", Body: HTML()}
+		p := extract.Page{URL: "http://shop.example/p/12345",
+			ContentType: "text/html; charset=utf-8", Body: HTML()}
 		allocs.Check(t, c.name, c.recorded, func() {
 			if got, err := e.Extract(p); err != nil || len(got.Rows) != 1 {
 				t.Fatalf("%d rows, %v", len(got.Rows), err)

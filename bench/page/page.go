@@ -1,5 +1,6 @@
-// Package page is the page that the project's figures are about: its bytes and its five fields, the web that shows it
-// under as many addresses as are wanted, and the rows that a correct run finds there.
+// Package page is the page that the project's figures are about: its bytes and its five fields, the
+// web that shows it under as many addresses as are wanted, and the rows that a correct run finds
+// there.
 package page
 
 import (
@@ -25,8 +26,8 @@ func HTML() []byte { return []byte(html) }
 // Hosts is how many sites the addresses are spread over.
 const Hosts = 64
 
-// Fields are what every contender reads, in this order: the five of the page, and with absent one more, which the page
-// does not have: whoever stops reading once all is found cannot stop then.
+// Fields are what every contender reads, in this order: the five of the page, and with absent one
+// more, which the page does not have: whoever stops reading once all is found cannot stop then.
 func Fields(absent bool) []model.Field {
 	five := []model.Field{
 		{Name: "title", Selector: "h1.title", Kind: model.Text},
@@ -48,7 +49,8 @@ func Web(addresses int) synthweb.Config {
 		PagesPerHost: (addresses + Hosts - 1) / Hosts,
 		Template:     HTML(),
 		TemplateRow: synthweb.Row{
-			"title": "Product name 12345", "price": "645.99", "sku": "SKU-00012345", "stock": "In stock",
+			"title": "Product name 12345", "price": "645.99", "sku": "SKU-00012345",
+			"stock":     "In stock",
 			"canonical": "/p/12345", "absent": nil,
 		},
 		LogLimit: 1, // requests are counted, not kept
@@ -75,7 +77,8 @@ func Rows(web *synthweb.Web, addresses []string) (string, error) {
 	return Fingerprint(rows)
 }
 
-// pathOf is a link as the page writes it: Shoal's rows have it absolute, its peers' as it is written.
+// pathOf is a link as the page writes it: Shoal's rows have it absolute, its peers' as it is
+// written.
 func pathOf(link string) string {
 	if u, err := url.Parse(link); err == nil && u.Host != "" {
 		return u.Path
@@ -83,7 +86,8 @@ func pathOf(link string) string {
 	return link
 }
 
-// Fingerprint is the same for the same rows in any order, whatever the order of their keys and whatever else they hold.
+// Fingerprint is the same for the same rows in any order, whatever the order of their keys and
+// whatever else they hold.
 func Fingerprint(rows [][]byte) (string, error) {
 	canonical := make([][]byte, len(rows))
 	for i, row := range rows {

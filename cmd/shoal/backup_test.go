@@ -22,7 +22,8 @@ func TestBackupIsAFileWhenItIsWhole(t *testing.T) {
 	}
 	b.shoal("cluster", "backup", file).want(t, terminal.ExitUsage, "is there already")
 	b.shoal("cluster", "backup", "--force", file).want(t, terminal.ExitOK)
-	b.api.Refuse["GET /api/admin/backup"] = apitest.Problem{Status: 500, Code: "internal_error", Detail: "oh"}
+	b.api.Refuse["GET /api/admin/backup"] = apitest.Problem{Status: 500, Code: "internal_error",
+		Detail: "oh"}
 	other := filepath.Join(filepath.Dir(file), "other.backup")
 	b.shoal("cluster", "backup", other).want(t, terminal.ExitFailed, "oh")
 	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
@@ -37,14 +38,17 @@ func TestBackupIsSentWhole(t *testing.T) {
 	if err := os.WriteFile(file, []byte("the state"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.shoal("cluster", "restore", file).want(t, terminal.ExitOK, "2026-11-02T03:04:05.000Z", "index 42", "3 runs launched since: undone",
-		"kept until 2026-11-03T03:04:05.000Z", "1 key revoked since: still revoked", "balances: 0.50 EUR in all, 2.50 EUR before")
+	b.shoal("cluster", "restore", file).want(t, terminal.ExitOK, "2026-11-02T03:04:05.000Z",
+		"index 42", "3 runs launched since: undone",
+		"kept until 2026-11-03T03:04:05.000Z", "1 key revoked since: still revoked",
+		"balances: 0.50 EUR in all, 2.50 EUR before")
 	b.shoal("cluster", "restore", "--revive-keys", file).want(t, terminal.ExitOK)
 	const call = "POST /api/admin/restore"
 	if b.api.Bodies[call] != "the state" || b.api.Types[call] != "application/octet-stream" {
 		t.Errorf("sent %q as %q", b.api.Bodies[call], b.api.Types[call])
 	}
-	b.api.Refuse[call] = apitest.Problem{Status: 409, Code: "other_cluster", Detail: "force takes it all the same"}
+	b.api.Refuse[call] = apitest.Problem{Status: 409, Code: "other_cluster",
+		Detail: "force takes it all the same"}
 	b.shoal("cluster", "restore", file).want(t, terminal.ExitFailed, "force takes it")
 }
 
@@ -62,18 +66,23 @@ func TestBackupThroughAPipe(t *testing.T) {
 	}
 	b.api.CutOff = "GET /api/admin/backup"
 	got = b.shoal("cluster", "backup", "-")
-	got.want(t, terminal.ExitFailed, "what was written is no backup: the backup broke off after 4 bytes")
+	got.want(t, terminal.ExitFailed, "what was written is no backup: the backup broke off "+
+		"after 4 bytes")
 	if got.out != "half" {
 		t.Errorf("standard output holds %q", got.out)
 	}
-	b.api.Refuse["GET /api/admin/backup"] = apitest.Problem{Status: 500, Code: "internal_error", Detail: "oh"}
-	b.shoal("cluster", "backup", "-").want(t, terminal.ExitFailed, "what was written is no backup: oh")
+	b.api.Refuse["GET /api/admin/backup"] = apitest.Problem{Status: 500, Code: "internal_error",
+		Detail: "oh"}
+	b.shoal("cluster", "backup", "-").want(t, terminal.ExitFailed,
+		"what was written is no backup: oh")
 }
 
 func TestRemoveNode(t *testing.T) {
 	b := newShell(t)
-	b.shoal("cluster", "remove", "cp2").want(t, terminal.ExitOK, "cp2 is not part of the cluster any more")
-	b.api.Refuse["DELETE /api/admin/nodes/cp2"] = apitest.Problem{Status: 409, Code: "node_alive", Detail: "stop it first"}
+	b.shoal("cluster", "remove", "cp2").want(t, terminal.ExitOK,
+		"cp2 is not part of the cluster any more")
+	b.api.Refuse["DELETE /api/admin/nodes/cp2"] = apitest.Problem{Status: 409, Code: "node_alive",
+		Detail: "stop it first"}
 	b.shoal("cluster", "remove", "cp2").want(t, terminal.ExitFailed, "stop it first")
 	b.shoal("cluster", "remove", "").want(t, terminal.ExitUsage, "<node>: want a node's name")
 }

@@ -23,16 +23,20 @@ func TestClusterIssuesIdentities(t *testing.T) {
 		return b.shoal(append([]string{"cluster", "cert", "--data", dir}, args...)...)
 	}
 	cert("f1", "--roles", "fetcher").want(t, terminal.ExitFailed, "no authority in "+dir)
-	b.shoal("cluster", "init", "--data", dir, "--name", "Not A Name").want(t, terminal.ExitUsage, "--name")
-	b.shoal("cluster", "init", "--data", dir, "--name", "prod").want(t, terminal.ExitOK, `cluster "prod"`)
+	b.shoal("cluster", "init", "--data", dir, "--name", "Not A Name").want(t, terminal.ExitUsage,
+		"--name")
+	b.shoal("cluster", "init", "--data", dir, "--name", "prod").want(t, terminal.ExitOK,
+		`cluster "prod"`)
 	b.shoal("cluster", "init", "--data", dir).want(t, terminal.ExitFailed, "never replaced")
 
 	cert("f1", "--roles", "fetcher").want(t, terminal.ExitOK, filepath.Join(dir, "f1.pem"))
 	cert("f1", "--roles", "fetcher").want(t, terminal.ExitFailed, "is there already")
-	cert("authority", "--roles", "fetcher").want(t, terminal.ExitUsage, "is the cluster's authority: name another file with --out")
+	cert("authority", "--roles", "fetcher").want(t, terminal.ExitUsage,
+		"is the cluster's authority: name another file with --out")
 	cert("x", "--roles", "cook").want(t, terminal.ExitUsage, "--roles: \"cook\" is none of")
 	cert("x", "--roles", "fetcher", "--days", "0").want(t, terminal.ExitUsage, "--days")
-	cert("x", "--roles", "fetcher", "--days", "99999").want(t, terminal.ExitUsage, "--days: 1 to 3650")
+	cert("x", "--roles", "fetcher", "--days", "99999").want(t, terminal.ExitUsage,
+		"--days: 1 to 3650")
 	cert("../x", "--roles", "fetcher").want(t, terminal.ExitUsage, "../x")
 	other := filepath.Join(t.TempDir(), "all.pem")
 	cert("all", "--roles", "apiserver,billing", "--out", other).want(t, terminal.ExitOK, other)
@@ -49,7 +53,8 @@ func TestClusterIssuesIdentities(t *testing.T) {
 	if diff := cmp.Diff(want, issued.Peer); diff != "" {
 		t.Error(diff)
 	}
-	founder := service.Config{Data: t.TempDir(), Cluster: service.ClusterConfig{Identity: other, Bootstrap: true}}
+	founder := service.Config{Data: t.TempDir(),
+		Cluster: service.ClusterConfig{Identity: other, Bootstrap: true}}
 	if err := service.RunOn(t.Context(), founder, nil); !errors.Is(err, service.ErrFounder) {
 		t.Errorf("a node that is no control plane's founds a cluster: %v", err)
 	}
@@ -62,8 +67,11 @@ func TestClusterIssuesIdentities(t *testing.T) {
 		{taken.Addr().String(), "127.0.0.1:0", "--cluster-listen: listen tcp"},
 		{"127.0.0.1:0", taken.Addr().String(), "--gossip-listen: listen tcp"},
 	} {
-		node := service.Config{Data: t.TempDir(), Cluster: service.ClusterConfig{Identity: other, Listen: c.cluster, GossipListen: c.gossip}}
-		if err := service.Run(t.Context(), node); err == nil || !strings.Contains(err.Error(), c.says) {
+		node := service.Config{Data: t.TempDir(),
+			Cluster: service.ClusterConfig{Identity: other, Listen: c.cluster,
+				GossipListen: c.gossip}}
+		if err := service.Run(t.Context(), node); err == nil ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("a port that is taken: %v, want %s", err, c.says)
 		}
 	}

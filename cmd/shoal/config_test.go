@@ -20,17 +20,20 @@ import (
 )
 
 // usualModel is what the flags of the model say when none is given.
-var usualModel = service.ModelFlags{Timeout: 30 * time.Second, MaxAnswer: 4000, PageTokens: 40_000, DayTokens: 5_000_000}
+var usualModel = service.ModelFlags{Timeout: 30 * time.Second, MaxAnswer: 4000, PageTokens: 40_000,
+	DayTokens: 5_000_000}
 
 func TestModelFlags(t *testing.T) {
 	b := newShell(t)
 	var got service.Config
 	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
 	t.Setenv("SHOAL_MODEL_KEY", "secret")
-	b.shoal("serve", "--model-url", "http://10.1.2.3/v1", "--model-name", "m", "--model-allow", "10.1.2.3/32", "--model-price-out",
+	b.shoal("serve", "--model-url", "http://10.1.2.3/v1", "--model-name", "m", "--model-allow",
+		"10.1.2.3/32", "--model-price-out",
 		"0.6", "--model-day-cost", "5").want(t, terminal.ExitOK)
 	want := usualModel
-	want.URL, want.Name, want.Key, want.PriceOut, want.DayCost = "http://10.1.2.3/v1", "m", "secret", 0.6, 5
+	want.URL, want.Name, want.Key, want.PriceOut, want.DayCost = "http://10.1.2.3/v1", "m",
+		"secret", 0.6, 5
 	want.Allow = []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32")}
 	if diff := compare(service.Config{Model: want}, service.Config{Model: got.Model}); diff != "" {
 		t.Error(diff)
@@ -42,10 +45,14 @@ func TestModelFlags(t *testing.T) {
 		{[]string{"--model-url", "http://h"}, "go together"},
 		{[]string{"--model-name", "m"}, "go together"},
 		{[]string{"--model-url", "h", "--model-name", "m"}, "--model-url"},
-		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-key-file", "f"}, "only one"},
-		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-day-cost", "1"}, "--model-price-in"},
-		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-price-in=-1"}, "--model-price-in"},
-		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-max-answer", "0"}, "--model-max-answer"},
+		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-key-file", "f"},
+			"only one"},
+		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-day-cost", "1"},
+			"--model-price-in"},
+		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-price-in=-1"},
+			"--model-price-in"},
+		{[]string{"--model-url", "http://h", "--model-name", "m", "--model-max-answer", "0"},
+			"--model-max-answer"},
 	} {
 		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, terminal.ExitUsage, c.says)
 	}
@@ -56,12 +63,15 @@ func TestCallFlags(t *testing.T) {
 	var got service.Config
 	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
 	want := service.CallFlags{
-		Rates: service.Rates{"run": {Count: 20, Per: time.Minute}, "anonymous": {Count: 7, Per: time.Second},
-			"top-up": {Count: 1_000_000, Per: 24 * time.Hour}},
-		CustomerRates:  service.Rates{"run": {Count: 30, Per: time.Hour}},
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
+		Rates: service.Rates{"run": {Count: 20, Per: time.Minute},
+			"anonymous": {Count: 7, Per: time.Second},
+			"top-up":    {Count: 1_000_000, Per: 24 * time.Hour}},
+		CustomerRates: service.Rates{"run": {Count: 30, Per: time.Hour}},
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
+			netip.MustParsePrefix("fd00::/8")},
 	}
-	b.shoal("serve", "--rate", "run=20/1m,anonymous=7/1s", "--rate", "top-up=1000000/24h", "--customer-rate", "run=30/60m",
+	b.shoal("serve", "--rate", "run=20/1m,anonymous=7/1s", "--rate", "top-up=1000000/24h",
+		"--customer-rate", "run=30/60m",
 		"--trusted-proxies", "10.0.0.0/8,fd00::/8").want(t, terminal.ExitOK)
 	if diff := compare(service.Config{Calls: want}, service.Config{Calls: got.Calls}); diff != "" {
 		t.Error(diff)
@@ -74,12 +84,15 @@ func TestCallFlags(t *testing.T) {
 		t.Errorf("from the environment: %s", diff)
 	}
 	for _, name := range []string{"SHOAL_RATE", "SHOAL_CUSTOMER_RATE", "SHOAL_TRUSTED_PROXIES"} {
-		if err := os.Unsetenv(name); err != nil { // what was set before comes back at the test's end
+		// what was set before comes back at the test's end
+		if err := os.Unsetenv(name); err != nil {
 			t.Fatal(err)
 		}
 	}
 	file := filepath.Join(t.TempDir(), "shoal.conf")
-	if err := os.WriteFile(file, []byte("rate = run=20/1m,anonymous=7/1s\nrate = top-up=1000000/24h\ncustomer-rate = run=30/1h\ntrusted-proxies = 10.0.0.0/8,fd00::/8\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("rate = run=20/1m,anonymous=7/1s\nrate = "+
+		"top-up=1000000/24h\ncustomer-rate = run=30/1h\ntrusted-proxies = 10.0.0.0/8,fd00::/8\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	b.shoal("serve", "--config", file).want(t, terminal.ExitOK)
@@ -90,7 +103,8 @@ func TestCallFlags(t *testing.T) {
 		flags []string
 		says  string
 	}{
-		{[]string{"--rate", "walk=1/1m"}, `--rate: "walk" is none of anonymous, general, group-run`},
+		{[]string{"--rate", "walk=1/1m"},
+			`--rate: "walk" is none of anonymous, general, group-run`},
 		{[]string{"--rate", "run"}, "--rate"},
 		{[]string{"--rate", "run=10"}, "want COUNT/PER"},
 		{[]string{"--rate", "run=/1m"}, "want COUNT/PER"},
@@ -122,20 +136,25 @@ func TestServeDefaults(t *testing.T) {
 
 // usualConfig is what the flags say when none is given.
 func usualConfig() service.Config {
-	return service.Config{Listen: "127.0.0.1:8080", Model: usualModel, Traces: service.Traces{Ratio: 0.01},
-		Cluster: service.ClusterConfig{Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401", Capacity: 1,
+	return service.Config{Listen: "127.0.0.1:8080", Model: usualModel,
+		Traces: service.Traces{Ratio: 0.01},
+		Cluster: service.ClusterConfig{Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
+			Capacity:        1,
 			ElectionTimeout: 500 * time.Millisecond},
 		Services: service.ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:"},
 		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8,
-		FetchTimeout: 30 * time.Second, Lease: 10 * time.Second, MarkerEvery: 3 * time.Second, StopWithin: 30 * time.Second}
+		FetchTimeout: 30 * time.Second, Lease: 10 * time.Second, MarkerEvery: 3 * time.Second,
+		StopWithin: 30 * time.Second}
 }
 
 func TestServeAsANodeOfACluster(t *testing.T) {
 	b := newShell(t)
 	var got service.Config
 	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
-	b.shoal("serve", "--identity", "/etc/f1.pem", "--join", "a:7401,b:7401", "--capacity", "3", "--leave-on-stop",
-		"--kafka-brokers", "k1:9092,k2:9092", "--clickhouse-url", "http://c:8123/shoal", "--ops-listen", ":7402").want(t, terminal.ExitOK)
+	b.shoal("serve", "--identity", "/etc/f1.pem", "--join", "a:7401,b:7401", "--capacity", "3",
+		"--leave-on-stop",
+		"--kafka-brokers", "k1:9092,k2:9092", "--clickhouse-url", "http://c:8123/shoal",
+		"--ops-listen", ":7402").want(t, terminal.ExitOK)
 	want := usualConfig()
 	want.Data, want.OpsListen = b.data, ":7402"
 	want.Cluster.Identity, want.Cluster.Capacity, want.Cluster.LeaveOnStop = "/etc/f1.pem", 3, true
@@ -153,7 +172,8 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 		{[]string{"--join", "a:7401"}, "needs --identity"},
 		{[]string{"--bootstrap"}, "needs --identity"},
 		{[]string{"--identity", "x.pem", "--join", "a:1"}, "--kafka-brokers and --clickhouse-url"},
-		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d"}, "--bootstrap creates it"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url",
+			"http://c/d"}, "--bootstrap creates it"},
 		{[]string{"--capacity", "0"}, "--capacity"},
 		{[]string{"--capacity", "1001"}, "--capacity"},
 		{[]string{"--election-timeout", "499ms"}, "--election-timeout: 500ms to 30s"},
@@ -163,17 +183,24 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 		{[]string{"--kafka-prefix", "a b/"}, "--kafka-prefix"},
 		{[]string{"--stop-grace=-3s"}, "--stop-grace"},
 		{[]string{"--trace-ratio", "4"}, "--trace-ratio"},
-		{[]string{"--trace-ratio", "4", "--trace-endpoint", "http://127.0.0.1:4318"}, "--trace-ratio"},
+		{[]string{"--trace-ratio", "4", "--trace-endpoint", "http://127.0.0.1:4318"},
+			"--trace-ratio"},
 		{[]string{"--trace-endpoint", "nonsense"}, "--trace-endpoint"},
-		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d", "--roles", "fetcher",
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d",
+			"--roles", "fetcher",
 			"--bootstrap"}, "--bootstrap: only a node with the role controlplane"},
-		{[]string{"--cluster-listen", "0.0.0.0:0"}, "--cluster-listen: want HOST:PORT, with a port from 1"},
-		{[]string{"--gossip-listen", "0.0.0.0:70000"}, "--gossip-listen: want HOST:PORT, with a port from 1"},
-		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d", "--join", "127.0.0.1:99999"},
+		{[]string{"--cluster-listen", "0.0.0.0:0"},
+			"--cluster-listen: want HOST:PORT, with a port from 1"},
+		{[]string{"--gossip-listen", "0.0.0.0:70000"},
+			"--gossip-listen: want HOST:PORT, with a port from 1"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d",
+			"--join", "127.0.0.1:99999"},
 			"--join: \"127.0.0.1:99999\": want HOST:PORT, with a port from 1"},
-		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d", "--join", "nohost"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d",
+			"--join", "nohost"},
 			"--join: \"nohost\": want HOST:PORT"},
-		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d", "--join", ":7401"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d",
+			"--join", ":7401"},
 			"--join: \":7401\": want HOST:PORT, with a host"},
 		{[]string{"--advertise", "cp1:7400"}, "--advertise: \"cp1:7400\": want a host"},
 	} {
@@ -214,7 +241,8 @@ clickhouse-url = http://c/d
 	want.Cluster.Identity, want.Cluster.Join = "/etc/n.pem", []string{"a:1"}
 	want.Services.KafkaBrokers, want.Services.ClickhouseURL = []string{"k:1"}, "http://c/d"
 	want.HostRate, want.MaxHostRate, want.NoRateLimits = 4, 50, true
-	want.EgressAllow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	want.EgressAllow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"),
+		netip.MustParsePrefix("fd00::/8")}
 	want.Origins = map[string]string{"*.example": "127.0.0.1:9"}
 	if diff := compare(want, got); diff != "" {
 		t.Error(diff)
@@ -250,17 +278,20 @@ func TestConfigIsStrict(t *testing.T) {
 	} {
 		b := newShell(t)
 		b.run = func(context.Context, service.Config) error { return errors.New("it served") }
-		b.shoal("serve", "--config", b.write("shoal.conf", content)).want(t, terminal.ExitUsage, want)
+		b.shoal("serve", "--config", b.write("shoal.conf", content)).want(t, terminal.ExitUsage,
+			want)
 	}
 	b := newShell(t)
-	b.shoal("jobs", "--config", "missing.conf").want(t, terminal.ExitUsage, "--config", "missing.conf")
+	b.shoal("jobs", "--config", "missing.conf").want(t, terminal.ExitUsage, "--config",
+		"missing.conf")
 }
 
 func TestServePublishesItsAddressWhileItServes(t *testing.T) {
 	b := newShell(t)
 	b.run = func(ctx context.Context, config service.Config) error {
 		config.Ready("[::]:1234")
-		if got, err := datadir.ReadLine(b.data, datadir.AddressFile); err != nil || got != "http://127.0.0.1:1234" {
+		if got, err := datadir.ReadLine(b.data, datadir.AddressFile); err != nil ||
+			got != "http://127.0.0.1:1234" {
 			return fmt.Errorf("address %q: %v", got, err)
 		}
 		return nil

@@ -49,8 +49,9 @@ func newSelfSigned(t *testing.T) *selfSigned {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotAfter:    time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +60,11 @@ func newSelfSigned(t *testing.T) *selfSigned {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &selfSigned{cert: filepath.Join(t.TempDir(), "ca.crt"), key: filepath.Join(t.TempDir(), "tls.key"),
+	a := &selfSigned{cert: filepath.Join(t.TempDir(), "ca.crt"),
+		key:         filepath.Join(t.TempDir(), "tls.key"),
 		certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}}
-	for file, block := range map[string]*pem.Block{a.cert: {Type: "CERTIFICATE", Bytes: der}, a.key: {Type: "PRIVATE KEY", Bytes: private}} {
+	for file, block := range map[string]*pem.Block{a.cert: {Type: "CERTIFICATE", Bytes: der},
+		a.key: {Type: "PRIVATE KEY", Bytes: private}} {
 		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -81,28 +84,38 @@ func TestConnectionsThatCannotWork(t *testing.T) {
 		{[]string{"kafka-tls = true"}, "--kafka-tls: needs --kafka-brokers"},
 		{[]string{kafka[0], "kafka-ca-file = x"}, "--kafka-ca-file: needs --kafka-tls"},
 		{append(kafka, "kafka-ca-file = missing.pem"), "--kafka-ca-file: open"},
-		{append(kafka, "kafka-ca-file = "+a.key), "--kafka-ca-file: " + a.key + " has no certificate"},
+		{append(kafka, "kafka-ca-file = "+a.key),
+			"--kafka-ca-file: " + a.key + " has no certificate"},
 		{append(kafka, "kafka-cert-file = "+a.cert), "--kafka-cert-file: needs --kafka-key-file"},
 		{append(kafka, "kafka-key-file = "+a.key), "--kafka-key-file: needs --kafka-cert-file"},
-		{append(kafka, "kafka-cert-file = "+a.cert, "kafka-key-file = "+a.cert), "--kafka-cert-file, --kafka-key-file: "},
+		{append(kafka, "kafka-cert-file = "+a.cert, "kafka-key-file = "+a.cert),
+			"--kafka-cert-file, --kafka-key-file: "},
 		{[]string{"kafka-sasl = PLAIN"}, "--kafka-sasl: needs --kafka-brokers"},
 		{append(kafka, "kafka-sasl = PLAIN"), "--kafka-sasl: needs --kafka-user"},
 		{sasl, "--kafka-sasl: needs SHOAL_KAFKA_PASSWORD or --kafka-password-file"},
 		{append(kafka, "kafka-user = u"), "--kafka-user: needs --kafka-sasl"},
 		{append(kafka, "kafka-password = x"), "--kafka-password: needs --kafka-sasl"},
-		{append(kafka, "kafka-sasl = NTLM", "kafka-user = u", "kafka-password = x"), `--kafka-sasl: the mechanism "NTLM" is none of`},
-		{append(sasl, "kafka-password = "+hidden, "kafka-password-file = "+a.key), "--kafka-password-file: the password is given elsewhere"},
+		{append(kafka, "kafka-sasl = NTLM", "kafka-user = u", "kafka-password = x"),
+			`--kafka-sasl: the mechanism "NTLM" is none of`},
+		{append(sasl, "kafka-password = "+hidden, "kafka-password-file = "+a.key),
+			"--kafka-password-file: the password is given elsewhere"},
 		{append(sasl, "kafka-password-file = missing"), "--kafka-password-file: open"},
-		{append(sasl, "kafka-password-file = /dev/null"), "--kafka-password-file: /dev/null is empty"},
-		{append(sasl, "kafka-password-file = /dev/zero"), "--kafka-password-file: /dev/zero is too large"},
+		{append(sasl, "kafka-password-file = /dev/null"),
+			"--kafka-password-file: /dev/null is empty"},
+		{append(sasl, "kafka-password-file = /dev/zero"),
+			"--kafka-password-file: /dev/zero is too large"},
 		{[]string{"clickhouse-user = u"}, "--clickhouse-user: needs --clickhouse-url"},
-		{[]string{rows, "clickhouse-password = x"}, "--clickhouse-password: needs --clickhouse-user"},
-		{[]string{"clickhouse-url = http://c/d", "clickhouse-ca-file = x"}, "--clickhouse-ca-file: needs an https:// in"},
+		{[]string{rows, "clickhouse-password = x"},
+			"--clickhouse-password: needs --clickhouse-user"},
+		{[]string{"clickhouse-url = http://c/d", "clickhouse-ca-file = x"},
+			"--clickhouse-ca-file: needs an https:// in"},
 		{[]string{rows, "clickhouse-ca-file = missing.pem"}, "--clickhouse-ca-file: open"},
 		{[]string{"clickhouse-url = http://u:" + hidden + "@c/d"}, "--clickhouse-url: "},
-		{[]string{"redis-addr = r:1", "redis-user = u"}, "--redis-user: needs SHOAL_REDIS_PASSWORD or"},
+		{[]string{"redis-addr = r:1", "redis-user = u"},
+			"--redis-user: needs SHOAL_REDIS_PASSWORD or"},
 		{[]string{"redis-password = x"}, "--redis-password: needs --redis-addr"},
-		{[]string{"redis-addr = r:1", "redis-ca-file = x"}, "--redis-ca-file: needs a rediss:// in"},
+		{[]string{"redis-addr = r:1", "redis-ca-file = x"},
+			"--redis-ca-file: needs a rediss:// in"},
 		{[]string{redis, "redis-ca-file = missing.pem"}, "--redis-ca-file: open"},
 		{[]string{"redis-addr = rediss://u:" + hidden + "@r:1"}, "--redis-addr: "},
 		{[]string{"kafka-password " + hidden}, "shoal.conf:1: want 'key = value'"},
@@ -121,11 +134,13 @@ func TestConnectionsThatCannotWork(t *testing.T) {
 // TestPasswordsAreNotOnTheCommandLine: what ps shows holds none.
 func TestPasswordsAreNotOnTheCommandLine(t *testing.T) {
 	for _, c := range [][]string{
-		{"serve", "--kafka-password", hidden}, {"serve", "--clickhouse-password=" + hidden}, {"serve", "--redis-password", hidden},
+		{"serve", "--kafka-password", hidden}, {"serve", "--clickhouse-password=" + hidden},
+		{"serve", "--redis-password", hidden},
 		{"serve", "--clickhouse-url", "http://u:" + url.QueryEscape(hidden) + "@c/d"},
 		{"serve", "--clickhouse-url", "http://u:" + hidden + "@c/d"},
 		{"serve", "--clickhouse-url", "http://c/d?username=u&password=x"},
-		{"serve", "--redis-addr", "redis://:x@r:1"}, {"cluster", "demo", "--redis-addr", "redis://:x@r:1"},
+		{"serve", "--redis-addr", "redis://:x@r:1"},
+		{"cluster", "demo", "--redis-addr", "redis://:x@r:1"},
 	} {
 		b := newShell(t)
 		b.run = func(context.Context, service.Config) error { return errors.New("it served") }
@@ -137,19 +152,26 @@ func TestPasswordsAreNotOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestConnectionsReachOtherProcesses: what a demo starts is told everything, and nothing secret by flags.
+// TestConnectionsReachOtherProcesses: what a demo starts is told everything, and nothing secret by
+// flags.
 func TestConnectionsReachOtherProcesses(t *testing.T) {
 	a := newSelfSigned(t)
 	password := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(password, []byte(hidden+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	given := service.ServicesConfig{KafkaPrefix: "p.", KafkaReplicas: 2, RedisPrefix: "r:", Connections: service.Connections{
-		KafkaBrokers: []string{"k1:1", "k2:2"}, KafkaTLS: true, KafkaCAFile: a.cert, KafkaCertFile: a.cert, KafkaKeyFile: a.key,
-		KafkaSASL: "scram-sha-512", KafkaUser: "u", KafkaPassword: hidden, KafkaPasswordFile: password,
-		ClickhouseURL: "https://c:1/d", ClickhouseUser: "u", ClickhousePassword: hidden, ClickhousePasswordFile: password,
-		ClickhouseCAFile: a.cert, RedisAddr: "rediss://r:1", RedisUser: "u", RedisPassword: hidden, RedisPasswordFile: password,
-		RedisCAFile: a.cert}}
+	given := service.ServicesConfig{KafkaPrefix: "p.", KafkaReplicas: 2, RedisPrefix: "r:",
+		Connections: service.Connections{
+			KafkaBrokers: []string{"k1:1", "k2:2"}, KafkaTLS: true, KafkaCAFile: a.cert,
+			KafkaCertFile: a.cert, KafkaKeyFile: a.key,
+			KafkaSASL: "scram-sha-512", KafkaUser: "u", KafkaPassword: hidden,
+			KafkaPasswordFile: password,
+			ClickhouseURL:     "https://c:1/d", ClickhouseUser: "u", ClickhousePassword: hidden,
+			ClickhousePasswordFile: password,
+			ClickhouseCAFile:       a.cert, RedisAddr: "rediss://r:1", RedisUser: "u",
+			RedisPassword:     hidden,
+			RedisPasswordFile: password,
+			RedisCAFile:       a.cert}}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[service.ServicesConfig]()) {
 		if reflect.ValueOf(given).FieldByIndex(field.Index).IsZero() {
 			t.Fatalf("the test gives no %s", field.Name)
@@ -169,12 +191,17 @@ func TestConnectionsReachOtherProcesses(t *testing.T) {
 			}
 			b := newShell(t)
 			var got service.Config
-			b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
+			b.run = func(_ context.Context,
+				config service.Config) error {
+				got = config
+				return nil
+			}
 			b.shoal("serve").want(t, terminal.ExitOK)
 			if diff := cmp.Diff(want, got.Services); diff != "" {
 				t.Error(diff)
 			}
-			if kafka, err := got.Services.Kafka(); err != nil || kafka.SASL.Password != hidden || len(kafka.TLS.Certificates) != 1 {
+			if kafka, err := got.Services.Kafka(); err != nil || kafka.SASL.Password != hidden ||
+				len(kafka.TLS.Certificates) != 1 {
 				t.Errorf("%+v, %v", kafka, err)
 			}
 			if strings.Contains(strings.Join(got.Args(), " "), "quat") {
@@ -184,11 +211,12 @@ func TestConnectionsReachOtherProcesses(t *testing.T) {
 	}
 }
 
-// TestSecuredServices runs a process on Kafka and Redis that want TLS and passwords, then with passwords that are not
-// good, and looks for them in everything that it tells and keeps.
+// TestSecuredServices runs a process on Kafka and Redis that want TLS and passwords, then with
+// passwords that are not good, and looks for them in everything that it tells and keeps.
 func TestSecuredServices(t *testing.T) {
 	a := newSelfSigned(t)
-	server := &tls.Config{Certificates: []tls.Certificate{a.certificate}, MinVersion: tls.VersionTLS12}
+	server := &tls.Config{Certificates: []tls.Certificate{a.certificate},
+		MinVersion: tls.VersionTLS12}
 	brokers, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.TLS(server), kfake.EnableSASL(),
 		kfake.Superuser("SCRAM-SHA-256", "u", hidden))
 	if err != nil {
@@ -201,7 +229,8 @@ func TestSecuredServices(t *testing.T) {
 	}
 	t.Cleanup(redis.Close)
 	redis.RequireUserAuth("u", hidden)
-	rows := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	rows := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, "Code: 516. DB::Exception: u: Authentication failed")
 	}))
@@ -209,9 +238,11 @@ func TestSecuredServices(t *testing.T) {
 	rows.StartTLS()
 	t.Cleanup(rows.Close)
 
-	good := service.Connections{KafkaBrokers: brokers.ListenAddrs(), KafkaTLS: true, KafkaCAFile: a.cert, KafkaSASL: "SCRAM-SHA-256",
+	good := service.Connections{KafkaBrokers: brokers.ListenAddrs(), KafkaTLS: true,
+		KafkaCAFile: a.cert, KafkaSASL: "SCRAM-SHA-256",
 		KafkaUser: "u", KafkaPassword: hidden,
-		RedisAddr: "rediss://" + redis.Addr(), RedisUser: "u", RedisPassword: hidden, RedisCAFile: a.cert}
+		RedisAddr: "rediss://" + redis.Addr(), RedisUser: "u", RedisPassword: hidden,
+		RedisCAFile: a.cert}
 	noRedis, noRows := good, good
 	noRedis.RedisPassword = hidden + "?"
 	noRows.ClickhouseURL, noRows.ClickhouseCAFile = rows.URL+"/d", a.cert
@@ -229,8 +260,11 @@ func TestSecuredServices(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			told, err := serveOnce(t, service.Config{Data: dir, Services: service.ServicesConfig{Connections: c.connections}})
-			if (err == nil) != (c.says == "") || err != nil && !strings.HasPrefix(err.Error(), c.says) {
+			told, err := serveOnce(t,
+				service.Config{Data: dir,
+					Services: service.ServicesConfig{Connections: c.connections}})
+			if (err == nil) != (c.says == "") || err != nil &&
+				!strings.HasPrefix(err.Error(), c.says) {
 				t.Errorf("error %v, want %q", err, c.says)
 			}
 			if err != nil {
@@ -258,9 +292,11 @@ func serveOnce(t *testing.T, config service.Config) (metrics string, err error) 
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	config.Listen, config.Roles, config.Cluster.Capacity, config.SelfKey = "127.0.0.1:0", identity.Roles(), 1, true
+	config.Listen, config.Roles, config.Cluster.Capacity, config.SelfKey = "127.0.0.1:0",
+		identity.Roles(), 1, true
 	config.Chromium = service.NoChromium
-	config.HostRate, config.HostConnections, config.MaxHostRate, config.MaxHostConnections = 1, 1, 1, 1
+	config.HostRate, config.HostConnections, config.MaxHostRate, config.MaxHostConnections = 1, 1,
+		1, 1
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	ask := func(path string) (int, string) {
@@ -282,7 +318,8 @@ func serveOnce(t *testing.T, config service.Config) (metrics string, err error) 
 			t.Errorf("not ready: %d %s", code, said)
 		}
 		stop()
-		if code, said := ask("/api/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(said, "stops") {
+		if code, said := ask("/api/readyz"); code != http.StatusServiceUnavailable ||
+			!strings.Contains(said, "stops") {
 			t.Errorf("while it stops: %d %s", code, said)
 		}
 	}

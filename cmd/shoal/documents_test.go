@@ -33,9 +33,12 @@ func TestDocumentedCommandsAreThere(t *testing.T) {
 		for _, match := range documentedCommand.FindAllStringSubmatch(string(content), -1) {
 			node := parser.Model.Node
 			for _, word := range strings.Fields(match[1]) {
-				at := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
-				if at < 0 && node != parser.Model.Node && len(node.Children) > 0 && !strings.HasPrefix(word, "-") {
-					t.Errorf("%s: %q: %q has no command %q", document, match[0], node.FullPath(), word)
+				at := slices.IndexFunc(node.Children,
+					func(n *kong.Node) bool { return n.Name == word })
+				if at < 0 && node != parser.Model.Node && len(node.Children) > 0 &&
+					!strings.HasPrefix(word, "-") {
+					t.Errorf("%s: %q: %q has no command %q", document, match[0], node.FullPath(),
+						word)
 				}
 				if at < 0 {
 					break
@@ -47,8 +50,10 @@ func TestDocumentedCommandsAreThere(t *testing.T) {
 			}
 			found++
 			for _, flag := range documentedFlag.FindAllStringSubmatch(match[1], -1) {
-				if !slices.ContainsFunc(slices.Concat(node.AllFlags(false)...), func(f *kong.Flag) bool { return f.Name == flag[1] }) {
-					t.Errorf("%s: %q: %q has no flag --%s", document, match[0], node.FullPath(), flag[1])
+				if !slices.ContainsFunc(slices.Concat(node.AllFlags(false)...),
+					func(f *kong.Flag) bool { return f.Name == flag[1] }) {
+					t.Errorf("%s: %q: %q has no flag --%s", document, match[0], node.FullPath(),
+						flag[1])
 				}
 			}
 		}
@@ -58,11 +63,12 @@ func TestDocumentedCommandsAreThere(t *testing.T) {
 	}
 }
 
-// documents are those for people who type commands, but for what is written from the commands themselves; decisions tell
-// of some that are not there yet.
+// documents are those for people who type commands, but for what is written from the commands
+// themselves; decisions tell of some that are not there yet.
 func documents(t *testing.T) (names []string) {
 	t.Helper()
-	for _, pattern := range []string{"*.md", "bench/*.md", "deploy/*.md", "deploy/monitoring/*.md", "docs/*.md", "docs/how-to/*.md",
+	for _, pattern := range []string{"*.md", "bench/*.md", "deploy/*.md", "deploy/monitoring/*.md",
+		"docs/*.md", "docs/how-to/*.md",
 		"docs/operations/*.md", "examples/*.md"} {
 		found, err := filepath.Glob(filepath.Join("../..", pattern))
 		if err != nil {
@@ -70,13 +76,14 @@ func documents(t *testing.T) (names []string) {
 		}
 		names = append(names, found...)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return filepath.Base(name) == "configuration.md" })
+	return slices.DeleteFunc(names,
+		func(name string) bool { return filepath.Base(name) == "configuration.md" })
 }
 
 var identityServed = regexp.MustCompile(`shoal serve --identity (\S+)`)
 
-// TestDocumentedIdentitiesAreWhereTheyAreServedFrom types what a document tells an operator of a new cluster: the identities
-// that its nodes are started with are there then.
+// TestDocumentedIdentitiesAreWhereTheyAreServedFrom types what a document tells an operator of a
+// new cluster: the identities that its nodes are started with are there then.
 func TestDocumentedIdentitiesAreWhereTheyAreServedFrom(t *testing.T) {
 	document, err := os.ReadFile("../../docs/cluster.md")
 	if err != nil {
@@ -88,7 +95,8 @@ func TestDocumentedIdentitiesAreWhereTheyAreServedFrom(t *testing.T) {
 	for line := range strings.Lines(string(document)) {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
-		if len(words) > 2 && words[0] == "shoal" && words[1] == "cluster" && (words[2] == "init" || words[2] == "cert") {
+		if len(words) > 2 && words[0] == "shoal" && words[1] == "cluster" &&
+			(words[2] == "init" || words[2] == "cert") {
 			b.shoal(words[1:]...).want(t, terminal.ExitOK, "")
 		}
 		if match := identityServed.FindStringSubmatch(line); match != nil {

@@ -27,15 +27,18 @@ func TestHealth(t *testing.T) {
 	ask := func(to string) (code int, said string) {
 		var out, problem bytes.Buffer
 		code = run(context.Background(), []string{"health", "--ops-listen", to},
-			terminal.Terminal{In: strings.NewReader(""), Out: &out, Err: &problem, Clock: clock.System{}}, nil)
+			terminal.Terminal{In: strings.NewReader(""), Out: &out, Err: &problem,
+				Clock: clock.System{}}, nil)
 		return code, out.String() + problem.String()
 	}
-	everywhere := strings.Replace(address, "127.0.0.1", "0.0.0.0", 1) // as serve is told in a container
+	// as serve is told in a container
+	everywhere := strings.Replace(address, "127.0.0.1", "0.0.0.0", 1)
 	if code, said := ask(everywhere); code != terminal.ExitOK || said != "{\"status\":\"so\"}\n" {
 		t.Errorf("ready: %d %q", code, said)
 	}
 	ready = false
-	if code, said := ask(address); code != terminal.ExitFailed || !strings.Contains(said, "503") || !strings.Contains(said, "so") {
+	if code, said := ask(address); code != terminal.ExitFailed || !strings.Contains(said, "503") ||
+		!strings.Contains(said, "so") {
 		t.Errorf("not ready: %d %q", code, said)
 	}
 	server.Close()

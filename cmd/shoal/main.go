@@ -166,7 +166,8 @@ func decodeRange(ctx *kong.DecodeContext, target reflect.Value) error {
 	}
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
-		return fmt.Errorf("%q: want a range such as 10.0.0.0/8, or 10.0.0.5/32 for one address", text)
+		return fmt.Errorf("%q: want a range such as 10.0.0.0/8, or 10.0.0.5/32 for one address",
+			text)
 	}
 	target.Set(reflect.ValueOf(prefix))
 	return nil
@@ -196,7 +197,8 @@ func exitCode(ctx context.Context, t *terminal.Terminal, err error) int {
 		return terminal.ExitInterrupted
 	}
 	t.Notef("shoal: %v", err)
-	if errors.Is(err, api.ErrUnreachable) || api.IsStatus(err, http.StatusUnauthorized, http.StatusForbidden) {
+	if errors.Is(err, api.ErrUnreachable) ||
+		api.IsStatus(err, http.StatusUnauthorized, http.StatusForbidden) {
 		return terminal.ExitNoAccess
 	}
 	return terminal.ExitFailed

@@ -20,12 +20,14 @@ import (
 func TestRunStreamsTheList(t *testing.T) {
 	for _, c := range []struct{ name, list, contentType string }{
 		{"plain", "https://a.example/1\nhttps://a.example/2\n", "text/uri-list"},
-		{"ndjson", "\n{\"url\":\"https://a.example/1\"}\n{\"url\":\"https://a.example/2\"}\n", "application/x-ndjson"},
+		{"ndjson", "\n{\"url\":\"https://a.example/1\"}\n{\"url\":\"https://a.example/2\"}\n",
+			"application/x-ndjson"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newShell(t)
 			list := b.write("list.txt", c.list)
-			got := b.shoal("run", "--url-file", list, "--field", "title=h1, h2", "--field", "link=a@href", "--group", "news",
+			got := b.shoal("run", "--url-file", list, "--field", "title=h1, h2", "--field",
+				"link=a@href", "--group", "news",
 				"--name", "monday", "--max-charge", "5000")
 			got.want(t, terminal.ExitOK, "2 links queued")
 			if got.out != apitest.RunID+"\n" {
@@ -70,11 +72,13 @@ func queryOf(t *testing.T, f *apitest.Server, call string) url.Values {
 func TestRunReadsStandardInputAndMakesTheGroup(t *testing.T) {
 	b := newShell(t)
 	b.in = "https://a.example/1\n"
-	b.shoal("run", "--url-file", "-", "--field", "title=h1", "--json").want(t, terminal.ExitOK, `"linksQueued": 1`)
+	b.shoal("run", "--url-file", "-", "--field", "title=h1", "--json").want(t, terminal.ExitOK,
+		`"linksQueued": 1`)
 	if body := b.api.Bodies["PUT /api/scraper/group"]; !strings.Contains(body, `"name":"default"`) {
 		t.Errorf("group made with %s", body)
 	}
-	if query := queryOf(t, b.api, "POST /api/scraper/url-list-run"); !strings.HasPrefix(query.Get("name"), "list 20") {
+	if query := queryOf(t, b.api,
+		"POST /api/scraper/url-list-run"); !strings.HasPrefix(query.Get("name"), "list 20") {
 		t.Errorf("name %q", query.Get("name"))
 	}
 }
@@ -83,7 +87,8 @@ func TestFollowEndsWithTheRunsExitCode(t *testing.T) {
 	for state, c := range map[string]struct {
 		record string
 		code   int
-	}{"SUCCESS": {"COMPLETED", terminal.ExitOK}, "FAILED": {"FAILED", terminal.ExitRunFailed}, "CANCELLED": {"STOPPED", terminal.ExitRunStopped}} {
+	}{"SUCCESS": {"COMPLETED", terminal.ExitOK}, "FAILED": {"FAILED", terminal.ExitRunFailed},
+		"CANCELLED": {"STOPPED", terminal.ExitRunStopped}} {
 		t.Run(state, func(t *testing.T) {
 			b := newShell(t)
 			b.in = "https://a.example/1\n"
@@ -91,11 +96,13 @@ func TestFollowEndsWithTheRunsExitCode(t *testing.T) {
 			b.api.Frames = [][]string{
 				{`{"state":"RUNNING","itemsQuantity":1,"totalRequests":1,"totalLinks":3,"successLinks":1,"errorLinks":0,"chargedMicros":150}`},
 				{}, // broken off at once
-				{`{"state":"` + state + `","itemsQuantity":2,"totalRequests":3,"totalLinks":3,"successLinks":2,"errorLinks":1,"chargedMicros":300,"duration":61000}`},
+				{`{"state":"` + state +
+					`","itemsQuantity":2,"totalRequests":3,"totalLinks":3,"successLinks":2,"errorLinks":1,"chargedMicros":300,"duration":61000}`},
 			}
 			got := b.shoal("run", "--url-file", "-", "--field", "title=h1", "--follow")
 			got.want(t, c.code, " 33% of 3  1 page  1 row  0 errors  0.00015 EUR",
-				"100% of 3  3 pages  2 rows  1 error  0.0003 EUR", c.record+": 2 rows, 3 pages, 1 failed link, 1m1s")
+				"100% of 3  3 pages  2 rows  1 error  0.0003 EUR",
+				c.record+": 2 rows, 3 pages, 1 failed link, 1m1s")
 			if ids := strings.Join(b.api.LastEventID, ","); ids != ",1-0,1-0" {
 				t.Errorf("connected with last event ids %q", ids)
 			}
@@ -110,7 +117,8 @@ func TestCtrlCWhileFollowingLeavesTheRunRunning(t *testing.T) {
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
 	b.api.OnStream = interrupt
-	b.shoalIn(ctx, "run", "--url-file", "-", "--field", "title=h1", "--follow").want(t, terminal.ExitInterrupted, "the run goes on",
+	b.shoalIn(ctx, "run", "--url-file", "-", "--field", "title=h1", "--follow").want(t,
+		terminal.ExitInterrupted, "the run goes on",
 		"shoal job "+apitest.RunID+" --follow")
 	if b.api.Asked("POST /api/scraper/" + apitest.ScraperID + "/stop") {
 		t.Error("the run was stopped")
@@ -119,8 +127,10 @@ func TestCtrlCWhileFollowingLeavesTheRunRunning(t *testing.T) {
 
 func TestJobs(t *testing.T) {
 	b := newShell(t)
-	b.api.Jobs = []map[string]any{apitest.Job("STOPPED", map[string]any{"stopReason": "WALLET_INSUFFICIENT_BALANCE"})}
-	b.shoal("jobs", "--group", "news", "--state", "STOPPED").want(t, terminal.ExitOK, apitest.RunID, "WALLET_INSUFFICIENT_BALANCE", "1m1s")
+	b.api.Jobs = []map[string]any{apitest.Job("STOPPED",
+		map[string]any{"stopReason": "WALLET_INSUFFICIENT_BALANCE"})}
+	b.shoal("jobs", "--group", "news", "--state", "STOPPED").want(t, terminal.ExitOK, apitest.RunID,
+		"WALLET_INSUFFICIENT_BALANCE", "1m1s")
 	filter := queryOf(t, b.api, "GET /api/scraper/load-history").Get("filters")
 	if filter != `{"groupId":"66f0c2a1b7d4e8f9000000aa","state":"STOPPED"}` {
 		t.Errorf("filters %s", filter)
@@ -134,14 +144,17 @@ func TestJobs(t *testing.T) {
 
 func TestJob(t *testing.T) {
 	b := newShell(t)
-	b.api.Jobs = []map[string]any{apitest.Job("FAILED", map[string]any{"errorMessage": "no page\x1b[2J delivered"})}
+	b.api.Jobs = []map[string]any{apitest.Job("FAILED",
+		map[string]any{"errorMessage": "no page\x1b[2J delivered"})}
 	got := b.shoal("job", apitest.RunID)
 	got.want(t, terminal.ExitRunFailed, "failed links  1", "cost          0.0003 EUR")
 	if strings.Contains(got.out, "\x1b") {
 		t.Error("control characters reach the terminal")
 	}
-	b.shoal("job", apitest.RunID, "--errors").want(t, terminal.ExitRunFailed, "404     http_status  Not found     https://a.example/1", "-       dns_failed")
-	b.shoal("job", "66f0c2a1b7d4e8f901234568").want(t, terminal.ExitFailed, "no run 66f0c2a1b7d4e8f901234568")
+	b.shoal("job", apitest.RunID, "--errors").want(t, terminal.ExitRunFailed,
+		"404     http_status  Not found     https://a.example/1", "-       dns_failed")
+	b.shoal("job", "66f0c2a1b7d4e8f901234568").want(t, terminal.ExitFailed,
+		"no run 66f0c2a1b7d4e8f901234568")
 }
 
 func TestStopTakesARunOrAScraper(t *testing.T) {
@@ -167,7 +180,8 @@ func TestRows(t *testing.T) {
 		`{"_sourceUrl":"https://a.example/4","title":"=HYPERLINK(1)","price":"-1.5","_jobId":"j"}`,
 	}
 	got := b.shoal("rows", "--job", apitest.RunID, "--format", "jsonl")
-	want := b.api.Rows[0] + "\n" + b.api.Rows[1] + "\n" + strings.Replace(b.api.Rows[2], ", ", ",", 1) + "\n" +
+	want := b.api.Rows[0] + "\n" + b.api.Rows[1] + "\n" + strings.Replace(b.api.Rows[2], ", ", ",",
+		1) + "\n" +
 		b.api.Rows[3] + "\n"
 	if got.want(t, terminal.ExitOK); got.out != want {
 		t.Errorf("jsonl:\n%s", got.out)
@@ -203,41 +217,54 @@ func TestCSVFailsWhenRowsHaveOtherKeysLater(t *testing.T) {
 func TestWallet(t *testing.T) {
 	b := newShell(t)
 	b.api.Balance = 9_999_850
-	b.api.Entries = []map[string]any{{"id": "e", "type": "CHARGE", "status": "OPEN", "amountMicros": -150, "jobId": apitest.RunID,
+	b.api.Entries = []map[string]any{{"id": "e", "type": "CHARGE", "status": "OPEN",
+		"amountMicros": -150, "jobId": apitest.RunID,
 		"balanceAfterMicros": nil, "createdAt": "2026-03-01T12:00:00Z",
-		"lines": []map[string]any{{"label": "Plain", "pages": 1, "freePages": 5, "unitPriceMicros": 150, "amountMicros": -150}}}}
-	b.shoal("wallet").want(t, terminal.ExitOK, "Balance 9.99985 EUR, 5 free requests (low)", "-0.00015 EUR", "1 × 0.00015 EUR Plain, 5 free")
+		"lines": []map[string]any{{"label": "Plain", "pages": 1, "freePages": 5,
+			"unitPriceMicros": 150, "amountMicros": -150}}}}
+	b.shoal("wallet").want(t, terminal.ExitOK, "Balance 9.99985 EUR, 5 free requests (low)",
+		"-0.00015 EUR", "1 × 0.00015 EUR Plain, 5 free")
 	b.shoal("wallet", "adjust", "--micros", "-9999850", "--note", "back").want(t, terminal.ExitOK,
 		"self adjusted by -9.99985 EUR, balance 0.00 EUR")
 	if body := b.api.Bodies["POST /api/admin/customers/self/wallet/adjustments"]; body != `{"amountMicros":-9999850,"note":"back"}` {
 		t.Errorf("body %s", body)
 	}
-	b.shoal("wallet", "adjust", "--micros", "1.5", "--note", "x").want(t, terminal.ExitUsage, "--micros")
-	if err := os.Remove(filepath.Join(b.data, datadir.KeyFile)); err != nil { // as in the directory of a cluster's authority
+	b.shoal("wallet", "adjust", "--micros", "1.5", "--note", "x").want(t, terminal.ExitUsage,
+		"--micros")
+	// as in the directory of a cluster's authority
+	if err := os.Remove(filepath.Join(b.data, datadir.KeyFile)); err != nil {
 		t.Fatal(err)
 	}
-	b.shoal("wallet", "adjust", "--micros", "1", "--note", "x").want(t, terminal.ExitUsage, "--customer: whose wallet?")
+	b.shoal("wallet", "adjust", "--micros", "1", "--note", "x").want(t, terminal.ExitUsage,
+		"--customer: whose wallet?")
 }
 
 func TestStatusAndToken(t *testing.T) {
 	b := newShell(t)
-	b.shoal("status").want(t, terminal.ExitOK, "64 of 64 owned", "units out        1,234", "lag of receipts  3 records")
-	for customer, args := range map[string][]string{"acme": {"--customer", "acme"}, "self": {"--admin"}} {
+	b.shoal("status").want(t, terminal.ExitOK, "64 of 64 owned", "units out        1,234",
+		"lag of receipts  3 records")
+	for customer, args := range map[string][]string{"acme": {"--customer", "acme"},
+		"self": {"--admin"}} {
 		got := b.shoal(append([]string{"token"}, args...)...)
 		got.want(t, terminal.ExitOK)
-		if said := apitest.ClaimsOf(strings.TrimSpace(got.out)); said.Subject != customer || said.Admin() != (customer == "self") {
+		if said := apitest.ClaimsOf(strings.TrimSpace(got.out)); said.Subject != customer ||
+			said.Admin() != (customer == "self") {
 			t.Errorf("token %v claims %+v", args, said)
 		}
 	}
-	b.api.Leader, b.api.Nodes = "", []string{`{"name":"cp1","roles":["controlplane"],"state":"FAILED","suffrage":"VOTER"}`}
-	b.shoal("status").want(t, terminal.ExitOK, "none: the control plane has no leader; voters as seen here: cp1 failed")
-	b.shoal("top", "--once").want(t, terminal.ExitOK, "NO LEADER in term 3", "cp1            failed")
+	b.api.Leader, b.api.Nodes = "",
+		[]string{`{"name":"cp1","roles":["controlplane"],"state":"FAILED","suffrage":"VOTER"}`}
+	b.shoal("status").want(t, terminal.ExitOK, "none: the control plane has no leader; voters "+
+		"as seen here: cp1 failed")
+	b.shoal("top", "--once").want(t, terminal.ExitOK, "NO LEADER in term 3",
+		"cp1            failed")
 }
 
 func TestNodesAndDrain(t *testing.T) {
 	b := newShell(t)
 	b.api.Nodes = []string{apitest.NodeAs("ALIVE", false, 20, 1300)}
-	b.shoal("cluster", "nodes").want(t, terminal.ExitOK, "ALIVE", "fetcher", "nonvoter", "nonvoter  7 ", "20 (10 moving)", "1,300", "12.3", "1.5 s ago")
+	b.shoal("cluster", "nodes").want(t, terminal.ExitOK, "ALIVE", "fetcher", "nonvoter",
+		"nonvoter  7 ", "20 (10 moving)", "1,300", "12.3", "1.5 s ago")
 	b.api.Nodes = []string{`{"name":"f1","roles":["fetcher"],"capacity":1,"state":"ALIVE","suffrage":"NONVOTER"}`}
 	got := b.shoal("cluster", "nodes")
 	got.want(t, terminal.ExitOK, "The control plane has no leader", "?", "nonvoter  - ")
@@ -260,40 +287,49 @@ func TestNodesAndDrain(t *testing.T) {
 		{[]string{"f1", "--timeout=1m"}, "--timeout: only with --wait"},
 		{[]string{""}, "<node>: want a node's name"},
 	} {
-		b.shoal(append([]string{"fetcher", "drain"}, c.args...)...).want(t, terminal.ExitUsage, c.says)
+		b.shoal(append([]string{"fetcher", "drain"}, c.args...)...).want(t, terminal.ExitUsage,
+			c.says)
 	}
 	if len(b.api.Calls) > calls {
 		t.Errorf("wrong usage made the calls %v", b.api.Calls[calls:])
 	}
-	if !b.api.Asked("PUT /api/admin/nodes/f1/drain") || !b.api.Asked("DELETE /api/admin/nodes/f1/drain") {
+	if !b.api.Asked("PUT /api/admin/nodes/f1/drain") ||
+		!b.api.Asked("DELETE /api/admin/nodes/f1/drain") {
 		t.Errorf("calls %v", b.api.Calls)
 	}
 
-	b.api.Nodes = []string{apitest.NodeAs("DRAINING", true, 20, 1300), apitest.NodeAs("DRAINING", true, 20, 1300), apitest.NodeAs("DRAINING", true, 3, 1),
+	b.api.Nodes = []string{apitest.NodeAs("DRAINING", true, 20, 1300),
+		apitest.NodeAs("DRAINING", true, 20, 1300), apitest.NodeAs("DRAINING", true, 3, 1),
 		apitest.NodeAs("DRAINED", true, 0, 0)}
 	got = b.shoal("fetcher", "drain", "f1", "--wait")
-	got.want(t, terminal.ExitOK, "f1: DRAINING, 20 shards, 1,300 tasks open", "f1: DRAINING, 3 shards, 1 task open",
+	got.want(t, terminal.ExitOK, "f1: DRAINING, 20 shards, 1,300 tasks open",
+		"f1: DRAINING, 3 shards, 1 task open",
 		"f1: DRAINED, 0 shards, 0 tasks open")
 	if strings.Count(got.err, "\n") != 3 {
 		t.Errorf("it repeats itself:\n%s", got.err)
 	}
-	b.api.Nodes = []string{apitest.NodeAs("DRAINING", true, 20, 1), apitest.NodeAs("FAILED", true, 20, 1)}
+	b.api.Nodes = []string{apitest.NodeAs("DRAINING", true, 20, 1),
+		apitest.NodeAs("FAILED", true, 20, 1)}
 	b.shoal("fetcher", "drain", "f1", "--wait").want(t, terminal.ExitFailed, "not heard any more")
 	b.api.Nodes = []string{apitest.NodeAs("ALIVE", false, 20, 1)}
 	b.shoal("fetcher", "drain", "f1", "--wait").want(t, terminal.ExitFailed, "took the drain back")
 	b.api.Nodes = []string{apitest.NodeAs("DRAINING", true, 20, 1)}
-	b.shoal("fetcher", "drain", "f1", "--wait", "--timeout", "50ms").want(t, terminal.ExitFailed, "goes on draining")
+	b.shoal("fetcher", "drain", "f1", "--wait", "--timeout", "50ms").want(t, terminal.ExitFailed,
+		"goes on draining")
 }
 
 func TestRecountFailsOnADifference(t *testing.T) {
 	b := newShell(t)
 	b.api.Recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true}]`
-	b.shoal("billing", "recount").want(t, terminal.ExitOK, "1 run, 0.00015 EUR: the ledger equals the page records")
+	b.shoal("billing", "recount").want(t, terminal.ExitOK,
+		"1 run, 0.00015 EUR: the ledger equals the page records")
 	b.api.Recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true},
 		{"jobId":"j2","recountItems":7,"undone":true}]`
-	b.shoal("billing", "recount").want(t, terminal.ExitOK, "1 run, 0.00015 EUR: the ledger equals", "7 rows stored", "1 run: undone by a restore")
+	b.shoal("billing", "recount").want(t, terminal.ExitOK, "1 run, 0.00015 EUR: the ledger equals",
+		"7 rows stored", "1 run: undone by a restore")
 	b.api.Recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":300,"equal":false}]`
-	b.shoal("billing", "recount", "--json").want(t, terminal.ExitFailed, "differ: j1", `"recountMicros": 300`)
+	b.shoal("billing", "recount", "--json").want(t, terminal.ExitFailed, "differ: j1",
+		`"recountMicros": 300`)
 }
 
 func TestErrorsHaveTheirExitCodes(t *testing.T) {
@@ -302,18 +338,27 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 	b.shoal("rows").want(t, terminal.ExitUsage, "--job")
 	b.shoal("jobs", "--state", "DONE").want(t, terminal.ExitUsage, "--state")
 	b.shoal("jobs", "--group", "nosuch").want(t, terminal.ExitFailed, `no group "nosuch"`)
-	b.shoal("run", "--url-file", "-", "--field", "a=b", "--template", apitest.ScraperID).want(t, terminal.ExitUsage, "only one of them")
+	b.shoal("run", "--url-file", "-", "--field", "a=b", "--template", apitest.ScraperID).want(t,
+		terminal.ExitUsage, "only one of them")
 	b.shoal("run", "--url-file", "-").want(t, terminal.ExitUsage, "--field")
-	b.shoal("run", "--url-file", "missing.txt", "--field", "a=b").want(t, terminal.ExitUsage, "missing.txt")
-	b.shoal("jobs", "--key", "svc_live_wrong.key").want(t, terminal.ExitNoAccess, "missing or invalid credential (401 unauthorized)")
-	b.shoal("jobs", "--server", "127.0.0.1:1").want(t, terminal.ExitNoAccess, "cannot be reached at http://127.0.0.1:1")
-	b.api.Refuse["GET /api/scraper/load-history"] = apitest.Problem{Status: 500, Code: "internal_error", Detail: "oh"}
+	b.shoal("run", "--url-file", "missing.txt", "--field", "a=b").want(t, terminal.ExitUsage,
+		"missing.txt")
+	b.shoal("jobs", "--key", "svc_live_wrong.key").want(t, terminal.ExitNoAccess,
+		"missing or invalid credential (401 unauthorized)")
+	b.shoal("jobs", "--server", "127.0.0.1:1").want(t, terminal.ExitNoAccess,
+		"cannot be reached at http://127.0.0.1:1")
+	b.api.Refuse["GET /api/scraper/load-history"] = apitest.Problem{Status: 500,
+		Code: "internal_error", Detail: "oh"}
 	b.shoal("jobs").want(t, terminal.ExitFailed, "oh (500 internal_error)", "correlation id c-1")
 	b.in = "https://a.example/1\n"
-	b.api.Refuse["POST /api/scraper/url-list-run"] = apitest.Problem{Status: 429, Code: "rate_limited", Detail: "6 calls", Retry: "38"}
-	b.shoal("run", "--url-file", "-", "--field", "a=b").want(t, terminal.ExitFailed, "6 calls (429 rate_limited), again in 38s")
-	b.api.Refuse["POST /api/scraper/url-list-run"] = apitest.Problem{Status: 402, Code: "WALLET_INSUFFICIENT_BALANCE", Detail: "empty"}
-	b.shoal("run", "--url-file", "-", "--field", "a=b").want(t, terminal.ExitFailed, "empty", "shoal wallet adjust")
+	b.api.Refuse["POST /api/scraper/url-list-run"] = apitest.Problem{Status: 429,
+		Code: "rate_limited", Detail: "6 calls", Retry: "38"}
+	b.shoal("run", "--url-file", "-", "--field", "a=b").want(t, terminal.ExitFailed,
+		"6 calls (429 rate_limited), again in 38s")
+	b.api.Refuse["POST /api/scraper/url-list-run"] = apitest.Problem{Status: 402,
+		Code: "WALLET_INSUFFICIENT_BALANCE", Detail: "empty"}
+	b.shoal("run", "--url-file", "-", "--field", "a=b").want(t, terminal.ExitFailed, "empty",
+		"shoal wallet adjust")
 	if err := os.Remove(b.data + "/" + datadir.AddressFile); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +368,8 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 
 func TestAFullRateLimitIsWaitedOut(t *testing.T) {
 	b := newShell(t)
-	b.api.Refuse["GET /api/wallet"] = apitest.Problem{Status: 429, Code: "rate_limited", Detail: "too fast", Retry: "6", Times: 2}
+	b.api.Refuse["GET /api/wallet"] = apitest.Problem{Status: 429, Code: "rate_limited",
+		Detail: "too fast", Retry: "6", Times: 2}
 	got := b.shoal("wallet")
 	got.want(t, terminal.ExitOK, "too fast (429 rate_limited), again in 6s: waiting", "Balance")
 	if strings.Count(got.err, "\n") != 1 {
@@ -331,12 +377,15 @@ func TestAFullRateLimitIsWaitedOut(t *testing.T) {
 	}
 }
 
-// A call that may have been made is made again under its key, for as long as a change of leaders may take.
+// A call that may have been made is made again under its key, for as long as a change of leaders
+// may take.
 func TestWhatIsUnavailableIsAskedAgain(t *testing.T) {
 	b := newShell(t)
-	b.api.Refuse["POST /api/admin/customers/self/wallet/adjustments"] = apitest.Problem{Status: 503, Code: "unavailable",
+	b.api.Refuse["POST /api/admin/customers/self/wallet/adjustments"] = apitest.Problem{Status: 503,
+		Code:   "unavailable",
 		Detail: "no leader", Retry: "5", Times: 2}
-	b.shoal("wallet", "adjust", "--micros", "5", "--note", "x").want(t, terminal.ExitOK, "no leader (503 unavailable)")
+	b.shoal("wallet", "adjust", "--micros", "5", "--note", "x").want(t, terminal.ExitOK,
+		"no leader (503 unavailable)")
 	keys := b.api.Keys["POST /api/admin/customers/self/wallet/adjustments"]
 	if len(keys) != 3 || keys[0] != keys[1] || keys[1] != keys[2] {
 		t.Errorf("the call came with the keys %q", keys)
@@ -346,13 +395,17 @@ func TestWhatIsUnavailableIsAskedAgain(t *testing.T) {
 func TestHelpTeaches(t *testing.T) {
 	b := newShell(t)
 	b.shoal().want(t, terminal.ExitOK, "shoal demo", "Exit codes", "SHOAL_SERVER")
-	for _, command := range []string{"serve", "run", "jobs", "job", "stop", "rows", "wallet", "status", "billing", "token",
-		"cluster nodes", "fetcher drain", "bench extract", "bench fetch", "bench loop", "bench cluster", "bench api", "bench list",
+	for _, command := range []string{"serve", "run", "jobs", "job", "stop", "rows", "wallet",
+		"status", "billing", "token",
+		"cluster nodes", "fetcher drain", "bench extract", "bench fetch", "bench loop",
+		"bench cluster", "bench api", "bench list",
 		"bench frontier", "bench rows", "bench raft", "bench soak",
 		"demo", "demo-web", "version"} {
-		b.shoal(append(strings.Fields(command), "--help")...).want(t, terminal.ExitOK, "Usage: shoal "+command)
+		b.shoal(append(strings.Fields(command), "--help")...).want(t, terminal.ExitOK,
+			"Usage: shoal "+command)
 	}
-	b.shoal("run", "--help").want(t, terminal.ExitOK, "--field 'sale=.badge-sale?'", "Default default.")
+	b.shoal("run", "--help").want(t, terminal.ExitOK, "--field 'sale=.badge-sale?'",
+		"Default default.")
 	b.shoal("help", "run").want(t, terminal.ExitOK, "Usage: shoal run")
 	b.shoal("version").want(t, terminal.ExitOK, "shoal ")
 }

@@ -24,8 +24,8 @@ import (
 
 var Update = flag.Bool("update", false, "write the golden list of metrics anew")
 
-// metricsGolden lists every metric of a process with all roles: name, type and labels. Dashboards and alert rules are
-// checked against it (deploy/monitoring).
+// metricsGolden lists every metric of a process with all roles: name, type and labels. Dashboards
+// and alert rules are checked against it (deploy/monitoring).
 const metricsGolden = "testdata/metrics.txt"
 
 // TestMetricsAreListed keeps a metric from changing under the dashboards that use it.
@@ -91,9 +91,10 @@ func declared(t *testing.T, roles ...string) *telemetry.Metrics {
 	return config.Metrics
 }
 
-// whileServing serves a synthetic web's demo and calls do meanwhile. It returns when the service has ended, with the
-// directory of its data.
-func whileServing(t *testing.T, web *synthweb.Web, metrics *telemetry.Metrics, tracer *telemetry.Tracer,
+// whileServing serves a synthetic web's demo and calls do meanwhile. It returns when the service
+// has ended, with the directory of its data.
+func whileServing(t *testing.T, web *synthweb.Web, metrics *telemetry.Metrics,
+	tracer *telemetry.Tracer,
 	do func(demo *demo.Command, server string)) (data string) {
 	t.Helper()
 	demo := &demo.Command{Data: t.TempDir(), Listen: "127.0.0.1:0"}
@@ -138,7 +139,8 @@ func quietTerminal() *terminal.Terminal {
 	return &terminal.Terminal{Out: io.Discard, Err: io.Discard, Clock: clock.System{}}
 }
 
-// TestMetricsStayBounded runs the demo, 2,000 pages of 40 hosts with all kinds of trouble, and looks at what it leaves.
+// TestMetricsStayBounded runs the demo, 2,000 pages of 40 hosts with all kinds of trouble, and
+// looks at what it leaves.
 func TestMetricsStayBounded(t *testing.T) {
 	web := startWeb(t, synthweb.Demo())
 	var families []*dto.MetricFamily
@@ -158,13 +160,16 @@ func TestMetricsStayBounded(t *testing.T) {
 	names := map[string]bool{}
 	for _, family := range families {
 		names[family.GetName()] = true
-		if n := len(family.GetMetric()); n > bound && !strings.HasPrefix(family.GetName(), "shoal_apiserver_call") {
+		if n := len(family.GetMetric()); n > bound &&
+			!strings.HasPrefix(family.GetName(), "shoal_apiserver_call") {
 			t.Errorf("%s has %d series, want at most %d", family.GetName(), n, bound)
 		}
 		for _, metric := range family.GetMetric() {
 			for _, label := range metric.GetLabel() {
-				if strings.HasPrefix(family.GetName(), "shoal_") && urlish.MatchString(label.GetValue()) {
-					t.Errorf("%s has the label %s=%q: no run, customer, host or address belongs there",
+				if strings.HasPrefix(family.GetName(), "shoal_") &&
+					urlish.MatchString(label.GetValue()) {
+					t.Errorf("%s has the label %s=%q: no run, customer, host or address "+
+						"belongs there",
 						family.GetName(), label.GetName(), label.GetValue())
 				}
 			}
@@ -175,7 +180,8 @@ func TestMetricsStayBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet := []string{"shoal_apiserver_rate_limited_total", "shoal_controlplane_routine_failures_total",
+	quiet := []string{"shoal_apiserver_rate_limited_total",
+		"shoal_controlplane_routine_failures_total",
 		"shoal_node_certificate_expiry_timestamp_seconds"}
 	for line := range strings.Lines(string(golden)) {
 		name, _, _ := strings.Cut(line, " ")
@@ -184,7 +190,8 @@ func TestMetricsStayBounded(t *testing.T) {
 		}
 	}
 	t.Logf("%d metrics, %d series", len(families), series(families))
-	want := map[string]float64{"shoal_ingest_pages_total": 2000, "shoal_stream_published_records_total": 6000}
+	want := map[string]float64{"shoal_ingest_pages_total": 2000,
+		"shoal_stream_published_records_total": 6000}
 	for name, least := range want {
 		if got := sum(families, name); got < least {
 			t.Errorf("%s is %g after 2,000 pages", name, got)

@@ -19,11 +19,13 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// TestReferenceIsAsBuilt holds the reference to the declarations that it is written from; -update writes it anew.
+// TestReferenceIsAsBuilt holds the reference to the declarations that it is written from; -update
+// writes it anew.
 func TestReferenceIsAsBuilt(t *testing.T) {
 	const folder = "../../docs/reference"
 	for name, text := range map[string]string{
-		"errors.md": errorReference(), "metrics.md": metricReference(t), "commands.md": commandReference(t),
+		"errors.md": errorReference(), "metrics.md": metricReference(t),
+		"commands.md":         commandReference(t),
 		"../configuration.md": configurationReference(t),
 	} {
 		path := filepath.Join(folder, name)
@@ -46,7 +48,8 @@ func TestReferenceIsAsBuilt(t *testing.T) {
 }
 
 // generated says where a page of the reference comes from.
-const generated = "Written from the code by `go test ./cmd/shoal -run TestReferenceIsAsBuilt -update`.\n\n"
+const generated = "Written from the code by `go test ./cmd/shoal -run TestReferenceIsAsBuilt " +
+	"-update`.\n\n"
 
 func errorReference() string {
 	var answers, pages strings.Builder
@@ -62,9 +65,11 @@ func errorReference() string {
 		}
 	}
 	return "# Error codes\n\n" + generated +
-		"An answer that is no success is a problem document. Its `code` is one of these; its `errors` name the fields.\n\n" +
+		"An answer that is no success is a problem document. Its `code` is one of these; its " +
+		"`errors` name the fields.\n\n" +
 		"| Status | Code | Title |\n|---|---|---|\n" + answers.String() +
-		"\nA link that failed, or a run that ended early, has one of these. Such a link costs nothing.\n\n" +
+		"\nA link that failed, or a run that ended early, has one of these. Such a link costs " +
+		"nothing.\n\n" +
 		"| Code | Title |\n|---|---|\n" + pages.String()
 }
 
@@ -72,14 +77,16 @@ func metricReference(t *testing.T) string {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString("# Metrics\n\n" + generated +
-		"Every process serves the metrics of its roles at `/metrics` of `--ops-listen`, in the text format of Prometheus.\n\n" +
+		"Every process serves the metrics of its roles at `/metrics` of `--ops-listen`, in the " +
+		"text format of Prometheus.\n\n" +
 		"| Metric | Type | Labels | What it says |\n|---|---|---|---|\n")
 	for _, m := range declared(t, identity.Roles()...).Declared() {
 		labels := ""
 		if len(m.Labels) > 0 {
 			labels = "`" + strings.Join(m.Labels, "`, `") + "`"
 		}
-		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, labels, strings.ReplaceAll(m.Help, "|", "\\|"))
+		fmt.Fprintf(&text, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, labels,
+			strings.ReplaceAll(m.Help, "|", "\\|"))
 	}
 	return text.String()
 }
@@ -97,28 +104,35 @@ func commandReference(t *testing.T) string {
 	for _, leaf := range append([]*kong.Node{parser.Model.Node}, parser.Model.Leaves(true)...) {
 		path := strings.Fields(leaf.Path())
 		var help bytes.Buffer
-		if code := run(context.Background(), append(path, "--help"), terminal.Terminal{Out: &help, Err: &help}, nil); code != terminal.ExitOK {
+		if code := run(context.Background(), append(path, "--help"),
+			terminal.Terminal{Out: &help, Err: &help}, nil); code != terminal.ExitOK {
 			t.Fatalf("%v --help: %d: %s", path, code, help.String())
 		}
-		fmt.Fprintf(&text, "## %s\n\n```text\n%s\n```\n\n", strings.TrimSpace("shoal "+leaf.Path()), strings.TrimSpace(help.String()))
+		fmt.Fprintf(&text, "## %s\n\n```text\n%s\n```\n\n", strings.TrimSpace("shoal "+leaf.Path()),
+			strings.TrimSpace(help.String()))
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// configurationReference is every setting of the service under its three names: flag, environment and line of the file.
+// configurationReference is every setting of the service under its three names: flag, environment
+// and line of the file.
 func configurationReference(t *testing.T) string {
 	t.Helper()
-	parser, err := kong.New(&grammar{}, kong.Name("shoal"), kong.DefaultEnvars("SHOAL"), kong.ValueFormatter(describe))
+	parser, err := kong.New(&grammar{}, kong.Name("shoal"), kong.DefaultEnvars("SHOAL"),
+		kong.ValueFormatter(describe))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
 	text.WriteString("# Configuration\n\n" + generated +
-		"Every setting of `shoal serve` is a flag, a variable of the environment, and a line of the file that `--config` " +
+		"Every setting of `shoal serve` is a flag, a variable of the environment, and a line of " +
+		"the file that `--config` " +
 		"names:\n\n    --host-rate=2        SHOAL_HOST_RATE=2        host-rate = 2\n\n" +
-		"Flags win over the environment, the environment over the file. An unknown line is refused. " +
+		"Flags win over the environment, the environment over the file. An unknown line " +
+		"is refused. " +
 		"Settings of other commands are in [the list of commands](reference/commands.md).\n")
-	serve := slices.IndexFunc(parser.Model.Children, func(n *kong.Node) bool { return n.Name == "serve" })
+	serve := slices.IndexFunc(parser.Model.Children,
+		func(n *kong.Node) bool { return n.Name == "serve" })
 	groups, titles := map[string][]*kong.Flag{}, []string{}
 	for _, flag := range parser.Model.Children[serve].Flags {
 		if flag.Hidden || flag.Name == "help" {
@@ -134,13 +148,15 @@ func configurationReference(t *testing.T) string {
 		groups[title] = append(groups[title], flag)
 	}
 	for _, title := range titles {
-		fmt.Fprintf(&text, "\n## %s\n\n| flag and line | environment | unless told | what it is |\n|---|---|---|---|\n", title)
+		fmt.Fprintf(&text, "\n## %s\n\n| flag and line | environment | unless told | what it is "+
+			"|\n|---|---|---|---|\n", title)
 		for _, flag := range groups[title] {
 			unless := ""
 			if flag.Default != "" {
 				unless = "`" + flag.Default + "`"
 			}
-			fmt.Fprintf(&text, "| `%s` | `%s` | %s | %s |\n", flag.Name, strings.Join(flag.Envs, "`, `"), unless,
+			fmt.Fprintf(&text, "| `%s` | `%s` | %s | %s |\n", flag.Name,
+				strings.Join(flag.Envs, "`, `"), unless,
 				strings.ReplaceAll(flag.Help, "|", "\\|"))
 		}
 	}

@@ -39,8 +39,10 @@ func runSmall(t *testing.T, web *synthweb.Web, data, server string) string {
 		t.Fatal(err)
 	}
 	list := strings.Join(slices.Collect(web.URLs(tracedPages)), "\n")
-	launched, err := client.RunList(t.Context(), url.Values{"groupId": {group.ID}, "name": {"traced"},
-		"itemsConfig": {string(items)}}, strings.NewReader(list), int64(len(list)), "text/uri-list")
+	launched, err := client.RunList(t.Context(),
+		url.Values{"groupId": {group.ID}, "name": {"traced"},
+			"itemsConfig": {string(items)}}, strings.NewReader(list), int64(len(list)),
+		"text/uri-list")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,17 +63,20 @@ func runSmall(t *testing.T, web *synthweb.Web, data, server string) string {
 }
 
 func products() synthweb.Config {
-	return synthweb.Config{Seed: 1, Hosts: tracedPages, PagesPerHost: 1, PageBytes: []int{2_000}, Mix: synthweb.Products(),
+	return synthweb.Config{Seed: 1, Hosts: tracedPages, PagesPerHost: 1, PageBytes: []int{2_000},
+		Mix:    synthweb.Products(),
 		Robots: []synthweb.Robots{synthweb.RobotsAbsent}}
 }
 
-// TestTraceLeadsFromTheCallToTheSettledRow follows each page of a run back to the call that launched it.
+// TestTraceLeadsFromTheCallToTheSettledRow follows each page of a run back to the call that
+// launched it.
 func TestTraceLeadsFromTheCallToTheSettledRow(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	var spans tracetest.SpanStubs
 	var job string
 	web := startWeb(t, products())
-	tracer := telemetry.NewTracerTo(exporter, telemetry.TraceConfig{Ratio: 1, Node: service.NodeName})
+	tracer := telemetry.NewTracerTo(exporter,
+		telemetry.TraceConfig{Ratio: 1, Node: service.NodeName})
 	whileServing(t, web, nil, tracer, func(demo *demo.Command, server string) {
 		job = runSmall(t, web, demo.Data, server)
 	})
@@ -89,8 +94,10 @@ func TestTraceLeadsFromTheCallToTheSettledRow(t *testing.T) {
 		way := []string{}
 		for at := span; ; at = byID[at.Parent.SpanID()] {
 			way = append(way, at.Name)
-			if attribute(at, "job") != job || at.SpanContext.TraceID() != span.SpanContext.TraceID() {
-				t.Errorf("%s of run %s in trace %s, want run %s in trace %s", at.Name, attribute(at, "job"),
+			if attribute(at, "job") != job ||
+				at.SpanContext.TraceID() != span.SpanContext.TraceID() {
+				t.Errorf("%s of run %s in trace %s, want run %s in trace %s", at.Name,
+					attribute(at, "job"),
 					at.SpanContext.TraceID(), job, span.SpanContext.TraceID())
 			}
 			if at.EndTime.Before(at.StartTime) || len(way) > 5 {
@@ -100,7 +107,8 @@ func TestTraceLeadsFromTheCallToTheSettledRow(t *testing.T) {
 				break
 			}
 		}
-		want := []string{"billing.settle", "ingest.store", "fetch.page", "dispatch.extend", "api.call"}
+		want := []string{"billing.settle", "ingest.store", "fetch.page", "dispatch.extend",
+			"api.call"}
 		if !slices.Equal(way, want) {
 			t.Errorf("the way back is %v, want %v", way, want)
 		}
@@ -119,8 +127,8 @@ func attribute(span tracetest.SpanStub, key string) string {
 	return ""
 }
 
-// TestLogLinesSayWhatTheyAreAbout wants node and role on every line, the call's correlation id on lines about calls and
-// the run on lines about runs.
+// TestLogLinesSayWhatTheyAreAbout wants node and role on every line, the call's correlation id on
+// lines about calls and the run on lines about runs.
 func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 	var job string
 	web := startWeb(t, products())
@@ -133,15 +141,19 @@ func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 	}
 	launched, closed := false, false
 	for line := range strings.Lines(string(log)) {
-		whole := strings.Contains(line, " msg=starting ") || strings.Contains(line, " msg=stopped ") // of the process
-		if !strings.Contains(line, " node="+service.NodeName) || !whole && !strings.Contains(line, " role=") {
+		// of the process
+		whole := strings.Contains(line, " msg=starting ") || strings.Contains(line, " msg=stopped ")
+		if !strings.Contains(line, " node="+service.NodeName) || !whole &&
+			!strings.Contains(line, " role=") {
 			t.Errorf("no node or no role: %s", line)
 		}
 		if strings.Contains(line, " msg=call ") && !strings.Contains(line, " correlationId=") {
 			t.Errorf("a call without its correlation id: %s", line)
 		}
-		launched = launched || strings.Contains(line, "url-list-run") && strings.Contains(line, " job="+job)
-		closed = closed || strings.Contains(line, `msg="run closed"`) && strings.Contains(line, " job="+job)
+		launched = launched || strings.Contains(line, "url-list-run") &&
+			strings.Contains(line, " job="+job)
+		closed = closed || strings.Contains(line, `msg="run closed"`) &&
+			strings.Contains(line, " job="+job)
 	}
 	if !launched || !closed {
 		t.Errorf("launched %v, closed %v:\n%s", launched, closed, log)

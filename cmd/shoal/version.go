@@ -12,6 +12,7 @@ type versionCommand struct{}
 
 // Run prints the version.
 func (*versionCommand) Run(t *terminal.Terminal) error {
-	_, err := fmt.Fprintf(t.Out, "shoal %s (%s, %s/%s)\n", version.String(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(t.Out, "shoal %s (%s, %s/%s)\n", version.String(), runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
 	return err
 }

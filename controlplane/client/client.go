@@ -1,6 +1,6 @@
-// Package client is the control plane as the other roles see it: the only package of it that they import. It reads
-// replicated state, proposes commands, reports receipts and holds leases; in one process by direct calls, across
-// machines by the same interface.
+// Package client is the control plane as the other roles see it: the only package of it that they
+// import. It reads replicated state, proposes commands, reports receipts and holds leases; in one
+// process by direct calls, across machines by the same interface.
 package client
 
 import (
@@ -67,43 +67,47 @@ type (
 // OpDeleteSchema is an operation that has a preview.
 const OpDeleteSchema = command.OpDeleteSchema
 
-// Call is the idempotency of an API call. Its claim and the command's effect are one step: when the key's result is
-// there already the command changes nothing, Replayed becomes true and the first result (or fault) comes back.
+// Call is the idempotency of an API call. Its claim and the command's effect are one step: when the
+// key's result is there already the command changes nothing, Replayed becomes true and the first
+// result (or fault) comes back.
 type Call struct {
 	Customer  string
 	Operation string
 	Key       string // the client's key, 1 to 255 bytes
 	Request   uint64 // hash of the request: another one under the same key is refused
 	Replayed  bool   // out
-	// Ticket is set by a ClaimCall that went through: what is proposed under this Call afterwards completes, or releases,
-	// the claim.
+	// Ticket is set by a ClaimCall that went through: what is proposed under this Call afterwards
+	// completes, or releases, the claim.
 	Ticket ids.ID
 }
 
-// Patience is how long a caller of the API waits for a control plane that has no leader: ten elections. Who comes again
-// with the same idempotency key gets what became of the first call.
+// Patience is how long a caller of the API waits for a control plane that has no leader: ten
+// elections. Who comes again with the same idempotency key gets what became of the first call.
 const Patience = 30 * time.Second
 
 // Client is safe for concurrent use.
 type Client interface {
-	// Propose is what Do and Begin go by, before the result has its type. It proposes a command and waits until this node
-	// has applied it. call may be nil. Faults of the command are *fault.Error. When the outcome cannot be learnt within
-	// ctx, or Patience, the error's code is unavailable, and the command may or may not have been applied. Propose has
-	// tried the same command id all along.
+	// Propose is what Do and Begin go by, before the result has its type. It proposes a command and
+	// waits until this node has applied it. call may be nil. Faults of the command are
+	// *fault.Error. When the outcome cannot be learnt within ctx, or Patience, the error's code is
+	// unavailable, and the command may or may not have been applied. Propose has tried the same
+	// command id all along.
 	Propose(ctx context.Context, payload command.Payload, call *Call) (any, error)
 	// View is this node's copy of the state, which may lag behind the leader's.
 	View() *View
-	// Fresh is a view that holds everything that was applied anywhere before the call (a linearizable read).
+	// Fresh is a view that holds everything that was applied anywhere before the call (a
+	// linearizable read).
 	Fresh(ctx context.Context) (*View, error)
-	// Settle applies a batch of receipts, in the order in which they were read, and then hands the markers that stood
-	// behind them to the leader. Repeating it changes nothing.
+	// Settle applies a batch of receipts, in the order in which they were read, and then hands the
+	// markers that stood behind them to the leader. Repeating it changes nothing.
 	Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
 	// Heartbeat renews a fetcher's leases and tells it what to hold.
 	Heartbeat(ctx context.Context, beat Heartbeat) (Leases, error)
 	// Status describes the cluster for people.
 	Status(ctx context.Context) (Status, error)
-	// Nodes describes every registered node, by name, as the leader sees it. While there is no leader it tells within
-	// seconds what this node knows by itself: then no node's Suffrage is RaftLeader.
+	// Nodes describes every registered node, by name, as the leader sees it. While there is no
+	// leader it tells within seconds what this node knows by itself: then no node's Suffrage is
+	// RaftLeader.
 	Nodes(ctx context.Context) ([]NodeStatus, error)
 }
 
@@ -111,7 +115,8 @@ type Client interface {
 type Heartbeat struct {
 	Node string
 	Boot ids.ID // this start of the process
-	// Holding are the shards whose task partition it has open, with the epochs under which it took them.
+	// Holding are the shards whose task partition it has open, with the epochs under which it took
+	// them.
 	Holding []ShardEpoch
 	// Leaving: the process stops. It takes nothing more and lets go of what it holds on its own.
 	Leaving bool
@@ -124,21 +129,24 @@ type Heartbeat struct {
 type ShardEpoch struct {
 	Shard uint16
 	Epoch uint64
-	// Newest, in Hold, is the number of the newest dispatch sent to the shard: of who begins to hold it now, no task with no
-	// higher one is.
+	// Newest, in Hold, is the number of the newest dispatch sent to the shard: of who begins to
+	// hold it now, no task with no higher one is.
 	Newest uint64 `cbor:",omitempty"`
 }
 
 // Leases answers a heartbeat.
 type Leases struct {
-	// For is how long every shard in Hold may be worked on, counted from before the heartbeat was sent.
+	// For is how long every shard in Hold may be worked on, counted from before the heartbeat was
+	// sent.
 	For time.Duration
-	// Hold are the shards to hold from now on; one not yet in Holding is to be opened, one of another epoch anew.
+	// Hold are the shards to hold from now on; one not yet in Holding is to be opened, one of
+	// another epoch anew.
 	Hold []ShardEpoch
-	// Release are held shards to be handed over: begin no page, finish those that have begun, publish them, then leave
-	// the shard out of Holding.
+	// Release are held shards to be handed over: begin no page, finish those that have begun,
+	// publish them, then leave the shard out of Holding.
 	Release []ShardEpoch
-	// Soon: a shard is about to be free for this node; it should not wait a third of a lease to hear of it.
+	// Soon: a shard is about to be free for this node; it should not wait a third of a lease to
+	// hear of it.
 	Soon bool
 }
 
@@ -154,7 +162,8 @@ type Status struct {
 	Owned    int // shards with an owner
 	OpenJobs int
 	Out      int // units out
-	// Pages and PageErrors were settled since the process started: delivered or errored, and those errored.
+	// Pages and PageErrors were settled since the process started: delivered or errored, and those
+	// errored.
 	Pages      uint64
 	PageErrors uint64
 }
@@ -162,7 +171,8 @@ type Status struct {
 // NodeState says what is known of a node's life.
 type NodeState string
 
-// The states of a node. One that has no fetcher is only known to live where the members of the cluster tell so.
+// The states of a node. One that has no fetcher is only known to live where the members of the
+// cluster tell so.
 const (
 	NodeAlive    NodeState = "ALIVE"
 	NodeDraining NodeState = "DRAINING" // told to drain, or stopping, and not done with it
@@ -182,8 +192,8 @@ const (
 	RaftNonvoter Suffrage = "NONVOTER"
 )
 
-// NodeStatus is a node as the leader sees it. What a fetcher's heartbeats say is 0 of a node that sent none to this
-// leader.
+// NodeStatus is a node as the leader sees it. What a fetcher's heartbeats say is 0 of a node that
+// sent none to this leader.
 type NodeStatus struct {
 	Name     string
 	Roles    []string
@@ -204,7 +214,8 @@ type NodeStatus struct {
 	// GoneMillis is for how long it has been gone, as far as this leader saw it; nil: it is there.
 	GoneMillis *int64 `cbor:",omitempty"`
 	Suffrage   Suffrage
-	Lag        *uint64 // Raft entries that it had not applied when it was asked; nil: it did not say
+	// Raft entries that it had not applied when it was asked; nil: it did not say
+	Lag *uint64
 }
 
 // Do proposes a command by Client.Propose. The command's declaration gives the result its type.
@@ -217,9 +228,10 @@ func Do[R any](ctx context.Context, c Client, payload command.Of[R], call *Call)
 	return command.ResultOf[command.Of[R]](result)
 }
 
-// Begin claims a call's key for an effect that a command of the type P is going to complete. replay is nil, or what that
-// command answered when the call was made before. call is not nil.
-func Begin[P command.Of[R], R any](ctx context.Context, c Client, claim ClaimCall, call *Call) (replay *R, err error) {
+// Begin claims a call's key for an effect that a command of the type P is going to complete. replay
+// is nil, or what that command answered when the call was made before. call is not nil.
+func Begin[P command.Of[R], R any](ctx context.Context, c Client, claim ClaimCall,
+	call *Call) (replay *R, err error) {
 	answer, err := c.Propose(ctx, claim, call)
 	if err != nil || !call.Replayed {
 		return nil, err

@@ -10,17 +10,19 @@ import (
 
 // Operator is what an administrator does to the cluster itself. It is safe for concurrent use.
 type Operator interface {
-	// Backup writes a backup of the whole state: everything that was applied anywhere before the call is in it. When it
-	// fails in the middle, what was written is refused by Restore. Faults: unavailable.
+	// Backup writes a backup of the whole state: everything that was applied anywhere before the
+	// call is in it. When it fails in the middle, what was written is refused by Restore. Faults:
+	// unavailable.
 	Backup(ctx context.Context, to io.Writer) error
-	// Restore reads a backup to its end and, when it is whole, puts it in the place of the state on every node. What has
-	// happened since the backup is undone, but for the cluster's id, its nodes, and who fetches what. Runs that were launched
-	// since are not read any more; what the row store has of them goes when the grace is over, so that a second restore may
-	// bring them back until then. Faults: invalid_backup, other_cluster, unavailable: the outcome is not known then,
-	// and may be learnt by comparing State hashes, or made certain by asking again.
+	// Restore reads a backup to its end and, when it is whole, puts it in the place of the state on
+	// every node. What has happened since the backup is undone, but for the cluster's id, its
+	// nodes, and who fetches what. Runs that were launched since are not read any more; what the
+	// row store has of them goes when the grace is over, so that a second restore may bring them
+	// back until then. Faults: invalid_backup, other_cluster, unavailable: the outcome is not known
+	// then, and may be learnt by comparing State hashes, or made certain by asking again.
 	Restore(ctx context.Context, from io.Reader, how RestoreOptions) (Restored, error)
-	// RemoveNode takes a node that is gone out of the cluster. It may come back as a new one. Faults: not_found,
-	// node_alive, quorum_at_risk: without it there would be no majority.
+	// RemoveNode takes a node that is gone out of the cluster. It may come back as a new one.
+	// Faults: not_found, node_alive, quorum_at_risk: without it there would be no majority.
 	RemoveNode(ctx context.Context, node string) error
 }
 

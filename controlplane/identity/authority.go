@@ -25,8 +25,8 @@ type Authority struct {
 	key         ed25519.PrivateKey
 }
 
-// NewAuthority makes the authority of a new cluster, good for 10 years. A cluster's name has 1 to 63 lower-case letters,
-// digits and inner hyphens.
+// NewAuthority makes the authority of a new cluster, good for 10 years. A cluster's name has 1 to
+// 63 lower-case letters, digits and inner hyphens.
 func NewAuthority(cluster string, now time.Time) (*Authority, error) {
 	if !clusterName.MatchString(cluster) {
 		return nil, Peer{Cluster: cluster}.check()
@@ -55,18 +55,22 @@ func NewAuthority(cluster string, now time.Time) (*Authority, error) {
 	}
 	gossip := make([]byte, GossipKeyBytes)
 	_, _ = rand.Read(gossip) // never fails: it crashes the program instead
-	return &Authority{Cluster: cluster, GossipKey: gossip, SignInKey: signIn, certificate: certificate, key: key}, nil
+	return &Authority{Cluster: cluster, GossipKey: gossip, SignInKey: signIn,
+		certificate: certificate, key: key}, nil
 }
 
-// Issue makes an identity of a node of the cluster, good from now for life. Roles are of Roles, at least one.
-func (a *Authority) Issue(node string, roles []string, now time.Time, life time.Duration) (*Identity, error) {
+// Issue makes an identity of a node of the cluster, good from now for life. Roles are of Roles, at
+// least one.
+func (a *Authority) Issue(node string, roles []string, now time.Time,
+	life time.Duration) (*Identity, error) {
 	peer := Peer{Cluster: a.Cluster, Node: node, Roles: ordered(roles)}
 	if err := peer.check(); err != nil {
 		return nil, err
 	}
 	end := now.Add(life)
 	if life <= 0 || end.After(a.certificate.NotAfter) {
-		return nil, fmt.Errorf("a life of %s: want more than 0, and an end before the authority's at %s", life,
+		return nil, fmt.Errorf("a life of %s: want more than 0, and an end before the "+
+			"authority's at %s", life,
 			a.certificate.NotAfter.Format(time.RFC3339))
 	}
 	key, err := newKey()
@@ -125,7 +129,8 @@ func newKey() (ed25519.PrivateKey, error) {
 }
 
 // sign makes a certificate with a random serial number of 127 bits.
-func sign(template, parent *x509.Certificate, public ed25519.PublicKey, by ed25519.PrivateKey) (*x509.Certificate, error) {
+func sign(template, parent *x509.Certificate, public ed25519.PublicKey,
+	by ed25519.PrivateKey) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
 		return nil, fmt.Errorf("make a serial number: %w", err)

@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 )
 
-// The blocks of the files, in their order. An authority: its certificate, its key, the gossip key, the sign-in key. An
-// identity: the authority's certificate, its own, its key, the gossip key, and for API servers the sign-in key.
+// The blocks of the files, in their order. An authority: its certificate, its key, the gossip key,
+// the sign-in key. An identity: the authority's certificate, its own, its key, the gossip key, and
+// for API servers the sign-in key.
 const (
 	certificateBlock = "CERTIFICATE"
 	keyBlock         = "PRIVATE KEY"
@@ -23,7 +24,8 @@ const (
 	maxFileBytes = 64 << 10
 )
 
-// Read reads an identity file and checks that its parts belong together; whether it has expired is Check's matter.
+// Read reads an identity file and checks that its parts belong together; whether it has expired is
+// Check's matter.
 func Read(path string) (*Identity, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -61,8 +63,8 @@ func ReadAuthority(path string) (*Authority, error) {
 	return a, nil
 }
 
-// Write writes the authority to a new file that its owner alone can read. One that is there is never replaced: the nodes
-// that it made would be lost.
+// Write writes the authority to a new file that its owner alone can read. One that is there is
+// never replaced: the nodes that it made would be lost.
 func (a *Authority) Write(path string) error {
 	data, err := a.encode()
 	if err == nil {
@@ -76,7 +78,8 @@ func (a *Authority) Write(path string) error {
 
 func parseIdentity(data []byte) (*Identity, error) {
 	f := &file{rest: data}
-	i := &Identity{authority: f.certificate(), certificate: f.certificate(), key: f.key(keyBlock), GossipKey: f.gossip()}
+	i := &Identity{authority: f.certificate(), certificate: f.certificate(), key: f.key(keyBlock),
+		GossipKey: f.gossip()}
 	if !f.ended() {
 		i.SignInKey = f.key(signInBlock)
 	}
@@ -100,7 +103,8 @@ func (i *Identity) encode() ([]byte, error) {
 
 func parseAuthority(data []byte) (*Authority, error) {
 	f := &file{rest: data}
-	a := &Authority{certificate: f.certificate(), key: f.key(keyBlock), GossipKey: f.gossip(), SignInKey: f.key(signInBlock)}
+	a := &Authority{certificate: f.certificate(), key: f.key(keyBlock), GossipKey: f.gossip(),
+		SignInKey: f.key(signInBlock)}
 	if err := f.end(); err != nil {
 		return nil, err
 	}
@@ -139,7 +143,8 @@ func (f *file) block(kind string) []byte {
 	}
 	start := bytes.TrimSpace(f.rest)
 	block, rest := pem.Decode(start)
-	if block == nil || !bytes.HasPrefix(start, []byte("-----BEGIN "+kind+"-----")) || block.Type != kind ||
+	if block == nil || !bytes.HasPrefix(start, []byte("-----BEGIN "+kind+"-----")) ||
+		block.Type != kind ||
 		len(block.Headers) > 0 {
 		f.err = fmt.Errorf("want a PEM block %q", kind)
 		return nil
@@ -207,7 +212,8 @@ func readFile(path string) ([]byte, error) {
 	return data, err
 }
 
-// writeFile makes a new file. It appears when it is whole: half of one would be taken for what is never replaced.
+// writeFile makes a new file. It appears when it is whole: half of one would be taken for what is
+// never replaced.
 func writeFile(path string, data []byte) error {
 	out, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part") // mode 0600
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package identity owns who the nodes of a cluster are: the cluster's authority (its certificate authority and shared
-// keys), the identity file that each node is issued, and the TLS settings by which two nodes know each other's name and
-// roles. What a role may do is not decided here, and neither is who is a member now.
+// Package identity owns who the nodes of a cluster are: the cluster's authority (its certificate
+// authority and shared keys), the identity file that each node is issued, and the TLS settings by
+// which two nodes know each other's name and roles. What a role may do is not decided here, and
+// neither is who is a member now.
 package identity
 
 import (
@@ -83,7 +84,8 @@ func (i *Identity) validate() error {
 		return err
 	}
 	if signs := len(i.SignInKey) > 0; signs != i.Has(APIServer) {
-		return fmt.Errorf("the sign-in key belongs in identities with the role %s, and in no other", APIServer)
+		return fmt.Errorf("the sign-in key belongs in identities with the role %s, and in no other",
+			APIServer)
 	}
 	return nil
 }
@@ -97,9 +99,11 @@ var (
 func (p Peer) check() error {
 	switch {
 	case !clusterName.MatchString(p.Cluster):
-		return fmt.Errorf("cluster name %.80q: want 1 to 63 lower-case letters, digits and inner hyphens", p.Cluster)
+		return fmt.Errorf("cluster name %.80q: want 1 to 63 lower-case letters, digits and "+
+			"inner hyphens", p.Cluster)
 	case !nodeName.MatchString(p.Node):
-		return fmt.Errorf("node name %.80q: want 1 to 63 letters, digits and inner dots, hyphens and underscores", p.Node)
+		return fmt.Errorf("node name %.80q: want 1 to 63 letters, digits and inner dots, "+
+			"hyphens and underscores", p.Node)
 	case len(p.Roles) == 0:
 		return fmt.Errorf("node %q has no role", p.Node)
 	}
@@ -113,11 +117,15 @@ func (p Peer) check() error {
 
 // uri is the name in a node's certificate: shoal://CLUSTER/node/NAME?role=ROLE&role=ROLE.
 func (p Peer) uri() *url.URL {
-	return &url.URL{Scheme: scheme, Host: p.Cluster, Path: "/node/" + p.Node, RawQuery: url.Values{"role": p.Roles}.Encode()}
+	return &url.URL{Scheme: scheme, Host: p.Cluster, Path: "/node/" + p.Node,
+		RawQuery: url.Values{"role": p.Roles}.Encode()}
 }
 
 // clusterURI is the name in the authority's certificate.
-func clusterURI(cluster string) *url.URL { return &url.URL{Scheme: scheme, Host: cluster, Path: "/"} }
+func clusterURI(cluster string) *url.URL {
+	return &url.URL{Scheme: scheme, Host: cluster,
+		Path: "/"}
+}
 
 // clusterOf is the cluster that an authority's certificate is for.
 func clusterOf(authority *x509.Certificate) (string, error) {
@@ -125,7 +133,8 @@ func clusterOf(authority *x509.Certificate) (string, error) {
 		return "", fmt.Errorf("the first certificate is not that of a cluster's authority")
 	}
 	cluster := authority.URIs[0].Host
-	if !clusterName.MatchString(cluster) || authority.URIs[0].String() != clusterURI(cluster).String() {
+	if !clusterName.MatchString(cluster) ||
+		authority.URIs[0].String() != clusterURI(cluster).String() {
 		return "", fmt.Errorf("the first certificate is not that of a cluster's authority")
 	}
 	return cluster, nil
@@ -165,17 +174,20 @@ func ordered(roles []string) []string {
 	return slices.Compact(sorted)
 }
 
-// verify reads a node's certificate and says why it is none of the cluster. Times are another matter (checkTime).
+// verify reads a node's certificate and says why it is none of the cluster. Times are another
+// matter (checkTime).
 func verify(certificate, authority *x509.Certificate, cluster string) (Peer, error) {
 	peer, err := named(certificate)
 	if err != nil {
 		return Peer{}, err
 	}
 	if peer.Cluster != cluster {
-		return Peer{}, fmt.Errorf("node %q is of the cluster %q, not of %q", peer.Node, peer.Cluster, cluster)
+		return Peer{}, fmt.Errorf("node %q is of the cluster %q, not of %q", peer.Node,
+			peer.Cluster, cluster)
 	}
 	if err := certificate.CheckSignatureFrom(authority); err != nil {
-		return Peer{}, fmt.Errorf("the certificate of node %q is not from this cluster's authority: %w", peer.Node, err)
+		return Peer{}, fmt.Errorf("the certificate of node %q is not from this cluster's "+
+			"authority: %w", peer.Node, err)
 	}
 	return peer, nil
 }

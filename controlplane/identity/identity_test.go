@@ -126,7 +126,8 @@ func TestWhatCannotBeIssued(t *testing.T) {
 		"is none of": {"a", []string{"fetchers"}, year},
 		"a life of":  {"a", []string{Fetcher}, 11 * year},
 	} {
-		if _, err := a.Issue(c.node, c.roles, noon, c.life); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := a.Issue(c.node, c.roles, noon, c.life); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", c, err, want)
 		}
 	}
@@ -140,7 +141,8 @@ func TestWhatCannotBeIssued(t *testing.T) {
 func TestNamesSurviveTheCertificate(t *testing.T) {
 	a := authority(t, "prod")
 	rapid.Check(t, func(t *rapid.T) {
-		node := rapid.StringMatching(`[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?`).Draw(t, "node")
+		node := rapid.StringMatching(`[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?`).Draw(t,
+			"node")
 		roles := rapid.SliceOfN(rapid.SampledFrom(Roles()), 1, 8).Draw(t, "roles")
 		i, err := a.Issue(node, roles, noon, year)
 		if err != nil {
@@ -209,31 +211,42 @@ func TestPeersAreWhoTheyMustBe(t *testing.T) {
 		server, client         *tls.Config
 		serverSays, clientSays string
 	}{
-		"good":          {server.TLSServer(now), good.TLSClient(now, "cp-1", ControlPlane), "", ""},
-		"other cluster": {server.TLSServer(now), issue(t, other, "f-1", Fetcher).TLSClient(now, "", ""), "", `cluster "prod", not of "other"`},
-		"other authority": {server.TLSServer(now), issue(t, namesake, "f-1", Fetcher).TLSClient(now, "", ""), "",
+		"good": {server.TLSServer(now), good.TLSClient(now, "cp-1", ControlPlane), "", ""},
+		"other cluster": {server.TLSServer(now),
+			issue(t, other, "f-1", Fetcher).TLSClient(now, "", ""), "",
+			`cluster "prod", not of "other"`},
+		"other authority": {server.TLSServer(now),
+			issue(t, namesake, "f-1", Fetcher).TLSClient(now, "", ""), "",
 			"not from this cluster's authority"},
-		"no certificate": {server.TLSServer(now), anonymous, "client didn't provide a certificate", ""},
-		"expired":        {server.TLSServer(at(time.Hour)), brief.TLSClient(now, "", ""), `"f-2": the certificate expired at`, ""},
+		"no certificate": {server.TLSServer(now), anonymous, "client didn't provide a certificate",
+			""},
+		"expired": {server.TLSServer(at(time.Hour)), brief.TLSClient(now, "", ""),
+			`"f-2": the certificate expired at`, ""},
 		"not yet valid": {server.TLSServer(at(-2 * time.Hour)), good.TLSClient(now, "", ""),
 			`"f-1": the certificate is not valid before`, ""},
-		"other node": {server.TLSServer(now), good.TLSClient(now, "cp-2", ""), "", `"cp-1" answers, and not node "cp-2"`},
-		"other role": {good.TLSServer(now), server.TLSClient(now, "", ControlPlane), "", `"f-1" does not have the role controlplane`},
-		"server of another cluster": {issue(t, other, "cp-1", ControlPlane).TLSServer(now), good.TLSClient(now, "", ""), "",
+		"other node": {server.TLSServer(now), good.TLSClient(now, "cp-2", ""), "",
+			`"cp-1" answers, and not node "cp-2"`},
+		"other role": {good.TLSServer(now), server.TLSClient(now, "", ControlPlane), "",
+			`"f-1" does not have the role controlplane`},
+		"server of another cluster": {issue(t, other, "cp-1", ControlPlane).TLSServer(now),
+			good.TLSClient(now, "", ""), "",
 			`cluster "other", not of "prod"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			peer, serverErr, clientErr := shake(t, c.server, c.client)
 			if c.serverSays == "" && c.clientSays == "" {
-				if serverErr != nil || clientErr != nil || peer.Node != "f-1" || !peer.Has(Fetcher) || peer.Has(ControlPlane) {
+				if serverErr != nil || clientErr != nil || peer.Node != "f-1" ||
+					!peer.Has(Fetcher) || peer.Has(ControlPlane) {
 					t.Fatalf("%v, %v, %+v", serverErr, clientErr, peer)
 				}
 				return
 			}
-			if c.serverSays != "" && (serverErr == nil || !strings.Contains(serverErr.Error(), c.serverSays)) {
+			if c.serverSays != "" &&
+				(serverErr == nil || !strings.Contains(serverErr.Error(), c.serverSays)) {
 				t.Errorf("the server says %v, want %q", serverErr, c.serverSays)
 			}
-			if c.clientSays != "" && (clientErr == nil || !strings.Contains(clientErr.Error(), c.clientSays)) {
+			if c.clientSays != "" &&
+				(clientErr == nil || !strings.Contains(clientErr.Error(), c.clientSays)) {
 				t.Errorf("the client says %v, want %q", clientErr, c.clientSays)
 			}
 			if serverErr == nil {
@@ -245,7 +258,8 @@ func TestPeersAreWhoTheyMustBe(t *testing.T) {
 
 func TestIdentityTellsItsTime(t *testing.T) {
 	i := issue(t, authority(t, "prod"), "f-1", Fetcher)
-	for at, want := range map[time.Duration]string{0: "", 2 * year: "expired", -year: "not valid before"} {
+	for at, want := range map[time.Duration]string{0: "", 2 * year: "expired",
+		-year: "not valid before"} {
 		err := i.Check(noon.Add(at))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("after %s: %v, want %q", at, err, want)
@@ -255,14 +269,20 @@ func TestIdentityTellsItsTime(t *testing.T) {
 
 func TestPartsMustBelongTogether(t *testing.T) {
 	prod, other := authority(t, "prod"), authority(t, "other")
-	mine, yours, api := issue(t, prod, "a", Fetcher), issue(t, prod, "b", Fetcher), issue(t, prod, "c", APIServer)
+	mine, yours, api := issue(t, prod, "a", Fetcher), issue(t, prod, "b", Fetcher),
+		issue(t, prod, "c", APIServer)
 	for name, mix := range map[string]Identity{
-		"another's key":       {GossipKey: mine.GossipKey, authority: mine.authority, certificate: mine.certificate, key: yours.key},
-		"another's authority": {GossipKey: mine.GossipKey, authority: other.certificate, certificate: mine.certificate, key: mine.key},
-		"no authority":        {GossipKey: mine.GossipKey, authority: mine.certificate, certificate: mine.certificate, key: mine.key},
-		"a key too many": {GossipKey: mine.GossipKey, authority: mine.authority, certificate: mine.certificate, key: mine.key,
+		"another's key": {GossipKey: mine.GossipKey, authority: mine.authority,
+			certificate: mine.certificate, key: yours.key},
+		"another's authority": {GossipKey: mine.GossipKey, authority: other.certificate,
+			certificate: mine.certificate, key: mine.key},
+		"no authority": {GossipKey: mine.GossipKey, authority: mine.certificate,
+			certificate: mine.certificate, key: mine.key},
+		"a key too many": {GossipKey: mine.GossipKey, authority: mine.authority,
+			certificate: mine.certificate, key: mine.key,
 			SignInKey: api.SignInKey},
-		"a short gossip key": {GossipKey: []byte("short"), authority: mine.authority, certificate: mine.certificate, key: mine.key},
+		"a short gossip key": {GossipKey: []byte("short"), authority: mine.authority,
+			certificate: mine.certificate, key: mine.key},
 	} {
 		data, err := mix.encode()
 		if err != nil {
@@ -291,7 +311,8 @@ func FuzzFiles(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if j, err := parseIdentity(again); err != nil || j.Node != i.Node || !slices.Equal(j.Roles, i.Roles) {
+			if j, err := parseIdentity(again); err != nil || j.Node != i.Node ||
+				!slices.Equal(j.Roles, i.Roles) {
 				t.Fatalf("%+v, then %+v, %v", i.Peer, j, err)
 			}
 		}

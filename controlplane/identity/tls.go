@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// TLSServer are the settings of a node that is called: TLS 1.3, and only nodes of the cluster get through. now is the
-// time that certificates are held against.
+// TLSServer are the settings of a node that is called: TLS 1.3, and only nodes of the cluster get
+// through. now is the time that certificates are held against.
 func (i *Identity) TLSServer(now func() time.Time) *tls.Config {
 	config := i.config(now)
-	config.ClientAuth = tls.RequireAnyClientCert // verified below, by what this cluster's certificates say
+	// verified below, by what this cluster's certificates say
+	config.ClientAuth = tls.RequireAnyClientCert
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		_, err := i.admit(state, now(), x509.ExtKeyUsageClientAuth)
 		return err
@@ -20,10 +21,12 @@ func (i *Identity) TLSServer(now func() time.Time) *tls.Config {
 	return config
 }
 
-// TLSClient are the settings of a node that calls. The node called must have the given name and role; "" is any.
+// TLSClient are the settings of a node that calls. The node called must have the given name and
+// role; "" is any.
 func (i *Identity) TLSClient(now func() time.Time, node, role string) *tls.Config {
 	config := i.config(now)
-	config.InsecureSkipVerify = true // nodes are named by their certificates, not by DNS: all is verified below
+	// nodes are named by their certificates, not by DNS: all is verified below
+	config.InsecureSkipVerify = true
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		peer, err := i.admit(state, now(), x509.ExtKeyUsageServerAuth)
 		switch {
@@ -43,14 +46,17 @@ func (i *Identity) config(now func() time.Time) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		Time:       now,
-		Certificates: []tls.Certificate{{Certificate: [][]byte{i.certificate.Raw}, PrivateKey: i.key,
-			Leaf: i.certificate}},
+		Certificates: []tls.Certificate{{Certificate: [][]byte{i.certificate.Raw},
+			PrivateKey: i.key,
+			Leaf:       i.certificate}},
 		SessionTicketsDisabled: true, // every connection shows its certificate anew
 	}
 }
 
-// admit is the peer of a connection, when it is a node of this cluster whose certificate is good now.
-func (i *Identity) admit(state tls.ConnectionState, now time.Time, usage x509.ExtKeyUsage) (Peer, error) {
+// admit is the peer of a connection, when it is a node of this cluster whose certificate is good
+// now.
+func (i *Identity) admit(state tls.ConnectionState, now time.Time, usage x509.ExtKeyUsage) (Peer,
+	error) {
 	if len(state.PeerCertificates) == 0 {
 		return Peer{}, errNoCertificate
 	}

@@ -19,7 +19,8 @@ type metric struct {
 	labels []string
 }
 
-// listed reads the golden list, which a test of cmd/shoal keeps true, and what Prometheus and its Go client add.
+// listed reads the golden list, which a test of cmd/shoal keeps true, and what Prometheus and its
+// Go client add.
 func listed(t *testing.T) map[string]metric {
 	t.Helper()
 	data, err := os.ReadFile("../../cmd/shoal/testdata/metrics.txt")
@@ -129,7 +130,8 @@ func checkQuery(query string, known map[string]metric) (problems []string) {
 	}
 	for _, selected := range selector.FindAllStringSubmatch(query, -1) {
 		for _, label := range matcher.FindAllStringSubmatch(selected[2], -1) {
-			if !slices.Contains(append(slices.Clone(fromOutside), known[selected[1]].labels...), label[1]) {
+			if !slices.Contains(append(slices.Clone(fromOutside), known[selected[1]].labels...),
+				label[1]) {
 				problems = append(problems, selected[1]+" has no label "+label[1])
 			}
 		}
@@ -186,7 +188,8 @@ func TestOnlyMetricsThatExistAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestMoneyIsShownInEuros wants every metric of money, which counts millionths of a euro, divided by that where it is shown.
+// TestMoneyIsShownInEuros wants every metric of money, which counts millionths of a euro, divided
+// by that where it is shown.
 func TestMoneyIsShownInEuros(t *testing.T) {
 	shown := 0
 	for title, all := range queries(t) {
@@ -205,8 +208,8 @@ func TestMoneyIsShownInEuros(t *testing.T) {
 	}
 }
 
-// TestAlertsAreComplete wants of every alert a severity, a summary, the address of its runbook, and a test of it both
-// firing and silent.
+// TestAlertsAreComplete wants of every alert a severity, a summary, the address of its runbook, and
+// a test of it both firing and silent.
 func TestAlertsAreComplete(t *testing.T) {
 	var file struct {
 		Tests []struct {
@@ -239,11 +242,14 @@ func TestAlertsAreComplete(t *testing.T) {
 		if rule.Annotations["summary"] == "" {
 			t.Errorf("%s has no summary", rule.Alert)
 		}
-		if want := "https://shoal.dev/shoal/docs/operations/" + rule.Alert + ".md"; rule.Annotations["runbook_url"] != want {
-			t.Errorf("%s has the runbook %q, want %q", rule.Alert, rule.Annotations["runbook_url"], want)
+		if want := "https://shoal.dev/shoal/docs/operations/" + rule.Alert +
+			".md"; rule.Annotations["runbook_url"] != want {
+			t.Errorf("%s has the runbook %q, want %q", rule.Alert, rule.Annotations["runbook_url"],
+				want)
 		}
 		if !fires[rule.Alert] || !silent[rule.Alert] {
-			t.Errorf("%s: tested firing %v, silent %v", rule.Alert, fires[rule.Alert], silent[rule.Alert])
+			t.Errorf("%s: tested firing %v, silent %v", rule.Alert, fires[rule.Alert],
+				silent[rule.Alert])
 		}
 	}
 	for name := range fires {
@@ -253,25 +259,30 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// TestRunbooks wants a whole runbook for each alert, an alert for each runbook, and all of them in the index.
+// TestRunbooks wants a whole runbook for each alert, an alert for each runbook, and all of them in
+// the index.
 func TestRunbooks(t *testing.T) {
 	const folder = "../../docs/operations"
 	var index string
-	read(t, filepath.Join(folder, "README.md"), func(data []byte) error { index = string(data); return nil })
+	read(t, filepath.Join(folder, "README.md"),
+		func(data []byte) error { index = string(data); return nil })
 	known := map[string]bool{}
 	for _, rule := range alerts(t) {
 		known[rule.Alert] = true
 		var runbook string
-		read(t, filepath.Join(folder, rule.Alert+".md"), func(data []byte) error { runbook = string(data); return nil })
+		read(t, filepath.Join(folder, rule.Alert+".md"),
+			func(data []byte) error { runbook = string(data); return nil })
 		at := 0
-		for _, part := range []string{"# " + rule.Alert, "## Meaning", "## What users see", "## First look", "## Mend", "## After"} {
+		for _, part := range []string{"# " + rule.Alert, "## Meaning", "## What users see",
+			"## First look", "## Mend", "## After"} {
 			found := strings.Index(runbook[at:], part+"\n\n")
 			if found < 0 {
 				t.Fatalf("%s.md has no %q where it belongs", rule.Alert, part)
 			}
 			at += found + len(part)
 		}
-		if line := "| [" + rule.Alert + "](" + rule.Alert + ".md) | " + rule.Labels["severity"] + " |"; !strings.Contains(index, line) {
+		if line := "| [" + rule.Alert + "](" + rule.Alert + ".md) | " + rule.Labels["severity"] +
+			" |"; !strings.Contains(index, line) {
 			t.Errorf("the index of the runbooks has no line %q", line)
 		}
 	}
@@ -286,8 +297,8 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// TestPromtool has Prometheus's own tool read the rules, run their tests and read every query of the dashboard. It needs
-// the tool: `make alerts` sets PROMTOOL to it.
+// TestPromtool has Prometheus's own tool read the rules, run their tests and read every query of
+// the dashboard. It needs the tool: `make alerts` sets PROMTOOL to it.
 func TestPromtool(t *testing.T) {
 	promtool := os.Getenv("PROMTOOL")
 	if promtool == "" {
@@ -316,7 +327,8 @@ func TestPromtool(t *testing.T) {
 			records = append(records, record{Record: "query", Expr: variables.Replace(query)})
 		}
 	}
-	data, err := yaml.Marshal(map[string]any{"groups": []map[string]any{{"name": "dashboard", "rules": records}}})
+	data, err := yaml.Marshal(map[string]any{
+		"groups": []map[string]any{{"name": "dashboard", "rules": records}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,14 +27,15 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// The rules run with windows and patience that many times shorter than they are shipped, and are scraped as much more
-// often. Thresholds are as shipped.
+// The rules run with windows and patience that many times shorter than they are shipped, and are
+// scraped as much more often. Thresholds are as shipped.
 const alertsFaster = 6
 
 // watchedLease is longer than the silence of a fetcher that an alert goes by.
 const watchedLease = 25 * time.Second
 
-// alertsPatience is how long an alert may take: windows and patience are at most 100 s and 30 s then.
+// alertsPatience is how long an alert may take: windows and patience are at most 100 s and 30 s
+// then.
 const alertsPatience = 4 * time.Minute
 
 // trouble is something that alerts have to tell an operator.
@@ -48,8 +49,8 @@ type trouble struct {
 // ciTroubles of them are what a commit waits for.
 const ciTroubles = 4
 
-// troubles are those that can be made in minutes, CI's first. The other rules are tested by promtool alone
-// (deploy/monitoring).
+// troubles are those that can be made in minutes, CI's first. The other rules are tested by
+// promtool alone (deploy/monitoring).
 func troubles() []trouble {
 	onService := func(service string, alerts ...string) trouble {
 		return trouble{name: "without " + service, alerts: alerts,
@@ -78,7 +79,8 @@ func troubles() []trouble {
 		{name: "records that nobody can read", alerts: []string{"ShoalUndecodableRecords"},
 			strike: func(w *watched) { w.must(w.Poison(w.ctx, []byte("nobody can read this"))) },
 			heal:   func(*watched) {}},
-		paused("a fetcher that says nothing", func(w *watched) []*cluster.Node { return w.With(cluster.Fetcher)[:1] },
+		paused("a fetcher that says nothing",
+			func(w *watched) []*cluster.Node { return w.With(cluster.Fetcher)[:1] },
 			"ShoalNodeDown", "ShoalFetcherSilent"),
 		{name: "a fetcher that was away", alerts: []string{"ShoalLeasesLapse"},
 			strike: func(w *watched) {
@@ -116,13 +118,14 @@ func troubles() []trouble {
 			}},
 		paused("no majority", func(w *watched) []*cluster.Node {
 			leader := suite.Must(w.Leader(w.ctx))(w.t)
-			return slices.DeleteFunc(w.With(cluster.ControlPlane), func(n *cluster.Node) bool { return n == leader })
+			return slices.DeleteFunc(w.With(cluster.ControlPlane),
+				func(n *cluster.Node) bool { return n == leader })
 		}, "ShoalNoLeader", "ShoalAPIErrors"),
 	}
 }
 
-// TestAlerts lets a real Prometheus watch a cluster at work with the alert rules that users get: while nothing is wrong
-// none fires, and each trouble is told by its alerts.
+// TestAlerts lets a real Prometheus watch a cluster at work with the alert rules that users get:
+// while nothing is wrong none fires, and each trouble is told by its alerts.
 func TestAlerts(t *testing.T) {
 	w := newWatched(t)
 	w.quiet()
@@ -167,7 +170,8 @@ func (w *watched) must(err error) {
 func newWatched(t *testing.T) *watched {
 	t.Helper()
 	network := newNetwork(t)
-	web := newWeb(t, network, synthweb.Config{Hosts: 40, PagesPerHost: 2000, PageBytes: []int{3000}})
+	web := newWeb(t, network, synthweb.Config{Hosts: 40, PagesPerHost: 2000,
+		PageBytes: []int{3000}})
 	nodes := cluster.Layout(3, 2, 1, 1, 1)
 	for i := range nodes {
 		if slices.Contains(nodes[i].Roles, cluster.Billing) {
@@ -175,12 +179,15 @@ func newWatched(t *testing.T) *watched {
 		}
 	}
 	// Limits are what Redis is asked for.
-	c := newCluster(t, network, nodes, []string{"--lease", watchedLease.String(), "--host-rate", "1", "--no-rate-limits=false"}, web)
+	c := newCluster(t, network, nodes,
+		[]string{"--lease", watchedLease.String(), "--host-rate", "1", "--no-rate-limits=false"},
+		web)
 	start(t, c)
 	w := &watched{Cluster: c, t: t, ctx: suite.Within(t, settleTime)}
 	w.watch(network)
 
-	// A run that is longer than the test: 40 pages a second. Calls go on beside it, whatever becomes of them.
+	// A run that is longer than the test: 40 pages a second. Calls go on beside it, whatever
+	// becomes of them.
 	admin := clientOf(c, suite.Must(mint(w.ctx, c, "--admin"))(t))
 	who := clientOf(c, suite.Must(mint(w.ctx, c, "--customer", "watched"))(t))
 	ref := suite.Must(who.Whoami(w.ctx))(t)
@@ -226,13 +233,16 @@ func (w *watched) watch(network *netns.Network) {
 	for _, n := range w.Nodes() {
 		targets = append(targets, strconv.Quote(n.Ops()))
 	}
-	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n"+
-		"rule_files: [alerts.yml]\nscrape_configs:\n- job_name: shoal\n  static_configs:\n  - targets: [%s]\n",
+	config := fmt.Sprintf("global: {scrape_interval: 1s, scrape_timeout: 1s, "+
+		"evaluation_interval: 1s}\n"+
+		"rule_files: [alerts.yml]\nscrape_configs:\n- job_name: shoal\n  static_configs:\n  - "+
+		"targets: [%s]\n",
 		strings.Join(targets, ", "))
 	w.must(os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600))
 	at := netip.AddrPortFrom(network.Router().Addr(), 9090).String()
 	cmd := exec.Command(program, "--config.file="+filepath.Join(dir, "prometheus.yml"),
-		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+at, "--log.level=warn")
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+at,
+		"--log.level=warn")
 	said := &strings.Builder{}
 	cmd.Stdout, cmd.Stderr = said, said
 	w.must(network.Router().Start(cmd))
@@ -265,7 +275,8 @@ func faster(rules []byte) []byte {
 
 // ask asks Prometheus.
 func (w *watched) ask(path string, into any) error {
-	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, "http://prometheus/api/v1/"+path, nil)
+	request, err := http.NewRequestWithContext(w.ctx, http.MethodGet,
+		"http://prometheus/api/v1/"+path, nil)
 	if err != nil {
 		return err
 	}
@@ -287,7 +298,8 @@ func (w *watched) ask(path string, into any) error {
 // flows waits until pages go round: an alert on what waits needs something that waits.
 func (w *watched) flows() {
 	w.t.Helper()
-	flowing := "query?query=" + url.QueryEscape("sum(rate(shoal_controlplane_settled_pages_total[5s])) > 10")
+	flowing := "query?query=" +
+		url.QueryEscape("sum(rate(shoal_controlplane_settled_pages_total[5s])) > 10")
 	for {
 		var answer struct {
 			Data struct {
@@ -352,7 +364,8 @@ func (w *watched) fire(alerts []string) {
 	w.t.Helper()
 	missing := slices.Clone(alerts)
 	w.until(fmt.Sprint(alerts, " fire"), func(fires []string) bool {
-		missing = slices.DeleteFunc(missing, func(a string) bool { return slices.Contains(fires, a) })
+		missing = slices.DeleteFunc(missing,
+			func(a string) bool { return slices.Contains(fires, a) })
 		return len(missing) == 0
 	})
 }

@@ -16,9 +16,10 @@ import (
 	"shoal.dev/shoal/testkit/cluster"
 )
 
-// balancer is what stands in front of the API servers: it asks each all the time whether it is ready, keeps connections,
-// and takes the next server when one refuses a connection. It repeats nothing that a server has begun to answer; what
-// HTTP itself repeats is a call, under one idempotency key, on a connection that was closed as it was sent.
+// balancer is what stands in front of the API servers: it asks each all the time whether it is
+// ready, keeps connections, and takes the next server when one refuses a connection. It repeats
+// nothing that a server has begun to answer; what HTTP itself repeats is a call, under one
+// idempotency key, on a connection that was closed as it was sent.
 type balancer struct {
 	http    *http.Transport
 	servers []*cluster.Node
@@ -32,7 +33,8 @@ func newBalancer(ctx context.Context, t *testing.T, c *cluster.Cluster) *balance
 	t.Helper()
 	transport := c.HTTP().Transport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = false
-	b := &balancer{http: transport, servers: c.With(cluster.APIServer), ready: map[*cluster.Node]bool{},
+	b := &balancer{http: transport, servers: c.With(cluster.APIServer),
+		ready:   map[*cluster.Node]bool{},
 		changed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -72,7 +74,8 @@ func (b *balancer) watch(ctx context.Context, client *http.Client, n *cluster.No
 	}
 }
 
-// pick is the next server that is ready, but for some; nil when there is none, with what tells of a change.
+// pick is the next server that is ready, but for some; nil when there is none, with what tells of a
+// change.
 func (b *balancer) pick(without map[*cluster.Node]bool) (*cluster.Node, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,7 +114,8 @@ func (b *balancer) RoundTrip(request *http.Request) (*http.Response, error) {
 		if n == nil {
 			select {
 			case <-request.Context().Done():
-				return nil, fmt.Errorf("the balancer: no server is ready: %w", request.Context().Err())
+				return nil, fmt.Errorf("the balancer: no server is ready: %w",
+					request.Context().Err())
 			case <-changed:
 				clear(refused)
 			}

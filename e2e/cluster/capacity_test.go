@@ -27,17 +27,20 @@ const (
 	capacityHosts = 1_000
 )
 
-// TestCapacity measures what a page costs each process in processor time, services included: by it deploy/CAPACITY.md
-// says how many machines a load needs. The web is on the same machine; what it takes is not counted.
+// TestCapacity measures what a page costs each process in processor time, services included: by it
+// deploy/CAPACITY.md says how many machines a load needs. The web is on the same machine; what it
+// takes is not counted.
 func TestCapacity(t *testing.T) {
 	if *servicePID == "" {
 		t.Skip("by -service-pids (make capacity)")
 	}
 	network := newNetwork(t)
-	web := newWeb(t, network, synthweb.Config{Hosts: capacityHosts, PagesPerHost: capacityPages / capacityHosts,
-		PageBytes: []int{capacityBytes}})
-	c := newCluster(t, network, cluster.Layout(1, 1, 1, 1, 1), []string{"--host-rate", "1000", "--max-host-rate", "1000",
-		"--host-connections", "4", "--max-host-connections", "4", "--ops-profiles"}, web)
+	web := newWeb(t, network, synthweb.Config{Hosts: capacityHosts,
+		PagesPerHost: capacityPages / capacityHosts,
+		PageBytes:    []int{capacityBytes}})
+	c := newCluster(t, network, cluster.Layout(1, 1, 1, 1, 1),
+		[]string{"--host-rate", "1000", "--max-host-rate", "1000",
+			"--host-connections", "4", "--max-host-connections", "4", "--ops-profiles"}, web)
 	start(t, c)
 	s := &scaleRun{t: t, c: c, web: web, ctx: suite.Within(t, 2*aboutGoal)}
 	s.who = clientOf(c, suite.Must(mint(s.ctx, c, "--customer", "capacity"))(t))
@@ -53,11 +56,13 @@ func TestCapacity(t *testing.T) {
 	took := time.Since(begin)
 	after := everybody(t, c)
 	var report strings.Builder
-	fmt.Fprintf(&report, "%d pages of %d bytes in %v, %.0f pages/s\n\n| process | CPU a page, µs | peak memory, MB |\n|---|---|---|\n",
+	fmt.Fprintf(&report, "%d pages of %d bytes in %v, %.0f pages/s\n\n| process | CPU a page, "+
+		"µs | peak memory, MB |\n|---|---|---|\n",
 		capacityPages, capacityBytes, took.Round(time.Second), capacityPages/took.Seconds())
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		fmt.Fprintf(&report, "| %s | %.1f | %d |\n", name,
-			float64((after[name].CPU-before[name].CPU).Microseconds())/capacityPages, after[name].PeakBytes>>20)
+			float64((after[name].CPU-before[name].CPU).Microseconds())/capacityPages,
+			after[name].PeakBytes>>20)
 	}
 	fmt.Fprintf(&report, "\nKafka's segments grew by %.0f bytes a page, all replicas together\n",
 		float64(segments(t)-logged)/capacityPages)
@@ -79,7 +84,8 @@ func everybody(t *testing.T, c *cluster.Cluster) map[string]process.Usage {
 // segment is a file of a topic's partition that is not one of Kafka's own.
 var segment = regexp.MustCompile(`/[^/_][^/]*-\d+/\d{20}\.log$`)
 
-// segments is how long the topics' files are that the services have open, which Kafka has of all that it keeps.
+// segments is how long the topics' files are that the services have open, which Kafka has of all
+// that it keeps.
 func segments(t *testing.T) (size int64) {
 	t.Helper()
 	for _, file := range suite.Must(filepath.Glob(filepath.Join(*servicePID, "*")))(t) {

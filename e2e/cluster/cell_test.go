@@ -87,7 +87,8 @@ func (c *cell) aim() {
 		leads := suite.Must(c.Leader(c.ctx))(c.t)
 		c.victim = leads
 		if c.target == follower {
-			others := slices.DeleteFunc(c.With(cluster.ControlPlane), func(n *cluster.Node) bool { return n == leads })
+			others := slices.DeleteFunc(c.With(cluster.ControlPlane),
+				func(n *cluster.Node) bool { return n == leads })
 			c.victim = others[c.random.IntN(len(others))]
 		}
 	case cluster.Kafka, cluster.Redis, cluster.ClickHouse:
@@ -141,7 +142,8 @@ func (c *cell) run(f fault) {
 	}
 	c.must(c.books())
 	c.must(c.SameState(c.ctx))
-	c.t.Logf("fault of %v, runs ended after %v, %d pages fetched again", struck.Round(time.Millisecond),
+	c.t.Logf("fault of %v, runs ended after %v, %d pages fetched again",
+		struck.Round(time.Millisecond),
 		ended.Round(time.Millisecond), refetched)
 }
 

@@ -15,8 +15,8 @@ import (
 // probers are clients that try to write at once, so that one whose call hangs is not the measure.
 const probers = 3
 
-// TestFailover measures the time from a leader's kill to the next write that is accepted. The figures are printed; they
-// fail the test only where -failover-p99 says so.
+// TestFailover measures the time from a leader's kill to the next write that is accepted. The
+// figures are printed; they fail the test only where -failover-p99 says so.
 func TestFailover(t *testing.T) {
 	if *kills == 0 {
 		t.Skip("by -leader-kills (make failover)")
@@ -44,9 +44,13 @@ func TestFailover(t *testing.T) {
 		}
 	}
 	slices.Sort(took)
-	at := func(share float64) time.Duration { return took[min(int(share*float64(len(took))), len(took)-1)] }
-	t.Logf("leader kill to next accepted write, %d kills: p50 %v, p90 %v, p99 %v, max %v", len(took),
-		at(0.5).Round(time.Millisecond), at(0.9).Round(time.Millisecond), at(0.99).Round(time.Millisecond),
+	at := func(share float64) time.Duration {
+		return took[min(int(share*float64(len(took))), len(took)-1)]
+	}
+	t.Logf("leader kill to next accepted write, %d kills: p50 %v, p90 %v, p99 %v, max %v",
+		len(took),
+		at(0.5).Round(time.Millisecond), at(0.9).Round(time.Millisecond),
+		at(0.99).Round(time.Millisecond),
 		took[len(took)-1].Round(time.Millisecond))
 	if *failover > 0 && at(0.99) > *failover {
 		t.Errorf("p99 is %v, at most %v", at(0.99), *failover)

@@ -27,19 +27,21 @@ const (
 	anything         // those whose records the log lost
 )
 
-// mostInFlight is how many pages a fetcher has fetched and not published when it ends: two connections to each host of
-// the five webs, and what one batch of the log holds.
+// mostInFlight is how many pages a fetcher has fetched and not published when it ends: two
+// connections to each host of the five webs, and what one batch of the log holds.
 const mostInFlight = 2*5*loadHosts + 50
 
 // Durations of faults.
 const (
-	short     = 3 * time.Second
-	pastLease = lease + 2*fetchTime + 2*time.Second // by then the shards of a silent fetcher have another
+	short = 3 * time.Second
+	// by then the shards of a silent fetcher have another
+	pastLease = lease + 2*fetchTime + 2*time.Second
 	diskBytes = 192 << 20
 	tooLittle = 6 << 20 // bytes of memory
 )
 
-// fault is one row of the matrix. To add one: a function that strikes and heals, and a line in faults.
+// fault is one row of the matrix. To add one: a function that strikes and heals, and a line in
+// faults.
 type fault struct {
 	name    string
 	targets []string // where it makes sense
@@ -51,40 +53,54 @@ type fault struct {
 
 // faults is the matrix.
 func faults() []fault {
-	nodes := []string{leader, follower, cluster.Fetcher, cluster.Ingest, cluster.Billing, cluster.APIServer}
+	nodes := []string{leader, follower, cluster.Fetcher, cluster.Ingest, cluster.Billing,
+		cluster.APIServer}
 	backends := []string{cluster.Kafka, cluster.Redis, cluster.ClickHouse}
 	return []fault{
-		{name: "kill", targets: nodes, ci: []string{leader, cluster.Fetcher}, repeats: ofVictim, strike: kill},
-		{name: "pause", targets: nodes, ci: []string{cluster.Fetcher}, repeats: ofVictim, strike: pause},
+		{name: "kill", targets: nodes, ci: []string{leader, cluster.Fetcher}, repeats: ofVictim,
+			strike: kill},
+		{name: "pause", targets: nodes, ci: []string{cluster.Fetcher}, repeats: ofVictim,
+			strike: pause},
 		{name: "leader-change", targets: []string{leader}, strike: changeLeader},
 		{name: "cut-out", targets: nodes, repeats: ofVictim, strike: cutOut},
 		{name: "cut-in", targets: nodes, ci: []string{leader}, repeats: ofVictim, strike: cutIn},
-		{name: "cut", targets: nodes, ci: []string{cluster.Fetcher}, repeats: ofVictim, strike: cut},
-		{name: "cut-service", targets: nodes, repeats: ofVictim, strike: cutServices(netns.Requests, netns.Answers)},
-		{name: "cut-service-out", targets: nodes, repeats: ofVictim, strike: cutServices(netns.Requests)},
-		{name: "cut-service-in", targets: nodes, repeats: ofVictim, strike: cutServices(netns.Answers)},
+		{name: "cut", targets: nodes, ci: []string{cluster.Fetcher}, repeats: ofVictim,
+			strike: cut},
+		{name: "cut-service", targets: nodes, repeats: ofVictim,
+			strike: cutServices(netns.Requests, netns.Answers)},
+		{name: "cut-service-out", targets: nodes, repeats: ofVictim,
+			strike: cutServices(netns.Requests)},
+		{name: "cut-service-in", targets: nodes, repeats: ofVictim,
+			strike: cutServices(netns.Answers)},
 		{name: "broker", targets: []string{cluster.Kafka}, strike: loseBroker},
 		{name: "restart", targets: backends, ci: []string{cluster.Kafka}, strike: restartService},
 		{name: "down", targets: backends, strike: stopService},
 		{name: "freeze", targets: backends, strike: freezeService},
 		{name: "cut-off", targets: backends, strike: cutOff},
-		{name: "lose-log", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, repeats: anything, strike: loseLog},
-		{name: "outage", targets: []string{cluster.ClickHouse}, ci: []string{cluster.ClickHouse}, strike: outageOfRows},
-		{name: "wipe", targets: []string{cluster.Redis}, ci: []string{cluster.Redis}, strike: wipeRedis},
+		{name: "lose-log", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka},
+			repeats: anything, strike: loseLog},
+		{name: "outage", targets: []string{cluster.ClickHouse}, ci: []string{cluster.ClickHouse},
+			strike: outageOfRows},
+		{name: "wipe", targets: []string{cluster.Redis}, ci: []string{cluster.Redis},
+			strike: wipeRedis},
 		{name: "disk-full", targets: nodes, repeats: ofVictim, nodes: ownDisks, strike: fillDisk},
-		{name: "clock-ahead", targets: nodes, ci: []string{leader}, strike: stepClock(10 * time.Minute)},
+		{name: "clock-ahead", targets: nodes, ci: []string{leader},
+			strike: stepClock(10 * time.Minute)},
 		{name: "clock-back", targets: nodes, strike: stepClock(-10 * time.Minute)},
-		{name: "slow", targets: append([]string{cluster.Fetcher, cluster.Ingest, cluster.Billing}, backends...),
+		{name: "slow", targets: append([]string{cluster.Fetcher, cluster.Ingest, cluster.Billing},
+			backends...),
 			strike: slowDown},
-		{name: "poison", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, strike: poison},
-		{name: "repeat", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka}, strike: repeatLog},
+		{name: "poison", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka},
+			strike: poison},
+		{name: "repeat", targets: []string{cluster.Kafka}, ci: []string{cluster.Kafka},
+			strike: repeatLog},
 		{name: "slow-disks", targets: []string{leader}, repeats: anything, strike: slowDisks},
 		{name: "memory", targets: nodes, repeats: ofVictim, strike: squeezeMemory},
 	}
 }
 
-// TestFaults is the matrix: each cell with each seed on a cluster of its own, or, of CI's selection, one after the other
-// on one cluster.
+// TestFaults is the matrix: each cell with each seed on a cluster of its own, or, of CI's
+// selection, one after the other on one cluster.
 func TestFaults(t *testing.T) {
 	services(t)
 	if *faultSet == "ci" {
@@ -161,7 +177,8 @@ func (c *cell) partition(out, in bool) {
 	}
 }
 
-// cutServices drops what goes some way between the victim and one service, or all of them: which, the seed says.
+// cutServices drops what goes some way between the victim and one service, or all of them: which,
+// the seed says.
 func cutServices(ways ...netns.Direction) func(c *cell) {
 	return func(c *cell) {
 		all := []string{cluster.Kafka, cluster.Redis, cluster.ClickHouse}
@@ -181,7 +198,8 @@ func cutServices(ways ...netns.Direction) func(c *cell) {
 
 // cutOff drops what goes between a service and all nodes, one way or both by the seed.
 func cutOff(c *cell) {
-	ways := [][]netns.Direction{{netns.Requests}, {netns.Answers}, {netns.Requests, netns.Answers}}[c.random.IntN(3)]
+	ways := [][]netns.Direction{{netns.Requests}, {netns.Answers},
+		{netns.Requests, netns.Answers}}[c.random.IntN(3)]
 	for _, n := range c.Nodes() {
 		for _, way := range ways {
 			n.CutService(c.target, way)
@@ -203,7 +221,8 @@ func (c *cell) stopFor(d time.Duration) {
 	c.hold(d)
 }
 
-// loseBroker kills one broker and starts it again. Where there are three, nothing has to wait for it.
+// loseBroker kills one broker and starts it again. Where there are three, nothing has to wait for
+// it.
 func loseBroker(c *cell) {
 	broker := c.random.IntN(len(c.Services().Brokers))
 	c.must(c.Services().KillBroker(c.ctx, broker))
@@ -213,7 +232,8 @@ func loseBroker(c *cell) {
 
 func freezeService(c *cell) { c.freeze(pastLease) }
 
-// outageOfRows freezes the row store, or ends it, by the seed, for so long that nothing may be guessed from its silence.
+// outageOfRows freezes the row store, or ends it, by the seed, for so long that nothing may be
+// guessed from its silence.
 func outageOfRows(c *cell) {
 	if c.random.IntN(2) == 0 {
 		c.freeze(*outage)
@@ -251,8 +271,8 @@ func ownDisks(nodes []cluster.Spec) {
 	}
 }
 
-// fillDisk leaves the victim no space. One that cannot go on without may end; then it is started again. A leader that
-// can write nothing has to let another lead.
+// fillDisk leaves the victim no space. One that cannot go on without may end; then it is started
+// again. A leader that can write nothing has to let another lead.
 func fillDisk(c *cell) {
 	c.must(c.victim.FillDisk())
 	c.hold(pastLease)
@@ -293,10 +313,11 @@ func slowDown(c *cell) {
 	}
 }
 
-// slowDisks kills the leader while every write of every voter's Raft takes up to 2 s longer, by the seed. The others have to
-// elect one on these disks.
+// slowDisks kills the leader while every write of every voter's Raft takes up to 2 s longer, by the
+// seed. The others have to elect one on these disks.
 func slowDisks(c *cell) {
-	delay := []time.Duration{300 * time.Millisecond, 700 * time.Millisecond, 2 * time.Second}[c.random.IntN(3)]
+	delay := []time.Duration{300 * time.Millisecond, 700 * time.Millisecond,
+		2 * time.Second}[c.random.IntN(3)]
 	for _, voter := range c.With(cluster.ControlPlane) {
 		c.must(voter.SlowWrites(delay))
 		defer func() { c.must(voter.SlowWrites(0)) }()
@@ -306,7 +327,8 @@ func slowDisks(c *cell) {
 	for {
 		now, err := c.Leader(c.ctx)
 		if err == nil && now != c.victim {
-			c.t.Logf("writes take %v longer: %s leads after %v", delay, now.Name, time.Since(began).Round(time.Second))
+			c.t.Logf("writes take %v longer: %s leads after %v", delay, now.Name,
+				time.Since(began).Round(time.Second))
 			break
 		}
 		c.hold(lookEvery)
@@ -326,7 +348,8 @@ func poison(c *cell) {
 	}
 }
 
-// repeatLog has the log write again what it wrote last, as it does when it could not say that it had.
+// repeatLog has the log write again what it wrote last, as it does when it could not say that it
+// had.
 func repeatLog(c *cell) {
 	for range 2 {
 		c.must(c.RepeatLog(c.ctx, 10))
@@ -334,8 +357,8 @@ func repeatLog(c *cell) {
 	}
 }
 
-// squeezeMemory gives the victim's next processes less memory than they need: the kernel kills one after the other, until
-// there is enough again.
+// squeezeMemory gives the victim's next processes less memory than they need: the kernel kills one
+// after the other, until there is enough again.
 func squeezeMemory(c *cell) {
 	c.must(c.victim.LimitMemory(tooLittle))
 	c.victim.Kill()

@@ -10,14 +10,16 @@ import (
 	"shoal.dev/shoal/testkit/cluster"
 )
 
-// TestServicesAreOfOneCluster: a cluster that is founded on the log and the database of another one ends before it works,
-// unless it is told to take them over. Then the other one's nodes do.
+// TestServicesAreOfOneCluster: a cluster that is founded on the log and the database of another one
+// ends before it works, unless it is told to take them over. Then the other one's nodes do.
 func TestServicesAreOfOneCluster(t *testing.T) {
 	t.Parallel()
 	network, prefix := newNetwork(t), newPrefix()
-	all := []string{cluster.ControlPlane, cluster.Fetcher, cluster.Ingest, cluster.Billing, cluster.APIServer}
+	all := []string{cluster.ControlPlane, cluster.Fetcher, cluster.Ingest, cluster.Billing,
+		cluster.APIServer}
 	one := func() *cluster.Cluster {
-		return newClusterOn(t, network, binary(t), prefix, []cluster.Spec{{Name: "one", Roles: all}}, nil)
+		return newClusterOn(t, network, binary(t), prefix,
+			[]cluster.Spec{{Name: "one", Roles: all}}, nil)
 	}
 	ctx := suite.Within(t, settleTime)
 	must := func(err error) {

@@ -38,13 +38,14 @@ type history struct {
 	ops   []porcupine.Operation
 }
 
-// note adds an operation that began at a time and has just been answered. What was never answered is not noted: clients
-// repeat each change, under one idempotency key, until it is.
+// note adds an operation that began at a time and has just been answered. What was never answered
+// is not noted: clients repeat each change, under one idempotency key, until it is.
 func (h *history) note(client int, began time.Time, input, output any) {
 	now := time.Since(h.began)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: input, Call: int64(began.Sub(h.began)),
+	h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: input,
+		Call:   int64(began.Sub(h.began)),
 		Output: output, Return: int64(now)})
 }
 
@@ -58,7 +59,8 @@ func (h *history) check(t *testing.T, name string, m porcupine.Model) {
 	t.Logf("%s: %d operations: %v", name, len(h.ops), result)
 	if result != porcupine.Ok {
 		path := filepath.Join(directory(t), name+".html")
-		t.Errorf("%s: the history is %v; %s shows it, %v", name, result, path, porcupine.VisualizePath(m, info, path))
+		t.Errorf("%s: the history is %v; %s shows it, %v", name, result, path,
+			porcupine.VisualizePath(m, info, path))
 	}
 }
 
@@ -163,18 +165,25 @@ func TestTheModelsRefuse(t *testing.T) {
 		model porcupine.Model
 		ops   []porcupine.Operation
 	}{
-		"a revoked key is good": {keysModel(), []porcupine.Operation{in(0, 1, keyInput{1, "mint"}, true),
-			in(2, 3, keyInput{1, "revoke"}, true), in(4, 5, keyInput{1, "use"}, true)}},
-		"a minted key is refused": {keysModel(), []porcupine.Operation{in(0, 1, keyInput{1, "mint"}, true),
-			in(2, 3, keyInput{1, "use"}, false)}},
-		"an adjustment is lost": {walletModel(), []porcupine.Operation{in(0, 1, walletInput{1, 5}, nil),
-			in(2, 3, walletInput{1, 0}, int64(0))}},
-		"an adjustment comes twice": {walletModel(), []porcupine.Operation{in(0, 1, walletInput{1, 5}, nil),
-			in(2, 3, walletInput{1, 0}, int64(10))}},
-		"two runs are open": {runsModel(), []porcupine.Operation{in(0, 1, runInput{1, "launch"}, true),
-			in(2, 3, runInput{1, "launch"}, true)}},
-		"a stopped run is open": {runsModel(), []porcupine.Operation{in(0, 1, runInput{1, "launch"}, true),
-			in(2, 3, runInput{1, "stop"}, nil), in(4, 5, runInput{1, "read"}, runState{1, true})}},
+		"a revoked key is good": {keysModel(),
+			[]porcupine.Operation{in(0, 1, keyInput{1, "mint"}, true),
+				in(2, 3, keyInput{1, "revoke"}, true), in(4, 5, keyInput{1, "use"}, true)}},
+		"a minted key is refused": {keysModel(),
+			[]porcupine.Operation{in(0, 1, keyInput{1, "mint"}, true),
+				in(2, 3, keyInput{1, "use"}, false)}},
+		"an adjustment is lost": {walletModel(),
+			[]porcupine.Operation{in(0, 1, walletInput{1, 5}, nil),
+				in(2, 3, walletInput{1, 0}, int64(0))}},
+		"an adjustment comes twice": {walletModel(),
+			[]porcupine.Operation{in(0, 1, walletInput{1, 5}, nil),
+				in(2, 3, walletInput{1, 0}, int64(10))}},
+		"two runs are open": {runsModel(),
+			[]porcupine.Operation{in(0, 1, runInput{1, "launch"}, true),
+				in(2, 3, runInput{1, "launch"}, true)}},
+		"a stopped run is open": {runsModel(),
+			[]porcupine.Operation{in(0, 1, runInput{1, "launch"}, true),
+				in(2, 3, runInput{1, "stop"}, nil),
+				in(4, 5, runInput{1, "read"}, runState{1, true})}},
 	} {
 		if porcupine.CheckOperations(wrong.model, wrong.ops) {
 			t.Errorf("%s, and nobody notices", name)
@@ -202,12 +211,14 @@ type mintedKey struct {
 	account    int
 }
 
-// TestHistories has clients mint, use and revoke keys, move money, launch and stop runs on three API servers while one
-// leader after the other is killed, and wants all that they were told to be linearizable.
+// TestHistories has clients mint, use and revoke keys, move money, launch and stop runs on three
+// API servers while one leader after the other is killed, and wants all that they were told to be
+// linearizable.
 func TestHistories(t *testing.T) {
 	network := newNetwork(t)
-	web := newWeb(t, network, synthweb.Config{Hosts: historyObjects, PagesPerHost: 1, ChainPages: 200,
-		Mix: synthweb.Listings(), PageBytes: []int{3000}})
+	web := newWeb(t, network, synthweb.Config{Hosts: historyObjects, PagesPerHost: 1,
+		ChainPages: 200,
+		Mix:        synthweb.Listings(), PageBytes: []int{3000}})
 	c := newCluster(t, network, cluster.Layout(3, 1, 1, 1, 3), []string{"--host-rate", "0.5"}, web)
 	start(t, c)
 	setup := suite.Within(t, settleTime)
@@ -219,7 +230,8 @@ func TestHistories(t *testing.T) {
 	defer cancel()
 	now := time.Now()
 	h.keys.began, h.wallets.began, h.runs.began = now, now, now
-	work := map[string]func(context.Context, int, *rand.Rand) error{"keys": h.useKeys, "wallet": h.moveMoney, "runs": h.runScrapers}
+	work := map[string]func(context.Context, int, *rand.Rand) error{"keys": h.useKeys,
+		"wallet": h.moveMoney, "runs": h.runScrapers}
 	failed := make(chan error, len(work)*historyClients)
 	var busy sync.WaitGroup
 	number := 0
@@ -279,14 +291,16 @@ func (h *clients) prepare(ctx context.Context, t *testing.T, web *synthweb.Web) 
 	t.Helper()
 	i := 0
 	for address := range web.URLs(historyObjects) {
-		who := clientOf(h.c, suite.Must(mint(ctx, h.c, "--customer", fmt.Sprintf("history%d", i)))(t))
+		who := clientOf(h.c, suite.Must(mint(ctx, h.c, "--customer",
+			fmt.Sprintf("history%d", i)))(t))
 		h.accounts = append(h.accounts, who)
 		h.refs = append(h.refs, suite.Must(who.Whoami(ctx))(t))
 		group := suite.Must(who.PutGroup(ctx, "group"))(t)
 		next := suite.NextLink()
-		h.scrapers = append(h.scrapers, suite.Must(who.PutScraper(ctx, suite.Scraper{GroupRef: group, Scraper: model.Scraper{
-			Name: "chain", Type: model.MultipleProducts, ItemsConfig: synthweb.ItemFields(),
-			SourceConfig: model.SourceConfig{URL: address, Pagination: &next}}}))(t))
+		h.scrapers = append(h.scrapers,
+			suite.Must(who.PutScraper(ctx, suite.Scraper{GroupRef: group, Scraper: model.Scraper{
+				Name: "chain", Type: model.MultipleProducts, ItemsConfig: synthweb.ItemFields(),
+				SourceConfig: model.SourceConfig{URL: address, Pagination: &next}}}))(t))
 		i++
 	}
 	// The accounts whose wallets are watched do not crawl, and those that crawl are not watched.
@@ -367,7 +381,8 @@ func (h *clients) mintKey(ctx context.Context, client, account int) error {
 	h.mu.Lock()
 	h.nextKey++
 	number := h.nextKey
-	h.minted = append(h.minted, mintedKey{number: number, id: made.ID, secret: made.Key, account: account})
+	h.minted = append(h.minted,
+		mintedKey{number: number, id: made.ID, secret: made.Key, account: account})
 	h.mu.Unlock()
 	h.keys.note(client, begin, keyInput{number, "mint"}, true)
 	return nil
@@ -377,8 +392,10 @@ func (h *clients) mintKey(ctx context.Context, client, account int) error {
 func (h *clients) revoke(ctx context.Context, client int, key mintedKey) error {
 	begin := time.Now()
 	err := again(ctx, "revocation", func(ctx context.Context) error {
-		err := h.accounts[key.account].Call(ctx, http.MethodDelete, "/api/key/"+key.id, nil, nil, nil)
-		if problem := (*suite.Problem)(nil); errors.As(err, &problem) && problem.Status == http.StatusNotFound {
+		err := h.accounts[key.account].Call(ctx, http.MethodDelete, "/api/key/"+key.id, nil, nil,
+			nil)
+		if problem := (*suite.Problem)(nil); errors.As(err, &problem) &&
+			problem.Status == http.StatusNotFound {
 			return nil
 		}
 		return err
@@ -409,7 +426,8 @@ func (h *clients) runScrapers(ctx context.Context, client int, random *rand.Rand
 		h.runs.note(client, begin, runInput{at, "launch"}, launched)
 		return err
 	case 1:
-		err := again(ctx, "stop", func(ctx context.Context) error { return who.Again(key).StopRun(ctx, scraper) })
+		err := again(ctx, "stop",
+			func(ctx context.Context) error { return who.Again(key).StopRun(ctx, scraper) })
 		h.runs.note(client, begin, runInput{at, "stop"}, nil)
 		return err
 	}

@@ -51,28 +51,33 @@ type job struct {
 	run   suite.Launched
 }
 
-// newJobs is the load of a seed: pages with all kinds of trouble, chains, and runs that are ended by their customer, by
-// their cap and by an empty wallet. The label tells customers and webs of one cluster's loads apart.
+// newJobs is the load of a seed: pages with all kinds of trouble, chains, and runs that are ended
+// by their customer, by their cap and by an empty wallet. The label tells customers and webs of one
+// cluster's loads apart.
 func newJobs(t *testing.T, network *netns.Network, label string, seed uint64) []*job {
 	t.Helper()
 	rough := suite.Rough(loadHosts, 25)
-	plain := synthweb.Config{Hosts: loadHosts, PagesPerHost: 20, PageBytes: []int{3000}, MinLatency: 5 * time.Millisecond,
+	plain := synthweb.Config{Hosts: loadHosts, PagesPerHost: 20, PageBytes: []int{3000},
+		MinLatency: 5 * time.Millisecond,
 		MaxLatency: 60 * time.Millisecond}
 	listings := synthweb.Config{Hosts: loadHosts, PagesPerHost: 3, ChainPages: 12, ItemsPerPage: 4,
 		PageBytes: []int{3000}, MaxLatency: 60 * time.Millisecond,
-		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 5}, {Class: synthweb.ChangingListing, Weight: 4},
+		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 5},
+			{Class: synthweb.ChangingListing, Weight: 4},
 			{Class: synthweb.BrokenListing, Weight: 1}}}
 	jobs := []*job{
 		{name: "rough", links: loadHosts * 25},
 		{name: "chains", links: loadHosts * 3, chains: true},
 		{name: "stopped", links: loadHosts * 20, stopAt: 60, ends: model.StoppedByCustomer},
-		{name: "capped", links: loadHosts * 20, charge: 120*suite.PlainPrice + 1, ends: model.MaxChargeReached},
+		{name: "capped", links: loadHosts * 20, charge: 120*suite.PlainPrice + 1,
+			ends: model.MaxChargeReached},
 		{name: "poor", links: loadHosts * 20, wallet: 100*suite.PlainPrice + suite.PlainPrice/2,
 			ends: model.InsufficientBalance},
 	}
 	for i, cfg := range []synthweb.Config{rough, listings, plain, plain, plain} {
 		jobs[i].customer = jobs[i].name + label
-		// A suffix of its own makes each host a domain of its own, so that a load is spread over the shards.
+		// A suffix of its own makes each host a domain of its own, so that a load is spread over
+		// the shards.
 		cfg.Seed, cfg.Suffix = seed*10+uint64(i), jobs[i].customer
 		jobs[i].web = newWeb(t, network, cfg)
 	}
@@ -87,13 +92,15 @@ func websOf(jobs []*job) (webs []*synthweb.Web) {
 	return webs
 }
 
-// transient says whether a call may be made again as it is: nobody can say what became of it, or its time has not come.
+// transient says whether a call may be made again as it is: nobody can say what became of it, or
+// its time has not come.
 func transient(err error) bool {
 	problem := (*suite.Problem)(nil)
 	if !errors.As(err, &problem) {
 		return true // no answer
 	}
-	return problem.Status >= 500 || problem.Status == http.StatusTooManyRequests || problem.Code == "idempotency_in_flight"
+	return problem.Status >= 500 || problem.Status == http.StatusTooManyRequests ||
+		problem.Code == "idempotency_in_flight"
 }
 
 // again makes calls until they succeed or fail for good.
@@ -116,7 +123,8 @@ func again(ctx context.Context, what string, calls func(ctx context.Context) err
 	}
 }
 
-// launch makes the customer and the run. Each call has one idempotency key, however often it is made.
+// launch makes the customer and the run. Each call has one idempotency key, however often it is
+// made.
 func (j *job) launch(ctx context.Context, c *cluster.Cluster, admin suite.Client) error {
 	token, err := mint(ctx, c, "--customer", j.customer)
 	if err != nil {
@@ -168,13 +176,15 @@ func (j *job) far(ctx context.Context, pages int64) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s has %d of %d pages: %w", j.name, record.TotalRequests, pages, ctx.Err())
+			return fmt.Errorf("%s has %d of %d pages: %w", j.name, record.TotalRequests, pages,
+				ctx.Err())
 		case <-time.After(lookEvery):
 		}
 	}
 }
 
-// live does what the customer does while the run goes on: stops it, if that is what it is for, and looks at the wallet.
+// live does what the customer does while the run goes on: stops it, if that is what it is for, and
+// looks at the wallet.
 func (j *job) live(ctx context.Context) error {
 	if j.stopAt > 0 {
 		if err := j.far(ctx, j.stopAt); err != nil {
@@ -211,7 +221,8 @@ func (j *job) live(ctx context.Context) error {
 }
 
 // verify holds what the product says of the run against the recount.
-func (j *job) verify(ctx context.Context, c *cluster.Cluster, expected recount.Run) (recount.Summary, error) {
+func (j *job) verify(ctx context.Context, c *cluster.Cluster,
+	expected recount.Run) (recount.Summary, error) {
 	var reported recount.Reported
 	var wallet recount.Wallet
 	var ledger []recount.Transaction
@@ -237,10 +248,12 @@ func (j *job) verify(ctx context.Context, c *cluster.Cluster, expected recount.R
 	if reason := model.StopReason(reported.Job.StopReason); reason == j.ends && j.ends != "" {
 		expected.Partial = true
 	} else if reason != "" || j.stopAt == 0 && j.ends != "" { // a stop may come too late
-		problems = append(problems, fmt.Errorf("the run ended %q, want %q: %+v", reason, j.ends, reported.Job))
+		problems = append(problems,
+			fmt.Errorf("the run ended %q, want %q: %+v", reason, j.ends, reported.Job))
 	}
 	sum, err := recount.Check(expected, reported)
-	if err := errors.Join(append(problems, err, recount.CheckWallet(wallet, ledger))...); err != nil {
+	if err := errors.Join(append(problems, err,
+		recount.CheckWallet(wallet, ledger))...); err != nil {
 		return sum, fmt.Errorf("%s: %w", j.name, err)
 	}
 	return sum, nil

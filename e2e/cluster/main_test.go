@@ -32,20 +32,28 @@ var (
 	faultSeed  = flag.Uint64("fault-seed", 0, "the first seed of each cell")
 	faultSeeds = flag.Uint64("fault-seeds", 1, "seeds of each cell")
 	troubleSet = flag.String("troubles", "ci", "troubles that alerts have to tell: ci, or all")
-	outage     = flag.Duration("outage", time.Minute, "how long the row store is down where it is down for long")
-	kills      = flag.Int("leader-kills", 0, "leader kills of the measurement of failover; 0: not measured")
-	failover   = flag.Duration("failover-p99", 0, "fail when the p99 of failover is longer; 0: printed only")
-	standStill = flag.Duration("stand-still", 30*time.Second, "what hosts of a lost fetcher wait at most; 15s on a machine that is not busy")
-	scale      = flag.Bool("scale", false, "measure what more fetchers bring")
-	results    = flag.String("scale-results", "", "file that the measurement of scale is written to")
-	servicePID = flag.String("service-pids", "", "folder of the services' pid files; measures what a page costs every process")
-	prebuilt   = flag.String("binary", "", "test this binary instead of building one")
-	race       = flag.Bool("race-binary", false, "build the binary with the race detector")
-	keep       = flag.String("keep", "", "directory for the nodes' data instead of one that is removed")
+	outage     = flag.Duration("outage", time.Minute,
+		"how long the row store is down where it is down for long")
+	kills = flag.Int("leader-kills", 0, "leader kills of the measurement of failover; 0: "+
+		"not measured")
+	failover = flag.Duration("failover-p99", 0, "fail when the p99 of failover is longer; 0: "+
+		"printed only")
+	standStill = flag.Duration("stand-still", 30*time.Second,
+		"what hosts of a lost fetcher wait at most; 15s on a machine that is not busy")
+	scale   = flag.Bool("scale", false, "measure what more fetchers bring")
+	results = flag.String("scale-results", "",
+		"file that the measurement of scale is written to")
+	servicePID = flag.String("service-pids", "", "folder of the services' pid files; measures "+
+		"what a page costs every process")
+	prebuilt = flag.String("binary", "", "test this binary instead of building one")
+	race     = flag.Bool("race-binary", false, "build the binary with the race detector")
+	keep     = flag.String("keep", "", "directory for the nodes' data instead of one "+
+		"that is removed")
 )
 
 func TestMain(m *testing.M) {
-	// Two small clusters keep two cores busy. What strikes a service, or measures, is no parallel test.
+	// Two small clusters keep two cores busy. What strikes a service, or measures, is no parallel
+	// test.
 	if err := flag.Set("test.parallel", "2"); err != nil {
 		panic(err)
 	}
@@ -74,14 +82,18 @@ func binary(t *testing.T) string {
 	if *prebuilt != "" {
 		return *prebuilt
 	}
-	built.once.Do(func() { built.path, built.err = process.Build(context.Background(), built.dir, *race) })
+	built.once.Do(func() {
+		built.path,
+			built.err = process.Build(context.Background(), built.dir, *race)
+	})
 	if built.err != nil {
 		t.Fatal(built.err)
 	}
 	return built.path
 }
 
-// releaseBefore is a binary of the release before this one, built from the history of the repository.
+// releaseBefore is a binary of the release before this one, built from the history of the
+// repository.
 func releaseBefore(t *testing.T) string {
 	t.Helper()
 	commit, err := os.ReadFile(filepath.Join("testdata", "release-before"))
@@ -89,7 +101,8 @@ func releaseBefore(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	// The first two read the history and unpack it, the third builds with the modules that the release names.
+	// The first two read the history and unpack it, the third builds with the modules that the
+	// release names.
 	archive := filepath.Join(dir, "release.tar")
 	source := filepath.Join(dir, "source")
 	if err := os.Mkdir(source, 0o700); err != nil {
@@ -99,7 +112,8 @@ func releaseBefore(t *testing.T) string {
 		dir  string
 		args []string
 	}{
-		{filepath.Join("..", ".."), []string{"git", "archive", "--output", archive, strings.TrimSpace(string(commit))}},
+		{filepath.Join("..", ".."),
+			[]string{"git", "archive", "--output", archive, strings.TrimSpace(string(commit))}},
 		{source, []string{"tar", "-xf", archive}},
 		{source, []string{"go", "build", "-o", filepath.Join(dir, "shoal"), "./cmd/shoal"}},
 	} {
@@ -112,7 +126,8 @@ func releaseBefore(t *testing.T) string {
 	return filepath.Join(dir, "shoal")
 }
 
-// services are the real ones. Where there are none the test is skipped, unless this is where it must run.
+// services are the real ones. Where there are none the test is skipped, unless this is where it
+// must run.
 func services(t *testing.T) cluster.Services {
 	t.Helper()
 	found, err := cluster.FromEnv(os.Getenv)
@@ -128,8 +143,9 @@ func services(t *testing.T) cluster.Services {
 	return found
 }
 
-// Times of test clusters: short, so that what waits for a lease or a marker does not take long, but the lease longer than
-// a busy machine takes to find another leader. A lost fetcher's shards are given away half a second after its lease.
+// Times of test clusters: short, so that what waits for a lease or a marker does not take long, but
+// the lease longer than a busy machine takes to find another leader. A lost fetcher's shards are
+// given away half a second after its lease.
 const (
 	lease       = 6 * time.Second
 	fetchTime   = 3 * time.Second
@@ -175,7 +191,8 @@ func newWeb(t *testing.T, network *netns.Network, cfg synthweb.Config) *synthweb
 }
 
 // newCluster makes a cluster that is not started, with the webs as the only places that it reaches.
-func newCluster(t *testing.T, network *netns.Network, nodes []cluster.Spec, args []string, webs ...*synthweb.Web) *cluster.Cluster {
+func newCluster(t *testing.T, network *netns.Network, nodes []cluster.Spec, args []string,
+	webs ...*synthweb.Web) *cluster.Cluster {
 	t.Helper()
 	return newClusterOn(t, network, binary(t), newPrefix(), nodes, args, webs...)
 }
@@ -184,16 +201,19 @@ func newCluster(t *testing.T, network *netns.Network, nodes []cluster.Spec, args
 func newPrefix() string { return "e2e-" + suite.NewKey()[12:] + "-" }
 
 // newClusterOn makes it of a binary, under a prefix.
-func newClusterOn(t *testing.T, network *netns.Network, binary, prefix string, nodes []cluster.Spec, args []string,
+func newClusterOn(t *testing.T, network *netns.Network, binary, prefix string, nodes []cluster.Spec,
+	args []string,
 	webs ...*synthweb.Web) *cluster.Cluster {
 	t.Helper()
-	args = append([]string{"--no-rate-limits", "--lease", lease.String(), "--fetch-timeout", fetchTime.String(),
+	args = append([]string{"--no-rate-limits", "--lease", lease.String(), "--fetch-timeout",
+		fetchTime.String(),
 		"--marker-every", markerEvery.String(), "--egress-allow", netns.Prefix().String()}, args...)
 	for _, web := range webs {
 		args = append(args, "--egress-origin", web.Pattern()+"="+web.Addr())
 	}
-	c, err := cluster.New(suite.Within(t, settleTime), cluster.Config{Network: network, Binary: binary, Dir: directory(t),
-		Services: services(t), Prefix: prefix, Args: args, Nodes: nodes})
+	c, err := cluster.New(suite.Within(t, settleTime),
+		cluster.Config{Network: network, Binary: binary, Dir: directory(t),
+			Services: services(t), Prefix: prefix, Args: args, Nodes: nodes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +231,8 @@ func newClusterOn(t *testing.T, network *netns.Network, binary, prefix string, n
 // tell shows what the nodes said.
 func tell(t *testing.T, c *cluster.Cluster) {
 	for _, n := range c.Nodes() {
-		t.Logf("== node %s (%v, %v, running: %v) said:\n%s", n.Name, n.Roles, n.Addr(), n.Running(), n.Said())
+		t.Logf("== node %s (%v, %v, running: %v) said:\n%s", n.Name, n.Roles, n.Addr(), n.Running(),
+			n.Said())
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// The measurement of scale. A fetcher has only so many requests under way, so that what it does is bound by the web's
-// latency: what more fetchers bring is then not what the machine has left.
+// The measurement of scale. A fetcher has only so many requests under way, so that what it does is
+// bound by the web's latency: what more fetchers bring is then not what the machine has left.
 const (
 	scaleWorkers  = 8
 	scaleLatency  = 100 * time.Millisecond
@@ -40,11 +40,14 @@ type ladder struct {
 	what     string
 }
 
-// ladders are those that are measured: one whose fetchers take next to nothing of the machine, and one that fills it.
+// ladders are those that are measured: one whose fetchers take next to nothing of the machine, and
+// one that fills it.
 func ladders() []ladder {
 	return []ladder{
-		{workers: scaleWorkers, fetchers: []int{1, 2, 4, 8}, pages: scalePerNode, what: "Bound by latency"},
-		{workers: 8 * scaleWorkers, fetchers: []int{1, 2, 3, 4, 6}, pages: 7 * scalePerNode, what: "Until the cores are full"},
+		{workers: scaleWorkers, fetchers: []int{1, 2, 4, 8}, pages: scalePerNode,
+			what: "Bound by latency"},
+		{workers: 8 * scaleWorkers, fetchers: []int{1, 2, 3, 4, 6}, pages: 7 * scalePerNode,
+			what: "Until the cores are full"},
 	}
 }
 
@@ -63,9 +66,12 @@ func TestScale(t *testing.T) {
 		t.Skip("by -scale (make cluster-scale)")
 	}
 	var report strings.Builder
-	fmt.Fprintf(&report, "# What more fetchers bring\n\n`make cluster-scale`, %d cores for everything: nodes, Kafka, "+
-		"ClickHouse, Redis and the synthetic web, which answers after %v. Columns of cores: the busiest fetcher, all fetchers, "+
-		"the other nodes, the web, and the services with the rest of the machine.\n", runtime.NumCPU(), scaleLatency)
+	fmt.Fprintf(&report, "# What more fetchers bring\n\n`make cluster-scale`, %d cores for "+
+		"everything: nodes, Kafka, "+
+		"ClickHouse, Redis and the synthetic web, which answers after %v. Columns of cores: the "+
+		"busiest fetcher, all fetchers, "+
+		"the other nodes, the web, and the services with the rest of the machine.\n",
+		runtime.NumCPU(), scaleLatency)
 	for _, l := range ladders() {
 		l.climb(t, &report)
 	}
@@ -81,9 +87,12 @@ func TestScale(t *testing.T) {
 // climb measures every step and reports it.
 func (l ladder) climb(t *testing.T, report *strings.Builder) {
 	t.Helper()
-	fmt.Fprintf(report, "\n## %s\n\n%d requests under way per fetcher: at most %d pages/s each.\n\n", l.what, l.workers,
+	fmt.Fprintf(report,
+		"\n## %s\n\n%d requests under way per fetcher: at most %d pages/s each.\n\n", l.what,
+		l.workers,
 		l.workers*int(time.Second/scaleLatency))
-	fmt.Fprintln(report, "| fetchers | pages/s | efficiency | fetched twice | busiest | fetchers | nodes | web | services | busy |")
+	fmt.Fprintln(report, "| fetchers | pages/s | efficiency | fetched twice | busiest | "+
+		"fetchers | nodes | web | services | busy |")
 	fmt.Fprintln(report, "|---|---|---|---|---|---|---|---|---|---|")
 	var one float64 // pages per second and fetcher, on the first step
 	for _, n := range l.fetchers {
@@ -91,10 +100,12 @@ func (l ladder) climb(t *testing.T, report *strings.Builder) {
 			m := l.measure(t, n)
 			one = cmp.Or(one, m.rate/float64(n))
 			efficiency := m.rate / one / float64(n)
-			fmt.Fprintf(report, "| %d | %.0f | %.2f | %d | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f%% |\n", n, m.rate, efficiency,
+			fmt.Fprintf(report, "| %d | %.0f | %.2f | %d | %.2f | %.2f | %.2f | %.2f | %.2f "+
+				"| %.0f%% |\n", n, m.rate, efficiency,
 				m.twice, m.busiest, m.fetchers, m.others, m.web, m.rest, 100*m.busy)
 			if efficiency < mostEfficient {
-				t.Logf("the efficiency is %.2f; below %.2f the machine has to be full", efficiency, mostEfficient)
+				t.Logf("the efficiency is %.2f; below %.2f the machine has to be full", efficiency,
+					mostEfficient)
 			}
 		})
 	}
@@ -103,8 +114,8 @@ func (l ladder) climb(t *testing.T, report *strings.Builder) {
 type measured struct {
 	rate  float64 // pages per second, from the first tenth of the run to its last
 	twice int     // pages fetched more than once
-	// Cores that were busy, at the mean: of the busiest fetcher, all fetchers, the other nodes, the web (this process), and
-	// whatever else runs on the machine.
+	// Cores that were busy, at the mean: of the busiest fetcher, all fetchers, the other nodes, the
+	// web (this process), and whatever else runs on the machine.
 	busiest, fetchers, others, web, rest float64
 	busy                                 float64 // share of the machine's cores
 }
@@ -170,11 +181,14 @@ type scaleRun struct {
 func newScaleRun(t *testing.T, fetchers, workers, links int, p pace) *scaleRun {
 	t.Helper()
 	network := newNetwork(t)
-	web := newWeb(t, network, synthweb.Config{Hosts: p.hosts, PagesPerHost: (links + p.hosts - 1) / p.hosts,
-		PageBytes: []int{3000}, MinLatency: scaleLatency, MaxLatency: scaleLatency})
+	web := newWeb(t, network, synthweb.Config{Hosts: p.hosts,
+		PagesPerHost: (links + p.hosts - 1) / p.hosts,
+		PageBytes:    []int{3000}, MinLatency: scaleLatency, MaxLatency: scaleLatency})
 	rate := fmt.Sprint(p.rate)
-	c := newCluster(t, network, cluster.Layout(1, fetchers, 1, 1, 1), []string{"--host-rate", rate, "--max-host-rate", rate,
-		"--host-connections", "4", "--max-host-connections", "4", "--fetch-workers", fmt.Sprint(workers)}, web)
+	c := newCluster(t, network, cluster.Layout(1, fetchers, 1, 1, 1),
+		[]string{"--host-rate", rate, "--max-host-rate", rate,
+			"--host-connections", "4", "--max-host-connections", "4", "--fetch-workers",
+			fmt.Sprint(workers)}, web)
 	start(t, c)
 	s := &scaleRun{t: t, c: c, web: web, ctx: suite.Within(t, 2*aboutGoal)}
 	s.who = clientOf(c, suite.Must(mint(s.ctx, c, "--customer", "scale"))(t))
@@ -204,7 +218,8 @@ func (s *scaleRun) begun(share float64) {
 func (s *scaleRun) finish() {
 	s.t.Helper()
 	record, _, err := s.who.Finished(s.ctx, s.run)
-	if err != nil || record.State != string(model.Completed) || record.SuccessLinks != int64(len(s.o.URLs)) {
+	if err != nil || record.State != string(model.Completed) ||
+		record.SuccessLinks != int64(len(s.o.URLs)) {
 		s.t.Fatalf("%+v, %v", record, err)
 	}
 }
@@ -237,18 +252,20 @@ func (s *scaleRun) rate() float64 {
 func (s *scaleRun) exact(gap time.Duration) {
 	s.t.Helper()
 	reported := suite.Must(s.who.Report(s.ctx, s.run))(s.t)
-	s.t.Log(suite.Check(s.t, recount.Run{Web: s.web, URLs: s.o.URLs, Price: suite.PlainPrice, Free: suite.FreeGrant,
+	s.t.Log(suite.Check(s.t, recount.Run{Web: s.web, URLs: s.o.URLs, Price: suite.PlainPrice,
+		Free:   suite.FreeGrant,
 		MinGap: gap}, reported))
 }
 
-// TestPlannedMoves lets fetchers join, drain and leave in the middle of a run: nothing is fetched twice, and no host sees
-// that it changes hands.
+// TestPlannedMoves lets fetchers join, drain and leave in the middle of a run: nothing is fetched
+// twice, and no host sees that it changes hands.
 func TestPlannedMoves(t *testing.T) {
 	polite := pace{hosts: 60, rate: 4}
 	s := newScaleRun(t, 2, scaleWorkers, 3*scalePerNode, polite)
 	s.launch()
 	s.begun(0.1)
-	joined := suite.Must(s.c.Add(s.ctx, cluster.Spec{Name: "fetch9", Roles: []string{cluster.Fetcher}}))(t)
+	joined := suite.Must(s.c.Add(s.ctx,
+		cluster.Spec{Name: "fetch9", Roles: []string{cluster.Fetcher}}))(t)
 	if err := joined.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -264,12 +281,14 @@ func TestPlannedMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.finish()
-	s.exact(time.Duration(float64(time.Second) / polite.rate / 2)) // a start that was delayed on its way looks closer
+	// a start that was delayed on its way looks closer
+	s.exact(time.Duration(float64(time.Second) / polite.rate / 2))
 }
 
 // operator runs a command as the cluster's operator.
 func (s *scaleRun) operator(args ...string) (string, error) {
-	return s.c.Command(s.ctx, []string{"SHOAL_SERVER=" + s.c.With(cluster.APIServer)[0].Server()}, args...)
+	return s.c.Command(s.ctx, []string{"SHOAL_SERVER=" + s.c.With(cluster.APIServer)[0].Server()},
+		args...)
 }
 
 // TestStalledRowStore freezes the row store past the lease in the middle of a run.

@@ -51,7 +51,8 @@ func (p *product) Up(t *testing.T) {
 	begin := time.Now()
 	start(t, p.Cluster)
 	t.Logf("started in %v", time.Since(begin).Round(time.Millisecond))
-	p.key = strings.TrimSpace(string(suite.Must(p.With(cluster.APIServer)[0].ReadFile("api-key"))(t)))
+	p.key = strings.TrimSpace(string(suite.Must(
+		p.With(cluster.APIServer)[0].ReadFile("api-key"))(t)))
 }
 
 func (p *product) Down(t *testing.T) {

@@ -13,12 +13,14 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestHostsOfALostFetcherMove kills one of two fetchers in the middle of a run. Its hosts are asked by the other soon, as
-// slowly as before, and the run is exact.
+// TestHostsOfALostFetcherMove kills one of two fetchers in the middle of a run. Its hosts are asked
+// by the other soon, as slowly as before, and the run is exact.
 func TestHostsOfALostFetcherMove(t *testing.T) {
 	on := spread{newNetwork(t)}
-	web := on.Web(t, synthweb.Config{Seed: 18, Hosts: 30, PagesPerHost: 120, PageBytes: []int{3000}, MaxLatency: 200 * time.Millisecond})
-	s := suite.NewService(t, on, web, "--lease", "10s", "--fetch-timeout", "60s", "--host-rate", "4", "--max-host-rate", "4")
+	web := on.Web(t, synthweb.Config{Seed: 18, Hosts: 30, PagesPerHost: 120, PageBytes: []int{3000},
+		MaxLatency: 200 * time.Millisecond})
+	s := suite.NewService(t, on, web, "--lease", "10s", "--fetch-timeout", "60s", "--host-rate",
+		"4", "--max-host-rate", "4")
 	c := s.Product.(*product).Cluster
 	s.Fill(s.Client, suite.Plenty)
 	o := suite.ProductOrder(s.Client, slices.Collect(web.URLs(30*120)))
@@ -36,19 +38,22 @@ func TestHostsOfALostFetcherMove(t *testing.T) {
 	}
 	slices.Sort(waits)
 	longest := waits[len(waits)-1]
-	t.Logf("%d hosts stood still for %v to %v: %v", len(waits), waits[0].Round(time.Millisecond), longest.Round(time.Millisecond), waits)
+	t.Logf("%d hosts stood still for %v to %v: %v", len(waits), waits[0].Round(time.Millisecond),
+		longest.Round(time.Millisecond), waits)
 	if longest > *standStill {
 		t.Errorf("a host stood still for %v, at most %v", longest, *standStill)
 	}
 	for _, n := range suite.Must(s.Admin().Nodes(t.Context()))(t) {
-		if n.Name == lost.Name && n.State != "FAILED" || n.Name != lost.Name && n.State == "FAILED" {
+		if n.Name == lost.Name && n.State != "FAILED" || n.Name != lost.Name &&
+			n.State == "FAILED" {
 			t.Errorf("node %s is told to be %s", n.Name, n.State)
 		}
 	}
 	suite.CheckWallet(t, s.Client)
 	s.CheckBooks()
 	want := s.Expected(o)
-	want.Lost, want.MaxRefetched, want.MinGap = []netip.Addr{lost.Addr()}, mostInFlight, time.Second/4/2
+	want.Lost, want.MaxRefetched, want.MinGap = []netip.Addr{lost.Addr()}, mostInFlight,
+		time.Second/4/2
 	t.Log(suite.Check(t, want, s.WithRecords(reported)))
 }
 

@@ -23,8 +23,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// The upgrade's load: in each lane one run after the other, each as long as politeness makes it, until the upgrades are
-// done.
+// The upgrade's load: in each lane one run after the other, each as long as politeness makes it,
+// until the upgrades are done.
 const (
 	upgradeLanes   = 2
 	upgradeRuns    = 16 // of a lane, at most
@@ -39,14 +39,16 @@ const (
 	stopGrace      = time.Second // of an API server, that the balancer sees
 )
 
-// TestRollingUpgrade upgrades a cluster of the release before, process by process in the order of deploy/UPGRADE.md. First it
-// is rolled back before the last node is upgraded, then it goes through: the cluster's version becomes active, and the
-// release before is refused. Meanwhile runs go on and clients call through a balancer.
+// TestRollingUpgrade upgrades a cluster of the release before, process by process in the order of
+// deploy/UPGRADE.md. First it is rolled back before the last node is upgraded, then it goes
+// through: the cluster's version becomes active, and the release before is refused. Meanwhile runs
+// go on and clients call through a balancer.
 //
-// The balancer may look elsewhere when a connection is refused, and sends nothing to a server that says it is not ready;
-// that is all that it may do. A call that reached a server is made once: every one has to succeed, those that were begun
-// before the server was told to stop among them. No page may be lost, stored twice or asked for twice, no host be in two
-// fetchers' hands, no change of a client's be made twice.
+// The balancer may look elsewhere when a connection is refused, and sends nothing to a server that
+// says it is not ready; that is all that it may do. A call that reached a server is made once:
+// every one has to succeed, those that were begun before the server was told to stop among them. No
+// page may be lost, stored twice or asked for twice, no host be in two fetchers' hands, no change
+// of a client's be made twice.
 func TestRollingUpgrade(t *testing.T) {
 	before, this := releaseBefore(t), binary(t)
 	u := newUpgrade(t, before)
@@ -89,11 +91,15 @@ type upload struct {
 func newUpgrade(t *testing.T, binary string) *upgrade {
 	t.Helper()
 	network := newNetwork(t)
-	small := newWeb(t, network, synthweb.Config{Hosts: uploadPages, PagesPerHost: 10, PageBytes: []int{3000}, Suffix: "small"})
+	small := newWeb(t, network,
+		synthweb.Config{Hosts: uploadPages, PagesPerHost: 10, PageBytes: []int{3000},
+			Suffix: "small"})
 	webs := []*synthweb.Web{small}
 	for i := range upgradeLanes * upgradeRuns {
-		webs = append(webs, newWeb(t, network, synthweb.Config{Hosts: upgradeHosts, PagesPerHost: upgradePages, Seed: uint64(i),
-			PageBytes: []int{3000}, MaxLatency: 60 * time.Millisecond, Suffix: fmt.Sprint("load", i)}))
+		webs = append(webs, newWeb(t, network,
+			synthweb.Config{Hosts: upgradeHosts, PagesPerHost: upgradePages, Seed: uint64(i),
+				PageBytes: []int{3000}, MaxLatency: 60 * time.Millisecond,
+				Suffix: fmt.Sprint("load", i)}))
 	}
 	nodes := cluster.Layout(3, 2, 2, 2, 2)
 	for i, n := range nodes {
@@ -105,7 +111,8 @@ func newUpgrade(t *testing.T, binary string) *upgrade {
 			nodes[i].Args = append(nodes[i].Args, "--stop-grace", stopGrace.String())
 		}
 	}
-	c := newClusterOn(t, network, binary, newPrefix(), nodes, []string{"--host-rate", fmt.Sprint(upgradeRate)}, webs...)
+	c := newClusterOn(t, network, binary, newPrefix(), nodes,
+		[]string{"--host-rate", fmt.Sprint(upgradeRate)}, webs...)
 	start(t, c)
 	u := &upgrade{t: t, c: c, ctx: suite.Within(t, 4*aboutGoal), small: small}
 	u.balancer = newBalancer(u.ctx, t, c)
@@ -114,12 +121,14 @@ func newUpgrade(t *testing.T, binary string) *upgrade {
 		var runs []*scaleRun
 		for _, web := range lane {
 			customer := fmt.Sprintf("lane%d-%d", len(u.lanes), len(runs))
-			runs = append(runs, u.run(web, slices.Collect(web.URLs(upgradeHosts*upgradePages)), customer))
+			runs = append(runs,
+				u.run(web, slices.Collect(web.URLs(upgradeHosts*upgradePages)), customer))
 		}
 		u.lanes = append(u.lanes, runs)
 	}
 	u.next = make(chan *upload, 3*len(c.With(cluster.APIServer)))
-	for urls := range slices.Chunk(slices.Collect(small.URLs(uploadPages*cap(u.next))), uploadPages) {
+	for urls := range slices.Chunk(slices.Collect(small.URLs(uploadPages*cap(u.next))),
+		uploadPages) {
 		r := &upload{scaleRun: u.run(small, urls, fmt.Sprint("upload", len(u.uploads)))}
 		r.query = suite.Must(r.o.Query(u.ctx))(t)
 		u.uploads = append(u.uploads, r)
@@ -128,11 +137,13 @@ func newUpgrade(t *testing.T, binary string) *upgrade {
 	return u
 }
 
-// client calls through the balancer as a customer, or as the administrator; args are those of 'shoal token'.
+// client calls through the balancer as a customer, or as the administrator; args are those of
+// 'shoal token'.
 func (u *upgrade) client(args ...string) suite.Client {
 	u.t.Helper()
 	token := suite.Must(mint(u.ctx, u.c, args...))(u.t)
-	return suite.Client{Server: cluster.Balanced, HTTP: &http.Client{Transport: u.balancer}, Token: token}
+	return suite.Client{Server: cluster.Balanced, HTTP: &http.Client{Transport: u.balancer},
+		Token: token}
 }
 
 // run makes a customer with money, and what a run of its own is.
@@ -140,14 +151,15 @@ func (u *upgrade) run(web *synthweb.Web, urls []string, customer string) *scaleR
 	u.t.Helper()
 	r := &scaleRun{t: u.t, c: u.c, web: web, ctx: u.ctx, who: u.client("--customer", customer)}
 	r.o = suite.ProductOrder(r.who, urls)
-	if err := u.admin.Adjust(u.ctx, suite.Must(r.who.Whoami(u.ctx))(u.t), suite.Plenty); err != nil {
+	if err := u.admin.Adjust(u.ctx, suite.Must(r.who.Whoami(u.ctx))(u.t),
+		suite.Plenty); err != nil {
 		u.t.Fatal(err)
 	}
 	return r
 }
 
-// crawl keeps a run going in each lane; it returns once some are. What it returns launches no other, and waits for those
-// that go on.
+// crawl keeps a run going in each lane; it returns once some are. What it returns launches no
+// other, and waits for those that go on.
 func (u *upgrade) crawl() (stop func()) {
 	u.t.Helper()
 	ended, going := make(chan error, len(u.lanes)), make(chan struct{}, len(u.lanes)*upgradeRuns)
@@ -219,11 +231,13 @@ func (u *upgrade) newest() *scaleRun {
 	return u.begun[len(u.begun)-1]
 }
 
-// upgradeBut replaces one process after the other, but for some nodes of the control plane, its leader among them.
+// upgradeBut replaces one process after the other, but for some nodes of the control plane, its
+// leader among them.
 func (u *upgrade) upgradeBut(binary string, kept int) {
 	u.t.Helper()
 	begin := time.Now()
-	for _, role := range []string{cluster.Fetcher, cluster.Ingest, cluster.Billing, cluster.APIServer} {
+	for _, role := range []string{cluster.Fetcher, cluster.Ingest, cluster.Billing,
+		cluster.APIServer} {
 		if err := u.roll(role, binary, 0); err != nil {
 			u.t.Fatal(err)
 		}
@@ -238,7 +252,8 @@ func (u *upgrade) upgradeBut(binary string, kept int) {
 func (u *upgrade) rollBack(binary string) {
 	u.t.Helper()
 	begin := time.Now()
-	for _, role := range []string{cluster.ControlPlane, cluster.APIServer, cluster.Billing, cluster.Ingest, cluster.Fetcher} {
+	for _, role := range []string{cluster.ControlPlane, cluster.APIServer, cluster.Billing,
+		cluster.Ingest, cluster.Fetcher} {
 		if err := u.roll(role, binary, 0); err != nil {
 			u.t.Fatal(err)
 		}
@@ -246,7 +261,8 @@ func (u *upgrade) rollBack(binary string) {
 	u.t.Logf("rolled back by hand: %v", time.Since(begin).Round(time.Millisecond))
 }
 
-// activeVersion is the metric of the cluster's version, which nodes of the release before do not have.
+// activeVersion is the metric of the cluster's version, which nodes of the release before do not
+// have.
 const activeVersion = "shoal_controlplane_cluster_version"
 
 // isAt wants every upgraded node of the control plane to say that this version is active.
@@ -285,8 +301,9 @@ func (u *upgrade) becomesActive(version float64) {
 	}
 }
 
-// refuses starts the release before in the place of nodes. A fetcher that left has no copy of the state: the leader does not
-// admit it, and says why. A node of the control plane has the activation in its log: it ends and says so.
+// refuses starts the release before in the place of nodes. A fetcher that left has no copy of the
+// state: the leader does not admit it, and says why. A node of the control plane has the activation
+// in its log: it ends and says so.
 func (u *upgrade) refuses(before, this string) {
 	u.t.Helper()
 	leads := suite.Must(u.c.Leader(u.ctx))(u.t)
@@ -296,7 +313,8 @@ func (u *upgrade) refuses(before, this string) {
 			u.t.Fatal(err)
 		}
 	}
-	follows := slices.IndexFunc(u.c.With(cluster.ControlPlane), func(n *cluster.Node) bool { return n != leads })
+	follows := slices.IndexFunc(u.c.With(cluster.ControlPlane),
+		func(n *cluster.Node) bool { return n != leads })
 	fetcher, follower := u.c.With(cluster.Fetcher)[1], u.c.With(cluster.ControlPlane)[follows]
 	for _, n := range []*cluster.Node{fetcher, follower} {
 		if err := n.Stop(stopLimit); err != nil {
@@ -331,8 +349,8 @@ func (u *upgrade) hears(n *cluster.Node, what string) {
 	}
 }
 
-// roll replaces the processes of a role but the last few, each once the one before is ready, the leader last. What is of the
-// binary already stays.
+// roll replaces the processes of a role but the last few, each once the one before is ready, the
+// leader last. What is of the binary already stays.
 func (u *upgrade) roll(role, binary string, kept int) error {
 	nodes := u.c.With(role)
 	if role == cluster.ControlPlane {
@@ -340,7 +358,8 @@ func (u *upgrade) roll(role, binary string, kept int) error {
 		if err != nil {
 			return err
 		}
-		nodes = append(slices.DeleteFunc(nodes, func(n *cluster.Node) bool { return n == leads }), leads)
+		nodes = append(slices.DeleteFunc(nodes, func(n *cluster.Node) bool { return n == leads }),
+			leads)
 	}
 	for _, n := range nodes[:len(nodes)-kept] {
 		if n.Binary == binary {
@@ -376,7 +395,8 @@ func (u *upgrade) replace(n *cluster.Node, role, binary string) error {
 	return err
 }
 
-// uploadAcross stops an API server in the middle of a list that is sent to it. The server takes the rest, and answers.
+// uploadAcross stops an API server in the middle of a list that is sent to it. The server takes the
+// rest, and answers.
 func (u *upgrade) uploadAcross(n *cluster.Node) error {
 	r := <-u.next
 	urls := r.o.URLs
@@ -418,7 +438,8 @@ func (u *upgrade) exact() {
 	for _, r := range u.uploads {
 		r.finish()
 		reported := suite.Must(r.who.Report(u.ctx, r.run))(u.t)
-		suite.Check(u.t, recount.Run{Web: u.small, URLs: r.o.URLs, Price: suite.PlainPrice, Free: suite.FreeGrant, Shared: true},
+		suite.Check(u.t, recount.Run{Web: u.small, URLs: r.o.URLs, Price: suite.PlainPrice,
+			Free: suite.FreeGrant, Shared: true},
 			reported)
 	}
 	for _, asked := range suite.Must(u.small.Recount())(u.t).URLs {
@@ -435,14 +456,16 @@ func (u *upgrade) exact() {
 	}
 }
 
-// apart wants every host in one fetcher's hands at a time: a fetcher asks it only once all that others asked is answered.
+// apart wants every host in one fetcher's hands at a time: a fetcher asks it only once all that
+// others asked is answered.
 func apart(t *testing.T, web *synthweb.Web) {
 	t.Helper()
 	last := map[string]synthweb.Request{} // by host
 	for r := range web.Requests() {
 		before, known := last[r.Host]
 		if known && before.From != r.From && (before.End.IsZero() || before.End.After(r.Start)) {
-			t.Errorf("%v asks %s at %v, before %v has its answer (%v)", r.From, r.Host, r.Start, before.From, before.End)
+			t.Errorf("%v asks %s at %v, before %v has its answer (%v)", r.From, r.Host, r.Start,
+				before.From, before.End)
 		}
 		if !known || before.From != r.From || r.End.After(before.End) {
 			last[r.Host] = r
@@ -498,7 +521,8 @@ func useNewKey(ctx context.Context, who suite.Client, _ int) error {
 	return errors.Join(used, who.Call(ctx, http.MethodDelete, "/api/key/"+made.ID, nil, nil, nil))
 }
 
-// call has clients call until stop is called, which tells what failed and how long the longest call took.
+// call has clients call until stop is called, which tells what failed and how long the longest call
+// took.
 func (u *upgrade) call() (stop func()) {
 	u.t.Helper()
 	ctx, cancel := context.WithCancel(u.ctx)
@@ -517,7 +541,8 @@ func (u *upgrade) call() (stop func()) {
 				made[name]++
 				longest[name] = max(longest[name], took)
 				if err != nil {
-					u.t.Errorf("%s %d: %s failed after %v: %v", begin.Format(time.TimeOnly), n, name, took.Round(time.Millisecond), err)
+					u.t.Errorf("%s %d: %s failed after %v: %v", begin.Format(time.TimeOnly), n,
+						name, took.Round(time.Millisecond), err)
 				}
 				mu.Unlock()
 				select {
@@ -530,18 +555,21 @@ func (u *upgrade) call() (stop func()) {
 	for i := range upgradeCallers {
 		who := u.client("--customer", fmt.Sprint("caller", i))
 		for name, do := range u.callers() {
-			repeat(name, betweenCalls, func(ctx context.Context, n int) error { return do(ctx, who, n) })
+			repeat(name, betweenCalls,
+				func(ctx context.Context, n int) error { return do(ctx, who, n) })
 		}
 	}
 	saver := u.client("--customer", "saver")
 	ref, before := suite.Must(saver.Whoami(u.ctx))(u.t), suite.Must(saver.Wallet(u.ctx))(u.t)
-	repeat("money", betweenCalls, func(ctx context.Context, _ int) error { return u.admin.Adjust(ctx, ref, 1) })
+	repeat("money", betweenCalls,
+		func(ctx context.Context, _ int) error { return u.admin.Adjust(ctx, ref, 1) })
 	return func() {
 		u.t.Helper()
 		cancel()
 		calling.Wait()
 		for _, name := range slices.Sorted(maps.Keys(made)) {
-			u.t.Logf("%-8s %6d calls, the longest took %v", name, made[name], longest[name].Round(time.Millisecond))
+			u.t.Logf("%-8s %6d calls, the longest took %v", name, made[name],
+				longest[name].Round(time.Millisecond))
 		}
 		after := suite.Must(saver.Wallet(u.ctx))(u.t)
 		if moved := after.BalanceMicros - before.BalanceMicros; moved != int64(made["money"]) {

@@ -25,31 +25,46 @@ type site struct {
 // contact is what its row must say.
 type contact struct{ status, email, match string }
 
-func (c contact) charged() bool { return c.status == "EMAIL_FOUND" || c.status == "NO_EMAIL_PUBLISHED" }
-
-const prose = "<p>We have baked bread and cakes in the old town since 1950, and we still do every morning.</p>"
-
-func page(content string) string {
-	return "<html><body>" + strings.Repeat(prose, 8) + `<a href="/contact">Contact</a> <a href="/imprint">Imprint</a>` + content + "</body></html>"
+func (c contact) charged() bool {
+	return c.status == "EMAIL_FOUND" ||
+		c.status == "NO_EMAIL_PUBLISHED"
 }
 
-// sites are websites of every status that a web of one's own can have; fully is how many more with addresses.
+const prose = "<p>We have baked bread and cakes in the old town since 1950, and we still do " +
+	"every morning.</p>"
+
+func page(content string) string {
+	return "<html><body>" + strings.Repeat(prose, 8) +
+		`<a href="/contact">Contact</a> <a href="/imprint">Imprint</a>` + content + "</body></html>"
+}
+
+// sites are websites of every status that a web of one's own can have; fully is how many more with
+// addresses.
 func sites(fully int) []site {
 	list := []site{
 		{"broken", nil, contact{}}, // only what it is asked for by LaunchContacts
-		{"text", map[string]string{"/": page(""), "/contact": page("Mail: info@text.example")}, contact{"EMAIL_FOUND", "info@text.example", "yes"}},
-		{"imprint", map[string]string{"/": page(""), "/contact": page(""), "/imprint": page("Mail: us@gmail.com")}, contact{"EMAIL_FOUND", "us@gmail.com", "no"}},
-		{"home", map[string]string{"/": page("Mail: a@home.example"), "/contact": page("")}, contact{"EMAIL_FOUND", "a@home.example", "yes"}},
-		{"none", map[string]string{"/": page(""), "/contact": page(""), "/imprint": page("")}, contact{status: "NO_EMAIL_PUBLISHED"}},
-		{"guarded", map[string]string{"/": page(""), "/contact": page(`<a class="__cf_email__" data-cfemail="a1b2">[email&#160;protected]</a>`), "/imprint": page("")},
+		{"text", map[string]string{"/": page(""), "/contact": page("Mail: info@text.example")},
+			contact{"EMAIL_FOUND", "info@text.example", "yes"}},
+		{"imprint", map[string]string{"/": page(""), "/contact": page(""),
+			"/imprint": page("Mail: us@gmail.com")}, contact{"EMAIL_FOUND", "us@gmail.com", "no"}},
+		{"home", map[string]string{"/": page("Mail: a@home.example"), "/contact": page("")},
+			contact{"EMAIL_FOUND", "a@home.example", "yes"}},
+		{"none", map[string]string{"/": page(""), "/contact": page(""), "/imprint": page("")},
+			contact{status: "NO_EMAIL_PUBLISHED"}},
+		{"guarded", map[string]string{"/": page(""),
+			"/contact": page(`<a class="__cf_email__" data-cfemail="a1b2">[email&#160;protected]</a>`), "/imprint": page("")},
 			contact{status: "EMAIL_NOT_EXTRACTABLE"}},
-		{"parked", map[string]string{"/": "<html><body>This domain is for sale</body></html>"}, contact{status: "PAGE_NOT_READABLE"}},
-		{"shell", map[string]string{"/": `<html><body><div id="root"></div><script src="/a.js"></script></body></html>`}, contact{status: "PAGE_NOT_READABLE"}},
+		{"parked", map[string]string{"/": "<html><body>This domain is for sale</body></html>"},
+			contact{status: "PAGE_NOT_READABLE"}},
+		{"shell",
+			map[string]string{"/": `<html><body><div id="root"></div><script src="/a.js"></script></body></html>`}, contact{status: "PAGE_NOT_READABLE"}},
 	}
 	for n := range fully {
 		name := fmt.Sprintf("bakery-%03d", n)
 		email := "info@" + name + ".example"
-		list = append(list, site{name, map[string]string{"/": page(""), "/contact": page(""), "/imprint": page("Mail: " + email)},
+		list = append(list, site{name,
+			map[string]string{"/": page(""), "/contact": page(""),
+				"/imprint": page("Mail: " + email)},
 			contact{"EMAIL_FOUND", email, "yes"}})
 	}
 	return list
@@ -58,11 +73,12 @@ func sites(fully int) []site {
 // homeQueries make further addresses of one website.
 var homeQueries = []string{"?a", "?b", "?c"}
 
-// ContactsWeb is the web of these websites, whose addresses that are none of them break their connections, and what
-// their rows must say by address.
+// ContactsWeb is the web of these websites, whose addresses that are none of them break their
+// connections, and what their rows must say by address.
 func ContactsWeb(fully int, latency time.Duration) (synthweb.Config, map[string]contact) {
-	cfg := synthweb.Config{PagesPerHost: 1, Texts: map[string]string{}, MinLatency: latency, MaxLatency: latency,
-		Mix: synthweb.Mix{{Class: synthweb.Reset, Weight: 1}}}
+	cfg := synthweb.Config{PagesPerHost: 1, Texts: map[string]string{}, MinLatency: latency,
+		MaxLatency: latency,
+		Mix:        synthweb.Mix{{Class: synthweb.Reset, Weight: 1}}}
 	want := map[string]contact{}
 	for _, s := range sites(fully) {
 		cfg.Names = append(cfg.Names, s.name)
@@ -87,9 +103,10 @@ type Contacts struct {
 	Run     Launched
 }
 
-// LaunchContacts makes a customer's run of the websites, of one domain more often than a day allows, and of what is not
-// fetched at all.
-func LaunchContacts(t *testing.T, who Client, web *synthweb.Web, want map[string]contact) *Contacts {
+// LaunchContacts makes a customer's run of the websites, of one domain more often than a day
+// allows, and of what is not fetched at all.
+func LaunchContacts(t *testing.T, who Client, web *synthweb.Web,
+	want map[string]contact) *Contacts {
 	t.Helper()
 	c := &Contacts{Want: want, Limited: map[string]bool{}}
 	c.Who = Must(who.MintKey(t.Context(), "contacts", string(model.ScopeLLMFull)))(t)
@@ -98,7 +115,8 @@ func LaunchContacts(t *testing.T, who Client, web *synthweb.Web, want map[string
 	}
 	want["https://www.facebook.com/a.bakery"] = contact{status: "SOCIAL_PROFILE_ONLY"}
 	for n := range 4 { // the fifth of its network, and still no read
-		want[fmt.Sprintf("https://www.instagram.com/bakery%d", n)] = contact{status: "SOCIAL_PROFILE_ONLY"}
+		want[fmt.Sprintf("https://www.instagram.com/bakery%d", n)] = contact{
+			status: "SOCIAL_PROFILE_ONLY"}
 	}
 	urls := make([]string, 0, len(want)+3)
 	for address := range want {
@@ -117,7 +135,8 @@ func LaunchContacts(t *testing.T, who Client, web *synthweb.Web, want map[string
 	return c
 }
 
-// Check holds a run that has ended against the truth: each website has one row, and each is charged by its status.
+// Check holds a run that has ended against the truth: each website has one row, and each is charged
+// by its status.
 func (c *Contacts) Check(t *testing.T, reported recount.Reported) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -125,7 +144,8 @@ func (c *Contacts) Check(t *testing.T, reported recount.Reported) {
 	ofHome := map[string]int{}
 	for _, row := range reported.Rows {
 		website, _ := row["website"].(string)
-		got := contact{fmt.Sprint(row["status"]), fmt.Sprint(row["email"]), fmt.Sprint(row["domain_match"])}
+		got := contact{fmt.Sprint(row["status"]), fmt.Sprint(row["email"]),
+			fmt.Sprint(row["domain_match"])}
 		if seen[website] {
 			t.Errorf("%s has two rows", website)
 		}
@@ -138,7 +158,8 @@ func (c *Contacts) Check(t *testing.T, reported recount.Reported) {
 		} else if got != c.Want[website] {
 			t.Errorf("%s is %+v, want %+v", website, got, c.Want[website])
 		}
-		if at, err := time.Parse(time.RFC3339, fmt.Sprint(row["checked_at"])); err != nil || time.Since(at).Abs() > time.Hour {
+		if at, err := time.Parse(time.RFC3339, fmt.Sprint(row["checked_at"])); err != nil ||
+			time.Since(at).Abs() > time.Hour {
 			t.Errorf("%s was checked at %v", website, row["checked_at"])
 		}
 	}
@@ -149,8 +170,10 @@ func (c *Contacts) Check(t *testing.T, reported recount.Reported) {
 		t.Errorf("four of one domain end as %v", ofHome)
 	}
 	entry := reported.Entry
-	if entry.AmountMicros != -charged*ContactPrice || entry.FreeRequestsDelta != 0 || len(entry.Lines) != 1 ||
-		entry.Lines[0].Pages != 2*charged || entry.Lines[0].FreePages != 0 || entry.Lines[0].UnitPriceMicros != PlainPrice {
+	if entry.AmountMicros != -charged*ContactPrice || entry.FreeRequestsDelta != 0 ||
+		len(entry.Lines) != 1 ||
+		entry.Lines[0].Pages != 2*charged || entry.Lines[0].FreePages != 0 ||
+		entry.Lines[0].UnitPriceMicros != PlainPrice {
 		t.Errorf("%d websites are charged, the entry is %+v", charged, entry)
 	}
 	if reported.Job.State != "COMPLETED" || reported.Job.SuccessLinks != int64(c.Run.LinksQueued) {
@@ -158,8 +181,8 @@ func (c *Contacts) Check(t *testing.T, reported recount.Reported) {
 	}
 }
 
-// CheckRequests demands at most three pages of each website but home's, whose three reads count by themselves, and a single
-// one of each page unless something died.
+// CheckRequests demands at most three pages of each website but home's, whose three reads count by
+// themselves, and a single one of each page unless something died.
 func (c *Contacts) CheckRequests(t *testing.T, web *synthweb.Web, most int) {
 	t.Helper()
 	pages := map[string]int{}
@@ -193,7 +216,8 @@ func testWebsiteContacts(t *testing.T, on Platform) {
 	if wallet := Must(s.Wallet(t.Context()))(t); wallet.FreeRequestsRemaining != FreeGrant {
 		t.Errorf("%d free requests are left", wallet.FreeRequestsRemaining)
 	}
-	_, err := c.Who.Contacts(t.Context(), reported.Job.GroupID, "contacts", []string{"http://text.example/"})
+	_, err := c.Who.Contacts(t.Context(), reported.Job.GroupID, "contacts",
+		[]string{"http://text.example/"})
 	if CodeOf(err) != "NAME_TAKEN" {
 		t.Errorf("the same name again: %v", err)
 	}
@@ -214,8 +238,10 @@ func testWebsiteContactsWithoutTopUp(t *testing.T, on Platform) {
 		t.Errorf("the launch answers %+v", run)
 	}
 	reported := Must(s.Report(Within(t, Patience), run))(t)
-	if reported.Job.State != "FAILED" || !strings.Contains(reported.Job.ErrorMessage, "not part of the free requests") ||
-		len(reported.Rows) > 0 || reported.Entry.AmountMicros != 0 || reported.Entry.FreeRequestsDelta != 0 {
+	if reported.Job.State != "FAILED" ||
+		!strings.Contains(reported.Job.ErrorMessage, "not part of the free requests") ||
+		len(reported.Rows) > 0 || reported.Entry.AmountMicros != 0 ||
+		reported.Entry.FreeRequestsDelta != 0 {
 		t.Errorf("%+v", reported)
 	}
 	for r := range web.Requests() {

@@ -28,11 +28,16 @@ const shopPage = `<!doctype html><html><head><title>Oak chair 12345</title><link
 
 // ShopWeb is a web of such pages, and what MARKETPLACE reads of them.
 func ShopWeb(hosts, pages int, latency time.Duration) synthweb.Config {
-	return synthweb.Config{Seed: 5, Hosts: hosts, PagesPerHost: pages, Template: []byte(shopPage), MaxLatency: latency,
-		TemplateRow: synthweb.Row{"position": nil, "title": "Oak chair 12345", "url": "http://goods.example/chair-12345", "price": 149.9,
-			"priceMax": nil, "listPrice": nil, "currency": "EUR", "availability": "IN_STOCK", "condition": nil, "brand": "Ashby",
-			"sku": "OC-12345", "gtin": nil, "mpn": nil, "productId": nil, "category": nil, "rating": nil, "reviewCount": nil,
-			"image": "https://goods.example/chair.jpg", "images": []any{"https://goods.example/chair.jpg"}, "description": nil,
+	return synthweb.Config{Seed: 5, Hosts: hosts, PagesPerHost: pages, Template: []byte(shopPage),
+		MaxLatency: latency,
+		TemplateRow: synthweb.Row{"position": nil, "title": "Oak chair 12345",
+			"url": "http://goods.example/chair-12345", "price": 149.9,
+			"priceMax": nil, "listPrice": nil, "currency": "EUR", "availability": "IN_STOCK",
+			"condition": nil, "brand": "Ashby",
+			"sku": "OC-12345", "gtin": nil, "mpn": nil, "productId": nil, "category": nil,
+			"rating": nil, "reviewCount": nil,
+			"image":  "https://goods.example/chair.jpg",
+			"images": []any{"https://goods.example/chair.jpg"}, "description": nil,
 			"platform": "shopify"}}
 }
 
@@ -59,7 +64,8 @@ const searchPages = 2
 // NewSearches makes the engine's web, and the queries that it knows.
 func NewSearches(queries int, latency time.Duration) (*Searches, synthweb.Config) {
 	s := &Searches{truth: map[string]synthweb.Truth{}}
-	cfg := synthweb.Config{Suffix: "test", Names: []string{"engine"}, PagesPerHost: 1, Texts: map[string]string{}, MaxLatency: latency}
+	cfg := synthweb.Config{Suffix: "test", Names: []string{"engine"}, PagesPerHost: 1,
+		Texts: map[string]string{}, MaxLatency: latency}
 	for n := range queries {
 		query := fmt.Sprintf("oak chair %d & more", n)
 		s.queries = append(s.queries, query)
@@ -72,13 +78,18 @@ func NewSearches(queries int, latency time.Duration) (*Searches, synthweb.Config
 			}
 			body, rows := "", []synthweb.Row{}
 			for position := 1; position <= 3; position++ {
-				title, target := fmt.Sprintf("Chair %d.%d.%d", n, page, position), fmt.Sprintf("https://chairs.example/%d/%d/%d", n, page, position)
-				body += fmt.Sprintf(`<div class="hit"><a class="t" href="/go?url=%s">%s</a></div>`, url.QueryEscape(target), title)
-				rows = append(rows, synthweb.Row{"position": float64(position), "title": title, "url": target, "snippet": nil, "kind": "organic",
-					"query": query, "page": float64(page)})
+				title, target := fmt.Sprintf("Chair %d.%d.%d", n, page, position),
+					fmt.Sprintf("https://chairs.example/%d/%d/%d", n, page, position)
+				body += fmt.Sprintf(`<div class="hit"><a class="t" href="/go?url=%s">%s</a></div>`,
+					url.QueryEscape(target), title)
+				rows = append(rows,
+					synthweb.Row{"position": float64(position), "title": title, "url": target,
+						"snippet": nil, "kind": "organic",
+						"query": query, "page": float64(page)})
 			}
 			cfg.Texts[strings.TrimPrefix(at, "http://")] = "<html><body>" + body + "</body></html>"
-			truth.Pages = append(truth.Pages, synthweb.Page{URL: at, Outcome: model.Delivered, Rows: rows})
+			truth.Pages = append(truth.Pages,
+				synthweb.Page{URL: at, Outcome: model.Delivered, Rows: rows})
 		}
 		s.truth[first] = truth
 	}
@@ -88,8 +99,10 @@ func NewSearches(queries int, latency time.Duration) (*Searches, synthweb.Config
 // Engines writes the file of --search-engines.
 func (s *Searches) Engines(t *testing.T) string {
 	t.Helper()
-	engines := []model.SearchEngine{{Name: "own", URL: "http://engine.test/find?q={query}", PageParam: "p", Results: []model.Field{
-		{Name: "title", Selector: "a.t", Kind: model.Text}, {Name: "url", Selector: "a.t", Kind: model.Attr, Attr: "href"}}}}
+	engines := []model.SearchEngine{{Name: "own", URL: "http://engine.test/find?q={query}",
+		PageParam: "p", Results: []model.Field{
+			{Name: "title", Selector: "a.t", Kind: model.Text},
+			{Name: "url", Selector: "a.t", Kind: model.Attr, Attr: "href"}}}}
 	text := Must(json.Marshal(engines))(t)
 	path := filepath.Join(t.TempDir(), "engines.json")
 	if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -103,8 +116,11 @@ func (s *Searches) Launch(t *testing.T, who Client) (run Launched, scraper strin
 	t.Helper()
 	group := Must(who.PutGroup(t.Context(), "searches "+NewKey()))(t)
 	most := searchPages
-	scraper = Must(who.PutScraper(t.Context(), Scraper{GroupRef: group, Scraper: model.Scraper{Name: "searches", Type: model.SearchEngineSearch,
-		SourceConfig: model.SourceConfig{Queries: s.queries, Pagination: &model.Pagination{Type: model.URLPageParam, Max: &most}}}}))(t)
+	scraper = Must(who.PutScraper(t.Context(),
+		Scraper{GroupRef: group,
+			Scraper: model.Scraper{Name: "searches", Type: model.SearchEngineSearch,
+				SourceConfig: model.SourceConfig{Queries: s.queries,
+					Pagination: &model.Pagination{Type: model.URLPageParam, Max: &most}}}}))(t)
 	return Must(who.RunScraper(t.Context(), scraper))(t), scraper
 }
 

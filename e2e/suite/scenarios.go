@@ -56,9 +56,11 @@ func scenarios() []scenario {
 
 // Rough is a web with every kind of trouble that does not take long.
 func Rough(hosts, pages int) synthweb.Config {
-	return synthweb.Config{Seed: uint64(hosts), Hosts: hosts, PagesPerHost: pages, Mix: synthweb.Rough(),
+	return synthweb.Config{Seed: uint64(hosts), Hosts: hosts, PagesPerHost: pages,
+		Mix:       synthweb.Rough(),
 		PageBytes: []int{3000, 8000},
-		Robots:    []synthweb.Robots{synthweb.RobotsAbsent, synthweb.RobotsEmpty, synthweb.RobotsDisallow}}
+		Robots: []synthweb.Robots{synthweb.RobotsAbsent, synthweb.RobotsEmpty,
+			synthweb.RobotsDisallow}}
 }
 
 // testListRunIsExact is the main job: every address once, every row once, every page paid once.
@@ -96,7 +98,8 @@ func testDuplicatesAreDropped(t *testing.T, on Platform) {
 
 func testPagination(t *testing.T, on Platform) {
 	chains := synthweb.Config{Seed: 11, Hosts: 20, PagesPerHost: 4, ChainPages: 25, ItemsPerPage: 6,
-		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 6}, {Class: synthweb.ChangingListing, Weight: 2},
+		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 6},
+			{Class: synthweb.ChangingListing, Weight: 2},
 			{Class: synthweb.BrokenListing, Weight: 1}, {Class: synthweb.NotFound, Weight: 1}}}
 	seven := 7
 	for name, pagination := range map[string]model.Pagination{
@@ -118,7 +121,8 @@ func testPagination(t *testing.T, on Platform) {
 				longest = max(longest, record.Unit.Page)
 			}
 			if pagination.Max == nil && longest <= 10 {
-				t.Errorf("no chain is longer than a dispatch's pages: the longest has %d", longest+1)
+				t.Errorf("no chain is longer than a dispatch's pages: the longest has %d",
+					longest+1)
 			}
 			t.Log(Check(t, s.Expected(o), reported))
 		})
@@ -127,7 +131,8 @@ func testPagination(t *testing.T, on Platform) {
 
 // testScraperRun runs a scraper of its own address, page after page.
 func testScraperRun(t *testing.T, on Platform) {
-	web := on.Web(t, synthweb.Config{Seed: 3, Hosts: 1, PagesPerHost: 1, ChainPages: 40, Mix: synthweb.Listings()})
+	web := on.Web(t, synthweb.Config{Seed: 3, Hosts: 1, PagesPerHost: 1, ChainPages: 40,
+		Mix: synthweb.Listings()})
 	s := NewService(t, on, web, Fast()...)
 	s.Fill(s.Client, Plenty)
 	urls := slices.Collect(web.URLs(1))
@@ -136,9 +141,10 @@ func testScraperRun(t *testing.T, on Platform) {
 	}
 	pagination := NextLink()
 	group := Must(s.PutGroup(t.Context(), "one"))(t)
-	id := Must(s.PutScraper(t.Context(), Scraper{GroupRef: group, Scraper: model.Scraper{Name: "one",
-		Type: model.MultipleProducts, ItemsConfig: synthweb.ItemFields(),
-		SourceConfig: model.SourceConfig{URL: urls[0], Pagination: &pagination}}}))(t)
+	id := Must(s.PutScraper(t.Context(),
+		Scraper{GroupRef: group, Scraper: model.Scraper{Name: "one",
+			Type: model.MultipleProducts, ItemsConfig: synthweb.ItemFields(),
+			SourceConfig: model.SourceConfig{URL: urls[0], Pagination: &pagination}}}))(t)
 	run := Must(s.RunScraper(t.Context(), id))(t)
 	o := ListingOrder(s.Client, urls, pagination)
 	t.Log(Check(t, s.Expected(o), Must(s.Report(Within(t, Patience), run))(t)))
@@ -166,9 +172,10 @@ func testBadListsAreRefusedWhole(t *testing.T, on Platform) {
 	o := ProductOrder(s.Client, good)
 	query := Must(o.Query(t.Context()))(t)
 	before := Must(s.Wallet(t.Context()))(t)
-	// The forbidden address is this machine's own: a guard that failed would reach nothing else. The guard's other
-	// addresses are tested where the network is a record (pkg/egress).
-	for _, bad := range []string{"ftp://shop-00000.example/", "http://", "not an address", "http://[::1]:9/"} {
+	// The forbidden address is this machine's own: a guard that failed would reach nothing else.
+	// The guard's other addresses are tested where the network is a record (pkg/egress).
+	for _, bad := range []string{"ftp://shop-00000.example/", "http://", "not an address",
+		"http://[::1]:9/"} {
 		list := slices.Insert(slices.Clone(good), 300, bad)
 		_, err := s.RunList(t.Context(), query, strings.NewReader(strings.Join(list, "\n")))
 		if CodeOf(err) != "INVALID_URL" || !strings.Contains(err.Error(), bad) {
@@ -197,7 +204,8 @@ func testBadListsAreRefusedWhole(t *testing.T, on Platform) {
 	s.Restart()
 	o.Who = s.Client
 	run := Must(s.RunList(t.Context(), query, strings.NewReader(strings.Join(good, "\n"))))(t)
-	if job, _, err := s.Finished(Within(t, Patience), run); err != nil || job.StopReason == "" && job.ErrorLinks > 0 {
+	if job, _, err := s.Finished(Within(t, Patience), run); err != nil || job.StopReason == "" &&
+		job.ErrorLinks > 0 {
 		t.Errorf("%+v, %v", job, err)
 	}
 }
@@ -238,7 +246,8 @@ func testStop(t *testing.T, on Platform) {
 	if err := s.StopRun(Within(t, Patience), run.ScraperID); err != nil {
 		t.Error(err)
 	}
-	if sum := s.partly(o, run, model.StoppedByCustomer); sum.Delivered < 90 || sum.Delivered+sum.Errored >= 2000 {
+	if sum := s.partly(o, run, model.StoppedByCustomer); sum.Delivered < 90 ||
+		sum.Delivered+sum.Errored >= 2000 {
 		t.Errorf("%v", sum)
 	}
 }
@@ -264,14 +273,16 @@ func testEmptyWallet(t *testing.T, on Platform) {
 }
 
 func testMaxCharge(t *testing.T, on Platform) {
-	web := on.Web(t, synthweb.Config{Seed: 7, Hosts: 20, PagesPerHost: 3, ChainPages: 15, ItemsPerPage: 4,
-		PageBytes: []int{3000}, Mix: synthweb.Listings()})
+	web := on.Web(t, synthweb.Config{Seed: 7, Hosts: 20, PagesPerHost: 3, ChainPages: 15,
+		ItemsPerPage: 4,
+		PageBytes:    []int{3000}, Mix: synthweb.Listings()})
 	s := NewService(t, on, web, Fast()...)
 	s.Fill(s.Client, Plenty)
 	o := ListingOrder(s.Client, slices.Collect(web.URLs(60)), NextLink())
 	o.MaxCharge = 120*PlainPrice + 1
 	run := o.Launch(t)
-	if sum := s.partly(o, run, model.MaxChargeReached); sum.Charged > o.MaxCharge || sum.Delivered < 100 {
+	if sum := s.partly(o, run, model.MaxChargeReached); sum.Charged > o.MaxCharge ||
+		sum.Delivered < 100 {
 		t.Errorf("charged %d of at most %d for %d pages", sum.Charged, o.MaxCharge, sum.Delivered)
 	}
 }
@@ -297,23 +308,30 @@ func testRestartKeepsEverything(t *testing.T, on Platform) {
 		t.Errorf("the wallet was %+v and is %+v", wallet, again)
 	}
 	o = ProductOrder(s.Client, o.URLs)
-	if again := Must(s.Report(Within(t, Patience), o.Launch(t)))(t); len(again.Rows) < len(after.Rows)*9/10 {
-		t.Errorf("the second start's run has %d rows, the first one's %d", len(again.Rows), len(after.Rows))
+	if again := Must(s.Report(Within(t, Patience),
+		o.Launch(t)))(t); len(again.Rows) < len(after.Rows)*9/10 {
+		t.Errorf("the second start's run has %d rows, the first one's %d", len(again.Rows),
+			len(after.Rows))
 	}
 }
 
-// Patient has every kind of page that is answered within a stop, some of them slowly or not at once.
+// Patient has every kind of page that is answered within a stop, some of them slowly or not at
+// once.
 func Patient(hosts, pages int) synthweb.Config {
-	return synthweb.Config{Seed: uint64(hosts), Hosts: hosts, PagesPerHost: pages, PageBytes: []int{3000, 8000},
-		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 70}, {Class: synthweb.Changing, Weight: 10},
-			{Class: synthweb.Redirect, Weight: 5}, {Class: synthweb.Flaky, Weight: 5}, {Class: synthweb.Busy, Weight: 2},
-			{Class: synthweb.Failing, Weight: 2}, {Class: synthweb.Drip, Weight: 2}, {Class: synthweb.NotFound, Weight: 2},
+	return synthweb.Config{Seed: uint64(hosts), Hosts: hosts, PagesPerHost: pages,
+		PageBytes: []int{3000, 8000},
+		Mix: synthweb.Mix{{Class: synthweb.Product, Weight: 70},
+			{Class: synthweb.Changing, Weight: 10},
+			{Class: synthweb.Redirect, Weight: 5}, {Class: synthweb.Flaky, Weight: 5},
+			{Class: synthweb.Busy, Weight: 2},
+			{Class: synthweb.Failing, Weight: 2}, {Class: synthweb.Drip, Weight: 2},
+			{Class: synthweb.NotFound, Weight: 2},
 			{Class: synthweb.Empty, Weight: 2}},
 		MaxLatency: 200 * time.Millisecond, SlowHosts: hosts / 10, SlowLatency: time.Second}
 }
 
-// testStopUnderLoad stops the product in the middle of a run, which goes on at the next start as if nothing had been:
-// nothing that was asked for is asked for again.
+// testStopUnderLoad stops the product in the middle of a run, which goes on at the next start as if
+// nothing had been: nothing that was asked for is asked for again.
 func testStopUnderLoad(t *testing.T, on Platform) {
 	web := on.Web(t, Patient(40, 25))
 	s := NewService(t, on, web, "--host-rate", "30", "--max-host-rate", "30")
@@ -398,7 +416,8 @@ func testCommandLine(t *testing.T, on Platform) {
 	reported := Must(s.Report(Within(t, Patience), Launched{JobID: job}))(t)
 	reported.Rows = rows
 	t.Log(Check(t, s.Expected(ProductOrder(s.Client, urls)), reported))
-	for _, args := range [][]string{{"jobs"}, {"job", job}, {"job", job, "--errors"}, {"wallet"}, {"status"},
+	for _, args := range [][]string{{"jobs"}, {"job", job}, {"job", job, "--errors"}, {"wallet"},
+		{"status"},
 		{"billing", "recount"}, {"rows", "--job", job, "--format", "csv"}} {
 		if run(args...) == "" {
 			t.Errorf("shoal %s says nothing", strings.Join(args, " "))

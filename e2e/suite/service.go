@@ -1,6 +1,6 @@
-// Package suite owns the end-to-end scenarios and what they need: runs to be made, and checks by the independent recount.
-// What it runs against (one process, a cluster) is the caller's: a Platform. It owns no process and no part of the
-// product.
+// Package suite owns the end-to-end scenarios and what they need: runs to be made, and checks by
+// the independent recount. What it runs against (one process, a cluster) is the caller's: a
+// Platform. It owns no process and no part of the product.
 package suite
 
 import (
@@ -48,7 +48,8 @@ type Product interface {
 	// Down stops it cleanly; Up starts it again on the same data.
 	Down(t *testing.T)
 	Up(t *testing.T)
-	// Records are the page records of a job, and Lists all link lists in the row store; both once it is down.
+	// Records are the page records of a job, and Lists all link lists in the row store; both once
+	// it is down.
 	Records(ctx context.Context, job string) ([]rowstore.Record, error)
 	Lists(ctx context.Context) ([]rowstore.ListInfo, error)
 }
@@ -67,14 +68,16 @@ type Service struct {
 
 // Fast is what a web of the test's own may be asked.
 func Fast() []string {
-	return []string{"--host-rate", "1000", "--max-host-rate", "1000", "--host-connections", "4", "--max-host-connections", "4"}
+	return []string{"--host-rate", "1000", "--max-host-rate", "1000", "--host-connections", "4",
+		"--max-host-connections", "4"}
 }
 
 // NewService starts the product on nothing.
 func NewService(t *testing.T, on Platform, web *synthweb.Web, args ...string) *Service {
 	t.Helper()
 	product := on.Product(t, append([]string{"--no-rate-limits"}, args...), web)
-	return &Service{T: t, Product: product, Client: product.Self(), Web: web, Args: args, Fetchers: on.Fetchers()}
+	return &Service{T: t, Product: product, Client: product.Self(), Web: web, Args: args,
+		Fetchers: on.Fetchers()}
 }
 
 // Within is a context for everything that a test waits for.
@@ -148,7 +151,8 @@ func (o Order) Launch(t *testing.T) Launched {
 	t.Helper()
 	query := Must(o.Query(t.Context()))(t)
 	run := Must(o.Who.RunList(t.Context(), query, o.Body()))(t)
-	if run.LinksQueued != len(o.URLs) || run.DuplicatesDropped != 0 || run.Status != string(model.Pending) {
+	if run.LinksQueued != len(o.URLs) || run.DuplicatesDropped != 0 ||
+		run.Status != string(model.Pending) {
 		t.Fatalf("launch of %d addresses answers %+v", len(o.URLs), run)
 	}
 	return run
@@ -156,11 +160,13 @@ func (o Order) Launch(t *testing.T) Launched {
 
 // Expected is what the recount has to know of a run.
 func (s *Service) Expected(o Order) recount.Run {
-	return recount.Run{Web: s.Web, URLs: o.URLs, Pagination: o.Pagination, Price: PlainPrice, Free: FreeGrant,
+	return recount.Run{Web: s.Web, URLs: o.URLs, Pagination: o.Pagination, Price: PlainPrice,
+		Free:   FreeGrant,
 		Deaths: s.Deaths, MaxConnections: s.maxConnections()}
 }
 
-// maxConnections is what the product was told; after a death a host may still be busy with what it was asked before.
+// maxConnections is what the product was told; after a death a host may still be busy with what it
+// was asked before.
 func (s *Service) maxConnections() int {
 	if i := slices.Index(s.Args, "--host-connections"); i >= 0 && len(s.Deaths) == 0 {
 		var n int
@@ -174,7 +180,8 @@ func (s *Service) maxConnections() int {
 // Begun waits until a run has brought some pages to an end.
 func Begun(t *testing.T, who Client, run Launched, pages int64) {
 	t.Helper()
-	last := Must(who.Follow(Within(t, Patience), run.JobID, func(p Progress) bool { return p.TotalRequests >= pages }))(t)
+	last := Must(who.Follow(Within(t, Patience), run.JobID,
+		func(p Progress) bool { return p.TotalRequests >= pages }))(t)
 	if last.State != "RUNNING" {
 		t.Fatalf("the run is over before %d pages: %+v", pages, last)
 	}

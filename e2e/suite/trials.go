@@ -15,10 +15,11 @@ type proposal struct {
 	SampleData []map[string]any
 }
 
-// testTrials takes a preview, saves what it proposes, takes a sample of that, and runs it: all three read the same page,
-// each is paid, and only the run is seen.
+// testTrials takes a preview, saves what it proposes, takes a sample of that, and runs it: all
+// three read the same page, each is paid, and only the run is seen.
 func testTrials(t *testing.T, on Platform) {
-	web := on.Web(t, synthweb.Config{Hosts: 3, PagesPerHost: 3, ItemsPerPage: 8, ChainPages: 3, Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 1}}})
+	web := on.Web(t, synthweb.Config{Hosts: 3, PagesPerHost: 3, ItemsPerPage: 8, ChainPages: 3,
+		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 1}}})
 	s := NewService(t, on, web, Fast()...)
 	s.Fill(s.Client, Plenty)
 	ctx := Within(t, Patience)
@@ -30,11 +31,13 @@ func testTrials(t *testing.T, on Platform) {
 	began := time.Now()
 	var proposals []proposal
 	body := map[string]any{"name": "shelf", "groupId": group, "url": start}
-	if err := s.Call(ctx, "POST", "/api/scraper-simple/url-based", nil, body, &proposals); err != nil {
+	if err := s.Call(ctx, "POST", "/api/scraper-simple/url-based", nil, body,
+		&proposals); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("a preview took %v", time.Since(began))
-	if len(proposals) == 0 || proposals[0].ScraperDTO.Type != model.MultipleProducts || len(proposals[0].SampleData) == 0 {
+	if len(proposals) == 0 || proposals[0].ScraperDTO.Type != model.MultipleProducts ||
+		len(proposals[0].SampleData) == 0 {
 		t.Fatalf("proposed is %+v", proposals)
 	}
 	best := proposals[0]
@@ -48,7 +51,8 @@ func testTrials(t *testing.T, on Platform) {
 	best.ScraperDTO.SourceConfig.Pagination = nil
 	id := Must(s.PutScraper(ctx, Scraper{GroupRef: group, Scraper: best.ScraperDTO.Scraper}))(t)
 	var sample []map[string]any
-	if err := s.Call(ctx, "GET", "/api/scraper/"+id+"/get-sample-data", nil, nil, &sample); err != nil {
+	if err := s.Call(ctx, "GET", "/api/scraper/"+id+"/get-sample-data", nil, nil,
+		&sample); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(sample, best.SampleData) {
@@ -78,7 +82,8 @@ func testTrials(t *testing.T, on Platform) {
 		t.Errorf("%d runs are recounted otherwise: %v", differ, err)
 	}
 	body["url"] = "http://nowhere.invalid/"
-	if err := s.Call(ctx, "POST", "/api/scraper-simple/url-based", nil, body, &proposals); CodeOf(err) != "source_unreachable" {
+	if err := s.Call(ctx, "POST", "/api/scraper-simple/url-based", nil, body,
+		&proposals); CodeOf(err) != "source_unreachable" {
 		t.Errorf("a host that is not there: %v", err)
 	}
 }

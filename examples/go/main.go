@@ -1,5 +1,5 @@
-// Command go launches a run over the addresses of a file, watches it, and prints its rows: go LIST NAME. It uses the API
-// by its published shapes and the standard library alone.
+// Command go launches a run over the addresses of a file, watches it, and prints its rows: go LIST
+// NAME. It uses the API by its published shapes and the standard library alone.
 package main
 
 import (
@@ -52,7 +52,8 @@ func (s service) crawl(ctx context.Context, list, name string) error {
 // launch starts a run and returns its id. The same name gives the same group again.
 func (s service) launch(ctx context.Context, urls []string, name string) (job string, err error) {
 	var group struct{ ID string }
-	if err := s.ask(ctx, "PUT", "/api/scraper/group", name, map[string]any{"name": name}, &group); err != nil {
+	if err := s.ask(ctx, "PUT", "/api/scraper/group", name, map[string]any{"name": name},
+		&group); err != nil {
 		return "", err
 	}
 	var run struct{ JobID string }
@@ -87,7 +88,8 @@ func (s service) rows(ctx context.Context, job string) error {
 			NextCursor string
 		}
 		query := url.Values{"jobId": {job}, "limit": {"1000"}, "cursor": {cursor}}
-		if err := s.ask(ctx, "GET", "/api/scraper/data?"+query.Encode(), "", nil, &page); err != nil {
+		if err := s.ask(ctx, "GET", "/api/scraper/data?"+query.Encode(), "", nil,
+			&page); err != nil {
 			return err
 		}
 		for _, row := range page.Items {
@@ -109,8 +111,10 @@ func (s service) ask(ctx context.Context, method, path, key string, body, answer
 	return json.NewDecoder(content).Decode(answer)
 }
 
-// call makes a call, under an idempotency key unless that is empty. An answer that is no success is an error.
-func (s service) call(ctx context.Context, method, path, key string, body any) (io.ReadCloser, error) {
+// call makes a call, under an idempotency key unless that is empty. An answer that is no success is
+// an error.
+func (s service) call(ctx context.Context, method, path, key string, body any) (io.ReadCloser,
+	error) {
 	var content io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)

@@ -27,13 +27,14 @@ type Address struct {
 	Authority string // host, and port where it is not the scheme's own
 	Target    string // path and query
 	Userinfo  bool   // it had a user name or password, which the canonical one has not
-	// Named says that the host is no IP address and has only ASCII letters, digits, dots and hyphens.
+	// Named says that the host is no IP address and has only ASCII letters, digits, dots and
+	// hyphens.
 	Named bool
 }
 
-// Canonical is the address by which pages are told apart: as a browser reads it (WHATWG), lower-case host, no fragment,
-// user name, password or default port, query in its order. It is what Canonical itself leaves unchanged. Its error has
-// the code INVALID_URL.
+// Canonical is the address by which pages are told apart: as a browser reads it (WHATWG),
+// lower-case host, no fragment, user name, password or default port, query in its order. It is what
+// Canonical itself leaves unchanged. Its error has the code INVALID_URL.
 func Canonical(url string) (string, error) {
 	to, err := Parse(url)
 	return to.Canonical, err
@@ -70,8 +71,8 @@ func HostOf(canonical string) string {
 	return host
 }
 
-// AuthorityOf is the host of a canonical address and, when it is not the scheme's own, the port: what
-// politeness counts by.
+// AuthorityOf is the host of a canonical address and, when it is not the scheme's own, the port:
+// what politeness counts by.
 func AuthorityOf(canonical string) string {
 	_, rest, _ := strings.Cut(canonical, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
@@ -80,8 +81,8 @@ func AuthorityOf(canonical string) string {
 	return rest
 }
 
-// Shard is the shard of an authority, of so many, from 0: all hosts of one registrable domain are in
-// one. Nodes that disagreed would ask one site twice as fast, so this never changes.
+// Shard is the shard of an authority, of so many, from 0: all hosts of one registrable domain are
+// in one. Nodes that disagreed would ask one site twice as fast, so this never changes.
 func Shard(authority string, shards int) int {
 	host := authority
 	if at := strings.LastIndexByte(authority, ':'); at > strings.LastIndexByte(authority, ']') {
@@ -95,10 +96,12 @@ func Domain(canonical string) uint64 {
 	return max(xxh3.HashString(RegistrableDomain(HostOf(canonical))), 1)
 }
 
-// RegistrableDomain is the domain under which a host was registered: the part below a public suffix. IP addresses and
-// hosts that have no such part (public suffixes themselves, single labels) stay as they are.
+// RegistrableDomain is the domain under which a host was registered: the part below a public
+// suffix. IP addresses and hosts that have no such part (public suffixes themselves, single labels)
+// stay as they are.
 func RegistrableDomain(host string) string {
-	if last := len(host) - 1; last >= 0 && (host[last] <= '9' || strings.IndexByte(host, ':') >= 0) {
+	if last := len(host) - 1; last >= 0 &&
+		(host[last] <= '9' || strings.IndexByte(host, ':') >= 0) {
 		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 			return host
 		}
@@ -138,7 +141,8 @@ func fromParsed(url *whatwg.Url) (Address, error) {
 	if scheme := url.Scheme(); scheme != "http" && scheme != "https" {
 		return Address{}, fault.New(fault.InvalidURL, "The address is neither http nor https.")
 	}
-	to := Address{TLS: url.Scheme() == "https", Host: url.Hostname(), Port: url.Port(), Authority: url.Host()}
+	to := Address{TLS: url.Scheme() == "https", Host: url.Hostname(), Port: url.Port(),
+		Authority: url.Host()}
 	if to.Host == "" {
 		return Address{}, fault.New(fault.InvalidURL, "The address names no host.")
 	}
@@ -167,7 +171,8 @@ const (
 )
 
 var classes = func() (table [256]uint8) {
-	const lower, other = "abcdefghijklmnopqrstuvwxyz0123456789-.", "ABCDEFGHIJKLMNOPQRSTUVWXYZ_~!$&()*+,;=:@/%"
+	const lower, other = "abcdefghijklmnopqrstuvwxyz0123456789-.",
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ_~!$&()*+,;=:@/%"
 	for _, c := range lower {
 		table[c] = inHost | inPath | inQuery
 	}
@@ -181,8 +186,8 @@ var classes = func() (table [256]uint8) {
 	return table
 }()
 
-// scan reads the common address, which is canonical already but for a fragment or a missing path. It answers false
-// for anything unusual, which the standard's own parser then decides.
+// scan reads the common address, which is canonical already but for a fragment or a missing path.
+// It answers false for anything unusual, which the standard's own parser then decides.
 func scan(url string) (Address, bool) {
 	to := Address{Named: true}
 	start := len("http://")
@@ -257,8 +262,9 @@ func scanTarget(url string, start int) (int, bool) {
 	return i, true
 }
 
-// plainHost says whether lower-case letters, digits, dots and hyphens make a host name that the standard leaves as it
-// is: no punycode to check, nothing that could be a number, no odd hyphens or dots.
+// plainHost says whether lower-case letters, digits, dots and hyphens make a host name that the
+// standard leaves as it is: no punycode to check, nothing that could be a number, no odd hyphens or
+// dots.
 func plainHost(host string) bool {
 	if len(host) == 0 || len(host) > 253 {
 		return false
@@ -285,7 +291,8 @@ func plainHost(host string) bool {
 
 // plainPort says whether digits are a port as the standard would write it.
 func plainPort(digits string, tls bool) bool {
-	if len(digits) == 0 || len(digits) > 5 || digits[0] == '0' || len(digits) == 5 && digits > "65535" {
+	if len(digits) == 0 || len(digits) > 5 || digits[0] == '0' || len(digits) == 5 &&
+		digits > "65535" {
 		return false
 	}
 	return digits != "80" && !tls || digits != "443" && tls

@@ -12,30 +12,31 @@ import (
 
 func TestCanonical(t *testing.T) {
 	for url, want := range map[string]string{
-		"http://example.com":                                    "http://example.com/",
-		"https://example.com/a?b=1&a=2":                         "https://example.com/a?b=1&a=2",
-		"HTTP://WWW.Example.COM:80/A":                           "http://www.example.com/A",
-		"https://example.com:443/":                              "https://example.com/",
-		"https://example.com:8443/":                             "https://example.com:8443/",
-		"http://example.com:443/":                               "http://example.com:443/",
-		"http://user:secret@example.com/x":                      "http://example.com/x",
-		"http://example.com/a#fragment":                         "http://example.com/a",
-		"http://example.com#fragment":                           "http://example.com/",
-		"http://example.com?q=1":                                "http://example.com/?q=1",
-		"http://example.com/a/../b/./c":                         "http://example.com/b/c",
-		"http://example.com/a/%2e%2E/b":                         "http://example.com/b",
-		"http://example.com/a%2Fb":                              "http://example.com/a%2Fb",
-		"http://example.com//a//b":                              "http://example.com//a//b",
-		"http://example.com/ä b":                                "http://example.com/%C3%A4%20b",
-		" \thttp://example.com/a\nb ":                           "http://example.com/ab",
-		"http://bücher.example/":                                "http://xn--bcher-kva.example/",
-		"http://0x7f.1/":                                        "http://127.0.0.1/",
-		"http://2130706433/":                                    "http://127.0.0.1/",
-		"http://[::FFFF:127.0.0.1]/":                            "http://[::ffff:7f00:1]/",
-		"http:\\\\example.com\\a":                               "http://example.com/a",
-		"http://example.com/?q=it's":                            "http://example.com/?q=it%27s",
-		"https://example.com/?filter[a]=1|2&x=%zz":              "https://example.com/?filter[a]=1|2&x=%zz",
-		"http://example.com/" + strings.Repeat("a", Longest-19): "http://example.com/" + strings.Repeat("a", Longest-19),
+		"http://example.com":                       "http://example.com/",
+		"https://example.com/a?b=1&a=2":            "https://example.com/a?b=1&a=2",
+		"HTTP://WWW.Example.COM:80/A":              "http://www.example.com/A",
+		"https://example.com:443/":                 "https://example.com/",
+		"https://example.com:8443/":                "https://example.com:8443/",
+		"http://example.com:443/":                  "http://example.com:443/",
+		"http://user:secret@example.com/x":         "http://example.com/x",
+		"http://example.com/a#fragment":            "http://example.com/a",
+		"http://example.com#fragment":              "http://example.com/",
+		"http://example.com?q=1":                   "http://example.com/?q=1",
+		"http://example.com/a/../b/./c":            "http://example.com/b/c",
+		"http://example.com/a/%2e%2E/b":            "http://example.com/b",
+		"http://example.com/a%2Fb":                 "http://example.com/a%2Fb",
+		"http://example.com//a//b":                 "http://example.com//a//b",
+		"http://example.com/ä b":                   "http://example.com/%C3%A4%20b",
+		" \thttp://example.com/a\nb ":              "http://example.com/ab",
+		"http://bücher.example/":                   "http://xn--bcher-kva.example/",
+		"http://0x7f.1/":                           "http://127.0.0.1/",
+		"http://2130706433/":                       "http://127.0.0.1/",
+		"http://[::FFFF:127.0.0.1]/":               "http://[::ffff:7f00:1]/",
+		"http:\\\\example.com\\a":                  "http://example.com/a",
+		"http://example.com/?q=it's":               "http://example.com/?q=it%27s",
+		"https://example.com/?filter[a]=1|2&x=%zz": "https://example.com/?filter[a]=1|2&x=%zz",
+		"http://example.com/" + strings.Repeat("a", Longest-19): "http://example.com/" +
+			strings.Repeat("a", Longest-19),
 	} {
 		got, err := Canonical(url)
 		if err != nil || got != want {
@@ -46,8 +47,10 @@ func TestCanonical(t *testing.T) {
 
 func TestCanonicalRefuses(t *testing.T) {
 	for _, url := range []string{
-		"", "example.com", "/path", "ftp://example.com/", "javascript:alert(1)", "http://", "http:///", "http://?",
-		"http://exa mple.com/", "http://example.com:99999/", "http://[::1/", "http://%00/", "file:///etc/passwd",
+		"", "example.com", "/path", "ftp://example.com/", "javascript:alert(1)", "http://",
+		"http:///", "http://?",
+		"http://exa mple.com/", "http://example.com:99999/", "http://[::1/", "http://%00/",
+		"file:///etc/passwd",
 		"http://" + strings.Repeat("a", Longest), "http://1.2.3.4.5/", "http://256.0.0.1/",
 	} {
 		if got, err := Canonical(url); fault.CodeOf(err) != fault.InvalidURL {
@@ -72,7 +75,8 @@ func TestResolve(t *testing.T) {
 			t.Errorf("Resolve(%q) = %q, %v; want %q", ref, got, err, want)
 		}
 	}
-	for _, ref := range []string{"mailto:a@b.example", "javascript:void(0)", "http://[", "data:text/html,x"} {
+	for _, ref := range []string{"mailto:a@b.example", "javascript:void(0)", "http://[",
+		"data:text/html,x"} {
 		if got, err := Resolve(base, ref); fault.CodeOf(err) != fault.InvalidURL {
 			t.Errorf("Resolve(%q) = %q, %v; want INVALID_URL", ref, got, err)
 		}
@@ -96,7 +100,8 @@ func TestHostAndDomain(t *testing.T) {
 	}
 }
 
-// checkScan fails when the short way and the standard disagree, or when the canonical form is not final.
+// checkScan fails when the short way and the standard disagree, or when the canonical form is not
+// final.
 func checkScan(t interface {
 	Errorf(format string, args ...any)
 }, url string) {
@@ -124,21 +129,27 @@ func TestScanEqualsStandard(t *testing.T) {
 		return rapid.StringOfN(rapid.RuneFrom([]rune(alphabet)), 0, 12, -1)
 	}
 	host := rapid.OneOf(part("ab.-1"), rapid.SampledFrom([]string{
-		"example.com", "www.shop.co.uk", "xn--bcher-kva.de", "xn--a.de", "127.0.0.1", "127.0.0.01", "256.1.1.1", "1.2.3.4.", "1.2", "0x7f.1", "a.0x1", "a..b",
-		"localhost", "[::1]", "a_b.de", "A.de", "ab--c.de", "9.de", "de.9", "a.b.", "u@a.de", "ä.de",
+		"example.com", "www.shop.co.uk", "xn--bcher-kva.de", "xn--a.de", "127.0.0.1", "127.0.0.01",
+		"256.1.1.1", "1.2.3.4.", "1.2", "0x7f.1", "a.0x1", "a..b",
+		"localhost", "[::1]", "a_b.de", "A.de", "ab--c.de", "9.de", "de.9", "a.b.", "u@a.de",
+		"ä.de",
 	}))
-	port := rapid.SampledFrom([]string{"", "", "", ":", ":80", ":443", ":8080", ":080", ":0", ":65535", ":65536", ":x"})
+	port := rapid.SampledFrom([]string{"", "", "", ":", ":80", ":443", ":8080", ":080", ":0",
+		":65535", ":65536", ":x"})
 	target := part("/.ab%2eE?&=;:@#'[]|{}^`\\ \"<>~\té")
 	rapid.Check(t, func(t *rapid.T) {
-		scheme := rapid.SampledFrom([]string{"http://", "https://", "HTTP://", "http:/", "ftp://"}).Draw(t, "scheme")
+		scheme := rapid.SampledFrom([]string{"http://", "https://", "HTTP://", "http:/",
+			"ftp://"}).Draw(t, "scheme")
 		slash := rapid.SampledFrom([]string{"", "/", "/", "/"}).Draw(t, "slash")
-		checkScan(t, scheme+host.Draw(t, "host")+port.Draw(t, "port")+slash+target.Draw(t, "target"))
+		checkScan(t, scheme+host.Draw(t, "host")+port.Draw(t, "port")+slash+target.Draw(t,
+			"target"))
 	})
 }
 
 func FuzzURL(f *testing.F) {
 	for _, seed := range []string{
-		"http://example.com/a?b#c", "https://a.b-c.example:8443/x/../y%2e", "http://0x7f.1", "http://[::1]:80/", "http:a",
+		"http://example.com/a?b#c", "https://a.b-c.example:8443/x/../y%2e", "http://0x7f.1",
+		"http://[::1]:80/", "http:a",
 	} {
 		f.Add(seed)
 	}

@@ -1,12 +1,15 @@
-// Package amount reads amounts of money and other numbers as pages write them: 1.299,00 €, $1,299.00, CHF 12.– or
-// KWD 12.500. It is the one reader of numbers in texts. It converts nothing, and rather finds nothing than another amount.
+// Package amount reads amounts of money and other numbers as pages write them: 1.299,00 €,
+// $1,299.00, CHF 12.– or KWD 12.500. It is the one reader of numbers in texts. It converts nothing,
+// and rather finds nothing than another amount.
 //
-// A single comma or point before exactly three digits stands between thousands of money, since money has no thousandths.
-// It begins a fraction behind a lone zero, where a currency has a thousand parts (CLDR), and where motor fuel and current are
-// sold, which cost fractions of cents. A word behind it may multiply an amount (12k, 3 Mio. €, 2 lakh) or make hundredths of it
-// (99 ct). Percentages, and amounts with a factor that means several things, such as a billion or a lone m, are no amounts. Of a
-// range the lower amount is read, and of several amounts the first one that has a currency and is not of a unit, as in
-// (5,98 €/kg). Of other numbers, the language of the page decides what a comma and a point mean.
+// A single comma or point before exactly three digits stands between thousands of money, since
+// money has no thousandths. It begins a fraction behind a lone zero, where a currency has a
+// thousand parts (CLDR), and where motor fuel and current are sold, which cost fractions of cents.
+// A word behind it may multiply an amount (12k, 3 Mio. €, 2 lakh) or make hundredths of it (99 ct).
+// Percentages, and amounts with a factor that means several things, such as a billion or a lone m,
+// are no amounts. Of a range the lower amount is read, and of several amounts the first one that
+// has a currency and is not of a unit, as in (5,98 €/kg). Of other numbers, the language of the
+// page decides what a comma and a point mean.
 package amount
 
 import (
@@ -33,11 +36,12 @@ type Reader struct {
 	machine bool // a comma stands between thousands, whatever the language
 }
 
-// NewReader reads texts in a language, a tag of BCP 47; "" if nobody knows which. A sign that several currencies share
-// means the one of the language's country, or else the usual one.
+// NewReader reads texts in a language, a tag of BCP 47; "" if nobody knows which. A sign that
+// several currencies share means the one of the language's country, or else the usual one.
 func NewReader(lang string) Reader { return Reader{place: placeOf(lang), guesses: true} }
 
-// WithCurrency is the reader of a page that states its currency, a code of ISO 4217. Anything else changes nothing.
+// WithCurrency is the reader of a page that states its currency, a code of ISO 4217. Anything else
+// changes nothing.
 func (r Reader) WithCurrency(code string) Reader {
 	if IsCode(code) {
 		r.place.currency = code
@@ -79,7 +83,8 @@ func (r Reader) Parse(text string) (p Price, ok bool) {
 		return p, false
 	}
 	c := found[best]
-	p = Price{Amount: r.amount(c), Currency: c.code, Sole: numbers == 1, Named: c.spelling != nil, Negative: isNegative(text[:c.start])}
+	p = Price{Amount: r.amount(c), Currency: c.code, Sole: numbers == 1, Named: c.spelling != nil,
+		Negative: isNegative(text[:c.start])}
 	if c.linked && best+1 < len(found) {
 		p.Max = r.amount(found[best+1])
 	}
@@ -89,7 +94,8 @@ func (r Reader) Parse(text string) (p Price, ok bool) {
 	return p, true
 }
 
-// rank orders the amounts of a text: one with a currency, then the price of a unit, then a mere number.
+// rank orders the amounts of a text: one with a currency, then the price of a unit, then a mere
+// number.
 func (c candidate) rank() int {
 	switch {
 	case c.spelling == nil:
@@ -100,7 +106,8 @@ func (c candidate) rank() int {
 	return 2
 }
 
-// candidates are the numbers of a plain text that may be amounts, added to found, and how many numbers it has in all.
+// candidates are the numbers of a plain text that may be amounts, added to found, and how many
+// numbers it has in all.
 func (r Reader) candidates(text string, found []candidate) (list []candidate, numbers int) {
 	last := 0 // where the number before ends
 	for n, ok := nextNumber(text, 0); ok && numbers < maxNumbers; numbers++ {
@@ -118,9 +125,11 @@ func (r Reader) candidates(text string, found []candidate) (list []candidate, nu
 		if factored {
 			c.power, after = powerOf(after)
 		}
-		if c.whole != "" && !isShare(before, after) && !isScaledBefore(before) && !isSaving(before) && (!factored || c.power > 0 && c.multiply(c.power)) {
+		if c.whole != "" && !isShare(before, after) && !isScaledBefore(before) &&
+			!isSaving(before) && (!factored || c.power > 0 && c.multiply(c.power)) {
 			r.name(&c, before, ownPart(after, more))
-			if (c.spelling != nil || !isPart(before)) && (c.spelling != nil || !c.isMinor(after) || c.divide()) {
+			if (c.spelling != nil || !isPart(before)) &&
+				(c.spelling != nil || !c.isMinor(after) || c.divide()) {
 				c.linked = more && isRange(after)
 				found = append(found, c)
 			}
@@ -132,14 +141,16 @@ func (r Reader) candidates(text string, found []candidate) (list []candidate, nu
 	}
 	for i := len(found) - 1; i >= 0; i-- { // 10–20 €
 		c := &found[i]
-		if c.linked = c.linked && i+1 < len(found) && r.isLess(*c, found[i+1]); c.linked && c.spelling == nil {
+		if c.linked = c.linked && i+1 < len(found) && r.isLess(*c, found[i+1]); c.linked &&
+			c.spelling == nil {
 			c.spelling, c.code = found[i+1].spelling, found[i+1].code
 		}
 	}
 	return found, numbers
 }
 
-// isHalfFactored says whether a range has a factor at its end alone, which may be meant for both: 1–2 million.
+// isHalfFactored says whether a range has a factor at its end alone, which may be meant for both:
+// 1–2 million.
 func isHalfFactored(found []candidate) bool {
 	for i := 1; i < len(found); i++ {
 		if found[i-1].linked && found[i-1].power == 0 && found[i].power > 0 {
@@ -165,7 +176,8 @@ func (c candidate) isFactored(after string) bool {
 	return s == nil && hasFactor(after, true)
 }
 
-// ownPart is what stands behind a number without what a dash cuts off, if another number follows: 50 - $2.00.
+// ownPart is what stands behind a number without what a dash cuts off, if another number follows:
+// 50 - $2.00.
 func ownPart(after string, more bool) string {
 	if more {
 		after, _, _ = strings.Cut(after, " -")
@@ -179,10 +191,12 @@ func isPart(before string) bool {
 	return unicode.Is(unicode.Latin, lastRune(before))
 }
 
-// join takes the two digits behind a number for its cents, where a space or a currency comes between: 119. 95 or 5€50.
+// join takes the two digits behind a number for its cents, where a space or a currency comes
+// between: 119. 95 or 5€50.
 func (c *candidate) join(text string, last int, next number) bool {
 	gap := text[c.end:next.start]
-	if c.fraction != "" && c.sign == 0 || digitsAt(text, next.start) != 2 || next.end != next.start+2 {
+	if c.fraction != "" && c.sign == 0 || digitsAt(text, next.start) != 2 ||
+		next.end != next.start+2 {
 		return false
 	}
 	rest := strings.TrimLeft(text[next.end:], " *.-–")
@@ -192,7 +206,8 @@ func (c *candidate) join(text string, last int, next number) bool {
 		if after, _ := spellingAfter(rest); rest != "" && after == nil && s == nil {
 			return false
 		}
-	case !unicode.Is(unicode.Sc, firstRune(sign)) || utf8.RuneCountInString(sign) != 1 || s != nil || len(gap)-len(sign) > 1:
+	case !unicode.Is(unicode.Sc, firstRune(sign)) || utf8.RuneCountInString(sign) != 1 ||
+		s != nil || len(gap)-len(sign) > 1:
 		return false
 	case rest != "" && (sign != gap || isWord(firstRune(rest)) || isShare("", rest)):
 		return false
@@ -235,7 +250,8 @@ func (r Reader) name(c *candidate, before, after string) {
 // between stand between an amount and its currency.
 const between = " :.,-–*'=~("
 
-// beside is the currency at the near end of what stands before or after a number, and what is left of that. nil is none.
+// beside is the currency at the near end of what stands before or after a number, and what is left
+// of that. nil is none.
 func beside(text string, after bool) (s *spelling, rest string) {
 	if after {
 		for _, cut := range [...]string{" ", between} {
@@ -315,7 +331,8 @@ func (r Reader) amount(c candidate) string {
 
 // isRange says whether nothing but the sign of a range and currencies stand between two numbers.
 func isRange(gap string) bool {
-	for _, sign := range []string{"–", "-", "~", "〜", "～", "to", "bis", "à", "até", "до", "do", "till", "tot", "から", "al", "a"} {
+	for _, sign := range []string{"–", "-", "~", "〜", "～", "to", "bis", "à", "até", "до", "do",
+		"till", "tot", "から", "al", "a"} {
 		before, after, ok := strings.Cut(gap, sign)
 		if !ok {
 			continue
@@ -334,13 +351,15 @@ func isRange(gap string) bool {
 	return false
 }
 
-// isNegative says whether a text ends with a minus right before the number behind it, or before its currency.
+// isNegative says whether a text ends with a minus right before the number behind it, or before its
+// currency.
 func isNegative(before string) bool {
 	if s, from := spellingBefore(strings.TrimRight(before, " ")); s != nil {
 		before = before[:from]
 	}
 	rest := strings.TrimRight(before, "-–")
-	return rest != before && (rest == "" || strings.HasSuffix(rest, " ") || strings.HasSuffix(rest, ":"))
+	return rest != before && (rest == "" || strings.HasSuffix(rest, " ") ||
+		strings.HasSuffix(rest, ":"))
 }
 
 // fuels are units of what is sold for fractions of cents.
@@ -355,7 +374,8 @@ func unitOf(after string) string {
 			continue
 		}
 		rest = strings.TrimLeft(rest, " 0123456789")
-		end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+		end := strings.IndexFunc(rest,
+			func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 		if end < 0 {
 			end = len(rest)
 		}
@@ -367,7 +387,8 @@ func unitOf(after string) string {
 	return ""
 }
 
-// Is says whether a text is a price and nothing else: an amount with a currency beside it, and hardly a word more.
+// Is says whether a text is a price and nothing else: an amount with a currency beside it, and
+// hardly a word more.
 func Is(text string) bool {
 	if len(text) > 60 || !hasDigit(text) {
 		return false
@@ -375,7 +396,8 @@ func Is(text string) bool {
 	text = plain(text)
 	n, ok := nextNumber(text, 0)
 	c := candidate{number: n}
-	if next, more := nextNumber(text, n.end); more && (!c.join(text, 0, next) || hasDigit(text[c.end:])) {
+	if next, more := nextNumber(text, n.end); more &&
+		(!c.join(text, 0, next) || hasDigit(text[c.end:])) {
 		return false
 	}
 	before, after := text[:c.start], text[c.end:]

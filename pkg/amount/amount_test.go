@@ -20,13 +20,19 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]struct{ amount, currency string }{
 		"1.299,00 €": {"1299.00", "EUR"}, "$1,299.00": {"1299.00", ""}, "€ 12,99": {"12.99", "EUR"},
 		"CHF 12.–": {"12", "CHF"}, "12,- Kč": {"12", "CZK"}, "1 299,00 zł": {"1299.00", "PLN"},
-		"1\u202f299,00\u00a0€": {"1299.00", "EUR"}, "CHF 1'299.90": {"1299.90", "CHF"}, "1.299 €": {"1299", "EUR"},
-		"US$ 1,299": {"1299", "USD"}, "0.999 USD": {"0.999", "USD"}, "From £5": {"5", "GBP"}, "19.99": {"19.99", ""},
-		"1.234.567": {"1234567", ""}, "12.50 EUR/kg": {"12.50", "EUR"}, "R$ 99,9": {"99.9", "BRL"}, "007": {"7", ""},
-		"£10 - £20": {"10", "GBP"}, "45,990円(税込)": {"45990", "JPY"}, "45 990 руб.": {"45990", "RUB"},
-		"Rp 1.250.000": {"1250000", "IDR"}, "459,900원": {"459900", "KRW"}, "€15 inc. EUROPE": {"15", "EUR"}, "1 299 12": {"1299", ""},
+		"1\u202f299,00\u00a0€": {"1299.00", "EUR"}, "CHF 1'299.90": {"1299.90", "CHF"},
+		"1.299 €":   {"1299", "EUR"},
+		"US$ 1,299": {"1299", "USD"}, "0.999 USD": {"0.999", "USD"}, "From £5": {"5", "GBP"},
+		"19.99":     {"19.99", ""},
+		"1.234.567": {"1234567", ""}, "12.50 EUR/kg": {"12.50", "EUR"}, "R$ 99,9": {"99.9", "BRL"},
+		"007":       {"7", ""},
+		"£10 - £20": {"10", "GBP"}, "45,990円(税込)": {"45990", "JPY"},
+		"45 990 руб.":  {"45990", "RUB"},
+		"Rp 1.250.000": {"1250000", "IDR"}, "459,900원": {"459900", "KRW"},
+		"€15 inc. EUROPE": {"15", "EUR"}, "1 299 12": {"1299", ""},
 	} {
-		if got, ok := Parse(text); !ok || got.Amount != want.amount || got.Currency != want.currency {
+		if got, ok := Parse(text); !ok || got.Amount != want.amount ||
+			got.Currency != want.currency {
 			t.Errorf("%q is read as %+v, want %+v", text, got, want)
 		}
 	}
@@ -40,16 +46,22 @@ func TestParse(t *testing.T) {
 // Hundredths of a currency, and what is ten rials and has no code.
 func TestParts(t *testing.T) {
 	for text, want := range map[string]struct{ amount, currency string }{
-		"99¢": {"0.99", ""}, "99 ¢": {"0.99", ""}, "99 ct": {"0.99", ""}, "99 Cent": {"0.99", ""}, "99 centimes": {"0.99", ""}, "50p": {"0.50", ""},
-		"5 pence": {"0.05", ""}, "250 öre": {"2.50", ""}, "79.9 ct": {"0.799", ""}, "1 250 копеек": {"12.50", ""},
-		"۱۲۵٬۰۰۰ تومان": {"125000", ""}, "125,000 Toman": {"125000", ""}, "125,000 ریال": {"125000", "IRR"},
-		"5 € 99 ct": {"5", "EUR"}, "1080p": {"1080", ""}, "50 p": {"50", ""}, "12 centimetres": {"12", ""},
+		"99¢": {"0.99", ""}, "99 ¢": {"0.99", ""}, "99 ct": {"0.99", ""}, "99 Cent": {"0.99", ""},
+		"99 centimes": {"0.99", ""}, "50p": {"0.50", ""},
+		"5 pence": {"0.05", ""}, "250 öre": {"2.50", ""}, "79.9 ct": {"0.799", ""},
+		"1 250 копеек":  {"12.50", ""},
+		"۱۲۵٬۰۰۰ تومان": {"125000", ""}, "125,000 Toman": {"125000", ""},
+		"125,000 ریال": {"125000", "IRR"},
+		"5 € 99 ct":    {"5", "EUR"}, "1080p": {"1080", ""}, "50 p": {"50", ""},
+		"12 centimetres": {"12", ""},
 	} {
-		if got, ok := Parse(text); !ok || got.Amount != want.amount || got.Currency != want.currency {
+		if got, ok := Parse(text); !ok || got.Amount != want.amount ||
+			got.Currency != want.currency {
 			t.Errorf("%q is read as %+v, want %+v", text, got, want)
 		}
 	}
-	for _, text := range []string{"Lakh 1.5", "Save $5", "You save: £5.00", "Sie sparen 5 €", "SAVE 5"} {
+	for _, text := range []string{"Lakh 1.5", "Save $5", "You save: £5.00", "Sie sparen 5 €",
+		"SAVE 5"} {
 		if got, ok := Parse(text); ok {
 			t.Errorf("%q is read as %+v", text, got)
 		}
@@ -60,8 +72,10 @@ func TestParts(t *testing.T) {
 }
 
 func TestIs(t *testing.T) {
-	for text, want := range map[string]bool{"$12.00": true, "From $12.00": true, "12,99 €": true, "Was £5": true, "12.99": false,
-		"12 items": false, "Save $5 on orders over $50 today": false, "$5 - $9": false, "EUR 5": true, "Pack of 12": false, "价格：3999元": true, "￥3,999": true, "45,990円(税込)": true,
+	for text, want := range map[string]bool{"$12.00": true, "From $12.00": true, "12,99 €": true,
+		"Was £5": true, "12.99": false,
+		"12 items": false, "Save $5 on orders over $50 today": false, "$5 - $9": false,
+		"EUR 5": true, "Pack of 12": false, "价格：3999元": true, "￥3,999": true, "45,990円(税込)": true,
 		"12 рубашек": false, "Rs. 1,999": true, "RPM 1200": false} {
 		if Is(text) != want {
 			t.Errorf("%q: %v", text, !want)
@@ -69,13 +83,17 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// TestFormatted reads amounts as CLDR formats them: in the grouping of a language, with the parts that a currency has.
+// TestFormatted reads amounts as CLDR formats them: in the grouping of a language, with the parts
+// that a currency has.
 func TestFormatted(t *testing.T) {
-	languages := []string{"en", "en-IN", "de", "de-CH", "de-AT", "fr", "fr-CH", "es", "es-MX", "it", "nl", "pt-BR", "pt-PT", "sv", "da", "nb",
-		"fi", "pl", "cs", "hu", "ro", "bg", "el", "tr", "ru", "uk", "he", "ar", "ar-KW", "ar-TN", "fa", "hi", "bn", "th", "ja", "zh", "ko", "vi", "id"}
+	languages := []string{"en", "en-IN", "de", "de-CH", "de-AT", "fr", "fr-CH", "es", "es-MX", "it",
+		"nl", "pt-BR", "pt-PT", "sv", "da", "nb",
+		"fi", "pl", "cs", "hu", "ro", "bg", "el", "tr", "ru", "uk", "he", "ar", "ar-KW", "ar-TN",
+		"fa", "hi", "bn", "th", "ja", "zh", "ko", "vi", "id"}
 	known := slices.Sorted(maps.Keys(codes))
 	rapid.Check(t, func(t *rapid.T) {
-		lang, code := rapid.SampledFrom(languages).Draw(t, "lang"), rapid.SampledFrom(known).Draw(t, "code")
+		lang, code := rapid.SampledFrom(languages).Draw(t, "lang"),
+			rapid.SampledFrom(known).Draw(t, "code")
 		units := rapid.Int64Range(0, 1e12).Draw(t, "units")
 		scale, _ := currency.Standard.Rounding(currency.MustParseISO(code))
 		parts := int64(math.Pow10(scale))
@@ -84,8 +102,10 @@ func TestFormatted(t *testing.T) {
 			want += fmt.Sprintf(".%0*d", scale, units%parts)
 		}
 		value := float64(units) / float64(parts) // 15 digits at most: exact enough to be written
-		text := message.NewPrinter(language.MustParse(lang)).Sprint(textnumber.Decimal(value, textnumber.Scale(scale)))
-		for _, text := range []string{code + "\u00a0" + text, text + " " + code, code + text, "ab " + text + " " + code + " *"} {
+		text := message.NewPrinter(language.MustParse(lang)).Sprint(textnumber.Decimal(value,
+			textnumber.Scale(scale)))
+		for _, text := range []string{code + "\u00a0" + text, text + " " + code, code + text,
+			"ab " + text + " " + code + " *"} {
 			got, _ := NewReader(lang).Parse(text)
 			if got.Amount != want || got.Currency != code || !got.Sole {
 				t.Fatalf("%q in %s is read as %+v, want %s", text, lang, got, want)
@@ -102,7 +122,8 @@ func TestSpellings(t *testing.T) {
 		}
 	}
 	for name, s := range spellings {
-		if len(name) > maxSpelling || s.code != "" && !IsCode(s.code) && s.code != "BWP" && s.code != "CUC" && s.code != "TMT" && s.code != "TOP" {
+		if len(name) > maxSpelling || s.code != "" && !IsCode(s.code) && s.code != "BWP" &&
+			s.code != "CUC" && s.code != "TMT" && s.code != "TOP" {
 			t.Errorf("%q: %+v", name, s)
 		}
 		if before, _ := spellingBefore(plain(name)); before == nil {
@@ -113,10 +134,14 @@ func TestSpellings(t *testing.T) {
 
 func TestQuantity(t *testing.T) {
 	for _, c := range []struct{ text, lang, want string }{
-		{"80 m²", "en", "80"}, {"12 månader", "sv", "12"}, {"12 monate", "de", "12"}, {"5 m", "de", "5"}, {"2,5 kg", "de", "2.5"},
-		{"1.250 kg", "de", "1250"}, {"1.250 kg", "en", "1.250"}, {"1.250 kg", "", ""}, {"1.250 kg", "en_US", "1.250"},
-		{"5 km", "en", "5"}, {"12 bottles", "en", "12"}, {"1.2k", "en", ""}, {"12 тыс. отзывов", "ru", ""}, {"3万", "ja", ""}, {"5千克", "zh", "5"},
-		{"-5,5 °C", "de", "-5.5"}, {"2 x 4", "en", ""}, {"X100", "en", ""}, {"12.05.2024", "de", ""}, {"१२", "hi", "12"}, {"3 m³", "de", "3"},
+		{"80 m²", "en", "80"}, {"12 månader", "sv", "12"}, {"12 monate", "de", "12"},
+		{"5 m", "de", "5"}, {"2,5 kg", "de", "2.5"},
+		{"1.250 kg", "de", "1250"}, {"1.250 kg", "en", "1.250"}, {"1.250 kg", "", ""},
+		{"1.250 kg", "en_US", "1.250"},
+		{"5 km", "en", "5"}, {"12 bottles", "en", "12"}, {"1.2k", "en", ""},
+		{"12 тыс. отзывов", "ru", ""}, {"3万", "ja", ""}, {"5千克", "zh", "5"},
+		{"-5,5 °C", "de", "-5.5"}, {"2 x 4", "en", ""}, {"X100", "en", ""},
+		{"12.05.2024", "de", ""}, {"१२", "hi", "12"}, {"3 m³", "de", "3"},
 	} {
 		if got := NewReader(c.lang).Quantity(c.text, false); got != c.want {
 			t.Errorf("%q in %q: %q, want %q", c.text, c.lang, got, c.want)
@@ -125,7 +150,8 @@ func TestQuantity(t *testing.T) {
 }
 
 func TestCount(t *testing.T) {
-	for text, want := range map[string]string{"(12 reviews)": "12", "1.234 Bewertungen": "1234", "1 234 avis": "1234", "4,5 (1,234)": "1234",
+	for text, want := range map[string]string{"(12 reviews)": "12", "1.234 Bewertungen": "1234",
+		"1 234 avis": "1234", "4,5 (1,234)": "1234",
 		"1.2k reviews": "", "none": "", "2万件": ""} {
 		if got := Count(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -136,9 +162,11 @@ func TestCount(t *testing.T) {
 // What a page says of its currency decides what its texts leave open.
 func TestWithCurrency(t *testing.T) {
 	for _, c := range []struct{ text, currency, amount, want string }{
-		{"12.500", "KWD", "12.500", ""}, {"12.500", "EUR", "12500", ""}, {"$12", "CAD", "12", "CAD"}, {"$12", "EUR", "12", ""}, {"12.500", "KW", "12500", ""},
+		{"12.500", "KWD", "12.500", ""}, {"12.500", "EUR", "12500", ""},
+		{"$12", "CAD", "12", "CAD"}, {"$12", "EUR", "12", ""}, {"12.500", "KW", "12500", ""},
 	} {
-		if got, _ := (Reader{}).WithCurrency(c.currency).Parse(c.text); got.Amount != c.amount || got.Currency != c.want {
+		if got, _ := (Reader{}).WithCurrency(c.currency).Parse(c.text); got.Amount != c.amount ||
+			got.Currency != c.want {
 			t.Errorf("%q on a page in %s is read as %+v", c.text, c.currency, got)
 		}
 	}
@@ -146,8 +174,10 @@ func TestWithCurrency(t *testing.T) {
 
 // TestRange reads both ends.
 func TestRange(t *testing.T) {
-	for text, want := range map[string][2]string{"£10 - £20": {"10", "20"}, "12–15 €": {"12", "15"}, "€ 12,50 bis € 15": {"12.50", "15"},
-		"20 € 10 €": {"20", ""}, "50 - $2.00": {"2.00", ""}, "5 € - 20%": {"5", ""}, "$1,299 to $1,500": {"1299", "1500"}} {
+	for text, want := range map[string][2]string{"£10 - £20": {"10", "20"}, "12–15 €": {"12", "15"},
+		"€ 12,50 bis € 15": {"12.50", "15"},
+		"20 € 10 €":        {"20", ""}, "50 - $2.00": {"2.00", ""}, "5 € - 20%": {"5", ""},
+		"$1,299 to $1,500": {"1299", "1500"}} {
 		if got, _ := Parse(text); got.Amount != want[0] || got.Max != want[1] {
 			t.Errorf("%q is read as %+v, want %v", text, got, want)
 		}
@@ -156,7 +186,8 @@ func TestRange(t *testing.T) {
 
 // Whatever a page says, an amount is a JSON number.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"1.299,00 €", "$1,299.00", "0", "00.5", "1..2", "’1’", "1 000\xff", "١٬٢٣٤٫٥٠ د.إ.", "KWD 12.500", "1€ 99", "12k", "$..75", "5 - 6 kr"} {
+	for _, seed := range []string{"1.299,00 €", "$1,299.00", "0", "00.5", "1..2", "’1’",
+		"1 000\xff", "١٬٢٣٤٫٥٠ د.إ.", "KWD 12.500", "1€ 99", "12k", "$..75", "5 - 6 kr"} {
 		f.Add(seed, "de")
 	}
 	f.Fuzz(func(t *testing.T, text, lang string) {
@@ -196,11 +227,15 @@ func BenchmarkIs(b *testing.B) {
 // Factors are read where they mean one power of ten, and nothing is where they do not.
 func TestFactors(t *testing.T) {
 	for text, want := range map[string]string{
-		"12k": "12000", "$12.5K": "12500", "3 Mio": "3000000", "1.2 million USD": "1200000", "2,5 Tsd. €": "2500", "₹3 lakh": "300000",
-		"₹ 2.75 crore": "27500000", "2 Cr": "20000000", "Rp 1,5 juta": "1500000", "1,234.5 million": "1234500000", "€ .5 Mio.": "500000",
-		"12,3456 млн руб": "12345600", "1,23456789 Mio €": "1234567.89", "890 Kč": "890", "80 m²": "80", "12 månader": "12", "5 kr": "5",
+		"12k": "12000", "$12.5K": "12500", "3 Mio": "3000000", "1.2 million USD": "1200000",
+		"2,5 Tsd. €": "2500", "₹3 lakh": "300000",
+		"₹ 2.75 crore": "27500000", "2 Cr": "20000000", "Rp 1,5 juta": "1500000",
+		"1,234.5 million": "1234500000", "€ .5 Mio.": "500000",
+		"12,3456 млн руб": "12345600", "1,23456789 Mio €": "1234567.89", "890 Kč": "890",
+		"80 m²": "80", "12 månader": "12", "5 kr": "5",
 		"3 Mrd. €": "3000000000", "$1 million to $2 million": "1000000",
-		"12 k": "", "5 m": "", "$5m": "", "2 billion": "", "18k gold": "", "1.250 Mio €": "", "12,500 million": "", "999999999999 crore": "",
+		"12 k": "", "5 m": "", "$5m": "", "2 billion": "", "18k gold": "", "1.250 Mio €": "",
+		"12,500 million": "", "999999999999 crore": "",
 		"1-2 Mio €": "", "3.5万円": "", "5 mil": "",
 	} {
 		if got, ok := Parse(text); got.Amount != want || ok != (want != "") {

@@ -11,7 +11,8 @@ import (
 
 const own = "testdata/amounts.jsonl" // prices as a hundred countries write them
 
-var amounts = flag.String("amounts", own, "texts with the amounts that they state, one JSON object a line")
+var amounts = flag.String("amounts", own, "texts with the amounts that they state, one JSON "+
+	"object a line")
 
 // stated is a text with what it states. Without a currency, any may be found.
 type stated struct {
@@ -21,8 +22,8 @@ type stated struct {
 	Currency string `json:"currency"`
 }
 
-// TestAmounts reads prices of which all have to be right, or those of another file, of which 99.5 % have to be and none may
-// be off by a power of ten.
+// TestAmounts reads prices of which all have to be right, or those of another file, of which 99.5 %
+// have to be and none may be off by a power of ten.
 func TestAmounts(t *testing.T) {
 	list := readStated(t)
 	wrong, foreign, tenfold, named := 0, 0, 0, 0
@@ -31,7 +32,8 @@ func TestAmounts(t *testing.T) {
 		if same := canonical(got.Amount) == canonical(want.Amount); !same {
 			wrong++
 			t.Logf("%q: %s, want %s", want.Text, got.Amount, want.Amount)
-			if got.Amount != "" && want.Amount != "" && significant(got.Amount) == significant(want.Amount) {
+			if got.Amount != "" && want.Amount != "" &&
+				significant(got.Amount) == significant(want.Amount) {
 				tenfold++
 			}
 		}
@@ -44,7 +46,8 @@ func TestAmounts(t *testing.T) {
 		}
 	}
 	t.Logf("%d texts: %d amounts wrong, %d of them off by a power of ten; %d of %d currencies wrong", len(list), wrong, tenfold, foreign, named)
-	if *amounts == own && wrong+foreign > 0 || len(list) == 0 || 200*wrong > len(list) || tenfold > 0 || 200*foreign > len(list) {
+	if *amounts == own && wrong+foreign > 0 || len(list) == 0 || 200*wrong > len(list) ||
+		tenfold > 0 || 200*foreign > len(list) {
 		t.Error("too many are wrong")
 	}
 }

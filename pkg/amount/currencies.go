@@ -12,8 +12,9 @@ import (
 	textnumber "golang.org/x/text/number"
 )
 
-// currencies have the signs and words that stand beside amounts. A word with a _ before it means other things too: it names
-// a currency, but does not make a price of a number. Other _ stand for spaces.
+// currencies have the signs and words that stand beside amounts. A word with a _ before it means
+// other things too: it names a currency, but does not make a price of a number. Other _ stand for
+// spaces.
 const currencies = `
 AED د.إ درهم_إماراتي Dhs Dhs. AED.
 AFN ؋ Afs
@@ -125,8 +126,8 @@ ZAR R rand _Rand
 ZMW ZK
 `
 
-// shared are the signs and words of several currencies. The first one is what most pages in the world mean by it, unless
-// it is -: then nobody can say.
+// shared are the signs and words of several currencies. The first one is what most pages in the
+// world mean by it, unless it is -: then nobody can say.
 const shared = `
 $ USD AUD CAD NZD SGD HKD MXN ARS CLP COP TWD BND JMD DOP TTD NAD FJD BBD BSD BZD GYD SRD UYU LRD
 dollars USD AUD CAD NZD SGD HKD
@@ -162,10 +163,14 @@ francs - CHF XOF XAF
 ₤ - GBP TRY
 `
 
-// codes are the currencies that shops write as codes. Those that are words in capitals beside numbers, such as TOP, are not.
-var codes = wordSet("AED AFN AMD AOA ARS AUD AZN BAM BDT BGN BHD BIF BND BOB BRL BWP BYN CAD CDF CHF CLP CNY COP CRC CUP CZK DKK " +
-	"DOP DZD EGP ETB EUR GBP GEL GHS GTQ HKD HNL HRK HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KRW KWD KZT LAK LBP LKR LYD " +
-	"MAD MDL MGA MKD MMK MNT MOP MUR MVR MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF " +
+// codes are the currencies that shops write as codes. Those that are words in capitals beside
+// numbers, such as TOP, are not.
+var codes = wordSet("AED AFN AMD AOA ARS AUD AZN BAM BDT BGN BHD BIF BND BOB BRL BWP BYN CAD " +
+	"CDF CHF CLP CNY COP CRC CUP CZK DKK " +
+	"DOP DZD EGP ETB EUR GBP GEL GHS GTQ HKD HNL HRK HUF IDR ILS INR IQD IRR ISK JMD JOD JPY " +
+	"KES KGS KHR KRW KWD KZT LAK LBP LKR LYD " +
+	"MAD MDL MGA MKD MMK MNT MOP MUR MVR MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK " +
+	"PHP PKR PLN PYG QAR RON RSD RUB RWF " +
 	"SAR SEK SGD SYP THB TND TRY TTD TWD TZS UAH UGX USD UYU UZS VND XAF XOF YER ZAR ZMW")
 
 // IsCode says whether text is a currency's code.
@@ -194,13 +199,15 @@ func newSpellings() map[string]*spelling {
 				name = name[1:]
 			}
 			// A letter by itself is a size or a part of a name as well.
-			s.weak = s.weak || utf8.RuneCountInString(name) == 1 && unicode.IsLetter(firstRune(name)) && firstRune(name) < 0x0e00
+			s.weak = s.weak || utf8.RuneCountInString(name) == 1 &&
+				unicode.IsLetter(firstRune(name)) && firstRune(name) < 0x0e00
 			add(found, strings.ReplaceAll(name, "_", " "), s)
 		}
 	}
 	for code := range codes {
 		found[code] = &spelling{code: code}
-		if lower := strings.ToLower(code); !slices.Contains([]string{"cup", "mad", "pen", "try", "cop", "bob", "bam", "mop", "nad"}, lower) {
+		if lower := strings.ToLower(code); !slices.Contains([]string{"cup", "mad", "pen", "try",
+			"cop", "bob", "bam", "mop", "nad"}, lower) {
 			found[lower] = &spelling{code: code}
 		}
 	}
@@ -229,7 +236,8 @@ func add(to map[string]*spelling, name string, s *spelling) {
 // spellingBefore is the currency that a text ends with, and where that begins.
 func spellingBefore(text string) (*spelling, int) {
 	for from := max(0, len(text)-maxSpelling); from < len(text); from++ {
-		if s := spellings[text[from:]]; s != nil && (!isWord(firstRune(text[from:])) || s.fused || !isWord(lastRune(text[:from]))) {
+		if s := spellings[text[from:]]; s != nil &&
+			(!isWord(firstRune(text[from:])) || s.fused || !isWord(lastRune(text[:from]))) {
 			return s, from
 		}
 	}
@@ -239,7 +247,8 @@ func spellingBefore(text string) (*spelling, int) {
 // spellingAfter is the currency that a text begins with, and where that ends.
 func spellingAfter(text string) (*spelling, int) {
 	for end := min(len(text), maxSpelling); end > 0; end-- {
-		if s := spellings[text[:end]]; s != nil && (!isWord(lastRune(text[:end])) || s.fused || !isWord(firstRune(text[end:]))) {
+		if s := spellings[text[:end]]; s != nil &&
+			(!isWord(lastRune(text[:end])) || s.fused || !isWord(firstRune(text[end:]))) {
 			return s, end
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// minors are what a hundredth of a currency is called behind a number. A lone p is one as well where it touches one or two digits.
-var minors = wordSet("¢ ct cts cent cents centime centimes centavo centavos céntimo céntimos cêntimo cêntimos centesimi pence " +
+// minors are what a hundredth of a currency is called behind a number. A lone p is one as well
+// where it touches one or two digits.
+var minors = wordSet("¢ ct cts cent cents centime centimes centavo centavos céntimo céntimos " +
+	"cêntimo cêntimos centesimi pence " +
 	"öre øre коп копеек копейки копійок groszy grosze haléřů")
 
 // isMinor says whether what follows an amount makes hundredths of it: 99 ct, 50p.
@@ -38,7 +40,8 @@ func (n *number) divide() bool {
 }
 
 // savings are words before what is taken off a price.
-var savings = wordSet("save saved saves saving savings spare sparen ersparnis gespart économisez ahorra ahorras risparmi bespaar spar besparelse oszczędzasz")
+var savings = wordSet("save saved saves saving savings spare sparen ersparnis gespart " +
+	"économisez ahorra ahorras risparmi bespaar spar besparelse oszczędzasz")
 
 // isSaving says whether a number is what is taken off a price: Save $5.
 func isSaving(before string) bool {

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Numbers as people write them. Of a comma and a point, the later one begins the fraction, and what comes more than once
-// stands between groups. Spaces and apostrophes stand between groups of three digits. A single comma or point before
-// exactly three digits may be either: its caller decides.
+// Numbers as people write them. Of a comma and a point, the later one begins the fraction, and what
+// comes more than once stands between groups. Spaces and apostrophes stand between groups of three
+// digits. A single comma or point before exactly three digits may be either: its caller decides.
 
 const (
 	maxText     = 200 // bytes of a text that are looked at: a price is short
@@ -22,7 +22,9 @@ type number struct {
 	start, end int // in the text
 	whole      string
 	fraction   string
-	sign       byte // what stands before the last digits where it may as well stand between thousands; 0 if nothing does
+	// what stands before the last digits where it may as well stand between thousands; 0 if nothing
+	// does
+	sign byte
 }
 
 // json is the number in the form of JSON. fraction says what the three digits behind a sign are.
@@ -43,7 +45,8 @@ func (n number) json(fraction bool) string {
 // zeros are the first digits of the scripts that shops write numbers in.
 var zeros = []rune{'٠', '۰', '०', '০', '๐', '０'}
 
-// plain is the beginning of a text with European digits and signs, one kind of space, and nothing that has no width.
+// plain is the beginning of a text with European digits and signs, one kind of space, and nothing
+// that has no width.
 func plain(text string) string {
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "")
@@ -101,8 +104,8 @@ func digitsAt(s string, i int) int {
 	return n
 }
 
-// nextNumber finds the first number of a plain text from an offset on. What looks like one but cannot be read, such as a
-// date, has no digits.
+// nextNumber finds the first number of a plain text from an offset on. What looks like one but
+// cannot be read, such as a date, has no digits.
 func nextNumber(s string, from int) (n number, ok bool) {
 	for n.start = from; !digitAt(s, n.start); n.start++ {
 		if n.start >= len(s) {
@@ -121,7 +124,8 @@ func nextNumber(s string, from int) (n number, ok bool) {
 			signs++
 			n.end++
 			continue
-		case (c == ' ' || c == '\'') && signs == 0 && digitsAt(s, n.end+1) == 3 && isGroup(s[n.start:n.end]):
+		case (c == ' ' || c == '\'') && signs == 0 && digitsAt(s, n.end+1) == 3 &&
+			isGroup(s[n.start:n.end]):
 			spaced = true
 			n.end++
 			continue
@@ -129,7 +133,8 @@ func nextNumber(s string, from int) (n number, ok bool) {
 		break
 	}
 	n.read(s[n.start:n.end], spaced)
-	if bare := strings.TrimRight(s[from:n.start], "."); signs == 0 && !spaced && len(bare) < n.start-from && startsFraction(bare) {
+	if bare := strings.TrimRight(s[from:n.start], "."); signs == 0 && !spaced &&
+		len(bare) < n.start-from && startsFraction(bare) {
 		n.start, n.whole, n.fraction = from+len(bare), "0", n.whole
 	}
 	return n, true
@@ -147,7 +152,8 @@ func startsFraction(before string) bool {
 	return size == 0 || unicode.IsSpace(r) || unicode.Is(unicode.Sc, r) || r == '(' || r == ':'
 }
 
-// read takes a number apart: digits with commas and points, and with spaces or apostrophes between groups.
+// read takes a number apart: digits with commas and points, and with spaces or apostrophes between
+// groups.
 func (n *number) read(raw string, spaced bool) {
 	if spaced {
 		raw = strings.NewReplacer(" ", "", "'", "").Replace(raw)
@@ -167,7 +173,8 @@ func (n *number) read(raw string, spaced bool) {
 		switch {
 		case n.whole != whole && !inGroups(whole, other):
 			n.whole, n.fraction = "", ""
-		case n.whole == whole && len(n.fraction) == 3 && len(whole) <= 3 && whole[0] != '0' && !spaced:
+		case n.whole == whole && len(n.fraction) == 3 && len(whole) <= 3 && whole[0] != '0' &&
+			!spaced:
 			n.sign = raw[last]
 		}
 	}
@@ -176,34 +183,45 @@ func (n *number) read(raw string, spaced bool) {
 	}
 }
 
-// inGroups says whether a sign stands between thousands, or as in India behind a thousand and each hundred of it.
+// inGroups says whether a sign stands between thousands, or as in India behind a thousand and each
+// hundred of it.
 func inGroups(s string, sign byte) bool {
 	groups := strings.Split(s, string(sign))
 	last := len(groups) - 1
 	thousands, hundreds := true, sign == ','
 	for i, group := range groups {
 		thousands = thousands && (len(group) == 3 || i == 0 && len(group) < 3)
-		hundreds = hundreds && (len(group) == 2 || i == 0 && len(group) < 3 || i == last && len(group) == 3)
+		hundreds = hundreds &&
+			(len(group) == 2 || i == 0 && len(group) < 3 || i == last && len(group) == 3)
 	}
 	return (thousands || hundreds) && len(groups[last]) == 3 && groups[0] != "" && groups[0] != "0"
 }
 
 // factors are words that multiply the number before them.
-var factors = wordSet("k m mn mio mrd mld mln mlrd mil bn b tsd thousand million millions billion billions millionen milliarden " +
-	"tausend lakh lakhs crore crores cr тыс млн млрд тис tys mill miljoner miljoen miljard milhões milhão millón millones " +
+var factors = wordSet("k m mn mio mrd mld mln mlrd mil bn b tsd thousand million millions " +
+	"billion billions millionen milliarden " +
+	"tausend lakh lakhs crore crores cr тыс млн млрд тис tys mill miljoner miljoen miljard " +
+	"milhões milhão millón millones " +
 	"milioni miliardi milyon milyar juta jt ribu rb triệu tỷ nghìn")
 
-// powers are the powers of ten of factors that mean but one. A billion has nine zeros or twelve, m may be a metre.
-var powers = map[string]int{"k": 3, "tsd": 3, "thousand": 3, "tausend": 3, "тыс": 3, "тис": 3, "tys": 3, "ribu": 3, "rb": 3, "nghìn": 3,
-	"lakh": 5, "lakhs": 5, "mn": 6, "mio": 6, "mln": 6, "million": 6, "millions": 6, "millionen": 6, "млн": 6, "miljoner": 6,
-	"miljoen": 6, "milhões": 6, "milhão": 6, "millón": 6, "millones": 6, "milioni": 6, "milyon": 6, "juta": 6, "jt": 6, "triệu": 6,
-	"crore": 7, "crores": 7, "cr": 7, "bn": 9, "mrd": 9, "mld": 9, "mlrd": 9, "milliarden": 9, "млрд": 9, "miljard": 9, "miliardi": 9,
+// powers are the powers of ten of factors that mean but one. A billion has nine zeros or twelve, m
+// may be a metre.
+var powers = map[string]int{"k": 3, "tsd": 3, "thousand": 3, "tausend": 3, "тыс": 3, "тис": 3,
+	"tys": 3, "ribu": 3, "rb": 3, "nghìn": 3,
+	"lakh": 5, "lakhs": 5, "mn": 6, "mio": 6, "mln": 6, "million": 6, "millions": 6, "millionen": 6,
+	"млн": 6, "miljoner": 6,
+	"miljoen": 6, "milhões": 6, "milhão": 6, "millón": 6, "millones": 6, "milioni": 6, "milyon": 6,
+	"juta": 6, "jt": 6, "triệu": 6,
+	"crore": 7, "crores": 7, "cr": 7, "bn": 9, "mrd": 9, "mld": 9, "mlrd": 9, "milliarden": 9,
+	"млрд": 9, "miljard": 9, "miliardi": 9,
 	"milyar": 9, "tỷ": 9}
 
-// powerOf is the power of ten that begins what stands behind a number, and what is left of that; 0 where nothing is certain.
+// powerOf is the power of ten that begins what stands behind a number, and what is left of that; 0
+// where nothing is certain.
 func powerOf(after string) (power int, rest string) {
 	word := strings.TrimLeft(after, " ")
-	end := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) })
+	end := strings.IndexFunc(word,
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) })
 	if end < 0 {
 		end = len(word)
 	}
@@ -211,13 +229,15 @@ func powerOf(after string) (power int, rest string) {
 	if name == "k" && len(word) < len(after) { // 12 k
 		return 0, after
 	}
-	if s, _ := spellingAfter(strings.TrimLeft(rest, " ")); s == nil && utf8.RuneCountInString(name) < 3 && strings.Trim(rest, " ") != "" {
+	if s, _ := spellingAfter(strings.TrimLeft(rest, " ")); s == nil &&
+		utf8.RuneCountInString(name) < 3 && strings.Trim(rest, " ") != "" {
 		return 0, after // 18k gold, 5 mn walk
 	}
 	return powers[name], rest
 }
 
-// multiply moves a number's point to the right. It fails where the point is uncertain or the number gets too long.
+// multiply moves a number's point to the right. It fails where the point is uncertain or the number
+// gets too long.
 func (n *number) multiply(power int) bool {
 	if n.sign != 0 || len(n.whole)+power > maxWhole {
 		return false
@@ -240,24 +260,28 @@ func wordSet(list string) map[string]bool {
 	return set
 }
 
-// hasFactor says whether a number is multiplied by what follows it. Of other things than money, 5 m are metres.
+// hasFactor says whether a number is multiplied by what follows it. Of other things than money, 5 m
+// are metres.
 func hasFactor(after string, money bool) bool {
 	word := strings.TrimLeft(after, " ")
 	if word == "" {
 		return false
 	}
 	r, size := utf8.DecodeRuneInString(word)
-	if strings.ContainsRune(hanFactors, r) || r == '千' && !strings.ContainsRune(kiloUnits, firstRune(word[size:])) {
+	if strings.ContainsRune(hanFactors, r) || r == '千' &&
+		!strings.ContainsRune(kiloUnits, firstRune(word[size:])) {
 		return true
 	}
-	end := strings.IndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) })
+	end := strings.IndexFunc(word,
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.Is(unicode.M, r) })
 	switch {
 	case end < 0:
 		end = len(word)
 	case unicode.Is(unicode.No, firstRune(word[end:])): // m²
 		return false
 	}
-	if end == 0 || end > 20 || !money && len(word) < len(after) && strings.EqualFold(word[:end], "m") {
+	if end == 0 || end > 20 || !money && len(word) < len(after) &&
+		strings.EqualFold(word[:end], "m") {
 		return false
 	}
 	return factors[strings.ToLower(word[:end])]
@@ -274,12 +298,14 @@ func lastRune(s string) rune {
 }
 
 // shares are words for a percentage.
-var shares = wordSet("percent prozent procent pct pourcent procenta procento процентов процента процент")
+var shares = wordSet("percent prozent procent pct pourcent procenta procento процентов процента " +
+	"процент")
 
 // isShare says whether a number is a percentage: 40 %, or %40 as in Turkey.
 func isShare(before, after string) bool {
 	after = strings.TrimLeft(after, " ")
-	if strings.HasPrefix(after, "%") || strings.HasSuffix(before, "%") && startsFraction(before[:len(before)-1]) {
+	if strings.HasPrefix(after, "%") || strings.HasSuffix(before, "%") &&
+		startsFraction(before[:len(before)-1]) {
 		return true
 	}
 	word, _, _ := strings.Cut(after, " ")

@@ -2,8 +2,8 @@ package amount
 
 import "strings"
 
-// Quantity is the number in a text as JSON, "" if it holds none, several or one that may be two. Where a whole one is
-// wanted, a comma or a point before three digits stands between thousands.
+// Quantity is the number in a text as JSON, "" if it holds none, several or one that may be two.
+// Where a whole one is wanted, a comma or a point before three digits stands between thousands.
 func (r Reader) Quantity(text string, whole bool) string {
 	if !hasDigit(text) {
 		return ""

@@ -1,7 +1,7 @@
-// Package cache owns what may be lost: token buckets, counts of open places, and values that can be had again. One
-// interface, in process (Local) and shared by many processes (Redis). It does not own what is limited, or what a value
-// means; and nothing in it is a record of anything: whoever uses it must come to the same result, only later, when all
-// of it vanishes at any moment.
+// Package cache owns what may be lost: token buckets, counts of open places, and values that can be
+// had again. One interface, in process (Local) and shared by many processes (Redis). It does not
+// own what is limited, or what a value means; and nothing in it is a record of anything: whoever
+// uses it must come to the same result, only later, when all of it vanishes at any moment.
 package cache
 
 import (
@@ -24,7 +24,8 @@ type Limit struct {
 	Per   time.Duration
 }
 
-// MaxLimitCount and MaxLimitPer bound limits that are read from text, whose Per is a second at least.
+// MaxLimitCount and MaxLimitPer bound limits that are read from text, whose Per is a second at
+// least.
 const (
 	MaxLimitCount = 1_000_000
 	MaxLimitPer   = 24 * time.Hour
@@ -42,7 +43,8 @@ func ParseLimit(text string) (Limit, error) {
 		return Limit{}, fmt.Errorf("%.50q: want COUNT/PER, 10/1m for ten a minute", text)
 	}
 	if l.Count < 1 || l.Count > MaxLimitCount || l.Per < time.Second || l.Per > MaxLimitPer {
-		return Limit{}, fmt.Errorf("%.50q: want 1 to %d calls in 1s to %v", text, MaxLimitCount, MaxLimitPer)
+		return Limit{}, fmt.Errorf("%.50q: want 1 to %d calls in 1s to %v", text, MaxLimitCount,
+			MaxLimitPer)
 	}
 	return l, nil
 }
@@ -56,22 +58,24 @@ type Verdict struct {
 	Retry     time.Duration // until the next call is allowed, when this one is not
 }
 
-// Limiter counts calls and places. No method fails: what cannot be asked is decided by the process alone, on its safe
-// side. Implementations are safe for concurrent use.
+// Limiter counts calls and places. No method fails: what cannot be asked is decided by the process
+// alone, on its safe side. Implementations are safe for concurrent use.
 type Limiter interface {
 	// Take takes one call from the bucket of this name. A bucket that is not known is full.
 	Take(ctx context.Context, bucket string, limit Limit) Verdict
-	// Enter takes one of at most so many places of a room. leave gives it back, once however often it is called; it is
-	// nil when the room is full.
+	// Enter takes one of at most so many places of a room. leave gives it back, once however often
+	// it is called; it is nil when the room is full.
 	Enter(ctx context.Context, room string, most int) (leave func())
 }
 
-// Values keeps values for a while. No method fails: what cannot be asked is not found, and what cannot be kept is not
-// kept. Implementations are safe for concurrent use.
+// Values keeps values for a while. No method fails: what cannot be asked is not found, and what
+// cannot be kept is not kept. Implementations are safe for concurrent use.
 type Values interface {
-	// Get answers a value that was set and has not expired. It may be gone at any time. It must not be changed.
+	// Get answers a value that was set and has not expired. It may be gone at any time. It must not
+	// be changed.
 	Get(ctx context.Context, key string) (value []byte, found bool)
-	// Set keeps a value of at most MaxValueBytes for ttl, which is positive. The value must not be changed afterwards.
+	// Set keeps a value of at most MaxValueBytes for ttl, which is positive. The value must not be
+	// changed afterwards.
 	Set(ctx context.Context, key string, value []byte, ttl time.Duration)
 	// Delete forgets a value.
 	Delete(ctx context.Context, key string)

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// Bounds of a Local: some 20 MB of buckets, and values. What was longest unused goes first; a full bucket is equal to
-// none.
+// Bounds of a Local: some 20 MB of buckets, and values. What was longest unused goes first; a full
+// bucket is equal to none.
 const (
 	maxBuckets    = 100_000
 	maxValues     = 65_536
@@ -48,7 +48,8 @@ type value struct {
 func NewLocal(c clock.Clock) *Local {
 	l := &Local{clock: c, rooms: map[string]int{}}
 	l.buckets = NewLRU[string, *bucket](maxBuckets, nil)
-	l.values = NewLRU(maxValues, func(_ string, dropped value) { l.valueBytes -= len(dropped.bytes) })
+	l.values = NewLRU(maxValues,
+		func(_ string, dropped value) { l.valueBytes -= len(dropped.bytes) })
 	return l
 }
 

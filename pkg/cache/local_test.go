@@ -19,7 +19,8 @@ func TestLocal(t *testing.T) {
 	})
 }
 
-// Over any stretch of time a bucket lets through at most its count and what has flowed in; what it says of itself is so.
+// Over any stretch of time a bucket lets through at most its count and what has flowed in; what it
+// says of itself is so.
 func TestBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := clock.NewManual(time.Unix(1_800_000_000, 0))
@@ -36,7 +37,8 @@ func TestBuckets(t *testing.T) {
 			if float64(allowed) > float64(limit.Count)+flowed+1e-6 {
 				t.Fatalf("%d calls allowed in %v", allowed, now.Now().Sub(start))
 			}
-			if v.Limit != limit.Count || v.Remaining < 0 || v.Remaining >= limit.Count || v.Reset > limit.Per {
+			if v.Limit != limit.Count || v.Remaining < 0 || v.Remaining >= limit.Count ||
+				v.Reset > limit.Per {
 				t.Fatalf("verdict %+v", v)
 			}
 			if v.Allowed {

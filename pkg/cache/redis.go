@@ -21,20 +21,22 @@ import (
 // Config says which Redis, and how. Zero values mean the defaults.
 type Config struct {
 	// Addr is HOST:PORT, or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss://… for TLS.
-	Addr     string
-	Username string // of Redis's access control list, instead of the address's; "" is its default user
+	Addr string
+	// of Redis's access control list, instead of the address's; "" is its default user
+	Username string
 	Password string
 	// RootCAs are who may have signed the certificate of a rediss:// server; the system's when nil.
 	RootCAs *x509.CertPool
-	// Prefix begins every key, so that several clusters can share a Redis: keys are PREFIX* and rate:PREFIX*. "shoal:"
-	// when "".
+	// Prefix begins every key, so that several clusters can share a Redis: keys are PREFIX* and
+	// rate:PREFIX*. "shoal:" when "".
 	Prefix string
 	// Timeout bounds one call of a method, whatever Redis does. 50 ms when 0.
 	Timeout time.Duration
 	// Lease is how long a place stays taken when its process has died. 30 s when 0.
 	Lease time.Duration
-	// Processes is how many processes share the limits, as known now; it is asked at most once a second. While Redis does
-	// not answer, each allows that part of a limit, and at least 1. 1 when nil.
+	// Processes is how many processes share the limits, as known now; it is asked at most once a
+	// second. While Redis does not answer, each allows that part of a limit, and at least 1. 1 when
+	// nil.
 	Processes func() int
 	// Clock is for the process's own buckets while Redis does not answer; the system's when nil.
 	Clock clock.Clock
@@ -49,18 +51,21 @@ const (
 	tripAfter = 3
 	// probeEvery is how often it is then asked whether it is there again, by nobody's call.
 	probeEvery = 250 * time.Millisecond
-	// dialTimeout bounds a dial, which goes on when the call that wanted it has given up: TLS takes several round trips.
+	// dialTimeout bounds a dial, which goes on when the call that wanted it has given up: TLS takes
+	// several round trips.
 	dialTimeout = time.Second
 )
 
-// Redis is the Cache that processes share. Every call ends within Config.Timeout, and at once while Redis is known not to
-// answer; then the process decides limits alone, by its part of them, and finds no values.
+// Redis is the Cache that processes share. Every call ends within Config.Timeout, and at once while
+// Redis is known not to answer; then the process decides limits alone, by its part of them, and
+// finds no values.
 type Redis struct {
 	config  Config
 	client  *redis.Client
 	buckets *redis_rate.Limiter
 	places  places
-	// alone has the process's own part of every bucket. It sees all calls, so that it is not full when Redis goes.
+	// alone has the process's own part of every bucket. It sees all calls, so that it is not full
+	// when Redis goes.
 	alone *Local
 
 	sharers atomic.Pointer[sharers]
@@ -76,7 +81,8 @@ type Redis struct {
 
 var _ Cache = (*Redis)(nil)
 
-// Open makes a cache on a Redis. It asks nothing of it yet: a Redis that is not there is one that is down.
+// Open makes a cache on a Redis. It asks nothing of it yet: a Redis that is not there is one that
+// is down.
 func Open(config Config) (*Redis, error) {
 	options, err := config.options()
 	if err != nil {
@@ -100,23 +106,29 @@ func Open(config Config) (*Redis, error) {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	logging.Disable() // of the whole library: it writes every failed dial to the terminal, and we count them
+	// of the whole library: it writes every failed dial to the terminal, and we count them
+	logging.Disable()
 	options.DialTimeout = max(dialTimeout, config.Timeout)
-	options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = config.Timeout, config.Timeout, config.Timeout
+	options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = config.Timeout, config.Timeout,
+		config.Timeout
 	options.ContextTimeoutEnabled = true
-	options.MaxRetries, options.DialerRetries = -1, 1 // asking again is for the caller that comes next
+	// asking again is for the caller that comes next
+	options.MaxRetries, options.DialerRetries = -1, 1
 	options.DisableIdentity = true
-	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	options.MaintNotificationsConfig = &maintnotifications.Config{
+		Mode: maintnotifications.ModeDisabled}
 	client := redis.NewClient(options)
 	ctx, stop := context.WithCancel(context.Background())
-	r := &Redis{config: config, client: client, buckets: redis_rate.NewLimiter(client), alone: NewLocal(config.Clock),
+	r := &Redis{config: config, client: client, buckets: redis_rate.NewLimiter(client),
+		alone:   NewLocal(config.Clock),
 		places:  places{process: rand.Text(), rooms: map[string]map[string]struct{}{}},
 		tripped: make(chan struct{}, 1), stop: stop}
 	r.watched.Go(func() { r.watch(ctx) })
 	return r, nil
 }
 
-// Close ends what runs in the background and closes the connections. Places that are still taken end with their lease.
+// Close ends what runs in the background and closes the connections. Places that are still taken
+// end with their lease.
 func (r *Redis) Close() error {
 	r.stop()
 	r.watched.Wait()
@@ -128,8 +140,9 @@ func (r *Redis) Close() error {
 
 // Counts implements Cache.
 func (r *Redis) Counts() Counts {
-	return Counts{Hits: r.hits.Load(), Misses: r.misses.Load(), Failures: r.failures.Load(), Alone: r.decided.Load(),
-		Down: r.down.Load()}
+	return Counts{Hits: r.hits.Load(), Misses: r.misses.Load(), Failures: r.failures.Load(),
+		Alone: r.decided.Load(),
+		Down:  r.down.Load()}
 }
 
 // Take implements Limiter.
@@ -149,7 +162,8 @@ func (r *Redis) take(ctx context.Context, key string, limit Limit) (v Verdict, a
 		figure := redis_rate.Limit{Rate: limit.Count, Burst: limit.Count, Period: limit.Per}
 		answer, err := r.buckets.Allow(ctx, key, figure)
 		if err == nil && answer.ResetAfter > limit.Per+time.Second {
-			// No bucket is emptier than empty: Redis's clock was put back, or the limit is a shorter one now.
+			// No bucket is emptier than empty: Redis's clock was put back, or the limit is a
+			// shorter one now.
 			if err = r.buckets.Reset(ctx, key); err == nil {
 				answer, err = r.buckets.Allow(ctx, key, figure)
 			}
@@ -209,7 +223,10 @@ func (r *Redis) Set(ctx context.Context, key string, value []byte, ttl time.Dura
 
 // Delete implements Values.
 func (r *Redis) Delete(ctx context.Context, key string) {
-	r.ask(ctx, func(ctx context.Context) error { return r.client.Del(ctx, r.key("value", key)).Err() })
+	r.ask(ctx, func(ctx context.Context) error {
+		return r.client.Del(ctx,
+			r.key("value", key)).Err()
+	})
 }
 
 func (r *Redis) key(kind, name string) string {

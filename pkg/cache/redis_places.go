@@ -9,24 +9,27 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// places are what this process has taken. A place is a member of its room's sorted set in Redis, scored with the end of
-// its lease by Redis's clock; whoever finds it expired removes it. The process renews its own, so that one that died
-// frees its places by itself, and a wiped set fills again.
+// places are what this process has taken. A place is a member of its room's sorted set in Redis,
+// scored with the end of its lease by Redis's clock; whoever finds it expired removes it. The
+// process renews its own, so that one that died frees its places by itself, and a wiped set fills
+// again.
 type places struct {
 	process string // unique among processes, and their starts
 
-	// mu is held while Redis is asked, so that a place that is given up is not renewed behind its back. Calls under it are
-	// short, and few: streams open seldom.
+	// mu is held while Redis is asked, so that a place that is given up is not renewed behind its
+	// back. Calls under it are short, and few: streams open seldom.
 	mu    sync.Mutex
 	last  uint64
 	rooms map[string]map[string]struct{} // places by room
 }
 
-// occupy renews the places that this process has in a room and takes one more when less than so many are taken.
+// occupy renews the places that this process has in a room and takes one more when less than so
+// many are taken.
 //
 //	KEYS: the room. ARGV: most, the lease in ms, the new place ("" for none), the places that are renewed…
 //
-// A place that seems to be leased for longer than a lease is from before Redis's clock was put back.
+// A place that seems to be leased for longer than a lease is from before Redis's clock was put
+// back.
 var occupy = redis.NewScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -45,8 +48,9 @@ redis.call('PEXPIRE', KEYS[1], lease)
 return taken
 `)
 
-// Enter implements Limiter. A wiped Redis knows of the places again when their processes have renewed them, after at most
-// a third of a lease; what the process itself has taken counts at any time.
+// Enter implements Limiter. A wiped Redis knows of the places again when their processes have
+// renewed them, after at most a third of a lease; what the process itself has taken counts at any
+// time.
 func (r *Redis) Enter(ctx context.Context, room string, most int) (leave func()) {
 	p, room := &r.places, bounded(room)
 	p.mu.Lock()

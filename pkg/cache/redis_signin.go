@@ -11,7 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Check says what cannot work, without asking Redis. It never quotes an address, in which a password may stand.
+// Check says what cannot work, without asking Redis. It never quotes an address, in which a
+// password may stand.
 func (c Config) Check() error {
 	_, err := c.options()
 	return err
@@ -44,21 +45,24 @@ func (c Config) options() (*redis.Options, error) {
 	return options, nil
 }
 
-// parse is redis.ParseURL without the settings that are ours, and without errors that quote a password.
+// parse is redis.ParseURL without the settings that are ours, and without errors that quote a
+// password.
 func parse(address string) (*redis.Options, error) {
 	parsed, err := url.Parse(address)
-	if err == nil && (parsed.Scheme == "redis" || parsed.Scheme == "rediss") && parsed.Host != "" && parsed.RawQuery == "" {
+	if err == nil && (parsed.Scheme == "redis" || parsed.Scheme == "rediss") && parsed.Host != "" &&
+		parsed.RawQuery == "" {
 		if options, err := redis.ParseURL(address); err == nil {
 			return options, nil
 		}
 	}
-	return nil, errors.New("cache: want HOST:PORT, redis://USER:PASSWORD@HOST:PORT/DATABASE or rediss://… " +
+	return nil, errors.New("cache: want HOST:PORT, redis://USER:PASSWORD@HOST:PORT/DATABASE or " +
+		"rediss://… " +
 		"(with %XX for what is no letter or digit in a password)")
 }
 
-// Admitted asks once, for a second at most, and is an error when Redis refuses us or we do not trust it: the user or
-// password is wrong, a right is missing, a certificate is not good. It is nil when Redis does not answer, which is no
-// reason not to start.
+// Admitted asks once, for a second at most, and is an error when Redis refuses us or we do not
+// trust it: the user or password is wrong, a right is missing, a certificate is not good. It is nil
+// when Redis does not answer, which is no reason not to start.
 func (r *Redis) Admitted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

@@ -68,11 +68,14 @@ func TestNotAdmitted(t *testing.T) {
 		config cache.Config
 		says   string // "": admitted
 	}{
-		"wrong password":    {cache.Config{Username: user, Password: password + "?", RootCAs: trusted}, "WRONGPASS"},
-		"wrong user":        {cache.Config{Username: "who", Password: password, RootCAs: trusted}, "WRONGPASS"},
-		"no password":       {cache.Config{RootCAs: trusted}, "NOAUTH"},
-		"unknown authority": {cache.Config{Username: user, Password: password}, "unknown authority"},
-		"nobody there":      {cache.Config{Addr: "redis://127.0.0.1:1", Password: password}, ""},
+		"wrong password": {cache.Config{Username: user, Password: password + "?",
+			RootCAs: trusted}, "WRONGPASS"},
+		"wrong user": {cache.Config{Username: "who", Password: password, RootCAs: trusted},
+			"WRONGPASS"},
+		"no password": {cache.Config{RootCAs: trusted}, "NOAUTH"},
+		"unknown authority": {cache.Config{Username: user, Password: password},
+			"unknown authority"},
+		"nobody there": {cache.Config{Addr: "redis://127.0.0.1:1", Password: password}, ""},
 	} {
 		if c.config.Addr == "" {
 			c.config.Addr = "rediss://" + mini.Addr()
@@ -90,7 +93,8 @@ func TestNotAdmitted(t *testing.T) {
 		if err := opened.Close(); err != nil {
 			t.Error(err)
 		}
-		if text := said.String(); strings.Contains(text, password) || !strings.Contains(text, "does not answer") {
+		if text := said.String(); strings.Contains(text, password) ||
+			!strings.Contains(text, "does not answer") {
 			t.Errorf("%s: the log is %s", name, text)
 		}
 	}

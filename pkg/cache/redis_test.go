@@ -21,7 +21,8 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// open opens a cache that is closed when the test has ended. Its calls may take as long as a busy machine needs.
+// open opens a cache that is closed when the test has ended. Its calls may take as long as a busy
+// machine needs.
 func open(t *testing.T, config cache.Config) *cache.Redis {
 	t.Helper()
 	if config.Timeout == 0 {
@@ -36,7 +37,8 @@ func open(t *testing.T, config cache.Config) *cache.Redis {
 }
 
 // frozenMini is a miniredis whose time a manual clock moves.
-func frozenMini(t testing.TB) (mini *miniredis.Miniredis, now *clock.Manual, advance func(time.Duration)) {
+func frozenMini(t testing.TB) (mini *miniredis.Miniredis, now *clock.Manual,
+	advance func(time.Duration)) {
 	mini, now = miniredis.RunT(t), clock.NewManual(time.Unix(1_800_000_000, 0))
 	mini.SetTime(now.Now())
 	mini.ClockTTL(true)
@@ -49,7 +51,8 @@ func frozenMini(t testing.TB) (mini *miniredis.Miniredis, now *clock.Manual, adv
 func TestMiniredis(t *testing.T) {
 	cachetest.Run(t, func(t *testing.T) cachetest.Subject {
 		mini, now, advance := frozenMini(t)
-		return cachetest.Subject{Cache: open(t, cache.Config{Addr: mini.Addr(), Clock: now}), Advance: advance}
+		return cachetest.Subject{Cache: open(t, cache.Config{Addr: mini.Addr(), Clock: now}),
+			Advance: advance}
 	})
 }
 
@@ -69,10 +72,15 @@ func TestMiniredisShared(t *testing.T) {
 			},
 			Freeze: func() {
 				thawed := make(chan struct{})
-				mini.Server().SetPreHook(func(*server.Peer, string, ...string) bool { <-thawed; return false })
+				mini.Server().SetPreHook(func(*server.Peer, string,
+					...string) bool {
+					<-thawed
+					return false
+				})
 				t.Cleanup(sync.OnceFunc(func() { close(thawed) }))
 			},
-			Thaw: func() { mini.Server().SetPreHook(nil) }, // what was frozen stays so: its callers are gone
+			// what was frozen stays so: its callers are gone
+			Thaw: func() { mini.Server().SetPreHook(nil) },
 		}
 	})
 }
@@ -80,8 +88,9 @@ func TestMiniredisShared(t *testing.T) {
 // opener opens processes' caches.
 func opener(addr string) func(*testing.T, int, time.Duration) cache.Cache {
 	return func(t *testing.T, processes int, lease time.Duration) cache.Cache {
-		return open(t, cache.Config{Addr: addr, Lease: lease, Processes: func() int { return processes },
-			Timeout: time.Second})
+		return open(t, cache.Config{Addr: addr, Lease: lease,
+			Processes: func() int { return processes },
+			Timeout:   time.Second})
 	}
 }
 
@@ -93,13 +102,19 @@ func TestAlike(t *testing.T) {
 		mini.FlushAll()
 		local := cache.NewLocal(now)
 		limit := cache.Limit{Count: rapid.IntRange(1, 700).Draw(t, "count"),
-			Per: rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(t, "per")}
+			Per: rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(t,
+				"per")}
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
 			gap := time.Duration(rapid.IntRange(0, 3_000).Draw(t, "gap")) * time.Millisecond
-			advance(gap + 137*time.Microsecond) // never just where a call comes in: the two round differently
-			ours, theirs := local.Take(t.Context(), "b", limit), shared.Take(t.Context(), "b", limit)
-			near := func(a, b time.Duration) bool { return math.Abs(float64(a-b)) < float64(time.Millisecond) }
-			if ours.Allowed != theirs.Allowed || ours.Limit != theirs.Limit || ours.Remaining != theirs.Remaining ||
+			// never just where a call comes in: the two round differently
+			advance(gap + 137*time.Microsecond)
+			ours, theirs := local.Take(t.Context(), "b", limit),
+				shared.Take(t.Context(), "b", limit)
+			near := func(a, b time.Duration) bool {
+				return math.Abs(float64(a-b)) < float64(time.Millisecond)
+			}
+			if ours.Allowed != theirs.Allowed || ours.Limit != theirs.Limit ||
+				ours.Remaining != theirs.Remaining ||
 				!near(ours.Reset, theirs.Reset) || !near(ours.Retry, theirs.Retry) {
 				t.Fatalf("in process %+v, in Redis %+v", ours, theirs)
 			}
@@ -107,8 +122,8 @@ func TestAlike(t *testing.T) {
 	})
 }
 
-// TestClockOfRedisIsPutBack: a bucket that was last emptied in the future is full, and a place that is leased from there
-// is free.
+// TestClockOfRedisIsPutBack: a bucket that was last emptied in the future is full, and a place that
+// is leased from there is free.
 func TestClockOfRedisIsPutBack(t *testing.T) {
 	mini, _, advance := frozenMini(t)
 	a, b := open(t, cache.Config{Addr: mini.Addr()}), open(t, cache.Config{Addr: mini.Addr()})
@@ -131,7 +146,8 @@ func TestRefusedByRedis(t *testing.T) {
 	mini := miniredis.RunT(t)
 	mini.RequireAuth("secret")
 	c := open(t, cache.Config{Addr: mini.Addr(), Password: "wrong"})
-	if got := cachetest.Allowed(t, c, "b", cache.Limit{Count: 4, Per: time.Hour}, 8); got != 4 || !c.Counts().Down {
+	if got := cachetest.Allowed(t, c, "b", cache.Limit{Count: 4, Per: time.Hour}, 8); got != 4 ||
+		!c.Counts().Down {
 		t.Errorf("%d calls allowed, %+v", got, c.Counts())
 	}
 	c = open(t, cache.Config{Addr: mini.Addr(), Password: "secret"})
@@ -139,7 +155,8 @@ func TestRefusedByRedis(t *testing.T) {
 		t.Errorf("with the password: %+v", c.Counts())
 	}
 	for _, key := range mini.Keys() {
-		if !strings.HasPrefix(key, "shoal:") && !strings.HasPrefix(key, "rate:shoal:") || mini.TTL(key) <= 0 {
+		if !strings.HasPrefix(key, "shoal:") && !strings.HasPrefix(key, "rate:shoal:") ||
+			mini.TTL(key) <= 0 {
 			t.Errorf("key %q lives %v", key, mini.TTL(key))
 		}
 	}
@@ -148,7 +165,8 @@ func TestRefusedByRedis(t *testing.T) {
 	}
 }
 
-// realRedis is the address that the cluster suites give. Without one the test is skipped, and fails where they run.
+// realRedis is the address that the cluster suites give. Without one the test is skipped, and fails
+// where they run.
 func realRedis(t *testing.T) string {
 	addr := os.Getenv("REDIS_ADDR")
 	if addr == "" && os.Getenv("SHOAL_CLUSTER_SUITE") == "1" {
@@ -164,7 +182,8 @@ func TestRedis(t *testing.T) {
 	addr := realRedis(t)
 	cachetest.Run(t, func(t *testing.T) cachetest.Subject {
 		return cachetest.Subject{
-			Cache:   open(t, cache.Config{Addr: addr, Prefix: "test-" + t.Name() + time.Now().String()}),
+			Cache: open(t, cache.Config{Addr: addr,
+				Prefix: "test-" + t.Name() + time.Now().String()}),
 			Advance: func(d time.Duration) { <-time.After(d) },
 		}
 	})
@@ -178,7 +197,8 @@ func TestRedisShared(t *testing.T) {
 		p.start()
 		t.Cleanup(p.kill)
 		return cachetest.Server{Open: opener(p.socket), Wipe: p.wipe, Kill: p.kill, Start: p.start,
-			Freeze: func() { p.signal(syscall.SIGSTOP) }, Thaw: func() { p.signal(syscall.SIGCONT) }}
+			Freeze: func() { p.signal(syscall.SIGSTOP) },
+			Thaw:   func() { p.signal(syscall.SIGCONT) }}
 	})
 }
 
@@ -190,7 +210,8 @@ type redisProcess struct {
 }
 
 func (p *redisProcess) start() {
-	p.child = exec.Command("redis-server", "--port", "0", "--unixsocket", p.socket, "--save", "", "--appendonly", "no")
+	p.child = exec.Command("redis-server", "--port", "0", "--unixsocket", p.socket, "--save", "",
+		"--appendonly", "no")
 	if err := p.child.Start(); err != nil {
 		p.t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ask makes one request to Redis within the time that a call may cost. It is false when there was no answer: the caller
-// does without. While Redis is known to be down it is not asked.
+// ask makes one request to Redis within the time that a call may cost. It is false when there was
+// no answer: the caller does without. While Redis is known to be down it is not asked.
 func (r *Redis) ask(ctx context.Context, request func(ctx context.Context) error) (asked bool) {
 	if r.down.Load() {
 		return false
@@ -26,7 +26,8 @@ func (r *Redis) ask(ctx context.Context, request func(ctx context.Context) error
 	}
 	r.failures.Add(1)
 	if r.inARow.Add(1) >= tripAfter && r.down.CompareAndSwap(false, true) {
-		r.config.Logger.Warn("Redis does not answer: limits are decided by each process alone", "error", err)
+		r.config.Logger.Warn("Redis does not answer: limits are decided by each process alone",
+			"error", err)
 		select {
 		case r.tripped <- struct{}{}:
 		default: // watch has not seen the one before
@@ -35,7 +36,8 @@ func (r *Redis) ask(ctx context.Context, request func(ctx context.Context) error
 	return false
 }
 
-// watch asks a Redis that is down whether it is there again, and renews the places of one that is up, until ctx ends.
+// watch asks a Redis that is down whether it is there again, and renews the places of one that is
+// up, until ctx ends.
 func (r *Redis) watch(ctx context.Context) {
 	for {
 		wait := r.config.Lease / 3
@@ -63,7 +65,8 @@ func (r *Redis) watch(ctx context.Context) {
 func (r *Redis) probe(ctx context.Context) bool {
 	short, cancel := context.WithTimeout(ctx, r.config.Timeout)
 	defer cancel()
-	if err := r.client.Set(short, r.key("probe", r.places.process), 1, time.Second).Err(); err != nil {
+	if err := r.client.Set(short, r.key("probe", r.places.process), 1,
+		time.Second).Err(); err != nil {
 		return false
 	}
 	r.inARow.Store(0)

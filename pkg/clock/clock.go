@@ -1,5 +1,6 @@
-// Package clock owns the notion of now: the system's clock in production, a hand-moved one in tests. Nothing else in
-// the program reads the time; replicated state takes it from the leader's stamp instead.
+// Package clock owns the notion of now: the system's clock in production, a hand-moved one in
+// tests. Nothing else in the program reads the time; replicated state takes it from the leader's
+// stamp instead.
 package clock
 
 import (

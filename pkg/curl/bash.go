@@ -9,9 +9,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// bashWords reads one simple command as bash would, in a world without files, variables and other programs.
+// bashWords reads one simple command as bash would, in a world without files, variables and other
+// programs.
 func bashWords(command string) ([]string, error) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command),
+		"")
 	if err != nil {
 		return nil, invalid("the shell cannot read the command: %v", err)
 	}
@@ -19,7 +21,8 @@ func bashWords(command string) ([]string, error) {
 		return nil, nil
 	}
 	if len(file.Stmts) > 1 {
-		return nil, invalid("exactly one command is needed; an address that holds & or ; must be quoted")
+		return nil, invalid("exactly one command is needed; an address that holds & or ; " +
+			"must be quoted")
 	}
 	stmt := file.Stmts[0]
 	call, simple := stmt.Cmd.(*syntax.CallExpr)
@@ -27,9 +30,11 @@ func bashWords(command string) ([]string, error) {
 	case stmt.Background:
 		return nil, invalid("exactly one command is needed; an address that holds & must be quoted")
 	case len(stmt.Redirs) > 0:
-		return nil, invalid("redirections (<, >) are not allowed; what holds such a sign must be quoted")
+		return nil, invalid("redirections (<, >) are not allowed; what holds such a sign " +
+			"must be quoted")
 	case !simple || stmt.Negated || stmt.Coprocess:
-		return nil, invalid("only a single curl command is allowed, without pipes, conditions and the like")
+		return nil, invalid("only a single curl command is allowed, without pipes, conditions " +
+			"and the like")
 	case len(call.Assigns) > 0:
 		return nil, invalid("variables are not allowed before the command")
 	case len(call.Args) > maxWords:
@@ -107,7 +112,8 @@ func expansion(part syntax.WordPart) error {
 	case *syntax.ProcSubst:
 		what = "another command (<(…))"
 	}
-	return invalid("%s in the command is not allowed: write out what it stands for, in single quotes", what)
+	return invalid("%s in the command is not allowed: write out what it stands for, in "+
+		"single quotes", what)
 }
 
 // unescaped takes backslashes away: before the characters of set, or before any when it is empty.
@@ -132,8 +138,8 @@ func unescaped(text, set string) string {
 	return out.String()
 }
 
-// ansiC reads what stands between $' and '. Two escapes \uD83D\uDE00 that make one character do so here, as browsers
-// mean them.
+// ansiC reads what stands between $' and '. Two escapes \uD83D\uDE00 that make one character do so
+// here, as browsers mean them.
 func ansiC(text string) (string, error) {
 	var out []byte
 	for i := 0; i < len(text); {

@@ -72,7 +72,8 @@ func (c *reading) addPart(value string) error {
 	if media = strings.TrimPrefix(media, ";"); media != "" {
 		kind, found := strings.CutPrefix(strings.TrimSpace(media), "type=")
 		if !found || strings.Contains(kind, ";") {
-			return invalid("a part of a form (-F) takes ;type= and nothing else; --form-string takes the text as it is")
+			return invalid("a part of a form (-F) takes ;type= and nothing else; --form-string " +
+				"takes the text as it is")
 		}
 		media = kind
 	}
@@ -95,11 +96,13 @@ func (c *reading) addFormPart(p part) error {
 	return nil
 }
 
-// multipart is the form as a body. The boundary follows from the parts, so that a command is the same request always.
+// multipart is the form as a body. The boundary follows from the parts, so that a command is the
+// same request always.
 func multipart(form []part) (body []byte, boundary string) {
 	h := xxh3.New()
 	for _, p := range form {
-		_, _ = fmt.Fprintf(h, "%d %d %d %s%s%s", len(p.name), len(p.media), len(p.value), p.name, p.media, p.value)
+		_, _ = fmt.Fprintf(h, "%d %d %d %s%s%s", len(p.name), len(p.media), len(p.value), p.name,
+			p.media, p.value)
 	}
 	for {
 		boundary = fmt.Sprintf("------------------------%016x", h.Sum64())
@@ -108,7 +111,8 @@ func multipart(form []part) (body []byte, boundary string) {
 		for _, p := range form {
 			clash = clash || strings.Contains(p.value, boundary)
 			name := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(p.name)
-			fmt.Fprintf(&out, "--%s\r\nContent-Disposition: form-data; name=\"%s\"\r\n", boundary, name)
+			fmt.Fprintf(&out, "--%s\r\nContent-Disposition: form-data; name=\"%s\"\r\n", boundary,
+				name)
 			if p.media != "" {
 				fmt.Fprintf(&out, "Content-Type: %s\r\n", p.media)
 			}

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// Marks of the two shells: what a word begins with, and what a line ends with. Browsers quote with apostrophes for bash
-// and never for cmd.
+// Marks of the two shells: what a word begins with, and what a line ends with. Browsers quote with
+// apostrophes for bash and never for cmd.
 var (
 	bashMark = regexp.MustCompile(`[ \t\n]\$?'|\\\r?\n`)
 	cmdMark  = regexp.MustCompile(`[ \t\n]\^"|\^[ \t]*\r?\n|\^\\\^"`)
 )
 
-// isCmd says whether a command is written for Windows cmd: its mark comes first. Without a mark both read it alike.
+// isCmd says whether a command is written for Windows cmd: its mark comes first. Without a mark
+// both read it alike.
 func isCmd(command string) bool {
 	cmd := cmdMark.FindStringIndex(command)
 	if cmd == nil {
@@ -22,7 +23,8 @@ func isCmd(command string) bool {
 	return bash == nil || cmd[0] < bash[0]
 }
 
-// cmdWords reads one command as cmd and then the program's own start code would. Variables (%NAME%) stay as they are.
+// cmdWords reads one command as cmd and then the program's own start code would. Variables (%NAME%)
+// stay as they are.
 func cmdWords(command string) ([]string, error) {
 	line, err := cmdLine(strings.ReplaceAll(command, "\r\n", "\n"))
 	if err != nil {
@@ -34,8 +36,9 @@ func cmdWords(command string) ([]string, error) {
 	return arguments(line, doubled(line)), nil
 }
 
-// doubled says whether backslashes were doubled everywhere. Chrome does, although the program's start code takes only
-// those before a quote away again; everybody who pastes such a command means what Chrome read.
+// doubled says whether backslashes were doubled everywhere. Chrome does, although the program's
+// start code takes only those before a quote away again; everybody who pastes such a command means
+// what Chrome read.
 func doubled(line string) bool {
 	for i := 0; i < len(line); i++ {
 		if run := backslashes(line[i:]); run > 0 {
@@ -50,10 +53,11 @@ func doubled(line string) bool {
 // backslashes is how many there are at the beginning.
 func backslashes(text string) int { return len(text) - len(strings.TrimLeft(text, `\`)) }
 
-// cmdLine is the first reading: carets are taken away, and what only cmd itself could do is refused.
+// cmdLine is the first reading: carets are taken away, and what only cmd itself could do is
+// refused.
 func cmdLine(command string) (string, error) {
-	// Chrome once put its carets inside plain quotes too, where cmd does not see them. Everybody who pastes such a
-	// command means what Chrome meant.
+	// Chrome once put its carets inside plain quotes too, where cmd does not see them. Everybody
+	// who pastes such a command means what Chrome meant.
 	everywhere := !strings.Contains(command, ` ^"`) && strings.Contains(command, `^\^"`)
 	var out strings.Builder
 	quoted := false
@@ -76,7 +80,8 @@ func cmdLine(command string) (string, error) {
 			}
 			return out.String(), nil
 		case !quoted && strings.IndexByte("&|<>", c) >= 0:
-			return "", invalid("exactly one command is needed; what holds %q must be quoted", string(c))
+			return "", invalid("exactly one command is needed; what holds %q must be quoted",
+				string(c))
 		}
 		out.WriteByte(c)
 	}

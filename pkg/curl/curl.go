@@ -1,7 +1,8 @@
-// Package curl owns curl commands, as browsers copy them for bash and for Windows cmd: one command becomes one HTTP
-// request, and requests with placeholders, page parameters and redirects follow from it. It runs nothing, reads no file
-// and makes no connection; what would is refused by name. It does not own where a request may go (pkg/egress does), nor
-// where the values of placeholders come from (the fetcher does).
+// Package curl owns curl commands, as browsers copy them for bash and for Windows cmd: one command
+// becomes one HTTP request, and requests with placeholders, page parameters and redirects follow
+// from it. It runs nothing, reads no file and makes no connection; what would is refused by name.
+// It does not own where a request may go (pkg/egress does), nor where the values of placeholders
+// come from (the fetcher does).
 package curl
 
 import (
@@ -24,18 +25,20 @@ const (
 // Request is what a command asks for. It is never changed: what follows from it is a new one.
 type Request struct {
 	Method string
-	URL    string // as written, with the data of -G; may hold placeholders, but not in scheme and host
+	// as written, with the data of -G; may hold placeholders, but not in scheme and host
+	URL    string
 	Header []egress.Field
 	Body   []byte
 }
 
-// Parse reads a command. Its error is a *fault.Error with the code schema_validation_failed that names the option or
-// the construct at fault, without values.
+// Parse reads a command. Its error is a *fault.Error with the code schema_validation_failed that
+// names the option or the construct at fault, without values.
 //
-// The header is as the command has it, with these exceptions. Left out because the connection makes its own: Connection,
-// Keep-Alive, Proxy-Connection, TE, Trailer, Transfer-Encoding, Upgrade, Expect, Content-Length, Accept-Encoding, Host
-// and the pseudo-fields of HTTP/2. Left out because each fetch wants the whole page: Range and the conditional fields
-// (If-…). A Host, or a pseudo-field for it, that differs from the address's is refused. Accept is */* unless given.
+// The header is as the command has it, with these exceptions. Left out because the connection makes
+// its own: Connection, Keep-Alive, Proxy-Connection, TE, Trailer, Transfer-Encoding, Upgrade,
+// Expect, Content-Length, Accept-Encoding, Host and the pseudo-fields of HTTP/2. Left out because
+// each fetch wants the whole page: Range and the conditional fields (If-…). A Host, or a
+// pseudo-field for it, that differs from the address's is refused. Accept is */* unless given.
 func Parse(command string) (*Request, error) {
 	if len(command) > MaxCommand {
 		return nil, invalid("a curl command has at most %d bytes", MaxCommand)
@@ -65,9 +68,10 @@ func invalid(format string, args ...any) *fault.Error {
 	return fault.New(fault.SchemaValidation, format, args...)
 }
 
-// Redirected is the request that follows a redirect from one canonical address to another. As browsers do: 301, 302 and
-// 303 lead to a GET without body (a HEAD stays one), 307 and 308 repeat the request, and another origin gets neither
-// credentials nor cookies. A nil request, a plain GET, stays nil.
+// Redirected is the request that follows a redirect from one canonical address to another. As
+// browsers do: 301, 302 and 303 lead to a GET without body (a HEAD stays one), 307 and 308 repeat
+// the request, and another origin gets neither credentials nor cookies. A nil request, a plain GET,
+// stays nil.
 func (r *Request) Redirected(status int, from, to string) *Request {
 	if r == nil {
 		return nil
@@ -82,8 +86,8 @@ func (r *Request) Redirected(status int, from, to string) *Request {
 	return next.For(from, to)
 }
 
-// For is the request as it may be sent to an address when it was meant for another: without credentials and cookies
-// where the origins differ.
+// For is the request as it may be sent to an address when it was meant for another: without
+// credentials and cookies where the origins differ.
 func (r *Request) For(meant, to string) *Request {
 	if originOf(meant) == originOf(to) {
 		return r
@@ -95,7 +99,8 @@ func (r *Request) For(meant, to string) *Request {
 
 // Fields that go with a body, and that are meant for one origin alone. In lower case.
 var (
-	ofBody  = []string{"content-type", "content-encoding", "content-language", "content-location", "content-disposition"}
+	ofBody = []string{"content-type", "content-encoding", "content-language", "content-location",
+		"content-disposition"}
 	secrets = []string{"authorization", "cookie", "proxy-authorization"}
 )
 

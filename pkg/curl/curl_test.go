@@ -77,7 +77,8 @@ accept: */*
 sec-ch-ua: "Chromium";v="99"
 
 `},
-	"Chrome, bash, of http": {"curl 'http://shop.test/api' \\\n  -H 'Accept: */*' \\\n  --insecure", "GET http://shop.test/api\nAccept: */*\n\n"},
+	"Chrome, bash, of http": {"curl 'http://shop.test/api' \\\n  -H 'Accept: */*' \\\n  --insecure",
+		"GET http://shop.test/api\nAccept: */*\n\n"},
 	"Firefox, bash": {`curl 'https://shop.test/list?a[]=1' \
   --globoff \
   --compressed \
@@ -98,8 +99,10 @@ name=André&page=1&e=😀!`},
   -H 'Content-Type: multipart/form-data; boundary=----geckoformboundary1' \
   -H 'Content-Length: 999' \
   --data-binary $'------geckoformboundary1\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n------geckoformboundary1--\r\n'`,
-		"POST https://shop.test/form\nContent-Type: multipart/form-data; boundary=----geckoformboundary1\nAccept: */*\n\n" +
-			"------geckoformboundary1\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n------geckoformboundary1--\r\n"},
+		"POST https://shop.test/form\nContent-Type: multipart/form-data; " +
+			"boundary=----geckoformboundary1\nAccept: */*\n\n" +
+			"------geckoformboundary1\r\nContent-Disposition: form-data; " +
+			"name=\"a\"\r\n\r\n1\r\n------geckoformboundary1--\r\n"},
 	"Firefox, cmd": {"curl.exe ^\"https://shop.test/api?a=1^&p=100^%^25^\" ^\r\n" +
 		"  --compressed ^\r\n" +
 		"  -X POST ^\r\n" +
@@ -189,16 +192,19 @@ func TestOptions(t *testing.T) {
 }
 
 func TestForms(t *testing.T) {
-	got, err := Parse(`curl https://shop.test -F a=1 -F 'b="x;y";type=text/plain' --form-string 'c=@z;type=q' -H 'X: y'`)
+	got,
+		err := Parse(`curl https://shop.test -F a=1 -F 'b="x;y";type=text/plain' --form-string 'c=@z;type=q' -H 'X: y'`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	media, _ := got.field("content-type")
 	_, boundary, _ := strings.Cut(media, "multipart/form-data; boundary=")
 	want := "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n" +
-		"--B\r\nContent-Disposition: form-data; name=\"b\"\r\nContent-Type: text/plain\r\n\r\nx;y\r\n" +
+		"--B\r\nContent-Disposition: form-data; name=\"b\"\r\nContent-Type: " +
+		"text/plain\r\n\r\nx;y\r\n" +
 		"--B\r\nContent-Disposition: form-data; name=\"c\"\r\n\r\n@z;type=q\r\n--B--\r\n"
-	if body := strings.ReplaceAll(string(got.Body), boundary, "B"); got.Method != "POST" || boundary == "" || body != want {
+	if body := strings.ReplaceAll(string(got.Body), boundary, "B"); got.Method != "POST" ||
+		boundary == "" || body != want {
 		t.Errorf("form is %s %q\n%s", got.Method, media, got.Body)
 	}
 }
@@ -296,11 +302,16 @@ func TestRefused(t *testing.T) {
 		"curl -F a" + to:                    "name=text",
 		"curl -F 'a=b;filename=x'" + to:     ";type=",
 		"curl -e 'x;auto'" + to:             ";auto",
-		"curl -d " + strings.Repeat("a", maxBody-20) + " -d " + strings.Repeat("b", 30) + to: "at most",
-		"curl " + strings.Repeat("-H a:b ", maxFields+1) + to:                                "header fields",
-		"curl -H a:" + strings.Repeat("b", maxHeader) + to:                                   "at most",
-		"curl " + strings.Repeat("-s ", maxWords) + to:                                       "words",
-		"curl " + strings.Repeat("x", MaxCommand):                                            "at most",
+		"curl -d " + strings.Repeat("a", maxBody-20) + " -d " + strings.Repeat("b", 30) +
+			to: "at most",
+		"curl " + strings.Repeat("-H a:b ", maxFields+1) +
+			to: "header fields",
+		"curl -H a:" + strings.Repeat("b", maxHeader) +
+			to: "at most",
+		"curl " + strings.Repeat("-s ", maxWords) +
+			to: "words",
+		"curl " + strings.Repeat("x",
+			MaxCommand): "at most",
 		// Windows cmd.
 		"curl ^\"https://shop.test/^\" & calc":              "exactly one command",
 		"curl ^\"https://shop.test/^\" | more":              "exactly one command",
@@ -319,9 +330,12 @@ func TestRefused(t *testing.T) {
 
 // An error is shown to users and kept in logs: it has no value of the command in it.
 func TestErrorsHoldNoSecrets(t *testing.T) {
-	for _, command := range []string{"curl -H 'Authorization secret' https://shop.test", "curl -u secret https://shop.test",
-		"curl -H 'Host: secret' https://shop.test", "curl -b secret https://shop.test", "curl -F secret https://shop.test",
-		"curl -d @secret https://shop.test", "curl -X 'secret secret' https://shop.test", "curl https://user:secret@/"} {
+	for _, command := range []string{"curl -H 'Authorization secret' https://shop.test",
+		"curl -u secret https://shop.test",
+		"curl -H 'Host: secret' https://shop.test", "curl -b secret https://shop.test",
+		"curl -F secret https://shop.test",
+		"curl -d @secret https://shop.test", "curl -X 'secret secret' https://shop.test",
+		"curl https://user:secret@/"} {
 		if _, err := Parse(command); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", command, err)
 		}
@@ -329,7 +343,8 @@ func TestErrorsHoldNoSecrets(t *testing.T) {
 }
 
 func TestPlaceholders(t *testing.T) {
-	r, err := Parse(`curl 'https://shop.test/_next/data/{{BUILD}}/a.json?t={{T_1}}' -H 'X: {{BUILD}}{{ NOT }}' --json '{"a":{"b":{{T_1}}}}'`)
+	r,
+		err := Parse(`curl 'https://shop.test/_next/data/{{BUILD}}/a.json?t={{T_1}}' -H 'X: {{BUILD}}{{ NOT }}' --json '{"a":{"b":{{T_1}}}}'`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +359,8 @@ func TestPlaceholders(t *testing.T) {
 		as := *r
 		as.URL = address
 		filled, ok := as.Fill(map[string]string{"BUILD": "b/1", "T_1": "2", "OTHER": "x"})
-		want := `POST https://shop.test/_next/data/b/1/a.json?t=2` + "\nX: b/1{{ NOT }}\nContent-Type: application/json\n" +
+		want := `POST https://shop.test/_next/data/b/1/a.json?t=2` +
+			"\nX: b/1{{ NOT }}\nContent-Type: application/json\n" +
 			"Accept: application/json\n\n" + `{"a":{"b":2}}`
 		if !ok || show(filled) != want {
 			t.Errorf("filled is %v\n%s", ok, show(filled))
@@ -358,7 +374,8 @@ func TestPlaceholders(t *testing.T) {
 		"a line's end":           {"BUILD": "b\r\nA: b", "T_1": "1"},
 		"a header beyond bounds": {"BUILD": strings.Repeat("b", maxHeader), "T_1": "1"},
 	} {
-		if filled, ok := r.Fill(values); ok && len(filled.Placeholders()) > 0 || ok && name != "half a placeholder" {
+		if filled, ok := r.Fill(values); ok && len(filled.Placeholders()) > 0 || ok &&
+			name != "half a placeholder" {
 			t.Errorf("%s: filled", name)
 		}
 	}
@@ -370,9 +387,11 @@ func TestFillStaysOnTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, value := range []string{"@evil.test/", "/evil.test/", "\\evil.test", "..//evil.test", "#", "?x", "\t//evil.test"} {
+	for _, value := range []string{"@evil.test/", "/evil.test/", "\\evil.test", "..//evil.test",
+		"#", "?x", "\t//evil.test"} {
 		filled, ok := r.Fill(map[string]string{"A": value})
-		if canonical, err := address.Canonical(filled.URL); ok && (err != nil || !strings.HasPrefix(canonical, "https://shop.test/")) {
+		if canonical, err := address.Canonical(filled.URL); ok &&
+			(err != nil || !strings.HasPrefix(canonical, "https://shop.test/")) {
 			t.Errorf("%q leads to %s", value, canonical)
 		}
 	}
@@ -389,13 +408,19 @@ func TestRedirected(t *testing.T) {
 		to     string
 		want   string
 	}{
-		{301, here, "GET https://shop.test/b\nAuthorization: x\nX: y\nCookie: c=d\nAccept: */*\n\n"},
-		{302, here, "GET https://shop.test/b\nAuthorization: x\nX: y\nCookie: c=d\nAccept: */*\n\n"},
+		{301, here,
+			"GET https://shop.test/b\nAuthorization: x\nX: y\nCookie: c=d\nAccept: */*\n\n"},
+		{302, here,
+			"GET https://shop.test/b\nAuthorization: x\nX: y\nCookie: c=d\nAccept: */*\n\n"},
 		{303, there, "GET https://other.test/\nX: y\nAccept: */*\n\n"},
-		{307, here, "POST https://shop.test/b\nAuthorization: x\nX: y\nCookie: c=d\nAccept: */*\nContent-Type: application/x-www-form-urlencoded\n\na=b"},
-		{308, there, "POST https://other.test/\nX: y\nAccept: */*\nContent-Type: application/x-www-form-urlencoded\n\na=b"},
-		{308, "http://shop.test/b", "POST http://shop.test/b\nX: y\nAccept: */*\nContent-Type: application/x-www-form-urlencoded\n\na=b"},
-		{307, "https://shop.test:8443/", "POST https://shop.test:8443/\nX: y\nAccept: */*\nContent-Type: application/x-www-form-urlencoded\n\na=b"},
+		{307, here, "POST https://shop.test/b\nAuthorization: x\nX: y\nCookie: c=d\nAccept: " +
+			"*/*\nContent-Type: application/x-www-form-urlencoded\n\na=b"},
+		{308, there, "POST https://other.test/\nX: y\nAccept: */*\nContent-Type: " +
+			"application/x-www-form-urlencoded\n\na=b"},
+		{308, "http://shop.test/b", "POST http://shop.test/b\nX: y\nAccept: */*\nContent-Type: " +
+			"application/x-www-form-urlencoded\n\na=b"},
+		{307, "https://shop.test:8443/", "POST https://shop.test:8443/\nX: y\nAccept: " +
+			"*/*\nContent-Type: application/x-www-form-urlencoded\n\na=b"},
 	} {
 		if got := show(r.Redirected(c.status, "https://shop.test/a", c.to)); got != c.want {
 			t.Errorf("%d to %s:\n%s", c.status, c.to, got)
@@ -411,7 +436,8 @@ func TestRedirected(t *testing.T) {
 }
 
 func TestBodyParams(t *testing.T) {
-	form := &Request{Header: []egress.Field{{Name: "content-type", Value: "application/x-www-form-urlencoded; charset=utf-8"}},
+	form := &Request{Header: []egress.Field{{Name: "content-type",
+		Value: "application/x-www-form-urlencoded; charset=utf-8"}},
 		Body: []byte("a=1&p%5B%5D=x+y&&b&p=2")}
 	text := &Request{Header: []egress.Field{{Name: "content-type", Value: "application/json"}},
 		Body: []byte(`{"page": 1, "after":null ,"v":{"c/d":["x",{"n":"7"}]}}`)}
@@ -425,10 +451,12 @@ func TestBodyParams(t *testing.T) {
 		{text, "page", "1", "2", `{"page": 2, "after":null ,"v":{"c/d":["x",{"n":"7"}]}}`},
 		{text, "page", "1", "x", `{"page": "x", "after":null ,"v":{"c/d":["x",{"n":"7"}]}}`},
 		{text, "after", "", "2", `{"page": 1, "after":"2" ,"v":{"c/d":["x",{"n":"7"}]}}`},
-		{text, "/v/c~1d/1/n", "7", `"8`, `{"page": 1, "after":null ,"v":{"c/d":["x",{"n":"\"8"}]}}`},
+		{text, "/v/c~1d/1/n", "7", `"8`,
+			`{"page": 1, "after":null ,"v":{"c/d":["x",{"n":"\"8"}]}}`},
 	} {
 		had, found := c.in.BodyParam(c.param)
-		if become := string(c.in.WithBodyParam(c.param, c.value).Body); !found || had != c.had || become != c.become {
+		if become := string(c.in.WithBodyParam(c.param, c.value).Body); !found || had != c.had ||
+			become != c.become {
 			t.Errorf("%s: had %q, %v; with %q\n%s", c.param, had, found, c.value, become)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 func ExampleParse() {
-	request, err := curl.Parse(`curl 'https://api.example.com/items' -H 'Content-Type: application/json' --data-raw '{"page":1}'`)
+	request,
+		err := curl.Parse(`curl 'https://api.example.com/items' -H 'Content-Type: application/json' --data-raw '{"page":1}'`)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// BodyParam is the value of a parameter that stands in the body: of a form (application/x-www-form-urlencoded) the first
-// field of that name; of JSON the member that a pointer (RFC 6901) names, or, without a leading slash, the top-level
-// member of that name. It is false for a request whose body does not have it.
+// BodyParam is the value of a parameter that stands in the body: of a form
+// (application/x-www-form-urlencoded) the first field of that name; of JSON the member that a
+// pointer (RFC 6901) names, or, without a leading slash, the top-level member of that name. It is
+// false for a request whose body does not have it.
 func (r *Request) BodyParam(param string) (value string, found bool) {
 	if len(r.Body) == 0 || param == "" {
 		return "", false
@@ -36,8 +37,9 @@ func (r *Request) BodyParam(param string) (value string, found bool) {
 	return value, true
 }
 
-// WithBodyParam is the request with another value for a parameter that BodyParam finds; all else stays byte for byte.
-// In JSON the value is a number where a number stands and one is given, and text otherwise.
+// WithBodyParam is the request with another value for a parameter that BodyParam finds; all else
+// stays byte for byte. In JSON the value is a number where a number stands and one is given, and
+// text otherwise.
 func (r *Request) WithBodyParam(param, value string) *Request {
 	changed := *r
 	if r.isForm() {
@@ -79,7 +81,8 @@ func (r *Request) isForm() bool {
 
 // isNumber says whether text is a JSON number.
 func isNumber(text string) bool {
-	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text))
+	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') &&
+		json.Valid([]byte(text))
 }
 
 // pointer is the path that a parameter's name means in JSON.

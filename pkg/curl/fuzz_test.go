@@ -33,7 +33,8 @@ func FuzzParse(f *testing.F) {
 		if !isToken(r.Method) {
 			t.Errorf("method %q", r.Method)
 		}
-		for _, name := range []string{"host", "content-length", "transfer-encoding", "connection", "accept-encoding"} {
+		for _, name := range []string{"host", "content-length", "transfer-encoding", "connection",
+			"accept-encoding"} {
 			if value, given := r.field(name); given {
 				t.Errorf("%s: %q", name, value)
 			}
@@ -43,7 +44,8 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, param := range []string{"a", "/a/b"} {
 			if _, found := r.BodyParam(param); found {
-				if value, found := r.WithBodyParam(param, "77").BodyParam(param); !found || value != "77" {
+				if value, found := r.WithBodyParam(param, "77").BodyParam(param); !found ||
+					value != "77" {
 					t.Errorf("%s is %q, %v after it was set", param, value, found)
 				}
 			}
@@ -64,9 +66,10 @@ func quoteBash(word string) string {
 		return "'" + word + "'"
 	}
 	word = strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\r", `\r`).Replace(word)
-	return "$'" + regexp.MustCompile(`[^\x20-\x7e]|!`).ReplaceAllStringFunc(word, func(s string) string {
-		return fmt.Sprintf(`\u%04x`, []rune(s)[0])
-	}) + "'"
+	return "$'" + regexp.MustCompile(`[^\x20-\x7e]|!`).ReplaceAllStringFunc(word,
+		func(s string) string {
+			return fmt.Sprintf(`\u%04x`, []rune(s)[0])
+		}) + "'"
 }
 
 // quoteCmd writes a word as browsers do for Windows cmd.
@@ -79,7 +82,8 @@ func quoteCmd(word string) string {
 
 // A word that a browser has quoted is that word again.
 func TestQuotedWords(t *testing.T) {
-	text := rapid.StringOfN(rapid.SampledFrom([]rune("ab1 \\'\"^%!$`&|<>{}[]()~*#\n\té\u00a0\uffff")), 0, 30, -1)
+	text := rapid.StringOfN(rapid.SampledFrom(
+		[]rune("ab1 \\'\"^%!$`&|<>{}[]()~*#\n\té\u00a0\uffff")), 0, 30, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		words := append([]string{"curl"}, rapid.SliceOfN(text, 1, 4).Draw(t, "words")...)
 		bash, cmd := "curl", "curl"
@@ -88,7 +92,8 @@ func TestQuotedWords(t *testing.T) {
 			cmd += " ^\n  " + quoteCmd(word)
 		}
 		if isCmd(bash) || !isCmd(cmd) {
-			t.Fatalf("shells are taken for each other: cmd %v, %v\n%s\n%s", isCmd(bash), isCmd(cmd), bash, cmd)
+			t.Fatalf("shells are taken for each other: cmd %v, %v\n%s\n%s", isCmd(bash), isCmd(cmd),
+				bash, cmd)
 		}
 		got, err := bashWords(bash)
 		if err != nil || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", words) {

@@ -26,7 +26,8 @@ type reading struct {
 	trust   bool // of -k
 }
 
-// option is what the command's reader does with an option. A nil apply is an option without effect here.
+// option is what the command's reader does with an option. A nil apply is an option without effect
+// here.
 type option struct {
 	value bool // it takes one
 	apply func(c *reading, value string) error
@@ -34,18 +35,36 @@ type option struct {
 
 // options are those that are understood, by long name.
 var options = map[string]option{
-	"url":            {true, func(c *reading, v string) error { c.urls = append(c.urls, v); return nil }},
-	"request":        {true, func(c *reading, v string) error { c.method = v; return nil }},
-	"header":         {true, (*reading).addHeader},
-	"user-agent":     {true, func(c *reading, v string) error { c.agent = &v; return nil }},
-	"referer":        {true, (*reading).setReferer},
-	"cookie":         {true, (*reading).addCookie},
-	"user":           {true, (*reading).setUser},
-	"oauth2-bearer":  {true, func(c *reading, v string) error { c.auth = "Bearer " + v; return nil }},
-	"data":           {true, func(c *reading, v string) error { return c.addData("--data", v) }},
-	"data-ascii":     {true, func(c *reading, v string) error { return c.addData("--data-ascii", v) }},
-	"data-binary":    {true, func(c *reading, v string) error { return c.addData("--data-binary", v) }},
-	"data-raw":       {true, func(c *reading, v string) error { c.data = append(c.data, v); return nil }},
+	"url": {true, func(c *reading,
+		v string) error {
+		c.urls = append(c.urls, v)
+		return nil
+	}},
+	"request":    {true, func(c *reading, v string) error { c.method = v; return nil }},
+	"header":     {true, (*reading).addHeader},
+	"user-agent": {true, func(c *reading, v string) error { c.agent = &v; return nil }},
+	"referer":    {true, (*reading).setReferer},
+	"cookie":     {true, (*reading).addCookie},
+	"user":       {true, (*reading).setUser},
+	"oauth2-bearer": {true, func(c *reading,
+		v string) error {
+		c.auth = "Bearer " + v
+		return nil
+	}},
+	"data": {true, func(c *reading, v string) error { return c.addData("--data", v) }},
+	"data-ascii": {true, func(c *reading,
+		v string) error {
+		return c.addData("--data-ascii", v)
+	}},
+	"data-binary": {true, func(c *reading,
+		v string) error {
+		return c.addData("--data-binary", v)
+	}},
+	"data-raw": {true, func(c *reading,
+		v string) error {
+		c.data = append(c.data, v)
+		return nil
+	}},
 	"data-urlencode": {true, (*reading).addEncoded},
 	"json":           {true, (*reading).addJSON},
 	"form":           {true, (*reading).addPart},
@@ -68,14 +87,20 @@ var options = map[string]option{
 	"tlsv1.2":        {},
 }
 
-var shorts = map[byte]string{'X': "request", 'H': "header", 'A': "user-agent", 'e': "referer", 'b': "cookie", 'u': "user",
-	'd': "data", 'F': "form", 'G': "get", 'I': "head", 'g': "globoff", 'L': "location", 's': "silent", 'S': "show-error",
+var shorts = map[byte]string{'X': "request", 'H': "header", 'A': "user-agent", 'e': "referer",
+	'b': "cookie", 'u': "user",
+	'd': "data", 'F': "form", 'G': "get", 'I': "head", 'g': "globoff", 'L': "location",
+	's': "silent", 'S': "show-error",
 	'i': "include", 'v': "verbose", 'f': "fail", 'N': "no-buffer", '#': "progress-bar",
 	// Refused ones.
-	'o': "output", 'O': "remote-name", 'T': "upload-file", 'K': "config", 'c': "cookie-jar", 'x': "proxy", 'E': "cert",
-	'k': "insecure", 'D': "dump-header", 'n': "netrc", 'J': "remote-header-name", 'C': "continue-at", 'w': "write-out",
-	'U': "proxy-user", 'r': "range", 'z': "time-cond", 'Q': "quote", 'P': "ftp-port", 't': "telnet-option",
-	'm': "max-time", 'p': "proxytunnel", 'Z': "parallel", 'R': "remote-time", ':': "next", 'j': "junk-session-cookies"}
+	'o': "output", 'O': "remote-name", 'T': "upload-file", 'K': "config", 'c': "cookie-jar",
+	'x': "proxy", 'E': "cert",
+	'k': "insecure", 'D': "dump-header", 'n': "netrc", 'J': "remote-header-name",
+	'C': "continue-at", 'w': "write-out",
+	'U': "proxy-user", 'r': "range", 'z': "time-cond", 'Q': "quote", 'P': "ftp-port",
+	't': "telnet-option",
+	'm': "max-time", 'p': "proxytunnel", 'Z': "parallel", 'R': "remote-time", ':': "next",
+	'j': "junk-session-cookies"}
 
 // Why options are refused.
 const (
@@ -87,29 +112,48 @@ const (
 	pace      = "time, tries and pace are the scraper's"
 )
 
-// refused names options that are known and not allowed. Any other unknown option is refused as well.
+// refused names options that are known and not allowed. Any other unknown option is refused as
+// well.
 var refused = map[string]string{
-	"output": files, "output-dir": files, "remote-name": files, "remote-name-all": files, "remote-header-name": files,
-	"upload-file": files, "config": files, "cookie-jar": files, "dump-header": files, "continue-at": files, "netrc": files,
-	"netrc-file": files, "netrc-optional": files, "trace": files, "trace-ascii": files, "stderr": files, "write-out": files,
-	"etag-save": files, "etag-compare": files, "hsts": files, "alt-svc": files, "libcurl": files, "egd-file": files,
-	"random-file": files, "remote-time": files, "create-dirs": files, "url-query": "write the query into the address",
-	"variable": files, "expand-url": files, "expand-data": files, "expand-header": files, "junk-session-cookies": files,
-	"proxy": elsewhere, "preproxy": elsewhere, "proxy-user": elsewhere, "proxy-header": elsewhere, "proxytunnel": elsewhere,
-	"proxy1.0": elsewhere, "noproxy": elsewhere, "socks4": elsewhere, "socks4a": elsewhere, "socks5": elsewhere,
-	"socks5-hostname": elsewhere, "resolve": elsewhere, "connect-to": elsewhere, "unix-socket": elsewhere,
-	"abstract-unix-socket": elsewhere, "interface": elsewhere, "local-port": elsewhere, "dns-servers": elsewhere,
-	"dns-interface": elsewhere, "dns-ipv4-addr": elsewhere, "dns-ipv6-addr": elsewhere, "doh-url": elsewhere,
-	"haproxy-protocol": elsewhere, "location-trusted": "credentials never go to another host", "proto": elsewhere,
+	"output": files, "output-dir": files, "remote-name": files, "remote-name-all": files,
+	"remote-header-name": files,
+	"upload-file":        files, "config": files, "cookie-jar": files, "dump-header": files,
+	"continue-at": files, "netrc": files,
+	"netrc-file": files, "netrc-optional": files, "trace": files, "trace-ascii": files,
+	"stderr": files, "write-out": files,
+	"etag-save": files, "etag-compare": files, "hsts": files, "alt-svc": files, "libcurl": files,
+	"egd-file":    files,
+	"random-file": files, "remote-time": files, "create-dirs": files,
+	"url-query": "write the query into the address",
+	"variable":  files, "expand-url": files, "expand-data": files, "expand-header": files,
+	"junk-session-cookies": files,
+	"proxy":                elsewhere, "preproxy": elsewhere, "proxy-user": elsewhere,
+	"proxy-header": elsewhere,
+	"proxytunnel":  elsewhere,
+	"proxy1.0":     elsewhere, "noproxy": elsewhere, "socks4": elsewhere, "socks4a": elsewhere,
+	"socks5":          elsewhere,
+	"socks5-hostname": elsewhere, "resolve": elsewhere, "connect-to": elsewhere,
+	"unix-socket":          elsewhere,
+	"abstract-unix-socket": elsewhere, "interface": elsewhere, "local-port": elsewhere,
+	"dns-servers":   elsewhere,
+	"dns-interface": elsewhere, "dns-ipv4-addr": elsewhere, "dns-ipv6-addr": elsewhere,
+	"doh-url":          elsewhere,
+	"haproxy-protocol": elsewhere, "location-trusted": "credentials never go to another host",
+	"proto":         elsewhere,
 	"proto-default": elsewhere, "proto-redir": elsewhere, "quote": elsewhere, "ftp-port": elsewhere,
-	"telnet-option": elsewhere, "mail-from": elsewhere, "mail-rcpt": elsewhere, "request-target": elsewhere,
+	"telnet-option": elsewhere, "mail-from": elsewhere, "mail-rcpt": elsewhere,
+	"request-target": elsewhere,
 	"ipfs-gateway":   elsewhere,
 	"proxy-insecure": trust, "cert": trust, "cert-type": trust, "key": trust, "key-type": trust,
-	"cacert": trust, "capath": trust, "crlfile": trust, "pinnedpubkey": trust, "ciphers": trust, "engine": trust,
-	"next": several, "parallel": several, "range": partial, "time-cond": partial, "path-as-is": "addresses are read as browsers do",
-	"max-time": pace, "connect-timeout": pace, "retry": pace, "retry-delay": pace, "retry-max-time": pace,
-	"retry-all-errors": pace, "limit-rate": pace, "rate": pace, "speed-limit": pace, "speed-time": pace,
-	"digest": "only Basic and Bearer are known", "ntlm": "only Basic and Bearer are known",
+	"cacert": trust, "capath": trust, "crlfile": trust, "pinnedpubkey": trust, "ciphers": trust,
+	"engine": trust,
+	"next":   several, "parallel": several, "range": partial, "time-cond": partial,
+	"path-as-is": "addresses are read as browsers do",
+	"max-time":   pace, "connect-timeout": pace, "retry": pace, "retry-delay": pace,
+	"retry-max-time":   pace,
+	"retry-all-errors": pace, "limit-rate": pace, "rate": pace, "speed-limit": pace,
+	"speed-time": pace,
+	"digest":     "only Basic and Bearer are known", "ntlm": "only Basic and Bearer are known",
 	"negotiate": "only Basic and Bearer are known", "anyauth": "only Basic and Bearer are known",
 	"aws-sigv4": "only Basic and Bearer are known",
 }
@@ -231,7 +275,8 @@ func (c *reading) setUser(value string) error {
 	case !strings.Contains(value, ":"):
 		return invalid("the option -u needs name:password")
 	case placeholder.MatchString(value):
-		return invalid("placeholders may not stand in -u, which encodes them: write the field Authorization with -H")
+		return invalid("placeholders may not stand in -u, which encodes them: write the field " +
+			"Authorization with -H")
 	}
 	c.auth = "Basic " + base64.StdEncoding.EncodeToString([]byte(value))
 	return nil

@@ -9,14 +9,17 @@ import (
 )
 
 // Fields that are left out, in lower case; see Parse.
-var dropped = []string{"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-	"expect", "content-length", "accept-encoding", "method", "path", "scheme", "protocol", "version", "range", "if-range",
+var dropped = []string{"connection", "keep-alive", "proxy-connection", "te", "trailer",
+	"transfer-encoding", "upgrade",
+	"expect", "content-length", "accept-encoding", "method", "path", "scheme", "protocol",
+	"version", "range", "if-range",
 	"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "http2-settings"}
 
 // request is what the options come to.
 func (c *reading) request() (*Request, error) {
 	if len(c.urls) != 1 {
-		return nil, invalid("a curl command needs exactly one address, not %d; an address that holds & must be quoted", len(c.urls))
+		return nil, invalid("a curl command needs exactly one address, not %d; an address that "+
+			"holds & must be quoted", len(c.urls))
 	}
 	switch {
 	case len(c.form) > 0 && len(c.data) > 0:
@@ -45,7 +48,8 @@ func (c *reading) request() (*Request, error) {
 	return r, checkHeader(r.Header)
 }
 
-// Ranges and lists of curl's own, which make several addresses of one, and the escapes that keep them from it.
+// Ranges and lists of curl's own, which make several addresses of one, and the escapes that keep
+// them from it.
 var (
 	globs    = regexp.MustCompile(`\[(\d+-\d+|[a-zA-Z]-[a-zA-Z])(:\d+)?\]|\{[^{}]*,[^{}]*\}`)
 	brackets = regexp.MustCompile(`\\([][{}])`)
@@ -56,7 +60,8 @@ func (c *reading) address() (string, error) {
 	at := c.urls[0]
 	if !c.literal {
 		if globs.MatchString(brackets.ReplaceAllString(at, "_")) {
-			return "", invalid("the address stands for several ([1-9], {a,b}); -g takes it as it is")
+			return "",
+				invalid("the address stands for several ([1-9], {a,b}); -g takes it as it is")
 		}
 		at = brackets.ReplaceAllString(at, "$1")
 	}
@@ -96,7 +101,8 @@ func (c *reading) verb() (string, error) {
 	return c.method, nil
 }
 
-// setHeader gathers the fields: those of -H in their order, then what other options add unless -H has it.
+// setHeader gathers the fields: those of -H in their order, then what other options add unless -H
+// has it.
 func (c *reading) setHeader(r *Request) error {
 	canonical, err := address.Canonical(r.URL)
 	if err != nil {
@@ -107,14 +113,16 @@ func (c *reading) setHeader(r *Request) error {
 		switch name := strings.ToLower(field.Name); {
 		case name == "host" || name == "authority":
 			if !strings.EqualFold(field.Value, authority) {
-				return invalid("the header field %s names another host than the address", field.Name)
+				return invalid("the header field %s names another host than the address",
+					field.Name)
 			}
 		case !isOneOf(name, dropped):
 			r.Header = append(r.Header, field)
 		}
 	}
 	add := func(name, value string) {
-		if _, given := r.field(strings.ToLower(name)); !given && value != "" && !isOneOf(name, c.none) {
+		if _, given := r.field(strings.ToLower(name)); !given && value != "" &&
+			!isOneOf(name, c.none) {
 			r.Header = append(r.Header, egress.Field{Name: name, Value: value})
 		}
 	}
@@ -149,7 +157,8 @@ func (c *reading) setBody(r *Request) error {
 	case len(c.data) > 0 && !c.get:
 		r.Body = []byte(strings.Join(c.data, "&"))
 		if _, given := r.field("content-type"); !given && !isOneOf("content-type", c.none) {
-			r.Header = append(r.Header, egress.Field{Name: "Content-Type", Value: "application/x-www-form-urlencoded"})
+			r.Header = append(r.Header,
+				egress.Field{Name: "Content-Type", Value: "application/x-www-form-urlencoded"})
 		}
 	}
 	if len(r.Body) > maxBody {

@@ -10,10 +10,12 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// placeholder stands for a token. In canonical addresses its braces may be written as percent escapes.
+// placeholder stands for a token. In canonical addresses its braces may be written as percent
+// escapes.
 var placeholder = regexp.MustCompile(`(?:\{|%7[Bb]){2}([A-Za-z0-9_]+)(?:\}|%7[Dd]){2}`)
 
-// Placeholders are the names between {{ and }} in the address, the header's values and the body, each once, sorted.
+// Placeholders are the names between {{ and }} in the address, the header's values and the body,
+// each once, sorted.
 func (r *Request) Placeholders() []string {
 	names := map[string]bool{}
 	note := func(text string) {
@@ -29,8 +31,8 @@ func (r *Request) Placeholders() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Fill is the request with values for its placeholders. It is false when a value is missing, or cannot stand where it
-// would have to: nothing with a placeholder may be sent.
+// Fill is the request with values for its placeholders. It is false when a value is missing, or
+// cannot stand where it would have to: nothing with a placeholder may be sent.
 func (r *Request) Fill(values map[string]string) (*Request, bool) {
 	missing := false
 	fill := func(text string) string {
@@ -40,7 +42,8 @@ func (r *Request) Fill(values map[string]string) (*Request, bool) {
 			return value
 		})
 	}
-	filled := &Request{Method: r.Method, URL: fill(r.URL), Header: slices.Clone(r.Header), Body: r.Body}
+	filled := &Request{Method: r.Method, URL: fill(r.URL), Header: slices.Clone(r.Header),
+		Body: r.Body}
 	if len(r.Body) > 0 {
 		filled.Body = []byte(fill(string(r.Body)))
 	}

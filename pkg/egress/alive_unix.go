@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// aliveCheck makes a check that an idle connection has neither ended nor sent anything: one read that does not wait.
-// The byte that it may take away does not matter, since such a connection is not used again.
+// aliveCheck makes a check that an idle connection has neither ended nor sent anything: one read
+// that does not wait. The byte that it may take away does not matter, since such a connection is
+// not used again.
 func aliveCheck(c net.Conn) func() bool {
 	source, ok := c.(syscall.Conn)
 	if !ok {
@@ -25,6 +26,7 @@ func aliveCheck(c net.Conn) func() bool {
 		return true
 	}
 	return func() bool {
-		return raw.Read(read) == nil && (readErr == syscall.EAGAIN || readErr == syscall.EWOULDBLOCK)
+		return raw.Read(read) == nil &&
+			(readErr == syscall.EAGAIN || readErr == syscall.EWOULDBLOCK)
 	}
 }

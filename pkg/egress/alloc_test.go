@@ -13,7 +13,9 @@ import (
 func TestAllocations(t *testing.T) {
 	c := newClient(t, Config{Origins: map[string]string{"*.example": benchServer(t)}})
 	exchange := func() {
-		resp, err := c.Do(t.Context(), &Request{URL: "http://shop.example/p/12345", Deadline: time.Now().Add(10 * time.Second)})
+		resp, err := c.Do(t.Context(),
+			&Request{URL: "http://shop.example/p/12345",
+				Deadline: time.Now().Add(10 * time.Second)})
 		if err != nil || resp.Status != 200 {
 			t.Fatal(resp, err)
 		}

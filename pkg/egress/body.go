@@ -23,14 +23,18 @@ const chunked = -1
 // errNoMemory says that all bodies together went over MaxBuffered.
 var errNoMemory = errors.New("too many bytes are held in bodies")
 
-// readBody reads the body, decompressed, into the response's buffer. It says whether the stream was read to its end.
-func (c *Client) readBody(conn *conn, stream io.Reader, resp *Response, max int64, truncate bool) (bool, error) {
+// readBody reads the body, decompressed, into the response's buffer. It says whether the stream was
+// read to its end.
+func (c *Client) readBody(conn *conn, stream io.Reader, resp *Response, max int64,
+	truncate bool) (bool, error) {
 	length := int64(resp.message.Header.ContentLength())
 	if length > max && !truncate {
-		return false, fault.New(fault.PageTooLarge, "The body has %d bytes; %d are allowed.", length, max)
+		return false, fault.New(fault.PageTooLarge, "The body has %d bytes; %d are allowed.",
+			length, max)
 	}
 	source := &limited{from: stream, left: max}
-	decoder, giveBack, err := c.decoders.decoder(string(resp.message.Header.ContentEncoding()), source)
+	decoder, giveBack, err := c.decoders.decoder(string(resp.message.Header.ContentEncoding()),
+		source)
 	if err == nil {
 		err = c.readAll(resp, decoder, length, max)
 		giveBack()
@@ -122,7 +126,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	if l.left < 0 {
 		return 0, errTooLarge
 	}
-	p = p[:min(int64(len(p)), l.left+1)] // one byte more tells a body that ends here from a longer one
+	// one byte more tells a body that ends here from a longer one
+	p = p[:min(int64(len(p)), l.left+1)]
 	n, err := l.from.Read(p)
 	l.left -= int64(n)
 	if l.left < 0 {
@@ -163,7 +168,8 @@ func (d *decoders) decoder(coding string, source io.Reader) (io.Reader, func(), 
 	}
 	buffered.Reset(source)
 	if _, err := buffered.Peek(1); err == io.EOF {
-		return buffered, func() { d.buffered.Put(buffered) }, nil // an empty body is empty in any coding
+		// an empty body is empty in any coding
+		return buffered, func() { d.buffered.Put(buffered) }, nil
 	}
 	decoder, giveBack, err := d.start(coding, buffered)
 	return decoder, func() {
@@ -173,8 +179,10 @@ func (d *decoders) decoder(coding string, source io.Reader) (io.Reader, func(), 
 	}, err
 }
 
-// noCodings are what servers write where no coding is meant, and how storage uploads are framed; browsers let it pass, too.
-var noCodings = []string{"", "identity", "none", "binary", "8bit", "utf-8", "utf8", "iso-8859-1", "aws-chunked"}
+// noCodings are what servers write where no coding is meant, and how storage uploads are framed;
+// browsers let it pass, too.
+var noCodings = []string{"", "identity", "none", "binary", "8bit", "utf-8", "utf8", "iso-8859-1",
+	"aws-chunked"}
 
 // codingOf is the coding that a Content-Encoding names, "" for none.
 func codingOf(header string) string {
@@ -198,8 +206,8 @@ func codingOf(header string) string {
 	return header // compressed twice is unknown
 }
 
-// members reads the members of a gzip body, and leaves alone what else may follow them, such as the blank lines of a script
-// that ends after its output was compressed.
+// members reads the members of a gzip body, and leaves alone what else may follow them, such as the
+// blank lines of a script that ends after its output was compressed.
 type members struct {
 	gzip.Reader
 	from *bufio.Reader
@@ -223,7 +231,8 @@ func (m *members) Read(p []byte) (int, error) {
 }
 
 // start takes a decompressor from its pool, or makes one, and lets it read the beginning.
-func (d *decoders) start(coding string, r *bufio.Reader) (decoder io.Reader, giveBack func(), err error) {
+func (d *decoders) start(coding string, r *bufio.Reader) (decoder io.Reader, giveBack func(),
+	err error) {
 	none := func() {}
 	switch coding {
 	case "gzip", "x-gzip":
@@ -235,7 +244,8 @@ func (d *decoders) start(coding string, r *bufio.Reader) (decoder io.Reader, giv
 		return z, func() { z.from = nil; d.gzip.Put(z) }, z.begin()
 	case "deflate":
 		// Half of the web's "deflate" has zlib's frame, as it should, and half has none.
-		if head, _ := r.Peek(2); len(head) == 2 && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+		if head, _ := r.Peek(2); len(head) == 2 && head[0]&0x0f == 8 &&
+			(int(head[0])<<8|int(head[1]))%31 == 0 {
 			return d.startZlib(r)
 		}
 		z, ok := d.flate.Get().(io.ReadCloser)
@@ -252,7 +262,8 @@ func (d *decoders) start(coding string, r *bufio.Reader) (decoder io.Reader, giv
 	case "zstd":
 		z, ok := d.zstd.Get().(*zstd.Decoder)
 		if !ok {
-			z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+			z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1),
+				zstd.WithDecoderMaxWindow(maxWindow))
 			if err != nil {
 				return nil, none, err
 			}

@@ -19,16 +19,21 @@ import (
 // connectFunc opens a TCP connection to an address that the guard has passed.
 type connectFunc func(ctx context.Context, to netip.AddrPort, deadline time.Time) (net.Conn, error)
 
-// connectTCP is the only place that opens connections. The guard looks once more at the very address that is dialled.
-func (c *Client) connectTCP(ctx context.Context, to netip.AddrPort, deadline time.Time) (net.Conn, error) {
+// connectTCP is the only place that opens connections. The guard looks once more at the very
+// address that is dialled.
+func (c *Client) connectTCP(ctx context.Context, to netip.AddrPort, deadline time.Time) (net.Conn,
+	error) {
 	dialer := net.Dialer{Control: c.guard.control, Deadline: deadline, KeepAlive: -1}
 	return dialer.DialContext(ctx, "tcp", to.String())
 }
 
-// Tunnel is a bare connection to a host (as in a canonical address) and port, for those who speak for themselves: the
-// browser. It is checked as any other. Its errors are Do's. The caller closes it.
-func (c *Client) Tunnel(ctx context.Context, host string, port uint16, via *Proxy) (net.Conn, error) {
-	to, err := address.Parse("http://" + net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(int(port))) + "/")
+// Tunnel is a bare connection to a host (as in a canonical address) and port, for those who speak
+// for themselves: the browser. It is checked as any other. Its errors are Do's. The caller closes
+// it.
+func (c *Client) Tunnel(ctx context.Context, host string, port uint16, via *Proxy) (net.Conn,
+	error) {
+	to, err := address.Parse("http://" + net.JoinHostPort(strings.Trim(host, "[]"),
+		strconv.Itoa(int(port))) + "/")
 	if err != nil {
 		return nil, fault.Wrap(fault.PageInvalidURL, err, "%s", detailOf(err))
 	}
@@ -40,8 +45,10 @@ func (c *Client) Tunnel(ctx context.Context, host string, port uint16, via *Prox
 	return tcp, err
 }
 
-// reach opens a connection to one of an address's host's addresses: each in turn, with an equal share of the time left.
-func (c *Client) reach(ctx context.Context, to address.Address, via *Proxy, deadline time.Time) (net.Conn, error) {
+// reach opens a connection to one of an address's host's addresses: each in turn, with an equal
+// share of the time left.
+func (c *Client) reach(ctx context.Context, to address.Address, via *Proxy,
+	deadline time.Time) (net.Conn, error) {
 	places, err := c.reachable(ctx, to.Host)
 	if err != nil {
 		return nil, err
@@ -69,7 +76,8 @@ func (c *Client) reach(ctx context.Context, to address.Address, via *Proxy, dead
 }
 
 // dial opens a connection for exchanges with an address's host.
-func (c *Client) dial(ctx context.Context, to address.Address, via *Proxy, deadline time.Time) (*conn, error) {
+func (c *Client) dial(ctx context.Context, to address.Address, via *Proxy,
+	deadline time.Time) (*conn, error) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	tcp, err := c.reach(ctx, to, via, deadline)
@@ -123,7 +131,8 @@ func handshakeError(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return ctx.Err()
 	case isTimeout(err):
-		return fault.Wrap(fault.PageTimeout, err, "The host did not finish the TLS handshake in time.")
+		return fault.Wrap(fault.PageTimeout, err, "The host did not finish the TLS "+
+			"handshake in time.")
 	case isBroken(err):
 		return fault.Wrap(fault.PageConnect, err, "The host broke off the TLS handshake.")
 	}

@@ -1,10 +1,11 @@
-// Package egress is the only way out: every outbound HTTP connection of every role goes through a Client, with one
-// resolver, one address check at dial time and one set of limits. It owns which addresses may be reached, connections
-// and one HTTP exchange at a time. It follows no redirect, repeats nothing and knows nothing of politeness, robots.txt
-// or pages. What an address means is pkg/address's.
+// Package egress is the only way out: every outbound HTTP connection of every role goes through a
+// Client, with one resolver, one address check at dial time and one set of limits. It owns which
+// addresses may be reached, connections and one HTTP exchange at a time. It follows no redirect,
+// repeats nothing and knows nothing of politeness, robots.txt or pages. What an address means is
+// pkg/address's.
 //
-// The messages are fasthttp's. Its client is not used: that one sends a request again when it sees fit, keeps a
-// goroutine per host, and has no bound over all hosts.
+// The messages are fasthttp's. Its client is not used: that one sends a request again when it sees
+// fit, keeps a goroutine per host, and has no bound over all hosts.
 package egress
 
 import (
@@ -23,13 +24,14 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Config says what a Client may reach and how much it may use. The zero value is a client for the public internet.
+// Config says what a Client may reach and how much it may use. The zero value is a client for the
+// public internet.
 type Config struct {
-	// Allow lists ranges that may be reached although they are private or reserved. Cloud metadata addresses stay
-	// forbidden whatever is listed.
+	// Allow lists ranges that may be reached although they are private or reserved. Cloud metadata
+	// addresses stay forbidden whatever is listed.
 	Allow []netip.Prefix
-	// Origins maps hosts to the "ip:port" that is dialled instead of asking DNS, for demo and test webs. A key is an
-	// exact host or "*.suffix". The address guard holds for them too.
+	// Origins maps hosts to the "ip:port" that is dialled instead of asking DNS, for demo and test
+	// webs. A key is an exact host or "*.suffix". The address guard holds for them too.
 	Origins map[string]string
 	// Resolver answers host names; the system's when nil.
 	Resolver Resolver
@@ -38,18 +40,22 @@ type Config struct {
 	// Clock ages the resolver's answers; the system's when nil.
 	Clock clock.Clock
 
-	// MaxExchanges bounds the exchanges under way; further ones wait, within their deadline. 1,024 when 0.
+	// MaxExchanges bounds the exchanges under way; further ones wait, within their deadline. 1,024
+	// when 0.
 	MaxExchanges int
-	// MaxIdle bounds the kept-alive connections over all hosts; the longest idle one makes room. 2,048 when 0: as many hosts
-	// of a crawl at one page a second each can be kept, at some 40 KB for one with TLS.
+	// MaxIdle bounds the kept-alive connections over all hosts; the longest idle one makes room.
+	// 2,048 when 0: as many hosts of a crawl at one page a second each can be kept, at some 40 KB
+	// for one with TLS.
 	MaxIdle int
 	// IdleTimeout is how long a connection is kept alive unused. 15 s when 0.
 	IdleTimeout time.Duration
-	// MaxBuffered bounds the bytes of all bodies that are held (read and not yet released). 256 MiB when 0.
+	// MaxBuffered bounds the bytes of all bodies that are held (read and not yet released). 256 MiB
+	// when 0.
 	MaxBuffered int64
 	// MaxHeader bounds the bytes of an answer's header. 16 KiB when 0.
 	MaxHeader int
-	// MaxBody bounds the bytes of a body, as sent and as decompressed, where the request names no bound. 10 MiB when 0.
+	// MaxBody bounds the bytes of a body, as sent and as decompressed, where the request names no
+	// bound. 10 MiB when 0.
 	MaxBody int64
 	// Timeout bounds an exchange that names no deadline. 30 s when 0.
 	Timeout time.Duration
@@ -125,18 +131,21 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
-// tlsSessions bounds the remembered TLS sessions (about 2 KB each), which make a second handshake cheap.
+// tlsSessions bounds the remembered TLS sessions (about 2 KB each), which make a second handshake
+// cheap.
 const tlsSessions = 1024
 
-// Close closes the idle connections and waits for name look-ups. Exchanges under way end by their own deadlines.
+// Close closes the idle connections and waits for name look-ups. Exchanges under way end by their
+// own deadlines.
 func (c *Client) Close() {
 	c.pool.close()
 	c.names.close()
 }
 
-// Do makes one exchange: one request, sent once, and its whole answer, whatever its status. Redirects are answers.
-// Everything (a free slot, DNS, dial, TLS, header, body) happens before the deadline. Errors are *fault.Error with a
-// page code, except that a cancelled context answers with its own error. The caller releases the response.
+// Do makes one exchange: one request, sent once, and its whole answer, whatever its status.
+// Redirects are answers. Everything (a free slot, DNS, dial, TLS, header, body) happens before the
+// deadline. Errors are *fault.Error with a page code, except that a cancelled context answers with
+// its own error. The caller releases the response.
 func (c *Client) Do(ctx context.Context, req *Request) (*Response, error) {
 	to, err := address.Parse(req.URL)
 	if err != nil {
@@ -195,7 +204,8 @@ func (c *Client) acquireSlot(ctx context.Context, deadline time.Time) error {
 	}
 }
 
-// contextError is the error of a context that has ended: a timeout of the page's, or the caller's own cancellation.
+// contextError is the error of a context that has ended: a timeout of the page's, or the caller's
+// own cancellation.
 func contextError(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fault.Wrap(fault.PageTimeout, ctx.Err(), "Time ran out.")

@@ -27,10 +27,11 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// TestMain also sees that clients leave no goroutine behind, but for those of fasthttp's client, which BenchmarkFasthttp
-// compares with and which end by themselves some seconds later.
+// TestMain also sees that clients leave no goroutine behind, but for those of fasthttp's client,
+// which BenchmarkFasthttp compares with and which end by themselves some seconds later.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner"),
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(
+		"github.com/valyala/fasthttp.(*Client).mCleaner"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*HostClient).connsCleaner"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*TCPDialer).tcpAddrsClean"))
 }
@@ -48,8 +49,8 @@ func newClient(t testing.TB, config Config) *Client {
 	return c
 }
 
-// script is a server that reads one request and then does as told. It answers with its URL; every connection is
-// counted.
+// script is a server that reads one request and then does as told. It answers with its URL; every
+// connection is counted.
 func script(t *testing.T, play func(c net.Conn, request string)) (url string, conns *atomic.Int32) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -123,10 +124,13 @@ func TestExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Release()
-	if resp.Status != 404 || string(resp.Body) != "not here" || resp.Header("X-Test") != "yes" || resp.WireBytes < 50 {
-		t.Errorf("answer %d %q %q, %d bytes", resp.Status, resp.Body, resp.Header("X-Test"), resp.WireBytes)
+	if resp.Status != 404 || string(resp.Body) != "not here" || resp.Header("X-Test") != "yes" ||
+		resp.WireBytes < 50 {
+		t.Errorf("answer %d %q %q, %d bytes", resp.Status, resp.Body, resp.Header("X-Test"),
+			resp.WireBytes)
 	}
-	if got.RequestURI != "/a%2Fb//c?x=1&y" || got.UserAgent() != "tester" || string(body) != "payload" {
+	if got.RequestURI != "/a%2Fb//c?x=1&y" || got.UserAgent() != "tester" ||
+		string(body) != "payload" {
 		t.Errorf("request %q by %q: %q", got.RequestURI, got.UserAgent(), body)
 	}
 }
@@ -144,7 +148,8 @@ func TestRedirectIsAnAnswer(t *testing.T) {
 	}
 	defer resp.Release()
 	if resp.Status != 302 || resp.Header("Location") != "/elsewhere" || requests.Load() != 1 {
-		t.Errorf("status %d to %q after %d requests", resp.Status, resp.Header("Location"), requests.Load())
+		t.Errorf("status %d to %q after %d requests", resp.Status, resp.Header("Location"),
+			requests.Load())
 	}
 }
 
@@ -194,11 +199,13 @@ func TestContentCodings(t *testing.T) {
 		if fault.CodeOf(err) != fault.PageDecompression {
 			t.Errorf("%s, cut: %v", coding, err)
 		}
-		resp, err = c.Do(t.Context(), &Request{URL: server.URL + "/?coding=" + coding, MaxBody: 50_000, Truncate: true})
+		resp, err = c.Do(t.Context(),
+			&Request{URL: server.URL + "/?coding=" + coding, MaxBody: 50_000, Truncate: true})
 		if err != nil || !resp.Truncated || !bytes.Equal(resp.Body, page[:50_000]) {
 			t.Errorf("%s, truncated: %v", coding, err)
 		}
-		_, err = c.Do(t.Context(), &Request{URL: server.URL + "/?coding=" + coding, MaxBody: 50_000})
+		_, err = c.Do(t.Context(),
+			&Request{URL: server.URL + "/?coding=" + coding, MaxBody: 50_000})
 		if fault.CodeOf(err) != fault.PageTooLarge {
 			t.Errorf("%s, bomb: %v", coding, err)
 		}
@@ -230,7 +237,9 @@ func TestCodingsAsServersNameThem(t *testing.T) {
 		"nothing encoded": {"", "<p>words", "<p>words"},
 	} {
 		url, _ := script(t, func(c net.Conn, _ string) {
-			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", test.coding, len(test.body), test.body)
+			fmt.Fprintf(c,
+				"HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s",
+				test.coding, len(test.body), test.body)
 			c.Close()
 		})
 		got := "an error"
@@ -262,22 +271,33 @@ func TestHostileAnswers(t *testing.T) {
 		play func(c net.Conn)
 		want fault.Code
 	}{
-		"endless body": {func(c net.Conn) { endless(c, ok+"\r\n", strings.Repeat("x", 9000)) }, fault.PageTooLarge},
+		"endless body": {func(c net.Conn) { endless(c, ok+"\r\n", strings.Repeat("x", 9000)) },
+			fault.PageTooLarge},
 		"endless chunks": {func(c net.Conn) {
 			endless(c, ok+"Transfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\n")
 		}, fault.PageTooLarge},
 		"endless chunk extension": {func(c net.Conn) {
 			endless(c, ok+"Transfer-Encoding: chunked\r\n\r\n5;", strings.Repeat("x", 9000))
 		}, fault.PageTooLarge},
-		"endless header": {func(c net.Conn) { endless(c, ok, "X-Flood: "+strings.Repeat("x", 100)+"\r\n") }, fault.PageProtocol},
-		"endless line":   {func(c net.Conn) { endless(c, ok+"X-Flood: ", strings.Repeat("x", 9000)) }, fault.PageProtocol},
+		"endless header": {func(c net.Conn) {
+			endless(c, ok,
+				"X-Flood: "+strings.Repeat("x", 100)+"\r\n")
+		}, fault.PageProtocol},
+		"endless line": {func(c net.Conn) {
+			endless(c, ok+"X-Flood: ",
+				strings.Repeat("x", 9000))
+		}, fault.PageProtocol},
 		"endless interim answers": {func(c net.Conn) {
 			endless(c, "", "HTTP/1.1 103 Early Hints\r\n\r\n")
 		}, fault.PageProtocol},
 		"endless trailer": {func(c net.Conn) {
-			endless(c, ok+"Transfer-Encoding: chunked\r\n\r\n0\r\n", "X-T: "+strings.Repeat("x", 100)+"\r\n")
+			endless(c, ok+"Transfer-Encoding: chunked\r\n\r\n0\r\n",
+				"X-T: "+strings.Repeat("x", 100)+"\r\n")
 		}, fault.PageProtocol},
-		"huge length": {func(c net.Conn) { endless(c, ok+"Content-Length: 9000000000\r\n\r\n", "x") }, fault.PageTooLarge},
+		"huge length": {func(c net.Conn) {
+			endless(c, ok+"Content-Length: 9000000000\r\n\r\n",
+				"x")
+		}, fault.PageTooLarge},
 		"length that lies": {func(c net.Conn) {
 			io.WriteString(c, ok+"Content-Length: 100\r\n\r\nshort")
 			c.Close()
@@ -294,19 +314,34 @@ func TestHostileAnswers(t *testing.T) {
 			c.(*net.TCPConn).SetLinger(0)
 			c.Close()
 		}, fault.PageConnect},
-		"two lengths":  {func(c net.Conn) { io.WriteString(c, ok+"Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx") }, fault.PageProtocol},
-		"not HTTP":     {func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH_9.9\r\n\r\n") }, fault.PageProtocol},
-		"other coding": {func(c net.Conn) { io.WriteString(c, ok+"Content-Encoding: pack200\r\nContent-Length: 1\r\n\r\nx") }, fault.PageDecompression},
-		"bad gzip":     {func(c net.Conn) { io.WriteString(c, ok+"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nxxxx") }, fault.PageDecompression},
+		"two lengths": {func(c net.Conn) {
+			io.WriteString(c,
+				ok+"Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx")
+		}, fault.PageProtocol},
+		"not HTTP": {func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH_9.9\r\n\r\n") },
+			fault.PageProtocol},
+		"other coding": {func(c net.Conn) {
+			io.WriteString(c,
+				ok+"Content-Encoding: pack200\r\nContent-Length: 1\r\n\r\nx")
+		}, fault.PageDecompression},
+		"bad gzip": {func(c net.Conn) {
+			io.WriteString(c,
+				ok+"Content-Encoding: gzip\r\nContent-Length: 4\r\n\r\nxxxx")
+		}, fault.PageDecompression},
 		"bomb": {func(c net.Conn) {
-			fmt.Fprintf(c, ok+"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(bomb), bomb)
+			fmt.Fprintf(c, ok+"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(bomb),
+				bomb)
 		}, fault.PageTooLarge},
-		"upgrade": {func(c net.Conn) { io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\n\r\n") }, fault.PageProtocol},
+		"upgrade": {func(c net.Conn) {
+			io.WriteString(c,
+				"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+		}, fault.PageProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, conns := script(t, func(c net.Conn, _ string) { test.play(c); c.Close() })
 			c := newClient(t, Config{})
-			resp, err := c.Do(t.Context(), &Request{URL: url, MaxBody: 100_000, Deadline: time.Now().Add(20 * time.Second)})
+			resp, err := c.Do(t.Context(),
+				&Request{URL: url, MaxBody: 100_000, Deadline: time.Now().Add(20 * time.Second)})
 			if fault.CodeOf(err) != test.want {
 				t.Errorf("%v, %v; want %s", resp, err, test.want)
 			}
@@ -322,18 +357,21 @@ func TestHostileAnswers(t *testing.T) {
 
 func TestSlowAnswersEndAtTheDeadline(t *testing.T) {
 	for name, first := range map[string]string{
-		"header": "HTTP/1.1 200 OK\r\nX: ", "body": "HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n",
+		"header": "HTTP/1.1 200 OK\r\nX: ", "body": "HTTP/1.1 200 OK\r\nContent-Length: " +
+			"10000000\r\n\r\n",
 		"chunk": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7fffff\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			url, _ := script(t, func(c net.Conn, _ string) {
 				tick := time.NewTicker(time.Millisecond)
 				defer tick.Stop()
-				for _, err := io.WriteString(c, first); err == nil; _, err = io.WriteString(c, "x") {
+				for _, err := io.WriteString(c, first); err == nil; _,
+					err = io.WriteString(c, "x") {
 					<-tick.C
 				}
 			})
-			_, err := newClient(t, Config{}).Do(t.Context(), &Request{URL: url, Deadline: time.Now().Add(50 * time.Millisecond)})
+			_, err := newClient(t, Config{}).Do(t.Context(),
+				&Request{URL: url, Deadline: time.Now().Add(50 * time.Millisecond)})
 			if fault.CodeOf(err) != fault.PageTimeout {
 				t.Errorf("got %v", err)
 			}
@@ -341,7 +379,8 @@ func TestSlowAnswersEndAtTheDeadline(t *testing.T) {
 	}
 	t.Run("silence", func(t *testing.T) {
 		url, _ := script(t, func(c net.Conn, _ string) { io.Copy(io.Discard, c) })
-		_, err := newClient(t, Config{}).Do(t.Context(), &Request{URL: url, Deadline: time.Now().Add(50 * time.Millisecond)})
+		_, err := newClient(t, Config{}).Do(t.Context(),
+			&Request{URL: url, Deadline: time.Now().Add(50 * time.Millisecond)})
 		if fault.CodeOf(err) != fault.PageTimeout {
 			t.Errorf("got %v", err)
 		}
@@ -356,7 +395,8 @@ func TestCancelEndsAnExchange(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-asked; cancel() }()
-	if _, err := newClient(t, Config{}).Do(ctx, &Request{URL: url}); !errors.Is(err, context.Canceled) {
+	if _, err := newClient(t, Config{}).Do(ctx, &Request{URL: url}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -386,7 +426,8 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestDeadKeepAlive: what a server closed, or spoke on unasked, is not used again, and no request is sent twice.
+// TestDeadKeepAlive: what a server closed, or spoke on unasked, is not used again, and no request
+// is sent twice.
 func TestDeadKeepAlive(t *testing.T) {
 	for name, after := range map[string]func(net.Conn){
 		"closed": func(c net.Conn) { c.Close() },
@@ -410,7 +451,8 @@ func TestDeadKeepAlive(t *testing.T) {
 	}
 }
 
-// awaitNotAlive waits until the server's act has arrived at the idle connection, if there is one left.
+// awaitNotAlive waits until the server's act has arrived at the idle connection, if there is one
+// left.
 func awaitNotAlive(c *Client) {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
@@ -467,7 +509,8 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 
 func TestIdleConnectionsExpire(t *testing.T) {
 	gone := make(chan struct{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
 		io.WriteString(w, "hello")
 	}))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -499,7 +542,10 @@ func TestExchangesAreBounded(t *testing.T) {
 }
 
 func TestBodiesAreBoundedTogether(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 300<<10)) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.Write(make([]byte, 300<<10))
+	}))
 	defer server.Close()
 	c := newClient(t, Config{MaxBuffered: 1 << 20})
 	var held []*Response
@@ -524,22 +570,28 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		io.WriteString(w, "hello")
+	}))
 	defer server.Close()
 	server.Config.ErrorLog = nil
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
 	place := server.Listener.Addr().String()
-	c := newClient(t, Config{RootCAs: roots, Origins: map[string]string{"*.example": place, "example.com": place}})
+	c := newClient(t, Config{RootCAs: roots,
+		Origins: map[string]string{"*.example": place, "example.com": place}})
 	get(t, c, "https://example.com/") // the test server's certificate is for this name
 	get(t, c, "https://example.com/")
 	if c.pool.count != 1 {
 		t.Errorf("%d connections kept", c.pool.count)
 	}
 	for name, client := range map[string]*Client{
-		"other name": c, "unknown authority": newClient(t, Config{Origins: map[string]string{"*.example": place}}),
+		"other name": c, "unknown authority": newClient(t,
+			Config{Origins: map[string]string{"*.example": place}}),
 	} {
-		if _, err := client.Do(t.Context(), &Request{URL: "https://other.example/"}); fault.CodeOf(err) != fault.PageTLS {
+		if _, err := client.Do(t.Context(),
+			&Request{URL: "https://other.example/"}); fault.CodeOf(err) != fault.PageTLS {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -548,7 +600,8 @@ func TestTLS(t *testing.T) {
 func TestFieldsCannotSmuggle(t *testing.T) {
 	url, _ := script(t, func(c net.Conn, _ string) { io.WriteString(c, hello) })
 	c := newClient(t, Config{})
-	for _, field := range []Field{{"X", "a\r\nHost: b"}, {"X: y\r\nZ", "a"}, {"", "a"}, {"X Y", "a"}} {
+	for _, field := range []Field{{"X", "a\r\nHost: b"}, {"X: y\r\nZ", "a"}, {"", "a"},
+		{"X Y", "a"}} {
 		if _, err := c.Do(t.Context(), &Request{URL: url, Header: []Field{field}}); err == nil {
 			t.Errorf("%q was sent", field)
 		}

@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// exchange sends the request and reads the whole answer. The connection goes back to the pool only when nothing is
-// left to read on it.
+// exchange sends the request and reads the whole answer. The connection goes back to the pool only
+// when nothing is left to read on it.
 func (c *Client) exchange(
 	ctx context.Context, conn *conn, to address.Address, req *Request, deadline time.Time,
 ) (*Response, error) {
@@ -39,8 +39,8 @@ func (c *Client) exchange(
 	return resp, nil
 }
 
-// interruptOn makes the end of ctx break off the connection's reads and writes. What it returns ends that, and is
-// false when it has happened.
+// interruptOn makes the end of ctx break off the connection's reads and writes. What it returns
+// ends that, and is false when it has happened.
 func interruptOn(ctx context.Context, conn *conn) (stop func() bool) {
 	if ctx.Done() == nil {
 		return func() bool { return true }
@@ -48,7 +48,8 @@ func interruptOn(ctx context.Context, conn *conn) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 }
 
-func (c *Client) roundTrip(conn *conn, to address.Address, req *Request, deadline time.Time, resp *Response) (bool, error) {
+func (c *Client) roundTrip(conn *conn, to address.Address, req *Request, deadline time.Time,
+	resp *Response) (bool, error) {
 	maxBody := req.MaxBody
 	if maxBody <= 0 {
 		maxBody = c.config.MaxBody
@@ -98,7 +99,8 @@ func (c *Client) reader(conn *conn) *bufio.Reader {
 	return bufio.NewReaderSize(conn, c.config.MaxHeader)
 }
 
-// appendRequest writes a request message. Nothing in it can end a line: the target is canonical, fields are checked.
+// appendRequest writes a request message. Nothing in it can end a line: the target is canonical,
+// fields are checked.
 func appendRequest(dst []byte, to address.Address, req *Request) ([]byte, error) {
 	method := req.Method
 	if method == "" {
@@ -113,7 +115,8 @@ func appendRequest(dst []byte, to address.Address, req *Request) ([]byte, error)
 	dst = append(dst, "\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n"...)
 	for _, field := range req.Header {
 		if !isFieldName(field.Name) || strings.ContainsAny(field.Value, "\r\n\x00") {
-			return dst, fault.New(fault.PageProtocol, "The request field %q cannot be sent.", field.Name)
+			return dst, fault.New(fault.PageProtocol, "The request field %q cannot be sent.",
+				field.Name)
 		}
 		dst = append(append(dst, field.Name...), ": "...)
 		dst = append(append(dst, field.Value...), "\r\n"...)
@@ -153,7 +156,8 @@ func answerError(conn *conn, err error) error {
 	case errors.As(err, &header):
 		return fault.Wrap(fault.PageProtocol, err, "The answer's header is too large.")
 	case conn.read == 0:
-		return fault.Wrap(fault.PageConnect, cause, "The host closed the connection without an answer.")
+		return fault.Wrap(fault.PageConnect, cause,
+			"The host closed the connection without an answer.")
 	case isBroken(cause):
 		return fault.Wrap(fault.PageProtocol, cause, "The answer broke off.")
 	}

@@ -14,7 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// metadata are the addresses at which clouds hand credentials to whoever asks. Some lie in public ranges.
+// metadata are the addresses at which clouds hand credentials to whoever asks. Some lie in public
+// ranges.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("169.254.169.254"), // most clouds
 	netip.MustParseAddr("169.254.170.2"),   // Amazon, containers
@@ -43,11 +44,12 @@ func newGuard(allow []netip.Prefix, m *metrics) *guard {
 		}
 	}
 	return &guard{metrics: m,
-		ranges: ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))}
+		ranges: ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...),
+			ssrf.WithAllowedV6Prefixes(v6...))}
 }
 
-// check is nil for an address that may be reached. The error does not name the address: what a host name resolves to
-// inside a private network is nobody's business outside.
+// check is nil for an address that may be reached. The error does not name the address: what a host
+// name resolves to inside a private network is nobody's business outside.
 func (g *guard) check(addr netip.Addr) error {
 	addr = addr.Unmap().WithZone("")
 	if inner, ok := embedded(addr); ok {
@@ -57,7 +59,8 @@ func (g *guard) check(addr netip.Addr) error {
 	}
 	if slices.Contains(metadata, addr) {
 		g.metrics.metadata.Inc()
-		return fault.Wrap(fault.PageAddressForbidden, fmt.Errorf("%s is a cloud metadata address", addr),
+		return fault.Wrap(fault.PageAddressForbidden,
+			fmt.Errorf("%s is a cloud metadata address", addr),
 			"The host's address may not be reached.")
 	}
 	if err := g.ranges.SafeAddr(addr); err != nil {
@@ -67,8 +70,8 @@ func (g *guard) check(addr netip.Addr) error {
 	return nil
 }
 
-// nat64 and sixToFour carry IPv4 addresses. Both are forbidden unless they are allowed by name; then, what they carry must be
-// allowed, too.
+// nat64 and sixToFour carry IPv4 addresses. Both are forbidden unless they are allowed by name;
+// then, what they carry must be allowed, too.
 var (
 	nat64     = netip.MustParsePrefix("64:ff9b::/96")
 	sixToFour = netip.MustParsePrefix("2002::/16")
@@ -86,7 +89,8 @@ func embedded(addr netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// control is the check at dial time, after every resolution and right before the connection: nothing gets round it.
+// control is the check at dial time, after every resolution and right before the connection:
+// nothing gets round it.
 func (g *guard) control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !strings.HasPrefix(network, "tcp") {
@@ -95,8 +99,9 @@ func (g *guard) control(network, address string, _ syscall.RawConn) error {
 	return g.check(to.Addr())
 }
 
-// CheckURL says without DNS whether an address can be crawled at all: http or https, no user name or password, and no
-// literal IP address (in whatever spelling) or localhost that the guard forbids. Its error has the code INVALID_URL.
+// CheckURL says without DNS whether an address can be crawled at all: http or https, no user name
+// or password, and no literal IP address (in whatever spelling) or localhost that the guard
+// forbids. Its error has the code INVALID_URL.
 func (c *Client) CheckURL(url string) error {
 	to, err := address.Parse(url)
 	if err != nil {
@@ -114,13 +119,14 @@ func (c *Client) CheckURL(url string) error {
 	}
 	addr, literal := literalAddr(to.Host)
 	if literal && c.guard.check(addr) != nil {
-		return fault.New(fault.InvalidURL, "The address is private, reserved or otherwise forbidden.")
+		return fault.New(fault.InvalidURL, "The address is private, reserved or "+
+			"otherwise forbidden.")
 	}
 	return nil
 }
 
-// CheckHost resolves a host (without port) and says whether any of its addresses may be reached. Its errors have the
-// codes dns_failed, address_forbidden and timeout.
+// CheckHost resolves a host (without port) and says whether any of its addresses may be reached.
+// Its errors have the codes dns_failed, address_forbidden and timeout.
 func (c *Client) CheckHost(ctx context.Context, host string) error {
 	if canonical, err := address.Parse("http://" + host + "/"); err != nil || canonical.Port != "" {
 		return fault.New(fault.PageInvalidURL, "The host name is invalid.")

@@ -12,9 +12,11 @@ type Request struct {
 	Method string
 	// URL is http or https; anything that Canonical takes.
 	URL string
-	// Header lists further fields. Host, Content-Length, Accept-Encoding and Connection are the client's own.
+	// Header lists further fields. Host, Content-Length, Accept-Encoding and Connection are the
+	// client's own.
 	Header []Field
-	// Body is sent with its Content-Length when it is not empty, or when the method is not GET or HEAD.
+	// Body is sent with its Content-Length when it is not empty, or when the method is not GET or
+	// HEAD.
 	Body []byte
 	// Deadline ends the exchange; the client's Timeout from now when zero.
 	Deadline time.Time
@@ -22,14 +24,16 @@ type Request struct {
 	MaxBody int64
 	// Proxy is the way to the host; nil: straight.
 	Proxy *Proxy
-	// Truncate keeps the first MaxBody bytes of a longer body, where it would be an error otherwise.
+	// Truncate keeps the first MaxBody bytes of a longer body, where it would be an error
+	// otherwise.
 	Truncate bool
 }
 
 // Field is one header field.
 type Field struct{ Name, Value string }
 
-// Response is a whole answer. Its body lives in a pooled buffer: nothing of it may be used after Release.
+// Response is a whole answer. Its body lives in a pooled buffer: nothing of it may be used after
+// Release.
 type Response struct {
 	// Status is the final status code, 200 to 999 (interim answers are passed over).
 	Status int

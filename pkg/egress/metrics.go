@@ -10,7 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// metrics count what goes out. Every value of a label has its counter from the beginning: an exchange pays an addition.
+// metrics count what goes out. Every value of a label has its counter from the beginning: an
+// exchange pays an addition.
 type metrics struct {
 	exchanges, dials prometheus.Counter
 	failures         map[fault.Code]prometheus.Counter
@@ -20,16 +21,20 @@ type metrics struct {
 }
 
 func newMetrics(to *telemetry.Metrics) *metrics {
-	refusals := to.Counters("shoal_egress_refusals_total", "Addresses that the guard refused, by its reason.", "reason")
+	refusals := to.Counters("shoal_egress_refusals_total",
+		"Addresses that the guard refused, by its reason.", "reason")
 	m := &metrics{
-		exchanges:   to.Counter("shoal_egress_exchanges_total", "Requests sent out, whatever came of them."),
-		dials:       to.Counter("shoal_egress_dials_total", "Connections asked for; the others were kept alive."),
+		exchanges: to.Counter("shoal_egress_exchanges_total",
+			"Requests sent out, whatever came of them."),
+		dials: to.Counter("shoal_egress_dials_total",
+			"Connections asked for; the others were kept alive."),
 		failures:    map[fault.Code]prometheus.Counter{},
 		metadata:    refusals.WithLabelValues("metadata"),
 		reserved:    refusals.WithLabelValues("reserved"),
 		credentials: refusals.WithLabelValues("credentials"),
 	}
-	failures := to.Counters("shoal_egress_failures_total", "Exchanges without a whole answer, by page code.", "code")
+	failures := to.Counters("shoal_egress_failures_total",
+		"Exchanges without a whole answer, by page code.", "code")
 	for code, entry := range fault.Catalog() {
 		if entry.Status == 0 {
 			m.failures[code] = failures.WithLabelValues(string(code))
@@ -41,8 +46,10 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 // measure shows what the client holds.
 func (c *Client) measure(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*Client, bool) { return c, true }).
-		Gauge("shoal_egress_exchanges_open", "Exchanges under way.", func(c *Client) float64 { return float64(len(c.slots)) }).
-		Gauge("shoal_egress_buffered_bytes", "Bytes of bodies held.", func(c *Client) float64 { return float64(c.buffered.Load()) }).
+		Gauge("shoal_egress_exchanges_open", "Exchanges under way.",
+			func(c *Client) float64 { return float64(len(c.slots)) }).
+		Gauge("shoal_egress_buffered_bytes", "Bytes of bodies held.",
+			func(c *Client) float64 { return float64(c.buffered.Load()) }).
 		Gauge("shoal_egress_connections_idle", "Connections kept alive.", func(c *Client) float64 {
 			c.pool.mu.Lock()
 			defer c.pool.mu.Unlock()

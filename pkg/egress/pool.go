@@ -49,8 +49,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pool keeps idle connections, at most max over all origins, none longer than timeout. Of one origin the last used is
-// the first taken.
+// pool keeps idle connections, at most max over all origins, none longer than timeout. Of one
+// origin the last used is the first taken.
 type pool struct {
 	max     int
 	timeout time.Duration
@@ -68,8 +68,8 @@ func newPool(max int, timeout time.Duration) *pool {
 	return &pool{max: max, timeout: timeout, idle: make(map[origin]*conn)}
 }
 
-// take is an idle connection that looks open, or nil. Whatever a server sent unasked, or the end that it announced
-// while the connection was idle, is seen here, before a request is written.
+// take is an idle connection that looks open, or nil. Whatever a server sent unasked, or the end
+// that it announced while the connection was idle, is seen here, before a request is written.
 func (p *pool) take(to origin) *conn {
 	for {
 		p.mu.Lock()

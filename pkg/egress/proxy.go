@@ -17,9 +17,9 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Proxy is a way out through another machine, which the operator named. It is told addresses, never names: what a host
-// resolves to is found out and checked here, so a proxy cannot be made to reach what the guard forbids. Every connection is
-// a tunnel, also to port 80.
+// Proxy is a way out through another machine, which the operator named. It is told addresses, never
+// names: what a host resolves to is found out and checked here, so a proxy cannot be made to reach
+// what the guard forbids. Every connection is a tunnel, also to port 80.
 type Proxy struct {
 	socks          bool
 	place          string // HOST:PORT
@@ -30,12 +30,13 @@ type Proxy struct {
 // maxProxyAnswer bounds a proxy's answer to a CONNECT.
 const maxProxyAnswer = 8 << 10
 
-// ParseProxy reads http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ where the proxy wants that. Its error holds
-// nothing of the text, which may be a secret.
+// ParseProxy reads http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ where the proxy
+// wants that. Its error holds nothing of the text, which may be a secret.
 func ParseProxy(text string) (*Proxy, error) {
 	parsed, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || parsed.Hostname() == "" {
-		return nil, errors.New("want http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before the host where needed")
+		return nil, errors.New("want http://HOST:PORT or socks5://HOST:PORT, with " +
+			"USER:PASSWORD@ before the host where needed")
 	}
 	p := &Proxy{socks: parsed.Scheme == "socks5" || parsed.Scheme == "socks5h"}
 	port := parsed.Port()
@@ -55,7 +56,8 @@ func ParseProxy(text string) (*Proxy, error) {
 		p.login, p.user = true, parsed.User.Username()
 		p.password, _ = parsed.User.Password()
 		if p.socks && (len(p.user) == 0 || len(p.user) > 255 || len(p.password) > 255) {
-			return nil, errors.New("socks5 takes a user of 1 to 255 bytes and a password of at most 255")
+			return nil, errors.New("socks5 takes a user of 1 to 255 bytes and a password " +
+				"of at most 255")
 		}
 	}
 	return p, nil
@@ -72,11 +74,11 @@ func (p *Proxy) String() string {
 	return "http://" + p.place
 }
 
-// ProxyError is a connection that a proxy did not make. It is wrapped in a *fault.Error with the code connect_failed or
-// timeout.
+// ProxyError is a connection that a proxy did not make. It is wrapped in a *fault.Error with the
+// code connect_failed or timeout.
 type ProxyError struct {
-	// Own says that the proxy itself is at fault: it cannot be reached, refuses the login or does not speak its protocol.
-	// Otherwise it may be the host that is.
+	// Own says that the proxy itself is at fault: it cannot be reached, refuses the login or does
+	// not speak its protocol. Otherwise it may be the host that is.
 	Own   bool
 	Cause error
 }
@@ -90,18 +92,22 @@ func (e *ProxyError) Unwrap() error { return e.Cause }
 func own(err error) error { return &ProxyError{Own: true, Cause: err} }
 
 // connectThrough opens a tunnel through a proxy to an address that the guard has passed.
-func (c *Client) connectThrough(ctx context.Context, p *Proxy, to netip.AddrPort, deadline time.Time) (net.Conn, error) {
+func (c *Client) connectThrough(ctx context.Context, p *Proxy, to netip.AddrPort,
+	deadline time.Time) (net.Conn, error) {
 	if err := c.guard.check(to.Addr()); err != nil {
 		return nil, err
 	}
-	// The operator named the proxy, so it may stand in a private network, though not where clouds keep their credentials.
-	dialer := net.Dialer{Deadline: deadline, KeepAlive: -1, Control: func(_, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil || slices.Contains(metadata, at.Addr().Unmap().WithZone("")) {
-			return fault.New(fault.PageAddressForbidden, "The proxy's address may not be reached.")
-		}
-		return nil
-	}}
+	// The operator named the proxy, so it may stand in a private network, though not where clouds
+	// keep their credentials.
+	dialer := net.Dialer{Deadline: deadline, KeepAlive: -1,
+		Control: func(_, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil || slices.Contains(metadata, at.Addr().Unmap().WithZone("")) {
+				return fault.New(fault.PageAddressForbidden,
+					"The proxy's address may not be reached.")
+			}
+			return nil
+		}}
 	conn, err := dialer.DialContext(ctx, "tcp", p.place)
 	if err != nil {
 		return nil, own(err)
@@ -130,14 +136,16 @@ func (c *Client) connectThrough(ctx context.Context, p *Proxy, to netip.AddrPort
 func (p *Proxy) greetHTTP(conn net.Conn, to netip.AddrPort) error {
 	ask := fmt.Sprintf("CONNECT %s HTTP/1.1\r\nHost: %s\r\n", to, to)
 	if p.login {
-		ask += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.user+":"+p.password)) + "\r\n"
+		ask += "Proxy-Authorization: Basic " +
+			base64.StdEncoding.EncodeToString([]byte(p.user+":"+p.password)) + "\r\n"
 	}
 	if _, err := io.WriteString(conn, ask+"\r\n"); err != nil {
 		return own(err)
 	}
 	// Byte by byte, so that nothing of what comes through the tunnel is read.
 	var answer []byte
-	for one := make([]byte, 1); !strings.HasSuffix(string(answer[max(0, len(answer)-4):]), "\r\n\r\n"); {
+	for one := make([]byte, 1); !strings.HasSuffix(string(answer[max(0, len(answer)-4):]),
+		"\r\n\r\n"); {
 		if len(answer) == maxProxyAnswer {
 			return own(errors.New("the answer to CONNECT is too long"))
 		}
@@ -198,7 +206,8 @@ func (p *Proxy) greetSOCKS(conn net.Conn, to netip.AddrPort) error {
 		ask[3] = socksIPv4
 	}
 	ask = append(ask, to.Addr().AsSlice()...)
-	if err := exchangeBytes(conn, append(ask, byte(to.Port()>>8), byte(to.Port())), answer[:4]); err != nil {
+	if err := exchangeBytes(conn, append(ask, byte(to.Port()>>8), byte(to.Port())),
+		answer[:4]); err != nil {
 		return err
 	}
 	if err := skipSOCKSAddress(conn, answer[3]); err != nil {

@@ -18,8 +18,8 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// systemResolver asks for absolute names, so that the machine's search list cannot turn a public name into a private
-// one (and costs no futile queries).
+// systemResolver asks for absolute names, so that the machine's search list cannot turn a public
+// name into a private one (and costs no futile queries).
 type systemResolver struct{}
 
 func (systemResolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
@@ -73,7 +73,8 @@ func (n *names) close() {
 	n.running.Wait()
 }
 
-// lookup answers from the cache or asks. The question goes on when this caller gives up: others may wait for it.
+// lookup answers from the cache or asks. The question goes on when this caller gives up: others may
+// wait for it.
 func (n *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	entry := n.entry(host)
 	select {
@@ -116,8 +117,8 @@ func (n *names) fresh(entry *name) bool {
 	}
 }
 
-// makeRoom drops what is stale among a few entries when the cache is full, and else one of them: whoever asks for ever new
-// names must not make each look-up go through all.
+// makeRoom drops what is stale among a few entries when the cache is full, and else one of them:
+// whoever asks for ever new names must not make each look-up go through all.
 func (n *names) makeRoom() {
 	looked := 0
 	for host, entry := range n.known {
@@ -175,7 +176,8 @@ func parseOrigins(config map[string]string) (origins, error) {
 	return o, nil
 }
 
-// find is the place of a canonical host: an exact pattern before a suffix, a longer suffix before a shorter one.
+// find is the place of a canonical host: an exact pattern before a suffix, a longer suffix before a
+// shorter one.
 func (o origins) find(host string) (netip.AddrPort, bool) {
 	if to, ok := o.exact[host]; ok {
 		return to, true
@@ -193,8 +195,8 @@ func (o origins) find(host string) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// reachable lists a canonical host's addresses that pass the guard; at least one, or an error. The port is 0 unless
-// the origin map sets it.
+// reachable lists a canonical host's addresses that pass the guard; at least one, or an error. The
+// port is 0 unless the origin map sets it.
 func (c *Client) reachable(ctx context.Context, host string) ([]netip.AddrPort, error) {
 	if to, ok := c.origins.find(host); ok {
 		return []netip.AddrPort{to}, c.guard.check(to.Addr())

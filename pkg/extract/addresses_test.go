@@ -10,11 +10,13 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// ATTR fields over what leads somewhere are absolute addresses by the page's base; every other attribute is as written
-// (decision 62). So it is in rows of both types, by CSS and XPath, and with pagination.
+// ATTR fields over what leads somewhere are absolute addresses by the page's base; every other
+// attribute is as written (decision 62). So it is in rows of both types, by CSS and XPath, and with
+// pagination.
 func TestAddressesInRows(t *testing.T) {
 	const page = "https://shop.test/a/list?x=1"
-	attributes := []string{"href", "src", "poster", "action", "data-src", "HREF", "data-href", "srcset", "alt", "data-url", "content"}
+	attributes := []string{"href", "src", "poster", "action", "data-src", "HREF", "data-href",
+		"srcset", "alt", "data-url", "content"}
 	for _, c := range []struct{ value, byPage, byBase string }{
 		{"p/1?a=1&amp;b=2", "https://shop.test/a/p/1?a=1&b=2", "https://cdn.test/b/p/1?a=1&b=2"},
 		{"/p", "https://shop.test/p", "https://cdn.test/p"},
@@ -23,13 +25,15 @@ func TestAddressesInRows(t *testing.T) {
 		{"#top", "https://shop.test/a/list?x=1#top", "https://cdn.test/b/c#top"},
 		{" http://a.test/ü ", "http://a.test/%C3%BC", "http://a.test/%C3%BC"},
 		{"mailto:a@b.test", "mailto:a@b.test", "mailto:a@b.test"},
-		{"data:image/gif;base64,R0lGOD", "data:image/gif;base64,R0lGOD", "data:image/gif;base64,R0lGOD"},
+		{"data:image/gif;base64,R0lGOD", "data:image/gif;base64,R0lGOD",
+			"data:image/gif;base64,R0lGOD"},
 		{"javascript:void(0)", "javascript:void(0)", "javascript:void(0)"},
 		{"http://[", "http://[", "http://["},
 		{"", "", ""},
 	} {
 		for _, attribute := range attributes {
-			for base, resolved := range map[string]string{"": c.byPage, `<base target=x><base href="//cdn.test/b/c">`: c.byBase} {
+			for base, resolved := range map[string]string{"": c.byPage,
+				`<base target=x><base href="//cdn.test/b/c">`: c.byBase} {
 				for _, late := range []bool{false, true} {
 					body := `<p><a ` + attribute + `="` + c.value + `">text</a></p>`
 					if late {
@@ -38,7 +42,8 @@ func TestAddressesInRows(t *testing.T) {
 						body = base + body
 					}
 					want := resolved
-					if !slices.Contains([]string{"href", "src", "poster", "action", "data-src"}, strings.ToLower(attribute)) {
+					if !slices.Contains([]string{"href", "src", "poster", "action", "data-src"},
+						strings.ToLower(attribute)) {
 						want = strings.ReplaceAll(c.value, "&amp;", "&")
 					}
 					for _, selector := range []string{"a", "//a"} {
@@ -52,13 +57,15 @@ func TestAddressesInRows(t *testing.T) {
 
 func checkAddress(t *testing.T, address, body, selector, attribute, want string) {
 	t.Helper()
-	fields := []model.Field{{Name: "v", Selector: selector, Kind: model.Attr, Attr: attribute}, {Name: "t", Selector: selector, Kind: model.Text}}
+	fields := []model.Field{{Name: "v", Selector: selector, Kind: model.Attr, Attr: attribute},
+		{Name: "t", Selector: selector, Kind: model.Text}}
 	for _, kind := range []model.ScraperType{model.SingleProduct, model.MultipleProducts} {
 		e, err := extract.Compile(model.Recipe{Type: kind, Fields: fields})
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := e.Extract(extract.Page{URL: address, ContentType: "text/html", Body: []byte("<!doctype html><body>" + body)})
+		result, err := e.Extract(extract.Page{URL: address, ContentType: "text/html",
+			Body: []byte("<!doctype html><body>" + body)})
 		if err != nil || len(result.Rows) != 1 {
 			t.Fatalf("%s: %q, %v", body, result.Rows, err)
 		}

@@ -14,7 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// productPage is the page that the project's figures are about: 28,514 bytes, 690 start tags, 736 attributes.
+// productPage is the page that the project's figures are about: 28,514 bytes, 690 start tags, 736
+// attributes.
 func productPage(t testing.TB) []byte {
 	t.Helper()
 	page, err := os.ReadFile("../../bench/page/product-page.html")
@@ -24,11 +25,13 @@ func productPage(t testing.TB) []byte {
 	return page
 }
 
-var benchFields = []string{"title TEXT h1.title", "price TEXT main .price", "sku TEXT div.sku", "stock TEXT div.stock",
+var benchFields = []string{"title TEXT h1.title", "price TEXT main .price", "sku TEXT div.sku",
+	"stock TEXT div.stock",
 	"canonical @href link[rel=canonical]"}
 
 func benchmarkExtract(b *testing.B, r model.Recipe, rows int) {
-	page := Page{URL: "http://shop.test/p/1", ContentType: "text/html; charset=utf-8", Body: productPage(b)}
+	page := Page{URL: "http://shop.test/p/1", ContentType: "text/html; charset=utf-8",
+		Body: productPage(b)}
 	e := mustCompile(b, r)
 	b.SetBytes(int64(len(page.Body)))
 	b.ReportAllocs()
@@ -40,13 +43,15 @@ func benchmarkExtract(b *testing.B, r model.Recipe, rows int) {
 	}
 }
 
-// BenchmarkFields reads the page's five fields: by streaming, which stops once it has them, and with goquery, whose
-// selectors are compiled once as well. The variants "whole" have a sixth field that is not on the page, the variants
-// "last" one that is in its last card, behind 39 that look alike: there every tag has to be placed.
+// BenchmarkFields reads the page's five fields: by streaming, which stops once it has them, and
+// with goquery, whose selectors are compiled once as well. The variants "whole" have a sixth field
+// that is not on the page, the variants "last" one that is in its last card, behind 39 that look
+// alike: there every tag has to be placed.
 func BenchmarkFields(b *testing.B) {
 	single := recipe(model.SingleProduct, benchFields...)
 	whole := recipe(model.SingleProduct, append(slices.Clone(benchFields), "gone TEXT div.gone")...)
-	last := recipe(model.SingleProduct, append(slices.Clone(benchFields), "last TEXT aside .card:nth-child(39) .price")...)
+	last := recipe(model.SingleProduct,
+		append(slices.Clone(benchFields), "last TEXT aside .card:nth-child(39) .price")...)
 	b.Run("streaming", func(b *testing.B) { benchmarkExtract(b, single, 1) })
 	b.Run("goquery", func(b *testing.B) { benchmarkGoquery(b, single) })
 	b.Run("streaming-whole", func(b *testing.B) { benchmarkExtract(b, whole, 1) })
@@ -57,7 +62,8 @@ func BenchmarkFields(b *testing.B) {
 
 // BenchmarkMultiple builds a document of the page.
 func BenchmarkMultiple(b *testing.B) {
-	benchmarkExtract(b, recipe(model.MultipleProducts, "name TEXT .card .n", "price TEXT .price", "url @href a"), 40)
+	benchmarkExtract(b, recipe(model.MultipleProducts, "name TEXT .card .n", "price TEXT .price",
+		"url @href a"), 40)
 }
 
 func benchmarkGoquery(b *testing.B, r model.Recipe) {

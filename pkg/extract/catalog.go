@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// scraperType is one way to make rows of a page. compile checks the part of the recipe that the type uses and reports
-// every bad member.
+// scraperType is one way to make rows of a page. compile checks the part of the recipe that the
+// type uses and reports every bad member.
 type scraperType struct {
 	name    model.ScraperType
 	compile func(model.Recipe) (rows.Maker, fault.List)
@@ -30,8 +30,8 @@ var catalog = []scraperType{
 	{model.SearchEngineSearch, search.Compile},
 }
 
-// endpoints are what reads pages under a tag of its own, whatever the recipe's type; but for MARKETPLACE, whose scrapers
-// name their tags themselves and have plugins alone.
+// endpoints are what reads pages under a tag of its own, whatever the recipe's type; but for
+// MARKETPLACE, whose scrapers name their tags themselves and have plugins alone.
 var endpoints = map[string]func(model.Recipe) (rows.Maker, fault.List){
 	model.WebsiteContacts: contacts.Compile,
 }

@@ -15,7 +15,8 @@ import (
 // fetcher reads pages of a synthetic web.
 func fetcher(t *testing.T, web *synthweb.Web) func(url string) Page {
 	t.Helper()
-	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+	transport := &http.Transport{DialContext: func(ctx context.Context, network,
+		_ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, web.Addr())
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -37,8 +38,8 @@ func fetcher(t *testing.T, web *synthweb.Web) func(url string) Page {
 	}
 }
 
-// TestDetectTheSyntheticWeb: of a listing and of a product page, what is proposed first reads every other page of its kind,
-// on all sites, as those who wrote them mean it.
+// TestDetectTheSyntheticWeb: of a listing and of a product page, what is proposed first reads every
+// other page of its kind, on all sites, as those who wrote them mean it.
 func TestDetectTheSyntheticWeb(t *testing.T) {
 	for _, kind := range []struct {
 		name string
@@ -49,12 +50,15 @@ func TestDetectTheSyntheticWeb(t *testing.T) {
 		columns map[string]string
 	}{
 		{"product", synthweb.Products(), "product SINGLE_PRODUCT", false,
-			map[string]string{"title": "title", "price": "price", "listPrice": "was", "sku": "sku", "availability": "stock"}},
+			map[string]string{"title": "title", "price": "price", "listPrice": "was", "sku": "sku",
+				"availability": "stock"}},
 		{"listing", synthweb.Listings(), "list MULTIPLE_PRODUCTS", true,
-			map[string]string{"title": "title", "price": "price", "listPrice": "was", "sku": "sku", "availability": "stock", "url": "link"}},
+			map[string]string{"title": "title", "price": "price", "listPrice": "was", "sku": "sku",
+				"availability": "stock", "url": "link"}},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			web, err := synthweb.Start(synthweb.Config{Hosts: 8, PagesPerHost: 5, Mix: kind.mix, PageBytes: []int{6_000}})
+			web, err := synthweb.Start(synthweb.Config{Hosts: 8, PagesPerHost: 5, Mix: kind.mix,
+				PageBytes: []int{6_000}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +79,8 @@ func TestDetectTheSyntheticWeb(t *testing.T) {
 				for _, want := range truth.Pages {
 					got, err := proposed.Extract(fetch(want.URL))
 					if err != nil || len(got.Rows) != len(want.Rows) {
-						t.Fatalf("%s: %d rows of %d, %v", want.URL, len(got.Rows), len(want.Rows), err)
+						t.Fatalf("%s: %d rows of %d, %v", want.URL, len(got.Rows), len(want.Rows),
+							err)
 					}
 					for i, line := range got.Rows {
 						var row map[string]any
@@ -84,7 +89,8 @@ func TestDetectTheSyntheticWeb(t *testing.T) {
 						}
 						for name, truly := range kind.columns {
 							if row[name] != want.Rows[i][truly] {
-								t.Errorf("%s row %d: %s is %v, want %v", want.URL, i, name, row[name], want.Rows[i][truly])
+								t.Errorf("%s row %d: %s is %v, want %v", want.URL, i, name,
+									row[name], want.Rows[i][truly])
 							}
 						}
 					}

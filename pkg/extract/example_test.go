@@ -9,10 +9,11 @@ import (
 
 // A recipe is compiled once; each page then makes rows.
 func ExampleCompile() {
-	extractor, err := extract.Compile(model.Recipe{Type: model.MultipleProducts, Fields: []model.Field{
-		{Name: "title", Selector: "h2", Kind: model.Text},
-		{Name: "link", Selector: "a", Kind: model.Attr, Attr: "href"},
-	}})
+	extractor, err := extract.Compile(model.Recipe{Type: model.MultipleProducts,
+		Fields: []model.Field{
+			{Name: "title", Selector: "h2", Kind: model.Text},
+			{Name: "link", Selector: "a", Kind: model.Attr, Attr: "href"},
+		}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,6 +1,7 @@
-// Package extract owns page → rows: it checks and compiles a scraper's recipe once per revision, and turns what a fetch
-// delivered into rows and the next link of a pagination chain. It fetches nothing, stores nothing, and charges
-// nothing: of prices it knows the rows of its endpoints (Prices). One folder per scraper type; catalog.go lists them.
+// Package extract owns page → rows: it checks and compiles a scraper's recipe once per revision,
+// and turns what a fetch delivered into rows and the next link of a pagination chain. It fetches
+// nothing, stores nothing, and charges nothing: of prices it knows the rows of its endpoints
+// (Prices). One folder per scraper type; catalog.go lists them.
 package extract
 
 import (
@@ -18,7 +19,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Bounds of what a page may give. A page beyond one of them gives no row and the error row_too_large.
+// Bounds of what a page may give. A page beyond one of them gives no row and the error
+// row_too_large.
 const (
 	MaxRowBytes  = rows.MaxRowBytes  // one row as JSON, 1,000,000
 	MaxRows      = rows.MaxRows      // rows of one page, 100,000
@@ -34,9 +36,12 @@ type (
 
 // Result is what a page holds.
 type Result struct {
-	Rows [][]byte // each a JSON object, members in the order of itemsConfig, no key that begins with "_"
-	Next string   // where the NEXT_LINK selector leads, as an absolute http(s) address; "" if there is none
-	// Cursor is the value of JSON_CURSOR's cursorPath, a text or a number as it is written; "" if there is none.
+	// each a JSON object, members in the order of itemsConfig, no key that begins with "_"
+	Rows [][]byte
+	// where the NEXT_LINK selector leads, as an absolute http(s) address; "" if there is none
+	Next string
+	// Cursor is the value of JSON_CURSOR's cursorPath, a text or a number as it is written; "" if
+	// there is none.
 	Cursor string
 	// Ask is nil when the page is complete. Otherwise there are no rows yet.
 	Ask *Ask
@@ -54,8 +59,9 @@ type Parser uint8
 const (
 	NoParser  Parser = iota // the page was not read as HTML, or its type reads pages by itself
 	Streaming               // in one pass, as far as needed
-	Tree                    // by goquery's parser, which builds a tree first: markup that moves elements around
-	Parsers                 // how many there are
+	// by goquery's parser, which builds a tree first: markup that moves elements around
+	Tree
+	Parsers // how many there are
 )
 
 // String is the parser's name in metrics.
@@ -83,8 +89,9 @@ func (m *memory) within(ctx context.Context) {
 	m.out.Within(ctx)
 }
 
-// Compile checks and compiles a recipe. Errors are a fault.List with code schema_validation_failed (type_not_runnable
-// for a type that has no folder here), each naming its field, such as `itemsConfig[2].selector`.
+// Compile checks and compiles a recipe. Errors are a fault.List with code schema_validation_failed
+// (type_not_runnable for a type that has no folder here), each naming its field, such as
+// `itemsConfig[2].selector`.
 func Compile(r model.Recipe) (*Extractor, error) {
 	e := &Extractor{pages: sync.Pool{New: func() any { return new(memory) }}}
 	var faults fault.List
@@ -92,9 +99,12 @@ func Compile(r model.Recipe) (*Extractor, error) {
 	case compile != nil:
 		e.rows, faults = compile(r)
 	case r.Endpoint != "":
-		faults = append(faults, fault.Invalid(fault.TypeNotRunnable, "endpointTag", "no extraction for the tag %.100q", r.Endpoint))
+		faults = append(faults,
+			fault.Invalid(fault.TypeNotRunnable, "endpointTag", "no extraction for the tag %.100q",
+				r.Endpoint))
 	default:
-		faults = append(faults, fault.Invalid(fault.TypeNotRunnable, "type", "no extraction for the type %q", r.Type))
+		faults = append(faults,
+			fault.Invalid(fault.TypeNotRunnable, "type", "no extraction for the type %q", r.Type))
 	}
 	next, f := compileLink(r)
 	if f != nil {
@@ -109,7 +119,8 @@ func Compile(r model.Recipe) (*Extractor, error) {
 	return e, nil
 }
 
-// Validate is the check of Compile alone, for a scraper that is being saved. The list is empty when all is well.
+// Validate is the check of Compile alone, for a scraper that is being saved. The list is empty when
+// all is well.
 func Validate(r model.Recipe) fault.List {
 	_, err := Compile(r)
 	var faults fault.List
@@ -117,14 +128,15 @@ func Validate(r model.Recipe) fault.List {
 	return faults
 }
 
-// Extract makes the rows of a page: the first one. The others are what came of the Asks of earlier calls, in order; the
-// pages alone decide what comes out. Errors are coded: not_html, not_json, unparsable, row_too_large. A page without a
-// row is no error here.
+// Extract makes the rows of a page: the first one. The others are what came of the Asks of earlier
+// calls, in order; the pages alone decide what comes out. Errors are coded: not_html, not_json,
+// unparsable, row_too_large. A page without a row is no error here.
 func (e *Extractor) Extract(pages ...Page) (Result, error) {
 	return e.ExtractContext(context.Background(), pages...)
 }
 
-// ExtractContext is Extract for somebody who may leave: it ends with the context, whose error it answers then.
+// ExtractContext is Extract for somebody who may leave: it ends with the context, whose error it
+// answers then.
 func (e *Extractor) ExtractContext(ctx context.Context, pages ...Page) (Result, error) {
 	m := e.pages.Get().(*memory)
 	m.within(ctx)
@@ -184,7 +196,8 @@ func (e *Extractor) json(p Page, m *memory) (Result, error) {
 	return Result{Rows: m.out.Rows(), Next: next, Cursor: cursor}, nil
 }
 
-// tooSlow is the error of work that was given up: the context's own, or one that is coded unparsable.
+// tooSlow is the error of work that was given up: the context's own, or one that is coded
+// unparsable.
 func tooSlow(ctx context.Context, err error, why string) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
@@ -192,7 +205,8 @@ func tooSlow(ctx context.Context, err error, why string) error {
 	return fault.Wrap(fault.PageUnparsable, err, "%s", why)
 }
 
-// Unfetched makes the rows of an address that needs no fetch, of a page without a body; false: it has to be fetched.
+// Unfetched makes the rows of an address that needs no fetch, of a page without a body; false: it
+// has to be fetched.
 func (e *Extractor) Unfetched(p Page) (Result, bool, error) {
 	if e.rows.Unfetched == nil {
 		return Result{}, false, nil
@@ -207,11 +221,12 @@ func (e *Extractor) Unfetched(p Page) (Result, bool, error) {
 	return Result{Rows: m.out.Rows(), Free: true}, true, nil
 }
 
-// TakesFailures says that Extract makes rows also of a first page that could not be fetched: one with a Code.
+// TakesFailures says that Extract makes rows also of a first page that could not be fetched: one
+// with a Code.
 func (e *Extractor) TakesFailures() bool { return e.rows.Failures }
 
-// Limits bound the tries at all pages of one unit, and the time for them from the first request's start; 0: as for any
-// page.
+// Limits bound the tries at all pages of one unit, and the time for them from the first request's
+// start; 0: as for any page.
 func (e *Extractor) Limits() (fetches int, within time.Duration) {
 	return e.rows.Fetches, e.rows.Within
 }
@@ -227,7 +242,8 @@ func (e *Extractor) read(pages []Page, m *memory) (Result, error) {
 			return Result{}, err
 		}
 	}
-	return Result{Rows: m.out.Rows(), Next: more.Next, Ask: more.Ask, Rejected: more.Rejected, Free: more.Free}, nil
+	return Result{Rows: m.out.Rows(), Next: more.Next, Ask: more.Ask, Rejected: more.Rejected,
+		Free: more.Free}, nil
 }
 
 // following is where the pagination's selector leads in a page that its type reads by itself.

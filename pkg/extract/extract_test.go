@@ -77,7 +77,9 @@ func TestGoldenPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := mustCompile(t, r).Extract(Page{URL: "https://shop.test/list/", ContentType: "text/html", Body: body})
+			got, err := mustCompile(t,
+				r).Extract(Page{URL: "https://shop.test/list/", ContentType: "text/html",
+				Body: body})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,28 +116,38 @@ func TestItems(t *testing.T) {
 			`<head><link rel=canonical href=/x></head><body><section><h2>1</h2></section><i>far</i>`,
 			[]string{"h TEXT h2", "i TEXT i", "c @href link"},
 			[]string{`{"h":"1","i":"far","c":"/x"}`}},
-		{"no match of the first field: no item", `<i>a</i><i>b</i>`, []string{"b TEXT b", "i TEXT i"}, nil},
+		{"no match of the first field: no item", `<i>a</i><i>b</i>`,
+			[]string{"b TEXT b", "i TEXT i"}, nil},
 		{"the first field EXISTS", `<ul><li><b></b><i>x</i></li><li><b></b></li></ul>`,
 			[]string{"b EXISTS b", "i TEXT i"},
 			[]string{`{"b":true,"i":"x"}`, `{"b":true,"i":null}`}},
 		{"a missing EXISTS is false", `<ul><li><b>1</b><i></i></li><li><b>2</b></li></ul>`,
-			[]string{"b TEXT b", "i EXISTS i"}, []string{`{"b":"1","i":true}`, `{"b":"2","i":false}`}},
+			[]string{"b TEXT b", "i EXISTS i"},
+			[]string{`{"b":"1","i":true}`, `{"b":"2","i":false}`}},
 		{"the item itself counts", `<a href=1>x</a><a href=2>y</a>`,
 			[]string{"t TEXT a", "u @href a"}, []string{`{"t":"x","u":"1"}`, `{"t":"y","u":"2"}`}},
-		{"the match may be the item, and fields lie in it", `<div><li>x<i>1</i></li><li>y<i>2</i></li></div>`,
-			[]string{"t TEXT li", "i TEXT i"}, []string{`{"t":"x1","i":"1"}`, `{"t":"y2","i":"2"}`}},
+		{"the match may be the item, and fields lie in it",
+			`<div><li>x<i>1</i></li><li>y<i>2</i></li></div>`,
+			[]string{"t TEXT li", "i TEXT i"},
+			[]string{`{"t":"x1","i":"1"}`, `{"t":"y2","i":"2"}`}},
 		{"items without any other field: the n-th matches", `<dl><dt>a<dd>1<dt>b<dd>2<dt>c</dl>`,
 			[]string{"k TEXT dt", "v TEXT dd"},
 			[]string{`{"k":"a","v":"1"}`, `{"k":"b","v":"2"}`, `{"k":"c","v":null}`}},
-		{"columns: the n-th matches", `<div><b>1</b><b>2</b></div><div><i>a</i><i>b</i><i>c</i></div>`,
+		{"columns: the n-th matches",
+			`<div><b>1</b><b>2</b></div><div><i>a</i><i>b</i><i>c</i></div>`,
 			[]string{"b TEXT b", "i TEXT i", "e EXISTS i"},
 			[]string{`{"b":"1","i":"a","e":true}`, `{"b":"2","i":"b","e":true}`}},
 		{"a match inside a match: the n-th matches", `<div>x<div>y<i>1</i></div></div><i>2</i>`,
-			[]string{"d TEXT div", "i TEXT i"}, []string{`{"d":"xy1","i":"1"}`, `{"d":"y1","i":"2"}`}},
-		{"only the first field", `<p>a</p><p>b</p>`, []string{"p TEXT p"}, []string{`{"p":"a"}`, `{"p":"b"}`}},
-		{"an ancestor outside of the item counts for a selector", `<main><p><b>1</b><i>x</i></p><p><b>2</b></p></main>`,
-			[]string{"b TEXT b", "i TEXT main i"}, []string{`{"b":"1","i":"x"}`, `{"b":"2","i":null}`}},
-		{"a row of nulls is none", `<p><a>x</a></p><p><a href=1>y</a></p>`, []string{"u @href a"}, []string{`{"u":"1"}`}},
+			[]string{"d TEXT div", "i TEXT i"},
+			[]string{`{"d":"xy1","i":"1"}`, `{"d":"y1","i":"2"}`}},
+		{"only the first field", `<p>a</p><p>b</p>`, []string{"p TEXT p"},
+			[]string{`{"p":"a"}`, `{"p":"b"}`}},
+		{"an ancestor outside of the item counts for a selector",
+			`<main><p><b>1</b><i>x</i></p><p><b>2</b></p></main>`,
+			[]string{"b TEXT b", "i TEXT main i"},
+			[]string{`{"b":"1","i":"x"}`, `{"b":"2","i":null}`}},
+		{"a row of nulls is none", `<p><a>x</a></p><p><a href=1>y</a></p>`, []string{"u @href a"},
+			[]string{`{"u":"1"}`}},
 		{"table rows", `<table><tr><th>h<th>p<tr><td>a<td>1<tr><td>b<td>2</table>`,
 			[]string{"n TEXT td:first-child", "p TEXT td:nth-child(2)"},
 			[]string{`{"n":"a","p":"1"}`, `{"n":"b","p":"2"}`}},
@@ -152,15 +164,18 @@ func TestItems(t *testing.T) {
 func TestSingle(t *testing.T) {
 	fields := []string{"t TEXT h1", "u @href a", "e EXISTS b"}
 	for _, c := range []struct{ body, want string }{
-		{"<h1> a\u00a0 \n<i>b</i>c </h1><a>x</a><a href=2>y</a>", `[{"t":"a bc","u":null,"e":false}]`},
+		{"<h1> a\u00a0 \n<i>b</i>c </h1><a>x</a><a href=2>y</a>",
+			`[{"t":"a bc","u":null,"e":false}]`},
 		{`<h1></h1>`, `[{"t":"","u":null,"e":false}]`},
 		{`<b>`, `[{"t":null,"u":null,"e":true}]`},
 		{`<p>nothing`, `[]`},
 		{"", `[]`},
-		{"<h1>\"\\\x01\t\xff&#x2028;</h1>", `[{"t":"\"\\\u0001 ` + "\ufffd" + `","u":null,"e":false}]`},
+		{"<h1>\"\\\x01\t\xff&#x2028;</h1>",
+			`[{"t":"\"\\\u0001 ` + "\ufffd" + `","u":null,"e":false}]`},
 		{"<h1>x</h1><a href='a\tb\r\nc'>", `[{"t":"x","u":"a\tb\nc","e":false}]`},
 	} {
-		if got := fmt.Sprint(extract(t, recipe(model.SingleProduct, fields...), c.body)); got != c.want {
+		if got := fmt.Sprint(extract(t, recipe(model.SingleProduct, fields...),
+			c.body)); got != c.want {
 			t.Errorf("%q: got %s, want %s", c.body, got, c.want)
 		}
 	}
@@ -187,7 +202,8 @@ func TestNextLink(t *testing.T) {
 		`<a class=next href="x?a=1&amp;b=2&copy=3">`:                      "http://shop.test/a/x?a=1&b=2&copy=3",
 		`<template><a class=next href=t></template><a class=next href=u>`: "http://shop.test/a/u",
 	} {
-		got, err := e.Extract(Page{URL: "http://shop.test/a/b", ContentType: "text/html", Body: []byte(body)})
+		got, err := e.Extract(Page{URL: "http://shop.test/a/b", ContentType: "text/html",
+			Body: []byte(body)})
 		if err != nil || got.Next != want {
 			t.Errorf("%s: got %q, %v, want %q", body, got.Next, err, want)
 		}
@@ -213,7 +229,8 @@ func TestNotHTML(t *testing.T) {
 		{"image/png", "<p>", fault.PageNotHTML},
 		{"text/html", strings.Repeat("<div>", 600), fault.PageUnparsable},
 	} {
-		_, err := e.Extract(Page{URL: "http://shop.test/", ContentType: c.media, Body: []byte(c.body)})
+		_, err := e.Extract(Page{URL: "http://shop.test/", ContentType: c.media,
+			Body: []byte(c.body)})
 		if got := fault.CodeOf(err); got != c.code {
 			t.Errorf("%q %.20q: got %v, want %q", c.media, c.body, err, c.code)
 		}
@@ -231,21 +248,26 @@ func TestRowBounds(t *testing.T) {
 			recipe(model.SingleProduct, "p TEXT p"), 1},
 		{"a row beyond it", "<p>" + strings.Repeat("x", MaxRowBytes-len(`{"p":""}`)+1),
 			recipe(model.SingleProduct, "p TEXT p"), -1},
-		{"rows up to the bound", strings.Repeat("<p>x", MaxRows), recipe(model.MultipleProducts, "p TEXT p"), MaxRows},
-		{"rows beyond it", strings.Repeat("<p>x", MaxRows+1), recipe(model.MultipleProducts, "p TEXT p"), -1},
+		{"rows up to the bound", strings.Repeat("<p>x", MaxRows),
+			recipe(model.MultipleProducts, "p TEXT p"), MaxRows},
+		{"rows beyond it", strings.Repeat("<p>x", MaxRows+1),
+			recipe(model.MultipleProducts, "p TEXT p"), -1},
 		{"a page beyond its bound", strings.Repeat("<p>"+word, MaxPageBytes/len(word)),
 			recipe(model.MultipleProducts, "p TEXT p"), -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := mustCompile(t, c.recipe).Extract(Page{ContentType: "text/html", Body: []byte(c.body)})
-			if c.rows >= 0 && (err != nil || len(got.Rows) != c.rows) || c.rows < 0 && fault.CodeOf(err) != fault.PageRowTooLarge {
+			got, err := mustCompile(t,
+				c.recipe).Extract(Page{ContentType: "text/html", Body: []byte(c.body)})
+			if c.rows >= 0 && (err != nil || len(got.Rows) != c.rows) || c.rows < 0 &&
+				fault.CodeOf(err) != fault.PageRowTooLarge {
 				t.Errorf("%d rows, %v", len(got.Rows), err)
 			}
 		})
 	}
 }
 
-// TestHostilePages gives pages and selectors made to take long; a regression shows as a test that does not end.
+// TestHostilePages gives pages and selectors made to take long; a regression shows as a test that
+// does not end.
 func TestHostilePages(t *testing.T) {
 	siblings := "<body>" + strings.Repeat("<p class=x>a</p>", 20_000)
 	deep := strings.Repeat("<div class=x>a", 490)
@@ -307,26 +329,37 @@ func TestValidate(t *testing.T) {
 		recipe model.Recipe
 		faults []string
 	}{
-		{"all well", recipe(model.SingleProduct, "a TEXT p", "_b EXISTS p", "c @data-x p", "date TEXT time"), nil},
+		{"all well", recipe(model.SingleProduct, "a TEXT p", "_b EXISTS p", "c @data-x p",
+			"date TEXT time"), nil},
 		{"no fields", recipe(model.MultipleProducts), []string{"itemsConfig"}},
-		{"too many fields", model.Recipe{Type: model.SingleProduct, Fields: many}, []string{"itemsConfig"}},
+		{"too many fields", model.Recipe{Type: model.SingleProduct, Fields: many},
+			[]string{"itemsConfig"}},
 		{"no type", recipe("", "a TEXT p"), []string{"type"}},
 		{"a type without folder", recipe(model.File, "a TEXT p"), []string{"type"}},
-		{"names", recipe(model.SingleProduct, " TEXT p", "_ TEXT p", long+" TEXT p", "a TEXT p", "__a TEXT p", "$or TEXT p",
+		{"names", recipe(model.SingleProduct, " TEXT p", "_ TEXT p", long+" TEXT p", "a TEXT p",
+			"__a TEXT p", "$or TEXT p",
 			long[:512]+" TEXT p", "a\x00 TEXT p", `a"b TEXT p`, `a\b TEXT p`),
-			[]string{"itemsConfig[0].name", "itemsConfig[1].name", "itemsConfig[2].name", "itemsConfig[4].name",
-				"itemsConfig[5].name", "itemsConfig[7].name", "itemsConfig[8].name", "itemsConfig[9].name"}},
-		{"selectors", recipe(model.MultipleProducts, "a TEXT ", "b TEXT p[", "c TEXT //p[", "d TEXT p::before", "e TEXT p,",
-			"f TEXT "+strings.Repeat("p ", 1025), "g TEXT p:foo", "h TEXT "+strings.Repeat(":not(", 50)),
-			[]string{"itemsConfig[0].selector", "itemsConfig[1].selector", "itemsConfig[2].selector",
-				"itemsConfig[3].selector", "itemsConfig[4].selector", "itemsConfig[5].selector", "itemsConfig[6].selector",
+			[]string{"itemsConfig[0].name", "itemsConfig[1].name", "itemsConfig[2].name",
+				"itemsConfig[4].name",
+				"itemsConfig[5].name", "itemsConfig[7].name", "itemsConfig[8].name",
+				"itemsConfig[9].name"}},
+		{"selectors", recipe(model.MultipleProducts, "a TEXT ", "b TEXT p[", "c TEXT //p[",
+			"d TEXT p::before", "e TEXT p,",
+			"f TEXT "+strings.Repeat("p ", 1025), "g TEXT p:foo",
+			"h TEXT "+strings.Repeat(":not(", 50)),
+			[]string{"itemsConfig[0].selector", "itemsConfig[1].selector",
+				"itemsConfig[2].selector",
+				"itemsConfig[3].selector", "itemsConfig[4].selector", "itemsConfig[5].selector",
+				"itemsConfig[6].selector",
 				"itemsConfig[7].selector"}},
 		{"kinds and attributes", recipe(model.SingleProduct, "a HTML p", "b @ p", "c @x=y p"),
 			[]string{"itemsConfig[0].kind", "itemsConfig[1].attr", "itemsConfig[2].attr"}},
 		{"an attribute without ATTR", model.Recipe{Type: model.SingleProduct,
-			Fields: []model.Field{{Name: "a", Selector: "p", Kind: model.Text, Attr: "href"}}}, []string{"itemsConfig[0].attr"}},
-		{"several faults of one field, and the pagination's", model.Recipe{Type: model.SingleProduct, Fields: []model.Field{{}},
-			Pagination: &model.Pagination{Type: model.NextLink, Selector: "a["}},
+			Fields: []model.Field{{Name: "a", Selector: "p", Kind: model.Text, Attr: "href"}}},
+			[]string{"itemsConfig[0].attr"}},
+		{"several faults of one field, and the pagination's",
+			model.Recipe{Type: model.SingleProduct, Fields: []model.Field{{}},
+				Pagination: &model.Pagination{Type: model.NextLink, Selector: "a["}},
 			[]string{"itemsConfig[0].name", "itemsConfig[0].selector", "itemsConfig[0].kind",
 				"sourceConfig.pagination.selector"}},
 	} {
@@ -334,7 +367,8 @@ func TestValidate(t *testing.T) {
 			var got []string
 			for _, f := range Validate(c.recipe) {
 				got = append(got, f.Field)
-				if want := fault.SchemaValidation; f.Code != want && f.Field != "type" || f.Detail == "" {
+				if want := fault.SchemaValidation; f.Code != want && f.Field != "type" ||
+					f.Detail == "" {
 					t.Errorf("%s: code %s, detail %q", f.Field, f.Code, f.Detail)
 				}
 			}

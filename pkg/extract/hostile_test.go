@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/testkit/hostile"
 )
 
-// What reading one page may take, whatever it is: time of the processor, and memory beside the page, of which a fifth may be
-// garbage that has not been collected yet.
+// What reading one page may take, whatever it is: time of the processor, and memory beside the
+// page, of which a fifth may be garbage that has not been collected yet.
 const (
 	hostileTime   = 3 * time.Second
 	hostileMemory = 64 << 20
@@ -25,36 +25,46 @@ func hostileRecipes() map[string]model.Recipe {
 	text := func(selectors ...string) []model.Field {
 		var fields []model.Field
 		for _, s := range selectors {
-			fields = append(fields, model.Field{Name: "f" + string(rune('a'+len(fields))), Selector: s, Kind: model.Text})
+			fields = append(fields,
+				model.Field{Name: "f" + string(rune('a'+len(fields))), Selector: s,
+					Kind: model.Text})
 		}
 		return fields
 	}
 	schema := []byte(`{"type":"object","properties":{"name":{"type":"string"},"price":{"type":"number"},"sku":{"type":"string"},
 		"images":{"type":"array","items":{"type":"string"}}},"required":["name"]}`)
 	return map[string]model.Recipe{
-		"CSS": {Type: model.MultipleProducts, Fields: text("p", "div a[href]", "li > h1 + dd", "div div div b")},
-		"CSS that looks back": {Type: model.SingleProduct, Fields: text("p ~ p ~ p b", "div:has(a) b", "p:nth-last-child(7)", ":not(p):last-of-type",
-			"*:contains('zzz')")},
+		"CSS": {Type: model.MultipleProducts,
+			Fields: text("p", "div a[href]", "li > h1 + dd", "div div div b")},
+		"CSS that looks back": {Type: model.SingleProduct,
+			Fields: text("p ~ p ~ p b", "div:has(a) b", "p:nth-last-child(7)",
+				":not(p):last-of-type",
+				"*:contains('zzz')")},
 		"XPath": {Type: model.MultipleProducts, Fields: text("//p", "//div//a/@href", "//td[1]")},
-		"XPath that looks back": {Type: model.SingleProduct, Fields: text("//*[count(preceding::*) > 99]", "//*//*//*[last()]",
-			"string(//body)", "//*[contains(., 'zzz')]", "count(//*[. = //b])")},
+		"XPath that looks back": {Type: model.SingleProduct,
+			Fields: text("//*[count(preceding::*) > 99]", "//*//*//*[last()]",
+				"string(//body)", "//*[contains(., 'zzz')]", "count(//*[. = //b])")},
 		"JSONPath": {Type: model.MultipleProducts, Fields: text("$.items[*].a", "$.items[*].b")},
-		"JSONPath that looks everywhere": {Type: model.SingleProduct, Fields: text("$..a", "$..[?@.a > 0].b", "$..*..*..a", "$..[?match(@, 'x.*y.*z')]",
-			"$[?count($..*) > 1]")},
-		"LD+JSON":                {Type: model.ApplicationLDJSON, HiddenData: true},
-		"schema":                 {Type: model.AIConf, Schema: schema},
-		"contacts":               {Endpoint: model.WebsiteContacts},
-		"product":                {Type: model.Marketplace, Endpoint: model.ProductPageTag},
-		"products":               {Type: model.Marketplace, Endpoint: model.ProductListTag},
-		"results":                {Type: model.SearchEngineSearch, Endpoint: model.SearchTag, Search: &model.SearchEngine{Name: "e", URL: "http://e.example/?q={query}"}},
+		"JSONPath that looks everywhere": {Type: model.SingleProduct,
+			Fields: text("$..a", "$..[?@.a > 0].b", "$..*..*..a", "$..[?match(@, 'x.*y.*z')]",
+				"$[?count($..*) > 1]")},
+		"LD+JSON":  {Type: model.ApplicationLDJSON, HiddenData: true},
+		"schema":   {Type: model.AIConf, Schema: schema},
+		"contacts": {Endpoint: model.WebsiteContacts},
+		"product":  {Type: model.Marketplace, Endpoint: model.ProductPageTag},
+		"products": {Type: model.Marketplace, Endpoint: model.ProductListTag},
+		"results": {Type: model.SearchEngineSearch, Endpoint: model.SearchTag,
+			Search: &model.SearchEngine{Name: "e", URL: "http://e.example/?q={query}"}},
 		"detection":              {Type: model.Detection, HiddenData: true},
 		"detection of a command": {Type: model.Detection, Curl: "curl http://a.example/"},
-		"next link":              {Type: model.MultipleProducts, Fields: text("p"), Pagination: &model.Pagination{Type: model.NextLink, Selector: "//a[@rel='next']"}},
+		"next link": {Type: model.MultipleProducts, Fields: text("p"),
+			Pagination: &model.Pagination{Type: model.NextLink, Selector: "//a[@rel='next']"}},
 	}
 }
 
-// TestEveryTypeOnHostilePages: whatever a page is, each type reads it in bounded time and memory. What it takes depends on
-// what else the machine does, so the bounds are asked for by `make bounds` alone; other runs read the beginnings.
+// TestEveryTypeOnHostilePages: whatever a page is, each type reads it in bounded time and memory.
+// What it takes depends on what else the machine does, so the bounds are asked for by `make bounds`
+// alone; other runs read the beginnings.
 func TestEveryTypeOnHostilePages(t *testing.T) {
 	measured := os.Getenv("SHOAL_BOUNDS_SUITE") != ""
 	for _, p := range hostile.Pages() {
@@ -68,7 +78,8 @@ func TestEveryTypeOnHostilePages(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				page := Page{URL: "http://a.example/", Asked: "http://a.example/", ContentType: p.ContentType, Body: body, At: time.Unix(1_800_000_000, 0)}
+				page := Page{URL: "http://a.example/", Asked: "http://a.example/",
+					ContentType: p.ContentType, Body: body, At: time.Unix(1_800_000_000, 0)}
 				took, used := measure(func() {
 					result, extractErr := extractor.Extract(page)
 					if extractErr == nil && result.Ask != nil {

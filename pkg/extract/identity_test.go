@@ -19,8 +19,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// goqueryPage is a page as goquery sees it, made alike to ours: without contents of templates, names in lower case,
-// attributes of another namespace under the names that the page writes.
+// goqueryPage is a page as goquery sees it, made alike to ours: without contents of templates,
+// names in lower case, attributes of another namespace under the names that the page writes.
 func goqueryPage(page string) (*goquery.Document, error) {
 	root, err := html.Parse(strings.NewReader(strings.TrimPrefix(page, "\ufeff")))
 	if err != nil {
@@ -67,7 +67,8 @@ func goqueryRow(doc *goquery.Document, r model.Recipe) map[string]any {
 	return row
 }
 
-// visibleText is goquery's text without that of elements that browsers never show, white space collapsed.
+// visibleText is goquery's text without that of elements that browsers never show, white space
+// collapsed.
 func visibleText(n *html.Node) string {
 	var b strings.Builder
 	var walk func(*html.Node)
@@ -76,8 +77,9 @@ func visibleText(n *html.Node) string {
 			switch {
 			case c.Type == html.TextNode:
 				b.WriteString(c.Data)
-			case c.Type == html.ElementNode && slices.Contains([]string{"script", "style", "template", "noscript", "iframe",
-				"noembed", "noframes"}, c.Data):
+			case c.Type == html.ElementNode &&
+				slices.Contains([]string{"script", "style", "template", "noscript", "iframe",
+					"noembed", "noframes"}, c.Data):
 			default:
 				walk(c)
 			}
@@ -87,12 +89,18 @@ func visibleText(n *html.Node) string {
 	return string([]rune(strings.Join(strings.Fields(b.String()), " ")))
 }
 
-// fieldSelectors are what recipes of these tests are made of: found soon, late, never; told by the start tag or not.
-var fieldSelectors = []string{"p", "b", "i", "a", "div", "span", "ul", "li", "table", "td", "tr", "tbody", "form", "title", "body", "html",
-	"head", "h1", "svg", "select", "option", "script", "textarea", "font", "main", "*:not(html, head, body)", ".price", "h1.title",
-	"main .price", "div.sku", "[rel=canonical]", "#main-part", ".card .name", "div.missing-class", ".another-missing", "#no-such-id",
-	"a[title='nothing']", "p b", "div > p", "b + i", "p ~ div", "td b", "li:nth-child(2)", "table td", "body > *", "p:last-child",
-	"div:has(b)", "span:empty", "a[href]", "[class]", "[id]", "p.price-tag, b.price-tag", "input", "br", "button", "font b", "nobr",
+// fieldSelectors are what recipes of these tests are made of: found soon, late, never; told by the
+// start tag or not.
+var fieldSelectors = []string{"p", "b", "i", "a", "div", "span", "ul", "li", "table", "td", "tr",
+	"tbody", "form", "title", "body", "html",
+	"head", "h1", "svg", "select", "option", "script", "textarea", "font", "main",
+	"*:not(html, head, body)", ".price", "h1.title",
+	"main .price", "div.sku", "[rel=canonical]", "#main-part", ".card .name", "div.missing-class",
+	".another-missing", "#no-such-id",
+	"a[title='nothing']", "p b", "div > p", "b + i", "p ~ div", "td b", "li:nth-child(2)",
+	"table td", "body > *", "p:last-child",
+	"div:has(b)", "span:empty", "a[href]", "[class]", "[id]", "p.price-tag, b.price-tag", "input",
+	"br", "button", "font b", "nobr",
 	"aside p:not(html.dark .card)", "aside p:lang(en)", "aside .card .price"}
 
 var fieldKinds = []string{"TEXT", "TEXT", "TEXT", "EXISTS", "@class", "@href", "@id"}
@@ -101,12 +109,15 @@ var fieldKinds = []string{"TEXT", "TEXT", "TEXT", "EXISTS", "@class", "@href", "
 func randomRecipe(rng *rand.Rand, t model.ScraperType) model.Recipe {
 	var fields []string
 	for i := range 1 + rng.IntN(6) {
-		fields = append(fields, fmt.Sprintf("f%d %s %s", i, fieldKinds[rng.IntN(len(fieldKinds))], fieldSelectors[rng.IntN(len(fieldSelectors))]))
+		fields = append(fields,
+			fmt.Sprintf("f%d %s %s", i, fieldKinds[rng.IntN(len(fieldKinds))],
+				fieldSelectors[rng.IntN(len(fieldSelectors))]))
 	}
 	return recipe(t, fields...)
 }
 
-// checkFields fails unless a page's fields are those that goquery gives. Without the page's address they are as written.
+// checkFields fails unless a page's fields are those that goquery gives. Without the page's address
+// they are as written.
 func checkFields(t *testing.T, page string, rng *rand.Rand, recipes int) {
 	t.Helper()
 	doc, docErr := goqueryPage(page)
@@ -138,7 +149,8 @@ func checkFields(t *testing.T, page string, rng *rand.Rand, recipes int) {
 		}
 		for _, f := range r.Fields {
 			if row[f.Name] != want[f.Name] {
-				t.Fatalf("%s %s%s with %v\n got %q\nwant %q\nof %q", f.Kind, f.Selector, f.Attr, r.Fields, row[f.Name], want[f.Name], page)
+				t.Fatalf("%s %s%s with %v\n got %q\nwant %q\nof %q", f.Kind, f.Selector, f.Attr,
+					r.Fields, row[f.Name], want[f.Name], page)
 			}
 		}
 		if rng.IntN(3) > 0 {
@@ -163,8 +175,8 @@ func goqueryRows(doc *goquery.Document, r model.Recipe) []string {
 	return oracleLines(r, matches, len(matches[0]))
 }
 
-// TestFieldsAreGoquerysOnHTML5lib takes the tree-construction inputs of html5lib-tests, which come with the sources of
-// x/net/html.
+// TestFieldsAreGoquerysOnHTML5lib takes the tree-construction inputs of html5lib-tests, which come
+// with the sources of x/net/html.
 func TestFieldsAreGoquerysOnHTML5lib(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "golang.org/x/net").Output()
 	if err != nil {
@@ -172,19 +184,20 @@ func TestFieldsAreGoquerysOnHTML5lib(t *testing.T) {
 	}
 	var inputs int
 	rng := rand.New(rand.NewPCG(1, 2))
-	err = filepath.WalkDir(filepath.Join(strings.TrimSpace(string(dir)), "html", "testdata"), func(path string, _ os.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".dat" {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, test := range bytes.Split(text, []byte("#data\n"))[1:] {
-			if page, _, ok := bytes.Cut(test, []byte("\n#errors")); ok {
-				inputs++
-				checkFields(t, string(page), rng, 10)
+	err = filepath.WalkDir(filepath.Join(strings.TrimSpace(string(dir)), "html", "testdata"),
+		func(path string, _ os.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".dat" {
+				return err
 			}
-		}
-		return err
-	})
+			text, err := os.ReadFile(path)
+			for _, test := range bytes.Split(text, []byte("#data\n"))[1:] {
+				if page, _, ok := bytes.Cut(test, []byte("\n#errors")); ok {
+					inputs++
+					checkFields(t, string(page), rng, 10)
+				}
+			}
+			return err
+		})
 	if err != nil || inputs < 1500 {
 		t.Errorf("%d inputs, %v", inputs, err)
 	}
@@ -205,11 +218,14 @@ var malformed = []string{
 	"<div class='a><p class=price>lost</p><div class='b'>x</div>",
 	"<!-- a -- b --><p>x<!--> <b>y</b> --><!-- open <p class=price>no",
 	"<!doctype><html><head><title>t</title><body class=a><html id=main-part><body class=b id=c><p>x",
-	"<head><link rel=canonical href=/p><p>body starts<link rel=canonical href=/q></head><title>late</title>",
-	"<script>if (a<b) '<p class=price>' + \"</p>\"</script><p class=price>1</p><script>'<\\/script>'</script>",
+	"<head><link rel=canonical href=/p><p>body starts<link rel=canonical " +
+		"href=/q></head><title>late</title>",
+	"<script>if (a<b) '<p class=price>' + \"</p>\"</script><p " +
+		"class=price>1</p><script>'<\\/script>'</script>",
 	"<script><!-- <script> </script> --></script><p class=price>2",
 	"<select><option>1<option>2<p>x</select><p>y<select><div>z</select>",
-	"<textarea><p class=price></textarea><title><b></title><iframe><p></iframe><noscript><p class=price>n</noscript><p class=price>3",
+	"<textarea><p class=price></textarea><title><b></title><iframe><p></iframe><noscript><p " +
+		"class=price>n</noscript><p class=price>3",
 	"<svg><title><p>t</p></title><a class=price>s</a></svg><p class=price>4<math><mi>x</math>",
 	"<template><p class=price>t</template><p class=price>5<template><table><tr></template>",
 	"<table><tr><td><table><tr><td>in</td></table>out</td><td class=price>6</table>",
@@ -219,25 +235,42 @@ var malformed = []string{
 	"<button>a<button>b<p>c</button>d</button><nobr>e<nobr>f",
 	"<font><font><font><font><font><p>x</font>y<p>z",
 	"<b><b><b><b><b><p>x</b></b>y<p>z",
-	"<center><frameset><frame></center><p>x", "<frameset><frame></frameset><p>x", "<div></div><frameset><frame></frameset>",
-	"x<frameset><p class=price>", "<p class=price>&#112;rice &#x41;&#0;&#xD800;&#128;", "<p class='&#112;rice'>x<p class=\"p&#114;ice\">y",
-	"<div class=&#109;issing-class>z</div><p>x", "<p>x</p><i class=price>1</i><b class=another&#45;missing>y</b>",
-	"\ufeff<p class=price>bom", "\r\n<p>\r\nx\ry</p><pre>\r\n\r\nz</pre><pre>\n<b>w</b>\n</pre>", "<p\nclass\n=\nprice\n>x</p\n>",
-	"<P CLASS=price>X<DIV CLASS=SKU>y</DIV><DiV cLaSs=sku>z", "<x-a class=price><X-B class=sku>z</x-b></x-A>",
-	"<p>x<body><b>y</b></body><p class=price>z", "</p></br></b></div>x</table></td>", "<p></p></p></p>x<br></br>",
-	"<a><b></a>x</b><a><p></a>y", "<ruby><rb>a<rt>b<rp>c<rtc>d</ruby><rt>e", "<object><p></object><applet><b></applet>x</b>",
-	"<plaintext><p class=price>", "<xmp><p class=price></xmp><p class=price>x", "<image class=price><isindex><keygen><hr>x",
-	"<li><address><li>x<p><li>y</p>", "<col><td>x<tr>y<caption>z<head>w<body>", "<p><b></p>x<p></b>y", "<i><p></i></p>x",
-	"<div class=price><frameset></div>", "<div><![CDATA[ x <p> ]]></div><svg><![CDATA[ <p> ]]></svg><?php echo '<p>' ?>y",
-	"<p class=price>x", "<p class=price", "<p class='price", "<p class=\"price\" ", "</p class=price>", "<", "<!", "</", "<!-", "&", "&#", "",
-	strings.Repeat("<div>", 505) + "<p class=price>x", strings.Repeat("<b>", 600), strings.Repeat("<p><b>", 40) + "x",
+	"<center><frameset><frame></center><p>x", "<frameset><frame></frameset><p>x",
+	"<div></div><frameset><frame></frameset>",
+	"x<frameset><p class=price>", "<p class=price>&#112;rice &#x41;&#0;&#xD800;&#128;",
+	"<p class='&#112;rice'>x<p class=\"p&#114;ice\">y",
+	"<div class=&#109;issing-class>z</div><p>x", "<p>x</p><i class=price>1</i><b " +
+		"class=another&#45;missing>y</b>",
+	"\ufeff<p class=price>bom", "\r\n<p>\r\nx\ry</p><pre>\r\n\r\nz</pre><pre>\n<b>w</b>\n</pre>",
+	"<p\nclass\n=\nprice\n>x</p\n>",
+	"<P CLASS=price>X<DIV CLASS=SKU>y</DIV><DiV cLaSs=sku>z",
+	"<x-a class=price><X-B class=sku>z</x-b></x-A>",
+	"<p>x<body><b>y</b></body><p class=price>z", "</p></br></b></div>x</table></td>",
+	"<p></p></p></p>x<br></br>",
+	"<a><b></a>x</b><a><p></a>y", "<ruby><rb>a<rt>b<rp>c<rtc>d</ruby><rt>e",
+	"<object><p></object><applet><b></applet>x</b>",
+	"<plaintext><p class=price>", "<xmp><p class=price></xmp><p class=price>x",
+	"<image class=price><isindex><keygen><hr>x",
+	"<li><address><li>x<p><li>y</p>", "<col><td>x<tr>y<caption>z<head>w<body>",
+	"<p><b></p>x<p></b>y", "<i><p></i></p>x",
+	"<div class=price><frameset></div>", "<div><![CDATA[ x <p> ]]></div><svg><![CDATA[ <p> " +
+		"]]></svg><?php echo '<p>' ?>y",
+	"<p class=price>x", "<p class=price", "<p class='price", "<p class=\"price\" ",
+	"</p class=price>", "<", "<!", "</", "<!-", "&", "&#", "",
+	strings.Repeat("<div>", 505) + "<p class=price>x", strings.Repeat("<b>", 600),
+	strings.Repeat("<p><b>", 40) + "x",
 	"<head><title>a</title></head><link rel=canonical href=/p><title>b</title><p class=price>1",
-	"<head><title>a</title></head> <link rel=canonical href=/p> <title>b</title><script>c</script><p class=price>1",
-	"<p>x<svg class=price>a<noscript>b<g class=sku>c</g></noscript>d</svg>", "<svg><iframe><g class=price>x</g></iframe>y",
-	"<svg><noembed><noframes><g class=price>x</g></noembed>y", "<math><noscript><mi class=price>x</mi></noscript>y</math>",
+	"<head><title>a</title></head> <link rel=canonical href=/p> " +
+		"<title>b</title><script>c</script><p class=price>1",
+	"<p>x<svg class=price>a<noscript>b<g class=sku>c</g></noscript>d</svg>",
+	"<svg><iframe><g class=price>x</g></iframe>y",
+	"<svg><noembed><noframes><g class=price>x</g></noembed>y",
+	"<math><noscript><mi class=price>x</mi></noscript>y</math>",
 	"<aside><p class=card>x</p></aside>text<div>y</div><html class=dark lang=en><p>z",
-	"<aside><p class=card><b class=price>x</b></p></aside>text<div>y</div>\x00<p class=price>z", "x<p class=price>y</p>z<i>\x00",
-	"a\x00b<p class=pr\x00ice>x", "<p class=price>\xff\xfe", "<div a=1 " + strings.Repeat("b=2 ", 120) + "class=price>x",
+	"<aside><p class=card><b class=price>x</b></p></aside>text<div>y</div>\x00<p class=price>z",
+	"x<p class=price>y</p>z<i>\x00",
+	"a\x00b<p class=pr\x00ice>x", "<p class=price>\xff\xfe",
+	"<div a=1 " + strings.Repeat("b=2 ", 120) + "class=price>x",
 }
 
 func TestFieldsAreGoquerysOnMalformedPages(t *testing.T) {
@@ -246,20 +279,25 @@ func TestFieldsAreGoquerysOnMalformedPages(t *testing.T) {
 		checkFields(t, page, rng, 60)
 	}
 	for range 1500 { // whatever stands behind them
-		page := malformed[rng.IntN(len(malformed))] + malformed[rng.IntN(len(malformed))] + malformed[rng.IntN(len(malformed))]
+		page := malformed[rng.IntN(len(malformed))] + malformed[rng.IntN(len(malformed))] +
+			malformed[rng.IntN(len(malformed))]
 		checkFields(t, page, rng, 2)
 	}
 }
 
 // generate makes a page: mostly well-formed, nested, with slips here and there.
 func generate(rng *rand.Rand) string {
-	tags := []string{"div", "div", "div", "p", "p", "span", "span", "ul", "li", "li", "a", "b", "i", "h1", "h2", "section", "main", "article",
-		"table", "tr", "td", "th", "tbody", "form", "button", "select", "option", "dl", "dt", "dd", "nav", "font", "em", "label", "svg"}
-	classes := []string{"price", "title", "sku", "card", "name", "price-tag", "x", "", "missing", "price sale", "a&amp;b"}
+	tags := []string{"div", "div", "div", "p", "p", "span", "span", "ul", "li", "li", "a", "b", "i",
+		"h1", "h2", "section", "main", "article",
+		"table", "tr", "td", "th", "tbody", "form", "button", "select", "option", "dl", "dt", "dd",
+		"nav", "font", "em", "label", "svg"}
+	classes := []string{"price", "title", "sku", "card", "name", "price-tag", "x", "", "missing",
+		"price sale", "a&amp;b"}
 	var b strings.Builder
 	var stack []string
 	if rng.IntN(3) > 0 {
-		b.WriteString("<!doctype html><html><head><title>T</title><link rel=canonical href=/c></head><body>")
+		b.WriteString("<!doctype html><html><head><title>T</title><link rel=canonical " +
+			"href=/c></head><body>")
 	}
 	for range 5 + rng.IntN(60) {
 		switch n := rng.IntN(20); {
@@ -270,7 +308,8 @@ func generate(rng *rand.Rand) string {
 				fmt.Fprintf(&b, ` class="%s"`, classes[rng.IntN(len(classes))])
 			}
 			if rng.IntN(6) == 0 {
-				fmt.Fprintf(&b, " id=%s href='/h?a=%d&b'", []string{"main-part", "b"}[rng.IntN(2)], rng.IntN(9))
+				fmt.Fprintf(&b, " id=%s href='/h?a=%d&b'", []string{"main-part", "b"}[rng.IntN(2)],
+					rng.IntN(9))
 			}
 			b.WriteString(">")
 			stack = append(stack, tag)
@@ -278,12 +317,15 @@ func generate(rng *rand.Rand) string {
 			fmt.Fprintf(&b, "</%s>", stack[len(stack)-1])
 			stack = stack[:len(stack)-1]
 		case n == 14:
-			b.WriteString([]string{"<br>", "<img src=x class=price>", "<input type=hidden>", "<hr/>", "<script>a<b;'</p>'</script>",
-				"<style>p{}</style>", "<!-- c --><!--->", "<meta name=x>", "</p>", "</x>", "<textarea>t</textarea>"}[rng.IntN(11)])
+			b.WriteString([]string{"<br>", "<img src=x class=price>", "<input type=hidden>",
+				"<hr/>", "<script>a<b;'</p>'</script>",
+				"<style>p{}</style>", "<!-- c --><!--->", "<meta name=x>", "</p>", "</x>",
+				"<textarea>t</textarea>"}[rng.IntN(11)])
 		case n == 15 && rng.IntN(2) == 0: // a slip: an end tag for anything, or none
 			fmt.Fprintf(&b, "</%s>", tags[rng.IntN(len(tags))])
 		default:
-			b.WriteString([]string{"word ", " 9.99 &euro; ", "\n\t", "a < b", "&nbsp;x", "&#39;", "missing-class"}[rng.IntN(7)])
+			b.WriteString([]string{"word ", " 9.99 &euro; ", "\n\t", "a < b", "&nbsp;x", "&#39;",
+				"missing-class"}[rng.IntN(7)])
 		}
 	}
 	for len(stack) > 0 && rng.IntN(8) > 0 {

@@ -21,7 +21,8 @@ type link struct {
 func compileLink(r model.Recipe) (l link, f *fault.Error) {
 	const field = "sourceConfig.pagination."
 	// Paths of the types that read pages by themselves are no JSONPaths into a body.
-	isJSON := rows.IsJSON(r.Fields) && (r.Type == model.SingleProduct || r.Type == model.MultipleProducts)
+	isJSON := rows.IsJSON(r.Fields) &&
+		(r.Type == model.SingleProduct || r.Type == model.MultipleProducts)
 	switch p := r.Pagination; {
 	case p == nil:
 	case p.Type == model.LoadMore:
@@ -30,7 +31,8 @@ func compileLink(r model.Recipe) (l link, f *fault.Error) {
 		l.cursor = true
 		l.path, f = rows.CompilePath(field+"cursorPath", p.CursorPath)
 		if f == nil && len(r.Fields) > 0 && !isJSON {
-			f = fault.Invalid(fault.SchemaValidation, field+"type", "JSON_CURSOR needs fields that are JSONPaths")
+			f = fault.Invalid(fault.SchemaValidation, field+"type",
+				"JSON_CURSOR needs fields that are JSONPaths")
 		}
 	case p.Type == model.NextLink && isJSON:
 		l.path, f = rows.CompilePath(field+"selector", p.Selector)
@@ -42,9 +44,9 @@ func compileLink(r model.Recipe) (l link, f *fault.Error) {
 	return l, f
 }
 
-// ofHTML is where the selector's first match leads: its href or, of an attribute, a text or a value that an XPath
-// expression gives, that itself; resolved as a browser would, against the page's base element if it has one, else
-// against its address.
+// ofHTML is where the selector's first match leads: its href or, of an attribute, a text or a value
+// that an XPath expression gives, that itself; resolved as a browser would, against the page's base
+// element if it has one, else against its address.
 func (l *link) ofHTML(doc *dom.Document, pageURL string) string {
 	if l.selector == nil {
 		return ""

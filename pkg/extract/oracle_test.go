@@ -59,7 +59,8 @@ func oracleItems(matches [][]*html.Node) (found [][]*html.Node, ok bool) {
 			return nil, false
 		}
 		item := match
-		for p := match.Parent; p != nil && p.Type == html.ElementNode && len(holds(p, matches[0])) == 1; p = p.Parent {
+		for p := match.Parent; p != nil && p.Type == html.ElementNode &&
+			len(holds(p, matches[0])) == 1; p = p.Parent {
 			item = p
 		}
 		for i := range matches {
@@ -109,26 +110,34 @@ func jsonString(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(string([]rune(s))) // a string always encodes; bytes that are not UTF-8 are U+FFFD, each
+	// a string always encodes; bytes that are not UTF-8 are U+FFFD, each
+	_ = enc.Encode(string([]rune(s)))
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // TestRowsAreTheOracles compares rows of random pages and recipes.
 func TestRowsAreTheOracles(t *testing.T) {
-	pieces := []string{"x", " y ", "&amp;", "<p>", "</p>", "<div>", "<div class=c>", "</div>", "<ul>", "<li>",
-		"<li class=c>", "</ul>", "<a href='/x?a=1&amp;b=2'>", "</a>", "<b>", "</b>", "<i class='c d'>", "</i>", "<table>", "<tr>", "<td>",
-		"</table>", "<script>a<b</script>", "<img src=i.png>", "<span id=s>", "</span>", "<!-- c -->", "</body>"}
-	selectors := []string{"p", "div", "li", "a", "b", "i", ".c", ".d", "td", "ul > li", "div p", "li a", "img", "#s",
-		"[href]", "p:first-child", "li:nth-child(2)", "div:not(.c)", "li + li", "p ~ b", "html", "tr td:last-child", "li b, td b"}
+	pieces := []string{"x", " y ", "&amp;", "<p>", "</p>", "<div>", "<div class=c>", "</div>",
+		"<ul>", "<li>",
+		"<li class=c>", "</ul>", "<a href='/x?a=1&amp;b=2'>", "</a>", "<b>", "</b>",
+		"<i class='c d'>", "</i>", "<table>", "<tr>", "<td>",
+		"</table>", "<script>a<b</script>", "<img src=i.png>", "<span id=s>", "</span>",
+		"<!-- c -->", "</body>"}
+	selectors := []string{"p", "div", "li", "a", "b", "i", ".c", ".d", "td", "ul > li", "div p",
+		"li a", "img", "#s",
+		"[href]", "p:first-child", "li:nth-child(2)", "div:not(.c)", "li + li", "p ~ b", "html",
+		"tr td:last-child", "li b, td b"}
 	kinds := []string{"TEXT", "TEXT", "EXISTS", "@href", "@class", "@src"}
 	rapid.Check(t, func(rt *rapid.T) {
 		page := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 60).Draw(rt, "page"), "")
 		var fields []string
 		for i := range rapid.IntRange(1, 4).Draw(rt, "fields") {
-			fields = append(fields, fmt.Sprintf("f%d %s %s", i, rapid.SampledFrom(kinds).Draw(rt, "kind"),
-				rapid.SampledFrom(selectors).Draw(rt, "selector")))
+			fields = append(fields,
+				fmt.Sprintf("f%d %s %s", i, rapid.SampledFrom(kinds).Draw(rt, "kind"),
+					rapid.SampledFrom(selectors).Draw(rt, "selector")))
 		}
-		r := recipe(rapid.SampledFrom([]model.ScraperType{model.SingleProduct, model.MultipleProducts}).Draw(rt, "type"),
+		r := recipe(rapid.SampledFrom([]model.ScraperType{model.SingleProduct,
+			model.MultipleProducts}).Draw(rt, "type"),
 			fields...)
 		got, want := extract(t, r, page), oracleRows(t, r, page)
 		if !slices.Equal(got, want) {
@@ -150,7 +159,8 @@ func FuzzExtract(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := e.Extract(Page{URL: "http://shop.test/", ContentType: "text/html", Body: []byte(page)})
+		got, err := e.Extract(Page{URL: "http://shop.test/", ContentType: "text/html",
+			Body: []byte(page)})
 		if err != nil {
 			return
 		}

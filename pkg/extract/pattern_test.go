@@ -13,20 +13,24 @@ import (
 func recipeOf(selectors ...string) model.Recipe {
 	r := model.Recipe{Type: model.SingleProduct}
 	for i, selector := range selectors {
-		r.Fields = append(r.Fields, model.Field{Name: "f" + string(rune('a'+i)), Selector: selector, Kind: model.Text})
+		r.Fields = append(r.Fields,
+			model.Field{Name: "f" + string(rune('a'+i)), Selector: selector, Kind: model.Text})
 	}
 	return r
 }
 
-// TestPatternsInSelectorsAreBounded: what would compile to a great deal is refused, each and together, with its field.
+// TestPatternsInSelectorsAreBounded: what would compile to a great deal is refused, each and
+// together, with its field.
 func TestPatternsInSelectorsAreBounded(t *testing.T) {
 	large, taken := strings.Repeat("a{0,999}", 20)+"z", strings.Repeat("a{0,999}", 3)+"z"
-	for _, form := range []string{"p:matches(%)", "p:matchesOwn(%)", "p[class#=%]", "p:not(:matches(%))", "$..[?match(@, '%')]", "$..[?search(@.a, '%')]"} {
+	for _, form := range []string{"p:matches(%)", "p:matchesOwn(%)", "p[class#=%]",
+		"p:not(:matches(%))", "$..[?match(@, '%')]", "$..[?search(@.a, '%')]"} {
 		refused := func(field string, selectors ...string) {
 			t.Helper()
 			_, err := Compile(recipeOf(selectors...))
 			var faults fault.List
-			if !errors.As(err, &faults) || faults[0].Field != field || faults[0].Code != fault.SchemaValidation {
+			if !errors.As(err, &faults) || faults[0].Field != field ||
+				faults[0].Code != fault.SchemaValidation {
 				t.Errorf("%s: %v, want a fault of %s", form, err, field)
 			}
 		}
@@ -41,20 +45,26 @@ func TestPatternsInSelectorsAreBounded(t *testing.T) {
 		}
 		refused("itemsConfig[8].selector", all...)
 	}
-	for _, expression := range []string{"//p[matches(., 'a+')]", "replace(//p, 'a+', 'b')", "//p[fn:matches(., 'a')]"} {
+	for _, expression := range []string{"//p[matches(., 'a+')]", "replace(//p, 'a+', 'b')",
+		"//p[fn:matches(., 'a')]"} {
 		if _, err := Compile(recipeOf(expression)); err == nil {
 			t.Errorf("%s: XPath has patterns", expression)
 		}
 	}
 }
 
-// TestPatternsArePaidFromTheStepsOfAPage: the price is that of the worst text, which this one is not.
+// TestPatternsArePaidFromTheStepsOfAPage: the price is that of the worst text, which this one is
+// not.
 func TestPatternsArePaidFromTheStepsOfAPage(t *testing.T) {
 	text, slow := strings.Repeat("b", 6_000), strings.Repeat("a{0,999}", 3)+"z"
-	html := Page{URL: "http://a.example/", ContentType: "text/html", Body: []byte(strings.Repeat(`<p class="`+text+`">`+text, 10))}
-	json := Page{URL: "http://a.example/", ContentType: "application/json", Body: []byte(`["a"` + strings.Repeat(`,"`+text+`"`, 10) + `]`)}
-	for selector, page := range map[string]Page{"p:matches(" + slow + ")": html, "p:matchesOwn(" + slow + ")": html,
-		"p[class#=" + slow + "]": html, "$[?match(@, '" + slow + "')]": json, "$[?search(@, '" + slow + "')]": json} {
+	html := Page{URL: "http://a.example/", ContentType: "text/html",
+		Body: []byte(strings.Repeat(`<p class="`+text+`">`+text, 10))}
+	json := Page{URL: "http://a.example/", ContentType: "application/json",
+		Body: []byte(`["a"` + strings.Repeat(`,"`+text+`"`, 10) + `]`)}
+	for selector, page := range map[string]Page{"p:matches(" + slow + ")": html,
+		"p:matchesOwn(" + slow + ")": html,
+		"p[class#=" + slow + "]":     html, "$[?match(@, '" + slow + "')]": json,
+		"$[?search(@, '" + slow + "')]": json} {
 		extractor, err := Compile(recipeOf(selector))
 		if err != nil {
 			t.Fatal(err)
@@ -85,12 +95,15 @@ func TestWhoHasGoneIsNotReadFor(t *testing.T) {
 		return Page{URL: "http://a.example/", ContentType: kind, Body: []byte(body)}
 	}
 	pages := map[string]Page{
-		"p:matches(" + slow + ")":          page("text/html", "<p>"+long),
-		"p[class#=" + slow + "]":           page("text/html", `<p class="`+long+`">`),
-		"$[?search(@, '" + slow + "')]":    page("application/json", `["`+long+`"]`),
-		"div:has(i)":                       page("text/html", strings.Repeat("<div>", 400)+strings.Repeat("<p>a</p>", 20_000)),
+		"p:matches(" + slow + ")":       page("text/html", "<p>"+long),
+		"p[class#=" + slow + "]":        page("text/html", `<p class="`+long+`">`),
+		"$[?search(@, '" + slow + "')]": page("application/json", `["`+long+`"]`),
+		"div:has(i)": page("text/html",
+			strings.Repeat("<div>", 400)+strings.Repeat("<p>a</p>", 20_000)),
 		"//*[count(preceding::*) > 99999]": page("text/html", strings.Repeat("<p>a</p>", 20_000)),
-		"$..[?count(@..*) > 99999]":        page("application/json", strings.Repeat(`{"a":[1,`, 200)+strings.Repeat("1,", 50_000)+"1"+strings.Repeat(`]}`, 200)),
+		"$..[?count(@..*) > 99999]": page("application/json",
+			strings.Repeat(`{"a":[1,`, 200)+strings.Repeat("1,", 50_000)+"1"+strings.Repeat(`]}`,
+				200)),
 	}
 	for selector, page := range pages {
 		extractor, err := Compile(recipeOf(selector))
@@ -98,10 +111,12 @@ func TestWhoHasGoneIsNotReadFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := &leaving{Context: t.Context(), end: 2}
-		if _, err := extractor.ExtractContext(ctx, page); !errors.Is(err, context.Canceled) || ctx.asked > 10 {
+		if _, err := extractor.ExtractContext(ctx, page); !errors.Is(err, context.Canceled) ||
+			ctx.asked > 10 {
 			t.Errorf("%.40s: %v after the context was asked %d times", selector, err, ctx.asked)
 		}
-		if _, err := extractor.Extract(Page{URL: page.URL, ContentType: page.ContentType, Body: []byte("<p>a")}); fault.CodeOf(err) == fault.Internal {
+		if _, err := extractor.Extract(Page{URL: page.URL, ContentType: page.ContentType,
+			Body: []byte("<p>a")}); fault.CodeOf(err) == fault.Internal {
 			t.Errorf("%.40s: the next page: %v", selector, err)
 		}
 	}

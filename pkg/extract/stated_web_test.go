@@ -9,13 +9,15 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestSchemaOfTheSyntheticWeb: product pages that say what is what in the names of their elements alone give AI_CONF all
-// that they show, and nothing that they do not, in the types of the schema; and so do listings, where many are asked for.
+// TestSchemaOfTheSyntheticWeb: product pages that say what is what in the names of their elements
+// alone give AI_CONF all that they show, and nothing that they do not, in the types of the schema;
+// and so do listings, where many are asked for.
 func TestSchemaOfTheSyntheticWeb(t *testing.T) {
 	const one = `{"type":"object","properties":{"title":{"type":"string"},"price":{"type":"string"},"oldPrice":{"type":"string"},
 		"currency":{"type":"string"},"sku":{"type":"string"},"availability":{"type":"string"},"brand":{"type":"string"},
 		"gtin":{"type":"string"},"color":{"type":"string"},"rating":{"type":"number"}},"required":["title","price"]}`
-	columns := map[string]string{"title": "title", "price": "price", "oldPrice": "was", "sku": "sku", "availability": "stock"}
+	columns := map[string]string{"title": "title", "price": "price", "oldPrice": "was",
+		"sku": "sku", "availability": "stock"}
 	for name, kind := range map[string]struct {
 		mix    synthweb.Mix
 		schema string
@@ -25,12 +27,14 @@ func TestSchemaOfTheSyntheticWeb(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			demo := synthweb.Demo()
-			web, err := synthweb.Start(synthweb.Config{Names: demo.Names, PagesPerHost: 5, Mix: kind.mix, PageBytes: demo.PageBytes})
+			web, err := synthweb.Start(synthweb.Config{Names: demo.Names, PagesPerHost: 5,
+				Mix: kind.mix, PageBytes: demo.PageBytes})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer web.Close()
-			fetch, e := fetcher(t, web), mustCompile(t, model.Recipe{Type: model.AIConf, Schema: []byte(kind.schema)})
+			fetch, e := fetcher(t, web),
+				mustCompile(t, model.Recipe{Type: model.AIConf, Schema: []byte(kind.schema)})
 			wanted, found, right := 0, 0, 0
 			for url := range web.URLs(5 * len(demo.Names)) {
 				truth, err := web.Truth(url)
@@ -54,7 +58,8 @@ func TestSchemaOfTheSyntheticWeb(t *testing.T) {
 							if have[field] != nil && have[field] == row[truly] {
 								right++
 							} else if have[field] != row[truly] && found+right < 20 {
-								t.Logf("%s row %d: %s is %v, want %v", want.URL, i, field, have[field], row[truly])
+								t.Logf("%s row %d: %s is %v, want %v", want.URL, i, field,
+									have[field], row[truly])
 							}
 						}
 						found += len(have)
@@ -65,7 +70,8 @@ func TestSchemaOfTheSyntheticWeb(t *testing.T) {
 					found += len(got) - min(len(got), len(want.Rows))
 				}
 			}
-			t.Logf("%d fields shown; recall %.2f %%, precision %.2f %%", wanted, 100*float64(right)/float64(wanted), 100*float64(right)/float64(max(found, 1)))
+			t.Logf("%d fields shown; recall %.2f %%, precision %.2f %%", wanted,
+				100*float64(right)/float64(wanted), 100*float64(right)/float64(max(found, 1)))
 			if right != wanted || found != right || wanted == 0 {
 				t.Errorf("of %d fields %d were found, %d of them right", wanted, found, right)
 			}

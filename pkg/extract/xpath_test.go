@@ -20,17 +20,23 @@ func TestXPathIsCSS(t *testing.T) {
 		{"p", "(//p)"},
 		{"b + i", "//b/following-sibling::*[1][self::i]"},
 	}
-	pages := []string{string(productPage(t)), "<p> a\u00a0 \n<b>b</b><i>c</i><script>x</script><template><p>t</template>",
-		"<table><tr><td>1<td>2<tr><td>3<td><b>4</b><i>5</i></table>", "<ul><li><a href=x>1</a><li id=b>2</ul>", "<p>1<p>2<p>3", ""}
+	pages := []string{string(productPage(t)),
+		"<p> a\u00a0 \n<b>b</b><i>c</i><script>x</script><template><p>t</template>",
+		"<table><tr><td>1<td>2<tr><td>3<td><b>4</b><i>5</i></table>",
+		"<ul><li><a href=x>1</a><li id=b>2</ul>", "<p>1<p>2<p>3", ""}
 	for _, pair := range pairs {
 		for _, kind := range []string{"TEXT", "EXISTS", "@class", "@href"} {
 			for _, typ := range []model.ScraperType{model.SingleProduct, model.MultipleProducts} {
 				for _, page := range pages {
-					want := extract(t, recipe(typ, "a "+kind+" "+pair[0], "b "+kind+" css:"+pair[0]), page)
-					for _, fields := range [][]string{{pair[1], pair[1]}, {pair[0], pair[1]}, {pair[1], pair[0]}} {
-						got := extract(t, recipe(typ, "a "+kind+" "+fields[0], "b "+kind+" "+fields[1]), page)
+					want := extract(t,
+						recipe(typ, "a "+kind+" "+pair[0], "b "+kind+" css:"+pair[0]), page)
+					for _, fields := range [][]string{{pair[1], pair[1]}, {pair[0], pair[1]},
+						{pair[1], pair[0]}} {
+						got := extract(t,
+							recipe(typ, "a "+kind+" "+fields[0], "b "+kind+" "+fields[1]), page)
 						if strings.Join(got, "\n") != strings.Join(want, "\n") {
-							t.Errorf("%s %s %q of %.60q:\n got %s\nwant %s", typ, kind, fields, page, got, want)
+							t.Errorf("%s %s %q of %.60q:\n got %s\nwant %s", typ, kind, fields,
+								page, got, want)
 						}
 					}
 				}
@@ -48,22 +54,31 @@ func TestXPathFields(t *testing.T) {
 		want       []string
 	}{
 		{"attributes and texts", list, model.SingleProduct,
-			[]string{"h TEXT //a/@href", "t TEXT //a/@title", "x TEXT //a/text()", "a @title //a/text()", "e EXISTS //a/@rel"},
+			[]string{"h TEXT //a/@href", "t TEXT //a/@title", "x TEXT //a/text()",
+				"a @title //a/text()", "e EXISTS //a/@rel"},
 			[]string{`{"h":"/1","t":"x y","x":"go","a":"x  y","e":false}`}},
 		{"values", list, model.SingleProduct,
-			[]string{"s TEXT string(//h2)", "n TEXT count(//li)", "b TEXT //li = 'x'", "i TEXT xpath:1 div 4", "m TEXT number('x')",
+			[]string{"s TEXT string(//h2)", "n TEXT count(//li)", "b TEXT //li = 'x'",
+				"i TEXT xpath:1 div 4", "m TEXT number('x')",
 				"e EXISTS count(//p)", "f EXISTS count(//b)"},
 			[]string{`{"s":"A 1","n":2,"b":false,"i":0.25,"m":null,"e":false,"f":true}`}},
-		{"values of nothing are no row", "<p>", model.SingleProduct, []string{"s TEXT string(//h2)", "n TEXT count(//li)"}, nil},
+		{"values of nothing are no row", "<p>", model.SingleProduct,
+			[]string{"s TEXT string(//h2)", "n TEXT count(//li)"}, nil},
 		{"values at each item", list, model.MultipleProducts,
-			[]string{"h TEXT //h2", "n TEXT count(.//b)", "all TEXT count(//b)", "s TEXT concat('-', .//a)", "u TEXT //a/@href"},
-			[]string{`{"h":"A 1","n":2,"all":2,"s":"-go","u":"/1"}`, `{"h":"B","n":0,"all":2,"s":"-on","u":"/2"}`}},
-		{"values alone make items", list, model.MultipleProducts, []string{"h TEXT //h2", "n TEXT count(.//b)"},
+			[]string{"h TEXT //h2", "n TEXT count(.//b)", "all TEXT count(//b)",
+				"s TEXT concat('-', .//a)", "u TEXT //a/@href"},
+			[]string{`{"h":"A 1","n":2,"all":2,"s":"-go","u":"/1"}`,
+				`{"h":"B","n":0,"all":2,"s":"-on","u":"/2"}`}},
+		{"values alone make items", list, model.MultipleProducts,
+			[]string{"h TEXT //h2", "n TEXT count(.//b)"},
 			[]string{`{"h":"A 1","n":2}`, `{"h":"B","n":0}`}},
-		{"attributes make items", list, model.MultipleProducts, []string{"u TEXT //a/@href", "b TEXT b"},
+		{"attributes make items", list, model.MultipleProducts,
+			[]string{"u TEXT //a/@href", "b TEXT b"},
 			[]string{`{"u":"/1","b":"1"}`, `{"u":"/2","b":null}`}},
-		{"several attributes of an element: the n-th matches", `<a href=1 title=2></a><b>x</b><b>y</b>`, model.MultipleProducts,
-			[]string{"u TEXT //a/@*", "b TEXT //b/text()"}, []string{`{"u":"1","b":"x"}`, `{"u":"2","b":"y"}`}},
+		{"several attributes of an element: the n-th matches",
+			`<a href=1 title=2></a><b>x</b><b>y</b>`, model.MultipleProducts,
+			[]string{"u TEXT //a/@*", "b TEXT //b/text()"},
+			[]string{`{"u":"1","b":"x"}`, `{"u":"2","b":"y"}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := extract(t, recipe(c.typ, c.fields...), c.body)
@@ -91,7 +106,8 @@ func TestXPathLinks(t *testing.T) {
 	} {
 		r := recipe(model.SingleProduct, "i TEXT i")
 		r.Pagination = &model.Pagination{Type: model.NextLink, Selector: selector}
-		got, err := mustCompile(t, r).Extract(Page{URL: "http://shop.test/", ContentType: "text/html", Body: []byte(body)})
+		got, err := mustCompile(t,
+			r).Extract(Page{URL: "http://shop.test/", ContentType: "text/html", Body: []byte(body)})
 		if err != nil || got.Next != want {
 			t.Errorf("%s: got %q, %v, want %q", selector, got.Next, err, want)
 		}
@@ -103,14 +119,20 @@ func TestValidateXPath(t *testing.T) {
 		name, fault string
 		recipe      model.Recipe
 	}{
-		{"all well", "", recipe(model.SingleProduct, "a TEXT //a", "b TEXT ./html", "c TEXT (//c)[1]", "d TEXT count( //d )", "e TEXT @x",
+		{"all well", "", recipe(model.SingleProduct, "a TEXT //a", "b TEXT ./html",
+			"c TEXT (//c)[1]", "d TEXT count( //d )", "e TEXT @x",
 			"f TEXT xpath:html", "g EXISTS not(//a)", "h TEXT ../a")},
 		{"no expression", "itemsConfig[0].selector", recipe(model.SingleProduct, "a TEXT //p[")},
-		{"an unknown function", "itemsConfig[0].selector", recipe(model.SingleProduct, "a TEXT document('x')")},
-		{"an attribute of a value", "itemsConfig[0].selector", recipe(model.SingleProduct, "a @b string(//p)")},
-		{"a value as the first of many", "itemsConfig[0].selector", recipe(model.MultipleProducts, "a TEXT string(//p)")},
-		{"beside JSON", "itemsConfig[1].selector", recipe(model.SingleProduct, "a TEXT $.a", "b TEXT //a")},
-		{"too long", "itemsConfig[0].selector", recipe(model.SingleProduct, "a TEXT //a"+strings.Repeat("/a", 1024))},
+		{"an unknown function", "itemsConfig[0].selector",
+			recipe(model.SingleProduct, "a TEXT document('x')")},
+		{"an attribute of a value", "itemsConfig[0].selector",
+			recipe(model.SingleProduct, "a @b string(//p)")},
+		{"a value as the first of many", "itemsConfig[0].selector",
+			recipe(model.MultipleProducts, "a TEXT string(//p)")},
+		{"beside JSON", "itemsConfig[1].selector",
+			recipe(model.SingleProduct, "a TEXT $.a", "b TEXT //a")},
+		{"too long", "itemsConfig[0].selector",
+			recipe(model.SingleProduct, "a TEXT //a"+strings.Repeat("/a", 1024))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
@@ -130,7 +152,8 @@ func TestValidateXPath(t *testing.T) {
 func TestHostileXPath(t *testing.T) {
 	e := mustCompile(t, recipe(model.MultipleProducts, "a TEXT //p[count(preceding::p) > 1]"))
 	body := strings.Repeat("<p>a</p>", 20_000)
-	if _, err := e.Extract(Page{ContentType: "text/html", Body: []byte(body)}); fault.CodeOf(err) != fault.PageUnparsable {
+	if _, err := e.Extract(Page{ContentType: "text/html",
+		Body: []byte(body)}); fault.CodeOf(err) != fault.PageUnparsable {
 		t.Errorf("an expression that takes long: %v", err)
 	}
 }

@@ -2,10 +2,12 @@ package fault
 
 import "maps"
 
-// Code names a kind of error. API codes are what a client switches on; page codes are what a link's error says.
+// Code names a kind of error. API codes are what a client switches on; page codes are what a link's
+// error says.
 type Code string
 
-// Entry describes a code. Status 0 marks a page code: it stands on a link or a job, never on an answer of its own.
+// Entry describes a code. Status 0 marks a page code: it stands on a link or a job, never on an
+// answer of its own.
 type Entry struct {
 	Status int
 	Title  string
@@ -199,7 +201,8 @@ var catalog = map[Code]Entry{
 // Catalog is a copy of the closed list, for documentation and tests.
 func Catalog() map[Code]Entry { return maps.Clone(catalog) }
 
-// Lookup is the entry of a code. An unknown code answers as Internal, so that a slip never invents one.
+// Lookup is the entry of a code. An unknown code answers as Internal, so that a slip never invents
+// one.
 func Lookup(code Code) Entry {
 	if entry, ok := catalog[code]; ok {
 		return entry

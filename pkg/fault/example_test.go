@@ -8,7 +8,8 @@ import (
 
 // A code survives the wrapping of its error, and says which status answers it.
 func ExampleCodeOf() {
-	err := fmt.Errorf("read page: %w", fault.Invalid(fault.InvalidFilter, "filters", "depth is at most %d", 8))
+	err := fmt.Errorf("read page: %w",
+		fault.Invalid(fault.InvalidFilter, "filters", "depth is at most %d", 8))
 	code := fault.CodeOf(err)
 	fmt.Println(code, fault.Lookup(code).Status)
 	fmt.Println(err)

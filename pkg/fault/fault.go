@@ -1,5 +1,6 @@
-// Package fault owns the closed catalogue of coded errors: every error that a user can meet has a Code here, with its
-// title and HTTP status. It does not write responses (apiserver does) and knows no resource.
+// Package fault owns the closed catalogue of coded errors: every error that a user can meet has a
+// Code here, with its title and HTTP status. It does not write responses (apiserver does) and knows
+// no resource.
 package fault
 
 import (
@@ -7,8 +8,9 @@ import (
 	"fmt"
 )
 
-// Error is an error with a catalogue code. Detail is a sentence for the user and may be empty; Field names the input
-// that is at fault, as a path (`itemsConfig[2].selector`), and may be empty. Cause is for logs and never shown.
+// Error is an error with a catalogue code. Detail is a sentence for the user and may be empty;
+// Field names the input that is at fault, as a path (`itemsConfig[2].selector`), and may be empty.
+// Cause is for logs and never shown.
 type Error struct {
 	Code   Code
 	Detail string
@@ -54,7 +56,8 @@ func (e *Error) Is(target error) bool {
 	return ok && other.Code == e.Code
 }
 
-// CodeOf is the code of the first coded error in err's chain; Internal when there is none, "" when err is nil.
+// CodeOf is the code of the first coded error in err's chain; Internal when there is none, "" when
+// err is nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

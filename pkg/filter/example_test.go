@@ -8,7 +8,8 @@ import (
 
 // Text that is a number counts as that number where the operand is one.
 func ExampleParse() {
-	node, err := filter.Parse([]byte(`{"price": {"$gt": 10}, "$or": [{"stock": true}, {"title": {"contains": "chair"}}]}`))
+	node,
+		err := filter.Parse([]byte(`{"price": {"$gt": 10}, "$or": [{"stock": true}, {"title": {"contains": "chair"}}]}`))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,26 +1,30 @@
-// Package filter owns the filter tree (decision 18): the one form in which every filter of the API is parsed, checked
-// and printed. Each row store prints it to its own SQL; the package runs none. Match says what a filter means, and the
-// stores are tested against it.
+// Package filter owns the filter tree (decision 18): the one form in which every filter of the API
+// is parsed, checked and printed. Each row store prints it to its own SQL; the package runs none.
+// Match says what a filter means, and the stores are tested against it.
 //
 // # Meaning
 //
-// A row is a flat JSON object. A field name names one member of it: a dot is a part of the name, never a path.
+// A row is a flat JSON object. A field name names one member of it: a dot is a part of the name,
+// never a path.
 //
-// A value is null, a boolean, a number, text, or other (an array or an object). A missing member counts as null for
-// every operator but exists. Values of different kinds are never equal and never less or greater than each other, with
-// one exception: text that is a number (see ParseNumber) also counts as that number where the operand is a number. It
-// does not work the other way round: a text operand meets text only. Numbers are compared as 64-bit floats, text by its
-// UTF-8 bytes; text that looks like a date is text.
+// A value is null, a boolean, a number, text, or other (an array or an object). A missing member
+// counts as null for every operator but exists. Values of different kinds are never equal and never
+// less or greater than each other, with one exception: text that is a number (see ParseNumber) also
+// counts as that number where the operand is a number. It does not work the other way round: a text
+// operand meets text only. Numbers are compared as 64-bit floats, text by its UTF-8 bytes; text
+// that looks like a date is text.
 //
 //   - eq, in: some operand equals the value. null equals null and missing.
 //   - ne, nin: not eq, not in; so they hold for missing members unless null is an operand.
-//   - gt, gte, lt, lte, between (both ends included): operands are numbers or text, between has two of one kind.
+//   - gt, gte, lt, lte, between (both ends included): operands are numbers or text, between has two
+//     of one kind.
 //   - exists: the member is there, be it null, or is not.
-//   - contains, startsWith, endsWith: for text only, whatever the case: letters are equal that Unicode's simple folding
-//     makes equal (see Fold), as under (?i) in RE2.
+//   - contains, startsWith, endsWith: for text only, whatever the case: letters are equal that
+//     Unicode's simple folding makes equal (see Fold), as under (?i) in RE2.
 //   - regex: for text only: RE2, found anywhere, case matters unless the pattern says (?i).
 //
-// Negations ($nor, ne, nin) are the exact opposite of what they negate: there is no third truth value.
+// Negations ($nor, ne, nin) are the exact opposite of what they negate: there is no third truth
+// value.
 package filter
 
 import "shoal.dev/shoal/pkg/pattern"
@@ -68,8 +72,8 @@ const (
 	Between    Op = "between"
 )
 
-// Compare compares a field with operands: two for Between, up to MaxOperands for In and Nin (none is allowed), one
-// boolean for Exists, one otherwise.
+// Compare compares a field with operands: two for Between, up to MaxOperands for In and Nin (none
+// is allowed), one boolean for Exists, one otherwise.
 type Compare struct {
 	Field   string
 	Op      Op

@@ -95,22 +95,31 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 	tests := []struct{ in, field string }{
-		{``, "filters"}, {`null`, "filters"}, {`[]`, "filters"}, {`{"a":1} x`, "filters"}, {`{} {}`, "filters"},
-		{`{"a":`, "filters.a"}, {`{"a" 1}`, "filters.a"}, {`{"a":1,}`, "filters"}, {`{"a":{"in":[1,]}}`, "filters.a.in[1]"}, {`{"a":1,"a":2}`, "filters.a"}, {"{\"a\":\"\xff\"}", "filters"},
-		{`{"a":[1]}`, "filters.a"}, {`{"a":{}}`, "filters.a"}, {`{"a":{"like":1}}`, "filters.a.like"},
+		{``, "filters"}, {`null`, "filters"}, {`[]`, "filters"}, {`{"a":1} x`, "filters"},
+		{`{} {}`, "filters"},
+		{`{"a":`, "filters.a"}, {`{"a" 1}`, "filters.a"}, {`{"a":1,}`, "filters"},
+		{`{"a":{"in":[1,]}}`, "filters.a.in[1]"}, {`{"a":1,"a":2}`, "filters.a"},
+		{"{\"a\":\"\xff\"}", "filters"},
+		{`{"a":[1]}`, "filters.a"}, {`{"a":{}}`, "filters.a"},
+		{`{"a":{"like":1}}`, "filters.a.like"},
 		{`{"a":{"$$gt":1}}`, "filters.a.$$gt"}, {`{"a":{"eq":{"x":1}}}`, "filters.a.eq"},
 		{`{"a":{"gt":true}}`, "filters.a.gt"}, {`{"a":{"lte":null}}`, "filters.a.lte"},
 		{`{"a":{"in":1}}`, "filters.a.in"}, {`{"a":{"in":[[1]]}}`, "filters.a.in[0]"},
-		{`{"a":{"between":[1]}}`, "filters.a.between"}, {`{"a":{"between":[1,"2"]}}`, "filters.a.between"},
-		{`{"a":{"between":[null,null]}}`, "filters.a.between"}, {`{"a":{"exists":1}}`, "filters.a.exists"},
-		{`{"a":{"contains":1}}`, "filters.a.contains"}, {`{"a":{"$regex":"("}}`, "filters.a.$regex"},
+		{`{"a":{"between":[1]}}`, "filters.a.between"},
+		{`{"a":{"between":[1,"2"]}}`, "filters.a.between"},
+		{`{"a":{"between":[null,null]}}`, "filters.a.between"},
+		{`{"a":{"exists":1}}`, "filters.a.exists"},
+		{`{"a":{"contains":1}}`, "filters.a.contains"},
+		{`{"a":{"$regex":"("}}`, "filters.a.$regex"},
 		{`{"a":1e999}`, "filters.a"}, {`{"":1}`, "filters."}, {`{"a\"b":1}`, `filters.a"b`},
 		{`{"` + strings.Repeat("x", 1025) + `":1}`, "filters"},
-		{`{"$not":[]}`, "filters.$not"}, {`{"$and":[]}`, "filters.$and"}, {`{"$or":[{}]}`, "filters.$or[0]"},
+		{`{"$not":[]}`, "filters.$not"}, {`{"$and":[]}`, "filters.$and"},
+		{`{"$or":[{}]}`, "filters.$or[0]"},
 		{`{"$or":{"a":1}}`, "filters.$or"}, {`{"$or":[1]}`, "filters.$or[0]"},
 		{`{"$or":[{"a":1},{"b":{"gt":null}}]}`, "filters.$or[1].b.gt"},
 		{nested(9), "filters" + strings.Repeat(".$and[0]", 8)},
-		{conditions(101), "filters.f100"}, {operands(1001), "filters.a.in"}, {pattern(257), "filters.a.regex"},
+		{conditions(101), "filters.f100"}, {operands(1001), "filters.a.in"},
+		{pattern(257), "filters.a.regex"},
 		{`{"a":"` + strings.Repeat("x", filter.MaxBytes) + `"}`, "filters"},
 	}
 	for _, test := range tests {
@@ -121,7 +130,8 @@ func TestParseRefuses(t *testing.T) {
 			continue
 		}
 		if coded.Code != fault.InvalidFilter || coded.Field != test.field {
-			t.Errorf("%.60s: got %s at %q, want it at %q", test.in, coded.Code, coded.Field, test.field)
+			t.Errorf("%.60s: got %s at %q, want it at %q", test.in, coded.Code, coded.Field,
+				test.field)
 		}
 	}
 }
@@ -133,21 +143,33 @@ func TestMatch(t *testing.T) {
 		want   bool
 	}{
 		{`{}`, true},
-		{`{"n":12.5}`, true}, {`{"n":"12.5"}`, false}, {`{"t":12.5}`, true}, {`{"t":"12.5"}`, false},
-		{`{"t":{"gt":9}}`, true}, {`{"t":{"gt":"9"}}`, false}, {`{"w":{"gt":9}}`, false}, {`{"w":{"lte":9}}`, false},
-		{`{"b":true}`, true}, {`{"b":1}`, false}, {`{"b":"true"}`, false}, {`{"b":{"ne":false}}`, true},
-		{`{"z":null}`, true}, {`{"gone":null}`, true}, {`{"z":{"exists":true}}`, true}, {`{"gone":{"exists":true}}`, false},
-		{`{"gone":{"exists":false}}`, true}, {`{"gone":{"ne":1}}`, true}, {`{"gone":{"ne":null}}`, false},
+		{`{"n":12.5}`, true}, {`{"n":"12.5"}`, false}, {`{"t":12.5}`, true},
+		{`{"t":"12.5"}`, false},
+		{`{"t":{"gt":9}}`, true}, {`{"t":{"gt":"9"}}`, false}, {`{"w":{"gt":9}}`, false},
+		{`{"w":{"lte":9}}`, false},
+		{`{"b":true}`, true}, {`{"b":1}`, false}, {`{"b":"true"}`, false},
+		{`{"b":{"ne":false}}`, true},
+		{`{"z":null}`, true}, {`{"gone":null}`, true}, {`{"z":{"exists":true}}`, true},
+		{`{"gone":{"exists":true}}`, false},
+		{`{"gone":{"exists":false}}`, true}, {`{"gone":{"ne":1}}`, true},
+		{`{"gone":{"ne":null}}`, false},
 		{`{"z":{"ne":null}}`, false}, {`{"n":{"ne":null}}`, true}, {`{"gone":{"lt":1}}`, false},
-		{`{"gone":{"in":[1,null]}}`, true}, {`{"gone":{"nin":[1]}}`, true}, {`{"n":{"in":[]}}`, false},
+		{`{"gone":{"in":[1,null]}}`, true}, {`{"gone":{"nin":[1]}}`, true},
+		{`{"n":{"in":[]}}`, false},
 		{`{"n":{"nin":[]}}`, true}, {`{"t":{"in":["x",12.5]}}`, true},
-		{`{"l":{"eq":1}}`, false}, {`{"l":{"exists":true}}`, true}, {`{"o":{"contains":"x"}}`, false},
+		{`{"l":{"eq":1}}`, false}, {`{"l":{"exists":true}}`, true},
+		{`{"o":{"contains":"x"}}`, false},
 		{`{"a.b":1}`, true}, {`{"o.x":1}`, false},
-		{`{"w":{"contains":"äö"}}`, true}, {`{"w":{"contains":"strasse"}}`, false}, {`{"w":{"startsWith":"STRAẞE"}}`, true},
-		{`{"w":{"endsWith":"k"}}`, true}, {`{"n":{"contains":"1"}}`, false}, {`{"w":{"contains":""}}`, true},
-		{`{"w":{"regex":"^Str.+K$"}}`, true}, {`{"w":{"regex":"str"}}`, false}, {`{"w":{"regex":"(?i)str"}}`, true},
-		{`{"n":{"between":[12.5,13]}}`, true}, {`{"t":{"between":[12,12.5]}}`, true}, {`{"n":{"between":[13,12]}}`, false},
-		{`{"d":{"between":["2026-01-01","2026-01-31"]}}`, true}, {`{"n":{"between":["1","2"]}}`, false},
+		{`{"w":{"contains":"äö"}}`, true}, {`{"w":{"contains":"strasse"}}`, false},
+		{`{"w":{"startsWith":"STRAẞE"}}`, true},
+		{`{"w":{"endsWith":"k"}}`, true}, {`{"n":{"contains":"1"}}`, false},
+		{`{"w":{"contains":""}}`, true},
+		{`{"w":{"regex":"^Str.+K$"}}`, true}, {`{"w":{"regex":"str"}}`, false},
+		{`{"w":{"regex":"(?i)str"}}`, true},
+		{`{"n":{"between":[12.5,13]}}`, true}, {`{"t":{"between":[12,12.5]}}`, true},
+		{`{"n":{"between":[13,12]}}`, false},
+		{`{"d":{"between":["2026-01-01","2026-01-31"]}}`, true},
+		{`{"n":{"between":["1","2"]}}`, false},
 		{`{"$nor":[{"gone":{"gt":1}},{"n":1}]}`, true}, {`{"$or":[{"n":1},{"b":true}]}`, true},
 		{`{"$and":[{"n":12.5},{"b":false}]}`, false},
 	}
@@ -172,7 +194,8 @@ func TestParseNumber(t *testing.T) {
 			t.Errorf("%q is a number", ok)
 		}
 	}
-	for _, no := range []string{"", "+", ".5", "5.", "1,5", " 1", "1 ", "0x10", "1_000", "inf", "NaN", "1e", "1e+", "1e999",
+	for _, no := range []string{"", "+", ".5", "5.", "1,5", " 1", "1 ", "0x10", "1_000", "inf",
+		"NaN", "1e", "1e+", "1e999",
 		"１", "1-"} {
 		if n, is := filter.ParseNumber(no); is {
 			t.Errorf("%q is no number, got %v", no, n)
@@ -194,8 +217,10 @@ func TestFoldIsRE2Folding(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a":1}`, `{"a":{"$in":[1,"x",null,true]}}`, `{"$or":[{"a":{"regex":"^x"}},{"b":null}]}`,
-		`{"a":{"between":["a","b"],"exists":true}}`, `{"$nor":[{"$and":[{"a":{"contains":"Ä"}}]}]}`, `[`, `{"a":{"gt":{}}}`} {
+	for _, seed := range []string{`{}`, `{"a":1}`, `{"a":{"$in":[1,"x",null,true]}}`,
+		`{"$or":[{"a":{"regex":"^x"}},{"b":null}]}`,
+		`{"a":{"between":["a","b"],"exists":true}}`, `{"$nor":[{"$and":[{"a":{"contains":"Ä"}}]}]}`,
+		`[`, `{"a":{"gt":{}}}`} {
 		f.Add([]byte(seed))
 	}
 	doc := map[string]any{"a": "x", "b": json.Number("1"), "c": true, "d": nil, "e": []any{}}
@@ -217,8 +242,10 @@ func FuzzParse(f *testing.F) {
 // Patterns within their length that would compile to a great deal are refused before they do.
 func TestPatternSize(t *testing.T) {
 	for pattern, ok := range map[string]bool{
-		`^[a-z]{1,63}(\.[a-z]{1,63}){1,8}$`: true, `\pL+`: true, `(?i)[äöü]{100}`: true, `x{1000}`: true, `x{0}`: true,
-		`(x{100}){10}`: true, `\pL{1000}`: false, `((x{100}){10}|(y{100}){10}){1000}`: false, `(?i)(\pL\pN){50}`: false,
+		`^[a-z]{1,63}(\.[a-z]{1,63}){1,8}$`: true, `\pL+`: true, `(?i)[äöü]{100}`: true,
+		`x{1000}`: true, `x{0}`: true,
+		`(x{100}){10}`: true, `\pL{1000}`: false, `((x{100}){10}|(y{100}){10}){1000}`: false,
+		`(?i)(\pL\pN){50}`:            false,
 		strings.Repeat(`\pL{1,}`, 36): false,
 	} {
 		node, err := filter.Parse([]byte(fmt.Sprintf(`{"a":{"regex":%q}}`, pattern)))

@@ -14,8 +14,9 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// Parse reads a filter from its JSON form and checks it. An empty object is the nil Node. Its errors carry the code
-// invalid_filter and name the place at fault as a path that begins with `filters`.
+// Parse reads a filter from its JSON form and checks it. An empty object is the nil Node. Its
+// errors carry the code invalid_filter and name the place at fault as a path that begins with
+// `filters`.
 func Parse(data []byte) (Node, error) {
 	if len(data) > MaxBytes {
 		return nil, invalid("filters", "at most %d bytes are allowed", MaxBytes)
@@ -170,8 +171,8 @@ func (p *parser) field(name, path string) (Node, error) {
 	return all(nodes), nil
 }
 
-// IsField says whether a field can have this name in filters and sorts: 1 to MaxFieldBytes bytes, none of them a control
-// character, a quote or a backslash.
+// IsField says whether a field can have this name in filters and sorts: 1 to MaxFieldBytes bytes,
+// none of them a control character, a quote or a backslash.
 func IsField(name string) bool {
 	return name != "" && len(name) <= MaxFieldBytes && !strings.ContainsFunc(name, unspeakable)
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// ParseNumber reads text that is a number: an optional sign, decimal digits, optionally a point with more digits, and
-// optionally an exponent; nothing around it, and not beyond a 64-bit float.
+// ParseNumber reads text that is a number: an optional sign, decimal digits, optionally a point
+// with more digits, and optionally an exponent; nothing around it, and not beyond a 64-bit float.
 func ParseNumber(text string) (float64, bool) {
 	if !numeric(text) {
 		return 0, false
@@ -50,12 +50,12 @@ func skipDigits(text string) (rest string, ok bool) {
 	return text[n:], n > 0
 }
 
-// Fold maps texts that differ only in case to one form, by Unicode's simple folding: the letters that RE2 takes for
-// equal under (?i).
+// Fold maps texts that differ only in case to one form, by Unicode's simple folding: the letters
+// that RE2 takes for equal under (?i).
 func Fold(text string) string { return strings.Map(foldRune, text) }
 
-// foldRune is the least rune of r's folding orbit, but for ASCII the lower-case letter, so that common text stays as it
-// is.
+// foldRune is the least rune of r's folding orbit, but for ASCII the lower-case letter, so that
+// common text stays as it is.
 func foldRune(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'A' <= r && r <= 'Z' {

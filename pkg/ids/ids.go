@@ -1,5 +1,6 @@
-// Package ids owns identifiers: 12-byte object ids, written as 24 lower-case hex digits (decision 3). It does not
-// decide who makes one: a caller that needs new ids is handed a Source, so that tests and replayed commands are exact.
+// Package ids owns identifiers: 12-byte object ids, written as 24 lower-case hex digits (decision
+// 3). It does not decide who makes one: a caller that needs new ids is handed a Source, so that
+// tests and replayed commands are exact.
 package ids
 
 import (
@@ -11,7 +12,8 @@ import (
 	"time"
 )
 
-// ID is an object id: 4 bytes of big-endian Unix seconds, then 8 random bytes. Its zero value means "none".
+// ID is an object id: 4 bytes of big-endian Unix seconds, then 8 random bytes. Its zero value means
+// "none".
 type ID [12]byte
 
 // ErrMalformed is wrapped by every error of Parse.

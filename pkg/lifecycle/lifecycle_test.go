@@ -41,7 +41,8 @@ func (j *journal) part(name string, fail error) lifecycle.Part {
 func TestOrder(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &journal{}
-	last := lifecycle.Part{Name: "last", Run: func(ctx context.Context) error { cancel(); <-ctx.Done(); return nil }}
+	last := lifecycle.Part{Name: "last",
+		Run: func(ctx context.Context) error { cancel(); <-ctx.Done(); return nil }}
 	if err := lifecycle.Run(ctx, j.part("a", nil), j.part("b", nil), last); err != nil {
 		t.Fatal(err)
 	}
@@ -64,14 +65,17 @@ func TestIdle(t *testing.T) {
 					left--
 					return left == 0
 				}
-				last := lifecycle.Part{Name: "last", Run: func(ctx context.Context) error { cancel(); <-ctx.Done(); return nil }}
+				last := lifecycle.Part{Name: "last",
+					Run: func(ctx context.Context) error { cancel(); <-ctx.Done(); return nil }}
 				began := time.Now()
 				if err := lifecycle.Run(ctx, a, last); err != nil {
 					t.Fatal(err)
 				}
 				took := time.Since(began)
 				switch {
-				case name == "done" && !slices.Equal(j.lines, []string{"start a", "ask a", "ask a", "ask a", "stop a"}):
+				case name == "done" &&
+					!slices.Equal(j.lines,
+						[]string{"start a", "ask a", "ask a", "ask a", "stop a"}):
 					t.Errorf("got %v", j.lines)
 				case name != "done" && took != time.Minute:
 					t.Errorf("stopped after %v", took)
@@ -84,7 +88,8 @@ func TestIdle(t *testing.T) {
 func TestFailureStopsAll(t *testing.T) {
 	j := &journal{}
 	broken := errors.New("broken")
-	err := lifecycle.Run(context.Background(), j.part("a", nil), j.part("b", broken), j.part("c", nil))
+	err := lifecycle.Run(context.Background(), j.part("a", nil), j.part("b", broken),
+		j.part("c", nil))
 	if !errors.Is(err, broken) || err.Error() != "b: broken" {
 		t.Fatalf("got %v", err)
 	}
@@ -95,7 +100,8 @@ func TestFailureStopsAll(t *testing.T) {
 
 // What ended first is told first, whatever its end did to the others.
 func TestTheCauseIsToldFirst(t *testing.T) {
-	for want, end := range map[string]error{"a: broken\nb: lost a": errors.New("broken"), "a ended by itself\nb: lost a": nil} {
+	for want, end := range map[string]error{"a: broken\nb: lost a": errors.New("broken"),
+		"a ended by itself\nb: lost a": nil} {
 		over := make(chan struct{})
 		a := lifecycle.Part{Name: "a", Run: func(context.Context) error { <-over; return end }}
 		b := lifecycle.Part{Name: "b", Run: func(ctx context.Context) error {

@@ -54,20 +54,20 @@ type SearchEngine struct {
 	Name string `json:"name" cbor:"1,keyasint"`
 	// URL is the address of a search; {query} stands for the query in the value of one parameter.
 	URL string `json:"url" cbor:"2,keyasint"`
-	// PageParam is the query parameter of further pages, "" when there are none; PageStart is its value for the first page
-	// and PageStep the difference from page to page, each 1 unless told.
+	// PageParam is the query parameter of further pages, "" when there are none; PageStart is its
+	// value for the first page and PageStep the difference from page to page, each 1 unless told.
 	PageParam string `json:"pageParam,omitempty" cbor:"3,keyasint,omitempty"`
 	PageStart *int   `json:"pageStart,omitempty" cbor:"4,keyasint,omitempty"`
 	PageStep  *int   `json:"pageStep,omitempty" cbor:"5,keyasint,omitempty"`
-	// Results are the fields of result pages that are HTML: title first, url, and snippet or kind if there are. Without
-	// them answers are JSON as SearXNG gives it.
+	// Results are the fields of result pages that are HTML: title first, url, and snippet or kind
+	// if there are. Without them answers are JSON as SearXNG gives it.
 	Results []Field `json:"results,omitempty" cbor:"6,keyasint,omitempty"`
 	// IgnoreRobots reads the engine whatever its robots.txt says: for the operator's own.
 	IgnoreRobots bool `json:"ignoreRobots,omitempty" cbor:"7,keyasint,omitempty"`
 }
 
-// search completes the recipe of a scraper of the type SEARCH_ENGINE_SEARCH: what it pages through is the engine's to say,
-// how far is the scraper's.
+// search completes the recipe of a scraper of the type SEARCH_ENGINE_SEARCH: what it pages through
+// is the engine's to say, how far is the scraper's.
 func (s *Scraper) search(r *Recipe) {
 	r.Endpoint, r.Search, r.Pagination = SearchTag, s.Search, nil
 	if s.Search == nil {
@@ -75,7 +75,8 @@ func (s *Scraper) search(r *Recipe) {
 	}
 	r.Politeness.IgnoreRobots = r.Politeness.IgnoreRobots || s.Search.IgnoreRobots
 	if given := s.SourceConfig.Pagination; given.MaxPages() > 1 && s.Search.PageParam != "" {
-		r.Pagination = &Pagination{Type: URLPageParam, Param: s.Search.PageParam, Start: s.Search.PageStart,
-			Step: s.Search.PageStep, Max: given.Max}
+		r.Pagination = &Pagination{Type: URLPageParam, Param: s.Search.PageParam,
+			Start: s.Search.PageStart,
+			Step:  s.Search.PageStep, Max: given.Max}
 	}
 }

@@ -1,5 +1,6 @@
-// Package model owns the words that the roles share: scrapers, recipes, tiers, outcomes, the records on the three
-// topics. It holds data and its validation bounds, no behaviour that needs a clock, a store or a network.
+// Package model owns the words that the roles share: scrapers, recipes, tiers, outcomes, the
+// records on the three topics. It holds data and its validation bounds, no behaviour that needs a
+// clock, a store or a network.
 package model
 
 // ScraperType says how pages become rows.
@@ -16,7 +17,8 @@ const (
 	File               ScraperType = "FILE"
 )
 
-// Detection is the type of what previews run: its rows are proposals of scrapers. No scraper that is saved has it.
+// Detection is the type of what previews run: its rows are proposals of scrapers. No scraper that
+// is saved has it.
 const Detection ScraperType = "DETECTION"
 
 // FieldKind says what of the selected element becomes the value.
@@ -31,14 +33,16 @@ const (
 
 // Field is one entry of itemsConfig.
 //
-// A selector is JSONPath (RFC 9535) if it begins with $; XPath 1.0 if it begins with /, ./, ../, ( or @, or with the call
-// of a function, such as count(//li); otherwise CSS. A prefix, css:, xpath: or jsonpath:, names the language as well.
-// JSONPaths read JSON bodies, CSS selectors and XPath HTML pages: the fields of one scraper are of one kind.
+// A selector is JSONPath (RFC 9535) if it begins with $; XPath 1.0 if it begins with /, ./, ../, (
+// or @, or with the call of a function, such as count(//li); otherwise CSS. A prefix, css:, xpath:
+// or jsonpath:, names the language as well. JSONPaths read JSON bodies, CSS selectors and XPath
+// HTML pages: the fields of one scraper are of one kind.
 //
-// TEXT is the text of what is selected, white space collapsed; ATTR an attribute of it, or of the element that a selected
-// attribute or text belongs to; EXISTS whether there is anything. An XPath expression may give a string, a number or a
-// truth value, which then is the value. Of a JSON body, TEXT is the value as it stands there: numbers as they are
-// written, arrays and objects as JSON; a JSON value has no attributes.
+// TEXT is the text of what is selected, white space collapsed; ATTR an attribute of it, or of the
+// element that a selected attribute or text belongs to; EXISTS whether there is anything. An XPath
+// expression may give a string, a number or a truth value, which then is the value. Of a JSON body,
+// TEXT is the value as it stands there: numbers as they are written, arrays and objects as JSON; a
+// JSON value has no attributes.
 type Field struct {
 	Name     string    `json:"name" cbor:"1,keyasint" doc:"Output field; a leading _ is dropped"`
 	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS or XPath for HTML pages, JSONPath for JSON bodies"`
@@ -49,7 +53,8 @@ type Field struct {
 // PaginationType says how a page leads to the next one (decision 14).
 type PaginationType string
 
-// The pagination types. The last two happen on one page in a browser; with the others each page is a request of its own.
+// The pagination types. The last two happen on one page in a browser; with the others each page is
+// a request of its own.
 const (
 	PaginationNone PaginationType = "NONE"
 	URLPageParam   PaginationType = "URL_PAGE_PARAM"
@@ -64,12 +69,13 @@ const (
 // PagePlaceholder stands for the page number in a Template.
 const PagePlaceholder = "{page}"
 
-// Pagination is sourceConfig.pagination. Max is the most pages of one chain, or the most loads into one page, the page's
-// own included, 1 to 10,000, 50 unless told. The first page is the address as it is listed, always.
+// Pagination is sourceConfig.pagination. Max is the most pages of one chain, or the most loads into
+// one page, the page's own included, 1 to 10,000, 50 unless told. The first page is the address as
+// it is listed, always.
 //
-// A Param stands in the address's query. Where the source is a curl command whose address does not have it and whose
-// body does, it stands there instead: a field of a form, a top-level member of JSON, or, written as a JSON pointer with
-// its leading slash, a member further down.
+// A Param stands in the address's query. Where the source is a curl command whose address does not
+// have it and whose body does, it stands there instead: a field of a form, a top-level member of
+// JSON, or, written as a JSON pointer with its leading slash, a member further down.
 type Pagination struct {
 	Type       PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only; with URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE also where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing"`
 	Param      string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body (a form's field, a JSON member, or a JSON pointer to one)"`
@@ -91,14 +97,14 @@ const (
 // Renders says whether the pagination goes on within a loaded page, which takes a browser.
 func (p *Pagination) Renders() bool { return p.Type == LoadMore || p.Type == InfiniteScroll }
 
-// Counts says whether the addresses of further pages are made by counting: whoever counts does not know where the pages
-// end.
+// Counts says whether the addresses of further pages are made by counting: whoever counts does not
+// know where the pages end.
 func (p *Pagination) Counts() bool {
 	return p != nil && (p.Type == URLPageParam || p.Type == OffsetParam || p.Type == URLTemplate)
 }
 
-// MaxPages is the most pages one chain may have: 1 without pagination, and 1 where a browser loads more into the page,
-// which stays one page.
+// MaxPages is the most pages one chain may have: 1 without pagination, and 1 where a browser loads
+// more into the page, which stays one page.
 func (p *Pagination) MaxPages() int {
 	if p == nil || p.Type == "" || p.Type == PaginationNone || p.Renders() {
 		return 1
@@ -114,21 +120,23 @@ func (p *Pagination) MaxLoads() int {
 	return *p.Max
 }
 
-// Recipe is the part of a scraper that a fetcher needs, frozen under (scraper, revision): a revision never changes, so
-// whatever is compiled from it may be kept as long as one likes.
+// Recipe is the part of a scraper that a fetcher needs, frozen under (scraper, revision): a
+// revision never changes, so whatever is compiled from it may be kept as long as one likes.
 type Recipe struct {
 	Type       ScraperType `cbor:"1,keyasint"`
 	Fields     []Field     `cbor:"2,keyasint,omitempty"`
 	Pagination *Pagination `cbor:"3,keyasint,omitempty"`
 	Politeness Politeness  `cbor:"4,keyasint,omitempty"`
-	// Curl is the request as a curl command, "" for a GET of the address; {{NAME}} stands for tokens of Prelaunch.
+	// Curl is the request as a curl command, "" for a GET of the address; {{NAME}} stands for
+	// tokens of Prelaunch.
 	Curl      string     `cbor:"5,keyasint,omitempty"`
 	Prelaunch *Prelaunch `cbor:"6,keyasint,omitempty"`
-	// Schema is the content of the scraper's extraction schema, a JSON Schema document, as it was when the revision was
-	// made; nil but for AI_CONF.
+	// Schema is the content of the scraper's extraction schema, a JSON Schema document, as it was
+	// when the revision was made; nil but for AI_CONF.
 	Schema []byte            `cbor:"7,keyasint,omitempty"`
 	Rules  []PostProcessRule `cbor:"8,keyasint,omitempty"`
-	// Endpoint is the tag of what reads the pages instead of the type's own extraction: websitecontacts, or a plugin's.
+	// Endpoint is the tag of what reads the pages instead of the type's own extraction:
+	// websitecontacts, or a plugin's.
 	Endpoint string `cbor:"9,keyasint,omitempty"`
 	// HiddenData asks for more than the page states plainly (tryWithHiddenData).
 	HiddenData bool `cbor:"10,keyasint,omitempty"`
@@ -136,8 +144,8 @@ type Recipe struct {
 	Search *SearchEngine `cbor:"20,keyasint,omitempty"`
 }
 
-// Politeness is what a scraper asks of its hosts (decision 17). Zero values mean the operator's defaults; the operator's
-// ceilings hold whatever is asked.
+// Politeness is what a scraper asks of its hosts (decision 17). Zero values mean the operator's
+// defaults; the operator's ceilings hold whatever is asked.
 type Politeness struct {
 	RequestsPerSecond float64 `json:"requestsPerSecond,omitempty" cbor:"1,keyasint,omitempty" doc:"Request starts per host and second; 0 is the default of the server"`
 	Connections       int     `json:"connections,omitempty" cbor:"2,keyasint,omitempty" doc:"Connections per host; 0 is the default of the server"`

@@ -2,27 +2,27 @@ package model
 
 import "shoal.dev/shoal/pkg/ids"
 
-// Unit is what is fetched, stored and charged once: a page of a run. Seq is the start address's place in the run's link
-// list, Page the page's number in the chain that begins there, both from 0.
+// Unit is what is fetched, stored and charged once: a page of a run. Seq is the start address's
+// place in the run's link list, Page the page's number in the chain that begins there, both from 0.
 type Unit struct {
 	Seq  uint32 `cbor:"1,keyasint"`
 	Page uint32 `cbor:"2,keyasint,omitempty"`
 }
 
-// Continuation is where a chain goes on: everything that a fetcher needs to fetch page Page as if it had fetched the
-// ones before. It stands on every page that is not its chain's last, so that whoever holds the chain's newest settled
-// page can go on from there.
+// Continuation is where a chain goes on: everything that a fetcher needs to fetch page Page as if
+// it had fetched the ones before. It stands on every page that is not its chain's last, so that
+// whoever holds the chain's newest settled page can go on from there.
 type Continuation struct {
 	Page uint32 `cbor:"1,keyasint"` // number of the page that comes next, 1 or more
 	URL  string `cbor:"2,keyasint"` // its address
-	// Seen is a bounded memory of the chain's last pages, newest last, at most MaxSeen: the content hash of each page,
-	// which ends a chain that repeats itself (decision 14).
+	// Seen is a bounded memory of the chain's last pages, newest last, at most MaxSeen: the content
+	// hash of each page, which ends a chain that repeats itself (decision 14).
 	Seen []uint64 `cbor:"3,keyasint,omitempty"`
-	// KnownRows are hashes of the rows of the chain's last pages, newest last, at most MaxKnownRows: a page that has only
-	// such rows ends the chain (decision 14).
+	// KnownRows are hashes of the rows of the chain's last pages, newest last, at most
+	// MaxKnownRows: a page that has only such rows ends the chain (decision 14).
 	KnownRows []uint64 `cbor:"4,keyasint,omitempty"`
-	// Rendered says that the chain's newest page came out of a browser. Those that follow do, too: without one they might
-	// only look empty, and end the chain.
+	// Rendered says that the chain's newest page came out of a browser. Those that follow do, too:
+	// without one they might only look empty, and end the chain.
 	Rendered bool `cbor:"5,keyasint,omitempty"`
 }
 
@@ -32,19 +32,21 @@ const (
 	MaxKnownRows = 64
 )
 
-// Task is one start address of a run, on the topic `tasks`: the leader's order to the fetcher that holds the shard.
+// Task is one start address of a run, on the topic `tasks`: the leader's order to the fetcher that
+// holds the shard.
 type Task struct {
-	Job      ids.ID        `cbor:"1,keyasint"`
-	Seq      uint32        `cbor:"2,keyasint"`
-	Customer string        `cbor:"3,keyasint"` // owner of the run, for fair turns
-	Scraper  ids.ID        `cbor:"4,keyasint"`
-	Revision uint32        `cbor:"5,keyasint"` // with Scraper: the recipe
-	URL      string        `cbor:"6,keyasint"` // the start address
-	Tiers    TierSet       `cbor:"7,keyasint"` // what the reservation allows
-	Budget   uint32        `cbor:"8,keyasint"` // pages that may be fetched under this dispatch, 1 or more
-	Attempt  uint8         `cbor:"9,keyasint"` // 1, then one more for each dispatch that was lost
-	Number   uint64        `cbor:"10,keyasint"`
-	From     *Continuation `cbor:"11,keyasint,omitempty"` // nil: begin at page 0 with URL
+	Job      ids.ID  `cbor:"1,keyasint"`
+	Seq      uint32  `cbor:"2,keyasint"`
+	Customer string  `cbor:"3,keyasint"` // owner of the run, for fair turns
+	Scraper  ids.ID  `cbor:"4,keyasint"`
+	Revision uint32  `cbor:"5,keyasint"` // with Scraper: the recipe
+	URL      string  `cbor:"6,keyasint"` // the start address
+	Tiers    TierSet `cbor:"7,keyasint"` // what the reservation allows
+	// pages that may be fetched under this dispatch, 1 or more
+	Budget  uint32        `cbor:"8,keyasint"`
+	Attempt uint8         `cbor:"9,keyasint"` // 1, then one more for each dispatch that was lost
+	Number  uint64        `cbor:"10,keyasint"`
+	From    *Continuation `cbor:"11,keyasint,omitempty"` // nil: begin at page 0 with URL
 	// Trace is the span that led here (pkg/telemetry); nil: the run is not traced.
 	Trace []byte `cbor:"12,keyasint,omitempty"`
 	// Limited says that a daily limit is reached: the unit is answered without a fetch.
@@ -60,9 +62,11 @@ const (
 	Delivered Outcome = iota + 1
 	// Errored: not delivered; Code says why.
 	Errored
-	// Empty: the page that ended a pagination chain without being part of it: no row, no charge, no error (decision 38).
+	// Empty: the page that ended a pagination chain without being part of it: no row, no charge, no
+	// error (decision 38).
 	Empty
-	// Duplicate: the run already has the page's canonical address: no rows, no charge, end of the chain.
+	// Duplicate: the run already has the page's canonical address: no rows, no charge, end of the
+	// chain.
 	Duplicate
 	// Cancelled: the run had ended when the fetcher came to it. It has no page record.
 	Cancelled
@@ -95,24 +99,27 @@ type Try struct {
 
 // Page is one fetched page, on the topic `pages`. Everything but the rows stays as its page record.
 type Page struct {
-	Job     ids.ID  `cbor:"1,keyasint"`
-	Unit    Unit    `cbor:"2,keyasint"`
-	Fetch   ids.ID  `cbor:"3,keyasint"` // this fetch; of two fetches of one unit the lower id stands if both raced
+	Job  ids.ID `cbor:"1,keyasint"`
+	Unit Unit   `cbor:"2,keyasint"`
+	// this fetch; of two fetches of one unit the lower id stands if both raced
+	Fetch   ids.ID  `cbor:"3,keyasint"`
 	Outcome Outcome `cbor:"4,keyasint"`
 	Code    string  `cbor:"5,keyasint,omitempty"` // page code of pkg/fault when Errored
 	Status  uint16  `cbor:"6,keyasint,omitempty"` // HTTP status of the last answer, 0 without one
 	URL     string  `cbor:"7,keyasint"`           // as listed, or as the pagination made it
 	Final   string  `cbor:"8,keyasint,omitempty"` // where redirects led, "" when that is URL
-	// URLHash is the seeded hash of URL's canonical form (decision 15), 0 for a run without pagination, where the link
-	// list already holds each address once.
+	// URLHash is the seeded hash of URL's canonical form (decision 15), 0 for a run without
+	// pagination, where the link list already holds each address once.
 	URLHash  uint64 `cbor:"9,keyasint,omitempty"`
 	PriceRow string `cbor:"10,keyasint,omitempty"` // key of the price that applies when Delivered
 	Quantity uint32 `cbor:"11,keyasint,omitempty"` // how many times that price
 	Tries    []Try  `cbor:"12,keyasint,omitempty"`
 	Bytes    uint32 `cbor:"13,keyasint,omitempty"` // body bytes off the wire, all tries
-	Millis   uint32 `cbor:"14,keyasint,omitempty"` // from the first request's start to the page's end
-	At       int64  `cbor:"15,keyasint"`           // Unix microseconds when the page was read
-	// Last says that the chain ends here. Otherwise Next says where it goes on, and Spent that this dispatch does not.
+	// from the first request's start to the page's end
+	Millis uint32 `cbor:"14,keyasint,omitempty"`
+	At     int64  `cbor:"15,keyasint"` // Unix microseconds when the page was read
+	// Last says that the chain ends here. Otherwise Next says where it goes on, and Spent that this
+	// dispatch does not.
 	Last  bool          `cbor:"16,keyasint,omitempty"`
 	Spent bool          `cbor:"17,keyasint,omitempty"`
 	Next  *Continuation `cbor:"18,keyasint,omitempty"`
@@ -121,8 +128,8 @@ type Page struct {
 	Trace []byte `cbor:"20,keyasint,omitempty"`
 }
 
-// Receipt is the proof that a unit is durably stored, on the topic `receipts`. A Cancelled one proves nothing: it says
-// that the fetcher will not answer the task any further.
+// Receipt is the proof that a unit is durably stored, on the topic `receipts`. A Cancelled one
+// proves nothing: it says that the fetcher will not answer the task any further.
 type Receipt struct {
 	Job      ids.ID        `cbor:"1,keyasint"`
 	Unit     Unit          `cbor:"2,keyasint"`
@@ -142,15 +149,16 @@ type OpenTasks struct {
 	Seqs []uint32 `cbor:"2,keyasint"` // ascending
 }
 
-// Marker finds losses: the leader sends it into `tasks`, the fetcher passes it on behind the pages that it has published,
-// ingest behind the receipts, billing back to the leader. What was sent before it, is not open in it and is still out
-// when it returns, is lost.
+// Marker finds losses: the leader sends it into `tasks`, the fetcher passes it on behind the pages
+// that it has published, ingest behind the receipts, billing back to the leader. What was sent
+// before it, is not open in it and is still out when it returns, is lost.
 type Marker struct {
-	Leader uint64      `cbor:"1,keyasint"` // the leadership that sent it: a marker of another one means nothing
+	// the leadership that sent it: a marker of another one means nothing
+	Leader uint64      `cbor:"1,keyasint"`
 	Shard  uint16      `cbor:"2,keyasint"`
 	Number uint64      `cbor:"3,keyasint"`           // counts up within a leadership
 	Open   []OpenTasks `cbor:"4,keyasint,omitempty"` // filled in by the fetcher
-	// Newest is the number of the newest dispatch sent to the shard before it, by whichever leader. What comes behind it
-	// with no higher number comes late, and counts as lost already.
+	// Newest is the number of the newest dispatch sent to the shard before it, by whichever leader.
+	// What comes behind it with no higher number comes late, and counts as lost already.
 	Newest uint64 `cbor:"5,keyasint,omitempty"`
 }

@@ -32,7 +32,8 @@ const (
 // Source says which call made a run (specification 2.9).
 type Source string
 
-// The sources. All but SourceRun make trials: runs of one address that only their caller and the ledger see.
+// The sources. All but SourceRun make trials: runs of one address that only their caller and the
+// ledger see.
 const (
 	SourceRun         Source = "RUN"
 	SourceSample      Source = "SAMPLE"
@@ -40,8 +41,8 @@ const (
 	SourcePreviewCurl Source = "PREVIEW_CURL"
 )
 
-// A trial has a caller who waits TrialWait for it. Of that its page may take TrialTime: the rest is for what comes before
-// and after, so that the caller hears why there is no page.
+// A trial has a caller who waits TrialWait for it. Of that its page may take TrialTime: the rest is
+// for what comes before and after, so that the caller hears why there is no page.
 const (
 	TrialWait = 55 * time.Second
 	TrialTime = 45 * time.Second
@@ -57,7 +58,8 @@ const (
 	ScopeLLMFull Scope = "LLM_FULL"
 )
 
-// Scraper is the part of a scraper that its owner writes: the body of PUT /api/scraper without ids and stamps.
+// Scraper is the part of a scraper that its owner writes: the body of PUT /api/scraper without ids
+// and stamps.
 type Scraper struct {
 	Name             string            `json:"name" cbor:"1,keyasint"`
 	Type             ScraperType       `json:"type" cbor:"2,keyasint"`
@@ -67,7 +69,8 @@ type Scraper struct {
 	PostProcessRules []PostProcessRule `json:"postProcessRules,omitempty" cbor:"6,keyasint,omitempty"`
 	Schedule         string            `json:"schedule,omitempty" cbor:"7,keyasint,omitempty"`
 	Config           *ScraperConfig    `json:"config,omitempty" cbor:"8,keyasint,omitempty"`
-	// Search is the engine of the newest launch, nobody's to write: searches belong to the operator's engines.
+	// Search is the engine of the newest launch, nobody's to write: searches belong to the
+	// operator's engines.
 	Search *SearchEngine `json:"-" cbor:"9,keyasint,omitempty"`
 }
 
@@ -104,7 +107,8 @@ type PostProcessRule struct {
 	Params      map[string]any `json:"params,omitempty" cbor:"5,keyasint,omitempty" doc:"CURRENCY_CONVERT: from, to (ISO 4217). ENUM_MAP: mapping, default. REGEX_CLEAN: pattern (RE2), replacement or group, onNoMatch (KEEP, NULL, EMPTY)"`
 }
 
-// Prelaunch is where the values of a curl command's placeholders come from (specification 2.3). It is stored as written.
+// Prelaunch is where the values of a curl command's placeholders come from (specification 2.3). It
+// is stored as written.
 type Prelaunch struct {
 	DiscoveryURL string      `json:"discoveryUrl" cbor:"1,keyasint" doc:"Page that is read for them"`
 	TTLMinutes   *int        `json:"ttlMinutes,omitempty" cbor:"2,keyasint,omitempty" doc:"How long values are used, 1 to 43,200; 360 unless told"`
@@ -121,8 +125,10 @@ type TokenRule struct {
 
 // Recipe is what a fetcher needs of the scraper.
 func (s *Scraper) Recipe() Recipe {
-	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination, Curl: s.SourceConfig.Curl,
-		Prelaunch: s.SourceConfig.Prelaunch, Rules: s.PostProcessRules, HiddenData: s.SourceConfig.TryWithHiddenData}
+	r := Recipe{Type: s.Type, Fields: s.ItemsConfig, Pagination: s.SourceConfig.Pagination,
+		Curl:      s.SourceConfig.Curl,
+		Prelaunch: s.SourceConfig.Prelaunch, Rules: s.PostProcessRules,
+		HiddenData: s.SourceConfig.TryWithHiddenData}
 	if s.Config != nil && s.Config.Politeness != nil {
 		r.Politeness = *s.Config.Politeness
 	}
@@ -158,12 +164,14 @@ func (s *Scraper) Tiers() TierSet {
 	return allowed
 }
 
-// Charge is how the pages of a run are charged, frozen with the run. The zero value charges each page by its tier.
+// Charge is how the pages of a run are charged, frozen with the run. The zero value charges each
+// page by its tier.
 type Charge struct {
-	// Row is the price row of a page by tier plain in place of the tier's own, "" for that one. Dearer tiers cost their own.
+	// Row is the price row of a page by tier plain in place of the tier's own, "" for that one.
+	// Dearer tiers cost their own.
 	Row string `cbor:"1,keyasint,omitempty"`
-	// Quantity is how many times its price row a page costs; 0 means 1. More than 1 goes with PaidOnly: a free request pays
-	// for one.
+	// Quantity is how many times its price row a page costs; 0 means 1. More than 1 goes with
+	// PaidOnly: a free request pays for one.
 	Quantity uint32 `cbor:"2,keyasint,omitempty"`
 	// PaidOnly says that free requests do not pay.
 	PaidOnly bool `cbor:"3,keyasint,omitempty"`
@@ -178,7 +186,8 @@ func (c Charge) Of(tier Tier) (row string, quantity uint32) {
 	return row, quantity
 }
 
-// DailyLimits bound what a customer may read in a day (UTC), over all runs of an endpoint. The zero value sets no bound.
+// DailyLimits bound what a customer may read in a day (UTC), over all runs of an endpoint. The zero
+// value sets no bound.
 type DailyLimits struct {
 	Reads     uint32 `cbor:"1,keyasint,omitempty"` // begun
 	Uncharged uint32 `cbor:"2,keyasint,omitempty"` // ended uncharged

@@ -2,7 +2,8 @@ package model
 
 import "strings"
 
-// Tier is a way of fetching a page. Its number is what records keep; the order in which tiers are tried is that of Tiers.
+// Tier is a way of fetching a page. Its number is what records keep; the order in which tiers are
+// tried is that of Tiers.
 type Tier uint8
 
 // The tiers of the specification (2.9).
@@ -14,7 +15,8 @@ const (
 	tierCount
 )
 
-// byPrice is the order in which tiers are tried: the cheapest working method first (2.9), by the specification's prices.
+// byPrice is the order in which tiers are tried: the cheapest working method first (2.9), by the
+// specification's prices.
 var byPrice = [tierCount]Tier{Plain, Render, Super, RenderSuper}
 
 // String is the tier's name in configurations, price rows and receipts.

@@ -11,8 +11,8 @@ var ErrExhausted = errors.New("the patterns take too long on this text")
 // checkEvery is how many steps, some 50 ms of them, are made before the context is asked again.
 const checkEvery = 1_000_000
 
-// Budget is the work that matching may still take, in steps. A step is what four instructions of a pattern take for a
-// byte: some 50 ns at worst (BenchmarkWorst). A budget belongs to one goroutine.
+// Budget is the work that matching may still take, in steps. A step is what four instructions of a
+// pattern take for a byte: some 50 ns at worst (BenchmarkWorst). A budget belongs to one goroutine.
 type Budget struct {
 	ctx   context.Context
 	left  int
@@ -35,7 +35,8 @@ func (b *Budget) Reset(ctx context.Context, steps int) {
 // Left is how many steps are left, negative once the budget is exhausted.
 func (b *Budget) Left() int { return b.left }
 
-// Err is why nothing matches any more: ErrExhausted, or the context's error. nil while there is something left.
+// Err is why nothing matches any more: ErrExhausted, or the context's error. nil while there is
+// something left.
 func (b *Budget) Err() error { return b.err }
 
 // Spend takes steps from the budget; false when it is exhausted or the context has ended.

@@ -12,12 +12,14 @@ const (
 	instructionsPerStep = 4
 	// leastCost is what a byte costs at least, in steps.
 	leastCost = 4
-	// atOnce is what a match may cost that is paid for before it is looked for, and not ended in the middle: half a second.
-	// Go's regexp is several times as fast with a text at hand as with one that is read.
+	// atOnce is what a match may cost that is paid for before it is looked for, and not ended in
+	// the middle: half a second. Go's regexp is several times as fast with a text at hand as with
+	// one that is read.
 	atOnce = 10_000_000
 )
 
-// Unpaid matches a text without a budget, for texts and patterns that a bound of their own keeps short.
+// Unpaid matches a text without a budget, for texts and patterns that a bound of their own keeps
+// short.
 func (p *Pattern) Unpaid(text string) bool { return p.re.MatchString(text) }
 
 // price is what a byte costs, in steps.
@@ -26,7 +28,8 @@ func (p *Pattern) price() int { return max(leastCost, p.weight/instructionsPerSt
 // cost is what one look at a text takes at most, in steps.
 func (p *Pattern) cost(text string) int { return (len(text) + 1) * p.price() }
 
-// Match says whether a text has a match. Where the budget ends first, the answer is false and does not count.
+// Match says whether a text has a match. Where the budget ends first, the answer is false and does
+// not count.
 func (p *Pattern) Match(b *Budget, text string) bool {
 	if cost := p.cost(text); cost <= atOnce {
 		return b.Spend(cost) && p.re.MatchString(text)
@@ -35,7 +38,8 @@ func (p *Pattern) Match(b *Budget, text string) bool {
 	return found && b.err == nil
 }
 
-// Find is the first match, as regexp's FindStringSubmatchIndex; nil, too, where the budget ends first.
+// Find is the first match, as regexp's FindStringSubmatchIndex; nil, too, where the budget ends
+// first.
 func (p *Pattern) Find(b *Budget, text string) []int {
 	if cost := p.cost(text); cost <= atOnce {
 		if !b.Spend(cost) {
@@ -73,24 +77,28 @@ func (r *paid) ReadRune() (rune, int, error) {
 // Replacer replaces the matches of a pattern. It is safe for concurrent use.
 type Replacer struct {
 	first *Pattern
-	// next finds a match behind the first character, which is there for what looks back at it: \b, ^ and their like.
+	// next finds a match behind the first character, which is there for what looks back at it: \b,
+	// ^ and their like.
 	next        *regexp.Regexp
 	replacement string
 	groups      int // in replacement, at most
 }
 
-// NewReplacer makes one of a replacement in which $1 or ${name} stand for groups, and $$ for a dollar sign.
+// NewReplacer makes one of a replacement in which $1 or ${name} stand for groups, and $$ for a
+// dollar sign.
 func NewReplacer(p *Pattern, replacement string) (*Replacer, error) {
 	next, err := regexp.Compile(`\A(?s:.)(?s:.*?)(` + p.String() + `)`)
 	if err != nil {
 		return nil, err
 	}
-	return &Replacer{first: p, next: next, replacement: replacement, groups: strings.Count(replacement, "$")}, nil
+	return &Replacer{first: p, next: next, replacement: replacement,
+		groups: strings.Count(replacement, "$")}, nil
 }
 
-// Replace is the text with every match replaced, as regexp's ReplaceAllString. It is false when that would have more
-// than most bytes. What it makes does not count where the budget ends first. Each byte is paid for as often as it is looked at:
-// a pattern may look at the whole rest of the text for each of its matches.
+// Replace is the text with every match replaced, as regexp's ReplaceAllString. It is false when
+// that would have more than most bytes. What it makes does not count where the budget ends first.
+// Each byte is paid for as often as it is looked at: a pattern may look at the whole rest of the
+// text for each of its matches.
 func (r *Replacer) Replace(b *Budget, text string, most int) (clean string, ok bool) {
 	var out []byte
 	done, at := 0, 0 // what was copied, where the next match may begin

@@ -1,5 +1,6 @@
-// Package pattern owns the regular expressions of customers (RE2): it alone compiles them, under bounds, and matches them
-// at a price that a Budget pays. It does not own what a pattern is for, nor the codes of what is refused.
+// Package pattern owns the regular expressions of customers (RE2): it alone compiles them, under
+// bounds, and matches them at a price that a Budget pays. It does not own what a pattern is for,
+// nor the codes of what is refused.
 package pattern
 
 import (
@@ -11,20 +12,25 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a pattern. A few characters, such as (\pL{100}){10}, can ask for a great many instructions.
+// Bounds of a pattern. A few characters, such as (\pL{100}){10}, can ask for a great many
+// instructions.
 const (
-	// MaxSize bounds what a pattern compiles to: its instructions and the ends of the ranges of its classes, more for many groups.
+	// MaxSize bounds what a pattern compiles to: its instructions and the ends of the ranges of its
+	// classes, more for many groups.
 	MaxSize = 10_000
-	// MaxTotal bounds the instructions and ranges of all patterns of one scraper, or of one schema, together.
+	// MaxTotal bounds the instructions and ranges of all patterns of one scraper, or of one schema,
+	// together.
 	MaxTotal = 5 * MaxSize
-	// groupsPerSize is how many capture groups double the memory that matching takes for an instruction.
+	// groupsPerSize is how many capture groups double the memory that matching takes for an
+	// instruction.
 	groupsPerSize = 8
 )
 
 // Errors of Compile, beside those of the syntax.
 var (
 	ErrTooLarge = errors.New("its repetitions, classes and groups make it too large")
-	ErrTooMany  = fmt.Errorf("the patterns are too large together: at most %d instructions and ranges are allowed", MaxTotal)
+	ErrTooMany  = fmt.Errorf("the patterns are too large together: at most %d instructions and "+
+		"ranges are allowed", MaxTotal)
 )
 
 // Pattern is a compiled pattern. It is safe for concurrent use.
@@ -67,7 +73,8 @@ func compile(tree *syntax.Regexp, source string) (*Pattern, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pattern{re: re, size: len(program.Inst) + rangesOf(tree), weight: weightOf(program)}, nil
+	return &Pattern{re: re, size: len(program.Inst) + rangesOf(tree), weight: weightOf(program)},
+		nil
 }
 
 // sizeOf estimates what a tree compiles to, and stops counting above MaxSize.
@@ -93,7 +100,8 @@ func rangesOf(tree *syntax.Regexp) int {
 	return ranges
 }
 
-// weightOf counts a program's instructions; those that look a character up in many ranges count for more.
+// weightOf counts a program's instructions; those that look a character up in many ranges count for
+// more.
 func weightOf(program *syntax.Prog) int {
 	weight := 0
 	for i := range program.Inst {
@@ -102,7 +110,8 @@ func weightOf(program *syntax.Prog) int {
 	return weight
 }
 
-// Size is what the pattern counts for in a Total: its instructions, and the ends of the ranges that they share.
+// Size is what the pattern counts for in a Total: its instructions, and the ends of the ranges that
+// they share.
 func (p *Pattern) Size() int { return p.size }
 
 // Groups is how many capture groups the pattern has.

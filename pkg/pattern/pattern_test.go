@@ -26,12 +26,14 @@ func compile(t testing.TB, source string) *pattern.Pattern {
 	return p
 }
 
-// attacks are patterns of up to 512 characters that Go's regexp compiles into thousands of instructions, or tens of megabytes.
+// attacks are patterns of up to 512 characters that Go's regexp compiles into thousands of
+// instructions, or tens of megabytes.
 var attacks = map[string]string{
-	"repetitions":       strings.Repeat("a{0,999}", 62) + "z",
-	"classes":           strings.Repeat(`(\pL{100}){10}`, 20),
-	"wide classes":      strings.Repeat(`\pL`, 170),
-	"nested":            `((((a{0,10}){0,10}){0,10}b{900}){0,1}c{0,999}){1}` + strings.Repeat("d{999}", 20),
+	"repetitions":  strings.Repeat("a{0,999}", 62) + "z",
+	"classes":      strings.Repeat(`(\pL{100}){10}`, 20),
+	"wide classes": strings.Repeat(`\pL`, 170),
+	"nested": `((((a{0,10}){0,10}){0,10}b{900}){0,1}c{0,999}){1}` +
+		strings.Repeat("d{999}", 20),
 	"fold":              "(?i)" + strings.Repeat(`[\pL\pN]{9}`, 40),
 	"groups":            strings.Repeat(`(a{0,99})`, 50),
 	"empty repetitions": strings.Repeat(`(?:){1000}`, 50),
@@ -65,12 +67,15 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 }
 
 func TestWhatIsUsualIsTaken(t *testing.T) {
-	for _, source := range []string{``, `^[A-Za-z0-9._=+/~-]{1,300}$`, `\d+[.,]\d{2}`, `(?i)price.*?([\d,.]+)\s*(EUR|USD|€)`,
-		`^\s*(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d+)?(Z|[+-]\d{2}:\d{2})\s*$`, `[\pL\pN]+`, `.{0,999}`,
+	for _, source := range []string{``, `^[A-Za-z0-9._=+/~-]{1,300}$`, `\d+[.,]\d{2}`,
+		`(?i)price.*?([\d,.]+)\s*(EUR|USD|€)`,
+		`^\s*(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(\.\d+)?(Z|[+-]\d{2}:\d{2})\s*$`,
+		`[\pL\pN]+`, `.{0,999}`,
 		`"buildId":"([^"]{1,200})"`, `^(https?):\/\/([\w.-]{1,253})(:\d{1,5})?(\/.*)?$`} {
 		p := compile(t, source)
 		if p.Size() > pattern.MaxTotal/15 {
-			t.Errorf("%s has the size %d: fifteen such would be too large together", source, p.Size())
+			t.Errorf("%s has the size %d: fifteen such would be too large together", source,
+				p.Size())
 		}
 	}
 }
@@ -83,12 +88,14 @@ func TestAllTogetherAreBounded(t *testing.T) {
 	for ; err == nil; n++ {
 		err = total.Add(large.Size())
 	}
-	if !errors.Is(err, pattern.ErrTooMany) || (n-1)*large.Size() > pattern.MaxTotal || n*large.Size() <= pattern.MaxTotal {
+	if !errors.Is(err, pattern.ErrTooMany) || (n-1)*large.Size() > pattern.MaxTotal ||
+		n*large.Size() <= pattern.MaxTotal {
 		t.Errorf("%d patterns of size %d were taken: %v", n-1, large.Size(), err)
 	}
 }
 
-// TestMemoryOfAllTogether holds what the patterns of a scraper take to the bound that MaxTotal is for.
+// TestMemoryOfAllTogether holds what the patterns of a scraper take to the bound that MaxTotal is
+// for.
 func TestMemoryOfAllTogether(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -104,13 +111,15 @@ func TestMemoryOfAllTogether(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if made, held := after.TotalAlloc-before.TotalAlloc, after.HeapAlloc-before.HeapAlloc; made > 64<<20 || held > 8<<20 {
+	if made, held := after.TotalAlloc-before.TotalAlloc,
+		after.HeapAlloc-before.HeapAlloc; made > 64<<20 || held > 8<<20 {
 		t.Errorf("%d patterns allocate %d kB and hold %d kB", len(kept), made>>10, held>>10)
 	}
 	runtime.KeepAlive(kept)
 }
 
-// TestTheBudgetIsWhatMatchingCosts: the steps are in proportion to the program and the text, and end.
+// TestTheBudgetIsWhatMatchingCosts: the steps are in proportion to the program and the text, and
+// end.
 func TestTheBudgetIsWhatMatchingCosts(t *testing.T) {
 	text := strings.Repeat("a", 4096)
 	for _, c := range []struct {
@@ -178,7 +187,8 @@ func (l *leaving) Err() error {
 	return nil
 }
 
-// TestWhoHasGoneIsNotMatchedFor ends the context in the middle of one match, and of a loop of matches.
+// TestWhoHasGoneIsNotMatchedFor ends the context in the middle of one match, and of a loop of
+// matches.
 func TestWhoHasGoneIsNotMatchedFor(t *testing.T) {
 	const all = 1 << 40
 	slow := compile(t, strings.Repeat("a{0,999}", 3)+"z")
@@ -203,15 +213,19 @@ func TestWhoHasGoneIsNotMatchedFor(t *testing.T) {
 
 // TestReplaceIsThatOfRegexp compares with the library, whose work cannot be counted.
 func TestReplaceIsThatOfRegexp(t *testing.T) {
-	pieces := []string{"a", "b", "ä", "^", "$", `\b`, `\B`, "(a)", "(?:b)", "(a|b)", "*", "+?", "?", "|", ".", "(?m)", `\A`, `\z`, "(?P<n>b)", "[^a]", " "}
+	pieces := []string{"a", "b", "ä", "^", "$", `\b`, `\B`, "(a)", "(?:b)", "(a|b)", "*", "+?", "?",
+		"|", ".", "(?m)", `\A`, `\z`, "(?P<n>b)", "[^a]", " "}
 	rapid.Check(t, func(t *rapid.T) {
-		source := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 6).Draw(t, "source"), "")
+		source := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 6).Draw(t, "source"),
+			"")
 		re, err := regexp.Compile(source)
 		if err != nil {
 			return
 		}
-		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ä", "\n", " ", "\xff"}), 0, 12).Draw(t, "text"), "")
-		replacement := rapid.SampledFrom([]string{"", "-", "<$0>", "$1", "${n}$$"}).Draw(t, "replacement")
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ä", "\n", " ",
+			"\xff"}), 0, 12).Draw(t, "text"), "")
+		replacement := rapid.SampledFrom([]string{"", "-", "<$0>", "$1", "${n}$$"}).Draw(t,
+			"replacement")
 		p, err := pattern.Compile(source, most)
 		if err != nil {
 			t.Fatal(err)
@@ -223,9 +237,12 @@ func TestReplaceIsThatOfRegexp(t *testing.T) {
 		b := pattern.NewBudget(context.Background(), 1_000_000)
 		got, ok := r.Replace(b, text, 1_000)
 		if want := re.ReplaceAllString(text, replacement); got != want || !ok || b.Err() != nil {
-			t.Fatalf("%q in %q by %q: %q (%t, %v), want %q", source, text, replacement, got, ok, b.Err(), want)
+			t.Fatalf("%q in %q by %q: %q (%t, %v), want %q", source, text, replacement, got, ok,
+				b.Err(), want)
 		}
-		if got, want := p.Find(b, text), re.FindStringSubmatchIndex(text); !slices.Equal(got, want) || p.Match(b, text) != re.MatchString(text) {
+		if got, want := p.Find(b, text),
+			re.FindStringSubmatchIndex(text); !slices.Equal(got, want) ||
+			p.Match(b, text) != re.MatchString(text) {
 			t.Fatalf("%q in %q: %v, want %v", source, text, got, want)
 		}
 	})
@@ -242,7 +259,8 @@ func TestReplaceStopsWhereItsTextIsTooLong(t *testing.T) {
 	}
 }
 
-// FuzzCompile: whatever a pattern is, it is refused or is within its bounds, and matches what it is given at the price said.
+// FuzzCompile: whatever a pattern is, it is refused or is within its bounds, and matches what it is
+// given at the price said.
 func FuzzCompile(f *testing.F) {
 	for _, source := range attacks {
 		f.Add(source, "aaaaaaaa")
@@ -266,8 +284,11 @@ func FuzzCompile(f *testing.F) {
 // BenchmarkWorst is what a step takes with patterns that keep many instructions busy.
 func BenchmarkWorst(b *testing.B) {
 	text := strings.Repeat("a", 4096)
-	for name, source := range map[string]string{"optional": strings.Repeat("a?", 250) + "z", "counted": strings.Repeat("a{0,999}", 3) + "z",
-		"backtracking": strings.Repeat("a*", 150) + "z", "alternatives": strings.Repeat("(?:a|b|c|.){0,140}", 4) + "z", "groups": strings.Repeat("(a?)", 70) + "z"} {
+	for name, source := range map[string]string{"optional": strings.Repeat("a?", 250) + "z",
+		"counted":      strings.Repeat("a{0,999}", 3) + "z",
+		"backtracking": strings.Repeat("a*", 150) + "z",
+		"alternatives": strings.Repeat("(?:a|b|c|.){0,140}", 4) + "z",
+		"groups":       strings.Repeat("(a?)", 70) + "z"} {
 		b.Run(name, func(b *testing.B) {
 			p := compile(b, source)
 			steps := 0

@@ -19,12 +19,12 @@ const (
 // buildID is what can be a build's or a deployment's id.
 var buildID = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,200}$`)
 
-// dataPath is how a framework's data files begin: the segment behind it is the id of the site's build, which changes with
-// each release.
+// dataPath is how a framework's data files begin: the segment behind it is the id of the site's
+// build, which changes with each release.
 var dataPath = regexp.MustCompile(`^(https?://[^/?#]+)((?:/[^/?#]+)*?/_next/data/)([^/?#]+)(/[^?#]*)`)
 
-// BuildOf is the build id in an address, and the host root, where the newest one is found. It is false for an address
-// that has none.
+// BuildOf is the build id in an address, and the host root, where the newest one is found. It is
+// false for an address that has none.
 func BuildOf(address string) (id, root string, ok bool) {
 	match := dataPath.FindStringSubmatch(address)
 	if match == nil {
@@ -33,8 +33,8 @@ func BuildOf(address string) (id, root string, ok bool) {
 	return match[3], match[1] + "/", true
 }
 
-// FindBuild reads a site's newest build id from its embedded framework data, and its deployment id, where there is one,
-// from the meta element that names it.
+// FindBuild reads a site's newest build id from its embedded framework data, and its deployment id,
+// where there is one, from the meta element that names it.
 func FindBuild(page []byte) (map[string]string, error) {
 	d := &document{body: page}
 	id, err := d.pointed("/buildId")
@@ -45,15 +45,18 @@ func FindBuild(page []byte) (map[string]string, error) {
 		return nil, errNoBuild
 	}
 	values := map[string]string{BuildID: id}
-	deployment, found := d.meta(func(name string) bool { return strings.HasSuffix(strings.ToLower(name), "deployment-id") })
+	deployment, found := d.meta(func(name string) bool {
+		return strings.HasSuffix(strings.ToLower(name), "deployment-id")
+	})
 	if found && buildID.MatchString(deployment) {
 		values[DeploymentID] = deployment
 	}
 	return values, nil
 }
 
-// WithBuild is a request for the address with the values of FindBuild in the place of older ones: the build id in the
-// path, and the deployment id where the request has one, in the query (dpl) or the header (x-deployment-id).
+// WithBuild is a request for the address with the values of FindBuild in the place of older ones:
+// the build id in the path, and the deployment id where the request has one, in the query (dpl) or
+// the header (x-deployment-id).
 func WithBuild(r *curl.Request, address string, values map[string]string) (*curl.Request, string) {
 	match := dataPath.FindStringSubmatchIndex(address)
 	if match == nil || values[BuildID] == "" {

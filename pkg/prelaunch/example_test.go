@@ -9,9 +9,10 @@ import (
 )
 
 func ExampleRules_Find() {
-	rules, faults := prelaunch.Compile(&model.Prelaunch{DiscoveryURL: "https://example.com/", Tokens: []model.TokenRule{
-		{Name: "TOKEN", Source: "META", Expression: "csrf"},
-	}})
+	rules, faults := prelaunch.Compile(&model.Prelaunch{DiscoveryURL: "https://example.com/",
+		Tokens: []model.TokenRule{
+			{Name: "TOKEN", Source: "META", Expression: "csrf"},
+		}})
 	if len(faults) > 0 {
 		fmt.Println(faults)
 		return

@@ -1,6 +1,6 @@
-// Package prelaunch owns what stands for placeholders in a curl command (specification 2.3): the rules by which values are
-// found on a page, checked and compiled once, and the build id of a site's framework, which is found without rules. It
-// fetches and keeps nothing (the fetcher does).
+// Package prelaunch owns what stands for placeholders in a curl command (specification 2.3): the
+// rules by which values are found on a page, checked and compiled once, and the build id of a
+// site's framework, which is found without rules. It fetches and keeps nothing (the fetcher does).
 package prelaunch
 
 import (
@@ -29,7 +29,8 @@ import (
 const (
 	FrameworkData = "FRAMEWORK_DATA" // a JSON pointer into the page's embedded framework data
 	Meta          = "META"           // a meta element, by its name
-	Regex         = "REGEX"          // the first group of a regular expression on the page as it came
+	// the first group of a regular expression on the page as it came
+	Regex = "REGEX"
 )
 
 // Bounds.
@@ -62,8 +63,8 @@ type token struct {
 	pattern *pattern.Pattern
 }
 
-// Compile checks and compiles a configuration; the rules are nil for one without tokens. It does not check where the
-// discovery address leads. Faults have the code schema_validation_failed.
+// Compile checks and compiles a configuration; the rules are nil for one without tokens. It does
+// not check where the discovery address leads. Faults have the code schema_validation_failed.
 func Compile(p *model.Prelaunch) (*Rules, fault.List) {
 	if p == nil || len(p.Tokens) == 0 {
 		return nil, nil
@@ -71,7 +72,8 @@ func Compile(p *model.Prelaunch) (*Rules, fault.List) {
 	const field = "sourceConfig.prelaunch."
 	var faults fault.List
 	invalid := func(member, format string, args ...any) {
-		faults = append(faults, fault.Invalid(fault.SchemaValidation, field+member, format, args...))
+		faults = append(faults,
+			fault.Invalid(fault.SchemaValidation, field+member, format, args...))
 	}
 	r := &Rules{URL: p.DiscoveryURL, TTL: DefaultTTL, Hash: hash(p)}
 	switch {
@@ -110,10 +112,12 @@ func Compile(p *model.Prelaunch) (*Rules, fault.List) {
 		}
 		valid := rule.ValidatePattern
 		if valid == "" || valid == DefaultPattern {
-			valid = `^[A-Za-z0-9._=+/~-]+$` // RE2 counts only to 1,000, and no value is longer anyway
+			// RE2 counts only to 1,000, and no value is longer anyway
+			valid = `^[A-Za-z0-9._=+/~-]+$`
 		}
 		if t.pattern, err = compilePattern(valid, maxPattern, &patterns); err != nil {
-			invalid(at+"validatePattern", "must be a regular expression (RE2) of at most %d characters: %v", maxPattern, err)
+			invalid(at+"validatePattern", "must be a regular expression (RE2) of at most %d "+
+				"characters: %v", maxPattern, err)
 		}
 		r.tokens = append(r.tokens, t)
 	}
@@ -147,7 +151,8 @@ func compilePattern(source string, most int, patterns *pattern.Total) (*pattern.
 }
 
 // finder compiles an expression.
-func finder(source, expression string, patterns *pattern.Total) (func(*document) (string, error), error) {
+func finder(source, expression string, patterns *pattern.Total) (func(*document) (string, error),
+	error) {
 	if expression == "" || utf8.RuneCountInString(expression) > maxExpression {
 		return nil, fmt.Errorf("an expression of 1 to %d characters is needed", maxExpression)
 	}
@@ -159,7 +164,10 @@ func finder(source, expression string, patterns *pattern.Total) (func(*document)
 		return func(d *document) (string, error) { return d.pointed(expression) }, nil
 	case Meta:
 		return func(d *document) (string, error) {
-			content, found := d.meta(func(name string) bool { return strings.EqualFold(name, expression) })
+			content, found := d.meta(func(name string) bool {
+				return strings.EqualFold(name,
+					expression)
+			})
 			if !found {
 				return "", errors.New("the page has no such meta element")
 			}
@@ -200,7 +208,8 @@ func (r *Rules) Has(name string) bool {
 // findSteps is what the patterns of one discovery may cost: some 5 s at worst.
 const findSteps = 100_000_000
 
-// Find reads the values of all tokens from a page. Its error names the first token without one, never a value.
+// Find reads the values of all tokens from a page. Its error names the first token without one,
+// never a value.
 func (r *Rules) Find(ctx context.Context, page []byte) (map[string]string, error) {
 	d := &document{body: page, budget: pattern.NewBudget(ctx, findSteps)}
 	values := make(map[string]string, len(r.tokens))

@@ -45,7 +45,8 @@ func TestFind(t *testing.T) {
 		{Regex, `nothing(x)`, "", "error"},
 		{Regex, `doctype( html)`, "", "error"},
 	} {
-		compiled, faults := Compile(rules(model.TokenRule{Name: "T", Source: c.source, Expression: c.expression, ValidatePattern: c.pattern}))
+		compiled, faults := Compile(rules(model.TokenRule{Name: "T", Source: c.source,
+			Expression: c.expression, ValidatePattern: c.pattern}))
 		if len(faults) > 0 {
 			t.Errorf("%s %s: %v", c.source, c.expression, faults)
 			continue
@@ -73,27 +74,50 @@ func TestCompile(t *testing.T) {
 		p      *model.Prelaunch
 		fields string
 	}{
-		"fine":               {rules(fine), ""},
-		"longest":            {ttl(43_200), ""},
-		"shortest":           {ttl(1), ""},
-		"no time":            {ttl(0), "ttlMinutes"},
-		"too long":           {ttl(43_201), "ttlMinutes"},
-		"no address":         {&model.Prelaunch{Tokens: []model.TokenRule{fine}}, "discoveryUrl"},
-		"a placeholder":      {&model.Prelaunch{DiscoveryURL: "https://shop.test/{{A}}", Tokens: []model.TokenRule{fine}}, "discoveryUrl"},
-		"an escaped one":     {&model.Prelaunch{DiscoveryURL: "https://shop.test/%7b{A}%7D", Tokens: []model.TokenRule{fine}}, "discoveryUrl"},
-		"a name twice":       {rules(fine, fine), "tokens[1].name"},
-		"other letters":      {change(func(r *model.TokenRule) { r.Name = "a_1" }), ""},
-		"a bad name":         {change(func(r *model.TokenRule) { r.Name = "a-b" }), "tokens[1].name"},
-		"a name with a tail": {change(func(r *model.TokenRule) { r.Name = "a\n" }), "tokens[1].name"},
-		"no name":            {change(func(r *model.TokenRule) { r.Name = "" }), "tokens[1].name"},
-		"a bad source":       {change(func(r *model.TokenRule) { r.Name, r.Source = "B", "COOKIE" }), "tokens[1].source"},
-		"no expression":      {change(func(r *model.TokenRule) { r.Name, r.Expression = "B", "" }), "tokens[1].expression"},
-		"no pointer":         {change(func(r *model.TokenRule) { r.Name, r.Source = "B", FrameworkData }), "tokens[1].expression"},
-		"no RE2":             {change(func(r *model.TokenRule) { r.Name, r.Source, r.Expression = "B", Regex, "(?=a)(b)" }), "tokens[1].expression"},
-		"no group":           {change(func(r *model.TokenRule) { r.Name, r.Source, r.Expression = "B", Regex, "a" }), "tokens[1].expression"},
-		"a bad pattern":      {change(func(r *model.TokenRule) { r.Name, r.ValidatePattern = "B", "(" }), "tokens[1].validatePattern"},
-		"the default":        {change(func(r *model.TokenRule) { r.Name, r.ValidatePattern = "B", DefaultPattern }), ""},
-		"too many":           {rules(make([]model.TokenRule, maxTokens+1)...), "tokens"},
+		"fine":       {rules(fine), ""},
+		"longest":    {ttl(43_200), ""},
+		"shortest":   {ttl(1), ""},
+		"no time":    {ttl(0), "ttlMinutes"},
+		"too long":   {ttl(43_201), "ttlMinutes"},
+		"no address": {&model.Prelaunch{Tokens: []model.TokenRule{fine}}, "discoveryUrl"},
+		"a placeholder": {&model.Prelaunch{DiscoveryURL: "https://shop.test/{{A}}",
+			Tokens: []model.TokenRule{fine}}, "discoveryUrl"},
+		"an escaped one": {&model.Prelaunch{DiscoveryURL: "https://shop.test/%7b{A}%7D",
+			Tokens: []model.TokenRule{fine}}, "discoveryUrl"},
+		"a name twice":  {rules(fine, fine), "tokens[1].name"},
+		"other letters": {change(func(r *model.TokenRule) { r.Name = "a_1" }), ""},
+		"a bad name": {change(func(r *model.TokenRule) { r.Name = "a-b" }),
+			"tokens[1].name"},
+		"a name with a tail": {change(func(r *model.TokenRule) { r.Name = "a\n" }),
+			"tokens[1].name"},
+		"no name": {change(func(r *model.TokenRule) { r.Name = "" }), "tokens[1].name"},
+		"a bad source": {change(func(r *model.TokenRule) {
+			r.Name, r.Source = "B",
+				"COOKIE"
+		}), "tokens[1].source"},
+		"no expression": {change(func(r *model.TokenRule) { r.Name, r.Expression = "B", "" }),
+			"tokens[1].expression"},
+		"no pointer": {change(func(r *model.TokenRule) {
+			r.Name, r.Source = "B",
+				FrameworkData
+		}), "tokens[1].expression"},
+		"no RE2": {change(func(r *model.TokenRule) {
+			r.Name, r.Source,
+				r.Expression = "B", Regex, "(?=a)(b)"
+		}), "tokens[1].expression"},
+		"no group": {change(func(r *model.TokenRule) {
+			r.Name, r.Source,
+				r.Expression = "B", Regex, "a"
+		}), "tokens[1].expression"},
+		"a bad pattern": {change(func(r *model.TokenRule) {
+			r.Name, r.ValidatePattern = "B",
+				"("
+		}), "tokens[1].validatePattern"},
+		"the default": {change(func(r *model.TokenRule) {
+			r.Name, r.ValidatePattern = "B",
+				DefaultPattern
+		}), ""},
+		"too many": {rules(make([]model.TokenRule, maxTokens+1)...), "tokens"},
 	} {
 		_, faults := Compile(c.p)
 		var fields []string
@@ -114,7 +138,8 @@ func TestCompile(t *testing.T) {
 	}
 	a, _ := Compile(rules(fine))
 	b, _ := Compile(ttl(5))
-	if a.Hash == b.Hash || a.TTL != 360*time.Minute || b.TTL != 5*time.Minute || !a.Has("A_1") || a.Has("a_1") {
+	if a.Hash == b.Hash || a.TTL != 360*time.Minute || b.TTL != 5*time.Minute || !a.Has("A_1") ||
+		a.Has("a_1") {
 		t.Errorf("compiled are %+v and %+v", a, b)
 	}
 }
@@ -137,7 +162,8 @@ func TestBuildOf(t *testing.T) {
 }
 
 func TestWithBuild(t *testing.T) {
-	r, err := curl.Parse("curl 'https://shop.test/base/_next/data/one/one.json?dpl=1&one=dpl' -H 'X-Deployment-ID: 1'")
+	r, err := curl.Parse("curl 'https://shop.test/base/_next/data/one/one.json?dpl=1&one=dpl' " +
+		"-H 'X-Deployment-ID: 1'")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,8 +172,10 @@ func TestWithBuild(t *testing.T) {
 		want   string
 	}{
 		{nil, "https://shop.test/base/_next/data/one/one.json?dpl=1&one=dpl 1"},
-		{map[string]string{BuildID: "two"}, "https://shop.test/base/_next/data/two/one.json?dpl=1&one=dpl 1"},
-		{map[string]string{BuildID: "two", DeploymentID: "2"}, "https://shop.test/base/_next/data/two/one.json?dpl=2&one=dpl 2"},
+		{map[string]string{BuildID: "two"},
+			"https://shop.test/base/_next/data/two/one.json?dpl=1&one=dpl 1"},
+		{map[string]string{BuildID: "two", DeploymentID: "2"},
+			"https://shop.test/base/_next/data/two/one.json?dpl=2&one=dpl 2"},
 	} {
 		made, address := WithBuild(r, r.URL, c.values)
 		if got := address + " " + made.Header[0].Value; got != c.want {
@@ -162,12 +190,14 @@ func TestWithBuild(t *testing.T) {
 func FuzzFind(f *testing.F) {
 	f.Add([]byte(`<script id=__NEXT_DATA__>{"buildId":"x"}</script><meta name=a content=b>`))
 	f.Add([]byte("<meta name=a"))
-	compiled, faults := Compile(rules(model.TokenRule{Name: "A", Source: Meta, Expression: "a", ValidatePattern: "."}))
+	compiled, faults := Compile(rules(model.TokenRule{Name: "A", Source: Meta, Expression: "a",
+		ValidatePattern: "."}))
 	if len(faults) > 0 {
 		f.Fatal(faults)
 	}
 	f.Fuzz(func(t *testing.T, page []byte) {
-		if values, err := compiled.Find(t.Context(), page); err == nil && len(values["A"]) > maxValue {
+		if values, err := compiled.Find(t.Context(), page); err == nil &&
+			len(values["A"]) > maxValue {
 			t.Errorf("a value of %d bytes", len(values["A"]))
 		}
 		if values, err := FindBuild(page); err == nil && !buildID.MatchString(values[BuildID]) {
@@ -176,13 +206,16 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// Patterns that would compile to a great deal are refused, each and together, and what they cost on a page is bounded.
+// Patterns that would compile to a great deal are refused, each and together, and what they cost on
+// a page is bounded.
 func TestPatternsAreBounded(t *testing.T) {
 	taken, large := strings.Repeat("(a{0,400})", 3), strings.Repeat("(a{0,999})", 20)
 	tokens := func(n int, expression, valid string) *model.Prelaunch {
 		p := &model.Prelaunch{DiscoveryURL: "https://a.example/"}
 		for i := range n {
-			p.Tokens = append(p.Tokens, model.TokenRule{Name: fmt.Sprint("T", i), Source: Regex, Expression: expression, ValidatePattern: valid})
+			p.Tokens = append(p.Tokens,
+				model.TokenRule{Name: fmt.Sprint("T", i), Source: Regex, Expression: expression,
+					ValidatePattern: valid})
 		}
 		return p
 	}
@@ -191,7 +224,8 @@ func TestPatternsAreBounded(t *testing.T) {
 		"sourceConfig.prelaunch.tokens[0].validatePattern": tokens(1, taken, large),
 		"sourceConfig.prelaunch.tokens[20].expression":     tokens(30, taken, ""),
 	} {
-		if _, faults := Compile(p); len(faults) == 0 || faults[0].Field != field || faults[0].Code != fault.SchemaValidation {
+		if _, faults := Compile(p); len(faults) == 0 || faults[0].Field != field ||
+			faults[0].Code != fault.SchemaValidation {
 			t.Errorf("%v, want a fault of %s", faults, field)
 		}
 	}
@@ -199,12 +233,14 @@ func TestPatternsAreBounded(t *testing.T) {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	if _, err := compiled.Find(t.Context(), bytes.Repeat([]byte("b"), 1_000_000)); !errors.Is(err, pattern.ErrExhausted) {
+	if _, err := compiled.Find(t.Context(), bytes.Repeat([]byte("b"), 1_000_000)); !errors.Is(err,
+		pattern.ErrExhausted) {
 		t.Errorf("on a long page: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := compiled.Find(ctx, bytes.Repeat([]byte("b"), 1_000_000)); !errors.Is(err, context.Canceled) {
+	if _, err := compiled.Find(ctx, bytes.Repeat([]byte("b"), 1_000_000)); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("for somebody who has gone: %v", err)
 	}
 }

@@ -1,5 +1,6 @@
-// Package reading owns what becomes of a panic in code that reads what came from outside, a page or a record: it is the
-// end of that piece of work, never the process's. It is counted, told in the log, and its bytes are kept for a look.
+// Package reading owns what becomes of a panic in code that reads what came from outside, a page or
+// a record: it is the end of that piece of work, never the process's. It is counted, told in the
+// log, and its bytes are kept for a look.
 package reading
 
 import (
@@ -67,7 +68,8 @@ func New(where string, config Config) *Guard {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &shared{config: config, panics: config.Metrics.Counters("shoal_reader_panics_total",
-		"Pages and records whose reading panicked; their bytes are in the data directory, under unreadable.", "where")}
+		"Pages and records whose reading panicked; their bytes are in the data directory, "+
+			"under unreadable.", "where")}
 	return s.guard(where)
 }
 
@@ -75,7 +77,8 @@ func (s *shared) guard(where string) *Guard {
 	return &Guard{shared: s, where: where, panics: s.panics.WithLabelValues(where)}
 }
 
-// For is the guard of another place of the process: it keeps in the same directory, under the same bounds.
+// For is the guard of another place of the process: it keeps in the same directory, under the same
+// bounds.
 func (g *Guard) For(where string) *Guard { return g.shared.guard(where) }
 
 // Panic is one that was caught.
@@ -84,7 +87,8 @@ type Panic struct {
 	Stack []byte // of where it came from
 }
 
-// Catch calls run and returns its panic; nil: there was none. Who has no use for what it catches panics with it again.
+// Catch calls run and returns its panic; nil: there was none. Who has no use for what it catches
+// panics with it again.
 func Catch(run func()) (caught *Panic) {
 	defer func() {
 		switch value := recover().(type) {
@@ -99,7 +103,8 @@ func Catch(run func()) (caught *Panic) {
 	return nil
 }
 
-// Error implements error: so the runtime prints the value and its stack when nobody catches the panic a second time.
+// Error implements error: so the runtime prints the value and its stack when nobody catches the
+// panic a second time.
 func (p *Panic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
 // Page is what is read.
@@ -110,8 +115,8 @@ type Page struct {
 	Record      func() []byte // makes the body when it is kept; nil: Body is it
 }
 
-// Run calls read, whose panic it turns into a fault with the code unparsable. It guards this goroutine alone: whatever else
-// read starts needs a guard of its own.
+// Run calls read, whose panic it turns into a fault with the code unparsable. It guards this
+// goroutine alone: whatever else read starts needs a guard of its own.
 func (g *Guard) Run(p Page, read func()) error {
 	caught := Catch(read)
 	if caught == nil {
@@ -121,8 +126,10 @@ func (g *Guard) Run(p Page, read func()) error {
 	if p.Record != nil {
 		p.Body = p.body()
 	}
-	kept := g.shared.keep(p, fmt.Sprintf("where: %s\naddress: %s\ncontent type: %s\npanic: %s", g.where, p.URL, p.ContentType, caught))
-	g.shared.config.Logger.Error("reading panicked", "where", g.where, "url", p.URL, "panic", fmt.Sprint(caught.Value), "kept", kept,
+	kept := g.shared.keep(p, fmt.Sprintf("where: %s\naddress: %s\ncontent type: %s\npanic: %s",
+		g.where, p.URL, p.ContentType, caught))
+	g.shared.config.Logger.Error("reading panicked", "where", g.where, "url", p.URL, "panic",
+		fmt.Sprint(caught.Value), "kept", kept,
 		"stack", string(caught.Stack[:min(len(caught.Stack), maxStack)]))
 	return fault.New(fault.PageUnparsable, "The page cannot be read.")
 }
@@ -141,7 +148,8 @@ func (s *shared) keep(p Page, story string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.number++
-	name := fmt.Sprintf("%s-%04d", s.config.Clock.Now().UTC().Format("20060102T150405.000000"), s.number)
+	name := fmt.Sprintf("%s-%04d", s.config.Clock.Now().UTC().Format("20060102T150405.000000"),
+		s.number)
 	at := filepath.Join(s.config.Dir, name)
 	err := os.MkdirAll(s.config.Dir, 0o700)
 	if err == nil {

@@ -12,7 +12,8 @@ import (
 )
 
 func newGuard(dir string) *Guard {
-	return New("test", Config{Dir: dir, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler)})
+	return New("test", Config{Dir: dir, Clock: clock.System{},
+		Logger: slog.New(slog.DiscardHandler)})
 }
 
 func TestPanicIsThePagesEnd(t *testing.T) {
@@ -32,13 +33,15 @@ func TestPanicIsThePagesEnd(t *testing.T) {
 	}
 	body, _ := os.ReadFile(pages[0])
 	story, _ := os.ReadFile(stories[0])
-	if string(body) != "<b>" || !strings.Contains(string(story), "http://a.test/") || !strings.Contains(string(story), "boom") ||
+	if string(body) != "<b>" || !strings.Contains(string(story), "http://a.test/") ||
+		!strings.Contains(string(story), "boom") ||
 		!strings.Contains(string(story), "reading_test.go") {
 		t.Errorf("page %q, story %s", body, story)
 	}
 }
 
-// However many pages are unreadable, the newest alone are kept, and no more bytes than there may be.
+// However many pages are unreadable, the newest alone are kept, and no more bytes than there may
+// be.
 func TestKeptPagesAreBounded(t *testing.T) {
 	for size, want := range map[int]int{10: maxKept, maxPage + 1: maxBytes / maxPage} {
 		dir := t.TempDir()
@@ -50,9 +53,11 @@ func TestKeptPagesAreBounded(t *testing.T) {
 		pages, _ := filepath.Glob(filepath.Join(dir, "*"+pageSuffix))
 		stories, _ := filepath.Glob(filepath.Join(dir, "*"+storySuffix))
 		if len(pages) != want || len(stories) != want {
-			t.Errorf("pages of %d bytes: %d and %d are kept, want %d", size, len(pages), len(stories), want)
+			t.Errorf("pages of %d bytes: %d and %d are kept, want %d", size, len(pages),
+				len(stories), want)
 		}
-		if strings.Contains(filepath.Base(pages[0]), "-0001") || strings.Contains(filepath.Base(pages[0]), "-0002") {
+		if strings.Contains(filepath.Base(pages[0]), "-0001") ||
+			strings.Contains(filepath.Base(pages[0]), "-0002") {
 			t.Error("the oldest are kept")
 		}
 	}
@@ -64,7 +69,8 @@ func TestPageThatCannotBeKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{"", file} {
-		if err := newGuard(dir).Run(Page{}, func() { panic("boom") }); fault.CodeOf(err) != fault.PageUnparsable {
+		if err := newGuard(dir).Run(Page{},
+			func() { panic("boom") }); fault.CodeOf(err) != fault.PageUnparsable {
 			t.Errorf("in %q: %v", dir, err)
 		}
 	}

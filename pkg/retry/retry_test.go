@@ -21,7 +21,8 @@ func ExampleBackoff() {
 }
 
 func TestBackoffStaysInBounds(t *testing.T) {
-	for _, b := range []retry.Backoff{{First: 1, Most: time.Hour}, {First: time.Second, Most: time.Second},
+	for _, b := range []retry.Backoff{{First: 1, Most: time.Hour},
+		{First: time.Second, Most: time.Second},
 		{First: time.Minute, Most: time.Second}, {First: time.Second, Most: math.MaxInt64 / 2}} {
 		last := time.Duration(0)
 		for failures := 1; failures <= 200; failures++ {

@@ -1,19 +1,21 @@
-// Package rowstore owns what is stored and never lost outside the control plane: rows, page records, link lists and the
-// errors of links. One interface, one implementation per engine, one conformance suite (rowstoretest). Which jobs a
-// customer may see, and which run is the latest, is the control plane's to say: a Scope carries the answer.
+// Package rowstore owns what is stored and never lost outside the control plane: rows, page
+// records, link lists and the errors of links. One interface, one implementation per engine, one
+// conformance suite (rowstoretest). Which jobs a customer may see, and which run is the latest, is
+// the control plane's to say: a Scope carries the answer.
 //
 // # Schemas
 //
-// During an upgrade, and after a rollback, programs of two releases work on one schema: the first new one migrates it. So
-// a release has one migration of each engine at most, and a program works with the schema of the release after its own.
-// That holds because
+// During an upgrade, and after a rollback, programs of two releases work on one schema: the first
+// new one migrates it. So a release has one migration of each engine at most, and a program works
+// with the schema of the release after its own. That holds because
 //
-//   - a migration only expands: it adds a table, an index, or a column whose default says what programs without it mean;
+//   - a migration only expands: it adds a table, an index, or a column whose default says what
+//     programs without it mean;
 //   - programs name the columns that they read and write;
 //   - what a table, column or index was for goes a release after its last reader went.
 //
-// The first release to look ahead is that of cluster version 2; those before it refuse any schema that they do not know. It
-// has no migration of its own, and the next may have one.
+// The first release to look ahead is that of cluster version 2; those before it refuse any schema
+// that they do not know. It has no migration of its own, and the next may have one.
 package rowstore
 
 import (
@@ -32,7 +34,8 @@ import (
 // ErrListUnknown is the answer for a link list that does not exist or was never finished.
 var ErrListUnknown = errors.New("rowstore: no such link list")
 
-// ErrRefused is wrapped by the error of PutPages about a page that Check does not let pass: it never will be stored.
+// ErrRefused is wrapped by the error of PutPages about a page that Check does not let pass: it
+// never will be stored.
 var ErrRefused = errors.New("rowstore: the page is out of bounds")
 
 // Bounds of a page that every store takes.
@@ -41,18 +44,22 @@ const (
 	MaxPageRows = 1_000_000
 )
 
-// SchemasAhead is how many schema versions a program works with beyond those that it knows: those of one release.
+// SchemasAhead is how many schema versions a program works with beyond those that it knows: those
+// of one release.
 const SchemasAhead = 1
 
-// Store is a row store. Implementations are safe for concurrent use; writes are durable when they return.
+// Store is a row store. Implementations are safe for concurrent use; writes are durable when they
+// return.
 type Store interface {
 	Lists
 	Pages
 	Reads
-	// Identity names the store itself: two stores are one if and only if theirs are equal. "": it has no name.
+	// Identity names the store itself: two stores are one if and only if theirs are equal. "": it
+	// has no name.
 	Identity(ctx context.Context) (string, error)
-	// Claim makes the store its owner's, unless it is another one's already, and returns whose it is. With take it is the
-	// owner's from now on, whoever had it. An embedded store is whoever's asks.
+	// Claim makes the store its owner's, unless it is another one's already, and returns whose it
+	// is. With take it is the owner's from now on, whoever had it. An embedded store is whoever's
+	// asks.
 	Claim(ctx context.Context, owner string, take bool) (whose string, err error)
 	// Close waits for writes under way and releases the engine.
 	Close() error
@@ -64,8 +71,8 @@ type Link struct {
 	URL string
 }
 
-// ListInfo describes a stored list. An unfinished one has Finished false and belongs to an intake under way, or to one
-// that died: an orphan.
+// ListInfo describes a stored list. An unfinished one has Finished false and belongs to an intake
+// under way, or to one that died: an orphan.
 type ListInfo struct {
 	ID       ids.ID
 	Count    uint32
@@ -76,7 +83,8 @@ type ListInfo struct {
 type Lists interface {
 	// CreateList starts a list. Its id must be new.
 	CreateList(ctx context.Context, list ids.ID) (ListWriter, error)
-	// Links returns the links with seq >= from, ascending, at most most of them. Past the end it returns none.
+	// Links returns the links with seq >= from, ascending, at most most of them. Past the end it
+	// returns none.
 	Links(ctx context.Context, list ids.ID, from uint32, most int) ([]Link, error)
 	// LinksAt returns the links with the given seqs (ascending), at most 100,000.
 	LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]Link, error)
@@ -86,12 +94,15 @@ type Lists interface {
 	DropList(ctx context.Context, list ids.ID) error
 }
 
-// ListWriter takes in one list. Its writes take turns with the other writes of the store, a chunk at a time.
+// ListWriter takes in one list. Its writes take turns with the other writes of the store, a chunk
+// at a time.
 type ListWriter interface {
-	// Add appends the address under its canonical form; it reports false, and stores nothing, when the list has that
-	// canonical form already. Memory: at most 24 bytes per address of the list, whatever their length.
+	// Add appends the address under its canonical form; it reports false, and stores nothing, when
+	// the list has that canonical form already. Memory: at most 24 bytes per address of the list,
+	// whatever their length.
 	Add(ctx context.Context, url, canonical string) (added bool, err error)
-	// Finish makes the list durable and readable and returns its length. Nothing can be added after it.
+	// Finish makes the list durable and readable and returns its length. Nothing can be added after
+	// it.
 	Finish(ctx context.Context) (uint32, error)
 	// Abort removes what was added. A no-op after Finish.
 	Abort(ctx context.Context) error
@@ -109,48 +120,57 @@ type Job struct {
 	Started  int64
 }
 
-// PageWrite is a fetched page of a job, to be stored. Rows are complete documents: `_` keys included.
+// PageWrite is a fetched page of a job, to be stored. Rows are complete documents: `_` keys
+// included.
 type PageWrite struct {
 	Job  Job
 	Page *model.Page
 }
 
-// Check says whether any store takes the page. Whoever puts pages asks before, so that one page does not fail its batch.
+// Check says whether any store takes the page. Whoever puts pages asks before, so that one page
+// does not fail its batch.
 func (w PageWrite) Check() error {
 	switch p := w.Page; {
 	case p.Unit.Seq > MaxSeq:
-		return fmt.Errorf("%w: seq %d of job %s is beyond %d", ErrRefused, p.Unit.Seq, w.Job.ID, MaxSeq)
+		return fmt.Errorf("%w: seq %d of job %s is beyond %d", ErrRefused, p.Unit.Seq, w.Job.ID,
+			MaxSeq)
 	case len(p.Rows) > MaxPageRows:
-		return fmt.Errorf("%w: unit %v of job %s has %d rows, more than %d", ErrRefused, p.Unit, w.Job.ID, len(p.Rows), MaxPageRows)
+		return fmt.Errorf("%w: unit %v of job %s has %d rows, more than %d", ErrRefused, p.Unit,
+			w.Job.ID, len(p.Rows), MaxPageRows)
 	}
 	return nil
 }
 
 // Pages stores fetched pages: the first complete record of a unit stands for good.
 type Pages interface {
-	// PutPages stores, in one transaction, each page's rows and its page record, and returns for each the receipt of the
-	// record that stands, in the same order. A unit that has a record keeps it: nothing is written and its receipt is
-	// returned again. A page whose URLHash (when not 0) another unit of the job was delivered under becomes a Duplicate:
-	// its record is stored with that outcome, Last, and without rows. A page of a sealed job is dropped: nil. So is one
-	// without a record behind the Last of its seq: it would never be settled, and make Duplicates of the pages of a chain
-	// that goes on. A Cancelled page has no record: its receipt is itself. Of a page that Check does
-	// not let pass nothing of its call is stored, with ErrRefused; what it lets pass is stored, whatever its texts and rows hold.
+	// PutPages stores, in one transaction, each page's rows and its page record, and returns for
+	// each the receipt of the record that stands, in the same order. A unit that has a record keeps
+	// it: nothing is written and its receipt is returned again. A page whose URLHash (when not 0)
+	// another unit of the job was delivered under becomes a Duplicate: its record is stored with
+	// that outcome, Last, and without rows. A page of a sealed job is dropped: nil. So is one
+	// without a record behind the Last of its seq: it would never be settled, and make Duplicates
+	// of the pages of a chain that goes on. A Cancelled page has no record: its receipt is itself.
+	// Of a page that Check does not let pass nothing of its call is stored, with ErrRefused; what
+	// it lets pass is stored, whatever its texts and rows hold.
 	PutPages(ctx context.Context, pages []PageWrite) ([]*model.Receipt, error)
-	// Records returns the receipts of the records that there are of the given units (ascending, at most 4,096), ascending.
+	// Records returns the receipts of the records that there are of the given units (ascending, at
+	// most 4,096), ascending.
 	Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error)
-	// Seal closes a job for good: from now on PutPages drops its pages, and every record for which settled is false is
-	// removed with its rows. settled is asked in the order of units, and told whether the record is its chain's last; nil
-	// keeps all. Atomic, idempotent; an unknown job is sealed too.
+	// Seal closes a job for good: from now on PutPages drops its pages, and every record for which
+	// settled is false is removed with its rows. settled is asked in the order of units, and told
+	// whether the record is its chain's last; nil keeps all. Atomic, idempotent; an unknown job is
+	// sealed too.
 	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
 	// Sealed says whether a job is sealed.
 	Sealed(ctx context.Context, job ids.ID) (bool, error)
 	// DeleteJob removes a job's rows and, with records, its page records too. Idempotent.
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
-	// JobsSince calls visit for every job that pages were put of and that started at a time (Unix microseconds) or later, in
-	// no order, until visit fails.
+	// JobsSince calls visit for every job that pages were put of and that started at a time (Unix
+	// microseconds) or later, in no order, until visit fails.
 	JobsSince(ctx context.Context, started int64, visit func(Job) error) error
-	// Expire removes the rows of the jobs that started before a time, whatever their state. Page records stay: they explain
-	// the ledger. It may take long, delays no other call and is to be called again after an error. Idempotent.
+	// Expire removes the rows of the jobs that started before a time, whatever their state. Page
+	// records stay: they explain the ledger. It may take long, delays no other call and is to be
+	// called again after an error. Idempotent.
 	Expire(ctx context.Context, before time.Time) error
 	// Recount sums up the page records of a job: what the ledger must say.
 	Recount(ctx context.Context, job ids.ID) (Recount, error)
@@ -181,8 +201,9 @@ type Record struct {
 	At       int64 // Unix microseconds
 }
 
-// Scope says whose rows are read: those of the group, of one scraper when Scraper is not zero, of the named jobs when
-// Jobs is not nil (an empty Jobs reads nothing), and never those of the jobs in Without.
+// Scope says whose rows are read: those of the group, of one scraper when Scraper is not zero, of
+// the named jobs when Jobs is not nil (an empty Jobs reads nothing), and never those of the jobs in
+// Without.
 type Scope struct {
 	Group   ids.ID
 	Scraper ids.ID
@@ -190,9 +211,9 @@ type Scope struct {
 	Without []ids.ID
 }
 
-// Sort orders by a field of the document. Whatever the direction, numbers and text that is a number (filter.ParseNumber)
-// come before other text, before booleans (false, true), before arrays and objects (all equal), before rows without the
-// field or with null.
+// Sort orders by a field of the document. Whatever the direction, numbers and text that is a number
+// (filter.ParseNumber) come before other text, before booleans (false, true), before arrays and
+// objects (all equal), before rows without the field or with null.
 type Sort struct {
 	Field      string
 	Descending bool
@@ -202,11 +223,14 @@ type Sort struct {
 type RowsQuery struct {
 	Scope  Scope
 	Filter filter.Node // nil: all
-	Sort   []Sort      // nil: newest scraped first; ties, and the end of every Sort, are broken by the row's place
+	// nil: newest scraped first; ties, and the end of every Sort, are broken by the row's place
+	Sort   []Sort
 	Offset int
-	Limit  int   // 1 to 1,000
-	Bytes  int   // a row that makes the documents this long together is the last; 0: they may be of any length
-	Upto   int64 // rows with a greater place are not there, so that the parts of a page fit together; 0: all are
+	Limit  int // 1 to 1,000
+	// a row that makes the documents this long together is the last; 0: they may be of any length
+	Bytes int
+	// rows with a greater place are not there, so that the parts of a page fit together; 0: all are
+	Upto int64
 }
 
 // Cut returns the documents that Bytes leaves of some.
@@ -224,11 +248,13 @@ func (q RowsQuery) Cut(docs []json.RawMessage) []json.RawMessage {
 type ScanQuery struct {
 	Scope  Scope
 	Filter filter.Node
-	// After is the place of the last row read, 0 to begin. With one that no scan returned, rows of the scope may be left out.
+	// After is the place of the last row read, 0 to begin. With one that no scan returned, rows of
+	// the scope may be left out.
 	After int64
 	Upto  int64 // the last place that this scan may see: Horizon at its beginning
 	Limit int   // 1 to 1,000
-	Bytes int   // a row that makes the documents this long together is the last; 0: they may be of any length
+	// a row that makes the documents this long together is the last; 0: they may be of any length
+	Bytes int
 }
 
 // Full says whether rows, which are so many bytes together, are all that is asked for.
@@ -249,17 +275,20 @@ type Reads interface {
 	Rows(ctx context.Context, q RowsQuery) ([]json.RawMessage, error)
 	// Count counts the rows that Rows would return without a limit.
 	Count(ctx context.Context, scope Scope, f filter.Node) (int64, error)
-	// Horizon is the newest place there is: rows whose PutPages begins after it returned have a greater one, and rows whose
-	// PutPages had returned before do not. Rows under way may fall on either side.
+	// Horizon is the newest place there is: rows whose PutPages begins after it returned have a
+	// greater one, and rows whose PutPages had returned before do not. Rows under way may fall on
+	// either side.
 	Horizon(ctx context.Context) (int64, error)
-	// Scan returns the next rows and the place to go on after: Upto when no row follows, and only then.
+	// Scan returns the next rows and the place to go on after: Upto when no row follows, and only
+	// then.
 	Scan(ctx context.Context, q ScanQuery) (docs []json.RawMessage, last int64, err error)
 	// LinkErrors returns the errored links of a job after a unit (nil: from the first), ascending.
 	LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]LinkError, error)
 }
 
-// Columns are what every engine's schema has for jobs, page records and rows, under these names: a new one is a line here
-// and a migration of each engine, whose tests compare. What of a record no query looks into is one encoded column more.
+// Columns are what every engine's schema has for jobs, page records and rows, under these names: a
+// new one is a line here and a migration of each engine, whose tests compare. What of a record no
+// query looks into is one encoded column more.
 func Columns() (job, record, row []string) {
 	return []string{"job", "customer", "grp", "scraper", "started", "sealed"},
 		[]string{"outcome", "items", "quantity", "price", "hash", "last"},

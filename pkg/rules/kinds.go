@@ -22,13 +22,15 @@ const (
 	maxExponent    = 100
 )
 
-// currency is CURRENCY_CONVERT. The output is the source times the rate, exactly; what is no number is like null.
+// currency is CURRENCY_CONVERT. The output is the source times the rate, exactly; what is no number
+// is like null.
 func (c *checker) currency(params map[string]json.RawMessage) maker {
 	c.known(params, "from", "to")
 	var codes [2]string
 	for i, name := range []string{"from", "to"} {
 		if !read(c, params, name, &codes[i], "text") || !ecb.IsCode(codes[i]) {
-			c.invalid("params."+name, "a currency code of three capital letters (ISO 4217) is needed")
+			c.invalid("params."+name, "a currency code of three capital letters (ISO "+
+				"4217) is needed")
 		}
 	}
 	return func(_ *pattern.Budget, value json.RawMessage, day Day) (written, error) {
@@ -40,12 +42,14 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 		if !ok {
 			return written{}, nil
 		}
-		return written{value: json.RawMessage(amount.Mul(rate).String()), rate: json.RawMessage(rate.String()), date: date}, nil
+		return written{value: json.RawMessage(amount.Mul(rate).String()),
+			rate: json.RawMessage(rate.String()), date: date}, nil
 	}
 }
 
-// Amount reads a JSON number, or the one number in a short text such as a price, as package amount reads it: a percentage, a
-// number with a factor and one of several are none. currency, a code of ISO 4217, says how many parts its unit has.
+// Amount reads a JSON number, or the one number in a short text such as a price, as package amount
+// reads it: a percentage, a number with a factor and one of several are none. currency, a code of
+// ISO 4217, says how many parts its unit has.
 func Amount(value json.RawMessage, currency string) (number decimal.Decimal, ok bool) {
 	text := string(value)
 	if len(value) > 0 && value[0] == '"' {
@@ -70,11 +74,13 @@ func Amount(value json.RawMessage, currency string) (number decimal.Decimal, ok 
 	return number, true
 }
 
-// enum is ENUM_MAP. Keys are the source as text: numbers and booleans as JSON writes them, null like an empty text.
+// enum is ENUM_MAP. Keys are the source as text: numbers and booleans as JSON writes them, null
+// like an empty text.
 func (c *checker) enum(params map[string]json.RawMessage) maker {
 	c.known(params, "mapping", "default")
 	var mapping map[string]json.RawMessage
-	if !read(c, params, "mapping", &mapping, "an object of output values by source value") || len(mapping) == 0 {
+	if !read(c, params, "mapping", &mapping, "an object of output values by source value") ||
+		len(mapping) == 0 {
 		c.invalid("params.mapping", "an object with at least one member is needed")
 	}
 	fallback := params["default"] // nil when there is none
@@ -98,14 +104,17 @@ func compact(value json.RawMessage) json.RawMessage {
 	return out.Bytes()
 }
 
-// regex is REGEX_CLEAN. With a group the output is what that group holds in the first match; else it is the source with
-// every match replaced, where $1 or ${name} in the replacement stand for groups and $$ for a dollar sign.
+// regex is REGEX_CLEAN. With a group the output is what that group holds in the first match; else
+// it is the source with every match replaced, where $1 or ${name} in the replacement stand for
+// groups and $$ for a dollar sign.
 func (c *checker) regex(params map[string]json.RawMessage) maker {
 	c.known(params, "pattern", "replacement", "group", "onNoMatch")
 	var source, replacement string
 	group, noMatch := -1, "KEEP"
-	if !read(c, params, "pattern", &source, "text") || source == "" || utf8.RuneCountInString(source) > maxPattern {
-		c.invalid("params.pattern", "a regular expression (RE2) of 1 to %d characters is needed", maxPattern)
+	if !read(c, params, "pattern", &source, "text") || source == "" ||
+		utf8.RuneCountInString(source) > maxPattern {
+		c.invalid("params.pattern", "a regular expression (RE2) of 1 to %d characters is needed",
+			maxPattern)
 		return nil
 	}
 	compiled, err := pattern.Compile(source, maxPattern)
@@ -128,7 +137,8 @@ func (c *checker) regex(params map[string]json.RawMessage) maker {
 			c.invalid("params.replacement", "group and replacement exclude each other")
 		}
 	}
-	if read(c, params, "onNoMatch", &noMatch, "text"); noMatch != "KEEP" && noMatch != "NULL" && noMatch != "EMPTY" {
+	if read(c, params, "onNoMatch", &noMatch, "text"); noMatch != "KEEP" && noMatch != "NULL" &&
+		noMatch != "EMPTY" {
 		c.invalid("params.onNoMatch", "must be one of KEEP, NULL, EMPTY")
 	}
 	replacer, err := pattern.NewReplacer(compiled, replacement)
@@ -170,7 +180,8 @@ func (c *checker) regex(params map[string]json.RawMessage) maker {
 // tooSlow is the error of a budget that has ended.
 func tooSlow(err error) error {
 	if errors.Is(err, pattern.ErrExhausted) {
-		return fault.Wrap(fault.PageUnparsable, err, "the patterns of the rules take too long on these rows")
+		return fault.Wrap(fault.PageUnparsable, err,
+			"the patterns of the rules take too long on these rows")
 	}
 	return err
 }

@@ -1,6 +1,7 @@
-// Package rules owns post-process rules (specification 2.2, decision 29): they are checked and compiled once, and applied
-// to rows in their order, each seeing what those before it wrote. It does not own exchange rates (its folder ecb does),
-// nor when rows are made. Applying reads nothing but the row, the table of rates and the day.
+// Package rules owns post-process rules (specification 2.2, decision 29): they are checked and
+// compiled once, and applied to rows in their order, each seeing what those before it wrote. It
+// does not own exchange rates (its folder ecb does), nor when rows are made. Applying reads nothing
+// but the row, the table of rates and the day.
 package rules
 
 import (
@@ -39,8 +40,10 @@ const (
 	MaxRowBytes = 1_000_000
 )
 
-// Names that rules may not write besides those that begin with _: what the service calls its own columns.
-var reserved = []string{"date", "group", "groupId", "groupRef", "scraperId", "scraperRef", "scraperJobStatusId", "jobId",
+// Names that rules may not write besides those that begin with _: what the service calls its own
+// columns.
+var reserved = []string{"date", "group", "groupId", "groupRef", "scraperId", "scraperRef",
+	"scraperJobStatusId", "jobId",
 	"customerRef", "sourceUrl", "finalUrl", "scrapedAt"}
 
 // Rules are compiled rules in their order. They never change.
@@ -69,11 +72,12 @@ type written struct {
 	date  string
 }
 
-// Compile checks and compiles rules. Faults have the code schema_validation_failed and name their field, such as
-// postProcessRules[2].params.from.
+// Compile checks and compiles rules. Faults have the code schema_validation_failed and name their
+// field, such as postProcessRules[2].params.from.
 func Compile(list []model.PostProcessRule) (*Rules, fault.List) {
 	if len(list) > maxRules {
-		return nil, fault.List{fault.Invalid(fault.SchemaValidation, "postProcessRules", "at most %d rules are allowed", maxRules)}
+		return nil, fault.List{fault.Invalid(fault.SchemaValidation, "postProcessRules",
+			"at most %d rules are allowed", maxRules)}
 	}
 	compiled := &Rules{rules: make([]rule, len(list))}
 	var faults fault.List
@@ -89,15 +93,18 @@ func Compile(list []model.PostProcessRule) (*Rules, fault.List) {
 	return compiled, nil
 }
 
-// Check is everything that is wrong with rules that are being saved: what Compile says, and currencies without a rate.
+// Check is everything that is wrong with rules that are being saved: what Compile says, and
+// currencies without a rate.
 func Check(ctx context.Context, list []model.PostProcessRule, rates ecb.Rates) fault.List {
 	_, faults := Compile(list)
 	for i, r := range list {
 		for _, name := range []string{"from", "to"} {
 			code, _ := r.Params[name].(string)
 			if Kind(r.Kind) == CurrencyConvert && ecb.IsCode(code) && !rates.Table(ctx).Has(code) {
-				faults = append(faults, fault.Invalid(fault.SchemaValidation, fmt.Sprintf("postProcessRules[%d].params.%s", i, name),
-					"the European Central Bank publishes no reference rate of this currency"))
+				faults = append(faults,
+					fault.Invalid(fault.SchemaValidation,
+						fmt.Sprintf("postProcessRules[%d].params.%s", i, name),
+						"the European Central Bank publishes no reference rate of this currency"))
 			}
 		}
 	}
@@ -112,7 +119,8 @@ type checker struct {
 }
 
 func (c *checker) invalid(member, format string, args ...any) {
-	c.faults = append(c.faults, fault.Invalid(fault.SchemaValidation, c.field+"."+member, format, args...))
+	c.faults = append(c.faults,
+		fault.Invalid(fault.SchemaValidation, c.field+"."+member, format, args...))
 }
 
 func (c *checker) compile(r *model.PostProcessRule) rule {
@@ -127,7 +135,8 @@ func (c *checker) compile(r *model.PostProcessRule) rule {
 	default:
 		c.invalid("outputType", "must be one of NUMBER, TEXT, BOOLEAN")
 	}
-	compiled := rule{source: r.SourceField, output: r.OutputField, converts: Kind(r.Kind) == CurrencyConvert}
+	compiled := rule{source: r.SourceField, output: r.OutputField,
+		converts: Kind(r.Kind) == CurrencyConvert}
 	params := c.params(r.Params)
 	switch Kind(r.Kind) {
 	case CurrencyConvert:
@@ -153,7 +162,9 @@ func badOutput(r *model.PostProcessRule) string {
 		return "the name is reserved for the system"
 	case strings.HasPrefix(name, "$"):
 		return "names that begin with $ are reserved for the operators of filters"
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
+	case !utf8.ValidString(name) ||
+		strings.ContainsFunc(name,
+			func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
 		return `a name must not have control characters, " or \: rows could not be filtered by it`
 	}
 	return ""
@@ -188,7 +199,8 @@ func (c *checker) known(params map[string]json.RawMessage, names ...string) {
 }
 
 // read reads a parameter; it is false when it is missing, or has another type.
-func read[T any](c *checker, params map[string]json.RawMessage, name string, into *T, what string) bool {
+func read[T any](c *checker, params map[string]json.RawMessage, name string, into *T,
+	what string) bool {
 	raw, given := params[name]
 	if !given || string(raw) == "null" {
 		return false
@@ -219,9 +231,10 @@ func NewBudget(ctx context.Context, rows int) *pattern.Budget {
 	return pattern.NewBudget(ctx, pageSteps+rows*rowSteps)
 }
 
-// Apply is a row with what the rules write: columns that were there already change in their place, others come at the
-// end. Patterns are paid from the budget, which is that of all rows of a page. Its error is coded row_too_large, or
-// unparsable for what is no JSON object or exhausts the budget; or it is that of the budget's context.
+// Apply is a row with what the rules write: columns that were there already change in their place,
+// others come at the end. Patterns are paid from the budget, which is that of all rows of a page.
+// Its error is coded row_too_large, or unparsable for what is no JSON object or exhausts the
+// budget; or it is that of the budget's context.
 func (r *Rules) Apply(b *pattern.Budget, row []byte, day Day) ([]byte, error) {
 	if r.None() {
 		return row, nil
@@ -248,8 +261,8 @@ func (r *Rules) Apply(b *pattern.Budget, row []byte, day Day) ([]byte, error) {
 	return columns.document()
 }
 
-// Preview is what a rule makes of one value; it is false when nothing would be written. Rate and date are those of a
-// conversion.
+// Preview is what a rule makes of one value; it is false when nothing would be written. Rate and
+// date are those of a conversion.
 type Preview struct {
 	Value    json.RawMessage
 	Written  bool
@@ -266,7 +279,8 @@ func (r *Rules) Preview(ctx context.Context, value json.RawMessage, day Day) (Pr
 	if err == nil && len(out.value) > MaxRowBytes {
 		err = tooLarge()
 	}
-	return Preview{Value: out.value, Written: out.value != nil, Rate: out.rate, RateDate: out.date}, err
+	return Preview{Value: out.value, Written: out.value != nil, Rate: out.rate, RateDate: out.date},
+		err
 }
 
 // columns are the members of a row in their order.
@@ -340,7 +354,8 @@ func (c columns) document() ([]byte, error) {
 }
 
 func tooLarge() error {
-	return fault.New(fault.PageRowTooLarge, "a row is larger than %d bytes after its rules", MaxRowBytes)
+	return fault.New(fault.PageRowTooLarge, "a row is larger than %d bytes after its rules",
+		MaxRowBytes)
 }
 
 // quoted is text as JSON, without the escapes that only HTML needs.

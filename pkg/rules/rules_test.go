@@ -47,22 +47,28 @@ func TestKinds(t *testing.T) {
 		params, row string
 		want        string // "" for the row as it was
 	}{
-		{CurrencyConvert, usd, `{"a":19.99}`, `{"a":19.99,"b":24.9875,"b_rate":1.25,"b_rateDate":"2025-10-10"}`},
-		{CurrencyConvert, usd, `{"a":"1.234,50 €"}`, `{"a":"1.234,50 €","b":1543.125,"b_rate":1.25,"b_rateDate":"2025-10-10"}`},
+		{CurrencyConvert, usd, `{"a":19.99}`,
+			`{"a":19.99,"b":24.9875,"b_rate":1.25,"b_rateDate":"2025-10-10"}`},
+		{CurrencyConvert, usd, `{"a":"1.234,50 €"}`,
+			`{"a":"1.234,50 €","b":1543.125,"b_rate":1.25,"b_rateDate":"2025-10-10"}`},
 		{CurrencyConvert, usd, `{"a":12345678901234567890.12}`,
 			`{"a":12345678901234567890.12,"b":15432098626543209862.65,"b_rate":1.25,"b_rateDate":"2025-10-10"}`},
-		{CurrencyConvert, usd, `{"a":-2e1}`, `{"a":-2e1,"b":-25,"b_rate":1.25,"b_rateDate":"2025-10-10"}`},
-		{CurrencyConvert, gbp, `{"a":100}`, `{"a":100,"b":69.6,"b_rate":0.696,"b_rateDate":"2025-10-10"}`},
+		{CurrencyConvert, usd, `{"a":-2e1}`,
+			`{"a":-2e1,"b":-25,"b_rate":1.25,"b_rateDate":"2025-10-10"}`},
+		{CurrencyConvert, gbp, `{"a":100}`,
+			`{"a":100,"b":69.6,"b_rate":0.696,"b_rateDate":"2025-10-10"}`},
 		{CurrencyConvert, `{"from":"JPY","to":"USD"}`, `{"a":1}`,
 			`{"a":1,"b":0.0070861678,"b_rate":0.0070861678,"b_rateDate":"2025-10-10"}`},
-		{CurrencyConvert, `{"from":"USD","to":"USD"}`, `{"a":3}`, `{"a":3,"b":3,"b_rate":1,"b_rateDate":"2025-10-10"}`},
+		{CurrencyConvert, `{"from":"USD","to":"USD"}`, `{"a":3}`,
+			`{"a":3,"b":3,"b_rate":1,"b_rateDate":"2025-10-10"}`},
 		{CurrencyConvert, usd, `{"a":null}`, ""},
 		{CurrencyConvert, usd, `{"c":1}`, ""},
 		{CurrencyConvert, usd, `{"a":"on request"}`, ""},
 		{CurrencyConvert, usd, `{"a":true}`, ""},
 		{CurrencyConvert, usd, `{"a":1e999999999}`, ""},
 		{CurrencyConvert, `{"from":"EUR","to":"XXX"}`, `{"a":1}`, ""},
-		{CurrencyConvert, usd, `{"b":0,"a":4,"b_rate":0}`, `{"b":5,"a":4,"b_rate":1.25,"b_rateDate":"2025-10-10"}`},
+		{CurrencyConvert, usd, `{"b":0,"a":4,"b_rate":0}`,
+			`{"b":5,"a":4,"b_rate":1.25,"b_rateDate":"2025-10-10"}`},
 
 		{EnumMap, mapping, `{"a":"yes"}`, `{"a":"yes","b":true}`},
 		{EnumMap, mapping, `{"a":1}`, `{"a":1,"b":1}`},
@@ -83,8 +89,10 @@ func TestKinds(t *testing.T) {
 		{RegexClean, digits, `{"a":"12"}`, `{"a":"12","b":"12"}`},
 		{RegexClean, digits, `{"a":12}`, `{"a":12,"b":12}`},
 		{RegexClean, digits, `{"a":null}`, ""},
-		{RegexClean, `{"pattern":"(?i)x","replacement":"<$0>"}`, `{"a":"aXbx"}`, `{"a":"aXbx","b":"a<X>b<x>"}`},
-		{RegexClean, `{"pattern":"(?P<n>\\d)","replacement":"${n}$$"}`, `{"a":"12"}`, `{"a":"12","b":"1$2$"}`},
+		{RegexClean, `{"pattern":"(?i)x","replacement":"<$0>"}`, `{"a":"aXbx"}`,
+			`{"a":"aXbx","b":"a<X>b<x>"}`},
+		{RegexClean, `{"pattern":"(?P<n>\\d)","replacement":"${n}$$"}`, `{"a":"12"}`,
+			`{"a":"12","b":"1$2$"}`},
 		{RegexClean, `{"pattern":"x","onNoMatch":"NULL"}`, `{"a":"y"}`, `{"a":"y","b":null}`},
 		{RegexClean, `{"pattern":"x","onNoMatch":"EMPTY"}`, `{"a":"y"}`, `{"a":"y","b":""}`},
 		{RegexClean, first, `{"a":"a 12x 3"}`, `{"a":"a 12x 3","b":"12"}`},
@@ -109,14 +117,17 @@ func TestKinds(t *testing.T) {
 
 // Rules see what those before them wrote.
 func TestChain(t *testing.T) {
-	clean, convert, band := ruleOf(RegexClean, `{"pattern":"[^0-9.]"}`), ruleOf(CurrencyConvert, `{"from":"USD","to":"EUR"}`),
+	clean, convert, band := ruleOf(RegexClean, `{"pattern":"[^0-9.]"}`),
+		ruleOf(CurrencyConvert, `{"from":"USD","to":"EUR"}`),
 		ruleOf(EnumMap, `{"mapping":{"80":"mid"},"default":"other"}`)
-	clean.OutputField, convert.SourceField, convert.OutputField, band.SourceField, band.OutputField = "n", "n", "eur", "eur", "band"
+	clean.OutputField, convert.SourceField, convert.OutputField, band.SourceField,
+		band.OutputField = "n", "n", "eur", "eur", "band"
 	compiled, faults := Compile([]model.PostProcessRule{clean, convert, band})
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	got, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"a":"$ 100","z":1}`), today(t))
+	got, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"a":"$ 100","z":1}`),
+		today(t))
 	if want := `{"a":"$ 100","z":1,"n":"100","eur":80,"eur_rate":0.8,"eur_rateDate":"2025-10-10","band":"mid"}`; err != nil || string(got) != want {
 		t.Errorf("row is %s, %v; want %s", got, err, want)
 	}
@@ -125,14 +136,20 @@ func TestChain(t *testing.T) {
 func TestAmounts(t *testing.T) {
 	for text, want := range map[string]string{
 		`12`: "12", `12.50`: "12.5", `-0.5`: "-0.5", `1E2`: "100",
-		`"12.50"`: "12.5", `"12,50"`: "12.5", `"1,299.00"`: "1299", `"1.299,00 €"`: "1299", `"1 299,00 kr"`: "1299",
-		"\"1\u00a0299,5\"": "1299.5", `"1'299.00 CHF"`: "1299", `"CHF 1’299.–"`: "1299", `"US$ 1,299"`: "1299", `"1.299 €"`: "1299",
-		`"1,234,567"`: "1234567", `"1.234.567,8"`: "1234567.8", `"0,125"`: "0.125", `"0.125"`: "0.125", `"1,2345"`: "1.2345",
-		`"-5 €"`: "-5", `"−5,5"`: "-5.5", `"€ -5"`: "-5", `".99"`: "0.99", `"$.99"`: "0.99", `"Fr.5"`: "5", `"from 12 EUR"`: "12",
+		`"12.50"`: "12.5", `"12,50"`: "12.5", `"1,299.00"`: "1299", `"1.299,00 €"`: "1299",
+		`"1 299,00 kr"`:    "1299",
+		"\"1\u00a0299,5\"": "1299.5", `"1'299.00 CHF"`: "1299", `"CHF 1’299.–"`: "1299",
+		`"US$ 1,299"`: "1299", `"1.299 €"`: "1299",
+		`"1,234,567"`: "1234567", `"1.234.567,8"`: "1234567.8", `"0,125"`: "0.125",
+		`"0.125"`: "0.125", `"1,2345"`: "1.2345",
+		`"-5 €"`: "-5", `"−5,5"`: "-5.5", `"€ -5"`: "-5", `".99"`: "0.99", `"$.99"`: "0.99",
+		`"Fr.5"`: "5", `"from 12 EUR"`: "12",
 		`"Rs. 1,00,000"`: "100000", `"१२,५०"`: "12.5", `"$119. 95"`: "119.95",
 		`"12k €"`: "12000", `"99 ct"`: "0.99", `"40 %"`: "", `"3.5万円"`: "", `"1.234.56"`: "",
-		`""`: "", `"-"`: "", `"12-15 €"`: "", `"2 for 5"`: "", `"n/a"`: "", `null`: "", `true`: "", `[1]`: "", `{"a":1}`: "",
-		`"` + strings.Repeat("1", 65) + `"`: "", strings.Repeat("1", 65): "", `1e101`: "", `1e-101`: "",
+		`""`: "", `"-"`: "", `"12-15 €"`: "", `"2 for 5"`: "", `"n/a"`: "", `null`: "", `true`: "",
+		`[1]`: "", `{"a":1}`: "",
+		`"` + strings.Repeat("1", 65) + `"`: "", strings.Repeat("1", 65): "", `1e101`: "",
+		`1e-101`: "",
 	} {
 		got, ok := Amount(json.RawMessage(text), "EUR")
 		if ok != (want != "") || ok && got.String() != want {
@@ -152,39 +169,56 @@ func TestCheck(t *testing.T) {
 		rule   model.PostProcessRule
 		fields string
 	}{
-		"nothing":                   {model.PostProcessRule{}, "sourceField outputField kind"},
-		"same field":                {named("a", "a"), "outputField"},
-		"system field":              {named("a", "_a"), "outputField"},
-		"date":                      {named("a", "date"), "outputField"},
-		"group":                     {named("a", "group"), "outputField"},
-		"scraperId":                 {named("a", "scraperId"), "outputField"},
-		"operator":                  {named("a", "$gt"), "outputField"},
-		"quote":                     {named("a", `a"b`), "outputField"},
-		"blank":                     {named("a", "  "), "outputField"},
-		"long":                      {named(strings.Repeat("a", 257), strings.Repeat("ü", 257)), "sourceField outputField"},
-		"fine":                      {named(strings.Repeat("a", 256), strings.Repeat("ü", 256)), ""},
-		"type":                      {typed, "outputType"},
-		"no currencies":             {ruleOf(CurrencyConvert, `{}`), "params.from params.to"},
-		"odd currencies":            {ruleOf(CurrencyConvert, `{"from":"eur","to":7,"x":1}`), "params.x params.from params.to params.to"},
-		"unknown currency":          {ruleOf(CurrencyConvert, `{"from":"EUR","to":"XXX"}`), "params.to"},
-		"no mapping":                {ruleOf(EnumMap, `{}`), "params.mapping"},
-		"empty mapping":             {ruleOf(EnumMap, `{"mapping":{}}`), "params.mapping"},
-		"mapping of no object":      {ruleOf(EnumMap, `{"mapping":[1]}`), "params.mapping params.mapping"},
-		"unknown parameter":         {ruleOf(EnumMap, `{"mapping":{"a":1},"defualt":1}`), "params.defualt"},
-		"large mapping":             {ruleOf(EnumMap, `{"mapping":{"a":"`+strings.Repeat("x", maxParams)+`"}}`), "params params.mapping"},
-		"no pattern":                {ruleOf(RegexClean, `{}`), "params.pattern"},
-		"long pattern":              {ruleOf(RegexClean, `{"pattern":"`+strings.Repeat("x", 513)+`"}`), "params.pattern"},
-		"longest pattern":           {ruleOf(RegexClean, `{"pattern":"`+strings.Repeat("ü", 512)+`"}`), ""},
-		"no RE2":                    {ruleOf(RegexClean, `{"pattern":"(?=x)"}`), "params.pattern"},
-		"unknown group":             {ruleOf(RegexClean, `{"pattern":"(x)","group":2}`), "params.group"},
-		"negative group":            {ruleOf(RegexClean, `{"pattern":"(x)","group":-1}`), "params.group"},
-		"group that is no number":   {ruleOf(RegexClean, `{"pattern":"(x)","group":"1"}`), "params.group"},
-		"group and replacement":     {ruleOf(RegexClean, `{"pattern":"(x)","group":1,"replacement":""}`), "params.replacement"},
-		"unknown choice":            {ruleOf(RegexClean, `{"pattern":"x","onNoMatch":"DROP"}`), "params.onNoMatch"},
-		"long replacement":          {ruleOf(RegexClean, `{"pattern":"x","replacement":"`+strings.Repeat("x", 1025)+`"}`), "params.replacement"},
-		"replacement of other type": {ruleOf(RegexClean, `{"pattern":"x","replacement":1}`), "params.replacement"},
+		"nothing":      {model.PostProcessRule{}, "sourceField outputField kind"},
+		"same field":   {named("a", "a"), "outputField"},
+		"system field": {named("a", "_a"), "outputField"},
+		"date":         {named("a", "date"), "outputField"},
+		"group":        {named("a", "group"), "outputField"},
+		"scraperId":    {named("a", "scraperId"), "outputField"},
+		"operator":     {named("a", "$gt"), "outputField"},
+		"quote":        {named("a", `a"b`), "outputField"},
+		"blank":        {named("a", "  "), "outputField"},
+		"long": {named(strings.Repeat("a", 257), strings.Repeat("ü", 257)),
+			"sourceField outputField"},
+		"fine": {named(strings.Repeat("a", 256), strings.Repeat("ü", 256)),
+			""},
+		"type":          {typed, "outputType"},
+		"no currencies": {ruleOf(CurrencyConvert, `{}`), "params.from params.to"},
+		"odd currencies": {ruleOf(CurrencyConvert, `{"from":"eur","to":7,"x":1}`),
+			"params.x params.from params.to params.to"},
+		"unknown currency": {ruleOf(CurrencyConvert, `{"from":"EUR","to":"XXX"}`),
+			"params.to"},
+		"no mapping":    {ruleOf(EnumMap, `{}`), "params.mapping"},
+		"empty mapping": {ruleOf(EnumMap, `{"mapping":{}}`), "params.mapping"},
+		"mapping of no object": {ruleOf(EnumMap, `{"mapping":[1]}`),
+			"params.mapping params.mapping"},
+		"unknown parameter": {ruleOf(EnumMap, `{"mapping":{"a":1},"defualt":1}`),
+			"params.defualt"},
+		"large mapping": {ruleOf(EnumMap,
+			`{"mapping":{"a":"`+strings.Repeat("x", maxParams)+`"}}`), "params params.mapping"},
+		"no pattern": {ruleOf(RegexClean, `{}`), "params.pattern"},
+		"long pattern": {ruleOf(RegexClean,
+			`{"pattern":"`+strings.Repeat("x", 513)+`"}`), "params.pattern"},
+		"longest pattern": {ruleOf(RegexClean,
+			`{"pattern":"`+strings.Repeat("ü", 512)+`"}`), ""},
+		"no RE2": {ruleOf(RegexClean, `{"pattern":"(?=x)"}`), "params.pattern"},
+		"unknown group": {ruleOf(RegexClean, `{"pattern":"(x)","group":2}`),
+			"params.group"},
+		"negative group": {ruleOf(RegexClean, `{"pattern":"(x)","group":-1}`),
+			"params.group"},
+		"group that is no number": {ruleOf(RegexClean, `{"pattern":"(x)","group":"1"}`),
+			"params.group"},
+		"group and replacement": {ruleOf(RegexClean,
+			`{"pattern":"(x)","group":1,"replacement":""}`), "params.replacement"},
+		"unknown choice": {ruleOf(RegexClean, `{"pattern":"x","onNoMatch":"DROP"}`),
+			"params.onNoMatch"},
+		"long replacement": {ruleOf(RegexClean,
+			`{"pattern":"x","replacement":"`+strings.Repeat("x", 1025)+`"}`), "params.replacement"},
+		"replacement of other type": {ruleOf(RegexClean, `{"pattern":"x","replacement":1}`),
+			"params.replacement"},
 	} {
-		faults := Check(t.Context(), []model.PostProcessRule{named("x", "y"), c.rule}, today(t).Table)
+		faults := Check(t.Context(), []model.PostProcessRule{named("x", "y"), c.rule},
+			today(t).Table)
 		var fields []string
 		for _, f := range faults {
 			fields = append(fields, strings.TrimPrefix(f.Field, "postProcessRules[1]."))
@@ -196,7 +230,8 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: faults at %q, want %q", name, got, c.fields)
 		}
 	}
-	if faults := Check(t.Context(), make([]model.PostProcessRule, maxRules+1), nil); len(faults) != 1 || faults[0].Field != "postProcessRules" {
+	if faults := Check(t.Context(), make([]model.PostProcessRule, maxRules+1),
+		nil); len(faults) != 1 || faults[0].Field != "postProcessRules" {
 		t.Errorf("too many rules: %v", faults)
 	}
 }
@@ -214,12 +249,14 @@ func TestBounds(t *testing.T) {
 		if len(faults) > 0 {
 			t.Fatal(faults)
 		}
-		if _, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"a":"`+long+`"}`), Day{}); fault.CodeOf(err) != code {
+		if _, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"a":"`+long+`"}`),
+			Day{}); fault.CodeOf(err) != code {
 			t.Errorf("%.60s: %v, want %s", params, err, code)
 		}
 	}
 	compiled, _ := Compile([]model.PostProcessRule{ruleOf(EnumMap, `{"mapping":{"a":1}}`)})
-	if _, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`[1]`), Day{}); fault.CodeOf(err) != fault.PageUnparsable {
+	if _, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`[1]`),
+		Day{}); fault.CodeOf(err) != fault.PageUnparsable {
 		t.Errorf("a list as a row: %v", err)
 	}
 }
@@ -229,11 +266,13 @@ func TestPatternsThatAreTooLarge(t *testing.T) {
 	refused := func(field string, list ...model.PostProcessRule) {
 		t.Helper()
 		_, faults := Compile(list)
-		if len(faults) == 0 || faults[0].Field != field || faults[0].Code != fault.SchemaValidation {
+		if len(faults) == 0 || faults[0].Field != field ||
+			faults[0].Code != fault.SchemaValidation {
 			t.Errorf("%v, want a fault of %s", faults, field)
 		}
 	}
-	refused("postProcessRules[0].params.pattern", ruleOf(RegexClean, `{"pattern":"`+strings.Repeat("x{0,999}", 61)+`z"}`))
+	refused("postProcessRules[0].params.pattern",
+		ruleOf(RegexClean, `{"pattern":"`+strings.Repeat("x{0,999}", 61)+`z"}`))
 	var list []model.PostProcessRule
 	for range 15 {
 		list = append(list, ruleOf(RegexClean, `{"pattern":"`+strings.Repeat("x{0,999}", 3)+`z"}`))
@@ -256,33 +295,41 @@ func (l *leaving) Err() error {
 
 // TestWhoHasGone ends the context in the middle of a row.
 func TestWhoHasGone(t *testing.T) {
-	compiled, faults := Compile([]model.PostProcessRule{ruleOf(RegexClean, `{"pattern":".*z|x","replacement":"y"}`)})
+	compiled, faults := Compile([]model.PostProcessRule{ruleOf(RegexClean,
+		`{"pattern":".*z|x","replacement":"y"}`)})
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
 	text := strings.Repeat("x", 100_000)
 	ctx := &leaving{Context: t.Context(), end: 3}
-	if _, err := compiled.Apply(NewBudget(ctx, 1), []byte(`{"a":"`+text+`"}`), Day{}); !errors.Is(err, context.Canceled) || ctx.asked != 4 {
+	if _, err := compiled.Apply(NewBudget(ctx, 1), []byte(`{"a":"`+text+`"}`),
+		Day{}); !errors.Is(err, context.Canceled) || ctx.asked != 4 {
 		t.Errorf("a row: %v after the context was asked %d times", err, ctx.asked)
 	}
 	ctx = &leaving{Context: t.Context(), end: 3}
-	if _, err := compiled.Preview(ctx, quoted(text), Day{}); !errors.Is(err, context.Canceled) || ctx.asked != 4 {
+	if _, err := compiled.Preview(ctx, quoted(text), Day{}); !errors.Is(err, context.Canceled) ||
+		ctx.asked != 4 {
 		t.Errorf("a preview: %v after the context was asked %d times", err, ctx.asked)
 	}
 }
 
-// Whatever a row holds, what comes out is a JSON object with the same members before it, and the same each time.
+// Whatever a row holds, what comes out is a JSON object with the same members before it, and the
+// same each time.
 func TestRowsStayRows(t *testing.T) {
 	day := today(t)
-	compiled, faults := Compile([]model.PostProcessRule{ruleOf(CurrencyConvert, `{"from":"EUR","to":"USD"}`),
-		ruleOf(EnumMap, `{"mapping":{"1":[1]},"default":{"x":1}}`), ruleOf(RegexClean, `{"pattern":".","replacement":"<$0>"}`)})
+	compiled, faults := Compile([]model.PostProcessRule{ruleOf(CurrencyConvert,
+		`{"from":"EUR","to":"USD"}`),
+		ruleOf(EnumMap, `{"mapping":{"1":[1]},"default":{"x":1}}`),
+		ruleOf(RegexClean, `{"pattern":".","replacement":"<$0>"}`)})
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	value := rapid.OneOf(rapid.String().AsAny(), rapid.Float64().AsAny(), rapid.Bool().AsAny(), rapid.Just[any](nil),
+	value := rapid.OneOf(rapid.String().AsAny(), rapid.Float64().AsAny(), rapid.Bool().AsAny(),
+		rapid.Just[any](nil),
 		rapid.Int64().AsAny(), rapid.SliceOf(rapid.Int()).AsAny())
 	rapid.Check(t, func(t *rapid.T) {
-		row, err := json.Marshal(map[string]any{"a": value.Draw(t, "a"), "0": value.Draw(t, "0"), "é\u2028": value.Draw(t, "é")})
+		row, err := json.Marshal(map[string]any{"a": value.Draw(t, "a"), "0": value.Draw(t, "0"),
+			"é\u2028": value.Draw(t, "é")})
 		if err != nil {
 			t.Skip("no JSON")
 		}
@@ -299,7 +346,8 @@ func TestRowsStayRows(t *testing.T) {
 				t.Errorf("%s: %q was %s and is %s", row, name, value, after[name])
 			}
 		}
-		if again, _ := compiled.Apply(NewBudget(context.Background(), 1), row, day); string(again) != string(out) {
+		if again, _ := compiled.Apply(NewBudget(context.Background(), 1), row,
+			day); string(again) != string(out) {
 			t.Errorf("%s and then %s", out, again)
 		}
 	})
@@ -320,9 +368,11 @@ func FuzzAmount(f *testing.F) {
 }
 
 func ExampleRules_Apply() {
-	compiled, _ := Compile([]model.PostProcessRule{{Kind: "REGEX_CLEAN", SourceField: "price", OutputField: "amount",
-		Params: map[string]any{"pattern": "[^0-9.]"}}})
-	row, _ := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"price":"$ 12.50"}`), Day{})
+	compiled, _ := Compile([]model.PostProcessRule{{Kind: "REGEX_CLEAN", SourceField: "price",
+		OutputField: "amount",
+		Params:      map[string]any{"pattern": "[^0-9.]"}}})
+	row, _ := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"price":"$ 12.50"}`),
+		Day{})
 	fmt.Println(string(row))
 	// Output: {"price":"$ 12.50","amount":"12.50"}
 }

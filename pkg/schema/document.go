@@ -88,7 +88,8 @@ func parseValue(d *json.Decoder, left *int, depth int) (*node, error) {
 			if err != nil {
 				return nil, fmt.Errorf("is not JSON: %w", err)
 			}
-			n.names = append(n.names, name.(string)) // Token answers nothing else before a value of an object
+			// Token answers nothing else before a value of an object
+			n.names = append(n.names, name.(string))
 		}
 		member, err := parseValue(d, left, depth+1)
 		if err != nil {
@@ -133,7 +134,8 @@ func newCheck(document []byte) (*check, error) {
 	if !root.object {
 		return nil, invalid("content", "must be a JSON object")
 	}
-	c := &check{root: root, anchors: map[string]*node{}, sizes: map[*node]extent{}, open: map[*node]bool{},
+	c := &check{root: root, anchors: map[string]*node{}, sizes: map[*node]extent{},
+		open:     map[*node]bool{},
 		patterns: map[string]*pattern.Pattern{}}
 	if c.id, err = identify(root.get("$id").text()); err != nil {
 		return nil, invalid("content.$id", "is no address")
@@ -145,7 +147,8 @@ func newCheck(document []byte) (*check, error) {
 	}
 	if len(c.faults) == 0 {
 		if c.expand(root).schemas > maxExpanded {
-			c.report("content", "describes more than %d values once its references are followed", maxExpanded)
+			c.report("content", "describes more than %d values once its references are followed",
+				maxExpanded)
 		}
 	}
 	if len(c.faults) > 0 {
@@ -156,14 +159,16 @@ func newCheck(document []byte) (*check, error) {
 
 // Where a schema holds other schemas.
 var (
-	schemaKeys = []string{"not", "if", "then", "else", "additionalProperties", "items", "contains", "propertyNames",
+	schemaKeys = []string{"not", "if", "then", "else", "additionalProperties", "items", "contains",
+		"propertyNames",
 		"unevaluatedItems", "unevaluatedProperties", "additionalItems", "contentSchema"}
 	listKeys  = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
 	mapKeys   = []string{"properties", "patternProperties", "dependentSchemas", "dependencies"}
 	storeKeys = []string{"$defs", "definitions"}
 )
 
-// each visits the schemas right inside one; stores says whether those that are only there to be referred to count.
+// each visits the schemas right inside one; stores says whether those that are only there to be
+// referred to count.
 func (n *node) each(stores bool, visit func(path string, schema *node)) {
 	for i, key := range n.names {
 		switch member := n.members[i]; {
@@ -173,7 +178,8 @@ func (n *node) each(stores bool, visit func(path string, schema *node)) {
 			for i, e := range member.members {
 				visit(key+"["+strconv.Itoa(i)+"]", e)
 			}
-		case member.object && (slices.Contains(mapKeys, key) || stores && slices.Contains(storeKeys, key)):
+		case member.object && (slices.Contains(mapKeys, key) || stores &&
+			slices.Contains(storeKeys, key)):
 			for i, e := range member.members {
 				visit(key+"."+member.names[i], e)
 			}
@@ -326,8 +332,8 @@ func (c *check) reach(n *node, seen map[*node]bool, visit func(*node)) {
 	n.each(false, func(_ string, schema *node) { c.reach(schema, seen, visit) })
 }
 
-// refuseCircles reports schemas that a value would have to fit before it fits them. done tells whether those that were
-// visited are done with.
+// refuseCircles reports schemas that a value would have to fit before it fits them. done tells
+// whether those that were visited are done with.
 func (c *check) refuseCircles(n *node, done map[*node]bool) {
 	if over, visited := done[n]; visited {
 		if !over {
@@ -350,7 +356,8 @@ func (c *check) refuseCircles(n *node, done map[*node]bool) {
 }
 
 // sameValue are the keys of schemas for the value itself, not for what it holds.
-var sameValue = []string{"not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies"}
+var sameValue = []string{"not", "if", "then", "else", "allOf", "anyOf", "oneOf", "dependentSchemas",
+	"dependencies"}
 
 // keyOf is the key that a path of each begins with.
 func keyOf(path string) string {
@@ -366,8 +373,9 @@ type extent struct {
 	again   int // times that it leads back into itself or what holds it, for one value
 }
 
-// expand reckons what a schema comes to. Recursion is followed once. It is refused where a value would be held against the
-// same schema more than once: the work would double with each level of the value.
+// expand reckons what a schema comes to. Recursion is followed once. It is refused where a value
+// would be held against the same schema more than once: the work would double with each level of
+// the value.
 func (c *check) expand(n *node) extent {
 	if size, ok := c.sizes[n]; ok {
 		return size
@@ -405,12 +413,15 @@ type found struct {
 	path string
 }
 
-// rowOf is the schema of a row: the document's, or that of the elements of the array that it describes.
+// rowOf is the schema of a row: the document's, or that of the elements of the array that it
+// describes.
 func (c *check) rowOf(root *node) found {
 	row, field := found{node: root}, "content"
-	if items := c.follow(root).get("items"); c.follow(root).get("properties") == nil && items != nil && items.object {
+	if items := c.follow(root).get("items"); c.follow(root).get("properties") == nil &&
+		items != nil && items.object {
 		if c.follow(root) != root {
-			c.report("content", "an array must be described by the document itself, not by a reference")
+			c.report("content", "an array must be described by the document itself, not "+
+				"by a reference")
 		}
 		row, field = found{items, "/items"}, "content.items"
 	}
@@ -426,7 +437,8 @@ func (c *check) rowOf(root *node) found {
 		}
 		column := strings.TrimLeft(name, "_")
 		if columns[column] {
-			c.report(field+".properties", "%.100q: another property has this name; leading underscores do not count", name)
+			c.report(field+".properties", "%.100q: another property has this name; leading "+
+				"underscores do not count", name)
 		}
 		columns[column] = true
 	}
@@ -443,7 +455,8 @@ func badName(name string) string {
 		return fmt.Sprintf("a name has at most %d characters", maxName)
 	case strings.HasPrefix(column, "$"):
 		return "names that begin with $ are reserved for the operators of filters"
-	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
+	case strings.ContainsFunc(name,
+		func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
 		return `a name must not have control characters, " or \`
 	}
 	return ""
@@ -505,8 +518,9 @@ func (c *check) properties(n *node, depth int) []Property {
 
 func (c *check) property(n *node, depth int) Property {
 	n = c.follow(n)
-	p := Property{Types: c.types(n, depth), Title: n.get("title").text(), Description: n.get("description").text(),
-		Format: n.get("format").text(), Properties: c.properties(n, depth)}
+	p := Property{Types: c.types(n, depth), Title: n.get("title").text(),
+		Description: n.get("description").text(),
+		Format:      n.get("format").text(), Properties: c.properties(n, depth)}
 	values := n.get("enum")
 	if constant := n.get("const"); constant != nil {
 		values = &node{members: []*node{constant}}

@@ -9,7 +9,8 @@ import (
 )
 
 func ExampleSchema_Validate() {
-	s, err := schema.Compile([]byte(`{"properties": {"name": {"type": "string"}, "price": {"type": "number"}}, "required": ["price"]}`))
+	s,
+		err := schema.Compile([]byte(`{"properties": {"name": {"type": "string"}, "price": {"type": "number"}}, "required": ["price"]}`))
 	if err != nil {
 		fmt.Println(err)
 		return

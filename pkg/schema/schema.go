@@ -1,6 +1,6 @@
-// Package schema owns customers' extraction schemas: what a JSON Schema document may say here, whether a row fits it,
-// and the properties that an extraction looks for. It reads no page, stores nothing and opens nothing: references never
-// leave the document.
+// Package schema owns customers' extraction schemas: what a JSON Schema document may say here,
+// whether a row fits it, and the properties that an extraction looks for. It reads no page, stores
+// nothing and opens nothing: references never leave the document.
 package schema
 
 import (
@@ -17,8 +17,8 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// Bounds of a document. They keep a check of a row linear in the row: a document cannot multiply the work by references
-// to references.
+// Bounds of a document. They keep a check of a row linear in the row: a document cannot multiply
+// the work by references to references.
 const (
 	MaxBytes      = 65_536
 	MaxDepth      = 32    // of nested JSON
@@ -47,8 +47,9 @@ type Schema struct {
 
 // Property is a property that rows may have.
 type Property struct {
-	Name        string
-	Types       []string // of string, number, integer, boolean, array, object, null; empty where the document names none
+	Name string
+	// of string, number, integer, boolean, array, object, null; empty where the document names none
+	Types       []string
 	Required    bool
 	Title       string
 	Description string
@@ -81,9 +82,10 @@ func (nowhere) Load(url string) (any, error) {
 	return nil, fmt.Errorf("schema: %s is outside of the document", url)
 }
 
-// Compile checks and compiles a document: a JSON Schema of an object with properties, or of an array of such objects. It
-// has to describe properties by name, references have to stay in it, and recursion must hold a value against a schema once. Errors are a
-// fault.List of the code schema_validation_failed, each naming its place, such as content.properties.price.
+// Compile checks and compiles a document: a JSON Schema of an object with properties, or of an
+// array of such objects. It has to describe properties by name, references have to stay in it, and
+// recursion must hold a value against a schema once. Errors are a fault.List of the code
+// schema_validation_failed, each naming its place, such as content.properties.price.
 func Compile(document []byte) (*Schema, error) {
 	c, err := newCheck(document)
 	if err != nil {
@@ -93,8 +95,9 @@ func Compile(document []byte) (*Schema, error) {
 	if len(c.faults) > 0 {
 		return nil, c.faults
 	}
-	s := &Schema{isList: row.path != "", document: bytes.Clone(document), at: row.path, patterns: c.patterns,
-		idle: make(chan *validator, maxIdle)}
+	s := &Schema{isList: row.path != "", document: bytes.Clone(document), at: row.path,
+		patterns: c.patterns,
+		idle:     make(chan *validator, maxIdle)}
 	v, err := s.validator()
 	if err != nil {
 		return nil, err
@@ -125,8 +128,8 @@ type Mismatch struct {
 
 func (m *Mismatch) Error() string { return "schema: " + m.reason }
 
-// Validate says what is wrong with a row, a JSON object; nil if it fits, otherwise a *Mismatch. Patterns are paid from the
-// budget; where it ends, the answer does not count.
+// Validate says what is wrong with a row, a JSON object; nil if it fits, otherwise a *Mismatch.
+// Patterns are paid from the budget; where it ends, the answer does not count.
 func (s *Schema) Validate(b *pattern.Budget, row []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(row))
 	if err != nil {
@@ -182,8 +185,8 @@ func saneNumber(n string) bool {
 	return len(exponent) <= 3 && (len(exponent) < 3 || exponent <= fmt.Sprint(maxExponent))
 }
 
-// innermost is the first cause of all that the library reports, one in a property if there is such a cause; nil if the
-// error is no answer about a value.
+// innermost is the first cause of all that the library reports, one in a property if there is such
+// a cause; nil if the error is no answer about a value.
 func innermost(err error) *jsonschema.ValidationError {
 	var whole *jsonschema.ValidationError
 	if !errors.As(err, &whole) {
@@ -211,13 +214,14 @@ func explain(err error) string {
 		if place == "" {
 			place = "the whole"
 		}
-		return fmt.Sprintf("%.200s does not fit %q", place, strings.Join(v.ErrorKind.KeywordPath(), "."))
+		return fmt.Sprintf("%.200s does not fit %q", place,
+			strings.Join(v.ErrorKind.KeywordPath(), "."))
 	}
 	return fmt.Sprintf("%.300s", strings.ReplaceAll(err.Error(), location, ""))
 }
 
-// Answer is the document as the format of a language model's answer. Models answer objects only, so that a list, or
-// what list asks to be one, stands in its member rows.
+// Answer is the document as the format of a language model's answer. Models answer objects only, so
+// that a list, or what list asks to be one, stands in its member rows.
 func (s *Schema) Answer(list bool) json.RawMessage {
 	if !list && !s.isList {
 		return s.document
@@ -236,8 +240,9 @@ func (s *Schema) Answer(list bool) json.RawMessage {
 	if !s.isList {
 		document = map[string]any{"type": "array", "items": document}
 	}
-	answer, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{"rows": document},
-		"required": []string{"rows"}})
+	answer, err := json.Marshal(map[string]any{"type": "object",
+		"properties": map[string]any{"rows": document},
+		"required":   []string{"rows"}})
 	if err != nil {
 		return s.document // what was decoded can be encoded
 	}

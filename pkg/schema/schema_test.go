@@ -39,11 +39,14 @@ func mustCompile(t *testing.T, document string) *Schema {
 
 func TestProperties(t *testing.T) {
 	want := []Property{
-		{Name: "name", Types: []string{"string"}, Required: true, Description: "The product's name"},
+		{Name: "name", Types: []string{"string"}, Required: true,
+			Description: "The product's name"},
 		{Name: "price", Types: []string{"number"}, Required: true},
 		{Name: "currency", Enum: []string{"EUR", "USD"}},
-		{Name: "images", Types: []string{"array"}, Items: &Property{Types: []string{"string"}, Format: "uri"}},
-		{Name: "seller", Types: []string{"object"}, Properties: []Property{{Name: "name", Types: []string{"string"}, Required: true}}},
+		{Name: "images", Types: []string{"array"},
+			Items: &Property{Types: []string{"string"}, Format: "uri"}},
+		{Name: "seller", Types: []string{"object"},
+			Properties: []Property{{Name: "name", Types: []string{"string"}, Required: true}}},
 		{Name: "rating", Types: []string{"number", "null"}},
 	}
 	s := mustCompile(t, product)
@@ -52,14 +55,17 @@ func TestProperties(t *testing.T) {
 	}
 	list := mustCompile(t, `{"type":"array","items":{"allOf":[{"$ref":"#/definitions/x"},{"properties":{"b":{}}}],
 		"properties":{"a":{"type":"integer"}},"required":["b"]},"definitions":{"x":{"properties":{"c":{"const":3}},"required":["c"]}}}`)
-	want = []Property{{Name: "a", Types: []string{"integer"}}, {Name: "c", Required: true, Enum: []string{"3"}}, {Name: "b", Required: true}}
+	want = []Property{{Name: "a", Types: []string{"integer"}},
+		{Name: "c", Required: true, Enum: []string{"3"}}, {Name: "b", Required: true}}
 	if diff := cmp.Diff(want, list.Properties()); diff != "" || !list.IsList() {
 		t.Errorf("list %v, properties (-want +got):\n%s", list.IsList(), diff)
 	}
-	if err := list.Validate(pattern.NewBudget(context.Background(), 1_000_000), []byte(`{"a":1,"b":2,"c":3}`)); err != nil {
+	if err := list.Validate(pattern.NewBudget(context.Background(), 1_000_000),
+		[]byte(`{"a":1,"b":2,"c":3}`)); err != nil {
 		t.Error(err)
 	}
-	if !want[2].Is("array") || want[0].Is("number") || !(&Property{Types: []string{"number"}}).Is("integer") {
+	if !want[2].Is("array") || want[0].Is("number") ||
+		!(&Property{Types: []string{"number"}}).Is("integer") {
 		t.Error("types are taken for others")
 	}
 }
@@ -102,32 +108,49 @@ func TestRefused(t *testing.T) {
 		{`{"type":"array","items":{"type":"string"}}`, "content.items.properties", "are needed"},
 		{`{"properties":{}}`, "content.properties", "are needed"},
 		{`{"properties":{"a":{"type":"text"}}}`, "content", "is no JSON Schema"},
-		{`{"properties":{"a":{"pattern":"("}}}`, "content.properties.a.pattern", "is no regular expression"},
-		{`{"properties":{"a":{"$ref":"http://127.0.0.1/x.json"}}}`, "content.properties.a.$ref", "must not leave"},
-		{`{"properties":{"a":{"$ref":"file:///etc/passwd"}}}`, "content.properties.a.$ref", "must not leave"},
-		{`{"properties":{"a":{"$ref":"other.json#/x"}}}`, "content.properties.a.$ref", "must not leave"},
-		{`{"$defs":{"x":{"allOf":[{"$ref":"//h/x"}]}},"properties":{"a":{}}}`, "content.$defs.x.allOf[0].$ref", "must not leave"},
-		{`{"$schema":"https://evil.example/schema","properties":{"a":{}}}`, "content", "outside of the document"},
+		{`{"properties":{"a":{"pattern":"("}}}`, "content.properties.a.pattern",
+			"is no regular expression"},
+		{`{"properties":{"a":{"$ref":"http://127.0.0.1/x.json"}}}`, "content.properties.a.$ref",
+			"must not leave"},
+		{`{"properties":{"a":{"$ref":"file:///etc/passwd"}}}`, "content.properties.a.$ref",
+			"must not leave"},
+		{`{"properties":{"a":{"$ref":"other.json#/x"}}}`, "content.properties.a.$ref",
+			"must not leave"},
+		{`{"$defs":{"x":{"allOf":[{"$ref":"//h/x"}]}},"properties":{"a":{}}}`,
+			"content.$defs.x.allOf[0].$ref", "must not leave"},
+		{`{"$schema":"https://evil.example/schema","properties":{"a":{}}}`, "content",
+			"outside of the document"},
 		{`{"$dynamicRef":"#x","properties":{"a":{}}}`, "content.$dynamicRef", "not supported"},
-		{`{"properties":{"a":{"$id":"http://x/y","type":"string"}}}`, "content.properties.a.$id", "only the whole"},
+		{`{"properties":{"a":{"$id":"http://x/y","type":"string"}}}`, "content.properties.a.$id",
+			"only the whole"},
 		{`{"properties":{"a":{"$ref":"#/$defs/none"}}}`, "content", "there is no"},
 		{`{"properties":{"a":{"anyOf":[{"$ref":"#/properties/a"},{}]}}}`, "content", "circle"},
-		{`{"properties":{"a":{"$ref":"#"}},"allOf":[{"$ref":"#/properties/a"}]}`, "content", "circle"},
-		{`{"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`, "content", "no more than once"},
-		{`{"properties":{"a":{"$ref":"#"}},"patternProperties":{"a":{"$ref":"#"}}}`, "content", "no more than once"},
+		{`{"properties":{"a":{"$ref":"#"}},"allOf":[{"$ref":"#/properties/a"}]}`, "content",
+			"circle"},
+		{`{"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`, "content",
+			"no more than once"},
+		{`{"properties":{"a":{"$ref":"#"}},"patternProperties":{"a":{"$ref":"#"}}}`, "content",
+			"no more than once"},
 		{`{"$id":"%zz","properties":{"a":{}}}`, "content.$id", "no address"},
-		{`{"$id":"http://x/y","properties":{"a":{"$ref":"http://x/z"}}}`, "content.properties.a.$ref", "must not leave"},
+		{`{"$id":"http://x/y","properties":{"a":{"$ref":"http://x/z"}}}`,
+			"content.properties.a.$ref", "must not leave"},
 		{`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"properties":{"a":{}}}`, "content", "circle"},
 		{`{"properties":{"__":{}}}`, "content.properties", "a name is needed"},
 		{`{"properties":{"_a":{},"a":{}}}`, "content.properties", "another property"},
 		{`{"properties":{"$a":{}}}`, "content.properties", "reserved"},
 		{`{"properties":{"a\"b":{}}}`, "content.properties", "must not have"},
-		{`{"properties":{"a":{"maximum":1e99999}}}`, "content.properties.a.maximum", "out of range"},
-		{`{"properties":{"a":{"enum":[1,[1e-99999]]}}}`, "content.properties.a.enum", "out of range"},
-		{`{"properties":{"a":{"pattern":"` + strings.Repeat("a", 600) + `"}}}`, "content.properties.a.pattern", "at most 512"},
-		{`{"properties":{"a":` + strings.Repeat(`{"not":`, 40) + `{}` + strings.Repeat(`}`, 40) + `}}`, "content", "nests deeper"},
-		{`{"properties":{"a":{"enum":[` + strings.Repeat("1,", 6000) + `1]}}}`, "content", "more than 5000 values"},
-		{`{"properties":{"a":{"enum":["` + strings.Repeat("x", MaxBytes) + `"]}}}`, "content", "larger than"},
+		{`{"properties":{"a":{"maximum":1e99999}}}`, "content.properties.a.maximum",
+			"out of range"},
+		{`{"properties":{"a":{"enum":[1,[1e-99999]]}}}`, "content.properties.a.enum",
+			"out of range"},
+		{`{"properties":{"a":{"pattern":"` + strings.Repeat("a", 600) + `"}}}`,
+			"content.properties.a.pattern", "at most 512"},
+		{`{"properties":{"a":` + strings.Repeat(`{"not":`, 40) + `{}` + strings.Repeat(`}`, 40) +
+			`}}`, "content", "nests deeper"},
+		{`{"properties":{"a":{"enum":[` + strings.Repeat("1,", 6000) + `1]}}}`, "content",
+			"more than 5000 values"},
+		{`{"properties":{"a":{"enum":["` + strings.Repeat("x", MaxBytes) + `"]}}}`, "content",
+			"larger than"},
 		{doubling(40), "content", "describes more than"},
 		{manyProperties(600), "content.properties", "more than 500 properties"},
 	} {
@@ -137,24 +160,29 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%.200s: %v", c.document, err)
 			continue
 		}
-		if f := faults[0]; f.Code != fault.SchemaValidation || f.Field != c.field || !strings.Contains(f.Detail, c.detail) {
+		if f := faults[0]; f.Code != fault.SchemaValidation || f.Field != c.field ||
+			!strings.Contains(f.Detail, c.detail) {
 			t.Errorf("%.200s: %v, want %s: …%s…", c.document, f, c.field, c.detail)
 		}
 	}
 }
 
-// References are read as addresses: with percent signs, from the document's own $id, and back to what holds them.
+// References are read as addresses: with percent signs, from the document's own $id, and back to
+// what holds them.
 func TestReferences(t *testing.T) {
 	for _, c := range []struct{ document, row, misfit string }{
-		{`{"$defs":{"a b":{"type":"string"}},"properties":{"a":{"$ref":"#/%24defs/a%20b"}}}`, `{"a":"x"}`, `{"a":1}`},
-		{`{"$defs":{"a%b~/":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/a%25b~0~1"}}}`, `{"a":"x"}`, `{"a":1}`},
+		{`{"$defs":{"a b":{"type":"string"}},"properties":{"a":{"$ref":"#/%24defs/a%20b"}}}`,
+			`{"a":"x"}`, `{"a":1}`},
+		{`{"$defs":{"a%b~/":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/a%25b~0~1"}}}`,
+			`{"a":"x"}`, `{"a":1}`},
 		{`{"$id":"https://shop.test/row.json","$defs":{"x":{"type":"string"}},"properties":{
 			"a":{"$ref":"https://shop.test/row.json#/$defs/x"},"b":{"$ref":"row.json#/$defs/x"},"c":{"$ref":"#/$defs/x"}}}`,
 			`{"a":"x","b":"y","c":"z"}`, `{"a":"x","b":2}`},
 		{`{"$id":"urn:shop:row","$defs":{"x":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/x"}}}`, `{"a":"x"}`, `{"a":1}`},
 		{`{"$id":"https://shop.test/row","type":"array","items":{"properties":{"a":{"type":"string"}}}}`, `{"a":"x"}`, `{"a":1}`},
 		{`{"properties":{"name":{"type":"string"},"parts":{"type":"array","items":{"$ref":"#"}}}}`,
-			`{"name":"a","parts":[{"name":"b","parts":[{"name":"c"}]}]}`, `{"name":"a","parts":[{"name":"b","parts":[{"name":1}]}]}`},
+			`{"name":"a","parts":[{"name":"b","parts":[{"name":"c"}]}]}`,
+			`{"name":"a","parts":[{"name":"b","parts":[{"name":1}]}]}`},
 		{`{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"},"v":{"type":"integer"}}}`,
 			`{"left":{"v":1},"right":{"left":{"v":2}}}`, `{"left":{"right":{"v":"x"}}}`},
 	} {
@@ -188,9 +216,11 @@ func TestReferences(t *testing.T) {
 func doubling(n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+		fmt.Fprintf(&b, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1,
+			i+1)
 	}
-	return `{"properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + b.String() + fmt.Sprintf(`"d%d":{}}}`, n)
+	return `{"properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + b.String() +
+		fmt.Sprintf(`"d%d":{}}}`, n)
 }
 
 func manyProperties(n int) string {
@@ -207,7 +237,8 @@ func TestAnswer(t *testing.T) {
 	if got := string(plain.Answer(false)); got != product {
 		t.Errorf("one row: %s", got)
 	}
-	list := mustCompile(t, `{"type":"array","items":{"properties":{"a":{"$ref":"#/$defs/x"}}},"$defs":{"x":{"type":"integer"}}}`)
+	list := mustCompile(t,
+		`{"type":"array","items":{"properties":{"a":{"$ref":"#/$defs/x"}}},"$defs":{"x":{"type":"integer"}}}`)
 	for _, answer := range []json.RawMessage{plain.Answer(true), list.Answer(false)} {
 		compiler := jsonschema.NewCompiler()
 		compiler.UseLoader(nowhere{})
@@ -223,7 +254,8 @@ func TestAnswer(t *testing.T) {
 			t.Fatalf("%s: %v", answer, err)
 		}
 		for row, fits := range map[string]bool{
-			`{"rows":[{"name":"A","price":1}]}`: true, `{"rows":[{"name":"A","price":"x","a":"x"}]}`: false,
+			`{"rows":[{"name":"A","price":1}]}`:           true,
+			`{"rows":[{"name":"A","price":"x","a":"x"}]}`: false,
 			`{"rows":[]}`: true, `{}`: false,
 		} {
 			value, _ := jsonschema.UnmarshalJSON(strings.NewReader(row))
@@ -235,7 +267,8 @@ func TestAnswer(t *testing.T) {
 }
 
 func FuzzCompile(f *testing.F) {
-	for _, seed := range []string{product, doubling(3), `{"type":"array","items":{"properties":{"a":{"$ref":"#x"},"b":{"$anchor":"x"}}}}`,
+	for _, seed := range []string{product, doubling(3),
+		`{"type":"array","items":{"properties":{"a":{"$ref":"#x"},"b":{"$anchor":"x"}}}}`,
 		`{"properties":{"a":{"if":{},"then":{"$ref":"#/properties/b"}},"b":{"items":[{},true]}}}`} {
 		f.Add([]byte(seed), []byte(`{"name":"A","price":1,"a":[1,{"b":2e3}]}`))
 	}
@@ -251,18 +284,22 @@ func FuzzCompile(f *testing.F) {
 		if len(s.Properties()) == 0 {
 			t.Fatalf("%q has no properties", document)
 		}
-		if s.Validate(pattern.NewBudget(context.Background(), 1_000_000), row) == nil && !json.Valid(row) {
+		if s.Validate(pattern.NewBudget(context.Background(), 1_000_000), row) == nil &&
+			!json.Valid(row) {
 			t.Fatalf("%q fits %q", row, document)
 		}
 	})
 }
 
-// Patterns that would compile to a great deal are refused, each and together: 120 of them took 2.5 GB.
+// Patterns that would compile to a great deal are refused, each and together: 120 of them took 2.5
+// GB.
 func TestPatternsAreBounded(t *testing.T) {
 	schemaOf := func(n int, pattern string) string {
 		var properties []string
 		for i := range n {
-			properties = append(properties, fmt.Sprintf(`"p%03d":{"type":"string","pattern":%q}`, i, fmt.Sprintf("%s%d", pattern, i)))
+			properties = append(properties,
+				fmt.Sprintf(`"p%03d":{"type":"string","pattern":%q}`, i,
+					fmt.Sprintf("%s%d", pattern, i)))
 		}
 		return `{"properties":{` + strings.Join(properties, ",") + `}}`
 	}
@@ -270,14 +307,16 @@ func TestPatternsAreBounded(t *testing.T) {
 	for document, field := range map[string]string{
 		schemaOf(120, large): "content.properties.p000.pattern",
 		schemaOf(120, taken): "content.properties.p008.pattern",
-		`{"properties":{"a":{"type":"object","patternProperties":{"` + strings.Repeat("a{999}", 80) + `":{}}}}}`: "content.properties.a.patternProperties",
+		`{"properties":{"a":{"type":"object","patternProperties":{"` + strings.Repeat("a{999}",
+			80) + `":{}}}}}`: "content.properties.a.patternProperties",
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, err := Compile([]byte(document))
 		runtime.ReadMemStats(&after)
 		var faults fault.List
-		if !errors.As(err, &faults) || faults[0].Field != field || faults[0].Code != fault.SchemaValidation {
+		if !errors.As(err, &faults) || faults[0].Field != field ||
+			faults[0].Code != fault.SchemaValidation {
 			t.Errorf("%v, want a fault of %s", err, field)
 		}
 		if made := after.TotalAlloc - before.TotalAlloc; made > 100<<20 {
@@ -289,9 +328,11 @@ func TestPatternsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPatternsArePaid: what a schema's patterns cost comes from the budget, with several rows at a time, too.
+// TestPatternsArePaid: what a schema's patterns cost comes from the budget, with several rows at a
+// time, too.
 func TestPatternsArePaid(t *testing.T) {
-	s, err := Compile([]byte(`{"properties":{"a":{"type":"string","pattern":"` + strings.Repeat("a{0,999}", 3) + `z"}},"patternProperties":{"^b":{"type":"string"}}}`))
+	s, err := Compile([]byte(`{"properties":{"a":{"type":"string","pattern":"` +
+		strings.Repeat("a{0,999}", 3) + `z"}},"patternProperties":{"^b":{"type":"string"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,13 +340,17 @@ func TestPatternsArePaid(t *testing.T) {
 	var group sync.WaitGroup
 	for range 2 * maxIdle {
 		group.Go(func() {
-			poor, rich := pattern.NewBudget(context.Background(), 100_000), pattern.NewBudget(context.Background(), 10_000_000)
+			poor, rich := pattern.NewBudget(context.Background(), 100_000),
+				pattern.NewBudget(context.Background(), 10_000_000)
 			if s.Validate(poor, row) == nil || !errors.Is(poor.Err(), pattern.ErrExhausted) {
 				t.Errorf("with a few steps: %v", poor.Err())
 			}
 			var mismatch *Mismatch
-			if err := s.Validate(rich, row); !errors.As(err, &mismatch) || mismatch.Property != "a" || rich.Err() != nil || rich.Left() > 10_000_000-500*1_400 {
-				t.Errorf("with ten millions: %v, %v, %d steps are left", err, rich.Err(), rich.Left())
+			if err := s.Validate(rich, row); !errors.As(err, &mismatch) ||
+				mismatch.Property != "a" || rich.Err() != nil ||
+				rich.Left() > 10_000_000-500*1_400 {
+				t.Errorf("with ten millions: %v, %v, %d steps are left", err, rich.Err(),
+					rich.Left())
 			}
 		})
 	}

@@ -11,7 +11,8 @@ import (
 // maxIdle bounds the validators of a schema that are kept for the next rows.
 const maxIdle = 4
 
-// validator is a compiled document whose patterns are paid from the budget at hand. It serves one row at a time.
+// validator is a compiled document whose patterns are paid from the budget at hand. It serves one
+// row at a time.
 type validator struct {
 	row    *jsonschema.Schema
 	budget *pattern.Budget

@@ -11,7 +11,8 @@ import (
 // TestAllocations guards what each page pays for its three records.
 func TestAllocations(t *testing.T) {
 	task, page, receipt := exampleTask(), examplePage(), exampleReceipt()
-	taskRecord, pageRecord, receiptRecord := EncodeTask(task), EncodePage(page), EncodeReceipt(receipt)
+	taskRecord, pageRecord, receiptRecord := EncodeTask(task), EncodePage(page),
+		EncodeReceipt(receipt)
 	for _, c := range []struct {
 		name     string
 		recorded float64
@@ -22,7 +23,11 @@ func TestAllocations(t *testing.T) {
 		{"encode receipt", 2, func() error { EncodeReceipt(receipt); return nil }},
 		{"decode task", 3, func() error { _, _, err := DecodeTasks(taskRecord); return err }},
 		{"decode page", 8, func() error { _, _, err := DecodePages(pageRecord); return err }},
-		{"decode receipt", 2, func() error { _, _, err := DecodeReceipts(receiptRecord); return err }},
+		{"decode receipt", 2, func() error {
+			_, _,
+				err := DecodeReceipts(receiptRecord)
+			return err
+		}},
 	} {
 		allocs.Check(t, c.name, c.recorded, func() {
 			if err := c.call(); err != nil {

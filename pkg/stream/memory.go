@@ -11,30 +11,33 @@ const (
 	DefaultMaxBytes   = 64 << 20
 )
 
-// recordOverheadBytes is what a held record costs beside its own bytes: its slice header, with room for the queue's
-// growth, and the allocator's rounding.
+// recordOverheadBytes is what a held record costs beside its own bytes: its slice header, with room
+// for the queue's growth, and the allocator's rounding.
 const recordOverheadBytes = 64
 
 // Config bounds a Memory. Zero takes the default.
 type Config struct {
-	// Partitions of each topic, 1 to 65,535. It has no default: it is fixed when a cluster is created.
+	// Partitions of each topic, 1 to 65,535. It has no default: it is fixed when a cluster is
+	// created.
 	Partitions int
 	// MaxRecords is how many records one partition of a topic holds, 1 or more.
 	MaxRecords int
-	// MaxBytes is how many bytes the log holds in all, records' overhead included. Each topic has a third of it to
-	// itself, so that pages which pile up never keep the receipts from flowing that would let them go on. Each third
-	// must hold a record of MaxRecordBytes.
+	// MaxBytes is how many bytes the log holds in all, records' overhead included. Each topic has a
+	// third of it to itself, so that pages which pile up never keep the receipts from flowing that
+	// would let them go on. Each third must hold a record of MaxRecordBytes.
 	MaxBytes int64
 }
 
-// Memory is the log in the process's memory: it is bounded, it pushes back when it is full, and it is gone with the
-// process. It has no goroutines of its own.
+// Memory is the log in the process's memory: it is bounded, it pushes back when it is full, and it
+// is gone with the process. It has no goroutines of its own.
 //
-// A record is held until every reader has done with it: the partition's Tail has fetched it, and each group that ever
-// consumed the topic has committed it. A group outlives its members, as on any log, so a group name must not be made up
-// anew at each start. A group begins at the oldest record that is held. What nobody reads stays, up to the bounds.
+// A record is held until every reader has done with it: the partition's Tail has fetched it, and
+// each group that ever consumed the topic has committed it. A group outlives its members, as on any
+// log, so a group name must not be made up anew at each start. A group begins at the oldest record
+// that is held. What nobody reads stays, up to the bounds.
 //
-// Publishers that wait are served in the order in which they came, save that a full partition holds up only its own.
+// Publishers that wait are served in the order in which they came, save that a full partition holds
+// up only its own.
 type Memory struct {
 	partitions int
 	topics     [topicCount]*memoryTopic
@@ -53,7 +56,8 @@ func NewMemory(config Config) (*Memory, error) {
 	topicBytes := config.MaxBytes / int64(topicCount)
 	switch {
 	case config.Partitions < 1 || config.Partitions > MaxPartitions:
-		return nil, fmt.Errorf("stream: Partitions is %d, want 1 to %d", config.Partitions, MaxPartitions)
+		return nil, fmt.Errorf("stream: Partitions is %d, want 1 to %d", config.Partitions,
+			MaxPartitions)
 	case config.MaxRecords < 1:
 		return nil, fmt.Errorf("stream: MaxRecords is %d, want 1 or more", config.MaxRecords)
 	case topicBytes < MaxRecordBytes+recordOverheadBytes:
@@ -115,8 +119,8 @@ func (m *Memory) Tail(topic Topic, partition int) (Reader, error) {
 	return m.topics[topic].openTail(partition)
 }
 
-// Consume joins the group. A partition that changes hands goes on from its committed position; a commit of the member
-// that had it before still counts.
+// Consume joins the group. A partition that changes hands goes on from its committed position; a
+// commit of the member that had it before still counts.
 func (m *Memory) Consume(topic Topic, group string) (Reader, error) {
 	if err := CheckPlace(m, topic, 0); err != nil {
 		return nil, err

@@ -8,8 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// logModel is what a Memory's topic should do, written down the slow way: for each partition every record ever accepted,
-// and positions. It takes one tail a partition, and one group with up to three members.
+// logModel is what a Memory's topic should do, written down the slow way: for each partition every
+// record ever accepted, and positions. It takes one tail a partition, and one group with up to
+// three members.
 type logModel struct {
 	log        *Memory
 	maxRecords int
@@ -31,7 +32,8 @@ func TestMemoryModel(t *testing.T) {
 		log, err := NewMemory(Config{Partitions: modelPartitions, MaxRecords: maxRecords})
 		must(t, err)
 		defer log.Close()
-		m := &logModel{log: log, maxRecords: maxRecords, accepted: make([][]uint32, modelPartitions),
+		m := &logModel{log: log, maxRecords: maxRecords,
+			accepted:  make([][]uint32, modelPartitions),
 			discarded: make([]int, modelPartitions), tails: make([]Reader, modelPartitions),
 			read: make([]int, modelPartitions), committed: make([]int, modelPartitions)}
 		t.Repeat(map[string]func(*rapid.T){
@@ -48,7 +50,10 @@ func TestMemoryModel(t *testing.T) {
 	})
 }
 
-func drawPartition(t *rapid.T) int { return rapid.IntRange(0, modelPartitions-1).Draw(t, "partition") }
+func drawPartition(t *rapid.T) int {
+	return rapid.IntRange(0, modelPartitions-1).Draw(t,
+		"partition")
+}
 
 // freed is the first record that a partition must still hold.
 func (m *logModel) freed(partition int) int {
@@ -148,7 +153,8 @@ func (m *logModel) join(t *rapid.T) {
 	m.fetched = append(m.fetched, nil)
 }
 
-// fetch lets a member read, if it has something to read: everything comes in order, from what is committed on.
+// fetch lets a member read, if it has something to read: everything comes in order, from what is
+// committed on.
 func (m *logModel) fetch(t *rapid.T) {
 	if len(m.members) == 0 {
 		t.Skip("no members")
@@ -196,7 +202,8 @@ func (m *logModel) commit(t *rapid.T) {
 	m.fetched[i] = m.fetched[i][n:]
 }
 
-// leave closes a member. When it was the last one, what is not committed must come again to the next.
+// leave closes a member. When it was the last one, what is not committed must come again to the
+// next.
 func (m *logModel) leave(t *rapid.T) {
 	if len(m.members) == 0 {
 		t.Skip("no members")
@@ -213,7 +220,8 @@ func (m *logModel) leave(t *rapid.T) {
 	group := m.log.topics[Pages].groups[0]
 	for _, p := range owned {
 		if int(group.fetched[p]) != m.committed[p] {
-			t.Fatalf("partition %d goes on at %d, but only %d is committed", p, group.fetched[p], m.committed[p])
+			t.Fatalf("partition %d goes on at %d, but only %d is committed", p, group.fetched[p],
+				m.committed[p])
 		}
 	}
 }

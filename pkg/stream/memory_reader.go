@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// wake tells a reader's goroutine to look again. It has room for one, so that a notice between looking and waiting is
-// not lost.
+// wake tells a reader's goroutine to look again. It has room for one, so that a notice between
+// looking and waiting is not lost.
 type wake chan struct{}
 
 func newWake() wake { return make(wake, 1) }
@@ -32,7 +32,8 @@ func (c *cursor) end() {
 }
 
 // fetch calls take under the topic's mu until it finds messages.
-func (c *cursor) fetch(ctx context.Context, most int, take func(most int) []Message) ([]Message, error) {
+func (c *cursor) fetch(ctx context.Context, most int, take func(most int) []Message) ([]Message,
+	error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -91,7 +92,8 @@ func (r *tailReader) take(most int) []Message {
 	}
 	messages := make([]Message, 0, n)
 	for range n {
-		messages = append(messages, Message{Partition: r.partition, Offset: r.next, Value: q.at(r.next)})
+		messages = append(messages,
+			Message{Partition: r.partition, Offset: r.next, Value: q.at(r.next)})
 		r.next++
 	}
 	r.topic.release(r.partition)
@@ -123,7 +125,8 @@ func (r *tailReader) Close() error {
 	return nil
 }
 
-// group is a set of members that share a topic's partitions. All slices but members go by partition.
+// group is a set of members that share a topic's partitions. All slices but members go by
+// partition.
 type group struct {
 	name      string
 	committed []int64   // offset of the first record that is not committed
@@ -159,15 +162,17 @@ func (t *memoryTopic) join(name string) (Reader, error) {
 }
 
 func (t *memoryTopic) newGroup(name string) *group {
-	g := &group{name: name, committed: make([]int64, len(t.queues)), fetched: make([]int64, len(t.queues)),
-		owners: make([]*member, len(t.queues))}
+	g := &group{name: name, committed: make([]int64, len(t.queues)),
+		fetched: make([]int64, len(t.queues)),
+		owners:  make([]*member, len(t.queues))}
 	for i := range t.queues {
 		g.committed[i] = t.queues[i].first
 	}
 	return g
 }
 
-// deal gives free partitions to the members with the fewest, then evens out, moving no more than it must.
+// deal gives free partitions to the members with the fewest, then evens out, moving no more than it
+// must.
 func (g *group) deal() {
 	if len(g.members) == 0 {
 		return
@@ -218,7 +223,8 @@ func (m *member) take(most int) []Message {
 		partition := m.owned[m.turn]
 		q, next := &m.topic.queues[partition], &m.group.fetched[partition]
 		for *next < q.end() && len(messages) < most {
-			messages = append(messages, Message{Partition: partition, Offset: *next, Value: q.at(*next)})
+			messages = append(messages,
+				Message{Partition: partition, Offset: *next, Value: q.at(*next)})
 			*next++
 		}
 	}
@@ -239,7 +245,8 @@ func (m *member) Commit(ctx context.Context, messages []Message) error {
 	for _, message := range messages {
 		p := message.Partition
 		if p < 0 || p >= len(m.topic.queues) || message.Offset >= m.topic.queues[p].end() {
-			return fmt.Errorf("stream: commit of offset %d of partition %d, which is not there", message.Offset, p)
+			return fmt.Errorf("stream: commit of offset %d of partition %d, which is not there",
+				message.Offset, p)
 		}
 		g.committed[p] = max(g.committed[p], message.Offset+1)
 		g.fetched[p] = max(g.fetched[p], g.committed[p])

@@ -41,7 +41,8 @@ func TestNewMemoryRefuses(t *testing.T) {
 	}
 }
 
-// TestBytesBound: a topic holds its third of the bytes over all its partitions, and no topic takes from another.
+// TestBytesBound: a topic holds its third of the bytes over all its partitions, and no topic takes
+// from another.
 func TestBytesBound(t *testing.T) {
 	const size = 1<<20 - recordOverheadBytes
 	m := mustMemory(t, Config{Partitions: 3, MaxBytes: 30 << 20})
@@ -76,7 +77,8 @@ func waitFor(t *testing.T, m *Memory, topic Topic, n int) {
 	}
 }
 
-// TestLargeRecordIsNotStarved: small records do not take the room that a large one waits for, until it gives up.
+// TestLargeRecordIsNotStarved: small records do not take the room that a large one waits for, until
+// it gives up.
 func TestLargeRecordIsNotStarved(t *testing.T) {
 	const size = 1<<20 - recordOverheadBytes
 	m := mustMemory(t, Config{Partitions: 2, MaxBytes: 30 << 20})
@@ -109,7 +111,8 @@ func TestLargeRecordIsNotStarved(t *testing.T) {
 	must(t, <-small)
 }
 
-// TestFullPartitionHoldsUpOnlyItsOwn: another partition of the topic still takes records, in the order of publishing.
+// TestFullPartitionHoldsUpOnlyItsOwn: another partition of the topic still takes records, in the
+// order of publishing.
 func TestFullPartitionHoldsUpOnlyItsOwn(t *testing.T) {
 	m := mustMemory(t, Config{Partitions: 2, MaxRecords: 2})
 	r, err := m.Tail(Tasks, 0)
@@ -168,11 +171,13 @@ func TestQueueLetsGo(t *testing.T) {
 		}
 	}
 	if topic := m.topics[Tasks]; topic.held != 0 || topic.bytes != 0 || cap(q.records) > keptSlots {
-		t.Errorf("empty topic holds %d records, %d bytes, %d slots", topic.held, topic.bytes, cap(q.records))
+		t.Errorf("empty topic holds %d records, %d bytes, %d slots", topic.held, topic.bytes,
+			cap(q.records))
 	}
 }
 
-// TestDealIsEven: members own equally many partitions, each exactly one owner, and no more move than must.
+// TestDealIsEven: members own equally many partitions, each exactly one owner, and no more move
+// than must.
 func TestDealIsEven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		partitions := rapid.IntRange(1, 20).Draw(t, "partitions")
@@ -196,10 +201,12 @@ func TestDealIsEven(t *testing.T) {
 			moved := 0
 			for partition, owner := range g.owners {
 				if (owner == nil) != (len(members) == 0) {
-					t.Fatalf("partition %d: owner %v with %d members", partition, owner, len(members))
+					t.Fatalf("partition %d: owner %v with %d members", partition, owner,
+						len(members))
 				}
 				owned[owner]++
-				if before != nil && before[partition] != owner && before[partition] != nil && !before[partition].closed {
+				if before != nil && before[partition] != owner && before[partition] != nil &&
+					!before[partition].closed {
 					moved++
 				}
 			}
@@ -209,7 +216,8 @@ func TestDealIsEven(t *testing.T) {
 					t.Fatalf("a member of %d owns %d of %d partitions", len(members), n, partitions)
 				}
 				if n != len(r.(*member).owned) {
-					t.Fatalf("a member believes to own %d partitions, not %d", len(r.(*member).owned), n)
+					t.Fatalf("a member believes to own %d partitions, not %d",
+						len(r.(*member).owned), n)
 				}
 			}
 			if len(members) > 0 && moved > (partitions+len(members)-1)/len(members) {

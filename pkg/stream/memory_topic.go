@@ -17,8 +17,9 @@ type memoryTopic struct {
 	groups []*group
 	bytes  int64 // held, overhead included
 	held   int64 // records
-	// waiting are the publishers without room, oldest first. Whenever mu is free, each of them is held up: by its full
-	// partition, or by the first one for whose record the topic has too few bytes left, which starved says is there.
+	// waiting are the publishers without room, oldest first. Whenever mu is free, each of them is
+	// held up: by its full partition, or by the first one for whose record the topic has too few
+	// bytes left, which starved says is there.
 	waiting []*publisher
 	starved bool
 }
@@ -98,7 +99,8 @@ func (t *memoryTopic) tryPublish(partition int, records [][]byte) error {
 	for _, record := range records {
 		size += cost(record)
 	}
-	if t.starved || t.queues[partition].len()+len(records) > t.maxRecords || t.bytes+size > t.maxBytes {
+	if t.starved || t.queues[partition].len()+len(records) > t.maxRecords ||
+		t.bytes+size > t.maxBytes {
 		return ErrFull
 	}
 	t.push(partition, records)
@@ -153,7 +155,8 @@ func (t *memoryTopic) admit() {
 	t.waiting = still
 }
 
-// release frees what every reader of the partition has done with. The caller calls admit when it has released all.
+// release frees what every reader of the partition has done with. The caller calls admit when it
+// has released all.
 func (t *memoryTopic) release(partition int) {
 	q := &t.queues[partition]
 	if q.tail == nil && len(t.groups) == 0 {
@@ -181,8 +184,8 @@ const (
 	compactAfter = 64  // free slots before the head that are left alone
 )
 
-// compact keeps the free slots before the head fewer than the records behind it, so that each record is moved at most
-// once for each record freed.
+// compact keeps the free slots before the head fewer than the records behind it, so that each
+// record is moved at most once for each record freed.
 func (q *queue) compact() {
 	switch {
 	case q.len() == 0 && cap(q.records) > keptSlots:

@@ -10,33 +10,44 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Measured is the same log, with what passes it counted. A call costs a few counters, whatever it carries.
+// Measured is the same log, with what passes it counted. A call costs a few counters, whatever it
+// carries.
 func Measured(log Log, clk clock.Clock, to *telemetry.Metrics) Log {
-	published := to.Counters("shoal_stream_published_records_total", "Records that the log accepted.", "topic")
-	bytes := to.Counters("shoal_stream_published_bytes_total", "Bytes of records that the log accepted.", "topic")
-	read := to.Counters("shoal_stream_read_records_total", "Records delivered to readers of this process.", "topic")
-	full := to.Counters("shoal_stream_full_total", "Publications refused because the partition was full.", "topic")
+	published := to.Counters("shoal_stream_published_records_total",
+		"Records that the log accepted.", "topic")
+	bytes := to.Counters("shoal_stream_published_bytes_total",
+		"Bytes of records that the log accepted.", "topic")
+	read := to.Counters("shoal_stream_read_records_total",
+		"Records delivered to readers of this process.", "topic")
+	full := to.Counters("shoal_stream_full_total",
+		"Publications refused because the partition was full.", "topic")
 	failed := to.Counters("shoal_stream_errors_total", "Calls of the log that failed.", "topic")
-	seconds := to.Histograms("shoal_stream_publish_seconds", "Time until the log has accepted a publication.",
+	seconds := to.Histograms("shoal_stream_publish_seconds",
+		"Time until the log has accepted a publication.",
 		telemetry.FastSeconds, "topic")
 	m := &measured{Log: log, clock: clk}
 	for topic := range topicCount {
 		name := topic.String()
-		m.topics[topic] = topicMetrics{published: published.WithLabelValues(name), bytes: bytes.WithLabelValues(name),
-			read: read.WithLabelValues(name), full: full.WithLabelValues(name), failed: failed.WithLabelValues(name),
+		m.topics[topic] = topicMetrics{published: published.WithLabelValues(name),
+			bytes: bytes.WithLabelValues(name),
+			read:  read.WithLabelValues(name), full: full.WithLabelValues(name),
+			failed:  failed.WithLabelValues(name),
 			seconds: seconds.WithLabelValues(name)}
 	}
 	stray := prometheus.NewCounter(prometheus.CounterOpts{})
-	m.topics[topicCount] = topicMetrics{published: stray, bytes: stray, read: stray, full: stray, failed: stray,
+	m.topics[topicCount] = topicMetrics{published: stray, bytes: stray, read: stray, full: stray,
+		failed:  stray,
 		seconds: prometheus.ObserverFunc(func(float64) {})}
 	telemetry.NewSamples(func() (Log, bool) { return log, true }).
-		Gauges("shoal_stream_lag_records", "Records that a topic still holds, as this process sees it.", []string{"topic"},
+		Gauges("shoal_stream_lag_records", "Records that a topic still holds, as this "+
+			"process sees it.", []string{"topic"},
 			func(log Log, emit func(float64, ...string)) {
 				for topic := range topicCount {
 					emit(float64(log.Lag(topic)), topic.String())
 				}
 			}).
-		Counters("shoal_stream_retries_total", "Requests about a partition that the log's servers failed, and that it repeats.",
+		Counters("shoal_stream_retries_total", "Requests about a partition that the log's "+
+			"servers failed, and that it repeats.",
 			[]string{"topic"}, func(log Log, emit func(float64, ...string)) {
 				for topic := range topicCount {
 					emit(float64(repeated(log, topic)), topic.String())
@@ -56,8 +67,9 @@ func repeated(log Log, topic Topic) uint64 {
 
 type measured struct {
 	Log
-	clock  clock.Clock
-	topics [topicCount + 1]topicMetrics // the last is for what is no topic: the log's to refuse, and nobody's to count
+	clock clock.Clock
+	// the last is for what is no topic: the log's to refuse, and nobody's to count
+	topics [topicCount + 1]topicMetrics
 }
 
 func (l *measured) of(topic Topic) *topicMetrics { return &l.topics[min(topic, topicCount)] }
@@ -81,7 +93,8 @@ func sizeOf(records [][]byte) int {
 }
 
 // Publish implements Log.
-func (l *measured) Publish(ctx context.Context, topic Topic, partition int, records ...[]byte) error {
+func (l *measured) Publish(ctx context.Context, topic Topic, partition int,
+	records ...[]byte) error {
 	m, size, began := l.of(topic), sizeOf(records), l.clock.Now()
 	err := l.Log.Publish(ctx, topic, partition, records...)
 	switch {

@@ -15,7 +15,8 @@ import (
 // TestMeasuredConformance: a log that is counted is a log.
 func TestMeasuredConformance(t *testing.T) {
 	streamtest.Run(t, func(t *testing.T) stream.Log {
-		return stream.Measured(newMemory(t, stream.Config{Partitions: 8}), clock.System{}, telemetry.NewMetrics())
+		return stream.Measured(newMemory(t, stream.Config{Partitions: 8}), clock.System{},
+			telemetry.NewMetrics())
 	})
 }
 
@@ -27,7 +28,8 @@ func (repeating) Repeated(stream.Topic) uint64 { return 7 }
 func TestMeasuredCounts(t *testing.T) {
 	metrics := telemetry.NewMetrics()
 	now := clock.NewManual(time.Unix(1_800_000_000, 0))
-	log := stream.Measured(repeating{newMemory(t, stream.Config{Partitions: 1, MaxRecords: 2})}, now, metrics)
+	log := stream.Measured(repeating{newMemory(t, stream.Config{Partitions: 1, MaxRecords: 2})},
+		now, metrics)
 	defer func() { _ = log.Close() }()
 	reader, err := log.Consume(stream.Pages, "counting")
 	if err != nil {
@@ -55,14 +57,17 @@ func TestMeasuredCounts(t *testing.T) {
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			if labels := metric.GetLabel(); len(labels) == 1 && labels[0].GetValue() == "pages" {
-				got[family.GetName()] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				got[family.GetName()] = metric.GetCounter().GetValue() +
+					metric.GetGauge().GetValue() +
 					float64(metric.GetHistogram().GetSampleCount())
 			}
 		}
 	}
 	for name, want := range map[string]float64{"shoal_stream_published_records_total": 2,
-		"shoal_stream_published_bytes_total": 5, "shoal_stream_read_records_total": 1, "shoal_stream_full_total": 1,
-		"shoal_stream_errors_total": 0, "shoal_stream_publish_seconds": 1, "shoal_stream_lag_records": 2,
+		"shoal_stream_published_bytes_total": 5, "shoal_stream_read_records_total": 1,
+		"shoal_stream_full_total":   1,
+		"shoal_stream_errors_total": 0, "shoal_stream_publish_seconds": 1,
+		"shoal_stream_lag_records":   2,
 		"shoal_stream_retries_total": 7} {
 		if got[name] != want {
 			t.Errorf("%s is %g, want %g", name, got[name], want)

@@ -12,8 +12,9 @@ import (
 	"shoal.dev/shoal/pkg/utf8text"
 )
 
-// A record is a version byte, a kind byte and a body in CBOR: a map with integer keys, without indefinite lengths, tags
-// or repeated keys. Fields may join a body under new keys, which older readers ignore; any other change is a new version.
+// A record is a version byte, a kind byte and a body in CBOR: a map with integer keys, without
+// indefinite lengths, tags or repeated keys. Fields may join a body under new keys, which older
+// readers ignore; any other change is a new version.
 const recordVersion = 1
 
 // kind says what a record's body is.
@@ -33,16 +34,16 @@ const headerBytes = 2
 // majorMap is CBOR's major type of a map, in the top three bits of a body's first byte.
 const majorMap = 5
 
-// Bounds of a body beside its size. A marker's open tasks are its longest array, at most what one fetcher holds open of
-// one run.
+// Bounds of a body beside its size. A marker's open tasks are its longest array, at most what one
+// fetcher holds open of one run.
 const (
 	maxNesting       = 16
 	maxArrayElements = 1 << 17
 	maxMapPairs      = 256
 )
 
-// ErrUndecodable is wrapped by every error of the decoders: the record is of another topic, newer than this program, or
-// damaged. It will not get better: skip it and count it.
+// ErrUndecodable is wrapped by every error of the decoders: the record is of another topic, newer
+// than this program, or damaged. It will not get better: skip it and count it.
 var ErrUndecodable = errors.New("stream: undecodable record")
 
 var (
@@ -51,7 +52,8 @@ var (
 		IndefLength: cbor.IndefLengthForbidden,
 		TagsMd:      cbor.TagsForbidden,
 	}.UserBufferEncMode())
-	// Text that is not UTF-8 stands in records of older writers only. It is mended when they are read.
+	// Text that is not UTF-8 stands in records of older writers only. It is mended when they are
+	// read.
 	decoding = mustMode(cbor.DecOptions{
 		DupMapKey:         cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:   maxNesting,
@@ -75,8 +77,8 @@ func mustMode[M any](mode M, err error) M {
 // EncodeTask makes a record of `tasks`.
 func EncodeTask(task model.Task) []byte { return encode(kindTask, &task) }
 
-// EncodePage makes a record of `pages`. Only its rows can make it longer than MaxRecordBytes, which the log refuses: the
-// writer bounds them.
+// EncodePage makes a record of `pages`. Only its rows can make it longer than MaxRecordBytes, which
+// the log refuses: the writer bounds them.
 func EncodePage(page model.Page) []byte { return encode(kindPage, &page) }
 
 // EncodeReceipt makes a record of `receipts`.
@@ -85,8 +87,8 @@ func EncodeReceipt(receipt model.Receipt) []byte { return encode(kindReceipt, &r
 // EncodeMarker makes a record of any topic.
 func EncodeMarker(marker model.Marker) []byte { return encode(kindMarker, &marker) }
 
-// DecodeTasks reads a record of `tasks`: exactly one of task and marker is set, or err, which wraps ErrUndecodable.
-// Nothing decoded shares memory with value; the same holds for the other decoders.
+// DecodeTasks reads a record of `tasks`: exactly one of task and marker is set, or err, which wraps
+// ErrUndecodable. Nothing decoded shares memory with value; the same holds for the other decoders.
 func DecodeTasks(value []byte) (task *model.Task, marker *model.Marker, err error) {
 	return decode[model.Task](kindTask, value)
 }
@@ -112,7 +114,8 @@ func encode(k kind, body any) []byte {
 	buffer.WriteByte(recordVersion)
 	buffer.WriteByte(byte(k))
 	if err := encoding.MarshalToBuffer(utf8text.MendText(body), buffer); err != nil {
-		// The bodies are integers, strings, bytes, and structs and slices of these: all of them have an encoding.
+		// The bodies are integers, strings, bytes, and structs and slices of these: all of them
+		// have an encoding.
 		panic(fmt.Sprintf("stream: encode record of kind %d: %v", k, err))
 	}
 	record := bytes.Clone(buffer.Bytes())

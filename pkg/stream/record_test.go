@@ -22,36 +22,46 @@ import (
 var update = flag.Bool("update", false, "write the golden records anew")
 
 func exampleContinuation() *model.Continuation {
-	return &model.Continuation{Page: 2, URL: "https://shop-17.example/list?page=2", Seen: []uint64{1, 1 << 63},
+	return &model.Continuation{Page: 2, URL: "https://shop-17.example/list?page=2",
+		Seen:      []uint64{1, 1 << 63},
 		KnownRows: []uint64{7}}
 }
 
 func exampleTask() model.Task {
-	return model.Task{Job: ids.ID{1}, Seq: 4711, Customer: "customer-0001", Scraper: ids.ID{2}, Revision: 3,
-		URL: "https://shop-17.example/products/000004711.html", Tiers: 1, Budget: 10, Attempt: 1, Number: 99_123}
+	return model.Task{Job: ids.ID{1}, Seq: 4711, Customer: "customer-0001", Scraper: ids.ID{2},
+		Revision: 3,
+		URL:      "https://shop-17.example/products/000004711.html", Tiers: 1, Budget: 10,
+		Attempt: 1,
+		Number:  99_123}
 }
 
 func examplePage() model.Page {
-	return model.Page{Job: ids.ID{1}, Unit: model.Unit{Seq: 4711}, Fetch: ids.ID{3}, Outcome: model.Delivered, Status: 200,
+	return model.Page{Job: ids.ID{1}, Unit: model.Unit{Seq: 4711}, Fetch: ids.ID{3},
+		Outcome: model.Delivered, Status: 200,
 		URL: "https://shop-17.example/products/000004711.html", PriceRow: "tier:plain", Quantity: 1,
-		Tries: []model.Try{{Status: 200, Millis: 31}}, Bytes: 20_480, Millis: 35, At: 1_800_000_000_000_000, Last: true,
+		Tries: []model.Try{{Status: 200, Millis: 31}}, Bytes: 20_480, Millis: 35,
+		At: 1_800_000_000_000_000, Last: true,
 		Rows: [][]byte{[]byte(`{"title":"Lamp 4711","price":"12.90","currency":"EUR","stock":true,"image":"/i/4711.jpg"}`)}}
 }
 
 func exampleReceipt() model.Receipt {
-	return model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: 4711}, Outcome: model.Delivered, PriceRow: "tier:plain",
+	return model.Receipt{Job: ids.ID{1}, Unit: model.Unit{Seq: 4711}, Outcome: model.Delivered,
+		PriceRow: "tier:plain",
 		Quantity: 1, Items: 1, Last: true}
 }
 
-// goldens are one plain record, one with every field set but what came later, and one with each of that, of each kind.
+// goldens are one plain record, one with every field set but what came later, and one with each of
+// that, of each kind.
 func goldens() map[string][]byte {
 	chainTask := exampleTask()
 	chainTask.From = exampleContinuation()
 	chainReceipt := exampleReceipt()
 	chainReceipt.Unit.Page, chainReceipt.Last, chainReceipt.Next = 1, false, exampleContinuation()
 	fullPage := examplePage()
-	fullPage.Unit.Page, fullPage.Code, fullPage.Final, fullPage.URLHash = 1, "http_error", "https://shop-17.example/", 1<<63
-	fullPage.Tries = []model.Try{{Code: "timeout", Millis: 30_000}, {Tier: model.Render, Status: 200, Millis: 31}}
+	fullPage.Unit.Page, fullPage.Code, fullPage.Final, fullPage.URLHash = 1, "http_error",
+		"https://shop-17.example/", 1<<63
+	fullPage.Tries = []model.Try{{Code: "timeout", Millis: 30_000},
+		{Tier: model.Render, Status: 200, Millis: 31}}
 	fullPage.Spent, fullPage.Next = true, exampleContinuation()
 	fullPage.Rows = append(fullPage.Rows, []byte(`{}`))
 	rendered := exampleContinuation()
@@ -64,8 +74,9 @@ func goldens() map[string][]byte {
 	limitedTask := exampleTask()
 	limitedTask.Limited = true
 	return map[string][]byte{
-		"task-limited":    EncodeTask(limitedTask),
-		"marker-numbered": EncodeMarker(model.Marker{Leader: 3, Shard: 17, Number: 42, Newest: 99_123}),
+		"task-limited": EncodeTask(limitedTask),
+		"marker-numbered": EncodeMarker(model.Marker{Leader: 3, Shard: 17, Number: 42,
+			Newest: 99_123}),
 
 		"task-rendered":    EncodeTask(renderedTask),
 		"page-rendered":    EncodePage(renderedPage),
@@ -83,7 +94,8 @@ func goldens() map[string][]byte {
 		"receipt-full": EncodeReceipt(chainReceipt),
 		"marker":       EncodeMarker(model.Marker{Leader: 3, Shard: 17, Number: 42}),
 		"marker-full": EncodeMarker(model.Marker{Leader: 3, Shard: 17, Number: 42,
-			Open: []model.OpenTasks{{Job: ids.ID{1}, Seqs: []uint32{0, 4711}}, {Job: ids.ID{2}, Seqs: []uint32{1 << 31}}}}),
+			Open: []model.OpenTasks{{Job: ids.ID{1}, Seqs: []uint32{0, 4711}},
+				{Job: ids.ID{2}, Seqs: []uint32{1 << 31}}}}),
 	}
 }
 
@@ -120,7 +132,8 @@ func TestGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name+".hex")
 			if *update {
-				if err := os.WriteFile(path, []byte(hex.EncodeToString(value)+"\n"), 0o644); err != nil {
+				if err := os.WriteFile(path, []byte(hex.EncodeToString(value)+"\n"),
+					0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -161,7 +174,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-func roundTrip[B any](t *testing.T, encode func(B) []byte, decode func([]byte) (*B, *model.Marker, error)) {
+func roundTrip[B any](t *testing.T, encode func(B) []byte,
+	decode func([]byte) (*B, *model.Marker, error)) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.Make[B]().Draw(t, "record")
 		value := encode(want)
@@ -184,12 +198,15 @@ func roundTrip[B any](t *testing.T, encode func(B) []byte, decode func([]byte) (
 func TestTextIsMended(t *testing.T) {
 	bad, good := "https://shop.example/\xff\xfe", "https://shop.example/\ufffd"
 	from := &model.Continuation{Page: 1, URL: bad}
-	if task, _, err := DecodeTasks(EncodeTask(model.Task{URL: bad, From: from})); err != nil || task.URL != good || task.From.URL != good {
+	if task, _, err := DecodeTasks(EncodeTask(model.Task{URL: bad, From: from})); err != nil ||
+		task.URL != good || task.From.URL != good {
 		t.Errorf("task %+v, error %v", task, err)
 	}
-	page, _, err := DecodePages(EncodePage(model.Page{URL: bad, Final: bad, Code: bad, PriceRow: bad, Next: from,
+	page, _, err := DecodePages(EncodePage(model.Page{URL: bad, Final: bad, Code: bad,
+		PriceRow: bad, Next: from,
 		Tries: []model.Try{{Code: bad}}, Rows: [][]byte{[]byte(bad)}}))
-	want := &model.Page{URL: good, Final: good, Code: good, PriceRow: good, Next: &model.Continuation{Page: 1, URL: good},
+	want := &model.Page{URL: good, Final: good, Code: good, PriceRow: good,
+		Next:  &model.Continuation{Page: 1, URL: good},
 		Tries: []model.Try{{Code: good}}, Rows: [][]byte{[]byte(bad)}}
 	if diff := cmp.Diff(want, page); diff != "" || err != nil {
 		t.Errorf("page %s, error %v", diff, err)
@@ -204,7 +221,8 @@ func TestTextIsMended(t *testing.T) {
 	}
 }
 
-// Whatever bytes a page, a site or a node puts into text: what is encoded is decoded, and to the same each time again.
+// Whatever bytes a page, a site or a node puts into text: what is encoded is decoded, and to the
+// same each time again.
 func TestAnyTextIsDecoded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := string(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "text"))
@@ -214,7 +232,8 @@ func TestAnyTextIsDecoded(t *testing.T) {
 		page.URL, page.Final, page.Code, page.PriceRow, page.Next = text, text, text, text, from
 		page.Rows, page.Tries = [][]byte{[]byte(text)}, []model.Try{{Code: text}}
 		receipt.PriceRow, receipt.Next = text, from
-		for name, value := range map[string][]byte{"task": EncodeTask(task), "page": EncodePage(page), "receipt": EncodeReceipt(receipt)} {
+		for name, value := range map[string][]byte{"task": EncodeTask(task),
+			"page": EncodePage(page), "receipt": EncodeReceipt(receipt)} {
 			if again, err := decodeAny(name, value); err != nil || !bytes.Equal(again, value) {
 				t.Fatalf("%s with %q: %v", name, text, err)
 			}
@@ -223,7 +242,8 @@ func TestAnyTextIsDecoded(t *testing.T) {
 }
 
 func TestUnknownKeysAreIgnored(t *testing.T) {
-	body, err := cbor.Marshal(map[any]any{2: 4711, 6: "https://a.example/", 999: []any{map[string]int{"x": 1}}, "name": nil})
+	body, err := cbor.Marshal(map[any]any{2: 4711, 6: "https://a.example/",
+		999: []any{map[string]int{"x": 1}}, "name": nil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,26 +258,28 @@ func TestUnknownKeysAreIgnored(t *testing.T) {
 
 func TestUndecodable(t *testing.T) {
 	task := EncodeTask(exampleTask())
-	deep := append([]byte{recordVersion, byte(kindTask), 0xa1, 0x19, 0x03, 0xe7}, bytes.Repeat([]byte{0x81}, 100)...)
+	deep := append([]byte{recordVersion, byte(kindTask), 0xa1, 0x19, 0x03, 0xe7},
+		bytes.Repeat([]byte{0x81}, 100)...)
 	tests := map[string][]byte{
-		"nil":                    nil,
-		"version only":           {recordVersion},
-		"no body":                {recordVersion, byte(kindTask)},
-		"newer version":          append([]byte{recordVersion + 1}, task[1:]...),
-		"unknown kind":           append([]byte{recordVersion, 99}, task[2:]...),
-		"kind of another topic":  EncodePage(examplePage()),
-		"cut off":                task[:len(task)-1],
-		"trailing byte":          append(bytes.Clone(task), 0),
-		"null body":              {recordVersion, byte(kindTask), 0xf6},
-		"array body":             {recordVersion, byte(kindTask), 0x80},
-		"field of another type":  {recordVersion, byte(kindTask), 0xa1, 0x02, 0x61, 'x'},
-		"number out of range":    {recordVersion, byte(kindTask), 0xa1, 0x09, 0x19, 0x01, 0x00},
-		"repeated key":           {recordVersion, byte(kindTask), 0xa2, 0x02, 0x01, 0x02, 0x02},
-		"indefinite length":      {recordVersion, byte(kindTask), 0xbf, 0xff},
-		"tag":                    {recordVersion, byte(kindTask), 0xa1, 0x02, 0xc1, 0x01},
-		"too deep":               append(deep, 0x00),
-		"array longer than data": {recordVersion, byte(kindMarker), 0xa1, 0x04, 0x9a, 0x7f, 0xff, 0xff, 0xff},
-		"too long":               append(bytes.Clone(task), make([]byte, MaxRecordBytes)...),
+		"nil":                   nil,
+		"version only":          {recordVersion},
+		"no body":               {recordVersion, byte(kindTask)},
+		"newer version":         append([]byte{recordVersion + 1}, task[1:]...),
+		"unknown kind":          append([]byte{recordVersion, 99}, task[2:]...),
+		"kind of another topic": EncodePage(examplePage()),
+		"cut off":               task[:len(task)-1],
+		"trailing byte":         append(bytes.Clone(task), 0),
+		"null body":             {recordVersion, byte(kindTask), 0xf6},
+		"array body":            {recordVersion, byte(kindTask), 0x80},
+		"field of another type": {recordVersion, byte(kindTask), 0xa1, 0x02, 0x61, 'x'},
+		"number out of range":   {recordVersion, byte(kindTask), 0xa1, 0x09, 0x19, 0x01, 0x00},
+		"repeated key":          {recordVersion, byte(kindTask), 0xa2, 0x02, 0x01, 0x02, 0x02},
+		"indefinite length":     {recordVersion, byte(kindTask), 0xbf, 0xff},
+		"tag":                   {recordVersion, byte(kindTask), 0xa1, 0x02, 0xc1, 0x01},
+		"too deep":              append(deep, 0x00),
+		"array longer than data": {recordVersion, byte(kindMarker), 0xa1, 0x04, 0x9a, 0x7f, 0xff,
+			0xff, 0xff},
+		"too long": append(bytes.Clone(task), make([]byte, MaxRecordBytes)...),
 	}
 	for name, value := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -269,7 +291,8 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
-// fuzz checks that a decoder never panics, has only the one error, and that what it accepts is stable.
+// fuzz checks that a decoder never panics, has only the one error, and that what it accepts is
+// stable.
 func fuzz(f *testing.F, name string) {
 	for _, value := range goldens() {
 		f.Add(value)
@@ -308,13 +331,15 @@ func benchmarkEncode[B any](b *testing.B, record B, encode func(B) []byte) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	task, page, receipt := EncodeTask(exampleTask()), EncodePage(examplePage()), EncodeReceipt(exampleReceipt())
+	task, page, receipt := EncodeTask(exampleTask()), EncodePage(examplePage()),
+		EncodeReceipt(exampleReceipt())
 	b.Run("task", func(b *testing.B) { benchmarkDecode(b, task, DecodeTasks) })
 	b.Run("page", func(b *testing.B) { benchmarkDecode(b, page, DecodePages) })
 	b.Run("receipt", func(b *testing.B) { benchmarkDecode(b, receipt, DecodeReceipts) })
 }
 
-func benchmarkDecode[B any](b *testing.B, value []byte, decode func([]byte) (*B, *model.Marker, error)) {
+func benchmarkDecode[B any](b *testing.B, value []byte,
+	decode func([]byte) (*B, *model.Marker, error)) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, _, err := decode(value); err != nil {

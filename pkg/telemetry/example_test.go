@@ -9,7 +9,8 @@ import (
 // What is declared is shown at /metrics, and listed in the reference.
 func ExampleMetrics() {
 	metrics := telemetry.NewMetrics()
-	metrics.Counters("shoal_fetcher_hops_total", "Redirects followed.", "tier").WithLabelValues("plain").Inc()
+	metrics.Counters("shoal_fetcher_hops_total", "Redirects followed.",
+		"tier").WithLabelValues("plain").Inc()
 	for _, declared := range metrics.Declared() {
 		fmt.Println(declared.Name, declared.Type, declared.Labels, declared.Help)
 	}

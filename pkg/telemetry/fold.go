@@ -18,8 +18,9 @@ const (
 	sweepEvery = 10 * time.Second
 )
 
-// foldedLog writes a line once a minute, however often it is logged, and then how often it was. Lines say the same when
-// their level, message and attributes do. Durations do not count, nor do numbers in errors: ports, attempts, times.
+// foldedLog writes a line once a minute, however often it is logged, and then how often it was.
+// Lines say the same when their level, message and attributes do. Durations do not count, nor do
+// numbers in errors: ports, attempts, times.
 type foldedLog struct {
 	slog.Handler
 	within string // attributes and groups of the handler, as part of the key
@@ -150,5 +151,6 @@ func (h foldedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 // WithGroup implements slog.Handler.
 func (h foldedLog) WithGroup(name string) slog.Handler {
-	return foldedLog{Handler: h.Handler.WithGroup(name), within: h.within + "\n" + name + "/", folds: h.folds}
+	return foldedLog{Handler: h.Handler.WithGroup(name), within: h.within + "\n" + name + "/",
+		folds: h.folds}
 }

@@ -28,21 +28,29 @@ func TestRepeatsAreFolded(t *testing.T) {
 	var out strings.Builder
 	log, at := foldedTo(&out), time.Unix(1e9, 0)
 	for i := range 858 {
-		said(t, log.With("role", "controlplane"), at.Add(time.Duration(i)*50*time.Millisecond), "failed to heartbeat", "peer", "cp2",
-			"backoff", time.Duration(i)*time.Millisecond, "error", fmt.Errorf("read 127.0.0.1:%d: refused", 40_000+i))
+		said(t, log.With("role", "controlplane"), at.Add(time.Duration(i)*50*time.Millisecond),
+			"failed to heartbeat", "peer", "cp2",
+			"backoff", time.Duration(i)*time.Millisecond, "error",
+			fmt.Errorf("read 127.0.0.1:%d: refused", 40_000+i))
 	}
-	said(t, log.With("role", "controlplane"), at.Add(time.Second), "failed to heartbeat", "peer", "cp3")
-	said(t, log.With("role", "fetcher"), at.Add(time.Second), "failed to heartbeat", "peer", "cp2", "backoff", time.Second,
+	said(t, log.With("role", "controlplane"), at.Add(time.Second), "failed to heartbeat", "peer",
+		"cp3")
+	said(t, log.With("role", "fetcher"), at.Add(time.Second), "failed to heartbeat", "peer", "cp2",
+		"backoff", time.Second,
 		"error", errors.New("read 127.0.0.1:1: refused"))
 	said(t, log, at.Add(2*foldFor), "another")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 5 {
-		t.Fatalf("%d lines, want the first, two others, the repeats and another:\n%s", len(lines), out.String())
+		t.Fatalf("%d lines, want the first, two others, the repeats and another:\n%s", len(lines),
+			out.String())
 	}
-	if !strings.Contains(lines[3], "peer=cp2 ") || !strings.Contains(lines[3], "127.0.0.1:40857: ") || !strings.HasSuffix(lines[3], " repeated=857") {
+	if !strings.Contains(lines[3], "peer=cp2 ") ||
+		!strings.Contains(lines[3], "127.0.0.1:40857: ") ||
+		!strings.HasSuffix(lines[3], " repeated=857") {
 		t.Errorf("the repeats are told so: %s", lines[3])
 	}
-	said(t, log.With("role", "controlplane"), at.Add(3*foldFor), "failed to heartbeat", "peer", "cp3")
+	said(t, log.With("role", "controlplane"), at.Add(3*foldFor), "failed to heartbeat", "peer",
+		"cp3")
 	if got := strings.Count(out.String(), "peer=cp3"); got != 2 {
 		t.Errorf("a line stands %d times, want once a minute", got)
 	}

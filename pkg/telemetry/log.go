@@ -23,9 +23,9 @@ const (
 	JSONLog = "json"
 )
 
-// NewLog makes the log of a process. Its lines are counted; those that repeat each other within a minute are written once,
-// and once more with their number. Roles add their name (ForRole), lines about a run "job",
-// lines about an API call "correlationId".
+// NewLog makes the log of a process. Its lines are counted; those that repeat each other within a
+// minute are written once, and once more with their number. Roles add their name (ForRole), lines
+// about a run "job", lines about an API call "correlationId".
 func NewLog(to io.Writer, config LogConfig, metrics *Metrics) (*slog.Logger, error) {
 	var handler slog.Handler
 	options := &slog.HandlerOptions{Level: config.Level}
@@ -35,11 +35,14 @@ func NewLog(to io.Writer, config LogConfig, metrics *Metrics) (*slog.Logger, err
 	case TextLog, "":
 		handler = slog.NewTextHandler(to, options)
 	default:
-		return nil, fmt.Errorf("telemetry: log format %q is neither %s nor %s", config.Format, TextLog, JSONLog)
+		return nil, fmt.Errorf("telemetry: log format %q is neither %s nor %s", config.Format,
+			TextLog, JSONLog)
 	}
 	lines := metrics.Counters("shoal_node_log_lines_total", "Lines logged.", "level")
-	counted := countedLog{Handler: newFoldedLog(handler), lines: map[slog.Level]prometheus.Counter{}}
-	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+	counted := countedLog{Handler: newFoldedLog(handler),
+		lines: map[slog.Level]prometheus.Counter{}}
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn,
+		slog.LevelError} {
 		counted.lines[level] = lines.WithLabelValues(strings.ToLower(level.String()))
 	}
 	return slog.New(counted).With("node", config.Node), nil

@@ -25,7 +25,8 @@ func TestLogIsJSONWithNodeAndRole(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]any{"node": "f1", "role": "fetcher", "job": "j1", "level": "WARN", "msg": "run closed"} {
+	for key, want := range map[string]any{"node": "f1", "role": "fetcher", "job": "j1",
+		"level": "WARN", "msg": "run closed"} {
 		if first[key] != want {
 			t.Errorf("%s is %v, want %v", key, first[key], want)
 		}

@@ -48,7 +48,8 @@ func (l *LogFile) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.size > 0 && l.size+int64(len(line)) > l.most {
-		if err := errors.Join(l.file.Close(), os.Rename(l.path, l.path+".1"), l.open()); err != nil {
+		if err := errors.Join(l.file.Close(), os.Rename(l.path, l.path+".1"),
+			l.open()); err != nil {
 			return 0, err
 		}
 	}

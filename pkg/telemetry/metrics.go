@@ -12,9 +12,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Metrics is where the parts of one process declare what they measure, and what its /metrics answers. It refuses names
-// that are not shoal_<part>_<thing>_<unit>, and labels whose values grow with what is crawled or with who asks. A nil
-// Metrics takes declarations and shows nobody.
+// Metrics is where the parts of one process declare what they measure, and what its /metrics
+// answers. It refuses names that are not shoal_<part>_<thing>_<unit>, and labels whose values grow
+// with what is crawled or with who asks. A nil Metrics takes declarations and shows nobody.
 type Metrics struct {
 	registry *prometheus.Registry
 
@@ -65,7 +65,8 @@ func (m *Metrics) Gather() ([]*dto.MetricFamily, error) {
 func (m *Metrics) Declared() []Declared {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.SortedFunc(slices.Values(m.declared), func(a, b Declared) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(slices.Values(m.declared),
+		func(a, b Declared) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Counter declares a count of events.
@@ -75,7 +76,8 @@ func (m *Metrics) Counter(name, help string) prometheus.Counter {
 	return c
 }
 
-// Counters declares a count by labels. Every label has a closed set of values, or one value per node.
+// Counters declares a count by labels. Every label has a closed set of values, or one value per
+// node.
 func (m *Metrics) Counters(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	m.declare(c, Declared{Name: name, Type: counterType, Labels: labels, Help: help})
@@ -97,14 +99,16 @@ func (m *Metrics) Histogram(name, help string, buckets []float64) prometheus.His
 }
 
 // Histograms is Histogram by labels, as Counters is Counter.
-func (m *Metrics) Histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+func (m *Metrics) Histograms(name, help string, buckets []float64,
+	labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help,
+		Buckets: buckets}, labels)
 	m.declare(h, Declared{Name: name, Type: histogramType, Labels: labels, Help: help})
 	return h
 }
 
-// declare registers a collector under its declarations. A name that breaks the rules, or is declared twice, is a
-// programmer's slip: it panics.
+// declare registers a collector under its declarations. A name that breaks the rules, or is
+// declared twice, is a programmer's slip: it panics.
 func (m *Metrics) declare(c prometheus.Collector, all ...Declared) {
 	for _, d := range all {
 		if err := d.check(); err != nil {
@@ -123,7 +127,8 @@ func (m *Metrics) declare(c prometheus.Collector, all ...Declared) {
 var (
 	namePattern = regexp.MustCompile(`^shoal_[a-z]+(_[a-z0-9]+)+$`)
 	// labels are all that a metric may have. Who is served and what is crawled are in none of them.
-	labels = []string{"class", "code", "level", "node", "operation", "outcome", "parser", "reason", "role", "routine",
+	labels = []string{"class", "code", "level", "node", "operation", "outcome", "parser", "reason",
+		"role", "routine",
 		"status", "step", "table", "tier", "topic", "version", "where"}
 )
 
@@ -134,7 +139,8 @@ func (d Declared) check() error {
 	if (d.Type == counterType) != strings.HasSuffix(d.Name, "_total") {
 		return fmt.Errorf("telemetry: %s: counters, and only they, end in _total", d.Name)
 	}
-	for _, unit := range []string{"_ms", "_millis", "_milliseconds", "_micros_total", "_kb", "_mb", "_minutes"} {
+	for _, unit := range []string{"_ms", "_millis", "_milliseconds", "_micros_total", "_kb", "_mb",
+		"_minutes"} {
 		if strings.HasSuffix(d.Name, unit) {
 			return fmt.Errorf("telemetry: %s: seconds and bytes are the units", d.Name)
 		}
@@ -150,7 +156,8 @@ func (d Declared) check() error {
 // Buckets for what takes its time.
 var (
 	// FastSeconds is for steps of this machine: 100 µs to 10 s.
-	FastSeconds = []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
+	FastSeconds = []float64{.0001, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5,
+		10}
 	// SlowSeconds is for what waits on the world outside: 5 ms to 2 min.
 	SlowSeconds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 	// Sizes is for counts of what goes together.

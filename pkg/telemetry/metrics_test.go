@@ -51,13 +51,15 @@ func TestDeclaredMetricsAreShown(t *testing.T) {
 	m.Counters("shoal_test_pages_total", "Pages.", "tier").WithLabelValues("plain").Inc()
 	m.Gauge("shoal_test_held_bytes", "Bytes.").Set(7)
 	m.Histogram("shoal_test_step_seconds", "Steps.", FastSeconds).Observe(.1)
-	m.Histograms("shoal_test_call_seconds", "Calls.", FastSeconds, "operation").WithLabelValues("svc_a").Observe(.1)
+	m.Histograms("shoal_test_call_seconds", "Calls.", FastSeconds,
+		"operation").WithLabelValues("svc_a").Observe(.1)
 	NewSamples(func() (int, bool) { return 5, true }).
 		Counter("shoal_test_samples_total", "Samples.", func(n int) float64 { return float64(n) }).
-		Gauges("shoal_test_lag_records", "Lag.", []string{"topic"}, func(n int, emit func(float64, ...string)) {
-			emit(float64(n), "tasks")
-			emit(float64(2*n), "pages")
-		}).
+		Gauges("shoal_test_lag_records", "Lag.", []string{"topic"},
+			func(n int, emit func(float64, ...string)) {
+				emit(float64(n), "tasks")
+				emit(float64(2*n), "pages")
+			}).
 		Declare(m)
 	for _, c := range []struct {
 		want   float64
@@ -116,9 +118,18 @@ func TestNamesThatSayTooLittleOrTooMuchAreRefused(t *testing.T) {
 		"no thing":              func(m *Metrics) { m.Gauge("shoal_bytes", "") },
 		"counter without total": func(m *Metrics) { m.Counter("shoal_test_things", "") },
 		"gauge with total":      func(m *Metrics) { m.Gauge("shoal_test_things_total", "") },
-		"milliseconds":          func(m *Metrics) { m.Histogram("shoal_test_call_ms", "", FastSeconds) },
-		"a label for runs":      func(m *Metrics) { m.Counters("shoal_test_pages_total", "", "job") },
-		"a label for hosts":     func(m *Metrics) { m.Counters("shoal_test_pages_total", "", "tier", "host") },
+		"milliseconds": func(m *Metrics) {
+			m.Histogram("shoal_test_call_ms", "",
+				FastSeconds)
+		},
+		"a label for runs": func(m *Metrics) {
+			m.Counters("shoal_test_pages_total", "",
+				"job")
+		},
+		"a label for hosts": func(m *Metrics) {
+			m.Counters("shoal_test_pages_total", "", "tier",
+				"host")
+		},
 		"declared twice": func(m *Metrics) {
 			m.Gauge("shoal_test_held_bytes", "")
 			m.Gauge("shoal_test_held_bytes", "")
@@ -138,7 +149,8 @@ func TestNamesThatSayTooLittleOrTooMuchAreRefused(t *testing.T) {
 func TestNobodyHasToListen(t *testing.T) {
 	var m *Metrics
 	m.Counter("shoal_test_things_total", "").Inc()
-	NewSamples(func() (int, bool) { return 0, true }).Gauge("shoal_test_a_bytes", "", func(int) float64 { return 0 }).Declare(m)
+	NewSamples(func() (int, bool) { return 0, true }).Gauge("shoal_test_a_bytes", "",
+		func(int) float64 { return 0 }).Declare(m)
 	if families, err := m.Gather(); err != nil || len(families) > 0 {
 		t.Errorf("%v, %v", families, err)
 	}
@@ -146,12 +158,14 @@ func TestNobodyHasToListen(t *testing.T) {
 
 func TestNodeTellsOfItself(t *testing.T) {
 	m := NewMetrics()
-	Node{Name: "f1", Roles: []string{"fetcher", "ingest"}, Version: "1.2", Dir: t.TempDir()}.Declare(m)
+	Node{Name: "f1", Roles: []string{"fetcher", "ingest"}, Version: "1.2",
+		Dir: t.TempDir()}.Declare(m)
 	if value(t, m, "shoal_node_info", "node=f1", "version=1.2") != 1 ||
 		value(t, m, "shoal_node_role_info", "node=f1", "role=ingest") != 1 {
 		t.Error("no name or role")
 	}
-	free, size := value(t, m, "shoal_node_disk_free_bytes"), value(t, m, "shoal_node_disk_size_bytes")
+	free, size := value(t, m, "shoal_node_disk_free_bytes"),
+		value(t, m, "shoal_node_disk_size_bytes")
 	if free <= 0 || size < free {
 		t.Errorf("%g of %g bytes are free", free, size)
 	}

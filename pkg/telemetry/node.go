@@ -26,7 +26,8 @@ func FreeSpace(dir string) (bytes uint64, known bool) {
 // Declare adds the node's own metrics.
 func (n Node) Declare(to *Metrics) {
 	NewSamples(func() (Node, bool) { return n, true }).
-		Gauges("shoal_node_info", "1, by the process's name and version.", []string{"node", "version"},
+		Gauges("shoal_node_info", "1, by the process's name and version.",
+			[]string{"node", "version"},
 			func(n Node, emit func(float64, ...string)) { emit(1, n.Name, n.Version) }).
 		Gauges("shoal_node_role_info", "1 for each role of the process.", []string{"node", "role"},
 			func(n Node, emit func(float64, ...string)) {
@@ -41,8 +42,12 @@ func (n Node) Declare(to *Metrics) {
 		Gauge("shoal_node_disk_size_bytes", "Size of the data directory's file system.",
 			func(d disk) float64 { return float64(d.size) }).
 		Declare(to)
-	NewSamples(func() (time.Time, bool) { return n.CertificateExpires, !n.CertificateExpires.IsZero() }).
-		Gauge("shoal_node_certificate_expiry_timestamp_seconds", "When the node's certificate ends, in Unix time.",
+	NewSamples(func() (time.Time, bool) {
+		return n.CertificateExpires,
+			!n.CertificateExpires.IsZero()
+	}).
+		Gauge("shoal_node_certificate_expiry_timestamp_seconds",
+			"When the node's certificate ends, in Unix time.",
 			func(at time.Time) float64 { return float64(at.Unix()) }).
 		Declare(to)
 }

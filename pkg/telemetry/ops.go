@@ -30,15 +30,15 @@ const (
 	readyWithin     = 2 * time.Second
 )
 
-// StateHash is the replicated state of a node in one value: two nodes of a cluster that have applied the same Index have
-// the same Hash.
+// StateHash is the replicated state of a node in one value: two nodes of a cluster that have
+// applied the same Index have the same Hash.
 type StateHash struct {
 	Index uint64 `json:"index"` // Raft index of the newest command in it
 	Hash  string `json:"hash"`
 }
 
-// Ops is what operators may ask of a process, whatever its roles. It is for a port that only they reach: nothing is
-// authenticated.
+// Ops is what operators may ask of a process, whatever its roles. It is for a port that only they
+// reach: nothing is authenticated.
 type Ops struct {
 	Metrics *Metrics
 	// Ready is nil when the process does its work; its error is shown.
@@ -51,7 +51,8 @@ type Ops struct {
 	LogLevel *slog.LevelVar
 }
 
-// Handler answers GET /metrics, /api/livez, /api/readyz, /state-hash, GET and PUT /log-level and, with Pprof, /debug/pprof/.
+// Handler answers GET /metrics, /api/livez, /api/readyz, /state-hash, GET and PUT /log-level and,
+// with Pprof, /debug/pprof/.
 func (o Ops) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics,
@@ -64,7 +65,8 @@ func (o Ops) Handler() http.Handler {
 		mux.HandleFunc("GET /state-hash", o.stateHash)
 	}
 	if o.LogLevel != nil {
-		mux.HandleFunc("GET /log-level", func(w http.ResponseWriter, _ *http.Request) { o.tellLevel(w) })
+		mux.HandleFunc("GET /log-level",
+			func(w http.ResponseWriter, _ *http.Request) { o.tellLevel(w) })
 		mux.HandleFunc("PUT /log-level", o.putLevel)
 	}
 	if o.Pprof {
@@ -82,7 +84,8 @@ func (o Ops) readyz(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	if o.Ready != nil {
 		if err := o.Ready(ctx); err != nil {
-			answer(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "reason": err.Error()})
+			answer(w, http.StatusServiceUnavailable,
+				map[string]string{"status": "not ready", "reason": err.Error()})
 			return
 		}
 	}
@@ -93,17 +96,20 @@ func (o Ops) readyz(w http.ResponseWriter, r *http.Request) {
 const maxLevel = 64
 
 func (o Ops) tellLevel(w http.ResponseWriter) {
-	answer(w, http.StatusOK, map[string]string{"level": strings.ToLower(o.LogLevel.Level().String())})
+	answer(w, http.StatusOK, map[string]string{
+		"level": strings.ToLower(o.LogLevel.Level().String())})
 }
 
-// putLevel takes the name of a level as the body. It is as it was again when the process is started anew.
+// putLevel takes the name of a level as the body. It is as it was again when the process is started
+// anew.
 func (o Ops) putLevel(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLevel))
 	if err == nil {
 		err = o.LogLevel.UnmarshalText(bytes.TrimSpace(body))
 	}
 	if err != nil {
-		answer(w, http.StatusBadRequest, map[string]string{"reason": "want debug, info, warn or error: " + err.Error()})
+		answer(w, http.StatusBadRequest,
+			map[string]string{"reason": "want debug, info, warn or error: " + err.Error()})
 		return
 	}
 	o.tellLevel(w)
@@ -112,7 +118,8 @@ func (o Ops) putLevel(w http.ResponseWriter, r *http.Request) {
 func (o Ops) stateHash(w http.ResponseWriter, _ *http.Request) {
 	hash, err := o.StateHash()
 	if err != nil {
-		answer(w, http.StatusServiceUnavailable, map[string]string{"status": "unknown", "reason": err.Error()})
+		answer(w, http.StatusServiceUnavailable,
+			map[string]string{"status": "unknown", "reason": err.Error()})
 		return
 	}
 	answer(w, http.StatusOK, hash)
@@ -124,11 +131,12 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // whoever asked is gone
 }
 
-// Serve answers on l, which it closes, until ctx ends; then calls under way have 2 s to finish. It is a part of a
-// process's lifecycle.
+// Serve answers on l, which it closes, until ctx ends; then calls under way have 2 s to finish. It
+// is a part of a process's lifecycle.
 func (o Ops) Serve(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: o.Handler(), ReadTimeout: opsReadTimeout, WriteTimeout: opsWriteTimeout,
-		IdleTimeout: opsIdleTimeout, MaxHeaderBytes: opsMaxHeader}
+	server := &http.Server{Handler: o.Handler(), ReadTimeout: opsReadTimeout,
+		WriteTimeout: opsWriteTimeout,
+		IdleTimeout:  opsIdleTimeout, MaxHeaderBytes: opsMaxHeader}
 	served := make(chan error, 1)
 	var serving sync.WaitGroup
 	serving.Go(func() { served <- server.Serve(l) })

@@ -42,7 +42,8 @@ func TestOpsEndpoints(t *testing.T) {
 		{"/debug/pprof/", 404, ""},
 		{"/", 404, ""},
 	} {
-		if status, body := ask(t, h, c.target); status != c.status || !strings.Contains(body, c.has) {
+		if status, body := ask(t, h, c.target); status != c.status ||
+			!strings.Contains(body, c.has) {
 			t.Errorf("%s answers %d %s", c.target, status, body)
 		}
 	}
@@ -50,7 +51,8 @@ func TestOpsEndpoints(t *testing.T) {
 	for _, target := range []string{"/api/readyz", "/state-hash"} {
 		status, body := ask(t, h, target)
 		var answer map[string]string
-		if err := json.Unmarshal([]byte(body), &answer); err != nil || status != 503 || !strings.HasPrefix(answer["reason"], "no ") {
+		if err := json.Unmarshal([]byte(body), &answer); err != nil || status != 503 ||
+			!strings.HasPrefix(answer["reason"], "no ") {
 			t.Errorf("%s answers %d %s", target, status, body)
 		}
 	}
@@ -135,11 +137,13 @@ func TestLogLevelChangesWhileTheProcessRuns(t *testing.T) {
 		t.Errorf("the log has %q", out.String())
 	}
 	for _, body := range []string{"", "loud", strings.Repeat("x", 2*maxLevel)} {
-		if status, answer := put(body); status != 400 || !strings.Contains(answer, "want debug, info, warn or error") {
+		if status, answer := put(body); status != 400 ||
+			!strings.Contains(answer, "want debug, info, warn or error") {
 			t.Errorf("%q: it answers %d %s", body, status, answer)
 		}
 	}
-	if status, body := ask(t, h, "/log-level"); status != 200 || !strings.Contains(body, `"level":"debug"`) {
+	if status, body := ask(t, h, "/log-level"); status != 200 ||
+		!strings.Contains(body, `"level":"debug"`) {
 		t.Errorf("it answers %d %s", status, body)
 	}
 }

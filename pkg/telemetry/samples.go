@@ -4,8 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Samples are metrics whose values are read together, from one snapshot of a component, when somebody asks for them:
-// what a component counts anyway costs nothing between two scrapes.
+// Samples are metrics whose values are read together, from one snapshot of a component, when
+// somebody asks for them: what a component counts anyway costs nothing between two scrapes.
 type Samples[S any] struct {
 	read     func() (S, bool)
 	declared []Declared
@@ -19,22 +19,26 @@ type sample[S any] struct {
 	each   func(from S, emit func(value float64, labels ...string))
 }
 
-// NewSamples begins a set. read is called at each scrape and must be quick; false: there is nothing to show now.
+// NewSamples begins a set. read is called at each scrape and must be quick; false: there is nothing
+// to show now.
 func NewSamples[S any](read func() (S, bool)) *Samples[S] { return &Samples[S]{read: read} }
 
 // Counter adds a count that only grows while the process lives.
 func (s *Samples[S]) Counter(name, help string, value func(S) float64) *Samples[S] {
-	return s.add(Declared{Name: name, Type: counterType, Help: help}, sample[S]{kind: prometheus.CounterValue, single: value})
+	return s.add(Declared{Name: name, Type: counterType, Help: help},
+		sample[S]{kind: prometheus.CounterValue, single: value})
 }
 
 // Gauge adds a value.
 func (s *Samples[S]) Gauge(name, help string, value func(S) float64) *Samples[S] {
-	return s.add(Declared{Name: name, Type: gaugeType, Help: help}, sample[S]{kind: prometheus.GaugeValue, single: value})
+	return s.add(Declared{Name: name, Type: gaugeType, Help: help},
+		sample[S]{kind: prometheus.GaugeValue, single: value})
 }
 
 // Gauges adds values by labels, each emitted once with a value for every label.
 func (s *Samples[S]) Gauges(
-	name, help string, labels []string, each func(from S, emit func(value float64, labels ...string)),
+	name, help string, labels []string,
+	each func(from S, emit func(value float64, labels ...string)),
 ) *Samples[S] {
 	return s.add(Declared{Name: name, Type: gaugeType, Labels: labels, Help: help},
 		sample[S]{kind: prometheus.GaugeValue, each: each})
@@ -42,7 +46,8 @@ func (s *Samples[S]) Gauges(
 
 // Counters is Gauges for counts.
 func (s *Samples[S]) Counters(
-	name, help string, labels []string, each func(from S, emit func(value float64, labels ...string)),
+	name, help string, labels []string,
+	each func(from S, emit func(value float64, labels ...string)),
 ) *Samples[S] {
 	return s.add(Declared{Name: name, Type: counterType, Labels: labels, Help: help},
 		sample[S]{kind: prometheus.CounterValue, each: each})

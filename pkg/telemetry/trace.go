@@ -14,8 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// SpanContext is a span's place as it travels in records: 16 bytes of trace id, then 8 bytes of span id. Nil: not traced.
-// Only spans that are sampled travel.
+// SpanContext is a span's place as it travels in records: 16 bytes of trace id, then 8 bytes of
+// span id. Nil: not traced. Only spans that are sampled travel.
 type SpanContext []byte
 
 const (
@@ -23,8 +23,8 @@ const (
 	contextBytes = traceIDBytes + 8
 )
 
-// Tracer makes the spans of one process. A nil one makes none, and so does the lack of a parent: what is off costs a
-// comparison.
+// Tracer makes the spans of one process. A nil one makes none, and so does the lack of a parent:
+// what is off costs a comparison.
 type Tracer struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
@@ -32,10 +32,12 @@ type Tracer struct {
 
 // TraceConfig says where spans go.
 type TraceConfig struct {
-	// Endpoint is the URL of an OTLP collector over HTTP: "http://127.0.0.1:4318", or with a path of its own. What else
-	// it needs (headers, certificates) stands in the environment, as OpenTelemetry names it: OTEL_EXPORTER_OTLP_HEADERS.
+	// Endpoint is the URL of an OTLP collector over HTTP: "http://127.0.0.1:4318", or with a path
+	// of its own. What else it needs (headers, certificates) stands in the environment, as
+	// OpenTelemetry names it: OTEL_EXPORTER_OTLP_HEADERS.
 	Endpoint string
-	// Ratio of API calls that begin a trace, above 0, at most 1. A run is traced when the call that launched it is.
+	// Ratio of API calls that begin a trace, above 0, at most 1. A run is traced when the call that
+	// launched it is.
 	Ratio   float64
 	Node    string
 	Version string
@@ -50,15 +52,19 @@ const (
 	exportTimeout  = 10 * time.Second
 )
 
-// NewTracer makes a tracer that sends spans to a collector, in batches, from a goroutine of its own. A collector that
-// cannot be reached costs spans, nothing else.
+// NewTracer makes a tracer that sends spans to a collector, in batches, from a goroutine of its
+// own. A collector that cannot be reached costs spans, nothing else.
 func NewTracer(ctx context.Context, config TraceConfig) (*Tracer, error) {
 	if !(config.Ratio > 0 && config.Ratio <= 1) {
-		return nil, fmt.Errorf("telemetry: a share of %g of calls cannot be traced: above 0, at most 1", config.Ratio)
+		return nil, fmt.Errorf("telemetry: a share of %g of calls cannot be traced: above "+
+			"0, at most 1", config.Ratio)
 	}
 	endpoint, err := url.Parse(config.Endpoint)
-	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
-		return nil, fmt.Errorf("telemetry: the collector's address %q is no http:// or https:// URL", config.Endpoint)
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" &&
+		endpoint.Scheme != "https" {
+		return nil,
+			fmt.Errorf("telemetry: the collector's address %q is no http:// or https:// URL",
+				config.Endpoint)
 	}
 	if endpoint.Path == "" || endpoint.Path == "/" {
 		endpoint.Path = tracesPath
@@ -68,7 +74,8 @@ func NewTracer(ctx context.Context, config TraceConfig) (*Tracer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: trace exporter: %w", err)
 	}
-	return newTracer(config, sdktrace.WithBatcher(told{exporter, config.Failed}, sdktrace.WithMaxQueueSize(maxSpansQueued),
+	return newTracer(config, sdktrace.WithBatcher(told{exporter, config.Failed},
+		sdktrace.WithMaxQueueSize(maxSpansQueued),
 		sdktrace.WithExportTimeout(exportTimeout))), nil
 }
 
@@ -95,7 +102,8 @@ func newTracer(config TraceConfig, out sdktrace.TracerProviderOption) *Tracer {
 	provider := sdktrace.NewTracerProvider(out,
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(config.Ratio))),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "shoal"),
-			attribute.String("service.version", config.Version), attribute.String("service.instance.id", config.Node))))
+			attribute.String("service.version", config.Version),
+			attribute.String("service.instance.id", config.Node))))
 	return &Tracer{provider: provider, tracer: provider.Tracer("shoal.dev/shoal")}
 }
 
@@ -144,7 +152,8 @@ func FromContext(ctx context.Context) SpanContext {
 	return span.Context(nil)
 }
 
-// Context is the span as it travels; of a nil span it is the parent: who makes no spans hands on what came.
+// Context is the span as it travels; of a nil span it is the parent: who makes no spans hands on
+// what came.
 func (s *Span) Context(parent SpanContext) SpanContext {
 	if s == nil {
 		return parent

@@ -15,7 +15,8 @@ var testTime = time.Unix(1_800_000_000, 0)
 func TestSpansConnectAcrossRecords(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	api := NewTracerTo(exporter, TraceConfig{Ratio: 1, Node: "a1"})
-	fetch := NewTracerTo(exporter, TraceConfig{Ratio: 1e-9, Node: "f1"}) // a parent that is sampled decides
+	// a parent that is sampled decides
+	fetch := NewTracerTo(exporter, TraceConfig{Ratio: 1e-9, Node: "f1"})
 	ctx, root := api.Root(t.Context(), "api.call", testTime)
 	carried := FromContext(ctx)
 	if len(carried) != contextBytes {
@@ -31,18 +32,22 @@ func TestSpansConnectAcrossRecords(t *testing.T) {
 		t.Fatalf("%d spans", len(spans))
 	}
 	page, call := spans[0], spans[1]
-	if page.Parent.SpanID() != call.SpanContext.SpanID() || page.SpanContext.TraceID() != call.SpanContext.TraceID() {
+	if page.Parent.SpanID() != call.SpanContext.SpanID() ||
+		page.SpanContext.TraceID() != call.SpanContext.TraceID() {
 		t.Error("the spans are not connected")
 	}
-	if !page.StartTime.Equal(testTime.Add(time.Second)) || !page.EndTime.Equal(testTime.Add(2*time.Second)) {
+	if !page.StartTime.Equal(testTime.Add(time.Second)) ||
+		!page.EndTime.Equal(testTime.Add(2*time.Second)) {
 		t.Errorf("from %s to %s", page.StartTime, page.EndTime)
 	}
-	if page.Status.Description != "timeout" || call.Status.Description != "" || len(page.Attributes) != 2 {
+	if page.Status.Description != "timeout" || call.Status.Description != "" ||
+		len(page.Attributes) != 2 {
 		t.Errorf("%+v, %+v, %v", page.Status, call.Status, page.Attributes)
 	}
 }
 
-// TestOffCostsNothing: without a tracer, or for a run that is not traced, nothing is made and nothing is lost.
+// TestOffCostsNothing: without a tracer, or for a run that is not traced, nothing is made and
+// nothing is lost.
 func TestOffCostsNothing(t *testing.T) {
 	var off *Tracer
 	on := NewTracerTo(tracetest.NewInMemoryExporter(), TraceConfig{Ratio: 1})
@@ -61,7 +66,8 @@ func TestOffCostsNothing(t *testing.T) {
 	}); allocated > 0 {
 		t.Errorf("%g allocations", allocated)
 	}
-	if got := off.Start(carried, "fetch.page", testTime).Context(carried); string(got) != string(carried) {
+	if got := off.Start(carried, "fetch.page",
+		testTime).Context(carried); string(got) != string(carried) {
 		t.Errorf("a process without traces hands on %q", got)
 	}
 	for _, damaged := range []SpanContext{{1}, append(carried, 1)} {
@@ -93,7 +99,8 @@ func TestOnlyAShareIsTraced(t *testing.T) {
 func TestWhatCannotBeTracedIsRefused(t *testing.T) {
 	for _, config := range []TraceConfig{
 		{Endpoint: "http://127.0.0.1:1"}, {Endpoint: "http://127.0.0.1:1", Ratio: -1},
-		{Endpoint: "http://127.0.0.1:1", Ratio: 1.01}, {Endpoint: "127.0.0.1:1", Ratio: 1}, {Endpoint: "ftp://a", Ratio: 1},
+		{Endpoint: "http://127.0.0.1:1", Ratio: 1.01}, {Endpoint: "127.0.0.1:1", Ratio: 1},
+		{Endpoint: "ftp://a", Ratio: 1},
 		{Endpoint: "http://", Ratio: 1}, {Ratio: 1},
 	} {
 		if _, err := NewTracer(t.Context(), config); err == nil {
@@ -104,9 +111,13 @@ func TestWhatCannotBeTracedIsRefused(t *testing.T) {
 
 func TestSpansReachTheCollector(t *testing.T) {
 	got := make(chan string, 10)
-	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.URL.Path }))
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+		r *http.Request) {
+		got <- r.URL.Path
+	}))
 	defer collector.Close()
-	tracer, err := NewTracer(t.Context(), TraceConfig{Endpoint: collector.URL, Ratio: 1, Node: "a1"})
+	tracer, err := NewTracer(t.Context(),
+		TraceConfig{Endpoint: collector.URL, Ratio: 1, Node: "a1"})
 	if err != nil {
 		t.Fatal(err)
 	}

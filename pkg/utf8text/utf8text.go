@@ -1,5 +1,6 @@
-// Package utf8text owns the one rule for text that is not UTF-8: each run of bytes that are none becomes U+FFFD before
-// anything is encoded. Decoders refuse such text, and what a site or a node sends must not be what no reader accepts.
+// Package utf8text owns the one rule for text that is not UTF-8: each run of bytes that are none
+// becomes U+FFFD before anything is encoded. Decoders refuse such text, and what a site or a node
+// sends must not be what no reader accepts.
 package utf8text
 
 import (
@@ -11,8 +12,9 @@ import (
 // replacement is put in place of what is not UTF-8.
 const replacement = "\ufffd"
 
-// MendText returns value when all text in it is UTF-8, and else a copy in which it is. The value is not changed. Bytes and
-// what is not exported are no text. Values must be trees; two keys of a map that become one keep one of their values.
+// MendText returns value when all text in it is UTF-8, and else a copy in which it is. The value is
+// not changed. Bytes and what is not exported are no text. Values must be trees; two keys of a map
+// that become one keep one of their values.
 func MendText(value any) any {
 	v := reflect.ValueOf(value)
 	if !v.IsValid() {

@@ -23,8 +23,10 @@ type sample struct {
 func TestTextIsMendedWhereverItStands(t *testing.T) {
 	bad, good := "a\xffb", "a\ufffdb"
 	make := func(text string) *sample {
-		return &sample{Name: name(text), List: []string{"x", text}, Pair: [2]string{text, "y"}, Inner: &sample{Name: name(text)},
-			Any: []any{map[string]any{"k": text}, 1.5, nil}, Map: map[string]any{text: text}, Bytes: []byte("a\xffb"),
+		return &sample{Name: name(text), List: []string{"x", text}, Pair: [2]string{text, "y"},
+			Inner: &sample{Name: name(text)},
+			Any:   []any{map[string]any{"k": text}, 1.5, nil}, Map: map[string]any{text: text},
+			Bytes:  []byte("a\xffb"),
 			Number: 7, Rows: [][]byte{[]byte("a\xffb")}}
 	}
 	value := make(bad)

@@ -1,8 +1,9 @@
-// Package allocs guards the number of allocations of what is done for every page: tests hold it against the number that
-// was recorded beside them. Numbers, not times, since they are the same on every machine. It owns the comparison; which
-// functions are worth it is their packages' to say.
+// Package allocs guards the number of allocations of what is done for every page: tests hold it
+// against the number that was recorded beside them. Numbers, not times, since they are the same on
+// every machine. It owns the comparison; which functions are worth it is their packages' to say.
 //
-// The race detector allocates for itself: tests that use this package leave it out by the build tag !race.
+// The race detector allocates for itself: tests that use this package leave it out by the build tag
+// !race.
 package allocs
 
 import (
@@ -10,22 +11,22 @@ import (
 	"testing"
 )
 
-// slack is what a number may differ by without anybody having changed anything: memory that is pooled is lost to a
-// collection now and then.
+// slack is what a number may differ by without anybody having changed anything: memory that is
+// pooled is lost to a collection now and then.
 const slack = 0.05
 
 // calls are how many the average is taken of.
 const calls = 200
 
-// Check fails when a call allocates more often than recorded, or so much less often that the record means nothing any
-// more. The call is made on one processor, and without others beside it.
+// Check fails when a call allocates more often than recorded, or so much less often that the record
+// means nothing any more. The call is made on one processor, and without others beside it.
 func Check(t testing.TB, name string, recorded float64, call func()) {
 	t.Helper()
 	compare(t, name, recorded, testing.AllocsPerRun(calls, call))
 }
 
-// CheckEach is Check for work that goroutines of its own do: work does it n times, and the allocations of the whole
-// process count, by n.
+// CheckEach is Check for work that goroutines of its own do: work does it n times, and the
+// allocations of the whole process count, by n.
 func CheckEach(t testing.TB, name string, recorded float64, n int, work func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -39,8 +40,10 @@ func compare(t testing.TB, name string, recorded, counted float64) {
 	t.Helper()
 	switch most, least := recorded*(1+slack), recorded*(1-slack); {
 	case counted > most:
-		t.Errorf("%s: %.4g allocations, %.4g were recorded: each page pays for them", name, counted, recorded)
+		t.Errorf("%s: %.4g allocations, %.4g were recorded: each page pays for them", name, counted,
+			recorded)
 	case counted < least:
-		t.Errorf("%s: %.4g allocations, %.4g were recorded: record the smaller number, so that it stays", name, counted, recorded)
+		t.Errorf("%s: %.4g allocations, %.4g were recorded: record the smaller number, so "+
+			"that it stays", name, counted, recorded)
 	}
 }

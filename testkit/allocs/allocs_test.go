@@ -44,7 +44,8 @@ func TestCheck(t *testing.T) {
 		for _, check := range []func(*recorder){each, many} {
 			r := &recorder{TB: t}
 			check(r)
-			if said := strings.Join(r.told, "\n"); (said == "") != (c.told == "") || !strings.Contains(said, c.told) {
+			if said := strings.Join(r.told, "\n"); (said == "") != (c.told == "") ||
+				!strings.Contains(said, c.told) {
 				t.Errorf("recorded %g: %q, want %q", c.recorded, said, c.told)
 			}
 		}

@@ -1,6 +1,6 @@
-// Package api calls the product's API as its customers and operators do, for tests and the bench. It knows the API by the
-// specification only, and shares no code with the server. It owns the calls and the runs that they make; what is right is
-// testkit/recount's to say.
+// Package api calls the product's API as its customers and operators do, for tests and the bench.
+// It knows the API by the specification only, and shares no code with the server. It owns the calls
+// and the runs that they make; what is right is testkit/recount's to say.
 package api
 
 import (
@@ -62,7 +62,8 @@ func CodeOf(err error) string {
 func NewKey() string { return ids.Random{Now: time.Now}.New().String() }
 
 // Do sends one request; body is JSON-encoded unless it is a reader.
-func (c Client) Do(ctx context.Context, method, path string, query url.Values, kind string, body any) (
+func (c Client) Do(ctx context.Context, method, path string, query url.Values, kind string,
+	body any) (
 	*http.Response, error,
 ) {
 	var reader io.Reader
@@ -112,7 +113,8 @@ func (c Client) Do(ctx context.Context, method, path string, query url.Values, k
 	return nil, p
 }
 
-func (c Client) Call(ctx context.Context, method, path string, query url.Values, body, out any) error {
+func (c Client) Call(ctx context.Context, method, path string, query url.Values, body,
+	out any) error {
 	answer, err := c.Do(ctx, method, path, query, "", body)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", method, path, err)
@@ -136,8 +138,9 @@ func (c Client) Whoami(ctx context.Context) (ref string, err error) {
 
 func (c Client) PutGroup(ctx context.Context, name string) (id string, err error) {
 	var out struct{ ID string }
-	err = c.Call(ctx, "PUT", "/api/scraper/group", nil, map[string]any{"name": name, "dataTable": "rows",
-		"startType": "MANUAL", "shouldMatchProducts": false}, &out)
+	err = c.Call(ctx, "PUT", "/api/scraper/group", nil,
+		map[string]any{"name": name, "dataTable": "rows",
+			"startType": "MANUAL", "shouldMatchProducts": false}, &out)
 	return out.ID, err
 }
 
@@ -178,7 +181,8 @@ func (c Client) RunList(ctx context.Context, query url.Values, list io.Reader) (
 }
 
 // Tagged launches a list run that an endpoint reads.
-func (c Client) Tagged(ctx context.Context, group, name, tag string, urls []string) (Launched, error) {
+func (c Client) Tagged(ctx context.Context, group, name, tag string, urls []string) (Launched,
+	error) {
 	var out Launched
 	err := c.Call(ctx, "POST", "/api/scraper/url-list-run", nil,
 		map[string]any{"groupId": group, "name": name, "endpointTag": tag, "urls": urls}, &out)
@@ -193,14 +197,16 @@ func (c Client) Contacts(ctx context.Context, group, name string, urls []string)
 // RunAgain launches a list scraper again: all of its addresses, or those that were never charged.
 func (c Client) RunAgain(ctx context.Context, scraper string, all bool) (Launched, error) {
 	var out Launched
-	err := c.Call(ctx, "POST", "/api/scraper/url-list-run", nil, map[string]any{"scraperId": scraper, "force": all, "rerun": !all}, &out)
+	err := c.Call(ctx, "POST", "/api/scraper/url-list-run", nil,
+		map[string]any{"scraperId": scraper, "force": all, "rerun": !all}, &out)
 	return out, err
 }
 
 // MintKey makes an API key and is the client that calls with it.
 func (c Client) MintKey(ctx context.Context, name, scope string) (Client, error) {
 	var out struct{ Key string }
-	err := c.Call(ctx, "PUT", "/api/key/generate", url.Values{"name": {name}, "scope": {scope}}, nil, &out)
+	err := c.Call(ctx, "PUT", "/api/key/generate", url.Values{"name": {name}, "scope": {scope}},
+		nil, &out)
 	minted := c
 	minted.Token = out.Key
 	return minted, err
@@ -236,7 +242,8 @@ func (c Client) Job(ctx context.Context, run Launched) (recount.Job, error) {
 
 func (c Client) LinkErrors(ctx context.Context, job recount.Job) ([]recount.LinkError, error) {
 	var out []recount.LinkError
-	err := c.Call(ctx, "GET", "/api/scraper/load-history/group/"+job.GroupID+"/job/"+job.ID+"/errors", nil, nil, &out)
+	err := c.Call(ctx, "GET", "/api/scraper/load-history/group/"+job.GroupID+"/job/"+job.ID+
+		"/errors", nil, nil, &out)
 	return out, err
 }
 
@@ -304,7 +311,8 @@ func (c Client) Status(ctx context.Context) (Status, error) {
 	return out, err
 }
 
-// RecountOfProduct asks the product for its own recount of all runs that no restore undid; it returns how many differ.
+// RecountOfProduct asks the product for its own recount of all runs that no restore undid; it
+// returns how many differ.
 func (c Client) RecountOfProduct(ctx context.Context) (runs, differ int, err error) {
 	var out []struct{ Equal, Undone bool }
 	err = c.Call(ctx, "POST", "/api/admin/billing/recount", nil, nil, &out)
@@ -347,8 +355,10 @@ type Progress struct {
 	ItemsQuantity, TotalRequests int64
 }
 
-// Follow reads a job's stream until it ends, or seen says that it is enough; it returns the last message.
-func (c Client) Follow(ctx context.Context, job string, seen func(Progress) bool) (Progress, error) {
+// Follow reads a job's stream until it ends, or seen says that it is enough; it returns the last
+// message.
+func (c Client) Follow(ctx context.Context, job string, seen func(Progress) bool) (Progress,
+	error) {
 	var last Progress
 	answer, err := c.Do(ctx, "GET", "/api/scraper-job-status/"+job+"/stream", nil, "", nil)
 	if err != nil {
@@ -371,11 +381,13 @@ func (c Client) Follow(ctx context.Context, job string, seen func(Progress) bool
 			return last, nil
 		}
 	}
-	return last, fmt.Errorf("the stream of job %s broke off: %w", job, errors.Join(lines.Err(), io.ErrUnexpectedEOF))
+	return last, fmt.Errorf("the stream of job %s broke off: %w", job,
+		errors.Join(lines.Err(), io.ErrUnexpectedEOF))
 }
 
 // Finished waits until a run is closed: its state is final and its ledger entry is sealed.
-func (c Client) Finished(ctx context.Context, run Launched) (recount.Job, recount.Transaction, error) {
+func (c Client) Finished(ctx context.Context, run Launched) (recount.Job, recount.Transaction,
+	error) {
 	for {
 		job, err := c.Job(ctx, run)
 		if err != nil {

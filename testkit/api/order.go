@@ -34,7 +34,8 @@ func ProductOrder(who Client, urls []string) Order {
 
 // ListingOrder reads chains of listings.
 func ListingOrder(who Client, urls []string, pagination model.Pagination) Order {
-	return Order{Who: who, URLs: urls, Kind: model.MultipleProducts, Fields: synthweb.ItemFields(), Pagination: pagination}
+	return Order{Who: who, URLs: urls, Kind: model.MultipleProducts, Fields: synthweb.ItemFields(),
+		Pagination: pagination}
 }
 
 // Query makes the group, and the template that holds what a list run cannot say.
@@ -59,8 +60,11 @@ func (o Order) ListQuery(ctx context.Context, who Client, group, name string) (u
 		query.Set("type", string(o.Kind))
 		return query, err
 	}
-	template := Scraper{GroupRef: group, Scraper: model.Scraper{Name: "template of " + name, Type: o.Kind,
-		ItemsConfig: o.Fields, SourceConfig: model.SourceConfig{URL: "http://template.example/", Pagination: &o.Pagination}}}
+	template := Scraper{GroupRef: group,
+		Scraper: model.Scraper{Name: "template of " + name, Type: o.Kind,
+			ItemsConfig: o.Fields,
+			SourceConfig: model.SourceConfig{URL: "http://template.example/",
+				Pagination: &o.Pagination}}}
 	id, err := who.PutScraper(ctx, template)
 	query.Set("templateScraperId", id)
 	return query, err

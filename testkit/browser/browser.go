@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// Path is a Chromium on PATH. Without one the test is skipped, unless SHOAL_BROWSER_SUITE=1 says that there has to be one:
-// then it fails.
+// Path is a Chromium on PATH. Without one the test is skipped, unless SHOAL_BROWSER_SUITE=1 says
+// that there has to be one: then it fails.
 func Path(t *testing.T) string {
 	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome",
+		"headless-shell"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}

@@ -30,9 +30,10 @@ const (
 
 // Config says what cluster to run.
 type Config struct {
-	Network  *netns.Network // its owner closes it, after the cluster
-	Binary   string
-	Dir      string // of the operator: authority, identities and data directories, kept after the end
+	Network *netns.Network // its owner closes it, after the cluster
+	Binary  string
+	// of the operator: authority, identities and data directories, kept after the end
+	Dir      string
 	Services Services
 	Prefix   string   // of topics, of keys and, without dots and hyphens, the database
 	Args     []string // of every node, beside those that make it one
@@ -50,7 +51,8 @@ type Spec struct {
 	Disk   int64 // bytes of a disk of its own, in memory; 0: a directory of the machine's
 }
 
-// Layout is a cluster with so many nodes of each role, each with that role alone: cp1, cp2, …, fetch1, …
+// Layout is a cluster with so many nodes of each role, each with that role alone: cp1, cp2, …,
+// fetch1, …
 func Layout(controlplane, fetcher, ingest, billing, apiserver int) []Spec {
 	var specs []Spec
 	add := func(role, name string, n int) {
@@ -82,7 +84,8 @@ func New(ctx context.Context, config Config) (_ *Cluster, err error) {
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	if err := config.Services.query(ctx, "CREATE DATABASE IF NOT EXISTS "+c.database()); err != nil {
+	if err := config.Services.query(ctx,
+		"CREATE DATABASE IF NOT EXISTS "+c.database()); err != nil {
 		return nil, err
 	}
 	if _, err := c.shoal(ctx, "cluster", "init", "--name", "test"); err != nil {
@@ -119,7 +122,8 @@ func (c *Cluster) Add(ctx context.Context, spec Spec) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{Spec: spec, cluster: c, namespace: namespace, data: c.file(spec.Name), services: map[string][]*netns.Forward{}}
+	n := &Node{Spec: spec, cluster: c, namespace: namespace, data: c.file(spec.Name),
+		services: map[string][]*netns.Forward{}}
 	if err := os.Mkdir(n.data, 0o700); err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
@@ -141,7 +145,8 @@ func (c *Cluster) Add(ctx context.Context, spec Spec) (*Node, error) {
 			n.services[service] = append(n.services[service], forward)
 		}
 	}
-	if _, err := c.shoal(ctx, "cluster", "cert", spec.Name, "--roles", strings.Join(spec.Roles, ",")); err != nil {
+	if _, err := c.shoal(ctx, "cluster", "cert", spec.Name, "--roles",
+		strings.Join(spec.Roles, ",")); err != nil {
 		return nil, err
 	}
 	c.nodes = append(c.nodes, n)
@@ -153,8 +158,8 @@ func (c *Cluster) shoal(ctx context.Context, args ...string) (string, error) {
 	return c.Command(ctx, nil, args...)
 }
 
-// Command runs a command of the binary as the cluster's operator, with some more environment (KEY=VALUE), where it
-// reaches the nodes.
+// Command runs a command of the binary as the cluster's operator, with some more environment
+// (KEY=VALUE), where it reaches the nodes.
 func (c *Cluster) Command(ctx context.Context, env []string, args ...string) (string, error) {
 	return process.Run(ctx, process.Config{Binary: c.config.Binary, Data: c.config.Dir, Env: env,
 		Launch: c.network.Router().Start}, args...)
@@ -182,7 +187,8 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Stop stops all nodes that run, in the order in which a page goes round: who fetches first, who keeps state last.
+// Stop stops all nodes that run, in the order in which a page goes round: who fetches first, who
+// keeps state last.
 func (c *Cluster) Stop(limit time.Duration) error {
 	var errs []error
 	for _, role := range []string{APIServer, Fetcher, Ingest, Billing, ControlPlane} {
@@ -200,14 +206,15 @@ func (c *Cluster) Nodes() []*Node { return slices.Clone(c.nodes) }
 
 // With are the nodes that have a role.
 func (c *Cluster) With(role string) []*Node {
-	return slices.DeleteFunc(c.Nodes(), func(n *Node) bool { return !slices.Contains(n.Roles, role) })
+	return slices.DeleteFunc(c.Nodes(),
+		func(n *Node) bool { return !slices.Contains(n.Roles, role) })
 }
 
 // Balanced is the address of a load balancer in front of the API servers, for clients of HTTP.
 const Balanced = "http://api.test"
 
-// HTTP makes a client that reaches the nodes. Each call is a connection of its own; on Balanced they go to one API server
-// after the other, past those that do not take one.
+// HTTP makes a client that reaches the nodes. Each call is a connection of its own; on Balanced
+// they go to one API server after the other, past those that do not take one.
 func (c *Cluster) HTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true,
 		ResponseHeaderTimeout: 30 * time.Second}}
@@ -281,7 +288,8 @@ func (c *Cluster) Poison(ctx context.Context, record []byte) error {
 	return c.config.Services.poison(ctx, topics, record)
 }
 
-// RepeatLog writes the last records of every partition of every topic again, at most most of each, in their order.
+// RepeatLog writes the last records of every partition of every topic again, at most most of each,
+// in their order.
 func (c *Cluster) RepeatLog(ctx context.Context, most int64) error {
 	topics, err := c.config.Services.topics(ctx, c.config.Prefix)
 	if err != nil {
@@ -304,5 +312,6 @@ func (c *Cluster) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return errors.Join(append(errs, c.config.Services.Remove(ctx, c.config.Prefix, c.database()))...)
+	return errors.Join(append(errs,
+		c.config.Services.Remove(ctx, c.config.Prefix, c.database()))...)
 }

@@ -16,14 +16,16 @@ shoal_x 3
 shoal_y{node="a b",role="x} y"} 1.5e+06
 shoal_z_bucket{le="+Inf"} 7
 `))
-	want := map[string]float64{"shoal_x": 3, `shoal_y{node="a b",role="x} y"}`: 1.5e6, `shoal_z_bucket{le="+Inf"}`: 7}
+	want := map[string]float64{"shoal_x": 3, `shoal_y{node="a b",role="x} y"}`: 1.5e6,
+		`shoal_z_bucket{le="+Inf"}`: 7}
 	if err != nil || !maps.Equal(metrics, want) {
 		t.Errorf("%v, %v", metrics, err)
 	}
 }
 
 func TestServicesFromTheEnvironment(t *testing.T) {
-	env := map[string]string{"KAFKA_BROKERS": "127.0.0.1:1,127.0.0.1:2", "REDIS_ADDR": "127.0.0.1:3",
+	env := map[string]string{"KAFKA_BROKERS": "127.0.0.1:1,127.0.0.1:2",
+		"REDIS_ADDR":     "127.0.0.1:3",
 		"CLICKHOUSE_URL": "http://127.0.0.1:4/default"}
 	get := func(name string) string { return env[name] }
 	services, err := FromEnv(get)
@@ -38,7 +40,8 @@ func TestServicesFromTheEnvironment(t *testing.T) {
 	if got := services.processes(Kafka); !slices.Equal(got, []string{"kafka-1", "kafka-2"}) {
 		t.Errorf("Kafka is %v", got)
 	}
-	if err := services.Kill(t.Context(), Kafka); err == nil || !strings.Contains(err.Error(), "SHOAL_SERVICES") {
+	if err := services.Kill(t.Context(), Kafka); err == nil ||
+		!strings.Contains(err.Error(), "SHOAL_SERVICES") {
 		t.Errorf("services without scripts are killed: %v", err)
 	}
 	env["REDIS_ADDR"] = "redis.example:6379"
@@ -62,7 +65,8 @@ func TestLayout(t *testing.T) {
 	for _, spec := range specs {
 		names = append(names, spec.Name+"="+strings.Join(spec.Roles, ","))
 	}
-	want := []string{"cp1=controlplane", "cp2=controlplane", "cp3=controlplane", "fetch1=fetcher", "api1=apiserver",
+	want := []string{"cp1=controlplane", "cp2=controlplane", "cp3=controlplane", "fetch1=fetcher",
+		"api1=apiserver",
 		"api2=apiserver"}
 	if !slices.Equal(names, want) {
 		t.Errorf("%v", names)

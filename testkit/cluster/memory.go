@@ -11,13 +11,15 @@ import (
 	"strconv"
 )
 
-// memoryGroup is a control group that bounds a node's memory: cgroup v1, or v2 where the memory controller is there.
+// memoryGroup is a control group that bounds a node's memory: cgroup v1, or v2 where the memory
+// controller is there.
 type memoryGroup struct {
 	dir, limit string // limit is the name of the file
 }
 
 func newMemoryGroup(name string) (*memoryGroup, error) {
-	g := &memoryGroup{dir: filepath.Join("/sys/fs/cgroup/memory", name), limit: "memory.limit_in_bytes"}
+	g := &memoryGroup{dir: filepath.Join("/sys/fs/cgroup/memory", name),
+		limit: "memory.limit_in_bytes"}
 	if _, err := os.Stat("/sys/fs/cgroup/memory"); err != nil {
 		g = &memoryGroup{dir: filepath.Join("/sys/fs/cgroup", name), limit: "memory.max"}
 		// It may have been given on already.
@@ -31,7 +33,10 @@ func newMemoryGroup(name string) (*memoryGroup, error) {
 
 func (g *memoryGroup) add(pid int) error { return g.write("cgroup.procs", strconv.Itoa(pid)) }
 
-func (g *memoryGroup) set(bytes int64) error { return g.write(g.limit, strconv.FormatInt(bytes, 10)) }
+func (g *memoryGroup) set(bytes int64) error {
+	return g.write(g.limit,
+		strconv.FormatInt(bytes, 10))
+}
 
 func (g *memoryGroup) write(file, value string) error {
 	if err := os.WriteFile(filepath.Join(g.dir, file), []byte(value), 0); err != nil {
@@ -40,8 +45,9 @@ func (g *memoryGroup) write(file, value string) error {
 	return nil
 }
 
-// LimitMemory bounds what the processes may have that are started from now on. One that takes more is killed by the
-// kernel, as a container would be. 0 takes the bound away, from one that runs, too.
+// LimitMemory bounds what the processes may have that are started from now on. One that takes more
+// is killed by the kernel, as a container would be. 0 takes the bound away, from one that runs,
+// too.
 func (n *Node) LimitMemory(bytes int64) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -69,11 +69,15 @@ func (n *Node) Start() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := n.cluster
-	args := append(slices.Clone(c.config.Args), "--identity", n.identity(), "--advertise", n.Addr().String(),
-		"--cluster-listen", n.at(clusterPort).String(), "--gossip-listen", n.at(gossipPort).String(),
+	args := append(slices.Clone(c.config.Args), "--identity", n.identity(), "--advertise",
+		n.Addr().String(),
+		"--cluster-listen", n.at(clusterPort).String(), "--gossip-listen",
+		n.at(gossipPort).String(),
 		"--ops-listen", n.at(opsPort).String(),
-		"--kafka-brokers", strings.Join(c.config.Services.Brokers, ","), "--kafka-prefix", c.config.Prefix,
-		"--clickhouse-url", c.ClickHouse(), "--redis-addr", c.config.Services.Redis, "--redis-prefix", c.config.Prefix)
+		"--kafka-brokers", strings.Join(c.config.Services.Brokers, ","), "--kafka-prefix",
+		c.config.Prefix,
+		"--clickhouse-url", c.ClickHouse(), "--redis-addr", c.config.Services.Redis,
+		"--redis-prefix", c.config.Prefix)
 	if n == c.nodes[0] {
 		args = append(args, "--bootstrap")
 	}
@@ -85,9 +89,11 @@ func (n *Node) Start() error {
 	if n.p != nil {
 		n.said = n.p.Said()
 	}
-	p, err := process.Start(process.Config{Binary: cmp.Or(n.Binary, c.config.Binary), Data: n.data, Listen: n.at(apiPort).String(),
-		Args: append(args, n.Args...), Launch: n.launch,
-		Env: append(slices.Clone(n.Env), skew.File+"="+n.clockFile(), slowdisk.File+"="+n.delayFile())})
+	p, err := process.Start(process.Config{Binary: cmp.Or(n.Binary, c.config.Binary), Data: n.data,
+		Listen: n.at(apiPort).String(),
+		Args:   append(args, n.Args...), Launch: n.launch,
+		Env: append(slices.Clone(n.Env), skew.File+"="+n.clockFile(),
+			slowdisk.File+"="+n.delayFile())})
 	if err != nil {
 		return fmt.Errorf("cluster: node %s: %w", n.Name, err)
 	}
@@ -156,7 +162,8 @@ func get(ctx context.Context, client *http.Client, address string) (io.ReadClose
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4<<10)) // it is told as far as it can be read
+		// it is told as far as it can be read
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
 		_ = answer.Body.Close()
 		return nil, fmt.Errorf("%s: %s: %s", address, answer.Status, text)
 	}
@@ -271,7 +278,11 @@ func (n *Node) FillDisk() error {
 }
 
 // FreeDisk removes what FillDisk wrote.
-func (n *Node) FreeDisk() error { return n.namespace.Do(func() error { return os.Remove(n.filler()) }) }
+func (n *Node) FreeDisk() error {
+	return n.namespace.Do(func() error {
+		return os.Remove(n.filler())
+	})
+}
 
 func (n *Node) filler() string { return filepath.Join(n.data, "filler") }
 
@@ -296,7 +307,8 @@ func parseMetrics(text io.Reader) (map[string]float64, error) {
 			continue
 		}
 		series, value := lines.Text()[:at], lines.Text()[at+1:]
-		if number, err := strconv.ParseFloat(value, 64); err == nil && !strings.HasPrefix(series, "#") {
+		if number, err := strconv.ParseFloat(value, 64); err == nil &&
+			!strings.HasPrefix(series, "#") {
 			metrics[series] = number
 		}
 	}
@@ -320,7 +332,8 @@ func (n *Node) State(ctx context.Context) (State, error) {
 	return state, json.NewDecoder(answer).Decode(&state)
 }
 
-// SameState waits for an index at which all nodes that run have told their hash, and says whether it is one.
+// SameState waits for an index at which all nodes that run have told their hash, and says whether
+// it is one.
 func (c *Cluster) SameState(ctx context.Context) error {
 	told := map[uint64]map[string]string{} // by index, by node
 	nodes := slices.DeleteFunc(c.Nodes(), func(n *Node) bool { return !n.Running() })
@@ -339,7 +352,8 @@ func (c *Cluster) SameState(ctx context.Context) error {
 			at[n.Name] = state.Hash
 			for other, hash := range at {
 				if hash != state.Hash {
-					differ = fmt.Errorf("cluster: at index %d the state of %s is %s and that of %s is %s",
+					differ = fmt.Errorf("cluster: at index %d the state of %s is %s and "+
+						"that of %s is %s",
 						state.Index, n.Name, state.Hash, other, hash)
 					return nil
 				}
@@ -353,7 +367,8 @@ func (c *Cluster) SameState(ctx context.Context) error {
 	return errors.Join(err, differ)
 }
 
-// Leader is the node that leads, by its own metrics; of two that say so the one with the newer term.
+// Leader is the node that leads, by its own metrics; of two that say so the one with the newer
+// term.
 func (c *Cluster) Leader(ctx context.Context) (*Node, error) {
 	var leader *Node
 	err := await(ctx, "there is a leader", func() error {
@@ -366,7 +381,8 @@ func (c *Cluster) Leader(ctx context.Context) (*Node, error) {
 			if err != nil {
 				return err
 			}
-			if metrics["shoal_controlplane_leading"] == 1 && metrics["shoal_controlplane_term"] > term {
+			if metrics["shoal_controlplane_leading"] == 1 &&
+				metrics["shoal_controlplane_term"] > term {
 				leader, term = n, metrics["shoal_controlplane_term"]
 			}
 		}
@@ -378,8 +394,8 @@ func (c *Cluster) Leader(ctx context.Context) (*Node, error) {
 	return leader, err
 }
 
-// Settled waits until the cluster stands as it was meant to: every control-plane node that runs votes, and every shard is
-// held by a fetcher.
+// Settled waits until the cluster stands as it was meant to: every control-plane node that runs
+// votes, and every shard is held by a fetcher.
 func (c *Cluster) Settled(ctx context.Context) error {
 	return await(ctx, "the cluster has settled", func() error {
 		leader, err := c.Leader(ctx)
@@ -390,11 +406,13 @@ func (c *Cluster) Settled(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		voters := len(slices.DeleteFunc(c.With(ControlPlane), func(n *Node) bool { return !n.Running() }))
+		voters := len(slices.DeleteFunc(c.With(ControlPlane),
+			func(n *Node) bool { return !n.Running() }))
 		if got := int(metrics["shoal_controlplane_voters"]); got != voters {
 			return fmt.Errorf("%d of %d control-plane nodes vote", got, voters)
 		}
-		if unowned, moving := metrics["shoal_controlplane_shards_unowned"], metrics["shoal_controlplane_shards_moving"]; unowned+moving > 0 {
+		if unowned, moving := metrics["shoal_controlplane_shards_unowned"],
+			metrics["shoal_controlplane_shards_moving"]; unowned+moving > 0 {
 			return fmt.Errorf("%v shards without an owner, %v moving", unowned, moving)
 		}
 		var held, owned float64

@@ -35,7 +35,8 @@ type Services struct {
 	Scripts    string // folder of down and start; "" when the services cannot be controlled
 }
 
-// FromEnv reads KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL and SHOAL_SERVICES. The error names what is missing.
+// FromEnv reads KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL and SHOAL_SERVICES. The error names what
+// is missing.
 func FromEnv(getenv func(string) string) (Services, error) {
 	var missing []error
 	need := func(name string) string {
@@ -69,7 +70,8 @@ func (s *Services) addresses(service string) ([]netip.AddrPort, error) {
 	for _, text := range texts {
 		at, err := netip.ParseAddrPort(text)
 		if err != nil || !at.Addr().IsLoopback() {
-			return nil, fmt.Errorf("cluster: %s at %q: only an address of the loopback can be cut off", service, text)
+			return nil, fmt.Errorf("cluster: %s at %q: only an address of the loopback "+
+				"can be cut off", service, text)
 		}
 		found = append(found, at)
 	}
@@ -79,11 +81,14 @@ func (s *Services) addresses(service string) ([]netip.AddrPort, error) {
 // script runs a script of the services folder.
 func (s *Services) script(ctx context.Context, name string, args ...string) error {
 	if s.Scripts == "" {
-		return fmt.Errorf("cluster: SHOAL_SERVICES is not set: the folder of the scripts that control the services")
+		return fmt.Errorf("cluster: SHOAL_SERVICES is not set: the folder of the scripts that " +
+			"control the services")
 	}
-	output, err := exec.CommandContext(ctx, filepath.Join(s.Scripts, name), args...).CombinedOutput()
+	output, err := exec.CommandContext(ctx, filepath.Join(s.Scripts, name),
+		args...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("cluster: services: %s %s: %w: %s", name, strings.Join(args, " "), err, output)
+		return fmt.Errorf("cluster: services: %s %s: %w: %s", name, strings.Join(args, " "), err,
+			output)
 	}
 	return nil
 }
@@ -180,7 +185,8 @@ func (s *Services) WipeRedis(ctx context.Context) error { return s.redis(ctx, "F
 func (s *Services) query(ctx context.Context, statement string) error {
 	server := *s.ClickHouse
 	server.Path = "/"
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.String(), strings.NewReader(statement))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, server.String(),
+		strings.NewReader(statement))
 	if err != nil {
 		return fmt.Errorf("cluster: clickhouse: %w", err)
 	}
@@ -191,7 +197,8 @@ func (s *Services) query(ctx context.Context, statement string) error {
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
 	if err != nil || answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("cluster: clickhouse: %q: %s: %s, %w", statement, answer.Status, text, err)
+		return fmt.Errorf("cluster: clickhouse: %q: %s: %s, %w", statement, answer.Status, text,
+			err)
 	}
 	return nil
 }
@@ -240,8 +247,9 @@ func (s *Services) deleteTopics(ctx context.Context, topics []kafka.Topic) error
 func (s *Services) recreateTopics(ctx context.Context, topics []kafka.Topic) error {
 	var configs []kafka.TopicConfig
 	for _, topic := range topics {
-		configs = append(configs, kafka.TopicConfig{Topic: topic.Name, NumPartitions: len(topic.Partitions),
-			ReplicationFactor: len(topic.Partitions[0].Replicas)})
+		configs = append(configs,
+			kafka.TopicConfig{Topic: topic.Name, NumPartitions: len(topic.Partitions),
+				ReplicationFactor: len(topic.Partitions[0].Replicas)})
 	}
 	// A deletion takes the brokers a moment.
 	return await(ctx, "topics are made anew", func() error {
@@ -258,14 +266,15 @@ func (s *Services) recreateTopics(ctx context.Context, topics []kafka.Topic) err
 	})
 }
 
-// poison writes a record that nobody can read into every partition of the topics, once or, where brokers that have just come
-// back answer late, several times.
+// poison writes a record that nobody can read into every partition of the topics, once or, where
+// brokers that have just come back answer late, several times.
 func (s *Services) poison(ctx context.Context, topics []kafka.Topic, value []byte) error {
 	for _, topic := range topics {
 		for _, partition := range topic.Partitions {
 			place := fmt.Sprintf("%s/%d is poisoned", topic.Name, partition.ID)
 			err := await(ctx, place, func() error {
-				return produce(ctx, s.kafka(), topic.Name, partition.ID, kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes(value)}))
+				return produce(ctx, s.kafka(), topic.Name, partition.ID,
+					kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes(value)}))
 			})
 			if err != nil {
 				return err
@@ -275,13 +284,15 @@ func (s *Services) poison(ctx context.Context, topics []kafka.Topic, value []byt
 	return nil
 }
 
-// repeat writes the last records of every partition of the topics again, at most most of each, in their order.
+// repeat writes the last records of every partition of the topics again, at most most of each, in
+// their order.
 func (s *Services) repeat(ctx context.Context, topics []kafka.Topic, most int64) error {
 	client := s.kafka()
 	for _, topic := range topics {
 		ask := &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{}}
 		for _, partition := range topic.Partitions {
-			ask.Topics[topic.Name] = append(ask.Topics[topic.Name], kafka.FirstOffsetOf(partition.ID),
+			ask.Topics[topic.Name] = append(ask.Topics[topic.Name],
+				kafka.FirstOffsetOf(partition.ID),
 				kafka.LastOffsetOf(partition.ID))
 		}
 		listed, err := client.ListOffsets(ctx, ask)
@@ -294,7 +305,8 @@ func (s *Services) repeat(ctx context.Context, topics []kafka.Topic, most int64)
 			}
 			place := fmt.Sprintf("%s/%d is repeated", topic.Name, p.Partition)
 			err := await(ctx, place, func() error {
-				return repeatTail(ctx, client, topic.Name, p.Partition, max(p.FirstOffset, p.LastOffset-most))
+				return repeatTail(ctx, client, topic.Name, p.Partition,
+					max(p.FirstOffset, p.LastOffset-most))
 			})
 			if err != nil {
 				return err
@@ -305,9 +317,11 @@ func (s *Services) repeat(ctx context.Context, topics []kafka.Topic, most int64)
 }
 
 // repeatTail writes again what a partition has from an offset on.
-func repeatTail(ctx context.Context, client *kafka.Client, topic string, partition int, from int64) error {
-	read, err := client.Fetch(ctx, &kafka.FetchRequest{Topic: topic, Partition: partition, Offset: from, MinBytes: 1,
-		MaxBytes: 1 << 20, MaxWait: time.Second})
+func repeatTail(ctx context.Context, client *kafka.Client, topic string, partition int,
+	from int64) error {
+	read, err := client.Fetch(ctx,
+		&kafka.FetchRequest{Topic: topic, Partition: partition, Offset: from, MinBytes: 1,
+			MaxBytes: 1 << 20, MaxWait: time.Second})
 	if err == nil {
 		err = read.Error
 	}
@@ -318,9 +332,11 @@ func repeatTail(ctx context.Context, client *kafka.Client, topic string, partiti
 }
 
 // produce writes records into a partition, at all its replicas.
-func produce(ctx context.Context, client *kafka.Client, topic string, partition int, records kafka.RecordReader) error {
-	wrote, err := client.Produce(ctx, &kafka.ProduceRequest{Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll,
-		Records: records})
+func produce(ctx context.Context, client *kafka.Client, topic string, partition int,
+	records kafka.RecordReader) error {
+	wrote, err := client.Produce(ctx,
+		&kafka.ProduceRequest{Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll,
+			Records: records})
 	if err == nil {
 		err = wrote.Error
 	}

@@ -1,5 +1,6 @@
-// Package crash ends the process at a named point, as a power cut would, so that a harness can see what is left. It owns
-// the environment variables that say where; the names of the points belong to the code that passes them.
+// Package crash ends the process at a named point, as a power cut would, so that a harness can see
+// what is left. It owns the environment variables that say where; the names of the points belong to
+// the code that passes them.
 package crash
 
 import (
@@ -12,14 +13,16 @@ import (
 
 // The environment variables. Both are for tests only and stand in no help text.
 const (
-	// At is NAME or NAME:N: the process kills itself when it passes the point for the N-th time (the first).
+	// At is NAME or NAME:N: the process kills itself when it passes the point for the N-th time
+	// (the first).
 	At = "SHOAL_CRASH_AT"
 	// Trace is a file to which every point that is passed adds its name as a line.
 	Trace = "SHOAL_CRASH_TRACE"
 )
 
-// FromEnv makes the function that points call. Without the variables it does nothing. A variable that makes no sense
-// panics, so that a test never takes a run without a crash for one that survived it.
+// FromEnv makes the function that points call. Without the variables it does nothing. A variable
+// that makes no sense panics, so that a test never takes a run without a crash for one that
+// survived it.
 func FromEnv(getenv func(string) string) func(name string) {
 	at, trace := getenv(At), getenv(Trace)
 	if at == "" && trace == "" {

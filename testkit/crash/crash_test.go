@@ -78,7 +78,8 @@ func TestTheProcessDies(t *testing.T) {
 		t.Fatalf("the child ended with %v: %s", err, output)
 	}
 	status, ok := exit.Sys().(syscall.WaitStatus)
-	if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL || strings.Contains(string(output), "ran") {
+	if !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL ||
+		strings.Contains(string(output), "ran") {
 		t.Errorf("the child ended with %v: %s", exit, output)
 	}
 }

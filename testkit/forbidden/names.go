@@ -12,8 +12,9 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Names is a resolver in the attacker's hands: of every name it holds a list of answers, one for each time it is asked; the
-// last stays. Names that it does not hold, but those that end in Dead, are Public. It is safe for concurrent use.
+// Names is a resolver in the attacker's hands: of every name it holds a list of answers, one for
+// each time it is asked; the last stays. Names that it does not hold, but those that end in Dead,
+// are Public. It is safe for concurrent use.
 type Names struct {
 	mu      sync.Mutex
 	answers map[string][][]netip.Addr
@@ -33,18 +34,21 @@ func (n *Names) Set(name string, answers ...[]netip.Addr) {
 	n.answers[name] = answers
 }
 
-// Rebind sets names for each address that must not be reached: one that is it, one that has it among Public ones, and one
-// that is Public when asked for the first time and then it. They end in .example.
+// Rebind sets names for each address that must not be reached: one that is it, one that has it
+// among Public ones, and one that is Public when asked for the first time and then it. They end in
+// .example.
 func (n *Names) Rebind(addrs []netip.Addr) []Target {
 	var all []Target
 	for i, addr := range addrs {
 		for kind, answers := range map[string][][]netip.Addr{
-			"is": {{addr}}, "mixed": {{Public[0], addr}}, "hides": {{addr, Public[0], addr}}, "turns": {Public[:1], {addr}},
+			"is": {{addr}}, "mixed": {{Public[0], addr}}, "hides": {{addr, Public[0], addr}},
+			"turns":    {Public[:1], {addr}},
 			"flickers": {{addr}, Public[:1], {addr}},
 		} {
 			name := fmt.Sprintf("%s-%d.example", kind, i)
 			n.Set(name, answers...)
-			all = append(all, Target{URL: "http://" + name + "/", For: addr}, Target{URL: "http://" + name + ".:8080/", For: addr})
+			all = append(all, Target{URL: "http://" + name + "/", For: addr},
+				Target{URL: "http://" + name + ".:8080/", For: addr})
 		}
 	}
 	return all
@@ -101,7 +105,8 @@ func (n *Names) answer(query []byte) ([]byte, error) {
 	header.Response, header.RecursionAvailable = true, true
 	var addrs []netip.Addr
 	if question.Type == dnsmessage.TypeA || question.Type == dnsmessage.TypeAAAA {
-		if addrs, err = n.LookupNetIP(context.Background(), "ip", question.Name.String()); err != nil {
+		if addrs, err = n.LookupNetIP(context.Background(), "ip",
+			question.Name.String()); err != nil {
 			header.RCode = dnsmessage.RCodeNameError
 		}
 	}

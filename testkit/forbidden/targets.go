@@ -7,26 +7,35 @@ import (
 	"strings"
 )
 
-// Public are the addresses that may be reached: what a trap serves there shows that a test asks at all.
-var Public = []netip.Addr{netip.MustParseAddr("93.184.216.34"), netip.MustParseAddr("2606:2800:220:1:248:1893:25c8:1946")}
+// Public are the addresses that may be reached: what a trap serves there shows that a test asks at
+// all.
+var Public = []netip.Addr{netip.MustParseAddr("93.184.216.34"),
+	netip.MustParseAddr("2606:2800:220:1:248:1893:25c8:1946")}
 
-// ipv4 are addresses of every range that is nobody's on the public internet, and clouds' metadata addresses.
+// ipv4 are addresses of every range that is nobody's on the public internet, and clouds' metadata
+// addresses.
 var ipv4 = []string{
-	"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.254", "100.64.0.1", "100.127.255.254", "100.100.100.200",
-	"127.0.0.1", "127.8.9.10", "127.255.255.254", "168.63.129.16", "169.254.0.1", "169.254.169.254", "169.254.170.2",
-	"169.254.170.23", "172.16.0.1", "172.31.255.254", "192.0.0.8", "192.0.0.192", "192.0.2.1", "192.168.0.1",
-	"192.168.255.254", "198.18.0.1", "198.19.255.254", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.250",
+	"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.254", "100.64.0.1", "100.127.255.254",
+	"100.100.100.200",
+	"127.0.0.1", "127.8.9.10", "127.255.255.254", "168.63.129.16", "169.254.0.1", "169.254.169.254",
+	"169.254.170.2",
+	"169.254.170.23", "172.16.0.1", "172.31.255.254", "192.0.0.8", "192.0.0.192", "192.0.2.1",
+	"192.168.0.1",
+	"192.168.255.254", "198.18.0.1", "198.19.255.254", "198.51.100.1", "203.0.113.1", "224.0.0.1",
+	"239.255.255.250",
 	"240.0.0.1", "255.255.255.255",
 }
 
 var ipv6 = []string{
-	"::", "::1", "100::1", "2001:db8::1", "2001:10::1", "2001:2::1", "3fff::1", "5f00::1", "fc00::1", "fd00::1", "fd00:ec2::254",
-	"fd00:ec2::23", "fd20:ce::254", "fdff:ffff::1", "fe80::1", "febf::1", "fec0::1", "ff02::1", "ff0e::1",
+	"::", "::1", "100::1", "2001:db8::1", "2001:10::1", "2001:2::1", "3fff::1", "5f00::1",
+	"fc00::1", "fd00::1", "fd00:ec2::254",
+	"fd00:ec2::23", "fd20:ce::254", "fdff:ffff::1", "fe80::1", "febf::1", "fec0::1", "ff02::1",
+	"ff0e::1",
 	"64:ff9b:1::1",
 }
 
-// Addresses are the forbidden ones: IPv4, IPv6, and the IPv6 addresses that lead to the IPv4 ones by one of the ways of
-// the last thirty years.
+// Addresses are the forbidden ones: IPv4, IPv6, and the IPv6 addresses that lead to the IPv4 ones
+// by one of the ways of the last thirty years.
 func Addresses() []netip.Addr {
 	var all []netip.Addr
 	for _, text := range ipv4 {
@@ -40,13 +49,15 @@ func Addresses() []netip.Addr {
 	return all
 }
 
-// embeddings are the IPv6 addresses that mean an IPv4 one: mapped, compatible, translated, NAT64 (well known, local),
-// 6to4, Teredo (the address of its server, and of its client, whose bits are turned round).
+// embeddings are the IPv6 addresses that mean an IPv4 one: mapped, compatible, translated, NAT64
+// (well known, local), 6to4, Teredo (the address of its server, and of its client, whose bits are
+// turned round).
 func embeddings(v4 [4]byte) []netip.Addr {
 	hex := fmt.Sprintf("%02x%02x:%02x%02x", v4[0], v4[1], v4[2], v4[3])
 	turned := fmt.Sprintf("%02x%02x:%02x%02x", ^v4[0], ^v4[1], ^v4[2], ^v4[3])
 	var all []netip.Addr
-	for _, text := range []string{"::ffff:" + hex, "::" + hex, "::ffff:0:" + hex, "64:ff9b::" + hex, "64:ff9b:1::" + hex,
+	for _, text := range []string{"::ffff:" + hex, "::" + hex, "::ffff:0:" + hex, "64:ff9b::" + hex,
+		"64:ff9b:1::" + hex,
 		"2002:" + hex + "::1", "2001:0:" + hex + "::1", "2001:0:4136:e378:8000:63bf:" + turned} {
 		all = append(all, netip.MustParseAddr(text))
 	}
@@ -106,14 +117,18 @@ func hosts4(v4 [4]byte) []string {
 		hosts = append(hosts, first(number),
 			first(uint64(v4[0]))+"."+last(number&0xffffff),
 			first(uint64(v4[0]))+"."+last(uint64(v4[1]))+"."+first(number&0xffff),
-			first(uint64(v4[0]))+"."+last(uint64(v4[1]))+"."+last(uint64(v4[2]))+"."+first(uint64(v4[3])))
+			first(uint64(v4[0]))+"."+last(uint64(v4[1]))+"."+last(uint64(v4[2]))+"."+
+				first(uint64(v4[3])))
 	}
-	hosts = append(hosts, strconv.FormatUint(number+1<<32, 10)) // too large: some take it modulo 2^32
+	// too large: some take it modulo 2^32
+	hosts = append(hosts, strconv.FormatUint(number+1<<32, 10))
 	for _, dot := range []string{"。", "．", "｡"} {
 		hosts = append(hosts, strings.ReplaceAll(plain, ".", dot))
 	}
-	hosts = append(hosts, digits(plain, '０'), digits(plain, '𝟎'), digits(plain, '𝟘'), circled(plain),
-		percent(plain), strings.ReplaceAll(plain, ".", "%2e"), strings.ReplaceAll(plain, ".", "%E3%80%82"),
+	hosts = append(hosts, digits(plain, '０'), digits(plain, '𝟎'), digits(plain, '𝟘'),
+		circled(plain),
+		percent(plain), strings.ReplaceAll(plain, ".", "%2e"),
+		strings.ReplaceAll(plain, ".", "%E3%80%82"),
 		plain[:1]+"\u00ad"+plain[1:], plain[:1]+"\t"+plain[1:], plain+"%00", plain+"%20")
 	return hosts
 }
@@ -128,7 +143,8 @@ func hosts6(addr netip.Addr) []string {
 	short, long := addr.String(), strings.Join(groups, ":")
 	dotted := strings.Join(groups[:6], ":") + ":" + netip.AddrFrom4([4]byte(b[12:])).String()
 	hosts := []string{"[" + short + "]"}
-	for _, text := range []string{long, strings.ToUpper(short), strings.ToUpper(long), dotted, short + "%25lo", short + "%lo",
+	for _, text := range []string{long, strings.ToUpper(short), strings.ToUpper(long), dotted,
+		short + "%25lo", short + "%lo",
 		short + "%251", short + "%25eth0"} {
 		hosts = append(hosts, "["+text+"]")
 	}
@@ -139,15 +155,24 @@ func hosts6(addr netip.Addr) []string {
 func tricks(host string) []string {
 	const good = "public.example"
 	return []string{
-		"http://user:password@" + host + "/", "http://" + good + "@" + host + "/", "http://" + good + ":80@" + host + "/",
-		"http://" + good + "%40" + host + "/", "http://" + good + "%2f@" + host + "/", "http://" + host + "\\@" + good + "/",
-		"http://" + good + "\\@" + host + "/", "http://" + host + "#@" + good + "/", "http://" + host + "?@" + good + "/",
-		"http://a@" + good + "@" + host + "/", "http://" + good + "#@" + host + "/", "http:\\\\" + host + "\\", "http:/" + host + "/",
-		"http:" + host + "/", "http:///" + host + "/", "hTTp://" + host, "http://" + host + ":80/", "http://" + host + ":080/",
-		"http://" + host + ":/", "http://" + host + ":22/", "http://" + host + ":6379/", "http://" + host + ":65535/",
-		"http://" + host + ":0/", " http://" + host + "/ ", "ht\ntp://" + host + "/", "http://" + host + "\r\n/", "//" + host + "/",
-		"http://" + host + "/../..//x", "ftp://" + host + "/", "file://" + host + "/etc/passwd", "gopher://" + host + ":6379/_INFO",
-		"http://" + host + "\u3000/", "ws://" + host + "/", "view-source:http://" + host + "/", "blob:http://" + host + "/x",
+		"http://user:password@" + host + "/", "http://" + good + "@" + host + "/",
+		"http://" + good + ":80@" + host + "/",
+		"http://" + good + "%40" + host + "/", "http://" + good + "%2f@" + host + "/",
+		"http://" + host + "\\@" + good + "/",
+		"http://" + good + "\\@" + host + "/", "http://" + host + "#@" + good + "/",
+		"http://" + host + "?@" + good + "/",
+		"http://a@" + good + "@" + host + "/", "http://" + good + "#@" + host + "/",
+		"http:\\\\" + host + "\\", "http:/" + host + "/",
+		"http:" + host + "/", "http:///" + host + "/", "hTTp://" + host, "http://" + host + ":80/",
+		"http://" + host + ":080/",
+		"http://" + host + ":/", "http://" + host + ":22/", "http://" + host + ":6379/",
+		"http://" + host + ":65535/",
+		"http://" + host + ":0/", " http://" + host + "/ ", "ht\ntp://" + host + "/",
+		"http://" + host + "\r\n/", "//" + host + "/",
+		"http://" + host + "/../..//x", "ftp://" + host + "/", "file://" + host + "/etc/passwd",
+		"gopher://" + host + ":6379/_INFO",
+		"http://" + host + "\u3000/", "ws://" + host + "/", "view-source:http://" + host + "/",
+		"blob:http://" + host + "/x",
 	}
 }
 

@@ -27,9 +27,9 @@ import (
 // Ports are those at which a trap listens, at every address.
 var Ports = []int{80, 443, 22, 6379, 8080}
 
-// Trap listens at every address of a network of its own. At the Public ones it serves; a connection to any other is a
-// catch. Beside that it sees every attempt at a connection and every datagram, to whatever port: what is not Public and was
-// not expected is a leak.
+// Trap listens at every address of a network of its own. At the Public ones it serves; a connection
+// to any other is a catch. Beside that it sees every attempt at a connection and every datagram, to
+// whatever port: what is not Public and was not expected is a leak.
 type Trap struct {
 	listeners []net.Listener
 	server    *http.Server
@@ -45,9 +45,11 @@ type Trap struct {
 	expected map[netip.AddrPort]bool
 }
 
-// NewTrap begins to listen. The handler serves the Public addresses, at port 443 by TLS with a certificate of the trap's own.
+// NewTrap begins to listen. The handler serves the Public addresses, at port 443 by TLS with a
+// certificate of the trap's own.
 func NewTrap(handler http.Handler) (_ *Trap, err error) {
-	t := &Trap{stop: make(chan struct{}), leaked: map[string]int{}, expected: map[netip.AddrPort]bool{}}
+	t := &Trap{stop: make(chan struct{}), leaked: map[string]int{},
+		expected: map[netip.AddrPort]bool{}}
 	t.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.mu.Lock()
 		t.served++
@@ -96,7 +98,8 @@ func (t *Trap) makeCertificate() (tls.Certificate, error) {
 	}
 	hash := sha256.Sum256(public)
 	t.key = base64.StdEncoding.EncodeToString(hash[:])
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(1),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		DNSNames: []string{"*.example"}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -105,10 +108,12 @@ func (t *Trap) makeCertificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// Key is the hash of the certificate's public key (SHA-256, base64), by which a browser may be told to trust it.
+// Key is the hash of the certificate's public key (SHA-256, base64), by which a browser may be told
+// to trust it.
 func (t *Trap) Key() string { return t.key }
 
-// Expect lets the test's own servers be reached; port 0 stands for those that the system has chosen (32,768 and more).
+// Expect lets the test's own servers be reached; port 0 stands for those that the system has chosen
+// (32,768 and more).
 func (t *Trap) Expect(places ...netip.AddrPort) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,7 +154,8 @@ func (t *Trap) Close() error {
 	}
 	close(t.stop)
 	t.running.Wait()
-	if dropped, statErr := unix.GetsockoptTpacketStats(t.packets, unix.SOL_PACKET, unix.PACKET_STATISTICS); statErr != nil {
+	if dropped, statErr := unix.GetsockoptTpacketStats(t.packets, unix.SOL_PACKET,
+		unix.PACKET_STATISTICS); statErr != nil {
 		err = errors.Join(err, statErr)
 	} else if dropped.Drops > 0 {
 		err = errors.Join(err, fmt.Errorf("trap: %d packets were not seen", dropped.Drops))
@@ -157,7 +163,8 @@ func (t *Trap) Close() error {
 	return errors.Join(err, unix.Close(t.packets))
 }
 
-// Leaks counts the attempts at connections and the datagrams that went where nothing should go, by place.
+// Leaks counts the attempts at connections and the datagrams that went where nothing should go, by
+// place.
 func (t *Trap) Leaks() map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,7 +190,8 @@ func (s *sorted) Accept() (net.Conn, error) {
 		s.trap.mu.Lock()
 		s.trap.caught = append(s.trap.caught, at.String())
 		s.trap.mu.Unlock()
-		_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nsecret"))
+		_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: " +
+			"close\r\n\r\nsecret"))
 		_ = conn.Close() // it is counted
 	}
 }
@@ -197,7 +205,8 @@ func watchPackets() (int, error) {
 	}
 	err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}))
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20) != nil { // not of a user namespace
+	// not of a user namespace
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20) != nil {
 		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 64<<20))
 	}
 	if err != nil {

@@ -27,7 +27,8 @@ type Origin struct {
 	TLS  bool // it is asked by https
 	// Serve has the connection as it was accepted, until it returns.
 	Serve func(c net.Conn)
-	// Prepare makes what Serve sends, so that the time and the memory for it are not counted as the other side's.
+	// Prepare makes what Serve sends, so that the time and the memory for it are not counted as the
+	// other side's.
 	Prepare func()
 }
 
@@ -85,7 +86,12 @@ func waitRead(c net.Conn, d time.Duration) {
 
 // hangs answers with a head and is silent until the other side gives up.
 func hangs(head string) func(net.Conn) {
-	return func(c net.Conn) { request(c); _, _ = io.WriteString(c, head); _, _ = io.Copy(io.Discard, c) }
+	return func(c net.Conn) {
+		request(c)
+		_, _ = io.WriteString(c, head)
+		_,
+			_ = io.Copy(io.Discard, c)
+	}
 }
 
 // bomb is many zeros, compressed.
@@ -97,7 +103,8 @@ func bomb(coding string, compress func(io.Writer) io.WriteCloser) func(net.Conn)
 		_, _ = w.Write(zeros)
 	}
 	_ = w.Close()
-	return says(fmt.Sprintf("%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", okay, coding, body.Len(), body.String()))
+	return says(fmt.Sprintf("%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", okay, coding,
+		body.Len(), body.String()))
 }
 
 func overTLS(config *tls.Config, serve func(net.Conn)) func(net.Conn) {
@@ -115,7 +122,8 @@ func certificate(until time.Time) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: until.Add(-time.Hour), NotAfter: until, DNSNames: []string{"*.example"}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: until.Add(-time.Hour),
+		NotAfter: until, DNSNames: []string{"*.example"}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
@@ -144,16 +152,31 @@ func Origins() ([]Origin, error) {
 		{"endless chunks", false, endless(chunked, "5\r\nhello\r\n")},
 		{"endless tiny chunks", false, endless(chunked, "1\r\nx\r\n")},
 		{"endless chunk extensions", false, endless(chunked+"5;", "a=b;")},
-		{"a chunk extension in each chunk", false, endless(chunked, "1;"+many(4000, "x")+"\r\nx\r\n")},
+		{"a chunk extension in each chunk", false,
+			endless(chunked, "1;"+many(4000, "x")+"\r\nx\r\n")},
 		{"endless trailers", false, endless(chunked+"0\r\n", "A: b\r\n")},
 		{"a chunk too large to count", false, says(chunked + "FFFFFFFFFFFFFFFFFFFF\r\n")},
 		{"a chunk of less than nothing", false, says(chunked + "-5\r\nhello\r\n0\r\n\r\n")},
 		{"a chunk that ends early", false, says(chunked + "ff\r\nhello")},
-		{"gzip bomb", false, bomb("gzip", func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })},
-		{"deflate bomb", false, bomb("deflate", func(w io.Writer) io.WriteCloser { f, _ := flate.NewWriter(w, 9); return f })},
-		{"brotli bomb", false, bomb("br", func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) })},
-		{"zstd bomb", false, bomb("zstd", func(w io.Writer) io.WriteCloser { z, _ := zstd.NewWriter(w, zstd.WithWindowSize(128<<20)); return z })},
-		{"endless gzip", false, endless(okay+"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00", "\x00\x05\x00\xfa\xffhello")},
+		{"gzip bomb", false, bomb("gzip",
+			func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })},
+		{"deflate bomb", false,
+			bomb("deflate", func(w io.Writer) io.WriteCloser {
+				f,
+					_ := flate.NewWriter(w, 9)
+				return f
+			})},
+		{"brotli bomb", false,
+			bomb("br", func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) })},
+		{"zstd bomb", false, bomb("zstd",
+			func(w io.Writer) io.WriteCloser {
+				z,
+					_ := zstd.NewWriter(w, zstd.WithWindowSize(128<<20))
+				return z
+			})},
+		{"endless gzip", false,
+			endless(okay+"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00",
+				"\x00\x05\x00\xfa\xffhello")},
 		{"twice compressed", false, says(okay + "Content-Encoding: gzip, gzip\r\n\r\nx")},
 		{"not compressed at all", false, says(okay + "Content-Encoding: gzip\r\n\r\n<p>plain")},
 		{"drips a status line", false, drips("", "HTTP/1.1 200 OK and so on ")},
@@ -163,23 +186,34 @@ func Origins() ([]Origin, error) {
 		{"endless header", false, endless(okay, "X-Field: value\r\n")},
 		{"endless field", false, endless(okay+"X-Field: ", "x")},
 		{"endless status line", false, endless("HTTP/1.1 200 ", "OK")},
-		{"giant cookies", false, says(okay + many(200, "Set-Cookie: a="+many(4000, "x")+"\r\n") + "\r\n")},
+		{"giant cookies", false,
+			says(okay + many(200, "Set-Cookie: a="+many(4000, "x")+"\r\n") + "\r\n")},
 		{"endless interim answers", false, endless("", "HTTP/1.1 100 Continue\r\n\r\n")},
-		{"endless early hints", false, endless("", "HTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n")},
+		{"endless early hints", false, endless("", "HTTP/1.1 103 Early Hints\r\nLink: </x>; "+
+			"rel=preload\r\n\r\n")},
 		{"another protocol", false, says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n")},
-		{"leads to itself", false, says("HTTP/1.1 302 Found\r\nLocation: /\r\nContent-Length: 0\r\n\r\n")},
+		{"leads to itself", false, says("HTTP/1.1 302 Found\r\nLocation: " +
+			"/\r\nContent-Length: 0\r\n\r\n")},
 		{"leads ever on", false, func(c net.Conn) {
-			says(fmt.Sprintf("HTTP/1.1 302 Found\r\nLocation: /%d\r\nContent-Length: 0\r\n\r\n", time.Now().UnixNano()))(c)
+			says(fmt.Sprintf("HTTP/1.1 302 Found\r\nLocation: /%d\r\nContent-Length: 0\r\n\r\n",
+				time.Now().UnixNano()))(c)
 		}},
-		{"leads far away", false, says("HTTP/1.1 302 Found\r\nLocation: /" + many(9000, "x") + "\r\nContent-Length: 0\r\n\r\n")},
-		{"leads nowhere", false, says("HTTP/1.1 302 Found\r\nLocation: http://[::1\r\nContent-Length: 0\r\n\r\n")},
-		{"leads on with an endless body", false, endless("HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n", "x")},
+		{"leads far away", false,
+			says("HTTP/1.1 302 Found\r\nLocation: /" + many(9000, "x") +
+				"\r\nContent-Length: 0\r\n\r\n")},
+		{"leads nowhere", false, says("HTTP/1.1 302 Found\r\nLocation: " +
+			"http://[::1\r\nContent-Length: 0\r\n\r\n")},
+		{"leads on with an endless body", false,
+			endless("HTTP/1.1 302 Found\r\nLocation: /x\r\n\r\n", "x")},
 		{"a length that is too long", false, says(okay + "Content-Length: 5000\r\n\r\n<p>short")},
-		{"a length that is too short", false, says(okay + "Content-Length: 3\r\n\r\n<p>long" + many(10000, "x"))},
-		{"a length that no memory has", false, hangs(okay + "Content-Length: 9223372036854775807\r\n\r\nx")},
+		{"a length that is too short", false,
+			says(okay + "Content-Length: 3\r\n\r\n<p>long" + many(10000, "x"))},
+		{"a length that no memory has", false,
+			hangs(okay + "Content-Length: 9223372036854775807\r\n\r\nx")},
 		{"a length below nothing", false, says(okay + "Content-Length: -5\r\n\r\nhello")},
 		{"two lengths", false, says(okay + "Content-Length: 5\r\nContent-Length: 50\r\n\r\nhello")},
-		{"a length and chunks", false, says(okay + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")},
+		{"a length and chunks", false, says(okay + "Content-Length: 5\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")},
 		{"half closed", false, func(c net.Conn) {
 			request(c)
 			_, _ = io.WriteString(c, okay+"Content-Length: 100\r\n\r\nhalf")
@@ -194,24 +228,39 @@ func Origins() ([]Origin, error) {
 		{"resets", false, func(c net.Conn) { request(c); _ = c.(*net.TCPConn).SetLinger(0) }},
 		{"never reads", false, func(c net.Conn) { waitRead(c, 0); waitRead(c, 2*time.Second) }},
 		{"HTTP 0.9", false, says("<p>hello</p>")},
-		{"HTTP 2", false, says("\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x80\x00\x04\x00\x01\x00\x00\x00\x05\x00\xff\xff\xff")},
+		{"HTTP 2", false,
+			says("\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x80\x00\x04\x00\x01\x00\x00\x00\x05\x00\xff\xff\xff")},
 		{"HTTP 9", false, says("HTTP/9.9 200 OK\r\n\r\nx")},
 		{"SSH", false, says("SSH-2.0-OpenSSH_9.2\r\n")},
 		{"no status", false, says("HTTP/1.1 \r\n\r\n")},
 		{"a status of many digits", false, says("HTTP/1.1 99999999999999999999 OK\r\n\r\n")},
-		{"nothing, with a body", false, says("HTTP/1.1 204 No Content\r\nContent-Length: 100\r\n\r\n" + many(100, "x"))},
-		{"NUL in the header", false, says("HTTP/1.1 200 OK\r\nX\x00: y\x00\r\nContent-Type: \x00\r\n\r\nx")},
+		{"nothing, with a body", false,
+			says("HTTP/1.1 204 No Content\r\nContent-Length: 100\r\n\r\n" + many(100, "x"))},
+		{"NUL in the header", false, says("HTTP/1.1 200 OK\r\nX\x00: y\x00\r\nContent-Type: " +
+			"\x00\r\n\r\nx")},
 		{"plain text where TLS is", true, says(okay + "\r\nhello")},
 		{"silent where TLS is", true, hangs("")},
 		{"endless noise where TLS is", true, endless("", "\x16\x03\x03\x40\x00"+many(16384, "x"))},
-		{"a certificate that nobody signed", true, overTLS(&tls.Config{Certificates: []tls.Certificate{good}}, says(okay+"Content-Length: 4\r\n\r\n<p>x"))},
-		{"a certificate that has expired", true, overTLS(&tls.Config{Certificates: []tls.Certificate{expired}}, says(okay+"Content-Length: 4\r\n\r\n<p>x"))},
-		{"TLS of long ago", true, overTLS(&tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10}, says(okay+"Content-Length: 4\r\n\r\n<p>x"))},
-		{"odd UTF-16", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-16\r\nContent-Length: 7\r\n\r\n<\x00p\x00>\x00x")},
-		{"bytes of no charset", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 6\r\n\r\n<p>\xff\xfe\x80")},
-		{"a charset that does not exist", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=klingon\r\nContent-Length: 4\r\n\r\n<p>\xe9")},
-		{"escapes of ISO-2022-JP", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-2022-jp\r\nContent-Length: 3000000\r\n\r\n" + many(1_000_000, "\x1b$B"))},
-		{"a charset of many bytes", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=gb18030\r\nContent-Length: 4000000\r\n\r\n" + many(1_000_000, "\x81\x30\x81\x30"))},
+		{"a certificate that nobody signed", true,
+			overTLS(&tls.Config{Certificates: []tls.Certificate{good}},
+				says(okay+"Content-Length: 4\r\n\r\n<p>x"))},
+		{"a certificate that has expired", true,
+			overTLS(&tls.Config{Certificates: []tls.Certificate{expired}},
+				says(okay+"Content-Length: 4\r\n\r\n<p>x"))},
+		{"TLS of long ago", true,
+			overTLS(&tls.Config{Certificates: []tls.Certificate{good}, MinVersion: tls.VersionTLS10,
+				MaxVersion: tls.VersionTLS10}, says(okay+"Content-Length: 4\r\n\r\n<p>x"))},
+		{"odd UTF-16", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; " +
+			"charset=utf-16\r\nContent-Length: 7\r\n\r\n<\x00p\x00>\x00x")},
+		{"bytes of no charset", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; " +
+			"charset=utf-8\r\nContent-Length: 6\r\n\r\n<p>\xff\xfe\x80")},
+		{"a charset that does not exist", false, says("HTTP/1.1 200 OK\r\nContent-Type: " +
+			"text/html; charset=klingon\r\nContent-Length: 4\r\n\r\n<p>\xe9")},
+		{"escapes of ISO-2022-JP", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; " +
+			"charset=iso-2022-jp\r\nContent-Length: 3000000\r\n\r\n" + many(1_000_000, "\x1b$B"))},
+		{"a charset of many bytes", false, says("HTTP/1.1 200 OK\r\nContent-Type: text/html; " +
+			"charset=gb18030\r\nContent-Length: 4000000\r\n\r\n" + many(1_000_000,
+			"\x81\x30\x81\x30"))},
 	} {
 		all = append(all, Origin{Name: o.name, TLS: o.tls, Serve: o.serve, Prepare: func() {}})
 	}
@@ -219,7 +268,8 @@ func Origins() ([]Origin, error) {
 		body := sync.OnceValue(p.Body)
 		all = append(all, Origin{Name: p.Name, Prepare: func() { body() }, Serve: func(c net.Conn) {
 			request(c)
-			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n", p.ContentType, len(body()))
+			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: "+
+				"%s\r\nContent-Length: %d\r\n\r\n", p.ContentType, len(body()))
 			_, _ = io.WriteString(c, body())
 		}})
 	}

@@ -22,12 +22,13 @@ import (
 // aloneVariable names the test that a process was started for.
 const aloneVariable = "SHOAL_TEST_ALONE"
 
-// Alone runs the test that calls it once more, in a process of its own whose network has no way out and where every
-// address there is, IPv4 and IPv6, is this machine's: what a test asks for by mistake meets the test and nobody else. It is
-// true there, where the test goes on, and false here, where the other process's verdict has become this test's.
+// Alone runs the test that calls it once more, in a process of its own whose network has no way out
+// and where every address there is, IPv4 and IPv6, is this machine's: what a test asks for by
+// mistake meets the test and nobody else. It is true there, where the test goes on, and false here,
+// where the other process's verdict has become this test's.
 //
-// It needs root, or user namespaces for everyone. Where neither is there the test is skipped, but for continuous
-// integration (CI is set), where it fails.
+// It needs root, or user namespaces for everyone. Where neither is there the test is skipped, but
+// for continuous integration (CI is set), where it fails.
 func Alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(aloneVariable) == t.Name() {
@@ -42,7 +43,8 @@ func Alone(t *testing.T) bool {
 	}
 	args := []string{"-test.run=^" + t.Name() + "$"}
 	for _, arg := range os.Args[1:] {
-		if strings.HasPrefix(arg, "-test.") && !strings.HasPrefix(arg, "-test.run") && !strings.Contains(arg, "profile") {
+		if strings.HasPrefix(arg, "-test.") && !strings.HasPrefix(arg, "-test.run") &&
+			!strings.Contains(arg, "profile") {
 			args = append(args, arg)
 		}
 	}
@@ -50,7 +52,8 @@ func Alone(t *testing.T) bool {
 	t.Logf("alone:\n%s", output)
 	switch {
 	case isRefused(err) && os.Getenv("CI") == "":
-		t.Skipf("no network namespace can be made here (root, or user namespaces for everyone): %v", err)
+		t.Skipf("no network namespace can be made here (root, or user namespaces for everyone): %v",
+			err)
 	case err != nil:
 		t.Errorf("alone: %v", err)
 	case !strings.Contains(output, "PASS") || strings.Contains(output, "no tests to run"):
@@ -59,11 +62,14 @@ func Alone(t *testing.T) bool {
 	return false
 }
 
-// AskAt makes the process that Alone has started, and its children, ask for names at an address, port 53, alone.
+// AskAt makes the process that Alone has started, and its children, ask for names at an address,
+// port 53, alone.
 func AskAt(t *testing.T, server netip.Addr) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "resolv.conf")
-	if err := os.WriteFile(file, fmt.Appendf(nil, "nameserver %s\noptions attempts:5 timeout:5\n", server), 0o644); err != nil {
+	if err := os.WriteFile(file,
+		fmt.Appendf(nil, "nameserver %s\noptions attempts:5 timeout:5\n", server),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	// Mounts are the process's own; the machine must not hear of this one.
@@ -73,10 +79,12 @@ func AskAt(t *testing.T, server netip.Addr) {
 	if err := unix.Mount(file, "/etc/resolv.conf", "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = unix.Unmount("/etc/resolv.conf", unix.MNT_DETACH) }) // it ends with the process, too
+	// it ends with the process, too
+	t.Cleanup(func() { _ = unix.Unmount("/etc/resolv.conf", unix.MNT_DETACH) })
 }
 
-// runAlone runs the command in namespaces of its own: as root of this machine, else as root of a user namespace.
+// runAlone runs the command in namespaces of its own: as root of this machine, else as root of a
+// user namespace.
 func runAlone(t *testing.T, binary string, args []string) (output string, err error) {
 	t.Helper()
 	for _, flags := range []uintptr{0, unix.CLONE_NEWUSER} {
@@ -85,11 +93,14 @@ func runAlone(t *testing.T, binary string, args []string) (output string, err er
 		}
 		cmd := exec.CommandContext(t.Context(), binary, args...)
 		cmd.Env = append(os.Environ(), aloneVariable+"="+t.Name())
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags | unix.CLONE_NEWNET | unix.CLONE_NEWNS,
-			Pdeathsig: syscall.SIGKILL}
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags: flags | unix.CLONE_NEWNET | unix.CLONE_NEWNS,
+			Pdeathsig:  syscall.SIGKILL}
 		if flags != 0 {
-			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
-			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0,
+				HostID: os.Geteuid(), Size: 1}}
+			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0,
+				HostID: os.Getegid(), Size: 1}}
 		}
 		// The child dies with the thread that made it, so that thread stays.
 		said := make(chan error)
@@ -112,16 +123,19 @@ func runAlone(t *testing.T, binary string, args []string) (output string, err er
 func isRefused(err error) bool {
 	path := (*os.PathError)(nil)
 	return errors.As(err, &path) &&
-		(errors.Is(path.Err, syscall.EPERM) || errors.Is(path.Err, syscall.ENOSPC) || errors.Is(path.Err, syscall.EINVAL))
+		(errors.Is(path.Err, syscall.EPERM) || errors.Is(path.Err, syscall.ENOSPC) ||
+			errors.Is(path.Err, syscall.EINVAL))
 }
 
-// becomeEverybody starts the loopback of an empty network namespace and makes every address local to it.
+// becomeEverybody starts the loopback of an empty network namespace and makes every address local
+// to it.
 func becomeEverybody() error {
 	interfaces, err := net.Interfaces()
 	if err != nil {
 		return err
 	}
-	if len(interfaces) != 1 || interfaces[0].Flags&net.FlagLoopback == 0 || interfaces[0].Flags&net.FlagUp != 0 {
+	if len(interfaces) != 1 || interfaces[0].Flags&net.FlagLoopback == 0 ||
+		interfaces[0].Flags&net.FlagUp != 0 {
 		return fmt.Errorf("netns: not alone: this network has %d interfaces", len(interfaces))
 	}
 	lo := uint32(interfaces[0].Index)
@@ -133,8 +147,10 @@ func becomeEverybody() error {
 		return fmt.Errorf("netns: start the loopback: %w", err)
 	}
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		// "ip route add local default dev lo": what is local is delivered here, whoever's address it is.
-		route := []byte{family, 0, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST, unix.RTN_LOCAL,
+		// "ip route add local default dev lo": what is local is delivered here, whoever's address
+		// it is.
+		route := []byte{family, 0, 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST,
+			unix.RTN_LOCAL,
 			0, 0, 0, 0}
 		route = binary.NativeEndian.AppendUint16(route, 8)
 		route = binary.NativeEndian.AppendUint16(route, unix.RTA_OIF)
@@ -156,8 +172,10 @@ func netlink(kind, flags uint16, payload []byte) error {
 	message := binary.NativeEndian.AppendUint32(nil, uint32(unix.SizeofNlMsghdr+len(payload)))
 	message = binary.NativeEndian.AppendUint16(message, kind)
 	message = binary.NativeEndian.AppendUint16(message, flags|unix.NLM_F_REQUEST|unix.NLM_F_ACK)
-	message = append(message, make([]byte, 8)...) // sequence number and port: one question, one answer
-	if err := unix.Sendto(fd, append(message, payload...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	// sequence number and port: one question, one answer
+	message = append(message, make([]byte, 8)...)
+	if err := unix.Sendto(fd, append(message, payload...), 0,
+		&unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
 	}
 	answer := make([]byte, 4096)

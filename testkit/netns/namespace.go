@@ -45,8 +45,8 @@ func newNamespace(addr netip.Addr) (*Namespace, error) {
 	return ns, nil
 }
 
-// keep is the namespace's thread. It is never unlocked, so it ends with the goroutine and not before: children that are
-// started on it are killed when it ends.
+// keep is the namespace's thread. It is never unlocked, so it ends with the goroutine and not
+// before: children that are started on it are killed when it ends.
 func (ns *Namespace) keep(made chan<- error) {
 	defer close(ns.ended)
 	runtime.LockOSThread()
@@ -74,14 +74,16 @@ func (ns *Namespace) keep(made chan<- error) {
 // Addr is the node's one address beside the loopback.
 func (ns *Namespace) Addr() netip.Addr { return ns.addr }
 
-// Do runs a function that does not block on the namespace's thread: what it opens, mounts or starts is the node's.
+// Do runs a function that does not block on the namespace's thread: what it opens, mounts or starts
+// is the node's.
 func (ns *Namespace) Do(run func() error) error {
 	t := task{run: run, done: make(chan error, 1)}
 	ns.tasks <- t
 	return <-t.done
 }
 
-// Start starts a command in the namespace; it is killed when the namespace or the process that made it ends.
+// Start starts a command in the namespace; it is killed when the namespace or the process that made
+// it ends.
 func (ns *Namespace) Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return ns.Do(cmd.Start)
@@ -103,7 +105,8 @@ func (ns *Namespace) DialContext(ctx context.Context, network, address string) (
 		conn net.Conn
 		err  error
 	}
-	// A thread of its own, since a dial may take long; a socket stays in the namespace that it was made in.
+	// A thread of its own, since a dial may take long; a socket stays in the namespace that it was
+	// made in.
 	dialled := make(chan result, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -119,7 +122,8 @@ func (ns *Namespace) DialContext(ctx context.Context, network, address string) (
 	return r.conn, r.err
 }
 
-// MountTmpfs puts an empty file system in memory of so many bytes on a directory. The node and Do see it, nobody else.
+// MountTmpfs puts an empty file system in memory of so many bytes on a directory. The node and Do
+// see it, nobody else.
 func (ns *Namespace) MountTmpfs(dir string, bytes int64) error {
 	return ns.Do(func() error {
 		if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {

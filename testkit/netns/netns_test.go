@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// newNetwork needs root and ip (iproute2). Where the cluster suites must run, both have to be there.
+// newNetwork needs root and ip (iproute2). Where the cluster suites must run, both have to be
+// there.
 func newNetwork(t *testing.T) *Network {
 	t.Helper()
 	if os.Getenv("SHOAL_CLUSTER_SUITE") == "" {
@@ -173,7 +174,8 @@ func TestALinkIsCutOneWayAndHealed(t *testing.T) {
 
 func listenUDP(node *Namespace) (conn *net.UDPConn, err error) {
 	err = node.Do(func() error {
-		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(node.Addr(), 0)))
+		conn, err = net.ListenUDP("udp",
+			net.UDPAddrFromAddrPort(netip.AddrPortFrom(node.Addr(), 0)))
 		return err
 	})
 	return conn, err

@@ -51,7 +51,8 @@ func address(subnet, host int) netip.Addr {
 // Prefix holds all addresses of a network.
 func Prefix() netip.Prefix { return netip.PrefixFrom(address(0, 0), 16) }
 
-// Router is where the test itself listens and dials from. Every node reaches it, whatever is cut between nodes.
+// Router is where the test itself listens and dials from. Every node reaches it, whatever is cut
+// between nodes.
 func (n *Network) Router() *Namespace { return n.router }
 
 // Join makes a node. Nodes are there until Close.

@@ -1,5 +1,6 @@
-// Package process runs the real binary as a child: it builds it, starts it on a data directory, waits until it serves,
-// kills or stops it, and starts it again. It owns the child and nothing of what the child does.
+// Package process runs the real binary as a child: it builds it, starts it on a data directory,
+// waits until it serves, kills or stops it, and starts it again. It owns the child and nothing of
+// what the child does.
 package process
 
 import (
@@ -32,8 +33,8 @@ const (
 	dumpLimit    = 5 * time.Second      // for telling where it hangs
 )
 
-// Build builds the command into dir and returns the binary's path. With race the binary looks for races. Flags are those
-// of go build.
+// Build builds the command into dir and returns the binary's path. With race the binary looks for
+// races. Flags are those of go build.
 func Build(ctx context.Context, dir string, race bool, flags ...string) (string, error) {
 	binary := filepath.Join(dir, "shoal")
 	args, env := append([]string{"build", "-o", binary}, flags...), os.Environ()
@@ -57,7 +58,8 @@ type Config struct {
 	Listen  string   // HOST:PORT of the API; default 127.0.0.1:0
 	Args    []string // of the command, beside --data and --listen
 	Env     []string // KEY=VALUE, beside the environment's
-	// Launch starts the child and its commands, perhaps elsewhere than here; default (*exec.Cmd).Start.
+	// Launch starts the child and its commands, perhaps elsewhere than here; default
+	// (*exec.Cmd).Start.
 	Launch func(*exec.Cmd) error
 }
 
@@ -76,13 +78,16 @@ type Process struct {
 // Start launches the command. The child of an earlier Start must have ended.
 func Start(config Config) (*Process, error) {
 	// A killed child leaves its address behind.
-	if err := os.Remove(filepath.Join(config.Data, addressFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(config.Data, addressFile)); err != nil &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("process: %w", err)
 	}
 	command := cmp.Or(config.Command, "serve")
-	args := append([]string{command, "--data", config.Data, "--listen", cmp.Or(config.Listen, "127.0.0.1:0")},
+	args := append([]string{command, "--data", config.Data, "--listen",
+		cmp.Or(config.Listen, "127.0.0.1:0")},
 		config.Args...)
-	p := &Process{config: config, cmd: exec.Command(config.Binary, args...), ended: make(chan struct{})}
+	p := &Process{config: config, cmd: exec.Command(config.Binary, args...),
+		ended: make(chan struct{})}
 	// A browser on this machine must not change what tests see; those that want it say so.
 	p.cmd.Env = append(append(os.Environ(), "SHOAL_CHROMIUM=none"), config.Env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
@@ -189,8 +194,8 @@ func (p *Process) signal(signal syscall.Signal) error {
 // PID is the child's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks the child to end with SIGTERM and returns how long it took; it is an error when it does not end within
-// limit, or with an exit code other than 0.
+// Stop asks the child to end with SIGTERM and returns how long it took; it is an error when it does
+// not end within limit, or with an exit code other than 0.
 func (p *Process) Stop(limit time.Duration) (time.Duration, error) {
 	begin := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -222,13 +227,14 @@ func (p *Process) dump() {
 // Said is the end of what the child wrote.
 func (p *Process) Said() string { return p.said.String() }
 
-// Command runs a command of the binary on the child's data directory and returns what it wrote to standard output.
+// Command runs a command of the binary on the child's data directory and returns what it wrote to
+// standard output.
 func (p *Process) Command(ctx context.Context, args ...string) (string, error) {
 	return Run(ctx, p.config, args...)
 }
 
-// Run runs a command of the binary to its end, on the data directory of config and without its Args, and returns what it
-// wrote to standard output.
+// Run runs a command of the binary to its end, on the data directory of config and without its
+// Args, and returns what it wrote to standard output.
 func Run(ctx context.Context, config Config, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, config.Binary, args...)
 	cmd.Env = append(append(os.Environ(), config.Env...), "SHOAL_DATA="+config.Data)
@@ -239,7 +245,8 @@ func Run(ctx context.Context, config Config, args ...string) (string, error) {
 		err = cmd.Wait()
 	}
 	if err != nil {
-		return output.String(), fmt.Errorf("process: shoal %s: %w: %s", strings.Join(args, " "), err, complaint.Bytes())
+		return output.String(),
+			fmt.Errorf("process: shoal %s: %w: %s", strings.Join(args, " "), err, complaint.Bytes())
 	}
 	return strings.TrimSpace(output.String()), nil
 }
@@ -291,7 +298,8 @@ func cpuOf(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("process: usage: %w", err)
 	}
-	// The command's name, in brackets, may hold anything; user and system time are the 12th and 13th behind it.
+	// The command's name, in brackets, may hold anything; user and system time are the 12th and
+	// 13th behind it.
 	_, rest, _ := strings.Cut(string(content), ") ")
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {

@@ -41,12 +41,16 @@ func standIn(behaviour string) int {
 		return 1
 	}
 	data := os.Args[3] // serve --data DIR
-	for name, content := range map[string]string{"api-key": "the key\n", "address": "http://" + ln.Addr().String() + "\n"} {
+	for name, content := range map[string]string{"api-key": "the key\n",
+		"address": "http://" + ln.Addr().String() + "\n"} {
 		if os.WriteFile(filepath.Join(data, name), []byte(content), 0o600) != nil {
 			return 1
 		}
 	}
-	go func() { _ = http.Serve(ln, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) }()
+	go func() {
+		_ = http.Serve(ln,
+			http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	}()
 	fmt.Println("serving", os.Args[1:])
 	for {
 		<-stop
@@ -98,7 +102,8 @@ func TestLives(t *testing.T) {
 	if _, err := second.Stop(time.Minute); err != nil || second.Killed() {
 		t.Errorf("stop: %v", err)
 	}
-	if !second.Died().After(first.Died()) || !strings.Contains(second.Said(), "127.0.0.1:0 --more") {
+	if !second.Died().After(first.Died()) ||
+		!strings.Contains(second.Said(), "127.0.0.1:0 --more") {
 		t.Errorf("said %q", second.Said())
 	}
 }
@@ -115,7 +120,8 @@ func TestAChildThatDoesNotStopIsKilled(t *testing.T) {
 	if err := ready(t, p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Stop(50 * time.Millisecond); err == nil || !strings.Contains(p.Said(), "goroutine ") {
+	if _, err := p.Stop(50 * time.Millisecond); err == nil ||
+		!strings.Contains(p.Said(), "goroutine ") {
 		t.Errorf("%v", err)
 	}
 }

@@ -49,8 +49,8 @@ func (c *check) counters() {
 	}
 }
 
-// money compares the ledger entry with the delivered pages: each that is charged costs its price as often as the run says,
-// or a free request.
+// money compares the ledger entry with the delivered pages: each that is charged costs its price as
+// often as the run says, or a free request.
 func (c *check) money() {
 	e := c.got.Entry
 	var paid, free, amount int64
@@ -59,7 +59,8 @@ func (c *check) money() {
 		free += line.FreePages
 		amount += line.AmountMicros
 		if line.UnitPriceMicros != c.run.Price {
-			c.problem("the line %q costs %d a page, the price is %d", line.Label, line.UnitPriceMicros, c.run.Price)
+			c.problem("the line %q costs %d a page, the price is %d", line.Label,
+				line.UnitPriceMicros, c.run.Price)
 		}
 	}
 	_, times := c.run.Charge.Of(model.Plain)
@@ -67,14 +68,16 @@ func (c *check) money() {
 	charged := (delivered - free) * int64(times) * c.run.Price
 	c.sum.Charged = charged
 	if paid != (delivered-free)*int64(times) {
-		c.problem("%d pages are charged and %d free, %d were delivered that cost %d each", paid, free, delivered, times)
+		c.problem("%d pages are charged and %d free, %d were delivered that cost %d each", paid,
+			free, delivered, times)
 	}
 	most := min(c.run.Free, delivered)
 	if c.run.Charge.PaidOnly {
 		most = 0
 	}
 	if free < 0 || free > most {
-		c.problem("%d pages are free, at most %d may be: the wallet had %d free requests and %d pages were delivered",
+		c.problem("%d pages are free, at most %d may be: the wallet had %d free requests and %d "+
+			"pages were delivered",
 			free, most, c.run.Free, delivered)
 	}
 	if !c.run.Partial && c.sum.Errored == 0 && free != most && c.run.Pagination.MaxPages() == 1 {
@@ -84,14 +87,15 @@ func (c *check) money() {
 		c.problem("the entry takes %d (lines %d) and %d free requests, the recount %d and %d",
 			e.AmountMicros, amount, e.FreeRequestsDelta, -charged, -free)
 	}
-	if e.Type != "CHARGE" || e.Status != "SETTLED" || e.Source != string(model.SourceRun) || e.BalanceAfterMicros == nil ||
+	if e.Type != "CHARGE" || e.Status != "SETTLED" || e.Source != string(model.SourceRun) ||
+		e.BalanceAfterMicros == nil ||
 		e.JobID != c.got.Job.ID {
 		c.problem("the entry of an ended run of %s is %+v", c.got.Job.ID, e)
 	}
 }
 
-// CheckWallet compares a wallet with its whole ledger: the sums of the entries are what it has, and once all are sealed
-// the last one sealed stands at that sum.
+// CheckWallet compares a wallet with its whole ledger: the sums of the entries are what it has, and
+// once all are sealed the last one sealed stands at that sum.
 func CheckWallet(wallet Wallet, ledger []Transaction) error {
 	var c check
 	var balance, free int64
@@ -99,7 +103,8 @@ func CheckWallet(wallet Wallet, ledger []Transaction) error {
 	for _, e := range ledger {
 		balance += e.AmountMicros
 		free += e.FreeRequestsDelta
-		if e.Type == "CHARGE" && (e.AmountMicros > 0 || e.BalanceAfterMicros != nil && *e.BalanceAfterMicros < 0) {
+		if e.Type == "CHARGE" &&
+			(e.AmountMicros > 0 || e.BalanceAfterMicros != nil && *e.BalanceAfterMicros < 0) {
 			c.problem("a crawl takes more than there is: %+v", e)
 		}
 		sealed = sealed && e.BalanceAfterMicros != nil

@@ -29,7 +29,8 @@ func (c *check) rows() {
 			continue // whether that is right is for outcomes to say
 		}
 		if len(p.rows) != len(p.truth.Rows) {
-			c.problem("%s has %d rows, the truth has %d", p.truth.URL, len(p.rows), len(p.truth.Rows))
+			c.problem("%s has %d rows, the truth has %d", p.truth.URL, len(p.rows),
+				len(p.truth.Rows))
 			continue
 		}
 		c.values(p)
@@ -40,7 +41,8 @@ func (c *check) rows() {
 func (c *check) metadata(p *page, row map[string]any) {
 	for _, key := range []string{"_jobId", "_scraperJobStatusId"} {
 		if row[key] != c.got.Job.ID {
-			c.problem("%s: a row's %s is %v, the job is %s", p.truth.URL, key, row[key], c.got.Job.ID)
+			c.problem("%s: a row's %s is %v, the job is %s", p.truth.URL, key, row[key],
+				c.got.Job.ID)
 		}
 	}
 	at, _ := row["_scrapedAt"].(string)
@@ -49,11 +51,13 @@ func (c *check) metadata(p *page, row map[string]any) {
 	}
 	final, given := row["_finalUrl"]
 	if len(p.truth.Hops) > 0 && final != p.truth.FinalURL() || len(p.truth.Hops) == 0 && given {
-		c.problem("%s: a row's _finalUrl is %v, the page was found at %s", p.truth.URL, final, p.truth.FinalURL())
+		c.problem("%s: a row's _finalUrl is %v, the page was found at %s", p.truth.URL, final,
+			p.truth.FinalURL())
 	}
 }
 
-// values compares the fields of a page's rows, in order. All rows of a page that changes are of one fetch.
+// values compares the fields of a page's rows, in order. All rows of a page that changes are of one
+// fetch.
 func (c *check) values(p *page) {
 	fetch := 0
 	for i, row := range p.rows {
@@ -65,7 +69,8 @@ func (c *check) values(p *page) {
 		if p.truth.Changes {
 			n, ok := synthweb.FetchOf(got)
 			if !ok || n < 1 || fetch != 0 && n != fetch {
-				c.problem("%s: row %d is of fetch %v, the one before it of fetch %d", p.truth.URL, i, got["stock"], fetch)
+				c.problem("%s: row %d is of fetch %v, the one before it of fetch %d", p.truth.URL,
+					i, got["stock"], fetch)
 			}
 			fetch = n
 			got["stock"] = want["stock"]
@@ -103,7 +108,8 @@ func (c *check) errors() {
 		if e.Status != nil {
 			status = *e.Status
 		}
-		if !slices.ContainsFunc(p.truth.Codes, func(code fault.Code) bool { return saysCode(e.Error, code) }) {
+		if !slices.ContainsFunc(p.truth.Codes,
+			func(code fault.Code) bool { return saysCode(e.Error, code) }) {
 			c.problem("%s errored with %s, the truth is one of %v", e.URL, e.Error, p.truth.Codes)
 		}
 		if p.truth.Status != 0 && status != p.truth.Status {
@@ -112,12 +118,14 @@ func (c *check) errors() {
 	}
 }
 
-// saysCode says whether an error's text stands for a code: the API may show either the code or its title.
+// saysCode says whether an error's text stands for a code: the API may show either the code or its
+// title.
 func saysCode(text string, code fault.Code) bool {
 	return text == string(code) || text == fault.Lookup(code).Title
 }
 
-// outcomes demands that each page came to its end once, and that nothing of a chain is missing before what is there.
+// outcomes demands that each page came to its end once, and that nothing of a chain is missing
+// before what is there.
 func (c *check) outcomes() {
 	for _, chain := range c.chains {
 		ended := false
@@ -128,11 +136,14 @@ func (c *check) outcomes() {
 			}
 			switch {
 			case found > 1:
-				c.problem("%s came to an end %d times: %d rows, %d errors", p.truth.URL, found, len(p.rows), len(p.errors))
+				c.problem("%s came to an end %d times: %d rows, %d errors", p.truth.URL, found,
+					len(p.rows), len(p.errors))
 			case found == 0 && !c.run.Partial:
-				c.problem("%s (%s) has neither rows nor an error", p.truth.URL, outcomeName(p.truth.Outcome))
+				c.problem("%s (%s) has neither rows nor an error", p.truth.URL,
+					outcomeName(p.truth.Outcome))
 			case found == 1 && ended:
-				c.problem("%s is there, although a page before it in its chain is missing", p.truth.URL)
+				c.problem("%s is there, although a page before it in its chain is missing",
+					p.truth.URL)
 			}
 			ended = ended || found == 0
 			if found > 0 && len(p.rows) > 0 {
@@ -174,27 +185,33 @@ func (c *check) records() {
 		}
 		chain := c.chains[r.Unit.Seq]
 		if int(r.Unit.Page) >= len(chain.pages) {
-			if form(r.URL) != chain.extra || (r.Outcome != model.Empty && r.Outcome != model.Duplicate) || r.Items != 0 {
-				c.problem("unit %v is a record of %s with outcome %d and %d items past the end of its chain",
+			if form(r.URL) != chain.extra ||
+				(r.Outcome != model.Empty && r.Outcome != model.Duplicate) || r.Items != 0 {
+				c.problem("unit %v is a record of %s with outcome %d and %d items past the end "+
+					"of its chain",
 					r.Unit, r.URL, r.Outcome, r.Items)
 			}
 			continue
 		}
 		p := chain.pages[r.Unit.Page]
 		price, quantity := c.charge(p)
-		if form(r.URL) != form(p.truth.URL) || r.Outcome != p.truth.Outcome || int(r.Items) != len(p.truth.Rows) ||
+		if form(r.URL) != form(p.truth.URL) || r.Outcome != p.truth.Outcome ||
+			int(r.Items) != len(p.truth.Rows) ||
 			r.PriceRow != price || r.Quantity != quantity {
-			c.problem("unit %v is recorded as %s with outcome %d, %d items, %d × %q; the truth is %s, %d, %d items, %d × %q",
+			c.problem("unit %v is recorded as %s with outcome %d, %d items, %d × %q; the truth "+
+				"is %s, %d, %d items, %d × %q",
 				r.Unit, r.URL, r.Outcome, r.Items, r.Quantity, r.PriceRow,
 				p.truth.URL, p.truth.Outcome, len(p.truth.Rows), quantity, price)
 		}
-		if p.truth.Outcome == model.Errored && (!slices.Contains(p.truth.Codes, fault.Code(r.Code)) ||
-			p.truth.Status != 0 && int(r.Status) != p.truth.Status) {
+		if p.truth.Outcome == model.Errored &&
+			(!slices.Contains(p.truth.Codes, fault.Code(r.Code)) ||
+				p.truth.Status != 0 && int(r.Status) != p.truth.Status) {
 			c.problem("unit %v is recorded with %s and status %d, the truth is one of %v and %d",
 				r.Unit, r.Code, r.Status, p.truth.Codes, p.truth.Status)
 		}
 		if int(r.Items) != len(p.rows) {
-			c.problem("unit %v is recorded with %d items, and %d rows are read", r.Unit, r.Items, len(p.rows))
+			c.problem("unit %v is recorded with %d items, and %d rows are read", r.Unit, r.Items,
+				len(p.rows))
 		}
 	}
 	for _, p := range c.order {

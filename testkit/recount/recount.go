@@ -1,6 +1,7 @@
-// Package recount proves a run of the product exact, page by page, without asking the product what is right: what a run
-// must find is the synthetic web's truth, what it asked for is in that web's own log, and what it reports is compared
-// with both. It owns the comparison; who calls it gathers what the product reports.
+// Package recount proves a run of the product exact, page by page, without asking the product what
+// is right: what a run must find is the synthetic web's truth, what it asked for is in that web's
+// own log, and what it reports is compared with both. It owns the comparison; who calls it gathers
+// what the product reports.
 package recount
 
 import (
@@ -72,8 +73,8 @@ type Run struct {
 	URLs []string // each once, in the order of the list
 
 	Pagination model.Pagination
-	// Truth is what an address must come to, where that is not what the web itself says: pages of Config.Texts, rows of
-	// other fields.
+	// Truth is what an address must come to, where that is not what the web itself says: pages of
+	// Config.Texts, rows of other fields.
 	Truth func(address string) (synthweb.Truth, error)
 	// Ignore names fields that follow from the moment, not from the page.
 	Ignore []string
@@ -81,25 +82,31 @@ type Run struct {
 	Price int64 // micros of the price row that pages by tier plain cost
 	// Charge is how pages are charged: the zero value once by the row of tier plain.
 	Charge model.Charge
-	// Uncharged says of a delivered page, by its rows, that it costs nothing all the same; nil: none does.
+	// Uncharged says of a delivered page, by its rows, that it costs nothing all the same; nil:
+	// none does.
 	Uncharged func(rows []synthweb.Row) bool
 	Free      int64 // free requests that the wallet had before
 
 	// Partial: the run was ended before its list was. What it has must be exact all the same.
 	Partial bool
-	// Deaths are when the process was seen dead, in order. What a page record survived is never fetched again.
+	// Deaths are when the process was seen dead, in order. What a page record survived is never
+	// fetched again.
 	Deaths []time.Time
-	// Lossy: records of the log were dropped or repeated, so that pages may be fetched again without a death.
+	// Lossy: records of the log were dropped or repeated, so that pages may be fetched again
+	// without a death.
 	Lossy bool
-	// Lost are the addresses of fetchers that were lost: what one of them asked for may be asked for again, by another.
+	// Lost are the addresses of fetchers that were lost: what one of them asked for may be asked
+	// for again, by another.
 	Lost []netip.Addr
 	// Shared: other runs ask the same web, so that its log does not tell what this one asked for.
 	Shared bool
 
-	Attempts       int           // tries at a page that fails, at most; default 3
-	MinGap         time.Duration // between requests to a host, as synthweb.HostCount says; 0: not checked
-	MaxConnections int           // to a host; 0: not checked
-	// MaxRefetched bounds the pages fetched again after each death, or for all of Lost; 0: not checked.
+	Attempts int // tries at a page that fails, at most; default 3
+	// between requests to a host, as synthweb.HostCount says; 0: not checked
+	MinGap         time.Duration
+	MaxConnections int // to a host; 0: not checked
+	// MaxRefetched bounds the pages fetched again after each death, or for all of Lost; 0: not
+	// checked.
 	MaxRefetched int
 }
 
@@ -125,7 +132,8 @@ type Summary struct {
 
 // String is the summary in one line.
 func (s Summary) String() string {
-	return fmt.Sprintf("%d links: %d pages delivered, %d errored, %d rows, %d micros, %d requests, %d fetched again",
+	return fmt.Sprintf("%d links: %d pages delivered, %d errored, %d rows, %d micros, %d "+
+		"requests, %d fetched again",
 		s.Links, s.Delivered, s.Errored, s.Rows, s.Charged, s.Requests, s.Refetched)
 }
 
@@ -139,14 +147,16 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	text := fmt.Sprintf("the recount differs in %d places:\n  %s", e.Count, strings.Join(e.Problems, "\n  "))
+	text := fmt.Sprintf("the recount differs in %d places:\n  %s", e.Count,
+		strings.Join(e.Problems, "\n  "))
 	if e.Count > len(e.Problems) {
 		text += "\n  …"
 	}
 	return text
 }
 
-// Check compares. Its error is an *Error, unless the web's own log is not whole or the list is not of that web.
+// Check compares. Its error is an *Error, unless the web's own log is not whole or the list is not
+// of that web.
 func Check(run Run, reported Reported) (Summary, error) {
 	if run.Attempts == 0 {
 		run.Attempts = 3
@@ -188,7 +198,8 @@ type check struct {
 // chain is what begins at one address of the list.
 type chain struct {
 	pages []*page
-	// extra is the page past the chain's end that is asked for although it is no part of the chain; "" for none.
+	// extra is the page past the chain's end that is asked for although it is no part of the chain;
+	// "" for none.
 	extra string
 }
 
@@ -203,9 +214,11 @@ type page struct {
 	errors []LinkError
 }
 
-// charge is the price row of a page's record and how often it counts: "" and 0 for one that costs nothing.
+// charge is the price row of a page's record and how often it counts: "" and 0 for one that costs
+// nothing.
 func (c *check) charge(p *page) (row string, quantity uint32) {
-	if p.truth.Outcome != model.Delivered || c.run.Uncharged != nil && c.run.Uncharged(p.truth.Rows) {
+	if p.truth.Outcome != model.Delivered || c.run.Uncharged != nil &&
+		c.run.Uncharged(p.truth.Rows) {
 		return "", 0
 	}
 	return c.run.Charge.Of(model.Plain)
@@ -243,23 +256,27 @@ func (c *check) expect() error {
 	return nil
 }
 
-// chainOf cuts a truth to what the pagination follows of it (decision 14). Where pages are counted, one behind the first
-// that does not exist is what stands behind the last one.
+// chainOf cuts a truth to what the pagination follows of it (decision 14). Where pages are counted,
+// one behind the first that does not exist is what stands behind the last one.
 func (c *check) chainOf(truth synthweb.Truth) chain {
 	pages, most := truth.Pages, c.run.Pagination.MaxPages()
 	pages = pages[:min(len(pages), most)]
 	var made chain
 	switch end := pages[len(pages)-1]; {
-	case len(pages) > 1 && c.run.Pagination.Counts() && (end.Status == http.StatusNotFound || end.Status == http.StatusGone):
+	case len(pages) > 1 && c.run.Pagination.Counts() &&
+		(end.Status == http.StatusNotFound || end.Status == http.StatusGone):
 		pages, made.extra = pages[:len(pages)-1], form(end.URL)
-	case c.run.Pagination.Type == model.URLPageParam && len(pages) < most && end.Outcome == model.Delivered:
+	case c.run.Pagination.Type == model.URLPageParam && len(pages) < most &&
+		end.Outcome == model.Delivered:
 		made.extra = fmt.Sprintf("%s?page=%d", form(truth.URL), len(pages)+1)
 	}
 	for i := range pages {
-		made.pages = append(made.pages, &page{truth: pages[i], class: truth.Class, last: i == len(pages)-1})
+		made.pages = append(made.pages,
+			&page{truth: pages[i], class: truth.Class, last: i == len(pages)-1})
 	}
 	return made
 }
 
-// form is an address as the synthetic web's log counts it: a first page is the same with and without its number.
+// form is an address as the synthetic web's log counts it: a first page is the same with and
+// without its number.
 func form(address string) string { return strings.TrimSuffix(address, "?page=1") }

@@ -20,8 +20,8 @@ import (
 
 const price = 150
 
-// product is a stand-in for the product that does everything right: it takes the rows from the truth and makes the
-// requests that a correct run makes.
+// product is a stand-in for the product that does everything right: it takes the rows from the
+// truth and makes the requests that a correct run makes.
 type product struct {
 	t      *testing.T
 	run    Run
@@ -40,8 +40,10 @@ func newProduct(t *testing.T, cfg synthweb.Config, pagination model.Pagination) 
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", web.Addr())
 	}
-	p := &product{t: t, client: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
-	p.run = Run{Web: web, URLs: slices.Collect(web.URLs(60)), Pagination: pagination, Price: price, Free: 5}
+	p := &product{t: t, client: &http.Client{Transport: &http.Transport{DialContext: dial,
+		DisableKeepAlives: true}}}
+	p.run = Run{Web: web, URLs: slices.Collect(web.URLs(60)), Pagination: pagination, Price: price,
+		Free: 5}
 	p.free = 5
 	return p
 }
@@ -49,7 +51,8 @@ func newProduct(t *testing.T, cfg synthweb.Config, pagination model.Pagination) 
 // crawl makes the requests and the report.
 func (p *product) crawl() {
 	job := &p.report.Job
-	job.ID, job.State, job.TotalLinks = strings.Repeat("ab", 12), "COMPLETED", int64(len(p.run.URLs))
+	job.ID, job.State, job.TotalLinks = strings.Repeat("ab", 12), "COMPLETED",
+		int64(len(p.run.URLs))
 	line := Line{Label: "Plain", UnitPriceMicros: price}
 	for seq, address := range p.run.URLs {
 		truth, err := p.run.Web.Truth(address)
@@ -69,14 +72,18 @@ func (p *product) crawl() {
 		}
 		if made.extra != "" {
 			p.get(made.extra)
-			p.report.Records = append(p.report.Records, rowstore.Record{URL: made.extra, Outcome: model.Empty,
-				Unit: model.Unit{Seq: uint32(seq), Page: uint32(len(made.pages))}, At: time.Now().UnixMicro()})
+			p.report.Records = append(p.report.Records,
+				rowstore.Record{URL: made.extra, Outcome: model.Empty,
+					Unit: model.Unit{Seq: uint32(seq), Page: uint32(len(made.pages))},
+					At:   time.Now().UnixMicro()})
 		}
 	}
 	line.AmountMicros = -line.Pages * price
 	balance := 1_000_000 + line.AmountMicros
-	p.report.Entry = Transaction{Type: "CHARGE", Status: "SETTLED", Source: "RUN", JobID: job.ID, Lines: []Line{line},
-		AmountMicros: line.AmountMicros, FreeRequestsDelta: -line.FreePages, BalanceAfterMicros: &balance}
+	p.report.Entry = Transaction{Type: "CHARGE", Status: "SETTLED", Source: "RUN", JobID: job.ID,
+		Lines:        []Line{line},
+		AmountMicros: line.AmountMicros, FreeRequestsDelta: -line.FreePages,
+		BalanceAfterMicros: &balance}
 }
 
 func (p *product) page(unit model.Unit, page *page, line *Line) {
@@ -85,7 +92,8 @@ func (p *product) page(unit model.Unit, page *page, line *Line) {
 			p.get(page.truth.URL)
 		}
 	}
-	record := rowstore.Record{Unit: unit, Outcome: page.truth.Outcome, URL: page.truth.URL, At: time.Now().UnixMicro()}
+	record := rowstore.Record{Unit: unit, Outcome: page.truth.Outcome, URL: page.truth.URL,
+		At: time.Now().UnixMicro()}
 	p.report.Job.TotalRequests++
 	if page.truth.Outcome == model.Errored {
 		code := page.truth.Codes[0]
@@ -144,7 +152,8 @@ func rough() synthweb.Config {
 
 func listings() synthweb.Config {
 	return synthweb.Config{Seed: 4, Hosts: 4, PagesPerHost: 15, ChainPages: 5, ItemsPerPage: 4,
-		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 2}, {Class: synthweb.ChangingListing, Weight: 1},
+		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 2},
+			{Class: synthweb.ChangingListing, Weight: 1},
 			{Class: synthweb.BrokenListing, Weight: 1}}}
 }
 
@@ -154,10 +163,12 @@ func TestACorrectRunPasses(t *testing.T) {
 		web        synthweb.Config
 		pagination model.Pagination
 	}{
-		"rough":      {rough(), model.Pagination{}},
-		"next link":  {listings(), model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector}},
+		"rough": {rough(), model.Pagination{}},
+		"next link": {listings(),
+			model.Pagination{Type: model.NextLink, Selector: synthweb.NextSelector}},
 		"page param": {listings(), model.Pagination{Type: model.URLPageParam, Param: "page"}},
-		"at most 3":  {listings(), model.Pagination{Type: model.URLPageParam, Param: "page", Max: &three}},
+		"at most 3": {listings(),
+			model.Pagination{Type: model.URLPageParam, Param: "page", Max: &three}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newProduct(t, test.web, test.pagination)
@@ -166,18 +177,21 @@ func TestACorrectRunPasses(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if sum.Links != 60 || sum.Delivered == 0 || sum.Rows != len(p.report.Rows) || sum.Refetched != 0 {
+			if sum.Links != 60 || sum.Delivered == 0 || sum.Rows != len(p.report.Rows) ||
+				sum.Refetched != 0 {
 				t.Errorf("%+v", sum)
 			}
 		})
 	}
 }
 
-// TestCharges are those of website contacts: two of another row a website, none for some, and no free requests.
+// TestCharges are those of website contacts: two of another row a website, none for some, and no
+// free requests.
 func TestCharges(t *testing.T) {
 	endpoint, _ := model.EndpointOf(model.WebsiteContacts)
 	contacts := func() *product {
-		p := newProduct(t, synthweb.Config{Seed: 9, Hosts: 6, PagesPerHost: 10, PageBytes: []int{4000}}, model.Pagination{})
+		p := newProduct(t, synthweb.Config{Seed: 9, Hosts: 6, PagesPerHost: 10,
+			PageBytes: []int{4000}}, model.Pagination{})
 		p.run.Charge, p.run.Ignore = endpoint.Charge, []string{"sku"}
 		p.run.Uncharged = func(rows []synthweb.Row) bool { return rows[0]["offer"] == true }
 		p.run.Truth = func(address string) (synthweb.Truth, error) {
@@ -192,10 +206,12 @@ func TestCharges(t *testing.T) {
 	}
 	p := contacts()
 	sum, err := Check(p.run, p.report)
-	if err != nil || sum.Uncharged == 0 || sum.Charged != int64(sum.Delivered-sum.Uncharged)*2*price {
+	if err != nil || sum.Uncharged == 0 ||
+		sum.Charged != int64(sum.Delivered-sum.Uncharged)*2*price {
 		t.Errorf("%+v, %v", sum, err)
 	}
-	uncharged := slices.IndexFunc(p.report.Records, func(r rowstore.Record) bool { return r.Quantity == 0 })
+	uncharged := slices.IndexFunc(p.report.Records,
+		func(r rowstore.Record) bool { return r.Quantity == 0 })
 	for name, slip := range map[string]func(p *product){
 		"price row":       func(p *product) { p.report.Records[0].PriceRow = "tier:plain" },
 		"charged once":    func(p *product) { p.report.Records[0].Quantity = 1 },
@@ -226,19 +242,32 @@ func TestEverySlipIsFound(t *testing.T) {
 	whole := newProduct(t, rough(), model.Pagination{})
 	whole.crawl()
 	for name, slip := range map[string]func(p *product){
-		"row lost":      func(p *product) { p.report.Rows = p.report.Rows[1:] },
-		"row doubled":   func(p *product) { p.report.Rows = append(p.report.Rows, p.report.Rows[0]) },
+		"row lost": func(p *product) { p.report.Rows = p.report.Rows[1:] },
+		"row doubled": func(p *product) {
+			p.report.Rows = append(p.report.Rows,
+				p.report.Rows[0])
+		},
 		"row changed":   func(p *product) { p.report.Rows[3]["title"] = "something else" },
 		"field missing": func(p *product) { delete(p.report.Rows[3], "was") },
 		"field added":   func(p *product) { p.report.Rows[3]["more"] = nil },
-		"foreign row":   func(p *product) { p.report.Rows[3]["_sourceUrl"] = "http://shop-00000.example/nowhere" },
-		"wrong job":     func(p *product) { p.report.Rows[3]["_jobId"] = ids.ID{1}.String() },
-		"wrong final":   func(p *product) { p.report.Rows[3]["_finalUrl"] = "http://shop-00000.example/" },
-		"error lost":    func(p *product) { p.report.Errors = p.report.Errors[1:] },
-		"error doubled": func(p *product) { p.report.Errors = append(p.report.Errors, p.report.Errors[0]) },
+		"foreign row": func(p *product) {
+			p.report.Rows[3]["_sourceUrl"] = "http://shop-00000.example/nowhere"
+		},
+		"wrong job": func(p *product) { p.report.Rows[3]["_jobId"] = ids.ID{1}.String() },
+		"wrong final": func(p *product) {
+			p.report.Rows[3]["_finalUrl"] = "http://shop-00000.example/"
+		},
+		"error lost": func(p *product) { p.report.Errors = p.report.Errors[1:] },
+		"error doubled": func(p *product) {
+			p.report.Errors = append(p.report.Errors,
+				p.report.Errors[0])
+		},
 		"error changed": func(p *product) { p.report.Errors[0].Error = "dns_failed" },
 		"record lost":   func(p *product) { p.report.Records = p.report.Records[1:] },
-		"record twice":  func(p *product) { p.report.Records = append(p.report.Records, p.report.Records[0]) },
+		"record twice": func(p *product) {
+			p.report.Records = append(p.report.Records,
+				p.report.Records[0])
+		},
 		"record code":   func(p *product) { p.report.Records[p.firstError()].Code = "dns_failed" },
 		"record status": func(p *product) { p.report.Records[p.firstError()].Status++ },
 		"record items":  func(p *product) { p.report.Records[0].Items += 2 },
@@ -254,9 +283,12 @@ func TestEverySlipIsFound(t *testing.T) {
 		"quantity":      func(p *product) { p.report.Records[0].Quantity = 2 },
 		"price":         func(p *product) { p.report.Entry.Lines[0].UnitPriceMicros++ },
 		"free":          func(p *product) { p.report.Entry.FreeRequestsDelta++ },
-		"open entry":    func(p *product) { p.report.Entry.Status, p.report.Entry.BalanceAfterMicros = "OPEN", nil },
-		"fast":          func(p *product) { p.run.MinGap = time.Hour },
-		"not asked":     func(p *product) { p.run.Web = untouched(t) },
+		"open entry": func(p *product) {
+			p.report.Entry.Status,
+				p.report.Entry.BalanceAfterMicros = "OPEN", nil
+		},
+		"fast":      func(p *product) { p.run.MinGap = time.Hour },
+		"not asked": func(p *product) { p.run.Web = untouched(t) },
 		"asked again after it was stored": func(p *product) {
 			p.run.Deaths = []time.Time{time.UnixMicro(p.report.Records[30].At)}
 			for i := range p.report.Records {
@@ -376,7 +408,8 @@ func TestWallet(t *testing.T) {
 		{Type: "ADJUSTMENT", AmountMicros: 1000, BalanceAfterMicros: at(1000)},
 		{Type: "FREE_GRANT", FreeRequestsDelta: 5, BalanceAfterMicros: at(0)},
 	}
-	if err := CheckWallet(Wallet{BalanceMicros: 700, FreeRequestsRemaining: 3}, ledger); err != nil {
+	if err := CheckWallet(Wallet{BalanceMicros: 700, FreeRequestsRemaining: 3},
+		ledger); err != nil {
 		t.Error(err)
 	}
 	if CheckWallet(Wallet{BalanceMicros: 701, FreeRequestsRemaining: 3}, ledger) == nil {

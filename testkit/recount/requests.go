@@ -12,8 +12,8 @@ import (
 // maxHops is how many requests a redirect that never ends may take, one try.
 const maxHops = 21
 
-// requests compares what the web was asked for: every page once, a page that fails as often as it may be tried, and
-// politely.
+// requests compares what the web was asked for: every page once, a page that fails as often as it
+// may be tried, and politely.
 func (c *check) requests() error {
 	recount, err := c.run.Web.Recount()
 	if err != nil {
@@ -36,7 +36,8 @@ func (c *check) requests() error {
 	for address, count := range recount.URLs {
 		c.sum.Requests += count.Requests
 		if !asked[form(address)] {
-			c.problem("%s was asked for %d times and is no page of the run", address, count.Requests)
+			c.problem("%s was asked for %d times and is no page of the run", address,
+				count.Requests)
 		}
 	}
 	if most := c.run.MaxRefetched; len(c.run.Lost) > 0 && most > 0 && c.sum.Refetched > most {
@@ -61,19 +62,24 @@ func (c *check) fetches(p *page, asked synthweb.URLCount) {
 		least, most = 0, 0
 	case p.class == synthweb.RedirectLoop:
 		most = maxHops * c.run.Attempts
-	case p.class == synthweb.Failing, p.class == synthweb.Reset, p.class == synthweb.Truncated, p.class == synthweb.Stall:
+	case p.class == synthweb.Failing, p.class == synthweb.Reset, p.class == synthweb.Truncated,
+		p.class == synthweb.Stall:
 		most = c.run.Attempts
 	}
 	c.fetched(p.truth.URL, asked, least, most)
 }
 
 // repeats says whether pages may be fetched again.
-func (c *check) repeats() bool { return len(c.run.Deaths) > 0 || len(c.run.Lost) > 0 || c.run.Lossy }
+func (c *check) repeats() bool {
+	return len(c.run.Deaths) > 0 || len(c.run.Lost) > 0 ||
+		c.run.Lossy
+}
 
 // mayRepeat says whether a page may be fetched again that these asked for.
 func (c *check) mayRepeat(asked synthweb.URLCount) bool {
 	return len(c.run.Deaths) > 0 || c.run.Lossy ||
-		slices.ContainsFunc(asked.From, func(from netip.Addr) bool { return slices.Contains(c.run.Lost, from) })
+		slices.ContainsFunc(asked.From,
+			func(from netip.Addr) bool { return slices.Contains(c.run.Lost, from) })
 }
 
 func (c *check) fetched(address string, asked synthweb.URLCount, least, most int) {
@@ -88,7 +94,8 @@ func (c *check) fetched(address string, asked synthweb.URLCount, least, most int
 		return
 	}
 	if !c.mayRepeat(asked) {
-		c.problem("%s was asked for %d times by %v, a fetch takes at most %d", address, n, asked.From, most)
+		c.problem("%s was asked for %d times by %v, a fetch takes at most %d", address, n,
+			asked.From, most)
 		return
 	}
 	c.sum.Refetched++
@@ -97,8 +104,8 @@ func (c *check) fetched(address string, asked synthweb.URLCount, least, most int
 	}
 }
 
-// neverAgain demands of each death that pages whose record survived it were not asked for after it, and that no more
-// pages were fetched again than the configuration allows.
+// neverAgain demands of each death that pages whose record survived it were not asked for after it,
+// and that no more pages were fetched again than the configuration allows.
 func (c *check) neverAgain() {
 	if len(c.run.Deaths) == 0 || c.run.Lossy {
 		return
@@ -132,19 +139,23 @@ func (c *check) neverAgain() {
 	}
 	for now, n := range again {
 		if c.run.MaxRefetched > 0 && n > c.run.MaxRefetched {
-			c.problem("life %d fetched %d pages of lives before it again, at most %d may be unsettled", now, n, c.run.MaxRefetched)
+			c.problem("life %d fetched %d pages of lives before it again, at most %d may "+
+				"be unsettled", now, n, c.run.MaxRefetched)
 		}
 	}
 }
 
-// politeness compares what each host saw (decision 17): also that it is in one fetcher's hands at a time.
+// politeness compares what each host saw (decision 17): also that it is in one fetcher's hands at a
+// time.
 func (c *check) politeness(recount *synthweb.Recount) {
 	for name, host := range recount.Hosts {
 		if c.run.MaxConnections > 0 && host.MaxConnections > c.run.MaxConnections {
-			c.problem("%s saw %d connections at once, at most %d may be", name, host.MaxConnections, c.run.MaxConnections)
+			c.problem("%s saw %d connections at once, at most %d may be", name, host.MaxConnections,
+				c.run.MaxConnections)
 		}
 		if c.run.MinGap > 0 && host.MinGap >= 0 && host.MinGap < c.run.MinGap {
-			c.problem("%s was asked twice within %v, the least is %v", name, host.MinGap, c.run.MinGap)
+			c.problem("%s was asked twice within %v, the least is %v", name, host.MinGap,
+				c.run.MinGap)
 		}
 		if host.MaxClients > 1 {
 			c.problem("%s was asked by %d fetchers at once", name, host.MaxClients)

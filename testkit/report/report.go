@@ -1,9 +1,10 @@
-// Command report reads what `go test -json` says and tells it as `go test` does, with what failed in full. It ends with 1 when a test
-// failed, or when a package took more seconds than its budget:
+// Command report reads what `go test -json` says and tells it as `go test` does, with what failed
+// in full. It ends with 1 when a test failed, or when a package took more seconds than its budget:
 //
 //	go test -json ./... | go run ./testkit/report -budgets .ci/budgets
 //
-// A file of budgets has a line for each package that may take longer than the others: its path in the module and seconds.
+// A file of budgets has a line for each package that may take longer than the others: its path in
+// the module and seconds.
 package main
 
 import (
@@ -28,7 +29,8 @@ type event struct {
 }
 
 func main() {
-	budgets := flag.String("budgets", "", "file with the seconds that packages may take; none: no package is too slow")
+	budgets := flag.String("budgets", "", "file with the seconds that packages may take; none: "+
+		"no package is too slow")
 	flag.Parse()
 	if err := run(os.Stdin, os.Stdout, *budgets); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
@@ -90,7 +92,8 @@ type reporter struct {
 	slow    []string
 }
 
-// hear takes one line. What is no event is told as it is: the go command says so what it cannot build.
+// hear takes one line. What is no event is told as it is: the go command says so what it cannot
+// build.
 func (r *reporter) hear(line []byte) {
 	var e event
 	if json.Unmarshal(line, &e) != nil {
@@ -117,7 +120,8 @@ func (r *reporter) hear(line []byte) {
 	}
 }
 
-// keep remembers what a test says until it is known whether it fails. Of a package, the verdict alone is of interest.
+// keep remembers what a test says until it is known whether it fails. Of a package, the verdict
+// alone is of interest.
 func (r *reporter) keep(id string, e event) {
 	if e.Test == "" && (e.Output == "PASS\n" || strings.Contains(e.Output, "[no test files]")) {
 		return
@@ -147,7 +151,8 @@ func (r *reporter) judge(e event) {
 		most = usual
 	}
 	if e.Elapsed > most {
-		r.slow = append(r.slow, fmt.Sprintf("%s took %.0f s, its budget is %.0f s", e.Package, e.Elapsed, most))
+		r.slow = append(r.slow,
+			fmt.Sprintf("%s took %.0f s, its budget is %.0f s", e.Package, e.Elapsed, most))
 	}
 }
 

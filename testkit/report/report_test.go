@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The lines that `go test -json` writes for a package with a test that passes and one that may fail.
+// The lines that `go test -json` writes for a package with a test that passes and one that may
+// fail.
 func spoken(verdict string, seconds string) string {
 	const at = `"Package":"shoal.dev/shoal/pkg/one"`
 	return `{"Action":"start",` + at + `}
@@ -24,7 +25,8 @@ func spoken(verdict string, seconds string) string {
 
 func TestReport(t *testing.T) {
 	budgets := filepath.Join(t.TempDir(), "budgets")
-	if err := os.WriteFile(budgets, []byte("# seconds\npkg/one 40 # more than is usual\n"), 0o600); err != nil {
+	if err := os.WriteFile(budgets, []byte("# seconds\npkg/one 40 # more than is usual\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
@@ -32,10 +34,14 @@ func TestReport(t *testing.T) {
 		wantError     string
 		wants, not    []string
 	}{
-		"passes":        {said: spoken("pass", "40"), budgets: budgets, wants: []string{"the package's line"}, not: []string{"chatter", "what it says"}},
-		"fails":         {said: spoken("fail", "1"), wantError: "tests failed", wants: []string{"what it says", "the package's line"}, not: []string{"chatter"}},
-		"is slow":       {said: spoken("pass", "40.1"), budgets: budgets, wantError: "budgets", wants: []string{"pkg/one took 40 s, its budget is 40 s"}},
-		"has no budget": {said: strings.ReplaceAll(spoken("pass", "91"), "pkg/one", "pkg/two"), budgets: budgets, wantError: "budgets"},
+		"passes": {said: spoken("pass", "40"), budgets: budgets,
+			wants: []string{"the package's line"}, not: []string{"chatter", "what it says"}},
+		"fails": {said: spoken("fail", "1"), wantError: "tests failed",
+			wants: []string{"what it says", "the package's line"}, not: []string{"chatter"}},
+		"is slow": {said: spoken("pass", "40.1"), budgets: budgets, wantError: "budgets",
+			wants: []string{"pkg/one took 40 s, its budget is 40 s"}},
+		"has no budget": {said: strings.ReplaceAll(spoken("pass", "91"), "pkg/one", "pkg/two"),
+			budgets: budgets, wantError: "budgets"},
 		"is not judged": {said: spoken("pass", "4000")},
 		"does not build": {said: `{"ImportPath":"shoal.dev/shoal/pkg/one","Action":"build-output","Output":"one.go:1: no\n"}
 {"ImportPath":"shoal.dev/shoal/pkg/one","Action":"build-fail"}
@@ -45,7 +51,8 @@ func TestReport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			err := run(strings.NewReader(c.said), &out, c.budgets)
-			if (err == nil) != (c.wantError == "") || err != nil && !strings.Contains(err.Error(), c.wantError) {
+			if (err == nil) != (c.wantError == "") || err != nil &&
+				!strings.Contains(err.Error(), c.wantError) {
 				t.Errorf("the verdict is %v, want %q", err, c.wantError)
 			}
 			for _, text := range c.wants {

@@ -1,6 +1,6 @@
-// Package skew owns a clock whose wall time a test can step while the process runs, as a wrong NTP server would. A step
-// leaves the monotonic reading alone: durations between two readings, and so leases, do not see it, exactly as with the
-// machine's own clock.
+// Package skew owns a clock whose wall time a test can step while the process runs, as a wrong NTP
+// server would. A step leaves the monotonic reading alone: durations between two readings, and so
+// leases, do not see it, exactly as with the machine's own clock.
 package skew
 
 import (
@@ -15,15 +15,16 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// File is the environment variable that names the file with the offset, a Go duration of whole seconds ("-10m"). It is
-// for tests only and stands in no help text.
+// File is the environment variable that names the file with the offset, a Go duration of whole
+// seconds ("-10m"). It is for tests only and stands in no help text.
 const File = "SHOAL_CLOCK_OFFSET"
 
 // readEvery is how old the offset may be that a reading goes by.
 const readEvery = 50 * time.Millisecond
 
-// FromEnv is the machine's clock, or one that follows the file when the variable names one. A missing file is an offset
-// of 0; one that makes no sense panics, so that a test never takes a run without a step for one that survived it.
+// FromEnv is the machine's clock, or one that follows the file when the variable names one. A
+// missing file is an offset of 0; one that makes no sense panics, so that a test never takes a run
+// without a step for one that survived it.
 func FromEnv(getenv func(string) string) clock.Clock {
 	path := getenv(File)
 	if path == "" {
@@ -45,7 +46,8 @@ type stepped struct {
 // Now is the machine's time with its wall reading stepped.
 func (s *stepped) Now() time.Time {
 	now := time.Now()
-	if at := now.Sub(s.began); s.readAt.Load() == 0 || at-time.Duration(s.readAt.Load()) > readEvery {
+	if at := now.Sub(s.began); s.readAt.Load() == 0 ||
+		at-time.Duration(s.readAt.Load()) > readEvery {
 		s.read(at)
 	}
 	return step(now, s.offset.Load())
@@ -75,15 +77,17 @@ func (s *stepped) read(at time.Duration) {
 	s.offset.Store(int64(offset / time.Second))
 }
 
-// step moves the wall reading of a time that has a monotonic one. The time package has no way to move one without the
-// other; its own layout, which the test holds this against, keeps the wall seconds above 30 bits of nanoseconds.
+// step moves the wall reading of a time that has a monotonic one. The time package has no way to
+// move one without the other; its own layout, which the test holds this against, keeps the wall
+// seconds above 30 bits of nanoseconds.
 func step(t time.Time, seconds int64) time.Time {
 	wall := (*uint64)(unsafe.Pointer(&t))
 	*wall += uint64(seconds) << 30
 	return t
 }
 
-// Set steps the clock of the processes that read the file. They see it within a moment of their next reading.
+// Set steps the clock of the processes that read the file. They see it within a moment of their
+// next reading.
 func Set(path string, offset time.Duration) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, []byte(offset.String()), 0o600); err != nil {

@@ -38,7 +38,8 @@ func TestTheFileIsFollowed(t *testing.T) {
 		deadline := time.After(20 * time.Second)
 		for {
 			now := c.Now()
-			if off := now.Round(0).Sub(time.Now().Round(0)); off > offset-time.Second && off < offset+time.Second {
+			if off := now.Round(0).Sub(time.Now().Round(0)); off > offset-time.Second &&
+				off < offset+time.Second {
 				if passed := now.Sub(begin); passed < 0 || passed > time.Minute {
 					t.Errorf("the step shows in a duration: %v", passed)
 				}

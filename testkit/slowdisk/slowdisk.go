@@ -1,5 +1,5 @@
-// Package slowdisk delays the writes that a process waits for, as a network disk in a bad minute does. A test says how
-// long while the process runs.
+// Package slowdisk delays the writes that a process waits for, as a network disk in a bad minute
+// does. A test says how long while the process runs.
 package slowdisk
 
 import (
@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// File is the environment variable that names the file with the delay of each write, a Go duration ("700ms"). It is for
-// tests only and stands in no help text.
+// File is the environment variable that names the file with the delay of each write, a Go duration
+// ("700ms"). It is for tests only and stands in no help text.
 const File = "SHOAL_WRITE_DELAY"
 
-// FromEnv is what is called before each write. Without the variable, or the file, it does nothing; a delay that makes no
-// sense panics, so that a test never takes a quick disk for a slow one.
+// FromEnv is what is called before each write. Without the variable, or the file, it does nothing;
+// a delay that makes no sense panics, so that a test never takes a quick disk for a slow one.
 func FromEnv(getenv func(string) string) func() {
 	path := getenv(File)
 	if path == "" {

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// BenchmarkPages asks over kept connections with a client that does as little as possible, so that what is measured is
-// mostly the web. Client and server share the processors.
+// BenchmarkPages asks over kept connections with a client that does as little as possible, so that
+// what is measured is mostly the web. Client and server share the processors.
 func BenchmarkPages(b *testing.B) {
 	page := strings.Repeat("<p>filler</p>", 28_000/13) + "12345"
 	for name, cfg := range map[string]synthweb.Config{
@@ -34,7 +34,8 @@ func benchmarkPages(b *testing.B, cfg synthweb.Config, coding string) {
 	var requests [][]byte
 	for address := range web.URLs(10_000) {
 		host, path, _ := strings.Cut(strings.TrimPrefix(address, "http://"), "/")
-		requests = append(requests, fmt.Appendf(nil, "GET /%s HTTP/1.1\r\nHost: %s\r\nAccept-Encoding: %s\r\n\r\n", path, host,
+		requests = append(requests, fmt.Appendf(nil, "GET /%s HTTP/1.1\r\nHost: "+
+			"%s\r\nAccept-Encoding: %s\r\n\r\n", path, host,
 			coding))
 	}
 	var next atomic.Int64

@@ -114,8 +114,10 @@ type found struct {
 	next    string
 }
 
-// crawl fetches a page as a scraper would: robots.txt first, up to three attempts, then the rows by the fields.
-func (c *client) crawl(t *testing.T, address string, fields []model.Field, patience time.Duration) found {
+// crawl fetches a page as a scraper would: robots.txt first, up to three attempts, then the rows by
+// the fields.
+func (c *client) crawl(t *testing.T, address string, fields []model.Field,
+	patience time.Duration) found {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
@@ -130,7 +132,8 @@ func (c *client) crawl(t *testing.T, address string, fields []model.Field, patie
 	}
 	var page fetched
 	for range 3 {
-		c.transport.CloseIdleConnections() // net/http repeats a request by itself when a connection it reuses breaks
+		// net/http repeats a request by itself when a connection it reuses breaks
+		c.transport.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		page, err = c.get(ctx, address)
 		cancel()
@@ -185,7 +188,8 @@ func resolve(t *testing.T, base, reference string) string {
 	return resolved.String()
 }
 
-// extract reads a row from each item, or from the whole page when it has none, and the link to the next page.
+// extract reads a row from each item, or from the whole page when it has none, and the link to the
+// next page.
 func extract(t *testing.T, body []byte, fields []model.Field) (rows []synthweb.Row, next string) {
 	t.Helper()
 	doc, err := goquery.NewDocumentFromReader(bytes.NewReader(body))
@@ -228,8 +232,10 @@ func every() synthweb.Config {
 		mix = append(mix, synthweb.Share{Class: class, Weight: 1})
 	}
 	return synthweb.Config{
-		Seed: 7, Hosts: 8, PagesPerHost: 40, Mix: mix, PageBytes: []int{4_000, 10_000}, ChainPages: 4, ItemsPerPage: 5,
-		Fails: 2, DripTime: 50 * time.Millisecond, Robots: []synthweb.Robots{synthweb.RobotsAbsent, synthweb.RobotsEmpty,
+		Seed: 7, Hosts: 8, PagesPerHost: 40, Mix: mix, PageBytes: []int{4_000, 10_000},
+		ChainPages: 4, ItemsPerPage: 5,
+		Fails: 2, DripTime: 50 * time.Millisecond,
+		Robots: []synthweb.Robots{synthweb.RobotsAbsent, synthweb.RobotsEmpty,
 			synthweb.RobotsDisallow, synthweb.RobotsDelay},
 	}
 }
@@ -238,8 +244,9 @@ func every() synthweb.Config {
 func withTemplate() synthweb.Config {
 	return synthweb.Config{
 		Hosts: 3, PagesPerHost: 4,
-		Template:    []byte(`<h1 class="title">Product name 12345</h1><p>12345</p><div class="sku">SKU-00012345</div>`),
-		TemplateRow: synthweb.Row{"title": "Product name 12345", "sku": "SKU-00012345", "offer": false},
+		Template: []byte(`<h1 class="title">Product name 12345</h1><p>12345</p><div class="sku">SKU-00012345</div>`),
+		TemplateRow: synthweb.Row{"title": "Product name 12345", "sku": "SKU-00012345",
+			"offer": false},
 	}
 }
 

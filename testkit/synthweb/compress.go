@@ -12,9 +12,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// A compressed page is put together from blocks that end at byte boundaries and refer to nothing before them: what many
-// pages share is compressed once, when the web is made, and what is a page's own goes between as it is. So a web that
-// compresses serves about as many pages a second as one that does not.
+// A compressed page is put together from blocks that end at byte boundaries and refer to nothing
+// before them: what many pages share is compressed once, when the web is made, and what is a page's
+// own goes between as it is. So a web that compresses serves about as many pages a second as one
+// that does not.
 
 // piece is text that many pages have in them, and the blocks that it is in both codings.
 type piece struct {
@@ -24,9 +25,10 @@ type piece struct {
 
 // Bounds of what is put together.
 const (
-	leastPiece = 512     // bytes of a piece that is worth a block of its own
-	mostPlain  = 4 << 10 // bytes of a page's own text that go as they are; a page with more is compressed as a whole
-	pieceStart = 64      // bytes by which a piece is looked for
+	leastPiece = 512 // bytes of a piece that is worth a block of its own
+	// bytes of a page's own text that go as they are; a page with more is compressed as a whole
+	mostPlain  = 4 << 10
+	pieceStart = 64 // bytes by which a piece is looked for
 )
 
 // newPiece compresses a piece in the codings that the web has.
@@ -41,7 +43,8 @@ func (w *Web) newPiece(text []byte) piece {
 	return p
 }
 
-// pieces are what a page has in it, in their order, unless it is one of the few that have none of it.
+// pieces are what a page has in it, in their order, unless it is one of the few that have none of
+// it.
 func (w *Web) pieces(p page) []piece {
 	switch {
 	case p.class == templated:
@@ -77,7 +80,8 @@ func (w *Web) coding(ctx *fasthttp.RequestCtx) coding {
 }
 
 // compressed appends what a page shows, compressed, to dst, and says of what type it is.
-func (w *Web) compressed(c coding, dst []byte, p page, fetch, status int) (sent []byte, contentType string) {
+func (w *Web) compressed(c coding, dst []byte, p page, fetch, status int) (sent []byte,
+	contentType string) {
 	plain, _ := w.plain.Get().(*[]byte)
 	if plain == nil {
 		plain = new([]byte)
@@ -170,7 +174,8 @@ func (brotliCoding) whole(dst, body []byte) []byte {
 	return fasthttp.AppendBrotliBytesLevel(dst, body, fasthttp.CompressBrotliBestSpeed)
 }
 
-// alignment is a meta-block that is empty and not the last, whose bits are followed by zeros up to a byte boundary.
+// alignment is a meta-block that is empty and not the last, whose bits are followed by zeros up to
+// a byte boundary.
 const (
 	alignment     = 0b000110
 	alignmentBits = 6
@@ -197,9 +202,10 @@ func (brotliCoding) blocks(p piece) []byte { return p.brotli }
 
 func (brotliCoding) end(dst, _ []byte) []byte { return append(dst, 3) } // the last block, empty
 
-// brotliBlock compresses text to one meta-block that ends at a byte boundary and is not the last. The encoder uses
-// neither the dictionary nor distances or text from before its block, so that it means the same wherever it stands. It
-// makes a whole stream, though, of which the ends are cut off.
+// brotliBlock compresses text to one meta-block that ends at a byte boundary and is not the last.
+// The encoder uses neither the dictionary nor distances or text from before its block, so that it
+// means the same wherever it stands. It makes a whole stream, though, of which the ends are cut
+// off.
 func brotliBlock(text []byte) []byte {
 	finder := matchfinder.M4{MaxDistance: 1 << 20, ChainLength: 32, HashLen: 5}
 	var encoder brotli.Encoder

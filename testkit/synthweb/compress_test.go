@@ -49,7 +49,8 @@ func TestCompression(t *testing.T) {
 }
 
 // compressed wants a page to be there in a coding, and to be small in it.
-func compressed(c *client, web *synthweb.Web, address, coding string, reader func(io.Reader) (io.Reader, error)) error {
+func compressed(c *client, web *synthweb.Web, address, coding string,
+	reader func(io.Reader) (io.Reader, error)) error {
 	want, _, err := web.Body(address)
 	if err != nil {
 		return err

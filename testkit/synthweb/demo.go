@@ -2,12 +2,14 @@ package synthweb
 
 import "time"
 
-// Demo is the small web of the first run: 40 shops with 2,000 addresses, nearly all of them products, with enough
-// trouble among them that a progress bar shows what the real web is like.
+// Demo is the small web of the first run: 40 shops with 2,000 addresses, nearly all of them
+// products, with enough trouble among them that a progress bar shows what the real web is like.
 func Demo() Config {
 	var names []string
-	for _, mood := range []string{"amber", "birch", "copper", "harbor", "linen", "meadow", "north", "willow"} {
-		for _, trade := range []string{"home", "books", "outdoor", "kitchen", "garden"} { // in the order of trades
+	for _, mood := range []string{"amber", "birch", "copper", "harbor", "linen", "meadow", "north",
+		"willow"} {
+		// in the order of trades
+		for _, trade := range []string{"home", "books", "outdoor", "kitchen", "garden"} {
 			names = append(names, mood+"-"+trade)
 		}
 	}

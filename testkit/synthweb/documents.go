@@ -12,14 +12,16 @@ import (
 // story is what an article shows.
 type story struct{ title, author, published string }
 
-var topics = [...]string{"What we learned about", "A short history of", "How to look after a", "Five questions about the",
+var topics = [...]string{"What we learned about", "A short history of", "How to look after a",
+	"Five questions about the",
 	"In praise of the", "The trouble with every"}
 
 func (w *Web) storyOf(p page) story {
 	host, n := int(p.host), int(p.n)
 	draw := w.hash(host, n, saltGoods)
 	things := trades[host%len(trades)]
-	day := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, int(w.hash(host, n, saltDate)%2000))
+	day := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0,
+		int(w.hash(host, n, saltDate)%2000))
 	return story{
 		title:     topics[draw%uint64(len(topics))] + " " + things[mix(draw)%uint64(len(things))],
 		author:    makers[mix(mix(draw))%uint64(len(makers))],
@@ -31,8 +33,10 @@ func (w *Web) storyOf(p page) story {
 func (w *Web) article(dst []byte, p page) []byte {
 	s := w.storyOf(p)
 	dst = w.top(dst, int(p.host), s.title, w.url(p))
-	dst = fmt.Appendf(dst, "<article><h1 class=\"title\">%s</h1>\n<p class=\"byline\">By <span class=\"author\">%s</span>, "+
-		"<time datetime=\"%s\">%s</time></p>\n", html.EscapeString(s.title), html.EscapeString(s.author), s.published,
+	dst = fmt.Appendf(dst, "<article><h1 class=\"title\">%s</h1>\n<p class=\"byline\">By <span "+
+		"class=\"author\">%s</span>, "+
+		"<time datetime=\"%s\">%s</time></p>\n", html.EscapeString(s.title),
+		html.EscapeString(s.author), s.published,
 		s.published)
 	dst = append(dst, w.padding[w.size(p)].text...)
 	return bottom(append(dst, "</article>\n"...))
@@ -40,12 +44,14 @@ func (w *Web) article(dst []byte, p page) []byte {
 
 func (w *Web) articleRow(p page) Row {
 	s := w.storyOf(p)
-	return Row{"title": s.title, "author": s.author, "published": s.published, "canonical": w.url(p)}
+	return Row{"title": s.title, "author": s.author, "published": s.published,
+		"canonical": w.url(p)}
 }
 
 // item is a product as JSON, padded to one of PageBytes by what is related to it.
 func (w *Web) item(dst []byte, p page, g goods) []byte {
-	dst = fmt.Appendf(dst, "{\"url\":%s,\"title\":%s,\"price\":%q", quoted(w.url(p)), quoted(g.title), g.price)
+	dst = fmt.Appendf(dst, "{\"url\":%s,\"title\":%s,\"price\":%q", quoted(w.url(p)),
+		quoted(g.title), g.price)
 	if g.offer {
 		dst = fmt.Appendf(dst, ",\"was\":%q", g.was)
 	}
@@ -60,9 +66,11 @@ func (w *Web) linkedData(dst []byte, p page, g goods) []byte {
 	if g.stock == soldOut {
 		availability = "OutOfStock"
 	}
-	return fmt.Appendf(dst, "<script type=\"application/ld+json\">{\"@context\":\"https://schema.org\",\"@type\":\"Product\","+
-		"\"name\":%s,\"sku\":%q,\"url\":%s,\"offers\":{\"@type\":\"Offer\",\"price\":%q,\"priceCurrency\":\"EUR\","+
-		"\"availability\":\"https://schema.org/%s\"}}</script>\n", quoted(g.title), g.sku, quoted(w.url(p)), g.price,
+	return fmt.Appendf(dst,
+		"<script type=\"application/ld+json\">{\"@context\":\"https://schema.org\",\"@type\":\"Product\","+
+			"\"name\":%s,\"sku\":%q,\"url\":%s,\"offers\":{\"@type\":\"Offer\",\"price\":%q,\"priceCurrency\":\"EUR\","+
+			"\"availability\":\"https://schema.org/%s\"}}</script>\n", quoted(g.title), g.sku,
+		quoted(w.url(p)), g.price,
 		availability)
 }
 

@@ -30,7 +30,8 @@ func rowOf(t *testing.T, web *synthweb.Web, address string) synthweb.Row {
 }
 
 func TestAPI(t *testing.T) {
-	web := start(t, synthweb.Config{Hosts: 3, PagesPerHost: 10, Mix: only(synthweb.API), PageBytes: []int{10_000}})
+	web := start(t, synthweb.Config{Hosts: 3, PagesPerHost: 10, Mix: only(synthweb.API),
+		PageBytes: []int{10_000}})
 	client := newClient(t, web)
 	for address := range web.URLs(30) {
 		page := client.mustGet(t, address)
@@ -38,12 +39,14 @@ func TestAPI(t *testing.T) {
 		if err := json.Unmarshal(page.body, &got); err != nil {
 			t.Fatal(err)
 		}
-		row := synthweb.Row{"title": got.Title, "price": got.Price, "was": got.Was, "sku": got.SKU, "stock": got.Stock,
+		row := synthweb.Row{"title": got.Title, "price": got.Price, "was": got.Was, "sku": got.SKU,
+			"stock": got.Stock,
 			"offer": got.Was != nil, "canonical": got.URL}
 		if diff := cmp.Diff(rowOf(t, web, address), row); diff != "" {
 			t.Errorf("%s (-truth +seen):\n%s", address, diff)
 		}
-		if page.header.Get("Content-Type") != "application/json" || len(page.body) < 8_000 || len(page.body) > 12_000 {
+		if page.header.Get("Content-Type") != "application/json" || len(page.body) < 8_000 ||
+			len(page.body) > 12_000 {
 			t.Errorf("%v, %d bytes", page.header, len(page.body))
 		}
 	}
@@ -63,7 +66,8 @@ func TestLinkedData(t *testing.T) {
 			SKU    string
 			Offers struct{ Price string }
 		}
-		if err := json.Unmarshal([]byte(doc.Find("script[type='application/ld+json']").Text()), &stated); err != nil {
+		if err := json.Unmarshal([]byte(doc.Find("script[type='application/ld+json']").Text()),
+			&stated); err != nil {
 			t.Fatal(err)
 		}
 		row := rowOf(t, web, address)
@@ -161,7 +165,8 @@ func TestSitemaps(t *testing.T) {
 		t.Errorf("addresses (-web +sitemaps):\n%s", diff)
 	}
 	without := newClient(t, start(t, synthweb.Config{Hosts: 1, PagesPerHost: 1}))
-	if status := without.mustGet(t, "http://shop-00000.example/sitemap.xml").status; status != http.StatusNotFound {
+	if status := without.mustGet(t,
+		"http://shop-00000.example/sitemap.xml").status; status != http.StatusNotFound {
 		t.Errorf("a site without sitemaps answers %d", status)
 	}
 }
@@ -182,7 +187,8 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	recount, err := web.Recount()
-	if err != nil || len(recount.URLs) != 6 || !strings.HasPrefix(slices.Collect(web.URLs(1))[0], "https://shop-00000.") {
+	if err != nil || len(recount.URLs) != 6 ||
+		!strings.HasPrefix(slices.Collect(web.URLs(1))[0], "https://shop-00000.") {
 		t.Errorf("%+v, %v", recount, err)
 	}
 	if _, err := client.get(t.Context(), "https://elsewhere.example/"); err == nil {

@@ -10,11 +10,13 @@ func (w *Web) size(p page) int {
 	return int(w.hash(int(p.host), int(p.n), saltSize) % uint64(len(w.cfg.PageBytes)))
 }
 
-// plainBytes is up to how much filler is text alone; beyond it, there is what else pages are made of.
+// plainBytes is up to how much filler is text alone; beyond it, there is what else pages are made
+// of.
 const plainBytes = 2_000
 
-// filler is about the given size of what stands around a page's content: text with markup in it, links, tables, cards
-// and scripts, about as many tags to the byte as the web's pages have. None of it is what a field selects.
+// filler is about the given size of what stands around a page's content: text with markup in it,
+// links, tables, cards and scripts, about as many tags to the byte as the web's pages have. None of
+// it is what a field selects.
 func filler(size int) []byte {
 	var text bytes.Buffer
 	if size <= plainBytes {
@@ -24,7 +26,8 @@ func filler(size int) []byte {
 		return text.Bytes()
 	}
 	blocks := []block{
-		{"<div class=\"text\">\n", "</div>\n", 6, func(b *bytes.Buffer, i int) { paragraph(b, sentencesEach*i) }},
+		{"<div class=\"text\">\n", "</div>\n", 6,
+			func(b *bytes.Buffer, i int) { paragraph(b, sentencesEach*i) }},
 		{"<ul class=\"menu\">\n", "</ul>\n", 12, menuEntry},
 		{"<table class=\"facts\">\n", "</table>\n", 14, fact},
 		{"<div class=\"cards\">\n", "</div>\n", 10, card},
@@ -70,21 +73,26 @@ func paragraph(b *bytes.Buffer, from int) {
 }
 
 func menuEntry(b *bytes.Buffer, i int) {
-	fmt.Fprintf(b, "<li class=\"entry\"><a href=\"/shelf/%d\" title=\"To shelf %d\">%s</a></li>\n", i, i, trades[i%len(trades)][0])
+	fmt.Fprintf(b, "<li class=\"entry\"><a href=\"/shelf/%d\" title=\"To shelf %d\">%s</a></li>\n",
+		i, i, trades[i%len(trades)][0])
 }
 
 func fact(b *bytes.Buffer, i int) {
-	fmt.Fprintf(b, "<tr><th scope=\"row\">Measure %d</th><td>%d × %d cm</td></tr>\n", i, 10+i%90, 5+i%40)
+	fmt.Fprintf(b, "<tr><th scope=\"row\">Measure %d</th><td>%d × %d cm</td></tr>\n", i, 10+i%90,
+		5+i%40)
 }
 
 func card(b *bytes.Buffer, i int) {
-	fmt.Fprintf(b, "<div class=\"card\"><a href=\"/see/%d\"><img src=\"/pictures/%d.jpg\" alt=\"\" loading=\"lazy\">"+
-		"<span class=\"name\">%s %s</span> <span class=\"cost\">%s</span></a></div>\n", i, i, makers[i%len(makers)],
+	fmt.Fprintf(b, "<div class=\"card\"><a href=\"/see/%d\"><img src=\"/pictures/%d.jpg\" "+
+		"alt=\"\" loading=\"lazy\">"+
+		"<span class=\"name\">%s %s</span> <span class=\"cost\">%s</span></a></div>\n", i, i,
+		makers[i%len(makers)],
 		trades[i%len(trades)][1], money(900+10*i))
 }
 
 func statement(b *bytes.Buffer, i int) {
-	fmt.Fprintf(b, "if (window.innerWidth < %d && shown.length <= %d) { shown.push({id: %d, at: \"#card-%d\"}); }\n",
+	fmt.Fprintf(b, "if (window.innerWidth < %d && shown.length <= %d) { shown.push({id: %d, at: "+
+		"\"#card-%d\"}); }\n",
 		320+i, i, i, i)
 }
 
@@ -98,7 +106,8 @@ func relatedItems(size int) []byte {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		fmt.Fprintf(&text, "{\"id\":%d,\"name\":\"%s %s\",\"cost\":%s,\"tags\":[\"new\",\"shelf %d\"],\"left\":%d}", i,
+		fmt.Fprintf(&text, "{\"id\":%d,\"name\":\"%s %s\",\"cost\":%s,\"tags\":[\"new\",\"shelf "+
+			"%d\"],\"left\":%d}", i,
 			makers[i%len(makers)], trades[i%len(trades)][1], money(900+10*i), i%12, i%40)
 	}
 	return text.Bytes()

@@ -13,20 +13,28 @@ type goods struct {
 
 // A shop sells one kind of thing; its host's number says which.
 var trades = [...][]string{
-	{"Desk Lamp", "Wool Throw", "Armchair", "Bookshelf", "Side Table", "Mirror", "Picture Frame", "Rug"},
-	{"Field Guide", "Café Cookbook", "Atlas", "Short Stories", "Poems & Letters", "Travel Diary", "Sketchbook"},
-	{"Tent", "Backpack", "Rain Jacket", "Camping Stove", "Trail Map", "Thermos", "Head Torch", "Hammock"},
-	{"Salt & Pepper Mill", "Frying Pan", "Teapot", "Chopping Board", "Bread Knife", "Mixing Bowl", "Apron"},
-	{"Watering Can", "Pruning Shears", "Plant Pot", "Bird House", "Garden Bench", "Seed Box", "Lantern"},
+	{"Desk Lamp", "Wool Throw", "Armchair", "Bookshelf", "Side Table", "Mirror", "Picture Frame",
+		"Rug"},
+	{"Field Guide", "Café Cookbook", "Atlas", "Short Stories", "Poems & Letters", "Travel Diary",
+		"Sketchbook"},
+	{"Tent", "Backpack", "Rain Jacket", "Camping Stove", "Trail Map", "Thermos", "Head Torch",
+		"Hammock"},
+	{"Salt & Pepper Mill", "Frying Pan", "Teapot", "Chopping Board", "Bread Knife", "Mixing Bowl",
+		"Apron"},
+	{"Watering Can", "Pruning Shears", "Plant Pot", "Bird House", "Garden Bench", "Seed Box",
+		"Lantern"},
 }
 
-var makers = [...]string{"Ashby", "Brændholm", "Corvin", "Dahl & Sons", "Elster", "Fennimore", "Grünwald", "Hollis",
+var makers = [...]string{"Ashby", "Brændholm", "Corvin", "Dahl & Sons", "Elster", "Fennimore",
+	"Grünwald", "Hollis",
 	"Ivar", "Juniper", "Kestrel", "Lindqvist"}
 
-var styles = [...]string{"Classic", "Compact", "Everyday", "Foldable", "Handmade", "Large", "Light", "Nordic",
+var styles = [...]string{"Classic", "Compact", "Everyday", "Foldable", "Handmade", "Large", "Light",
+	"Nordic",
 	"Original", "Pocket", "Rustic", "Small", "Solid Oak", "Summer", "Vintage", "Winter"}
 
-// goodsOf draws page n's product, or with itemNumber above 0 that item of page n's listing, 1 the first.
+// goodsOf draws page n's product, or with itemNumber above 0 that item of page n's listing, 1 the
+// first.
 func (w *Web) goodsOf(host, n, itemNumber int) goods {
 	draw := w.hash(host, n, saltGoods+uint64(itemNumber))
 	pick := func(bound int) int {
@@ -37,7 +45,8 @@ func (w *Web) goodsOf(host, n, itemNumber int) goods {
 	things := trades[host%len(trades)]
 	cents := 450 + 10*pick(2000)
 	g := goods{
-		title: makers[pick(len(makers))] + " " + styles[pick(len(styles))] + " " + things[pick(len(things))],
+		title: makers[pick(len(makers))] + " " + styles[pick(len(styles))] + " " +
+			things[pick(len(things))],
 		price: money(cents),
 		sku:   fmt.Sprintf("S%05d-%05d", host, n),
 		stock: soldOut,
@@ -64,7 +73,8 @@ const fetchPrefix = "Fetch "
 // fetchStock is the stock of what changes at every fetch: the fetch's number, from 1.
 func fetchStock(fetch int) string { return fmt.Sprintf("%s%d", fetchPrefix, fetch) }
 
-// FetchOf reads which fetch a row of a page that changes was made by, from 1. All rows of one fetch agree.
+// FetchOf reads which fetch a row of a page that changes was made by, from 1. All rows of one fetch
+// agree.
 func FetchOf(row Row) (fetch int, ok bool) {
 	stock, _ := row["stock"].(string)
 	digits, found := strings.CutPrefix(stock, fetchPrefix)

@@ -35,7 +35,8 @@ type logEntry struct {
 }
 
 // begin adds an entry; nil when the log is full.
-func (l *requestLog) begin(p page, target string, at time.Time, inflight int32, conn uint64, from netip.Addr) *logEntry {
+func (l *requestLog) begin(p page, target string, at time.Time, inflight int32, conn uint64,
+	from netip.Addr) *logEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count == l.limit {
@@ -50,7 +51,8 @@ func (l *requestLog) begin(p page, target string, at time.Time, inflight int32, 
 		l.blocks = append(l.blocks, make([]logEntry, 0, min(blockEntries, l.limit-l.count)))
 	}
 	block := &l.blocks[len(l.blocks)-1]
-	*block = append(*block, logEntry{start: at, page: p, conn: conn, inflight: inflight, client: l.client(from)})
+	*block = append(*block, logEntry{start: at, page: p, conn: conn, inflight: inflight,
+		client: l.client(from)})
 	l.count++
 	return &(*block)[len(*block)-1]
 }
@@ -65,7 +67,8 @@ func (l *requestLog) client(from netip.Addr) int16 {
 	return int16(at)
 }
 
-// end notes when a request was answered, which the first call says, and with what status, which the last one does.
+// end notes when a request was answered, which the first call says, and with what status, which the
+// last one does.
 func (l *requestLog) end(entry *logEntry, at time.Time, status int) {
 	if entry == nil {
 		return
@@ -111,7 +114,8 @@ type Request struct {
 	From       netip.Addr
 }
 
-// Requests yields the log in the order in which the requests began, up to the last one known when it gets there.
+// Requests yields the log in the order in which the requests began, up to the last one known when
+// it gets there.
 func (w *Web) Requests() iter.Seq[Request] {
 	return func(yield func(Request) bool) {
 		for i := 0; ; i++ {
@@ -127,7 +131,8 @@ func (w *Web) Requests() iter.Seq[Request] {
 			if !yield(Request{
 				Host: w.names[entry.page.host], Path: path, Class: class,
 				Robots: class == robotsTxt, Followed: class == hop || class == landing,
-				Start: entry.start, End: entry.end, Status: int(entry.status), InFlight: int(entry.inflight), Conn: entry.conn,
+				Start: entry.start, End: entry.end, Status: int(entry.status),
+				InFlight: int(entry.inflight), Conn: entry.conn,
 				From: from,
 			}) {
 				return
@@ -136,7 +141,8 @@ func (w *Web) Requests() iter.Seq[Request] {
 	}
 }
 
-// Recount is the log summed up. Requests to robots.txt count for nothing but RobotsRequests and the connections.
+// Recount is the log summed up. Requests to robots.txt count for nothing but RobotsRequests and the
+// connections.
 type Recount struct {
 	URLs  map[string]URLCount
 	Hosts map[string]HostCount
@@ -154,24 +160,28 @@ type URLCount struct {
 // HostCount is what was asked of one site.
 type HostCount struct {
 	Requests, RobotsRequests int
-	// MaxInFlight is the most requests in work at once. A client that gives up still counts until the answer is ready.
+	// MaxInFlight is the most requests in work at once. A client that gives up still counts until
+	// the answer is ready.
 	MaxInFlight int
-	// MaxConnections is the most connections in use at once, each from its first request on the site to its last one's
-	// end: what a client holds open before and after is not seen.
+	// MaxConnections is the most connections in use at once, each from its first request on the
+	// site to its last one's end: what a client holds open before and after is not seen.
 	MaxConnections int
-	// MinGap is the shortest time between the begins of requests that followed each other, -1 without any: of two, when
-	// they came from two clients; of one client half of what three took, since a request that was held up on its way (by a
-	// new connection, a busy machine) is as much closer to the next one as it was farther from the one before.
+	// MinGap is the shortest time between the begins of requests that followed each other, -1
+	// without any: of two, when they came from two clients; of one client half of what three took,
+	// since a request that was held up on its way (by a new connection, a busy machine) is as much
+	// closer to the next one as it was farther from the one before.
 	MinGap time.Duration
-	// MaxClients is the most clients, by address, with a request in work at once; robots.txt and requests that a redirect
-	// led to aside, since who follows one looks at the other host's robots.txt.
+	// MaxClients is the most clients, by address, with a request in work at once; robots.txt and
+	// requests that a redirect led to aside, since who follows one looks at the other host's
+	// robots.txt.
 	MaxClients int
 }
 
 // Recount sums the log up. It fails when the log is not whole.
 func (w *Web) Recount() (*Recount, error) {
 	if _, unlogged := w.log.counts(); unlogged > 0 {
-		return nil, fmt.Errorf("synthweb: the log left %d requests out: raise LogLimit above %d", unlogged, w.cfg.LogLimit)
+		return nil, fmt.Errorf("synthweb: the log left %d requests out: raise LogLimit above %d",
+			unlogged, w.cfg.LogLimit)
 	}
 	spans := make(map[string]map[uint64]span)
 	recount := &Recount{URLs: make(map[string]URLCount), Hosts: make(map[string]HostCount)}
@@ -187,7 +197,8 @@ func (w *Web) Recount() (*Recount, error) {
 		}
 		host.MaxInFlight = max(host.MaxInFlight, r.InFlight)
 		if !r.Followed && !r.Robots {
-			working[r.Host] = append(slices.DeleteFunc(working[r.Host], func(w Request) bool { return !w.openAt(r.Start) }), r)
+			working[r.Host] = append(slices.DeleteFunc(working[r.Host],
+				func(w Request) bool { return !w.openAt(r.Start) }), r)
 			host.MaxClients = max(host.MaxClients, clientsOf(working[r.Host]))
 		}
 		if spans[r.Host] == nil {
@@ -271,7 +282,8 @@ func mostAtOnce(spans []span) int {
 	var current []span
 	most := 0
 	for _, s := range spans {
-		current = slices.DeleteFunc(current, func(c span) bool { return !c.open && c.end.Before(s.begin) })
+		current = slices.DeleteFunc(current,
+			func(c span) bool { return !c.open && c.end.Before(s.begin) })
 		current = append(current, s)
 		most = max(most, len(current))
 	}

@@ -54,7 +54,8 @@ func TestRecountOfPoliteness(t *testing.T) {
 		{2 * time.Second, "http://shop-00000.example/product/2"},
 		{time.Second, "http://shop-00000.example/robots.txt"},
 		{time.Second, "http://shop-00000.example/product/1?page=1"},
-		{time.Second / 2, "http://shop-00000.example/product/3"}, // half of what the last three took is 1.25 s
+		// half of what the last three took is 1.25 s
+		{time.Second / 2, "http://shop-00000.example/product/3"},
 	} {
 		now.Advance(step.after)
 		client.mustGet(t, step.address)
@@ -72,7 +73,8 @@ func TestRecountOfPoliteness(t *testing.T) {
 		t.Errorf("second site: gap %v of a single request", got)
 	}
 	got := recount.URLs["http://shop-00000.example/product/1"]
-	if got.Requests != 2 || !got.First.Equal(begin.Add(time.Second)) || !got.Last.Equal(begin.Add(6*time.Second)) ||
+	if got.Requests != 2 || !got.First.Equal(begin.Add(time.Second)) ||
+		!got.Last.Equal(begin.Add(6*time.Second)) ||
 		got.LastStatus != 200 {
 		t.Errorf("first page: %+v", got)
 	}
@@ -80,7 +82,8 @@ func TestRecountOfPoliteness(t *testing.T) {
 
 func TestRecountOfConcurrency(t *testing.T) {
 	now := waitingClock{clock.NewManual(time.Unix(1_800_000_000, 0)), make(chan time.Duration)}
-	web := start(t, synthweb.Config{Clock: now, Hosts: 10, SlowHosts: 5, SlowLatency: 10 * time.Second})
+	web := start(t, synthweb.Config{Clock: now, Hosts: 10, SlowHosts: 5,
+		SlowLatency: 10 * time.Second})
 	client := newClient(t, web)
 	var slow, quick string
 	for address := range web.URLs(10) {
@@ -106,7 +109,8 @@ func TestRecountOfConcurrency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if host := recount.Hosts[hostOf(t, slow)]; recount.Open != 3 || host.MaxConnections != 3 || host.MaxInFlight != 3 {
+	if host := recount.Hosts[hostOf(t, slow)]; recount.Open != 3 || host.MaxConnections != 3 ||
+		host.MaxInFlight != 3 {
 		t.Errorf("%d open, want 3; the site: %+v", recount.Open, host)
 	}
 	if host := recount.Hosts[hostOf(t, quick)]; host.MaxConnections != 1 {
@@ -171,7 +175,8 @@ func TestUnknownPathsAreLoggedAsAsked(t *testing.T) {
 // TestRecountOfClients asks one site from two addresses, one after the other and at once.
 func TestRecountOfClients(t *testing.T) {
 	now := waitingClock{clock.NewManual(time.Unix(1_800_000_000, 0)), make(chan time.Duration)}
-	web := start(t, synthweb.Config{Clock: now, Hosts: 2, MinLatency: time.Second, MaxLatency: time.Second})
+	web := start(t, synthweb.Config{Clock: now, Hosts: 2, MinLatency: time.Second,
+		MaxLatency: time.Second})
 	first, second := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
 	var asked sync.WaitGroup
 	ask := func(from netip.Addr, address string) {
@@ -191,7 +196,8 @@ func TestRecountOfClients(t *testing.T) {
 		})
 		<-now.waiting
 	}
-	const apart, together = "http://shop-00000.example/product/1", "http://shop-00001.example/product/1"
+	const apart, together = "http://shop-00000.example/product/1",
+		"http://shop-00001.example/product/1"
 	for _, from := range []netip.Addr{second, first} {
 		ask(from, apart)
 		now.Advance(time.Second)
@@ -208,9 +214,11 @@ func TestRecountOfClients(t *testing.T) {
 	if got := recount.URLs[apart].From; !slices.Equal(got, []netip.Addr{second, first}) {
 		t.Errorf("asked from %v", got)
 	}
-	if one, two := recount.Hosts["shop-00000.example"], recount.Hosts["shop-00001.example"]; one.MaxClients != 1 ||
+	if one, two := recount.Hosts["shop-00000.example"],
+		recount.Hosts["shop-00001.example"]; one.MaxClients != 1 ||
 		two.MaxClients != 2 {
-		t.Errorf("clients at once: %d of one after the other, %d of two at once", one.MaxClients, two.MaxClients)
+		t.Errorf("clients at once: %d of one after the other, %d of two at once", one.MaxClients,
+			two.MaxClients)
 	} else if one.MinGap != time.Second || two.MinGap != 0 {
 		t.Errorf("gaps of %v and %v", one.MinGap, two.MinGap)
 	}

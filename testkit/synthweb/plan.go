@@ -8,34 +8,38 @@ import (
 	"time"
 )
 
-// Class is what a page of the web is like. It is the first segment of the page's path, so that whoever reads a log
-// sees at once what an address is for.
+// Class is what a page of the web is like. It is the first segment of the page's path, so that
+// whoever reads a log sees at once what an address is for.
 type Class uint8
 
 // The classes that a Mix can hold.
 const (
-	Product         Class = iota // a product page
-	Changing                     // a product page whose stock says how often it has been fetched
-	Listing                      // a chain of pages with items, linked by a[rel=next] and by ?page=N
-	ChangingListing              // a Listing whose items' stock says how often pages of the chain have been fetched
-	BrokenListing                // a Listing whose last page links to one that answers 404
-	Empty                        // 200 without any of the fields
-	NotFound                     // 404
-	Gone                         // 410
-	Failing                      // 500, always
-	Flaky                        // 500 at the first Config.Fails requests, then a product page
-	Busy                         // 503 with Retry-After at the first Config.Fails requests, then a product page
-	Redirect                     // leads to a product page over one or two hops, on this site or another
-	RedirectLoop                 // leads to itself
-	Private                      // a product page that RobotsDisallow forbids
-	Reset                        // the connection is reset instead of an answer
-	Truncated                    // the body ends before its Content-Length
-	Drip                         // a product page whose body takes Config.DripTime
-	Stall                        // half a body, then silence until the client leaves
-	NotHTML                      // 200 with binary content
-	Article                      // a page of text with a title, an author and a date
-	LinkedData                   // a product page that states its product as JSON-LD, too
-	API                          // a product as JSON, with others that are related to it
+	Product  Class = iota // a product page
+	Changing              // a product page whose stock says how often it has been fetched
+	// a chain of pages with items, linked by a[rel=next] and by ?page=N
+	Listing
+	// a Listing whose items' stock says how often pages of the chain have been fetched
+	ChangingListing
+	BrokenListing // a Listing whose last page links to one that answers 404
+	Empty         // 200 without any of the fields
+	NotFound      // 404
+	Gone          // 410
+	Failing       // 500, always
+	Flaky         // 500 at the first Config.Fails requests, then a product page
+	// 503 with Retry-After at the first Config.Fails requests, then a product page
+	Busy
+	// leads to a product page over one or two hops, on this site or another
+	Redirect
+	RedirectLoop // leads to itself
+	Private      // a product page that RobotsDisallow forbids
+	Reset        // the connection is reset instead of an answer
+	Truncated    // the body ends before its Content-Length
+	Drip         // a product page whose body takes Config.DripTime
+	Stall        // half a body, then silence until the client leaves
+	NotHTML      // 200 with binary content
+	Article      // a page of text with a title, an author and a date
+	LinkedData   // a product page that states its product as JSON-LD, too
+	API          // a product as JSON, with others that are related to it
 
 	templated // Config.Template; all pages of such a web
 
@@ -54,14 +58,20 @@ const (
 	classCount
 )
 
-var classNames = [classCount]string{"product", "changing", "list", "changing-list", "broken-list", "empty", "missing",
-	"gone", "failing", "flaky", "busy", "redirect", "loop", "private", "reset", "truncated", "drip", "stall", "binary",
-	"article", "linked", "api", "p", "landing", "hop", "item", "robots.txt", "sitemap", "", "unknown"}
+var classNames = [classCount]string{"product", "changing", "list", "changing-list", "broken-list",
+	"empty", "missing",
+	"gone", "failing", "flaky", "busy", "redirect", "loop", "private", "reset", "truncated", "drip",
+	"stall", "binary",
+	"article", "linked", "api", "p", "landing", "hop", "item", "robots.txt", "sitemap", "",
+	"unknown"}
 
 // String is the class's path segment.
 func (c Class) String() string { return classNames[c] }
 
-func (c Class) isListing() bool { return c == Listing || c == ChangingListing || c == BrokenListing }
+func (c Class) isListing() bool {
+	return c == Listing || c == ChangingListing ||
+		c == BrokenListing
+}
 
 func (c Class) isChanging() bool { return c == Changing || c == ChangingListing }
 
@@ -83,17 +93,20 @@ func Products() Mix { return Mix{{Product, 1}} }
 // Listings is a mix of nothing but whole chains.
 func Listings() Mix { return Mix{{Listing, 1}} }
 
-// Rough is a mix of product pages in which about one in five is in some way troublesome, without the classes that
-// take long (Drip, Stall).
+// Rough is a mix of product pages in which about one in five is in some way troublesome, without
+// the classes that take long (Drip, Stall).
 func Rough() Mix {
-	return Mix{{Product, 800}, {Changing, 40}, {Redirect, 40}, {Flaky, 20}, {Busy, 5}, {Private, 20}, {Empty, 10},
-		{NotFound, 20}, {Gone, 10}, {Failing, 10}, {RedirectLoop, 5}, {Reset, 5}, {Truncated, 5}, {NotHTML, 10}}
+	return Mix{{Product, 800}, {Changing, 40}, {Redirect, 40}, {Flaky, 20}, {Busy, 5},
+		{Private, 20}, {Empty, 10},
+		{NotFound, 20}, {Gone, 10}, {Failing, 10}, {RedirectLoop, 5}, {Reset, 5}, {Truncated, 5},
+		{NotHTML, 10}}
 }
 
-// RealWeb is a mix like the real web's: products with and without JSON-LD, articles, listings and JSON, and one page in
-// twenty that is gone, broken or elsewhere.
+// RealWeb is a mix like the real web's: products with and without JSON-LD, articles, listings and
+// JSON, and one page in twenty that is gone, broken or elsewhere.
 func RealWeb() Mix {
-	return Mix{{Product, 400}, {LinkedData, 150}, {Article, 250}, {Listing, 100}, {API, 50}, {Redirect, 20}, {NotFound, 15},
+	return Mix{{Product, 400}, {LinkedData, 150}, {Article, 250}, {Listing, 100}, {API, 50},
+		{Redirect, 20}, {NotFound, 15},
 		{Gone, 5}, {Failing, 4}, {Flaky, 4}, {Busy, 1}, {Truncated, 1}}
 }
 
@@ -116,8 +129,8 @@ const (
 
 func (w *Web) robots(host int) Robots { return w.cfg.Robots[host%len(w.cfg.Robots)] }
 
-// page names one page: what a path means. n is the number within the host; sub is the host that a landing or hop
-// comes from, or an item's number in its chain; turn is ?page=, from 1.
+// page names one page: what a path means. n is the number within the host; sub is the host that a
+// landing or hop comes from, or an item's number in its chain; turn is ?page=, from 1.
 type page struct {
 	host, n, sub, turn int32
 	class              Class
@@ -143,7 +156,8 @@ func (w *Web) class(host, n int) Class {
 	panic("synthweb: a draw beyond the mix")
 }
 
-// shown is what an address shows: nothing but listings has more than one page, so ?page=2 of all others is empty.
+// shown is what an address shows: nothing but listings has more than one page, so ?page=2 of all
+// others is empty.
 func (p page) shown() page {
 	if p.turn > 1 && !p.class.isListing() {
 		p.class = Empty
@@ -192,7 +206,8 @@ func (w *Web) scheme() string {
 	return "http://"
 }
 
-// parse reads a path with its query as a page of a host. What the web does not have is of class unknown.
+// parse reads a path with its query as a page of a host. What the web does not have is of class
+// unknown.
 func (w *Web) parse(host int, target string) page {
 	none := page{host: int32(host), class: unknown}
 	path, query, _ := strings.Cut(target, "?")
@@ -274,7 +289,8 @@ func (w *Web) exists(p page) bool {
 		end := route[len(route)-1]
 		return p == end || len(route) == 2 && p == route[0]
 	case item:
-		return w.class(int(p.host), int(p.n)).isListing() && int(p.sub) < w.chainItems(int(p.host), int(p.n))
+		return w.class(int(p.host), int(p.n)).isListing() &&
+			int(p.sub) < w.chainItems(int(p.host), int(p.n))
 	}
 	return w.class(int(p.host), int(p.n)) == p.class
 }
@@ -297,7 +313,8 @@ func (w *Web) route(host, n int) []page {
 	return []page{at(other, hop), at(host, landing)}
 }
 
-// location is the Location header that leads to a page: absolute, from the root, or relative to the path.
+// location is the Location header that leads to a page: absolute, from the root, or relative to the
+// path.
 func (w *Web) location(from, to page) string {
 	if from.host != to.host {
 		return w.url(to)
@@ -314,7 +331,8 @@ func (w *Web) location(from, to page) string {
 // redirectStatus is 301, 302, 303, 307 or 308.
 func (w *Web) redirectStatus(from page) int {
 	statuses := [...]int{301, 302, 303, 307, 308}
-	return statuses[w.hash(int(from.host), int(from.n), saltRoute+uint64(from.class))%uint64(len(statuses))]
+	return statuses[w.hash(int(from.host), int(from.n),
+		saltRoute+uint64(from.class))%uint64(len(statuses))]
 }
 
 // chainPages is the number of pages with items of a listing, 1 to ChainPages.
@@ -322,14 +340,15 @@ func (w *Web) chainPages(host, n int) int {
 	return 1 + int(w.hash(host, n, saltChain)%uint64(w.cfg.ChainPages))
 }
 
-// chainItems is the number of items of a listing: all pages are full but the last, which has at least one.
+// chainItems is the number of items of a listing: all pages are full but the last, which has at
+// least one.
 func (w *Web) chainItems(host, n int) int {
 	last := 1 + int(w.hash(host, n, saltItems)%uint64(w.cfg.ItemsPerPage))
 	return (w.chainPages(host, n)-1)*w.cfg.ItemsPerPage + last
 }
 
-// repeatsLast says whether a listing shows its last page again when asked for one beyond it, as some sites do. The
-// others, and all that do not stay the same, show a page without items.
+// repeatsLast says whether a listing shows its last page again when asked for one beyond it, as
+// some sites do. The others, and all that do not stay the same, show a page without items.
 func (w *Web) repeatsLast(p page) bool {
 	return p.class == Listing && w.hash(int(p.host), int(p.n), saltPastEnd)%2 == 0
 }
@@ -346,7 +365,8 @@ func (w *Web) latency(p page) time.Duration {
 	}
 	least, most := w.cfg.MinLatency, w.cfg.MaxLatency
 	if w.latencyTotal > 0 {
-		least, most = w.latencySpan(int(w.hash(int(p.host), int(p.n), saltSpan) % uint64(w.latencyTotal)))
+		least, most = w.latencySpan(int(w.hash(int(p.host), int(p.n),
+			saltSpan) % uint64(w.latencyTotal)))
 	}
 	if most <= least {
 		return least

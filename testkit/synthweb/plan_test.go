@@ -5,14 +5,16 @@ import (
 	"time"
 )
 
-// FuzzParse: no path harms, and what is known as a page is found again under the path that the page is written as.
+// FuzzParse: no path harms, and what is known as a page is found again under the path that the page
+// is written as.
 func FuzzParse(f *testing.F) {
 	mix := Mix{}
 	for class := Product; class <= API; class++ {
 		mix = append(mix, Share{class, 1})
 	}
 	var webs []*Web
-	for _, cfg := range []Config{{Hosts: 3, PagesPerHost: 30, Mix: mix, Sitemaps: true, SitemapURLs: 12}, {Hosts: 3, Template: []byte(templateNumber)}} {
+	for _, cfg := range []Config{{Hosts: 3, PagesPerHost: 30, Mix: mix, Sitemaps: true,
+		SitemapURLs: 12}, {Hosts: 3, Template: []byte(templateNumber)}} {
 		web, err := New(cfg)
 		if err != nil {
 			f.Fatal(err)
@@ -32,7 +34,8 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, path := range []string{"", "/", "//", "/robots.txt", "/list/1?page=2", "/list/1?page=-2",
 		"/p/99999999999999999", "/item/3-1", "/landing/1-2", "/hop/0-0", "/product/1?%zz",
-		"/sitemap.xml", "/sitemap-1.xml", "/sitemap-3.xml", "/sitemap-4.xml", "/sitemap-01.xml", "/sitemap1.xml", "/unknown/1", "/robots.txt/1"} {
+		"/sitemap.xml", "/sitemap-1.xml", "/sitemap-3.xml", "/sitemap-4.xml", "/sitemap-01.xml",
+		"/sitemap1.xml", "/unknown/1", "/robots.txt/1"} {
 		f.Add(0, path)
 	}
 	f.Fuzz(func(t *testing.T, host int, path string) {
@@ -49,7 +52,8 @@ func FuzzParse(f *testing.F) {
 }
 
 func TestEveryStartPageIsKnown(t *testing.T) {
-	web, err := New(Config{Hosts: 20, PagesPerHost: 200, Mix: Rough(), SlowHosts: 3, SlowLatency: 1})
+	web, err := New(Config{Hosts: 20, PagesPerHost: 200, Mix: Rough(), SlowHosts: 3,
+		SlowLatency: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +80,8 @@ func TestEveryStartPageIsKnown(t *testing.T) {
 }
 
 func TestLatencies(t *testing.T) {
-	web, err := New(Config{Hosts: 10, PagesPerHost: 100, Latencies: []LatencyShare{{9, 0, time.Second}, {1, time.Minute, time.Hour}}})
+	web, err := New(Config{Hosts: 10, PagesPerHost: 100,
+		Latencies: []LatencyShare{{9, 0, time.Second}, {1, time.Minute, time.Hour}}})
 	if err != nil {
 		t.Fatal(err)
 	}

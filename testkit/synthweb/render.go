@@ -23,10 +23,12 @@ main{background:#fff;border:1px solid #e5dfd8;border-radius:8px;padding:1rem 2re
 .item .title{font-size:1rem}
 </style>`
 
-// top opens a page up to its main part. canonical is empty on pages that shall have no field at all.
+// top opens a page up to its main part. canonical is empty on pages that shall have no field at
+// all.
 func (w *Web) top(dst []byte, host int, title, canonical string) []byte {
 	shop := shopName(w.names[host])
-	dst = fmt.Appendf(dst, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s · %s</title>",
+	dst = fmt.Appendf(dst, "<!doctype html>\n<html lang=\"en\"><head><meta "+
+		"charset=\"utf-8\"><title>%s · %s</title>",
 		html.EscapeString(title), shop)
 	if canonical != "" {
 		dst = fmt.Appendf(dst, "<link rel=\"canonical\" href=\"%s\">", canonical)
@@ -62,14 +64,17 @@ func (w *Web) product(dst []byte, p page, g goods) []byte {
 
 // appendGoods writes the fields but the title, the same way on product pages and in listings.
 func appendGoods(dst []byte, g goods) []byte {
-	dst = fmt.Appendf(dst, "<p><span class=\"price\">%s</span> <span class=\"currency\">EUR</span>", g.price)
+	dst = fmt.Appendf(dst, "<p><span class=\"price\">%s</span> <span class=\"currency\">EUR</span>",
+		g.price)
 	if g.offer {
 		dst = fmt.Appendf(dst, " <span class=\"was\">%s</span> <b class=\"offer\">Offer</b>", g.was)
 	}
-	return fmt.Appendf(dst, "</p>\n<div class=\"sku\">%s</div>\n<div class=\"stock\">%s</div>\n", g.sku, g.stock)
+	return fmt.Appendf(dst, "</p>\n<div class=\"sku\">%s</div>\n<div class=\"stock\">%s</div>\n",
+		g.sku, g.stock)
 }
 
-// listing is one page of a chain. fetch is the number of fetches of the chain so far, this one included.
+// listing is one page of a chain. fetch is the number of fetches of the chain so far, this one
+// included.
 func (w *Web) listing(dst []byte, p page, fetch int) []byte {
 	host, n := int(p.host), int(p.n)
 	pages := w.chainPages(host, n)
@@ -88,7 +93,8 @@ func (w *Web) listing(dst []byte, p page, fetch int) []byte {
 		if p.class.isChanging() {
 			g.stock = fetchStock(fetch)
 		}
-		dst = fmt.Appendf(dst, "<li class=\"item\"><h2 class=\"title\"><a class=\"link\" href=\"%s\">%s</a></h2>\n",
+		dst = fmt.Appendf(dst, "<li class=\"item\"><h2 class=\"title\"><a class=\"link\" "+
+			"href=\"%s\">%s</a></h2>\n",
 			w.url(w.itemPage(p, i)), html.EscapeString(g.title))
 		dst = append(appendGoods(dst, g), "</li>\n"...)
 	}
@@ -96,7 +102,8 @@ func (w *Web) listing(dst []byte, p page, fetch int) []byte {
 	if int(p.turn) < pages || p.class == BrokenListing {
 		next := p
 		next.turn++
-		dst = fmt.Appendf(dst, "<nav><a rel=\"next\" href=\"%s\">Next page</a></nav>\n", w.path(next))
+		dst = fmt.Appendf(dst, "<nav><a rel=\"next\" href=\"%s\">Next page</a></nav>\n",
+			w.path(next))
 	}
 	return bottom(dst)
 }
@@ -134,7 +141,8 @@ func (w *Web) frontPage(dst []byte, host int) []byte {
 		if p.class == Product {
 			label = w.goodsOf(host, n, 0).title
 		}
-		dst = fmt.Appendf(dst, "<li><a href=\"%s\">%s</a></li>\n", w.path(p), html.EscapeString(label))
+		dst = fmt.Appendf(dst, "<li><a href=\"%s\">%s</a></li>\n", w.path(p),
+			html.EscapeString(label))
 	}
 	return bottom(append(dst, "</ul>\n"...))
 }
@@ -147,7 +155,8 @@ func (w *Web) index(dst []byte) []byte {
 	dst = append(dst, "</head>\n<body><main><h1>The synthetic web</h1>\n<ul>\n"...)
 	for _, name := range w.names[:min(len(w.names), 1000)] {
 		label := strings.TrimSuffix(name, "."+w.cfg.Suffix)
-		dst = fmt.Appendf(dst, "<li><a href=\"http://%s.localhost:%s/\">%s</a></li>\n", label, port, shopName(name))
+		dst = fmt.Appendf(dst, "<li><a href=\"http://%s.localhost:%s/\">%s</a></li>\n", label, port,
+			shopName(name))
 	}
 	return bottom(append(dst, "</ul>\n"...))
 }

@@ -20,10 +20,11 @@ import (
 
 func (w *Web) newServer() *fasthttp.Server {
 	return &fasthttp.Server{
-		Handler:               w.handle,
-		Name:                  "synthweb",
-		ReadBufferSize:        16 << 10,
-		WriteBufferSize:       min(w.largestPage()+1<<10, 64<<10), // one write call a page is a third faster,
+		Handler:        w.handle,
+		Name:           "synthweb",
+		ReadBufferSize: 16 << 10,
+		// one write call a page is a third faster,
+		WriteBufferSize:       min(w.largestPage()+1<<10, 64<<10),
 		MaxRequestBodySize:    1 << 20,
 		TCPKeepalive:          true,
 		CloseOnShutdown:       true,
@@ -36,8 +37,8 @@ func (w *Web) newServer() *fasthttp.Server {
 // largestPage is about the size of the largest page that the web has many of, in bytes.
 func (w *Web) largestPage() int { return max(slices.Max(w.cfg.PageBytes), len(w.cfg.Template)) }
 
-// handle answers one request and logs it, from when it is read whole until its answer is ready to be written (for the
-// answers that are broken or slow on purpose: until the last byte).
+// handle answers one request and logs it, from when it is read whole until its answer is ready to
+// be written (for the answers that are broken or slow on purpose: until the last byte).
 func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 	host, known := w.hostNumber(ctx.Host())
 	if !known {
@@ -55,7 +56,8 @@ func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 		ctx.Response.SetBodyString(text)
 	} else {
 		// Whoever has the last byte may ask again before this goroutine goes on.
-		status = w.answer(ctx, p.shown(), func() { w.log.end(entry, w.cfg.Clock.Now(), fasthttp.StatusOK) })
+		status = w.answer(ctx, p.shown(),
+			func() { w.log.end(entry, w.cfg.Clock.Now(), fasthttp.StatusOK) })
 	}
 	w.inflight[host].Add(-1)
 	w.log.end(entry, w.cfg.Clock.Now(), status)
@@ -69,7 +71,8 @@ func clientOf(ctx *fasthttp.RequestCtx) netip.Addr {
 	return netip.Addr{}
 }
 
-// hostNumber finds the site that a Host header means, be it under its own name or, for browsers, under .localhost.
+// hostNumber finds the site that a Host header means, be it under its own name or, for browsers,
+// under .localhost.
 func (w *Web) hostNumber(header []byte) (int, bool) {
 	if colon := bytes.LastIndexByte(header, ':'); colon >= 0 {
 		header = header[:colon]
@@ -96,8 +99,8 @@ func (w *Web) wait(d time.Duration) {
 	}
 }
 
-// answer writes the page and returns the status, 0 when there was no whole answer. It calls beforeLast before it sends the last
-// byte itself.
+// answer writes the page and returns the status, 0 when there was no whole answer. It calls
+// beforeLast before it sends the last byte itself.
 func (w *Web) answer(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int {
 	fetch := 0
 	if p.class.countsFetches() {
@@ -166,8 +169,8 @@ func (w *Web) body(dst []byte, p page, fetch, status int) (body []byte, contentT
 	return w.product(dst, p, w.goodsAt(p, fetch)), contentType
 }
 
-// Body is what the first request of an address is answered with, uncompressed, and its type. It fails for an address
-// that does not answer 200 with a whole body at once.
+// Body is what the first request of an address is answered with, uncompressed, and its type. It
+// fails for an address that does not answer 200 with a whole body at once.
 func (w *Web) Body(address string) (body []byte, contentType string, err error) {
 	p, err := w.pageAt(address)
 	if err != nil {
@@ -257,12 +260,15 @@ func (w *Web) answerRaw(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int
 			conn = secured.NetConn()
 		}
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // a set-up that fails shows as a plain close, which is an error to the client just as well
+			// a set-up that fails shows as a plain close, which is an error to the client just as
+			// well
+			_ = tcp.SetLinger(0)
 		}
 		return 0
 	}
 	body := w.product(nil, p, w.goodsAt(p, 0))
-	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n"+
+	head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/html; "+
+		"charset=utf-8\r\nContent-Length: %d\r\n"+
 		"Connection: close\r\n\r\n", len(body))
 	half := len(body) / 2
 	stop := context.AfterFunc(w.ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
@@ -297,20 +303,23 @@ func (w *Web) drip(conn net.Conn, rest []byte, beforeLast func()) int {
 
 // Stats is what the web has used and done since it was made.
 type Stats struct {
-	Requests int64         `json:"requests"`
-	Unlogged int64         `json:"unlogged"` // of them, those that LogLimit left out of the log
-	CPU      time.Duration `json:"cpuNanos"` // of the whole process: the web's share only when it runs by itself
-	Wall     time.Duration `json:"wallNanos"`
-	Share    float64       `json:"share"` // CPU of the machine's, from 0 to 1
+	Requests int64 `json:"requests"`
+	Unlogged int64 `json:"unlogged"` // of them, those that LogLimit left out of the log
+	// of the whole process: the web's share only when it runs by itself
+	CPU   time.Duration `json:"cpuNanos"`
+	Wall  time.Duration `json:"wallNanos"`
+	Share float64       `json:"share"` // CPU of the machine's, from 0 to 1
 }
 
-// Stats reads the counters. A web that runs as a process of its own also shows them as JSON at http://Addr/stats.
+// Stats reads the counters. A web that runs as a process of its own also shows them as JSON at
+// http://Addr/stats.
 func (w *Web) Stats() (Stats, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		return Stats{}, fmt.Errorf("synthweb: processor time: %w", err)
 	}
-	stats := Stats{CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), Wall: w.cfg.Clock.Now().Sub(w.started)}
+	stats := Stats{CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
+		Wall: w.cfg.Clock.Now().Sub(w.started)}
 	if stats.Wall > 0 {
 		stats.Share = stats.CPU.Seconds() / stats.Wall.Seconds() / float64(runtime.NumCPU())
 	}

@@ -1,13 +1,16 @@
-// Package synthweb owns the synthetic web: one HTTP server on the loopback that plays up to a million sites, told apart
-// by the Host header, for tests, benches and the built-in demo. Every page follows from the configuration and its
-// seed, so Truth can tell without a request what a correct run must find, and a log of the requests tells what a run
-// really asked for: together they are a recount that knows nothing of the product.
+// Package synthweb owns the synthetic web: one HTTP server on the loopback that plays up to a
+// million sites, told apart by the Host header, for tests, benches and the built-in demo. Every
+// page follows from the configuration and its seed, so Truth can tell without a request what a
+// correct run must find, and a log of the requests tells what a run really asked for: together they
+// are a recount that knows nothing of the product.
 //
-// It does not own names: clients reach its hosts through an origin map ("*.example" → Addr). Nor does it own what is
-// done with a page; it only imports the product's words for fields and error codes.
+// It does not own names: clients reach its hosts through an origin map ("*.example" → Addr). Nor
+// does it own what is done with a page; it only imports the product's words for fields and error
+// codes.
 //
-// It uses fasthttp's server although it is neither the API server nor the control plane: it has to be far faster than
-// what it measures, and it is a test tool that no other part of the product depends on.
+// It uses fasthttp's server although it is neither the API server nor the control plane: it has to
+// be far faster than what it measures, and it is a test tool that no other part of the product
+// depends on.
 package synthweb
 
 import (
@@ -36,42 +39,54 @@ const (
 
 // Config says what web to play. Zero values take the defaults named at each field.
 type Config struct {
-	Seed         uint64
-	Hosts        int      // sites, 1 to MaxHosts; default 10, or one per name in Names
-	PagesPerHost int      // addresses per site; Hosts × PagesPerHost is at most MaxPages; default 100
-	Suffix       string   // top-level domain of all sites; default "example", so that each site is a domain of its own
-	Names        []string // the sites' first labels; default shop-00000, shop-00001, …
-	Mix          Mix      // share of each class of page; default products only
-	PageBytes    []int    // sizes of product pages, about; a page takes one of them by the seed; default 28,000
+	Seed  uint64
+	Hosts int // sites, 1 to MaxHosts; default 10, or one per name in Names
+	// addresses per site; Hosts × PagesPerHost is at most MaxPages; default 100
+	PagesPerHost int
+	// top-level domain of all sites; default "example", so that each site is a domain of its own
+	Suffix string
+	Names  []string // the sites' first labels; default shop-00000, shop-00001, …
+	Mix    Mix      // share of each class of page; default products only
+	// sizes of product pages, about; a page takes one of them by the seed; default 28,000
+	PageBytes []int
 
-	ChainPages   int           // listing chains have 1 to this many pages; default 5
-	ItemsPerPage int           // items on every page of a chain but the last, which has 1 to this many; default 12
-	Fails        int           // answers that Flaky and Busy pages fail before they succeed; default 1
-	RetryAfter   time.Duration // what Busy answers ask for, whole seconds; default 1 s
-	DripTime     time.Duration // how long the body of a Drip page takes; default 1 s
+	ChainPages int // listing chains have 1 to this many pages; default 5
+	// items on every page of a chain but the last, which has 1 to this many; default 12
+	ItemsPerPage int
+	// answers that Flaky and Busy pages fail before they succeed; default 1
+	Fails      int
+	RetryAfter time.Duration // what Busy answers ask for, whole seconds; default 1 s
+	DripTime   time.Duration // how long the body of a Drip page takes; default 1 s
 
-	MinLatency, MaxLatency time.Duration  // every answer waits a time between the two, by the seed; default none
-	Latencies              []LatencyShare // instead of the two: several spans, drawn by weight and seed
-	SlowHosts              int            // sites, spread evenly, whose every answer takes SlowLatency instead
-	SlowLatency            time.Duration
-	Robots                 []Robots // site number h has the robots.txt Robots[h % len]; default RobotsAbsent for all
-	CrawlDelay             int      // seconds, of RobotsDelay; default 1
-	Sitemaps               bool     // sites have sitemaps, which their robots.txt names
-	SitemapURLs            int      // addresses in one sitemap; a site with more has an index of several; default 50,000
-	Gzip                   bool     // answers are compressed for clients that accept it
-	Brotli                 bool     // likewise, and preferred where a client accepts both
-	TLS                    bool     // all addresses are https; certificates are signed by Authority
+	// every answer waits a time between the two, by the seed; default none
+	MinLatency, MaxLatency time.Duration
+	// instead of the two: several spans, drawn by weight and seed
+	Latencies []LatencyShare
+	// sites, spread evenly, whose every answer takes SlowLatency instead
+	SlowHosts   int
+	SlowLatency time.Duration
+	// site number h has the robots.txt Robots[h % len]; default RobotsAbsent for all
+	Robots     []Robots
+	CrawlDelay int  // seconds, of RobotsDelay; default 1
+	Sitemaps   bool // sites have sitemaps, which their robots.txt names
+	// addresses in one sitemap; a site with more has an index of several; default 50,000
+	SitemapURLs int
+	Gzip        bool // answers are compressed for clients that accept it
+	Brotli      bool // likewise, and preferred where a client accepts both
+	TLS         bool // all addresses are https; certificates are signed by Authority
 
-	// Template, when set, is the one page that all addresses show, with 12345 replaced by the address's number (at
-	// least five digits). Mix and PageBytes do not matter then. TemplateRow is what a correct run reads from it.
+	// Template, when set, is the one page that all addresses show, with 12345 replaced by the
+	// address's number (at least five digits). Mix and PageBytes do not matter then. TemplateRow is
+	// what a correct run reads from it.
 	Template    []byte
 	TemplateRow Row
 
-	// Texts are pages of a caller's own, HTML, by host and path ("shop-00000.example/contact"), in place of what the
-	// address would show. Truth knows nothing of them.
+	// Texts are pages of a caller's own, HTML, by host and path ("shop-00000.example/contact"), in
+	// place of what the address would show. Truth knows nothing of them.
 	Texts map[string]string
 
-	LogLimit int         // requests that the log keeps, 48 bytes each; default 4,000,000; what is over is only counted
+	// requests that the log keeps, 48 bytes each; default 4,000,000; what is over is only counted
+	LogLimit int
 	Clock    clock.Clock // default clock.System
 }
 
@@ -82,14 +97,15 @@ type Web struct {
 	// latencyTotal is the sum of the weights of Latencies.
 	latencyTotal int
 
-	names     []string       // host names, whole
-	hosts     map[string]int // host name → number
-	inflight  []atomic.Int32 // per host
-	fetches   []atomic.Int32 // per address (host × PagesPerHost + page), of the classes that count them
-	padding   []piece        // one filler per entry of PageBytes
-	related   []piece        // likewise, of JSON
-	template  []piece        // Template, cut at its numbers
-	plain     sync.Pool      // of *[]byte: bodies before they are compressed
+	names    []string       // host names, whole
+	hosts    map[string]int // host name → number
+	inflight []atomic.Int32 // per host
+	// per address (host × PagesPerHost + page), of the classes that count them
+	fetches   []atomic.Int32
+	padding   []piece   // one filler per entry of PageBytes
+	related   []piece   // likewise, of JSON
+	template  []piece   // Template, cut at its numbers
+	plain     sync.Pool // of *[]byte: bodies before they are compressed
 	log       *requestLog
 	authority *authority // nil without TLS
 
@@ -104,7 +120,8 @@ type Web struct {
 	closeErr error
 }
 
-// New makes a web that does not serve yet: enough for URLs and Truth. The error names every setting at fault.
+// New makes a web that does not serve yet: enough for URLs and Truth. The error names every setting
+// at fault.
 func New(cfg Config) (*Web, error) {
 	cfg.applyDefaults()
 	if err := cfg.validate(); err != nil {
@@ -174,8 +191,8 @@ func StartOn(ln net.Listener, cfg Config) (*Web, error) {
 	return w, nil
 }
 
-// Serve serves on the listener until the context ends, and returns once every handler is done. A Web serves once:
-// either by Start or by one call of Serve.
+// Serve serves on the listener until the context ends, and returns once every handler is done. A
+// Web serves once: either by Start or by one call of Serve.
 func (w *Web) Serve(ctx context.Context, ln net.Listener) error {
 	w.serve(ln)
 	select {
@@ -197,7 +214,8 @@ func (w *Web) serve(ln net.Listener) {
 	go func() { w.stopped <- w.server.Serve(ln) }()
 }
 
-// Close stops serving, cuts answers that are still waiting short, and returns once every handler is done.
+// Close stops serving, cuts answers that are still waiting short, and returns once every handler is
+// done.
 func (w *Web) Close() error {
 	w.closing.Do(func() { w.closeErr = w.stop() })
 	return w.closeErr
@@ -211,7 +229,8 @@ func (w *Web) stop() error {
 	if err := w.server.Shutdown(); err != nil {
 		return fmt.Errorf("synthweb: stop: %w", err)
 	}
-	// Shutdown does not know a listener that Serve has not reached yet; without this such a server would serve on.
+	// Shutdown does not know a listener that Serve has not reached yet; without this such a server
+	// would serve on.
 	_ = w.ln.Close()
 	if err := <-w.stopped; err != nil {
 		return fmt.Errorf("synthweb: serve: %w", err)
@@ -219,8 +238,8 @@ func (w *Web) stop() error {
 	return nil
 }
 
-// Addr is the host:port that an origin map has to lead every site to, of a web that Start or StartOn returned. (Who
-// calls Serve has the listener.)
+// Addr is the host:port that an origin map has to lead every site to, of a web that Start or
+// StartOn returned. (Who calls Serve has the listener.)
 func (w *Web) Addr() string { return w.ln.Addr().String() }
 
 // Pattern is the left side of that origin map: "*." and the suffix.
@@ -229,8 +248,8 @@ func (w *Web) Pattern() string { return "*." + w.cfg.Suffix }
 // Hosts lists the host names.
 func (w *Web) Hosts() []string { return append([]string(nil), w.names...) }
 
-// URLs yields the first n addresses, going round the hosts: address i is page i / Hosts of host i % Hosts. They are
-// distinct; n beyond Hosts × PagesPerHost yields all there are.
+// URLs yields the first n addresses, going round the hosts: address i is page i / Hosts of host i %
+// Hosts. They are distinct; n beyond Hosts × PagesPerHost yields all there are.
 func (w *Web) URLs(n int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range min(n, w.cfg.Hosts*w.cfg.PagesPerHost) {
@@ -290,7 +309,8 @@ func (c *Config) validate() error {
 	check(c.Hosts > 0 && c.Hosts <= MaxHosts, "Hosts", fmt.Sprintf("1 to %d", MaxHosts))
 	check(c.PagesPerHost > 0 && c.PagesPerHost <= MaxPages/max(c.Hosts, 1), "PagesPerHost",
 		fmt.Sprintf("at least 1, and Hosts × PagesPerHost at most %d", MaxPages))
-	check(c.Suffix == strings.ToLower(strings.Trim(c.Suffix, ".")), "Suffix", "lower case, no dot at its ends")
+	check(c.Suffix == strings.ToLower(strings.Trim(c.Suffix, ".")), "Suffix",
+		"lower case, no dot at its ends")
 	check(len(c.Names) == 0 || len(c.Names) == c.Hosts, "Names", "as many as Hosts")
 	check(c.ChainPages > 0, "ChainPages", "at least 1")
 	check(c.ItemsPerPage > 0, "ItemsPerPage", "at least 1")

@@ -20,8 +20,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestMain sees to it that a closed web leaves nothing behind but what fasthttp keeps for the process's whole life, or
-// ends by itself some seconds later.
+// TestMain sees to it that a closed web leaves nothing behind but what fasthttp keeps for the
+// process's whole life, or ends by itself some seconds later.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
@@ -58,7 +58,8 @@ func TestTruthIsWhatAClientSees(t *testing.T) {
 			next = got.next
 		}
 		if next != "" {
-			t.Errorf("%s: the chain goes on to %s after its %d pages", address, next, len(truth.Pages))
+			t.Errorf("%s: the chain goes on to %s after its %d pages", address, next,
+				len(truth.Pages))
 		}
 	}
 	for class := synthweb.Product; class <= synthweb.LinkedData; class++ {
@@ -77,7 +78,8 @@ func compare(t *testing.T, want synthweb.Page, got found) {
 	}
 	if want.Outcome == model.Errored {
 		if !slices.Contains(want.Codes, got.Code) || got.Status != want.Status {
-			t.Errorf("%s: want %v %d, got %s %d", describe(want), want.Codes, want.Status, got.Code, got.Status)
+			t.Errorf("%s: want %v %d, got %s %d", describe(want), want.Codes, want.Status, got.Code,
+				got.Status)
 		}
 		return
 	}
@@ -129,8 +131,9 @@ func compareCounts(t *testing.T, web *synthweb.Web, client *client) {
 }
 
 func TestPageParameter(t *testing.T) {
-	web := start(t, synthweb.Config{Hosts: 4, PagesPerHost: 20, Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 2},
-		{Class: synthweb.ChangingListing, Weight: 1}, {Class: synthweb.Product, Weight: 1}}})
+	web := start(t, synthweb.Config{Hosts: 4, PagesPerHost: 20,
+		Mix: synthweb.Mix{{Class: synthweb.Listing, Weight: 2},
+			{Class: synthweb.ChangingListing, Weight: 1}, {Class: synthweb.Product, Weight: 1}}})
 	client := newClient(t, web)
 	repeats := map[bool]int{}
 	for address := range web.URLs(80) {
@@ -148,7 +151,8 @@ func TestPageParameter(t *testing.T) {
 		case !truth.RepeatsLast && len(rows) != 0:
 			t.Errorf("%s: the page after the last has %d rows", address, len(rows))
 		}
-		if string(page(1)) != string(client.mustGet(t, address).body) && truth.Class != synthweb.ChangingListing {
+		if string(page(1)) != string(client.mustGet(t, address).body) &&
+			truth.Class != synthweb.ChangingListing {
 			t.Errorf("%s: ?page=1 is another page", address)
 		}
 	}
@@ -204,7 +208,8 @@ func TestURLsAreDistinctOverAllSites(t *testing.T) {
 		domains[domain] = true
 	}
 	if len(addresses) != 1000 || len(domains) != 50 {
-		t.Errorf("%d addresses, %d registrable domains; want 1000 and 50", len(addresses), len(domains))
+		t.Errorf("%d addresses, %d registrable domains; want 1000 and 50", len(addresses),
+			len(domains))
 	}
 }
 
@@ -239,7 +244,8 @@ func TestTemplate(t *testing.T) {
 	if diff := cmp.Diff([]synthweb.Row{row}, truth.Pages[0].Rows); diff != "" {
 		t.Error(diff)
 	}
-	if status := client.mustGet(t, "http://shop-00000.example/p/00004").status; status != http.StatusNotFound {
+	if status := client.mustGet(t,
+		"http://shop-00000.example/p/00004").status; status != http.StatusNotFound {
 		t.Errorf("another site's number answers %d", status)
 	}
 }
@@ -254,13 +260,15 @@ func TestBusyAsksForPatience(t *testing.T) {
 }
 
 func TestRobots(t *testing.T) {
-	web := start(t, synthweb.Config{CrawlDelay: 2, Robots: []synthweb.Robots{synthweb.RobotsAbsent, synthweb.RobotsEmpty,
-		synthweb.RobotsDisallow, synthweb.RobotsDelay}})
+	web := start(t, synthweb.Config{CrawlDelay: 2,
+		Robots: []synthweb.Robots{synthweb.RobotsAbsent, synthweb.RobotsEmpty,
+			synthweb.RobotsDisallow, synthweb.RobotsDelay}})
 	client := newClient(t, web)
 	for i, want := range []struct {
 		status int
 		body   string
-	}{{404, ""}, {200, ""}, {200, "User-agent: *\nDisallow: /private/\n"}, {200, "User-agent: *\nCrawl-delay: 2\n"}} {
+	}{{404, ""}, {200, ""}, {200, "User-agent: *\nDisallow: /private/\n"},
+		{200, "User-agent: *\nCrawl-delay: 2\n"}} {
 		page := client.mustGet(t, "http://"+web.Hosts()[i]+"/robots.txt")
 		if page.status != want.status || string(page.body) != want.body {
 			t.Errorf("host %d: %d %q", i, page.status, page.body)
@@ -279,7 +287,8 @@ func TestDemo(t *testing.T) {
 		}
 		outcomes[truth.Pages[0].Outcome]++
 	}
-	if total := outcomes[model.Delivered] + outcomes[model.Errored]; total != 2000 || len(web.Hosts()) != 40 {
+	if total := outcomes[model.Delivered] + outcomes[model.Errored]; total != 2000 ||
+		len(web.Hosts()) != 40 {
 		t.Errorf("%d addresses on %d sites", total, len(web.Hosts()))
 	}
 	if errored := outcomes[model.Errored]; errored < 10 || errored > 100 {
@@ -302,19 +311,22 @@ func TestOwnAddressShowsStats(t *testing.T) {
 	client := newClient(t, web)
 	client.mustGet(t, "http://shop-00000.example/product/0")
 	var stats synthweb.Stats
-	if err := json.Unmarshal(client.mustGet(t, "http://"+web.Addr()+"/stats").body, &stats); err != nil {
+	if err := json.Unmarshal(client.mustGet(t, "http://"+web.Addr()+"/stats").body,
+		&stats); err != nil {
 		t.Fatal(err)
 	}
 	if stats.Requests != 1 || stats.CPU <= 0 {
 		t.Errorf("%+v", stats)
 	}
-	if status := client.mustGet(t, "http://elsewhere.example/").status; status != http.StatusMisdirectedRequest {
+	if status := client.mustGet(t,
+		"http://elsewhere.example/").status; status != http.StatusMisdirectedRequest {
 		t.Errorf("a site that does not exist answers %d", status)
 	}
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {
-	web, err := synthweb.New(synthweb.Config{Hosts: 1, PagesPerHost: 1, SlowHosts: 1, SlowLatency: time.Hour})
+	web, err := synthweb.New(synthweb.Config{Hosts: 1, PagesPerHost: 1, SlowHosts: 1,
+		SlowLatency: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +342,8 @@ func TestServeEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET /product/0 HTTP/1.1\r\nHost: shop-00000.example\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(conn,
+		"GET /product/0 HTTP/1.1\r\nHost: shop-00000.example\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
@@ -343,12 +356,15 @@ func TestServeEndsWithItsContext(t *testing.T) {
 }
 
 func TestConfigErrorsNameTheSetting(t *testing.T) {
-	_, err := synthweb.New(synthweb.Config{Hosts: tooManyHosts, PagesPerHost: -1, Suffix: ".Example", SlowHosts: 1,
-		PageBytes: []int{1}, Template: []byte("no number"), Mix: synthweb.Mix{{Class: synthweb.API + 1, Weight: -1}}})
+	_, err := synthweb.New(synthweb.Config{Hosts: tooManyHosts, PagesPerHost: -1,
+		Suffix: ".Example", SlowHosts: 1,
+		PageBytes: []int{1}, Template: []byte("no number"),
+		Mix: synthweb.Mix{{Class: synthweb.API + 1, Weight: -1}}})
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, field := range []string{"Hosts", "PagesPerHost", "Suffix", "SlowLatency", "PageBytes", "Template", "Mix"} {
+	for _, field := range []string{"Hosts", "PagesPerHost", "Suffix", "SlowLatency", "PageBytes",
+		"Template", "Mix"} {
 		if !strings.Contains(err.Error(), "synthweb: "+field+":") {
 			t.Errorf("%s is not named in: %v", field, err)
 		}
@@ -362,18 +378,21 @@ func TestTruthOfWhatIsNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, address := range []string{"http://shop-99999.example/", "https://shop-00001.example/product/1", "http://[",
+	for _, address := range []string{"http://shop-99999.example/",
+		"https://shop-00001.example/product/1", "http://[",
 		""} {
 		if truth, err := web.Truth(address); err == nil {
 			t.Errorf("%q has the truth %+v", address, truth)
 		}
 	}
-	for _, path := range []string{"/product/100", "/product/x", "/gone/1", "/product", "/product/1-1", "/landing/1-1"} {
+	for _, path := range []string{"/product/100", "/product/x", "/gone/1", "/product",
+		"/product/1-1", "/landing/1-1"} {
 		truth, err := web.Truth("http://shop-00001.example" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if page := truth.Pages[0]; page.Status != http.StatusNotFound || !slices.Contains(page.Codes, fault.PageStatus) {
+		if page := truth.Pages[0]; page.Status != http.StatusNotFound ||
+			!slices.Contains(page.Codes, fault.PageStatus) {
 			t.Errorf("%s: %+v", path, page)
 		}
 	}
@@ -389,8 +408,9 @@ func TestItemPagesExist(t *testing.T) {
 		}
 		for _, row := range truth.Pages[0].Rows {
 			link := row["link"].(string)
-			seen := client.crawl(t, link, []model.Field{{Name: "title", Selector: "h1.title", Kind: model.Text},
-				{Name: "sku", Selector: "div.sku", Kind: model.Text}}, time.Minute)
+			seen := client.crawl(t, link,
+				[]model.Field{{Name: "title", Selector: "h1.title", Kind: model.Text},
+					{Name: "sku", Selector: "div.sku", Kind: model.Text}}, time.Minute)
 			want := []synthweb.Row{{"title": row["title"], "sku": row["sku"]}}
 			if diff := cmp.Diff(want, seen.Rows); diff != "" {
 				t.Errorf("%s: %s", link, diff)

@@ -31,9 +31,11 @@ func newAuthority(now time.Time) (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("synthweb: certificates: %w", err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "The synthetic web"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1),
+		Subject:   pkix.Name{CommonName: "The synthetic web"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLife), IsCA: true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		return nil, fmt.Errorf("synthweb: certificates: %w", err)
@@ -64,10 +66,14 @@ func (a *authority) certificateOf(host string) (*tls.Certificate, error) {
 	if found := a.issued[host]; found != nil {
 		return found, nil
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(int64(len(a.issued)) + 2), Subject: pkix.Name{CommonName: host},
-		DNSNames: []string{host}, NotBefore: a.certificate.NotBefore, NotAfter: a.certificate.NotAfter,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
-	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &a.key.PublicKey, a.key)
+	template := &x509.Certificate{SerialNumber: big.NewInt(int64(len(a.issued)) + 2),
+		Subject:  pkix.Name{CommonName: host},
+		DNSNames: []string{host}, NotBefore: a.certificate.NotBefore,
+		NotAfter:    a.certificate.NotAfter,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &a.key.PublicKey,
+		a.key)
 	if err != nil {
 		return nil, fmt.Errorf("synthweb: certificate of %s: %w", host, err)
 	}
@@ -75,7 +81,8 @@ func (a *authority) certificateOf(host string) (*tls.Certificate, error) {
 	return a.issued[host], nil
 }
 
-// Authority is the certificate that clients of a web with TLS have to trust, as PEM; nil without TLS.
+// Authority is the certificate that clients of a web with TLS have to trust, as PEM; nil without
+// TLS.
 func (w *Web) Authority() []byte {
 	if w.authority == nil {
 		return nil

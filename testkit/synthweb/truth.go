@@ -10,7 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Row is what one row must hold, by field name: a string, nil for a missing TEXT or ATTR, a bool for EXISTS.
+// Row is what one row must hold, by field name: a string, nil for a missing TEXT or ATTR, a bool
+// for EXISTS.
 type Row map[string]any
 
 // ProductFields are the fields of product pages, for a scraper of type SINGLE_PRODUCT.
@@ -70,11 +71,13 @@ type Truth struct {
 	URL   string
 	Class Class
 	Slow  bool // the site is one of the SlowHosts
-	// Pages are the pages of the run's unit chain in order: one, but for listings. Rows are those of ProductFields, but on
-	// listings of ItemFields, on articles of ArticleFields and on JSON of APIFields.
+	// Pages are the pages of the run's unit chain in order: one, but for listings. Rows are those
+	// of ProductFields, but on listings of ItemFields, on articles of ArticleFields and on JSON of
+	// APIFields.
 	Pages []Page
-	// RepeatsLast says what pagination by ?page=N meets after the last of Pages: that page again, byte for byte (true),
-	// or a page without rows (false). A chain whose last page is an error ends with it.
+	// RepeatsLast says what pagination by ?page=N meets after the last of Pages: that page again,
+	// byte for byte (true), or a page without rows (false). A chain whose last page is an error
+	// ends with it.
 	RepeatsLast bool
 }
 
@@ -84,7 +87,8 @@ type Page struct {
 	Hops    []string      // where redirects lead, in order
 	Outcome model.Outcome // Delivered or Errored
 	Rows    []Row
-	// Changes: the rows' stock says by which fetch they were made (FetchOf); Rows hold those of the first.
+	// Changes: the rows' stock says by which fetch they were made (FetchOf); Rows hold those of the
+	// first.
 	Changes bool
 	// Fails is how many requests fail before one succeeds.
 	Fails  int
@@ -100,9 +104,9 @@ func (p Page) FinalURL() string {
 	return p.URL
 }
 
-// Truth tells what a run must find that starts at the address, by the plain tier and obeying robots.txt, with more
-// attempts than Config.Fails and more patience than SlowLatency and DripTime. Addresses that are no page of the web
-// are true 404s; those of other hosts are errors.
+// Truth tells what a run must find that starts at the address, by the plain tier and obeying
+// robots.txt, with more attempts than Config.Fails and more patience than SlowLatency and DripTime.
+// Addresses that are no page of the web are true 404s; those of other hosts are errors.
 func (w *Web) Truth(address string) (Truth, error) {
 	p, err := w.pageAt(address)
 	if err != nil {
@@ -218,7 +222,8 @@ func (w *Web) rows(p page) []Row {
 }
 
 func (g goods) row() Row {
-	row := Row{"title": g.title, "price": g.price, "was": nil, "sku": g.sku, "stock": g.stock, "offer": g.offer}
+	row := Row{"title": g.title, "price": g.price, "was": nil, "sku": g.sku, "stock": g.stock,
+		"offer": g.offer}
 	if g.offer {
 		row["was"] = g.was
 	}

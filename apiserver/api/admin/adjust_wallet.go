@@ -33,13 +33,17 @@ func (b *adjustmentBody) Validate() fault.List {
 // AdjustWallet is POST /api/admin/customers/{ref}/wallet/adjustments.
 func AdjustWallet(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_adjust_wallet", Routes: operation.Routes("POST /api/admin/customers/{ref}/wallet/adjustments"), Group: group,
+		ID:      "svc_adjust_wallet",
+		Routes:  operation.Routes("POST /api/admin/customers/{ref}/wallet/adjustments"),
+		Group:   group,
 		Summary: "Books an adjustment into a customer's wallet",
 		Access:  auth.Admin, Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.AmountOverflow},
-	}, func(ctx context.Context, from *operation.Caller, in *adjustRequest) (wallet.Transaction, error) {
-		entry, err := client.Do(ctx, s.Client, client.AdjustWallet{Customer: in.Ref, Entry: s.IDs.New(),
-			Amount: in.Body.AmountMicros, Note: in.Body.Note}, from.Call)
+	}, func(ctx context.Context, from *operation.Caller, in *adjustRequest) (wallet.Transaction,
+		error) {
+		entry, err := client.Do(ctx, s.Client,
+			client.AdjustWallet{Customer: in.Ref, Entry: s.IDs.New(),
+				Amount: in.Body.AmountMicros, Note: in.Body.Note}, from.Call)
 		if err != nil {
 			return wallet.Transaction{}, err
 		}

@@ -21,11 +21,14 @@ func Backup(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_backup", Routes: operation.Routes("GET /api/admin/backup"), Group: group,
 		Summary: "Answers the whole replicated state as a file",
-		Description: "It holds everything that happened before the call, but no rows: those are in the row store. It ends " +
-			"with a digest, so that one that was cut off is refused. It holds secrets: whoever has it has everything but keys.",
+		Description: "It holds everything that happened before the call, but no rows: those are " +
+			"in the row store. It ends " +
+			"with a digest, so that one that was cut off is refused. It holds secrets: whoever " +
+			"has it has everything but keys.",
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 	}, func(_ context.Context, _ *operation.Caller, _ *struct{}) (operation.Download, error) {
-		return operation.Download{ContentType: "application/octet-stream", Write: s.Operator.Backup}, nil
+		return operation.Download{ContentType: "application/octet-stream",
+			Write: s.Operator.Backup}, nil
 	})
 }
 
@@ -42,7 +45,8 @@ type restoreBody struct {
 // Validate implements operation.Validator.
 func (r *restoreRequest) Validate() fault.List {
 	if r.Stream == nil {
-		return fault.List{fault.Invalid(fault.UnsupportedMediaType, "Content-Type", "must be application/octet-stream")}
+		return fault.List{fault.Invalid(fault.UnsupportedMediaType, "Content-Type",
+			"must be application/octet-stream")}
 	}
 	return nil
 }
@@ -67,10 +71,13 @@ type Restored struct {
 
 func restoredOf(r client.Restored) Restored {
 	c := r.Changes
-	return Restored{ClusterID: r.Cluster, Index: r.Index, TakenAt: api.Time(r.Taken), RunsUndone: c.Undone, RowsUntil: api.Time(r.Until),
-		RunsReopened: c.Reopened, KeysRevoked: c.KeysKept, KeysRevived: c.KeysRevived, KeysGone: c.KeysGone,
-		CustomersGone: c.CustomersGone, ScrapersGone: c.ScrapersGone, ScrapersBack: c.ScrapersBack, BalanceMicros: c.Balance,
-		BeforeMicros: c.BalanceBefore}
+	return Restored{ClusterID: r.Cluster, Index: r.Index, TakenAt: api.Time(r.Taken),
+		RunsUndone: c.Undone, RowsUntil: api.Time(r.Until),
+		RunsReopened: c.Reopened, KeysRevoked: c.KeysKept, KeysRevived: c.KeysRevived,
+		KeysGone:      c.KeysGone,
+		CustomersGone: c.CustomersGone, ScrapersGone: c.ScrapersGone, ScrapersBack: c.ScrapersBack,
+		BalanceMicros: c.Balance,
+		BeforeMicros:  c.BalanceBefore}
 }
 
 // Restore is POST /api/admin/restore.
@@ -78,9 +85,12 @@ func Restore(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_restore", Routes: operation.Routes("POST /api/admin/restore"), Group: group,
 		Summary: "Puts a backup in the place of the replicated state, on every node",
-		Description: "Everything since the backup is undone, but for rows, for the cluster's nodes and for who fetches what. " +
-			"Runs that were open then go on: what was stored meanwhile is settled and not stored again. Runs that were launched " +
-			"since are read no more, and what is stored of them goes a day later; until then another backup may bring them back. " +
+		Description: "Everything since the backup is undone, but for rows, for the cluster's " +
+			"nodes and for who fetches what. " +
+			"Runs that were open then go on: what was stored meanwhile is settled and not " +
+			"stored again. Runs that were launched " +
+			"since are read no more, and what is stored of them goes a day later; until then " +
+			"another backup may bring them back. " +
 			"The backup is checked whole before anything changes.",
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 		Errors: []fault.Code{fault.InvalidBackup, fault.OtherCluster},

@@ -19,10 +19,13 @@ type drainRequest struct {
 func Drain(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_drain_node", Group: group,
-		Routes:  operation.Routes("PUT /api/admin/nodes/{name}/drain", "POST /api/admin/nodes/{name}/drain"),
+		Routes: operation.Routes("PUT /api/admin/nodes/{name}/drain",
+			"POST /api/admin/nodes/{name}/drain"),
 		Summary: "Tells a node's fetcher to hand over its shards and to take none",
-		Description: "What it has begun to fetch it finishes, the rest goes to others; when there are none it waits until " +
-			"there are. GET /api/admin/nodes shows the progress: the node is done when it is DRAINED. The order holds, over " +
+		Description: "What it has begun to fetch it finishes, the rest goes to others; when " +
+			"there are none it waits until " +
+			"there are. GET /api/admin/nodes shows the progress: the node is done when it is " +
+			"DRAINED. The order holds, over " +
 			"restarts of the node too, until it is taken back. Repeating it changes nothing.",
 		Access: auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *drainRequest) (operation.None, error) {
@@ -33,7 +36,8 @@ func Drain(s api.Services) *operation.Operation {
 // Undrain is DELETE /api/admin/nodes/{name}/drain.
 func Undrain(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_admin_undrain_node", Routes: operation.Routes("DELETE /api/admin/nodes/{name}/drain"), Group: group,
+		ID:     "svc_admin_undrain_node",
+		Routes: operation.Routes("DELETE /api/admin/nodes/{name}/drain"), Group: group,
 		Summary: "Takes a drain back: the node's fetcher gets its share of the shards again",
 		Access:  auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *drainRequest) (operation.None, error) {
@@ -42,7 +46,8 @@ func Undrain(s api.Services) *operation.Operation {
 }
 
 // drain passes the order on. Taking one back is never refused: a node may have lost the role since.
-func drain(ctx context.Context, s api.Services, view *client.View, name string, draining bool) (operation.None, error) {
+func drain(ctx context.Context, s api.Services, view *client.View, name string,
+	draining bool) (operation.None, error) {
 	for _, node := range view.Nodes() {
 		if draining && node.Name == name && node.Capacity == 0 {
 			return operation.None{}, fault.New(fault.InvalidRequest,

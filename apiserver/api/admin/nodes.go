@@ -33,9 +33,12 @@ type Node struct {
 }
 
 func newNode(n *client.NodeStatus) Node {
-	node := Node{Name: n.Name, Roles: append([]string{}, n.Roles...), Tiers: []string{}, Version: n.Version, Capacity: n.Capacity, Boot: n.Boot,
-		Draining: n.Draining, State: string(n.State), Shards: n.Shards, Moving: n.Moving, Open: n.Open,
-		PagesPerSecond: n.PagesPerSecond, GoneMillis: n.GoneMillis, Suffrage: string(n.Suffrage), Lag: n.Lag}
+	node := Node{Name: n.Name, Roles: append([]string{}, n.Roles...), Tiers: []string{},
+		Version: n.Version, Capacity: n.Capacity, Boot: n.Boot,
+		Draining: n.Draining, State: string(n.State), Shards: n.Shards, Moving: n.Moving,
+		Open:           n.Open,
+		PagesPerSecond: n.PagesPerSecond, GoneMillis: n.GoneMillis, Suffrage: string(n.Suffrage),
+		Lag: n.Lag}
 	for _, tier := range n.Tiers.Tiers() {
 		node.Tiers = append(node.Tiers, tier.String())
 	}
@@ -50,7 +53,8 @@ func Nodes(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_nodes", Routes: operation.Routes("GET /api/admin/nodes"), Group: group,
 		Summary: "Lists the nodes of the cluster by name, as the leader sees them",
-		Description: "While the control plane has no leader it lists what the answering node knows by itself: no node is the " +
+		Description: "While the control plane has no leader it lists what the answering node " +
+			"knows by itself: no node is the " +
 			"LEADER then, and nothing is known of heartbeats.",
 		Access: auth.Admin, Rate: limits.Read, Leaderless: true,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) ([]Node, error) {

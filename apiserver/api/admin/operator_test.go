@@ -33,7 +33,8 @@ func (c *cluster) Backup(_ context.Context, to io.Writer) error {
 	return c.breaks
 }
 
-func (c *cluster) Restore(_ context.Context, from io.Reader, how client.RestoreOptions) (client.Restored, error) {
+func (c *cluster) Restore(_ context.Context, from io.Reader,
+	how client.RestoreOptions) (client.Restored, error) {
 	data, err := io.ReadAll(from)
 	switch {
 	case err != nil:
@@ -44,7 +45,8 @@ func (c *cluster) Restore(_ context.Context, from io.Reader, how client.RestoreO
 		return client.Restored{}, fault.New(fault.InvalidBackup, "it is cut off")
 	}
 	c.state, c.forced, c.revived = string(data), how.Force, how.ReviveKeys
-	return client.Restored{Cluster: ids.ID{1}, Index: 7, Taken: 1_000, Until: 2_000, Changes: client.Changes{Undone: 1, KeysKept: 2}}, nil
+	return client.Restored{Cluster: ids.ID{1}, Index: 7, Taken: 1_000, Until: 2_000,
+		Changes: client.Changes{Undone: 1, KeysKept: 2}}, nil
 }
 
 func (c *cluster) RemoveNode(_ context.Context, node string) error {
@@ -67,11 +69,15 @@ func TestRemoveNode(t *testing.T) {
 	s := startOperated(t, &cluster{})
 	remove := func(name string) string { return "DELETE /api/admin/nodes/" + name }
 	s.Run(t,
-		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: remove("gone"), Status: 401, Code: "unauthorized"},
+		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: remove("gone"),
+			Status: 401, Code: "unauthorized"},
 		apitest.Scenario{Name: "gone", As: apitest.Admin, Do: remove("gone"), Status: 204},
-		apitest.Scenario{Name: "alive", As: apitest.Admin, Do: remove("alive"), Status: 409, Code: "node_alive"},
-		apitest.Scenario{Name: "the last voters", As: apitest.Admin, Do: remove("last"), Status: 409, Code: "quorum_at_risk"},
-		apitest.Scenario{Name: "unknown", As: apitest.Admin, Do: remove("x"), Status: 400, Code: "not_found"},
+		apitest.Scenario{Name: "alive", As: apitest.Admin, Do: remove("alive"), Status: 409,
+			Code: "node_alive"},
+		apitest.Scenario{Name: "the last voters", As: apitest.Admin, Do: remove("last"),
+			Status: 409, Code: "quorum_at_risk"},
+		apitest.Scenario{Name: "unknown", As: apitest.Admin, Do: remove("x"), Status: 400,
+			Code: "not_found"},
 	)
 }
 
@@ -80,9 +86,11 @@ func TestBackup(t *testing.T) {
 	s := startOperated(t, c)
 	const path = "GET /api/admin/backup"
 	s.Run(t,
-		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: path, Status: 401, Code: "unauthorized"},
+		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: path, Status: 401,
+			Code: "unauthorized"},
 		apitest.Scenario{Name: "whole", As: apitest.Admin, Do: path, Status: 200,
-			Headers: map[string]string{"Content-Type": "application/octet-stream", "Cache-Control": "no-store"},
+			Headers: map[string]string{"Content-Type": "application/octet-stream",
+				"Cache-Control": "no-store"},
 			Check: func(t *testing.T, a apitest.Answer) {
 				if string(a.Body) != c.state {
 					t.Errorf("%d bytes came, want %d", len(a.Body), len(c.state))
@@ -90,9 +98,11 @@ func TestBackup(t *testing.T) {
 			}},
 	)
 	c.fails = fault.New(fault.Unavailable, "no leader")
-	s.Run(t, apitest.Scenario{Name: "no leader", As: apitest.Admin, Do: path, Status: 503, Code: "unavailable"})
+	s.Run(t, apitest.Scenario{Name: "no leader", As: apitest.Admin, Do: path, Status: 503,
+		Code: "unavailable"})
 	c.fails, c.breaks = nil, errors.New("the disk is gone")
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/admin/backup", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		s.URL+"/api/admin/backup", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,25 +123,33 @@ func TestRestore(t *testing.T) {
 	const path = "POST /api/admin/restore"
 	bytes := map[string]string{"Content-Type": "application/octet-stream"}
 	s.Run(t,
-		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: path, Header: bytes, Body: "new", Status: 401,
+		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: path, Header: bytes,
+			Body: "new", Status: 401,
 			Code: "unauthorized"},
-		apitest.Scenario{Name: "no file", As: apitest.Admin, Do: path, Body: `{"force":true}`, Status: 415,
-			Code: "unsupported_media_type"},
-		apitest.Scenario{Name: "cut off", As: apitest.Admin, Do: path, Header: bytes, Body: "cut off", Status: 400,
+		apitest.Scenario{Name: "no file", As: apitest.Admin, Do: path, Body: `{"force":true}`,
+			Status: 415,
+			Code:   "unsupported_media_type"},
+		apitest.Scenario{Name: "cut off", As: apitest.Admin, Do: path, Header: bytes,
+			Body: "cut off", Status: 400,
 			Code: "invalid_backup"},
-		apitest.Scenario{Name: "another cluster's", As: apitest.Admin, Do: path, Header: bytes, Body: "other", Status: 409,
+		apitest.Scenario{Name: "another cluster's", As: apitest.Admin, Do: path, Header: bytes,
+			Body: "other", Status: 409,
 			Code: "other_cluster"},
-		apitest.Scenario{Name: "whole", As: apitest.Admin, Do: path, Header: bytes, Body: "new", Status: 200,
-			Has: map[string]any{"clusterId": ids.ID{1}.String(), "index": 7, "takenAt": "1970-01-01T00:00:01.000Z",
+		apitest.Scenario{Name: "whole", As: apitest.Admin, Do: path, Header: bytes, Body: "new",
+			Status: 200,
+			Has: map[string]any{"clusterId": ids.ID{1}.String(), "index": 7,
+				"takenAt":    "1970-01-01T00:00:01.000Z",
 				"runsUndone": 1, "rowsUntil": "1970-01-01T00:00:02.000Z", "keysRevoked": 2}},
-		apitest.Scenario{Name: "forced", As: apitest.Admin, Do: path + "?force=true&reviveKeys=true", Header: bytes, Body: "other", Status: 200},
+		apitest.Scenario{Name: "forced", As: apitest.Admin,
+			Do: path + "?force=true&reviveKeys=true", Header: bytes, Body: "other", Status: 200},
 	)
 	if c.state != "other" || !c.forced || !c.revived {
 		t.Fatalf("restored: %+v", c)
 	}
 	none := apitest.Start(t)
 	for _, do := range []string{path, "GET /api/admin/backup", "DELETE /api/admin/nodes/n"} {
-		sc := apitest.Scenario{Name: "not from here: " + do, As: apitest.Admin, Do: do, Status: 503, Code: "unavailable"}
+		sc := apitest.Scenario{Name: "not from here: " + do, As: apitest.Admin, Do: do, Status: 503,
+			Code: "unavailable"}
 		if do == path {
 			sc.Header, sc.Body = bytes, "new"
 		}

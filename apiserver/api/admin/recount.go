@@ -15,12 +15,16 @@ import (
 // Recount is POST /api/admin/billing/recount. It changes nothing, but it is work.
 func Recount(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_admin_recount", Routes: operation.Routes("POST /api/admin/billing/recount"), Group: group,
+		ID: "svc_admin_recount", Routes: operation.Routes("POST /api/admin/billing/recount"),
+		Group:   group,
 		Summary: "Computes every closed run's charge anew from its page records",
-		Description: "Nothing is changed. A run whose ledger entry is not what its page records say has equal false. Runs that a " +
-			"restore undid, and of which something is stored still, have undone true; they are in no ledger.",
+		Description: "Nothing is changed. A run whose ledger entry is not what its page records " +
+			"say has equal false. Runs that a " +
+			"restore undid, and of which something is stored still, have undone true; they are " +
+			"in no ledger.",
 		Access: auth.Admin, Rate: limits.General, Timeout: 10 * time.Minute,
-	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.Streamed[[]api.Recounted], error) {
+	}, func(ctx context.Context, from *operation.Caller,
+		_ *struct{}) (operation.Streamed[[]api.Recounted], error) {
 		var answer operation.Streamed[[]api.Recounted]
 		for _, err := range s.Recount(ctx, from.View) {
 			if err != nil {

@@ -37,8 +37,10 @@ func Status(s api.Services) *operation.Operation {
 		if err != nil {
 			return ClusterStatus{}, err
 		}
-		return ClusterStatus{Node: c.Node, Roles: append([]string{}, c.Roles...), Leader: c.Leader, Term: c.Term,
-			Applied: c.Applied, Commands: c.Commands, Shards: c.Shards, Owned: c.Owned, OpenJobs: c.OpenJobs, Out: c.Out,
+		return ClusterStatus{Node: c.Node, Roles: append([]string{}, c.Roles...), Leader: c.Leader,
+			Term:    c.Term,
+			Applied: c.Applied, Commands: c.Commands, Shards: c.Shards, Owned: c.Owned,
+			OpenJobs: c.OpenJobs, Out: c.Out,
 			Pages: c.Pages, Errors: c.PageErrors,
 			Lag: s.Lag(ctx)}, nil
 	})

@@ -1,5 +1,6 @@
-// Package data owns the reads of scraped rows (specification 4.4): which runs' rows a caller may see, in which order and
-// form. What a filter means is package filter's; the rows are the row store's.
+// Package data owns the reads of scraped rows (specification 4.4): which runs' rows a caller may
+// see, in which order and form. What a filter means is package filter's; the rows are the row
+// store's.
 package data
 
 import (
@@ -15,7 +16,8 @@ import (
 
 const group = "Data"
 
-// newest is the customer's newest run: a read of latest runs that goes on later does not see younger ones.
+// newest is the customer's newest run: a read of latest runs that goes on later does not see
+// younger ones.
 type newest struct {
 	Queued int64  `json:"q"`
 	ID     ids.ID `json:"i"`
@@ -38,7 +40,8 @@ func (n newest) has(j *client.Job) bool {
 	return string(j.ID[:]) <= string(n.ID[:])
 }
 
-// latestRuns are the newest runs of the group's scrapers, or of one of them, as of a moment. Not nil.
+// latestRuns are the newest runs of the group's scrapers, or of one of them, as of a moment. Not
+// nil.
 func latestRuns(v *client.View, group, scraper ids.ID, asOf newest) []ids.ID {
 	jobs := []ids.ID{}
 	add := func(s *client.Scraper) bool {
@@ -55,8 +58,8 @@ func latestRuns(v *client.View, group, scraper ids.ID, asOf newest) []ids.ID {
 	return jobs
 }
 
-// latestRun is the scraper's newest run that has rows to show (decision 45): one that has not begun, or failed, hides none
-// of those before it. nil without one.
+// latestRun is the scraper's newest run that has rows to show (decision 45): one that has not
+// begun, or failed, hides none of those before it. nil without one.
 func latestRun(v *client.View, s *client.Scraper, asOf newest) (latest *client.Job) {
 	v.ScraperJobs(s.ID, func(j *client.Job) bool {
 		if asOf.has(j) && j.State != model.Pending && j.State != model.Failed {
@@ -83,7 +86,8 @@ func parseFilter(text string) (filter.Node, error) {
 	return filter.Parse([]byte(text))
 }
 
-// parseSort reads "field,desc" or "field:desc"; ascending unless told. A field's name may hold both signs.
+// parseSort reads "field,desc" or "field:desc"; ascending unless told. A field's name may hold both
+// signs.
 func parseSort(texts []string) ([]rowstore.Sort, error) {
 	var sorts []rowstore.Sort
 	for _, text := range texts {
@@ -95,12 +99,14 @@ func parseSort(texts []string) ([]rowstore.Sort, error) {
 			case "desc":
 				sort.Field, sort.Descending = text[:cut], true
 			default:
-				return nil, fault.Invalid(fault.InvalidSort, "sort", "must be a field, then asc or desc: price,desc")
+				return nil, fault.Invalid(fault.InvalidSort, "sort",
+					"must be a field, then asc or desc: price,desc")
 			}
 		}
 		if !filter.IsField(sort.Field) {
 			return nil, fault.Invalid(fault.InvalidSort, "sort",
-				`needs a field's name of 1 to %d bytes, without control characters, " or \`, filter.MaxFieldBytes)
+				`needs a field's name of 1 to %d bytes, without control characters, " or \`,
+				filter.MaxFieldBytes)
 		}
 		if sort.Field == "scrapedAt" {
 			sort.Field = "_scrapedAt"

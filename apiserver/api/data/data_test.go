@@ -15,7 +15,8 @@ import (
 
 const unknown = "0123456789abcdef01234567"
 
-// rig is an API with a group of alice that has two scrapers: one with two runs of three rows each, one with one run of two.
+// rig is an API with a group of alice that has two scrapers: one with two runs of three rows each,
+// one with one run of two.
 type rig struct {
 	*apitest.Server
 	store       rowstore.Store
@@ -45,7 +46,8 @@ func startOn(t *testing.T, store rowstore.Store) *rig {
 
 func (r *rig) scraper(t *testing.T, name string) ids.ID {
 	t.Helper()
-	put := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group, Spec: model.Scraper{Name: name, Type: model.SingleProduct}}
+	put := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group,
+		Spec: model.Scraper{Name: name, Type: model.SingleProduct}}
 	r.Client.Must(t, put)
 	return put.ID
 }
@@ -54,17 +56,22 @@ func (r *rig) scraper(t *testing.T, name string) ids.ID {
 func (r *rig) run(t *testing.T, scraper ids.ID, rows ...string) {
 	t.Helper()
 	r.Clock.Advance(time.Second)
-	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice", Scraper: scraper, List: r.IDs.New(),
+	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
+		Scraper: scraper, List: r.IDs.New(),
 		Links: uint32(len(rows)), Tiers: model.TiersOf(model.Plain)}
 	r.Client.Must(t, run)
 	r.jobs = append(r.jobs, run.Job)
 	for seq, row := range rows {
 		r.places++
-		row = fmt.Sprintf(`%s,"_scrapedAt":"2026-01-02T03:04:%02d.000Z"}`, strings.TrimSuffix(row, "}"), r.places)
-		page := &model.Page{Job: run.Job, Unit: model.Unit{Seq: uint32(seq)}, Fetch: r.IDs.New(), Outcome: model.Delivered, PriceRow: "tier:plain",
-			Quantity: 1, URL: "https://shop.test/", Last: true, Rows: [][]byte{[]byte(row)}, At: int64(r.places)}
+		row = fmt.Sprintf(`%s,"_scrapedAt":"2026-01-02T03:04:%02d.000Z"}`,
+			strings.TrimSuffix(row, "}"), r.places)
+		page := &model.Page{Job: run.Job, Unit: model.Unit{Seq: uint32(seq)}, Fetch: r.IDs.New(),
+			Outcome: model.Delivered, PriceRow: "tier:plain",
+			Quantity: 1, URL: "https://shop.test/", Last: true, Rows: [][]byte{[]byte(row)},
+			At: int64(r.places)}
 		receipts, err := r.store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page,
-			Job: rowstore.Job{ID: run.Job, Customer: "alice", Group: r.group, Scraper: scraper, Started: 1}}})
+			Job: rowstore.Job{ID: run.Job, Customer: "alice", Group: r.group, Scraper: scraper,
+				Started: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +87,8 @@ func (r *rig) run(t *testing.T, scraper ids.ID, rows ...string) {
 func (r *rig) ended(t *testing.T, scraper ids.ID, state model.JobState) {
 	t.Helper()
 	r.Clock.Advance(time.Second)
-	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice", Scraper: scraper, List: r.IDs.New(),
+	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
+		Scraper: scraper, List: r.IDs.New(),
 		Links: 1, Tiers: model.TiersOf(model.Plain)}
 	r.Client.Must(t, run)
 	switch state {
@@ -100,15 +108,18 @@ func (r *rig) ended(t *testing.T, scraper ids.ID, state model.JobState) {
 	}
 }
 
-// TestLastRun: runs that have not begun or have failed hide none of the rows before them (decision 45), on both routes.
+// TestLastRun: runs that have not begun or have failed hide none of the rows before them (decision
+// 45), on both routes.
 func TestLastRun(t *testing.T) {
 	r := start(t)
-	paths := map[string]string{"/api/scraper/data/group/" + r.group.String() + "?isLastRun=true&scraperId=": "content",
+	paths := map[string]string{"/api/scraper/data/group/" + r.group.String() +
+		"?isLastRun=true&scraperId=": "content",
 		"/api/scraper/data?isLastRun=true&scraperId=": "items"}
 	want := func(scraper ids.ID, rows int) {
 		t.Helper()
 		for path, member := range paths {
-			a := r.Call(t, apitest.Scenario{As: apitest.User, Do: "GET " + path + scraper.String(), Status: 200})
+			a := r.Call(t, apitest.Scenario{As: apitest.User, Do: "GET " + path + scraper.String(),
+				Status: 200})
 			if got := len(numbers(a, member)); got != rows {
 				t.Errorf("%s: %d rows, want %d", path, got, rows)
 			}
@@ -135,5 +146,6 @@ func numbers(a apitest.Answer, member string) string {
 
 // filters is a query parameter.
 func filters(json string) string {
-	return "filters=" + strings.NewReplacer(`"`, "%22", "{", "%7B", "}", "%7D", "[", "%5B", "]", "%5D", " ", "%20").Replace(json)
+	return "filters=" + strings.NewReplacer(`"`, "%22", "{", "%7B", "}", "%7D", "[", "%5B", "]",
+		"%5D", " ", "%20").Replace(json)
 }

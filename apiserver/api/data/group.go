@@ -18,7 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// A page whose rows are longer together is sent in parts of this length, each of which the store has so long for.
+// A page whose rows are longer together is sent in parts of this length, each of which the store
+// has so long for.
 const (
 	partBytes    = 4 << 20
 	partPatience = 30 * time.Second
@@ -38,11 +39,14 @@ type groupRequest struct {
 // Group is GET /api/scraper/data/group/{id}.
 func Group(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_get_group_data", Routes: operation.Routes("GET /api/scraper/data/group/{id}"), Group: group,
+		ID: "svc_get_group_data", Routes: operation.Routes("GET /api/scraper/data/group/{id}"),
+		Group:   group,
 		Summary: "Reads a group's rows by page",
 		Access:  auth.Read, Rate: limits.Read, Timeout: 5 * time.Minute,
-		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.InvalidFilter, fault.InvalidSort, fault.InvalidPage},
-	}, func(ctx context.Context, from *operation.Caller, in *groupRequest) (operation.Streamed[api.Page[json.RawMessage]], error) {
+		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.InvalidFilter,
+			fault.InvalidSort, fault.InvalidPage},
+	}, func(ctx context.Context, from *operation.Caller,
+		in *groupRequest) (operation.Streamed[api.Page[json.RawMessage]], error) {
 		var none operation.Streamed[api.Page[json.RawMessage]]
 		q, err := in.query(from)
 		if err != nil {
@@ -53,26 +57,33 @@ func Group(s api.Services) *operation.Operation {
 			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 		}
 		total, cut := int64(q.Offset+len(rows)), len(rows) < q.Limit && length(rows) >= q.Bytes
-		if cut || len(rows) == q.Limit || len(rows) == 0 && q.Offset > 0 { // else the page is the last one
+		// else the page is the last one
+		if cut || len(rows) == q.Limit || len(rows) == 0 && q.Offset > 0 {
 			if total, err = s.Store.Count(ctx, q.Scope, q.Filter); err != nil {
 				return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 			}
 		}
 		if !cut {
-			return operation.Streamed[api.Page[json.RawMessage]]{Whole: api.NewPage(rows, total, in.Page, in.Size)}, nil
+			return operation.Streamed[api.Page[json.RawMessage]]{Whole: api.NewPage(rows, total,
+				in.Page, in.Size)}, nil
 		}
 		if q.Upto, err = s.Store.Horizon(ctx); err != nil {
 			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 		}
 		page := api.NewPage[json.RawMessage](nil, total, in.Page, in.Size)
-		none.Write = func(ctx context.Context, w io.Writer) error { return page.Write(w, parts(ctx, s.Store, q, len(rows))) }
+		none.Write = func(ctx context.Context,
+			w io.Writer) error {
+			return page.Write(w, parts(ctx, s.Store, q, len(rows)))
+		}
 		return none, nil
 	})
 }
 
-// parts reads a page that is too long for one read, in parts of partBytes: at first so many rows as one had, then by what the
-// part before had. No read of the store is open while a part is sent, which takes as long as the client does.
-func parts(ctx context.Context, store rowstore.Reads, q rowstore.RowsQuery, rows int) func() ([]json.RawMessage, error) {
+// parts reads a page that is too long for one read, in parts of partBytes: at first so many rows as
+// one had, then by what the part before had. No read of the store is open while a part is sent,
+// which takes as long as the client does.
+func parts(ctx context.Context, store rowstore.Reads, q rowstore.RowsQuery,
+	rows int) func() ([]json.RawMessage, error) {
 	left := q.Limit
 	return func() ([]json.RawMessage, error) {
 		if left == 0 {
@@ -107,10 +118,12 @@ func (in *groupRequest) query(from *operation.Caller) (rowstore.RowsQuery, error
 	}
 	for _, name := range in.Categories {
 		if name != "" {
-			return q, fault.Invalid(fault.InvalidRequest, "categories", "there is no category %.100q", name)
+			return q, fault.Invalid(fault.InvalidRequest, "categories",
+				"there is no category %.100q", name)
 		}
 	}
-	if err := api.Reach(in.Page, in.Size, "read on with the cursor of GET /api/scraper/data?groupId="+in.ID.String()); err != nil {
+	if err := api.Reach(in.Page, in.Size, "read on with the cursor of GET "+
+		"/api/scraper/data?groupId="+in.ID.String()); err != nil {
 		return q, err
 	}
 	var err error
@@ -118,7 +131,8 @@ func (in *groupRequest) query(from *operation.Caller) (rowstore.RowsQuery, error
 		return q, err
 	}
 	if in.IsLastRun {
-		q.Scope.Jobs = latestRuns(from.View, in.ID, in.ScraperID, newestRun(from.View, from.Customer))
+		q.Scope.Jobs = latestRuns(from.View, in.ID, in.ScraperID,
+			newestRun(from.View, from.Customer))
 	}
 	if q.Filter, err = parseFilter(in.Filters); err != nil {
 		return q, err

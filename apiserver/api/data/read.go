@@ -32,7 +32,8 @@ type readRequest struct {
 	Cursor    string   `query:"cursor" doc:"nextCursor of the page before, with otherwise equal parameters (but limit and fields)"`
 }
 
-// place is where a read goes on, and what it saw at its beginning: rows and runs that came later stay out of it.
+// place is where a read goes on, and what it saw at its beginning: rows and runs that came later
+// stay out of it.
 type place struct {
 	Group  ids.ID `json:"g"`
 	After  int64  `json:"a"` // in the group
@@ -45,12 +46,16 @@ func Read(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_data", Routes: operation.Routes("GET /api/scraper/data"), Group: group,
 		Summary: "Reads rows to their end, page by page, by cursor",
-		Description: "Rows come in the order in which they were stored. A read sees what was there when it began: rows " +
-			"stored later need a new read. A page may have fewer rows than limit although more follow, when they are large. The " +
+		Description: "Rows come in the order in which they were stored. A read sees what was " +
+			"there when it began: rows " +
+			"stored later need a new read. A page may have fewer rows than limit although more " +
+			"follow, when they are large. The " +
 			"rows of a scraper that had runs in several groups come group by group.",
 		Access: auth.Read, Rate: limits.Read,
-		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound, fault.InvalidFilter, fault.InvalidCursor},
-	}, func(ctx context.Context, from *operation.Caller, in *readRequest) (api.CursorPage[json.RawMessage], error) {
+		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
+			fault.InvalidFilter, fault.InvalidCursor},
+	}, func(ctx context.Context, from *operation.Caller,
+		in *readRequest) (api.CursorPage[json.RawMessage], error) {
 		page := api.CursorPage[json.RawMessage]{Items: []json.RawMessage{}}
 		fields, err := in.fields()
 		if err != nil {
@@ -76,9 +81,10 @@ func Read(s api.Services) *operation.Operation {
 	})
 }
 
-// begin is the place where the read is and its query. The scope is decided anew with every page, by what the caller may
-// see now.
-func (in *readRequest) begin(ctx context.Context, s api.Services, from *operation.Caller) (place, rowstore.ScanQuery, error) {
+// begin is the place where the read is and its query. The scope is decided anew with every page, by
+// what the caller may see now.
+func (in *readRequest) begin(ctx context.Context, s api.Services, from *operation.Caller) (place,
+	rowstore.ScanQuery, error) {
 	var at place
 	q := rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
 	var err error
@@ -89,7 +95,8 @@ func (in *readRequest) begin(ctx context.Context, s api.Services, from *operatio
 		return at, q, err
 	}
 	if in.Cursor != "" {
-		if err = api.ReadCursor(in.Cursor, &at, in.identity(from.Customer)...); err == nil && (at.After < 0 || at.After > at.Upto) {
+		if err = api.ReadCursor(in.Cursor, &at, in.identity(from.Customer)...); err == nil &&
+			(at.After < 0 || at.After > at.Upto) {
 			err = api.RefuseCursor()
 		}
 	} else {
@@ -101,15 +108,18 @@ func (in *readRequest) begin(ctx context.Context, s api.Services, from *operatio
 }
 
 // scan reads from a place on, which it moves, until the page is full or there are no more rows.
-func (in *readRequest) scan(ctx context.Context, s api.Services, from *operation.Caller, at *place, q rowstore.ScanQuery) (
+func (in *readRequest) scan(ctx context.Context, s api.Services, from *operation.Caller, at *place,
+	q rowstore.ScanQuery) (
 	rows []json.RawMessage, more bool, err error,
 ) {
 	groups, jobs := in.groups(from.View, q.Scope.Group), q.Scope.Jobs
 	n := max(slices.Index(groups, at.Group), 0)
 	for rows = []json.RawMessage{}; ; n++ {
-		at.Group, q.Scope.Group, q.Scope.Without = groups[n], groups[n], from.View.UndoneIn(groups[n])
+		at.Group, q.Scope.Group, q.Scope.Without = groups[n], groups[n],
+			from.View.UndoneIn(groups[n])
 		if in.IsLastRun {
-			q.Scope.Jobs = intersect(jobs, latestRuns(from.View, groups[n], q.Scope.Scraper, at.Newest))
+			q.Scope.Jobs = intersect(jobs,
+				latestRuns(from.View, groups[n], q.Scope.Scraper, at.Newest))
 		}
 		q.After, q.Limit = at.After, in.Limit-len(rows)
 		found, last, err := s.Store.Scan(ctx, q)
@@ -128,8 +138,8 @@ func (in *readRequest) scan(ctx context.Context, s api.Services, from *operation
 	}
 }
 
-// groups are those that the rows lie under, as they are read: one, but for a scraper that was moved, whose rows stay where its
-// runs were.
+// groups are those that the rows lie under, as they are read: one, but for a scraper that was
+// moved, whose rows stay where its runs were.
 func (in *readRequest) groups(v *client.View, group ids.ID) []ids.ID {
 	groups := []ids.ID{group}
 	if in.GroupID.IsZero() && in.JobID.IsZero() {
@@ -149,14 +159,17 @@ func intersect(left, right []ids.ID) []ids.ID {
 	if left == nil {
 		return right
 	}
-	return slices.DeleteFunc(slices.Clone(left), func(id ids.ID) bool { return !slices.Contains(right, id) })
+	return slices.DeleteFunc(slices.Clone(left),
+		func(id ids.ID) bool { return !slices.Contains(right, id) })
 }
 
-// scope is whose rows are read. The group, which the rows lie under, follows from job or scraper when it is not named.
+// scope is whose rows are read. The group, which the rows lie under, follows from job or scraper
+// when it is not named.
 func (in *readRequest) scope(from *operation.Caller) (rowstore.Scope, error) {
 	scope := rowstore.Scope{Group: in.GroupID, Scraper: in.ScraperID}
 	if in.ScraperID.IsZero() && in.GroupID.IsZero() && in.JobID.IsZero() {
-		return scope, fault.Invalid(fault.InvalidRequest, "scraperId", "scraperId, groupId or jobId is needed")
+		return scope, fault.Invalid(fault.InvalidRequest, "scraperId",
+			"scraperId, groupId or jobId is needed")
 	}
 	if !in.GroupID.IsZero() {
 		if _, err := ownGroup(from.View, from.Customer, in.GroupID, "groupId"); err != nil {
@@ -202,7 +215,8 @@ func (in *readRequest) fields() ([]string, error) {
 		}
 	}
 	if len(fields) > maxFields {
-		return nil, fault.Invalid(fault.InvalidRequest, "fields", "at most %d are allowed", maxFields)
+		return nil, fault.Invalid(fault.InvalidRequest, "fields", "at most %d are allowed",
+			maxFields)
 	}
 	return fields, nil
 }

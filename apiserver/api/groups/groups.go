@@ -24,6 +24,7 @@ type Group struct {
 
 func newGroup(g *client.Group) Group {
 	return Group{ID: g.ID, Name: g.Name, DataTable: g.DataTable, StartType: g.StartType,
-		ShouldMatchProducts: g.ShouldMatchProducts, CustomerRef: g.Customer, ScraperCount: g.Scrapers,
-		CreatedAt: api.Time(g.CreatedAt), UpdatedAt: api.Time(g.UpdatedAt)}
+		ShouldMatchProducts: g.ShouldMatchProducts, CustomerRef: g.Customer,
+		ScraperCount: g.Scrapers,
+		CreatedAt:    api.Time(g.CreatedAt), UpdatedAt: api.Time(g.UpdatedAt)}
 }

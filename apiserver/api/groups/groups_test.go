@@ -13,73 +13,96 @@ func TestPut(t *testing.T) {
 	s := apitest.Start(t)
 	const path = "PUT /api/scraper/group"
 	s.Run(t,
-		apitest.Scenario{Name: "no idempotency key", As: apitest.User, Do: path, Body: `{"name":"a"}`, Status: 400,
+		apitest.Scenario{Name: "no idempotency key", As: apitest.User, Do: path,
+			Body: `{"name":"a"}`, Status: 400,
 			Code: "idempotency_key_required"},
-		apitest.Scenario{Name: "blank idempotency key", As: apitest.User, Do: path, Header: key(" "), Body: `{"name":"a"}`,
+		apitest.Scenario{Name: "blank idempotency key", As: apitest.User, Do: path,
+			Header: key(" "), Body: `{"name":"a"}`,
 			Status: 400, Code: "idempotency_key_required"},
-		apitest.Scenario{Name: "read key", As: apitest.Reader, Do: path, Header: key("1"), Body: `{"name":"a"}`, Status: 403,
+		apitest.Scenario{Name: "read key", As: apitest.Reader, Do: path, Header: key("1"),
+			Body: `{"name":"a"}`, Status: 403,
 			Code: "scope_rejected"},
 		apitest.Scenario{Name: "invalid", As: apitest.User, Do: path, Header: key("1"),
-			Body: `{"dataTable":"A-b","startType":"HOURLY","colour":"red"}`, Status: 400, Code: "invalid_request",
+			Body: `{"dataTable":"A-b","startType":"HOURLY","colour":"red"}`, Status: 400,
+			Code: "invalid_request",
 			Has: map[string]any{"errors.0.field": "dataTable", "errors.1.field": "startType",
 				"errors.2.field": "colour", "errors.2.code": "unknown_field"}},
-		apitest.Scenario{Name: "no name", As: apitest.User, Do: path, Header: key("1"), Body: `{"startType":"NONE"}`, Status: 400,
+		apitest.Scenario{Name: "no name", As: apitest.User, Do: path, Header: key("1"),
+			Body: `{"startType":"NONE"}`, Status: 400,
 			Code: "invalid_request", Has: map[string]any{"errors.0.field": "name"}},
-		apitest.Scenario{Name: "malformed id", As: apitest.User, Do: path, Header: key("1"), Body: `{"id":"x","name":"a"}`,
+		apitest.Scenario{Name: "malformed id", As: apitest.User, Do: path, Header: key("1"),
+			Body:   `{"id":"x","name":"a"}`,
 			Status: 400, Code: "invalid_id"},
-		apitest.Scenario{Name: "blank name", As: apitest.User, Do: path, Header: key("1"), Body: `{"name":" "}`,
+		apitest.Scenario{Name: "blank name", As: apitest.User, Do: path, Header: key("1"),
+			Body:   `{"name":" "}`,
 			Status: 400, Code: "invalid_request"},
 	)
 	create := apitest.Scenario{Name: "create", As: apitest.User, Do: path, Header: key("2"),
 		Body: `{"name":" Éxtra Shoes! 2 ","customerRef":"bob"}`, Status: 200,
-		Has:     map[string]any{"dataTable": "xtra_shoes_2", "startType": "MANUAL", "customerRef": "alice", "scraperCount": 0},
+		Has: map[string]any{"dataTable": "xtra_shoes_2", "startType": "MANUAL",
+			"customerRef": "alice", "scraperCount": 0},
 		Headers: map[string]string{"Idempotency-Replayed": ""}}
 	id := s.Call(t, create).Text("id")
 	again := create
 	again.Name, again.Has = "replay", map[string]any{"id": id}
 	again.Headers = map[string]string{"Idempotency-Replayed": "true"}
 	other := create
-	other.Name, other.Body, other.Status, other.Code = "another body", `{"name":"b"}`, 422, "idempotency_key_reused"
+	other.Name, other.Body, other.Status, other.Code = "another body", `{"name":"b"}`, 422,
+		"idempotency_key_reused"
 	other.Has = nil
 	s.Run(t, again, other,
-		apitest.Scenario{Name: "name taken", As: apitest.LLM, Do: path, Header: key("3"), Body: `{"name":" Éxtra Shoes! 2 "}`,
+		apitest.Scenario{Name: "name taken", As: apitest.LLM, Do: path, Header: key("3"),
+			Body:   `{"name":" Éxtra Shoes! 2 "}`,
 			Status: 409, Code: "NAME_TAKEN"},
 		apitest.Scenario{Name: "a fault is replayed", As: apitest.LLM, Do: path, Header: key("3"),
 			Body: `{"name":" Éxtra Shoes! 2 "}`, Status: 409, Code: "NAME_TAKEN",
 			Headers: map[string]string{"Idempotency-Replayed": "true"}},
 		apitest.Scenario{Name: "update", As: apitest.User, Do: path, Header: key("4"),
-			Body: `{"id":"` + id + `","name":"shoes","dataTable":"t","startType":"DAILY","shouldMatchProducts":true}`, Status: 200,
-			Has: map[string]any{"id": id, "name": "shoes", "dataTable": "t", "startType": "DAILY", "shouldMatchProducts": true}},
+			Body: `{"id":"` + id +
+				`","name":"shoes","dataTable":"t","startType":"DAILY","shouldMatchProducts":true}`,
+			Status: 200,
+			Has: map[string]any{"id": id, "name": "shoes", "dataTable": "t", "startType": "DAILY",
+				"shouldMatchProducts": true}},
 	)
 	s.Run(t,
-		apitest.Scenario{Name: "what is not named stays", As: apitest.User, Do: path, Header: key("5"), Body: `{"id":"` + id + `","startType":"NONE"}`,
-			Status: 200, Has: map[string]any{"id": id, "name": "shoes", "dataTable": "t", "startType": "NONE", "shouldMatchProducts": true}},
-		apitest.Scenario{Name: "false is named", As: apitest.User, Do: path, Header: key("6"), Body: `{"id":"` + id + `","shouldMatchProducts":false}`,
-			Status: 200, Has: map[string]any{"name": "shoes", "startType": "NONE", "shouldMatchProducts": false}},
-		apitest.Scenario{Name: "blank name of a known one", As: apitest.User, Do: path, Header: key("7"), Body: `{"id":"` + id + `","name":" "}`,
+		apitest.Scenario{Name: "what is not named stays", As: apitest.User, Do: path,
+			Header: key("5"), Body: `{"id":"` + id + `","startType":"NONE"}`,
+			Status: 200, Has: map[string]any{"id": id, "name": "shoes", "dataTable": "t",
+				"startType": "NONE", "shouldMatchProducts": true}},
+		apitest.Scenario{Name: "false is named", As: apitest.User, Do: path, Header: key("6"),
+			Body:   `{"id":"` + id + `","shouldMatchProducts":false}`,
+			Status: 200, Has: map[string]any{"name": "shoes", "startType": "NONE",
+				"shouldMatchProducts": false}},
+		apitest.Scenario{Name: "blank name of a known one", As: apitest.User, Do: path,
+			Header: key("7"), Body: `{"id":"` + id + `","name":" "}`,
 			Status: 400, Code: "invalid_request"},
 	)
 	update := func(as, id string) apitest.Answer {
-		return s.Call(t, apitest.Scenario{As: as, Do: path, Header: map[string]string{"Idempotency-Key": as, "X-Request-Id": "r"},
-			Body: `{"id":"` + id + `","name":"x"}`})
+		return s.Call(t, apitest.Scenario{As: as, Do: path,
+			Header: map[string]string{"Idempotency-Key": as, "X-Request-Id": "r"},
+			Body:   `{"id":"` + id + `","name":"x"}`})
 	}
 	foreign, missing := update(apitest.Other, id), update(apitest.User, "0123456789abcdef01234567")
 	if foreign.Status != 400 || string(foreign.Body) != string(missing.Body) {
-		t.Errorf("foreign %d %s, missing %d %s", foreign.Status, foreign.Body, missing.Status, missing.Body)
+		t.Errorf("foreign %d %s, missing %d %s", foreign.Status, foreign.Body, missing.Status,
+			missing.Body)
 	}
 }
 
 func TestList(t *testing.T) {
 	s := apitest.Start(t)
 	for _, name := range []string{"first", "second"} {
-		s.Call(t, apitest.Scenario{As: apitest.User, Do: "PUT /api/scraper/group", Header: key(name), Body: `{"name":"` + name + `"}`})
+		s.Call(t, apitest.Scenario{As: apitest.User, Do: "PUT /api/scraper/group",
+			Header: key(name), Body: `{"name":"` + name + `"}`})
 		s.Clock.Advance(time.Second)
 	}
 	s.Run(t,
-		apitest.Scenario{Name: "own", As: apitest.Reader, Do: "GET /api/scraper/group/list", Status: 200,
-			Lacks: []string{"2"}, Has: map[string]any{"0.name": "first", "1.name": "second",
+		apitest.Scenario{Name: "own", As: apitest.Reader, Do: "GET /api/scraper/group/list",
+			Status: 200,
+			Lacks:  []string{"2"}, Has: map[string]any{"0.name": "first", "1.name": "second",
 				"1.createdAt": "2026-01-02T03:04:06.000Z"}},
-		apitest.Scenario{Name: "nobody else's", As: apitest.Other, Do: "GET /api/scraper/group/list", Status: 200,
+		apitest.Scenario{Name: "nobody else's", As: apitest.Other,
+			Do: "GET /api/scraper/group/list", Status: 200,
 			Has: map[string]any{"": []any{}}},
 	)
 }

@@ -16,10 +16,12 @@ const listedAtOnce = 1_000
 // List is GET /api/scraper/group/list.
 func List(api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_list_groups", Routes: operation.Routes("GET /api/scraper/group/list"), Group: group,
+		ID: "svc_list_groups", Routes: operation.Routes("GET /api/scraper/group/list"),
+		Group:   group,
 		Summary: "Lists the customer's own groups, oldest first",
 		Access:  auth.Read, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Streamed[[]Group], error) {
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Streamed[[]Group],
+		error) {
 		var answer operation.Streamed[[]Group]
 		all := from.View.Groups(from.Customer)
 		next := func() (part []Group, err error) {
@@ -30,7 +32,10 @@ func List(api.Services) *operation.Operation {
 			return part, nil
 		}
 		if len(all) > listedAtOnce {
-			answer.Write = func(_ context.Context, w io.Writer) error { return api.WriteArray(w, next) }
+			answer.Write = func(_ context.Context,
+				w io.Writer) error {
+				return api.WriteArray(w, next)
+			}
 			return answer, nil
 		}
 		part, err := next()

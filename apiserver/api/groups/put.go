@@ -46,9 +46,10 @@ func (r *putRequest) Validate() fault.List {
 func Put(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_group", Routes: operation.Routes("PUT /api/scraper/group"), Group: group,
-		Summary:     "Creates a group, or changes the one with the given id",
-		Description: "What an update does not name stays as it is. An id that is not one of the customer's groups is refused.",
-		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Summary: "Creates a group, or changes the one with the given id",
+		Description: "What an update does not name stays as it is. An id that is not one of the " +
+			"customer's groups is refused.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.NameTaken, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Group, error) {
 		put, err := in.Body.over(from)
@@ -75,7 +76,8 @@ func Put(s api.Services) *operation.Operation {
 
 // over is the command: what the body does not name is the group's as it is, or a new one's.
 func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
-	put := client.PutGroup{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer, StartType: "MANUAL"}
+	put := client.PutGroup{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer,
+		StartType: "MANUAL"}
 	if !put.Create {
 		known := from.View.Group(b.ID)
 		if known == nil || known.Customer != from.Customer {

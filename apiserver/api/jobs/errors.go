@@ -42,11 +42,13 @@ func Errors(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_list_scraper_job_errors",
 		Routes: operation.Routes("GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors"), Group: group,
-		Summary:     "Lists the errors of a run's links, in the order of its list",
-		Description: "At most 100,000; when there are as many as limit, those behind them come with after.",
-		Access:      auth.Read, Rate: limits.Read, Timeout: 2 * time.Minute,
+		Summary: "Lists the errors of a run's links, in the order of its list",
+		Description: "At most 100,000; when there are as many as limit, those behind them " +
+			"come with after.",
+		Access: auth.Read, Rate: limits.Read, Timeout: 2 * time.Minute,
 		Errors: []fault.Code{fault.JobNotFound},
-	}, func(ctx context.Context, from *operation.Caller, in *errorsRequest) (operation.Streamed[[]LinkError], error) {
+	}, func(ctx context.Context, from *operation.Caller,
+		in *errorsRequest) (operation.Streamed[[]LinkError], error) {
 		var answer operation.Streamed[[]LinkError]
 		job, err := own(from.View, from.Customer, in.JobID, "jobId")
 		if err != nil {
@@ -80,8 +82,10 @@ func Errors(s api.Services) *operation.Operation {
 	})
 }
 
-// linkErrors reads the errors of a job behind a place in parts, at most so many of them; nil at the end.
-func linkErrors(store rowstore.Reads, job ids.ID, after *model.Unit, left int) func(context.Context) ([]LinkError, error) {
+// linkErrors reads the errors of a job behind a place in parts, at most so many of them; nil at the
+// end.
+func linkErrors(store rowstore.Reads, job ids.ID, after *model.Unit,
+	left int) func(context.Context) ([]LinkError, error) {
 	return func(ctx context.Context) (part []LinkError, err error) {
 		most := min(errorsAtOnce, left)
 		if most == 0 {
@@ -104,7 +108,8 @@ func linkErrors(store rowstore.Reads, job ids.ID, after *model.Unit, left int) f
 }
 
 func newLinkError(e *rowstore.LinkError) LinkError {
-	l := LinkError{URL: e.URL, Code: fault.Code(e.Code), Error: fault.Lookup(fault.Code(e.Code)).Title,
+	l := LinkError{URL: e.URL, Code: fault.Code(e.Code),
+		Error: fault.Lookup(fault.Code(e.Code)).Title,
 		Place: fmt.Sprintf("%d.%d", e.Unit.Seq, e.Unit.Page)}
 	if e.Status != 0 {
 		status := e.Status
@@ -119,7 +124,8 @@ func parsePlace(text string) (*model.Unit, error) {
 		return nil, nil
 	}
 	left, right, _ := strings.Cut(text, ".")
-	seq, err := strconv.ParseUint(left, 10, 31) // lists are shorter, and stores keep places in signed numbers
+	// lists are shorter, and stores keep places in signed numbers
+	seq, err := strconv.ParseUint(left, 10, 31)
 	page, pageErr := strconv.ParseUint(right, 10, 32)
 	if err != nil || pageErr != nil {
 		return nil, fault.Invalid(fault.InvalidRequest, "after", "is not the place of an error")

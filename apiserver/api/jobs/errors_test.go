@@ -17,7 +17,8 @@ type failing struct {
 	errors, most int // most that was asked for at once
 }
 
-func (f *failing) LinkErrors(_ context.Context, _ ids.ID, after *model.Unit, most int) ([]rowstore.LinkError, error) {
+func (f *failing) LinkErrors(_ context.Context, _ ids.ID, after *model.Unit,
+	most int) ([]rowstore.LinkError, error) {
 	f.most = max(f.most, most)
 	var found []rowstore.LinkError
 	seq := 0
@@ -25,7 +26,8 @@ func (f *failing) LinkErrors(_ context.Context, _ ids.ID, after *model.Unit, mos
 		seq = int(after.Seq) + 1
 	}
 	for ; seq < f.errors && len(found) < most; seq++ {
-		found = append(found, rowstore.LinkError{Unit: model.Unit{Seq: uint32(seq)}, URL: "https://shop.test/?a&b", Code: "timeout"})
+		found = append(found, rowstore.LinkError{Unit: model.Unit{Seq: uint32(seq)},
+			URL: "https://shop.test/?a&b", Code: "timeout"})
 	}
 	return found, nil
 }
@@ -36,10 +38,12 @@ func TestManyErrors(t *testing.T) {
 	r := startOn(t, store)
 	job := r.launch(t, r.scraper, 10_000)
 	path := fmt.Sprintf("GET /api/scraper/load-history/group/%s/job/%s/errors", r.group, job)
-	for _, c := range []struct{ errors, limit, want int }{{0, 100_000, 0}, {999, 100_000, 999}, {1000, 100_000, 1000}, {2500, 100_000, 2500},
+	for _, c := range []struct{ errors, limit, want int }{{0, 100_000, 0}, {999, 100_000, 999},
+		{1000, 100_000, 1000}, {2500, 100_000, 2500},
 		{2500, 2000, 2000}, {2500, 1, 1}} {
 		store.errors = c.errors
-		a := r.Call(t, apitest.Scenario{As: apitest.Reader, Do: fmt.Sprintf("%s?limit=%d", path, c.limit)})
+		a := r.Call(t, apitest.Scenario{As: apitest.Reader,
+			Do: fmt.Sprintf("%s?limit=%d", path, c.limit)})
 		list, _ := a.JSON.([]any)
 		if a.Status != 200 || list == nil || len(list) != c.want {
 			t.Fatalf("%+v: status %d, %d errors", c, a.Status, len(list))

@@ -27,7 +27,8 @@ type historyRequest struct {
 // History is GET /api/scraper/load-history.
 func History(api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_list_scraper_jobs", Routes: operation.Routes("GET /api/scraper/load-history"), Group: group,
+		ID: "svc_list_scraper_jobs", Routes: operation.Routes("GET /api/scraper/load-history"),
+		Group:   group,
 		Summary: "Lists the customer's runs, newest first unless told otherwise",
 		Access:  auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidFilter, fault.InvalidSort, fault.InvalidPage},
@@ -74,8 +75,9 @@ func parseFilter(text string) (func(*client.Job) bool, error) {
 		return nil, err
 	}
 	return func(j *client.Job) bool {
-		return filter.Match(node, map[string]any{"groupId": j.Group.String(), "scraperId": j.Scraper.String(),
-			"state": string(j.State)})
+		return filter.Match(node,
+			map[string]any{"groupId": j.Group.String(), "scraperId": j.Scraper.String(),
+				"state": string(j.State)})
 	}, nil
 }
 
@@ -105,27 +107,32 @@ func checkCompare(c filter.Compare) error {
 	case "state":
 	case "groupId", "scraperId":
 		for i, v := range c.Values {
-			if v.Kind != filter.Text || !slices.Contains([]filter.Op{filter.Eq, filter.Ne, filter.In, filter.Nin}, c.Op) {
+			if v.Kind != filter.Text ||
+				!slices.Contains([]filter.Op{filter.Eq, filter.Ne, filter.In, filter.Nin}, c.Op) {
 				continue
 			}
 			id, err := ids.Parse(v.Text)
 			if err != nil {
-				return fault.Invalid(fault.InvalidID, "filters."+c.Field, "must be an id of 24 hex digits")
+				return fault.Invalid(fault.InvalidID, "filters."+c.Field,
+					"must be an id of 24 hex digits")
 			}
 			c.Values[i].Text = id.String()
 		}
 	default:
-		return fault.Invalid(fault.InvalidFilter, "filters."+c.Field, "runs are filtered by groupId, scraperId and state")
+		return fault.Invalid(fault.InvalidFilter, "filters."+c.Field,
+			"runs are filtered by groupId, scraperId and state")
 	}
 	return nil
 }
 
-// parseSort reads "field,desc", or "field:desc". Equal jobs are ordered by id, so that pages neither overlap nor miss one.
+// parseSort reads "field,desc", or "field:desc". Equal jobs are ordered by id, so that pages
+// neither overlap nor miss one.
 func parseSort(text string) (func(a, b *client.Job) int, error) {
 	field, direction, _ := strings.Cut(strings.Replace(text, ":", ",", 1), ",")
 	by, known := orders[field]
 	if !known {
-		return nil, fault.Invalid(fault.InvalidSort, "sort", "runs cannot be sorted by %.100q", field)
+		return nil, fault.Invalid(fault.InvalidSort, "sort", "runs cannot be sorted by %.100q",
+			field)
 	}
 	switch direction {
 	case "", "asc":

@@ -1,5 +1,5 @@
-// Package jobs owns the reads of runs (specification 4.3 and 6): their records, the errors of their links, and the live
-// stream of one run.
+// Package jobs owns the reads of runs (specification 4.3 and 6): their records, the errors of their
+// links, and the live stream of one run.
 package jobs
 
 import (
@@ -37,11 +37,15 @@ type Job struct {
 }
 
 func newJob(j *client.Job) Job {
-	return Job{ID: j.ID, ScraperID: j.Scraper, GroupID: j.Group, State: j.State, Queued: api.Time(j.Queued),
-		Started: api.Time(j.Started), Finished: api.Time(j.Finished), SuccessLinks: j.Success, ErrorLinks: j.Errors,
-		TotalLinks: j.Links, ItemsQuantity: j.Items, TotalRequests: j.Pages, DeliveredPages: j.Delivered,
-		Duration: duration(j), ErrorMessage: given(j.Message), StopReason: given(j.Reason), LaunchedByCustomer: true,
-		MaxChargeMicros: j.MaxCharge, ChargedMicros: j.Charged, IgnoresRobots: j.IgnoresRobots}
+	return Job{ID: j.ID, ScraperID: j.Scraper, GroupID: j.Group, State: j.State,
+		Queued:  api.Time(j.Queued),
+		Started: api.Time(j.Started), Finished: api.Time(j.Finished), SuccessLinks: j.Success,
+		ErrorLinks: j.Errors,
+		TotalLinks: j.Links, ItemsQuantity: j.Items, TotalRequests: j.Pages,
+		DeliveredPages: j.Delivered,
+		Duration:       duration(j), ErrorMessage: given(j.Message), StopReason: given(j.Reason),
+		LaunchedByCustomer: true,
+		MaxChargeMicros:    j.MaxCharge, ChargedMicros: j.Charged, IgnoresRobots: j.IgnoresRobots}
 }
 
 // duration is nil until the run is closed.

@@ -34,13 +34,15 @@ type Status struct {
 }
 
 func newStatus(j *client.Job) Status {
-	return Status{State: streamState(j), ItemsQuantity: j.Items, TotalRequests: j.Pages, Duration: duration(j),
-		ErrorMessage: given(j.Message), StopReason: given(j.Reason), SuccessLinks: j.Success, ErrorLinks: j.Errors,
+	return Status{State: streamState(j), ItemsQuantity: j.Items, TotalRequests: j.Pages,
+		Duration:     duration(j),
+		ErrorMessage: given(j.Message), StopReason: given(j.Reason), SuccessLinks: j.Success,
+		ErrorLinks: j.Errors,
 		TotalLinks: j.Links, DeliveredPages: j.Delivered, ChargedMicros: j.Charged}
 }
 
-// streamState is a job's state in the stream's words (decision 13). A run that still drains is running here, so that
-// the frame which ends the stream has the final counters.
+// streamState is a job's state in the stream's words (decision 13). A run that still drains is
+// running here, so that the frame which ends the stream has the final counters.
 func streamState(j *client.Job) string {
 	switch {
 	case !j.Closed:
@@ -57,18 +59,22 @@ type streamRequest struct {
 	ID ids.ID `path:"id" doc:"A job; for the path under /api/scraper also a scraper, whose active or else newest run is meant"`
 }
 
-const streamDescription = "Events named status, each with the whole progress; the first one comes at once, the last one " +
-	"has the final state, and then the stream ends. Ids are the job's index in the log of changes; whoever comes back " +
+const streamDescription = "Events named status, each with the whole progress; the first one " +
+	"comes at once, the last one " +
+	"has the final state, and then the stream ends. Ids are the job's index in the log of " +
+	"changes; whoever comes back " +
 	"gets the newest state first, so nothing that Last-Event-ID names has to be sent again."
 
 // Stream is GET /api/scraper-job-status/{id}/stream.
 func Stream(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_stream_scraper_job", Routes: operation.Routes("GET /api/scraper-job-status/{id}/stream"), Group: group,
+		ID:     "svc_stream_scraper_job",
+		Routes: operation.Routes("GET /api/scraper-job-status/{id}/stream"), Group: group,
 		Summary: "Streams the progress of a run", Description: streamDescription,
 		Access: auth.Read, Rate: limits.Read, Event: Status{},
 		Errors: []fault.Code{fault.JobNotFound},
-	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events, error) {
+	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
+		error) {
 		job, err := own(from.View, from.Customer, in.ID, "id")
 		if err != nil {
 			return nil, err
@@ -80,11 +86,13 @@ func Stream(s api.Services) *operation.Operation {
 // StreamOfScraper is GET /api/scraper/{id}/stream-job-status.
 func StreamOfScraper(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_stream_scraper", Routes: operation.Routes("GET /api/scraper/{id}/stream-job-status"), Group: group,
+		ID:     "svc_stream_scraper",
+		Routes: operation.Routes("GET /api/scraper/{id}/stream-job-status"), Group: group,
 		Summary: "Streams the progress of a scraper's run", Description: streamDescription,
 		Access: auth.Read, Rate: limits.Read, Event: Status{},
 		Errors: []fault.Code{fault.JobNotFound},
-	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events, error) {
+	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
+		error) {
 		id := in.ID
 		// A scraper has one active run at most, and it is the newest.
 		if scraper := from.View.Scraper(id); scraper != nil && scraper.Customer == from.Customer {
@@ -102,7 +110,8 @@ func StreamOfScraper(s api.Services) *operation.Operation {
 func follow(s api.Services, job *client.Job) operation.Events {
 	return func(ctx context.Context, to *operation.EventWriter) error {
 		for {
-			if err := to.Send("status", strconv.FormatUint(job.Index, 10), newStatus(job)); err != nil {
+			if err := to.Send("status", strconv.FormatUint(job.Index, 10),
+				newStatus(job)); err != nil {
 				return err
 			}
 			if job.Closed {
@@ -119,8 +128,10 @@ func follow(s api.Services, job *client.Job) operation.Events {
 	}
 }
 
-// newer waits for a change of a job. This node's copy of the state may be older than job, and not even have it yet.
-func newer(ctx context.Context, c client.Client, to *operation.EventWriter, job *client.Job) (*client.Job, error) {
+// newer waits for a change of a job. This node's copy of the state may be older than job, and not
+// even have it yet.
+func newer(ctx context.Context, c client.Client, to *operation.EventWriter,
+	job *client.Job) (*client.Job, error) {
 	for {
 		next, changed := c.View().WatchJob(job.ID)
 		if next != nil && next.Index > job.Index {

@@ -31,7 +31,8 @@ func (r *rig) open(t *testing.T, path string) *frames {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = answer.Body.Close() })
-	for name, want := range map[string]string{"Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no"} {
+	for name, want := range map[string]string{"Content-Type": "text/event-stream",
+		"Cache-Control": "no-cache", "X-Accel-Buffering": "no"} {
 		if got := answer.Header.Get(name); answer.StatusCode != 200 || got != want {
 			t.Errorf("%d, %s is %q", answer.StatusCode, name, got)
 		}
@@ -119,7 +120,8 @@ func TestStream(t *testing.T) {
 	})
 	// A late caller gets the last frame at once, by whatever name it calls the run.
 	for _, path := range []string{"/api/scraper-job-status/" + job.String() + "/stream",
-		"/api/scraper/" + job.String() + "/stream-job-status", "/api/scraper/" + r.scraper.String() + "/stream-job-status"} {
+		"/api/scraper/" + job.String() + "/stream-job-status",
+		"/api/scraper/" + r.scraper.String() + "/stream-job-status"} {
 		f := r.open(t, path)
 		if id, data := f.next(); data["state"] != "CANCELLED" || id == "" {
 			t.Errorf("%s: %v", path, data)
@@ -134,7 +136,9 @@ func TestStreamStates(t *testing.T) {
 		job := r.launch(t, r.scraper, 1)
 		r.settle(t, job, 0, rows)
 		r.Client.CloseRun(t, job)
-		if _, data := r.open(t, "/api/scraper/"+r.scraper.String()+"/stream-job-status").next(); data["state"] != state ||
+		if _, data := r.open(t,
+			"/api/scraper/"+r.scraper.String()+
+				"/stream-job-status").next(); data["state"] != state ||
 			(data["errorMessage"] != nil) != (state == "FAILED") {
 			t.Errorf("frame %v, want %s", data, state)
 		}
@@ -150,9 +154,12 @@ func TestStreamRefuses(t *testing.T) {
 	const unknown = "0123456789abcdef01234567"
 	alias := func(id ids.ID) string { return "/api/scraper/" + id.String() + "/stream-job-status" }
 	r.Run(t,
-		refused("unknown", apitest.User, "/api/scraper-job-status/"+unknown+"/stream", "job_not_found"),
-		refused("a scraper", apitest.User, "/api/scraper-job-status/"+r.scraper.String()+"/stream", "job_not_found"),
-		refused("foreign", apitest.Other, "/api/scraper-job-status/"+job.String()+"/stream", "job_not_found"),
+		refused("unknown", apitest.User, "/api/scraper-job-status/"+unknown+"/stream",
+			"job_not_found"),
+		refused("a scraper", apitest.User, "/api/scraper-job-status/"+r.scraper.String()+"/stream",
+			"job_not_found"),
+		refused("foreign", apitest.Other, "/api/scraper-job-status/"+job.String()+"/stream",
+			"job_not_found"),
 		refused("malformed", apitest.User, "/api/scraper-job-status/x/stream", "invalid_id"),
 		refused("foreign job by the alias", apitest.Other, alias(job), "job_not_found"),
 		refused("foreign scraper", apitest.Other, alias(r.scraper), "job_not_found"),

@@ -20,12 +20,15 @@ type deleteRequest struct {
 func Delete(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_delete_key", Routes: operation.Routes("DELETE /api/key/{id}"), Group: group,
-		Summary:     "Revokes an API key at once",
-		Description: "A key may revoke any key of its customer, itself included; keys of scope LLM_READ may not.",
-		Access:      auth.Write, Rate: limits.General,
+		Summary: "Revokes an API key at once",
+		Description: "A key may revoke any key of its customer, itself included; keys of scope " +
+			"LLM_READ may not.",
+		Access: auth.Write, Rate: limits.General,
 		Errors: []fault.Code{fault.KeyNotFound},
-	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None, error) {
-		_, err := client.Do(ctx, s.Client, client.RevokeKey{Customer: from.Customer, ID: in.ID}, nil)
+	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,
+		error) {
+		_, err := client.Do(ctx, s.Client, client.RevokeKey{Customer: from.Customer, ID: in.ID},
+			nil)
 		return operation.None{}, err
 	})
 }

@@ -41,18 +41,21 @@ func (r *generateRequest) Validate() fault.List {
 func Generate(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_generate_key", Routes: operation.Routes("PUT /api/key/generate"), Group: group,
-		Summary:     "Makes an API key",
-		Description: "The answer holds the whole key, once. Keys of scope LLM_READ and LLM_FULL cannot make keys.",
-		Access:      auth.Mint, Rate: limits.Mint,
+		Summary: "Makes an API key",
+		Description: "The answer holds the whole key, once. Keys of scope LLM_READ and LLM_FULL " +
+			"cannot make keys.",
+		Access: auth.Mint, Rate: limits.Mint,
 		Errors: []fault.Code{fault.InvalidScope, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *generateRequest) (Minted, error) {
 		secret := auth.NewSecret()
-		key, err := client.Do(ctx, s.Client, client.MintKey{ID: s.IDs.New(), Customer: from.Customer,
-			Prefix: secret.Prefix, Hash: secret.Hash, Name: in.Name, Scope: in.Scope}, nil)
+		key, err := client.Do(ctx, s.Client,
+			client.MintKey{ID: s.IDs.New(), Customer: from.Customer,
+				Prefix: secret.Prefix, Hash: secret.Hash, Name: in.Name, Scope: in.Scope}, nil)
 		if err != nil {
 			return Minted{}, err
 		}
-		return Minted{ID: key.ID, Prefix: key.Prefix, Name: key.Name, Scope: key.Scope, Key: secret.Text,
+		return Minted{ID: key.ID, Prefix: key.Prefix, Name: key.Name, Scope: key.Scope,
+			Key:       secret.Text,
 			CreatedAt: api.Time(key.CreatedAt)}, nil
 	})
 }

@@ -22,6 +22,7 @@ type Key struct {
 }
 
 func newKey(k *client.Key, touches *auth.Touches) Key {
-	return Key{ID: k.ID, Prefix: k.Prefix, Name: k.Name, Scope: k.Scope, CreatedAt: api.Time(k.CreatedAt),
+	return Key{ID: k.ID, Prefix: k.Prefix, Name: k.Name, Scope: k.Scope,
+		CreatedAt:  api.Time(k.CreatedAt),
 		LastUsedAt: api.Time(touches.LastUsed(k))}
 }

@@ -11,7 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Identity is what a credential is. A sign-in has no key: its id and prefix are empty, its scope is USER.
+// Identity is what a credential is. A sign-in has no key: its id and prefix are empty, its scope is
+// USER.
 type Identity struct {
 	CustomerRef string      `json:"customerRef"`
 	Scope       model.Scope `json:"scope" enum:"USER,LLM_READ,LLM_FULL"`
@@ -33,7 +34,8 @@ func WhoAmI(s api.Services) *operation.Operation {
 			return Identity{CustomerRef: from.Customer, Scope: model.ScopeUser}, nil
 		}
 		k := newKey(from.Key, s.Touches)
-		return Identity{CustomerRef: from.Customer, Scope: k.Scope, Prefix: k.Prefix, Name: k.Name, ID: k.ID,
+		return Identity{CustomerRef: from.Customer, Scope: k.Scope, Prefix: k.Prefix, Name: k.Name,
+			ID:        k.ID,
 			CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt}, nil
 	})
 }

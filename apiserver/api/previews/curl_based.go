@@ -32,11 +32,14 @@ const curlBasedID = "svc_preview_scraper_from_curl"
 // FromCurl is POST /api/scraper-simple/curl-based.
 func FromCurl(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: curlBasedID, Routes: operation.Routes("POST /api/scraper-simple/curl-based"), Group: group,
-		Summary: "Proposes scrapers for the answer to a request, given as a curl command", Description: description,
-		Access: auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
+		ID: curlBasedID, Routes: operation.Routes("POST /api/scraper-simple/curl-based"),
+		Group:       group,
+		Summary:     "Proposes scrapers for the answer to a request, given as a curl command",
+		Description: description,
+		Access:      auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
 		Errors: append([]fault.Code{fault.NotFound, fault.SchemaValidation}, runs.TrialErrors...),
-	}, func(ctx context.Context, from *operation.Caller, in *curlBasedRequest) ([]Candidate, error) {
+	}, func(ctx context.Context, from *operation.Caller, in *curlBasedRequest) ([]Candidate,
+		error) {
 		b := &in.Body
 		request, err := curl.Parse(b.Curl)
 		if err != nil {
@@ -47,10 +50,13 @@ func FromCurl(s api.Services) *operation.Operation {
 			return nil, fault.Invalid(fault.SchemaValidation, "curl", "%s", detail)
 		}
 		if names := request.Placeholders(); len(names) > 0 {
-			return nil, fault.Invalid(fault.SchemaValidation, "curl", "a preview has no value for the placeholder {{%s}}", names[0])
+			return nil, fault.Invalid(fault.SchemaValidation, "curl",
+				"a preview has no value for the placeholder {{%s}}", names[0])
 		}
-		d := &detection{operation: curlBasedID, id: b.ID, name: b.Name, group: b.GroupID, source: model.SourceConfig{Curl: b.Curl},
-			trial: runs.Trial{Source: model.SourcePreviewCurl, URL: request.URL, Field: "curl", Group: b.GroupID,
+		d := &detection{operation: curlBasedID, id: b.ID, name: b.Name, group: b.GroupID,
+			source: model.SourceConfig{Curl: b.Curl},
+			trial: runs.Trial{Source: model.SourcePreviewCurl, URL: request.URL, Field: "curl",
+				Group:  b.GroupID,
 				Recipe: model.Recipe{Type: model.Detection, Curl: b.Curl}}}
 		return d.run(ctx, s, from)
 	})

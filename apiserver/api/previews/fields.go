@@ -44,11 +44,16 @@ func (r *fieldsRequest) Validate() fault.List {
 	seen := map[string]bool{}
 	for i, name := range r.Body.Fields {
 		switch {
-		case strings.TrimSpace(name) == "" || len([]rune(name)) > maxNameChars || strings.HasPrefix(name, "_"):
-			faults = append(faults, fault.Invalid(fault.InvalidRequest, fmt.Sprintf("fields[%d]", i),
-				"must be a name of 1 to %d characters that does not begin with _", maxNameChars))
+		case strings.TrimSpace(name) == "" || len([]rune(name)) > maxNameChars ||
+			strings.HasPrefix(name, "_"):
+			faults = append(faults,
+				fault.Invalid(fault.InvalidRequest, fmt.Sprintf("fields[%d]", i),
+					"must be a name of 1 to %d characters that does not begin with _",
+					maxNameChars))
 		case seen[name]:
-			faults = append(faults, fault.Invalid(fault.InvalidRequest, fmt.Sprintf("fields[%d]", i), "is there already"))
+			faults = append(faults,
+				fault.Invalid(fault.InvalidRequest, fmt.Sprintf("fields[%d]", i),
+					"is there already"))
 		}
 		seen[name] = true
 	}
@@ -58,11 +63,15 @@ func (r *fieldsRequest) Validate() fault.List {
 // Fields is POST /api/scraper-simple/preview-from-url.
 func Fields(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: fieldsID, Routes: operation.Routes("POST /api/scraper-simple/preview-from-url"), Group: group,
+		ID: fieldsID, Routes: operation.Routes("POST /api/scraper-simple/preview-from-url"),
+		Group:   group,
 		Summary: "Looks for fields on a page by their names",
-		Description: "The names are hints: what the page states for machines, its tables and lists of labels and values, elements that " +
-			"are called so, what a proposal for the page would find, and, where the server has one, a language model are asked for " +
-			"them; of a list the first item counts. The page is fetched and paid like any other; one that says nothing " +
+		Description: "The names are hints: what the page states for machines, its tables and " +
+			"lists of labels and values, elements that " +
+			"are called so, what a proposal for the page would find, and, where the server has " +
+			"one, a language model are asked for " +
+			"them; of a list the first item counts. The page is fetched and paid like any " +
+			"other; one that says nothing " +
 			"of what is asked costs nothing. Nothing is saved.",
 		Access: auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
 		Errors: append([]fault.Code{fault.TypeNotRunnable}, runs.TrialErrors...),
@@ -77,7 +86,9 @@ func Fields(s api.Services) *operation.Operation {
 		if faults := extract.Validate(recipe); len(faults) > 0 {
 			return shown, atFault(in.Body.Fields, faults)
 		}
-		rows, err := runs.Try(ctx, s, from, fieldsID, runs.Trial{Source: model.SourcePreviewURL, URL: in.Body.URL, Field: "url", Recipe: recipe})
+		rows, err := runs.Try(ctx, s, from, fieldsID,
+			runs.Trial{Source: model.SourcePreviewURL, URL: in.Body.URL, Field: "url",
+				Recipe: recipe})
 		if err != nil {
 			return shown, err
 		}
@@ -100,7 +111,8 @@ func atFault(names []string, faults fault.List) fault.List {
 	var found fault.List
 	for i, name := range names {
 		schema, err := schemaOf([]string{name})
-		if err == nil && len(extract.Validate(model.Recipe{Type: model.AIConf, Schema: schema})) > 0 {
+		if err == nil && len(extract.Validate(model.Recipe{Type: model.AIConf,
+			Schema: schema})) > 0 {
 			found = append(found, fault.Invalid(fault.InvalidRequest, fmt.Sprintf("fields[%d]", i),
 				"a name must not begin with $ and have no control characters, \" or \\"))
 		}

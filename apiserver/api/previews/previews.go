@@ -1,6 +1,6 @@
-// Package previews owns the operations that look at a page and propose scrapers for it, or show what is on it
-// (specification 4.2). They save nothing. What there is on a page is package extract's to say; a preview is a trial of
-// package runs, fetched and paid like any page.
+// Package previews owns the operations that look at a page and propose scrapers for it, or show
+// what is on it (specification 4.2). They save nothing. What there is on a page is package
+// extract's to say; a preview is a trial of package runs, fetched and paid like any page.
 package previews
 
 import (
@@ -56,11 +56,13 @@ func (d *detection) check(from *operation.Caller) error {
 	if g := from.View.Group(d.group); g == nil || g.Customer != from.Customer {
 		faults = append(faults, fault.Invalid(fault.NotFound, "groupId", "there is no such group"))
 	}
-	if known := from.View.Scraper(d.id); !d.id.IsZero() && (known == nil || known.Customer != from.Customer) {
+	if known := from.View.Scraper(d.id); !d.id.IsZero() &&
+		(known == nil || known.Customer != from.Customer) {
 		faults = append(faults, fault.Invalid(fault.NotFound, "id", "there is no such scraper"))
 	}
 	if fields := d.trial.Recipe.Fields; len(fields) > 0 {
-		faults = append(faults, extract.Validate(model.Recipe{Type: model.MultipleProducts, Fields: fields})...)
+		faults = append(faults,
+			extract.Validate(model.Recipe{Type: model.MultipleProducts, Fields: fields})...)
 	}
 	if len(faults) > 0 {
 		return faults
@@ -69,13 +71,15 @@ func (d *detection) check(from *operation.Caller) error {
 }
 
 // run answers the proposals, the best first.
-func (d *detection) run(ctx context.Context, s api.Services, from *operation.Caller) ([]Candidate, error) {
+func (d *detection) run(ctx context.Context, s api.Services, from *operation.Caller) ([]Candidate,
+	error) {
 	began := s.Clock.Now()
 	if err := d.check(from); err != nil {
 		return nil, err
 	}
 	d.trial.Recipe.Schema = schemasOf(from)
-	key := fmt.Sprintf("preview %s %x %x", from.Customer, xxh3.HashString128(d.key).Bytes(), xxh3.Hash(d.trial.Recipe.Schema))
+	key := fmt.Sprintf("preview %s %x %x", from.Customer, xxh3.HashString128(d.key).Bytes(),
+		xxh3.Hash(d.trial.Recipe.Schema))
 	rows, found := []json.RawMessage{}, false
 	if d.useCache {
 		if old, ok := s.Values.Get(ctx, key); ok {
@@ -98,7 +102,9 @@ func (d *detection) run(ctx context.Context, s api.Services, from *operation.Cal
 		if err := json.Unmarshal(row, &p); err != nil {
 			return nil, fmt.Errorf("proposal: %w", err)
 		}
-		candidates = append(candidates, Candidate{ScraperDTO: d.scraper(&p.Scraper), SampleData: p.SampleData, ExecutionTimeSec: took})
+		candidates = append(candidates,
+			Candidate{ScraperDTO: d.scraper(&p.Scraper), SampleData: p.SampleData,
+				ExecutionTimeSec: took})
 	}
 	return candidates, nil
 }
@@ -106,8 +112,8 @@ func (d *detection) run(ctx context.Context, s api.Services, from *operation.Cal
 // maxSchemas bounds the schemas that a preview may propose, in bytes together.
 const maxSchemas = 128 << 10
 
-// schemasOf are the schemas that AI_CONF may be proposed with, as a detection takes them: the customer's own, then the
-// global ones, of each the newest first.
+// schemasOf are the schemas that AI_CONF may be proposed with, as a detection takes them: the
+// customer's own, then the global ones, of each the newest first.
 func schemasOf(from *operation.Caller) []byte {
 	list, size := []extract.Schema{}, 0
 	for _, owner := range []string{from.Customer, ""} {
@@ -115,7 +121,8 @@ func schemasOf(from *operation.Caller) []byte {
 		slices.Reverse(schemas)
 		for _, s := range schemas {
 			if size += len(s.Content); size <= maxSchemas {
-				list = append(list, extract.Schema{ID: s.ID.String(), Type: s.Type, Content: s.Content})
+				list = append(list,
+					extract.Schema{ID: s.ID.String(), Type: s.Type, Content: s.Content})
 			}
 		}
 	}
@@ -129,9 +136,12 @@ func schemasOf(from *operation.Caller) []byte {
 // scraper is a proposal in the form in which it can be saved.
 func (d *detection) scraper(proposed *model.Scraper) scrapers.Scraper {
 	source := d.source
-	source.Pagination, source.TryWithHiddenData = proposed.SourceConfig.Pagination, proposed.SourceConfig.TryWithHiddenData
-	dto := scrapers.Scraper{Schema: proposed.Schema, Recipe: scrapers.Recipe{ID: d.id, Name: d.name, GroupRef: d.group, Type: proposed.Type,
-		SourceConfig: source, ItemsConfig: proposed.ItemsConfig, PostProcessRules: []model.PostProcessRule{}, Config: proposed.Config}}
+	source.Pagination, source.TryWithHiddenData = proposed.SourceConfig.Pagination,
+		proposed.SourceConfig.TryWithHiddenData
+	dto := scrapers.Scraper{Schema: proposed.Schema,
+		Recipe: scrapers.Recipe{ID: d.id, Name: d.name, GroupRef: d.group, Type: proposed.Type,
+			SourceConfig: source, ItemsConfig: proposed.ItemsConfig,
+			PostProcessRules: []model.PostProcessRule{}, Config: proposed.Config}}
 	if dto.ItemsConfig == nil {
 		dto.ItemsConfig = []model.Field{}
 	}

@@ -31,14 +31,18 @@ type urlBasedRequest struct {
 
 const urlBasedID = "svc_preview_scraper_from_url"
 
-const description = "Every strategy that fits the page is tried; what makes rows is proposed, the best first, each with its first rows, " +
-	"which are those that a run would give. An empty array says that nothing was found. The page is fetched and paid like any " +
-	"other; one on which nothing was found costs nothing. Nothing is saved. The call waits up to 55 s; who hangs up ends it."
+const description = "Every strategy that fits the page is tried; what makes rows is proposed, " +
+	"the best first, each with its first rows, " +
+	"which are those that a run would give. An empty array says that nothing was found. The " +
+	"page is fetched and paid like any " +
+	"other; one on which nothing was found costs nothing. Nothing is saved. The call waits up " +
+	"to 55 s; who hangs up ends it."
 
 // FromURL is POST /api/scraper-simple/url-based.
 func FromURL(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: urlBasedID, Routes: operation.Routes("POST /api/scraper-simple/url-based"), Group: group,
+		ID: urlBasedID, Routes: operation.Routes("POST /api/scraper-simple/url-based"),
+		Group:   group,
 		Summary: "Proposes scrapers for a page", Description: description,
 		Access: auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
 		Errors: append([]fault.Code{fault.NotFound, fault.SchemaValidation}, runs.TrialErrors...),
@@ -48,10 +52,13 @@ func FromURL(s api.Services) *operation.Operation {
 		if err != nil {
 			return nil, err
 		}
-		d := &detection{operation: urlBasedID, id: b.ID, name: b.Name, group: b.GroupID, useCache: in.UseCache, key: string(key),
+		d := &detection{operation: urlBasedID, id: b.ID, name: b.Name, group: b.GroupID,
+			useCache: in.UseCache, key: string(key),
 			source: model.SourceConfig{URL: b.URL},
-			trial: runs.Trial{Source: model.SourcePreviewURL, URL: b.URL, Field: "url", Group: b.GroupID,
-				Recipe: model.Recipe{Type: model.Detection, Fields: b.ItemsConfig, HiddenData: in.TryWithHiddenData}}}
+			trial: runs.Trial{Source: model.SourcePreviewURL, URL: b.URL, Field: "url",
+				Group: b.GroupID,
+				Recipe: model.Recipe{Type: model.Detection, Fields: b.ItemsConfig,
+					HiddenData: in.TryWithHiddenData}}}
 		return d.run(ctx, s, from)
 	})
 }

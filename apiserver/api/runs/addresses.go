@@ -63,9 +63,10 @@ func (l *listed) place() string {
 type lines struct {
 	scanner *bufio.Scanner
 	parse   func(line []byte) (url string, err error) // "" is no address
-	most    int                                       // addresses; of lines, blank ones and comments included, twice as many
-	line    int                                       // of the last one, from 1
-	found   int
+	// addresses; of lines, blank ones and comments included, twice as many
+	most  int
+	line  int // of the last one, from 1
+	found int
 }
 
 func newLines(body io.Reader, parse func([]byte) (string, error), most int) *lines {
@@ -77,14 +78,16 @@ func newLines(body io.Reader, parse func([]byte) (string, error), most int) *lin
 func (l *lines) place() string { return fmt.Sprintf("line %d", l.line) }
 
 func (l *lines) next(context.Context) (listing, error) {
-	// A body that breaks off ends in the middle of a line, perhaps: Err is asked before that line is believed.
+	// A body that breaks off ends in the middle of a line, perhaps: Err is asked before that line
+	// is believed.
 	for l.scanner.Scan() && l.scanner.Err() == nil {
 		line := l.scanner.Bytes()
 		if l.line == 0 {
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
 		if l.line++; l.line > 2*l.most {
-			return listing{}, fault.New(fault.ListTooLarge, "a list may have at most %d lines", 2*l.most)
+			return listing{}, fault.New(fault.ListTooLarge, "a list may have at most %d lines",
+				2*l.most)
 		}
 		url, err := l.parse(bytes.TrimSpace(line))
 		if err != nil {
@@ -94,14 +97,16 @@ func (l *lines) next(context.Context) (listing, error) {
 			continue
 		}
 		if l.found++; l.found > l.most {
-			return listing{}, fault.New(fault.ListTooLarge, "a list may have at most %d addresses", l.most)
+			return listing{}, fault.New(fault.ListTooLarge, "a list may have at most %d addresses",
+				l.most)
 		}
 		return listing{url: url}, nil
 	}
 	switch err := l.scanner.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
 		l.line++
-		return listing{}, fault.Invalid(fault.InvalidURL, l.place(), "the line is longer than %d bytes", maxLine)
+		return listing{}, fault.Invalid(fault.InvalidURL, l.place(),
+			"the line is longer than %d bytes", maxLine)
 	case err != nil:
 		return listing{}, err
 	}
@@ -138,7 +143,8 @@ func parseJSONLine(line []byte) (string, error) {
 // plainLine reads a line as most writers write it, at a fraction of the cost.
 func plainLine(line []byte) (string, bool) {
 	const head, tail = `{"url":"`, `"}`
-	if len(line) <= len(head)+len(tail) || string(line[:len(head)]) != head || string(line[len(line)-len(tail):]) != tail {
+	if len(line) <= len(head)+len(tail) || string(line[:len(head)]) != head ||
+		string(line[len(line)-len(tail):]) != tail {
 		return "", false
 	}
 	url := line[len(head) : len(line)-len(tail)]
@@ -151,7 +157,8 @@ func plainLine(line []byte) (string, bool) {
 }
 
 func jsonLine(line []byte) (string, error) {
-	malformed := fault.New(fault.InvalidBody, `The line is no JSON object like {"url": "https://…"}.`)
+	malformed := fault.New(fault.InvalidBody,
+		`The line is no JSON object like {"url": "https://…"}.`)
 	tokens := json.NewDecoder(bytes.NewReader(line))
 	if open, err := tokens.Token(); err != nil || open != json.Delim('{') {
 		return "", malformed
@@ -197,7 +204,8 @@ func (s *stored) next(ctx context.Context) (listing, error) {
 	if len(s.links) == 0 {
 		links, err := s.store.Links(ctx, s.job.List, s.from, linksAtOnce)
 		if errors.Is(err, rowstore.ErrListUnknown) {
-			return listing{}, fault.Invalid(fault.InvalidRequest, "urls", "the list of the newest run is no longer kept; send the addresses")
+			return listing{}, fault.Invalid(fault.InvalidRequest, "urls",
+				"the list of the newest run is no longer kept; send the addresses")
 		}
 		if err != nil {
 			return listing{}, fmt.Errorf("list of job %s: %w", s.job.ID, err)

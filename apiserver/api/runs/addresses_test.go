@@ -31,11 +31,13 @@ func read(t *testing.T, list addresses) ([]string, error) {
 // A body that breaks off is refused for that, not for its last half line.
 func TestLinesBreakOff(t *testing.T) {
 	slow := fault.New(fault.UploadTooSlow, "slow")
-	body := io.MultiReader(strings.NewReader(`{"url":"https://shop.test/1"}`+"\n{"), iotest.ErrReader(slow))
+	body := io.MultiReader(strings.NewReader(`{"url":"https://shop.test/1"}`+"\n{"),
+		iotest.ErrReader(slow))
 	if urls, err := read(t, newLines(body, parseJSONLine, maxStreamed)); !errors.Is(err, slow) {
 		t.Errorf("read %q, %v", urls, err)
 	}
-	body = io.MultiReader(strings.NewReader("https://shop.test/1\nhttps://sh"), iotest.ErrReader(slow))
+	body = io.MultiReader(strings.NewReader("https://shop.test/1\nhttps://sh"),
+		iotest.ErrReader(slow))
 	if urls, err := read(t, newLines(body, parseURI, maxStreamed)); !errors.Is(err, slow) {
 		t.Errorf("read %q, %v", urls, err)
 	}
@@ -57,7 +59,8 @@ func (r *repeated) Read(p []byte) (int, error) {
 }
 
 func TestLinesAreBounded(t *testing.T) {
-	for name, line := range map[string]string{"addresses": "https://shop.test/\n", "comments": "#\n"} {
+	for name, line := range map[string]string{"addresses": "https://shop.test/\n",
+		"comments": "#\n"} {
 		list := newLines(&repeated{line: line}, parseURI, maxStreamed)
 		list.most = 1_000
 		var err error
@@ -70,11 +73,13 @@ func TestLinesAreBounded(t *testing.T) {
 	}
 }
 
-// The quick reader of JSON lines takes nothing that the careful one refuses or reads otherwise, and both read what a
-// JSON decoder reads.
+// The quick reader of JSON lines takes nothing that the careful one refuses or reads otherwise, and
+// both read what a JSON decoder reads.
 func FuzzJSONLine(f *testing.F) {
-	for _, seed := range []string{`{"url":"https://shop.test/"}`, ` {"url" : "https:\/\/shop.test/é"} `, `{"url":""}`, `{"url":"a","url":"b"}`,
-		`{"url":null}`, `{"URL":"a"}`, `{"url":"a"}{}`, `{"url":"a\ud800"}`, `[]`, `{"url":"\u0000"`, `{"url":{}}`} {
+	for _, seed := range []string{`{"url":"https://shop.test/"}`,
+		` {"url" : "https:\/\/shop.test/é"} `, `{"url":""}`, `{"url":"a","url":"b"}`,
+		`{"url":null}`, `{"URL":"a"}`, `{"url":"a"}{}`, `{"url":"a\ud800"}`, `[]`,
+		`{"url":"\u0000"`, `{"url":{}}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -87,7 +92,8 @@ func FuzzJSONLine(f *testing.F) {
 			t.Errorf("%q is read as %q, but carefully as %q, %v", line, url, careful, err)
 		}
 		var want map[string]string
-		if err := json.Unmarshal(line, &want); err != nil || len(want) != 1 || want["url"] != url || url == "" {
+		if err := json.Unmarshal(line, &want); err != nil || len(want) != 1 || want["url"] != url ||
+			url == "" {
 			t.Errorf("%q is read as %q, but is %v, %v", line, url, want, err)
 		}
 	})
@@ -100,20 +106,25 @@ func FuzzURIList(f *testing.F) {
 	f.Add([]byte("#\n\r\n\t\n"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		urls, err := read(t, newLines(bytes.NewReader(body), parseURI, maxStreamed))
-		again, errAgain := read(t, newLines(iotest.OneByteReader(bytes.NewReader(body)), parseURI, maxStreamed))
-		if (err == nil) != (errAgain == nil) || strings.Join(urls, "\n") != strings.Join(again, "\n") {
-			t.Errorf("%q is read as %q, %v, but byte by byte as %q, %v", body, urls, err, again, errAgain)
+		again, errAgain := read(t,
+			newLines(iotest.OneByteReader(bytes.NewReader(body)), parseURI, maxStreamed))
+		if (err == nil) != (errAgain == nil) ||
+			strings.Join(urls, "\n") != strings.Join(again, "\n") {
+			t.Errorf("%q is read as %q, %v, but byte by byte as %q, %v", body, urls, err, again,
+				errAgain)
 		}
 		if err != nil {
 			return
 		}
 		for _, url := range urls {
-			if url == "" || url[0] == '#' || strings.TrimSpace(url) != url || strings.ContainsRune(url, '\n') {
+			if url == "" || url[0] == '#' || strings.TrimSpace(url) != url ||
+				strings.ContainsRune(url, '\n') {
 				t.Errorf("%q holds the address %q", body, url)
 			}
 		}
 		// Written plainly and read again, the list is the same.
-		plain, err := read(t, newLines(strings.NewReader(strings.Join(urls, "\n")), parseURI, maxStreamed))
+		plain, err := read(t, newLines(strings.NewReader(strings.Join(urls, "\n")), parseURI,
+			maxStreamed))
 		if err != nil || strings.Join(plain, "\n") != strings.Join(urls, "\n") {
 			t.Errorf("%q, written again, is read as %q, %v", urls, plain, err)
 		}

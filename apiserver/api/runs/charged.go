@@ -19,15 +19,17 @@ import (
 // maxCharged bounds the memory of a rerun: 8 bytes an address.
 const maxCharged = 20_000_000
 
-// charged are the start addresses that a scraper's runs were charged for, as 64-bit hashes: of 5,000,000 addresses one is
-// taken for another once in about a million reruns, and then left out, not charged again.
+// charged are the start addresses that a scraper's runs were charged for, as 64-bit hashes: of
+// 5,000,000 addresses one is taken for another once in about a million reruns, and then left out,
+// not charged again.
 type charged struct {
 	seed   uint64
 	hashes []uint64 // ascending, each once
 }
 
 // readCharged reads them from the page records of the scraper's runs. seed must be unpredictable.
-func readCharged(ctx context.Context, v *client.View, pages rowstore.Pages, scraper ids.ID, seed ids.ID) (*charged, error) {
+func readCharged(ctx context.Context, v *client.View, pages rowstore.Pages, scraper ids.ID,
+	seed ids.ID) (*charged, error) {
 	c := &charged{seed: binary.BigEndian.Uint64(seed[4:])}
 	var jobs []ids.ID
 	v.ScraperJobs(scraper, func(j *client.Job) bool {
@@ -46,7 +48,8 @@ func readCharged(ctx context.Context, v *client.View, pages rowstore.Pages, scra
 				return err
 			}
 			if len(c.hashes) == maxCharged {
-				return fault.New(fault.ListTooLarge, "more than %d addresses were charged for this scraper", maxCharged)
+				return fault.New(fault.ListTooLarge,
+					"more than %d addresses were charged for this scraper", maxCharged)
 			}
 			c.hashes = append(c.hashes, c.hash(canonical))
 			return nil

@@ -12,15 +12,17 @@ import (
 // spoolBuffer is how much of a list is written and read back at once, in bytes.
 const spoolBuffer = 64 << 10
 
-// maxSpooledText bounds a text that is read back, in bytes: a canonical form may be longer than its line.
+// maxSpooledText bounds a text that is read back, in bytes: a canonical form may be longer than its
+// line.
 const maxSpooledText = 4 * maxLine
 
-// check writes down the addresses of a list with their canonical form, for checked to read. It ends at the first that is
-// none, while the rest of the list is still under way.
+// check writes down the addresses of a list with their canonical form, for checked to read. It ends
+// at the first that is none, while the rest of the list is still under way.
 func (l *launch) check(ctx context.Context, from addresses, to io.Writer) error {
 	out := bufio.NewWriterSize(to, spoolBuffer)
 	text := func(s string) {
-		_, _ = out.Write(binary.AppendUvarint(out.AvailableBuffer(), uint64(len(s)))) // what fails shows at the flush
+		// what fails shows at the flush
+		_, _ = out.Write(binary.AppendUvarint(out.AvailableBuffer(), uint64(len(s))))
 		_, _ = out.WriteString(s)
 	}
 	for {

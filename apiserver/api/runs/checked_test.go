@@ -25,7 +25,8 @@ func (anywhere) CheckURL(url string) error {
 func TestCheckedAddressesComeBack(t *testing.T) {
 	l := &launch{Services: api.Services{Guard: anywhere{}}}
 	long := "https://shop.test/" + strings.Repeat("ü", 1_000)
-	urls := []string{"https://shop.test/1", "HTTPS://Shop.test:443/a/../b?x=1#f", long, "https://shop.test/1"}
+	urls := []string{"https://shop.test/1", "HTTPS://Shop.test:443/a/../b?x=1#f", long,
+		"https://shop.test/1"}
 	var kept bytes.Buffer
 	if err := l.check(t.Context(), &listed{field: "urls", urls: urls}, &kept); err != nil {
 		t.Fatal(err)
@@ -37,8 +38,10 @@ func TestCheckedAddressesComeBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := back.next(t.Context()); err != nil || got.url != url || got.canonical != canonical {
-			t.Errorf("%.60s %.60s, want %.60s %.60s: %v", got.url, got.canonical, url, canonical, err)
+		if got, err := back.next(t.Context()); err != nil || got.url != url ||
+			got.canonical != canonical {
+			t.Errorf("%.60s %.60s, want %.60s %.60s: %v", got.url, got.canonical, url, canonical,
+				err)
 		}
 	}
 	if _, err := back.next(context.Background()); !errors.Is(err, io.EOF) {
@@ -53,7 +56,8 @@ func TestCheckedAddressesComeBack(t *testing.T) {
 			t.Errorf("a spoiled list ends with %v", err)
 		}
 	}
-	err := l.check(t.Context(), &listed{field: "urls", urls: []string{"https://shop.test/", "nonsense"}}, &kept)
+	err := l.check(t.Context(),
+		&listed{field: "urls", urls: []string{"https://shop.test/", "nonsense"}}, &kept)
 	if coded := (*fault.Error)(nil); !errors.As(err, &coded) || coded.Field != "urls[1]" {
 		t.Errorf("%v", err)
 	}

@@ -28,20 +28,23 @@ const (
 	cleanUpTime = 10 * time.Second
 )
 
-// launch is a run in the making. First its idempotency key is claimed together with the id of its link list, then the
-// list is taken in, then one command makes the run and completes the claim. Whatever ends it before that is taken back;
-// what a killed process leaves (a list that no claim and no job names) the leader removes. A call without a key claims one
-// of its own for the while.
+// launch is a run in the making. First its idempotency key is claimed together with the id of its
+// link list, then the list is taken in, then one command makes the run and completes the claim.
+// Whatever ends it before that is taken back; what a killed process leaves (a list that no claim
+// and no job names) the leader removes. A call without a key claims one of its own for the while.
 type launch struct {
 	api.Services
-	from   *operation.Caller
-	call   *client.Call
-	own    bool // the call has no key of its own: the claim is for the list alone, and goes when the run is there
+	from *operation.Caller
+	call *client.Call
+	// the call has no key of its own: the claim is for the list alone, and goes when the run is
+	// there
+	own    bool
 	begun  time.Time
 	list   ids.ID
 	writer rowstore.ListWriter // nil until there is a list
 	stored bool                // the list is finished
-	// website says that the addresses are websites of businesses, which have public names of their own.
+	// website says that the addresses are websites of businesses, which have public names of their
+	// own.
 	website bool
 	made    bool // the run is there
 	maybe   bool // the run may be there: nothing is to be taken back
@@ -50,11 +53,15 @@ type launch struct {
 	renewal    sync.WaitGroup
 }
 
-// begin claims the call. A call that was made before answers what it answered then: replay is not nil.
-func begin(ctx context.Context, s api.Services, from *operation.Caller, operation string) (l *launch, replay *client.Launched, err error) {
-	l = &launch{Services: s, from: from, call: from.Call, own: from.Call == nil, begun: s.Clock.Now(), list: s.IDs.New()}
+// begin claims the call. A call that was made before answers what it answered then: replay is not
+// nil.
+func begin(ctx context.Context, s api.Services, from *operation.Caller,
+	operation string) (l *launch, replay *client.Launched, err error) {
+	l = &launch{Services: s, from: from, call: from.Call, own: from.Call == nil,
+		begun: s.Clock.Now(), list: s.IDs.New()}
 	if l.own {
-		l.call = &client.Call{Customer: from.Customer, Operation: operation, Key: "list " + l.list.String()}
+		l.call = &client.Call{Customer: from.Customer, Operation: operation,
+			Key: "list " + l.list.String()}
 	}
 	claim := client.ClaimCall{List: l.list, Node: s.Node, Boot: s.Boot}
 	replay, err = client.Begin[client.LaunchRun](ctx, s.Client, claim, l.call)
@@ -105,8 +112,10 @@ type taken struct {
 	left    bool   // some address was not to be kept
 }
 
-// take stores the addresses, all or none: each must be valid. keep, when not nil, says which canonical addresses to take.
-func (l *launch) take(ctx context.Context, from addresses, keep func(canonical string) bool) (taken, error) {
+// take stores the addresses, all or none: each must be valid. keep, when not nil, says which
+// canonical addresses to take.
+func (l *launch) take(ctx context.Context, from addresses, keep func(canonical string) bool) (taken,
+	error) {
 	var t taken
 	var err error
 	if l.writer, err = l.Store.CreateList(ctx, l.list); err != nil {
@@ -157,10 +166,11 @@ func (l *launch) canonical(url string) (string, error) {
 }
 
 // notPublic are top-level names that no public domain has.
-var notPublic = []string{"localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "private", "arpa", "onion"}
+var notPublic = []string{"localhost", "local", "localdomain", "internal", "intranet", "lan", "home",
+	"corp", "private", "arpa", "onion"}
 
-// checkWebsite is the rule for the addresses of website contacts: http:// or https://, the default port and a public domain
-// name. Others may leave out what browsers add.
+// checkWebsite is the rule for the addresses of website contacts: http:// or https://, the default
+// port and a public domain name. Others may leave out what browsers add.
 func checkWebsite(url, canonical string) error {
 	authority, host := address.AuthorityOf(canonical), address.HostOf(canonical)
 	scheme, _, _ := strings.Cut(canonical, "://")
@@ -172,7 +182,8 @@ func checkWebsite(url, canonical string) error {
 	case strings.HasPrefix(authority, "["):
 	case authority != host:
 		return fault.New(fault.InvalidURL, "The address has a port of its own.")
-	case len(labels) > 1 && top != "" && top[0] > '9' && !slices.Contains(labels, "") && !slices.Contains(notPublic, top):
+	case len(labels) > 1 && top != "" && top[0] > '9' && !slices.Contains(labels, "") &&
+		!slices.Contains(notPublic, top):
 		return nil
 	}
 	return fault.New(fault.InvalidURL, "The address names no public domain.")
@@ -205,18 +216,22 @@ func (l *launch) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 		under = nil
 	}
 	launched, err := client.Do(ctx, l.Client, run, under)
-	// A coded refusal is certain; any other failure may hide a run that was made. The key's first run may be another.
+	// A coded refusal is certain; any other failure may hide a run that was made. The key's first
+	// run may be another.
 	l.made = err == nil && launched.Job == run.Job
-	l.maybe = err != nil && (fault.CodeOf(err) == fault.Unavailable || fault.CodeOf(err) == fault.Internal)
+	l.maybe = err != nil && (fault.CodeOf(err) == fault.Unavailable ||
+		fault.CodeOf(err) == fault.Internal)
 	return launched, err
 }
 
-// hold makes sure that the claim is still there, and will be for long enough: without it the list may be removed.
+// hold makes sure that the claim is still there, and will be for long enough: without it the list
+// may be removed.
 func (l *launch) hold(ctx context.Context) error {
 	if l.Clock.Now().Sub(l.begun) < renewEvery {
 		return nil
 	}
-	if _, err := client.Do(ctx, l.Client, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil); err != nil {
+	if _, err := client.Do(ctx, l.Client, client.RenewClaims{Node: l.Node, Boot: l.Boot},
+		nil); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, client.Patience)
@@ -226,7 +241,8 @@ func (l *launch) hold(ctx context.Context) error {
 		return err
 	}
 	if view.ClaimOfList(l.list) == nil {
-		return fault.New(fault.Unavailable, "the list could not be held while it was taken in; send it again")
+		return fault.New(fault.Unavailable, "the list could not be held while it was taken in; "+
+			"send it again")
 	}
 	return nil
 }

@@ -58,22 +58,26 @@ type listRunRequest struct {
 // Validate implements operation.Validator: what needs neither state nor addresses.
 func (r *listRunRequest) Validate() fault.List {
 	b := &r.Body
-	if b.EndpointTag != "" && b.EndpointTag != model.WebsiteContacts && !slices.Contains(extract.Tags(), b.EndpointTag) {
-		return fault.List{fault.Invalid(fault.TagNotResolved, "endpointTag", "nothing has the tag %.100q", b.EndpointTag)}
+	if b.EndpointTag != "" && b.EndpointTag != model.WebsiteContacts &&
+		!slices.Contains(extract.Tags(), b.EndpointTag) {
+		return fault.List{fault.Invalid(fault.TagNotResolved, "endpointTag",
+			"nothing has the tag %.100q", b.EndpointTag)}
 	}
 	var faults fault.List
 	invalid := func(field, text string) {
 		faults = append(faults, fault.Invalid(fault.InvalidRequest, field, "%s", text))
 	}
 	sources := 0
-	for _, given := range []bool{!b.ScraperID.IsZero(), !b.TemplateScraperID.IsZero(), len(b.ItemsConfig) > 0} {
+	for _, given := range []bool{!b.ScraperID.IsZero(), !b.TemplateScraperID.IsZero(),
+		len(b.ItemsConfig) > 0} {
 		if given {
 			sources++
 		}
 	}
 	switch {
 	case b.EndpointTag == "" && sources != 1:
-		invalid("itemsConfig", "exactly one of itemsConfig, templateScraperId and scraperId is needed")
+		invalid("itemsConfig", "exactly one of itemsConfig, templateScraperId and "+
+			"scraperId is needed")
 	case b.EndpointTag != "" && (len(b.ItemsConfig) > 0 || !b.TemplateScraperID.IsZero()):
 		invalid("endpointTag", "stands without itemsConfig and templateScraperId")
 	}
@@ -102,23 +106,38 @@ func StartList(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: listRunID, Routes: operation.Routes("POST /api/scraper/url-list-run"), Group: group,
 		Summary: "Launches a run over a list of addresses",
-		Description: "The list comes as urls (at most 100,000) of a JSON body, or as the body itself: text/uri-list (an " +
-			"address a line, # begins a comment) or application/x-ndjson ({\"url\": …} a line), at most 5,000,000 addresses, " +
-			"with the other members as query parameters. One invalid address refuses the whole list and is named; nothing " +
-			"is saved or charged then. Addresses that are equal in canonical form are taken once. The first run of a list " +
-			"makes its scraper; with scraperId it runs again: rerun takes what was never charged, force all, from urls or, " +
-			"without urls, from the list last given; urls without either are all taken. The bytes of a streamed list are not compared when an " +
-			"Idempotency-Key is used again. With endpointTag websitecontacts each website has one row: website, " +
-			"email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, checked_at. EMAIL_FOUND and " +
-			"NO_EMAIL_PUBLISHED cost two credits; EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY " +
-			"and DAILY_LIMIT_REACHED (2,000 websites a day, 800 that end uncharged, 3 reads of a domain; UTC) cost nothing. A " +
-			"customer who has never topped up gets a run that has failed with a message. With the tag of a plugin the rows are " +
+		Description: "The list comes as urls (at most 100,000) of a JSON body, or as the body " +
+			"itself: text/uri-list (an " +
+			"address a line, # begins a comment) or application/x-ndjson ({\"url\": …} a line), " +
+			"at most 5,000,000 addresses, " +
+			"with the other members as query parameters. One invalid address refuses the whole " +
+			"list and is named; nothing " +
+			"is saved or charged then. Addresses that are equal in canonical form are taken " +
+			"once. The first run of a list " +
+			"makes its scraper; with scraperId it runs again: rerun takes what was never " +
+			"charged, force all, from urls or, " +
+			"without urls, from the list last given; urls without either are all taken. The " +
+			"bytes of a streamed list are not compared when an " +
+			"Idempotency-Key is used again. With endpointTag websitecontacts each website has " +
+			"one row: website, " +
+			"email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), " +
+			"status, checked_at. EMAIL_FOUND and " +
+			"NO_EMAIL_PUBLISHED cost two credits; EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, " +
+			"SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY " +
+			"and DAILY_LIMIT_REACHED (2,000 websites a day, 800 that end uncharged, 3 reads of " +
+			"a domain; UTC) cost nothing. A " +
+			"customer who has never topped up gets a run that has failed with a message. With " +
+			"the tag of a plugin the rows are " +
 			"those of MARKETPLACE, described at PUT /api/scraper.",
-		Access: auth.Write, Rate: limits.ListRun, Idempotency: operation.Optional, Timeout: listRunTime,
-		Errors: append([]fault.Code{fault.InvalidURL, fault.ListTooLarge, fault.TagNotResolved, fault.GroupNotFound,
-			fault.ScraperNotFound, fault.NameTaken, fault.ListAlreadyRun, fault.TypeNotRunnable, fault.SchemaValidation, fault.UploadTooSlow},
+		Access: auth.Write, Rate: limits.ListRun, Idempotency: operation.Optional,
+		Timeout: listRunTime,
+		Errors: append([]fault.Code{fault.InvalidURL, fault.ListTooLarge, fault.TagNotResolved,
+			fault.GroupNotFound,
+			fault.ScraperNotFound, fault.NameTaken, fault.ListAlreadyRun, fault.TypeNotRunnable,
+			fault.SchemaValidation, fault.UploadTooSlow},
 			launchErrors...),
-	}, func(ctx context.Context, from *operation.Caller, in *listRunRequest) (ListRunStarted, error) {
+	}, func(ctx context.Context, from *operation.Caller, in *listRunRequest) (ListRunStarted,
+		error) {
 		l, replay, err := begin(ctx, s, from, listRunID)
 		if err != nil {
 			return ListRunStarted{}, err
@@ -136,8 +155,9 @@ func StartList(s api.Services) *operation.Operation {
 }
 
 func newListRun(l *client.Launched) ListRunStarted {
-	started := ListRunStarted{JobID: l.Job, ScraperID: l.Scraper, LinksQueued: l.Links, DuplicatesDropped: l.Dropped,
-		Status: l.State, Message: l.Message}
+	started := ListRunStarted{JobID: l.Job, ScraperID: l.Scraper, LinksQueued: l.Links,
+		DuplicatesDropped: l.Dropped,
+		Status:            l.State, Message: l.Message}
 	if l.Tag != "" {
 		tag := l.Tag
 		started.Tag = &tag
@@ -146,13 +166,15 @@ func newListRun(l *client.Launched) ListRunStarted {
 }
 
 // runList checks what can be checked before the list is read, takes it in and makes the run.
-func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRunRequest) (client.Launched, error) {
+func (l *launch) runList(ctx context.Context, from *operation.Caller,
+	in *listRunRequest) (client.Launched, error) {
 	none := client.Launched{}
 	p := plan{Services: l.Services, from: from, in: in}
 	if err := p.make(); err != nil {
 		return none, err
 	}
-	if !p.endpoint.Charge.PaidOnly { // else the command decides: who never topped up gets a run with a message
+	// else the command decides: who never topped up gets a run with a message
+	if !p.endpoint.Charge.PaidOnly {
 		if err := affordable(from.View, from.Customer); err != nil {
 			return none, err
 		}
@@ -166,7 +188,8 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 	}
 	l.website = p.endpoint.Tag == model.WebsiteContacts
 	if in.Stream != nil {
-		err := in.Stream.Receive(ctx, func(to io.Writer, body io.Reader) error { return l.check(ctx, p.lines(body), to) })
+		err := in.Stream.Receive(ctx,
+			func(to io.Writer, body io.Reader) error { return l.check(ctx, p.lines(body), to) })
 		if err != nil {
 			return none, err
 		}
@@ -186,12 +209,14 @@ func (l *launch) runList(ctx context.Context, from *operation.Caller, in *listRu
 	}
 	if t.links == 0 {
 		if keep != nil {
-			return none, fault.New(fault.ListAlreadyRun, "every address was charged already; force runs all of them again")
+			return none, fault.New(fault.ListAlreadyRun,
+				"every address was charged already; force runs all of them again")
 		}
 		return none, fault.Invalid(fault.InvalidRequest, "urls", "the list has no address")
 	}
-	run := client.LaunchRun{NewScraper: p.scraper, Links: t.links, Dropped: t.dropped, MaxCharge: in.Body.MaxChargeMicros,
-		Charge: p.endpoint.Charge, Daily: p.endpoint.Daily, Tiers: tiers,
+	run := client.LaunchRun{NewScraper: p.scraper, Links: t.links, Dropped: t.dropped,
+		MaxCharge: in.Body.MaxChargeMicros,
+		Charge:    p.endpoint.Charge, Daily: p.endpoint.Daily, Tiers: tiers,
 		IgnoresRobots: p.spec().Recipe().Politeness.IgnoreRobots}
 	if p.again != nil {
 		run.Scraper = p.again.ID
@@ -260,7 +285,8 @@ func (p *plan) makeScraper() error {
 		return fault.Invalid(fault.GroupNotFound, "groupId", "there is no such group")
 	}
 	if v.ScraperByName(p.from.Customer, b.Name) != nil {
-		return fault.Invalid(fault.NameTaken, "name", "a scraper has this name; with its scraperId its list runs again")
+		return fault.Invalid(fault.NameTaken, "name",
+			"a scraper has this name; with its scraperId its list runs again")
 	}
 	spec, tag := model.Scraper{Name: b.Name, Type: b.Type, ItemsConfig: b.ItemsConfig}, ""
 	switch {
@@ -277,10 +303,12 @@ func (p *plan) makeScraper() error {
 			return err
 		}
 		if template.Tag == model.WebsiteContacts {
-			return fault.Invalid(fault.InvalidRequest, "templateScraperId", "the scraper has no recipe of its own")
+			return fault.Invalid(fault.InvalidRequest, "templateScraperId",
+				"the scraper has no recipe of its own")
 		}
 		if spec = template.Spec; spec.Type == model.SearchEngineSearch {
-			return fault.Invalid(fault.TypeNotRunnable, "templateScraperId", "a search has queries, not addresses")
+			return fault.Invalid(fault.TypeNotRunnable, "templateScraperId",
+				"a search has queries, not addresses")
 		}
 		spec.Name, spec.Schedule = b.Name, ""
 		spec.SourceConfig = model.SourceConfig{Pagination: spec.SourceConfig.Pagination,
@@ -288,13 +316,15 @@ func (p *plan) makeScraper() error {
 	}
 	recipe, known := v.RecipeOf(p.from.Customer, &spec, tag)
 	if !known {
-		return fault.Invalid(fault.SchemaGone, "templateScraperId", "the scraper's schema is not there any more")
+		return fault.Invalid(fault.SchemaGone, "templateScraperId",
+			"the scraper's schema is not there any more")
 	}
 	if faults := extract.Validate(recipe); len(faults) > 0 {
 		return faults
 	}
 	p.endpoint, _ = model.EndpointOf(recipe.Endpoint) // a template's own counts, too
-	p.scraper = &client.PutScraper{Create: true, ID: p.IDs.New(), Customer: p.from.Customer, Group: b.GroupID, Spec: spec,
+	p.scraper = &client.PutScraper{Create: true, ID: p.IDs.New(), Customer: p.from.Customer,
+		Group: b.GroupID, Spec: spec,
 		ListRun: true, Tag: tag}
 	return nil
 }
@@ -314,7 +344,8 @@ func (p *plan) findScraper() error {
 	case !known.ListRun:
 		return fault.Invalid(fault.InvalidRequest, "scraperId", "is not the scraper of a list run")
 	case !b.GroupID.IsZero() && b.GroupID != known.Group:
-		return fault.Invalid(fault.InvalidRequest, "groupId", "the scraper belongs to another group")
+		return fault.Invalid(fault.InvalidRequest, "groupId",
+			"the scraper belongs to another group")
 	case b.Name != "" && b.Name != known.Spec.Name:
 		return fault.Invalid(fault.InvalidRequest, "name", "the scraper has another name")
 	case b.EndpointTag != "" && b.EndpointTag != recipe.Endpoint:
@@ -324,16 +355,18 @@ func (p *plan) findScraper() error {
 	// A run that drains may still be charged for addresses, which a rerun must know.
 	if open := p.from.View.OpenJobsOf(known.ID); len(open) > 0 {
 		if known.Tag == model.WebsiteContacts {
-			return fault.New(fault.ListAlreadyRun, "job %s of this list is still running", open[0].ID)
+			return fault.New(fault.ListAlreadyRun, "job %s of this list is still running",
+				open[0].ID)
 		}
-		return fault.New(fault.ScraperAlreadyRunning, "job %s of this scraper is still running", open[0].ID)
+		return fault.New(fault.ScraperAlreadyRunning, "job %s of this scraper is still running",
+			open[0].ID)
 	}
 	p.again = known
 	return nil
 }
 
-// givenRun is the scraper's newest run over all of a list, nil without one: what a rerun took of it is no list of its own
-// (decision 59).
+// givenRun is the scraper's newest run over all of a list, nil without one: what a rerun took of it
+// is no list of its own (decision 59).
 func givenRun(v *client.View, scraper ids.ID) (given *client.Job) {
 	v.ScraperJobs(scraper, func(j *client.Job) bool {
 		if !j.Rest {
@@ -347,11 +380,13 @@ func givenRun(v *client.View, scraper ids.ID) (given *client.Job) {
 // useNewest takes the addresses that were last given.
 func (p *plan) useNewest() error {
 	if !p.in.Body.Rerun && !p.in.Body.Force {
-		return fault.New(fault.ListAlreadyRun, "the list was already run; rerun takes what was never charged, force all of it")
+		return fault.New(fault.ListAlreadyRun, "the list was already run; rerun takes what was "+
+			"never charged, force all of it")
 	}
 	job := givenRun(p.from.View, p.again.ID)
 	if job == nil {
-		return fault.Invalid(fault.InvalidRequest, "urls", "the scraper has no run yet whose list could be used")
+		return fault.Invalid(fault.InvalidRequest, "urls",
+			"the scraper has no run yet whose list could be used")
 	}
 	p.source = &stored{store: p.Store, job: job}
 	return nil

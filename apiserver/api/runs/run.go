@@ -30,13 +30,18 @@ const runID = "svc_run_scraper"
 // Start is GET and POST /api/scraper/{id}/run.
 func Start(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: runID, Routes: operation.Routes("GET /api/scraper/{id}/run", "POST /api/scraper/{id}/run"), Group: group,
+		ID: runID, Routes: operation.Routes("GET /api/scraper/{id}/run",
+			"POST /api/scraper/{id}/run"), Group: group,
 		Summary: "Launches a run of a scraper",
-		Description: "The start address is checked (it resolves and may be reached), not fetched. Scrapers of the type " +
-			"SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The same Idempotency-Key " +
-			"within 24 hours answers the original run. Scrapers of list runs run through POST /api/scraper/url-list-run.",
+		Description: "The start address is checked (it resolves and may be reached), not " +
+			"fetched. Scrapers of the type " +
+			"SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The " +
+			"same Idempotency-Key " +
+			"within 24 hours answers the original run. Scrapers of list runs run through POST " +
+			"/api/scraper/url-list-run.",
 		Access: auth.Write, Rate: limits.Run, Idempotency: operation.Optional, Timeout: time.Minute,
-		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable, fault.StartURLsUnreachable, fault.SearchNotConfigured}, launchErrors...),
+		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable,
+			fault.StartURLsUnreachable, fault.SearchNotConfigured}, launchErrors...),
 	}, func(ctx context.Context, from *operation.Caller, in *runRequest) (Run, error) {
 		l, replay, err := begin(ctx, s, from, runID)
 		if err != nil {
@@ -67,9 +72,11 @@ func Start(s api.Services) *operation.Operation {
 		}
 		recipe := scraper.Spec.Recipe() // no list run's: it has no tag
 		endpoint, _ := model.EndpointOf(recipe.Endpoint)
-		launched, err := l.commit(ctx, client.LaunchRun{Scraper: scraper.ID, Links: t.links, MaxCharge: in.MaxCharge,
-			Charge: endpoint.Charge, Search: engine, Tiers: tiers,
-			IgnoresRobots: recipe.Politeness.IgnoreRobots || engine != nil && engine.IgnoreRobots})
+		launched, err := l.commit(ctx,
+			client.LaunchRun{Scraper: scraper.ID, Links: t.links, MaxCharge: in.MaxCharge,
+				Charge: endpoint.Charge, Search: engine, Tiers: tiers,
+				IgnoresRobots: recipe.Politeness.IgnoreRobots || engine != nil &&
+					engine.IgnoreRobots})
 		if err != nil {
 			return Run{}, err
 		}
@@ -89,10 +96,12 @@ func runnable(from *operation.Caller, id ids.ID) (*client.Scraper, error) {
 	}
 	if scraper.ListRun {
 		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
-			"the scraper of a list run has no start address; run its list through POST /api/scraper/url-list-run")
+			"the scraper of a list run has no start address; run its list through POST "+
+				"/api/scraper/url-list-run")
 	}
 	if _, ok := from.View.RecipeOf(from.Customer, &scraper.Spec, scraper.Tag); !ok {
-		return nil, fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there any more")
+		return nil, fault.Invalid(fault.SchemaGone, "schema.id",
+			"the scraper's schema is not there any more")
 	}
 	return scraper, errors.Join(idle(from.View, id), affordable(from.View, from.Customer))
 }
@@ -118,5 +127,6 @@ func reachable(ctx context.Context, guard api.Guard, url string) error {
 			reason = fault.Lookup(coded.Code).Title
 		}
 	}
-	return &fault.Error{Code: fault.StartURLsUnreachable, Field: "sourceConfig.url", Detail: reason, Cause: err}
+	return &fault.Error{Code: fault.StartURLsUnreachable, Field: "sourceConfig.url", Detail: reason,
+		Cause: err}
 }

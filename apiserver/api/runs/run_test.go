@@ -17,32 +17,47 @@ func TestRun(t *testing.T) {
 	gone := r.newScraper(t, "gone", "https://shop.invalid/").String()
 	hidden := r.newScraper(t, "hidden", "http://10.0.0.1/").String()
 	path := "GET /api/scraper/" + id + "/run"
-	run := r.Call(t, apitest.Scenario{As: apitest.User, Do: path + "?maxChargeMicros=300", Header: key("a")})
+	run := r.Call(t, apitest.Scenario{As: apitest.User, Do: path + "?maxChargeMicros=300",
+		Header: key("a")})
 	if run.Status != 200 {
 		t.Fatalf("run: %s", run.Body)
 	}
-	want := map[string]any{"jobId": run.Text("jobId"), "scraperId": id, "status": "PENDING", "queuedAt": "2026-01-02T03:04:05.000Z"}
+	want := map[string]any{"jobId": run.Text("jobId"), "scraperId": id, "status": "PENDING",
+		"queuedAt": "2026-01-02T03:04:05.000Z"}
 	if urls := r.urls(t, run.Text("jobId")); len(urls) != 1 || urls[0] != "https://shop.test/#top" {
 		t.Errorf("its list is %q", urls)
 	}
 	r.Run(t,
-		apitest.Scenario{Name: "replay", As: apitest.User, Do: path + "?maxChargeMicros=300", Header: key("a"), Status: 200,
-			Has: map[string]any{"": want}, Headers: map[string]string{"Idempotency-Replayed": "true"}},
-		apitest.Scenario{Name: "same key, other cap", As: apitest.User, Do: path, Header: key("a"), Status: 422,
-			Code: "idempotency_key_reused"},
-		apitest.Scenario{Name: "already running", As: apitest.User, Do: path, Status: 400, Code: "scraper_already_running"},
-		apitest.Scenario{Name: "already running, by key", As: apitest.User, Do: path, Header: key("b"), Status: 400,
+		apitest.Scenario{Name: "replay", As: apitest.User, Do: path + "?maxChargeMicros=300",
+			Header: key("a"), Status: 200,
+			Has:     map[string]any{"": want},
+			Headers: map[string]string{"Idempotency-Replayed": "true"}},
+		apitest.Scenario{Name: "same key, other cap", As: apitest.User, Do: path, Header: key("a"),
+			Status: 422,
+			Code:   "idempotency_key_reused"},
+		apitest.Scenario{Name: "already running", As: apitest.User, Do: path, Status: 400,
 			Code: "scraper_already_running"},
-		apitest.Scenario{Name: "no such host", As: apitest.User, Do: "POST /api/scraper/" + gone + "/run", Status: 400,
-			Code: "start_urls_unreachable", Has: map[string]any{"errors.0.field": "sourceConfig.url"}},
-		apitest.Scenario{Name: "private", As: apitest.User, Do: "POST /api/scraper/" + hidden + "/run", Status: 400,
+		apitest.Scenario{Name: "already running, by key", As: apitest.User, Do: path,
+			Header: key("b"), Status: 400,
+			Code: "scraper_already_running"},
+		apitest.Scenario{Name: "no such host", As: apitest.User,
+			Do: "POST /api/scraper/" + gone + "/run", Status: 400,
+			Code: "start_urls_unreachable",
+			Has:  map[string]any{"errors.0.field": "sourceConfig.url"}},
+		apitest.Scenario{Name: "private", As: apitest.User,
+			Do: "POST /api/scraper/" + hidden + "/run", Status: 400,
 			Code: "start_urls_unreachable"},
-		apitest.Scenario{Name: "unknown", As: apitest.User, Do: "POST /api/scraper/0123456789abcdef01234567/run", Status: 404,
+		apitest.Scenario{Name: "unknown", As: apitest.User,
+			Do: "POST /api/scraper/0123456789abcdef01234567/run", Status: 404,
 			Code: "scraper_not_found"},
-		apitest.Scenario{Name: "foreign", As: apitest.Other, Do: path, Status: 404, Code: "scraper_not_found"},
-		apitest.Scenario{Name: "malformed", As: apitest.Other, Do: "POST /api/scraper/x1/run", Status: 400, Code: "invalid_id"},
-		apitest.Scenario{Name: "negative cap", As: apitest.User, Do: path + "?maxChargeMicros=-1", Status: 400, Code: "invalid_request"},
-		apitest.Scenario{Name: "read key", As: apitest.Reader, Do: path, Status: 403, Code: "scope_rejected"},
+		apitest.Scenario{Name: "foreign", As: apitest.Other, Do: path, Status: 404,
+			Code: "scraper_not_found"},
+		apitest.Scenario{Name: "malformed", As: apitest.Other, Do: "POST /api/scraper/x1/run",
+			Status: 400, Code: "invalid_id"},
+		apitest.Scenario{Name: "negative cap", As: apitest.User, Do: path + "?maxChargeMicros=-1",
+			Status: 400, Code: "invalid_request"},
+		apitest.Scenario{Name: "read key", As: apitest.Reader, Do: path, Status: 403,
+			Code: "scope_rejected"},
 	)
 	if lists, err := r.store.AllLists(t.Context()); err != nil || len(lists) != 1 {
 		t.Errorf("there are %d lists: %v", len(lists), err)
@@ -89,10 +104,12 @@ func TestClaimIsRenewed(t *testing.T) {
 			r.Clock.Advance(time.Second)
 		}
 	}
-	r.Run(t, apitest.Scenario{Name: "run", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"), Status: 200})
+	r.Run(t, apitest.Scenario{Name: "run", As: apitest.User, Do: "POST /api/scraper/" + id + "/run",
+		Header: key("k"), Status: 200})
 }
 
-// When nobody knows whether the run was made, nothing of it is taken back; the key answers the rest.
+// When nobody knows whether the run was made, nothing of it is taken back; the key answers the
+// rest.
 func TestRunWithUnknownOutcome(t *testing.T) {
 	broken := &flaky{}
 	r := &rig{store: apitest.NewStore(t)}
@@ -101,14 +118,17 @@ func TestRunWithUnknownOutcome(t *testing.T) {
 	r.group = r.NewGroup(t, "alice", "g")
 	id := r.newScraper(t, "shop", "https://shop.test/").String()
 	broken.finished = func() { r.Client.Fail(clienttest.Down()) }
-	r.Run(t, apitest.Scenario{Name: "run", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"), Status: 503,
+	r.Run(t, apitest.Scenario{Name: "run", As: apitest.User, Do: "POST /api/scraper/" + id + "/run",
+		Header: key("k"), Status: 503,
 		Code: "unavailable", Headers: map[string]string{"Retry-After": "*"}})
 	r.Client.Fail(nil)
 	lists, err := r.store.AllLists(t.Context())
-	if err != nil || len(lists) != 1 || !lists[0].Finished || r.Client.View().ClaimOfList(lists[0].ID) == nil {
+	if err != nil || len(lists) != 1 || !lists[0].Finished ||
+		r.Client.View().ClaimOfList(lists[0].ID) == nil {
 		t.Errorf("lists %+v, %v", lists, err)
 	}
-	r.Run(t, apitest.Scenario{Name: "meanwhile", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"), Status: 409,
+	r.Run(t, apitest.Scenario{Name: "meanwhile", As: apitest.User,
+		Do: "POST /api/scraper/" + id + "/run", Header: key("k"), Status: 409,
 		Code: "idempotency_in_flight"})
 }
 
@@ -120,7 +140,8 @@ func TestRunWithoutMoney(t *testing.T) {
 		r.finish(t, run.Text("jobId"), 1, 0)
 	}
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 149})
-	refused := apitest.Scenario{Name: "too little", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Status: 402,
+	refused := apitest.Scenario{Name: "too little", As: apitest.User,
+		Do: "POST /api/scraper/" + id + "/run", Status: 402,
 		Code: "WALLET_INSUFFICIENT_BALANCE"}
 	r.Run(t, refused)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: -149})
@@ -136,23 +157,28 @@ func TestRunFailsHalfWay(t *testing.T) {
 	r.group = r.NewGroup(t, "alice", "g")
 	id := r.newScraper(t, "shop", "https://shop.test/").String()
 	for _, broken.step = range []string{"create", "add", "finish"} {
-		r.Run(t, apitest.Scenario{Name: broken.step, As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"),
+		r.Run(t, apitest.Scenario{Name: broken.step, As: apitest.User,
+			Do: "POST /api/scraper/" + id + "/run", Header: key("k"),
 			Status: 500, Code: "internal_error"})
 		r.nothingLeft(t)
 	}
 	broken.step = ""
-	r.Run(t, apitest.Scenario{Name: "then it works", As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Header: key("k"),
+	r.Run(t, apitest.Scenario{Name: "then it works", As: apitest.User,
+		Do: "POST /api/scraper/" + id + "/run", Header: key("k"),
 		Status: 200, Headers: map[string]string{"Idempotency-Replayed": ""}})
 }
 
-// A run may use what its scraper allows of what the server has; with nothing left it is refused before anything is taken in.
+// A run may use what its scraper allows of what the server has; with nothing left it is refused
+// before anything is taken in.
 func TestTiersOfRuns(t *testing.T) {
 	r := start(t)
 	save := func(name string, tiers []string, pagination *model.Pagination) string {
 		t.Helper()
-		put := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group, Spec: model.Scraper{Name: name,
-			Type: model.SingleProduct, SourceConfig: model.SourceConfig{URL: "https://shop.test/", Pagination: pagination},
-			ItemsConfig: fields, Config: &model.ScraperConfig{Tiers: tiers}}}
+		put := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group,
+			Spec: model.Scraper{Name: name,
+				Type:         model.SingleProduct,
+				SourceConfig: model.SourceConfig{URL: "https://shop.test/", Pagination: pagination},
+				ItemsConfig:  fields, Config: &model.ScraperConfig{Tiers: tiers}}}
 		r.Client.Must(t, put)
 		return put.ID.String()
 	}
@@ -161,7 +187,8 @@ func TestTiersOfRuns(t *testing.T) {
 		save("scrolled", nil, &model.Pagination{Type: model.InfiniteScroll})
 	refused := func(id, field string) {
 		t.Helper()
-		r.Run(t, apitest.Scenario{Name: "refused for " + field, As: apitest.User, Do: "POST /api/scraper/" + id + "/run", Status: 400,
+		r.Run(t, apitest.Scenario{Name: "refused for " + field, As: apitest.User,
+			Do: "POST /api/scraper/" + id + "/run", Status: 400,
 			Code: "tier_unavailable", Has: map[string]any{"errors.0.field": field}})
 	}
 	launched := func(id string, want model.TierSet) {
@@ -179,12 +206,15 @@ func TestTiersOfRuns(t *testing.T) {
 	launched(every, model.TiersOf(model.Plain))
 	refused(rendered, "config.tiers")
 	refused(scrolled, "sourceConfig.pagination.type")
-	r.Run(t, apitest.Scenario{Name: "a list with the recipe", As: apitest.User, Do: listPath, Status: 400, Code: "tier_unavailable",
+	r.Run(t, apitest.Scenario{Name: "a list with the recipe", As: apitest.User, Do: listPath,
+		Status: 400, Code: "tier_unavailable",
 		Body: r.body("itemsConfig", nil, "templateScraperId", rendered)})
 	r.nothingLeft(t)
 
-	r.Client.Must(t, client.RegisterNode{Name: "f", Boot: r.IDs.New(), Capacity: 1, Tiers: model.TiersOf(model.Plain, model.Render)})
-	r.Client.Must(t, client.RegisterNode{Name: "g", Boot: r.IDs.New(), Capacity: 1, Tiers: model.AllTiers})
+	r.Client.Must(t, client.RegisterNode{Name: "f", Boot: r.IDs.New(), Capacity: 1,
+		Tiers: model.TiersOf(model.Plain, model.Render)})
+	r.Client.Must(t, client.RegisterNode{Name: "g", Boot: r.IDs.New(), Capacity: 1,
+		Tiers: model.AllTiers})
 	r.Client.Must(t, client.RegisterNode{Name: "api", Boot: r.IDs.New()})
 	launched(every, model.TiersOf(model.Plain, model.Render))
 	launched(plain, model.TiersOf(model.Plain))

@@ -34,7 +34,8 @@ var fields = []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}
 func (r *rig) newScraper(t *testing.T, name, url string) ids.ID {
 	t.Helper()
 	put := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: r.group,
-		Spec: model.Scraper{Name: name, Type: model.SingleProduct, SourceConfig: model.SourceConfig{URL: url}, ItemsConfig: fields}}
+		Spec: model.Scraper{Name: name, Type: model.SingleProduct,
+			SourceConfig: model.SourceConfig{URL: url}, ItemsConfig: fields}}
 	r.Client.Must(t, put)
 	return put.ID
 }
@@ -74,7 +75,8 @@ func (r *rig) nothingLeft(t *testing.T) {
 	}
 }
 
-// finish ends a job of n links: those in good are delivered, the others errored, or websites that are not charged.
+// finish ends a job of n links: those in good are delivered, the others errored, or websites that
+// are not charged.
 func (r *rig) finish(t *testing.T, job string, n int, good ...uint32) {
 	t.Helper()
 	id, err := ids.Parse(job)
@@ -91,18 +93,21 @@ func (r *rig) finish(t *testing.T, job string, n int, good ...uint32) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := &model.Page{Job: id, Unit: model.Unit{Seq: seq}, Fetch: r.IDs.New(), Outcome: model.Errored, Code: "http_status",
+		page := &model.Page{Job: id, Unit: model.Unit{Seq: seq}, Fetch: r.IDs.New(),
+			Outcome: model.Errored, Code: "http_status",
 			Status: 404, URL: links[0].URL, Last: true}
 		if delivered[seq] {
 			page.Outcome, page.Code, page.Status = model.Delivered, "", 200
 			page.PriceRow, page.Quantity = j.Charge.Of(model.Plain)
 			page.Rows = [][]byte{[]byte(fmt.Sprintf(`{"n":%d}`, seq))}
 		} else if j.Charge.PaidOnly { // a website that is not charged has its row, too
-			page.Outcome, page.Code, page.Status, page.Rows = model.Delivered, "", 200, [][]byte{[]byte(`{"n":null}`)}
+			page.Outcome, page.Code, page.Status, page.Rows = model.Delivered, "", 200,
+				[][]byte{[]byte(`{"n":null}`)}
 		}
 		r.Client.Dispatch(t, id, seq)
 		receipts, err := r.store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page,
-			Job: rowstore.Job{ID: id, Customer: "alice", Group: j.Group, Scraper: j.Scraper, Started: 1}}})
+			Job: rowstore.Job{ID: id, Customer: "alice", Group: j.Group, Scraper: j.Scraper,
+				Started: 1}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,42 +44,65 @@ func TestSample(t *testing.T) {
 		r.Run(t, sc)
 		return wait()
 	}
-	rows := []any{map[string]any{"title": "a", "n": 1, "x": nil, "o": map[string]any{"_k": 1}}, map[string]any{"title": "b"}}
-	job := sample("rows", delivered(`{"title":"a","_sourceUrl":"u","n":1, "x" : null,"o":{"_k":1},"_jobId":"j"}`, `{"_a":1,"title":"b"}`),
+	rows := []any{map[string]any{"title": "a", "n": 1, "x": nil, "o": map[string]any{"_k": 1}},
+		map[string]any{"title": "b"}}
+	job := sample("rows",
+		delivered(`{"title":"a","_sourceUrl":"u","n":1, "x" : null,"o":{"_k":1},"_jobId":"j"}`,
+			`{"_a":1,"title":"b"}`),
 		apitest.Scenario{Do: path + "?useCache=true", Status: 200, Has: map[string]any{"": rows}})
 	r.Run(t,
-		apitest.Scenario{Name: "cached", As: apitest.Reader, Do: path + "?useCache=true", Status: 200, Has: map[string]any{"": rows}},
-		apitest.Scenario{Name: "not in the history", As: apitest.User, Do: "GET /api/scraper/load-history", Status: 200,
+		apitest.Scenario{Name: "cached", As: apitest.Reader, Do: path + "?useCache=true",
+			Status: 200, Has: map[string]any{"": rows}},
+		apitest.Scenario{Name: "not in the history", As: apitest.User,
+			Do: "GET /api/scraper/load-history", Status: 200,
 			Has: map[string]any{"totalElements": 0}},
-		apitest.Scenario{Name: "not the newest run", As: apitest.User, Do: "GET /api/scraper/v2/" + id.String(), Status: 200,
+		apitest.Scenario{Name: "not the newest run", As: apitest.User,
+			Do: "GET /api/scraper/v2/" + id.String(), Status: 200,
 			Has: map[string]any{"lastRunState": nil, "runStats.lastNRuns": 0}},
-		apitest.Scenario{Name: "not in the group's data", As: apitest.User, Do: "GET /api/scraper/data/group/" + r.group.String(), Status: 200,
+		apitest.Scenario{Name: "not in the group's data", As: apitest.User,
+			Do: "GET /api/scraper/data/group/" + r.group.String(), Status: 200,
 			Has: map[string]any{"totalElements": 0}},
-		apitest.Scenario{Name: "not in the scraper's data", As: apitest.User, Do: "GET /api/scraper/data?scraperId=" + id.String(), Status: 200,
+		apitest.Scenario{Name: "not in the scraper's data", As: apitest.User,
+			Do: "GET /api/scraper/data?scraperId=" + id.String(), Status: 200,
 			Has: map[string]any{"items": []any{}}},
-		apitest.Scenario{Name: "not in the job's data", As: apitest.User, Do: "GET /api/scraper/data?jobId=" + job.ID.String(), Status: 400,
+		apitest.Scenario{Name: "not in the job's data", As: apitest.User,
+			Do: "GET /api/scraper/data?jobId=" + job.ID.String(), Status: 400,
 			Code: "job_not_found"},
-		apitest.Scenario{Name: "not streamed", As: apitest.User, Do: "GET /api/scraper-job-status/" + job.ID.String() + "/stream", Status: 400,
+		apitest.Scenario{Name: "not streamed", As: apitest.User,
+			Do: "GET /api/scraper-job-status/" + job.ID.String() + "/stream", Status: 400,
 			Code: "job_not_found"},
-		apitest.Scenario{Name: "in the ledger", As: apitest.User, Do: "GET /api/wallet/transactions", Status: 200, Has: map[string]any{
-			"content.0.source": "SAMPLE", "content.0.scraperId": id, "content.0.groupId": r.group, "content.0.freeRequestsDelta": -1}},
+		apitest.Scenario{Name: "in the ledger", As: apitest.User,
+			Do: "GET /api/wallet/transactions", Status: 200, Has: map[string]any{
+				"content.0.source": "SAMPLE", "content.0.scraperId": id,
+				"content.0.groupId":           r.group,
+				"content.0.freeRequestsDelta": -1}},
 	)
 	r.Clock.Advance(time.Hour + time.Second)
-	sample("not cached any more", delivered(`{"title":"c"}`), apitest.Scenario{Do: path + "?useCache=true", Status: 200,
-		Has: map[string]any{"0.title": "c"}})
-	sample("no row", errored("no_rows", 200), apitest.Scenario{Do: path, Status: 200, Has: map[string]any{"": []any{}}})
+	sample("not cached any more", delivered(`{"title":"c"}`),
+		apitest.Scenario{Do: path + "?useCache=true", Status: 200,
+			Has: map[string]any{"0.title": "c"}})
+	sample("no row", errored("no_rows", 200),
+		apitest.Scenario{Do: path, Status: 200, Has: map[string]any{"": []any{}}})
 	r.Clock.Advance(time.Minute)
-	sample("no row that fits the schema", errored("row_rejected", 200), apitest.Scenario{Do: path, Status: 200, Has: map[string]any{"": []any{}}})
-	sample("a model that gives no answer", errored("model_unavailable", 200), apitest.Scenario{Do: path, Status: 503, Code: "unavailable"})
-	sample("error", errored("http_status", 404), apitest.Scenario{Do: path, Status: 502, Code: "source_unreachable"})
+	sample("no row that fits the schema", errored("row_rejected", 200),
+		apitest.Scenario{Do: path, Status: 200, Has: map[string]any{"": []any{}}})
+	sample("a model that gives no answer", errored("model_unavailable", 200),
+		apitest.Scenario{Do: path, Status: 503, Code: "unavailable"})
+	sample("error", errored("http_status", 404),
+		apitest.Scenario{Do: path, Status: 502, Code: "source_unreachable"})
 	r.Run(t,
-		apitest.Scenario{Name: "unknown", As: apitest.Reader, Do: "GET /api/scraper/0123456789abcdef01234567/get-sample-data", Status: 400,
+		apitest.Scenario{Name: "unknown", As: apitest.Reader,
+			Do: "GET /api/scraper/0123456789abcdef01234567/get-sample-data", Status: 400,
 			Code: "not_found"},
-		apitest.Scenario{Name: "foreign", As: apitest.Other, Do: path, Status: 400, Code: "not_found"},
-		apitest.Scenario{Name: "no such host", As: apitest.User, Status: 502, Code: "source_unreachable",
-			Do: "GET /api/scraper/" + r.newScraper(t, "gone", "https://shop.invalid/").String() + "/get-sample-data"},
+		apitest.Scenario{Name: "foreign", As: apitest.Other, Do: path, Status: 400,
+			Code: "not_found"},
+		apitest.Scenario{Name: "no such host", As: apitest.User, Status: 502,
+			Code: "source_unreachable",
+			Do: "GET /api/scraper/" + r.newScraper(t, "gone", "https://shop.invalid/").String() +
+				"/get-sample-data"},
 		apitest.Scenario{Name: "private", As: apitest.User, Status: 400, Code: "INVALID_URL",
-			Do: "GET /api/scraper/" + r.newScraper(t, "private", "http://10.0.0.1/").String() + "/get-sample-data"},
+			Do: "GET /api/scraper/" + r.newScraper(t, "private", "http://10.0.0.1/").String() +
+				"/get-sample-data"},
 	)
 	r.nothingLeft(t)
 }
@@ -88,16 +111,19 @@ func TestSampleOfAList(t *testing.T) {
 	r := start(t)
 	body := fmt.Sprintf(`{"groupId":%q,"name":"list","urls":["https://shop.test/2","https://shop.test/3"],
 		"itemsConfig":[{"name":"title","selector":"h1","kind":"TEXT"}]}`, r.group)
-	run := r.Call(t, apitest.Scenario{As: apitest.User, Do: "POST /api/scraper/url-list-run", Body: body})
+	run := r.Call(t, apitest.Scenario{As: apitest.User, Do: "POST /api/scraper/url-list-run",
+		Body: body})
 	path := "GET /api/scraper/" + run.Text("scraperId") + "/get-sample-data"
 	wait := r.loop(t, delivered(`{"title":"a"}`))
-	r.Run(t, apitest.Scenario{Name: "first address", As: apitest.User, Do: path, Status: 200, Has: map[string]any{"0.title": "a"}})
+	r.Run(t, apitest.Scenario{Name: "first address", As: apitest.User, Do: path, Status: 200,
+		Has: map[string]any{"0.title": "a"}})
 	if urls := r.urls(t, wait().ID.String()); fmt.Sprint(urls) != "[https://shop.test/2]" {
 		t.Errorf("the sample is of %v", urls)
 	}
 }
 
-// TestCachedSampleIsOfTheListAsItIs: a list that was given anew is no change of the scraper, but its first address is another.
+// TestCachedSampleIsOfTheListAsItIs: a list that was given anew is no change of the scraper, but
+// its first address is another.
 func TestCachedSampleIsOfTheListAsItIs(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})
@@ -105,14 +131,16 @@ func TestCachedSampleIsOfTheListAsItIs(t *testing.T) {
 	path := "GET /api/scraper/" + first.Text("scraperId") + "/get-sample-data?useCache=true"
 	sample := func(page, title string) {
 		wait := r.loop(t, delivered(fmt.Sprintf(`{"title":%q}`, title)))
-		r.Run(t, apitest.Scenario{Name: title, As: apitest.User, Do: path, Status: 200, Has: map[string]any{"0.title": title}})
+		r.Run(t, apitest.Scenario{Name: title, As: apitest.User, Do: path, Status: 200,
+			Has: map[string]any{"0.title": title}})
 		if urls := r.urls(t, wait().ID.String()); fmt.Sprint(urls) != "["+page+"]" {
 			t.Errorf("the sample is of %v", urls)
 		}
 	}
 	sample("https://shop.test/2", "before")
 	r.finish(t, first.Text("jobId"), 1, 0)
-	r.list(t, r.body("groupId", nil, "name", nil, "itemsConfig", nil, "scraperId", first.Text("scraperId"),
+	r.list(t, r.body("groupId", nil, "name", nil, "itemsConfig", nil, "scraperId",
+		first.Text("scraperId"),
 		"urls", []string{"https://shop.test/5"}))
 	sample("https://shop.test/5", "after")
 }
@@ -123,10 +151,12 @@ func TestSampleWithoutMoney(t *testing.T) {
 	id := r.newScraper(t, "shop", "https://shop.test/").String()
 	for n := range 5 { // the free requests
 		wait := r.loop(t, delivered(`{"title":"a"}`))
-		r.Run(t, apitest.Scenario{Name: fmt.Sprint("free ", n), As: apitest.User, Do: "GET /api/scraper/" + id + "/get-sample-data", Status: 200})
+		r.Run(t, apitest.Scenario{Name: fmt.Sprint("free ", n), As: apitest.User,
+			Do: "GET /api/scraper/" + id + "/get-sample-data", Status: 200})
 		wait()
 	}
-	r.Run(t, apitest.Scenario{Name: "empty wallet", As: apitest.User, Do: "GET /api/scraper/" + id + "/get-sample-data", Status: 402,
+	r.Run(t, apitest.Scenario{Name: "empty wallet", As: apitest.User,
+		Do: "GET /api/scraper/" + id + "/get-sample-data", Status: 402,
 		Code: "WALLET_INSUFFICIENT_BALANCE"})
 	r.nothingLeft(t)
 }
@@ -135,7 +165,8 @@ func TestSampleWithoutMoney(t *testing.T) {
 func TestSamplesOfADay(t *testing.T) {
 	r := start(t)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})
-	path := "GET /api/scraper/" + r.newScraper(t, "shop", "https://shop.test/").String() + "/get-sample-data"
+	path := "GET /api/scraper/" + r.newScraper(t, "shop", "https://shop.test/").String() +
+		"/get-sample-data"
 	for range 20 {
 		wait := r.loop(t, delivered(`{"title":"a"}`))
 		if a := r.Call(t, apitest.Scenario{As: apitest.Reader, Do: path}); a.Status != 200 {
@@ -143,7 +174,8 @@ func TestSamplesOfADay(t *testing.T) {
 		}
 		wait()
 	}
-	r.Run(t, apitest.Scenario{Name: "one more", As: apitest.Reader, Do: path, Status: 429, Code: "trial_limit_reached",
+	r.Run(t, apitest.Scenario{Name: "one more", As: apitest.Reader, Do: path, Status: 429,
+		Code:    "trial_limit_reached",
 		Headers: map[string]string{"Retry-After": "75355"}}) // 03:04:05 to midnight
 	r.nothingLeft(t)
 }
@@ -177,7 +209,8 @@ func TestSampleIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := "GET /api/scraper/" + id.String() + "/get-sample-data HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " +
+	request := "GET /api/scraper/" + id.String() +
+		"/get-sample-data HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " +
 		r.Secrets[apitest.User] + "\r\n\r\n"
 	if _, err := conn.Write([]byte(request)); err != nil {
 		t.Fatal(err)
@@ -194,10 +227,12 @@ func TestSampleIsGivenUp(t *testing.T) {
 
 	answer := make(chan apitest.Answer, 1)
 	go func() {
-		answer <- r.Call(t, apitest.Scenario{As: apitest.User, Do: "GET /api/scraper/" + id.String() + "/get-sample-data"})
+		answer <- r.Call(t, apitest.Scenario{As: apitest.User,
+			Do: "GET /api/scraper/" + id.String() + "/get-sample-data"})
 	}()
 	ended("too slow")
-	if a := <-answer; a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Text("detail"), "55s") {
+	if a := <-answer; a.Status != http.StatusServiceUnavailable ||
+		!strings.Contains(a.Text("detail"), "55s") {
 		t.Errorf("the answer is %d %s", a.Status, a.Body)
 	}
 	r.nothingLeft(t)
@@ -206,7 +241,8 @@ func TestSampleIsGivenUp(t *testing.T) {
 // What a trial's caller sees of a page with many rows is bounded.
 func TestSampleIsBounded(t *testing.T) {
 	r := start(t)
-	path := "GET /api/scraper/" + r.newScraper(t, "shop", "https://shop.test/").String() + "/get-sample-data"
+	path := "GET /api/scraper/" + r.newScraper(t, "shop", "https://shop.test/").String() +
+		"/get-sample-data"
 	for _, c := range []struct {
 		name             string
 		rows, each, want int
@@ -216,11 +252,12 @@ func TestSampleIsBounded(t *testing.T) {
 			page.Rows = append(page.Rows, []byte(`{"title":"`+strings.Repeat("x", c.each)+`"}`))
 		}
 		wait := r.loop(t, page)
-		r.Run(t, apitest.Scenario{Name: c.name, As: apitest.User, Do: path, Status: 200, Check: func(t *testing.T, a apitest.Answer) {
-			if rows, ok := a.JSON.([]any); !ok || len(rows) != c.want {
-				t.Errorf("%d rows", len(rows))
-			}
-		}})
+		r.Run(t, apitest.Scenario{Name: c.name, As: apitest.User, Do: path, Status: 200,
+			Check: func(t *testing.T, a apitest.Answer) {
+				if rows, ok := a.JSON.([]any); !ok || len(rows) != c.want {
+					t.Errorf("%d rows", len(rows))
+				}
+			}})
 		wait()
 	}
 }

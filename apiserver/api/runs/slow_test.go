@@ -20,20 +20,24 @@ func (r *rig) trickle(t *testing.T, path, media, begin string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\n"+
-		"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", path, r.Secrets[apitest.User], media, len(begin), begin)
+	_, err = fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+
+		"%s\r\nContent-Type: %s\r\n"+
+		"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", path, r.Secrets[apitest.User], media,
+		len(begin), begin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// One address that is none refuses a list while the rest of it is still under way, and nothing of the list stays.
+// One address that is none refuses a list while the rest of it is still under way, and nothing of
+// the list stays.
 func TestABadAddressIsRefusedWhileTheListComes(t *testing.T) {
 	r := start(t)
 	for media, c := range map[string]struct{ begin, line string }{
-		"text/uri-list":        {"# mine\nhttps://shop.test/1\nnonsense\nhttps://shop", "line 3"},
-		"application/x-ndjson": {`{"url":"https://shop.test/1"}` + "\n" + `{"url":"ftp://shop.test/"}` + "\n{", "line 2"},
+		"text/uri-list": {"# mine\nhttps://shop.test/1\nnonsense\nhttps://shop", "line 3"},
+		"application/x-ndjson": {`{"url":"https://shop.test/1"}` + "\n" +
+			`{"url":"ftp://shop.test/"}` + "\n{", "line 2"},
 	} {
 		_, path, _ := strings.Cut(r.stream("bad"), " ")
 		answer, err := http.ReadResponse(bufio.NewReader(r.trickle(t, path, media, c.begin)), nil)
@@ -41,7 +45,8 @@ func TestABadAddressIsRefusedWhileTheListComes(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, err := io.ReadAll(answer.Body)
-		if err != nil || answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), `"INVALID_URL"`) ||
+		if err != nil || answer.StatusCode != http.StatusBadRequest ||
+			!strings.Contains(string(body), `"INVALID_URL"`) ||
 			!strings.Contains(string(body), `"field":"`+c.line+`"`) {
 			t.Errorf("%s: status %d, %s %v", media, answer.StatusCode, body, err)
 		}
@@ -51,7 +56,8 @@ func TestABadAddressIsRefusedWhileTheListComes(t *testing.T) {
 	}
 }
 
-// However many bodies of one customer trickle in, those of others are taken: large JSON bodies and streamed ones.
+// However many bodies of one customer trickle in, those of others are taken: large JSON bodies and
+// streamed ones.
 func TestTricklingBodiesHoldNobodyUp(t *testing.T) {
 	r := start(t)
 	const lists = 36 // more than are taken in at a time
@@ -73,9 +79,11 @@ func TestTricklingBodiesHoldNobodyUp(t *testing.T) {
 		urls[i] = fmt.Sprint("https://shop.test/", i)
 	}
 	r.Run(t,
-		apitest.Scenario{Name: "large JSON", As: apitest.Other, Do: listPath, Body: r.body("urls", urls), Status: 200,
+		apitest.Scenario{Name: "large JSON", As: apitest.Other, Do: listPath,
+			Body: r.body("urls", urls), Status: 200,
 			Has: map[string]any{"linksQueued": len(urls)}},
-		apitest.Scenario{Name: "stream", As: apitest.Other, Do: r.stream("streamed"), Header: media("text/uri-list"),
-			Body: "https://shop.test/1\n", Status: 200},
+		apitest.Scenario{Name: "stream", As: apitest.Other, Do: r.stream("streamed"),
+			Header: media("text/uri-list"),
+			Body:   "https://shop.test/1\n", Status: 200},
 	)
 }

@@ -30,7 +30,8 @@ func TestStop(t *testing.T) {
 	r := start(t)
 	scraper := r.newScraper(t, "shop", "https://shop.test/")
 	path := "GET /api/scraper/" + scraper.String() + "/stop"
-	stop := apitest.Scenario{Name: "stop", As: apitest.User, Do: path, Header: key("s"), Status: 200,
+	stop := apitest.Scenario{Name: "stop", As: apitest.User, Do: path, Header: key("s"),
+		Status: 200,
 		Check: func(t *testing.T, a apitest.Answer) {
 			if len(a.Body) > 0 {
 				t.Errorf("the answer has a body: %s", a.Body)
@@ -39,10 +40,14 @@ func TestStop(t *testing.T) {
 	idle := stop
 	idle.Name, idle.Header = "not running", key("idle")
 	r.Run(t, idle,
-		apitest.Scenario{Name: "no key", As: apitest.User, Do: path, Status: 400, Code: "idempotency_key_required"},
-		apitest.Scenario{Name: "read key", As: apitest.Reader, Do: path, Header: key("r"), Status: 403, Code: "scope_rejected"},
-		apitest.Scenario{Name: "foreign", As: apitest.Other, Do: path, Header: key("f"), Status: 400, Code: "not_found"},
-		apitest.Scenario{Name: "unknown", As: apitest.User, Do: "POST /api/scraper/0123456789abcdef01234567/stop", Header: key("u"),
+		apitest.Scenario{Name: "no key", As: apitest.User, Do: path, Status: 400,
+			Code: "idempotency_key_required"},
+		apitest.Scenario{Name: "read key", As: apitest.Reader, Do: path, Header: key("r"),
+			Status: 403, Code: "scope_rejected"},
+		apitest.Scenario{Name: "foreign", As: apitest.Other, Do: path, Header: key("f"),
+			Status: 400, Code: "not_found"},
+		apitest.Scenario{Name: "unknown", As: apitest.User,
+			Do: "POST /api/scraper/0123456789abcdef01234567/stop", Header: key("u"),
 			Status: 400, Code: "not_found", Has: map[string]any{"errors.0.field": "id"}},
 	)
 	id := r.launch(t, scraper)
@@ -50,7 +55,8 @@ func TestStop(t *testing.T) {
 	go func() {
 		defer close(answered)
 		r.Run(t, stop)
-		if job := r.Client.View().Job(id); !job.Closed || job.Success != 1 || job.State != model.Stopped {
+		if job := r.Client.View().Job(id); !job.Closed || job.Success != 1 ||
+			job.State != model.Stopped {
 			t.Errorf("answered before the run was over: %+v", job)
 		}
 	}()
@@ -60,7 +66,8 @@ func TestStop(t *testing.T) {
 		t.Error("answered while a page is out")
 	default:
 	}
-	receipt := model.Receipt{Job: id, Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Items: 1, Last: true}
+	receipt := model.Receipt{Job: id, Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1,
+		Items: 1, Last: true}
 	if err := r.Client.Settle(t.Context(), []model.Receipt{receipt}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +80,8 @@ func TestStop(t *testing.T) {
 // launch runs a scraper and sends its page out.
 func (r *rig) launch(t *testing.T, scraper ids.ID) ids.ID {
 	t.Helper()
-	run := r.Call(t, apitest.Scenario{As: apitest.User, Do: "POST /api/scraper/" + scraper.String() + "/run"})
+	run := r.Call(t, apitest.Scenario{As: apitest.User,
+		Do: "POST /api/scraper/" + scraper.String() + "/run"})
 	id, err := ids.Parse(run.Text("jobId"))
 	if err != nil {
 		t.Fatalf("run: %s", run.Body)
@@ -90,7 +98,8 @@ func TestStopGivesUpWaiting(t *testing.T) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		r.Run(t, apitest.Scenario{Name: "stop", As: apitest.User, Do: "POST /api/scraper/" + scraper.String() + "/stop",
+		r.Run(t, apitest.Scenario{Name: "stop", As: apitest.User,
+			Do:     "POST /api/scraper/" + scraper.String() + "/stop",
 			Header: key("s"), Status: 200})
 	}()
 	r.await(t, id, func(j *client.Job) bool { return j.State == model.Stopped })

@@ -32,7 +32,8 @@ const (
 )
 
 // TrialErrors are what Try can answer.
-var TrialErrors = []fault.Code{fault.InvalidURL, fault.SourceUnreachable, fault.WalletInsufficient, fault.LimitReached,
+var TrialErrors = []fault.Code{fault.InvalidURL, fault.SourceUnreachable, fault.WalletInsufficient,
+	fault.LimitReached,
 	fault.TrialLimitReached}
 
 // Trial is a run of one address that only its caller and the ledger see: a sample or a preview.
@@ -48,10 +49,11 @@ type Trial struct {
 	Group   ids.ID
 }
 
-// Try runs a trial and waits for its rows, without what the server adds to rows: at most 1,000 of them, and less than a
-// MiB. A page that was read and holds none gives none. When the caller goes away, or the run does not end within 55 s, it
-// is stopped. Faults: TrialErrors.
-func Try(ctx context.Context, s api.Services, from *operation.Caller, operation string, t Trial) ([]json.RawMessage, error) {
+// Try runs a trial and waits for its rows, without what the server adds to rows: at most 1,000 of
+// them, and less than a MiB. A page that was read and holds none gives none. When the caller goes
+// away, or the run does not end within 55 s, it is stopped. Faults: TrialErrors.
+func Try(ctx context.Context, s api.Services, from *operation.Caller, operation string,
+	t Trial) ([]json.RawMessage, error) {
 	if err := checkTrial(ctx, s.Guard, t); err != nil {
 		return nil, err
 	}
@@ -81,7 +83,8 @@ func checkTrial(ctx context.Context, guard api.Guard, t Trial) error {
 	if err == nil {
 		err = guard.CheckURL(t.URL)
 	}
-	if err == nil && t.Source == model.SourcePreviewURL && len((&curl.Request{URL: t.URL}).Placeholders()) > 0 {
+	if err == nil && t.Source == model.SourcePreviewURL &&
+		len((&curl.Request{URL: t.URL}).Placeholders()) > 0 {
 		err = fault.New(fault.InvalidURL, "Only a curl command can have placeholders of tokens.")
 	}
 	if err != nil {
@@ -94,7 +97,8 @@ func checkTrial(ctx context.Context, guard api.Guard, t Trial) error {
 	case err == nil:
 		return nil
 	case fault.CodeOf(err) == fault.PageAddressForbidden:
-		return refusedAddress(t.Field, t.URL, fault.New(fault.InvalidURL, "%s.", fault.Lookup(fault.PageAddressForbidden).Title))
+		return refusedAddress(t.Field, t.URL,
+			fault.New(fault.InvalidURL, "%s.", fault.Lookup(fault.PageAddressForbidden).Title))
 	}
 	return unreachable(fault.CodeOf(err), 0)
 }
@@ -102,13 +106,15 @@ func checkTrial(ctx context.Context, guard api.Guard, t Trial) error {
 // unreachable is the answer of a call whose page could not be read.
 func unreachable(code fault.Code, status uint16) error {
 	if status > 0 {
-		return fault.New(fault.SourceUnreachable, "%s (%s, HTTP status %d)", fault.Lookup(code).Title, code, status)
+		return fault.New(fault.SourceUnreachable, "%s (%s, HTTP status %d)",
+			fault.Lookup(code).Title, code, status)
 	}
 	return fault.New(fault.SourceUnreachable, "%s (%s)", fault.Lookup(code).Title, code)
 }
 
 // launchTrial makes the run. The id is not zero when it was made, or may have been.
-func launchTrial(ctx context.Context, s api.Services, from *operation.Caller, operation string, t Trial) (ids.ID, error) {
+func launchTrial(ctx context.Context, s api.Services, from *operation.Caller, operation string,
+	t Trial) (ids.ID, error) {
 	l, _, err := begin(ctx, s, from, operation)
 	if err != nil {
 		return ids.ID{}, err
@@ -130,7 +136,8 @@ func launchTrial(ctx context.Context, s api.Services, from *operation.Caller, op
 			return ids.ID{}, err
 		}
 	}
-	_, err = l.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial, Charge: endpoint.Charge, Tiers: t.Tiers,
+	_, err = l.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial,
+		Charge: endpoint.Charge, Tiers: t.Tiers,
 		IgnoresRobots: t.Recipe.Politeness.IgnoreRobots})
 	if err != nil && !l.maybe {
 		return ids.ID{}, err
@@ -140,11 +147,13 @@ func launchTrial(ctx context.Context, s api.Services, from *operation.Caller, op
 
 var (
 	errTooSlow  = fault.New(fault.SourceUnreachable, "no answer within %v", model.TrialWait)
-	errNotBegun = fault.New(fault.Unavailable, "the request was not begun within %v", model.TrialWait)
+	errNotBegun = fault.New(fault.Unavailable, "the request was not begun within %v",
+		model.TrialWait)
 )
 
 // await waits until a run is closed.
-func await(ctx context.Context, s api.Services, from *operation.Caller, id ids.ID) (*client.Job, error) {
+func await(ctx context.Context, s api.Services, from *operation.Caller, id ids.ID) (*client.Job,
+	error) {
 	tooSlow := s.Clock.After(model.TrialWait)
 	for {
 		job, changed := s.Client.View().WatchJob(id)
@@ -169,10 +178,12 @@ func await(ctx context.Context, s api.Services, from *operation.Caller, id ids.I
 }
 
 // readTrial answers the rows of a closed trial.
-func readTrial(ctx context.Context, store rowstore.Store, job *client.Job) ([]json.RawMessage, error) {
+func readTrial(ctx context.Context, store rowstore.Store, job *client.Job) ([]json.RawMessage,
+	error) {
 	rows := []json.RawMessage{}
 	if job.Reason == model.InsufficientBalance {
-		return nil, fault.New(fault.WalletInsufficient, "the balance does not pay for a page and no free request is left")
+		return nil, fault.New(fault.WalletInsufficient,
+			"the balance does not pay for a page and no free request is left")
 	}
 	if job.Delivered == 0 {
 		failed, err := store.LinkErrors(ctx, job.ID, nil, 1)
@@ -195,8 +206,9 @@ func readTrial(ctx context.Context, store rowstore.Store, job *client.Job) ([]js
 	if err != nil {
 		return nil, fmt.Errorf("rows of job %s: %w", job.ID, err)
 	}
-	docs, _, err := store.Scan(ctx, rowstore.ScanQuery{Scope: rowstore.Scope{Scraper: job.Scraper, Jobs: []ids.ID{job.ID}},
-		Upto: horizon, Limit: maxTrialRows, Bytes: maxTrialBytes})
+	docs, _, err := store.Scan(ctx,
+		rowstore.ScanQuery{Scope: rowstore.Scope{Scraper: job.Scraper, Jobs: []ids.ID{job.ID}},
+			Upto: horizon, Limit: maxTrialRows, Bytes: maxTrialBytes})
 	if err != nil {
 		return nil, fmt.Errorf("rows of job %s: %w", job.ID, err)
 	}

@@ -24,15 +24,18 @@ type previewRequest struct {
 // PreviewDelete is POST /api/schema/customer/{id}/preview-delete.
 func PreviewDelete(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_preview_delete_customer_schema", Routes: operation.Routes("POST /api/schema/customer/{id}/preview-delete"), Group: group,
+		ID:     "svc_preview_delete_customer_schema",
+		Routes: operation.Routes("POST /api/schema/customer/{id}/preview-delete"), Group: group,
 		Summary:     "Shows what the deletion of a schema of the customer would do",
 		Description: api.PreviewDescription,
 		Access:      auth.Write, Rate: limits.General,
 		Errors: []fault.Code{fault.SchemaNotFound},
-	}, func(ctx context.Context, from *operation.Caller, in *previewRequest) (api.DestructivePreview, error) {
+	}, func(ctx context.Context, from *operation.Caller,
+		in *previewRequest) (api.DestructivePreview, error) {
 		return api.PreviewDelete(ctx, s, deletion(from, in.ID), func(p *client.Preview) []string {
 			if n := p.Cascade.Counts[0].N; n > 0 {
-				return []string{fmt.Sprintf("%d scrapers refer to this schema and will fail at their next run.", n)}
+				return []string{fmt.Sprintf("%d scrapers refer to this schema and will fail at "+
+					"their next run.", n)}
 			}
 			return nil
 		})
@@ -47,13 +50,17 @@ type deleteRequest struct {
 // Delete is DELETE /api/schema/customer/{id}.
 func Delete(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: client.OpDeleteSchema, Routes: operation.Routes("DELETE /api/schema/customer/{id}"), Group: group,
-		Summary:     "Deletes a schema of the customer after a preview",
-		Description: api.CommitDescription + " AI_CONF scrapers that refer to the schema stay and fail at their next run.",
-		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		ID: client.OpDeleteSchema, Routes: operation.Routes("DELETE /api/schema/customer/{id}"),
+		Group:   group,
+		Summary: "Deletes a schema of the customer after a preview",
+		Description: api.CommitDescription + " AI_CONF scrapers that refer to the schema stay " +
+			"and fail at their next run.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.SchemaNotFound}, api.CommitErrors()...),
-	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None, error) {
-		_, err := client.Do(ctx, s.Client, client.DeleteSchema{Deletion: deletion(from, in.ID), Token: in.Text()}, from.Call)
+	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,
+		error) {
+		_, err := client.Do(ctx, s.Client,
+			client.DeleteSchema{Deletion: deletion(from, in.ID), Token: in.Text()}, from.Call)
 		return operation.None{}, err
 	})
 }

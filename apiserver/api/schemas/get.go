@@ -43,7 +43,8 @@ type versionRequest struct {
 // GetGlobal is GET /api/schema/{type}/{version}.
 func GetGlobal(api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_get_global_schema", Routes: operation.Routes("GET /api/schema/{type}/{version}"), Group: group,
+		ID: "svc_get_global_schema", Routes: operation.Routes("GET /api/schema/{type}/{version}"),
+		Group:   group,
 		Summary: "Reads the global schema of a type and version",
 		Access:  auth.Admin, Rate: limits.Read,
 		Errors: []fault.Code{fault.SchemaNotFound},
@@ -59,7 +60,8 @@ func GetGlobal(api.Services) *operation.Operation {
 // List is GET /api/schema/customer.
 func List(api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_list_customer_schemas", Routes: operation.Routes("GET /api/schema/customer"), Group: group,
+		ID: "svc_list_customer_schemas", Routes: operation.Routes("GET /api/schema/customer"),
+		Group:   group,
 		Summary: "Lists the customer's own schemas, oldest first",
 		Access:  auth.Read, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Listed, error) {

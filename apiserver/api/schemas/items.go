@@ -39,7 +39,8 @@ func Items(api.Services) *operation.Operation {
 		}
 	}
 	return operation.Define(operation.Declaration{
-		ID: "svc_list_schema_items", Routes: operation.Routes("GET /api/schema/items/existing"), Group: group,
+		ID: "svc_list_schema_items", Routes: operation.Routes("GET /api/schema/items/existing"),
+		Group:       group,
 		Summary:     "Lists common field names with their JSON types",
 		Description: "AI_CONF finds these in what pages state; other names work too.",
 		Access:      auth.Read, Rate: limits.Read,

@@ -21,12 +21,15 @@ type putRequest struct {
 // Put is PUT /api/schema/customer.
 func Put(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_create_customer_schema", Routes: operation.Routes("PUT /api/schema/customer"), Group: group,
+		ID: "svc_create_customer_schema", Routes: operation.Routes("PUT /api/schema/customer"),
+		Group:   group,
 		Summary: "Creates a schema of the customer, or replaces the one with the given id",
-		Description: "The content is compiled: what cannot check a row is refused, with its place. Runs that began before a " +
+		Description: "The content is compiled: what cannot check a row is refused, with its " +
+			"place. Runs that began before a " +
 			"change go on with the schema as it was.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required, Invalid: fault.SchemaValidation,
-		Errors: []fault.Code{fault.SchemaValidation, fault.LimitReached},
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Invalid: fault.SchemaValidation,
+		Errors:  []fault.Code{fault.SchemaValidation, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Schema, error) {
 		return put(ctx, s, from, from.Customer, &in.Body)
 	})
@@ -36,24 +39,31 @@ func Put(s api.Services) *operation.Operation {
 func PutGlobal(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_global_schema", Routes: operation.Routes("PUT /api/schema"), Group: group,
-		Summary:     "Creates a global schema, or replaces the one with the given id, or type and version",
+		Summary: "Creates a global schema, or replaces the one with the given id, or " +
+			"type and version",
 		Description: "Every customer may read global schemas and use them in AI_CONF scrapers.",
-		Access:      auth.Admin, Rate: limits.General, Idempotency: operation.Optional, Invalid: fault.SchemaValidation,
-		Errors: []fault.Code{fault.SchemaValidation, fault.LimitReached},
+		Access:      auth.Admin, Rate: limits.General, Idempotency: operation.Optional,
+		Invalid: fault.SchemaValidation,
+		Errors:  []fault.Code{fault.SchemaValidation, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Schema, error) {
 		return put(ctx, s, from, "", &in.Body)
 	})
 }
 
 // put saves a schema of a customer, "" for a global one.
-func put(ctx context.Context, s api.Services, from *operation.Caller, customer string, b *Schema) (Schema, error) {
+func put(ctx context.Context, s api.Services, from *operation.Caller, customer string,
+	b *Schema) (Schema, error) {
 	var content bytes.Buffer
 	if err := json.Compact(&content, b.Content); err != nil {
 		return Schema{}, fmt.Errorf("schemas: compact a valid document: %w", err)
 	}
-	saved, err := client.Do(ctx, s.Client, client.PutSchema{ID: s.IDs.New(), Known: b.ID, Customer: customer,
-		Name: nameOf(b), Version: b.Version, Type: b.Type, Content: content.Bytes(), Description: b.Description,
-		TemplateID: b.TemplateID, TemplateName: b.TemplateName, DomainPatterns: b.DomainPatterns}, from.Call)
+	saved, err := client.Do(ctx, s.Client,
+		client.PutSchema{ID: s.IDs.New(), Known: b.ID, Customer: customer,
+			Name: nameOf(b), Version: b.Version, Type: b.Type, Content: content.Bytes(),
+			Description: b.Description,
+			TemplateID:  b.TemplateID, TemplateName: b.TemplateName,
+			DomainPatterns: b.DomainPatterns},
+		from.Call)
 	if err != nil {
 		return Schema{}, err
 	}

@@ -1,5 +1,5 @@
-// Package schemas owns the operations on extraction schemas (specification 4.8): the customers' own, and the global ones
-// that admins keep.
+// Package schemas owns the operations on extraction schemas (specification 4.8): the customers'
+// own, and the global ones that admins keep.
 package schemas
 
 import (
@@ -42,7 +42,9 @@ func (s *Schema) Validate() fault.List {
 	}
 	for _, p := range s.DomainPatterns {
 		if p == "" || len(p) > maxPattern {
-			faults = append(faults, fault.Invalid(fault.SchemaValidation, "domainPatterns", "a pattern has 1 to %d bytes", maxPattern))
+			faults = append(faults,
+				fault.Invalid(fault.SchemaValidation, "domainPatterns",
+					"a pattern has 1 to %d bytes", maxPattern))
 			break
 		}
 	}
@@ -67,8 +69,9 @@ type Listed struct {
 }
 
 func newSchema(s *client.Schema) Schema {
-	made := Schema{ID: s.ID, Name: s.Name, Version: s.Version, Type: s.Type, Content: s.Content, Description: s.Description,
-		TemplateID: s.TemplateID, TemplateName: s.TemplateName, DomainPatterns: s.DomainPatterns,
+	made := Schema{ID: s.ID, Name: s.Name, Version: s.Version, Type: s.Type, Content: s.Content,
+		Description: s.Description,
+		TemplateID:  s.TemplateID, TemplateName: s.TemplateName, DomainPatterns: s.DomainPatterns,
 		CreatedAt: api.Time(s.CreatedAt), UpdatedAt: api.Time(s.UpdatedAt)}
 	if made.DomainPatterns == nil {
 		made.DomainPatterns = []string{}

@@ -37,12 +37,15 @@ func (c *checker) invalid(field, format string, args ...any) {
 
 // missing refuses what this version cannot do: a scraper that is saved does what it says.
 func (c *checker) missing(field, what string) {
-	c.faults = append(c.faults, fault.Invalid(fault.NotSupported, field, "%s not supported by this version; leave it out", what))
+	c.faults = append(c.faults, fault.Invalid(fault.NotSupported, field, "%s not supported by "+
+		"this version; leave it out", what))
 }
 
-// check is everything that is wrong with a scraper, each fault with its field; known is the one that it replaces, nil for a
-// new one. The scraper of a list run has its addresses in a list instead of sourceConfig.url.
-func check(s api.Services, from *operation.Caller, spec *model.Scraper, known *client.Scraper) fault.List {
+// check is everything that is wrong with a scraper, each fault with its field; known is the one
+// that it replaces, nil for a new one. The scraper of a list run has its addresses in a list
+// instead of sourceConfig.url.
+func check(s api.Services, from *operation.Caller, spec *model.Scraper,
+	known *client.Scraper) fault.List {
 	c := &checker{services: s, view: from.View, customer: from.Customer}
 	listed, tag := false, ""
 	if known != nil {
@@ -60,15 +63,18 @@ func check(s api.Services, from *operation.Caller, spec *model.Scraper, known *c
 		c.within("sourceConfig.pagination.max", p.Max, 1, model.MaxMaxPages)
 	}
 	c.recipe(spec, tag)
-	if spec.SourceConfig.TryWithHiddenData && spec.Type != model.ApplicationLDJSON && spec.Type != model.AIConf {
-		c.invalid("sourceConfig.tryWithHiddenData", "only APPLICATION_LD_JSON and AI_CONF read hidden data")
+	if spec.SourceConfig.TryWithHiddenData && spec.Type != model.ApplicationLDJSON &&
+		spec.Type != model.AIConf {
+		c.invalid("sourceConfig.tryWithHiddenData",
+			"only APPLICATION_LD_JSON and AI_CONF read hidden data")
 	}
 	if spec.Schedule != "" {
 		c.missing("schedule", "schedules are")
 	}
 	if spec.Config != nil {
 		c.config(spec.Config)
-		if given := spec.Config.EndpointTag; given != "" && given != tag && spec.Type != model.Marketplace {
+		if given := spec.Config.EndpointTag; given != "" && given != tag &&
+			spec.Type != model.Marketplace {
 			c.invalid("config.endpointTag", "only scrapers of the type MARKETPLACE have one")
 		}
 	}
@@ -81,7 +87,8 @@ func (c *checker) stays(spec *model.Scraper, known *client.Scraper) {
 	case known.ListRun && spec.Type == model.SearchEngineSearch:
 		c.invalid("type", "the scraper of a list run reads addresses, not queries")
 	case known.Tag != "" && spec.Type != known.Spec.Type:
-		c.invalid("type", "the addresses of this scraper are read by the tag %s; its type stays %s", known.Tag, known.Spec.Type)
+		c.invalid("type", "the addresses of this scraper are read by the tag %s; its type stays %s",
+			known.Tag, known.Spec.Type)
 	}
 }
 
@@ -127,7 +134,8 @@ func (c *checker) curl(command string, rules *prelaunch.Rules, known bool) {
 	}
 	for _, name := range request.Placeholders() {
 		if known && !rules.Has(name) {
-			c.invalid("sourceConfig.curl", "there is no token rule for the placeholder {{%s}}", name)
+			c.invalid("sourceConfig.curl", "there is no token rule for the placeholder {{%s}}",
+				name)
 		}
 	}
 }
@@ -148,7 +156,8 @@ func (c *checker) pagination(source *model.SourceConfig) {
 	}
 	members, known := paginationMembers[p.Type]
 	if !known {
-		c.invalid(field+".type", "must be one of NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK, JSON_CURSOR, "+
+		c.invalid(field+".type", "must be one of NONE, URL_PAGE_PARAM, OFFSET_PARAM, "+
+			"URL_TEMPLATE, NEXT_LINK, JSON_CURSOR, "+
 			"LOAD_MORE, INFINITE_SCROLL")
 		return
 	}
@@ -156,8 +165,10 @@ func (c *checker) pagination(source *model.SourceConfig) {
 		name  string
 		given bool
 	}{
-		{"param", p.Param != ""}, {"start", p.Start != nil}, {"step", p.Step != nil}, {"pageSize", p.PageSize != nil},
-		{"template", p.Template != ""}, {"selector", p.Selector != ""}, {"cursorPath", p.CursorPath != ""}, {"max", p.Max != nil},
+		{"param", p.Param != ""}, {"start", p.Start != nil}, {"step", p.Step != nil},
+		{"pageSize", p.PageSize != nil},
+		{"template", p.Template != ""}, {"selector", p.Selector != ""},
+		{"cursorPath", p.CursorPath != ""}, {"max", p.Max != nil},
 	} {
 		if member.given && !slices.Contains(members, member.name) {
 			c.invalid(field+"."+member.name, "the type %s has no such member", p.Type)
@@ -202,8 +213,8 @@ var paginationMembers = map[model.PaginationType][]string{
 	model.InfiniteScroll: {"max"},
 }
 
-// template checks where the pages of URL_TEMPLATE are. Those of a curl command stay on its host: what it says is meant
-// for that one.
+// template checks where the pages of URL_TEMPLATE are. Those of a curl command stay on its host:
+// what it says is meant for that one.
 func (c *checker) template(field string, source *model.SourceConfig) {
 	template := source.Pagination.Template
 	if !strings.Contains(template, model.PagePlaceholder) {
@@ -241,7 +252,8 @@ func (c *checker) within(field string, n *int, least, most int) {
 	}
 }
 
-// recipe checks type and fields by the code that will use them. tag is what reads the pages instead, if anything does.
+// recipe checks type and fields by the code that will use them. tag is what reads the pages
+// instead, if anything does.
 func (c *checker) recipe(spec *model.Scraper, tag string) {
 	recipe, known := c.view.RecipeOf(c.customer, spec, tag)
 	switch {
@@ -253,7 +265,8 @@ func (c *checker) recipe(spec *model.Scraper, tag string) {
 	}
 	for _, f := range extract.Validate(recipe) {
 		if f.Field == "type" && spec.Type == model.File {
-			f = fault.Invalid(fault.TypeNotRunnable, "type", "scrapers of the type FILE are made by uploads only")
+			f = fault.Invalid(fault.TypeNotRunnable, "type",
+				"scrapers of the type FILE are made by uploads only")
 		}
 		c.faults = append(c.faults, f)
 	}
@@ -263,7 +276,8 @@ func (c *checker) recipe(spec *model.Scraper, tag string) {
 func (c *checker) tiers(names []string) {
 	for i, name := range names {
 		if _, ok := model.ParseTier(name); !ok {
-			c.invalid(fmt.Sprintf("config.tiers[%d]", i), "must be one of plain, render, super, render+super")
+			c.invalid(fmt.Sprintf("config.tiers[%d]", i),
+				"must be one of plain, render, super, render+super")
 		}
 		if slices.Contains(names[:i], name) {
 			c.invalid(fmt.Sprintf("config.tiers[%d]", i), "is named twice")
@@ -285,11 +299,13 @@ func (c *checker) config(config *model.ScraperConfig) {
 		return
 	}
 	if p.RequestsPerSecond < 0 || p.RequestsPerSecond > most.RequestsPerSecond {
-		c.invalid("config.politeness.requestsPerSecond", "must be at most %g, this server's ceiling, and not below 0",
+		c.invalid("config.politeness.requestsPerSecond",
+			"must be at most %g, this server's ceiling, and not below 0",
 			most.RequestsPerSecond)
 	}
 	if p.Connections < 0 || p.Connections > most.Connections {
-		c.invalid("config.politeness.connections", "must be at most %d, this server's ceiling, and not below 0",
+		c.invalid("config.politeness.connections",
+			"must be at most %d, this server's ceiling, and not below 0",
 			most.Connections)
 	}
 }

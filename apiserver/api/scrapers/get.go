@@ -34,7 +34,8 @@ func Get(api.Services) *operation.Operation {
 // GetV2 is GET /api/scraper/v2/{id}.
 func GetV2(api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_get_scraper_v2", Routes: operation.Routes("GET /api/scraper/v2/{id}"), Group: group,
+		ID: "svc_get_scraper_v2", Routes: operation.Routes("GET /api/scraper/v2/{id}"),
+		Group:   group,
 		Summary: "Answers a scraper in the enriched form",
 		Access:  auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound},

@@ -12,11 +12,13 @@ import (
 // deliver runs a scraper of alice: one link, delivered with items rows, or errored when items is 0.
 func deliver(t *testing.T, s *apitest.Server, scraper ids.ID, items uint32) {
 	t.Helper()
-	run := client.LaunchRun{Job: s.IDs.New(), Entry: s.IDs.New(), Customer: "alice", Scraper: scraper, List: s.IDs.New(),
+	run := client.LaunchRun{Job: s.IDs.New(), Entry: s.IDs.New(), Customer: "alice",
+		Scraper: scraper, List: s.IDs.New(),
 		Links: 1, Tiers: model.TiersOf(model.Plain)}
 	s.Client.Must(t, run)
 	s.Client.Dispatch(t, run.Job, 0)
-	receipt := model.Receipt{Job: run.Job, Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Items: items, Last: true}
+	receipt := model.Receipt{Job: run.Job, Outcome: model.Delivered, PriceRow: "tier:plain",
+		Quantity: 1, Items: items, Last: true}
 	if items == 0 {
 		receipt = model.Receipt{Job: run.Job, Outcome: model.Errored, Last: true}
 	}
@@ -29,7 +31,8 @@ func deliver(t *testing.T, s *apitest.Server, scraper ids.ID, items uint32) {
 func TestGet(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
-	made := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("1"), Body: body(group)})
+	made := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("1"),
+		Body: body(group)})
 	id, err := ids.Parse(made.Text("id"))
 	if err != nil {
 		t.Fatal(err)
@@ -41,13 +44,18 @@ func TestGet(t *testing.T) {
 		s.Run(t,
 			apitest.Scenario{Name: "own", As: apitest.Reader, Do: path + id.String(), Status: 200,
 				Has: map[string]any{"name": "shop", "lastRunState": "COMPLETED"}},
-			apitest.Scenario{Name: "malformed", As: apitest.User, Do: path + "x1", Status: 400, Code: "invalid_id"},
-			apitest.Scenario{Name: "unknown", As: apitest.User, Do: path + "0123456789abcdef01234567", Status: 404,
+			apitest.Scenario{Name: "malformed", As: apitest.User, Do: path + "x1", Status: 400,
+				Code: "invalid_id"},
+			apitest.Scenario{Name: "unknown", As: apitest.User,
+				Do: path + "0123456789abcdef01234567", Status: 404,
 				Code: "scraper_not_found"},
-			apitest.Scenario{Name: "foreign", As: apitest.Other, Do: path + id.String(), Status: 404, Code: "scraper_not_found"},
+			apitest.Scenario{Name: "foreign", As: apitest.Other, Do: path + id.String(),
+				Status: 404, Code: "scraper_not_found"},
 		)
 	}
-	s.Run(t, apitest.Scenario{Name: "statistics", As: apitest.User, Do: "GET /api/scraper/v2/" + id.String(), Status: 200,
+	s.Run(t, apitest.Scenario{Name: "statistics", As: apitest.User,
+		Do: "GET /api/scraper/v2/" + id.String(), Status: 200,
 		Has: map[string]any{"configValid": true, "group.name": "g",
-			"runStats": map[string]any{"lastNRuns": 3, "successes": 2, "failures": 1, "avgRows": 3}}})
+			"runStats": map[string]any{"lastNRuns": 3, "successes": 2, "failures": 1,
+				"avgRows": 3}}})
 }

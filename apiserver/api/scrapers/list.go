@@ -34,11 +34,13 @@ type listPlace struct {
 func List(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_scrapers", Routes: operation.Routes("GET /api/scraper/list"), Group: group,
-		Summary:     "Lists the customer's scrapers, newest first",
-		Description: "A page may have fewer scrapers than limit although more follow, when they are large.",
-		Access:      auth.Read, Rate: limits.Read,
+		Summary: "Lists the customer's scrapers, newest first",
+		Description: "A page may have fewer scrapers than limit although more follow, when " +
+			"they are large.",
+		Access: auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidCursor},
-	}, func(_ context.Context, from *operation.Caller, in *listRequest) (api.CursorPage[Scraper], error) {
+	}, func(_ context.Context, from *operation.Caller, in *listRequest) (api.CursorPage[Scraper],
+		error) {
 		page := api.CursorPage[Scraper]{Items: []Scraper{}}
 		read := []string{"scrapers", from.Customer, in.Q, in.GroupID.String(), in.HasRunWithin}
 		var after listPlace
@@ -62,7 +64,8 @@ func List(s api.Services) *operation.Operation {
 			if err = unwritten; err != nil {
 				return false
 			}
-			page.Items, size, last = append(page.Items, item), size+length, listPlace{sc.CreatedAt, sc.ID}
+			page.Items, size, last = append(page.Items, item), size+length,
+				listPlace{sc.CreatedAt, sc.ID}
 			return true
 		})
 		if page.HasMore {
@@ -108,6 +111,7 @@ func (in *listRequest) since(now time.Time) int64 {
 	if err != nil {
 		panic("scrapers: hasRunWithin was checked: " + err.Error())
 	}
-	units := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
+	units := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour,
+		'w': 7 * 24 * time.Hour}
 	return now.Add(-time.Duration(n) * units[in.HasRunWithin[end]]).UnixMilli()
 }

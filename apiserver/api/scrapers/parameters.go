@@ -34,14 +34,21 @@ type UploadBytes struct {
 func Parameters() *operation.Operation {
 	const megabyte = 1_000_000
 	limit := ConfigParameters{
-		MaxUploadBytes:   UploadBytes{CSV: 200 * megabyte, JSONL: 200 * megabyte, XLSX: 36 * megabyte},
-		MaxJSONBodyBytes: 2 * megabyte, MaxJSONUploads: 8, MaxColumns: 500, MaxColumnNameLength: 256,
-		MaxCellBytes: 32 << 10, MaxRowBytes: 1_000_000, MaxNameLength: 200, MaxHeavyImports: 1,
+		MaxUploadBytes: UploadBytes{CSV: 200 * megabyte, JSONL: 200 * megabyte,
+			XLSX: 36 * megabyte},
+		MaxJSONBodyBytes: 2 * megabyte, MaxJSONUploads: 8, MaxColumns: 500,
+		MaxColumnNameLength: 256,
+		MaxCellBytes:        32 << 10, MaxRowBytes: 1_000_000, MaxNameLength: 200,
+		MaxHeavyImports:  1,
 		MaxUploadSeconds: 60 * 60, MinUploadBitsPerSec: 600_000,
 	}
 	return operation.Define(operation.Declaration{
-		ID: "svc_get_config_parameters", Routes: operation.Routes("GET /api/scraper/config/parameters"), Group: group,
+		ID:     "svc_get_config_parameters",
+		Routes: operation.Routes("GET /api/scraper/config/parameters"), Group: group,
 		Summary: "Answers the limits of file uploads",
 		Access:  auth.Read, Rate: limits.Read,
-	}, func(context.Context, *operation.Caller, *struct{}) (ConfigParameters, error) { return limit, nil })
+	}, func(context.Context, *operation.Caller, *struct{}) (ConfigParameters, error) {
+		return limit,
+			nil
+	})
 }

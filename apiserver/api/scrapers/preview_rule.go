@@ -36,17 +36,27 @@ type RulePreview struct {
 // PreviewRule is POST /api/scraper/preview-rule.
 func PreviewRule(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_preview_scraper_rule", Routes: operation.Routes("POST /api/scraper/preview-rule"), Group: group,
+		ID: "svc_preview_scraper_rule", Routes: operation.Routes("POST /api/scraper/preview-rule"),
+		Group:   group,
 		Summary: "Applies a post-process rule to one value; persists nothing",
-		Description: "A text source of CURRENCY_CONVERT may be a price as sites write it, such as 1.234,50 EUR: signs, letters and " +
-			"symbols around its one number do not count. The output is the source times the rate, without rounding. A rate " +
-			"between two currencies other than the euro has 10 significant digits. Weekends and bank holidays take the " +
-			"European Central Bank's rate of the day before. A source that is null, or no number, writes nothing. " +
-			"REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement ($1 and ${name} stand for groups) " +
-			"or group, whose text in the first match is the output; onNoMatch is KEEP (the source as it is), NULL or EMPTY. " +
-			"ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a default it writes nothing.",
-		Access: auth.Read, Rate: limits.General, Invalid: fault.SchemaValidation, Errors: []fault.Code{fault.SchemaValidation},
-	}, func(ctx context.Context, from *operation.Caller, in *previewRuleRequest) (RulePreview, error) {
+		Description: "A text source of CURRENCY_CONVERT may be a price as sites write it, such " +
+			"as 1.234,50 EUR: signs, letters and " +
+			"symbols around its one number do not count. The output is the source times the " +
+			"rate, without rounding. A rate " +
+			"between two currencies other than the euro has 10 significant digits. Weekends and " +
+			"bank holidays take the " +
+			"European Central Bank's rate of the day before. A source that is null, or no " +
+			"number, writes nothing. " +
+			"REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement ($1 " +
+			"and ${name} stand for groups) " +
+			"or group, whose text in the first match is the output; onNoMatch is KEEP (the " +
+			"source as it is), NULL or EMPTY. " +
+			"ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a " +
+			"default it writes nothing.",
+		Access: auth.Read, Rate: limits.General, Invalid: fault.SchemaValidation,
+		Errors: []fault.Code{fault.SchemaValidation},
+	}, func(ctx context.Context, from *operation.Caller, in *previewRuleRequest) (RulePreview,
+		error) {
 		list := []model.PostProcessRule{in.Body.Rule}
 		if faults := rules.Check(ctx, list, s.ExchangeRates); len(faults) > 0 {
 			for _, f := range faults {
@@ -71,9 +81,13 @@ func PreviewRule(s api.Services) *operation.Operation {
 		out, err := compiled.Preview(ctx, value, day)
 		switch {
 		case errors.Is(err, pattern.ErrExhausted):
-			return RulePreview{}, fault.Invalid(fault.SchemaValidation, "rule.params.pattern", "the pattern takes too long on sampleValue")
+			return RulePreview{},
+				fault.Invalid(fault.SchemaValidation, "rule.params.pattern",
+					"the pattern takes too long on sampleValue")
 		case fault.CodeOf(err) == fault.PageRowTooLarge:
-			return RulePreview{}, fault.Invalid(fault.SchemaValidation, "sampleValue", "the output is larger than a row may be")
+			return RulePreview{},
+				fault.Invalid(fault.SchemaValidation, "sampleValue",
+					"the output is larger than a row may be")
 		case err != nil:
 			return RulePreview{}, err
 		}
@@ -87,7 +101,8 @@ func PreviewRule(s api.Services) *operation.Operation {
 // goneEvery is how often the caller of a preview is looked for.
 const goneEvery = 200 * time.Millisecond
 
-// whileThere is a context that ends when the caller has gone. What it answers must be called before the handler ends.
+// whileThere is a context that ends when the caller has gone. What it answers must be called before
+// the handler ends.
 func whileThere(ctx context.Context, now clock.Clock, gone func() bool) (context.Context, func()) {
 	ctx, leave := context.WithCancel(ctx)
 	var watch sync.WaitGroup

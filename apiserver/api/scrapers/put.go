@@ -14,20 +14,32 @@ import (
 	"shoal.dev/shoal/pkg/rules"
 )
 
-const putDescription = "The full body is sent always. An id that is not one of the customer's scrapers is refused. What " +
+const putDescription = "The full body is sent always. An id that is not one of the customer's " +
+	"scrapers is refused. What " +
 	"this version cannot run (other types, schedules, retention) " +
-	"is refused with not_supported or type_not_runnable rather than kept and ignored. MARKETPLACE and SEARCH_ENGINE_SEARCH have " +
-	"fields of their own. Rows of a shop are: position (in a list), title, url, price, priceMax, listPrice, currency, availability, " +
-	"condition, brand, sku, gtin, mpn, productId, category, rating, reviewCount, image, images, description, platform. Rows of a " +
-	"search are: position, title, url, snippet, kind, query, page. APPLICATION_LD_JSON has a row for each thing that a page " +
-	"states (a Product, each element of an ItemList, each variant of a ProductGroup) with its properties as columns: those of " +
-	"items within it are joined with an underscore (offers_price, brand_name), several values are an array, references are " +
-	"followed. itemsConfig may choose and name some, by column or by path (offers.price). AI_CONF has the properties of its " +
-	"schema. A row that does not fit the schema is dropped, not stored and not charged; a page that has no other ends with the error " +
-	"row_rejected, with model_unavailable or model_limit_reached where the language model that was asked for what the page does " +
-	"not state gave no answer, and with no_rows where the page states nothing and there is no model."
+	"is refused with not_supported or type_not_runnable rather than kept and ignored. " +
+	"MARKETPLACE and SEARCH_ENGINE_SEARCH have " +
+	"fields of their own. Rows of a shop are: position (in a list), title, url, price, " +
+	"priceMax, listPrice, currency, availability, " +
+	"condition, brand, sku, gtin, mpn, productId, category, rating, reviewCount, image, images, " +
+	"description, platform. Rows of a " +
+	"search are: position, title, url, snippet, kind, query, page. APPLICATION_LD_JSON has a " +
+	"row for each thing that a page " +
+	"states (a Product, each element of an ItemList, each variant of a ProductGroup) with its " +
+	"properties as columns: those of " +
+	"items within it are joined with an underscore (offers_price, brand_name), several values " +
+	"are an array, references are " +
+	"followed. itemsConfig may choose and name some, by column or by path (offers.price). " +
+	"AI_CONF has the properties of its " +
+	"schema. A row that does not fit the schema is dropped, not stored and not charged; a page " +
+	"that has no other ends with the error " +
+	"row_rejected, with model_unavailable or model_limit_reached where the language model that " +
+	"was asked for what the page does " +
+	"not state gave no answer, and with no_rows where the page states nothing and there " +
+	"is no model."
 
-var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported, fault.NotFound,
+var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported,
+	fault.NotFound,
 	fault.NameTaken, fault.LimitReached, fault.SchemaGone}
 
 type putRequest struct {
@@ -40,8 +52,9 @@ func Put(s api.Services) *operation.Operation {
 		ID: "svc_create_scraper", Routes: operation.Routes("PUT /api/scraper"), Group: group,
 		Summary:     "Creates a scraper, or replaces the one with the given id",
 		Description: putDescription,
-		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required, Invalid: fault.SchemaValidation,
-		Errors: putErrors,
+		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Invalid: fault.SchemaValidation,
+		Errors:  putErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Scraper, error) {
 		saved, err := put(ctx, s, from, &in.Body)
 		if err != nil {
@@ -59,10 +72,13 @@ type putV2Request struct {
 func PutV2(s api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_create_scraper_v2", Routes: operation.Routes("PUT /api/scraper/v2"), Group: group,
-		Summary:     "Creates a scraper, or replaces the one with the given id; answers the enriched form",
-		Description: putDescription + " What the enriched form has beside the plain one is ignored.",
-		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required, Invalid: fault.SchemaValidation,
-		Errors: putErrors,
+		Summary: "Creates a scraper, or replaces the one with the given id; answers the " +
+			"enriched form",
+		Description: putDescription +
+			" What the enriched form has beside the plain one is ignored.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Invalid: fault.SchemaValidation,
+		Errors:  putErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *putV2Request) (SuperScraper, error) {
 		plain := Scraper{Recipe: in.Body.Recipe}
 		if in.Body.Schema != nil {
@@ -76,9 +92,12 @@ func PutV2(s api.Services) *operation.Operation {
 	})
 }
 
-func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper) (*client.Scraper, error) {
-	spec := model.Scraper{Name: b.Name, Type: b.Type, SourceConfig: b.SourceConfig, ItemsConfig: b.ItemsConfig,
-		Schema: b.Schema, PostProcessRules: b.PostProcessRules, Schedule: b.Schedule, Config: b.Config}
+func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper) (*client.Scraper,
+	error) {
+	spec := model.Scraper{Name: b.Name, Type: b.Type, SourceConfig: b.SourceConfig,
+		ItemsConfig: b.ItemsConfig,
+		Schema:      b.Schema, PostProcessRules: b.PostProcessRules, Schedule: b.Schedule,
+		Config: b.Config}
 	var known *client.Scraper
 	if !b.ID.IsZero() {
 		known = from.View.Scraper(b.ID)
@@ -86,14 +105,16 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper
 			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
 		}
 	}
-	faults := append(check(s, from, &spec, known), rules.Check(ctx, spec.PostProcessRules, s.ExchangeRates)...)
+	faults := append(check(s, from, &spec, known),
+		rules.Check(ctx, spec.PostProcessRules, s.ExchangeRates)...)
 	if g := from.View.Group(b.GroupRef); g == nil || g.Customer != from.Customer {
 		faults = append(faults, noGroup())
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	put := client.PutScraper{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer, Group: b.GroupRef, Spec: spec}
+	put := client.PutScraper{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer,
+		Group: b.GroupRef, Spec: spec}
 	if put.Create {
 		put.ID = s.IDs.New()
 	}

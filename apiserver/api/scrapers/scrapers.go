@@ -1,5 +1,5 @@
-// Package scrapers owns the operations on saved scrapers (specification 4.1) but for running them: what a scraper's body
-// may say, and its two public forms.
+// Package scrapers owns the operations on saved scrapers (specification 4.1) but for running them:
+// what a scraper's body may say, and its two public forms.
 package scrapers
 
 import (
@@ -41,8 +41,8 @@ type Scraper struct {
 	Schema *model.SchemaRef `json:"schema" doc:"Of AI_CONF: one of the customer's schemas, or a global one. Its content counts as it is when a run is launched."`
 }
 
-// SuperScraper is the specification's ScraperSuperDTO. What it has beside ScraperDTO is accepted and ignored, so that what
-// was read can be changed and sent back.
+// SuperScraper is the specification's ScraperSuperDTO. What it has beside ScraperDTO is accepted
+// and ignored, so that what was read can be changed and sent back.
 type SuperScraper struct {
 	Recipe
 	Schema      *SchemaWithContent `json:"schema"`
@@ -73,9 +73,11 @@ type RunStats struct {
 }
 
 func newRecipe(v *client.View, s *client.Scraper) Recipe {
-	r := Recipe{ID: s.ID, Name: s.Spec.Name, GroupRef: s.Group, Type: s.Spec.Type, SourceConfig: s.Spec.SourceConfig,
-		ItemsConfig: s.Spec.ItemsConfig, PostProcessRules: s.Spec.PostProcessRules, Schedule: s.Spec.Schedule,
-		Config: s.Spec.Config, CreatedAt: api.Time(s.CreatedAt), UpdatedAt: api.Time(s.UpdatedAt)}
+	r := Recipe{ID: s.ID, Name: s.Spec.Name, GroupRef: s.Group, Type: s.Spec.Type,
+		SourceConfig: s.Spec.SourceConfig,
+		ItemsConfig:  s.Spec.ItemsConfig, PostProcessRules: s.Spec.PostProcessRules,
+		Schedule: s.Spec.Schedule,
+		Config:   s.Spec.Config, CreatedAt: api.Time(s.CreatedAt), UpdatedAt: api.Time(s.UpdatedAt)}
 	if r.ItemsConfig == nil {
 		r.ItemsConfig = []model.Field{}
 	}
@@ -107,7 +109,8 @@ func newScraper(v *client.View, s *client.Scraper) Scraper {
 func newSuper(v *client.View, s *client.Scraper) SuperScraper {
 	recipe, _ := v.RecipeOf(s.Customer, &s.Spec, s.Tag) // without its schema it is not valid
 	super := SuperScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
-		ConfigValid: len(extract.Validate(recipe)) == 0 && (s.ListRun || StartURL(&s.Spec) != "" || len(s.Spec.SourceConfig.Queries) > 0)}
+		ConfigValid: len(extract.Validate(recipe)) == 0 &&
+			(s.ListRun || StartURL(&s.Spec) != "" || len(s.Spec.SourceConfig.Queries) > 0)}
 	if s.Spec.Schema != nil {
 		super.Schema = &SchemaWithContent{ID: s.Spec.Schema.ID, Content: recipe.Schema}
 	}
@@ -140,7 +143,8 @@ func newStats(v *client.View, scraper ids.ID) RunStats {
 	return stats
 }
 
-// StartURL is the address that a scraper's runs begin at, its own or its curl command's; "" for the scraper of a list.
+// StartURL is the address that a scraper's runs begin at, its own or its curl command's; "" for the
+// scraper of a list.
 func StartURL(spec *model.Scraper) string {
 	if spec.SourceConfig.Curl == "" {
 		return spec.SourceConfig.URL

@@ -14,15 +14,18 @@ const (
 	maxQuery   = 512 // characters
 )
 
-// search checks what only scrapers of the type SEARCH_ENGINE_SEARCH have, and what they cannot have.
+// search checks what only scrapers of the type SEARCH_ENGINE_SEARCH have, and what they cannot
+// have.
 func (c *checker) search(spec *model.Scraper) {
 	source := &spec.SourceConfig
 	if spec.Type != model.SearchEngineSearch {
 		if len(source.Queries) > 0 {
-			c.invalid("sourceConfig.queries", "only scrapers of the type SEARCH_ENGINE_SEARCH have queries")
+			c.invalid("sourceConfig.queries", "only scrapers of the type SEARCH_ENGINE_SEARCH "+
+				"have queries")
 		}
 		if source.Engine != "" {
-			c.invalid("sourceConfig.engine", "only scrapers of the type SEARCH_ENGINE_SEARCH have an engine")
+			c.invalid("sourceConfig.engine", "only scrapers of the type SEARCH_ENGINE_SEARCH "+
+				"have an engine")
 		}
 		return
 	}
@@ -46,6 +49,7 @@ func (c *checker) search(spec *model.Scraper) {
 	}
 	if p := source.Pagination; p != nil && *p != (model.Pagination{Type: model.PaginationNone}) &&
 		*p != (model.Pagination{Type: model.URLPageParam, Max: p.Max}) {
-		c.invalid("sourceConfig.pagination", "a search has the type URL_PAGE_PARAM and max alone: the rest is the engine's")
+		c.invalid("sourceConfig.pagination", "a search has the type URL_PAGE_PARAM and max "+
+			"alone: the rest is the engine's")
 	}
 }

@@ -1,4 +1,5 @@
-// Package system owns what machines ask of the server itself: is it alive, is it ready, its counters, its description.
+// Package system owns what machines ask of the server itself: is it alive, is it ready, its
+// counters, its description.
 package system
 
 import (
@@ -19,13 +20,16 @@ import (
 
 const group = "System"
 
-// readyWithin is how soon the control plane must confirm a read for the server to call itself ready.
+// readyWithin is how soon the control plane must confirm a read for the server to call itself
+// ready.
 const readyWithin = 2 * time.Second
 
-// readyFor is how long an answer of the control plane counts: anyone may ask for readiness, and as often as they like.
+// readyFor is how long an answer of the control plane counts: anyone may ask for readiness, and as
+// often as they like.
 const readyFor = time.Second
 
-// readiness is what the control plane answered last. One caller at a time asks it, and the others wait for its answer.
+// readiness is what the control plane answered last. One caller at a time asks it, and the others
+// wait for its answer.
 type readiness struct {
 	api.Services
 	asking chan struct{} // one place; who has it may use what follows
@@ -81,8 +85,8 @@ func Readyz(s api.Services, stopping func() bool) *operation.Operation {
 	})
 }
 
-// Metrics is GET /metrics, in the text form of Prometheus. What a process counts tells of all customers, so that none of
-// them may ask (decision 61).
+// Metrics is GET /metrics, in the text form of Prometheus. What a process counts tells of all
+// customers, so that none of them may ask (decision 61).
 func Metrics(from prometheus.Gatherer) *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_metrics", Routes: operation.Routes("GET /metrics"), Group: group,

@@ -27,7 +27,9 @@ func Prices(api.Services) *operation.Operation {
 		prices := []Price{}
 		if table := from.View.CurrentPrices(); table != nil {
 			for _, row := range table.Rows {
-				prices = append(prices, Price{RowKey: row.RowKey, Kind: row.Kind, Label: row.Label, SellingPriceMicros: row.Micros})
+				prices = append(prices,
+					Price{RowKey: row.RowKey, Kind: row.Kind, Label: row.Label,
+						SellingPriceMicros: row.Micros})
 			}
 		}
 		return prices, nil

@@ -35,8 +35,11 @@ type Line struct {
 
 // NewTransaction is the public form of an entry.
 func NewTransaction(e *client.Entry) Transaction {
-	t := Transaction{ID: e.ID, Type: e.Type, Status: e.Status, AmountMicros: e.Amount, FreeRequestsDelta: e.FreeDelta,
-		JobID: reference(e.Job), ScraperID: reference(e.Scraper), GroupID: reference(e.Group), Lines: []Line{},
+	t := Transaction{ID: e.ID, Type: e.Type, Status: e.Status, AmountMicros: e.Amount,
+		FreeRequestsDelta: e.FreeDelta,
+		JobID:             reference(e.Job), ScraperID: reference(e.Scraper),
+		GroupID:   reference(e.Group),
+		Lines:     []Line{},
 		CreatedAt: api.Time(e.CreatedAt), SettledAt: api.Time(e.SettledAt)}
 	if e.Sequence > 0 { // sealed
 		after := e.BalanceAfter

@@ -27,10 +27,12 @@ type transactionsRequest struct {
 // Transactions is GET /api/wallet/transactions.
 func Transactions(api.Services) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_list_wallet_transactions", Routes: operation.Routes("GET /api/wallet/transactions"), Group: group,
+		ID:     "svc_list_wallet_transactions",
+		Routes: operation.Routes("GET /api/wallet/transactions"), Group: group,
 		Summary: "Lists the wallet's transactions, newest first",
 		Access:  auth.Read, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, in *transactionsRequest) (TransactionPage, error) {
+	}, func(_ context.Context, from *operation.Caller, in *transactionsRequest) (TransactionPage,
+		error) {
 		if err := api.Reach(in.Page, in.Size, "older transactions are not listed"); err != nil {
 			return TransactionPage{}, err
 		}

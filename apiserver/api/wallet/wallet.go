@@ -1,5 +1,5 @@
-// Package wallet owns the reads of a customer's money (specification 4.11). What moves it are commands of the control
-// plane.
+// Package wallet owns the reads of a customer's money (specification 4.11). What moves it are
+// commands of the control plane.
 package wallet
 
 import (
@@ -19,6 +19,8 @@ type Wallet struct {
 }
 
 func newWallet(w *client.Wallet) Wallet {
-	return Wallet{BalanceMicros: w.Balance(), Currency: "EUR", FreeRequestsRemaining: w.Free + w.FreeHeld,
-		LowBalance: w.Balance() < w.Threshold, LowBalanceThresholdMicros: w.Threshold, WalletBillingEnabled: true}
+	return Wallet{BalanceMicros: w.Balance(), Currency: "EUR",
+		FreeRequestsRemaining: w.Free + w.FreeHeld,
+		LowBalance:            w.Balance() < w.Threshold, LowBalanceThresholdMicros: w.Threshold,
+		WalletBillingEnabled: true}
 }

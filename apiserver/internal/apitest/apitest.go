@@ -1,5 +1,5 @@
-// Package apitest runs a whole API server for tests, and declarative scenarios against it: a request, then what its
-// answer must be.
+// Package apitest runs a whole API server for tests, and declarative scenarios against it: a
+// request, then what its answer must be.
 package apitest
 
 import (
@@ -30,7 +30,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
-// Credentials of every server: API keys of the customer "alice" by scope, a USER key of "bob", and sign-in tokens.
+// Credentials of every server: API keys of the customer "alice" by scope, a USER key of "bob", and
+// sign-in tokens.
 const (
 	Nobody = ""
 	User   = "user"
@@ -89,7 +90,8 @@ func NewStore(t testing.TB) rowstore.Store {
 // NewGroup makes a group of a customer.
 func (s *Server) NewGroup(t testing.TB, customer, name string) ids.ID {
 	t.Helper()
-	group := client.PutGroup{Create: true, ID: s.IDs.New(), Customer: customer, Name: name, DataTable: "t", StartType: "MANUAL"}
+	group := client.PutGroup{Create: true, ID: s.IDs.New(), Customer: customer, Name: name,
+		DataTable: "t", StartType: "MANUAL"}
 	s.Client.Must(t, group)
 	return group.ID
 }
@@ -100,8 +102,9 @@ func WithRateLimits(cfg *apiserver.Config) { cfg.NoRateLimits = false }
 // Start runs a server on loopback until the test ends.
 func Start(t *testing.T, options ...Option) *Server {
 	t.Helper()
-	s := &Server{Clock: clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), DataDir: t.TempDir(),
-		Logs: &bytes.Buffer{}, Secrets: map[string]string{Nobody: ""}}
+	s := &Server{Clock: clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		DataDir: t.TempDir(),
+		Logs:    &bytes.Buffer{}, Secrets: map[string]string{Nobody: ""}}
 	s.IDs = ids.Random{Now: s.Clock.Now}
 	s.Client = clienttest.New(t, s.Clock)
 	guard, err := egress.New(egress.Config{Resolver: names{}, Clock: s.Clock})
@@ -109,8 +112,9 @@ func Start(t *testing.T, options ...Option) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(guard.Close)
-	cfg := apiserver.Config{Client: s.Client, Clock: s.Clock, IDs: s.IDs, DataDir: s.DataDir, NoRateLimits: true,
-		Guard: guard, MaxHostRate: 10, MaxHostConnections: 8,
+	cfg := apiserver.Config{Client: s.Client, Clock: s.Clock, IDs: s.IDs, DataDir: s.DataDir,
+		NoRateLimits: true,
+		Guard:        guard, MaxHostRate: 10, MaxHostConnections: 8,
 		Node: "test", Boot: s.IDs.New(), Logger: slog.New(slog.NewJSONHandler(s.Logs, nil))}
 	for _, option := range options {
 		option(&cfg)
@@ -149,12 +153,14 @@ func (s *Server) mintAll(t *testing.T) {
 		name, customer string
 		scope          model.Scope
 	}{
-		{User, "alice", model.ScopeUser}, {LLM, "alice", model.ScopeLLMFull}, {Reader, "alice", model.ScopeLLMRead},
+		{User, "alice", model.ScopeUser}, {LLM, "alice", model.ScopeLLMFull},
+		{Reader, "alice", model.ScopeLLMRead},
 		{Other, "bob", model.ScopeUser},
 	} {
 		s.Client.Must(t, client.OpenCustomer{Customer: who.customer, Entry: s.IDs.New()})
 		secret := auth.NewSecret()
-		s.Client.Must(t, client.MintKey{ID: s.IDs.New(), Customer: who.customer, Prefix: secret.Prefix, Hash: secret.Hash,
+		s.Client.Must(t, client.MintKey{ID: s.IDs.New(), Customer: who.customer,
+			Prefix: secret.Prefix, Hash: secret.Hash,
 			Name: who.name, Scope: who.scope})
 		s.Secrets[who.name] = secret.Text
 	}
@@ -181,7 +187,8 @@ type Scenario struct {
 
 	Status int
 	Code   string // of the error
-	// Has are members that the answer must have, by path: "content.0.name", "errors.1.field", "" for the whole.
+	// Has are members that the answer must have, by path: "content.0.name", "errors.1.field", ""
+	// for the whole.
 	Has map[string]any
 	// Lacks are members that it must not have.
 	Lacks []string
@@ -214,7 +221,8 @@ func (s *Server) Run(t *testing.T, scenarios ...Scenario) {
 func (s *Server) Call(t *testing.T, sc Scenario) Answer {
 	t.Helper()
 	method, path, _ := strings.Cut(sc.Do, " ")
-	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, strings.NewReader(sc.Body))
+	request, err := http.NewRequestWithContext(t.Context(), method, s.URL+path,
+		strings.NewReader(sc.Body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +287,8 @@ func holdProblem(t *testing.T, a Answer, code string) {
 	if got := a.Header.Get("Content-Type"); got != "application/problem+json" {
 		t.Errorf("content type %q", got)
 	}
-	for path, want := range map[string]any{"code": code, "errors.0.code": code, "status": float64(a.Status),
+	for path, want := range map[string]any{"code": code, "errors.0.code": code,
+		"status":        float64(a.Status),
 		"correlationId": a.Header.Get("X-Request-Id")} {
 		if got, _ := a.At(path); got != want {
 			t.Errorf("%s is %v, want %v in %s", path, got, want, a.Body)

@@ -11,9 +11,11 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// PlayTrial plays the loop for the next trial that is launched: page makes of its recipe what becomes of its one address.
-// What it returns waits for the end, and is the trial as it was when it came.
-func (s *Server) PlayTrial(t *testing.T, store rowstore.Store, page func(model.Recipe) *model.Page) func() *client.Job {
+// PlayTrial plays the loop for the next trial that is launched: page makes of its recipe what
+// becomes of its one address. What it returns waits for the end, and is the trial as it was when it
+// came.
+func (s *Server) PlayTrial(t *testing.T, store rowstore.Store,
+	page func(model.Recipe) *model.Page) func() *client.Job {
 	t.Helper()
 	var job *client.Job
 	var done sync.WaitGroup
@@ -26,9 +28,11 @@ func (s *Server) PlayTrial(t *testing.T, store rowstore.Store, page func(model.R
 		}
 		s.Client.Dispatch(t, job.ID, 0)
 		made := page(s.Client.View().Recipe(job.Scraper, job.Revision).Recipe)
-		made.Job, made.Fetch, made.URL, made.Last, made.At = job.ID, s.IDs.New(), "https://shop.test/", true, 1
+		made.Job, made.Fetch, made.URL, made.Last, made.At = job.ID, s.IDs.New(),
+			"https://shop.test/", true, 1
 		receipts, err := store.PutPages(ctx, []rowstore.PageWrite{{Page: made,
-			Job: rowstore.Job{ID: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper, Started: 1}}})
+			Job: rowstore.Job{ID: job.ID, Customer: job.Customer, Group: job.Group,
+				Scraper: job.Scraper, Started: 1}}})
 		if err == nil {
 			err = s.Client.Settle(ctx, []model.Receipt{*receipts[0]}, nil)
 		}

@@ -64,7 +64,8 @@ func TestIssuerRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	sign := func(change func(*tokenClaims)) string {
-		claims := tokenClaims{Claims: jwt.Claims{Issuer: issuerName, Audience: jwt.Audience{issuerName}, Subject: "alice",
+		claims := tokenClaims{Claims: jwt.Claims{Issuer: issuerName,
+			Audience: jwt.Audience{issuerName}, Subject: "alice",
 			Expiry: jwt.NewNumericDate(now())}}
 		change(&claims)
 		text, err := jwt.Signed(issuer.signer).Claims(claims).Serialize()
@@ -81,7 +82,8 @@ func TestIssuerRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forged, err := jwt.Signed(stranger).Claims(jwt.Claims{Issuer: issuerName, Audience: jwt.Audience{issuerName}, Subject: "alice",
+	forged, err := jwt.Signed(stranger).Claims(jwt.Claims{Issuer: issuerName,
+		Audience: jwt.Audience{issuerName}, Subject: "alice",
 		Expiry: jwt.NewNumericDate(now())}).Serialize()
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +94,9 @@ func TestIssuerRefuses(t *testing.T) {
 	if _, err := issuer.check(good, now().Add(59*time.Second)); err != nil {
 		t.Errorf("within the leeway: %v", err)
 	}
-	issued := sign(func(c *tokenClaims) { c.IssuedAt = jwt.NewNumericDate(now().Add(10 * time.Minute)) })
+	issued := sign(func(c *tokenClaims) {
+		c.IssuedAt = jwt.NewNumericDate(now().Add(10 * time.Minute))
+	})
 	if _, err := issuer.check(issued, now()); err != nil {
 		t.Errorf("by a server whose clock is behind: %v", err)
 	}
@@ -104,8 +108,12 @@ func TestIssuerRefuses(t *testing.T) {
 		"long subject":   sign(func(c *tokenClaims) { c.Subject = strings.Repeat("x", 129) }),
 		"another issuer": sign(func(c *tokenClaims) { c.Issuer = "x" }),
 		"another public": sign(func(c *tokenClaims) { c.Audience = jwt.Audience{"x"} }),
-		"not yet valid":  sign(func(c *tokenClaims) { c.NotBefore = jwt.NewNumericDate(now().Add(2 * time.Minute)) }),
-		"expired":        sign(func(c *tokenClaims) { c.Expiry = jwt.NewNumericDate(now().Add(-2 * time.Minute)) }),
+		"not yet valid": sign(func(c *tokenClaims) {
+			c.NotBefore = jwt.NewNumericDate(now().Add(2 * time.Minute))
+		}),
+		"expired": sign(func(c *tokenClaims) {
+			c.Expiry = jwt.NewNumericDate(now().Add(-2 * time.Minute))
+		}),
 	} {
 		if _, err := issuer.check(text, now()); err == nil {
 			t.Errorf("%s is accepted", name)
@@ -117,7 +125,10 @@ func TestIssuerRefuses(t *testing.T) {
 }
 
 func TestAccess(t *testing.T) {
-	key := func(scope model.Scope) *Principal { return &Principal{Customer: "a", Key: &client.Key{Scope: scope}} }
+	key := func(scope model.Scope) *Principal {
+		return &Principal{Customer: "a",
+			Key: &client.Key{Scope: scope}}
+	}
 	user, full, read := key(model.ScopeUser), key(model.ScopeLLMFull), key(model.ScopeLLMRead)
 	signIn := &Principal{Customer: "a", Subject: "a"}
 	admin := &Principal{Customer: "a", Subject: "a", Admin: true}
@@ -148,7 +159,8 @@ func TestTouches(t *testing.T) {
 	c := clock.NewManual(now())
 	fake := clienttest.New(t, c)
 	fake.Must(t, client.OpenCustomer{Customer: "a", Entry: ids.ID{1}})
-	key := fake.Must(t, client.MintKey{ID: ids.ID{2}, Customer: "a", Prefix: "abcdefg"}).(client.Key)
+	key := fake.Must(t, client.MintKey{ID: ids.ID{2}, Customer: "a",
+		Prefix: "abcdefg"}).(client.Key)
 	touches := NewTouches(fake, c, slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil)))
 	stored := func() int64 { return fake.View().Key(key.ID).LastUsedAt }
 
@@ -173,7 +185,8 @@ func FuzzFindKey(f *testing.F) {
 	fake := clienttest.New(f, c)
 	fake.Must(f, client.OpenCustomer{Customer: "a", Entry: ids.ID{1}})
 	secret := NewSecret()
-	fake.Must(f, client.MintKey{ID: ids.ID{2}, Customer: "a", Prefix: secret.Prefix, Hash: secret.Hash})
+	fake.Must(f, client.MintKey{ID: ids.ID{2}, Customer: "a", Prefix: secret.Prefix,
+		Hash: secret.Hash})
 	view := fake.View()
 	f.Add(secret.Text)
 	f.Add("svc_live_.")
@@ -212,7 +225,8 @@ func TestPlaceKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := issuers[1].check(token, now); err != nil || got != (identity{subject: "acme", admin: true}) {
+	if got, err := issuers[1].check(token, now); err != nil ||
+		got != (identity{subject: "acme", admin: true}) {
 		t.Errorf("the other server reads %+v, %v", got, err)
 	}
 	if _, err := before.check(token, now); err == nil {

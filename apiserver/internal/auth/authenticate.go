@@ -22,10 +22,12 @@ type Authenticator struct {
 	unknown unknown
 }
 
-// Authenticate finds out who calls, from the headers Authorization and X-Customer-Ref. The view is no older than the
-// call: a key that was revoked before is not in it. Faults: unauthorized, scope_rejected for a switch of the customer by
-// others than admins, invalid_request for a switch to nobody, unavailable.
-func (a *Authenticator) Authenticate(ctx context.Context, authorization, customerRef string) (Principal, *client.View, error) {
+// Authenticate finds out who calls, from the headers Authorization and X-Customer-Ref. The view is
+// no older than the call: a key that was revoked before is not in it. Faults: unauthorized,
+// scope_rejected for a switch of the customer by others than admins, invalid_request for a switch
+// to nobody, unavailable.
+func (a *Authenticator) Authenticate(ctx context.Context, authorization,
+	customerRef string) (Principal, *client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
 	if !strings.EqualFold(scheme, "Bearer") || credential == "" {
@@ -42,7 +44,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization, custome
 			return Principal{}, nil, fault.Wrap(fault.Unauthorized, err, "the token is not valid")
 		}
 	}
-	if isKey && a.unknown.remembers(credential, a.Clock.Now()) && findKey(a.Client.View(), credential) == nil {
+	if isKey && a.unknown.remembers(credential, a.Clock.Now()) &&
+		findKey(a.Client.View(), credential) == nil {
 		return Principal{}, nil, fault.New(fault.Unauthorized, "the key is not known")
 	}
 	view, err := a.Client.Fresh(ctx)
@@ -56,7 +59,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization, custome
 			return Principal{}, nil, fault.New(fault.Unauthorized, "the key is not known")
 		}
 		if customerRef != "" && customerRef != key.Customer {
-			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for another customer")
+			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for "+
+				"another customer")
 		}
 		a.Touches.touch(key.ID)
 		return Principal{Customer: key.Customer, Key: key}, view, nil
@@ -64,38 +68,45 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization, custome
 	return a.signIn(ctx, view, who, customerRef)
 }
 
-// Known says whether this node has heard of a credential, without asking anyone: one that has a key's form, whose key
-// is not here, may be new, and everything else is not valid.
+// Known says whether this node has heard of a credential, without asking anyone: one that has a
+// key's form, whose key is not here, may be new, and everything else is not valid.
 func (a *Authenticator) Known(authorization string) bool {
 	_, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
 	return !wellFormed(credential) || findKey(a.Client.View(), credential) != nil
 }
 
-// AuthenticateHere finds out who calls when the control plane has no leader, which leaves tokens: whether a key was
-// revoked cannot be known. The view is this node's own, and may be old. Faults: unauthorized, unavailable for keys.
+// AuthenticateHere finds out who calls when the control plane has no leader, which leaves tokens:
+// whether a key was revoked cannot be known. The view is this node's own, and may be old. Faults:
+// unauthorized, unavailable for keys.
 func (a *Authenticator) AuthenticateHere(authorization string) (Principal, *client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
 	if !strings.EqualFold(scheme, "Bearer") || strings.HasPrefix(credential, keyStart) {
-		return Principal{}, nil, fault.New(fault.Unavailable, "the control plane has no leader; API keys cannot be checked")
+		return Principal{}, nil, fault.New(fault.Unavailable, "the control plane has no leader; "+
+			"API keys cannot be checked")
 	}
 	who, err := a.Issuer.check(credential, a.Clock.Now())
 	if err != nil {
 		return Principal{}, nil, fault.Wrap(fault.Unauthorized, err, "the token is not valid")
 	}
-	return Principal{Customer: who.subject, Subject: who.subject, Admin: who.admin}, a.Client.View(), nil
+	return Principal{Customer: who.subject, Subject: who.subject, Admin: who.admin},
+		a.Client.View(), nil
 }
 
 // signIn makes a token's customer at its first use.
-func (a *Authenticator) signIn(ctx context.Context, view *client.View, who identity, customerRef string) (Principal, *client.View, error) {
+func (a *Authenticator) signIn(ctx context.Context, view *client.View, who identity,
+	customerRef string) (Principal, *client.View, error) {
 	p := Principal{Customer: who.subject, Subject: who.subject, Admin: who.admin}
 	if customerRef != "" && customerRef != who.subject {
 		if !who.admin {
-			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for another customer")
+			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for "+
+				"another customer")
 		}
 		if view.Customer(customerRef) == nil {
-			return Principal{}, nil, fault.Invalid(fault.InvalidRequest, "X-Customer-Ref", "no customer has this reference")
+			return Principal{}, nil,
+				fault.Invalid(fault.InvalidRequest, "X-Customer-Ref",
+					"no customer has this reference")
 		}
 		p.Customer = customerRef
 		return p, view, nil
@@ -103,7 +114,8 @@ func (a *Authenticator) signIn(ctx context.Context, view *client.View, who ident
 	if view.Customer(p.Customer) != nil {
 		return p, view, nil
 	}
-	if _, err := client.Do(ctx, a.Client, client.OpenCustomer{Customer: p.Customer, Entry: a.IDs.New()}, nil); err != nil {
+	if _, err := client.Do(ctx, a.Client,
+		client.OpenCustomer{Customer: p.Customer, Entry: a.IDs.New()}, nil); err != nil {
 		return Principal{}, nil, fmt.Errorf("open the customer: %w", err)
 	}
 	view, err := a.Client.Fresh(ctx)

@@ -24,8 +24,8 @@ func (c *counting) Fresh(ctx context.Context) (*client.View, error) {
 	return c.Client.Fresh(ctx)
 }
 
-// What is no credential asks nobody, and an unknown key asks once; a key that is known here asks each time, so that a
-// revoked one is refused from then on.
+// What is no credential asks nobody, and an unknown key asks once; a key that is known here asks
+// each time, so that a revoked one is refused from then on.
 func TestInvalidCredentialsDoNotAskTheLeader(t *testing.T) {
 	manual := clock.NewManual(now())
 	source := ids.Random{Now: manual.Now}
@@ -35,16 +35,19 @@ func TestInvalidCredentialsDoNotAskTheLeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Authenticator{Client: c, Issuer: issuer, Touches: NewTouches(c, manual, nil), Clock: manual, IDs: source}
+	a := &Authenticator{Client: c, Issuer: issuer, Touches: NewTouches(c, manual, nil),
+		Clock: manual, IDs: source}
 	secret, stranger, id := NewSecret(), NewSecret(), source.New()
 	state.Must(t, client.OpenCustomer{Customer: "alice", Entry: source.New()})
-	state.Must(t, client.MintKey{ID: id, Customer: "alice", Prefix: secret.Prefix, Hash: secret.Hash, Name: "n", Scope: model.ScopeUser})
+	state.Must(t, client.MintKey{ID: id, Customer: "alice", Prefix: secret.Prefix,
+		Hash: secret.Hash, Name: "n", Scope: model.ScopeUser})
 	ask := func(credential string, code fault.Code, reads int) {
 		t.Helper()
 		c.reads = 0
 		_, _, err := a.Authenticate(t.Context(), "Bearer "+credential, "")
 		if err == nil && code != "" || err != nil && fault.CodeOf(err) != code || c.reads != reads {
-			t.Errorf("%s: %v after %d reads, want %q after %d", credential, err, c.reads, code, reads)
+			t.Errorf("%s: %v after %d reads, want %q after %d", credential, err, c.reads, code,
+				reads)
 		}
 	}
 	ask("", fault.Unauthorized, 0)

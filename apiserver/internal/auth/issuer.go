@@ -54,7 +54,8 @@ func OpenIssuer(dataDir string) (*Issuer, error) {
 func IssuerOf(private ed25519.PrivateKey) (*Issuer, error) { return newIssuer(webKey(private)) }
 
 func newIssuer(key *jose.JSONWebKey) (*Issuer, error) {
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key}, (&jose.SignerOptions{}).WithType("JWT"))
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: key},
+		(&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,8 @@ func newIssuer(key *jose.JSONWebKey) (*Issuer, error) {
 // webKey names a key by its digest.
 func webKey(private ed25519.PrivateKey) *jose.JSONWebKey {
 	digest := sha256.Sum256(private.Public().(ed25519.PublicKey))
-	return &jose.JSONWebKey{Key: private, KeyID: hex.EncodeToString(digest[:4]), Algorithm: string(jose.EdDSA), Use: "sig"}
+	return &jose.JSONWebKey{Key: private, KeyID: hex.EncodeToString(digest[:4]),
+		Algorithm: string(jose.EdDSA), Use: "sig"}
 }
 
 func readKey(path string) (*jose.JSONWebKey, error) {
@@ -82,7 +84,8 @@ func readKey(path string) (*jose.JSONWebKey, error) {
 	return &key, nil
 }
 
-// createKey links a finished file into place, so that of two processes that start at once the first one's key stands.
+// createKey links a finished file into place, so that of two processes that start at once the first
+// one's key stands.
 func createKey(path string) (*jose.JSONWebKey, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -99,8 +102,8 @@ func createKey(path string) (*jose.JSONWebKey, error) {
 	return readKey(path)
 }
 
-// PlaceKey makes the issuer of a data directory that of everyone with the same key: the servers of a cluster accept each
-// other's tokens. A key that was there is replaced.
+// PlaceKey makes the issuer of a data directory that of everyone with the same key: the servers of
+// a cluster accept each other's tokens. A key that was there is replaced.
 func PlaceKey(dataDir string, private ed25519.PrivateKey) error {
 	path := filepath.Join(dataDir, keyFile)
 	finished, err := writeKey(path, private)
@@ -136,11 +139,13 @@ type tokenClaims struct {
 }
 
 // Mint signs a token for a subject of 1 to 128 bytes.
-func (i *Issuer) Mint(subject string, admin bool, now time.Time, life time.Duration) (string, error) {
+func (i *Issuer) Mint(subject string, admin bool, now time.Time, life time.Duration) (string,
+	error) {
 	if subject == "" || len(subject) > maxSubject {
 		return "", fmt.Errorf("a subject has 1 to %d bytes", maxSubject)
 	}
-	claims := tokenClaims{Claims: jwt.Claims{Issuer: issuerName, Audience: jwt.Audience{issuerName}, Subject: subject,
+	claims := tokenClaims{Claims: jwt.Claims{Issuer: issuerName, Audience: jwt.Audience{issuerName},
+		Subject:  subject,
 		IssuedAt: jwt.NewNumericDate(now), Expiry: jwt.NewNumericDate(now.Add(life))}}
 	if admin {
 		claims.Roles = []string{roleAdmin}
@@ -164,8 +169,9 @@ func (i *Issuer) check(text string, now time.Time) (identity, error) {
 	if err := token.Claims(i.key.Public(), &claims); err != nil {
 		return identity{}, err
 	}
-	// A token that was issued in the future shows that this server's clock is behind, not that the token is bad: the
-	// signature says who issued it, and until when it holds is for its other times to say.
+	// A token that was issued in the future shows that this server's clock is behind, not that the
+	// token is bad: the signature says who issued it, and until when it holds is for its other
+	// times to say.
 	claims.IssuedAt = nil
 	expected := jwt.Expected{Issuer: issuerName, AnyAudience: jwt.Audience{issuerName}, Time: now}
 	if err := claims.ValidateWithLeeway(expected, leeway); err != nil {

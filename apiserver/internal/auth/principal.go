@@ -1,5 +1,6 @@
-// Package auth owns who calls: API keys, the sign-in tokens of the local issuer, and what each may do (specification 5,
-// decisions 7 and 31). It answers with a Principal or a fault; it writes no response and knows no operation.
+// Package auth owns who calls: API keys, the sign-in tokens of the local issuer, and what each may
+// do (specification 5, decisions 7 and 31). It answers with a Principal or a fault; it writes no
+// response and knows no operation.
 package auth
 
 import (
@@ -52,8 +53,8 @@ const (
 	Admin      Access = "admin"      // sign-in with the role admin
 )
 
-// Check says whether the caller may use operations of a class: nil, scope_rejected, sign_in_required, or unauthorized
-// for those who are not admins.
+// Check says whether the caller may use operations of a class: nil, scope_rejected,
+// sign_in_required, or unauthorized for those who are not admins.
 func (a Access) Check(p *Principal) error {
 	scope := model.Scope("")
 	if p.Key != nil {

@@ -7,13 +7,14 @@ import (
 )
 
 const (
-	// unknownFor is how long a key that nobody knew stays unknown without another look. Keys are made here, so that none is
-	// known later but by the restoring of a backup.
+	// unknownFor is how long a key that nobody knew stays unknown without another look. Keys are
+	// made here, so that none is known later but by the restoring of a backup.
 	unknownFor = 10 * time.Second
 	maxUnknown = 10_000
 )
 
-// unknown are keys that the whole cluster did not know when they were last asked for. The zero value is ready.
+// unknown are keys that the whole cluster did not know when they were last asked for. The zero
+// value is ready.
 type unknown struct {
 	mu    sync.Mutex
 	since map[[32]byte]time.Time // by hash

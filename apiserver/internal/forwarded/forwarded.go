@@ -1,5 +1,6 @@
-// Package forwarded owns who calls when proxies stand between: it reads Forwarded (RFC 7239) and X-Forwarded-For, and
-// believes of them what trusted proxies have written (decision 55). It knows no request and keeps nothing.
+// Package forwarded owns who calls when proxies stand between: it reads Forwarded (RFC 7239) and
+// X-Forwarded-For, and believes of them what trusted proxies have written (decision 55). It knows
+// no request and keeps nothing.
 package forwarded
 
 import (
@@ -16,9 +17,10 @@ func (p Proxies) Trust(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(of netip.Prefix) bool { return of.Contains(plain(address)) })
 }
 
-// Caller is who calls: the nearest of the addresses on the way from the peer back to the sender that is no trusted proxy's.
-// forwarded and xForwardedFor are the values of these headers, line by line. Where the way cannot be read on, the nearest
-// proxy before that calls. So it does where the two headers disagree: one of them is what the sender wrote.
+// Caller is who calls: the nearest of the addresses on the way from the peer back to the sender
+// that is no trusted proxy's. forwarded and xForwardedFor are the values of these headers, line by
+// line. Where the way cannot be read on, the nearest proxy before that calls. So it does where the
+// two headers disagree: one of them is what the sender wrote.
 func (p Proxies) Caller(peer netip.Addr, forwarded, xForwardedFor []string) netip.Addr {
 	peer = plain(peer)
 	if !p.Trust(peer) {
@@ -37,9 +39,10 @@ func (p Proxies) Caller(peer netip.Addr, forwarded, xForwardedFor []string) neti
 	return said[0]
 }
 
-// follow goes back from the peer, from the end of the last line, as long as trusted proxies say where to. nodes takes a
-// line apart, and says whether it could.
-func (p Proxies) follow(at netip.Addr, lines []string, nodes func(line string) ([]string, bool)) netip.Addr {
+// follow goes back from the peer, from the end of the last line, as long as trusted proxies say
+// where to. nodes takes a line apart, and says whether it could.
+func (p Proxies) follow(at netip.Addr, lines []string,
+	nodes func(line string) ([]string, bool)) netip.Addr {
 	for _, line := range slices.Backward(lines) {
 		names, whole := nodes(line)
 		if !whole {
@@ -68,8 +71,9 @@ func listNodes(line string) (nodes []string, whole bool) {
 	return nodes, true
 }
 
-// forNodes takes the parameters "for" out of a line of Forwarded. An element without one has the node "". A line that is
-// not well-formed is none: what stands in it may have been written to be misread.
+// forNodes takes the parameters "for" out of a line of Forwarded. An element without one has the
+// node "". A line that is not well-formed is none: what stands in it may have been written to be
+// misread.
 func forNodes(line string) (nodes []string, whole bool) {
 	for rest := line; ; {
 		node, given, empty := "", false, true
@@ -133,8 +137,9 @@ func parameterValue(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// tokenLength is how many bytes of a token (RFC 9110) text begins with. Some proxies leave addresses with a port, or of
-// version 6, without the quotes that these need: colons and brackets count, too.
+// tokenLength is how many bytes of a token (RFC 9110) text begins with. Some proxies leave
+// addresses with a port, or of version 6, without the quotes that these need: colons and brackets
+// count, too.
 func tokenLength(text string) int {
 	for i := range len(text) {
 		c := text[i]
@@ -146,8 +151,8 @@ func tokenLength(text string) int {
 	return len(text)
 }
 
-// parseNode reads an address, with a port or without: 192.0.2.1, 192.0.2.1:80, 2001:db8::1, [2001:db8::1], [2001:db8::1]:80.
-// Whoever is "unknown" or goes by another name is not known.
+// parseNode reads an address, with a port or without: 192.0.2.1, 192.0.2.1:80, 2001:db8::1,
+// [2001:db8::1], [2001:db8::1]:80. Whoever is "unknown" or goes by another name is not known.
 func parseNode(text string) (netip.Addr, bool) {
 	if inner, bracketed := strings.CutPrefix(text, "["); bracketed {
 		host, port, closed := strings.Cut(inner, "]")
@@ -166,10 +171,12 @@ func parseNode(text string) (netip.Addr, bool) {
 
 func trim(text string) string { return strings.Trim(text, " \t") }
 
-// plain is an address without what it does not need to be told from others: version 4 within 6, and zones.
+// plain is an address without what it does not need to be told from others: version 4 within 6, and
+// zones.
 func plain(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }
 
-// Holder is what shares a limit with an address: the address itself, or its /64 of version 6, which one caller has whole.
+// Holder is what shares a limit with an address: the address itself, or its /64 of version 6, which
+// one caller has whole.
 func Holder(address netip.Addr) string {
 	address = plain(address)
 	if address.Is6() {

@@ -1,6 +1,7 @@
-// Package limits owns how often and how much at once a caller may ask (decision 6): which classes of calls there are,
-// their figures, and how many streams a customer may open. It knows no operation, writes no answer and counts nothing:
-// pkg/cache does, for one process or for all of them together.
+// Package limits owns how often and how much at once a caller may ask (decision 6): which classes
+// of calls there are, their figures, and how many streams a customer may open. It knows no
+// operation, writes no answer and counts nothing: pkg/cache does, for one process or for all of
+// them together.
 package limits
 
 import (
@@ -68,8 +69,8 @@ type Verdict = cache.Verdict
 
 // Limiter decides on calls. Implementations are safe for concurrent use.
 type Limiter interface {
-	// Take takes one call of a class from its holder's bucket, and from its customer's when there is one. The verdict is
-	// that of the bucket which binds.
+	// Take takes one call of a class from its holder's bucket, and from its customer's when there
+	// is one. The verdict is that of the bucket which binds.
 	Take(ctx context.Context, holder, customer string, class Class) Verdict
 }
 
@@ -83,11 +84,13 @@ func (Off) Take(context.Context, string, string, Class) Verdict { return Verdict
 type Buckets struct {
 	Cache   cache.Limiter
 	Figures map[Class]Figure
-	// Customers are the figures of a customer's credentials together; a class without one has CustomerFactor times its own.
+	// Customers are the figures of a customer's credentials together; a class without one has
+	// CustomerFactor times its own.
 	Customers map[Class]Figure
 }
 
-// CustomerFactor is how many times a credential's figure all credentials of a customer have together (decision 55).
+// CustomerFactor is how many times a credential's figure all credentials of a customer have
+// together (decision 55).
 const CustomerFactor = 10
 
 // Take implements Limiter.
@@ -125,8 +128,8 @@ type Streams struct {
 // Total is how many streams this server has open, over all customers.
 func (s *Streams) Total() int { return int(s.open.Load()) }
 
-// Open counts one more stream of a customer, unless there are too many. What it returns ends the stream, and is nil
-// when it was refused.
+// Open counts one more stream of a customer, unless there are too many. What it returns ends the
+// stream, and is nil when it was refused.
 func (s *Streams) Open(ctx context.Context, customer string) (end func()) {
 	leave := func() {}
 	if !s.Unbounded {

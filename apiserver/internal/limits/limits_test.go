@@ -11,23 +11,26 @@ import (
 
 func TestHoldersAndClassesAreApart(t *testing.T) {
 	c := cache.NewLocal(clock.NewManual(time.Unix(1_800_000_000, 0)))
-	b := &Buckets{Cache: c, Figures: map[Class]Figure{Run: {Count: 1, Per: time.Minute}, ListRun: {Count: 1, Per: time.Minute}}}
+	b := &Buckets{Cache: c, Figures: map[Class]Figure{Run: {Count: 1, Per: time.Minute},
+		ListRun: {Count: 1, Per: time.Minute}}}
 	for _, test := range []struct {
 		holder string
 		class  Class
 		want   bool
-	}{{"a", Run, true}, {"a", Run, false}, {"b", Run, true}, {"a", ListRun, true}, {"a", Read, true}, {"a", Read, true}} {
+	}{{"a", Run, true}, {"a", Run, false}, {"b", Run, true}, {"a", ListRun, true},
+		{"a", Read, true}, {"a", Read, true}} {
 		if got := b.Take(t.Context(), test.holder, "", test.class).Allowed; got != test.want {
 			t.Errorf("%s %s: %v", test.holder, test.class, got)
 		}
 	}
 }
 
-// More keys are not more calls: a customer's keys share ten times a key's figure. What a key's own bucket refuses costs
-// the customer nothing.
+// More keys are not more calls: a customer's keys share ten times a key's figure. What a key's own
+// bucket refuses costs the customer nothing.
 func TestKeysShareTheirCustomersBucket(t *testing.T) {
 	manual := clock.NewManual(time.Unix(1_800_000_000, 0))
-	b := &Buckets{Cache: cache.NewLocal(manual), Figures: map[Class]Figure{Run: {Count: 2, Per: time.Minute}}}
+	b := &Buckets{Cache: cache.NewLocal(manual),
+		Figures: map[Class]Figure{Run: {Count: 2, Per: time.Minute}}}
 	allowed := 0
 	for key := range 30 {
 		for call := range 3 {
@@ -47,7 +50,8 @@ func TestKeysShareTheirCustomersBucket(t *testing.T) {
 		t.Error("another customer is refused")
 	}
 	manual.Advance(3 * time.Second)
-	if v := b.Take(t.Context(), "key 31", "alice", Run); !v.Allowed || v.Limit != 20 || v.Remaining != 0 {
+	if v := b.Take(t.Context(), "key 31", "alice", Run); !v.Allowed || v.Limit != 20 ||
+		v.Remaining != 0 {
 		t.Errorf("after a twentieth of the time: %+v", v)
 	}
 }

@@ -6,17 +6,20 @@ import (
 	"os"
 )
 
-// spooledFrom is how many bytes an answer has to wait for its client on disk: who does not take it must not fill the memory.
+// spooledFrom is how many bytes an answer has to wait for its client on disk: who does not take it
+// must not fill the memory.
 const spooledFrom = 256 << 10
 
-// send sends a whole answer. A long one is brought to a file without a name first, in the customer's share of the disk.
+// send sends a whole answer. A long one is brought to a file without a name first, in the
+// customer's share of the disk.
 func (x *exchange) send(data []byte) error {
 	if len(data) < spooledFrom {
 		x.rc.SetBody(data)
 		return nil
 	}
 	n := int64(len(data))
-	if err := x.spools.take(x.from.Customer, n, func() (uint64, bool) { return x.free(x.SpoolDir) }); err != nil {
+	if err := x.spools.take(x.from.Customer, n,
+		func() (uint64, bool) { return x.free(x.SpoolDir) }); err != nil {
 		return err
 	}
 	leave := func() { x.spools.leave(x.from.Customer, n) }

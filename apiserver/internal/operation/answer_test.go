@@ -19,13 +19,16 @@ func TestLongAnswersWaitOnDisk(t *testing.T) {
 		waits bool
 	}{{spooledFrom - 1, false}, {spooledFrom, true}, {8 * spooledFrom, true}} {
 		c := &Chain{SpoolDir: t.TempDir(), free: func(string) (uint64, bool) { return 0, false }}
-		x := &exchange{Chain: c, rc: &fasthttp.RequestCtx{}, from: Caller{Principal: auth.Principal{Customer: "ann"}}}
+		x := &exchange{Chain: c, rc: &fasthttp.RequestCtx{},
+			from: Caller{Principal: auth.Principal{Customer: "ann"}}}
 		data := bytes.Repeat([]byte("0123456789"), test.bytes/10+1)[:test.bytes]
 		if err := x.send(data); err != nil {
 			t.Fatal(err)
 		}
-		if held := c.spools.ofOne["ann"]; x.rc.Response.IsBodyStream() != test.waits || (held == int64(test.bytes)) != test.waits {
-			t.Errorf("%d bytes: waits on disk %v, %d bytes are held", test.bytes, x.rc.Response.IsBodyStream(), held)
+		if held := c.spools.ofOne["ann"]; x.rc.Response.IsBodyStream() != test.waits ||
+			(held == int64(test.bytes)) != test.waits {
+			t.Errorf("%d bytes: waits on disk %v, %d bytes are held", test.bytes,
+				x.rc.Response.IsBodyStream(), held)
 		}
 		if names, err := os.ReadDir(c.SpoolDir); err != nil || len(names) != 0 {
 			t.Errorf("files with names: %v, %v", names, err)
@@ -52,9 +55,12 @@ func TestLongAnswersWaitOnDisk(t *testing.T) {
 }
 
 func TestLongAnswerWithoutRoom(t *testing.T) {
-	c := &Chain{SpoolDir: t.TempDir(), free: func(string) (uint64, bool) { return spoolReserve, true }}
-	x := &exchange{Chain: c, rc: &fasthttp.RequestCtx{}, from: Caller{Principal: auth.Principal{Customer: "ann"}}}
-	if err := x.send(make([]byte, spooledFrom)); fault.CodeOf(err) != fault.Unavailable || c.spools.all != 0 {
+	c := &Chain{SpoolDir: t.TempDir(),
+		free: func(string) (uint64, bool) { return spoolReserve, true }}
+	x := &exchange{Chain: c, rc: &fasthttp.RequestCtx{},
+		from: Caller{Principal: auth.Principal{Customer: "ann"}}}
+	if err := x.send(make([]byte, spooledFrom)); fault.CodeOf(err) != fault.Unavailable ||
+		c.spools.all != 0 {
 		t.Errorf("%v, %d bytes are taken", err, c.spools.all)
 	}
 }

@@ -14,14 +14,15 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Of a body that nobody read this much is read all the same, so that its sender gets to see the answer; but the answer
-// does not wait long for it.
+// Of a body that nobody read this much is read all the same, so that its sender gets to see the
+// answer; but the answer does not wait long for it.
 const (
 	drainLimit = 256 << 10
 	drainTime  = 500 * time.Millisecond
 )
 
-// pace is what the sender of a large or streamed body must keep up. Only the time that the server waits for it counts.
+// pace is what the sender of a large or streamed body must keep up. Only the time that the server
+// waits for it counts.
 type pace struct {
 	stall  time.Duration // longest wait for the next bytes
 	window time.Duration // in each so much waiting
@@ -29,17 +30,20 @@ type pace struct {
 }
 
 // usualPace is the specification's rule for slow uploads: about 0.6 Mbit/s over a full minute.
-func usualPace() pace { return pace{stall: 30 * time.Second, window: time.Minute, least: 75_000 * 60} }
+func usualPace() pace {
+	return pace{stall: 30 * time.Second, window: time.Minute,
+		least: 75_000 * 60}
+}
 
-// body meters the body of one request: the server streams bodies, enforces no limit, and does not notice a sender that
-// goes away in the middle of a declared length.
+// body meters the body of one request: the server streams bodies, enforces no limit, and does not
+// notice a sender that goes away in the middle of a declared length.
 type body struct {
 	source   io.Reader
 	declared int64 // -1: chunked
 	taken    int64
 	ended    bool
-	// cutOff says, at the end of a chunked body, whether that was the connection's end and not the body's last chunk,
-	// which look alike to the reader; nil: it is not known.
+	// cutOff says, at the end of a chunked body, whether that was the connection's end and not the
+	// body's last chunk, which look alike to the reader; nil: it is not known.
 	cutOff func() bool
 	meter  *meter // nil: the server's time-out for the whole body is all
 }
@@ -53,7 +57,8 @@ type meter struct {
 	came   int64         // in this window
 }
 
-var errTooSlow = fault.New(fault.UploadTooSlow, "the body came slower than %d bytes a second for a minute", 75_000)
+var errTooSlow = fault.New(fault.UploadTooSlow, "the body came slower than %d bytes a second "+
+	"for a minute", 75_000)
 
 // read reads within the pace.
 func (m *meter) read(from io.Reader, p []byte) (int, error) {
@@ -92,8 +97,8 @@ func newBody(rc *fasthttp.RequestCtx) *body {
 	return b
 }
 
-// Read implements io.Reader. A body that is shorter than declared, or lacks its last chunk, ends with
-// io.ErrUnexpectedEOF.
+// Read implements io.Reader. A body that is shorter than declared, or lacks its last chunk, ends
+// with io.ErrUnexpectedEOF.
 func (b *body) Read(p []byte) (int, error) {
 	if b.ended {
 		return 0, io.EOF
@@ -137,7 +142,8 @@ func (b *body) all(limit int) ([]byte, error) {
 	return whole.Bytes(), nil
 }
 
-// finish reads what is left, if that is little, and says whether the connection can carry another request.
+// finish reads what is left, if that is little, and says whether the connection can carry another
+// request.
 func (b *body) finish(conn net.Conn) (reusable bool) {
 	if b.ended {
 		return true
@@ -176,13 +182,13 @@ type Stream struct {
 	received    io.Reader
 }
 
-// Refine makes of a body what is to be kept of it. It may end with an error before the body does, which then is
-// received no further.
+// Refine makes of a body what is to be kept of it. It may end with an error before the body does,
+// which then is received no further.
 type Refine func(to io.Writer, body io.Reader) error
 
-// Receive waits until the whole body has come, and keeps on disk what refine makes of it. A handler calls it before it
-// takes anything that others wait for: how long a sender takes is the sender's. Its errors carry a code, but for those of
-// refine.
+// Receive waits until the whole body has come, and keeps on disk what refine makes of it. A handler
+// calls it before it takes anything that others wait for: how long a sender takes is the sender's.
+// Its errors carry a code, but for those of refine.
 func (s *Stream) Receive(ctx context.Context, refine Refine) (err error) {
 	s.received, err = s.receive(ctx, refine)
 	return err
@@ -198,8 +204,8 @@ func (s *Stream) Read(p []byte) (int, error) {
 
 var errNotReceived = errors.New("a streamed body is read before it is received")
 
-// checkFraming refuses a request whose length is said twice: the server believes Transfer-Encoding, a proxy before it
-// may believe Content-Length.
+// checkFraming refuses a request whose length is said twice: the server believes Transfer-Encoding,
+// a proxy before it may believe Content-Length.
 func checkFraming(h *fasthttp.RequestHeader) error {
 	if h.ContentLength() != -1 {
 		return nil
@@ -207,7 +213,8 @@ func checkFraming(h *fasthttp.RequestHeader) error {
 	for line := range bytes.Lines(h.RawHeaders()) {
 		name, _, _ := bytes.Cut(line, []byte(":"))
 		if bytes.EqualFold(bytes.TrimSpace(name), []byte("Content-Length")) {
-			return fault.Invalid(fault.InvalidRequest, "Content-Length", "must not stand beside Transfer-Encoding")
+			return fault.Invalid(fault.InvalidRequest, "Content-Length",
+				"must not stand beside Transfer-Encoding")
 		}
 	}
 	return nil

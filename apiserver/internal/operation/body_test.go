@@ -28,8 +28,10 @@ func TestPacedBody(t *testing.T) {
 		}()
 		b := &body{source: server, declared: -1}
 		b.paced(server, c.pace, c.until)
-		x := &exchange{Chain: &Chain{SpoolDir: t.TempDir(), free: func(string) (uint64, bool) { return 0, false }}, body: b}
-		if _, err := x.receive(t.Context(), maxReceived, Verbatim); fault.CodeOf(err) != fault.UploadTooSlow {
+		x := &exchange{Chain: &Chain{SpoolDir: t.TempDir(),
+			free: func(string) (uint64, bool) { return 0, false }}, body: b}
+		if _, err := x.receive(t.Context(), maxReceived,
+			Verbatim); fault.CodeOf(err) != fault.UploadTooSlow {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, undo := range x.undo {

@@ -22,11 +22,13 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Authenticator turns a credential into its principal and a view of the state that is no older than the call. Its
-// faults: unauthorized, invalid_request, unavailable.
+// Authenticator turns a credential into its principal and a view of the state that is no older than
+// the call. Its faults: unauthorized, invalid_request, unavailable.
 type Authenticator interface {
-	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal, *client.View, error)
-	// Known says without a look elsewhere whether to check a credential costs no more than its call may.
+	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal,
+		*client.View, error)
+	// Known says without a look elsewhere whether to check a credential costs no more than its call
+	// may.
 	Known(authorization string) bool
 	// AuthenticateHere does so for tokens by what this node knows, which may be old.
 	AuthenticateHere(authorization string) (auth.Principal, *client.View, error)
@@ -43,8 +45,8 @@ type Observer interface {
 	Limited(class limits.Class)
 }
 
-// Chain is what every call passes on its way to its handler and back: request id, framing, credential, rate limit,
-// access, idempotency key, decoding, handler, encoding, log and counters.
+// Chain is what every call passes on its way to its handler and back: request id, framing,
+// credential, rate limit, access, idempotency key, decoding, handler, encoding, log and counters.
 type Chain struct {
 	Auth     Authenticator
 	Limits   limits.Limiter
@@ -59,7 +61,8 @@ type Chain struct {
 
 	// Proxies say who calls in their stead.
 	Proxies forwarded.Proxies
-	// SpoolDir is a folder for bodies that are being received; the system's for temporary files when "".
+	// SpoolDir is a folder for bodies that are being received; the system's for temporary files
+	// when "".
 	SpoolDir string
 
 	underway underway
@@ -80,7 +83,8 @@ func (c *Chain) Handler(ops []*Operation) fasthttp.RequestHandler {
 }
 
 // Routes leads each operation's requests to what serve makes for it.
-func (c *Chain) Routes(ops []*Operation, serve func(*Operation) fasthttp.RequestHandler) fasthttp.RequestHandler {
+func (c *Chain) Routes(ops []*Operation,
+	serve func(*Operation) fasthttp.RequestHandler) fasthttp.RequestHandler {
 	r := router.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath, r.HandleOPTIONS = false, false, false
 	for _, op := range ops {
@@ -111,7 +115,8 @@ func (c *Chain) Unreadable(rc *fasthttp.RequestCtx, err error) {
 	var timeout interface{ Timeout() bool }
 	switch small := (*fasthttp.ErrSmallBuffer)(nil); {
 	case errors.As(err, &small):
-		answer = fault.Wrap(fault.HeaderTooLarge, err, "address and header lines together are too long")
+		answer = fault.Wrap(fault.HeaderTooLarge, err,
+			"address and header lines together are too long")
 	case errors.As(err, &timeout) && timeout.Timeout():
 		answer = fault.Wrap(fault.UploadTooSlow, err, "the request took too long")
 	}
@@ -147,7 +152,8 @@ func (c *Chain) begin(op *Operation, rc *fasthttp.RequestCtx) *exchange {
 	}
 	peer, _ := netip.AddrFromSlice(rc.RemoteIP()) // the zero address when it has none
 	h := &rc.Request.Header
-	x.address = c.Proxies.Caller(peer, lines(h.PeekAll("Forwarded")), lines(h.PeekAll("X-Forwarded-For")))
+	x.address = c.Proxies.Caller(peer, lines(h.PeekAll("Forwarded")),
+		lines(h.PeekAll("X-Forwarded-For")))
 	rc.Response.Header.Set("X-Request-Id", x.id)
 	return x
 }
@@ -225,11 +231,13 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		return nil, err
 	}
 	if key != "" {
-		x.from.Call = &client.Call{Customer: x.from.Customer, Operation: x.op.ID, Key: key, Request: x.hash(in, raw)}
+		x.from.Call = &client.Call{Customer: x.from.Customer, Operation: x.op.ID, Key: key,
+			Request: x.hash(in, raw)}
 	}
 	if x.op.Streams() {
 		if x.ended = x.Streams.Open(ctx, x.from.Customer); x.ended == nil {
-			return nil, fault.New(fault.TooManyStreams, "at most %d streams may be open", limits.MaxStreams)
+			return nil, fault.New(fault.TooManyStreams, "at most %d streams may be open",
+				limits.MaxStreams)
 		}
 	}
 	return x.op.handle(ctx, &x.from, value)
@@ -299,5 +307,6 @@ func (x *exchange) take(ctx context.Context, holder, customer string, class limi
 	}
 	x.Observer.Limited(class)
 	x.rc.Response.Header.Set("Retry-After", seconds(max(v.Retry, time.Second)))
-	return fault.New(fault.RateLimited, "%d calls of this kind are allowed at once; try again later", v.Limit)
+	return fault.New(fault.RateLimited,
+		"%d calls of this kind are allowed at once; try again later", v.Limit)
 }

@@ -28,7 +28,8 @@ import (
 
 type everyone struct{}
 
-func (everyone) Authenticate(_ context.Context, authorization, _ string) (auth.Principal, *client.View, error) {
+func (everyone) Authenticate(_ context.Context, authorization, _ string) (auth.Principal,
+	*client.View, error) {
 	if authorization != "Bearer good" {
 		return auth.Principal{}, nil, fault.New(fault.Unauthorized, "no")
 	}
@@ -52,16 +53,19 @@ type rig struct {
 // serve runs operations on a listener in memory.
 func serve(t *testing.T, figures map[limits.Class]limits.Figure, ops ...*Operation) *rig {
 	t.Helper()
-	r := &rig{t: t, clock: clock.NewManual(time.Unix(1_800_000_000, 0)), l: fasthttputil.NewInmemoryListener()}
+	r := &rig{t: t, clock: clock.NewManual(time.Unix(1_800_000_000, 0)),
+		l: fasthttputil.NewInmemoryListener()}
 	streaming, stop := context.WithCancel(t.Context())
 	r.stop = stop
 	counts := cache.NewLocal(r.clock)
 	r.chain = &Chain{Auth: everyone{}, Limits: &limits.Buckets{Cache: counts, Figures: figures},
 		Streams: &limits.Streams{Cache: counts}, Clock: r.clock,
-		IDs: ids.Random{Now: r.clock.Now}, Logger: slog.New(slog.DiscardHandler), Observer: unobserved{},
-		Work: t.Context(), Streaming: streaming}
-	server := &fasthttp.Server{Handler: r.chain.Handler(ops), ErrorHandler: r.chain.Unreadable, StreamRequestBody: true,
-		ReadBufferSize: 4096}
+		IDs: ids.Random{Now: r.clock.Now}, Logger: slog.New(slog.DiscardHandler),
+		Observer: unobserved{},
+		Work:     t.Context(), Streaming: streaming}
+	server := &fasthttp.Server{Handler: r.chain.Handler(ops), ErrorHandler: r.chain.Unreadable,
+		StreamRequestBody: true,
+		ReadBufferSize:    4096}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(r.l) }()
 	t.Cleanup(func() {
@@ -77,7 +81,8 @@ func serve(t *testing.T, figures map[limits.Class]limits.Figure, ops ...*Operati
 	return r
 }
 
-// raw sends bytes and reads one answer; closed says whether the server ended the connection after it.
+// raw sends bytes and reads one answer; closed says whether the server ended the connection after
+// it.
 func (r *rig) raw(request string) (answer *http.Response, body string, closed bool) {
 	r.t.Helper()
 	conn, err := r.l.Dial()
@@ -86,7 +91,8 @@ func (r *rig) raw(request string) (answer *http.Response, body string, closed bo
 		return &http.Response{}, "", false
 	}
 	defer func() { _ = conn.Close() }()
-	go func() { _, _ = io.WriteString(conn, request) }() // the server may answer before it has read everything
+	// the server may answer before it has read everything
+	go func() { _, _ = io.WriteString(conn, request) }()
 	reader := bufio.NewReader(conn)
 	answer, err = http.ReadResponse(reader, nil)
 	if err != nil {
@@ -110,7 +116,8 @@ func (r *rig) expect(request string, status int, contains string) *http.Response
 }
 
 func head(line string, headers ...string) string {
-	return line + " HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n" + strings.Join(append(headers, "", ""), "\r\n")
+	return line + " HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer good\r\n" +
+		strings.Join(append(headers, "", ""), "\r\n")
 }
 
 type echoRequest struct {
@@ -120,7 +127,8 @@ type echoRequest struct {
 }
 
 func echo() *Operation {
-	return Define(Declaration{ID: "svc_echo", Routes: Routes("POST /echo"), Summary: "s", Access: auth.Write, Rate: limits.General},
+	return Define(Declaration{ID: "svc_echo", Routes: Routes("POST /echo"), Summary: "s",
+		Access: auth.Write, Rate: limits.General},
 		func(_ context.Context, _ *Caller, in *echoRequest) (map[string]string, error) {
 			return map[string]string{"text": in.Body.Text}, nil
 		})
@@ -129,19 +137,25 @@ func echo() *Operation {
 func TestBodies(t *testing.T) {
 	r := serve(t, nil, echo())
 	post := func(body string, headers ...string) string {
-		return head("POST /echo", append(headers, "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", len(body)))...) + body
+		return head("POST /echo",
+			append(headers, "Content-Type: application/json",
+				fmt.Sprintf("Content-Length: %d", len(body)))...) + body
 	}
 	r.expect(post(`{"text":"<&>"}`), 200, `{"text":"<&>"}`)
-	r.expect(head("POST /echo", "Content-Type: application/json; charset=utf-8", "Transfer-Encoding: chunked")+
+	r.expect(head("POST /echo", "Content-Type: application/json; charset=utf-8",
+		"Transfer-Encoding: chunked")+
 		"c\r\n{\"text\":\"a\"}\r\n0\r\n\r\n", 200, `{"text":"a"}`)
 	r.expect(post(`{"text":"`+strings.Repeat("x", 100)+`"}`), 413, "payload_too_large")
 	r.expect(head("POST /echo", "Content-Type: application/json", "Transfer-Encoding: chunked")+
 		"80\r\n"+strings.Repeat(" ", 128)+"\r\n0\r\n\r\n", 413, "payload_too_large")
-	r.expect(head("POST /echo", "Content-Type: text/plain", "Content-Length: 2")+"{}", 415, "unsupported_media_type")
+	r.expect(head("POST /echo", "Content-Type: text/plain", "Content-Length: 2")+"{}", 415,
+		"unsupported_media_type")
 	r.expect(post(`{}`, "Content-Encoding: gzip"), 415, "Content-Encoding")
 	r.expect(post(`{"text":"a"}`, "Content-Encoding: identity"), 200, "a")
-	r.expect(head("POST /echo", "Content-Type: application/json", "Content-Length: 0"), 400, "invalid_body")
-	r.expect(head("POST /echo", "Content-Type: application/json", "Content-Length: 2", "Transfer-Encoding: chunked")+
+	r.expect(head("POST /echo", "Content-Type: application/json", "Content-Length: 0"), 400,
+		"invalid_body")
+	r.expect(head("POST /echo", "Content-Type: application/json", "Content-Length: 2",
+		"Transfer-Encoding: chunked")+
 		"2\r\n{}\r\n0\r\n\r\n", 400, "Transfer-Encoding")
 	r.expect(head("GET /echo"), 405, "method_not_allowed")
 	r.expect(head("GET /nothing"), 404, "route_not_found")
@@ -155,7 +169,8 @@ func TestBodies(t *testing.T) {
 func TestUnreadBody(t *testing.T) {
 	r := serve(t, nil, echo())
 	large := strings.Repeat("x", 1<<20)
-	_, _, closed := r.raw("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1048576\r\n\r\n" + large)
+	_, _, closed := r.raw("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1048576\r\n\r\n" +
+		large)
 	if !closed {
 		t.Error("the connection stays open behind an unread body")
 	}
@@ -165,7 +180,8 @@ func TestUnreadBody(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	small := "GET /x HTTP/1.1\r\n\r\n" // as a body
-	request := fmt.Sprintf("POST /nothing HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", len(small), small)
+	request := fmt.Sprintf("POST /nothing HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s",
+		len(small), small)
 	reader := bufio.NewReader(conn)
 	for range 2 {
 		if _, err := io.WriteString(conn, request); err != nil {
@@ -185,7 +201,8 @@ func TestUnreadBody(t *testing.T) {
 // A sender that waits for the answer before it sends the body gets one.
 func TestUnsentBody(t *testing.T) {
 	r := serve(t, nil, echo())
-	answer, body, closed := r.raw("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+	answer, body, closed := r.raw("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: " +
+		"chunked\r\n\r\n")
 	if answer.StatusCode != 401 || !closed {
 		t.Errorf("%d %s, closed %v", answer.StatusCode, body, closed)
 	}
@@ -201,7 +218,8 @@ type streamRequest struct {
 }
 
 func TestStreamedBody(t *testing.T) {
-	r := serve(t, nil, Define(Declaration{ID: "svc_stream", Routes: Routes("POST /stream"), Summary: "s", Access: auth.Write},
+	r := serve(t, nil, Define(Declaration{ID: "svc_stream", Routes: Routes("POST /stream"),
+		Summary: "s", Access: auth.Write},
 		func(ctx context.Context, _ *Caller, in *streamRequest) (string, error) {
 			if in.Stream == nil {
 				return strings.Join(in.Body.URLs, " "), nil
@@ -213,11 +231,13 @@ func TestStreamedBody(t *testing.T) {
 			return fmt.Sprint(in.Body.Name, n, in.Body.Deep), err
 		}))
 	post := func(query, contentType string, declared int, body string) string {
-		return head("POST /stream"+query, "Content-Type: "+contentType, fmt.Sprintf("Content-Length: %d", declared)) + body
+		return head("POST /stream"+query, "Content-Type: "+contentType,
+			fmt.Sprintf("Content-Length: %d", declared)) + body
 	}
 	large := strings.Repeat("x", 100_000)
 	r.expect(post("?name=n", "text/uri-list", len(large), large), 200, "n100000")
-	r.expect(post("?name=n&deep=%7B%22name%22:%22d%22%7D", "text/uri-list", 1, "x"), 200, "n1 &{d A}")
+	r.expect(post("?name=n&deep=%7B%22name%22:%22d%22%7D", "text/uri-list", 1, "x"), 200,
+		"n1 &{d A}")
 	r.expect(post("", "text/uri-list", 1, "x"), 400, `"field":"name"`)
 	r.expect(post("?name=n&urls=a", "text/uri-list", 1, "x"), 400, `"field":"urls"`)
 	r.expect(post("?name=n", "application/json", 2, "{}"), 400, `"field":"urls"`)
@@ -225,10 +245,12 @@ func TestStreamedBody(t *testing.T) {
 	r.expect(post("?name=n", "text/csv", 1, "x"), 415, "text/uri-list")
 }
 
-// A sender that goes away in the middle of a declared length must not look like the end of the body.
+// A sender that goes away in the middle of a declared length must not look like the end of the
+// body.
 func TestTruncatedStream(t *testing.T) {
 	result := make(chan error, 1)
-	r := serve(t, nil, Define(Declaration{ID: "svc_stream", Routes: Routes("POST /stream"), Summary: "s", Access: auth.Write},
+	r := serve(t, nil, Define(Declaration{ID: "svc_stream", Routes: Routes("POST /stream"),
+		Summary: "s", Access: auth.Write},
 		func(ctx context.Context, _ *Caller, in *streamRequest) (None, error) {
 			err := in.Stream.Receive(ctx, Verbatim)
 			result <- err
@@ -238,8 +260,9 @@ func TestTruncatedStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = io.WriteString(conn, head("POST /stream?name=n", "Content-Type: text/uri-list", "Content-Length: 30000")+
-		strings.Repeat("x", 20_000))
+	_, err = io.WriteString(conn,
+		head("POST /stream?name=n", "Content-Type: text/uri-list", "Content-Length: 30000")+
+			strings.Repeat("x", 20_000))
 	if err := errors.Join(err, conn.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -250,48 +273,64 @@ func TestTruncatedStream(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	failing := func(id string, fail func() error) *Operation {
-		return Define(Declaration{ID: "svc_" + id, Routes: Routes("GET /" + id), Summary: "s", Access: auth.Read},
+		return Define(Declaration{ID: "svc_" + id, Routes: Routes("GET /" + id), Summary: "s",
+			Access: auth.Read},
 			func(context.Context, *Caller, *struct{}) (None, error) { return None{}, fail() })
 	}
 	r := serve(t, nil,
 		failing("panic", func() error { panic("secret") }),
 		failing("plain", func() error { return errors.New("secret") }),
-		failing("coded", func() error { return fmt.Errorf("secret: %w", fault.New(fault.JobNotFound, "no job")) }),
+		failing("coded", func() error {
+			return fmt.Errorf("secret: %w",
+				fault.New(fault.JobNotFound, "no job"))
+		}),
 		failing("page", func() error { return fault.New(fault.PageDNS, "secret") }),
 		failing("gone", func() error { return ErrGone }),
 		failing("late", func() error { return fmt.Errorf("secret: %w", context.DeadlineExceeded) }),
-		failing("site", func() error { return fmt.Errorf("secret: %w", fault.New(fault.SourceUnreachable, "no answer")) }))
+		failing("site", func() error {
+			return fmt.Errorf("secret: %w",
+				fault.New(fault.SourceUnreachable, "no answer"))
+		}))
 	var logged bytes.Buffer
 	r.chain.Logger = slog.New(slog.NewTextHandler(&logged, nil))
-	for path, want := range map[string]string{"panic": "500 internal_error", "plain": "500 internal_error",
-		"coded": "400 job_not_found", "page": "500 internal_error", "late": "503 unavailable", "gone": "503 unavailable", "site": "502 source_unreachable"} {
+	for path, want := range map[string]string{"panic": "500 internal_error",
+		"plain": "500 internal_error",
+		"coded": "400 job_not_found", "page": "500 internal_error", "late": "503 unavailable",
+		"gone": "503 unavailable", "site": "502 source_unreachable"} {
 		answer, body, _ := r.raw(head("GET /"+path, "X-Request-Id: mine"))
 		got := fmt.Sprint(answer.StatusCode)
-		if !strings.HasPrefix(want, got) || !strings.Contains(body, want[4:]) || strings.Contains(body, "secret") ||
-			!strings.Contains(body, `"correlationId":"mine"`) || answer.Header.Get("X-Request-Id") != "mine" {
+		if !strings.HasPrefix(want, got) || !strings.Contains(body, want[4:]) ||
+			strings.Contains(body, "secret") ||
+			!strings.Contains(body, `"correlationId":"mine"`) ||
+			answer.Header.Get("X-Request-Id") != "mine" {
 			t.Errorf("%s: %s %s", path, got, body)
 		}
 	}
-	for path, level := range map[string]string{"plain": "ERROR", "late": "ERROR", "gone": "INFO", "coded": "INFO", "site": "INFO"} {
-		if line := fmt.Sprintf("level=%s msg=call operation=svc_%s", level, path); !strings.Contains(logged.String(), line) {
+	for path, level := range map[string]string{"plain": "ERROR", "late": "ERROR", "gone": "INFO",
+		"coded": "INFO", "site": "INFO"} {
+		if line := fmt.Sprintf("level=%s msg=call operation=svc_%s", level,
+			path); !strings.Contains(logged.String(), line) {
 			t.Errorf("no line %q in %s", line, &logged)
 		}
 	}
-	answer := r.expect(head("GET /coded", "X-Request-Id: "+strings.Repeat("x", 129)), 400, "job_not_found")
+	answer := r.expect(head("GET /coded", "X-Request-Id: "+strings.Repeat("x", 129)), 400,
+		"job_not_found")
 	if id := answer.Header.Get("X-Request-Id"); len(id) != 24 {
 		t.Errorf("request id %q", id)
 	}
 	r.expect(head("GET /coded", "Content-Length: 1")+"x", 400, "takes no body")
 	r.expect(head("GET /coded", "Content-Length: 7")+`{"a":1}`, 400, "takes no body")
 	for _, nothing := range []string{"{}", " { }\n"} { // decision 57
-		r.expect(head("GET /coded", fmt.Sprintf("Content-Length: %d", len(nothing)))+nothing, 400, "job_not_found")
+		r.expect(head("GET /coded", fmt.Sprintf("Content-Length: %d", len(nothing)))+nothing, 400,
+			"job_not_found")
 	}
 }
 
 // leaderless knows nobody: the control plane has no leader.
 type leaderless struct{ patience chan time.Duration }
 
-func (l leaderless) Authenticate(ctx context.Context, _, _ string) (auth.Principal, *client.View, error) {
+func (l leaderless) Authenticate(ctx context.Context, _, _ string) (auth.Principal, *client.View,
+	error) {
 	until, _ := ctx.Deadline()
 	l.patience <- time.Until(until)
 	return auth.Principal{}, nil, fault.New(fault.Unavailable, "the control plane has no leader")
@@ -305,8 +344,12 @@ func (leaderless) AuthenticateHere(string) (auth.Principal, *client.View, error)
 
 // A call that may take long does not wait for a leader for as long.
 func TestWithoutALeader(t *testing.T) {
-	r := serve(t, nil, Define(Declaration{ID: "svc_long", Routes: Routes("POST /long"), Summary: "s", Access: auth.Write,
-		Timeout: time.Hour}, func(context.Context, *Caller, *struct{}) (None, error) { return None{}, nil }))
+	r := serve(t, nil, Define(Declaration{ID: "svc_long", Routes: Routes("POST /long"),
+		Summary: "s", Access: auth.Write,
+		Timeout: time.Hour}, func(context.Context, *Caller, *struct{}) (None,
+		error) {
+		return None{}, nil
+	}))
 	patience := make(chan time.Duration, 1)
 	r.chain.Auth = leaderless{patience}
 	answer := r.expect(head("POST /long"), 503, "unavailable")
@@ -319,11 +362,13 @@ func TestWithoutALeader(t *testing.T) {
 }
 
 func TestRateLimits(t *testing.T) {
-	r := serve(t, map[limits.Class]limits.Figure{limits.SignIn: {Count: 2, Per: time.Minute}, limits.Anonymous: {Count: 1, Per: time.Minute}},
+	r := serve(t, map[limits.Class]limits.Figure{limits.SignIn: {Count: 2, Per: time.Minute},
+		limits.Anonymous: {Count: 1, Per: time.Minute}},
 		echo())
 	call := head("POST /echo", "Content-Length: 0")
 	first := r.expect(call, 400, "")
-	if h := first.Header; h.Get("RateLimit-Limit") != "2" || h.Get("RateLimit-Remaining") != "1" || h.Get("RateLimit-Reset") != "30" {
+	if h := first.Header; h.Get("RateLimit-Limit") != "2" || h.Get("RateLimit-Remaining") != "1" ||
+		h.Get("RateLimit-Reset") != "30" {
 		t.Errorf("headers %v", h)
 	}
 	r.expect(call, 400, "")
@@ -339,7 +384,8 @@ func TestRateLimits(t *testing.T) {
 }
 
 func events(send func(ctx context.Context, to *EventWriter) error) *Operation {
-	return Define(Declaration{ID: "svc_events", Routes: Routes("GET /events"), Summary: "s", Access: auth.Read},
+	return Define(Declaration{ID: "svc_events", Routes: Routes("GET /events"), Summary: "s",
+		Access: auth.Read},
 		func(context.Context, *Caller, *struct{}) (Events, error) { return send, nil })
 }
 
@@ -400,14 +446,18 @@ func TestEvents(t *testing.T) {
 	r.stop() // the server stops: the stream ends whole, and says when to come back
 	rest, err := io.ReadAll(stream)
 	var millis int
-	if _, scanned := fmt.Sscanf(string(rest), "retry: %d\n\n", &millis); err != nil || scanned != nil ||
+	if _, scanned := fmt.Sscanf(string(rest), "retry: %d\n\n", &millis); err != nil ||
+		scanned != nil ||
 		millis < minStopRetryMillis || millis >= maxStopRetryMillis {
 		t.Errorf("at the end %q %v", rest, err)
 	}
 }
 
 func TestStreamsAreCounted(t *testing.T) {
-	r := serve(t, nil, events(func(ctx context.Context, to *EventWriter) error { return to.Wait(ctx, nil, nil) }))
+	r := serve(t, nil, events(func(ctx context.Context,
+		to *EventWriter) error {
+		return to.Wait(ctx, nil, nil)
+	}))
 	for range limits.MaxStreams {
 		if _, stream := r.openStream(); stream == nil {
 			t.Fatal("a stream is refused")
@@ -431,7 +481,8 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 			Text string `json:"text"`
 		} `body:"json" limit:"3000000"`
 	}
-	r := serve(t, nil, Define(Declaration{ID: "svc_large", Routes: Routes("POST /large"), Summary: "s", Access: auth.Write},
+	r := serve(t, nil, Define(Declaration{ID: "svc_large", Routes: Routes("POST /large"),
+		Summary: "s", Access: auth.Write},
 		func(_ context.Context, _ *Caller, in *large) (None, error) {
 			if len(in.Body.Text) > 1 {
 				entered <- struct{}{}
@@ -441,7 +492,8 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 		}))
 	post := func(size int) string {
 		body := `{"text":"` + strings.Repeat("x", size) + `"}`
-		return head("POST /large", "Content-Type: application/json", fmt.Sprintf("Content-Length: %d", len(body))) + body
+		return head("POST /large", "Content-Type: application/json",
+			fmt.Sprintf("Content-Length: %d", len(body))) + body
 	}
 	answers := make(chan int, 3)
 	for range 3 {

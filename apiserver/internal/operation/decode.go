@@ -27,7 +27,8 @@ var (
 func readsText(t reflect.Type) bool { return reflect.PointerTo(t).Implements(textType) }
 func readsJSON(t reflect.Type) bool { return reflect.PointerTo(t).Implements(jsonType) }
 
-// decodeText sets v from the text of a path segment or a query parameter. Structs, maps and raw JSON are read as JSON.
+// decodeText sets v from the text of a path segment or a query parameter. Structs, maps and raw
+// JSON are read as JSON.
 func (s shapes) decodeText(text string, v reflect.Value, r *rules, path string, p *problems) {
 	t := v.Type()
 	if t.Kind() == reflect.Pointer {
@@ -86,7 +87,8 @@ func (s shapes) setText(text string, v reflect.Value, r *rules, path string, p *
 	err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
 	switch {
 	case v.Type() == idType && err == nil && text != "" && !r.required && v.IsZero():
-		// Nothing has this id, and a handler would take it for none given: a filter on it would find everything.
+		// Nothing has this id, and a handler would take it for none given: a filter on it would
+		// find everything.
 		p.add(fault.InvalidID, path, "must be an id, not all zeros")
 	case v.Type() == idType && (err != nil || text == "" && r.required):
 		p.add(fault.InvalidID, path, "must be an id of 24 hex digits")
@@ -126,8 +128,8 @@ func (s shapes) decodeBody(data []byte, v reflect.Value, p *problems) {
 	s.decodeJSON(data, v, &rules{required: true}, "", p)
 }
 
-// checkSyntax reads all tokens once, so that what follows can rely on valid JSON, and refuses members that come twice:
-// which of them counts would be a guess.
+// checkSyntax reads all tokens once, so that what follows can rely on valid JSON, and refuses
+// members that come twice: which of them counts would be a guess.
 func checkSyntax(data []byte) error {
 	if !json.Valid(data) {
 		var any json.RawMessage
@@ -137,8 +139,8 @@ func checkSyntax(data []byte) error {
 	return checkMembers(dec)
 }
 
-// maxDepth is how deep the arrays and objects of a body may be nested. What keeps and replicates them adds levels of its
-// own, and has as many again for them.
+// maxDepth is how deep the arrays and objects of a body may be nested. What keeps and replicates
+// them adds levels of its own, and has as many again for them.
 const maxDepth = 32
 
 // depthError says that a value is nested too deeply, in which member of the body.
@@ -266,7 +268,8 @@ func (s shapes) decodeObject(data []byte, v reflect.Value, path string, p *probl
 		delete(members, f.name)
 		switch at := join(path, f.name); {
 		case f.rules.stamped:
-		case given && (f.rules.fallback == nil || f.typ.Kind() == reflect.Pointer || string(raw) != "null"):
+		case given && (f.rules.fallback == nil || f.typ.Kind() == reflect.Pointer ||
+			string(raw) != "null"):
 			s.decodeJSON(raw, v.FieldByIndex(f.index), &f.rules, at, p)
 		default:
 			s.absent(v.FieldByIndex(f.index), f, at, p)
@@ -305,13 +308,15 @@ func (s shapes) decodeMap(data []byte, v reflect.Value, path string, p *problems
 	}
 }
 
-// maxItems is how many items an array may have that declares no bound, maxMembers how many members any object.
+// maxItems is how many items an array may have that declares no bound, maxMembers how many members
+// any object.
 const (
 	maxItems   = 10_000
 	maxMembers = 10_000
 )
 
-// decodeArray counts before it decodes: the items of a body of many small ones take far more memory than the body.
+// decodeArray counts before it decodes: the items of a body of many small ones take far more memory
+// than the body.
 func (s shapes) decodeArray(data []byte, v reflect.Value, r *rules, path string, p *problems) {
 	most := maxItems
 	if r.max != nil {
@@ -321,7 +326,8 @@ func (s shapes) decodeArray(data []byte, v reflect.Value, r *rules, path string,
 		p.add(r.code, path, "must be at most %d items", most)
 		return
 	}
-	if v.Type().Elem().Kind() == reflect.String && json.Unmarshal(data, v.Addr().Interface()) == nil &&
+	if v.Type().Elem().Kind() == reflect.String &&
+		json.Unmarshal(data, v.Addr().Interface()) == nil &&
 		!bytes.Contains(data, []byte("null")) {
 		return
 	}

@@ -53,12 +53,14 @@ func (b *sampleBody) Validate() fault.List {
 	return nil
 }
 
-func decodeSample(t testing.TB, id string, query map[string][]string, body string) (*sampleRequest, error) {
+func decodeSample(t testing.TB, id string, query map[string][]string, body string) (*sampleRequest,
+	error) {
 	t.Helper()
 	r := compileRequest("test", reflect.TypeFor[sampleRequest]())
 	value, _, err := r.decode(&incoming{
-		segment: func(string) string { return id }, query: query, contentType: "application/json", hasBody: true,
-		read: func(int) ([]byte, error) { return []byte(body), nil },
+		segment: func(string) string { return id }, query: query, contentType: "application/json",
+		hasBody: true,
+		read:    func(int) ([]byte, error) { return []byte(body), nil },
 	}, fault.InvalidRequest)
 	return value.Interface().(*sampleRequest), err
 }
@@ -79,7 +81,8 @@ func TestDecodeByteOrderMark(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	got, err := decodeSample(t, anID, map[string][]string{"page": {"3"}, "size": {"900"}, "only": {"a", "b"}, "when": {"true"}},
+	got, err := decodeSample(t, anID,
+		map[string][]string{"page": {"3"}, "size": {"900"}, "only": {"a", "b"}, "when": {"true"}},
 		`{"id":"`+anID+`","count":null,"items":[{"name":"é","kind":null},{"name":"abc","kind":"B"}],"tags":["x"],"labels":{"a":"b"},
 		"params":{"n":1},"raw":{"z":1, "a":2},"rate":1.5,"stamped":["anything"]}`)
 	if err != nil {
@@ -87,8 +90,10 @@ func TestDecode(t *testing.T) {
 	}
 	id, _ := ids.Parse(anID)
 	yes := true
-	want := &sampleRequest{ID: id, paging: paging{Page: 3, Size: 50}, Only: []string{"a", "b"}, When: &yes,
-		Body: sampleBody{ID: id, Items: []inner{{"é", "A"}, {"abc", "B"}}, Tags: []string{"x"}, Labels: map[string]string{"a": "b"},
+	want := &sampleRequest{ID: id, paging: paging{Page: 3, Size: 50}, Only: []string{"a", "b"},
+		When: &yes,
+		Body: sampleBody{ID: id, Items: []inner{{"é", "A"}, {"abc", "B"}}, Tags: []string{"x"},
+			Labels: map[string]string{"a": "b"},
 			Params: map[string]any{"n": 1.0}, Raw: json.RawMessage(`{"z":1, "a":2}`), Rate: 1.5}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(sampleRequest{})); diff != "" {
 		t.Error(diff)
@@ -107,20 +112,28 @@ func TestDecodeRefuses(t *testing.T) {
 		{"no id", "", nil, `{}`, "invalid_id id"},
 		{"everything at once", "xyz", q{"page": {"-1"}, "siez": {"1"}, "when": {"yes"}},
 			`{"id":"1","count":0,"items":[{"nam":1,"name":"toolong","kind":"C"}],"tags":[1],"colour":1,"rate":11}`,
-			"invalid_id id, invalid_request page, invalid_request when, unknown_parameter siez, invalid_id id, " +
-				"invalid_request count, invalid_request items[0].name, invalid_request items[0].kind, " +
-				"unknown_field items[0].nam, invalid_request tags[0], invalid_request rate, unknown_field colour"},
+			"invalid_id id, invalid_request page, invalid_request when, unknown_parameter siez, " +
+				"invalid_id id, " +
+				"invalid_request count, invalid_request items[0].name, invalid_request " +
+				"items[0].kind, " +
+				"unknown_field items[0].nam, invalid_request tags[0], invalid_request rate, " +
+				"unknown_field colour"},
 		{"missing", anID, nil, `{"items":[{}]}`, "invalid_request items[0].name"},
-		{"null where a value is needed", anID, nil, `{"items":[{"name":null}]}`, "invalid_request items[0].name"},
+		{"null where a value is needed", anID, nil, `{"items":[{"name":null}]}`,
+			"invalid_request items[0].name"},
 		{"zeros are not no id", anID, q{}, `{"id":"000000000000000000000000"}`, "invalid_id id"},
 		{"not UTF-8", anID, nil, "{\"tags\":[\"\xff\"]}", "invalid_body "},
 		{"null item", anID, nil, `{"tags":["a",null]}`, "invalid_request tags[1]"},
-		{"too many items", anID, nil, `{"items":[{"name":"a"},{"name":"a"},{"name":"a"}]}`, "invalid_request items"},
-		{"an array without a bound", anID, nil, `{"tags":["` + strings.Repeat(`","`, 10_000) + `"]}`, "invalid_request tags"},
+		{"too many items", anID, nil, `{"items":[{"name":"a"},{"name":"a"},{"name":"a"}]}`,
+			"invalid_request items"},
+		{"an array without a bound", anID, nil,
+			`{"tags":["` + strings.Repeat(`","`, 10_000) + `"]}`, "invalid_request tags"},
 		{"too many members", anID, nil, `{` + manyMembers(10_001) + `}`, "invalid_body "},
 		{"other case is another name", anID, nil, `{"Flag":true}`, "unknown_field Flag"},
-		{"kinds", anID, nil, `{"flag":1,"rate":"1","labels":[],"count":1.5,"items":{}}`, "invalid_request count, " +
-			"invalid_request items, invalid_request labels, invalid_request flag, invalid_request rate"},
+		{"kinds", anID, nil, `{"flag":1,"rate":"1","labels":[],"count":1.5,"items":{}}`,
+			"invalid_request count, " +
+				"invalid_request items, invalid_request labels, invalid_request flag, " +
+				"invalid_request rate"},
 		{"twice", anID, nil, `{"flag":true,"flag":false}`, "invalid_body "},
 		{"twice, deep", anID, nil, `{"params":{"a":[{"b":1,"b":2}]}}`, "invalid_body "},
 		{"not JSON", anID, nil, `{"flag":tru}`, "invalid_body "},
@@ -130,7 +143,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"an array", anID, nil, `[]`, "invalid_request "},
 		{"parameter twice", anID, q{"page": {"1", "2"}}, `{}`, "invalid_request page"},
 		{"too many repeats", anID, q{"only": {"1", "2", "3"}}, `{}`, "invalid_request only"},
-		{"number too large", anID, q{"page": {"99999999999999999999"}}, `{}`, "invalid_request page"},
+		{"number too large", anID, q{"page": {"99999999999999999999"}}, `{}`,
+			"invalid_request page"},
 		{"own rule", anID, nil, `{"flag":true}`, "invalid_request count"},
 	}
 	for _, test := range tests {
@@ -161,8 +175,9 @@ func manyMembers(n int) string {
 
 func TestCountItems(t *testing.T) {
 	for text, want := range map[string]int{
-		`[]`: 0, "[ \n]": 0, `[1]`: 1, `[""]`: 1, `[[]]`: 1, `[{}]`: 1, `[[],[1,2],{"a":[1,2],"b":3}]`: 3,
-		`["a,b","\",","\\"]`: 3, `[ null , true ]`: 2, `["[","{"]`: 2,
+		`[]`: 0, "[ \n]": 0, `[1]`: 1, `[""]`: 1, `[[]]`: 1, `[{}]`: 1,
+		`[[],[1,2],{"a":[1,2],"b":3}]`: 3,
+		`["a,b","\",","\\"]`:           3, `[ null , true ]`: 2, `["[","{"]`: 2,
 	} {
 		if got := countItems([]byte(text)); got != want {
 			t.Errorf("%s: %d items, want %d", text, got, want)
@@ -208,7 +223,8 @@ func FuzzDecodeBody(f *testing.F) {
 // A body is nested at most maxDepth levels deep, whatever it is for: its own object is the first.
 func TestDepthOfABody(t *testing.T) {
 	deep := func(member string, levels int) string {
-		return fmt.Sprintf(`{"%s":{"a":%s1%s}}`, member, strings.Repeat("[", levels-2), strings.Repeat("]", levels-2))
+		return fmt.Sprintf(`{"%s":{"a":%s1%s}}`, member, strings.Repeat("[", levels-2),
+			strings.Repeat("]", levels-2))
 	}
 	id := "0123456789abcdef01234567"
 	if _, err := decodeSample(t, id, nil, deep("params", maxDepth)); err != nil {
@@ -217,7 +233,8 @@ func TestDepthOfABody(t *testing.T) {
 	for _, member := range []string{"params", "raw", "unknown"} {
 		_, err := decodeSample(t, id, nil, deep(member, maxDepth+1))
 		var refused *fault.Error
-		if !errors.As(err, &refused) || refused.Code != fault.InvalidBody || refused.Field != member {
+		if !errors.As(err, &refused) || refused.Code != fault.InvalidBody ||
+			refused.Field != member {
 			t.Errorf("%d levels in %s: %v", maxDepth+1, member, err)
 		}
 	}
@@ -231,7 +248,8 @@ func TestDepthOfAParameter(t *testing.T) {
 	}
 	r := compileRequest("test", reflect.TypeFor[request]())
 	decode := func(name, text string) error {
-		_, _, err := r.decode(&incoming{query: map[string][]string{name: {text}}}, fault.InvalidRequest)
+		_, _, err := r.decode(&incoming{query: map[string][]string{name: {text}}},
+			fault.InvalidRequest)
 		return err
 	}
 	deep := func(levels int) string {
@@ -243,7 +261,8 @@ func TestDepthOfAParameter(t *testing.T) {
 		}
 		for _, text := range []string{deep(maxDepth + 1), deep(100_000), `{"a":1,"a":2}`, `{`, ``} {
 			var refused *fault.Error
-			if err := decode(name, text); !errors.As(err, &refused) || refused.Code != fault.InvalidRequest || refused.Field != name {
+			if err := decode(name, text); !errors.As(err, &refused) ||
+				refused.Code != fault.InvalidRequest || refused.Field != name {
 				t.Errorf("%.40q in %s: %v", text, name, err)
 			}
 		}

@@ -13,8 +13,9 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// pingEvery is how long a stream is silent, lookEvery how often an idle one looks whether its client is still there. By pings
-// alone that would show only half a minute later: the first write after a client's end still succeeds.
+// pingEvery is how long a stream is silent, lookEvery how often an idle one looks whether its
+// client is still there. By pings alone that would show only half a minute later: the first write
+// after a client's end still succeeds.
 const (
 	pingEvery = 15 * time.Second
 	lookEvery = time.Second
@@ -22,8 +23,9 @@ const (
 
 var errClientGone = errors.New("the client is gone")
 
-// Events is the answer of an operation that streams: it sends events until it has no more, ctx ends (the server stops)
-// or a send fails (the client went away). It runs after the handler has returned.
+// Events is the answer of an operation that streams: it sends events until it has no more, ctx ends
+// (the server stops) or a send fails (the client went away). It runs after the handler has
+// returned.
 type Events func(ctx context.Context, to *EventWriter) error
 
 // EventWriter sends Server-Sent Events. It is for one goroutine.
@@ -47,9 +49,11 @@ func (e *EventWriter) Send(event, id string, data any) error {
 	return e.write(frame)
 }
 
-// Wait waits for something to send: nil when one of the channels is closed or sends, ctx's error when the server stops,
-// an error when the client is gone. A nil channel never does. Meanwhile it keeps the connection alive.
-func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{}, due <-chan time.Time) error {
+// Wait waits for something to send: nil when one of the channels is closed or sends, ctx's error
+// when the server stops, an error when the client is gone. A nil channel never does. Meanwhile it
+// keeps the connection alive.
+func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{},
+	due <-chan time.Time) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -80,8 +84,8 @@ func (e *EventWriter) write(frame string) error {
 	return e.w.Flush()
 }
 
-// How soon clients come back: after a break, and when the server stops, which others can serve already: then spread, so
-// that they do not all come at once.
+// How soon clients come back: after a break, and when the server stops, which others can serve
+// already: then spread, so that they do not all come at once.
 const (
 	retryMillis        = 3000
 	minStopRetryMillis = 100
@@ -96,9 +100,12 @@ func (e *EventWriter) stop() error {
 	return e.retry(minStopRetryMillis + rand.N(maxStopRetryMillis-minStopRetryMillis))
 }
 
-func (e *EventWriter) retry(millis int) error { return e.write(fmt.Sprintf("retry: %d\n\n", millis)) }
+func (e *EventWriter) retry(millis int) error {
+	return e.write(fmt.Sprintf("retry: %d\n\n", millis))
+}
 
-// encode writes JSON as clients get it: addresses with their & as they are, no line break at the end.
+// encode writes JSON as clients get it: addresses with their & as they are, no line break at the
+// end.
 func encode(value any) ([]byte, error) {
 	if own, ok := value.(interface{ JSON() (text []byte, ok bool) }); ok {
 		if text, ok := own.JSON(); ok {

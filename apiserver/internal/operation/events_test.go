@@ -26,7 +26,8 @@ func (c *firing) After(d time.Duration) <-chan time.Time {
 // An idle stream pings, and so finds out that its client has gone.
 func TestWaitPings(t *testing.T) {
 	reader, writer := io.Pipe()
-	to := &EventWriter{w: bufio.NewWriter(writer), clock: &firing{}, gone: func() bool { return false }}
+	to := &EventWriter{w: bufio.NewWriter(writer), clock: &firing{},
+		gone: func() bool { return false }}
 	ended := make(chan error, 1)
 	go func() { ended <- to.Wait(context.Background(), nil, nil) }()
 	got := make([]byte, len(": ping\n\n"))
@@ -40,11 +41,13 @@ func TestWaitPings(t *testing.T) {
 	}
 }
 
-// A stream is not silent for longer than a ping takes to come, and one that is looks for its client meanwhile.
+// A stream is not silent for longer than a ping takes to come, and one that is looks for its client
+// meanwhile.
 func TestWaitLooks(t *testing.T) {
 	var sent bytes.Buffer
 	looks := 0
-	to := &EventWriter{w: bufio.NewWriter(&sent), clock: &firing{}, gone: func() bool { looks++; return looks == 40 }}
+	to := &EventWriter{w: bufio.NewWriter(&sent), clock: &firing{},
+		gone: func() bool { looks++; return looks == 40 }}
 	if err := to.Send("e", "", 1); err != nil {
 		t.Fatal(err)
 	}

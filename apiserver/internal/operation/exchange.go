@@ -28,7 +28,8 @@ func itoa(n int) string { return strconv.Itoa(n) }
 // seconds rounds up.
 func seconds(d time.Duration) string { return itoa(int((d + time.Second - 1) / time.Second)) }
 
-// idempotencyKey reads the header, "" when the operation has no use for it or it is absent and not required.
+// idempotencyKey reads the header, "" when the operation has no use for it or it is absent and not
+// required.
 func (x *exchange) idempotencyKey() (string, error) {
 	if x.op.Idempotency == Ignored {
 		return "", nil
@@ -37,11 +38,13 @@ func (x *exchange) idempotencyKey() (string, error) {
 	key := strings.TrimSpace(string(raw))
 	switch {
 	case key == "" && x.op.Idempotency == Required:
-		return "", fault.Invalid(fault.IdempotencyRequired, "Idempotency-Key", "this operation needs one, a UUID for example")
+		return "", fault.Invalid(fault.IdempotencyRequired, "Idempotency-Key",
+			"this operation needs one, a UUID for example")
 	case key == "" && raw == nil:
 		return "", nil
 	case !printable(key, 255):
-		return "", fault.Invalid(fault.InvalidRequest, "Idempotency-Key", "must be 1 to 255 printable characters")
+		return "", fault.Invalid(fault.InvalidRequest, "Idempotency-Key",
+			"must be 1 to 255 printable characters")
 	}
 	return key, nil
 }
@@ -51,7 +54,8 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 	in := &incoming{query: map[string][]string{}, hasBody: !x.body.ended}
 	encoding := x.rc.Request.Header.Peek("Content-Encoding")
 	if in.hasBody && len(encoding) > 0 && !bytes.EqualFold(encoding, []byte("identity")) {
-		return nil, fault.Invalid(fault.UnsupportedMediaType, "Content-Encoding", "bodies are taken uncompressed only")
+		return nil, fault.Invalid(fault.UnsupportedMediaType, "Content-Encoding",
+			"bodies are taken uncompressed only")
 	}
 	in.read = func(limit int) ([]byte, error) { return x.read(ctx, limit) }
 	for name, value := range x.rc.QueryArgs().All() {
@@ -60,7 +64,9 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 		}
 		in.query[string(name)] = append(in.query[string(name)], string(value))
 	}
-	in.header = func(name string) string { return strings.ToValidUTF8(string(x.rc.Request.Header.Peek(name)), "\ufffd") }
+	in.header = func(name string) string {
+		return strings.ToValidUTF8(string(x.rc.Request.Header.Peek(name)), "\ufffd")
+	}
 	header := string(x.rc.Request.Header.ContentType())
 	if media, _, err := mime.ParseMediaType(header); err == nil {
 		in.contentType = media
@@ -82,8 +88,8 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 	return in, nil
 }
 
-// hash is what tells a repeated request from another one under the same idempotency key. The bytes of a streamed body
-// are not in it: they are not known when the key is claimed.
+// hash is what tells a repeated request from another one under the same idempotency key. The bytes
+// of a streamed body are not in it: they are not known when the key is claimed.
 func (x *exchange) hash(in *incoming, body []byte) uint64 {
 	h := xxh3.New()
 	part := func(text string) {
@@ -103,8 +109,10 @@ func (x *exchange) hash(in *incoming, body []byte) uint64 {
 // fail answers with an error.
 func (x *exchange) fail(err error) {
 	var coded *fault.Error
-	if !errors.As(err, &coded) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
-		err = fault.Wrap(fault.Unavailable, err, "the call took too long, or the server stops; what it did is not known")
+	if !errors.As(err, &coded) &&
+		(errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
+		err = fault.Wrap(fault.Unavailable, err, "the call took too long, or the server stops; "+
+			"what it did is not known")
 	}
 	x.err = err
 	problem := NewProblem(err, x.id)
@@ -142,18 +150,20 @@ type Raw struct {
 	Body        []byte
 }
 
-// Download is an answer that is written as it is made, of any length. An error in the middle breaks the connection off,
-// so that a client does not take a part for the whole.
+// Download is an answer that is written as it is made, of any length. An error in the middle breaks
+// the connection off, so that a client does not take a part for the whole.
 type Download struct {
 	ContentType string
 	Write       func(ctx context.Context, w io.Writer) error // runs after the handler has returned
 }
 
-// Streamed is an answer of type T: Whole, or, where it is long, what Write writes of it as JSON while it is sent, so that it
-// is never in memory at once. An error in the middle breaks the connection off, as that of a Download does.
+// Streamed is an answer of type T: Whole, or, where it is long, what Write writes of it as JSON
+// while it is sent, so that it is never in memory at once. An error in the middle breaks the
+// connection off, as that of a Download does.
 type Streamed[T any] struct {
 	Whole T
-	Write func(ctx context.Context, w io.Writer) error // nil: Whole; runs after the handler has returned
+	// nil: Whole; runs after the handler has returned
+	Write func(ctx context.Context, w io.Writer) error
 }
 
 func (s Streamed[T]) parts() (whole any, write func(context.Context, io.Writer) error) {
@@ -199,14 +209,16 @@ func (x *exchange) succeed(answer any) {
 	}
 }
 
-// stream sends events on a goroutine that the server waits for; it must not touch the request any more.
+// stream sends events on a goroutine that the server waits for; it must not touch the request any
+// more.
 func (x *exchange) stream(events Events) {
 	h := &x.rc.Response.Header
 	h.SetContentType("text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	x.rc.Response.ImmediateHeaderFlush = true
-	end, gone, log := x.ended, x.from.Gone, x.Logger.With("operation", x.op.ID, "correlationId", x.id)
+	end, gone, log := x.ended, x.from.Gone,
+		x.Logger.With("operation", x.op.ID, "correlationId", x.id)
 	x.underway.begin()
 	x.rc.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer x.underway.end()
@@ -231,7 +243,8 @@ func (x *exchange) stream(events Events) {
 // downloadBuffer is what is written at a time.
 const downloadBuffer = 32 << 10
 
-// download sends what is written on a goroutine that the server waits for; it must not touch the request any more.
+// download sends what is written on a goroutine that the server waits for; it must not touch the
+// request any more.
 func (x *exchange) download(answer Download) {
 	read, write := io.Pipe()
 	log := x.Logger.With("operation", x.op.ID, "correlationId", x.id)
@@ -257,7 +270,8 @@ func (x *exchange) download(answer Download) {
 	}
 	x.rc.SetContentType(answer.ContentType)
 	x.rc.Response.Header.Set("Cache-Control", "no-store")
-	// The server closes the pipe when the client is gone, and drops the connection when the pipe ends with an error.
+	// The server closes the pipe when the client is gone, and drops the connection when the pipe
+	// ends with an error.
 	x.rc.SetBodyStream(struct {
 		io.Reader
 		io.Closer
@@ -292,8 +306,10 @@ func (x *exchange) finish() {
 	x.Observer.Answered(x.op.ID, status, took)
 	x.endSpan(status)
 	level := slog.LevelInfo
-	attributes := []any{"operation", x.op.ID, "method", string(x.rc.Method()), "path", string(x.rc.Path()),
-		"status", status, "took", took, "correlationId", x.id, "customer", x.from.Customer, "address", x.address.String()}
+	attributes := []any{"operation", x.op.ID, "method", string(x.rc.Method()), "path",
+		string(x.rc.Path()),
+		"status", status, "took", took, "correlationId", x.id, "customer", x.from.Customer,
+		"address", x.address.String()}
 	if !x.from.Job.IsZero() {
 		attributes = append(attributes, "job", x.from.Job)
 	}

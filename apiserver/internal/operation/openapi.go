@@ -59,8 +59,9 @@ func (op *Operation) describe(s *schemas, route int) object {
 	if op.Rate != limits.Unlimited {
 		description += " Rate class: " + string(op.Rate) + "."
 	}
-	out := object{"operationId": id, "summary": op.Summary, "description": strings.TrimSpace(description),
-		"responses": op.responses(s)}
+	out := object{"operationId": id, "summary": op.Summary,
+		"description": strings.TrimSpace(description),
+		"responses":   op.responses(s)}
 	if op.Group != "" {
 		out["tags"] = []string{op.Group}
 	}
@@ -101,14 +102,17 @@ func (op *Operation) parameters(s *schemas) []object {
 		members := op.request.shapes[op.request.body.typ].fields
 		for i := range members {
 			if !members[i].rules.alone {
-				add("query", &members[i], " (With a streamed body only, instead of the member of the JSON body.)")
+				add("query", &members[i], " (With a streamed body only, instead of the member "+
+					"of the JSON body.)")
 			}
 		}
 	}
 	if op.Idempotency != Ignored {
-		list = append(list, object{"name": "Idempotency-Key", "in": "header", "required": op.Idempotency == Required,
-			"description": "A UUID, for example. The same key within 24 hours gives the first answer again.",
-			"schema":      object{"type": "string", "minLength": 1, "maxLength": 255}})
+		list = append(list, object{"name": "Idempotency-Key", "in": "header",
+			"required": op.Idempotency == Required,
+			"description": "A UUID, for example. The same key within 24 hours gives the first " +
+				"answer again.",
+			"schema": object{"type": "string", "minLength": 1, "maxLength": 255}})
 	}
 	return list
 }
@@ -143,7 +147,8 @@ func (op *Operation) responses(s *schemas) object {
 		}
 		answer["content"] = object{"text/event-stream": content}
 	case op.response == reflect.TypeFor[Download]():
-		answer["content"] = object{"application/octet-stream": object{"schema": object{"type": "string", "format": "binary"}}}
+		answer["content"] = object{"application/octet-stream": object{
+			"schema": object{"type": "string", "format": "binary"}}}
 	case op.response == reflect.TypeFor[Raw]():
 		answer["content"] = object{"*/*": object{"schema": object{}}}
 	default:
@@ -152,7 +157,8 @@ func (op *Operation) responses(s *schemas) object {
 	out := object{fmt.Sprint(op.Status): answer}
 	for status, codes := range op.problems() {
 		out[fmt.Sprint(status)] = object{"description": "Codes: " + strings.Join(codes, ", "),
-			"content": object{"application/problem+json": object{"schema": object{"$ref": "#/components/schemas/Problem"}}}}
+			"content": object{"application/problem+json": object{
+				"schema": object{"$ref": "#/components/schemas/Problem"}}}}
 	}
 	return out
 }
@@ -173,7 +179,8 @@ func (op *Operation) problems() map[int][]string {
 		codes = append(codes, fault.RateLimited)
 	}
 	if op.Idempotency != Ignored {
-		codes = append(codes, fault.IdempotencyInFlight, fault.IdempotencyReused, fault.IdempotencyOverflow)
+		codes = append(codes, fault.IdempotencyInFlight, fault.IdempotencyReused,
+			fault.IdempotencyOverflow)
 	}
 	if op.Idempotency == Required {
 		codes = append(codes, fault.IdempotencyRequired)
@@ -193,11 +200,13 @@ func (op *Operation) problems() map[int][]string {
 	return byStatus
 }
 
-// problems are the codes of what decoding refuses: the request as such, and each field by its own code.
+// problems are the codes of what decoding refuses: the request as such, and each field by its own
+// code.
 func (r *request) problems() []fault.Code {
 	codes := []fault.Code{fault.InvalidRequest, fault.UnknownParameter, fault.InvalidBody}
 	if r.body != nil {
-		codes = append(codes, fault.UnknownField, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.UploadTooSlow)
+		codes = append(codes, fault.UnknownField, fault.PayloadTooLarge, fault.UnsupportedMediaType,
+			fault.UploadTooSlow)
 	}
 	of := func(fields []field) {
 		for i := range fields {
@@ -231,5 +240,6 @@ func (op *Operation) Line() string {
 	if op.Rate == limits.Unlimited {
 		rate = "-"
 	}
-	return fmt.Sprintf("%s\t%s\taccess %s\trate %s\tidempotency %s", op.ID, strings.Join(routes, ", "), op.Access, rate, idempotency)
+	return fmt.Sprintf("%s\t%s\taccess %s\trate %s\tidempotency %s", op.ID,
+		strings.Join(routes, ", "), op.Access, rate, idempotency)
 }

@@ -1,6 +1,7 @@
-// Package operation owns what an operation of the API is. One Declaration says everything about it: routes, access, rate
-// class, idempotency, request and answer types, errors, streaming. From it come routing, decoding with validation, the
-// chain of checks, encoding, error bodies and the OpenAPI document. It knows no resource; handlers live in api/.
+// Package operation owns what an operation of the API is. One Declaration says everything about it:
+// routes, access, rate class, idempotency, request and answer types, errors, streaming. From it
+// come routing, decoding with validation, the chain of checks, encoding, error bodies and the
+// OpenAPI document. It knows no resource; handlers live in api/.
 //
 // # Requests
 //
@@ -13,9 +14,10 @@
 //	stream:"text/uri-list,…"  a *Stream: the body as it arrives when it has one of these types. The members of the JSON
 //	               body then come as query parameters, all but those tagged alone:"json".
 //
-// and, as the members of bodies have, any of: required, default, min, max (value, characters or items), clamp (greater
-// values become this), enum, pattern, code (the error code when the value is refused), stamped (accepted and ignored),
-// doc. A pointer may be null. A struct that has Validate() fault.List is asked last.
+// and, as the members of bodies have, any of: required, default, min, max (value, characters or
+// items), clamp (greater values become this), enum, pattern, code (the error code when the value is
+// refused), stamped (accepted and ignored), doc. A pointer may be null. A struct that has
+// Validate() fault.List is asked last.
 package operation
 
 import (
@@ -60,29 +62,34 @@ func Routes(lines ...string) []Route {
 
 // Declaration is everything about an operation but its types and its handler.
 type Declaration struct {
-	ID          string  // svc_…
-	Routes      []Route // the first is the one that stands in the specification; the others are aliases
-	Group       string  // of the documentation
+	ID string // svc_…
+	// the first is the one that stands in the specification; the others are aliases
+	Routes      []Route
+	Group       string // of the documentation
 	Summary     string
 	Description string
 	Access      auth.Access
 	Rate        limits.Class
 	Idempotency Idempotency
-	// Leaderless: it answers while the control plane has no leader, too; Caller.View may be old then.
+	// Leaderless: it answers while the control plane has no leader, too; Caller.View may be old
+	// then.
 	Leaderless bool
-	Status     int        // of success: 200 unless told; an operation that answers None has 204
-	Invalid    fault.Code // of refused input that has no code of its own: invalid_request unless told
-	// Errors are the codes that the handler itself can answer, beside those that the declaration implies.
+	Status     int // of success: 200 unless told; an operation that answers None has 204
+	// of refused input that has no code of its own: invalid_request unless told
+	Invalid fault.Code
+	// Errors are the codes that the handler itself can answer, beside those that the declaration
+	// implies.
 	Errors  []fault.Code
 	Timeout time.Duration // for everything but a stream of events: 30 s unless told
-	Event   any           // for operations that answer Events: a value of the type of an event's data
+	// for operations that answer Events: a value of the type of an event's data
+	Event any
 }
 
 // Caller is what a handler knows of the call beside its request.
 type Caller struct {
 	auth.Principal
-	// View is the state as it was when the call arrived, or later: current enough for every answer (nil for public
-	// operations).
+	// View is the state as it was when the call arrived, or later: current enough for every answer
+	// (nil for public operations).
 	View      *client.View
 	Call      *client.Call // idempotency, to be passed to the command; nil without a key
 	RequestID string
@@ -106,7 +113,8 @@ type Operation struct {
 	handle   func(ctx context.Context, from *Caller, in reflect.Value) (any, error)
 }
 
-// Define makes an operation. A declaration that contradicts itself is a programmer's slip and panics.
+// Define makes an operation. A declaration that contradicts itself is a programmer's slip and
+// panics.
 func Define[In, Out any](d Declaration, handle Handler[In, Out]) *Operation {
 	op := &Operation{Declaration: d, response: reflect.TypeFor[Out]()}
 	if long, ok := reflect.Zero(op.response).Interface().(streamed); ok {

@@ -24,7 +24,8 @@ type ProblemItem struct {
 	Field   string     `json:"field,omitempty" doc:"The input at fault, as a path: itemsConfig[2].selector"`
 }
 
-// NewProblem makes the body for an error. What is not coded, and every 500, shows no more than the correlation id.
+// NewProblem makes the body for an error. What is not coded, and every 500, shows no more than the
+// correlation id.
 func NewProblem(err error, correlationID string) *Problem {
 	var list fault.List
 	if !errors.As(err, &list) || len(list) == 0 {

@@ -17,17 +17,22 @@ const (
 	maxLarge = 2
 	// maxReceived is the most bytes of a streamed body that is kept on disk.
 	maxReceived = 4 << 30
-	// customerShare is how many large or streamed bodies of one customer are received or worked on at once.
+	// customerShare is how many large or streamed bodies of one customer are received or worked on
+	// at once.
 	customerShare = 2
 )
 
 // DescribeBodies says what callers with large or streamed bodies have to know.
 func DescribeBodies() string {
 	p := usualPace()
-	return fmt.Sprintf("A longer or streamed body may take as long as its call, if at least %d bytes a second come in each %v of "+
-		"waiting, and no pause is longer than %v (408). Of each customer %d such bodies are taken at a time, and others wait for them. "+
-		"A streamed body has at most %d GiB (413). They are kept on disk until they are worked on; when that is full, the "+
-		"call ends with 503 unavailable.", p.least/int64(p.window/time.Second), p.window, p.stall, customerShare, maxReceived>>30)
+	return fmt.Sprintf("A longer or streamed body may take as long as its call, if at least %d "+
+		"bytes a second come in each %v of "+
+		"waiting, and no pause is longer than %v (408). Of each customer %d such bodies are "+
+		"taken at a time, and others wait for them. "+
+		"A streamed body has at most %d GiB (413). They are kept on disk until they are worked "+
+		"on; when that is full, the "+
+		"call ends with 503 unavailable.", p.least/int64(p.window/time.Second), p.window, p.stall,
+		customerShare, maxReceived>>30)
 }
 
 // shares are what each customer has of something scarce. The zero value is ready.
@@ -70,9 +75,11 @@ func (s *shares) take(ctx context.Context, customer string) (leave func(), err e
 	}
 }
 
-// read reads the whole body. A large one comes to disk first, and into memory in its turn: nobody waits for its sender.
+// read reads the whole body. A large one comes to disk first, and into memory in its turn: nobody
+// waits for its sender.
 func (x *exchange) read(ctx context.Context, limit int) ([]byte, error) {
-	if limit <= bodyLimit || x.body.declared >= 0 && x.body.declared <= bodyLimit || x.body.declared > int64(limit) {
+	if limit <= bodyLimit || x.body.declared >= 0 && x.body.declared <= bodyLimit ||
+		x.body.declared > int64(limit) {
 		return x.body.all(limit)
 	}
 	x.body.paced(x.rc.Conn(), usualPace(), time.Now().Add(x.op.Timeout))
@@ -99,8 +106,8 @@ func Verbatim(to io.Writer, body io.Reader) error {
 	return err
 }
 
-// receive brings what refine makes of the body to a file without a name, which goes with the call. It holds nothing but
-// the customer's share.
+// receive brings what refine makes of the body to a file without a name, which goes with the call.
+// It holds nothing but the customer's share.
 func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.Reader, error) {
 	leave, err := x.shares.take(ctx, x.from.Customer)
 	if err != nil {
@@ -117,7 +124,8 @@ func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.
 	}
 	source := &reading{from: x.body}
 	to := &spool{Writer: file, take: func(n int64) error {
-		return x.spools.take(x.from.Customer, n, func() (uint64, bool) { return x.free(x.SpoolDir) })
+		return x.spools.take(x.from.Customer, n,
+			func() (uint64, bool) { return x.free(x.SpoolDir) })
 	}}
 	x.after(func() { x.spools.leave(x.from.Customer, to.taken) })
 	err = refine(to, io.LimitReader(source, limit+1))

@@ -41,7 +41,8 @@ func compileRequest(id string, t reflect.Type) *request {
 	if t.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("operation %s: the request must be a struct", id))
 	}
-	r := &request{typ: t, shapes: shapes{}, path: &shape{byName: map[string]int{}}, query: &shape{byName: map[string]int{}},
+	r := &request{typ: t, shapes: shapes{}, path: &shape{byName: map[string]int{}},
+		query:  &shape{byName: map[string]int{}},
 		header: &shape{byName: map[string]int{}}}
 	r.path.collect(t, nil, "path")
 	for i := range r.path.fields {
@@ -100,7 +101,8 @@ func (r *request) streams(contentType string) bool {
 }
 
 // decode makes a request value of what arrived. Every fault of it is found; ids come first.
-func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value, body []byte, err error) {
+func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value, body []byte,
+	err error) {
 	value = reflect.New(r.typ)
 	p := &problems{invalid: invalid}
 	v := value.Elem()
@@ -120,7 +122,9 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 		v.FieldByIndex(r.stream.index).Set(reflect.ValueOf(in.stream))
 	case r.body != nil:
 		if in.hasBody && in.contentType != "application/json" {
-			return value, nil, fault.Invalid(fault.UnsupportedMediaType, "Content-Type", "must be %s", r.mediaTypes())
+			return value, nil,
+				fault.Invalid(fault.UnsupportedMediaType, "Content-Type", "must be %s",
+					r.mediaTypes())
 		}
 		if body, err = in.read(r.body.limit); err != nil {
 			return value, nil, err
@@ -141,7 +145,8 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 	return value, body, p.list.OrNil()
 }
 
-// isNothing says whether a body says nothing: many clients send {} where there is no body (decision 57).
+// isNothing says whether a body says nothing: many clients send {} where there is no body (decision
+// 57).
 func isNothing(body []byte) bool {
 	text := bytes.TrimSpace(body)
 	if len(text) == 0 {
@@ -152,7 +157,8 @@ func isNothing(body []byte) bool {
 	return opens && closes && len(bytes.TrimSpace(inner)) == 0
 }
 
-// decodeQuery reads the parameters, and with a streamed body the members of the JSON body among them.
+// decodeQuery reads the parameters, and with a streamed body the members of the JSON body among
+// them.
 func (r *request) decodeQuery(in *incoming, v reflect.Value, streamed bool, p *problems) {
 	known := map[string]bool{}
 	read := func(from reflect.Value, f *field) {
@@ -206,7 +212,8 @@ func (r *request) mediaTypes() string {
 	return strings.Join(types, " or ")
 }
 
-// Validator is a request, or its body, that has rules which no tag can say. It is asked when everything else is right.
+// Validator is a request, or its body, that has rules which no tag can say. It is asked when
+// everything else is right.
 type Validator interface{ Validate() fault.List }
 
 func validate(value reflect.Value, r *request) fault.List {

@@ -17,7 +17,8 @@ type Schematic interface{ Schema() *jsonschema.Schema }
 
 var schematicType = reflect.TypeFor[Schematic]()
 
-// schemas makes JSON Schemas of Go types by the same tags that decoding reads. Structs become named components.
+// schemas makes JSON Schemas of Go types by the same tags that decoding reads. Structs become named
+// components.
 type schemas struct {
 	components map[string]*jsonschema.Schema
 	types      map[string]reflect.Type
@@ -27,7 +28,8 @@ func newSchemas() *schemas {
 	return &schemas{components: map[string]*jsonschema.Schema{}, types: map[string]reflect.Type{}}
 }
 
-// of is the schema of a type. In requests a member is required when its tag says so, in answers when it is always there.
+// of is the schema of a type. In requests a member is required when its tag says so, in answers
+// when it is always there.
 func (s *schemas) of(t reflect.Type, request bool) *jsonschema.Schema {
 	if t.Kind() == reflect.Pointer {
 		return nullable(s.of(t.Elem(), request))
@@ -55,12 +57,14 @@ func (s *schemas) of(t reflect.Type, request bool) *jsonschema.Schema {
 	}
 	made, err := jsonschema.ForType(t, nil)
 	if err != nil {
-		panic(fmt.Sprintf("operation: no schema for %s: %v", t, err)) // a declared type: a programmer's slip
+		// a declared type: a programmer's slip
+		panic(fmt.Sprintf("operation: no schema for %s: %v", t, err))
 	}
 	return made
 }
 
-// component names a struct's schema and refers to it. Two types of one name are a programmer's slip.
+// component names a struct's schema and refers to it. Two types of one name are a programmer's
+// slip.
 func (s *schemas) component(t reflect.Type, request bool) *jsonschema.Schema {
 	name, parameters, generic := strings.Cut(t.Name(), "[")
 	if generic {
@@ -149,7 +153,8 @@ func bound(to *jsonschema.Schema, r *rules, t reflect.Type) {
 			to.Maximum = r.max
 		}
 		if r.clamp != nil {
-			to.Description = strings.TrimSpace(fmt.Sprintf("%s Greater values count as %d.", to.Description, *r.clamp))
+			to.Description = strings.TrimSpace(fmt.Sprintf("%s Greater values count as %d.",
+				to.Description, *r.clamp))
 		}
 	}
 }

@@ -76,7 +76,8 @@ func (sh *shape) collect(t reflect.Type, prefix []int, tag string) {
 			panic(fmt.Sprintf("operation: %s has two fields %q", t, name))
 		}
 		sh.byName[name] = len(sh.fields)
-		sh.fields = append(sh.fields, field{name: name, index: index, typ: f.Type, rules: readRules(t, f)})
+		sh.fields = append(sh.fields,
+			field{name: name, index: index, typ: f.Type, rules: readRules(t, f)})
 	}
 }
 
@@ -94,7 +95,8 @@ func readRules(t reflect.Type, f reflect.StructField) rules {
 	}
 	r := rules{
 		required: f.Tag.Get("required") == "true", stamped: f.Tag.Get("stamped") == "true",
-		min: number("min"), max: number("max"), code: fault.Code(f.Tag.Get("code")), doc: f.Tag.Get("doc"),
+		min: number("min"), max: number("max"), code: fault.Code(f.Tag.Get("code")),
+		doc:   f.Tag.Get("doc"),
 		alone: f.Tag.Get("alone") == "json",
 	}
 	if n := number("clamp"); n != nil {

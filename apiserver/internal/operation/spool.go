@@ -7,7 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of what bodies take on disk while they are received and worked on, and long answers while they are sent, in bytes.
+// Bounds of what bodies take on disk while they are received and worked on, and long answers while
+// they are sent, in bytes.
 const (
 	maxSpooled      = 16 << 30 // of all customers together
 	maxSpooledOfOne = 4 << 30  // of one customer
@@ -25,11 +26,15 @@ type spools struct {
 }
 
 var (
-	errSpoolsFull   = fault.New(fault.Unavailable, "bodies and answers that are under way take all the disk there is for them; try again later")
-	errCustomerFull = fault.New(fault.Unavailable, "the customer's other bodies and answers that are under way leave no room for this one; try again after them")
+	errSpoolsFull = fault.New(fault.Unavailable,
+		"bodies and answers that are under way take all the disk there is for them; try again later")
+	errCustomerFull = fault.New(fault.Unavailable,
+		"the customer's other bodies and answers that are under way leave no room for this one; "+
+			"try again after them")
 )
 
-// take takes n bytes for a customer, or none. free is what the disk has left, as far as that is known.
+// take takes n bytes for a customer, or none. free is what the disk has left, as far as that is
+// known.
 func (s *spools) take(customer string, n int64, free func() (uint64, bool)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// All customers together and each alone stay within their bounds, and what is given back can be taken again.
+// All customers together and each alone stay within their bounds, and what is given back can be
+// taken again.
 func TestSpoolsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s spools
@@ -31,10 +32,12 @@ func TestSpoolsAreBounded(t *testing.T) {
 			for _, of := range held {
 				all += of
 			}
-			fits := all+n <= maxSpooled && held[customer]+n <= maxSpooledOfOne+2*spoolStep && free >= uint64(spoolReserve+n)
+			fits := all+n <= maxSpooled && held[customer]+n <= maxSpooledOfOne+2*spoolStep &&
+				free >= uint64(spoolReserve+n)
 			err := s.take(customer, n, func() (uint64, bool) { return free, true })
 			if fits != (err == nil) || err != nil && fault.CodeOf(err) != fault.Unavailable {
-				t.Fatalf("%d more bytes of %s, %d free, %d held: %v", n, customer, free, held[customer], err)
+				t.Fatalf("%d more bytes of %s, %d free, %d held: %v", n, customer, free,
+					held[customer], err)
 			}
 			if err == nil {
 				held[customer] += n
@@ -72,7 +75,8 @@ func TestBodiesLeaveTheDiskItsReserve(t *testing.T) {
 			}
 			return 2 * spoolReserve, true
 		}}
-		x := &exchange{Chain: c, body: &body{source: &io.LimitedReader{R: zeros{}, N: 3 * spoolStep / 2}, declared: -1}}
+		x := &exchange{Chain: c,
+			body: &body{source: &io.LimitedReader{R: zeros{}, N: 3 * spoolStep / 2}, declared: -1}}
 		received, err := x.receive(context.Background(), maxReceived, Verbatim)
 		if full != errors.Is(err, errSpoolsFull) || full != (received == nil) {
 			t.Errorf("full %v: %v", full, err)

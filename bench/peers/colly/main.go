@@ -1,4 +1,5 @@
-// Command colly is the bench's job for github.com/gocolly/colly: it reads the addresses of a file, and writes a row of each.
+// Command colly is the bench's job for github.com/gocolly/colly: it reads the addresses of a file,
+// and writes a row of each.
 package main
 
 import (
@@ -58,17 +59,20 @@ func run(args []string) error {
 	return errors.Join(visitErr, out.err, out.to.Flush(), file.Close())
 }
 
-// newCollector leaves out what a list of addresses does not need: the memory of what was visited, and cookies. The
-// transport is Go's default one, with as many kept connections as there are requests.
+// newCollector leaves out what a list of addresses does not need: the memory of what was visited,
+// and cookies. The transport is Go's default one, with as many kept connections as there are
+// requests.
 func newCollector(concurrency int) *colly.Collector {
 	c := colly.NewCollector(colly.AllowURLRevisit(), colly.IgnoreRobotsTxt())
 	c.DisableCookies()
-	c.WithTransport(&http.Transport{MaxIdleConnsPerHost: concurrency, ReadBufferSize: 64 << 10, DisableCompression: true})
+	c.WithTransport(&http.Transport{MaxIdleConnsPerHost: concurrency, ReadBufferSize: 64 << 10,
+		DisableCompression: true})
 	return c
 }
 
-// visit has so many goroutines call the collector, which is one of the two ways that colly's example of parallel scraping
-// names. The other one, its asynchronous mode with a limit, takes more for the same.
+// visit has so many goroutines call the collector, which is one of the two ways that colly's
+// example of parallel scraping names. The other one, its asynchronous mode with a limit, takes more
+// for the same.
 func visit(c *colly.Collector, concurrency int, addresses []string) error {
 	next := make(chan string)
 	failed := make(chan error, concurrency)

@@ -1,5 +1,6 @@
-// Package clienttest is a control plane for the tests of other roles: the real state machine in process memory, without
-// Raft, leader or dispatcher. Runs that are launched stay where the launch put them; a test moves them with commands.
+// Package clienttest is a control plane for the tests of other roles: the real state machine in
+// process memory, without Raft, leader or dispatcher. Runs that are launched stay where the launch
+// put them; a test moves them with commands.
 package clienttest
 
 import (
@@ -38,7 +39,8 @@ type Client struct {
 func New(t testing.TB, c clock.Clock) *Client {
 	t.Helper()
 	fake := &Client{clock: c, fsm: fsm.New()}
-	fake.Must(t, command.CreateClusterPayload{Version: command.Newest, ID: ids.ID{1}, Shards: 4, FreeGrant: FreeGrant,
+	fake.Must(t, command.CreateClusterPayload{Version: command.Newest, ID: ids.ID{1}, Shards: 4,
+		FreeGrant: FreeGrant,
 		Prices: slices.DeleteFunc(price.Standard(), func(r price.Row) bool {
 			return r.RowKey == model.Super.PriceRow() || r.RowKey == model.RenderSuper.PriceRow()
 		})})
@@ -60,7 +62,8 @@ func (c *Client) Fail(err error) {
 }
 
 // Propose implements client.Client.
-func (c *Client) Propose(_ context.Context, payload command.Payload, call *client.Call) (any, error) {
+func (c *Client) Propose(_ context.Context, payload command.Payload, call *client.Call) (any,
+	error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.down != nil {
@@ -68,8 +71,9 @@ func (c *Client) Propose(_ context.Context, payload command.Payload, call *clien
 	}
 	var under *command.Call
 	if call != nil {
-		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request,
-			Ticket: call.Ticket}
+		under = &command.Call{Customer: call.Customer, Operation: call.Operation, Key: call.Key,
+			Request: call.Request,
+			Ticket:  call.Ticket}
 	}
 	id := c.ids.New()
 	data, err := c.fsm.Encode(id, c.clock.Now().UnixMilli(), payload, under)
@@ -80,7 +84,8 @@ func (c *Client) Propose(_ context.Context, payload command.Payload, call *clien
 	result := c.fsm.Apply(c.index, data)
 	if call != nil {
 		call.Replayed = result.Replayed
-		if _, claims := payload.(command.ClaimCallPayload); claims && result.Err == nil && !result.Replayed {
+		if _, claims := payload.(command.ClaimCallPayload); claims && result.Err == nil &&
+			!result.Replayed {
 			call.Ticket = id
 		}
 	}
@@ -125,7 +130,8 @@ func (c *Client) Dispatch(t testing.TB, job ids.ID, seqs ...uint32) {
 	c.Must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job, Seqs: seqs}}})
 }
 
-// CloseRun closes a run that has ended, or whose links are all done with, and of which nothing is out.
+// CloseRun closes a run that has ended, or whose links are all done with, and of which nothing is
+// out.
 func (c *Client) CloseRun(t testing.TB, job ids.ID) {
 	t.Helper()
 	c.Must(t, command.CloseRunPayload{Job: job})
@@ -157,8 +163,9 @@ func (c *Client) Nodes(context.Context) ([]client.NodeStatus, error) {
 	view := c.fsm.Store().View()
 	var list []client.NodeStatus
 	for _, node := range view.Nodes() {
-		status := client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version, Capacity: node.Capacity,
-			Tiers: node.Tiers, Boot: node.Boot, Draining: node.Draining, State: client.NodeAlive}
+		status := client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version,
+			Capacity: node.Capacity,
+			Tiers:    node.Tiers, Boot: node.Boot, Draining: node.Draining, State: client.NodeAlive}
 		if node.Draining {
 			status.State = client.NodeDrained
 		}

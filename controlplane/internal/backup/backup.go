@@ -1,10 +1,11 @@
-// Package backup owns the file that a cluster's state is saved in: what stands in it, and how to tell that it is whole.
-// What the state's bytes mean is the state's; when one is taken, and what happens when one is put back, is decided
-// elsewhere.
+// Package backup owns the file that a cluster's state is saved in: what stands in it, and how to
+// tell that it is whole. What the state's bytes mean is the state's; when one is taken, and what
+// happens when one is put back, is decided elsewhere.
 //
-// A file is the eight bytes of magic, a header and pieces, each with its length before it as four bytes (big-endian), a
-// piece of length 0 at the end, and the SHA-256 of everything before the digest. So it can be written and read as a
-// stream, and one that was cut off or damaged anywhere is not taken for a backup.
+// A file is the eight bytes of magic, a header and pieces, each with its length before it as four
+// bytes (big-endian), a piece of length 0 at the end, and the SHA-256 of everything before the
+// digest. So it can be written and read as a stream, and one that was cut off or damaged anywhere
+// is not taken for a backup.
 package backup
 
 import (
@@ -101,8 +102,8 @@ func (p *pieces) Write(data []byte) (int, error) {
 	return written, nil
 }
 
-// Read reads a backup to its end and copies the state's bytes into state. Nothing may be done with them unless it
-// returns nil.
+// Read reads a backup to its end and copies the state's bytes into state. Nothing may be done with
+// them unless it returns nil.
 func Read(r io.Reader, state io.Writer) (Header, error) {
 	sum := sha256.New()
 	from := &reader{r: bufio.NewReaderSize(r, 1<<16), sum: sum}
@@ -122,7 +123,8 @@ func Read(r io.Reader, state io.Writer) (Header, error) {
 		return h, fmt.Errorf("backup: %w: header: %w", ErrDamaged, err)
 	}
 	if h.Format < 1 || h.Format > Format {
-		return h, fmt.Errorf("backup: %w: its format is %d, known here up to %d", ErrDamaged, h.Format, Format)
+		return h, fmt.Errorf("backup: %w: its format is %d, known here up to %d", ErrDamaged,
+			h.Format, Format)
 	}
 	for {
 		data, err := from.next(maxPiece)

@@ -40,7 +40,8 @@ func written(t testing.TB, h Header, state []byte) []byte {
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		size := rapid.SampledFrom([]int{0, 1, 100, piece - 1, piece, piece + 1, 3*maxPiece + 7}).Draw(rt, "size")
+		size := rapid.SampledFrom([]int{0, 1, 100, piece - 1, piece, piece + 1,
+			3*maxPiece + 7}).Draw(rt, "size")
 		state := bytes.Repeat([]byte{rapid.Byte().Draw(rt, "byte")}, size)
 		var got bytes.Buffer
 		h, err := Read(iotest.HalfReader(bytes.NewReader(written(t, sample(), state))), &got)
@@ -64,7 +65,8 @@ func TestCutOffOrDamagedIsRefused(t *testing.T) {
 			t.Fatalf("byte %d is another: %v", at, err)
 		}
 	}
-	if _, err := Read(bytes.NewReader(append(bytes.Clone(file), 0)), io.Discard); !errors.Is(err, ErrDamaged) {
+	if _, err := Read(bytes.NewReader(append(bytes.Clone(file), 0)), io.Discard); !errors.Is(err,
+		ErrDamaged) {
 		t.Fatalf("something follows: %v", err)
 	}
 }
@@ -74,16 +76,20 @@ var errBroken = errors.New("broken")
 // Whose fault it is decides what an administrator is told.
 func TestOthersFaultsAreNotTheFiles(t *testing.T) {
 	file := written(t, sample(), []byte("state"))
-	if _, err := Read(iotest.ErrReader(errBroken), io.Discard); !errors.Is(err, errBroken) || errors.Is(err, ErrDamaged) {
+	if _, err := Read(iotest.ErrReader(errBroken), io.Discard); !errors.Is(err, errBroken) ||
+		errors.Is(err, ErrDamaged) {
 		t.Errorf("a broken connection: %v", err)
 	}
-	if _, err := Read(bytes.NewReader(file), failing{}); !errors.Is(err, errBroken) || errors.Is(err, ErrDamaged) {
+	if _, err := Read(bytes.NewReader(file), failing{}); !errors.Is(err, errBroken) ||
+		errors.Is(err, ErrDamaged) {
 		t.Errorf("a full disk: %v", err)
 	}
-	if err := Write(failing{}, sample(), func(io.Writer) error { return nil }); !errors.Is(err, errBroken) {
+	if err := Write(failing{}, sample(), func(io.Writer) error { return nil }); !errors.Is(err,
+		errBroken) {
 		t.Errorf("Write: %v", err)
 	}
-	if err := Write(io.Discard, sample(), func(io.Writer) error { return errBroken }); !errors.Is(err, errBroken) {
+	if err := Write(io.Discard, sample(),
+		func(io.Writer) error { return errBroken }); !errors.Is(err, errBroken) {
 		t.Errorf("Write of a state that fails: %v", err)
 	}
 }
@@ -108,7 +114,8 @@ func TestReleasedFilesStayReadable(t *testing.T) {
 		t.Error("what is written has changed: keep the file and add another version")
 	}
 	var got bytes.Buffer
-	if h, err := Read(bytes.NewReader(golden), &got); err != nil || !cmp.Equal(h, sample()) || got.String() != string(state) {
+	if h, err := Read(bytes.NewReader(golden), &got); err != nil || !cmp.Equal(h, sample()) ||
+		got.String() != string(state) {
 		t.Fatalf("%+v: %v", h, err)
 	}
 }
@@ -123,7 +130,8 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		var again bytes.Buffer
-		if h2, err := Read(bytes.NewReader(written(t, h, state.Bytes())), &again); err != nil || h2 != h ||
+		if h2, err := Read(bytes.NewReader(written(t, h, state.Bytes())), &again); err != nil ||
+			h2 != h ||
 			!bytes.Equal(again.Bytes(), state.Bytes()) {
 			t.Fatalf("a whole backup does not survive: %v", err)
 		}

@@ -89,9 +89,9 @@ func (PutGroupPayload) Declaration() Declaration {
 
 func (PutGroupPayload) yields(state.Group) {}
 
-// PutScraperPayload creates (Create) or replaces a scraper. Faults: scraper_not_found on an
-// update of a scraper that is not the customer's, GROUP_NOT_FOUND, NAME_TAKEN (names are unique per customer),
-// limit_reached (100,000 scrapers a customer).
+// PutScraperPayload creates (Create) or replaces a scraper. Faults: scraper_not_found on an update
+// of a scraper that is not the customer's, GROUP_NOT_FOUND, NAME_TAKEN (names are unique per
+// customer), limit_reached (100,000 scrapers a customer).
 type PutScraperPayload struct {
 	Create   bool          `cbor:"1,keyasint,omitempty"`
 	ID       ids.ID        `cbor:"2,keyasint"`
@@ -109,8 +109,8 @@ func (PutScraperPayload) Declaration() Declaration {
 
 func (PutScraperPayload) yields(state.Scraper) {}
 
-// ClaimCallPayload claims the envelope's idempotency key before the call's effect, for calls that stream a body or go
-// outside. List is the link list that the call takes in. Faults:
+// ClaimCallPayload claims the envelope's idempotency key before the call's effect, for calls that
+// stream a body or go outside. List is the link list that the call takes in. Faults:
 // idempotency_in_flight, idempotency_key_reused, idempotency_keys_exhausted.
 type ClaimCallPayload struct {
 	List ids.ID `cbor:"1,keyasint"`
@@ -148,42 +148,47 @@ func (ReleaseClaimPayload) Declaration() Declaration {
 
 func (ReleaseClaimPayload) yields(None) {}
 
-// LaunchRunPayload makes a run of a finished link list. With NewScraper the run's scraper is made in the same step (a
-// list run). A run that only money pays for, of a customer who never topped up, has failed at once.
-// Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN, scraper_already_running, WALLET_INSUFFICIENT_BALANCE,
-// limit_reached (1,000 runs of a customer not closed), type_not_runnable (no price), scraper_changed (Charge is of another
-// endpoint than the recipe's); of a trial also trial_limit_reached.
+// LaunchRunPayload makes a run of a finished link list. With NewScraper the run's scraper is made
+// in the same step (a list run). A run that only money pays for, of a customer who never topped up,
+// has failed at once. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN,
+// scraper_already_running, WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not
+// closed), type_not_runnable (no price), scraper_changed (Charge is of another endpoint than the
+// recipe's); of a trial also trial_limit_reached.
 type LaunchRunPayload struct {
-	Job           ids.ID             `cbor:"1,keyasint"`
-	Entry         ids.ID             `cbor:"2,keyasint"` // its ledger entry
-	Customer      string             `cbor:"3,keyasint"`
-	Scraper       ids.ID             `cbor:"4,keyasint"`
-	NewScraper    *PutScraperPayload `cbor:"5,keyasint,omitempty"`
-	List          ids.ID             `cbor:"6,keyasint"`
-	Links         uint32             `cbor:"7,keyasint"`           // 1 or more
-	Dropped       uint32             `cbor:"8,keyasint,omitempty"` // duplicates left out of the list, for the answer
-	Tiers         model.TierSet      `cbor:"9,keyasint"`
-	MaxCharge     *int64             `cbor:"10,keyasint,omitempty"` // micros, 0 or more
-	IgnoresRobots bool               `cbor:"11,keyasint,omitempty"`
-	// Trace is the span of the call, for the leader that sees the run begin; nil: the run is not traced. It is no state.
+	Job        ids.ID             `cbor:"1,keyasint"`
+	Entry      ids.ID             `cbor:"2,keyasint"` // its ledger entry
+	Customer   string             `cbor:"3,keyasint"`
+	Scraper    ids.ID             `cbor:"4,keyasint"`
+	NewScraper *PutScraperPayload `cbor:"5,keyasint,omitempty"`
+	List       ids.ID             `cbor:"6,keyasint"`
+	Links      uint32             `cbor:"7,keyasint"` // 1 or more
+	// duplicates left out of the list, for the answer
+	Dropped       uint32        `cbor:"8,keyasint,omitempty"`
+	Tiers         model.TierSet `cbor:"9,keyasint"`
+	MaxCharge     *int64        `cbor:"10,keyasint,omitempty"` // micros, 0 or more
+	IgnoresRobots bool          `cbor:"11,keyasint,omitempty"`
+	// Trace is the span of the call, for the leader that sees the run begin; nil: the run is not
+	// traced. It is no state.
 	Trace []byte `cbor:"12,keyasint,omitempty"`
 	// Charge and Daily are those of the run's endpoint.
 	Charge model.Charge      `cbor:"13,keyasint,omitzero"`
 	Daily  model.DailyLimits `cbor:"14,keyasint,omitzero"`
 	Trial  *Trial            `cbor:"20,keyasint,omitempty"`
-	// Search is the engine of a scraper of the type SEARCH_ENGINE_SEARCH as it is now: the scraper keeps it with its recipe.
+	// Search is the engine of a scraper of the type SEARCH_ENGINE_SEARCH as it is now: the scraper
+	// keeps it with its recipe.
 	Search *model.SearchEngine `cbor:"21,keyasint,omitempty"`
 	// Rest says that the list is what a rerun left of one that was given before.
 	Rest bool `cbor:"22,keyasint,omitempty" since:"2"`
 }
 
-// Trial makes the run a sample or a preview. It runs a recipe of its own beside whatever runs Scraper has; Scraper, which
-// may be zero, and Group are for the ledger alone.
+// Trial makes the run a sample or a preview. It runs a recipe of its own beside whatever runs
+// Scraper has; Scraper, which may be zero, and Group are for the ledger alone.
 type Trial struct {
 	Source model.Source `cbor:"1,keyasint"`
 	Recipe model.Recipe `cbor:"2,keyasint"` // of one page
 	Group  ids.ID       `cbor:"3,keyasint,omitempty"`
-	Key    ids.ID       `cbor:"4,keyasint,omitempty"` // the caller's key of the scope LLM_READ; zero: another credential
+	// the caller's key of the scope LLM_READ; zero: another credential
+	Key ids.ID `cbor:"4,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.
@@ -205,8 +210,8 @@ type Launched struct {
 	Message string         `cbor:"8,keyasint,omitempty"` // why it has failed at once
 }
 
-// StopRunPayload stops the scraper's active runs, or the one named by Job alone: their state is final at once, they drain
-// and close by themselves. Faults: not_found.
+// StopRunPayload stops the scraper's active runs, or the one named by Job alone: their state is
+// final at once, they drain and close by themselves. Faults: not_found.
 type StopRunPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Scraper  ids.ID `cbor:"2,keyasint"`

@@ -1,16 +1,20 @@
-// Package command owns the replicated commands: the numbered, append-only list, their payloads and their encoding. What
-// a command does is the state machine's (fsm). Each payload declares its command once: number, proposer, result. It holds everything random or new that its effect needs, put there
-// by the proposer; the only time is the leader's stamp in the envelope.
+// Package command owns the replicated commands: the numbered, append-only list, their payloads and
+// their encoding. What a command does is the state machine's (fsm). Each payload declares its
+// command once: number, proposer, result. It holds everything random or new that its effect needs,
+// put there by the proposer; the only time is the leader's stamp in the envelope.
 //
 // # Versions of the cluster
 //
-// A command does the same on every node, or the nodes' states part for ever. So what a release adds waits until every
-// member can apply it. The state has the active version, 1 for what came before there were versions; the leader raises it
-// (ActivateVersion) once every server and every registered node says that it can apply the next.
+// A command does the same on every node, or the nodes' states part for ever. So what a release adds
+// waits until every member can apply it. The state has the active version, 1 for what came before
+// there were versions; the leader raises it (ActivateVersion) once every server and every
+// registered node says that it can apply the next.
 //
 //   - A new command has its version in its Declaration. It is refused until then, as unavailable.
-//   - A new member of a payload has the tag since:"N". It is left out until then, so its zero value has to do.
-//   - A new member of a record has the tag, too; only commands and members of its version may set it.
+//   - A new member of a payload has the tag since:"N". It is left out until then, so its zero value
+//     has to do.
+//   - A new member of a record has the tag, too; only commands and members of its version may set
+//     it.
 //   - What a known command does in another way asks tx.ClusterVersion.
 //
 // Tests hold all payloads and records against the lists of version 1 (testdata/version-1).
@@ -29,7 +33,8 @@ type Declaration struct {
 	Number Number
 	// By says who may propose the command. There is no default.
 	By Proposer
-	// Kept results are stored for 15 minutes: a caller that proposes the same id again hears what the first one did.
+	// Kept results are stored for 15 minutes: a caller that proposes the same id again hears what
+	// the first one did.
 	Kept bool
 	// Since is the version of the cluster that has the command; 0 and 1: all have it.
 	Since uint32
@@ -51,8 +56,8 @@ type Payload interface {
 	Declaration() Declaration
 }
 
-// Of is a payload whose command has the result R. The state machine's function and the caller both take their type from
-// here, so the compiler holds them together.
+// Of is a payload whose command has the result R. The state machine's function and the caller both
+// take their type from here, so the compiler holds them together.
 type Of[R any] interface {
 	Payload
 	yields(R)
@@ -61,8 +66,8 @@ type Of[R any] interface {
 // None is the result of commands that have none.
 type None struct{}
 
-// ResultOf is what a command of the payload P gave, as its result's type. It fails on a value of another type: the replay of
-// an idempotency key that another command has completed.
+// ResultOf is what a command of the payload P gave, as its result's type. It fails on a value of
+// another type: the replay of an idempotency key that another command has completed.
 func ResultOf[P Of[R], R any](value any) (R, error) {
 	result, ok := value.(R)
 	if !ok {

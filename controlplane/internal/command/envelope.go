@@ -21,6 +21,7 @@ type Call struct {
 	Operation string `cbor:"2,keyasint"`
 	Key       string `cbor:"3,keyasint"`
 	Request   uint64 `cbor:"4,keyasint"` // hash of the request
-	// Ticket is the id of the ClaimCall command that claimed the key before, zero when the effect claims it itself.
+	// Ticket is the id of the ClaimCall command that claimed the key before, zero when the effect
+	// claims it itself.
 	Ticket ids.ID `cbor:"5,keyasint,omitempty"`
 }

@@ -6,7 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/price"
 )
 
-// The payloads that the loop and the cluster itself propose. They are idempotent by nature and keep no result.
+// The payloads that the loop and the cluster itself propose. They are idempotent by nature and keep
+// no result.
 
 // CreateClusterPayload is the first command of a cluster. A second one changes nothing.
 type CreateClusterPayload struct {
@@ -40,9 +41,9 @@ func (ActivateVersionPayload) Declaration() Declaration {
 
 func (ActivateVersionPayload) yields(None) {}
 
-// RegisterNodePayload makes a started process known; claims of its earlier starts are dropped. One that works
-// on another log or row store than the cluster (the first node's) is refused with other_services: what it fetches and
-// stores would be charged and never be seen.
+// RegisterNodePayload makes a started process known; claims of its earlier starts are dropped. One
+// that works on another log or row store than the cluster (the first node's) is refused with
+// other_services: what it fetches and stores would be charged and never be seen.
 type RegisterNodePayload struct {
 	Name     string   `cbor:"1,keyasint"`
 	Boot     ids.ID   `cbor:"2,keyasint"`
@@ -50,9 +51,10 @@ type RegisterNodePayload struct {
 	Address  string   `cbor:"4,keyasint,omitempty"`
 	Version  string   `cbor:"5,keyasint,omitempty"`
 	Capacity uint32   `cbor:"6,keyasint,omitempty"`
-	Log      string   `cbor:"7,keyasint,omitempty"` // how the log names itself, "" for a process's own
-	Rows     string   `cbor:"8,keyasint,omitempty"` // how the row store does
-	Rebind   bool     `cbor:"9,keyasint,omitempty"` // these are the cluster's from now on
+	// how the log names itself, "" for a process's own
+	Log    string `cbor:"7,keyasint,omitempty"`
+	Rows   string `cbor:"8,keyasint,omitempty"` // how the row store does
+	Rebind bool   `cbor:"9,keyasint,omitempty"` // these are the cluster's from now on
 	// Tiers are the ways in which its fetcher can fetch; 0: plain alone.
 	Tiers model.TierSet `cbor:"10,keyasint,omitempty"`
 }
@@ -64,9 +66,9 @@ func (RegisterNodePayload) Declaration() Declaration {
 
 func (RegisterNodePayload) yields(None) {}
 
-// RemoveNodePayload forgets a node that is gone for good. Its shards move by the rules of leases, its calls under way
-// expire. A node that is there after all registers again. One that is not known, or was started
-// again since, is left alone.
+// RemoveNodePayload forgets a node that is gone for good. Its shards move by the rules of leases,
+// its calls under way expire. A node that is there after all registers again. One that is not
+// known, or was started again since, is left alone.
 type RemoveNodePayload struct {
 	Name string `cbor:"1,keyasint"`
 	Boot ids.ID `cbor:"2,keyasint"` // the start of it that is meant
@@ -112,8 +114,8 @@ func (TickPayload) Declaration() Declaration {
 
 func (TickPayload) yields(None) {}
 
-// DrainNodePayload sets whether a node's fetcher is to hand over its shards and to get none. It holds until it is taken
-// back, also over restarts of the node. Faults: not_found.
+// DrainNodePayload sets whether a node's fetcher is to hand over its shards and to get none. It
+// holds until it is taken back, also over restarts of the node. Faults: not_found.
 type DrainNodePayload struct {
 	Name     string `cbor:"1,keyasint"`
 	Draining bool   `cbor:"2,keyasint,omitempty"`
@@ -126,17 +128,18 @@ func (DrainNodePayload) Declaration() Declaration {
 
 func (DrainNodePayload) yields(None) {}
 
-// WindowRun are the seqs of one run that the dispatcher wants out, in its order. Seqs that are out or closed are passed
-// over.
+// WindowRun are the seqs of one run that the dispatcher wants out, in its order. Seqs that are out
+// or closed are passed over.
 type WindowRun struct {
 	Job  ids.ID   `cbor:"1,keyasint"`
 	Seqs []uint32 `cbor:"2,keyasint,omitempty"`
-	// Domains are, of a run with daily limits, the domains of Seqs by their hashes; 0: nothing is read there.
+	// Domains are, of a run with daily limits, the domains of Seqs by their hashes; 0: nothing is
+	// read there.
 	Domains []uint64 `cbor:"3,keyasint,omitempty"`
 }
 
-// ExtendWindowPayload sends units out, each with its reservation, as far as wallet and cap reach; run by run in the
-// order given.
+// ExtendWindowPayload sends units out, each with its reservation, as far as wallet and cap reach;
+// run by run in the order given.
 type ExtendWindowPayload struct {
 	Runs []WindowRun `cbor:"1,keyasint"`
 }
@@ -158,10 +161,12 @@ type Grant struct {
 	Limited bool                // a daily limit is reached
 }
 
-// Window answers ExtendWindowPayload and RedispatchPayload: what went out, and what was given back instead.
+// Window answers ExtendWindowPayload and RedispatchPayload: what went out, and what was given back
+// instead.
 type Window struct {
 	Grants []Grant
-	// Refused are seqs that money did not reach, or that wait for reads under a daily limit; they stay set aside.
+	// Refused are seqs that money did not reach, or that wait for reads under a daily limit; they
+	// stay set aside.
 	Refused []SeqRef
 	Gone    []SeqRef
 }
@@ -173,7 +178,8 @@ type SeqRef struct {
 	Closed bool
 }
 
-// Settled answers SettlePayload: the seqs that are not out any more, and how many units were settled by it.
+// Settled answers SettlePayload: the seqs that are not out any more, and how many units were
+// settled by it.
 type Settled struct {
 	Gone      []SeqRef
 	Delivered int
@@ -200,13 +206,13 @@ type DispatchRef struct {
 	Number uint64 `cbor:"3,keyasint"`
 }
 
-// RedispatchPayload handles dispatches found lost, or never sent by a leader that saw its run end: of a running run each
-// goes out again under a new number with Attempt one higher, of an ended run it is given back. A dispatch that is not
-// the unit's newest changes nothing.
+// RedispatchPayload handles dispatches found lost, or never sent by a leader that saw its run end:
+// of a running run each goes out again under a new number with Attempt one higher, of an ended run
+// it is given back. A dispatch that is not the unit's newest changes nothing.
 type RedispatchPayload struct {
 	Lost []DispatchRef `cbor:"1,keyasint"`
-	// Moved: dispatches numbered up to it were laid down by a planned move of their shard (Shard.Moved), which is no
-	// attempt.
+	// Moved: dispatches numbered up to it were laid down by a planned move of their shard
+	// (Shard.Moved), which is no attempt.
 	Moved uint64 `cbor:"2,keyasint,omitempty"`
 }
 
@@ -217,8 +223,8 @@ func (RedispatchPayload) Declaration() Declaration {
 
 func (RedispatchPayload) yields(Window) {}
 
-// CloseRunPayload seals a run of which nothing is out or set aside, or that has ended and of which nothing is out; its
-// sets are dropped. Otherwise it changes nothing.
+// CloseRunPayload seals a run of which nothing is out or set aside, or that has ended and of which
+// nothing is out; its sets are dropped. Otherwise it changes nothing.
 type CloseRunPayload struct {
 	Job ids.ID `cbor:"1,keyasint"`
 }
@@ -230,7 +236,8 @@ func (CloseRunPayload) Declaration() Declaration {
 
 func (CloseRunPayload) yields(None) {}
 
-// ForgetUndonePayload forgets runs that a restore undid and of which the row store has nothing any more.
+// ForgetUndonePayload forgets runs that a restore undid and of which the row store has nothing any
+// more.
 type ForgetUndonePayload struct {
 	Jobs []ids.ID `cbor:"1,keyasint"`
 }

@@ -5,17 +5,19 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// PutSchemaPayload replaces the schema Known if it is the customer's, a global one if Customer is "", and otherwise makes
-// a new one under ID; of global ones, type and version name one as well. Faults: limit_reached (200
-// schemas a customer, 1,000 global ones), schema_validation_failed when another global schema has the type and version.
+// PutSchemaPayload replaces the schema Known if it is the customer's, a global one if Customer is
+// "", and otherwise makes a new one under ID; of global ones, type and version name one as well.
+// Faults: limit_reached (200 schemas a customer, 1,000 global ones), schema_validation_failed when
+// another global schema has the type and version.
 type PutSchemaPayload struct {
-	ID             ids.ID   `cbor:"1,keyasint"`
-	Known          ids.ID   `cbor:"2,keyasint,omitempty"`
-	Customer       string   `cbor:"3,keyasint,omitempty"`
-	Name           string   `cbor:"4,keyasint,omitempty"`
-	Version        int64    `cbor:"5,keyasint"`
-	Type           string   `cbor:"6,keyasint"`
-	Content        []byte   `cbor:"7,keyasint"` // a JSON Schema document that pkg/schema has compiled
+	ID       ids.ID `cbor:"1,keyasint"`
+	Known    ids.ID `cbor:"2,keyasint,omitempty"`
+	Customer string `cbor:"3,keyasint,omitempty"`
+	Name     string `cbor:"4,keyasint,omitempty"`
+	Version  int64  `cbor:"5,keyasint"`
+	Type     string `cbor:"6,keyasint"`
+	// a JSON Schema document that pkg/schema has compiled
+	Content        []byte   `cbor:"7,keyasint"`
 	Description    string   `cbor:"8,keyasint,omitempty"`
 	TemplateID     string   `cbor:"9,keyasint,omitempty"`
 	TemplateName   string   `cbor:"10,keyasint,omitempty"`
@@ -29,12 +31,14 @@ func (PutSchemaPayload) Declaration() Declaration {
 
 func (PutSchemaPayload) yields(state.Schema) {}
 
-// Deletion is what a destructive call is about: the same in its preview and in its commit (specification 4.10).
+// Deletion is what a destructive call is about: the same in its preview and in its commit
+// (specification 4.10).
 type Deletion struct {
 	Customer  string `cbor:"1,keyasint"`
 	Operation string `cbor:"2,keyasint"` // id of the operation that commits
 	Target    ids.ID `cbor:"3,keyasint"`
-	Query     string `cbor:"4,keyasint,omitempty"` // what of the query changes the effect, in one spelling
+	// what of the query changes the effect, in one spelling
+	Query string `cbor:"4,keyasint,omitempty"`
 }
 
 // Operations that have a preview. Each has its dependants in fsm.
@@ -42,9 +46,9 @@ const (
 	OpDeleteSchema = "svc_delete_customer_schema"
 )
 
-// PreviewDeletePayload notes that the customer has been shown what a deletion does. Its token lets the deletion through
-// once, within 5 minutes, as long as nothing that hangs on the target changes. Faults: those of the
-// deletion for a target that is not there.
+// PreviewDeletePayload notes that the customer has been shown what a deletion does. Its token lets
+// the deletion through once, within 5 minutes, as long as nothing that hangs on the target changes.
+// Faults: those of the deletion for a target that is not there.
 type PreviewDeletePayload struct {
 	Deletion Deletion `cbor:"1,keyasint"`
 	Token    string   `cbor:"2,keyasint"` // random
@@ -57,9 +61,9 @@ func (PreviewDeletePayload) Declaration() Declaration {
 
 func (PreviewDeletePayload) yields(state.Preview) {}
 
-// DeleteSchemaPayload removes a customer's schema. Scrapers that refer to it stay, and fail at their next run. Token is
-// that of the preview, "" for any that holds. Faults: schema_not_found, PREVIEW_REQUIRED,
-// CASCADE_COUNT_DRIFT.
+// DeleteSchemaPayload removes a customer's schema. Scrapers that refer to it stay, and fail at
+// their next run. Token is that of the preview, "" for any that holds. Faults: schema_not_found,
+// PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT.
 type DeleteSchemaPayload struct {
 	Deletion Deletion `cbor:"1,keyasint"`
 	Token    string   `cbor:"2,keyasint,omitempty"`

@@ -35,7 +35,8 @@ func grew(t reflect.Type, within []reflect.Type) bool {
 		}
 		within = append(slices.Clip(within), t)
 		for i := range t.NumField() {
-			if field := t.Field(i); field.IsExported() && (sinceOf(field) > 1 || grew(field.Type, within)) {
+			if field := t.Field(i); field.IsExported() &&
+				(sinceOf(field) > 1 || grew(field.Type, within)) {
 				return true
 			}
 		}
@@ -84,6 +85,7 @@ func trim(v reflect.Value, version uint32) {
 			v.Set(items)
 		}
 	default:
-		panic("command: members of a version cannot stand in a " + v.Type().String()) // a programmer's slip
+		// a programmer's slip
+		panic("command: members of a version cannot stand in a " + v.Type().String())
 	}
 }

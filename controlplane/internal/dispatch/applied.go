@@ -8,7 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Applied tells the dispatcher what a command did. It is the state machine's observer: every command, in order.
+// Applied tells the dispatcher what a command did. It is the state machine's observer: every
+// command, in order.
 func (d *Dispatcher) Applied(payload command.Payload, result any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -179,13 +180,16 @@ func (d *Dispatcher) drop(job ids.ID) {
 	c.runs = slices.DeleteFunc(c.runs, func(other *run) bool { return other == r })
 	if len(c.runs) == 0 {
 		delete(d.byRef, c.ref)
-		d.customers = slices.DeleteFunc(d.customers, func(other *customer) bool { return other == c })
+		d.customers = slices.DeleteFunc(d.customers,
+			func(other *customer) bool { return other == c })
 	}
 }
 
 // task is the order that a dispatch becomes.
 func (r *run) task(o *outSeq, url string) model.Task {
-	return model.Task{Job: r.job, Seq: o.grant.Seq, Customer: r.customer.ref, Scraper: r.scraper, Revision: r.revision,
-		URL: url, Tiers: o.grant.Tiers, Budget: o.grant.Budget, Attempt: o.grant.Attempt, Number: o.grant.Number,
-		From: o.grant.From, Trace: o.trace, Limited: o.grant.Limited}
+	return model.Task{Job: r.job, Seq: o.grant.Seq, Customer: r.customer.ref, Scraper: r.scraper,
+		Revision: r.revision,
+		URL:      url, Tiers: o.grant.Tiers, Budget: o.grant.Budget, Attempt: o.grant.Attempt,
+		Number: o.grant.Number,
+		From:   o.grant.From, Trace: o.trace, Limited: o.grant.Limited}
 }

@@ -1,7 +1,8 @@
-// Package dispatch owns the leader's volatile memory of what to send out next: which seqs are set aside for which host,
-// whose turn it is, what was published when. It is pure logic: it reads no store and no log, proposes and publishes
-// nothing; whoever drives it (the leader, or the protocol simulation) does, and tells it what was applied. All of it can
-// be lost: it is rebuilt from the replicated sets and the link lists.
+// Package dispatch owns the leader's volatile memory of what to send out next: which seqs are set
+// aside for which host, whose turn it is, what was published when. It is pure logic: it reads no
+// store and no log, proposes and publishes nothing; whoever drives it (the leader, or the protocol
+// simulation) does, and tells it what was applied. All of it can be lost: it is rebuilt from the
+// replicated sets and the link lists.
 package dispatch
 
 import (
@@ -18,8 +19,8 @@ import (
 
 // Config bounds the dispatcher.
 type Config struct {
-	// Leader is this leadership, unique for ever. (A Raft term is not: a leadership begins anew in it when a backup is
-	// restored.)
+	// Leader is this leadership, unique for ever. (A Raft term is not: a leadership begins anew in
+	// it when a backup is restored.)
 	Leader uint64
 	// Newest is the number of the newest dispatch before it.
 	Newest uint64
@@ -29,7 +30,8 @@ type Config struct {
 	// HostOf is the host of a listed address, ShardOf the shard of a host.
 	HostOf  func(url string) string
 	ShardOf func(host string) int
-	// DomainOf names, by a hash, the domain that a read of a listed address counts for; 0: nothing is read there.
+	// DomainOf names, by a hash, the domain that a read of a listed address counts for; 0: nothing
+	// is read there.
 	DomainOf func(url string) uint64
 	// Pace is what a run may ask of one host, in request starts a second; 0 is no bound.
 	Pace func(view *state.View, job *state.Job) float64
@@ -39,8 +41,9 @@ type Config struct {
 	View func() *state.View
 }
 
-// Bounds that are no settings: how many seqs a run is given in one turn, how many links of a list are held at a time,
-// how many dispatches may wait for a shard, and how little a host has out at least.
+// Bounds that are no settings: how many seqs a run is given in one turn, how many links of a list
+// are held at a time, how many dispatches may wait for a shard, and how little a host has out at
+// least.
 const (
 	turn          = 16
 	bufferedLinks = 4096
@@ -108,19 +111,21 @@ type outSeq struct {
 	url   string // kept until it is published
 	trace []byte
 	host  *host // nil until located, after a change of leader
-	// sent is the place of its publication in the order of all; 0 with isSent: before this leadership.
+	// sent is the place of its publication in the order of all; 0 with isSent: before this
+	// leadership.
 	sent   uint64
 	isSent bool
 }
 
 // New makes an empty dispatcher.
 func New(cfg Config) *Dispatcher {
-	return &Dispatcher{cfg: cfg, runs: map[ids.ID]*run{}, byRef: map[string]*customer{}, hosts: map[string]*host{},
+	return &Dispatcher{cfg: cfg, runs: map[ids.ID]*run{}, byRef: map[string]*customer{},
+		hosts:  map[string]*host{},
 		shards: make([]shard, cfg.Shards)}
 }
 
-// Adopt takes over a run as the replicated sets have it: what is out counts as published. The hosts of the seqs that are
-// out are not known before Locate.
+// Adopt takes over a run as the replicated sets have it: what is out counts as published. The hosts
+// of the seqs that are out are not known before Locate.
 func (d *Dispatcher) Adopt(job *state.Job, sets *state.Run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,8 +134,10 @@ func (d *Dispatcher) Adopt(job *state.Job, sets *state.Run) {
 	closed := sets.Closed.Clone()
 	r.skip = closed.Contains
 	for seq, o := range sets.Out {
-		r.outs[seq] = &outSeq{isSent: true, grant: command.Grant{Attempt: o.Attempt, Tiers: o.Tiers, Budget: o.Grant,
-			From: o.From, Limited: o.Limited, DispatchRef: command.DispatchRef{Job: job.ID, Seq: seq, Number: o.Number}}}
+		r.outs[seq] = &outSeq{isSent: true,
+			grant: command.Grant{Attempt: o.Attempt, Tiers: o.Tiers, Budget: o.Grant,
+				From: o.From, Limited: o.Limited,
+				DispatchRef: command.DispatchRef{Job: job.ID, Seq: seq, Number: o.Number}}}
 		r.unlocated = append(r.unlocated, seq)
 		d.out++
 	}
@@ -180,7 +187,8 @@ func (d *Dispatcher) addRun(job *state.Job) *run {
 		d.byRef[job.Customer] = c
 		d.customers = append(d.customers, c)
 	}
-	r := &run{job: job.ID, customer: c, scraper: job.Scraper, revision: job.Revision, list: job.List, links: job.Links,
+	r := &run{job: job.ID, customer: c, scraper: job.Scraper, revision: job.Revision,
+		list: job.List, links: job.Links,
 		pace: d.cfg.Pace(d.cfg.View(), job), aside: map[*host]*waiting{}, picked: map[uint32]link{},
 		outs: map[uint32]*outSeq{}, ended: job.State.Final()}
 	if job.Daily != (model.DailyLimits{}) {
@@ -206,11 +214,13 @@ func (d *Dispatcher) Needs() []Need {
 	var needs []Need
 	for _, c := range d.customers {
 		for _, r := range c.runs {
-			if r.ended || r.reading || len(r.unlocated) > 0 || len(r.buffer) > 0 || r.scanned >= r.links || d.out >= d.cfg.Window {
+			if r.ended || r.reading || len(r.unlocated) > 0 || len(r.buffer) > 0 ||
+				r.scanned >= r.links || d.out >= d.cfg.Window {
 				continue
 			}
 			r.reading = true
-			needs = append(needs, Need{Job: r.job, List: r.list, From: r.scanned, Most: bufferedLinks})
+			needs = append(needs,
+				Need{Job: r.job, List: r.list, From: r.scanned, Most: bufferedLinks})
 		}
 	}
 	return needs
@@ -237,8 +247,8 @@ func (d *Dispatcher) Feed(job ids.ID, links []rowstore.Link) {
 	}
 }
 
-// Plan picks what to send out next, at most most seqs, customers and their runs taking turns. What it picks is to be
-// proposed until it is applied. Empty: nothing can go out now.
+// Plan picks what to send out next, at most most seqs, customers and their runs taking turns. What
+// it picks is to be proposed until it is applied. Empty: nothing can go out now.
 func (d *Dispatcher) Plan(most int) []command.WindowRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -287,7 +297,8 @@ func (d *Dispatcher) turnOf(c *customer, most int) (*run, []uint32) {
 	return nil, nil
 }
 
-// take picks up to most seqs of a run: first what was set aside for hosts that have room again, then new links.
+// take picks up to most seqs of a run: first what was set aside for hosts that have room again,
+// then new links.
 func (d *Dispatcher) take(r *run, most int) []uint32 {
 	var took []uint32
 	for len(r.ready) > 0 && len(took) < most {
@@ -346,7 +357,8 @@ func (d *Dispatcher) Closable() []ids.ID {
 	return done
 }
 
-// Unwanted returns dispatches of ended runs that were never published: they are to be given back by Redispatch.
+// Unwanted returns dispatches of ended runs that were never published: they are to be given back by
+// Redispatch.
 func (d *Dispatcher) Unwanted(most int) []command.DispatchRef {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -26,7 +26,8 @@ type sentMarker struct {
 	at     time.Time
 }
 
-// maxMarkers is how many markers of a shard are remembered; older ones mean nothing when they return.
+// maxMarkers is how many markers of a shard are remembered; older ones mean nothing when they
+// return.
 const maxMarkers = 64
 
 func (s *shard) open() { s.outs = map[command.DispatchRef]*outSeq{} }
@@ -37,7 +38,8 @@ type Send struct {
 	List ids.ID
 }
 
-// Unsent returns the next dispatches to publish to a shard, at most most, in order. They stay unsent until Sent.
+// Unsent returns the next dispatches to publish to a shard, at most most, in order. They stay
+// unsent until Sent.
 func (d *Dispatcher) Unsent(number, most int) []Send {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,7 +98,8 @@ func (d *Dispatcher) Newest(number int) uint64 {
 
 func (d *Dispatcher) newest(number int) uint64 { return max(d.shards[number].newest, d.cfg.Newest) }
 
-// Mark makes the next marker of a shard, to be published behind what Sent has noted; false when nothing published is out.
+// Mark makes the next marker of a shard, to be published behind what Sent has noted; false when
+// nothing published is out.
 func (d *Dispatcher) Mark(number int) (model.Marker, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,15 +116,17 @@ func (d *Dispatcher) Mark(number int) (model.Marker, bool) {
 		return model.Marker{}, false
 	}
 	d.markers++
-	s.markers = append(s.markers, sentMarker{number: d.markers, before: d.published, at: d.cfg.Now()})
+	s.markers = append(s.markers,
+		sentMarker{number: d.markers, before: d.published, at: d.cfg.Now()})
 	if len(s.markers) > maxMarkers {
 		s.markers = s.markers[1:]
 	}
-	return model.Marker{Leader: d.cfg.Leader, Shard: uint16(number), Number: d.markers, Newest: d.newest(number)}, true
+	return model.Marker{Leader: d.cfg.Leader, Shard: uint16(number), Number: d.markers,
+		Newest: d.newest(number)}, true
 }
 
-// Returned takes a marker that came back and names the dispatches that are lost: published before it, not open in it and
-// still out.
+// Returned takes a marker that came back and names the dispatches that are lost: published before
+// it, not open in it and still out.
 func (d *Dispatcher) Returned(m model.Marker) []command.DispatchRef {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -19,7 +19,8 @@ type Stats struct {
 func (d *Dispatcher) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := Stats{Window: d.cfg.Window, Out: d.out, Aside: d.aside, Runs: len(d.runs), Hosts: len(d.hosts)}
+	s := Stats{Window: d.cfg.Window, Out: d.out, Aside: d.aside, Runs: len(d.runs),
+		Hosts: len(d.hosts)}
 	now := d.cfg.Now()
 	for i := range d.shards {
 		s.Unsent += len(d.shards[i].unsent)

@@ -8,7 +8,8 @@ const tracedSeqs = 256
 // Traced says whether a seq of a traced run has spans.
 func Traced(seq uint32) bool { return seq < tracedSeqs }
 
-// LaunchTrace is the span of the call that launched a run; nil when it is not traced, or began under another leader.
+// LaunchTrace is the span of the call that launched a run; nil when it is not traced, or began
+// under another leader.
 func (d *Dispatcher) LaunchTrace(job ids.ID) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()

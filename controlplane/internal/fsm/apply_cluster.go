@@ -10,7 +10,8 @@ func createCluster(tx *state.Tx, p command.CreateClusterPayload) (command.None, 
 	if tx.Cluster() != nil {
 		return command.None{}, nil
 	}
-	tx.PutCluster(&state.Cluster{ID: p.ID, Shards: p.Shards, FreeGrant: p.FreeGrant, CreatedAt: tx.Now, HashSecret: p.HashSecret,
+	tx.PutCluster(&state.Cluster{ID: p.ID, Shards: p.Shards, FreeGrant: p.FreeGrant,
+		CreatedAt: tx.Now, HashSecret: p.HashSecret,
 		Log: p.Log, Rows: p.Rows, Version: p.Version})
 	tx.PutPrices(&state.PriceTable{Version: 1, Rows: p.Prices})
 	for number := range p.Shards {
@@ -38,12 +39,15 @@ func registerNode(tx *state.Tx, p command.RegisterNodePayload) (command.None, er
 		}
 	}
 	earlier := tx.Node(p.Name)
-	tx.PutNode(&state.Node{Name: p.Name, Boot: p.Boot, Roles: p.Roles, Address: p.Address, Version: p.Version,
-		Capacity: p.Capacity, Tiers: p.Tiers, JoinedAt: tx.Now, Draining: earlier != nil && earlier.Draining})
+	tx.PutNode(&state.Node{Name: p.Name, Boot: p.Boot, Roles: p.Roles, Address: p.Address,
+		Version:  p.Version,
+		Capacity: p.Capacity, Tiers: p.Tiers, JoinedAt: tx.Now, Draining: earlier != nil &&
+			earlier.Draining})
 	return command.None{}, nil
 }
 
-// bindServices refuses a node of other services. The first node that names some says which are the cluster's.
+// bindServices refuses a node of other services. The first node that names some says which are the
+// cluster's.
 func bindServices(tx *state.Tx, p command.RegisterNodePayload) error {
 	current := tx.Cluster()
 	if current == nil {
@@ -59,7 +63,8 @@ func bindServices(tx *state.Tx, p command.RegisterNodePayload) error {
 		case *service.bound == "" || p.Rebind:
 			*service.bound = *service.own
 		case *service.own != *service.bound:
-			return fault.New(fault.OtherServices, "node %q works on another %s (%s) than the cluster (%s)", p.Name,
+			return fault.New(fault.OtherServices, "node %q works on another %s (%s) than the "+
+				"cluster (%s)", p.Name,
 				service.what, *service.own, *service.bound)
 		}
 	}
@@ -110,7 +115,8 @@ func assignShards(tx *state.Tx, p command.AssignShardsPayload) (command.None, er
 func putPrices(tx *state.Tx, p command.PutPricesPayload) (state.PriceTable, error) {
 	current := tx.CurrentPrices()
 	if current == nil {
-		return state.PriceTable{}, fault.New(fault.Unavailable, "the cluster has not been created yet")
+		return state.PriceTable{}, fault.New(fault.Unavailable, "the cluster has not "+
+			"been created yet")
 	}
 	newest := current.Version
 	if generation := tx.Cluster().Generation; generation != nil {

@@ -31,7 +31,8 @@ func openCustomer(tx *state.Tx, p command.OpenCustomerPayload) (state.Customer, 
 	books := openBooks(tx)
 	wallet := books.wallet(p.Customer)
 	move(&books.system.FreeIssued, &wallet.Free, grant)
-	entry := &state.Entry{ID: p.Entry, Customer: p.Customer, Type: state.EntryFreeGrant, FreeDelta: grant,
+	entry := &state.Entry{ID: p.Entry, Customer: p.Customer, Type: state.EntryFreeGrant,
+		FreeDelta: grant,
 		CreatedAt: tx.Now, Created: tx.Index}
 	books.seal(wallet, entry, state.EntryApplied)
 	tx.PutEntry(entry)
@@ -49,7 +50,8 @@ func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
 	if tx.KeyByPrefix(p.Prefix) != nil {
 		return state.Key{}, fault.New(fault.Unavailable, "the key's prefix is taken; try again")
 	}
-	key := state.Key{ID: p.ID, Customer: p.Customer, Prefix: p.Prefix, Hash: p.Hash, Name: p.Name, Scope: p.Scope,
+	key := state.Key{ID: p.ID, Customer: p.Customer, Prefix: p.Prefix, Hash: p.Hash, Name: p.Name,
+		Scope:     p.Scope,
 		CreatedAt: tx.Now}
 	tx.PutKey(&key)
 	return key, nil
@@ -90,7 +92,8 @@ func adjustWallet(tx *state.Tx, p command.AdjustWalletPayload) (state.Entry, err
 		return state.Entry{}, err
 	}
 	wallet.ToppedUp = wallet.ToppedUp || p.Amount > 0
-	entry := state.Entry{ID: p.Entry, Customer: p.Customer, Type: state.EntryAdjustment, Amount: p.Amount, Note: p.Note,
+	entry := state.Entry{ID: p.Entry, Customer: p.Customer, Type: state.EntryAdjustment,
+		Amount: p.Amount, Note: p.Note,
 		CreatedAt: tx.Now, Created: tx.Index}
 	books.seal(wallet, &entry, state.EntryApplied)
 	tx.PutEntry(&entry)

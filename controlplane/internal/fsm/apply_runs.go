@@ -18,10 +18,12 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	}
 	for _, job := range tx.OpenJobsOf(scraper.ID) {
 		if !job.State.Final() {
-			return none, fault.New(fault.ScraperAlreadyRunning, "job %s of this scraper is still running", job.ID)
+			return none, fault.New(fault.ScraperAlreadyRunning,
+				"job %s of this scraper is still running", job.ID)
 		}
 	}
-	recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag) // launchedScraper has seen its schema
+	// launchedScraper has seen its schema
+	recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag)
 	if err := chargedBy(recipe, p.Charge); err != nil {
 		return none, err
 	}
@@ -42,24 +44,29 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	latest := *tx.Scraper(scraper.ID)
 	latest.LastJob = p.Job
 	tx.PutScraper(&latest)
-	return command.Launched{Job: p.Job, Scraper: scraper.ID, Tag: recipe.Endpoint, Links: p.Links, Dropped: p.Dropped,
-		State: job.State, Queued: tx.Now, Message: job.Message}, nil
+	return command.Launched{Job: p.Job, Scraper: scraper.ID, Tag: recipe.Endpoint, Links: p.Links,
+		Dropped: p.Dropped,
+		State:   job.State, Queued: tx.Now, Message: job.Message}, nil
 }
 
-// chargedBy refuses a run whose charge is not that of its recipe's endpoint: the scraper was changed while the run was
-// being launched, and its pages would be read under one tag and paid under another.
+// chargedBy refuses a run whose charge is not that of its recipe's endpoint: the scraper was
+// changed while the run was being launched, and its pages would be read under one tag and paid
+// under another.
 func chargedBy(recipe model.Recipe, charge model.Charge) error {
 	if charge.Row != model.EndpointRow(recipe.Endpoint) {
-		return fault.New(fault.ScraperChanged, "the scraper was changed while the run was being launched; launch it again")
+		return fault.New(fault.ScraperChanged, "the scraper was changed while the run was being "+
+			"launched; launch it again")
 	}
 	return nil
 }
 
-// neverToppedUp is the message of a run that only money pays for, of a customer who never topped up.
-const neverToppedUp = "This feature is not part of the free requests. Nothing was fetched or charged. Top up your wallet first."
+// neverToppedUp is the message of a run that only money pays for, of a customer who never topped
+// up.
+const neverToppedUp = "This feature is not part of the free requests. Nothing was fetched or " +
+	"charged. Top up your wallet first."
 
-// toppedUp says whether the wallet was ever given money: by a top-up or a positive adjustment. Wallets from before this was
-// noted are known by their entries.
+// toppedUp says whether the wallet was ever given money: by a top-up or a positive adjustment.
+// Wallets from before this was noted are known by their entries.
 func toppedUp(tx *state.Tx, wallet *state.Wallet) bool {
 	if wallet.ToppedUp {
 		return true
@@ -77,11 +84,13 @@ func toppedUp(tx *state.Tx, wallet *state.Wallet) bool {
 	return found
 }
 
-// fundedPrices are the prices of a run that may begin, by those of its tiers that have one; unpaid says that only money
-// pays for it, of which there never was any.
-func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.PriceTable, unpaid bool, err error) {
+// fundedPrices are the prices of a run that may begin, by those of its tiers that have one; unpaid
+// says that only money pays for it, of which there never was any.
+func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.PriceTable, unpaid bool,
+	err error) {
 	if len(tx.OpenJobsOfCustomer(p.Customer)) >= maxOpenRuns {
-		return nil, false, fault.New(fault.LimitReached, "a customer has at most %d runs at a time", maxOpenRuns)
+		return nil, false, fault.New(fault.LimitReached, "a customer has at most %d runs at a time",
+			maxOpenRuns)
 	}
 	prices = tx.CurrentPrices()
 	wallet := tx.Wallet(p.Customer)
@@ -89,25 +98,31 @@ func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.Pric
 		return nil, false, fault.New(fault.Unauthorized, "the customer has no wallet")
 	}
 	if _, ok := prices.Rows.Row(p.Charge.Row); p.Charge.Row != "" && !ok {
-		return nil, false, fault.New(fault.TypeNotRunnable, "the price table has no row %s", p.Charge.Row)
+		return nil, false, fault.New(fault.TypeNotRunnable, "the price table has no row %s",
+			p.Charge.Row)
 	}
 	p.Tiers = prices.Rows.Covered(p.Tiers, p.Charge)
 	cheapest, ok := prices.Rows.Cheapest(p.Tiers, p.Charge)
 	if !ok {
-		return nil, false, fault.New(fault.TypeNotRunnable, "no price covers the tiers that the run may use")
+		return nil, false, fault.New(fault.TypeNotRunnable,
+			"no price covers the tiers that the run may use")
 	}
 	unpaid = p.Charge.PaidOnly && !toppedUp(tx, wallet)
-	if !unpaid && wallet.Balance() < cheapest && (p.Charge.PaidOnly || wallet.Free+wallet.FreeHeld == 0) {
+	if !unpaid && wallet.Balance() < cheapest &&
+		(p.Charge.PaidOnly || wallet.Free+wallet.FreeHeld == 0) {
 		return nil, false, fault.New(fault.WalletInsufficient,
-			"the balance of %d micros does not pay for one page and no free request can", wallet.Balance())
+			"the balance of %d micros does not pay for one page and no free request can",
+			wallet.Balance())
 	}
 	return prices, unpaid, nil
 }
 
 // newJob is what a payload alone says of its run.
 func newJob(tx *state.Tx, p *command.LaunchRunPayload, prices *state.PriceTable) *state.Job {
-	return &state.Job{ID: p.Job, Customer: p.Customer, List: p.List, Links: p.Links, State: model.Pending, Queued: tx.Now,
-		Started: tx.Now, Tiers: p.Tiers, Prices: prices.Version, MaxCharge: p.MaxCharge, Entry: p.Entry, Index: tx.Index,
+	return &state.Job{ID: p.Job, Customer: p.Customer, List: p.List, Links: p.Links,
+		State: model.Pending, Queued: tx.Now,
+		Started: tx.Now, Tiers: p.Tiers, Prices: prices.Version, MaxCharge: p.MaxCharge,
+		Entry: p.Entry, Index: tx.Index,
 		MaxPages: 1, IgnoresRobots: p.IgnoresRobots, Charge: p.Charge, Daily: p.Daily, Rest: p.Rest}
 }
 
@@ -116,12 +131,13 @@ func begin(tx *state.Tx, job *state.Job, entry *state.Entry) {
 	tx.PutJob(job)
 	tx.AddRun(state.NewRun(job.ID))
 	entry.ID, entry.Customer, entry.Job = job.Entry, job.Customer, job.ID
-	entry.Type, entry.Status, entry.CreatedAt, entry.Created = state.EntryCharge, state.EntryOpen, tx.Now, tx.Index
+	entry.Type, entry.Status, entry.CreatedAt, entry.Created = state.EntryCharge, state.EntryOpen,
+		tx.Now, tx.Index
 	tx.PutEntry(entry)
 }
 
-// launchedScraper is the scraper of a launch: the customer's own, with its schema as it is now, or the new one of a list
-// run, checked and not written.
+// launchedScraper is the scraper of a launch: the customer's own, with its schema as it is now, or
+// the new one of a list run, checked and not written.
 func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, error) {
 	if p.NewScraper != nil {
 		return checkScraper(tx, p.NewScraper)
@@ -163,7 +179,8 @@ func stopRun(tx *state.Tx, p command.StopRunPayload) (command.Stopped, error) {
 	return stopped, nil
 }
 
-// endRun sets a run's final state before its list is done with: the window stops, what is out drains.
+// endRun sets a run's final state before its list is done with: the window stops, what is out
+// drains.
 func endRun(tx *state.Tx, job *state.Job, reason model.StopReason) {
 	ended := *job
 	ended.State, ended.Reason, ended.Index = model.Stopped, reason, tx.Index

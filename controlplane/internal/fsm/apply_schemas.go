@@ -37,11 +37,13 @@ func putSchema(tx *state.Tx, p command.PutSchemaPayload) (state.Schema, error) {
 			most = maxGlobalSchemas
 		}
 		if len(tx.Schemas(p.Customer)) >= most {
-			return state.Schema{}, fault.New(fault.LimitReached, "there are at most %d schemas", most)
+			return state.Schema{},
+				fault.New(fault.LimitReached, "there are at most %d schemas", most)
 		}
 	}
 	schema.Name, schema.Version, schema.Type, schema.Content = p.Name, p.Version, p.Type, p.Content
-	schema.Description, schema.TemplateID, schema.TemplateName = p.Description, p.TemplateID, p.TemplateName
+	schema.Description, schema.TemplateID, schema.TemplateName = p.Description, p.TemplateID,
+		p.TemplateName
 	schema.DomainPatterns, schema.UpdatedAt = p.DomainPatterns, tx.Now
 	saved := schema
 	tx.PutSchema(&saved)
@@ -66,7 +68,8 @@ func cascadeOfSchema(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	if name == "" {
 		name = schema.Type
 	}
-	return state.Cascade{Name: name, Type: "SCHEMA", Counts: []state.Count{{Name: "scrapers", N: len(users)}},
+	return state.Cascade{Name: name, Type: "SCHEMA",
+		Counts: []state.Count{{Name: "scrapers", N: len(users)}},
 		Digest: digest(users)}, nil
 }
 

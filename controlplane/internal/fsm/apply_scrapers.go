@@ -15,7 +15,8 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	group := state.Group{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
 	if p.Create {
 		if len(tx.Groups(p.Customer)) >= maxGroups {
-			return state.Group{}, fault.New(fault.LimitReached, "a customer has at most %d groups", maxGroups)
+			return state.Group{},
+				fault.New(fault.LimitReached, "a customer has at most %d groups", maxGroups)
 		}
 	} else {
 		known := tx.Group(p.ID)
@@ -49,7 +50,8 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 		count := 0
 		tx.Scrapers(p.Customer, func(*state.Scraper) bool { count++; return count <= maxScrapers })
 		if count >= maxScrapers {
-			return scraper, fault.New(fault.LimitReached, "a customer has at most %d scrapers", maxScrapers)
+			return scraper, fault.New(fault.LimitReached, "a customer has at most %d scrapers",
+				maxScrapers)
 		}
 	} else {
 		known := tx.Scraper(p.ID)
@@ -71,20 +73,22 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 	return scraper, revise(tx, &scraper)
 }
 
-// revise counts the revision up when the recipe, the content of its schema included, is another than the one kept.
+// revise counts the revision up when the recipe, the content of its schema included, is another
+// than the one kept.
 func revise(tx *state.Tx, scraper *state.Scraper) error {
 	recipe, ok := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag)
 	if !ok {
 		return fault.Invalid(fault.SchemaGone, "schema.id", "the scraper's schema is not there")
 	}
-	if kept := tx.Recipe(scraper.ID, scraper.Revision); kept == nil || !sameRecipe(kept.Recipe, recipe) {
+	if kept := tx.Recipe(scraper.ID, scraper.Revision); kept == nil ||
+		!sameRecipe(kept.Recipe, recipe) {
 		scraper.Revision = nextRevision(tx, scraper.Revision)
 	}
 	return nil
 }
 
-// nextRevision is the revision after one. It is above all that a scraper had before a restore: what a fetcher, or a run that
-// was undone, knows under a number is never another recipe.
+// nextRevision is the revision after one. It is above all that a scraper had before a restore: what
+// a fetcher, or a run that was undone, knows under a number is never another recipe.
 func nextRevision(tx *state.Tx, revision uint32) uint32 {
 	if cluster := tx.Cluster(); cluster != nil && cluster.Generation != nil && revision > 0 {
 		revision = max(revision, cluster.Generation.Revisions)
@@ -104,7 +108,8 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	saved := *scraper
 	tx.PutScraper(&saved)
 	if tx.Recipe(scraper.ID, scraper.Revision) == nil {
-		recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag) // revise has seen its schema
+		// revise has seen its schema
+		recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag)
 		tx.PutRecipe(&state.Recipe{Scraper: scraper.ID, Revision: scraper.Revision, Recipe: recipe})
 	}
 	pruneRecipes(tx, scraper.ID)

@@ -21,7 +21,8 @@ func launchTrial(tx *state.Tx, p *command.LaunchRunPayload) (command.Launched, e
 			return none, err
 		}
 	}
-	if group := tx.Group(trial.Group); !trial.Group.IsZero() && (group == nil || group.Customer != p.Customer) {
+	if group := tx.Group(trial.Group); !trial.Group.IsZero() &&
+		(group == nil || group.Customer != p.Customer) {
 		return none, fault.Invalid(fault.GroupNotFound, "groupId", "no group has this id")
 	}
 	if err := chargedBy(trial.Recipe, p.Charge); err != nil {
@@ -41,7 +42,8 @@ func launchTrial(tx *state.Tx, p *command.LaunchRunPayload) (command.Launched, e
 	job.Scraper, job.Revision, job.Source, job.Key = job.ID, trialRevision, trial.Source, trial.Key
 	tx.PutRecipe(&state.Recipe{Scraper: job.Scraper, Revision: job.Revision, Recipe: trial.Recipe})
 	begin(tx, job, &state.Entry{Source: trial.Source, Scraper: p.Scraper, Group: trial.Group})
-	return command.Launched{Job: job.ID, Links: job.Links, State: job.State, Queued: job.Queued}, nil
+	return command.Launched{Job: job.ID, Links: job.Links, State: job.State, Queued: job.Queued},
+		nil
 }
 
 // utcDay is the day of a time in Unix milliseconds, in days since 1970.
@@ -62,7 +64,8 @@ func countTrial(tx *state.Tx, p *command.LaunchRunPayload) error {
 	}
 	if key.Trials >= maxTrials {
 		return fault.New(fault.TrialLimitReached,
-			"a key of the scope LLM_READ has %d billable samples and previews a day (UTC)", maxTrials)
+			"a key of the scope LLM_READ has %d billable samples and previews a day (UTC)",
+			maxTrials)
 	}
 	key.Trials++
 	tx.PutKey(&key)

@@ -32,10 +32,12 @@ type batch struct {
 }
 
 func openBatch(tx *state.Tx) *batch {
-	return &batch{tx: tx, books: openBooks(tx), daily: openDailies(tx), runs: map[ids.ID]*ledgerOfRun{}}
+	return &batch{tx: tx, books: openBooks(tx), daily: openDailies(tx),
+		runs: map[ids.ID]*ledgerOfRun{}}
 }
 
-// run is the command's own copy of a run's records with its sets; nil when the run is closed or unknown.
+// run is the command's own copy of a run's records with its sets; nil when the run is closed or
+// unknown.
 func (b *batch) run(id ids.ID) *ledgerOfRun {
 	if r, ok := b.runs[id]; ok {
 		return r
@@ -44,7 +46,8 @@ func (b *batch) run(id ids.ID) *ledgerOfRun {
 	if job == nil || run == nil {
 		return nil
 	}
-	r := &ledgerOfRun{job: *job, run: run, entry: *b.tx.Entry(job.Entry), prices: b.tx.Prices(job.Prices).Rows}
+	r := &ledgerOfRun{job: *job, run: run, entry: *b.tx.Entry(job.Entry),
+		prices: b.tx.Prices(job.Prices).Rows}
 	r.entry.Lines = slices.Clone(r.entry.Lines)
 	b.runs[id] = r
 	b.order = append(b.order, id)
@@ -72,7 +75,8 @@ func extendWindow(tx *state.Tx, p command.ExtendWindowPayload) (command.Window, 
 	for _, want := range p.Runs {
 		r := b.run(want.Job)
 		for i, seq := range want.Seqs {
-			if r == nil || r.job.State.Final() || seq >= r.job.Links || r.run.Out[seq] != nil || r.run.Closed.Contains(seq) {
+			if r == nil || r.job.State.Final() || seq >= r.job.Links || r.run.Out[seq] != nil ||
+				r.run.Closed.Contains(seq) {
 				continue
 			}
 			domain := uint64(0)
@@ -91,9 +95,9 @@ func extendWindow(tx *state.Tx, p command.ExtendWindowPayload) (command.Window, 
 	return window, nil
 }
 
-// send puts a seq out under the reservation that money reaches for. When it reaches for nothing, and nothing is out whose
-// end could bring some back, the run stops. A seq beyond a daily limit needs no money; one that waits for the reads that
-// are out is refused.
+// send puts a seq out under the reservation that money reaches for. When it reaches for nothing,
+// and nothing is out whose end could bring some back, the run stops. A seq beyond a daily limit
+// needs no money; one that waits for the reads that are out is refused.
 func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64) (command.Grant, bool) {
 	wallet := b.books.wallet(r.job.Customer)
 	out := &state.Out{Attempt: 1, Tiers: r.job.Tiers}
@@ -137,8 +141,9 @@ func (b *batch) admit(r *ledgerOfRun, out *state.Out, domain uint64) (verdict ve
 	return verdict
 }
 
-// fund decides what is held for a unit: free requests first, then the price of the dearest tier that money reaches for. An
-// endpoint's row may make tier plain dearer than another, so tiers are given up by their price.
+// fund decides what is held for a unit: free requests first, then the price of the dearest tier
+// that money reaches for. An endpoint's row may make tier plain dearer than another, so tiers are
+// given up by their price.
 func (b *batch) fund(r *ledgerOfRun, wallet *state.Wallet, out *state.Out, want uint32) bool {
 	free := uint32(0)
 	if !r.job.Charge.PaidOnly {
@@ -177,8 +182,9 @@ func (b *batch) capped(r *ledgerOfRun) bool {
 }
 
 func grantOf(job ids.ID, seq uint32, o *state.Out) command.Grant {
-	return command.Grant{DispatchRef: command.DispatchRef{Job: job, Seq: seq, Number: o.Number}, Attempt: o.Attempt,
-		Tiers: o.Tiers, Budget: o.Grant, From: o.From, Limited: o.Limited}
+	return command.Grant{DispatchRef: command.DispatchRef{Job: job, Seq: seq, Number: o.Number},
+		Attempt: o.Attempt,
+		Tiers:   o.Tiers, Budget: o.Grant, From: o.From, Limited: o.Limited}
 }
 
 func redispatch(tx *state.Tx, p command.RedispatchPayload) (command.Window, error) {
@@ -254,7 +260,8 @@ func settle(tx *state.Tx, p command.SettlePayload) (command.Settled, error) {
 		switch {
 		case receipt.Last:
 			b.closeSeq(r, seq, receipt.Outcome == model.Errored)
-			settled.Gone = append(settled.Gone, command.SeqRef{Job: receipt.Job, Seq: seq, Closed: true})
+			settled.Gone = append(settled.Gone,
+				command.SeqRef{Job: receipt.Job, Seq: seq, Closed: true})
 		case out.Grant == 0:
 			b.comeBack(r, seq)
 			settled.Gone = append(settled.Gone, command.SeqRef{Job: receipt.Job, Seq: seq})
@@ -270,7 +277,8 @@ func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receip
 	before := out.Money()
 	paid := receipt.Outcome == model.Delivered && receipt.Quantity > 0
 	row, _ := r.prices.Row(receipt.PriceRow)
-	charged, byFree := b.books.spend(b.books.wallet(r.job.Customer), out, paid, row.Of(int64(receipt.Quantity)))
+	charged, byFree := b.books.spend(b.books.wallet(r.job.Customer), out, paid,
+		row.Of(int64(receipt.Quantity)))
 	b.daily.end(r.job.Customer, out.Read, paid)
 	out.Read = nil
 	r.run.Reserved += out.Money() - before
@@ -296,7 +304,8 @@ func book(e *state.Entry, row price.Row, quantity uint32, charged int64, byFree 
 	at := slices.IndexFunc(e.Lines, func(l state.Line) bool { return l.RowKey == row.RowKey })
 	if at < 0 {
 		at = len(e.Lines)
-		e.Lines = append(e.Lines, state.Line{RowKey: row.RowKey, Label: row.Label, UnitPrice: row.Micros})
+		e.Lines = append(e.Lines,
+			state.Line{RowKey: row.RowKey, Label: row.Label, UnitPrice: row.Micros})
 	}
 	line := &e.Lines[at]
 	if byFree {

@@ -8,7 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Bounds of decision 5, and how long answers to command ids are kept for proposers that did not hear them.
+// Bounds of decision 5, and how long answers to command ids are kept for proposers that did not
+// hear them.
 const (
 	claimKeptMillis   = 24 * 60 * 60 * 1000
 	claimHeldMillis   = 2 * 60 * 1000
@@ -26,7 +27,8 @@ type storedFault struct {
 }
 
 // applyOnce applies a command unless its id, or its idempotency key, was applied before.
-func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry, payload command.Payload) Result {
+func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
+	payload command.Payload) Result {
 	if stored := tx.Result(env.ID); stored != nil {
 		result := m.load(stored.Number, stored.Result, stored.Fault)
 		result.Replayed = false
@@ -44,8 +46,9 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry, payloa
 	}
 	if known.Kept {
 		encoded, encodedFault := m.save(result)
-		tx.PutResult(&state.StoredResult{Command: env.ID, Number: uint16(env.Number), Result: encoded,
-			Fault: encodedFault, Expires: tx.Now + resultKeptMillis})
+		tx.PutResult(&state.StoredResult{Command: env.ID, Number: uint16(env.Number),
+			Result: encoded,
+			Fault:  encodedFault, Expires: tx.Now + resultKeptMillis})
 	}
 	if env.Call != nil {
 		m.finishCall(tx, env, payload, result)
@@ -53,8 +56,10 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry, payloa
 	return result
 }
 
-// admitCall looks the idempotency key up. done means that the answer is known already, and not by applying.
-func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope, payload command.Payload) (answer Result, done bool) {
+// admitCall looks the idempotency key up. done means that the answer is known already, and not by
+// applying.
+func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope,
+	payload command.Payload) (answer Result, done bool) {
 	if _, releases := payload.(command.ReleaseClaimPayload); releases {
 		return Result{}, false // looks after itself in finishCall
 	}
@@ -68,7 +73,8 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope, payload command.Pay
 		}
 		if customer.Claims >= maxClaims {
 			return Result{Err: fault.New(fault.IdempotencyOverflow,
-				"%d idempotency keys are kept for this customer; they go after 24 hours", maxClaims)}, true
+				"%d idempotency keys are kept for this customer; they go after 24 hours",
+				maxClaims)}, true
 		}
 		return Result{}, false
 	case claim.Request != call.Request:
@@ -81,13 +87,15 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope, payload command.Pay
 	case claim.Ticket == call.Ticket && !call.Ticket.IsZero():
 		return Result{}, false
 	default:
-		return Result{Err: fault.New(fault.IdempotencyInFlight, "the first call with this key is still running")}, true
+		return Result{Err: fault.New(fault.IdempotencyInFlight,
+			"the first call with this key is still running")}, true
 	}
 }
 
-// finishCall writes the idempotency record: a claim under way, the result, or nothing after a release or a refusal that
-// passes.
-func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Payload, result Result) {
+// finishCall writes the idempotency record: a claim under way, the result, or nothing after a
+// release or a refusal that passes.
+func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Payload,
+	result Result) {
 	call := env.Call
 	old := tx.Claim(call.Customer, call.Operation, call.Key)
 	switch payload.(type) {
@@ -109,8 +117,9 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 		}
 		return
 	}
-	record := &state.Claim{Customer: call.Customer, Operation: call.Operation, Key: call.Key, Request: call.Request,
-		Done: true, Number: uint16(env.Number), Expires: tx.Now + claimKeptMillis}
+	record := &state.Claim{Customer: call.Customer, Operation: call.Operation, Key: call.Key,
+		Request: call.Request,
+		Done:    true, Number: uint16(env.Number), Expires: tx.Now + claimKeptMillis}
 	record.Result, record.Fault = m.save(result)
 	if old != nil {
 		tx.PutClaim(record)
@@ -119,8 +128,8 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 	addClaim(tx, record)
 }
 
-// passing says whether the same call may succeed later, so that its refusal is nobody's last word: by paying, by waiting, or
-// when the service is well again (decision 5).
+// passing says whether the same call may succeed later, so that its refusal is nobody's last word:
+// by paying, by waiting, or when the service is well again (decision 5).
 func passing(err error) bool {
 	if err == nil {
 		return false
@@ -198,7 +207,8 @@ func releaseClaim(*state.Tx, command.ReleaseClaimPayload) (command.None, error) 
 	return command.None{}, nil
 }
 
-// expireRevoked forgets revocations that are older than any backup that is restored, a bounded number at a time.
+// expireRevoked forgets revocations that are older than any backup that is restored, a bounded
+// number at a time.
 func expireRevoked(tx *state.Tx) {
 	var old []*state.Revoked
 	tx.RevokedByAge(func(r *state.Revoked) bool {

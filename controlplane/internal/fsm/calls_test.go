@@ -26,17 +26,20 @@ func (c calls) call(payload command.Payload) Result {
 	return c.m.Apply(c.index, data)
 }
 
-// TestRefusalsThatPassAreNotKept: who is refused for want of money, pays and calls again with the same key is heard, whether
-// the key was claimed before or not, and leaves nothing behind until then.
+// TestRefusalsThatPassAreNotKept: who is refused for want of money, pays and calls again with the
+// same key is heard, whether the key was claimed before or not, and leaves nothing behind until
+// then.
 func TestRefusalsThatPassAreNotKept(t *testing.T) {
 	for name, claims := range map[string]bool{"at once": false, "under a claim": true} {
 		t.Run(name, func(t *testing.T) {
 			c := calls{trials: newTrialsWith(t, 0, 149)} // a page costs 150
-			run := command.LaunchRunPayload{Job: c.ids.New(), Entry: c.ids.New(), Customer: customer, Scraper: c.scraper,
+			run := command.LaunchRunPayload{Job: c.ids.New(), Entry: c.ids.New(),
+				Customer: customer, Scraper: c.scraper,
 				List: c.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
 			for range 2 {
 				if claims {
-					data, err := c.m.Encode(ids.ID{42}, c.now, command.ClaimCallPayload{List: run.List},
+					data, err := c.m.Encode(ids.ID{42}, c.now,
+						command.ClaimCallPayload{List: run.List},
 						&command.Call{Customer: customer, Operation: "run", Key: "k", Request: 1})
 					if err != nil {
 						t.Fatal(err)
@@ -45,14 +48,16 @@ func TestRefusalsThatPassAreNotKept(t *testing.T) {
 					c.m.Apply(c.index, data)
 					c.ticket = ids.ID{42}
 				}
-				if got := c.call(run); fault.CodeOf(got.Err) != fault.WalletInsufficient || got.Replayed {
+				if got := c.call(run); fault.CodeOf(got.Err) != fault.WalletInsufficient ||
+					got.Replayed {
 					t.Fatalf("without money: %+v", got)
 				}
 				if kept := c.view().Customer(customer).Claims; kept != 0 {
 					t.Fatalf("%d keys are kept", kept)
 				}
 			}
-			c.must(command.AdjustWalletPayload{Customer: customer, Entry: c.ids.New(), Amount: 1_000_000})
+			c.must(command.AdjustWalletPayload{Customer: customer, Entry: c.ids.New(),
+				Amount: 1_000_000})
 			first := c.call(run)
 			if first.Err != nil || first.Replayed {
 				t.Fatalf("with money: %+v", first)

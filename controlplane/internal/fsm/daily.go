@@ -8,9 +8,10 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A read counts when its seq goes out, on the day of that moment, once whatever is dispatched again; it is taken back when
-// the seq comes back unread. Each read that is out may end uncharged, so it holds a place under that limit until it has
-// ended: the limits are never overshot. On the next day all begins anew, and reads of the day before do not count any more.
+// A read counts when its seq goes out, on the day of that moment, once whatever is dispatched
+// again; it is taken back when the seq comes back unread. Each read that is out may end uncharged,
+// so it holds a place under that limit until it has ended: the limits are never overshot. On the
+// next day all begins anew, and reads of the day before do not count any more.
 
 const dayMillis = 24 * 60 * 60 * 1000
 
@@ -20,7 +21,10 @@ type dailies struct {
 	changed map[string]*state.Daily
 }
 
-func openDailies(tx *state.Tx) *dailies { return &dailies{tx: tx, changed: map[string]*state.Daily{}} }
+func openDailies(tx *state.Tx) *dailies {
+	return &dailies{tx: tx,
+		changed: map[string]*state.Daily{}}
+}
 
 func (d *dailies) today() int64 { return d.tx.Now / dayMillis }
 
@@ -47,11 +51,13 @@ const (
 )
 
 // begin counts a read of a domain, if the limits allow it.
-func (d *dailies) begin(customer string, limits model.DailyLimits, domain uint64) (verdict, *state.Read) {
+func (d *dailies) begin(customer string, limits model.DailyLimits, domain uint64) (verdict,
+	*state.Read) {
 	own := d.of(customer)
 	at, found := findDomain(own, domain)
 	switch {
-	case own.Reads >= limits.Reads, own.Uncharged >= limits.Uncharged, found && own.Domains[at].Reads >= limits.PerDomain:
+	case own.Reads >= limits.Reads, own.Uncharged >= limits.Uncharged, found &&
+		own.Domains[at].Reads >= limits.PerDomain:
 		return readLimited, nil
 	case own.Uncharged+own.Out >= limits.Uncharged:
 		return readWaits, nil

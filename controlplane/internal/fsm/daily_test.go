@@ -23,10 +23,12 @@ func newContacts(t *rapid.T, limits model.DailyLimits) *contacts {
 	d.must(t, command.AdjustWalletPayload{Customer: customer, Entry: d.ids.New(), Amount: 100_000})
 	group, scraper := d.ids.New(), d.ids.New()
 	d.must(t, command.PutGroupPayload{Create: true, ID: group, Customer: customer, Name: "g"})
-	d.must(t, command.PutScraperPayload{Create: true, ID: scraper, Customer: customer, Group: group, ListRun: true,
-		Tag: model.WebsiteContacts, Spec: model.Scraper{Name: "s"}})
+	d.must(t, command.PutScraperPayload{Create: true, ID: scraper, Customer: customer, Group: group,
+		ListRun: true,
+		Tag:     model.WebsiteContacts, Spec: model.Scraper{Name: "s"}})
 	endpoint, _ := model.EndpointOf(model.WebsiteContacts)
-	launch := command.LaunchRunPayload{Job: d.ids.New(), Entry: d.ids.New(), Customer: customer, Scraper: scraper, List: d.ids.New(),
+	launch := command.LaunchRunPayload{Job: d.ids.New(), Entry: d.ids.New(), Customer: customer,
+		Scraper: scraper, List: d.ids.New(),
 		Links: 20, Tiers: endpoint.Tiers, Charge: endpoint.Charge, Daily: limits}
 	d.must(t, launch)
 	d.scrapers[launch.Job] = scraper
@@ -36,7 +38,9 @@ func newContacts(t *rapid.T, limits model.DailyLimits) *contacts {
 // send sends a seq out and says what became of it.
 func (c *contacts) send(seq uint32, domain uint64) string {
 	c.t.Helper()
-	window := c.must(c.t, command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: c.job, Seqs: []uint32{seq}, Domains: []uint64{domain}}}}).(command.Window)
+	window := c.must(c.t, command.ExtendWindowPayload{
+		Runs: []command.WindowRun{{Job: c.job, Seqs: []uint32{seq},
+			Domains: []uint64{domain}}}}).(command.Window)
 	switch {
 	case len(window.Refused) == 1:
 		return "waits"
@@ -50,7 +54,8 @@ func (c *contacts) send(seq uint32, domain uint64) string {
 
 func (c *contacts) end(seq uint32, outcome model.Outcome, quantity uint32) {
 	c.t.Helper()
-	c.must(c.t, command.SettlePayload{Receipts: []model.Receipt{{Job: c.job, Unit: model.Unit{Seq: seq}, Outcome: outcome, Items: 1,
+	c.must(c.t, command.SettlePayload{Receipts: []model.Receipt{{Job: c.job,
+		Unit: model.Unit{Seq: seq}, Outcome: outcome, Items: 1,
 		PriceRow: "plugin:websitecontacts", Quantity: quantity, Last: true}}})
 }
 
@@ -83,7 +88,8 @@ func TestDailyLimits(t *testing.T) {
 		c.end(0, model.Delivered, 2)
 		c.want("when one was charged", c.send(5, 9), "out")
 		for _, o := range c.outs(c.job) {
-			c.must(c.t, command.RedispatchPayload{Lost: []command.DispatchRef{{Job: c.job, Seq: 1, Number: o.Number}}})
+			c.must(c.t, command.RedispatchPayload{
+				Lost: []command.DispatchRef{{Job: c.job, Seq: 1, Number: o.Number}}})
 		}
 		if d := c.daily(); d.Reads != 4 || d.Out != 3 || d.Uncharged != 0 {
 			t.Fatalf("%+v", d)
@@ -115,7 +121,8 @@ func TestDailyLimits(t *testing.T) {
 func TestDailyReadsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newContacts(t, model.DailyLimits{Reads: 5, Uncharged: 3, PerDomain: 2})
-		c.must(t, command.AdjustWalletPayload{Customer: customer, Entry: c.ids.New(), Amount: -100_000 + 700})
+		c.must(t, command.AdjustWalletPayload{Customer: customer, Entry: c.ids.New(),
+			Amount: -100_000 + 700})
 		c.want("first", c.send(0, 7), "out")
 		c.want("second", c.send(1, 8), "out")
 		c.want("without money", c.send(2, 9), "waits")
@@ -124,8 +131,10 @@ func TestDailyReadsComeBack(t *testing.T) {
 		}
 		c.must(t, command.StopRunPayload{Customer: customer, Scraper: c.scrapers[c.job]})
 		c.end(0, model.Cancelled, 0)
-		c.must(t, command.RedispatchPayload{Lost: []command.DispatchRef{{Job: c.job, Seq: 1, Number: c.outs(c.job)[1].Number}}})
-		if d := c.daily(); d.Reads != 0 || d.Out != 0 || len(d.Domains) != 0 || c.wallet().Available != 700 {
+		c.must(t, command.RedispatchPayload{
+			Lost: []command.DispatchRef{{Job: c.job, Seq: 1, Number: c.outs(c.job)[1].Number}}})
+		if d := c.daily(); d.Reads != 0 || d.Out != 0 || len(d.Domains) != 0 ||
+			c.wallet().Available != 700 {
 			t.Fatalf("%+v, wallet %+v", d, c.wallet())
 		}
 	})

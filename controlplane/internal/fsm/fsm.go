@@ -1,6 +1,6 @@
-// Package fsm owns what commands do: the deterministic state machine over state. The same log gives the same state on
-// every node: no clock, no randomness, no map order, no input or output. Raft is not known here, so tests and the
-// protocol simulation run the very same code.
+// Package fsm owns what commands do: the deterministic state machine over state. The same log gives
+// the same state on every node: no clock, no randomness, no map order, no input or output. Raft is
+// not known here, so tests and the protocol simulation run the very same code.
 package fsm
 
 import (
@@ -18,7 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Observer sees every applied command in order, on the state machine's goroutine: it must be quick and must not propose.
+// Observer sees every applied command in order, on the state machine's goroutine: it must be quick
+// and must not propose.
 type Observer func(payload command.Payload, result any)
 
 // FSM applies commands to a store.
@@ -35,7 +36,8 @@ type FSM struct {
 
 // New makes a state machine over an empty store.
 func New() *FSM {
-	m := &FSM{codec: codec.New(), commands: codec.NewForCommands(), first: codec.NewForFirstCommands(), lenient: codec.NewLenient(),
+	m := &FSM{codec: codec.New(), commands: codec.NewForCommands(),
+		first: codec.NewForFirstCommands(), lenient: codec.NewLenient(),
 		registry: map[command.Number]entry{}}
 	m.store.Store(state.NewStore())
 	registerAll(m)
@@ -67,16 +69,19 @@ type entry struct {
 	apply  func(*state.Tx, command.Payload) (any, error)
 }
 
-// register adds a command. One without a proposer, or with another's number, is a programmer's slip.
+// register adds a command. One without a proposer, or with another's number, is a programmer's
+// slip.
 func register[P command.Of[R], R any](m *FSM, apply func(*state.Tx, P) (R, error)) {
 	var none P
 	declared := none.Declaration()
 	if _, twice := m.registry[declared.Number]; twice || declared.By == "" {
-		panic(fmt.Sprintf("fsm: %T, command %d: registered twice, or nobody may propose it", none, declared.Number))
+		panic(fmt.Sprintf("fsm: %T, command %d: registered twice, or nobody may propose it", none,
+			declared.Number))
 	}
 	m.registry[declared.Number] = entry{
 		Declaration: declared,
-		grew:        command.Grew(reflect.TypeFor[P]()), free: holdsAnything(reflect.TypeFor[P](), nil),
+		grew:        command.Grew(reflect.TypeFor[P]()),
+		free:        holdsAnything(reflect.TypeFor[P](), nil),
 		decode: func(c *codec.Codec, body []byte) (command.Payload, error) {
 			var payload P
 			err := c.Unmarshal(body, &payload)
@@ -124,18 +129,21 @@ func registerAll(m *FSM) {
 	register(m, previewDelete)
 }
 
-// fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot apply the command yet.
+// fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot
+// apply the command yet.
 func (m *FSM) fit(payload command.Payload) (command.Payload, error) {
 	version, founded := m.Store().ClusterVersion()
 	_, raises := payload.(command.ActivateVersionPayload)
 	switch known := payload.Declaration(); {
 	case founded && beyond(payload):
-		return nil, fault.Invalid(fault.InvalidRequest, "version", "must be at most %d", command.Newest)
+		return nil, fault.Invalid(fault.InvalidRequest, "version", "must be at most %d",
+			command.Newest)
 	case !founded || version >= command.Newest:
 		return payload, nil
 	case known.Since > version && !raises:
 		return nil, fault.New(fault.Unavailable,
-			"the cluster is being upgraded: this is there once all its nodes run the new version (%d)", known.Since)
+			"the cluster is being upgraded: this is there once all its nodes run the new "+
+				"version (%d)", known.Since)
 	case m.registry[known.Number].grew:
 		return command.Trim(payload, version), nil
 	}
@@ -156,7 +164,8 @@ func (m *FSM) EncodePayload(payload command.Payload) ([]byte, error) {
 	}
 	body, err := m.commands.Marshal(payload)
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Declaration().Number, err), "")
+		return nil, fault.Wrap(fault.Internal,
+			fmt.Errorf("fsm: encode command %d: %w", payload.Declaration().Number, err), "")
 	}
 	if m.registry[payload.Declaration().Number].free {
 		if _, err := m.decodePayload(m.reader(), payload.Declaration().Number, body); err != nil {
@@ -174,8 +183,8 @@ func (m *FSM) reader() *codec.Codec {
 	return m.commands
 }
 
-// holdsAnything says whether values of a type may be nested to any depth: they hold an interface, or their like. Whatever
-// else is encoded can be decoded, since text is mended before.
+// holdsAnything says whether values of a type may be nested to any depth: they hold an interface,
+// or their like. Whatever else is encoded can be decoded, since text is mended before.
 func holdsAnything(t reflect.Type, within []reflect.Type) bool {
 	if slices.Contains(within, t) {
 		return true
@@ -203,7 +212,8 @@ func (m *FSM) DecodePayload(number command.Number, body []byte) (command.Payload
 	return m.decodePayload(m.commands, number, body)
 }
 
-func (m *FSM) decodePayload(c *codec.Codec, number command.Number, body []byte) (command.Payload, error) {
+func (m *FSM) decodePayload(c *codec.Codec, number command.Number, body []byte) (command.Payload,
+	error) {
 	known, ok := m.registry[number]
 	if !ok {
 		return nil, fmt.Errorf("fsm: command %d is not known to this version", number)
@@ -215,9 +225,10 @@ func (m *FSM) decodePayload(c *codec.Codec, number command.Number, body []byte) 
 	return payload, nil
 }
 
-// Encode makes a command for the log. What may be nested to any depth is decoded as Apply does it: what is committed cannot
-// be taken back. Its errors are coded.
-func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *command.Call) ([]byte, error) {
+// Encode makes a command for the log. What may be nested to any depth is decoded as Apply does it:
+// what is committed cannot be taken back. Its errors are coded.
+func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *command.Call) ([]byte,
+	error) {
 	payload, err := m.fit(payload)
 	if err != nil {
 		return nil, err
@@ -225,10 +236,12 @@ func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *comm
 	body, err := m.commands.Marshal(payload)
 	var data []byte
 	if err == nil {
-		data, err = m.commands.Marshal(command.Envelope{ID: id, Number: payload.Declaration().Number, Stamp: stamp, Body: body, Call: call})
+		data, err = m.commands.Marshal(command.Envelope{ID: id,
+			Number: payload.Declaration().Number, Stamp: stamp, Body: body, Call: call})
 	}
 	if err != nil {
-		return nil, fault.Wrap(fault.Internal, fmt.Errorf("fsm: encode command %d: %w", payload.Declaration().Number, err), "")
+		return nil, fault.Wrap(fault.Internal,
+			fmt.Errorf("fsm: encode command %d: %w", payload.Declaration().Number, err), "")
 	}
 	if m.registry[payload.Declaration().Number].free {
 		if _, _, err := m.decode(m.reader(), data); err != nil {
@@ -250,11 +263,12 @@ func (m *FSM) decode(c *codec.Codec, data []byte) (command.Envelope, command.Pay
 
 // refuse is the answer to a command that cannot be decoded.
 func refuse(err error) *fault.Error {
-	return fault.Wrap(fault.InvalidRequest, err, "the command is nested too deeply, or holds text that is not UTF-8")
+	return fault.Wrap(fault.InvalidRequest, err, "the command is nested too deeply, or holds "+
+		"text that is not UTF-8")
 }
 
-// Result is what applying a command gave: a value of the command's result type, or a fault. Replayed says that it is the
-// stored answer of an earlier call under the same idempotency key.
+// Result is what applying a command gave: a value of the command's result type, or a fault.
+// Replayed says that it is the stored answer of an earlier call under the same idempotency key.
 type Result struct {
 	ID       ids.ID // of the command
 	Value    any
@@ -262,9 +276,10 @@ type Result struct {
 	Replayed bool
 }
 
-// Apply applies the command at a log index. One that only the bounds of decoding refuse was committed by an older version,
-// which did not look: it is refused, alike on every node. Apply panics on any other that cannot be decoded, on one that is
-// not known, and on a version of the cluster that is not: an older node than the leader must not go on with another state.
+// Apply applies the command at a log index. One that only the bounds of decoding refuse was
+// committed by an older version, which did not look: it is refused, alike on every node. Apply
+// panics on any other that cannot be decoded, on one that is not known, and on a version of the
+// cluster that is not: an older node than the leader must not go on with another state.
 func (m *FSM) Apply(index uint64, data []byte) Result {
 	env, payload, refused := m.decode(m.commands, data)
 	if refused != nil {
@@ -274,7 +289,8 @@ func (m *FSM) Apply(index uint64, data []byte) Result {
 		}
 	}
 	if _, founded := m.Store().ClusterVersion(); founded && beyond(payload) {
-		panic(fmt.Sprintf("fsm: the cluster goes on with a version beyond %d, at %d", command.Newest, index))
+		panic(fmt.Sprintf("fsm: the cluster goes on with a version beyond %d, at %d",
+			command.Newest, index))
 	}
 	var result Result
 	err := m.Store().Update(index, env.Stamp, func(tx *state.Tx) error {

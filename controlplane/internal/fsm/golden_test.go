@@ -45,7 +45,8 @@ func samples(t testing.TB, m *FSM) map[command.Number]command.Payload {
 	return all
 }
 
-// Each command has a file of encodings, one a line, oldest first. The last is what is written now; all stay readable.
+// Each command has a file of encodings, one a line, oldest first. The last is what is written now;
+// all stay readable.
 func TestCommandEncodings(t *testing.T) {
 	m := New()
 	sampleCall := &command.Call{}
@@ -133,8 +134,8 @@ func TestKeptResultsSurviveTheirEncoding(t *testing.T) {
 	}
 }
 
-// Every payload that declares a command has a function, and its golden encoding: samples, encodings, fuzz seeds and the table
-// of proposers all go by the registry.
+// Every payload that declares a command has a function, and its golden encoding: samples,
+// encodings, fuzz seeds and the table of proposers all go by the registry.
 func TestEveryCommandIsRegistered(t *testing.T) {
 	registered := map[string]bool{}
 	for _, payload := range samples(t, New()) {
@@ -164,12 +165,15 @@ func TestEveryCommandIsRegistered(t *testing.T) {
 	if declared != len(registered) {
 		t.Errorf("%d commands are declared, %d registered", declared, len(registered))
 	}
-	if entries, err := os.ReadDir(filepath.Join("testdata", "commands")); err != nil || len(entries) != declared {
-		t.Errorf("%d golden files for %d commands (%v): none may ever be removed", len(entries), declared, err)
+	if entries, err := os.ReadDir(filepath.Join("testdata", "commands")); err != nil ||
+		len(entries) != declared {
+		t.Errorf("%d golden files for %d commands (%v): none may ever be removed", len(entries),
+			declared, err)
 	}
 }
 
-// The same log gives the same state, byte for byte, on two machines and after a snapshot in its middle.
+// The same log gives the same state, byte for byte, on two machines and after a snapshot in its
+// middle.
 func TestSameLogSameState(t *testing.T) {
 	whole, split := New(), New()
 	var log [][]byte
@@ -186,14 +190,16 @@ func TestSameLogSameState(t *testing.T) {
 		ref := fmt.Sprint("c", n%5)
 		add(command.OpenCustomerPayload{Customer: ref, Entry: seq.New()})
 		add(command.AdjustWalletPayload{Customer: ref, Entry: seq.New(), Amount: int64(n + 1)})
-		add(command.PutGroupPayload{Create: true, ID: seq.New(), Customer: ref, Name: fmt.Sprint(n)})
+		add(command.PutGroupPayload{Create: true, ID: seq.New(), Customer: ref,
+			Name: fmt.Sprint(n)})
 	}
 	for i, data := range log {
 		whole.Apply(uint64(i+1), data)
 		split.Apply(uint64(i+1), data)
 		if i == len(log)/2 {
 			restored := New()
-			if err := restored.Restore(strings.NewReader(written(t, split.Snapshot()))); err != nil {
+			if err := restored.Restore(strings.NewReader(written(t,
+				split.Snapshot()))); err != nil {
 				t.Fatal(err)
 			}
 			split = restored
@@ -206,7 +212,8 @@ func TestSameLogSameState(t *testing.T) {
 	if len(digests) != 4 || !slices.Equal(digests, split.Store().Digests()) {
 		t.Errorf("the digests differ: %v and %v", digests, split.Store().Digests())
 	}
-	if slices.ContainsFunc(digests[1:], func(d state.Digest) bool { return d.Sum == digests[0].Sum }) {
+	if slices.ContainsFunc(digests[1:],
+		func(d state.Digest) bool { return d.Sum == digests[0].Sum }) {
 		t.Errorf("states that differ have equal digests: %v", digests)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// books is the ledger within one command. Every movement goes from one account to another, so postings sum to zero by
-// construction; nothing is written before save.
+// books is the ledger within one command. Every movement goes from one account to another, so
+// postings sum to zero by construction; nothing is written before save.
 type books struct {
 	tx      *state.Tx
 	system  state.Books
@@ -53,10 +53,12 @@ func (b *books) release(w *state.Wallet, o *state.Out) {
 	w.Out--
 }
 
-// spend settles one page of a unit: one to be paid for is paid by a free request if one is held for the unit, otherwise by
-// its price out of the money held, never more than is held for a page; what was held for the page beyond that is given
-// back. It returns what was charged and whether a free request paid.
-func (b *books) spend(w *state.Wallet, o *state.Out, paid bool, price int64) (charged int64, byFree bool) {
+// spend settles one page of a unit: one to be paid for is paid by a free request if one is held for
+// the unit, otherwise by its price out of the money held, never more than is held for a page; what
+// was held for the page beyond that is given back. It returns what was charged and whether a free
+// request paid.
+func (b *books) spend(w *state.Wallet, o *state.Out, paid bool, price int64) (charged int64,
+	byFree bool) {
 	held := o.Money()
 	heldFree := o.Free
 	switch {
@@ -76,7 +78,8 @@ func (b *books) spend(w *state.Wallet, o *state.Out, paid bool, price int64) (ch
 	return charged, byFree
 }
 
-// seal makes an entry immutable: it takes its place in the customer's order and the running sum of the sealed entries.
+// seal makes an entry immutable: it takes its place in the customer's order and the running sum of
+// the sealed entries.
 func (b *books) seal(w *state.Wallet, e *state.Entry, status string) {
 	w.Sequence++
 	w.Sealed += e.Amount
@@ -88,7 +91,8 @@ func (b *books) adjust(w *state.Wallet, amount int64) error {
 	const limit = math.MaxInt64 / 4 // sums of a few balances never overflow
 	if amount > limit-max(w.Balance(), 0) || amount < -limit-min(w.Balance(), 0) ||
 		b.system.Adjustments-amount > limit || b.system.Adjustments-amount < -limit {
-		return fault.Invalid(fault.AmountOverflow, "amountMicros", "the balance would leave the range of the ledger")
+		return fault.Invalid(fault.AmountOverflow, "amountMicros",
+			"the balance would leave the range of the ledger")
 	}
 	move(&b.system.Adjustments, &w.Available, amount)
 	return nil

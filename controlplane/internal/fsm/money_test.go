@@ -23,12 +23,16 @@ var testPrices = price.List{
 }
 
 // testTags are those of all endpoints, and of none.
-var testTags = []string{"", model.ProductPageTag, model.ProductListTag, model.SearchTag, model.WebsiteContacts}
+var testTags = []string{"", model.ProductPageTag, model.ProductListTag, model.SearchTag,
+	model.WebsiteContacts}
 
-// drawPrices is a price table: that of the specification, or one with any price in any row, and rows missing.
+// drawPrices is a price table: that of the specification, or one with any price in any row, and
+// rows missing.
 func drawPrices(t *rapid.T) price.List {
-	micros := map[string]int64{"tier:plain": 150, "tier:render": 750, "tier:super": 1500, "tier:render+super": 3750,
-		"plugin:/plugin/marketplace/pdp": 150, "plugin:/plugin/marketplace/search": 150, "plugin:/plugin/search": 1500,
+	micros := map[string]int64{"tier:plain": 150, "tier:render": 750, "tier:super": 1500,
+		"tier:render+super":              3750,
+		"plugin:/plugin/marketplace/pdp": 150, "plugin:/plugin/marketplace/search": 150,
+		"plugin:/plugin/search":  1500,
 		"plugin:websitecontacts": 150}
 	usual := rapid.Bool().Draw(t, "usual prices")
 	var rows price.List
@@ -58,7 +62,8 @@ type money struct {
 	receipts  []model.Receipt   // everything ever settled, to be repeated
 	delivered map[ids.ID]map[model.Unit]bool
 	lines     map[ids.ID]map[string]state.Line // what honest receipts come to, by job and price row
-	dishonest map[ids.ID]bool                  // jobs that were given receipts which no fetcher would give
+	// jobs that were given receipts which no fetcher would give
+	dishonest map[ids.ID]bool
 	toppedUp  bool
 }
 
@@ -69,9 +74,11 @@ func newMoney(t *rapid.T) *money {
 }
 
 func newMoneyAt(t *rapid.T, prices price.List) *money {
-	d := &money{m: New(), now: 1, scrapers: map[ids.ID]ids.ID{}, delivered: map[ids.ID]map[model.Unit]bool{},
-		lines: map[ids.ID]map[string]state.Line{}, dishonest: map[ids.ID]bool{}}
-	d.must(t, command.CreateClusterPayload{Version: command.Newest, ID: d.ids.New(), Shards: 1, FreeGrant: 5, Prices: prices})
+	d := &money{m: New(), now: 1, scrapers: map[ids.ID]ids.ID{},
+		delivered: map[ids.ID]map[model.Unit]bool{},
+		lines:     map[ids.ID]map[string]state.Line{}, dishonest: map[ids.ID]bool{}}
+	d.must(t, command.CreateClusterPayload{Version: command.Newest, ID: d.ids.New(), Shards: 1,
+		FreeGrant: 5, Prices: prices})
 	d.must(t, command.OpenCustomerPayload{Customer: customer, Entry: d.ids.New()})
 	return d
 }
@@ -118,7 +125,8 @@ func (d *money) outs(job ids.ID) map[uint32]state.Out {
 
 func (d *money) adjust(t *rapid.T) {
 	amount := rapid.Int64Range(-500, 3000).Draw(t, "amount")
-	if result := d.do(command.AdjustWalletPayload{Customer: customer, Entry: d.ids.New(), Amount: amount}); result.Err == nil {
+	if result := d.do(command.AdjustWalletPayload{Customer: customer, Entry: d.ids.New(),
+		Amount: amount}); result.Err == nil {
 		d.toppedUp = d.toppedUp || amount > 0
 	}
 }
@@ -135,7 +143,8 @@ func (d *money) reprice(t *rapid.T) { d.must(t, command.PutPricesPayload{Rows: d
 // specOf is a scraper whose pages are read under a tag, and the tag that its record has.
 func specOf(name, tag string, pages int) (spec model.Scraper, recordTag string) {
 	spec = model.Scraper{Name: name, Type: model.SingleProduct,
-		SourceConfig: model.SourceConfig{Pagination: &model.Pagination{Type: model.NextLink, Max: &pages}}}
+		SourceConfig: model.SourceConfig{Pagination: &model.Pagination{Type: model.NextLink,
+			Max: &pages}}}
 	switch tag {
 	case model.ProductPageTag, model.ProductListTag:
 		spec.Type, spec.Config = model.Marketplace, &model.ScraperConfig{EndpointTag: tag}
@@ -149,16 +158,21 @@ func specOf(name, tag string, pages int) (spec model.Scraper, recordTag string) 
 
 func (d *money) launch(t *rapid.T) {
 	scraper, group := d.ids.New(), d.ids.New()
-	d.must(t, command.PutGroupPayload{Create: true, ID: group, Customer: customer, Name: group.String()})
+	d.must(t, command.PutGroupPayload{Create: true, ID: group, Customer: customer,
+		Name: group.String()})
 	tag := rapid.SampledFrom(testTags).Draw(t, "tag")
-	spec, recordTag := specOf(scraper.String(), tag, rapid.SampledFrom([]int{1, 3, 40}).Draw(t, "pages"))
-	d.must(t, command.PutScraperPayload{Create: true, ID: scraper, Customer: customer, Group: group, Spec: spec,
+	spec, recordTag := specOf(scraper.String(), tag,
+		rapid.SampledFrom([]int{1, 3, 40}).Draw(t, "pages"))
+	d.must(t, command.PutScraperPayload{Create: true, ID: scraper, Customer: customer, Group: group,
+		Spec:    spec,
 		ListRun: recordTag != "", Tag: recordTag})
-	launch := command.LaunchRunPayload{Job: d.ids.New(), Entry: d.ids.New(), Customer: customer, Scraper: scraper,
-		List: d.ids.New(), Links: rapid.Uint32Range(1, 6).Draw(t, "links"),
+	launch := command.LaunchRunPayload{Job: d.ids.New(), Entry: d.ids.New(), Customer: customer,
+		Scraper: scraper,
+		List:    d.ids.New(), Links: rapid.Uint32Range(1, 6).Draw(t, "links"),
 		Tiers: model.TierSet(rapid.IntRange(1, int(model.AllTiers)).Draw(t, "tiers"))}
 	if tag == model.SearchTag {
-		launch.Search = &model.SearchEngine{Name: "e", URL: "https://e.test/?q={query}", PageParam: "p"}
+		launch.Search = &model.SearchEngine{Name: "e", URL: "https://e.test/?q={query}",
+			PageParam: "p"}
 	}
 	if rapid.Bool().Draw(t, "capped") {
 		limit := rapid.Int64Range(0, 4000).Draw(t, "cap")
@@ -167,7 +181,8 @@ func (d *money) launch(t *rapid.T) {
 	if tag != model.WebsiteContacts && rapid.IntRange(0, 3).Draw(t, "trial") == 0 {
 		recipe := spec.Recipe()
 		recipe.Pagination, launch.Links, launch.Search = nil, 1, nil
-		launch.Trial = &command.Trial{Source: rapid.SampledFrom([]model.Source{model.SourceSample, model.SourcePreviewURL,
+		launch.Trial = &command.Trial{Source: rapid.SampledFrom([]model.Source{model.SourceSample,
+			model.SourcePreviewURL,
 			model.SourcePreviewCurl}).Draw(t, "source"), Recipe: recipe, Group: group}
 	}
 	other := rapid.SampledFrom(testTags).Draw(t, "another tag")
@@ -203,7 +218,8 @@ func (d *money) launch(t *rapid.T) {
 		return
 	}
 	// What may begin has money for a page.
-	window := d.must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: launch.Job, Seqs: []uint32{0}, Domains: []uint64{0}}}})
+	window := d.must(t, command.ExtendWindowPayload{
+		Runs: []command.WindowRun{{Job: launch.Job, Seqs: []uint32{0}, Domains: []uint64{0}}}})
 	if granted := window.(command.Window).Grants; len(granted) != 1 {
 		t.Fatalf("%+v begins and gets no page out of %+v", job, d.wallet())
 	}
@@ -226,8 +242,9 @@ func (d *money) extend(t *rapid.T) {
 	}
 }
 
-// deliver gives the receipt that a fetcher gives of a page that is due: by a tier that its dispatch allows, under the row
-// and as often as the run's endpoint says. What was reserved must pay for all of it.
+// deliver gives the receipt that a fetcher gives of a page that is due: by a tier that its dispatch
+// allows, under the row and as often as the run's endpoint says. What was reserved must pay for all
+// of it.
 func (d *money) deliver(t *rapid.T) {
 	job := d.pick(t)
 	if job == nil {
@@ -239,8 +256,10 @@ func (d *money) deliver(t *rapid.T) {
 	}
 	seq := rapid.SampledFrom(slices.Sorted(maps.Keys(outs))).Draw(t, "seq")
 	out := outs[seq]
-	receipt := model.Receipt{Job: job.ID, Unit: model.Unit{Seq: seq, Page: out.Start}, Outcome: model.Delivered, Items: 1,
-		Last: job.MaxPages == 1 || rapid.Bool().Draw(t, "last"), Next: &model.Continuation{Page: out.Start + 1, URL: "u"}}
+	receipt := model.Receipt{Job: job.ID, Unit: model.Unit{Seq: seq, Page: out.Start},
+		Outcome: model.Delivered, Items: 1,
+		Last: job.MaxPages == 1 || rapid.Bool().Draw(t, "last"),
+		Next: &model.Continuation{Page: out.Start + 1, URL: "u"}}
 	unpaid := out.Limited || job.Charge.PaidOnly && rapid.IntRange(0, 2).Draw(t, "unpaid") == 0
 	if !unpaid {
 		tier := rapid.SampledFrom(out.Tiers.Tiers()).Draw(t, "tier")
@@ -263,7 +282,8 @@ func (d *money) deliver(t *rapid.T) {
 		d.lines[job.ID][receipt.PriceRow] = line
 	}
 	d.must(t, command.SettlePayload{Receipts: []model.Receipt{receipt}})
-	if after := d.m.Store().View().Job(job.ID); after.Charged-job.Charged != want || after.Delivered != job.Delivered+1 {
+	if after := d.m.Store().View().Job(job.ID); after.Charged-job.Charged != want ||
+		after.Delivered != job.Delivered+1 {
 		t.Fatalf("%+v of %+v cost %d, want %d", receipt, out, after.Charged-job.Charged, want)
 	}
 }
@@ -283,8 +303,8 @@ func (d *money) settled(receipt model.Receipt) {
 	d.delivered[receipt.Job][receipt.Unit] = true
 }
 
-// covers demands that what is held for a page pays for it by any tier that its dispatch allows, and that the entries of
-// jobs that saw none but honest receipts say what these come to.
+// covers demands that what is held for a page pays for it by any tier that its dispatch allows, and
+// that the entries of jobs that saw none but honest receipts say what these come to.
 func (d *money) covers(t *rapid.T) {
 	view := d.m.Store().View()
 	for _, id := range d.jobs {
@@ -294,8 +314,10 @@ func (d *money) covers(t *rapid.T) {
 				t.Fatalf("seq %d of %+v is out by the tiers %s", seq, job, o.Tiers)
 			}
 			for _, tier := range o.Tiers.Tiers() {
-				if price, _ := d.pricesOf(job).Rows.Page(tier, job.Charge); !o.Limited && price > o.Price {
-					t.Fatalf("%d are held for a page that costs %d by %s: %+v", o.Price, price, tier, job)
+				if price, _ := d.pricesOf(job).Rows.Page(tier, job.Charge); !o.Limited &&
+					price > o.Price {
+					t.Fatalf("%d are held for a page that costs %d by %s: %+v", o.Price, price,
+						tier, job)
 				}
 			}
 		}
@@ -308,7 +330,8 @@ func (d *money) covers(t *rapid.T) {
 		}
 		for _, line := range entry.Lines {
 			want := d.line(id, line.RowKey)
-			if line.Pages != want.Pages || line.FreePages != want.FreePages || line.Amount != want.Amount {
+			if line.Pages != want.Pages || line.FreePages != want.FreePages ||
+				line.Amount != want.Amount {
 				t.Fatalf("line %+v, the receipts come to %+v", line, want)
 			}
 		}
@@ -324,9 +347,11 @@ func (d *money) settle(t *rapid.T) {
 	if job == nil {
 		return
 	}
-	receipt := model.Receipt{Job: job.ID, Unit: model.Unit{Seq: rapid.Uint32Range(0, 6).Draw(t, "seq")},
+	receipt := model.Receipt{Job: job.ID,
+		Unit:    model.Unit{Seq: rapid.Uint32Range(0, 6).Draw(t, "seq")},
 		Outcome: rapid.SampledFrom([]model.Outcome{1, 1, 1, 2, 3, 4, 5}).Draw(t, "outcome"),
-		PriceRow: rapid.SampledFrom([]string{"tier:plain", "tier:render", "tier:none", "plugin:websitecontacts",
+		PriceRow: rapid.SampledFrom([]string{"tier:plain", "tier:render", "tier:none",
+			"plugin:websitecontacts",
 			"plugin:/plugin/search"}).Draw(t, "row"),
 		Quantity: rapid.SampledFrom([]uint32{1, 1, 0, 2}).Draw(t, "quantity"),
 		Last:     rapid.Bool().Draw(t, "last"), Next: &model.Continuation{Page: 1, URL: "u"}}
@@ -363,7 +388,8 @@ func (d *money) give(t *rapid.T, receipt model.Receipt) {
 	}
 	d.settled(receipt)
 	row, _ := d.pricesOf(before).Rows.Row(receipt.PriceRow)
-	if cost := after.Charged - before.Charged; cost > min(row.Micros*int64(receipt.Quantity), held) {
+	if cost := after.Charged - before.Charged; cost > min(row.Micros*int64(receipt.Quantity),
+		held) {
 		t.Fatalf("%+v cost %d with %d held", receipt, cost, held)
 	}
 }
@@ -376,7 +402,8 @@ func (d *money) redispatch(t *rapid.T) {
 	outs := d.outs(job.ID)
 	for _, seq := range slices.Sorted(maps.Keys(outs)) {
 		number := outs[seq].Number - rapid.Uint64Range(0, 1).Draw(t, "stale")
-		d.must(t, command.RedispatchPayload{Lost: []command.DispatchRef{{Job: job.ID, Seq: seq, Number: number}}})
+		d.must(t, command.RedispatchPayload{
+			Lost: []command.DispatchRef{{Job: job.ID, Seq: seq, Number: number}}})
 	}
 }
 
@@ -392,7 +419,8 @@ func (d *money) close(t *rapid.T) {
 	}
 }
 
-// limits demands that the daily counts are those of the reads that are out, and never beyond the limits.
+// limits demands that the daily counts are those of the reads that are out, and never beyond the
+// limits.
 func (d *money) limits(t *rapid.T) {
 	_, now := d.m.Store().Progress()
 	daily := d.m.Store().View().Daily(customer)
@@ -415,7 +443,8 @@ func (d *money) limits(t *rapid.T) {
 			t.Fatalf("%+v", daily)
 		}
 	}
-	if out != daily.Out || reads != daily.Reads || daily.Reads > testLimits.Reads || daily.Uncharged+daily.Out > testLimits.Uncharged {
+	if out != daily.Out || reads != daily.Reads || daily.Reads > testLimits.Reads ||
+		daily.Uncharged+daily.Out > testLimits.Uncharged {
 		t.Fatalf("%d are out of %+v", out, daily)
 	}
 }
@@ -483,16 +512,19 @@ func (d *money) crawling(step func(*rapid.T)) func(*rapid.T) {
 // steps are all that happens but for settling.
 func (d *money) steps() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"adjust": d.adjust, "reprice": d.reprice, "launch": d.launch, "extend": d.crawling(d.extend),
-		"extend again": d.crawling(d.extend), "redispatch": d.crawling(d.redispatch), "stop": d.stop, "close": d.close,
-		"tomorrow": d.tomorrow, "deliver": d.crawling(d.deliver), "deliver again": d.crawling(d.deliver),
-		"repeat": d.crawling(d.repeat),
-		"":       func(t *rapid.T) { d.check(t); d.covers(t) },
+		"adjust": d.adjust, "reprice": d.reprice, "launch": d.launch,
+		"extend":       d.crawling(d.extend),
+		"extend again": d.crawling(d.extend), "redispatch": d.crawling(d.redispatch),
+		"stop": d.stop, "close": d.close,
+		"tomorrow": d.tomorrow, "deliver": d.crawling(d.deliver),
+		"deliver again": d.crawling(d.deliver),
+		"repeat":        d.crawling(d.repeat),
+		"":              func(t *rapid.T) { d.check(t); d.covers(t) },
 	}
 }
 
-// TestMoney: whatever comes in whatever order, the books balance, no unit is charged twice, and no crawl takes a wallet
-// below zero (an operator's adjustment may).
+// TestMoney: whatever comes in whatever order, the books balance, no unit is charged twice, and no
+// crawl takes a wallet below zero (an operator's adjustment may).
 func TestMoney(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newMoneyAt(t, drawPrices(t))
@@ -502,8 +534,9 @@ func TestMoney(t *testing.T) {
 	})
 }
 
-// TestReservationsCover: of every endpoint, by every tier that a dispatch allows, at every price table, what is reserved
-// pays for what its receipts cost, to the last micro, and the entry says what they come to.
+// TestReservationsCover: of every endpoint, by every tier that a dispatch allows, at every price
+// table, what is reserved pays for what its receipts cost, to the last micro, and the entry says
+// what they come to.
 func TestReservationsCover(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newMoneyAt(t, drawPrices(t))

@@ -59,7 +59,8 @@ func hostile(sample command.Payload, text string, whatever any) command.Payload 
 	return payload.Elem().Interface().(command.Payload)
 }
 
-// What encodes decodes, whatever a caller, a page or a node sent; the rest is refused before it is proposed.
+// What encodes decodes, whatever a caller, a page or a node sent; the rest is refused before it is
+// proposed.
 func TestWhatEncodesDecodes(t *testing.T) {
 	for _, levels := range []int{0, 26, 32, codec.CommandLevels, 10_000} {
 		for number, sample := range samples(t, New()) {
@@ -80,8 +81,8 @@ func TestWhatEncodesDecodes(t *testing.T) {
 	}
 }
 
-// FuzzWhatEncodesApplies: whatever a payload of any command holds, a leader refuses it with a code or every replica applies
-// it, without a panic, and its state is kept and read back.
+// FuzzWhatEncodesApplies: whatever a payload of any command holds, a leader refuses it with a code
+// or every replica applies it, without a panic, and its state is kept and read back.
 func FuzzWhatEncodesApplies(f *testing.F) {
 	for number, sample := range samples(f, New()) {
 		for _, levels := range []int{0, 26, 32} {
@@ -117,7 +118,8 @@ func FuzzWhatEncodesApplies(f *testing.F) {
 	})
 }
 
-// An entry that an older version committed without a look is refused alike everywhere, and changes nothing.
+// An entry that an older version committed without a look is refused alike everywhere, and changes
+// nothing.
 func TestCommittedPoisonIsRefused(t *testing.T) {
 	mode, err := cbor.CoreDetEncOptions().EncMode()
 	if err != nil {
@@ -130,11 +132,13 @@ func TestCommittedPoisonIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			before := len(snapshotOf(t, b.m))
-			body, err := mode.Marshal(hostile(samples(t, b.m)[command.PutScraperPayload{}.Declaration().Number], sample.text, sample.value))
+			body, err := mode.Marshal(hostile(samples(t,
+				b.m)[command.PutScraperPayload{}.Declaration().Number], sample.text, sample.value))
 			if err != nil {
 				t.Fatal(err)
 			}
-			data, err := mode.Marshal(command.Envelope{ID: b.ids.New(), Number: command.PutScraperPayload{}.Declaration().Number, Stamp: b.now, Body: body})
+			data, err := mode.Marshal(command.Envelope{ID: b.ids.New(),
+				Number: command.PutScraperPayload{}.Declaration().Number, Stamp: b.now, Body: body})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,13 +158,16 @@ func TestCommittedPoisonIsRefused(t *testing.T) {
 	}
 }
 
-// The deepest scraper that is accepted is kept in a snapshot and read back. A request's body of 32 levels is less.
+// The deepest scraper that is accepted is kept in a snapshot and read back. A request's body of 32
+// levels is less.
 func TestTheDeepestCommandSurvivesASnapshot(t *testing.T) {
 	for levels := codec.CommandLevels; ; levels-- {
 		b := newTrials(t)
 		rule := model.PostProcessRule{Params: map[string]any{"mapping": nested(levels)}}
-		put := command.PutScraperPayload{Create: true, ID: b.ids.New(), Customer: customer, Group: b.group,
-			Spec: model.Scraper{Name: "deep", Type: model.SingleProduct, PostProcessRules: []model.PostProcessRule{rule}}}
+		put := command.PutScraperPayload{Create: true, ID: b.ids.New(), Customer: customer,
+			Group: b.group,
+			Spec: model.Scraper{Name: "deep", Type: model.SingleProduct,
+				PostProcessRules: []model.PostProcessRule{rule}}}
 		if _, err := b.m.Encode(b.ids.New(), b.now, put, nil); err != nil {
 			continue
 		}
@@ -186,7 +193,8 @@ func snapshotOf(t *testing.T, m *FSM) []byte {
 	return out.Bytes()
 }
 
-// A command that is not known, or of another shape, stops the node: passing over it would leave it with another state.
+// A command that is not known, or of another shape, stops the node: passing over it would leave it
+// with another state.
 func TestUnknownCommandsStopTheNode(t *testing.T) {
 	m := New()
 	text, err := m.codec.Marshal("no payload")
@@ -209,20 +217,22 @@ func TestUnknownCommandsStopTheNode(t *testing.T) {
 	}
 }
 
-// A version that this binary cannot apply is refused by its leader, and stops a node that finds it in the log: its own
-// snapshots could not be read.
+// A version that this binary cannot apply is refused by its leader, and stops a node that finds it
+// in the log: its own snapshots could not be read.
 func TestUnknownVersionsStopTheNode(t *testing.T) {
 	b := newBench(t)
 	raise := command.ActivateVersionPayload{Version: command.Newest + 1}
 	var refused *fault.Error
-	if _, err := b.m.Encode(b.ids.New(), b.now, raise, nil); !errors.As(err, &refused) || refused.Field != "version" {
+	if _, err := b.m.Encode(b.ids.New(), b.now, raise, nil); !errors.As(err, &refused) ||
+		refused.Field != "version" {
 		t.Errorf("proposed: %v", err)
 	}
 	body, err := b.m.commands.Marshal(raise)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := b.m.commands.Marshal(command.Envelope{ID: b.ids.New(), Number: raise.Declaration().Number, Stamp: b.now, Body: body})
+	data, err := b.m.commands.Marshal(command.Envelope{ID: b.ids.New(),
+		Number: raise.Declaration().Number, Stamp: b.now, Body: body})
 	if err != nil {
 		t.Fatal(err)
 	}

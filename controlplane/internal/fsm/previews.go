@@ -9,17 +9,17 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// The two calls of a deletion (specification 4.10, decision 28): a preview notes what hangs on the target, the commit
-// spends it, and is refused when something else hangs there by then. Both are commands, so that nothing can come between
-// the look and the deed.
+// The two calls of a deletion (specification 4.10, decision 28): a preview notes what hangs on the
+// target, the commit spends it, and is refused when something else hangs there by then. Both are
+// commands, so that nothing can come between the look and the deed.
 
 const (
 	previewKeptMillis = 5 * 60 * 1000
 	maxPreviews       = 200 // of a customer; the oldest makes room
 )
 
-// cascades say what hangs on the target of each operation that has a preview. Their faults are the deletion's for a target
-// that is not there.
+// cascades say what hangs on the target of each operation that has a preview. Their faults are the
+// deletion's for a target that is not there.
 func cascades() map[string]func(*state.Tx, *command.Deletion) (state.Cascade, error) {
 	return map[string]func(*state.Tx, *command.Deletion) (state.Cascade, error){
 		command.OpDeleteSchema: cascadeOfSchema,
@@ -29,7 +29,8 @@ func cascades() map[string]func(*state.Tx, *command.Deletion) (state.Cascade, er
 func cascadeOf(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	known := cascades()[d.Operation]
 	if known == nil {
-		return state.Cascade{}, fault.New(fault.NotSupported, "the operation %.100q has no preview", d.Operation)
+		return state.Cascade{},
+			fault.New(fault.NotSupported, "the operation %.100q has no preview", d.Operation)
 	}
 	return known(tx, d)
 }
@@ -42,15 +43,17 @@ func previewDelete(tx *state.Tx, p command.PreviewDeletePayload) (state.Preview,
 	if kept := tx.Previews(p.Deletion.Customer); len(kept) >= maxPreviews {
 		tx.RemovePreview(kept[0])
 	}
-	preview := state.Preview{Token: p.Token, Customer: p.Deletion.Customer, Operation: p.Deletion.Operation,
-		Target: p.Deletion.Target, Query: p.Deletion.Query, Cascade: cascade, CreatedAt: tx.Now,
+	preview := state.Preview{Token: p.Token, Customer: p.Deletion.Customer,
+		Operation: p.Deletion.Operation,
+		Target:    p.Deletion.Target, Query: p.Deletion.Query, Cascade: cascade, CreatedAt: tx.Now,
 		Expires: tx.Now + previewKeptMillis}
 	saved := preview
 	tx.PutPreview(&saved)
 	return preview, nil
 }
 
-// spendPreview lets a deletion through that was shown. Every deletion with a preview calls it first.
+// spendPreview lets a deletion through that was shown. Every deletion with a preview calls it
+// first.
 func spendPreview(tx *state.Tx, d *command.Deletion, token string) error {
 	cascade, err := cascadeOf(tx, d)
 	if err != nil {
@@ -60,13 +63,16 @@ func spendPreview(tx *state.Tx, d *command.Deletion, token string) error {
 	if token != "" {
 		preview = tx.Preview(token)
 	}
-	if preview == nil || preview.Expires <= tx.Now || preview.Customer != d.Customer || preview.Operation != d.Operation ||
+	if preview == nil || preview.Expires <= tx.Now || preview.Customer != d.Customer ||
+		preview.Operation != d.Operation ||
 		preview.Target != d.Target || preview.Query != d.Query {
-		return fault.New(fault.PreviewRequired, "no preview of this deletion holds; ask for one and show what it says")
+		return fault.New(fault.PreviewRequired, "no preview of this deletion holds; ask for one "+
+			"and show what it says")
 	}
 	tx.RemovePreview(preview)
 	if preview.Cascade.Digest != cascade.Digest {
-		return fault.New(fault.CascadeDrift, "what hangs on the target has changed since the preview; ask for another one")
+		return fault.New(fault.CascadeDrift, "what hangs on the target has changed since the "+
+			"preview; ask for another one")
 	}
 	return nil
 }

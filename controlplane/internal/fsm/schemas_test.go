@@ -23,7 +23,8 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, m: New(), now: 1}
-	b.must(command.CreateClusterPayload{Version: command.Newest, ID: b.ids.New(), Shards: 1, FreeGrant: 5, Prices: testPrices})
+	b.must(command.CreateClusterPayload{Version: command.Newest, ID: b.ids.New(), Shards: 1,
+		FreeGrant: 5, Prices: testPrices})
 	for _, ref := range []string{"a", "b"} {
 		b.must(command.OpenCustomerPayload{Customer: ref, Entry: b.ids.New()})
 	}
@@ -60,7 +61,8 @@ func (b *bench) view() *state.View { return b.m.Store().View() }
 
 func (b *bench) schema(customer string, known ids.ID, version int64, content string) state.Schema {
 	b.t.Helper()
-	return b.must(command.PutSchemaPayload{ID: b.ids.New(), Known: known, Customer: customer, Type: "PRODUCT", Version: version,
+	return b.must(command.PutSchemaPayload{ID: b.ids.New(), Known: known, Customer: customer,
+		Type: "PRODUCT", Version: version,
 		Content: []byte(content)}).(state.Schema)
 }
 
@@ -69,13 +71,16 @@ func (b *bench) scraper(name string, schema ids.ID) state.Scraper {
 	b.t.Helper()
 	group := b.ids.New()
 	b.must(command.PutGroupPayload{Create: true, ID: group, Customer: "a", Name: name})
-	return b.must(command.PutScraperPayload{Create: true, ID: b.ids.New(), Customer: "a", Group: group, Spec: model.Scraper{
-		Name: name, Type: model.AIConf, Schema: &model.SchemaRef{ID: schema.String()}}}).(state.Scraper)
+	return b.must(command.PutScraperPayload{Create: true, ID: b.ids.New(), Customer: "a",
+		Group: group, Spec: model.Scraper{
+			Name: name, Type: model.AIConf,
+			Schema: &model.SchemaRef{ID: schema.String()}}}).(state.Scraper)
 }
 
 func (b *bench) launch(s ids.ID) (command.Launched, error) {
 	b.t.Helper()
-	result := b.do(command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: "a", Scraper: s, List: b.ids.New(),
+	result := b.do(command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: "a",
+		Scraper: s, List: b.ids.New(),
 		Links: 1, Tiers: model.TiersOf(model.Plain)})
 	launched, _ := result.Value.(command.Launched)
 	return launched, result.Err
@@ -84,10 +89,12 @@ func (b *bench) launch(s ids.ID) (command.Launched, error) {
 func TestPutSchema(t *testing.T) {
 	b := newBench(t)
 	own := b.schema("a", ids.ID{}, 1, "one")
-	if again := b.schema("a", own.ID, 2, "two"); again.ID != own.ID || again.Version != 2 || string(b.view().Schema(own.ID).Content) != "two" {
+	if again := b.schema("a", own.ID, 2, "two"); again.ID != own.ID || again.Version != 2 ||
+		string(b.view().Schema(own.ID).Content) != "two" {
 		t.Errorf("an update made %+v", again)
 	}
-	if foreign := b.schema("b", own.ID, 1, "three"); foreign.ID == own.ID || foreign.Customer != "b" {
+	if foreign := b.schema("b", own.ID, 1, "three"); foreign.ID == own.ID ||
+		foreign.Customer != "b" {
 		t.Errorf("another customer's id made %+v", foreign)
 	}
 	global := b.schema("", ids.ID{}, 1, "global")
@@ -95,12 +102,14 @@ func TestPutSchema(t *testing.T) {
 		t.Errorf("type and version did not find the global schema: %+v", again)
 	}
 	second := b.schema("", ids.ID{}, 2, "second")
-	b.refused(command.PutSchemaPayload{ID: b.ids.New(), Known: second.ID, Type: "PRODUCT", Version: 1}, fault.SchemaValidation)
+	b.refused(command.PutSchemaPayload{ID: b.ids.New(), Known: second.ID, Type: "PRODUCT",
+		Version: 1}, fault.SchemaValidation)
 	if stolen := b.schema("", own.ID, 3, "x"); stolen.ID == own.ID {
 		t.Error("a customer's schema became global")
 	}
 	v := b.view()
-	if v.ReadableSchema("b", own.ID.String()) != nil || v.ReadableSchema("b", global.ID.String()) == nil || v.ReadableSchema("a", "x") != nil {
+	if v.ReadableSchema("b", own.ID.String()) != nil ||
+		v.ReadableSchema("b", global.ID.String()) == nil || v.ReadableSchema("a", "x") != nil {
 		t.Error("schemas are readable by others than they should be")
 	}
 	for i := range maxSchemas - 1 {
@@ -110,12 +119,15 @@ func TestPutSchema(t *testing.T) {
 	b.schema("a", own.ID, 1, "an update is none more")
 }
 
-// TestSchemaIsFrozenAtLaunch: a run reads by the schema as it was when it began; the next one by the newer.
+// TestSchemaIsFrozenAtLaunch: a run reads by the schema as it was when it began; the next one by
+// the newer.
 func TestSchemaIsFrozenAtLaunch(t *testing.T) {
 	b := newBench(t)
 	schema := b.schema("a", ids.ID{}, 1, "one")
 	scraper := b.scraper("s", schema.ID)
-	recipe := func(revision uint32) string { return string(b.view().Recipe(scraper.ID, revision).Recipe.Schema) }
+	recipe := func(revision uint32) string {
+		return string(b.view().Recipe(scraper.ID, revision).Recipe.Schema)
+	}
 	if recipe(scraper.Revision) != "one" {
 		t.Fatalf("saved with %q", recipe(scraper.Revision))
 	}
@@ -134,15 +146,18 @@ func TestSchemaIsFrozenAtLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	newer := b.view().Job(second.Job).Revision
-	if newer == running || recipe(newer) != "two" || recipe(running) != "one" || b.view().Scraper(scraper.ID).Revision != newer {
+	if newer == running || recipe(newer) != "two" || recipe(running) != "one" ||
+		b.view().Scraper(scraper.ID).Revision != newer {
 		t.Errorf("revisions %d %q and %d %q", running, recipe(running), newer, recipe(newer))
 	}
 	b.must(command.StopRunPayload{Customer: "a", Scraper: scraper.ID})
 	if third, err := b.launch(scraper.ID); err != nil || b.view().Job(third.Job).Revision != newer {
 		t.Errorf("a launch without a change made another revision: %v", err)
 	}
-	b.refused(command.PutScraperPayload{ID: scraper.ID, Customer: "a", Group: scraper.Group, Spec: model.Scraper{Name: "s",
-		Type: model.AIConf, Schema: &model.SchemaRef{ID: b.schema("b", ids.ID{}, 1, "x").ID.String()}}}, fault.SchemaGone)
+	b.refused(command.PutScraperPayload{ID: scraper.ID, Customer: "a", Group: scraper.Group,
+		Spec: model.Scraper{Name: "s",
+			Type: model.AIConf, Schema: &model.SchemaRef{ID: b.schema("b", ids.ID{}, 1,
+				"x").ID.String()}}}, fault.SchemaGone)
 }
 
 // TestDeleteInTwoCalls: decision 28.
@@ -153,23 +168,27 @@ func TestDeleteInTwoCalls(t *testing.T) {
 	tokens := 0
 	preview := func(d command.Deletion) string {
 		tokens++
-		return b.must(command.PreviewDeletePayload{Deletion: d, Token: fmt.Sprint("t", tokens)}).(state.Preview).Token
+		return b.must(command.PreviewDeletePayload{Deletion: d,
+			Token: fmt.Sprint("t", tokens)}).(state.Preview).Token
 	}
 	other, query := d, d
 	other.Customer, query.Query = "b", "withData=true"
 	b.refused(command.PreviewDeletePayload{Deletion: other, Token: "x"}, fault.SchemaNotFound)
-	b.refused(command.PreviewDeletePayload{Deletion: command.Deletion{Operation: "svc_other"}, Token: "x"}, fault.NotSupported)
+	b.refused(command.PreviewDeletePayload{Deletion: command.Deletion{Operation: "svc_other"},
+		Token: "x"}, fault.NotSupported)
 	b.refused(command.DeleteSchemaPayload{Deletion: other}, fault.SchemaNotFound)
 	b.refused(command.DeleteSchemaPayload{Deletion: d}, fault.PreviewRequired)
 	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: "made up"}, fault.PreviewRequired)
 
 	token := preview(query)
-	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: token}, fault.PreviewRequired) // another query
+	// another query
+	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: token}, fault.PreviewRequired)
 	b.refused(command.DeleteSchemaPayload{Deletion: d}, fault.PreviewRequired)
 
 	token = preview(d)
 	b.now += previewKeptMillis
-	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: token}, fault.PreviewRequired) // too late
+	// too late
+	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: token}, fault.PreviewRequired)
 	b.must(command.TickPayload{})
 	if left := b.view().Previews("a"); len(left) != 0 {
 		t.Errorf("%d previews outlive their time", len(left))
@@ -178,10 +197,12 @@ func TestDeleteInTwoCalls(t *testing.T) {
 	token = preview(d)
 	scraper := b.scraper("s", schema.ID)
 	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: token}, fault.CascadeDrift)
-	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: token}, fault.PreviewRequired) // spent all the same
+	// spent all the same
+	b.refused(command.DeleteSchemaPayload{Deletion: d, Token: token}, fault.PreviewRequired)
 
 	token = preview(d)
-	if kept := b.view().Preview(token); kept.Cascade.Counts[0] != (state.Count{Name: "scrapers", N: 1}) {
+	if kept := b.view().Preview(token); kept.Cascade.Counts[0] != (state.Count{Name: "scrapers",
+		N: 1}) {
 		t.Errorf("the preview shows %+v", kept.Cascade)
 	}
 	b.must(command.DeleteSchemaPayload{Deletion: d}) // without the token: the newest preview
@@ -190,7 +211,8 @@ func TestDeleteInTwoCalls(t *testing.T) {
 		t.Errorf("a scraper without its schema was launched: %v", err)
 	}
 	for range maxPreviews + 5 {
-		preview(command.Deletion{Customer: "a", Operation: command.OpDeleteSchema, Target: b.schemaOnce("a")})
+		preview(command.Deletion{Customer: "a", Operation: command.OpDeleteSchema,
+			Target: b.schemaOnce("a")})
 	}
 	if kept := b.view().Previews("a"); len(kept) != maxPreviews {
 		t.Errorf("%d previews are kept", len(kept))

@@ -25,14 +25,17 @@ func newTrials(t *testing.T) *trials { return newTrialsWith(t, 5, 1_000_000) }
 // newTrialsWith gives new customers free requests, and the one with the scraper money.
 func newTrialsWith(t *testing.T, free, micros int64) *trials {
 	b := &trials{T: t, m: New(), now: 1}
-	b.must(command.CreateClusterPayload{Version: command.Newest, ID: b.ids.New(), Shards: 1, FreeGrant: free, Prices: testPrices})
+	b.must(command.CreateClusterPayload{Version: command.Newest, ID: b.ids.New(), Shards: 1,
+		FreeGrant: free, Prices: testPrices})
 	b.must(command.OpenCustomerPayload{Customer: customer, Entry: b.ids.New()})
 	b.must(command.OpenCustomerPayload{Customer: "other", Entry: b.ids.New()})
 	b.must(command.AdjustWalletPayload{Customer: customer, Entry: b.ids.New(), Amount: micros})
 	b.group, b.scraper = b.ids.New(), b.ids.New()
-	b.must(command.PutGroupPayload{Create: true, ID: b.group, Customer: customer, Name: "g", DataTable: "t"})
-	b.must(command.PutScraperPayload{Create: true, ID: b.scraper, Customer: customer, Group: b.group,
-		Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
+	b.must(command.PutGroupPayload{Create: true, ID: b.group, Customer: customer, Name: "g",
+		DataTable: "t"})
+	b.must(command.PutScraperPayload{Create: true, ID: b.scraper, Customer: customer,
+		Group: b.group,
+		Spec:  model.Scraper{Name: "s", Type: model.SingleProduct}})
 	return b
 }
 
@@ -56,8 +59,10 @@ func (b *trials) must(payload command.Payload) {
 func (b *trials) view() *state.View { return b.m.Store().View() }
 
 func (b *trials) trial(scraper ids.ID, trial command.Trial) command.LaunchRunPayload {
-	trial.Recipe = model.Recipe{Type: model.SingleProduct, Fields: []model.Field{{Name: "t", Selector: "h1", Kind: model.Text}}}
-	return command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer, Scraper: scraper, List: b.ids.New(),
+	trial.Recipe = model.Recipe{Type: model.SingleProduct,
+		Fields: []model.Field{{Name: "t", Selector: "h1", Kind: model.Text}}}
+	return command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer,
+		Scraper: scraper, List: b.ids.New(),
 		Links: 1, Tiers: model.TiersOf(model.Plain), Trial: &trial}
 }
 
@@ -67,30 +72,36 @@ func (b *trials) end(job ids.ID, delivered bool) {
 	b.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: job, Seqs: []uint32{0}}}})
 	receipt := model.Receipt{Job: job, Outcome: model.Errored, Last: true}
 	if delivered {
-		receipt = model.Receipt{Job: job, Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Items: 2, Last: true}
+		receipt = model.Receipt{Job: job, Outcome: model.Delivered, PriceRow: "tier:plain",
+			Quantity: 1, Items: 2, Last: true}
 	}
 	b.must(command.SettlePayload{Receipts: []model.Receipt{receipt}})
 	b.must(command.CloseRunPayload{Job: job})
 }
 
-// A trial is charged and closed like a run, under its source, and leaves the scraper and its runs as they were.
+// A trial is charged and closed like a run, under its source, and leaves the scraper and its runs
+// as they were.
 func TestTrial(t *testing.T) {
 	b := newTrials(t)
-	run := command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer, Scraper: b.scraper, List: b.ids.New(),
+	run := command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer,
+		Scraper: b.scraper, List: b.ids.New(),
 		Links: 1, Tiers: model.TiersOf(model.Plain)}
 	b.must(run)
 	sample := b.trial(b.scraper, command.Trial{Source: model.SourceSample, Group: b.group})
 	b.must(sample) // although the scraper runs
 	job := b.view().Job(sample.Job)
-	if !job.Trial() || job.Source != model.SourceSample || !job.Group.IsZero() || job.MaxPages != 1 {
+	if !job.Trial() || job.Source != model.SourceSample || !job.Group.IsZero() ||
+		job.MaxPages != 1 {
 		t.Errorf("the trial is %+v", job)
 	}
-	if recipe := b.view().Recipe(job.Scraper, job.Revision); recipe == nil || recipe.Recipe.Fields[0].Name != "t" {
+	if recipe := b.view().Recipe(job.Scraper, job.Revision); recipe == nil ||
+		recipe.Recipe.Fields[0].Name != "t" {
 		t.Errorf("its recipe is %+v", recipe)
 	}
 	b.end(sample.Job, true)
 	entry := b.view().Entry(sample.Entry)
-	if entry.Source != model.SourceSample || entry.Scraper != b.scraper || entry.Group != b.group || entry.FreeDelta != -1 ||
+	if entry.Source != model.SourceSample || entry.Scraper != b.scraper || entry.Group != b.group ||
+		entry.FreeDelta != -1 ||
 		entry.Status != state.EntrySettled {
 		t.Errorf("its entry is %+v", entry)
 	}
@@ -110,12 +121,19 @@ func TestTrial(t *testing.T) {
 		change func(*command.LaunchRunPayload)
 		want   fault.Code
 	}{
-		"unknown scraper": {func(p *command.LaunchRunPayload) { p.Scraper = ids.ID{9} }, fault.ScraperNotFound},
-		"foreign scraper": {func(p *command.LaunchRunPayload) { p.Customer = "other" }, fault.ScraperNotFound},
-		"unknown group":   {func(p *command.LaunchRunPayload) { p.Trial.Group = ids.ID{9} }, fault.GroupNotFound},
-		"foreign group": {func(p *command.LaunchRunPayload) { p.Customer, p.Scraper = "other", ids.ID{} },
+		"unknown scraper": {func(p *command.LaunchRunPayload) { p.Scraper = ids.ID{9} },
+			fault.ScraperNotFound},
+		"foreign scraper": {func(p *command.LaunchRunPayload) { p.Customer = "other" },
+			fault.ScraperNotFound},
+		"unknown group": {func(p *command.LaunchRunPayload) { p.Trial.Group = ids.ID{9} },
 			fault.GroupNotFound},
-		"unknown key": {func(p *command.LaunchRunPayload) { p.Trial.Key = ids.ID{9} }, fault.Unauthorized},
+		"foreign group": {func(p *command.LaunchRunPayload) {
+			p.Customer, p.Scraper = "other",
+				ids.ID{}
+		},
+			fault.GroupNotFound},
+		"unknown key": {func(p *command.LaunchRunPayload) { p.Trial.Key = ids.ID{9} },
+			fault.Unauthorized},
 	} {
 		p := b.trial(b.scraper, command.Trial{Source: model.SourceSample, Group: b.group})
 		c.change(&p)
@@ -132,9 +150,12 @@ func TestNothingDeliveredNothingEntered(t *testing.T) {
 		payload   command.LaunchRunPayload
 		delivered bool
 	}{
-		"a trial with a page":    {b.trial(b.scraper, command.Trial{Source: model.SourceSample}), true},
-		"a trial without a page": {b.trial(b.scraper, command.Trial{Source: model.SourceSample}), false},
-		"a run without a page": {command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer, Scraper: b.scraper,
+		"a trial with a page": {b.trial(b.scraper, command.Trial{Source: model.SourceSample}),
+			true},
+		"a trial without a page": {b.trial(b.scraper, command.Trial{Source: model.SourceSample}),
+			false},
+		"a run without a page": {command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(),
+			Customer: customer, Scraper: b.scraper,
 			List: b.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}, false},
 	} {
 		before := *b.view().Wallet(customer)
@@ -150,13 +171,16 @@ func TestNothingDeliveredNothingEntered(t *testing.T) {
 	}
 }
 
-// A key that may only read has twenty billable trials a day; those that bring nothing are not counted.
+// A key that may only read has twenty billable trials a day; those that bring nothing are not
+// counted.
 func TestTrialsOfADay(t *testing.T) {
 	b := newTrials(t)
 	key := b.ids.New()
-	b.must(command.MintKeyPayload{ID: key, Customer: customer, Prefix: "abcdefg", Scope: model.ScopeLLMRead})
+	b.must(command.MintKeyPayload{ID: key, Customer: customer, Prefix: "abcdefg",
+		Scope: model.ScopeLLMRead})
 	preview := func() command.LaunchRunPayload {
-		return b.trial(ids.ID{}, command.Trial{Source: model.SourcePreviewURL, Group: b.group, Key: key})
+		return b.trial(ids.ID{},
+			command.Trial{Source: model.SourcePreviewURL, Group: b.group, Key: key})
 	}
 	for n := range 25 {
 		p := preview()
@@ -186,7 +210,8 @@ func TestStopOneRun(t *testing.T) {
 	b := newTrials(t)
 	p := b.trial(ids.ID{}, command.Trial{Source: model.SourcePreviewURL})
 	b.must(p)
-	for _, stop := range []command.StopRunPayload{{Customer: "other", Job: p.Job}, {Customer: customer, Job: ids.ID{9}}} {
+	for _, stop := range []command.StopRunPayload{{Customer: "other", Job: p.Job},
+		{Customer: customer, Job: ids.ID{9}}} {
 		if err := b.do(stop); fault.CodeOf(err) != fault.NotFound {
 			t.Errorf("stop %+v: %v", stop, err)
 		}

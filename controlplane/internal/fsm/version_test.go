@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TestVersionOneStaysAsItIs holds commands and their payloads against what the release before versions had: whatever is new
-// says since which version it is there. The list is never changed.
+// TestVersionOneStaysAsItIs holds commands and their payloads against what the release before
+// versions had: whatever is new says since which version it is there. The list is never changed.
 func TestVersionOneStaysAsItIs(t *testing.T) {
 	m := New()
 	var got []string
@@ -50,7 +50,8 @@ func TestVersionOneStaysAsItIs(t *testing.T) {
 func founded(t *testing.T, version uint32) *FSM {
 	t.Helper()
 	m := New()
-	data, err := m.Encode(ids.ID{1}, 1, command.CreateClusterPayload{ID: ids.ID{1}, Shards: 1, Version: version}, nil)
+	data, err := m.Encode(ids.ID{1}, 1,
+		command.CreateClusterPayload{ID: ids.ID{1}, Shards: 1, Version: version}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +64,12 @@ func founded(t *testing.T, version uint32) *FSM {
 	return m
 }
 
-// TestMembersWaitForTheirVersion: until the version is active, what a leader appends has none of what it brings, and does on
-// every node, older ones too, what it says.
+// TestMembersWaitForTheirVersion: until the version is active, what a leader appends has none of
+// what it brings, and does on every node, older ones too, what it says.
 func TestMembersWaitForTheirVersion(t *testing.T) {
 	m := founded(t, 0)
-	payload := command.LaunchRunPayload{Links: 7, Rest: true, NewScraper: &command.PutScraperPayload{Customer: "ann"}}
+	payload := command.LaunchRunPayload{Links: 7, Rest: true,
+		NewScraper: &command.PutScraperPayload{Customer: "ann"}}
 	rest := func() bool {
 		t.Helper()
 		data, err := m.Encode(ids.ID{2}, 2, payload, nil)
@@ -90,7 +92,8 @@ func TestMembersWaitForTheirVersion(t *testing.T) {
 	if !payload.Rest {
 		t.Error("the caller's payload was changed")
 	}
-	data, err := m.Encode(ids.ID{3}, 3, command.ActivateVersionPayload{Version: command.Newest}, nil)
+	data, err := m.Encode(ids.ID{3}, 3, command.ActivateVersionPayload{Version: command.Newest},
+		nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +111,8 @@ func TestMembersWaitForTheirVersion(t *testing.T) {
 	}
 }
 
-// TestCommandsWaitForTheirVersion: every command that is younger than the active version is refused, so that the caller comes
-// again, and nothing is appended.
+// TestCommandsWaitForTheirVersion: every command that is younger than the active version is
+// refused, so that the caller comes again, and nothing is appended.
 func TestCommandsWaitForTheirVersion(t *testing.T) {
 	m := founded(t, 0)
 	for _, payload := range samples(t, m) {
@@ -126,7 +129,8 @@ func TestCommandsWaitForTheirVersion(t *testing.T) {
 	}
 }
 
-// TestNodesOfBeforeCanReadWhatIsAppended: they read 32 levels, and an entry with more would stop each of them for good.
+// TestNodesOfBeforeCanReadWhatIsAppended: they read 32 levels, and an entry with more would stop
+// each of them for good.
 func TestNodesOfBeforeCanReadWhatIsAppended(t *testing.T) {
 	appended := 0
 	for levels := range 70 {
@@ -145,7 +149,8 @@ func TestNodesOfBeforeCanReadWhatIsAppended(t *testing.T) {
 				t.Errorf("%T with %d levels is appended: %v", sample, levels, err)
 			}
 			if _, err := m.EncodePayload(payload); err != nil {
-				t.Errorf("%T with %d levels is appended, and not forwarded: %v", sample, levels, err)
+				t.Errorf("%T with %d levels is appended, and not forwarded: %v", sample, levels,
+					err)
 			}
 		}
 	}
@@ -154,9 +159,11 @@ func TestNodesOfBeforeCanReadWhatIsAppended(t *testing.T) {
 	}
 }
 
-// TestSnapshotsAreOfTheActiveVersion: a binary of before refuses the state of an activated cluster, and reads any other.
+// TestSnapshotsAreOfTheActiveVersion: a binary of before refuses the state of an activated cluster,
+// and reads any other.
 func TestSnapshotsAreOfTheActiveVersion(t *testing.T) {
-	before, after := written(t, founded(t, 0).Snapshot()), written(t, founded(t, command.Newest).Snapshot())
+	before, after := written(t, founded(t, 0).Snapshot()),
+		written(t, founded(t, command.Newest).Snapshot())
 	for text, version := range map[string]int{before: 1, after: int(command.Newest)} {
 		restored := New()
 		if err := restored.Restore(strings.NewReader(text)); err != nil {
@@ -169,7 +176,8 @@ func TestSnapshotsAreOfTheActiveVersion(t *testing.T) {
 			Version int `cbor:"1,keyasint"`
 		}
 		_, decoder := New().codec.Modes()
-		if err := decoder.NewDecoder(strings.NewReader(text)).Decode(&header); err != nil || header.Version != version {
+		if err := decoder.NewDecoder(strings.NewReader(text)).Decode(&header); err != nil ||
+			header.Version != version {
 			t.Errorf("the snapshot's version is %d %v, want %d", header.Version, err, version)
 		}
 	}

@@ -13,8 +13,9 @@ import (
 // activateEvery is how often it is looked whether all members can apply the next version.
 const activateEvery = 5 * time.Second
 
-// activateVersion raises the cluster's version to this binary's, once every server of Raft and every registered node can
-// apply it. A node that is gone and registered holds it up: it may come back with the binary that it had.
+// activateVersion raises the cluster's version to this binary's, once every server of Raft and
+// every registered node can apply it. A node that is gone and registered holds it up: it may come
+// back with the binary that it had.
 func (l *Leadership) activateVersion(ctx context.Context) error {
 	told := ""
 	for {
@@ -28,12 +29,14 @@ func (l *Leadership) activateVersion(ctx context.Context) error {
 			return err
 		}
 		if len(behind) == 0 {
-			l.config.Logger.Info("the cluster's version is active: older binaries cannot join any more", "version", l.node.Newest())
+			l.config.Logger.Info("the cluster's version is active: older binaries cannot "+
+				"join any more", "version", l.node.Newest())
 			continue
 		}
 		if names := strings.Join(behind, ", "); names != told {
 			told = names
-			l.config.Logger.Info("the cluster's version waits for nodes of an older one, or that do not answer",
+			l.config.Logger.Info("the cluster's version waits for nodes of an older one, or "+
+				"that do not answer",
 				"active", active, "next", l.node.Newest(), "nodes", names)
 		}
 		if !clock.Pause(ctx, l.config.Clock, activateEvery) {
@@ -43,7 +46,8 @@ func (l *Leadership) activateVersion(ctx context.Context) error {
 }
 
 // raiseVersion activates a version unless some members are behind, whom it names.
-func (l *Leadership) raiseVersion(ctx context.Context, version uint32) (behind []string, err error) {
+func (l *Leadership) raiseVersion(ctx context.Context, version uint32) (behind []string,
+	err error) {
 	l.admission.Lock()
 	defer l.admission.Unlock()
 	if behind, err = l.behindVersion(ctx, version); err != nil || len(behind) > 0 {

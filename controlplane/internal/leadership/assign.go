@@ -7,7 +7,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// endWithin is how long after its lease's end a fetcher may be at work. Those of cluster version 1 finish what they ask.
+// endWithin is how long after its lease's end a fetcher may be at work. Those of cluster version 1
+// finish what they ask.
 func (l *Leadership) endWithin() time.Duration {
 	if l.view().ClusterVersion() < 2 {
 		return max(l.config.FetchDeadline, l.config.EndWithin)
@@ -22,8 +23,9 @@ func (l *Leadership) Assign() error {
 	return l.reassign()
 }
 
-// reassign is Assign for who holds assigning. It returns only when the outcome is known or the leadership over, whatever
-// becomes of the call that led to it: a change that is still on its way must not be overtaken by an answer.
+// reassign is Assign for who holds assigning. It returns only when the outcome is known or the
+// leadership over, whatever becomes of the call that led to it: a change that is still on its way
+// must not be overtaken by an answer.
 func (l *Leadership) reassign() error {
 	view := l.view()
 	changes := l.tracker.Plan(view.Nodes(), view.Shards())

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// autopilotProbes is how many probes lie between two looks at the servers when no member comes or goes.
+	// autopilotProbes is how many probes lie between two looks at the servers when no member comes
+	// or goes.
 	autopilotProbes = 2
 	changePatience  = 5 * time.Second
 )
@@ -39,7 +40,8 @@ func (l *Leadership) autopilot(ctx context.Context) error {
 		for again := true; again && ctx.Err() == nil; {
 			again, err = l.adjust(ctx, n, planner, w)
 			if err != nil && ctx.Err() == nil {
-				l.config.Logger.Warn("autopilot: a change of the cluster's servers failed", "error", err)
+				l.config.Logger.Warn("autopilot: a change of the cluster's servers failed", "error",
+					err)
 			}
 		}
 		select {
@@ -51,8 +53,10 @@ func (l *Leadership) autopilot(ctx context.Context) error {
 	}
 }
 
-// adjust makes the next change that is due. It reports whether it made one: then there may be another.
-func (l *Leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.Planner, w Witness) (changed bool, err error) {
+// adjust makes the next change that is due. It reports whether it made one: then there may be
+// another.
+func (l *Leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.Planner,
+	w Witness) (changed bool, err error) {
 	l.admission.Lock()
 	defer l.admission.Unlock()
 	servers, index, err := l.node.Servers(ctx)
@@ -68,7 +72,8 @@ func (l *Leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.P
 	if !due {
 		return false, nil
 	}
-	l.config.Logger.Info("autopilot: "+string(change.Kind), "server", change.Name, "address", change.Address, "why", change.Why)
+	l.config.Logger.Info("autopilot: "+string(change.Kind), "server", change.Name, "address",
+		change.Address, "why", change.Why)
 	if err := l.make(ctx, change, index); err != nil {
 		return false, fmt.Errorf("%s %q: %w", change.Kind, change.Name, err)
 	}
@@ -76,14 +81,16 @@ func (l *Leadership) adjust(ctx context.Context, n *node.Raft, planner *quorum.P
 }
 
 // situation is what the planner is told.
-func (l *Leadership) situation(ctx context.Context, n *node.Raft, configuration []raft.Server, w Witness) quorum.Situation {
+func (l *Leadership) situation(ctx context.Context, n *node.Raft, configuration []raft.Server,
+	w Witness) quorum.Situation {
 	s := quorum.Situation{Leader: l.node.Name(), Progress: map[string]quorum.Progress{}}
 	servers := map[string]raft.Server{}
 	for _, server := range configuration {
 		servers[string(server.ID)] = server
 	}
 	told := slices.DeleteFunc(n.Members.Members(), func(member membership.Member) bool {
-		return member.Cluster != n.Members.Self().Cluster // it waits to see which cluster it belongs to
+		// it waits to see which cluster it belongs to
+		return member.Cluster != n.Members.Self().Cluster
 	})
 	members, asked, answers := w.Members(ctx, l, told, servers)
 	s.Members = members
@@ -94,10 +101,12 @@ func (l *Leadership) situation(ctx context.Context, n *node.Raft, configuration 
 	ask := map[string]string{}
 	for name, server := range servers {
 		voter := server.Suffrage == raft.Voter
-		s.Servers = append(s.Servers, quorum.Server{Name: name, Address: string(server.Address), Voter: voter})
+		s.Servers = append(s.Servers,
+			quorum.Server{Name: name, Address: string(server.Address), Voter: voter})
 		answer, heard := answers[name]
 		switch {
-		case name == l.node.Name() || !voter && there[name]: // how far the others are does not matter while they gossip
+		// how far the others are does not matter while they gossip
+		case name == l.node.Name() || !voter && there[name]:
 		case heard:
 			s.Progress[name] = l.progress(answer)
 		case asked[name] != string(server.Address):
@@ -118,13 +127,15 @@ func (l *Leadership) situation(ctx context.Context, n *node.Raft, configuration 
 // progress is how far a server is.
 func (l *Leadership) progress(answer node.Answer) quorum.Progress {
 	progress := quorum.Progress{Contact: answer.Silence}
-	if answer.LastTerm == l.term { // an entry of an earlier term may be one that this leader does not have
+	// an entry of an earlier term may be one that this leader does not have
+	if answer.LastTerm == l.term {
 		progress.Index = answer.LastIndex
 	}
 	return progress
 }
 
-// make makes a change against the configuration at an index; if that is not the newest, Raft refuses it.
+// make makes a change against the configuration at an index; if that is not the newest, Raft
+// refuses it.
 func (l *Leadership) make(ctx context.Context, c quorum.Change, at uint64) error {
 	if c.Kind == quorum.Retire {
 		node := l.view().Node(c.Name)
@@ -154,11 +165,12 @@ func (l *Leadership) make(ctx context.Context, c quorum.Change, at uint64) error
 	return err
 }
 
-// admit lets a node without a log take part in Raft. That it has no vote in the configuration must be beyond doubt: the
-// configuration is committed, and this node still leads. None that comes later can give the node a vote as long as it does
-// not keep up.
+// admit lets a node without a log take part in Raft. That it has no vote in the configuration must
+// be beyond doubt: the configuration is committed, and this node still leads. None that comes later
+// can give the node a vote as long as it does not keep up.
 func (l *Leadership) admit(ctx context.Context, c quorum.Change, at uint64) error {
-	committed, err := node.Ask(ctx, l.node, func(n *node.Raft) (uint64, error) { return n.CommitIndex(), nil })
+	committed, err := node.Ask(ctx, l.node,
+		func(n *node.Raft) (uint64, error) { return n.CommitIndex(), nil })
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// lead is one leadership, from its beginning until ctx ends. It fails only when this node cannot lead this cluster.
+// lead is one leadership, from its beginning until ctx ends. It fails only when this node cannot
+// lead this cluster.
 func (h *Holder) lead(ctx context.Context) error {
 	term, began, err := h.config.Proposer.Begin(ctx)
 	if err != nil {
@@ -26,7 +27,8 @@ func (h *Holder) lead(ctx context.Context) error {
 		return err
 	}
 	if cluster.Shards != h.config.Shards {
-		return fmt.Errorf("the cluster was created with %d shards, this node is set to %d", cluster.Shards,
+		return fmt.Errorf("the cluster was created with %d shards, this node is set to %d",
+			cluster.Shards,
 			h.config.Shards)
 	}
 	if !h.addPrices(ctx) {
@@ -45,9 +47,9 @@ func (h *Holder) lead(ctx context.Context) error {
 	return nil
 }
 
-// createCluster gives the cluster its first command unless it has it. Nil: leadership is over, and the next leader finds
-// out what came of it. It fails when log or row store are another cluster's: two that work on them would take each other's
-// tasks and pages.
+// createCluster gives the cluster its first command unless it has it. Nil: leadership is over, and
+// the next leader finds out what came of it. It fails when log or row store are another cluster's:
+// two that work on them would take each other's tasks and pages.
 func (h *Holder) createCluster(ctx context.Context) (*state.Cluster, error) {
 	view := h.node.View
 	if cluster := view().Cluster(); cluster != nil {
@@ -61,7 +63,8 @@ func (h *Holder) createCluster(ctx context.Context) (*state.Cluster, error) {
 		return nil, err
 	}
 	secret := h.config.IDs.New()
-	first := command.CreateClusterPayload{ID: id, Shards: h.config.Shards, FreeGrant: h.config.FreeGrant,
+	first := command.CreateClusterPayload{ID: id, Shards: h.config.Shards,
+		FreeGrant:  h.config.FreeGrant,
 		HashSecret: binary.BigEndian.Uint64(secret[4:]), Prices: h.config.Prices,
 		Log: h.config.LogName, Rows: h.config.RowsName, Version: h.node.Newest()}
 	if _, err := h.config.Proposer.Propose(ctx, first); err != nil {
@@ -70,8 +73,8 @@ func (h *Holder) createCluster(ctx context.Context) (*state.Cluster, error) {
 	return view().Cluster(), nil
 }
 
-// addPrices gives the price table the rows that no version of it ever had: those of endpoints that are newer than the
-// cluster. A row that was taken away stays away. Not ok: leadership is over.
+// addPrices gives the price table the rows that no version of it ever had: those of endpoints that
+// are newer than the cluster. A row that was taken away stays away. Not ok: leadership is over.
 func (h *Holder) addPrices(ctx context.Context) (ok bool) {
 	view := h.node.View()
 	current := view.CurrentPrices()
@@ -96,22 +99,30 @@ func (h *Holder) addPrices(ctx context.Context) (ok bool) {
 	return err == nil
 }
 
-// adopt makes the leadership's memory from the replicated state, between two commands: what is applied before is in the
-// state, what is applied after is observed.
+// adopt makes the leadership's memory from the replicated state, between two commands: what is
+// applied before is in the state, what is applied after is observed.
 func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
-	l := &Leadership{config: h.config, node: h.node, clocks: h.clocks, metrics: h.metrics, ctx: ctx, term: term,
-		began: began, returned: make(chan model.Marker, maxReturned), planNow: newSignal(), planLater: newSignal(),
-		publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(), markNow: newSignal(), marksWanted: map[uint16]struct{}{}}
+	l := &Leadership{config: h.config, node: h.node, clocks: h.clocks, metrics: h.metrics, ctx: ctx,
+		term:  term,
+		began: began, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
+		planLater:  newSignal(),
+		publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(),
+		markNow: newSignal(), marksWanted: map[uint16]struct{}{}}
 	store := h.node.Store
 	view := h.node.View
 	defer h.node.Between()()
 	l.dispatcher = dispatch.New(dispatch.Config{Leader: began, Newest: store().LastDispatch(),
-		Shards: int(h.config.Shards), Window: h.config.Window, HostOf: h.config.HostOf, ShardOf: h.config.ShardOf, DomainOf: h.config.DomainOf,
+		Shards: int(h.config.Shards), Window: h.config.Window, HostOf: h.config.HostOf,
+		ShardOf: h.config.ShardOf, DomainOf: h.config.DomainOf,
 		Pace: h.config.pace, Now: h.config.Clock.Now, View: view})
-	l.tracker = shards.New(shards.Config{Lease: h.config.Lease, EndWithin: l.endWithin, Now: h.config.Clock.Now})
-	l.steps = &steps.Steps{Dispatcher: l.dispatcher, State: store, Propose: l.propose, Store: h.config.Store,
-		Log: h.config.Log, IDs: h.config.IDs, NowMicros: func() int64 { return h.config.Clock.Now().UnixMicro() },
-		Spare: l.spares, Point: h.config.Point, Counts: &l.metrics.steps, Tracer: h.config.Tracer}
+	l.tracker = shards.New(shards.Config{Lease: h.config.Lease, EndWithin: l.endWithin,
+		Now: h.config.Clock.Now})
+	l.steps = &steps.Steps{Dispatcher: l.dispatcher, State: store, Propose: l.propose,
+		Store: h.config.Store,
+		Log:   h.config.Log, IDs: h.config.IDs,
+		NowMicros: func() int64 { return h.config.Clock.Now().UnixMicro() },
+		Spare:     l.spares, Point: h.config.Point, Counts: &l.metrics.steps,
+		Tracer: h.config.Tracer}
 	for _, job := range view().OpenJobs() {
 		store().ReadRun(job.ID, func(run *state.Run) {
 			if run != nil {

@@ -28,10 +28,11 @@ type Clocks struct {
 	keeper timekeeper.Keeper
 	began  time.Time // of the process, with its monotonic reading
 
-	mu     sync.Mutex
-	found  timekeeper.Findings
-	others map[string]time.Duration // clocks of other nodes less this one's, as the leader heard them last
-	told   string                   // what the log says of the clocks
+	mu    sync.Mutex
+	found timekeeper.Findings
+	// clocks of other nodes less this one's, as the leader heard them last
+	others map[string]time.Duration
+	told   string // what the log says of the clocks
 }
 
 func newClocks(n *node.Node, clock clock.Clock, logger *slog.Logger) *Clocks {
@@ -91,8 +92,8 @@ func (c *Clocks) CompareAlone() {
 	}
 }
 
-// compareClocks compares this node's clock with those of all that answer, every so often. Only voters decide what time it
-// is: whoever has a fetcher's certificate must not.
+// compareClocks compares this node's clock with those of all that answer, every so often. Only
+// voters decide what time it is: whoever has a fetcher's certificate must not.
 func (l *Leadership) compareClocks(ctx context.Context) error {
 	for {
 		servers, _, err := l.node.Servers(ctx)
@@ -159,7 +160,8 @@ func (c *Clocks) note(found timekeeper.Findings, others map[string]time.Duration
 		"state", found.State.Round(time.Second))
 }
 
-// Findings are what the last comparison of the clocks found, and what is wrong with them, "" for nothing.
+// Findings are what the last comparison of the clocks found, and what is wrong with them, "" for
+// nothing.
 func (c *Clocks) Findings() (found timekeeper.Findings, trouble string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,12 +170,17 @@ func (c *Clocks) Findings() (found timekeeper.Findings, trouble string) {
 
 // clockTrouble is what is wrong with the clocks, "" for nothing.
 func clockTrouble(found timekeeper.Findings) string {
-	off := func(d time.Duration) bool { return d > timekeeper.Tolerance || d < -timekeeper.Tolerance }
+	off := func(d time.Duration) bool {
+		return d > timekeeper.Tolerance ||
+			d < -timekeeper.Tolerance
+	}
 	switch {
 	case found.Verdict == timekeeper.Agreed && found.Clock != 0:
-		return "this node's clock is off: commands are stamped by the other voters' clocks, and nothing is removed by age"
+		return "this node's clock is off: commands are stamped by the other voters' clocks, and " +
+			"nothing is removed by age"
 	case found.Verdict != timekeeper.Agreed && off(found.Clock):
-		return "this node's clock has jumped and nobody confirms it: time goes on without it, and nothing is removed by age"
+		return "this node's clock has jumped and nobody confirms it: time goes on without it, " +
+			"and nothing is removed by age"
 	case off(found.State):
 		return "state time is ahead of the clocks: it goes at half the pace until they have come up"
 	case found.Verdict == timekeeper.Disputed:
@@ -194,19 +201,22 @@ func (c *Clocks) measure(to *telemetry.Metrics, leads func() bool) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		seen = compared{found: c.found, nodes: map[string]time.Duration{c.node.Name(): c.found.Clock}}
+		seen = compared{found: c.found,
+			nodes: map[string]time.Duration{c.node.Name(): c.found.Clock}}
 		for name, off := range c.others {
 			seen.nodes[name] = off + c.found.Clock
 		}
 		return seen, true
 	}).
-		Gauges("shoal_controlplane_clock_offset_seconds", "Each node's clock less the time that a majority of the voters tells, on the leader.",
+		Gauges("shoal_controlplane_clock_offset_seconds",
+			"Each node's clock less the time that a majority of the voters tells, on the leader.",
 			[]string{"node"}, func(seen compared, emit func(float64, ...string)) {
 				for name, off := range seen.nodes {
 					emit(off.Seconds(), name)
 				}
 			}).
-		Gauge("shoal_controlplane_state_time_offset_seconds", "State time less the time that the clocks tell, on the leader.",
+		Gauge("shoal_controlplane_state_time_offset_seconds",
+			"State time less the time that the clocks tell, on the leader.",
 			func(seen compared) float64 { return seen.found.State.Seconds() }).
 		Declare(to)
 }

@@ -20,11 +20,12 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Proposer is how a leadership changes and reads the replicated state. Its commands are never sent to another leader,
-// which has its own; an error means that the outcome is not known, because the leadership is over or ctx has ended.
+// Proposer is how a leadership changes and reads the replicated state. Its commands are never sent
+// to another leader, which has its own; an error means that the outcome is not known, because the
+// leadership is over or ctx has ended.
 type Proposer interface {
-	// Begin has a command applied in a term of this node's, and thereby everything of earlier terms. It returns the term
-	// and the command's index.
+	// Begin has a command applied in a term of this node's, and thereby everything of earlier
+	// terms. It returns the term and the command's index.
 	Begin(ctx context.Context) (term, index uint64, err error)
 	Propose(ctx context.Context, payload command.Payload) (fsm.Result, error)
 	// Settle applies receipts in their order, in as many commands as their size asks for.
@@ -44,13 +45,13 @@ type Store interface {
 	Expire(ctx context.Context, before time.Time) error
 }
 
-// Config is what all leaderships of a node have in common. The control plane's own configuration says what its settings
-// are, and checks them.
+// Config is what all leaderships of a node have in common. The control plane's own configuration
+// says what its settings are, and checks them.
 type Config struct {
 	Node     *node.Node
 	Proposer Proposer
-	// Claim marks log and row store as the cluster's, as often as it takes; not claimed: ctx ended. It fails when they are
-	// another cluster's.
+	// Claim marks log and row store as the cluster's, as often as it takes; not claimed: ctx ended.
+	// It fails when they are another cluster's.
 	Claim func(ctx context.Context, cluster ids.ID) (claimed bool, err error)
 
 	Boot  ids.ID // this start of the process
@@ -85,7 +86,8 @@ type Config struct {
 // pace is what a run may ask of one host.
 func (c *Config) pace(view *state.View, job *state.Job) float64 {
 	rate := c.HostRate
-	if recipe := view.Recipe(job.Scraper, job.Revision); recipe != nil && recipe.Recipe.Politeness.RequestsPerSecond > 0 {
+	if recipe := view.Recipe(job.Scraper, job.Revision); recipe != nil &&
+		recipe.Recipe.Politeness.RequestsPerSecond > 0 {
 		rate = recipe.Recipe.Politeness.RequestsPerSecond
 	}
 	if c.MaxHostRate > 0 && (rate == 0 || rate > c.MaxHostRate) {

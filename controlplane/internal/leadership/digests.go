@@ -14,8 +14,9 @@ import (
 // digestsEvery is how often the leader compares the digests of all copies of the state.
 const digestsEvery = time.Minute
 
-// compareDigests compares the digests of all copies of the state every so often, and tells the nodes whose differ. A leader
-// that is one of them does not lead on: what it answers and dispatches comes from a state that the others do not have.
+// compareDigests compares the digests of all copies of the state every so often, and tells the
+// nodes whose differ. A leader that is one of them does not lead on: what it answers and dispatches
+// comes from a state that the others do not have.
 func (l *Leadership) compareDigests(ctx context.Context) error {
 	for {
 		if err := l.StepDownIfDiverged(ctx); err != nil {
@@ -30,8 +31,8 @@ func (l *Leadership) compareDigests(ctx context.Context) error {
 	}
 }
 
-// StepDownIfDiverged hands leadership over when this node's copy of the state was found to differ. Without another voter
-// that can take it the node leads on, and tries again.
+// StepDownIfDiverged hands leadership over when this node's copy of the state was found to differ.
+// Without another voter that can take it the node leads on, and tries again.
 func (l *Leadership) StepDownIfDiverged(ctx context.Context) error {
 	if l.node.Diverged() == nil {
 		return nil
@@ -43,7 +44,8 @@ func (l *Leadership) StepDownIfDiverged(ctx context.Context) error {
 	return err
 }
 
-// LookForDivergence compares once. Nodes of another version are left out: they may write records in another way.
+// LookForDivergence compares once. Nodes of another version are left out: they may write records in
+// another way.
 func (l *Leadership) LookForDivergence(ctx context.Context) error {
 	servers, _, err := l.node.Servers(ctx)
 	if err != nil {
@@ -62,7 +64,8 @@ func (l *Leadership) LookForDivergence(ctx context.Context) error {
 		}
 	}
 	for name, stands := range divergent(told, votes, l.node.Name()) {
-		l.config.Logger.Error("a node's copy of the state is not that of the other voters", "node", name, "index", stands.Index)
+		l.config.Logger.Error("a node's copy of the state is not that of the other voters", "node",
+			name, "index", stands.Index)
 		l.tellDiverged(ctx, name, ask[name], stands)
 	}
 	return nil
@@ -75,13 +78,15 @@ func (l *Leadership) tellDiverged(ctx context.Context, name, address string, sta
 		return
 	}
 	if err := l.node.TellDiverged(ctx, address, stands); err != nil {
-		l.config.Logger.Warn("a node was not told that its copy of the state differs", "node", name, "error", err)
+		l.config.Logger.Warn("a node was not told that its copy of the state differs", "node", name,
+			"error", err)
 	}
 }
 
-// divergent are the nodes whose digest at some index is another than what stands there, and what stands: the digest of most
-// of the voters that have one, and among equally many the leader's.
-func divergent(told map[string][]state.Digest, votes map[string]bool, leader string) map[string]state.Digest {
+// divergent are the nodes whose digest at some index is another than what stands there, and what
+// stands: the digest of most of the voters that have one, and among equally many the leader's.
+func divergent(told map[string][]state.Digest, votes map[string]bool,
+	leader string) map[string]state.Digest {
 	sums := map[uint64]map[string]uint64{} // by index, by node
 	for name, digests := range told {
 		for _, d := range digests {

@@ -12,14 +12,15 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Beat is a heartbeat on its way to the leader. Order counts up over the beats of one start of a node, so that one that
-// was given up and arrives late is known.
+// Beat is a heartbeat on its way to the leader. Order counts up over the beats of one start of a
+// node, so that one that was given up and arrives late is known.
 type Beat struct {
 	Heartbeat client.Heartbeat `cbor:"1,keyasint"`
 	Order     uint64           `cbor:"2,keyasint"`
 }
 
-// Answer notes a fetcher's heartbeat and answers it. Beats of one node are answered one after the other, in their order.
+// Answer notes a fetcher's heartbeat and answers it. Beats of one node are answered one after the
+// other, in their order.
 func (l *Leadership) Answer(ctx context.Context, b Beat) (client.Leases, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -95,10 +96,11 @@ func (t *turns) advance(node string, b Beat) bool {
 	return true
 }
 
-// heartbeat notes a fetcher's heartbeat and answers it. Changes of owners that it makes due come first, so that a
-// fetcher that starts has its shards with the first answer.
+// heartbeat notes a fetcher's heartbeat and answers it. Changes of owners that it makes due come
+// first, so that a fetcher that starts has its shards with the first answer.
 func (l *Leadership) heartbeat(beat client.Heartbeat) (client.Leases, error) {
-	// Nobody else may plan before the answer is made: what the node was not told to hold yet may be given away.
+	// Nobody else may plan before the answer is made: what the node was not told to hold yet may be
+	// given away.
 	l.assigning.Lock()
 	defer l.assigning.Unlock()
 	taken := l.tracker.Heard(beat)

@@ -1,6 +1,6 @@
-// Package leadership owns the time in which this node leads, from won to lost: what a leader remembers, the routines that
-// work, the heartbeats it answers, and whom it has Raft count. A leadership is made anew each time; what outlives it is the
-// state's, or the clocks'.
+// Package leadership owns the time in which this node leads, from won to lost: what a leader
+// remembers, the routines that work, the heartbeats it answers, and whom it has Raft count. A
+// leadership is made anew each time; what outlives it is the state's, or the clocks'.
 package leadership
 
 import (
@@ -11,7 +11,8 @@ import (
 	"shoal.dev/shoal/controlplane/internal/node"
 )
 
-// Holder begins a leadership whenever Raft gives it to this node, and ends it when Raft takes it away.
+// Holder begins a leadership whenever Raft gives it to this node, and ends it when Raft takes it
+// away.
 type Holder struct {
 	config  *Config
 	node    *node.Node
@@ -25,7 +26,8 @@ type Holder struct {
 
 // NewHolder makes a holder that Run runs.
 func NewHolder(config Config) *Holder {
-	h := &Holder{config: &config, node: config.Node, clocks: newClocks(config.Node, config.Clock, config.Logger),
+	h := &Holder{config: &config, node: config.Node,
+		clocks:  newClocks(config.Node, config.Clock, config.Logger),
 		metrics: newMetrics(config.Metrics), anew: newSignal(), interludes: make(chan func())}
 	h.measure(config.Metrics)
 	return h
@@ -56,8 +58,8 @@ func (h *Holder) Aside(ctx context.Context, work func() error) error {
 	}
 }
 
-// Run begins and ends leaderships until ctx ends, by what changes tell: whether this node leads. When the state is
-// replaced under a leadership, that ends and another begins.
+// Run begins and ends leaderships until ctx ends, by what changes tell: whether this node leads.
+// When the state is replaced under a leadership, that ends and another begins.
 func (h *Holder) Run(ctx context.Context, changes <-chan bool) error {
 	leads, stop := false, func() {}
 	defer func() { stop() }()
@@ -69,7 +71,8 @@ func (h *Holder) Run(ctx context.Context, changes <-chan bool) error {
 		case err := <-failed:
 			return fmt.Errorf("controlplane: lead: %w", err)
 		case leads = <-changes:
-			// The newest change alone is told: if it was lost and won again meanwhile, this is another leadership.
+			// The newest change alone is told: if it was lost and won again meanwhile, this is
+			// another leadership.
 		case <-h.anew:
 		case work := <-h.interludes:
 			stop()

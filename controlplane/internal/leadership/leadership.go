@@ -16,27 +16,30 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// maxReturned bounds the markers that wait to be acted on. One that is dropped is replaced by the next.
+// maxReturned bounds the markers that wait to be acted on. One that is dropped is replaced by the
+// next.
 const maxReturned = 1024
 
 // Leadership is this node's time as leader: what it remembers, and the routines that work.
 type Leadership struct {
-	config     *Config
-	node       *node.Node
-	clocks     *Clocks
-	metrics    *metrics
-	ctx        context.Context // ends with it
-	term       uint64
-	began      uint64 // index of its first command: its own for ever, while a term may have several leaderships
+	config  *Config
+	node    *node.Node
+	clocks  *Clocks
+	metrics *metrics
+	ctx     context.Context // ends with it
+	term    uint64
+	// index of its first command: its own for ever, while a term may have several leaderships
+	began      uint64
 	steps      *steps.Steps
 	dispatcher *dispatch.Dispatcher
 	tracker    *shards.Tracker
 	returned   chan model.Marker
 	turns      turns // of heartbeats
-	// admission is held while it is seen what members can apply, until what follows from it is done: a server is added, or the
-	// version raised.
+	// admission is held while it is seen what members can apply, until what follows from it is
+	// done: a server is added, or the version raised.
 	admission sync.Mutex
-	gone      atomic.Pointer[map[string]time.Time] // since when members have been gone, as the autopilot saw them last
+	// since when members have been gone, as the autopilot saw them last
+	gone atomic.Pointer[map[string]time.Time]
 
 	planNow     signal // a command made room, brought work or money
 	planLater   signal // the leader's own steps may have made room
@@ -109,7 +112,8 @@ func (l *Leadership) Term() uint64 { return l.term }
 // Done is closed when the leadership is over.
 func (l *Leadership) Done() <-chan struct{} { return l.ctx.Done() }
 
-// Began is the index of its first command: its own for ever, while a term may have several leaderships.
+// Began is the index of its first command: its own for ever, while a term may have several
+// leaderships.
 func (l *Leadership) Began() uint64 { return l.began }
 
 func (l *Leadership) view() *state.View { return l.node.View() }
@@ -118,9 +122,12 @@ func (l *Leadership) view() *state.View { return l.node.View() }
 func (l *Leadership) work(ctx context.Context) {
 	var routines sync.WaitGroup
 	for name, routine := range map[string]func(context.Context) error{
-		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover, "finish": l.finish,
-		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans, "rows": l.expireRows, "undone": l.dropUndone,
-		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion, "digests": l.compareDigests,
+		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover,
+		"finish": l.finish,
+		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans,
+		"rows": l.expireRows, "undone": l.dropUndone,
+		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion,
+		"digests": l.compareDigests,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })
 	}
@@ -135,7 +142,8 @@ func (l *Leadership) keep(ctx context.Context, name string, routine func(context
 			return
 		}
 		l.metrics.routines.WithLabelValues(name).Inc()
-		l.config.Logger.Warn("a routine of the leader failed and goes on", "routine", name, "error", err)
+		l.config.Logger.Warn("a routine of the leader failed and goes on", "routine", name, "error",
+			err)
 		if !clock.Pause(ctx, l.config.Clock, time.Second) {
 			return
 		}

@@ -22,10 +22,12 @@ type metrics struct {
 
 func newMetrics(to *telemetry.Metrics) *metrics {
 	return &metrics{
-		moves: to.Counter("shoal_controlplane_shard_moves_total", "Shards that this node as leader gave to another owner."),
+		moves: to.Counter("shoal_controlplane_shard_moves_total",
+			"Shards that this node as leader gave to another owner."),
 		routines: to.Counters("shoal_controlplane_routine_failures_total",
 			"Failures of the leader's routines, which go on after a while.", "routine"),
-		closed: to.Counters("shoal_controlplane_runs_closed_total", "Runs that this node as leader closed, by their end.",
+		closed: to.Counters("shoal_controlplane_runs_closed_total",
+			"Runs that this node as leader closed, by their end.",
 			"outcome"),
 	}
 }
@@ -50,6 +52,7 @@ func (l *Leadership) runClosed(id ids.ID) {
 		outcome = strings.ToLower(string(job.Reason))
 	}
 	l.metrics.closed.WithLabelValues(outcome).Inc()
-	l.config.Logger.Info("run closed", "job", job.ID, "outcome", outcome, "pages", job.Pages, "delivered", job.Delivered,
+	l.config.Logger.Info("run closed", "job", job.ID, "outcome", outcome, "pages", job.Pages,
+		"delivered", job.Delivered,
 		"errors", job.Errors, "items", job.Items)
 }

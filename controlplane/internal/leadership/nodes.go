@@ -12,8 +12,8 @@ import (
 // lagPatience is how long the leader waits until all nodes have said how far they are.
 const lagPatience = 500 * time.Millisecond
 
-// Nodes describes the registered nodes by their heartbeats, the assignment, Raft, what the cluster's members see and what
-// they say of themselves.
+// Nodes describes the registered nodes by their heartbeats, the assignment, Raft, what the
+// cluster's members see and what they say of themselves.
 func (l *Leadership) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	suffrages, err := l.node.Suffrages(ctx)
 	if err != nil {
@@ -33,7 +33,8 @@ func (l *Leadership) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 		if status.State == "" {
 			status.State = presence
 		}
-		if presence != client.NodeFailed && node.Name != l.node.Name() { // who is gone would use up the others' time
+		// who is gone would use up the others' time
+		if presence != client.NodeFailed && node.Name != l.node.Name() {
 			ask[node.Name] = node.Address
 		}
 		list = append(list, status)
@@ -41,7 +42,8 @@ func (l *Leadership) Nodes(ctx context.Context) ([]client.NodeStatus, error) {
 	asking, cancel := context.WithTimeout(ctx, lagPatience)
 	defer cancel()
 	answers := l.node.Statuses(asking, ask)
-	answers[l.node.Name()] = node.Answer{Report: node.Report{Status: client.Status{Applied: applied}}}
+	answers[l.node.Name()] = node.Answer{
+		Report: node.Report{Status: client.Status{Applied: applied}}}
 	for at := range list {
 		if answer, heard := answers[list[at].Name]; heard {
 			lag := applied - min(applied, answer.Status.Applied)
@@ -67,8 +69,9 @@ func (l *Leadership) goneFor(node string) *int64 {
 
 // Describe is what the record of a node says of it.
 func Describe(node *client.Node) client.NodeStatus {
-	return client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version, Capacity: node.Capacity,
-		Tiers: tiersOf(node), Boot: node.Boot, Draining: node.Draining}
+	return client.NodeStatus{Name: node.Name, Roles: node.Roles, Version: node.Version,
+		Capacity: node.Capacity,
+		Tiers:    tiersOf(node), Boot: node.Boot, Draining: node.Draining}
 }
 
 // tiersOf are the ways in which a node's fetcher can fetch; none without one.

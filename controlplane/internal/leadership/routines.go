@@ -14,7 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Paces of the routines. In bulk a command carries hundreds of units: what comes in small gathers a while.
+// Paces of the routines. In bulk a command carries hundreds of units: what comes in small gathers a
+// while.
 const (
 	planGap         = 20 * time.Millisecond
 	bulkPlanGap     = 500 * time.Millisecond // between plans that no command asked for
@@ -31,8 +32,8 @@ const (
 	undoneAtOnce    = 256
 )
 
-// plan reads lists and sends units out whenever there may be room. Each routine begins by doing what may be due since
-// before it ran.
+// plan reads lists and sends units out whenever there may be room. Each routine begins by doing
+// what may be due since before it ran.
 func (l *Leadership) plan(ctx context.Context) error {
 	l.planNow.raise()
 	var last time.Time // when units were sent out last
@@ -194,8 +195,8 @@ func (l *Leadership) expire(ctx context.Context) error {
 	return nil
 }
 
-// behind says whether nothing has moved state time for a while: it is kept near the clocks, so that the next leader can
-// tell a pause from a clock that is wrong.
+// behind says whether nothing has moved state time for a while: it is kept near the clocks, so that
+// the next leader can tell a pause from a clock that is wrong.
 func (l *Leadership) behind() bool {
 	_, now := l.node.Store().Progress()
 	stamp, _ := l.clocks.Stamp()
@@ -208,15 +209,19 @@ func (l *Leadership) due() bool {
 	now, _ := l.clocks.Stamp()
 	view.ClaimsByExpiry(func(c *state.Claim) bool { due = c.Expires <= now; return false })
 	if !due {
-		view.ResultsByExpiry(func(r *state.StoredResult) bool { due = r.Expires <= now; return false })
+		view.ResultsByExpiry(func(r *state.StoredResult) bool {
+			due = r.Expires <= now
+			return false
+		})
 	}
 	return due
 }
 
-// dropOrphans removes link lists that no run and no call under way has, and what trials have left. An intake holds its
-// claim for as long as it works, so a list that is older than any intake's beginning, or than this process when there is
-// no other, is nobody's. One that is older than the cluster is of another that had the row store before, and whose backup
-// may be restored here: it stays.
+// dropOrphans removes link lists that no run and no call under way has, and what trials have left.
+// An intake holds its claim for as long as it works, so a list that is older than any intake's
+// beginning, or than this process when there is no other, is nobody's. One that is older than the
+// cluster is of another that had the row store before, and whose backup may be restored here: it
+// stays.
 func (l *Leadership) dropOrphans(ctx context.Context) error {
 	boot := time.Time{}
 	if nodes := l.view().Nodes(); len(nodes) <= 1 {
@@ -235,7 +240,8 @@ func (l *Leadership) dropOrphans(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("list the link lists: %w", err)
 		}
-		view, err := l.config.Proposer.Fresh(ctx) // after the lists: what was launched from them meanwhile is in it
+		// after the lists: what was launched from them meanwhile is in it
+		view, err := l.config.Proposer.Fresh(ctx)
 		if err != nil {
 			return err
 		}
@@ -252,7 +258,8 @@ func (l *Leadership) dropOrphans(ctx context.Context) error {
 			if spared && made <= generation.At/1000+int64(orphanAge/time.Second) {
 				continue // another backup may be restored that has it
 			}
-			if made >= before.Unix() || made < view.Cluster().ID.Seconds() || view.JobOfList(list.ID) != nil || view.ClaimOfList(list.ID) != nil {
+			if made >= before.Unix() || made < view.Cluster().ID.Seconds() ||
+				view.JobOfList(list.ID) != nil || view.ClaimOfList(list.ID) != nil {
 				continue
 			}
 			if err := l.config.Store.DropList(ctx, list.ID); err != nil {
@@ -274,11 +281,12 @@ func GraceOver(cluster *state.Cluster, grace time.Duration) time.Time {
 	return time.UnixMilli(cluster.Generation.At).Add(grace)
 }
 
-// spares says whether what is stored of a run beyond its ledger stays: it was launched before the cut of the newest restore,
-// whose grace is not over.
+// spares says whether what is stored of a run beyond its ledger stays: it was launched before the
+// cut of the newest restore, whose grace is not over.
 func (l *Leadership) spares(job *state.Job) bool {
 	cluster := l.view().Cluster()
-	return cluster.Generation != nil && job.Queued <= cluster.Generation.CutTime && l.inGrace(cluster)
+	return cluster.Generation != nil && job.Queued <= cluster.Generation.CutTime &&
+		l.inGrace(cluster)
 }
 
 // inGrace says whether a restore is so new that nothing of before it may go from the row store.
@@ -305,7 +313,8 @@ func (l *Leadership) dropUndone(ctx context.Context) error {
 			for _, job := range jobs {
 				l.config.Point("leader.before_drop")
 				if err := l.config.Store.DeleteJob(ctx, job, true); err != nil {
-					return fmt.Errorf("delete what is stored of run %s, which a restore undid: %w", job, err)
+					return fmt.Errorf("delete what is stored of run %s, which a restore undid: %w",
+						job, err)
 				}
 			}
 			l.config.Point("leader.before_forget")
@@ -320,8 +329,9 @@ func (l *Leadership) dropUndone(ctx context.Context) error {
 	}
 }
 
-// dropTrial removes the rows and the list of a trial that has ended long enough ago for its caller to have read them. The
-// list goes last: it is how a trial is found. The page record stays, as it explains the ledger.
+// dropTrial removes the rows and the list of a trial that has ended long enough ago for its caller
+// to have read them. The list goes last: it is how a trial is found. The page record stays, as it
+// explains the ledger.
 func (l *Leadership) dropTrial(ctx context.Context, job *state.Job, now time.Time) error {
 	if !job.Closed || job.Finished > now.Add(-trialKept).UnixMilli() {
 		return nil

@@ -19,9 +19,11 @@ func (h *Holder) measure(to *telemetry.Metrics) {
 
 func (h *Holder) measureSteps(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*metrics, bool) { return h.metrics, true }).
-		Counter("shoal_controlplane_tasks_published_total", "Tasks that the log took from this node as leader.",
+		Counter("shoal_controlplane_tasks_published_total",
+			"Tasks that the log took from this node as leader.",
 			func(m *metrics) float64 { return float64(m.steps.Published.Load()) }).
-		Counter("shoal_controlplane_tasks_refused_total", "Publications refused because a shard's log was full.",
+		Counter("shoal_controlplane_tasks_refused_total",
+			"Publications refused because a shard's log was full.",
 			func(m *metrics) float64 { return float64(m.steps.Full.Load()) }).
 		Counter("shoal_controlplane_markers_sent_total", "Markers sent by this node as leader.",
 			func(m *metrics) float64 { return float64(m.steps.MarkersSent.Load()) }).
@@ -29,7 +31,8 @@ func (h *Holder) measureSteps(to *telemetry.Metrics) {
 			func(m *metrics) float64 { return float64(m.steps.MarkersBack.Load()) }).
 		Counter("shoal_controlplane_redispatches_total", "Dispatches found lost and sent again.",
 			func(m *metrics) float64 { return float64(m.steps.Redispatched.Load()) }).
-		Counter("shoal_controlplane_attempts_exhausted_total", "Links given up after repeated losses.",
+		Counter("shoal_controlplane_attempts_exhausted_total",
+			"Links given up after repeated losses.",
 			func(m *metrics) float64 { return float64(m.steps.Exhausted.Load()) }).
 		Declare(to)
 }
@@ -46,17 +49,21 @@ func (h *Holder) measureWindow(to *telemetry.Metrics) {
 			func(d dispatch.Stats) float64 { return float64(d.Out) }).
 		Gauge("shoal_controlplane_window_room_units", "Units that may still go out, on the leader.",
 			func(d dispatch.Stats) float64 { return float64(d.Window - d.Out) }).
-		Gauge("shoal_controlplane_window_aside_units", "Units set aside until their host has room, on the leader.",
+		Gauge("shoal_controlplane_window_aside_units",
+			"Units set aside until their host has room, on the leader.",
 			func(d dispatch.Stats) float64 { return float64(d.Aside) }).
-		Gauge("shoal_controlplane_window_unsent_units", "Units out whose task is not published yet, on the leader.",
+		Gauge("shoal_controlplane_window_unsent_units",
+			"Units out whose task is not published yet, on the leader.",
 			func(d dispatch.Stats) float64 { return float64(d.Unsent) }).
-		Gauge("shoal_controlplane_window_hosts", "Hosts with units out or set aside, on the leader.",
+		Gauge("shoal_controlplane_window_hosts",
+			"Hosts with units out or set aside, on the leader.",
 			func(d dispatch.Stats) float64 { return float64(d.Hosts) }).
 		Gauge("shoal_controlplane_runs_open", "Runs that are not closed, on the leader.",
 			func(d dispatch.Stats) float64 { return float64(d.Runs) }).
 		Gauge("shoal_controlplane_markers_out", "Markers that have not come back, on the leader.",
 			func(d dispatch.Stats) float64 { return float64(d.Markers) }).
-		Gauge("shoal_controlplane_oldest_marker_age_seconds", "Age of the oldest marker that has not come back, on the leader.",
+		Gauge("shoal_controlplane_oldest_marker_age_seconds",
+			"Age of the oldest marker that has not come back, on the leader.",
 			func(d dispatch.Stats) float64 { return d.OldestMarker.Seconds() }).
 		Declare(to)
 }
@@ -67,7 +74,8 @@ type money struct {
 	freeHeld          int64
 }
 
-// measureMoney shows what is reserved, on the leader only. Only customers with open runs have reservations.
+// measureMoney shows what is reserved, on the leader only. Only customers with open runs have
+// reservations.
 func (h *Holder) measureMoney(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (sum money, ok bool) {
 		l := h.Current()
@@ -88,11 +96,14 @@ func (h *Holder) measureMoney(to *telemetry.Metrics) {
 		}
 		return sum, true
 	}).
-		Gauge("shoal_controlplane_reserved_micros", "Money held for units that are out, in micros (millionths of a euro), on the leader.",
+		Gauge("shoal_controlplane_reserved_micros",
+			"Money held for units that are out, in micros (millionths of a euro), on the leader.",
 			func(m money) float64 { return float64(m.reserved) }).
-		Gauge("shoal_controlplane_reserved_free_requests", "Free requests held for units that are out, on the leader.",
+		Gauge("shoal_controlplane_reserved_free_requests",
+			"Free requests held for units that are out, on the leader.",
 			func(m money) float64 { return float64(m.freeHeld) }).
-		Gauge("shoal_controlplane_accrued_micros", "Charges of runs that are not closed, in micros (millionths of a euro), on the leader.",
+		Gauge("shoal_controlplane_accrued_micros",
+			"Charges of runs that are not closed, in micros (millionths of a euro), on the leader.",
 			func(m money) float64 { return float64(m.accrued) }).
 		Declare(to)
 }
@@ -127,7 +138,8 @@ func (h *Holder) measureShards(to *telemetry.Metrics) {
 		}
 		return held, true
 	}).
-		Gauges("shoal_controlplane_shards_owned", "Shards of each node that has any or could, on the leader.",
+		Gauges("shoal_controlplane_shards_owned", "Shards of each node that has any or could, "+
+			"on the leader.",
 			[]string{"node"}, func(h holders, emit func(float64, ...string)) {
 				for _, node := range h.nodes {
 					if n := h.shards[node.Name]; n > 0 || node.Capacity > 0 {
@@ -137,9 +149,11 @@ func (h *Holder) measureShards(to *telemetry.Metrics) {
 			}).
 		Gauge("shoal_controlplane_shards_unowned", "Shards without an owner, on the leader.",
 			func(h holders) float64 { return float64(h.unowned) }).
-		Gauge("shoal_controlplane_shards_moving", "Shards that wait to be handed over, on the leader.",
+		Gauge("shoal_controlplane_shards_moving", "Shards that wait to be handed over, "+
+			"on the leader.",
 			func(h holders) float64 { return float64(h.moving) }).
-		Gauges("shoal_controlplane_lease_age_seconds", "Time since the last heartbeat of each owner of shards, on the leader.",
+		Gauges("shoal_controlplane_lease_age_seconds",
+			"Time since the last heartbeat of each owner of shards, on the leader.",
 			[]string{"node"}, func(h holders, emit func(float64, ...string)) {
 				for _, node := range h.nodes {
 					if age, heard := h.ages[node.Name]; heard && h.shards[node.Name] > 0 {

@@ -13,15 +13,18 @@ import (
 	"shoal.dev/shoal/controlplane/internal/quorum"
 )
 
-// Witness is what nodes have said of themselves, by name, to the leader that asked them. Whoever has the key of gossip can
-// gossip in anybody's name; an answer comes from whom the certificate names. So gossip is a reason to ask, and nothing in
-// Raft's configuration changes for what it says alone.
+// Witness is what nodes have said of themselves, by name, to the leader that asked them. Whoever
+// has the key of gossip can gossip in anybody's name; an answer comes from whom the certificate
+// names. So gossip is a reason to ask, and nothing in Raft's configuration changes for what it says
+// alone.
 type Witness map[string]membership.Info
 
-// Members is what the planner is told of those who gossip. Voters are asked at every look, the others when gossip says
-// something new of them. Of a server that does not answer nothing new is believed but, without a vote, that it leaves: it
-// may be there for others than the leader, and joins again. No other node is a member that does not answer.
-func (w Witness) Members(ctx context.Context, l *Leadership, told []membership.Member, servers map[string]raft.Server) (
+// Members is what the planner is told of those who gossip. Voters are asked at every look, the
+// others when gossip says something new of them. Of a server that does not answer nothing new is
+// believed but, without a vote, that it leaves: it may be there for others than the leader, and
+// joins again. No other node is a member that does not answer.
+func (w Witness) Members(ctx context.Context, l *Leadership, told []membership.Member,
+	servers map[string]raft.Server) (
 	believed []quorum.Member, asked map[string]string, answers map[string]node.Answer) {
 	asked = map[string]string{}
 	there := map[string]bool{}
@@ -42,18 +45,23 @@ func (w Witness) Members(ctx context.Context, l *Leadership, told []membership.M
 		switch {
 		case said && (counted || info.Leaving || heard && l.applies(member.Name, answer)):
 			believed = append(believed, quorum.Member{Name: member.Name, Address: info.Address,
-				ControlPlane: node.IsControlPlane(info.Roles), Leaving: info.Leaving, Empty: info.Empty, Boot: info.Boot})
+				ControlPlane: node.IsControlPlane(info.Roles), Leaving: info.Leaving,
+				Empty: info.Empty, Boot: info.Boot})
 		case counted || !heard && member.Leaving: // it is there, and stays what it is
 			vote := counted && server.Suffrage == raft.Voter
-			believed = append(believed, quorum.Member{Name: member.Name, Address: string(server.Address), ControlPlane: vote,
-				Leaving: !heard && member.Leaving && !vote, Boot: member.Boot})
+			believed = append(believed,
+				quorum.Member{Name: member.Name, Address: string(server.Address),
+					ControlPlane: vote,
+					Leaving:      !heard && member.Leaving && !vote, Boot: member.Boot})
 		}
 	}
 	return believed, asked, answers
 }
 
-// hear is what a node says of itself, now or, without an answer, before; not ok: it has not confirmed what gossip says.
-func (w Witness) hear(l *Leadership, member membership.Member, answers map[string]node.Answer) (info membership.Info, ok bool) {
+// hear is what a node says of itself, now or, without an answer, before; not ok: it has not
+// confirmed what gossip says.
+func (w Witness) hear(l *Leadership, member membership.Member,
+	answers map[string]node.Answer) (info membership.Info, ok bool) {
 	answer, heard := answers[member.Name]
 	switch {
 	case member.Name == l.node.Name():
@@ -68,7 +76,8 @@ func (w Witness) hear(l *Leadership, member membership.Member, answers map[strin
 	if info.Cluster != member.Cluster {
 		return info, false
 	}
-	info.Roles = slices.DeleteFunc(slices.Clone(info.Roles), func(role string) bool { return !answer.From.Has(role) })
+	info.Roles = slices.DeleteFunc(slices.Clone(info.Roles),
+		func(role string) bool { return !answer.From.Has(role) })
 	w[member.Name] = info
 	return info, true
 }
@@ -76,16 +85,19 @@ func (w Witness) hear(l *Leadership, member membership.Member, answers map[strin
 // confirms says whether a node has said the same of itself as gossip does now.
 func (w Witness) confirms(member membership.Member) bool {
 	own, known := w[member.Name]
-	return known && own.Boot == member.Boot && own.Address == member.Address && own.Cluster == member.Cluster &&
+	return known && own.Boot == member.Boot && own.Address == member.Address &&
+		own.Cluster == member.Cluster &&
 		own.Leaving == member.Leaving && own.Empty == member.Empty &&
 		slices.Contains(own.Roles, identity.ControlPlane) == node.IsControlPlane(member.Roles)
 }
 
-// applies says whether a node can apply the cluster's version: an older binary that joined would go on with another state.
+// applies says whether a node can apply the cluster's version: an older binary that joined would go
+// on with another state.
 func (l *Leadership) applies(name string, answer node.Answer) bool {
 	active, most := l.view().ClusterVersion(), max(answer.Applies, 1)
 	if most < active {
-		l.config.Logger.Warn("a node cannot join: its binary is older than the cluster's version", "node", name, "applies",
+		l.config.Logger.Warn("a node cannot join: its binary is older than the cluster's version",
+			"node", name, "applies",
 			most, "active", active)
 	}
 	return most >= active

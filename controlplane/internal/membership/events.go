@@ -23,7 +23,8 @@ func (d says) NodeMeta(limit int) []byte {
 	return data
 }
 
-// NotifyMsg, GetBroadcasts, LocalState and MergeRemoteState implement memberlist.Delegate: nothing else is gossiped.
+// NotifyMsg, GetBroadcasts, LocalState and MergeRemoteState implement memberlist.Delegate: nothing
+// else is gossiped.
 func (says) NotifyMsg([]byte)                {}
 func (says) GetBroadcasts(int, int) [][]byte { return nil }
 func (says) LocalState(bool) []byte          { return nil }
@@ -41,7 +42,8 @@ func (e events) NotifyUpdate(node *memberlist.Node) { e.heard(node, "") }
 // NotifyLeave implements memberlist.EventDelegate.
 func (e events) NotifyLeave(node *memberlist.Node) {
 	if node.Name != e.m.cfg.Name {
-		e.m.cfg.Logger.Info("gossip: a node is gone", "member", node.Name, "address", addressOf(node))
+		e.m.cfg.Logger.Info("gossip: a node is gone", "member", node.Name, "address",
+			addressOf(node))
 	}
 	e.m.mu.Lock()
 	delete(e.m.others, node.Name)
@@ -62,21 +64,26 @@ func (e events) heard(node *memberlist.Node, news string) {
 	info, err := decodeInfo(node.Meta)
 	m.mu.Lock()
 	own := m.self
-	m.others[node.Name] = other{Member: Member{Name: node.Name, Gossip: address, Info: info}, known: err == nil}
+	m.others[node.Name] = other{Member: Member{Name: node.Name, Gossip: address, Info: info},
+		known: err == nil}
 	m.mu.Unlock()
 	if err != nil {
-		m.complain(node.Name, "gossip: a node says what this version does not understand and is left out",
+		m.complain(node.Name, "gossip: a node says what this version does not understand "+
+			"and is left out",
 			"member", node.Name, "address", address, "error", err)
 		return
 	}
 	if foreign(own, info) {
-		m.complain(node.Name, "gossip: a node belongs to ANOTHER CLUSTER OF THE SAME NAME and is left out: two were "+
+		m.complain(node.Name, "gossip: a node belongs to ANOTHER CLUSTER OF THE SAME NAME and "+
+			"is left out: two were "+
 			"founded; stop the nodes of one of them and remove their data directories",
-			"member", node.Name, "address", address, "its_cluster", info.Cluster, "this_cluster", own.Cluster)
+			"member", node.Name, "address", address, "its_cluster", info.Cluster, "this_cluster",
+			own.Cluster)
 		return
 	}
 	if news != "" {
-		m.cfg.Logger.Info(news, "member", node.Name, "address", address, "roles", info.Roles, "version", info.Version)
+		m.cfg.Logger.Info(news, "member", node.Name, "address", address, "roles", info.Roles,
+			"version", info.Version)
 	}
 }
 
@@ -87,9 +94,11 @@ type conflicts struct{ m *Membership }
 func (c conflicts) NotifyConflict(existing, other *memberlist.Node) {
 	text := "gossip: two nodes have the same name; the second is refused until the first is gone"
 	if existing.Name == c.m.cfg.Name {
-		text = "gossip: another node has the name of this one; one of them uses a copy of the other's identity"
+		text = "gossip: another node has the name of this one; one of them uses a copy of the " +
+			"other's identity"
 	}
-	c.m.complain(existing.Name, text, "member", existing.Name, "first", addressOf(existing), "second", addressOf(other))
+	c.m.complain(existing.Name, text, "member", existing.Name, "first", addressOf(existing),
+		"second", addressOf(other))
 }
 
 // complain logs an error about a name, not more often than complaints.
@@ -112,7 +121,8 @@ func (m *Membership) complain(name, text string, args ...any) {
 	}
 }
 
-// lines passes what memberlist has to say on. What it warns of (lost packets, suspicions) is its daily life.
+// lines passes what memberlist has to say on. What it warns of (lost packets, suspicions) is its
+// daily life.
 type lines struct{ to *slog.Logger }
 
 // Write takes one line.

@@ -17,7 +17,8 @@ type Info struct {
 	Version  string   `cbor:"3,keyasint,omitempty"`
 	Capacity uint32   `cbor:"4,keyasint,omitempty"`
 	Boot     ids.ID   `cbor:"5,keyasint,omitempty"` // this start of the process
-	// Cluster is the id of the cluster whose log the node has or waits for; zero: it belongs to none yet.
+	// Cluster is the id of the cluster whose log the node has or waits for; zero: it belongs to
+	// none yet.
 	Cluster   ids.ID `cbor:"6,keyasint,omitempty"`
 	Bootstrap bool   `cbor:"7,keyasint,omitempty"` // it may found a cluster
 	Founding  bool   `cbor:"8,keyasint,omitempty"` // it is about to
@@ -26,8 +27,8 @@ type Info struct {
 	Empty bool `cbor:"10,keyasint,omitempty"`
 }
 
-// infoVersion is the first byte of the encoding. A member with another one is left out, so a new one comes only with a
-// way to read the one before.
+// infoVersion is the first byte of the encoding. A member with another one is left out, so a new
+// one comes only with a way to read the one before.
 const infoVersion = 1
 
 // encodeInfo fails when the result has more than the 512 bytes that gossip carries.
@@ -38,7 +39,8 @@ func encodeInfo(info Info) ([]byte, error) {
 	}
 	data := append([]byte{infoVersion}, body...)
 	if len(data) > memberlist.MetaMaxSize {
-		return nil, fmt.Errorf("membership: what this node says of itself has %d bytes, more than %d: "+
+		return nil, fmt.Errorf("membership: what this node says of itself has %d bytes, "+
+			"more than %d: "+
 			"its address, version or list of roles is too long", len(data), memberlist.MetaMaxSize)
 	}
 	return data, nil
@@ -53,7 +55,8 @@ func decodeInfo(data []byte) (Info, error) {
 	case len(data) > memberlist.MetaMaxSize:
 		return info, fmt.Errorf("membership: what the node says has %d bytes", len(data))
 	case data[0] != infoVersion:
-		return info, fmt.Errorf("membership: encoding %d is not known here (only %d)", data[0], infoVersion)
+		return info, fmt.Errorf("membership: encoding %d is not known here (only %d)", data[0],
+			infoVersion)
 	}
 	if err := codec.New().Unmarshal(data[1:], &info); err != nil {
 		return Info{}, fmt.Errorf("membership: decode what the node says: %w", err)

@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// healEvery is how many probes lie between two looks for addresses of Join at which nobody is known.
+// healEvery is how many probes lie between two looks for addresses of Join at which nobody is
+// known.
 const healEvery = 10
 
-// keepJoined looks for the others until ctx ends: often while nobody is known, seldom afterwards, which joins again what
-// a long partition, or a start before the others, has kept apart.
+// keepJoined looks for the others until ctx ends: often while nobody is known, seldom afterwards,
+// which joins again what a long partition, or a start before the others, has kept apart.
 func (m *Membership) keepJoined(ctx context.Context) {
 	var warned time.Time
 	for {
@@ -28,8 +29,10 @@ func (m *Membership) keepJoined(ctx context.Context) {
 		case err == nil || ctx.Err() != nil:
 		case alone && (warned.IsZero() || now.Sub(warned) >= complaints):
 			warned = now
-			m.cfg.Logger.Warn("gossip: nobody answers at the addresses to join; are they gossip addresses of members, and "+
-				"is this node's identity of the same authority?", "join", m.cfg.Join, "error", strings.Join(strings.Fields(err.Error()), " "))
+			m.cfg.Logger.Warn("gossip: nobody answers at the addresses to join; are they gossip "+
+				"addresses of members, and "+
+				"is this node's identity of the same authority?", "join", m.cfg.Join, "error",
+				strings.Join(strings.Fields(err.Error()), " "))
 		default:
 			m.cfg.Logger.Debug("gossip: no answer at an address to join", "error", err)
 		}
@@ -44,8 +47,8 @@ func (m *Membership) keepJoined(ctx context.Context) {
 	}
 }
 
-// Contact exchanges everything that is known with each address of Join at which no member is known, and returns how many
-// other nodes answered. Its error tells of the addresses that did not.
+// Contact exchanges everything that is known with each address of Join at which no member is known,
+// and returns how many other nodes answered. Its error tells of the addresses that did not.
 func (m *Membership) Contact(ctx context.Context) (answered int, err error) {
 	known := map[netip.AddrPort]bool{m.Self().Gossip: true}
 	for _, address := range m.addresses() {
@@ -62,9 +65,9 @@ func (m *Membership) Contact(ctx context.Context) (answered int, err error) {
 	return n, errors.Join(err, failed)
 }
 
-// Sync exchanges everything that is known with the other members and the addresses of Join, directly. When it returns,
-// each that answered has what this node said before the call, and this node has what each of them said before it
-// answered.
+// Sync exchanges everything that is known with the other members and the addresses of Join,
+// directly. When it returns, each that answered has what this node said before the call, and this
+// node has what each of them said before it answered.
 func (m *Membership) Sync(ctx context.Context) error {
 	self := m.Self().Gossip
 	targets, err := resolve(ctx, m.cfg.Join)
@@ -82,7 +85,8 @@ func (m *Membership) Sync(ctx context.Context) error {
 }
 
 // exchange pushes and pulls with each address.
-func (m *Membership) exchange(ctx context.Context, addresses []netip.AddrPort) (answered int, err error) {
+func (m *Membership) exchange(ctx context.Context, addresses []netip.AddrPort) (answered int,
+	err error) {
 	var (
 		work   sync.WaitGroup
 		mu     sync.Mutex
@@ -93,7 +97,8 @@ func (m *Membership) exchange(ctx context.Context, addresses []netip.AddrPort) (
 	)
 	for range number {
 		work.Go(func() {
-			for i := next.Add(1) - 1; int(i) < len(addresses) && ctx.Err() == nil; i = next.Add(1) - 1 {
+			for i := next.Add(1) - 1; int(i) < len(addresses) &&
+				ctx.Err() == nil; i = next.Add(1) - 1 {
 				if _, err := m.list.Join([]string{addresses[i].String()}); err != nil {
 					mu.Lock()
 					errs = append(errs, err)

@@ -1,7 +1,8 @@
-// Package membership owns who is there: the nodes of the cluster that gossip with this one, found through any of them,
-// and what each says of itself. It wraps memberlist, encrypted and labelled with the cluster's name. It only discovers:
-// whom Raft counts, who fetches what and who founds a cluster is decided elsewhere. A member is believed to be there
-// until it leaves or does not answer for some probes, so a list of members is always a little old.
+// Package membership owns who is there: the nodes of the cluster that gossip with this one, found
+// through any of them, and what each says of itself. It wraps memberlist, encrypted and labelled
+// with the cluster's name. It only discovers: whom Raft counts, who fetches what and who founds a
+// cluster is decided elsewhere. A member is believed to be there until it leaves or does not answer
+// for some probes, so a list of members is always a little old.
 package membership
 
 import (
@@ -28,7 +29,8 @@ const (
 	KeyBytes     = 32 // of the gossip key
 	maxAddresses = 64 // tried in one round of joining
 	joinAtOnce   = 8
-	complaints   = 10 * time.Second // between two log lines about the same name, or about nobody's answer
+	// between two log lines about the same name, or about nobody's answer
+	complaints = 10 * time.Second
 )
 
 // Config makes a member.
@@ -37,16 +39,19 @@ type Config struct {
 	Cluster string // the cluster's name, at most 255 bytes: members of others are not heard
 	Key     []byte // KeyBytes long; every member has the same
 	Listen  string // IP:PORT, TCP and UDP; port 0 takes a free one
-	// Advertise is HOST or HOST:PORT under which the others reach this node; without a port it is Listen's. "" is Listen's
-	// address, and of one on all addresses a private one of this machine. A name is resolved once, at the start.
+	// Advertise is HOST or HOST:PORT under which the others reach this node; without a port it is
+	// Listen's. "" is Listen's address, and of one on all addresses a private one of this machine.
+	// A name is resolved once, at the start.
 	Advertise string
-	// Join are HOST:PORT of any members. They are tried until one other member is known, and from time to time afterwards
-	// when nobody is known at one of them; names are resolved anew each time.
+	// Join are HOST:PORT of any members. They are tried until one other member is known, and from
+	// time to time afterwards when nobody is known at one of them; names are resolved anew each
+	// time.
 	Join []string
-	// Allowed are the networks that members may have addresses in; none: any. The key is what keeps strangers out.
+	// Allowed are the networks that members may have addresses in; none: any. The key is what keeps
+	// strangers out.
 	Allowed []netip.Prefix
-	// Probe is how often a member is probed for signs of life; one that is gone is noticed within some 5 of them. The
-	// pace of gossip and of joining follows it.
+	// Probe is how often a member is probed for signs of life; one that is gone is noticed within
+	// some 5 of them. The pace of gossip and of joining follows it.
 	Probe  time.Duration
 	Info   Info // what this node says of itself at first
 	Clock  clock.Clock
@@ -90,7 +95,8 @@ type other struct {
 
 // Open begins to gossip and to look for the others. Close must be called.
 func Open(cfg Config) (*Membership, error) {
-	m := &Membership{cfg: cfg, self: cfg.Info, others: map[string]other{}, changed: make(chan struct{}),
+	m := &Membership{cfg: cfg, self: cfg.Info, others: map[string]other{},
+		changed: make(chan struct{}),
 		grudges: map[string]time.Time{}}
 	if _, err := encodeInfo(cfg.Info); err != nil {
 		return nil, err
@@ -112,10 +118,12 @@ func Open(cfg Config) (*Membership, error) {
 // settings are memberlist's.
 func (c *Config) settings() (*memberlist.Config, error) {
 	if len(c.Key) != KeyBytes {
-		return nil, fmt.Errorf("membership: the gossip key has %d bytes, want %d", len(c.Key), KeyBytes)
+		return nil, fmt.Errorf("membership: the gossip key has %d bytes, want %d", len(c.Key),
+			KeyBytes)
 	}
 	if c.Name == "" || c.Cluster == "" || len(c.Cluster) > memberlist.LabelMaxSize || c.Probe <= 0 {
-		return nil, errors.New("membership: a name, a cluster of at most 255 bytes and a pace of probes are needed")
+		return nil, errors.New("membership: a name, a cluster of at most 255 bytes and a pace " +
+			"of probes are needed")
 	}
 	listen, err := netip.ParseAddrPort(c.Listen)
 	if err != nil {
@@ -136,10 +144,11 @@ func (c *Config) settings() (*memberlist.Config, error) {
 	}
 	s.ProbeInterval, s.ProbeTimeout, s.GossipInterval = c.Probe, c.Probe/2, c.Probe/5
 	s.GossipToTheDeadTime, s.TCPTimeout = 30*c.Probe, 5*c.Probe
-	// A node that left and is back hears only by such an exchange that somebody still has it for gone, and what others
-	// tell of that reaches whom it joined.
+	// A node that left and is back hears only by such an exchange that somebody still has it for
+	// gone, and what others tell of that reaches whom it joined.
 	s.PushPullInterval = healEvery * c.Probe
-	// A machine that comes back with another address takes its name over once it is known to be gone.
+	// A machine that comes back with another address takes its name over once it is known to be
+	// gone.
 	s.DeadNodeReclaimTime = c.Probe
 	s.Logger = log.New(lines{c.Logger}, "", 0)
 	return s, nil
@@ -168,8 +177,8 @@ func (m *Membership) Self() Member {
 	return Member{Name: m.cfg.Name, Gossip: m.gossip, Info: m.self}
 }
 
-// Members lists those that are there by name, this node among them: all that belong to this node's cluster, or to no
-// cluster yet. While this node belongs to none it lists everybody.
+// Members lists those that are there by name, this node among them: all that belong to this node's
+// cluster, or to no cluster yet. While this node belongs to none it lists everybody.
 func (m *Membership) Members() []Member {
 	own := m.Self()
 	members := []Member{own}
@@ -192,7 +201,8 @@ func (m *Membership) Address(name string) (string, bool) {
 		return m.self.Address, true
 	}
 	other, there := m.others[name]
-	return other.Info.Address, there && other.known && !foreign(m.self, other.Info) && other.Info.Address != ""
+	return other.Info.Address, there && other.known && !foreign(m.self, other.Info) &&
+		other.Info.Address != ""
 }
 
 // addresses are where the others gossip, whatever they say.
@@ -225,7 +235,8 @@ func (m *Membership) notify() {
 	m.changed = make(chan struct{})
 }
 
-// Update changes what this node says of itself. Gossip takes it to the others; Sync takes it at once.
+// Update changes what this node says of itself. Gossip takes it to the others; Sync takes it at
+// once.
 func (m *Membership) Update(change func(*Info)) error {
 	m.mu.Lock()
 	next := m.self
@@ -241,7 +252,8 @@ func (m *Membership) Update(change func(*Info)) error {
 	return nil
 }
 
-// Leave tells the others that this node stops, so that they need not find out. What that means is theirs to decide.
+// Leave tells the others that this node stops, so that they need not find out. What that means is
+// theirs to decide.
 func (m *Membership) Leave(ctx context.Context) error {
 	patience := m.cfg.Probe
 	if end, bounded := ctx.Deadline(); bounded {

@@ -22,9 +22,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const testProbe = 50 * time.Millisecond
 
 func testConfig(name string, join ...string) Config {
-	return Config{Name: name, Cluster: "reef", Key: bytes.Repeat([]byte{7}, KeyBytes), Listen: "127.0.0.1:0", Join: join,
+	return Config{Name: name, Cluster: "reef", Key: bytes.Repeat([]byte{7}, KeyBytes),
+		Listen: "127.0.0.1:0", Join: join,
 		Probe: testProbe, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler),
-		Info: Info{Roles: []string{"fetcher"}, Address: name + ":1", Version: "1.0.0", Capacity: 2, Boot: ids.ID{1}}}
+		Info: Info{Roles: []string{"fetcher"}, Address: name + ":1", Version: "1.0.0", Capacity: 2,
+			Boot: ids.ID{1}}}
 }
 
 func open(t *testing.T, cfg Config) *Membership {
@@ -112,7 +114,8 @@ func TestNobodyAnswersIsTold(t *testing.T) {
 	other.Key = bytes.Repeat([]byte{8}, KeyBytes) // of another authority
 	foreign := address(open(t, other))
 	for _, c := range []struct{ join, says string }{
-		{"127.0.0.1:1", "127.0.0.1:1"}, {"127.0.0.1:99999", "is not one"}, {"nohost", "HOST:PORT"}, {foreign, "error="},
+		{"127.0.0.1:1", "127.0.0.1:1"}, {"127.0.0.1:99999", "is not one"}, {"nohost", "HOST:PORT"},
+		{foreign, "error="},
 	} {
 		log := &logged{}
 		cfg := testConfig("a", c.join)
@@ -150,7 +153,8 @@ func TestWhatANodeSaysReachesTheOthers(t *testing.T) {
 	}
 }
 
-// Sync is what founding relies on: who returns from it knows what each of the others had said before it answered.
+// Sync is what founding relies on: who returns from it knows what each of the others had said
+// before it answered.
 func TestSyncExchangesAtOnce(t *testing.T) {
 	slow := func(name string, join ...string) Config {
 		cfg := testConfig(name, join...)
@@ -243,7 +247,8 @@ func TestSecondNodeOfANameIsRefused(t *testing.T) {
 	open(t, second)
 	log.until(t, "two nodes have the same name")
 	own.until(t, "another node has the name of this one")
-	if members := a.Members(); names(members) != "a b" || members[1].Capacity != 1 || members[1].Gossip != b.Self().Gossip {
+	if members := a.Members(); names(members) != "a b" || members[1].Capacity != 1 ||
+		members[1].Gossip != b.Self().Gossip {
 		t.Fatalf("the second node took the name: %+v", members)
 	}
 }

@@ -16,11 +16,13 @@ import (
 
 // Cluster is how a node speaks with the other nodes of its cluster.
 type Cluster struct {
-	// Identity names the node and its roles; Config.Node must be that name, and Config.Roles among those roles.
+	// Identity names the node and its roles; Config.Node must be that name, and Config.Roles among
+	// those roles.
 	Identity *identity.Identity
 
-	Listen    string // HOST:PORT of Raft and of calls between nodes, mutual TLS
-	Advertise string // HOST:PORT at which other nodes reach Listen; "": Listen itself, with the port that it got
+	Listen string // HOST:PORT of Raft and of calls between nodes, mutual TLS
+	// HOST:PORT at which other nodes reach Listen; "": Listen itself, with the port that it got
+	Advertise string
 
 	GossipListen    string // HOST:PORT of gossip, TCP and UDP
 	GossipAdvertise string
@@ -28,14 +30,15 @@ type Cluster struct {
 
 	// GossipAllowed are the networks that members may have addresses in; none: any.
 	GossipAllowed []netip.Prefix
-	// Probe is the pace of gossip: how often a member is looked at. One that is gone is noticed after some 5 of them. 0: 1 s.
+	// Probe is the pace of gossip: how often a member is looked at. One that is gone is noticed
+	// after some 5 of them. 0: 1 s.
 	Probe time.Duration
 
-	// Bootstrap lets this node found the cluster at its first start, when nobody is found through Join who belongs to one,
-	// or founds one. It must be a node of the control plane.
+	// Bootstrap lets this node found the cluster at its first start, when nobody is found through
+	// Join who belongs to one, or founds one. It must be a node of the control plane.
 	Bootstrap bool
-	// LeaveOnStop has the node removed from the cluster when it stops; otherwise a stop is a restart. It suits fetchers
-	// that come and go with the load.
+	// LeaveOnStop has the node removed from the cluster when it stops; otherwise a stop is a
+	// restart. It suits fetchers that come and go with the load.
 	LeaveOnStop bool
 	Autopilot   quorum.Config
 }
@@ -53,26 +56,31 @@ func (c *Cluster) Check(node string, roles []string) error {
 	}
 	var errs []error
 	if c.Identity.Node != node {
-		errs = append(errs, fmt.Errorf("controlplane: Node is %q, and the identity is that of node %q", node, c.Identity.Node))
+		errs = append(errs, fmt.Errorf("controlplane: Node is %q, and the identity is "+
+			"that of node %q", node, c.Identity.Node))
 	}
 	for _, role := range roles {
 		if !c.Identity.Has(role) {
-			errs = append(errs, fmt.Errorf("controlplane: the identity of node %q does not have the role %s", node, role))
+			errs = append(errs, fmt.Errorf("controlplane: the identity of node %q does not "+
+				"have the role %s", node, role))
 		}
 	}
 	if c.Bootstrap && !slices.Contains(roles, identity.ControlPlane) {
-		errs = append(errs, fmt.Errorf("controlplane: Cluster.Bootstrap needs the role %s", identity.ControlPlane))
+		errs = append(errs, fmt.Errorf("controlplane: Cluster.Bootstrap needs the role %s",
+			identity.ControlPlane))
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		errs = append(errs, fmt.Errorf("controlplane: Cluster.Listen: %w", err))
 	}
 	if c.Advertise != "" {
 		if host, _, err := net.SplitHostPort(c.Advertise); err != nil || host == "" {
-			errs = append(errs, fmt.Errorf("controlplane: Cluster.Advertise: want HOST:PORT, got %q", c.Advertise))
+			errs = append(errs,
+				fmt.Errorf("controlplane: Cluster.Advertise: want HOST:PORT, got %q", c.Advertise))
 		}
 	}
 	if c.Probe < 0 || c.Autopilot.MaxVoters < 0 || c.Autopilot.MinVoters < 0 {
-		errs = append(errs, errors.New("controlplane: Cluster.Probe or Cluster.Autopilot is below 0"))
+		errs = append(errs,
+			errors.New("controlplane: Cluster.Probe or Cluster.Autopilot is below 0"))
 	}
 	return errors.Join(errs...)
 }

@@ -13,7 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
-// Config makes a node. The control plane's own configuration says what its settings are, and checks them.
+// Config makes a node. The control plane's own configuration says what its settings are, and checks
+// them.
 type Config struct {
 	Dir      string // the node's own; its Raft log and snapshots are kept in Dir/raft
 	Name     string // unique in the cluster and for ever tied to Dir
@@ -37,10 +38,12 @@ type Config struct {
 
 	Cluster *Cluster // nil: the node is alone, and opens no port
 
-	// Transport is how a node without a Cluster speaks, and Voters are who votes at first; nil: with nobody, it alone.
+	// Transport is how a node without a Cluster speaks, and Voters are who votes at first; nil:
+	// with nobody, it alone.
 	Transport Voting
 	Voters    []raft.Server
-	Dial      func(ctx context.Context, address string) (net.Conn, error) // how nodes of a Cluster are dialled; nil: as usual
+	// how nodes of a Cluster are dialled; nil: as usual
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 // Snapshots says when the Raft log is cut.

@@ -14,7 +14,8 @@ import (
 // ownerFile says whose a node's directory is.
 const ownerFile = "node"
 
-// ownDirectory ties a directory to the node that uses it first. Another node there would have that one's votes and log.
+// ownDirectory ties a directory to the node that uses it first. Another node there would have that
+// one's votes and log.
 func ownDirectory(dir, node, cluster string) error {
 	path := filepath.Join(dir, ownerFile)
 	mine := fmt.Sprintf("%s\n%s\n", node, cluster)
@@ -31,13 +32,15 @@ func ownDirectory(dir, node, cluster string) error {
 	case err != nil:
 		return fmt.Errorf("controlplane: %w", err)
 	case string(owner) != mine:
-		return fmt.Errorf("controlplane: %s is that of another node (name, cluster: %q), and this is %q", dir, owner, mine)
+		return fmt.Errorf("controlplane: %s is that of another node (name, cluster: %q), "+
+			"and this is %q", dir, owner, mine)
 	}
 	return nil
 }
 
-// belonging is which cluster a directory belongs to. It is decided once, before anything of Raft's is in the directory,
-// and kept in a file: a node never has to do with two clusters, whatever it meets later.
+// belonging is which cluster a directory belongs to. It is decided once, before anything of Raft's
+// is in the directory, and kept in a file: a node never has to do with two clusters, whatever it
+// meets later.
 type belonging struct {
 	cluster ids.ID // zero: not decided
 	founder bool   // this node made the cluster, or was about to
@@ -56,7 +59,8 @@ func readBelonging(dir string) (belonging, error) {
 	text, founder := strings.CutSuffix(strings.TrimSpace(string(data)), "\nfounder")
 	id, err := ids.Parse(text)
 	if err != nil {
-		return belonging{}, fmt.Errorf("controlplane: %s: %w", filepath.Join(dir, belongingFile), err)
+		return belonging{}, fmt.Errorf("controlplane: %s: %w", filepath.Join(dir, belongingFile),
+			err)
 	}
 	return belonging{cluster: id, founder: founder}, nil
 }

@@ -10,22 +10,26 @@ import (
 )
 
 const (
-	// MinElectionTimeout is what elections are given on healthy disks, and bounds Config.ElectionTimeout.
+	// MinElectionTimeout is what elections are given on healthy disks, and bounds
+	// Config.ElectionTimeout.
 	MinElectionTimeout = heartbeatTime
-	// MaxElectionTimeout bounds how long an election is given, however slow the disks are. Raft waits once to twice as long.
+	// MaxElectionTimeout bounds how long an election is given, however slow the disks are. Raft
+	// waits once to twice as long.
 	MaxElectionTimeout = 30 * time.Second
-	// writesPerElection are the synced writes of one election in sequence: the candidate's term and its vote, which is two,
-	// and then the same of a voter. Raft's up to twice as long leaves room for what has to wait.
+	// writesPerElection are the synced writes of one election in sequence: the candidate's term and
+	// its vote, which is two, and then the same of a voter. Raft's up to twice as long leaves room
+	// for what has to wait.
 	writesPerElection = 6
 	// electionMemory is how long half of what elections had to be given is remembered.
 	electionMemory = time.Minute
 )
 
-// elections says how long the next election of this node is given before it begins anew: at first the least, which suits
-// healthy disks, and where writes are slow as long as they need. Each election that is lost doubles it.
+// elections says how long the next election of this node is given before it begins anew: at first
+// the least, which suits healthy disks, and where writes are slow as long as they need. Each
+// election that is lost doubles it.
 //
-// Raft reads the time as a round begins. A round may be a poll alone, which writes nothing, and which nobody wins who reaches
-// no majority: only those in which votes were asked for count.
+// Raft reads the time as a round begins. A round may be a poll alone, which writes nothing, and
+// which nobody wins who reaches no majority: only those in which votes were asked for count.
 type elections struct {
 	least   time.Duration // above 0
 	slowest func() time.Duration
@@ -59,7 +63,8 @@ func (e *elections) watch(r *raft.Raft) {
 	}))
 }
 
-// became notes what this node is in Raft from now on. It is called before a candidate's first round begins.
+// became notes what this node is in Raft from now on. It is called before a candidate's first round
+// begins.
 func (e *elections) became(state raft.RaftState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,7 +79,8 @@ func (e *elections) became(state raft.RaftState) {
 	}
 }
 
-// begun notes that votes are asked for. The election before it was lost, unless it was heard to have ended.
+// begun notes that votes are asked for. The election before it was lost, unless it was heard to
+// have ended.
 func (e *elections) begun(term uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,7 +108,8 @@ func (e *elections) due() time.Duration {
 	for e.grown > e.least && e.clock.Now().Sub(e.since) >= electionMemory {
 		e.grown, e.since = e.grown/2, e.since.Add(electionMemory)
 	}
-	return min(max(e.least, e.grown, writesPerElection*e.slowest()), max(e.least, MaxElectionTimeout))
+	return min(max(e.least, e.grown, writesPerElection*e.slowest()),
+		max(e.least, MaxElectionTimeout))
 }
 
 // set tells Raft. What it has begun it goes on with as it was.
@@ -131,22 +138,25 @@ type Voting interface {
 	raft.WithPreVote
 }
 
-// ballots is a transport that asks for votes as long as they are of use. A voter answers when its vote is on disk, which
-// may take longer than streamPatience; asked again for the same vote, it gives the same answer.
+// ballots is a transport that asks for votes as long as they are of use. A voter answers when its
+// vote is on disk, which may take longer than streamPatience; asked again for the same vote, it
+// gives the same answer.
 type ballots struct {
 	Voting
 	elections *elections
 }
 
 // RequestVote implements raft.Transport.
-func (b *ballots) RequestVote(id raft.ServerID, target raft.ServerAddress, request *raft.RequestVoteRequest,
+func (b *ballots) RequestVote(id raft.ServerID, target raft.ServerAddress,
+	request *raft.RequestVoteRequest,
 	response *raft.RequestVoteResponse) error {
 	b.elections.begun(request.Term)
 	return b.ask(func() error { return b.Voting.RequestVote(id, target, request, response) })
 }
 
 // RequestPreVote implements raft.WithPreVote.
-func (b *ballots) RequestPreVote(id raft.ServerID, target raft.ServerAddress, request *raft.RequestPreVoteRequest,
+func (b *ballots) RequestPreVote(id raft.ServerID, target raft.ServerAddress,
+	request *raft.RequestPreVoteRequest,
 	response *raft.RequestPreVoteResponse) error {
 	return b.ask(func() error { return b.Voting.RequestPreVote(id, target, request, response) })
 }

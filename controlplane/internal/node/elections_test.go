@@ -15,7 +15,8 @@ type disk struct{ slowest time.Duration }
 
 func newElections() (*elections, *disk, *clock.Manual, map[string]int) {
 	d, now, ended := &disk{}, clock.NewManual(time.Unix(1e9, 0)), map[string]int{}
-	return &elections{least: time.Second, slowest: func() time.Duration { return d.slowest }, clock: now,
+	return &elections{least: time.Second, slowest: func() time.Duration { return d.slowest },
+		clock: now,
 		ended: func(outcome string) { ended[outcome]++ }}, d, now, ended
 }
 
@@ -58,7 +59,8 @@ func TestElectionTimes(t *testing.T) {
 	}
 }
 
-// A round that never comes to asking for votes tells nothing of disks: the voters are gone, or another one leads.
+// A round that never comes to asking for votes tells nothing of disks: the voters are gone, or
+// another one leads.
 func TestPollsDoNotCount(t *testing.T) {
 	t.Parallel()
 	e, _, _, ended := newElections()
@@ -77,11 +79,13 @@ type voter struct {
 	answer func() error
 }
 
-func (v voter) RequestVote(raft.ServerID, raft.ServerAddress, *raft.RequestVoteRequest, *raft.RequestVoteResponse) error {
+func (v voter) RequestVote(raft.ServerID, raft.ServerAddress, *raft.RequestVoteRequest,
+	*raft.RequestVoteResponse) error {
 	return v.answer()
 }
 
-func (v voter) RequestPreVote(raft.ServerID, raft.ServerAddress, *raft.RequestPreVoteRequest, *raft.RequestPreVoteResponse) error {
+func (v voter) RequestPreVote(raft.ServerID, raft.ServerAddress, *raft.RequestPreVoteRequest,
+	*raft.RequestPreVoteResponse) error {
 	return v.answer()
 }
 
@@ -107,8 +111,10 @@ func TestVotesAreAskedForAsLongAsTheyAreOfUse(t *testing.T) {
 			return errSilent
 		}}}
 		for what, err := range map[string]error{
-			"vote": b.RequestVote("v", "a", &raft.RequestVoteRequest{Term: 1}, &raft.RequestVoteResponse{}),
-			"poll": b.RequestPreVote("v", "a", &raft.RequestPreVoteRequest{}, &raft.RequestPreVoteResponse{}),
+			"vote": b.RequestVote("v", "a", &raft.RequestVoteRequest{Term: 1},
+				&raft.RequestVoteResponse{}),
+			"poll": b.RequestPreVote("v", "a", &raft.RequestPreVoteRequest{},
+				&raft.RequestPreVoteResponse{}),
 		} {
 			if !errors.Is(err, errSilent) {
 				t.Errorf("%s: %s: %v", c.what, what, err)
@@ -125,7 +131,8 @@ func TestSlowWritesAreForgotten(t *testing.T) {
 	now := clock.NewManual(time.Unix(1e9, 0))
 	takes := 2 * time.Second
 	var seconds []float64
-	s := &store{clock: now, before: func() { now.Advance(takes) }, took: func(s float64) { seconds = append(seconds, s) }}
+	s := &store{clock: now, before: func() { now.Advance(takes) },
+		took: func(s float64) { seconds = append(seconds, s) }}
 	nothing := func() error { return nil }
 	_ = s.write(nothing)
 	takes = time.Millisecond

@@ -12,7 +12,8 @@ var (
 	ErrStopping   = errors.New("controlplane: this node is stopping")
 )
 
-// gate lets requests reach Raft while it runs: a request that Raft takes while it shuts down would wait for ever.
+// gate lets requests reach Raft while it runs: a request that Raft takes while it shuts down would
+// wait for ever.
 type gate struct {
 	mu     sync.Mutex
 	raft   *Raft
@@ -72,7 +73,8 @@ func (n *Node) Enter() (*Raft, error) { return n.gate.enter() }
 // Leave ends what Enter began.
 func (n *Node) Leave() { n.gate.leave() }
 
-// Ask asks Raft something that may take long, and waits no longer than ctx: what Raft was asked it may do all the same.
+// Ask asks Raft something that may take long, and waits no longer than ctx: what Raft was asked it
+// may do all the same.
 func Ask[T any](ctx context.Context, n *Node, ask func(*Raft) (T, error)) (T, error) {
 	var none T
 	r, err := n.Enter()

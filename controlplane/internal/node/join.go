@@ -33,11 +33,16 @@ func (r *Raft) gossip(config Config, dir string) (err error) {
 	if r.belongs, err = readBelonging(dir); err != nil {
 		return err
 	}
-	info := membership.Info{Roles: config.Roles, Address: r.Port.Address(), Version: config.Version, Capacity: config.Capacity,
-		Boot: config.Boot, Cluster: r.belongs.cluster, Bootstrap: cluster.Bootstrap, Empty: !r.open.Load()}
-	r.Members, err = membership.Open(membership.Config{Name: config.Name, Cluster: cluster.Identity.Cluster,
-		Key: cluster.Identity.GossipKey, Listen: cluster.GossipListen, Advertise: cluster.GossipAdvertise,
-		Join: cluster.Join, Allowed: cluster.GossipAllowed, Probe: cluster.pace(), Info: info, Clock: config.Clock,
+	info := membership.Info{Roles: config.Roles, Address: r.Port.Address(), Version: config.Version,
+		Capacity: config.Capacity,
+		Boot:     config.Boot, Cluster: r.belongs.cluster, Bootstrap: cluster.Bootstrap,
+		Empty: !r.open.Load()}
+	r.Members, err = membership.Open(membership.Config{Name: config.Name,
+		Cluster: cluster.Identity.Cluster,
+		Key:     cluster.Identity.GossipKey, Listen: cluster.GossipListen,
+		Advertise: cluster.GossipAdvertise,
+		Join:      cluster.Join, Allowed: cluster.GossipAllowed, Probe: cluster.pace(), Info: info,
+		Clock:  config.Clock,
 		Logger: config.Logger})
 	return err
 }
@@ -63,7 +68,8 @@ func (d doorkeeper) Accept() (net.Conn, error) {
 			return conn, err
 		}
 		_ = conn.Close()
-		d.logger.Debug("raft: a server is turned away: this node has no log and was not admitted", "from", conn.RemoteAddr())
+		d.logger.Debug("raft: a server is turned away: this node has no log and was not admitted",
+			"from", conn.RemoteAddr())
 	}
 }
 
@@ -75,8 +81,9 @@ func (r *Raft) presence(name string) client.NodeState {
 	return client.NodeFailed
 }
 
-// Belong makes the node part of a cluster, if it gossips: the one that its directory belongs to, else one that another node belongs to,
-// else, with Bootstrap, one that it founds. Its error says that the node cannot be part of this cluster.
+// Belong makes the node part of a cluster, if it gossips: the one that its directory belongs to,
+// else one that another node belongs to, else, with Bootstrap, one that it founds. Its error says
+// that the node cannot be part of this cluster.
 func (n *Node) Belong(ctx context.Context) error {
 	if n.raft.Members == nil {
 		return nil
@@ -101,16 +108,20 @@ func (n *Node) Belong(ctx context.Context) error {
 		if err := n.raft.admit(); err != nil {
 			return err
 		}
-		first := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(n.config.Name), Address: n.raft.transport.LocalAddr()}}}
-		if err := n.raft.BootstrapCluster(first).Error(); err != nil && !errors.Is(err, raft.ErrCantBootstrap) {
+		first := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(n.config.Name),
+			Address: n.raft.transport.LocalAddr()}}}
+		if err := n.raft.BootstrapCluster(first).Error(); err != nil &&
+			!errors.Is(err, raft.ErrCantBootstrap) {
 			return fmt.Errorf("controlplane: found the cluster: %w", err)
 		}
 	}
 	for {
 		if cluster := n.View().Cluster(); cluster != nil {
 			if cluster.ID != n.raft.belongs.cluster {
-				return fmt.Errorf("controlplane: the log in %s is of cluster %s, and its file %q names %s: the directory was "+
-					"put together from two", n.config.Dir, cluster.ID, belongingFile, n.raft.belongs.cluster)
+				return fmt.Errorf("controlplane: the log in %s is of cluster %s, and its file "+
+					"%q names %s: the directory was "+
+					"put together from two", n.config.Dir, cluster.ID, belongingFile,
+					n.raft.belongs.cluster)
 			}
 			return nil
 		}
@@ -139,21 +150,24 @@ func (n *Node) choose(ctx context.Context, begun time.Time) error {
 	case len(clusters) == 1:
 		return n.settleFor(belonging{cluster: clusters[0]})
 	case len(clusters) > 1:
-		n.config.Logger.Error("two clusters of this name were founded, and this node joins neither: stop the nodes of one of "+
+		n.config.Logger.Error("two clusters of this name were founded, and this node joins "+
+			"neither: stop the nodes of one of "+
 			"them and remove their data directories", "clusters", clusters)
 		return nil
 	case !n.config.Cluster.Bootstrap:
 		return nil
-	case len(n.config.Cluster.Join) > 0 && n.config.Clock.Now().Sub(begun) < foundingProbes*n.config.Cluster.pace():
+	case len(n.config.Cluster.Join) > 0 &&
+		n.config.Clock.Now().Sub(begun) < foundingProbes*n.config.Cluster.pace():
 		return nil
 	}
 	return n.found(ctx)
 }
 
-// found founds a cluster unless another node has, or is about to. Each says that it is about to, then exchanges all that
-// is known with every other node, and only then looks who else is. So of two nodes that reach each other at least one
-// sees the other's intention; the one whose name comes first stays with its own and waits until the other has given way,
-// or is there with a cluster. Whoever sees from the start that another one goes first does not begin.
+// found founds a cluster unless another node has, or is about to. Each says that it is about to,
+// then exchanges all that is known with every other node, and only then looks who else is. So of
+// two nodes that reach each other at least one sees the other's intention; the one whose name comes
+// first stays with its own and waits until the other has given way, or is there with a cluster.
+// Whoever sees from the start that another one goes first does not begin.
 func (n *Node) found(ctx context.Context) error {
 	intend := func(founding bool) error {
 		return n.raft.Members.Update(func(info *membership.Info) { info.Founding = founding })
@@ -165,7 +179,8 @@ func (n *Node) found(ctx context.Context) error {
 		return err
 	}
 	if err := n.raft.Members.Sync(ctx); err != nil {
-		n.config.Logger.Debug("nobody answers at an address to join", "error", err) // that is what founding is for
+		// that is what founding is for
+		n.config.Logger.Debug("nobody answers at an address to join", "error", err)
 	}
 	if n.yields() {
 		return intend(false)
@@ -198,11 +213,15 @@ func (n *Node) settleFor(b belonging) error {
 		return err
 	}
 	n.raft.belongs = b
-	return n.raft.Members.Update(func(info *membership.Info) { info.Cluster, info.Founding = b.cluster, false })
+	return n.raft.Members.Update(func(info *membership.Info) {
+		info.Cluster,
+			info.Founding = b.cluster, false
+	})
 }
 
-// ClusterID is the id that the cluster is created with. A node that is alone decides for one here, as others do when they
-// found a cluster: whoever is asked whose the services are must hear the same id after a crash.
+// ClusterID is the id that the cluster is created with. A node that is alone decides for one here,
+// as others do when they found a cluster: whoever is asked whose the services are must hear the
+// same id after a crash.
 func (n *Node) ClusterID() (ids.ID, error) {
 	r, err := n.Enter()
 	if err != nil {
@@ -223,7 +242,8 @@ func (n *Node) ClusterID() (ids.ID, error) {
 	return b.cluster, err
 }
 
-// admitted says whether the leader has added this node, at the address where it is now, as far as this node knows.
+// admitted says whether the leader has added this node, at the address where it is now, as far as
+// this node knows.
 func (n *Node) admitted() bool {
 	for _, server := range n.raft.GetConfiguration().Configuration().Servers {
 		if server.ID == raft.ServerID(n.config.Name) {
@@ -233,8 +253,9 @@ func (n *Node) admitted() bool {
 	return false
 }
 
-// AwaitAdmission waits until this node is one of Raft's servers: a second node of the same name never is, and must not
-// register in the first one's place. False when ctx ended. It fails when the cluster's version is beyond this binary.
+// AwaitAdmission waits until this node is one of Raft's servers: a second node of the same name
+// never is, and must not register in the first one's place. False when ctx ended. It fails when the
+// cluster's version is beyond this binary.
 func (n *Node) AwaitAdmission(ctx context.Context) (admitted bool, err error) {
 	for n.raft.Members != nil && !n.admitted() {
 		active := uint32(0)
@@ -246,7 +267,8 @@ func (n *Node) AwaitAdmission(ctx context.Context) (admitted bool, err error) {
 			return ours
 		})
 		if active > n.config.Newest {
-			return false, fmt.Errorf("controlplane: version %d of the cluster is active, and this binary knows %d at most: "+
+			return false, fmt.Errorf("controlplane: version %d of the cluster is active, and "+
+				"this binary knows %d at most: "+
 				"start one that is as new as the other nodes'", active, n.config.Newest)
 		}
 		if !n.pause(ctx, n.config.Cluster.pace()/4) {
@@ -256,7 +278,8 @@ func (n *Node) AwaitAdmission(ctx context.Context) (admitted bool, err error) {
 	return true, nil
 }
 
-// askControlPlane asks one node of the control plane after the other for its status until one's answer is enough.
+// askControlPlane asks one node of the control plane after the other for its status until one's
+// answer is enough.
 func (n *Node) askControlPlane(ctx context.Context, enough func(Answer) bool) bool {
 	for _, member := range n.raft.Members.Members() {
 		if member.Name == n.config.Name || !IsControlPlane(member.Roles) {
@@ -272,34 +295,39 @@ func (n *Node) askControlPlane(ctx context.Context, enough func(Answer) bool) bo
 	return false
 }
 
-// LeaveCluster has this node removed from the cluster while it is still there. When nobody removes it in time it stops all the
-// same, and is removed when it has been gone for long.
+// LeaveCluster has this node removed from the cluster while it is still there. When nobody removes
+// it in time it stops all the same, and is removed when it has been gone for long.
 func (n *Node) LeaveCluster() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(n.life), leavePatience)
 	defer cancel()
 	if n.raft.State() == raft.Leader && n.raft.Alone() {
-		n.config.Logger.Warn("this node has the only vote and stays part of the cluster: without it there is none")
+		n.config.Logger.Warn("this node has the only vote and stays part of the cluster: " +
+			"without it there is none")
 		return
 	}
 	n.raft.HandOver()
-	if err := n.raft.Members.Update(func(info *membership.Info) { info.Leaving = true }); err != nil {
+	if err := n.raft.Members.Update(func(info *membership.Info) {
+		info.Leaving = true
+	}); err != nil {
 		n.config.Logger.Warn("this node cannot say that it leaves", "error", err)
 		return
 	}
 	for !n.removed(ctx) {
 		if !n.pause(ctx, n.config.Cluster.pace()/4) {
-			n.config.Logger.Warn("this node was not removed in time; it will be when it has been gone for long")
+			n.config.Logger.Warn("this node was not removed in time; it will be when it has " +
+				"been gone for long")
 			return
 		}
 	}
 	n.config.Logger.Info("this node has left the cluster")
 }
 
-// removed says whether the leader has removed this node. The log may not tell: Raft sends the entry to who is removed
-// once, without looking whether it arrives. So the leader is asked, too.
+// removed says whether the leader has removed this node. The log may not tell: Raft sends the entry
+// to who is removed once, without looking whether it arrives. So the leader is asked, too.
 func (n *Node) removed(ctx context.Context) bool {
 	return !n.admitted() || n.askControlPlane(ctx, func(answer Answer) bool {
-		return answer.Silence == 0 && len(answer.Servers) > 0 && !slices.Contains(answer.Servers, n.config.Name)
+		return answer.Silence == 0 && len(answer.Servers) > 0 &&
+			!slices.Contains(answer.Servers, n.config.Name)
 	})
 }
 

@@ -11,10 +11,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// raftLogger passes what Raft has to say on to ours. Its news are logged at a level of their own, and so is what it warns
-// of: elections and lost contacts are its daily life. What it takes for errors are calls of nodes that are gone.
+// raftLogger passes what Raft has to say on to ours. Its news are logged at a level of their own,
+// and so is what it warns of: elections and lost contacts are its daily life. What it takes for
+// errors are calls of nodes that are gone.
 func raftLogger(to *slog.Logger, news slog.Level) hclog.Logger {
-	logger := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Level: hclog.Off, Output: io.Discard})
+	logger := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "raft", Level: hclog.Off,
+		Output: io.Discard})
 	logger.RegisterSink(raftLines{to: to, news: news})
 	return logger
 }
@@ -27,7 +29,8 @@ type raftLines struct {
 // Of its lines, some are news that Raft takes for details, and some details that it takes for news.
 var (
 	raftVotes     = []string{"vote granted", "asking for vote", "voting for self"}
-	raftSnapshots = []string{"starting snapshot up to", "compacting logs", "snapshot complete up to"}
+	raftSnapshots = []string{"starting snapshot up to", "compacting logs",
+		"snapshot complete up to"}
 )
 
 // Accept implements hclog.SinkAdapter.

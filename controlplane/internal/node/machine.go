@@ -20,8 +20,9 @@ type machine struct {
 	point   func(string)
 	metrics *metrics
 
-	between  sync.Mutex // held while a command is applied: whoever has it stands between two commands
-	restored func()     // called when a snapshot has replaced the state
+	// held while a command is applied: whoever has it stands between two commands
+	between  sync.Mutex
+	restored func() // called when a snapshot has replaced the state
 
 	mu      sync.Mutex
 	applied uint64        // newest index of which everything is applied here
@@ -31,7 +32,8 @@ type machine struct {
 }
 
 func newMachine(point func(string), metrics *metrics) *machine {
-	return &machine{fsm: fsm.New(), point: point, metrics: metrics, restored: func() {}, expected: map[ids.ID]chan fsm.Result{}}
+	return &machine{fsm: fsm.New(), point: point, metrics: metrics, restored: func() {},
+		expected: map[ids.ID]chan fsm.Result{}}
 }
 
 var (
@@ -53,7 +55,8 @@ func (m *machine) Apply(entry *raft.Log) any {
 	return result
 }
 
-// expect is the result of a command that this node applies from now on, the first time that it does, until forget.
+// expect is the result of a command that this node applies from now on, the first time that it
+// does, until forget.
 func (m *machine) expect(id ids.ID) (result <-chan fsm.Result, forget func()) {
 	results := make(chan fsm.Result, 1)
 	m.mu.Lock()
@@ -79,7 +82,8 @@ func (m *machine) deliver(result fsm.Result) {
 	}
 }
 
-// StoreConfiguration implements raft.ConfigurationStore: such entries change no state but take a place in the log.
+// StoreConfiguration implements raft.ConfigurationStore: such entries change no state but take a
+// place in the log.
 func (m *machine) StoreConfiguration(index uint64, _ raft.Configuration) { m.passed(index) }
 
 // passed notes that everything up to index is applied.
@@ -132,7 +136,8 @@ func (m *machine) whenRestored(restored func()) {
 	m.restored = restored
 }
 
-// Restore implements raft.FSM. A leader whose state is replaced begins anew: nothing that it remembers holds.
+// Restore implements raft.FSM. A leader whose state is replaced begins anew: nothing that it
+// remembers holds.
 func (m *machine) Restore(r io.ReadCloser) error {
 	defer func() { _ = r.Close() }() // read only: nothing is lost
 	m.between.Lock()
@@ -150,7 +155,8 @@ func (m *machine) Restore(r io.ReadCloser) error {
 	return nil
 }
 
-// hash is that of the state's snapshot, which equal states have in common, and the index of its newest command.
+// hash is that of the state's snapshot, which equal states have in common, and the index of its
+// newest command.
 func (m *machine) hash() (index uint64, hash string, err error) {
 	m.between.Lock()
 	now := m.fsm.Snapshot()

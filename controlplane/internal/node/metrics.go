@@ -35,17 +35,23 @@ func newMetrics(config *Config) *metrics {
 	m := &metrics{
 		clock: config.Clock,
 		proposals: to.Histogram("shoal_controlplane_propose_seconds",
-			"Time from a command's way into the leader's log until it is applied there.", telemetry.FastSeconds),
-		applies: to.Histogram("shoal_controlplane_apply_seconds", "Time of the state machine with one command.",
+			"Time from a command's way into the leader's log until it is applied there.",
+			telemetry.FastSeconds),
+		applies: to.Histogram("shoal_controlplane_apply_seconds",
+			"Time of the state machine with one command.",
 			telemetry.FastSeconds),
 		snapshots: to.Histogram("shoal_controlplane_snapshot_seconds", "Time to write a snapshot.",
 			telemetry.SlowSeconds),
-		snapshotBytes: to.Gauge("shoal_controlplane_snapshot_bytes", "Size of the newest snapshot that was written."),
+		snapshotBytes: to.Gauge("shoal_controlplane_snapshot_bytes",
+			"Size of the newest snapshot that was written."),
 		writes: to.Histogram("shoal_controlplane_raft_write_seconds",
-			"Time of one synced write of Raft's log, term or vote to the disk.", telemetry.FastSeconds),
-		elections: to.Counters("shoal_controlplane_elections_total", "Elections that this node began, by how they ended.",
+			"Time of one synced write of Raft's log, term or vote to the disk.",
+			telemetry.FastSeconds),
+		elections: to.Counters("shoal_controlplane_elections_total",
+			"Elections that this node began, by how they ended.",
 			"outcome"),
-		leaders: to.Counter("shoal_controlplane_leader_changes_total", "Leaderships that this node has seen begin."),
+		leaders: to.Counter("shoal_controlplane_leader_changes_total",
+			"Leaderships that this node has seen begin."),
 	}
 	for _, outcome := range []string{electionWon, electionLost} {
 		m.elections.WithLabelValues(outcome) // 0 is seen, too
@@ -85,7 +91,8 @@ func (m *metrics) snapshot(bytes int64, began time.Time) {
 // electionEnded counts an election that this node began.
 func (m *metrics) electionEnded(outcome string) { m.elections.WithLabelValues(outcome).Inc() }
 
-// leaderChanges counts what Raft tells of leaders. It keeps nothing that Raft would have to wait for.
+// leaderChanges counts what Raft tells of leaders. It keeps nothing that Raft would have to wait
+// for.
 func (m *metrics) leaderChanges() *raft.Observer {
 	return raft.NewObserver(nil, false, func(o *raft.Observation) bool {
 		if seen, changed := o.Data.(raft.LeaderObservation); changed {

@@ -42,7 +42,8 @@ func TestLeaderChangesAreCountedInPassing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := raft.NewRaft(config, &raft.MockFSM{}, store, store, raft.NewDiscardSnapshotStore(), transport)
+	r, err := raft.NewRaft(config, &raft.MockFSM{}, store, store, raft.NewDiscardSnapshotStore(),
+		transport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,8 @@ func TestLeaderChangesAreCountedInPassing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() == "shoal_controlplane_leader_changes_total" && family.GetMetric()[0].GetCounter().GetValue() > 0 {
+		if family.GetName() == "shoal_controlplane_leader_changes_total" &&
+			family.GetMetric()[0].GetCounter().GetValue() > 0 {
 			return
 		}
 	}
@@ -68,7 +70,8 @@ func TestLeadershipsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	to := telemetry.NewMetrics()
 	m := newMetrics(&Config{Clock: clock.System{}, Metrics: to})
-	for _, seen := range []leaderOf{{"a", 1}, {"", 1}, {"a", 1}, {"", 2}, {"b", 2}, {"", 2}, {"a", 3}, {"a", 3}, {"a", 4}} {
+	for _, seen := range []leaderOf{{"a", 1}, {"", 1}, {"a", 1}, {"", 2}, {"b", 2}, {"", 2},
+		{"a", 3}, {"a", 3}, {"a", 4}} {
 		m.sawLeader(seen)
 	}
 	var counted dto.Metric

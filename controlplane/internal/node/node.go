@@ -1,6 +1,6 @@
-// Package node owns one node of the cluster: its copy of the state as Raft drives it, Raft with its log, votes and
-// snapshots, the way to them while they run, which cluster the node belongs to, and what it says of itself. Who leads,
-// and what a leader does, is none of its business.
+// Package node owns one node of the cluster: its copy of the state as Raft drives it, Raft with its
+// log, votes and snapshots, the way to them while they run, which cluster the node belongs to, and
+// what it says of itself. Who leads, and what a leader does, is none of its business.
 package node
 
 import (
@@ -29,7 +29,8 @@ const (
 	stopPatience    = 2 * time.Second // for what Raft was asked before the shutdown
 )
 
-// halfSnapshots are those that Raft was writing when the process was killed, or the disk was full. It leaves them for ever.
+// halfSnapshots are those that Raft was writing when the process was killed, or the disk was full.
+// It leaves them for ever.
 const halfSnapshots = raftFolder + "/snapshots/*.tmp"
 
 // Node holds a copy of the state, from New on, and takes part in Raft from Start to Stop.
@@ -86,7 +87,8 @@ func (n *Node) Start(methods map[string]port.Method, replaced func()) (err error
 
 // open opens the port, when the node is one of several, and starts Raft.
 func (n *Node) open() (*Raft, error) {
-	left, _ := filepath.Glob(filepath.Join(n.config.Dir, halfSnapshots)) // the pattern is a good one
+	// the pattern is a good one
+	left, _ := filepath.Glob(filepath.Join(n.config.Dir, halfSnapshots))
 	for _, path := range left {
 		_ = os.RemoveAll(path)
 	}
@@ -98,7 +100,8 @@ func (n *Node) open() (*Raft, error) {
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
 	opened, err := port.Open(port.Config{Identity: cluster.Identity, Listen: cluster.Listen,
-		Advertise: cluster.Advertise, Now: n.config.Clock.Now, Logger: n.config.Logger, Dial: n.config.Dial})
+		Advertise: cluster.Advertise, Now: n.config.Clock.Now, Logger: n.config.Logger,
+		Dial: n.config.Dial})
 	if err != nil {
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
@@ -109,7 +112,8 @@ func (n *Node) open() (*Raft, error) {
 	return r, nil
 }
 
-// Stop refuses new requests and ends those under way, hands leadership over, and then closes everything.
+// Stop refuses new requests and ends those under way, hands leadership over, and then closes
+// everything.
 func (n *Node) Stop() error {
 	left := n.gate.close()
 	n.end()
@@ -151,15 +155,16 @@ func (n *Node) Between() (goOn func()) {
 	return n.machine.between.Unlock
 }
 
-// Hash is a hash of this node's copy of the state and the Raft index of the newest command in it. At one index it is
-// the same on every node. It costs as much as a snapshot; one is made at a time.
+// Hash is a hash of this node's copy of the state and the Raft index of the newest command in it.
+// At one index it is the same on every node. It costs as much as a snapshot; one is made at a time.
 func (n *Node) Hash() (index uint64, hash string, err error) {
 	n.hashing.Lock()
 	defer n.hashing.Unlock()
 	return n.machine.hash()
 }
 
-// Expect is the result of a command that this node applies from now on, the first time that it does, until forget.
+// Expect is the result of a command that this node applies from now on, the first time that it
+// does, until forget.
 func (n *Node) Expect(id ids.ID) (result <-chan fsm.Result, forget func()) {
 	return n.machine.expect(id)
 }
@@ -169,8 +174,8 @@ func (n *Node) WaitFor(ctx context.Context, index uint64) error {
 	return n.machine.waitFor(ctx, n.life, index)
 }
 
-// Append has Raft append an encoded command here, and returns its index when it is applied. An error means that the
-// outcome is not known.
+// Append has Raft append an encoded command here, and returns its index when it is applied. An
+// error means that the outcome is not known.
 func (n *Node) Append(ctx context.Context, data []byte) (index uint64, err error) {
 	return Ask(ctx, n, func(r *Raft) (uint64, error) {
 		began := n.metrics.now()
@@ -204,8 +209,8 @@ func (n *Node) Leader() string {
 	return string(leader)
 }
 
-// LeaderChanges tells whether this node leads, whenever that changes, the newest change alone: a second true in a row is
-// another leadership.
+// LeaderChanges tells whether this node leads, whenever that changes, the newest change alone: a
+// second true in a row is another leadership.
 func (n *Node) LeaderChanges() <-chan bool { return n.raft.LeaderCh() }
 
 // Term is Raft's, as this node knows it.

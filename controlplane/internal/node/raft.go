@@ -20,23 +20,26 @@ import (
 )
 
 const (
-	// Times of a node that votes alone: it has nobody to wait for, so it begins at once. Raft wakes up once per lease.
+	// Times of a node that votes alone: it has nobody to wait for, so it begins at once. Raft wakes
+	// up once per lease.
 	aloneHeartbeat = 150 * time.Millisecond
 	aloneLease     = 150 * time.Millisecond
 
-	// Times between nodes on one network. A leader that dies is missed after one to two heartbeat times. An election that
-	// nobody wins is repeated after as long, unless the configuration says longer or lost elections have (elections.go).
+	// Times between nodes on one network. A leader that dies is missed after one to two heartbeat
+	// times. An election that nobody wins is repeated after as long, unless the configuration says
+	// longer or lost elections have (elections.go).
 	heartbeatTime = 500 * time.Millisecond
 	leaseTime     = 400 * time.Millisecond
-	// commitTime is how soon other nodes hear what is committed when nothing follows it: what they wait for who write, or
-	// read what was just written, at another node than the leader.
+	// commitTime is how soon other nodes hear what is committed when nothing follows it: what they
+	// wait for who write, or read what was just written, at another node than the leader.
 	commitTime = 10 * time.Millisecond
 	// streamPatience bounds an exchange of Raft's. A snapshot has as long for each 256 KiB.
 	streamPatience = 3 * time.Second
 	streamsKept    = 4
 	appendMost     = 32 // entries, of at most maxCommandBytes
-	// appendsUnderWay is 1, which is no pipeline: Raft's can lock up when a follower refuses an append. The leader then
-	// sends that follower heartbeats and no entries any more, and cannot be shut down.
+	// appendsUnderWay is 1, which is no pipeline: Raft's can lock up when a follower refuses an
+	// append. The leader then sends that follower heartbeats and no entries any more, and cannot be
+	// shut down.
 	appendsUnderWay = 1
 
 	lockPatience  = 3 * time.Second // for the process before to let go of the directory
@@ -55,13 +58,14 @@ type Raft struct {
 	Members   *membership.Membership // nil: it does not gossip
 	belongs   belonging
 	known     bool // there was a log before this start
-	// open: what others ask in Raft's name is answered. A node that had a vote and lost its directory has forgotten what
-	// it voted, and cannot know that it had a vote: so one without a log hears nothing until the leader knows that it has none.
+	// open: what others ask in Raft's name is answered. A node that had a vote and lost its
+	// directory has forgotten what it voted, and cannot know that it had a vote: so one without a
+	// log hears nothing until the leader knows that it has none.
 	open atomic.Bool
 }
 
-// openRaft starts Raft over the files in dir, which one process at a time can have open, and which are for ever those of
-// the node that used them first.
+// openRaft starts Raft over the files in dir, which one process at a time can have open, and which
+// are for ever those of the node that used them first.
 func openRaft(config Config, machine *machine, at *port.Port) (*Raft, error) {
 	dir := filepath.Join(config.Dir, raftFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -76,12 +80,14 @@ func openRaft(config Config, machine *machine, at *port.Port) (*Raft, error) {
 		}
 		return nil, fmt.Errorf("controlplane: open the log: %w", err)
 	}
-	r := &Raft{Port: at, logs: &store{BoltStore: logs, before: config.BeforeWrite, clock: config.Clock,
-		took: machine.metrics.writes.Observe}}
+	r := &Raft{Port: at, logs: &store{BoltStore: logs, before: config.BeforeWrite,
+		clock: config.Clock,
+		took:  machine.metrics.writes.Observe}}
 	if err := ownDirectory(dir, config.Name, config.Cluster.name()); err != nil {
 		return nil, errors.Join(err, r.close())
 	}
-	snapshots, err := r.look(dir, raftLogger(config.Logger, slog.LevelDebug)) // each step of each snapshot is news to it
+	// each step of each snapshot is news to it
+	snapshots, err := r.look(dir, raftLogger(config.Logger, slog.LevelDebug))
 	if err != nil {
 		return nil, errors.Join(err, r.close())
 	}
@@ -92,12 +98,15 @@ func openRaft(config Config, machine *machine, at *port.Port) (*Raft, error) {
 		}
 	}
 	settings := config.raftSettings(logger)
-	r.elections = &elections{least: settings.ElectionTimeout, slowest: r.logs.slowest, clock: config.Clock,
+	r.elections = &elections{least: settings.ElectionTimeout, slowest: r.logs.slowest,
+		clock: config.Clock,
 		ended: machine.metrics.electionEnded}
 	switch {
 	case at != nil:
-		r.transport = at.NewTransport(doorkeeper{at.Raft(), &r.open, config.Logger}, raft.NetworkTransportConfig{
-			MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience, Logger: logger})
+		r.transport = at.NewTransport(doorkeeper{at.Raft(), &r.open, config.Logger},
+			raft.NetworkTransportConfig{
+				MaxPool: streamsKept, MaxRPCsInFlight: appendsUnderWay, Timeout: streamPatience,
+				Logger: logger})
 	case config.Transport != nil:
 		r.transport = config.Transport
 	default: // it speaks with nobody; its address is its name
@@ -119,7 +128,8 @@ func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 	settings.SnapshotThreshold = c.Snapshots.Entries
 	settings.TrailingLogs = c.Snapshots.Keep
 	settings.SnapshotInterval = c.Snapshots.Every
-	settings.HeartbeatTimeout, settings.ElectionTimeout = heartbeatTime, max(heartbeatTime, c.ElectionTimeout)
+	settings.HeartbeatTimeout, settings.ElectionTimeout = heartbeatTime,
+		max(heartbeatTime, c.ElectionTimeout)
 	settings.LeaderLeaseTimeout = leaseTime
 	settings.CommitTimeout = commitTime
 	settings.MaxAppendEntries = appendMost
@@ -144,15 +154,18 @@ func (r *Raft) look(dir string, logger hclog.Logger) (raft.SnapshotStore, error)
 	return snapshots, nil
 }
 
-// start starts Raft. At its first start a node that is alone is the only voter; one that gossips founds a cluster, or waits
-// until the leader of one adds it (belong).
-func (r *Raft) start(config Config, settings *raft.Config, machine raft.FSM, snapshots raft.SnapshotStore) (err error) {
-	if !r.known && !config.Cluster.Gossips() && (config.Cluster == nil || config.Cluster.Bootstrap) {
+// start starts Raft. At its first start a node that is alone is the only voter; one that gossips
+// founds a cluster, or waits until the leader of one adds it (belong).
+func (r *Raft) start(config Config, settings *raft.Config, machine raft.FSM,
+	snapshots raft.SnapshotStore) (err error) {
+	if !r.known && !config.Cluster.Gossips() &&
+		(config.Cluster == nil || config.Cluster.Bootstrap) {
 		first := raft.Configuration{Servers: config.Voters}
 		if first.Servers == nil {
 			first.Servers = []raft.Server{{ID: settings.LocalID, Address: r.transport.LocalAddr()}}
 		}
-		if err := raft.BootstrapCluster(settings, r.logs, r.logs, snapshots, r.transport, first); err != nil {
+		if err := raft.BootstrapCluster(settings, r.logs, r.logs, snapshots, r.transport,
+			first); err != nil {
 			return fmt.Errorf("controlplane: create the log: %w", err)
 		}
 	}
@@ -164,7 +177,8 @@ func (r *Raft) start(config Config, settings *raft.Config, machine raft.FSM, sna
 	if r.Port != nil {
 		transport.Voting = peers
 	}
-	if r.Raft, err = raft.NewRaft(settings, machine, r.logs, r.logs, snapshots, transport); err != nil {
+	if r.Raft, err = raft.NewRaft(settings, machine, r.logs, r.logs, snapshots,
+		transport); err != nil {
 		return fmt.Errorf("controlplane: start raft: %w", err)
 	}
 	peers.raft.Store(r.Raft)
@@ -183,8 +197,8 @@ func (r *Raft) Alone() bool {
 	return voters == 1
 }
 
-// HandOver gives leadership to another voter, if this node has it and there is one. When nobody takes it an election will
-// find somebody.
+// HandOver gives leadership to another voter, if this node has it and there is one. When nobody
+// takes it an election will find somebody.
 func (r *Raft) HandOver() {
 	if r.State() == raft.Leader && !r.Alone() {
 		_ = r.LeadershipTransfer().Error()

@@ -48,9 +48,11 @@ func (n *Node) WatchLeaders(ctx context.Context) {
 	}
 }
 
-// CallLeader has the leader do something, when that is another node; raft.ErrNotLeader says that this one may be the
-// leader. The attempt ends when ctx does, with the patience, or when this node hears of another leader.
-func (n *Node) CallLeader(ctx context.Context, patience time.Duration, method string, request, answer any) error {
+// CallLeader has the leader do something, when that is another node; raft.ErrNotLeader says that
+// this one may be the leader. The attempt ends when ctx does, with the patience, or when this node
+// hears of another leader.
+func (n *Node) CallLeader(ctx context.Context, patience time.Duration, method string, request,
+	answer any) error {
 	led := n.LeaderContext()
 	r, err := n.Enter()
 	if err != nil {

@@ -31,7 +31,8 @@ func (n *Node) sampleRaft() (sample raftSample, ok bool) {
 	}
 	defer n.Leave()
 	_, leader := r.LeaderWithID()
-	sample = raftSample{commit: r.CommitIndex(), term: r.CurrentTerm(), leads: r.State() == raft.Leader, led: leader != ""}
+	sample = raftSample{commit: r.CommitIndex(), term: r.CurrentTerm(),
+		leads: r.State() == raft.Leader, led: leader != ""}
 	if first, err := r.logs.FirstIndex(); err == nil && first > 0 {
 		sample.entries = r.LastIndex() - first + 1
 	}
@@ -53,17 +54,23 @@ func (n *Node) sampleRaft() (sample raftSample, ok bool) {
 
 func (n *Node) measureRaft(to *telemetry.Metrics) {
 	telemetry.NewSamples(n.sampleRaft).
-		Gauge("shoal_controlplane_commit_index", "Newest entry of the log that a majority has, as this node knows it.",
+		Gauge("shoal_controlplane_commit_index", "Newest entry of the log that a majority has, "+
+			"as this node knows it.",
 			func(r raftSample) float64 { return float64(r.commit) }).
-		Gauge("shoal_controlplane_applied_index", "Newest command applied to this node's copy of the state.",
+		Gauge("shoal_controlplane_applied_index", "Newest command applied to this node's copy "+
+			"of the state.",
 			func(r raftSample) float64 { return float64(r.applied) }).
-		Gauge("shoal_controlplane_term", "Term of Raft.", func(r raftSample) float64 { return float64(r.term) }).
-		Gauge("shoal_controlplane_cluster_version", "Version of the cluster that is active, as this node's copy of the state has it.",
+		Gauge("shoal_controlplane_term", "Term of Raft.",
+			func(r raftSample) float64 { return float64(r.term) }).
+		Gauge("shoal_controlplane_cluster_version",
+			"Version of the cluster that is active, as this node's copy of the state has it.",
 			func(r raftSample) float64 { return float64(r.version) }).
-		Gauge("shoal_controlplane_leading", "1 on the leader.", func(r raftSample) float64 { return truth(r.leads) }).
+		Gauge("shoal_controlplane_leading", "1 on the leader.",
+			func(r raftSample) float64 { return truth(r.leads) }).
 		Gauge("shoal_controlplane_leader_known", "1 on nodes that know a leader.",
 			func(r raftSample) float64 { return truth(r.led) }).
-		Gauge("shoal_controlplane_voters", "Nodes that vote.", func(r raftSample) float64 { return float64(r.voters) }).
+		Gauge("shoal_controlplane_voters", "Nodes that vote.",
+			func(r raftSample) float64 { return float64(r.voters) }).
 		Gauge("shoal_controlplane_nonvoters", "Nodes with a copy of the state that do not vote.",
 			func(r raftSample) float64 { return float64(r.others) }).
 		Gauge("shoal_controlplane_log_entries", "Entries kept in this node's log.",
@@ -87,9 +94,11 @@ func (n *Node) measureRefusals(to *telemetry.Metrics) {
 		r.connections, r.calls = n.Refused()
 		return r, true
 	}).
-		Counter("shoal_controlplane_refused_connections_total", "Connections that the node's port refused.",
+		Counter("shoal_controlplane_refused_connections_total",
+			"Connections that the node's port refused.",
 			func(r refused) float64 { return float64(r.connections) }).
-		Counter("shoal_controlplane_refused_calls_total", "Calls of other nodes that their roles do not allow.",
+		Counter("shoal_controlplane_refused_calls_total",
+			"Calls of other nodes that their roles do not allow.",
 			func(r refused) float64 { return float64(r.calls) }).
 		Declare(to)
 }
@@ -116,7 +125,8 @@ func (o *objects) count() map[string]int {
 func (n *Node) measureObjects(to *telemetry.Metrics) {
 	objects := &objects{node: n}
 	telemetry.NewSamples(func() (map[string]int, bool) { return objects.count(), true }).
-		Gauges("shoal_controlplane_state_objects", "Records of this node's copy of the state, counted once a minute.",
+		Gauges("shoal_controlplane_state_objects",
+			"Records of this node's copy of the state, counted once a minute.",
 			[]string{"table"}, func(counts map[string]int, emit func(float64, ...string)) {
 				for table, n := range counts {
 					emit(float64(n), table)
@@ -128,7 +138,8 @@ func (n *Node) measureObjects(to *telemetry.Metrics) {
 // measurePages shows the pages that were settled.
 func (n *Node) measurePages(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (*metrics, bool) { return n.metrics, true }).
-		Counters("shoal_controlplane_settled_pages_total", "Pages settled in this node's copy of the state, by outcome.",
+		Counters("shoal_controlplane_settled_pages_total",
+			"Pages settled in this node's copy of the state, by outcome.",
 			[]string{"outcome"}, func(m *metrics, emit func(float64, ...string)) {
 				emit(float64(m.delivered.Load()), "delivered")
 				emit(float64(m.errored.Load()), "errored")

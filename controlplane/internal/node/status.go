@@ -32,15 +32,21 @@ type (
 		Status    client.Status `cbor:"1,keyasint"`
 		LastTerm  uint64        `cbor:"2,keyasint"` // of the newest entry in its log
 		LastIndex uint64        `cbor:"3,keyasint"`
-		Silence   time.Duration `cbor:"4,keyasint"`           // since it heard of the leader; 0 on the leader
-		Servers   []string      `cbor:"5,keyasint,omitempty"` // of Raft, as it knows them
-		Clock     int64         `cbor:"6,keyasint,omitempty"` // its clock, Unix milliseconds; 0: a version that does not tell
-		Applies   uint32        `cbor:"7,keyasint,omitempty"` // the cluster version up to which it can apply commands; 0: 1
-		// Gossips is what the node gossips; nil: it does not, or is of a version that does not tell.
+		// since it heard of the leader; 0 on the leader
+		Silence time.Duration `cbor:"4,keyasint"`
+		Servers []string      `cbor:"5,keyasint,omitempty"` // of Raft, as it knows them
+		// its clock, Unix milliseconds; 0: a version that does not tell
+		Clock int64 `cbor:"6,keyasint,omitempty"`
+		// the cluster version up to which it can apply commands; 0: 1
+		Applies uint32 `cbor:"7,keyasint,omitempty"`
+		// Gossips is what the node gossips; nil: it does not, or is of a version that does not
+		// tell.
 		Gossips *membership.Info `cbor:"8,keyasint,omitempty"`
-		// Digests are the newest of its copy of the state, at most 4; none: a version that does not tell.
+		// Digests are the newest of its copy of the state, at most 4; none: a version that does not
+		// tell.
 		Digests []state.Digest `cbor:"9,keyasint,omitempty"`
-		Active  uint32         `cbor:"10,keyasint,omitempty"` // the cluster's version, as its copy of the state has it; 0: 1
+		// the cluster's version, as its copy of the state has it; 0: 1
+		Active uint32 `cbor:"10,keyasint,omitempty"`
 	}
 
 	// Answer is what a node says of itself, and who it is by its certificate.
@@ -51,7 +57,8 @@ type (
 
 	// StatusQuestion asks a node for its status.
 	StatusQuestion struct {
-		// Stands is what the digest of the node's copy of the state should be at an index; nil: nobody says.
+		// Stands is what the digest of the node's copy of the state should be at an index; nil:
+		// nobody says.
 		Stands *state.Digest `cbor:"1,keyasint,omitempty"`
 	}
 )
@@ -84,7 +91,8 @@ func (n *Node) report() (Report, error) {
 		return Report{}, err
 	}
 	defer n.Leave()
-	answer := Report{Status: status, LastIndex: r.LastIndex(), Clock: n.config.Clock.Now().UnixMilli(), Applies: n.config.Newest,
+	answer := Report{Status: status, LastIndex: r.LastIndex(),
+		Clock: n.config.Clock.Now().UnixMilli(), Applies: n.config.Newest,
 		Digests: n.Store().Digests(), Active: n.View().ClusterVersion()}
 	if r.State() != raft.Leader {
 		answer.Silence = max(time.Since(r.LastContact()), 1)
@@ -114,8 +122,8 @@ const (
 	askPatience = time.Second // for a node's answer
 )
 
-// Statuses is what nodes, given by their names with their addresses, say of themselves. Those that do not answer in time,
-// or in whose place a node with another certificate does, are not in it.
+// Statuses is what nodes, given by their names with their addresses, say of themselves. Those that
+// do not answer in time, or in whose place a node with another certificate does, are not in it.
 func (n *Node) Statuses(ctx context.Context, nodes map[string]string) map[string]Answer {
 	var (
 		work    sync.WaitGroup
@@ -169,8 +177,10 @@ func (n *Node) calling() (*port.Port, error) {
 	return r.Port, nil
 }
 
-// serveStatus answers what the node says of itself. The leader may say what its copy of the state should be.
-func (n *Node) serveStatus(_ context.Context, from identity.Peer, question StatusQuestion) (Report, error) {
+// serveStatus answers what the node says of itself. The leader may say what its copy of the state
+// should be.
+func (n *Node) serveStatus(_ context.Context, from identity.Peer, question StatusQuestion) (Report,
+	error) {
 	if question.Stands != nil && from.Has(identity.ControlPlane) {
 		n.NoteDiverged(*question.Stands)
 	}

@@ -10,10 +10,12 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// writesRemembered is how long a slow write to the store counts: that long, and at most twice as long.
+// writesRemembered is how long a slow write to the store counts: that long, and at most twice as
+// long.
 const writesRemembered = time.Minute
 
-// store is Raft's log, term and vote on disk. Every write of it is synced before it returns, and timed.
+// store is Raft's log, term and vote on disk. Every write of it is synced before it returns, and
+// timed.
 type store struct {
 	*raftboltdb.BoltStore
 	before func() // called before every write

@@ -11,10 +11,10 @@ import (
 	"shoal.dev/shoal/controlplane/internal/port"
 )
 
-// named is Raft's transport between nodes. A node is dialled where it says that it is now, which Raft's configuration
-// learns from the leader alone: so voters that all came back with other addresses find a leader. What anybody says of
-// addresses is believed no further than that: the certificate there has to name the node, and a voter's the role
-// controlplane.
+// named is Raft's transport between nodes. A node is dialled where it says that it is now, which
+// Raft's configuration learns from the leader alone: so voters that all came back with other
+// addresses find a leader. What anybody says of addresses is believed no further than that: the
+// certificate there has to name the node, and a voter's the role controlplane.
 type named struct {
 	Voting
 	where func(id string) (address string, there bool) // nil: where Raft's configuration has it
@@ -34,7 +34,8 @@ func (t *named) target(id raft.ServerID, known raft.ServerAddress, role string) 
 	return port.Target(string(id), role, at)
 }
 
-// replica is the target of a node that entries are sent to: what it acknowledges counts if it votes.
+// replica is the target of a node that entries are sent to: what it acknowledges counts if it
+// votes.
 func (t *named) replica(id raft.ServerID, known raft.ServerAddress) (raft.ServerAddress, error) {
 	r := t.raft.Load()
 	if r == nil {
@@ -49,7 +50,8 @@ func (t *named) replica(id raft.ServerID, known raft.ServerAddress) (raft.Server
 }
 
 // AppendEntries implements raft.Transport.
-func (t *named) AppendEntries(id raft.ServerID, known raft.ServerAddress, request *raft.AppendEntriesRequest,
+func (t *named) AppendEntries(id raft.ServerID, known raft.ServerAddress,
+	request *raft.AppendEntriesRequest,
 	response *raft.AppendEntriesResponse) error {
 	to, err := t.replica(id, known)
 	if err != nil {
@@ -59,7 +61,8 @@ func (t *named) AppendEntries(id raft.ServerID, known raft.ServerAddress, reques
 }
 
 // InstallSnapshot implements raft.Transport.
-func (t *named) InstallSnapshot(id raft.ServerID, known raft.ServerAddress, request *raft.InstallSnapshotRequest,
+func (t *named) InstallSnapshot(id raft.ServerID, known raft.ServerAddress,
+	request *raft.InstallSnapshotRequest,
 	response *raft.InstallSnapshotResponse, data io.Reader) error {
 	to, err := t.replica(id, known)
 	if err != nil {
@@ -69,19 +72,23 @@ func (t *named) InstallSnapshot(id raft.ServerID, known raft.ServerAddress, requ
 }
 
 // RequestVote implements raft.Transport.
-func (t *named) RequestVote(id raft.ServerID, known raft.ServerAddress, request *raft.RequestVoteRequest,
+func (t *named) RequestVote(id raft.ServerID, known raft.ServerAddress,
+	request *raft.RequestVoteRequest,
 	response *raft.RequestVoteResponse) error {
 	return t.Voting.RequestVote(id, t.target(id, known, identity.ControlPlane), request, response)
 }
 
 // RequestPreVote implements raft.WithPreVote.
-func (t *named) RequestPreVote(id raft.ServerID, known raft.ServerAddress, request *raft.RequestPreVoteRequest,
+func (t *named) RequestPreVote(id raft.ServerID, known raft.ServerAddress,
+	request *raft.RequestPreVoteRequest,
 	response *raft.RequestPreVoteResponse) error {
-	return t.Voting.RequestPreVote(id, t.target(id, known, identity.ControlPlane), request, response)
+	return t.Voting.RequestPreVote(id, t.target(id, known, identity.ControlPlane), request,
+		response)
 }
 
 // TimeoutNow implements raft.Transport.
-func (t *named) TimeoutNow(id raft.ServerID, known raft.ServerAddress, request *raft.TimeoutNowRequest,
+func (t *named) TimeoutNow(id raft.ServerID, known raft.ServerAddress,
+	request *raft.TimeoutNowRequest,
 	response *raft.TimeoutNowResponse) error {
 	return t.Voting.TimeoutNow(id, t.target(id, known, identity.ControlPlane), request, response)
 }

@@ -24,32 +24,39 @@ func (d *dialled) note(to raft.ServerAddress) error {
 	return nil
 }
 
-func (d *dialled) AppendEntries(_ raft.ServerID, to raft.ServerAddress, _ *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) error {
+func (d *dialled) AppendEntries(_ raft.ServerID, to raft.ServerAddress,
+	_ *raft.AppendEntriesRequest, _ *raft.AppendEntriesResponse) error {
 	return d.note(to)
 }
 
-func (d *dialled) InstallSnapshot(_ raft.ServerID, to raft.ServerAddress, _ *raft.InstallSnapshotRequest, _ *raft.InstallSnapshotResponse, _ io.Reader) error {
+func (d *dialled) InstallSnapshot(_ raft.ServerID, to raft.ServerAddress,
+	_ *raft.InstallSnapshotRequest, _ *raft.InstallSnapshotResponse, _ io.Reader) error {
 	return d.note(to)
 }
 
-func (d *dialled) RequestVote(_ raft.ServerID, to raft.ServerAddress, _ *raft.RequestVoteRequest, _ *raft.RequestVoteResponse) error {
+func (d *dialled) RequestVote(_ raft.ServerID, to raft.ServerAddress, _ *raft.RequestVoteRequest,
+	_ *raft.RequestVoteResponse) error {
 	return d.note(to)
 }
 
-func (d *dialled) RequestPreVote(_ raft.ServerID, to raft.ServerAddress, _ *raft.RequestPreVoteRequest, _ *raft.RequestPreVoteResponse) error {
+func (d *dialled) RequestPreVote(_ raft.ServerID, to raft.ServerAddress,
+	_ *raft.RequestPreVoteRequest, _ *raft.RequestPreVoteResponse) error {
 	return d.note(to)
 }
 
-func (d *dialled) TimeoutNow(_ raft.ServerID, to raft.ServerAddress, _ *raft.TimeoutNowRequest, _ *raft.TimeoutNowResponse) error {
+func (d *dialled) TimeoutNow(_ raft.ServerID, to raft.ServerAddress, _ *raft.TimeoutNowRequest,
+	_ *raft.TimeoutNowResponse) error {
 	return d.note(to)
 }
 
 // Raft means nodes by name wherever they are, and voters with their role.
 func TestRaftNamesWhomItDials(t *testing.T) {
 	t.Parallel()
-	n := New(Config{Dir: t.TempDir(), Name: "voter-0", Clock: clock.System{}, IDs: ids.Random{Now: time.Now},
-		Snapshots: Snapshots{Entries: 2048, Every: time.Minute}, Point: func(string) {}, BeforeWrite: func() {},
-		Logger: slog.New(slog.DiscardHandler)})
+	n := New(Config{Dir: t.TempDir(), Name: "voter-0", Clock: clock.System{},
+		IDs:       ids.Random{Now: time.Now},
+		Snapshots: Snapshots{Entries: 2048, Every: time.Minute}, Point: func(string) {},
+		BeforeWrite: func() {},
+		Logger:      slog.New(slog.DiscardHandler)})
 	if err := n.Start(nil, func() {}); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +66,8 @@ func TestRaftNamesWhomItDials(t *testing.T) {
 		}
 	}()
 	sent := &dialled{}
-	transport := &named{Voting: sent, where: func(id string) (string, bool) { return "now:1", id == "moved" }}
+	transport := &named{Voting: sent,
+		where: func(id string) (string, bool) { return "now:1", id == "moved" }}
 	if err := transport.AppendEntries("voter-0", "old:1", nil, nil); err == nil {
 		t.Error("entries are sent by who does not know yet who votes")
 	}
@@ -77,7 +85,8 @@ func TestRaftNamesWhomItDials(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	want := []string{"controlplane/voter-0@old:1", "/moved@now:1", "controlplane/voter-0@old:1", "/node-0@old:1",
+	want := []string{"controlplane/voter-0@old:1", "/moved@now:1", "controlplane/voter-0@old:1",
+		"/node-0@old:1",
 		"controlplane/moved@now:1", "controlplane/node-0@old:1", "controlplane/node-0@old:1"}
 	if diff := cmp.Diff(want, sent.to); diff != "" {
 		t.Error(diff)

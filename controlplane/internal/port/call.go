@@ -21,9 +21,10 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A call is an HTTP/1.1 exchange: POST /METHOD with a CBOR body, answered with 200 and a CBOR body, 422 and a coded fault,
-// or 503 and the reason for which the call may be repeated, here or elsewhere. The caller says how long it waits, in
-// milliseconds: the two clocks need not agree. A caller that hangs up ends the call.
+// A call is an HTTP/1.1 exchange: POST /METHOD with a CBOR body, answered with 200 and a CBOR body,
+// 422 and a coded fault, or 503 and the reason for which the call may be repeated, here or
+// elsewhere. The caller says how long it waits, in milliseconds: the two clocks need not agree. A
+// caller that hangs up ends the call.
 const (
 	timeoutHeader = "Shoal-Timeout-Millis"
 	pathPrefix    = "/"
@@ -40,13 +41,14 @@ const (
 	connectionsMost = 128
 )
 
-// Method answers calls under one name. Its error is a coded fault, which is final, or another one: the call may be
-// repeated.
+// Method answers calls under one name. Its error is a coded fault, which is final, or another one:
+// the call may be repeated.
 type Method func(ctx context.Context, from identity.Peer, body []byte) ([]byte, error)
 
-// Handle makes a method that decodes its request and encodes its answer, for callers that have one of the roles; none
-// named is all.
-func Handle[Q, A any](handle func(ctx context.Context, from identity.Peer, request Q) (A, error), roles ...string) Method {
+// Handle makes a method that decodes its request and encodes its answer, for callers that have one
+// of the roles; none named is all.
+func Handle[Q, A any](handle func(ctx context.Context, from identity.Peer, request Q) (A, error),
+	roles ...string) Method {
 	c := codec.New()
 	return func(ctx context.Context, from identity.Peer, body []byte) ([]byte, error) {
 		if len(roles) > 0 && !slices.ContainsFunc(roles, from.Has) {
@@ -66,7 +68,8 @@ func Handle[Q, A any](handle func(ctx context.Context, from identity.Peer, reque
 
 // NotAllowed refuses a call for what its caller's certificate says.
 func NotAllowed(from identity.Peer, why string) error {
-	return fault.New(fault.ScopeRejected, "node %q (%s): the call %s", from.Node, strings.Join(from.Roles, ", "), why)
+	return fault.New(fault.ScopeRejected, "node %q (%s): the call %s", from.Node,
+		strings.Join(from.Roles, ", "), why)
 }
 
 // coded is a fault on its way.
@@ -124,7 +127,8 @@ func (p *Port) handler(methods map[string]Method) http.Handler {
 				p.refusedCalls.Add(1)
 				p.cfg.Logger.Warn("port: a call was refused", "method", r.URL.Path, "error", err)
 			}
-			answer, err = p.codec.Marshal(coded{Code: final.Code, Detail: final.Detail, Field: final.Field})
+			answer, err = p.codec.Marshal(coded{Code: final.Code, Detail: final.Detail,
+				Field: final.Field})
 		case err != nil:
 			status, answer, err = http.StatusServiceUnavailable, []byte(err.Error()), nil
 		}
@@ -139,17 +143,22 @@ func (p *Port) handler(methods map[string]Method) http.Handler {
 	})
 }
 
-// answer reads a request, once there is room for a call, and has its method answer it within the caller's time.
-func (p *Port) answer(r *http.Request, c *http.ResponseController, from identity.Peer, methods map[string]Method) ([]byte, error) {
+// answer reads a request, once there is room for a call, and has its method answer it within the
+// caller's time.
+func (p *Port) answer(r *http.Request, c *http.ResponseController, from identity.Peer,
+	methods map[string]Method) ([]byte, error) {
 	method, known := methods[strings.TrimPrefix(r.URL.Path, pathPrefix)]
 	if !known || r.Method != http.MethodPost {
-		return nil, fault.New(fault.NotSupported, "%s %.80q is not known to this node's version", r.Method, r.URL.Path)
+		return nil, fault.New(fault.NotSupported, "%s %.80q is not known to this node's version",
+			r.Method, r.URL.Path)
 	}
 	millis, err := strconv.ParseUint(r.Header.Get(timeoutHeader), 10, 31)
 	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, "the header %s is missing or no number", timeoutHeader)
+		return nil, fault.New(fault.InvalidRequest, "the header %s is missing or no number",
+			timeoutHeader)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), min(time.Duration(millis)*time.Millisecond, maxCallTime))
+	ctx, cancel := context.WithTimeout(r.Context(),
+		min(time.Duration(millis)*time.Millisecond, maxCallTime))
 	defer cancel()
 	select {
 	case p.slots <- struct{}{}:
@@ -184,35 +193,43 @@ func (p *Port) newClient(role string) *http.Client {
 			IdleConnTimeout:        idleConnection / 2, // before the other side closes it
 			MaxResponseHeaderBytes: maxHeader,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: func(*http.Request,
+			[]*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}
 }
 
-// Call asks the node at an address and decodes its answer into answer. Faults are *fault.Error; any other error says that
-// the outcome is not known. ctx ends the call on both sides, and a call ends after a minute in any case.
+// Call asks the node at an address and decodes its answer into answer. Faults are *fault.Error; any
+// other error says that the outcome is not known. ctx ends the call on both sides, and a call ends
+// after a minute in any case.
 func (p *Port) Call(ctx context.Context, to, method string, request, answer any) error {
 	return p.exchange(ctx, p.nodes, to, method, request, answer)
 }
 
 // Ask is Call, and says by its certificate which node answered.
-func (p *Port) Ask(ctx context.Context, to, method string, request, answer any) (from identity.Peer, err error) {
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
-		if c, ours := got.Conn.(*connection); ours {
-			from = c.peer
-		}
-	}})
+func (p *Port) Ask(ctx context.Context, to, method string, request, answer any) (from identity.Peer,
+	err error) {
+	ctx = httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+			if c, ours := got.Conn.(*connection); ours {
+				from = c.peer
+			}
+		}})
 	if err := p.exchange(ctx, p.nodes, to, method, request, answer); err != nil {
 		return identity.Peer{}, err
 	}
 	return from, nil
 }
 
-// CallVoter is Call of a node that must have the role controlplane: one that may be believed what only the leader knows.
+// CallVoter is Call of a node that must have the role controlplane: one that may be believed what
+// only the leader knows.
 func (p *Port) CallVoter(ctx context.Context, to, method string, request, answer any) error {
 	return p.exchange(ctx, p.voters, to, method, request, answer)
 }
 
-func (p *Port) exchange(ctx context.Context, by *http.Client, to, method string, request, answer any) error {
+func (p *Port) exchange(ctx context.Context, by *http.Client, to, method string, request,
+	answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, maxCallTime)
 	defer cancel()
 	body, err := p.codec.Marshal(request)
@@ -243,7 +260,8 @@ func (p *Port) exchange(ctx context.Context, by *http.Client, to, method string,
 	return nil
 }
 
-func (p *Port) post(ctx context.Context, by *http.Client, url string, body []byte) (status int, answer []byte, err error) {
+func (p *Port) post(ctx context.Context, by *http.Client, url string, body []byte) (status int,
+	answer []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err

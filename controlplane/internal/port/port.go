@@ -1,7 +1,7 @@
-// Package port owns a node's one TCP port: mutual TLS by the cluster's identities, Raft's streams and calls between nodes,
-// told apart by ALPN, and the connections to other nodes' ports. What is called, and what the answers mean, is the control
-// plane's; who is a member is decided elsewhere. Whatever arrives is bounded: handshakes under way, connections, calls,
-// bytes and times.
+// Package port owns a node's one TCP port: mutual TLS by the cluster's identities, Raft's streams
+// and calls between nodes, told apart by ALPN, and the connections to other nodes' ports. What is
+// called, and what the answers mean, is the control plane's; who is a member is decided elsewhere.
+// Whatever arrives is bounded: handshakes under way, connections, calls, bytes and times.
 package port
 
 import (
@@ -103,7 +103,8 @@ func Open(cfg Config) (*Port, error) {
 // Address is where other nodes reach this one.
 func (p *Port) Address() string { return p.cfg.Advertise }
 
-// Refused counts the connections that were not let in, and the calls that their caller's roles do not allow.
+// Refused counts the connections that were not let in, and the calls that their caller's roles do
+// not allow.
 func (p *Port) Refused() (connections, calls uint64) {
 	return p.refusedConnections.Load(), p.refusedCalls.Load()
 }
@@ -162,7 +163,8 @@ func (p *Port) accept() {
 	}
 }
 
-// begin notes a handshake. When too many are under way the oldest ends: one that is meant takes milliseconds.
+// begin notes a handshake. When too many are under way the oldest ends: one that is meant takes
+// milliseconds.
 func (p *Port) begin(raw net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +206,8 @@ func (p *Port) admit(raw net.Conn) {
 	}
 	if err != nil {
 		p.refusedConnections.Add(1)
-		p.cfg.Logger.Debug("port: connection refused", "from", raw.RemoteAddr().String(), "error", err)
+		p.cfg.Logger.Debug("port: connection refused", "from", raw.RemoteAddr().String(), "error",
+			err)
 		_ = raw.Close()
 	}
 }
@@ -225,7 +228,8 @@ func (p *Port) shake(raw net.Conn) (*connection, string, error) {
 	case callProtocol:
 	case raftProtocol:
 		if !peer.Has(identity.ControlPlane) {
-			return nil, "", fmt.Errorf("node %q speaks Raft and does not have the role %s", peer.Node, identity.ControlPlane)
+			return nil, "", fmt.Errorf("node %q speaks Raft and does not have the role %s",
+				peer.Node, identity.ControlPlane)
 		}
 	default:
 		return nil, "", errors.New("neither Raft nor calls are spoken")
@@ -266,8 +270,8 @@ func (p *Port) connect(ctx context.Context, address string) (net.Conn, error) {
 	return p.cfg.Dial(ctx, address)
 }
 
-// connection is one that ends with the port at the latest. It is no *tls.Conn to net/http, which would want to decide
-// itself what is spoken on it.
+// connection is one that ends with the port at the latest. It is no *tls.Conn to net/http, which
+// would want to decide itself what is spoken on it.
 type connection struct {
 	net.Conn
 	port *Port
@@ -353,13 +357,15 @@ func (a address) String() string { return string(a) }
 // Addr implements net.Listener: where other nodes reach this one.
 func (s *streams) Addr() net.Addr { return address(s.port.cfg.Advertise) }
 
-// Target is what Raft's layer dials: the node of a name at an address, HOST:PORT, that must have a role; "" is any. Raft
-// keeps connections by it, so one that was opened for less is not used for more.
+// Target is what Raft's layer dials: the node of a name at an address, HOST:PORT, that must have a
+// role; "" is any. Raft keeps connections by it, so one that was opened for less is not used for
+// more.
 func Target(node, role, at string) raft.ServerAddress {
 	return raft.ServerAddress(role + "/" + node + "@" + at)
 }
 
-// Dial implements raft.StreamLayer. It takes Target's addresses alone: who answers has to be whom Raft means.
+// Dial implements raft.StreamLayer. It takes Target's addresses alone: who answers has to be whom
+// Raft means.
 func (s *streams) Dial(to raft.ServerAddress, patience time.Duration) (net.Conn, error) {
 	role, rest, _ := strings.Cut(string(to), "/")
 	node, at, named := strings.Cut(rest, "@")

@@ -52,7 +52,8 @@ func (c cluster) port(t testing.TB, node string, roles ...string) *Port {
 // portTelling is a port with a log.
 func (c cluster) portTelling(t testing.TB, log slog.Handler, node string, roles ...string) *Port {
 	t.Helper()
-	p, err := Open(Config{Identity: c.issue(t, node, roles...), Listen: "127.0.0.1:0", Now: time.Now,
+	p, err := Open(Config{Identity: c.issue(t, node, roles...), Listen: "127.0.0.1:0",
+		Now:    time.Now,
 		Logger: slog.New(log)})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +125,8 @@ func TestCallsAreAnswered(t *testing.T) {
 		work.Go(func() {
 			var answer greeting
 			text := fmt.Sprint(n)
-			if err := client.CallVoter(patient(t), server.Address(), "echo", greeting{text}, &answer); err != nil || answer.Text != "f-1 "+text {
+			if err := client.CallVoter(patient(t), server.Address(), "echo", greeting{text},
+				&answer); err != nil || answer.Text != "f-1 "+text {
 				t.Errorf("%+v, %v", answer, err)
 			}
 		})
@@ -133,11 +135,13 @@ func TestCallsAreAnswered(t *testing.T) {
 	call := func(method string, request any) error {
 		return client.Call(patient(t), server.Address(), method, request, &greeting{})
 	}
-	if err := call("fault", greeting{}); fault.CodeOf(err) != fault.NameTaken || !strings.Contains(err.Error(), "(name): it is taken") {
+	if err := call("fault", greeting{}); fault.CodeOf(err) != fault.NameTaken ||
+		!strings.Contains(err.Error(), "(name): it is taken") {
 		t.Errorf("a fault came as %v", err)
 	}
 	var coded *fault.Error
-	if err := call("plain", greeting{}); err == nil || errors.As(err, &coded) || !strings.Contains(err.Error(), "not the leader") {
+	if err := call("plain", greeting{}); err == nil || errors.As(err, &coded) ||
+		!strings.Contains(err.Error(), "not the leader") {
 		t.Errorf("a plain error came as %v", err)
 	}
 	if err := call("long", greeting{}); err == nil {
@@ -149,7 +153,8 @@ func TestCallsAreAnswered(t *testing.T) {
 	if err := call("echo", "text"); fault.CodeOf(err) != fault.InvalidBody {
 		t.Errorf("a request of another shape: %v", err)
 	}
-	if err := call("echo", greeting{strings.Repeat("a", maxBody)}); fault.CodeOf(err) != fault.PayloadTooLarge {
+	if err := call("echo", greeting{strings.Repeat("a", maxBody)}); fault.CodeOf(
+		err) != fault.PayloadTooLarge {
 		t.Errorf("a request that is too long: %v", err)
 	}
 }
@@ -158,18 +163,22 @@ func TestRolesDecideWhoMayCall(t *testing.T) {
 	c := newCluster(t, "prod")
 	server := c.port(t, "cp-1", identity.ControlPlane)
 	server.Serve(methods(nil, nil))
-	fetcher, biller := c.port(t, "f-1", identity.Fetcher), c.port(t, "b-1", identity.Billing, identity.Ingest)
-	if err := biller.Call(patient(t), server.Address(), "billing", greeting{}, &greeting{}); err != nil {
+	fetcher, biller := c.port(t, "f-1", identity.Fetcher),
+		c.port(t, "b-1", identity.Billing, identity.Ingest)
+	if err := biller.Call(patient(t), server.Address(), "billing", greeting{},
+		&greeting{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := fetcher.Call(patient(t), server.Address(), "billing", greeting{}, &greeting{}); fault.CodeOf(err) != fault.ScopeRejected {
+	if err := fetcher.Call(patient(t), server.Address(), "billing", greeting{},
+		&greeting{}); fault.CodeOf(err) != fault.ScopeRejected {
 		t.Fatalf("a fetcher's call of billing's method: %v", err)
 	}
 	if _, calls := server.Refused(); calls != 1 {
 		t.Fatalf("%d refused calls are counted, want 1", calls)
 	}
 	biller.Serve(methods(nil, nil))
-	if err := fetcher.CallVoter(patient(t), biller.Address(), "echo", greeting{}, &greeting{}); err == nil ||
+	if err := fetcher.CallVoter(patient(t), biller.Address(), "echo", greeting{},
+		&greeting{}); err == nil ||
 		!strings.Contains(err.Error(), "does not have the role controlplane") {
 		t.Fatalf("a node without the role was believed as a voter: %v", err)
 	}
@@ -223,7 +232,8 @@ func TestCallersEndTheirCalls(t *testing.T) {
 
 func TestRaftIsSpokenByVotersAlone(t *testing.T) {
 	c := newCluster(t, "prod")
-	voter, other := c.port(t, "cp-1", identity.ControlPlane), c.port(t, "cp-2", identity.ControlPlane)
+	voter, other := c.port(t, "cp-1", identity.ControlPlane),
+		c.port(t, "cp-2", identity.ControlPlane)
 	fetcher := c.port(t, "f-1", identity.Fetcher)
 	taken := make(chan net.Conn)
 	go func() {
@@ -251,9 +261,11 @@ func TestRaftIsSpokenByVotersAlone(t *testing.T) {
 	if _, err := io.ReadFull(in, heard); err != nil || string(heard) != "vote" {
 		t.Fatalf("%q, %v", heard, err)
 	}
-	// A fetcher's own handshake goes through before the voter has seen its certificate: what it sends is never read.
+	// A fetcher's own handshake goes through before the voter has seen its certificate: what it
+	// sends is never read.
 	before, _ := voter.Refused()
-	if conn, err := fetcher.raft.Dial(Target("cp-1", "", voter.Address()), time.Second); err == nil {
+	if conn, err := fetcher.raft.Dial(Target("cp-1", "", voter.Address()),
+		time.Second); err == nil {
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 		if _, err := conn.Read(heard); err == nil {
 			t.Fatal("a fetcher speaks Raft")
@@ -266,7 +278,8 @@ func TestRaftIsSpokenByVotersAlone(t *testing.T) {
 	<-taken
 }
 
-// Whoever answers at an address has to be the node that Raft means, with the role that it needs there.
+// Whoever answers at an address has to be the node that Raft means, with the role that it needs
+// there.
 func TestRaftDialsNodesByName(t *testing.T) {
 	c := newCluster(t, "prod")
 	voter := c.port(t, "cp-1", identity.ControlPlane)
@@ -276,15 +289,18 @@ func TestRaftDialsNodesByName(t *testing.T) {
 		want string
 	}{
 		{Target("cp-2", "", fetcher.Address()), `node "f-1" answers, and not node "cp-2"`},
-		{Target("f-1", identity.ControlPlane, fetcher.Address()), `node "f-1" does not have the role controlplane`},
+		{Target("f-1", identity.ControlPlane, fetcher.Address()),
+			`node "f-1" does not have the role controlplane`},
 		{raft.ServerAddress(fetcher.Address()), "names no node"},
 		{Target("", "", fetcher.Address()), "names no node"},
 	} {
-		if conn, err := voter.Raft().Dial(dial.to, 10*time.Second); err == nil || !strings.Contains(err.Error(), dial.want) {
+		if conn, err := voter.Raft().Dial(dial.to, 10*time.Second); err == nil ||
+			!strings.Contains(err.Error(), dial.want) {
 			t.Errorf("%s: %v, %v", dial.to, conn, err)
 		}
 	}
-	if _, err := voter.Raft().Dial(Target("f-1", identity.Fetcher, fetcher.Address()), 10*time.Second); err != nil {
+	if _, err := voter.Raft().Dial(Target("f-1", identity.Fetcher, fetcher.Address()),
+		10*time.Second); err != nil {
 		t.Error(err)
 	}
 }
@@ -292,15 +308,18 @@ func TestRaftDialsNodesByName(t *testing.T) {
 // Who answered is what its certificate says, on new connections and on those that were kept.
 func TestAskNamesWhoAnswered(t *testing.T) {
 	c := newCluster(t, "prod")
-	server, client := c.port(t, "cp-1", identity.ControlPlane, identity.Billing), c.port(t, "f-1", identity.Fetcher)
+	server, client := c.port(t, "cp-1", identity.ControlPlane, identity.Billing),
+		c.port(t, "f-1", identity.Fetcher)
 	server.Serve(methods(nil, nil))
 	for range 2 {
 		from, err := client.Ask(patient(t), server.Address(), "echo", greeting{}, &greeting{})
-		if err != nil || from.Node != "cp-1" || !from.Has(identity.Billing) || from.Has(identity.Fetcher) {
+		if err != nil || from.Node != "cp-1" || !from.Has(identity.Billing) ||
+			from.Has(identity.Fetcher) {
 			t.Errorf("%+v, %v", from, err)
 		}
 	}
-	if from, err := client.Ask(patient(t), server.Address(), "plain", greeting{}, &greeting{}); err == nil || from.Node != "" {
+	if from, err := client.Ask(patient(t), server.Address(), "plain", greeting{},
+		&greeting{}); err == nil || from.Node != "" {
 		t.Errorf("%+v, %v", from, err)
 	}
 }
@@ -343,13 +362,15 @@ func TestStrangersAreRefused(t *testing.T) {
 		config   *tls.Config
 		protocol string
 	}{
-		"no certificate":  {anonymous, callProtocol},
-		"other authority": {trusting(newCluster(t, "prod").issue(t, "f-1", identity.Fetcher)), callProtocol},
-		"other cluster":   {trusting(newCluster(t, "other").issue(t, "f-1", identity.Fetcher)), callProtocol},
-		"old TLS":         {old, callProtocol},
-		"no protocol":     {trusting(c.issue(t, "f-1", identity.Fetcher)), ""},
-		"other protocol":  {trusting(c.issue(t, "f-1", identity.Fetcher)), "h2"},
-		"role missing":    {trusting(c.issue(t, "f-1", identity.Fetcher)), raftProtocol},
+		"no certificate": {anonymous, callProtocol},
+		"other authority": {trusting(newCluster(t, "prod").issue(t, "f-1", identity.Fetcher)),
+			callProtocol},
+		"other cluster": {trusting(newCluster(t, "other").issue(t, "f-1", identity.Fetcher)),
+			callProtocol},
+		"old TLS":        {old, callProtocol},
+		"no protocol":    {trusting(c.issue(t, "f-1", identity.Fetcher)), ""},
+		"other protocol": {trusting(c.issue(t, "f-1", identity.Fetcher)), "h2"},
+		"role missing":   {trusting(c.issue(t, "f-1", identity.Fetcher)), raftProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, _ := server.Refused()
@@ -370,8 +391,11 @@ func TestGarbageIsRefused(t *testing.T) {
 	for name, bytes := range map[string]func() []byte{
 		"random": func() []byte { b := make([]byte, 4096); _, _ = rand.Read(b); return b },
 		"HTTP":   func() []byte { return []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n") },
-		"record": func() []byte { return append([]byte{22, 3, 3, 0xff, 0xff}, make([]byte, 1<<17)...) },
-		"zeros":  func() []byte { return make([]byte, 1<<16) },
+		"record": func() []byte {
+			return append([]byte{22, 3, 3, 0xff, 0xff},
+				make([]byte, 1<<17)...)
+		},
+		"zeros": func() []byte { return make([]byte, 1<<16) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", server.Address())
@@ -402,7 +426,8 @@ func TestSilentConnectionsAreBounded(t *testing.T) {
 		}
 		silent = append(silent, conn)
 	}
-	if err := client.Call(patient(t), server.Address(), "echo", greeting{}, &greeting{}); err != nil {
+	if err := client.Call(patient(t), server.Address(), "echo", greeting{},
+		&greeting{}); err != nil {
 		t.Fatal(err)
 	}
 	server.mu.Lock()
@@ -413,7 +438,8 @@ func TestSilentConnectionsAreBounded(t *testing.T) {
 	}
 	// The first of them is long gone, and all of them are when their time is over.
 	_ = silent[0].SetReadDeadline(time.Now().Add(20 * time.Second))
-	if _, err := silent[0].Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if _, err := silent[0].Read(make([]byte, 1)); err == nil ||
+		errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("the oldest silent connection: %v", err)
 	}
 	for _, conn := range silent {
@@ -438,13 +464,17 @@ func TestMisbehavingCallersAreBounded(t *testing.T) {
 	server, client := c.port(t, "cp-1", identity.ControlPlane), c.port(t, "f-1", identity.Fetcher)
 	server.Serve(methods(nil, nil))
 	for name, request := range map[string]string{
-		"garbage":     "\x00\xff\x13\x37\r\n\r\n",
-		"long header": "POST /echo HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
-		"no time":     "POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
-		"long body": "POST /echo HTTP/1.1\r\nHost: a\r\nShoal-Timeout-Millis: 1000\r\nContent-Length: 9999999999\r\n\r\n" +
+		"garbage": "\x00\xff\x13\x37\r\n\r\n",
+		"long header": "POST /echo HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("a", 1<<20) +
+			"\r\n\r\n",
+		"no time": "POST /echo HTTP/1.1\r\nHost: a\r\nConnection: " +
+			"close\r\nContent-Length: 0\r\n\r\n",
+		"long body": "POST /echo HTTP/1.1\r\nHost: a\r\nShoal-Timeout-Millis: " +
+			"1000\r\nContent-Length: 9999999999\r\n\r\n" +
 			strings.Repeat("a", 2<<20),
 		"half a header": "POST /echo HTT",
-		"half a body":   "POST /echo HTTP/1.1\r\nHost: a\r\nShoal-Timeout-Millis: 1000\r\nContent-Length: 10\r\n\r\nab",
+		"half a body": "POST /echo HTTP/1.1\r\nHost: a\r\nShoal-Timeout-Millis: " +
+			"1000\r\nContent-Length: 10\r\n\r\nab",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -452,10 +482,12 @@ func TestMisbehavingCallersAreBounded(t *testing.T) {
 			defer func() { _ = conn.Close() }()
 			_, _ = io.WriteString(conn, request)
 			answer, err := io.ReadAll(io.LimitReader(conn, 1<<16))
-			if bytes.HasPrefix(answer, []byte("HTTP/1.1 200")) || errors.Is(err, context.DeadlineExceeded) {
+			if bytes.HasPrefix(answer, []byte("HTTP/1.1 200")) ||
+				errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("answered %q, %v", answer, err)
 			}
-			if err := client.Call(patient(t), server.Address(), "echo", greeting{}, &greeting{}); err != nil {
+			if err := client.Call(patient(t), server.Address(), "echo", greeting{},
+				&greeting{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -477,7 +509,8 @@ func TestCallsUnderWayAreBounded(t *testing.T) {
 	for range maxCalls {
 		<-server.slots
 	}
-	if err := client.Call(patient(t), server.Address(), "echo", greeting{}, &greeting{}); err != nil {
+	if err := client.Call(patient(t), server.Address(), "echo", greeting{},
+		&greeting{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -485,7 +518,8 @@ func TestCallsUnderWayAreBounded(t *testing.T) {
 func TestPortThatIsTaken(t *testing.T) {
 	c := newCluster(t, "prod")
 	first := c.port(t, "cp-1", identity.ControlPlane)
-	_, err := Open(Config{Identity: c.issue(t, "cp-2", identity.ControlPlane), Listen: first.Address(), Now: time.Now,
+	_, err := Open(Config{Identity: c.issue(t, "cp-2", identity.ControlPlane),
+		Listen: first.Address(), Now: time.Now,
 		Logger: slog.New(slog.DiscardHandler)})
 	if err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Fatalf("a second port on %s: %v", first.Address(), err)
@@ -494,11 +528,15 @@ func TestPortThatIsTaken(t *testing.T) {
 
 // FuzzMethods: no body makes a method panic.
 func FuzzMethods(f *testing.F) {
-	method := Handle(func(_ context.Context, _ identity.Peer, g greeting) (greeting, error) { return g, nil })
+	method := Handle(func(_ context.Context, _ identity.Peer, g greeting) (greeting,
+		error) {
+		return g, nil
+	})
 	f.Add([]byte("\xa1\x01\x62hi"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if _, err := method(t.Context(), identity.Peer{}, body); err != nil && fault.CodeOf(err) != fault.InvalidBody {
+		if _, err := method(t.Context(), identity.Peer{}, body); err != nil &&
+			fault.CodeOf(err) != fault.InvalidBody {
 			t.Fatal(err)
 		}
 	})

@@ -66,7 +66,8 @@ func (t *Transport) accept(layer raft.StreamLayer) {
 		}
 		from, ours := conn.(*connection)
 		if !ours {
-			t.port.cfg.Logger.Error("port: raft's layer accepts connections that are not this port's")
+			t.port.cfg.Logger.Error("port: raft's layer accepts connections that are " +
+				"not this port's")
 			_ = conn.Close()
 			continue
 		}

@@ -36,8 +36,9 @@ func transport(t *testing.T, p *Port) (*Transport, <-chan any) {
 			rpc.Respond(nil, errors.New("what is this?"))
 		}
 	}
-	tr := p.NewTransport(p.Raft(), raft.NetworkTransportConfig{MaxPool: 3, Timeout: 10 * time.Second,
-		Logger: hclog.NewNullLogger()})
+	tr := p.NewTransport(p.Raft(),
+		raft.NetworkTransportConfig{MaxPool: 3, Timeout: 10 * time.Second,
+			Logger: hclog.NewNullLogger()})
 	tr.SetHeartbeatHandler(answer)
 	done := make(chan struct{})
 	go func() {
@@ -89,12 +90,14 @@ func TestRaftIsSpokenInOnesOwnName(t *testing.T) {
 	}
 	requests := map[string]func(h raft.RPCHeader) error{
 		"heartbeat": func(h raft.RPCHeader) error {
-			return asking.AppendEntries("cp-1", to, &raft.AppendEntriesRequest{RPCHeader: h, Term: 3},
+			return asking.AppendEntries("cp-1", to,
+				&raft.AppendEntriesRequest{RPCHeader: h, Term: 3},
 				&raft.AppendEntriesResponse{})
 		},
 		"entries": func(h raft.RPCHeader) error {
-			return asking.AppendEntries("cp-1", to, &raft.AppendEntriesRequest{RPCHeader: h, Term: 3, PrevLogEntry: 7,
-				Entries: []*raft.Log{{Index: 8, Term: 3}}}, &raft.AppendEntriesResponse{})
+			return asking.AppendEntries("cp-1", to,
+				&raft.AppendEntriesRequest{RPCHeader: h, Term: 3, PrevLogEntry: 7,
+					Entries: []*raft.Log{{Index: 8, Term: 3}}}, &raft.AppendEntriesResponse{})
 		},
 		"pipelined entries": func(h raft.RPCHeader) error {
 			pipeline, err := asking.AppendEntriesPipeline("cp-1", to)
@@ -102,7 +105,8 @@ func TestRaftIsSpokenInOnesOwnName(t *testing.T) {
 				return err
 			}
 			defer func() { _ = pipeline.Close() }()
-			future, err := pipeline.AppendEntries(&raft.AppendEntriesRequest{RPCHeader: h, Term: 3, PrevLogEntry: 7},
+			future, err := pipeline.AppendEntries(&raft.AppendEntriesRequest{RPCHeader: h, Term: 3,
+				PrevLogEntry: 7},
 				&raft.AppendEntriesResponse{})
 			if err != nil {
 				return err
@@ -114,15 +118,18 @@ func TestRaftIsSpokenInOnesOwnName(t *testing.T) {
 				&raft.RequestVoteResponse{})
 		},
 		"poll": func(h raft.RPCHeader) error {
-			return asking.RequestPreVote("cp-1", to, &raft.RequestPreVoteRequest{RPCHeader: h, Term: 4},
+			return asking.RequestPreVote("cp-1", to,
+				&raft.RequestPreVoteRequest{RPCHeader: h, Term: 4},
 				&raft.RequestPreVoteResponse{})
 		},
 		"snapshot": func(h raft.RPCHeader) error {
-			return asking.InstallSnapshot("cp-1", to, &raft.InstallSnapshotRequest{RPCHeader: h, Term: 4},
+			return asking.InstallSnapshot("cp-1", to,
+				&raft.InstallSnapshotRequest{RPCHeader: h, Term: 4},
 				&raft.InstallSnapshotResponse{}, strings.NewReader(""))
 		},
 		"handing over": func(h raft.RPCHeader) error {
-			return asking.TimeoutNow("cp-1", to, &raft.TimeoutNowRequest{RPCHeader: h}, &raft.TimeoutNowResponse{})
+			return asking.TimeoutNow("cp-1", to, &raft.TimeoutNowRequest{RPCHeader: h},
+				&raft.TimeoutNowResponse{})
 		},
 	}
 	for name, ask := range requests {
@@ -136,7 +143,8 @@ func TestRaftIsSpokenInOnesOwnName(t *testing.T) {
 			if err := ask(header(foreign)); err == nil {
 				t.Errorf("%s in the name of %q is answered", name, foreign)
 			}
-			await(t, "the refusal", func() bool { _, now := voter.Refused(); return now == before+1 })
+			await(t, "the refusal",
+				func() bool { _, now := voter.Refused(); return now == before+1 })
 		}
 		select {
 		case request := <-reached:

@@ -1,16 +1,19 @@
-// Package quorum owns which nodes Raft counts: who is added, becomes a voter, is given another address, is taken out.
-// It is the leader's volatile memory and pure logic, asked again and again for the one next change; it speaks to nobody
-// and keeps no clock of its own.
+// Package quorum owns which nodes Raft counts: who is added, becomes a voter, is given another
+// address, is taken out. It is the leader's volatile memory and pure logic, asked again and again
+// for the one next change; it speaks to nobody and keeps no clock of its own.
 //
 // What holds whatever it is told:
 //   - a change touches one server, and no change is made to the leader but of its address;
-//   - a voter is taken out, or loses its vote, only when those left that answer are a majority of those left;
+//   - a voter is taken out, or loses its vote, only when those left that answer are a majority of
+//     those left;
 //   - unless an operator or the node itself asked for it, never below Config.MinVoters voters;
-//   - a node without a log is let in only while it has no vote: one that had a vote has forgotten what it voted;
-//   - a server is gone only when it neither gossips nor answers the leader, for the whole of its grace.
+//   - a node without a log is let in only while it has no vote: one that had a vote has forgotten
+//     what it voted;
+//   - a server is gone only when it neither gossips nor answers the leader, for the whole of its
+//     grace.
 //
-// The number of voters is odd wherever the nodes allow it: an even number bears no more failures than the odd one below
-// it and needs one answer more.
+// The number of voters is odd wherever the nodes allow it: an even number bears no more failures
+// than the odd one below it and needs one answer more.
 package quorum
 
 import (
@@ -33,8 +36,8 @@ type Config struct {
 	MaxLag        uint64        // neither has one that lacks more entries
 }
 
-// Defaults bear two dead voters of five, and leave a restart of some minutes alone. A cluster that had MaxVoters voters
-// keeps a majority of them, and three in any case.
+// Defaults bear two dead voters of five, and leave a restart of some minutes alone. A cluster that
+// had MaxVoters voters keeps a majority of them, and three in any case.
 func Defaults() Config {
 	return Config{MaxVoters: 5, MinVoters: 3, Settle: 5 * time.Second, NonvoterGrace: time.Minute,
 		VoterGrace: 10 * time.Minute, Contact: 2 * time.Second, MaxLag: 512}
@@ -46,7 +49,8 @@ func (c Config) withDefaults() Config {
 	c.MaxVoters = cmp.Or(c.MaxVoters, d.MaxVoters)
 	c.MinVoters = cmp.Or(c.MinVoters, max(d.MinVoters, c.MaxVoters/2+1))
 	c.Settle, c.Contact = cmp.Or(c.Settle, d.Settle), cmp.Or(c.Contact, d.Contact)
-	c.NonvoterGrace, c.VoterGrace = cmp.Or(c.NonvoterGrace, d.NonvoterGrace), cmp.Or(c.VoterGrace, d.VoterGrace)
+	c.NonvoterGrace, c.VoterGrace = cmp.Or(c.NonvoterGrace, d.NonvoterGrace),
+		cmp.Or(c.VoterGrace, d.VoterGrace)
 	c.MaxLag = cmp.Or(c.MaxLag, d.MaxLag)
 	return c
 }
@@ -64,8 +68,8 @@ type Member struct {
 	Address      string // of Raft
 	ControlPlane bool
 	Leaving      bool // it asks to be removed
-	// Empty: it has no log, and neither votes nor takes entries until it is admitted. It asks for that, and for the end of
-	// the vote that a node of its name may have had.
+	// Empty: it has no log, and neither votes nor takes entries until it is admitted. It asks for
+	// that, and for the end of the vote that a node of its name may have had.
 	Empty bool
 	Boot  ids.ID // this start of it
 }
@@ -78,13 +82,14 @@ type Progress struct {
 
 // Situation is what the leader sees.
 type Situation struct {
-	Now        time.Time
-	Leader     string
-	Index      uint64 // of the leader's newest entry
-	Servers    []Server
-	Members    []Member
-	Progress   map[string]Progress // servers that answered just now; the leader need not be among them
-	Registered []string            // nodes that have a record in the state
+	Now     time.Time
+	Leader  string
+	Index   uint64 // of the leader's newest entry
+	Servers []Server
+	Members []Member
+	// servers that answered just now; the leader need not be among them
+	Progress   map[string]Progress
+	Registered []string // nodes that have a record in the state
 }
 
 // Kind is a kind of change.
@@ -110,7 +115,8 @@ type Change struct {
 	Why     string
 }
 
-// Planner remembers since when nodes have kept up or been gone. It is for one goroutine and one leadership.
+// Planner remembers since when nodes have kept up or been gone. It is for one goroutine and one
+// leadership.
 type Planner struct {
 	cfg   Config
 	nodes map[string]*memory
@@ -133,7 +139,8 @@ func New(cfg Config) *Planner {
 func (p *Planner) Next(s Situation) (Change, bool) {
 	v := p.look(&s)
 	for _, rule := range []func(*view) Change{
-		p.forget, p.address, p.leave, p.removeVoter, p.removeNonvoter, p.retire, p.add, p.demote, p.promote, p.admit,
+		p.forget, p.address, p.leave, p.removeVoter, p.removeNonvoter, p.retire, p.add, p.demote,
+		p.promote, p.admit,
 	} {
 		if change := rule(v); change.Kind != "" {
 			return change, true
@@ -154,7 +161,8 @@ type view struct {
 
 // look sorts a situation out and brings the memory up to it.
 func (p *Planner) look(s *Situation) *view {
-	v := &view{Situation: s, servers: map[string]Server{}, members: map[string]Member{}, registered: map[string]bool{}}
+	v := &view{Situation: s, servers: map[string]Server{}, members: map[string]Member{},
+		registered: map[string]bool{}}
 	slices.SortFunc(s.Servers, func(a, b Server) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Members, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 	slices.Sort(s.Registered)
@@ -206,7 +214,8 @@ func (p *Planner) remember(v *view, name string) {
 	progress, answered := v.Progress[name]
 	isLeader := name == v.Leader
 	since(&m.gone, !gossips && !answered && !isLeader)
-	since(&m.settling, isLeader || (gossips && p.answers(v, name) && progress.Index+p.cfg.MaxLag >= v.Index))
+	since(&m.settling, isLeader ||
+		(gossips && p.answers(v, name) && progress.Index+p.cfg.MaxLag >= v.Index))
 }
 
 // answers says that a server hears this leader.

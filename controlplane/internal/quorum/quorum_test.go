@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cluster is a model of what the planner acts on: nodes that live, die, are cut off, move, leave and come back, and the
-// configuration that its changes made of Raft. A change takes effect only when a majority of the voters that it leads to
-// is alive and reached, as in Raft.
+// cluster is a model of what the planner acts on: nodes that live, die, are cut off, move, leave
+// and come back, and the configuration that its changes made of Raft. A change takes effect only
+// when a majority of the voters that it leads to is alive and reached, as in Raft.
 type cluster struct {
 	t       *rapid.T
 	now     time.Time
@@ -33,12 +33,14 @@ type node struct {
 }
 
 func newCluster(t *rapid.T) *cluster {
-	c := &cluster{t: t, now: time.Unix(1_000_000, 0), leader: "n0", nodes: map[string]*node{}, servers: map[string]Server{},
+	c := &cluster{t: t, now: time.Unix(1_000_000, 0), leader: "n0", nodes: map[string]*node{},
+		servers: map[string]Server{},
 		records: map[string]bool{"n0": true}}
 	for i := range rapid.IntRange(1, 8).Draw(t, "nodes") {
 		name := fmt.Sprint("n", i)
 		c.nodes[name] = &node{Member: Member{Name: name, Address: name + ":1",
-			ControlPlane: i == 0 || rapid.IntRange(0, 3).Draw(t, "role") > 0, Empty: i > 0}, alive: true}
+			ControlPlane: i == 0 || rapid.IntRange(0, 3).Draw(t, "role") > 0, Empty: i > 0},
+			alive: true}
 	}
 	c.servers["n0"] = Server{Name: "n0", Address: "n0:1", Voter: true}
 	c.planner = New(Config{})
@@ -47,7 +49,8 @@ func newCluster(t *rapid.T) *cluster {
 
 func (c *cluster) situation() Situation {
 	s := Situation{Now: c.now, Leader: c.leader, Index: 10_000, Progress: map[string]Progress{},
-		Servers: slices.Collect(maps.Values(c.servers)), Registered: slices.Collect(maps.Keys(c.records))}
+		Servers:    slices.Collect(maps.Values(c.servers)),
+		Registered: slices.Collect(maps.Keys(c.records))}
 	for name, n := range c.nodes {
 		if n.alive && (!n.quiet || name == c.leader) {
 			s.Members = append(s.Members, n.Member)
@@ -67,7 +70,8 @@ func (c *cluster) situation() Situation {
 
 func (c *cluster) reached(name string) bool {
 	n := c.nodes[name]
-	return name == c.leader || (n.alive && !n.deaf && !n.Empty && c.servers[name].Address == n.Address)
+	return name == c.leader ||
+		(n.alive && !n.deaf && !n.Empty && c.servers[name].Address == n.Address)
 }
 
 func (c *cluster) voters() (all, reached int) {
@@ -94,7 +98,8 @@ func (c *cluster) step() bool {
 	server := c.servers[change.Name]
 	switch change.Kind {
 	case Add:
-		c.servers[change.Name] = Server{Name: change.Name, Address: change.Address, Voter: server.Voter}
+		c.servers[change.Name] = Server{Name: change.Name, Address: change.Address,
+			Voter: server.Voter}
 	case Readdr, Promote:
 		c.servers[change.Name] = Server{Name: change.Name, Address: change.Address, Voter: true}
 	case Demote:
@@ -187,7 +192,8 @@ func (c *cluster) misfortune() {
 	names := slices.Sorted(maps.Keys(c.nodes))
 	name := rapid.SampledFrom(names).Draw(c.t, "node")
 	n := c.nodes[name]
-	switch rapid.SampledFrom([]string{"die", "die", "live", "deaf", "quiet", "lag", "move", "swap", "leave", "dismiss",
+	switch rapid.SampledFrom([]string{"die", "die", "live", "deaf", "quiet", "lag", "move", "swap",
+		"leave", "dismiss",
 		"role", "lead", "forget", "time", "time", "time"}).Draw(c.t, "event") {
 	case "die":
 		n.alive = name == c.leader
@@ -249,8 +255,8 @@ func TestQuorumIsKeptWhateverHappens(t *testing.T) {
 	})
 }
 
-// When all is well again, everybody is a server at the right address, and the voters are the odd number that the nodes
-// allow.
+// When all is well again, everybody is a server at the right address, and the voters are the odd
+// number that the nodes allow.
 func TestClusterSettlesWhenAllIsWell(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := newCluster(rt)
@@ -260,8 +266,9 @@ func TestClusterSettlesWhenAllIsWell(t *testing.T) {
 		}
 		able := 0
 		for name, n := range c.nodes {
-			*n = node{Member: Member{Name: name, Address: name + ":1", ControlPlane: n.ControlPlane || name == c.leader,
-				Empty: n.Empty}, alive: true}
+			*n = node{Member: Member{Name: name, Address: name + ":1",
+				ControlPlane: n.ControlPlane || name == c.leader,
+				Empty:        n.Empty}, alive: true}
 			c.records[name] = true
 			if n.ControlPlane {
 				able++
@@ -277,7 +284,8 @@ func TestClusterSettlesWhenAllIsWell(t *testing.T) {
 			}
 		}
 		all, _ := c.voters()
-		if want := min(able-(able+1)%2, 5); all != want && all != want+1 && all > 3 || all < min(want, 3) {
+		if want := min(able-(able+1)%2, 5); all != want && all != want+1 && all > 3 ||
+			all < min(want, 3) {
 			rt.Fatalf("%d voters of %d nodes of the control plane", all, able)
 		}
 		if all > 3 && all%2 == 0 {
@@ -294,8 +302,10 @@ type story struct {
 }
 
 func newStory(t *testing.T, names ...string) *story {
-	st := &story{t: t, p: New(Config{}), s: Situation{Now: time.Unix(1_000_000, 0), Leader: names[0],
-		Progress: map[string]Progress{}, Servers: []Server{{Name: names[0], Address: names[0] + ":1", Voter: true}}}}
+	st := &story{t: t, p: New(Config{}),
+		s: Situation{Now: time.Unix(1_000_000, 0), Leader: names[0],
+			Progress: map[string]Progress{},
+			Servers:  []Server{{Name: names[0], Address: names[0] + ":1", Voter: true}}}}
 	for _, name := range names {
 		st.join(name)
 	}
@@ -303,7 +313,8 @@ func newStory(t *testing.T, names ...string) *story {
 }
 
 func (st *story) join(name string) {
-	st.s.Members = append(st.s.Members, Member{Name: name, Address: name + ":1", ControlPlane: true})
+	st.s.Members = append(st.s.Members,
+		Member{Name: name, Address: name + ":1", ControlPlane: true})
 	st.s.Registered = append(st.s.Registered, name)
 	st.s.Progress[name] = Progress{}
 }
@@ -340,7 +351,8 @@ func (st *story) after(d time.Duration, want ...string) {
 		case Remove:
 			st.s.Servers = slices.Delete(st.s.Servers, at, at+1)
 		case Retire:
-			st.s.Registered = slices.DeleteFunc(st.s.Registered, func(name string) bool { return name == change.Name })
+			st.s.Registered = slices.DeleteFunc(st.s.Registered,
+				func(name string) bool { return name == change.Name })
 		}
 		if len(got) > 50 {
 			st.t.Fatalf("no end: %v", got)
@@ -393,7 +405,8 @@ func TestShortAbsencesChangeNothing(t *testing.T) {
 		st.die("c")
 		st.die("d")
 		st.after(50 * time.Second)
-		st.s.Registered = slices.DeleteFunc(st.s.Registered, func(name string) bool { return name == "c" || name == "d" })
+		st.s.Registered = slices.DeleteFunc(st.s.Registered,
+			func(name string) bool { return name == "c" || name == "d" })
 		st.join("c")
 		st.join("d")
 		st.after(time.Hour)
@@ -402,13 +415,15 @@ func TestShortAbsencesChangeNothing(t *testing.T) {
 	st.after(time.Minute, "remove d")
 }
 
-// Nodes that cannot be admitted, because nobody reaches them, hold up no other, and one not the other.
+// Nodes that cannot be admitted, because nobody reaches them, hold up no other, and one not the
+// other.
 func TestAdmissionsThatFail(t *testing.T) {
 	st := newStory(t, "a", "b", "c")
 	st.after(0, "add b", "add c")
 	st.after(10*time.Second, "promote b", "promote c")
 	for _, name := range []string{"x", "y"} {
-		st.s.Members = append(st.s.Members, Member{Name: name, Address: name + ":1", ControlPlane: true, Empty: true})
+		st.s.Members = append(st.s.Members,
+			Member{Name: name, Address: name + ":1", ControlPlane: true, Empty: true})
 	}
 	look := func(want string) { // one that fails ends a look
 		t.Helper()

@@ -2,8 +2,8 @@ package quorum
 
 // Each rule is asked for one change, in the order of Next.
 
-// forget takes the vote of a node that has lost its log: those who are left agree to that, so what it may have promised
-// and forgotten counts nowhere any more.
+// forget takes the vote of a node that has lost its log: those who are left agree to that, so what
+// it may have promised and forgotten counts nowhere any more.
 func (p *Planner) forget(v *view) Change {
 	for _, member := range v.Members {
 		if asksIn(v, member) && v.servers[member.Name].Voter && p.outlives(v, member.Name) {
@@ -13,14 +13,15 @@ func (p *Planner) forget(v *view) Change {
 	return Change{}
 }
 
-// admit lets nodes without a log and a vote in. They have to be reached for that, and some never are: so it comes last,
-// and whom it has tried longest ago is first.
+// admit lets nodes without a log and a vote in. They have to be reached for that, and some never
+// are: so it comes last, and whom it has tried longest ago is first.
 func (p *Planner) admit(v *view) Change {
 	var next *Member
 	for i := range v.Members {
 		member := &v.Members[i]
 		tried := p.nodes[member.Name].admitted
-		if !asksIn(v, *member) || v.servers[member.Name].Voter || !tried.IsZero() && v.Now.Sub(tried) < p.cfg.Contact {
+		if !asksIn(v, *member) || v.servers[member.Name].Voter || !tried.IsZero() &&
+			v.Now.Sub(tried) < p.cfg.Contact {
 			continue // of those that were tried, it may not have heard yet
 		}
 		if next == nil || tried.Before(p.nodes[next.Name].admitted) {
@@ -31,7 +32,8 @@ func (p *Planner) admit(v *view) Change {
 		return Change{}
 	}
 	p.nodes[next.Name].admitted = v.Now
-	return Change{Kind: Admit, Name: next.Name, Address: next.Address, Boot: next.Boot, Why: "it has no log"}
+	return Change{Kind: Admit, Name: next.Name, Address: next.Address, Boot: next.Boot,
+		Why: "it has no log"}
 }
 
 // asksIn says whether a node without a log wants to take part.
@@ -39,8 +41,8 @@ func asksIn(v *view, member Member) bool {
 	return member.Empty && !member.Leaving && member.Address != "" && member.Name != v.Leader
 }
 
-// address follows a node that came back with another address. One that another server had before is taken from it first:
-// Raft knows each address once.
+// address follows a node that came back with another address. One that another server had before is
+// taken from it first: Raft knows each address once.
 func (p *Planner) address(v *view) Change {
 	for _, server := range v.Servers {
 		member, here := v.members[server.Name]
@@ -76,8 +78,8 @@ func (p *Planner) holder(v *view, member Member) (Server, bool) {
 	return Server{}, false
 }
 
-// unseat takes an address from a server that does not have it any more: it is known, until it says where it is, by an
-// address that leads nowhere.
+// unseat takes an address from a server that does not have it any more: it is known, until it says
+// where it is, by an address that leads nowhere.
 func (p *Planner) unseat(v *view, holder Server) Change {
 	member, here := v.members[holder.Name]
 	if holder.Name == v.Leader || (here && member.Address == holder.Address) {
@@ -128,8 +130,8 @@ func (p *Planner) removeNonvoter(v *view) Change {
 	return Change{}
 }
 
-// retire takes away the records of nodes that have left. Who was lost stays in the list until it comes back or an operator
-// removes it: somebody should see that it is missing.
+// retire takes away the records of nodes that have left. Who was lost stays in the list until it
+// comes back or an operator removes it: somebody should see that it is missing.
 func (p *Planner) retire(v *view) Change {
 	for _, name := range v.Registered {
 		if _, counted := v.servers[name]; counted || name == v.Leader {
@@ -145,7 +147,8 @@ func (p *Planner) retire(v *view) Change {
 // add takes members in.
 func (p *Planner) add(v *view) Change {
 	for _, member := range v.Members {
-		if _, counted := v.servers[member.Name]; counted || member.Leaving || member.Empty || member.Address == "" {
+		if _, counted := v.servers[member.Name]; counted || member.Leaving || member.Empty ||
+			member.Address == "" {
 			continue
 		}
 		if holder, held := p.holder(v, member); held {
@@ -191,8 +194,10 @@ func (p *Planner) promote(v *view) Change {
 	for _, member := range v.Members {
 		server, counted := v.servers[member.Name]
 		settling := p.nodes[member.Name].settling
-		if counted && !server.Voter && member.ControlPlane && !member.Leaving && v.registered[member.Name] &&
-			server.Address == member.Address && !settling.IsZero() && v.Now.Sub(settling) >= p.cfg.Settle {
+		if counted && !server.Voter && member.ControlPlane && !member.Leaving &&
+			v.registered[member.Name] &&
+			server.Address == member.Address && !settling.IsZero() &&
+			v.Now.Sub(settling) >= p.cfg.Settle {
 			ready = append(ready, member.Name)
 		}
 	}
@@ -200,7 +205,8 @@ func (p *Planner) promote(v *view) Change {
 	if len(ready) == 0 || (even && len(ready) < 2) || v.answering+1 <= (len(v.voters)+1)/2 {
 		return Change{} // on an even number only in passing
 	}
-	return Change{Kind: Promote, Name: ready[0], Address: v.servers[ready[0]].Address, Why: "it has kept up"}
+	return Change{Kind: Promote, Name: ready[0], Address: v.servers[ready[0]].Address,
+		Why: "it has kept up"}
 }
 
 func (p *Planner) lostVoters(v *view) int {

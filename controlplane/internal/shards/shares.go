@@ -10,17 +10,19 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 )
 
-// Candidate is a member that may be given shards, in proportion to its weight; one of weight 0 gets none.
+// Candidate is a member that may be given shards, in proportion to its weight; one of weight 0 gets
+// none.
 type Candidate struct {
 	Node   string
 	Weight uint32
 }
 
-// Shares says to whom each shard is to belong, in the order of the shards; "" when there is no candidate. Each
-// candidate's number of shards is its exact share, rounded up or down. What a candidate has, or is about to get, it keeps
-// within that number, so that a candidate that joins takes its share from the others, one that leaves gives its share to
-// them, and little else moves. Which ones, falls by weighted rendezvous hashing: by itself that would spread 64 shards
-// over eight nodes as unevenly as dice, some 4 to 13 each, and a run takes as long as the busiest node.
+// Shares says to whom each shard is to belong, in the order of the shards; "" when there is no
+// candidate. Each candidate's number of shards is its exact share, rounded up or down. What a
+// candidate has, or is about to get, it keeps within that number, so that a candidate that joins
+// takes its share from the others, one that leaves gives its share to them, and little else moves.
+// Which ones, falls by weighted rendezvous hashing: by itself that would spread 64 shards over
+// eight nodes as unevenly as dice, some 4 to 13 each, and a run takes as long as the busiest node.
 func Shares(shards []*state.Shard, candidates []Candidate) []string {
 	homes := map[string][]int{}
 	for _, c := range candidates {
@@ -55,8 +57,9 @@ func Shares(shards []*state.Shard, candidates []Candidate) []string {
 	return to
 }
 
-// quotas are the numbers of shards that each candidate is to have. Where exact shares leave fractions, the largest get one
-// shard more, and among equal ones who has more than the whole part already.
+// quotas are the numbers of shards that each candidate is to have. Where exact shares leave
+// fractions, the largest get one shard more, and among equal ones who has more than the whole part
+// already.
 func quotas(shards int, candidates []Candidate, homes map[string][]int) map[string]int {
 	var total uint64
 	for _, c := range candidates {
@@ -75,7 +78,8 @@ func quotas(shards int, candidates []Candidate, homes map[string][]int) map[stri
 		order = append(order, c.Node)
 	}
 	slices.SortFunc(order, func(a, b string) int {
-		return cmp.Or(cmp.Compare(fraction[b], fraction[a]), cmp.Compare(len(homes[b])-quota[b], len(homes[a])-quota[a]),
+		return cmp.Or(cmp.Compare(fraction[b], fraction[a]),
+			cmp.Compare(len(homes[b])-quota[b], len(homes[a])-quota[a]),
 			cmp.Compare(a, b))
 	})
 	for _, node := range order[:left] {
@@ -99,15 +103,16 @@ func best(shard uint16, candidates []Candidate, room map[string]int) string {
 	return found
 }
 
-// score is above 0. With u even in (0,1), the greatest of -weight/ln(u) falls to each in proportion to its weight.
+// score is above 0. With u even in (0,1), the greatest of -weight/ln(u) falls to each in proportion
+// to its weight.
 func score(shard uint16, c Candidate) float64 {
 	hash := xxh3.HashStringSeed(c.Node, uint64(shard)+1)
 	u := (float64(hash>>11) + 0.5) / (1 << 53)
 	return -float64(c.Weight) / math.Log(u)
 }
 
-// heaviest bounds a candidate's weight: what a node says of its capacity is its own word, and counts as that many times the
-// next heaviest at most.
+// heaviest bounds a candidate's weight: what a node says of its capacity is its own word, and
+// counts as that many times the next heaviest at most.
 const heaviest = 8
 
 // bounded is the candidates with none heavier than that. A single one is left as it is.

@@ -14,7 +14,8 @@ import (
 // drawCandidates are up to eight nodes, named from a number on.
 func drawCandidates(t *rapid.T, from int) (candidates []Candidate) {
 	for i := range rapid.IntRange(1, 8).Draw(t, "members") {
-		candidates = append(candidates, Candidate{fmt.Sprintf("node-%d", from+i), rapid.Uint32Range(1, 9).Draw(t, "weight")})
+		candidates = append(candidates,
+			Candidate{fmt.Sprintf("node-%d", from+i), rapid.Uint32Range(1, 9).Draw(t, "weight")})
 	}
 	return candidates
 }
@@ -42,8 +43,10 @@ func checkShares(t *rapid.T, to []string, candidates []Candidate) {
 		got[node]++
 	}
 	for _, c := range candidates {
-		if share := len(to) * int(c.Weight); got[c.Node] < share/total || got[c.Node] > (share+total-1)/total {
-			t.Fatalf("%s has %d shards of %d, with weight %d of %d", c.Node, got[c.Node], len(to), c.Weight, total)
+		if share := len(to) * int(c.Weight); got[c.Node] < share/total ||
+			got[c.Node] > (share+total-1)/total {
+			t.Fatalf("%s has %d shards of %d, with weight %d of %d", c.Node, got[c.Node], len(to),
+				c.Weight, total)
 		}
 	}
 	if got[""] > 0 && total > 0 {
@@ -57,7 +60,8 @@ func TestSharesFollowWeights(t *testing.T) {
 		list := newShards(rapid.IntRange(1, 128).Draw(t, "shards"))
 		names := []string{"", "node-1", "node-2", "node-3", "gone"}
 		for _, s := range list {
-			s.Owner, s.Next = rapid.SampledFrom(names).Draw(t, "owner"), rapid.SampledFrom(names).Draw(t, "next")
+			s.Owner, s.Next = rapid.SampledFrom(names).Draw(t, "owner"),
+				rapid.SampledFrom(names).Draw(t, "next")
 		}
 		candidates := append(drawCandidates(t, 1), Candidate{"none", 0})
 		to := Shares(list, candidates)
@@ -81,7 +85,8 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 }
 
-// Of equal nodes, one that joins takes its share and nothing else moves; when it leaves, only its shards do.
+// Of equal nodes, one that joins takes its share and nothing else moves; when it leaves, only its
+// shards do.
 func TestOnlyTheChangedMembersShardsMove(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var candidates []Candidate
@@ -95,13 +100,15 @@ func TestOnlyTheChangedMembersShardsMove(t *testing.T) {
 		checkShares(t, after, joined)
 		for i, s := range list {
 			if after[i] != s.Owner && after[i] != "new" {
-				t.Fatalf("shard %d went from %s to %s when another node joined", i, s.Owner, after[i])
+				t.Fatalf("shard %d went from %s to %s when another node joined", i, s.Owner,
+					after[i])
 			}
 		}
 		give(list, after)
 		for i, node := range Shares(list, candidates) {
 			if node != list[i].Owner && list[i].Owner != "new" {
-				t.Fatalf("shard %d went from %s to %s when another node left", i, list[i].Owner, node)
+				t.Fatalf("shard %d went from %s to %s when another node left", i, list[i].Owner,
+					node)
 			}
 		}
 	})

@@ -26,8 +26,8 @@ func (r *rate) note(now time.Time, pages uint64) {
 	r.at, r.pages = now, pages
 }
 
-// Describe fills in what the heartbeats and the assignment say of a node. It leaves State empty when they say nothing of its
-// life.
+// Describe fills in what the heartbeats and the assignment say of a node. It leaves State empty
+// when they say nothing of its life.
 func (t *Tracker) Describe(node *state.Node, shards []*state.Shard, into *client.NodeStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,27 +1,32 @@
-// Package shards owns who fetches which shard: where each shard belongs, when it may be given to another node, and what a
-// heartbeat answers. It is the leader's volatile memory and pure logic: owners and epochs are replicated state, which it
-// reads and proposes changes for. It sends nothing and keeps no clock of its own.
+// Package shards owns who fetches which shard: where each shard belongs, when it may be given to
+// another node, and what a heartbeat answers. It is the leader's volatile memory and pure logic:
+// owners and epochs are replicated state, which it reads and proposes changes for. It sends nothing
+// and keeps no clock of its own.
 //
-// The rule that everything here serves: no two fetchers work one shard at once. A fetcher's side of it:
-//   - it sends one heartbeat at a time; of a call that it gave up it takes no answer, and the call does not arrive after
-//     a later one;
-//   - from an answer on it begins pages of the shards in Hold alone, and finishes the begun ones of those in Release;
-//     what is new in Hold it opens before the next heartbeat, and a shard stays in Holding while a page of it is begun
-//     and not yet in the log;
-//   - it starts a request only within For of the moment at which it sent the heartbeat, by its monotonic clock, and ends
-//     what is under way when that is over: within EndWithin at most, in which a process that is frozen asks nothing;
-//   - a process that stops says so (Leaving), and lets go of all its shards as it does of those in Release.
+// The rule that everything here serves: no two fetchers work one shard at once. A fetcher's side of
+// it:
+//   - it sends one heartbeat at a time; of a call that it gave up it takes no answer, and the call
+//     does not arrive after a later one;
+//   - from an answer on it begins pages of the shards in Hold alone, and finishes the begun ones of
+//     those in Release; what is new in Hold it opens before the next heartbeat, and a shard stays
+//     in Holding while a page of it is begun and not yet in the log;
+//   - it starts a request only within For of the moment at which it sent the heartbeat, by its
+//     monotonic clock, and ends what is under way when that is over: within EndWithin at most, in
+//     which a process that is frozen asks nothing;
+//   - a process that stops says so (Leaving), and lets go of all its shards as it does of those in
+//     Release.
 //
-// The leader's side: an owner is replaced only when its heartbeat shows that it does not hold the shard, which is a
-// planned move, or when nothing was heard of it for a lease and EndWithin. A new leader counts that from its own start, since
-// its predecessor may have heard the owner just before, and one that was away itself from when it is back: the owners could
-// not reach it, and come again. Meanwhile the others come often, so as to take over at once. A process that registers again under its node's name
-// has died before: the directory of its Raft log is locked by one process at a time. So a restarted node has its shards
-// at once.
+// The leader's side: an owner is replaced only when its heartbeat shows that it does not hold the
+// shard, which is a planned move, or when nothing was heard of it for a lease and EndWithin. A new
+// leader counts that from its own start, since its predecessor may have heard the owner just
+// before, and one that was away itself from when it is back: the owners could not reach it, and
+// come again. Meanwhile the others come often, so as to take over at once. A process that registers
+// again under its node's name has died before: the directory of its Raft log is locked by one
+// process at a time. So a restarted node has its shards at once.
 //
-// A node that drains or stops lets go of everything at once, and of a shard that nobody can take nobody is the owner.
-// When shares change otherwise (a node joins, or weighs more than before), an eighth of the shards is on the move at a
-// time, so that the others go on being fetched.
+// A node that drains or stops lets go of everything at once, and of a shard that nobody can take
+// nobody is the owner. When shares change otherwise (a node joins, or weighs more than before), an
+// eighth of the shards is on the move at a time, so that the others go on being fetched.
 package shards
 
 import (
@@ -37,13 +42,14 @@ import (
 // Config sets the times. All are above 0.
 type Config struct {
 	Lease time.Duration // for how long a heartbeat lets a fetcher work
-	// EndWithin is how long after a lease's end a fetcher may need until it has ended its requests. It may shrink in time.
+	// EndWithin is how long after a lease's end a fetcher may need until it has ended its requests.
+	// It may shrink in time.
 	EndWithin func() time.Duration
 	Now       func() time.Time
 }
 
-// driftShare is the part of a wait that is added for clocks that do not run alike: 1/32 covers two clocks that are 1.5%
-// off in opposite directions.
+// driftShare is the part of a wait that is added for clocks that do not run alike: 1/32 covers two
+// clocks that are 1.5% off in opposite directions.
 const driftShare = 32
 
 // movingShare is the part of the shards that may be on the move from owners that could keep them.
@@ -79,7 +85,8 @@ func (m *member) released(shard uint16) bool {
 // New begins a leadership's memory: nobody has been heard yet.
 func New(cfg Config) *Tracker {
 	now := cfg.Now()
-	return &Tracker{cfg: cfg, started: now, planned: now, attends: now, members: map[string]*member{}}
+	return &Tracker{cfg: cfg, started: now, planned: now, attends: now,
+		members: map[string]*member{}}
 }
 
 // wait is how long after a sign of life a fetcher may still be at work.
@@ -88,7 +95,8 @@ func (t *Tracker) wait() time.Duration {
 	return w + w/driftShare
 }
 
-// Heard takes in a heartbeat of the node's registered boot, and returns the shards that it holds since the last one.
+// Heard takes in a heartbeat of the node's registered boot, and returns the shards that it holds
+// since the last one.
 func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,7 +151,8 @@ func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.Sha
 		t.attends = now
 	}
 	t.planned = now
-	p := plan{t: t, now: now, nodes: make(map[string]*state.Node, len(nodes)), stays: map[string]bool{}}
+	p := plan{t: t, now: now, nodes: make(map[string]*state.Node, len(nodes)),
+		stays: map[string]bool{}}
 	for _, n := range nodes {
 		p.nodes[n.Name] = n
 		if m := t.of(n); t.fresh(m, p.now) && !departs(n, m) {
@@ -208,14 +217,14 @@ func (t *Tracker) letGo(owner *state.Node, s *state.Shard) bool {
 	return m != nil && m.released(s.Number)
 }
 
-// silent says that nothing was heard of an owner for so long that it cannot be at work. Its record may have been removed
-// while it was.
+// silent says that nothing was heard of an owner for so long that it cannot be at work. Its record
+// may have been removed while it was.
 func (t *Tracker) silent(name string, owner *state.Node, now time.Time) bool {
 	return t.silence(name, owner, now) >= t.wait()
 }
 
-// Due returns after how long an owner that is not heard can be replaced, at most a quarter of a lease: Plan is called at
-// least so often.
+// Due returns after how long an owner that is not heard can be replaced, at most a quarter of a
+// lease: Plan is called at least so often.
 func (t *Tracker) Due(nodes []*state.Node, shards []*state.Shard) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -235,7 +244,8 @@ func (t *Tracker) Due(nodes []*state.Node, shards []*state.Shard) time.Duration 
 // silence is for how long an owner has not been heard, although it could have been.
 func (t *Tracker) silence(name string, owner *state.Node, now time.Time) time.Duration {
 	since := t.attends // an earlier leader may have heard this start of it
-	if m := t.members[name]; m != nil && (owner == nil || m.boot == owner.Boot) && m.heard.After(since) {
+	if m := t.members[name]; m != nil && (owner == nil || m.boot == owner.Boot) &&
+		m.heard.After(since) {
 		since = m.heard
 	}
 	return now.Sub(since)
@@ -254,7 +264,8 @@ func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases 
 	now := t.cfg.Now()
 	for _, s := range shards {
 		if s.Owner != node.Name {
-			freed := s.Owner != "" && t.wait()-t.silence(s.Owner, nil, now) <= t.cfg.Lease/2 // before the next regular heartbeat
+			// before the next regular heartbeat
+			freed := s.Owner != "" && t.wait()-t.silence(s.Owner, nil, now) <= t.cfg.Lease/2
 			leases.Soon = leases.Soon || s.Next == node.Name || freed
 			continue
 		}
@@ -269,7 +280,8 @@ func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases 
 	return leases
 }
 
-// Held says whether a shard's owner takes its tasks: it said so within a lease, and is not to hand it over.
+// Held says whether a shard's owner takes its tasks: it said so within a lease, and is not to hand
+// it over.
 func (t *Tracker) Held(owner *state.Node, s *state.Shard) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

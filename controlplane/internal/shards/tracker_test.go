@@ -14,8 +14,9 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// The world below runs fetchers by their side of the rules, with clocks that drift, messages that are late or lost,
-// pauses, restarts and changes of leader, against the real Tracker. Times are in milliseconds of true time.
+// The world below runs fetchers by their side of the rules, with clocks that drift, messages that
+// are late or lost, pauses, restarts and changes of leader, against the real Tracker. Times are in
+// milliseconds of true time.
 const (
 	lease    = 1000
 	ending   = 400  // after a lease's end its requests have ended
@@ -57,9 +58,10 @@ type process struct {
 }
 
 type tenure struct {
-	epoch    uint64
-	mode     mode
-	open     int       // requests that are still to start for what was open when it was to be released
+	epoch uint64
+	mode  mode
+	// requests that are still to start for what was open when it was to be released
+	open     int
 	requests []float64 // ends of those under way, true time
 }
 
@@ -86,9 +88,10 @@ func (w *world) drift() float64 { return 1 + float64(w.r.IntN(3)-1)*maxDrift }
 
 func (w *world) lead() {
 	w.rate = w.drift()
-	w.tracker = New(Config{Lease: lease * time.Millisecond, EndWithin: within(ending * time.Millisecond), Now: func() time.Time {
-		return time.UnixMicro(int64(w.clock(w.rate) * 1000))
-	}})
+	w.tracker = New(Config{Lease: lease * time.Millisecond,
+		EndWithin: within(ending * time.Millisecond), Now: func() time.Time {
+			return time.UnixMicro(int64(w.clock(w.rate) * 1000))
+		}})
 }
 
 func (w *world) boot(p *process) {
@@ -133,12 +136,14 @@ func (w *world) step(p *process) {
 		clear(p.held) // its requests end, too
 	}
 	for shard, held := range p.held {
-		held.requests = slices.DeleteFunc(held.requests, func(end float64) bool { return end <= w.now })
+		held.requests = slices.DeleteFunc(held.requests,
+			func(end float64) bool { return end <= w.now })
 		if held.mode != working && len(held.requests) == 0 && w.r.IntN(3) == 0 {
 			delete(p.held, shard)
 			continue
 		}
-		if (held.mode == working || (held.mode == releasing && held.open > 0)) && own < p.until && w.r.IntN(2) == 0 {
+		if (held.mode == working || (held.mode == releasing && held.open > 0)) && own < p.until &&
+			w.r.IntN(2) == 0 {
 			held.open--
 			w.alone(p, shard)
 			held.requests = append(held.requests, w.now+w.lasting()*fetch/p.rate)
@@ -160,8 +165,8 @@ func (w *world) stop(p *process) {
 	}
 }
 
-// alone fails unless nobody but p has a request to the shard under way. One that is frozen asks nothing, and finds its lease
-// lapsed when it wakes up.
+// alone fails unless nobody but p has a request to the shard under way. One that is frozen asks
+// nothing, and finds its lease lapsed when it wakes up.
 func (w *world) alone(p *process, shard uint16) {
 	for _, other := range w.procs {
 		if other == p || other.held[shard] == nil {
@@ -169,7 +174,8 @@ func (w *world) alone(p *process, shard uint16) {
 		}
 		for _, end := range other.held[shard].requests {
 			if end = min(end, (other.until+ending)/other.rate); end > w.now {
-				w.t.Fatalf("at %.0f %s starts on shard %d while %s is at work until %.0f", w.now, p.node.Name, shard,
+				w.t.Fatalf("at %.0f %s starts on shard %d while %s is at work until %.0f", w.now,
+					p.node.Name, shard,
 					other.node.Name, end)
 			}
 		}
@@ -289,7 +295,8 @@ func (w *world) fault() {
 	case 7:
 		w.stop(p)
 	case 8: // its record is removed, although it is at work
-		w.nodes = slices.DeleteFunc(w.nodes, func(n *state.Node) bool { return n.Name == p.node.Name })
+		w.nodes = slices.DeleteFunc(w.nodes,
+			func(n *state.Node) bool { return n.Name == p.node.Name })
 	}
 }
 
@@ -333,7 +340,8 @@ func (w *world) tick(by float64) {
 	}
 }
 
-// calm ends the faults: before long every shard is held by the node to which it belongs, and stays there.
+// calm ends the faults: before long every shard is held by the node to which it belongs, and stays
+// there.
 func (w *world) calm(tick float64) {
 	w.faults = false
 	for _, p := range w.procs {
@@ -357,7 +365,8 @@ func (w *world) calm(tick float64) {
 	w.settled()
 }
 
-// settled fails unless every shard is held by a node that may have it, each its share; where nobody may, nobody does.
+// settled fails unless every shard is held by a node that may have it, each its share; where nobody
+// may, nobody does.
 func (w *world) settled() {
 	var all []Candidate
 	owners := map[string]*state.Node{}
@@ -371,15 +380,17 @@ func (w *world) settled() {
 	for _, s := range w.shards {
 		held := w.tracker.Held(owners[s.Owner], s)
 		if s.Next != "" || held != (len(all) > 0) || (s.Owner != "") != held {
-			w.t.Fatalf("shard %d: owner %q, next %q, held %v; %d may have it", s.Number, s.Owner, s.Next, held, len(all))
+			w.t.Fatalf("shard %d: owner %q, next %q, held %v; %d may have it", s.Number, s.Owner,
+				s.Next, held, len(all))
 		}
 		to = append(to, s.Owner)
 	}
 	checkShares(w.t, to, bounded(all))
 }
 
-// Without faults no shard is ever taken from an owner that has not let go of it, whatever is planned, in whichever order
-// and under however many leaders; so no move waits for a lease's end. And before long each shard is where it belongs.
+// Without faults no shard is ever taken from an owner that has not let go of it, whatever is
+// planned, in whichever order and under however many leaders; so no move waits for a lease's end.
+// And before long each shard is where it belongs.
 func TestPlannedMovesWaitForNobody(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt)
@@ -406,7 +417,8 @@ func TestPlannedMovesWaitForNobody(t *testing.T) {
 			}
 			run(w.r.Float64() * 2 * lease)
 		}
-		// One shard after the other: a heartbeat, a fetch, and two short heartbeats each, and a while for a new leader.
+		// One shard after the other: a heartbeat, a fetch, and two short heartbeats each, and a
+		// while for a new leader.
 		run(2*lease + shardsN*(lease/3+3*fetch+4*lease/30))
 		w.settled()
 		if w.taken > 0 {
@@ -420,8 +432,10 @@ func within(d time.Duration) func() time.Duration { return func() time.Duration 
 // A drain moves everything at once; what a newcomer is due moves bit by bit.
 func TestJoinMovesAnEighthAtATime(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second), Now: func() time.Time { return now }})
-	old, young := &state.Node{Name: "old", Boot: ids.ID{1}, Capacity: 1}, &state.Node{Name: "young", Boot: ids.ID{2}, Capacity: 1}
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
+		Now: func() time.Time { return now }})
+	old, young := &state.Node{Name: "old", Boot: ids.ID{1}, Capacity: 1},
+		&state.Node{Name: "young", Boot: ids.ID{2}, Capacity: 1}
 	beat := client.Heartbeat{Node: "old", Boot: old.Boot}
 	var list []*state.Shard
 	for n := range uint16(64) {
@@ -447,14 +461,16 @@ func TestJoinMovesAnEighthAtATime(t *testing.T) {
 	}
 	drained := *old
 	drained.Draining = true
-	if changes := tracker.Plan([]*state.Node{&drained, young}, list); len(changes) != 64-64/movingShare {
+	if changes := tracker.Plan([]*state.Node{&drained, young},
+		list); len(changes) != 64-64/movingShare {
 		t.Errorf("%d shards more move when the old one drains", len(changes))
 	}
 }
 
 func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second), Now: func() time.Time { return now }})
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
+		Now: func() time.Time { return now }})
 	node := &state.Node{Name: "one", Boot: ids.ID{2}, Capacity: 1}
 	for _, owner := range []string{"", "one"} { // a new cluster, and a restart
 		shard := &state.Shard{Owner: owner, Epoch: 3}
@@ -462,7 +478,8 @@ func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 		for _, change := range tracker.Plan([]*state.Node{node}, []*state.Shard{shard}) {
 			shard = &state.Shard{Owner: change.Owner, Epoch: shard.Epoch + 1}
 		}
-		if hold := tracker.Answer(node, []*state.Shard{shard}).Hold; len(hold) != 1 || hold[0].Epoch != shard.Epoch {
+		if hold := tracker.Answer(node, []*state.Shard{shard}).Hold; len(hold) != 1 ||
+			hold[0].Epoch != shard.Epoch {
 			t.Fatalf("owner %q before: told to hold %v", owner, hold)
 		}
 	}
@@ -470,8 +487,10 @@ func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 
 func TestNewLeaderWaits(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second), Now: func() time.Time { return now }})
-	nodes := []*state.Node{{Name: "gone", Boot: ids.ID{1}, Capacity: 1}, {Name: "here", Boot: ids.ID{2}, Capacity: 1}}
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
+		Now: func() time.Time { return now }})
+	nodes := []*state.Node{{Name: "gone", Boot: ids.ID{1}, Capacity: 1},
+		{Name: "here", Boot: ids.ID{2}, Capacity: 1}}
 	shard := []*state.Shard{{Owner: "gone", Epoch: 1}}
 	beat := client.Heartbeat{Node: "here", Boot: ids.ID{2}}
 	tracker.Heard(beat)
@@ -480,7 +499,8 @@ func TestNewLeaderWaits(t *testing.T) {
 			t.Fatal("the shard was given away at once")
 		}
 	}
-	for end := now.Add(2*time.Second + 2*time.Second/driftShare); now.Before(end); now = now.Add(tracker.cfg.Lease / 4) {
+	for end := now.Add(2*time.Second +
+		2*time.Second/driftShare); now.Before(end); now = now.Add(tracker.cfg.Lease / 4) {
 		tracker.Heard(beat)
 		if changes := tracker.Plan(nodes, shard); len(changes) > 0 && changes[0].Owner != "gone" {
 			t.Fatalf("%v too early: %+v", end.Sub(now), changes)
@@ -495,17 +515,21 @@ func TestNewLeaderWaits(t *testing.T) {
 	}
 }
 
-// Whoever plans when it is due replaces an owner that is gone at the very end of the wait, however long that is by then.
+// Whoever plans when it is due replaces an owner that is gone at the very end of the wait, however
+// long that is by then.
 func TestDueIsTheEndOfTheWait(t *testing.T) {
 	began := time.Unix(100, 0)
 	now, ending := began, 5*time.Second
-	tracker := New(Config{Lease: time.Second, EndWithin: func() time.Duration { return ending }, Now: func() time.Time { return now }})
-	nodes := []*state.Node{{Name: "gone", Boot: ids.ID{1}, Capacity: 1}, {Name: "here", Boot: ids.ID{2}, Capacity: 1}}
+	tracker := New(Config{Lease: time.Second, EndWithin: func() time.Duration { return ending },
+		Now: func() time.Time { return now }})
+	nodes := []*state.Node{{Name: "gone", Boot: ids.ID{1}, Capacity: 1},
+		{Name: "here", Boot: ids.ID{2}, Capacity: 1}}
 	shard := []*state.Shard{{Owner: "gone", Epoch: 1}, {Owner: "here", Epoch: 1}}
 	end := began.Add(time.Second + 300*time.Millisecond)
 	end = end.Add(end.Sub(began) / driftShare)
 	for {
-		tracker.Heard(client.Heartbeat{Node: "here", Boot: ids.ID{2}, Holding: []client.ShardEpoch{{Epoch: 1}}})
+		tracker.Heard(client.Heartbeat{Node: "here", Boot: ids.ID{2},
+			Holding: []client.ShardEpoch{{Epoch: 1}}})
 		if len(tracker.Plan(nodes, shard)) > 0 {
 			break
 		}
@@ -526,11 +550,14 @@ func TestDueIsTheEndOfTheWait(t *testing.T) {
 // A leader that was away gives its fetchers the time to come again, whoever of them comes first.
 func TestLeaderThatWasAwayWaits(t *testing.T) {
 	now := time.Unix(100, 0)
-	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second), Now: func() time.Time { return now }})
-	nodes := []*state.Node{{Name: "slow", Boot: ids.ID{1}, Capacity: 1}, {Name: "quick", Boot: ids.ID{2}, Capacity: 1}}
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
+		Now: func() time.Time { return now }})
+	nodes := []*state.Node{{Name: "slow", Boot: ids.ID{1}, Capacity: 1},
+		{Name: "quick", Boot: ids.ID{2}, Capacity: 1}}
 	list := []*state.Shard{{Owner: "slow", Epoch: 1}, {Number: 1, Owner: "quick", Epoch: 1}}
 	for shard, node := range nodes {
-		tracker.Heard(client.Heartbeat{Node: node.Name, Boot: node.Boot, Holding: []client.ShardEpoch{{Shard: uint16(shard), Epoch: 1}}})
+		tracker.Heard(client.Heartbeat{Node: node.Name, Boot: node.Boot,
+			Holding: []client.ShardEpoch{{Shard: uint16(shard), Epoch: 1}}})
 	}
 	now = now.Add(15 * time.Second)
 	for _, node := range []*state.Node{nodes[1], nodes[0]} { // they have dropped their shards
@@ -543,9 +570,12 @@ func TestLeaderThatWasAwayWaits(t *testing.T) {
 }
 
 func TestWaitCoversClocksThatDrift(t *testing.T) {
-	tracker := New(Config{Lease: lease * time.Millisecond, EndWithin: within(ending * time.Millisecond), Now: time.Now})
-	given := float64(tracker.wait().Milliseconds()) / (1 + maxDrift) // true time, by a fast leader's clock
-	if works := (lease + ending) / (1 - maxDrift); given < works {   // by a slow fetcher's
-		t.Fatalf("a shard is given away after %.0f ms while its holder may work for %.0f ms", given, works)
+	tracker := New(Config{Lease: lease * time.Millisecond,
+		EndWithin: within(ending * time.Millisecond), Now: time.Now})
+	// true time, by a fast leader's clock
+	given := float64(tracker.wait().Milliseconds()) / (1 + maxDrift)
+	if works := (lease + ending) / (1 - maxDrift); given < works { // by a slow fetcher's
+		t.Fatalf("a shard is given away after %.0f ms while its holder may work for %.0f ms", given,
+			works)
 	}
 }

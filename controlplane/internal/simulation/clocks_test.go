@@ -13,9 +13,11 @@ type voter struct {
 	off    time.Duration // of its clock
 }
 
-// changeClocks has another voter lead. At most one of the three has a wrong clock, which is often the leader's.
+// changeClocks has another voter lead. At most one of the three has a wrong clock, which is often
+// the leader's.
 func (w *world) changeClocks() {
-	wrong := []time.Duration{0, 0, time.Hour, 100 * 24 * time.Hour, -30 * time.Hour}[w.ticks.IntN(5)]
+	wrong := []time.Duration{0, 0, time.Hour, 100 * 24 * time.Hour,
+		-30 * time.Hour}[w.ticks.IntN(5)]
 	for i := range w.voters {
 		w.voters[i].off = time.Duration(w.ticks.IntN(40)-20) * time.Second
 	}
@@ -31,7 +33,8 @@ func (w *world) changeClocks() {
 }
 
 func (w *world) reading(node int) timekeeper.Reading {
-	return timekeeper.Reading{Wall: time.UnixMilli(w.now).Add(w.voters[node].off), Elapsed: time.Duration(w.now) * time.Millisecond}
+	return timekeeper.Reading{Wall: time.UnixMilli(w.now).Add(w.voters[node].off),
+		Elapsed: time.Duration(w.now) * time.Millisecond}
 }
 
 // stamp is the leader's time for a command. Now and then it has heard of the others' clocks.
@@ -51,7 +54,8 @@ func (w *world) stamp() int64 {
 
 // checkTime: state time is never far ahead of the time that it is, whoever leads.
 func (w *world) checkTime() error {
-	if _, now := w.machine.Store().Progress(); now > w.now+(timekeeper.Tolerance+time.Minute).Milliseconds() {
+	if _, now := w.machine.Store().Progress(); now > w.now+
+		(timekeeper.Tolerance+time.Minute).Milliseconds() {
 		return fmt.Errorf("state time is %v ahead", time.Duration(now-w.now)*time.Millisecond)
 	}
 	return nil

@@ -8,8 +8,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A trial that was stopped and sealed after a backup was taken is open again after that is restored, and what it lacks is
-// found lost: it is stopped again. A trial is of no scraper by whose id it could be stopped.
+// A trial that was stopped and sealed after a backup was taken is open again after that is
+// restored, and what it lacks is found lost: it is stopped again. A trial is of no scraper by whose
+// id it could be stopped.
 func TestSealedTrialIsStoppedAgain(t *testing.T) {
 	w, err := newWorld(1)
 	if err != nil {
@@ -19,8 +20,10 @@ func TestSealedTrialIsStoppedAgain(t *testing.T) {
 	if err := w.topUp(customer, 100*pagePrice); err != nil {
 		t.Fatal(err)
 	}
-	trial := command.LaunchRunPayload{Job: w.ids.New(), Entry: w.ids.New(), Customer: customer, List: w.ids.New(), Links: 1,
-		Tiers: model.TiersOf(model.Plain), Trial: &command.Trial{Recipe: model.Recipe{Type: model.SingleProduct}}}
+	trial := command.LaunchRunPayload{Job: w.ids.New(), Entry: w.ids.New(), Customer: customer,
+		List: w.ids.New(), Links: 1,
+		Tiers: model.TiersOf(model.Plain),
+		Trial: &command.Trial{Recipe: model.Recipe{Type: model.SingleProduct}}}
 	w.store.lists[trial.List] = []string{"http://h0/trial"}
 	if _, err := w.propose(ctx, trial); err != nil {
 		t.Fatal(err)

@@ -40,18 +40,22 @@ func (w *world) check() error {
 			}
 		}
 		if reserved != open.run.Reserved {
-			return fmt.Errorf("run %s holds %d, its out set %d", open.job.ID, open.run.Reserved, reserved)
+			return fmt.Errorf("run %s holds %d, its out set %d", open.job.ID, open.run.Reserved,
+				reserved)
 		}
 		held[open.job.Customer] += reserved
 		if limit := open.job.MaxCharge; limit != nil && open.job.Charged+reserved > *limit {
-			return fmt.Errorf("run %s: charged %d and reserved %d are over the cap %d", open.job.ID, open.job.Charged, reserved, *limit)
+			return fmt.Errorf("run %s: charged %d and reserved %d are over the cap %d", open.job.ID,
+				open.job.Charged, reserved, *limit)
 		}
 	}
 	books := view.Books()
 	money, requests := books.Revenue+books.Adjustments, books.FreeIssued+books.FreeUsed
 	for _, wallet := range view.Wallets() {
-		if wallet.Reserved != held[wallet.Customer] || wallet.FreeHeld != free[wallet.Customer] || wallet.Out != out[wallet.Customer] {
-			return fmt.Errorf("wallet %+v: the out sets hold %d, %d free requests, %d seqs", wallet, held[wallet.Customer],
+		if wallet.Reserved != held[wallet.Customer] || wallet.FreeHeld != free[wallet.Customer] ||
+			wallet.Out != out[wallet.Customer] {
+			return fmt.Errorf("wallet %+v: the out sets hold %d, %d free requests, %d seqs", wallet,
+				held[wallet.Customer],
 				free[wallet.Customer], out[wallet.Customer])
 		}
 		if wallet.Available < 0 || wallet.Free < 0 {
@@ -88,7 +92,8 @@ func checkDaily(d *state.Daily) error {
 	return nil
 }
 
-// checkEntries holds a wallet against its entries: prefix sums, open accruals, and no more pages than units delivered.
+// checkEntries holds a wallet against its entries: prefix sums, open accruals, and no more pages
+// than units delivered.
 func (w *world) checkEntries(view *state.View, wallet *state.Wallet) error {
 	var sum, balance int64
 	bySequence := map[uint64]*state.Entry{}
@@ -105,8 +110,10 @@ func (w *world) checkEntries(view *state.View, wallet *state.Wallet) error {
 		var amount int64
 		for _, line := range e.Lines {
 			amount += line.Amount
-			// What was stored at more than the restored wallet affords is charged no more than it does.
-			if cost := int64(line.Pages) * line.UnitPrice; line.Amount != -cost && !(w.restored && -line.Amount < cost) {
+			// What was stored at more than the restored wallet affords is charged no more than it
+			// does.
+			if cost := int64(line.Pages) * line.UnitPrice; line.Amount != -cost &&
+				!(w.restored && -line.Amount < cost) {
 				failed = fmt.Errorf("line %+v of job %s", line, job.ID)
 			}
 		}
@@ -114,14 +121,16 @@ func (w *world) checkEntries(view *state.View, wallet *state.Wallet) error {
 			failed = fmt.Errorf("entry %+v does not fit job %+v", e, job)
 		}
 		if int(job.Delivered) > len(w.delivered[job.ID]) {
-			failed = fmt.Errorf("job %s was charged for %d pages, %d units were delivered", job.ID, job.Delivered, len(w.delivered[job.ID]))
+			failed = fmt.Errorf("job %s was charged for %d pages, %d units were delivered", job.ID,
+				job.Delivered, len(w.delivered[job.ID]))
 		}
 		return true
 	})
 	for n := uint64(1); n <= wallet.Sequence; n++ {
 		e := bySequence[n]
 		if e == nil {
-			return fmt.Errorf("wallet %s: entry %d of the seal order is missing", wallet.Customer, n)
+			return fmt.Errorf("wallet %s: entry %d of the seal order is missing", wallet.Customer,
+				n)
 		}
 		if sum += e.Amount; e.BalanceAfter != sum {
 			return fmt.Errorf("entry %+v: the prefix sum is %d", e, sum)
@@ -154,7 +163,8 @@ func simulate(seed uint64, faults string) (again int, err error) {
 		if faults == "" || w.r.IntN(8) > 0 {
 			continue
 		}
-		harm := map[string]func() error{"mild": w.mild, "receipts": w.loseReceipts, "hard": w.fault, "restore": w.restore}[faults]
+		harm := map[string]func() error{"mild": w.mild, "receipts": w.loseReceipts, "hard": w.fault,
+			"restore": w.restore}[faults]
 		if err := harm(); err != nil {
 			return 0, err
 		}
@@ -249,8 +259,8 @@ func (w *world) verifyRun(job *state.Job, truth *runTruth) error {
 	return nil
 }
 
-// recount holds a run's entry against its page records: what each price row was charged for, and no free request pays
-// where only money does.
+// recount holds a run's entry against its page records: what each price row was charged for, and no
+// free request pays where only money does.
 func (w *world) recount(job *state.Job) error {
 	view := w.machine.Store().View()
 	entry, quantity := view.Entry(job.Entry), map[string]int64{}
@@ -260,7 +270,8 @@ func (w *world) recount(job *state.Job) error {
 		}
 	}
 	for _, line := range entry.Lines {
-		if int64(line.Pages+line.FreePages) != quantity[line.RowKey] || line.FreePages > 0 && job.Charge.PaidOnly {
+		if int64(line.Pages+line.FreePages) != quantity[line.RowKey] || line.FreePages > 0 &&
+			job.Charge.PaidOnly {
 			return fmt.Errorf("line %+v, the records have %v", line, quantity)
 		}
 		delete(quantity, line.RowKey)
@@ -271,8 +282,8 @@ func (w *world) recount(job *state.Job) error {
 	return nil
 }
 
-// verifyChain holds the records of one seq of a completed run against the truth: all pages up to the chain's end, of
-// whichever fetch came first, and none behind it.
+// verifyChain holds the records of one seq of a completed run against the truth: all pages up to
+// the chain's end, of whichever fetch came first, and none behind it.
 func (w *world) verifyChain(job ids.ID, seq uint32, l link) (last *model.Page, err error) {
 	records := w.store.records[job]
 	unit := model.Unit{Seq: seq}
@@ -282,7 +293,8 @@ func (w *world) verifyChain(job ids.ID, seq uint32, l link) (last *model.Page, e
 	if last == nil {
 		return nil, fmt.Errorf("unit %v is missing", unit)
 	}
-	if exhausted := last.Code == "attempts_exhausted"; !exhausted && !l.changing && int(unit.Page)+1 != l.pages {
+	if exhausted := last.Code == "attempts_exhausted"; !exhausted && !l.changing &&
+		int(unit.Page)+1 != l.pages {
 		return nil, fmt.Errorf("link %d has %d pages, want %d", seq, unit.Page+1, l.pages)
 	}
 	for other := range records {
@@ -293,7 +305,8 @@ func (w *world) verifyChain(job ids.ID, seq uint32, l link) (last *model.Page, e
 	return last, nil
 }
 
-// TestProtocol is the promise of the architecture: whatever is lost, every run ends exact, by markers alone.
+// TestProtocol is the promise of the architecture: whatever is lost, every run ends exact, by
+// markers alone.
 func TestProtocol(t *testing.T) {
 	count := *seeds
 	if testing.Short() {
@@ -327,8 +340,8 @@ func TestProtocol(t *testing.T) {
 	t.Logf("%d seeds exact; %d pages fetched again under faults", count, again.Load())
 }
 
-// TestPlannedMovesAreNoAttempts hands every shard over more often than a dispatch may be lost, with tasks that nobody
-// begins.
+// TestPlannedMovesAreNoAttempts hands every shard over more often than a dispatch may be lost, with
+// tasks that nobody begins.
 func TestPlannedMovesAreNoAttempts(t *testing.T) {
 	for seed := range uint64(50) {
 		w, err := newWorld(seed)

@@ -121,11 +121,14 @@ func (w *world) fetch(s int) {
 	job := w.machine.Store().View().Job(key.job)
 	if (job == nil || job.State.Final()) && w.r.IntN(10) < 7 {
 		delete(w.open[s], key)
-		w.pages[s] = append(w.pages[s], item{page: &model.Page{Job: key.job, Unit: model.Unit{Seq: key.seq}, Outcome: model.Cancelled}})
+		w.pages[s] = append(w.pages[s],
+			item{page: &model.Page{Job: key.job, Unit: model.Unit{Seq: key.seq},
+				Outcome: model.Cancelled}})
 		return
 	}
 	truth := w.truthOf(key)
-	page := &model.Page{Job: key.job, Unit: model.Unit{Seq: key.seq, Page: o.page}, Fetch: w.ids.New(), URL: "u"}
+	page := &model.Page{Job: key.job, Unit: model.Unit{Seq: key.seq, Page: o.page},
+		Fetch: w.ids.New(), URL: "u"}
 	w.fetched[unitKey{key.job, page.Unit}]++
 	page.Last = int(o.page)+1 >= truth.pages
 	if truth.changing && o.page < 28 {
@@ -172,7 +175,8 @@ func (w *world) ingest(s int) error {
 	case it.page.Outcome == model.Cancelled:
 		w.receipts[s] = append(w.receipts[s], item{receipt: receiptOf(it.page)})
 	default:
-		receipts, err := w.store.PutPages(context.Background(), []rowstore.PageWrite{{Page: it.page}})
+		receipts, err := w.store.PutPages(context.Background(),
+			[]rowstore.PageWrite{{Page: it.page}})
 		if err != nil {
 			return err
 		}
@@ -311,8 +315,8 @@ func (w *world) mild() error {
 // maxAbsences of leaders in one run of the simulation are no more than tasks may be sent again for.
 const maxAbsences = steps.MaxAttempts - 2
 
-// lapse is a leader that is away for longer than a lease: the fetchers drop what they hold, and end what they were asking.
-// The next leader lends them the same shards.
+// lapse is a leader that is away for longer than a lease: the fetchers drop what they hold, and end
+// what they were asking. The next leader lends them the same shards.
 func (w *world) lapse() error {
 	if w.absences++; w.absences > maxAbsences {
 		return nil
@@ -334,15 +338,16 @@ func (w *world) lapse() error {
 	return w.markAll()
 }
 
-// depose has the leader that is about to be replaced write what it said last to a shard behind what the next one says.
+// depose has the leader that is about to be replaced write what it said last to a shard behind what
+// the next one says.
 func (w *world) depose(s int) {
 	from := w.r.IntN(len(w.tasks[s]) + 1)
 	w.late[s] = append(w.late[s], w.tasks[s][from:]...)
 	w.tasks[s] = w.tasks[s][:from:from]
 }
 
-// loseReceipts loses what tells of pages that are stored, which must not cost a fetch either: they settle from their
-// records.
+// loseReceipts loses what tells of pages that are stored, which must not cost a fetch either: they
+// settle from their records.
 func (w *world) loseReceipts() error {
 	s := w.r.IntN(shards)
 	if w.r.IntN(2) == 0 {
@@ -353,14 +358,16 @@ func (w *world) loseReceipts() error {
 	return nil
 }
 
-// handOver moves a shard as planned: what its holder has begun is published, what it holds open besides it lays down, and
-// the next holder starts at the end, with a marker. A chain goes on with its next page there.
+// handOver moves a shard as planned: what its holder has begun is published, what it holds open
+// besides it lays down, and the next holder starts at the end, with a marker. A chain goes on with
+// its next page there.
 func (w *world) handOver(s int) error {
 	w.let(s)
 	w.tasks[s] = nil
 	record := w.machine.Store().View().Shard(uint16(s))
-	_, err := w.propose(context.Background(), command.AssignShardsPayload{Changes: []command.ShardChange{{
-		Number: uint16(s), Owner: w.ids.New().String(), Epoch: record.Epoch, Planned: true}}})
+	_, err := w.propose(context.Background(),
+		command.AssignShardsPayload{Changes: []command.ShardChange{{
+			Number: uint16(s), Owner: w.ids.New().String(), Epoch: record.Epoch, Planned: true}}})
 	if err == nil {
 		_, err = w.leader.Mark(s)
 	}
@@ -373,8 +380,8 @@ func (w *world) let(s int) {
 	w.newest[s] = w.leader.Dispatcher.Newest(s)
 }
 
-// repeat writes a record of one of a shard's topics again, behind all others, as a log does that was not told of its first
-// writing.
+// repeat writes a record of one of a shard's topics again, behind all others, as a log does that
+// was not told of its first writing.
 func (w *world) repeat(s int) {
 	switch w.r.IntN(3) {
 	case 0:
@@ -395,7 +402,8 @@ func (w *world) order() error {
 	switch w.r.IntN(4) {
 	case 0:
 		if truth.launched {
-			_, err := w.propose(context.Background(), command.StopRunPayload{Customer: truth.customer, Scraper: truth.scraper})
+			_, err := w.propose(context.Background(),
+				command.StopRunPayload{Customer: truth.customer, Scraper: truth.scraper})
 			return err
 		}
 	case 1:
@@ -430,7 +438,8 @@ type openJob struct {
 func (w *world) openJobs() []openJob {
 	var open []openJob
 	for _, job := range w.machine.Store().View().OpenJobs() {
-		w.machine.Store().ReadRun(job.ID, func(run *state.Run) { open = append(open, openJob{job, run}) })
+		w.machine.Store().ReadRun(job.ID,
+			func(run *state.Run) { open = append(open, openJob{job, run}) })
 	}
 	return open
 }

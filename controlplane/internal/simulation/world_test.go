@@ -34,10 +34,13 @@ var prices = price.List{
 	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 4*pagePrice + 7},
 	{RowKey: "tier:super", Kind: "TIER", Label: "Super", Micros: 10 * pagePrice},
 	{RowKey: "tier:render+super", Kind: "TIER", Label: "Render plus Super", Micros: 25 * pagePrice},
-	{RowKey: "plugin:" + model.ProductPageTag, Kind: "PLUGIN", Label: "Product pages", Micros: pagePrice},
-	{RowKey: "plugin:" + model.ProductListTag, Kind: "PLUGIN", Label: "Product lists", Micros: 2 * pagePrice},
+	{RowKey: "plugin:" + model.ProductPageTag, Kind: "PLUGIN", Label: "Product pages",
+		Micros: pagePrice},
+	{RowKey: "plugin:" + model.ProductListTag, Kind: "PLUGIN", Label: "Product lists",
+		Micros: 2 * pagePrice},
 	{RowKey: "plugin:" + model.SearchTag, Kind: "PLUGIN", Label: "Search", Micros: 9 * pagePrice},
-	{RowKey: "plugin:" + model.WebsiteContacts, Kind: "PLUGIN", Label: "Contacts", Micros: pagePrice},
+	{RowKey: "plugin:" + model.WebsiteContacts, Kind: "PLUGIN", Label: "Contacts",
+		Micros: pagePrice},
 }
 
 // limits of website contacts are small enough to be reached.
@@ -89,7 +92,8 @@ type openTask struct {
 	left uint32
 }
 
-// world is everything there is: the control plane, the topics, the row store and the volatile roles.
+// world is everything there is: the control plane, the topics, the row store and the volatile
+// roles.
 type world struct {
 	r     *rand.Rand
 	ids   ids.Sequence
@@ -108,7 +112,8 @@ type world struct {
 	tasks    [shards][][]byte
 	pages    [shards][]item
 	receipts [shards][]item
-	late     [shards][][]byte // tasks that a leader before this one has accepted and not written yet
+	// tasks that a leader before this one has accepted and not written yet
+	late [shards][][]byte
 
 	store    *memoryStore
 	stalled  bool
@@ -121,24 +126,28 @@ type world struct {
 	returned []model.Marker // that came back and wait to be acted on
 	runs     []*runTruth
 
-	fetched   map[unitKey]int
-	cut       map[unitKey]int // of these, requests that ended with their lease
-	absences  int
-	delivered map[ids.ID]map[model.Unit]bool // units that a receipt given to settle called delivered
+	fetched  map[unitKey]int
+	cut      map[unitKey]int // of these, requests that ended with their lease
+	absences int
+	// units that a receipt given to settle called delivered
+	delivered map[ids.ID]map[model.Unit]bool
 	funded    map[string]int64
 }
 
 func newWorld(seed uint64) (*world, error) {
-	w := &world{r: rand.New(rand.NewPCG(seed, 7)), ticks: rand.New(rand.NewPCG(seed, 8)), now: 1_800_000_000_000, machine: fsm.New(),
-		store: newMemoryStore(), fetched: map[unitKey]int{}, cut: map[unitKey]int{}, delivered: map[ids.ID]map[model.Unit]bool{},
-		funded: map[string]int64{}}
+	w := &world{r: rand.New(rand.NewPCG(seed, 7)), ticks: rand.New(rand.NewPCG(seed, 8)),
+		now: 1_800_000_000_000, machine: fsm.New(),
+		store: newMemoryStore(), fetched: map[unitKey]int{}, cut: map[unitKey]int{},
+		delivered: map[ids.ID]map[model.Unit]bool{},
+		funded:    map[string]int64{}}
 	w.window = 1 + w.r.IntN(8)
 	w.changeClocks()
 	for s := range shards {
 		w.open[s] = map[seqKey]*openTask{}
 	}
-	_, err := w.propose(context.Background(), command.CreateClusterPayload{Version: command.Newest, ID: w.ids.New(), Shards: shards,
-		FreeGrant: int64(w.r.IntN(4)), Prices: prices})
+	_, err := w.propose(context.Background(),
+		command.CreateClusterPayload{Version: command.Newest, ID: w.ids.New(), Shards: shards,
+			FreeGrant: int64(w.r.IntN(4)), Prices: prices})
 	if err != nil {
 		return nil, err
 	}
@@ -150,10 +159,12 @@ func newWorld(seed uint64) (*world, error) {
 	return w, w.lead()
 }
 
-// addCustomer makes a customer with some money, a group, and one to three scrapers whose runs are launched at once or later.
+// addCustomer makes a customer with some money, a group, and one to three scrapers whose runs are
+// launched at once or later.
 func (w *world) addCustomer(ref string) error {
 	ctx := context.Background()
-	if _, err := w.propose(ctx, command.OpenCustomerPayload{Customer: ref, Entry: w.ids.New()}); err != nil {
+	if _, err := w.propose(ctx,
+		command.OpenCustomerPayload{Customer: ref, Entry: w.ids.New()}); err != nil {
 		return err
 	}
 	money := []int{100, 100, w.r.IntN(8), 0}[w.r.IntN(4)]*pagePrice + w.r.IntN(pagePrice)
@@ -163,13 +174,15 @@ func (w *world) addCustomer(ref string) error {
 		}
 	}
 	group := w.ids.New()
-	if _, err := w.propose(ctx, command.PutGroupPayload{Create: true, ID: group, Customer: ref, Name: "g"}); err != nil {
+	if _, err := w.propose(ctx,
+		command.PutGroupPayload{Create: true, ID: group, Customer: ref, Name: "g"}); err != nil {
 		return err
 	}
 	for n := range 1 + w.r.IntN(2) {
 		truth := w.newRun(ref)
-		put := command.PutScraperPayload{Create: true, ID: truth.scraper, Customer: ref, Group: group,
-			Spec: model.Scraper{Name: "s" + strconv.Itoa(n), Type: model.SingleProduct}}
+		put := command.PutScraperPayload{Create: true, ID: truth.scraper, Customer: ref,
+			Group: group,
+			Spec:  model.Scraper{Name: "s" + strconv.Itoa(n), Type: model.SingleProduct}}
 		maxPages := 30
 		switch truth.tag {
 		case model.ProductPageTag, model.ProductListTag:
@@ -180,8 +193,10 @@ func (w *world) addCustomer(ref string) error {
 		case model.WebsiteContacts:
 			put.ListRun, put.Tag, maxPages = true, truth.tag, 1
 		}
-		if maxPages > 1 && slices.ContainsFunc(truth.links, func(l link) bool { return l.pages > 1 }) {
-			put.Spec.SourceConfig.Pagination = &model.Pagination{Type: model.NextLink, Max: &maxPages}
+		if maxPages > 1 && slices.ContainsFunc(truth.links,
+			func(l link) bool { return l.pages > 1 }) {
+			put.Spec.SourceConfig.Pagination = &model.Pagination{Type: model.NextLink,
+				Max: &maxPages}
 		}
 		if _, err := w.propose(ctx, put); err != nil {
 			return err
@@ -193,8 +208,10 @@ func (w *world) addCustomer(ref string) error {
 
 // newRun is a run to be: of an endpoint or of none, over one to twelve links.
 func (w *world) newRun(customer string) *runTruth {
-	truth := &runTruth{job: w.ids.New(), scraper: w.ids.New(), customer: customer, list: w.ids.New()}
-	truth.tag = []string{"", "", "", "", model.ProductPageTag, model.ProductListTag, model.SearchTag, model.WebsiteContacts,
+	truth := &runTruth{job: w.ids.New(), scraper: w.ids.New(), customer: customer,
+		list: w.ids.New()}
+	truth.tag = []string{"", "", "", "", model.ProductPageTag, model.ProductListTag,
+		model.SearchTag, model.WebsiteContacts,
 		model.WebsiteContacts}[w.r.IntN(9)]
 	truth.tiers = model.TiersOf(model.Plain)
 	endpoint, _ := model.EndpointOf(truth.tag)
@@ -203,7 +220,8 @@ func (w *world) newRun(customer string) *runTruth {
 	}
 	chains := truth.tag == "" && w.r.IntN(3) == 0
 	for range 1 + w.r.IntN(12) {
-		l := link{host: w.r.IntN(3), pages: 1, bad: truth.tag != model.WebsiteContacts && w.r.IntN(10) == 0}
+		l := link{host: w.r.IntN(3), pages: 1, bad: truth.tag != model.WebsiteContacts &&
+			w.r.IntN(10) == 0}
 		l.free = truth.tag == model.WebsiteContacts && w.r.IntN(3) == 0
 		if chains {
 			l.pages = []int{1, 1, 2, 3, 5, 12, 25}[w.r.IntN(7)]
@@ -216,7 +234,8 @@ func (w *world) newRun(customer string) *runTruth {
 
 func (w *world) topUp(ref string, micros int64) error {
 	w.funded[ref] += micros
-	_, err := w.propose(context.Background(), command.AdjustWalletPayload{Customer: ref, Entry: w.ids.New(), Amount: micros})
+	_, err := w.propose(context.Background(),
+		command.AdjustWalletPayload{Customer: ref, Entry: w.ids.New(), Amount: micros})
 	return err
 }
 
@@ -232,7 +251,8 @@ func (w *world) launch(truth *runTruth) error {
 	}
 	w.store.lists[truth.list] = urls
 	endpoint, _ := model.EndpointOf(truth.tag)
-	payload := command.LaunchRunPayload{Job: truth.job, Entry: w.ids.New(), Customer: truth.customer, Scraper: truth.scraper,
+	payload := command.LaunchRunPayload{Job: truth.job, Entry: w.ids.New(),
+		Customer: truth.customer, Scraper: truth.scraper,
 		List: truth.list, Links: uint32(len(urls)), Tiers: truth.tiers, Charge: endpoint.Charge}
 	if endpoint.Daily != (model.DailyLimits{}) {
 		payload.Daily = limits
@@ -249,7 +269,8 @@ func (w *world) launch(truth *runTruth) error {
 	return err
 }
 
-// propose applies a command as Raft would; now and then the proposer did not hear the answer and proposes the id again.
+// propose applies a command as Raft would; now and then the proposer did not hear the answer and
+// proposes the id again.
 func (w *world) propose(_ context.Context, payload command.Payload) (any, error) {
 	id := w.ids.New()
 	data, err := w.machine.Encode(id, w.stamp(), payload, nil)
@@ -273,7 +294,8 @@ func (w *world) lead() error {
 	w.term++
 	w.changeClocks()
 	view := func() *state.View { return w.machine.Store().View() }
-	d := dispatch.New(dispatch.Config{Leader: w.term, Newest: w.machine.Store().LastDispatch(), Shards: shards, Window: w.window,
+	d := dispatch.New(dispatch.Config{Leader: w.term, Newest: w.machine.Store().LastDispatch(),
+		Shards: shards, Window: w.window,
 		HostOf:   func(url string) string { return strings.SplitN(url, "/", 4)[2] },
 		ShardOf:  func(host string) int { return int(host[1]-'0') % shards },
 		DomainOf: func(url string) uint64 { return uint64(strings.SplitN(url, "/", 4)[2][1]) },
@@ -283,7 +305,8 @@ func (w *world) lead() error {
 		w.machine.Store().ReadRun(job.ID, func(run *state.Run) { d.Adopt(job, run) })
 	}
 	w.machine.Observe(d.Applied)
-	w.leader = &steps.Steps{Counts: &steps.Counts{}, Dispatcher: d, State: w.machine.Store, Propose: w.propose, Store: w.store, Log: taskLog{w: w},
+	w.leader = &steps.Steps{Counts: &steps.Counts{}, Dispatcher: d, State: w.machine.Store,
+		Propose: w.propose, Store: w.store, Log: taskLog{w: w},
 		IDs: &w.ids, NowMicros: func() int64 { return w.now * 1000 }, Point: func(string) {}}
 	return nil
 }
@@ -322,7 +345,8 @@ func (w *world) restart() error {
 	return w.lead()
 }
 
-// sameDigest wants the sum that the state kept as it went to be that of its snapshot. The state is of no use any more.
+// sameDigest wants the sum that the state kept as it went to be that of its snapshot. The state is
+// of no use any more.
 func (w *world) sameDigest(snapshot []byte) error {
 	restored := fsm.New()
 	if err := restored.Restore(bytes.NewReader(snapshot)); err != nil {
@@ -330,7 +354,8 @@ func (w *world) sameDigest(snapshot []byte) error {
 	}
 	w.machine.Observe(nil)
 	index, now := w.machine.Store().Progress()
-	data, err := w.machine.Encode(w.ids.New(), now+time.Minute.Milliseconds(), command.TickPayload{}, nil)
+	data, err := w.machine.Encode(w.ids.New(), now+time.Minute.Milliseconds(),
+		command.TickPayload{}, nil)
 	if err != nil {
 		return err
 	}
@@ -339,13 +364,14 @@ func (w *world) sameDigest(snapshot []byte) error {
 	}
 	went, came := w.machine.Store().Digests(), restored.Store().Digests()
 	if len(came) != 1 || went[len(went)-1] != came[0] {
-		return fmt.Errorf("a restored state has another digest: %v, want the last of %v", came, went)
+		return fmt.Errorf("a restored state has another digest: %v, want the last of %v", came,
+			went)
 	}
 	return nil
 }
 
-// restore takes a backup, or puts the state back to the one that was taken last, as an operator does: the row store and the
-// log stay as they are.
+// restore takes a backup, or puts the state back to the one that was taken last, as an operator
+// does: the row store and the log stay as they are.
 func (w *world) restore() error {
 	if w.backup == nil || w.r.IntN(3) == 0 {
 		var file bytes.Buffer
@@ -358,7 +384,8 @@ func (w *world) restore() error {
 	if err != nil {
 		return err
 	}
-	if _, err := store.Succeed(w.machine.Store(), state.Restoration{Generation: ids.ID{1}}); err != nil {
+	if _, err := store.Succeed(w.machine.Store(),
+		state.Restoration{Generation: ids.ID{1}}); err != nil {
 		return err
 	}
 	var file bytes.Buffer
@@ -388,7 +415,8 @@ func (l taskLog) TryPublish(_ stream.Topic, partition int, records ...[]byte) er
 		return stream.ErrFull
 	}
 	for _, record := range records {
-		if task, _, _ := stream.DecodeTasks(record); task == nil || !l.w.lossy || l.w.r.IntN(10) < 3 {
+		if task, _, _ := stream.DecodeTasks(record); task == nil || !l.w.lossy ||
+			l.w.r.IntN(10) < 3 {
 			l.w.tasks[partition] = append(l.w.tasks[partition], record)
 		}
 	}
@@ -403,10 +431,12 @@ type memoryStore struct {
 }
 
 func newMemoryStore() *memoryStore {
-	return &memoryStore{lists: map[ids.ID][]string{}, records: map[ids.ID]map[model.Unit]*model.Page{}, sealed: map[ids.ID]bool{}}
+	return &memoryStore{lists: map[ids.ID][]string{},
+		records: map[ids.ID]map[model.Unit]*model.Page{}, sealed: map[ids.ID]bool{}}
 }
 
-func (s *memoryStore) Links(_ context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error) {
+func (s *memoryStore) Links(_ context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link,
+	error) {
 	var links []rowstore.Link
 	for seq := from; int(seq) < len(s.lists[list]) && len(links) < min(most, 3); seq++ {
 		links = append(links, rowstore.Link{Seq: seq, URL: s.lists[list][seq]})
@@ -414,7 +444,8 @@ func (s *memoryStore) Links(_ context.Context, list ids.ID, from uint32, most in
 	return links, nil
 }
 
-func (s *memoryStore) LinksAt(_ context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link, error) {
+func (s *memoryStore) LinksAt(_ context.Context, list ids.ID, seqs []uint32) ([]rowstore.Link,
+	error) {
 	var links []rowstore.Link
 	for _, seq := range seqs {
 		links = append(links, rowstore.Link{Seq: seq, URL: s.lists[list][seq]})
@@ -422,7 +453,8 @@ func (s *memoryStore) LinksAt(_ context.Context, list ids.ID, seqs []uint32) ([]
 	return links, nil
 }
 
-func (s *memoryStore) PutPages(_ context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
+func (s *memoryStore) PutPages(_ context.Context, pages []rowstore.PageWrite) ([]*model.Receipt,
+	error) {
 	receipts := make([]*model.Receipt, len(pages))
 	for i, write := range pages {
 		p := write.Page
@@ -441,11 +473,13 @@ func (s *memoryStore) PutPages(_ context.Context, pages []rowstore.PageWrite) ([
 }
 
 func receiptOf(p *model.Page) *model.Receipt {
-	return &model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow, Quantity: p.Quantity,
-		Items: uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
+	return &model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow,
+		Quantity: p.Quantity,
+		Items:    uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
 }
 
-func (s *memoryStore) Records(_ context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error) {
+func (s *memoryStore) Records(_ context.Context, job ids.ID, units []model.Unit) ([]model.Receipt,
+	error) {
 	var receipts []model.Receipt
 	for _, unit := range units {
 		if p := s.records[job][unit]; p != nil {
@@ -469,7 +503,8 @@ func (s *memoryStore) units(job ids.ID) []model.Unit {
 	return units
 }
 
-func (s *memoryStore) EachRecord(_ context.Context, job ids.ID, visit func(rowstore.Record) error) error {
+func (s *memoryStore) EachRecord(_ context.Context, job ids.ID,
+	visit func(rowstore.Record) error) error {
 	for _, unit := range s.units(job) {
 		if err := visit(rowstore.Record{Unit: unit, Last: s.records[job][unit].Last}); err != nil {
 			return err
@@ -478,9 +513,13 @@ func (s *memoryStore) EachRecord(_ context.Context, job ids.ID, visit func(rowst
 	return nil
 }
 
-func (s *memoryStore) Sealed(_ context.Context, job ids.ID) (bool, error) { return s.sealed[job], nil }
+func (s *memoryStore) Sealed(_ context.Context, job ids.ID) (bool, error) {
+	return s.sealed[job],
+		nil
+}
 
-func (s *memoryStore) Seal(_ context.Context, job ids.ID, settled func(model.Unit, bool) bool) error {
+func (s *memoryStore) Seal(_ context.Context, job ids.ID,
+	settled func(model.Unit, bool) bool) error {
 	s.sealed[job] = true
 	if settled == nil {
 		return nil

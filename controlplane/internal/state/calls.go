@@ -22,7 +22,10 @@ type Claim struct {
 
 var claimsTable = define(1, "claims",
 	index("id", true, func(c *Claim) []any { return []any{c.Customer, c.Operation, c.Key} }),
-	index("expires", true, func(c *Claim) []any { return []any{c.Expires, c.Customer, c.Operation, c.Key} }),
+	index("expires", true, func(c *Claim) []any {
+		return []any{c.Expires, c.Customer, c.Operation,
+			c.Key}
+	}),
 	index("list", false, func(c *Claim) []any { return []any{c.List} }),
 	index("node", false, func(c *Claim) []any { return []any{c.Done, c.Node} }),
 )

@@ -12,8 +12,8 @@ type Cluster struct {
 	FreeGrant  int64  `cbor:"3,keyasint"` // free requests of a new wallet
 	CreatedAt  int64  `cbor:"4,keyasint"`
 	HashSecret uint64 `cbor:"5,keyasint"` // seed of URL hashes
-	// Log and Rows name the log and the row store that all nodes work on, as they name themselves; "" when they are a
-	// process's own, or not known yet.
+	// Log and Rows name the log and the row store that all nodes work on, as they name themselves;
+	// "" when they are a process's own, or not known yet.
 	Log  string `cbor:"6,keyasint,omitempty"`
 	Rows string `cbor:"7,keyasint,omitempty"`
 	// Generation is what the newest restore began; nil: none was restored.
@@ -29,12 +29,14 @@ type Generation struct {
 	Cut     uint64 `cbor:"3,keyasint"`           // index of the backup's newest command
 	CutTime int64  `cbor:"4,keyasint"`           // state time of the backup
 	At      int64  `cbor:"5,keyasint"`           // state time of the restore
-	// Revisions and Prices are the greatest revision of a scraper and version of the prices that states before this one had.
+	// Revisions and Prices are the greatest revision of a scraper and version of the prices that
+	// states before this one had.
 	Revisions uint32 `cbor:"6,keyasint,omitempty"`
 	Prices    uint32 `cbor:"7,keyasint,omitempty"`
 }
 
-var clusterTable = define(1, "cluster", index("id", true, func(*Cluster) []any { return []any{"cluster"} }))
+var clusterTable = define(1, "cluster",
+	index("id", true, func(*Cluster) []any { return []any{"cluster"} }))
 
 // Cluster is nil before the cluster's first command.
 func (v *View) Cluster() *Cluster { return clusterTable.first(v, "id", "cluster") }
@@ -62,7 +64,8 @@ type Node struct {
 	Version  string   `cbor:"5,keyasint,omitempty"`
 	Capacity uint32   `cbor:"6,keyasint,omitempty"` // weight of a fetcher, 0: none
 	JoinedAt int64    `cbor:"7,keyasint"`
-	Draining bool     `cbor:"8,keyasint,omitempty"` // an operator's word: kept until it is taken back
+	// an operator's word: kept until it is taken back
+	Draining bool `cbor:"8,keyasint,omitempty"`
 	// Tiers are the ways in which its fetcher can fetch; 0: plain alone.
 	Tiers model.TierSet `cbor:"9,keyasint,omitempty"`
 }
@@ -80,8 +83,9 @@ func (v *View) WatchNode(name string) (*Node, <-chan struct{}) {
 // Nodes lists the registered nodes by name.
 func (v *View) Nodes() []*Node { return nodesTable.all(v, "id_prefix") }
 
-// Tiers are the ways in which every shard's owner can fetch: what a run may rely on, wherever its hosts are. While no
-// shard has an owner (a cluster that has just begun), all nodes with a fetcher count.
+// Tiers are the ways in which every shard's owner can fetch: what a run may rely on, wherever its
+// hosts are. While no shard has an owner (a cluster that has just begun), all nodes with a fetcher
+// count.
 func (v *View) Tiers() model.TierSet {
 	owners := map[string]bool{}
 	for _, shard := range v.Shards() {
@@ -115,12 +119,13 @@ type Shard struct {
 	Epoch  uint64 `cbor:"3,keyasint"`
 	// Next is the node that takes over when Owner has released it, "": none.
 	Next string `cbor:"4,keyasint,omitempty"`
-	// Moved is the number of the newest dispatch when the last owner let go of the shard by plan: up to there what is
-	// still out was begun by nobody.
+	// Moved is the number of the newest dispatch when the last owner let go of the shard by plan:
+	// up to there what is still out was begun by nobody.
 	Moved uint64 `cbor:"5,keyasint,omitempty"`
 }
 
-var shardsTable = define(1, "shards", index("id", true, func(s *Shard) []any { return []any{s.Number} }))
+var shardsTable = define(1, "shards",
+	index("id", true, func(s *Shard) []any { return []any{s.Number} }))
 
 // Shard is nil for a number the cluster does not have.
 func (v *View) Shard(number uint16) *Shard { return shardsTable.first(v, "id", number) }

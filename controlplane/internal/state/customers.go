@@ -12,7 +12,8 @@ type Customer struct {
 	Claims    int    `cbor:"3,keyasint,omitempty"` // idempotency records kept
 }
 
-var customersTable = define(1, "customers", index("id", true, func(c *Customer) []any { return []any{c.Ref} }))
+var customersTable = define(1, "customers",
+	index("id", true, func(c *Customer) []any { return []any{c.Ref} }))
 
 // Customer is nil when there is none of that ref.
 func (v *View) Customer(ref string) *Customer { return customersTable.first(v, "id", ref) }
@@ -33,8 +34,8 @@ type Key struct {
 	Scope      model.Scope `cbor:"6,keyasint"`
 	CreatedAt  int64       `cbor:"7,keyasint"`
 	LastUsedAt int64       `cbor:"8,keyasint,omitempty"` // 0: never
-	// Trials are counted for keys of the scope LLM_READ alone (decision 7): those of the UTC day TrialDay, in days since
-	// 1970, which are under way or were charged.
+	// Trials are counted for keys of the scope LLM_READ alone (decision 7): those of the UTC day
+	// TrialDay, in days since 1970, which are under way or were charged.
 	Trials   uint32 `cbor:"9,keyasint,omitempty"`
 	TrialDay int64  `cbor:"10,keyasint,omitempty"`
 }

@@ -4,7 +4,8 @@ import (
 	"slices"
 )
 
-// Daily is what a customer has read today (UTC, by state time) through an endpoint with daily limits.
+// Daily is what a customer has read today (UTC, by state time) through an endpoint with daily
+// limits.
 type Daily struct {
 	Customer  string `cbor:"1,keyasint"`
 	Day       int64  `cbor:"2,keyasint"`           // since 1970-01-01

@@ -17,14 +17,15 @@ const (
 	digestsKept  = 4
 )
 
-// Digest is a sum over the state at an index. Replicas that applied the same commands have the same one, those that came
-// from a snapshot among them.
+// Digest is a sum over the state at an index. Replicas that applied the same commands have the same
+// one, those that came from a snapshot among them.
 type Digest struct {
 	Index uint64 `cbor:"1,keyasint"`
 	Sum   uint64 `cbor:"2,keyasint"`
 }
 
-// summer sums records, in no order, modulo 2^64. What it needs is kept, so that a record costs no memory.
+// summer sums records, in no order, modulo 2^64. What it needs is kept, so that a record costs no
+// memory.
 type summer struct {
 	codec  *codec.Codec
 	buffer bytes.Buffer
@@ -34,12 +35,14 @@ type summer struct {
 func (s *summer) record(table string, record any) uint64 {
 	s.buffer.Reset()
 	if err := s.codec.Write(&s.buffer, record); err != nil {
-		panic(fmt.Sprintf("state: encode a record of %s: %v", table, err)) // a programmer's slip: snapshots hold it, too
+		// a programmer's slip: snapshots hold it, too
+		panic(fmt.Sprintf("state: encode a record of %s: %v", table, err))
 	}
 	return xxh3.HashSeed(s.buffer.Bytes(), xxh3.HashString(table))
 }
 
-// run is what the sets of a run add: what is out whole, and how much is closed and begun, whose sets may be large.
+// run is what the sets of a run add: what is out whole, and how much is closed and begun, whose
+// sets may be large.
 func (s *summer) run(r *Run) uint64 {
 	words := func(job ids.ID, numbers ...uint64) uint64 {
 		s.buffer.Reset()
@@ -55,14 +58,15 @@ func (s *summer) run(r *Run) uint64 {
 		if o.Limited {
 			limited = 1
 		}
-		sum += words(r.Job, uint64(seq), uint64(o.Start), o.Number, uint64(o.Attempt), uint64(o.Tiers), uint64(o.Grant),
+		sum += words(r.Job, uint64(seq), uint64(o.Start), o.Number, uint64(o.Attempt),
+			uint64(o.Tiers), uint64(o.Grant),
 			uint64(o.Free), uint64(o.Price), limited)
 	}
 	return sum
 }
 
-// Digests are the newest of this copy of the state, ascending. They are of the same indexes on every replica: of the first
-// command of each minute of state time.
+// Digests are the newest of this copy of the state, ascending. They are of the same indexes on
+// every replica: of the first command of each minute of state time.
 func (s *Store) Digests() []Digest {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -71,7 +75,8 @@ func (s *Store) Digests() []Digest {
 
 // digest keeps the state's digest after a command. The lock is held.
 func (s *Store) digest() {
-	sum := s.sum + xxh3.Hash(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(s.now)), s.dispatched))
+	sum := s.sum + xxh3.Hash(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil,
+		uint64(s.now)), s.dispatched))
 	for _, run := range s.runs {
 		sum += s.summer.run(run)
 	}

@@ -9,23 +9,28 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-var stateBytes = flag.Int64("state-mb", 16, "megabytes of memory that the state of BenchmarkLargeState has")
+var stateBytes = flag.Int64("state-mb", 16, "megabytes of memory that the state of "+
+	"BenchmarkLargeState has")
 
-// BenchmarkSum is what a command that settles a batch of a run pays for the sum: a job, a wallet and a ledger entry, each as
-// it was and as it is.
+// BenchmarkSum is what a command that settles a batch of a run pays for the sum: a job, a wallet
+// and a ledger entry, each as it was and as it is.
 func BenchmarkSum(b *testing.B) {
 	s := NewStore()
-	job, wallet := &Job{ID: ids.ID{1}, Customer: "customer", Success: 1000, Pages: 1000}, &Wallet{Customer: "customer", Available: 1_000_000}
-	entry := &Entry{ID: ids.ID{2}, Customer: "customer", Amount: -1_000, Lines: []Line{{RowKey: "tier:plain", Pages: 1000}}}
+	job, wallet := &Job{ID: ids.ID{1}, Customer: "customer", Success: 1000, Pages: 1000},
+		&Wallet{Customer: "customer", Available: 1_000_000}
+	entry := &Entry{ID: ids.ID{2}, Customer: "customer", Amount: -1_000,
+		Lines: []Line{{RowKey: "tier:plain", Pages: 1000}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		for range 2 {
-			s.sum += s.summer.record("jobs", job) + s.summer.record("wallets", wallet) + s.summer.record("entries", entry)
+			s.sum += s.summer.record("jobs", job) + s.summer.record("wallets", wallet) +
+				s.summer.record("entries", entry)
 		}
 	}
 }
 
-// BenchmarkDigest is that of a state with as much out as there may be, and 1,000 runs open: once a minute.
+// BenchmarkDigest is that of a state with as much out as there may be, and 1,000 runs open: once a
+// minute.
 func BenchmarkDigest(b *testing.B) {
 	s := NewStore()
 	openRuns(s)
@@ -35,8 +40,8 @@ func BenchmarkDigest(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeState settles a batch of a run in a state of -state-mb, sums and all. Digest is what the first command of each
-// minute pays there.
+// BenchmarkLargeState settles a batch of a run in a state of -state-mb, sums and all. Digest is
+// what the first command of each minute pays there.
 func BenchmarkLargeState(b *testing.B) {
 	s := NewStore()
 	stats := func() int64 {
@@ -54,8 +59,10 @@ func BenchmarkLargeState(b *testing.B) {
 	for begun := stats(); records%10_000 != 0 || stats()-begun < *stateBytes<<20; records += 1_000 {
 		err := s.Update(uint64(records+1), 1, func(tx *Tx) error {
 			for n := records; n < records+1_000; n++ {
-				tx.PutJob(&Job{ID: id(1, n), Customer: "customer", Group: id(2, n/1_000), Scraper: id(3, n/10), Entry: id(4, n), Success: 1_000})
-				tx.PutEntry(&Entry{ID: id(4, n), Customer: "customer", Amount: -1_000, Lines: []Line{{RowKey: "tier:plain", Pages: 1_000}}})
+				tx.PutJob(&Job{ID: id(1, n), Customer: "customer", Group: id(2, n/1_000),
+					Scraper: id(3, n/10), Entry: id(4, n), Success: 1_000})
+				tx.PutEntry(&Entry{ID: id(4, n), Customer: "customer", Amount: -1_000,
+					Lines: []Line{{RowKey: "tier:plain", Pages: 1_000}}})
 			}
 			return nil
 		})

@@ -2,8 +2,8 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
-// Undone is a run that a restore undid: it was launched after the cut. What the row store has of it is read by nobody, and
-// goes when the restore's grace is over.
+// Undone is a run that a restore undid: it was launched after the cut. What the row store has of it
+// is read by nobody, and goes when the restore's grace is over.
 type Undone struct {
 	Job      ids.ID `cbor:"1,keyasint"`
 	Customer string `cbor:"2,keyasint"`
@@ -16,13 +16,15 @@ var undoneTable = define(2, "undone",
 	index("group", true, func(u *Undone) []any { return []any{u.Group, u.Job} }),
 )
 
-// Undone visits the runs that restores undid and whose rows are not gone yet, by job, until visit returns false.
+// Undone visits the runs that restores undid and whose rows are not gone yet, by job, until visit
+// returns false.
 func (v *View) Undone(visit func(*Undone) bool) { undoneTable.each(v, false, visit, "id_prefix") }
 
 // UndoneIn lists those of a group.
 func (v *View) UndoneIn(group ids.ID) []ids.ID {
 	var jobs []ids.ID
-	undoneTable.each(v, false, func(u *Undone) bool { jobs = append(jobs, u.Job); return true }, "group_prefix", group)
+	undoneTable.each(v, false, func(u *Undone) bool { jobs = append(jobs, u.Job); return true },
+		"group_prefix", group)
 	return jobs
 }
 

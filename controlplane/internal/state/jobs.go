@@ -20,30 +20,34 @@ type Job struct {
 	Queued   int64            `cbor:"11,keyasint"`
 	Started  int64            `cbor:"12,keyasint"` // equal to Queued until the first dispatch
 	Finished int64            `cbor:"13,keyasint,omitempty"`
-	// Closed: nothing of the run is out, its ledger entry is sealed, nothing about it changes any more.
-	Closed    bool          `cbor:"14,keyasint,omitempty"`
-	Success   uint32        `cbor:"15,keyasint,omitempty"` // links whose chain was read to its end
-	Errors    uint32        `cbor:"16,keyasint,omitempty"` // links that ended with an error
-	Items     uint64        `cbor:"17,keyasint,omitempty"` // rows stored
-	Pages     uint64        `cbor:"18,keyasint,omitempty"` // units brought to an end: delivered or errored (decision 38)
+	// Closed: nothing of the run is out, its ledger entry is sealed, nothing about it changes any
+	// more.
+	Closed  bool   `cbor:"14,keyasint,omitempty"`
+	Success uint32 `cbor:"15,keyasint,omitempty"` // links whose chain was read to its end
+	Errors  uint32 `cbor:"16,keyasint,omitempty"` // links that ended with an error
+	Items   uint64 `cbor:"17,keyasint,omitempty"` // rows stored
+	// units brought to an end: delivered or errored (decision 38)
+	Pages     uint64        `cbor:"18,keyasint,omitempty"`
 	Tiers     model.TierSet `cbor:"19,keyasint"`
 	Prices    uint32        `cbor:"20,keyasint"` // version of the price table
 	MaxCharge *int64        `cbor:"21,keyasint,omitempty"`
 	Entry     ids.ID        `cbor:"22,keyasint"` // its ledger entry
-	Index     uint64        `cbor:"23,keyasint"` // Raft index of the last change: the event id of its stream
-	Delivered uint64        `cbor:"24,keyasint,omitempty"`
-	Charged   int64         `cbor:"25,keyasint,omitempty"` // so far, 0 or more
-	MaxPages  uint32        `cbor:"26,keyasint"`           // most pages of one chain
+	// Raft index of the last change: the event id of its stream
+	Index     uint64 `cbor:"23,keyasint"`
+	Delivered uint64 `cbor:"24,keyasint,omitempty"`
+	Charged   int64  `cbor:"25,keyasint,omitempty"` // so far, 0 or more
+	MaxPages  uint32 `cbor:"26,keyasint"`           // most pages of one chain
 	// Robots off is recorded (decision 17).
 	IgnoresRobots bool `cbor:"27,keyasint,omitempty"`
 	// Charge is how its pages are charged.
 	Charge model.Charge `cbor:"28,keyasint,omitzero"`
 	// Daily are the limits that its reads count towards.
 	Daily model.DailyLimits `cbor:"29,keyasint,omitzero"`
-	// Source is the call that a trial was made by, "" of a run. A trial belongs to no group and, by Scraper, to itself, so
-	// that nothing which is read by group or scraper has it.
+	// Source is the call that a trial was made by, "" of a run. A trial belongs to no group and, by
+	// Scraper, to itself, so that nothing which is read by group or scraper has it.
 	Source model.Source `cbor:"40,keyasint,omitempty"`
-	Key    ids.ID       `cbor:"41,keyasint,omitempty"` // the key whose trials of the day it is one of; zero: none
+	// the key whose trials of the day it is one of; zero: none
+	Key ids.ID `cbor:"41,keyasint,omitempty"`
 	// Rest says that its list is what a rerun left of one that was given before.
 	Rest bool `cbor:"42,keyasint,omitempty" since:"2"`
 }

@@ -12,7 +12,8 @@ type PriceTable struct {
 	Rows    price.List `cbor:"2,keyasint"`
 }
 
-var pricesTable = define(1, "prices", index("id", true, func(p *PriceTable) []any { return []any{p.Version} }))
+var pricesTable = define(1, "prices",
+	index("id", true, func(p *PriceTable) []any { return []any{p.Version} }))
 
 // Prices is a version of the price table, nil when there is none of that number.
 func (v *View) Prices(version uint32) *PriceTable {
@@ -32,21 +33,24 @@ func (t *Tx) PutPrices(p *PriceTable) { pricesTable.put(t, p) }
 // Wallet is a customer's money, as the accounts of the ledger say it.
 type Wallet struct {
 	Customer  string `cbor:"1,keyasint"`
-	Available int64  `cbor:"2,keyasint"`            // neither charged nor reserved
-	Reserved  int64  `cbor:"3,keyasint,omitempty"`  // held for units that are out
-	Free      int64  `cbor:"4,keyasint,omitempty"`  // free requests neither used nor reserved
-	FreeHeld  int64  `cbor:"5,keyasint,omitempty"`  // free requests held for units that are out
-	Sealed    int64  `cbor:"6,keyasint"`            // balance by the sealed entries alone: their running sum
+	Available int64  `cbor:"2,keyasint"`           // neither charged nor reserved
+	Reserved  int64  `cbor:"3,keyasint,omitempty"` // held for units that are out
+	Free      int64  `cbor:"4,keyasint,omitempty"` // free requests neither used nor reserved
+	FreeHeld  int64  `cbor:"5,keyasint,omitempty"` // free requests held for units that are out
+	// balance by the sealed entries alone: their running sum
+	Sealed    int64  `cbor:"6,keyasint"`
 	Threshold int64  `cbor:"7,keyasint,omitempty"`  // low-balance threshold
 	Sequence  uint64 `cbor:"8,keyasint,omitempty"`  // entries sealed so far
 	Out       uint32 `cbor:"9,keyasint,omitempty"`  // units out over all runs of the customer
 	ToppedUp  bool   `cbor:"10,keyasint,omitempty"` // an entry has added money at some time
 }
 
-// Balance is balanceMicros: the sealed balance plus what open runs have been charged (which is negative).
+// Balance is balanceMicros: the sealed balance plus what open runs have been charged (which is
+// negative).
 func (w *Wallet) Balance() int64 { return w.Available + w.Reserved }
 
-var walletsTable = define(1, "wallets", index("id", true, func(w *Wallet) []any { return []any{w.Customer} }))
+var walletsTable = define(1, "wallets",
+	index("id", true, func(w *Wallet) []any { return []any{w.Customer} }))
 
 // Wallet is nil when the customer has none.
 func (v *View) Wallet(customer string) *Wallet { return walletsTable.first(v, "id", customer) }
@@ -86,11 +90,14 @@ type Entry struct {
 	Note         string       `cbor:"13,keyasint,omitempty"`
 	CreatedAt    int64        `cbor:"14,keyasint"`
 	SettledAt    int64        `cbor:"15,keyasint,omitempty"`
-	Sequence     uint64       `cbor:"16,keyasint,omitempty"` // place in the customer's seal order, from 1; 0 while OPEN
-	Created      uint64       `cbor:"17,keyasint"`           // Raft index of its creation: the order of the list
+	// place in the customer's seal order, from 1; 0 while OPEN
+	Sequence uint64 `cbor:"16,keyasint,omitempty"`
+	// Raft index of its creation: the order of the list
+	Created uint64 `cbor:"17,keyasint"`
 }
 
-// Line is a total per price row within an entry. Pages counts charged quantities; FreePages those that a free request paid.
+// Line is a total per price row within an entry. Pages counts charged quantities; FreePages those
+// that a free request paid.
 type Line struct {
 	RowKey    string `cbor:"1,keyasint"`
 	Label     string `cbor:"2,keyasint"`
@@ -119,8 +126,9 @@ func (t *Tx) PutEntry(e *Entry) { entriesTable.put(t, e) }
 // RemoveEntry removes an entry that was never sealed and moved nothing.
 func (t *Tx) RemoveEntry(e *Entry) { entriesTable.remove(t, e) }
 
-// Books are the system's accounts of the ledger; the customers' stand in their wallets. Every movement is between two
-// accounts, so all accounts together sum to zero, for money and for free requests alike.
+// Books are the system's accounts of the ledger; the customers' stand in their wallets. Every
+// movement is between two accounts, so all accounts together sum to zero, for money and for free
+// requests alike.
 type Books struct {
 	Revenue     int64 `cbor:"1,keyasint,omitempty"` // charged
 	Adjustments int64 `cbor:"2,keyasint,omitempty"` // counterpart of adjustments

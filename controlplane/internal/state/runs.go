@@ -11,11 +11,12 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Run is what is remembered of a run's units until it is closed: small and exact. A seq of the link list is out, closed,
-// or set aside (neither); of a set-aside seq whose chain has begun, Begun knows how far it was settled.
+// Run is what is remembered of a run's units until it is closed: small and exact. A seq of the link
+// list is out, closed, or set aside (neither); of a set-aside seq whose chain has begun, Begun
+// knows how far it was settled.
 //
-// Runs are changed in place, under the store's lock, and are therefore no memdb records: a batch that settles a thousand
-// units would copy as many tree nodes. Snapshots copy them whole.
+// Runs are changed in place, under the store's lock, and are therefore no memdb records: a batch
+// that settles a thousand units would copy as many tree nodes. Snapshots copy them whole.
 type Run struct {
 	Job      ids.ID
 	Out      map[uint32]*Out
@@ -24,14 +25,16 @@ type Run struct {
 	Reserved int64 // sum of Money over Out
 }
 
-// Chain is how far a seq is settled: its pages below Start, no others. Pages settle in order only: one that comes before
-// its predecessor waits in the row store until that is there, or is removed with the run's other unsettled records.
+// Chain is how far a seq is settled: its pages below Start, no others. Pages settle in order only:
+// one that comes before its predecessor waits in the row store until that is there, or is removed
+// with the run's other unsettled records.
 type Chain struct {
 	Start uint32              // lowest page that is not settled
 	From  *model.Continuation // how to fetch it; nil exactly when Start is 0
 }
 
-// Out is a seq that has been dispatched and neither closed nor come back. Money is always Price × (Grant − Free).
+// Out is a seq that has been dispatched and neither closed nor come back. Money is always Price ×
+// (Grant − Free).
 type Out struct {
 	Chain
 	Number  uint64 // of its newest dispatch
@@ -108,8 +111,10 @@ func (r *Run) save() (savedRun, error) {
 	saved := savedRun{Job: r.Job, Closed: closed}
 	for _, seq := range slices.Sorted(maps.Keys(r.Out)) {
 		o := r.Out[seq]
-		saved.Out = append(saved.Out, savedOut{Chain: saveChain(seq, &o.Chain), Number: o.Number, Attempt: o.Attempt,
-			Tiers: o.Tiers, Grant: o.Grant, Free: o.Free, Price: o.Price, Read: o.Read, Limited: o.Limited})
+		saved.Out = append(saved.Out,
+			savedOut{Chain: saveChain(seq, &o.Chain), Number: o.Number, Attempt: o.Attempt,
+				Tiers: o.Tiers, Grant: o.Grant, Free: o.Free, Price: o.Price, Read: o.Read,
+				Limited: o.Limited})
 	}
 	for _, seq := range slices.Sorted(maps.Keys(r.Begun)) {
 		saved.Begun = append(saved.Begun, saveChain(seq, r.Begun[seq]))
@@ -123,8 +128,9 @@ func (saved savedRun) run() (*Run, error) {
 		return nil, fmt.Errorf("closed set of run %s: %w", saved.Job, err)
 	}
 	for _, s := range saved.Out {
-		o := &Out{Chain: s.Chain.chain(), Number: s.Number, Attempt: s.Attempt, Tiers: s.Tiers, Grant: s.Grant,
-			Free: s.Free, Price: s.Price, Read: s.Read, Limited: s.Limited}
+		o := &Out{Chain: s.Chain.chain(), Number: s.Number, Attempt: s.Attempt, Tiers: s.Tiers,
+			Grant: s.Grant,
+			Free:  s.Free, Price: s.Price, Read: s.Read, Limited: s.Limited}
 		r.Out[s.Chain.Seq] = o
 		r.Reserved += o.Money()
 	}

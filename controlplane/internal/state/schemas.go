@@ -24,13 +24,17 @@ type Schema struct {
 var schemasTable = define(1, "schemas",
 	index("id", true, func(s *Schema) []any { return []any{s.ID} }),
 	index("customer", true, func(s *Schema) []any { return []any{s.Customer, s.CreatedAt, s.ID} }),
-	index("version", true, func(s *Schema) []any { return []any{s.Customer, s.Type, s.Version, s.ID} }),
+	index("version", true, func(s *Schema) []any {
+		return []any{s.Customer, s.Type, s.Version,
+			s.ID}
+	}),
 )
 
 // Schema is nil when there is none of that id.
 func (v *View) Schema(id ids.ID) *Schema { return schemasTable.first(v, "id", id) }
 
-// ReadableSchema is a schema that a customer may read: its own, or a global one; else nil. The id is as a scraper has it.
+// ReadableSchema is a schema that a customer may read: its own, or a global one; else nil. The id
+// is as a scraper has it.
 func (v *View) ReadableSchema(customer, id string) *Schema {
 	parsed, err := ids.Parse(id)
 	if err != nil {
@@ -53,9 +57,10 @@ func (v *View) GlobalSchema(kind string, version int64) *Schema {
 	return schemasTable.first(v, "version_prefix", "", kind, version)
 }
 
-// RecipeOf is the recipe of a scraper as it would be frozen now, under an endpoint's tag if it has one; ok is false when its
-// schema is not there for the customer (any more).
-func (v *View) RecipeOf(customer string, spec *model.Scraper, tag string) (recipe model.Recipe, ok bool) {
+// RecipeOf is the recipe of a scraper as it would be frozen now, under an endpoint's tag if it has
+// one; ok is false when its schema is not there for the customer (any more).
+func (v *View) RecipeOf(customer string, spec *model.Scraper, tag string) (recipe model.Recipe,
+	ok bool) {
 	recipe = spec.Recipe()
 	if tag != "" {
 		recipe.Endpoint = tag
@@ -108,7 +113,10 @@ var previewsTable = define(1, "previews",
 	index("target", true, func(p *Preview) []any {
 		return []any{p.Customer, p.Operation, p.Target, p.Query, p.CreatedAt, p.Token}
 	}),
-	index("customer", true, func(p *Preview) []any { return []any{p.Customer, p.Expires, p.Token} }),
+	index("customer", true, func(p *Preview) []any {
+		return []any{p.Customer, p.Expires,
+			p.Token}
+	}),
 	index("expiry", true, func(p *Preview) []any { return []any{p.Expires, p.Token} }),
 )
 
@@ -118,7 +126,8 @@ func (v *View) Preview(token string) *Preview { return previewsTable.first(v, "i
 // NewestPreview is the newest preview of a deletion, nil when there is none.
 func (v *View) NewestPreview(customer, operation string, target ids.ID, query string) *Preview {
 	var newest *Preview
-	previewsTable.each(v, true, func(p *Preview) bool { newest = p; return false }, "target_prefix", customer, operation, target, query)
+	previewsTable.each(v, true, func(p *Preview) bool { newest = p; return false }, "target_prefix",
+		customer, operation, target, query)
 	return newest
 }
 
@@ -127,7 +136,8 @@ func (v *View) Previews(customer string) []*Preview {
 	return previewsTable.all(v, "customer_prefix", customer)
 }
 
-// PreviewsByExpiry visits all previews, those that expire first before others, until visit returns false.
+// PreviewsByExpiry visits all previews, those that expire first before others, until visit returns
+// false.
 func (v *View) PreviewsByExpiry(visit func(*Preview) bool) {
 	previewsTable.each(v, false, visit, "expiry_prefix")
 }

@@ -83,15 +83,17 @@ func (v *View) GroupScrapers(group ids.ID, visit func(*Scraper) bool) {
 // PutScraper adds or replaces.
 func (t *Tx) PutScraper(s *Scraper) { scrapersTable.put(t, s) }
 
-// Recipe is a scraper's recipe under one revision; it stays while the scraper has that revision or a run uses it. A
-// trial's recipe stands under the trial's own id, as if that were a scraper's, with the revision 1.
+// Recipe is a scraper's recipe under one revision; it stays while the scraper has that revision or
+// a run uses it. A trial's recipe stands under the trial's own id, as if that were a scraper's,
+// with the revision 1.
 type Recipe struct {
 	Scraper  ids.ID       `cbor:"1,keyasint"`
 	Revision uint32       `cbor:"2,keyasint"`
 	Recipe   model.Recipe `cbor:"3,keyasint"`
 }
 
-var recipesTable = define(1, "recipes", index("id", true, func(r *Recipe) []any { return []any{r.Scraper, r.Revision} }))
+var recipesTable = define(1, "recipes",
+	index("id", true, func(r *Recipe) []any { return []any{r.Scraper, r.Revision} }))
 
 // Recipe is nil when neither the scraper nor a run uses that revision any more.
 func (v *View) Recipe(scraper ids.ID, revision uint32) *Recipe {

@@ -14,9 +14,9 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// SnapshotVersion is the newest version that is read. Every version ever released stays readable (testdata). What is written
-// is the cluster's version: a binary that cannot apply what made the state refuses it, and does not drop what it does not
-// know.
+// SnapshotVersion is the newest version that is read. Every version ever released stays readable
+// (testdata). What is written is the cluster's version: a binary that cannot apply what made the
+// state refuses it, and does not drop what it does not know.
 const SnapshotVersion = 2
 
 // Snapshot is the whole state at one moment.
@@ -47,8 +47,10 @@ func (s *Store) Snapshot() *Snapshot {
 	defer s.mu.RUnlock()
 	view := s.View()
 	snap := &Snapshot{view: view,
-		header: snapshotHeader{Version: int(view.ClusterVersion()), Index: s.index, Now: s.now, Dispatched: s.dispatched}}
-	for _, id := range slices.SortedFunc(maps.Keys(s.runs), func(a, b ids.ID) int { return slices.Compare(a[:], b[:]) }) {
+		header: snapshotHeader{Version: int(view.ClusterVersion()), Index: s.index, Now: s.now,
+			Dispatched: s.dispatched}}
+	for _, id := range slices.SortedFunc(maps.Keys(s.runs),
+		func(a, b ids.ID) int { return slices.Compare(a[:], b[:]) }) {
 		snap.runs = append(snap.runs, s.runs[id].clone())
 	}
 	return snap
@@ -118,7 +120,8 @@ func Restore(r io.Reader) (*Store, error) {
 		return nil, fmt.Errorf("state: snapshot header: %w", err)
 	}
 	if header.Version < 1 || header.Version > SnapshotVersion {
-		return nil, fmt.Errorf("state: snapshot version %d is not known here (up to %d)", header.Version, SnapshotVersion)
+		return nil, fmt.Errorf("state: snapshot version %d is not known here (up to %d)",
+			header.Version, SnapshotVersion)
 	}
 	s := NewStore()
 	s.index, s.now, s.dispatched = header.Index, header.Now, header.Dispatched

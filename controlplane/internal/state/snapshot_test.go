@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file of the current snapshot")
 
-// current is the golden file of what is written now. A change of the encoding, once released, is a new file here; the
-// old ones stay, and stay readable.
+// current is the golden file of what is written now. A change of the encoding, once released, is a
+// new file here; the old ones stay, and stay readable.
 const current = "snapshot-v2"
 
 // sampleStore has a record in each table and a run, every field of them set.
@@ -81,7 +81,8 @@ func TestSnapshotHoldsEverything(t *testing.T) {
 		if d := cmp.Diff(run.Out, restored.Out) + cmp.Diff(run.Begun, restored.Begun); d != "" {
 			t.Errorf("the sets of a run do not survive a snapshot: %s", d)
 		}
-		if !run.Closed.Equals(restored.Closed) || run.Reserved != restored.Reserved || run.Job != restored.Job {
+		if !run.Closed.Equals(restored.Closed) || run.Reserved != restored.Reserved ||
+			run.Job != restored.Job {
 			t.Errorf("a run does not survive a snapshot: %+v, want %+v", restored, run)
 		}
 	}
@@ -156,7 +157,8 @@ func TestReleasedSnapshotsStayReadable(t *testing.T) {
 	}
 }
 
-// Nodes of before know no table that is newer than they are: it stands in a snapshot from the first record on.
+// Nodes of before know no table that is newer than they are: it stands in a snapshot from the first
+// record on.
 func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 	s := sampleStore(t)
 	held := write(t, s)
@@ -170,7 +172,8 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 	}
 	empty := write(t, s)
 	for _, table := range tables() {
-		if table.since > 1 && (bytes.Contains(empty, []byte(table.name)) || !bytes.Contains(held, []byte(table.name))) {
+		if table.since > 1 && (bytes.Contains(empty, []byte(table.name)) ||
+			!bytes.Contains(held, []byte(table.name))) {
 			t.Errorf("table %s stands where it must not, or does not where it must", table.name)
 		}
 	}

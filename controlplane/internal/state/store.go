@@ -1,9 +1,10 @@
-// Package state owns the replicated state: one table per kind of record in a go-memdb database, and the sets of units of
-// runs that are not closed (runs.go), which are too large and change too often for copies. It reads no clock, no random
-// source and no network, and decides nothing: commands (fsm) do.
+// Package state owns the replicated state: one table per kind of record in a go-memdb database, and
+// the sets of units of runs that are not closed (runs.go), which are too large and change too often
+// for copies. It reads no clock, no random source and no network, and decides nothing: commands
+// (fsm) do.
 //
-// All times in state are Unix milliseconds of state time: the leader's stamps, never a node's own clock. Money is in
-// micros. Records that a read returned must be copied before they are changed.
+// All times in state are Unix milliseconds of state time: the leader's stamps, never a node's own
+// clock. Money is in micros. Records that a read returned must be copied before they are changed.
 package state
 
 import (
@@ -17,12 +18,14 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Store is one node's copy of the state. Writes come from one goroutine, the state machine's; reads from any.
+// Store is one node's copy of the state. Writes come from one goroutine, the state machine's; reads
+// from any.
 type Store struct {
 	db      *memdb.MemDB
 	version atomic.Uint32 // the cluster's; 0: there is no cluster yet
 
-	mu         sync.RWMutex // guards what follows; the state machine holds it while it applies a command
+	// guards what follows; the state machine holds it while it applies a command
+	mu         sync.RWMutex
 	runs       map[ids.ID]*Run
 	dispatched uint64 // number of the newest dispatch
 	now        int64  // state time, Unix milliseconds
@@ -40,12 +43,14 @@ func NewStore() *Store {
 	}
 	db, err := memdb.NewMemDB(schema)
 	if err != nil {
-		panic(fmt.Sprintf("state: the schema is wrong: %v", err)) // a constant schema: a programmer's slip
+		// a constant schema: a programmer's slip
+		panic(fmt.Sprintf("state: the schema is wrong: %v", err))
 	}
 	return &Store{db: db, runs: map[ids.ID]*Run{}, summer: summer{codec: codec.New()}}
 }
 
-// ReadRun shows a run's sets, which must not be changed or kept; nil when the run is closed or unknown.
+// ReadRun shows a run's sets, which must not be changed or kept; nil when the run is closed or
+// unknown.
 func (s *Store) ReadRun(job ids.ID, read func(*Run)) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -76,8 +81,8 @@ type View struct{ txn *memdb.Txn }
 // View takes a snapshot.
 func (s *Store) View() *View { return &View{txn: s.db.Txn(false)} }
 
-// Tx is one command's write. Tables change all at once when it is committed, or not at all; the sets of runs change in
-// place, so a command refuses what it must refuse before it touches them.
+// Tx is one command's write. Tables change all at once when it is committed, or not at all; the
+// sets of runs change in place, so a command refuses what it must refuse before it touches them.
 type Tx struct {
 	View
 	store   *Store
@@ -87,8 +92,8 @@ type Tx struct {
 	Now     int64    // state time, Unix milliseconds
 }
 
-// Update applies one command under the store's lock: state time becomes the larger of its last value and stamp. When
-// apply fails the tables stay as they were.
+// Update applies one command under the store's lock: state time becomes the larger of its last
+// value and stamp. When apply fails the tables stay as they were.
 func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,8 +115,8 @@ func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	return nil
 }
 
-// ClusterVersion is the version that all members can apply, 1 or more. Before the cluster's first command there is none:
-// whoever founds it decides.
+// ClusterVersion is the version that all members can apply, 1 or more. Before the cluster's first
+// command there is none: whoever founds it decides.
 func (s *Store) ClusterVersion() (version uint32, founded bool) {
 	version = s.version.Load()
 	return max(version, 1), version > 0
@@ -124,7 +129,8 @@ func (s *Store) LastDispatch() uint64 {
 	return s.dispatched
 }
 
-// Abandon tells all who watch a job that the store is replaced by another one: they look again. Views stay as they are.
+// Abandon tells all who watch a job that the store is replaced by another one: they look again.
+// Views stay as they are.
 func (s *Store) Abandon() {
 	txn := s.db.Txn(true)
 	defer txn.Abort()
@@ -169,7 +175,8 @@ func (t *Tx) insert(k *kind, record any) {
 	}
 }
 
-// stored is what the record that a table has under the key of another one adds to the sum; 0: there is none.
+// stored is what the record that a table has under the key of another one adds to the sum; 0: there
+// is none.
 func (t *Tx) stored(k *kind, record any) uint64 {
 	_, key, err := k.id.FromObject(record)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 // Restoration is what a restore adds to the two states.
 type Restoration struct {
 	Generation ids.ID // a new one
-	// Stored are the runs that the row store has pages of and that started at the backup's state time or later.
+	// Stored are the runs that the row store has pages of and that started at the backup's state
+	// time or later.
 	Stored []Undone
 	// ReviveKeys makes keys valid again that were revoked since the backup.
 	ReviveKeys bool
@@ -29,17 +30,19 @@ type Changes struct {
 	BalanceBefore int64
 }
 
-// Succeed makes a restored state fit to follow another one in its cluster: it takes over from it what is about machines,
-// not about customers. That is the cluster's id and services, the nodes, and who fetches which shard, because a fetcher at work holds a
-// lease by the state of today; the number of the newest dispatch and the index, which never count back; and the time. The
-// runs that were launched behind the cut are undone, revisions go on above all there were, and revoked keys stay revoked.
-// It fails when the states have different numbers of shards.
+// Succeed makes a restored state fit to follow another one in its cluster: it takes over from it
+// what is about machines, not about customers. That is the cluster's id and services, the nodes,
+// and who fetches which shard, because a fetcher at work holds a lease by the state of today; the
+// number of the newest dispatch and the index, which never count back; and the time. The runs that
+// were launched behind the cut are undone, revisions go on above all there were, and revoked keys
+// stay revoked. It fails when the states have different numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
 	before.mu.RUnlock()
 	mine := s.View()
-	if mine.Cluster() == nil || old.Cluster() == nil || mine.Cluster().Shards != old.Cluster().Shards {
+	if mine.Cluster() == nil || old.Cluster() == nil ||
+		mine.Cluster().Shards != old.Cluster().Shards {
 		return Changes{}, fmt.Errorf("state: the numbers of shards differ")
 	}
 	s.mu.Lock()
@@ -92,9 +95,14 @@ func (f *follower) begin(tx *Tx) {
 		next.Parent, next.Revisions, next.Prices = was.ID, was.Revisions, was.Prices
 	}
 	if was := old.Generation; was != nil {
-		next.Revisions, next.Prices = max(next.Revisions, was.Revisions), max(next.Prices, was.Prices)
+		next.Revisions, next.Prices = max(next.Revisions, was.Revisions),
+			max(next.Prices, was.Prices)
 	}
-	f.old.EachScraper(func(s *Scraper) bool { next.Revisions = max(next.Revisions, s.Revision); return true })
+	f.old.EachScraper(func(s *Scraper) bool {
+		next.Revisions = max(next.Revisions,
+			s.Revision)
+		return true
+	})
 	if prices := f.old.CurrentPrices(); prices != nil {
 		next.Prices = max(next.Prices, prices.Version)
 	}
@@ -103,8 +111,9 @@ func (f *follower) begin(tx *Tx) {
 	tx.PutCluster(&cluster)
 }
 
-// undo notes the runs that were launched after the cut: those of the old state, and those that a state before it left in
-// the row store. The cut decides, so that a run which has left the state by its age is none of them.
+// undo notes the runs that were launched after the cut: those of the old state, and those that a
+// state before it left in the row store. The cut decides, so that a run which has left the state by
+// its age is none of them.
 func (f *follower) undo(tx *Tx) {
 	note := func(u Undone) {
 		if f.mine.Job(u.Job) == nil && tx.UndoneRun(u.Job) == nil {
@@ -114,7 +123,8 @@ func (f *follower) undo(tx *Tx) {
 	}
 	f.old.JobsAfter(ids.ID{}, func(job *Job) bool {
 		if job.Queued >= f.cut {
-			note(Undone{Job: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper})
+			note(Undone{Job: job.ID, Customer: job.Customer, Group: job.Group,
+				Scraper: job.Scraper})
 		}
 		return true
 	})

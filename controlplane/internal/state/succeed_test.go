@@ -8,7 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-func clusterState(t *testing.T, index uint64, now int64, id ids.ID, shards uint16, owner string) *Store {
+func clusterState(t *testing.T, index uint64, now int64, id ids.ID, shards uint16,
+	owner string) *Store {
 	t.Helper()
 	s := NewStore()
 	err := s.Update(index, now, func(tx *Tx) error {
@@ -50,7 +51,8 @@ func TestSucceedKeepsWhatIsAboutMachines(t *testing.T) {
 		t.Error("customers are not the restored ones")
 	}
 	if index, now := restored.Progress(); index != 9 || now != 900 || restored.dispatched != 77 {
-		t.Errorf("index %d, time %d, dispatch %d: something counts back", index, now, restored.dispatched)
+		t.Errorf("index %d, time %d, dispatch %d: something counts back", index, now,
+			restored.dispatched)
 	}
 	newer := clusterState(t, 50, 5000, ids.ID{1}, 4, "old")
 	if _, err := newer.Succeed(today, Restoration{}); err != nil {
@@ -82,7 +84,8 @@ func (l *timeline) do(apply func(*Tx)) {
 	l.t.Helper()
 	l.count++
 	index, now := l.now.Progress()
-	if err := l.now.Update(index+1, now+1000, func(tx *Tx) error { apply(tx); return nil }); err != nil {
+	if err := l.now.Update(index+1, now+1000,
+		func(tx *Tx) error { apply(tx); return nil }); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -90,7 +93,8 @@ func (l *timeline) do(apply func(*Tx)) {
 func (l *timeline) launch(id byte) { l.do(func(tx *Tx) { tx.PutJob(sampleJob(id, tx.Now)) }) }
 
 func sampleJob(id byte, at int64) *Job {
-	return &Job{ID: ids.ID{id}, List: ids.ID{id}, Customer: "ann", Group: ids.ID{100}, Queued: at, Started: at}
+	return &Job{ID: ids.ID{id}, List: ids.ID{id}, Customer: "ann", Group: ids.ID{100}, Queued: at,
+		Started: at}
 }
 
 func (l *timeline) mint(id byte) {
@@ -159,10 +163,12 @@ func TestTheCutDecidesWhatIsUndone(t *testing.T) {
 	l.restore(b, false, 6)
 	l.wantUndone(3, 4, 6)
 	generation := l.now.View().Cluster().Generation
-	if generation == nil || generation.ID.IsZero() || generation.Parent.IsZero() || generation.CutTime >= generation.At {
+	if generation == nil || generation.ID.IsZero() || generation.Parent.IsZero() ||
+		generation.CutTime >= generation.At {
 		t.Errorf("generation %+v", generation)
 	}
-	// A run that has left the state by its age, on both sides, is before the cut and none of the undone.
+	// A run that has left the state by its age, on both sides, is before the cut and none of the
+	// undone.
 	l.do(func(tx *Tx) { tx.txn.DeleteAll("jobs", "id", ids.ID{1}) })
 	l.restore(l.save(), false)
 	l.wantUndone(3, 4, 6)

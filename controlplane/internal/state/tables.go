@@ -12,15 +12,19 @@ import (
 // tables is every table, in the order in which snapshots hold them. Append only.
 func tables() []*kind {
 	return []*kind{
-		&clusterTable.kind, &nodesTable.kind, &shardsTable.kind, &customersTable.kind, &keysTable.kind,
-		&groupsTable.kind, &scrapersTable.kind, &recipesTable.kind, &jobsTable.kind, &pricesTable.kind,
-		&walletsTable.kind, &entriesTable.kind, &claimsTable.kind, &resultsTable.kind, &booksTable.kind,
-		&schemasTable.kind, &previewsTable.kind, &dailiesTable.kind, &undoneTable.kind, &revokedTable.kind,
+		&clusterTable.kind, &nodesTable.kind, &shardsTable.kind, &customersTable.kind,
+		&keysTable.kind,
+		&groupsTable.kind, &scrapersTable.kind, &recipesTable.kind, &jobsTable.kind,
+		&pricesTable.kind,
+		&walletsTable.kind, &entriesTable.kind, &claimsTable.kind, &resultsTable.kind,
+		&booksTable.kind,
+		&schemasTable.kind, &previewsTable.kind, &dailiesTable.kind, &undoneTable.kind,
+		&revokedTable.kind,
 	}
 }
 
-// table is one table of records R. Its value stands beside the record and is all there is to say of it: reads and writes,
-// snapshots, restores and digests go by it.
+// table is one table of records R. Its value stands beside the record and is all there is to say of
+// it: reads and writes, snapshots, restores and digests go by it.
 type table[R any] struct{ kind }
 
 // kind is a table, whatever its records are.
@@ -32,7 +36,8 @@ type kind struct {
 	empty  func() any          // makes a record to be decoded into
 }
 
-// define makes a table, which is not changed any more. One of its indexes is "id", the key of its records.
+// define makes a table, which is not changed any more. One of its indexes is "id", the key of its
+// records.
 func define[R any](since uint32, name string, indexes ...keyed[R]) *table[R] {
 	schema := &memdb.TableSchema{Name: name, Indexes: map[string]*memdb.IndexSchema{}}
 	for _, ix := range indexes {
@@ -46,8 +51,9 @@ func define[R any](since uint32, name string, indexes ...keyed[R]) *table[R] {
 // keyed is an index over records R.
 type keyed[R any] struct{ schema *memdb.IndexSchema }
 
-// index builds an index over a key made of parts: strings have an end that no string contains, ids and numbers have a fixed
-// length, so that different parts have different keys, keys sort by part, and a prefix of the parts is a prefix of the key.
+// index builds an index over a key made of parts: strings have an end that no string contains, ids
+// and numbers have a fixed length, so that different parts have different keys, keys sort by part,
+// and a prefix of the parts is a prefix of the key.
 func index[R any](name string, unique bool, parts func(*R) []any) keyed[R] {
 	return keyed[R]{&memdb.IndexSchema{Name: name, Unique: unique, Indexer: keyIndexer[R]{parts}}}
 }
@@ -76,7 +82,8 @@ func key(parts ...any) []byte {
 	for _, part := range parts {
 		switch p := part.(type) {
 		case string:
-			// A zero byte within a string becomes 0 FF, so that its end, 0 1, is unmistakable and sorts before it.
+			// A zero byte within a string becomes 0 FF, so that its end, 0 1, is unmistakable and
+			// sorts before it.
 			for i := range len(p) {
 				if out = append(out, p[i]); p[i] == 0 {
 					out = append(out, 0xFF)

@@ -11,9 +11,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestKeysTellPartsApart: zero bytes within names must not let one customer's record take another's place.
+// TestKeysTellPartsApart: zero bytes within names must not let one customer's record take another's
+// place.
 func TestKeysTellPartsApart(t *testing.T) {
-	if bytes.Equal(key("a\x00b", "c"), key("a", "b\x00c")) || bytes.Equal(key("a\x00\x01b"), key("a", "b")) {
+	if bytes.Equal(key("a\x00b", "c"), key("a", "b\x00c")) ||
+		bytes.Equal(key("a\x00\x01b"), key("a", "b")) {
 		t.Fatal("different parts have one key")
 	}
 	text := rapid.StringOf(rapid.SampledFrom([]rune{0, 1, 'a', 'b', 0xFF}))

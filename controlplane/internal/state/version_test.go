@@ -11,13 +11,15 @@ import (
 	"shoal.dev/shoal/controlplane/internal/codec/codectest"
 )
 
-// TestVersionOneStaysAsItIs holds tables and records against what the release before versions had: whatever is new says since
-// which version it is there (package command). The list is never changed.
+// TestVersionOneStaysAsItIs holds tables and records against what the release before versions had:
+// whatever is new says since which version it is there (package command). The list is never
+// changed.
 func TestVersionOneStaysAsItIs(t *testing.T) {
 	got := codectest.Members(reflect.TypeFor[savedRun](), 1)
 	for _, table := range tables() {
 		if table.since == 1 {
-			got = append(append(got, "table "+table.name), codectest.Members(reflect.TypeOf(table.empty()), 1)...)
+			got = append(append(got, "table "+table.name),
+				codectest.Members(reflect.TypeOf(table.empty()), 1)...)
 		}
 	}
 	slices.Sort(got)

@@ -25,10 +25,12 @@ type webList struct {
 	links uint32
 }
 
-func (w webList) Links(_ context.Context, _ ids.ID, from uint32, most int) ([]rowstore.Link, error) {
+func (w webList) Links(_ context.Context, _ ids.ID, from uint32, most int) ([]rowstore.Link,
+	error) {
 	var links []rowstore.Link
 	for seq := from; seq < w.links && len(links) < most; seq++ {
-		links = append(links, rowstore.Link{Seq: seq, URL: fmt.Sprintf("http://host-%03d.example/page/%d", seq%1000, seq)})
+		links = append(links, rowstore.Link{Seq: seq,
+			URL: fmt.Sprintf("http://host-%03d.example/page/%d", seq%1000, seq)})
 	}
 	return links, nil
 }
@@ -56,8 +58,9 @@ func (s *sink) TryPublish(_ stream.Topic, _ int, records ...[]byte) error {
 		if err != nil {
 			return err
 		}
-		s.receipts = append(s.receipts, model.Receipt{Job: task.Job, Unit: model.Unit{Seq: task.Seq}, Outcome: model.Delivered,
-			PriceRow: "tier:plain", Quantity: 1, Items: 1, Last: true})
+		s.receipts = append(s.receipts,
+			model.Receipt{Job: task.Job, Unit: model.Unit{Seq: task.Seq}, Outcome: model.Delivered,
+				PriceRow: "tier:plain", Quantity: 1, Items: 1, Last: true})
 	}
 	return nil
 }
@@ -95,18 +98,23 @@ func newLoop(t testing.TB, links uint32) *loop {
 		Pace:    func(*state.View, *state.Job) float64 { return 0 },
 		Now:     func() time.Time { return time.UnixMilli(now) }, View: l.view})
 	l.machine.Observe(d.Applied)
-	l.Steps = &steps.Steps{Counts: &steps.Counts{}, Dispatcher: d, State: l.machine.Store, Propose: l.propose,
-		Store: webList{links: links}, Log: l.log, IDs: &source, NowMicros: func() int64 { return now * 1000 },
-		Point: func(string) {}}
+	l.Steps = &steps.Steps{Counts: &steps.Counts{}, Dispatcher: d, State: l.machine.Store,
+		Propose: l.propose,
+		Store:   webList{links: links}, Log: l.log, IDs: &source,
+		NowMicros: func() int64 { return now * 1000 },
+		Point:     func(string) {}}
 	group, scraper := source.New(), source.New()
 	l.job = source.New()
 	for _, payload := range []command.Payload{
-		command.CreateClusterPayload{Version: command.Newest, ID: source.New(), Shards: loopShards, Prices: price.List{{RowKey: "tier:plain", Micros: 150}}},
+		command.CreateClusterPayload{Version: command.Newest, ID: source.New(), Shards: loopShards,
+			Prices: price.List{{RowKey: "tier:plain", Micros: 150}}},
 		command.OpenCustomerPayload{Customer: "c", Entry: source.New()},
 		command.AdjustWalletPayload{Customer: "c", Entry: source.New(), Amount: 1 << 50},
 		command.PutGroupPayload{Create: true, ID: group, Customer: "c", Name: "g"},
-		command.PutScraperPayload{Create: true, ID: scraper, Customer: "c", Group: group, Spec: model.Scraper{Name: "s"}},
-		command.LaunchRunPayload{Job: l.job, Entry: source.New(), Customer: "c", Scraper: scraper, List: source.New(),
+		command.PutScraperPayload{Create: true, ID: scraper, Customer: "c", Group: group,
+			Spec: model.Scraper{Name: "s"}},
+		command.LaunchRunPayload{Job: l.job, Entry: source.New(), Customer: "c", Scraper: scraper,
+			List:  source.New(),
 			Links: links, Tiers: model.TiersOf(model.Plain)},
 	} {
 		if _, err := l.propose(t.Context(), payload); err != nil {
@@ -139,7 +147,8 @@ func (l *loop) run(t testing.TB) {
 	}
 }
 
-// BenchmarkLoop is the control plane's own work for a page: plan, window, publish, settle, without Raft and the roles.
+// BenchmarkLoop is the control plane's own work for a page: plan, window, publish, settle, without
+// Raft and the roles.
 func BenchmarkLoop(b *testing.B) {
 	l := newLoop(b, uint32(b.N))
 	before := l.index

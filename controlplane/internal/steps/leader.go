@@ -1,6 +1,7 @@
-// Package steps owns the leader's steps: read lists, extend the window, publish tasks, send markers, recover what is
-// lost, give back what was never sent, close runs. Each step is a call that ends; the control plane's server runs them as
-// routines, the protocol simulation in random order. It keeps no state beside the dispatcher's.
+// Package steps owns the leader's steps: read lists, extend the window, publish tasks, send
+// markers, recover what is lost, give back what was never sent, close runs. Each step is a call
+// that ends; the control plane's server runs them as routines, the protocol simulation in random
+// order. It keeps no state beside the dispatcher's.
 package steps
 
 import (
@@ -42,7 +43,8 @@ type Store interface {
 	Sealed(ctx context.Context, job ids.ID) (bool, error)
 }
 
-// Steps are those of one leadership. Its steps may run beside each other, each from one goroutine at a time.
+// Steps are those of one leadership. Its steps may run beside each other, each from one goroutine
+// at a time.
 type Steps struct {
 	Dispatcher *dispatch.Dispatcher
 	State      func() *state.Store
@@ -55,16 +57,16 @@ type Steps struct {
 	NowMicros func() int64
 	// Point is called at named places, for crash tests; never nil.
 	Point func(name string)
-	// Spare says whether what is stored of a run and not settled is to stay for now: a restore may bring back the state that
-	// had it settled. Nil: never.
+	// Spare says whether what is stored of a run and not settled is to stay for now: a restore may
+	// bring back the state that had it settled. Nil: never.
 	Spare  func(job *state.Job) bool
 	spared map[ids.ID]bool   // with records that are not settled
 	Counts *Counts           // never nil
 	Tracer *telemetry.Tracer // nil: no traces
 }
 
-// Read answers what the dispatcher wants to know of link lists. It reports whether there was anything to do. A list that
-// cannot be read holds up no other.
+// Read answers what the dispatcher wants to know of link lists. It reports whether there was
+// anything to do. A list that cannot be read holds up no other.
 func (l *Steps) Read(ctx context.Context) (bool, error) {
 	did := false
 	var failed error
@@ -72,7 +74,8 @@ func (l *Steps) Read(ctx context.Context) (bool, error) {
 		links, err := l.Store.LinksAt(ctx, want.List, want.Seqs)
 		gone := errors.Is(err, rowstore.ErrListUnknown)
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("leader: locate seqs of run %s: %w", job, err), l.endListless(ctx, job, err))
+			failed = errors.Join(failed, fmt.Errorf("leader: locate seqs of run %s: %w", job, err),
+				l.endListless(ctx, job, err))
 		}
 		if err != nil && !gone {
 			continue
@@ -86,7 +89,8 @@ func (l *Steps) Read(ctx context.Context) (bool, error) {
 	for _, need := range l.Dispatcher.Needs() {
 		links, err := l.Store.Links(ctx, need.List, need.From, need.Most)
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("leader: read list of run %s: %w", need.Job, err),
+			failed = errors.Join(failed,
+				fmt.Errorf("leader: read list of run %s: %w", need.Job, err),
 				l.endListless(ctx, need.Job, err))
 		}
 		l.Dispatcher.Feed(need.Job, links)
@@ -95,14 +99,15 @@ func (l *Steps) Read(ctx context.Context) (bool, error) {
 	return did, failed
 }
 
-// endListless stops a run whose link list is gone, because it expired or the row store was put back to before it: nothing
-// more of it can be sent. Other errors end nothing.
+// endListless stops a run whose link list is gone, because it expired or the row store was put back
+// to before it: nothing more of it can be sent. Other errors end nothing.
 func (l *Steps) endListless(ctx context.Context, job ids.ID, cause error) error {
 	record := l.State().View().Job(job)
 	if !errors.Is(cause, rowstore.ErrListUnknown) || record == nil || record.State.Final() {
 		return nil
 	}
-	_, err := l.Propose(ctx, command.StopRunPayload{Customer: record.Customer, Scraper: record.Scraper, Job: job})
+	_, err := l.Propose(ctx, command.StopRunPayload{Customer: record.Customer,
+		Scraper: record.Scraper, Job: job})
 	return err
 }
 
@@ -115,9 +120,9 @@ func nowhere(seqs []uint32) []rowstore.Link {
 	return links
 }
 
-// Extend proposes what goes out next; whatever it picked it proposes until the outcome is known or ctx ends. As long as
-// little was picked it reads on: a long list whose hosts have no room would cost a command for each reading otherwise. It
-// reports whether there was anything to do.
+// Extend proposes what goes out next; whatever it picked it proposes until the outcome is known or
+// ctx ends. As long as little was picked it reads on: a long list whose hosts have no room would
+// cost a command for each reading otherwise. It reports whether there was anything to do.
 func (l *Steps) Extend(ctx context.Context) (bool, error) {
 	plan, read, failed := l.gather(ctx)
 	if len(plan) == 0 {
@@ -152,7 +157,8 @@ func (l *Steps) gather(ctx context.Context) (plan []command.WindowRun, read bool
 	return plan, read, nil
 }
 
-// Publish sends unsent tasks of a shard as far as the log has room. It reports whether all were sent.
+// Publish sends unsent tasks of a shard as far as the log has room. It reports whether all were
+// sent.
 func (l *Steps) Publish(ctx context.Context, shard int) (bool, error) {
 	for {
 		sends := l.Dispatcher.Unsent(shard, publishMost)
@@ -192,7 +198,8 @@ func (l *Steps) address(ctx context.Context, sends []dispatch.Send) error {
 	for list, seqs := range missing {
 		links, err := l.Store.LinksAt(ctx, list, sorted(seqs))
 		if err != nil {
-			return errors.Join(fmt.Errorf("leader: read addresses: %w", err), l.endListless(ctx, jobs[list], err))
+			return errors.Join(fmt.Errorf("leader: read addresses: %w", err),
+				l.endListless(ctx, jobs[list], err))
 		}
 		urls := make(map[uint32]string, len(links))
 		for _, link := range links {
@@ -237,8 +244,8 @@ func (l *Steps) GiveBack(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// Close seals and closes the runs of which nothing is left: from then on the row store drops their late pages, and what
-// was stored without being settled is removed.
+// Close seals and closes the runs of which nothing is left: from then on the row store drops their
+// late pages, and what was stored without being settled is removed.
 func (l *Steps) Close(ctx context.Context) (bool, error) {
 	jobs := l.Dispatcher.Closable()
 	for _, id := range jobs {
@@ -264,8 +271,8 @@ func (l *Steps) Close(ctx context.Context) (bool, error) {
 	return len(jobs) > 0, nil
 }
 
-// waits says whether an ended run is not to be closed yet, because that would remove what is to be spared. Nothing of it is
-// out, so that what is stored beyond its ledger stays the same.
+// waits says whether an ended run is not to be closed yet, because that would remove what is to be
+// spared. Nothing of it is out, so that what is stored beyond its ledger stays the same.
 func (l *Steps) waits(ctx context.Context, job *state.Job) (bool, error) {
 	if l.Spare == nil || !job.State.Final() || !l.Spare(job) {
 		delete(l.spared, job.ID)
@@ -289,9 +296,9 @@ func (l *Steps) waits(ctx context.Context, job *state.Job) (bool, error) {
 	return l.spared[job.ID], nil
 }
 
-// settled says of each record of a run, asked in the order of units, whether its unit is settled: all up to the last page
-// of a closed seq, and what the chain says of a seq that was set aside. Nil when everything stored is settled: each seq is
-// one page and closed.
+// settled says of each record of a run, asked in the order of units, whether its unit is settled:
+// all up to the last page of a closed seq, and what the chain says of a seq that was set aside. Nil
+// when everything stored is settled: each seq is one page and closed.
 func (l *Steps) settled(job *state.Job) func(model.Unit, bool) bool {
 	if !job.State.Final() && job.MaxPages == 1 {
 		return nil

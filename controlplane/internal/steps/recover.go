@@ -16,9 +16,10 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Returned acts on markers that came back, of any shards: what is lost settles from its page records if they are there, and
-// otherwise goes out again, or, after MaxAttempts, settles as an error. All share reads and commands: a lost fetcher had many
-// shards, and the last of them does not wait for the others.
+// Returned acts on markers that came back, of any shards: what is lost settles from its page
+// records if they are there, and otherwise goes out again, or, after MaxAttempts, settles as an
+// error. All share reads and commands: a lost fetcher had many shards, and the last of them does
+// not wait for the others.
 func (l *Steps) Returned(ctx context.Context, markers ...model.Marker) error {
 	l.Counts.MarkersBack.Add(uint64(len(markers)))
 	for lost := range slices.Chunk(l.lost(markers), planMost) {
@@ -29,8 +30,8 @@ func (l *Steps) Returned(ctx context.Context, markers ...model.Marker) error {
 	return nil
 }
 
-// lostSeq is a dispatch that a marker shows to be lost. Moved: nobody began it before its shard was handed over, so that it
-// is sent again without counting it.
+// lostSeq is a dispatch that a marker shows to be lost. Moved: nobody began it before its shard was
+// handed over, so that it is sent again without counting it.
 type lostSeq struct {
 	command.DispatchRef
 	moved bool
@@ -81,7 +82,8 @@ func (l *Steps) recover(ctx context.Context, lost []lostSeq) error {
 		return err
 	}
 	if n := len(uncounted); n > 0 {
-		if err := l.redispatch(ctx, command.RedispatchPayload{Lost: uncounted, Moved: uncounted[n-1].Number}); err != nil {
+		if err := l.redispatch(ctx,
+			command.RedispatchPayload{Lost: uncounted, Moved: uncounted[n-1].Number}); err != nil {
 			return err
 		}
 	}
@@ -103,7 +105,8 @@ func (l *Steps) redispatch(ctx context.Context, again command.RedispatchPayload)
 	return err
 }
 
-// settleStored settles lost dispatches as far as the row store has their pages. It reads many of a run at once.
+// settleStored settles lost dispatches as far as the row store has their pages. It reads many of a
+// run at once.
 func (l *Steps) settleStored(ctx context.Context, lost []lostSeq) error {
 	lost = slices.Clone(lost)
 	slices.SortFunc(lost, func(a, b lostSeq) int {
@@ -138,8 +141,8 @@ func (l *Steps) settleStored(ctx context.Context, lost []lostSeq) error {
 	return l.settle(ctx, receipts)
 }
 
-// upToGaps is what is stored of each seq's units up to the first that is not: what stands behind a gap waits. Both are in
-// the order of units.
+// upToGaps is what is stored of each seq's units up to the first that is not: what stands behind a
+// gap waits. Both are in the order of units.
 func upToGaps(units []model.Unit, stored []model.Receipt) []model.Receipt {
 	var whole []model.Receipt
 	gap := false
@@ -157,8 +160,9 @@ func upToGaps(units []model.Unit, stored []model.Receipt) []model.Receipt {
 	return whole
 }
 
-// endSealed ends the runs of which something is lost that the row store will not take: they were sealed, and then a backup
-// from before was restored. What they lack would never be stored, however often it is fetched.
+// endSealed ends the runs of which something is lost that the row store will not take: they were
+// sealed, and then a backup from before was restored. What they lack would never be stored, however
+// often it is fetched.
 func (l *Steps) endSealed(ctx context.Context, lost []lostSeq) error {
 	asked := map[ids.ID]bool{}
 	for _, ref := range lost {
@@ -174,7 +178,9 @@ func (l *Steps) endSealed(ctx context.Context, lost []lostSeq) error {
 			continue
 		}
 		job := l.State().View().Job(ref.Job)
-		if _, err := l.Propose(ctx, command.StopRunPayload{Customer: job.Customer, Scraper: job.Scraper, Job: job.ID}); err != nil {
+		if _, err := l.Propose(ctx,
+			command.StopRunPayload{Customer: job.Customer, Scraper: job.Scraper,
+				Job: job.ID}); err != nil {
 			return err
 		}
 	}
@@ -189,7 +195,8 @@ func (l *Steps) settle(ctx context.Context, receipts []model.Receipt) error {
 	return err
 }
 
-// stillOut is the dispatch in the replicated sets, with its first unsettled page; false when it is not out any more.
+// stillOut is the dispatch in the replicated sets, with its first unsettled page; false when it is
+// not out any more.
 func (l *Steps) stillOut(ref command.DispatchRef) (out state.Out, page uint32, ok bool) {
 	l.State().ReadRun(ref.Job, func(run *state.Run) {
 		if run == nil || run.Out[ref.Seq] == nil || run.Out[ref.Seq].Number != ref.Number {
@@ -212,9 +219,12 @@ func (l *Steps) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageWr
 		return rowstore.PageWrite{}, false
 	}
 	return rowstore.PageWrite{
-		Job: rowstore.Job{ID: job.ID, Customer: job.Customer, Group: job.Group, Scraper: job.Scraper, Started: job.Started * 1000},
-		Page: &model.Page{Job: ref.Job, Unit: model.Unit{Seq: ref.Seq, Page: page}, Fetch: l.IDs.New(),
-			Outcome: model.Errored, Code: string(fault.PageAttemptsExhausted), At: l.NowMicros(), Last: true},
+		Job: rowstore.Job{ID: job.ID, Customer: job.Customer, Group: job.Group,
+			Scraper: job.Scraper, Started: job.Started * 1000},
+		Page: &model.Page{Job: ref.Job, Unit: model.Unit{Seq: ref.Seq, Page: page},
+			Fetch:   l.IDs.New(),
+			Outcome: model.Errored, Code: string(fault.PageAttemptsExhausted), At: l.NowMicros(),
+			Last: true},
 	}, true
 }
 
@@ -226,7 +236,8 @@ func (l *Steps) settleExhausted(ctx context.Context, writes []rowstore.PageWrite
 		job := l.State().View().Job(writes[i].Page.Job)
 		links, err := l.Store.LinksAt(ctx, job.List, []uint32{writes[i].Page.Unit.Seq})
 		if err != nil || len(links) != 1 {
-			return errors.Join(fmt.Errorf("leader: address of an exhausted link: %w", errors.Join(err, rowstore.ErrListUnknown)),
+			return errors.Join(fmt.Errorf("leader: address of an exhausted link: %w",
+				errors.Join(err, rowstore.ErrListUnknown)),
 				l.endListless(ctx, job.ID, err))
 		}
 		writes[i].Page.URL = links[0].URL

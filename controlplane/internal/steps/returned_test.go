@@ -25,7 +25,8 @@ func (s emptyStore) Sealed(context.Context, ids.ID) (bool, error) {
 	return false, nil
 }
 
-// What is lost in all shards at once, as with a fetcher, goes out again by as few reads and commands as in one shard.
+// What is lost in all shards at once, as with a fetcher, goes out again by as few reads and
+// commands as in one shard.
 func TestShardsThatAreLostTogetherComeBackTogether(t *testing.T) {
 	const links = 1000
 	l := newLoop(t, links)
@@ -64,7 +65,8 @@ func TestShardsThatAreLostTogetherComeBackTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	if moved != out || l.Counts.Redispatched.Load() != uint64(out) {
-		t.Errorf("%d dispatches were named and %d went out again, of %d", moved, l.Counts.Redispatched.Load(), out)
+		t.Errorf("%d dispatches were named and %d went out again, of %d", moved,
+			l.Counts.Redispatched.Load(), out)
 	}
 	if reads != 2 || commands != 1 {
 		t.Errorf("%d reads and %d commands for %d markers", reads, commands, len(markers))

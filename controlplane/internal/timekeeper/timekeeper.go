@@ -1,6 +1,7 @@
-// Package timekeeper owns what time it is to a leader: with what it stamps commands, and whether what is removed by age may
-// go. A leader's clock is believed as long as it moves as time passes. A jump is taken over when a majority of the voters'
-// clocks say so, and otherwise told; time goes on without it meanwhile, a second a second. It reads no clock itself.
+// Package timekeeper owns what time it is to a leader: with what it stamps commands, and whether
+// what is removed by age may go. A leader's clock is believed as long as it moves as time passes. A
+// jump is taken over when a majority of the voters' clocks say so, and otherwise told; time goes on
+// without it meanwhile, a second a second. It reads no clock itself.
 package timekeeper
 
 import (
@@ -11,12 +12,13 @@ import (
 
 // Bounds of what clocks may do.
 const (
-	// Tolerance is by how much a clock may be off before it is not believed. State time is never moved further by it.
+	// Tolerance is by how much a clock may be off before it is not believed. State time is never
+	// moved further by it.
 	Tolerance = 2 * time.Minute
 	// Steady is how long the clock of an only voter, which nobody can confirm, must keep to a jump.
 	Steady = 10 * time.Minute
-	// LongPause is the longest pause of an only voter after which what is removed by age goes at once; after a longer one
-	// that takes until Grace has passed.
+	// LongPause is the longest pause of an only voter after which what is removed by age goes at
+	// once; after a longer one that takes until Grace has passed.
 	LongPause = 7 * 24 * time.Hour
 	Grace     = 24 * time.Hour
 )
@@ -47,8 +49,9 @@ const (
 // Findings are how clocks stand to each other.
 type Findings struct {
 	Verdict Verdict
-	Clock   time.Duration // this node's clock less the time agreed on, or less state time without that
-	State   time.Duration // state time less the time that clocks tell
+	// this node's clock less the time agreed on, or less state time without that
+	Clock time.Duration
+	State time.Duration // state time less the time that clocks tell
 }
 
 // Keeper keeps the time of one node's leaderships. It is safe for concurrent use.
@@ -66,8 +69,8 @@ type Keeper struct {
 	wary    time.Duration // elapsed until which nothing goes by age
 }
 
-// Begin begins a leadership with the state's time, zero: there is no state yet. What an earlier one of this process knew
-// stays known.
+// Begin begins a leadership with the state's time, zero: there is no state yet. What an earlier one
+// of this process knew stays known.
 func (k *Keeper) Begin(r Reading, state time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -83,8 +86,9 @@ func (k *Keeper) Begin(r Reading, state time.Time) {
 	k.begun, k.verdict, k.at = true, Unheard, r.Elapsed
 }
 
-// Stamp is the time for a command: this node's clock, corrected by the others', while that moves as time passes. State time
-// that is ahead of what the clocks agree on goes on at half the pace until they have come up.
+// Stamp is the time for a command: this node's clock, corrected by the others', while that moves as
+// time passes. State time that is ahead of what the clocks agree on goes on at half the pace until
+// they have come up.
 func (k *Keeper) Stamp(r Reading) time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -111,8 +115,8 @@ func (k *Keeper) flowing(r Reading) time.Time { return k.state.Add(r.Elapsed - k
 
 func within(d time.Duration) bool { return d >= -Tolerance && d <= Tolerance }
 
-// Hear compares this node's clock with those of other voters, of which and itself there are so many. A time that a majority
-// tells is the time from now on, however far ahead of the state it is.
+// Hear compares this node's clock with those of other voters, of which and itself there are so
+// many. A time that a majority tells is the time from now on, however far ahead of the state it is.
 func (k *Keeper) Hear(r Reading, voters int, witnesses []Witness) Findings {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -122,7 +126,8 @@ func (k *Keeper) Hear(r Reading, voters int, witnesses []Witness) Findings {
 		k.hearOthers(r, voters, witnesses)
 	}
 	flowing := k.flowing(r)
-	found := Findings{Verdict: k.verdict, Clock: -k.offset, State: flowing.Sub(r.Wall.Add(k.offset))}
+	found := Findings{Verdict: k.verdict, Clock: -k.offset,
+		State: flowing.Sub(r.Wall.Add(k.offset))}
 	if k.verdict != Agreed {
 		found.Clock = r.Wall.Sub(flowing)
 	}
@@ -148,7 +153,8 @@ func (k *Keeper) hearOthers(r Reading, voters int, witnesses []Witness) {
 	}
 }
 
-// majority is the time that more than half of the voters tell: the first clock's if it is among them.
+// majority is the time that more than half of the voters tell: the first clock's if it is among
+// them.
 func majority(clocks []time.Time, voters int) (agreed time.Time, ok bool) {
 	for _, candidate := range clocks {
 		var near []time.Time
@@ -169,8 +175,8 @@ func majority(clocks []time.Time, voters int) (agreed time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// hearNobody is Hear of the only voter: its clock is believed when its process has begun, and otherwise when it keeps to a
-// jump; mu is held.
+// hearNobody is Hear of the only voter: its clock is believed when its process has begun, and
+// otherwise when it keeps to a jump; mu is held.
 func (k *Keeper) hearNobody(r Reading) {
 	off := r.Wall.Sub(k.flowing(r))
 	first := !k.trusted
@@ -198,8 +204,9 @@ func (k *Keeper) follow(r Reading, told time.Time) {
 	}
 }
 
-// Safe is the earlier of state time and this node's clock, for what is removed by age. Not ok: the two, or the voters'
-// clocks, differ by too much, or it is not known yet whether they do; then nothing is to be removed.
+// Safe is the earlier of state time and this node's clock, for what is removed by age. Not ok: the
+// two, or the voters' clocks, differ by too much, or it is not known yet whether they do; then
+// nothing is to be removed.
 func (k *Keeper) Safe(r Reading) (now time.Time, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

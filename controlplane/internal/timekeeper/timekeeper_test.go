@@ -9,7 +9,8 @@ import (
 
 var start = time.Unix(1_800_000_000, 0)
 
-// machine is a node's clock as the world sees it: time since the start, and how far its wall is off.
+// machine is a node's clock as the world sees it: time since the start, and how far its wall is
+// off.
 type machine struct {
 	off  time.Duration
 	born time.Duration // of its process
@@ -36,7 +37,8 @@ func TestOneWrongClockMovesNothing(t *testing.T) {
 	wrong, right := machine{off: 90 * 24 * time.Hour}, machine{}
 	k.Begin(wrong.reading(0), start)
 	wantStamp(t, &k, wrong, time.Hour, 0)
-	found := k.Hear(wrong.reading(time.Hour), 3, []Witness{right.witness(time.Hour, wrong), right.witness(time.Hour, wrong)})
+	found := k.Hear(wrong.reading(time.Hour), 3,
+		[]Witness{right.witness(time.Hour, wrong), right.witness(time.Hour, wrong)})
 	if found.Verdict != Agreed || found.Clock != wrong.off {
 		t.Errorf("found %+v", found)
 	}
@@ -80,7 +82,8 @@ func TestALongPauseOfAllIsTime(t *testing.T) {
 	if _, ok := k.Safe(m.reading(m.born)); ok {
 		t.Error("things may be removed before others are heard")
 	}
-	found := k.Hear(m.reading(m.born), 3, []Witness{machine{off: 20 * time.Second}.witness(m.born, m)})
+	found := k.Hear(m.reading(m.born), 3,
+		[]Witness{machine{off: 20 * time.Second}.witness(m.born, m)})
 	if found != (Findings{Verdict: Agreed}) {
 		t.Errorf("found %+v", found)
 	}
@@ -153,8 +156,8 @@ func TestTheFirstTimeOfAClusterIsItsFoundersClock(t *testing.T) {
 	wantStamp(t, &k, m, time.Second, 0)
 }
 
-// TestNoMinorityOfClocksMovesTime has leaders with clocks that are right and wrong follow each other, be cut off and be
-// restarted after any pause, while most clocks are right at any time.
+// TestNoMinorityOfClocksMovesTime has leaders with clocks that are right and wrong follow each
+// other, be cut off and be restarted after any pause, while most clocks are right at any time.
 func TestNoMinorityOfClocksMovesTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		voters := rapid.SampledFrom([]int{3, 5}).Draw(t, "voters")
@@ -180,10 +183,12 @@ func TestNoMinorityOfClocksMovesTime(t *testing.T) {
 				now += time.Duration(rapid.IntRange(1, 7200).Draw(t, "seconds")) * time.Second
 			case 1: // a clock goes wrong, while most are right
 				for i := range machines {
-					machines[i].off = time.Duration(rapid.IntRange(-20, 20).Draw(t, "off")) * time.Second
+					machines[i].off = time.Duration(rapid.IntRange(-20, 20).Draw(t,
+						"off")) * time.Second
 				}
 				for range rapid.IntRange(0, (voters-1)/2).Draw(t, "wrong") {
-					off := rapid.SampledFrom([]time.Duration{10 * time.Minute, 90 * 24 * time.Hour, -time.Hour, -1000 * time.Hour}).Draw(t, "by")
+					off := rapid.SampledFrom([]time.Duration{10 * time.Minute, 90 * 24 * time.Hour,
+						-time.Hour, -1000 * time.Hour}).Draw(t, "by")
 					machines[rapid.IntRange(0, voters-1).Draw(t, "which")].off = off
 				}
 			case 2:
@@ -204,10 +209,12 @@ func TestNoMinorityOfClocksMovesTime(t *testing.T) {
 				}
 				found := keepers[leader].Hear(machines[leader].reading(now), voters, witnesses)
 				stamp()
-				if behind := start.Add(now).Sub(state); found.Verdict == Agreed && behind > Tolerance+time.Minute {
+				if behind := start.Add(now).Sub(state); found.Verdict == Agreed &&
+					behind > Tolerance+time.Minute {
 					t.Fatalf("voters agree, and state time is %v behind", behind)
 				}
-				if safe, ok := keepers[leader].Safe(machines[leader].reading(now)); ok && safe.Sub(start.Add(now)) > Tolerance {
+				if safe, ok := keepers[leader].Safe(machines[leader].reading(now)); ok &&
+					safe.Sub(start.Add(now)) > Tolerance {
 					t.Fatalf("things may be removed by %v", safe)
 				}
 			}

@@ -1,7 +1,8 @@
-// Package chromium owns the browser: a Chromium process, the pages that are loaded in it, what they may use, and the local
-// proxies by which alone they reach anything. It starts a new process when the one at hand has loaded enough pages, uses too
-// much memory or hangs. It does not own the verdict on a page, robots.txt, politeness or attempts (transport and the worker
-// do), nor connections and the address guard (pkg/egress does).
+// Package chromium owns the browser: a Chromium process, the pages that are loaded in it, what they
+// may use, and the local proxies by which alone they reach anything. It starts a new process when
+// the one at hand has loaded enough pages, uses too much memory or hangs. It does not own the
+// verdict on a page, robots.txt, politeness or attempts (transport and the worker do), nor
+// connections and the address guard (pkg/egress does).
 package chromium
 
 import (
@@ -34,12 +35,13 @@ const (
 )
 
 const (
-	startTime    = 30 * time.Second // of a process
-	closeTime    = 5 * time.Second  // of a page; then its process is killed
-	memoryEvery  = time.Second      // between two looks at the memory
-	settleAfter  = 5 * time.Second  // from a page's load to when it is taken as it is, whatever it still fetches
-	moreWithin   = 4 * time.Second  // for what a click or a scroll loads
-	marginBefore = 2 * time.Second  // the deadline: for reading what is there
+	startTime   = 30 * time.Second // of a process
+	closeTime   = 5 * time.Second  // of a page; then its process is killed
+	memoryEvery = time.Second      // between two looks at the memory
+	// from a page's load to when it is taken as it is, whatever it still fetches
+	settleAfter  = 5 * time.Second
+	moreWithin   = 4 * time.Second // for what a click or a scroll loads
+	marginBefore = 2 * time.Second // the deadline: for reading what is there
 )
 
 // Config sets a Browser. Zero values mean the defaults.
@@ -91,7 +93,8 @@ type Browser struct {
 	current *process // nil: none is there
 }
 
-// process is one Chromium. Its fields are guarded by the browser's lock, but for what never changes.
+// process is one Chromium. Its fields are guarded by the browser's lock, but for what never
+// changes.
 type process struct {
 	ctx    context.Context // a chromedp context
 	kill   context.CancelFunc
@@ -103,8 +106,8 @@ type process struct {
 	retire bool  // it takes no further page
 }
 
-// Open makes a browser of an executable, which it starts once, to see that it does, within half a minute; pages start
-// processes of their own. Its errors are ctx's, or say why there is no browser.
+// Open makes a browser of an executable, which it starts once, to see that it does, within half a
+// minute; pages start processes of their own. Its errors are ctx's, or say why there is no browser.
 func Open(ctx context.Context, config Config) (*Browser, error) {
 	config.setDefaults()
 	path, err := exec.LookPath(config.Path)
@@ -223,15 +226,17 @@ func (b *Browser) run(ctx context.Context, p *process) {
 	var pid int
 	allocator, stop := chromedp.NewExecAllocator(ctx, b.flags(dir, p.sink.address())...)
 	defer stop()
-	browserCtx, stopBrowser := chromedp.NewContext(allocator, chromedp.WithErrorf(func(format string, args ...any) {
-		b.config.Logger.Debug("chromium: " + fmt.Sprintf(format, args...))
-	}))
+	browserCtx, stopBrowser := chromedp.NewContext(allocator,
+		chromedp.WithErrorf(func(format string, args ...any) {
+			b.config.Logger.Debug("chromium: " + fmt.Sprintf(format, args...))
+		}))
 	defer stopBrowser()
 	starting := time.AfterFunc(startTime, stop)
 	_, err = chromedp.CallBrowser(browserCtx, browser.SetDownloadBehavior,
 		browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny})
 	starting.Stop()
-	if c := chromedp.FromContext(browserCtx); err == nil && c.Browser != nil && c.Browser.Process() != nil {
+	if c := chromedp.FromContext(browserCtx); err == nil && c.Browser != nil &&
+		c.Browser.Process() != nil {
 		pid = c.Browser.Process().Pid
 	}
 	p.ctx, p.err = browserCtx, err
@@ -269,24 +274,29 @@ func (b *Browser) watch(ctx context.Context, p *process, pid int) {
 	}
 }
 
-// flags start a browser that reaches nothing by itself: every request goes to a proxy of ours, names are not resolved, and
-// what goes round a proxy (QUIC, WebRTC, prefetching, discovery in the local network, the vendor's own services) is off.
+// flags start a browser that reaches nothing by itself: every request goes to a proxy of ours,
+// names are not resolved, and what goes round a proxy (QUIC, WebRTC, prefetching, discovery in the
+// local network, the vendor's own services) is off.
 func (b *Browser) flags(dir, sink string) []chromedp.ExecAllocatorOption {
 	flags := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
 	flags = append(flags, chromedp.ExecPath(b.config.Path), chromedp.UserDataDir(dir),
 		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) { inGroup(cmd, dir) }),
 		chromedp.ProxyServer(sink), chromedp.Flag("proxy-bypass-list", "<-loopback>"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
-		chromedp.Flag("disable-quic", true), chromedp.Flag("dns-prefetch-disable", true), chromedp.Flag("no-pings", true),
+		chromedp.Flag("disable-quic", true), chromedp.Flag("dns-prefetch-disable", true),
+		chromedp.Flag("no-pings", true),
 		chromedp.Flag("force-webrtc-ip-handling-policy", "disable_non_proxied_udp"),
 		chromedp.Flag("webrtc-ip-handling-policy", "disable_non_proxied_udp"),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-domain-reliability", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("disable-field-trial-config", true), chromedp.Flag("disable-features",
 			"Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider,AsyncDns,NetworkTimeServiceQuerying,"+
 				"HttpsUpgrades,HttpsFirstBalancedMode,InterestFeedContentSuggestions,CertificateTransparencyComponentUpdater,AutofillServerCommunication,WebRtcHideLocalIpsWithMdns"),
 		chromedp.Flag("blink-settings", "imagesEnabled=false"), chromedp.Flag("mute-audio", true),
-		chromedp.Flag("js-flags", "--max-old-space-size=512"), chromedp.Flag("renderer-process-limit", strconv.Itoa(2*b.config.Pages)),
-		chromedp.DisableGPU, chromedp.Flag("disable-breakpad", true), chromedp.Flag("disable-crash-reporter", true),
+		chromedp.Flag("js-flags", "--max-old-space-size=512"),
+		chromedp.Flag("renderer-process-limit", strconv.Itoa(2*b.config.Pages)),
+		chromedp.DisableGPU, chromedp.Flag("disable-breakpad", true),
+		chromedp.Flag("disable-crash-reporter", true),
 		chromedp.WindowSize(1366, 900))
 	if b.config.UserAgent != "" {
 		flags = append(flags, chromedp.UserAgent(b.config.UserAgent))

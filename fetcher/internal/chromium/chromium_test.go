@@ -35,7 +35,8 @@ func newBrowser(t *testing.T, config Config, handler http.HandlerFunc) *Browser 
 		site.CloseClientConnections()
 		site.Close()
 	})
-	client, err := egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	client, err := egress.New(egress.Config{
+		Allow:   []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins: map[string]string{"*.example": site.Listener.Addr().String()}})
 	if err != nil {
 		t.Fatal(err)
@@ -60,51 +61,59 @@ func load(t *testing.T, b *Browser, ask Ask) (*Page, error) {
 }
 
 func TestPages(t *testing.T) {
-	b := newBrowser(t, Config{Body: 1 << 20, Recycle: 4}, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		switch r.URL.Path {
-		case "/script":
-			_, _ = io.WriteString(w, `<body><script>fetch("/data").then(r => r.text()).then(t => {
+	b := newBrowser(t, Config{Body: 1 << 20, Recycle: 4},
+		func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			switch r.URL.Path {
+			case "/script":
+				_, _ = io.WriteString(w, `<body><script>fetch("/data").then(r => r.text()).then(t => {
 				document.body.innerHTML = "<h1>" + t + "</h1>"})</script>`)
-		case "/data":
-			_, _ = io.WriteString(w, "grüße")
-		case "/moved":
-			http.Redirect(w, r, "http://b.example/script", http.StatusFound)
-		case "/gone":
-			w.Header().Set("Retry-After", "9")
-			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = io.WriteString(w, "<h1>busy</h1>")
-		case "/away":
-			_, _ = io.WriteString(w, `<script>location.href = "http://b.example/script"</script>`)
-		case "/lost":
-			_, _ = io.WriteString(w, `<script>location.href = "http://10.0.0.1/"</script>`)
-		case "/loop":
-			http.Redirect(w, r, "/loop?"+r.URL.RawQuery+"x", http.StatusFound)
-		case "/private":
-			http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
-		case "/json":
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"a":"ü"}`)
-		case "/large":
-			_, _ = io.WriteString(w, "<p>"+strings.Repeat("x", 2<<20))
-		case "/file":
-			w.Header().Set("Content-Type", "application/octet-stream")
-			_, _ = io.WriteString(w, "x")
-		case "/dialog":
-			_, _ = io.WriteString(w, `<script>alert("wait"); document.write("<h1>after</h1>")</script>`)
-		}
-	})
+			case "/data":
+				_, _ = io.WriteString(w, "grüße")
+			case "/moved":
+				http.Redirect(w, r, "http://b.example/script", http.StatusFound)
+			case "/gone":
+				w.Header().Set("Retry-After", "9")
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = io.WriteString(w, "<h1>busy</h1>")
+			case "/away":
+				_, _ = io.WriteString(w,
+					`<script>location.href = "http://b.example/script"</script>`)
+			case "/lost":
+				_, _ = io.WriteString(w, `<script>location.href = "http://10.0.0.1/"</script>`)
+			case "/loop":
+				http.Redirect(w, r, "/loop?"+r.URL.RawQuery+"x", http.StatusFound)
+			case "/private":
+				http.Redirect(w, r, "http://10.0.0.1/", http.StatusFound)
+			case "/json":
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, `{"a":"ü"}`)
+			case "/large":
+				_, _ = io.WriteString(w, "<p>"+strings.Repeat("x", 2<<20))
+			case "/file":
+				w.Header().Set("Content-Type", "application/octet-stream")
+				_, _ = io.WriteString(w, "x")
+			case "/dialog":
+				_, _ = io.WriteString(w,
+					`<script>alert("wait"); document.write("<h1>after</h1>")</script>`)
+			}
+		})
 	for _, test := range []struct {
 		path  string
 		holds string
 		code  fault.Code
 		check func(*Page) bool
 	}{
-		{"/script", "<h1>grüße</h1>", "", func(p *Page) bool { return p.Status == 200 && p.Received > 0 && p.Hops == 0 }},
-		{"/moved", "<h1>grüße</h1>", "", func(p *Page) bool { return p.Hops == 1 && p.Final == "http://b.example/script" }},
-		{"/away", "<h1>grüße</h1>", "", func(p *Page) bool { return p.Hops == 1 && p.Final == "http://b.example/script" }},
-		{"/gone", "<h1>busy</h1>", "", func(p *Page) bool { return p.Status == 503 && p.Header["retry-after"] == "9" }},
-		{"/json", `{"a":"ü"}`, "", func(p *Page) bool { return strings.HasPrefix(p.ContentType, "application/json") }},
+		{"/script", "<h1>grüße</h1>", "",
+			func(p *Page) bool { return p.Status == 200 && p.Received > 0 && p.Hops == 0 }},
+		{"/moved", "<h1>grüße</h1>", "",
+			func(p *Page) bool { return p.Hops == 1 && p.Final == "http://b.example/script" }},
+		{"/away", "<h1>grüße</h1>", "",
+			func(p *Page) bool { return p.Hops == 1 && p.Final == "http://b.example/script" }},
+		{"/gone", "<h1>busy</h1>", "",
+			func(p *Page) bool { return p.Status == 503 && p.Header["retry-after"] == "9" }},
+		{"/json", `{"a":"ü"}`, "",
+			func(p *Page) bool { return strings.HasPrefix(p.ContentType, "application/json") }},
 		{"/dialog", "<h1>after</h1>", "", nil},
 		{"/loop", "", fault.PageRedirects, nil},
 		{"/private", "", fault.PageAddressForbidden, nil},
@@ -117,26 +126,30 @@ func TestPages(t *testing.T) {
 			if fault.CodeOf(err) != test.code && !(err == nil && test.code == "") {
 				t.Fatalf("got %v, want %q", err, test.code)
 			}
-			if err == nil && (!strings.Contains(string(page.Body), test.holds) || test.check != nil && !test.check(page)) {
+			if err == nil && (!strings.Contains(string(page.Body), test.holds) ||
+				test.check != nil && !test.check(page)) {
 				t.Errorf("got %+v, body %q", page, page.Body)
 			}
 		})
 	}
 }
 
-// TestCutShort: what came of a document that breaks off is no page, and the browser knows that at once.
+// TestCutShort: what came of a document that breaks off is no page, and the browser knows that at
+// once.
 func TestCutShort(t *testing.T) {
 	const head, page = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n", "<h1>half of the page</h1>"
 	answers := map[string]string{
-		"/length":  head + "Content-Length: 5000\r\n\r\n" + page,
-		"/chunks":  head + "Transfer-Encoding: chunked\r\n\r\n18\r\n" + page + "\r\n",
-		"/chunk":   head + "Transfer-Encoding: chunked\r\n\r\nff\r\n" + page,
-		"/reset":   head + "\r\n" + page + "<script async src=/read></script>",
-		"/json":    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n[",
+		"/length": head + "Content-Length: 5000\r\n\r\n" + page,
+		"/chunks": head + "Transfer-Encoding: chunked\r\n\r\n18\r\n" + page + "\r\n",
+		"/chunk":  head + "Transfer-Encoding: chunked\r\n\r\nff\r\n" + page,
+		"/reset":  head + "\r\n" + page + "<script async src=/read></script>",
+		"/json": "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " +
+			"5000\r\n\r\n[",
 		"/coding":  head + "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nplain",
 		"/nothing": "",
-		"/away":    head + "Content-Length: 5000\r\n\r\n<script>location.href = '/whole'</script>" + page,
-		"/closed":  head + "\r\n" + page, // its end is the connection's
+		"/away": head + "Content-Length: 5000\r\n\r\n<script>location.href = '/whole'</script>" +
+			page,
+		"/closed": head + "\r\n" + page, // its end is the connection's
 	}
 	read := make(chan struct{}, 1)
 	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
@@ -164,8 +177,10 @@ func TestCutShort(t *testing.T) {
 			_, _ = conn.Read(make([]byte, 1)) // the page goes elsewhere meanwhile
 		}
 	})
-	for path, want := range map[string]fault.Code{"/length": fault.PageProtocol, "/chunks": fault.PageProtocol, "/chunk": fault.PageProtocol,
-		"/reset": fault.PageProtocol, "/json": fault.PageProtocol, "/coding": fault.PageDecompression, "/nothing": fault.PageConnect,
+	for path, want := range map[string]fault.Code{"/length": fault.PageProtocol,
+		"/chunks": fault.PageProtocol, "/chunk": fault.PageProtocol,
+		"/reset": fault.PageProtocol, "/json": fault.PageProtocol,
+		"/coding": fault.PageDecompression, "/nothing": fault.PageConnect,
 		"/away": "", "/closed": ""} {
 		t.Run(path, func(t *testing.T) {
 			got, err := load(t, b, Ask{URL: "http://a.example" + path})
@@ -179,8 +194,8 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestTheCallersTime: a page that never loads is taken as it stands before its time is over, also when the caller's is over
-// before that.
+// TestTheCallersTime: a page that never loads is taken as it stands before its time is over, also
+// when the caller's is over before that.
 func TestTheCallersTime(t *testing.T) {
 	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/hang" {
@@ -206,23 +221,26 @@ func TestHops(t *testing.T) {
 	})
 	own := errors.New("own")
 	var hops []string
-	_, err := load(t, b, Ask{URL: "http://a.example/", BeforeHop: func(_ context.Context, url string) error {
-		hops = append(hops, url)
-		return own
-	}})
+	_, err := load(t, b, Ask{URL: "http://a.example/",
+		BeforeHop: func(_ context.Context, url string) error {
+			hops = append(hops, url)
+			return own
+		}})
 	if !errors.Is(err, own) || len(hops) != 1 || hops[0] != "http://b.example/x" {
 		t.Errorf("got %v after %v", err, hops)
 	}
 }
 
-// A panic beside the load, where the browser's messages are read, is the page's end and no other one's.
+// A panic beside the load, where the browser's messages are read, is the page's end and no other
+// one's.
 func TestPanicBesideTheLoad(t *testing.T) {
 	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/from" {
 			http.Redirect(w, r, "/to", http.StatusFound)
 		}
 	})
-	ask := Ask{URL: "http://shop.example/from", BeforeHop: func(context.Context, string) error { panic("a reader's") }}
+	ask := Ask{URL: "http://shop.example/from",
+		BeforeHop: func(context.Context, string) error { panic("a reader's") }}
 	if _, err := load(t, b, ask); fault.CodeOf(err) != fault.PageUnparsable {
 		t.Errorf("the page: %v", err)
 	}
@@ -243,7 +261,8 @@ func TestLoadingMore(t *testing.T) {
 		case "/click":
 			_, _ = fmt.Fprintf(w, script, `<button id=b onclick="more()">more</button>`)
 		case "/scroll":
-			_, _ = fmt.Fprintf(w, script, `<script>addEventListener("scroll", () => more())</script>`)
+			_, _ = fmt.Fprintf(w, script,
+				`<script>addEventListener("scroll", () => more())</script>`)
 		case "/items":
 			_, _ = fmt.Fprintf(w, `<p style="height: 2000px">item %s</p>`, r.URL.RawQuery)
 		}
@@ -253,14 +272,18 @@ func TestLoadingMore(t *testing.T) {
 		max         int
 		want        int
 	}{{"/click", "#b", 50, 4}, {"/click", "#b", 2, 2}, {"/click", "#missing", 50, 1},
-		{"/click", "b[", 50, 1}, {"/click", ".😀, #b", 2, 2}, {"/scroll", "", 50, 4}, {"/scroll", "", 2, 2}} {
-		page, err := load(t, b, Ask{URL: "http://a.example" + test.path, More: true, Click: test.click, Max: test.max})
+		{"/click", "b[", 50, 1}, {"/click", ".😀, #b", 2, 2}, {"/scroll", "", 50, 4},
+		{"/scroll", "", 2, 2}} {
+		page, err := load(t, b,
+			Ask{URL: "http://a.example" + test.path, More: true, Click: test.click, Max: test.max})
 		if err != nil {
 			t.Errorf("%s: %v", test.path, err)
 			continue
 		}
-		if items := strings.Count(string(page.Body), "<p style"); items != test.want || page.Loads != test.want {
-			t.Errorf("%s, at most %d: %d items after %d loads", test.path, test.max, items, page.Loads)
+		if items := strings.Count(string(page.Body), "<p style"); items != test.want ||
+			page.Loads != test.want {
+			t.Errorf("%s, at most %d: %d items after %d loads", test.path, test.max, items,
+				page.Loads)
 		}
 	}
 }
@@ -268,35 +291,40 @@ func TestLoadingMore(t *testing.T) {
 // TestExcess: a page that uses too much ends, and the next one loads.
 func TestExcess(t *testing.T) {
 	var requests atomic.Int64
-	b := newBrowser(t, Config{Bytes: 1 << 20, Requests: 30}, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		switch r.URL.Path {
-		case "/hang":
-			<-r.Context().Done()
-		case "/spin":
-			_, _ = io.WriteString(w, `<p>x<script>for (;;) {}</script>`)
-		case "/bytes":
-			_, _ = io.WriteString(w, "<p>")
-			for r.Context().Err() == nil {
-				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
-					return
+	b := newBrowser(t, Config{Bytes: 1 << 20, Requests: 30},
+		func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path {
+			case "/hang":
+				<-r.Context().Done()
+			case "/spin":
+				_, _ = io.WriteString(w, `<p>x<script>for (;;) {}</script>`)
+			case "/bytes":
+				_, _ = io.WriteString(w, "<p>")
+				for r.Context().Err() == nil {
+					if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+						return
+					}
 				}
+			case "/requests":
+				_, _ = io.WriteString(w,
+					`<script>for (let i = 0; i < 500; i++) fetch("/one?" + i).catch(() => 0)</script><h1>x</h1>`)
+			case "/one":
+				requests.Add(1)
+			default:
+				_, _ = io.WriteString(w, "<h1>fine</h1>")
 			}
-		case "/requests":
-			_, _ = io.WriteString(w, `<script>for (let i = 0; i < 500; i++) fetch("/one?" + i).catch(() => 0)</script><h1>x</h1>`)
-		case "/one":
-			requests.Add(1)
-		default:
-			_, _ = io.WriteString(w, "<h1>fine</h1>")
-		}
-	})
-	for path, want := range map[string]fault.Code{"/hang": fault.PageTimeout, "/spin": fault.PageTimeout, "/bytes": fault.PageTooLarge} {
+		})
+	for path, want := range map[string]fault.Code{"/hang": fault.PageTimeout,
+		"/spin": fault.PageTimeout, "/bytes": fault.PageTooLarge} {
 		start := time.Now()
-		_, err := load(t, b, Ask{URL: "http://a.example" + path, Deadline: start.Add(15 * time.Second)})
+		_, err := load(t, b, Ask{URL: "http://a.example" + path,
+			Deadline: start.Add(15 * time.Second)})
 		if code := fault.CodeOf(err); code != want {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}
-		if page, err := load(t, b, Ask{URL: "http://a.example/"}); err != nil || !strings.Contains(string(page.Body), "fine") {
+		if page, err := load(t, b, Ask{URL: "http://a.example/"}); err != nil ||
+			!strings.Contains(string(page.Body), "fine") {
 			t.Errorf("after %s: %v", path, err)
 		}
 	}
@@ -339,7 +367,8 @@ func TestMemory(t *testing.T) {
 	}()
 	<-asked
 	start := time.Now()
-	if _, err := load(t, b, Ask{URL: "http://a.example/large"}); fault.CodeOf(err) != fault.PageTooLarge {
+	if _, err := load(t, b, Ask{URL: "http://a.example/large"}); fault.CodeOf(
+		err) != fault.PageTooLarge {
 		t.Errorf("got %v after %v", err, time.Since(start))
 	}
 	close(grown)
@@ -439,7 +468,8 @@ func TestDownloads(t *testing.T) {
 	}
 	err = filepath.WalkDir(home, func(path string, entry os.DirEntry, err error) error {
 		place := strings.ToLower(strings.TrimPrefix(path, home))
-		if err == nil && !entry.IsDir() && (strings.Contains(place, "kept") || strings.Contains(place, "download")) {
+		if err == nil && !entry.IsDir() &&
+			(strings.Contains(place, "kept") || strings.Contains(place, "download")) {
 			t.Errorf("a file is left: %s", place)
 		}
 		return err
@@ -471,8 +501,10 @@ func TestOpenWithoutABrowser(t *testing.T) {
 		return path
 	}
 	for name, path := range map[string]string{
-		"that is not there": "/nowhere/chromium", "that is a directory": t.TempDir(), "that ends at once": program("exit 0"),
-		"that fails": program("echo no usable sandbox >&2; exit 1"), "without a connection": program("echo DevTools listening on ws://127.0.0.1:1/x"),
+		"that is not there": "/nowhere/chromium", "that is a directory": t.TempDir(),
+		"that ends at once":    program("exit 0"),
+		"that fails":           program("echo no usable sandbox >&2; exit 1"),
+		"without a connection": program("echo DevTools listening on ws://127.0.0.1:1/x"),
 	} {
 		if err := open(t.Context(), path); err == nil {
 			t.Errorf("a browser %s is opened", name)

@@ -19,8 +19,8 @@ import (
 	"shoal.dev/shoal/pkg/reading"
 )
 
-// gate is the proxy of one page: whatever the page asks for comes here, and goes out by pkg/egress within the page's bounds,
-// or not at all.
+// gate is the proxy of one page: whatever the page asks for comes here, and goes out by pkg/egress
+// within the page's bounds, or not at all.
 type gate struct {
 	client   *egress.Client
 	reader   *reading.Guard
@@ -47,12 +47,14 @@ func errTooMuch() error {
 }
 
 // openGate listens on the loopback for one page.
-func openGate(ctx context.Context, config *Config, via *egress.Proxy, requests int, bytes int64) (*gate, error) {
+func openGate(ctx context.Context, config *Config, via *egress.Proxy, requests int,
+	bytes int64) (*gate, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("chromium: listen for a page's requests: %w", err)
 	}
-	g := &gate{client: config.Client, reader: config.Reader, via: via, listener: listener, over: make(chan struct{}), failed: map[string]error{}}
+	g := &gate{client: config.Client, reader: config.Reader, via: via, listener: listener,
+		over: make(chan struct{}), failed: map[string]error{}}
 	g.ctx, g.cancel = context.WithCancel(ctx)
 	g.requests.Store(int64(requests))
 	g.bytes.Store(bytes)
@@ -95,7 +97,8 @@ func (g *gate) serve(conn net.Conn) {
 	}
 	host, port := split(request)
 	if g.requests.Add(-1) < 0 {
-		g.note(host, port, fault.Wrap(fault.PageTooLarge, errSpent, "The page makes too many requests."))
+		g.note(host, port, fault.Wrap(fault.PageTooLarge, errSpent,
+			"The page makes too many requests."))
 		return
 	}
 	to, err := g.client.Tunnel(g.ctx, host, port, g.via)
@@ -150,13 +153,15 @@ func (g *gate) forward(conn, to net.Conn, request *http.Request) error {
 	metered := &meter{Reader: to, gate: g}
 	answers := bufio.NewReaderSize(metered, 16<<10)
 	response, err := http.ReadResponse(answers, request)
-	for err == nil && response.StatusCode >= 100 && response.StatusCode < 200 && response.StatusCode != http.StatusSwitchingProtocols {
+	for err == nil && response.StatusCode >= 100 && response.StatusCode < 200 &&
+		response.StatusCode != http.StatusSwitchingProtocols {
 		response, err = http.ReadResponse(answers, request)
 	}
 	switch {
 	case err == nil:
 	case metered.read == 0:
-		return fault.Wrap(fault.PageConnect, err, "The host closed the connection without an answer.")
+		return fault.Wrap(fault.PageConnect, err, "The host closed the connection "+
+			"without an answer.")
 	default:
 		return fault.Wrap(fault.PageProtocol, err, "The answer is not valid HTTP.")
 	}
@@ -205,8 +210,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// brokenTo lets the browser's connection end as the host's has. One that merely closed would be the whole of an answer
-// that has no length.
+// brokenTo lets the browser's connection end as the host's has. One that merely closed would be the
+// whole of an answer that has no length.
 func (m *meter) brokenTo(conn net.Conn) error {
 	if tcp, ok := conn.(*net.TCPConn); ok && m.err != nil {
 		_ = tcp.SetLinger(0) // it is closed with a reset

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// inGroup gives a browser a process group of its own, an end with ours, and a place for its temporary files that is removed
-// after it: one that is killed leaves them where they are.
+// inGroup gives a browser a process group of its own, an end with ours, and a place for its
+// temporary files that is removed after it: one that is killed leaves them where they are.
 func inGroup(cmd *exec.Cmd, dir string) {
 	cmd.Env = append(cmd.Environ(), "TMPDIR="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -29,7 +29,8 @@ func killProcess(pid int) {
 	}
 }
 
-// memoryOfGroup is the memory, in bytes, that a browser and its children have for themselves, and which of them has most.
+// memoryOfGroup is the memory, in bytes, that a browser and its children have for themselves, and
+// which of them has most.
 func memoryOfGroup(pid int) (bytes int64, largest int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil || pid <= 1 {

@@ -22,10 +22,12 @@ type Ask struct {
 	URL      string    // canonical
 	Deadline time.Time // of everything
 	Proxy    *egress.Proxy
-	// BeforeHop is asked before the page itself goes to another address, by a redirect or a script. Its error ends the load.
+	// BeforeHop is asked before the page itself goes to another address, by a redirect or a script.
+	// Its error ends the load.
 	BeforeHop func(ctx context.Context, url string) error
 	MaxHops   int
-	// More loads more into the page, at most Max times in all: by a click on what Click selects, or by scrolling to the end.
+	// More loads more into the page, at most Max times in all: by a click on what Click selects, or
+	// by scrolling to the end.
 	More  bool
 	Click string
 	Max   int
@@ -37,16 +39,18 @@ type Page struct {
 	Final       string            // its address, canonical
 	Header      map[string]string // of its answer, names in lower case
 	ContentType string
-	Body        []byte // UTF-8: the document as scripts have left it; what is no document, as it came
-	Received    int64  // bytes, over all requests of the page
-	Hops        int
-	Loads       int // the first included
+	// UTF-8: the document as scripts have left it; what is no document, as it came
+	Body     []byte
+	Received int64 // bytes, over all requests of the page
+	Hops     int
+	Loads    int // the first included
 }
 
 // ErrBusy says that as many pages are loaded as may be: nothing was asked for.
 var ErrBusy = errors.New("chromium: as many pages are loaded as may be")
 
-// Load loads a page. Its errors are *fault.Error with a page code, BeforeHop's, ErrBusy, or the context's.
+// Load loads a page. Its errors are *fault.Error with a page code, BeforeHop's, ErrBusy, or the
+// context's.
 func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	got := &Page{Final: ask.URL}
 	ctx, cancel := context.WithDeadline(ctx, ask.Deadline)
@@ -70,17 +74,20 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 		b.give(p)
 		return got, fault.Wrap(fault.Unavailable, err, "The browser has no way out.")
 	}
-	pageCtx, closePage := chromedp.NewContext(p.ctx, chromedp.WithNewBrowserContext(func(c *target.CreateBrowserContextParams) {
-		c.ProxyServer, c.ProxyBypassList = "http://"+g.address(), "<-loopback>"
-	}))
+	pageCtx, closePage := chromedp.NewContext(p.ctx,
+		chromedp.WithNewBrowserContext(func(c *target.CreateBrowserContextParams) {
+			c.ProxyServer, c.ProxyBypassList = "http://"+g.address(), "<-loopback>"
+		}))
 	defer func() {
 		g.close()
-		go b.closePage(p, closePage) // a page that is busy takes its time to close; Close waits for it
+		// a page that is busy takes its time to close; Close waits for it
+		go b.closePage(p, closePage)
 	}()
 	run, stop := context.WithDeadline(pageCtx, ask.Deadline)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	v := &visit{ask: &ask, reader: b.config.Reader, got: got, gate: g, body: b.config.Body, stop: stop,
+	v := &visit{ask: &ask, reader: b.config.Reader, got: got, gate: g, body: b.config.Body,
+		stop:    stop,
 		changed: make(chan struct{}, 1), dialogs: make(chan struct{}, 1),
 		stages: map[cdp.LoaderID]*stage{},
 		paused: make(chan *fetch.EventRequestPaused, b.config.Requests+1)}
@@ -89,7 +96,8 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	return got, v.verdict(ctx, p, err)
 }
 
-// closePage closes a page, and gives back its process. A process that does not let go of it is killed.
+// closePage closes a page, and gives back its process. A process that does not let go of it is
+// killed.
 func (b *Browser) closePage(p *process, closePage func()) {
 	late := time.AfterFunc(closeTime, func() { b.destroy(p, "a page does not close") })
 	closePage()
@@ -116,7 +124,8 @@ func (v *visit) verdict(ctx context.Context, p *process, err error) error {
 	case v.refused != nil: // by BeforeHop
 		return v.refused
 	case v.crashed:
-		return fault.New(fault.PageTooLarge, "The page used too much memory, or made the browser crash.")
+		return fault.New(fault.PageTooLarge, "The page used too much memory, or made the "+
+			"browser crash.")
 	case errors.As(err, &coded):
 		return coded
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -170,14 +179,16 @@ func (v *visit) run(ctx context.Context) error {
 // prepare makes every request for a document, and what is left out, ask first.
 func (v *visit) prepare(ctx context.Context) error {
 	patterns := []*fetch.RequestPattern{}
-	for _, kind := range []network.ResourceType{network.ResourceTypeDocument, network.ResourceTypeImage,
+	for _, kind := range []network.ResourceType{network.ResourceTypeDocument,
+		network.ResourceTypeImage,
 		network.ResourceTypeMedia, network.ResourceTypeFont} {
 		patterns = append(patterns, &fetch.RequestPattern{ResourceType: kind})
 	}
 	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
 		return err
 	}
-	if _, err := chromedp.Call(ctx, page.SetLifecycleEventsEnabled, page.SetLifecycleEventsEnabledParams{Enabled: true}); err != nil {
+	if _, err := chromedp.Call(ctx, page.SetLifecycleEventsEnabled,
+		page.SetLifecycleEventsEnabledParams{Enabled: true}); err != nil {
 		return err
 	}
 	_, err := chromedp.Call(ctx, fetch.Enable, fetch.EnableParams{Patterns: patterns})
@@ -191,19 +202,22 @@ func (v *visit) notReached(went *page.NavigateResult) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if reason := v.gate.reason(v.got.Final); reason != nil && (went.ErrorText != "" || v.got.Status == 0) {
+	if reason := v.gate.reason(v.got.Final); reason != nil &&
+		(went.ErrorText != "" || v.got.Status == 0) {
 		return reason
 	}
 	switch text := went.ErrorText; {
 	case text == "":
 		return nil
-	case strings.Contains(text, "ERR_CERT_"), strings.Contains(text, "ERR_SSL_"), strings.Contains(text, "ERR_BAD_SSL"):
+	case strings.Contains(text, "ERR_CERT_"), strings.Contains(text, "ERR_SSL_"),
+		strings.Contains(text, "ERR_BAD_SSL"):
 		return fault.New(fault.PageTLS, "The host's TLS or certificate is not valid (%s).", text)
 	case strings.Contains(text, "ERR_TOO_MANY_REDIRECTS"):
 		return fault.New(fault.PageRedirects, "The page leads through too many redirects.")
 	case strings.Contains(text, "ERR_ABORTED"):
 		return fault.New(fault.PageNotHTML, "The address is no page.")
-	case strings.Contains(text, "ERR_INVALID_RESPONSE"), strings.Contains(text, "ERR_RESPONSE_HEADERS"),
+	case strings.Contains(text, "ERR_INVALID_RESPONSE"),
+		strings.Contains(text, "ERR_RESPONSE_HEADERS"),
 		strings.Contains(text, "ERR_CONTENT_"), strings.Contains(text, "ERR_INCOMPLETE"):
 		return fault.New(fault.PageProtocol, "The answer is not valid HTTP (%s).", text)
 	default:
@@ -211,8 +225,8 @@ func (v *visit) notReached(went *page.NavigateResult) error {
 	}
 }
 
-// brokeOff is the error of a document whose body did not come whole. Browsers show what came of it, but a page is delivered
-// only when it was read whole (decision 16).
+// brokeOff is the error of a document whose body did not come whole. Browsers show what came of it,
+// but a page is delivered only when it was read whole (decision 16).
 func (v *visit) brokeOff(text string) error {
 	select {
 	case <-v.gate.over: // by ourselves
@@ -275,7 +289,8 @@ func (v *visit) read(ctx context.Context) error {
 	document, mime := v.document, v.got.ContentType
 	v.mu.Unlock()
 	if !isDocument(mime) && document != "" {
-		raw, err := chromedp.Call(ctx, network.GetResponseBody, network.GetResponseBodyParams{RequestID: document})
+		raw, err := chromedp.Call(ctx, network.GetResponseBody,
+			network.GetResponseBodyParams{RequestID: document})
 		if err == nil {
 			if int64(len(raw.Body)) > v.body {
 				return fault.New(fault.PageTooLarge, "The page is larger than %d bytes.", v.body)

@@ -155,14 +155,17 @@ func (v *visit) receive(e *network.EventResponseReceived) {
 	}
 }
 
-// answer decides on the requests that ask first, and dismisses dialogs, for which the page would wait.
+// answer decides on the requests that ask first, and dismisses dialogs, for which the page would
+// wait.
 func (v *visit) answer(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-v.dialogs:
-			_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) // it may be gone
+			// it may be gone
+			_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog,
+				page.HandleJavaScriptDialogParams{})
 		case e := <-v.paused:
 			refusal := network.ErrorReasonBlockedByClient
 			allowed := e.ResourceType == network.ResourceTypeDocument
@@ -172,9 +175,11 @@ func (v *visit) answer(ctx context.Context) {
 			}
 			// A request whose answer fails is one of a page that has gone.
 			if allowed {
-				_, _ = chromedp.Call(ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: e.RequestID})
+				_, _ = chromedp.Call(ctx, fetch.ContinueRequest,
+					fetch.ContinueRequestParams{RequestID: e.RequestID})
 			} else {
-				_, _ = chromedp.Call(ctx, fetch.FailRequest, fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: refusal})
+				_, _ = chromedp.Call(ctx, fetch.FailRequest,
+					fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: refusal})
 			}
 		}
 	}
@@ -194,7 +199,8 @@ func (v *visit) hop(ctx context.Context, url string) bool {
 	case err != nil:
 		err = fault.Wrap(fault.PageInvalidURL, err, "The page leads to an invalid address.")
 	case hops > v.ask.MaxHops:
-		err = fault.New(fault.PageRedirects, "The page leads through more than %d redirects.", v.ask.MaxHops)
+		err = fault.New(fault.PageRedirects, "The page leads through more than %d redirects.",
+			v.ask.MaxHops)
 	case v.ask.BeforeHop != nil:
 		err = v.ask.BeforeHop(ctx, to)
 	}
@@ -241,7 +247,8 @@ func (v *visit) loadMore(ctx context.Context) error {
 // growEvery is how often a page is looked at for what a click or a scroll has loaded.
 const growEvery = 100 * time.Millisecond
 
-// grows waits until the page is larger, and then has stopped growing for a look, or its time for that is over.
+// grows waits until the page is larger, and then has stopped growing for a look, or its time for
+// that is over.
 func (v *visit) grows(ctx context.Context, from int) (int, error) {
 	limit := time.NewTimer(moreWithin)
 	defer limit.Stop()
@@ -273,8 +280,8 @@ func (v *visit) measure(ctx context.Context) (int, error) {
 		`document.getElementsByTagName("*").length + (document.body ? document.body.textContent.length : 0)`))
 }
 
-// moreScript clicks on what a selector finds, or scrolls to the end. It is false when there is nothing to click on, or the
-// browser cannot read the selector.
+// moreScript clicks on what a selector finds, or scrolls to the end. It is false when there is
+// nothing to click on, or the browser cannot read the selector.
 func moreScript(click string) string {
 	if click == "" {
 		return `(() => {window.scrollTo(0, document.documentElement.scrollHeight); return true})()`

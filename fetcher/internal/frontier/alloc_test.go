@@ -15,7 +15,8 @@ func TestAllocations(t *testing.T) {
 	f, now := newFrontier(), epoch
 	const hosts = 100
 	for n := range 4 * hosts {
-		f.Add(item(n%3, n%5, fmt.Sprint("www.host-", n%hosts, ".test"), Pace{Rate: 1e6, Connections: 1000}), now)
+		f.Add(item(n%3, n%5, fmt.Sprint("www.host-", n%hosts, ".test"),
+			Pace{Rate: 1e6, Connections: 1000}), now)
 	}
 	allocs.Check(t, "add, take and end", 0, func() {
 		now = now.Add(time.Microsecond)

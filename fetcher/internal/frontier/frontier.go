@@ -1,6 +1,7 @@
-// Package frontier owns the order in which a fetcher's tasks are started: politeness towards each host, and fair turns
-// between customers and their runs, at each host and over all of them. It is pure logic: it is told the time, starts
-// nothing itself, and knows nothing of shards, pages or the log. A Frontier belongs to one caller at a time.
+// Package frontier owns the order in which a fetcher's tasks are started: politeness towards each
+// host, and fair turns between customers and their runs, at each host and over all of them. It is
+// pure logic: it is told the time, starts nothing itself, and knows nothing of shards, pages or the
+// log. A Frontier belongs to one caller at a time.
 package frontier
 
 import (
@@ -11,9 +12,11 @@ import (
 
 // Bounds of a host's back-off.
 const (
-	MaxDelay   = 30 * time.Second // most that robots.txt may ask for between two starts (decision 17)
-	MaxBackoff = time.Minute      // most that a throttling answer holds a host up
-	minBackoff = time.Second      // after a first throttling answer that names no time; doubles with each further one
+	// most that robots.txt may ask for between two starts (decision 17)
+	MaxDelay   = 30 * time.Second
+	MaxBackoff = time.Minute // most that a throttling answer holds a host up
+	// after a first throttling answer that names no time; doubles with each further one
+	minBackoff = time.Second
 )
 
 // Forever is Next's wait when only a change from outside can make a task ready.
@@ -32,7 +35,8 @@ func (p Pace) spacing() time.Duration {
 	return time.Duration(float64(time.Second) / p.Rate)
 }
 
-// Item is a task's next request. Its exported fields may be changed only while it is not in the frontier.
+// Item is a task's next request. Its exported fields may be changed only while it is not in the
+// frontier.
 type Item struct {
 	Customer string
 	Job      ids.ID // belongs to one customer
@@ -73,8 +77,8 @@ type Answer struct {
 	Unasked    bool          // no request was made: the start is given back
 }
 
-// Frontier holds the items that wait or run. Every operation takes O(log n) steps, n being the items in it; a host that
-// becomes ready takes one for each run that waits there besides.
+// Frontier holds the items that wait or run. Every operation takes O(log n) steps, n being the
+// items in it; a host that becomes ready takes one for each run that waits there besides.
 type Frontier struct {
 	random func() float64
 	epoch  time.Time
@@ -92,7 +96,8 @@ type Frontier struct {
 	ready  int // hosts that are
 }
 
-// New makes an empty frontier. random gives numbers from 0 up to 1, for jitter. Times given later are not before epoch.
+// New makes an empty frontier. random gives numbers from 0 up to 1, for jitter. Times given later
+// are not before epoch.
 func New(epoch time.Time, random func() float64) *Frontier {
 	return &Frontier{
 		random:    random,
@@ -122,7 +127,8 @@ func (f *Frontier) Hosts() int { return len(f.hosts) }
 // Add takes in an item that is not in the frontier, at the end of its run's queue at its host.
 func (f *Frontier) Add(it *Item, now time.Time) { f.enter(it, f.nanos(now), false) }
 
-// Resume is Add for a task that has begun already: it goes to the head of the queue, not before the given time.
+// Resume is Add for a task that has begun already: it goes to the head of the queue, not before the
+// given time.
 func (f *Frontier) Resume(it *Item, notBefore, now time.Time) {
 	t := f.nanos(now)
 	if it.at = f.nanos(notBefore); it.at <= t {
@@ -153,8 +159,8 @@ func (f *Frontier) enter(it *Item, now int64, head bool) {
 	f.settle(h, now)
 }
 
-// Next hands out the item whose turn it is, or says how long none will be ready unless something else happens. The item
-// holds a connection of its host until Done.
+// Next hands out the item whose turn it is, or says how long none will be ready unless something
+// else happens. The item holds a connection of its host until Done.
 func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	t := f.nanos(now)
 	f.wake(t)
@@ -167,14 +173,15 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 		}
 		f.pass(q)
 		if q == turn || h.overtaken {
-			// Who has waited longest at a host comes at least every second time, else a run with many hosts could be
-			// first at each of them.
+			// Who has waited longest at a host comes at least every second time, else a run with
+			// many hosts could be first at each of them.
 			h.overtaken = false
 			f.pass(turn)
 			return f.start(turn, t), 0
 		}
 		if at, free := h.readyAt(q.pace()); !free || at > t {
-			q.job.ready.remove(&q.listed) // its pace is slower; the host will wait for it when it is its turn
+			// its pace is slower; the host will wait for it when it is its turn
+			q.job.ready.remove(&q.listed)
 			continue
 		}
 		h.overtaken = true
@@ -183,7 +190,8 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	return nil, f.sleep(t)
 }
 
-// Take hands out a certain item out of turn, if it is the first of its run at its host and the host may be asked now.
+// Take hands out a certain item out of turn, if it is the first of its run at its host and the host
+// may be asked now.
 func (f *Frontier) Take(it *Item, now time.Time) bool {
 	t := f.nanos(now)
 	f.wake(t)
@@ -212,8 +220,8 @@ func (f *Frontier) start(q *queue, now int64) *Item {
 	return it
 }
 
-// Hop asks for a request of a running item at another host, where a redirect leads, or for one more at a host where it
-// is: true takes the start and, at another host, a connection until Done.
+// Hop asks for a request of a running item at another host, where a redirect leads, or for one more
+// at a host where it is: true takes the start and, at another host, a connection until Done.
 func (f *Frontier) Hop(it *Item, name string, pace Pace, now time.Time) bool {
 	t := f.nanos(now)
 	h := f.hostOf(name)
@@ -268,15 +276,16 @@ func (f *Frontier) learn(h *host, answer Answer, now int64) {
 	f.settle(h, now)
 }
 
-// Delay sets what a host's robots.txt asks to wait between two starts, up to MaxDelay. It holds as long as the host is
-// remembered: until nothing of it waits or runs and its pace allows a start.
+// Delay sets what a host's robots.txt asks to wait between two starts, up to MaxDelay. It holds as
+// long as the host is remembered: until nothing of it waits or runs and its pace allows a start.
 func (f *Frontier) Delay(name string, delay time.Duration) {
 	if h := f.hosts[name]; h != nil {
 		h.delay = min(max(delay, 0), MaxDelay)
 	}
 }
 
-// Remove takes out an item that waits; it says false, and does nothing, when the item is not waiting.
+// Remove takes out an item that waits; it says false, and does nothing, when the item is not
+// waiting.
 func (f *Frontier) Remove(it *Item, now time.Time) bool {
 	switch it.state {
 	case delayed:

@@ -19,7 +19,8 @@ func newFrontier() *Frontier { return New(epoch, func() float64 { return 0.5 }) 
 func jobID(n int) ids.ID { return ids.ID{10: byte(n >> 8), 11: byte(n)} }
 
 func item(customer, job int, host string, pace Pace) *Item {
-	return &Item{Customer: fmt.Sprint("customer-", customer), Job: jobID(job), Host: host, Pace: pace}
+	return &Item{Customer: fmt.Sprint("customer-", customer), Job: jobID(job), Host: host,
+		Pace: pace}
 }
 
 // take expects an item at once.
@@ -41,7 +42,8 @@ func idle(t *testing.T, f *Frontier, now time.Time, want time.Duration) {
 	}
 }
 
-// What could be asked for is counted by hosts: neither what waits for a host's pace nor a second page of a host.
+// What could be asked for is counted by hosts: neither what waits for a host's pace nor a second
+// page of a host.
 func TestReady(t *testing.T) {
 	f, now := newFrontier(), epoch
 	pace := Pace{Rate: 1, Connections: 2}
@@ -145,12 +147,17 @@ func TestBackoff(t *testing.T) {
 		answers []Answer
 		want    time.Duration
 	}{
-		"as the host says":         {[]Answer{{Throttled: true, RetryAfter: 3 * time.Second}}, 3 * time.Second},
-		"no longer than the bound": {[]Answer{{Throttled: true, RetryAfter: time.Hour}}, MaxBackoff},
-		"with jitter":              {[]Answer{{Throttled: true}}, 750 * time.Millisecond},
-		"twice as long":            {[]Answer{{Throttled: true}, {Throttled: true}}, 1500 * time.Millisecond},
-		"a good answer ends it":    {[]Answer{{Throttled: true}, {}, {Throttled: true}}, 750 * time.Millisecond},
-		"bounded":                  {slices.Repeat([]Answer{{Throttled: true}}, 100), 45 * time.Second},
+		"as the host says": {[]Answer{{Throttled: true, RetryAfter: 3 * time.Second}},
+			3 * time.Second},
+		"no longer than the bound": {[]Answer{{Throttled: true, RetryAfter: time.Hour}},
+			MaxBackoff},
+		"with jitter": {[]Answer{{Throttled: true}}, 750 * time.Millisecond},
+		"twice as long": {[]Answer{{Throttled: true}, {Throttled: true}},
+			1500 * time.Millisecond},
+		"a good answer ends it": {[]Answer{{Throttled: true}, {}, {Throttled: true}},
+			750 * time.Millisecond},
+		"bounded": {slices.Repeat([]Answer{{Throttled: true}}, 100),
+			45 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, now := newFrontier(), epoch
@@ -238,16 +245,20 @@ func forgotten(t interface {
 	if it, wait := f.Next(now); it != nil || wait != Forever {
 		t.Fatalf("still something to do: %v, %v", it, wait)
 	}
-	n := len(f.hosts) + len(f.customers) + len(f.jobs) + len(f.queues) + len(f.shares) + f.asleep.len() + f.later.len()
+	n := len(f.hosts) + len(f.customers) + len(f.jobs) + len(f.queues) + len(f.shares) +
+		f.asleep.len() + f.later.len()
 	if n != 0 || f.turns.first != nil {
-		t.Fatalf("kept: %d hosts, %d customers, %d jobs, %d queues, %d shares", len(f.hosts), len(f.customers), len(f.jobs),
+		t.Fatalf("kept: %d hosts, %d customers, %d jobs, %d queues, %d shares", len(f.hosts),
+			len(f.customers), len(f.jobs),
 			len(f.queues), len(f.shares))
 	}
 }
 
-// A customer with 20 pages is not held up by another's thousands of ready hosts, nor by its own other run.
+// A customer with 20 pages is not held up by another's thousands of ready hosts, nor by its own
+// other run.
 func TestSmallRunIsNotHeldUp(t *testing.T) {
-	for name, customer := range map[string]int{"of another customer": 2, "of the same customer": 1} {
+	for name, customer := range map[string]int{"of another customer": 2,
+		"of the same customer": 1} {
 		t.Run(name, func(t *testing.T) {
 			f, now := newFrontier(), epoch
 			for n := range 5000 {
@@ -272,7 +283,8 @@ func TestSmallRunIsNotHeldUp(t *testing.T) {
 	}
 }
 
-// At one host that lets few through, customers take turns whatever they bring and however they come and go.
+// At one host that lets few through, customers take turns whatever they bring and however they come
+// and go.
 func TestTurnsAtOneHost(t *testing.T) {
 	f, now := newFrontier(), epoch
 	pace := Pace{Rate: 1, Connections: 1}
@@ -322,7 +334,8 @@ type simHost struct {
 	begun   bool
 	active  int
 	spacing time.Duration // after the last start
-	lapsed  bool          // since then nothing waited or ran for a while: it may be forgotten once spacing is over
+	// since then nothing waited or ran for a while: it may be forgotten once spacing is over
+	lapsed  bool
 	blocked time.Time
 	waiting int
 	pace    Pace // of all its items, when they agree
@@ -396,7 +409,8 @@ func (s *simulation) hop(r *run) {
 // conserved checks that no worker is left idle while a host could be asked.
 func (s *simulation) conserved() {
 	for name, h := range s.hosts {
-		if h.waiting == 0 || !h.uniform || h.pace.Connections > 0 && h.active >= h.pace.Connections {
+		if h.waiting == 0 || !h.uniform || h.pace.Connections > 0 &&
+			h.active >= h.pace.Connections {
 			continue
 		}
 		if (!h.begun || s.now.Sub(h.started) >= h.pace.spacing()) && !s.now.Before(h.blocked) {
@@ -442,7 +456,8 @@ func (s *simulation) finish(wait time.Duration) {
 	}
 	s.f.Done(r.it, answer, s.now)
 	if s.rng.IntN(5) == 0 { // goes on
-		s.hosts[r.it.Host].uniform = false // the host may be forgotten meanwhile, with its connections
+		// the host may be forgotten meanwhile, with its connections
+		s.hosts[r.it.Host].uniform = false
 		s.delayed[r.it] = true
 		s.f.Resume(r.it, s.now.Add(time.Duration(s.rng.IntN(2000))*time.Millisecond), s.now)
 		return
@@ -452,13 +467,16 @@ func (s *simulation) finish(wait time.Duration) {
 
 func TestPaceAndProgress(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := &simulation{t: t, f: newFrontier(), now: epoch, hosts: map[string]*simHost{}, delayed: map[*Item]bool{},
-			rng: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), workers: rapid.IntRange(1, 8).Draw(t, "workers")}
+		s := &simulation{t: t, f: newFrontier(), now: epoch, hosts: map[string]*simHost{},
+			delayed: map[*Item]bool{},
+			rng:     rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
+			workers: rapid.IntRange(1, 8).Draw(t, "workers")}
 		hosts := rapid.IntRange(1, 6).Draw(t, "hosts")
 		total := rapid.IntRange(1, 120).Draw(t, "items")
 		mixed := rapid.Bool().Draw(t, "mixed paces")
 		randomPace := func() Pace {
-			return Pace{Rate: []float64{0, 0.5, 1, 3, 1000}[s.rng.IntN(5)], Connections: s.rng.IntN(4)}
+			return Pace{Rate: []float64{0, 0.5, 1, 3, 1000}[s.rng.IntN(5)],
+				Connections: s.rng.IntN(4)}
 		}
 		for n := range hosts {
 			s.hosts[fmt.Sprint("host-", n)] = &simHost{pace: randomPace(), uniform: !mixed}

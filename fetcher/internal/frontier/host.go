@@ -44,8 +44,9 @@ func (h *host) begin(pace Pace, now int64) {
 	h.started, h.begun, h.spaced = now, true, pace.spacing()
 }
 
-// turn is the queue that was served longest ago, by customer and then by run; nil when nothing waits. A customer or run that has nothing left keeps its place
-// until its turn comes: who comes back before then has not jumped the queue by having been away.
+// turn is the queue that was served longest ago, by customer and then by run; nil when nothing
+// waits. A customer or run that has nothing left keeps its place until its turn comes: who comes
+// back before then has not jumped the queue by having been away.
 func (h *host) turn(f *Frontier) *queue {
 	for s := h.shares.front(); s != nil; s = h.shares.front() {
 		for q := s.queues.front(); q != nil; q = s.queues.front() {
@@ -66,9 +67,10 @@ func (h *host) served(q *queue) {
 	h.shares.toBack(&q.share.node)
 }
 
-// settle finds out what the host waits for after something changed: nothing (it is ready), a time, a connection, or an
-// item; and forgets it when nothing waits or runs and the pace of its last start is over. Only a slower run that comes
-// later could miss that start, and it keeps its own pace from its own first start on.
+// settle finds out what the host waits for after something changed: nothing (it is ready), a time,
+// a connection, or an item; and forgets it when nothing waits or runs and the pace of its last
+// start is over. Only a slower run that comes later could miss that start, and it keeps its own
+// pace from its own first start on.
 func (f *Frontier) settle(h *host, now int64) {
 	if h.place != noPlace {
 		f.asleep.remove(h)
@@ -103,7 +105,8 @@ func (f *Frontier) settle(h *host, now int64) {
 		h.ready = true
 		f.ready++
 		if f.list(q); was {
-			return // the others have been listed; those whose pace is slower wait until it is their turn
+			// the others have been listed; those whose pace is slower wait until it is their turn
+			return
 		}
 		// Who is listed last comes first of those that are new in the turns.
 		for s := h.shares.last; s != nil; s = s.prev {

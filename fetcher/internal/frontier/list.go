@@ -1,6 +1,7 @@
 package frontier
 
-// list is a doubly linked list of nodes that its elements hold, so that taking one out needs no search and no memory.
+// list is a doubly linked list of nodes that its elements hold, so that taking one out needs no
+// search and no memory.
 type list[T any] struct{ first, last *node[T] }
 
 type node[T any] struct {

@@ -1,6 +1,6 @@
-// Package llm owns the call of a language model: one question whose answer has to fit a schema, to any endpoint that
-// speaks OpenAI's chat completions, under caps of tokens and cost. What is asked, and what an answer is worth, is the
-// caller's; an answer is data that nobody here looks into.
+// Package llm owns the call of a language model: one question whose answer has to fit a schema, to
+// any endpoint that speaks OpenAI's chat completions, under caps of tokens and cost. What is asked,
+// and what an answer is worth, is the caller's; an answer is data that nobody here looks into.
 package llm
 
 import (
@@ -75,14 +75,15 @@ type Client struct {
 	micros int64
 }
 
-// New makes a client that goes out through an egress client of its own: an operator's endpoint may stand in a private
-// range that pages must not lead to.
+// New makes a client that goes out through an egress client of its own: an operator's endpoint may
+// stand in a private range that pages must not lead to.
 func New(config Config, out *egress.Client, c clock.Clock) (*Client, error) {
 	config.setDefaults()
 	if config.Model == "" {
 		return nil, errors.New("llm: the name of a model is needed")
 	}
-	if !strings.HasPrefix(config.BaseURL, "http://") && !strings.HasPrefix(config.BaseURL, "https://") {
+	if !strings.HasPrefix(config.BaseURL, "http://") &&
+		!strings.HasPrefix(config.BaseURL, "https://") {
 		return nil, errors.New("llm: the endpoint must be http or https")
 	}
 	return &Client{config: config, out: out, clock: c}, nil
@@ -91,9 +92,10 @@ func New(config Config, out *egress.Client, c clock.Clock) (*Client, error) {
 // maxAnswerBytes bounds an answer with everything around it.
 const maxAnswerBytes = 2 << 20
 
-// Ask asks once and gives the answer's JSON text. The schema is the form of the answer. Errors are coded:
-// model_limit_reached, timeout, model_unavailable; a cancelled context answers with its own.
-func (c *Client) Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte, error) {
+// Ask asks once and gives the answer's JSON text. The schema is the form of the answer. Errors are
+// coded: model_limit_reached, timeout, model_unavailable; a cancelled context answers with its own.
+func (c *Client) Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
 	day, held, err := c.reserve(len(system) + len(user) + len(schema))
@@ -126,7 +128,8 @@ func timedOut(ctx context.Context) error {
 type cost struct{ tokens, micros int64 }
 
 func (c *Client) costOf(prompt, completion int64) cost {
-	return cost{prompt + completion, (prompt*c.config.PriceIn + completion*c.config.PriceOut + 999) / 1_000}
+	return cost{prompt + completion,
+		(prompt*c.config.PriceIn + completion*c.config.PriceOut + 999) / 1_000}
 }
 
 // bytesPerToken is the least text that models count as a token, on the average of a page.
@@ -135,15 +138,18 @@ const bytesPerToken = 3
 // reserve takes the most that a question may cost from the caps.
 func (c *Client) reserve(size int) (day string, most cost, err error) {
 	most = c.costOf(int64(size/bytesPerToken+1), int64(c.config.MaxAnswer))
-	if most.tokens > c.config.MaxPageTokens || c.config.MaxPageMicros > 0 && most.micros > c.config.MaxPageMicros {
-		return "", cost{}, fault.New(fault.PageModelLimit, "the page would cost more than one page may")
+	if most.tokens > c.config.MaxPageTokens || c.config.MaxPageMicros > 0 &&
+		most.micros > c.config.MaxPageMicros {
+		return "", cost{}, fault.New(fault.PageModelLimit,
+			"the page would cost more than one page may")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if day = c.clock.Now().UTC().Format(time.DateOnly); day != c.day {
 		c.day, c.tokens, c.micros = day, 0, 0
 	}
-	if c.tokens+most.tokens > c.config.MaxDayTokens || c.config.MaxDayMicros > 0 && c.micros+most.micros > c.config.MaxDayMicros {
+	if c.tokens+most.tokens > c.config.MaxDayTokens || c.config.MaxDayMicros > 0 &&
+		c.micros+most.micros > c.config.MaxDayMicros {
 		return "", cost{}, fault.New(fault.PageModelLimit, "the model's cap of the day is reached")
 	}
 	c.tokens += most.tokens
@@ -151,7 +157,8 @@ func (c *Client) reserve(size int) (day string, most cost, err error) {
 	return day, most, nil
 }
 
-// settle gives back what was held and not used. A day that has ended meanwhile is not reckoned with any more.
+// settle gives back what was held and not used. A day that has ended meanwhile is not reckoned with
+// any more.
 func (c *Client) settle(day string, held, used cost) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,9 +206,10 @@ type answer struct {
 	} `json:"usage"`
 }
 
-// call makes the exchange. An endpoint that wants the newer name of a member is asked again by that, one that does not
-// take the schema as the form of an answer with the schema in the question.
-func (c *Client) call(ctx context.Context, system, user string, schema json.RawMessage) (*answer, error) {
+// call makes the exchange. An endpoint that wants the newer name of a member is asked again by
+// that, one that does not take the schema as the form of an answer with the schema in the question.
+func (c *Client) call(ctx context.Context, system, user string, schema json.RawMessage) (*answer,
+	error) {
 	bare := false
 	for {
 		newer := c.newName.Load()
@@ -223,18 +231,20 @@ func (c *Client) call(ctx context.Context, system, user string, schema json.RawM
 			bare = true
 			continue
 		case status != 200:
-			return nil, fault.New(fault.PageModel, "the model's endpoint answered with status %d", status)
+			return nil, fault.New(fault.PageModel, "the model's endpoint answered with status %d",
+				status)
 		}
 		a := new(answer)
 		if err := json.Unmarshal(text, a); err != nil {
-			return nil, fault.Wrap(fault.PageModel, err, "the model's endpoint did not answer as one")
+			return nil, fault.Wrap(fault.PageModel, err,
+				"the model's endpoint did not answer as one")
 		}
 		return a, nil
 	}
 }
 
-// question is what is asked: by the newer name of a member, and with the schema in the question, where the endpoint wants
-// that.
+// question is what is asked: by the newer name of a member, and with the schema in the question,
+// where the endpoint wants that.
 func (c *Client) question(system, user string, schema json.RawMessage, newer, bare bool) *question {
 	q := &question{Model: c.config.Model, MaxTokens: c.config.MaxAnswer}
 	if newer {
@@ -251,12 +261,15 @@ func (c *Client) question(system, user string, schema json.RawMessage, newer, ba
 
 // exchange sends a request and gives a copy of the answer's body.
 func (c *Client) exchange(ctx context.Context, body []byte) (status int, text []byte, err error) {
-	header := []egress.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "Accept", Value: "application/json"}}
+	header := []egress.Field{{Name: "Content-Type", Value: "application/json"},
+		{Name: "Accept", Value: "application/json"}}
 	if c.config.Key != "" {
-		header = append(header, egress.Field{Name: "Authorization", Value: "Bearer " + string(c.config.Key)})
+		header = append(header,
+			egress.Field{Name: "Authorization", Value: "Bearer " + string(c.config.Key)})
 	}
-	response, err := c.out.Do(ctx, &egress.Request{Method: "POST", URL: c.config.BaseURL + "/chat/completions", Header: header,
-		Body: body, MaxBody: maxAnswerBytes})
+	response, err := c.out.Do(ctx,
+		&egress.Request{Method: "POST", URL: c.config.BaseURL + "/chat/completions", Header: header,
+			Body: body, MaxBody: maxAnswerBytes})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return 0, nil, timedOut(ctx)
@@ -276,7 +289,8 @@ func (a *answer) text() ([]byte, error) {
 	}
 	choice := a.Choices[0]
 	if choice.FinishReason != "stop" && choice.FinishReason != "" {
-		return nil, fault.New(fault.PageModel, "the model's answer is not complete (%.40q)", choice.FinishReason)
+		return nil, fault.New(fault.PageModel, "the model's answer is not complete (%.40q)",
+			choice.FinishReason)
 	}
 	content := strings.TrimSpace(choice.Message.Content)
 	if inner, ok := strings.CutPrefix(content, "```"); ok { // as many write JSON
@@ -289,7 +303,8 @@ func (a *answer) text() ([]byte, error) {
 	return []byte(content), nil
 }
 
-// Spent is what this process has used, or holds for questions under way, of the day that it last asked on.
+// Spent is what this process has used, or holds for questions under way, of the day that it last
+// asked on.
 func (c *Client) Spent() (tokens, micros int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -297,4 +312,7 @@ func (c *Client) Spent() (tokens, micros int64) {
 }
 
 // String names the client without its key.
-func (c *Client) String() string { return fmt.Sprintf("%s at %s", c.config.Model, c.config.BaseURL) }
+func (c *Client) String() string {
+	return fmt.Sprintf("%s at %s", c.config.Model,
+		c.config.BaseURL)
+}

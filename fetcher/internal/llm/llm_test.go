@@ -30,7 +30,8 @@ func endpoint(t *testing.T, config Config, answer http.HandlerFunc) (*Client, *c
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	out, err := egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	out, err := egress.New(egress.Config{
+		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +49,10 @@ func endpoint(t *testing.T, config Config, answer http.HandlerFunc) (*Client, *c
 func says(content string, prompt, completion int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		text, _ := json.Marshal(content)
-		_, _ = fmt.Fprintf(w, `{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":%s}}],`+
-			`"usage":{"prompt_tokens":%d,"completion_tokens":%d}}`, text, prompt, completion)
+		_,
+			_ = fmt.Fprintf(w,
+			`{"choices":[{"finish_reason":"stop","message":{"role":"assistant","content":%s}}],`+
+				`"usage":{"prompt_tokens":%d,"completion_tokens":%d}}`, text, prompt, completion)
 	}
 }
 
@@ -67,7 +70,8 @@ func TestQuestion(t *testing.T) {
 	}
 	want := `{"model":"m","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"page"}],"max_tokens":4000,` +
 		`"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"}}}}`
-	if diff := cmp.Diff(want, string(body)); diff != "" || path != "POST /v1/chat/completions" || authorization != "Bearer sk-very-secret" {
+	if diff := cmp.Diff(want, string(body)); diff != "" || path != "POST /v1/chat/completions" ||
+		authorization != "Bearer sk-very-secret" {
 		t.Errorf("%s, %q, body (-want +got):\n%s", path, authorization, diff)
 	}
 	if tokens, _ := client.Spent(); tokens != 15 {
@@ -86,12 +90,23 @@ func TestAnswers(t *testing.T) {
 		{"prose", says("Sure! Here it is.", 1, 1), "", fault.PageModel},
 		{"empty", says("", 1, 1), "", fault.PageModel},
 		{"cut short", func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, `{"choices":[{"finish_reason":"length","message":{"content":"{}"}}]}`)
+			_, _ = io.WriteString(w,
+				`{"choices":[{"finish_reason":"length","message":{"content":"{}"}}]}`)
 		}, "", fault.PageModel},
-		{"no choice", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) }, "", fault.PageModel},
-		{"another protocol", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `<html>`) }, "", fault.PageModel},
-		{"error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) }, "", fault.PageModel},
-		{"wrong key", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, string(key), http.StatusUnauthorized) }, "", fault.PageModel},
+		{"no choice", func(w http.ResponseWriter, _ *http.Request) {
+			_,
+				_ = io.WriteString(w, `{}`)
+		}, "", fault.PageModel},
+		{"another protocol", func(w http.ResponseWriter, _ *http.Request) {
+			_,
+				_ = io.WriteString(w, `<html>`)
+		}, "", fault.PageModel},
+		{"error", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 500) }, "",
+			fault.PageModel},
+		{"wrong key", func(w http.ResponseWriter,
+			_ *http.Request) {
+			http.Error(w, string(key), http.StatusUnauthorized)
+		}, "", fault.PageModel},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
 		}, "", fault.PageModel},
@@ -114,12 +129,14 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestNewerName: endpoints that know the bound of tokens by its newer name only are asked by that from then on.
+// TestNewerName: endpoints that know the bound of tokens by its newer name only are asked by that
+// from then on.
 func TestNewerName(t *testing.T) {
 	asked := 0
 	client, _ := endpoint(t, Config{MaxAnswer: 7}, func(w http.ResponseWriter, r *http.Request) {
 		asked++
-		if body, _ := io.ReadAll(r.Body); !bytes.Contains(body, []byte(`"max_completion_tokens":7`)) {
+		if body, _ := io.ReadAll(r.Body); !bytes.Contains(body,
+			[]byte(`"max_completion_tokens":7`)) {
 			http.Error(w, `{"error":{"message":"Use 'max_completion_tokens' instead."}}`, 400)
 			return
 		}
@@ -135,13 +152,15 @@ func TestNewerName(t *testing.T) {
 	}
 }
 
-// TestWithoutSchemas: endpoints that take no schema as the form of an answer find it in the question.
+// TestWithoutSchemas: endpoints that take no schema as the form of an answer find it in the
+// question.
 func TestWithoutSchemas(t *testing.T) {
 	var bodies []string
 	client, _ := endpoint(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if bodies = append(bodies, string(body)); bytes.Contains(body, []byte(`"json_schema"`)) {
-			http.Error(w, `{"error":{"message":"This response_format type is unavailable now"}}`, 400)
+			http.Error(w, `{"error":{"message":"This response_format type is unavailable now"}}`,
+				400)
 			return
 		}
 		says(`{"a":1}`, 1, 1)(w, r)
@@ -159,18 +178,20 @@ func TestWithoutSchemas(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	arrived := make(chan struct{})
-	client, _ := endpoint(t, Config{Timeout: 50 * time.Millisecond, MaxAnswer: 100}, func(_ http.ResponseWriter, r *http.Request) {
-		close(arrived)
-		_, _ = io.Copy(io.Discard, r.Body)
-		<-r.Context().Done()
-	})
+	client, _ := endpoint(t, Config{Timeout: 50 * time.Millisecond, MaxAnswer: 100},
+		func(_ http.ResponseWriter, r *http.Request) {
+			close(arrived)
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		})
 	_, err := client.Ask(t.Context(), "s", strings.Repeat("u", 300), json.RawMessage(`{}`))
 	<-arrived
 	if fault.CodeOf(err) != fault.PageTimeout {
 		t.Errorf("%v", err)
 	}
 	if tokens, _ := client.Spent(); tokens < 200 {
-		t.Errorf("only %d tokens of a question that may have been worked on are reckoned with", tokens)
+		t.Errorf("only %d tokens of a question that may have been worked on are reckoned with",
+			tokens)
 	}
 }
 
@@ -186,13 +207,17 @@ func TestCaps(t *testing.T) {
 		}
 	})
 	t.Run("page's cost", func(t *testing.T) {
-		client, _ := endpoint(t, Config{MaxAnswer: 100, PriceIn: 1000, PriceOut: 10_000, MaxPageMicros: 1_100}, says(`{}`, 1, 1))
+		client, _ := endpoint(t,
+			Config{MaxAnswer: 100, PriceIn: 1000, PriceOut: 10_000, MaxPageMicros: 1_100},
+			says(`{}`, 1, 1))
 		if ask(client, 200) != "" || ask(client, 600) != fault.PageModelLimit {
 			t.Error("the cap of a page's cost does not hold")
 		}
 	})
 	t.Run("day", func(t *testing.T) {
-		client, clock := endpoint(t, Config{MaxAnswer: 100, MaxDayTokens: 300, PriceIn: 1000, PriceOut: 2000, MaxDayMicros: 1_000_000}, says(`{}`, 100, 50))
+		client, clock := endpoint(t,
+			Config{MaxAnswer: 100, MaxDayTokens: 300, PriceIn: 1000, PriceOut: 2000,
+				MaxDayMicros: 1_000_000}, says(`{}`, 100, 50))
 		for range 2 {
 			if ask(client, 30) != "" {
 				t.Error("the cap of a day holds too early")
@@ -210,25 +235,29 @@ func TestCaps(t *testing.T) {
 		}
 	})
 	t.Run("day's cost", func(t *testing.T) {
-		client, _ := endpoint(t, Config{MaxAnswer: 100, PriceOut: 10_000, MaxDayMicros: 1_500}, says(`{}`, 100, 60))
+		client, _ := endpoint(t, Config{MaxAnswer: 100, PriceOut: 10_000, MaxDayMicros: 1_500},
+			says(`{}`, 100, 60))
 		if ask(client, 30) != "" || ask(client, 30) != fault.PageModelLimit {
 			t.Error("the cap of a day's cost does not hold")
 		}
 	})
 }
 
-// TestGuard: without the operator's word the endpoint must not be private, and the key is shown nowhere.
+// TestGuard: without the operator's word the endpoint must not be private, and the key is shown
+// nowhere.
 func TestGuard(t *testing.T) {
 	out, err := egress.New(egress.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	client, err := New(Config{BaseURL: "http://127.0.0.1:9/v1", Model: "m", Key: key}, out, clock.System{})
+	client, err := New(Config{BaseURL: "http://127.0.0.1:9/v1", Model: "m", Key: key}, out,
+		clock.System{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Ask(t.Context(), "s", "u", json.RawMessage(`{}`)); fault.CodeOf(err) != fault.PageModel {
+	if _, err := client.Ask(t.Context(), "s", "u",
+		json.RawMessage(`{}`)); fault.CodeOf(err) != fault.PageModel {
 		t.Errorf("%v", err)
 	}
 	if tokens, _ := client.Spent(); tokens != 0 {
@@ -236,11 +265,13 @@ func TestGuard(t *testing.T) {
 	}
 	var logged bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&logged, nil))
-	log.Info("model", "client", client, "config", fmt.Sprintf("%v %+v", client.config, client.config), "key", key)
+	log.Info("model", "client", client, "config",
+		fmt.Sprintf("%v %+v", client.config, client.config), "key", key)
 	if strings.Contains(logged.String(), string(key)) {
 		t.Errorf("the key is in the log: %s", &logged)
 	}
-	for _, bad := range []Config{{BaseURL: "http://h/"}, {Model: "m"}, {BaseURL: "ftp://h/", Model: "m"}} {
+	for _, bad := range []Config{{BaseURL: "http://h/"}, {Model: "m"},
+		{BaseURL: "ftp://h/", Model: "m"}} {
 		if _, err := New(bad, out, clock.System{}); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}

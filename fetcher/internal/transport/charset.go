@@ -12,8 +12,9 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// toUTF8 turns text into UTF-8 as browsers do: byte order mark, header, meta, then a guess by what is written. Text that is UTF-8 already
-// stays where it is; other text is a new slice. What is not text is left alone.
+// toUTF8 turns text into UTF-8 as browsers do: byte order mark, header, meta, then a guess by what
+// is written. Text that is UTF-8 already stays where it is; other text is a new slice. What is not
+// text is left alone.
 func toUTF8(body []byte, contentType string) ([]byte, error) {
 	if len(body) == 0 || !isText(contentType) {
 		return body, nil
@@ -44,13 +45,14 @@ func toUTF8(body []byte, contentType string) ([]byte, error) {
 	}
 	text, _, err := transform.Bytes(encoding.NewDecoder(), body)
 	if err != nil {
-		return nil, fault.Wrap(fault.PageUnparsable, fmt.Errorf("%s: %w", name, err), "The page's characters cannot be read.")
+		return nil, fault.Wrap(fault.PageUnparsable, fmt.Errorf("%s: %w", name, err),
+			"The page's characters cannot be read.")
 	}
 	return bytes.TrimPrefix(text, mark), nil
 }
 
-// unmarkedUTF16 names the byte order of UTF-16 that begins with ASCII and has no mark; "" is other text. A NUL is in no
-// other encoding's text.
+// unmarkedUTF16 names the byte order of UTF-16 that begins with ASCII and has no mark; "" is other
+// text. A NUL is in no other encoding's text.
 func unmarkedUTF16(body []byte) string {
 	const units = 4
 	if len(body) < 2*units {
@@ -75,10 +77,12 @@ func isText(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
 	return media == "" || strings.HasPrefix(media, "text/") ||
-		strings.HasSuffix(media, "xml") || strings.HasSuffix(media, "json") || strings.HasSuffix(media, "javascript")
+		strings.HasSuffix(media, "xml") || strings.HasSuffix(media, "json") ||
+		strings.HasSuffix(media, "javascript")
 }
 
-// windowsLabel is the label of a Windows encoding that is spelled in another way, such as win-1250 or windows1250.
+// windowsLabel is the label of a Windows encoding that is spelled in another way, such as win-1250
+// or windows1250.
 func windowsLabel(label string) string {
 	number := strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(label, "win"), "dows"), "-_ ")
 	if !strings.HasPrefix(label, "win") {
@@ -87,8 +91,8 @@ func windowsLabel(label string) string {
 	return "windows-" + number
 }
 
-// headerCharset names the encoding that a Content-Type declares, whatever slips are around it; "" where it names none
-// that is known.
+// headerCharset names the encoding that a Content-Type declares, whatever slips are around it; ""
+// where it names none that is known.
 func headerCharset(contentType string) string {
 	rest := strings.ToLower(contentType)
 	for {
@@ -112,8 +116,8 @@ func headerCharset(contentType string) string {
 	}
 }
 
-// isPlainASCII says whether all encodings of the web read the bytes alike: ASCII without the NUL of UTF-16 and the
-// escapes of ISO-2022-JP.
+// isPlainASCII says whether all encodings of the web read the bytes alike: ASCII without the NUL of
+// UTF-16 and the escapes of ISO-2022-JP.
 func isPlainASCII(body []byte) bool {
 	for _, b := range body {
 		if b >= 0x80 {

@@ -17,7 +17,8 @@ func TestCurlRequests(t *testing.T) {
 	client := web(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		text := fmt.Sprintf("%s %s%s %q", r.Method, r.Host, r.RequestURI, body)
-		for _, name := range []string{"User-Agent", "Accept", "Authorization", "Cookie", "Content-Type", "X"} {
+		for _, name := range []string{"User-Agent", "Accept", "Authorization", "Cookie",
+			"Content-Type", "X"} {
 			if value := r.Header.Get(name); value != "" {
 				text += " " + name + "=" + value
 			}
@@ -32,17 +33,22 @@ func TestCurlRequests(t *testing.T) {
 		}
 	})
 	const command = " -H 'X: y' -b a=b -u u:p -d c=d"
-	const all = " User-Agent=T Accept=*/* Authorization=Basic dTpw Cookie=a=b Content-Type=application/x-www-form-urlencoded X=y"
+	const all = " User-Agent=T Accept=*/* Authorization=Basic dTpw Cookie=a=b " +
+		"Content-Type=application/x-www-form-urlencoded X=y"
 	for name, c := range map[string]struct {
 		command string
 		want    []string
 	}{
-		"a form": {"curl http://a.example/x?y=z" + command, []string{`POST a.example/x?y=z "c=d"` + all}},
-		"a body with GET": {"curl http://a.example/ -XGET -A me -H Accept: -H Content-Type:a/b -d '{}'",
+		"a form": {"curl http://a.example/x?y=z" + command,
+			[]string{`POST a.example/x?y=z "c=d"` + all}},
+		"a body with GET": {"curl http://a.example/ -XGET -A me -H Accept: -H " +
+			"Content-Type:a/b -d '{}'",
 			[]string{`GET a.example/ "{}" User-Agent=me Content-Type=a/b`}},
-		"without a body": {"curl http://a.example/ -X DELETE", []string{`DELETE a.example/ "" User-Agent=T Accept=*/*`}},
-		"302 becomes a GET": {"curl 'http://a.example/?to=/end'" + command, []string{`POST a.example/?to=/end "c=d"` + all,
-			`GET a.example/end "" User-Agent=T Accept=*/* Authorization=Basic dTpw Cookie=a=b X=y`}},
+		"without a body": {"curl http://a.example/ -X DELETE",
+			[]string{`DELETE a.example/ "" User-Agent=T Accept=*/*`}},
+		"302 becomes a GET": {"curl 'http://a.example/?to=/end'" + command,
+			[]string{`POST a.example/?to=/end "c=d"` + all,
+				`GET a.example/end "" User-Agent=T Accept=*/* Authorization=Basic dTpw Cookie=a=b X=y`}},
 		"308 repeats": {"curl 'http://a.example/again?to=/end'" + command,
 			[]string{`POST a.example/again?to=/end "c=d"` + all, `POST a.example/end "c=d"` + all}},
 		"another origin": {"curl 'http://a.example/again?to=http://b.example/end'" + command,
@@ -55,13 +61,15 @@ func TestCurlRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			got = nil
-			page, err := New(client, Config{UserAgent: "T"}).Fetch(t.Context(), Request{URL: as.URL, As: as})
+			page, err := New(client, Config{UserAgent: "T"}).Fetch(t.Context(),
+				Request{URL: as.URL, As: as})
 			if err != nil {
 				t.Fatal(err)
 			}
 			page.Release()
 			if !slices.Equal(got, c.want) {
-				t.Errorf("requests are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+				t.Errorf("requests are\n%s\nwant\n%s", strings.Join(got, "\n"),
+					strings.Join(c.want, "\n"))
 			}
 		})
 	}

@@ -19,8 +19,8 @@ const (
 // declaration is what names a page's encoding: a meta element, or the first line of XML.
 var declaration = regexp.MustCompile(`(?i)(?:<meta\s[^>]*charset|^\s*<\?xml\s[^>]*encoding)\s*=\s*["']?\s*([\w:.-]+)`)
 
-// undeclared is the encoding of text that is no UTF-8 and says nothing in its header and its first kilobyte: what it
-// declares further down, or what its characters look like, or windows-1252.
+// undeclared is the encoding of text that is no UTF-8 and says nothing in its header and its first
+// kilobyte: what it declares further down, or what its characters look like, or windows-1252.
 func undeclared(body []byte) (encoding.Encoding, string) {
 	if found := declaration.FindSubmatch(body[:min(len(body), declaredWithin)]); found != nil {
 		switch e, name := charset.Lookup(string(found[1])); {
@@ -41,8 +41,8 @@ const (
 	traditional = "的一是了我不人在他有這個上們來到時大地為子中你說生國年著就那和要出也得裡後自以會家可下而過天去能對小多，。品價格元購物車登錄首頁產新手機加入服務分類件數量網日電話關"
 )
 
-// languages are encodings with what is typical of the language written in them, and its least share of all characters
-// beyond ASCII.
+// languages are encodings with what is typical of the language written in them, and its least share
+// of all characters beyond ASCII.
 var languages = []struct {
 	encoding string
 	typical  func(r rune) bool
@@ -62,15 +62,17 @@ var languages = []struct {
 	{"euc-jp", among(japanese), 0.25},
 	{"gbk", among(simplified), 0.1},
 	{"big5", among(traditional), 0.1},
-	{"euc-kr", func(r rune) bool { return r >= '가' && r <= '힣' }, 0.85}, // half of Chinese looks so, too
+	// half of Chinese looks so, too
+	{"euc-kr", func(r rune) bool { return r >= '가' && r <= '힣' }, 0.85},
 }
 
 func among(frequent string) func(r rune) bool {
 	return func(r rune) bool { return strings.ContainsRune(frequent, r) }
 }
 
-// guess names the encoding under which a text has most of what is typical of a language: utf-8 where only a few bytes
-// are broken, one of Latin script where nothing fits, or where what is not ASCII stands alone, as accents do.
+// guess names the encoding under which a text has most of what is typical of a language: utf-8
+// where only a few bytes are broken, one of Latin script where nothing fits, or where what is not
+// ASCII stands alone, as accents do.
 func guess(body []byte) string {
 	start := 0
 	for start < len(body) && body[start] < utf8.RuneSelf {
@@ -135,7 +137,8 @@ func standsTogether(text []byte) bool {
 	return 2*bytes >= 3*runs
 }
 
-// typicalShare is the share of typical characters among all beyond ASCII; 0 where the decoder met what it could not read.
+// typicalShare is the share of typical characters among all beyond ASCII; 0 where the decoder met
+// what it could not read.
 func typicalShare(text string, typical func(r rune) bool) float64 {
 	hits, all, broken := 0, 0, 0
 	for _, r := range text {

@@ -12,11 +12,13 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// encodings is the folder tests of https://github.com/chardet/chardet, whose folders are named after encodings.
-var encodings = flag.String("encodings", "", "hold the guess to a folder of texts in folders named after their encodings")
+// encodings is the folder tests of https://github.com/chardet/chardet, whose folders are named
+// after encodings.
+var encodings = flag.String("encodings", "", "hold the guess to a folder of texts in folders "+
+	"named after their encodings")
 
-// TestGuessOfSavedTexts counts the texts of a saved set that are read right, in two halves: every other text was at hand
-// when the guess was written.
+// TestGuessOfSavedTexts counts the texts of a saved set that are read right, in two halves: every
+// other text was at hand when the guess was written.
 func TestGuessOfSavedTexts(t *testing.T) {
 	if *encodings == "" {
 		return // a set to measure by is no part of the project

@@ -37,7 +37,8 @@ func newHostileWeb(t *testing.T) (*hostile.Web, *egress.Client) {
 	return w, newEgress(t, egress.Config{Origins: w.Places})
 }
 
-// peak is the most memory in use while something is done, of which a fifth may be garbage that has not been collected yet.
+// peak is the most memory in use while something is done, of which a fifth may be garbage that has
+// not been collected yet.
 func peak(do func()) uint64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	var stats runtime.MemStats
@@ -59,9 +60,9 @@ func peak(do func()) uint64 {
 	}
 }
 
-// TestHostileOrigins: whatever an origin does, its fetch and extraction end in time, in little memory, with a page or a
-// coded error. What it takes depends on what else the machine does, so `make bounds` alone asks for the bounds, and takes
-// every origin.
+// TestHostileOrigins: whatever an origin does, its fetch and extraction end in time, in little
+// memory, with a page or a coded error. What it takes depends on what else the machine does, so
+// `make bounds` alone asks for the bounds, and takes every origin.
 func TestHostileOrigins(t *testing.T) {
 	measured, step := os.Getenv("SHOAL_BOUNDS_SUITE") != "", 5
 	if measured {
@@ -72,8 +73,10 @@ func TestHostileOrigins(t *testing.T) {
 		t.Errorf("only %d origins", len(w.Origins))
 	}
 	transport := New(client, Config{Timeout: hostileTime})
-	extractor, err := extract.Compile(model.Recipe{Type: model.MultipleProducts, Fields: []model.Field{
-		{Name: "text", Selector: "p", Kind: model.Text}, {Name: "link", Selector: "div a[href], li > h1 + dd", Kind: model.Attr, Attr: "href"}}})
+	extractor, err := extract.Compile(model.Recipe{Type: model.MultipleProducts,
+		Fields: []model.Field{
+			{Name: "text", Selector: "p", Kind: model.Text},
+			{Name: "link", Selector: "div a[href], li > h1 + dd", Kind: model.Attr, Attr: "href"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +91,8 @@ func TestHostileOrigins(t *testing.T) {
 				start := time.Now()
 				page, err = transport.Fetch(t.Context(), Request{URL: w.URL(i)})
 				if err == nil {
-					_, err = extractor.Extract(extract.Page{URL: page.FinalURL, ContentType: page.ContentType, Body: page.Body})
+					_, err = extractor.Extract(extract.Page{URL: page.FinalURL,
+						ContentType: page.ContentType, Body: page.Body})
 				}
 				took = time.Since(start)
 			})
@@ -109,8 +113,8 @@ func TestHostileOrigins(t *testing.T) {
 	}
 }
 
-// TestHostileOriginsKeepNobody: while every hostile origin is being fetched, and none is given up yet, an honest one is
-// fetched as ever.
+// TestHostileOriginsKeepNobody: while every hostile origin is being fetched, and none is given up
+// yet, an honest one is fetched as ever.
 func TestHostileOriginsKeepNobody(t *testing.T) {
 	w, client := newHostileWeb(t)
 	transport := New(client, Config{Timeout: 30 * time.Second})
@@ -121,7 +125,8 @@ func TestHostileOriginsKeepNobody(t *testing.T) {
 			page, err := transport.Fetch(ctx, Request{URL: w.URL(i)})
 			if err == nil {
 				page.Release()
-			} else if failed := (*Error)(nil); !errors.As(err, &failed) && !errors.Is(err, context.Canceled) {
+			} else if failed := (*Error)(nil); !errors.As(err, &failed) &&
+				!errors.Is(err, context.Canceled) {
 				t.Errorf("%s: %v", w.Origins[i].Name, err)
 			}
 		})
@@ -140,23 +145,30 @@ func TestHostileOriginsKeepNobody(t *testing.T) {
 	fetches.Wait()
 }
 
-// TestHostileOriginsInTheBrowser: whatever an origin does to a browser, its page ends in time, with a page or a coded error,
-// and honest pages beside it are loaded as ever. Time is asked for as in TestHostileOrigins.
+// TestHostileOriginsInTheBrowser: whatever an origin does to a browser, its page ends in time, with
+// a page or a coded error, and honest pages beside it are loaded as ever. Time is asked for as in
+// TestHostileOrigins.
 func TestHostileOriginsInTheBrowser(t *testing.T) {
 	path := browser.Path(t)
 	w, client := newHostileWeb(t)
 	const deadline, beside = 6 * time.Second, 3
-	b, err := chromium.Open(t.Context(), chromium.Config{Path: path, Client: client, Pages: beside + 1})
+	b, err := chromium.Open(t.Context(),
+		chromium.Config{Path: path, Client: client, Pages: beside + 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	hasty, patient := New(client, Config{Timeout: deadline, Browser: b}), New(client, Config{Timeout: time.Minute, Browser: b})
+	hasty, patient := New(client, Config{Timeout: deadline, Browser: b}),
+		New(client, Config{Timeout: time.Minute, Browser: b})
 	honest := func() {
-		page, err := patient.Fetch(t.Context(), Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
-		for range 2 { // a browser that is killed for what another page took takes it with it: the fetcher asks again
+		page, err := patient.Fetch(t.Context(),
+			Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
+		// a browser that is killed for what another page took takes it with it: the fetcher asks
+		// again
+		for range 2 {
 			if failed := (*Error)(nil); errors.As(err, &failed) && failed.Retry {
-				page, err = patient.Fetch(t.Context(), Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
+				page, err = patient.Fetch(t.Context(),
+					Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
 			}
 		}
 		if err != nil {

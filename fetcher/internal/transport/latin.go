@@ -7,29 +7,39 @@ import (
 	"unicode/utf8"
 )
 
-// alphabets are the letters beyond ASCII of languages in Latin script, each with its share of all letters of running
-// text in hundredths of a percent.
+// alphabets are the letters beyond ASCII of languages in Latin script, each with its share of all
+// letters of running text in hundredths of a percent.
 var alphabets = []struct {
 	encoding string
 	letters  map[rune]float64
 }{
-	{western, map[rune]float64{'é': 200, 'à': 50, 'è': 30, 'ê': 22, 'ç': 9, 'û': 6, 'ù': 6, 'ô': 5, 'î': 5, 'â': 5, 'œ': 2, 'ë': 1, 'ï': 1}},
+	{western, map[rune]float64{'é': 200, 'à': 50, 'è': 30, 'ê': 22, 'ç': 9, 'û': 6, 'ù': 6, 'ô': 5,
+		'î': 5, 'â': 5, 'œ': 2, 'ë': 1, 'ï': 1}},
 	{western, map[rune]float64{'ü': 100, 'ä': 58, 'ö': 44, 'ß': 30}},
-	{western, map[rune]float64{'ó': 83, 'í': 73, 'á': 50, 'é': 43, 'ñ': 31, 'ú': 17, 'ü': 1, '¿': 10, '¡': 10}},
-	{western, map[rune]float64{'ã': 73, 'ç': 53, 'ê': 45, 'é': 34, 'ó': 30, 'á': 40, 'í': 20, 'ú': 20, 'õ': 20, 'â': 20, 'ô': 10, 'à': 7}},
+	{western, map[rune]float64{'ó': 83, 'í': 73, 'á': 50, 'é': 43, 'ñ': 31, 'ú': 17, 'ü': 1,
+		'¿': 10, '¡': 10}},
+	{western, map[rune]float64{'ã': 73, 'ç': 53, 'ê': 45, 'é': 34, 'ó': 30, 'á': 40, 'í': 20,
+		'ú': 20, 'õ': 20, 'â': 20, 'ô': 10, 'à': 7}},
 	{western, map[rune]float64{'à': 64, 'è': 26, 'ù': 17, 'ì': 10, 'ò': 10, 'é': 3}},
-	{western, map[rune]float64{'à': 40, 'é': 35, 'ó': 35, 'è': 25, 'í': 25, 'ò': 15, 'ç': 10, 'ú': 10, 'ü': 2, 'ï': 3}},
+	{western, map[rune]float64{'à': 40, 'é': 35, 'ó': 35, 'è': 25, 'í': 25, 'ò': 15, 'ç': 10,
+		'ú': 10, 'ü': 2, 'ï': 3}},
 	{western, map[rune]float64{'ä': 180, 'å': 134, 'ö': 130, 'é': 2}},
 	{western, map[rune]float64{'å': 120, 'ø': 90, 'æ': 80, 'é': 2}},
-	{western, map[rune]float64{'ð': 440, 'á': 180, 'í': 160, 'þ': 145, 'ó': 99, 'æ': 87, 'ö': 78, 'é': 65, 'ú': 61, 'ý': 23}},
+	{western, map[rune]float64{'ð': 440, 'á': 180, 'í': 160, 'þ': 145, 'ó': 99, 'æ': 87, 'ö': 78,
+		'é': 65, 'ú': 61, 'ý': 23}},
 	{western, map[rune]float64{'ä': 150, 'õ': 90, 'ü': 60, 'ö': 20}},
-	{central, map[rune]float64{'í': 164, 'ě': 122, 'ý': 100, 'á': 180, 'ž': 72, 'š': 69, 'é': 63, 'č': 46, 'ř': 38, 'ů': 20, 'ú': 5, 'ó': 2, 'ň': 2, 'ť': 1, 'ď': 1}},
-	{central, map[rune]float64{'ł': 211, 'ó': 114, 'ę': 104, 'ś': 81, 'ć': 74, 'ą': 95, 'ż': 71, 'ń': 36, 'ź': 8}},
-	{central, map[rune]float64{'é': 390, 'á': 340, 'ó': 110, 'ö': 100, 'ő': 90, 'í': 60, 'ü': 60, 'ú': 30, 'ű': 20}},
-	{central, map[rune]float64{'á': 190, 'č': 100, 'ý': 100, 'é': 90, 'í': 90, 'š': 80, 'ť': 80, 'ú': 80, 'ž': 70, 'ľ': 40, 'ä': 20, 'ň': 20, 'ô': 20, 'ď': 20, 'ó': 10, 'ĺ': 2, 'ŕ': 2}},
+	{central, map[rune]float64{'í': 164, 'ě': 122, 'ý': 100, 'á': 180, 'ž': 72, 'š': 69, 'é': 63,
+		'č': 46, 'ř': 38, 'ů': 20, 'ú': 5, 'ó': 2, 'ň': 2, 'ť': 1, 'ď': 1}},
+	{central, map[rune]float64{'ł': 211, 'ó': 114, 'ę': 104, 'ś': 81, 'ć': 74, 'ą': 95, 'ż': 71,
+		'ń': 36, 'ź': 8}},
+	{central, map[rune]float64{'é': 390, 'á': 340, 'ó': 110, 'ö': 100, 'ő': 90, 'í': 60, 'ü': 60,
+		'ú': 30, 'ű': 20}},
+	{central, map[rune]float64{'á': 190, 'č': 100, 'ý': 100, 'é': 90, 'í': 90, 'š': 80, 'ť': 80,
+		'ú': 80, 'ž': 70, 'ľ': 40, 'ä': 20, 'ň': 20, 'ô': 20, 'ď': 20, 'ó': 10, 'ĺ': 2, 'ŕ': 2}},
 	{central, map[rune]float64{'č': 140, 'š': 100, 'ž': 70, 'ć': 50, 'đ': 20}},
 	{central, map[rune]float64{'ă': 250, 'ş': 110, 'ţ': 100, 'î': 100, 'â': 60}},
-	{turkish, map[rune]float64{'ı': 510, 'ü': 190, 'ş': 180, 'ç': 120, 'ğ': 110, 'ö': 80, 'â': 2, 'î': 1}},
+	{turkish, map[rune]float64{'ı': 510, 'ü': 190, 'ş': 180, 'ç': 120, 'ğ': 110, 'ö': 80, 'â': 2,
+		'î': 1}},
 }
 
 // Encodings of Latin script. Central European has two that agree on most letters.
@@ -45,12 +55,13 @@ const (
 	likelySign    = 1e-2 // quotes, dashes, currencies
 	likelyForeign = 3e-4 // letters of other alphabets, and signs within words
 	likelyControl = 1e-5
-	// westernLead is by how much, as a logarithm, another reading has to be likelier than windows-1252.
+	// westernLead is by how much, as a logarithm, another reading has to be likelier than
+	// windows-1252.
 	westernLead = 3.0
 )
 
-// guessLatin names the encoding under which a text of Latin script is likeliest in one of its languages. Signs alone
-// are no reason to read them as letters.
+// guessLatin names the encoding under which a text of Latin script is likeliest in one of its
+// languages. Signs alone are no reason to read them as letters.
 func guessLatin(text []byte) string {
 	letters := lettersOnly(text)
 	best, most := western, math.Inf(-1)
@@ -125,7 +136,8 @@ func kindOf(before, r, after rune) rune {
 			return foreign
 		}
 		return sign
-	case unicode.IsDigit(before) || unicode.IsDigit(after), unicode.IsUpper(r) && unicode.IsLower(before):
+	case unicode.IsDigit(before) || unicode.IsDigit(after), unicode.IsUpper(r) &&
+		unicode.IsLower(before):
 		return foreign // it may be £
 	}
 	return unicode.ToLower(r)

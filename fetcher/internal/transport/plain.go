@@ -21,7 +21,8 @@ type plain struct {
 }
 
 // exchange makes one request.
-func (p *plain) exchange(ctx context.Context, ask *egress.Request, page *Page) (*egress.Response, error) {
+func (p *plain) exchange(ctx context.Context, ask *egress.Request, page *Page) (*egress.Response,
+	error) {
 	if p.proxies == nil {
 		return p.client.Do(ctx, ask)
 	}
@@ -37,7 +38,8 @@ func pageHeader(userAgent string) []egress.Field {
 	}
 }
 
-// fetch follows redirects itself, so that each target meets the caller's rules and the address guard.
+// fetch follows redirects itself, so that each target meets the caller's rules and the address
+// guard.
 func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, page *Page) error {
 	ask := egress.Request{URL: req.URL, Deadline: deadline, MaxBody: p.maxBody}
 	as := req.As
@@ -57,11 +59,13 @@ func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, pag
 		}
 		page.Release()
 		if page.Hops == MaxHops {
-			return fault.New(fault.PageRedirects, "The page leads through more than %d redirects.", MaxHops)
+			return fault.New(fault.PageRedirects, "The page leads through more than %d redirects.",
+				MaxHops)
 		}
 		next, err := address.Resolve(ask.URL, location)
 		if err != nil {
-			return fault.Wrap(fault.PageInvalidURL, err, "The page redirects to an invalid address.")
+			return fault.Wrap(fault.PageInvalidURL, err,
+				"The page redirects to an invalid address.")
 		}
 		as = as.Redirected(page.Status, page.FinalURL, next)
 		if err := beforeHop(ctx, req, deadline, next, as); err != nil {
@@ -72,15 +76,16 @@ func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, pag
 	}
 }
 
-// compose sets what is asked for: a page, or what a curl command says. Those have all that they want to send, but for the
-// name of who asks.
+// compose sets what is asked for: a page, or what a curl command says. Those have all that they
+// want to send, but for the name of who asks.
 func (p *plain) compose(ask *egress.Request, as *curl.Request) {
 	if as == nil {
 		ask.Header = p.header
 		return
 	}
 	ask.Method, ask.Header, ask.Body = as.Method, as.Header, as.Body
-	named := slices.ContainsFunc(as.Header, func(f egress.Field) bool { return strings.EqualFold(f.Name, "User-Agent") })
+	named := slices.ContainsFunc(as.Header,
+		func(f egress.Field) bool { return strings.EqualFold(f.Name, "User-Agent") })
 	if !named {
 		ask.Header = append([]egress.Field{p.header[0]}, as.Header...)
 	}
@@ -95,7 +100,8 @@ func isRedirect(status int) bool {
 }
 
 // beforeHop asks the caller, within the deadline.
-func beforeHop(ctx context.Context, req *Request, deadline time.Time, next string, as *curl.Request) error {
+func beforeHop(ctx context.Context, req *Request, deadline time.Time, next string,
+	as *curl.Request) error {
 	if req.BeforeHop == nil {
 		return nil
 	}
@@ -103,7 +109,8 @@ func beforeHop(ctx context.Context, req *Request, deadline time.Time, next strin
 	defer cancel()
 	err := req.BeforeHop(hop, next, as)
 	if err != nil && hop.Err() != nil && ctx.Err() == nil {
-		return fault.Wrap(fault.PageTimeout, err, "Time ran out before a redirect could be followed.")
+		return fault.Wrap(fault.PageTimeout, err, "Time ran out before a redirect could "+
+			"be followed.")
 	}
 	return err
 }

@@ -24,8 +24,12 @@ func (r *render) fetch(ctx context.Context, req *Request, deadline time.Time, pa
 	if err != nil {
 		return err
 	}
-	ask := chromium.Ask{URL: url, Deadline: deadline, MaxHops: MaxHops, More: req.Load.More, Click: req.Load.Click,
-		Max: req.Load.Max, BeforeHop: func(ctx context.Context, next string) error { return beforeHop(ctx, req, deadline, next, nil) }}
+	ask := chromium.Ask{URL: url, Deadline: deadline, MaxHops: MaxHops, More: req.Load.More,
+		Click: req.Load.Click,
+		Max:   req.Load.Max, BeforeHop: func(ctx context.Context,
+			next string) error {
+			return beforeHop(ctx, req, deadline, next, nil)
+		}}
 	host := address.AuthorityOf(url)
 	if r.proxies != nil {
 		if page.exit = r.proxies.pick(host); page.exit == nil {
@@ -37,7 +41,8 @@ func (r *render) fetch(ctx context.Context, req *Request, deadline time.Time, pa
 	if page.exit != nil && !errors.Is(err, ErrBusy) {
 		r.proxies.report(host, page.exit, err)
 	}
-	page.Status, page.FinalURL, page.Hops, page.WireBytes = got.Status, got.Final, got.Hops, got.Received
+	page.Status, page.FinalURL, page.Hops, page.WireBytes = got.Status, got.Final, got.Hops,
+		got.Received
 	page.ContentType, page.Body, page.response = got.ContentType, got.Body, loaded(got.Header)
 	return err
 }

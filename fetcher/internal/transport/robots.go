@@ -30,8 +30,8 @@ const (
 	maxCrawlDelay   = 30 * time.Second
 )
 
-// RobotsError says that robots.txt does not let us fetch a page. It unwraps to a *fault.Error: robots_forbidden, or the
-// connection's own failure where the host could not be reached at all.
+// RobotsError says that robots.txt does not let us fetch a page. It unwraps to a *fault.Error:
+// robots_forbidden, or the connection's own failure where the host could not be reached at all.
 type RobotsError struct {
 	Fault *fault.Error
 	// Retry says that the file could not be read, rather than that it forbids the page.
@@ -43,8 +43,8 @@ func (e *RobotsError) Error() string { return e.Fault.Error() }
 // Unwrap is the coded error.
 func (e *RobotsError) Unwrap() error { return e.Fault }
 
-// Robots is a bounded cache of robots.txt files, read for one user agent. It is safe for concurrent use; close it to
-// end its fetches.
+// Robots is a bounded cache of robots.txt files, read for one user agent. It is safe for concurrent
+// use; close it to end its fetches.
 type Robots struct {
 	client  *egress.Client
 	reader  *reading.Guard
@@ -74,9 +74,11 @@ type site struct {
 	size    int // in the cache's memory, under its lock
 }
 
-// NewRobots makes a cache. The user agent's first word is the name that rules are read for; "" means the default. What one
-// fetcher has read is in shared for the others, unless it is nil: a shard that moves does not ask its hosts again.
-func NewRobots(client *egress.Client, userAgent string, clk clock.Clock, shared cache.Values, reader *reading.Guard) *Robots {
+// NewRobots makes a cache. The user agent's first word is the name that rules are read for; ""
+// means the default. What one fetcher has read is in shared for the others, unless it is nil: a
+// shard that moves does not ask its hosts again.
+func NewRobots(client *egress.Client, userAgent string, clk clock.Clock, shared cache.Values,
+	reader *reading.Guard) *Robots {
 	if userAgent == "" {
 		userAgent = DefaultUserAgent
 	}
@@ -85,7 +87,8 @@ func NewRobots(client *egress.Client, userAgent string, clk clock.Clock, shared 
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Robots{
-		client: client, reader: reader, parse: parseRules, clock: clk, header: pageHeader(userAgent), agent: productToken(userAgent),
+		client: client, reader: reader, parse: parseRules, clock: clk,
+		header: pageHeader(userAgent), agent: productToken(userAgent),
 		shared: shared, ctx: ctx, cancel: cancel,
 	}
 	r.sites = cache.NewLRU(maxRobotsHosts, func(_ string, gone *site) {
@@ -103,8 +106,8 @@ func (r *Robots) Close() {
 	r.running.Wait()
 }
 
-// Known says whether Check of a canonical address would answer without a request, so that the worker can take a permit
-// for the one that robots.txt needs.
+// Known says whether Check of a canonical address would answer without a request, so that the
+// worker can take a permit for the one that robots.txt needs.
 func (r *Robots) Known(url string) bool {
 	origin, _ := splitOrigin(url)
 	r.mu.Lock()
@@ -113,9 +116,10 @@ func (r *Robots) Known(url string) bool {
 	return known && entry.isDone() && r.clock.Now().Before(entry.expires)
 }
 
-// Check is nil when robots.txt lets us fetch a canonical address. It fetches the file where it is not known; callers
-// that ask for the same file meanwhile wait for the one fetch. The delay is the host's Crawl-delay, at most 30 s, 0
-// when it sets none. The error is a *RobotsError, or the context's.
+// Check is nil when robots.txt lets us fetch a canonical address. It fetches the file where it is
+// not known; callers that ask for the same file meanwhile wait for the one fetch. The delay is the
+// host's Crawl-delay, at most 30 s, 0 when it sets none. The error is a *RobotsError, or the
+// context's.
 func (r *Robots) Check(ctx context.Context, url string) (delay time.Duration, err error) {
 	origin, path := splitOrigin(url)
 	entry := r.site(origin)
@@ -128,7 +132,8 @@ func (r *Robots) Check(ctx context.Context, url string) (delay time.Duration, er
 		return 0, entry.err
 	}
 	if !entry.rules.allow(path) {
-		return entry.rules.delay, &RobotsError{Fault: fault.New(fault.PageRobots, "robots.txt forbids the page.")}
+		return entry.rules.delay,
+			&RobotsError{Fault: fault.New(fault.PageRobots, "robots.txt forbids the page.")}
 	}
 	return entry.rules.delay, nil
 }
@@ -163,7 +168,8 @@ func (r *Robots) site(origin string) *site {
 	}
 	entry := &site{origin: strings.Clone(origin), done: make(chan struct{})}
 	if r.ctx.Err() != nil {
-		entry.err = &RobotsError{Fault: fault.Wrap(fault.Unavailable, r.ctx.Err(), "The fetcher is stopping."), Retry: true}
+		entry.err = &RobotsError{Fault: fault.Wrap(fault.Unavailable, r.ctx.Err(),
+			"The fetcher is stopping."), Retry: true}
 		close(entry.done)
 		return entry
 	}
@@ -177,7 +183,8 @@ func (r *Robots) load(entry *site) {
 	body, expires, shared := r.recall(entry.origin)
 	var failed *RobotsError
 	if !shared {
-		panicked := r.reader.Run(reading.Page{URL: entry.origin + robotsPath}, func() { body, failed = r.fetch(entry.origin) })
+		panicked := r.reader.Run(reading.Page{URL: entry.origin + robotsPath},
+			func() { body, failed = r.fetch(entry.origin) })
 		if panicked != nil {
 			failed = unreadable(panicked)
 		}
@@ -202,7 +209,8 @@ const robotsPath = "/robots.txt"
 
 // read makes rules of a file.
 func (r *Robots) read(origin, body string) (found *rules, failed *RobotsError) {
-	panicked := r.reader.Run(reading.Page{URL: origin + robotsPath, ContentType: "text/plain", Body: []byte(body)},
+	panicked := r.reader.Run(reading.Page{URL: origin + robotsPath, ContentType: "text/plain",
+		Body: []byte(body)},
 		func() { found = r.parse(body, r.agent) })
 	if panicked != nil {
 		return nil, unreadable(panicked)
@@ -212,7 +220,8 @@ func (r *Robots) read(origin, body string) (found *rules, failed *RobotsError) {
 
 // unreadable is a file whose reading panicked: what it forbids is not known.
 func unreadable(panicked error) *RobotsError {
-	return &RobotsError{Fault: fault.Wrap(fault.PageUnparsable, panicked, "robots.txt cannot be read.")}
+	return &RobotsError{Fault: fault.Wrap(fault.PageUnparsable, panicked,
+		"robots.txt cannot be read.")}
 }
 
 // recall is what another fetcher has read, and when that is to be read again.
@@ -235,8 +244,8 @@ func (r *Robots) sharedKey(origin string) string { return "robots " + r.agent + 
 // sharedFormat begins a shared file; another one is not read.
 const sharedFormat = 1
 
-// sharedRobots is a file as it is shared: the format, when it is to be read again (Unix seconds, 8 bytes, the highest
-// first), the body.
+// sharedRobots is a file as it is shared: the format, when it is to be read again (Unix seconds, 8
+// bytes, the highest first), the body.
 func sharedRobots(body string, expires time.Time) []byte {
 	value := make([]byte, 0, 1+8+len(body))
 	value = append(value, sharedFormat)
@@ -271,8 +280,8 @@ func (r *Robots) keep(entry *site, found *rules, err *RobotsError, expires time.
 	}
 }
 
-// fetch reads the file as RFC 9309 says: a 4xx allows everything, as an empty file does, a 5xx nothing until it can be
-// read.
+// fetch reads the file as RFC 9309 says: a 4xx allows everything, as an empty file does, a 5xx
+// nothing until it can be read.
 func (r *Robots) fetch(origin string) (body string, _ *RobotsError) {
 	ask := egress.Request{
 		URL: origin + robotsPath, Header: r.header, Deadline: time.Now().Add(robotsTimeout),
@@ -304,8 +313,8 @@ func (r *Robots) fetch(origin string) (body string, _ *RobotsError) {
 	}
 }
 
-// unreachable is the connection's own failure: a dead host is dead, not forbidden by its robots.txt. A file that is
-// there and cannot be decoded says nothing, as one with a 5xx.
+// unreachable is the connection's own failure: a dead host is dead, not forbidden by its
+// robots.txt. A file that is there and cannot be decoded says nothing, as one with a 5xx.
 func unreachable(err error) *RobotsError {
 	coded := fault.Wrap(fault.Unavailable, err, "robots.txt was not read.")
 	switch code := fault.CodeOf(err); code {

@@ -25,7 +25,8 @@ import (
 )
 
 func newRobots(t testing.TB, client *egress.Client, clk clock.Clock) *Robots {
-	robots := NewRobots(client, "Shoal/1.0 (+https://shoal.example)", clk, nil, reading.New("fetcher", reading.Config{}))
+	robots := NewRobots(client, "Shoal/1.0 (+https://shoal.example)", clk, nil,
+		reading.New("fetcher", reading.Config{}))
 	t.Cleanup(robots.Close)
 	return robots
 }
@@ -36,11 +37,13 @@ func TestRobots(t *testing.T) {
 		asked.Add(1)
 		switch host, _, _ := strings.Cut(r.Host, "."); host {
 		case "rules":
-			io.WriteString(w, "User-agent: *\nDisallow: /\n\nUser-agent: shoal\nCrawl-delay: 2.5\nDisallow: /private\nAllow: /private/open\n")
+			io.WriteString(w, "User-agent: *\nDisallow: /\n\nUser-agent: shoal\nCrawl-delay: "+
+				"2.5\nDisallow: /private\nAllow: /private/open\n")
 		case "slow":
 			io.WriteString(w, "User-agent: *\nCrawl-delay: 3600\n")
 		case "large":
-			io.WriteString(w, "User-agent: *\nDisallow: /x\n"+strings.Repeat("# filler\n", 100_000)+"Disallow: /y\n")
+			io.WriteString(w, "User-agent: *\nDisallow: /x\n"+strings.Repeat("# filler\n", 100_000)+
+				"Disallow: /y\n")
 		case "gone":
 			w.WriteHeader(http.StatusNotFound)
 		case "denied":
@@ -84,7 +87,8 @@ func TestRobots(t *testing.T) {
 		for range 2 {
 			delay, err := robots.Check(t.Context(), test.url)
 			var refused *RobotsError
-			if fault.CodeOf(err) != test.want || delay != test.delay || errors.As(err, &refused) && refused.Retry != test.retry {
+			if fault.CodeOf(err) != test.want || delay != test.delay || errors.As(err, &refused) &&
+				refused.Retry != test.retry {
 				t.Errorf("%s: %v, %v", test.url, delay, err)
 			}
 		}
@@ -104,7 +108,8 @@ func TestRobotsOfADeadHost(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	place := closed.Listener.Addr().String()
 	closed.Close()
-	robots := newRobots(t, newEgress(t, egress.Config{Origins: map[string]string{"*.example": place}}), nil)
+	robots := newRobots(t, newEgress(t,
+		egress.Config{Origins: map[string]string{"*.example": place}}), nil)
 	_, err := robots.Check(t.Context(), "http://a.example/")
 	var refused *RobotsError
 	if fault.CodeOf(err) != fault.PageConnect || !errors.As(err, &refused) || !refused.Retry {
@@ -126,7 +131,8 @@ func TestRobotsAges(t *testing.T) {
 		asked   int32
 		want    fault.Code
 	}{
-		{0, 1, fault.PageRobots}, {robotsRetry - 1, 1, fault.PageRobots}, {1, 2, ""}, {robotsTTL - 1, 2, ""}, {1, 3, ""},
+		{0, 1, fault.PageRobots}, {robotsRetry - 1, 1, fault.PageRobots}, {1, 2, ""},
+		{robotsTTL - 1, 2, ""}, {1, 3, ""},
 	} {
 		now.Advance(step.advance)
 		_, err := robots.Check(t.Context(), "http://a.example/")
@@ -144,7 +150,8 @@ func TestRobotsCoalesces(t *testing.T) {
 	impatient, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		if _, err := robots.Check(impatient, "http://a.example/"); !errors.Is(err, context.Canceled) {
+		if _, err := robots.Check(impatient, "http://a.example/"); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("impatient: %v", err)
 		}
 	})
@@ -182,7 +189,10 @@ func TestRobotsIsBounded(t *testing.T) {
 
 // A robots.txt whose reading panics leaves its site's pages unread, and nothing else.
 func TestPanicOfRobots(t *testing.T) {
-	client := web(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "# "+r.Host) })
+	client := web(t, func(w http.ResponseWriter,
+		r *http.Request) {
+		io.WriteString(w, "# "+r.Host)
+	})
 	robots := newRobots(t, client, nil)
 	robots.parse = func(body, agent string) *rules {
 		if body == "# bad.example" {
@@ -191,7 +201,8 @@ func TestPanicOfRobots(t *testing.T) {
 		return parseRules(body, agent)
 	}
 	for range 2 {
-		if _, err := robots.Check(t.Context(), "http://bad.example/"); fault.CodeOf(err) != fault.PageUnparsable {
+		if _, err := robots.Check(t.Context(),
+			"http://bad.example/"); fault.CodeOf(err) != fault.PageUnparsable {
 			t.Errorf("a page behind it: %v", err)
 		}
 	}
@@ -200,7 +211,8 @@ func TestPanicOfRobots(t *testing.T) {
 	}
 }
 
-// What one fetcher has read, the next one does not ask for, for as long as the first would not; failures are not shared.
+// What one fetcher has read, the next one does not ask for, for as long as the first would not;
+// failures are not shared.
 func TestRobotsIsShared(t *testing.T) {
 	var asked atomic.Int32
 	client := web(t, func(w http.ResponseWriter, r *http.Request) {
@@ -218,15 +230,18 @@ func TestRobotsIsShared(t *testing.T) {
 	shared := cache.NewLocal(now)
 	check := func(agent, url string, want fault.Code, wantDelay time.Duration, wantAsked int32) {
 		t.Helper()
-		robots := NewRobots(client, agent, now, shared, reading.New("fetcher", reading.Config{})) // a new fetcher knows nothing by itself
+		// a new fetcher knows nothing by itself
+		robots := NewRobots(client, agent, now, shared, reading.New("fetcher", reading.Config{}))
 		defer robots.Close()
 		before := asked.Load()
 		delay, err := robots.Check(t.Context(), url)
-		if got := asked.Load() - before; fault.CodeOf(err) != want || delay != wantDelay || got != wantAsked {
+		if got := asked.Load() - before; fault.CodeOf(err) != want || delay != wantDelay ||
+			got != wantAsked {
 			t.Errorf("%s: %v, %v, asked %d times", url, delay, err, got)
 		}
 	}
-	const rules, gone, down = "http://rules.example/private", "http://gone.example/", "http://down.example/"
+	const rules, gone, down = "http://rules.example/private", "http://gone.example/",
+		"http://down.example/"
 	for fetcher := range int32(2) {
 		first := 1 - fetcher
 		check("Shoal", rules, fault.PageRobots, 2*time.Second, first)
@@ -251,7 +266,8 @@ func TestSharedRobotsKeepsItsAge(t *testing.T) {
 	now := clock.NewManual(time.Unix(1_800_000_000, 0))
 	shared := cache.NewLocal(now)
 	reader := reading.New("fetcher", reading.Config{})
-	first, second := NewRobots(client, "", now, shared, reader), NewRobots(client, "", now, shared, reader)
+	first, second := NewRobots(client, "", now, shared, reader),
+		NewRobots(client, "", now, shared, reader)
 	defer second.Close()
 	for i, step := range []struct {
 		robots  *Robots
@@ -259,7 +275,8 @@ func TestSharedRobotsKeepsItsAge(t *testing.T) {
 		asked   int32
 	}{{first, 0, 1}, {second, robotsTTL - time.Second, 1}, {second, time.Second, 2}} {
 		now.Advance(step.advance)
-		if _, err := step.robots.Check(t.Context(), "http://a.example/"); err != nil || asked.Load() != step.asked {
+		if _, err := step.robots.Check(t.Context(), "http://a.example/"); err != nil ||
+			asked.Load() != step.asked {
 			t.Errorf("step %d: asked %d times, %v", i, asked.Load(), err)
 		}
 		first.Close() // what it shares is there now
@@ -278,13 +295,16 @@ func FuzzSharedRobots(f *testing.F) {
 	})
 }
 
-// TestRulesEqualGrobotstxt: our rules, read once, answer as grobotstxt's own matcher, which reads the file every time.
+// TestRulesEqualGrobotstxt: our rules, read once, answer as grobotstxt's own matcher, which reads
+// the file every time.
 func TestRulesEqualGrobotstxt(t *testing.T) {
 	text := func(alphabet string, max int) *rapid.Generator[string] {
 		return rapid.StringOfN(rapid.RuneFrom([]rune(alphabet)), 0, max, -1)
 	}
-	agent := rapid.SampledFrom([]string{"*", "Shoal", "shoal/2.0", "shoalbot", "other", "* x", "", "*x"})
-	key := rapid.SampledFrom([]string{"Allow", "Disallow", "disalow", "Sitemap", "Crawl-delay", "User-agent", "Nonsense"})
+	agent := rapid.SampledFrom([]string{"*", "Shoal", "shoal/2.0", "shoalbot", "other", "* x", "",
+		"*x"})
+	key := rapid.SampledFrom([]string{"Allow", "Disallow", "disalow", "Sitemap", "Crawl-delay",
+		"User-agent", "Nonsense"})
 	rapid.Check(t, func(t *rapid.T) {
 		var body strings.Builder
 		for range rapid.IntRange(0, 12).Draw(t, "lines") {
@@ -292,11 +312,13 @@ func TestRulesEqualGrobotstxt(t *testing.T) {
 			case "User-agent":
 				fmt.Fprintf(&body, "%s: %s\n", k, agent.Draw(t, "agent"))
 			default:
-				value := rapid.SampledFrom([]string{"/", "", "*", "/index.html", "/a/index.htm"}).Draw(t, "start") + text("/ab*$", 6).Draw(t, "pattern")
+				value := rapid.SampledFrom([]string{"/", "", "*", "/index.html",
+					"/a/index.htm"}).Draw(t, "start") + text("/ab*$", 6).Draw(t, "pattern")
 				fmt.Fprintf(&body, "%s: %s\n", k, value)
 			}
 		}
-		path := "/" + rapid.SampledFrom([]string{"", "index.html", "a/"}).Draw(t, "start of path") + text("ab/?$", 8).Draw(t, "path")
+		path := "/" + rapid.SampledFrom([]string{"", "index.html", "a/"}).Draw(t, "start of path") +
+			text("ab/?$", 8).Draw(t, "path")
 		want := grobotstxt.AgentAllowed(body.String(), "Shoal", "http://x.example"+path)
 		if got := parseRules(body.String(), "Shoal").allow(path); got != want {
 			t.Errorf("%q: allowed %v, want %v by\n%s", path, got, want, body.String())
@@ -305,9 +327,11 @@ func TestRulesEqualGrobotstxt(t *testing.T) {
 }
 
 func TestEscapesCompareAlike(t *testing.T) {
-	found := parseRules("User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /caf%c3%a9\nDisallow: /a%2fb\nDisallow: /ü\n", "Shoal")
+	found := parseRules("User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /caf%c3%a9\nDisallow: "+
+		"/a%2fb\nDisallow: /ü\n", "Shoal")
 	for path, want := range map[string]bool{
-		"/~joe/": false, "/%7ejoe/": false, "/caf%C3%A9": false, "/a%2Fb": false, "/a/b": true, "/%C3%BC": false, "/%": true, "/%zz": true,
+		"/~joe/": false, "/%7ejoe/": false, "/caf%C3%A9": false, "/a%2Fb": false, "/a/b": true,
+		"/%C3%BC": false, "/%": true, "/%zz": true,
 	} {
 		if got := found.allow(path); got != want {
 			t.Errorf("%s: %v", path, got)
@@ -320,7 +344,8 @@ func TestUnusualCharactersCompareAlike(t *testing.T) {
 	const unusual = "{}<>\"^`|\\\x7f\u00fc"
 	for _, c := range unusual {
 		plain, escaped := "/a"+string(c)+"b", "/a"+url.PathEscape(string(c))+"b"
-		for _, rule := range []string{plain, escaped, strings.ToLower(escaped), "/*" + string(c), "/*" + string(c) + "b$"} {
+		for _, rule := range []string{plain, escaped, strings.ToLower(escaped), "/*" + string(c),
+			"/*" + string(c) + "b$"} {
 			found := parseRules("User-agent: *\nDisallow: "+rule+"\n", "Shoal")
 			for _, path := range []string{plain, escaped, strings.ToLower(escaped)} {
 				if found.allow(path) || !found.allow("/a_b") {
@@ -347,7 +372,8 @@ func FuzzRobots(f *testing.F) {
 func BenchmarkRobotsAbsent(b *testing.B) { benchmarkRobots(b, "") }
 
 func BenchmarkRobotsShop(b *testing.B) {
-	benchmarkRobots(b, "User-agent: *\n"+strings.Repeat("Disallow: /checkout/step\nDisallow: /*?sort=\nAllow: /media/*.css$\n", 20))
+	benchmarkRobots(b, "User-agent: *\n"+strings.Repeat("Disallow: /checkout/step\nDisallow: "+
+		"/*?sort=\nAllow: /media/*.css$\n", 20))
 }
 
 // benchmarkRobots measures what robots.txt costs each page once it is known.
@@ -355,7 +381,8 @@ func benchmarkRobots(b *testing.B, body string) {
 	client := web(b, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
 	robots := newRobots(b, client, nil)
 	for b.Loop() {
-		if _, err := robots.Check(b.Context(), "http://a.example/category/shoes/product-12345.html?color=blue"); err != nil {
+		if _, err := robots.Check(b.Context(),
+			"http://a.example/category/shoes/product-12345.html?color=blue"); err != nil {
 			b.Fatal(err)
 		}
 	}

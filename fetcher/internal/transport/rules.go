@@ -10,8 +10,8 @@ import (
 	"github.com/jimsmart/grobotstxt"
 )
 
-// rules are the lines of a robots.txt that concern us, ready to be matched. The file is read once by grobotstxt; its
-// own matcher would read it again for every page.
+// rules are the lines of a robots.txt that concern us, ready to be matched. The file is read once
+// by grobotstxt; its own matcher would read it again for every page.
 type rules struct {
 	lines []rule
 	delay time.Duration
@@ -32,7 +32,8 @@ var allowAll = &rules{}
 // parseRules picks the groups for an agent, or those for everyone where none names it.
 func parseRules(body, agent string) *rules {
 	reader := &groups{agent: agent}
-	grobotstxt.Parse(sameEscapes(body), reader) // its own change of escapes to upper case spoils their digits
+	// its own change of escapes to upper case spoils their digits
+	grobotstxt.Parse(sameEscapes(body), reader)
 	found := &reader.everyone
 	if reader.named {
 		found = &reader.ours
@@ -43,7 +44,8 @@ func parseRules(body, agent string) *rules {
 	return found
 }
 
-// allow says whether a path with its query may be fetched. The longest matching pattern decides; allow wins a tie.
+// allow says whether a path with its query may be fetched. The longest matching pattern decides;
+// allow wins a tie.
 func (r *rules) allow(path string) bool {
 	if len(r.lines) == 0 || path == "/robots.txt" {
 		return true
@@ -70,7 +72,8 @@ func (r *rules) add(allow bool, pattern string) {
 	r.size += len(pattern) + 16*len(line.parts) + 64
 }
 
-// matches finds the parts in order, each at its first place; time grows with the lengths, whatever the pattern.
+// matches finds the parts in order, each at its first place; time grows with the lengths, whatever
+// the pattern.
 func (l *rule) matches(path string) bool {
 	rest, ok := strings.CutPrefix(path, l.parts[0])
 	if !ok {
@@ -93,7 +96,8 @@ func (l *rule) matches(path string) bool {
 	return strings.Contains(rest, l.parts[last])
 }
 
-// escape writes as percent escapes what addresses cannot have otherwise, as both clients and sites may have done.
+// escape writes as percent escapes what addresses cannot have otherwise, as both clients and sites
+// may have done.
 func escape(s string) string {
 	plain := 0
 	for plain < len(s) && isInAddress(s[plain]) {
@@ -113,13 +117,14 @@ func escape(s string) string {
 	return string(out)
 }
 
-// isInAddress says whether a character of an address stands for itself: the unreserved, the reserved, and the percent.
+// isInAddress says whether a character of an address stands for itself: the unreserved, the
+// reserved, and the percent.
 func isInAddress(c byte) bool {
 	return isUnreserved(c) || strings.IndexByte("%:/?#[]@!$&'()*+,;=", c) >= 0
 }
 
-// sameEscapes writes percent escapes in one way, as RFC 9309 compares them: unreserved characters plain, the others in
-// upper case.
+// sameEscapes writes percent escapes in one way, as RFC 9309 compares them: unreserved characters
+// plain, the others in upper case.
 func sameEscapes(s string) string {
 	if strings.IndexByte(s, '%') < 0 {
 		return s
@@ -146,7 +151,8 @@ func sameEscapes(s string) string {
 }
 
 func isUnreserved(c byte) bool {
-	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' ||
+		strings.IndexByte("-._~", c) >= 0
 }
 
 // productToken is the name of a user agent: "Shoal" of "Shoal/1.0 (+https://…)".
@@ -160,8 +166,8 @@ func productToken(userAgent string) string {
 	return userAgent[:end]
 }
 
-// groups collects the two sets of rules while grobotstxt reads a file. A group is a run of User-agent lines and the
-// rules up to the next such run.
+// groups collects the two sets of rules while grobotstxt reads a file. A group is a run of
+// User-agent lines and the rules up to the next such run.
 type groups struct {
 	agent          string
 	ours, everyone rules
@@ -194,7 +200,8 @@ func (g *groups) HandleUserAgent(_ int, name string) {
 // HandleAllow adds a rule. "/index.html" stands for its folder too.
 func (g *groups) HandleAllow(_ int, pattern string) {
 	g.rule(true, pattern)
-	if slash := strings.LastIndexByte(pattern, '/'); slash >= 0 && strings.HasPrefix(pattern[slash:], "/index.htm") {
+	if slash := strings.LastIndexByte(pattern, '/'); slash >= 0 &&
+		strings.HasPrefix(pattern[slash:], "/index.htm") {
 		g.rule(true, pattern[:slash+1]+"$")
 	}
 }

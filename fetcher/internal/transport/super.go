@@ -17,16 +17,18 @@ import (
 
 // How proxies take turns and rest.
 const (
-	stickyPages     = 20               // pages of a host through one proxy, before the next one has its turn
+	// pages of a host through one proxy, before the next one has its turn
+	stickyPages     = 20
 	maxSticky       = 65_536           // hosts whose proxy is remembered
 	firstRest       = 10 * time.Second // after a failure; doubles with each further one
 	longestRest     = 10 * time.Minute
 	toleratedMisses = 5 // hosts in a row that a proxy did not reach, before it is at fault
 )
 
-// proxies are the ways out of tier super. A host keeps its proxy for some pages, so that connections are used again and a
-// visit looks like one; then, or when the proxy fails or the site turns it away, the next one in good health takes over. A
-// proxy that fails rests for a while, and is well again with the first connection that it makes.
+// proxies are the ways out of tier super. A host keeps its proxy for some pages, so that
+// connections are used again and a visit looks like one; then, or when the proxy fails or the site
+// turns it away, the next one in good health takes over. A proxy that fails rests for a while, and
+// is well again with the first connection that it makes.
 type proxies struct {
 	clock clock.Clock
 	all   []*exit
@@ -81,7 +83,8 @@ func (p *proxies) pick(host string) *exit {
 	return nil
 }
 
-// report says how a request through a proxy went: an answer, whatever it says, is the proxy's recovery.
+// report says how a request through a proxy went: an answer, whatever it says, is the proxy's
+// recovery.
 func (p *proxies) report(host string, by *exit, err error) {
 	var failed *egress.ProxyError
 	isProxy := errors.As(err, &failed)
@@ -111,7 +114,8 @@ func (p *proxies) leave(host string, by *exit) {
 	}
 }
 
-// turnedAway is for a proxy that the site does not let through. It says whether there is another one.
+// turnedAway is for a proxy that the site does not let through. It says whether there is another
+// one.
 func (p *proxies) turnedAway(host string, by *exit) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,8 +144,10 @@ func errNoProxy() error {
 // maxExits bounds the proxies that one request tries. None of those that failed reached the host.
 const maxExits = 3
 
-// through makes an exchange by way of a proxy of the host's, or of another one when that fails by itself.
-func (p *proxies) through(ctx context.Context, client *egress.Client, ask *egress.Request, page *Page) (*egress.Response, error) {
+// through makes an exchange by way of a proxy of the host's, or of another one when that fails by
+// itself.
+func (p *proxies) through(ctx context.Context, client *egress.Client, ask *egress.Request,
+	page *Page) (*egress.Response, error) {
 	host := address.AuthorityOf(ask.URL)
 	for tries := 1; ; tries++ {
 		by := p.pick(host)

@@ -113,7 +113,8 @@ func TestSuper(t *testing.T) {
 	if transport.Tiers() != model.TiersOf(model.Plain, model.Super) {
 		t.Errorf("tiers %s", transport.Tiers())
 	}
-	page, err := transport.Fetch(t.Context(), Request{URL: "http://a.example/to", Tier: model.Super})
+	page, err := transport.Fetch(t.Context(),
+		Request{URL: "http://a.example/to", Tier: model.Super})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,13 +122,15 @@ func TestSuper(t *testing.T) {
 		t.Errorf("got %q, %+v", page.Body, page.Trace)
 	}
 	page.Release()
-	// The proxy hears addresses that were checked, never names; it hears nothing of what is forbidden.
+	// The proxy hears addresses that were checked, never names; it hears nothing of what is
+	// forbidden.
 	if want := []string{"CONNECT " + place, "CONNECT " + place}; !slices.Equal(exit.asked, want) {
 		t.Errorf("the proxy was asked %q", exit.asked)
 	}
 	for _, url := range []string{forbidden, "http://a.example/private"} {
 		page, err := transport.Fetch(t.Context(), Request{URL: url, Tier: model.Super})
-		if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageAddressForbidden || failed.Retry {
+		if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageAddressForbidden ||
+			failed.Retry {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
@@ -138,10 +141,12 @@ func TestSuper(t *testing.T) {
 	}
 }
 
-// TestProxiesTakeTurns: a failing proxy rests, one that a site turns away is left by that site's host.
+// TestProxiesTakeTurns: a failing proxy rests, one that a site turns away is left by that site's
+// host.
 func TestProxiesTakeTurns(t *testing.T) {
 	now := clock.NewManual(time.Unix(0, 0))
-	p := newProxies(parseProxies(t, "http://10.0.0.1:1", "socks5://10.0.0.1:2", "http://10.0.0.1:3"), now)
+	p := newProxies(parseProxies(t, "http://10.0.0.1:1", "socks5://10.0.0.1:2",
+		"http://10.0.0.1:3"), now)
 	at := func(host string) int { return slices.Index(p.all, p.pick(host)) }
 	for range stickyPages {
 		if got := at("a"); got != 0 {
@@ -197,7 +202,8 @@ func TestProxiesThatFail(t *testing.T) {
 		}
 	}))
 	defer site.Close()
-	client := newEgress(t, egress.Config{Origins: map[string]string{"*.example": site.Listener.Addr().String()}})
+	client := newEgress(t, egress.Config{
+		Origins: map[string]string{"*.example": site.Listener.Addr().String()}})
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	first, second := newExit(t, ""), newExit(t, "")
@@ -217,7 +223,8 @@ func TestProxiesThatFail(t *testing.T) {
 	if all, resting := transport.Proxies(); all != 3 || resting != 1 {
 		t.Errorf("%d of %d rest", resting, all)
 	}
-	if failed := fetch("http://a.example/away"); failed == nil || !failed.Retry || failed.Status != 403 {
+	if failed := fetch("http://a.example/away"); failed == nil || !failed.Retry ||
+		failed.Status != 403 {
 		t.Errorf("turned away: %v", failed)
 	}
 	if failed := fetch("http://a.example/"); failed != nil || second.count() != 1 {
@@ -225,10 +232,12 @@ func TestProxiesThatFail(t *testing.T) {
 	}
 	first.become(http.StatusProxyAuthRequired)
 	second.become(http.StatusProxyAuthRequired)
-	transport = New(newEgress(t, egress.Config{Origins: map[string]string{"*.example": site.Listener.Addr().String()}}),
+	transport = New(newEgress(t,
+		egress.Config{Origins: map[string]string{"*.example": site.Listener.Addr().String()}}),
 		Config{Proxies: parseProxies(t, first.URL, second.URL)})
 	for range 2 {
-		if failed := fetch("http://a.example/"); failed == nil || failed.Fault.Code != fault.PageConnect || !failed.Retry {
+		if failed := fetch("http://a.example/"); failed == nil ||
+			failed.Fault.Code != fault.PageConnect || !failed.Retry {
 			t.Errorf("without a proxy that takes us: %v", failed)
 		}
 	}

@@ -1,6 +1,6 @@
-// Package transport owns one try at one page: the exchange by a tier, redirects, robots.txt, text in UTF-8, and the
-// verdict whether another try makes sense. It does not own politeness, attempts or their pace (the worker does), nor
-// connections and the address guard (pkg/egress does).
+// Package transport owns one try at one page: the exchange by a tier, redirects, robots.txt, text
+// in UTF-8, and the verdict whether another try makes sense. It does not own politeness, attempts
+// or their pace (the worker does), nor connections and the address guard (pkg/egress does).
 package transport
 
 import (
@@ -32,7 +32,8 @@ const (
 
 // Config sets a Transport. Zero values mean the defaults.
 type Config struct {
-	// UserAgent is sent with every request. Its first word is the name that robots.txt rules are read for.
+	// UserAgent is sent with every request. Its first word is the name that robots.txt rules are
+	// read for.
 	UserAgent string
 	// Timeout bounds a whole fetch: every hop, from DNS to the last byte. 30 s when 0.
 	Timeout time.Duration
@@ -105,9 +106,10 @@ type Request struct {
 	Load Load
 	// As is the request that URL is asked for with; its own address does not matter. Nil is a GET.
 	As *curl.Request
-	// BeforeHop is called with the canonical target of each redirect before it is followed, and with the request that
-	// is made of it: the place to wait for another host's permit and to ask robots.txt. Its context ends with the
-	// fetch's deadline, and its time counts. An error ends the fetch with that error. Nil follows all.
+	// BeforeHop is called with the canonical target of each redirect before it is followed, and
+	// with the request that is made of it: the place to wait for another host's permit and to ask
+	// robots.txt. Its context ends with the fetch's deadline, and its time counts. An error ends
+	// the fetch with that error. Nil follows all.
 	BeforeHop func(ctx context.Context, url string, as *curl.Request) error
 }
 
@@ -128,7 +130,8 @@ type Trace struct {
 	Elapsed   time.Duration
 }
 
-// Page is a delivered page: a 2xx answer, read whole, that is no wall. Its body may not be used after Release.
+// Page is a delivered page: a 2xx answer, read whole, that is no wall. Its body may not be used
+// after Release.
 type Page struct {
 	Trace
 	ContentType string
@@ -159,7 +162,8 @@ type Error struct {
 	Fault *fault.Error
 	// Retry says that another try of the same tier may well end otherwise.
 	Retry bool
-	// RetryAfter is how long the site asked us to stay away, at most MaxRetryAfter; 0 when it did not ask.
+	// RetryAfter is how long the site asked us to stay away, at most MaxRetryAfter; 0 when it did
+	// not ask.
 	RetryAfter time.Duration
 }
 
@@ -168,14 +172,15 @@ func (e *Error) Error() string { return e.Fault.Error() }
 // Unwrap is the coded error.
 func (e *Error) Unwrap() error { return e.Fault }
 
-// Fetch makes one try. Its error is an *Error, or ErrBusy, except where BeforeHop or the context ended it with an error that has no
-// code: then it is that one. The caller releases the page.
+// Fetch makes one try. Its error is an *Error, or ErrBusy, except where BeforeHop or the context
+// ended it with an error that has no code: then it is that one. The caller releases the page.
 func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	start := time.Now()
 	page := &Page{Trace: Trace{Tier: req.Tier, FinalURL: req.URL}}
 	by, ok := t.tiers[req.Tier]
 	if !ok {
-		return nil, &Error{Trace: page.Trace, Fault: fault.New(fault.Unavailable, "Tier %s is not available.", req.Tier)}
+		return nil, &Error{Trace: page.Trace,
+			Fault: fault.New(fault.Unavailable, "Tier %s is not available.", req.Tier)}
 	}
 	err := by.fetch(ctx, &req, start.Add(t.config.Timeout), page)
 	if err == nil {
@@ -199,12 +204,14 @@ func (t *Transport) failure(page *Page, err error) error {
 		return err
 	}
 	failed := &Error{Trace: page.Trace, Fault: coded, Retry: retryable(err)}
-	if page.exit != nil && (coded.Code == fault.PageBlocked || page.Status == 403 || page.Status == 429) {
+	if page.exit != nil && (coded.Code == fault.PageBlocked || page.Status == 403 ||
+		page.Status == 429) {
 		// The site turns this proxy away; it may let another one through.
 		failed.Retry = t.proxies.turnedAway(address.AuthorityOf(page.FinalURL), page.exit)
 	}
 	if page.response != nil && (coded.Code == fault.PageStatus || coded.Code == fault.PageBlocked) {
-		failed.Retry = failed.Retry || coded.Code == fault.PageStatus && retryableStatus(page.Status)
+		failed.Retry = failed.Retry || coded.Code == fault.PageStatus &&
+			retryableStatus(page.Status)
 		failed.RetryAfter = retryAfter(page.response.Header("Retry-After"), t.config.Clock.Now())
 	}
 	return failed
@@ -224,8 +231,8 @@ func verdict(asked string, page *Page) error {
 	return nil
 }
 
-// retryable says whether the same try may end otherwise. The network's failures pass; what a host, its owner or our
-// own rules decided stays.
+// retryable says whether the same try may end otherwise. The network's failures pass; what a host,
+// its owner or our own rules decided stays.
 func retryable(err error) bool {
 	var robots *RobotsError
 	if errors.As(err, &robots) {

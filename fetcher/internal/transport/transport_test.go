@@ -25,7 +25,8 @@ const forbidden = "http://127.0.0.2/"
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newEgress reaches 127.0.0.1 only: what the tests ask for as a forbidden address is on this machine all the same.
+// newEgress reaches 127.0.0.1 only: what the tests ask for as a forbidden address is on this
+// machine all the same.
 func newEgress(t testing.TB, config egress.Config) *egress.Client {
 	t.Helper()
 	config.Allow = append(config.Allow, netip.MustParsePrefix("127.0.0.1/32"))
@@ -42,7 +43,8 @@ func web(t testing.TB, handler http.HandlerFunc) *egress.Client {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	return newEgress(t, egress.Config{Origins: map[string]string{"*.example": server.Listener.Addr().String()}})
+	return newEgress(t, egress.Config{Origins: map[string]string{
+		"*.example": server.Listener.Addr().String()}})
 }
 
 func failureOf(t *testing.T, page *Page, err error) *Error {
@@ -59,13 +61,16 @@ func TestFetch(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html; charset=ISO-8859-1")
 		fmt.Fprintf(w, "<p>caf\xe9 %s", r.UserAgent())
 	})
-	page, err := New(client, Config{UserAgent: "Tester/1.0"}).Fetch(t.Context(), Request{URL: "http://A.example:80/x#y"})
+	page, err := New(client, Config{UserAgent: "Tester/1.0"}).Fetch(t.Context(),
+		Request{URL: "http://A.example:80/x#y"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer page.Release()
-	if string(page.Body) != "<p>café Tester/1.0" || page.Status != 200 || page.FinalURL != "http://a.example/x" ||
-		page.ContentType != "text/html; charset=ISO-8859-1" || page.WireBytes == 0 || page.Elapsed <= 0 || page.Tier != model.Plain {
+	if string(page.Body) != "<p>café Tester/1.0" || page.Status != 200 ||
+		page.FinalURL != "http://a.example/x" ||
+		page.ContentType != "text/html; charset=ISO-8859-1" || page.WireBytes == 0 ||
+		page.Elapsed <= 0 || page.Tier != model.Plain {
 		t.Errorf("got %+v, body %q", page.Trace, page.Body)
 	}
 }
@@ -93,12 +98,18 @@ func TestRedirects(t *testing.T) {
 	})
 	transport := New(client, Config{})
 	var hops []string
-	record := func(_ context.Context, url string, _ *curl.Request) error { hops = append(hops, url); return nil }
-	page, err := transport.Fetch(t.Context(), Request{URL: "http://a.example/start", BeforeHop: record})
+	record := func(_ context.Context, url string,
+		_ *curl.Request) error {
+		hops = append(hops, url)
+		return nil
+	}
+	page, err := transport.Fetch(t.Context(),
+		Request{URL: "http://a.example/start", BeforeHop: record})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(page.Body) != "b.example" || page.Hops != 2 || page.FinalURL != "http://b.example/end" {
+	if string(page.Body) != "b.example" || page.Hops != 2 ||
+		page.FinalURL != "http://b.example/end" {
 		t.Errorf("%q after %d hops at %s", page.Body, page.Hops, page.FinalURL)
 	}
 	if got := strings.Join(hops, " "); got != "http://b.example/middle?x=1 http://b.example/end" {
@@ -106,10 +117,12 @@ func TestRedirects(t *testing.T) {
 	}
 	page.Release()
 	for path, want := range map[string]fault.Code{
-		"/loop": fault.PageRedirects, "/private": fault.PageAddressForbidden, "/mail": fault.PageInvalidURL, "/nowhere": fault.PageStatus,
+		"/loop": fault.PageRedirects, "/private": fault.PageAddressForbidden,
+		"/mail": fault.PageInvalidURL, "/nowhere": fault.PageStatus,
 	} {
 		page, err := transport.Fetch(t.Context(), Request{URL: "http://a.example" + path})
-		if failed := failureOf(t, page, err); failed.Fault.Code != want || failed.Retry || failed.WireBytes == 0 {
+		if failed := failureOf(t, page, err); failed.Fault.Code != want || failed.Retry ||
+			failed.WireBytes == 0 {
 			t.Errorf("%s: %v, retry %v", path, err, failed.Retry)
 		}
 	}
@@ -138,7 +151,11 @@ func TestBeforeHop(t *testing.T) {
 	if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageRobots || !failed.Retry {
 		t.Errorf("got %v, retry %v", err, failed.Retry)
 	}
-	ask.BeforeHop = func(ctx context.Context, _ string, _ *curl.Request) error { <-ctx.Done(); return ctx.Err() }
+	ask.BeforeHop = func(ctx context.Context, _ string,
+		_ *curl.Request) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	page, err = transport.Fetch(t.Context(), ask)
 	if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageTimeout || !failed.Retry {
 		t.Errorf("got %v, retry %v", err, failed.Retry)
@@ -154,8 +171,10 @@ func TestOneDeadline(t *testing.T) {
 		}
 		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 	})
-	page, err := New(client, Config{Timeout: 100 * time.Millisecond}).Fetch(t.Context(), Request{URL: "http://a.example/"})
-	if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageTimeout || failed.Hops == 0 {
+	page, err := New(client, Config{Timeout: 100 * time.Millisecond}).Fetch(t.Context(),
+		Request{URL: "http://a.example/"})
+	if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageTimeout ||
+		failed.Hops == 0 {
 		t.Errorf("got %v after %d hops", err, failed.Hops)
 	}
 }
@@ -175,16 +194,22 @@ func TestStatuses(t *testing.T) {
 		retry  bool
 		wait   time.Duration
 	}{
-		{404, "", false, 0}, {410, "", false, 0}, {401, "", false, 0}, {403, "", false, 0}, {304, "", false, 0},
-		{408, "", true, 0}, {429, "7", true, 7 * time.Second}, {503, "+1", true, 0}, {500, "-1", true, 0}, {502, "999999", true, MaxRetryAfter},
-		{503, "Wed, 04 Mar 2026 05:06:37 GMT", true, 30 * time.Second}, {503, "Wed, 04 Mar 2020 05:06:37 GMT", true, 0},
+		{404, "", false, 0}, {410, "", false, 0}, {401, "", false, 0}, {403, "", false, 0},
+		{304, "", false, 0},
+		{408, "", true, 0}, {429, "7", true, 7 * time.Second}, {503, "+1", true, 0},
+		{500, "-1", true, 0}, {502, "999999", true, MaxRetryAfter},
+		{503, "Wed, 04 Mar 2026 05:06:37 GMT", true, 30 * time.Second},
+		{503, "Wed, 04 Mar 2020 05:06:37 GMT", true, 0},
 		{503, "Wed, 04 Mar 2099 05:06:37 GMT", true, MaxRetryAfter}, {503, "soon", true, 0},
 	} {
-		url := fmt.Sprintf("http://a.example/%d?after=%s", test.status, strings.NewReplacer(" ", "%20", "+", "%2B").Replace(test.after))
+		url := fmt.Sprintf("http://a.example/%d?after=%s", test.status,
+			strings.NewReplacer(" ", "%20", "+", "%2B").Replace(test.after))
 		page, err := transport.Fetch(t.Context(), Request{URL: url})
 		failed := failureOf(t, page, err)
-		if failed.Fault.Code != fault.PageStatus || failed.Status != test.status || failed.Retry != test.retry || failed.RetryAfter != test.wait {
-			t.Errorf("%d, %q: %v, retry %v after %s", test.status, test.after, err, failed.Retry, failed.RetryAfter)
+		if failed.Fault.Code != fault.PageStatus || failed.Status != test.status ||
+			failed.Retry != test.retry || failed.RetryAfter != test.wait {
+			t.Errorf("%d, %q: %v, retry %v after %s", test.status, test.after, err, failed.Retry,
+				failed.RetryAfter)
 		}
 	}
 }
@@ -193,15 +218,19 @@ func TestFailuresOfTheNetwork(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	place := closed.Listener.Addr().String()
 	closed.Close()
-	transport := New(newEgress(t, egress.Config{Origins: map[string]string{"*.example": place}}), Config{MaxBody: 10})
+	transport := New(newEgress(t, egress.Config{Origins: map[string]string{"*.example": place}}),
+		Config{MaxBody: 10})
 	for url, want := range map[string]struct {
 		code  fault.Code
 		retry bool
 	}{
-		"http://a.example/": {fault.PageConnect, true}, forbidden: {fault.PageAddressForbidden, false}, "nonsense": {fault.PageInvalidURL, false},
+		"http://a.example/": {fault.PageConnect, true},
+		forbidden:           {fault.PageAddressForbidden, false},
+		"nonsense":          {fault.PageInvalidURL, false},
 	} {
 		page, err := transport.Fetch(t.Context(), Request{URL: url})
-		if failed := failureOf(t, page, err); failed.Fault.Code != want.code || failed.Retry != want.retry || failed.Status != 0 {
+		if failed := failureOf(t, page, err); failed.Fault.Code != want.code ||
+			failed.Retry != want.retry || failed.Status != 0 {
 			t.Errorf("%s: %v, retry %v", url, err, failed.Retry)
 		}
 	}
@@ -214,7 +243,8 @@ func TestFailuresOfTheNetwork(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := transport.Fetch(ctx, Request{URL: "http://a.example/"}); !errors.Is(err, context.Canceled) {
+	if _, err := transport.Fetch(ctx, Request{URL: "http://a.example/"}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

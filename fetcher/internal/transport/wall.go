@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// The largest pages that can be walls: challenges are small, and a shop that merely embeds a vendor's script is none. A
-// page with a status of failure may be larger, for it is no shop's either way.
+// The largest pages that can be walls: challenges are small, and a shop that merely embeds a
+// vendor's script is none. A page with a status of failure may be larger, for it is no shop's
+// either way.
 const (
 	maxWall       = 16 << 10
 	maxFailedWall = 96 << 10
@@ -15,41 +16,51 @@ const (
 // wall is a page that a vendor puts in the place of the one asked for.
 type wall struct {
 	vendor string
-	failed bool     // only with a status that is not 2xx
-	max    int      // bytes; 0: maxWall, or maxFailedWall
-	marks  []string // each must be on the page: what the vendor's own page holds, and no page about it, or with its script, would
+	failed bool // only with a status that is not 2xx
+	max    int  // bytes; 0: maxWall, or maxFailedWall
+	// each must be on the page: what the vendor's own page holds, and no page about it, or with its
+	// script, would
+	marks []string
 }
 
 // walls are the ones that we know for certain.
 var walls = []wall{
-	{vendor: "Cloudflare", marks: []string{"<title>Just a moment...</title>", "/cdn-cgi/challenge-platform/"}},
+	{vendor: "Cloudflare", marks: []string{"<title>Just a moment...</title>",
+		"/cdn-cgi/challenge-platform/"}},
 	{vendor: "Cloudflare", marks: []string{"window._cf_chl_opt", "/cdn-cgi/challenge-platform/"}},
-	{vendor: "Cloudflare", marks: []string{"<title>Attention Required! | Cloudflare</title>", `id="cf-error-details"`}},
-	{vendor: "Cloudflare", failed: true, marks: []string{"used Cloudflare to restrict access", `id="cf-error-details"`}},
-	{vendor: "Akamai", failed: true, marks: []string{"<TITLE>Access Denied</TITLE>", "Reference&#32;&#35;"}},
+	{vendor: "Cloudflare", marks: []string{"<title>Attention Required! | Cloudflare</title>",
+		`id="cf-error-details"`}},
+	{vendor: "Cloudflare", failed: true,
+		marks: []string{"used Cloudflare to restrict access", `id="cf-error-details"`}},
+	{vendor: "Akamai", failed: true,
+		marks: []string{"<TITLE>Access Denied</TITLE>", "Reference&#32;&#35;"}},
 	{vendor: "Akamai", failed: true, marks: []string{"Access Denied", "errors.edgesuite.net"}},
 	{vendor: "Akamai", marks: []string{"/_sec/verify?provider=interstitial", "bm-verify"}},
 	{vendor: "Akamai", marks: []string{"sec-if-cpt-container", "/_sec/cp_challenge/"}},
 	{vendor: "HUMAN", marks: []string{"window._pxAppId", "px-captcha"}},
 	{vendor: "HUMAN", marks: []string{"_pxAppId", "captcha.px-cdn.net/"}},
 	{vendor: "DataDome", marks: []string{"captcha-delivery.com/", "var dd={"}},
-	{vendor: "DataDome", failed: true, max: 4 << 10, marks: []string{"captcha-delivery.com/captcha/"}},
+	{vendor: "DataDome", failed: true, max: 4 << 10,
+		marks: []string{"captcha-delivery.com/captcha/"}},
 	{vendor: "Imperva", marks: []string{"/_Incapsula_Resource?", "Incapsula incident ID"}},
-	{vendor: "Imperva", max: 4 << 10, marks: []string{`/_Incapsula_Resource?SWJIYLWA=`, `CONTENT="NOINDEX, NOFOLLOW"`}},
+	{vendor: "Imperva", max: 4 << 10,
+		marks: []string{`/_Incapsula_Resource?SWJIYLWA=`, `CONTENT="NOINDEX, NOFOLLOW"`}},
 	{vendor: "AWS WAF", marks: []string{"window.gokuProps", ".awswaf.com/"}},
 	{vendor: "AWS WAF", marks: []string{"AwsWafIntegration.", "challenge-container"}},
 	{vendor: "Kasada", marks: []string{"window.KPSDK={}", "/ips.js?"}},
 	{vendor: "Sucuri", marks: []string{"<title>Sucuri WebSite Firewall - Access Denied</title>"}},
 	{vendor: "Sucuri", max: 4 << 10, marks: []string{"sucuri_cloudproxy_js", "document.cookie"}},
 	{vendor: "captcha", marks: []string{"/errors/validateCaptcha", `name="amzn"`}},
-	{vendor: "captcha", marks: []string{"detected unusual traffic from your computer network", "g-recaptcha"}},
+	{vendor: "captcha", marks: []string{"detected unusual traffic from your computer network",
+		"g-recaptcha"}},
 	{vendor: "captcha", failed: true, marks: []string{`class="g-recaptcha"`}},
 	{vendor: "captcha", failed: true, marks: []string{`class="h-captcha"`}},
 	{vendor: "captcha", failed: true, marks: []string{`class="cf-turnstile"`}},
 	{vendor: "captcha", failed: true, marks: []string{`class="frc-captcha"`}},
 }
 
-// recogniseWall names the vendor whose challenge or refusal a page is; "" when it is none that we know for certain.
+// recogniseWall names the vendor whose challenge or refusal a page is; "" when it is none that we
+// know for certain.
 func recogniseWall(status int, body []byte, response answer) string {
 	failed := status < 200 || status > 299
 	if status == 404 || status == 410 {
@@ -99,17 +110,22 @@ func holdsAll(body []byte, marks []string) bool {
 const titleWithin = 8 << 10
 
 // loginTitles begin the titles of login pages, in lower case.
-var loginTitles = []string{"log in", "log-in", "login", "sign in", "sign-in", "signin", "member login", "please log in", "anmelden",
-	"anmeldung", "einloggen", "connexion", "se connecter", "identifiez-vous", "iniciar sesión", "inicia sesión", "iniciar sessão",
-	"entrar", "accedi", "inloggen", "logga in", "log ind", "logg inn", "zaloguj", "logowanie", "přihlášení", "bejelentkezés",
+var loginTitles = []string{"log in", "log-in", "login", "sign in", "sign-in", "signin",
+	"member login", "please log in", "anmelden",
+	"anmeldung", "einloggen", "connexion", "se connecter", "identifiez-vous", "iniciar sesión",
+	"inicia sesión", "iniciar sessão",
+	"entrar", "accedi", "inloggen", "logga in", "log ind", "logg inn", "zaloguj", "logowanie",
+	"přihlášení", "bejelentkezés",
 	"giriş", "вход", "войти", "ログイン", "登录", "登入", "로그인", "đăng nhập"}
 
 // loginPaths are the path segments of login pages.
-var loginPaths = []string{"login", "signin", "sign-in", "log-in", "sign_in", "authwall", "checkpoint", "login.html", "login.php",
+var loginPaths = []string{"login", "signin", "sign-in", "log-in", "sign_in", "authwall",
+	"checkpoint", "login.html", "login.php",
 	"login.aspx", "signin.html", "sso", "servicelogin"}
 
-// isLoginWall says whether a page asks for a login in the place of what was asked for: it has a field for a password, and
-// either calls itself a login page or stands where the site's redirects lead to one. Whoever asks for a login page gets it.
+// isLoginWall says whether a page asks for a login in the place of what was asked for: it has a
+// field for a password, and either calls itself a login page or stands where the site's redirects
+// lead to one. Whoever asks for a login page gets it.
 func isLoginWall(asked string, page *Page) bool {
 	if isLoginPath(asked) {
 		return false

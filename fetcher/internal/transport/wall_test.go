@@ -8,11 +8,13 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// story stands for a page that writes about walls, shop for one that is behind one and was let through.
+// story stands for a page that writes about walls, shop for one that is behind one and was let
+// through.
 const story = "<title>How bot walls work</title><article><p>%s</p></article>"
 
 func shop(script string) string {
-	return `<title>Boots</title><script src="` + script + `"></script><h1>Boots</h1><p class="price">99.00</p><form><input type="password"></form>`
+	return `<title>Boots</title><script src="` + script +
+		`"></script><h1>Boots</h1><p class="price">99.00</p><form><input type="password"></form>`
 }
 
 func TestWalls(t *testing.T) {
@@ -23,46 +25,85 @@ func TestWalls(t *testing.T) {
 		body   string
 		want   string
 	}{
-		{"Cloudflare, English", 503, "<title>Just a moment...</title><script src='/cdn-cgi/challenge-platform/x.js'>", "Cloudflare"},
-		{"Cloudflare, another language", 403, "<title>Einen Moment…</title><script>window._cf_chl_opt={}</script><script src='/cdn-cgi/challenge-platform/h/b/x.js'>", "Cloudflare"},
-		{"Cloudflare, refused", 403, `<title>Attention Required! | Cloudflare</title><div id="cf-error-details">`, "Cloudflare"},
-		{"Cloudflare, a rule", 403, `<title>Access denied</title><div id="cf-error-details"><p>shop.example used Cloudflare to restrict access</p>`, "Cloudflare"},
-		{"a story about Cloudflare", 200, strings.Replace(story, "%s", "<title>Just a moment...</title> is what it says", 1), ""},
-		{"a shop with Cloudflare's script", 200, shop("/cdn-cgi/challenge-platform/scripts/jsd/main.js"), ""},
-		{"a challenge within a large page", 200, "<title>Just a moment...</title>/cdn-cgi/challenge-platform/" + long, ""},
-		{"a large refusal", 403, "<title>Just a moment...</title>/cdn-cgi/challenge-platform/" + long, "Cloudflare"},
-		{"Cloudflare's page of another failure", 522, `<title>shop.example | 522: Connection timed out</title><div id="cf-error-details">`, ""},
-		{"Akamai, refused", 403, "<HTML><HEAD><TITLE>Access Denied</TITLE></HEAD><BODY>Reference&#32;&#35;18&#46;2d351ab8", "Akamai"},
-		{"Akamai, refused, newer", 403, "<title>Access Denied</title> https://errors.edgesuite.net/18.2d351ab8", "Akamai"},
-		{"Akamai, interstitial", 200, `<script>xhr.open("POST","/_sec/verify?provider=interstitial");xhr.send(JSON.stringify({"bm-verify":"x"}))</script>`, "Akamai"},
-		{"Akamai, challenge", 428, `<div id="sec-if-cpt-container"></div><script src="/_sec/cp_challenge/sec-4-4.js">`, "Akamai"},
-		{"access denied by the site itself", 403, "<title>Access Denied</title><p>You need another role.</p>", ""},
-		{"a story about Akamai", 200, strings.Replace(story, "%s", "Access Denied, see errors.edgesuite.net", 1), ""},
+		{"Cloudflare, English", 503, "<title>Just a moment...</title><script " +
+			"src='/cdn-cgi/challenge-platform/x.js'>", "Cloudflare"},
+		{"Cloudflare, another language", 403,
+			"<title>Einen Moment…</title><script>window._cf_chl_opt={}</script><script " +
+				"src='/cdn-cgi/challenge-platform/h/b/x.js'>", "Cloudflare"},
+		{"Cloudflare, refused", 403,
+			`<title>Attention Required! | Cloudflare</title><div id="cf-error-details">`,
+			"Cloudflare"},
+		{"Cloudflare, a rule", 403,
+			`<title>Access denied</title><div id="cf-error-details"><p>shop.example used Cloudflare to restrict access</p>`, "Cloudflare"},
+		{"a story about Cloudflare", 200,
+			strings.Replace(story, "%s", "<title>Just a moment...</title> is what it says", 1), ""},
+		{"a shop with Cloudflare's script", 200,
+			shop("/cdn-cgi/challenge-platform/scripts/jsd/main.js"), ""},
+		{"a challenge within a large page", 200,
+			"<title>Just a moment...</title>/cdn-cgi/challenge-platform/" + long, ""},
+		{"a large refusal", 403,
+			"<title>Just a moment...</title>/cdn-cgi/challenge-platform/" + long, "Cloudflare"},
+		{"Cloudflare's page of another failure", 522,
+			`<title>shop.example | 522: Connection timed out</title><div id="cf-error-details">`,
+			""},
+		{"Akamai, refused", 403, "<HTML><HEAD><TITLE>Access " +
+			"Denied</TITLE></HEAD><BODY>Reference&#32;&#35;18&#46;2d351ab8", "Akamai"},
+		{"Akamai, refused, newer", 403, "<title>Access Denied</title> " +
+			"https://errors.edgesuite.net/18.2d351ab8", "Akamai"},
+		{"Akamai, interstitial", 200,
+			`<script>xhr.open("POST","/_sec/verify?provider=interstitial");xhr.send(JSON.stringify({"bm-verify":"x"}))</script>`, "Akamai"},
+		{"Akamai, challenge", 428,
+			`<div id="sec-if-cpt-container"></div><script src="/_sec/cp_challenge/sec-4-4.js">`,
+			"Akamai"},
+		{"access denied by the site itself", 403, "<title>Access Denied</title><p>You need " +
+			"another role.</p>", ""},
+		{"a story about Akamai", 200, strings.Replace(story, "%s", "Access Denied, see "+
+			"errors.edgesuite.net", 1), ""},
 		{"HUMAN", 403, "<script>window._pxAppId='PX1'</script><div id='px-captcha'>", "HUMAN"},
-		{"HUMAN, with 200", 200, "<script>window._pxAppId='PX1'</script><div id='px-captcha'>", "HUMAN"},
-		{"HUMAN, newer", 403, "<script>window['_pxAppId']='PX1'</script><script src='https://captcha.px-cdn.net/PX1/captcha.js'>", "HUMAN"},
+		{"HUMAN, with 200", 200, "<script>window._pxAppId='PX1'</script><div id='px-captcha'>",
+			"HUMAN"},
+		{"HUMAN, newer", 403, "<script>window['_pxAppId']='PX1'</script><script " +
+			"src='https://captcha.px-cdn.net/PX1/captcha.js'>", "HUMAN"},
 		{"a shop with HUMAN's script", 200, shop("https://client.px-cdn.net/PX1/main.min.js"), ""},
-		{"DataDome", 403, "<script>var dd={'rt':'c'}</script><script src='https://ct.captcha-delivery.com/c.js'>", "DataDome"},
-		{"DataDome, JSON", 403, `{"url":"https://geo.captcha-delivery.com/captcha/?initialCid=A"}`, "DataDome"},
+		{"DataDome", 403, "<script>var dd={'rt':'c'}</script><script " +
+			"src='https://ct.captcha-delivery.com/c.js'>", "DataDome"},
+		{"DataDome, JSON", 403, `{"url":"https://geo.captcha-delivery.com/captcha/?initialCid=A"}`,
+			"DataDome"},
 		{"a shop with DataDome's script", 200, shop("https://js.datadome.co/tags.js"), ""},
-		{"a shop that names DataDome's address", 200, shop("https://geo.captcha-delivery.com/captcha/"), ""},
-		{"Imperva", 200, "<iframe src='/_Incapsula_Resource?a=b'>Request unsuccessful. Incapsula incident ID: 1-2", "Imperva"},
-		{"Imperva, script", 200, `<html><head><META NAME="ROBOTS" CONTENT="NOINDEX, NOFOLLOW"></head><script src="/_Incapsula_Resource?SWJIYLWA=719d">`, "Imperva"},
+		{"a shop that names DataDome's address", 200,
+			shop("https://geo.captcha-delivery.com/captcha/"), ""},
+		{"Imperva", 200, "<iframe src='/_Incapsula_Resource?a=b'>Request unsuccessful. " +
+			"Incapsula incident ID: 1-2", "Imperva"},
+		{"Imperva, script", 200,
+			`<html><head><META NAME="ROBOTS" CONTENT="NOINDEX, NOFOLLOW"></head><script src="/_Incapsula_Resource?SWJIYLWA=719d">`, "Imperva"},
 		{"a shop with Imperva's script", 200, shop("/_Incapsula_Resource?SWJIYLWA=719d"), ""},
-		{"AWS WAF, captcha", 405, `<script>window.gokuProps={"key":"x"}</script><script src="https://a.b.captcha.awswaf.com/x/captcha.js">`, "AWS WAF"},
-		{"AWS WAF, challenge", 202, `<div id="challenge-container"></div><script>AwsWafIntegration.checkForceRefresh()`, "AWS WAF"},
-		{"a shop with AWS WAF's script", 200, shop("https://a.edge.sdk.awswaf.com/a/b/challenge.js"), ""},
-		{"Kasada", 429, `<script>window.KPSDK={};KPSDK.now=0</script><script src="/149e9513/fp/ips.js?x=1">`, "Kasada"},
+		{"AWS WAF, captcha", 405,
+			`<script>window.gokuProps={"key":"x"}</script><script src="https://a.b.captcha.awswaf.com/x/captcha.js">`, "AWS WAF"},
+		{"AWS WAF, challenge", 202,
+			`<div id="challenge-container"></div><script>AwsWafIntegration.checkForceRefresh()`,
+			"AWS WAF"},
+		{"a shop with AWS WAF's script", 200,
+			shop("https://a.edge.sdk.awswaf.com/a/b/challenge.js"), ""},
+		{"Kasada", 429,
+			`<script>window.KPSDK={};KPSDK.now=0</script><script src="/149e9513/fp/ips.js?x=1">`,
+			"Kasada"},
 		{"a shop with Kasada's script", 200, shop("/149e9513/2d206a39/p.js"), ""},
 		{"Sucuri", 403, "<title>Sucuri WebSite Firewall - Access Denied</title>", "Sucuri"},
-		{"Sucuri, script", 200, "<script>sucuri_cloudproxy_js='';S='x';document.cookie=e(S)</script>", "Sucuri"},
+		{"Sucuri, script", 200,
+			"<script>sucuri_cloudproxy_js='';S='x';document.cookie=e(S)</script>", "Sucuri"},
 		{"a captcha with 403", 403, `<form><div class="g-recaptcha" data-sitekey="x">`, "captcha"},
 		{"a captcha with 429", 429, `<form><div class="h-captcha" data-sitekey="x">`, "captcha"},
-		{"a captcha with 503", 503, `<form action="/errors/validateCaptcha"><input name="amzn">`, "captcha"},
-		{"a shop's own check", 200, `<form action="/errors/validateCaptcha"><input type=hidden name="amzn" value="x">`, "captcha"},
-		{"a search engine's refusal", 429, `detected unusual traffic from your computer network <div id="recaptcha" class="g-recaptcha">`, "captcha"},
-		{"a contact form with a captcha", 200, `<title>Contact</title><form><div class="g-recaptcha" data-sitekey="x">`, ""},
-		{"a missing page with a captcha", 404, `<form><div class="g-recaptcha" data-sitekey="x">`, ""},
+		{"a captcha with 503", 503, `<form action="/errors/validateCaptcha"><input name="amzn">`,
+			"captcha"},
+		{"a shop's own check", 200,
+			`<form action="/errors/validateCaptcha"><input type=hidden name="amzn" value="x">`,
+			"captcha"},
+		{"a search engine's refusal", 429,
+			`detected unusual traffic from your computer network <div id="recaptcha" class="g-recaptcha">`, "captcha"},
+		{"a contact form with a captcha", 200,
+			`<title>Contact</title><form><div class="g-recaptcha" data-sitekey="x">`, ""},
+		{"a missing page with a captcha", 404, `<form><div class="g-recaptcha" data-sitekey="x">`,
+			""},
 		{"a plain refusal", 403, "<h1>Forbidden</h1>", ""},
 		{"nothing", 200, "", ""},
 	} {
@@ -80,21 +121,34 @@ func TestLoginWalls(t *testing.T) {
 		body         string
 		want         bool
 	}{
-		{"led to a login page", "/item/7", "/login?next=/item/7", "<title>Shop</title>" + field, true},
-		{"led to a login page of a framework", "/item/7", "/users/sign_in", "<title>Shop</title>" + field, true},
-		{"led to a page about logins", "/item/7", "/login", "<title>Shop</title><p>Ask us for a password.</p>", false},
-		{"a login in its place", "/item/7", "/item/7", "<title>Log in | Shop</title>" + field, true},
-		{"a login in its place, in German", "/item/7", "/item/7", "<TITLE>Anmelden – Laden</TITLE><input type='password'>", true},
-		{"a login in its place, in Japanese", "/item/7", "/item/7", "<title>\nログイン</title><input type=password>", true},
-		{"a network", "/someone", "/someone", "<title>Network – log in or sign up</title>" + field, true},
-		{"the login page was asked for", "/login", "/login", "<title>Log in</title>" + field, false},
-		{"a shop with a login in its header", "/item/7", "/item/7", "<title>Boots</title>" + field, false},
-		{"led to the shop itself", "/item/7", "/shop/item/7", "<title>Boots</title>" + field, false},
-		{"a story", "/item/7", "/item/7", "<title>Login pages, a history</title><p>They came late.</p>", false},
-		{"a word that only begins so", "/item/7", "/item/7", "<title>Loginova, paintings</title>" + field, false},
+		{"led to a login page", "/item/7", "/login?next=/item/7", "<title>Shop</title>" + field,
+			true},
+		{"led to a login page of a framework", "/item/7", "/users/sign_in",
+			"<title>Shop</title>" + field, true},
+		{"led to a page about logins", "/item/7", "/login",
+			"<title>Shop</title><p>Ask us for a password.</p>", false},
+		{"a login in its place", "/item/7", "/item/7", "<title>Log in | Shop</title>" + field,
+			true},
+		{"a login in its place, in German", "/item/7", "/item/7",
+			"<TITLE>Anmelden – Laden</TITLE><input type='password'>", true},
+		{"a login in its place, in Japanese", "/item/7", "/item/7",
+			"<title>\nログイン</title><input type=password>", true},
+		{"a network", "/someone", "/someone", "<title>Network – log in or sign up</title>" + field,
+			true},
+		{"the login page was asked for", "/login", "/login", "<title>Log in</title>" + field,
+			false},
+		{"a shop with a login in its header", "/item/7", "/item/7", "<title>Boots</title>" + field,
+			false},
+		{"led to the shop itself", "/item/7", "/shop/item/7", "<title>Boots</title>" + field,
+			false},
+		{"a story", "/item/7", "/item/7", "<title>Login pages, a history</title><p>They " +
+			"came late.</p>", false},
+		{"a word that only begins so", "/item/7", "/item/7",
+			"<title>Loginova, paintings</title>" + field, false},
 		{"a title that never ends", "/item/7", "/item/7", "<title>Log in" + field, false},
 	} {
-		page := &Page{Trace: Trace{FinalURL: "http://a.example" + test.final}, Body: []byte(test.body)}
+		page := &Page{Trace: Trace{FinalURL: "http://a.example" + test.final},
+			Body: []byte(test.body)}
 		if test.final != test.asked {
 			page.Hops = 1
 		}
@@ -127,13 +181,15 @@ func TestWallsAreFailures(t *testing.T) {
 	})
 	transport := New(client, Config{})
 	for path, want := range map[string]struct{ status, after int }{
-		"/cloudflare": {200, 0}, "/aws": {202, 0}, "/kasada": {429, 7}, "/datadome": {403, 0}, "/private": {200, 0},
+		"/cloudflare": {200, 0}, "/aws": {202, 0}, "/kasada": {429, 7}, "/datadome": {403, 0},
+		"/private": {200, 0},
 	} {
 		page, err := transport.Fetch(t.Context(), Request{URL: "http://a.example" + path})
 		failed := failureOf(t, page, err)
 		if failed.Fault.Code != fault.PageBlocked || failed.Status != want.status || failed.Retry ||
 			int(failed.RetryAfter.Seconds()) != want.after {
-			t.Errorf("%s: %v, status %d, retry %v after %s", path, err, failed.Status, failed.Retry, failed.RetryAfter)
+			t.Errorf("%s: %v, status %d, retry %v after %s", path, err, failed.Status, failed.Retry,
+				failed.RetryAfter)
 		}
 	}
 	page, err := transport.Fetch(t.Context(), Request{URL: "http://a.example/signin"})

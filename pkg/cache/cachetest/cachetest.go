@@ -1,5 +1,6 @@
-// Package cachetest holds the suites that implementations of cache.Cache pass: Run for any one, and RunShared for one
-// that several processes share through a server, which may be wiped, killed, frozen and started again under them.
+// Package cachetest holds the suites that implementations of cache.Cache pass: Run for any one, and
+// RunShared for one that several processes share through a server, which may be wiped, killed,
+// frozen and started again under them.
 package cachetest
 
 import (
@@ -26,7 +27,8 @@ type Subject struct {
 	Advance func(d time.Duration)
 }
 
-// Run runs the suite of one process. open makes an empty cache, and closes it when the test has ended.
+// Run runs the suite of one process. open makes an empty cache, and closes it when the test has
+// ended.
 func Run(t *testing.T, open func(t *testing.T) Subject) {
 	for _, test := range []struct {
 		name string
@@ -87,7 +89,8 @@ func testBucketsApart(t *testing.T, s Subject) {
 	for _, test := range []struct {
 		bucket string
 		want   bool
-	}{{"a", true}, {"a", false}, {"b", true}, {"a b", true}, {"a:b", true}, {"", true}, {"b", false}} {
+	}{{"a", true}, {"a", false}, {"b", true}, {"a b", true}, {"a:b", true}, {"", true},
+		{"b", false}} {
 		if got := s.Cache.Take(t.Context(), test.bucket, one).Allowed; got != test.want {
 			t.Errorf("%q: %v", test.bucket, got)
 		}
@@ -121,8 +124,8 @@ func testBucketConcurrently(t *testing.T, s Subject) {
 	}
 }
 
-// Drain takes twice as many calls as a limit allows from one bucket, through all caches at once, and answers how many
-// were allowed.
+// Drain takes twice as many calls as a limit allows from one bucket, through all caches at once,
+// and answers how many were allowed.
 func Drain(t testing.TB, limit cache.Limit, through ...cache.Limiter) int64 {
 	t.Helper()
 	const callers = 8
@@ -227,7 +230,8 @@ func testLongNames(t *testing.T, s Subject) {
 	expect(t, s.Cache, long, []byte("a"))
 	expect(t, s.Cache, long+"n", []byte("b"))
 	one := cache.Limit{Count: 1, Per: time.Hour}
-	if !s.Cache.Take(t.Context(), long, one).Allowed || s.Cache.Take(t.Context(), long, one).Allowed {
+	if !s.Cache.Take(t.Context(), long, one).Allowed ||
+		s.Cache.Take(t.Context(), long, one).Allowed {
 		t.Error("a bucket with a long name")
 	}
 }

@@ -11,18 +11,21 @@ import (
 
 // Server is what processes share, and the hand of fate over it.
 type Server struct {
-	// Open makes the cache of one more process, closed when the test has ended. Its calls, and what it notices, take no
-	// longer than lease, which also is the lease of its places; processes is how many share a limit.
+	// Open makes the cache of one more process, closed when the test has ended. Its calls, and what
+	// it notices, take no longer than lease, which also is the lease of its places; processes is
+	// how many share a limit.
 	Open func(t *testing.T, processes int, lease time.Duration) cache.Cache
 	Wipe func() // forgets everything
-	// Kill ends it without notice, Freeze leaves its connections open and silent. Start and Thaw bring it back.
+	// Kill ends it without notice, Freeze leaves its connections open and silent. Start and Thaw
+	// bring it back.
 	Kill, Start, Freeze, Thaw func()
 }
 
 // patience ends a test that waits for what never comes.
 const patience = time.Minute
 
-// lease is that of places where a test waits for its end: long beside a renewal that a busy machine delays.
+// lease is that of places where a test waits for its end: long beside a renewal that a busy machine
+// delays.
 const lease = 2 * time.Second
 
 // RunShared runs the suite of several processes. open makes a server of its own for each test.
@@ -110,7 +113,8 @@ func testDeadProcess(t *testing.T, s Server) {
 	if err := dead.Close(); err != nil { // it gives nothing back
 		t.Fatal(err)
 	}
-	await(t, "the dead process's place", func() bool { return other.Enter(t.Context(), "r", 2) != nil })
+	await(t, "the dead process's place",
+		func() bool { return other.Enter(t.Context(), "r", 2) != nil })
 	if other.Enter(t.Context(), "r", 2) != nil {
 		t.Error("a place that is held is given away")
 	}
@@ -148,7 +152,8 @@ func testWiped(t *testing.T, s Server) {
 	}
 }
 
-// testWipedAllTheTime: whatever is asked between two wipes is answered with what was kept, or nothing.
+// testWipedAllTheTime: whatever is asked between two wipes is answered with what was kept, or
+// nothing.
 func testWipedAllTheTime(t *testing.T, s Server) {
 	a, b := s.Open(t, 2, lease), s.Open(t, 2, lease)
 	var callers sync.WaitGroup
@@ -161,7 +166,8 @@ func testWipedAllTheTime(t *testing.T, s Server) {
 					t.Errorf("%s is %q", key, got)
 				}
 				c.Set(t.Context(), key, []byte("value "+key), time.Hour)
-				if v := c.Take(t.Context(), key, hourly); v.Limit != 4 || v.Remaining > 3 || v.Reset > 4*quarter {
+				if v := c.Take(t.Context(), key, hourly); v.Limit != 4 || v.Remaining > 3 ||
+					v.Reset > 4*quarter {
 					t.Errorf("%+v", v)
 				}
 				if leave := c.Enter(t.Context(), key, 10); leave != nil {
@@ -250,7 +256,8 @@ func testGone(t *testing.T, s Server, leave, comeBack func()) {
 }
 
 // Allowed is how many of so many calls are allowed.
-func Allowed(t testing.TB, c cache.Limiter, bucket string, limit cache.Limit, calls int) (allowed int) {
+func Allowed(t testing.TB, c cache.Limiter, bucket string, limit cache.Limit,
+	calls int) (allowed int) {
 	t.Helper()
 	for range calls {
 		if c.Take(t.Context(), bucket, limit).Allowed {
@@ -267,7 +274,8 @@ func testNeverThere(t *testing.T, s Server) {
 	if got := Allowed(t, c, "b", hourly, 8); got != 1 {
 		t.Errorf("%d calls allowed", got)
 	}
-	if v := c.Take(t.Context(), "small", cache.Limit{Count: 2, Per: time.Hour}); !v.Allowed || v.Limit != 1 {
+	if v := c.Take(t.Context(), "small", cache.Limit{Count: 2, Per: time.Hour}); !v.Allowed ||
+		v.Limit != 1 {
 		t.Errorf("less than one call is allowed: %+v", v)
 	}
 	await(t, "noticing", func() bool { c.Get(t.Context(), "k"); return c.Counts().Down })

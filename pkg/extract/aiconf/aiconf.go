@@ -2,30 +2,35 @@
 //
 // # What fills a property
 //
-// First what the page states, in this order, as far as it has the property's type: the item that states most of the
-// schema (JSON-LD, microdata, RDFa) by the concept that the property's name means (price, priceAmount and currentPrice are
-// one; see concepts) or by the name itself, its additionalProperty, meta elements (OpenGraph and the like), labelled tables
-// and lists, data of frameworks, elements that are called after what they hold (see mention), and of name, url and
-// language the heading, the canonical address and the page's language. Values take the schema's types: numbers out of texts by the rules at number, truth out of availability,
-// codes only with their check digit. What does not fit the schema does not count as stated.
+// First what the page states, in this order, as far as it has the property's type: the item that
+// states most of the schema (JSON-LD, microdata, RDFa) by the concept that the property's name
+// means (price, priceAmount and currentPrice are one; see concepts) or by the name itself, its
+// additionalProperty, meta elements (OpenGraph and the like), labelled tables and lists, data of
+// frameworks, elements that are called after what they hold (see mention), and of name, url and
+// language the heading, the canonical address and the page's language. Values take the schema's
+// types: numbers out of texts by the rules at number, truth out of availability, codes only with
+// their check digit. What does not fit the schema does not count as stated.
 //
-// What is missing then is asked of the language model, with the page as text (markdown) and the schema as the form of the
-// answer. The page is data there: it stands between marks that it cannot know, and a row of the answer that does not fit
-// the schema is dropped, and so is a value that the page does not have, where that can be told (see ground). What the page
-// states is never changed by an answer. Without an answer the page's own words stand.
+// What is missing then is asked of the language model, with the page as text (markdown) and the
+// schema as the form of the answer. The page is data there: it stands between marks that it cannot
+// know, and a row of the answer that does not fit the schema is dropped, and so is a value that the
+// page does not have, where that can be told (see ground). What the page states is never changed by
+// an answer. Without an answer the page's own words stand.
 //
 // # One row or many
 //
-// A schema of an array gives a row for each thing that the page lists. A schema of an object gives one row, unless the
-// page states two or more main things of one type (an ItemList, or repeated microdata) and none of them is the page's own:
-// then each is a row. A thing of a list is filled from itself alone, never from what the page says of itself; the model is
-// asked only where required properties are missing. Its rows are added to those of the list, and fill those with which
-// they share an address, a name or a number.
+// A schema of an array gives a row for each thing that the page lists. A schema of an object gives
+// one row, unless the page states two or more main things of one type (an ItemList, or repeated
+// microdata) and none of them is the page's own: then each is a row. A thing of a list is filled
+// from itself alone, never from what the page says of itself; the model is asked only where
+// required properties are missing. Its rows are added to those of the list, and fill those with
+// which they share an address, a name or a number.
 //
-// With HiddenData, what package detect would propose counts, too, behind all these: of the thing that the page is about,
-// or, where nothing else makes a row, of the items that repeat on it.
+// With HiddenData, what package detect would propose counts, too, behind all these: of the thing
+// that the page is about, or, where nothing else makes a row, of the items that repeat on it.
 //
-// A row that does not fit the schema is counted as rejected. A page that states nothing gives no row and rejects none.
+// A row that does not fit the schema is counted as rejected. A page that states nothing gives no
+// row and rejects none.
 package aiconf
 
 import (
@@ -55,14 +60,18 @@ type conf struct {
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	var faults fault.List
 	if len(r.Fields) > 0 {
-		faults = append(faults, fault.Invalid(fault.SchemaValidation, "itemsConfig", "AI_CONF has a schema instead of fields"))
+		faults = append(faults,
+			fault.Invalid(fault.SchemaValidation, "itemsConfig",
+				"AI_CONF has a schema instead of fields"))
 	}
 	if len(r.Schema) == 0 {
-		return rows.Maker{}, append(faults, fault.Invalid(fault.SchemaValidation, "schema", "AI_CONF needs a schema"))
+		return rows.Maker{}, append(faults,
+			fault.Invalid(fault.SchemaValidation, "schema", "AI_CONF needs a schema"))
 	}
 	compiled, err := schema.Compile(r.Schema)
 	if err != nil {
-		return rows.Maker{}, append(faults, fault.Invalid(fault.SchemaValidation, "schema", "%v", err))
+		return rows.Maker{}, append(faults,
+			fault.Invalid(fault.SchemaValidation, "schema", "%v", err))
 	}
 	if len(faults) > 0 {
 		return rows.Maker{}, faults
@@ -92,7 +101,8 @@ func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 		switch {
 		case len(answers) > 0:
 			list = c.merge(list, answers, isList)
-			r.firm = r.firm || slices.ContainsFunc(answers, func(answer row) bool { return len(answer) > 0 })
+			r.firm = r.firm ||
+				slices.ContainsFunc(answers, func(answer row) bool { return len(answer) > 0 })
 		case r.firm && !isList:
 			unfit = 0 // what the page states makes the row
 		}
@@ -127,7 +137,8 @@ const schemaSteps = 50_000_000
 // tooSlow is the error of a budget that has ended.
 func tooSlow(err error) error {
 	if errors.Is(err, pattern.ErrExhausted) {
-		return fault.Wrap(fault.PageUnparsable, err, "the patterns of the schema take too long on this page")
+		return fault.Wrap(fault.PageUnparsable, err,
+			"the patterns of the schema take too long on this page")
 	}
 	return err
 }
@@ -135,8 +146,8 @@ func tooSlow(err error) error {
 // row is what is known of one row: JSON values by the names of properties.
 type row map[string]json.RawMessage
 
-// json writes a row with its members in the order of the schema. stored says that it becomes a row of the store, where
-// names have no leading underscore.
+// json writes a row with its members in the order of the schema. stored says that it becomes a row
+// of the store, where names have no leading underscore.
 func (c *conf) json(r row, stored bool) []byte {
 	out := []byte{'{'}
 	for i := range c.fields {
@@ -157,7 +168,8 @@ func (c *conf) json(r row, stored bool) []byte {
 	return append(out, '}')
 }
 
-// prune takes out of a row what does not fit the schema, member by member; it says whether the row fits then.
+// prune takes out of a row what does not fit the schema, member by member; it says whether the row
+// fits then.
 func (r *reader) prune(of row) bool {
 	for range len(r.fields) + 1 {
 		err := r.schema.Validate(r.budget, r.json(of, false))
@@ -173,8 +185,8 @@ func (r *reader) prune(of row) bool {
 	return false
 }
 
-// settle is a row as it is stored, nil if it does not fit the schema. What is required, may be null and is nowhere to be
-// found is null.
+// settle is a row as it is stored, nil if it does not fit the schema. What is required, may be null
+// and is nowhere to be found is null.
 func (r *reader) settle(of row) []byte {
 	if len(of) == 0 {
 		return nil
@@ -194,8 +206,8 @@ func (r *reader) settle(of row) []byte {
 	return r.json(of, true)
 }
 
-// answers are the rows of a model's answer that fit the schema, and how many do not; an answer of another form is one
-// of these.
+// answers are the rows of a model's answer that fit the schema, and how many do not; an answer of
+// another form is one of these.
 func (r *reader) answers(body []byte, isList bool) (answers []row, unfit int) {
 	if len(body) > rows.MaxRowBytes {
 		return nil, 1
@@ -220,8 +232,8 @@ func (r *reader) answers(body []byte, isList bool) (answers []row, unfit int) {
 	return answers, unfit
 }
 
-// answer is one row of a model's answer without what the page does not have; nil if it does not fit the schema, or is one of
-// a list's that has a name which the page does not have.
+// answer is one row of a model's answer without what the page does not have; nil if it does not fit
+// the schema, or is one of a list's that has a name which the page does not have.
 func (r *reader) answer(part json.RawMessage, isList bool) row {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(part, &members); err != nil {
@@ -229,7 +241,8 @@ func (r *reader) answer(part json.RawMessage, isList bool) row {
 	}
 	for i := range r.fields { // "not on the page" is often said as null
 		f := &r.fields[i]
-		if value := members[f.Name]; string(value) == "null" && (len(f.Types) == 0 || !f.Is("null")) {
+		if value := members[f.Name]; string(value) == "null" &&
+			(len(f.Types) == 0 || !f.Is("null")) {
 			delete(members, f.Name)
 		}
 	}

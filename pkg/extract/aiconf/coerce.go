@@ -38,15 +38,18 @@ func (r *reader) coerce(f *field, s stated) []byte {
 		element = &field{kind: f.kind, concept: f.concept}
 	}
 	values := s.values
-	if len(values) == 1 && values[0].Kind == structured.String && (f.means("keywords") || f.means("category")) {
+	if len(values) == 1 && values[0].Kind == structured.String &&
+		(f.means("keywords") || f.means("category")) {
 		values = nil
 		for part := range strings.SplitSeq(s.values[0].Text, ",") {
-			values = append(values, structured.Value{Kind: structured.String, Text: strings.TrimSpace(part)})
+			values = append(values,
+				structured.Value{Kind: structured.String, Text: strings.TrimSpace(part)})
 		}
 	}
 	var parts []string
 	for _, v := range values {
-		if part := string(r.one(element, v, s.machine)); part != "" && !slices.Contains(parts, part) && len(parts) < maxElements {
+		if part := string(r.one(element, v, s.machine)); part != "" &&
+			!slices.Contains(parts, part) && len(parts) < maxElements {
 			parts = append(parts, part)
 		}
 	}
@@ -119,7 +122,8 @@ func (r *reader) plain(v structured.Value) string {
 		return strings.TrimSpace(v.Text)
 	}
 	it := r.data.Follow(v.Item)
-	for _, name := range [...]string{"name", "value", "text", "headline", "url", "contentUrl", "addressLocality"} {
+	for _, name := range [...]string{"name", "value", "text", "headline", "url", "contentUrl",
+		"addressLocality"} {
 		if text := it.Text(name); text != "" {
 			return strings.TrimSpace(text)
 		}
@@ -174,7 +178,8 @@ func unitOf(it *structured.Item) string {
 	}
 	for _, name := range [...]string{"unitText", "unitCode", "currency"} {
 		if unit := it.Text(name); unit != "" {
-			if known := map[string]string{"KGM": "kg", "GRM": "g", "CMT": "cm", "MMT": "mm", "MTR": "m", "LTR": "l", "LBR": "lb",
+			if known := map[string]string{"KGM": "kg", "GRM": "g", "CMT": "cm", "MMT": "mm",
+				"MTR": "m", "LTR": "l", "LBR": "lb",
 				"MTK": "m²"}[unit]; known != "" {
 				unit = known
 			}
@@ -258,11 +263,15 @@ func (r *reader) object(f *field, v structured.Value) []byte {
 	return append(out, '}')
 }
 
-// truths and lies in normal form; lies are looked for first, since "not available" holds "available".
+// truths and lies in normal form; lies are looked for first, since "not available" holds
+// "available".
 var (
-	lies = strings.Fields("false no nein non niet nej outofstock soldout discontinued backorder preorder presale ausverkauft " +
-		"nichtlieferbar nichtverfügbar nichtauflager notavailable notinstock unavailable épuisé rupturedestock agotado esaurito uitverkocht")
-	truths = strings.Fields("true yes ja oui sí si instock limitedavailability onlineonly instoreonly madetoorder auflager " +
+	lies = strings.Fields("false no nein non niet nej outofstock soldout discontinued backorder " +
+		"preorder presale ausverkauft " +
+		"nichtlieferbar nichtverfügbar nichtauflager notavailable notinstock unavailable épuisé " +
+		"rupturedestock agotado esaurito uitverkocht")
+	truths = strings.Fields("true yes ja oui sí si instock limitedavailability onlineonly " +
+		"instoreonly madetoorder auflager " +
 		"sofortlieferbar lieferbar verfügbar available enstock disponible disponibile opvoorraad")
 )
 
@@ -293,13 +302,15 @@ func truth(text string) string {
 
 // availability is a term of schema.org without its address.
 func availability(text string) string {
-	if at := strings.LastIndexByte(text, '/'); at >= 0 && strings.Contains(strings.ToLower(text), "schema.org") {
+	if at := strings.LastIndexByte(text, '/'); at >= 0 &&
+		strings.Contains(strings.ToLower(text), "schema.org") {
 		return text[at+1:]
 	}
 	return text
 }
 
-// checked is an article number with a right check digit, without spaces and hyphens; "" for anything else.
+// checked is an article number with a right check digit, without spaces and hyphens; "" for
+// anything else.
 func checked(text string) string {
 	number := strings.NewReplacer(" ", "", "-", "").Replace(text)
 	if len(number) == 10 {
@@ -339,12 +350,15 @@ func checked(text string) string {
 }
 
 // layouts are dates whose parts nobody can mix up.
-var layouts = []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05",
-	"2006-01-02", "2006/01/02", "2.1.2006", "2 January 2006", "2 Jan 2006", "January 2, 2006", "Jan 2, 2006", time.RFC1123, time.RFC1123Z}
+var layouts = []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05",
+	"2006-01-02T15:04", "2006-01-02 15:04:05",
+	"2006-01-02", "2006/01/02", "2.1.2006", "2 January 2006", "2 Jan 2006", "January 2, 2006",
+	"Jan 2, 2006", time.RFC1123, time.RFC1123Z}
 
 var isoDate = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`)
 
-// dateIn is a date in the format that the schema asks for, the text itself without one; "" if it is no date.
+// dateIn is a date in the format that the schema asks for, the text itself without one; "" if it is
+// no date.
 func dateIn(text, format string) string {
 	if format != "date" && format != "date-time" {
 		return text

@@ -41,8 +41,9 @@ func (l lexicon) fields(properties []schema.Property, depth int) []field {
 }
 
 func (l lexicon) field(p schema.Property, depth int) field {
-	f := field{Property: p, column: strings.TrimLeft(p.Name, "_"), normal: normal(p.Name), concept: l.of(p.Name),
-		labels: map[string]bool{}}
+	f := field{Property: p, column: strings.TrimLeft(p.Name, "_"), normal: normal(p.Name),
+		concept: l.of(p.Name),
+		labels:  map[string]bool{}}
 	f.labels[f.normal] = true
 	if p.Title != "" {
 		f.labels[normal(p.Title)] = true

@@ -11,13 +11,14 @@ import (
 
 // blobs are a page's framework data, as far as it looks like rows.
 type blobs struct {
-	object *structured.Item   // the object that states most of the schema; nil if none states enough
+	// the object that states most of the schema; nil if none states enough
+	object *structured.Item
 	array  []*structured.Item // the array whose objects do
 	shown  map[string]bool    // sums of money that the page shows; nil until asked for
 }
 
-// minScore is how many properties an object must state to be taken for the thing: an object with a name alone is
-// anything.
+// minScore is how many properties an object must state to be taken for the thing: an object with a
+// name alone is anything.
 const minScore = 2
 
 func (b *blobs) list() []*structured.Item { return b.array }
@@ -28,7 +29,8 @@ func (r *reader) framework() *blobs {
 		return r.blobs
 	}
 	r.blobs = &blobs{}
-	s := search{words: r.words, own: map[string]int{}, known: map[string]int{}, seen: make([]int, len(r.fields))}
+	s := search{words: r.words, own: map[string]int{}, known: map[string]int{},
+		seen: make([]int, len(r.fields))}
 	for i := range r.fields {
 		s.own[r.fields[i].normal] = i
 	}
@@ -44,7 +46,8 @@ func (r *reader) framework() *blobs {
 	}
 	if s.bestArray != nil {
 		for i := range s.bestArray.Members {
-			if m := &s.bestArray.Members[i].Value; m.Kind == structured.Object && s.score(m) >= least && len(r.blobs.array) < maxElements {
+			if m := &s.bestArray.Members[i].Value; m.Kind == structured.Object &&
+				s.score(m) >= least && len(r.blobs.array) < maxElements {
 				r.blobs.array = append(r.blobs.array, m.Item())
 			}
 		}
@@ -98,7 +101,8 @@ func (s *search) score(j *structured.JSON) int {
 	score := 0
 	for i := range j.Members {
 		m := &j.Members[i]
-		if m.Value.Kind == structured.Null || m.Value.Kind == structured.String && m.Value.Text == "" {
+		if m.Value.Kind == structured.Null || m.Value.Kind == structured.String &&
+			m.Value.Text == "" {
 			continue
 		}
 		at, ok := s.known[m.Name]
@@ -128,7 +132,8 @@ func (s *search) field(key string) int {
 	return -1
 }
 
-// ofFramework is the value of a field in the object that looks like the thing. One that has another name is not it.
+// ofFramework is the value of a field in the object that looks like the thing. One that has another
+// name is not it.
 func (r *reader) ofFramework(f *field, things []*structured.Item) []byte {
 	found := r.framework().object
 	if found == nil {
@@ -136,16 +141,18 @@ func (r *reader) ofFramework(f *field, things []*structured.Item) []byte {
 	}
 	for _, it := range things {
 		name, other := normal(it.Text("name")), normal(found.Text("name")+found.Text("title"))
-		if name != "" && other != "" && !strings.Contains(name, other) && !strings.Contains(other, name) {
+		if name != "" && other != "" && !strings.Contains(name, other) &&
+			!strings.Contains(other, name) {
 			return nil
 		}
 	}
 	return r.ofItem(f, found)
 }
 
-// verified are values of a property. A whole number as a price in framework data may be cents: it counts as what the page
-// shows, and if it shows other sums only, not at all.
-func (r *reader) verified(f *field, it *structured.Item, values []structured.Value) []structured.Value {
+// verified are values of a property. A whole number as a price in framework data may be cents: it
+// counts as what the page shows, and if it shows other sums only, not at all.
+func (r *reader) verified(f *field, it *structured.Item,
+	values []structured.Value) []structured.Value {
 	if it.Source != 0 || f.kind != money {
 		return values
 	}
@@ -163,19 +170,21 @@ func (r *reader) verified(f *field, it *structured.Item, values []structured.Val
 
 var amounts = regexp.MustCompile(`[0-9][0-9.,'’ \x{a0}\x{202f}]{0,15}`)
 
-// asShown is a whole number as a sum that the page shows: as it is, or in cents; "" if it shows neither. A page that shows
-// no number leaves it as it is.
+// asShown is a whole number as a sum that the page shows: as it is, or in cents; "" if it shows
+// neither. A page that shows no number leaves it as it is.
 func (r *reader) asShown(whole string) string {
 	b := r.framework()
 	if b.shown == nil {
 		b.shown = map[string]bool{}
 		if r.data.Root != nil {
 			for n := range r.data.Root.Descendants() {
-				if n.Type != html.TextNode || n.Parent == nil || n.Parent.Data == "script" || n.Parent.Data == "style" {
+				if n.Type != html.TextNode || n.Parent == nil || n.Parent.Data == "script" ||
+					n.Parent.Data == "style" {
 					continue
 				}
 				for _, amount := range amounts.FindAllString(n.Data, -1) {
-					if sum := number(strings.TrimSpace(amount), money, r.amounts(false), false); sum != "" {
+					if sum := number(strings.TrimSpace(amount), money, r.amounts(false),
+						false); sum != "" {
 						b.shown[strings.TrimSuffix(sum, ".00")] = true
 					}
 				}
@@ -183,7 +192,8 @@ func (r *reader) asShown(whole string) string {
 		}
 	}
 	if len(whole) > 2 {
-		if cents := whole[:len(whole)-2] + "." + whole[len(whole)-2:]; b.shown[strings.TrimSuffix(cents, ".00")] {
+		if cents := whole[:len(whole)-2] + "." +
+			whole[len(whole)-2:]; b.shown[strings.TrimSuffix(cents, ".00")] {
 			return cents
 		}
 	}

@@ -10,16 +10,18 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 )
 
-// A model may answer with what the page does not say. What can be looked up is looked up: a text has to stand on the page,
-// sentence by sentence, whatever its case, white space and punctuation; a number has to stand there in some way of writing
-// it; an address has to be one that the page has. A date is there when its year and its day are. What the model had to
-// put into other words cannot be looked up, and counts: a yes or no, an entry of an enumeration, a currency's code, an
+// A model may answer with what the page does not say. What can be looked up is looked up: a text
+// has to stand on the page, sentence by sentence, whatever its case, white space and punctuation; a
+// number has to stand there in some way of writing it; an address has to be one that the page has.
+// A date is there when its year and its day are. What the model had to put into other words cannot
+// be looked up, and counts: a yes or no, an entry of an enumeration, a currency's code, an
 // availability.
 
 // ground is what a model was shown, made comparable.
 type ground struct {
-	links   string    // the page as the model saw it
-	words   [2]string // its words, with a space around each: with the addresses of links and pictures, and without
+	links string // the page as the model saw it
+	// its words, with a space around each: with the addresses of links and pictures, and without
+	words   [2]string
 	letters [2]string // normal, likewise
 	numbers map[float64]bool
 	parts   map[string]bool // runs of digits, without zeros before them
@@ -42,17 +44,21 @@ func (r *reader) ground() *ground {
 	for _, written := range digits.FindAllString(g.links, -1) {
 		for _, f := range [...]form{money, quantity, count} {
 			for _, machine := range [...]bool{false, true} {
-				if n, err := strconv.ParseFloat(number(written, f, r.amounts(machine), false), 64); err == nil {
+				if n, err := strconv.ParseFloat(number(written, f, r.amounts(machine), false),
+					64); err == nil {
 					g.numbers[n] = true
 				}
 			}
 		}
-		for part := range strings.FieldsFuncSeq(written, func(c rune) bool { return !unicode.IsDigit(c) }) {
+		for part := range strings.FieldsFuncSeq(written,
+			func(c rune) bool { return !unicode.IsDigit(c) }) {
 			g.parts[strings.TrimLeft(part, "0")] = true
 		}
 	}
-	for line := range strings.SplitSeq(g.links, "\n") { // what the page's way of writing sums adds: 5€50
-		if n, err := strconv.ParseFloat(number(line, money, r.amounts(false), false), 64); err == nil {
+	// what the page's way of writing sums adds: 5€50
+	for line := range strings.SplitSeq(g.links, "\n") {
+		if n, err := strconv.ParseFloat(number(line, money, r.amounts(false), false),
+			64); err == nil {
 			g.numbers[n] = true
 		}
 	}
@@ -149,7 +155,8 @@ func (r *reader) hasText(f *field, text string) bool {
 	case (f.kind == date || strings.HasPrefix(f.Format, "date")) && isoDate.MatchString(text):
 		return g.parts[text[:4]] && g.parts[strings.TrimLeft(text[8:10], "0")]
 	}
-	for sentence := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune(".!?\n;", c) }) {
+	for sentence := range strings.FieldsFuncSeq(text,
+		func(c rune) bool { return strings.ContainsRune(".!?\n;", c) }) {
 		if !g.has(sentence) {
 			return false
 		}
@@ -157,14 +164,16 @@ func (r *reader) hasText(f *field, text string) bool {
 	return true
 }
 
-// minJoined is how many letters and digits are told from a part of other words, where white space differs.
+// minJoined is how many letters and digits are told from a part of other words, where white space
+// differs.
 const minJoined = 6
 
 // has says whether the page has a text, word by word.
 func (g *ground) has(text string) bool {
 	words, letters := spaced(text), normal(text)
 	for i := range g.words {
-		if strings.Contains(g.words[i], " "+words+" ") || len(letters) >= minJoined && strings.Contains(g.letters[i], letters) {
+		if strings.Contains(g.words[i], " "+words+" ") || len(letters) >= minJoined &&
+			strings.Contains(g.letters[i], letters) {
 			return true
 		}
 	}
@@ -173,5 +182,6 @@ func (g *ground) has(text string) bool {
 
 // spaced are the words of a text in lower case, with a space between them.
 func spaced(text string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }), " ")
+	return strings.Join(strings.FieldsFunc(strings.ToLower(text),
+		func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }), " ")
 }

@@ -14,8 +14,8 @@ const maxMarkdown = 48_000
 // minMain is how much text, in bytes, a main element has that holds the page.
 const minMain = 400
 
-// markdown is the page as a reader sees it: headings, paragraphs, lists, tables, links and pictures, without navigation,
-// scripts, inputs and what is hidden.
+// markdown is the page as a reader sees it: headings, paragraphs, lists, tables, links and
+// pictures, without navigation, scripts, inputs and what is hidden.
 func (r *reader) markdown() string {
 	w := writer{reader: r}
 	for n := range r.data.Root.Descendants() {
@@ -114,11 +114,13 @@ func (w *writer) element(n *html.Node) {
 		w.mark("| ")
 		w.children(n)
 		w.gap = true
-	case atom.P, atom.Ul, atom.Ol, atom.Table, atom.Dl, atom.Blockquote, atom.Pre, atom.Article, atom.Section, atom.Figure:
+	case atom.P, atom.Ul, atom.Ol, atom.Table, atom.Dl, atom.Blockquote, atom.Pre, atom.Article,
+		atom.Section, atom.Figure:
 		w.block(n, 2, "")
 	case atom.A:
 		w.children(n)
-		if href := w.link(attrOf(n, "href")); href != "" && len(href) <= maxLink && !strings.Contains(href, "#") {
+		if href := w.link(attrOf(n, "href")); href != "" && len(href) <= maxLink &&
+			!strings.Contains(href, "#") {
 			w.out.WriteString(" (" + href + ")")
 			w.gap = true
 		}
@@ -127,7 +129,8 @@ func (w *writer) element(n *html.Node) {
 			w.mark("![" + strings.Join(strings.Fields(attrOf(n, "alt")), " ") + "](" + src + ")")
 			w.gap = true
 		}
-	case atom.Div, atom.Dt, atom.Dd, atom.Header, atom.Footer, atom.Aside, atom.Main, atom.Address, atom.Figcaption, atom.Tbody,
+	case atom.Div, atom.Dt, atom.Dd, atom.Header, atom.Footer, atom.Aside, atom.Main, atom.Address,
+		atom.Figcaption, atom.Tbody,
 		atom.Thead, atom.Body, atom.Details, atom.Summary, atom.Hr:
 		w.block(n, 1, "")
 	default:
@@ -141,11 +144,14 @@ const maxLink = 300
 // unseen says whether a reader does not see an element, or it is no content.
 func unseen(n *html.Node) bool { return concealed(n) || attrOf(n, "aria-hidden") == "true" }
 
-// concealed is unseen but for what is only not read aloud: shops say a reduced price in other words there.
+// concealed is unseen but for what is only not read aloud: shops say a reduced price in other words
+// there.
 func concealed(n *html.Node) bool {
 	switch n.DataAtom {
-	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Svg, atom.Head, atom.Nav, atom.Select,
-		atom.Textarea, atom.Object, atom.Video, atom.Audio, atom.Canvas, atom.Dialog, atom.Math, atom.Input, atom.Button:
+	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Svg, atom.Head,
+		atom.Nav, atom.Select,
+		atom.Textarea, atom.Object, atom.Video, atom.Audio, atom.Canvas, atom.Dialog, atom.Math,
+		atom.Input, atom.Button:
 		return true
 	}
 	for i := range n.Attr {
@@ -154,7 +160,8 @@ func concealed(n *html.Node) bool {
 			return true
 		case "style":
 			style := strings.ReplaceAll(strings.ToLower(a.Val), " ", "")
-			if strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") {
+			if strings.Contains(style, "display:none") ||
+				strings.Contains(style, "visibility:hidden") {
 				return true
 			}
 		}

@@ -12,11 +12,12 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
-// Elements that a page calls after what they hold: by class, id, itemprop and marks for tests, and data attributes with
-// values of their own. A name counts whole, or without the words that say nothing: product-price__value is a price. What
-// an element holds counts if it looks like what its name says, the element is no part of what stands beside the thing,
-// and is not one of several alike: these are other things, or the thing's variants. Of those that are left the one
-// nearest to the heading counts.
+// Elements that a page calls after what they hold: by class, id, itemprop and marks for tests, and
+// data attributes with values of their own. A name counts whole, or without the words that say
+// nothing: product-price__value is a price. What an element holds counts if it looks like what its
+// name says, the element is no part of what stands beside the thing, and is not one of several
+// alike: these are other things, or the thing's variants. Of those that are left the one nearest to
+// the heading counts.
 
 // mention is an element with a name.
 type mention struct {
@@ -48,35 +49,48 @@ const (
 )
 
 // noise are the words that names have beside what they name.
-var noise = wordSet("product products item article page detail details main info information block box wrapper wrap container " +
-	"inner outer value val text content field js pdp single entry summary current new now final our the col row el elem element cell " +
-	"line view formatted display heading h1 h2 woocommerce shopify magento symbol inline span div module component " +
-	"desktop mobile buy top header left right large small primary section area data attribute prop property goods good offer offers " +
+var noise = wordSet("product products item article page detail details main info information " +
+	"block box wrapper wrap container " +
+	"inner outer value val text content field js pdp single entry summary current new now final " +
+	"our the col row el elem element cell " +
+	"line view formatted display heading h1 h2 woocommerce shopify magento symbol inline span " +
+	"div module component " +
+	"desktop mobile buy top header left right large small primary section area data attribute " +
+	"prop property goods good offer offers " +
 	"basic root special actual discounted")
 
 // besides are the words of elements that stand beside what a page is about.
-var besides = wordSet("nav navbar navigation menu megamenu footer breadcrumb breadcrumbs related upsell upsells crosssell " +
-	"crosssells recommended recommendation recommendations recommends similar also recently facet facets pagination filter filters minicart " +
-	"wishlist newsletter cookie cookies modal popup drawer toast tooltip swatch swatches accessories bestsellers banner ad ads advert " +
+var besides = wordSet("nav navbar navigation menu megamenu footer breadcrumb breadcrumbs " +
+	"related upsell upsells crosssell " +
+	"crosssells recommended recommendation recommendations recommends similar also recently " +
+	"facet facets pagination filter filters minicart " +
+	"wishlist newsletter cookie cookies modal popup drawer toast tooltip swatch swatches " +
+	"accessories bestsellers banner ad ads advert " +
 	"skeleton placeholder")
 
 var sidebars = wordSet("sidebar")
 
 // unshown are the classes of what only programs that read aloud are shown, or nobody.
-var unshown = wordSet("sr-only visually-hidden visuallyhidden screen-reader-text screen-reader hidden d-none hide is-hidden u-hidden hidden-visually " +
+var unshown = wordSet("sr-only visually-hidden visuallyhidden screen-reader-text screen-reader " +
+	"hidden d-none hide is-hidden u-hidden hidden-visually " +
 	"a-offscreen")
 
-// beforeNow are the words of prices before a reduction; of these, regulars are those of any price in many shops.
+// beforeNow are the words of prices before a reduction; of these, regulars are those of any price
+// in many shops.
 var (
-	beforeNow = wordSet("old was compare rrp before crossed strike strikethrough msrp uvp statt original list retail")
-	regulars  = wordSet("regular")
+	beforeNow = wordSet("old was compare rrp before crossed strike strikethrough msrp uvp statt " +
+		"original list retail")
+	regulars = wordSet("regular")
 	// notPrices are the words of sums that are no price of the thing.
-	notPrices = wordSet("unit per shipping delivery save saving savings saved discount installment installments financing deposit " +
+	notPrices = wordSet("unit per shipping delivery save saving savings saved discount " +
+		"installment installments financing deposit " +
 		"points monthly month difference badge label total subtotal")
 	// sold are the words of data attributes that say something of a thing; others are for scripts.
-	sold = wordSet("product item article sku mpn price brand ean gtin isbn currency rating stock availability")
+	sold = wordSet("product item article sku mpn price brand ean gtin isbn currency rating " +
+		"stock availability")
 	// vague are names that elements have for any reason.
-	vague = wordSet("content text body id link href url summary shop store merchant start end image img picture photo section state")
+	vague = wordSet("content text body id link href url summary shop store merchant start end " +
+		"image img picture photo section state")
 )
 
 func wordSet(list string) map[string]bool {
@@ -137,14 +151,16 @@ func keysOf(name string) []string {
 }
 
 // nameAttrs are the attributes that name their element.
-var nameAttrs = wordSet("class id itemprop property data-testid data-test data-test-id data-qa data-cy data-hook data-automation-id data-role data-ui-id")
+var nameAttrs = wordSet("class id itemprop property data-testid data-test data-test-id data-qa " +
+	"data-cy data-hook data-automation-id data-role data-ui-id")
 
 // mentioned reads the names of a page once.
 func (r *reader) mentioned() *mentions {
 	if r.names != nil {
 		return r.names
 	}
-	m := &mentions{by: map[string][]mention{}, order: map[*html.Node]int{}, keys: map[string][]string{}, beside: map[string]bool{},
+	m := &mentions{by: map[string][]mention{}, order: map[*html.Node]int{},
+		keys: map[string][]string{}, beside: map[string]bool{},
 		fit: map[*field][]fitting{}}
 	r.names = m
 	if r.data.Root == nil {
@@ -188,7 +204,8 @@ func (m *mentions) take(n *html.Node, count *int) {
 			m.keys[name] = keys
 		}
 		for _, k := range keys {
-			if list := m.by[k]; len(list) < maxLike && (len(list) == 0 || list[len(list)-1] != mention{n, attr}) {
+			if list := m.by[k]; len(list) < maxLike &&
+				(len(list) == 0 || list[len(list)-1] != mention{n, attr}) {
 				m.by[k] = append(list, mention{n, attr})
 				*count++
 			}
@@ -211,7 +228,8 @@ func (m *mentions) take(n *html.Node, count *int) {
 	}
 }
 
-// heading is the page's main heading: of several the first that the title begins with, or the first one.
+// heading is the page's main heading: of several the first that the title begins with, or the first
+// one.
 func (r *reader) heading() *html.Node {
 	title := normal(r.data.Title)
 	var first *html.Node
@@ -230,7 +248,8 @@ func (r *reader) heading() *html.Node {
 	return first
 }
 
-// isUnseen says whether a reader does not see an element. Buttons and forms are seen: they have data attributes.
+// isUnseen says whether a reader does not see an element. Buttons and forms are seen: they have
+// data attributes.
 func isUnseen(n *html.Node) bool {
 	if n.DataAtom != atom.Button && n.DataAtom != atom.Input && concealed(n) {
 		return true
@@ -251,7 +270,10 @@ func (m *mentions) isBeside(n *html.Node) bool {
 	case atom.Footer, atom.Aside, atom.Nav:
 		return true
 	case atom.Header:
-		return ancestorOf(n, func(a *html.Node) bool { return a.DataAtom == atom.Main || a.DataAtom == atom.Article }) == nil
+		return ancestorOf(n, func(a *html.Node) bool {
+			return a.DataAtom == atom.Main ||
+				a.DataAtom == atom.Article
+		}) == nil
 	}
 	called := attrOf(n, "class") + " #" + attrOf(n, "id")
 	beside, known := m.beside[called]
@@ -347,7 +369,8 @@ func (m *mentions) nearest(list []fitting) fitting {
 	return best
 }
 
-// Bounds of the nodes that are looked at for a text: some for each byte, and as many as a card of a page has.
+// Bounds of the nodes that are looked at for a text: some for each byte, and as many as a card of a
+// page has.
 const (
 	nodesPerByte = 2
 	minNodes     = 2_000
@@ -380,5 +403,7 @@ func shownText(n *html.Node, most int) string {
 }
 
 // inLine are the elements that do not part words.
-var inLine = map[atom.Atom]bool{atom.A: true, atom.Abbr: true, atom.B: true, atom.Bdi: true, atom.Em: true, atom.I: true, atom.Ins: true,
-	atom.Mark: true, atom.Small: true, atom.Span: true, atom.Strong: true, atom.Sub: true, atom.Sup: true, atom.U: true}
+var inLine = map[atom.Atom]bool{atom.A: true, atom.Abbr: true, atom.B: true, atom.Bdi: true,
+	atom.Em: true, atom.I: true, atom.Ins: true,
+	atom.Mark: true, atom.Small: true, atom.Span: true, atom.Strong: true, atom.Sub: true,
+	atom.Sup: true, atom.U: true}

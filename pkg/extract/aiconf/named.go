@@ -34,7 +34,8 @@ func (r *reader) named(f *field) (mention, []byte) {
 			m.note(r.fit(&r.fields[i]))
 		}
 	}
-	fit := slices.DeleteFunc(slices.Clone(r.fit(f)), func(at fitting) bool { return m.isListed(at.node) })
+	fit := slices.DeleteFunc(slices.Clone(r.fit(f)),
+		func(at fitting) bool { return m.isListed(at.node) })
 	if f.kind == money {
 		fit = f.sums(fit)
 	}
@@ -67,7 +68,8 @@ func (r *reader) fit(f *field) []fitting {
 			}
 		}
 	}
-	if slices.ContainsFunc(fit, func(at fitting) bool { return at.attr == "" }) { // what scripts are told may be older
+	// what scripts are told may be older
+	if slices.ContainsFunc(fit, func(at fitting) bool { return at.attr == "" }) {
 		fit = slices.DeleteFunc(fit, func(at fitting) bool { return at.attr != "" })
 	}
 	slices.SortStableFunc(fit, func(a, b fitting) int { return m.order[a.node] - m.order[b.node] })
@@ -147,14 +149,18 @@ func (f *field) unlabelled(text string) string {
 		}
 	}
 	label, rest, ok := strings.Cut(text, ":")
-	if ok && len(label) <= maxToken && strings.TrimSpace(rest) != "" && (f.labels[normal(label)] || slices.Contains(f.names, key(wordsIn(label)))) {
+	if ok && len(label) <= maxToken && strings.TrimSpace(rest) != "" &&
+		(f.labels[normal(label)] || slices.Contains(f.names, key(wordsIn(label)))) {
 		return strings.TrimSpace(rest)
 	}
 	return text
 }
 
 // isNumbered says whether the field is a number of a shop or a maker.
-func (f *field) isNumbered() bool { return f.means("sku") || f.means("mpn") || f.means("productId") }
+func (f *field) isNumbered() bool {
+	return f.means("sku") || f.means("mpn") ||
+		f.means("productId")
+}
 
 // most is how long a text of the field may be, in bytes.
 func (f *field) most() int {
@@ -196,7 +202,8 @@ func (f *field) looks(text string) bool {
 	}
 	switch {
 	case f.isNumbered():
-		return articleNumber.MatchString(text) && (strings.ContainsAny(text, "0123456789") || strings.ToUpper(text) == text)
+		return articleNumber.MatchString(text) &&
+			(strings.ContainsAny(text, "0123456789") || strings.ToUpper(text) == text)
 	case f.means("name"):
 		return lettersIn(text) > 1
 	case f.means("description") || f.means("articleBody"):
@@ -222,7 +229,8 @@ func lettersIn(text string) int {
 // isSum says whether a text is one sum of money, more than nothing.
 func isSum(text string) bool {
 	p, ok := amount.Parse(text)
-	return ok && (p.Sole || p.Named && p.Max != "") && strings.Trim(p.Amount, "0.") != "" && !strings.Contains(text, "%") && lettersIn(text) <= 12
+	return ok && (p.Sole || p.Named && p.Max != "") && strings.Trim(p.Amount, "0.") != "" &&
+		!strings.Contains(text, "%") && lettersIn(text) <= 12
 }
 
 // innermost leaves out the elements that hold others: they hold more than the value.
@@ -233,7 +241,8 @@ func innermost(list []fitting) []fitting {
 			inside[n] = true
 		}
 	}
-	return slices.DeleteFunc(list, func(at fitting) bool { return at.attr == "" && inside[at.node] })
+	return slices.DeleteFunc(list,
+		func(at fitting) bool { return at.attr == "" && inside[at.node] })
 }
 
 // sums tells prices from those before a reduction and from other sums.
@@ -275,7 +284,8 @@ func isStruck(n *html.Node) bool {
 	struck := func(a *html.Node) bool {
 		return a.DataAtom == atom.Del || a.DataAtom == atom.S || a.DataAtom == atom.Strike
 	}
-	return struck(n) || ancestorOf(n, struck) != nil || hasWord(n, beforeNow) || n.Parent != nil && hasWord(n.Parent, beforeNow)
+	return struck(n) || ancestorOf(n, struck) != nil || hasWord(n, beforeNow) || n.Parent != nil &&
+		hasWord(n.Parent, beforeNow)
 }
 
 // namesOf are the keys of the names that elements with the field have.

@@ -10,10 +10,12 @@ import (
 // digits finds what may be a number in a page's text.
 var digits = regexp.MustCompile(`[0-9](?:[0-9]|[.,][0-9]|[ \x{a0}\x{202f}\x{2009}'’][0-9]{3}(?:[^0-9]|$))*`)
 
-// amounts reads the numbers of a page: those that programs wrote for others, or those in the page's language.
+// amounts reads the numbers of a page: those that programs wrote for others, or those in the page's
+// language.
 func (r *reader) amounts(machine bool) *amount.Reader {
 	if r.prices == nil {
-		r.prices = &[2]amount.Reader{amount.NewReader(r.data.Lang).WithCurrency(r.data.MetaValue("product:price:currency", "og:price:currency")), amount.Machine()}
+		r.prices = &[2]amount.Reader{amount.NewReader(r.data.Lang).WithCurrency(
+			r.data.MetaValue("product:price:currency", "og:price:currency")), amount.Machine()}
 	}
 	if machine {
 		return &r.prices[1]
@@ -21,8 +23,8 @@ func (r *reader) amounts(machine bool) *amount.Reader {
 	return &r.prices[0]
 }
 
-// number is the number in a text as JSON, "" if it holds none. Of money it may hold several, if the first one has a currency
-// it has cents, or they are a range; most asks for the upper end of it.
+// number is the number in a text as JSON, "" if it holds none. Of money it may hold several, if the
+// first one has a currency it has cents, or they are a range; most asks for the upper end of it.
 func number(text string, f form, in *amount.Reader, most bool) string {
 	if f != money {
 		return in.Quantity(text, f == count)

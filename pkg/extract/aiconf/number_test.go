@@ -80,9 +80,12 @@ func TestNumber(t *testing.T) {
 
 func TestCurrencyOf(t *testing.T) {
 	for _, c := range []struct{ text, lang, want string }{
-		{"EUR", "", "EUR"}, {"eur", "", "EUR"}, {"12,99 €", "", "EUR"}, {"£5", "", "GBP"}, {"$5", "en-CA", "CAD"}, {"$5", "", "USD"},
-		{"R$ 5", "pt-BR", "BRL"}, {"¥500", "ja", "JPY"}, {"¥500", "", ""}, {"99 kr", "sv-SE", "SEK"}, {"99 kr", "en", ""},
-		{"5 USD", "", "USD"}, {"30 руб", "ru", "RUB"}, {"10,75 TL", "", "TRY"}, {"5 euro", "", "EUR"}, {"kr", "nb", "NOK"}, {"THE", "", ""}, {"12.00", "", ""},
+		{"EUR", "", "EUR"}, {"eur", "", "EUR"}, {"12,99 €", "", "EUR"}, {"£5", "", "GBP"},
+		{"$5", "en-CA", "CAD"}, {"$5", "", "USD"},
+		{"R$ 5", "pt-BR", "BRL"}, {"¥500", "ja", "JPY"}, {"¥500", "", ""},
+		{"99 kr", "sv-SE", "SEK"}, {"99 kr", "en", ""},
+		{"5 USD", "", "USD"}, {"30 руб", "ru", "RUB"}, {"10,75 TL", "", "TRY"},
+		{"5 euro", "", "EUR"}, {"kr", "nb", "NOK"}, {"THE", "", ""}, {"12.00", "", ""},
 	} {
 		in := amount.NewReader(c.lang)
 		if got := currencyOf(c.text, &in); got != c.want {
@@ -91,7 +94,8 @@ func TestCurrencyOf(t *testing.T) {
 	}
 }
 
-var amountsFile = flag.String("amounts", "../../amount/testdata/amounts.jsonl", "texts with the amounts that they state, one JSON object a line")
+var amountsFile = flag.String("amounts", "../../amount/testdata/amounts.jsonl",
+	"texts with the amounts that they state, one JSON object a line")
 
 // TestStatedAmounts reads what package amount reads, as the value of a price.
 func TestStatedAmounts(t *testing.T) {
@@ -109,7 +113,8 @@ func TestStatedAmounts(t *testing.T) {
 		in := amount.NewReader(stated.Lang)
 		text := number(stated.Text, money, &in, false)
 		got, _ := strconv.ParseFloat(text, 64)
-		if want, _ := strconv.ParseFloat(stated.Amount, 64); got != want || (text == "") != (stated.Amount == "") {
+		if want, _ := strconv.ParseFloat(stated.Amount, 64); got != want ||
+			(text == "") != (stated.Amount == "") {
 			wrong++
 			t.Logf("%q: %s, want %s", stated.Text, text, stated.Amount)
 		}

@@ -17,7 +17,8 @@ type reader struct {
 	data    *structured.Data
 	page    page.Page
 	nesting int
-	firm    bool              // something of the rows is more than any page has: a heading, an address
+	// something of the rows is more than any page has: a heading, an address
+	firm    bool
 	blobs   *blobs            // nil until asked for
 	names   *mentions         // likewise
 	shown   *shown            // likewise
@@ -29,7 +30,8 @@ func newReader(c *conf, data *structured.Data, p page.Page) *reader {
 	return &reader{conf: c, data: data, page: p}
 }
 
-// rows are the rows that the page states, as far as it states them; isList says that there may be any number.
+// rows are the rows that the page states, as far as it states them; isList says that there may be
+// any number.
 func (r *reader) rows() (list []row, isList bool) {
 	things := r.listed()
 	if !r.schema.IsList() && len(things) == 0 {
@@ -73,7 +75,8 @@ func (r *reader) rows() (list []row, isList bool) {
 func (r *reader) listed() []structured.Thing {
 	var best []structured.Thing
 	rank := structured.Never
-	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata, structured.RDFa} {
+	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata,
+		structured.RDFa} {
 		if things, found := r.data.Things(source); found < rank {
 			best, rank = things, found
 		}
@@ -99,7 +102,8 @@ func (r *reader) listed() []structured.Thing {
 	return best
 }
 
-// isOne says whether things are one thing, or one and what stands beside it: all have one name, or one has the heading's.
+// isOne says whether things are one thing, or one and what stands beside it: all have one name, or
+// one has the heading's.
 func (r *reader) isOne(things []structured.Thing) bool {
 	one := normal(things[0].Text("name"))
 	same := one != ""
@@ -118,7 +122,8 @@ func (r *reader) isOne(things []structured.Thing) bool {
 // minTitled is how long a name is, in normal form, that is no other word of the page's title.
 const minTitled = 10
 
-// isHeading says whether an item has the name that the page has as its heading, or, without one, in its title.
+// isHeading says whether an item has the name that the page has as its heading, or, without one, in
+// its title.
 func (r *reader) isHeading(it *structured.Item) bool {
 	name := normal(it.Text("name"))
 	if heading := r.mentioned().heading; heading != nil {
@@ -129,7 +134,8 @@ func (r *reader) isHeading(it *structured.Item) bool {
 
 func (r *reader) isPage(url string) bool {
 	url = strings.TrimSuffix(url, "/")
-	return url == strings.TrimSuffix(r.page.URL, "/") || url == strings.TrimSuffix(r.data.Canonical, "/")
+	return url == strings.TrimSuffix(r.page.URL, "/") ||
+		url == strings.TrimSuffix(r.data.Canonical, "/")
 }
 
 // ofThing is a row of a thing of a list, from itself and its group alone.
@@ -168,8 +174,8 @@ func (r *reader) single() row {
 	return found
 }
 
-// candidates are the items that fill a single row, best first: the one that states most of the schema, and, of a
-// product's variants, the group and the first of them.
+// candidates are the items that fill a single row, best first: the one that states most of the
+// schema, and, of a product's variants, the group and the first of them.
 func (r *reader) candidates() []*structured.Item {
 	var best *structured.Thing
 	most := 0
@@ -193,7 +199,8 @@ func (r *reader) candidates() []*structured.Item {
 			most, best = score, &t
 		}
 	}
-	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata, structured.RDFa} {
+	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata,
+		structured.RDFa} {
 		things, rank := r.data.Things(source)
 		for i, t := range things {
 			if t.Group != nil {
@@ -225,7 +232,8 @@ const headed = 12
 // maxCandidates bounds the items that are held against the schema.
 const maxCandidates = 200
 
-// ofPage is the value of a field in a page that is about one thing. weak says that any page would have one.
+// ofPage is the value of a field in a page that is about one thing. weak says that any page would
+// have one.
 func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak bool) {
 	for _, it := range things {
 		if value := r.ofItem(f, it); value != nil {
@@ -299,7 +307,8 @@ func (r *reader) ofItem(f *field, it *structured.Item) []byte {
 	return nil
 }
 
-// ofInner is the value of a field in an item within the item: a named value, or a member with the joined name.
+// ofInner is the value of a field in an item within the item: a named value, or a member with the
+// joined name.
 func (r *reader) ofInner(f *field, outer string, inner *structured.Item) []byte {
 	if inner.Is("PropertyValue") {
 		if !f.labels[normal(inner.Text("name"))] {
@@ -340,7 +349,8 @@ func (r *reader) ofMeta(f *field) stated {
 	}
 	for _, m := range r.data.Meta {
 		before, name, ok := strings.Cut(m.Name, ":")
-		if ok && (before == "og" || before == "product" || before == "article" || before == "book") && normal(name) == f.normal {
+		if ok && (before == "og" || before == "product" || before == "article" ||
+			before == "book") && normal(name) == f.normal {
 			return textOnly(m.Value, true)
 		}
 	}
@@ -356,7 +366,8 @@ func (r *reader) allMeta(f *field, first string) stated {
 		}
 		for _, m := range r.data.Meta {
 			if strings.EqualFold(m.Name, name) && m.Value != first && m.Value != "" {
-				s.values = append(s.values, structured.Value{Kind: structured.String, Text: m.Value})
+				s.values = append(s.values,
+					structured.Value{Kind: structured.String, Text: m.Value})
 			}
 		}
 		break
@@ -374,7 +385,8 @@ func (r *reader) ofPairs(f *field) stated {
 }
 
 // wrappers are names of objects that schemas put around what a page states without them.
-var wrappers = map[string]bool{"product": true, "item": true, "article": true, "offer": true, "offers": true, "data": true,
+var wrappers = map[string]bool{"product": true, "item": true, "article": true, "offer": true,
+	"offers": true, "data": true,
 	"details": true, "info": true, "pricing": true, "event": true, "job": true}
 
 // wrapped is an object of the schema that stands for the thing itself.

@@ -39,7 +39,8 @@ func (r *reader) ask(list []row, isList bool) *page.Prompt {
 	mark := fmt.Sprintf("PAGE-%x", sum[:16])
 	var user strings.Builder
 	if isList {
-		user.WriteString("Answer with all the things that this page lists, in its order, as the member rows.\n")
+		user.WriteString("Answer with all the things that this page lists, in its order, as the " +
+			"member rows.\n")
 	} else {
 		user.WriteString("Answer with the one thing that this page is about.\n")
 	}
@@ -52,6 +53,7 @@ func (r *reader) ask(list []row, isList bool) *page.Prompt {
 		}
 		user.WriteString("\n")
 	}
-	fmt.Fprintf(&user, "%s\nAddress: %s\nTitle: %s\n\n%s\n%s\n", mark, r.page.URL, r.data.Title, text, mark)
+	fmt.Fprintf(&user, "%s\nAddress: %s\nTitle: %s\n\n%s\n%s\n", mark, r.page.URL, r.data.Title,
+		text, mark)
 	return &page.Prompt{System: system, User: user.String(), Schema: r.schema.Answer(isList)}
 }

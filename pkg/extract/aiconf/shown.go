@@ -19,7 +19,8 @@ func (r *reader) detection() *shown {
 	return r.shown
 }
 
-// ofShown is the value of a field of the thing that a page is about, where more is asked for than it states.
+// ofShown is the value of a field of the thing that a page is about, where more is asked for than
+// it states.
 func (r *reader) ofShown(f *field) []byte {
 	if !r.hidden {
 		return nil
@@ -32,7 +33,8 @@ func (r *reader) among(f *field, values []detect.Value) []byte {
 	for _, v := range values {
 		concept := r.words.of(v.Name)
 		own := normal(v.Name) == f.normal || f.concept != nil && concept == f.concept
-		priced := f.kind == currency && concept == r.words.of("price") // with the currency beside it
+		// with the currency beside it
+		priced := f.kind == currency && concept == r.words.of("price")
 		if !own && !priced || f.kind != link && !f.looks(v.Text) {
 			continue
 		}
@@ -46,7 +48,8 @@ func (r *reader) among(f *field, values []detect.Value) []byte {
 // minShown is how many fields each row of a list must have: a name alone is anything.
 const minShown = 2
 
-// detected are the rows of the items that repeat on a page, none where they are not what the schema is about.
+// detected are the rows of the items that repeat on a page, none where they are not what the schema
+// is about.
 func (r *reader) detected() []row {
 	var list []row
 	items := r.detection().items

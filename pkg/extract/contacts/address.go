@@ -25,7 +25,8 @@ type hit struct {
 	from, to int
 }
 
-// findAddresses finds what is written as an address in a text. own are domains that need no known top-level domain.
+// findAddresses finds what is written as an address in a text. own are domains that need no known
+// top-level domain.
 func findAddresses(text string, own []string) []hit {
 	var hits []hit
 	at := 0
@@ -54,7 +55,8 @@ func isLocal(r rune) bool {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
 		return true
 	case r < utf8.RuneSelf:
-		return strings.ContainsRune(".!#$%&'*+^_~-", r) // what else RFC 5322 allows stands between addresses
+		// what else RFC 5322 allows stands between addresses
+		return strings.ContainsRune(".!#$%&'*+^_~-", r)
 	}
 	return unicode.Is(unicode.Latin, r)
 }
@@ -77,7 +79,8 @@ func domainAfter(text string, at int) int {
 	end := at
 	for end < len(text) && end-at <= 2*maxDomain {
 		r, width := utf8.DecodeRuneInString(text[end:])
-		if r != '.' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
+		if r != '.' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) &&
+			!unicode.IsMark(r) {
 			break
 		}
 		end += width
@@ -85,11 +88,13 @@ func domainAfter(text string, at int) int {
 	return end
 }
 
-// normalise makes an address of its parts as they are written: lower case, the domain as it is looked up. What is glued
-// to the end of the domain is left off; length is how much of it was used. "" is no address.
+// normalise makes an address of its parts as they are written: lower case, the domain as it is
+// looked up. What is glued to the end of the domain is left off; length is how much of it was used.
+// "" is no address.
 func normalise(local, domain string, own []string) (email string, length int) {
 	local = ungrown(strings.ToLower(strings.TrimLeft(local, ".'*/=|-_~`{}!?&#")))
-	if local == "" || len(local) > maxLocal || strings.HasSuffix(local, ".") || strings.Contains(local, "..") ||
+	if local == "" || len(local) > maxLocal || strings.HasSuffix(local, ".") ||
+		strings.Contains(local, "..") ||
 		strings.ContainsAny(local, "/=?{}|`") {
 		return "", 0
 	}
@@ -102,9 +107,11 @@ func normalise(local, domain string, own []string) (email string, length int) {
 }
 
 var (
-	// grown is a label that has grown to an address, where markup sets them apart: E-Mailinfo@firma.de, 0911123456info@firma.de.
+	// grown is a label that has grown to an address, where markup sets them apart:
+	// E-Mailinfo@firma.de, 0911123456info@firma.de.
 	grown = regexp.MustCompile(`^(?:e-mail|email|mail|(?:\+?[0-9][0-9.-]{4,}))([a-z].+)$`)
-	// plainLocals are what most addresses begin with. Before others a label may be a part of the name: emailmarketing@firma.de.
+	// plainLocals are what most addresses begin with. Before others a label may be a part of the
+	// name: emailmarketing@firma.de.
 	plainLocals = words(`info infos kontakt contact contacto contatti office mail post posta sales service support hello hallo bonjour hola ciao
 		admin team anfrage anfragen buero buchung reservierung reservation booking praxis kanzlei shop verkauf vertrieb empfang zentrale
 		hotel restaurant rezeption reception enquiries inquiries accueil commercial ventas biuro sekretariat sekretariaat kancelar obchod`)
@@ -119,8 +126,8 @@ func ungrown(local string) string {
 	return parts[1]
 }
 
-// domainEnds are the places where a written domain may end, the likeliest first: at its end, or where the last label
-// changes its kind ("firma.deTelefon"), or a label earlier.
+// domainEnds are the places where a written domain may end, the likeliest first: at its end, or
+// where the last label changes its kind ("firma.deTelefon"), or a label earlier.
 func domainEnds(domain string) []int {
 	var ends []int
 	for end := len(strings.TrimRight(domain, ".-")); end > 0; {
@@ -141,8 +148,8 @@ func domainEnds(domain string) []int {
 	return ends
 }
 
-// kindChanges is the length of the leading run of lower-case (or of only upper-case) ASCII letters of a label, 0 when that
-// is all of it or less than 2.
+// kindChanges is the length of the leading run of lower-case (or of only upper-case) ASCII letters
+// of a label, 0 when that is all of it or less than 2.
 func kindChanges(label string) int {
 	n := 0
 	for n < len(label) && 'a' <= label[n] && label[n] <= 'z' {
@@ -164,7 +171,8 @@ func lookupForm(domain string, own []string) string {
 		return ""
 	}
 	for label := range strings.SplitSeq(ascii, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		if label == "" || len(label) > 63 ||
+			strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 			return ""
 		}
 	}
@@ -179,7 +187,8 @@ func lookupForm(domain string, own []string) string {
 	return ascii
 }
 
-// registrable is the domain under which a host was registered, "" when it has none: public suffixes, IP addresses.
+// registrable is the domain under which a host was registered, "" when it has none: public
+// suffixes, IP addresses.
 func registrable(host string) string {
 	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
 	if err != nil || domain[len(domain)-1] <= '9' {
@@ -215,7 +224,8 @@ func hostOf(address string) string {
 	return host
 }
 
-// What stands for the at sign and for dots in addresses that a business spells out itself, so that people can read them.
+// What stands for the at sign and for dots in addresses that a business spells out itself, so that
+// people can read them.
 const (
 	atWords = `(?i:at|ät|ad|@|＠|arroba|arobase|arobas|` + rareAts + `|a|à|á|â|å|アット|あっと|アットマーク|골뱅이)`
 	// Words for the sign that hardly anybody writes before a domain otherwise.
@@ -232,12 +242,15 @@ const (
 
 var (
 	// info [at] firma (dot) de; info(at)firma.de; info@firma[punkt]de
-	bracketed = regexp.MustCompile(`(` + word + `(?:` + anyDot + word + `)*)[ ]?(?:` + open + `[ ]?` + atWords + `[ ]?` + shut + `|@)[ ]?(` +
+	bracketed = regexp.MustCompile(`(` + word + `(?:` + anyDot + word + `)*)[ ]?(?:` + open +
+		`[ ]?` + atWords + `[ ]?` + shut + `|@)[ ]?(` +
 		word + `(?:(?:` + anyDot + `|[ ](?i:dot|punkt|punto|point)[ ])` + word + `)+)`)
 	// info AT firma DOT de; info @ firma . de; info arroba empresa punto es
-	spaced = regexp.MustCompile(`(` + word + `(?:\.` + word + `)*)[ ](?:AT|at|@|ät|[-_]at[-_]|` + spoken + `)[ ](` + word +
+	spaced = regexp.MustCompile(`(` + word + `(?:\.` + word + `)*)[ ](?:AT|at|@|ät|[-_]at[-_]|` +
+		spoken + `)[ ](` + word +
 		`(?:(?:[ ]` + spokenDot + `[ ]|\.)` + word + `)+)`)
-	spelledDot = regexp.MustCompile(`(?:[ ]?` + open + `[ ]?` + dotWords + `[ ]?` + shut + `[ ]?|[ ]` + spokenDot + `[ ])`)
+	spelledDot = regexp.MustCompile(`(?:[ ]?` + open + `[ ]?` + dotWords + `[ ]?` + shut +
+		`[ ]?|[ ]` + spokenDot + `[ ])`)
 	spokenHere = regexp.MustCompile(`[ ]` + spoken + `[ ]`)
 	mailLabel  = regexp.MustCompile(`(?i)(?:e-?mail|e-post|mail|correo|courriel|posta|mél)(?:[ -]?(?:adresse|address|us|to))?[ ]?[:：]?[ ]?$`)
 	spelledAt  = regexp.MustCompile(spelled)
@@ -245,7 +258,8 @@ var (
 	spelledHere = regexp.MustCompile(`^(?:` + spelled + `)`)
 )
 
-const spelled = `(?i)` + open + `[ ]?` + atWords + `[ ]?` + shut + `|` + open + `[ ]?` + dotWords + `[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_]|` + spoken + `)[ ]`
+const spelled = `(?i)` + open + `[ ]?` + atWords + `[ ]?` + shut + `|` + open + `[ ]?` + dotWords +
+	`[ ]?` + shut + `|[ ](?:at|@|ät|[-_]at[-_]|` + spoken + `)[ ]`
 
 // spelledReach is how far from its at sign an address that is spelled out may reach.
 const spelledReach = 160
@@ -253,7 +267,8 @@ const spelledReach = 160
 // spelledWidth is more bytes than any match of spelledAt has.
 const spelledWidth = 64
 
-// spelledSigns are the first matches of spelledAt. It is tried only where one may begin, since most of a text is none.
+// spelledSigns are the first matches of spelledAt. It is tried only where one may begin, since most
+// of a text is none.
 func spelledSigns(text string, most int) []span {
 	var signs []span
 	for i := 0; i < len(text) && len(signs) < most; i++ {
@@ -274,7 +289,8 @@ func spelledSigns(text string, most int) []span {
 	return signs
 }
 
-// mayBeSign says whether a text may begin with a word or a sign for @. Most words do not, and need no expression.
+// mayBeSign says whether a text may begin with a word or a sign for @. Most words do not, and need
+// no expression.
 func mayBeSign(s string) bool {
 	if len(s) < 2 {
 		return false
@@ -294,7 +310,8 @@ func mayBeSign(s string) bool {
 	case 's':
 		return next == 'n' && len(s) > 2 && s[2]|0x20 == 'a'
 	}
-	return strings.IndexByte("@-_\xc3\xd0\xd1", s[0]) >= 0 // \xc3 begins ä and Ä, \xd0 and \xd1 С and с
+	// \xc3 begins ä and Ä, \xd0 and \xd1 С and с
+	return strings.IndexByte("@-_\xc3\xd0\xd1", s[0]) >= 0
 }
 
 // findSpelled finds addresses that are spelled out.
@@ -313,7 +330,8 @@ func findSpelled(text string, own []string) []hit {
 			if m = spaced.FindStringSubmatchIndex(window); m == nil || !announces(window, m) {
 				continue
 			}
-		} else if sign := window[m[3]:m[4]]; isLetter(sign) && strings.Contains(sign, " ") && !isLabelled(window, m[0]) {
+		} else if sign := window[m[3]:m[4]]; isLetter(sign) && strings.Contains(sign, " ") &&
+			!isLabelled(window, m[0]) {
 			continue
 		}
 		local := spelledDot.ReplaceAllString(window[m[2]:m[3]], ".")
@@ -326,16 +344,19 @@ func findSpelled(text string, own []string) []hit {
 	return hits
 }
 
-// announces says that words as ordinary as "at" are meant as an address: where one is announced, or where they shout.
+// announces says that words as ordinary as "at" are meant as an address: where one is announced, or
+// where they shout.
 func announces(text string, m []int) bool {
 	found := text[m[0]:m[1]]
-	return isLabelled(text, m[0]) || strings.Contains(found, " AT ") && strings.Contains(found, " DOT ") || spokenHere.MatchString(found)
+	return isLabelled(text, m[0]) || strings.Contains(found, " AT ") &&
+		strings.Contains(found, " DOT ") || spokenHere.MatchString(found)
 }
 
 // isLabelled says whether words such as E-Mail: stand before an offset.
 func isLabelled(text string, at int) bool { return mailLabel.MatchString(text[max(0, at-40):at]) }
 
-// isLetter says whether the sign of an address is no more than a letter in brackets: info(a)firma.de, but also an item (a).
+// isLetter says whether the sign of an address is no more than a letter in brackets:
+// info(a)firma.de, but also an item (a).
 func isLetter(sign string) bool {
 	inner := strings.Trim(sign, " []{}()<>")
 	r, size := utf8.DecodeRuneInString(inner)
@@ -345,12 +366,14 @@ func isLetter(sign string) bool {
 // pictured stands in the text of a page where a picture of an at sign does.
 const pictured = "\x1d"
 
-// tight is an address whose at sign is a word between two signs, without a space: info|at|firma.de, info_at_firma.de.
+// tight is an address whose at sign is a word between two signs, without a space: info|at|firma.de,
+// info_at_firma.de.
 var tight = regexp.MustCompile(`^([|_*~"'=])(?i:at|ät|arroba|arobase|chiocciola|malpa|małpa)([|_*~"'=])([\pL\pN-]+(?:(?:\.|[|_*~"'=](?i:dot|punkt|punto|point|ponto)[|_*~"'=])[\pL\pN-]+)+)`)
 
 var tightDot = regexp.MustCompile(`[|_*~"'=]\pL+[|_*~"'=]`)
 
-// findTight finds such addresses. Names of files have underscores, too: with them the domain or what announces it has to tell.
+// findTight finds such addresses. Names of files have underscores, too: with them the domain or
+// what announces it has to tell.
 func findTight(text string, own []string) []hit {
 	var hits []hit
 	for at := 0; len(hits) < maxHits; {
@@ -376,7 +399,8 @@ func findTight(text string, own []string) []hit {
 		}
 		local := text[from : at-1]
 		email, _ := normalise(local, tightDot.ReplaceAllString(m[3], "."), own)
-		if email == "" || m[1] == "_" && !slices.Contains(own, domainOfEmail(email)) && !isLabelled(text, from) && !has(plainLocals, strings.ToLower(local)) {
+		if email == "" || m[1] == "_" && !slices.Contains(own, domainOfEmail(email)) &&
+			!isLabelled(text, from) && !has(plainLocals, strings.ToLower(local)) {
 			continue
 		}
 		hits = append(hits, hit{email, from, at - 1 + len(m[0])})
@@ -396,7 +420,8 @@ func mailtoAddresses(href string, own []string) []string {
 		rest = decoded
 	}
 	var emails []string
-	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r == ',' || r == ';' }) {
+	for part := range strings.FieldsFuncSeq(rest,
+		func(r rune) bool { return r == ',' || r == ';' }) {
 		for _, h := range findAddresses(strings.TrimSpace(part), own) {
 			emails = append(emails, h.email)
 		}

@@ -61,10 +61,14 @@ func TestFindAddresses(t *testing.T) {
 
 func TestPlaceholders(t *testing.T) {
 	for email, want := range map[string]bool{
-		"name@example.com": true, "info@yourdomain.de": true, "max@mustermann.de": true, "vorname.nachname@firma-x.de": true,
-		"0123456789abcdef0123456789abcdef@o1.ingest.sentry.io": true, "x@sentry-next.wixpress.com": true, "name@domain.tld": true,
-		"you@company.com": true, "john.doe@email.com": true, "info@nospam.firma-x.de": true, "photo@1.5x.app": true,
-		"info@firma-x.de": false, "max.huber@gmail.com": false, "mail@huber.at": false, "john@smith.co.uk": false,
+		"name@example.com": true, "info@yourdomain.de": true, "max@mustermann.de": true,
+		"vorname.nachname@firma-x.de":                          true,
+		"0123456789abcdef0123456789abcdef@o1.ingest.sentry.io": true,
+		"x@sentry-next.wixpress.com":                           true, "name@domain.tld": true,
+		"you@company.com": true, "john.doe@email.com": true, "info@nospam.firma-x.de": true,
+		"photo@1.5x.app":  true,
+		"info@firma-x.de": false, "max.huber@gmail.com": false, "mail@huber.at": false,
+		"john@smith.co.uk": false,
 	} {
 		if got := isPlaceholder(email, false); got != want {
 			t.Errorf("%s: %v", email, got)
@@ -77,11 +81,18 @@ func TestPlaceholders(t *testing.T) {
 
 func TestContactKind(t *testing.T) {
 	for link, want := range map[[2]string]int{
-		{"/kontakt", "Kontakt"}: contactPage, {"/x1", "So erreichen Sie uns – Kontakt"}: contactPage, {"/impressum.html", "mehr"}: imprintPage,
-		{"index.php?id=12", "Impressum"}: imprintPage, {"/?p=ueber-uns", ""}: aboutPage, {"/de/%C3%BCber-uns/", "Wir"}: aboutPage,
-		{"/mentions-legales", "Mentions légales"}: imprintPage, {"/contact-lenses", "Contact lenses"}: kinds, {"/kontaktlinsen", "Kontaktlinsen"}: kinds,
-		{"/news", "News"}: kinds, {"/agb", "AGB"}: kinds, {"/impressum-datenschutz", "Impressum & Datenschutz"}: imprintPage,
-		{"/o-nas", "O nás"}: aboutPage, {"/a/b/contact-us/", ""}: contactPage, {"#kontakt", ""}: kinds,
+		{"/kontakt", "Kontakt"}:                   contactPage,
+		{"/x1", "So erreichen Sie uns – Kontakt"}: contactPage,
+		{"/impressum.html", "mehr"}:               imprintPage,
+		{"index.php?id=12", "Impressum"}:          imprintPage, {"/?p=ueber-uns", ""}: aboutPage,
+		{"/de/%C3%BCber-uns/", "Wir"}:             aboutPage,
+		{"/mentions-legales", "Mentions légales"}: imprintPage,
+		{"/contact-lenses", "Contact lenses"}:     kinds,
+		{"/kontaktlinsen", "Kontaktlinsen"}:       kinds,
+		{"/news", "News"}:                         kinds, {"/agb", "AGB"}: kinds,
+		{"/impressum-datenschutz", "Impressum & Datenschutz"}: imprintPage,
+		{"/o-nas", "O nás"}: aboutPage, {"/a/b/contact-us/", ""}: contactPage,
+		{"#kontakt", ""}: kinds,
 	} {
 		kind, score := contactKind(link[0], link[1])
 		if score == 0 {
@@ -95,9 +106,12 @@ func TestContactKind(t *testing.T) {
 
 func TestProfiles(t *testing.T) {
 	for url, want := range map[string]bool{
-		"https://www.facebook.com/x": true, "https://de-de.facebook.com/x": true, "http://amazon.co.uk/shops/x": true, "https://ebay.de/usr/x": true,
-		"https://maps.google.com/?q=x": true, "https://www.google.de/maps/place/x": true, "https://firma.business.site/": true,
-		"https://facebook-agentur.de/": false, "https://amazonas-reisen.de/": false, "https://www.google.de/": false, "https://firma.de/facebook.com": false,
+		"https://www.facebook.com/x": true, "https://de-de.facebook.com/x": true,
+		"http://amazon.co.uk/shops/x": true, "https://ebay.de/usr/x": true,
+		"https://maps.google.com/?q=x": true, "https://www.google.de/maps/place/x": true,
+		"https://firma.business.site/": true,
+		"https://facebook-agentur.de/": false, "https://amazonas-reisen.de/": false,
+		"https://www.google.de/": false, "https://firma.de/facebook.com": false,
 		"https://amazon.shop/": false, "": false,
 	} {
 		if got := isProfile(url); got != want {
@@ -108,8 +122,11 @@ func TestProfiles(t *testing.T) {
 
 // TestSpelledSigns: where one may begin is where the expression itself finds them.
 func TestSpelledSigns(t *testing.T) {
-	pieces := []string{" ", "  ", "(", "[", "{", "<", ")", "]", "}", ">", "at", "AT", "ät", "Ät", "@", "＠", "-at-", "_At_", "dot", "punkt", ".", "x",
-		"arroba", "собака", "СОБАКА", "małpa", "ä", "\xc3", "apenstaartje", "\n", "a", "kukac", "Malpa", "chiocciola", "ZAVINÁČ", "snabel-a", "krøllalfa", "ma", "sn", "(at)", " [ at ] ", " at ", "( dot )"}
+	pieces := []string{" ", "  ", "(", "[", "{", "<", ")", "]", "}", ">", "at", "AT", "ät", "Ät",
+		"@", "＠", "-at-", "_At_", "dot", "punkt", ".", "x",
+		"arroba", "собака", "СОБАКА", "małpa", "ä", "\xc3", "apenstaartje", "\n", "a", "kukac",
+		"Malpa", "chiocciola", "ZAVINÁČ", "snabel-a", "krøllalfa", "ma", "sn", "(at)", " [ at ] ",
+		" at ", "( dot )"}
 	rapid.Check(t, func(rt *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 40).Draw(rt, "text"), "")
 		most := rapid.IntRange(1, 5).Draw(rt, "most")

@@ -1,12 +1,16 @@
-// Package contacts owns the extraction of website contacts (specification 4.14): which e-mail addresses a business
-// publishes on its own site, from the home page and up to two contact-type pages that it links to. It guesses nothing,
-// decodes no protection, runs no script, and knows no daily limits.
+// Package contacts owns the extraction of website contacts (specification 4.14): which e-mail
+// addresses a business publishes on its own site, from the home page and up to two contact-type
+// pages that it links to. It guesses nothing, decodes no protection, runs no script, and knows no
+// daily limits.
 //
-// What a person reads on the page, or what the page was made of says in plain letters, is published, whatever its spelling:
-// info (at) firma dot de, full-width letters, a picture of an at sign, what a button copies, JSON-LD, and the data of a
-// framework where it is JSON. What has to be computed first is protected: made by a script, encoded or enciphered, put
-// together or turned round by a style sheet, or drawn. Style sheets of the page itself also say what nobody sees; those in
-// files are not fetched. An address whose letters they may hide is in doubt, and answered as not extractable. A block that is hidden counts, since scripts may show it, unless it is nothing but an address.
+// What a person reads on the page, or what the page was made of says in plain letters, is
+// published, whatever its spelling: info (at) firma dot de, full-width letters, a picture of an at
+// sign, what a button copies, JSON-LD, and the data of a framework where it is JSON. What has to be
+// computed first is protected: made by a script, encoded or enciphered, put together or turned
+// round by a style sheet, or drawn. Style sheets of the page itself also say what nobody sees;
+// those in files are not fetched. An address whose letters they may hide is in doubt, and answered
+// as not extractable. A block that is hidden counts, since scripts may show it, unless it is
+// nothing but an address.
 package contacts
 
 import (
@@ -51,17 +55,21 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 		field string
 		given bool
 	}{
-		{"itemsConfig", len(r.Fields) > 0}, {"sourceConfig.pagination", r.Pagination.MaxPages() > 1},
+		{"itemsConfig", len(r.Fields) > 0},
+		{"sourceConfig.pagination", r.Pagination.MaxPages() > 1},
 		{"sourceConfig.curl", r.Curl != ""}, {"schema", len(r.Schema) > 0},
 	} {
 		if member.given {
-			faults = append(faults, fault.Invalid(fault.SchemaValidation, member.field, "website contacts have none; leave it out"))
+			faults = append(faults,
+				fault.Invalid(fault.SchemaValidation, member.field,
+					"website contacts have none; leave it out"))
 		}
 	}
 	if len(faults) > 0 {
 		return rows.Maker{}, faults
 	}
-	return rows.Maker{Read: read, Unfetched: unfetched, Failures: true, Fetches: maxFetches, Within: maxTime}, nil
+	return rows.Maker{Read: read, Unfetched: unfetched, Failures: true, Fetches: maxFetches,
+		Within: maxTime}, nil
 }
 
 // unfetched makes the row of a website that nothing is fetched for.
@@ -114,10 +122,11 @@ type findings struct {
 	Verdict   verdict    `json:"verdict,omitempty"`
 	Addresses []address  `json:"addresses,omitempty"` // in the order of the page, each once
 	Protected bool       `json:"protected,omitempty"` // it has an address behind a protection
-	Links     []string   `json:"links,omitempty"`     // to contact-type pages, at most 2, best first
-	Refresh   string     `json:"refresh,omitempty"`   // where it leads at once
-	Topics    role       `json:"topics,omitempty"`    // roles that are the site's own trade
-	Makers    []string   `json:"makers,omitempty"`    // domains of those who made the site
+	// to contact-type pages, at most 2, best first
+	Links   []string `json:"links,omitempty"`
+	Refresh string   `json:"refresh,omitempty"` // where it leads at once
+	Topics  role     `json:"topics,omitempty"`  // roles that are the site's own trade
+	Makers  []string `json:"makers,omitempty"`  // domains of those who made the site
 }
 
 // address is a published address.
@@ -133,7 +142,8 @@ func (s *site) learn(p page.Page) (findings, error) {
 	switch {
 	case len(p.Kept) > 0:
 		if err := json.Unmarshal(p.Kept, &f); err != nil {
-			return f, fault.Wrap(fault.PageUnparsable, err, "what was kept of the page cannot be read")
+			return f, fault.Wrap(fault.PageUnparsable, err,
+				"what was kept of the page cannot be read")
 		}
 	case p.Code != "":
 		f.Failed = p.Code
@@ -178,7 +188,8 @@ type place struct {
 	own        bool
 }
 
-// accepted are the business's addresses, best first: own domain first, contact pages before the home page.
+// accepted are the business's addresses, best first: own domain first, contact pages before the
+// home page.
 func (s *site) accepted() []place {
 	home, at := s.home()
 	makers := slices.Clone(home.Makers)
@@ -191,7 +202,8 @@ func (s *site) accepted() []place {
 		for _, a := range f.Addresses {
 			domain := domainOfEmail(a.Email)
 			own := slices.Contains(s.own, domain)
-			if seen[a.Email] || !own && (a.Roles&^home.Topics != 0 || slices.Contains(makers, domain)) {
+			if seen[a.Email] || !own &&
+				(a.Roles&^home.Topics != 0 || slices.Contains(makers, domain)) {
 				continue
 			}
 			seen[a.Email] = true
@@ -276,7 +288,8 @@ func (s *site) match(best place, home string) string {
 // statusOf is the status of a home page that could not be fetched.
 func statusOf(code fault.Code) Status {
 	switch code {
-	case fault.PageDNS, fault.PageConnect, fault.PageTLS, fault.PageTimeout, fault.PageProtocol, fault.PageAddressForbidden,
+	case fault.PageDNS, fault.PageConnect, fault.PageTLS, fault.PageTimeout, fault.PageProtocol,
+		fault.PageAddressForbidden,
 		fault.PageInvalidURL:
 		return Unreachable
 	}

@@ -113,7 +113,8 @@ func (s *score) add(t *testing.T, w website, got row, free bool) {
 	if got.Status == w.want.status {
 		s.statuses++
 	}
-	want := row{Website: w.url, All: strings.Join(w.want.emails, "; "), Source: w.want.source, Match: w.want.match, Status: w.want.status,
+	want := row{Website: w.url, All: strings.Join(w.want.emails, "; "), Source: w.want.source,
+		Match: w.want.match, Status: w.want.status,
 		CheckedAt: "2026-03-01T11:30:00Z"}
 	if len(w.want.emails) > 0 {
 		want.Email = w.want.emails[0]
@@ -142,7 +143,8 @@ func TestCorpus(t *testing.T) {
 			}
 			s.add(t, w, got, free)
 		}
-		t.Logf("seed %d: %d sites, %d addresses: precision %.4f, recall %.4f; statuses %d, whole rows %d", seed, s.sites,
+		t.Logf("seed %d: %d sites, %d addresses: precision %.4f, recall %.4f; statuses %d, "+
+			"whole rows %d", seed, s.sites,
 			s.right+s.missed, s.precision(), s.recall(), s.statuses, s.rows)
 		if s.sites < leastSites || s.precision() < leastPrecision || s.recall() < leastRecall ||
 			float64(s.statuses) < leastStatuses*float64(s.sites) {
@@ -153,8 +155,10 @@ func TestCorpus(t *testing.T) {
 
 // Nothing is fetched of profiles and over a limit, and never more than needed.
 func TestFetches(t *testing.T) {
-	want := map[string]int{"profile": 0, "home-daily_limit_reached": 0, "footer-and-contact": 2, "imprint-after-form": 3, "form-only": 3,
-		"home-only": 1, "contact-text": 2, "parked-sale": 1, "challenge-cloudflare": 1, "home-dns_failed": 1, "refresh": 3}
+	want := map[string]int{"profile": 0, "home-daily_limit_reached": 0, "footer-and-contact": 2,
+		"imprint-after-form": 3, "form-only": 3,
+		"home-only": 1, "contact-text": 2, "parked-sale": 1, "challenge-cloudflare": 1,
+		"home-dns_failed": 1, "refresh": 3}
 	for _, w := range newCorpus(1) {
 		for shape, fetches := range want {
 			if !strings.HasSuffix(w.name, "-"+shape) {
@@ -167,7 +171,8 @@ func TestFetches(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a site sends, there is one whole row, and what is kept of a page does not change it.
+// FuzzRead: whatever a site sends, there is one whole row, and what is kept of a page does not
+// change it.
 func FuzzRead(f *testing.F) {
 	for _, w := range newCorpus(1)[:60] {
 		f.Add([]byte(w.pages[w.url].body), []byte(w.pages[w.want.source].body))
@@ -179,16 +184,22 @@ func FuzzRead(f *testing.F) {
 		if fetches > maxFetches || free == (kept.Status == Found || kept.Status == None) {
 			t.Errorf("%+v, free %v after %d fetches", kept, free, fetches)
 		}
-		if (kept.Status == Found) != (kept.Email != "") || (kept.Match != "") != (kept.Email != "") {
+		if (kept.Status == Found) != (kept.Email != "") ||
+			(kept.Match != "") != (kept.Email != "") {
 			t.Errorf("%+v", kept)
 		}
 		for email := range strings.SplitSeq(kept.All, "; ") {
-			if kept.All != "" && (strings.Count(email, "@") != 1 || strings.ContainsAny(email, " ;\"<>,\n") || strings.ToLower(email) != email) {
+			if kept.All != "" &&
+				(strings.Count(email, "@") != 1 || strings.ContainsAny(email, " ;\"<>,\n") ||
+					strings.ToLower(email) != email) {
 				t.Errorf("%q is no address", email)
 			}
 		}
-		pages := []page.Page{w.fetch(w.url), {URL: w.url + "kontakt", Asked: w.url + "kontakt", ContentType: "text/html", Body: contact, At: checkedAt},
-			{URL: w.url + "impressum", Asked: w.url + "impressum", Code: fault.PageTimeout, At: checkedAt}}
+		pages := []page.Page{w.fetch(w.url),
+			{URL: w.url + "kontakt", Asked: w.url + "kontakt", ContentType: "text/html",
+				Body: contact, At: checkedAt},
+			{URL: w.url + "impressum", Asked: w.url + "impressum", Code: fault.PageTimeout,
+				At: checkedAt}}
 		var out rows.Writer
 		if _, err := read(pages, &out); err != nil || len(out.Rows()) > 1 {
 			t.Errorf("%d rows, %v", len(out.Rows()), err)
@@ -204,7 +215,8 @@ func BenchmarkReadPage(b *testing.B) {
 	}
 	footer := "<footer><p>Kontakt: info (at) shop.example, Tel. 030 123456</p>" +
 		strings.Repeat(`<p><a href="https://www.shop.example/p">More at the shop</a> and (more) <a href="https://other.example/">there</a></p>`, 20) + "</footer>"
-	p := page.Page{URL: "http://shop.example/", ContentType: "text/html", Body: append(body, footer...)}
+	p := page.Page{URL: "http://shop.example/", ContentType: "text/html",
+		Body: append(body, footer...)}
 	for b.Loop() {
 		readPage(p, []string{"shop.example"})
 	}

@@ -31,7 +31,8 @@ func dataAddresses(blocks, own []string) []string {
 const maxDataDepth = 32
 
 // notOwn are the members of JSON-LD whose values are others' data.
-var notOwn = []string{"review", "reviews", "creator", "sdPublisher", "reviewedBy", "sponsor", "funder", "copyrightHolder", "author"}
+var notOwn = []string{"review", "reviews", "creator", "sdPublisher", "reviewedBy", "sponsor",
+	"funder", "copyrightHolder", "author"}
 
 func walkData(value any, depth int, email func(string)) {
 	if depth > maxDataDepth {
@@ -74,13 +75,16 @@ func eachText(value any, do func(string)) {
 	}
 }
 
-// Data of frameworks is what a page was made of: JSON in a script or an attribute. It has people's addresses as well as the
-// site's: those on its own domain count wherever they stand, others where a member says that they are for everybody.
+// Data of frameworks is what a page was made of: JSON in a script or an attribute. It has people's
+// addresses as well as the site's: those on its own domain count wherever they stand, others where
+// a member says that they are for everybody.
 var (
 	assigned  = regexp.MustCompile(`^\s*(?:(?:var|let|const)\s+)?(?:(?:window|self|globalThis)\.)?[\w$.]{1,60}\s*(?:=|\.push\(|\()\s*[{\[]`)
-	mailNames = words("contactemail supportemail contactmail publicemail companyemail businessemail customerserviceemail")
+	mailNames = words("contactemail supportemail contactmail publicemail companyemail " +
+		"businessemail customerserviceemail")
 	// othersNames are members of such data that hold what others wrote or who they are.
-	othersNames = words("review reviews author authors user users customer customers comment comments creator reviewer reviewers account session viewer vendor vendors")
+	othersNames = words("review reviews author authors user users customer customers comment " +
+		"comments creator reviewer reviewers account session viewer vendor vendors")
 )
 
 // stateIn is the JSON that a script assigns or passes on, "" if it is another one.
@@ -115,7 +119,8 @@ func walkState(value any, name string, depth int, own, emails []string) []string
 		}
 	case map[string]any:
 		for _, name := range sortedNames(v) {
-			if plain := strings.ReplaceAll(strings.ToLower(name), "_", ""); !has(othersNames, plain) {
+			if plain := strings.ReplaceAll(strings.ToLower(name), "_", ""); !has(othersNames,
+				plain) {
 				emails = walkState(v[name], plain, depth+1, own, emails)
 			}
 		}

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Letters in the midst of an address may be hidden by what is not known: a sheet in a file, or a selector that is read in
-// part. Such an address is in doubt: it counts as protected, since a wrong one is worse than none.
+// Letters in the midst of an address may be hidden by what is not known: a sheet in a file, or a
+// selector that is read in part. Such an address is in doubt: it counts as protected, since a wrong
+// one is worse than none.
 
 // Bounds of what is in doubt.
 const (
@@ -44,7 +45,8 @@ func (s *sheets) addVague(selector string) {
 	at := strings.LastIndexAny(selector, " >+~")
 	last := selector[at+1:]
 	var v doubtful
-	if strings.ContainsAny(last, "([") || !strings.ContainsAny(last, `)]\"'`) { // else it is cut in the midst
+	// else it is cut in the midst
+	if strings.ContainsAny(last, "([") || !strings.ContainsAny(last, `)]\"'`) {
 		plain := last
 		if end := strings.IndexAny(last, `:[*\`); end >= 0 {
 			plain = last[:end]
@@ -55,13 +57,15 @@ func (s *sheets) addVague(selector string) {
 			return // of the whole page
 		}
 		if _, attribute, ok := strings.Cut(last, "["); ok && !strings.Contains(last, "(") {
-			v.attribute = attribute[:len(attribute)-len(strings.TrimLeft(attribute, "abcdefghijklmnopqrstuvwxyz0123456789_-"))]
+			v.attribute = attribute[:len(attribute)-len(strings.TrimLeft(attribute,
+				"abcdefghijklmnopqrstuvwxyz0123456789_-"))]
 		}
 	}
 	s.vague = append(s.vague, v)
 }
 
-// unnest parts a block into its own declarations and the rules in it, which get the selectors that they stand in.
+// unnest parts a block into its own declarations and the rules in it, which get the selectors that
+// they stand in.
 func (s *sheets) unnest(selectors, block string) (own, inside string) {
 	if !strings.Contains(block, "{") {
 		return block, ""
@@ -126,18 +130,21 @@ func (s *sheets) mayHide(t element, attrs map[string]string) bool {
 }
 
 // hiddenClasses are by custom for those who listen to a page.
-var hiddenClasses = words("sr-only visually-hidden visuallyhidden screen-reader-text screenreader-only")
+var hiddenClasses = words("sr-only visually-hidden visuallyhidden screen-reader-text " +
+	"screenreader-only")
 
 // doubtOf notes the start of an element whose letters may be hidden.
 func (p *parser) doubtOf(t *html.Token, attrs map[string]string) {
-	if t.DataAtom == atom.Link && strings.Contains(strings.ToLower(attrs["rel"]), "stylesheet") && !strings.Contains(attrs["href"], "//fonts.") {
+	if t.DataAtom == atom.Link && strings.Contains(strings.ToLower(attrs["rel"]), "stylesheet") &&
+		!strings.Contains(attrs["href"], "//fonts.") {
 		p.filed = true
 	}
 	if blocks[t.DataAtom] { // no address goes on in it
 		p.inline = p.inline[:0]
 		return
 	}
-	if voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken || len(p.inline) >= maxOpen {
+	if voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken ||
+		len(p.inline) >= maxOpen {
 		return
 	}
 	e := elementOf(t, attrs)
@@ -167,9 +174,11 @@ func (p *parser) addDoubt(d doubt) {
 	}
 }
 
-// isDoubtful says whether a boundary in doubt lies within the local part or the domain of an address in the text.
+// isDoubtful says whether a boundary in doubt lies within the local part or the domain of an
+// address in the text.
 func (d *document) isDoubtful(h hit, text string) bool {
-	first, _ := slices.BinarySearchFunc(d.doubts, h.from+1, func(a doubt, at int) int { return a.at - at })
+	first, _ := slices.BinarySearchFunc(d.doubts, h.from+1,
+		func(a doubt, at int) int { return a.at - at })
 	for _, b := range d.doubts[first:] {
 		if b.at >= h.to {
 			break
@@ -183,7 +192,8 @@ func (d *document) isDoubtful(h hit, text string) bool {
 
 // isPart says whether a byte may be of a local part or a domain.
 func isPart(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '-' || c == '_' || c == '+' || c >= 0x80
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' ||
+		c == '-' || c == '_' || c == '+' || c >= 0x80
 }
 
 // isTold says whether a style sheet of the page itself speaks of one of the classes.
@@ -200,5 +210,6 @@ func (d *document) isTold(classes string) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(strings.Fields(classes), func(class string) bool { return d.told[class] })
+	return slices.ContainsFunc(strings.Fields(classes),
+		func(class string) bool { return d.told[class] })
 }

@@ -22,32 +22,39 @@ const (
 	listed                     // on the list of domains that are never a website's own
 )
 
-// roleWords announce a third party, each at the beginning of a line or as a heading, or right before its name.
+// roleWords announce a third party, each at the beginning of a line or as a heading, or right
+// before its name.
 var roleWords = []struct {
 	role  role
 	words *regexp.Regexp
 }{
-	{maker, announced(`web ?-?design(?:er)?|webseite(?:n(?:gestaltung|erstellung|betreuung))?(?: (?:von|by|erstellt))|website(?: (?:by|von|design|door|gemaakt|erstellt|created))|` +
-		`(?:web ?)?site (?:web )?(?:by|réalisé|par|créé|conçu)|design(?:ed)? (?:by|von|&|und|and)|design:|developed by|development:|built by|made by|powered by|created by|` +
-		`(?:konzept(?:ion)?|gestaltung|umsetzung|realisierung|programmierung|technische (?:umsetzung|realisierung|betreuung))(?: (?:von|durch|by)|,? ?(?:und|&|,|/)|:|$)|` +
-		`internetagentur|werbeagentur|webagentur|web agency|digitalagentur|internetauftritt (?:von|erstellt)|réalisation(?: du site| :|:| par|$)|` +
-		`création (?:du |de |et )?(?:site|réalisation)|conception(?: (?:du site|et|graphique|:)|:)|développement(?: :|:| web| par)|agence web|diseño (?:web|y desarrollo|gráfico)|diseñado por|` +
-		`desarrollo web|desarrollado por|realizzazione(?: sito)?|realizzato da|sito (?:web )?(?:realizzato|creato|di)|sviluppo(?: web| sito)|webontwerp|webdesign|realisatie|gemaakt door|` +
-		`ontwikkeld door|website door|projekt (?:i wykonanie|strony)|wykonanie(?: strony)?|realizacja(?: strony)?|strony www|tvorba (?:webu|www|stránek)|webbyrå|producerad av|` +
-		`utvecklet av|udviklet af|hjemmeside af|hemsida (?:av|från)|desenvolvido por|criação de site|site por|készítette|weboldal|toteutus|сайт (?:от|створено|разработан)|разработка сайта`)},
-	{hoster, announced(`(?:web ?-?)?hosting|hosted by|hoster|hosting-?(?:anbieter|provider|partner)|provider:|hébergeur|hébergement|hébergé par|alojamiento|hospedaje|` +
-		`alojado por|hospedagem|hostingprovider|hosting i domena|serverstandort|technischer provider`)},
-	{adviser, announced(`steuerberat(?:er|erin|ung|ungsgesellschaft)|(?:unsere |unser )?buchhaltungsbüro|wirtschaftsprüf(?:er|ung)|tax advis[eo]r|accountants?:|our accountant|` +
-		`expert-comptable|cabinet comptable|gestoría|asesoría fiscal|commercialista|boekhouder|accountantskantoor|biuro rachunkowe|księgowość:|daňový poradce|účetní|` +
-		`revisor:|redovisningsbyrå|regnskapsfører|contabilista|könyvelő|tilitoimisto`)},
-	{authority, announced(`(?:zuständige )?aufsichtsbehörde|(?:zuständige )?kammer|berufskammer|handwerkskammer|ärztekammer|zahnärztekammer|rechtsanwaltskammer|architektenkammer|` +
-		`steuerberaterkammer|industrie- und handelskammer|landesbeauftragte|beschwerdestelle|(?:verbraucher)?schlichtungsstelle|allgemeine verbraucherschlichtungsstelle|` +
-		`berufshaftpflicht(?:versicherung)?|haftpflichtversicherung|supervisory authority|regulated by|autorité de contrôle|médiateur|médiation|ordre des|agencia española|` +
-		`garante|autoriteit persoonsgegevens|ombudsman|organ nadzor|urząd ochrony|dozorový úřad|integritetsskydds|datatilsynet`)},
-	{privacy, announced(`(?:externer? )?datenschutzbeauftragte[rn]?|data protection officer|dpo:|délégué à la protection|delegado de protección|responsabile della protezione|` +
-		`functionaris (?:voor )?gegevensbescherming|inspektor ochrony|cookie-?(?:banner|consent|tool|hinweis|einwilligung)|consent[ -]?management|consent tool|einwilligungsmanagement`)},
-	{credits, announced(`bildnachweise?|bildquellen?|bildrechte|bilder:|fotos?:|fotos? (?:von|by)|fotograf(?:ie|in)?:|fotografie (?:von|by)|photos?:|photos? (?:by|par)|` +
-		`photography(?: by|:)|picture credits|image credits|crédits? photos?|fotografía:|fotografie:|zdjęcia:|foto:|texte:|illustration(?:en)?:`)},
+	{maker,
+		announced(`web ?-?design(?:er)?|webseite(?:n(?:gestaltung|erstellung|betreuung))?(?: (?:von|by|erstellt))|website(?: (?:by|von|design|door|gemaakt|erstellt|created))|` +
+			`(?:web ?)?site (?:web )?(?:by|réalisé|par|créé|conçu)|design(?:ed)? (?:by|von|&|und|and)|design:|developed by|development:|built by|made by|powered by|created by|` +
+			`(?:konzept(?:ion)?|gestaltung|umsetzung|realisierung|programmierung|technische (?:umsetzung|realisierung|betreuung))(?: (?:von|durch|by)|,? ?(?:und|&|,|/)|:|$)|` +
+			`internetagentur|werbeagentur|webagentur|web agency|digitalagentur|internetauftritt (?:von|erstellt)|réalisation(?: du site| :|:| par|$)|` +
+			`création (?:du |de |et )?(?:site|réalisation)|conception(?: (?:du site|et|graphique|:)|:)|développement(?: :|:| web| par)|agence web|diseño (?:web|y desarrollo|gráfico)|diseñado por|` +
+			`desarrollo web|desarrollado por|realizzazione(?: sito)?|realizzato da|sito (?:web )?(?:realizzato|creato|di)|sviluppo(?: web| sito)|webontwerp|webdesign|realisatie|gemaakt door|` +
+			`ontwikkeld door|website door|projekt (?:i wykonanie|strony)|wykonanie(?: strony)?|realizacja(?: strony)?|strony www|tvorba (?:webu|www|stránek)|webbyrå|producerad av|` +
+			`utvecklet av|udviklet af|hjemmeside af|hemsida (?:av|från)|desenvolvido por|criação de site|site por|készítette|weboldal|toteutus|сайт (?:от|створено|разработан)|разработка сайта`)},
+	{hoster,
+		announced(`(?:web ?-?)?hosting|hosted by|hoster|hosting-?(?:anbieter|provider|partner)|provider:|hébergeur|hébergement|hébergé par|alojamiento|hospedaje|` +
+			`alojado por|hospedagem|hostingprovider|hosting i domena|serverstandort|technischer provider`)},
+	{adviser,
+		announced(`steuerberat(?:er|erin|ung|ungsgesellschaft)|(?:unsere |unser )?buchhaltungsbüro|wirtschaftsprüf(?:er|ung)|tax advis[eo]r|accountants?:|our accountant|` +
+			`expert-comptable|cabinet comptable|gestoría|asesoría fiscal|commercialista|boekhouder|accountantskantoor|biuro rachunkowe|księgowość:|daňový poradce|účetní|` +
+			`revisor:|redovisningsbyrå|regnskapsfører|contabilista|könyvelő|tilitoimisto`)},
+	{authority,
+		announced(`(?:zuständige )?aufsichtsbehörde|(?:zuständige )?kammer|berufskammer|handwerkskammer|ärztekammer|zahnärztekammer|rechtsanwaltskammer|architektenkammer|` +
+			`steuerberaterkammer|industrie- und handelskammer|landesbeauftragte|beschwerdestelle|(?:verbraucher)?schlichtungsstelle|allgemeine verbraucherschlichtungsstelle|` +
+			`berufshaftpflicht(?:versicherung)?|haftpflichtversicherung|supervisory authority|regulated by|autorité de contrôle|médiateur|médiation|ordre des|agencia española|` +
+			`garante|autoriteit persoonsgegevens|ombudsman|organ nadzor|urząd ochrony|dozorový úřad|integritetsskydds|datatilsynet`)},
+	{privacy,
+		announced(`(?:externer? )?datenschutzbeauftragte[rn]?|data protection officer|dpo:|délégué à la protection|delegado de protección|responsabile della protezione|` +
+			`functionaris (?:voor )?gegevensbescherming|inspektor ochrony|cookie-?(?:banner|consent|tool|hinweis|einwilligung)|consent[ -]?management|consent tool|einwilligungsmanagement`)},
+	{credits,
+		announced(`bildnachweise?|bildquellen?|bildrechte|bilder:|fotos?:|fotos? (?:von|by)|fotograf(?:ie|in)?:|fotografie (?:von|by)|photos?:|photos? (?:by|par)|` +
+			`photography(?: by|:)|picture credits|image credits|crédits? photos?|fotografía:|fotografie:|zdjęcia:|foto:|texte:|illustration(?:en)?:`)},
 }
 
 func announced(alternatives string) *regexp.Regexp {
@@ -65,7 +72,8 @@ const (
 	nearBytes = 300
 )
 
-// rolesAt is what the text between the address before (which ends at last) and the one at offset at says.
+// rolesAt is what the text between the address before (which ends at last) and the one at offset at
+// says.
 func rolesAt(d *document, text string, last, at int) role {
 	from := max(last, at-nearBytes, 0)
 	heading := span{-1, -1}
@@ -79,7 +87,8 @@ func rolesAt(d *document, text string, last, at int) role {
 	if roles := rolesOf(lines[len(lines)-1]); roles != 0 {
 		return roles
 	}
-	if heading.from >= from || heading.from >= at-2*nearBytes && heading.to >= last-1 && heading.from >= 0 {
+	if heading.from >= from || heading.from >= at-2*nearBytes && heading.to >= last-1 &&
+		heading.from >= 0 {
 		if roles := rolesOf(text[heading.from:heading.to]); roles != 0 {
 			return roles
 		}
@@ -129,15 +138,19 @@ var tradeWords = []struct {
 	role  role
 	words *regexp.Regexp
 }{
-	{maker, regexp.MustCompile(`(?i)web ?-?(?:design|agentur|agency|entwicklung|develop|studio|bureau|byrå)|internet-?agentur|werbe-?agentur|digital-?agentur|agence web|software|marketing|grafik|diseño`)},
+	{maker,
+		regexp.MustCompile(`(?i)web ?-?(?:design|agentur|agency|entwicklung|develop|studio|bureau|byrå)|internet-?agentur|werbe-?agentur|digital-?agentur|agence web|software|marketing|grafik|diseño`)},
 	{hoster, regexp.MustCompile(`(?i)hosting|hébergement|provider|server|cloud`)},
-	{adviser, regexp.MustCompile(`(?i)steuer|tax|wirtschaftspr|buchhalt|comptable|gestor|asesor|commercialista|boekhoud|accountant|rachunkow|účetn|ucetn|revision|könyvel`)},
-	{authority, regexp.MustCompile(`(?i)kammer|behörde|behoerde|ministerium|landesbeauftragte|ombuds|schlichtung|versicherung|insurance`)},
+	{adviser,
+		regexp.MustCompile(`(?i)steuer|tax|wirtschaftspr|buchhalt|comptable|gestor|asesor|commercialista|boekhoud|accountant|rachunkow|účetn|ucetn|revision|könyvel`)},
+	{authority,
+		regexp.MustCompile(`(?i)kammer|behörde|behoerde|ministerium|landesbeauftragte|ombuds|schlichtung|versicherung|insurance`)},
 	{privacy, regexp.MustCompile(`(?i)datenschutz|data protection|privacy|gdpr|dsgvo|rgpd`)},
 	{credits, regexp.MustCompile(`(?i)foto|photo|bild|illustrat`)},
 }
 
-// topics are the roles that the site's own trade is: the address of a tax adviser's site stands under "Steuerberater".
+// topics are the roles that the site's own trade is: the address of a tax adviser's site stands
+// under "Steuerberater".
 func topics(d *document, text, pageURL string) role {
 	about := d.title + " " + hostOf(pageURL)
 	if len(d.headings) > 0 {
@@ -163,7 +176,8 @@ func makers(d *document, text string, base *url.Url, own []string) []string {
 	var domains []string
 	looked := 0
 	for _, l := range d.links {
-		if l.from < 0 || !strings.HasPrefix(l.href, "http") && !strings.HasPrefix(l.href, "//") || len(domains) >= maxMakers {
+		if l.from < 0 || !strings.HasPrefix(l.href, "http") && !strings.HasPrefix(l.href, "//") ||
+			len(domains) >= maxMakers {
 			continue
 		}
 		if looked++; looked > maxLooked {
@@ -181,14 +195,16 @@ func makers(d *document, text string, base *url.Url, own []string) []string {
 		if slices.Contains(own, domain) || slices.Contains(domains, domain) {
 			continue
 		}
-		if rolesAmong(maker|hoster, before) != 0 || rolesAmong(maker|hoster, text[l.from:l.to]) != 0 {
+		if rolesAmong(maker|hoster, before) != 0 ||
+			rolesAmong(maker|hoster, text[l.from:l.to]) != 0 {
 			domains = append(domains, domain)
 		}
 	}
 	return domains
 }
 
-// foreignDomains are of those who host, build, measure, watch over or settle disputes about other people's websites.
+// foreignDomains are of those who host, build, measure, watch over or settle disputes about other
+// people's websites.
 var foreignDomains = words(`
 1und1.de ionos.de ionos.com ionos.fr ionos.es strato.de strato.com hetzner.com hetzner.de all-inkl.com ovh.com ovh.net ovhcloud.com
 godaddy.com wix.com wixpress.com jimdo.com squarespace.com shopify.com wordpress.com wordpress.org automattic.com weebly.com webflow.com
@@ -242,18 +258,22 @@ var (
 	unwanted  = regexp.MustCompile(`(?i)no-?spam|remove-?(?:this|me)|spam-?(?:not|frei|free)|entfernen|anti-?spam|sin-?spam`)
 )
 
-// isPlaceholder says that an address stands for another one, or is none: own says that it is on the site's own domain.
+// isPlaceholder says that an address stands for another one, or is none: own says that it is on the
+// site's own domain.
 func isPlaceholder(email string, own bool) bool {
 	local, domain, _ := strings.Cut(email, "@")
 	name, suffix, _ := strings.Cut(registrable(domain), ".")
 	switch {
-	case has(sampleLocals, local), hexLocal.MatchString(local), imageSize.MatchString(domain), unwanted.MatchString(email):
+	case has(sampleLocals, local), hexLocal.MatchString(local), imageSize.MatchString(domain),
+		unwanted.MatchString(email):
 		return true
 	case own:
 		return false
-	case has(sampleDomains, name), has(ownlessLabels, name), suffix == "tld", suffix == "example", suffix == "test", suffix == "invalid":
+	case has(sampleDomains, name), has(ownlessLabels, name), suffix == "tld", suffix == "example",
+		suffix == "test", suffix == "invalid":
 		return true
-	case strings.HasPrefix(domain, "sentry") || strings.Contains(domain, ".sentry") || strings.HasSuffix(domain, "wixpress.com"):
+	case strings.HasPrefix(domain, "sentry") || strings.Contains(domain, ".sentry") ||
+		strings.HasSuffix(domain, "wixpress.com"):
 		return true
 	}
 	return has(sampleNames, local) && has(sampleHosts, domain) || local == "test" && name == "test"

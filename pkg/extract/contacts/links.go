@@ -20,7 +20,8 @@ const (
 	kinds
 )
 
-// pageWords are what such pages are called, as words of addresses and link texts in lower case; a dash joins words.
+// pageWords are what such pages are called, as words of addresses and link texts in lower case; a
+// dash joins words.
 var pageWords = [kinds][]string{
 	contactPage: words(`kontakt contact contacts contactus contact-us contacto contáctanos contactanos contatti contattaci contatto contato
 		contactez contactez-nous nous-contacter contactar contacte contacter contactgegevens neem-contact-op contact-opnemen kontakte kontaktformular kontaktdaten
@@ -64,11 +65,13 @@ func resolve(base *url.Url, href string) string {
 		return ""
 	}
 	to, err := base.Parse(href)
-	if err != nil || to.Scheme() != "http" && to.Scheme() != "https" || to.Username() != "" || to.Password() != "" {
+	if err != nil || to.Scheme() != "http" && to.Scheme() != "https" || to.Username() != "" ||
+		to.Password() != "" {
 		return ""
 	}
 	switch strings.ToLower(path.Ext(to.Pathname())) {
-	case ".pdf", ".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".vcf", ".doc", ".docx", ".zip", ".ics", ".xml", ".mp4", ".css", ".js":
+	case ".pdf", ".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".vcf", ".doc", ".docx", ".zip",
+		".ics", ".xml", ".mp4", ".css", ".js":
 		return ""
 	}
 	return to.Href(true)
@@ -81,8 +84,8 @@ type candidate struct {
 	score int
 }
 
-// contactLinks are the best two contact-type pages of the same site that a page links to: first the best of all, then the
-// best of another kind, if there is one.
+// contactLinks are the best two contact-type pages of the same site that a page links to: first the
+// best of all, then the best of another kind, if there is one.
 func contactLinks(d *document, text string, base *url.Url, pageURL string) []string {
 	domain := domainOfURL(pageURL)
 	var found []candidate
@@ -99,7 +102,8 @@ func contactLinks(d *document, text string, base *url.Url, pageURL string) []str
 		if to == "" || domainOfURL(to) != domain || samePage(to, pageURL) {
 			continue
 		}
-		if at := slices.IndexFunc(found, func(c candidate) bool { return samePage(c.url, to) }); at >= 0 {
+		if at := slices.IndexFunc(found,
+			func(c candidate) bool { return samePage(c.url, to) }); at >= 0 {
 			if c := &found[at]; kind < c.kind || kind == c.kind && score > c.score {
 				c.kind, c.score = kind, score
 			}
@@ -147,7 +151,8 @@ func contactKind(href, label string) (kind, score int) {
 	segment := strings.TrimSuffix(strings.TrimSuffix(path.Base(where), path.Ext(where)), "_html")
 	texts := []string{joined(label), joined(segment)}
 	if query := href[len(where):]; strings.Contains(query, "=") { // index.php?page=kontakt
-		for value := range strings.FieldsFuncSeq(query, func(r rune) bool { return strings.ContainsRune("?&=/", r) }) {
+		for value := range strings.FieldsFuncSeq(query,
+			func(r rune) bool { return strings.ContainsRune("?&=/", r) }) {
 			texts = append(texts, joined(value))
 		}
 	}
@@ -188,7 +193,8 @@ func kindOf(text string) (kind, score int) {
 		}
 	}
 	parts := strings.Split(text, "-")
-	if len(parts) > 5 || slices.ContainsFunc(parts, func(w string) bool { return has(misleading, w) }) {
+	if len(parts) > 5 || slices.ContainsFunc(parts,
+		func(w string) bool { return has(misleading, w) }) {
 		return 0, 0
 	}
 	for kind, list := range pageWords {

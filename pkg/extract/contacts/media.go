@@ -12,7 +12,8 @@ var minWidth = regexp.MustCompile(`^(?:(?:only )?screen and ?)?\(min-width: ?([0
 // desktop is the width of an ordinary screen, in pixels.
 const desktop = 1280
 
-// isDesktop says whether what is told of media holds on an ordinary screen, whatever else it holds on.
+// isDesktop says whether what is told of media holds on an ordinary screen, whatever else it holds
+// on.
 func isDesktop(prelude string) bool {
 	media, ok := strings.CutPrefix(prelude, "@media")
 	if !ok {

@@ -63,9 +63,11 @@ type link struct {
 func readPage(p page.Page, own []string) findings {
 	d := parse(p.Body, own)
 	text := d.text.String()
-	f := findings{URL: p.URL, Protected: d.protected || styledSign.MatchString(text), Verdict: judge(d, text, p.URL), Topics: topics(d, text, p.URL)}
+	f := findings{URL: p.URL, Protected: d.protected || styledSign.MatchString(text),
+		Verdict: judge(d, text, p.URL), Topics: topics(d, text, p.URL)}
 	base := baseOf(p.URL, d.base())
-	if f.Refresh = refreshTarget(base, d.refresh, p.URL); f.Refresh != "" && len(strings.Fields(text)) > maxRefreshWords {
+	if f.Refresh = refreshTarget(base, d.refresh, p.URL); f.Refresh != "" &&
+		len(strings.Fields(text)) > maxRefreshWords {
 		f.Refresh = ""
 	}
 	f.Links = contactLinks(d, text, base, p.URL)
@@ -76,7 +78,8 @@ func readPage(p page.Page, own []string) findings {
 	at := map[string]int{}
 	last, around := 0, role(0)
 	for i, h := range hits {
-		if i == 0 || h.from > hits[i-1].to+1 { // else a link and its text, or a list: the same words speak of it
+		// else a link and its text, or a list: the same words speak of it
+		if i == 0 || h.from > hits[i-1].to+1 {
 			around = rolesAt(d, text, last, h.from)
 		}
 		roles, domain := around, domainOfEmail(h.email)
@@ -102,7 +105,8 @@ func readPage(p page.Page, own []string) findings {
 		}
 	}
 	for _, email := range append(dataAddresses(d.data, own), stateAddresses(d.states, own)...) {
-		if _, seen := at[email]; !seen && len(f.Addresses) < maxKept && !isPlaceholder(email, slices.Contains(own, domainOfEmail(email))) {
+		if _, seen := at[email]; !seen && len(f.Addresses) < maxKept &&
+			!isPlaceholder(email, slices.Contains(own, domainOfEmail(email))) {
 			at[email] = len(f.Addresses)
 			a := address{Email: email}
 			if isForeign(domainOfEmail(email)) {
@@ -237,25 +241,38 @@ func (p *parser) space(c byte) {
 	p.text.WriteByte(c)
 }
 
-var blocks = map[atom.Atom]bool{atom.P: true, atom.Div: true, atom.Br: true, atom.Li: true, atom.Ul: true, atom.Ol: true, atom.Tr: true,
-	atom.Td: true, atom.Th: true, atom.Table: true, atom.Section: true, atom.Article: true, atom.Header: true, atom.Footer: true,
-	atom.Nav: true, atom.Aside: true, atom.Main: true, atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true,
-	atom.H6: true, atom.Dl: true, atom.Dt: true, atom.Dd: true, atom.Address: true, atom.Blockquote: true, atom.Form: true,
-	atom.Fieldset: true, atom.Legend: true, atom.Hr: true, atom.Pre: true, atom.Figure: true, atom.Figcaption: true,
-	atom.Summary: true, atom.Details: true, atom.Body: true, atom.Button: true, atom.Option: true, atom.Center: true}
+var blocks = map[atom.Atom]bool{atom.P: true, atom.Div: true, atom.Br: true, atom.Li: true,
+	atom.Ul: true, atom.Ol: true, atom.Tr: true,
+	atom.Td: true, atom.Th: true, atom.Table: true, atom.Section: true, atom.Article: true,
+	atom.Header: true, atom.Footer: true,
+	atom.Nav: true, atom.Aside: true, atom.Main: true, atom.H1: true, atom.H2: true, atom.H3: true,
+	atom.H4: true, atom.H5: true,
+	atom.H6: true, atom.Dl: true, atom.Dt: true, atom.Dd: true, atom.Address: true,
+	atom.Blockquote: true, atom.Form: true,
+	atom.Fieldset: true, atom.Legend: true, atom.Hr: true, atom.Pre: true, atom.Figure: true,
+	atom.Figcaption: true,
+	atom.Summary:    true, atom.Details: true, atom.Body: true, atom.Button: true,
+	atom.Option: true,
+	atom.Center: true}
 
-var titles = map[atom.Atom]bool{atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true, atom.H6: true, atom.Dt: true,
+var titles = map[atom.Atom]bool{atom.H1: true, atom.H2: true, atom.H3: true, atom.H4: true,
+	atom.H5: true, atom.H6: true, atom.Dt: true,
 	atom.Legend: true, atom.Summary: true, atom.Th: true}
 
 // skips are the elements whose contents are no text of the page.
-var skips = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Title: true, atom.Textarea: true, atom.Template: true,
-	atom.Select: true, atom.Svg: true, atom.Iframe: true, atom.Noframes: true, atom.Noembed: true, atom.Xmp: true}
+var skips = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Title: true,
+	atom.Textarea: true, atom.Template: true,
+	atom.Select: true, atom.Svg: true, atom.Iframe: true, atom.Noframes: true, atom.Noembed: true,
+	atom.Xmp: true}
 
-var voids = map[atom.Atom]bool{atom.Br: true, atom.Img: true, atom.Input: true, atom.Hr: true, atom.Meta: true, atom.Link: true,
-	atom.Wbr: true, atom.Base: true, atom.Frame: true, atom.Embed: true, atom.Source: true, atom.Area: true, atom.Col: true}
+var voids = map[atom.Atom]bool{atom.Br: true, atom.Img: true, atom.Input: true, atom.Hr: true,
+	atom.Meta: true, atom.Link: true,
+	atom.Wbr: true, atom.Base: true, atom.Frame: true, atom.Embed: true, atom.Source: true,
+	atom.Area: true, atom.Col: true}
 
 func (p *parser) start(t *html.Token) {
-	if unclosed := p.skipped == "svg" || p.skipped == "select"; unclosed && blocks[t.DataAtom] && t.DataAtom != atom.Option {
+	if unclosed := p.skipped == "svg" || p.skipped == "select"; unclosed && blocks[t.DataAtom] &&
+		t.DataAtom != atom.Option {
 		p.skipped = "" // such an element holds no block
 	}
 	if p.skipped != "" {
@@ -318,7 +335,8 @@ func (p *parser) start(t *html.Token) {
 
 func (p *parser) end(t *html.Token) {
 	if p.skipped != "" {
-		if t.Data == p.skipped || t.DataAtom == atom.Script && (p.skipped == "json" || p.skipped == "state") {
+		if t.Data == p.skipped || t.DataAtom == atom.Script &&
+			(p.skipped == "json" || p.skipped == "state") {
 			p.skipped = ""
 		}
 		return
@@ -373,7 +391,8 @@ func (p *parser) startAnchor(attrs map[string]string) {
 	}
 	p.anchor = len(p.links)
 	p.links = append(p.links, link{href, span{p.text.Len(), p.text.Len()}})
-	if len(href) > len("mailto:") && strings.EqualFold(href[:len("mailto:")], "mailto:") && len(p.linked) < maxMarks {
+	if len(href) > len("mailto:") && strings.EqualFold(href[:len("mailto:")], "mailto:") &&
+		len(p.linked) < maxMarks {
 		for _, email := range mailtoAddresses(href, p.own) {
 			p.linked = append(p.linked, hit{email, p.text.Len(), p.text.Len()})
 		}
@@ -416,7 +435,8 @@ func (p *parser) markup(t *html.Token, attrs map[string]string) {
 		}
 	}
 	for i := range t.Attr {
-		if text := t.Attr[i].Val; len(text) > 2 && (text[0] == '{' || text[0] == '[') && strings.Contains(text, "@") {
+		if text := t.Attr[i].Val; len(text) > 2 && (text[0] == '{' || text[0] == '[') &&
+			strings.Contains(text, "@") {
 			p.addState(text)
 		}
 	}

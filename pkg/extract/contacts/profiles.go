@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// profileDomains are social networks and marketplaces: what stands there is a profile, not a website of one's own.
+// profileDomains are social networks and marketplaces: what stands there is a profile, not a
+// website of one's own.
 var profileDomains = words(`
 facebook.com fb.com fb.me instagram.com threads.net threads.com linkedin.com xing.com twitter.com x.com tiktok.com youtube.com youtu.be
 pinterest.com snapchat.com t.me telegram.me wa.me whatsapp.com vk.com ok.ru weibo.com reddit.com tumblr.com linktr.ee beacons.ai
@@ -47,14 +48,16 @@ func isProfile(address string) bool {
 		return has(profileDomains, host)
 	}
 	name, _, _ := strings.Cut(domain, ".")
-	if has(profileDomains, domain) || has(profileDomains, host) || has(profileNames, name) && isShort(domain) {
+	if has(profileDomains, domain) || has(profileDomains, host) || has(profileNames, name) &&
+		isShort(domain) {
 		return true
 	}
 	if name != "google" {
 		return false
 	}
 	parsed, err := url.Parse(address)
-	return err == nil && (strings.HasPrefix(host, "maps.") || strings.HasPrefix(host, "plus.") || strings.HasPrefix(host, "business.") ||
+	return err == nil && (strings.HasPrefix(host, "maps.") || strings.HasPrefix(host, "plus.") ||
+		strings.HasPrefix(host, "business.") ||
 		strings.HasPrefix(parsed.Path, "/maps"))
 }
 

@@ -9,41 +9,50 @@ import (
 )
 
 // protections are attributes that hold an address for a script alone.
-var protections = []string{"data-cfemail", "data-enc-email", "data-mailto-token", "data-mailto", "data-mail-to", "data-email",
-	"data-e-mail", "data-mail", "data-email-encoded", "data-obfuscated-email", "data-hash-email", "data-cryptmail"}
+var protections = []string{"data-cfemail", "data-enc-email", "data-mailto-token", "data-mailto",
+	"data-mail-to", "data-email",
+	"data-e-mail", "data-mail", "data-email-encoded", "data-obfuscated-email", "data-hash-email",
+	"data-cryptmail"}
 
 var (
 	cryptedLink = regexp.MustCompile(`(?i)^javascript:.*(?:crypt|mail)`)
 	mailImage   = regexp.MustCompile(`(?i)(?:^|[/_.-])(?:e-?mail|mailadresse|mailaddress|e-?mail-?adresse|correo|courriel)[^/]*\.(?:png|gif|jpe?g|webp|svg)(?:\?|$)`)
 	iconImage   = regexp.MustCompile(`(?i)icon|symbol|logo|button|btn|envelope|letter|brief|sprite|32|24|16|64`)
-	madeMailto  = regexp.MustCompile(`mailto:(?:['"` + "`" + `] ?\+ ?[a-z(]|[^?'"%&\s]+@)`) // not one that shares the page
-	endsLabel   = regexp.MustCompile(`(?i)(?:e-?mail|mail|e-post|correo|courriel|posta)(?:[ -]?(?:adresse|address))?[ ]?[:：][ \x1f\n]*$`)
+	// not one that shares the page
+	madeMailto = regexp.MustCompile(`mailto:(?:['"` + "`" + `] ?\+ ?[a-z(]|[^?'"%&\s]+@)`)
+	endsLabel  = regexp.MustCompile(`(?i)(?:e-?mail|mail|e-post|correo|courriel|posta)(?:[ -]?(?:adresse|address))?[ ]?[:：][ \x1f\n]*$`)
 )
 
 // Marks of scripts that make an address: one of each list stands in the script.
 var (
-	makesMail = []string{"mailto:' +", "mailto:'+", `mailto:" +`, `mailto:"+`, "'@'", `"@"`, "'&#64;'", `"&#64;"`, "'%40'", `"%40"`, `\x40`, `\u0040`,
+	makesMail = []string{"mailto:' +", "mailto:'+", `mailto:" +`, `mailto:"+`, "'@'", `"@"`,
+		"'&#64;'", `"&#64;"`, "'%40'", `"%40"`, `\x40`, `\u0040`,
 		"&#109;&#97;&#105;&#108;", "'ma'+'il'", "eeb_", "uncryptmail", "decryptmail", "addy"}
-	putsText = []string{"document.write", "innerhtml", ".href", "insertadjacenthtml", "textcontent", "setattribute", "location", "innertext",
+	putsText = []string{"document.write", "innerhtml", ".href", "insertadjacenthtml", "textcontent",
+		"setattribute", "location", "innertext",
 		"append", "createtextnode", "replacewith", ".html(", ".text(", ".attr("}
 	// decoders are parts of programs, too: in a few lines about mail they make an address.
 	decoders = []string{"atob(", "fromcharcode", `split('').reverse()`, `split("").reverse()`}
 	// encodings are ways to keep an address from those who run no scripts.
-	encodings = []string{"znvygb", "rot13", "fromcharcode(64)", "fromcharcode(0x40)", ".join('@')", `.join("@")`, "join(`@`)", "decodeemail", "deobfuscate",
+	encodings = []string{"znvygb", "rot13", "fromcharcode(64)", "fromcharcode(0x40)", ".join('@')",
+		`.join("@")`, "join(`@`)", "decodeemail", "deobfuscate",
 		"decryptemail"}
 )
 
 var (
 	// joinedSign is an at sign that a script joins to texts: "info" + "@" + "firma.de".
-	joinedSign = regexp.MustCompile(`["'` + "`" + `] ?\+ ?["'` + "`" + `][\w.-]*@[\w.-]*["'` + "`" + `] ?\+ ?["'` + "`" + `]`)
+	joinedSign = regexp.MustCompile(`["'` + "`" + `] ?\+ ?["'` + "`" + `][\w.-]*@[\w.-]*["'` + "`" +
+		`] ?\+ ?["'` + "`" + `]`)
 	// charCodes are characters by their numbers; 64 is an at sign, 46 a point.
 	charCodes = regexp.MustCompile(`fromcharcode\(([0-9, ]+)\)`)
 )
 
-// writesCodes says whether a script makes a text of numbers that is an address, as far as its signs tell.
+// writesCodes says whether a script makes a text of numbers that is an address, as far as its signs
+// tell.
 func writesCodes(script string) bool {
 	for _, found := range charCodes.FindAllStringSubmatch(script, 10) {
-		codes := " " + strings.Join(strings.FieldsFunc(found[1], func(r rune) bool { return r < '0' || r > '9' }), " ") + " "
+		codes := " " + strings.Join(strings.FieldsFunc(found[1],
+			func(r rune) bool { return r < '0' || r > '9' }), " ") + " "
 		if strings.Contains(codes, " 64 ") && strings.Contains(codes, " 46 ") {
 			return true
 		}
@@ -66,12 +75,14 @@ func containsAny(s string, marks []string) bool {
 // protects says that an element holds an address behind a protection. Nothing of it is decoded.
 func protects(t *html.Token, attrs map[string]string) bool {
 	for _, name := range protections {
-		if value := attrs[name]; value != "" && t.DataAtom != atom.Input && t.DataAtom != atom.Form {
+		if value := attrs[name]; value != "" && t.DataAtom != atom.Input &&
+			t.DataAtom != atom.Form {
 			return true
 		}
 	}
 	class := " " + strings.ToLower(attrs["class"]) + " "
-	if strings.Contains(class, " __cf_email__ ") || strings.Contains(class, " cryptedmail ") || strings.Contains(class, " cloaked_email ") {
+	if strings.Contains(class, " __cf_email__ ") || strings.Contains(class, " cryptedmail ") ||
+		strings.Contains(class, " cloaked_email ") {
 		return true
 	}
 	if attrs["data-domain"] != "" && (attrs["data-user"] != "" || attrs["data-name"] != "") {
@@ -88,7 +99,9 @@ func protects(t *html.Token, attrs map[string]string) bool {
 		return true
 	}
 	href := strings.TrimSpace(attrs["href"])
-	return t.DataAtom == atom.A && (len(href) > 7 && strings.EqualFold(href[:7], "znvygb:") || strings.Contains(href, "/cdn-cgi/l/email-protection") || cryptedLink.MatchString(href))
+	return t.DataAtom == atom.A &&
+		(len(href) > 7 && strings.EqualFold(href[:7], "znvygb:") ||
+			strings.Contains(href, "/cdn-cgi/l/email-protection") || cryptedLink.MatchString(href))
 }
 
 // script notes a script that makes an address.
@@ -101,15 +114,18 @@ func (p *parser) script(text string) {
 	}
 	text = strings.ToLower(text)
 	p.protected = p.protected || containsAny(text, putsText) &&
-		(strings.Contains(text, "mail") && containsAny(text, makesMail) || containsAny(text, encodings) ||
-			len(text) < maxLine && (strings.Contains(text, "mailto") && containsAny(text, decoders) ||
-				joinedSign.MatchString(text) || writesCodes(text)))
+		(strings.Contains(text, "mail") && containsAny(text, makesMail) ||
+			containsAny(text, encodings) ||
+			len(text) < maxLine &&
+				(strings.Contains(text, "mailto") && containsAny(text, decoders) ||
+					joinedSign.MatchString(text) || writesCodes(text)))
 }
 
 // image takes an image's text, or notes that it shows an address.
 func (p *parser) image(attrs map[string]string) {
 	alt := attrs["alt"]
-	if isSignName(strings.ToLower(strings.Trim(alt, " ()[]{}"))) || alt == "" && signImage.MatchString(attrs["src"]) {
+	if isSignName(strings.ToLower(strings.Trim(alt, " ()[]{}"))) || alt == "" &&
+		signImage.MatchString(attrs["src"]) {
 		p.text.WriteString(pictured)
 		return
 	}
@@ -120,7 +136,8 @@ func (p *parser) image(attrs map[string]string) {
 	s := p.text.String()
 	name := attrs["src"]
 	labelled := endsLabel.MatchString(s[max(0, len(s)-40):])
-	if labelled && !iconImage.MatchString(name) || mailImage.MatchString(name) && !iconImage.MatchString(name) {
+	if labelled && !iconImage.MatchString(name) || mailImage.MatchString(name) &&
+		!iconImage.MatchString(name) {
 		p.protected = true
 	}
 }
@@ -131,7 +148,8 @@ var signImage = regexp.MustCompile(`(?i)(?:^|[/_-])(?:at|at[_-]?sign|klammeraffe
 // isSignName says whether a word in lower case is what an at sign is called.
 func isSignName(word string) bool {
 	switch word {
-	case "@", "＠", "at", "at sign", "at-sign", "at-zeichen", "klammeraffe", "arroba", "arobase", "chiocciola", "małpa", "zavináč", "apenstaartje", "snabel-a":
+	case "@", "＠", "at", "at sign", "at-sign", "at-zeichen", "klammeraffe", "arroba", "arobase",
+		"chiocciola", "małpa", "zavináč", "apenstaartje", "snabel-a":
 		return true
 	}
 	return false
@@ -144,7 +162,8 @@ func isSign(t *html.Token, attrs map[string]string) bool {
 	}
 	for class := range strings.FieldsSeq(attrs["class"]) {
 		switch class {
-		case "fa-at", "icon-at", "bi-at", "ti-at", "la-at", "ri-at-line", "mdi-at", "ph-at", "uil-at", "glyphicon-at":
+		case "fa-at", "icon-at", "bi-at", "ti-at", "la-at", "ri-at-line", "mdi-at", "ph-at",
+			"uil-at", "glyphicon-at":
 			return true
 		}
 	}

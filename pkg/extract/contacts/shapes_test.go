@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// shape is a kind of site. times is how many of it the corpus has, 6 unless told; tongue fixes its language.
+// shape is a kind of site. times is how many of it the corpus has, 6 unless told; tongue fixes its
+// language.
 type shape struct {
 	name   string
 	times  int
@@ -21,21 +22,25 @@ var plainShapes = []shape{
 		d.links("cia")
 		a, p := d.role(), d.person()
 		d.put("", `<div class="widget">`+mailto(a)+`</div>`)
-		d.put(d.t.contactPath, section(d.t.address, d.company, "Street 1", d.t.phone+" 0123 456", d.t.mail+" "+a, d.t.mail+" "+mailto(p)))
+		d.put(d.t.contactPath,
+			section(d.t.address, d.company, "Street 1", d.t.phone+" 0123 456", d.t.mail+" "+a,
+				d.t.mail+" "+mailto(p)))
 		d.done(name, found(d.url(d.t.contactPath), a, p))
 	}},
 	{name: "contact-text", make: func(d *draft, name string) {
 		d.links("ca")
 		a := d.role()
 		d.put("", "")
-		d.put(d.t.contactPath, fmt.Sprintf(`<table><tr><td>%s</td><td>0123 456</td></tr><tr><td>%s</td><td>%s</td></tr></table>`, d.t.phone, d.t.mail, a))
+		d.put(d.t.contactPath,
+			fmt.Sprintf(`<table><tr><td>%s</td><td>0123 456</td></tr><tr><td>%s</td><td>%s</td></tr></table>`, d.t.phone, d.t.mail, a))
 		d.done(name, found(d.url(d.t.contactPath), a))
 	}},
 	{name: "imprint-after-form", make: func(d *draft, name string) {
 		d.links("ci")
 		a := d.role()
 		d.put("", "")
-		d.put(d.t.contactPath, `<form action="/send"><input name="email" placeholder="you@company.com"><textarea>max.mustermann@firma.de</textarea></form>`)
+		d.put(d.t.contactPath,
+			`<form action="/send"><input name="email" placeholder="you@company.com"><textarea>max.mustermann@firma.de</textarea></form>`)
 		d.put(d.t.imprintPath, section(d.company, "Street 1", d.t.mail+" "+a))
 		d.done(name, found(d.url(d.t.imprintPath), a))
 	}},
@@ -56,7 +61,8 @@ var plainShapes = []shape{
 		d.links("c")
 		a := slug(d.company) + "@" + d.t.freemail
 		d.put("", "")
-		d.put(d.t.contactPath, section(d.t.address, d.company, d.t.phone+" 0123", d.t.mail+" "+mailto(a)))
+		d.put(d.t.contactPath,
+			section(d.t.address, d.company, d.t.phone+" 0123", d.t.mail+" "+mailto(a)))
 		d.done(name, truth{Found, []string{a}, d.url(d.t.contactPath), "no"})
 	}},
 	{name: "own-before-free-mail", make: func(d *draft, name string) {
@@ -77,19 +83,22 @@ var plainShapes = []shape{
 	{name: "microdata", times: 4, make: func(d *draft, name string) {
 		d.links("")
 		a := d.role()
-		d.put("", `<div itemscope itemtype="https://schema.org/Organization"><meta itemprop="email" content="`+a+`"></div>`)
+		d.put("",
+			`<div itemscope itemtype="https://schema.org/Organization"><meta itemprop="email" content="`+a+`"></div>`)
 		d.done(name, found(d.root, a))
 	}},
 	{name: "definition-list", times: 4, make: func(d *draft, name string) {
 		d.links("c")
 		a := d.role()
 		d.put("", "")
-		d.put(d.t.contactPath, fmt.Sprintf("<dl><dt>%s<dd>0123<dt>%s<dd>%s</dl>", d.t.phone, d.t.mail, a))
+		d.put(d.t.contactPath,
+			fmt.Sprintf("<dl><dt>%s<dd>0123<dt>%s<dd>%s</dl>", d.t.phone, d.t.mail, a))
 		d.done(name, found(d.url(d.t.contactPath), a))
 	}},
 	{name: "departments", make: func(d *draft, name string) {
 		d.links("c")
-		all := []string{d.own("info"), d.own("buchhaltung"), d.own("jobs"), d.own("webmaster"), d.own("datenschutz")}
+		all := []string{d.own("info"), d.own("buchhaltung"), d.own("jobs"), d.own("webmaster"),
+			d.own("datenschutz")}
 		d.put("", "")
 		content := ""
 		for _, a := range all {
@@ -101,7 +110,8 @@ var plainShapes = []shape{
 	{name: "form-only", make: func(d *draft, name string) {
 		d.links("ci")
 		d.put("", "")
-		d.put(d.t.contactPath, `<form><input type=email placeholder="name@domain.tld"><button>OK</button></form>`)
+		d.put(d.t.contactPath,
+			`<form><input type=email placeholder="name@domain.tld"><button>OK</button></form>`)
 		d.put(d.t.imprintPath, section(d.company, "Street 1", d.t.phone+" 0123"))
 		d.done(name, truth{status: None})
 	}},
@@ -123,23 +133,28 @@ var hiddenShapes = []shape{
 		a := d.role()
 		local, domain, _ := strings.Cut(a, "@")
 		d.put("", "")
-		open, shut := d.pick([]string{"[", "(", "{"}), map[string]string{"[": "]", "(": ")", "{": "}"}
-		d.put(d.t.contactPath, fmt.Sprintf("<p>%s %s %s%s%s %s</p>", d.t.mail, local, open, d.t.at, shut[open],
-			strings.ReplaceAll(domain, ".", " "+open+d.t.dot+shut[open]+" ")))
+		open, shut := d.pick([]string{"[", "(", "{"}),
+			map[string]string{"[": "]", "(": ")", "{": "}"}
+		d.put(d.t.contactPath,
+			fmt.Sprintf("<p>%s %s %s%s%s %s</p>", d.t.mail, local, open, d.t.at, shut[open],
+				strings.ReplaceAll(domain, ".", " "+open+d.t.dot+shut[open]+" ")))
 		d.done(name, found(d.url(d.t.contactPath), a))
 	}},
 	{name: "spelled-at", make: func(d *draft, name string) {
 		d.links("i")
 		a, b := d.role(), d.own("verkauf")
 		d.put("", "")
-		d.put(d.t.imprintPath, "<p>"+strings.Replace(a, "@", "(at)", 1)+"</p><p>"+strings.Replace(b, "@", " [@] ", 1)+"</p>")
+		d.put(d.t.imprintPath,
+			"<p>"+strings.Replace(a, "@", "(at)", 1)+"</p><p>"+strings.Replace(b, "@", " [@] ", 1)+
+				"</p>")
 		d.done(name, found(d.url(d.t.imprintPath), a, b))
 	}},
 	{name: "shouted", times: 4, make: func(d *draft, name string) {
 		d.links("c")
 		a := d.role()
 		d.put("", "<p>Meet us at "+d.domain+" or look at "+d.company+".</p>")
-		d.put(d.t.contactPath, "<p>"+strings.ReplaceAll(strings.Replace(a, "@", " AT ", 1), ".", " DOT ")+"</p>")
+		d.put(d.t.contactPath,
+			"<p>"+strings.ReplaceAll(strings.Replace(a, "@", " AT ", 1), ".", " DOT ")+"</p>")
 		d.done(name, found(d.url(d.t.contactPath), a))
 	}},
 	{name: "entities", make: func(d *draft, name string) {
@@ -154,33 +169,40 @@ var hiddenShapes = []shape{
 			}
 		}
 		d.put("", "")
-		d.put(d.t.contactPath, `<a href="&#109;&#97;&#105;&#108;&#116;&#111;:`+coded+`">`+coded+`</a>`)
+		d.put(d.t.contactPath,
+			`<a href="&#109;&#97;&#105;&#108;&#116;&#111;:`+coded+`">`+coded+`</a>`)
 		d.done(name, found(d.url(d.t.contactPath), a))
 	}},
 	{name: "cut-up", times: 4, make: func(d *draft, name string) {
 		d.links("c")
 		a, b := d.own("info"), d.own("bestellung")
 		d.put("", "")
-		d.put(d.t.contactPath, `<p>info<span style="display: none">null</span>@<!-- x -->`+d.domain+`</p><p>bestel&shy;lung<b>@</b>`+d.domain+`</p>`)
+		d.put(d.t.contactPath,
+			`<p>info<span style="display: none">null</span>@<!-- x -->`+d.domain+
+				`</p><p>bestel&shy;lung<b>@</b>`+d.domain+`</p>`)
 		d.done(name, found(d.url(d.t.contactPath), a, b))
 	}},
 	{name: "trap", times: 4, make: func(d *draft, name string) {
 		d.links("c")
 		a := d.role()
-		d.put("", `<a href="mailto:trap@`+d.domain+`" style="display:none">x</a><span hidden>bot@`+d.domain+`</span><!-- admin@`+d.domain+` -->`)
+		d.put("", `<a href="mailto:trap@`+d.domain+`" style="display:none">x</a><span hidden>bot@`+
+			d.domain+`</span><!-- admin@`+d.domain+` -->`)
 		d.put(d.t.contactPath, "<p>"+a+"</p>")
 		d.done(name, found(d.url(d.t.contactPath), a))
 	}},
 	{name: "cloudflare", make: func(d *draft, name string) {
 		d.links("c")
 		d.put("", "")
-		d.put(d.t.contactPath, `<p>`+d.t.mail+` <a href="/cdn-cgi/l/email-protection" class="__cf_email__" data-cfemail="a3cacdc5cce3">[email&#160;protected]</a></p>`)
+		d.put(d.t.contactPath,
+			`<p>`+d.t.mail+
+				` <a href="/cdn-cgi/l/email-protection" class="__cf_email__" data-cfemail="a3cacdc5cce3">[email&#160;protected]</a></p>`)
 		d.done(name, truth{status: Protected})
 	}},
 	{name: "cloudflare-and-plain", times: 4, make: func(d *draft, name string) {
 		d.links("c")
 		a := d.role()
-		d.put("", `<span class="__cf_email__" data-cfemail="a3cacdc5cce3">[email&#160;protected]</span>`)
+		d.put("",
+			`<span class="__cf_email__" data-cfemail="a3cacdc5cce3">[email&#160;protected]</span>`)
 		d.put(d.t.contactPath, "<p>"+a+"</p>")
 		d.done(name, found(d.url(d.t.contactPath), a))
 	}},
@@ -195,31 +217,37 @@ var hiddenShapes = []shape{
 		d.links("c")
 		a := d.role()
 		d.put("", "")
-		d.put(d.t.contactPath, `<a href="#" data-mailto-token="ocknvq,kphq" data-mailto-vector="1">`+strings.Replace(a, "@", "(at)", 1)+`</a>`)
+		d.put(d.t.contactPath,
+			`<a href="#" data-mailto-token="ocknvq,kphq" data-mailto-vector="1">`+strings.Replace(a,
+				"@", "(at)", 1)+`</a>`)
 		d.done(name, found(d.url(d.t.contactPath), a))
 	}},
 	{name: "typo3-without-text", times: 4, make: func(d *draft, name string) {
 		d.links("ci")
 		d.put("", "")
-		d.put(d.t.contactPath, `<a href="javascript:linkTo_UnCryptMailto('ocknvq,kphq');">E-Mail</a>`)
+		d.put(d.t.contactPath,
+			`<a href="javascript:linkTo_UnCryptMailto('ocknvq,kphq');">E-Mail</a>`)
 		d.put(d.t.imprintPath, section(d.company, d.t.phone+" 0123"))
 		d.done(name, truth{status: Protected})
 	}},
 	{name: "image", times: 4, make: func(d *draft, name string) {
 		d.links("c")
 		d.put("", "")
-		d.put(d.t.contactPath, `<p>E-Mail: <img src="/files/adr.gif" width=180></p><p><img src="/img/email-adresse.png"></p>`)
+		d.put(d.t.contactPath,
+			`<p>E-Mail: <img src="/files/adr.gif" width=180></p><p><img src="/img/email-adresse.png"></p>`)
 		d.done(name, truth{status: Protected})
 	}},
 	{name: "assembled", times: 4, make: func(d *draft, name string) {
 		d.links("c")
 		d.put("", "")
-		d.put(d.t.contactPath, `<script>var n="info"; document.write('<a href="mailto:' + n + '@' + 'firma' + '.de">' + n + '</a>');</script>`)
+		d.put(d.t.contactPath,
+			`<script>var n="info"; document.write('<a href="mailto:' + n + '@' + 'firma' + '.de">' + n + '</a>');</script>`)
 		d.done(name, truth{status: Protected})
 	}},
 	{name: "reversed", times: 2, make: func(d *draft, name string) {
 		d.links("")
-		d.put("", `<span style="unicode-bidi: bidi-override; direction: rtl">`+reverse(d.role())+`</span>`)
+		d.put("", `<span style="unicode-bidi: bidi-override; direction: rtl">`+reverse(d.role())+
+			`</span>`)
 		d.done(name, truth{status: Protected})
 	}},
 }
@@ -235,7 +263,9 @@ var foreignShapes = []shape{
 		d.links("i")
 		d.noise = true
 		d.put("", "")
-		d.put(d.t.imprintPath, section(d.company, "Street 1", d.t.phone+" 0123")+section(d.t.madeBy, "Pixelwerk GmbH", "Road 2", d.t.mail+" info@"+d.agency))
+		d.put(d.t.imprintPath,
+			section(d.company, "Street 1", d.t.phone+" 0123")+section(d.t.madeBy, "Pixelwerk GmbH",
+				"Road 2", d.t.mail+" info@"+d.agency))
 		d.done(name, truth{status: None})
 	}},
 	{name: "imprint-sections", make: func(d *draft, name string) {
@@ -243,7 +273,8 @@ var foreignShapes = []shape{
 		a := d.role()
 		d.put("", "")
 		d.put(d.t.imprintPath, section(d.company, "Street 1", d.t.mail+" "+mailto(a))+
-			section(d.t.madeBy, "Pixelwerk GmbH", "Road 2", "Tel. 0123", d.t.mail+" info@"+d.agency)+
+			section(d.t.madeBy, "Pixelwerk GmbH", "Road 2", "Tel. 0123",
+				d.t.mail+" info@"+d.agency)+
 			section(d.t.hostedBy, "Serverfarm AG", "support@serverfarm-nord.com")+
 			section(d.t.taxBy, "Zahlen & Partner", "kanzlei@zahlen-partner.com"))
 		d.done(name, found(d.url(d.t.imprintPath), a))
@@ -252,7 +283,9 @@ var foreignShapes = []shape{
 		d.links("i")
 		a := slug(d.company) + "@" + d.t.freemail
 		d.put("", "")
-		d.put(d.t.imprintPath, fmt.Sprintf("<p>%s<br>Street 1<br>%s %s</p><p>%s<br>Pixelwerk<br>Road 2<br>%s hallo@%s</p><p>%s Zahlen und Partner, post@zahlen-partner.com</p>",
+		d.put(d.t.imprintPath, fmt.Sprintf("<p>%s<br>Street 1<br>%s "+
+			"%s</p><p>%s<br>Pixelwerk<br>Road 2<br>%s hallo@%s</p><p>%s Zahlen und Partner, "+
+			"post@zahlen-partner.com</p>",
 			d.company, d.t.mail, a, d.t.madeBy, d.t.mail, d.agency, d.t.taxBy))
 		d.done(name, truth{Found, []string{a}, d.url(d.t.imprintPath), "no"})
 	}},
@@ -260,23 +293,34 @@ var foreignShapes = []shape{
 		d.links("i")
 		a := d.role()
 		d.put("", "")
-		d.put(d.t.imprintPath, section(d.company, a)+"<p>Cookies: Usercentrics GmbH, contact@usercentrics.com; Cybot A/S, mail@cookiebot.com; IONOS SE, info@ionos.de; Google, support-deutschland@google.com</p>")
+		d.put(d.t.imprintPath, section(d.company, a)+"<p>Cookies: Usercentrics GmbH, "+
+			"contact@usercentrics.com; Cybot A/S, mail@cookiebot.com; IONOS SE, info@ionos.de; "+
+			"Google, support-deutschland@google.com</p>")
 		d.done(name, found(d.url(d.t.imprintPath), a))
 	}},
 	{name: "chamber", times: 3, tongue: "de", make: func(d *draft, name string) {
 		d.links("i")
 		a := d.role()
 		d.put("", "")
-		d.put(d.t.imprintPath, section("Angaben gemäß § 5 DDG", d.company, "E-Mail: "+a)+section("Zuständige Kammer", "Handwerkskammer Musterland", "E-Mail: info@hwk-musterland.de")+
-			"<p>Datenschutzbeauftragter: Dr. Recht, dsb@recht-und-schutz.de</p><p>Bildnachweis: Foto Meier, bild@foto-meier.de</p>"+
-			"<p>Plattform der EU-Kommission: https://ec.europa.eu/odr, unsere E-Mail-Adresse: "+a+"</p>")
+		d.put(d.t.imprintPath,
+			section("Angaben gemäß § 5 DDG", d.company, "E-Mail: "+a)+section("Zuständige Kammer",
+				"Handwerkskammer Musterland", "E-Mail: info@hwk-musterland.de")+
+				"<p>Datenschutzbeauftragter: Dr. Recht, "+
+				"dsb@recht-und-schutz.de</p><p>Bildnachweis: "+
+				"Foto Meier, bild@foto-meier.de</p>"+
+				"<p>Plattform der EU-Kommission: https://ec.europa.eu/odr, unsere E-Mail-Adresse: "+
+				a+
+				"</p>")
 		d.done(name, found(d.url(d.t.imprintPath), a))
 	}},
 	{name: "placeholders", make: func(d *draft, name string) {
 		d.links("c")
 		a := d.role()
-		d.put("", "<p>name@domain.tld, mail@example.com, max@mustermann.de, vorname.nachname@"+d.domain+", info@yourdomain.com</p><p>605a7baede844d278b89dc95ae0a9123@sentry-next.wixpress.com</p>")
-		d.put(d.t.contactPath, "<p>z.B. name@firma.de</p><p>"+a+"</p><p>icon@3x.webp photo@1.5x.app</p>")
+		d.put("", "<p>name@domain.tld, mail@example.com, max@mustermann.de, vorname.nachname@"+
+			d.domain+
+			", info@yourdomain.com</p><p>605a7baede844d278b89dc95ae0a9123@sentry-next.wixpress.com</p>")
+		d.put(d.t.contactPath, "<p>z.B. name@firma.de</p><p>"+a+"</p><p>icon@3x.webp "+
+			"photo@1.5x.app</p>")
 		d.done(name, found(d.url(d.t.contactPath), a))
 	}},
 	{name: "other-domain", make: func(d *draft, name string) {

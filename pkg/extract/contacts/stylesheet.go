@@ -10,15 +10,17 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Style sheets of a page say what of it nobody sees: letters that only robots read in the midst of an address, and whole
-// addresses for them. They also show what the text does not have. Those in files of their own are not fetched.
+// Style sheets of a page say what of it nobody sees: letters that only robots read in the midst of
+// an address, and whole addresses for them. They also show what the text does not have. Those in
+// files of their own are not fetched.
 
 // Bounds of what is looked at of style sheets.
 const (
 	maxSheets = 512 << 10 // bytes
 	maxRules  = 5000
-	maxOpen   = 200       // open elements
-	maxTries  = 2_000_000 // rules and ancestors that the elements of a page are held to; behind that no rule holds
+	maxOpen   = 200 // open elements
+	// rules and ancestors that the elements of a page are held to; behind that no rule holds
+	maxTries = 2_000_000
 )
 
 // effect is what a rule does to elements, as a set.
@@ -61,7 +63,8 @@ type sheets struct {
 	nested int              // bytes that are left for rules in rules
 }
 
-// newSheets reads the style elements of a page, wherever they stand, and their texts: nil if they hide and add nothing.
+// newSheets reads the style elements of a page, wherever they stand, and their texts: nil if they
+// hide and add nothing.
 func newSheets(body []byte) (s *sheets, texts []string) {
 	s = &sheets{by: map[string][]int{}, tries: maxTries, nested: maxSheets}
 	left := maxSheets
@@ -83,7 +86,8 @@ func newSheets(body []byte) (s *sheets, texts []string) {
 		at = start + end + 1 + length
 		tag := string(bytes.ToLower(body[start : start+end]))
 		before := bytes.TrimRight(body[max(0, start-20):start], " \n\r\t")
-		if !strings.Contains(tag, "print") && !bytes.HasSuffix(bytes.ToLower(before), []byte("noscript>")) {
+		if !strings.Contains(tag, "print") &&
+			!bytes.HasSuffix(bytes.ToLower(before), []byte("noscript>")) {
 			length = min(length, left)
 			sheet := strings.ToLower(string(text[:length]))
 			texts = append(texts, sheet)
@@ -110,9 +114,12 @@ func indexFold(s []byte, text string) int {
 	}
 }
 
-// read takes the rules of a sheet in lower case. What only some screens show is shown, and what only some hide is not hidden.
+// read takes the rules of a sheet in lower case. What only some screens show is shown, and what
+// only some hide is not hidden.
 func (s *sheets) read(text string, depth int, some bool) {
-	if !some && !containsAny(text, []string{"none", "hidden", "collapse", "-9", "rtl", "content", "inset(", "font-size:0", "font-size: 0"}) {
+	if !some && !containsAny(text,
+		[]string{"none", "hidden", "collapse", "-9", "rtl", "content", "inset(", "font-size:0",
+			"font-size: 0"}) {
 		return
 	}
 	text = uncommented(text)
@@ -134,15 +141,18 @@ func (s *sheets) read(text string, depth int, some bool) {
 			if depth < 3 && inside != "" {
 				s.read(inside, depth+1, some)
 			}
-		case depth < 3 && (strings.HasPrefix(prelude, "@layer") || strings.HasPrefix(prelude, "@supports") || isDesktop(prelude)):
+		case depth < 3 && (strings.HasPrefix(prelude, "@layer") ||
+			strings.HasPrefix(prelude, "@supports") || isDesktop(prelude)):
 			s.read(block, depth+1, some)
-		case depth < 3 && strings.HasPrefix(prelude, "@media") && !strings.Contains(prelude, "print"):
+		case depth < 3 && strings.HasPrefix(prelude, "@media") &&
+			!strings.Contains(prelude, "print"):
 			s.read(block, depth+1, true)
 		}
 	}
 }
 
-// markupComment are the signs that sheets were once hidden from browsers with; what is between them holds.
+// markupComment are the signs that sheets were once hidden from browsers with; what is between them
+// holds.
 var markupComment = strings.NewReplacer("<!--", "", "-->", "")
 
 func uncommented(text string) string {
@@ -206,7 +216,8 @@ func (s *sheets) add(selectors, block string, some bool) {
 			continue
 		}
 		last := parts[len(parts)-1]
-		if slices.ContainsFunc(last.classes, func(class string) bool { return has(scripted, class) }) {
+		if slices.ContainsFunc(last.classes,
+			func(class string) bool { return has(scripted, class) }) {
 			continue
 		}
 		key := last.tag
@@ -256,7 +267,8 @@ func partsOf(selector string) []compound {
 	return parts
 }
 
-// effectOf is what declarations in lower case do. What is transparent (opacity:0) is read: pages fade in with it.
+// effectOf is what declarations in lower case do. What is transparent (opacity:0) is read: pages
+// fade in with it.
 func effectOf(declarations string) effect {
 	if !containsAny(declarations, []string{"display", "visibility", "font-size", "-", "bidi"}) {
 		return 0
@@ -270,11 +282,13 @@ func effectOf(declarations string) effect {
 		case "display":
 			done = done&^(hides|shows) | either(value == "none", hides, shows)
 		case "clip-path":
-			done |= either(strings.HasPrefix(value, "inset(100%") || strings.HasPrefix(value, "inset(50%"), hides, 0)
+			done |= either(strings.HasPrefix(value, "inset(100%") ||
+				strings.HasPrefix(value, "inset(50%"), hides, 0)
 		case "visibility":
 			done |= either(value == "hidden" || value == "collapse", hides, shows)
 		case "font-size":
-			done |= either(strings.Trim(value, "0.pxem") == "" && strings.HasPrefix(value, "0"), hides, 0)
+			done |= either(strings.Trim(value, "0.pxem") == "" && strings.HasPrefix(value, "0"),
+				hides, 0)
 		case "max-height":
 			flat = strings.HasPrefix(value, "0") && strings.Trim(value, "0.pxem%") == ""
 		case "overflow":
@@ -319,10 +333,12 @@ func isFar(value string) bool {
 // signEscape is an at sign as style sheets may write it.
 var signEscape = regexp.MustCompile(`\\0{0,4}40 ?`)
 
-// halfAddress is an at sign with one side of it: content:"@firma.de" behind a text that says the other.
+// halfAddress is an at sign with one side of it: content:"@firma.de" behind a text that says the
+// other.
 var halfAddress = regexp.MustCompile(`["'][^"']*(?:@[\pL\pN-]+\.[\pL]{2,}|[\pL\pN._-]{2,}@)["']`)
 
-// contentOf is what the content that a pseudo-element shows adds. Attributes that it shows are noted.
+// contentOf is what the content that a pseudo-element shows adds. Attributes that it shows are
+// noted.
 func (s *sheets) contentOf(block string) effect {
 	var done effect
 	for declaration := range strings.SplitSeq(block, ";") {
@@ -356,7 +372,8 @@ func (s *sheets) effect(t element, open []element) effect {
 		return 0
 	}
 	var done effect
-	last := -1 // of the rules that hide and show, the weightiest one holds, and of its equals the last one
+	// of the rules that hide and show, the weightiest one holds, and of its equals the last one
+	last := -1
 	try := func(key string) {
 		for _, i := range s.by[key] {
 			if s.tries--; s.tries < 0 {
@@ -365,7 +382,8 @@ func (s *sheets) effect(t element, open []element) effect {
 			if r := s.rules[i]; s.fits(r, t, open) {
 				done |= r.effect &^ (hides | shows)
 				if r.effect&(hides|shows) != 0 {
-					if last < 0 || r.weight > s.rules[last].weight || r.weight == s.rules[last].weight && i > last {
+					if last < 0 || r.weight > s.rules[last].weight ||
+						r.weight == s.rules[last].weight && i > last {
 						last = i
 					}
 				}
@@ -420,7 +438,8 @@ func (c compound) fits(t element) bool {
 
 // elementOf is what selectors see of a tag.
 func elementOf(t *html.Token, attrs map[string]string) element {
-	return element{t.Data, strings.ToLower(attrs["id"]), strings.Join(strings.Fields(strings.ToLower(attrs["class"])), " ")}
+	return element{t.Data, strings.ToLower(attrs["id"]),
+		strings.Join(strings.Fields(strings.ToLower(attrs["class"])), " ")}
 }
 
 // style applies the style sheets to an element, and notes addresses that they show.
@@ -443,15 +462,18 @@ func (p *parser) style(t *html.Token, attrs map[string]string) effect {
 // addShown notes an address in attributes that a style sheet shows.
 func (p *parser) addShown(attrs map[string]string) {
 	for _, name := range p.sheets.shown {
-		if value := attrs[name]; strings.ContainsAny(value, "@＠") || value != "" && slices.ContainsFunc(p.own, func(own string) bool {
-			return strings.Contains(strings.ToLower(value), own) || strings.Contains(strings.ToLower(value), backwards(own))
-		}) {
+		if value := attrs[name]; strings.ContainsAny(value, "@＠") || value != "" &&
+			slices.ContainsFunc(p.own, func(own string) bool {
+				return strings.Contains(strings.ToLower(value), own) ||
+					strings.Contains(strings.ToLower(value), backwards(own))
+			}) {
 			p.protected = true
 		}
 	}
 }
 
-// turnBack notes an address in text that is shown from its end: stars of a rating are turned round as well.
+// turnBack notes an address in text that is shown from its end: stars of a rating are turned round
+// as well.
 func (p *parser) turnBack() {
 	if p.turned != nil && len(findAddresses(backwards(p.turned.String()), p.own)) > 0 {
 		p.protected = true
@@ -466,11 +488,13 @@ func backwards(s string) string {
 }
 
 // ends are elements that the next one of their name closes.
-var ends = map[atom.Atom]bool{atom.P: true, atom.Li: true, atom.Tr: true, atom.Td: true, atom.Th: true, atom.Dt: true, atom.Dd: true, atom.Option: true}
+var ends = map[atom.Atom]bool{atom.P: true, atom.Li: true, atom.Tr: true, atom.Td: true,
+	atom.Th: true, atom.Dt: true, atom.Dd: true, atom.Option: true}
 
 // enter opens an element for the selectors.
 func (p *parser) enter(t *html.Token, attrs map[string]string) {
-	if p.sheets == nil || voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken || len(p.opened) >= maxOpen {
+	if p.sheets == nil || voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken ||
+		len(p.opened) >= maxOpen {
 		return
 	}
 	if last := len(p.opened) - 1; last >= 0 && ends[t.DataAtom] && p.opened[last].tag == t.Data {
@@ -489,8 +513,8 @@ func (p *parser) leave(t *html.Token) {
 	}
 }
 
-// startBare begins a block that nobody sees. What blocks hold may be shown by scripts, such as the text of a tab: it counts,
-// unless it is nothing but an address.
+// startBare begins a block that nobody sees. What blocks hold may be shown by scripts, such as the
+// text of a tab: it counts, unless it is nothing but an address.
 func (p *parser) startBare(t *html.Token, concealed bool) {
 	switch {
 	case p.bareTag == "" && concealed && !voids[t.DataAtom]:
@@ -508,7 +532,8 @@ func (p *parser) endBare(t *html.Token) {
 		return
 	}
 	p.bareTag = ""
-	if to := p.text.Len(); to-p.bareFrom < maxTrap && len(strings.Fields(p.text.String()[p.bareFrom:to])) <= 1 && len(p.bare) < maxHits {
+	if to := p.text.Len(); to-p.bareFrom < maxTrap &&
+		len(strings.Fields(p.text.String()[p.bareFrom:to])) <= 1 && len(p.bare) < maxHits {
 		p.bare = append(p.bare, span{p.bareFrom, to})
 		p.linked = p.linked[:p.bareLinks]
 	}
@@ -519,5 +544,6 @@ const maxTrap = 300
 
 // isTrap says whether an address stands in a block that nobody sees, and by itself.
 func (d *document) isTrap(h hit) bool {
-	return slices.ContainsFunc(d.bare, func(s span) bool { return s.from <= h.from && h.from < h.to && h.to <= s.to })
+	return slices.ContainsFunc(d.bare,
+		func(s span) bool { return s.from <= h.from && h.from < h.to && h.to <= s.to })
 }

@@ -30,25 +30,28 @@ const (
 )
 
 var (
-	parkedText = regexp.MustCompile(named(`(?i)domain (?:name )?NAME(?:is|may be|could be) (?:for sale|parked|available for purchase)|buy this domain|this domain (?:name )?NAME(?:has been|is) registered|` +
-		`domain NAME(?:steht|ist) (?:hier )?(?:zum verkauf|geparkt|käuflich|zu verkaufen)|diese domain (?:kaufen|erwerben|wurde (?:soeben |gerade |frisch )?(?:registriert|reserviert|geparkt)|ist (?:bereits )?registriert)|` +
-		`hier entsteht (?:in kürze )?eine neue (?:internet|web)(?:präsenz|seite)|diese (?:website|webseite|internetpräsenz) wurde (?:frisch|soeben|gerade)|parked (?:free|domain|page)|domain parking|` +
-		`(?:this|the) (?:web)?site is (?:parked|suspended)|account (?:has been )?suspended|(?:ce|le) (?:nom de )?domaine NAME(?:est|a été) (?:à vendre|en vente|réservé|parqué)|domaine à vendre|` +
-		`(?:este|el) dominio NAMEestá (?:en venta|a la venta|aparcado|registrado)|dominio NAME(?:è )?in vendita|questo dominio è (?:stato registrato|parcheggiato)|` +
-		`(?:deze|de) domein(?:naam)? NAMEis (?:te koop|geregistreerd|gereserveerd)|domein (?:is )?te koop|domena NAME(?:jest )?na sprzedaż|ta domena (?:jest|została)|` +
-		`tato doména je (?:na prodej|registrovaná|zaparkovaná)|domén[ay] NAME(?:je )?na prodej|den(?:na)? domän(?:en)? NAMEär (?:till salu|registrerad|parkerad)|` +
-		`d(?:ette|et) domene(?:t)? er (?:til salgs|registrert|parkert)|eladó domain|домен NAME(?:продается|продаётся|припаркован)|make an offer on this domain|inquire about this domain|` +
-		`apache2 (?:ubuntu|debian) default page|welcome to nginx!|^(?:test page for the )?apache http server|plesk (?:default|obsidian|server) page|default web ?site page|website coming soon.{0,40}(?:godaddy|hostinger|namecheap)|future home of something quite cool|domain default page|index of /`))
+	parkedText = regexp.MustCompile(named(
+		`(?i)domain (?:name )?NAME(?:is|may be|could be) (?:for sale|parked|available for purchase)|buy this domain|this domain (?:name )?NAME(?:has been|is) registered|` +
+			`domain NAME(?:steht|ist) (?:hier )?(?:zum verkauf|geparkt|käuflich|zu verkaufen)|diese domain (?:kaufen|erwerben|wurde (?:soeben |gerade |frisch )?(?:registriert|reserviert|geparkt)|ist (?:bereits )?registriert)|` +
+			`hier entsteht (?:in kürze )?eine neue (?:internet|web)(?:präsenz|seite)|diese (?:website|webseite|internetpräsenz) wurde (?:frisch|soeben|gerade)|parked (?:free|domain|page)|domain parking|` +
+			`(?:this|the) (?:web)?site is (?:parked|suspended)|account (?:has been )?suspended|(?:ce|le) (?:nom de )?domaine NAME(?:est|a été) (?:à vendre|en vente|réservé|parqué)|domaine à vendre|` +
+			`(?:este|el) dominio NAMEestá (?:en venta|a la venta|aparcado|registrado)|dominio NAME(?:è )?in vendita|questo dominio è (?:stato registrato|parcheggiato)|` +
+			`(?:deze|de) domein(?:naam)? NAMEis (?:te koop|geregistreerd|gereserveerd)|domein (?:is )?te koop|domena NAME(?:jest )?na sprzedaż|ta domena (?:jest|została)|` +
+			`tato doména je (?:na prodej|registrovaná|zaparkovaná)|domén[ay] NAME(?:je )?na prodej|den(?:na)? domän(?:en)? NAMEär (?:till salu|registrerad|parkerad)|` +
+			`d(?:ette|et) domene(?:t)? er (?:til salgs|registrert|parkert)|eladó domain|домен NAME(?:продается|продаётся|припаркован)|make an offer on this domain|inquire about this domain|` +
+			`apache2 (?:ubuntu|debian) default page|welcome to nginx!|^(?:test page for the )?apache http server|plesk (?:default|obsidian|server) page|default web ?site page|website coming soon.{0,40}(?:godaddy|hostinger|namecheap)|future home of something quite cool|domain default page|index of /`))
 	parkedSource = regexp.MustCompile(`sedoparking\.|parkingcrew\.|bodis\.com|parklogic\.|above\.com/|cashparking|hugedomains\.com|afternic\.com|dan\.com/|parking\.(?:reg|namecheap|godaddy)|` +
 		`img1\.wsimg\.com/parking|domainmarket\.|undeveloped\.com|uniregistry|rookmedia|skenzo\.|ztomy\.|sedo\.com/|efty\.com`)
 	challengeText = regexp.MustCompile(`(?i)just a moment\.\.\.|checking (?:your browser|if the site connection is secure)|attention required! \| cloudflare|verify(?:ing)? (?:that )?you are (?:a )?human|` +
 		`are you (?:a )?(?:human|robot)|i'?m not a robot|i am human|ddos protection by|enable javascript and cookies to continue|robot challenge|request unsuccessful\. incapsula|access denied|` +
 		`pardon our interruption|press (?:&|and) hold|security check|sicherheits(?:überprüfung|abfrage)|ich bin kein roboter|bestätigen sie, dass sie (?:ein mensch|kein roboter)|unusual traffic|bot (?:protection|verification|check)|` +
 		`vérification de sécurité|je ne suis pas un robot|no soy un robot|non sono un robot|ik ben geen robot|captcha|human verification|your browser will redirect|bitte warten.{0,40}(?:überprüft|geprüft)`)
-	challengeSource = regexp.MustCompile(`captcha-delivery\.com|/cdn-cgi/challenge-platform|_incapsula_resource|geo\.captcha|sgcaptcha|px-captcha|awswaf|perfdrive|arkoselabs`)
-	needsScript     = regexp.MustCompile(`(?i)javascript`)
-	consentWords    = regexp.MustCompile(`(?i)cookie|consent|einwillig|zustimm|akzept|accept|datenschutz|privacy|impressum|imprint|tracking|personalis|partner|ablehnen|reject|einstellungen|settings|` +
-		`confidentialité|consentement|consentimiento|consenso|toestemming|aceptar|accetta|accepter|refuser|rechazar|rifiuta|akkoord|zgod|souhlas|plausta|werbung|werbefrei|abo|mentions légales|aviso legal|speichern|endgerät|vendor|anbieter|gdpr|dsgvo|rgpd`)
+	challengeSource = regexp.MustCompile(
+		`captcha-delivery\.com|/cdn-cgi/challenge-platform|_incapsula_resource|geo\.captcha|sgcaptcha|px-captcha|awswaf|perfdrive|arkoselabs`)
+	needsScript  = regexp.MustCompile(`(?i)javascript`)
+	consentWords = regexp.MustCompile(
+		`(?i)cookie|consent|einwillig|zustimm|akzept|accept|datenschutz|privacy|impressum|imprint|tracking|personalis|partner|ablehnen|reject|einstellungen|settings|` +
+			`confidentialité|consentement|consentimiento|consenso|toestemming|aceptar|accetta|accepter|refuser|rechazar|rifiuta|akkoord|zgod|souhlas|plausta|werbung|werbefrei|abo|mentions légales|aviso legal|speichern|endgerät|vendor|anbieter|gdpr|dsgvo|rgpd`)
 	wallWords = regexp.MustCompile(`(?i)cookie|consent|einwilligung|zustimm|zgod|souhlas|toestemming|consentement|consentimiento`)
 )
 
@@ -60,10 +63,13 @@ func judge(d *document, text, pageURL string) verdict {
 	size := len(text)
 	sources := strings.Join(d.sources, " ") + " " + strings.ToLower(pageURL)
 	switch {
-	case size < maxParked && (parkedText.MatchString(d.title) || parkedText.MatchString(text) || parkedSource.MatchString(sources)):
+	case size < maxParked && (parkedText.MatchString(d.title) || parkedText.MatchString(text) ||
+		parkedSource.MatchString(sources)):
 		return parked
-	case size < maxChallenge && (challengeText.MatchString(d.title) || challengeText.MatchString(text) && countLinks(d) < 5 ||
-		challengeSource.MatchString(sources) && size < maxShell):
+	case size < maxChallenge &&
+		(challengeText.MatchString(d.title) || challengeText.MatchString(text) &&
+			countLinks(d) < 5 ||
+			challengeSource.MatchString(sources) && size < maxShell):
 		return challenge
 	case isWall(text):
 		return wall
@@ -84,20 +90,24 @@ func countLinks(d *document) int {
 }
 
 // wallStems are one in each match of wallWords, in lower case.
-var wallStems = []string{"cookie", "consent", "einwilligung", "zustimm", "zgod", "souhlas", "toestemming"}
+var wallStems = []string{"cookie", "consent", "einwilligung", "zustimm", "zgod", "souhlas",
+	"toestemming"}
 
-// speaksOfWalls is false where wallWords has less than two matches, which is most pages, and takes a fraction of its time.
+// speaksOfWalls is false where wallWords has less than two matches, which is most pages, and takes
+// a fraction of its time.
 func speaksOfWalls(text string) bool {
 	lower, found := strings.ToLower(text), 0
 	for _, stem := range wallStems {
 		found += strings.Count(lower, stem)
 	}
-	return found > 1 || strings.ContainsAny(text, "ſ\u212a") // which the expression takes for s and k
+	// which the expression takes for s and k
+	return found > 1 || strings.ContainsAny(text, "ſ\u212a")
 }
 
 // isWall says that a page speaks of cookies and of nothing else.
 func isWall(text string) bool {
-	if len(text) > 3*maxParked || !speaksOfWalls(text) || len(wallWords.FindAllStringIndex(text, 3)) < 2 {
+	if len(text) > 3*maxParked || !speaksOfWalls(text) ||
+		len(wallWords.FindAllStringIndex(text, 3)) < 2 {
 		return false
 	}
 	rest := 0

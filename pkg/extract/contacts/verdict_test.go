@@ -9,7 +9,8 @@ import (
 
 // TestSpeaksOfWalls: it never denies what the expression finds.
 func TestSpeaksOfWalls(t *testing.T) {
-	pieces := []string{"cookie", "Cookies", "COOKIE", "Coo\u212aie", "con\u017fent", "consent", "Consentement", "einwilligung", "zustimmen", "zgody",
+	pieces := []string{"cookie", "Cookies", "COOKIE", "Coo\u212aie", "con\u017fent", "consent",
+		"Consentement", "einwilligung", "zustimmen", "zgody",
 		"souhlas", "toestemming", "consentimiento", " ", "x", "Ä", "\xff"}
 	rapid.Check(t, func(rt *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 6).Draw(rt, "text"), "")

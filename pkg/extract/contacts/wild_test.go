@@ -28,25 +28,44 @@ Directeur de la publication : M. Martin</p><h2>Hébergement</h2><p>OVH SAS – 2
 <p>Berufshaftpflichtversicherung: Allianz Versicherungs-AG, haftpflicht@allianz-muster.de</p>`}, "EMAIL_FOUND kanzlei@firma.de"},
 	{"doctor with free mail", []string{`<a href="/impressum">Impressum</a>`, "", `<p>Dr. med. Kai Sommer<br>Telefon 0221 1<br>E-Mail: praxis.sommer@t-online.de</p>
 <p>Aufsichtsbehörde:<br>Ärztekammer Nordrhein<br>Tersteegenstr. 9<br>aerztekammer@aekno.de</p>`}, "EMAIL_FOUND praxis.sommer@t-online.de"},
-	{"group's address", []string{`<a href="/kontakt">Kontakt</a>`, `<p>Firma GmbH, ein Unternehmen der Meyer-Gruppe<br>E-Mail: info@meyer-gruppe-holding.de</p>`},
+	{"group's address", []string{`<a href="/kontakt">Kontakt</a>`,
+		`<p>Firma GmbH, ein Unternehmen der Meyer-Gruppe<br>E-Mail: info@meyer-gruppe-holding.de</p>`},
 		"EMAIL_FOUND info@meyer-gruppe-holding.de"},
-	{"photographer", []string{`<a href="/impressum">Impressum</a>`, "", `<p>info@firma.de</p><p>Fotos: Max Knipser (max@knipser-bilder.de)</p>`}, "EMAIL_FOUND info@firma.de"},
-	{"vendors in the banner", []string{`<div id="usercentrics-root"><p>Usercentrics GmbH, Sendlinger Str. 7, datenschutz@usercentrics.com</p></div><a href="/kontakt">Kontakt</a>`,
-		`<p>mail@firma.de</p>`}, "EMAIL_FOUND mail@firma.de"},
-	{"cut by a comment", []string{`<a href="/kontakt">Kontakt</a>`, `<p>info<!-- no robots -->@<!-- x -->firma.de</p>`}, "EMAIL_FOUND info@firma.de"},
-	{"label grown to it", []string{`<a href="/kontakt">Kontakt</a>`, `<div><span>E-Mail</span><span>info@firma.de</span></div><div><span>Email</span><span>verkauf@firma.de</span></div>`},
+	{"photographer", []string{`<a href="/impressum">Impressum</a>`, "",
+		`<p>info@firma.de</p><p>Fotos: Max Knipser (max@knipser-bilder.de)</p>`},
+		"EMAIL_FOUND info@firma.de"},
+	{"vendors in the banner",
+		[]string{`<div id="usercentrics-root"><p>Usercentrics GmbH, Sendlinger Str. 7, datenschutz@usercentrics.com</p></div><a href="/kontakt">Kontakt</a>`,
+			`<p>mail@firma.de</p>`}, "EMAIL_FOUND mail@firma.de"},
+	{"cut by a comment", []string{`<a href="/kontakt">Kontakt</a>`,
+		`<p>info<!-- no robots -->@<!-- x -->firma.de</p>`}, "EMAIL_FOUND info@firma.de"},
+	{"label grown to it", []string{`<a href="/kontakt">Kontakt</a>`,
+		`<div><span>E-Mail</span><span>info@firma.de</span></div><div><span>Email</span><span>verkauf@firma.de</span></div>`},
 		"EMAIL_FOUND info@firma.de; verkauf@firma.de"},
-	{"telephone grown to it", []string{`<a href="/kontakt">Kontakt</a>`, `<div><span>Tel. +49 911 123456</span><span>info@firma.de</span></div>`}, "EMAIL_FOUND info@firma.de"},
-	{"a real name that begins so", []string{`<a href="/kontakt">Kontakt</a>`, `<p>emailmarketing@firma.de, e-mail@firma.de, mailing@firma.de, 24h@firma.de</p>`},
+	{"telephone grown to it", []string{`<a href="/kontakt">Kontakt</a>`,
+		`<div><span>Tel. +49 911 123456</span><span>info@firma.de</span></div>`},
+		"EMAIL_FOUND info@firma.de"},
+	{"a real name that begins so",
+		[]string{`<a href="/kontakt">Kontakt</a>`,
+			`<p>emailmarketing@firma.de, e-mail@firma.de, mailing@firma.de, 24h@firma.de</p>`},
 		"EMAIL_FOUND emailmarketing@firma.de; e-mail@firma.de; mailing@firma.de; 24h@firma.de"},
-	{"two in a line", []string{`<a href="/kontakt">Kontakt</a>`, `<p>info@firma.de/verkauf@firma.de, oder buero@firma.de|lager@firma.de</p>`},
+	{"two in a line", []string{`<a href="/kontakt">Kontakt</a>`,
+		`<p>info@firma.de/verkauf@firma.de, oder buero@firma.de|lager@firma.de</p>`},
 		"EMAIL_FOUND info@firma.de; verkauf@firma.de; buero@firma.de; lager@firma.de"},
-	{"behind a label in bold", []string{`<a href="/kontakt">Kontakt</a>`, `<p><b>E-Mail:</b>info@firma.de<br><b>Web:</b>www.firma.de</p>`}, "EMAIL_FOUND info@firma.de"},
-	{"newsletter and login", []string{`<form><input type="email" name="email" placeholder="deine@email.de"></form><a href="/kontakt">Kontakt</a>`, `<form>` +
-		`<label>E-Mail (z. B. max@mustermann.de)</label></form><p>Tel. 0911 1</p>`}, "NO_EMAIL_PUBLISHED "},
-	{"twitter names and prices", []string{`<p>Folgt uns: @firma auf X. Angebot 3 @ 2.50</p><a href="/kontakt">Kontakt</a>`, `<p>@firma.de auf Mastodon: @firma@mastodon.social</p>`}, "NO_EMAIL_PUBLISHED "},
-	{"only behind a protection, agency in the open", []string{`<a href="/kontakt">Kontakt</a><footer>Webdesign: <a href="mailto:hallo@agentur-xyz.de">hallo@agentur-xyz.de</a></footer>`,
-		`<a href="/cdn-cgi/l/email-protection#aabb" class="__cf_email__" data-cfemail="aabb">[email&nbsp;protected]</a>`}, "EMAIL_NOT_EXTRACTABLE "},
+	{"behind a label in bold",
+		[]string{`<a href="/kontakt">Kontakt</a>`,
+			`<p><b>E-Mail:</b>info@firma.de<br><b>Web:</b>www.firma.de</p>`},
+		"EMAIL_FOUND info@firma.de"},
+	{"newsletter and login",
+		[]string{`<form><input type="email" name="email" placeholder="deine@email.de"></form><a href="/kontakt">Kontakt</a>`, `<form>` +
+			`<label>E-Mail (z. B. max@mustermann.de)</label></form><p>Tel. 0911 1</p>`},
+		"NO_EMAIL_PUBLISHED "},
+	{"twitter names and prices",
+		[]string{`<p>Folgt uns: @firma auf X. Angebot 3 @ 2.50</p><a href="/kontakt">Kontakt</a>`,
+			`<p>@firma.de auf Mastodon: @firma@mastodon.social</p>`}, "NO_EMAIL_PUBLISHED "},
+	{"only behind a protection, agency in the open",
+		[]string{`<a href="/kontakt">Kontakt</a><footer>Webdesign: <a href="mailto:hallo@agentur-xyz.de">hallo@agentur-xyz.de</a></footer>`,
+			`<a href="/cdn-cgi/l/email-protection#aabb" class="__cf_email__" data-cfemail="aabb">[email&nbsp;protected]</a>`}, "EMAIL_NOT_EXTRACTABLE "},
 }
 
 const wildProse = `<p>Wir sind seit 1978 Ihr Partner in der Region und beraten Sie gerne, im Laden und am Telefon.</p>
@@ -57,7 +76,9 @@ func TestWild(t *testing.T) {
 		w := website{name: c.name, url: "https://www.firma.de/", pages: map[string]response{}}
 		for i, path := range []string{"", "kontakt", "impressum"} {
 			if i < len(c.pages) {
-				w.pages[w.url+path] = raw("<html><head><title>Firma</title></head><body><h1>Firma</h1>" + wildProse + wildProse + c.pages[i] + "</body></html>")
+				w.pages[w.url+
+					path] = raw("<html><head><title>Firma</title></head><body><h1>Firma</h1>" +
+					wildProse + wildProse + c.pages[i] + "</body></html>")
 			}
 		}
 		got, _, _ := visit(t, w)

@@ -1,11 +1,13 @@
-// Package detect owns the answer to "what could be scraped here?": it tries every strategy that fits a page and proposes
-// scrapers, each with the rows that this very scraper makes of the page, the best first. It saves nothing, and knows no
-// strategy's insides: each proposal is compiled and run like any recipe.
+// Package detect owns the answer to "what could be scraped here?": it tries every strategy that
+// fits a page and proposes scrapers, each with the rows that this very scraper makes of the page,
+// the best first. It saves nothing, and knows no strategy's insides: each proposal is compiled and
+// run like any recipe.
 //
-// The strategies: the fields that the caller names; data that the page states (APPLICATION_LD_JSON); shop plugins
-// (MARKETPLACE); items that repeat, and tables whose heads name their columns (MULTIPLE_PRODUCTS); the one thing that a page
-// is about (SINGLE_PRODUCT); arrays and objects of JSON bodies, by JSONPath; and AI_CONF with the schema that fits what the
-// page is about.
+// The strategies: the fields that the caller names; data that the page states
+// (APPLICATION_LD_JSON); shop plugins (MARKETPLACE); items that repeat, and tables whose heads name
+// their columns (MULTIPLE_PRODUCTS); the one thing that a page is about (SINGLE_PRODUCT); arrays
+// and objects of JSON bodies, by JSONPath; and AI_CONF with the schema that fits what the page is
+// about.
 package detect
 
 import (
@@ -31,11 +33,13 @@ const (
 	maxSample      = 20
 	maxSampleBytes = 100_000
 	maxCandidates  = 10
-	// maxTree is less than other types read, since what is found out about elements comes on top of it.
+	// maxTree is less than other types read, since what is found out about elements comes on top of
+	// it.
 	maxTree = tree.MaxBytes / 2
 )
 
-// Candidate is a row of a detection: a scraper without name and address, and what it makes of the page.
+// Candidate is a row of a detection: a scraper without name and address, and what it makes of the
+// page.
 type Candidate struct {
 	Strategy   string            `json:"strategy"`
 	Score      float64           `json:"score"`
@@ -43,8 +47,8 @@ type Candidate struct {
 	SampleData []json.RawMessage `json:"sampleData"`
 }
 
-// Schema is an extraction schema that AI_CONF may be proposed with. The recipe of a detection has a JSON array of them as
-// its schema.
+// Schema is an extraction schema that AI_CONF may be proposed with. The recipe of a detection has a
+// JSON array of them as its schema.
 type Schema struct {
 	ID      string          `json:"id"`
 	Type    string          `json:"type"` // PRODUCT, ARTICLE …
@@ -54,13 +58,15 @@ type Schema struct {
 // Run makes the rows of a page by a recipe.
 type Run func(model.Recipe, page.Page) ([][]byte, error)
 
-// Compile checks the schemas. Fields, which may be none, are tried as the caller's own. HiddenData is
-// tryWithHiddenData.
+// Compile checks the schemas. Fields, which may be none, are tried as the caller's own. HiddenData
+// is tryWithHiddenData.
 func Compile(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List) {
 	var schemas []Schema
 	if len(r.Schema) > 0 {
 		if err := json.Unmarshal(r.Schema, &schemas); err != nil {
-			return rows.Maker{}, fault.List{fault.Invalid(fault.SchemaValidation, "schema", "not an array of schemas: %v", err)}
+			return rows.Maker{},
+				fault.List{fault.Invalid(fault.SchemaValidation, "schema",
+					"not an array of schemas: %v", err)}
 		}
 	}
 	return rows.Maker{Read: func(pages []page.Page, out *rows.Writer) (rows.More, error) {
@@ -70,7 +76,8 @@ func Compile(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List) {
 			encoder := json.NewEncoder(&row)
 			encoder.SetEscapeHTML(false) // rows stay as they are
 			if err := encoder.Encode(c); err != nil {
-				return rows.More{}, fault.Wrap(fault.PageUnparsable, err, "a proposal cannot be written")
+				return rows.More{},
+					fault.Wrap(fault.PageUnparsable, err, "a proposal cannot be written")
 			}
 			if err := out.Whole(bytes.TrimSpace(row.Bytes())); err != nil {
 				return rows.More{}, err
@@ -127,14 +134,16 @@ func (d *detection) candidates() []Candidate {
 }
 
 // try runs a proposal, and keeps it if it has rows that another does not have already.
-func (d *detection) try(strategy string, score float64, scraper model.Scraper, schema json.RawMessage) {
+func (d *detection) try(strategy string, score float64, scraper model.Scraper,
+	schema json.RawMessage) {
 	recipe := scraper.Recipe()
 	recipe.Schema = schema
 	made, err := d.run(recipe, d.page)
 	if err != nil || len(made) == 0 {
 		return
 	}
-	c := Candidate{Strategy: strategy, Score: score, Scraper: scraper, SampleData: []json.RawMessage{}}
+	c := Candidate{Strategy: strategy, Score: score, Scraper: scraper,
+		SampleData: []json.RawMessage{}}
 	size := 0
 	for _, row := range made {
 		if size += len(row); len(c.SampleData) == maxSample || size > maxSampleBytes {
@@ -154,7 +163,8 @@ func (d *detection) own() {
 		return
 	}
 	for i, kind := range []model.ScraperType{model.MultipleProducts, model.SingleProduct} {
-		d.try("fields", 100-float64(i), model.Scraper{Type: kind, ItemsConfig: d.recipe.Fields}, nil)
+		d.try("fields", 100-float64(i), model.Scraper{Type: kind, ItemsConfig: d.recipe.Fields},
+			nil)
 	}
 }
 
@@ -165,7 +175,8 @@ func (d *detection) json() {
 	}
 	d.own()
 	for i, t := range tables(value) {
-		d.try("json", 90-float64(i), model.Scraper{Type: model.MultipleProducts, ItemsConfig: t.fields}, nil)
+		d.try("json", 90-float64(i),
+			model.Scraper{Type: model.MultipleProducts, ItemsConfig: t.fields}, nil)
 	}
 	if fields := object(value); fields != nil {
 		d.try("json", 60, model.Scraper{Type: model.SingleProduct, ItemsConfig: fields}, nil)
@@ -196,7 +207,9 @@ func (d *detection) html() {
 	}
 	var tables []columns
 	for _, t := range p.headed() {
-		tables = append(tables, columns{t.fields, len(found) > 0 && found[0].score >= 8 && !sameItems(found[0].items, t.rows)})
+		tables = append(tables,
+			columns{t.fields, len(found) > 0 && found[0].score >= 8 &&
+				!sameItems(found[0].items, t.rows)})
 	}
 	// From here on the tree is not needed: those that are tried parse the page again.
 	d.own()
@@ -247,7 +260,8 @@ func (c *Candidate) hasPrice() bool {
 		return false // a row is an object
 	}
 	for name, value := range row {
-		if value != nil && (name == "lowPrice" || strings.HasSuffix(name, "price") || strings.HasSuffix(name, "_lowPrice")) {
+		if value != nil && (name == "lowPrice" || strings.HasSuffix(name, "price") ||
+			strings.HasSuffix(name, "_lowPrice")) {
 			return true
 		}
 	}
@@ -267,13 +281,18 @@ var kinds = []struct {
 	kind  string
 	types []string
 }{
-	{"PRODUCT", []string{"Product", "ProductGroup", "IndividualProduct", "ProductModel", "Vehicle"}},
+	{"PRODUCT", []string{"Product", "ProductGroup", "IndividualProduct", "ProductModel",
+		"Vehicle"}},
 	{"JOB_POSTING", []string{"JobPosting"}},
-	{"EVENT", []string{"Event", "MusicEvent", "SportsEvent", "BusinessEvent", "EducationEvent", "TheaterEvent", "Festival"}},
-	{"REAL_ESTATE", []string{"RealEstateListing", "Apartment", "House", "SingleFamilyResidence", "Residence", "Accommodation"}},
-	{"ARTICLE", []string{"Article", "NewsArticle", "BlogPosting", "Report", "TechArticle", "ScholarlyArticle"}},
+	{"EVENT", []string{"Event", "MusicEvent", "SportsEvent", "BusinessEvent", "EducationEvent",
+		"TheaterEvent", "Festival"}},
+	{"REAL_ESTATE", []string{"RealEstateListing", "Apartment", "House", "SingleFamilyResidence",
+		"Residence", "Accommodation"}},
+	{"ARTICLE", []string{"Article", "NewsArticle", "BlogPosting", "Report", "TechArticle",
+		"ScholarlyArticle"}},
 	{"REVIEW", []string{"Review"}},
-	{"ORGANIZATION", []string{"LocalBusiness", "Restaurant", "Store", "Hotel", "Corporation", "Organization"}},
+	{"ORGANIZATION", []string{"LocalBusiness", "Restaurant", "Store", "Hotel", "Corporation",
+		"Organization"}},
 }
 
 func topicOf(data *structured.Data) topic {
@@ -330,7 +349,9 @@ func (d *detection) shops(t topic, lists []listing) {
 		if i == 1 && len(lists) > 0 && lists[0].priced && !t.single {
 			score = 82
 		}
-		d.try("shop", score-float64(i), model.Scraper{Type: model.Marketplace, Config: &model.ScraperConfig{EndpointTag: tag}}, nil)
+		d.try("shop", score-float64(i),
+			model.Scraper{Type: model.Marketplace, Config: &model.ScraperConfig{EndpointTag: tag}},
+			nil)
 	}
 }
 
@@ -366,8 +387,8 @@ type columns struct {
 	beside bool // it stands beside a list of something else
 }
 
-// table proposes the rows of a table by the names in its head: better than the same rows as a list, and less than a list of
-// something else, which the table then stands beside.
+// table proposes the rows of a table by the names in its head: better than the same rows as a list,
+// and less than a list of something else, which the table then stands beside.
 func (d *detection) table(found columns, place int, t topic, next *model.Pagination) {
 	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: found.config}
 	score := 86.0
@@ -395,12 +416,14 @@ func (p *probe) config(l list) []model.Field {
 			}
 			continue
 		}
-		fields = append(fields, model.Field{Name: f.name, Selector: css, Kind: f.kind, Attr: f.attr})
+		fields = append(fields,
+			model.Field{Name: f.name, Selector: css, Kind: f.kind, Attr: f.attr})
 	}
 	return fields
 }
 
-// fieldSelector finds a field in all the page: within the items where these have a selector, and otherwise by itself.
+// fieldSelector finds a field in all the page: within the items where these have a selector, and
+// otherwise by itself.
 func (p *probe) fieldSelector(items string, holders []*html.Node, f field) string {
 	if items != "" {
 		if slices.Equal(holders, f.nodes) {
@@ -434,7 +457,8 @@ func (p *probe) joined(items string, holders []*html.Node, f field) string {
 }
 
 // nextLinks are how pages commonly mark the link to the next one.
-var nextLinks = []string{`a[rel="next"]`, "a.next", ".next > a", `.pagination a[aria-label*="ext"]`, `a[aria-label="Next page"]`,
+var nextLinks = []string{`a[rel="next"]`, "a.next", ".next > a", `.pagination a[aria-label*="ext"]`,
+	`a[aria-label="Next page"]`,
 	"a.pagination-next", "li.next a", ".pagination__next", "a.page-next", ".pager a.next"}
 
 // next is the pagination of a page that links to the next one, nil otherwise.
@@ -460,7 +484,8 @@ func (p *probe) next() *model.Pagination {
 func (d *detection) schema(t topic) {
 	for _, s := range d.schemas {
 		if s.Type == t.kind {
-			d.try("schema", 50, model.Scraper{Type: model.AIConf, Schema: &model.SchemaRef{ID: s.ID}}, s.Content)
+			d.try("schema", 50,
+				model.Scraper{Type: model.AIConf, Schema: &model.SchemaRef{ID: s.ID}}, s.Content)
 			return
 		}
 	}
@@ -472,6 +497,7 @@ func (c *Candidate) String() string {
 	for i, f := range c.Scraper.ItemsConfig {
 		names[i] = f.Name
 	}
-	return c.Strategy + " " + string(c.Scraper.Type) + " " + strconv.FormatFloat(c.Score, 'f', -1, 64) + " " +
+	return c.Strategy + " " + string(c.Scraper.Type) + " " + strconv.FormatFloat(c.Score, 'f', -1,
+		64) + " " +
 		strconv.Itoa(len(c.SampleData)) + " rows: " + strings.Join(names, " ")
 }

@@ -32,7 +32,8 @@ type leaf struct {
 	distinct int
 }
 
-// fieldsOf finds and names what items have, the one that makes the rows first; none when it is nothing to speak of.
+// fieldsOf finds and names what items have, the one that makes the rows first; none when it is
+// nothing to speak of.
 func (p *probe) fieldsOf(items []*html.Node) []field {
 	leaves := p.leavesOf(items)
 	n := naming{items: setOf(items), count: len(items), leaves: leaves, taken: map[*leaf]bool{}}
@@ -64,7 +65,8 @@ func (p *probe) leavesOf(items []*html.Node) []*leaf {
 			key := place + "@" + attr
 			l := byPlace[key]
 			if l == nil {
-				l = &leaf{place: place, attr: attr, nodes: make([]*html.Node, len(items)), values: make([]string, len(items))}
+				l = &leaf{place: place, attr: attr, nodes: make([]*html.Node, len(items)),
+					values: make([]string, len(items))}
 				byPlace[key] = l
 				order = append(order, key)
 			}
@@ -95,7 +97,8 @@ func (p *probe) leavesOf(items []*html.Node) []*leaf {
 }
 
 // visit names the places of an item by the elements on the way with what they are called.
-func (p *probe) visit(item, n *html.Node, place string, add func(n *html.Node, place, attr, value string)) {
+func (p *probe) visit(item, n *html.Node, place string,
+	add func(n *html.Node, place, attr, value string)) {
 	if n.Type != html.ElementNode || unseen[n.Data] {
 		return
 	}
@@ -115,7 +118,8 @@ func (p *probe) visit(item, n *html.Node, place string, add func(n *html.Node, p
 		}
 		add(n, place, name, value)
 	}
-	for _, name := range [...]string{"content", "data-price", "data-price-amount", "data-rating", "data-sku", "data-product_sku",
+	for _, name := range [...]string{"content", "data-price", "data-price-amount", "data-rating",
+		"data-sku", "data-product_sku",
 		"data-asin", "aria-label", "datetime"} {
 		if value := attribute(n, name); value != "" && !(name == "aria-label" && n.Data == "a") {
 			add(n, place, name, value)
@@ -123,7 +127,8 @@ func (p *probe) visit(item, n *html.Node, place string, add func(n *html.Node, p
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		// What stands in a line of text is a part of it, unless it says something by itself.
-		if text && c.Type == html.ElementNode && inline[c.Data] && len(words(c)) == 0 && c.Data != "a" && c.Data != "del" {
+		if text && c.Type == html.ElementNode && inline[c.Data] && len(words(c)) == 0 &&
+			c.Data != "a" && c.Data != "del" {
 			continue
 		}
 		p.visit(item, c, place, add)
@@ -131,5 +136,7 @@ func (p *probe) visit(item, n *html.Node, place string, add func(n *html.Node, p
 }
 
 // valued are the attributes that say something, by element.
-var valued = map[string][]string{"a": {"href"}, "img": {"data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset"},
-	"source": {"data-srcset", "srcset"}, "time": {"datetime"}, "link": {"href"}, "data": {"value"}, "meter": {"value"}}
+var valued = map[string][]string{"a": {"href"},
+	"img":    {"data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset"},
+	"source": {"data-srcset", "srcset"}, "time": {"datetime"}, "link": {"href"}, "data": {"value"},
+	"meter": {"value"}}

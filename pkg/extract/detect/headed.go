@@ -54,7 +54,8 @@ func (p *probe) headedTable(n *html.Node) (headed, bool) {
 			t.rows = append(t.rows, row)
 		}
 	}
-	if len(head) < 2 || len(head) > maxJSONFields || slices.ContainsFunc(head, spans) || len(t.rows) < minRows ||
+	if len(head) < 2 || len(head) > maxJSONFields || slices.ContainsFunc(head, spans) ||
+		len(t.rows) < minRows ||
 		len(t.rows)*10 < len(rows)*7 && len(rows) <= maxItems {
 		return t, false
 	}
@@ -68,14 +69,15 @@ func (p *probe) headedTable(n *html.Node) (headed, bool) {
 
 // tableSelector finds one table, "" if nothing does.
 func (p *probe) tableSelector(n *html.Node) string {
-	if id := attribute(n, "id"); identifier.MatchString(id) && isStable(id) && len(p.sel.all("#"+id)) == 1 {
+	if id := attribute(n, "id"); identifier.MatchString(id) && isStable(id) &&
+		len(p.sel.all("#"+id)) == 1 {
 		return "#" + id
 	}
 	return p.sel.group([]*html.Node{n})
 }
 
-// columnsIn are the fields of a table's columns. The first is one of plain cells that every row has: heads of rows are
-// like those of columns.
+// columnsIn are the fields of a table's columns. The first is one of plain cells that every row
+// has: heads of rows are like those of columns.
 func columnsIn(table string, head, rows []*html.Node) []model.Field {
 	var fields []model.Field
 	names := map[string]bool{}
@@ -102,7 +104,8 @@ func columnsIn(table string, head, rows []*html.Node) []model.Field {
 		if links*10 >= len(rows)*7 && link == "" {
 			link = css + " a"
 		}
-		fields = append(fields, model.Field{Name: nameIn(textOf(cell), k, names), Selector: css, Kind: model.Text})
+		fields = append(fields,
+			model.Field{Name: nameIn(textOf(cell), k, names), Selector: css, Kind: model.Text})
 	}
 	if first < 0 {
 		return nil
@@ -110,7 +113,8 @@ func columnsIn(table string, head, rows []*html.Node) []model.Field {
 	makes := fields[first]
 	fields = append([]model.Field{makes}, slices.Delete(fields, first, first+1)...)
 	if link != "" && !names["url"] {
-		fields = append(fields, model.Field{Name: "url", Selector: link, Kind: model.Attr, Attr: "href"})
+		fields = append(fields,
+			model.Field{Name: "url", Selector: link, Kind: model.Attr, Attr: "href"})
 	}
 	return fields
 }
@@ -171,7 +175,8 @@ func cellsIn(row *html.Node) []*html.Node {
 
 // all says whether there are cells, each with this name.
 func all(cells []*html.Node, name string) bool {
-	return len(cells) > 0 && !slices.ContainsFunc(cells, func(n *html.Node) bool { return n.Data != name })
+	return len(cells) > 0 && !slices.ContainsFunc(cells,
+		func(n *html.Node) bool { return n.Data != name })
 }
 
 // spans says whether a cell stands over several columns or rows.

@@ -27,7 +27,8 @@ type list struct {
 	score  float64
 }
 
-// lists finds what repeats on a page, the best first; those behind have no selectors, and are not proposed.
+// lists finds what repeats on a page, the best first; those behind have no selectors, and are not
+// proposed.
 func (p *probe) lists() []list {
 	var found []list
 	for _, group := range p.repeated() {
@@ -48,7 +49,8 @@ func (p *probe) lists() []list {
 		if len(kept) == keptLists || known(l, kept) {
 			continue
 		}
-		// One that no selector finds may be found at another depth. If not, it is a list all the same.
+		// One that no selector finds may be found at another depth. If not, it is a list all the
+		// same.
 		if l.config = p.config(l); isTelling(l.config) {
 			kept = append(kept, l)
 		} else if len(unnamed) < keptLists {
@@ -84,7 +86,8 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// sameItems says whether two lists are one, seen at different depths, or one a part of the other's items.
+// sameItems says whether two lists are one, seen at different depths, or one a part of the other's
+// items.
 func sameItems(a, b []*html.Node) bool {
 	is, around := setOf(a), map[*html.Node]bool{}
 	for _, n := range a {
@@ -122,8 +125,8 @@ func (s set) inside(n *html.Node) *html.Node {
 	return nil
 }
 
-// shape is what elements of one make have in common: the names of the elements around them, and the classes of the
-// innermost of those.
+// shape is what elements of one make have in common: the names of the elements around them, and the
+// classes of the innermost of those.
 type shape struct {
 	path         int // of paths
 	parent, name string
@@ -172,7 +175,8 @@ func (p *probe) repeated() [][]*html.Node {
 		all = append(all, alike(groups[key])...)
 	}
 	slices.SortStableFunc(all, func(a, b []*html.Node) int { return len(b) - len(a) })
-	// Many items of little count no more than few of much: the long lists are looked at, and those with most in an item.
+	// Many items of little count no more than few of much: the long lists are looked at, and those
+	// with most in an item.
 	if len(all) > maxLists {
 		all = all[:maxLists]
 	}
@@ -180,7 +184,8 @@ func (p *probe) repeated() [][]*html.Node {
 }
 
 // holder are the elements that items of lists are.
-var holder = map[string]bool{"li": true, "div": true, "article": true, "section": true, "tr": true, "a": true, "dd": true, "figure": true,
+var holder = map[string]bool{"li": true, "div": true, "article": true, "section": true, "tr": true,
+	"a": true, "dd": true, "figure": true,
 	"tbody": true, "dl": true, "p": true, "span": true, "product-card": true, "product-item": true}
 
 // alike divides elements of one place into those with a class in common and those without.
@@ -266,7 +271,8 @@ func (l *list) has(name string) bool {
 }
 
 // weights of fields within a list's score.
-var weights = map[string]float64{"price": 5, "title": 2, "url": 1, "image": 2, "listPrice": 1, "rating": 1, "reviewCount": 0.5,
+var weights = map[string]float64{"price": 5, "title": 2, "url": 1, "image": 2, "listPrice": 1,
+	"rating": 1, "reviewCount": 0.5,
 	"description": 1.5, "date": 1.5, "brand": 0.5, "author": 0.5, "availability": 0.5}
 
 // logish grows ever more slowly with the number of items.
@@ -286,7 +292,8 @@ func aside(n *html.Node) bool {
 	}
 	for _, word := range words(n) {
 		switch word {
-		case "nav", "navbar", "menu", "footer", "sidebar", "breadcrumb", "breadcrumbs", "related", "upsell", "upsells", "crosssell", "megamenu",
+		case "nav", "navbar", "menu", "footer", "sidebar", "breadcrumb", "breadcrumbs", "related",
+			"upsell", "upsells", "crosssell", "megamenu",
 			"recommended", "recommendations", "similar", "facet", "facets", "pagination", "filters":
 			return true
 		}

@@ -27,7 +27,8 @@ type table struct {
 	score  int
 }
 
-// tables finds the arrays of objects in a value, those with most to say first; and the fields of the value itself.
+// tables finds the arrays of objects in a value, those with most to say first; and the fields of
+// the value itself.
 func tables(value *structured.JSON) []table {
 	var found []table
 	var walk func(v *structured.JSON, path string, depth int)
@@ -85,7 +86,8 @@ func tableOf(array *structured.JSON, path string) (table, bool) {
 	}
 	columns := columnsOf(objects)
 	// The first field makes the rows: it must be in every element.
-	at := slices.IndexFunc(columns, func(c column) bool { return c.have == len(objects) && c.title })
+	at := slices.IndexFunc(columns,
+		func(c column) bool { return c.have == len(objects) && c.title })
 	if at < 0 {
 		at = slices.IndexFunc(columns, func(c column) bool { return c.have == len(objects) })
 	}
@@ -96,7 +98,8 @@ func tableOf(array *structured.JSON, path string) (table, bool) {
 	columns = append([]column{first}, slices.Delete(columns, at, at+1)...)
 	t := table{path: path, score: min(len(array.Members), 100) * min(len(columns), 12)}
 	for _, c := range columns[:min(len(columns), maxJSONFields)] {
-		t.fields = append(t.fields, model.Field{Name: c.name, Selector: path + "[*]" + c.path, Kind: model.Text})
+		t.fields = append(t.fields,
+			model.Field{Name: c.name, Selector: path + "[*]" + c.path, Kind: model.Text})
 		if c.title || c.price {
 			t.score *= 2
 		}
@@ -141,7 +144,9 @@ func columnsOf(objects []*structured.JSON) []column {
 			if c == nil {
 				lower := strings.ToLower(m.Name)
 				c = &column{name: full, path: at, price: strings.Contains(lower, "price"),
-					title: depth == 0 && slices.Contains([]string{"title", "name", "headline", "productname", "product_name", "displayname", "label"}, lower)}
+					title: depth == 0 &&
+						slices.Contains([]string{"title", "name", "headline", "productname",
+							"product_name", "displayname", "label"}, lower)}
 				byPath[at] = c
 				order = append(order, at)
 			}
@@ -169,7 +174,12 @@ func columnsOf(objects []*structured.JSON) []column {
 }
 
 func printable(name string) bool {
-	return len(name) <= 100 && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r == 0x7f || r == '\ufffd' })
+	return len(name) <= 100 &&
+		!strings.ContainsFunc(name,
+			func(r rune) bool {
+				return r < ' ' || r == '"' || r == '\\' || r == 0x7f ||
+					r == '\ufffd'
+			})
 }
 
 // object makes the fields of a body that is one object.
@@ -180,7 +190,8 @@ func object(value *structured.JSON) []model.Field {
 	var fields []model.Field
 	for _, c := range columnsOf([]*structured.JSON{value}) {
 		if len(fields) < maxJSONFields {
-			fields = append(fields, model.Field{Name: c.name, Selector: "$" + c.path, Kind: model.Text})
+			fields = append(fields,
+				model.Field{Name: c.name, Selector: "$" + c.path, Kind: model.Text})
 		}
 	}
 	if len(fields) < 2 {
@@ -192,5 +203,6 @@ func object(value *structured.JSON) []model.Field {
 // isJSON says whether a page is JSON, by its media type or by what it holds.
 func isJSON(p page.Page) bool {
 	body := p.Start()
-	return strings.HasSuffix(p.Media(), "json") || len(body) > 0 && (body[0] == '{' || body[0] == '[') && json.Valid(body)
+	return strings.HasSuffix(p.Media(), "json") || len(body) > 0 &&
+		(body[0] == '{' || body[0] == '[') && json.Valid(body)
 }

@@ -26,7 +26,8 @@ func (n *naming) take(name string, l *leaf) {
 		return
 	}
 	n.taken[l] = true
-	f := field{name: name, kind: model.Text, attr: l.attr, nodes: l.nodes, share: float64(l.have) / float64(n.count)}
+	f := field{name: name, kind: model.Text, attr: l.attr, nodes: l.nodes,
+		share: float64(l.have) / float64(n.count)}
 	if l.attr != "" {
 		f.kind = model.Attr
 	}
@@ -100,10 +101,11 @@ func (n *naming) struck(l *leaf) bool {
 	return n.calls(l, 2, formerly...)
 }
 
-// surely are words for a price before a reduction, formerly those and others: many shops call every price regular, or that
-// of their list, and where there is no other one, it is the price.
+// surely are words for a price before a reduction, formerly those and others: many shops call every
+// price regular, or that of their list, and where there is no other one, it is the price.
 var (
-	surely   = []string{"old", "was", "compare", "rrp", "before", "crossed", "strike", "msrp", "uvp", "statt"}
+	surely = []string{"old", "was", "compare", "rrp", "before", "crossed", "strike", "msrp",
+		"uvp", "statt"}
 	formerly = append([]string{"regular", "list", "original", "retail"}, surely...)
 )
 
@@ -134,7 +136,8 @@ func (n *naming) prices() {
 		if n.calls(l, 1, "sale", "special", "final", "now", "current") {
 			score *= 1.2
 		}
-		if n.calls(l, 2, "unit", "per", "shipping", "delivery", "save", "saving", "discount", "installment") {
+		if n.calls(l, 2, "unit", "per", "shipping", "delivery", "save", "saving", "discount",
+			"installment") {
 			score /= 4
 		}
 		return score
@@ -157,11 +160,14 @@ func (n *naming) prices() {
 	}
 }
 
-// join adds to a field what other leaves have where its own has nothing: a price stands elsewhere when it is reduced.
+// join adds to a field what other leaves have where its own has nothing: a price stands elsewhere
+// when it is reduced.
 func (n *naming) join(name string, fits func(*leaf) bool) {
 	f := &n.fields[slices.IndexFunc(n.fields, func(f field) bool { return f.name == name })]
 	for _, l := range n.leaves {
-		if n.taken[l] || !fits(l) || slices.ContainsFunc(l.nodes, func(at *html.Node) bool { return at != nil && overlaps(f.nodes, at) }) {
+		if n.taken[l] || !fits(l) ||
+			slices.ContainsFunc(l.nodes,
+				func(at *html.Node) bool { return at != nil && overlaps(f.nodes, at) }) {
 			continue
 		}
 		if f.parts == nil {
@@ -185,7 +191,8 @@ func (n *naming) join(name string, fits func(*leaf) bool) {
 
 // overlaps says whether an element holds one of the nodes or stands in one.
 func overlaps(nodes []*html.Node, n *html.Node) bool {
-	return slices.ContainsFunc(nodes, func(have *html.Node) bool { return have != nil && (holds(have, n) || holds(n, have)) })
+	return slices.ContainsFunc(nodes,
+		func(have *html.Node) bool { return have != nil && (holds(have, n) || holds(n, have)) })
 }
 
 func (n *naming) isPrice(l *leaf) bool {
@@ -195,7 +202,8 @@ func (n *naming) isPrice(l *leaf) bool {
 	if l.most(amount.Is) {
 		return true
 	}
-	called := n.calls(l, 2, "price", "amount", "preis", "prix", "precio") || strings.HasPrefix(l.attr, "data-price")
+	called := n.calls(l, 2, "price", "amount", "preis", "prix", "precio") ||
+		strings.HasPrefix(l.attr, "data-price")
 	return called && l.most(digits.MatchString) || n.struck(l) && l.most(cents.MatchString)
 }
 
@@ -233,10 +241,14 @@ func (n *naming) title() {
 		if n.calls(l, 1, "title", "name", "heading", "headline", "subject", "titel", "nom") {
 			score *= 2.5
 		}
-		if n.calls(l, 0, "brand", "vendor", "badge", "label", "tag", "category", "subtitle", "author", "date", "location", "company", "sku") {
+		if n.calls(l, 0, "brand", "vendor", "badge", "label", "tag", "category", "subtitle",
+			"author", "date", "location", "company", "sku") {
 			score /= 5
 		}
-		if ancestor(at, func(a *html.Node) bool { return a.Data == "a" && n.items.inside(a) != nil }) != nil {
+		if ancestor(at, func(a *html.Node) bool {
+			return a.Data == "a" &&
+				n.items.inside(a) != nil
+		}) != nil {
 			score *= 1.5
 		}
 		if length < 4 {
@@ -264,7 +276,8 @@ func (n *naming) link() {
 		score := float64(l.have) * float64(l.distinct) / float64(l.have)
 		around := 0
 		for i, a := range l.nodes {
-			if a != nil && title != nil && title[i] != nil && (holds(a, title[i]) || holds(title[i], a)) {
+			if a != nil && title != nil && title[i] != nil &&
+				(holds(a, title[i]) || holds(title[i], a)) {
 				around++
 			}
 		}
@@ -272,7 +285,8 @@ func (n *naming) link() {
 			score *= 3
 		}
 		if !l.most(func(v string) bool {
-			return !strings.HasPrefix(v, "#") && !strings.HasPrefix(v, "javascript:") && !strings.HasPrefix(v, "mailto:")
+			return !strings.HasPrefix(v, "#") && !strings.HasPrefix(v, "javascript:") &&
+				!strings.HasPrefix(v, "mailto:")
 		}) {
 			return 0
 		}
@@ -288,7 +302,8 @@ func (n *naming) link() {
 func (n *naming) picture() {
 	n.best("image", func(l *leaf) float64 {
 		at := l.first()
-		order := slices.Index([]string{"data-src", "data-original", "data-lazy-src", "src", "data-srcset", "srcset"}, l.attr)
+		order := slices.Index([]string{"data-src", "data-original", "data-lazy-src", "src",
+			"data-srcset", "srcset"}, l.attr)
 		if at.Data != "img" || order < 0 || l.distinct*2 < l.have {
 			return 0
 		}
@@ -312,18 +327,24 @@ var marks = []struct {
 	fits  func(string) bool
 }{
 	{"currency", []string{"currency", "waehrung", "währung"}, amount.IsCode},
-	{"rating", []string{"rating", "stars", "star", "score", "bewertung", "average"}, stars.MatchString},
-	{"reviewCount", []string{"reviews", "review", "ratings", "rating", "count", "votes", "comments", "avis"}, counts.MatchString},
-	{"date", []string{"date", "time", "published", "posted", "datum", "datetime"}, func(v string) bool { return dates.MatchString(v) }},
-	{"sku", []string{"sku", "asin", "mpn", "ref", "reference", "artikelnummer"}, func(v string) bool { return len(v) <= 60 }},
+	{"rating", []string{"rating", "stars", "star", "score", "bewertung", "average"},
+		stars.MatchString},
+	{"reviewCount", []string{"reviews", "review", "ratings", "rating", "count", "votes", "comments",
+		"avis"}, counts.MatchString},
+	{"date", []string{"date", "time", "published", "posted", "datum", "datetime"},
+		func(v string) bool { return dates.MatchString(v) }},
+	{"sku", []string{"sku", "asin", "mpn", "ref", "reference", "artikelnummer"},
+		func(v string) bool { return len(v) <= 60 }},
 	{"brand", []string{"brand", "vendor", "manufacturer", "marke", "designer", "maker"}, isShort},
 	{"author", []string{"author", "byline", "by", "user", "username", "writer"}, isShort},
 	{"company", []string{"company", "employer", "organization", "hiring", "firma"}, isShort},
 	{"location", []string{"location", "address", "city", "ort", "place", "locality"}, isShort},
 	{"salary", []string{"salary", "compensation", "gehalt"}, isShort},
-	{"availability", []string{"stock", "availability", "available", "inventory", "delivery"}, isShort},
+	{"availability", []string{"stock", "availability", "available", "inventory", "delivery"},
+		isShort},
 	{"category", []string{"category", "categories", "section", "topic", "kategorie"}, isShort},
-	{"description", []string{"description", "desc", "excerpt", "summary", "teaser", "snippet", "abstract", "intro", "body"},
+	{"description", []string{"description", "desc", "excerpt", "summary", "teaser", "snippet",
+		"abstract", "intro", "body"},
 		func(v string) bool { return len(v) > 25 }},
 }
 
@@ -351,7 +372,8 @@ func (n *naming) marked() {
 		})
 	}
 	n.best("description", func(l *leaf) float64 {
-		if l.attr != "" || !l.most(func(v string) bool { return len(v) > 50 }) || l.distinct*2 < l.have {
+		if l.attr != "" || !l.most(func(v string) bool { return len(v) > 50 }) ||
+			l.distinct*2 < l.have {
 			return 0
 		}
 		return float64(l.have)
@@ -372,7 +394,8 @@ func (n *naming) rest() {
 		}
 	}
 	for _, l := range n.leaves {
-		if n.taken[l] || l.attr != "" || len(n.fields) >= maxFields || l.distinct < 2 || l.have*2 < n.count {
+		if n.taken[l] || l.attr != "" || len(n.fields) >= maxFields || l.distinct < 2 ||
+			l.have*2 < n.count {
 			continue
 		}
 		repeats := 0
@@ -382,7 +405,8 @@ func (n *naming) rest() {
 			}
 		}
 		name := nameOf(l.first())
-		if name == "" || repeats*2 > l.have || ancestor(l.first(), named("button", "form", "select")) != nil {
+		if name == "" || repeats*2 > l.have ||
+			ancestor(l.first(), named("button", "form", "select")) != nil {
 			continue
 		}
 		n.take(name, l)
@@ -400,7 +424,8 @@ func nameOf(n *html.Node) string {
 		}
 		parts := split(class)
 		for i := len(parts) - 1; i >= 0; i-- {
-			if word := parts[i]; len(word) > 2 && !slices.Contains(hollow, word) && !unspeakable.MatchString(word) {
+			if word := parts[i]; len(word) > 2 && !slices.Contains(hollow, word) &&
+				!unspeakable.MatchString(word) {
 				return word
 			}
 		}
@@ -412,7 +437,11 @@ func nameOf(n *html.Node) string {
 var unspeakable = regexp.MustCompile(`^[^aeiouy]{4,}$|[^aeiouy]{5}`)
 
 // hollow are words that say nothing about what an element holds.
-var hollow = []string{"product", "item", "card", "box", "wrap", "wrapper", "container", "inner", "outer", "content", "text", "block", "list",
-	"grid", "row", "col", "cell", "element", "component", "link", "value", "label", "span", "div", "main", "primary", "secondary", "body",
-	"view", "tile", "entry", "result", "info", "details", "detail", "data", "group", "field", "line", "section", "button", "btn", "woocommerce",
-	"currency", "currencysymbol", "symbol", "price", "visually", "screen", "reader", "sr", "only", "hidden", "icon", "badge"}
+var hollow = []string{"product", "item", "card", "box", "wrap", "wrapper", "container", "inner",
+	"outer", "content", "text", "block", "list",
+	"grid", "row", "col", "cell", "element", "component", "link", "value", "label", "span", "div",
+	"main", "primary", "secondary", "body",
+	"view", "tile", "entry", "result", "info", "details", "detail", "data", "group", "field",
+	"line", "section", "button", "btn", "woocommerce",
+	"currency", "currencysymbol", "symbol", "price", "visually", "screen", "reader", "sr", "only",
+	"hidden", "icon", "badge"}

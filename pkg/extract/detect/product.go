@@ -12,27 +12,39 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// known are places where pages of one thing commonly say something: selectors that other pages of the site have, too.
-// The first that has a value counts.
+// known are places where pages of one thing commonly say something: selectors that other pages of
+// the site have, too. The first that has a value counts.
 var known = []struct {
 	name   string
 	places []model.Field
 }{
-	{"description", []model.Field{attr("description", "[itemprop=description][content]", "content"), text("description", "[itemprop=description]"),
-		attr("description", `meta[name="description"]`, "content"), attr("description", `meta[property="og:description"]`, "content")}},
-	{"image", []model.Field{attr("image", `meta[property="og:image"]`, "content"), attr("image", "img[itemprop=image]", "src")}},
-	{"brand", []model.Field{text("brand", "[itemprop=brand] [itemprop=name]"), attr("brand", "[itemprop=brand][content]", "content"),
-		text("brand", "[itemprop=brand]"), attr("brand", `meta[property="product:brand"]`, "content")}},
-	{"sku", []model.Field{attr("sku", "[itemprop=sku][content]", "content"), text("sku", "[itemprop=sku]")}},
+	{"description", []model.Field{attr("description", "[itemprop=description][content]", "content"),
+		text("description", "[itemprop=description]"),
+		attr("description", `meta[name="description"]`, "content"),
+		attr("description", `meta[property="og:description"]`, "content")}},
+	{"image", []model.Field{attr("image", `meta[property="og:image"]`, "content"),
+		attr("image", "img[itemprop=image]", "src")}},
+	{"brand", []model.Field{text("brand", "[itemprop=brand] [itemprop=name]"),
+		attr("brand", "[itemprop=brand][content]", "content"),
+		text("brand", "[itemprop=brand]"),
+		attr("brand", `meta[property="product:brand"]`, "content")}},
+	{"sku", []model.Field{attr("sku", "[itemprop=sku][content]", "content"),
+		text("sku", "[itemprop=sku]")}},
 	{"availability", []model.Field{attr("availability", "[itemprop=availability][href]", "href"),
-		attr("availability", "[itemprop=availability][content]", "content"), text("availability", "[itemprop=availability]")}},
-	{"rating", []model.Field{attr("rating", "[itemprop=ratingValue][content]", "content"), text("rating", "[itemprop=ratingValue]")}},
-	{"reviewCount", []model.Field{attr("reviewCount", "[itemprop=reviewCount][content]", "content"), text("reviewCount", "[itemprop=reviewCount]")}},
-	{"date", []model.Field{attr("date", `meta[property="article:published_time"]`, "content"), attr("date", "article time[datetime]", "datetime"),
+		attr("availability", "[itemprop=availability][content]", "content"),
+		text("availability", "[itemprop=availability]")}},
+	{"rating", []model.Field{attr("rating", "[itemprop=ratingValue][content]", "content"),
+		text("rating", "[itemprop=ratingValue]")}},
+	{"reviewCount", []model.Field{attr("reviewCount", "[itemprop=reviewCount][content]", "content"),
+		text("reviewCount", "[itemprop=reviewCount]")}},
+	{"date", []model.Field{attr("date", `meta[property="article:published_time"]`, "content"),
+		attr("date", "article time[datetime]", "datetime"),
 		attr("date", "time[datetime]", "datetime")}},
-	{"author", []model.Field{text("author", "[itemprop=author] [itemprop=name]"), text("author", "[rel=author]"),
+	{"author", []model.Field{text("author", "[itemprop=author] [itemprop=name]"),
+		text("author", "[rel=author]"),
 		attr("author", `meta[name="author"]`, "content")}},
-	{"content", []model.Field{text("content", "[itemprop=articleBody]"), text("content", "article .entry-content"), text("content", "article .post-content")}},
+	{"content", []model.Field{text("content", "[itemprop=articleBody]"),
+		text("content", "article .entry-content"), text("content", "article .post-content")}},
 }
 
 func text(name, css string) model.Field {
@@ -67,13 +79,15 @@ func (p *probe) product(lists []list) []model.Field {
 		}
 	}
 	fields = append(fields, p.labelled(heading, lists, fields)...)
-	if !priced && !has(fields, "content") && (!has(fields, "date") || !has(fields, "author") && !has(fields, "description")) {
+	if !priced && !has(fields, "content") &&
+		(!has(fields, "date") || !has(fields, "author") && !has(fields, "description")) {
 		return nil
 	}
 	return fields
 }
 
-// maxBuys is how many buttons to buy with a page of one thing has, beside those in its lists: some repeat it on a bar.
+// maxBuys is how many buttons to buy with a page of one thing has, beside those in its lists: some
+// repeat it on a bar.
 const maxBuys = 3
 
 var buy = regexp.MustCompile(`(?i)add[-_ ]?to[-_ ]?(cart|basket|bag)|buy[-_ ]?now|in den warenkorb|ajouter au panier|` +
@@ -93,7 +107,8 @@ func (p *probe) sells(lists []list) bool {
 			return true
 		}
 		about := textOf(n)
-		for _, name := range [...]string{"id", "class", "name", "value", "aria-label", "data-type", "data-action"} {
+		for _, name := range [...]string{"id", "class", "name", "value", "aria-label", "data-type",
+			"data-action"} {
 			about += " " + attribute(n, name)
 		}
 		if buy.MatchString(about[:min(len(about), maxText)]) {
@@ -120,7 +135,8 @@ func (p *probe) says(f model.Field) bool {
 	return textOf(matches[0]) != ""
 }
 
-// heading is the page's main heading: of several the one that shares most words with the page's title.
+// heading is the page's main heading: of several the one that shares most words with the page's
+// title.
 func (p *probe) heading() *html.Node {
 	titled := map[string]bool{}
 	for _, n := range p.sel.all("head > title") {
@@ -130,7 +146,8 @@ func (p *probe) heading() *html.Node {
 	}
 	var best *html.Node
 	most := -1
-	for _, css := range [...]string{"[itemtype*=Product] > h1", "h1[itemprop=name]", "main h1", "article h1", "h1"} {
+	for _, css := range [...]string{"[itemtype*=Product] > h1", "h1[itemprop=name]", "main h1",
+		"article h1", "h1"} {
 		for _, n := range p.sel.all(css) {
 			shared, content := 0, textOf(n)
 			for word := range strings.FieldsFuncSeq(strings.ToLower(content), notInWords) {
@@ -190,21 +207,26 @@ func (s *selectors) first(n *html.Node) string {
 }
 
 // telling are the elements whose names say enough to look in them.
-var telling = map[string]bool{"main": true, "article": true, "ins": true, "del": true, "s": true, "strike": true, "h1": true, "h2": true, "form": true,
+var telling = map[string]bool{"main": true, "article": true, "ins": true, "del": true, "s": true,
+	"strike": true, "h1": true, "h2": true, "form": true,
 	"figure": true, "dd": true}
 
 // amounts are the price of what the heading names, and what it was before.
 func (p *probe) amounts(heading *html.Node, lists []list) []model.Field {
 	var fields []model.Field
-	for _, place := range []model.Field{attr("price", "[itemprop=price][content]", "content"), text("price", "[itemprop=price]"),
-		attr("price", `meta[property="product:price:amount"]`, "content"), attr("price", `meta[property="og:price:amount"]`, "content")} {
+	for _, place := range []model.Field{attr("price", "[itemprop=price][content]", "content"),
+		text("price", "[itemprop=price]"),
+		attr("price", `meta[property="product:price:amount"]`, "content"),
+		attr("price", `meta[property="og:price:amount"]`, "content")} {
 		if matches := p.sel.all(place.Selector); p.says(place) && !inLists(lists, matches[0]) {
 			fields = append(fields, place)
 			break
 		}
 	}
-	for _, currency := range []model.Field{attr("currency", "[itemprop=priceCurrency][content]", "content"),
-		attr("currency", `meta[property="product:price:currency"]`, "content"), attr("currency", `meta[property="og:price:currency"]`, "content")} {
+	for _, currency := range []model.Field{attr("currency", "[itemprop=priceCurrency][content]",
+		"content"),
+		attr("currency", `meta[property="product:price:currency"]`, "content"),
+		attr("currency", `meta[property="og:price:currency"]`, "content")} {
 		if len(fields) > 0 && p.says(currency) {
 			fields = append(fields, currency)
 			break
@@ -227,7 +249,8 @@ func (p *probe) selectorOf(n *html.Node) string {
 	return p.sel.first(n)
 }
 
-// unreduced adds to the selector of a reduced price where the price stands on pages of things that are not.
+// unreduced adds to the selector of a reduced price where the price stands on pages of things that
+// are not.
 func (p *probe) unreduced(css string, n *html.Node) string {
 	ins := ancestor(n, named("ins"))
 	if ins == nil || ins.Parent == nil {
@@ -247,8 +270,8 @@ func (p *probe) unreduced(css string, n *html.Node) string {
 	return css
 }
 
-// crossed is a selector of a price before a reduction: by what says that it is one, so that it finds nothing where
-// nothing is reduced.
+// crossed is a selector of a price before a reduction: by what says that it is one, so that it
+// finds nothing where nothing is reduced.
 func (p *probe) crossed(n *html.Node) string {
 	if n == nil {
 		return ""
@@ -256,7 +279,8 @@ func (p *probe) crossed(n *html.Node) string {
 	by := ancestor(n, named("del", "s", "strike"))
 	if by == nil {
 		by = ancestor(n, func(at *html.Node) bool {
-			return slices.ContainsFunc(words(at), func(w string) bool { return slices.Contains(formerly, w) })
+			return slices.ContainsFunc(words(at),
+				func(w string) bool { return slices.Contains(formerly, w) })
 		})
 	}
 	if by == nil {
@@ -264,7 +288,9 @@ func (p *probe) crossed(n *html.Node) string {
 	}
 	var list []string
 	for _, holder := range simple(by) {
-		former := telling[by.Data] || slices.ContainsFunc(split(holder), func(w string) bool { return slices.Contains(formerly, w) })
+		former := telling[by.Data] ||
+			slices.ContainsFunc(split(holder),
+				func(w string) bool { return slices.Contains(formerly, w) })
 		switch {
 		case !former || holder == by.Data && !telling[holder]:
 		case by == n:
@@ -320,20 +346,23 @@ func isAmount(n *html.Node, content string) bool {
 		return amount.Is(content)
 	}
 	called := words(n)
-	return slices.Contains(called, "price") || cents.MatchString(content) && sharesWord(called, formerly)
+	return slices.Contains(called, "price") || cents.MatchString(content) &&
+		sharesWord(called, formerly)
 }
 
 func sharesWord(called, any []string) bool {
 	return slices.ContainsFunc(called, func(word string) bool { return slices.Contains(any, word) })
 }
 
-// innerPrice says whether an element in this one is the price rather: with less around it, or with a name.
+// innerPrice says whether an element in this one is the price rather: with less around it, or with
+// a name.
 func innerPrice(n *html.Node, content string) bool {
 	found := false
 	elements(n, func(c *html.Node) bool {
 		if c != n && !found {
 			inner := textOf(c)
-			found = isAmount(c, inner) && (inner != content || len(words(c)) > 0 || len(words(n)) == 0)
+			found = isAmount(c, inner) &&
+				(inner != content || len(words(c)) > 0 || len(words(n)) == 0)
 		}
 		return !found
 	})
@@ -349,14 +378,16 @@ func inLists(lists []list, n *html.Node) bool {
 func (p *probe) labelled(heading *html.Node, lists []list, have []model.Field) []model.Field {
 	around := heading
 	for range 4 {
-		if around.Parent != nil && around.Parent.Type == html.ElementNode && around.Parent.Data != "body" {
+		if around.Parent != nil && around.Parent.Type == html.ElementNode &&
+			around.Parent.Data != "body" {
 			around = around.Parent
 		}
 	}
 	var fields []model.Field
 	used := map[string]bool{}
 	for _, mark := range marks {
-		if has(have, mark.name) || mark.name == "date" || mark.name == "category" || mark.name == "location" || mark.name == "company" {
+		if has(have, mark.name) || mark.name == "date" || mark.name == "category" ||
+			mark.name == "location" || mark.name == "company" {
 			continue
 		}
 		var found *html.Node
@@ -364,9 +395,11 @@ func (p *probe) labelled(heading *html.Node, lists []list, have []model.Field) [
 			if found != nil && !holds(found, n) || inLists(lists, n) || p.isBeside(n) {
 				return false
 			}
-			called := slices.ContainsFunc(words(n), func(w string) bool { return slices.Contains(mark.words, w) })
+			called := slices.ContainsFunc(words(n),
+				func(w string) bool { return slices.Contains(mark.words, w) })
 			content := textOf(n)
-			if called && (hasOwnText(n) || mark.name == "description" && !holds(n, heading)) && content != "" && mark.fits(content) && !amount.Is(content) {
+			if called && (hasOwnText(n) || mark.name == "description" && !holds(n, heading)) &&
+				content != "" && mark.fits(content) && !amount.Is(content) {
 				found = n // and what is in it, if that is called so, too
 			}
 			return true
@@ -394,7 +427,8 @@ func (p *probe) picture(around *html.Node, lists []list) model.Field {
 		}
 		place := ancestor(n, func(at *html.Node) bool {
 			return slices.ContainsFunc(words(at), func(w string) bool {
-				return slices.Contains([]string{"gallery", "image", "images", "photo", "photos", "media", "picture", "cover"}, w)
+				return slices.Contains([]string{"gallery", "image", "images", "photo", "photos",
+					"media", "picture", "cover"}, w)
 			})
 		})
 		if place == nil || !holds(around, place) {

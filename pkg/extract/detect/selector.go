@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// maxVisits bounds the elements that selectors are tried at, over a whole page: on pages that need more, some fields are
-// left out.
+// maxVisits bounds the elements that selectors are tried at, over a whole page: on pages that need
+// more, some fields are left out.
 const maxVisits = 20_000_000
 
 // selectors finds selectors of elements of one page, and tries them.
@@ -21,7 +21,8 @@ type selectors struct {
 }
 
 func newSelectors(root *html.Node) *selectors {
-	return &selectors{root: root, found: map[string][]*html.Node{}, size: map[*html.Node]int{}, left: maxVisits}
+	return &selectors{root: root, found: map[string][]*html.Node{}, size: map[*html.Node]int{},
+		left: maxVisits}
 }
 
 // spend says whether an element may be searched.
@@ -37,8 +38,8 @@ func (s *selectors) spend(n *html.Node) bool {
 	return s.left >= 0
 }
 
-// all are the matches of a selector in the page. Most selectors that are tried differ in what stands around the same
-// elements, so that these are searched once.
+// all are the matches of a selector in the page. Most selectors that are tried differ in what
+// stands around the same elements, so that these are searched once.
 func (s *selectors) all(css string) []*html.Node {
 	if matches, known := s.found[css]; known {
 		return matches
@@ -63,8 +64,8 @@ func (s *selectors) all(css string) []*html.Node {
 // aroundVisits is about how many elements around one are looked at.
 const aroundVisits = 10
 
-// subject is the compound that all matches of a selector have to match, "" where that is the selector itself or is not
-// plain.
+// subject is the compound that all matches of a selector have to match, "" where that is the
+// selector itself or is not plain.
 func subject(css string) string {
 	at := strings.LastIndexByte(css, ' ')
 	if at < 0 || strings.IndexByte(css, ',') >= 0 || strings.Count(css[at:], `"`)%2 != 0 {
@@ -95,7 +96,8 @@ func simple(n *html.Node) []string {
 	}
 	classes := classesOf(n)
 	telling := func(utilities bool) []string {
-		return slices.DeleteFunc(slices.Clone(classes), func(class string) bool { return isUtility(class) != utilities })
+		return slices.DeleteFunc(slices.Clone(classes),
+			func(class string) bool { return isUtility(class) != utilities })
 	}
 	meaning := telling(false)
 	for _, class := range meaning {
@@ -129,8 +131,8 @@ func common(nodes []*html.Node) []string {
 	return list
 }
 
-// group finds a selector that matches the elements and nothing else, "" if there is none that other pages of the site
-// would understand.
+// group finds a selector that matches the elements and nothing else, "" if there is none that other
+// pages of the site would understand.
 func (s *selectors) group(nodes []*html.Node) string {
 	want := func(css string) bool { return slices.Equal(s.all(css), nodes) }
 	own := common(nodes)
@@ -145,11 +147,16 @@ func (s *selectors) group(nodes []*html.Node) string {
 		for i, n := range around {
 			around[i] = n.Parent
 		}
-		if slices.ContainsFunc(around, func(n *html.Node) bool { return n == nil || n.Type != html.ElementNode || n.Data == "html" }) {
+		if slices.ContainsFunc(around,
+			func(n *html.Node) bool {
+				return n == nil || n.Type != html.ElementNode ||
+					n.Data == "html"
+			}) {
 			break
 		}
 		holders := common(slices.Compact(slices.Clone(around)))
-		if id := attribute(around[0], "id"); identifier.MatchString(id) && isStable(id) && sameNode(around) {
+		if id := attribute(around[0], "id"); identifier.MatchString(id) && isStable(id) &&
+			sameNode(around) {
 			holders = append([]string{"#" + id}, holders...)
 		}
 		for _, holder := range holders {
@@ -177,14 +184,16 @@ func sameNode(nodes []*html.Node) bool {
 	return true
 }
 
-// firsts says whether a selector's first match in each holder is its node. Where a holder has none, the selector may
-// find something else now and then: in one holder of ten or, of what every holder has at some place, in four.
+// firsts says whether a selector's first match in each holder is its node. Where a holder has none,
+// the selector may find something else now and then: in one holder of ten or, of what every holder
+// has at some place, in four.
 func (s *selectors) firsts(css string, holders, nodes []*html.Node, everywhere bool) bool {
 	good := 0
 	for i, holder := range holders {
 		matches := s.in(css, holder)
 		switch {
-		case nodes[i] == nil && len(matches) == 0, nodes[i] != nil && len(matches) > 0 && matches[0] == nodes[i]:
+		case nodes[i] == nil && len(matches) == 0, nodes[i] != nil && len(matches) > 0 &&
+			matches[0] == nodes[i]:
 			good++
 		case nodes[i] != nil:
 			return false
@@ -196,8 +205,9 @@ func (s *selectors) firsts(css string, holders, nodes []*html.Node, everywhere b
 	return good*10 >= len(holders)*9
 }
 
-// within finds a selector whose first match in each holder is its node; nodes may be nil where a holder has none, and
-// everywhere says that it then has one at another place. "" when there is none.
+// within finds a selector whose first match in each holder is its node; nodes may be nil where a
+// holder has none, and everywhere says that it then has one at another place. "" when there is
+// none.
 func (s *selectors) within(holders, nodes []*html.Node, everywhere bool) string {
 	var sample []*html.Node
 	for _, n := range nodes {
@@ -219,7 +229,8 @@ func (s *selectors) within(holders, nodes []*html.Node, everywhere bool) string 
 	for i, n := range sample {
 		parents[i] = n.Parent
 	}
-	inside := !slices.ContainsFunc(parents, func(p *html.Node) bool { return p == nil || slices.Contains(holders, p) })
+	inside := !slices.ContainsFunc(parents,
+		func(p *html.Node) bool { return p == nil || slices.Contains(holders, p) })
 	for _, last := range own {
 		if inside {
 			for _, parent := range common(parents) {

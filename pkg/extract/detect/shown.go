@@ -12,8 +12,9 @@ import (
 // Value is what a page shows under the name that proposals give it.
 type Value struct{ Name, Text string }
 
-// Shown is what proposals find on a page, each name once: of the thing that the page is about, and of the items of its
-// best list, in the page's order. Either may be empty, and both are of a page of more than 20,000 elements.
+// Shown is what proposals find on a page, each name once: of the thing that the page is about, and
+// of the items of its best list, in the page's order. Either may be empty, and both are of a page
+// of more than 20,000 elements.
 func Shown(root *html.Node, pageURL string) (thing []Value, items [][]Value) {
 	base, err := url.Parse(pageURL)
 	if err != nil || isLarge(root) {
@@ -48,7 +49,8 @@ func valueOf(name string, kind model.FieldKind, attr string, n *html.Node) Value
 	return Value{name, textOf(n)}
 }
 
-// maxShown is how many elements a page may have: fewer than for proposals, which customers wait for one at a time.
+// maxShown is how many elements a page may have: fewer than for proposals, which customers wait for
+// one at a time.
 const maxShown = 20_000
 
 func isLarge(root *html.Node) bool {

@@ -19,8 +19,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// elements visits n and the elements in it, in document order, until visit returns false, which leaves out what the
-// element holds. What a browser never shows is left out.
+// elements visits n and the elements in it, in document order, until visit returns false, which
+// leaves out what the element holds. What a browser never shows is left out.
 func elements(n *html.Node, visit func(*html.Node) bool) {
 	if n.Type == html.ElementNode && (unseen[n.Data] || !visit(n)) {
 		return
@@ -30,10 +30,12 @@ func elements(n *html.Node, visit func(*html.Node) bool) {
 	}
 }
 
-var unseen = map[string]bool{"script": true, "style": true, "template": true, "noscript": true, "svg": true, "iframe": true, "head": true}
+var unseen = map[string]bool{"script": true, "style": true, "template": true, "noscript": true,
+	"svg": true, "iframe": true, "head": true}
 
 // inline are the elements that stand in a line of text.
-var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "em": true, "i": true, "ins": true, "mark": true,
+var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "em": true, "i": true,
+	"ins": true, "mark": true,
 	"small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true}
 
 // maxText bounds a text, in bytes.
@@ -67,7 +69,8 @@ func textOf(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// hasOwnText says whether an element holds text itself, or in nothing but elements that stand in a line of text.
+// hasOwnText says whether an element holds text itself, or in nothing but elements that stand in a
+// line of text.
 func hasOwnText(n *html.Node) bool {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
@@ -114,21 +117,27 @@ func classesOf(n *html.Node) []string {
 var (
 	// identifier is what stands in a selector as it is.
 	identifier = regexp.MustCompile(`^-?[a-zA-Z_][a-zA-Z0-9_-]*$`)
-	// generated are classes that a build made, or that name one thing: post-123, css-1x2y3z, sc-bdVaJa.
+	// generated are classes that a build made, or that name one thing: post-123, css-1x2y3z,
+	// sc-bdVaJa.
 	generated = regexp.MustCompile(`[0-9]{3,}|^(css|sc|jss|emotion|svelte|ember|data-v|ng|tw)-|^_|__?[a-zA-Z0-9]*[0-9][a-zA-Z0-9]*$|^[a-z]{1,2}[0-9]+[a-z0-9]*$`)
-	// mixed is what hashes look like: capitals in the middle of short words, or digits between letters.
+	// mixed is what hashes look like: capitals in the middle of short words, or digits between
+	// letters.
 	mixed = regexp.MustCompile(`^[a-z]{1,3}[A-Z][a-zA-Z]{2,5}$|[a-zA-Z][0-9][a-zA-Z]`)
 	// hashed is a class of a CSS module: its readable part, and a hash.
 	hashed = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*(?:[-_][A-Za-z][A-Za-z0-9]*)*__)[A-Za-z0-9_-]{5,6}$`)
 )
 
 // states are words of classes that say how an item is at the moment.
-var states = []string{"active", "current", "selected", "first", "last", "odd", "even", "open", "closed", "hover", "focus", "visible",
-	"hidden", "show", "shown", "lazy", "lazyload", "lazyloaded", "loaded", "loading", "sale", "onsale", "instock", "outofstock", "in-stock",
-	"out-of-stock", "sold-out", "new", "featured", "sticky", "clearfix", "is-active", "wow", "animated", "fade", "in", "collapsed"}
+var states = []string{"active", "current", "selected", "first", "last", "odd", "even", "open",
+	"closed", "hover", "focus", "visible",
+	"hidden", "show", "shown", "lazy", "lazyload", "lazyloaded", "loaded", "loading", "sale",
+	"onsale", "instock", "outofstock", "in-stock",
+	"out-of-stock", "sold-out", "new", "featured", "sticky", "clearfix", "is-active", "wow",
+	"animated", "fade", "in", "collapsed"}
 
 func isStable(class string) bool {
-	return len(class) <= 60 && identifier.MatchString(class) && !generated.MatchString(class) && !mixed.MatchString(class) &&
+	return len(class) <= 60 && identifier.MatchString(class) && !generated.MatchString(class) &&
+		!mixed.MatchString(class) &&
 		!slices.Contains(states, class)
 }
 
@@ -152,7 +161,8 @@ func isUtility(class string) bool { return utility.MatchString(class) }
 
 // words are the words of an element's classes, ids and marks, in lower case.
 func words(n *html.Node) []string {
-	return split(attribute(n, "class") + " " + attribute(n, "itemprop") + " " + attribute(n, "data-testid") + " " +
+	return split(attribute(n, "class") + " " + attribute(n, "itemprop") + " " + attribute(n,
+		"data-testid") + " " +
 		attribute(n, "data-test") + " " + attribute(n, "data-qa") + " " + attribute(n, "property"))
 }
 

@@ -66,15 +66,18 @@ func compileFields(fields []model.Field) ([]field, fault.List) {
 		}
 		steps, ok := parsePath(selector)
 		if !ok {
-			report(path+".selector", "must be a column or a path of property names, such as offers.price or $.offers[0].price")
+			report(path+".selector", "must be a column or a path of property names, such as "+
+				"offers.price or $.offers[0].price")
 		}
 		key, _ := json.Marshal(name) // a string always marshals
-		compiled[i] = field{key: append(key, ':'), column: selector, steps: steps, exists: f.Kind == model.Exists}
+		compiled[i] = field{key: append(key, ':'), column: selector, steps: steps,
+			exists: f.Kind == model.Exists}
 	}
 	return compiled, faults
 }
 
-// parsePath reads a path: names joined with dots or in brackets and quotes, each with an index at will.
+// parsePath reads a path: names joined with dots or in brackets and quotes, each with an index at
+// will.
 func parsePath(s string) ([]step, bool) {
 	if len(s) > maxSelector {
 		return nil, false
@@ -91,7 +94,8 @@ func parsePath(s string) ([]step, bool) {
 				return nil, false
 			}
 			s = rest
-			if len(inner) > 2 && (inner[0] == '\'' || inner[0] == '"') && inner[len(inner)-1] == inner[0] {
+			if len(inner) > 2 && (inner[0] == '\'' || inner[0] == '"') &&
+				inner[len(inner)-1] == inner[0] {
 				name = inner[1 : len(inner)-1]
 				break
 			}
@@ -157,7 +161,8 @@ func choose(f *flattener, t *structured.Thing, fields []field) []byte {
 	return append(row, '}')
 }
 
-// of is a field's value: the column's of its selector, else what its path leads to; nil if there is none.
+// of is a field's value: the column's of its selector, else what its path leads to; nil if there is
+// none.
 func (fd *field) of(f *flattener, t *structured.Thing) []byte {
 	for _, c := range f.columns {
 		if c.name == fd.column {

@@ -8,7 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 )
 
-// maxLevels is how deep members of nested items become columns, maxNested how deep items nest that stay JSON.
+// maxLevels is how deep members of nested items become columns, maxNested how deep items nest that
+// stay JSON.
 const (
 	maxLevels = 4
 	maxNested = 16
@@ -272,8 +273,8 @@ func (f *flattener) appendItem(dst []byte, it *structured.Item, depth int) []byt
 	return append(dst, '}')
 }
 
-// columnName is a property's name as a column. What it leaves out comes first: behind it there may be what no name begins
-// with.
+// columnName is a property's name as a column. What it leaves out comes first: behind it there may
+// be what no name begins with.
 func columnName(name string) string {
 	if strings.IndexFunc(name, notInName) >= 0 {
 		name = strings.Map(func(r rune) rune {
@@ -283,7 +284,8 @@ func columnName(name string) string {
 			return r
 		}, name)
 	}
-	name = strings.TrimLeftFunc(name, func(r rune) bool { return unicode.IsSpace(r) || r == '_' || r == '$' || r == '@' })
+	name = strings.TrimLeftFunc(name,
+		func(r rune) bool { return unicode.IsSpace(r) || r == '_' || r == '$' || r == '@' })
 	if len(name) > maxName {
 		if runes := []rune(name); len(runes) > maxName {
 			name = string(runes[:maxName])

@@ -1,35 +1,44 @@
-// Package ldjson owns APPLICATION_LD_JSON: rows out of the data that a page states as JSON-LD, without selectors.
+// Package ldjson owns APPLICATION_LD_JSON: rows out of the data that a page states as JSON-LD,
+// without selectors.
 //
 // # What one row is
 //
-// A row is a thing that the page is about (structured.Data.Things): a top-level item of a main type such as Product,
-// Article, Recipe, Event, JobPosting. The elements of an ItemList (OfferCatalog, DataFeed) stand for the list, a page's
-// mainEntity for the page, the variants of a ProductGroup for the group. What merely comes along (Organization, Person,
-// Review, Offer, VideoObject …) makes rows only where there is nothing better, the page itself (WebPage …) only where
-// there is nothing else at all; breadcrumbs, navigation and the WebSite never do. The same row is written once.
+// A row is a thing that the page is about (structured.Data.Things): a top-level item of a main type
+// such as Product, Article, Recipe, Event, JobPosting. The elements of an ItemList (OfferCatalog,
+// DataFeed) stand for the list, a page's mainEntity for the page, the variants of a ProductGroup
+// for the group. What merely comes along (Organization, Person, Review, Offer, VideoObject …) makes
+// rows only where there is nothing better, the page itself (WebPage …) only where there is nothing
+// else at all; breadcrumbs, navigation and the WebSite never do. The same row is written once.
 //
-// With tryWithHiddenData, microdata and then RDFa are read in the same way where JSON-LD states no main thing.
+// With tryWithHiddenData, microdata and then RDFa are read in the same way where JSON-LD states no
+// main thing.
 //
 // # Columns
 //
-//   - @type is the column type, @id is id; both come first. The others follow in the order of the page.
-//   - A member of a nested item is a column of its own, names joined with an underscore: offers_price, brand_name. Types
-//     of nested items are left out. References ({"@id": …}) are followed where the page has their target; others are their
-//     id. Deeper than 4 levels an item is kept as JSON.
-//   - A list of several scalars is a JSON array, of one its element. A list with items in it is an array under its own
-//     name (offers), and the members of its first item are columns besides (offers_price).
+//   - @type is the column type, @id is id; both come first. The others follow in the order of the
+//     page.
+//   - A member of a nested item is a column of its own, names joined with an underscore:
+//     offers_price, brand_name. Types of nested items are left out. References ({"@id": …}) are
+//     followed where the page has their target; others are their id. Deeper than 4 levels an item
+//     is kept as JSON.
+//   - A list of several scalars is a JSON array, of one its element. A list with items in it is an
+//     array under its own name (offers), and the members of its first item are columns besides
+//     (offers_price).
 //   - PropertyValue items (additionalProperty) become one column each: additionalProperty_Colour.
-//   - A variant takes from its group what it does not state itself. An element of a list has its position there.
-//   - Numbers stay as they are written, texts lose HTML's character references. null, @context and @language are left out.
-//   - Names lose leading underscores (only the server writes such names) and dollar signs, quotes, backslashes and control
-//     characters. Of two columns of one name the first counts.
+//   - A variant takes from its group what it does not state itself. An element of a list has its
+//     position there.
+//   - Numbers stay as they are written, texts lose HTML's character references. null, @context and
+//     @language are left out.
+//   - Names lose leading underscores (only the server writes such names) and dollar signs, quotes,
+//     backslashes and control characters. Of two columns of one name the first counts.
 //
 // # Fields
 //
-// itemsConfig may be left out: rows then have all columns. Where it is given, it chooses and names them. A selector is the
-// name of a column (offers_price) or a path of property names (offers.price, $.offers[0].price, $.offers[*].price);
-// without one, the field's name is the selector. A path takes the first of several items unless [*] asks for all. Kinds are TEXT,
-// the value as stated, and EXISTS.
+// itemsConfig may be left out: rows then have all columns. Where it is given, it chooses and names
+// them. A selector is the name of a column (offers_price) or a path of property names
+// (offers.price, $.offers[0].price, $.offers[*].price); without one, the field's name is the
+// selector. A path takes the first of several items unless [*] asks for all. Kinds are TEXT, the
+// value as stated, and EXISTS.
 package ldjson
 
 import (
@@ -58,8 +67,8 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	return rows.Maker{Read: read}, nil
 }
 
-// thingsOf are the things that become rows: those of the first source that has a main one, or else of the first that
-// has any.
+// thingsOf are the things that become rows: those of the first source that has a main one, or else
+// of the first that has any.
 func thingsOf(data *structured.Data, hidden bool) []structured.Thing {
 	best, rank := data.Things(structured.JSONLD)
 	if !hidden {
@@ -73,7 +82,8 @@ func thingsOf(data *structured.Data, hidden bool) []structured.Thing {
 	return best
 }
 
-func write(data *structured.Data, things []structured.Thing, fields []field, out *rows.Writer) error {
+func write(data *structured.Data, things []structured.Thing, fields []field,
+	out *rows.Writer) error {
 	seen := make(map[string]bool, len(things))
 	for i := range things {
 		f := flattener{data: data}

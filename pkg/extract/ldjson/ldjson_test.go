@@ -49,7 +49,8 @@ func TestGoldenPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := read(t, r, page.Page{URL: "https://x.example/p/", ContentType: "text/html", Body: body})
+			got, err := read(t, r,
+				page.Page{URL: "https://x.example/p/", ContentType: "text/html", Body: body})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,19 +83,26 @@ func TestDocuments(t *testing.T) {
 		media, body, want string
 		code              fault.Code
 	}{
-		{"application/ld+json", `{"@type":"Product","name":"A"}`, `{"type":"Product","name":"A"}`, ""},
-		{"application/json; charset=utf-8", `[{"@type":"Product","name":"A"}]`, `{"type":"Product","name":"A"}`, ""},
-		{"", `<script type="application/ld+json">{"@type":"Product","name":"A"}</script>`, `{"type":"Product","name":"A"}`, ""},
+		{"application/ld+json", `{"@type":"Product","name":"A"}`, `{"type":"Product","name":"A"}`,
+			""},
+		{"application/json; charset=utf-8", `[{"@type":"Product","name":"A"}]`,
+			`{"type":"Product","name":"A"}`, ""},
+		{"", `<script type="application/ld+json">{"@type":"Product","name":"A"}</script>`,
+			`{"type":"Product","name":"A"}`, ""},
 		{"text/html", `<p>nothing</p>`, ``, ""},
 		{"text/html", `<script type="application/ld+json">{"@type":"Product"}</script>`, ``, ""},
 		{"image/png", `x`, ``, fault.PageNotHTML},
 		{"", `plain`, ``, fault.PageNotHTML},
 		{"text/html", strings.Repeat("<div>", 600), ``, fault.PageUnparsable},
-		{"application/json", `{"@type":"Product","name":"` + strings.Repeat("x", rows.MaxRowBytes) + `"}`, ``, fault.PageRowTooLarge},
-		{"application/json", `{"@type":"Product","offers":[{"a":1},{"name":"` + strings.Repeat("x", rows.MaxRowBytes) + `"}]}`, ``, fault.PageRowTooLarge},
+		{"application/json", `{"@type":"Product","name":"` + strings.Repeat("x", rows.MaxRowBytes) +
+			`"}`, ``, fault.PageRowTooLarge},
+		{"application/json", `{"@type":"Product","offers":[{"a":1},{"name":"` + strings.Repeat("x",
+			rows.MaxRowBytes) + `"}]}`, ``, fault.PageRowTooLarge},
 	} {
-		got, err := read(t, r, page.Page{URL: "https://x.example/", ContentType: c.media, Body: []byte(c.body)})
-		if text := string(bytes.Join(got, []byte("\n"))); text != c.want || fault.CodeOf(err) != c.code {
+		got, err := read(t, r,
+			page.Page{URL: "https://x.example/", ContentType: c.media, Body: []byte(c.body)})
+		if text := string(bytes.Join(got, []byte("\n"))); text != c.want ||
+			fault.CodeOf(err) != c.code {
 			t.Errorf("%s %.60q: %.200s, %v; want %s %s", c.media, c.body, text, err, c.want, c.code)
 		}
 	}
@@ -116,15 +124,18 @@ func TestFieldsRefused(t *testing.T) {
 	for _, f := range faults {
 		got = append(got, f.Field)
 	}
-	want := "itemsConfig[0].name itemsConfig[1].kind itemsConfig[1].attr itemsConfig[2].selector itemsConfig[3].name " +
-		"itemsConfig[3].selector itemsConfig[4].selector itemsConfig[5].selector itemsConfig[6].selector " +
+	want := "itemsConfig[0].name itemsConfig[1].kind itemsConfig[1].attr " +
+		"itemsConfig[2].selector itemsConfig[3].name " +
+		"itemsConfig[3].selector itemsConfig[4].selector itemsConfig[5].selector " +
+		"itemsConfig[6].selector " +
 		"itemsConfig[7].selector itemsConfig[8].selector"
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %s\nwant %s", strings.Join(got, " "), want)
 	}
 }
 
-// TestReferencesInCircles: items that refer to each other in every way end, in rows of a bounded size.
+// TestReferencesInCircles: items that refer to each other in every way end, in rows of a bounded
+// size.
 func TestReferencesInCircles(t *testing.T) {
 	var b strings.Builder
 	for i := range 40 {
@@ -134,7 +145,8 @@ func TestReferencesInCircles(t *testing.T) {
 		}
 		b.WriteString(`]},`)
 	}
-	_, err := read(t, model.Recipe{}, page.Page{ContentType: "application/json", Body: []byte("[" + b.String() + "]")})
+	_, err := read(t, model.Recipe{},
+		page.Page{ContentType: "application/json", Body: []byte("[" + b.String() + "]")})
 	if fault.CodeOf(err) != fault.PageRowTooLarge {
 		t.Errorf("%v", err)
 	}
@@ -145,7 +157,8 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"@type":"ProductGroup","hasVariant":[{"a":1}],"additionalProperty":[{"@type":"PropertyValue","name":"x","value":[1,2]}]}`), "$['a'][0]")
 	f.Fuzz(func(t *testing.T, body []byte, selector string) {
 		p := page.Page{URL: "https://x.example/", ContentType: "application/json", Body: body}
-		recipes := []model.Recipe{{HiddenData: true}, {Fields: []model.Field{{Name: "a", Selector: selector, Kind: model.Text}}}}
+		recipes := []model.Recipe{{HiddenData: true},
+			{Fields: []model.Field{{Name: "a", Selector: selector, Kind: model.Text}}}}
 		for _, r := range recipes {
 			if _, faults := Compile(r); len(faults) > 0 {
 				continue

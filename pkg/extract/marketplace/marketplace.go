@@ -1,6 +1,7 @@
-// Package marketplace owns MARKETPLACE: pages of online shops, whatever their system, in one form of row. A plugin reads
-// one kind of page; each is a folder here with its tag, its row of the price table and its tests, and a line in plugins.
-// What is known of the systems is in internal/shop, the form of the rows at shop.Product.
+// Package marketplace owns MARKETPLACE: pages of online shops, whatever their system, in one form
+// of row. A plugin reads one kind of page; each is a folder here with its tag, its row of the price
+// table and its tests, and a line in plugins. What is known of the systems is in internal/shop, the
+// form of the rows at shop.Product.
 package marketplace
 
 import (
@@ -28,7 +29,9 @@ func Tags() []string {
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	var faults fault.List
 	if len(r.Fields) > 0 {
-		faults = append(faults, fault.Invalid(fault.SchemaValidation, "itemsConfig", "a plugin has fields of its own; leave it out"))
+		faults = append(faults,
+			fault.Invalid(fault.SchemaValidation, "itemsConfig",
+				"a plugin has fields of its own; leave it out"))
 	}
 	for i, p := range plugins() {
 		if p.Tag == r.Endpoint || r.Endpoint == "" && i == 0 {
@@ -38,5 +41,7 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 			return p.Maker(), nil
 		}
 	}
-	return rows.Maker{}, append(faults, fault.Invalid(fault.SchemaValidation, "config.endpointTag", "no plugin has the tag %.100q", r.Endpoint))
+	return rows.Maker{}, append(faults,
+		fault.Invalid(fault.SchemaValidation, "config.endpointTag", "no plugin has the tag %.100q",
+			r.Endpoint))
 }

@@ -23,7 +23,8 @@ func TestCompile(t *testing.T) {
 		{model.Recipe{Fields: []model.Field{{Name: "a"}}}, "itemsConfig"},
 	} {
 		_, faults := Compile(c.recipe)
-		if c.field == "" && len(faults) > 0 || c.field != "" && (len(faults) != 1 || faults[0].Field != c.field) {
+		if c.field == "" && len(faults) > 0 || c.field != "" &&
+			(len(faults) != 1 || faults[0].Field != c.field) {
 			t.Errorf("%+v: %v", c.recipe, faults)
 		}
 	}
@@ -32,7 +33,8 @@ func TestCompile(t *testing.T) {
 func TestOtherMedia(t *testing.T) {
 	m, _ := Compile(model.Recipe{})
 	var out rows.Writer
-	for _, p := range []page.Page{{URL: "https://shop.test/", ContentType: "application/pdf", Body: []byte("%PDF")},
+	for _, p := range []page.Page{{URL: "https://shop.test/", ContentType: "application/pdf",
+		Body: []byte("%PDF")},
 		{URL: "https://shop.test/", Body: []byte(`{"a":1}`)}} {
 		if _, err := m.Read([]page.Page{p}, &out); fault.CodeOf(err) != fault.PageNotHTML {
 			t.Errorf("%q: %v", p.ContentType, err)
@@ -53,7 +55,8 @@ func TestListsAreNoProducts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out rows.Writer
-		if _, err := m.Read([]page.Page{{URL: "https://shop.test/list", ContentType: "text/html", Body: body}}, &out); err != nil || len(out.Rows()) > 0 {
+		if _, err := m.Read([]page.Page{{URL: "https://shop.test/list", ContentType: "text/html",
+			Body: body}}, &out); err != nil || len(out.Rows()) > 0 {
 			t.Errorf("%s: %q, %v", path, out.Rows(), err)
 		}
 	}
@@ -66,7 +69,8 @@ func TestPlugins(t *testing.T) {
 		if !known || !strings.HasPrefix(tag, "/plugin/marketplace/") {
 			t.Errorf("%q is no plugin's tag", tag)
 		}
-		if row, priced := price.Standard().Row(endpoint.Charge.Row); !priced || row.Kind != price.Plugin {
+		if row, priced := price.Standard().Row(endpoint.Charge.Row); !priced ||
+			row.Kind != price.Plugin {
 			t.Errorf("%s is charged as %+v, its price is %+v", tag, endpoint.Charge, row)
 		}
 	}

@@ -1,4 +1,5 @@
-// Package multiple owns MULTIPLE_PRODUCTS: many rows a page, one for each match of the first field (decision 36).
+// Package multiple owns MULTIPLE_PRODUCTS: many rows a page, one for each match of the first field
+// (decision 36).
 package multiple
 
 import (
@@ -11,19 +12,21 @@ import (
 
 // Compile checks and compiles the fields.
 //
-// An item is the largest element that holds exactly one match of the first field, the match itself included; the
-// others are looked up in it, the item itself included, and the first match counts. Where a match of the first field
-// lies in another one, or no item holds a match of any other field, items say nothing, and the n-th matches of all
-// fields form row n. Either way there are as many rows as matches of the first field, without those in which every
-// field is null or false.
+// An item is the largest element that holds exactly one match of the first field, the match itself
+// included; the others are looked up in it, the item itself included, and the first match counts.
+// Where a match of the first field lies in another one, or no item holds a match of any other
+// field, items say nothing, and the n-th matches of all fields form row n. Either way there are as
+// many rows as matches of the first field, without those in which every field is null or false.
 //
-// Attributes and texts that an XPath expression chooses stand where their elements do. An expression that gives a value
-// is evaluated at each item, or at the document where there are none. In JSON bodies values stand for elements.
+// Attributes and texts that an XPath expression chooses stand where their elements do. An
+// expression that gives a value is evaluated at each item, or at the document where there are none.
+// In JSON bodies values stand for elements.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	columns, isJSON, faults := rows.CompileColumns(r.Fields)
 	if len(columns) > 0 && columns[0].Selector.IsScalar() {
 		faults = append(faults, fault.Invalid(fault.SchemaValidation, "itemsConfig[0].selector",
-			"the first field makes the rows: its selector has to choose something instead of giving a value"))
+			"the first field makes the rows: its selector has to choose something instead of "+
+				"giving a value"))
 	}
 	switch {
 	case len(faults) > 0:
@@ -35,7 +38,10 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 				all:   func(c *rows.Column) []jsondoc.Node { return c.Path.All(doc) },
 				place: func(n jsondoc.Node) jsondoc.Node { return n },
 				none:  jsondoc.None,
-				add:   func(row *rows.Row, c *rows.Column, n, _ jsondoc.Node) { row.AddJSON(doc, c, n) },
+				add: func(row *rows.Row, c *rows.Column, n,
+					_ jsondoc.Node) {
+					row.AddJSON(doc, c, n)
+				},
 			}, columns, out)
 		}}, nil
 	}
@@ -45,7 +51,10 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 			all:   func(c *rows.Column) []dom.Match { return c.Selector.All(doc) },
 			place: func(m dom.Match) dom.Elem { return m.Elem },
 			none:  dom.NoMatch,
-			add:   func(row *rows.Row, c *rows.Column, m dom.Match, item dom.Elem) { row.Add(doc, c, m, item) },
+			add: func(row *rows.Row, c *rows.Column, m dom.Match,
+				item dom.Elem) {
+				row.Add(doc, c, m, item)
+			},
 		}, columns, out)
 	}}, nil
 }
@@ -59,7 +68,8 @@ type finder[E ~int32, M any] struct {
 	add   func(row *rows.Row, c *rows.Column, m M, item E)
 }
 
-// tree is a document as numbered places in its order: what a place holds are the places up to its end.
+// tree is a document as numbered places in its order: what a place holds are the places up to its
+// end.
 type tree[E ~int32] interface {
 	Parent(E) E
 	End(E) E
@@ -106,9 +116,10 @@ func extract[E ~int32, M any](f finder[E, M], columns []rows.Column, out *rows.W
 	return nil
 }
 
-// byItem lines the matches up with the items: entry n of each list is the first match in item n, none where it has
-// none. ok is false where the items overlap or hold none of the other fields.
-func (f *finder[E, M]) byItem(columns []rows.Column, matches [][]M) (found [][]M, items []E, ok bool) {
+// byItem lines the matches up with the items: entry n of each list is the first match in item n,
+// none where it has none. ok is false where the items overlap or hold none of the other fields.
+func (f *finder[E, M]) byItem(columns []rows.Column, matches [][]M) (found [][]M, items []E,
+	ok bool) {
 	if items, ok = f.items(matches[0]); !ok {
 		return nil, nil, false
 	}
@@ -132,8 +143,9 @@ func (f *finder[E, M]) byItem(columns []rows.Column, matches [][]M) (found [][]M
 	return found, items, held
 }
 
-// items gives each match, in document order, the largest place that holds no other match. Items of different matches
-// never overlap then; ok is false where a match lies in another one, which leaves the outer one without item.
+// items gives each match, in document order, the largest place that holds no other match. Items of
+// different matches never overlap then; ok is false where a match lies in another one, which leaves
+// the outer one without item.
 func (f *finder[E, M]) items(matches []M) (items []E, ok bool) {
 	items = make([]E, len(matches))
 	for n := range matches {
@@ -147,7 +159,8 @@ func (f *finder[E, M]) items(matches []M) (items []E, ok bool) {
 		if after < f.tree.End(item) {
 			return nil, false
 		}
-		for p := f.tree.Parent(item); p != none && p > before && f.tree.End(p) <= after; p = f.tree.Parent(p) {
+		for p := f.tree.Parent(item); p != none && p > before &&
+			f.tree.End(p) <= after; p = f.tree.Parent(p) {
 			item = p
 		}
 		items[n] = item

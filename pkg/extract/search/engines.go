@@ -20,7 +20,8 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 // maxEngines bounds the engines of a server.
 const maxEngines = 100
 
-// ParseEngines reads a server's engines: a JSON array of model.SearchEngine. The first one is the default.
+// ParseEngines reads a server's engines: a JSON array of model.SearchEngine. The first one is the
+// default.
 func ParseEngines(data []byte) ([]model.SearchEngine, error) {
 	var engines []model.SearchEngine
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -37,7 +38,8 @@ func ParseEngines(data []byte) ([]model.SearchEngine, error) {
 			return nil, fmt.Errorf("search engine %d (%q): %w", i+1, engines[i].Name, err)
 		}
 		if seen[engines[i].Name] {
-			return nil, fmt.Errorf("search engine %d: there is one named %q already", i+1, engines[i].Name)
+			return nil, fmt.Errorf("search engine %d: there is one named %q already", i+1,
+				engines[i].Name)
 		}
 		seen[engines[i].Name] = true
 	}
@@ -45,10 +47,13 @@ func ParseEngines(data []byte) ([]model.SearchEngine, error) {
 }
 
 var (
-	errName  = errors.New("the name must be 1 to 63 lower-case letters, digits, - or _")
-	errURL   = errors.New("the url must be an http or https address with {query} as the value of one parameter: https://…/search?q={query}&format=json")
-	errPages = errors.New("pageStart must be 0 or more, pageStep 1 or more, and both stand with pageParam")
-	errField = errors.New("results are the fields title (first), url, snippet and kind; title and url are needed")
+	errName = errors.New("the name must be 1 to 63 lower-case letters, digits, - or _")
+	errURL  = errors.New("the url must be an http or https address with {query} as the value " +
+		"of one parameter: https://…/search?q={query}&format=json")
+	errPages = errors.New("pageStart must be 0 or more, pageStep 1 or more, and both stand " +
+		"with pageParam")
+	errField = errors.New("results are the fields title (first), url, snippet and kind; title " +
+		"and url are needed")
 )
 
 func check(e *model.SearchEngine) error {
@@ -56,7 +61,8 @@ func check(e *model.SearchEngine) error {
 		return errName
 	}
 	u, err := url.Parse(e.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || queryParam(e.URL) == "" ||
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		queryParam(e.URL) == "" ||
 		strings.Count(e.URL, placeholder) != 1 {
 		return errURL
 	}

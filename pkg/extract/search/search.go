@@ -1,6 +1,7 @@
-// Package search owns SEARCH_ENGINE_SEARCH: one row for each result of a search engine's page, in its order. It knows
-// SearXNG's JSON; of other engines the operator says where on the page results stand. Which engines there are, and that a
-// query becomes an address, is here too; asking them is the fetcher's.
+// Package search owns SEARCH_ENGINE_SEARCH: one row for each result of a search engine's page, in
+// its order. It knows SearXNG's JSON; of other engines the operator says where on the page results
+// stand. Which engines there are, and that a query becomes an address, is here too; asking them is
+// the fetcher's.
 package search
 
 import (
@@ -18,25 +19,28 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Result is a row. Position is the result's place on its page, from 1; Page the page's number, from 1.
+// Result is a row. Position is the result's place on its page, from 1; Page the page's number, from
+// 1.
 type Result struct {
 	Position int     `json:"position"`
 	Title    string  `json:"title"`
 	URL      string  `json:"url"`
 	Snippet  *string `json:"snippet"`
-	Kind     string  `json:"kind"` // organic, or as the engine says: ad, news, image, video, infobox …
-	Query    *string `json:"query"`
-	Page     int     `json:"page"`
+	// organic, or as the engine says: ad, news, image, video, infobox …
+	Kind  string  `json:"kind"`
+	Query *string `json:"query"`
+	Page  int     `json:"page"`
 }
 
 // Organic is the kind of a result that an engine says nothing else of.
 const Organic = "organic"
 
-// Compile checks and compiles the engine's fields. A recipe without an engine, which no launch has given one yet, reads
-// SearXNG's JSON.
+// Compile checks and compiles the engine's fields. A recipe without an engine, which no launch has
+// given one yet, reads SearXNG's JSON.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	if len(r.Fields) > 0 {
-		return rows.Maker{}, fault.List{fault.Invalid(fault.SchemaValidation, "itemsConfig", "results have fields of their own; leave it out")}
+		return rows.Maker{}, fault.List{fault.Invalid(fault.SchemaValidation, "itemsConfig",
+			"results have fields of their own; leave it out")}
 	}
 	engine := r.Search
 	if engine == nil {
@@ -45,11 +49,13 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	if len(engine.Results) == 0 {
 		return rows.Maker{Read: reader(engine, searxng)}, nil
 	}
-	maker, faults := multiple.Compile(model.Recipe{Type: model.MultipleProducts, Fields: engine.Results})
+	maker, faults := multiple.Compile(model.Recipe{Type: model.MultipleProducts,
+		Fields: engine.Results})
 	if len(faults) > 0 {
 		return rows.Maker{}, faults
 	}
-	return rows.Maker{Read: reader(engine, func(p page.Page) ([]found, error) { return onPage(maker, p) })}, nil
+	return rows.Maker{Read: reader(engine,
+		func(p page.Page) ([]found, error) { return onPage(maker, p) })}, nil
 }
 
 // found is a result as the engine gives it.
@@ -60,7 +66,8 @@ type found struct {
 	Kind    string `json:"kind"`
 }
 
-func reader(engine *model.SearchEngine, read func(page.Page) ([]found, error)) func([]page.Page, *rows.Writer) (rows.More, error) {
+func reader(engine *model.SearchEngine, read func(page.Page) ([]found, error)) func([]page.Page,
+	*rows.Writer) (rows.More, error) {
 	return func(pages []page.Page, out *rows.Writer) (rows.More, error) {
 		var more rows.More
 		base, err := url.Parse(pages[0].URL)
@@ -74,7 +81,8 @@ func reader(engine *model.SearchEngine, read func(page.Page) ([]found, error)) f
 		query, number := placeOf(engine, base)
 		position := 0
 		for _, f := range results {
-			row := Result{Title: strings.TrimSpace(f.Title), URL: target(base, f.URL), Kind: f.Kind, Query: query, Page: number}
+			row := Result{Title: strings.TrimSpace(f.Title), URL: target(base, f.URL), Kind: f.Kind,
+				Query: query, Page: number}
 			if row.Title == "" || row.URL == "" {
 				continue
 			}
@@ -121,7 +129,8 @@ func placeOf(engine *model.SearchEngine, address *url.URL) (query *string, numbe
 	return query, (value-start)/step + 1
 }
 
-// target is where a result leads: engines wrap some addresses in ones of their own, which hold them as a parameter.
+// target is where a result leads: engines wrap some addresses in ones of their own, which hold them
+// as a parameter.
 func target(base *url.URL, link string) string {
 	u, err := base.Parse(strings.TrimSpace(link))
 	if link == "" || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -130,7 +139,8 @@ func target(base *url.URL, link string) string {
 	if sameSite(u.Hostname(), base.Hostname()) {
 		for _, name := range [...]string{"uddg", "url", "q", "u"} {
 			inner, err := url.Parse(u.Query().Get(name))
-			if err == nil && (inner.Scheme == "http" || inner.Scheme == "https") && inner.Host != "" {
+			if err == nil && (inner.Scheme == "http" || inner.Scheme == "https") &&
+				inner.Host != "" {
 				return inner.String()
 			}
 		}
@@ -153,7 +163,8 @@ func onPage(maker rows.Maker, p page.Page) ([]found, error) {
 		return nil, err
 	}
 	if err := doc.Err(); err != nil {
-		return nil, fault.Wrap(fault.PageUnparsable, err, "the selectors take too long on this page")
+		return nil, fault.Wrap(fault.PageUnparsable, err,
+			"the selectors take too long on this page")
 	}
 	results := make([]found, 0, len(out.Rows()))
 	for _, row := range out.Rows() {

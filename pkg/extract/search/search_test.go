@@ -78,21 +78,27 @@ func TestPages(t *testing.T) {
 
 func TestNotSearXNG(t *testing.T) {
 	for _, body := range []string{"<html>", `{"results":3}`, ""} {
-		if _, err := read(t, model.Recipe{}, page.Page{URL: "https://engine.test/", Body: []byte(body)}); fault.CodeOf(err) != fault.PageUnparsable {
+		if _, err := read(t, model.Recipe{},
+			page.Page{URL: "https://engine.test/",
+				Body: []byte(body)}); fault.CodeOf(err) != fault.PageUnparsable {
 			t.Errorf("%q: %v", body, err)
 		}
 	}
-	if got, err := read(t, model.Recipe{}, page.Page{URL: "https://engine.test/", Body: []byte(`{"results":[]}`)}); err != nil || len(got) > 0 {
+	if got, err := read(t, model.Recipe{},
+		page.Page{URL: "https://engine.test/", Body: []byte(`{"results":[]}`)}); err != nil ||
+		len(got) > 0 {
 		t.Errorf("no results: %q, %v", got, err)
 	}
-	if _, faults := Compile(model.Recipe{Fields: []model.Field{{Name: "a"}}}); len(faults) != 1 || faults[0].Field != "itemsConfig" {
+	if _, faults := Compile(model.Recipe{Fields: []model.Field{{Name: "a"}}}); len(faults) != 1 ||
+		faults[0].Field != "itemsConfig" {
 		t.Errorf("fields: %v", faults)
 	}
 }
 
 func TestAddress(t *testing.T) {
 	list := parse(t)
-	if got := Address(&list[0], "a&b=ü {query}"); got != "https://engine.test/search?format=json&q=a%26b%3D%C3%BC+%7Bquery%7D" {
+	if got := Address(&list[0],
+		"a&b=ü {query}"); got != "https://engine.test/search?format=json&q=a%26b%3D%C3%BC+%7Bquery%7D" {
 		t.Error(got)
 	}
 }
@@ -133,13 +139,15 @@ func FuzzRead(f *testing.F) {
 	list := parse(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for i := range list {
-			got, err := read(t, model.Recipe{Search: &list[i]}, page.Page{URL: "https://engine.test/?q=x", Body: body})
+			got, err := read(t, model.Recipe{Search: &list[i]},
+				page.Page{URL: "https://engine.test/?q=x", Body: body})
 			if err != nil {
 				continue
 			}
 			for n, row := range got {
 				var r Result
-				if err := json.Unmarshal(row, &r); err != nil || r.Title == "" || !strings.HasPrefix(r.URL, "http") || r.Position != n+1 {
+				if err := json.Unmarshal(row, &r); err != nil || r.Title == "" ||
+					!strings.HasPrefix(r.URL, "http") || r.Position != n+1 {
 					t.Errorf("%q gives %s: %v", body, row, err)
 				}
 			}

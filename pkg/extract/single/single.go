@@ -11,7 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Compile checks and compiles the fields. A page on which every field is null or false gives no row.
+// Compile checks and compiles the fields. A page on which every field is null or false gives no
+// row.
 func Compile(r model.Recipe) (rows.Maker, fault.List) {
 	columns, isJSON, faults := rows.CompileColumns(r.Fields)
 	switch {
@@ -33,7 +34,8 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 			break
 		}
 	}
-	if only != nil && slices.ContainsFunc(columns, func(c rows.Column) bool { return c.HasAddresses() }) {
+	if only != nil && slices.ContainsFunc(columns,
+		func(c rows.Column) bool { return c.HasAddresses() }) {
 		only = append(only, rows.Base())
 	}
 	return rows.Maker{Only: only, Rows: func(doc *dom.Document, out *rows.Writer) error {

@@ -26,12 +26,17 @@ func batch(source *ids.Sequence, job rowstore.Job, from, count int) []rowstore.P
 		url := fmt.Sprintf("https://host-%d.example.test/products/item-%d", seq%1000, seq)
 		row := fmt.Sprintf(`{"title":"Product %d","price":"%d.99","sku":"SKU-%d","brand":"Brand %d","rating":%d.5,`+
 			`"inStock":%v,"description":%q,"_sourceUrl":%q,"_scrapedAt":"2026-01-31T12:00:00.000Z","_jobId":%q,`+
-			`"_scraperJobStatusId":%q,"_scraperId":%q}`, seq%5000, seq%500, seq, seq%97, seq%5, seq%3 == 0,
-			strings.Repeat(fmt.Sprintf("words %x ", seq*2654435761%100_000), 10), url, job.ID, job.ID, job.Scraper)
+			`"_scraperJobStatusId":%q,"_scraperId":%q}`, seq%5000, seq%500, seq, seq%97, seq%5,
+			seq%3 == 0,
+			strings.Repeat(fmt.Sprintf("words %x ", seq*2654435761%100_000), 10), url, job.ID,
+			job.ID, job.Scraper)
 		pages[i] = rowstore.PageWrite{Job: job, Page: &model.Page{
-			Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}, Fetch: source.New(), Outcome: model.Delivered, Status: 200,
-			URL: url, PriceRow: "tier:plain", Quantity: 1, Tries: []model.Try{{Status: 200, Millis: 40}}, Bytes: 20_000,
-			Millis: 41, At: 1_700_000_000_000_000 + int64(seq), Last: true, Rows: [][]byte{[]byte(row)},
+			Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}, Fetch: source.New(),
+			Outcome: model.Delivered, Status: 200,
+			URL: url, PriceRow: "tier:plain", Quantity: 1,
+			Tries: []model.Try{{Status: 200, Millis: 40}}, Bytes: 20_000,
+			Millis: 41, At: 1_700_000_000_000_000 + int64(seq), Last: true,
+			Rows: [][]byte{[]byte(row)},
 		}}
 	}
 	return pages
@@ -43,13 +48,15 @@ func openB(b *testing.B, db string) *clickhouse.Store {
 	return store
 }
 
-// BenchmarkPutPages gives the time of one page record with one row, and what it takes of the server's disk once merged.
+// BenchmarkPutPages gives the time of one page record with one row, and what it takes of the
+// server's disk once merged.
 func BenchmarkPutPages(b *testing.B) {
 	for _, size := range []int{1, 500, 2_000, 20_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			db, source := database(b), &ids.Sequence{}
 			store := openB(b, db)
-			job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(), Started: 1}
+			job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(),
+				Started: 1}
 			before := serverCPU(b)
 			for seq := 0; seq < b.N; seq += size {
 				b.StopTimer()
@@ -59,7 +66,8 @@ func BenchmarkPutPages(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64((serverCPU(b)-before)/time.Microsecond)/float64(b.N), "server-µs/op")
+			b.ReportMetric(float64((serverCPU(b)-before)/time.Microsecond)/float64(b.N),
+				"server-µs/op")
 			b.StopTimer()
 			b.ReportMetric(onDisk(b, db)/float64(b.N), "disk-bytes/op")
 		})
@@ -69,7 +77,8 @@ func BenchmarkPutPages(b *testing.B) {
 // onDisk is how many bytes a database's rows take when their parts are merged.
 func onDisk(b *testing.B, db string) float64 {
 	query(b, "OPTIMIZE TABLE `"+db+"`.rows FINAL")
-	size, err := strconv.ParseFloat(query(b, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = '"+db+
+	size, err := strconv.ParseFloat(query(b, "SELECT sum(bytes_on_disk) FROM system.parts WHERE "+
+		"active AND database = '"+db+
 		"' AND table = 'rows'"), 64)
 	if err != nil {
 		b.Fatal(err)
@@ -77,8 +86,8 @@ func onDisk(b *testing.B, db string) float64 {
 	return size
 }
 
-// serverCPU is the processor time that the server has used, when $CLICKHOUSE_PIDFILE names its process: on a machine that
-// others use, too, it says more than the time that passed.
+// serverCPU is the processor time that the server has used, when $CLICKHOUSE_PIDFILE names its
+// process: on a machine that others use, too, it says more than the time that passed.
 func serverCPU(b *testing.B) time.Duration {
 	pid, err := os.ReadFile(os.Getenv("CLICKHOUSE_PIDFILE"))
 	if err != nil {
@@ -106,10 +115,13 @@ func BenchmarkReads(b *testing.B) {
 	began := time.Now()
 	const size, jobCount = 20_000, 20
 	for range jobCount {
-		job := rowstore.Job{ID: source.New(), Group: group, Scraper: scraper, Started: 1_700_000_000_000_000}
+		job := rowstore.Job{ID: source.New(), Group: group, Scraper: scraper,
+			Started: 1_700_000_000_000_000}
 		jobs = append(jobs, job.ID)
 		for from := 0; from < *benchRows/jobCount; from += size {
-			if _, err := store.PutPages(b.Context(), batch(source, job, len(jobs)*1_000_000+from, min(size, *benchRows/jobCount-from))); err != nil {
+			if _, err := store.PutPages(b.Context(),
+				batch(source, job, len(jobs)*1_000_000+from,
+					min(size, *benchRows/jobCount-from))); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -126,7 +138,9 @@ func BenchmarkReads(b *testing.B) {
 	middle := func() int64 {
 		var after int64
 		for range 3 {
-			_, last, err := store.Scan(b.Context(), rowstore.ScanQuery{Scope: all, After: max(after, horizon/2), Upto: horizon, Limit: 1000})
+			_, last, err := store.Scan(b.Context(),
+				rowstore.ScanQuery{Scope: all, After: max(after, horizon/2), Upto: horizon,
+					Limit: 1000})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -152,7 +166,8 @@ func BenchmarkReads(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64((serverCPU(b)-before)/time.Microsecond)/1000/float64(b.N), "server-ms/op")
+			b.ReportMetric(float64((serverCPU(b)-before)/time.Microsecond)/1000/float64(b.N),
+				"server-ms/op")
 		})
 	}
 	for _, f := range []struct{ name, filter string }{
@@ -165,7 +180,8 @@ func BenchmarkReads(b *testing.B) {
 		{"contains", `{"title":{"contains":"product 49"}}`},
 		{"contains in long text", `{"description":{"contains":"fff"}}`},
 		{"regex", `{"title":{"regex":"^Product 1[0-9]{3}$"}}`},
-		{"nested", `{"$or":[{"$and":[{"price":{"gt":490}},{"brand":"Brand 7"}]},{"$nor":[{"rating":{"lt":4}},{"inStock":true}]}]}`},
+		{"nested",
+			`{"$or":[{"$and":[{"price":{"gt":490}},{"brand":"Brand 7"}]},{"$nor":[{"rating":{"lt":4}},{"inStock":true}]}]}`},
 		{"nothing found", `{"sku":"none"}`},
 	} {
 		n := node(f.filter)
@@ -179,29 +195,37 @@ func BenchmarkReads(b *testing.B) {
 		})
 	}
 	run("page/sorted by number", func() error {
-		_, err := store.Rows(b.Context(), rowstore.RowsQuery{Scope: all, Sort: []rowstore.Sort{{Field: "price", Descending: true}}, Limit: 100})
+		_, err := store.Rows(b.Context(),
+			rowstore.RowsQuery{Scope: all,
+				Sort: []rowstore.Sort{{Field: "price", Descending: true}}, Limit: 100})
 		return err
 	})
 	run("page/sorted by text", func() error {
-		_, err := store.Rows(b.Context(), rowstore.RowsQuery{Scope: all, Sort: []rowstore.Sort{{Field: "title"}}, Limit: 100})
+		_, err := store.Rows(b.Context(),
+			rowstore.RowsQuery{Scope: all, Sort: []rowstore.Sort{{Field: "title"}}, Limit: 100})
 		return err
 	})
 	run("page/deep", func() error {
-		_, err := store.Rows(b.Context(), rowstore.RowsQuery{Scope: all, Offset: 99_900, Limit: 100})
+		_, err := store.Rows(b.Context(),
+			rowstore.RowsQuery{Scope: all, Offset: 99_900, Limit: 100})
 		return err
 	})
 	many := rowstore.Scope{Group: group, Jobs: jobs, Without: jobs[5_000:]}
 	run("page/10000 jobs", func() error {
-		_, err := store.Rows(b.Context(), rowstore.RowsQuery{Scope: many, Filter: node(`{"brand":"Brand 1"}`), Limit: 100})
+		_, err := store.Rows(b.Context(),
+			rowstore.RowsQuery{Scope: many, Filter: node(`{"brand":"Brand 1"}`), Limit: 100})
 		return err
 	})
 	for name, after := range map[string]int64{"first": 0, "middle": middle} {
 		run("cursor/"+name, func() error {
-			_, _, err := store.Scan(b.Context(), rowstore.ScanQuery{Scope: all, After: after, Upto: horizon, Limit: 100})
+			_, _, err := store.Scan(b.Context(),
+				rowstore.ScanQuery{Scope: all, After: after, Upto: horizon, Limit: 100})
 			return err
 		})
 		run("cursor/filtered "+name, func() error {
-			_, _, err := store.Scan(b.Context(), rowstore.ScanQuery{Scope: all, Filter: node(`{"brand":"Brand 1"}`), After: after, Upto: horizon, Limit: 100})
+			_, _, err := store.Scan(b.Context(),
+				rowstore.ScanQuery{Scope: all, Filter: node(`{"brand":"Brand 1"}`), After: after,
+					Upto: horizon, Limit: 100})
 			return err
 		})
 	}

@@ -53,7 +53,8 @@ func open(t testing.TB, config clickhouse.Config) *clickhouse.Store {
 // TestMain also sees that stores leave no goroutine behind.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit), goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 		goleak.IgnoreAnyFunction("os/exec.(*Cmd).Wait")) // a server that a test has started again
 }

@@ -81,15 +81,16 @@ func (p *proxy) cut() {
 	p.conns = nil
 }
 
-// storm has writers store the same units, each trying again until it is told the receipts, as ingest does, while harm is
-// done; it ends when all are through.
+// storm has writers store the same units, each trying again until it is told the receipts, as
+// ingest does, while harm is done; it ends when all are through.
 func storm(c *cluster, url string, writers, units int, harm func(ctx context.Context)) {
 	c.Helper()
 	told := outcome{receipts: map[uint32][]*model.Receipt{}}
 	ctx, cancel := context.WithCancel(c.Context())
 	var group, harms sync.WaitGroup
 	for w := range writers {
-		store := open(c, clickhouse.Config{URL: url, Database: c.db, Node: fmt.Sprint("writer-", w)})
+		store := open(c, clickhouse.Config{URL: url, Database: c.db,
+			Node: fmt.Sprint("writer-", w)})
 		c.Cleanup(func() { _ = store.Close() })
 		var plan []rowstore.PageWrite
 		for seq := range uint32(units) {
@@ -141,7 +142,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Connections break in the middle of requests and answers: nothing is stored twice, and nothing that was told changes.
+// Connections break in the middle of requests and answers: nothing is stored twice, and nothing
+// that was told changes.
 func TestBrokenConnections(t *testing.T) {
 	address, err := url.Parse(server(t))
 	if err != nil {
@@ -202,7 +204,8 @@ func restart(t *testing.T, pidFile string) {
 	}
 	args := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
 	pid := signal(t, pidFile, syscall.SIGKILL)
-	for syscall.Kill(pid, 0) == nil { // it may be our child, of an earlier restart: then it is waited for below
+	// it may be our child, of an earlier restart: then it is waited for below
+	for syscall.Kill(pid, 0) == nil {
 		if !pause(t.Context(), 20*time.Millisecond) {
 			return
 		}

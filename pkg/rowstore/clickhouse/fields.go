@@ -9,13 +9,14 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/document"
 )
 
-// buckets is over how many groups of columns the fields of rows are spread, by the hash of their name: a filter on a
-// field reads one of them. It is part of the schema.
+// buckets is over how many groups of columns the fields of rows are spread, by the hash of their
+// name: a filter on a field reads one of them. It is part of the schema.
 const buckets = 8
 
 func bucketOf(field string) int { return int(xxh3.HashString(field) % buckets) }
 
-// The kinds of values that filters and sorts tell apart. They are stored: numbers never change. A missing field is 0.
+// The kinds of values that filters and sorts tell apart. They are stored: numbers never change. A
+// missing field is 0.
 const (
 	kindNull        = 1
 	kindFalse       = 2
@@ -34,8 +35,8 @@ type field struct {
 	text string
 }
 
-// fields appends the members of a document that a filter can name. Of a member that is there twice the last one counts,
-// as in package filter. What is no JSON object has none.
+// fields appends the members of a document that a filter can name. Of a member that is there twice
+// the last one counts, as in package filter. What is no JSON object has none.
 func fields(all []field, doc []byte) []field {
 	start := len(all)
 	members := document.Of(string(doc))

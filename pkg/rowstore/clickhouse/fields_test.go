@@ -11,23 +11,30 @@ import (
 )
 
 func TestFields(t *testing.T) {
-	of := func(key string, kind uint8, num float64, text string) field { return field{key, kind, num, text} }
+	of := func(key string, kind uint8, num float64,
+		text string) field {
+		return field{key, kind, num, text}
+	}
 	for doc, want := range map[string][]field{
-		``:                                  nil,
-		`"a"`:                               nil,
-		`[1]`:                               nil,
-		`{}`:                                nil,
-		` { "a" : 1 , "b":[ {"]":"}"} ] } `: {of("a", kindNumber, 1, ""), of("b", kindOther, 0, "")},
-		`{"a":1,"a":"2","":1,"q\"":1}`:      {of("a", kindNumericText, 2, "2")},
-		`{"a":null,"b":true,"c":false}`:     {of("a", kindNull, 0, ""), of("b", kindTrue, 0, ""), of("c", kindFalse, 0, "")},
-		`{"a":1e400,"b":-0.0,"c":"1e400"}`:  {of("a", kindOther, 0, ""), of("b", kindNumber, 0, ""), of("c", kindText, 0, "1e400")},
-		`{"\u00e4":"\ud83d\udc1f\n"}`:       {of("ä", kindText, 0, "🐟\n")},
-		`{"a":1`:                            nil,
-		`{"a":1,}`:                          nil,
-		`{"a":tru}`:                         nil,
-		`{"a":"x`:                           nil,
+		``:    nil,
+		`"a"`: nil,
+		`[1]`: nil,
+		`{}`:  nil,
+		` { "a" : 1 , "b":[ {"]":"}"} ] } `: {of("a", kindNumber, 1, ""),
+			of("b", kindOther, 0, "")},
+		`{"a":1,"a":"2","":1,"q\"":1}`: {of("a", kindNumericText, 2, "2")},
+		`{"a":null,"b":true,"c":false}`: {of("a", kindNull, 0, ""), of("b", kindTrue, 0, ""),
+			of("c", kindFalse, 0, "")},
+		`{"a":1e400,"b":-0.0,"c":"1e400"}`: {of("a", kindOther, 0, ""), of("b", kindNumber, 0, ""),
+			of("c", kindText, 0, "1e400")},
+		`{"\u00e4":"\ud83d\udc1f\n"}`: {of("ä", kindText, 0, "🐟\n")},
+		`{"a":1`:                      nil,
+		`{"a":1,}`:                    nil,
+		`{"a":tru}`:                   nil,
+		`{"a":"x`:                     nil,
 	} {
-		if diff := cmp.Diff(want, append([]field(nil), fields(nil, []byte(doc))...), cmp.AllowUnexported(field{})); diff != "" {
+		if diff := cmp.Diff(want, append([]field(nil), fields(nil, []byte(doc))...),
+			cmp.AllowUnexported(field{})); diff != "" {
 			t.Errorf("%s: %s", doc, diff)
 		}
 	}
@@ -35,7 +42,8 @@ func TestFields(t *testing.T) {
 
 // What a filter sees of a field is what package filter sees of the document.
 func FuzzFields(f *testing.F) {
-	for _, seed := range []string{`{"a":1,"b":"x\u0000","c":[{}],"d":null}`, `{"a":"\ud800","a":-0}`, "{\"\xff\":\"\xff\"}", `{"a":0123}`,
+	for _, seed := range []string{`{"a":1,"b":"x\u0000","c":[{}],"d":null}`,
+		`{"a":"\ud800","a":-0}`, "{\"\xff\":\"\xff\"}", `{"a":0123}`,
 		`{"a":{"b":"\""}}`, `{"a" 1}`, "{\"a\":\"\t\"}"} {
 		f.Add([]byte(seed))
 	}

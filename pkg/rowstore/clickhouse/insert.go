@@ -17,16 +17,22 @@ import (
 func insertColumns() []clickhouse.ColumnNameAndType {
 	columns := []clickhouse.ColumnNameAndType{
 		{Name: "looked", Type: "DateTime64(3)"},
-		{Name: "grp", Type: "FixedString(12)"}, {Name: "scraper", Type: "FixedString(12)"}, {Name: "job", Type: "FixedString(12)"},
-		{Name: "kind", Type: "UInt8"}, {Name: "seq", Type: "UInt32"}, {Name: "page", Type: "UInt32"}, {Name: "n", Type: "UInt32"},
-		{Name: "pos", Type: "UInt32"}, {Name: "started", Type: "Int64"}, {Name: "at", Type: "Int64"},
-		{Name: "fetch", Type: "FixedString(12)"}, {Name: "outcome", Type: "UInt8"}, {Name: "items", Type: "UInt32"},
-		{Name: "quantity", Type: "UInt32"}, {Name: "price", Type: "LowCardinality(String)"}, {Name: "hash", Type: "UInt64"},
+		{Name: "grp", Type: "FixedString(12)"}, {Name: "scraper", Type: "FixedString(12)"},
+		{Name: "job", Type: "FixedString(12)"},
+		{Name: "kind", Type: "UInt8"}, {Name: "seq", Type: "UInt32"},
+		{Name: "page", Type: "UInt32"}, {Name: "n", Type: "UInt32"},
+		{Name: "pos", Type: "UInt32"}, {Name: "started", Type: "Int64"},
+		{Name: "at", Type: "Int64"},
+		{Name: "fetch", Type: "FixedString(12)"}, {Name: "outcome", Type: "UInt8"},
+		{Name: "items", Type: "UInt32"},
+		{Name: "quantity", Type: "UInt32"}, {Name: "price", Type: "LowCardinality(String)"},
+		{Name: "hash", Type: "UInt64"},
 		{Name: "last", Type: "UInt8"}, {Name: "doc", Type: "String"},
 	}
 	for b := range buckets {
 		columns = append(columns,
-			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.key", b), Type: "Array(LowCardinality(String))"},
+			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.key", b),
+				Type: "Array(LowCardinality(String))"},
 			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.kind", b), Type: "Array(UInt8)"},
 			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.num", b), Type: "Array(Float64)"},
 			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.text", b), Type: "Array(String)"})
@@ -34,15 +40,16 @@ func insertColumns() []clickhouse.ColumnNameAndType {
 	return columns
 }
 
-// insert stores pages in one block. The token makes the server drop a repeat of an insert whose answer was lost, even when
-// both of them are still under way: it names the fetches, and the round, since a block that was stored and removed since
-// would be dropped, too.
+// insert stores pages in one block. The token makes the server drop a repeat of an insert whose
+// answer was lost, even when both of them are still under way: it names the fetches, and the round,
+// since a block that was stored and removed since would be dropped, too.
 func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, at time.Time) error {
 	s := b.store
 	hash := xxh3.New()
 	for i := range pages {
 		page := pages[i].Page
-		_, _ = fmt.Fprintf(hash, "%s %v %s %d,", pages[i].Job.ID, page.Unit, page.Fetch, page.Outcome)
+		_, _ = fmt.Fprintf(hash, "%s %v %s %d,", pages[i].Job.ID, page.Unit, page.Fetch,
+			page.Outcome)
 	}
 	sum := hash.Sum128().Bytes()
 	statement := fmt.Sprintf(`INSERT INTO %s SETTINGS insert_deduplicate = 1, insert_deduplication_token = '%s.%d'`,
@@ -117,7 +124,8 @@ func (f *filler) row(w *rowstore.PageWrite, kind uint8, n uint32, doc []byte) er
 	}
 	f.pos++
 	f.values = append(f.values[:0], f.at, w.Job.Group[:], w.Job.Scraper[:], w.Job.ID[:], kind,
-		p.Unit.Seq, p.Unit.Page, n, f.pos, w.Job.Started, p.At, p.Fetch[:], uint8(p.Outcome), uint32(len(p.Rows)), p.Quantity, p.PriceRow, p.URLHash, last, doc)
+		p.Unit.Seq, p.Unit.Page, n, f.pos, w.Job.Started, p.At, p.Fetch[:], uint8(p.Outcome),
+		uint32(len(p.Rows)), p.Quantity, p.PriceRow, p.URLHash, last, doc)
 	for b := range f.parts {
 		part := &f.parts[b]
 		f.values = append(f.values, part.keys, part.kinds, part.nums, part.texts)
@@ -129,7 +137,8 @@ func (f *filler) row(w *rowstore.PageWrite, kind uint8, n uint32, doc []byte) er
 func (f *filler) split(kind uint8, doc []byte) {
 	for b := range f.parts {
 		part := &f.parts[b]
-		part.keys, part.kinds, part.nums, part.texts = part.keys[:0], part.kinds[:0], part.nums[:0], part.texts[:0]
+		part.keys, part.kinds, part.nums, part.texts = part.keys[:0], part.kinds[:0], part.nums[:0],
+			part.texts[:0]
 	}
 	if kind == 0 {
 		return

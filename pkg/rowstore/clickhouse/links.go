@@ -26,7 +26,8 @@ const chunksAtOnce = 64
 
 // chunkColumns are those of the table of chunks.
 var chunkColumns = []clickhouse.ColumnNameAndType{
-	{Name: "list", Type: "FixedString(12)"}, {Name: "n", Type: "UInt32"}, {Name: "data", Type: "String"},
+	{Name: "list", Type: "FixedString(12)"}, {Name: "n", Type: "UInt32"},
+	{Name: "data", Type: "String"},
 }
 
 type chunkKey struct {
@@ -63,10 +64,14 @@ func (s *Store) lists(ctx context.Context, where string) ([]rowstore.ListInfo, e
 }
 
 // AllLists is rowstore.Lists.
-func (s *Store) AllLists(ctx context.Context) ([]rowstore.ListInfo, error) { return s.lists(ctx, ``) }
+func (s *Store) AllLists(ctx context.Context) ([]rowstore.ListInfo,
+	error) {
+	return s.lists(ctx, ``)
+}
 
 // Links is rowstore.Lists.
-func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error) {
+func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link,
+	error) {
 	count, err := s.finished(ctx, list)
 	if err != nil || from >= count || most <= 0 {
 		return nil, err
@@ -122,7 +127,8 @@ func (s *Store) linksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rows
 		for _, seq := range seqs[:upto] {
 			chunk, at := chunks[seq/intake.ChunkLinks], int(seq%intake.ChunkLinks)
 			if at >= len(chunk) {
-				return nil, fmt.Errorf("list %s, link %d: %w", list, seq, rowstore.ErrListUnknown) // dropped in the meantime
+				// dropped in the meantime
+				return nil, fmt.Errorf("list %s, link %d: %w", list, seq, rowstore.ErrListUnknown)
 			}
 			links = append(links, rowstore.Link{Seq: seq, URL: strings.Clone(chunk[at])})
 		}
@@ -132,7 +138,8 @@ func (s *Store) linksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rows
 }
 
 // unpacked returns the links of chunks. They share memory: what is kept longer must be cloned.
-func (s *Store) unpacked(ctx context.Context, list ids.ID, numbers []uint32) (map[uint32][]string, error) {
+func (s *Store) unpacked(ctx context.Context, list ids.ID, numbers []uint32) (map[uint32][]string,
+	error) {
 	chunks := make(map[uint32][]string, len(numbers))
 	missing := numbers[:0:0]
 	for _, n := range numbers {
@@ -181,8 +188,9 @@ type listWriter struct {
 	links *intake.List
 }
 
-// CreateList is rowstore.Lists. At most 32 lists are taken in at a time by one process, and one of more than 200,000 links:
-// CreateList and Add wait for that. A list has at most 5,000,000 links of 8 KiB.
+// CreateList is rowstore.Lists. At most 32 lists are taken in at a time by one process, and one of
+// more than 200,000 links: CreateList and Add wait for that. A list has at most 5,000,000 links of
+// 8 KiB.
 func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWriter, error) {
 	infos, err := read(ctx, s, `SELECT 1 FROM `+s.table("lists")+` WHERE list = `+id(list),
 		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
@@ -205,8 +213,9 @@ func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWrite
 
 // mark writes that a list has reached a state.
 func (s *Store) mark(ctx context.Context, list ids.ID, count uint32, state int) error {
-	return s.exec(ctx, callTimeout, fmt.Sprintf(`INSERT INTO %s (list, count, state) VALUES (%s, %d, %d)`,
-		s.table("lists"), id(list), count, state))
+	return s.exec(ctx, callTimeout,
+		fmt.Sprintf(`INSERT INTO %s (list, count, state) VALUES (%s, %d, %d)`,
+			s.table("lists"), id(list), count, state))
 }
 
 // Add is rowstore.ListWriter. After an error that is not ctx's, only Abort makes sense.
@@ -230,7 +239,8 @@ func (in *listWriter) write(ctx context.Context) error {
 	}
 	s := in.store
 	err := s.retry(ctx, callTimeout, func(ctx context.Context) error {
-		insert, err := s.conn.PrepareBatch(withColumns(ctx, chunkColumns), `INSERT INTO `+s.table("chunks"))
+		insert, err := s.conn.PrepareBatch(withColumns(ctx, chunkColumns),
+			`INSERT INTO `+s.table("chunks"))
 		if err != nil {
 			return err
 		}

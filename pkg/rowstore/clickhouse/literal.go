@@ -10,8 +10,9 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Values stand in the statements themselves: parameters would travel in the address of the request, which is too short
-// for ten thousand ids. These functions are the only way for a value to get into a statement.
+// Values stand in the statements themselves: parameters would travel in the address of the request,
+// which is too short for ten thousand ids. These functions are the only way for a value to get into
+// a statement.
 
 // text is a string literal.
 func text(value string) string {
@@ -58,7 +59,8 @@ func idArray(list []ids.ID) string {
 		hex.EncodeToString(all), len(list))
 }
 
-// shortSet is how many ids are written one by one: a literal set costs the server less than a subquery.
+// shortSet is how many ids are written one by one: a literal set costs the server less than a
+// subquery.
 const shortSet = 64
 
 // idSet is what stands behind IN.

@@ -15,12 +15,13 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// engine is the family of tables. On a replicated server it becomes "Replicated", and the rows' PARTITION BY must go: see
-// DESIGN.md.
+// engine is the family of tables. On a replicated server it becomes "Replicated", and the rows'
+// PARTITION BY must go: see DESIGN.md.
 const engine = ""
 
-// migrations bring the schema from each version to the next; version n has had the first n. Released ones never change, and
-// a new one only expands, as package rowstore says. Each statement may run again after it was interrupted, or run twice at once. DB stands for the database.
+// migrations bring the schema from each version to the next; version n has had the first n.
+// Released ones never change, and a new one only expands, as package rowstore says. Each statement
+// may run again after it was interrupted, or run twice at once. DB stands for the database.
 var migrations = [][]string{{
 	// Jobs. A sealed one takes no more pages. Every value but the id is the greatest ever written.
 	`CREATE TABLE IF NOT EXISTS DB.jobs (
@@ -32,8 +33,9 @@ var migrations = [][]string{{
 	sealed   SimpleAggregateFunction(max, UInt8)
 ) ENGINE = ` + engine + `AggregatingMergeTree ORDER BY job` + durable,
 
-	// Page records (kind 0) and rows (kind 1): a page's record and rows are one insert into one partition, which the
-	// server commits as a whole. A row's place is the number of its block, then pos.
+	// Page records (kind 0) and rows (kind 1): a page's record and rows are one insert into one
+	// partition, which the server commits as a whole. A row's place is the number of its block,
+	// then pos.
 	`CREATE TABLE IF NOT EXISTS DB.rows (
 	grp      FixedString(12),
 	scraper  FixedString(12),
@@ -58,7 +60,8 @@ var migrations = [][]string{{
 ORDER BY (grp, scraper, job, kind, seq, page, n)` + durable + `, index_granularity = 1024, enable_block_number_column = 1,
 	add_minmax_index_for_block_number_column = 1, remove_empty_parts = 0, non_replicated_deduplication_window = 1000`,
 
-	// The jobs sealed of late, by the server's clock: what keeps out the insert of a process that looked before.
+	// The jobs sealed of late, by the server's clock: what keeps out the insert of a process that
+	// looked before.
 	`CREATE TABLE IF NOT EXISTS DB.fences (
 	job FixedString(12),
 	at  DateTime64(3) DEFAULT now64(3)
@@ -87,7 +90,8 @@ WHERE looked > now64(3) - INTERVAL 1 HOUR
 	data String CODEC(NONE)
 ) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (list, n)` + durable + `, index_granularity = 16`,
 }, {
-	// A scan finds its places in a block without reading all of it. What is there already gets the index in the background.
+	// A scan finds its places in a block without reading all of it. What is there already gets the
+	// index in the background.
 	`ALTER TABLE DB.rows ADD INDEX IF NOT EXISTS place pos TYPE minmax GRANULARITY 1`,
 	`ALTER TABLE DB.rows MATERIALIZE INDEX place`,
 }}
@@ -98,7 +102,8 @@ const durable = ` SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`
 func fieldColumns() string {
 	var b strings.Builder
 	for i := range buckets {
-		fmt.Fprintf(&b, ",\n\tf%d Nested(key LowCardinality(String), kind UInt8, num Float64, text String)", i)
+		fmt.Fprintf(&b, ",\n\tf%d Nested(key LowCardinality(String), kind UInt8, num Float64, "+
+			"text String)", i)
 	}
 	return b.String()
 }
@@ -122,8 +127,8 @@ func refusedWith(err error, codes ...int32) bool {
 	return errors.As(err, &refused) && slices.Contains(codes, refused.Code)
 }
 
-// migrate brings the schema up to date. Any number of processes may start at once. Where it is, nothing is made, which
-// takes rights that most roles need not have.
+// migrate brings the schema up to date. Any number of processes may start at once. Where it is,
+// nothing is made, which takes rights that most roles need not have.
 func (s *Store) migrate(ctx context.Context) error {
 	version, err := s.version(ctx)
 	if refusedWith(err, tableUnknown, databaseUnknown) {
@@ -167,7 +172,8 @@ func (s *Store) version(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("row store: schema version: %w", err)
 	}
 	if int(versions[0]) > len(migrations)+rowstore.SchemasAhead {
-		return 0, fmt.Errorf("row store: the database has schema version %d, this program knows %d and works with one more: "+
+		return 0, fmt.Errorf("row store: the database has schema version %d, this program knows "+
+			"%d and works with one more: "+
 			"start a newer release", versions[0], len(migrations))
 	}
 	return int(versions[0]), nil
@@ -180,11 +186,13 @@ func (s *Store) step(ctx context.Context) error {
 	}
 	for ; version < len(migrations); version++ {
 		for _, statement := range migrations[version] {
-			if err := s.exec(ctx, removeTimeout, strings.ReplaceAll(statement, "DB.", s.table(""))); err != nil {
+			if err := s.exec(ctx, removeTimeout,
+				strings.ReplaceAll(statement, "DB.", s.table(""))); err != nil {
 				return fmt.Errorf("row store: migration %d: %w", version+1, err)
 			}
 		}
-		done := fmt.Sprintf(`INSERT INTO %s (version, node) VALUES (%d, %s)`, s.table("migrations"), version+1, text(s.node))
+		done := fmt.Sprintf(`INSERT INTO %s (version, node) VALUES (%d, %s)`, s.table("migrations"),
+			version+1, text(s.node))
 		if err := s.exec(ctx, callTimeout, done); err != nil {
 			return fmt.Errorf("row store: migration %d: %w", version+1, err)
 		}
@@ -192,11 +200,13 @@ func (s *Store) step(ctx context.Context) error {
 	return nil
 }
 
-// lock waits until this process alone migrates: a table can be made once. One that a dead process left is taken away by
-// whoever first renames it.
+// lock waits until this process alone migrates: a table can be made once. One that a dead process
+// left is taken away by whoever first renames it.
 func (s *Store) lock(ctx context.Context) error {
 	for {
-		err := s.conn.Exec(ctx, `CREATE TABLE `+s.table("migrating")+` (node String DEFAULT `+text(s.node)+`) ENGINE = Memory`)
+		err := s.conn.Exec(ctx,
+			`CREATE TABLE `+s.table("migrating")+` (node String DEFAULT `+text(s.node)+
+				`) ENGINE = Memory`)
 		switch {
 		case err == nil:
 			return nil

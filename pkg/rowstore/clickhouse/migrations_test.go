@@ -38,7 +38,8 @@ func openLast(t *testing.T, c Config) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.exec(context.Background(), callTimeout, "DROP DATABASE `"+s.db+"`"); err != nil {
+		if err := s.exec(context.Background(), callTimeout,
+			"DROP DATABASE `"+s.db+"`"); err != nil {
 			t.Error(err)
 		}
 		_ = s.Close()
@@ -57,11 +58,14 @@ func TestMigrateStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := &ids.Sequence{}
-	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(), Started: 1_700_000_000_000_000}
+	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(),
+		Started: 1_700_000_000_000_000}
 	put := func(s *Store, seq uint32, row string) {
-		page := &model.Page{Job: job.ID, Unit: model.Unit{Seq: seq}, Fetch: source.New(), Outcome: model.Delivered, Last: true,
+		page := &model.Page{Job: job.ID, Unit: model.Unit{Seq: seq}, Fetch: source.New(),
+			Outcome: model.Delivered, Last: true,
 			Rows: [][]byte{[]byte(row)}}
-		if _, err := s.PutPages(t.Context(), []rowstore.PageWrite{{Job: job, Page: page}}); err != nil {
+		if _, err := s.PutPages(t.Context(),
+			[]rowstore.PageWrite{{Job: job, Page: page}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,23 +76,29 @@ func TestMigrateStored(t *testing.T) {
 	migrations = newest
 	s := openLast(t, c)
 	for _, statement := range newest[1] { // as a process does that another one overtakes
-		if err := s.exec(t.Context(), removeTimeout, strings.ReplaceAll(statement, "DB.", s.table(""))); err != nil {
+		if err := s.exec(t.Context(), removeTimeout,
+			strings.ReplaceAll(statement, "DB.", s.table(""))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	put(s, 2, `{"n":2}`)
-	docs, _, err := s.Scan(t.Context(), rowstore.ScanQuery{Scope: rowstore.Scope{Group: job.Group}, Upto: 1 << 62, Limit: 10})
-	if diff := cmp.Diff([]json.RawMessage{json.RawMessage(`{"n":1}`), json.RawMessage(`{"n":2}`)}, docs); diff != "" || err != nil {
+	docs, _, err := s.Scan(t.Context(),
+		rowstore.ScanQuery{Scope: rowstore.Scope{Group: job.Group}, Upto: 1 << 62, Limit: 10})
+	if diff := cmp.Diff([]json.RawMessage{json.RawMessage(`{"n":1}`), json.RawMessage(`{"n":2}`)},
+		docs); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
-	indexes, err := read(t.Context(), s, `SELECT count() FROM system.data_skipping_indices WHERE name = 'place' AND database = `+text(s.db),
+	indexes, err := read(t.Context(), s,
+		`SELECT count() FROM system.data_skipping_indices WHERE name = 'place' AND database = `+
+			text(s.db),
 		func(rows driver.Rows) (n uint64, err error) { return n, rows.Scan(&n) })
 	if err != nil || indexes[0] != 1 {
 		t.Errorf("%d indexes of places, %v", indexes, err)
 	}
 }
 
-// A lock that a dead process left is held until it is old, and then broken by one of those that wait.
+// A lock that a dead process left is held until it is old, and then broken by one of those that
+// wait.
 func TestBreakLock(t *testing.T) {
 	s := openLast(t, config(t))
 	if err := s.lock(t.Context()); err != nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Claim makes the database its owner's, unless it is another one's already, and returns whose it is. With take it is the
-// owner's from now on, whoever had it. The mark is the comment of a table without rows: a table can be made once.
+// Claim makes the database its owner's, unless it is another one's already, and returns whose it
+// is. With take it is the owner's from now on, whoever had it. The mark is the comment of a table
+// without rows: a table can be made once.
 func (s *Store) Claim(ctx context.Context, owner string, take bool) (whose string, err error) {
 	marked, err := s.owners(ctx)
 	if err != nil {
@@ -16,11 +17,13 @@ func (s *Store) Claim(ctx context.Context, owner string, take bool) (whose strin
 	}
 	var statements []string
 	if len(marked) == 0 {
-		statements = append(statements, `CREATE TABLE IF NOT EXISTS `+s.table("owner")+` (nothing UInt8) ENGINE = `+engine+
-			`MergeTree ORDER BY nothing COMMENT `+text(owner))
+		statements = append(statements,
+			`CREATE TABLE IF NOT EXISTS `+s.table("owner")+` (nothing UInt8) ENGINE = `+engine+
+				`MergeTree ORDER BY nothing COMMENT `+text(owner))
 	}
 	if take {
-		statements = append(statements, `ALTER TABLE `+s.table("owner")+` MODIFY COMMENT `+text(owner))
+		statements = append(statements,
+			`ALTER TABLE `+s.table("owner")+` MODIFY COMMENT `+text(owner))
 	}
 	for _, statement := range statements {
 		if err := s.exec(ctx, callTimeout, statement); err != nil {
@@ -38,7 +41,8 @@ func (s *Store) Claim(ctx context.Context, owner string, take bool) (whose strin
 
 // owners is whose the database is: one, or none.
 func (s *Store) owners(ctx context.Context) ([]string, error) {
-	found, err := read(ctx, s, `SELECT comment FROM system.tables WHERE database = `+text(s.db)+` AND name = 'owner'`,
+	found, err := read(ctx, s,
+		`SELECT comment FROM system.tables WHERE database = `+text(s.db)+` AND name = 'owner'`,
 		func(rows driver.Rows) (comment string, err error) {
 			err = rows.Scan(&comment)
 			return comment, err

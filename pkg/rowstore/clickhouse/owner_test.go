@@ -24,10 +24,12 @@ func TestClaim(t *testing.T) {
 		take  bool
 		want  string
 	}{
-		{first, "a1", false, "a1"}, {second, "a1", false, "a1"}, {second, "b2", false, "a1"}, {second, "b2", true, "b2"},
+		{first, "a1", false, "a1"}, {second, "a1", false, "a1"}, {second, "b2", false, "a1"},
+		{second, "b2", true, "b2"},
 		{first, "a1", false, "b2"}, {first, "b2", false, "b2"},
 	} {
-		if whose, err := step.store.Claim(t.Context(), step.owner, step.take); err != nil || whose != step.want {
+		if whose, err := step.store.Claim(t.Context(), step.owner, step.take); err != nil ||
+			whose != step.want {
 			t.Errorf("step %d: the database is %q's, %v; want %q's", i, whose, err, step.want)
 		}
 	}
@@ -54,7 +56,8 @@ func TestClaimAtOnce(t *testing.T) {
 	}
 }
 
-// A role without rights to make or change tables works with a database that another one has made and claimed.
+// A role without rights to make or change tables works with a database that another one has made
+// and claimed.
 func TestDatabaseThatIsThereIsLeftAlone(t *testing.T) {
 	db := database(t)
 	maker := open(t, clickhouse.Config{URL: server(t), Database: db})
@@ -73,7 +76,8 @@ func TestDatabaseThatIsThereIsLeftAlone(t *testing.T) {
 		if err != nil || changes.Match(body) || changes.MatchString(r.URL.Query().Get("query")) {
 			w.Header().Set("X-ClickHouse-Exception-Code", "497")
 			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, "Code: 497. DB::Exception: fetcher: Not enough privileges. (ACCESS_DENIED)")
+			_, _ = io.WriteString(w, "Code: 497. DB::Exception: fetcher: Not enough privileges. "+
+				"(ACCESS_DENIED)")
 			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))

@@ -27,8 +27,10 @@ var errUnsettled = errors.New("row store: other processes keep storing the same 
 // home is where a job's rows lie.
 type home struct{ group, scraper ids.ID }
 
-// PutPages is rowstore.Pages. Each of its inserts is atomic, as far as its jobs began in the same month.
-func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
+// PutPages is rowstore.Pages. Each of its inserts is atomic, as far as its jobs began in the same
+// month.
+func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt,
+	error) {
 	for i := range pages {
 		if err := pages[i].Check(); err != nil {
 			return nil, err
@@ -37,7 +39,8 @@ func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*mo
 	receipts := make([]*model.Receipt, len(pages))
 	for i := 0; i < len(pages); {
 		rows, size, from := 0, 0, i
-		for ; i < len(pages) && (i == from || rows+len(pages[i].Page.Rows) < maxRows && size < maxBytes); i++ {
+		for ; i < len(pages) &&
+			(i == from || rows+len(pages[i].Page.Rows) < maxRows && size < maxBytes); i++ {
 			page := pages[i].Page
 			rows += 1 + len(page.Rows)
 			for _, row := range page.Rows {
@@ -86,8 +89,8 @@ func (r *stored) before(other *stored) bool {
 	return r.block < other.block || r.block == other.block && r.pos < other.pos
 }
 
-// put looks which units are known, stores the others, and looks again: what another process has stored in between and the
-// server has committed before stands, what came after gives way.
+// put looks which units are known, stores the others, and looks again: what another process has
+// stored in between and the server has committed before stands, what came after gives way.
 func (b *batch) put(ctx context.Context) error {
 	s := b.store
 	if err := s.know(ctx, b.pages); err != nil {
@@ -114,7 +117,8 @@ func (b *batch) put(ctx context.Context) error {
 	return errUnsettled
 }
 
-// know puts the batch's jobs into the table of jobs, from where their rows are found by the job's id alone.
+// know puts the batch's jobs into the table of jobs, from where their rows are found by the job's
+// id alone.
 func (s *Store) know(ctx context.Context, pages []rowstore.PageWrite) error {
 	unknown := map[ids.ID]rowstore.Job{}
 	for i := range pages {
@@ -130,8 +134,9 @@ func (s *Store) know(ctx context.Context, pages []rowstore.PageWrite) error {
 		values = append(values, fmt.Sprintf("(%s,%s,%s,%s,%d)",
 			id(job.ID), text(job.Customer), id(job.Group), id(job.Scraper), job.Started))
 	}
-	err := s.exec(ctx, callTimeout, `INSERT INTO `+s.table("jobs")+` (job, customer, grp, scraper, started) VALUES `+
-		join(values, func(v string) string { return v }))
+	err := s.exec(ctx, callTimeout,
+		`INSERT INTO `+s.table("jobs")+` (job, customer, grp, scraper, started) VALUES `+
+			join(values, func(v string) string { return v }))
 	if err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
@@ -157,11 +162,12 @@ type seqKey struct {
 	seq uint32
 }
 
-// look asks which of the pages' jobs are sealed, which of their units and addresses have a record, and which of their
-// chains have ended where.
+// look asks which of the pages' jobs are sealed, which of their units and addresses have a record,
+// and which of their chains have ended where.
 func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, error) {
 	var l looked
-	l.sealed, l.standing, l.delivered = map[ids.ID]bool{}, map[unitKey]*stored{}, map[hashKey]*stored{}
+	l.sealed, l.standing, l.delivered = map[ids.ID]bool{}, map[unitKey]*stored{},
+		map[hashKey]*stored{}
 	jobs, units, hashes := keysOf(pages)
 	type state struct {
 		at     time.Time
@@ -169,8 +175,9 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 		sealed []string
 	}
 	// Being older than what it goes with is what makes the time and the block safe.
-	states, err := read(ctx, s, `SELECT now64(3), (`+s.newestBlock()+`), (SELECT groupArray(job) FROM `+
-		s.table("jobs")+` WHERE job IN `+idSet(jobs)+` AND sealed = 1)`,
+	states, err := read(ctx, s,
+		`SELECT now64(3), (`+s.newestBlock()+`), (SELECT groupArray(job) FROM `+
+			s.table("jobs")+` WHERE job IN `+idSet(jobs)+` AND sealed = 1)`,
 		func(rows driver.Rows) (v state, err error) {
 			err = rows.Scan(&v.at, &v.block, &v.sealed)
 			return v, err
@@ -197,7 +204,8 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 	if hashes == "" {
 		return &l, nil
 	}
-	records, err = s.stored(ctx, s.within(pages, 0)+` AND outcome = 1 AND hash IN (`+hashes+`)`, false)
+	records, err = s.stored(ctx, s.within(pages, 0)+` AND outcome = 1 AND hash IN (`+hashes+`)`,
+		false)
 	if err != nil {
 		return nil, fmt.Errorf("known addresses: %w", err)
 	}
@@ -217,7 +225,8 @@ func (s *Store) ends(ctx context.Context, pages []rowstore.PageWrite) (map[seqKe
 	if len(seqs) == 0 {
 		return ends, nil
 	}
-	records, err := s.stored(ctx, s.within(pages, 0)+fmt.Sprintf(` AND last = 1 AND seq IN (%s)`, seqs[1:]), false)
+	records, err := s.stored(ctx,
+		s.within(pages, 0)+fmt.Sprintf(` AND last = 1 AND seq IN (%s)`, seqs[1:]), false)
 	for _, r := range records {
 		chain := seqKey{r.key.job, r.key.unit.Seq}
 		if end, known := ends[chain]; !known || r.key.unit.Page < end {
@@ -255,7 +264,8 @@ func keysOf(pages []rowstore.PageWrite) (jobs []ids.ID, units, hashes string) {
 			known[key] = true
 			seqs = fmt.Appendf(seqs, ",%d", page.Unit.Seq)
 			ofOne = fmt.Appendf(ofOne, ",(%d,%d)", page.Unit.Seq, page.Unit.Page)
-			ofMany = fmt.Appendf(ofMany, ",(%d,%d,%d)", number[job]+1, page.Unit.Seq, page.Unit.Page)
+			ofMany = fmt.Appendf(ofMany, ",(%d,%d,%d)", number[job]+1, page.Unit.Seq,
+				page.Unit.Page)
 		}
 		if page.URLHash != 0 {
 			hashList = fmt.Appendf(hashList, ",%d", page.URLHash)
@@ -296,7 +306,8 @@ func (s *Store) within(pages []rowstore.PageWrite, kind int) string {
 		idSet(groups), idSet(scrapers), idSet(jobs), kind)
 }
 
-// newestBlock is a query for the newest block that is committed. Blocks are numbered as they are committed.
+// newestBlock is a query for the newest block that is committed. Blocks are numbered as they are
+// committed.
 func (s *Store) newestBlock() string {
 	return `SELECT toUInt64(greatest(0, max(max_block_number))) FROM system.parts WHERE active
 		AND database = ` + text(s.db) + ` AND table = 'rows'`
@@ -308,28 +319,32 @@ func (s *Store) stored(ctx context.Context, where string, whole bool) ([]*stored
 	if whole {
 		columns += `, items, quantity, price, last, doc`
 	}
-	return read(ctx, s, `SELECT `+columns+` FROM `+s.table("rows")+` WHERE `+where, func(rows driver.Rows) (*stored, error) {
-		var r stored
-		var job, fetch string
-		var outcome, last uint8
-		to := []any{&job, &r.key.unit.Seq, &r.key.unit.Page, &fetch, &r.block, &r.pos, &outcome, &r.hash}
-		var full rowstore.Record
-		var content string
-		if whole {
-			to = append(to, &full.Items, &full.Quantity, &full.PriceRow, &last, &content)
-		}
-		if err := rows.Scan(to...); err != nil {
-			return nil, err
-		}
-		r.key.job, r.fetch, r.outcome = ids.ID([]byte(job)), ids.ID([]byte(fetch)), model.Outcome(outcome)
-		if !whole {
-			return &r, nil
-		}
-		next, err := record.Decode([]byte(content), &full)
-		r.receipt = &model.Receipt{Job: r.key.job, Unit: r.key.unit, Outcome: r.outcome, PriceRow: full.PriceRow,
-			Quantity: full.Quantity, Items: full.Items, Last: last == 1, Next: next}
-		return &r, err
-	})
+	return read(ctx, s, `SELECT `+columns+` FROM `+s.table("rows")+` WHERE `+where,
+		func(rows driver.Rows) (*stored, error) {
+			var r stored
+			var job, fetch string
+			var outcome, last uint8
+			to := []any{&job, &r.key.unit.Seq, &r.key.unit.Page, &fetch, &r.block, &r.pos, &outcome,
+				&r.hash}
+			var full rowstore.Record
+			var content string
+			if whole {
+				to = append(to, &full.Items, &full.Quantity, &full.PriceRow, &last, &content)
+			}
+			if err := rows.Scan(to...); err != nil {
+				return nil, err
+			}
+			r.key.job, r.fetch, r.outcome = ids.ID([]byte(job)), ids.ID([]byte(fetch)),
+				model.Outcome(outcome)
+			if !whole {
+				return &r, nil
+			}
+			next, err := record.Decode([]byte(content), &full)
+			r.receipt = &model.Receipt{Job: r.key.job, Unit: r.key.unit, Outcome: r.outcome,
+				PriceRow: full.PriceRow,
+				Quantity: full.Quantity, Items: full.Items, Last: last == 1, Next: next}
+			return &r, err
+		})
 }
 
 // decide answers what can be answered, and returns the pages that are to be stored.
@@ -351,9 +366,11 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 		end, ended := look.ends[chain]
 		behind := ended && end < key.unit.Page
 		if known := look.standing[key]; known != nil {
-			// Another unit may have been first with its address, and this one's writer died before it gave way.
+			// Another unit may have been first with its address, and this one's writer died before
+			// it gave way.
 			first := look.delivered[hashKey{key.job, known.hash}]
-			ahead := known.outcome == model.Delivered && first != nil && first.key != key && first.before(known)
+			ahead := known.outcome == model.Delivered && first != nil && first.key != key &&
+				first.before(known)
 			// Or its chain turned out to end before it when this batch was stored.
 			cut := behind && b.round > 0 && known.fetch == write.Page.Fetch
 			if !ahead && !cut || chosen[key] != nil {
@@ -388,10 +405,12 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 	return fresh, b.store.giveWay(ctx, late)
 }
 
-// verify reads what was committed since the look-up. It reports whether every page that was stored is there and stands;
-// one that gave way to another process's is removed first.
-func (b *batch) verify(ctx context.Context, fresh []rowstore.PageWrite, since uint64) (bool, error) {
-	records, err := b.store.stored(ctx, b.store.within(fresh, 0)+fmt.Sprintf(` AND _block_number > %d`, since), false)
+// verify reads what was committed since the look-up. It reports whether every page that was stored
+// is there and stands; one that gave way to another process's is removed first.
+func (b *batch) verify(ctx context.Context, fresh []rowstore.PageWrite, since uint64) (bool,
+	error) {
+	records, err := b.store.stored(ctx,
+		b.store.within(fresh, 0)+fmt.Sprintf(` AND _block_number > %d`, since), false)
 	if err != nil {
 		return false, fmt.Errorf("look again: %w", err)
 	}
@@ -405,7 +424,8 @@ func (b *batch) verify(ctx context.Context, fresh []rowstore.PageWrite, since ui
 	first.addresses(records)
 	late := func(r *stored) bool {
 		address := first.delivered[hashKey{r.key.job, r.hash}]
-		return r != standing[r.key] || r.outcome == model.Delivered && address != nil && address.key != r.key
+		return r != standing[r.key] || r.outcome == model.Delivered && address != nil &&
+			address.key != r.key
 	}
 	mine := map[unitKey]bool{}
 	done := true
@@ -437,10 +457,12 @@ func (s *Store) giveWay(ctx context.Context, late []*stored) error {
 // ofJob is the condition that leads to a job's records and rows by the primary key.
 func (s *Store) ofJob(ctx context.Context, job ids.ID) (string, error) {
 	if h, known := s.jobs.Get(job); known {
-		return fmt.Sprintf(`grp = %s AND scraper = %s AND job = %s`, id(h.group), id(h.scraper), id(job)), nil
+		return fmt.Sprintf(`grp = %s AND scraper = %s AND job = %s`, id(h.group), id(h.scraper),
+			id(job)), nil
 	}
 	homes, err := read(ctx, s,
-		`SELECT max(grp), max(scraper) FROM `+s.table("jobs")+` WHERE job = `+id(job)+` GROUP BY job`,
+		`SELECT max(grp), max(scraper) FROM `+s.table("jobs")+` WHERE job = `+id(job)+
+			` GROUP BY job`,
 		func(rows driver.Rows) (home, error) {
 			var group, scraper string
 			if err := rows.Scan(&group, &scraper); err != nil {

@@ -11,16 +11,16 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// printFilter writes a filter as a condition on the field columns. Nothing in it is ever NULL, so that NOT is the
-// opposite.
+// printFilter writes a filter as a condition on the field columns. Nothing in it is ever NULL, so
+// that NOT is the opposite.
 func printFilter(n filter.Node) string {
 	var p printer
 	p.node(n)
 	return p.String()
 }
 
-// printSort writes the ORDER BY terms of a sort, the place last. Classes of values keep their order whatever the
-// direction: numbers, text, booleans, other values, none.
+// printSort writes the ORDER BY terms of a sort, the place last. Classes of values keep their order
+// whatever the direction: numbers, text, booleans, other values, none.
 func printSort(sorts []rowstore.Sort) string {
 	var p printer
 	for _, s := range sorts {
@@ -29,7 +29,8 @@ func printSort(sorts []rowstore.Sort) string {
 			direction = " DESC"
 		}
 		kind := column(s.Field, "kind")
-		fmt.Fprintf(&p, "transform(%s, [%d, %d, %d, %d, %d, %d], [0, 0, 1, 2, 2, 3], 4), if(%s >= %d, %s, 0)%s, "+
+		fmt.Fprintf(&p, "transform(%s, [%d, %d, %d, %d, %d, %d], [0, 0, 1, 2, 2, 3], 4), if(%s "+
+			">= %d, %s, 0)%s, "+
 			"if(%s = %d, %s, '')%s, if(%s = %d, 1, 0)%s, ",
 			kind, kindNumber, kindNumericText, kindText, kindFalse, kindTrue, kindOther,
 			kind, kindNumber, column(s.Field, "num"), direction,
@@ -48,7 +49,8 @@ func column(field, part string) string {
 
 type printer struct {
 	strings.Builder
-	// nonzero are fields of which a condition beside, or around, what is written asks for a number that is not 0.
+	// nonzero are fields of which a condition beside, or around, what is written asks for a number
+	// that is not 0.
 	nonzero map[string]bool
 }
 
@@ -133,11 +135,13 @@ func (p *printer) compare(c filter.Compare) {
 	}
 }
 
-// ofText is a condition that only text can meet. What is no text has an empty one: its kind is asked for only if that
-// meets the condition, since a second column to read costs as much as the first.
+// ofText is a condition that only text can meet. What is no text has an empty one: its kind is
+// asked for only if that meets the condition, since a second column to read costs as much as the
+// first.
 func ofText(field string, empty bool, condition string) string {
 	if empty {
-		condition = fmt.Sprintf("%s IN (%d, %d) AND %s", column(field, "kind"), kindText, kindNumericText, condition)
+		condition = fmt.Sprintf("%s IN (%d, %d) AND %s", column(field, "kind"), kindText,
+			kindNumericText, condition)
 	}
 	return "(" + condition + ")"
 }
@@ -152,7 +156,8 @@ func ofNumber(field string, zero bool, condition string) string {
 
 func (p *printer) order(field, sign string, operand filter.Value) {
 	if operand.Kind == filter.Text {
-		empty := sign == "<=" || sign == "<" && operand.Text != "" || sign == ">=" && operand.Text == ""
+		empty := sign == "<=" || sign == "<" && operand.Text != "" || sign == ">=" &&
+			operand.Text == ""
 		p.WriteString(ofText(field, empty, column(field, "text")+" "+sign+" "+text(operand.Text)))
 		return
 	}
@@ -237,7 +242,8 @@ func part(op filter.Op, column, folded string) string {
 	if folded == "" {
 		return "1"
 	}
-	return "position(lower(" + column + "), " + text(folded) + ") > 0" // a tenth less than positionCaseInsensitive
+	// a tenth less than positionCaseInsensitive
+	return "position(lower(" + column + "), " + text(folded) + ") > 0"
 }
 
 func anchored(op filter.Op, quoted string) string {
@@ -250,8 +256,8 @@ func anchored(op filter.Op, quoted string) string {
 	return quoted
 }
 
-// foldsByByte says whether ASCII's upper and lower case are all there is to the folding of text: not with k and s, which
-// the Kelvin sign and the long s fold to.
+// foldsByByte says whether ASCII's upper and lower case are all there is to the folding of text:
+// not with k and s, which the Kelvin sign and the long s fold to.
 func foldsByByte(folded string) bool {
 	for i := range len(folded) {
 		if c := folded[i]; c >= 0x80 || c == 'k' || c == 's' {
@@ -261,12 +267,13 @@ func foldsByByte(folded string) bool {
 	return true
 }
 
-// pattern writes a pattern so that it means in the server what it means in Go: every flag is in it, and every class is
-// spelled out.
+// pattern writes a pattern so that it means in the server what it means in Go: every flag is in it,
+// and every class is spelled out.
 func pattern(source string) string {
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
-		panic(fmt.Sprintf("row store: pattern %q does not parse: %v", source, err)) // the filter's own parser has seen it
+		// the filter's own parser has seen it
+		panic(fmt.Sprintf("row store: pattern %q does not parse: %v", source, err))
 	}
 	return tree.String()
 }

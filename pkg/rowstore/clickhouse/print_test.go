@@ -12,7 +12,8 @@ import (
 )
 
 // parts of the field a, short.
-var short = strings.NewReplacer("`f7.kind`[indexOf(`f7.key`, 'a')]", "KIND", "`f7.num`[indexOf(`f7.key`, 'a')]", "NUM",
+var short = strings.NewReplacer("`f7.kind`[indexOf(`f7.key`, 'a')]", "KIND",
+	"`f7.num`[indexOf(`f7.key`, 'a')]", "NUM",
 	"`f7.text`[indexOf(`f7.key`, 'a')]", "TEXT")
 
 // The SQL of every operator.
@@ -27,7 +28,8 @@ func TestPrintFilter(t *testing.T) {
 		{`{"a":"x\"'\\\u0000"}`, `(TEXT = 'x"\'\\\0')`},
 		{`{"a":null}`, `KIND IN (0,1)`},
 		{`{"a":{"ne":true}}`, `NOT KIND = 3`},
-		{`{"a":{"in":[1.5,"x",1e21,null,false]}}`, `((NUM IN (1.5,1e+21)) OR (TEXT = 'x') OR KIND IN (0,1,2))`},
+		{`{"a":{"in":[1.5,"x",1e21,null,false]}}`,
+			`((NUM IN (1.5,1e+21)) OR (TEXT = 'x') OR KIND IN (0,1,2))`},
 		{`{"a":{"in":["",0]}}`, `((KIND >= 6 AND NUM = 0.) OR (KIND IN (5, 7) AND TEXT = ''))`},
 		{`{"a":{"nin":[]}}`, `NOT 0`},
 		{`{"a":{"gt":1}}`, `(NUM > 1.)`},
@@ -44,7 +46,8 @@ func TestPrintFilter(t *testing.T) {
 		{`{"a":{"between":[1,2]}}`, `((NUM >= 1.) AND (NUM <= 2.))`},
 		{`{"a":{"between":[-1,2]}}`, `((KIND >= 6 AND NUM >= -1.) AND (KIND >= 6 AND NUM <= 2.))`},
 		{`{"a":{"gte":1,"lt":2}}`, `((NUM >= 1.) AND (NUM < 2.))`},
-		{`{"$and":[{"a":{"gt":1}},{"$nor":[{"a":{"lt":2}}]}]}`, `((NUM > 1.) AND NOT ((NUM < 2.)))`},
+		{`{"$and":[{"a":{"gt":1}},{"$nor":[{"a":{"lt":2}}]}]}`,
+			`((NUM > 1.) AND NOT ((NUM < 2.)))`},
 		{`{"$or":[{"a":{"gt":1}},{"a":{"lt":2}}]}`, `((NUM > 1.) OR (KIND >= 6 AND NUM < 2.))`},
 		{`{"a":{"exists":true}}`, `(KIND != 0)`},
 		{`{"a":{"exists":false}}`, `(KIND = 0)`},
@@ -74,7 +77,8 @@ func TestPrintFilter(t *testing.T) {
 
 func TestSeveralFields(t *testing.T) {
 	for text, want := range map[string]bool{
-		`{}`: false, `{"a":1}`: false, `{"a":{"gte":1,"lt":2}}`: false, `{"a":{"between":[1,2]}}`: false, `{"$or":[{"a":1},{"b":1}]}`: false,
+		`{}`: false, `{"a":1}`: false, `{"a":{"gte":1,"lt":2}}`: false,
+		`{"a":{"between":[1,2]}}`: false, `{"$or":[{"a":1},{"b":1}]}`: false,
 		`{"a":1,"b":1}`: true, `{"a":1,"$nor":[{"a":2}]}`: true, `{"$nor":[{"a":2}],"a":1}`: true,
 	} {
 		node, err := filter.Parse([]byte(text))
@@ -87,15 +91,18 @@ func TestSeveralFields(t *testing.T) {
 func TestPrintSort(t *testing.T) {
 	want := `transform(KIND, [6, 7, 5, 2, 3, 4], [0, 0, 1, 2, 2, 3], 4), if(KIND >= 6, NUM, 0), if(KIND = 5, TEXT, ''), if(KIND = 3, 1, 0), `
 	sorts := []rowstore.Sort{{Field: "a"}, {Field: "a", Descending: true}}
-	down := strings.NewReplacer("NUM, 0)", "NUM, 0) DESC", "'')", "'') DESC", "1, 0)", "1, 0) DESC").Replace(want)
-	if diff := cmp.Diff(want+down+"_block_number, pos", short.Replace(printSort(sorts))); diff != "" {
+	down := strings.NewReplacer("NUM, 0)", "NUM, 0) DESC", "'')", "'') DESC", "1, 0)",
+		"1, 0) DESC").Replace(want)
+	if diff := cmp.Diff(want+down+"_block_number, pos",
+		short.Replace(printSort(sorts))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestPrintScope(t *testing.T) {
 	group, one, two := ids.ID{1}, ids.ID{11: 1}, ids.ID{11: 2}
-	got := printScope(rowstore.Scope{Group: group, Scraper: one, Jobs: []ids.ID{one, two}, Without: []ids.ID{two}})
+	got := printScope(rowstore.Scope{Group: group, Scraper: one, Jobs: []ids.ID{one, two},
+		Without: []ids.ID{two}})
 	want := `grp = unhex('010000000000000000000000') AND scraper = unhex('000000000000000000000001')` +
 		` AND job IN (unhex('000000000000000000000001'),unhex('000000000000000000000002'))` +
 		` AND job NOT IN (unhex('000000000000000000000002'))`
@@ -104,7 +111,8 @@ func TestPrintScope(t *testing.T) {
 	}
 	want = `grp = unhex('010000000000000000000000') AND job IN (SELECT arrayJoin(arrayMap(i -> ` +
 		`toFixedString(substring(unhex(''), 12 * i + 1, 12), 12), range(0))))`
-	if diff := cmp.Diff(want, printScope(rowstore.Scope{Group: group, Jobs: []ids.ID{}})); diff != "" {
+	if diff := cmp.Diff(want, printScope(rowstore.Scope{Group: group,
+		Jobs: []ids.ID{}})); diff != "" {
 		t.Error(diff)
 	}
 	many := make([]ids.ID, shortSet+1)
@@ -119,13 +127,15 @@ func TestPlaces(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := places(5<<posBits|posMask, 10<<posBits-1); got != `_block_number >= 5 AND _block_number <= 9 AND _block_number > 5` {
+	if got := places(5<<posBits|posMask,
+		10<<posBits-1); got != `_block_number >= 5 AND _block_number <= 9 AND _block_number > 5` {
 		t.Error(got)
 	}
 	if got := places(0, 2<<posBits-1); got != `_block_number >= 0 AND _block_number <= 1` {
 		t.Error(got)
 	}
-	if got := places(5<<posBits|7, 5<<posBits|9); got != `_block_number = 5 AND pos > 7 AND pos <= 9` {
+	if got := places(5<<posBits|7,
+		5<<posBits|9); got != `_block_number = 5 AND pos > 7 AND pos <= 9` {
 		t.Error(got)
 	}
 }
@@ -140,7 +150,8 @@ func TestColumns(t *testing.T) {
 			}
 		}
 	}
-	for table, wanted := range map[string][]string{"jobs": job, "rows": append(append([]string{"job"}, record...), row...)} {
+	for table, wanted := range map[string][]string{"jobs": job,
+		"rows": append(append([]string{"job"}, record...), row...)} {
 		for _, column := range wanted {
 			if !strings.Contains(columns[table], "\n\t"+column+" ") {
 				t.Errorf("table %s has no column %s", table, column)

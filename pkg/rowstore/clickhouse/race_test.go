@@ -28,8 +28,9 @@ func newCluster(t *testing.T) *cluster { return newClusterOf(t, database(t)) }
 
 func newClusterOf(t *testing.T, db string) *cluster {
 	source := &ids.Sequence{}
-	return &cluster{t, db, source, rowstore.Job{ID: source.New(), Customer: "c", Group: source.New(), Scraper: source.New(),
-		Started: 1_700_000_000_000_000}}
+	return &cluster{t, db, source,
+		rowstore.Job{ID: source.New(), Customer: "c", Group: source.New(), Scraper: source.New(),
+			Started: 1_700_000_000_000_000}}
 }
 
 // open adds a store, which calls point at the named places.
@@ -42,7 +43,8 @@ func (c *cluster) open(point func(name string)) *clickhouse.Store {
 
 // page is a fetch of a unit; its rows name it.
 func (c *cluster) page(seq uint32, fetch ids.ID, rows int) rowstore.PageWrite {
-	p := &model.Page{Job: c.job.ID, Unit: model.Unit{Seq: seq}, Fetch: fetch, Outcome: model.Delivered, PriceRow: "tier:plain",
+	p := &model.Page{Job: c.job.ID, Unit: model.Unit{Seq: seq}, Fetch: fetch,
+		Outcome: model.Delivered, PriceRow: "tier:plain",
 		Quantity: 1, Last: true, At: 1_700_000_000_000_000}
 	for n := range rows {
 		p.Rows = append(p.Rows, fmt.Appendf(nil, `{"seq":%d,"fetch":%q,"n":%d}`, seq, fetch, n))
@@ -62,7 +64,9 @@ func (c *cluster) rows(s *clickhouse.Store) []string {
 	c.Helper()
 	rows := []string{}
 	for after := int64(0); ; {
-		docs, last, err := s.Scan(c.Context(), rowstore.ScanQuery{Scope: rowstore.Scope{Group: c.job.Group}, After: after, Upto: 1 << 62, Limit: 1000})
+		docs, last, err := s.Scan(c.Context(),
+			rowstore.ScanQuery{Scope: rowstore.Scope{Group: c.job.Group}, After: after,
+				Upto: 1 << 62, Limit: 1000})
 		if err != nil {
 			c.Fatal(err)
 		}
@@ -99,7 +103,8 @@ func (g *gate) point(name string) {
 	}
 }
 
-// Between its look-up and its insert a process sleeps; what another one stores meanwhile stands, whatever the fetch ids.
+// Between its look-up and its insert a process sleeps; what another one stores meanwhile stands,
+// whatever the fetch ids.
 func TestPausedWriter(t *testing.T) {
 	for _, late := range []byte{0, 2} {
 		c := newCluster(t)
@@ -107,7 +112,10 @@ func TestPausedWriter(t *testing.T) {
 		paused, other := c.open(g.point), c.open(nil)
 		var receipts []*model.Receipt
 		var group sync.WaitGroup
-		group.Go(func() { receipts = c.put(paused, c.page(1, ids.ID{late}, 3), c.page(2, ids.ID{late}, 1)) })
+		group.Go(func() {
+			receipts = c.put(paused, c.page(1, ids.ID{late}, 3),
+				c.page(2, ids.ID{late}, 1))
+		})
 		<-g.reached
 		first := c.put(other, c.page(1, ids.ID{1}, 2))
 		close(g.release)
@@ -125,7 +133,8 @@ func TestPausedWriter(t *testing.T) {
 	}
 }
 
-// A fetch that two processes store at once, as after a redelivery, is stored once by the server itself.
+// A fetch that two processes store at once, as after a redelivery, is stored once by the server
+// itself.
 func TestRepeatedInsert(t *testing.T) {
 	c := newCluster(t)
 	g := newGate("rowstore.before_insert")
@@ -159,13 +168,14 @@ func TestPausedDuplicate(t *testing.T) {
 	c.put(other, two)
 	close(g.release)
 	group.Wait()
-	c.equal("receipt", &model.Receipt{Job: c.job.ID, Unit: one.Page.Unit, Outcome: model.Duplicate, Last: true}, receipts[0])
+	c.equal("receipt", &model.Receipt{Job: c.job.ID, Unit: one.Page.Unit, Outcome: model.Duplicate,
+		Last: true}, receipts[0])
 	c.equal("again", receipts, c.put(other, one))
 	c.equal("rows", 1, len(c.rows(other)))
 }
 
-// A chain of a process that slept turns out to end before pages that were stored with its end: they give way, too, and the
-// chain that goes on has their addresses.
+// A chain of a process that slept turns out to end before pages that were stored with its end: they
+// give way, too, and the chain that goes on has their addresses.
 func TestPausedChain(t *testing.T) {
 	c := newCluster(t)
 	g := newGate("rowstore.before_insert")
@@ -182,13 +192,15 @@ func TestPausedChain(t *testing.T) {
 	c.put(other, page(2, 1, 30))
 	close(g.release)
 	group.Wait()
-	c.equal("receipts", []*model.Receipt{{Job: c.job.ID, Unit: model.Unit{Seq: 1, Page: 1}, Outcome: model.Duplicate,
-		Last: true}, nil}, receipts)
+	c.equal("receipts", []*model.Receipt{{Job: c.job.ID, Unit: model.Unit{Seq: 1, Page: 1},
+		Outcome: model.Duplicate,
+		Last:    true}, nil}, receipts)
 	c.equal("the chain that goes on", model.Delivered, c.put(other, page(2, 2, 40))[0].Outcome)
 	c.equal("rows", 2, len(c.rows(other)))
 }
 
-// A process that slept from its look-up to after the seal stores nothing, even if it dies right after its insert.
+// A process that slept from its look-up to after the seal stores nothing, even if it dies right
+// after its insert.
 func TestSealFence(t *testing.T) {
 	c := newCluster(t)
 	g := newGate("rowstore.before_insert")
@@ -205,7 +217,8 @@ func TestSealFence(t *testing.T) {
 	group.Wait()
 	c.equal("receipts", []*model.Receipt{nil}, receipts)
 	c.equal("rows, also of before the process looked again", 1, len(c.rows(other)))
-	c.equal("records ever stored", "1", query(t, "SELECT count() FROM "+c.db+".rows WHERE kind = 0"))
+	c.equal("records ever stored", "1",
+		query(t, "SELECT count() FROM "+c.db+".rows WHERE kind = 0"))
 }
 
 // What a look-up older than any fence brings is not let in.
@@ -213,7 +226,8 @@ func TestOldInsert(t *testing.T) {
 	c := newCluster(t)
 	c.open(nil)
 	for _, age := range []string{"30 MINUTE", "61 MINUTE"} {
-		query(t, "INSERT INTO "+c.db+".intake (job, looked) SELECT toFixedString('job', 12), now64(3) - INTERVAL "+age)
+		query(t, "INSERT INTO "+c.db+".intake (job, looked) SELECT toFixedString('job', 12), "+
+			"now64(3) - INTERVAL "+age)
 	}
 	c.equal("rows", "1", query(t, "SELECT count() FROM "+c.db+".rows"))
 }
@@ -230,8 +244,9 @@ func TestPlacesAcross(t *testing.T) {
 		if err != nil || next <= horizon {
 			t.Fatalf("horizon %d after %d, %v", next, horizon, err)
 		}
-		docs, last, err := stores[(seq+2)%3].Scan(t.Context(), rowstore.ScanQuery{Scope: rowstore.Scope{Group: c.job.Group},
-			After: horizon, Upto: next, Limit: 10})
+		docs, last, err := stores[(seq+2)%3].Scan(t.Context(),
+			rowstore.ScanQuery{Scope: rowstore.Scope{Group: c.job.Group},
+				After: horizon, Upto: next, Limit: 10})
 		if err != nil || len(docs) != 2 || last <= horizon || last > next {
 			t.Fatalf("%d rows between %d and %d, last %d, %v", len(docs), horizon, next, last, err)
 		}
@@ -243,8 +258,8 @@ func TestPlacesAcross(t *testing.T) {
 	}
 }
 
-// Where a group's rows begin is remembered by each process, and none misses what another writes or removes. A store that was
-// opened just now remembers nothing.
+// Where a group's rows begin is remembered by each process, and none misses what another writes or
+// removes. A store that was opened just now remembers nothing.
 func TestBeginning(t *testing.T) {
 	c := newCluster(t)
 	stores := []*clickhouse.Store{c.open(nil), c.open(nil)}
@@ -292,16 +307,19 @@ func TestMigrateAtOnce(t *testing.T) {
 	}
 	group.Wait()
 	c.equal("migrations", "2", query(t, "SELECT count() FROM "+c.db+".migrations"))
-	c.equal("locks", "0", query(t, "SELECT count() FROM system.tables WHERE database = '"+c.db+"' AND name = 'migrating'"))
+	c.equal("locks", "0", query(t,
+		"SELECT count() FROM system.tables WHERE database = '"+c.db+"' AND name = 'migrating'"))
 	query(t, "INSERT INTO "+c.db+".migrations (version) VALUES (9999)")
-	if _, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server(t), Database: c.db}); err == nil ||
+	if _, err := clickhouse.Open(t.Context(),
+		clickhouse.Config{URL: server(t), Database: c.db}); err == nil ||
 		!strings.Contains(err.Error(), "schema version 9999") {
 		t.Errorf("a newer schema: %v", err)
 	}
 }
 
 func TestUnreachable(t *testing.T) {
-	if _, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: "http://127.0.0.1:1/db"}); err == nil {
+	if _, err := clickhouse.Open(t.Context(),
+		clickhouse.Config{URL: "http://127.0.0.1:1/db"}); err == nil {
 		t.Error("opened nothing")
 	}
 	for _, url := range []string{"", "clickhouse://127.0.0.1:1/db", "http://127.0.0.1:1/a`b"} {
@@ -338,7 +356,8 @@ func TestDropUnderIntake(t *testing.T) {
 	}
 }
 
-// outcome is what writers were told and what readers find: for every unit one fetch, whole, and the same receipt always.
+// outcome is what writers were told and what readers find: for every unit one fetch, whole, and the
+// same receipt always.
 type outcome struct {
 	sync.Mutex
 	receipts map[uint32][]*model.Receipt
@@ -380,7 +399,8 @@ func (o *outcome) check(c *cluster, store *clickhouse.Store, units int) {
 	err := store.EachRecord(c.Context(), c.job.ID, func(r rowstore.Record) error {
 		stored++
 		if r.Items != rows[r.Unit.Seq] || r.Items > 0 && fetches[r.Unit.Seq] != r.Fetch.String() {
-			c.Errorf("record %+v, but %d rows of fetch %s", r, rows[r.Unit.Seq], fetches[r.Unit.Seq])
+			c.Errorf("record %+v, but %d rows of fetch %s", r, rows[r.Unit.Seq],
+				fetches[r.Unit.Seq])
 		}
 		for _, receipt := range o.receipts[r.Unit.Seq] {
 			if receipt.Items != r.Items || receipt.Outcome != r.Outcome {

@@ -21,9 +21,10 @@ type found struct {
 	next *model.Continuation
 }
 
-// records reads the standing records of a job that a condition holds for, in the order of units: of two of one unit, the
-// one that was committed first.
-func (s *Store) records(ctx context.Context, job ids.ID, condition string, most int) ([]found, error) {
+// records reads the standing records of a job that a condition holds for, in the order of units: of
+// two of one unit, the one that was committed first.
+func (s *Store) records(ctx context.Context, job ids.ID, condition string, most int) ([]found,
+	error) {
 	where, err := s.ofJob(ctx, job)
 	if err != nil || most <= 0 {
 		return nil, err
@@ -33,7 +34,8 @@ func (s *Store) records(ctx context.Context, job ids.ID, condition string, most 
 		s.table("rows"), where, condition, most), func(rows driver.Rows) (r found, err error) {
 		var outcome, last uint8
 		var content string
-		err = rows.Scan(&r.Unit.Seq, &r.Unit.Page, &outcome, &r.Items, &r.Quantity, &r.PriceRow, &last, &content)
+		err = rows.Scan(&r.Unit.Seq, &r.Unit.Page, &outcome, &r.Items, &r.Quantity, &r.PriceRow,
+			&last, &content)
 		if err != nil {
 			return r, err
 		}
@@ -56,20 +58,23 @@ func afterUnit(unit *model.Unit) string {
 }
 
 // Records is rowstore.Pages.
-func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error) {
+func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt,
+	error) {
 	all, err := s.records(ctx, job, `(seq, page) IN (`+join(units, func(u model.Unit) string {
 		return fmt.Sprintf(`(%d,%d)`, u.Seq, u.Page)
 	})+`)`, len(units))
 	var receipts []model.Receipt
 	for _, r := range all {
-		receipts = append(receipts, model.Receipt{Job: job, Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow,
-			Quantity: r.Quantity, Items: r.Items, Last: r.Last, Next: r.next})
+		receipts = append(receipts,
+			model.Receipt{Job: job, Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow,
+				Quantity: r.Quantity, Items: r.Items, Last: r.Last, Next: r.next})
 	}
 	return receipts, err
 }
 
 // EachRecord is rowstore.Pages. Between some records and the next it holds nothing open.
-func (s *Store) EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error {
+func (s *Store) EachRecord(ctx context.Context, job ids.ID,
+	visit func(rowstore.Record) error) error {
 	for after := (*model.Unit)(nil); ; {
 		all, err := s.records(ctx, job, afterUnit(after), recordsAtOnce)
 		if err != nil {
@@ -88,8 +93,10 @@ func (s *Store) EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.
 }
 
 // LinkErrors is rowstore.Reads.
-func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]rowstore.LinkError, error) {
-	all, err := s.records(ctx, job, fmt.Sprintf(`outcome = %d AND `, model.Errored)+afterUnit(after), most)
+func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
+	most int) ([]rowstore.LinkError, error) {
+	all, err := s.records(ctx, job,
+		fmt.Sprintf(`outcome = %d AND `, model.Errored)+afterUnit(after), most)
 	failed := make([]rowstore.LinkError, len(all))
 	for i, r := range all {
 		failed[i] = rowstore.LinkError{Unit: r.Unit, URL: r.URL, Status: r.Status, Code: r.Code}

@@ -13,11 +13,13 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// posBits of a place are the row's pos in its block, which it has less than 2^posBits of; the rest is the block's number.
+// posBits of a place are the row's pos in its block, which it has less than 2^posBits of; the rest
+// is the block's number.
 const (
 	posBits = 21
 	posMask = 1<<posBits - 1
-	// maxBlock is the last block that a place can tell. Places come back from callers, who may have made them up.
+	// maxBlock is the last block that a place can tell. Places come back from callers, who may have
+	// made them up.
 	maxBlock = math.MaxInt64 >> posBits
 )
 
@@ -36,20 +38,21 @@ func printScope(scope rowstore.Scope) string {
 	return where
 }
 
-// withoutTopK turns off one of the server's ways to leave rows unread by what it has found so far: it costs a filtered read
-// as much as the filter does.
+// withoutTopK turns off one of the server's ways to leave rows unread by what it has found so far:
+// it costs a filtered read as much as the filter does.
 const withoutTopK = `use_top_k_dynamic_filtering = 0`
 
 // fewRows are read whole before they are cut: they are no more than that many million bytes.
 const fewRows = 32
 
-// Rows is rowstore.Reads. Documents are read only of the rows of the page. The server counts their bytes where they may be
-// many, so that no more of them come here than are asked for.
+// Rows is rowstore.Reads. Documents are read only of the rows of the page. The server counts their
+// bytes where they may be many, so that no more of them come here than are asked for.
 func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessage, error) {
 	if q.Limit <= 0 {
 		return nil, nil
 	}
-	terms, settings := `at DESC, _block_number, pos`, `query_plan_max_limit_for_lazy_materialization = 0`
+	terms, settings := `at DESC, _block_number, pos`,
+		`query_plan_max_limit_for_lazy_materialization = 0`
 	if q.Filter != nil {
 		settings += `, ` + withoutTopK
 	}
@@ -79,8 +82,9 @@ func scanDoc(rows driver.Rows) (json.RawMessage, error) {
 	return json.RawMessage(doc), err
 }
 
-// countSettings have the conditions of a filter evaluated on every row: none can fail, and to leave some of them out row by
-// row, or to read step by step, costs more than they do, unless fields follow each other of which one leaves few rows.
+// countSettings have the conditions of a filter evaluated on every row: none can fail, and to leave
+// some of them out row by row, or to read step by step, costs more than they do, unless fields
+// follow each other of which one leaves few rows.
 func countSettings(f filter.Node) string {
 	settings := `short_circuit_function_evaluation = 'disable'`
 	if !severalFields(f) {
@@ -101,8 +105,9 @@ func severalFields(f filter.Node) bool {
 
 // Count is rowstore.Reads.
 func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
-	counts, err := read(ctx, s, fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND kind = 1 AND %s SETTINGS %s`,
-		s.table("rows"), printScope(scope), printFilter(f), countSettings(f)),
+	counts, err := read(ctx, s,
+		fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND kind = 1 AND %s SETTINGS %s`,
+			s.table("rows"), printScope(scope), printFilter(f), countSettings(f)),
 		func(rows driver.Rows) (n uint64, err error) {
 			err = rows.Scan(&n)
 			return n, err
@@ -125,10 +130,11 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 	return int64(blocks[0]+1)<<posBits - 1, nil
 }
 
-// Scan looks at some next places of its block first, nearEach for each row that is wanted and nearFiltered where a filter
-// leaves some of them, then at nearBlocks blocks and each time at so many more: where a group's rows lie close together a
-// page is found in the first look, and where they do not, seven looks go through a million blocks. Where bytes are bounded a
-// look takes rowsAtOnce rows: documents have a million bytes at most, and the server holds all of a look's.
+// Scan looks at some next places of its block first, nearEach for each row that is wanted and
+// nearFiltered where a filter leaves some of them, then at nearBlocks blocks and each time at so
+// many more: where a group's rows lie close together a page is found in the first look, and where
+// they do not, seven looks go through a million blocks. Where bytes are bounded a look takes
+// rowsAtOnce rows: documents have a million bytes at most, and the server holds all of a look's.
 const (
 	nearEach     = 4 // rows share the places with their pages' records
 	nearFiltered = 256
@@ -138,7 +144,8 @@ const (
 )
 
 // Scan is rowstore.Reads.
-func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
+func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64,
+	err error) {
 	blocks, each, size := int64(nearBlocks), int64(nearEach), 0
 	if q.Filter != nil {
 		each = nearFiltered
@@ -166,7 +173,8 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		if err != nil {
 			return nil, 0, fmt.Errorf("row store: scan: %w", err)
 		}
-		if first && q.Filter == nil && len(rows) == 0 { // it was removed: the next scan is not to go through what is not there
+		// it was removed: the next scan is not to go through what is not there
+		if first && q.Filter == nil && len(rows) == 0 {
 			s.begins.Remove(printScope(q.Scope))
 		}
 		first = false
@@ -184,18 +192,20 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	return docs, q.Upto, nil
 }
 
-// beginning is a place before a scope's first row: in the first block that has something of it. It may be remembered: blocks
-// are numbered as they are committed, and rows are only removed, so that none ever comes before it.
+// beginning is a place before a scope's first row: in the first block that has something of it. It
+// may be remembered: blocks are numbered as they are committed, and rows are only removed, so that
+// none ever comes before it.
 func (s *Store) beginning(ctx context.Context, q rowstore.ScanQuery) (int64, error) {
 	where := printScope(q.Scope)
 	if place, known := s.begins.Get(where); known {
 		return place, nil
 	}
-	blocks, err := read(ctx, s, fmt.Sprintf(`SELECT _block_number FROM %s WHERE %s ORDER BY _block_number LIMIT 1`,
-		s.table("rows"), where), func(rows driver.Rows) (block uint64, err error) {
-		err = rows.Scan(&block)
-		return block, err
-	})
+	blocks, err := read(ctx, s,
+		fmt.Sprintf(`SELECT _block_number FROM %s WHERE %s ORDER BY _block_number LIMIT 1`,
+			s.table("rows"), where), func(rows driver.Rows) (block uint64, err error) {
+			err = rows.Scan(&block)
+			return block, err
+		})
 	if err != nil || len(blocks) == 0 {
 		return q.Upto, err
 	}
@@ -212,16 +222,20 @@ type placed struct {
 	place int64
 }
 
-// Of the settings of a scan: it is led by the blocks and places that granules have, which are to be asked, once, before
-// anything is read; rows do not lie in its order; and a look near by is too small to share out, or to put off its documents.
+// Of the settings of a scan: it is led by the blocks and places that granules have, which are to be
+// asked, once, before anything is read; rows do not lie in its order; and a look near by is too
+// small to share out, or to put off its documents.
 const (
-	scanSettings = withoutTopK + `, use_skip_indexes_for_top_k = 0, use_skip_indexes_on_data_read = 0, optimize_read_in_order = 0`
+	scanSettings = withoutTopK +
+		`, use_skip_indexes_for_top_k = 0, use_skip_indexes_on_data_read = 0, optimize_read_in_order = 0`
 	nearSettings = `, max_threads = 1, query_plan_optimize_lazy_materialization = 0`
 )
 
-// scan asks for the kind under a name that the primary key does not go by: through records, too, the places lead straight
-// to the granules, where a search for kinds among the group's would take as long as all the rest.
-func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int, near bool) ([]placed, error) {
+// scan asks for the kind under a name that the primary key does not go by: through records, too,
+// the places lead straight to the granules, where a search for kinds among the group's would take
+// as long as all the rest.
+func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int,
+	near bool) ([]placed, error) {
 	settings := scanSettings
 	if near && q.Filter == nil {
 		settings += nearSettings
@@ -237,12 +251,13 @@ func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most
 	})
 }
 
-// places is a condition on the places after one and up to another. What it does not ask for costs nothing: whole blocks
-// are most of what is asked for.
+// places is a condition on the places after one and up to another. What it does not ask for costs
+// nothing: whole blocks are most of what is asked for.
 func places(after, upto int64) string {
 	from, to := after>>posBits, upto>>posBits
 	if from == to {
-		return fmt.Sprintf(`_block_number = %d AND pos > %d AND pos <= %d`, from, after&posMask, upto&posMask)
+		return fmt.Sprintf(`_block_number = %d AND pos > %d AND pos <= %d`, from, after&posMask,
+			upto&posMask)
 	}
 	where := fmt.Sprintf(`_block_number >= %d AND _block_number <= %d`, from, to)
 	if pos := after & posMask; pos == posMask {

@@ -11,7 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
-// migrateAhead makes a database as programs of later releases leave it, each of which adds what a migration may add.
+// migrateAhead makes a database as programs of later releases leave it, each of which adds what a
+// migration may add.
 func migrateAhead(t *testing.T, releases int) clickhouse.Config {
 	t.Helper()
 	c := clickhouse.Config{Database: database(t), Node: "test"}
@@ -28,15 +29,20 @@ func migrateAhead(t *testing.T, releases int) clickhouse.Config {
 	query(t, `CREATE TABLE `+table("later")+` (id UInt8) ENGINE = MergeTree ORDER BY id`)
 	query(t, `ALTER TABLE `+table("rows")+` ADD INDEX later later TYPE minmax GRANULARITY 1`)
 	for range releases {
-		query(t, fmt.Sprintf(`INSERT INTO %s (version, node) SELECT max(version) + 1, 'newer' FROM %[1]s`, table("migrations")))
+		query(t,
+			fmt.Sprintf(`INSERT INTO %s (version, node) SELECT max(version) + 1, 'newer' FROM %[1]s`, table("migrations")))
 	}
 	return c
 }
 
-// What the next release migrated works as before: a program that goes back to the release before finds it so.
+// What the next release migrated works as before: a program that goes back to the release before
+// finds it so.
 func TestSchemaOfTheNextRelease(t *testing.T) {
 	server(t)
-	rowstoretest.RunCore(t, func(t *testing.T) rowstore.Store { return open(t, migrateAhead(t, rowstore.SchemasAhead)) })
+	rowstoretest.RunCore(t, func(t *testing.T) rowstore.Store {
+		return open(t,
+			migrateAhead(t, rowstore.SchemasAhead))
+	})
 }
 
 // A schema of two releases later is refused, by both versions.

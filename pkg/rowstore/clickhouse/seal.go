@@ -21,17 +21,20 @@ var fencePauses = retry.Backoff{First: 10 * time.Millisecond, Most: 5120 * time.
 // removeAtOnce bounds the records that one removal names.
 const removeAtOnce = 20_000
 
-// Seal is rowstore.Pages. The fence holds from its first step on, even if a later one fails: then Seal is to be called
-// again.
-func (s *Store) Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error {
+// Seal is rowstore.Pages. The fence holds from its first step on, even if a later one fails: then
+// Seal is to be called again.
+func (s *Store) Seal(ctx context.Context, job ids.ID,
+	settled func(unit model.Unit, last bool) bool) error {
 	if err := s.seal(ctx, job, settled); err != nil {
 		return fmt.Errorf("row store: seal %s: %w", job, err)
 	}
 	return nil
 }
 
-func (s *Store) seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error {
-	// Whoever looks from now on sees that the job is sealed; whoever has looked is kept out by the fence.
+func (s *Store) seal(ctx context.Context, job ids.ID,
+	settled func(unit model.Unit, last bool) bool) error {
+	// Whoever looks from now on sees that the job is sealed; whoever has looked is kept out by the
+	// fence.
 	for _, statement := range []string{
 		`INSERT INTO ` + s.table("jobs") + ` (job, sealed) VALUES (` + id(job) + `, 1)`,
 		`INSERT INTO ` + s.table("fences") + ` (job) VALUES (` + id(job) + `)`,
@@ -52,7 +55,8 @@ func (s *Store) seal(ctx context.Context, job ids.ID, settled func(unit model.Un
 
 // Sealed is rowstore.Pages.
 func (s *Store) Sealed(ctx context.Context, job ids.ID) (bool, error) {
-	found, err := read(ctx, s, `SELECT 1 FROM `+s.table("jobs")+` WHERE job = `+id(job)+` AND sealed = 1 LIMIT 1`,
+	found, err := read(ctx, s,
+		`SELECT 1 FROM `+s.table("jobs")+` WHERE job = `+id(job)+` AND sealed = 1 LIMIT 1`,
 		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
 	if err != nil {
 		return false, fmt.Errorf("row store: whether %s is sealed: %w", job, err)
@@ -60,8 +64,8 @@ func (s *Store) Sealed(ctx context.Context, job ids.ID) (bool, error) {
 	return len(found) > 0, nil
 }
 
-// drain waits until every insert of pages that is under way has ended: it may have asked for the fences before there was
-// the newest. One that begins now sees it.
+// drain waits until every insert of pages that is under way has ended: it may have asked for the
+// fences before there was the newest. One that begins now sees it.
 func (s *Store) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
@@ -82,7 +86,8 @@ func (s *Store) inserts(ctx context.Context, named []string) ([]string, error) {
 		among = ` AND query_id IN (` + join(named, text) + `)`
 	}
 	prefix := text(`INSERT INTO ` + s.table("intake"))
-	open, err := read(ctx, s, `SELECT query_id FROM system.processes WHERE startsWith(query, `+prefix+`)`+among, func(rows driver.Rows) (id string, err error) {
+	open, err := read(ctx, s, `SELECT query_id FROM system.processes WHERE startsWith(query, `+
+		prefix+`)`+among, func(rows driver.Rows) (id string, err error) {
 		err = rows.Scan(&id)
 		return id, err
 	})
@@ -99,7 +104,8 @@ type mark struct {
 	last  bool
 }
 
-// removeLate removes what lost against another record of its unit: of a job with its fence up this is final.
+// removeLate removes what lost against another record of its unit: of a job with its fence up this
+// is final.
 func (s *Store) removeLate(ctx context.Context, job ids.ID) error {
 	where, err := s.ofJob(ctx, job)
 	if err != nil {
@@ -118,8 +124,10 @@ func scanMark(rows driver.Rows) (m mark, err error) {
 	return m, err
 }
 
-// removeUnsettled asks about every record, of which each unit has one, and removes what is not settled.
-func (s *Store) removeUnsettled(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error {
+// removeUnsettled asks about every record, of which each unit has one, and removes what is not
+// settled.
+func (s *Store) removeUnsettled(ctx context.Context, job ids.ID,
+	settled func(unit model.Unit, last bool) bool) error {
 	where, err := s.ofJob(ctx, job)
 	if err != nil {
 		return err
@@ -156,7 +164,10 @@ func (s *Store) remove(ctx context.Context, job ids.ID, records []mark) error {
 		return err
 	}
 	for part := range slices.Chunk(records, removeAtOnce) {
-		units := join(part, func(m mark) string { return fmt.Sprintf("(%d,%d,%d)", m.unit.Seq, m.unit.Page, m.block) })
+		units := join(part, func(m mark) string {
+			return fmt.Sprintf("(%d,%d,%d)", m.unit.Seq,
+				m.unit.Page, m.block)
+		})
 		err := s.exec(ctx, removeTimeout, `DELETE FROM `+s.table("rows")+` WHERE `+where+
 			` AND (seq, page, _block_number) IN (`+units+`)`)
 		if err != nil {
@@ -182,7 +193,8 @@ func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 }
 
 // JobsSince is rowstore.Pages.
-func (s *Store) JobsSince(ctx context.Context, started int64, visit func(rowstore.Job) error) error {
+func (s *Store) JobsSince(ctx context.Context, started int64,
+	visit func(rowstore.Job) error) error {
 	jobs, err := read(ctx, s, fmt.Sprintf(`SELECT job, max(customer) AS whose, max(grp), max(scraper), max(started) AS begun FROM %s
 		GROUP BY job HAVING begun >= %d AND whose <> ''`, s.table("jobs"), started), func(rows driver.Rows) (job rowstore.Job, err error) {
 		var id, group, scraper string
@@ -203,10 +215,11 @@ func (s *Store) JobsSince(ctx context.Context, started int64, visit func(rowstor
 	return nil
 }
 
-// Expire is rowstore.Pages. A month that is over for good is only removed from once, as everything in it is old. What is
-// left of lists that were dropped goes, too.
+// Expire is rowstore.Pages. A month that is over for good is only removed from once, as everything
+// in it is old. What is left of lists that were dropped goes, too.
 func (s *Store) Expire(ctx context.Context, before time.Time) error {
-	if err := s.removeIfAny(ctx, "rows", fmt.Sprintf(`kind = 1 AND started < %d`, before.UnixMicro())); err != nil {
+	if err := s.removeIfAny(ctx, "rows",
+		fmt.Sprintf(`kind = 1 AND started < %d`, before.UnixMicro())); err != nil {
 		return fmt.Errorf("row store: expire rows: %w", err)
 	}
 	oldest := ids.ID{}
@@ -226,5 +239,6 @@ func (s *Store) removeIfAny(ctx context.Context, table, where string) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return s.exec(ctx, removeTimeout, `ALTER TABLE `+s.table(table)+` DELETE WHERE `+where+` SETTINGS mutations_sync = 1`)
+	return s.exec(ctx, removeTimeout,
+		`ALTER TABLE `+s.table(table)+` DELETE WHERE `+where+` SETTINGS mutations_sync = 1`)
 }

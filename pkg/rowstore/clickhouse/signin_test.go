@@ -35,12 +35,13 @@ func (g *doorman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.seen[user+":"+word] = true
 	w.Header().Set("X-ClickHouse-Exception-Code", "516")
 	w.WriteHeader(http.StatusForbidden)
-	_, _ = io.WriteString(w, "Code: 516. DB::Exception: "+user+": Authentication failed: password is incorrect, "+
+	_, _ = io.WriteString(w, "Code: 516. DB::Exception: "+user+
+		": Authentication failed: password is incorrect, "+
 		"or there is no user with such name. (AUTHENTICATION_FAILED)")
 }
 
-// TestSignIn: the server is told who comes, in the address or beside it, plain or over TLS; that it refuses is an error
-// at once, without the password.
+// TestSignIn: the server is told who comes, in the address or beside it, plain or over TLS; that it
+// refuses is an error at once, without the password.
 func TestSignIn(t *testing.T) {
 	g := &doorman{seen: map[string]bool{}}
 	plain, secured := httptest.NewServer(g), httptest.NewTLSServer(g)
@@ -57,14 +58,17 @@ func TestSignIn(t *testing.T) {
 	}{
 		{clickhouse.Config{URL: at(plain, "a:p%40ss%2Fword@")}, "a:" + password},
 		{clickhouse.Config{URL: at(plain, ""), Username: "b", Password: password}, "b:" + password},
-		{clickhouse.Config{URL: at(secured, "c:p%40ss%2Fword@"), RootCAs: trusted}, "c:" + password},
-		{clickhouse.Config{URL: at(secured, "c:old@") + "?secure=true", Username: "d", Password: password, RootCAs: trusted},
+		{clickhouse.Config{URL: at(secured, "c:p%40ss%2Fword@"), RootCAs: trusted},
+			"c:" + password},
+		{clickhouse.Config{URL: at(secured, "c:old@") + "?secure=true", Username: "d",
+			Password: password, RootCAs: trusted},
 			"d:" + password},
 	} {
 		var said bytes.Buffer
 		c.config.Logger = slog.New(slog.NewTextHandler(&said, nil))
 		_, err := clickhouse.Open(t.Context(), c.config)
-		if err == nil || !strings.Contains(err.Error(), "Authentication failed") || strings.Contains(err.Error(), "word@") ||
+		if err == nil || !strings.Contains(err.Error(), "Authentication failed") ||
+			strings.Contains(err.Error(), "word@") ||
 			strings.Contains(err.Error(), password) || said.Len() > 0 {
 			t.Errorf("%s: error %v, log %s", c.seen, err, &said)
 		}
@@ -75,7 +79,8 @@ func TestSignIn(t *testing.T) {
 		clear(g.seen)
 		g.mu.Unlock()
 	}
-	_, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: at(secured, ""), Username: "e", Password: password})
+	_, err := clickhouse.Open(t.Context(),
+		clickhouse.Config{URL: at(secured, ""), Username: "e", Password: password})
 	if err == nil || !strings.Contains(err.Error(), "unknown authority") || len(g.seen) > 0 {
 		t.Errorf("a server that nobody vouches for: %v, and it saw %v", err, g.seen)
 	}
@@ -90,7 +95,8 @@ func TestBehindTLS(t *testing.T) {
 	target.Path = ""
 	onward := httputil.NewSingleHostReverseProxy(target)
 	secured := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("X-ClickHouse-User") != "u" || r.Header.Get("X-ClickHouse-Key") != password {
+		if r.Header.Get("X-ClickHouse-User") != "u" ||
+			r.Header.Get("X-ClickHouse-Key") != password {
 			t.Errorf("a call of %q", r.Header.Get("X-ClickHouse-User"))
 		}
 		r.Header.Del("X-ClickHouse-User")
@@ -101,8 +107,9 @@ func TestBehindTLS(t *testing.T) {
 	defer secured.Close()
 	trusted := x509.NewCertPool()
 	trusted.AddCert(secured.Certificate())
-	store := open(t, clickhouse.Config{URL: secured.URL, Database: database(t), Username: "u", Password: password,
-		RootCAs: trusted})
+	store := open(t, clickhouse.Config{URL: secured.URL, Database: database(t), Username: "u",
+		Password: password,
+		RootCAs:  trusted})
 	if _, err := store.AllLists(t.Context()); err != nil {
 		t.Error(err)
 	}

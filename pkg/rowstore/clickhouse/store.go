@@ -1,9 +1,11 @@
-// Package clickhouse is the row store of a cluster: one ClickHouse database that any number of processes write and read
-// at the same time. It owns the schema, what makes writes exact without transactions, and the SQL that filters become;
-// what is stored and what it means is said in package rowstore.
+// Package clickhouse is the row store of a cluster: one ClickHouse database that any number of
+// processes write and read at the same time. It owns the schema, what makes writes exact without
+// transactions, and the SQL that filters become; what is stored and what it means is said in
+// package rowstore.
 //
-// The server's own order of commits (block numbers) decides everything that two processes could see differently: which of
-// two records of a unit came first, and where a row's place is. No clock decides anything but when a fence may go.
+// The server's own order of commits (block numbers) decides everything that two processes could see
+// differently: which of two records of a unit came first, and where a row's place is. No clock
+// decides anything but when a fence may go.
 package clickhouse
 
 import (
@@ -42,9 +44,9 @@ type Config struct {
 
 	Clock  clock.Clock
 	Logger *slog.Logger
-	// Point is called at named places, so that tests can end, stop or delay the process there: "rowstore.before_insert"
-	// and "rowstore.after_insert" of pages, "rowstore.after_fence" of a seal, "rowstore.list_before_finish" and
-	// "rowstore.list_after_finish" of a list.
+	// Point is called at named places, so that tests can end, stop or delay the process there:
+	// "rowstore.before_insert" and "rowstore.after_insert" of pages, "rowstore.after_fence" of a
+	// seal, "rowstore.list_before_finish" and "rowstore.list_after_finish" of a list.
 	Point func(name string)
 }
 
@@ -100,7 +102,8 @@ func (c Config) options() (*clickhouse.Options, error) {
 	case !secure && !strings.HasPrefix(address, "http://"):
 		return nil, errors.New("row store: the address must begin with http:// or https://")
 	case !secure && c.RootCAs != nil:
-		return nil, errors.New("row store: authorities go with an address that begins with https://")
+		return nil,
+			errors.New("row store: authorities go with an address that begins with https://")
 	case secure && !strings.Contains(address, "secure="): // the driver wants to be told twice
 		separator := "?"
 		if strings.Contains(address, "?") {
@@ -121,14 +124,16 @@ func (c Config) options() (*clickhouse.Options, error) {
 	if c.Database != "" {
 		options.Auth.Database = c.Database
 	}
-	if !isName.MatchString(options.Auth.Database) { // not quoted: a "/" in a password moves what follows here
-		return nil, errors.New("row store: the database's name is not made of at most 64 letters, digits and _")
+	// not quoted: a "/" in a password moves what follows here
+	if !isName.MatchString(options.Auth.Database) {
+		return nil, errors.New("row store: the database's name is not made of at most 64 " +
+			"letters, digits and _")
 	}
 	return options, nil
 }
 
-// Open connects to the server, and makes or migrates the database when needed. It answers promptly when the server
-// cannot be reached.
+// Open connects to the server, and makes or migrates the database when needed. It answers promptly
+// when the server cannot be reached.
 func Open(ctx context.Context, config Config) (*Store, error) {
 	options, err := config.options()
 	if err != nil {
@@ -136,15 +141,18 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	}
 	db := options.Auth.Database
 	options.Auth.Database = "" // every statement names it: the database may not exist yet
-	options.MaxOpenConns, options.MaxIdleConns, options.ConnMaxLifetime = connections, connections, connLife
+	options.MaxOpenConns, options.MaxIdleConns, options.ConnMaxLifetime = connections, connections,
+		connLife
 	options.DialTimeout, options.ReadTimeout = dialTimeout, removeTimeout
 	options.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}
-	options.ClientInfo.Products = append(options.ClientInfo.Products, struct{ Name, Version string }{"shoal", config.Node})
+	options.ClientInfo.Products = append(options.ClientInfo.Products,
+		struct{ Name, Version string }{"shoal", config.Node})
 	conn, err := clickhouse.Open(options)
 	if err != nil {
 		return nil, fmt.Errorf("row store: %w", err)
 	}
-	s := &Store{conn: conn, db: db, node: config.Node, clock: config.Clock, logger: config.Logger, point: config.Point,
+	s := &Store{conn: conn, db: db, node: config.Node, clock: config.Clock, logger: config.Logger,
+		point:   config.Point,
 		intakes: intake.NewGate(), columns: insertColumns()}
 	if s.clock == nil {
 		s.clock = clock.System{}
@@ -161,10 +169,12 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	return s, nil
 }
 
-// Identity names the database itself: two stores are one if and only if theirs are equal. A server without such names has
-// the empty one.
+// Identity names the database itself: two stores are one if and only if theirs are equal. A server
+// without such names has the empty one.
 func (s *Store) Identity(ctx context.Context) (string, error) {
-	found, err := read(ctx, s, "SELECT toString(uuid) FROM system.tables WHERE database = "+text(s.db)+" AND name = 'rows'",
+	found, err := read(ctx, s,
+		"SELECT toString(uuid) FROM system.tables WHERE database = "+text(s.db)+
+			" AND name = 'rows'",
 		func(rows driver.Rows) (id string, err error) { return id, rows.Scan(&id) })
 	switch {
 	case err != nil:
@@ -212,8 +222,9 @@ type Counts struct {
 // Counts is safe to call at any time.
 func (s *Store) Counts() Counts {
 	c := &s.counts
-	return Counts{Batches: c.batches.Load(), Rows: c.rows.Load(), Bytes: c.bytes.Load(), Retries: c.retries.Load(),
-		Known: c.known.Load(), Raced: c.raced.Load()}
+	return Counts{Batches: c.batches.Load(), Rows: c.rows.Load(), Bytes: c.bytes.Load(),
+		Retries: c.retries.Load(),
+		Known:   c.known.Load(), Raced: c.raced.Load()}
 }
 
 // table is the full name of a table.
@@ -221,7 +232,8 @@ func (s *Store) table(name string) string { return "`" + s.db + "`." + name }
 
 // exec runs a statement that may be repeated.
 func (s *Store) exec(ctx context.Context, limit time.Duration, statement string) error {
-	return s.retry(ctx, limit, func(ctx context.Context) error { return s.conn.Exec(sized(ctx, statement), statement) })
+	return s.retry(ctx, limit,
+		func(ctx context.Context) error { return s.conn.Exec(sized(ctx, statement), statement) })
 }
 
 // sized asks the server to take a statement that is longer than it expects.
@@ -229,11 +241,14 @@ func sized(ctx context.Context, statement string) context.Context {
 	if len(statement) < plainQuery {
 		return ctx
 	}
-	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"max_query_size": maxQuery}))
+	return clickhouse.Context(ctx,
+		clickhouse.WithSettings(clickhouse.Settings{"max_query_size": maxQuery}))
 }
 
-// retry calls fn again, a bounded number of times, when the network failed it. What the server refused stays refused.
-func (s *Store) retry(ctx context.Context, limit time.Duration, fn func(ctx context.Context) error) error {
+// retry calls fn again, a bounded number of times, when the network failed it. What the server
+// refused stays refused.
+func (s *Store) retry(ctx context.Context, limit time.Duration,
+	fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for try := 1; ; try++ {
@@ -255,7 +270,8 @@ func isNetwork(err error) bool {
 }
 
 // read runs a query and scans its rows.
-func read[T any](ctx context.Context, s *Store, query string, scan func(rows driver.Rows) (T, error)) ([]T, error) {
+func read[T any](ctx context.Context, s *Store, query string,
+	scan func(rows driver.Rows) (T, error)) ([]T, error) {
 	var all []T
 	err := s.retry(ctx, callTimeout, func(ctx context.Context) error {
 		all = nil

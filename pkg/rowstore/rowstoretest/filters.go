@@ -12,25 +12,34 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// values are what a field of the corpus can hold: every kind, and what engines are known to confuse. "" is missing.
+// values are what a field of the corpus can hold: every kind, and what engines are known to
+// confuse. "" is missing.
 var values = []string{
-	``, `null`, `true`, `false`, `0`, `-0.0`, `1`, `1.0`, `12.5`, `1e3`, `-7`, `9007199254740993`, `0.1`, `1e-7`, `1e400`,
-	`123456789012345678901234567890`, `""`, `"1"`, `"01"`, `"1.0"`, `"12.50"`, `"1e3"`, `" 1"`, `"1 "`, `"+1"`, `"-7"`, `"0x1"`,
-	`"1e400"`, `"true"`, `"null"`, `"a"`, `"A"`, `"abc"`, `"ABC"`, `"aXbc"`, `"Straße"`, `"STRASSE"`, `"STRAẞE"`, `"ſ"`, `"s"`,
-	`"K"`, `"k"`, `"İ"`, `"i"`, `"Ärger"`, `"ärger"`, `"日本語"`, `"🐟"`, `"a\u0000b"`, `"a\"b"`, `"a\\b"`, `"a\nb"`,
-	`"\u0061bc"`, `"%"`, `"_"`, `"2026-01-31"`, `"2026-1-31"`, `[]`, `[1]`, `["a"]`, `"[1]"`, `{}`, `{"x":1}`,
+	``, `null`, `true`, `false`, `0`, `-0.0`, `1`, `1.0`, `12.5`, `1e3`, `-7`, `9007199254740993`,
+	`0.1`, `1e-7`, `1e400`,
+	`123456789012345678901234567890`, `""`, `"1"`, `"01"`, `"1.0"`, `"12.50"`, `"1e3"`, `" 1"`,
+	`"1 "`, `"+1"`, `"-7"`, `"0x1"`,
+	`"1e400"`, `"true"`, `"null"`, `"a"`, `"A"`, `"abc"`, `"ABC"`, `"aXbc"`, `"Straße"`,
+	`"STRASSE"`, `"STRAẞE"`, `"ſ"`, `"s"`,
+	`"K"`, `"k"`, `"İ"`, `"i"`, `"Ärger"`, `"ärger"`, `"日本語"`, `"🐟"`, `"a\u0000b"`, `"a\"b"`,
+	`"a\\b"`, `"a\nb"`,
+	`"\u0061bc"`, `"%"`, `"_"`, `"2026-01-31"`, `"2026-1-31"`, `[]`, `[1]`, `["a"]`, `"[1]"`, `{}`,
+	`{"x":1}`,
 	`"{\"x\":1}"`,
 }
 
 // operands are compared with them.
 var operands = []string{
-	`null`, `true`, `false`, `0`, `1`, `12.5`, `1000`, `-7`, `9007199254740993`, `0.1`, `1e-7`, `1.2345678901234568e29`, `""`, `"1"`,
-	`"a"`, `"A"`, `"abc"`, `"bc"`, `"12.5"`, `"true"`, `"straße"`, `"S"`, `"k"`, `"İ"`, `"ä"`, `"日"`, `"🐟"`, `"\u0000"`, `"\""`,
+	`null`, `true`, `false`, `0`, `1`, `12.5`, `1000`, `-7`, `9007199254740993`, `0.1`, `1e-7`,
+	`1.2345678901234568e29`, `""`, `"1"`,
+	`"a"`, `"A"`, `"abc"`, `"bc"`, `"12.5"`, `"true"`, `"straße"`, `"S"`, `"k"`, `"İ"`, `"ä"`,
+	`"日"`, `"🐟"`, `"\u0000"`, `"\""`,
 	`"\\"`, `"%"`, `"_"`, `"2026-01-31"`, `"[1]"`, `"\n"`,
 }
 
 // patterns are tried as regex.
-var patterns = []string{`^a`, `c$`, `(?i)abc`, `^$`, `.`, `\d+`, `[äÄ]`, `^.$`, `a.b`, `(?s)a.b`, `\x00`}
+var patterns = []string{`^a`, `c$`, `(?i)abc`, `^$`, `.`, `\d+`, `[äÄ]`, `^.$`, `a.b`, `(?s)a.b`,
+	`\x00`}
 
 type document struct {
 	raw     string
@@ -87,14 +96,16 @@ func (s *suite) agree(t failer, scope rowstore.Scope, docs []document, text stri
 			want = append(want, doc.raw)
 		}
 	}
-	found, _, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: scope, Filter: node, Upto: 1 << 62, Limit: 1000})
+	found, _, err := s.store.Scan(s.ctx,
+		rowstore.ScanQuery{Scope: scope, Filter: node, Upto: 1 << 62, Limit: 1000})
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 	got := texts(found)
 	for _, doc := range docs {
 		if slices.Contains(want, doc.raw) != slices.Contains(got, doc.raw) {
-			t.Fatalf("%s: %s: match %v, found %v", text, doc.raw, slices.Contains(want, doc.raw), slices.Contains(got, doc.raw))
+			t.Fatalf("%s: %s: match %v, found %v", text, doc.raw, slices.Contains(want, doc.raw),
+				slices.Contains(got, doc.raw))
 		}
 	}
 	count, err := s.store.Count(s.ctx, scope, node)
@@ -152,9 +163,11 @@ func testFilterOperators(s *suite) {
 	}
 }
 
-// testFilterFields: names that engines give a meaning to, and names that JSON can write in several ways.
+// testFilterFields: names that engines give a meaning to, and names that JSON can write in several
+// ways.
 func testFilterFields(s *suite) {
-	names := []string{"a.b", "a", "ä", "with space", "x&<y>", "a[0]", "[0]", "#", "#-1", "*", "$", "'", "`", "?", "日本", "_sourceUrl", ":x",
+	names := []string{"a.b", "a", "ä", "with space", "x&<y>", "a[0]", "[0]", "#", "#-1", "*", "$",
+		"'", "`", "?", "日本", "_sourceUrl", ":x",
 		"%s", "--", "a;b", strings.Repeat("n", filter.MaxFieldBytes)}
 	raw := []string{`{"a":{"b":1}}`, `{"\u00e4":1}`, `{"a\u002eb":1}`}
 	for _, name := range names {
@@ -171,7 +184,8 @@ func testFilterFields(s *suite) {
 		}
 		key, err := json.Marshal(name)
 		s.ok(err)
-		for _, comparison := range []string{`1`, `{"exists":true}`, `{"gt":0}`, `{"ne":1}`, `{"eq":null}`} {
+		for _, comparison := range []string{`1`, `{"exists":true}`, `{"gt":0}`, `{"ne":1}`,
+			`{"eq":null}`} {
 			s.agree(s, only(job), docs, fmt.Sprintf(`{%s:%s}`, key, comparison))
 		}
 	}
@@ -183,7 +197,8 @@ func testFilterTrees(s *suite) {
 	var tree func(depth int) *rapid.Generator[string]
 	tree = func(depth int) *rapid.Generator[string] {
 		return rapid.Custom(func(t *rapid.T) string {
-			kind := rapid.SampledFrom([]string{"leaf", "leaf", "$and", "$or", "$nor"}).Draw(t, "kind")
+			kind := rapid.SampledFrom([]string{"leaf", "leaf", "$and", "$or", "$nor"}).Draw(t,
+				"kind")
 			if depth == 1 || kind == "leaf" {
 				field := rapid.SampledFrom([]string{"v", "w", "id", "gone"}).Draw(t, "field")
 				return fmt.Sprintf(`{%q:%s}`, field, rapid.SampledFrom(leaves).Draw(t, "leaf"))
@@ -213,5 +228,6 @@ func testFilterLimits(s *suite) {
 	}
 	s.agree(s, scope, docs, `{"$nor":[`+strings.Join(branches, ",")+`]}`)
 	s.agree(s, scope, docs, strings.Repeat(`{"$nor":[`, 7)+`{"v":{"gt":1}}`+strings.Repeat(`]}`, 7))
-	s.agree(s, scope, docs, `{"v":{"regex":"`+strings.Repeat(`(a|`, 63)+`b`+strings.Repeat(`)`, 63)+`"}}`)
+	s.agree(s, scope, docs, `{"v":{"regex":"`+strings.Repeat(`(a|`, 63)+`b`+strings.Repeat(`)`, 63)+
+		`"}}`)
 }

@@ -47,7 +47,8 @@ func testLists(s *suite) {
 		most int
 		want int
 	}{
-		{0, 1, 1}, {0, 5000, 5000}, {0, 9000, 5000}, {1000, 100, 100}, {1023, 2, 2}, {4999, 10, 1}, {5000, 10, 0},
+		{0, 1, 1}, {0, 5000, 5000}, {0, 9000, 5000}, {1000, 100, 100}, {1023, 2, 2}, {4999, 10, 1},
+		{5000, 10, 0},
 		{4_000_000_000, 10, 0}, {0, 0, 0},
 	} {
 		links, err := s.store.Links(s.ctx, id, test.from, test.most)
@@ -128,7 +129,8 @@ func testListLifecycle(s *suite) {
 		if _, err := s.store.Links(s.ctx, id, 0, 1); !errors.Is(err, rowstore.ErrListUnknown) {
 			s.Fatalf("links: %v", err)
 		}
-		if _, err := s.store.LinksAt(s.ctx, id, []uint32{0}); !errors.Is(err, rowstore.ErrListUnknown) {
+		if _, err := s.store.LinksAt(s.ctx, id, []uint32{0}); !errors.Is(err,
+			rowstore.ErrListUnknown) {
 			s.Fatalf("links at: %v", err)
 		}
 	}

@@ -33,8 +33,10 @@ func (m *jobModel) put(w rowstore.PageWrite) *model.Receipt {
 			}
 		}
 		for _, other := range m.records {
-			if page.URLHash != 0 && other.URLHash == page.URLHash && other.Outcome == model.Delivered {
-				page = model.Page{Job: page.Job, Unit: page.Unit, Outcome: model.Duplicate, Last: true}
+			if page.URLHash != 0 && other.URLHash == page.URLHash &&
+				other.Outcome == model.Delivered {
+				page = model.Page{Job: page.Job, Unit: page.Unit, Outcome: model.Duplicate,
+					Last: true}
 			}
 		}
 		m.records[page.Unit] = &page
@@ -53,7 +55,8 @@ func (m *jobModel) seal(settled func(model.Unit, bool) bool) {
 		}
 		delete(m.records, unit)
 		m.rows = slices.DeleteFunc(m.rows, func(row string) bool {
-			return slices.ContainsFunc(page.Rows, func(gone []byte) bool { return string(gone) == row })
+			return slices.ContainsFunc(page.Rows,
+				func(gone []byte) bool { return string(gone) == row })
 		})
 	}
 }
@@ -79,7 +82,8 @@ func testPagesModel(s *suite) {
 		group := s.ids.New()
 		jobs := make([]*jobModel, 3)
 		for i := range jobs {
-			jobs[i] = &jobModel{job: s.jobOf(group, s.ids.New()), records: map[model.Unit]*model.Page{}}
+			jobs[i] = &jobModel{job: s.jobOf(group, s.ids.New()),
+				records: map[model.Unit]*model.Page{}}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
@@ -90,7 +94,9 @@ func testPagesModel(s *suite) {
 					batch = append(batch, s.anyPage(t, m.job))
 				}
 				for _, w := range batch {
-					want = append(want, jobs[slices.IndexFunc(jobs, func(m *jobModel) bool { return m.job == w.Job })].put(w))
+					want = append(want,
+						jobs[slices.IndexFunc(jobs,
+							func(m *jobModel) bool { return m.job == w.Job })].put(w))
 				}
 				s.equal("receipts", want, s.put(batch...))
 			},
@@ -119,11 +125,13 @@ func testPagesModel(s *suite) {
 
 // anyPage is a page of one of few units and addresses, with rows that no other page has.
 func (s *suite) anyPage(t *rapid.T, job rowstore.Job) rowstore.PageWrite {
-	w := s.delivered(job, rapid.Uint32Range(0, 7).Draw(t, "seq"), rapid.Uint32Range(0, 1).Draw(t, "page"))
+	w := s.delivered(job, rapid.Uint32Range(0, 7).Draw(t, "seq"),
+		rapid.Uint32Range(0, 1).Draw(t, "page"))
 	w.Page.URLHash = rapid.SampledFrom([]uint64{0, 1, 2, 1 << 63}).Draw(t, "hash")
 	w.Page.Last = rapid.Bool().Draw(t, "last")
 	if rapid.IntRange(0, 4).Draw(t, "outcome") == 0 {
-		w.Page.Outcome, w.Page.Code, w.Page.PriceRow, w.Page.Quantity = model.Errored, "timeout", "", 0
+		w.Page.Outcome, w.Page.Code, w.Page.PriceRow, w.Page.Quantity = model.Errored, "timeout",
+			"", 0
 		return w
 	}
 	for n := range rapid.IntRange(1, 3).Draw(t, "rows") {
@@ -142,6 +150,7 @@ func (s *suite) checkJob(m *jobModel) {
 		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Page, b.Page))
 	})
 	var got []model.Unit
-	s.ok(s.store.EachRecord(s.ctx, m.job.ID, func(r rowstore.Record) error { got = append(got, r.Unit); return nil }))
+	s.ok(s.store.EachRecord(s.ctx, m.job.ID,
+		func(r rowstore.Record) error { got = append(got, r.Unit); return nil }))
 	s.equal("units", units, got)
 }

@@ -18,7 +18,8 @@ import (
 func testFirstRecordWins(s *suite) {
 	job := s.job()
 	first := s.delivered(job, 3, 0, `{"v":"first"}`, `{"v":"second row"}`)
-	first.Page.Next = &model.Continuation{Page: 1, URL: "https://host.test/next", Seen: []uint64{1, 1 << 63}, KnownRows: []uint64{7}}
+	first.Page.Next = &model.Continuation{Page: 1, URL: "https://host.test/next",
+		Seen: []uint64{1, 1 << 63}, KnownRows: []uint64{7}}
 	s.equal("receipt", receipt(first), s.put(first)[0])
 	s.equal("same page again", receipt(first), s.put(first)[0])
 
@@ -58,10 +59,12 @@ func testOwnScraper(s *suite) {
 	s.equal("rows of the run", []string{`{"v":2}`}, s.rows(only(run)))
 }
 
-// testManyPages puts batches of several jobs, so large that an implementation has to split what it writes.
+// testManyPages puts batches of several jobs, so large that an implementation has to split what it
+// writes.
 func testManyPages(s *suite) {
 	group, scraper := s.ids.New(), s.ids.New()
-	jobs := []rowstore.Job{s.jobOf(group, scraper), s.jobOf(group, scraper), s.jobOf(group, scraper)}
+	jobs := []rowstore.Job{s.jobOf(group, scraper), s.jobOf(group, scraper),
+		s.jobOf(group, scraper)}
 	want := map[ids.ID]int64{}
 	var batch []rowstore.PageWrite
 	for seq := range uint32(700) {
@@ -83,14 +86,19 @@ func testManyPages(s *suite) {
 		s.equal("rows", want[job.ID], count)
 		sum, err := s.store.Recount(s.ctx, job.ID)
 		s.ok(err)
-		s.equal("recount", rowstore.Recount{Delivered: 700, Items: uint64(count), Quantity: map[string]uint64{"tier:plain": 700}}, sum)
+		s.equal("recount", rowstore.Recount{Delivered: 700, Items: uint64(count),
+			Quantity: map[string]uint64{"tier:plain": 700}}, sum)
 	}
 }
 
 func testDuplicates(s *suite) {
 	job := s.job()
 	const low, high = 17, 1<<64 - 2
-	page := func(w rowstore.PageWrite, hash uint64) rowstore.PageWrite { w.Page.URLHash = hash; return w }
+	page := func(w rowstore.PageWrite,
+		hash uint64) rowstore.PageWrite {
+		w.Page.URLHash = hash
+		return w
+	}
 	duplicateOf := func(w rowstore.PageWrite) *model.Receipt {
 		return &model.Receipt{Job: job.ID, Unit: w.Page.Unit, Outcome: model.Duplicate, Last: true}
 	}
@@ -103,22 +111,28 @@ func testDuplicates(s *suite) {
 	s.equal("first, again", receipt(first), s.put(first)[0])
 
 	// Within one batch the order decides; an error does not own its address; 0 is no address.
-	one, two := page(s.delivered(job, 2, 0, `{"v":3}`), low), page(s.delivered(job, 3, 0, `{"v":4}`), low)
-	failed, after := page(s.errored(job, 4, 0, "timeout", 0), 99), page(s.delivered(job, 5, 0, `{"v":5}`), 99)
+	one, two := page(s.delivered(job, 2, 0, `{"v":3}`), low),
+		page(s.delivered(job, 3, 0, `{"v":4}`), low)
+	failed, after := page(s.errored(job, 4, 0, "timeout", 0), 99),
+		page(s.delivered(job, 5, 0, `{"v":5}`), 99)
 	none, noneToo := s.delivered(job, 6, 0, `{"v":6}`), s.delivered(job, 7, 0, `{"v":7}`)
 	receipts := s.put(one, two, failed, after, none, noneToo)
-	want := []*model.Receipt{receipt(one), duplicateOf(two), receipt(failed), receipt(after), receipt(none), receipt(noneToo)}
+	want := []*model.Receipt{receipt(one), duplicateOf(two), receipt(failed), receipt(after),
+		receipt(none), receipt(noneToo)}
 	s.equal("batch", want, receipts)
 	other := page(s.delivered(s.job(), 0, 0, `{}`), high)
 	s.equal("other job", receipt(other), s.put(other)[0])
-	s.equal("rows", []string{`{"v":1}`, `{"v":3}`, `{"v":5}`, `{"v":6}`, `{"v":7}`}, s.rows(only(job)))
+	s.equal("rows", []string{`{"v":1}`, `{"v":3}`, `{"v":5}`, `{"v":6}`, `{"v":7}`},
+		s.rows(only(job)))
 	sum, err := s.store.Recount(s.ctx, job.ID)
 	s.ok(err)
-	s.equal("recount", rowstore.Recount{Delivered: 5, Errored: 1, Items: 5, Quantity: map[string]uint64{"tier:plain": 5}}, sum)
+	s.equal("recount", rowstore.Recount{Delivered: 5, Errored: 1, Items: 5,
+		Quantity: map[string]uint64{"tier:plain": 5}}, sum)
 }
 
-// testBehindTheEnd: what a fetcher reads on behind the end of a chain, which it learns nothing of when that is a duplicate,
-// is not stored: it would never be settled, and own addresses that another chain comes to.
+// testBehindTheEnd: what a fetcher reads on behind the end of a chain, which it learns nothing of
+// when that is a duplicate, is not stored: it would never be settled, and own addresses that
+// another chain comes to.
 func testBehindTheEnd(s *suite) {
 	job := s.job()
 	page := func(seq, n uint32, hash uint64) rowstore.PageWrite {
@@ -128,7 +142,8 @@ func testBehindTheEnd(s *suite) {
 	}
 	s.put(page(0, 0, 10), page(1, 0, 20), page(0, 1, 30))
 	twice := page(1, 1, 30)
-	s.equal("both chains come to one address", model.Duplicate, s.put(twice, page(2, 0, 50))[0].Outcome)
+	s.equal("both chains come to one address", model.Duplicate,
+		s.put(twice, page(2, 0, 50))[0].Outcome)
 	var none *model.Receipt
 	s.equal("behind it", none, s.put(page(1, 2, 40))[0])
 	first := page(0, 2, 40)
@@ -136,18 +151,21 @@ func testBehindTheEnd(s *suite) {
 
 	// The same within one batch.
 	batch := []rowstore.PageWrite{page(2, 1, 40), page(2, 2, 60), page(0, 3, 60), page(2, 3, 70)}
-	want := []*model.Receipt{{Job: job.ID, Unit: model.Unit{Seq: 2, Page: 1}, Outcome: model.Duplicate, Last: true}, nil,
+	want := []*model.Receipt{{Job: job.ID, Unit: model.Unit{Seq: 2, Page: 1},
+		Outcome: model.Duplicate, Last: true}, nil,
 		receipt(batch[2]), nil}
 	s.equal("batch", want, s.put(batch...))
 	s.equal("batch, again", want, s.put(batch...))
-	s.equal("rows", []string{`{"seq":0,"n":0}`, `{"seq":1,"n":0}`, `{"seq":0,"n":1}`, `{"seq":2,"n":0}`, `{"seq":0,"n":2}`,
+	s.equal("rows", []string{`{"seq":0,"n":0}`, `{"seq":1,"n":0}`, `{"seq":0,"n":1}`,
+		`{"seq":2,"n":0}`, `{"seq":0,"n":2}`,
 		`{"seq":0,"n":3}`}, s.rows(only(job)))
 }
 
 func testCancelled(s *suite) {
 	job := s.job()
 	cancelled := s.delivered(job, 0, 0)
-	cancelled.Page.Outcome, cancelled.Page.PriceRow, cancelled.Page.Quantity = model.Cancelled, "", 0
+	cancelled.Page.Outcome, cancelled.Page.PriceRow, cancelled.Page.Quantity = model.Cancelled, "",
+		0
 	s.equal("receipt", receipt(cancelled), s.put(cancelled)[0])
 	page := s.delivered(job, 0, 0, `{"v":1}`)
 	s.equal("a page after it", receipt(page), s.put(page)[0])
@@ -161,7 +179,8 @@ func testRecords(s *suite) {
 	for n := range uint32(5) {
 		w := s.delivered(job, 7, n, `{}`)
 		if w.Page.Last = n == 4; n < 4 {
-			w.Page.Next = &model.Continuation{Page: n + 1, URL: "https://host.test/n", Seen: []uint64{uint64(n)}}
+			w.Page.Next = &model.Continuation{Page: n + 1, URL: "https://host.test/n",
+				Seen: []uint64{uint64(n)}}
 		}
 		chain = append(chain, w)
 		want = append(want, *receipt(w))
@@ -174,9 +193,12 @@ func testRecords(s *suite) {
 		want  []model.Receipt
 	}{
 		{nil, nil},
-		{[]model.Unit{unit(7, 0), unit(7, 1), unit(7, 2), unit(7, 3), unit(7, 4), unit(7, 5)}, want},
-		{[]model.Unit{unit(6, 0), unit(7, 1), unit(7, 4), unit(9, 9)}, []model.Receipt{want[1], want[4]}},
-		{[]model.Unit{unit(6, 9), unit(7, 3), unit(8, 0)}, []model.Receipt{*receipt(other6), want[3], *receipt(other8)}},
+		{[]model.Unit{unit(7, 0), unit(7, 1), unit(7, 2), unit(7, 3), unit(7, 4), unit(7, 5)},
+			want},
+		{[]model.Unit{unit(6, 0), unit(7, 1), unit(7, 4), unit(9, 9)},
+			[]model.Receipt{want[1], want[4]}},
+		{[]model.Unit{unit(6, 9), unit(7, 3), unit(8, 0)},
+			[]model.Receipt{*receipt(other6), want[3], *receipt(other8)}},
 		{[]model.Unit{unit(6, 4), unit(7, 9), unit(9, 0)}, nil},
 	} {
 		got, err := s.store.Records(s.ctx, job.ID, test.units)
@@ -196,15 +218,18 @@ func testRecords(s *suite) {
 		units = append(units, r.Unit)
 		if r.Unit == (model.Unit{Seq: 7}) {
 			p := chain[0].Page
-			s.equal("record", rowstore.Record{Unit: p.Unit, Fetch: p.Fetch, Outcome: p.Outcome, Status: 200, URL: p.URL,
+			s.equal("record", rowstore.Record{Unit: p.Unit, Fetch: p.Fetch, Outcome: p.Outcome,
+				Status: 200, URL: p.URL,
 				PriceRow: "tier:plain", Quantity: 1, Items: 1, At: p.At}, r)
 		}
 		return nil
 	}))
-	s.equal("units", []model.Unit{{Seq: 6, Page: 9}, {Seq: 7}, {Seq: 7, Page: 1}, {Seq: 7, Page: 2}, {Seq: 7, Page: 3},
+	s.equal("units", []model.Unit{{Seq: 6, Page: 9}, {Seq: 7}, {Seq: 7, Page: 1}, {Seq: 7, Page: 2},
+		{Seq: 7, Page: 3},
 		{Seq: 7, Page: 4}, {Seq: 8}}, units)
 	stop := errors.New("stop")
-	if err := s.store.EachRecord(s.ctx, job.ID, func(rowstore.Record) error { return stop }); !errors.Is(err, stop) {
+	if err := s.store.EachRecord(s.ctx, job.ID,
+		func(rowstore.Record) error { return stop }); !errors.Is(err, stop) {
 		s.Fatalf("visit's error: %v", err)
 	}
 }
@@ -245,9 +270,11 @@ func testSeal(s *suite) {
 	s.equal("rows of another job", 300, len(s.rows(only(other))))
 	sum, err := s.store.Recount(s.ctx, job.ID)
 	s.ok(err)
-	s.equal("recount", rowstore.Recount{Delivered: 101, Items: 201, Quantity: map[string]uint64{"tier:plain": 101}}, sum)
+	s.equal("recount", rowstore.Recount{Delivered: 101, Items: 201,
+		Quantity: map[string]uint64{"tier:plain": 101}}, sum)
 
-	receipts := s.put(s.delivered(job, 1, 0, `{}`), s.delivered(other, 1000, 0, `{}`), s.delivered(job, 0, 0, `{}`))
+	receipts := s.put(s.delivered(job, 1, 0, `{}`), s.delivered(other, 1000, 0, `{}`),
+		s.delivered(job, 0, 0, `{}`))
 	if receipts[0] != nil || receipts[1] == nil || receipts[2] != nil {
 		s.Fatalf("pages of a sealed job: %v", receipts)
 	}
@@ -280,8 +307,10 @@ func testSealRace(s *suite) {
 			if seq == 100 {
 				close(begun)
 			}
-			_, err := s.store.PutPages(s.ctx, []rowstore.PageWrite{{Job: job, Page: &model.Page{Job: job.ID,
-				Unit: model.Unit{Seq: seq}, Outcome: model.Delivered, Rows: [][]byte{[]byte(`{}`)}}}})
+			_, err := s.store.PutPages(s.ctx,
+				[]rowstore.PageWrite{{Job: job, Page: &model.Page{Job: job.ID,
+					Unit: model.Unit{Seq: seq}, Outcome: model.Delivered,
+					Rows: [][]byte{[]byte(`{}`)}}}})
 			if err != nil {
 				s.Error(err)
 			}
@@ -295,7 +324,8 @@ func testSealRace(s *suite) {
 
 func testDeleteJob(s *suite) {
 	job, other := s.job(), s.job()
-	s.put(s.delivered(job, 0, 0, numbered(0, 5000)...), s.delivered(other, 0, 0, `{"v":1}`), s.delivered(job, 1, 0, `{}`))
+	s.put(s.delivered(job, 0, 0, numbered(0, 5000)...), s.delivered(other, 0, 0, `{"v":1}`),
+		s.delivered(job, 1, 0, `{}`))
 	recount := func() rowstore.Recount {
 		sum, err := s.store.Recount(s.ctx, job.ID)
 		s.ok(err)
@@ -318,12 +348,14 @@ func testDeleteJob(s *suite) {
 	horizon, err := s.store.Horizon(s.ctx)
 	s.ok(err)
 	s.put(s.delivered(other, 5, 0, `{"v":2}`))
-	docs, _, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: only(other), After: horizon, Upto: 1 << 62, Limit: 10})
+	docs, _, err := s.store.Scan(s.ctx,
+		rowstore.ScanQuery{Scope: only(other), After: horizon, Upto: 1 << 62, Limit: 10})
 	s.ok(err)
 	s.equal("rows after a removal", []string{`{"v":2}`}, texts(docs))
 }
 
-// testJobsSince: a job is there from its first page on, whatever became of its rows; one that was only sealed is not.
+// testJobsSince: a job is there from its first page on, whatever became of its rows; one that was
+// only sealed is not.
 func testJobsSince(s *suite) {
 	cut := s.job().Started
 	want := map[ids.ID]rowstore.Job{}
@@ -341,10 +373,12 @@ func testJobsSince(s *suite) {
 	}
 	s.ok(s.store.Seal(s.ctx, s.ids.New(), nil))
 	got := map[ids.ID]rowstore.Job{}
-	s.ok(s.store.JobsSince(s.ctx, cut, func(job rowstore.Job) error { got[job.ID] = job; return nil }))
+	s.ok(s.store.JobsSince(s.ctx, cut,
+		func(job rowstore.Job) error { got[job.ID] = job; return nil }))
 	s.equal("jobs since the cut", want, got)
 	failed := errors.New("no more")
-	if err := s.store.JobsSince(s.ctx, cut, func(rowstore.Job) error { return failed }); !errors.Is(err, failed) {
+	if err := s.store.JobsSince(s.ctx, cut,
+		func(rowstore.Job) error { return failed }); !errors.Is(err, failed) {
 		s.Fatalf("a visit that fails ends with %v", err)
 	}
 }
@@ -359,17 +393,20 @@ func testExpire(s *suite) {
 		job := s.jobOf(group, scraper)
 		job.Started = cut.Add(age).UnixMicro()
 		jobs = append(jobs, job)
-		s.put(s.delivered(job, 0, 0, fmt.Sprintf(`{"job":%d}`, i), `{}`), s.errored(job, 1, 0, "timeout", 0))
+		s.put(s.delivered(job, 0, 0, fmt.Sprintf(`{"job":%d}`, i), `{}`),
+			s.errored(job, 1, 0, "timeout", 0))
 	}
 	s.ok(s.store.Seal(s.ctx, jobs[0].ID, nil))
 	for range 2 {
 		s.ok(s.store.Expire(s.ctx, cut))
-		s.equal("rows", []string{`{"job":2}`, `{}`, `{"job":3}`, `{}`}, s.rows(rowstore.Scope{Group: group}))
+		s.equal("rows", []string{`{"job":2}`, `{}`, `{"job":3}`, `{}`},
+			s.rows(rowstore.Scope{Group: group}))
 	}
 	for _, job := range jobs {
 		sum, err := s.store.Recount(s.ctx, job.ID)
 		s.ok(err)
-		s.equal("recount", rowstore.Recount{Delivered: 1, Errored: 1, Items: 2, Quantity: map[string]uint64{"tier:plain": 1}}, sum)
+		s.equal("recount", rowstore.Recount{Delivered: 1, Errored: 1, Items: 2,
+			Quantity: map[string]uint64{"tier:plain": 1}}, sum)
 	}
 	// An old job that still runs goes on.
 	again := s.delivered(jobs[1], 2, 0, `{"late":true}`)
@@ -383,7 +420,8 @@ func testRecount(s *suite) {
 	two.Page.PriceRow, two.Page.Quantity = "tier:super", 2
 	empty := s.delivered(job, 4, 0)
 	empty.Page.Outcome, empty.Page.PriceRow, empty.Page.Quantity = model.Empty, "", 0
-	s.put(s.delivered(job, 0, 0, `{}`), two, s.errored(job, 2, 0, "timeout", 0), s.errored(job, 3, 0, "http_status", 404), empty,
+	s.put(s.delivered(job, 0, 0, `{}`), two, s.errored(job, 2, 0, "timeout", 0),
+		s.errored(job, 3, 0, "http_status", 404), empty,
 		s.delivered(job, 4_000, 3, `{}`), s.delivered(s.job(), 0, 0, `{}`))
 	sum, err := s.store.Recount(s.ctx, job.ID)
 	s.ok(err)
@@ -396,9 +434,11 @@ func testLinkErrors(s *suite) {
 	var want []rowstore.LinkError
 	var batch []rowstore.PageWrite
 	for seq := range uint32(20) {
-		batch = append(batch, s.delivered(job, seq, 0, `{}`), s.errored(job, seq, 1, "http_status", 404))
+		batch = append(batch, s.delivered(job, seq, 0, `{}`),
+			s.errored(job, seq, 1, "http_status", 404))
 		p := batch[len(batch)-1].Page
-		want = append(want, rowstore.LinkError{Unit: p.Unit, URL: p.URL, Status: 404, Code: "http_status"})
+		want = append(want, rowstore.LinkError{Unit: p.Unit, URL: p.URL, Status: 404,
+			Code: "http_status"})
 	}
 	s.put(batch...)
 	s.put(s.errored(s.job(), 0, 0, "timeout", 0))
@@ -407,7 +447,8 @@ func testLinkErrors(s *suite) {
 		most  int
 		want  []rowstore.LinkError
 	}{
-		{nil, 100, want}, {nil, 3, want[:3]}, {&want[2].Unit, 3, want[3:6]}, {&model.Unit{Seq: 5}, 1, want[5:6]},
+		{nil, 100, want}, {nil, 3, want[:3]}, {&want[2].Unit, 3, want[3:6]},
+		{&model.Unit{Seq: 5}, 1, want[5:6]},
 		{&want[19].Unit, 10, []rowstore.LinkError{}},
 	} {
 		got, err := s.store.LinkErrors(s.ctx, job.ID, test.after, test.most)
@@ -428,7 +469,8 @@ func testUnknown(s *suite) {
 	sum, err := s.store.Recount(s.ctx, job.ID)
 	s.ok(err)
 	s.equal("recount", rowstore.Recount{Quantity: map[string]uint64{}}, sum)
-	s.ok(s.store.EachRecord(s.ctx, job.ID, func(rowstore.Record) error { return errors.New("a record") }))
+	s.ok(s.store.EachRecord(s.ctx, job.ID,
+		func(rowstore.Record) error { return errors.New("a record") }))
 }
 
 // testClaim: a store that is nobody else's is whoever's claims it, and keeps its name.
@@ -446,13 +488,16 @@ func testClaim(s *suite) {
 	s.equal("name", before, after)
 }
 
-// testRefused: a page that no store takes is told apart from a store that fails, and nothing of its call is stored.
+// testRefused: a page that no store takes is told apart from a store that fails, and nothing of its
+// call is stored.
 func testRefused(s *suite) {
 	job := s.job()
-	good, beyond, many := s.delivered(job, 1, 0, `{"v":1}`), s.delivered(job, rowstore.MaxSeq+1, 0), s.delivered(job, 2, 0)
+	good, beyond, many := s.delivered(job, 1, 0, `{"v":1}`), s.delivered(job, rowstore.MaxSeq+1, 0),
+		s.delivered(job, 2, 0)
 	many.Page.Rows = make([][]byte, rowstore.MaxPageRows+1)
 	for _, refused := range []rowstore.PageWrite{beyond, many} {
-		if _, err := s.store.PutPages(s.ctx, []rowstore.PageWrite{good, refused}); !errors.Is(err, rowstore.ErrRefused) {
+		if _, err := s.store.PutPages(s.ctx, []rowstore.PageWrite{good, refused}); !errors.Is(err,
+			rowstore.ErrRefused) {
 			s.Fatalf("unit %v: %v", refused.Page.Unit, err)
 		}
 		s.equal("rows", []string{}, s.rows(only(job)))
@@ -462,21 +507,25 @@ func testRefused(s *suite) {
 	s.equal("at the bound", receipt(last), s.put(last)[0])
 }
 
-// testWhateverAPageHolds: what Check lets pass is stored together with others, and the reads of its run go on.
+// testWhateverAPageHolds: what Check lets pass is stored together with others, and the reads of its
+// run go on.
 func testWhateverAPageHolds(s *suite) {
 	job := s.job()
 	texts := s.errored(job, 0, 0, "a\x00\xff", math.MaxUint16)
 	texts.Page.URL, texts.Page.Final = "https://host.test/\xff\x00", "\xfe'\\"
 	texts.Page.Next = &model.Continuation{Page: 1, URL: "\xff"}
 	price := s.delivered(job, 1, 0, `{"v":1}`)
-	price.Page.PriceRow, price.Page.URLHash, price.Page.Quantity = "tier:\x00'", math.MaxUint64, math.MaxUint32
+	price.Page.PriceRow, price.Page.URLHash, price.Page.Quantity = "tier:\x00'", math.MaxUint64,
+		math.MaxUint32
 	price.Page.At = math.MaxInt64
 	rows := s.delivered(job, 2, 0, "{\"a\":\"\xff\"}", "{\x00}", `{"a"}`, `{]}`,
-		`{"v":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`, `{"v":"`+strings.Repeat("x", 6<<20)+`"}`)
+		`{"v":`+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`,
+		`{"v":"`+strings.Repeat("x", 6<<20)+`"}`)
 	good := s.delivered(job, 3, 0, `{"v":"good"}`)
 	batch := []rowstore.PageWrite{texts, price, rows, good}
 	for i, got := range s.put(batch...) {
-		if got == nil || got.Unit != batch[i].Page.Unit || int(got.Items) != len(batch[i].Page.Rows) {
+		if got == nil || got.Unit != batch[i].Page.Unit ||
+			int(got.Items) != len(batch[i].Page.Rows) {
 			s.Fatalf("receipt %+v of %v", got, batch[i].Page.Unit)
 		}
 	}
@@ -486,5 +535,6 @@ func testWhateverAPageHolds(s *suite) {
 	s.equal("rows", int64(8), count)
 	told, err := s.store.LinkErrors(s.ctx, job.ID, nil, 10)
 	s.ok(err)
-	s.equal("links", []rowstore.LinkError{{URL: "https://host.test/\ufffd\x00", Status: math.MaxUint16, Code: "a\x00\ufffd"}}, told)
+	s.equal("links", []rowstore.LinkError{{URL: "https://host.test/\ufffd\x00",
+		Status: math.MaxUint16, Code: "a\x00\ufffd"}}, told)
 }

@@ -19,8 +19,10 @@ import (
 func testDocuments(s *suite) {
 	job := s.job()
 	docs := []string{
-		`{}`, ` { "a" : 1 ,"b":[ ] } `, `{"z":1,"a":2}`, `{"n":1.00,"m":1e5,"big":123456789012345678901234567890}`,
-		`{"t":"\u00e4ä\u0000\n\"\\\/ <>&","日本":"🐟"}`, `{"long":"` + strings.Repeat("ä", 50_000) + `"}`,
+		`{}`, ` { "a" : 1 ,"b":[ ] } `, `{"z":1,"a":2}`,
+		`{"n":1.00,"m":1e5,"big":123456789012345678901234567890}`,
+		`{"t":"\u00e4ä\u0000\n\"\\\/ <>&","日本":"🐟"}`,
+		`{"long":"` + strings.Repeat("ä", 50_000) + `"}`,
 	}
 	s.put(s.delivered(job, 0, 0, docs...))
 	s.equal("scanned", docs, s.rows(only(job)))
@@ -46,7 +48,8 @@ func testScopes(s *suite) {
 		{rowstore.Scope{Group: group, Scraper: scraper, Jobs: []ids.ID{a.ID, c.ID}}, `"a"`},
 		{rowstore.Scope{Group: group, Jobs: []ids.ID{}}, ``},
 		{rowstore.Scope{Group: group, Without: []ids.ID{a.ID}}, `"b" "c"`},
-		{rowstore.Scope{Group: group, Jobs: []ids.ID{a.ID, b.ID}, Without: []ids.ID{a.ID, d.ID}}, `"b"`},
+		{rowstore.Scope{Group: group, Jobs: []ids.ID{a.ID, b.ID}, Without: []ids.ID{a.ID, d.ID}},
+			`"b"`},
 		{rowstore.Scope{Group: s.ids.New()}, ``},
 		{rowstore.Scope{}, ``},
 	} {
@@ -79,7 +82,9 @@ func testManyJobs(s *suite) {
 	}
 	scope := rowstore.Scope{Group: group, Jobs: jobs, Without: without}
 	s.equal("rows", want, s.rows(scope))
-	rows, err := s.store.Rows(s.ctx, rowstore.RowsQuery{Scope: scope, Sort: []rowstore.Sort{{Field: "n", Descending: true}}, Limit: 2})
+	rows, err := s.store.Rows(s.ctx,
+		rowstore.RowsQuery{Scope: scope, Sort: []rowstore.Sort{{Field: "n", Descending: true}},
+			Limit: 2})
 	s.ok(err)
 	s.equal("sorted", []string{`{"n":9981}`, `{"n":9961}`}, texts(rows))
 	count, err := s.store.Count(s.ctx, scope, s.parse(`{"n":{"lt":100}}`))
@@ -118,9 +123,15 @@ func testNewestFirst(s *suite) {
 		}
 		s.put(pages...)
 	}
-	slices.SortFunc(all, func(x, y row) int { return cmp.Or(cmp.Compare(y.at, x.at), cmp.Compare(x.place, y.place)) })
-	for _, page := range [][2]int{{0, 1}, {0, 10}, {7, 10}, {100, 1000}, {190, 100}, {192, 10}, {500, 10}, {0, 1000}} {
-		rows, err := s.store.Rows(s.ctx, rowstore.RowsQuery{Scope: rowstore.Scope{Group: group}, Offset: page[0], Limit: page[1]})
+	slices.SortFunc(all, func(x,
+		y row) int {
+		return cmp.Or(cmp.Compare(y.at, x.at), cmp.Compare(x.place, y.place))
+	})
+	for _, page := range [][2]int{{0, 1}, {0, 10}, {7, 10}, {100, 1000}, {190, 100}, {192, 10},
+		{500, 10}, {0, 1000}} {
+		rows, err := s.store.Rows(s.ctx,
+			rowstore.RowsQuery{Scope: rowstore.Scope{Group: group}, Offset: page[0],
+				Limit: page[1]})
 		s.ok(err)
 		want := []string{}
 		for _, r := range all[min(page[0], len(all)):min(page[0]+page[1], len(all))] {
@@ -128,7 +139,8 @@ func testNewestFirst(s *suite) {
 		}
 		s.equal(fmt.Sprint("page ", page), want, texts(rows))
 	}
-	rows, err := s.store.Rows(s.ctx, rowstore.RowsQuery{Scope: only(a), Filter: s.parse(`{"n":{"lte":2}}`), Limit: 10})
+	rows, err := s.store.Rows(s.ctx,
+		rowstore.RowsQuery{Scope: only(a), Filter: s.parse(`{"n":{"lte":2}}`), Limit: 10})
 	s.ok(err)
 	var want []string
 	for _, r := range all {
@@ -183,7 +195,8 @@ func testSort(s *suite) {
 			all = append(all, row{doc + "}", a, b})
 		}
 	}
-	rand.New(rand.NewPCG(3, 4)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	rand.New(rand.NewPCG(3, 4)).Shuffle(len(all),
+		func(i, j int) { all[i], all[j] = all[j], all[i] })
 	var docs []string
 	for _, r := range all {
 		docs = append(docs, r.doc)
@@ -192,10 +205,16 @@ func testSort(s *suite) {
 	for i := range 4 {
 		first, second := i&1 == 1, i&2 == 2
 		want := slices.Clone(all)
-		slices.SortStableFunc(want, func(x, y row) int { return cmp.Or(compare(x.b, y.b, first), compare(x.a, y.a, second)) })
+		slices.SortStableFunc(want,
+			func(x, y row) int {
+				return cmp.Or(compare(x.b, y.b, first),
+					compare(x.a, y.a, second))
+			})
 		for _, page := range [][2]int{{0, 1000}, {10, 20}, {190, 20}, {1000, 5}} {
-			rows, err := s.store.Rows(s.ctx, rowstore.RowsQuery{Scope: only(job), Offset: page[0], Limit: page[1],
-				Sort: []rowstore.Sort{{Field: "b.c", Descending: first}, {Field: "a", Descending: second}}})
+			rows, err := s.store.Rows(s.ctx,
+				rowstore.RowsQuery{Scope: only(job), Offset: page[0], Limit: page[1],
+					Sort: []rowstore.Sort{{Field: "b.c", Descending: first},
+						{Field: "a", Descending: second}}})
 			s.ok(err)
 			docs := []string{}
 			for _, r := range want[min(page[0], len(want)):min(page[0]+page[1], len(want))] {
@@ -221,8 +240,10 @@ func testRowsBytes(s *suite) {
 	s.put(late)
 	for _, order := range [][]rowstore.Sort{nil, {{Field: "n"}}} {
 		for _, f := range []filter.Node{nil, s.parse(`{"n":{"gte":-1}}`)} {
-			for _, page := range []struct{ limit, bytes int }{{1000, 1}, {1000, 20_000}, {1000, 50_000}, {20, 30_000}, {40, 100_000}, {1000, 1 << 30}} {
-				q := rowstore.RowsQuery{Scope: only(job), Filter: f, Sort: order, Limit: page.limit, Bytes: page.bytes, Upto: upto}
+			for _, page := range []struct{ limit, bytes int }{{1000, 1}, {1000, 20_000},
+				{1000, 50_000}, {20, 30_000}, {40, 100_000}, {1000, 1 << 30}} {
+				q := rowstore.RowsQuery{Scope: only(job), Filter: f, Sort: order, Limit: page.limit,
+					Bytes: page.bytes, Upto: upto}
 				for left := rows; len(left) > 0; {
 					docs, err := s.store.Rows(s.ctx, q)
 					s.ok(err)
@@ -243,7 +264,8 @@ func (s *suite) scanAll(scope rowstore.Scope, f filter.Node, upto int64, limit i
 	s.Helper()
 	all := []string{}
 	for after := int64(0); ; {
-		docs, last, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: scope, Filter: f, After: after, Upto: upto, Limit: limit})
+		docs, last, err := s.store.Scan(s.ctx,
+			rowstore.ScanQuery{Scope: scope, Filter: f, After: after, Upto: upto, Limit: limit})
 		s.ok(err)
 		all = append(all, texts(docs)...)
 		if last == upto {
@@ -258,7 +280,8 @@ func (s *suite) scanAll(scope rowstore.Scope, f filter.Node, upto int64, limit i
 
 func testScan(s *suite) {
 	group := s.ids.New()
-	a, b, hidden := s.jobOf(group, s.ids.New()), s.jobOf(group, s.ids.New()), s.jobOf(group, s.ids.New())
+	a, b, hidden := s.jobOf(group, s.ids.New()), s.jobOf(group, s.ids.New()),
+		s.jobOf(group, s.ids.New())
 	want, odd := []string{}, []string{}
 	n := 0
 	for seq := range uint32(40) {
@@ -290,13 +313,15 @@ func testScan(s *suite) {
 	}
 	f := s.parse(`{"n":{"in":[` + strings.Join(values, ",") + `]}}`)
 	s.equal("filtered rows", odd, s.scanAll(scope, f, horizon, 3))
-	docs, last, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: scope, Upto: horizon, Limit: 10})
+	docs, last, err := s.store.Scan(s.ctx,
+		rowstore.ScanQuery{Scope: scope, Upto: horizon, Limit: 10})
 	s.ok(err)
 	s.equal("rows upto a place", texts(docs), s.scanAll(scope, nil, last, 1000))
 	s.equal("nothing upto 0", []string{}, s.scanAll(scope, nil, 0, 10))
 }
 
-// testScanBytes: a page ends with the row that makes it long enough, however many rows are left of its limit.
+// testScanBytes: a page ends with the row that makes it long enough, however many rows are left of
+// its limit.
 func testScanBytes(s *suite) {
 	job := s.job()
 	var all []string
@@ -310,11 +335,13 @@ func testScanBytes(s *suite) {
 	}
 	horizon, err := s.store.Horizon(s.ctx)
 	s.ok(err)
-	for _, page := range []struct{ limit, bytes int }{{1000, 1}, {1000, 20_000}, {1000, 50_000}, {40, 100_000}, {1000, 1 << 30}, {210, 1 << 30}} {
+	for _, page := range []struct{ limit, bytes int }{{1000, 1}, {1000, 20_000}, {1000, 50_000},
+		{40, 100_000}, {1000, 1 << 30}, {210, 1 << 30}} {
 		left := all
 		for after := int64(0); after < horizon; {
-			docs, last, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: only(job), Filter: s.parse(`{"n":{"gte":0}}`),
-				After: after, Upto: horizon, Limit: page.limit, Bytes: page.bytes})
+			docs, last, err := s.store.Scan(s.ctx,
+				rowstore.ScanQuery{Scope: only(job), Filter: s.parse(`{"n":{"gte":0}}`),
+					After: after, Upto: horizon, Limit: page.limit, Bytes: page.bytes})
 			s.ok(err)
 			size, want := 0, 0
 			for ; want < len(left) && want < page.limit && size < page.bytes; want++ {
@@ -329,20 +356,22 @@ func testScanBytes(s *suite) {
 	}
 }
 
-// testScanAnywhere: places come back from callers, who may have made them up. A scan from any place to any other ends, and
-// shows rows that lie between.
+// testScanAnywhere: places come back from callers, who may have made them up. A scan from any place
+// to any other ends, and shows rows that lie between.
 func testScanAnywhere(s *suite) {
 	job := s.job()
 	rows := numbered(0, 5)
 	s.put(s.delivered(job, 0, 0, rows...))
-	places := []int64{math.MinInt64, -1, 0, 1, 1 << 20, 1<<21 - 1, 1 << 40, math.MaxInt64 - 1<<22, math.MaxInt64 - 1, math.MaxInt64}
+	places := []int64{math.MinInt64, -1, 0, 1, 1 << 20, 1<<21 - 1, 1 << 40, math.MaxInt64 - 1<<22,
+		math.MaxInt64 - 1, math.MaxInt64}
 	for _, after := range places {
 		for _, upto := range places {
 			q := rowstore.ScanQuery{Scope: only(job), After: after, Upto: upto, Limit: 100}
 			for range 2 { // from where it ended, it ends at once
 				docs, last, err := s.store.Scan(s.ctx, q)
 				s.ok(err)
-				if all := after <= 0 && upto == math.MaxInt64 && q.After == after; all && len(docs) != len(rows) || len(docs) > len(rows) {
+				if all := after <= 0 && upto == math.MaxInt64 && q.After == after; all &&
+					len(docs) != len(rows) || len(docs) > len(rows) {
 					s.Fatalf("after %d up to %d: %d rows", q.After, upto, len(docs))
 				}
 				if last != upto {
@@ -354,7 +383,8 @@ func testScanAnywhere(s *suite) {
 	}
 }
 
-// testScanRace: a scan to a horizon sees every row up to it once and none after it, whatever is written meanwhile.
+// testScanRace: a scan to a horizon sees every row up to it once and none after it, whatever is
+// written meanwhile.
 func testScanRace(s *suite) {
 	job := s.job()
 	var group sync.WaitGroup

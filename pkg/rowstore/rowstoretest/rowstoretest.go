@@ -1,5 +1,5 @@
-// Package rowstoretest is the conformance suite of row stores: what package rowstore promises, as tests that every
-// implementation runs. It owns no store and knows none.
+// Package rowstoretest is the conformance suite of row stores: what package rowstore promises, as
+// tests that every implementation runs. It owns no store and knows none.
 package rowstoretest
 
 import (
@@ -19,7 +19,8 @@ import (
 
 // RunCore runs what writes to and reads from every table, by few tests of the suite.
 func RunCore(t *testing.T, open func(t *testing.T) rowstore.Store) {
-	run(t, open, "Lists", "FirstRecordWins", "Records", "Seal", "DeleteJob", "Recount", "LinkErrors", "NewestFirst", "Refused", "WhateverAPageHolds")
+	run(t, open, "Lists", "FirstRecordWins", "Records", "Seal", "DeleteJob", "Recount",
+		"LinkErrors", "NewestFirst", "Refused", "WhateverAPageHolds")
 }
 
 // Run runs the suite. Each call of open returns a store with nothing in it, which the test closes.
@@ -111,15 +112,19 @@ func (s *suite) job() rowstore.Job {
 }
 
 func (s *suite) jobOf(group, scraper ids.ID) rowstore.Job {
-	return rowstore.Job{ID: s.ids.New(), Customer: "customer", Group: group, Scraper: scraper, Started: 1_700_000_000_000_000}
+	return rowstore.Job{ID: s.ids.New(), Customer: "customer", Group: group, Scraper: scraper,
+		Started: 1_700_000_000_000_000}
 }
 
 // delivered is a page with rows.
 func (s *suite) delivered(job rowstore.Job, seq, page uint32, rows ...string) rowstore.PageWrite {
 	p := &model.Page{
-		Job: job.ID, Unit: model.Unit{Seq: seq, Page: page}, Fetch: s.ids.New(), Outcome: model.Delivered, Status: 200,
-		URL: fmt.Sprintf("https://host.test/%d?page=%d", seq, page), PriceRow: "tier:plain", Quantity: 1,
-		Tries: []model.Try{{Status: 200, Millis: 12}}, Bytes: 1000, Millis: 12, At: 1_700_000_000_000_000,
+		Job: job.ID, Unit: model.Unit{Seq: seq, Page: page}, Fetch: s.ids.New(),
+		Outcome: model.Delivered, Status: 200,
+		URL: fmt.Sprintf("https://host.test/%d?page=%d", seq, page), PriceRow: "tier:plain",
+		Quantity: 1,
+		Tries:    []model.Try{{Status: 200, Millis: 12}}, Bytes: 1000, Millis: 12,
+		At: 1_700_000_000_000_000,
 	}
 	for _, row := range rows {
 		p.Rows = append(p.Rows, []byte(row))
@@ -128,9 +133,11 @@ func (s *suite) delivered(job rowstore.Job, seq, page uint32, rows ...string) ro
 }
 
 // errored is a page that was not delivered.
-func (s *suite) errored(job rowstore.Job, seq, page uint32, code string, status uint16) rowstore.PageWrite {
+func (s *suite) errored(job rowstore.Job, seq, page uint32, code string,
+	status uint16) rowstore.PageWrite {
 	w := s.delivered(job, seq, page)
-	w.Page.Outcome, w.Page.Code, w.Page.Status, w.Page.PriceRow, w.Page.Quantity = model.Errored, code, status, "", 0
+	w.Page.Outcome, w.Page.Code, w.Page.Status, w.Page.PriceRow, w.Page.Quantity = model.Errored,
+		code, status, "", 0
 	return w
 }
 
@@ -145,8 +152,9 @@ func (s *suite) put(pages ...rowstore.PageWrite) []*model.Receipt {
 // receipt is what a page's own record answers.
 func receipt(w rowstore.PageWrite) *model.Receipt {
 	p := w.Page
-	return &model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow, Quantity: p.Quantity,
-		Items: uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
+	return &model.Receipt{Job: p.Job, Unit: p.Unit, Outcome: p.Outcome, PriceRow: p.PriceRow,
+		Quantity: p.Quantity,
+		Items:    uint32(len(p.Rows)), Last: p.Last, Next: p.Next}
 }
 
 // rows reads all rows of a scope, up to 1,000, in the order of their places.
@@ -154,7 +162,8 @@ func (s *suite) rows(scope rowstore.Scope) []string {
 	s.Helper()
 	horizon, err := s.store.Horizon(s.ctx)
 	s.ok(err)
-	docs, _, err := s.store.Scan(s.ctx, rowstore.ScanQuery{Scope: scope, Upto: horizon, Limit: 1000})
+	docs, _, err := s.store.Scan(s.ctx,
+		rowstore.ScanQuery{Scope: scope, Upto: horizon, Limit: 1000})
 	s.ok(err)
 	count, err := s.store.Count(s.ctx, scope, nil)
 	s.ok(err)

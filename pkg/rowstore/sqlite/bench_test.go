@@ -29,11 +29,15 @@ func batch(source *ids.Sequence, job rowstore.Job, from, count int) []rowstore.P
 		seq := from + i
 		url := fmt.Sprintf("https://host-%d.example.test/products/item-%d", seq%1000, seq)
 		row := fmt.Sprintf(`{"_jobId":%q,"_sourceUrl":%q,"_scrapedAt":"2026-01-31T12:00:00Z","title":"Product %d","price":"%d.99",`+
-			`"sku":"SKU-%d","description":%q}`, job.ID, url, seq, seq%500, seq, strings.Repeat("words ", 40))
+			`"sku":"SKU-%d","description":%q}`, job.ID, url, seq, seq%500, seq,
+			strings.Repeat("words ", 40))
 		pages[i] = rowstore.PageWrite{Job: job, Page: &model.Page{
-			Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}, Fetch: source.New(), Outcome: model.Delivered, Status: 200,
-			URL: url, PriceRow: "tier:plain", Quantity: 1, Tries: []model.Try{{Status: 200, Millis: 40}}, Bytes: 20_000,
-			Millis: 41, At: 1_700_000_000_000_000 + int64(seq), Last: true, Rows: [][]byte{[]byte(row)},
+			Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}, Fetch: source.New(),
+			Outcome: model.Delivered, Status: 200,
+			URL: url, PriceRow: "tier:plain", Quantity: 1,
+			Tries: []model.Try{{Status: 200, Millis: 40}}, Bytes: 20_000,
+			Millis: 41, At: 1_700_000_000_000_000 + int64(seq), Last: true,
+			Rows: [][]byte{[]byte(row)},
 		}}
 	}
 	return pages
@@ -57,8 +61,8 @@ func BenchmarkPutPages(b *testing.B) {
 	}
 }
 
-// BenchmarkPutChain gives the time of one page, with one row, of 100 chains whose pages come in their order: it must not
-// grow with the length of the chains.
+// BenchmarkPutChain gives the time of one page, with one row, of 100 chains whose pages come in
+// their order: it must not grow with the length of the chains.
 func BenchmarkPutChain(b *testing.B) {
 	store, source := openB(b), &ids.Sequence{}
 	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New()}
@@ -116,7 +120,8 @@ func BenchmarkReads(b *testing.B) {
 	}{
 		{"horizon", func(ctx context.Context) error { _, err := store.Horizon(ctx); return err }},
 		{"cursor", func(ctx context.Context) error {
-			_, _, err := store.Scan(ctx, rowstore.ScanQuery{Scope: all, After: 1_000, Upto: 2_000, Limit: 20})
+			_, _, err := store.Scan(ctx,
+				rowstore.ScanQuery{Scope: all, After: 1_000, Upto: 2_000, Limit: 20})
 			return err
 		}},
 		{"page", func(ctx context.Context) error {
@@ -127,8 +132,16 @@ func BenchmarkReads(b *testing.B) {
 			_, err := store.Rows(ctx, rowstore.RowsQuery{Scope: all, Filter: node, Limit: 20})
 			return err
 		}},
-		{"count", func(ctx context.Context) error { _, err := store.Count(ctx, all, nil); return err }},
-		{"count, filtered", func(ctx context.Context) error { _, err := store.Count(ctx, all, node); return err }},
+		{"count", func(ctx context.Context) error {
+			_,
+				err := store.Count(ctx, all, nil)
+			return err
+		}},
+		{"count, filtered", func(ctx context.Context) error {
+			_,
+				err := store.Count(ctx, all, node)
+			return err
+		}},
 	} {
 		b.Run(read.name, func(b *testing.B) {
 			ctx, cancel := context.WithCancel(b.Context()) // as a call's: it can end

@@ -18,7 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
-// What the child of a crash test is told: where its store is, and at which point, passed how often, it dies.
+// What the child of a crash test is told: where its store is, and at which point, passed how often,
+// it dies.
 const (
 	crashDir   = "SHOAL_TEST_CRASH_DIR"
 	crashPoint = "SHOAL_TEST_CRASH_POINT"
@@ -31,7 +32,8 @@ func crashJob() rowstore.Job {
 
 func crashPage(seq int) rowstore.PageWrite {
 	job := crashJob()
-	page := &model.Page{Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}, Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1}
+	page := &model.Page{Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}, Outcome: model.Delivered,
+		PriceRow: "tier:plain", Quantity: 1}
 	for n := range seq % 4 {
 		page.Rows = append(page.Rows, fmt.Appendf(nil, `{"seq":%d,"n":%d}`, seq, n))
 	}
@@ -51,7 +53,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// crashChild stores pages and lists until it dies, and says on standard output what was acknowledged.
+// crashChild stores pages and lists until it dies, and says on standard output what was
+// acknowledged.
 func crashChild(dir string) error {
 	ctx := context.Background()
 	left, err := strconv.Atoi(os.Getenv(crashAfter))
@@ -96,26 +99,31 @@ func crashChild(dir string) error {
 	}
 }
 
-// TestKill: whenever the process is killed, what was acknowledged is there, whole, and nothing is there by half.
+// TestKill: whenever the process is killed, what was acknowledged is there, whole, and nothing is
+// there by half.
 func TestKill(t *testing.T) {
 	for _, point := range []string{"rowstore.before_commit", "rowstore.after_commit"} {
 		for after := range 9 {
 			t.Run(fmt.Sprint(point, after), func(t *testing.T) {
 				dir := t.TempDir()
 				child := exec.CommandContext(t.Context(), os.Args[0])
-				child.Env = append(os.Environ(), crashDir+"="+dir, crashPoint+"="+point, fmt.Sprint(crashAfter, "=", after))
+				child.Env = append(os.Environ(), crashDir+"="+dir, crashPoint+"="+point,
+					fmt.Sprint(crashAfter, "=", after))
 				out, err := child.Output()
 				var exit *exec.ExitError
-				if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				if !errors.As(err, &exit) ||
+					exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 					t.Fatalf("the child did not die at its point: %v", err)
 				}
-				checkCrashed(t, open(t, dir), strings.Count(string(out), "pages"), strings.Count(string(out), "list"))
+				checkCrashed(t, open(t, dir), strings.Count(string(out), "pages"),
+					strings.Count(string(out), "list"))
 			})
 		}
 	}
 }
 
-// checkCrashed checks a store against the numbers of acknowledged rounds; one more may be there, whole.
+// checkCrashed checks a store against the numbers of acknowledged rounds; one more may be there,
+// whole.
 func checkCrashed(t *testing.T, store *sqlite.Store, pages, lists int) {
 	defer func() {
 		if err := store.Close(); err != nil {
@@ -137,7 +145,9 @@ func checkCrashed(t *testing.T, store *sqlite.Store, pages, lists int) {
 	if units != 10*pages && units != 10*(pages+1) {
 		t.Errorf("%d units after %d acknowledged batches", units, pages)
 	}
-	docs, _, err := store.Scan(t.Context(), rowstore.ScanQuery{Scope: rowstore.Scope{Group: crashJob().Group}, Upto: 1 << 62, Limit: 1000})
+	docs, _, err := store.Scan(t.Context(),
+		rowstore.ScanQuery{Scope: rowstore.Scope{Group: crashJob().Group}, Upto: 1 << 62,
+			Limit: 1000})
 	if err != nil || len(docs) != want {
 		t.Errorf("%d rows of %d units, want %d: %v", len(docs), units, want, err)
 	}
@@ -167,7 +177,8 @@ func checkCrashed(t *testing.T, store *sqlite.Store, pages, lists int) {
 		t.Errorf("%d lists, %d finished, after %d acknowledged", len(infos), finished, lists)
 	}
 	// Life goes on: the same pages again are repeats, the next is new.
-	receipts, err := store.PutPages(t.Context(), []rowstore.PageWrite{crashPage(0), crashPage(100_003)})
+	receipts, err := store.PutPages(t.Context(),
+		[]rowstore.PageWrite{crashPage(0), crashPage(100_003)})
 	if err != nil || receipts[0] == nil || receipts[1].Items != 3 {
 		t.Errorf("receipts %v, %v", receipts, err)
 	}

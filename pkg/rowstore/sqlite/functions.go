@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/document"
 )
 
-// newDriver is a SQLite driver with the functions that filters and sorts need. All but the last take a document and the
-// name of a member:
+// newDriver is a SQLite driver with the functions that filters and sorts need. All but the last
+// take a document and the name of a member:
 //
 //	text(doc, name)      the member's text, NULL when it is none
 //	number(doc, name)    the number that it is, or that its text is, else NULL
@@ -26,8 +26,8 @@ import (
 //	matches(doc, name, number)  whether it is text that a pattern matches, by its number in patterns
 //	parsed(operand)      the number that an operand's text is
 //
-// SQLite's own functions for JSON make a tree of the whole document first, compare text with numbers, and read numbers
-// their own way.
+// SQLite's own functions for JSON make a tree of the whole document first, compare text with
+// numbers, and read numbers their own way.
 func newDriver(patterns *patterns) (*sqlite.Driver, error) {
 	// Text arguments are views into SQLite's memory: none may be kept, and none is.
 	functions := map[string]sqlite.FunctionImpl{
@@ -80,13 +80,14 @@ func ofText(test func(text, operand string) (bool, error)) scalar {
 	}
 }
 
-// equals looks for the member only where its text may be: a filter seldom finds what it is for. Of a document without escapes
-// every text stands in it as it is.
+// equals looks for the member only where its text may be: a filter seldom finds what it is for. Of
+// a document without escapes every text stands in it as it is.
 func equals(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 	doc, _ := args[0].(string)
 	name, _ := args[1].(string)
 	operand, _ := args[2].(string)
-	if !strings.Contains(doc, operand) && strings.IndexByte(doc, '\\') < 0 && utf8.ValidString(doc) {
+	if !strings.Contains(doc, operand) && strings.IndexByte(doc, '\\') < 0 &&
+		utf8.ValidString(doc) {
 		return false, nil
 	}
 	value, _ := document.Find(doc, name)

@@ -10,7 +10,8 @@ import (
 // TestEquals: what is not looked into is never a document that holds the text in another spelling.
 func TestEquals(t *testing.T) {
 	found := 0
-	for _, doc := range []string{`{"a":"x"}`, `{"a":"\u0078"}`, `{"a":"\/"}`, "{\"a\":\"\xff\"}", `{"a":"é"}`, `{"b":"x"}`, `{"a":1}`, `{}`} {
+	for _, doc := range []string{`{"a":"x"}`, `{"a":"\u0078"}`, `{"a":"\/"}`, "{\"a\":\"\xff\"}",
+		`{"a":"é"}`, `{"b":"x"}`, `{"a":1}`, `{}`} {
 		for _, operand := range []string{"x", "/", "\ufffd", "é", "1", ""} {
 			value, _ := document.Find(doc, "a")
 			text, ok := document.Text(value)
@@ -18,7 +19,8 @@ func TestEquals(t *testing.T) {
 			if want {
 				found++
 			}
-			if got, err := equals(nil, []driver.Value{doc, "a", operand}); err != nil || got != want {
+			if got, err := equals(nil, []driver.Value{doc, "a", operand}); err != nil ||
+				got != want {
 				t.Errorf("%q in %q: %v, %v", operand, doc, got, err)
 			}
 		}

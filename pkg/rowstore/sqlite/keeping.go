@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// keeping opens connections that keep what they have prepared: to prepare a read costs more than to make it, and the same
-// few come again and again.
+// keeping opens connections that keep what they have prepared: to prepare a read costs more than to
+// make it, and the same few come again and again.
 type keeping struct{ connector }
 
 // keptStatements bounds what one connection keeps.
@@ -25,8 +25,8 @@ func (k keeping) Connect(ctx context.Context) (driver.Conn, error) {
 	return &keeper{engineConn: conn, kept: map[string]engineStmt{}}, nil
 }
 
-// engineConn and engineStmt are what database/sql asks for of the engine's. It is not told that the engine can also run
-// statements that were not prepared, and so it prepares each.
+// engineConn and engineStmt are what database/sql asks for of the engine's. It is not told that the
+// engine can also run statements that were not prepared, and so it prepares each.
 type (
 	engineConn interface {
 		driver.Conn
@@ -42,7 +42,8 @@ type (
 	}
 )
 
-// keeper is a connection, which one goroutine at a time uses, with the statements that nobody uses now.
+// keeper is a connection, which one goroutine at a time uses, with the statements that nobody uses
+// now.
 type keeper struct {
 	engineConn
 	kept map[string]engineStmt

@@ -16,7 +16,8 @@ func chunkID(list int64, n int) int64 { return list<<chunkIDBits | int64(n) }
 
 // list finds a list in the writer's turn; an unknown one is ErrListUnknown.
 func (w *writer) list(list ids.ID) (id int64, count uint32, finished bool, err error) {
-	err = w.query(func(rows *sql.Rows) error { return rows.Scan(&id, &count, &finished) }, selectList, list[:])
+	err = w.query(func(rows *sql.Rows) error { return rows.Scan(&id, &count, &finished) },
+		selectList, list[:])
 	if err == nil && id == 0 {
 		err = rowstore.ErrListUnknown
 	}
@@ -37,7 +38,8 @@ func (s *Store) finished(ctx context.Context, list ids.ID) (id int64, count uint
 }
 
 // Links is rowstore.Lists.
-func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error) {
+func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link,
+	error) {
 	id, count, err := s.finished(ctx, list)
 	if err != nil || from >= count || most <= 0 {
 		return nil, err
@@ -50,7 +52,8 @@ func (s *Store) Links(ctx context.Context, list ids.ID, from uint32, most int) (
 			return nil, err
 		}
 		for ; seq < end; seq++ {
-			links = append(links, rowstore.Link{Seq: seq, URL: strings.Clone(chunk[seq%intake.ChunkLinks])})
+			links = append(links,
+				rowstore.Link{Seq: seq, URL: strings.Clone(chunk[seq%intake.ChunkLinks])})
 			if (seq+1)%intake.ChunkLinks == 0 {
 				seq++
 				break
@@ -79,12 +82,14 @@ func (s *Store) LinksAt(ctx context.Context, list ids.ID, seqs []uint32) ([]rows
 			}
 			held = want
 		}
-		links = append(links, rowstore.Link{Seq: seq, URL: strings.Clone(chunk[seq%intake.ChunkLinks])})
+		links = append(links, rowstore.Link{Seq: seq,
+			URL: strings.Clone(chunk[seq%intake.ChunkLinks])})
 	}
 	return links, nil
 }
 
-// links returns the links of a chunk of a finished list. They share memory: what is kept longer must be cloned.
+// links returns the links of a chunk of a finished list. They share memory: what is kept longer
+// must be cloned.
 func (s *Store) links(ctx context.Context, list ids.ID, chunk int64) ([]string, error) {
 	if cached, ok := s.chunks.Get(chunk); ok {
 		return cached, nil
@@ -125,7 +130,8 @@ func (s *Store) AllLists(ctx context.Context) ([]rowstore.ListInfo, error) {
 	return lists, nil
 }
 
-// DropList is rowstore.Lists. The list cannot be read from the first of its turns on; its chunks go some in each.
+// DropList is rowstore.Lists. The list cannot be read from the first of its turns on; its chunks go
+// some in each.
 func (s *Store) DropList(ctx context.Context, list ids.ID) error {
 	w := s.writer
 	for more := true; more; {
@@ -153,7 +159,8 @@ func (w *writer) dropChunks(list int64) (more bool, err error) {
 	if _, err := w.exec(`UPDATE lists SET finished = 0 WHERE id = ?`, list); err != nil {
 		return false, err
 	}
-	removed, err := w.exec(`DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE id BETWEEN ? AND ? LIMIT ?)`,
+	removed,
+		err := w.exec(`DELETE FROM chunks WHERE id IN (SELECT id FROM chunks WHERE id BETWEEN ? AND ? LIMIT ?)`,
 		chunkID(list, 0), chunkID(list+1, 0)-1, dropAtOnce)
 	if err != nil || removed == dropAtOnce {
 		return true, err

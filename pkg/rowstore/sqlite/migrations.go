@@ -8,8 +8,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// migrations bring the schema from each version to the next; version n has had the first n. Released ones never change, and
-// a new one only expands, as package rowstore says.
+// migrations bring the schema from each version to the next; version n has had the first n.
+// Released ones never change, and a new one only expands, as package rowstore says.
 var migrations = []string{`
 -- Jobs under a small number, which stands for them in every other table. A sealed job takes no more pages.
 CREATE TABLE jobs (
@@ -85,12 +85,14 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 		return fmt.Errorf("migrations: %w", err)
 	}
 	var version int
-	err := conn.QueryRowContext(ctx, `SELECT coalesce(max(version), 0) FROM migrations`).Scan(&version)
+	err := conn.QueryRowContext(ctx,
+		`SELECT coalesce(max(version), 0) FROM migrations`).Scan(&version)
 	if err != nil {
 		return fmt.Errorf("migrations: %w", err)
 	}
 	if version > len(migrations)+rowstore.SchemasAhead {
-		return fmt.Errorf("the database has schema version %d, this program knows %d and works with one more: "+
+		return fmt.Errorf("the database has schema version %d, this program knows %d and works "+
+			"with one more: "+
 			"start a newer release", version, len(migrations))
 	}
 	for ; version < len(migrations); version++ {
@@ -110,7 +112,8 @@ func step(ctx context.Context, conn *sql.Conn, version int) error {
 	if _, err := tx.ExecContext(ctx, migrations[version-1]); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO migrations (version) VALUES (?)`, version); err != nil {
+	if _, err := tx.ExecContext(ctx, `INSERT INTO migrations (version) VALUES (?)`,
+		version); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -44,13 +44,15 @@ func migrateAhead(t *testing.T, dir string, versions int) {
 		t.Fatal(err)
 	}
 	for i := range versions {
-		if _, err := db.ExecContext(context.Background(), `INSERT INTO migrations (version) VALUES (?)`, len(migrations)+i+1); err != nil {
+		if _, err := db.ExecContext(context.Background(),
+			`INSERT INTO migrations (version) VALUES (?)`, len(migrations)+i+1); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// What the next release migrated works as before: a program that goes back to the release before finds it so.
+// What the next release migrated works as before: a program that goes back to the release before
+// finds it so.
 func TestSchemaOfTheNextRelease(t *testing.T) {
 	rowstoretest.RunCore(t, func(t *testing.T) rowstore.Store {
 		dir := t.TempDir()

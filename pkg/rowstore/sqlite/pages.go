@@ -22,7 +22,8 @@ const (
 )
 
 // PutPages is rowstore.Pages.
-func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error) {
+func (s *Store) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt,
+	error) {
 	b := batch{store: s, w: s.writer, pages: pages, receipts: make([]*model.Receipt, len(pages)),
 		records: make([]any, 0, recordWidth*len(pages)), rows: make([]any, 0, rowWidth*len(pages))}
 	groupOf := map[ids.ID]int{}
@@ -70,7 +71,8 @@ func (b *batch) write() error {
 			return err
 		}
 	}
-	if err := b.w.insert("pages", "job, unit, outcome, items, place, quantity, price, hash, last, content", b.records); err != nil {
+	if err := b.w.insert("pages", "job, unit, outcome, items, place, quantity, price, hash, "+
+		"last, content", b.records); err != nil {
 		return fmt.Errorf("page records: %w", err)
 	}
 	if err := b.w.insert("rows", "place, at, doc", b.rows); err != nil {
@@ -159,7 +161,8 @@ func (b *batch) page(job int64, page *model.Page, span *span) error {
 	if err != nil {
 		return err
 	}
-	b.records = append(b.records, job, unitKey(page.Unit), int64(page.Outcome), int64(len(page.Rows)), b.place+1,
+	b.records = append(b.records, job, unitKey(page.Unit), int64(page.Outcome),
+		int64(len(page.Rows)), b.place+1,
 		int64(page.Quantity), page.PriceRow, int64(page.URLHash), page.Last, content)
 	for _, row := range page.Rows {
 		b.place++
@@ -180,7 +183,8 @@ func (b *batch) endSpan(span *span) error {
 	if b.place < span.first {
 		return nil
 	}
-	if _, err := b.w.exec(`INSERT INTO spans (job, first, last, at) VALUES (?, ?, ?, ?)`, span.job, span.first, b.place, span.at); err != nil {
+	if _, err := b.w.exec(`INSERT INTO spans (job, first, last, at) VALUES (?, ?, ?, ?)`, span.job,
+		span.first, b.place, span.at); err != nil {
 		return fmt.Errorf("span: %w", err)
 	}
 	span.first, span.at = b.place+1, 0
@@ -200,7 +204,8 @@ func (b *batch) standing(job int64, g group) (map[model.Unit]*model.Receipt, err
 			standing[receipt.Unit] = &receipt
 		}
 		return err
-	}, `SELECT `+receiptColumns+` FROM pages WHERE job = ? AND unit IN (SELECT value FROM json_each(?))`,
+	}, `SELECT `+receiptColumns+
+		` FROM pages WHERE job = ? AND unit IN (SELECT value FROM json_each(?))`,
 		job, numberList(keys))
 	return standing, err
 }
@@ -260,7 +265,8 @@ func (w *writer) job(job rowstore.Job) (number int64, sealed bool, err error) {
 	if err = find(); err != nil || number != 0 {
 		return number, sealed, err
 	}
-	_, err = w.exec(`INSERT INTO jobs (job, customer, grp, scraper, started) VALUES (?, ?, ?, ?, ?)`,
+	_,
+		err = w.exec(`INSERT INTO jobs (job, customer, grp, scraper, started) VALUES (?, ?, ?, ?, ?)`,
 		job.ID[:], job.Customer, job.Group[:], job.Scraper[:], job.Started)
 	if err != nil {
 		return 0, false, fmt.Errorf("job %s: %w", job.ID, err)
@@ -268,10 +274,11 @@ func (w *writer) job(job rowstore.Job) (number int64, sealed bool, err error) {
 	return number, false, find()
 }
 
-// Seal is rowstore.Pages. What is to go is found on a read connection while the writer drops the job's pages already,
-// so that a run of any size is sealed in one short turn. Should it fail after all, the pages dropped meanwhile are as
-// lost as if the log had lost them.
-func (s *Store) Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error {
+// Seal is rowstore.Pages. What is to go is found on a read connection while the writer drops the
+// job's pages already, so that a run of any size is sealed in one short turn. Should it fail after
+// all, the pages dropped meanwhile are as lost as if the log had lost them.
+func (s *Store) Seal(ctx context.Context, job ids.ID,
+	settled func(unit model.Unit, last bool) bool) error {
 	w := s.writer
 	if settled == nil {
 		return w.do(ctx, w.pages, func() error { return w.seal(job, nil) })
@@ -295,17 +302,21 @@ func (s *Store) Seal(ctx context.Context, job ids.ID, settled func(unit model.Un
 // Sealed is rowstore.Pages.
 func (s *Store) Sealed(ctx context.Context, job ids.ID) (sealed bool, err error) {
 	rows, err := s.loop.QueryContext(ctx, `SELECT sealed FROM jobs WHERE job = ?`, job[:])
-	if err := each(rows, err, func(rows *sql.Rows) error { return rows.Scan(&sealed) }); err != nil {
+	if err := each(rows, err, func(rows *sql.Rows) error {
+		return rows.Scan(&sealed)
+	}); err != nil {
 		return false, fmt.Errorf("row store: whether %s is sealed: %w", job, err)
 	}
 	return sealed, nil
 }
 
 // unsettled returns the units of a job's records that are not settled.
-func (s *Store) unsettled(ctx context.Context, job ids.ID, settled func(model.Unit, bool) bool) ([]model.Unit, error) {
+func (s *Store) unsettled(ctx context.Context, job ids.ID,
+	settled func(model.Unit, bool) bool) ([]model.Unit, error) {
 	var units []model.Unit
 	err := view(ctx, s.loop, func(conn *sql.Conn) error {
-		rows, err := conn.QueryContext(ctx, `SELECT unit, last FROM pages WHERE`+ofJob+`ORDER BY unit`, job[:])
+		rows, err := conn.QueryContext(ctx,
+			`SELECT unit, last FROM pages WHERE`+ofJob+`ORDER BY unit`, job[:])
 		return each(rows, err, func(rows *sql.Rows) error {
 			var key int64
 			var last bool
@@ -343,15 +354,16 @@ func (w *writer) seal(id ids.ID, units []model.Unit) error {
 		if _, err := w.exec(`DELETE FROM pages WHERE job = ? AND unit = ?`, job, key); err != nil {
 			return fmt.Errorf("remove record: %w", err)
 		}
-		if _, err := w.exec(`UPDATE jobs SET rows = rows - ? WHERE id = ?`, removed, job); err != nil {
+		if _, err := w.exec(`UPDATE jobs SET rows = rows - ? WHERE id = ?`, removed,
+			job); err != nil {
 			return fmt.Errorf("count rows: %w", err)
 		}
 	}
 	return nil
 }
 
-// DeleteJob is rowstore.Pages. It goes span by span, and then by some thousand records, each a turn; the job stays
-// known as sealed or not.
+// DeleteJob is rowstore.Pages. It goes span by span, and then by some thousand records, each a
+// turn; the job stays known as sealed or not.
 func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 	steps := []func(job int64) (more bool, err error){s.writer.deleteSpan}
 	if records {
@@ -377,8 +389,10 @@ func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 }
 
 // JobsSince is rowstore.Pages.
-func (s *Store) JobsSince(ctx context.Context, started int64, visit func(rowstore.Job) error) error {
-	rows, err := s.loop.QueryContext(ctx, `SELECT job, customer, grp, scraper, started FROM jobs WHERE started >= ? AND customer <> ''`, started)
+func (s *Store) JobsSince(ctx context.Context, started int64,
+	visit func(rowstore.Job) error) error {
+	rows, err := s.loop.QueryContext(ctx,
+		`SELECT job, customer, grp, scraper, started FROM jobs WHERE started >= ? AND customer <> ''`, started)
 	err = each(rows, err, func(rows *sql.Rows) error {
 		var id, group, scraper sql.RawBytes
 		var job rowstore.Job
@@ -437,13 +451,15 @@ func (w *writer) deleteSpan(job int64) (more bool, err error) {
 
 // deleteRecords removes some page records of a job.
 func (w *writer) deleteRecords(job int64) (more bool, err error) {
-	removed, err := w.exec(`DELETE FROM pages WHERE job = ?1 AND unit IN (SELECT unit FROM pages WHERE job = ?1 LIMIT ?2)`,
+	removed,
+		err := w.exec(`DELETE FROM pages WHERE job = ?1 AND unit IN (SELECT unit FROM pages WHERE job = ?1 LIMIT ?2)`,
 		job, maxSpan)
 	return removed > 0, err
 }
 
 // find returns a job's number, 0 when it is not known.
 func (w *writer) find(job ids.ID) (number int64, err error) {
-	err = w.query(func(rows *sql.Rows) error { return rows.Scan(&number) }, `SELECT id FROM jobs WHERE job = ?`, job[:])
+	err = w.query(func(rows *sql.Rows) error { return rows.Scan(&number) },
+		`SELECT id FROM jobs WHERE job = ?`, job[:])
 	return number, err
 }

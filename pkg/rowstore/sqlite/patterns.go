@@ -14,7 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/internal/document"
 )
 
-// matchSteps is what the patterns of one query may cost: 25 s at worst, a hundred megabytes of text with usual ones.
+// matchSteps is what the patterns of one query may cost: 25 s at worst, a hundred megabytes of text
+// with usual ones.
 const matchSteps = 500_000_000
 
 // patterns are those of the queries that run. SQLite passes numbers of them to matches().
@@ -68,7 +69,8 @@ func (m *matching) failure(err error) error {
 	case err == nil || ended == nil:
 		return err
 	case errors.Is(ended, pattern.ErrExhausted):
-		return fault.Invalid(fault.InvalidFilter, "filters", "its patterns take too long on these rows")
+		return fault.Invalid(fault.InvalidFilter, "filters",
+			"its patterns take too long on these rows")
 	default:
 		return ended
 	}

@@ -11,7 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// TestPatternsOfAQueryArePaid: the budget is that of the query, for all its rows, and says why it has ended.
+// TestPatternsOfAQueryArePaid: the budget is that of the query, for all its rows, and says why it
+// has ended.
 func TestPatternsOfAQueryArePaid(t *testing.T) {
 	p, err := pattern.Compile(strings.Repeat("a{0,999}", 3)+"z", 256)
 	if err != nil {
@@ -24,7 +25,8 @@ func TestPatternsOfAQueryArePaid(t *testing.T) {
 	for ; err == nil && rows < 1_000; rows++ {
 		_, err = patterns.match(nil, args)
 	}
-	if failure := query.failure(err); fault.CodeOf(failure) != fault.InvalidFilter || rows < 10 || rows > 100 {
+	if failure := query.failure(err); fault.CodeOf(failure) != fault.InvalidFilter || rows < 10 ||
+		rows > 100 {
 		t.Errorf("after %d rows: %v", rows, failure)
 	}
 	query.end()

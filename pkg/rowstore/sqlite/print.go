@@ -10,22 +10,24 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// printFilter writes a filter as a condition on the column doc, with its arguments. Every part of it is true or false,
-// never NULL, so that NOT is the opposite. Its patterns are among those of the query.
+// printFilter writes a filter as a condition on the column doc, with its arguments. Every part of
+// it is true or false, never NULL, so that NOT is the opposite. Its patterns are among those of the
+// query.
 func printFilter(n filter.Node, query *matching) (condition string, args []any) {
 	p := printer{query: query}
 	p.node(n)
 	return p.text.String(), p.args
 }
 
-// printSort writes the ORDER BY terms of a sort, place last, with their arguments. Classes of values keep their order
-// whatever the direction: numbers, text, booleans, other values, none.
+// printSort writes the ORDER BY terms of a sort, place last, with their arguments. Classes of
+// values keep their order whatever the direction: numbers, text, booleans, other values, none.
 func printSort(sorts []rowstore.Sort) (terms string, args []any) {
 	var p printer
 	for _, s := range sorts {
 		p.text.WriteString("CASE typeof(")
 		p.of("sort_key", s.Field)
-		p.text.WriteString(") WHEN 'real' THEN 0 WHEN 'text' THEN 1 WHEN 'integer' THEN 2 WHEN 'blob' THEN 3 ELSE 4 END, ")
+		p.text.WriteString(") WHEN 'real' THEN 0 WHEN 'text' THEN 1 WHEN 'integer' THEN 2 WHEN " +
+			"'blob' THEN 3 ELSE 4 END, ")
 		p.of("sort_key", s.Field)
 		if s.Descending {
 			p.text.WriteString(" DESC")
@@ -140,9 +142,9 @@ func (p *printer) order(c filter.Compare, sign string, operand filter.Value) {
 	p.text.WriteString(" IS TRUE)")
 }
 
-// anyOf writes that some operand equals the field: one term for each kind of operand there is. Several operands travel as
-// one JSON array a kind, as SQLite bounds the number of arguments; numbers in it are text, so that the same parser reads
-// them as reads the documents.
+// anyOf writes that some operand equals the field: one term for each kind of operand there is.
+// Several operands travel as one JSON array a kind, as SQLite bounds the number of arguments;
+// numbers in it are text, so that the same parser reads them as reads the documents.
 func (p *printer) anyOf(c filter.Compare) {
 	var numbers, texts, literals []any
 	for _, v := range c.Values {
@@ -169,7 +171,8 @@ func (p *printer) anyOf(c filter.Compare) {
 	p.text.WriteString("FALSE)")
 }
 
-// oneOf writes that a function of a member gives one of some operands, which value is made of in a list, if there are any.
+// oneOf writes that a function of a member gives one of some operands, which value is made of in a
+// list, if there are any.
 func (p *printer) oneOf(function, field string, operands []any, value string) {
 	if len(operands) == 0 {
 		return

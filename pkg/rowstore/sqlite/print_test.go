@@ -30,7 +30,8 @@ func TestPrintFilter(t *testing.T) {
 		{`{"a":{"nin":[]}}`, `NOT (FALSE)`, nil},
 		{`{"a":{"gt":1}}`, `(number(doc, ?) > ? IS TRUE)`, []any{a, 1.0}},
 		{`{"a":{"lte":"x"}}`, `(text(doc, ?) <= ? IS TRUE)`, []any{a, "x"}},
-		{`{"a.b":{"between":[1,2]}}`, `((number(doc, ?) >= ? IS TRUE) AND (number(doc, ?) <= ? IS TRUE))`,
+		{`{"a.b":{"between":[1,2]}}`,
+			`((number(doc, ?) >= ? IS TRUE) AND (number(doc, ?) <= ? IS TRUE))`,
 			[]any{`a.b`, 1.0, `a.b`, 2.0}},
 		{`{"a":{"exists":true}}`, `present(doc, ?)`, []any{a}},
 		{`{"a":{"exists":false}}`, `NOT present(doc, ?)`, []any{a}},
@@ -71,17 +72,20 @@ func TestPrintSort(t *testing.T) {
 
 func TestScopeJobs(t *testing.T) {
 	group, one, two := ids.ID{1}, ids.ID{11: 1}, ids.ID{11: 2}
-	text, args := scopeJobs(rowstore.Scope{Group: group, Scraper: one, Jobs: []ids.ID{one, two}, Without: []ids.ID{two}})
+	text, args := scopeJobs(rowstore.Scope{Group: group, Scraper: one, Jobs: []ids.ID{one, two},
+		Without: []ids.ID{two}})
 	want := `SELECT id, rows FROM jobs WHERE grp = ? AND scraper = ? AND job IN (SELECT unhex(value) FROM json_each(?))` +
 		` AND job NOT IN (SELECT unhex(value) FROM json_each(?))`
 	if diff := cmp.Diff(want, text); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]any{group[:], one[:], `["000000000000000000000001","000000000000000000000002"]`,
+	if diff := cmp.Diff([]any{group[:], one[:],
+		`["000000000000000000000001","000000000000000000000002"]`,
 		`["000000000000000000000002"]`}, args); diff != "" {
 		t.Error(diff)
 	}
-	if _, args := scopeJobs(rowstore.Scope{Group: group, Jobs: []ids.ID{}}); len(args) != 2 || args[1] != "[]" {
+	if _, args := scopeJobs(rowstore.Scope{Group: group, Jobs: []ids.ID{}}); len(args) != 2 ||
+		args[1] != "[]" {
 		t.Errorf("no jobs at all: %v", args)
 	}
 }

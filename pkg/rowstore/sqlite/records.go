@@ -39,7 +39,8 @@ func scanRecord(rows *sql.Rows) (rowstore.Record, *model.Continuation, error) {
 	var r rowstore.Record
 	var key int64
 	var encoded sql.RawBytes
-	if err := rows.Scan(&key, &r.Outcome, &r.Items, &r.Quantity, &r.PriceRow, &r.Last, &encoded); err != nil {
+	if err := rows.Scan(&key, &r.Outcome, &r.Items, &r.Quantity, &r.PriceRow, &r.Last,
+		&encoded); err != nil {
 		return r, nil, err
 	}
 	r.Unit = unitOf(key)
@@ -49,14 +50,16 @@ func scanRecord(rows *sql.Rows) (rowstore.Record, *model.Continuation, error) {
 
 func scanReceipt(rows *sql.Rows, job ids.ID) (model.Receipt, error) {
 	r, next, err := scanRecord(rows)
-	return model.Receipt{Job: job, Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow, Quantity: r.Quantity,
-		Items: r.Items, Last: r.Last, Next: next}, err
+	return model.Receipt{Job: job, Unit: r.Unit, Outcome: r.Outcome, PriceRow: r.PriceRow,
+		Quantity: r.Quantity,
+		Items:    r.Items, Last: r.Last, Next: next}, err
 }
 
 const ofJob = ` job = (SELECT id FROM jobs WHERE job = ?) `
 
 // Records is rowstore.Pages.
-func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error) {
+func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt,
+	error) {
 	keys := make([]int64, len(units))
 	for i, unit := range units {
 		keys[i] = unitKey(unit)
@@ -76,7 +79,8 @@ func (s *Store) Records(ctx context.Context, job ids.ID, units []model.Unit) ([]
 }
 
 // EachRecord is rowstore.Pages. Between some records and the next it holds nothing open.
-func (s *Store) EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error {
+func (s *Store) EachRecord(ctx context.Context, job ids.ID,
+	visit func(rowstore.Record) error) error {
 	for after := int64(-1); ; {
 		records, err := records(ctx, s.loop, job, "unit > ?", after, recordsAtOnce)
 		if err != nil {
@@ -94,7 +98,8 @@ func (s *Store) EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.
 	}
 }
 
-// records returns the records of a job in the order of units, of those that a condition on a unit holds for.
+// records returns the records of a job in the order of units, of those that a condition on a unit
+// holds for.
 func records(ctx context.Context, db *sql.DB, job ids.ID, where string, after int64, most int) (
 	[]rowstore.Record, error,
 ) {
@@ -113,7 +118,8 @@ func records(ctx context.Context, db *sql.DB, job ids.ID, where string, after in
 }
 
 // LinkErrors is rowstore.Reads.
-func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]rowstore.LinkError, error) {
+func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
+	most int) ([]rowstore.LinkError, error) {
 	from := int64(-1)
 	if after != nil {
 		from = unitKey(*after)

@@ -15,10 +15,12 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// limit ends a statement. SQLite would prepare a statement with a bare ? there anew whenever that has another value.
+// limit ends a statement. SQLite would prepare a statement with a bare ? there anew whenever that
+// has another value.
 const limit = ` LIMIT CAST(? AS INTEGER)`
 
-// scopeJobs writes a query for the numbers and row counts of the jobs in a scope. Ids travel as one JSON array.
+// scopeJobs writes a query for the numbers and row counts of the jobs in a scope. Ids travel as one
+// JSON array.
 func scopeJobs(scope rowstore.Scope) (text string, args []any) {
 	text, args = `SELECT id, rows FROM jobs WHERE grp = ?`, []any{scope.Group[:]}
 	if !scope.Scraper.IsZero() {
@@ -90,26 +92,30 @@ func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) 
 		within = ctx
 	}
 	var count int64
-	err := view(ctx, s.reads, func(conn *sql.Conn) error { return conn.QueryRowContext(within, text, args...).Scan(&count) })
+	err := view(ctx, s.reads, func(conn *sql.Conn) error {
+		return conn.QueryRowContext(within, text,
+			args...).Scan(&count)
+	})
 	if err != nil {
 		return 0, fmt.Errorf("row store: count: %w", query.failure(err))
 	}
 	return count, nil
 }
 
-// shortly is the context of statements that read little: what would end one early, goroutines of database/sql and of the
-// driver, costs more than the statement.
+// shortly is the context of statements that read little: what would end one early, goroutines of
+// database/sql and of the driver, costs more than the statement.
 func shortly(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 
-// rowsOf is the FROM term for the rows of some jobs. The joins are CROSS to keep this order: rows have no index but
-// their place, which only the spans know.
+// rowsOf is the FROM term for the rows of some jobs. The joins are CROSS to keep this order: rows
+// have no index but their place, which only the spans know.
 func rowsOf(jobs string) string {
 	return `(` + jobs + `) AS scope CROSS JOIN spans ON spans.job = scope.id
 		CROSS JOIN rows ON rows.place BETWEEN spans.first AND spans.last`
 }
 
 // sorted finds a page of rows in the order of their fields.
-func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *matching) ([]int64, error) {
+func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *matching) ([]int64,
+	error) {
 	jobs, args := scopeJobs(q.Scope)
 	condition, more := printFilter(q.Filter, query)
 	args = append(args, more...)
@@ -130,8 +136,10 @@ func sorted(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *ma
 	return places, err
 }
 
-// docsAt returns documents in the order of their places, up to the one that makes them so many bytes long if that is not 0.
-func docsAt(ctx context.Context, conn *sql.Conn, places []int64, most int) ([]json.RawMessage, error) {
+// docsAt returns documents in the order of their places, up to the one that makes them so many
+// bytes long if that is not 0.
+func docsAt(ctx context.Context, conn *sql.Conn, places []int64, most int) ([]json.RawMessage,
+	error) {
 	docs, size := make([]json.RawMessage, 0, len(places)), 0
 	rows, err := conn.QueryContext(shortly(ctx), `SELECT doc FROM json_each(?) AS list CROSS JOIN rows ON rows.place = list.value
 		ORDER BY list.key`, numberList(places))
@@ -171,17 +179,20 @@ func (c *candidates) Pop() any {
 	return last
 }
 
-// spansAtOnce bounds how many spans newest looks through in one statement: at first one, then twice as many each time.
+// spansAtOnce bounds how many spans newest looks through in one statement: at first one, then twice
+// as many each time.
 const spansAtOnce = 256
 
-// newest finds a page of the newest rows. It takes the spans in the order of their newest row and ends at one that has
-// none new enough.
-func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *matching) ([]int64, error) {
+// newest finds a page of the newest rows. It takes the spans in the order of their newest row and
+// ends at one that has none new enough.
+func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *matching) ([]int64,
+	error) {
 	if q.Filter == nil {
 		ctx = shortly(ctx)
 	}
 	jobs, args := scopeJobs(q.Scope)
-	spans, err := spansOf(ctx, conn, `(`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id ORDER BY at DESC`, args)
+	spans, err := spansOf(ctx, conn,
+		`(`+jobs+`) AS scope CROSS JOIN spans ON spans.job = scope.id ORDER BY at DESC`, args)
 	if err != nil {
 		return nil, err
 	}
@@ -198,9 +209,11 @@ func newest(ctx context.Context, conn *sql.Conn, q rowstore.RowsQuery, query *ma
 	defer func() { _ = statement.Close() }() // reading only
 	most := q.Offset + q.Limit
 	var best candidates
-	for n := 1; len(spans) > 0 && (len(best) < most || spans[0].at >= best[0].at); n = min(2*n, spansAtOnce) {
+	for n := 1; len(spans) > 0 &&
+		(len(best) < most || spans[0].at >= best[0].at); n = min(2*n, spansAtOnce) {
 		n = min(n, len(spans))
-		rows, err := statement.QueryContext(ctx, slices.Concat([]any{spanList(spans[:n])}, more, []any{most})...)
+		rows, err := statement.QueryContext(ctx,
+			slices.Concat([]any{spanList(spans[:n])}, more, []any{most})...)
 		spans = spans[n:]
 		err = each(rows, err, func(rows *sql.Rows) error {
 			var row found
@@ -274,7 +287,8 @@ func (s *Store) Horizon(context.Context) (int64, error) {
 }
 
 // Scan is rowstore.Reads.
-func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64, err error) {
+func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64,
+	err error) {
 	last = q.After
 	more, size := false, 0
 	query := s.patterns.begin(ctx)

@@ -1,9 +1,10 @@
-// Package sqlite is the embedded row store: one SQLite database in one directory. It owns the schema, the turns that
-// writes take, the packing of link lists and the SQL that filters become; what is stored and what it means is said in
-// package rowstore.
+// Package sqlite is the embedded row store: one SQLite database in one directory. It owns the
+// schema, the turns that writes take, the packing of link lists and the SQL that filters become;
+// what is stored and what it means is said in package rowstore.
 //
-// There is one writer: a goroutine with the only connection that writes, on which ingest and list intake take turns.
-// Reads have their own connections and never wait for it (write-ahead log). Every commit is synced to disk.
+// There is one writer: a goroutine with the only connection that writes, on which ingest and list
+// intake take turns. Reads have their own connections and never wait for it (write-ahead log).
+// Every commit is synced to disk.
 package sqlite
 
 import (
@@ -28,9 +29,9 @@ import (
 type Config struct {
 	// Dir is the store's directory, made when missing. One Store at a time uses it.
 	Dir string
-	// Point is called at named places, "rowstore.before_commit" and "rowstore.after_commit" of a transaction and
-	// "rowstore.list_before_finish" and "rowstore.list_after_finish" of a list, so that tests can end the process there.
-	// nil: nothing.
+	// Point is called at named places, "rowstore.before_commit" and "rowstore.after_commit" of a
+	// transaction and "rowstore.list_before_finish" and "rowstore.list_after_finish" of a list, so
+	// that tests can end the process there. nil: nothing.
 	Point func(name string)
 }
 
@@ -49,10 +50,11 @@ const (
 
 // Store is a rowstore.Store on SQLite.
 type Store struct {
-	dir     string
-	writer  *writer
-	reads   *sql.DB                     // customers' reads
-	loop    *sql.DB                     // what the crawl itself reads: it never waits for a customer's
+	dir    string
+	writer *writer
+	reads  *sql.DB // customers' reads
+	// what the crawl itself reads: it never waits for a customer's
+	loop    *sql.DB
 	chunks  *lru.Cache[int64, []string] // the links of decoded chunks
 	intakes *intake.Gate
 	encode  record.Codec
@@ -105,7 +107,8 @@ func (*Store) Claim(_ context.Context, owner string, _ bool) (whose string, err 
 	return owner, nil
 }
 
-// Close waits for the write under way and closes the database. Later calls fail, but for Close itself.
+// Close waits for the write under way and closes the database. Later calls fail, but for Close
+// itself.
 func (s *Store) Close() error {
 	return errors.Join(s.reads.Close(), s.loop.Close(), s.writer.close())
 }
@@ -122,14 +125,16 @@ func view(ctx context.Context, db *sql.DB, fn func(conn *sql.Conn) error) (err e
 		return fmt.Errorf("row store: begin read: %w", err)
 	}
 	defer func() {
-		if _, end := conn.ExecContext(context.Background(), `ROLLBACK`); end != nil { // nobody else gets it as it is
+		// nobody else gets it as it is
+		if _, end := conn.ExecContext(context.Background(), `ROLLBACK`); end != nil {
 			err = errors.Join(err, end, conn.Raw(func(any) error { return driver.ErrBadConn }))
 		}
 	}()
 	return fn(conn)
 }
 
-// connector opens connections with the store's own driver, whose functions nobody else in the process sees.
+// connector opens connections with the store's own driver, whose functions nobody else in the
+// process sees.
 type connector struct {
 	engine *sqlite.Driver
 	dsn    string
@@ -145,9 +150,11 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 func (c connector) Driver() driver.Driver { return c.engine }
 
 func writeDSN(path string) string {
-	return dsn(path, "page_size(8192)", "journal_mode(WAL)", "synchronous(FULL)", "locking_mode(NORMAL)",
+	return dsn(path, "page_size(8192)", "journal_mode(WAL)", "synchronous(FULL)",
+		"locking_mode(NORMAL)",
 		fmt.Sprintf("busy_timeout(%d)", busyMillis), fmt.Sprintf("cache_size(-%d)", writeCacheKiB),
-		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages), fmt.Sprintf("journal_size_limit(%d)", logBytes))
+		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages),
+		fmt.Sprintf("journal_size_limit(%d)", logBytes))
 }
 
 func readDSN(path string) string {

@@ -16,9 +16,9 @@ import (
 
 var errClosed = errors.New("row store: closed")
 
-// writer owns the one connection that writes. What is to be written comes to it in turns, each one transaction. There
-// are two lanes, and while both have turns waiting they alternate: so a batch of pages waits for one chunk of a list or
-// of a removal at most, and neither lane starves.
+// writer owns the one connection that writes. What is to be written comes to it in turns, each one
+// transaction. There are two lanes, and while both have turns waiting they alternate: so a batch of
+// pages waits for one chunk of a list or of a removal at most, and neither lane starves.
 type writer struct {
 	db    *sql.DB
 	conn  *sql.Conn
@@ -34,8 +34,9 @@ type writer struct {
 
 	// The rest belongs to the goroutine that runs turns.
 	prepared map[string]*sql.Stmt
-	place    int64          // newest place given
-	sealing  map[ids.ID]int // how many Seals of a job are being prepared; its pages are dropped meanwhile
+	place    int64 // newest place given
+	// how many Seals of a job are being prepared; its pages are dropped meanwhile
+	sealing map[ids.ID]int
 }
 
 type turn struct {
@@ -61,7 +62,8 @@ func openWriter(db *sql.DB, point func(string)) (*writer, error) {
 	}
 	w := &writer{
 		db: db, conn: conn, point: point,
-		pages: make(chan *turn), bulk: make(chan *turn), quit: make(chan struct{}), ended: make(chan struct{}),
+		pages: make(chan *turn), bulk: make(chan *turn), quit: make(chan struct{}),
+		ended:    make(chan struct{}),
 		prepared: map[string]*sql.Stmt{}, sealing: map[ids.ID]int{},
 	}
 	err = migrate(ctx, conn)
@@ -127,8 +129,8 @@ func serve(lane chan *turn) bool {
 	}
 }
 
-// do takes a turn in a lane and runs write in a transaction. ctx ends the wait for the turn; the turn itself, once
-// begun, runs to its end, so that the answer is never "perhaps".
+// do takes a turn in a lane and runs write in a transaction. ctx ends the wait for the turn; the
+// turn itself, once begun, runs to its end, so that the answer is never "perhaps".
 func (w *writer) do(ctx context.Context, lane chan *turn, write func() error) error {
 	return w.bare(ctx, lane, func() error { return w.transact(write) })
 }
@@ -164,7 +166,8 @@ func (w *writer) transact(write func() error) error {
 		_, err = w.exec("COMMIT")
 	}
 	if err != nil {
-		// After some errors SQLite has rolled back itself and refuses to do it again: the first error is what counts.
+		// After some errors SQLite has rolled back itself and refuses to do it again: the first
+		// error is what counts.
 		_, _ = w.exec("ROLLBACK")
 		return fmt.Errorf("row store: write: %w", err)
 	}
@@ -209,8 +212,9 @@ func (w *writer) query(visit func(rows *sql.Rows) error, text string, args ...an
 	return each(rows, err, visit)
 }
 
-// insert adds rows to a table, several a statement; columns are the names of theirs. A statement that fails rolls the transaction back, which
-// its error does anyway: so SQLite need not note how to undo it alone.
+// insert adds rows to a table, several a statement; columns are the names of theirs. A statement
+// that fails rolls the transaction back, which its error does anyway: so SQLite need not note how
+// to undo it alone.
 func (w *writer) insert(table string, columns string, values []any) error {
 	const most = 64
 	width := 1 + strings.Count(columns, ",")
@@ -222,7 +226,8 @@ func (w *writer) insert(table string, columns string, values []any) error {
 			n = 1 << (bits.Len(uint(n)) - 1) // few different statements: powers of two
 		}
 		row := "(?" + strings.Repeat(",?", width-1) + ")"
-		text := "INSERT OR ROLLBACK INTO " + table + " (" + columns + ") VALUES " + row + strings.Repeat(","+row, n-1)
+		text := "INSERT OR ROLLBACK INTO " + table + " (" + columns + ") VALUES " + row +
+			strings.Repeat(","+row, n-1)
 		if _, err := w.exec(text, values[:n*width]...); err != nil {
 			return err
 		}

@@ -20,11 +20,13 @@ import (
 // While both lanes have turns waiting, they alternate.
 func TestLanesAlternate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &writer{pages: make(chan *turn), bulk: make(chan *turn), quit: make(chan struct{}), ended: make(chan struct{})}
+		w := &writer{pages: make(chan *turn), bulk: make(chan *turn), quit: make(chan struct{}),
+			ended: make(chan struct{})}
 		var order []byte
 		submit := func(lane chan *turn, name byte) {
 			go func() {
-				err := w.bare(context.Background(), lane, func() error { order = append(order, name); return nil })
+				err := w.bare(context.Background(), lane,
+					func() error { order = append(order, name); return nil })
 				if err != nil {
 					t.Error(err)
 				}
@@ -52,7 +54,8 @@ func TestWaitEndsWithContext(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
 	held := make(chan error)
 	go func() {
-		held <- store.writer.bare(context.Background(), store.writer.bulk, func() error { close(begun); <-release; return nil })
+		held <- store.writer.bare(context.Background(), store.writer.bulk,
+			func() error { close(begun); <-release; return nil })
 	}()
 	<-begun
 	ended, cancel := context.WithCancel(t.Context())
@@ -71,20 +74,25 @@ func TestFailedTurn(t *testing.T) {
 	store := openStore(t)
 	job := rowstore.Job{ID: ids.ID{1}, Group: ids.ID{2}}
 	page := func(seq uint32, row string) rowstore.PageWrite {
-		return rowstore.PageWrite{Job: job, Page: &model.Page{Job: job.ID, Unit: model.Unit{Seq: seq}, Outcome: model.Delivered,
-			Rows: [][]byte{[]byte(row)}}}
+		return rowstore.PageWrite{Job: job,
+			Page: &model.Page{Job: job.ID, Unit: model.Unit{Seq: seq}, Outcome: model.Delivered,
+				Rows: [][]byte{[]byte(row)}}}
 	}
 	boom := errors.New("boom")
-	b := batch{store: store, w: store.writer, pages: []rowstore.PageWrite{page(0, `{"lost":1}`)}, receipts: make([]*model.Receipt, 1),
-		groups: []group{{job: job, pages: []int{0}}}}
-	err := store.writer.do(t.Context(), store.writer.pages, func() error { return errors.Join(b.write(), boom) })
+	b := batch{store: store, w: store.writer, pages: []rowstore.PageWrite{page(0, `{"lost":1}`)},
+		receipts: make([]*model.Receipt, 1),
+		groups:   []group{{job: job, pages: []int{0}}}}
+	err := store.writer.do(t.Context(), store.writer.pages,
+		func() error { return errors.Join(b.write(), boom) })
 	if !errors.Is(err, boom) {
 		t.Fatalf("got %v", err)
 	}
-	if _, err := store.PutPages(t.Context(), []rowstore.PageWrite{page(0, `{"kept":1}`)}); err != nil {
+	if _, err := store.PutPages(t.Context(),
+		[]rowstore.PageWrite{page(0, `{"kept":1}`)}); err != nil {
 		t.Fatal(err)
 	}
-	docs, _, err := store.Scan(t.Context(), rowstore.ScanQuery{Scope: rowstore.Scope{Group: job.Group}, Upto: 1 << 62, Limit: 10})
+	docs, _, err := store.Scan(t.Context(),
+		rowstore.ScanQuery{Scope: rowstore.Scope{Group: job.Group}, Upto: 1 << 62, Limit: 10})
 	if err != nil || len(docs) != 1 || string(docs[0]) != `{"kept":1}` {
 		t.Fatalf("rows %s, %v", docs, err)
 	}
@@ -92,7 +100,8 @@ func TestFailedTurn(t *testing.T) {
 
 func TestSeqOutOfRange(t *testing.T) {
 	store := openStore(t)
-	_, err := store.PutPages(t.Context(), []rowstore.PageWrite{{Page: &model.Page{Unit: model.Unit{Seq: 1 << 31}}}})
+	_, err := store.PutPages(t.Context(),
+		[]rowstore.PageWrite{{Page: &model.Page{Unit: model.Unit{Seq: 1 << 31}}}})
 	if err == nil {
 		t.Fatal("a seq that does not fit was stored")
 	}
@@ -114,7 +123,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// A closed store leaves one file, which opens again with everything in it; a newer schema is refused.
+// A closed store leaves one file, which opens again with everything in it; a newer schema is
+// refused.
 func TestReopen(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "with space & 100%?#")
 	store, err := Open(Config{Dir: dir})
@@ -156,7 +166,8 @@ func TestReopen(t *testing.T) {
 	if err := errors.Join(err, store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "schema version 9999") {
+	if _, err := Open(Config{Dir: dir}); err == nil ||
+		!strings.Contains(err.Error(), "schema version 9999") {
 		t.Fatalf("a newer schema: %v", err)
 	}
 }
@@ -167,7 +178,8 @@ func TestColumns(t *testing.T) {
 	for table, columns := range map[string][]string{"jobs": job, "pages": record, "rows": row} {
 		for _, column := range columns {
 			var n int
-			err := store.reads.QueryRow(`SELECT count(*) FROM pragma_table_info(?) WHERE name = ?`, table, column).Scan(&n)
+			err := store.reads.QueryRow(`SELECT count(*) FROM pragma_table_info(?) WHERE name = ?`,
+				table, column).Scan(&n)
 			if err != nil || n == 0 {
 				t.Errorf("table %s has no column %s: %v", table, column, err)
 			}
@@ -175,7 +187,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// A write that panics is undone and panics where it was asked for, with the stack of where it happened; the writer goes on.
+// A write that panics is undone and panics where it was asked for, with the stack of where it
+// happened; the writer goes on.
 func TestPanicOfAWriteIsItsCallers(t *testing.T) {
 	store := openStore(t)
 	caught := reading.Catch(func() {
@@ -186,14 +199,16 @@ func TestPanicOfAWriteIsItsCallers(t *testing.T) {
 			panic("a row's")
 		})
 	})
-	if caught == nil || caught.Value != "a row's" || !strings.Contains(string(caught.Stack), "TestPanicOfAWriteIsItsCallers") {
+	if caught == nil || caught.Value != "a row's" ||
+		!strings.Contains(string(caught.Stack), "TestPanicOfAWriteIsItsCallers") {
 		t.Fatalf("%v", caught)
 	}
 	if _, err := store.PutPages(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var place int64
-	if err := store.writer.query(func(rows *sql.Rows) error { return rows.Scan(&place) }, `SELECT place FROM horizon`); err != nil || place != 0 {
+	if err := store.writer.query(func(rows *sql.Rows) error { return rows.Scan(&place) },
+		`SELECT place FROM horizon`); err != nil || place != 0 {
 		t.Errorf("place %d, %v: not undone", place, err)
 	}
 }

@@ -1,5 +1,6 @@
-// Package ecb owns the euro foreign exchange reference rates of the European Central Bank: tables of them, one that is
-// bundled with the program, and the newest one, read once a day. It does not own what is converted.
+// Package ecb owns the euro foreign exchange reference rates of the European Central Bank: tables
+// of them, one that is bundled with the program, and the newest one, read once a day. It does not
+// own what is converted.
 package ecb
 
 import (
@@ -102,8 +103,10 @@ func (t *Table) add(attributes []xml.Attr) error {
 		last := t.days[len(t.days)-1]
 		value, err := decimal.NewFromString(rate)
 		plain := len(rate) <= 20 && !strings.ContainsAny(rate, "eE")
-		if err != nil || !plain || !value.IsPositive() || !IsCode(currency) || len(last.rates) == maxCurrencies {
-			return fmt.Errorf("ecb: the rate %.20q of %.20q cannot be read, or is one too many", rate, currency)
+		if err != nil || !plain || !value.IsPositive() || !IsCode(currency) ||
+			len(last.rates) == maxCurrencies {
+			return fmt.Errorf("ecb: the rate %.20q of %.20q cannot be read, or is one too many",
+				rate, currency)
 		}
 		last.rates[currency] = value
 	}
@@ -124,9 +127,9 @@ func (t *Table) Has(currency string) bool {
 // Date is the newest day, as yyyy-MM-dd.
 func (t *Table) Date() string { return t.days[len(t.days)-1].date }
 
-// Rate is how many units of one currency make one of another, and the day that says so: the last one up to at (in UTC)
-// that has both. There are none of weekends and bank holidays: those take the day before. Rates from the euro are the bank's
-// own, others are rounded to 10 significant digits.
+// Rate is how many units of one currency make one of another, and the day that says so: the last
+// one up to at (in UTC) that has both. There are none of weekends and bank holidays: those take the
+// day before. Rates from the euro are the bank's own, others are rounded to 10 significant digits.
 func (t *Table) Rate(from, to string, at time.Time) (rate decimal.Decimal, date string, ok bool) {
 	today := at.UTC().Format(time.DateOnly)
 	for i := len(t.days) - 1; i >= 0; i-- {

@@ -76,7 +76,8 @@ func TestRate(t *testing.T) {
 
 func TestBundled(t *testing.T) {
 	table := Bundled()
-	for _, currency := range []string{"EUR", "USD", "JPY", "GBP", "CHF", "CNY", "PLN", "SEK", "INR", "BRL"} {
+	for _, currency := range []string{"EUR", "USD", "JPY", "GBP", "CHF", "CNY", "PLN", "SEK", "INR",
+		"BRL"} {
 		if !table.Has(currency) {
 			t.Errorf("no rate of %s", currency)
 		}
@@ -89,12 +90,17 @@ func TestBundled(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	day := func(cubes string) string { return `<Cube time="2025-10-10">` + cubes + `</Cube>` }
 	for name, text := range map[string]string{
-		"nothing": "", "no XML": "<", "no day": `<Cube currency="USD" rate="1"/>`, "an empty day": day(""),
-		"a day that is none": `<Cube time="2025-13-10"/>`, "no number": day(`<Cube currency="USD" rate="x"/>`),
-		"zero": day(`<Cube currency="USD" rate="0"/>`), "negative": day(`<Cube currency="USD" rate="-1"/>`),
-		"an exponent": day(`<Cube currency="USD" rate="1e9"/>`), "no code": day(`<Cube currency="usd" rate="1"/>`),
-		"too large": day(strings.Repeat(" ", maxBytes)), "too many days": strings.Repeat(day(`<Cube currency="USD" rate="1"/>`), maxDays+1),
-		"too many digits": day(`<Cube currency="USD" rate="` + strings.Repeat("1", 21) + `"/>`),
+		"nothing": "", "no XML": "<", "no day": `<Cube currency="USD" rate="1"/>`,
+		"an empty day":       day(""),
+		"a day that is none": `<Cube time="2025-13-10"/>`,
+		"no number":          day(`<Cube currency="USD" rate="x"/>`),
+		"zero":               day(`<Cube currency="USD" rate="0"/>`),
+		"negative":           day(`<Cube currency="USD" rate="-1"/>`),
+		"an exponent":        day(`<Cube currency="USD" rate="1e9"/>`),
+		"no code":            day(`<Cube currency="usd" rate="1"/>`),
+		"too large":          day(strings.Repeat(" ", maxBytes)),
+		"too many days":      strings.Repeat(day(`<Cube currency="USD" rate="1"/>`), maxDays+1),
+		"too many digits":    day(`<Cube currency="USD" rate="` + strings.Repeat("1", 21) + `"/>`),
 	} {
 		if table, err := Parse([]byte(text)); err == nil {
 			t.Errorf("%s: %+v", name, table)
@@ -151,7 +157,8 @@ func newSource(t *testing.T, b *bank, now clock.Clock, shared cache.Values) *Sou
 	t.Helper()
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
-	client, err := egress.New(egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+	client, err := egress.New(egress.Config{
+		Allow:   []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 		Origins: map[string]string{"bank.example": server.Listener.Addr().String()}})
 	if err != nil {
 		t.Fatal(err)
@@ -169,7 +176,8 @@ func TestSource(t *testing.T) {
 		t.Helper()
 		now.Advance(after)
 		if got := s.Table(t.Context()).Date(); got != want || b.requests.Load() != requests {
-			t.Errorf("%s: rates of %s after %d requests, want those of %s after %d", name, got, b.requests.Load(), want, requests)
+			t.Errorf("%s: rates of %s after %d requests, want those of %s after %d", name, got,
+				b.requests.Load(), want, requests)
 		}
 	}
 	step("the bank is away", 0, "2026-04-13", 1)
@@ -185,7 +193,8 @@ func TestSource(t *testing.T) {
 	step("away again", 24*time.Hour, "2026-05-04", 5)
 }
 
-// While one caller reads, the others go on with what there is; one that gives up says nothing about the bank.
+// While one caller reads, the others go on with what there is; one that gives up says nothing about
+// the bank.
 func TestSourceIsReadOnce(t *testing.T) {
 	b := &bank{asked: make(chan struct{}, 2), hold: make(chan struct{})}
 	b.publish("2026-05-04", "1.2")
@@ -213,7 +222,8 @@ func TestSourceIsShared(t *testing.T) {
 	b := &bank{}
 	b.publish("2026-05-04", "1.2")
 	for range 3 {
-		if got := newSource(t, b, now, shared).Table(t.Context()).Date(); got != "2026-05-04" || b.requests.Load() != 1 {
+		if got := newSource(t, b, now, shared).Table(t.Context()).Date(); got != "2026-05-04" ||
+			b.requests.Load() != 1 {
 			t.Errorf("rates of %s after %d requests", got, b.requests.Load())
 		}
 	}

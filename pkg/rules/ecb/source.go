@@ -42,8 +42,8 @@ type Rates interface {
 // Table is the table itself.
 func (t *Table) Table(context.Context) *Table { return t }
 
-// Source is the newest table that could be had. Nothing is asked for before a table is needed. It is safe for
-// concurrent use.
+// Source is the newest table that could be had. Nothing is asked for before a table is needed. It
+// is safe for concurrent use.
 type Source struct {
 	client *egress.Client
 	config Config
@@ -68,8 +68,8 @@ func NewSource(client *egress.Client, config Config) *Source {
 	return &Source{client: client, config: config, table: Bundled()}
 }
 
-// Table is the newest table at hand. Once a day a caller waits while it is read, up to 10 seconds; the others go on with
-// the one before, and so does everybody where the bank cannot be reached.
+// Table is the newest table at hand. Once a day a caller waits while it is read, up to 10 seconds;
+// the others go on with the one before, and so does everybody where the bank cannot be reached.
 func (s *Source) Table(ctx context.Context) *Table {
 	now := s.config.Clock.Now()
 	s.mu.Lock()
@@ -89,7 +89,8 @@ func (s *Source) Table(ctx context.Context) *Table {
 	case ctx.Err() != nil: // the caller's end says nothing about the bank
 	case err != nil:
 		s.due = now.Add(again)
-		s.config.Logger.Warn("ecb: reference rates could not be read; older ones are used", "date", table.Date(), "error", err)
+		s.config.Logger.Warn("ecb: reference rates could not be read; older ones are used", "date",
+			table.Date(), "error", err)
 	default:
 		s.due = now.Add(keep)
 		if fresh.Date() >= s.table.Date() {
@@ -108,7 +109,8 @@ func (s *Source) read(ctx context.Context) (*Table, error) {
 			}
 		}
 	}
-	response, err := s.client.Do(ctx, &egress.Request{URL: s.config.URL, Deadline: time.Now().Add(timeout), MaxBody: maxBytes})
+	response, err := s.client.Do(ctx,
+		&egress.Request{URL: s.config.URL, Deadline: time.Now().Add(timeout), MaxBody: maxBytes})
 	if err != nil {
 		return nil, fmt.Errorf("ecb: ask for rates: %w", err)
 	}

@@ -86,7 +86,8 @@ func BenchmarkConsume(b *testing.B) {
 	})
 }
 
-// BenchmarkTry is a leader's and a fetcher's way: single records to 64 partitions, read by 64 tails.
+// BenchmarkTry is a leader's and a fetcher's way: single records to 64 partitions, read by 64
+// tails.
 func BenchmarkTry(b *testing.B) {
 	log := open(b, realBrokers(b), benchPartitions)
 	var tails []stream.Reader

@@ -26,7 +26,8 @@ const (
 	layoutTTL    = time.Second      // how old the knowledge of who leads what may be
 )
 
-// maxBatchBytes bounds a batch at the broker: one record of the largest size and what stands around it.
+// maxBatchBytes bounds a batch at the broker: one record of the largest size and what stands around
+// it.
 const maxBatchBytes = stream.MaxRecordBytes + 4096
 
 // cluster is the connection to the brokers, and the topics there.
@@ -64,7 +65,8 @@ func newCluster(config *Config) (*cluster, error) {
 	case len(config.Brokers) == 0:
 		return nil, errors.New("kafka: Brokers is empty")
 	case config.Partitions < 1 || config.Partitions > stream.MaxPartitions:
-		return nil, fmt.Errorf("kafka: Partitions is %d, want 1 to %d", config.Partitions, stream.MaxPartitions)
+		return nil, fmt.Errorf("kafka: Partitions is %d, want 1 to %d", config.Partitions,
+			stream.MaxPartitions)
 	case config.Replicas < 0:
 		return nil, fmt.Errorf("kafka: Replicas is %d, want 0 or more", config.Replicas)
 	case config.Retention < 0:
@@ -85,7 +87,8 @@ func newCluster(config *Config) (*cluster, error) {
 
 // newTransport makes a way to the brokers that asks what topics are like; nil: all of them.
 func (c *cluster) newTransport(topics []string) (*segmentio.Transport, error) {
-	transport := &segmentio.Transport{Dial: c.dial, DialTimeout: dialTimeout, MetadataTTL: layoutTTL,
+	transport := &segmentio.Transport{Dial: c.dial, DialTimeout: dialTimeout,
+		MetadataTTL:    layoutTTL,
 		MetadataTopics: topics, ClientID: c.config.Node, TLS: c.config.TLS, Context: c.ctx}
 	if c.config.SASL != nil {
 		mechanism, err := c.config.SASL.mechanism()
@@ -97,7 +100,8 @@ func (c *cluster) newTransport(topics []string) (*segmentio.Transport, error) {
 	return transport, nil
 }
 
-// conn is a connection that close finds. Without that, one that waits for an answer would outlive the log.
+// conn is a connection that close finds. Without that, one that waits for an answer would outlive
+// the log.
 type conn struct {
 	net.Conn
 	cluster  *cluster
@@ -120,8 +124,9 @@ func (c *cluster) dial(ctx context.Context, network, address string) (net.Conn, 
 	return &conn{Conn: opened, cluster: c, signedIn: c.config.SASL == nil}, nil
 }
 
-// SetDeadline bounds the sign-in. kafka-go lifts the deadline of connecting before it, and sets the next one for the
-// first request: without ours, a broker that says nothing in between would be waited for as long as it lives.
+// SetDeadline bounds the sign-in. kafka-go lifts the deadline of connecting before it, and sets the
+// next one for the first request: without ours, a broker that says nothing in between would be
+// waited for as long as it lives.
 func (c *conn) SetDeadline(deadline time.Time) error {
 	if deadline.IsZero() && !c.signedIn {
 		c.signedIn, deadline = true, time.Now().Add(dialTimeout)
@@ -155,17 +160,20 @@ func (c *cluster) close() {
 type layout struct{ topics []metadata.ResponseTopic }
 
 func (c *cluster) layout(ctx context.Context) (layout, error) {
-	response, err := c.transport.RoundTrip(ctx, c.client.Addr, &metadata.Request{TopicNames: c.names})
+	response, err := c.transport.RoundTrip(ctx, c.client.Addr,
+		&metadata.Request{TopicNames: c.names})
 	if err != nil {
 		return layout{}, err
 	}
 	return layout{response.(*metadata.Response).Topics}, nil
 }
 
-// Identity names the log itself: two logs are one if and only if theirs are equal. It outlives topics that are deleted and
-// made anew. Brokers that do not say what cluster they are have the empty one.
+// Identity names the log itself: two logs are one if and only if theirs are equal. It outlives
+// topics that are deleted and made anew. Brokers that do not say what cluster they are have the
+// empty one.
 func (l *Log) Identity(ctx context.Context) (string, error) {
-	response, err := l.cluster.transport.RoundTrip(ctx, l.cluster.client.Addr, &metadata.Request{TopicNames: l.cluster.names})
+	response, err := l.cluster.transport.RoundTrip(ctx, l.cluster.client.Addr,
+		&metadata.Request{TopicNames: l.cluster.names})
 	if err != nil {
 		return "", fmt.Errorf("kafka: identity: %w", err)
 	}
@@ -185,8 +193,8 @@ func (l layout) leader(topic stream.Topic, partition int) int32 {
 	return partitions[partition].LeaderID
 }
 
-// makeTopics makes the topics that are missing and returns when all are there with all their leaders, or when the
-// brokers refuse us or have them with too few replicas.
+// makeTopics makes the topics that are missing and returns when all are there with all their
+// leaders, or when the brokers refuse us or have them with too few replicas.
 func (c *cluster) makeTopics(ctx context.Context) error {
 	err := c.attempt(ctx, "make topics", unlessRefused(c.tryMakeTopics))
 	if err != nil {
@@ -214,16 +222,19 @@ func (c *cluster) tryMakeTopics(ctx context.Context) error {
 	replicas := c.replicas(len(known.Brokers))
 	settings := []segmentio.ConfigEntry{
 		{ConfigName: "cleanup.policy", ConfigValue: "delete"},
-		{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(c.config.Retention.Milliseconds(), 10)},
+		{ConfigName: "retention.ms",
+			ConfigValue: strconv.FormatInt(c.config.Retention.Milliseconds(), 10)},
 		{ConfigName: "max.message.bytes", ConfigValue: strconv.Itoa(maxBatchBytes)},
 	}
 	if replicas >= 3 {
-		settings = append(settings, segmentio.ConfigEntry{ConfigName: "min.insync.replicas", ConfigValue: "2"})
+		settings = append(settings,
+			segmentio.ConfigEntry{ConfigName: "min.insync.replicas", ConfigValue: "2"})
 	}
 	request := segmentio.CreateTopicsRequest{}
 	for _, name := range c.names {
-		request.Topics = append(request.Topics, segmentio.TopicConfig{Topic: name, NumPartitions: c.config.Partitions,
-			ReplicationFactor: replicas, ConfigEntries: settings})
+		request.Topics = append(request.Topics,
+			segmentio.TopicConfig{Topic: name, NumPartitions: c.config.Partitions,
+				ReplicationFactor: replicas, ConfigEntries: settings})
 	}
 	response, err := c.client.CreateTopics(ctx, &request)
 	if err != nil {
@@ -260,7 +271,8 @@ func (c *cluster) check(known layout) error {
 			return fmt.Errorf("topic %s: %w", name, err)
 		}
 		if n := len(known.topics[topic].Partitions); n != c.config.Partitions {
-			return fmt.Errorf("%w: topic %s has %d partitions, but Partitions is %d, and they never change",
+			return fmt.Errorf("%w: topic %s has %d partitions, but Partitions is %d, and they "+
+				"never change",
 				errForGood, name, n, c.config.Partitions)
 		}
 		for partition := range c.config.Partitions {
@@ -305,11 +317,13 @@ const (
 	afterLast   = bound(segmentio.LastOffset)
 )
 
-// boundsAtOnce is how many partitions are asked for at a time: kafka-go opens a connection for each.
+// boundsAtOnce is how many partitions are asked for at a time: kafka-go opens a connection for
+// each.
 const boundsAtOnce = 8
 
 // offsets asks for the offsets of one end of partitions, in their order.
-func (c *cluster) offsets(ctx context.Context, topic stream.Topic, end bound, partitions []int) ([]int64, error) {
+func (c *cluster) offsets(ctx context.Context, topic stream.Topic, end bound,
+	partitions []int) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, adminTimeout)
 	defer cancel()
 	found := make(map[int]int64, len(partitions))
@@ -356,8 +370,9 @@ func (c *cluster) learn(err error, failures int) {
 	}
 }
 
-// askAnother makes the transport learn the layout from a broker that it chooses anew. It would ask the same one for as
-// long as that answers, and one that is cut off from the controllers answers what it knew last.
+// askAnother makes the transport learn the layout from a broker that it chooses anew. It would ask
+// the same one for as long as that answers, and one that is cut off from the controllers answers
+// what it knew last.
 func (c *cluster) askAnother() {
 	c.mu.Lock()
 	now := c.config.Clock.Now()

@@ -101,8 +101,9 @@ func openPrefix(t testing.TB, brokers []string, partitions int, prefix string) *
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	log, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Prefix: prefix, Partitions: partitions, Node: t.Name(),
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	log, err := kafka.Open(ctx,
+		kafka.Config{Brokers: brokers, Prefix: prefix, Partitions: partitions, Node: t.Name(),
+			Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDeal: every partition has one owner, shares differ by one at most, and nothing moves that need not.
+// TestDeal: every partition has one owner, shares differ by one at most, and nothing moves that
+// need not.
 func TestDeal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		partitions := rapid.IntRange(1, 70).Draw(t, "partitions")
@@ -45,7 +46,8 @@ func TestDeal(t *testing.T) {
 			need = (partitions + len(members) - 1) / len(members)
 		}
 		if moved > need && !zombie {
-			t.Fatalf("%d of %d partitions moved between %d members", moved, partitions, len(members))
+			t.Fatalf("%d of %d partitions moved between %d members", moved, partitions,
+				len(members))
 		}
 	})
 }
@@ -59,7 +61,8 @@ func owners(t *rapid.T, dealt map[string][]int, partitions int) map[int]string {
 		least, most = min(least, len(owned)), max(most, len(owned))
 		for _, partition := range owned {
 			if other, taken := found[partition]; taken || partition < 0 || partition >= partitions {
-				t.Fatalf("partition %d of %d is dealt to %s and %q", partition, partitions, id, other)
+				t.Fatalf("partition %d of %d is dealt to %s and %q", partition, partitions, id,
+					other)
 			}
 			found[partition] = id
 		}

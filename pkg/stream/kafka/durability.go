@@ -9,8 +9,9 @@ import (
 	segmentio "github.com/segmentio/kafka-go"
 )
 
-// durable holds topics that were there against the replicas that are asked for: those that somebody else made may lose,
-// with one broker, what counts as written. Where Config.Replicas asks by name it is an error for good, else a warning.
+// durable holds topics that were there against the replicas that are asked for: those that somebody
+// else made may lose, with one broker, what counts as written. Where Config.Replicas asks by name
+// it is an error for good, else a warning.
 func (c *cluster) durable(ctx context.Context, known layout) error {
 	brokers, err := c.client.Metadata(ctx, &segmentio.MetadataRequest{Topics: c.names})
 	if err != nil {
@@ -25,7 +26,8 @@ func (c *cluster) durable(ctx context.Context, known layout) error {
 		}
 		for _, name := range c.names {
 			if n, told := confirmed[name]; told && n < 2 {
-				short = append(short, fmt.Sprintf("topic %s has min.insync.replicas %d and should have 2", name, n))
+				short = append(short, fmt.Sprintf("topic %s has min.insync.replicas %d and "+
+					"should have 2", name, n))
 			}
 		}
 	}
@@ -33,10 +35,12 @@ func (c *cluster) durable(ctx context.Context, known layout) error {
 	case len(short) == 0:
 		return nil
 	case c.config.Replicas > 0:
-		return fmt.Errorf("%w: with %d replicas asked for, %s: change the topics, or ask for less", errForGood,
+		return fmt.Errorf("%w: with %d replicas asked for, %s: change the topics, or ask for less",
+			errForGood,
 			want, strings.Join(short, "; "))
 	}
-	c.config.Logger.Warn("kafka: the loss of one broker may lose records", "topics", strings.Join(short, "; "))
+	c.config.Logger.Warn("kafka: the loss of one broker may lose records", "topics",
+		strings.Join(short, "; "))
 	return nil
 }
 
@@ -48,7 +52,8 @@ func (l layout) thin(want int) (short []string) {
 			least = min(least, len(partition.ReplicaNodes))
 		}
 		if least < want {
-			short = append(short, fmt.Sprintf("topic %s has %d replicas and should have %d", topic.Name, least, want))
+			short = append(short,
+				fmt.Sprintf("topic %s has %d replicas and should have %d", topic.Name, least, want))
 		}
 	}
 	return short
@@ -60,7 +65,8 @@ func (c *cluster) confirmed(ctx context.Context) (map[string]int, error) {
 	request := &segmentio.DescribeConfigsRequest{}
 	for _, name := range c.names {
 		request.Resources = append(request.Resources, segmentio.DescribeConfigRequestResource{
-			ResourceType: segmentio.ResourceTypeTopic, ResourceName: name, ConfigNames: []string{setting}})
+			ResourceType: segmentio.ResourceTypeTopic, ResourceName: name,
+			ConfigNames: []string{setting}})
 	}
 	response, err := c.client.DescribeConfigs(ctx, request)
 	if err != nil {
@@ -69,7 +75,8 @@ func (c *cluster) confirmed(ctx context.Context) (map[string]int, error) {
 	found := map[string]int{}
 	for _, resource := range response.Resources {
 		for _, entry := range resource.ConfigEntries {
-			if n, err := strconv.Atoi(entry.ConfigValue); err == nil && entry.ConfigName == setting {
+			if n, err := strconv.Atoi(entry.ConfigValue); err == nil &&
+				entry.ConfigName == setting {
 				found[resource.ResourceName] = n
 			}
 		}

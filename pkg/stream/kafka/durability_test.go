@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
 
-// TestTopicsThatFallShort: topics that somebody made with fewer replicas, or that count a record as written when one
-// broker has it, are told, and refused where replicas were asked for.
+// TestTopicsThatFallShort: topics that somebody made with fewer replicas, or that count a record as
+// written when one broker has it, are told, and refused where replicas were asked for.
 func TestTopicsThatFallShort(t *testing.T) {
 	for name, made := range map[string]struct {
 		replicas int
@@ -33,9 +33,11 @@ func TestTopicsThatFallShort(t *testing.T) {
 			brokers := fakeBrokers(t)
 			request := &segmentio.CreateTopicsRequest{}
 			for _, topic := range stream.Topics() {
-				request.Topics = append(request.Topics, segmentio.TopicConfig{Topic: kafka.DefaultPrefix + topic.String(),
-					NumPartitions: 2, ReplicationFactor: made.replicas,
-					ConfigEntries: []segmentio.ConfigEntry{{ConfigName: "min.insync.replicas", ConfigValue: made.confirm}}})
+				request.Topics = append(request.Topics,
+					segmentio.TopicConfig{Topic: kafka.DefaultPrefix + topic.String(),
+						NumPartitions: 2, ReplicationFactor: made.replicas,
+						ConfigEntries: []segmentio.ConfigEntry{{ConfigName: "min.insync.replicas",
+							ConfigValue: made.confirm}}})
 			}
 			transport := &segmentio.Transport{}
 			defer transport.CloseIdleConnections()
@@ -46,19 +48,22 @@ func TestTopicsThatFallShort(t *testing.T) {
 			for _, asked := range []int{0, 3} {
 				told := &bytes.Buffer{}
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				log, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Partitions: 2, Replicas: asked,
-					Logger: slog.New(slog.NewTextHandler(told, nil))})
+				log, err := kafka.Open(ctx,
+					kafka.Config{Brokers: brokers, Partitions: 2, Replicas: asked,
+						Logger: slog.New(slog.NewTextHandler(told, nil))})
 				cancel()
 				if log != nil {
 					_ = log.Close()
 				}
 				switch {
 				case made.want == "" || asked == 0:
-					if err != nil || strings.Contains(told.String(), "may lose records") != (made.want != "") ||
+					if err != nil ||
+						strings.Contains(told.String(), "may lose records") != (made.want != "") ||
 						!strings.Contains(told.String(), made.want) {
 						t.Errorf("%d asked: %v, %s", asked, err, told)
 					}
-				case err == nil || !strings.Contains(err.Error(), made.want) || ctx.Err() == context.DeadlineExceeded:
+				case err == nil || !strings.Contains(err.Error(), made.want) ||
+					ctx.Err() == context.DeadlineExceeded:
 					t.Errorf("%d asked: %v", asked, err)
 				}
 			}

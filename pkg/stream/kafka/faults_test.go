@@ -19,10 +19,12 @@ import (
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
 
-// services runs a command of the folder that starts and stops the brokers: down NAME, down --kill NAME, start NAME.
+// services runs a command of the folder that starts and stops the brokers: down NAME, down --kill
+// NAME, start NAME.
 func services(t *testing.T, command string, arguments ...string) {
 	t.Helper()
-	output, err := exec.CommandContext(t.Context(), filepath.Join(servicesFolder(t), command), arguments...).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), filepath.Join(servicesFolder(t), command),
+		arguments...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s %v: %v: %s", command, arguments, err, output)
 	}
@@ -33,7 +35,8 @@ func servicesFolder(t *testing.T) string {
 	folder := os.Getenv("SHOAL_SERVICES")
 	if folder == "" {
 		if os.Getenv("SHOAL_CLUSTER_SUITE") == "1" {
-			t.Fatal("SHOAL_SERVICES is not set: the folder with the commands that stop and start brokers")
+			t.Fatal("SHOAL_SERVICES is not set: the folder with the commands that stop and " +
+				"start brokers")
 		}
 		t.Skip("SHOAL_SERVICES is not set")
 	}
@@ -71,7 +74,8 @@ func awaitInSync(t *testing.T, brokers []string, log *kafka.Log) {
 	patience := time.After(2 * time.Minute)
 	for {
 		behind := 1
-		if known, err := client.Metadata(t.Context(), &segmentio.MetadataRequest{Topics: log.TopicNames()}); err == nil {
+		if known, err := client.Metadata(t.Context(),
+			&segmentio.MetadataRequest{Topics: log.TopicNames()}); err == nil {
 			behind = len(brokers) - len(known.Brokers)
 			for _, topic := range known.Topics {
 				for _, partition := range topic.Partitions {
@@ -92,8 +96,8 @@ func awaitInSync(t *testing.T, brokers []string, log *kafka.Log) {
 
 func numbered(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
-// traffic publishes numbered records into partitions of a topic, one after the other, until it is stopped. A Publish that
-// fails is repeated, as a fetcher does.
+// traffic publishes numbered records into partitions of a topic, one after the other, until it is
+// stopped. A Publish that fails is repeated, as a fetcher does.
 type traffic struct {
 	log       stream.Log
 	topic     stream.Topic
@@ -105,10 +109,12 @@ type traffic struct {
 
 func startTraffic(t *testing.T, log stream.Log, topic stream.Topic) *traffic {
 	t.Helper()
-	tr := &traffic{log: log, topic: topic, stop: make(chan struct{}), published: make([]int, log.Partitions())}
+	tr := &traffic{log: log, topic: topic, stop: make(chan struct{}),
+		published: make([]int, log.Partitions())}
 	for partition := range log.Partitions() {
 		tr.running.Go(func() {
-			next := time.NewTicker(20 * time.Millisecond) // there is no point in wearing the brokers out
+			// there is no point in wearing the brokers out
+			next := time.NewTicker(20 * time.Millisecond)
 			defer next.Stop()
 			for n := 0; ; n++ {
 				select {
@@ -243,8 +249,8 @@ func (a *arrivals) awaitAll(t *testing.T, published []int, failed <-chan error) 
 	}
 }
 
-// throughTrouble publishes and reads, with tails of tasks and two members for pages, while trouble happens. Afterwards
-// every acknowledged record has come, in order.
+// throughTrouble publishes and reads, with tails of tasks and two members for pages, while trouble
+// happens. Afterwards every acknowledged record has come, in order.
 func throughTrouble(t *testing.T, trouble func(tasks, pages *traffic)) {
 	log, other := openTwo(t, realBrokers(t), 6)
 	failed := make(chan error, 16)
@@ -401,8 +407,8 @@ func TestTopicsMadeAnewOnFake(t *testing.T) { testTopicsMadeAnew(t, fakeBrokers(
 
 func TestTopicsMadeAnew(t *testing.T) { testTopicsMadeAnew(t, realBrokers(t)) }
 
-// testTopicsMadeAnew deletes the topics under readers that have read and committed. Everything that is acknowledged
-// afterwards comes, also what was written before the readers noticed.
+// testTopicsMadeAnew deletes the topics under readers that have read and committed. Everything that
+// is acknowledged afterwards comes, also what was written before the readers noticed.
 func testTopicsMadeAnew(t *testing.T, brokers []string) {
 	const before, after = 50, 80
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -430,7 +436,8 @@ func testTopicsMadeAnew(t *testing.T, brokers []string) {
 					t.Fatal(err)
 				}
 			}
-			// A broker that has not heard of the deletion yet may have acknowledged the first ones, for the old topic.
+			// A broker that has not heard of the deletion yet may have acknowledged the first ones,
+			// for the old topic.
 			const mayBeLost = 10
 			for next := -1; next < first+n; {
 				messages, err := r.Fetch(ctx, 100)
@@ -446,7 +453,8 @@ func testTopicsMadeAnew(t *testing.T, brokers []string) {
 					case got == next:
 						next++
 					case got > next:
-						t.Fatalf("round %d, %s: record %d came, %d did not", round, topic, got, next)
+						t.Fatalf("round %d, %s: record %d came, %d did not", round, topic, got,
+							next)
 					}
 				}
 				if err := r.Commit(ctx, messages); err != nil {

@@ -1,6 +1,6 @@
-// Package kafka is the log on a Kafka cluster. It owns the three topics there (it makes them, and makes them again), what
-// waits to be written, and the membership of consumer groups. It does not know what records mean. DESIGN.md says what
-// holds here and why.
+// Package kafka is the log on a Kafka cluster. It owns the three topics there (it makes them, and
+// makes them again), what waits to be written, and the membership of consumer groups. It does not
+// know what records mean. DESIGN.md says what holds here and why.
 package kafka
 
 import (
@@ -28,7 +28,8 @@ const (
 	DefaultReplicas  = 3
 )
 
-// Config says where the cluster is and what the topics are like. Only Brokers and Partitions have no default.
+// Config says where the cluster is and what the topics are like. Only Brokers and Partitions have
+// no default.
 type Config struct {
 	// Brokers are addresses HOST:PORT of some brokers; the others are learned from them.
 	Brokers []string
@@ -36,8 +37,9 @@ type Config struct {
 	Prefix string
 	// Partitions of each topic, 1 to 65,535. Topics that exist must have as many.
 	Partitions int
-	// Replicas of each partition in topics that are made here. 0 is 3, or as many as there are brokers. With 3 or more,
-	// a record counts as written when 2 have it. Topics that are there and fall short of it are an error, for 0 a warning.
+	// Replicas of each partition in topics that are made here. 0 is 3, or as many as there are
+	// brokers. With 3 or more, a record counts as written when 2 have it. Topics that are there and
+	// fall short of it are an error, for 0 a warning.
 	Replicas int
 	// Retention is how long a record is kept at most, read or not, in topics that are made here.
 	Retention time.Duration
@@ -63,8 +65,8 @@ type Counts struct {
 
 type counters struct{ published, lost, fetched, retries, rebalances atomic.Uint64 }
 
-// Log is a stream.Log on a Kafka cluster. All its calls outlast brokers that are away: they repeat, with a pause of at
-// most a second, until their context ends or the log is closed.
+// Log is a stream.Log on a Kafka cluster. All its calls outlast brokers that are away: they repeat,
+// with a pause of at most a second, until their context ends or the log is closed.
 type Log struct {
 	config   Config
 	cluster  *cluster
@@ -75,24 +77,26 @@ type Log struct {
 
 	mu     sync.Mutex
 	closed bool
-	tails  []*poller                // by topic; nil before the first Tail
-	tailOf []map[int]*tailReader    // by topic, by partition
-	groups []map[string]*membership // by topic: every group ever consumed or watched here, with its open members
-	lags   []lag                    // by topic
-	ended  chan struct{}            // closed when Close has ended
+	tails  []*poller             // by topic; nil before the first Tail
+	tailOf []map[int]*tailReader // by topic, by partition
+	// by topic: every group ever consumed or watched here, with its open members
+	groups []map[string]*membership
+	lags   []lag         // by topic
+	ended  chan struct{} // closed when Close has ended
 }
 
 var _ stream.Log = (*Log)(nil)
 
-// Open connects, and makes the topics that are missing; it repeats what fails until ctx ends. It is an error at once if
-// the config is impossible or a topic has another number of partitions.
+// Open connects, and makes the topics that are missing; it repeats what fails until ctx ends. It is
+// an error at once if the config is impossible or a topic has another number of partitions.
 func Open(ctx context.Context, config Config) (*Log, error) {
 	cluster, err := newCluster(&config)
 	if err != nil {
 		return nil, err
 	}
 	topics := len(stream.Topics())
-	l := &Log{config: config, cluster: cluster, counters: make([]counters, topics), tails: make([]*poller, topics),
+	l := &Log{config: config, cluster: cluster, counters: make([]counters, topics),
+		tails:  make([]*poller, topics),
 		tailOf: make([]map[int]*tailReader, topics), groups: make([]map[string]*membership, topics),
 		lags: make([]lag, topics), ended: make(chan struct{})}
 	if err := cluster.makeTopics(ctx); err != nil {
@@ -115,7 +119,8 @@ func (*Log) Embedded() bool { return false }
 func (l *Log) Partitions() int { return l.config.Partitions }
 
 // Publish waits until every in-sync replica has the records.
-func (l *Log) Publish(ctx context.Context, topic stream.Topic, partition int, records ...[]byte) error {
+func (l *Log) Publish(ctx context.Context, topic stream.Topic, partition int,
+	records ...[]byte) error {
 	if err := stream.CheckPublish(l, topic, partition, records); err != nil {
 		return err
 	}
@@ -125,8 +130,8 @@ func (l *Log) Publish(ctx context.Context, topic stream.Topic, partition int, re
 	return l.producer.publish(ctx, topic, partition, records)
 }
 
-// TryPublish leaves the records to a queue of this process. They are lost when they cannot be written in time, or the
-// process ends; what is written is in order.
+// TryPublish leaves the records to a queue of this process. They are lost when they cannot be
+// written in time, or the process ends; what is written is in order.
 func (l *Log) TryPublish(topic stream.Topic, partition int, records ...[]byte) error {
 	if err := stream.CheckPublish(l, topic, partition, records); err != nil {
 		return err
@@ -142,7 +147,8 @@ func (l *Log) Counts() map[stream.Topic]Counts {
 	counts := map[stream.Topic]Counts{}
 	for _, topic := range stream.Topics() {
 		c := &l.counters[topic]
-		counts[topic] = Counts{Published: c.published.Load(), Lost: c.lost.Load(), Fetched: c.fetched.Load(),
+		counts[topic] = Counts{Published: c.published.Load(), Lost: c.lost.Load(),
+			Fetched: c.fetched.Load(),
 			Retries: c.retries.Load(), Rebalances: c.rebalances.Load()}
 	}
 	return counts
@@ -151,7 +157,8 @@ func (l *Log) Counts() map[stream.Topic]Counts {
 // Repeated is how many requests about a partition of a topic failed and were repeated.
 func (l *Log) Repeated(topic stream.Topic) uint64 { return l.counters[topic].retries.Load() }
 
-// Close gives what is queued a second to be written, then ends every call, leaves the groups and closes all connections.
+// Close gives what is queued a second to be written, then ends every call, leaves the groups and
+// closes all connections.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -192,8 +199,8 @@ func (l *Log) Close() error {
 // pauses are how long to wait after failures in a row.
 var pauses = retry.Backoff{First: 50 * time.Millisecond, Most: time.Second}
 
-// worthWarning says whether a failure is one to log: the fourth in a row, the eighth, and so on. Fewer are what a leader's
-// move costs.
+// worthWarning says whether a failure is one to log: the fourth in a row, the eighth, and so on.
+// Fewer are what a leader's move costs.
 func worthWarning(failures int) bool { return failures >= 4 && failures&(failures-1) == 0 }
 
 // errorOf is an error code of a response.
@@ -212,7 +219,8 @@ func (c *cluster) attempt(ctx context.Context, what string, try func(context.Con
 			return err
 		}
 		if ctx.Err() == nil && worthWarning(failures) {
-			c.config.Logger.Warn("kafka: repeating", "call", what, "failures", failures, "error", err)
+			c.config.Logger.Warn("kafka: repeating", "call", what, "failures", failures, "error",
+				err)
 		}
 		if !pauses.Wait(ctx, c.config.Clock, failures) {
 			return fmt.Errorf("kafka: %s: %w: %w", what, ctx.Err(), err)

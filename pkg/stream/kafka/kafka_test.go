@@ -20,18 +20,20 @@ func TestOpenRefuses(t *testing.T) {
 	brokers := fakeBrokers(t)
 	openPrefix(t, brokers, 3, "taken.")
 	for want, config := range map[string]kafka.Config{
-		"Brokers":                {Partitions: 1},
-		"Partitions is 0":        {Brokers: brokers},
-		"Partitions is 65536":    {Brokers: brokers, Partitions: 65536},
-		"Replicas":               {Brokers: brokers, Partitions: 1, Replicas: -1},
-		"Retention":              {Brokers: brokers, Partitions: 1, Retention: -1},
-		"the mechanism \"none\"": {Brokers: brokers, Partitions: 1, SASL: &kafka.SASL{Mechanism: "none"}},
-		"has 3 partitions, but":  {Brokers: brokers, Partitions: 4, Prefix: "taken."},
+		"Brokers":             {Partitions: 1},
+		"Partitions is 0":     {Brokers: brokers},
+		"Partitions is 65536": {Brokers: brokers, Partitions: 65536},
+		"Replicas":            {Brokers: brokers, Partitions: 1, Replicas: -1},
+		"Retention":           {Brokers: brokers, Partitions: 1, Retention: -1},
+		"the mechanism \"none\"": {Brokers: brokers, Partitions: 1,
+			SASL: &kafka.SASL{Mechanism: "none"}},
+		"has 3 partitions, but": {Brokers: brokers, Partitions: 4, Prefix: "taken."},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		_, err := kafka.Open(ctx, config)
 		cancel()
-		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, context.DeadlineExceeded) {
+		if err == nil || !strings.Contains(err.Error(), want) ||
+			errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%+v: error %v, want one that says %q at once", config, err, want)
 		}
 	}
@@ -61,7 +63,8 @@ func TestBrokersGone(t *testing.T) {
 	if err := log.TryPublish(stream.Tasks, 0, []byte("lost")); err != nil {
 		t.Error(err)
 	}
-	if err := log.Publish(ctx, stream.Tasks, 0, []byte("x")); !errors.Is(err, context.DeadlineExceeded) {
+	if err := log.Publish(ctx, stream.Tasks, 0, []byte("x")); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("Publish: %v", err)
 	}
 	if _, err := r.Fetch(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
@@ -75,8 +78,10 @@ func TestBrokersGone(t *testing.T) {
 	}
 }
 
-// refuseProduce answers the next requests to produce with an error for every partition for which refuses says so.
-func refuseProduce(fake *kfake.Cluster, times int, refuses func(partition kmsg.ProduceRequestTopicPartition) int16) {
+// refuseProduce answers the next requests to produce with an error for every partition for which
+// refuses says so.
+func refuseProduce(fake *kfake.Cluster, times int,
+	refuses func(partition kmsg.ProduceRequestTopicPartition) int16) {
 	fake.ControlKey(int16(kmsg.Produce), func(request kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		if times--; times < 0 {
@@ -100,8 +105,8 @@ func refuseProduce(fake *kfake.Cluster, times int, refuses func(partition kmsg.P
 	})
 }
 
-// TestOrderAcrossFailures: batches that fail are repeated before anything behind them, whatever the failure makes us do
-// about the cluster.
+// TestOrderAcrossFailures: batches that fail are repeated before anything behind them, whatever the
+// failure makes us do about the cluster.
 func TestOrderAcrossFailures(t *testing.T) {
 	for _, failure := range []*kerr.Error{kerr.NotEnoughReplicas, kerr.NotLeaderForPartition,
 		kerr.UnknownTopicOrPartition, kerr.RequestTimedOut} {
@@ -146,7 +151,8 @@ func testOrderAcrossFailures(t *testing.T, code int16) {
 	}
 }
 
-// TestTooLargeForBroker: a topic made by others may take less than we do. What it refuses fails alone.
+// TestTooLargeForBroker: a topic made by others may take less than we do. What it refuses fails
+// alone.
 func TestTooLargeForBroker(t *testing.T) {
 	const most = 1000
 	fake := fakeCluster(t)
@@ -161,10 +167,12 @@ func TestTooLargeForBroker(t *testing.T) {
 		}
 		return 0
 	})
-	if err := log.TryPublish(stream.Pages, 0, []byte("first"), make([]byte, most), []byte("last")); err != nil {
+	if err := log.TryPublish(stream.Pages, 0, []byte("first"), make([]byte, most),
+		[]byte("last")); err != nil {
 		t.Fatal(err)
 	}
-	if err := log.Publish(t.Context(), stream.Pages, 0, make([]byte, most)); !errors.Is(err, stream.ErrTooLarge) {
+	if err := log.Publish(t.Context(), stream.Pages, 0, make([]byte, most)); !errors.Is(err,
+		stream.ErrTooLarge) {
 		t.Errorf("Publish: %v", err)
 	}
 	for _, want := range []string{"first", "last"} {

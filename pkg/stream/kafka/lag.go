@@ -19,7 +19,8 @@ const (
 type lag struct {
 	records int64
 	at      time.Time
-	asking  chan struct{} // closed when the look-up that is under way has ended; nil when there is none
+	// closed when the look-up that is under way has ended; nil when there is none
+	asking chan struct{}
 }
 
 func (l *Log) isClosed() bool {
@@ -35,9 +36,9 @@ func (l *Log) Watch(topic stream.Topic, group string) {
 	l.group(topic, group)
 }
 
-// Lag asks the brokers at most once a second, and otherwise, or when they do not answer within two seconds, returns what
-// it found last. It knows the tails of this process, and the groups that this process is or was a member of, or watches:
-// those as a whole, whoever their members are.
+// Lag asks the brokers at most once a second, and otherwise, or when they do not answer within two
+// seconds, returns what it found last. It knows the tails of this process, and the groups that this
+// process is or was a member of, or watches: those as a whole, whoever their members are.
 func (l *Log) Lag(topic stream.Topic) int64 {
 	if int(topic) >= len(l.lags) {
 		return 0

@@ -15,8 +15,8 @@ const (
 	laneBytes   = 1 << 20 // only the first records of an empty lane may be more
 )
 
-// tryFor is how long a record of TryPublish may wait to be written. Its publisher may have been replaced meanwhile, and
-// what it said long ago would only be done twice.
+// tryFor is how long a record of TryPublish may wait to be written. Its publisher may have been
+// replaced meanwhile, and what it said long ago would only be done twice.
 const tryFor = 30 * time.Second
 
 // call is one Publish or TryPublish.
@@ -34,8 +34,8 @@ type entry struct {
 	call  *call
 }
 
-// lane is what waits to be written to one partition, in order. A batch stays at its head until it is acknowledged, and
-// there is never more than one under way; that is what keeps the order.
+// lane is what waits to be written to one partition, in order. A batch stays at its head until it
+// is acknowledged, and there is never more than one under way; that is what keeps the order.
 type lane struct {
 	topic     stream.Topic
 	partition int
@@ -52,7 +52,8 @@ type lane struct {
 
 // fits says whether there is room. An empty lane has room for a record of any size.
 func (l *lane) fits(records, bytes int) bool {
-	return len(l.entries)+records <= laneRecords && (l.bytes+bytes <= laneBytes || len(l.entries) == 0)
+	return len(l.entries)+records <= laneRecords &&
+		(l.bytes+bytes <= laneBytes || len(l.entries) == 0)
 }
 
 func (l *lane) push(value []byte, c *call) {
@@ -76,9 +77,11 @@ func (l *lane) admit() {
 	l.waiting = nil
 }
 
-// batch takes records from the head, and returns how many of TryPublish were dropped because they are too old.
+// batch takes records from the head, and returns how many of TryPublish were dropped because they
+// are too old.
 func (l *lane) batch(now time.Time) (values [][]byte, expired int) {
-	for expired < len(l.entries) && l.entries[expired].call.done == nil && now.After(l.entries[expired].call.expires) {
+	for expired < len(l.entries) && l.entries[expired].call.done == nil &&
+		now.After(l.entries[expired].call.expires) {
 		l.bytes -= len(l.entries[expired].value)
 		expired++
 	}
@@ -118,7 +121,8 @@ func (l *lane) failed(now time.Time, err error) {
 	l.forget(func(c *call) bool { return c.gone })
 }
 
-// refused drops the batch, whose one record is never going to be written, and returns how many of TryPublish are lost.
+// refused drops the batch, whose one record is never going to be written, and returns how many of
+// TryPublish are lost.
 func (l *lane) refused(err error) (lost int) {
 	for _, e := range l.entries[:l.sending] {
 		l.bytes -= len(e.value)
@@ -150,7 +154,8 @@ func (l *lane) forget(which func(*call) bool) {
 	l.admit()
 }
 
-// drop takes entries off the head. The slice moves on through its array, which append leaves behind when it is full.
+// drop takes entries off the head. The slice moves on through its array, which append leaves behind
+// when it is full.
 func (l *lane) drop(n int) {
 	clear(l.entries[:n])
 	l.entries = l.entries[n:]
@@ -176,7 +181,8 @@ func (c *call) fail(err error) {
 }
 
 // publish queues records and waits until they are written.
-func (p *producer) publish(ctx context.Context, topic stream.Topic, partition int, records [][]byte) error {
+func (p *producer) publish(ctx context.Context, topic stream.Topic, partition int,
+	records [][]byte) error {
 	if len(records) == 0 {
 		return p.errIfClosed()
 	}

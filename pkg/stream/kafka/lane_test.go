@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// laneModel drives a lane as the producer does, with calls that give up and batches that fail, and checks what a reader of
-// the partition would see.
+// laneModel drives a lane as the producer does, with calls that give up and batches that fail, and
+// checks what a reader of the partition would see.
 type laneModel struct {
 	lane    lane
 	now     time.Time
@@ -27,7 +27,8 @@ type laneModel struct {
 func (m *laneModel) records(t *rapid.T, c *call) [][]byte {
 	var records [][]byte
 	for range rapid.IntRange(1, 4).Draw(t, "records") {
-		record := make([]byte, rapid.SampledFrom([]int{4, 1000, laneBytes / 2, laneBytes + 1}).Draw(t, "size"))
+		record := make([]byte,
+			rapid.SampledFrom([]int{4, 1000, laneBytes / 2, laneBytes + 1}).Draw(t, "size"))
 		binary.BigEndian.PutUint32(record, uint32(m.next))
 		m.numbers[c] = append(m.numbers[c], m.next)
 		records = append(records, record)
@@ -90,7 +91,8 @@ func (m *laneModel) send(t *rapid.T) {
 	}
 }
 
-// land ends a batch: it was written and acknowledged, written without our knowing it, or not written.
+// land ends a batch: it was written and acknowledged, written without our knowing it, or not
+// written.
 func (m *laneModel) land(t *rapid.T) {
 	if m.lane.sending == 0 {
 		t.Skip("nothing is under way")
@@ -129,7 +131,8 @@ func (m *laneModel) check(t *rapid.T) {
 		select {
 		case err := <-c.done:
 			c.done <- err
-			if missing := func(n int) bool { return !seen[n] }; err == nil && slices.ContainsFunc(m.numbers[c], missing) {
+			if missing := func(n int) bool { return !seen[n] }; err == nil &&
+				slices.ContainsFunc(m.numbers[c], missing) {
 				t.Fatalf("a call succeeded, but not all of %v is written", m.numbers[c])
 			}
 		default:
@@ -150,7 +153,8 @@ func (m *laneModel) check(t *rapid.T) {
 func TestLane(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &laneModel{now: time.Unix(1e9, 0), numbers: map[*call][]int{}}
-		t.Repeat(map[string]func(*rapid.T){"publish": m.publish, "tryPublish": m.tryPublish, "giveUp": m.giveUp,
-			"send": m.send, "land": m.land, "refuse": m.refuse, "wait": m.wait, "": m.check})
+		t.Repeat(map[string]func(*rapid.T){"publish": m.publish, "tryPublish": m.tryPublish,
+			"giveUp": m.giveUp,
+			"send":   m.send, "land": m.land, "refuse": m.refuse, "wait": m.wait, "": m.check})
 	})
 }

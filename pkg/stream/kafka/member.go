@@ -19,28 +19,31 @@ import (
 
 // Timing of groups.
 const (
-	heartbeatEvery   = 500 * time.Millisecond // a member that comes or goes is noticed by the others in this time
-	sessionTimeout   = 10 * time.Second       // a member that is silent for so long is dead
-	rebalanceTimeout = 10 * time.Second       // a member that does not join again in this time is left behind
+	// a member that comes or goes is noticed by the others in this time
+	heartbeatEvery = 500 * time.Millisecond
+	sessionTimeout = 10 * time.Second // a member that is silent for so long is dead
+	// a member that does not join again in this time is left behind
+	rebalanceTimeout = 10 * time.Second
 	leaveTimeout     = 2 * time.Second
 )
 
-// What the coordinator is told of a group. protocolName stands for the way in which deal deals out; all members of a group
-// must use the same.
+// What the coordinator is told of a group. protocolName stands for the way in which deal deals out;
+// all members of a group must use the same.
 const (
 	protocolType = "consumer"
 	protocolName = "shoal"
 )
 
-// membership is a group as this process knows it: its name at the brokers and the members that are open here.
+// membership is a group as this process knows it: its name at the brokers and the members that are
+// open here.
 type membership struct {
 	name    string
 	members map[*member]bool
 }
 
-// member is one member of a consumer group. Its goroutine joins, sends heartbeats and joins again when the coordinator
-// says so. A partition that it keeps from one generation to the next goes on where it was; one that it gets goes on at
-// the committed position.
+// member is one member of a consumer group. Its goroutine joins, sends heartbeats and joins again
+// when the coordinator says so. A partition that it keeps from one generation to the next goes on
+// where it was; one that it gets goes on at the committed position.
 type member struct {
 	reader
 	log     *Log
@@ -111,7 +114,8 @@ func (m *member) run(ctx context.Context) {
 		}
 		failures++
 		if worthWarning(failures) {
-			m.log.config.Logger.Warn("kafka: not in the group", "group", m.group.name, "failures", failures, "error", err)
+			m.log.config.Logger.Warn("kafka: not in the group", "group", m.group.name, "failures",
+				failures, "error", err)
 		}
 		pauses.Wait(ctx, m.log.config.Clock, failures)
 	}
@@ -127,7 +131,8 @@ func (m *member) leave() {
 	_, err := m.client().LeaveGroup(ctx, &segmentio.LeaveGroupRequest{GroupID: m.group.name,
 		Members: []segmentio.LeaveGroupRequestMember{{ID: m.id}}})
 	if err != nil {
-		m.log.config.Logger.Warn("kafka: cannot leave the group", "group", m.group.name, "error", err)
+		m.log.config.Logger.Warn("kafka: cannot leave the group", "group", m.group.name, "error",
+			err)
 	}
 }
 
@@ -158,10 +163,11 @@ func (m *member) session(ctx context.Context) (joined bool, err error) {
 func (m *member) positions(ctx context.Context, partitions []int) (committed []int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sessionTimeout/2)
 	defer cancel()
-	err = m.log.cluster.attempt(ctx, "look up positions of "+m.group.name, func(ctx context.Context) (err error) {
-		committed, err = m.log.cluster.committed(ctx, m.poller.topic, m.group.name, partitions)
-		return err
-	})
+	err = m.log.cluster.attempt(ctx, "look up positions of "+m.group.name,
+		func(ctx context.Context) (err error) {
+			committed, err = m.log.cluster.committed(ctx, m.poller.topic, m.group.name, partitions)
+			return err
+		})
 	return committed, err
 }
 
@@ -188,7 +194,8 @@ func (m *member) setID(id string) {
 	m.id = id
 }
 
-// join returns the new generation and, to the member that the coordinator calls the leader, how to deal out.
+// join returns the new generation and, to the member that the coordinator calls the leader, how to
+// deal out.
 func (m *member) join(ctx context.Context) (int, []syncgroup.RequestAssignment, error) {
 	ctx, cancel := context.WithTimeout(ctx, rebalanceTimeout+adminTimeout)
 	defer cancel()
@@ -198,10 +205,12 @@ func (m *member) join(ctx context.Context) (int, []syncgroup.RequestAssignment, 
 		owned[i] = c.partition
 	}
 	m.poller.mu.Unlock()
-	request := &segmentio.JoinGroupRequest{GroupID: m.group.name, MemberID: m.id, SessionTimeout: sessionTimeout,
+	request := &segmentio.JoinGroupRequest{GroupID: m.group.name, MemberID: m.id,
+		SessionTimeout:   sessionTimeout,
 		RebalanceTimeout: rebalanceTimeout, ProtocolType: protocolType,
-		Protocols: []segmentio.GroupProtocol{{Name: protocolName, Metadata: segmentio.GroupProtocolSubscription{
-			Topics: []string{m.topic()}, OwnedPartitions: map[string][]int{m.topic(): owned}}}}}
+		Protocols: []segmentio.GroupProtocol{{Name: protocolName,
+			Metadata: segmentio.GroupProtocolSubscription{
+				Topics: []string{m.topic()}, OwnedPartitions: map[string][]int{m.topic(): owned}}}}}
 	response, err := m.client().JoinGroup(ctx, request)
 	if err == nil && errors.Is(response.Error, segmentio.MemberIDRequired) {
 		m.setID(response.MemberID)
@@ -235,23 +244,28 @@ func (m *member) assignments(dealt map[string][]int) ([]syncgroup.RequestAssignm
 			owned.Partitions = append(owned.Partitions, int32(partition))
 		}
 		encoded, err := protocol.Marshal(consumer.MaxVersionSupported, consumer.Assignment{
-			Version: consumer.MaxVersionSupported, AssignedPartitions: []consumer.TopicPartition{owned}})
+			Version:            consumer.MaxVersionSupported,
+			AssignedPartitions: []consumer.TopicPartition{owned}})
 		if err != nil {
 			return nil, fmt.Errorf("assign: %w", err)
 		}
-		assignments = append(assignments, syncgroup.RequestAssignment{MemberID: id, Assignment: encoded})
+		assignments = append(assignments,
+			syncgroup.RequestAssignment{MemberID: id, Assignment: encoded})
 	}
 	return assignments, nil
 }
 
-// sync passes on how the leader dealt out, and learns what the member owns. kafka-go's own SyncGroup hides the errors of
-// answers that carry no partitions.
-func (m *member) sync(ctx context.Context, generation int, assignments []syncgroup.RequestAssignment) ([]int, error) {
+// sync passes on how the leader dealt out, and learns what the member owns. kafka-go's own
+// SyncGroup hides the errors of answers that carry no partitions.
+func (m *member) sync(ctx context.Context, generation int,
+	assignments []syncgroup.RequestAssignment) ([]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, rebalanceTimeout+adminTimeout)
 	defer cancel()
-	answer, err := m.log.cluster.transport.RoundTrip(ctx, m.client().Addr, &syncgroup.Request{GroupID: m.group.name,
-		GenerationID: int32(generation), MemberID: m.id, ProtocolType: protocolType, ProtocolName: protocolName,
-		Assignments: assignments})
+	answer, err := m.log.cluster.transport.RoundTrip(ctx, m.client().Addr,
+		&syncgroup.Request{GroupID: m.group.name,
+			GenerationID: int32(generation), MemberID: m.id, ProtocolType: protocolType,
+			ProtocolName: protocolName,
+			Assignments:  assignments})
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +277,8 @@ func (m *member) sync(ctx context.Context, generation int, assignments []syncgro
 		return nil, nil
 	}
 	var own consumer.Assignment
-	if err := protocol.Unmarshal(response.Assignments, consumer.MaxVersionSupported, &own); err != nil {
+	if err := protocol.Unmarshal(response.Assignments, consumer.MaxVersionSupported,
+		&own); err != nil {
 		return nil, fmt.Errorf("sync: %w", err)
 	}
 	var partitions []int
@@ -278,8 +293,10 @@ func (m *member) sync(ctx context.Context, generation int, assignments []syncgro
 	return partitions, nil
 }
 
-// committed is a group's position in each partition: the offset after the last message committed, -1 for none.
-func (c *cluster) committed(ctx context.Context, topic stream.Topic, group string, partitions []int) ([]int64, error) {
+// committed is a group's position in each partition: the offset after the last message committed,
+// -1 for none.
+func (c *cluster) committed(ctx context.Context, topic stream.Topic, group string,
+	partitions []int) ([]int64, error) {
 	if len(partitions) == 0 {
 		return nil, nil
 	}
@@ -357,7 +374,8 @@ func (m *member) heartbeats(ctx context.Context, generation int) error {
 		switch {
 		case err == nil:
 			heard = m.log.config.Clock.Now()
-		case errors.Is(err, segmentio.RebalanceInProgress), errors.Is(err, segmentio.UnknownMemberId),
+		case errors.Is(err, segmentio.RebalanceInProgress),
+			errors.Is(err, segmentio.UnknownMemberId),
 			errors.Is(err, segmentio.IllegalGeneration), errors.Is(err, segmentio.FencedInstanceID):
 			return m.answered(err)
 		case m.log.config.Clock.Now().Sub(heard) > sessionTimeout:
@@ -366,8 +384,8 @@ func (m *member) heartbeats(ctx context.Context, generation int) error {
 	}
 }
 
-// Commit repeats until the coordinator has the positions. What the member does not own any more is left out: it comes
-// again to its new owner.
+// Commit repeats until the coordinator has the positions. What the member does not own any more is
+// left out: it comes again to its new owner.
 func (m *member) Commit(ctx context.Context, messages []stream.Message) error {
 	after := map[int]int64{}
 	for _, message := range messages {
@@ -389,10 +407,12 @@ func (m *member) commit(ctx context.Context, after map[int]int64) error {
 	closed := m.closed
 	request.GenerationID, request.MemberID = m.generation, m.id
 	for _, c := range m.owned {
-		// What lies beyond what was given was given before the partition changed hands or the topic was made anew.
+		// What lies beyond what was given was given before the partition changed hands or the topic
+		// was made anew.
 		offset := after[c.partition]
 		if offset > c.committed && offset <= c.given {
-			commits = append(commits, segmentio.OffsetCommit{Partition: c.partition, Offset: offset})
+			commits = append(commits,
+				segmentio.OffsetCommit{Partition: c.partition, Offset: offset})
 			cursors[c.partition] = c
 		}
 	}
@@ -425,9 +445,9 @@ func (m *member) commit(ctx context.Context, after map[int]int64) error {
 	return err
 }
 
-// deal gives every partition to one member: those that it owns stay with it as far as its share allows, the others go to
-// the members with the fewest. It moves no more than it must. members says who owns what; of two that claim a partition,
-// the one with the smaller name has it.
+// deal gives every partition to one member: those that it owns stay with it as far as its share
+// allows, the others go to the members with the fewest. It moves no more than it must. members says
+// who owns what; of two that claim a partition, the one with the smaller name has it.
 func deal(members map[string][]int, partitions int) map[string][]int {
 	ids := slices.Sorted(maps.Keys(members))
 	owners := make([]string, partitions)
@@ -436,7 +456,8 @@ func deal(members map[string][]int, partitions int) map[string][]int {
 	for _, id := range ids {
 		dealt[id] = nil
 		for _, partition := range members[id] {
-			if partition >= 0 && partition < partitions && owners[partition] == "" && len(dealt[id]) < most {
+			if partition >= 0 && partition < partitions && owners[partition] == "" &&
+				len(dealt[id]) < most {
 				owners[partition] = id
 				dealt[id] = append(dealt[id], partition)
 			}

@@ -10,13 +10,15 @@ import (
 	segmentio "github.com/segmentio/kafka-go"
 )
 
-// ownerTopic begins the name of an empty topic that says whose the log is; the owner ends it. It is a name, not a record,
-// because a topic is made at once or not at all, and whoever lists the topics sees it.
+// ownerTopic begins the name of an empty topic that says whose the log is; the owner ends it. It is
+// a name, not a record, because a topic is made at once or not at all, and whoever lists the topics
+// sees it.
 const ownerTopic = "owner."
 
-// Claim makes the log its owner's, unless it is another one's already, and returns whose it is. With take it is the
-// owner's from now on, whoever had it. An owner is 1 to 64 letters and digits. Of two who claim at the same moment it may
-// be nobody's. Brokers that do not let us make topics leave it unmarked. It repeats what fails until ctx ends.
+// Claim makes the log its owner's, unless it is another one's already, and returns whose it is.
+// With take it is the owner's from now on, whoever had it. An owner is 1 to 64 letters and digits.
+// Of two who claim at the same moment it may be nobody's. Brokers that do not let us make topics
+// leave it unmarked. It repeats what fails until ctx ends.
 func (l *Log) Claim(ctx context.Context, owner string, take bool) (whose string, err error) {
 	err = l.cluster.attempt(ctx, "claim", func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, adminTimeout)
@@ -51,8 +53,10 @@ func (c *cluster) claim(ctx context.Context, owner string, take bool) (whose str
 	return others[0], c.unmark(ctx, owner)
 }
 
-// owners says whether the log is marked as an owner's, whose it is besides, and how many brokers there are.
-func (c *cluster) owners(ctx context.Context, owner string) (marked bool, others []string, brokers int, err error) {
+// owners says whether the log is marked as an owner's, whose it is besides, and how many brokers
+// there are.
+func (c *cluster) owners(ctx context.Context, owner string) (marked bool, others []string,
+	brokers int, err error) {
 	client, closeClient, err := c.allTopics()
 	if err != nil {
 		return false, nil, 0, err
@@ -82,7 +86,8 @@ func (c *cluster) allTopics() (client *segmentio.Client, closeClient func(), err
 	if err != nil {
 		return nil, nil, err
 	}
-	return &segmentio.Client{Addr: c.client.Addr, Transport: transport}, transport.CloseIdleConnections, nil
+	return &segmentio.Client{Addr: c.client.Addr, Transport: transport},
+		transport.CloseIdleConnections, nil
 }
 
 func (c *cluster) mark(ctx context.Context, owner string, brokers int) error {
@@ -92,15 +97,17 @@ func (c *cluster) mark(ctx context.Context, owner string, brokers int) error {
 		return err
 	}
 	defer closeClient()
-	response, err := client.CreateTopics(ctx, &segmentio.CreateTopicsRequest{Topics: []segmentio.TopicConfig{{
-		Topic: name, NumPartitions: 1, ReplicationFactor: c.replicas(brokers)}}})
+	response, err := client.CreateTopics(ctx,
+		&segmentio.CreateTopicsRequest{Topics: []segmentio.TopicConfig{{
+			Topic: name, NumPartitions: 1, ReplicationFactor: c.replicas(brokers)}}})
 	if err != nil {
 		return err
 	}
 	switch err := response.Errors[name]; {
 	case err == nil, errors.Is(err, segmentio.TopicAlreadyExists):
 		return nil
-	case errors.Is(err, segmentio.TopicAuthorizationFailed), errors.Is(err, segmentio.ClusterAuthorizationFailed):
+	case errors.Is(err, segmentio.TopicAuthorizationFailed),
+		errors.Is(err, segmentio.ClusterAuthorizationFailed):
 		c.config.Logger.Warn("kafka: the brokers do not let this node mark the log as its cluster's", "topic", name, "error", err)
 		return nil
 	default:

@@ -16,7 +16,8 @@ func TestClaimOnFake(t *testing.T) { testClaim(t, fakeBrokers(t)) }
 
 func TestClaim(t *testing.T) { testClaim(t, realBrokers(t)) }
 
-// testClaim: a log is the first one's that claims it, until another one takes it. Another prefix is another log.
+// testClaim: a log is the first one's that claims it, until another one takes it. Another prefix is
+// another log.
 func testClaim(t *testing.T, brokers []string) {
 	prefix := newPrefix(t, brokers)
 	first, again := openPrefix(t, brokers, 1, prefix), openPrefix(t, brokers, 1, prefix)
@@ -27,10 +28,12 @@ func testClaim(t *testing.T, brokers []string) {
 		take  bool
 		want  string
 	}{
-		{first, "a1", false, "a1"}, {again, "a1", false, "a1"}, {again, "b2", false, "a1"}, {elsewhere, "b2", false, "b2"},
+		{first, "a1", false, "a1"}, {again, "a1", false, "a1"}, {again, "b2", false, "a1"},
+		{elsewhere, "b2", false, "b2"},
 		{again, "b2", true, "b2"}, {first, "a1", false, "b2"}, {first, "b2", false, "b2"},
 	} {
-		if whose, err := step.log.Claim(t.Context(), step.owner, step.take); err != nil || whose != step.want {
+		if whose, err := step.log.Claim(t.Context(), step.owner, step.take); err != nil ||
+			whose != step.want {
 			t.Errorf("step %d: the log is %q's, %v; want %q's", i, whose, err, step.want)
 		}
 	}

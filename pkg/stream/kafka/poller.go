@@ -18,11 +18,12 @@ import (
 const (
 	// pollWait is how long a broker holds a request for which it has nothing.
 	pollWait = 250 * time.Millisecond
-	// pollBytes bounds an answer, partitionBytes a partition's part of it; a single larger batch comes whole.
+	// pollBytes bounds an answer, partitionBytes a partition's part of it; a single larger batch
+	// comes whole.
 	pollBytes      = 8 << 20
 	partitionBytes = 512 << 10
-	// lowWater: a partition is read again once fewer bytes of it are held here. So it holds at most lowWater and
-	// partitionBytes, or a larger batch.
+	// lowWater: a partition is read again once fewer bytes of it are held here. So it holds at most
+	// lowWater and partitionBytes, or a larger batch.
 	lowWater = 256 << 10
 )
 
@@ -40,7 +41,8 @@ type cursor struct {
 	failures int   // in a row
 	retryAt  time.Time
 
-	// To find out whether the topic was made anew while it seemed to be missing, the message before next is compared.
+	// To find out whether the topic was made anew while it seemed to be missing, the message before
+	// next is compared.
 	suspect    bool
 	last       int64 // offset of the last message read, -1 for none
 	lastTime   time.Time
@@ -50,12 +52,13 @@ type cursor struct {
 }
 
 func newCursor(partition int, owner wake, next int64) *cursor {
-	return &cursor{partition: partition, owner: owner, next: next, given: -1, last: -1, committed: -1}
+	return &cursor{partition: partition, owner: owner, next: next, given: -1, last: -1,
+		committed: -1}
 }
 
-// poller reads partitions of a topic ahead of their readers. To each broker there is one long request at a time, over
-// all partitions that it leads and that have room here. A partition that is new, or has room again, while it is under
-// way is asked for by a short request beside it.
+// poller reads partitions of a topic ahead of their readers. To each broker there is one long
+// request at a time, over all partitions that it leads and that have room here. A partition that is
+// new, or has room again, while it is under way is asked for by a short request beside it.
 type poller struct {
 	cluster  *cluster
 	topic    stream.Topic
@@ -73,8 +76,9 @@ type poller struct {
 }
 
 func newPoller(c *cluster, topic stream.Topic, counters *counters) *poller {
-	p := &poller{cluster: c, topic: topic, counters: counters, wake: make(wake, 1), cursors: map[int]*cursor{},
-		long: map[int32]bool{}, short: map[int32]bool{}, started: map[int32]time.Time{}}
+	p := &poller{cluster: c, topic: topic, counters: counters, wake: make(wake, 1),
+		cursors: map[int]*cursor{},
+		long:    map[int32]bool{}, short: map[int32]bool{}, started: map[int32]time.Time{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.running.Go(p.run)
 	return p
@@ -148,8 +152,8 @@ type poll struct {
 	from    []int64
 }
 
-// dispatch starts what requests can be made. It returns how long to wait for something to happen at most, 0 for as long
-// as it takes.
+// dispatch starts what requests can be made. It returns how long to wait for something to happen at
+// most, 0 for as long as it takes.
 func (p *poller) dispatch() (wait time.Duration) {
 	known, err := p.cluster.layout(p.ctx)
 	if err != nil {
@@ -203,7 +207,8 @@ func (p *poller) dispatch() (wait time.Duration) {
 	return wait
 }
 
-// from is where to read: at the message before next, if it is in doubt whether that is still the same.
+// from is where to read: at the message before next, if it is in doubt whether that is still the
+// same.
 func (c *cursor) from() int64 {
 	if c.suspect && c.last >= 0 && c.last == c.next-1 {
 		return c.last
@@ -213,11 +218,14 @@ func (c *cursor) from() int64 {
 
 // send makes a request and takes in its answer.
 func (p *poller) send(q *poll) {
-	request := &fetch.Request{ReplicaID: -1, MaxWaitTime: int32(q.wait.Milliseconds()), MinBytes: 1, MaxBytes: pollBytes,
-		SessionID: 0, SessionEpoch: -1, Topics: []fetch.RequestTopic{{Topic: p.cluster.names[p.topic]}}}
+	request := &fetch.Request{ReplicaID: -1, MaxWaitTime: int32(q.wait.Milliseconds()), MinBytes: 1,
+		MaxBytes:  pollBytes,
+		SessionID: 0, SessionEpoch: -1,
+		Topics: []fetch.RequestTopic{{Topic: p.cluster.names[p.topic]}}}
 	for i, c := range q.cursors {
 		request.Topics[0].Partitions = append(request.Topics[0].Partitions, fetch.RequestPartition{
-			Partition: int32(c.partition), CurrentLeaderEpoch: -1, FetchOffset: q.from[i], LogStartOffset: -1,
+			Partition: int32(c.partition), CurrentLeaderEpoch: -1, FetchOffset: q.from[i],
+			LogStartOffset:    -1,
 			PartitionMaxBytes: partitionBytes})
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, q.wait+answerWait)
@@ -314,7 +322,8 @@ func (a *answered) read(records protocol.RecordReader, partition int, from int64
 			a.times.first = record.Time
 		}
 		a.times.last = record.Time
-		a.messages = append(a.messages, stream.Message{Partition: partition, Offset: record.Offset, Value: value})
+		a.messages = append(a.messages,
+			stream.Message{Partition: partition, Offset: record.Offset, Value: value})
 	}
 }
 
@@ -332,7 +341,8 @@ func (p *poller) absorb(c *cursor, from int64, a answered) {
 	c.failures = 0
 	if c.suspect {
 		if from < c.next { // the answer begins with the message to compare, if it is there
-			same := len(a.messages) > 0 && a.messages[0].Offset == from && a.times.first.Equal(c.lastTime)
+			same := len(a.messages) > 0 && a.messages[0].Offset == from &&
+				a.times.first.Equal(c.lastTime)
 			if !same {
 				c.restarting = true
 				return
@@ -364,12 +374,14 @@ func (p *poller) failed(c *cursor, err error) {
 	c.suspect = c.suspect || errors.Is(err, segmentio.UnknownTopicOrPartition)
 	p.cluster.learn(err, c.failures)
 	if worthWarning(c.failures) {
-		p.cluster.config.Logger.Warn("kafka: cannot read", "topic", p.topic, "partition", c.partition,
+		p.cluster.config.Logger.Warn("kafka: cannot read", "topic", p.topic, "partition",
+			c.partition,
 			"failures", c.failures, "error", err)
 	}
 }
 
-// restart goes on at the partition's first record: the topic was made anew, or what came next was removed as too old.
+// restart goes on at the partition's first record: the topic was made anew, or what came next was
+// removed as too old.
 func (p *poller) restart(c *cursor) {
 	first, err := p.cluster.offsets(p.ctx, p.topic, firstRecord, []int{c.partition})
 	p.mu.Lock()
@@ -379,7 +391,8 @@ func (p *poller) restart(c *cursor) {
 		p.failed(c, err)
 	} else {
 		if c.next >= 0 {
-			p.cluster.config.Logger.Warn("kafka: the log goes on elsewhere", "topic", p.topic, "partition", c.partition,
+			p.cluster.config.Logger.Warn("kafka: the log goes on elsewhere", "topic", p.topic,
+				"partition", c.partition,
 				"expected", c.next, "first", first[0])
 		}
 		c.next, c.last, c.given, c.committed = first[0], -1, -1, -1

@@ -19,21 +19,24 @@ import (
 // Limits of a request.
 const (
 	requestBytes = 8 << 20 // only a single batch may be more
-	// replicaWait is how long a broker waits for the replicas. It is longer than Kafka takes to find out that a replica is
-	// gone (broker.session.timeout.ms, 9 s), since a request that is given up and repeated writes its records twice.
+	// replicaWait is how long a broker waits for the replicas. It is longer than Kafka takes to
+	// find out that a replica is gone (broker.session.timeout.ms, 9 s), since a request that is
+	// given up and repeated writes its records twice.
 	replicaWait = 15 * time.Second
 	// answerWait is how much longer an answer may take before its connection counts as dead.
 	answerWait = 5 * time.Second
-	// deposedWait is how long a request stays under way to a broker that does not lead its partitions any more.
+	// deposedWait is how long a request stays under way to a broker that does not lead its
+	// partitions any more.
 	deposedWait = 2 * time.Second
-	// pace is the time between the starts of two requests to a broker, at least: a hundred records in one request cost
-	// little more than one.
+	// pace is the time between the starts of two requests to a broker, at least: a hundred records
+	// in one request cost little more than one.
 	pace = 5 * time.Millisecond
 	// lastWait is how long Close waits for what is queued.
 	lastWait = time.Second
 )
 
-// wake tells a goroutine to look again. It has room for one, so that a notice between looking and waiting is not lost.
+// wake tells a goroutine to look again. It has room for one, so that a notice between looking and
+// waiting is not lost.
 type wake chan struct{}
 
 func (w wake) notify() {
@@ -43,9 +46,10 @@ func (w wake) notify() {
 	}
 }
 
-// producer writes the lanes. It has one request under way to each broker, with a batch of every lane that the broker
-// leads and that has something; what comes meanwhile makes the next batches. So batches grow by themselves when records
-// come fast, and a record that comes alone is sent at once.
+// producer writes the lanes. It has one request under way to each broker, with a batch of every
+// lane that the broker leads and that has something; what comes meanwhile makes the next batches.
+// So batches grow by themselves when records come fast, and a record that comes alone is sent at
+// once.
 type producer struct {
 	cluster  *cluster
 	counters []counters
@@ -74,7 +78,8 @@ type flight struct {
 }
 
 func newProducer(c *cluster, counters []counters) *producer {
-	p := &producer{cluster: c, counters: counters, wake: make(wake, 1), flights: map[int32]*flight{},
+	p := &producer{cluster: c, counters: counters, wake: make(wake, 1),
+		flights: map[int32]*flight{},
 		started: map[int32]time.Time{}, idle: make(chan struct{})}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	for _, topic := range stream.Topics() {
@@ -116,8 +121,8 @@ func (p *producer) run() {
 	}
 }
 
-// dispatch starts a request to each broker that has none under way. It returns how long to wait for something to happen
-// at most, 0 for as long as it takes.
+// dispatch starts a request to each broker that has none under way. It returns how long to wait for
+// something to happen at most, 0 for as long as it takes.
 func (p *producer) dispatch() time.Duration {
 	known, err := p.cluster.layout(p.ctx)
 	p.mu.Lock()
@@ -193,7 +198,8 @@ func (p *producer) load(f *flight, l *lane, now time.Time) {
 	f.lanes, f.batches = append(f.lanes, l), append(f.batches, values)
 }
 
-// abandon ends requests to brokers that have lost a partition to another one and do not answer, as a frozen one does.
+// abandon ends requests to brokers that have lost a partition to another one and do not answer, as
+// a frozen one does.
 func (p *producer) abandon(known layout, now time.Time) {
 	for _, f := range p.flights {
 		for _, l := range f.lanes {
@@ -208,12 +214,14 @@ func (p *producer) abandon(known layout, now time.Time) {
 // send makes the request and notes its outcome.
 func (p *producer) send(ctx context.Context, f *flight) {
 	defer f.cancel()
-	request := &produce.Request{Acks: int16(segmentio.RequireAll), Timeout: int32(replicaWait.Milliseconds())}
+	request := &produce.Request{Acks: int16(segmentio.RequireAll),
+		Timeout: int32(replicaWait.Milliseconds())}
 	at := map[stream.Topic]int{}
 	for i, l := range f.lanes {
 		if _, ok := at[l.topic]; !ok {
 			at[l.topic] = len(request.Topics)
-			request.Topics = append(request.Topics, produce.RequestTopic{Topic: p.cluster.names[l.topic]})
+			request.Topics = append(request.Topics,
+				produce.RequestTopic{Topic: p.cluster.names[l.topic]})
 		}
 		t := &request.Topics[at[l.topic]]
 		t.Partitions = append(t.Partitions, produce.RequestPartition{Partition: int32(l.partition),
@@ -254,12 +262,14 @@ func (p *producer) land(l *lane, err error) {
 		counters.published.Add(uint64(n))
 		l.written()
 		return
-	case errors.Is(err, segmentio.MessageSizeTooLarge), errors.Is(err, segmentio.RecordListTooLarge):
+	case errors.Is(err, segmentio.MessageSizeTooLarge),
+		errors.Is(err, segmentio.RecordListTooLarge):
 		if n > 1 {
 			l.most = 1 // one of them, then
 			break
 		}
-		lost := l.refused(fmt.Errorf("kafka: publish to %s/%d: %w: %w", l.topic, l.partition, stream.ErrTooLarge, err))
+		lost := l.refused(fmt.Errorf("kafka: publish to %s/%d: %w: %w", l.topic, l.partition,
+			stream.ErrTooLarge, err))
 		counters.lost.Add(uint64(lost))
 		return
 	}
@@ -267,7 +277,8 @@ func (p *producer) land(l *lane, err error) {
 	l.failed(p.cluster.config.Clock.Now(), err)
 	p.cluster.learn(err, l.failures)
 	if worthWarning(l.failures) && p.ctx.Err() == nil {
-		p.cluster.config.Logger.Warn("kafka: cannot write", "topic", l.topic, "partition", l.partition,
+		p.cluster.config.Logger.Warn("kafka: cannot write", "topic", l.topic, "partition",
+			l.partition,
 			"failures", l.failures, "error", err)
 	}
 }
@@ -323,7 +334,8 @@ func (p *producer) close() {
 	}
 }
 
-// batchReader gives records to kafka-go's encoder. The values are its own: an abandoned request may still be read.
+// batchReader gives records to kafka-go's encoder. The values are its own: an abandoned request may
+// still be read.
 type batchReader struct {
 	values [][]byte
 	record protocol.Record

@@ -6,7 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// reader gives one goroutine the messages of some cursors. The poller's mu guards closed, owned and turn.
+// reader gives one goroutine the messages of some cursors. The poller's mu guards closed, owned and
+// turn.
 type reader struct {
 	poller *poller
 	wake   wake
@@ -77,8 +78,8 @@ type tailReader struct {
 	log *Log
 }
 
-// Tail asks the partition's leader where its end is, and is ready when it has the answer; without one in tailTimeout it
-// is an error.
+// Tail asks the partition's leader where its end is, and is ready when it has the answer; without
+// one in tailTimeout it is an error.
 func (l *Log) Tail(topic stream.Topic, partition int) (stream.Reader, error) {
 	if err := stream.CheckPlace(l, topic, partition); err != nil {
 		return nil, err

@@ -72,14 +72,16 @@ func openAs(t *testing.T, brokers []string, role string) *kafka.Log {
 	return log
 }
 
-// TestRightsOfRoles: with the rights that deploy/rights/kafka gives, each role can open the log, writes and reads its own
-// topics and groups, and no other.
+// TestRightsOfRoles: with the rights that deploy/rights/kafka gives, each role can open the log,
+// writes and reads its own topics and groups, and no other.
 func TestRightsOfRoles(t *testing.T) {
 	options := []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs()}
 	all := []kfake.ACL{}
-	for _, resource := range []kmsg.ACLResourceType{kmsg.ACLResourceTypeTopic, kmsg.ACLResourceTypeGroup} {
+	for _, resource := range []kmsg.ACLResourceType{kmsg.ACLResourceTypeTopic,
+		kmsg.ACLResourceTypeGroup} {
 		all = append(all, kfake.ACL{Resource: resource, Name: kafka.DefaultPrefix,
-			Pattern: kmsg.ACLResourcePatternTypePrefixed, Operation: kmsg.ACLOperationAll, Allow: true})
+			Pattern: kmsg.ACLResourcePatternTypePrefixed, Operation: kmsg.ACLOperationAll,
+			Allow: true})
 	}
 	options = append(options, kfake.User("PLAIN", "admin", "admin-pw", all...))
 	for role, acls := range rights(t) {
@@ -88,7 +90,8 @@ func TestRightsOfRoles(t *testing.T) {
 	holdRights(t, fakeBrokers(t, options...))
 }
 
-// documented is what each role writes and reads by the table in deploy/README.md; groups are named TOPIC.GROUP.
+// documented is what each role writes and reads by the table in deploy/README.md; groups are named
+// TOPIC.GROUP.
 func documented(t *testing.T) map[string]struct{ writes, reads, groups []string } {
 	t.Helper()
 	text, err := os.ReadFile("../../../deploy/README.md")
@@ -96,7 +99,8 @@ func documented(t *testing.T) map[string]struct{ writes, reads, groups []string 
 		t.Fatal(err)
 	}
 	roles := map[string]struct{ writes, reads, groups []string }{}
-	_, table, _ := strings.Cut(string(text), "| role | reads of Kafka | writes to Kafka | ClickHouse |\n")
+	_, table, _ := strings.Cut(string(text), "| role | reads of Kafka | writes to Kafka | "+
+		"ClickHouse |\n")
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 6 {
@@ -131,23 +135,29 @@ func holdRights(t *testing.T, brokers []string) {
 	for role, may := range documented(t) {
 		log := openAs(t, brokers, role)
 		if role == "controlplane" {
-			if whose, err := log.Claim(t.Context(), "cluster1", true); err != nil || whose != "cluster1" {
+			if whose, err := log.Claim(t.Context(), "cluster1", true); err != nil ||
+				whose != "cluster1" {
 				t.Errorf("%s: %q, %v", role, whose, err)
 			}
 		}
-		transport := &segmentio.Transport{SASL: plain.Mechanism{Username: role, Password: role + "-pw"}}
+		transport := &segmentio.Transport{SASL: plain.Mechanism{Username: role,
+			Password: role + "-pw"}}
 		t.Cleanup(transport.CloseIdleConnections)
 		client := &segmentio.Client{Addr: segmentio.TCP(brokers...), Transport: transport}
 		for _, topic := range stream.Topics() {
-			if err := produce(t, client, topic); allowed(t, role, err) != slices.Contains(may.writes, topic.String()) {
+			if err := produce(t, client, topic); allowed(t, role,
+				err) != slices.Contains(may.writes, topic.String()) {
 				t.Errorf("%s writes %s: %v", role, topic, err)
 			}
-			if err := fetch(t, client, topic); allowed(t, role, err) != slices.Contains(may.reads, topic.String()) {
+			if err := fetch(t, client, topic); allowed(t, role, err) != slices.Contains(may.reads,
+				topic.String()) {
 				t.Errorf("%s reads %s: %v", role, topic, err)
 			}
 		}
-		for topic, group := range map[stream.Topic]string{stream.Pages: "pages.ingest", stream.Receipts: "receipts.billing"} {
-			if err := commit(t, client, topic, group); allowed(t, role, err) != slices.Contains(may.groups, group) {
+		for topic, group := range map[stream.Topic]string{stream.Pages: "pages.ingest",
+			stream.Receipts: "receipts.billing"} {
+			if err := commit(t, client, topic, group); allowed(t, role,
+				err) != slices.Contains(may.groups, group) {
 				t.Errorf("%s commits to %s: %v", role, group, err)
 			}
 		}
@@ -157,7 +167,8 @@ func holdRights(t *testing.T, brokers []string) {
 // allowed says whether brokers did what they were asked; they refuse for want of rights alone.
 func allowed(t *testing.T, role string, err error) bool {
 	t.Helper()
-	if err != nil && !errors.Is(err, segmentio.TopicAuthorizationFailed) && !errors.Is(err, segmentio.GroupAuthorizationFailed) {
+	if err != nil && !errors.Is(err, segmentio.TopicAuthorizationFailed) &&
+		!errors.Is(err, segmentio.GroupAuthorizationFailed) {
 		t.Errorf("%s: %v", role, err)
 	}
 	return err == nil
@@ -165,8 +176,11 @@ func allowed(t *testing.T, role string, err error) bool {
 
 func produce(t *testing.T, client *segmentio.Client, topic stream.Topic) error {
 	t.Helper()
-	response, err := client.Produce(t.Context(), &segmentio.ProduceRequest{Topic: kafka.DefaultPrefix + topic.String(),
-		RequiredAcks: segmentio.RequireAll, Records: segmentio.NewRecordReader(segmentio.Record{Value: segmentio.NewBytes([]byte("x"))})})
+	response, err := client.Produce(t.Context(),
+		&segmentio.ProduceRequest{Topic: kafka.DefaultPrefix + topic.String(),
+			RequiredAcks: segmentio.RequireAll,
+			Records: segmentio.NewRecordReader(segmentio.Record{
+				Value: segmentio.NewBytes([]byte("x"))})})
 	if err != nil {
 		return err
 	}
@@ -175,8 +189,9 @@ func produce(t *testing.T, client *segmentio.Client, topic stream.Topic) error {
 
 func fetch(t *testing.T, client *segmentio.Client, topic stream.Topic) error {
 	t.Helper()
-	response, err := client.Fetch(t.Context(), &segmentio.FetchRequest{Topic: kafka.DefaultPrefix + topic.String(),
-		MinBytes: 0, MaxBytes: 1 << 20, MaxWait: time.Millisecond})
+	response, err := client.Fetch(t.Context(),
+		&segmentio.FetchRequest{Topic: kafka.DefaultPrefix + topic.String(),
+			MinBytes: 0, MaxBytes: 1 << 20, MaxWait: time.Millisecond})
 	if err != nil {
 		return err
 	}
@@ -191,8 +206,10 @@ func fetch(t *testing.T, client *segmentio.Client, topic stream.Topic) error {
 func commit(t *testing.T, client *segmentio.Client, topic stream.Topic, group string) error {
 	t.Helper()
 	name := kafka.DefaultPrefix + topic.String()
-	response, err := client.OffsetCommit(t.Context(), &segmentio.OffsetCommitRequest{GroupID: kafka.DefaultPrefix + group,
-		GenerationID: -1, Topics: map[string][]segmentio.OffsetCommit{name: {{Partition: 0, Offset: 0}}}})
+	response, err := client.OffsetCommit(t.Context(),
+		&segmentio.OffsetCommitRequest{GroupID: kafka.DefaultPrefix + group,
+			GenerationID: -1, Topics: map[string][]segmentio.OffsetCommit{
+				name: {{Partition: 0, Offset: 0}}}})
 	if err != nil {
 		return err
 	}

@@ -37,18 +37,23 @@ func (s *SASL) mechanism() (mechanism sasl.Mechanism, err error) {
 	case "SCRAM-SHA-512":
 		mechanism, err = scram.Mechanism(scram.SHA512, s.User, s.Password)
 	default:
-		return nil, fmt.Errorf("the mechanism %q is none of PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512", s.Mechanism)
+		return nil, fmt.Errorf("the mechanism %q is none of PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512",
+			s.Mechanism)
 	}
 	if err != nil { // it quotes the character
-		return nil, errors.New("the user's name or password has a character that SCRAM does not take")
+		return nil, errors.New("the user's name or password has a character that SCRAM " +
+			"does not take")
 	}
 	return mechanism, nil
 }
 
-// refused says whether the brokers do not want us, or we do not trust them, rather than that they are away.
+// refused says whether the brokers do not want us, or we do not trust them, rather than that they
+// are away.
 func refused(err error) bool {
-	for _, code := range []segmentio.Error{segmentio.SASLAuthenticationFailed, segmentio.UnsupportedSASLMechanism,
-		segmentio.IllegalSASLState, segmentio.TopicAuthorizationFailed, segmentio.ClusterAuthorizationFailed,
+	for _, code := range []segmentio.Error{segmentio.SASLAuthenticationFailed,
+		segmentio.UnsupportedSASLMechanism,
+		segmentio.IllegalSASLState, segmentio.TopicAuthorizationFailed,
+		segmentio.ClusterAuthorizationFailed,
 		segmentio.InvalidConfiguration, segmentio.PolicyViolation} {
 		if errors.Is(err, code) {
 			return true
@@ -57,19 +62,22 @@ func refused(err error) bool {
 	var untrusted *tls.CertificateVerificationError
 	var network *net.OpError
 	return errors.As(err, &untrusted) ||
-		errors.As(err, &network) && network.Op == "remote error" // what TLS calls it when they do not trust us
+		// what TLS calls it when they do not trust us
+		errors.As(err, &network) && network.Op == "remote error"
 }
 
-// unlessRefused makes what the brokers refuse several times in a row an error for good. Once may be a broker that ended
-// in the middle of a sign-in.
+// unlessRefused makes what the brokers refuse several times in a row an error for good. Once may be
+// a broker that ended in the middle of a sign-in.
 func unlessRefused(try func(context.Context) error) func(context.Context) error {
 	refusals := 0
 	return func(ctx context.Context) error {
 		err := try(ctx)
 		if !refused(err) {
 			refusals = 0
-			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // so do brokers that restart
-				err = fmt.Errorf("%w: the broker hangs up; does it want TLS or a sign-in, or not?", err)
+			// so do brokers that restart
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				err = fmt.Errorf("%w: the broker hangs up; does it want TLS or a sign-in, or not?",
+					err)
 			}
 			return err
 		}

@@ -48,19 +48,25 @@ func allow(operations ...kmsg.ACLOperation) kfake.Opt {
 			Pattern: kmsg.ACLResourcePatternTypePrefixed, Operation: operation, Allow: true})
 	}
 	rights = append(rights, kfake.ACL{Resource: kmsg.ACLResourceTypeGroup, Name: "test.",
-		Pattern: kmsg.ACLResourcePatternTypePrefixed, Operation: kmsg.ACLOperationRead, Allow: true})
+		Pattern: kmsg.ACLResourcePatternTypePrefixed, Operation: kmsg.ACLOperationRead,
+		Allow: true})
 	return kfake.User("SCRAM-SHA-256", user, password, rights...)
 }
 
-// TestConformanceSignedIn: every connection has TLS and a sign-in, and the few rights that we ask for are enough.
+// TestConformanceSignedIn: every connection has TLS and a sign-in, and the few rights that we ask
+// for are enough.
 func TestConformanceSignedIn(t *testing.T) {
 	certificates, trusted := certificate(t)
 	streamtest.Run(t, func(t *testing.T) stream.Log {
-		brokers := fakeBrokers(t, kfake.TLS(&tls.Config{Certificates: certificates}), kfake.EnableSASL(), kfake.EnableACLs(),
-			allow(kmsg.ACLOperationRead, kmsg.ACLOperationWrite, kmsg.ACLOperationDescribe, kmsg.ACLOperationCreate))
-		log, err := kafka.Open(t.Context(), kafka.Config{Brokers: brokers, Prefix: "test.", Partitions: 4,
-			TLS: &tls.Config{RootCAs: trusted}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
-			SASL: &kafka.SASL{Mechanism: "SCRAM-SHA-256", User: user, Password: password}})
+		brokers := fakeBrokers(t, kfake.TLS(&tls.Config{Certificates: certificates}),
+			kfake.EnableSASL(), kfake.EnableACLs(),
+			allow(kmsg.ACLOperationRead, kmsg.ACLOperationWrite, kmsg.ACLOperationDescribe,
+				kmsg.ACLOperationCreate))
+		log, err := kafka.Open(t.Context(),
+			kafka.Config{Brokers: brokers, Prefix: "test.", Partitions: 4,
+				TLS:    &tls.Config{RootCAs: trusted},
+				Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+				SASL:   &kafka.SASL{Mechanism: "SCRAM-SHA-256", User: user, Password: password}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,12 +78,14 @@ func TestConformanceSignedIn(t *testing.T) {
 func TestSignIn(t *testing.T) {
 	certificates, trusted := certificate(t)
 	for _, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
-		brokers := fakeBrokers(t, kfake.TLS(&tls.Config{Certificates: certificates}), kfake.EnableSASL(),
+		brokers := fakeBrokers(t, kfake.TLS(&tls.Config{Certificates: certificates}),
+			kfake.EnableSASL(),
 			kfake.Superuser(mechanism, user, password))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		log, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Partitions: 1, TLS: &tls.Config{RootCAs: trusted},
-			SASL: &kafka.SASL{Mechanism: mechanism, User: user, Password: password}})
+		log, err := kafka.Open(ctx,
+			kafka.Config{Brokers: brokers, Partitions: 1, TLS: &tls.Config{RootCAs: trusted},
+				SASL: &kafka.SASL{Mechanism: mechanism, User: user, Password: password}})
 		if err != nil {
 			t.Errorf("%s: %v", mechanism, err)
 			continue
@@ -91,25 +99,28 @@ func TestSignIn(t *testing.T) {
 
 // refuseSignIn answers as Kafka does to a password that is wrong, while it is.
 func refuseSignIn(fake *kfake.Cluster, wrong func() bool) {
-	fake.ControlKey(int16(kmsg.SASLAuthenticate), func(request kmsg.Request) (kmsg.Response, error, bool) {
-		fake.KeepControl()
-		response := request.ResponseKind().(*kmsg.SASLAuthenticateResponse)
-		response.ErrorCode = kerr.SaslAuthenticationFailed.Code
-		response.ErrorMessage = kmsg.StringPtr("invalid credentials")
-		return response, nil, wrong()
-	})
+	fake.ControlKey(int16(kmsg.SASLAuthenticate),
+		func(request kmsg.Request) (kmsg.Response, error, bool) {
+			fake.KeepControl()
+			response := request.ResponseKind().(*kmsg.SASLAuthenticateResponse)
+			response.ErrorCode = kerr.SaslAuthenticationFailed.Code
+			response.ErrorMessage = kmsg.StringPtr("invalid credentials")
+			return response, nil, wrong()
+		})
 }
 
 func refuseMechanism(fake *kfake.Cluster) {
-	fake.ControlKey(int16(kmsg.SASLHandshake), func(request kmsg.Request) (kmsg.Response, error, bool) {
-		fake.KeepControl()
-		response := request.ResponseKind().(*kmsg.SASLHandshakeResponse)
-		response.ErrorCode = kerr.UnsupportedSaslMechanism.Code
-		return response, nil, true
-	})
+	fake.ControlKey(int16(kmsg.SASLHandshake),
+		func(request kmsg.Request) (kmsg.Response, error, bool) {
+			fake.KeepControl()
+			response := request.ResponseKind().(*kmsg.SASLHandshakeResponse)
+			response.ErrorCode = kerr.UnsupportedSaslMechanism.Code
+			return response, nil, true
+		})
 }
 
-// TestOpenIsRefused: what waiting does not mend is an error soon, with the brokers' reason and without the password.
+// TestOpenIsRefused: what waiting does not mend is an error soon, with the brokers' reason and
+// without the password.
 func TestOpenIsRefused(t *testing.T) {
 	certificates, trusted := certificate(t)
 	secured := &tls.Config{Certificates: certificates}
@@ -125,15 +136,21 @@ func TestOpenIsRefused(t *testing.T) {
 		sasl    *kafka.SASL
 		says    string
 	}{
-		"wrong password": {brokers: signedIn, sasl: sasl("SCRAM-SHA-512", password), says: "invalid credentials",
+		"wrong password": {brokers: signedIn, sasl: sasl("SCRAM-SHA-512", password),
+			says:   "invalid credentials",
 			answer: func(fake *kfake.Cluster) { refuseSignIn(fake, func() bool { return true }) }},
-		"wrong mechanism": {brokers: signedIn, sasl: sasl("PLAIN", password), says: "Unsupported SASL Mechanism",
+		"wrong mechanism": {brokers: signedIn, sasl: sasl("PLAIN", password),
+			says:   "Unsupported SASL Mechanism",
 			answer: refuseMechanism},
-		"unknown authority": {brokers: []kfake.Opt{kfake.TLS(secured)}, tls: &tls.Config{}, says: "unknown authority"},
-		"no certificate": {brokers: []kfake.Opt{kfake.TLS(demanding)}, tls: &tls.Config{RootCAs: trusted},
+		"unknown authority": {brokers: []kfake.Opt{kfake.TLS(secured)}, tls: &tls.Config{},
+			says: "unknown authority"},
+		"no certificate": {brokers: []kfake.Opt{kfake.TLS(demanding)},
+			tls:  &tls.Config{RootCAs: trusted},
 			says: "certificate required"},
-		"no right to make topics": {sasl: sasl("SCRAM-SHA-256", password), says: "Topic Authorization Failed",
-			brokers: []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs(), allow(kmsg.ACLOperationDescribe)}},
+		"no right to make topics": {sasl: sasl("SCRAM-SHA-256", password),
+			says: "Topic Authorization Failed",
+			brokers: []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs(),
+				allow(kmsg.ACLOperationDescribe)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -143,9 +160,11 @@ func TestOpenIsRefused(t *testing.T) {
 			if c.answer != nil {
 				c.answer(fake)
 			}
-			_, err := kafka.Open(ctx, kafka.Config{Brokers: fake.ListenAddrs(), Prefix: "test.", Partitions: 1,
-				TLS: c.tls, SASL: c.sasl, Logger: slog.New(slog.NewTextHandler(&said, nil))})
-			if err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, context.DeadlineExceeded) {
+			_, err := kafka.Open(ctx,
+				kafka.Config{Brokers: fake.ListenAddrs(), Prefix: "test.", Partitions: 1,
+					TLS: c.tls, SASL: c.sasl, Logger: slog.New(slog.NewTextHandler(&said, nil))})
+			if err == nil || !strings.Contains(err.Error(), c.says) ||
+				errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("error %v, want one that says %q before long", err, c.says)
 			}
 			if strings.Contains(err.Error()+said.String(), password) {
@@ -155,7 +174,8 @@ func TestOpenIsRefused(t *testing.T) {
 	}
 }
 
-// TestHungUp: a broker that hangs up may just restart, so it is tried again, but what may be wrong is said.
+// TestHungUp: a broker that hangs up may just restart, so it is tried again, but what may be wrong
+// is said.
 func TestHungUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -164,7 +184,8 @@ func TestHungUp(t *testing.T) {
 	warned := said.warning("does it want TLS or a sign-in")
 	opened := make(chan error, 1)
 	go func() {
-		_, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Partitions: 1, Logger: slog.New(said)})
+		_, err := kafka.Open(ctx,
+			kafka.Config{Brokers: brokers, Partitions: 1, Logger: slog.New(said)})
 		opened <- err
 	}()
 	select {
@@ -179,7 +200,8 @@ func TestHungUp(t *testing.T) {
 // TestClientCertificate shows one to brokers that ask.
 func TestClientCertificate(t *testing.T) {
 	certificates, trusted := certificate(t)
-	brokers := fakeBrokers(t, kfake.TLS(&tls.Config{Certificates: certificates, ClientAuth: tls.RequireAnyClientCert}))
+	brokers := fakeBrokers(t, kfake.TLS(&tls.Config{Certificates: certificates,
+		ClientAuth: tls.RequireAnyClientCert}))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	log, err := kafka.Open(ctx, kafka.Config{Brokers: brokers, Partitions: 1,
@@ -210,12 +232,14 @@ func TestTopicsOfOthers(t *testing.T) {
 
 // TestRefusedLater: a log that is open waits for its password to be good again, and says so.
 func TestRefusedLater(t *testing.T) {
-	fake := fakeCluster(t, kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", user, password))
+	fake := fakeCluster(t, kfake.NumBrokers(1), kfake.EnableSASL(),
+		kfake.Superuser("PLAIN", user, password))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	said := newSaid()
-	log, err := kafka.Open(ctx, kafka.Config{Brokers: fake.ListenAddrs(), Partitions: 1, Logger: slog.New(said),
-		SASL: &kafka.SASL{Mechanism: "PLAIN", User: user, Password: password}})
+	log, err := kafka.Open(ctx,
+		kafka.Config{Brokers: fake.ListenAddrs(), Partitions: 1, Logger: slog.New(said),
+			SASL: &kafka.SASL{Mechanism: "PLAIN", User: user, Password: password}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +305,8 @@ func (s *said) warning(text string) <-chan string {
 // TestSilentSignIn: a broker that falls silent in the middle of a sign-in is not waited for.
 func TestSilentSignIn(t *testing.T) {
 	var connections atomic.Int32
-	fake := fakeCluster(t, kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", user, password),
+	fake := fakeCluster(t, kfake.NumBrokers(1), kfake.EnableSASL(),
+		kfake.Superuser("PLAIN", user, password),
 		kfake.ListenFn(func(network, address string) (net.Listener, error) {
 			listener, err := net.Listen(network, address)
 			return &silencing{Listener: listener, connections: &connections}, err

@@ -1,5 +1,6 @@
-// Package streamtest holds what a test needs of a log: the suite that every implementation of stream.Log passes, and a
-// log that loses records. It asks nothing of an implementation beyond the interface.
+// Package streamtest holds what a test needs of a log: the suite that every implementation of
+// stream.Log passes, and a log that loses records. It asks nothing of an implementation beyond the
+// interface.
 package streamtest
 
 import (
@@ -20,8 +21,8 @@ const patience = 2 * time.Minute
 // group is the one group that the suite consumes with.
 const group = "conformance"
 
-// Run runs the suite. open makes an empty log of its own for each test, with at least 4 partitions that hold at least 32
-// small records each; the suite closes it.
+// Run runs the suite. open makes an empty log of its own for each test, with at least 4 partitions
+// that hold at least 32 small records each; the suite closes it.
 func Run(t *testing.T, open func(t *testing.T) stream.Log) {
 	tests := []struct {
 		name string
@@ -99,12 +100,14 @@ func (s *seen) add(messages []stream.Message) error {
 	defer s.mu.Unlock()
 	for _, message := range messages {
 		if len(message.Value) < 8 {
-			return fmt.Errorf("partition %d: record of %d bytes was never published", message.Partition, len(message.Value))
+			return fmt.Errorf("partition %d: record of %d bytes was never published",
+				message.Partition, len(message.Value))
 		}
 		key := stretch{message.Partition, int(binary.BigEndian.Uint32(message.Value))}
 		n := int(binary.BigEndian.Uint32(message.Value[4:]))
 		if n > s.next[key] {
-			return fmt.Errorf("partition %d: record %d of source %d came, %d did not", key.partition, n, key.source, s.next[key])
+			return fmt.Errorf("partition %d: record %d of source %d came, %d did not",
+				key.partition, n, key.source, s.next[key])
 		}
 		s.next[key] = max(s.next[key], n+1)
 	}

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// enough is how many records the tests of bounds publish at most: a log that takes them all has a larger bound, and the
-// tests hold for it as well.
+// enough is how many records the tests of bounds publish at most: a log that takes them all has a
+// larger bound, and the tests hold for it as well.
 const enough = 20_000
 
 // testTryPublishAllOrNone fills a partition in batches and expects exactly the accepted batches.
@@ -45,7 +45,8 @@ func testTryPublishAllOrNone(t *testing.T, log stream.Log) {
 func testPublishCancel(t *testing.T, log stream.Log) {
 	gone, cancelled := context.WithCancel(t.Context())
 	cancelled()
-	wantErr(t, "Publish with a cancelled context", log.Publish(gone, stream.Pages, 0, record(0, 0, 0)), context.Canceled)
+	wantErr(t, "Publish with a cancelled context",
+		log.Publish(gone, stream.Pages, 0, record(0, 0, 0)), context.Canceled)
 
 	full := 0
 	for ; full < enough; full++ {
@@ -85,7 +86,8 @@ func testPublishCancel(t *testing.T, log stream.Log) {
 	}
 }
 
-// awaitLag waits until the lag is as it should be: a log on other machines asks them only now and then.
+// awaitLag waits until the lag is as it should be: a log on other machines asks them only now and
+// then.
 func awaitLag(t *testing.T, log stream.Log, topic stream.Topic, want int64) {
 	t.Helper()
 	ctx, again := patient(t), time.NewTicker(10*time.Millisecond)
@@ -159,7 +161,8 @@ func testCloseEndsCalls(t *testing.T, log stream.Log) {
 	if err := <-published; err != nil {
 		wantErr(t, "Publish", err, stream.ErrClosed)
 	}
-	wantErr(t, "Publish", log.Publish(patient(t), stream.Tasks, 0, record(0, 0, 0)), stream.ErrClosed)
+	wantErr(t, "Publish", log.Publish(patient(t), stream.Tasks, 0, record(0, 0, 0)),
+		stream.ErrClosed)
 	wantErr(t, "TryPublish", log.TryPublish(stream.Tasks, 0, record(0, 0, 0)), stream.ErrClosed)
 	_, err := log.Tail(stream.Tasks, 1)
 	wantErr(t, "Tail", err, stream.ErrClosed)

@@ -25,7 +25,8 @@ func testConsumeFromStart(t *testing.T, log stream.Log) {
 	fetch(t, r, s, 20*minPartitions+5)
 }
 
-// testConsumeRedelivers reads ten records, commits four, and expects the others again, from a new member.
+// testConsumeRedelivers reads ten records, commits four, and expects the others again, from a new
+// member.
 func testConsumeRedelivers(t *testing.T, log stream.Log) {
 	publish(t, log, stream.Pages, 0, records(0, 0, 10)...)
 	r := consume(t, log, stream.Pages, group)
@@ -54,8 +55,8 @@ func testConsumeRedelivers(t *testing.T, log stream.Log) {
 	}
 }
 
-// testConsumeDealsOut publishes a record to every partition in rounds. It goes on until each of two members has got one,
-// then closes one and expects the other to get all.
+// testConsumeDealsOut publishes a record to every partition in rounds. It goes on until each of two
+// members has got one, then closes one and expects the other to get all.
 func testConsumeDealsOut(t *testing.T, log stream.Log) {
 	ctx := patient(t)
 	got := make(chan delivery)
@@ -158,7 +159,8 @@ func (w *worker) stop(t *testing.T, got <-chan delivery) {
 }
 
 func testGroupsApart(t *testing.T, log stream.Log) {
-	one, two := consume(t, log, stream.Receipts, group+"-1"), consume(t, log, stream.Receipts, group+"-2")
+	one, two := consume(t, log, stream.Receipts, group+"-1"),
+		consume(t, log, stream.Receipts, group+"-2")
 	publish(t, log, stream.Receipts, 0, records(0, 0, 10)...)
 	commit(t, one, fetch(t, one, newSeen(), 10))
 	commit(t, two, fetch(t, two, newSeen(), 10))
@@ -175,7 +177,10 @@ func testConcurrentConsume(t *testing.T, log stream.Log) {
 	var running sync.WaitGroup
 	for partition := range minPartitions {
 		for source := range publishers {
-			running.Go(func() { failed <- publishAll(ctx, log, stream.Pages, partition, source, each) })
+			running.Go(func() {
+				failed <- publishAll(ctx, log, stream.Pages, partition, source,
+					each)
+			})
 		}
 	}
 	work := func(fetches int) {

@@ -14,7 +14,8 @@ func testPlaces(t *testing.T, log stream.Log) {
 		if err := log.Publish(t.Context(), stream.Tasks, partition, []byte("x")); err == nil {
 			t.Errorf("Publish to partition %d of %d went through", partition, log.Partitions())
 		}
-		if err := log.TryPublish(stream.Tasks, partition, []byte("x")); err == nil || errors.Is(err, stream.ErrFull) {
+		if err := log.TryPublish(stream.Tasks, partition, []byte("x")); err == nil ||
+			errors.Is(err, stream.ErrFull) {
 			t.Errorf("TryPublish to partition %d of %d: %v", partition, log.Partitions(), err)
 		}
 		if _, err := log.Tail(stream.Tasks, partition); err == nil {
@@ -32,7 +33,8 @@ func testPlaces(t *testing.T, log stream.Log) {
 
 func testTooLarge(t *testing.T, log stream.Log) {
 	r := tail(t, log, stream.Pages, 1)
-	small, large, over := record(0, 0, 0), record(0, 1, 1<<20), make([]byte, stream.MaxRecordBytes+1)
+	small, large, over := record(0, 0, 0), record(0, 1, 1<<20),
+		make([]byte, stream.MaxRecordBytes+1)
 	wantErr(t, "Publish", log.Publish(t.Context(), stream.Pages, 1, over), stream.ErrTooLarge)
 	wantErr(t, "TryPublish", log.TryPublish(stream.Pages, 1, small, over), stream.ErrTooLarge)
 	publish(t, log, stream.Pages, 1, small, bytes.Clone(large))
@@ -43,7 +45,8 @@ func testTooLarge(t *testing.T, log stream.Log) {
 		t.Fatalf("Fetch: %d messages, %v", len(messages), err)
 	}
 	if !bytes.Equal(messages[0].Value, large) {
-		t.Errorf("a record of %d bytes came as another one of %d", len(large), len(messages[0].Value))
+		t.Errorf("a record of %d bytes came as another one of %d", len(large),
+			len(messages[0].Value))
 	}
 }
 
@@ -221,7 +224,8 @@ func testConcurrentTail(t *testing.T, log stream.Log) {
 }
 
 // publishAll publishes records one by one, in a source's order.
-func publishAll(ctx context.Context, log stream.Log, topic stream.Topic, partition, source, n int) error {
+func publishAll(ctx context.Context, log stream.Log, topic stream.Topic, partition, source,
+	n int) error {
 	for i := range n {
 		if err := log.Publish(ctx, topic, partition, record(source, i, 16)); err != nil {
 			return err

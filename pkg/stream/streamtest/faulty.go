@@ -16,13 +16,15 @@ import (
 type Faults struct {
 	// Drop accepts a record and loses it.
 	Drop float64
-	// Repeat appends one of the partition's last records again behind a record, that one or an earlier one.
+	// Repeat appends one of the partition's last records again behind a record, that one or an
+	// earlier one.
 	Repeat float64
 }
 
-// Faulty is a log that loses and repeats records, over a sound one. Everyone has to use the sound log through the same
-// Faulty: it puts the number of the topic's wipes before each record, which also shortens MaxRecordBytes by headBytes.
-// What it does to a partition depends on its seed and on that partition's records only.
+// Faulty is a log that loses and repeats records, over a sound one. Everyone has to use the sound
+// log through the same Faulty: it puts the number of the topic's wipes before each record, which
+// also shortens MaxRecordBytes by headBytes. What it does to a partition depends on its seed and on
+// that partition's records only.
 type Faulty struct {
 	stream.Log
 
@@ -61,8 +63,8 @@ func (f *Faulty) Set(topic stream.Topic, faults Faults) {
 	f.topic(topic).faults = faults
 }
 
-// Wipe loses every record of the topic that no reader has fetched yet, in all partitions. Until a reader comes upon
-// them, the sound log still counts them in Lag.
+// Wipe loses every record of the topic that no reader has fetched yet, in all partitions. Until a
+// reader comes upon them, the sound log still counts them in Lag.
 func (f *Faulty) Wipe(topic stream.Topic) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,14 +97,16 @@ func (f *Faulty) partition(topic stream.Topic, partition int) *faultyPartition {
 	t := f.topic(topic)
 	p := t.partitions[partition]
 	if p == nil {
-		p = &faultyPartition{random: rand.New(rand.NewPCG(f.seed, uint64(topic)<<32|uint64(partition)))}
+		p = &faultyPartition{random: rand.New(rand.NewPCG(f.seed,
+			uint64(topic)<<32|uint64(partition)))}
 		t.partitions[partition] = p
 	}
 	return p
 }
 
 // Publish passes on what is not dropped, and repetitions.
-func (f *Faulty) Publish(ctx context.Context, topic stream.Topic, partition int, records ...[]byte) error {
+func (f *Faulty) Publish(ctx context.Context, topic stream.Topic, partition int,
+	records ...[]byte) error {
 	return f.publish(topic, partition, records, func(passed [][]byte) error {
 		return f.Log.Publish(ctx, topic, partition, passed...)
 	})
@@ -115,7 +119,8 @@ func (f *Faulty) TryPublish(topic stream.Topic, partition int, records ...[]byte
 	})
 }
 
-func (f *Faulty) publish(topic stream.Topic, partition int, records [][]byte, send func([][]byte) error) error {
+func (f *Faulty) publish(topic stream.Topic, partition int, records [][]byte,
+	send func([][]byte) error) error {
 	passed, last, lost := f.spoil(topic, partition, records)
 	if err := send(passed); err != nil {
 		return err
@@ -128,8 +133,10 @@ func (f *Faulty) publish(topic stream.Topic, partition int, records [][]byte, se
 	return nil
 }
 
-// spoil decides each record's fate: what is passed on, what the partition's last records are then, how many are lost.
-func (f *Faulty) spoil(topic stream.Topic, partition int, records [][]byte) (passed, last [][]byte, lost int64) {
+// spoil decides each record's fate: what is passed on, what the partition's last records are then,
+// how many are lost.
+func (f *Faulty) spoil(topic stream.Topic, partition int, records [][]byte) (passed, last [][]byte,
+	lost int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, p := f.topic(topic), f.partition(topic, partition)
@@ -139,7 +146,8 @@ func (f *Faulty) spoil(topic stream.Topic, partition int, records [][]byte) (pas
 			lost++
 			continue
 		}
-		headed := append(binary.BigEndian.AppendUint64(make([]byte, 0, headBytes+len(record)), t.wipes), record...)
+		headed := append(binary.BigEndian.AppendUint64(make([]byte, 0, headBytes+len(record)),
+			t.wipes), record...)
 		passed = append(passed, headed)
 		if len(last) == remembered {
 			last = slices.Delete(last, 0, 1)
@@ -171,8 +179,8 @@ func (f *Faulty) reader(topic stream.Topic) func(stream.Reader, error) (stream.R
 	}
 }
 
-// faultyReader leaves out wiped records, and commits them as soon as all before them is committed, so that the sound
-// log does not keep them.
+// faultyReader leaves out wiped records, and commits them as soon as all before them is committed,
+// so that the sound log does not keep them.
 type faultyReader struct {
 	stream.Reader
 	log    *Faulty
@@ -180,8 +188,8 @@ type faultyReader struct {
 	places map[int]*place // by partition
 }
 
-// place holds offsets of a partition: of the last message delivered and committed, -1 for none, and the wiped message
-// behind it, if any.
+// place holds offsets of a partition: of the last message delivered and committed, -1 for none, and
+// the wiped message behind it, if any.
 type place struct {
 	delivered, committed int64
 	wiped                *stream.Message
@@ -214,7 +222,8 @@ func (r *faultyReader) sift(messages []stream.Message) ([]stream.Message, error)
 	var kept []stream.Message
 	for _, message := range messages {
 		if len(message.Value) < headBytes {
-			return nil, fmt.Errorf("streamtest: record of %d bytes was not published through this Faulty", len(message.Value))
+			return nil, fmt.Errorf("streamtest: record of %d bytes was not published "+
+				"through this Faulty", len(message.Value))
 		}
 		p := r.places[message.Partition]
 		if p == nil {

@@ -30,7 +30,8 @@ func TestWithoutFaultsItConforms(t *testing.T) {
 }
 
 // publish publishes records named by number, then the record "end", which no fault touches.
-func publish(t *testing.T, f *streamtest.Faulty, topic stream.Topic, faults streamtest.Faults, n int) {
+func publish(t *testing.T, f *streamtest.Faulty, topic stream.Topic, faults streamtest.Faults,
+	n int) {
 	t.Helper()
 	f.Set(topic, faults)
 	for i := range n {
@@ -80,7 +81,8 @@ func TestDropAndRepeat(t *testing.T) {
 		for _, value := range runs[run] {
 			different[value] = true
 		}
-		if lost := f.Lost(stream.Pages); int(lost) != n-len(different) || lost < n/10 || lost > n*3/10 {
+		if lost := f.Lost(stream.Pages); int(lost) != n-len(different) || lost < n/10 ||
+			lost > n*3/10 {
 			t.Errorf("%d lost by its count, %d did not come", lost, n-len(different))
 		}
 		if repeats := len(runs[run]) - len(different); repeats < n/20 || repeats > n/5 {
@@ -120,7 +122,8 @@ func TestRefusedIsNotLostNorRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 		messages, err := r.Fetch(t.Context(), 2)
-		if err != nil || len(messages) != 2 || string(messages[0].Value) != "x" || string(messages[1].Value) != "x" {
+		if err != nil || len(messages) != 2 || string(messages[0].Value) != "x" ||
+			string(messages[1].Value) != "x" {
 			t.Fatalf("messages %v, error %v", messages, err)
 		}
 	}
@@ -152,7 +155,8 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-// TestWipedLeavesNoLag: a group's wiped records are committed once all before them is, and not sooner.
+// TestWipedLeavesNoLag: a group's wiped records are committed once all before them is, and not
+// sooner.
 func TestWipedLeavesNoLag(t *testing.T) {
 	f := newFaulty(t, 1)
 	r, err := f.Consume(stream.Pages, "g")
@@ -166,7 +170,8 @@ func TestWipedLeavesNoLag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Publish(t.Context(), stream.Pages, 0, []byte("wiped"), []byte("wiped")); err != nil {
+	if err := f.Publish(t.Context(), stream.Pages, 0, []byte("wiped"),
+		[]byte("wiped")); err != nil {
 		t.Fatal(err)
 	}
 	f.Wipe(stream.Pages)

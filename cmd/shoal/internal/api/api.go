@@ -1,5 +1,6 @@
-// Package api is the command line's client of the HTTP API: requests, error bodies, the job stream, the cursor read.
-// It knows the API by its published shapes only and shares no code with the server, so that it keeps the server honest.
+// Package api is the command line's client of the HTTP API: requests, error bodies, the job stream,
+// the cursor read. It knows the API by its published shapes only and shares no code with the
+// server, so that it keeps the server honest.
 package api
 
 import (
@@ -44,8 +45,8 @@ type Client struct {
 	waited atomic.Bool // and said so: a long read waits many times
 }
 
-// New makes a client. Server is the base address (http://HOST:PORT), key an API key or a sign-in token; notice, which
-// may be nil, hears why a call is waiting.
+// New makes a client. Server is the base address (http://HOST:PORT), key an API key or a sign-in
+// token; notice, which may be nil, hears why a call is waiting.
 func New(server, key string, c clock.Clock, notice func(string)) *Client {
 	if notice == nil {
 		notice = func(string) {}
@@ -66,8 +67,8 @@ func New(server, key string, c clock.Clock, notice func(string)) *Client {
 // refuseRedirect keeps the credential where it was meant to go: the API redirects nowhere.
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Impatient has the client answer with the first refusal, instead of waiting until the server may take the call. To be
-// called before anything else.
+// Impatient has the client answer with the first refusal, instead of waiting until the server may
+// take the call. To be called before anything else.
 func (c *Client) Impatient() { c.hasty = true }
 
 // Server is the base address.
@@ -152,7 +153,8 @@ func (c *Client) send(ctx context.Context, method, path string, body, out any) e
 	return c.call(ctx, method, path, nil, header, body, out)
 }
 
-func (c *Client) call(ctx context.Context, method, path string, query url.Values, header http.Header,
+func (c *Client) call(ctx context.Context, method, path string, query url.Values,
+	header http.Header,
 	body, out any) error {
 	var encoded []byte
 	if body != nil {
@@ -165,7 +167,8 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	for waits := 0; ; waits++ {
 		req := request{method: method, path: path, query: query, header: header}
 		if encoded != nil {
-			req.body, req.length, req.contentType = bytes.NewReader(encoded), int64(len(encoded)), "application/json"
+			req.body, req.length, req.contentType = bytes.NewReader(encoded), int64(len(encoded)),
+				"application/json"
 		}
 		err := c.once(ctx, req, out)
 		wait, again := retryAfter(err, waits, c.clock.Now().Sub(begun))
@@ -192,7 +195,8 @@ func (c *Client) once(ctx context.Context, req request, out any) error {
 	return decode(answer, out)
 }
 
-// retryAfter says whether a call that failed after so many waits and so long is worth another try, and when.
+// retryAfter says whether a call that failed after so many waits and so long is worth another try,
+// and when.
 func retryAfter(err error, waits int, lasted time.Duration) (time.Duration, bool) {
 	var problem *Problem
 	if !errors.As(err, &problem) || waits >= maxWaits {
@@ -208,7 +212,8 @@ func retryAfter(err error, waits int, lasted time.Duration) (time.Duration, bool
 	return 0, false
 }
 
-// do sends a request and returns an answer of 2xx, whose body the caller closes. Other answers become a *Problem.
+// do sends a request and returns an answer of 2xx, whose body the caller closes. Other answers
+// become a *Problem.
 func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	address := c.server + r.path
 	if len(r.query) > 0 {
@@ -245,7 +250,8 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	return answer, nil
 }
 
-// closeBody lets the connection be used again. Closing a body that was read cannot fail in a way that matters.
+// closeBody lets the connection be used again. Closing a body that was read cannot fail in a way
+// that matters.
 func closeBody(answer *http.Response) {
 	_, _ = io.CopyN(io.Discard, answer.Body, 1<<16)
 	_ = answer.Body.Close()

@@ -21,7 +21,8 @@ type Identity struct {
 	Scope       string `json:"scope"`
 }
 
-// Group is the part of a GroupDTO that the command line reads and writes. The server names the DataTable when it is empty.
+// Group is the part of a GroupDTO that the command line reads and writes. The server names the
+// DataTable when it is empty.
 type Group struct {
 	ID                  string `json:"id,omitempty"`
 	Name                string `json:"name"`
@@ -59,8 +60,8 @@ type Job struct {
 // Final says whether the run is over.
 func (j *Job) Final() bool { return model.JobState(j.State).Final() }
 
-// LinkError is a link that ended with an error; Status is the site's HTTP status, null without one. Place is where to go
-// on reading behind it.
+// LinkError is a link that ended with an error; Status is the site's HTTP status, null without one.
+// Place is where to go on reading behind it.
 type LinkError struct {
 	URL    string `json:"url"`
 	Status *int   `json:"status"`
@@ -77,7 +78,8 @@ type Wallet struct {
 	LowBalance            bool   `json:"lowBalance"`
 }
 
-// Transaction is a line of the wallet's ledger, in micros; BalanceAfterMicros is null while it is OPEN.
+// Transaction is a line of the wallet's ledger, in micros; BalanceAfterMicros is null while it is
+// OPEN.
 type Transaction struct {
 	ID                 string `json:"id"`
 	Type               string `json:"type"`
@@ -123,13 +125,14 @@ type Status struct {
 	OpenJobs int              `json:"openJobs"`
 	Out      int64            `json:"out"`
 	Lag      map[string]int64 `json:"lag"`
-	// Pages and PageErrors were settled since Node started: delivered or errored, and those errored.
+	// Pages and PageErrors were settled since Node started: delivered or errored, and those
+	// errored.
 	Pages      uint64 `json:"pages"`
 	PageErrors uint64 `json:"pageErrors"`
 }
 
-// Node is a node of the cluster as the leader sees it; LeaseAgeMillis is null when it was not heard,
-// GoneMillis while it is there, Lag when it did not say.
+// Node is a node of the cluster as the leader sees it; LeaseAgeMillis is null when it was not
+// heard, GoneMillis while it is there, Lag when it did not say.
 type Node struct {
 	Name           string   `json:"name"`
 	Roles          []string `json:"roles"`
@@ -210,7 +213,8 @@ func (c *Client) Scraper(ctx context.Context, id string) (Scraper, error) {
 // Scrapers lists scrapers of a group whose name holds q, at most one cursor page of them.
 func (c *Client) Scrapers(ctx context.Context, group, q string) ([]Scraper, error) {
 	var list cursorPage[Scraper]
-	err := c.get(ctx, "/api/scraper/list", url.Values{"groupId": {group}, "q": {q}, "limit": {maxCursorPage}}, &list)
+	err := c.get(ctx, "/api/scraper/list",
+		url.Values{"groupId": {group}, "q": {q}, "limit": {maxCursorPage}}, &list)
 	return list.Items, err
 }
 
@@ -221,7 +225,8 @@ func (c *Client) PutScraper(ctx context.Context, scraper Scraper) (Scraper, erro
 	return saved, err
 }
 
-// RunList streams a list of addresses to the server and launches it. Length is the body's in bytes, -1 when unknown.
+// RunList streams a list of addresses to the server and launches it. Length is the body's in bytes,
+// -1 when unknown.
 func (c *Client) RunList(ctx context.Context, query url.Values, list io.Reader, length int64,
 	contentType string) (Launch, error) {
 	var launch Launch
@@ -248,7 +253,8 @@ type JobFilter struct {
 }
 
 // Jobs reads a page of the history, newest first, and how many jobs there are in all.
-func (c *Client) Jobs(ctx context.Context, filter JobFilter, number, size int) ([]Job, int64, error) {
+func (c *Client) Jobs(ctx context.Context, filter JobFilter, number, size int) ([]Job, int64,
+	error) {
 	query := url.Values{"page": {strconv.Itoa(number)}, "size": {strconv.Itoa(size)}}
 	if filter != (JobFilter{}) {
 		encoded, err := json.Marshal(filter)
@@ -262,7 +268,8 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter, number, size int) (
 	return history.Content, history.TotalElements, err
 }
 
-// historyPage is the largest page of the history (decision 19), historyEnd the last job that paging reaches.
+// historyPage is the largest page of the history (decision 19), historyEnd the last job that paging
+// reaches.
 const (
 	historyPage = 200
 	historyEnd  = 100_000
@@ -290,9 +297,11 @@ func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
 // errorsPage is how many errors are read at a time.
 const errorsPage = 10_000
 
-// JobErrors reads the links of a job that ended with an error, page after page. It ends with the first error of its own.
+// JobErrors reads the links of a job that ended with an error, page after page. It ends with the
+// first error of its own.
 func (c *Client) JobErrors(ctx context.Context, job *Job) iter.Seq2[LinkError, error] {
-	path := "/api/scraper/load-history/group/" + url.PathEscape(job.GroupID) + "/job/" + url.PathEscape(job.ID) + "/errors"
+	path := "/api/scraper/load-history/group/" + url.PathEscape(job.GroupID) + "/job/" +
+		url.PathEscape(job.ID) + "/errors"
 	return func(yield func(LinkError, error) bool) {
 		query := url.Values{"limit": {strconv.Itoa(errorsPage)}}
 		for {
@@ -317,7 +326,8 @@ func (c *Client) JobErrors(ctx context.Context, job *Job) iter.Seq2[LinkError, e
 // GroupRows counts the rows of a group.
 func (c *Client) GroupRows(ctx context.Context, group string) (int64, error) {
 	var rows page[json.RawMessage]
-	err := c.get(ctx, "/api/scraper/data/group/"+url.PathEscape(group), url.Values{"size": {"1"}}, &rows)
+	err := c.get(ctx, "/api/scraper/data/group/"+url.PathEscape(group), url.Values{"size": {"1"}},
+		&rows)
 	return rows.TotalElements, err
 }
 
@@ -328,8 +338,8 @@ type RowQuery struct {
 	Limit   int64  // most rows, 0 for all
 }
 
-// Rows reads the rows of a job, page after page; each is the JSON document as the server sent it. It ends with the first
-// error.
+// Rows reads the rows of a job, page after page; each is the JSON document as the server sent it.
+// It ends with the first error.
 func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		query := url.Values{"jobId": {q.JobID}}
@@ -389,7 +399,8 @@ func (c *Client) TransactionOf(ctx context.Context, job string) (*Transaction, e
 }
 
 // AdjustWallet changes a customer's balance; the credential must be an administrator's.
-func (c *Client) AdjustWallet(ctx context.Context, customer string, micros int64, note string) (Transaction, error) {
+func (c *Client) AdjustWallet(ctx context.Context, customer string, micros int64,
+	note string) (Transaction, error) {
 	body := struct {
 		AmountMicros int64  `json:"amountMicros"`
 		Note         string `json:"note"`
@@ -423,13 +434,14 @@ func (c *Client) Drain(ctx context.Context, node string, drain bool) error {
 	return c.send(ctx, method, "/api/admin/nodes/"+url.PathEscape(node)+"/drain", nil, nil)
 }
 
-// RemoveNode takes a node that is gone out of the cluster; the credential must be an administrator's.
+// RemoveNode takes a node that is gone out of the cluster; the credential must be an
+// administrator's.
 func (c *Client) RemoveNode(ctx context.Context, node string) error {
 	return c.send(ctx, http.MethodDelete, "/api/admin/nodes/"+url.PathEscape(node), nil, nil)
 }
 
-// Backup writes the cluster's state to a writer as it comes, and returns its length in bytes; the credential must be an
-// administrator's. What a broken call has written is not a backup.
+// Backup writes the cluster's state to a writer as it comes, and returns its length in bytes; the
+// credential must be an administrator's. What a broken call has written is not a backup.
 func (c *Client) Backup(ctx context.Context, to io.Writer) (int64, error) {
 	answer, err := c.do(ctx, request{method: http.MethodGet, path: "/api/admin/backup"})
 	if err != nil {
@@ -462,11 +474,14 @@ type Restored struct {
 	BeforeMicros  int64  `json:"beforeMicros"`
 }
 
-// Restore puts a backup in the place of the cluster's state; the credential must be an administrator's.
-func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, force, reviveKeys bool) (Restored, error) {
+// Restore puts a backup in the place of the cluster's state; the credential must be an
+// administrator's.
+func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, force,
+	reviveKeys bool) (Restored, error) {
 	var restored Restored
 	answer, err := c.do(ctx, request{method: http.MethodPost, path: "/api/admin/restore",
-		query: url.Values{"force": {strconv.FormatBool(force)}, "reviveKeys": {strconv.FormatBool(reviveKeys)}}, body: from, length: length,
+		query: url.Values{"force": {strconv.FormatBool(force)},
+			"reviveKeys": {strconv.FormatBool(reviveKeys)}}, body: from, length: length,
 		header:      http.Header{"Idempotency-Key": {uuid.NewString()}},
 		contentType: "application/octet-stream"})
 	if err != nil {
@@ -475,7 +490,8 @@ func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, forc
 	return restored, decode(answer, &restored)
 }
 
-// Recount compares every run's ledger entry with its page records; the credential must be an administrator's.
+// Recount compares every run's ledger entry with its page records; the credential must be an
+// administrator's.
 func (c *Client) Recount(ctx context.Context) ([]Recount, error) {
 	var runs []Recount
 	err := c.send(ctx, http.MethodPost, "/api/admin/billing/recount", nil, &runs)

@@ -17,8 +17,9 @@ import (
 	"shoal.dev/shoal/pkg/retry"
 )
 
-// Progress is one message of the job stream. State is RUNNING, SUCCESS, FAILED or CANCELLED; Duration, in milliseconds,
-// stands on the last message. The links and the charge (micros, 0 or more) are null when the server does not say.
+// Progress is one message of the job stream. State is RUNNING, SUCCESS, FAILED or CANCELLED;
+// Duration, in milliseconds, stands on the last message. The links and the charge (micros, 0 or
+// more) are null when the server does not say.
 type Progress struct {
 	State         string `json:"state"`
 	ItemsQuantity int64  `json:"itemsQuantity"`
@@ -43,8 +44,9 @@ const (
 	maxLine       = 1 << 20
 )
 
-// Follow reads a job's stream until its final message, which it returns, and connects again when the connection breaks.
-// Each message goes to seen. ErrUnreachable is wrapped when the server stays away.
+// Follow reads a job's stream until its final message, which it returns, and connects again when
+// the connection breaks. Each message goes to seen. ErrUnreachable is wrapped when the server stays
+// away.
 func (c *Client) Follow(ctx context.Context, job string, seen func(Progress)) (Progress, error) {
 	s := follower{client: c, job: job, retry: firstRetry}
 	for failures := 0; ; failures++ {
@@ -60,7 +62,8 @@ func (c *Client) Follow(ctx context.Context, job string, seen func(Progress)) (P
 			failures = 0
 		}
 		var problem *Problem
-		hopeless := errors.As(err, &problem) && problem.Status < 500 && problem.Status != http.StatusTooManyRequests
+		hopeless := errors.As(err, &problem) && problem.Status < 500 &&
+			problem.Status != http.StatusTooManyRequests
 		if hopeless || failures >= maxReconnects {
 			return Progress{}, err
 		}
@@ -94,7 +97,8 @@ func (f *follower) connect(ctx context.Context, seen func(Progress)) (final *Pro
 		header.Set("Last-Event-ID", f.last)
 	}
 	answer, err := f.client.do(ctx, request{
-		method: http.MethodGet, path: "/api/scraper-job-status/" + url.PathEscape(f.job) + "/stream", header: header,
+		method: http.MethodGet,
+		path:   "/api/scraper-job-status/" + url.PathEscape(f.job) + "/stream", header: header,
 	})
 	if err != nil {
 		return nil, err
@@ -135,7 +139,8 @@ type event struct {
 	retry          time.Duration
 }
 
-// readEvents hands each event to handle until the stream ends or handle returns an error; io.EOF ends it without one.
+// readEvents hands each event to handle until the stream ends or handle returns an error; io.EOF
+// ends it without one.
 func readEvents(r io.Reader, handle func(event) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 4096), maxLine)
@@ -190,7 +195,8 @@ type watchdog struct {
 }
 
 func newWatchdog(from io.Reader, c clock.Clock, hangUp func()) *watchdog {
-	w := &watchdog{from: from, fed: make(chan struct{}, 1), done: make(chan struct{}), idle: make(chan struct{})}
+	w := &watchdog{from: from, fed: make(chan struct{}, 1), done: make(chan struct{}),
+		idle: make(chan struct{})}
 	go func() {
 		defer close(w.idle)
 		for {

@@ -12,7 +12,8 @@ import (
 )
 
 func TestReadEvents(t *testing.T) {
-	text := "retry: 3000\n\n: ping\n\nid: 7\nevent: status\ndata: {\"a\":\ndata: 1}\n\nevent:other\ndata\n\nid: 8\nevent: status\ndata: cut off"
+	text := "retry: 3000\n\n: ping\n\nid: 7\nevent: status\ndata: {\"a\":\ndata: " +
+		"1}\n\nevent:other\ndata\n\nid: 8\nevent: status\ndata: cut off"
 	var got []event
 	err := readEvents(iotest.OneByteReader(strings.NewReader(text)), func(e event) error {
 		got = append(got, e)
@@ -21,7 +22,8 @@ func TestReadEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []event{{retry: 3 * time.Second}, {id: "7", name: "status", data: "{\"a\":\n1}"}, {name: "other"}}
+	want := []event{{retry: 3 * time.Second}, {id: "7", name: "status", data: "{\"a\":\n1}"},
+		{name: "other"}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(event{})); diff != "" {
 		t.Error(diff)
 	}
@@ -37,7 +39,8 @@ func TestReadEventsEndsWithTheHandler(t *testing.T) {
 		t.Errorf("%d calls, %v", calls, err)
 	}
 	broken := errors.New("broken")
-	if err := readEvents(strings.NewReader("data: 1\n\n"), func(event) error { return broken }); !errors.Is(err, broken) {
+	if err := readEvents(strings.NewReader("data: 1\n\n"),
+		func(event) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package authority makes what a cluster trusts: its authority, the identities of nodes, and sign-in tokens. Its commands
-// work on an operator's directory alone, and call no service.
+// Package authority makes what a cluster trusts: its authority, the identities of nodes, and
+// sign-in tokens. Its commands work on an operator's directory alone, and call no service.
 package authority
 
 import (
@@ -65,8 +65,9 @@ func (c *Init) Run(t *terminal.Terminal) error {
 	}
 	if err := authority.Write(c.Path()); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf("%s is there already: it is never replaced, since its nodes "+
-				"would be lost", c.Path())}
+			return &terminal.ExitError{Code: terminal.ExitFailed,
+				Text: fmt.Sprintf("%s is there already: it is never replaced, since its nodes "+
+					"would be lost", c.Path())}
 		}
 		return err
 	}
@@ -100,7 +101,8 @@ const maxCertDays = 3650
 func (c *Cert) Validate() error {
 	for _, role := range c.Roles {
 		if !slices.Contains(identity.Roles(), role) {
-			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(identity.Roles(), ", "))
+			return fmt.Errorf("--roles: %q is none of %s", role,
+				strings.Join(identity.Roles(), ", "))
 		}
 	}
 	if c.Days < 1 || c.Days > maxCertDays {
@@ -113,13 +115,15 @@ func (c *Cert) Validate() error {
 func (c *Cert) Run(t *terminal.Terminal) error {
 	authority, err := identity.ReadAuthority(c.Path())
 	if errors.Is(err, fs.ErrNotExist) {
-		return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf("no authority in %s: 'shoal cluster init --data %s' makes one",
-			c.Data, c.Data)}
+		return &terminal.ExitError{Code: terminal.ExitFailed,
+			Text: fmt.Sprintf("no authority in %s: 'shoal cluster init --data %s' makes one",
+				c.Data, c.Data)}
 	}
 	if err != nil {
 		return err
 	}
-	issued, err := authority.Issue(c.Node, c.Roles, t.Clock.Now(), time.Duration(c.Days)*24*time.Hour)
+	issued, err := authority.Issue(c.Node, c.Roles, t.Clock.Now(),
+		time.Duration(c.Days)*24*time.Hour)
 	if err != nil {
 		return terminal.Usagef("%v", err)
 	}
@@ -130,9 +134,11 @@ func (c *Cert) Run(t *terminal.Terminal) error {
 	if err := issued.Write(out); err != nil {
 		switch {
 		case errors.Is(err, fs.ErrExist) && c.isAuthority(out):
-			return terminal.Usagef("%s is the cluster's authority: name another file with --out", out)
+			return terminal.Usagef("%s is the cluster's authority: name another file with --out",
+				out)
 		case errors.Is(err, fs.ErrExist):
-			return &terminal.ExitError{Code: terminal.ExitFailed, Text: out + " is there already: move it away, or name another with --out"}
+			return &terminal.ExitError{Code: terminal.ExitFailed,
+				Text: out + " is there already: move it away, or name another with --out"}
 		}
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 )
 
-// TestTheAuthoritySignsOperatorsIn: its file alone is enough, wherever it was copied to, and whatever key another command
-// left beside it.
+// TestTheAuthoritySignsOperatorsIn: its file alone is enough, wherever it was copied to, and
+// whatever key another command left beside it.
 func TestTheAuthoritySignsOperatorsIn(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := SignToken(dir, "", false, time.Now()); err != nil { // makes a key of its own
@@ -34,7 +34,8 @@ func TestTheAuthoritySignsOperatorsIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !ed25519.Verify(authority.SignInKey.Public().(ed25519.PublicKey), []byte(token[:at]), signature) {
+	if !ed25519.Verify(authority.SignInKey.Public().(ed25519.PublicKey), []byte(token[:at]),
+		signature) {
 		t.Error("the cluster's servers would refuse the token")
 	}
 }

@@ -41,8 +41,8 @@ func (c *Token) Run(t *terminal.Terminal) error {
 // tokenLife is how long a token of the local issuer is good for.
 const tokenLife = time.Hour
 
-// SignToken has the local issuer of a data directory sign a sign-in token: the authority's, where one is. An empty
-// customer is the self-hosting one.
+// SignToken has the local issuer of a data directory sign a sign-in token: the authority's, where
+// one is. An empty customer is the self-hosting one.
 func SignToken(dir, customer string, admin bool, now time.Time) (string, error) {
 	customer = cmp.Or(customer, apiserver.SelfCustomer)
 	authority, err := identity.ReadAuthority(filepath.Join(dir, FileName))

@@ -1,4 +1,5 @@
-// Package bench is the commands that measure this build. What they measure, and how, is bench/measure's.
+// Package bench is the commands that measure this build. What they measure, and how, is
+// bench/measure's.
 package bench
 
 import (
@@ -77,11 +78,13 @@ func (c *benchOf[M]) Run(ctx context.Context, t *terminal.Terminal, k *kong.Cont
 		return fmt.Errorf("bench: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	report := measure.NewReport(k.Selected().Name, version.String(), strings.Join(append([]string{"shoal"}, k.Args...), " "))
+	report := measure.NewReport(k.Selected().Name, version.String(),
+		strings.Join(append([]string{"shoal"}, k.Args...), " "))
 	on := &measure.Bench{Program: program, Dir: dir, Say: t.Notef}
 	switch err := any(&c.Measured).(measure.Measure).Measure(ctx, on, report); {
 	case err != nil && ctx.Err() != nil:
-		return ctx.Err() // a terminal interrupts the service and the web, too, and they may be first to say so
+		// a terminal interrupts the service and the web, too, and they may be first to say so
+		return ctx.Err()
 	case errors.Is(err, measure.ErrFlags):
 		return terminal.Usagef("%v", err)
 	case err != nil:

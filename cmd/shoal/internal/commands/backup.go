@@ -145,16 +145,20 @@ func changesOf(r *api.Restored) (lines []string) {
 			lines = append(lines, terminal.Plural(int64(n), noun)+" "+text)
 		}
 	}
-	tell(r.RunsUndone, "run", "launched since: undone; what is stored of them is read no more and kept until "+r.RowsUntil)
+	tell(r.RunsUndone, "run", "launched since: undone; what is stored of them is read no more "+
+		"and kept until "+r.RowsUntil)
 	tell(r.RunsReopened, "run", "that had ended: open again, settled from what is stored")
-	tell(r.KeysRevoked, "key", "revoked since: still revoked (--revive-keys makes them valid again)")
+	tell(r.KeysRevoked, "key",
+		"revoked since: still revoked (--revive-keys makes them valid again)")
 	tell(r.KeysRevived, "key", "revoked since: valid again")
 	tell(r.KeysGone, "key", "made since: not valid any more")
 	tell(r.CustomersGone, "customer", "who came since: gone")
 	tell(r.ScrapersGone, "scraper", "made since: gone")
-	tell(r.ScrapersBack, "scraper", "changed since: as it was, under new revisions from its next change on")
+	tell(r.ScrapersBack, "scraper", "changed since: as it was, under new revisions from its "+
+		"next change on")
 	if r.BalanceMicros != r.BeforeMicros {
-		lines = append(lines, fmt.Sprintf("balances: %s in all, %s before", terminal.Euros(r.BalanceMicros), terminal.Euros(r.BeforeMicros)))
+		lines = append(lines, fmt.Sprintf("balances: %s in all, %s before",
+			terminal.Euros(r.BalanceMicros), terminal.Euros(r.BeforeMicros)))
 	}
 	return lines
 }

@@ -40,7 +40,8 @@ func (c *Recount) Run(ctx context.Context, t *terminal.Terminal) error {
 	for i, run := range runs {
 		if run.Undone {
 			undone++
-			rows[i] = []string{run.JobID, "none", terminal.Plural(int64(run.RecountItems), "row") + " stored", "undone by a restore"}
+			rows[i] = []string{run.JobID, "none",
+				terminal.Plural(int64(run.RecountItems), "row") + " stored", "undone by a restore"}
 			continue
 		}
 		total += run.LedgerMicros
@@ -49,7 +50,8 @@ func (c *Recount) Run(ctx context.Context, t *terminal.Terminal) error {
 			equal = "DIFFERENT"
 			differ = append(differ, run.JobID)
 		}
-		rows[i] = []string{run.JobID, terminal.Euros(run.LedgerMicros), terminal.Euros(run.RecountMicros), equal}
+		rows[i] = []string{run.JobID, terminal.Euros(run.LedgerMicros),
+			terminal.Euros(run.RecountMicros), equal}
 	}
 	if c.JSON {
 		err = terminal.PrintJSON(t.Out, runs)
@@ -60,12 +62,15 @@ func (c *Recount) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	if len(differ) > 0 {
-		return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf("%s of %d: ledger and page records differ: %s",
-			terminal.Plural(int64(len(differ)), "run"), len(runs), strings.Join(differ, ", "))}
+		return &terminal.ExitError{Code: terminal.ExitFailed,
+			Text: fmt.Sprintf("%s of %d: ledger and page records differ: %s",
+				terminal.Plural(int64(len(differ)), "run"), len(runs), strings.Join(differ, ", "))}
 	}
-	t.Notef("%s, %s: the ledger equals the page records", terminal.Plural(int64(len(runs))-undone, "run"), terminal.Euros(total))
+	t.Notef("%s, %s: the ledger equals the page records",
+		terminal.Plural(int64(len(runs))-undone, "run"), terminal.Euros(total))
 	if undone > 0 {
-		t.Notef("%s: undone by a restore; nobody reads what is stored, and it goes when the restore's grace is over", terminal.Plural(undone, "run"))
+		t.Notef("%s: undone by a restore; nobody reads what is stored, and it goes when the "+
+			"restore's grace is over", terminal.Plural(undone, "run"))
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package commands is the commands that are clients of the API, one a file. They decide nothing that the API does not,
-// and show what it answers.
+// Package commands is the commands that are clients of the API, one a file. They decide nothing
+// that the API does not, and show what it answers.
 package commands
 
 import (
@@ -27,21 +27,23 @@ func (c *Connection) Client(t *terminal.Terminal) (*api.Client, error) {
 	if key == "" {
 		var err error
 		if key, err = datadir.ReadLine(c.Data, datadir.KeyFile); err != nil {
-			return nil, noAccess(err, "no API key: start `shoal serve --data %s` first, or set SHOAL_KEY, to what `shoal token` prints "+
+			return nil, noAccess(err, "no API key: start `shoal serve --data %s` first, or set "+
+				"SHOAL_KEY, to what `shoal token` prints "+
 				"where the sign-in key of a cluster is", c.Data)
 		}
 	}
 	return c.with(t, key)
 }
 
-// AdminClient connects as an administrator: with the sign-in token that was given, or else with one that the local
-// issuer of the data directory makes.
+// AdminClient connects as an administrator: with the sign-in token that was given, or else with one
+// that the local issuer of the data directory makes.
 func (c *Connection) AdminClient(t *terminal.Terminal) (*api.Client, error) {
 	token := c.Key
 	if token == "" || strings.HasPrefix(token, "svc_live_") {
 		var err error
 		if token, err = authority.SignToken(c.Data, "", true, t.Clock.Now()); err != nil {
-			return nil, noAccess(err, "no administrator's token from %s; set SHOAL_KEY to one", c.Data)
+			return nil, noAccess(err, "no administrator's token from %s; set SHOAL_KEY to one",
+				c.Data)
 		}
 	}
 	return c.with(t, token)
@@ -52,7 +54,8 @@ func (c *Connection) with(t *terminal.Terminal, credential string) (*api.Client,
 	if server == "" {
 		var err error
 		if server, err = datadir.ReadLine(c.Data, datadir.AddressFile); err != nil {
-			return nil, noAccess(err, "no running service in %s: start `shoal serve --data %s`, or set SHOAL_SERVER",
+			return nil, noAccess(err, "no running service in %s: start `shoal serve --data %s`, "+
+				"or set SHOAL_SERVER",
 				c.Data, c.Data)
 		}
 	}
@@ -62,8 +65,8 @@ func (c *Connection) with(t *terminal.Terminal, credential string) (*api.Client,
 	return api.New(server, credential, t.Clock, func(notice string) { t.Notef("%s", notice) }), nil
 }
 
-// noAccess is the error of a command that does not know whom to call. The cause is told unless it is a missing file,
-// which the text explains.
+// noAccess is the error of a command that does not know whom to call. The cause is told unless it
+// is a missing file, which the text explains.
 func noAccess(cause error, format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if !errors.Is(cause, fs.ErrNotExist) {

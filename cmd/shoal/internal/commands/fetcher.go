@@ -85,7 +85,8 @@ func (c *FetcherDrain) Run(ctx context.Context, t *terminal.Terminal) error {
 	defer cancel()
 	err = c.follow(waiting, t, client)
 	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf("%s is not done within %v; it goes on draining", c.Node, timeout)}
+		return &terminal.ExitError{Code: terminal.ExitFailed,
+			Text: fmt.Sprintf("%s is not done within %v; it goes on draining", c.Node, timeout)}
 	}
 	return err
 }
@@ -95,14 +96,16 @@ func (c *FetcherDrain) follow(ctx context.Context, t *terminal.Terminal, client 
 	said := ""
 	for {
 		nodes, err := client.Nodes(ctx)
-		passing := errors.Is(err, api.ErrUnreachable) || api.IsStatus(err, http.StatusServiceUnavailable)
+		passing := errors.Is(err, api.ErrUnreachable) ||
+			api.IsStatus(err, http.StatusServiceUnavailable)
 		if err != nil && !passing {
 			return err
 		}
 		if err == nil {
 			at := slices.IndexFunc(nodes, func(n api.Node) bool { return n.Name == c.Node })
 			if at < 0 {
-				return &terminal.ExitError{Code: terminal.ExitFailed, Text: c.Node + " was removed from the cluster"}
+				return &terminal.ExitError{Code: terminal.ExitFailed,
+					Text: c.Node + " was removed from the cluster"}
 			}
 			progress, done, err := drainProgress(&nodes[at])
 			if progress != said {
@@ -121,15 +124,18 @@ func (c *FetcherDrain) follow(ctx context.Context, t *terminal.Terminal, client 
 
 // drainProgress tells how far a drain is.
 func drainProgress(n *api.Node) (text string, done bool, err error) {
-	text = fmt.Sprintf("%s: %s, %s, %s open", n.Name, n.State, terminal.Plural(int64(n.Shards), "shard"), terminal.Plural(int64(n.Open), "task"))
+	text = fmt.Sprintf("%s: %s, %s, %s open", n.Name, n.State,
+		terminal.Plural(int64(n.Shards), "shard"), terminal.Plural(int64(n.Open), "task"))
 	switch {
 	case n.State == "DRAINED" || n.State == "LEFT":
 		return text, true, nil
 	case !n.Draining:
-		return text, false, &terminal.ExitError{Code: terminal.ExitFailed, Text: "somebody took the drain back"}
+		return text, false, &terminal.ExitError{Code: terminal.ExitFailed,
+			Text: "somebody took the drain back"}
 	case n.State == "FAILED":
 		return text, false, &terminal.ExitError{Code: terminal.ExitFailed,
-			Text: n.Name + " is not heard any more: its shards go to others once its leases have ended"}
+			Text: n.Name + " is not heard any more: its shards go to others once its " +
+				"leases have ended"}
 	}
 	return text, false, nil
 }

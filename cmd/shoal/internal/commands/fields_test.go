@@ -11,17 +11,24 @@ import (
 
 func TestParseFields(t *testing.T) {
 	for text, want := range map[string]model.Field{
-		"title=h1":                    {Name: "title", Selector: "h1", Kind: model.Text},
-		" price = .price > b ":        {Name: "price", Selector: ".price > b", Kind: model.Text},
-		"link=a.more@href":            {Name: "link", Selector: "a.more", Kind: model.Attr, Attr: "href"},
-		"id=div @data-id":             {Name: "id", Selector: "div", Kind: model.Attr, Attr: "data-id"},
-		"mail=a[href*='@x.example']":  {Name: "mail", Selector: "a[href*='@x.example']", Kind: model.Text},
-		"mail=a[href*='@x']@href":     {Name: "mail", Selector: "a[href*='@x']", Kind: model.Attr, Attr: "href"},
-		"eq=a[rel=next]@xlink:href":   {Name: "eq", Selector: "a[rel=next]", Kind: model.Attr, Attr: "xlink:href"},
-		"sale=.badge-sale?":           {Name: "sale", Selector: ".badge-sale", Kind: model.Exists},
-		"either=h1, h2":               {Name: "either", Selector: "h1, h2", Kind: model.Text},
-		"linked=a[href='/x?y=1@z']?":  {Name: "linked", Selector: "a[href='/x?y=1@z']", Kind: model.Exists},
-		"query=a[href='/x?y=1']@href": {Name: "query", Selector: "a[href='/x?y=1']", Kind: model.Attr, Attr: "href"},
+		"title=h1":             {Name: "title", Selector: "h1", Kind: model.Text},
+		" price = .price > b ": {Name: "price", Selector: ".price > b", Kind: model.Text},
+		"link=a.more@href": {Name: "link", Selector: "a.more", Kind: model.Attr,
+			Attr: "href"},
+		"id=div @data-id": {Name: "id", Selector: "div", Kind: model.Attr,
+			Attr: "data-id"},
+		"mail=a[href*='@x.example']": {Name: "mail", Selector: "a[href*='@x.example']",
+			Kind: model.Text},
+		"mail=a[href*='@x']@href": {Name: "mail", Selector: "a[href*='@x']", Kind: model.Attr,
+			Attr: "href"},
+		"eq=a[rel=next]@xlink:href": {Name: "eq", Selector: "a[rel=next]", Kind: model.Attr,
+			Attr: "xlink:href"},
+		"sale=.badge-sale?": {Name: "sale", Selector: ".badge-sale", Kind: model.Exists},
+		"either=h1, h2":     {Name: "either", Selector: "h1, h2", Kind: model.Text},
+		"linked=a[href='/x?y=1@z']?": {Name: "linked", Selector: "a[href='/x?y=1@z']",
+			Kind: model.Exists},
+		"query=a[href='/x?y=1']@href": {Name: "query", Selector: "a[href='/x?y=1']",
+			Kind: model.Attr, Attr: "href"},
 	} {
 		got, err := parseFields([]string{text})
 		if err != nil {
@@ -33,10 +40,12 @@ func TestParseFields(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"title": "want NAME=SELECTOR", "=h1": "want NAME=SELECTOR", "a=": "want NAME=SELECTOR", "a=?": "empty", "a=@href": "empty",
+		"title": "want NAME=SELECTOR", "=h1": "want NAME=SELECTOR", "a=": "want NAME=SELECTOR",
+		"a=?": "empty", "a=@href": "empty",
 		"a=b@c?": "a=b[c]?",
 	} {
-		if _, err := parseFields([]string{text}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseFields([]string{text}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -52,7 +61,8 @@ func FuzzFields(f *testing.F) {
 			return
 		}
 		field := fields[0]
-		if field.Name == "" || field.Selector == "" || (field.Kind == model.Attr) != (field.Attr != "") {
+		if field.Name == "" || field.Selector == "" ||
+			(field.Kind == model.Attr) != (field.Attr != "") {
 			t.Errorf("%q became %+v", text, field)
 		}
 	})

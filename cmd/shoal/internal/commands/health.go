@@ -29,7 +29,8 @@ ready, 1 when it is not, 5 when it does not answer.`
 func (c *Health) Run(ctx context.Context, t *terminal.Terminal) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+datadir.Reachable(c.OpsListen)+"/api/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+datadir.Reachable(c.OpsListen)+"/api/readyz", nil)
 	if err != nil {
 		return terminal.Usagef("--ops-listen: %v", err)
 	}
@@ -44,7 +45,8 @@ func (c *Health) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	said := strings.TrimSpace(string(body))
 	if response.StatusCode != http.StatusOK {
-		return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf("%s: %s", response.Status, said)}
+		return &terminal.ExitError{Code: terminal.ExitFailed,
+			Text: fmt.Sprintf("%s: %s", response.Status, said)}
 	}
 	_, err = fmt.Fprintln(t.Out, said)
 	return err

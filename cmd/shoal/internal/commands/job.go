@@ -70,7 +70,8 @@ func findJob(ctx context.Context, client *api.Client, id string) (*api.Job, erro
 		return nil, err
 	}
 	if job == nil {
-		return nil, &terminal.ExitError{Code: terminal.ExitFailed, Text: "no run " + id + "; `shoal jobs` lists them"}
+		return nil, &terminal.ExitError{Code: terminal.ExitFailed,
+			Text: "no run " + id + "; `shoal jobs` lists them"}
 	}
 	return job, nil
 }
@@ -82,8 +83,10 @@ func (c *Job) show(t *terminal.Terminal, job *api.Job) error {
 	pairs := [][]string{
 		{"run", job.ID}, {"scraper", job.ScraperID}, {"group", job.GroupID}, {"state", job.State},
 		{"started", terminal.Moment(job.Started)}, {"finished", terminal.Moment(job.Finished)},
-		{"links", terminal.Count(job.TotalLinks)}, {"pages", terminal.Count(job.TotalRequests)}, {"rows", terminal.Count(job.ItemsQuantity)},
-		{"failed links", terminal.Count(job.ErrorLinks)}, {"stop reason", job.StopReason}, {"message", job.ErrorMessage},
+		{"links", terminal.Count(job.TotalLinks)}, {"pages", terminal.Count(job.TotalRequests)},
+		{"rows", terminal.Count(job.ItemsQuantity)},
+		{"failed links", terminal.Count(job.ErrorLinks)}, {"stop reason", job.StopReason},
+		{"message", job.ErrorMessage},
 	}
 	if job.Duration != nil {
 		pairs = append(pairs, []string{"took", terminal.Lasted(*job.Duration)})
@@ -92,7 +95,8 @@ func (c *Job) show(t *terminal.Terminal, job *api.Job) error {
 	return terminal.PrintPairs(t.Out, pairs)
 }
 
-func (c *Job) showErrors(ctx context.Context, t *terminal.Terminal, client *api.Client, job *api.Job) error {
+func (c *Job) showErrors(ctx context.Context, t *terminal.Terminal, client *api.Client,
+	job *api.Job) error {
 	failed := []api.LinkError{}
 	for link, err := range client.JobErrors(ctx, job) {
 		if err != nil {

@@ -43,7 +43,8 @@ func (c *Jobs) Run(ctx context.Context, t *terminal.Terminal) error {
 			return err
 		}
 		if group == nil {
-			return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf("no group %q", c.Group)}
+			return &terminal.ExitError{Code: terminal.ExitFailed,
+				Text: fmt.Sprintf("no group %q", c.Group)}
 		}
 		filter.GroupID = group.ID
 	}
@@ -68,7 +69,8 @@ func (c *Jobs) Run(ctx context.Context, t *terminal.Terminal) error {
 }
 
 func jobHeader() []string {
-	return []string{"RUN", "STATE", "STARTED (UTC)", "TOOK", "LINKS", "PAGES", "ROWS", "FAILED", "COST", "REASON"}
+	return []string{"RUN", "STATE", "STARTED (UTC)", "TOOK", "LINKS", "PAGES", "ROWS", "FAILED",
+		"COST", "REASON"}
 }
 
 func jobRow(job *api.Job) []string {
@@ -80,6 +82,8 @@ func jobRow(job *api.Job) []string {
 	if reason == "" {
 		reason = job.ErrorMessage
 	}
-	return []string{job.ID, job.State, terminal.Moment(job.Started), took, terminal.Count(job.TotalLinks), terminal.Count(job.TotalRequests),
-		terminal.Count(job.ItemsQuantity), terminal.Count(job.ErrorLinks), terminal.Euros(job.ChargedMicros), reason}
+	return []string{job.ID, job.State, terminal.Moment(job.Started), took,
+		terminal.Count(job.TotalLinks), terminal.Count(job.TotalRequests),
+		terminal.Count(job.ItemsQuantity), terminal.Count(job.ErrorLinks),
+		terminal.Euros(job.ChargedMicros), reason}
 }

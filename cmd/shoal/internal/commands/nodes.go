@@ -49,15 +49,19 @@ func (c *Nodes) Run(ctx context.Context, t *terminal.Terminal) error {
 	for i := range nodes {
 		rows[i] = nodeRow(&nodes[i], unheard(led))
 	}
-	return terminal.PrintTable(t.Out, []string{"NODE", "STATE", "ROLES", "VERSION", "RAFT", "LAG", "CAPACITY", "TIERS", "SHARDS", "OPEN", "PAGES/S",
-		"HEARD"}, rows)
+	return terminal.PrintTable(t.Out,
+		[]string{"NODE", "STATE", "ROLES", "VERSION", "RAFT", "LAG", "CAPACITY", "TIERS", "SHARDS",
+			"OPEN", "PAGES/S",
+			"HEARD"}, rows)
 }
 
 func leads(n api.Node) bool { return n.Suffrage == "LEADER" }
 
 func nodeRow(n *api.Node, unheard string) []string {
-	row := []string{n.Name, n.State, strings.Join(n.Roles, ","), n.Version, strings.ToLower(n.Suffrage),
-		lagOf(n, func(lag uint64) string { return strconv.FormatUint(lag, 10) }), "", "", "", "", "", ""}
+	row := []string{n.Name, n.State, strings.Join(n.Roles, ","), n.Version,
+		strings.ToLower(n.Suffrage),
+		lagOf(n, func(lag uint64) string { return strconv.FormatUint(lag, 10) }), "", "", "", "",
+		"", ""}
 	if n.GoneMillis != nil {
 		row[1] += " for " + terminal.Lasted(*n.GoneMillis)
 	}
@@ -68,7 +72,8 @@ func nodeRow(n *api.Node, unheard string) []string {
 	if n.Moving > 0 {
 		shards = fmt.Sprintf("%d (%d moving)", n.Shards, n.Moving)
 	}
-	row = append(row[:6], strconv.FormatUint(uint64(n.Capacity), 10), strings.Join(n.Tiers, ","), shards, terminal.Count(int64(n.Open)),
+	row = append(row[:6], strconv.FormatUint(uint64(n.Capacity), 10), strings.Join(n.Tiers, ","),
+		shards, terminal.Count(int64(n.Open)),
 		strconv.FormatFloat(n.PagesPerSecond, 'f', 1, 64), unheard)
 	if n.LeaseAgeMillis != nil {
 		row[11] = terminal.Lasted(*n.LeaseAgeMillis) + " ago"

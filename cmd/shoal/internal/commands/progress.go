@@ -19,8 +19,8 @@ const (
 	barWidth    = 24
 )
 
-// progress shows how a run comes along: one line that is drawn again and again on a terminal, a line now and then
-// elsewhere.
+// progress shows how a run comes along: one line that is drawn again and again on a terminal, a
+// line now and then elsewhere.
 type progress struct {
 	t     *terminal.Terminal
 	links int64 // of the run's list, 0 when unknown
@@ -84,16 +84,19 @@ func (p *progress) line(m api.Progress, now time.Time) string {
 		share := float64(min(ended, links)) / float64(links)
 		if p.t.Columns >= 90 {
 			full := int(share * barWidth)
-			parts = append(parts, "["+strings.Repeat("=", full)+strings.Repeat(" ", barWidth-full)+"]")
+			parts = append(parts,
+				"["+strings.Repeat("=", full)+strings.Repeat(" ", barWidth-full)+"]")
 		}
 		parts = append(parts, fmt.Sprintf("%3d%% of %s", int(share*100), terminal.Count(links)))
 	}
-	parts = append(parts, terminal.Plural(m.TotalRequests, "page"), terminal.Plural(m.ItemsQuantity, "row"))
+	parts = append(parts, terminal.Plural(m.TotalRequests, "page"),
+		terminal.Plural(m.ItemsQuantity, "row"))
 	if m.ErrorLinks != nil {
 		parts = append(parts, terminal.Plural(*m.ErrorLinks, "error"))
 	}
 	if since := now.Sub(p.older.at); since > 0 && !m.Final() {
-		parts = append(parts, fmt.Sprintf("%.0f pages/s", float64(m.TotalRequests-p.older.pages)/since.Seconds()))
+		parts = append(parts, fmt.Sprintf("%.0f pages/s",
+			float64(m.TotalRequests-p.older.pages)/since.Seconds()))
 	}
 	if m.ChargedMicros != nil {
 		parts = append(parts, terminal.Euros(*m.ChargedMicros))
@@ -101,14 +104,17 @@ func (p *progress) line(m api.Progress, now time.Time) string {
 	return strings.Join(parts, "  ")
 }
 
-// Follow shows a run's progress until it ends, then how it ended, and answers with the exit code that this means.
-func Follow(ctx context.Context, t *terminal.Terminal, client *api.Client, job string, links int64) error {
+// Follow shows a run's progress until it ends, then how it ended, and answers with the exit code
+// that this means.
+func Follow(ctx context.Context, t *terminal.Terminal, client *api.Client, job string,
+	links int64) error {
 	p := &progress{t: t, links: links}
 	final, err := client.Follow(ctx, job, p.show)
 	p.clear()
 	if ctx.Err() != nil {
 		return &terminal.ExitError{Code: terminal.ExitInterrupted, Text: fmt.Sprintf(
-			"no longer following; the run goes on.\n  shoal job %s --follow   follows it again\n  shoal stop %s           stops it",
+			"no longer following; the run goes on.\n  shoal job %s --follow   follows it "+
+				"again\n  shoal stop %s           stops it",
 			job, job)}
 	}
 	if err != nil {

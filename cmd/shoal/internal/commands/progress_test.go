@@ -37,7 +37,8 @@ func TestProgressOnATerminalRedrawsOneLine(t *testing.T) {
 
 func TestProgressIsCutToTheTerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := progress{t: &terminal.Terminal{Err: &out, Clock: clock.NewManual(time.Unix(0, 0)), Columns: 20}, links: 2000}
+	p := progress{t: &terminal.Terminal{Err: &out, Clock: clock.NewManual(time.Unix(0, 0)),
+		Columns: 20}, links: 2000}
 	p.show(api.Progress{State: "RUNNING", TotalRequests: 1_000_000})
 	if got := out.String(); got != "\r\x1b[K100% of 2,000  1,0…" {
 		t.Errorf("%q", got)

@@ -95,7 +95,8 @@ func parseDocument(row json.RawMessage) (document, error) {
 	d := document{values: map[string]json.RawMessage{}}
 	tokens := json.NewDecoder(bytes.NewReader(row))
 	if start, err := tokens.Token(); err != nil || start != json.Delim('{') {
-		return d, fmt.Errorf("row: want a JSON object, got %s", terminal.Cut(string(row), terminal.WidestCell))
+		return d, fmt.Errorf("row: want a JSON object, got %s",
+			terminal.Cut(string(row), terminal.WidestCell))
 	}
 	for tokens.More() {
 		key, err := tokens.Token()
@@ -153,7 +154,8 @@ func batches(rows iter.Seq2[json.RawMessage, error]) iter.Seq2[[]document, error
 	}
 }
 
-// columnsOf lists the keys of rows in the order in which they first appear, the server's own (_…) last.
+// columnsOf lists the keys of rows in the order in which they first appear, the server's own (_…)
+// last.
 func columnsOf(rows []document) []string {
 	var columns []string
 	known := map[string]bool{}
@@ -177,8 +179,8 @@ func serverKey(key string) int {
 	return 0
 }
 
-// harmless keeps a spreadsheet from taking scraped text for a formula: such text gets an apostrophe before it. Numbers
-// stay as they are.
+// harmless keeps a spreadsheet from taking scraped text for a formula: such text gets an apostrophe
+// before it. Numbers stay as they are.
 func harmless(text string) string {
 	if text == "" || !strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return text
@@ -223,7 +225,8 @@ func writeCSV(w io.Writer, rows iter.Seq2[json.RawMessage, error]) error {
 		return err
 	}
 	if len(missed) > 0 {
-		return fmt.Errorf("the csv lacks keys that no row among the first %d has: %s (use --format jsonl)", Sampled,
+		return fmt.Errorf("the csv lacks keys that no row among the first %d has: %s (use "+
+			"--format jsonl)", Sampled,
 			strings.Join(missed, ", "))
 	}
 	return nil

@@ -66,7 +66,8 @@ func (c *Run) Run(ctx context.Context, t *terminal.Terminal) error {
 		}
 	}
 	if recipes != 1 {
-		return terminal.Usagef("run needs --field, as in --field title=h1, or --template, or --scraper, and only one of them")
+		return terminal.Usagef("run needs --field, as in --field title=h1, or --template, or " +
+			"--scraper, and only one of them")
 	}
 	client, err := c.Client(t)
 	if err != nil {
@@ -91,7 +92,8 @@ func (c *Run) Run(ctx context.Context, t *terminal.Terminal) error {
 	if c.JSON {
 		err = terminal.PrintJSON(t.Out, launch)
 	} else {
-		t.Notef("%s queued, %s dropped", terminal.Plural(launch.LinksQueued, "link"), terminal.Plural(launch.DuplicatesDropped, "duplicate"))
+		t.Notef("%s queued, %s dropped", terminal.Plural(launch.LinksQueued, "link"),
+			terminal.Plural(launch.DuplicatesDropped, "duplicate"))
 		_, err = fmt.Fprintln(t.Out, launch.JobID)
 	}
 	if err != nil || !c.Follow {
@@ -131,7 +133,8 @@ func (c *Run) query(group string, fields []model.Field) (url.Values, error) {
 	return query, nil
 }
 
-func (c *Run) launch(ctx context.Context, t *terminal.Terminal, client *api.Client, query url.Values) (api.Launch, error) {
+func (c *Run) launch(ctx context.Context, t *terminal.Terminal, client *api.Client,
+	query url.Values) (api.Launch, error) {
 	list, length := t.In, int64(-1)
 	if c.URLFile != "-" {
 		f, err := os.Open(c.URLFile)
@@ -154,7 +157,8 @@ func (c *Run) launch(ctx context.Context, t *terminal.Terminal, client *api.Clie
 	buffered := bufio.NewReaderSize(list, 64<<10)
 	launch, err := client.RunList(ctx, query, buffered, length, listType(buffered))
 	if api.IsStatus(err, http.StatusPaymentRequired) {
-		return launch, fmt.Errorf("launch: %w\nThe operator fills a wallet with `shoal wallet adjust`", err)
+		return launch, fmt.Errorf("launch: %w\nThe operator fills a wallet with `shoal "+
+			"wallet adjust`", err)
 	}
 	if err != nil {
 		return launch, fmt.Errorf("launch: %w", err)

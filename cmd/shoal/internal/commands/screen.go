@@ -25,12 +25,13 @@ const (
 	yellow style = "33"
 )
 
-// screen is a terminal that a command has to itself: its lines are drawn in place, on a page of their own, and what was
-// there before comes back at the end.
+// screen is a terminal that a command has to itself: its lines are drawn in place, on a page of
+// their own, and what was there before comes back at the end.
 type screen struct {
-	out     io.Writer
-	size    func() (width, height int)
-	keys    func(ctx context.Context) (byte, bool) // the next key; false when ctx ended or there will be none
+	out  io.Writer
+	size func() (width, height int)
+	// the next key; false when ctx ended or there will be none
+	keys    func(ctx context.Context) (byte, bool)
 	restore func() error
 }
 
@@ -74,7 +75,8 @@ func openScreen(t *terminal.Terminal) (*screen, error) {
 // usualHeight is that of a terminal that does not know its own.
 const usualHeight = 24
 
-// keyWait is how long a look for a key takes, after which it is asked whether anybody still wants to know.
+// keyWait is how long a look for a key takes, after which it is asked whether anybody still wants
+// to know.
 const keyWait = 100 * time.Millisecond
 
 // nextKey waits for a key. It never sits in a read that nothing would end.

@@ -54,7 +54,8 @@ func (c *Status) Run(ctx context.Context, t *terminal.Terminal) error {
 		{"open runs", strconv.Itoa(status.OpenJobs)}, {"units out", terminal.Count(status.Out)},
 	}
 	for _, topic := range slices.Sorted(maps.Keys(status.Lag)) {
-		pairs = append(pairs, []string{"lag of " + topic, terminal.Plural(status.Lag[topic], "record")})
+		pairs = append(pairs, []string{"lag of " + topic,
+			terminal.Plural(status.Lag[topic], "record")})
 	}
 	return terminal.PrintPairs(t.Out, pairs)
 }

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	topEvery  = time.Second
-	topWithin = 5 * time.Second // for one look at the service, which takes some 4 s without a leader
+	topEvery = time.Second
+	// for one look at the service, which takes some 4 s without a leader
+	topWithin = 5 * time.Second
 )
 
 type Top struct {
@@ -48,7 +49,8 @@ func (c *Top) Run(ctx context.Context, t *terminal.Terminal) error {
 		return client, err
 	}, now: t.Clock.Now}
 	defer w.close()
-	// A service that is not there, or does not know us, is said plainly; one that goes away later may come back.
+	// A service that is not there, or does not know us, is said plainly; one that goes away later
+	// may come back.
 	if w.look(ctx); w.problem != nil && w.at.IsZero() {
 		return w.problem
 	}
@@ -133,7 +135,8 @@ func (w *watch) close() {
 }
 
 // run draws what it sees until ctx ends or a key says so.
-func (w *watch) run(ctx context.Context, s *screen, after func(time.Duration) <-chan time.Time) error {
+func (w *watch) run(ctx context.Context, s *screen,
+	after func(time.Duration) <-chan time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan struct{})
@@ -183,7 +186,8 @@ func (w *watch) frame(width, height int) []line {
 	}
 	lines = lines[:min(len(lines), max(height, 1))]
 	for i := range lines {
-		lines[i].text = strings.TrimRight(terminal.Cut(terminal.Printable(lines[i].text), width), " ")
+		lines[i].text = strings.TrimRight(terminal.Cut(terminal.Printable(lines[i].text), width),
+			" ")
 	}
 	return lines
 }
@@ -191,7 +195,8 @@ func (w *watch) frame(width, height int) []line {
 // summary are the lines about the whole.
 func (w *watch) summary() []line {
 	s := &w.status
-	title := line{text: fmt.Sprintf("shoal top   %s leads in term %d   %d of %d shards owned", s.Leader, s.Term, s.Owned,
+	title := line{text: fmt.Sprintf("shoal top   %s leads in term %d   %d of %d shards owned",
+		s.Leader, s.Term, s.Owned,
 		s.Shards), style: bold}
 	switch {
 	case w.at.IsZero():
@@ -216,33 +221,40 @@ func (w *watch) summary() []line {
 		problem = line{text: strings.Join(strings.Fields(w.problem.Error()), " "), style: red}
 	}
 	return []line{title,
-		{text: fmt.Sprintf("pages/s %s   errors/s %s   out %s   open runs %s   commands/s %s", pages, errors, terminal.Count(s.Out),
+		{text: fmt.Sprintf("pages/s %s   errors/s %s   out %s   open runs %s   commands/s %s",
+			pages, errors, terminal.Count(s.Out),
 			terminal.Count(int64(s.OpenJobs)), commands)},
 		{text: lag}, problem}
 }
 
-// rates are those between the last two looks, "-" when they do not tell: at first, and when another node has answered,
-// or the same after a restart.
+// rates are those between the last two looks, "-" when they do not tell: at first, and when another
+// node has answered, or the same after a restart.
 func (w *watch) rates() (pages, errors, commands string) {
 	seconds := w.at.Sub(w.atBefore).Seconds()
-	known := !w.atBefore.IsZero() && seconds > 0 && w.before.Node == w.status.Node && w.before.Pages <= w.status.Pages &&
+	known := !w.atBefore.IsZero() && seconds > 0 && w.before.Node == w.status.Node &&
+		w.before.Pages <= w.status.Pages &&
 		w.before.Commands <= w.status.Commands
 	if !known {
 		return "-", "-", "-"
 	}
-	rate := func(now, before uint64) string { return fmt.Sprintf("%.1f", float64(now-before)/seconds) }
+	rate := func(now, before uint64) string {
+		return fmt.Sprintf("%.1f",
+			float64(now-before)/seconds)
+	}
 	return rate(w.status.Pages, w.before.Pages), rate(w.status.PageErrors, w.before.PageErrors),
 		rate(w.status.Commands, w.before.Commands)
 }
 
 const nodeFormat = "%-14s %-8s %-8s %5s %-12s %6s %6s %7s %5s"
 
-var nodeHeader = fmt.Sprintf(nodeFormat, "NODE", "STATE", "RAFT", "LAG", "ROLES", "SHARDS", "OPEN", "PAGES/S", "HEARD")
+var nodeHeader = fmt.Sprintf(nodeFormat, "NODE", "STATE", "RAFT", "LAG", "ROLES", "SHARDS", "OPEN",
+	"PAGES/S", "HEARD")
 
 // lateHeartbeat is the age of a heartbeat that is shown in red: a lease by default.
 const lateHeartbeat = 10 * time.Second
 
-// unheard stands for a heartbeat that is not told: it never came, or there is no leader, who alone hears them.
+// unheard stands for a heartbeat that is not told: it never came, or there is no leader, who alone
+// hears them.
 func unheard(led bool) string {
 	if led {
 		return "never"
@@ -263,7 +275,8 @@ func nodeLine(n *api.Node, unheard string) line {
 	l := line{}
 	shards, open, pages, heard := "", "", "", ""
 	if n.Capacity > 0 {
-		shards, open, pages = fmt.Sprint(n.Shards), shortCount(uint64(max(n.Open, 0))), fmt.Sprintf("%.1f", n.PagesPerSecond)
+		shards, open, pages = fmt.Sprint(n.Shards), shortCount(uint64(max(n.Open, 0))),
+			fmt.Sprintf("%.1f", n.PagesPerSecond)
 		if n.Moving > 0 {
 			shards += fmt.Sprintf("+%d", n.Moving)
 		}
@@ -284,7 +297,8 @@ func nodeLine(n *api.Node, unheard string) line {
 	case n.Suffrage == "LEADER" && l.style == plain:
 		l.style = bold
 	}
-	l.text = fmt.Sprintf(nodeFormat, terminal.Cut(terminal.Printable(n.Name), 14), strings.ToLower(n.State), strings.ToLower(n.Suffrage),
+	l.text = fmt.Sprintf(nodeFormat, terminal.Cut(terminal.Printable(n.Name), 14),
+		strings.ToLower(n.State), strings.ToLower(n.Suffrage),
 		lagOf(n, shortCount), terminal.Cut(shortRoles(n.Roles), 12), shards, open, pages, heard)
 	return l
 }
@@ -294,7 +308,8 @@ func shortRoles(roles []string) string {
 	if len(roles) == len(identity.Roles()) {
 		return "all"
 	}
-	short := map[string]string{"controlplane": "ctl", "fetcher": "fetch", "ingest": "ingest", "billing": "bill", "apiserver": "api"}
+	short := map[string]string{"controlplane": "ctl", "fetcher": "fetch", "ingest": "ingest",
+		"billing": "bill", "apiserver": "api"}
 	names := make([]string, len(roles))
 	for i, role := range roles {
 		if names[i] = short[role]; names[i] == "" {

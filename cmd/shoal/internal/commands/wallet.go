@@ -64,7 +64,9 @@ func (c *WalletShow) Run(ctx context.Context, t *terminal.Terminal) error {
 	for i := range entries {
 		rows[i] = entryRow(&entries[i])
 	}
-	return terminal.PrintTable(t.Out, []string{"CREATED (UTC)", "TYPE", "STATUS", "AMOUNT", "BALANCE AFTER", "RUN", "LINES"}, rows)
+	return terminal.PrintTable(t.Out,
+		[]string{"CREATED (UTC)", "TYPE", "STATUS", "AMOUNT", "BALANCE AFTER", "RUN", "LINES"},
+		rows)
 }
 
 func Balance(wallet api.Wallet) string {
@@ -83,7 +85,8 @@ func entryRow(entry *api.Transaction) []string {
 	if entry.BalanceAfterMicros != nil {
 		after = terminal.Euros(*entry.BalanceAfterMicros)
 	}
-	return []string{terminal.Moment(entry.CreatedAt), entry.Type, entry.Status, terminal.Euros(entry.AmountMicros), after, entry.JobID,
+	return []string{terminal.Moment(entry.CreatedAt), entry.Type, entry.Status,
+		terminal.Euros(entry.AmountMicros), after, entry.JobID,
 		Lines(entry)}
 }
 
@@ -91,7 +94,8 @@ func entryRow(entry *api.Transaction) []string {
 func Lines(entry *api.Transaction) string {
 	var parts []string
 	for _, line := range entry.Lines {
-		text := fmt.Sprintf("%s × %s %s", terminal.Count(line.Pages), terminal.Euros(line.UnitPriceMicros), line.Label)
+		text := fmt.Sprintf("%s × %s %s", terminal.Count(line.Pages),
+			terminal.Euros(line.UnitPriceMicros), line.Label)
 		if line.FreePages > 0 {
 			text += fmt.Sprintf(", %s free", terminal.Count(line.FreePages))
 		}
@@ -121,8 +125,10 @@ Example, 25 EUR:
 // Run adjusts the wallet.
 func (c *WalletAdjust) Run(ctx context.Context, t *terminal.Terminal) error {
 	if c.Customer == "" {
-		if _, err := os.Stat(filepath.Join(c.Data, datadir.KeyFile)); c.Key == "" && errors.Is(err, fs.ErrNotExist) {
-			return terminal.Usagef("--customer: whose wallet? %s has no API key that says so", c.Data)
+		if _, err := os.Stat(filepath.Join(c.Data, datadir.KeyFile)); c.Key == "" &&
+			errors.Is(err, fs.ErrNotExist) {
+			return terminal.Usagef("--customer: whose wallet? %s has no API key that says so",
+				c.Data)
 		}
 		customer, err := c.Self(ctx, t)
 		if err != nil {
@@ -156,7 +162,8 @@ func (c *Connection) Self(ctx context.Context, t *terminal.Terminal) (string, er
 	return identity.CustomerRef, err
 }
 
-func Adjust(ctx context.Context, t *terminal.Terminal, c *Connection, customer string, micros int64, note string) (
+func Adjust(ctx context.Context, t *terminal.Terminal, c *Connection, customer string, micros int64,
+	note string) (
 	api.Transaction, error) {
 	admin, err := c.AdminClient(t)
 	if err != nil {

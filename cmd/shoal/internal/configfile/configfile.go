@@ -1,4 +1,5 @@
-// Package configfile reads the file that stands in for flags. It knows no flag: it takes them as the grammar declares them.
+// Package configfile reads the file that stands in for flags. It knows no flag: it takes them as
+// the grammar declares them.
 package configfile
 
 import (
@@ -14,8 +15,8 @@ import (
 // maxConfigFile bounds a config file, in bytes.
 const maxConfigFile = 1 << 20
 
-// File is the flags that a file sets: one 'key = value' line each, keys as the flags are called, '#' before
-// comments. A flag that takes several values may stand on several lines.
+// File is the flags that a file sets: one 'key = value' line each, keys as the flags are called,
+// '#' before comments. A flag that takes several values may stand on several lines.
 type File struct {
 	path string
 	keys []string // in the order of the file
@@ -32,7 +33,8 @@ func Read(path string) (*File, error) {
 	return parse(path, io.LimitReader(f, maxConfigFile))
 }
 
-// parse reads 'key = value' lines. A value may stand in double quotes, which keep its spaces and '#'.
+// parse reads 'key = value' lines. A value may stand in double quotes, which keep its spaces and
+// '#'.
 func parse(path string, r io.Reader) (*File, error) {
 	c := &File{path: path, line: map[string]int{}, flag: map[string][]string{}}
 	lines := bufio.NewScanner(r)
@@ -44,7 +46,8 @@ func parse(path string, r io.Reader) (*File, error) {
 		key, value, found := strings.Cut(text, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if !found || key == "" {
-			return nil, fmt.Errorf("%s:%d: want 'key = value'", path, number) // the line may be a password's
+			// the line may be a password's
+			return nil, fmt.Errorf("%s:%d: want 'key = value'", path, number)
 		}
 		value, err := unquote(value)
 		if err != nil {
@@ -86,10 +89,12 @@ func (c *File) Validate(app *kong.Application) error {
 	for _, key := range c.keys {
 		flag, known := flags[key]
 		if !known {
-			return fmt.Errorf("%s:%d: unknown key %q%s", c.path, c.line[key], key, didYouMean(key, flags))
+			return fmt.Errorf("%s:%d: unknown key %q%s", c.path, c.line[key], key,
+				didYouMean(key, flags))
 		}
 		if len(c.flag[key]) > 1 && !flag.IsSlice() && !flag.IsMap() {
-			return fmt.Errorf("%s: %q stands there %d times and takes one value", c.path, key, len(c.flag[key]))
+			return fmt.Errorf("%s: %q stands there %d times and takes one value", c.path, key,
+				len(c.flag[key]))
 		}
 	}
 	return nil

@@ -28,7 +28,8 @@ func FuzzConfig(f *testing.F) {
 			}
 		}
 		d, err := parse("f", strings.NewReader(again.String()))
-		if err != nil || !maps.EqualFunc(c.flag, d.flag, func(a, b []string) bool { return cmp.Equal(a, b) }) {
+		if err != nil || !maps.EqualFunc(c.flag, d.flag,
+			func(a, b []string) bool { return cmp.Equal(a, b) }) {
 			t.Errorf("%q became %q: %v", content, again.String(), err)
 		}
 	})

@@ -1,4 +1,5 @@
-// Package datadir is the files of a data directory by which commands find the service, and its lock.
+// Package datadir is the files of a data directory by which commands find the service, and its
+// lock.
 package datadir
 
 import (
@@ -29,8 +30,8 @@ func ReadLine(dir, name string) (string, error) {
 	return line, nil
 }
 
-// Publish leaves the service's address in its data directory for the other commands, which are operators' too;
-// withdraw takes it back.
+// Publish leaves the service's address in its data directory for the other commands, which are
+// operators' too; withdraw takes it back.
 func Publish(dir, listening string) (withdraw func(), err error) {
 	server := "http://" + Reachable(listening)
 	path := filepath.Join(dir, AddressFile)
@@ -43,7 +44,8 @@ func Publish(dir, listening string) (withdraw func(), err error) {
 	return func() { _ = os.Remove(path) }, nil
 }
 
-// Reachable is the address by which this machine reaches a listener: one on all addresses is reached on the loopback.
+// Reachable is the address by which this machine reaches a listener: one on all addresses is
+// reached on the loopback.
 func Reachable(listening string) string {
 	host, port, err := net.SplitHostPort(listening)
 	if err != nil {
@@ -66,7 +68,8 @@ func Lock(dir string) (unlock func(), err error) {
 		if server, err := ReadLine(dir, AddressFile); err == nil {
 			by = "the process that serves " + server
 		}
-		return nil, errors.Join(fmt.Errorf("data directory %s is in use by %s", dir, by), file.Close())
+		return nil, errors.Join(fmt.Errorf("data directory %s is in use by %s", dir, by),
+			file.Close())
 	}
 	return func() { _ = file.Close() }, nil // closing gives the lock back
 }

@@ -28,8 +28,10 @@ import (
 // demoNodes are what the cluster demo starts, in this order. The first founds the cluster.
 func demoNodes() []demoNode {
 	return []demoNode{
-		{name: "cp1", role: "controlplane"}, {name: "cp2", role: "controlplane"}, {name: "cp3", role: "controlplane"},
-		{name: "fetcher1", role: "fetcher"}, {name: "fetcher2", role: "fetcher"}, {name: "fetcher3", role: "fetcher"},
+		{name: "cp1", role: "controlplane"}, {name: "cp2", role: "controlplane"},
+		{name: "cp3", role: "controlplane"},
+		{name: "fetcher1", role: "fetcher"}, {name: "fetcher2", role: "fetcher"},
+		{name: "fetcher3", role: "fetcher"},
 		{name: "ingest1", role: "ingest"}, {name: "ingest2", role: "ingest"},
 		{name: "billing1", role: "billing"}, {name: "billing2", role: "billing"},
 		{name: firstAPI, role: "apiserver"}, {name: "api2", role: "apiserver"},
@@ -72,9 +74,11 @@ func (c *Cluster) Validate() error {
 	case err != nil || net.ParseIP(host) == nil:
 		return fmt.Errorf("--listen: want IP:PORT")
 	case (len(c.KafkaBrokers) == 0) != (c.ClickhouseURL == ""):
-		return fmt.Errorf("--kafka-brokers, --clickhouse-url: both, or neither and everything in this process")
+		return fmt.Errorf("--kafka-brokers, --clickhouse-url: both, or neither and everything " +
+			"in this process")
 	case c.RedisAddr != "" && c.ClickhouseURL == "":
-		return fmt.Errorf("--redis-addr: nodes in this process share its memory; it goes with --kafka-brokers and --clickhouse-url")
+		return fmt.Errorf("--redis-addr: nodes in this process share its memory; it goes with " +
+			"--kafka-brokers and --clickhouse-url")
 	case c.BasePort < 1024 || c.BasePort+portsPerNode*maxDemoNodes > 65_535:
 		return fmt.Errorf("--base-port: 1024 to %d", 65_535-portsPerNode*maxDemoNodes)
 	}
@@ -179,7 +183,8 @@ type running interface {
 }
 
 // prepare makes, or finds, the cluster's authority, and chooses where its nodes run.
-func (c *Cluster) prepare(ctx context.Context, t *terminal.Terminal, web *synthweb.Web) (*demoCluster, error) {
+func (c *Cluster) prepare(ctx context.Context, t *terminal.Terminal,
+	web *synthweb.Web) (*demoCluster, error) {
 	d := &demoCluster{command: c, t: t, web: web}
 	of := authority.Flags{Data: c.Data}
 	if _, err := os.Stat(of.Path()); errors.Is(err, fs.ErrNotExist) {
@@ -233,18 +238,23 @@ func (d *demoCluster) add(name, role string) (*demoNode, error) {
 		}
 	}
 	port := func(node, which int) string {
-		return net.JoinHostPort("127.0.0.1", strconv.Itoa(d.command.BasePort+portsPerNode*node+which))
+		return net.JoinHostPort("127.0.0.1",
+			strconv.Itoa(d.command.BasePort+portsPerNode*node+which))
 	}
 	c := d.command
-	config := service.Config{Data: dir, Listen: d.apiAddress(role), Roles: []string{role}, Chromium: service.NoChromium,
+	config := service.Config{Data: dir, Listen: d.apiAddress(role), Roles: []string{role},
+		Chromium:  service.NoChromium,
 		OpsListen: port(at, 2), SelfKey: name == firstAPI,
-		Cluster: service.ClusterConfig{Identity: file, Listen: port(at, 0), GossipListen: port(at, 1), Advertise: "127.0.0.1",
+		Cluster: service.ClusterConfig{Identity: file, Listen: port(at, 0),
+			GossipListen: port(at, 1), Advertise: "127.0.0.1",
 			Capacity: 1,
 			Join:     []string{port(0, 1), port(1, 1)}, Bootstrap: at == 0},
-		Services:    service.ServicesConfig{Connections: c.Connections, KafkaPrefix: "shoal-demo.", RedisPrefix: "shoal-demo:"},
+		Services: service.ServicesConfig{Connections: c.Connections, KafkaPrefix: "shoal-demo.",
+			RedisPrefix: "shoal-demo:"},
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins:     map[string]string{d.web.Pattern(): d.web.Addr()},
-		HostRate:    1, HostConnections: 2, MaxHostRate: DemoRate, MaxHostConnections: demoConnections,
+		HostRate:    1, HostConnections: 2, MaxHostRate: DemoRate,
+		MaxHostConnections: demoConnections,
 	}
 	n := &demoNode{name: name, role: role, config: config, unused: unused}
 	d.nodes = append(d.nodes, n)
@@ -266,8 +276,8 @@ func (d *demoCluster) apiAddress(role string) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// start starts nodes: the first alone where it may found the cluster, and otherwise all together, since a majority of
-// the control plane serves and none of it alone.
+// start starts nodes: the first alone where it may found the cluster, and otherwise all together,
+// since a majority of the control plane serves and none of it alone.
 func (d *demoCluster) start(ctx context.Context, nodes ...*demoNode) error {
 	ctx, cancel := context.WithTimeout(ctx, nodeStarts)
 	defer cancel()
@@ -329,7 +339,8 @@ func (n *demoNode) await(ctx context.Context) error {
 	return nil
 }
 
-// lastWarning is the last line of a log behind a place that warns, or worse; "" when none does, or can be read.
+// lastWarning is the last line of a log behind a place that warns, or worse; "" when none does, or
+// can be read.
 func lastWarning(log string, from int64) string {
 	file, err := os.Open(log)
 	if err != nil {
@@ -343,7 +354,8 @@ func lastWarning(log string, from int64) string {
 	if info.Size() < from { // it was begun anew
 		from = 0
 	}
-	lines, err := io.ReadAll(io.NewSectionReader(file, max(from, info.Size()-maxWarning), maxWarning))
+	lines, err := io.ReadAll(io.NewSectionReader(file, max(from, info.Size()-maxWarning),
+		maxWarning))
 	if err != nil {
 		return ""
 	}
@@ -357,7 +369,8 @@ func lastWarning(log string, from int64) string {
 	return ""
 }
 
-// startLater starts a node and says so when it serves, which may be once others do: they can be started meanwhile.
+// startLater starts a node and says so when it serves, which may be once others do: they can be
+// started meanwhile.
 func (d *demoCluster) startLater(ctx context.Context, n *demoNode, done string) error {
 	if err := d.launchNode(ctx, n); err != nil {
 		return err

@@ -41,12 +41,14 @@ func newPrompt(ctx context.Context, t *testing.T) *prompt {
 	fake := apitest.New(t)
 	in, tell := io.Pipe()
 	said, say := io.Pipe()
-	p := &prompt{t: t, api: fake, tell: tell, said: bufio.NewScanner(said), over: make(chan error, 1)}
+	p := &prompt{t: t, api: fake, tell: tell, said: bufio.NewScanner(said),
+		over: make(chan error, 1)}
 	d := &demoCluster{command: &Cluster{Data: fake.DataDir(t)},
 		t: &terminal.Terminal{In: in, Out: say, Err: say, Columns: 80, Clock: apitest.Impatient{}}}
 	for name, role := range map[string]string{firstAPI: "apiserver", "cp1": "controlplane"} {
-		d.nodes = append(d.nodes, &demoNode{name: name, role: role, running: fakeNode{done: make(chan struct{})},
-			config: service.Config{Listen: strings.TrimPrefix(fake.URL, "http://")}})
+		d.nodes = append(d.nodes,
+			&demoNode{name: name, role: role, running: fakeNode{done: make(chan struct{})},
+				config: service.Config{Listen: strings.TrimPrefix(fake.URL, "http://")}})
 	}
 	go func() {
 		p.over <- d.obey(ctx)
@@ -136,13 +138,17 @@ func TestThereIsNoLeaderToKill(t *testing.T) {
 
 func TestWhyANodeDoesNotBecomeReady(t *testing.T) {
 	dir := t.TempDir()
-	const before, since = "time=t level=WARN msg=earlier\n", "time=t level=WARN msg=\"no Kafka\" failures=4\ntime=t level=INFO msg=so\n"
-	n := &demoNode{name: "cp1", config: service.Config{Data: dir}, running: fakeNode{}, logged: int64(len(before))}
+	const before, since = "time=t level=WARN msg=earlier\n",
+		"time=t level=WARN msg=\"no Kafka\" failures=4\ntime=t level=INFO msg=so\n"
+	n := &demoNode{name: "cp1", config: service.Config{Data: dir}, running: fakeNode{},
+		logged: int64(len(before))}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct{ log, want string }{
 		{before, "cp1: it does not become ready (its log is in " + dir + ")"},
-		{before + since, `cp1: it does not become ready, and warns: msg="no Kafka" failures=4 (its log is in ` + dir + ")"},
+		{before + since,
+			`cp1: it does not become ready, and warns: msg="no Kafka" failures=4 (its log is in ` +
+				dir + ")"},
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "shoal.log"), []byte(c.log), 0o600); err != nil {
 			t.Fatal(err)

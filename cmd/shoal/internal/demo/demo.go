@@ -1,4 +1,5 @@
-// Package demo is what a newcomer tries first: the service on a built-in web, and a whole cluster that takes commands.
+// Package demo is what a newcomer tries first: the service on a built-in web, and a whole cluster
+// that takes commands.
 package demo
 
 import (
@@ -58,7 +59,8 @@ func (c *Command) Run(ctx context.Context, t *terminal.Terminal, run service.Run
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		served <- service.Serve(serving, t, run, c.Config(web), func(server string) { ready <- server })
+		served <- service.Serve(serving, t, run, c.Config(web),
+			func(server string) { ready <- server })
 	}()
 	var shown error
 	select {
@@ -80,7 +82,8 @@ func (c *Command) Run(ctx context.Context, t *terminal.Terminal, run service.Run
 	return errors.Join(err, web.Close())
 }
 
-// Config is that of `shoal serve`, with the demo web within reach and a higher ceiling for its scraper.
+// Config is that of `shoal serve`, with the demo web within reach and a higher ceiling for its
+// scraper.
 func (c *Command) Config(web *synthweb.Web) service.Config {
 	return service.Config{
 		Data: c.Data, Listen: c.Listen, Roles: identity.Roles(), SelfKey: true,
@@ -88,12 +91,14 @@ func (c *Command) Config(web *synthweb.Web) service.Config {
 		Chromium:    service.NoChromium,
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins:     map[string]string{web.Pattern(): web.Addr()},
-		HostRate:    1, HostConnections: 2, MaxHostRate: DemoRate, MaxHostConnections: demoConnections,
+		HostRate:    1, HostConnections: 2, MaxHostRate: DemoRate,
+		MaxHostConnections: demoConnections,
 	}
 }
 
 // Show is the demo's run and what it says, from the first line to the last.
-func (c *Command) Show(ctx context.Context, t *terminal.Terminal, web *synthweb.Web, server string) error {
+func (c *Command) Show(ctx context.Context, t *terminal.Terminal, web *synthweb.Web,
+	server string) error {
 	connect := commands.Connection{Data: c.Data, Server: server}
 	client, err := connect.Client(t)
 	if err != nil {
@@ -117,7 +122,8 @@ func (c *Command) Show(ctx context.Context, t *terminal.Terminal, web *synthweb.
 }
 
 // begin launches a run of the demo web's first pages, and sees to all that it needs.
-func (c *Command) begin(ctx context.Context, t *terminal.Terminal, client *api.Client, connect *commands.Connection,
+func (c *Command) begin(ctx context.Context, t *terminal.Terminal, client *api.Client,
+	connect *commands.Connection,
 	web *synthweb.Web, pages int) (group api.Group, job string, err error) {
 	if group, err = commands.EnsureGroup(ctx, client, demoGroup); err != nil {
 		return group, "", err
@@ -134,7 +140,8 @@ func (c *Command) begin(ctx context.Context, t *terminal.Terminal, client *api.C
 }
 
 // again is one more run of the demo's.
-func (c *Command) again(ctx context.Context, t *terminal.Terminal, web *synthweb.Web, connect commands.Connection, pages int) error {
+func (c *Command) again(ctx context.Context, t *terminal.Terminal, web *synthweb.Web,
+	connect commands.Connection, pages int) error {
 	client, err := connect.Client(t)
 	if err != nil {
 		return err
@@ -148,7 +155,8 @@ func (c *Command) again(ctx context.Context, t *terminal.Terminal, web *synthweb
 }
 
 // greet says what an earlier demo left, and sees to it that the wallet can pay for this one.
-func (c *Command) greet(ctx context.Context, t *terminal.Terminal, client *api.Client, connect *commands.Connection,
+func (c *Command) greet(ctx context.Context, t *terminal.Terminal, client *api.Client,
+	connect *commands.Connection,
 	group api.Group) error {
 	_, runs, err := client.Jobs(ctx, api.JobFilter{}, 0, 1)
 	if err != nil {
@@ -163,7 +171,8 @@ func (c *Command) greet(ctx context.Context, t *terminal.Terminal, client *api.C
 		if err != nil {
 			return err
 		}
-		t.Notef("Found from earlier: %s, %s in group %q, balance %s.", terminal.Plural(runs, "run"), terminal.Plural(rows, "row"),
+		t.Notef("Found from earlier: %s, %s in group %q, balance %s.", terminal.Plural(runs, "run"),
+			terminal.Plural(rows, "row"),
 			demoGroup, terminal.Euros(wallet.BalanceMicros))
 	}
 	if wallet.BalanceMicros >= demoNeeds {
@@ -181,7 +190,8 @@ func (c *Command) greet(ctx context.Context, t *terminal.Terminal, client *api.C
 }
 
 // ensureTemplate finds or makes the scraper whose fields and pace the demo's runs take.
-func ensureTemplate(ctx context.Context, client *api.Client, group api.Group, web *synthweb.Web) (string, error) {
+func ensureTemplate(ctx context.Context, client *api.Client, group api.Group,
+	web *synthweb.Web) (string, error) {
 	found, err := client.Scrapers(ctx, group.ID, demoTemplate)
 	if err != nil {
 		return "", err
@@ -196,7 +206,8 @@ func ensureTemplate(ctx context.Context, client *api.Client, group api.Group, we
 		SourceConfig: model.SourceConfig{URL: "http://" + web.Hosts()[0] + "/"},
 		ItemsConfig:  synthweb.ProductFields(),
 		Config: &model.ScraperConfig{
-			Politeness: &model.Politeness{RequestsPerSecond: DemoRate, Connections: demoConnections},
+			Politeness: &model.Politeness{RequestsPerSecond: DemoRate,
+				Connections: demoConnections},
 		},
 	}}
 	saved, err := client.PutScraper(ctx, scraper)
@@ -206,7 +217,8 @@ func ensureTemplate(ctx context.Context, client *api.Client, group api.Group, we
 	return saved.ID, nil
 }
 
-func (c *Command) launch(ctx context.Context, t *terminal.Terminal, client *api.Client, web *synthweb.Web, group api.Group,
+func (c *Command) launch(ctx context.Context, t *terminal.Terminal, client *api.Client,
+	web *synthweb.Web, group api.Group,
 	template string, pages int) (string, error) {
 	var list strings.Builder
 	for address := range web.URLs(pages) {
@@ -219,14 +231,17 @@ func (c *Command) launch(ctx context.Context, t *terminal.Terminal, client *api.
 	if err != nil {
 		return "", fmt.Errorf("launch: %w", err)
 	}
-	t.Notef("Run %s: %s pages of %d hosts of the demo web.\n", launch.JobID, terminal.Count(launch.LinksQueued), len(web.Hosts()))
+	t.Notef("Run %s: %s pages of %d hosts of the demo web.\n", launch.JobID,
+		terminal.Count(launch.LinksQueued), len(web.Hosts()))
 	return launch.JobID, nil
 }
 
 // results shows the first rows, the run's line in the ledger and the balance.
-func (c *Command) results(ctx context.Context, t *terminal.Terminal, client *api.Client, job string) error {
+func (c *Command) results(ctx context.Context, t *terminal.Terminal, client *api.Client,
+	job string) error {
 	t.Notef("\nFirst rows:")
-	if err := commands.WriteTable(t.Out, client.Rows(ctx, api.RowQuery{JobID: job, Limit: demoRows})); err != nil {
+	if err := commands.WriteTable(t.Out,
+		client.Rows(ctx, api.RowQuery{JobID: job, Limit: demoRows})); err != nil {
 		return err
 	}
 	entry, err := client.TransactionOf(ctx, job)
@@ -238,14 +253,16 @@ func (c *Command) results(ctx context.Context, t *terminal.Terminal, client *api
 		return err
 	}
 	if entry != nil {
-		t.Notef("\nLedger: %s %s  %s  (%s)", entry.Type, entry.Status, terminal.Euros(entry.AmountMicros), commands.Lines(entry))
+		t.Notef("\nLedger: %s %s  %s  (%s)", entry.Type, entry.Status,
+			terminal.Euros(entry.AmountMicros), commands.Lines(entry))
 	}
 	t.Notef("%s", commands.Balance(wallet))
 	return nil
 }
 
 // invite says how to go on.
-func (c *Command) invite(t *terminal.Terminal, connect *commands.Connection, server string, group api.Group, job string) error {
+func (c *Command) invite(t *terminal.Terminal, connect *commands.Connection, server string,
+	group api.Group, job string) error {
 	key, err := datadir.ReadLine(connect.Data, datadir.KeyFile)
 	if err != nil {
 		return err

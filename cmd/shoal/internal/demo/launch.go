@@ -43,7 +43,8 @@ func (*processes) close() error { return nil }
 
 // launch starts a process whose output goes into its data directory.
 func (p *processes) launch(_ context.Context, config service.Config) (running, error) {
-	output, err := os.OpenFile(filepath.Join(config.Data, "output"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	output, err := os.OpenFile(filepath.Join(config.Data, "output"),
+		os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +53,12 @@ func (p *processes) launch(_ context.Context, config service.Config) (running, e
 		return nil, errors.Join(err, output.Close())
 	}
 	command := exec.Command(p.program, config.Args()...)
-	command.Env = append(os.Environ(), config.Services.Environment()...) // for others cannot read it, as they can flags
+	// for others cannot read it, as they can flags
+	command.Env = append(os.Environ(), config.Services.Environment()...)
 	command.Stdout, command.Stderr = output, output
 	command.SysProcAttr = ownGroup()
-	r := &process{command: command, done: make(chan struct{}), ready: "http://" + config.OpsListen + "/api/readyz"}
+	r := &process{command: command, done: make(chan struct{}),
+		ready: "http://" + config.OpsListen + "/api/readyz"}
 	started := make(chan error)
 	go func() {
 		// The process ends with the thread that started it, which is why that one stays as long.
@@ -69,7 +72,8 @@ func (p *processes) launch(_ context.Context, config service.Config) (running, e
 			return
 		}
 		if r.err = command.Wait(); r.err != nil {
-			said, _ := io.ReadAll(io.NewSectionReader(output, before, maxLastWords)) // whatever can be read
+			// whatever can be read
+			said, _ := io.ReadAll(io.NewSectionReader(output, before, maxLastWords))
 			r.err = fmt.Errorf("%w: %s", r.err, bytes.TrimSpace(said))
 		}
 	}()

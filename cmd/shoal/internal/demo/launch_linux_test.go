@@ -18,12 +18,14 @@ import (
 // launchedBy is set in the process that TestNodesEndWithTheirLauncher kills.
 const launchedBy = "SHOAL_TEST_LAUNCHED_BY"
 
-// TestNodesEndWithTheirLauncher: nodes of a demo that was killed would be in the way of the next one.
+// TestNodesEndWithTheirLauncher: nodes of a demo that was killed would be in the way of the next
+// one.
 func TestNodesEndWithTheirLauncher(t *testing.T) {
 	const nodes = 3
 	if dir := os.Getenv(launchedBy); dir != "" {
 		for range nodes {
-			launchScript(t, dir, "", `exec 3>`+filepath.Join(dir, "fifo")+`; echo up >&3; exec sleep 600`)
+			launchScript(t, dir, "",
+				`exec 3>`+filepath.Join(dir, "fifo")+`; echo up >&3; exec sleep 600`)
 		}
 		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or nobody is left to do it
 		return
@@ -71,24 +73,29 @@ func launchScript(t *testing.T, dir, ops, script string) running {
 	if err := os.Rename(program+".new", program); err != nil { // one that runs cannot be written to
 		t.Fatal(err)
 	}
-	r, err := (&processes{program: program}).launch(t.Context(), service.Config{Data: dir, OpsListen: ops})
+	r, err := (&processes{program: program}).launch(t.Context(),
+		service.Config{Data: dir, OpsListen: ops})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// TestANodeIsNotTakenForAnother: whoever answers at a node's port says nothing of a node that has ended.
+// TestANodeIsNotTakenForAnother: whoever answers at a node's port says nothing of a node that has
+// ended.
 func TestANodeIsNotTakenForAnother(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"pid":1,"status":"ok"}`)
 	}))
 	defer other.Close()
-	r := launchScript(t, t.TempDir(), strings.TrimPrefix(other.URL, "http://"), `echo 'shoal: the port is in use'; exit 1`)
-	if err := r.await(t.Context()); err == nil || !strings.Contains(err.Error(), "the port is in use") {
+	r := launchScript(t, t.TempDir(), strings.TrimPrefix(other.URL, "http://"),
+		`echo 'shoal: the port is in use'; exit 1`)
+	if err := r.await(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "the port is in use") {
 		t.Errorf("it awaits %v", err)
 	}
-	if r, err := (&processes{program: "/nowhere"}).launch(t.Context(), service.Config{Data: t.TempDir()}); err == nil {
+	if r, err := (&processes{program: "/nowhere"}).launch(t.Context(),
+		service.Config{Data: t.TempDir()}); err == nil {
 		t.Errorf("it launches %v", r)
 	}
 }

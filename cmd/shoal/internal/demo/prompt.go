@@ -23,22 +23,28 @@ type demoWord struct {
 func demoWords() []demoWord {
 	return []demoWord{
 		{"nodes", "", "the nodes, who leads, who has which shards", (*demoCluster).list},
-		{"run", "[PAGES]", "read pages of the demo web, beside what you say next: all of its 2,000, unless told otherwise", (*demoCluster).read},
-		{"add", "[ROLE]", "start one more node: a fetcher, unless told otherwise", (*demoCluster).grow},
-		{"drain", "NODE", "have a fetcher hand over its work, beside what you say next", (*demoCluster).drain},
+		{"run", "[PAGES]", "read pages of the demo web, beside what you say next: all of its " +
+			"2,000, unless told otherwise", (*demoCluster).read},
+		{"add", "[ROLE]", "start one more node: a fetcher, unless told otherwise",
+			(*demoCluster).grow},
+		{"drain", "NODE", "have a fetcher hand over its work, beside what you say next",
+			(*demoCluster).drain},
 		{"undrain", "NODE", "give it work again", (*demoCluster).undrain},
 		{"stop", "NODE", "stop a node in order, as an upgrade does", (*demoCluster).stopNode},
-		{"kill", "NODE", "end a node as a crash does, or in order where all are in one process; 'leader' is the control plane's", (*demoCluster).killNode},
+		{"kill", "NODE", "end a node as a crash does, or in order where all are in one process; " +
+			"'leader' is the control plane's", (*demoCluster).killNode},
 		{"start", "NODE", "start a node that was stopped or killed", (*demoCluster).startNode},
 	}
 }
 
-// obey does what it is told, a line at a time, until the context ends. At the end of the input it goes on serving.
+// obey does what it is told, a line at a time, until the context ends. At the end of the input it
+// goes on serving.
 func (d *demoCluster) obey(ctx context.Context) error {
 	lines := make(chan string)
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { // ends with the process when the input never does: a read of a terminal cannot be cancelled
+	// ends with the process when the input never does: a read of a terminal cannot be cancelled
+	go func() {
 		defer close(lines)
 		in := bufio.NewScanner(d.t.In)
 		for in.Scan() {
@@ -49,7 +55,8 @@ func (d *demoCluster) obey(ctx context.Context) error {
 			}
 		}
 	}()
-	d.t.Notef("\nThe cluster takes commands: 'help' lists them, 'quit' or Ctrl-C ends. Logs are in %s/NODE/shoal.log.", d.command.Data)
+	d.t.Notef("\nThe cluster takes commands: 'help' lists them, 'quit' or Ctrl-C ends. Logs are "+
+		"in %s/NODE/shoal.log.", d.command.Data)
 	for {
 		select {
 		case <-ctx.Done():
@@ -65,7 +72,8 @@ func (d *demoCluster) obey(ctx context.Context) error {
 				d.finish(ctx)
 				return nil
 			}
-			if err := d.tell(ctx, word, strings.TrimSpace(argument)); err != nil && ctx.Err() == nil {
+			if err := d.tell(ctx, word, strings.TrimSpace(argument)); err != nil &&
+				ctx.Err() == nil {
 				d.t.Notef("%v", err)
 			}
 		}
@@ -86,8 +94,10 @@ func (d *demoCluster) tell(ctx context.Context, word, argument string) error {
 	for _, w := range words {
 		d.t.Notef("  %-8s %-8s %s", w.name, w.argument, w.help)
 	}
-	d.t.Notef("  %-8s %-8s %s", "quit", "", "once runs and drains have ended stop all nodes and end; the data stays")
-	d.t.Notef("Lose nodes in the middle of a run: 'run', and then 'kill leader', 'stop fetcher1' or 'drain fetcher2'.")
+	d.t.Notef("  %-8s %-8s %s", "quit", "", "once runs and drains have ended stop all nodes and "+
+		"end; the data stays")
+	d.t.Notef("Lose nodes in the middle of a run: 'run', and then 'kill leader', 'stop " +
+		"fetcher1' or 'drain fetcher2'.")
 	return nil
 }
 
@@ -97,8 +107,10 @@ type order struct {
 	done chan struct{} // closed once it is
 }
 
-// beside carries an order out while others are taken. Its progress comes in lines, which others may stand between.
-func (d *demoCluster) beside(ctx context.Context, text string, do func(t *terminal.Terminal) error) {
+// beside carries an order out while others are taken. Its progress comes in lines, which others may
+// stand between.
+func (d *demoCluster) beside(ctx context.Context, text string,
+	do func(t *terminal.Terminal) error) {
 	o := order{text: text, done: make(chan struct{})}
 	d.orders = append(d.orders, o)
 	t := *d.t
@@ -163,7 +175,8 @@ func (d *demoCluster) read(ctx context.Context, argument string) error {
 	if argument != "" {
 		var err error
 		if pages, err = strconv.Atoi(argument); err != nil || pages < 1 || pages > DemoPages {
-			return fmt.Errorf("run: 1 to %s pages: the demo's web has no more", terminal.Count(DemoPages))
+			return fmt.Errorf("run: 1 to %s pages: the demo's web has no more",
+				terminal.Count(DemoPages))
 		}
 	}
 	connect, err := d.connect()
@@ -201,7 +214,8 @@ func (d *demoCluster) drain(ctx context.Context, name string) error {
 	}
 	timeout := nodeStarts
 	d.beside(ctx, "drain "+name, func(t *terminal.Terminal) error {
-		return (&commands.FetcherDrain{Connection: connect, Node: name, Wait: true, Timeout: &timeout}).Run(ctx, t)
+		return (&commands.FetcherDrain{Connection: connect, Node: name, Wait: true,
+			Timeout: &timeout}).Run(ctx, t)
 	})
 	return nil
 }
@@ -239,7 +253,8 @@ func (d *demoCluster) killNode(ctx context.Context, name string) error {
 			return err
 		}
 		if name = status.Leader; name == "" {
-			return errors.New("nobody leads at the moment: the control plane has no majority, or elects; 'nodes' shows who does")
+			return errors.New("nobody leads at the moment: the control plane has no majority, " +
+				"or elects; 'nodes' shows who does")
 		}
 	}
 	n, err := d.named(name, true)

@@ -31,7 +31,8 @@ func readDomain() (func(url string) uint64, error) {
 		return nil, fmt.Errorf("website contacts: %w", err)
 	}
 	return func(url string) uint64 {
-		if _, unread, err := contacts.Unfetched(extract.Page{URL: url, Asked: url}); unread || err != nil {
+		if _, unread, err := contacts.Unfetched(extract.Page{URL: url, Asked: url}); unread ||
+			err != nil {
 			return 0
 		}
 		canonical, err := address.Canonical(url)

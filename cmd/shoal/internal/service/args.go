@@ -11,12 +11,17 @@ import (
 // Args are the flags of `shoal serve` that say the same, but for the services.
 func (c *Config) Args() []string {
 	args := []string{"serve", "--data", c.Data, "--roles", strings.Join(c.Roles, ","),
-		"--identity", c.Cluster.Identity, "--cluster-listen", c.Cluster.Listen, "--gossip-listen", c.Cluster.GossipListen,
+		"--identity", c.Cluster.Identity, "--cluster-listen", c.Cluster.Listen, "--gossip-listen",
+		c.Cluster.GossipListen,
 		"--advertise", c.Cluster.Advertise, "--join", strings.Join(c.Cluster.Join, ","),
-		"--capacity", strconv.FormatUint(uint64(c.Cluster.Capacity), 10), "--ops-listen", c.OpsListen,
-		"--host-rate", fmt.Sprint(c.HostRate), "--host-connections", strconv.Itoa(c.HostConnections),
-		"--max-host-rate", fmt.Sprint(c.MaxHostRate), "--max-host-connections", strconv.Itoa(c.MaxHostConnections),
-		"--rebind-services=" + strconv.FormatBool(c.RebindServices), // whatever the environment says
+		"--capacity", strconv.FormatUint(uint64(c.Cluster.Capacity), 10), "--ops-listen",
+		c.OpsListen,
+		"--host-rate", fmt.Sprint(c.HostRate), "--host-connections",
+		strconv.Itoa(c.HostConnections),
+		"--max-host-rate", fmt.Sprint(c.MaxHostRate), "--max-host-connections",
+		strconv.Itoa(c.MaxHostConnections),
+		// whatever the environment says
+		"--rebind-services=" + strconv.FormatBool(c.RebindServices),
 	}
 	if c.Listen != "" {
 		args = append(args, "--listen", c.Listen)

@@ -17,8 +17,9 @@ import (
 // Config is what a process of the service is told. Most of it is the flags of `shoal serve`, which
 // are said here alone.
 type Config struct {
-	Data   string   `help:"Directory of everything that is kept." default:"./data" placeholder:"DIR"`
-	Listen string   `help:"Address of the API." default:"127.0.0.1:8080" placeholder:"HOST:PORT"` // port 0 takes a free one
+	Data string `help:"Directory of everything that is kept." default:"./data" placeholder:"DIR"`
+	// port 0 takes a free one
+	Listen string   `help:"Address of the API." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	Roles  []string `help:"Roles of this process: all, or in a cluster those of its identity, unless named." placeholder:"ROLE"`
 
 	Cluster  ClusterConfig  `embed:""`
@@ -47,7 +48,8 @@ type Config struct {
 	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on, whosever they were. For the first node of the control plane that starts after all were stopped."`
 	SearchEngines      Engines           `help:"JSON file with the search engines that SEARCH_ENGINE_SEARCH may ask; none by default." placeholder:"FILE"`
 
-	FetchWorkers        int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"` // 0: the fetcher's own measure
+	// 0: the fetcher's own measure
+	FetchWorkers        int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`
 	FetchTimeout        time.Duration `hidden:"" help:"Of one try at a page." default:"30s"`
 	Lease               time.Duration `hidden:"" help:"How long a fetcher works without hearing from the leader." default:"10s"`
 	MarkerEvery         time.Duration `hidden:"" help:"Between two looks for losses." default:"3s"`

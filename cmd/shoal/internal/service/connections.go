@@ -19,9 +19,9 @@ import (
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
 
-// Connections say where the services are and how to sign in there. What has no address is embedded in the process. A tag
-// secret says what may not stand on a command line, which everybody on the machine can read: the value, or a password
-// in a URL.
+// Connections say where the services are and how to sign in there. What has no address is embedded
+// in the process. A tag secret says what may not stand on a command line, which everybody on the
+// machine can read: the value, or a password in a URL.
 type Connections struct {
 	KafkaBrokers      []string `group:"services" help:"Kafka, instead of a log in this process." placeholder:"HOST:PORT"`
 	KafkaTLS          bool     `group:"services" help:"TLS to the brokers, by the system's authorities unless --kafka-ca-file names others."`
@@ -49,9 +49,11 @@ type Connections struct {
 // maxSecretFile bounds a password's or an authority's file, in bytes.
 const maxSecretFile = 1 << 20
 
-// Check says what cannot work, and with which flag, before anything is connected. It reads the files.
+// Check says what cannot work, and with which flag, before anything is connected. It reads the
+// files.
 func (c *Connections) Check() error {
-	https, rediss := strings.HasPrefix(c.ClickhouseURL, "https://"), strings.HasPrefix(c.RedisAddr, "rediss://")
+	https, rediss := strings.HasPrefix(c.ClickhouseURL, "https://"),
+		strings.HasPrefix(c.RedisAddr, "rediss://")
 	for _, rule := range []struct {
 		flag  string
 		given bool
@@ -68,14 +70,18 @@ func (c *Connections) Check() error {
 		{"--kafka-sasl", c.KafkaSASL != "", "SHOAL_KAFKA_PASSWORD or --kafka-password-file",
 			c.KafkaPassword+c.KafkaPasswordFile != ""},
 		{"--kafka-user", c.KafkaUser != "", "--kafka-sasl", c.KafkaSASL != ""},
-		{"--kafka-password", c.KafkaPassword+c.KafkaPasswordFile != "", "--kafka-sasl", c.KafkaSASL != ""},
+		{"--kafka-password", c.KafkaPassword+c.KafkaPasswordFile != "", "--kafka-sasl",
+			c.KafkaSASL != ""},
 		{"--clickhouse-user", c.ClickhouseUser != "", "--clickhouse-url", c.ClickhouseURL != ""},
-		{"--clickhouse-password", c.ClickhousePassword+c.ClickhousePasswordFile != "", "--clickhouse-user",
+		{"--clickhouse-password", c.ClickhousePassword+c.ClickhousePasswordFile != "",
+			"--clickhouse-user",
 			c.ClickhouseUser != ""},
-		{"--clickhouse-ca-file", c.ClickhouseCAFile != "", "an https:// in --clickhouse-url", https},
+		{"--clickhouse-ca-file", c.ClickhouseCAFile != "", "an https:// in --clickhouse-url",
+			https},
 		{"--redis-user", c.RedisUser != "", "SHOAL_REDIS_PASSWORD or --redis-password-file",
 			c.RedisPassword+c.RedisPasswordFile != ""},
-		{"--redis-password", c.RedisPassword+c.RedisPasswordFile != "", "--redis-addr", c.RedisAddr != ""},
+		{"--redis-password", c.RedisPassword+c.RedisPasswordFile != "", "--redis-addr",
+			c.RedisAddr != ""},
 		{"--redis-ca-file", c.RedisCAFile != "", "a rediss:// in --redis-addr", rediss},
 	} {
 		if rule.given && !rule.there {
@@ -124,7 +130,8 @@ func (c *Connections) clickhouse() (config clickhouse.Config, err error) {
 		return config, nil
 	}
 	config.URL, config.Username = c.ClickhouseURL, c.ClickhouseUser
-	config.Password, err = secret("--clickhouse-password", c.ClickhousePassword, c.ClickhousePasswordFile)
+	config.Password, err = secret("--clickhouse-password", c.ClickhousePassword,
+		c.ClickhousePasswordFile)
 	if err != nil {
 		return config, err
 	}
@@ -143,7 +150,8 @@ func (c *Connections) redis() (config cache.Config, err error) {
 		return config, nil
 	}
 	config.Addr, config.Username = c.RedisAddr, c.RedisUser
-	if config.Password, err = secret("--redis-password", c.RedisPassword, c.RedisPasswordFile); err != nil {
+	if config.Password, err = secret("--redis-password", c.RedisPassword,
+		c.RedisPasswordFile); err != nil {
 		return config, err
 	}
 	if config.RootCAs, err = authorities("--redis-ca-file", c.RedisCAFile); err != nil {
@@ -155,13 +163,15 @@ func (c *Connections) redis() (config cache.Config, err error) {
 	return config, nil
 }
 
-// secret is a password that was given, or that a file holds: all of it, but for the end of its line.
+// secret is a password that was given, or that a file holds: all of it, but for the end of its
+// line.
 func secret(flag, value, file string) (string, error) {
 	switch {
 	case file == "":
 		return value, nil
 	case value != "":
-		return "", fmt.Errorf("%s-file: the password is given elsewhere, too (%s)", flag, variable(flag))
+		return "", fmt.Errorf("%s-file: the password is given elsewhere, too (%s)", flag,
+			variable(flag))
 	}
 	content, err := readFile(flag+"-file", file)
 	if err != nil {
@@ -216,13 +226,19 @@ func (c *ServicesConfig) Environment() []string {
 	var variables []string
 	for flag, value := range map[string]string{
 		"kafka-brokers": strings.Join(c.KafkaBrokers, ","), "kafka-prefix": c.KafkaPrefix,
-		"kafka-replicas": strconv.Itoa(c.KafkaReplicas), "kafka-tls": strconv.FormatBool(c.KafkaTLS),
-		"kafka-ca-file": c.KafkaCAFile, "kafka-cert-file": c.KafkaCertFile, "kafka-key-file": c.KafkaKeyFile,
-		"kafka-sasl": c.KafkaSASL, "kafka-user": c.KafkaUser,
+		"kafka-replicas": strconv.Itoa(c.KafkaReplicas),
+		"kafka-tls":      strconv.FormatBool(c.KafkaTLS),
+		"kafka-ca-file":  c.KafkaCAFile, "kafka-cert-file": c.KafkaCertFile,
+		"kafka-key-file": c.KafkaKeyFile,
+		"kafka-sasl":     c.KafkaSASL, "kafka-user": c.KafkaUser,
 		"kafka-password": c.KafkaPassword, "kafka-password-file": c.KafkaPasswordFile,
-		"clickhouse-url": c.ClickhouseURL, "clickhouse-user": c.ClickhouseUser, "clickhouse-ca-file": c.ClickhouseCAFile,
-		"clickhouse-password": c.ClickhousePassword, "clickhouse-password-file": c.ClickhousePasswordFile,
-		"redis-addr": c.RedisAddr, "redis-prefix": c.RedisPrefix, "redis-user": c.RedisUser, "redis-ca-file": c.RedisCAFile,
+		"clickhouse-url": c.ClickhouseURL, "clickhouse-user": c.ClickhouseUser,
+		"clickhouse-ca-file":       c.ClickhouseCAFile,
+		"clickhouse-password":      c.ClickhousePassword,
+		"clickhouse-password-file": c.ClickhousePasswordFile,
+		"redis-addr":               c.RedisAddr, "redis-prefix": c.RedisPrefix,
+		"redis-user":     c.RedisUser,
+		"redis-ca-file":  c.RedisCAFile,
 		"redis-password": c.RedisPassword, "redis-password-file": c.RedisPasswordFile,
 	} {
 		if value != "" {
@@ -232,8 +248,8 @@ func (c *ServicesConfig) Environment() []string {
 	return variables
 }
 
-// CheckSecrets refuses passwords that stand on the command line. Flags are there alone before the environment and the
-// config file are asked.
+// CheckSecrets refuses passwords that stand on the command line. Flags are there alone before the
+// environment and the config file are asked.
 func CheckSecrets(ctx *kong.Context) error {
 	for _, path := range ctx.Path {
 		if path.Flag == nil || !path.Flag.Tag.Has("secret") {
@@ -241,7 +257,8 @@ func CheckSecrets(ctx *kong.Context) error {
 		}
 		value, _ := ctx.FlagValue(path.Flag).(string)
 		if path.Flag.Tag.Get("secret") == "value" || holdsPassword(value) {
-			return fmt.Errorf("--%s: a password on the command line is there for everybody to see; use %s, the --config file "+
+			return fmt.Errorf("--%s: a password on the command line is there for everybody to "+
+				"see; use %s, the --config file "+
 				"or --%s", path.Flag.Name, variable(path.Flag.Name), passwordFile(path.Flag.Name))
 		}
 	}

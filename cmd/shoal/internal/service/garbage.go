@@ -7,9 +7,10 @@ import (
 	"runtime/metrics"
 )
 
-// collectRoom is by how many bytes the heap may grow, at least, from one collection to the next. The loop's live heap is
-// small, some 15 MB, and it allocates some kilobytes a page: with Go's own measure, which lets the heap double, it would be
-// collected ten times a second. A large heap may double as ever.
+// collectRoom is by how many bytes the heap may grow, at least, from one collection to the next.
+// The loop's live heap is small, some 15 MB, and it allocates some kilobytes a page: with Go's own
+// measure, which lets the heap double, it would be collected ten times a second. A large heap may
+// double as ever.
 const collectRoom = 64 << 20
 
 // collectLessOften sets that measure for the whole process, unless its operator has set one.
@@ -19,8 +20,8 @@ func collectLessOften() {
 	}
 }
 
-// afterCollection sets the share of the live heap by which it may grow, now and after each collection. old is the share so
-// far.
+// afterCollection sets the share of the live heap by which it may grow, now and after each
+// collection. old is the share so far.
 func afterCollection(old int) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

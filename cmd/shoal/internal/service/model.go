@@ -13,7 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// ModelFlags say which language model AI_CONF scrapers may ask for what a page does not state, and how much.
+// ModelFlags say which language model AI_CONF scrapers may ask for what a page does not state, and
+// how much.
 type ModelFlags struct {
 	URL        string         `group:"model" help:"Endpoint that speaks OpenAI's chat completions, such as https://api.openai.com/v1, for what AI_CONF does not find stated; none by default." placeholder:"URL"`
 	Name       string         `group:"model" help:"Name of the model." placeholder:"NAME"`
@@ -40,7 +41,8 @@ func (m *ModelFlags) check() error {
 	costs := []float64{m.PriceIn, m.PriceOut, m.PageCost, m.DayCost}
 	for _, eur := range costs {
 		if !(eur >= 0 && eur <= 1e6) {
-			return errors.New("--model-price-in, --model-price-out, --model-page-cost, --model-day-cost: 0 to 1,000,000")
+			return errors.New("--model-price-in, --model-price-out, --model-page-cost, " +
+				"--model-day-cost: 0 to 1,000,000")
 		}
 	}
 	switch {
@@ -51,9 +53,11 @@ func (m *ModelFlags) check() error {
 	case m.Key != "" && m.KeyFile != "":
 		return errors.New("--model-key, --model-key-file: only one of them")
 	case (m.PageCost > 0 || m.DayCost > 0) && m.PriceIn == 0 && m.PriceOut == 0:
-		return errors.New("--model-page-cost, --model-day-cost: need --model-price-in and --model-price-out")
+		return errors.New("--model-page-cost, --model-day-cost: need --model-price-in and " +
+			"--model-price-out")
 	case m.Timeout <= 0 || m.MaxAnswer < 1 || m.PageTokens < 1 || m.DayTokens < 1:
-		return errors.New("--model-timeout, --model-max-answer, --model-page-tokens, --model-day-tokens: above 0")
+		return errors.New("--model-timeout, --model-max-answer, --model-page-tokens, " +
+			"--model-day-tokens: above 0")
 	}
 	return nil
 }
@@ -72,15 +76,21 @@ func (n *node) openModel() (fetcher.Model, error) {
 		}
 		key = strings.TrimSpace(string(text))
 	}
-	out, err := egress.New(egress.Config{Allow: m.Allow, Origins: n.config.Origins}) // to its endpoint only
+	// to its endpoint only
+	out, err := egress.New(egress.Config{Allow: m.Allow, Origins: n.config.Origins})
 	if err != nil {
 		return nil, err
 	}
 	n.closeLater(func() error { out.Close(); return nil })
 	micros := func(eur float64) int64 { return int64(math.Round(eur * microsPerEUR)) }
-	perThousand := func(eurPerMillion float64) int64 { return int64(math.Round(eurPerMillion * microsPerEUR / 1_000)) }
-	return fetcher.NewModel(fetcher.ModelConfig{BaseURL: m.URL, Model: m.Name, Key: fetcher.ModelKey(key), Timeout: m.Timeout,
-		MaxAnswer: m.MaxAnswer, MaxPageTokens: m.PageTokens, MaxDayTokens: m.DayTokens, PriceIn: perThousand(m.PriceIn),
-		PriceOut: perThousand(m.PriceOut), MaxPageMicros: micros(m.PageCost), MaxDayMicros: micros(m.DayCost)},
+	perThousand := func(eurPerMillion float64) int64 {
+		return int64(math.Round(eurPerMillion * microsPerEUR / 1_000))
+	}
+	return fetcher.NewModel(fetcher.ModelConfig{BaseURL: m.URL, Model: m.Name,
+		Key: fetcher.ModelKey(key), Timeout: m.Timeout,
+		MaxAnswer: m.MaxAnswer, MaxPageTokens: m.PageTokens, MaxDayTokens: m.DayTokens,
+		PriceIn:  perThousand(m.PriceIn),
+		PriceOut: perThousand(m.PriceOut), MaxPageMicros: micros(m.PageCost),
+		MaxDayMicros: micros(m.DayCost)},
 		out, n.clock, n.metrics)
 }

@@ -55,9 +55,12 @@ func TestAProcessOpensWhatItsRoleNeeds(t *testing.T) {
 				t.Fatal(err)
 			}
 			var open []string
-			for name, is := range map[string]bool{"log": n.services.log != nil, "rows": n.services.store != nil,
-				"cache": n.services.cache != nil, "egress": n.egress != nil, "reader": n.reader != nil, "web": n.web != nil,
-				"rates": n.rates != nil, "daily": n.daily != nil, "billing": n.billing != nil, "ingest": n.ingest != nil,
+			for name, is := range map[string]bool{"log": n.services.log != nil,
+				"rows":  n.services.store != nil,
+				"cache": n.services.cache != nil, "egress": n.egress != nil,
+				"reader": n.reader != nil, "web": n.web != nil,
+				"rates": n.rates != nil, "daily": n.daily != nil, "billing": n.billing != nil,
+				"ingest":  n.ingest != nil,
 				"fetcher": n.fetcher != nil, "api": n.api != nil} {
 				if is {
 					open = append(open, name)
@@ -82,10 +85,13 @@ func nodeOf(t *testing.T, authority *identity.Authority, role string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{config: Config{Data: t.TempDir(), HostRate: 1, HostConnections: 1, MaxHostRate: 1, MaxHostConnections: 1,
-		Chromium: NoChromium,
-		Cluster:  ClusterConfig{Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0", Advertise: "127.0.0.1"}},
-		clock: clock.System{}, ids: ids.Random{Now: time.Now}, point: func(string) {}, services: &Services{}}
+	n := &node{config: Config{Data: t.TempDir(), HostRate: 1, HostConnections: 1, MaxHostRate: 1,
+		MaxHostConnections: 1,
+		Chromium:           NoChromium,
+		Cluster: ClusterConfig{Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0",
+			Advertise: "127.0.0.1"}},
+		clock: clock.System{}, ids: ids.Random{Now: time.Now}, point: func(string) {},
+		services: &Services{}}
 	n.config.Cluster.Identity = filepath.Join(n.config.Data, "identity.pem")
 	if err := issued.Write(n.config.Cluster.Identity); err != nil {
 		t.Fatal(err)

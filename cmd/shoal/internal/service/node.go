@@ -91,7 +91,8 @@ func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 	defer unlock()
 	clock := skew.FromEnv(os.Getenv)
 	n := &node{config: config, name: NodeName, clock: clock, ids: ids.Random{Now: clock.Now},
-		boot: ids.Random{Now: clock.Now}.New(), point: crash.FromEnv(os.Getenv), stopping: ctx.Done()}
+		boot: ids.Random{Now: clock.Now}.New(), point: crash.FromEnv(os.Getenv),
+		stopping: ctx.Done()}
 	if err := n.identify(); err != nil {
 		return err
 	}
@@ -124,7 +125,8 @@ func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 	}
 	err = lifecycle.Run(ctx, parts...)
 	if fault.CodeOf(err) == fault.OtherServices {
-		err = fmt.Errorf("%w. --rebind-services, for the first node that starts after all were stopped, makes them this "+
+		err = fmt.Errorf("%w. --rebind-services, for the first node that starts after all were "+
+			"stopped, makes them this "+
 			"cluster's, whosever they were", err)
 	}
 	return err
@@ -173,7 +175,8 @@ func (n *node) close() (err error) {
 
 // about is what the process tells of itself.
 func (n *node) about() telemetry.Node {
-	about := telemetry.Node{Name: n.name, Roles: n.config.Roles, Version: version.String(), Dir: n.config.Data}
+	about := telemetry.Node{Name: n.name, Roles: n.config.Roles, Version: version.String(),
+		Dir: n.config.Data}
 	if n.identity != nil {
 		about.CertificateExpires = n.identity.Expires()
 	}

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// listen opens the ports for customers and for operators, and sees that the control plane's can be opened.
+// listen opens the ports for customers and for operators, and sees that the control plane's can be
+// opened.
 func (n *node) listen() (err error) {
 	if cluster := &n.config.Cluster; !cluster.alone() {
 		if err := cluster.probePorts(); err != nil {
@@ -37,9 +38,11 @@ func (n *node) listen() (err error) {
 	return nil
 }
 
-// probePorts sees that the ports are free that the control plane opens later on: here it is known which flag names them.
+// probePorts sees that the ports are free that the control plane opens later on: here it is known
+// which flag names them.
 func (c *ClusterConfig) probePorts() error {
-	for _, port := range []struct{ flag, address string }{{"--cluster-listen", c.Listen}, {"--gossip-listen", c.GossipListen}} {
+	for _, port := range []struct{ flag, address string }{{"--cluster-listen", c.Listen},
+		{"--gossip-listen", c.GossipListen}} {
 		listener, err := net.Listen("tcp", port.address)
 		if err != nil {
 			return fmt.Errorf("%s: %w", port.flag, err)
@@ -67,7 +70,8 @@ func (n *node) closeListeners() {
 func listenAPI(address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("--listen: %w (--listen or SHOAL_LISTEN names another; port 0 takes a free one)", err)
+		return nil, fmt.Errorf("--listen: %w (--listen or SHOAL_LISTEN names another; port 0 "+
+			"takes a free one)", err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)

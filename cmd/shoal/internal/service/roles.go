@@ -41,7 +41,8 @@ func (n *node) openEgress(context.Context) (err error) {
 }
 
 func (n *node) buildReader(context.Context) error {
-	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: filepath.Join(n.config.Data, "unreadable"),
+	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: filepath.Join(n.config.Data,
+		"unreadable"),
 		Clock: n.clock, Logger: n.forRole("reading"), Metrics: n.metrics})
 	return nil
 }
@@ -62,8 +63,10 @@ func (n *node) buildRates(context.Context) error {
 }
 
 func (n *node) buildRecount(context.Context) error {
-	n.daily = billing.NewDaily(billing.DailyConfig{Node: n.name, Dir: n.config.Data, Control: n.control.Client(),
-		Store: n.services.store, Clock: n.clock, Logger: n.forRole(identity.Billing), Metrics: n.metrics})
+	n.daily = billing.NewDaily(billing.DailyConfig{Node: n.name, Dir: n.config.Data,
+		Control: n.control.Client(),
+		Store:   n.services.store, Clock: n.clock, Logger: n.forRole(identity.Billing),
+		Metrics: n.metrics})
 	return nil
 }
 
@@ -73,25 +76,29 @@ func (n *node) recountPart() lifecycle.Part {
 
 func (n *node) buildBilling(context.Context) error {
 	n.billing = billing.New(billing.Config{Log: n.records, Settle: n.control.Client().Settle,
-		Logger: n.forRole(identity.Billing), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock, Point: n.point,
+		Logger: n.forRole(identity.Billing), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock,
+		Point:  n.point,
 		Reader: n.reader.For(identity.Billing)})
 	return nil
 }
 
 func (n *node) billingPart() lifecycle.Part {
-	return lifecycle.Part{Name: identity.Billing, Run: n.billing.Run, Idle: n.services.idle(stream.Receipts),
+	return lifecycle.Part{Name: identity.Billing, Run: n.billing.Run,
+		Idle:     n.services.idle(stream.Receipts),
 		Patience: drainPatience}
 }
 
 func (n *node) buildIngest(context.Context) error {
 	n.ingest = ingest.New(ingest.Config{Log: n.records, Store: n.services.store,
-		Control: ingest.FromClient(n.control.Client()), Logger: n.forRole(identity.Ingest), Metrics: n.metrics,
-		Tracer: n.tracer, Clock: n.clock, Crash: n.point, Reader: n.reader.For(identity.Ingest)})
+		Control: ingest.FromClient(n.control.Client()), Logger: n.forRole(identity.Ingest),
+		Metrics: n.metrics,
+		Tracer:  n.tracer, Clock: n.clock, Crash: n.point, Reader: n.reader.For(identity.Ingest)})
 	return nil
 }
 
 func (n *node) ingestPart() lifecycle.Part {
-	return lifecycle.Part{Name: identity.Ingest, Run: n.ingest.Run, Idle: n.services.idle(stream.Pages),
+	return lifecycle.Part{Name: identity.Ingest, Run: n.ingest.Run,
+		Idle:     n.services.idle(stream.Pages),
 		Patience: drainPatience}
 }
 
@@ -102,12 +109,14 @@ func (n *node) buildFetcher(context.Context) error {
 	}
 	config := &n.config
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: n.boot, Log: n.records,
-		Control: fetcher.FromClient(n.control.Client()), Web: n.web, Model: asked, Rates: n.rates, IDs: n.ids,
+		Control: fetcher.FromClient(n.control.Client()), Web: n.web, Model: asked, Rates: n.rates,
+		IDs:   n.ids,
 		Clock: n.clock, ShardOf: shardBy(n.records.Partitions()), Workers: config.FetchWorkers,
 		Timeout: config.FetchTimeout, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  n.forRole(identity.Fetcher), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point, Reader: n.reader})
+		Logger:  n.forRole(identity.Fetcher), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point,
+		Reader: n.reader})
 	return nil
 }
 
@@ -118,10 +127,14 @@ func (n *node) fetcherPart() lifecycle.Part {
 func (n *node) buildAPI(context.Context) (err error) {
 	config, on := &n.config, n.services
 	on.watchGroups()
-	n.api, err = apiserver.New(apiserver.Config{Client: n.control.Client(), Operator: n.control.Operator(),
-		Store: on.store, Guard: n.egress, ExchangeRates: n.rates, Limiter: on.cache, Values: on.cache, Lag: on.lag,
-		Recount: n.recount, Node: n.name, Boot: n.boot, Clock: n.clock, IDs: n.ids, DataDir: config.Data,
-		NoRateLimits: config.NoRateLimits, Rates: config.Calls.Rates, CustomerRates: config.Calls.CustomerRates,
+	n.api, err = apiserver.New(apiserver.Config{Client: n.control.Client(),
+		Operator: n.control.Operator(),
+		Store:    on.store, Guard: n.egress, ExchangeRates: n.rates, Limiter: on.cache,
+		Values: on.cache, Lag: on.lag,
+		Recount: n.recount, Node: n.name, Boot: n.boot, Clock: n.clock, IDs: n.ids,
+		DataDir:      config.Data,
+		NoRateLimits: config.NoRateLimits, Rates: config.Calls.Rates,
+		CustomerRates:  config.Calls.CustomerRates,
 		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, SearchEngines: config.SearchEngines,
 		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
@@ -134,12 +147,16 @@ func (n *node) apiPart() lifecycle.Part {
 }
 
 // recount holds the ledger against the page records, for an operator.
-func (n *node) recount(ctx context.Context, view *controlclient.View) iter.Seq2[apiserver.Recounted, error] {
+func (n *node) recount(ctx context.Context,
+	view *controlclient.View) iter.Seq2[apiserver.Recounted, error] {
 	return func(yield func(apiserver.Recounted, error) bool) {
 		for c, err := range billing.Recount(ctx, view, n.services.store) {
-			run := apiserver.Recounted{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry, LedgerMicros: c.LedgerMicros,
-				RecountMicros: c.RecountMicros, LedgerPages: c.LedgerPages, RecountPages: c.RecountPages,
-				LedgerItems: c.LedgerItems, RecountItems: c.RecountItems, Equal: c.Equal(), Undone: c.Undone}
+			run := apiserver.Recounted{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry,
+				LedgerMicros:  c.LedgerMicros,
+				RecountMicros: c.RecountMicros, LedgerPages: c.LedgerPages,
+				RecountPages: c.RecountPages,
+				LedgerItems:  c.LedgerItems, RecountItems: c.RecountItems, Equal: c.Equal(),
+				Undone: c.Undone}
 			if !yield(run, err) {
 				return
 			}

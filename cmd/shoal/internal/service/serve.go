@@ -40,10 +40,12 @@ Examples:
 func (c *Command) Validate() error {
 	for _, role := range c.Roles {
 		if !slices.Contains(identity.Roles(), role) {
-			return fmt.Errorf("--roles: %q is none of %s", role, strings.Join(identity.Roles(), ", "))
+			return fmt.Errorf("--roles: %q is none of %s", role,
+				strings.Join(identity.Roles(), ", "))
 		}
 	}
-	for flag, address := range map[string]string{"--listen": c.Listen, "--ops-listen": c.OpsListen} {
+	for flag, address := range map[string]string{"--listen": c.Listen,
+		"--ops-listen": c.OpsListen} {
 		if _, _, err := net.SplitHostPort(address); err != nil && address != "" {
 			return fmt.Errorf("%s: want HOST:PORT: %w", flag, err)
 		}
@@ -51,7 +53,8 @@ func (c *Command) Validate() error {
 	if _, err := hostPort(c.AdminListen); err != nil && c.AdminListen != "" {
 		return fmt.Errorf("--admin-listen: %w", err)
 	}
-	if err := cmp.Or(c.checkCluster(), c.Services.Check(), c.Model.check(), c.Calls.check(c.NoRateLimits)); err != nil {
+	if err := cmp.Or(c.checkCluster(), c.Services.Check(), c.Model.check(),
+		c.Calls.check(c.NoRateLimits)); err != nil {
 		return err
 	}
 	for host, to := range c.Origins {
@@ -69,7 +72,8 @@ func (c *Command) Validate() error {
 	case c.StopGrace < 0:
 		return fmt.Errorf("--stop-grace: 0s or more")
 	case c.HostConnections < 1 || c.HostConnections > c.MaxHostConnections:
-		return fmt.Errorf("--host-connections: at least 1 and at most --max-host-connections (%d)", c.MaxHostConnections)
+		return fmt.Errorf("--host-connections: at least 1 and at most --max-host-connections (%d)",
+			c.MaxHostConnections)
 	}
 	return nil
 }
@@ -78,22 +82,30 @@ func (c *Command) Validate() error {
 func (c *Command) checkCluster() error {
 	switch {
 	case c.Cluster.alone() && len(c.Roles) > 0 && len(c.roles()) < len(identity.Roles()):
-		return fmt.Errorf("--roles: a process with fewer than all roles is a node of a cluster, and needs --identity")
+		return fmt.Errorf("--roles: a process with fewer than all roles is a node of a cluster, " +
+			"and needs --identity")
 	case c.Cluster.alone() && (len(c.Cluster.Join) > 0 || c.Cluster.Bootstrap):
 		return fmt.Errorf("--join, --bootstrap: a node of a cluster needs --identity")
-	case !c.Cluster.alone() && (len(c.Services.KafkaBrokers) == 0 || c.Services.ClickhouseURL == ""):
-		return fmt.Errorf("--identity: the nodes of a cluster share --kafka-brokers and --clickhouse-url")
+	case !c.Cluster.alone() &&
+		(len(c.Services.KafkaBrokers) == 0 || c.Services.ClickhouseURL == ""):
+		return fmt.Errorf("--identity: the nodes of a cluster share --kafka-brokers and " +
+			"--clickhouse-url")
 	case !c.Cluster.alone() && len(c.Cluster.Join) == 0 && !c.Cluster.Bootstrap:
-		return fmt.Errorf("--identity: --join names members of the cluster, or --bootstrap creates it")
+		return fmt.Errorf("--identity: --join names members of the cluster, or " +
+			"--bootstrap creates it")
 	case c.Cluster.Capacity < 1 || c.Cluster.Capacity > controlplane.MaxCapacity:
 		return fmt.Errorf("--capacity: 1 to %d", controlplane.MaxCapacity)
-	case c.Cluster.ElectionTimeout < controlplane.MinElectionTimeout || c.Cluster.ElectionTimeout > controlplane.MaxElectionTimeout:
-		return fmt.Errorf("--election-timeout: %v to %v", controlplane.MinElectionTimeout, controlplane.MaxElectionTimeout)
+	case c.Cluster.ElectionTimeout < controlplane.MinElectionTimeout ||
+		c.Cluster.ElectionTimeout > controlplane.MaxElectionTimeout:
+		return fmt.Errorf("--election-timeout: %v to %v", controlplane.MinElectionTimeout,
+			controlplane.MaxElectionTimeout)
 	case c.Services.KafkaReplicas < 0:
 		return fmt.Errorf("--kafka-replicas: 0 or more")
 	case !topicPrefix.MatchString(c.Services.KafkaPrefix):
-		return fmt.Errorf("--kafka-prefix: at most 200 letters, digits, dots, hyphens and underscores")
-	case c.Cluster.Bootstrap && len(c.Roles) > 0 && !slices.Contains(c.Roles, identity.ControlPlane):
+		return fmt.Errorf("--kafka-prefix: at most 200 letters, digits, dots, hyphens " +
+			"and underscores")
+	case c.Cluster.Bootstrap && len(c.Roles) > 0 &&
+		!slices.Contains(c.Roles, identity.ControlPlane):
 		return ErrFounder
 	}
 	return c.checkAddresses()
@@ -102,7 +114,8 @@ func (c *Command) checkCluster() error {
 // topicPrefix leaves room for what stands behind it: Kafka takes 249 characters.
 var topicPrefix = regexp.MustCompile(`^[A-Za-z0-9._-]{0,200}$`)
 
-var ErrFounder = errors.New("--bootstrap: only a node with the role " + identity.ControlPlane + " creates the cluster")
+var ErrFounder = errors.New("--bootstrap: only a node with the role " + identity.ControlPlane +
+	" creates the cluster")
 
 func isCollector(address string) bool {
 	parsed, err := url.Parse(address)
@@ -124,7 +137,8 @@ func (c *Command) checkAddresses() error {
 		}
 	}
 	if c.Cluster.Advertise != "" && !isHost(c.Cluster.Advertise) {
-		return fmt.Errorf("--advertise: %q: want a host name or an IP address, without a port", c.Cluster.Advertise)
+		return fmt.Errorf("--advertise: %q: want a host name or an IP address, without a port",
+			c.Cluster.Advertise)
 	}
 	return nil
 }
@@ -153,7 +167,8 @@ func isHost(text string) bool {
 // roles are those that are named, each once, in the order of identity.Roles; none when none is
 // named.
 func (c *Command) roles() []string {
-	return slices.DeleteFunc(identity.Roles(), func(role string) bool { return !slices.Contains(c.Roles, role) })
+	return slices.DeleteFunc(identity.Roles(),
+		func(role string) bool { return !slices.Contains(c.Roles, role) })
 }
 
 // Run serves until the context ends.
@@ -192,7 +207,8 @@ type Runner func(ctx context.Context, config Config) error
 
 // Serve runs the roles until the context ends, with the address file in place as long as calls are
 // served. ready hears the base address of the API, "" without an API server.
-func Serve(ctx context.Context, t *terminal.Terminal, run Runner, config Config, ready func(server string)) error {
+func Serve(ctx context.Context, t *terminal.Terminal, run Runner, config Config,
+	ready func(server string)) error {
 	withdraw := func() {}
 	config.Notice = func(text string) { t.Notef("shoal: %s", text) }
 	config.Ready = func(listening string) {

@@ -116,7 +116,8 @@ func (c *ServicesConfig) openLog(ctx context.Context, n *node) (stream.Log, erro
 
 func (c *ServicesConfig) openRows(ctx context.Context, n *node) (rowstore.Store, error) {
 	if c.ClickhouseURL == "" {
-		store, err := sqlite.Open(sqlite.Config{Dir: filepath.Join(n.config.Data, "rows"), Point: n.point})
+		store, err := sqlite.Open(sqlite.Config{Dir: filepath.Join(n.config.Data, "rows"),
+			Point: n.point})
 		if err != nil {
 			return nil, err
 		}
@@ -183,13 +184,15 @@ func (s *Services) claim(ctx context.Context, cluster ids.ID, take bool) error {
 	return nil
 }
 
-func claim(ctx context.Context, name string, of func(ctx context.Context, owner string, take bool) (string, error),
+func claim(ctx context.Context, name string,
+	of func(ctx context.Context, owner string, take bool) (string, error),
 	cluster ids.ID, take bool) error {
 	switch whose, err := of(ctx, cluster.String(), take); {
 	case err != nil:
 		return err
 	case whose != cluster.String():
-		return fault.New(fault.OtherServices, "%s is that of cluster %s, and this is cluster %s: each has its own",
+		return fault.New(fault.OtherServices, "%s is that of cluster %s, and this is cluster "+
+			"%s: each has its own",
 			name, whose, cluster)
 	}
 	return nil

@@ -9,7 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// farLog is a log on other machines: it knows how far groups are, and nothing of other processes' tails.
+// farLog is a log on other machines: it knows how far groups are, and nothing of other processes'
+// tails.
 type farLog struct{ stream.Log }
 
 func (farLog) Embedded() bool { return false }
@@ -29,7 +30,8 @@ func (l ledBy) Status(context.Context) (controlclient.Status, error) {
 }
 
 func (ledBy) Nodes(context.Context) ([]controlclient.NodeStatus, error) {
-	return []controlclient.NodeStatus{{Name: "f1", Unread: 5}, {Name: "f2", Unread: 2}, {Name: "i1"}}, nil
+	return []controlclient.NodeStatus{{Name: "f1", Unread: 5}, {Name: "f2", Unread: 2},
+		{Name: "i1"}}, nil
 }
 
 func TestLagOfACluster(t *testing.T) {

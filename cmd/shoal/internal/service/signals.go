@@ -32,8 +32,10 @@ type signals struct {
 }
 
 // openSignals begins the signals of a node. Its log goes to file as text, or to stderr as JSON.
-func openSignals(ctx context.Context, config Config, node string, file io.Writer) (*signals, error) {
-	s := &signals{metrics: config.Metrics, tracer: config.Tracer, level: &slog.LevelVar{}, started: &atomic.Bool{}}
+func openSignals(ctx context.Context, config Config, node string, file io.Writer) (*signals,
+	error) {
+	s := &signals{metrics: config.Metrics, tracer: config.Tracer, level: &slog.LevelVar{},
+		started: &atomic.Bool{}}
 	if s.metrics == nil {
 		s.metrics = telemetry.NewMetrics()
 	}
@@ -47,19 +49,24 @@ func openSignals(ctx context.Context, config Config, node string, file io.Writer
 		return nil, err
 	}
 	if config.Notice != nil && !config.LogStderr {
-		s.log = slog.New(startWarnings{Handler: s.log.Handler(), over: s.started, notice: config.Notice, told: &sync.Map{}})
+		s.log = slog.New(startWarnings{Handler: s.log.Handler(), over: s.started,
+			notice: config.Notice, told: &sync.Map{}})
 	}
 	if config.Tracer == nil && config.Traces.Endpoint != "" {
-		s.ours, err = telemetry.NewTracer(ctx, telemetry.TraceConfig{Endpoint: config.Traces.Endpoint,
-			Ratio: config.Traces.Ratio, Node: node, Version: version.String(),
-			Failed: func(err error) { s.log.Warn("the collector does not take traces", "error", err) }})
+		s.ours, err = telemetry.NewTracer(ctx,
+			telemetry.TraceConfig{Endpoint: config.Traces.Endpoint,
+				Ratio: config.Traces.Ratio, Node: node, Version: version.String(),
+				Failed: func(err error) {
+					s.log.Warn("the collector does not take traces", "error",
+						err)
+				}})
 		s.tracer = s.ours
 	}
 	return s, err
 }
 
-// startWarnings shows an operator, each once, what is warned of before the process serves: a broker or a member that cannot
-// be reached, above all.
+// startWarnings shows an operator, each once, what is warned of before the process serves: a broker
+// or a member that cannot be reached, above all.
 type startWarnings struct {
 	slog.Handler
 	over   *atomic.Bool
@@ -94,13 +101,17 @@ func (h startWarnings) WithGroup(name string) slog.Handler {
 	return h
 }
 
-// logStart says what begins: its version, its roles and the settings that an operator asks for first, and no secrets.
+// logStart says what begins: its version, its roles and the settings that an operator asks for
+// first, and no secrets.
 func (n *node) logStart() {
 	c := n.config
-	settings := []any{"version", version.String(), "roles", c.Roles, "data", c.Data, "listen", c.Listen, "opsListen", c.OpsListen,
-		"logLevel", c.LogLevel, "electionTimeout", c.Cluster.ElectionTimeout, "hostRate", c.HostRate, "maxHostRate", c.MaxHostRate}
+	settings := []any{"version", version.String(), "roles", c.Roles, "data", c.Data, "listen",
+		c.Listen, "opsListen", c.OpsListen,
+		"logLevel", c.LogLevel, "electionTimeout", c.Cluster.ElectionTimeout, "hostRate",
+		c.HostRate, "maxHostRate", c.MaxHostRate}
 	if cluster := &c.Cluster; !cluster.alone() {
-		settings = append(settings, "clusterListen", cluster.Listen, "gossipListen", cluster.GossipListen, "advertise",
+		settings = append(settings, "clusterListen", cluster.Listen, "gossipListen",
+			cluster.GossipListen, "advertise",
 			cluster.advertised(), "join", cluster.Join, "bootstrap", cluster.Bootstrap)
 	}
 	if address := c.Services.ClickhouseURL; address != "" {
@@ -115,7 +126,8 @@ func (n *node) logStart() {
 	n.log.Info("starting", settings...)
 }
 
-// withoutSecrets is where an address leads: who signs in there, and what its query may say, is left out.
+// withoutSecrets is where an address leads: who signs in there, and what its query may say, is left
+// out.
 func withoutSecrets(address string) string {
 	if !strings.Contains(address, "://") {
 		return address[strings.LastIndexByte(address, '@')+1:]
@@ -132,7 +144,8 @@ func (n *node) logStop(began time.Time, err error) {
 	n.started.Store(true) // the terminal hears it from the command
 	ran := n.clock.Now().Sub(began).Round(time.Millisecond)
 	if err != nil {
-		n.log.Error("stopped", "version", version.String(), "roles", n.config.Roles, "ran", ran, "error", err)
+		n.log.Error("stopped", "version", version.String(), "roles", n.config.Roles, "ran", ran,
+			"error", err)
 		return
 	}
 	n.log.Info("stopped", "version", version.String(), "roles", n.config.Roles, "ran", ran)
@@ -152,7 +165,8 @@ func (s *signals) forRole(role string) *slog.Logger { return telemetry.ForRole(s
 
 // operators is what operators may ask of this process.
 func (n *node) operators() telemetry.Ops {
-	return telemetry.Ops{Metrics: n.metrics, Ready: n.ready, StateHash: n.stateHash, Pprof: n.config.OpsProfiles,
+	return telemetry.Ops{Metrics: n.metrics, Ready: n.ready, StateHash: n.stateHash,
+		Pprof:    n.config.OpsProfiles,
 		LogLevel: n.level}
 }
 

@@ -9,11 +9,13 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
-// TestStartWarningsAreShown: what is wrong at the start stands on the terminal, once, and what comes later in the log alone.
+// TestStartWarningsAreShown: what is wrong at the start stands on the terminal, once, and what
+// comes later in the log alone.
 func TestStartWarningsAreShown(t *testing.T) {
 	var log bytes.Buffer
 	var told []string
-	s, err := openSignals(t.Context(), Config{Notice: func(text string) { told = append(told, text) }}, "n1", &log)
+	s, err := openSignals(t.Context(),
+		Config{Notice: func(text string) { told = append(told, text) }}, "n1", &log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,10 +25,12 @@ func TestStartWarningsAreShown(t *testing.T) {
 	role.Warn("kafka: repeating", "call", "metadata", "error", "connection refused")
 	s.started.Store(true)
 	role.Warn("too late")
-	if len(told) != 1 || !strings.HasPrefix(told[0], "kafka: repeating, call metadata, error connection") || strings.Contains(told[0], "\n") {
+	if len(told) != 1 || !strings.HasPrefix(told[0],
+		"kafka: repeating, call metadata, error connection") || strings.Contains(told[0], "\n") {
 		t.Errorf("the terminal shows %q", told)
 	}
-	if !strings.Contains(log.String(), "too late") || !strings.Contains(log.String(), "role=controlplane") {
+	if !strings.Contains(log.String(), "too late") ||
+		!strings.Contains(log.String(), "role=controlplane") {
 		t.Errorf("the log has\n%s", log.String())
 	}
 }
@@ -36,7 +40,8 @@ func TestStartAndStopAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	config := Config{Roles: []string{"billing"}, HostRate: 1}
 	config.Services.ClickhouseURL = "http://ann:hush@rows:8123/default?password=hush"
-	config.Services.RedisAddr, config.Services.KafkaPassword = "redis://ann:hush@limits:6379/2", "hush"
+	config.Services.RedisAddr, config.Services.KafkaPassword = "redis://ann:hush@limits:6379/2",
+		"hush"
 	s, err := openSignals(t.Context(), config, "b1", &log)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +50,8 @@ func TestStartAndStopAreLogged(t *testing.T) {
 	n.logStart()
 	n.logStop(n.clock.Now(), nil)
 	n.logStop(n.clock.Now(), io.ErrUnexpectedEOF)
-	for _, want := range []string{"msg=starting node=b1 version=", "roles=[billing]", "clickhouse=http://rows:8123/default ", "redis=redis://limits:6379/2",
+	for _, want := range []string{"msg=starting node=b1 version=", "roles=[billing]",
+		"clickhouse=http://rows:8123/default ", "redis=redis://limits:6379/2",
 		"level=INFO msg=stopped node=b1 version=", "level=ERROR msg=stopped", "unexpected EOF"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, log.String())

@@ -40,7 +40,8 @@ func (n *node) statePart() lifecycle.Part {
 func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	config, cluster := &n.config, &n.config.Cluster
 	settings := controlplane.Defaults()
-	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, n.boot, config.Roles
+	settings.Dir, settings.Node, settings.Boot, settings.Roles = config.Data, n.name, n.boot,
+		config.Roles
 	settings.Version, settings.Metrics, settings.Tracer = version.String(), n.metrics, n.tracer
 	settings.Logger = n.forRole("controlplane")
 	if n.has("fetcher") {
@@ -50,17 +51,21 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 		host := cluster.advertised()
 		_, port, _ := net.SplitHostPort(cluster.Listen) // the flags were checked
 		settings.Cluster = &controlplane.Cluster{Identity: n.identity, Listen: cluster.Listen,
-			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen, GossipAdvertise: host,
-			Join: cluster.Join, Bootstrap: cluster.Bootstrap, LeaveOnStop: cluster.LeaveOnStop}
+			Advertise: net.JoinHostPort(host, port), GossipListen: cluster.GossipListen,
+			GossipAdvertise: host,
+			Join:            cluster.Join, Bootstrap: cluster.Bootstrap,
+			LeaveOnStop: cluster.LeaveOnStop}
 	}
 	settings.Clock, settings.IDs, settings.Services = n.clock, n.ids, shared
 	settings.Services.Rebind = config.RebindServices
 	settings.Log, settings.Store, settings.Point = n.records, n.services.store, n.point
-	settings.BeforeWrite, settings.ElectionTimeout = slowdisk.FromEnv(os.Getenv), cluster.ElectionTimeout
+	settings.BeforeWrite, settings.ElectionTimeout = slowdisk.FromEnv(os.Getenv),
+		cluster.ElectionTimeout
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
 	if config.FetchTimeout > 0 {
-		settings.FetchDeadline = 2 * config.FetchTimeout // a try that was begun, and room for what surrounds it
+		// a try that was begun, and room for what surrounds it
+		settings.FetchDeadline = 2 * config.FetchTimeout
 	}
 	if config.Lease > 0 {
 		settings.Lease, settings.EndWithin = config.Lease, max(config.Lease/10, time.Second/2)

@@ -16,9 +16,11 @@ import (
 const NoChromium = "none"
 
 // chromiumNames are what a browser is called on PATH, in the order in which it is looked for.
-var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless-shell"}
+var chromiumNames = []string{"chromium", "chromium-browser", "google-chrome",
+	"google-chrome-stable", "headless-shell"}
 
-// findChromium is the path of the browser of tier render: the one named, else the first on PATH; "" is none.
+// findChromium is the path of the browser of tier render: the one named, else the first on PATH; ""
+// is none.
 func findChromium(named string) string {
 	switch named {
 	case NoChromium:
@@ -33,14 +35,15 @@ func findChromium(named string) string {
 	return named
 }
 
-// openWeb makes the fetcher's way to pages. A browser that was found on PATH and does not start is left out: then a scraper
-// that needs one is refused at its launch.
+// openWeb makes the fetcher's way to pages. A browser that was found on PATH and does not start is
+// left out: then a scraper that needs one is refused at its launch.
 func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
 	proxies, err := readProxies(n.config.Proxies)
 	if err != nil {
 		return nil, err
 	}
-	config := fetcher.WebConfig{Shared: n.services.cache, Clock: n.clock, Proxies: proxies, Logger: n.forRole("fetcher"),
+	config := fetcher.WebConfig{Shared: n.services.cache, Clock: n.clock, Proxies: proxies,
+		Logger: n.forRole("fetcher"),
 		Reader: n.reader, Chromium: findChromium(n.config.Chromium)}
 	web, err := fetcher.NewHTTPWeb(ctx, n.egress, config)
 	switch {
@@ -54,8 +57,8 @@ func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
 	return fetcher.NewHTTPWeb(ctx, n.egress, config)
 }
 
-// readProxies reads the proxies of tier super, one a line; empty lines and what follows # do not count. "" is no file.
-// Errors name lines, never what they hold: there are passwords in them.
+// readProxies reads the proxies of tier super, one a line; empty lines and what follows # do not
+// count. "" is no file. Errors name lines, never what they hold: there are passwords in them.
 func readProxies(path string) ([]*egress.Proxy, error) {
 	if path == "" {
 		return nil, nil

@@ -26,14 +26,18 @@ func TestReadProxies(t *testing.T) {
 	if all, err := readProxies(""); err != nil || len(all) != 0 {
 		t.Errorf("no file: %v, %v", all, err)
 	}
-	all, err := readProxies(write("# ours\n\nhttp://user:secret@10.0.0.1:3128\n  socks5://10.0.0.2\n"))
-	if err != nil || len(all) != 2 || all[0].String() != "http://10.0.0.1:3128" || all[1].String() != "socks5://10.0.0.2:1080" {
+	all, err := readProxies(write("# ours\n\nhttp://user:secret@10.0.0.1:3128\n  " +
+		"socks5://10.0.0.2\n"))
+	if err != nil || len(all) != 2 || all[0].String() != "http://10.0.0.1:3128" ||
+		all[1].String() != "socks5://10.0.0.2:1080" {
 		t.Errorf("got %v, %v", all, err)
 	}
-	for name, path := range map[string]string{"no file": "/nowhere/proxies", "none": write("# ours\n"),
+	for name, path := range map[string]string{"no file": "/nowhere/proxies",
+		"none":   write("# ours\n"),
 		"line 2": write("http://10.0.0.1:1\nftp://user:secret@10.0.0.1\n")} {
 		all, err := readProxies(path)
-		if err == nil || all != nil || strings.Contains(err.Error(), "secret") || name == "line 2" && !strings.Contains(err.Error(), name) {
+		if err == nil || all != nil || strings.Contains(err.Error(), "secret") ||
+			name == "line 2" && !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v, %v", name, all, err)
 		}
 	}
@@ -48,15 +52,16 @@ func TestFindChromium(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for named, want := range map[string]string{"": path, NoChromium: "", "/opt/chromium": "/opt/chromium"} {
+	for named, want := range map[string]string{"": path, NoChromium: "",
+		"/opt/chromium": "/opt/chromium"} {
 		if got := findChromium(named); got != want {
 			t.Errorf("%q: %q, want %q", named, got, want)
 		}
 	}
 }
 
-// TestABrowserThatDoesNotStart: one that an operator named has to start; one that was only found is left out, and a launch
-// that needs it is refused.
+// TestABrowserThatDoesNotStart: one that an operator named has to start; one that was only found is
+// left out, and a launch that needs it is refused.
 func TestABrowserThatDoesNotStart(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	path := filepath.Join(os.Getenv("PATH"), "chromium")
@@ -73,7 +78,8 @@ func TestABrowserThatDoesNotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(n.egress.Close)
-	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: t.TempDir(), Clock: n.clock, Logger: n.log})
+	n.reader = fetcher.NewReader(fetcher.ReaderConfig{Dir: t.TempDir(), Clock: n.clock,
+		Logger: n.log})
 	found, err := n.openWeb(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +89,8 @@ func TestABrowserThatDoesNotStart(t *testing.T) {
 	}
 	found.Close()
 	n.config.Chromium = path
-	if web, err := n.openWeb(t.Context()); err == nil || !strings.Contains(err.Error(), "--chromium") {
+	if web, err := n.openWeb(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "--chromium") {
 		t.Errorf("named: %v, %v", web, err)
 	}
 }

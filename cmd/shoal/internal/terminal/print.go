@@ -57,7 +57,8 @@ func Lasted(millis int64) string {
 	return d.Round(time.Second).String()
 }
 
-// Printable makes text that came from elsewhere safe for a terminal: what is not graphic becomes a space.
+// Printable makes text that came from elsewhere safe for a terminal: what is not graphic becomes a
+// space.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsGraphic(r) {
@@ -80,11 +81,12 @@ func PrintTable(w io.Writer, header []string, rows [][]string) error {
 
 // PrintPairs writes names and values, but for those without a value.
 func PrintPairs(w io.Writer, pairs [][]string) error {
-	return printColumns(w, slices.DeleteFunc(pairs, func(pair []string) bool { return pair[1] == "" }))
+	return printColumns(w, slices.DeleteFunc(pairs,
+		func(pair []string) bool { return pair[1] == "" }))
 }
 
-// printColumns writes rows of equally many cells in columns as wide as their widest cell; all but the last column are
-// cut at widestCell. Cells are made printable.
+// printColumns writes rows of equally many cells in columns as wide as their widest cell; all but
+// the last column are cut at widestCell. Cells are made printable.
 func printColumns(w io.Writer, rows [][]string) error {
 	var widths []int
 	for _, row := range rows {
@@ -103,7 +105,8 @@ func printColumns(w io.Writer, rows [][]string) error {
 				cell = Cut(cell, widths[i])
 			}
 			line.WriteString(cell)
-			line.WriteString(strings.Repeat(" ", max(widths[i]-utf8.RuneCountInString(cell), 0)+columnSpace))
+			line.WriteString(strings.Repeat(" ",
+				max(widths[i]-utf8.RuneCountInString(cell), 0)+columnSpace))
 		}
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
 			return err

@@ -29,7 +29,8 @@ type Terminal struct {
 // OfProcess is the terminal of this process.
 func OfProcess() Terminal {
 	t := Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Clock: clock.System{}}
-	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && os.Getenv("TERM") != "dumb" {
+	if columns, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil &&
+		os.Getenv("TERM") != "dumb" {
 		t.Columns = cmp.Or(columns, UsualWidth)
 	}
 	return t

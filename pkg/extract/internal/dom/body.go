@@ -2,8 +2,8 @@ package dom
 
 import "strings"
 
-// startInBody places a start tag once the body is open: by the rules of the table around it, if there is one, and then
-// by those of the body.
+// startInBody places a start tag once the body is open: by the rules of the table around it, if
+// there is one, and then by those of the body.
 func (b *builder) startInBody() {
 	for !b.odd {
 		switch b.top().mode {
@@ -55,8 +55,8 @@ func (b *builder) closeCell() bool {
 	return false
 }
 
-// startInTable places a start tag right inside a table, its body or a row; false if that closed or opened something
-// and the tag has to be looked at again. What would go before the table is odd.
+// startInTable places a start tag right inside a table, its body or a row; false if that closed or
+// opened something and the tag has to be looked at again. What would go before the table is odd.
 func (b *builder) startInTable() (done bool) {
 	m := b.top().mode
 	switch t := b.tok.tag; t {
@@ -154,7 +154,8 @@ func (b *builder) startContent() {
 	switch t {
 	case tHTML, tBody:
 		b.ignoreRoot()
-	case tBase, tBasefont, tBgsound, tLink, tMeta, tNoframes, tScript, tStyle, tTitle, tNoscript, tTemplate:
+	case tBase, tBasefont, tBgsound, tLink, tMeta, tNoframes, tScript, tStyle, tTitle, tNoscript,
+		tTemplate:
 		b.startInHead()
 	case tH1, tH2, tH3, tH4, tH5, tH6:
 		b.closeInScope(buttonScope, tP)

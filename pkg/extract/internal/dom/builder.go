@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// builder reads a page and builds the document in one pass, by the rules of HTML's tokenizer and tree construction.
-// Where these rules would move elements that are in place already (the adoption agency with a block in between, foster
-// parenting, a late frameset, attributes of a second html or body), and for a few rare things (NUL bytes, MathML, HTML
-// in SVG, PLAINTEXT, markup that the end of the page cuts off, more than 500 nested elements), it calls the page odd and
-// gives up. It must give the very document that x/net/html gives, or none.
+// builder reads a page and builds the document in one pass, by the rules of HTML's tokenizer and
+// tree construction. Where these rules would move elements that are in place already (the adoption
+// agency with a block in between, foster parenting, a late frameset, attributes of a second html or
+// body), and for a few rare things (NUL bytes, MathML, HTML in SVG, PLAINTEXT, markup that the end
+// of the page cuts off, more than 500 nested elements), it calls the page odd and gives up. It must
+// give the very document that x/net/html gives, or none.
 type builder struct {
 	d      *Document
 	s      string // the page
@@ -21,12 +22,16 @@ type builder struct {
 	heads  tagSet // of matches of the selectors that have none yet
 	sought []int  // the selectors that have none yet, by their places among those wanted
 	reads  tagSet // of elements whose attributes count
-	next   []int  // where the needles of each selector wanted come next, as far as known; then references; then html, body
-	ahead  int    // up to here no more is to be found out about what is not on the page
-	wait   int    // how many bytes it may at least be until that is tried again
-	drops  bool   // elements that have closed are not needed if they are no match and hold none
-	kept   Elem   // those before this one are needed
-	within int    // how many first matches are open: only there, texts count; at least 1 where all of the page counts
+	// where the needles of each selector wanted come next, as far as known; then references; then
+	// html, body
+	next  []int
+	ahead int  // up to here no more is to be found out about what is not on the page
+	wait  int  // how many bytes it may at least be until that is tried again
+	drops bool // elements that have closed are not needed if they are no match and hold none
+	kept  Elem // those before this one are needed
+	// how many first matches are open: only there, texts count; at least 1 where all of the page
+	// counts
+	within int
 	phase  phase
 	quirks quirks
 	head   Elem
@@ -81,7 +86,8 @@ const (
 )
 
 // modes are those of the parts of tables; what is no part of one has that of the element around it.
-var modes = [tags]mode{tTable: modeTable, tTbody: modeTableBody, tThead: modeTableBody, tTfoot: modeTableBody, tTr: modeRow,
+var modes = [tags]mode{tTable: modeTable, tTbody: modeTableBody, tThead: modeTableBody,
+	tTfoot: modeTableBody, tTr: modeRow,
 	tTd: modeCell, tTh: modeCell, tCaption: modeCaption, tColgroup: modeColgroup}
 
 type quirks uint8
@@ -122,14 +128,17 @@ const (
 
 // run builds d from the page; false if the page is odd.
 func (b *builder) run(d *Document, page string) bool {
-	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0], active: b.active[:0],
-		next: append(b.next[:0], make([]int, len(d.wanted)+2)...), sought: b.sought[:0]}
-	b.drops = len(d.wanted) > 0 && !slices.ContainsFunc(d.wanted, func(s *Selector) bool { return s.siblings })
+	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0],
+		active: b.active[:0],
+		next:   append(b.next[:0], make([]int, len(d.wanted)+2)...), sought: b.sought[:0]}
+	b.drops = len(d.wanted) > 0 &&
+		!slices.ContainsFunc(d.wanted, func(s *Selector) bool { return s.siblings })
 	b.attend()
 	if len(page) > largePage {
 		// Once, instead of growing step by step through many times as much.
 		n := min(strings.Count(page, "<"), maxParts)
-		d.elems, d.texts, d.attrs = slices.Grow(d.elems, n), slices.Grow(d.texts, n), slices.Grow(d.attrs, n)
+		d.elems, d.texts, d.attrs = slices.Grow(d.elems, n), slices.Grow(d.texts, n),
+			slices.Grow(d.attrs, n)
 	}
 	for b.pos < len(b.s) && !b.odd {
 		if b.s[b.pos] != '<' {
@@ -168,7 +177,8 @@ func (b *builder) text() {
 	}
 }
 
-// closeTop closes the current element if its end tag is at pos, written as most pages write it, and does nothing else.
+// closeTop closes the current element if its end tag is at pos, written as most pages write it, and
+// does nothing else.
 func (b *builder) closeTop() bool {
 	at := b.pos + 2
 	if at+8 > len(b.s) || b.s[at-1] != '/' || len(b.stack) == 0 {
@@ -216,7 +226,8 @@ func (b *builder) markup() {
 	}
 }
 
-// untilMarkup is how far it is from a place in text to the next "<" that is none, or to one that ends the page.
+// untilMarkup is how far it is from a place in text to the next "<" that is none, or to one that
+// ends the page.
 func (b *builder) untilMarkup(from int) int {
 	for at := from; ; at++ {
 		next := strings.IndexByte(b.s[at:], '<')
@@ -282,7 +293,8 @@ func (b *builder) skipComment() {
 		}
 		end += i
 		data := b.s[start:end]
-		if strings.HasSuffix(data, "--") || strings.HasSuffix(data, "--!") || data == "" || data == "-" {
+		if strings.HasSuffix(data, "--") || strings.HasSuffix(data, "--!") || data == "" ||
+			data == "-" {
 			b.pos = end + 1
 			return
 		}

@@ -6,8 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 )
 
-// convert reads the page with x/net/html and turns its tree into the document. Pages with more than 512 nested
-// elements, or too many, are refused there.
+// convert reads the page with x/net/html and turns its tree into the document. Pages with more than
+// 512 nested elements, or too many, are refused there.
 func (d *Document) convert(body []byte) error {
 	root, err := tree.Parse(body, maxTree)
 	if err != nil {
@@ -31,7 +31,8 @@ func (d *Document) convertChildren(n *html.Node, parent, hider Elem) {
 		case html.ElementNode:
 			e := Elem(len(d.elems))
 			index++
-			d.elems = append(d.elems, element{parent: parent, prev: prev, index: index, text: int32(len(d.texts))})
+			d.elems = append(d.elems,
+				element{parent: parent, prev: prev, index: index, text: int32(len(d.texts))})
 			d.convertElement(c, e, hider)
 			prev = e
 		}

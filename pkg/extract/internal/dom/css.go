@@ -28,7 +28,8 @@ func (p *cssParser) unexpected(wanted string) error {
 		return fmt.Errorf("%s expected at the end", wanted)
 	}
 	r, _ := utf8.DecodeRuneInString(p.s[p.i:])
-	return fmt.Errorf("%s expected at character %d, not %q", wanted, utf8.RuneCountInString(p.s[:p.i])+1, r)
+	return fmt.Errorf("%s expected at character %d, not %q", wanted,
+		utf8.RuneCountInString(p.s[:p.i])+1, r)
 }
 
 func (p *cssParser) peek() byte {
@@ -197,7 +198,8 @@ func (p *cssParser) nameChars() (string, error) {
 func (p *cssParser) escape() (string, error) {
 	p.i++
 	hex := p.i
-	for hex < len(p.s) && hex < p.i+6 && strings.IndexByte("0123456789abcdefABCDEF", p.s[hex]) >= 0 {
+	for hex < len(p.s) && hex < p.i+6 &&
+		strings.IndexByte("0123456789abcdefABCDEF", p.s[hex]) >= 0 {
 		hex++
 	}
 	if hex > p.i {

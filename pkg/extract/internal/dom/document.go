@@ -1,9 +1,10 @@
-// Package dom owns parsed pages, CSS selectors and XPath: a page is a flat list of elements in document order, so that an
-// element is a number and its descendants are a range. It knows no field and no row.
+// Package dom owns parsed pages, CSS selectors and XPath: a page is a flat list of elements in
+// document order, so that an element is a number and its descendants are a range. It knows no field
+// and no row.
 //
-// Pages are read by a parser of our own that builds the list in one pass. What it does not do (see builder) it leaves
-// to golang.org/x/net/html, whose tree is then turned into the same list: the two give the same document, and tests
-// hold them to it.
+// Pages are read by a parser of our own that builds the list in one pass. What it does not do (see
+// builder) it leaves to golang.org/x/net/html, whose tree is then turned into the same list: the
+// two give the same document, and tests hold them to it.
 package dom
 
 import (
@@ -20,14 +21,16 @@ import (
 // Elem is an element of a document, by its place in document order.
 type Elem int32
 
-// Root is the html element, which every document has; Whole as a range to search means the whole document.
+// Root is the html element, which every document has; Whole as a range to search means the whole
+// document.
 const (
 	None  Elem = -1
 	Root  Elem = 0
 	Whole Elem = Root
 )
 
-// Document is a parsed page. Its memory is used again by the next Parse. The page's bytes must not change until Reset.
+// Document is a parsed page. Its memory is used again by the next Parse. The page's bytes must not
+// change until Reset.
 type Document struct {
 	elems []element
 	attrs []attr
@@ -53,16 +56,17 @@ type Document struct {
 	build     builder
 }
 
-// element is one element; its descendants are those up to end, their texts those up to textEnd. Contents of template
-// are no part of a page, as in a browser.
+// element is one element; its descendants are those up to end, their texts those up to textEnd.
+// Contents of template are no part of a page, as in a browser.
 type element struct {
 	named             string // its name, lower case, if that is no tag's
 	parent, end, prev Elem   // prev is the sibling before it
-	index, kids       int32  // place among its siblings, from 1; how many elements it has as children
-	attrs, attrsEnd   int32
-	class, id         int32 // in attrs, -1 for none
-	text, textEnd     int32
-	tag               tag
+	// place among its siblings, from 1; how many elements it has as children
+	index, kids     int32
+	attrs, attrsEnd int32
+	class, id       int32 // in attrs, -1 for none
+	text, textEnd   int32
+	tag             tag
 }
 
 func (el *element) name() string {
@@ -88,8 +92,9 @@ type text struct {
 // A page whose selectors need more steps than this is given up; ordinary ones need some thousand.
 const maxSteps = 50_000_000
 
-// Bounds of what one page may take: elements, texts and attributes, each; and for the pages that x/net/html reads, whose
-// nodes come on top of that, the bytes of the tree. Ordinary pages have some thousand elements.
+// Bounds of what one page may take: elements, texts and attributes, each; and for the pages that
+// x/net/html reads, whose nodes come on top of that, the bytes of the tree. Ordinary pages have
+// some thousand elements.
 const (
 	maxParts = 150_000
 	maxTree  = tree.MaxBytes * 3 / 4
@@ -103,8 +108,9 @@ var (
 	errTooSlow = errors.New("the selectors take too long on this page")
 )
 
-// Parse reads a page as HTML, like a browser with scripting enabled. With only, nothing will be asked of the document but
-// the first match of these selectors and what it holds, so that the page may be read no further than that.
+// Parse reads a page as HTML, like a browser with scripting enabled. With only, nothing will be
+// asked of the document but the first match of these selectors and what it holds, so that the page
+// may be read no further than that.
 func (d *Document) Parse(body []byte, only ...*Selector) error {
 	if len(body) > math.MaxInt32 {
 		return errTooLong
@@ -128,7 +134,8 @@ func (d *Document) hasTooMany() bool {
 	return len(d.elems) > maxParts || len(d.texts) > maxParts || len(d.attrs) > maxParts
 }
 
-// want notes the selectors to look for while the page is read, if all can be told from what comes before a match.
+// want notes the selectors to look for while the page is read, if all can be told from what comes
+// before a match.
 func (d *Document) want(only []*Selector) {
 	for _, s := range only {
 		if !s.forward {
@@ -161,7 +168,8 @@ func (d *Document) look() bool {
 	return d.steps >= 0
 }
 
-// Err says that the selectors asked so far took too long or failed, so that what they answered does not count.
+// Err says that the selectors asked so far took too long or failed, so that what they answered does
+// not count.
 func (d *Document) Err() error {
 	if d.steps < 0 && d.failed == nil {
 		return errTooSlow
@@ -174,7 +182,8 @@ const keptElems = 1 << 16
 
 // Reset forgets the page and keeps the memory of an ordinary one.
 func (d *Document) Reset() {
-	if cap(d.elems) > keptElems || cap(d.attrs) > 4*keptElems || cap(d.texts) > 2*keptElems || cap(d.scratch) > 1<<20 {
+	if cap(d.elems) > keptElems || cap(d.attrs) > 4*keptElems || cap(d.texts) > 2*keptElems ||
+		cap(d.scratch) > 1<<20 {
 		*d = Document{ctx: d.ctx}
 	}
 	if d.ctx == nil {

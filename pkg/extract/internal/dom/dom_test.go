@@ -15,7 +15,8 @@ var pages = []string{
 	"",
 	" ",
 	"text",
-	"<!doctype html><html lang=en><head><title>a &amp; b</title></head><body class='x y' id=b><p>One<p>Two</body></html>",
+	"<!doctype html><html lang=en><head><title>a &amp; b</title></head><body class='x y' " +
+		"id=b><p>One<p>Two</body></html>",
 	"<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\" \"x\"><p>a<table><tr><td>b</table>",
 	"<p>quirky<table><tr><td>in p</table>",
 	"<!doctype html><p>closed<table><tr><td>after p</table>",
@@ -23,7 +24,8 @@ var pages = []string{
 	"<dl><dt>a<dd>b<dt>c<dd><p>d</dl>",
 	"<table><tr><td>1<td>2<tr><th>3</table><table><caption>c</caption><col><tbody><tr><td>x</tbody><tfoot><tr><td>y</table>",
 	"<table><thead><tr><th>a</thead><tr><td><table><tr><td>in</table></td></tr></table>",
-	"<table> <colgroup><col> <col></colgroup> <tr> <td>x</td> </tr> <form><input type=hidden name=q></form></table>",
+	"<table> <colgroup><col> <col></colgroup> <tr> <td>x</td> </tr> <form><input type=hidden " +
+		"name=q></form></table>",
 	"<table>moved<tr><td>1</table>",
 	"<table><div>moved</div></table>",
 	"<p><b>bold<p>still bold</b> not",
@@ -40,13 +42,16 @@ var pages = []string{
 	"<script>var a = '<p>' + \"</p>\";</script><style>p > a {}</style><noscript><img></noscript>",
 	"<script><!-- if (a<b) document.write('<script>x</script>'); --></script><p>x",
 	"<title>a</titles></title><textarea>\n<p>&lt;</textarea><iframe><p></iframe><xmp><b></xmp>",
-	"<head><template><tr><td>x</td></tr><template>y</template></template><link rel=canonical href=/p></head>x",
+	"<head><template><tr><td>x</td></tr><template>y</template></template><link rel=canonical " +
+		"href=/p></head>x",
 	"<template><svg></svg></template>",
 	"<head></head> <script>late</script> <link rel=a><body>x<!-- c --><!----><!-->-->y<!--- a --!>z",
-	"<svg viewBox='0 0 1 1' xlink:href=x><path d=m /><title>t<b></title><a href=x>y</a></svg><svg/>after",
+	"<svg viewBox='0 0 1 1' xlink:href=x><path d=m /><title>t<b></title><a " +
+		"href=x>y</a></svg><svg/>after",
 	"<svg><style>a{}</style><script>x</script><g><use xlink:href=#a /></g></svg><p>after<svg><p>out",
 	"<math><mi>x</mi></math>",
-	"<p a=1 A=2 b='x\"y' c=\"&amp;&copy=1&notit;&#x41;\" d e= f=/ g=x/><br/><img src=a.png/>x</br></p></p>",
+	"<p a=1 A=2 b='x\"y' c=\"&amp;&copy=1&notit;&#x41;\" d e= f=/ g=x/><br/><img " +
+		"src=a.png/>x</br></p></p>",
 	"<div =x ==y / a = b c/d></div x=y>z</ p></><?php ?><!x>",
 	"a < b <3 <",
 	"<div class='a\r\nb' id=a&#x62;c>\r\n1\r2</div><pre>\n\nx</pre><pre>\r\ny</pre>",
@@ -73,8 +78,10 @@ var pages = []string{
 	"<dd><div><dd>x<dt>y",
 	"<x-card data-a=1><X-Item>v</x-item></x-card>",
 	"<ſcript>x</ſcript><p>ſ",
-	"<b>\xe1<i>\x9a\x80</i></b>", "<p>x \xe1<b>\x9a<i>\x80y</i>\x80</b>\xc2<b>\xa0 z\xc2</b>\xa0\xc2<b>x",
-	strings.Repeat("<p>x<i></i></p><b>y</b>", 40) + "<u></u><div class=c>" + strings.Repeat("<p class=c></p><b></b>", 40),
+	"<b>\xe1<i>\x9a\x80</i></b>", "<p>x \xe1<b>\x9a<i>\x80y</i>\x80</b>\xc2<b>\xa0 " +
+		"z\xc2</b>\xa0\xc2<b>x",
+	strings.Repeat("<p>x<i></i></p><b>y</b>", 40) + "<u></u><div class=c>" +
+		strings.Repeat("<p class=c></p><b></b>", 40),
 }
 
 // failer is *testing.T and *rapid.T.
@@ -121,7 +128,8 @@ func diff(t failer, page, what string, got, want []string) {
 			w = want[i]
 		}
 		// x/net/html sorts the attributes of formatting elements.
-		if g != w && !slices.Equal(slices.Sorted(strings.FieldsSeq(g)), slices.Sorted(strings.FieldsSeq(w))) {
+		if g != w && !slices.Equal(slices.Sorted(strings.FieldsSeq(g)),
+			slices.Sorted(strings.FieldsSeq(w))) {
 			t.Fatalf("%s: element %d\n got %s\nwant %s\nof %q", what, i, g, w, page)
 		}
 	}
@@ -143,12 +151,19 @@ func TestBuilderIsXNetHTML(t *testing.T) {
 
 // markup is pieces of pages.
 func markup() []string {
-	pieces := []string{" ", "x", "&amp;", "long-class", "<i class=long-class>", "<div id='long-i&#100;'>", "<em title=\"a long-class b\">", "<!-- c -->", "<br>", "<img src=a>", "<input type=hidden>", "<script>a<b</script>",
-		"<title>t</title>", "</head> <title>t</title>", "<svg><noscript><g>x</g></noscript>", "<svg><iframe>x<g>y", "<textarea>a</textarea>", "<template><p>x</template>", "<svg><path/></svg>", "<link rel=x>",
+	pieces := []string{" ", "x", "&amp;", "long-class", "<i class=long-class>",
+		"<div id='long-i&#100;'>", "<em title=\"a long-class b\">", "<!-- c -->", "<br>",
+		"<img src=a>", "<input type=hidden>", "<script>a<b</script>",
+		"<title>t</title>", "</head> <title>t</title>", "<svg><noscript><g>x</g></noscript>",
+		"<svg><iframe>x<g>y", "<textarea>a</textarea>", "<template><p>x</template>",
+		"<svg><path/></svg>", "<link rel=x>",
 		"<hr>", "</br>", "</p>", "<!doctype html>"}
-	for _, name := range []string{"html", "head", "body", "div", "p", "span", "a", "b", "i", "li", "ul", "dl", "dt", "dd",
-		"table", "tbody", "thead", "tr", "td", "th", "caption", "colgroup", "col", "form", "button", "select", "option",
-		"optgroup", "h1", "h2", "pre", "svg", "g", "object", "section", "nobr", "font", "ruby", "rt", "address", "x-y"} {
+	for _, name := range []string{"html", "head", "body", "div", "p", "span", "a", "b", "i", "li",
+		"ul", "dl", "dt", "dd",
+		"table", "tbody", "thead", "tr", "td", "th", "caption", "colgroup", "col", "form", "button",
+		"select", "option",
+		"optgroup", "h1", "h2", "pre", "svg", "g", "object", "section", "nobr", "font", "ruby",
+		"rt", "address", "x-y"} {
 		pieces = append(pieces, "<"+name+">", "<"+name+" class=c id=i>", "</"+name+">")
 	}
 	return pieces
@@ -163,7 +178,8 @@ func TestBuilderIsXNetHTMLAtRandom(t *testing.T) {
 	})
 }
 
-// place is how an element is reached from the root, with its attributes; elements that come to nothing may be dropped.
+// place is how an element is reached from the root, with its attributes; elements that come to
+// nothing may be dropped.
 func place(d *Document, e Elem) (path string) {
 	if e != None {
 		for i := d.elems[e].attrs; i < d.elems[e].attrsEnd; i++ {
@@ -176,7 +192,8 @@ func place(d *Document, e Elem) (path string) {
 	return path
 }
 
-// checkEnough fails unless a page that is read only as far as needed gives the same first matches and texts.
+// checkEnough fails unless a page that is read only as far as needed gives the same first matches
+// and texts.
 func checkEnough(t failer, page string, only []*Selector) (read float64) {
 	t.Helper()
 	var part, whole Document
@@ -194,7 +211,8 @@ func checkEnough(t failer, page string, only []*Selector) (read float64) {
 		if got == None {
 			continue
 		}
-		if got, want := part.AppendText(nil, got), whole.AppendText(nil, want); string(got) != string(want) {
+		if got, want := part.AppendText(nil, got),
+			whole.AppendText(nil, want); string(got) != string(want) {
 			t.Fatalf("%q: text %q, want %q", page, got, want)
 		}
 	}
@@ -207,9 +225,13 @@ func TestEnoughOfAPageIsAllOfIt(t *testing.T) {
 		page := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 40).Draw(rt, "page"), "")
 		var only []*Selector
 		for range rapid.IntRange(1, 3).Draw(rt, "selectors") {
-			s, err := CompileSelector(rapid.SampledFrom([]string{"p", "div", "b", "li", "a", ".c", "b div", "a > b", "p + b",
-				"p ~ a", "td", "li:nth-child(2)", "*:not(html, body, head)", "svg *", "div:is(.c, #i)",
-				"head", "html", "title", "head > link", "link", "svg", ".long-class", "#long-id", "p .long-class, b#long-id", "em[title~=long-class]", "b.missing-class"}).Draw(rt, "selector"))
+			s, err := CompileSelector(rapid.SampledFrom([]string{"p", "div", "b", "li", "a", ".c",
+				"b div", "a > b", "p + b",
+				"p ~ a", "td", "li:nth-child(2)", "*:not(html, body, head)", "svg *",
+				"div:is(.c, #i)",
+				"head", "html", "title", "head > link", "link", "svg", ".long-class", "#long-id",
+				"p .long-class, b#long-id", "em[title~=long-class]", "b.missing-class"}).Draw(rt,
+				"selector"))
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -218,7 +240,8 @@ func TestEnoughOfAPageIsAllOfIt(t *testing.T) {
 		checkEnough(rt, page, only)
 	})
 	title, _ := CompileSelector("h1")
-	if read := checkEnough(t, "<h1>x</h1>"+strings.Repeat("<p>", 100), []*Selector{title}); read > 0.1 {
+	if read := checkEnough(t, "<h1>x</h1>"+strings.Repeat("<p>", 100),
+		[]*Selector{title}); read > 0.1 {
 		t.Errorf("%.2f of the page read", read)
 	}
 }
@@ -236,17 +259,28 @@ func FuzzBuilder(f *testing.F) {
 
 // selectors that cascadia reads as well.
 var selectors = []string{
-	"*", "p", "P", "div", "li", "a", "#b", "#i", ".x", ".x.y", ".c", "p.c", "a#i.c", "[href]", "[class=c]", "[class~=y]", "[id|=a]",
-	"[href^='1']", "[src$='png']", "[lang*=n]", "[class!=c]", "[class=C i]", "[id#=^a.c$]", "ul li", "ul > li", "li + li",
-	"li ~ li", "body > *", "html > body p", "ul li ul > li", "div p, td", "td a", "table td:first-child",
-	"li:first-child", "li:last-child", "li:nth-child(2)", "li:nth-child(2n+1)", "li:nth-child(odd)", "li:nth-child(-n+2)",
-	"*:nth-last-child(2)", "*:nth-of-type(2)", "*:nth-last-of-type(1)", "*:only-child", "*:only-of-type", "p:empty",
-	":root", ":root > *", "*:not(p)", "*:not(.c, #i)", "body:has(td)", "ul:has(> li)", "*:haschild(li)", "p:contains(x)",
-	"*:containsown('one')", "td:matches(^y$)", "*:matchesown([0-9])", "*:lang(en)", "*:link", "*:input", "*:enabled",
-	"*:disabled", "*:checked", "a:hover", "link[rel=canonical]", "link[rel]", "*:not(:nth-child(n+2))", "x-card > x-item",
-	"p b i", "b + i", "head > *", "tr td + td", "tr > td ~ td", "a:not([href=\"1\"])", "x-y", "span ~ b > i", "*|*",
-	"div:not(:has(p)) > a", "p\\:x", "#\\31 ", "[a=\"1\\\n2\"]", "/* c */ p", "td/**/a", "u ~ b", "b ~ p",
-	"u ~ div p.c ~ b", "i ~ b", "p ~ b ~ p ~ b", "p + b ~ p", "*:not(u ~ *) ~ b", "p.c ~ u, p > i ~ b",
+	"*", "p", "P", "div", "li", "a", "#b", "#i", ".x", ".x.y", ".c", "p.c", "a#i.c", "[href]",
+	"[class=c]", "[class~=y]", "[id|=a]",
+	"[href^='1']", "[src$='png']", "[lang*=n]", "[class!=c]", "[class=C i]", "[id#=^a.c$]", "ul li",
+	"ul > li", "li + li",
+	"li ~ li", "body > *", "html > body p", "ul li ul > li", "div p, td", "td a",
+	"table td:first-child",
+	"li:first-child", "li:last-child", "li:nth-child(2)", "li:nth-child(2n+1)", "li:nth-child(odd)",
+	"li:nth-child(-n+2)",
+	"*:nth-last-child(2)", "*:nth-of-type(2)", "*:nth-last-of-type(1)", "*:only-child",
+	"*:only-of-type", "p:empty",
+	":root", ":root > *", "*:not(p)", "*:not(.c, #i)", "body:has(td)", "ul:has(> li)",
+	"*:haschild(li)", "p:contains(x)",
+	"*:containsown('one')", "td:matches(^y$)", "*:matchesown([0-9])", "*:lang(en)", "*:link",
+	"*:input", "*:enabled",
+	"*:disabled", "*:checked", "a:hover", "link[rel=canonical]", "link[rel]",
+	"*:not(:nth-child(n+2))", "x-card > x-item",
+	"p b i", "b + i", "head > *", "tr td + td", "tr > td ~ td", "a:not([href=\"1\"])", "x-y",
+	"span ~ b > i", "*|*",
+	"div:not(:has(p)) > a", "p\\:x", "#\\31 ", "[a=\"1\\\n2\"]", "/* c */ p", "td/**/a", "u ~ b",
+	"b ~ p",
+	"u ~ div p.c ~ b", "i ~ b", "p ~ b ~ p ~ b", "p + b ~ p", "*:not(u ~ *) ~ b",
+	"p.c ~ u, p > i ~ b",
 }
 
 // checkSelector fails unless the selector finds what cascadia finds.

@@ -2,8 +2,8 @@ package dom
 
 import "strings"
 
-// endInBody places an end tag once the body is open: by the rules of the table around it, if there is one, and then by
-// those of the body.
+// endInBody places an end tag once the body is open: by the rules of the table around it, if there
+// is one, and then by those of the body.
 func (b *builder) endInBody() {
 	for !b.odd {
 		var done bool
@@ -128,8 +128,10 @@ func (b *builder) endContent() {
 	switch t := b.tok.tag; t {
 	case tBody, tHTML, tTemplate:
 		// What comes behind the body's end tag still goes into the body.
-	case tAddress, tArticle, tAside, tBlockquote, tButton, tCenter, tDetails, tDialog, tDir, tDiv, tDl, tFieldset,
-		tFigcaption, tFigure, tFooter, tHeader, tHgroup, tListing, tMain, tMenu, tNav, tOl, tPre, tSearch, tSection,
+	case tAddress, tArticle, tAside, tBlockquote, tButton, tCenter, tDetails, tDialog, tDir, tDiv,
+		tDl, tFieldset,
+		tFigcaption, tFigure, tFooter, tHeader, tHgroup, tListing, tMain, tMenu, tNav, tOl, tPre,
+		tSearch, tSection,
 		tSelect, tSummary, tUl:
 		if b.inScope(defaultScope, t) >= 0 {
 			b.closeImplied(other)
@@ -190,7 +192,8 @@ func (b *builder) endHeading() {
 	}
 }
 
-// endFormatting closes a formatting element. With a block in between it would have to move elements: odd.
+// endFormatting closes a formatting element. With a block in between it would have to move
+// elements: odd.
 func (b *builder) endFormatting(t tag) {
 	if top := b.top(); top.tag == t && !b.isActive(top.elem) {
 		b.pop()
@@ -261,8 +264,8 @@ func (b *builder) addForeign() {
 	}
 }
 
-// startForeign places a start tag inside SVG. HTML in it, by escape or by invitation, is odd, and so is an element in
-// what hides its contents.
+// startForeign places a start tag inside SVG. HTML in it, by escape or by invitation, is odd, and
+// so is an element in what hides its contents.
 func (b *builder) startForeign() {
 	top := b.top()
 	switch name := b.d.elems[top.elem].name(); {
@@ -271,16 +274,20 @@ func (b *builder) startForeign() {
 		return
 	}
 	switch b.tok.name() {
-	case "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "font", "h1",
-		"h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "math", "menu", "meta", "nobr", "ol", "p",
-		"pre", "ruby", "s", "small", "span", "strong", "strike", "sub", "sup", "table", "template", "tt", "u", "ul", "var":
+	case "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em",
+		"embed", "font", "h1",
+		"h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "math", "menu",
+		"meta", "nobr", "ol", "p",
+		"pre", "ruby", "s", "small", "span", "strong", "strike", "sub", "sup", "table", "template",
+		"tt", "u", "ul", "var":
 		b.odd = true
 		return
 	}
 	b.addForeign()
 }
 
-// endForeign closes the innermost SVG element of the name. An end tag for what is around the SVG is odd.
+// endForeign closes the innermost SVG element of the name. An end tag for what is around the SVG is
+// odd.
 func (b *builder) endForeign() {
 	for i := len(b.stack) - 1; i >= 0 && b.stack[i].foreign; i-- {
 		if strings.EqualFold(b.d.elems[b.stack[i].elem].name(), b.tok.name()) {

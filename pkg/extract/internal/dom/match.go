@@ -17,9 +17,9 @@ func (l selectorList) match(d *Document, e Elem) bool {
 	return false
 }
 
-// outcome of a try to match the rest of a selector. What fails for want of ancestors fails for every element above as
-// well, so that no search is repeated from there: matching takes steps in proportion to depth and length, not to a
-// power of the depth.
+// outcome of a try to match the rest of a selector. What fails for want of ancestors fails for
+// every element above as well, so that no search is repeated from there: matching takes steps in
+// proportion to depth and length, not to a power of the depth.
 type outcome uint8
 
 const (
@@ -71,7 +71,8 @@ func (s *complexSelector) matchFrom(d *Document, e Elem, i int) outcome {
 	}
 }
 
-// siblingSearch is a search among the siblings before an element: for what, and whose children they are.
+// siblingSearch is a search among the siblings before an element: for what, and whose children they
+// are.
 type siblingSearch struct {
 	compound *compound
 	parent   Elem
@@ -83,10 +84,12 @@ type siblingResult struct {
 	got  outcome
 }
 
-// manySiblings is the place from which on a search is remembered, so that the next sibling's need not repeat it.
+// manySiblings is the place from which on a search is remembered, so that the next sibling's need
+// not repeat it.
 const manySiblings = 32
 
-// matchBefore matches the compounds left of the "~" before compound i, which stands for e, with the siblings before e.
+// matchBefore matches the compounds left of the "~" before compound i, which stands for e, with the
+// siblings before e.
 func (s *complexSelector) matchBefore(d *Document, e Elem, i int) outcome {
 	el := &d.elems[e]
 	search := siblingSearch{&s.compounds[i], el.parent}
@@ -138,7 +141,8 @@ func (c *compound) match(d *Document, e Elem) bool {
 	return true
 }
 
-// hasClass says whether an attribute's value has the word. Only where it does not as it is written has it to be decoded.
+// hasClass says whether an attribute's value has the word. Only where it does not as it is written
+// has it to be decoded.
 func (d *Document) hasClass(i int32, class string) bool {
 	if i < 0 {
 		return false
@@ -271,7 +275,8 @@ func (p *pseudo) matchText(d *Document, e Elem) bool {
 	d.scratch = d.appendRaw(d.scratch[:0], e, p.own)
 	d.steps -= len(d.scratch)
 	if p.kind == pseudoMatches {
-		return d.fits(p.re, unsafe.String(unsafe.SliceData(d.scratch), len(d.scratch))) // which nothing changes meanwhile
+		// which nothing changes meanwhile
+		return d.fits(p.re, unsafe.String(unsafe.SliceData(d.scratch), len(d.scratch)))
 	}
 	return bytes.Contains(bytes.ToLower(d.scratch), []byte(p.text))
 }
@@ -312,7 +317,8 @@ func (d *Document) has(e Elem, attr string) bool {
 	return ok
 }
 
-// matchState matches the pseudo-classes that depend on what an element is and on one or two attributes.
+// matchState matches the pseudo-classes that depend on what an element is and on one or two
+// attributes.
 func (p *pseudo) matchState(d *Document, e Elem) bool {
 	t, name := d.elems[e].tag, d.elems[e].name()
 	link := (t == tA || t == tArea || t == tLink) && d.has(e, "href")
@@ -333,7 +339,8 @@ func (p *pseudo) matchState(d *Document, e Elem) bool {
 		kind, _ := d.Attr(e, "type")
 		kind = lowerASCII(kind)
 		return t == tOption && d.has(e, "selected") ||
-			(t == tInput || name == "menuitem") && d.has(e, "checked") && (kind == "checkbox" || kind == "radio")
+			(t == tInput || name == "menuitem") && d.has(e, "checked") &&
+				(kind == "checkbox" || kind == "radio")
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// oracle is a page as x/net/html reads it, made alike to a Document: without contents of templates, names in lower
-// case, attributes of another namespace under the names that the page writes.
+// oracle is a page as x/net/html reads it, made alike to a Document: without contents of templates,
+// names in lower case, attributes of another namespace under the names that the page writes.
 type oracle struct {
 	root  *html.Node
 	elems []*html.Node
@@ -79,7 +79,8 @@ func (d *Document) dump() []string {
 			depth++
 		}
 		path = append(path[:depth], el.name())
-		line := fmt.Sprintf("%s end=%d prev=%d place=%d/%d", strings.Join(path, ">"), el.end, el.prev, el.index, el.kids)
+		line := fmt.Sprintf("%s end=%d prev=%d place=%d/%d", strings.Join(path, ">"), el.end,
+			el.prev, el.index, el.kids)
 		seen := map[string]bool{}
 		for i := el.attrs; i < el.attrsEnd; i++ {
 			seen[d.attrs[i].name] = true
@@ -122,11 +123,13 @@ func (o *oracle) dump() []string {
 				own += c.Data
 			}
 		}
-		line := fmt.Sprintf("%s end=%d prev=%d place=%d/%d", strings.Join(path, ">"), place[n]+count(n), prev, index, kids)
+		line := fmt.Sprintf("%s end=%d prev=%d place=%d/%d", strings.Join(path, ">"),
+			place[n]+count(n), prev, index, kids)
 		for _, a := range n.Attr {
 			line += fmt.Sprintf(" %s=%q", a.Key, a.Val)
 		}
-		lines = append(lines, line+fmt.Sprintf(" %q %q", textOf(n), strings.Join(strings.Fields(own), " ")))
+		lines = append(lines, line+fmt.Sprintf(" %q %q", textOf(n),
+			strings.Join(strings.Fields(own), " ")))
 	}
 	return lines
 }

@@ -22,8 +22,8 @@ func (b *builder) startTag() {
 	}
 }
 
-// startBeforeBody places a start tag by the rules of the phase, moving on where the tag belongs to a later one; true if
-// there is nothing left to do here.
+// startBeforeBody places a start tag by the rules of the phase, moving on where the tag belongs to
+// a later one; true if there is nothing left to do here.
 func (b *builder) startBeforeBody() (done bool) {
 	t := b.tok.tag
 	switch b.phase {
@@ -214,13 +214,15 @@ func (b *builder) rawContents(name string) (text string, found bool) {
 		}
 		i += n
 		after := i + 2 + len(name)
-		if after < len(rest) && strings.EqualFold(rest[i+2:after], name) && classes[rest[after]]&nameEnd != 0 {
+		if after < len(rest) && strings.EqualFold(rest[i+2:after], name) &&
+			classes[rest[after]]&nameEnd != 0 {
 			return rest[:i], true
 		}
 	}
 }
 
-// doubleEscaped says whether a script's text may hold "<!--" and then "<script", behind which an end tag may not end it.
+// doubleEscaped says whether a script's text may hold "<!--" and then "<script", behind which an
+// end tag may not end it.
 func doubleEscaped(text string) bool {
 	i := strings.Index(text, "<!--")
 	if i < 0 {
@@ -274,7 +276,8 @@ func (b *builder) skipTemplate() {
 	b.pop()
 }
 
-// skipStart passes a start tag in a template, with its contents if they are raw; 1 if it opens another template.
+// skipStart passes a start tag in a template, with its contents if they are raw; 1 if it opens
+// another template.
 func (b *builder) skipStart() int {
 	switch t := b.tok.tag; {
 	case t == tTemplate:

@@ -59,7 +59,8 @@ var simplePseudos = map[string]pseudo{
 func (p *cssParser) function(name string) (ps pseudo, err error) {
 	switch name {
 	case "not", "is", "where", "has", "haschild":
-		ps.kind = map[string]pseudoKind{"not": pseudoNot, "is": pseudoIs, "where": pseudoIs, "has": pseudoHas,
+		ps.kind = map[string]pseudoKind{"not": pseudoNot, "is": pseudoIs, "where": pseudoIs,
+			"has":      pseudoHas,
 			"haschild": pseudoHasChild}[name]
 		ps.list, err = p.list()
 	case "nth-child", "nth-last-child", "nth-of-type", "nth-last-of-type":

@@ -28,8 +28,9 @@ var classes = func() (c [256]uint8) {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// readTag reads the tag whose name begins at i into tok and moves behind it. The attributes of a start tag are appended
-// to the document if they count. A tag that the page's end cuts off makes the page odd.
+// readTag reads the tag whose name begins at i into tok and moves behind it. The attributes of a
+// start tag are appended to the document if they count. A tag that the page's end cuts off makes
+// the page odd.
 func (b *builder) readTag(i int, start bool) bool {
 	s, t := b.s, &b.tok
 	t.attrs, t.class, t.id = int32(len(b.d.attrs)), -1, -1
@@ -49,8 +50,8 @@ func (b *builder) readTag(i int, start bool) bool {
 	return b.readAttrs(i, start && (b.reads.has(t.tag) || len(b.stack) > 0 && b.top().foreign))
 }
 
-// shortName is the length and the key of the name that s begins with, 0 unless it has less than eight characters, all
-// of them small letters, and its end is not the page's.
+// shortName is the length and the key of the name that s begins with, 0 unless it has less than
+// eight characters, all of them small letters, and its end is not the page's.
 func shortName(s string) (n int, key uint64) {
 	if len(s) < 8 {
 		return 0, 0
@@ -135,8 +136,8 @@ func (b *builder) readAttrs(i int, keep bool) bool {
 	return !b.odd
 }
 
-// readAttr reads an attribute that begins at i, which is neither white space nor ">". next is where to read on, end
-// the end of the value.
+// readAttr reads an attribute that begins at i, which is neither white space nor ">". next is where
+// to read on, end the end of the value.
 func readAttr(s string, i int) (name, value string, next, end int) {
 	start := i
 	if s[i] == '=' {
@@ -176,7 +177,8 @@ func readAttr(s string, i int) (name, value string, next, end int) {
 	return name, s[start:i], i, i
 }
 
-// keepAttr adds an attribute to the tag at hand, unless it has one of that name, which may have capital letters.
+// keepAttr adds an attribute to the tag at hand, unless it has one of that name, which may have
+// capital letters.
 func (b *builder) keepAttr(name, value string, capital bool) bool {
 	if capital {
 		name = lowerASCII(name)

@@ -8,26 +8,28 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// Selector is a compiled list of CSS selectors: Selectors Level 3, and of Level 4 :is, :where and :has of descendants,
-// and as in jQuery :contains, :containsOwn, :matches, :matchesOwn, :haschild, [name!=value] and [name#=expression]. It
-// is safe for concurrent use.
+// Selector is a compiled list of CSS selectors: Selectors Level 3, and of Level 4 :is, :where and
+// :has of descendants, and as in jQuery :contains, :containsOwn, :matches, :matchesOwn, :haschild,
+// [name!=value] and [name#=expression]. It is safe for concurrent use.
 type Selector struct {
 	list     selectorList
-	patterns int      // size of the regular expressions
-	tags     tagSet   // that matches can have
-	reads    tagSet   // whose attributes are looked at, those of matches included
-	forward  bool     // whether an element matches can be told when its start tag has been read
-	roots    bool     // whether the attributes of html or body may decide
-	siblings bool     // whether siblings before an element may decide
-	class    string   // a class of each match, "" if none is known
-	needles  []string // one of them stands in the start tag of each match, unless it is written with &#; none if unknown
+	patterns int    // size of the regular expressions
+	tags     tagSet // that matches can have
+	reads    tagSet // whose attributes are looked at, those of matches included
+	forward  bool   // whether an element matches can be told when its start tag has been read
+	roots    bool   // whether the attributes of html or body may decide
+	siblings bool   // whether siblings before an element may decide
+	class    string // a class of each match, "" if none is known
+	// one of them stands in the start tag of each match, unless it is written with &#; none if
+	// unknown
+	needles []string
 }
 
 // selectorList matches what any of its selectors matches.
 type selectorList []complexSelector
 
-// complexSelector is the compounds of a selector from right to left; combinators[i] stands between the compounds i+1
-// and i.
+// complexSelector is the compounds of a selector from right to left; combinators[i] stands between
+// the compounds i+1 and i.
 type complexSelector struct {
 	compounds   []compound
 	combinators []byte
@@ -96,7 +98,8 @@ func CompileSelector(css string) (*Selector, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Selector{list: list, patterns: p.patterns.Size(), forward: list.isForward(), reads: list.reads(), roots: list.readsRoots(), siblings: list.readsSiblings()}
+	s := &Selector{list: list, patterns: p.patterns.Size(), forward: list.isForward(),
+		reads: list.reads(), roots: list.readsRoots(), siblings: list.readsSiblings()}
 	for i := range list {
 		s.tags.addAll(list[i].compounds[0].tags())
 	}
@@ -133,9 +136,11 @@ func (l selectorList) readsRoots() bool {
 			if all[j].looksAround() {
 				return true
 			}
-			// What stands to the left has to be above or before them: nothing, html, or html and the head.
+			// What stands to the left has to be above or before them: nothing, html, or html and
+			// the head.
 			left := all[j+1:]
-			if len(left) > 2 || len(left) > 0 && !left[len(left)-1].isTag(tHTML, tHead) || len(left) > 1 && !left[0].isTag(tHead) {
+			if len(left) > 2 || len(left) > 0 && !left[len(left)-1].isTag(tHTML, tHead) ||
+				len(left) > 1 && !left[0].isTag(tHead) {
 				continue
 			}
 			if reads.has(tHTML) || reads.has(tBody) {
@@ -146,7 +151,8 @@ func (l selectorList) readsRoots() bool {
 	return false
 }
 
-// looksAround says whether a pseudo-class of the compound looks at elements around its own, all the way up.
+// looksAround says whether a pseudo-class of the compound looks at elements around its own, all the
+// way up.
 func (c *compound) looksAround() bool {
 	return slices.ContainsFunc(c.pseudos, func(p pseudo) bool {
 		return p.kind == pseudoLang || slices.ContainsFunc(p.list, func(s complexSelector) bool {
@@ -164,11 +170,13 @@ func (c *compound) isTag(any ...tag) bool {
 // readsSiblings says whether siblings before an element may decide.
 func (l selectorList) readsSiblings() bool {
 	for i := range l {
-		if slices.ContainsFunc(l[i].combinators, func(c byte) bool { return c == '+' || c == '~' }) {
+		if slices.ContainsFunc(l[i].combinators,
+			func(c byte) bool { return c == '+' || c == '~' }) {
 			return true
 		}
 		for j := range l[i].compounds {
-			if slices.ContainsFunc(l[i].compounds[j].pseudos, func(p pseudo) bool { return p.list.readsSiblings() }) {
+			if slices.ContainsFunc(l[i].compounds[j].pseudos,
+				func(p pseudo) bool { return p.list.readsSiblings() }) {
 				return true
 			}
 		}
@@ -179,7 +187,8 @@ func (l selectorList) readsSiblings() bool {
 // minNeedle is the length from which on it is worth while to look for a needle.
 const minNeedle = 3
 
-// needle is the longest text that the start tag of each match has in its attributes, "" if none is known.
+// needle is the longest text that the start tag of each match has in its attributes, "" if none is
+// known.
 func (c *compound) needle() (needle string) {
 	texts := append(slices.Clone(c.classes), c.id)
 	for i := range c.attrs {
@@ -189,7 +198,8 @@ func (c *compound) needle() (needle string) {
 	}
 	for _, text := range texts {
 		for _, part := range strings.FieldsFunc(text, mayBeNamed) {
-			if len(part) > len(needle) && !strings.Contains(part, "fj") { // which &fjlig; stands for
+			// which &fjlig; stands for
+			if len(part) > len(needle) && !strings.Contains(part, "fj") {
 				needle = part
 			}
 		}
@@ -215,7 +225,8 @@ func (l selectorList) reads() (s tagSet) {
 				switch p := &c.pseudos[k]; p.kind {
 				case pseudoNot, pseudoIs, pseudoHas, pseudoHasChild:
 					s.addAll(p.list.reads())
-				case pseudoLang, pseudoLink, pseudoInput, pseudoEnabled, pseudoDisabled, pseudoChecked:
+				case pseudoLang, pseudoLink, pseudoInput, pseudoEnabled, pseudoDisabled,
+					pseudoChecked:
 					return allTags // they look at elements around as well
 				}
 			}
@@ -237,8 +248,8 @@ func (l selectorList) isForward() bool {
 	return true
 }
 
-// isForward leaves out what depends on contents and on siblings to come, and of-type, whose counts are of a whole
-// document.
+// isForward leaves out what depends on contents and on siblings to come, and of-type, whose counts
+// are of a whole document.
 func (p *pseudo) isForward() bool {
 	switch p.kind {
 	case pseudoNot, pseudoIs:

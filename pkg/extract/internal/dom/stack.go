@@ -40,7 +40,8 @@ func (b *builder) push(tag tag, named string, attrs, attrsEnd, class, id int32) 
 	o.foreign, o.texted, o.gone = false, false, false
 	o.attrs = int32(len(d.attrs))
 	if !b.tok.used {
-		o.attrs = min(o.attrs, b.tok.attrs) // those at hand belong to what comes next, or to this element
+		// those at hand belong to what comes next, or to this element
+		o.attrs = min(o.attrs, b.tok.attrs)
 	}
 	b.opened[tag]++
 	b.odd = b.odd || n >= maxDepth || e >= maxParts
@@ -57,7 +58,8 @@ func (b *builder) look(e Elem) {
 	el := &d.elems[e]
 	for _, i := range b.sought {
 		s := d.wanted[i]
-		if !s.tags.has(el.tag) || s.class != "" && !d.hasClass(el.class, s.class) || !s.list.match(d, e) {
+		if !s.tags.has(el.tag) || s.class != "" && !d.hasClass(el.class, s.class) ||
+			!s.list.match(d, e) {
 			continue
 		}
 		d.found[i] = e
@@ -69,7 +71,8 @@ func (b *builder) look(e Elem) {
 	}
 }
 
-// attend notes what the selectors without a match look at. Where none are wanted, all of the page counts.
+// attend notes what the selectors without a match look at. Where none are wanted, all of the page
+// counts.
 func (b *builder) attend() {
 	d := b.d
 	if len(d.wanted) == 0 {
@@ -90,10 +93,10 @@ func (b *builder) attend() {
 	}
 }
 
-// isAbsent says whether the selectors without a match have none in what is to come, since what any match has to have in
-// its start tag does not occur there, and whether no other html or body tag comes whose attributes a selector may look
-// at, since they are added to those of the first one. Otherwise the answer is no until the page has been read up to
-// there.
+// isAbsent says whether the selectors without a match have none in what is to come, since what any
+// match has to have in its start tag does not occur there, and whether no other html or body tag
+// comes whose attributes a selector may look at, since they are added to those of the first one.
+// Otherwise the answer is no until the page has been read up to there.
 func (b *builder) isAbsent() bool {
 	d := b.d
 	b.ahead = len(b.s)
@@ -135,14 +138,16 @@ func (b *builder) findRoot() int {
 		if c := b.s[*known+1] | 0x20; c != 'b' && c != 'h' {
 			continue
 		}
-		if name := b.s[*known+1 : *known+5]; strings.EqualFold(name, "body") || strings.EqualFold(name, "html") {
+		if name := b.s[*known+1 : *known+5]; strings.EqualFold(name, "body") ||
+			strings.EqualFold(name, "html") {
 			break
 		}
 	}
 	return *known
 }
 
-// find is where one of the needles comes next, the page's end if none does; known is the place in next to note it.
+// find is where one of the needles comes next, the page's end if none does; known is the place in
+// next to note it.
 func (b *builder) find(known int, needles ...string) int {
 	if at := b.next[known]; at >= b.pos {
 		return at
@@ -157,9 +162,10 @@ func (b *builder) find(known int, needles ...string) int {
 	return at
 }
 
-// isEnough says whether what is to come can no longer change the first matches nor what they hold: all have ended, and
-// nothing is open that could still be moved or have something moved before it (tables, formatting elements, and a body
-// without text, which a frameset may replace). That the page may nest too deep further on does not count.
+// isEnough says whether what is to come can no longer change the first matches nor what they hold:
+// all have ended, and nothing is open that could still be moved or have something moved before it
+// (tables, formatting elements, and a body without text, which a frameset may replace). That the
+// page may nest too deep further on does not count.
 func (b *builder) isEnough() bool {
 	d := b.d
 	if len(b.active) > 0 || b.opened[tTable] > 0 || b.phase != inBody {
@@ -186,8 +192,9 @@ func (b *builder) addVoid() {
 	b.popAndDrop()
 }
 
-// popAndDrop closes the current element and takes it out of the document, with all that it holds, when nothing will be
-// asked about it any more: so a page takes no more memory than what is open in it. No token may be under way.
+// popAndDrop closes the current element and takes it out of the document, with all that it holds,
+// when nothing will be asked about it any more: so a page takes no more memory than what is open in
+// it. No token may be under way.
 func (b *builder) popAndDrop() {
 	o := *b.top()
 	b.pop()
@@ -275,7 +282,8 @@ const (
 	tableScope
 )
 
-// inScope is the place on the stack of the innermost element of the tag, -1 if there is none in scope.
+// inScope is the place on the stack of the innermost element of the tag, -1 if there is none in
+// scope.
 func (b *builder) inScope(s scope, t tag) int {
 	if b.opened[t] == 0 {
 		return -1
@@ -306,7 +314,8 @@ func (b *builder) inScope(s scope, t tag) int {
 	return -1
 }
 
-// closeInScope closes everything up to the innermost element of the tag; false if there is none in scope.
+// closeInScope closes everything up to the innermost element of the tag; false if there is none in
+// scope.
 func (b *builder) closeInScope(s scope, t tag) bool {
 	i := b.inScope(s, t)
 	if i >= 0 {
@@ -322,7 +331,8 @@ func (b *builder) closeImplied(except tag) {
 	}
 }
 
-// mayReconstruct says whether the last active formatting element has been closed by others' end tags.
+// mayReconstruct says whether the last active formatting element has been closed by others' end
+// tags.
 func (b *builder) mayReconstruct() bool {
 	last := len(b.active) - 1
 	return last >= 0 && !b.active[last].open && !b.active[last].marker
@@ -339,7 +349,8 @@ func (b *builder) reconstruct() {
 	}
 	for ; i < len(b.active) && !b.odd; i++ {
 		like := b.d.elems[b.active[i].elem]
-		b.active[i].elem = b.push(like.tag, like.named, like.attrs, like.attrsEnd, like.class, like.id)
+		b.active[i].elem = b.push(like.tag, like.named, like.attrs, like.attrsEnd, like.class,
+			like.id)
 		b.active[i].open = true
 	}
 }
@@ -357,7 +368,10 @@ func (b *builder) addFormatting() {
 	b.active = append(b.active, activeElement{elem: b.add(), tag: t, open: true})
 }
 
-func (b *builder) addMarker() { b.active = append(b.active, activeElement{elem: None, marker: true}) }
+func (b *builder) addMarker() {
+	b.active = append(b.active,
+		activeElement{elem: None, marker: true})
+}
 
 func (b *builder) clearToMarker() {
 	for len(b.active) > 0 {
@@ -369,7 +383,8 @@ func (b *builder) clearToMarker() {
 	}
 }
 
-// activeIndex is the place of the last active element of the tag behind the last marker, -1 if there is none.
+// activeIndex is the place of the last active element of the tag behind the last marker, -1 if
+// there is none.
 func (b *builder) activeIndex(t tag) int {
 	for i := len(b.active) - 1; i >= 0 && !b.active[i].marker; i-- {
 		if b.active[i].tag == t {
@@ -425,7 +440,8 @@ func (b *builder) appendText(s string, raw bool) {
 	b.odd = b.odd || len(b.d.texts) > maxParts
 }
 
-// textBeforeBody takes the white space that belongs before the body and opens the body if something is left.
+// textBeforeBody takes the white space that belongs before the body and opens the body if something
+// is left.
 func (b *builder) textBeforeBody(s string) string {
 	rest := strings.TrimLeft(s, whitespace)
 	if b.phase == inHead || b.phase == afterHead {

@@ -291,7 +291,8 @@ func (s *tagSet) addAll(t tagSet) {
 	}
 }
 
-// tagTable finds a tag by name: open addressing over the name's first eight bytes, lower case, and its length.
+// tagTable finds a tag by name: open addressing over the name's first eight bytes, lower case, and
+// its length.
 type tagTable [512]struct {
 	key uint64
 	tag tag
@@ -321,15 +322,17 @@ func nameKey(name string) uint64 {
 	return key
 }
 
-// plainEnds are the end tags, lower case and without blanks, of those elements that are closed by theirs without further
-// rules, or, if they are formatting, with one. Longer names than of seven letters are left out: size is 0.
+// plainEnds are the end tags, lower case and without blanks, of those elements that are closed by
+// theirs without further rules, or, if they are formatting, with one. Longer names than of seven
+// letters are left out: size is 0.
 var plainEnds = func() (ends [tags]struct {
 	key, mask uint64 // of the name and the ">" behind it
 	size      int    // of both
 }) {
 	for t := range ends {
 		switch tag(t) {
-		case other, tHTML, tHead, tBody, tForm, tTemplate, tApplet, tMarquee, tObject, tTd, tTh, tCaption, tCol, tColgroup:
+		case other, tHTML, tHead, tBody, tForm, tTemplate, tApplet, tMarquee, tObject, tTd, tTh,
+			tCaption, tCol, tColgroup:
 			continue
 		}
 		name := tagInfo[t].name + ">"
@@ -351,8 +354,10 @@ const (
 )
 
 var courses = func() (c [tags]course) {
-	for _, t := range []tag{tAddress, tArticle, tAside, tBlockquote, tCenter, tDetails, tDialog, tDir, tDiv, tDl, tFieldset,
-		tFigcaption, tFigure, tFooter, tHeader, tHgroup, tListing, tMain, tMenu, tNav, tOl, tP, tPre, tSearch, tSection,
+	for _, t := range []tag{tAddress, tArticle, tAside, tBlockquote, tCenter, tDetails, tDialog,
+		tDir, tDiv, tDl, tFieldset,
+		tFigcaption, tFigure, tFooter, tHeader, tHgroup, tListing, tMain, tMenu, tNav, tOl, tP,
+		tPre, tSearch, tSection,
 		tSummary, tUl} {
 		c[t] = block
 	}
@@ -368,7 +373,8 @@ var courses = func() (c [tags]course) {
 // eightBytes is nameKey of eight bytes.
 func eightBytes(s string) uint64 {
 	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 |
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(
+		s[4])<<32 | uint64(s[5])<<40 |
 		uint64(s[6])<<48 | uint64(s[7])<<56
 }
 

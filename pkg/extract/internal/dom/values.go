@@ -13,8 +13,8 @@ import (
 // MaxText is the length of a text, in bytes, that is certainly read to its end.
 const MaxText = 1 << 20
 
-// Attr is the value of an attribute, as written in the page with its character references decoded. The name is lower
-// case.
+// Attr is the value of an attribute, as written in the page with its character references decoded.
+// The name is lower case.
 func (d *Document) Attr(e Elem, name string) (string, bool) {
 	for i := d.elems[e].attrs; i < d.elems[e].attrsEnd; i++ {
 		if d.attrs[i].name == name {
@@ -51,9 +51,10 @@ func (d *Document) BaseHref() (string, bool) {
 	return "", false
 }
 
-// AppendText appends an element's text: white space collapsed to single spaces and trimmed, without what is in script,
-// style, template and other elements that a browser never shows as text. Asked for such an element itself, its
-// contents are the text. What follows more than MaxText bytes is left out.
+// AppendText appends an element's text: white space collapsed to single spaces and trimmed, without
+// what is in script, style, template and other elements that a browser never shows as text. Asked
+// for such an element itself, its contents are the text. What follows more than MaxText bytes is
+// left out.
 func (d *Document) AppendText(dst []byte, e Elem) []byte {
 	c := collapser{dst: dst, start: len(dst)}
 	el := &d.elems[e]
@@ -75,7 +76,8 @@ func (d *Document) AppendText(dst []byte, e Elem) []byte {
 	return c.dst
 }
 
-// appendRaw appends the decoded texts of an element as they are; own leaves out those of its descendants.
+// appendRaw appends the decoded texts of an element as they are; own leaves out those of its
+// descendants.
 func (d *Document) appendRaw(dst []byte, e Elem, own bool) []byte {
 	el := &d.elems[e]
 	if !own {
@@ -137,11 +139,12 @@ func (c *collapser) add(s string) {
 	}
 }
 
-// join takes back the first bytes of a white space character whose others begin s, as on pages that are not UTF-8: of both it
-// leaves what is no white space.
+// join takes back the first bytes of a white space character whose others begin s, as on pages that
+// are not UTF-8: of both it leaves what is no white space.
 func (c *collapser) join(s string) (rest string) {
 	from := len(c.dst)
-	for from > c.start && len(c.dst)-from < utf8.UTFMax && (from == len(c.dst) || !utf8.RuneStart(c.dst[from])) {
+	for from > c.start && len(c.dst)-from < utf8.UTFMax &&
+		(from == len(c.dst) || !utf8.RuneStart(c.dst[from])) {
 		from--
 	}
 	begun := len(c.dst) - from
@@ -182,7 +185,8 @@ func (c *collapser) addPart(s string) {
 	}
 }
 
-// spaceAt is the length of the white space character that s begins with, 0 if it begins with another.
+// spaceAt is the length of the white space character that s begins with, 0 if it begins with
+// another.
 func spaceAt(s string) int {
 	switch b := s[0]; {
 	case b == ' ' || '\t' <= b && b <= '\r':
@@ -210,8 +214,8 @@ func appendNewlines(dst []byte, s string) []byte {
 	}
 }
 
-// appendDecoded appends s with its newlines made LF and its character references decoded, by the rules of attributes
-// or those of text.
+// appendDecoded appends s with its newlines made LF and its character references decoded, by the
+// rules of attributes or those of text.
 func appendDecoded(dst []byte, s string, attribute bool) []byte {
 	if strings.IndexByte(s, '\r') >= 0 {
 		s = string(appendNewlines(nil, s))
@@ -264,8 +268,8 @@ func appendReference(dst []byte, ref string) []byte {
 	return append(dst, html.UnescapeString(ref)...)
 }
 
-// keepsReference says whether s[:n], a named reference in an attribute, stands for itself: only whole names count
-// there, and those without a semicolon only where no "=" follows.
+// keepsReference says whether s[:n], a named reference in an attribute, stands for itself: only
+// whole names count there, and those without a semicolon only where no "=" follows.
 func keepsReference(s string, n int, attribute bool) bool {
 	ref := s[:n]
 	if !attribute || n < 2 || ref[1] == '#' {

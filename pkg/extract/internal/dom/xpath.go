@@ -4,11 +4,12 @@ import (
 	"math"
 )
 
-// XPath is a compiled expression of XPath 1.0, which sees what CSS selectors see: no comments, no contents of template.
-// It is safe for concurrent use.
+// XPath is a compiled expression of XPath 1.0, which sees what CSS selectors see: no comments, no
+// contents of template. It is safe for concurrent use.
 type XPath struct{ root *expression }
 
-// Match is what an expression has chosen: an element, an attribute or a text. Its Elem is None if there is nothing.
+// Match is what an expression has chosen: an element, an attribute or a text. Its Elem is None if
+// there is nothing.
 type Match struct {
 	Elem    Elem  // the element, or that of the attribute or text
 	attr    int32 // in attrs, -1 for none
@@ -28,7 +29,8 @@ func (m Match) IsElem() bool { return m.Elem != None && m.attr < 0 && m.text < 0
 // nodeTests look like functions.
 var nodeTests = []string{"comment", "node", "processing-instruction", "text"}
 
-// CompileXPath compiles an expression. What is not supported is named: variables, other functions, the namespace axis.
+// CompileXPath compiles an expression. What is not supported is named: variables, other functions,
+// the namespace axis.
 func CompileXPath(expr string) (*XPath, error) {
 	root, err := parseXPath(expr)
 	if err != nil {
@@ -37,10 +39,12 @@ func CompileXPath(expr string) (*XPath, error) {
 	return &XPath{root}, nil
 }
 
-// IsScalar says whether the expression gives a text, a number or a truth value instead of choosing something.
+// IsScalar says whether the expression gives a text, a number or a truth value instead of choosing
+// something.
 func (x *XPath) IsScalar() bool { return x.root.kind != isNodes }
 
-// evaluate evaluates the expression at e, or at the document for None. What ends it is the document's failure.
+// evaluate evaluates the expression at e, or at the document for None. What ends it is the
+// document's failure.
 func (x *XPath) evaluate(d *Document, e Elem) (value any) {
 	defer func() {
 		if failure := recover(); failure != nil && failure != any(errTooSlow) {
@@ -68,7 +72,8 @@ func (x *XPath) All(d *Document) []Match {
 	return all
 }
 
-// Value is what a scalar expression gives at e, or in the whole document for Whole: a string, a float64 or a bool.
+// Value is what a scalar expression gives at e, or in the whole document for Whole: a string, a
+// float64 or a bool.
 func (x *XPath) Value(d *Document, e Elem) any {
 	if e == Whole {
 		e = None
@@ -91,7 +96,8 @@ func (d *Document) AppendMatch(dst []byte, m Match) []byte {
 	return d.AppendText(dst, m.Elem)
 }
 
-// AppendCollapsed appends a text with each run of white space as one space, none at its start or end.
+// AppendCollapsed appends a text with each run of white space as one space, none at its start or
+// end.
 func AppendCollapsed(dst []byte, s string) []byte {
 	c := collapser{dst: dst, start: len(dst)}
 	c.add(s)

@@ -13,7 +13,8 @@ type evaluation struct {
 	known map[*expression][]spot // of paths from the document, which lead to the same everywhere
 }
 
-// focus is where an expression is evaluated: a node, and its place among those that the filters before have left.
+// focus is where an expression is evaluated: a node, and its place among those that the filters
+// before have left.
 type focus struct {
 	at         spot
 	index, all int
@@ -29,7 +30,8 @@ func (d *Document) spend(steps int) {
 	}
 }
 
-// eval gives []spot in document order, a string, a float64 or a bool, as the expression's kind says.
+// eval gives []spot in document order, a string, a float64 or a bool, as the expression's kind
+// says.
 func (v *evaluation) eval(e *expression, f focus) any {
 	v.d.spend(1)
 	switch e.op {
@@ -162,7 +164,8 @@ func (v *evaluation) filter(filter *expression, all []spot) []spot {
 	passed := make([]spot, 0, min(len(all), 4))
 	for i, p := range all {
 		f := focus{p, i + 1, len(all)}
-		if filter.kind == isNumber && v.number(filter, f) == float64(i+1) || filter.kind != isNumber && v.truth(filter, f) {
+		if filter.kind == isNumber && v.number(filter, f) == float64(i+1) ||
+			filter.kind != isNumber && v.truth(filter, f) {
 			passed = append(passed, p)
 		}
 	}
@@ -225,7 +228,8 @@ func (v *evaluation) asNumber(value any) float64 {
 func readNumber(s string) float64 {
 	s = strings.Trim(s, " \t\r\n")
 	digits := strings.TrimPrefix(s, "-")
-	if strings.Trim(digits, "0123456789.") != "" || strings.Count(digits, ".") > 1 || digits == "" || digits == "." {
+	if strings.Trim(digits, "0123456789.") != "" || strings.Count(digits, ".") > 1 ||
+		digits == "" || digits == "." {
 		return math.NaN()
 	}
 	number, _ := strconv.ParseFloat(s, 64) // infinite where it is too large
@@ -246,9 +250,11 @@ func (v *evaluation) compare(op string, left, right any) bool {
 	case aNodes && bNodes:
 		return v.compareAll(op, a, b)
 	case aNodes:
-		return slices.ContainsFunc(a, func(p spot) bool { return v.holds(op, v.d.valueAt(p), right) })
+		return slices.ContainsFunc(a,
+			func(p spot) bool { return v.holds(op, v.d.valueAt(p), right) })
 	case bNodes:
-		return slices.ContainsFunc(b, func(p spot) bool { return v.holds(op, left, v.d.valueAt(p)) })
+		return slices.ContainsFunc(b,
+			func(p spot) bool { return v.holds(op, left, v.d.valueAt(p)) })
 	}
 	return v.holds(op, left, right)
 }

@@ -14,30 +14,48 @@ type function struct {
 	call        func(v *evaluation, args []*expression, f focus) any
 }
 
-// functions are those of XPath 1.0, and of later versions what is usual and gives no more than its arguments' size.
+// functions are those of XPath 1.0, and of later versions what is usual and gives no more than its
+// arguments' size.
 var functions = map[string]function{
-	"boolean":       {1, 1, isTruth, false, func(v *evaluation, args []*expression, f focus) any { return v.truth(args[0], f) }},
-	"ceiling":       {1, 1, isNumber, false, ofNumber(math.Ceil)},
-	"concat":        {2, 1 << 10, isText, false, ofTexts(func(texts []string) any { return strings.Join(texts, "") })},
-	"contains":      {2, 2, isTruth, false, ofTexts(func(texts []string) any { return strings.Contains(texts[0], texts[1]) })},
-	"count":         {1, 1, isNumber, true, func(v *evaluation, args []*expression, f focus) any { return float64(len(v.nodes(args[0], f))) }},
-	"ends-with":     {2, 2, isTruth, false, ofTexts(func(texts []string) any { return strings.HasSuffix(texts[0], texts[1]) })},
-	"false":         {0, 0, isTruth, false, func(*evaluation, []*expression, focus) any { return false }},
-	"floor":         {1, 1, isNumber, false, ofNumber(math.Floor)},
-	"last":          {0, 0, isNumber, false, func(_ *evaluation, _ []*expression, f focus) any { return float64(f.all) }},
-	"local-name":    {0, 1, isText, true, ofName(func(name string) any { return name[strings.IndexByte(name, ':')+1:] })},
-	"lower-case":    {1, 1, isText, false, ofTexts(func(texts []string) any { return strings.ToLower(texts[0]) })},
+	"boolean": {1, 1, isTruth, false,
+		func(v *evaluation, args []*expression, f focus) any { return v.truth(args[0], f) }},
+	"ceiling": {1, 1, isNumber, false, ofNumber(math.Ceil)},
+	"concat": {2, 1 << 10, isText, false,
+		ofTexts(func(texts []string) any { return strings.Join(texts, "") })},
+	"contains": {2, 2, isTruth, false,
+		ofTexts(func(texts []string) any { return strings.Contains(texts[0], texts[1]) })},
+	"count": {1, 1, isNumber, true,
+		func(v *evaluation, args []*expression,
+			f focus) any {
+			return float64(len(v.nodes(args[0], f)))
+		}},
+	"ends-with": {2, 2, isTruth, false,
+		ofTexts(func(texts []string) any { return strings.HasSuffix(texts[0], texts[1]) })},
+	"false": {0, 0, isTruth, false,
+		func(*evaluation, []*expression, focus) any { return false }},
+	"floor": {1, 1, isNumber, false, ofNumber(math.Floor)},
+	"last": {0, 0, isNumber, false,
+		func(_ *evaluation, _ []*expression, f focus) any { return float64(f.all) }},
+	"local-name": {0, 1, isText, true,
+		ofName(func(name string) any { return name[strings.IndexByte(name, ':')+1:] })},
+	"lower-case": {1, 1, isText, false,
+		ofTexts(func(texts []string) any { return strings.ToLower(texts[0]) })},
 	"name":          {0, 1, isText, true, ofName(func(name string) any { return name })},
 	"namespace-uri": {0, 1, isText, true, ofName(func(string) any { return "" })},
 	"normalize-space": {0, 1, isText, false, ofTexts(func(texts []string) any {
-		return strings.Join(strings.FieldsFunc(texts[0], func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) }), " ")
+		return strings.Join(strings.FieldsFunc(texts[0],
+			func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) }), " ")
 	})},
-	"not":         {1, 1, isTruth, false, func(v *evaluation, args []*expression, f focus) any { return !v.truth(args[0], f) }},
-	"number":      {0, 1, isNumber, false, ofTexts(func(texts []string) any { return readNumber(texts[0]) })},
-	"position":    {0, 0, isNumber, false, func(_ *evaluation, _ []*expression, f focus) any { return float64(f.index) }},
-	"round":       {1, 1, isNumber, false, ofNumber(round)},
-	"starts-with": {2, 2, isTruth, false, ofTexts(func(texts []string) any { return strings.HasPrefix(texts[0], texts[1]) })},
-	"string":      {0, 1, isText, false, ofTexts(func(texts []string) any { return texts[0] })},
+	"not": {1, 1, isTruth, false,
+		func(v *evaluation, args []*expression, f focus) any { return !v.truth(args[0], f) }},
+	"number": {0, 1, isNumber, false,
+		ofTexts(func(texts []string) any { return readNumber(texts[0]) })},
+	"position": {0, 0, isNumber, false,
+		func(_ *evaluation, _ []*expression, f focus) any { return float64(f.index) }},
+	"round": {1, 1, isNumber, false, ofNumber(round)},
+	"starts-with": {2, 2, isTruth, false,
+		ofTexts(func(texts []string) any { return strings.HasPrefix(texts[0], texts[1]) })},
+	"string": {0, 1, isText, false, ofTexts(func(texts []string) any { return texts[0] })},
 	"string-length": {0, 1, isNumber, false, ofTexts(func(texts []string) any {
 		return float64(utf8.RuneCountInString(texts[0]))
 	})},
@@ -53,14 +71,19 @@ var functions = map[string]function{
 		}
 		return before
 	})},
-	"sum":       {1, 1, isNumber, true, callSum},
-	"translate": {3, 3, isText, false, ofTexts(func(texts []string) any { return translate(texts[0], texts[1], texts[2]) })},
-	"true":      {0, 0, isTruth, false, func(*evaluation, []*expression, focus) any { return true }},
+	"sum": {1, 1, isNumber, true, callSum},
+	"translate": {3, 3, isText, false,
+		ofTexts(func(texts []string) any { return translate(texts[0], texts[1], texts[2]) })},
+	"true": {0, 0, isTruth, false,
+		func(*evaluation, []*expression, focus) any { return true }},
 }
 
 // ofNumber is a call with one number.
 func ofNumber(apply func(float64) float64) func(*evaluation, []*expression, focus) any {
-	return func(v *evaluation, args []*expression, f focus) any { return apply(v.number(args[0], f)) }
+	return func(v *evaluation, args []*expression,
+		f focus) any {
+		return apply(v.number(args[0], f))
+	}
 }
 
 // ofTexts is a call with texts, of which the node's own stands for none. Their bytes are steps.
@@ -112,7 +135,8 @@ func callSubstring(v *evaluation, args []*expression, f focus) any {
 	return substring(text, v.number(args[1], f), length)
 }
 
-// translate replaces characters by those at their places in another text. The first place of a character counts.
+// translate replaces characters by those at their places in another text. The first place of a
+// character counts.
 func translate(s, from, to string) string {
 	others := []rune(to)
 	into := map[rune]rune{}
@@ -140,7 +164,8 @@ func round(n float64) float64 {
 	return math.Ceil(n)
 }
 
-// substring is the characters whose places, from 1, are at least from and less than from and length together.
+// substring is the characters whose places, from 1, are at least from and less than from and length
+// together.
 func substring(s string, from, length float64) string {
 	from = round(from)
 	end := from + round(length)

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// xpathNode is a node of a document as XPath sees it: the document itself, an element or a text. They stand in document
-// order, so that what a node holds is a range.
+// xpathNode is a node of a document as XPath sees it: the document itself, an element or a text.
+// They stand in document order, so that what a node holds is a range.
 type xpathNode struct {
 	elem          Elem  // the element, or a text's parent; None is the document itself
 	text, textEnd int32 // of a text node, in texts, otherwise -1
@@ -68,7 +68,9 @@ func (d *Document) addNodes(e Elem, parent, before int32) int32 {
 			for text++; text < limit && !d.texts[text].apart && d.texts[text].parent == e; text++ {
 			}
 			here := int32(len(x.nodes))
-			x.nodes = append(x.nodes, xpathNode{elem: e, text: from, textEnd: text, parent: at, before: last, end: here + 1})
+			x.nodes = append(x.nodes,
+				xpathNode{elem: e, text: from, textEnd: text, parent: at, before: last,
+					end: here + 1})
 			last = here
 		}
 		if child >= el.end {
@@ -127,7 +129,8 @@ func (d *Document) meets(s *step, p spot) bool {
 	case "none()":
 		return false
 	}
-	if p.attr < 0 && (n.text >= 0 || n.elem == None || s.axis == "attribute") || p.attr >= 0 && s.axis != "attribute" {
+	if p.attr < 0 && (n.text >= 0 || n.elem == None || s.axis == "attribute") || p.attr >= 0 &&
+		s.axis != "attribute" {
 		return false
 	}
 	if s.test == "*" {
@@ -214,8 +217,8 @@ func (d *Document) along(axis string, p spot, visit func(spot) bool) {
 	}
 }
 
-// alongAll is where an axis leads from several nodes in document order, each place once, in no order. It visits no node more
-// often than an axis has to.
+// alongAll is where an axis leads from several nodes in document order, each place once, in no
+// order. It visits no node more often than an axis has to.
 func (d *Document) alongAll(s *step, from []spot) []spot {
 	var found []spot
 	keep := func(p spot) {
@@ -228,7 +231,8 @@ func (d *Document) alongAll(s *step, from []spot) []spot {
 	}
 	nodes, x := d.xpath.nodes, &d.xpath
 	switch {
-	case len(from) == 1 || s.axis == "self" || s.axis == "filter" || s.axis == "attribute" || s.axis == "child":
+	case len(from) == 1 || s.axis == "self" || s.axis == "filter" || s.axis == "attribute" ||
+		s.axis == "child":
 		for _, p := range from {
 			d.along(s.axis, p, func(p spot) bool { keep(p); return true })
 		}

@@ -18,10 +18,12 @@ import (
 )
 
 var (
-	oraclePages  = flag.String("oracle.pages", "", "directory of saved pages (*.html), such as the test pages of mozilla/readability")
+	oraclePages = flag.String("oracle.pages", "",
+		"directory of saved pages (*.html), such as the test pages of mozilla/readability")
 	oracleCount  = flag.Int("oracle.expressions", 10_000, "expressions to compare")
-	oracleSample = flag.Bool("oracle.sample", false, "write the sample that the ordinary tests read")
-	oracleSeed   = flag.Uint64("oracle.seed", 1, "seed of the expressions")
+	oracleSample = flag.Bool("oracle.sample", false,
+		"write the sample that the ordinary tests read")
+	oracleSeed = flag.Uint64("oracle.seed", 1, "seed of the expressions")
 )
 
 // libxml2 answers expressions about the trees it is given.
@@ -49,9 +51,10 @@ for line in sys.stdin:
     print(json.dumps(answers), flush=True)
 `
 
-// expressionMaker makes expressions of the names and values of a page. Left out is what differs by the tree given, not by
-// XPath: node() below (there are comments), the axes following and preceding of attributes (libxml2 leaves out what their
-// element holds), and numbers as texts (libxml2 writes 15 digits).
+// expressionMaker makes expressions of the names and values of a page. Left out is what differs by
+// the tree given, not by XPath: node() below (there are comments), the axes following and preceding
+// of attributes (libxml2 leaves out what their element holds), and numbers as texts (libxml2 writes
+// 15 digits).
 type expressionMaker struct {
 	*rand.Rand
 	names, attrs, words []string
@@ -80,7 +83,8 @@ func (m *expressionMaker) path(depth int) string {
 }
 
 func (m *expressionMaker) step(depth int) string {
-	axis := m.of("", "", "", "", "ancestor::", "ancestor-or-self::", "descendant::", "descendant-or-self::", "following-sibling::",
+	axis := m.of("", "", "", "", "ancestor::", "ancestor-or-self::", "descendant::",
+		"descendant-or-self::", "following-sibling::",
 		"preceding-sibling::", "parent::", "self::", "child::")
 	if m.far < 2 && m.IntN(8) == 0 {
 		m.far++
@@ -94,13 +98,17 @@ func (m *expressionMaker) step(depth int) string {
 }
 
 func (m *expressionMaker) number(depth int) string {
-	return m.of("1", "2", "3", "last()", "position()", "last() - 1", "position() mod 2", "count("+m.path(depth)+")", "string-length(.)",
-		"string-length(@"+m.of(m.attrs...)+")", "number(.)", "-1 + 2", "floor(last() div 2)", "ceiling(position() div 3)", "round(2.5)")
+	return m.of("1", "2", "3", "last()", "position()", "last() - 1", "position() mod 2",
+		"count("+m.path(depth)+")", "string-length(.)",
+		"string-length(@"+m.of(m.attrs...)+")", "number(.)", "-1 + 2", "floor(last() div 2)",
+		"ceiling(position() div 3)", "round(2.5)")
 }
 
 func (m *expressionMaker) text(depth int) string {
-	return m.of("'"+m.of(m.words...)+"'", ".", "@"+m.of(m.attrs...), "string("+m.path(depth)+")", "normalize-space(.)", "name()",
-		"substring(., 2, 3)", "translate(., 'aeiou', 'AEI')", "substring-before(., ' ')", "substring-after(., ' ')", "concat(name(), '-', .)")
+	return m.of("'"+m.of(m.words...)+"'", ".", "@"+m.of(m.attrs...), "string("+m.path(depth)+")",
+		"normalize-space(.)", "name()",
+		"substring(., 2, 3)", "translate(., 'aeiou', 'AEI')", "substring-before(., ' ')",
+		"substring-after(., ' ')", "concat(name(), '-', .)")
 }
 
 func (m *expressionMaker) filter(depth int) string {
@@ -117,7 +125,8 @@ func (m *expressionMaker) filter(depth int) string {
 	case 6:
 		return m.text(depth) + " " + m.of("=", "!=") + " " + m.text(depth)
 	case 7:
-		return m.of("contains", "starts-with") + "(" + m.text(depth) + ", '" + m.of(m.words...) + "')"
+		return m.of("contains", "starts-with") + "(" + m.text(depth) + ", '" + m.of(m.words...) +
+			"')"
 	case 8:
 		return "not(" + m.filter(depth) + ")"
 	}
@@ -186,7 +195,8 @@ func asXML(d *Document) string {
 
 func isXMLName(name string) bool {
 	return name != "" && (isLetter(name[0]) || name[0] == '_') &&
-		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
+		strings.Trim(name,
+			"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
 }
 
 func writeXML(b *strings.Builder, s string) bool {
@@ -198,7 +208,8 @@ func writeXML(b *strings.Builder, s string) bool {
 	return !strings.ContainsRune(escaped.String(), '\ufffd')
 }
 
-// TestXPathOracle holds generated expressions over saved pages to libxml2, which has to be there as Python's lxml:
+// TestXPathOracle holds generated expressions over saved pages to libxml2, which has to be there as
+// Python's lxml:
 //
 //	go test -tags oracle -run XPathOracle ./pkg/extract/internal/dom -oracle.pages DIRECTORY
 func TestXPathOracle(t *testing.T) {
@@ -257,7 +268,8 @@ func comparePage(t *testing.T, random *rand.Rand, file string) (compared, tooSlo
 		}
 		if !sameAnswer(got, want[i]) {
 			wrong++
-			t.Errorf("%s: %s: got %.200v, want %.200v", file, expr, fmt.Sprint(got), fmt.Sprint(want[i]))
+			t.Errorf("%s: %s: got %.200v, want %.200v", file, expr, fmt.Sprint(got),
+				fmt.Sprint(want[i]))
 		}
 	}
 	return compared, tooSlow, wrong
@@ -297,7 +309,8 @@ func askLibxml2(t *testing.T, page string, expressions []string) (answers []any)
 	return answers
 }
 
-// TestMakeXPathSample makes the sample anew, of expressions whose answers are short and mostly hold something:
+// TestMakeXPathSample makes the sample anew, of expressions whose answers are short and mostly hold
+// something:
 //
 //	go test -tags oracle -run MakeXPathSample ./pkg/extract/internal/dom -oracle.sample
 func TestMakeXPathSample(t *testing.T) {
@@ -320,7 +333,8 @@ func TestMakeXPathSample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		none := fmt.Sprint(answer) == "[]" || answer == "" || answer == nil || answer == false || answer == 0.0
+		none := fmt.Sprint(answer) == "[]" || answer == "" || answer == nil || answer == false ||
+			answer == 0.0
 		if len(line) > 400 || kept == sampleSize || none && empty == sampleSize/5 {
 			continue
 		}

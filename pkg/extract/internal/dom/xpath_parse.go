@@ -31,14 +31,17 @@ type expression struct {
 	position bool // position() or last() decides
 }
 
-// step is one step of a path. Filters behind an expression in parentheses are a step on the axis filter.
+// step is one step of a path. Filters behind an expression in parentheses are a step on the axis
+// filter.
 type step struct {
-	axis, test string // a name, "*", "prefix:*", "text()" or "node()", "none()" for what no page has
+	// a name, "*", "prefix:*", "text()" or "node()", "none()" for what no page has
+	axis, test string
 	filters    []*expression
 	placed     bool // a filter asks for places
 }
 
-var axes = []string{"ancestor", "ancestor-or-self", "attribute", "child", "descendant", "descendant-or-self", "following",
+var axes = []string{"ancestor", "ancestor-or-self", "attribute", "child", "descendant",
+	"descendant-or-self", "following",
 	"following-sibling", "parent", "preceding", "preceding-sibling", "self"}
 
 // xpathParser reads tokens. A token is a name, a number, a text in its quotes, or a sign.
@@ -101,7 +104,8 @@ func tokenize(s string) ([]string, error) {
 			}
 		case c == '$':
 			return nil, errors.New("variables are not supported")
-		case i+1 < len(s) && slices.Contains([]string{"//", "::", "..", "!=", "<=", ">="}, s[i:i+2]):
+		case i+1 < len(s) && slices.Contains([]string{"//", "::", "..", "!=", "<=", ">="},
+			s[i:i+2]):
 			i += 2
 		case strings.IndexByte("/.()[]@,*|+-=<>", c) >= 0:
 			i++
@@ -151,7 +155,8 @@ var levels = [...]struct {
 	signs []string
 	kind  kind
 }{
-	{[]string{"or"}, isTruth}, {[]string{"and"}, isTruth}, {[]string{"=", "!="}, isTruth}, {[]string{"<", "<=", ">", ">="}, isTruth},
+	{[]string{"or"}, isTruth}, {[]string{"and"}, isTruth}, {[]string{"=", "!="}, isTruth},
+	{[]string{"<", "<=", ">", ">="}, isTruth},
 	{[]string{"+", "-"}, isNumber}, {[]string{"*", "div", "mod"}, isNumber},
 }
 
@@ -178,7 +183,8 @@ func (p *xpathParser) negative() (*expression, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &expression{op: "negative", kind: isNumber, args: []*expression{e}, position: e.position}, nil
+		return &expression{op: "negative", kind: isNumber, args: []*expression{e},
+			position: e.position}, nil
 	}
 	left, err := p.path()
 	for err == nil && p.take("|") {
@@ -187,7 +193,8 @@ func (p *xpathParser) negative() (*expression, error) {
 			if left.kind != isNodes || right.kind != isNodes {
 				return nil, errors.New("| joins nodes only")
 			}
-			left = &expression{op: "|", args: []*expression{left, right}, position: left.position || right.position}
+			left = &expression{op: "|", args: []*expression{left, right}, position: left.position ||
+				right.position}
 		}
 	}
 	return left, err
@@ -196,7 +203,8 @@ func (p *xpathParser) negative() (*expression, error) {
 // path reads a path, which may begin with a literal, a call or an expression in parentheses.
 func (p *xpathParser) path() (*expression, error) {
 	token := p.peek()
-	call := p.look(1) == "(" && token != "" && (isLetter(token[0]) || token[0] == '_') && !slices.Contains(nodeTests, token)
+	call := p.look(1) == "(" && token != "" && (isLetter(token[0]) || token[0] == '_') &&
+		!slices.Contains(nodeTests, token)
 	var start *expression
 	var err error
 	switch {
@@ -248,7 +256,8 @@ func (p *xpathParser) call() (*expression, error) {
 		return nil, fmt.Errorf("unknown function %.40s()", name)
 	}
 	p.at += 2
-	e := &expression{op: "(", kind: f.kind, call: f.call, position: name == "position" || name == "last"}
+	e := &expression{op: "(", kind: f.kind, call: f.call, position: name == "position" ||
+		name == "last"}
 	for p.peek() != ")" {
 		if len(e.args) > 0 {
 			if err := p.expect(","); err != nil {
@@ -277,7 +286,8 @@ func (p *xpathParser) location(e *expression, begins bool) (*expression, error) 
 	switch {
 	case begins && p.take("/"):
 		e.absolute = true
-		if t := p.peek(); t == "" || t != "*" && t != "@" && t != "." && t != ".." && !isLetter(t[0]) && t[0] != '_' && t[0] < 0x80 {
+		if t := p.peek(); t == "" || t != "*" && t != "@" && t != "." && t != ".." &&
+			!isLetter(t[0]) && t[0] != '_' && t[0] < 0x80 {
 			return e, nil
 		}
 	case begins && p.take("//"):
@@ -310,7 +320,8 @@ func (e *expression) add(s step) {
 		s.placed = s.placed || f.kind == isNumber || f.position
 	}
 	if last := len(e.steps) - 1; last >= 0 && !s.placed && s.axis == "child" {
-		if before := e.steps[last]; before.axis == "descendant-or-self" && before.test == "node()" && len(before.filters) == 0 {
+		if before := e.steps[last]; before.axis == "descendant-or-self" &&
+			before.test == "node()" && len(before.filters) == 0 {
 			s.axis = "descendant"
 			e.steps = e.steps[:last]
 		}

@@ -78,7 +78,8 @@ func answerOf(d *Document, x *XPath) any {
 		}
 		switch m := d.matchAt(p); {
 		case m.attr >= 0:
-			all = append(all, fmt.Sprintf("a%d %s=%s", m.Elem, d.attrs[m.attr].name, d.value(m.attr)))
+			all = append(all, fmt.Sprintf("a%d %s=%s", m.Elem, d.attrs[m.attr].name,
+				d.value(m.attr)))
 		case m.text >= 0:
 			all = append(all, fmt.Sprintf("t%d %s", m.Elem, d.appendTexts(nil, m.text, m.textEnd)))
 		default:

@@ -14,17 +14,25 @@ import (
 
 // expressions of all axes and of what predicates can ask.
 var expressions = []string{
-	"/html/body/*", "//p", "//p/text()", "//*", "//text()", "//@*", "//a/@href", "//li[1]", "//li[last()]", "//ul/li[2]/text()",
-	"//p[@class='x']", "//*[@class and not(@id)]", "//*[contains(@class, 'c')]", "//p[contains(., 'x')]", "//td[. = 'y']",
-	"//b/..", "//b/ancestor::*", "//b/ancestor-or-self::p", "//p/following-sibling::*[1]", "//p/preceding-sibling::*",
-	"//b/following::*", "//u/preceding::b", "//div//p", "//div//*//b", "//*[count(*) = 2]", "//*[text()]", "//p | //b",
-	"//li/descendant-or-self::node()", "(//li)[2]", "//body/node()", "//p[position() < 3]", "//tr/td[2]", "//*[self::p or self::b]",
-	"//p[normalize-space() = 'x']", "//*[starts-with(name(), 'h')]", "//div/p[1]/text()[1]", "//text()[2]", "//li[2]/text()[1]",
-	"//*[string-length(normalize-space(.)) > 3]", "//option[../@label]", "//*[@a = 1]", "//pre/text()", "//*[not(*)]",
+	"/html/body/*", "//p", "//p/text()", "//*", "//text()", "//@*", "//a/@href", "//li[1]",
+	"//li[last()]", "//ul/li[2]/text()",
+	"//p[@class='x']", "//*[@class and not(@id)]", "//*[contains(@class, 'c')]",
+	"//p[contains(., 'x')]", "//td[. = 'y']",
+	"//b/..", "//b/ancestor::*", "//b/ancestor-or-self::p", "//p/following-sibling::*[1]",
+	"//p/preceding-sibling::*",
+	"//b/following::*", "//u/preceding::b", "//div//p", "//div//*//b", "//*[count(*) = 2]",
+	"//*[text()]", "//p | //b",
+	"//li/descendant-or-self::node()", "(//li)[2]", "//body/node()", "//p[position() < 3]",
+	"//tr/td[2]", "//*[self::p or self::b]",
+	"//p[normalize-space() = 'x']", "//*[starts-with(name(), 'h')]", "//div/p[1]/text()[1]",
+	"//text()[2]", "//li[2]/text()[1]",
+	"//*[string-length(normalize-space(.)) > 3]", "//option[../@label]", "//*[@a = 1]",
+	"//pre/text()", "//*[not(*)]",
 	"//head/following-sibling::body", "//x-card/@data-a", "//p[b and i]", "//script/text()",
 }
 
-// checkXPath fails unless an expression chooses of a document what it chooses of the tree of x/net/html.
+// checkXPath fails unless an expression chooses of a document what it chooses of the tree of
+// x/net/html.
 func checkXPath(t *testing.T, page, expr string) {
 	t.Helper()
 	o, err := parseOracle(page)
@@ -36,7 +44,8 @@ func checkXPath(t *testing.T, page, expr string) {
 		place[n] = i
 	}
 	want := map[string]bool{}
-	for set := xpath.MustCompile(expr).Select(htmlquery.CreateXPathNavigator(o.root)); set.MoveNext(); {
+	for set := xpath.MustCompile(expr).Select(
+		htmlquery.CreateXPathNavigator(o.root)); set.MoveNext(); {
 		nav := set.Current().(*htmlquery.NodeNavigator)
 		switch n := nav.Current(); nav.NodeType() {
 		case xpath.ElementNode:
@@ -85,7 +94,9 @@ func sameKeys(a, b map[string]bool) bool { return slices.Equal(keys(a), keys(b))
 func TestXPathIsHTMLQuery(t *testing.T) {
 	for _, page := range pages {
 		if strings.Contains(page, "<svg") || strings.Contains(page, "</head> ") {
-			continue // attributes have no prefixes there, and white space around the head is not kept in order here
+			// attributes have no prefixes there, and white space around the head is not kept in
+			// order here
+			continue
 		}
 		for _, expr := range expressions {
 			checkXPath(t, page, expr)
@@ -125,9 +136,12 @@ func TestXPathValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for expr, want := range map[string]any{
-		"string(//h1)": " a  b", "normalize-space(//h1)": "a b", "count(//li)": 2.0, "count(//li) > 1": true, "boolean(//p)": false,
-		"sum(//li[1])": 1.0, "number(//h1)": nil, "1 div 0": nil, "concat(//b, '-', //li)": "b-1", "string(//p)": "", "'x'": "x",
-		"translate(//b, 'b', 'ä')": "ä", "substring(//h1, 2, 1)": "a", "//li = '1'": true, "not(//p)": true,
+		"string(//h1)": " a  b", "normalize-space(//h1)": "a b", "count(//li)": 2.0,
+		"count(//li) > 1": true, "boolean(//p)": false,
+		"sum(//li[1])": 1.0, "number(//h1)": nil, "1 div 0": nil, "concat(//b, '-', //li)": "b-1",
+		"string(//p)": "", "'x'": "x",
+		"translate(//b, 'b', 'ä')": "ä", "substring(//h1, 2, 1)": "a", "//li = '1'": true,
+		"not(//p)": true,
 	} {
 		x, err := CompileXPath(expr)
 		if err != nil {
@@ -194,8 +208,10 @@ func TestXPathPlaces(t *testing.T) {
 }
 
 func TestBadXPaths(t *testing.T) {
-	for _, expr := range []string{"", "//", "//p[", "//p[@", "foo(//p)", "replace(//p, 'a', 'b')", "matches(., '(a*)*')", "//p[string-join(b, '')]",
-		"//a['", "$x", "//$x", "fn:count(//p)", "ancestors::p", "//p[position(]", "concat('a')", "count()", "/html/[1]",
+	for _, expr := range []string{"", "//", "//p[", "//p[@", "foo(//p)", "replace(//p, 'a', 'b')",
+		"matches(., '(a*)*')", "//p[string-join(b, '')]",
+		"//a['", "$x", "//$x", "fn:count(//p)", "ancestors::p", "//p[position(]", "concat('a')",
+		"count()", "/html/[1]",
 		"namespace::x", "count('a')", "//a | 1", "'a'/b", "//a)", "1 2", "//a/..[1]"} {
 		if _, err := CompileXPath(expr); err == nil {
 			t.Errorf("%q is accepted", expr)
@@ -203,7 +219,8 @@ func TestBadXPaths(t *testing.T) {
 	}
 }
 
-// TestHostileXPaths gives expressions and pages made to take long; a regression shows as a test that does not end.
+// TestHostileXPaths gives expressions and pages made to take long; a regression shows as a test
+// that does not end.
 func TestHostileXPaths(t *testing.T) {
 	siblings := strings.Repeat("<p>a</p>", 20_000)
 	deep := strings.Repeat("<div>a", 480)
@@ -254,7 +271,8 @@ func TestXPathConcurrently(t *testing.T) {
 		wg.Go(func() {
 			var d Document
 			for range 100 {
-				if err := d.Parse([]byte("<p>x<b>1</b></p><p>y<b>2</b></p><p><b>3</b></p>")); err != nil {
+				if err := d.Parse([]byte(
+					"<p>x<b>1</b></p><p>y<b>2</b></p><p><b>3</b></p>")); err != nil {
 					t.Error(err)
 				}
 				if got := len(x.All(&d)); got != 2 {
@@ -286,16 +304,24 @@ func FuzzXPath(f *testing.F) {
 // What is refused is named: XPath 1.0 that is not supported, later versions, and slips.
 func TestRefusedXPathIsNamed(t *testing.T) {
 	for expr, named := range map[string]string{
-		"//a[$x]": "variables", "for $x in //a return $x": "variables", "some $x in //a satisfies $x": "variables",
-		"//a/namespace::*": "axis namespace", "//a[foo::b]": "axis foo",
-		"id('x')": "id()", "lang('en')": "lang()", "document('x')": "document()", "key('a', 'b')": "key()", "current()": "current()",
-		"generate-id()": "generate-id()", "system-property('x')": "system-property()", "format-number(1, '0')": "format-number()",
-		"matches(., 'a')": "matches()", "string-join(//a, ',')": "string-join()", "exists(//a)": "exists()", "re:test('a', 'b')": "re:test()",
+		"//a[$x]": "variables", "for $x in //a return $x": "variables",
+		"some $x in //a satisfies $x": "variables",
+		"//a/namespace::*":            "axis namespace", "//a[foo::b]": "axis foo",
+		"id('x')": "id()", "lang('en')": "lang()", "document('x')": "document()",
+		"key('a', 'b')": "key()", "current()": "current()",
+		"generate-id()": "generate-id()", "system-property('x')": "system-property()",
+		"format-number(1, '0')": "format-number()",
+		"matches(., 'a')":       "matches()", "string-join(//a, ',')": "string-join()",
+		"exists(//a)": "exists()", "re:test('a', 'b')": "re:test()",
 		"element(a)": "element()", "if (1) then 2 else 3": "if()",
-		"//a except //b": `"except"`, "//a intersect //b": `"intersect"`, "//a eq //b": `"eq"`, "//a is //b": `"is"`, "1 to 3": `"to"`,
-		"(1, 2)": `","`, "//a ! string(.)": "'!'", "//@*:href": "':'", "//a/string()": `"("`, "//a/(b|c)": `"("`,
-		"//a[1": "] is missing", "//a]": `"]"`, "//a/": "a name is missing", "'a": "quote", "": "the end",
-		"count()": "count() does not take 0", "count(1)": "count() takes nodes", "position(1)": "position() does not take 1", "1 | //a": "|",
+		"//a except //b": `"except"`, "//a intersect //b": `"intersect"`, "//a eq //b": `"eq"`,
+		"//a is //b": `"is"`, "1 to 3": `"to"`,
+		"(1, 2)": `","`, "//a ! string(.)": "'!'", "//@*:href": "':'", "//a/string()": `"("`,
+		"//a/(b|c)": `"("`,
+		"//a[1":     "] is missing", "//a]": `"]"`, "//a/": "a name is missing", "'a": "quote",
+		"":        "the end",
+		"count()": "count() does not take 0", "count(1)": "count() takes nodes",
+		"position(1)": "position() does not take 1", "1 | //a": "|",
 	} {
 		if _, err := CompileXPath(expr); err == nil || !strings.Contains(err.Error(), named) {
 			t.Errorf("%s: %v does not name %q", expr, err, named)

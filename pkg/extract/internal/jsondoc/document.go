@@ -1,9 +1,11 @@
-// Package jsondoc owns JSON bodies and JSONPath (RFC 9535): a body is a flat list of values in document order, so that a
-// value is a number and what it holds is a range. It knows no field and no row.
+// Package jsondoc owns JSON bodies and JSONPath (RFC 9535): a body is a flat list of values in
+// document order, so that a value is a number and what it holds is a range. It knows no field and
+// no row.
 //
-// Paths are read and evaluated by code of our own, and tests hold it to github.com/theory/jsonpath. That library works
-// on Go's maps: it visits the members of an object in another order each time, so that the first match of a path would
-// be another one each time; it writes large numbers differently; and nothing bounds what a path costs.
+// Paths are read and evaluated by code of our own, and tests hold it to github.com/theory/jsonpath.
+// That library works on Go's maps: it visits the members of an object in another order each time,
+// so that the first match of a path would be another one each time; it writes large numbers
+// differently; and nothing bounds what a path costs.
 package jsondoc
 
 import (
@@ -29,7 +31,8 @@ const (
 	Root Node = 0
 )
 
-// Document is a parsed body. Its memory is used again by the next Parse. The body's bytes must not change until Reset.
+// Document is a parsed body. Its memory is used again by the next Parse. The body's bytes must not
+// change until Reset.
 type Document struct {
 	src   string
 	nodes []node
@@ -68,7 +71,8 @@ const (
 	kindObject
 )
 
-// Bounds of a body. Paths that need more steps than maxSteps are given up; ordinary ones need some thousand.
+// Bounds of a body. Paths that need more steps than maxSteps are given up; ordinary ones need some
+// thousand.
 const (
 	maxDepth = 500
 	maxNodes = 500_000
@@ -82,7 +86,8 @@ var (
 	errTooSlow = errors.New("the paths take too long on this body")
 )
 
-// Parse reads a body: one JSON value, or, with lines, one a line, which are then read as an array's elements.
+// Parse reads a body: one JSON value, or, with lines, one a line, which are then read as an array's
+// elements.
 func (d *Document) Parse(body []byte, lines bool) error {
 	if len(body) > math.MaxInt32 {
 		return errTooLong
@@ -141,8 +146,8 @@ func space(s string, i int) int {
 	return i
 }
 
-// reserve makes room for what is to come from i on, so that the list of a large body is not copied again and again as it
-// grows. It counts rather too many values, at most maxNodes.
+// reserve makes room for what is to come from i on, so that the list of a large body is not copied
+// again and again as it grows. It counts rather too many values, at most maxNodes.
 func (d *Document) reserve(i int) {
 	more, s := 1, d.src
 	for ; i < len(s); i++ {
@@ -292,7 +297,8 @@ const checkEvery = 1_000_000
 // Within ends the work of paths when the context does, whatever bodies are parsed next.
 func (d *Document) Within(ctx context.Context) { d.ctx = ctx }
 
-// look decides whether paths may go on: there are steps left, and who waits for them is still there.
+// look decides whether paths may go on: there are steps left, and who waits for them is still
+// there.
 func (d *Document) look() bool {
 	if err := d.ctx.Err(); err != nil {
 		d.ended, d.steps = err, -1
@@ -301,7 +307,8 @@ func (d *Document) look() bool {
 	return d.steps >= 0
 }
 
-// Err says that the paths asked so far took too long, or the context's error, so that what they answered does not count.
+// Err says that the paths asked so far took too long, or the context's error, so that what they
+// answered does not count.
 func (d *Document) Err() error {
 	if d.ended != nil {
 		return d.ended
@@ -334,7 +341,8 @@ func (d *Document) Parent(n Node) Node { return d.nodes[n].parent }
 // End is the first value after n and all that it holds.
 func (d *Document) End(n Node) Node { return d.nodes[n].end }
 
-// child is the first element or member of a container from c on that counts, its end if there is none.
+// child is the first element or member of a container from c on that counts, its end if there is
+// none.
 func (d *Document) child(c, end Node) Node {
 	for c < end && d.nodes[c].dropped {
 		c = d.nodes[c].end
@@ -358,9 +366,11 @@ func (d *Document) String(n Node) (string, bool) {
 
 func (d *Document) written(n Node) string { return d.src[d.nodes[n].from:d.nodes[n].to] }
 
-// AppendJSON appends a value as JSON without white space: numbers exactly as they are written, members in their order,
-// strings by quote. It stops once dst is longer than most, with something that is no JSON.
-func (d *Document) AppendJSON(dst []byte, n Node, most int, quote func(dst, s []byte) []byte) []byte {
+// AppendJSON appends a value as JSON without white space: numbers exactly as they are written,
+// members in their order, strings by quote. It stops once dst is longer than most, with something
+// that is no JSON.
+func (d *Document) AppendJSON(dst []byte, n Node, most int,
+	quote func(dst, s []byte) []byte) []byte {
 	e := &d.nodes[n]
 	str := func(s string) { dst = quote(dst, unsafe.Slice(unsafe.StringData(s), len(s))) }
 	switch e.kind {

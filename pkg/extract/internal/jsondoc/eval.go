@@ -45,7 +45,8 @@ func (d *Document) walk(q *query, current Node, visit func(Node) bool) {
 	d.walkSegments(q.segments, current, visit)
 }
 
-// walkSegments visits what the segments choose from n on; false if visit has said so, or there was too much work.
+// walkSegments visits what the segments choose from n on; false if visit has said so, or there was
+// too much work.
 func (d *Document) walkSegments(segments []segment, n Node, visit func(Node) bool) bool {
 	if !d.step(1) {
 		return false
@@ -150,7 +151,8 @@ func (d *Document) slice(n Node, from, to, step int, visit func(Node) bool) bool
 	if step == 0 || from == to || from < to != (step > 0) {
 		return true
 	}
-	first, last := min(from, to+1), max(from+1, to) // of the places that may be chosen; last is excluded
+	// of the places that may be chosen; last is excluded
+	first, last := min(from, to+1), max(from+1, to)
 	var chosen []Node
 	if !d.each(n, func(c Node) bool {
 		at := int(d.nodes[c].index)
@@ -254,7 +256,8 @@ func (d *Document) valueOf(n Node) value {
 		v.text = decode(d.written(n))
 	case kindNumber:
 		v.text = d.written(n)
-		v.num, _ = strconv.ParseFloat(v.text, 64) // out of range it is infinite, which is what it has to be here
+		// out of range it is infinite, which is what it has to be here
+		v.num, _ = strconv.ParseFloat(v.text, 64)
 	}
 	return v
 }

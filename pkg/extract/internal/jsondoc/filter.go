@@ -14,7 +14,8 @@ func (p *parser) or() (logical, error) {
 		return logical{}, err
 	}
 	defer func() { p.depth-- }()
-	return p.chain("||", logicalOr, func() (logical, error) { return p.chain("&&", logicalAnd, p.basic) })
+	return p.chain("||", logicalOr,
+		func() (logical, error) { return p.chain("&&", logicalAnd, p.basic) })
 }
 
 // chain reads conditions with an operator in between.
@@ -117,7 +118,8 @@ func (p *parser) compare(left operand, op string) (logical, error) {
 	return logical{kind: logicalCompare, left: left, op: op, right: right}, err
 }
 
-// test reads what may follow "!": a query that has to choose something, or a function that says yes or no.
+// test reads what may follow "!": a query that has to choose something, or a function that says yes
+// or no.
 func (p *parser) test() (logical, error) {
 	if c := p.peek(); c == '@' || c == '$' {
 		p.i++
@@ -133,7 +135,8 @@ func (p *parser) test() (logical, error) {
 // function reads a function's name and its opening bracket, "" if none comes next.
 func (p *parser) function() string {
 	end := p.i
-	for end < len(p.s) && ('a' <= p.s[end] && p.s[end] <= 'z' || end > p.i && (p.s[end] == '_' || isDigit(p.s[end]))) {
+	for end < len(p.s) && ('a' <= p.s[end] && p.s[end] <= 'z' || end > p.i &&
+		(p.s[end] == '_' || isDigit(p.s[end]))) {
 		end++
 	}
 	if end == p.i || end >= len(p.s) || p.s[end] != '(' {
@@ -144,7 +147,8 @@ func (p *parser) function() string {
 	return name
 }
 
-// operand reads a value: a literal, a query that chooses one at most, or a function that gives a value.
+// operand reads a value: a literal, a query that chooses one at most, or a function that gives a
+// value.
 func (p *parser) operand() (operand, error) {
 	switch c := p.peek(); {
 	case c == '@' || c == '$':
@@ -177,7 +181,8 @@ func (p *parser) operand() (operand, error) {
 		p.i = start
 		return operand{}, fmt.Errorf("what %s() gives cannot be compared", name)
 	case "":
-		for word, k := range map[string]kind{"null": kindNull, "false": kindFalse, "true": kindTrue} {
+		for word, k := range map[string]kind{"null": kindNull, "false": kindFalse,
+			"true": kindTrue} {
 			if p.take(word) {
 				return operand{literal: value{kind: k, node: None}}, nil
 			}

@@ -67,7 +67,8 @@ func TestPaths(t *testing.T) {
 		{`["é", "\u00e9", "e\u0301"]`, `$[?@ == 'é']`, `"é" "\u00e9"`},
 		{`{"\u0061\"":1}`, `$["a\""]`, `1`},
 		{`["a\nb", "a b"]`, `$[?match(@, "a.b")]`, `"a b"`},
-		{`[{"a":"x","re":"x|y"},{"a":"z","re":"x|y"},{"a":"x","re":"("}]`, `$[?match(@.a, @.re)].a`, `"x"`},
+		{`[{"a":"x","re":"x|y"},{"a":"z","re":"x|y"},{"a":"x","re":"("}]`, `$[?match(@.a, @.re)].a`,
+			`"x"`},
 		{`{"a":{"x":1},"b":2}`, `$[?@.gone <= @.lost]`, `{"x":1} 2`},
 		{`7`, `$`, `7`},
 		{`[1,2]`, `$[1:0], $`, ``},
@@ -83,11 +84,16 @@ func TestPaths(t *testing.T) {
 }
 
 func TestBadPaths(t *testing.T) {
-	for _, path := range []string{"", "a", "$.", "$..", "$[", "$[]", "$['a]", `$["\x"]`, "$[01]", "$[-0]", "$[9007199254740992]",
-		"$ ", " $", "$.a b", "$[?@.a=1]", "$[?@..a==1]", "$[?1]", "$[?length(@.a)]", "$[?count(@.a)]", "$[?match(@.a,'x')==true]",
-		"$[?length(@..a)==1]", "$[?count(1)==1]", "$[?foo(@)]", "$[?@.a==foo(@)]", "$[?@ == 01]", "$[?(@.a]", "$[?!@.a==1]",
-		`$["\ud800"]`, "$\xff", "$[?" + strings.Repeat("(", 30) + "@" + strings.Repeat(")", 30) + "]",
-		strings.Repeat("$[?@", 30) + strings.Repeat("]", 30), "$[?" + strings.Repeat("length(", 30) + "@" + strings.Repeat(")", 30) + "==1]"} {
+	for _, path := range []string{"", "a", "$.", "$..", "$[", "$[]", "$['a]", `$["\x"]`, "$[01]",
+		"$[-0]", "$[9007199254740992]",
+		"$ ", " $", "$.a b", "$[?@.a=1]", "$[?@..a==1]", "$[?1]", "$[?length(@.a)]",
+		"$[?count(@.a)]", "$[?match(@.a,'x')==true]",
+		"$[?length(@..a)==1]", "$[?count(1)==1]", "$[?foo(@)]", "$[?@.a==foo(@)]", "$[?@ == 01]",
+		"$[?(@.a]", "$[?!@.a==1]",
+		`$["\ud800"]`, "$\xff",
+		"$[?" + strings.Repeat("(", 30) + "@" + strings.Repeat(")", 30) + "]",
+		strings.Repeat("$[?@", 30) + strings.Repeat("]", 30),
+		"$[?" + strings.Repeat("length(", 30) + "@" + strings.Repeat(")", 30) + "==1]"} {
 		if _, err := Compile(path); err == nil {
 			t.Errorf("%.60q is accepted", path)
 		}
@@ -100,7 +106,8 @@ func TestBodies(t *testing.T) {
 		lines bool
 		want  string // what AppendJSON gives, "" where the body is refused
 	}{
-		{"\ufeff { \"b\" : [ 1.50 , true, null,\n{}] , \"a\\u0041\" :\"x\" } ", false, `{"b":[1.50,true,null,{}],"aA":"x"}`},
+		{"\ufeff { \"b\" : [ 1.50 , true, null,\n{}] , \"a\\u0041\" :\"x\" } ", false,
+			`{"b":[1.50,true,null,{}],"aA":"x"}`},
 		{`{"a":1,"a":{"b":2}}`, false, `{"a":{"b":2}}`},
 		{"12345678901234567890.10E+2", false, "12345678901234567890.10E+2"},
 		{"{\"a\":1}\n\n  {\"a\":2}\r\n[]", true, `[{"a":1},{"a":2},[]]`},
@@ -110,7 +117,8 @@ func TestBodies(t *testing.T) {
 		{"", false, ""},
 		{"{}x", false, ""},
 		{"callback({})", false, ""},
-		{strings.Repeat("[", 501) + strings.Repeat("]", 501), false, strings.Repeat("[", 501) + strings.Repeat("]", 501)},
+		{strings.Repeat("[", 501) + strings.Repeat("]", 501), false,
+			strings.Repeat("[", 501) + strings.Repeat("]", 501)},
 		{strings.Repeat("[", 502) + strings.Repeat("]", 502), false, ""},
 		{"[" + strings.Repeat("1,", maxNodes) + "1]", false, ""},
 	} {

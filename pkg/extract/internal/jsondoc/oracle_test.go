@@ -13,9 +13,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// oracle are the places that github.com/theory/jsonpath chooses, as normalized paths in their order by text; ok is
-// false where it is no measure: it panics where a function has nothing as its argument. It also takes nothing <= nothing
-// for false (RFC 9535, 2.3.5.3, says true) and leaves the pattern of match() without brackets.
+// oracle are the places that github.com/theory/jsonpath chooses, as normalized paths in their order
+// by text; ok is false where it is no measure: it panics where a function has nothing as its
+// argument. It also takes nothing <= nothing for false (RFC 9535, 2.3.5.3, says true) and leaves
+// the pattern of match() without brackets.
 func oracle(body, path string) (places []string, err error, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -95,11 +96,14 @@ var bodies = []string{`{"a":[{"b":1,"c":"x"},{"b":2.0},{"c":null,"a":{"b":[1,2,3
 
 // TestPathsAreTheLibrarys strings pieces of paths together.
 func TestPathsAreTheLibrarys(t *testing.T) {
-	segments := []string{".a", ".b", ".c", "..a", "..*", ".*", "[0]", "[-1]", "[1:3]", "[::-1]", "[:2, 'a']", "[?@.b]", "['c',\"a\"]",
+	segments := []string{".a", ".b", ".c", "..a", "..*", ".*", "[0]", "[-1]", "[1:3]", "[::-1]",
+		"[:2, 'a']", "[?@.b]", "['c',\"a\"]",
 		"[?!@.b]", "..[0]", "..[?@]", " [ * ]", "[-2::2]", "[8:2:-3]"}
-	operands := []string{"@", "@.a", "@.b", "$.c", "@[0]", "1", "-0.5e1", "'x'", "null", "true", "length(@)", "length(@.c)", "count(@.*)",
+	operands := []string{"@", "@.a", "@.b", "$.c", "@[0]", "1", "-0.5e1", "'x'", "null", "true",
+		"length(@)", "length(@.c)", "count(@.*)",
 		"count(@..b)", "value(@..b)", "@.a.b"}
-	plain := []string{"1", "-0.5e1", "'x'", "length(@)", "length(@.c)", "count(@.*)", "count(@..b)"} // never structured
+	// never structured
+	plain := []string{"1", "-0.5e1", "'x'", "length(@)", "length(@.c)", "count(@.*)", "count(@..b)"}
 	rapid.Check(t, func(rt *rapid.T) {
 		var path strings.Builder
 		path.WriteString("$")
@@ -112,11 +116,14 @@ func TestPathsAreTheLibrarys(t *testing.T) {
 				op := rapid.SampledFrom([]string{"==", " != ", "<", " > "}).Draw(rt, "op")
 				if op == "<" || op == " > " {
 					// The library orders objects and arrays, which the standard does not.
-					return rapid.SampledFrom(plain).Draw(rt, "left") + op + rapid.SampledFrom(plain).Draw(rt, "right")
+					return rapid.SampledFrom(plain).Draw(rt, "left") + op +
+						rapid.SampledFrom(plain).Draw(rt, "right")
 				}
-				return rapid.SampledFrom(operands).Draw(rt, "left") + op + rapid.SampledFrom(operands).Draw(rt, "right")
+				return rapid.SampledFrom(operands).Draw(rt, "left") + op +
+					rapid.SampledFrom(operands).Draw(rt, "right")
 			}
-			fmt.Fprintf(&path, "%s[?%s %s (%s)]", rapid.SampledFrom([]string{"", ".."}).Draw(rt, "descendants"), condition(),
+			fmt.Fprintf(&path, "%s[?%s %s (%s)]",
+				rapid.SampledFrom([]string{"", ".."}).Draw(rt, "descendants"), condition(),
 				rapid.SampledFrom([]string{"&&", "||"}).Draw(rt, "junction"), condition())
 		}
 		checkPath(rt, rapid.SampledFrom(bodies).Draw(rt, "body"), path.String())
@@ -125,12 +132,15 @@ func TestPathsAreTheLibrarys(t *testing.T) {
 
 func FuzzPath(f *testing.F) {
 	for _, body := range bodies {
-		for _, path := range []string{"$..a[?@.b > 1]", "$[?match(@.c, 'a.c') || search($.c,\"b\")]", "$[?count(@..*) < 3, -1:0:-1]['\\u0061']"} {
+		for _, path := range []string{"$..a[?@.b > 1]",
+			"$[?match(@.c, 'a.c') || search($.c,\"b\")]",
+			"$[?count(@..*) < 3, -1:0:-1]['\\u0061']"} {
 			f.Add(body, path)
 		}
 	}
 	f.Fuzz(func(t *testing.T, body, path string) {
-		if len(body) < 1000 && len(path) < 100 && !strings.Contains(path, "match") && !strings.ContainsAny(path, "<>") {
+		if len(body) < 1000 && len(path) < 100 && !strings.Contains(path, "match") &&
+			!strings.ContainsAny(path, "<>") {
 			checkPath(t, body, path)
 		}
 	})

@@ -46,7 +46,8 @@ func (p *parser) unexpected(wanted string) error {
 		return fmt.Errorf("%s expected at the end", wanted)
 	}
 	r, _ := utf8.DecodeRuneInString(p.s[p.i:])
-	return fmt.Errorf("%s expected at character %d, not %q", wanted, utf8.RuneCountInString(p.s[:p.i])+1, r)
+	return fmt.Errorf("%s expected at character %d, not %q", wanted,
+		utf8.RuneCountInString(p.s[:p.i])+1, r)
 }
 
 func (p *parser) peek() byte {
@@ -211,7 +212,8 @@ func (p *parser) slice(start *int) (s selector, err error) {
 	return s, err
 }
 
-// integer reads an integer if there is one: no leading zeros, no -0, and none that a float64 cannot hold exactly.
+// integer reads an integer if there is one: no leading zeros, no -0, and none that a float64 cannot
+// hold exactly.
 func (p *parser) integer() (*int, error) {
 	start := p.i
 	digits := start

@@ -32,7 +32,8 @@ const (
 	byFilter
 )
 
-// selector chooses among the elements or members of a value. Which of its members count depends on the kind.
+// selector chooses among the elements or members of a value. Which of its members count depends on
+// the kind.
 type selector struct {
 	kind       selectorKind
 	name       string
@@ -95,7 +96,8 @@ type value struct {
 func (q *query) isSingular() bool {
 	for i := range q.segments {
 		s := &q.segments[i]
-		if s.descendant || len(s.selectors) != 1 || s.selectors[0].kind != byName && s.selectors[0].kind != byIndex {
+		if s.descendant || len(s.selectors) != 1 || s.selectors[0].kind != byName &&
+			s.selectors[0].kind != byIndex {
 			return false
 		}
 	}

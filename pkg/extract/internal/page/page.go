@@ -1,5 +1,6 @@
-// Package page owns what goes into an extraction and what comes out beside rows: fetched pages, and what has to be asked
-// before a page is complete. It knows what a page says that it is, and no more of what it holds.
+// Package page owns what goes into an extraction and what comes out beside rows: fetched pages, and
+// what has to be asked before a page is complete. It knows what a page says that it is, and no more
+// of what it holds.
 package page
 
 import (
@@ -16,18 +17,19 @@ type Page struct {
 	URL         string // the final address, base for links
 	ContentType string // as the server sent it; may be empty
 	Body        []byte // UTF-8; only read, and only during Extract
-	// Code is why there is no page: a page code of pkg/fault. Only pages that were asked for come with one, and first pages
-	// of a type that makes rows of failures, too.
+	// Code is why there is no page: a page code of pkg/fault. Only pages that were asked for come
+	// with one, and first pages of a type that makes rows of failures, too.
 	Code fault.Code
 	// Asked is the address as listed, or as the Ask named it, and At when it was read.
 	Asked string
 	At    time.Time
-	// Kept is what an earlier Extract chose to keep of the page (Ask.Keep); the page then has no body any more.
+	// Kept is what an earlier Extract chose to keep of the page (Ask.Keep); the page then has no
+	// body any more.
 	Kept []byte
 }
 
-// Media is the media type that the server named, without parameters, in lower case; "" for none. As for browsers it ends
-// at the first blank, too, or at a comma, where a server named it twice.
+// Media is the media type that the server named, without parameters, in lower case; "" for none. As
+// for browsers it ends at the first blank, too, or at a comma, where a server named it twice.
 func (p Page) Media() string {
 	media := strings.TrimLeft(p.ContentType, " \t")
 	if end := strings.IndexAny(media, "; \t,"); end >= 0 {
@@ -44,8 +46,8 @@ func (p Page) Start() []byte {
 // htmlWithin is how far into a page that begins like XML its html element is looked for, in bytes.
 const htmlWithin = 1024
 
-// CheckHTML refuses what is no HTML page, coded not_html: another media type, or none and a body that does not begin like
-// one.
+// CheckHTML refuses what is no HTML page, coded not_html: another media type, or none and a body
+// that does not begin like one.
 func (p Page) CheckHTML() error {
 	switch media := p.Media(); media {
 	case "text/html", "application/xhtml+xml":
@@ -53,21 +55,28 @@ func (p Page) CheckHTML() error {
 	case "":
 		body := p.Start()
 		isXML := bytes.HasPrefix(body, []byte("<?xml"))
-		if len(body) > 0 && body[0] == '<' && (!isXML || bytes.Contains(body[:min(len(body), htmlWithin)], []byte("<html"))) {
+		if len(body) > 0 && body[0] == '<' &&
+			(!isXML || bytes.Contains(body[:min(len(body), htmlWithin)], []byte("<html"))) {
 			return nil
 		}
-		return fault.New(fault.PageNotHTML, "the answer has no media type and does not look like HTML")
+		return fault.New(fault.PageNotHTML, "the answer has no media type and does not "+
+			"look like HTML")
 	default:
 		return fault.New(fault.PageNotHTML, "the media type is %.100q", media)
 	}
 }
 
-// Ask is something outside that is needed before a page's rows can be made. One of URL and Prompt is set. Extract is then
-// called again with the same pages and one more: the answer, or a Page that says why there is none.
+// Ask is something outside that is needed before a page's rows can be made. One of URL and Prompt
+// is set. Extract is then called again with the same pages and one more: the answer, or a Page that
+// says why there is none.
 type Ask struct {
-	URL    string  // another page of the same unit, absolute http or https; fetched politely, never charged by itself
-	Prompt *Prompt // a question to the language model; its answer is a Page of the type application/json
-	// Keep, when not empty, is handed in from now on in place of the last page's body, which is not needed any more.
+	// another page of the same unit, absolute http or https; fetched politely, never charged by
+	// itself
+	URL string
+	// a question to the language model; its answer is a Page of the type application/json
+	Prompt *Prompt
+	// Keep, when not empty, is handed in from now on in place of the last page's body, which is not
+	// needed any more.
 	Keep []byte
 }
 

@@ -9,7 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// isAddress says whether an attribute leads somewhere: rows have it as an absolute address (decision 62).
+// isAddress says whether an attribute leads somewhere: rows have it as an absolute address
+// (decision 62).
 func isAddress(attr string) bool {
 	switch attr {
 	case "href", "src", "poster", "action", "data-src":
@@ -18,7 +19,8 @@ func isAddress(attr string) bool {
 	return false
 }
 
-// HasAddresses says whether a column is such an attribute: what it is depends on the page's base element.
+// HasAddresses says whether a column is such an attribute: what it is depends on the page's base
+// element.
 func (c *Column) HasAddresses() bool { return c.kind == model.Attr && isAddress(c.attr) }
 
 // Base chooses what a page's addresses are relative to.
@@ -33,8 +35,8 @@ func Base() *dom.Selector {
 // At says which address the page has. Without one, addresses in rows are as written.
 func (w *Writer) At(pageURL string) { w.page, w.href, w.base, w.based = pageURL, "", nil, false }
 
-// resolve makes an address absolute as a browser would, by the page's base element if it has one, else by its address.
-// What leads nowhere on the web is as written.
+// resolve makes an address absolute as a browser would, by the page's base element if it has one,
+// else by its address. What leads nowhere on the web is as written.
 func (w *Writer) resolve(doc *dom.Document, cell []byte) []byte {
 	if len(cell) == 0 || w.page == "" {
 		return cell
@@ -77,16 +79,19 @@ func baseOf(page, href string) *url.Url {
 	return base
 }
 
-// What most pages have is resolved without being taken apart: addresses that a browser would write just as they are.
+// What most pages have is resolved without being taken apart: addresses that a browser would write
+// just as they are.
 
-// isPlainPath says that an address is a path, with query and fragment, of nothing that a browser writes otherwise.
+// isPlainPath says that an address is a path, with query and fragment, of nothing that a browser
+// writes otherwise.
 func isPlainPath(cell []byte) bool {
 	if cell[0] != '/' || len(cell) > 1 && cell[1] == '/' {
 		return false
 	}
 	for i, c := range cell {
 		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', bytes.IndexByte([]byte("/-_~=&+,;:@!$()*?#"), c) >= 0:
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9',
+			bytes.IndexByte([]byte("/-_~=&+,;:@!$()*?#"), c) >= 0:
 		case c == '.' && cell[i-1] != '/': // which may go up
 		default:
 			return false
@@ -101,14 +106,15 @@ func isPlain(cell []byte) bool {
 	return origin > 0 && isPlainPath(cell[origin:])
 }
 
-// originLength is that of the scheme and host that an address begins with, 0 if a browser may write them otherwise: numbers for
-// hosts, ports and names beyond ASCII.
+// originLength is that of the scheme and host that an address begins with, 0 if a browser may write
+// them otherwise: numbers for hosts, ports and names beyond ASCII.
 func originLength[T string | []byte](address T) int {
 	from := len("http://")
 	if len(address) > from && address[4] == 's' {
 		from++
 	}
-	if len(address) < from || string(address[:from]) != "https://" && string(address[:from]) != "http://" {
+	if len(address) < from || string(address[:from]) != "https://" &&
+		string(address[:from]) != "http://" {
 		return 0
 	}
 	end, top, dashes := from, from, 0

@@ -10,9 +10,12 @@ import (
 
 // TestResolve: what is resolved without being taken apart is what it is resolved to otherwise.
 func TestResolve(t *testing.T) {
-	part := rapid.SampledFrom([]string{"/", "//", "/.", "/..", ".", "..", "a", "B", "1", "0x7f", "-", "--", "xn--a", "http://", "https://", "shop.test",
-		"127.1", "a.b", ":80", ":", "@", "?", "#", "%2e", "%", " ", "\\", "ü", "'", "\"", "&", "=", "~", "|", "{", "\t"})
-	pages := rapid.SampledFrom([]string{"https://shop.test/a/b?c", "http://a.shop.test/", "http://127.0.0.1/x", "https://shop.test:8443/", "http://localhost/"})
+	part := rapid.SampledFrom([]string{"/", "//", "/.", "/..", ".", "..", "a", "B", "1", "0x7f",
+		"-", "--", "xn--a", "http://", "https://", "shop.test",
+		"127.1", "a.b", ":80", ":", "@", "?", "#", "%2e", "%", " ", "\\", "ü", "'", "\"", "&", "=",
+		"~", "|", "{", "\t"})
+	pages := rapid.SampledFrom([]string{"https://shop.test/a/b?c", "http://a.shop.test/",
+		"http://127.0.0.1/x", "https://shop.test:8443/", "http://localhost/"})
 	rapid.Check(t, func(t *rapid.T) {
 		page, cell := pages.Draw(t, "page"), ""
 		for _, text := range rapid.SliceOfN(part, 1, 6).Draw(t, "parts") {

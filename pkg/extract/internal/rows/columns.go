@@ -1,5 +1,5 @@
-// Package rows owns what the scraper types have in common: checked and compiled fields, and rows as JSON under their
-// bounds.
+// Package rows owns what the scraper types have in common: checked and compiled fields, and rows as
+// JSON under their bounds.
 package rows
 
 import (
@@ -28,21 +28,21 @@ const (
 
 // Maker makes the rows of a page, by one of Rows, JSON and Read.
 type Maker struct {
-	// Rows works on a parsed HTML page. Where Only is not empty, the first matches of these selectors and what they hold
-	// are all that it asks of the document.
+	// Rows works on a parsed HTML page. Where Only is not empty, the first matches of these
+	// selectors and what they hold are all that it asks of the document.
 	Rows func(*dom.Document, *Writer) error
 	Only []*dom.Selector
 	// JSON works on a parsed JSON body.
 	JSON func(*jsondoc.Document, *Writer) error
 	// Read works on pages as they came; see Extractor.Extract. It is a function of the pages alone.
 	Read func(pages []page.Page, out *Writer) (More, error)
-	// Unfetched, when not nil, makes the rows of an address that needs no fetch, and says whether it is one. The page has
-	// no body.
+	// Unfetched, when not nil, makes the rows of an address that needs no fetch, and says whether
+	// it is one. The page has no body.
 	Unfetched func(p page.Page, out *Writer) (bool, error)
 	// Failures says that Read makes rows also of a first page that could not be fetched.
 	Failures bool
-	// Fetches bounds the tries at pages of a unit, Within the time for them from the first request's start; 0: as for any
-	// page.
+	// Fetches bounds the tries at pages of a unit, Within the time for them from the first
+	// request's start; 0: as for any page.
 	Fetches int
 	Within  time.Duration
 }
@@ -64,8 +64,8 @@ type Column struct {
 	key      []byte // the name as JSON with its colon
 }
 
-// CompileColumns checks and compiles itemsConfig; isJSON says that all of it is for JSON bodies. Names that begin with
-// "_" lose that prefix, since only the server writes such keys (decision 20).
+// CompileColumns checks and compiles itemsConfig; isJSON says that all of it is for JSON bodies.
+// Names that begin with "_" lose that prefix, since only the server writes such keys (decision 20).
 func CompileColumns(fields []model.Field) (columns []Column, isJSON bool, faults fault.List) {
 	report := func(path, format string, args ...any) {
 		faults = append(faults, fault.Invalid(fault.SchemaValidation, path, format, args...))
@@ -137,7 +137,8 @@ func badName(name, stripped string) string {
 		return fmt.Sprintf("a name has at most %d characters", maxName)
 	case !utf8.ValidString(name):
 		return "the name is not UTF-8"
-	case strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
+	case strings.ContainsFunc(name,
+		func(r rune) bool { return unicode.IsControl(r) || r == '"' || r == '\\' }):
 		return `a name must not have control characters, " or \: rows could not be filtered by it`
 	case strings.HasPrefix(stripped, "$"):
 		return "names that begin with $ are reserved for the operators of filters"

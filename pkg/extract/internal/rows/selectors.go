@@ -23,7 +23,8 @@ const (
 // prefixes name a selector's language where its form would not.
 var prefixes = map[string]language{"css": css, "xpath": xPath, "jsonpath": jsonPath}
 
-// languageOf tells a selector's language by its form, unless a prefix names it, and gives the selector without that.
+// languageOf tells a selector's language by its form, unless a prefix names it, and gives the
+// selector without that.
 func languageOf(selector string) (language, string) {
 	selector = strings.TrimSpace(selector)
 	if name, rest, ok := strings.Cut(selector, ":"); ok {
@@ -40,7 +41,8 @@ func languageOf(selector string) (language, string) {
 	return css, selector
 }
 
-// xpathForm is how no CSS selector begins: with a step, a bracket, an attribute or the call of a function.
+// xpathForm is how no CSS selector begins: with a step, a bracket, an attribute or the call of a
+// function.
 var xpathForm = regexp.MustCompile(`^(/|\.{1,2}/|\(|@|[a-zA-Z][a-zA-Z-]*\s*\()`)
 
 // IsJSON says whether fields are for JSON bodies: the first one is a JSONPath.
@@ -57,8 +59,10 @@ func (c *Column) compile(path, selector string, isJSON bool) (f *fault.Error) {
 		c.Path, f = CompilePath(path, selector)
 		return f
 	}
-	if c.Selector, f = CompileSelector(path, selector); f == nil && c.kind == model.Attr && c.Selector.IsScalar() {
-		f = fault.Invalid(fault.SchemaValidation, path, "the XPath expression gives a value, which has no attributes")
+	if c.Selector, f = CompileSelector(path, selector); f == nil && c.kind == model.Attr &&
+		c.Selector.IsScalar() {
+		f = fault.Invalid(fault.SchemaValidation, path,
+			"the XPath expression gives a value, which has no attributes")
 	}
 	return f
 }
@@ -112,7 +116,8 @@ func CompileSelector(path, selector string) (s Selector, f *fault.Error) {
 			"a JSONPath reads JSON bodies and cannot stand beside selectors of HTML pages")
 	case xPath:
 		if s.XPath, err = dom.CompileXPath(rest); err != nil {
-			return s, fault.Invalid(fault.SchemaValidation, path, "not an XPath expression: %v", err)
+			return s, fault.Invalid(fault.SchemaValidation, path, "not an XPath expression: %v",
+				err)
 		}
 	default:
 		if s.CSS, err = dom.CompileSelector(rest); err != nil {
@@ -132,9 +137,11 @@ func CheckClick(path, selector string) *fault.Error {
 	case f != nil:
 		return f
 	case l != css || rest != strings.TrimSpace(selector):
-		return fault.Invalid(fault.SchemaValidation, path, "a browser finds what is clicked: CSS without a prefix is needed")
+		return fault.Invalid(fault.SchemaValidation, path,
+			"a browser finds what is clicked: CSS without a prefix is needed")
 	case notInBrowsers.MatchString(rest):
-		return fault.Invalid(fault.SchemaValidation, path, "a browser finds what is clicked, and does not know %s",
+		return fault.Invalid(fault.SchemaValidation, path,
+			"a browser finds what is clicked, and does not know %s",
 			notInBrowsers.FindString(rest))
 	}
 	if _, err := dom.CompileSelector(rest); err != nil {
@@ -151,7 +158,8 @@ func CompilePath(path, selector string) (*jsondoc.Path, *fault.Error) {
 	}
 	if l != jsonPath {
 		return nil, fault.Invalid(fault.SchemaValidation, path,
-			"not a JSONPath: it has to begin with $; selectors of HTML pages cannot stand beside JSONPaths")
+			"not a JSONPath: it has to begin with $; selectors of HTML pages cannot stand "+
+				"beside JSONPaths")
 	}
 	compiled, err := jsondoc.Compile(rest)
 	if err != nil {
@@ -166,7 +174,8 @@ func checkSelector(path, selector string) (l language, rest string, f *fault.Err
 	case rest == "":
 		f = fault.Invalid(fault.SchemaValidation, path, "a selector is needed")
 	case utf8.RuneCountInString(selector) > maxSelector:
-		f = fault.Invalid(fault.SchemaValidation, path, "a selector has at most %d characters", maxSelector)
+		f = fault.Invalid(fault.SchemaValidation, path, "a selector has at most %d characters",
+			maxSelector)
 	}
 	return l, rest, f
 }

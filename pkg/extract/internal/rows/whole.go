@@ -12,7 +12,8 @@ func (w *Writer) Whole(row []byte) error {
 		return TooLarge()
 	}
 	if w.size += len(row); w.size > MaxPageBytes {
-		return fault.New(fault.PageRowTooLarge, "the rows of the page are larger than %d bytes", MaxPageBytes)
+		return fault.New(fault.PageRowTooLarge, "the rows of the page are larger than %d bytes",
+			MaxPageBytes)
 	}
 	if len(w.rows) == MaxRows {
 		return TooMany()

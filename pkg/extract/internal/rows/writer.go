@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Bounds of a page's rows as JSON, in bytes. There is no bound for one value besides: cutting it would lose data
-// silently.
+// Bounds of a page's rows as JSON, in bytes. There is no bound for one value besides: cutting it
+// would lose data silently.
 const (
 	MaxRowBytes  = 1_000_000
 	MaxRows      = 100_000
@@ -75,8 +75,8 @@ func (w *Writer) Begin() *Row {
 	return &w.row
 }
 
-// Add writes a column's value, taken from the match or, for dom.NoMatch, missing. Expressions that give a value are
-// evaluated at the element at.
+// Add writes a column's value, taken from the match or, for dom.NoMatch, missing. Expressions that
+// give a value are evaluated at the element at.
 func (r *Row) Add(doc *dom.Document, c *Column, m dom.Match, at dom.Elem) {
 	if !r.key(c) {
 		return
@@ -94,8 +94,8 @@ func (r *Row) Add(doc *dom.Document, c *Column, m dom.Match, at dom.Elem) {
 	r.full = len(w.buf) >= MaxRowBytes
 }
 
-// addScalar writes a value of an expression. What XPath takes for false fills no row: it is what expressions give where
-// a page has nothing.
+// addScalar writes a value of an expression. What XPath takes for false fills no row: it is what
+// expressions give where a page has nothing.
 func (r *Row) addScalar(c *Column, value any) {
 	w := r.w
 	filled, start := false, len(w.buf)
@@ -132,8 +132,9 @@ func (r *Row) key(c *Column) bool {
 	return true
 }
 
-// AddJSON writes a column's value as it stands in a JSON body: numbers exactly as they are written, arrays and objects
-// as JSON. A missing one, jsondoc.None, is null, or false where the column asks whether it exists.
+// AddJSON writes a column's value as it stands in a JSON body: numbers exactly as they are written,
+// arrays and objects as JSON. A missing one, jsondoc.None, is null, or false where the column asks
+// whether it exists.
 func (r *Row) AddJSON(doc *jsondoc.Document, c *Column, n jsondoc.Node) {
 	if !r.key(c) {
 		return
@@ -186,7 +187,8 @@ func (r *Row) addString(doc *dom.Document, c *Column, m dom.Match) {
 	r.filled = true
 }
 
-// End finishes the row. A row in which every field is null or false is dropped. The error is coded row_too_large.
+// End finishes the row. A row in which every field is null or false is dropped. The error is coded
+// row_too_large.
 func (r *Row) End() error {
 	w := r.w
 	if !r.filled {
@@ -196,7 +198,8 @@ func (r *Row) End() error {
 		return fault.New(fault.PageRowTooLarge, "a row is larger than %d bytes", MaxRowBytes)
 	}
 	if w.size += len(w.buf) + 1; w.size > MaxPageBytes {
-		return fault.New(fault.PageRowTooLarge, "the rows of the page are larger than %d bytes", MaxPageBytes)
+		return fault.New(fault.PageRowTooLarge, "the rows of the page are larger than %d bytes",
+			MaxPageBytes)
 	}
 	if len(w.rows) == MaxRows {
 		return TooMany()
@@ -214,8 +217,8 @@ func TooMany() error {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD; U+2028 and U+2029 are escaped, so
-// that the row is also a JavaScript literal.
+// appendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD; U+2028 and
+// U+2029 are escaped, so that the row is also a JavaScript literal.
 func appendString(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	done := 0

@@ -12,7 +12,8 @@ import (
 func TestAppendString(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := strings.Join(rapid.SliceOf(rapid.OneOf(rapid.String(),
-			rapid.SampledFrom([]string{"\xff", "\xe2\x80", "\u2028", "\u2029", "\ufffd", "\x00", "\x1f", "\x7f", "\"", "\\", "\n\r\t"}),
+			rapid.SampledFrom([]string{"\xff", "\xe2\x80", "\u2028", "\u2029", "\ufffd", "\x00",
+				"\x1f", "\x7f", "\"", "\\", "\n\r\t"}),
 		)).Draw(rt, "pieces"), "")
 		var got, want string
 		if err := json.Unmarshal(appendString(nil, []byte(s)), &got); err != nil {

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// minBlob is the size of JSON, in bytes, below which an attribute or a variable says nothing about the page.
+// minBlob is the size of JSON, in bytes, below which an attribute or a variable says nothing about
+// the page.
 const minBlob = 16
 
 // readScript reads a script element: JSON-LD, JSON, or the data that a script begins with.
@@ -24,7 +25,8 @@ func (r *reader) readScript(n *html.Node) {
 	case media == "application/ld+json":
 		r.readBlock(text)
 	case media == "importmap" || media == "speculationrules":
-	case media == "application/json" || media == "text/x-magento-init" || strings.HasSuffix(media, "+json"):
+	case media == "application/json" || media == "text/x-magento-init" ||
+		strings.HasSuffix(media, "+json"):
 		name := attr(n, "id")
 		if name == "__NUXT_DATA__" {
 			text = revive(text)
@@ -53,7 +55,10 @@ func (r *reader) addJSON(name, text string) {
 }
 
 // isJSON does without a copy, as these texts may be large.
-func isJSON(text string) bool { return json.Valid(unsafe.Slice(unsafe.StringData(text), len(text))) }
+func isJSON(text string) bool {
+	return json.Valid(unsafe.Slice(unsafe.StringData(text),
+		len(text)))
+}
 
 func (r *reader) addBlob(name, text string) {
 	if len(r.data.Framework) == maxBlocks {
@@ -63,7 +68,8 @@ func (r *reader) addBlob(name, text string) {
 	r.data.Framework = append(r.data.Framework, Blob{name, text})
 }
 
-// readAssignments finds the variables that a script sets to data: window.NAME = {…}, var NAME = JSON.parse("…").
+// readAssignments finds the variables that a script sets to data: window.NAME = {…}, var NAME =
+// JSON.parse("…").
 func (r *reader) readAssignments(s string) {
 	r.readFlight(s)
 	for i := 0; i < len(s); {
@@ -90,7 +96,8 @@ func (r *reader) readAssignments(s string) {
 	}
 }
 
-// assignment reads the value of a variable, or the string that is parsed for it. It returns how far that went.
+// assignment reads the value of a variable, or the string that is parsed for it. It returns how far
+// that went.
 func (r *reader) assignment(name, s string, data bool) int {
 	p := parser{s: s, left: maxValues}
 	v, err := p.value(0)
@@ -112,7 +119,8 @@ func (r *reader) assignment(name, s string, data bool) int {
 	return p.i
 }
 
-// assigned is the name of the global variable that the text before an equals sign names, "" for anything else.
+// assigned is the name of the global variable that the text before an equals sign names, "" for
+// anything else.
 func assigned(before string) string {
 	before = strings.TrimRight(before, " \t\r\n")
 	if inner, ok := strings.CutSuffix(before, "]"); ok && inner != "" { // window["NAME"]
@@ -140,7 +148,8 @@ func assigned(before string) string {
 	}
 	switch rest := strings.TrimRight(before[:end], " \t\r\n"); {
 	case len(rest) == end:
-	case strings.HasSuffix(rest, "var"), strings.HasSuffix(rest, "let"), strings.HasSuffix(rest, "const"):
+	case strings.HasSuffix(rest, "var"), strings.HasSuffix(rest, "let"),
+		strings.HasSuffix(rest, "const"):
 		return name
 	}
 	return ""
@@ -156,7 +165,8 @@ func endsWithGlobal(s string) bool {
 }
 
 func isIdentifier(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$'
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' ||
+		c == '$'
 }
 
 // flightPush is how Next.js streams a page's data: strings that together are lines of id:JSON.
@@ -171,7 +181,8 @@ func (r *reader) readFlight(s string) {
 		p := parser{s: after, left: 16}
 		v, err := p.value(0)
 		r.parsed += p.i
-		if err == nil && v.Kind == Array && len(v.Members) == 2 && v.Members[1].Value.Kind == String {
+		if err == nil && v.Kind == Array && len(v.Members) == 2 &&
+			v.Members[1].Value.Kind == String {
 			r.flight = append(r.flight, v.Members[1].Value.Text)
 		}
 		s = after[p.i:]
@@ -184,7 +195,8 @@ func (r *reader) finishFlight() {
 	flight := strings.Join(r.flight, "")
 	for line := range strings.Lines(flight) {
 		_, text, _ := strings.Cut(line, ":")
-		if text = strings.TrimSpace(text); len(text) < minBlob || text[0] != '{' && text[0] != '[' || !isJSON(text) {
+		if text = strings.TrimSpace(text); len(text) < minBlob || text[0] != '{' &&
+			text[0] != '[' || !isJSON(text) {
 			continue
 		}
 		if all.Len() == 0 {
@@ -199,8 +211,8 @@ func (r *reader) finishFlight() {
 	}
 }
 
-// revive undoes how Nuxt 3 writes data: one array of values, in which objects and arrays hold the places of others. It
-// is the text itself if that is something else.
+// revive undoes how Nuxt 3 writes data: one array of values, in which objects and arrays hold the
+// places of others. It is the text itself if that is something else.
 func revive(text string) string {
 	flat, err := ParseJSON(text)
 	if err != nil || flat.Kind != Array || len(flat.Members) == 0 {

@@ -20,7 +20,8 @@ func check(t *testing.T, d *Data) {
 		seen := map[string]bool{}
 		for _, p := range it.Props {
 			if p.Name == "" || len(p.Values) == 0 || seen[p.Name] {
-				t.Fatalf("property %q: %d values, seen before: %v", p.Name, len(p.Values), seen[p.Name])
+				t.Fatalf("property %q: %d values, seen before: %v", p.Name, len(p.Values),
+					seen[p.Name])
 			}
 			seen[p.Name] = true
 			for _, v := range p.Values {
@@ -74,10 +75,12 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzParseJSON: valid JSON means what it says, anything else at least comes out as valid JSON or as an error.
+// FuzzParseJSON: valid JSON means what it says, anything else at least comes out as valid JSON or
+// as an error.
 func FuzzParseJSON(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":[1,-2.50e+3,true,null,"x\u00e9\ud83d\ude00\n"]}`, `{a:'b',}`, `[1 2]`, `{"a":{"b":`, `[.5,01,+1,-]`, "\"a\nb\"", `{"a":1,"a":2}`,
+		`{"a":[1,-2.50e+3,true,null,"x\u00e9\ud83d\ude00\n"]}`, `{a:'b',}`, `[1 2]`, `{"a":{"b":`,
+		`[.5,01,+1,-]`, "\"a\nb\"", `{"a":1,"a":2}`,
 	} {
 		f.Add(seed)
 	}
@@ -122,12 +125,18 @@ func TestBounds(t *testing.T) {
 		{"deep arrays", script(strings.Repeat(`[`, 1_000_000)), true},
 		{"many values", script("[" + strings.Repeat(`{"a":1},`, 300_000) + "]"), true},
 		{"many blocks", strings.Repeat(script(`{"a":1}`), 2_000), true},
-		{"many properties", script("{" + strings.Repeat(`"a`+strings.Repeat("b", 3)+`":1,`, 10) + manyNames(2_000) + "}"), true},
+		{"many properties", script("{" + strings.Repeat(`"a`+strings.Repeat("b", 3)+`":1,`, 10) +
+			manyNames(2_000) + "}"), true},
 		{"items that name each other", refs(300), true},
-		{"scripts in scripts", `<script>` + strings.Repeat(`window.a=["window.a=[",`, 50_000) + `</script>`, false},
-		{"microdata in microdata", strings.Repeat(`<b itemscope itemprop=a>`, 400) + strings.Repeat("text ", 20_000), false},
-		{"text in text", strings.Repeat(`<div itemprop=a>`, 400) + "<p itemscope>" + strings.Repeat(`<b itemprop=a>`, 60) + strings.Repeat("text ", 200_000), true},
-		{"tables in tables", strings.Repeat(`<table><tr><td>a<td>`, 120) + strings.Repeat("text ", 20_000), false},
+		{"scripts in scripts",
+			`<script>` + strings.Repeat(`window.a=["window.a=[",`, 50_000) + `</script>`, false},
+		{"microdata in microdata",
+			strings.Repeat(`<b itemscope itemprop=a>`, 400) + strings.Repeat("text ", 20_000),
+			false},
+		{"text in text", strings.Repeat(`<div itemprop=a>`, 400) + "<p itemscope>" +
+			strings.Repeat(`<b itemprop=a>`, 60) + strings.Repeat("text ", 200_000), true},
+		{"tables in tables", strings.Repeat(`<table><tr><td>a<td>`, 120) + strings.Repeat("text ",
+			20_000), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := read(t, c.page)
@@ -139,18 +148,20 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestHugeTrees: pages whose tree would take much memory are refused, however they are made; large ones are not.
+// TestHugeTrees: pages whose tree would take much memory are refused, however they are made; large
+// ones are not.
 func TestHugeTrees(t *testing.T) {
 	for name, c := range map[string]struct {
 		page    string
 		refused bool
 	}{
-		"tags":         {strings.Repeat("<b>", 1_000_000), true},
-		"end tags":     {strings.Repeat("</p>", 300_000), true}, // each is an empty element
-		"attributes":   {"<p " + strings.Repeat("a ", 1_000_000) + ">", true},
-		"slashes":      {"<p a" + strings.Repeat("/a", 1_000_000) + ">", true},
-		"a large page": {strings.Repeat(`<div class="a b"><a href="/x">text</a></div>`, 20_000), false},
-		"a long one":   {"<p>" + strings.Repeat("many words and <3 ", 500_000), false},
+		"tags":       {strings.Repeat("<b>", 1_000_000), true},
+		"end tags":   {strings.Repeat("</p>", 300_000), true}, // each is an empty element
+		"attributes": {"<p " + strings.Repeat("a ", 1_000_000) + ">", true},
+		"slashes":    {"<p a" + strings.Repeat("/a", 1_000_000) + ">", true},
+		"a large page": {strings.Repeat(`<div class="a b"><a href="/x">text</a></div>`, 20_000),
+			false},
+		"a long one": {"<p>" + strings.Repeat("many words and <3 ", 500_000), false},
 	} {
 		_, err := Read([]byte(c.page), "https://x.example/")
 		if (err != nil) != c.refused {
@@ -178,7 +189,8 @@ func refs(n int) string {
 		ids.WriteString(" i" + strings.Repeat("x", i))
 	}
 	for i := range n {
-		b.WriteString(`<p itemscope itemprop=a id=i` + strings.Repeat("x", i) + ` itemref="` + ids.String() + `"></p>`)
+		b.WriteString(`<p itemscope itemprop=a id=i` + strings.Repeat("x", i) + ` itemref="` +
+			ids.String() + `"></p>`)
 	}
 	return b.String()
 }

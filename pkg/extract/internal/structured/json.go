@@ -39,9 +39,10 @@ var (
 	errTooLarge = errors.New("structured: too many values, or nested too deep")
 )
 
-// ParseJSON reads JSON as pages write it: what browsers' engines would take as data and more. It takes trailing and
-// missing commas, comments, raw line breaks in strings, strings in single quotes, names without quotes, and an end
-// before all is closed. Valid JSON means what it says. At most maxValues values, nested at most maxDepth deep.
+// ParseJSON reads JSON as pages write it: what browsers' engines would take as data and more. It
+// takes trailing and missing commas, comments, raw line breaks in strings, strings in single
+// quotes, names without quotes, and an end before all is closed. Valid JSON means what it says. At
+// most maxValues values, nested at most maxDepth deep.
 func ParseJSON(s string) (*JSON, error) {
 	p := parser{s: s, left: maxValues}
 	v, err := p.value(0)
@@ -181,7 +182,8 @@ func (p *parser) name() (string, error) {
 }
 
 func isWord(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$' || c == '.' ||
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' ||
+		c == '$' || c == '.' ||
 		c == '+' || c == '-' || c == '@'
 }
 
@@ -203,7 +205,8 @@ func (p *parser) word() (JSON, error) {
 		return JSON{Kind: Number, Text: word}, nil
 	case word != "" && word[0] <= '9':
 		p.loose = true
-		return JSON{Kind: String, Text: word}, nil // 007, .5, +1: no JSON, but what was meant is plain
+		// 007, .5, +1: no JSON, but what was meant is plain
+		return JSON{Kind: String, Text: word}, nil
 	}
 	return JSON{}, errNotJSON
 }
@@ -240,7 +243,8 @@ func isNumber(s string) bool {
 	return s == ""
 }
 
-// text reads a string. Escapes that JSON does not know stand for the character behind the backslash.
+// text reads a string. Escapes that JSON does not know stand for the character behind the
+// backslash.
 func (p *parser) text(quote byte) (string, error) {
 	p.loose = p.loose || quote != '"'
 	p.i++

@@ -58,8 +58,8 @@ func (p *parser) skipSeparators() {
 	}
 }
 
-// wrappers are what old advice and content systems put before the data of a script, where that is no comment of
-// JavaScript that the parser skips.
+// wrappers are what old advice and content systems put before the data of a script, where that is
+// no comment of JavaScript that the parser skips.
 var wrappers = regexp.MustCompile(`^(?:\s|\x{feff}|<!--[^{\[]*-->|(?://|/\*)?\s*(?:<!\[CDATA\[|<!--)\s*(?:\*/|-->)?)+`)
 
 // unwrap is a script without the wrapper. What follows the data is not looked at.
@@ -163,11 +163,12 @@ func (r *reader) valuesOf(values []Value, j *JSON, depth int) []Value {
 	return values
 }
 
-// maxValue is how much is kept of a text, in bytes: more than any row takes, so that one that is longer is an error of the row.
+// maxValue is how much is kept of a text, in bytes: more than any row takes, so that one that is
+// longer is an error of the row.
 const maxValue = 1 << 20
 
-// reference is a character reference as systems write it into JSON that they take for HTML. Without a semicolon it may be
-// part of an address: ?a=1&copy=2.
+// reference is a character reference as systems write it into JSON that they take for HTML. Without
+// a semicolon it may be part of an address: ?a=1&copy=2.
 var reference = regexp.MustCompile(`^&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});$`)
 
 const maxReference = 34 // bytes
@@ -183,7 +184,8 @@ func decodeReferences(s string) string {
 		decoded.WriteString(s[:at])
 		s = s[at:]
 		n := 1
-		if end := strings.IndexByte(s[:min(len(s), maxReference)], ';'); end >= 0 && reference.MatchString(s[:end+1]) {
+		if end := strings.IndexByte(s[:min(len(s), maxReference)], ';'); end >= 0 &&
+			reference.MatchString(s[:end+1]) {
 			n = end + 1
 		}
 		decoded.WriteString(html.UnescapeString(s[:n]))

@@ -135,7 +135,8 @@ func (r *reader) valueOf(n *html.Node) string {
 	return r.textOf(n)
 }
 
-// readRDFa reads the items that typeof and property mark: RDFa Lite, and of RDFa 1.0 what shops used.
+// readRDFa reads the items that typeof and property mark: RDFa Lite, and of RDFa 1.0 what shops
+// used.
 func (r *reader) readRDFa() {
 	r.rdfaChildren(r.root, scope{})
 }
@@ -199,7 +200,8 @@ func (r *reader) rdfa(n *html.Node, s scope) {
 			}
 		}
 		return
-	case s.item != nil && len(property) > 0 && attr(n, "property") == "" && attr(n, "href") == "" && attr(n, "resource") == "":
+	case s.item != nil && len(property) > 0 && attr(n, "property") == "" && attr(n, "href") == "" &&
+		attr(n, "resource") == "":
 		s.rel = property
 	case s.item != nil && len(property) > 0:
 		v := Value{Kind: String, Text: r.rdfaValue(n)}

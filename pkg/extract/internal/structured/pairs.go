@@ -30,13 +30,15 @@ func (r *reader) pair(label, value string) {
 func (r *reader) label(n *html.Node) string { return r.textUpTo(n, maxLabel) }
 func (r *reader) fact(n *html.Node) string  { return r.textUpTo(n, maxFact) }
 
-// readTable reads a table whose rows are a label and a value, or whose head labels its only other row.
+// readTable reads a table whose rows are a label and a value, or whose head labels its only other
+// row.
 func (r *reader) readTable(table *html.Node) {
 	rows := rowsOf(table)
 	if len(rows) == 0 {
 		return
 	}
-	if head := rows[0]; len(rows) == 2 && len(head) > 2 && len(head) == len(rows[1]) && allHeads(head) {
+	if head := rows[0]; len(rows) == 2 && len(head) > 2 && len(head) == len(rows[1]) &&
+		allHeads(head) {
 		for i, cell := range head {
 			r.pair(r.label(cell), r.fact(rows[1][i]))
 		}
@@ -132,11 +134,12 @@ func (r *reader) readDefinitions(list *html.Node) {
 	flush()
 }
 
-// readLine reads a line such as <li><b>Brand:</b> Acme</li>: a short element that ends with a colon, or is followed by
-// one, and then the value.
+// readLine reads a line such as <li><b>Brand:</b> Acme</li>: a short element that ends with a
+// colon, or is followed by one, and then the value.
 func (r *reader) readLine(n *html.Node) {
 	label := firstChild(n)
-	if label == nil || label.Type != html.ElementNode || isBreak(label) && label.DataAtom != atom.Label || label.DataAtom == atom.A {
+	if label == nil || label.Type != html.ElementNode || isBreak(label) &&
+		label.DataAtom != atom.Label || label.DataAtom == atom.A {
 		return
 	}
 	if label.NextSibling == nil || !isShort(n) {
@@ -158,7 +161,8 @@ func (r *reader) readLine(n *html.Node) {
 
 func firstChild(n *html.Node) *html.Node {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c.Type == html.ElementNode || c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
+		if c.Type == html.ElementNode || c.Type == html.TextNode &&
+			strings.TrimSpace(c.Data) != "" {
 			return c
 		}
 	}

@@ -1,10 +1,12 @@
-// Package structured owns what a page states about itself: typed items (JSON-LD, microdata, RDFa), meta elements, data
-// that frameworks embed for their scripts, and labelled values of tables and lists. No script is run. It knows no field
-// and no row: what of all this matters is the caller's question.
+// Package structured owns what a page states about itself: typed items (JSON-LD, microdata, RDFa),
+// meta elements, data that frameworks embed for their scripts, and labelled values of tables and
+// lists. No script is run. It knows no field and no row: what of all this matters is the caller's
+// question.
 //
-// Everything is read in one parse of the page and stays as the page wrote it: numbers keep their digits, properties
-// their order. Names of schema.org (and its forerunner data-vocabulary.org) lose their vocabulary: http://schema.org/Product,
-// schema:Product and Product are all Product; names of other vocabularies stay as written.
+// Everything is read in one parse of the page and stays as the page wrote it: numbers keep their
+// digits, properties their order. Names of schema.org (and its forerunner data-vocabulary.org) lose
+// their vocabulary: http://schema.org/Product, schema:Product and Product are all Product; names of
+// other vocabularies stay as written.
 package structured
 
 import (
@@ -19,13 +21,14 @@ import (
 
 // Bounds of what is read of one page. What lies beyond is left out, and Data.Cut says so.
 const (
-	maxBlocks = 500        // JSON-LD blocks, and as many framework blobs
-	maxDepth  = 64         // of nested JSON
-	maxValues = 200_000    // JSON values
-	maxStated = 100_000    // values of items
-	maxPairs  = 5_000      // labelled values, and as many meta elements
-	maxText   = 8_000_000  // bytes of text copied out of elements
-	maxParsed = 64_000_000 // bytes given to the parser of JSON, again and again where scripts look like data
+	maxBlocks = 500       // JSON-LD blocks, and as many framework blobs
+	maxDepth  = 64        // of nested JSON
+	maxValues = 200_000   // JSON values
+	maxStated = 100_000   // values of items
+	maxPairs  = 5_000     // labelled values, and as many meta elements
+	maxText   = 8_000_000 // bytes of text copied out of elements
+	// bytes given to the parser of JSON, again and again where scripts look like data
+	maxParsed = 64_000_000
 )
 
 // Source says how a page wrote an item.
@@ -44,8 +47,8 @@ func (s Source) String() string {
 
 // Data is what a page states.
 type Data struct {
-	// Items are the items that are no property of another one: JSON-LD first, then microdata, then RDFa, each in document
-	// order. The elements of a @graph are items of their own.
+	// Items are the items that are no property of another one: JSON-LD first, then microdata, then
+	// RDFa, each in document order. The elements of a @graph are items of their own.
 	Items []*Item
 	Meta  []Pair // meta elements in document order: name, property or itemprop → content
 	// Framework are the blobs of JSON that pages embed for their scripts, in document order.
@@ -81,7 +84,8 @@ type Prop struct {
 // Kind says what a value is.
 type Kind uint8
 
-// The kinds. Items occur as values of properties only, arrays and objects in JSON only, where null is one, too.
+// The kinds. Items occur as values of properties only, arrays and objects in JSON only, where null
+// is one, too.
 const (
 	Null Kind = iota
 	Bool
@@ -140,8 +144,8 @@ func (it *Item) Text(name string) string {
 	return ""
 }
 
-// Follow is the item that a reference means, where the page has it, and otherwise the item itself. References may lead
-// in circles: callers bound how often they follow.
+// Follow is the item that a reference means, where the page has it, and otherwise the item itself.
+// References may lead in circles: callers bound how often they follow.
 func (d *Data) Follow(it *Item) *Item {
 	if len(it.Props) == 0 && it.ID != "" {
 		if found := d.byID[it.ID]; found != nil {
@@ -154,7 +158,8 @@ func (d *Data) Follow(it *Item) *Item {
 // Resolve is a link of the page as an absolute address, or as written where it is none.
 func (d *Data) Resolve(link string) string { return (&reader{base: d.base}).resolve(link) }
 
-// MetaValue is the content of the first of the meta elements that has one, "" if none does; case does not count.
+// MetaValue is the content of the first of the meta elements that has one, "" if none does; case
+// does not count.
 func (d *Data) MetaValue(names ...string) string {
 	for _, name := range names {
 		for i := range d.Meta {
@@ -166,8 +171,8 @@ func (d *Data) MetaValue(names ...string) string {
 	return ""
 }
 
-// Read reads an HTML page in UTF-8. Addresses are resolved against pageURL, or the page's base element. Pages beyond the
-// bounds of package tree are refused.
+// Read reads an HTML page in UTF-8. Addresses are resolved against pageURL, or the page's base
+// element. Pages beyond the bounds of package tree are refused.
 func Read(body []byte, pageURL string) (*Data, error) {
 	root, err := tree.Parse(body, tree.MaxBytes)
 	if err != nil {
@@ -199,7 +204,8 @@ func ReadJSONLD(body []byte) *Data {
 	return r.data
 }
 
-// byID finds the items that references may mean: the first with properties of each id, nested ones too.
+// byID finds the items that references may mean: the first with properties of each id, nested ones
+// too.
 func byID(items []*Item) map[string]*Item {
 	found := map[string]*Item{}
 	var visit func(*Item)
@@ -223,9 +229,11 @@ func byID(items []*Item) map[string]*Item {
 
 // vocabularies are those whose names stand without them.
 var vocabularies = []string{
-	"http://schema.org/", "https://schema.org/", "http://www.schema.org/", "https://www.schema.org/", "schema:",
+	"http://schema.org/", "https://schema.org/", "http://www.schema.org/",
+	"https://www.schema.org/", "schema:",
 	"//schema.org/", "schema.org/", "www.schema.org/",
-	"http://schema.org#", "https://schema.org#", "http://rdf.data-vocabulary.org/#", "http://data-vocabulary.org/",
+	"http://schema.org#", "https://schema.org#", "http://rdf.data-vocabulary.org/#",
+	"http://data-vocabulary.org/",
 	"https://data-vocabulary.org/", "http://www.data-vocabulary.org/",
 }
 

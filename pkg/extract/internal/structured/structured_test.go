@@ -56,51 +56,80 @@ func read(t *testing.T, page string) *Data {
 	return d
 }
 
-func script(json string) string { return `<script type="application/ld+json">` + json + `</script>` }
+func script(json string) string {
+	return `<script type="application/ld+json">` + json +
+		`</script>`
+}
 
 func TestItems(t *testing.T) {
 	for _, c := range []struct {
 		name, page string
 		want       []string
 	}{
-		{"one", script(`{"@context":"https://schema.org","@type":"Product","@id":"#p","name":"Kettle","weight":1.50,"new":true,"gone":null}`),
+		{"one",
+			script(`{"@context":"https://schema.org","@type":"Product","@id":"#p","name":"Kettle","weight":1.50,"new":true,"gone":null}`),
 			[]string{`JSON-LD Product##p{name="Kettle" weight=1.50 new=true}`}},
 		{"array", script(`[{"@type":"Product","name":"A"},{"@type":"Product","name":"B"}]`),
 			[]string{`JSON-LD Product{name="A"}`, `JSON-LD Product{name="B"}`}},
-		{"graph", script(`{"@context":"https://schema.org","@graph":[{"@type":"WebSite","name":"S"},{"@type":["Product","Thing"],"name":"A"}]}`),
+		{"graph",
+			script(`{"@context":"https://schema.org","@graph":[{"@type":"WebSite","name":"S"},{"@type":["Product","Thing"],"name":"A"}]}`),
 			[]string{`JSON-LD WebSite{name="S"}`, `JSON-LD Product,Thing{name="A"}`}},
-		{"nested", script(`{"@type":"Product","offers":{"@type":"Offer","price":"12.30","seller":{"@type":"Organization","name":"X"}},"image":["a","b"]}`),
+		{"nested",
+			script(`{"@type":"Product","offers":{"@type":"Offer","price":"12.30","seller":{"@type":"Organization","name":"X"}},"image":["a","b"]}`),
 			[]string{`JSON-LD Product{offers=Offer{price="12.30" seller=Organization{name="X"}} image="a"|"b"}`}},
-		{"several blocks, a broken one among them", script(`{"@type":"Product","name":"A"}`) + script(`{"@type":"Product","name":"B`) + script(`{"@type":"Product","name":"C"}`),
+		{"several blocks, a broken one among them",
+			script(`{"@type":"Product","name":"A"}`) + script(`{"@type":"Product","name":"B`) +
+				script(`{"@type":"Product","name":"C"}`),
 			[]string{`JSON-LD Product{name="A"}`, `JSON-LD Product{name="C"}`}},
-		{"vocabulary in names", script(`{"@type":"http://schema.org/Product","schema:name":"A","http://schema.org/sku":"1","gs1:gtin":"2"}`),
+		{"vocabulary in names",
+			script(`{"@type":"http://schema.org/Product","schema:name":"A","http://schema.org/sku":"1","gs1:gtin":"2"}`),
 			[]string{`JSON-LD Product{name="A" sku="1" gs1:gtin="2"}`}},
-		{"vocabulary without a scheme", script(`{"@type":"schema.org/Product","//schema.org/name":"A"}`),
+		{"vocabulary without a scheme",
+			script(`{"@type":"schema.org/Product","//schema.org/name":"A"}`),
 			[]string{`JSON-LD Product{name="A"}`}},
-		{"value, list, set", script(`{"@type":"Product","name":{"@value":"A","@language":"de"},"x":{"@list":[1,2]},"y":{"@set":["c"]}}`),
+		{"value, list, set",
+			script(`{"@type":"Product","name":{"@value":"A","@language":"de"},"x":{"@list":[1,2]},"y":{"@set":["c"]}}`),
 			[]string{`JSON-LD Product{name="A" x=1|2 y="c"}`}},
-		{"trailing and missing commas", script(`{"@type":"Product","name":"A","tags":["x","y",],"sku":"1" "mpn":"2",}`),
+		{"trailing and missing commas",
+			script(`{"@type":"Product","name":"A","tags":["x","y",],"sku":"1" "mpn":"2",}`),
 			[]string{`JSON-LD Product{name="A" tags="x"|"y" sku="1" mpn="2"}`}},
-		{"raw newlines", script("{\"@type\":\"Product\",\"name\":\"A\nB\tC\"}"), []string{`JSON-LD Product{name="A\nB\tC"}`}},
-		{"CDATA in a comment", script("//<![CDATA[\n{\"@type\":\"Product\",\"name\":\"A\"}\n//]]>"), []string{`JSON-LD Product{name="A"}`}},
-		{"CDATA on one line", script(`//<![CDATA[ {"@type":"Product","name":"A"} //]]>`), []string{`JSON-LD Product{name="A"}`}},
-		{"CDATA in a block comment", script(`/*<![CDATA[*/{"@type":"Product","name":"A"}/*]]>*/`), []string{`JSON-LD Product{name="A"}`}},
-		{"bare CDATA", script(`<![CDATA[{"@type":"Product","name":"A"}]]>`), []string{`JSON-LD Product{name="A"}`}},
-		{"HTML comment around", script("<!--\n{\"@type\":\"Product\",\"name\":\"A\"}\n-->"), []string{`JSON-LD Product{name="A"}`}},
-		{"HTML comment before", script("<!-- by a plugin -->\n{\"@type\":\"Product\",\"name\":\"A\"}"), []string{`JSON-LD Product{name="A"}`}},
-		{"comments", script("// made by\n{ /* x */ \"@type\":\"Product\", // y\n\"name\":\"A\"}"), []string{`JSON-LD Product{name="A"}`}},
-		{"escaped as a whole", script(`{&quot;@type&quot;:&quot;Product&quot;,&quot;name&quot;:&quot;A &amp;amp; B&quot;}`),
+		{"raw newlines", script("{\"@type\":\"Product\",\"name\":\"A\nB\tC\"}"),
+			[]string{`JSON-LD Product{name="A\nB\tC"}`}},
+		{"CDATA in a comment", script("//<![CDATA[\n{\"@type\":\"Product\",\"name\":\"A\"}\n//]]>"),
+			[]string{`JSON-LD Product{name="A"}`}},
+		{"CDATA on one line", script(`//<![CDATA[ {"@type":"Product","name":"A"} //]]>`),
+			[]string{`JSON-LD Product{name="A"}`}},
+		{"CDATA in a block comment", script(`/*<![CDATA[*/{"@type":"Product","name":"A"}/*]]>*/`),
+			[]string{`JSON-LD Product{name="A"}`}},
+		{"bare CDATA", script(`<![CDATA[{"@type":"Product","name":"A"}]]>`),
+			[]string{`JSON-LD Product{name="A"}`}},
+		{"HTML comment around", script("<!--\n{\"@type\":\"Product\",\"name\":\"A\"}\n-->"),
+			[]string{`JSON-LD Product{name="A"}`}},
+		{"HTML comment before",
+			script("<!-- by a plugin -->\n{\"@type\":\"Product\",\"name\":\"A\"}"),
+			[]string{`JSON-LD Product{name="A"}`}},
+		{"comments", script("// made by\n{ /* x */ \"@type\":\"Product\", // y\n\"name\":\"A\"}"),
+			[]string{`JSON-LD Product{name="A"}`}},
+		{"escaped as a whole",
+			script(`{&quot;@type&quot;:&quot;Product&quot;,&quot;name&quot;:&quot;A &amp;amp; B&quot;}`),
 			[]string{`JSON-LD Product{name="A & B"}`}},
-		{"escaped values", script(`{"@type":"Product","name":"Tom &amp; Jerry&#39;s &quot;best&quot;","url":"/?a=1&copy=2&amp;b=3"}`),
+		{"escaped values",
+			script(`{"@type":"Product","name":"Tom &amp; Jerry&#39;s &quot;best&quot;","url":"/?a=1&copy=2&amp;b=3"}`),
 			[]string{`JSON-LD Product{name="Tom & Jerry's \"best\"" url="/?a=1&copy=2&b=3"}`}},
-		{"several values in one block", script(`{"@type":"Product","name":"A"}{"@type":"Product","name":"B"};`),
+		{"several values in one block",
+			script(`{"@type":"Product","name":"A"}{"@type":"Product","name":"B"};`),
 			[]string{`JSON-LD Product{name="A"}`, `JSON-LD Product{name="B"}`}},
-		{"cut before the end", script(`{"@type":"Product","name":"A","offers":{"price":1`), []string{`JSON-LD Product{name="A" offers={price=1}}`}},
-		{"the last of a name counts", script(`{"@type":"Product","name":"A","sku":"1","name":"B"}`), []string{`JSON-LD Product{name="B" sku="1"}`}},
-		{"escapes", script(`{"@type":"Product","name":"\u00e9\ud83d\ude00\/\'\ud83d"}`), []string{`JSON-LD Product{name="é😀/'�"}`}},
-		{"odd numbers are text", script(`{"@type":"Product","a":007,"b":.5,"c":1e400,"d":-0.0,"e":12345678901234567890.10}`),
+		{"cut before the end", script(`{"@type":"Product","name":"A","offers":{"price":1`),
+			[]string{`JSON-LD Product{name="A" offers={price=1}}`}},
+		{"the last of a name counts", script(`{"@type":"Product","name":"A","sku":"1","name":"B"}`),
+			[]string{`JSON-LD Product{name="B" sku="1"}`}},
+		{"escapes", script(`{"@type":"Product","name":"\u00e9\ud83d\ude00\/\'\ud83d"}`),
+			[]string{`JSON-LD Product{name="é😀/'�"}`}},
+		{"odd numbers are text",
+			script(`{"@type":"Product","a":007,"b":.5,"c":1e400,"d":-0.0,"e":12345678901234567890.10}`),
 			[]string{`JSON-LD Product{a="007" b=".5" c=1e400 d=-0.0 e=12345678901234567890.10}`}},
-		{"type with parameters", `<script type="Application/LD+JSON; charset=utf-8">{"@type":"Product","name":"A"}</script>`,
+		{"type with parameters",
+			`<script type="Application/LD+JSON; charset=utf-8">{"@type":"Product","name":"A"}</script>`,
 			[]string{`JSON-LD Product{name="A"}`}},
 		{"not data", script(`function(){}`) + script(``) + script(`"text"`), nil},
 		{"microdata", `<div itemscope itemtype="https://schema.org/Product" itemid="urn:1"><h1 itemprop="name"> A <b>kettle</b></h1>
@@ -110,14 +139,17 @@ func TestItems(t *testing.T) {
 			<p itemprop="name alternateName">B</p></div>`,
 			[]string{`microdata Product#urn:1{name="A kettle"|"B" image="https://shop.example/i.jpg" url="https://shop.example/p/x" ` +
 				`price="12.30" offers=Offer{priceCurrency="EUR" validFrom="2026-01-02" sku="7"} alternateName="B"}`}},
-		{"itemref", `<p id="x"><span itemprop="sku">1</span></p><div itemscope itemref="x y x" itemtype="Product" id="y"><b itemprop="name">A</b></div>`,
+		{"itemref",
+			`<p id="x"><span itemprop="sku">1</span></p><div itemscope itemref="x y x" itemtype="Product" id="y"><b itemprop="name">A</b></div>`,
 			[]string{`microdata Product{name="A" sku="1"|"1"}`}},
-		{"scopes without a property stand alone", `<div itemscope itemtype="Product"><b itemprop="name">A</b><div itemscope itemtype="Review"><b itemprop="author">B</b></div></div><i itemprop="x">-</i>`,
+		{"scopes without a property stand alone",
+			`<div itemscope itemtype="Product"><b itemprop="name">A</b><div itemscope itemtype="Review"><b itemprop="author">B</b></div></div><i itemprop="x">-</i>`,
 			[]string{`microdata Product{name="A"}`, `microdata Review{author="B"}`}},
 		{"the text of a nested item", `<div itemscope itemtype="Article"><a itemprop="author" itemscope itemtype="Person" href="/j"> Jane <b>Doe</b></a>
 			<meta itemprop="editor" itemscope itemtype="Person" content="Jim"><i itemprop="publisher" itemscope itemid="#p">P</i><i itemprop="x" itemscope></i></div>`,
 			[]string{`microdata Article{author=Person{name="Jane Doe"} editor=Person{name="Jim"} publisher=##p{} x={}}`}},
-		{"the text of a nested item in RDFa", `<div vocab="https://schema.org/" typeof="Article"><span property="author" typeof="Person">Jane Doe</span></div>`,
+		{"the text of a nested item in RDFa",
+			`<div vocab="https://schema.org/" typeof="Article"><span property="author" typeof="Person">Jane Doe</span></div>`,
 			[]string{`RDFa Article{author=Person{name="Jane Doe"}}`}},
 		{"RDFa Lite", `<div vocab="https://schema.org/" typeof="Product" resource="#p"><span property="name">A</span><img property="image" src="i.jpg">
 			<div property="offers" typeof="Offer"><meta property="price" content="1.20"><link property="availability" href="https://schema.org/InStock"></div></div>`,
@@ -125,7 +157,8 @@ func TestItems(t *testing.T) {
 		{"RDFa with prefixes", `<div xmlns:v="http://rdf.data-vocabulary.org/#" typeof="v:Product"><span property="v:name">A</span>
 			<span rel="v:offerDetails"><span typeof="v:Offer"><span property="v:price" content="5">five</span></span></span></div>
 			<div prefix="s: http://schema.org/ dc: http://purl.org/dc/terms/" typeof="s:Article"><b property="dc:title">T</b><b property="s:author">U</b></div>`,
-			[]string{`RDFa Product{name="A" offerDetails=Offer{price="5"}}`, `RDFa Article{dc:title="T" author="U"}`}},
+			[]string{`RDFa Product{name="A" offerDetails=Offer{price="5"}}`,
+				`RDFa Article{dc:title="T" author="U"}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := read(t, c.page)
@@ -137,7 +170,8 @@ func TestItems(t *testing.T) {
 }
 
 func TestFollow(t *testing.T) {
-	d := read(t, script(`{"@graph":[{"@type":"Product","@id":"#p","offers":{"@id":"#o"},"brand":{"@id":"#none"}},{"@type":"Offer","@id":"#o","price":1}]}`))
+	d := read(t,
+		script(`{"@graph":[{"@type":"Product","@id":"#p","offers":{"@id":"#o"},"brand":{"@id":"#none"}},{"@type":"Offer","@id":"#o","price":1}]}`))
 	product := d.Items[0]
 	if got := outline(d.Follow(product.Get("offers")[0].Item)); got != `Offer##o{price=1}` {
 		t.Errorf("offers lead to %s", got)
@@ -154,7 +188,8 @@ func TestHead(t *testing.T) {
 	d := read(t, `<html lang=de><head><base href="/base/"><title> A
 		page </title><link rel="canonical" href="p"><meta property="og:title" content=" T "><meta name="description" content="">
 		<meta name="Description" content="D"><meta charset="utf-8"></head><body><h1>One</h1><svg><title>no</title></svg><h1>T<i>w</i>o<p>x</h1>`)
-	got := []any{d.Lang, d.Title, d.Canonical, d.Headings, d.Meta, d.MetaValue("twitter:title", "OG:title"), d.MetaValue("description"), d.MetaValue("x")}
+	got := []any{d.Lang, d.Title, d.Canonical, d.Headings, d.Meta,
+		d.MetaValue("twitter:title", "OG:title"), d.MetaValue("description"), d.MetaValue("x")}
 	want := []any{"de", "A page", "https://shop.example/base/p", []string{"One", "Two x"},
 		[]Pair{{"og:title", "T"}, {"description", ""}, {"Description", "D"}}, "T", "D", ""}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -167,19 +202,31 @@ func TestFramework(t *testing.T) {
 		name, page string
 		want       []string
 	}{
-		{"Next.js", `<script id="__NEXT_DATA__" type="application/json">{"props":{"price":1.50}}</script>`, []string{`__NEXT_DATA__ {"props":{"price":1.50}}`}},
-		{"a variable", `<script>window.__INITIAL_STATE__ = {"a":{"b":[1,2]},"c":"=;{"};(function(){var s;}())</script>`,
+		{"Next.js",
+			`<script id="__NEXT_DATA__" type="application/json">{"props":{"price":1.50}}</script>`,
+			[]string{`__NEXT_DATA__ {"props":{"price":1.50}}`}},
+		{"a variable",
+			`<script>window.__INITIAL_STATE__ = {"a":{"b":[1,2]},"c":"=;{"};(function(){var s;}())</script>`,
 			[]string{`__INITIAL_STATE__ {"a":{"b":[1,2]},"c":"=;{"}`}},
-		{"in brackets, loose", `<script>window["__STATE__"]={a:'one',b:undefined,c:[1,],};</script>`, []string{`__STATE__ {"a":"one","b":null,"c":[1]}`}},
-		{"declared", `<script>var x=1; const state = {"product":{"id":1}}; let y={"z":"0123456789"}</script>`,
+		{"in brackets, loose",
+			`<script>window["__STATE__"]={a:'one',b:undefined,c:[1,],};</script>`,
+			[]string{`__STATE__ {"a":"one","b":null,"c":[1]}`}},
+		{"declared",
+			`<script>var x=1; const state = {"product":{"id":1}}; let y={"z":"0123456789"}</script>`,
 			[]string{`state {"product":{"id":1}}`, `y {"z":"0123456789"}`}},
-		{"JSON.parse", `<script>self.DATA=JSON.parse("{\"a\":\"\\u00e9\",\"b\":[1,2,3]}")</script>`, []string{`DATA {"a":"\u00e9","b":[1,2,3]}`}},
-		{"an attribute", `<div id=app data-page="{&quot;props&quot;:{&quot;id&quot;:17}}" data-x="{}"></div>`, []string{`data-page {"props":{"id":17}}`}},
-		{"streamed", `<script>self.__next_f.push([1,"0:[\"$\",\"div\",null,{\"price\""])</script><script>self.__next_f.push([1,":3}]\n1:I[1]\n"])</script>`,
+		{"JSON.parse", `<script>self.DATA=JSON.parse("{\"a\":\"\\u00e9\",\"b\":[1,2,3]}")</script>`,
+			[]string{`DATA {"a":"\u00e9","b":[1,2,3]}`}},
+		{"an attribute",
+			`<div id=app data-page="{&quot;props&quot;:{&quot;id&quot;:17}}" data-x="{}"></div>`,
+			[]string{`data-page {"props":{"id":17}}`}},
+		{"streamed",
+			`<script>self.__next_f.push([1,"0:[\"$\",\"div\",null,{\"price\""])</script><script>self.__next_f.push([1,":3}]\n1:I[1]\n"])</script>`,
 			[]string{`__next_f [["$","div",null,{"price":3}]]`}},
-		{"Nuxt 3", `<script type="application/json" id="__NUXT_DATA__">[["Reactive",1],{"data":2,"none":-1},["ShallowRef",3],{"name":4,"tags":5},"Kettle",[4,6],7.50]</script>`,
+		{"Nuxt 3",
+			`<script type="application/json" id="__NUXT_DATA__">[["Reactive",1],{"data":2,"none":-1},["ShallowRef",3],{"name":4,"tags":5},"Kettle",[4,6],7.50]</script>`,
 			[]string{`__NUXT_DATA__ {"data":{"name":"Kettle","tags":["Kettle",7.50]},"none":null}`}},
-		{"code is no data", `<script>window.f = {a: function(){ return {b:1} }, c: d}; x.y = {"a":"0123456789012345"}; if (window.a === {"a":"0123456789012345"}) {}</script>`, nil},
+		{"code is no data",
+			`<script>window.f = {a: function(){ return {b:1} }, c: d}; x.y = {"a":"0123456789012345"}; if (window.a === {"a":"0123456789012345"}) {}</script>`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
@@ -201,16 +248,22 @@ func TestPairs(t *testing.T) {
 		name, page string
 		want       []Pair
 	}{
-		{"table", `<table><tr><th colspan=2>Facts</th></tr><tr><th>Brand:</th><td>Acme <b>Ltd</b></td></tr><tr><td>Weight</td><td>1,5 kg</td></tr></table>`,
+		{"table",
+			`<table><tr><th colspan=2>Facts</th></tr><tr><th>Brand:</th><td>Acme <b>Ltd</b></td></tr><tr><td>Weight</td><td>1,5 kg</td></tr></table>`,
 			[]Pair{{"Brand", "Acme Ltd"}, {"Weight", "1,5 kg"}}},
-		{"head and one row", `<table><thead><tr><th>SKU</th><th>Price</th><th>Stock</th></tr></thead><tbody><tr><td>1</td><td>2</td><td>3</td></tr></table>`,
+		{"head and one row",
+			`<table><thead><tr><th>SKU</th><th>Price</th><th>Stock</th></tr></thead><tbody><tr><td>1</td><td>2</td><td>3</td></tr></table>`,
 			[]Pair{{"SKU", "1"}, {"Price", "2"}, {"Stock", "3"}}},
-		{"a list is no fact sheet", `<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td><td>3</td></tr><tr><td>1</td><td>2</td><td>3</td></tr></table>`, nil},
-		{"layout", `<table><tr><td>Menu</td><td><table><tr><td>EAN</td><td>4006381333931</td></tr></table></td></tr></table>`,
+		{"a list is no fact sheet",
+			`<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td><td>3</td></tr><tr><td>1</td><td>2</td><td>3</td></tr></table>`, nil},
+		{"layout",
+			`<table><tr><td>Menu</td><td><table><tr><td>EAN</td><td>4006381333931</td></tr></table></td></tr></table>`,
 			[]Pair{{"EAN", "4006381333931"}}},
-		{"definitions", `<dl><dt>Brand</dt><dd>Acme</dd><div><dt>Colours:</dt><dd>red</dd><dd>blue</dd></div><dt>None</dt></dl>`,
+		{"definitions",
+			`<dl><dt>Brand</dt><dd>Acme</dd><div><dt>Colours:</dt><dd>red</dd><dd>blue</dd></div><dt>None</dt></dl>`,
 			[]Pair{{"Brand", "Acme"}, {"Colours", "red, blue"}}},
-		{"lines", `<ul><li><b>Brand:</b> Acme</li><li><span>MPN</span>: X-1</li><li><b>Note</b> that</li><li>Just: text</li></ul>`,
+		{"lines",
+			`<ul><li><b>Brand:</b> Acme</li><li><span>MPN</span>: X-1</li><li><b>Note</b> that</li><li>Just: text</li></ul>`,
 			[]Pair{{"Brand", "Acme"}, {"MPN", "X-1"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

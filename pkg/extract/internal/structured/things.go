@@ -9,8 +9,8 @@ type Thing struct {
 	Group    *Item  // the product group whose variant it is; nil if it is none
 }
 
-// Rank says how much a thing is what a page is about: products, articles, events and all that is not named below come
-// first; what usually comes along comes second; the page itself last.
+// Rank says how much a thing is what a page is about: products, articles, events and all that is
+// not named below come first; what usually comes along comes second; the page itself last.
 type Rank uint8
 
 // The ranks.
@@ -23,13 +23,18 @@ const (
 
 // ranks are the types that are not Main, in lower case.
 var ranks = rankTable(map[Rank]string{
-	Beside: "Organization Corporation OnlineStore OnlineBusiness NewsMediaOrganization LocalBusiness Store Person Brand " +
-		"ImageObject VideoObject AudioObject MediaObject Review CriticReview UserReview AggregateRating Rating Offer " +
-		"AggregateOffer OfferShippingDetails MerchantReturnPolicy Question Answer Comment PropertyValue QuantitativeValue " +
+	Beside: "Organization Corporation OnlineStore OnlineBusiness NewsMediaOrganization " +
+		"LocalBusiness Store Person Brand " +
+		"ImageObject VideoObject AudioObject MediaObject Review CriticReview UserReview " +
+		"AggregateRating Rating Offer " +
+		"AggregateOffer OfferShippingDetails MerchantReturnPolicy Question Answer Comment " +
+		"PropertyValue QuantitativeValue " +
 		"PostalAddress GeoCoordinates ContactPoint Place MonetaryAmount DefinedTerm Thing",
-	ThePage: "WebPage ItemPage CollectionPage SearchResultsPage ProfilePage AboutPage ContactPage CheckoutPage QAPage " +
+	ThePage: "WebPage ItemPage CollectionPage SearchResultsPage ProfilePage AboutPage " +
+		"ContactPage CheckoutPage QAPage " +
 		"FAQPage MedicalWebPage MediaGallery ImageGallery VideoGallery",
-	Never: "WebSite BreadcrumbList Breadcrumb ListItem SearchAction ReadAction EntryPoint SiteNavigationElement WPHeader " +
+	Never: "WebSite BreadcrumbList Breadcrumb ListItem SearchAction ReadAction EntryPoint " +
+		"SiteNavigationElement WPHeader " +
 		"WPFooter WPSideBar WebPageElement SpeakableSpecification",
 })
 
@@ -55,9 +60,9 @@ func (it *Item) Rank() Rank {
 	return best
 }
 
-// Things are the things that the page is about, of one source, in document order: those of the best rank that there
-// is. Elements of an ItemList stand for the list, what a page names as its mainEntity for the page, the variants of a
-// ProductGroup for the group.
+// Things are the things that the page is about, of one source, in document order: those of the best
+// rank that there is. Elements of an ItemList stand for the list, what a page names as its
+// mainEntity for the page, the variants of a ProductGroup for the group.
 func (d *Data) Things(source Source) ([]Thing, Rank) {
 	f := finder{data: d, seen: map[*Item]bool{}}
 	for _, it := range d.Items {
@@ -119,7 +124,8 @@ func (f *finder) each(it *Item, property string, like Thing, least Rank, depth i
 	}
 }
 
-// elements visits the elements of a list. One that only says where the thing is, is the thing's address.
+// elements visits the elements of a list. One that only says where the thing is, is the thing's
+// address.
 func (f *finder) elements(list *Item, property string, least Rank, depth int) {
 	for _, v := range list.Get(property) {
 		if v.Kind != Entity {

@@ -102,7 +102,8 @@ func (r *reader) readAttrs(n *html.Node) {
 			r.hasScopes = true
 		case a.Key == "typeof":
 			r.hasTypeof = true
-		case strings.HasPrefix(a.Key, "data-") && len(a.Val) > minBlob && (a.Val[0] == '{' || a.Val[0] == '['):
+		case strings.HasPrefix(a.Key, "data-") && len(a.Val) > minBlob &&
+			(a.Val[0] == '{' || a.Val[0] == '['):
 			r.addJSON(a.Key, a.Val)
 		}
 	}
@@ -155,7 +156,8 @@ func (r *reader) add(it *Item, name string, v Value) {
 // maxProps bounds the names of one item.
 const maxProps = 500
 
-// textOf is what a browser would show of an element: white space collapsed, without scripts, styles and templates.
+// textOf is what a browser would show of an element: white space collapsed, without scripts, styles
+// and templates.
 func (r *reader) textOf(n *html.Node) string { return r.textUpTo(n, maxValue) }
 
 // textUpTo is textOf that stops behind some bytes.
@@ -195,14 +197,22 @@ func (r *reader) textUpTo(n *html.Node, most int) string {
 	return b.String()
 }
 
-func startsWithSpace(s string) bool { return s != "" && strings.TrimLeftFunc(s, unicode.IsSpace) != s }
-func endsWithSpace(s string) bool   { return s != "" && strings.TrimRightFunc(s, unicode.IsSpace) != s }
+func startsWithSpace(s string) bool {
+	return s != "" &&
+		strings.TrimLeftFunc(s, unicode.IsSpace) != s
+}
+func endsWithSpace(s string) bool {
+	return s != "" &&
+		strings.TrimRightFunc(s, unicode.IsSpace) != s
+}
 
 // isBreak says whether an element's text stands apart from what is around it.
 func isBreak(n *html.Node) bool {
 	switch n.DataAtom {
-	case atom.A, atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Cite, atom.Code, atom.Data, atom.Del, atom.Em, atom.Font,
-		atom.I, atom.Ins, atom.Kbd, atom.Mark, atom.Q, atom.S, atom.Samp, atom.Small, atom.Span, atom.Strong, atom.Sub,
+	case atom.A, atom.Abbr, atom.B, atom.Bdi, atom.Bdo, atom.Cite, atom.Code, atom.Data, atom.Del,
+		atom.Em, atom.Font,
+		atom.I, atom.Ins, atom.Kbd, atom.Mark, atom.Q, atom.S, atom.Samp, atom.Small, atom.Span,
+		atom.Strong, atom.Sub,
 		atom.Sup, atom.Time, atom.Tt, atom.U, atom.Var, atom.Wbr, atom.Meta, atom.Link:
 		return false
 	}
@@ -211,7 +221,8 @@ func isBreak(n *html.Node) bool {
 
 func isHidden(n *html.Node) bool {
 	switch n.DataAtom {
-	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Noframes, atom.Noembed:
+	case atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Noframes,
+		atom.Noembed:
 		return true
 	}
 	return false

@@ -9,9 +9,10 @@ import (
 // cents are parts of the class names that shops give the last two digits of a price.
 var cents = [...]string{"cent", "fraction", "decimal", "kop", "grosz", "minor", "sup"}
 
-// Between is what parts a text that ends with a digit from an element that begins with one and stands in the same line: the
-// point or comma that a page leaves out before raised cents ($12<sup>95</sup>), a space before other raised digits, which are
-// notes or powers, and nothing before all other elements.
+// Between is what parts a text that ends with a digit from an element that begins with one and
+// stands in the same line: the point or comma that a page leaves out before raised cents
+// ($12<sup>95</sup>), a space before other raised digits, which are notes or powers, and nothing
+// before all other elements.
 func Between(before string, n *html.Node) string {
 	if before == "" || !isDigit(before[len(before)-1]) {
 		return ""
@@ -22,7 +23,8 @@ func Between(before string, n *html.Node) string {
 	case own == "" || !isDigit(own[0]):
 		return ""
 	case whole && len(own) == 2 && isDigit(own[1]) && (raised || isCents(n)):
-		number := before[strings.LastIndexFunc(before, func(r rune) bool { return r != '.' && r != ',' && (r < '0' || r > '9') })+1:]
+		number := before[strings.LastIndexFunc(before,
+			func(r rune) bool { return r != '.' && r != ',' && (r < '0' || r > '9') })+1:]
 		switch point, comma := strings.Contains(number, "."), strings.Contains(number, ","); {
 		case point && comma:
 			return " " // its own fraction is there

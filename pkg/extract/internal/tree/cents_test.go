@@ -9,10 +9,14 @@ import (
 
 func TestBetween(t *testing.T) {
 	for text, want := range map[string]string{
-		"$12|<sup>95</sup>": ".", "12|<sup>95</sup>": ".", "1.299|<sup>95</sup>": ",", "1,299|<sup>95</sup>": ".",
-		"$12|<span class=cents>95</span>": ".", `12|<span class="a-price-fraction">95</span>`: ".", "12|<i class=Decimals> 95 </i>": ".",
-		"12.95|<sup>1</sup>": " ", "12|<sup>1</sup>": " ", "10|<sup>6</sup>": " ", "12|<sup>956</sup>": " ", "1.299,50|<sup>10</sup>": " ",
-		"12|<span>95</span>": "", "1|<span class=fraction>299</span>": "", "12|<sup>a)</sup>": "", "m|<sup>2</sup>": "", "|<sup>95</sup>": "",
+		"$12|<sup>95</sup>": ".", "12|<sup>95</sup>": ".", "1.299|<sup>95</sup>": ",",
+		"1,299|<sup>95</sup>":             ".",
+		"$12|<span class=cents>95</span>": ".", `12|<span class="a-price-fraction">95</span>`: ".",
+		"12|<i class=Decimals> 95 </i>": ".",
+		"12.95|<sup>1</sup>":            " ", "12|<sup>1</sup>": " ", "10|<sup>6</sup>": " ",
+		"12|<sup>956</sup>": " ", "1.299,50|<sup>10</sup>": " ",
+		"12|<span>95</span>": "", "1|<span class=fraction>299</span>": "", "12|<sup>a)</sup>": "",
+		"m|<sup>2</sup>": "", "|<sup>95</sup>": "",
 		"12|<sup></sup>": "", "12|<span class=cents>9<b>5</b></span>": "", "$|<sup>12</sup>": "",
 	} {
 		before, element, _ := strings.Cut(text, "|")
@@ -22,7 +26,8 @@ func TestBetween(t *testing.T) {
 		}
 		var find func(n *html.Node) *html.Node
 		find = func(n *html.Node) *html.Node {
-			if n.Type == html.ElementNode && n.Data != "html" && n.Data != "head" && n.Data != "body" {
+			if n.Type == html.ElementNode && n.Data != "html" && n.Data != "head" &&
+				n.Data != "body" {
 				return n
 			}
 			for c := n.FirstChild; c != nil; c = c.NextSibling {

@@ -1,6 +1,6 @@
-// Package tree owns the parse of a page into the nodes of x/net/html under bounds: a page may have many more nodes than
-// tags, and what a page may take of memory and time is said here, before anything is made. What is read in the tree is its
-// caller's.
+// Package tree owns the parse of a page into the nodes of x/net/html under bounds: a page may have
+// many more nodes than tags, and what a page may take of memory and time is said here, before
+// anything is made. What is read in the tree is its caller's.
 package tree
 
 import (
@@ -14,18 +14,21 @@ import (
 	"golang.org/x/net/html"
 )
 
-// MaxBytes is what a page's tree may take of memory, in bytes: its nodes and a copy of its texts and attributes. Ordinary
-// pages have some thousand elements, the largest lists tens of thousands.
+// MaxBytes is what a page's tree may take of memory, in bytes: its nodes and a copy of its texts
+// and attributes. Ordinary pages have some thousand elements, the largest lists tens of thousands.
 const MaxBytes = 26 << 20
 
 const (
 	elementBytes   = 240 // and the text behind it: two nodes of 112 bytes
 	attributeBytes = 48
-	longestTimes   = 2 // the longest text: what x/net/html reads it into doubles until it fits, beside the copy that is kept
-	// maxGiven bounds the attributes of one tag: x/net/html clears a table as large as the largest tag at each of them.
+	// the longest text: what x/net/html reads it into doubles until it fits, beside the copy that
+	// is kept
+	longestTimes = 2
+	// maxGiven bounds the attributes of one tag: x/net/html clears a table as large as the largest
+	// tag at each of them.
 	maxGiven = 1_000
-	// maxSteps bounds the work: a tag may look at some of the elements that are open, and one that ends nothing looks at all of
-	// them, at most maxOpen, which is eight times as dear.
+	// maxSteps bounds the work: a tag may look at some of the elements that are open, and one that
+	// ends nothing looks at all of them, at most maxOpen, which is eight times as dear.
 	maxSteps     = 20_000_000
 	nothingEnded = maxOpen / 2
 )
@@ -33,8 +36,9 @@ const (
 // ErrTooMany says that a page's tree would take more memory or time than a page may have.
 var ErrTooMany = errors.New("the page has too many elements or attributes")
 
-// Parse parses a page in UTF-8, with or without a byte order mark. Pages whose tree would take more bytes than most, or too
-// long, are refused, and those with more than 512 nested elements. The tree holds copies: body may be used again.
+// Parse parses a page in UTF-8, with or without a byte order mark. Pages whose tree would take more
+// bytes than most, or too long, are refused, and those with more than 512 nested elements. The tree
+// holds copies: body may be used again.
 func Parse(body []byte, most int) (*html.Node, error) {
 	page := text(body)
 	if !fits(page, most) {
@@ -47,7 +51,8 @@ func Parse(body []byte, most int) (*html.Node, error) {
 	return root, nil
 }
 
-// Check refuses what Parse would for the page's elements and attributes, for those who read a page without its tree.
+// Check refuses what Parse would for the page's elements and attributes, for those who read a page
+// without its tree.
 func Check(body []byte) error {
 	if !fits(text(body), MaxBytes) {
 		return ErrTooMany
@@ -59,7 +64,8 @@ func text(body []byte) string {
 	return strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), "\ufeff")
 }
 
-// NewReader reads a page, and says at its last byte that it ends: a tokenizer makes room for twice as much otherwise.
+// NewReader reads a page, and says at its last byte that it ends: a tokenizer makes room for twice
+// as much otherwise.
 func NewReader(page string) io.Reader { return &reader{page} }
 
 type reader struct{ rest string }
@@ -84,13 +90,15 @@ type cost struct {
 }
 
 func (c cost) fits(most int) bool {
-	bytes := c.bytes + longestTimes*c.longest + elementBytes*c.elements + attributeBytes*c.attributes
+	bytes := c.bytes + longestTimes*c.longest + elementBytes*c.elements +
+		attributeBytes*c.attributes
 	return bytes <= most && c.steps <= maxSteps && !c.wide
 }
 
-// count counts what a tree is made of, up to a bound. It counts rather too many: what looks like a tag in a script or a
-// comment counts, too, and an element is open until its end tag comes. What a tree has beyond it are copies that misnested tags
-// lead to, a few for a tag, and bodies and rows of tables that the page leaves out.
+// count counts what a tree is made of, up to a bound. It counts rather too many: what looks like a
+// tag in a script or a comment counts, too, and an element is open until its end tag comes. What a
+// tree has beyond it are copies that misnested tags lead to, a few for a tag, and bodies and rows
+// of tables that the page leaves out.
 func count(page string, most int) cost {
 	f := formatting{alike: map[string]int{}}
 	c := cost{bytes: len(page)}
@@ -194,9 +202,9 @@ func attributesOf(s string) (n, end int) {
 	}
 }
 
-// formatting reckons with elements that a tree builder makes again: <b> that is open where its block ends is open in the
-// next block, too, as a further element there. Without a bound, five hundred of them times ten thousand paragraphs are
-// five million elements.
+// formatting reckons with elements that a tree builder makes again: <b> that is open where its
+// block ends is open in the next block, too, as a further element there. Without a bound, five
+// hundred of them times ten thousand paragraphs are five million elements.
 type formatting struct {
 	alike map[string]int // open elements by tag
 	open  []opened       // in order
@@ -225,14 +233,15 @@ var kinds = func() map[string]kind {
 	for _, name := range strings.Fields("a b big code em font i nobr s small strike strong tt u") {
 		all[name] = formats
 	}
-	for _, name := range strings.Fields("area base br col embed hr img input link meta param source track wbr") {
+	for _, name := range strings.Fields("area base br col embed hr img input link meta param " +
+		"source track wbr") {
 		all[name] = void
 	}
 	return all
 }()
 
-// A tree builder has no more than three open elements of one name with the same attributes, and never more than fit into
-// each other.
+// A tree builder has no more than three open elements of one name with the same attributes, and
+// never more than fit into each other.
 const (
 	maxAlike = 3
 	maxOpen  = 512
@@ -255,7 +264,8 @@ func (f *formatting) next(name, tag string, k kind, attributes int, isEnd bool) 
 	return again
 }
 
-// close ends the last open element of a name. Those that were opened in it go on behind it: it says what they are.
+// close ends the last open element of a name. Those that were opened in it go on behind it: it says
+// what they are.
 func (f *formatting) close(name string) (behind size) {
 	for i := len(f.open) - 1; i >= 0; i-- {
 		o := f.open[i]

@@ -37,7 +37,9 @@ func TestParse(t *testing.T) {
 	}{
 		{"an ordinary page", "<h1>x</h1>" + many("<p class=\"a b\">y</p>", 1000), true},
 		{"a large one", many("<b>y</b> ", 100_000), true},
-		{"classes are one attribute", many(`<p class="flex flex-col p-4 bg-white rounded-lg shadow md:p-8 lg:p-12">y</p>`, 40_000), true},
+		{"classes are one attribute",
+			many(`<p class="flex flex-col p-4 bg-white rounded-lg shadow md:p-8 lg:p-12">y</p>`,
+				40_000), true},
 		{"links around blocks", many(`<a href="/x"><div><p>y</p></div></a>`, 10_000), true},
 		{"an open element", "<font color=red>" + many("<p>y</p>", 25_000), true},
 		{"too many elements", many("<p>", tooMany), false},
@@ -92,8 +94,10 @@ func TestMemory(t *testing.T) {
 
 // FuzzFits: the count is never below what a tree has.
 func FuzzFits(f *testing.F) {
-	for _, page := range []string{"<p>x", `<a href="x>y">z</a><b/ c=d e = f g>`, "<p><b a=1><b a=2><p>x<p>y</b>z", "<table><b><tr><td>x</td>y</table>",
-		"<svg><style><b><p>", "<i><div></i><u></div>x", "<b\x00>", "<a<b>", "<p =x=y>", "<b><b><b><b><p>x", `<select><b><p>x`, "<td><b><td>x"} {
+	for _, page := range []string{"<p>x", `<a href="x>y">z</a><b/ c=d e = f g>`,
+		"<p><b a=1><b a=2><p>x<p>y</b>z", "<table><b><tr><td>x</td>y</table>",
+		"<svg><style><b><p>", "<i><div></i><u></div>x", "<b\x00>", "<a<b>", "<p =x=y>",
+		"<b><b><b><b><p>x", `<select><b><p>x`, "<td><b><td>x"} {
 		f.Add(page)
 	}
 	f.Fuzz(func(t *testing.T, page string) {
@@ -104,7 +108,8 @@ func FuzzFits(f *testing.F) {
 		got, attributes := elements(root)
 		counted := count(page, math.MaxInt)
 		if got > 4*counted.elements+3 || attributes > 4*counted.attributes {
-			t.Errorf("%q: %d elements with %d attributes, counted %d with %d", page, got, attributes, counted.elements, counted.attributes)
+			t.Errorf("%q: %d elements with %d attributes, counted %d with %d", page, got,
+				attributes, counted.elements, counted.attributes)
 		}
 	})
 }

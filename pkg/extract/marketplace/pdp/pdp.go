@@ -1,4 +1,5 @@
-// Package pdp owns the plugin for product detail pages: one row a page, none when the page is about no product.
+// Package pdp owns the plugin for product detail pages: one row a page, none when the page is about
+// no product.
 package pdp
 
 import (

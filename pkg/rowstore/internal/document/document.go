@@ -1,5 +1,5 @@
-// Package document reads the members of a stored row one after the other, without decoding what nobody asks for. What a
-// value is to a filter it leaves to the engines: package filter defines it.
+// Package document reads the members of a stored row one after the other, without decoding what
+// nobody asks for. What a value is to a filter it leaves to the engines: package filter defines it.
 package document
 
 import (
@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Members goes through the members of a document, which is valid JSON. Of any other text it finds some or none.
+// Members goes through the members of a document, which is valid JSON. Of any other text it finds
+// some or none.
 type Members struct {
 	Key   string // decoded
 	Value string // as it is written in the document
@@ -59,8 +60,8 @@ func (m *Members) Next() bool {
 // Whole says, once Next was false, whether the document was an object to its end.
 func (m *Members) Whole() bool { return m.whole }
 
-// Find is the value of a member as it is written in the document. Of a member that is there twice the last one counts, as
-// in package filter.
+// Find is the value of a member as it is written in the document. Of a member that is there twice
+// the last one counts, as in package filter.
 func Find(doc, key string) (value string, found bool) {
 	for m := Of(doc); m.Next(); {
 		if m.Key != key {
@@ -79,7 +80,8 @@ func Text(value string) (text string, ok bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
 	}
-	if inner := value[1 : len(value)-1]; strings.IndexByte(inner, '\\') < 0 && utf8.ValidString(inner) {
+	if inner := value[1 : len(value)-1]; strings.IndexByte(inner, '\\') < 0 &&
+		utf8.ValidString(inner) {
 		return inner, true
 	}
 	err := json.Unmarshal([]byte(value), &text)
@@ -115,7 +117,8 @@ func (m *Members) value() (value string, ok bool) {
 	case '{', '[':
 		ok = m.nested()
 	default:
-		for m.at < len(m.doc) && !isSpace(m.doc[m.at]) && !strings.ContainsRune(",:}]", rune(m.doc[m.at])) {
+		for m.at < len(m.doc) && !isSpace(m.doc[m.at]) &&
+			!strings.ContainsRune(",:}]", rune(m.doc[m.at])) {
 			m.at++
 		}
 		ok = m.at > start

@@ -52,7 +52,8 @@ func TestFind(t *testing.T) {
 
 // Members finds what encoding/json finds.
 func FuzzMembers(f *testing.F) {
-	for _, seed := range []string{`{"a":1,"b":"x\u0000","c":[{}],"d":null}`, `{"a":"\ud800","a":-0}`, "{\"\xff\":\"\xff\"}", `{"a":0123}`,
+	for _, seed := range []string{`{"a":1,"b":"x\u0000","c":[{}],"d":null}`,
+		`{"a":"\ud800","a":-0}`, "{\"\xff\":\"\xff\"}", `{"a":0123}`,
 		`{"a":{"b":"\""}}`, `{"a" 1}`, "{\"a\":\"\t\"}", `{"a":"\\\\"}`, `{"a":"x\`} {
 		f.Add(seed)
 	}
@@ -63,7 +64,8 @@ func FuzzMembers(f *testing.F) {
 			got[m.Key] = m.Value
 		}
 		var want map[string]json.RawMessage
-		if !json.Valid([]byte(doc)) || json.NewDecoder(strings.NewReader(doc)).Decode(&want) != nil || want == nil {
+		if !json.Valid([]byte(doc)) ||
+			json.NewDecoder(strings.NewReader(doc)).Decode(&want) != nil || want == nil {
 			return // only documents are stored
 		}
 		if !m.Whole() || len(got) != len(want) {

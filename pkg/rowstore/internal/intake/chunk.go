@@ -7,7 +7,8 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// ChunkLinks is how many links a chunk has; the last one of a list may have fewer. Chunk n begins with seq n*ChunkLinks.
+// ChunkLinks is how many links a chunk has; the last one of a list may have fewer. Chunk n begins
+// with seq n*ChunkLinks.
 const ChunkLinks = 1_024
 
 // maxChunkBytes is what a chunk of the longest links takes.

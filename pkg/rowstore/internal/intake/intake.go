@@ -1,6 +1,6 @@
-// Package intake takes in link lists for every row store: it owns the exact deduplication of addresses in bounded memory,
-// the form in which links lie in chunks, and how many lists are taken in at a time. It does not store anything: a store
-// writes the chunks that come out.
+// Package intake takes in link lists for every row store: it owns the exact deduplication of
+// addresses in bounded memory, the form in which links lie in chunks, and how many lists are taken
+// in at a time. It does not store anything: a store writes the chunks that come out.
 package intake
 
 import (
@@ -34,8 +34,8 @@ func NewGate() *Gate {
 	return &Gate{all: make(chan struct{}, maxIntakes), huge: make(chan struct{}, 1)}
 }
 
-// List is a list that is being taken in: full chunks of its links gather until the store has written them. One goroutine
-// uses it.
+// List is a list that is being taken in: full chunks of its links gather until the store has
+// written them. One goroutine uses it.
 type List struct {
 	gate *Gate
 	name string
@@ -53,8 +53,8 @@ type List struct {
 	over   bool
 }
 
-// Begin waits for its turn and begins a list. dir, the system's folder for temporary files when empty, holds the
-// canonical addresses meanwhile; name is what errors call the list.
+// Begin waits for its turn and begins a list. dir, the system's folder for temporary files when
+// empty, holds the canonical addresses meanwhile; name is what errors call the list.
 func (g *Gate) Begin(ctx context.Context, dir, name string) (*List, error) {
 	select {
 	case g.all <- struct{}{}:
@@ -68,7 +68,8 @@ func (g *Gate) Begin(ctx context.Context, dir, name string) (*List, error) {
 	}
 	var seed [8]byte
 	_, _ = rand.Read(seed[:]) // it crashes the program rather than fail
-	return &List{gate: g, name: name, hash: xxh3.HashStringSeed, seed: binary.LittleEndian.Uint64(seed[:]), file: file}, nil
+	return &List{gate: g, name: name, hash: xxh3.HashStringSeed,
+		seed: binary.LittleEndian.Uint64(seed[:]), file: file}, nil
 }
 
 // Add takes in an address unless the list has its canonical form. The caller has asked Full before.
@@ -79,7 +80,8 @@ func (l *List) Add(url, canonical string) (bool, error) {
 	case l.count == MaxLinks:
 		return false, fmt.Errorf("row store: list %s has %d links already", l.name, MaxLinks)
 	case len(url) > MaxLinkBytes || len(canonical) > MaxLinkBytes:
-		return false, fmt.Errorf("row store: a link of list %s has more than %d bytes", l.name, MaxLinkBytes)
+		return false, fmt.Errorf("row store: a link of list %s has more than %d bytes", l.name,
+			MaxLinkBytes)
 	}
 	added, err := l.seen.add(l.hash(canonical, l.seed), l.count, func(seq uint32) (bool, error) {
 		return l.file.is(seq, canonical)

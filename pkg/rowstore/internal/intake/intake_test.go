@@ -40,7 +40,8 @@ func TestHashCollisions(t *testing.T) {
 			want := map[string]bool{}
 			random := rand.New(rand.NewPCG(1, 1))
 			for range 1000 {
-				url := fmt.Sprintf("https://a.test/%s%d", strings.Repeat("x", random.IntN(5)), random.IntN(60))
+				url := fmt.Sprintf("https://a.test/%s%d", strings.Repeat("x", random.IntN(5)),
+					random.IntN(60))
 				added, err := list.Add(url, url)
 				if err != nil {
 					t.Fatal(err)
@@ -163,7 +164,8 @@ func TestSeenMemory(t *testing.T) {
 	never := func(uint32) (bool, error) { return false, errors.New("compared") }
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range 300_000 {
-		// Of 2^47 distinguishable hashes no two of these are equal: this seed is known to have none.
+		// Of 2^47 distinguishable hashes no two of these are equal: this seed is known to have
+		// none.
 		if added, err := table.add(random.Uint64(), uint32(n), never); err != nil || !added {
 			t.Fatal(added, err)
 		}
@@ -178,9 +180,11 @@ func TestSeenIsASet(t *testing.T) {
 		var table seen
 		hashes := []uint64{}
 		for range rapid.IntRange(0, 200).Draw(t, "n") {
-			hash := rapid.SampledFrom([]uint64{0, 1, 1 << 20, 1 << 58, 1<<58 | 1<<17, 1<<64 - 1}).Draw(t, "high") +
+			hash := rapid.SampledFrom([]uint64{0, 1, 1 << 20, 1 << 58, 1<<58 | 1<<17,
+				1<<64 - 1}).Draw(t, "high") +
 				uint64(rapid.IntRange(0, 40).Draw(t, "low"))<<17
-			added, err := table.add(hash, uint32(len(hashes)), func(seq uint32) (bool, error) { return hashes[seq] == hash, nil })
+			added, err := table.add(hash, uint32(len(hashes)),
+				func(seq uint32) (bool, error) { return hashes[seq] == hash, nil })
 			if err != nil || added == slices.Contains(hashes, hash) {
 				t.Fatalf("hash %x: added %v, %v", hash, added, err)
 			}
@@ -216,7 +220,8 @@ func TestSpool(t *testing.T) {
 
 // A chunk that claims to be larger than any is refused before memory is made for it.
 func TestChunkBound(t *testing.T) {
-	if _, _, err := Unpack(binary.AppendUvarint(nil, maxChunkBytes+1)); !errors.Is(err, errMalformedChunk) {
+	if _, _, err := Unpack(binary.AppendUvarint(nil, maxChunkBytes+1)); !errors.Is(err,
+		errMalformedChunk) {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"os"
 )
 
-// A slot of the table of seen addresses is 41 bits of the hash, then 23 bits of seq + 1; 0 is empty. With the 6 bits
-// that choose the segment, 47 bits of two hashes must agree before the addresses themselves are compared.
+// A slot of the table of seen addresses is 41 bits of the hash, then 23 bits of seq + 1; 0 is
+// empty. With the 6 bits that choose the segment, 47 bits of two hashes must agree before the
+// addresses themselves are compared.
 const (
 	segmentBits  = 6
 	seqBits      = 23
@@ -15,15 +16,18 @@ const (
 	firstSlots   = 16
 )
 
-// seen is the set of the canonical addresses of a list: an open-addressed table of their seeded hashes, 10 to 20 bytes
-// an address. It is in segments, so that only a small part of it is there twice while it grows.
+// seen is the set of the canonical addresses of a list: an open-addressed table of their seeded
+// hashes, 10 to 20 bytes an address. It is in segments, so that only a small part of it is there
+// twice while it grows.
 type seen struct {
 	segments [1 << segmentBits][]uint64
 	used     [1 << segmentBits]int
 }
 
-// add puts seq under a hash, unless same says of one of the seqs under an equal hash that it is the same address.
-func (s *seen) add(hash uint64, seq uint32, same func(seq uint32) (bool, error)) (added bool, err error) {
+// add puts seq under a hash, unless same says of one of the seqs under an equal hash that it is the
+// same address.
+func (s *seen) add(hash uint64, seq uint32, same func(seq uint32) (bool, error)) (added bool,
+	err error) {
 	segment := hash >> (64 - segmentBits)
 	fragment := hash << segmentBits >> (64 - fragmentBits)
 	slots := s.segments[segment]
@@ -78,8 +82,8 @@ const (
 	spoolBuffer = 64 << 10 // bytes written at once
 )
 
-// spool keeps the canonical addresses of a list that is being taken in, for comparison: in a file without a name, which
-// goes when it is closed or the process dies.
+// spool keeps the canonical addresses of a list that is being taken in, for comparison: in a file
+// without a name, which goes when it is closed or the process dies.
 type spool struct {
 	file    *os.File
 	offsets []int64 // of every block's first address

@@ -1,5 +1,5 @@
-// Package record is the encoding of what of a page record no query looks into: the same bytes in every row store. It
-// does not decide which columns an engine has besides.
+// Package record is the encoding of what of a page record no query looks into: the same bytes in
+// every row store. It does not decide which columns an engine has besides.
 package record
 
 import (
@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/utf8text"
 )
 
-// Content is the part of a record that is encoded. Encodings once written stay readable: numbers are never used for
-// something else.
+// Content is the part of a record that is encoded. Encodings once written stay readable: numbers
+// are never used for something else.
 type Content struct {
 	Fetch  ids.ID              `cbor:"1,keyasint"`
 	Code   string              `cbor:"2,keyasint,omitempty"`
@@ -44,7 +44,8 @@ func NewCodec() (Codec, error) {
 
 // Encode encodes what a page's record keeps.
 func (c Codec) Encode(p *model.Page) ([]byte, error) {
-	encoded, err := c.mode.Marshal(utf8text.MendText(&Content{Fetch: p.Fetch, Code: p.Code, Status: p.Status, URL: p.URL, Final: p.Final,
+	encoded, err := c.mode.Marshal(utf8text.MendText(&Content{Fetch: p.Fetch, Code: p.Code,
+		Status: p.Status, URL: p.URL, Final: p.Final,
 		Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next}))
 	if err != nil {
 		return nil, fmt.Errorf("encode record %v: %w", p.Unit, err)
@@ -55,7 +56,8 @@ func (c Codec) Encode(p *model.Page) ([]byte, error) {
 // decoding reads what older writers left, too: their text need not be UTF-8. It is mended.
 var decoding = sync.OnceValues(cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode)
 
-// Decode completes a record, of which the engine has set its own columns, and returns where its chain goes on.
+// Decode completes a record, of which the engine has set its own columns, and returns where its
+// chain goes on.
 func Decode(encoded []byte, r *rowstore.Record) (*model.Continuation, error) {
 	mode, err := decoding()
 	if err != nil {

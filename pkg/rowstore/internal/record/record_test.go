@@ -19,9 +19,12 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // Records once written stay readable: their encoding does not change by itself.
 func TestEncoding(t *testing.T) {
 	page := &model.Page{
-		Fetch: ids.ID{1, 2, 3}, Code: "timeout", Status: 503, URL: "https://a.test/", Final: "https://b.test/",
-		Tries: []model.Try{{Tier: model.Super, Code: "timeout", Status: 503, Millis: 5}}, Bytes: 6, Millis: 7, At: 8,
-		Spent: true, Next: &model.Continuation{Page: 1, URL: "https://c.test/", Seen: []uint64{1 << 63}, KnownRows: []uint64{9}},
+		Fetch: ids.ID{1, 2, 3}, Code: "timeout", Status: 503, URL: "https://a.test/",
+		Final: "https://b.test/",
+		Tries: []model.Try{{Tier: model.Super, Code: "timeout", Status: 503, Millis: 5}}, Bytes: 6,
+		Millis: 7, At: 8,
+		Spent: true, Next: &model.Continuation{Page: 1, URL: "https://c.test/",
+			Seen: []uint64{1 << 63}, KnownRows: []uint64{9}},
 	}
 	codec, err := NewCodec()
 	if err != nil {
@@ -45,7 +48,8 @@ func TestEncoding(t *testing.T) {
 		t.Error(diff)
 	}
 	var content Content
-	if err := cbor.Unmarshal(encoded, &content); err != nil || content.Final != page.Final || content.Bytes != 6 || !content.Spent {
+	if err := cbor.Unmarshal(encoded, &content); err != nil || content.Final != page.Final ||
+		content.Bytes != 6 || !content.Spent {
 		t.Errorf("content %+v, %v", content, err)
 	}
 	var got rowstore.Record

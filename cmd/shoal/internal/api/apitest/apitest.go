@@ -62,8 +62,10 @@ const (
 
 func New(t *testing.T) *Server {
 	f := &Server{
-		Bodies: map[string]string{}, Types: map[string]string{}, Keys: map[string][]string{}, Refuse: map[string]Problem{}, Recounts: "[]", Leader: "n1",
-		groups:  []map[string]any{{"id": "66f0c2a1b7d4e8f9000000aa", "name": "news", "dataTable": "news", "startType": "MANUAL"}},
+		Bodies: map[string]string{}, Types: map[string]string{}, Keys: map[string][]string{},
+		Refuse: map[string]Problem{}, Recounts: "[]", Leader: "n1",
+		groups: []map[string]any{{"id": "66f0c2a1b7d4e8f9000000aa", "name": "news",
+			"dataTable": "news", "startType": "MANUAL"}},
 		Entries: []map[string]any{},
 	}
 	f.Server = httptest.NewServer(f)
@@ -101,7 +103,8 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.Header().Set("Retry-After", p.Retry)
 		w.WriteHeader(p.Status)
-		fmt.Fprintf(w, `{"status":%d,"code":%q,"title":"Refused","detail":%q,"correlationId":"c-1","errors":[{"code":%q,"message":%q}]}`,
+		fmt.Fprintf(w,
+			`{"status":%d,"code":%q,"title":"Refused","detail":%q,"correlationId":"c-1","errors":[{"code":%q,"message":%q}]}`,
 			p.Status, p.Code, p.Detail, p.Code, p.Detail)
 		return
 	}
@@ -117,7 +120,8 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := f.answer(r, name, body)
 	if answer == nil {
 		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprintf(w, `{"status":404,"code":"scraper_not_found","detail":"no such scraper","errors":[]}`)
+		fmt.Fprintf(w,
+			`{"status":404,"code":"scraper_not_found","detail":"no such scraper","errors":[]}`)
 		return
 	}
 	_ = json.NewEncoder(w).Encode(answer)
@@ -135,7 +139,8 @@ func (f *Server) refusal(r *http.Request, name string) *Problem {
 	}
 	list := name == "POST /api/scraper/url-list-run"
 	if r.Method != http.MethodGet && !list && len(r.Header.Get("Idempotency-Key")) != 36 {
-		return &Problem{Status: 400, Code: "idempotency_key_required", Detail: "Idempotency-Key is missing"}
+		return &Problem{Status: 400, Code: "idempotency_key_required",
+			Detail: "Idempotency-Key is missing"}
 	}
 	p, ok := f.Refuse[name]
 	if !ok {
@@ -170,7 +175,8 @@ func ClaimsOf(token string) (said claims) {
 
 func (f *Server) answer(r *http.Request, name string, body []byte) any {
 	list := func(content any, total int) any {
-		return map[string]any{"content": content, "totalElements": total, "totalPages": 1, "size": 20, "number": 0}
+		return map[string]any{"content": content, "totalElements": total, "totalPages": 1,
+			"size": 20, "number": 0}
 	}
 	switch name {
 	case "GET /api/key/whoami":
@@ -190,7 +196,8 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 	case "GET /api/scraper/list":
 		return map[string]any{"items": f.Scrapers, "nextCursor": nil, "hasMore": false}
 	case "GET /api/scraper/" + ScraperID:
-		return map[string]any{"id": ScraperID, "name": "list", "groupRef": "g", "type": "SINGLE_PRODUCT"}
+		return map[string]any{"id": ScraperID, "name": "list", "groupRef": "g",
+			"type": "SINGLE_PRODUCT"}
 	case "POST /api/scraper/" + ScraperID + "/stop":
 		f.Jobs[0]["state"] = "STOPPED"
 		return map[string]any{}
@@ -199,26 +206,33 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 			f.Jobs = append([]map[string]any{f.Outcome}, f.Jobs...)
 		}
 		queued := strings.Count(strings.TrimSpace(string(body)), "\n") + 1
-		return map[string]any{"jobId": RunID, "scraperId": ScraperID, "linksQueued": queued, "duplicatesDropped": 0, "status": "PENDING"}
+		return map[string]any{"jobId": RunID, "scraperId": ScraperID, "linksQueued": queued,
+			"duplicatesDropped": 0, "status": "PENDING"}
 	case "GET /api/scraper/load-history":
 		return list(f.Jobs, len(f.Jobs))
 	case "GET /api/scraper/load-history/group/g1/job/" + RunID + "/errors":
-		return []map[string]any{{"url": "https://a.example/1", "status": 404, "error": "Not found", "code": "http_status", "place": "0.0"},
-			{"url": "https://a.example/2", "status": nil, "error": "No such host", "code": "dns_failed", "place": "1.0"}}
+		return []map[string]any{{"url": "https://a.example/1", "status": 404, "error": "Not found",
+			"code": "http_status", "place": "0.0"},
+			{"url": "https://a.example/2", "status": nil, "error": "No such host",
+				"code": "dns_failed", "place": "1.0"}}
 	case "GET /api/scraper/data":
 		return f.cursor(r)
 	case "GET /api/wallet":
-		return map[string]any{"balanceMicros": f.Balance, "currency": "EUR", "freeRequestsRemaining": 5, "lowBalance": true}
+		return map[string]any{"balanceMicros": f.Balance, "currency": "EUR",
+			"freeRequestsRemaining": 5, "lowBalance": true}
 	case "GET /api/wallet/transactions":
-		return map[string]any{"content": f.Entries, "page": 0, "size": 20, "totalElements": len(f.Entries), "totalPages": 1}
+		return map[string]any{"content": f.Entries, "page": 0, "size": 20,
+			"totalElements": len(f.Entries), "totalPages": 1}
 	case "POST /api/admin/customers/self/wallet/adjustments":
 		var in struct{ AmountMicros int64 }
 		_ = json.Unmarshal(body, &in)
 		f.Balance += in.AmountMicros
-		return map[string]any{"id": "e1", "type": "ADJUSTMENT", "status": "APPLIED", "amountMicros": in.AmountMicros,
+		return map[string]any{"id": "e1", "type": "ADJUSTMENT", "status": "APPLIED",
+			"amountMicros":       in.AmountMicros,
 			"balanceAfterMicros": f.Balance, "source": nil, "jobId": nil, "lines": []any{}}
 	case "GET /api/admin/status":
-		return map[string]any{"node": "n1", "roles": []string{"controlplane", "fetcher"}, "leader": f.Leader, "term": 3,
+		return map[string]any{"node": "n1", "roles": []string{"controlplane", "fetcher"},
+			"leader": f.Leader, "term": 3,
 			"applied": 42, "commands": 40, "shards": 64, "owned": 64, "openJobs": 1, "out": 1234,
 			"lag": map[string]any{"tasks": 1, "pages": 2, "receipts": 3}}
 	case "GET /api/admin/nodes":
@@ -234,8 +248,10 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 	case "GET /api/admin/backup":
 		return json.RawMessage(`"the state"`)
 	case "POST /api/admin/restore":
-		return map[string]any{"clusterId": "66f0c2a1b7d4e8f901234567", "index": 42, "takenAt": "2026-11-02T03:04:05.000Z",
-			"runsUndone": 3, "rowsUntil": "2026-11-03T03:04:05.000Z", "keysRevoked": 1, "balanceMicros": 500_000, "beforeMicros": 2_500_000}
+		return map[string]any{"clusterId": "66f0c2a1b7d4e8f901234567", "index": 42,
+			"takenAt":    "2026-11-02T03:04:05.000Z",
+			"runsUndone": 3, "rowsUntil": "2026-11-03T03:04:05.000Z", "keysRevoked": 1,
+			"balanceMicros": 500_000, "beforeMicros": 2_500_000}
 	case "POST /api/admin/billing/recount":
 		return json.RawMessage(f.Recounts)
 	}
@@ -288,8 +304,10 @@ func (f *Server) Asked(prefix string) bool {
 
 func Job(state string, more map[string]any) map[string]any {
 	record := map[string]any{"id": RunID, "scraperId": ScraperID, "groupId": "g1", "state": state,
-		"started": "2026-03-01T12:00:00Z", "finished": nil, "successLinks": 2, "errorLinks": 1, "totalLinks": 3,
-		"itemsQuantity": 2, "totalRequests": 3, "chargedMicros": 300, "duration": 61000, "errorMessage": nil, "stopReason": nil}
+		"started": "2026-03-01T12:00:00Z", "finished": nil, "successLinks": 2, "errorLinks": 1,
+		"totalLinks":    3,
+		"itemsQuantity": 2, "totalRequests": 3, "chargedMicros": 300, "duration": 61000,
+		"errorMessage": nil, "stopReason": nil}
 	for key, value := range more {
 		record[key] = value
 	}

@@ -77,20 +77,24 @@ func shopifyData(p *Page) Product {
 			found.fill(shopify(p, &own))
 		}
 	}
-	if sign := p.data.MetaValue("og:price:currency", "product:price:currency"); found.Currency == "" {
+	if sign := p.data.MetaValue("og:price:currency",
+		"product:price:currency"); found.Currency == "" {
 		found.Currency = sign
 	}
 	return found
 }
 
 func shopify(p *Page, from *shopifyProduct) Product {
-	found := Product{ProductID: string(from.ID), Title: from.Title, Brand: from.Vendor, Category: from.Type,
-		Price: cents(from.PriceMin), PriceMax: cents(from.PriceMax), ListPrice: cents(from.CompareAt)}
+	found := Product{ProductID: string(from.ID), Title: from.Title, Brand: from.Vendor,
+		Category: from.Type,
+		Price:    cents(from.PriceMin), PriceMax: cents(from.PriceMax),
+		ListPrice: cents(from.CompareAt)}
 	if found.Price == "" {
 		found.Price = cents(from.Price)
 	}
 	if from.Available != nil {
-		found.Availability = map[bool]string{true: "IN_STOCK", false: "OUT_OF_STOCK"}[*from.Available]
+		found.Availability = map[bool]string{true: "IN_STOCK",
+			false: "OUT_OF_STOCK"}[*from.Available]
 	}
 	for _, image := range from.Images {
 		if link, ok := image.(string); ok {
@@ -162,8 +166,10 @@ func prestaData(p *Page) Product {
 		if !into(blob.JSON, &from) || from.ID == "" || from.Name == "" {
 			continue
 		}
-		found := Product{ProductID: string(from.ID), Title: from.Name, Price: plainAmount(string(from.Price)), SKU: string(from.Reference),
-			ListPrice: plainAmount(string(from.Before)), GTIN: string(from.EAN), Category: from.Category, Brand: from.Maker}
+		found := Product{ProductID: string(from.ID), Title: from.Name,
+			Price: plainAmount(string(from.Price)), SKU: string(from.Reference),
+			ListPrice: plainAmount(string(from.Before)), GTIN: string(from.EAN),
+			Category: from.Category, Brand: from.Maker}
 		if from.Quantity != nil {
 			found.Availability = "IN_STOCK"
 			if *from.Quantity <= 0 {

@@ -1,5 +1,6 @@
-// Package shop owns what is known of shop systems: how to tell which one made a page, where each keeps what it says of a
-// product, and the one form of row that comes of it. Which page is read how is the plugins' business.
+// Package shop owns what is known of shop systems: how to tell which one made a page, where each
+// keeps what it says of a product, and the one form of row that comes of it. Which page is read how
+// is the plugins' business.
 package shop
 
 import (
@@ -34,7 +35,8 @@ func Open(p page.Page) (*Page, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 	}
-	opened := &Page{root: root, data: structured.ReadTree(root, p.URL), address: p.URL, platform: detect(p.Body)}
+	opened := &Page{root: root, data: structured.ReadTree(root, p.URL), address: p.URL,
+		platform: detect(p.Body)}
 	if opened.base, err = baseOf(root, p.URL); err != nil {
 		return nil, fault.Wrap(fault.PageUnparsable, err, "the page has no address")
 	}
@@ -120,7 +122,9 @@ func text(n *html.Node) string {
 		case b.Len() > maxText:
 		case n.Type == html.TextNode:
 			b.WriteString(n.Data)
-		case n.Type == html.ElementNode && (n.Data == "script" || n.Data == "style" || n.Data == "noscript" || n.Data == "template"):
+		case n.Type == html.ElementNode &&
+			(n.Data == "script" || n.Data == "style" || n.Data == "noscript" ||
+				n.Data == "template"):
 		default:
 			apart := n.Type == html.ElementNode && !inline[n.Data]
 			if apart {
@@ -141,10 +145,12 @@ func text(n *html.Node) string {
 }
 
 // inline are the elements that stand in a line of text.
-var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "bdo": true, "em": true, "font": true, "i": true, "ins": true,
+var inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "bdo": true,
+	"em": true, "font": true, "i": true, "ins": true,
 	"mark": true, "small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true}
 
-// image is the address of an img element, wherever a script that loads it late has put it; "" without one.
+// image is the address of an img element, wherever a script that loads it late has put it; ""
+// without one.
 func (p *Page) image(n *html.Node) string {
 	if n.Data != "img" && n.Data != "source" {
 		for c := range n.Descendants() {
@@ -156,14 +162,17 @@ func (p *Page) image(n *html.Node) string {
 		}
 		return ""
 	}
-	for _, name := range [...]string{"data-zoom-image", "data-large_image", "data-full-image", "data-original", "data-src", "data-lazy-src", "src"} {
-		if link := attribute(n, name); link != "" && !strings.HasPrefix(link, "data:") && !strings.Contains(link, "{width}") {
+	for _, name := range [...]string{"data-zoom-image", "data-large_image", "data-full-image",
+		"data-original", "data-src", "data-lazy-src", "src"} {
+		if link := attribute(n, name); link != "" && !strings.HasPrefix(link, "data:") &&
+			!strings.Contains(link, "{width}") {
 			return p.resolve(link)
 		}
 	}
 	for _, name := range [...]string{"data-srcset", "srcset"} {
 		first, _, _ := strings.Cut(strings.TrimSpace(attribute(n, name)), " ")
-		if first = strings.TrimSuffix(first, ","); first != "" && !strings.HasPrefix(first, "data:") {
+		if first = strings.TrimSuffix(first, ","); first != "" &&
+			!strings.HasPrefix(first, "data:") {
 			return p.resolve(first)
 		}
 	}

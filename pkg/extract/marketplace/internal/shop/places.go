@@ -31,8 +31,10 @@ type place struct {
 
 // NewReader compiles what is known of the systems.
 func NewReader() *Reader {
-	r := &Reader{products: map[string]reading{}, cards: map[string]reading{}, lists: map[string][]cascadia.Matcher{},
-		breads:  compile(".breadcrumb li | .breadcrumbs li | nav[aria-label=breadcrumb] a | .woocommerce-breadcrumb a | .breadcrumb a"),
+	r := &Reader{products: map[string]reading{}, cards: map[string]reading{},
+		lists: map[string][]cascadia.Matcher{},
+		breads: compile(".breadcrumb li | .breadcrumbs li | nav[aria-label=breadcrumb] a | " +
+			".woocommerce-breadcrumb a | .breadcrumb a"),
 		heading: compile("h1")}
 	for _, known := range platforms {
 		r.products[known.name], r.cards[known.name] = known.product.compile(), known.card.compile()
@@ -107,7 +109,8 @@ func (p *Page) all(n *html.Node, list []place, most int) []string {
 	for _, alternative := range list {
 		var values []string
 		for _, match := range cascadia.QueryAll(n, alternative.css) {
-			if v := alternative.value(p, match); v != "" && !slices.Contains(values, v) && len(values) < most && p.counts(match) {
+			if v := alternative.value(p, match); v != "" && !slices.Contains(values, v) &&
+				len(values) < most && p.counts(match) {
 				values = append(values, v)
 			}
 		}
@@ -122,7 +125,8 @@ func (p *Page) all(n *html.Node, list []place, most int) []string {
 func (p *Page) read(n *html.Node, at reading) Product {
 	get := func(field string) string { return p.first(n, at[field]) }
 	var found Product
-	found.Title, found.Brand, found.MPN, found.ProductID = get("title"), label(get("brand")), label(get("mpn")), get("productId")
+	found.Title, found.Brand, found.MPN, found.ProductID = get("title"), label(get("brand")),
+		label(get("mpn")), get("productId")
 	found.SKU, found.GTIN = label(get("sku")), label(get("gtin"))
 	found.Description = get("description")
 	found.URL, found.Image = p.resolve(get("url")), get("image")
@@ -132,7 +136,8 @@ func (p *Page) read(n *html.Node, at reading) Product {
 		}
 	}
 	found.setAmounts(get("price"), get("listPrice"), get("currency"))
-	found.Availability, found.Condition = availability(get("availability")), condition(get("condition"))
+	found.Availability, found.Condition = availability(get("availability")),
+		condition(get("condition"))
 	found.Rating, found.ReviewCount = stars(get("rating")), amount.Count(get("reviewCount"))
 	found.Category = strings.Join(p.all(n, at["category"], 10), " > ")
 	return found
@@ -169,7 +174,8 @@ func isPlain(text string) bool {
 
 // label is a value without the label that some themes put before it: SKU: 123.
 func label(value string) string {
-	if head, rest, ok := strings.Cut(value, ":"); ok && len(head) <= 20 && !strings.ContainsAny(head, "0123456789/") {
+	if head, rest, ok := strings.Cut(value, ":"); ok && len(head) <= 20 &&
+		!strings.ContainsAny(head, "0123456789/") {
 		value = strings.TrimSpace(rest)
 	}
 	if strings.EqualFold(value, "n/a") {
@@ -194,14 +200,16 @@ func stars(text string) string {
 	return number
 }
 
-// firstNumber is the first number of a text with a dot or a comma before the fraction, as JSON, and what follows it.
+// firstNumber is the first number of a text with a dot or a comma before the fraction, as JSON, and
+// what follows it.
 func firstNumber(text string) (number, rest string) {
 	start := strings.IndexAny(text, "0123456789")
 	if start < 0 {
 		return "", ""
 	}
 	end := start
-	for end < len(text) && (text[end] >= '0' && text[end] <= '9' || (text[end] == '.' || text[end] == ',') && !strings.ContainsAny(text[start:end], ".,")) {
+	for end < len(text) && (text[end] >= '0' && text[end] <= '9' ||
+		(text[end] == '.' || text[end] == ',') && !strings.ContainsAny(text[start:end], ".,")) {
 		end++
 	}
 	whole, fraction, _ := strings.Cut(strings.Replace(text[start:end], ",", ".", 1), ".")

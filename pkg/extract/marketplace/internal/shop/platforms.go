@@ -2,7 +2,8 @@ package shop
 
 import "bytes"
 
-// platform is a shop system: what tells its pages, and where their parts stand in its own themes and the common ones.
+// platform is a shop system: what tells its pages, and where their parts stand in its own themes
+// and the common ones.
 type platform struct {
 	name    string
 	signals []string // bytes of its pages; the more of them, the surer
@@ -12,8 +13,8 @@ type platform struct {
 	data    func(*Page) Product
 }
 
-// places says where a field stands: alternatives divided by " | ", each a CSS selector and, behind an @, the attribute
-// that holds the value; @image is an image's address. & is the item itself.
+// places says where a field stands: alternatives divided by " | ", each a CSS selector and, behind
+// an @, the attribute that holds the value; @image is an image's address. & is the item itself.
 type places map[string]string
 
 // Platforms are the names of the systems that are known, besides schema.org.
@@ -47,50 +48,71 @@ func detect(body []byte) *platform {
 var platforms = []platform{
 	{
 		name: "shopify", data: shopifyData,
-		signals: []string{"cdn.shopify.com", "Shopify.theme", "shopify-digital-wallet", ".myshopify.com", "/cdn/shop/", "shopify-section"},
+		signals: []string{"cdn.shopify.com", "Shopify.theme", "shopify-digital-wallet",
+			".myshopify.com", "/cdn/shop/", "shopify-section"},
 		product: places{
-			"title":       "h1.product__title | .product__title h1 | h1.product-single__title | h1.product-title | h1",
-			"price":       ".price--on-sale .price-item--sale | .price__regular .price-item--regular | .product-single__price | [data-product-price] | .product__price",
-			"listPrice":   ".price--on-sale s.price-item--regular | .product-single__price--compare | s[data-compare-price] | .compare-at-price",
+			"title": "h1.product__title | .product__title h1 | h1.product-single__title | " +
+				"h1.product-title | h1",
+			"price": ".price--on-sale .price-item--sale | .price__regular " +
+				".price-item--regular | .product-single__price | [data-product-price] | " +
+				".product__price",
+			"listPrice": ".price--on-sale s.price-item--regular | " +
+				".product-single__price--compare | s[data-compare-price] | .compare-at-price",
 			"brand":       ".product__vendor | .product-single__vendor | .product-vendor",
 			"sku":         ".product__sku | .variant-sku | .product-single__sku",
 			"images":      ".product__media img@image | .product-single__photo img@image",
 			"description": ".product__description | .product-single__description",
 		},
-		cards: []string{".card-wrapper", ".product-card", ".grid-product", ".grid-view-item", ".product-item",
+		cards: []string{".card-wrapper", ".product-card", ".grid-product", ".grid-view-item",
+			".product-item",
 			"li.grid__item:has(a[href*='/products/'])"},
 		card: places{
-			"title":        ".card__information .card__heading a | .card__heading | .product-card__title | .grid-product__title | .grid-view-item__title | .product-item__title | [class*=title] | a[href*='/products/']",
-			"url":          "a[href*='/products/']@href | &@href",
-			"price":        ".price--on-sale .price-item--sale | .price__regular .price-item--regular | .price-item--sale | .price-item--regular | .grid-product__price | .product-price__price | .product-item__price | .money | .price",
-			"listPrice":    ".price--on-sale s.price-item--regular | .product-price__sale s | .compare-at-price | .grid-product__price--original | s",
-			"image":        "img@image",
-			"brand":        ".card__vendor | .grid-product__vendor | .product-item__vendor | .product-card__vendor",
+			"title": ".card__information .card__heading a | .card__heading | " +
+				".product-card__title | .grid-product__title | .grid-view-item__title | " +
+				".product-item__title | [class*=title] | a[href*='/products/']",
+			"url": "a[href*='/products/']@href | &@href",
+			"price": ".price--on-sale .price-item--sale | .price__regular " +
+				".price-item--regular | .price-item--sale | .price-item--regular | " +
+				".grid-product__price | .product-price__price | .product-item__price | " +
+				".money | .price",
+			"listPrice": ".price--on-sale s.price-item--regular | .product-price__sale s | " +
+				".compare-at-price | .grid-product__price--original | s",
+			"image": "img@image",
+			"brand": ".card__vendor | .grid-product__vendor | .product-item__vendor | " +
+				".product-card__vendor",
 			"availability": ".card__badge | .badge | .product-tag--sold-out",
 		},
 	},
 	{
 		name: "woocommerce", data: wooData,
-		signals: []string{"woocommerce", "/plugins/woocommerce/", "wc-block-", "woocommerce-Price-amount"},
+		signals: []string{"woocommerce", "/plugins/woocommerce/", "wc-block-",
+			"woocommerce-Price-amount"},
 		product: places{
-			"title":        ".product_title | h1.entry-title | h1",
-			"price":        ".summary p.price ins .amount | .summary p.price .amount | p.price ins .amount | p.price .amount | .wp-block-woocommerce-product-price .amount",
-			"listPrice":    ".summary p.price del .amount | p.price del .amount | .wp-block-woocommerce-product-price del .amount",
+			"title": ".product_title | h1.entry-title | h1",
+			"price": ".summary p.price ins .amount | .summary p.price .amount | p.price " +
+				"ins .amount | p.price .amount | .wp-block-woocommerce-product-price .amount",
+			"listPrice": ".summary p.price del .amount | p.price del .amount | " +
+				".wp-block-woocommerce-product-price del .amount",
 			"availability": ".summary .stock | .stock",
 			"sku":          ".product_meta .sku | .sku",
 			"category":     ".posted_in a",
-			"images":       ".woocommerce-product-gallery__image a@href | .woocommerce-product-gallery__image img@image",
-			"description":  ".woocommerce-product-details__short-description | #tab-description",
-			"rating":       ".woocommerce-product-rating .star-rating",
-			"reviewCount":  ".woocommerce-review-link .count",
-			"productId":    "button[name=add-to-cart]@value | form.variations_form@data-product_id",
+			"images": ".woocommerce-product-gallery__image a@href | " +
+				".woocommerce-product-gallery__image img@image",
+			"description": ".woocommerce-product-details__short-description | #tab-description",
+			"rating":      ".woocommerce-product-rating .star-rating",
+			"reviewCount": ".woocommerce-review-link .count",
+			"productId":   "button[name=add-to-cart]@value | form.variations_form@data-product_id",
 		},
-		cards: []string{"ul.products > li.product", ".products .product", "li.wc-block-grid__product", "li.wc-block-product",
+		cards: []string{"ul.products > li.product", ".products .product",
+			"li.wc-block-grid__product", "li.wc-block-product",
 			".wc-block-product-template > li"},
 		card: places{
-			"title":        ".woocommerce-loop-product__title | .wc-block-grid__product-title | .wp-block-post-title | h2 | h3",
-			"url":          "a.woocommerce-LoopProduct-link@href | a.woocommerce-loop-product__link@href | .wp-block-post-title a@href | a@href",
-			"price":        ".price ins .amount | .price .amount | .wc-block-grid__product-price ins .amount | .amount",
+			"title": ".woocommerce-loop-product__title | .wc-block-grid__product-title | " +
+				".wp-block-post-title | h2 | h3",
+			"url": "a.woocommerce-LoopProduct-link@href | " +
+				"a.woocommerce-loop-product__link@href | .wp-block-post-title a@href | a@href",
+			"price": ".price ins .amount | .price .amount | " +
+				".wc-block-grid__product-price ins .amount | .amount",
 			"listPrice":    ".price del .amount | del .amount",
 			"image":        "img@image",
 			"rating":       ".star-rating",
@@ -101,25 +123,34 @@ var platforms = []platform{
 	},
 	{
 		name: "magento", data: noData,
-		signals: []string{"text/x-magento-init", "data-mage-init", "Magento_", "mage/cookies", "/static/version"},
+		signals: []string{"text/x-magento-init", "data-mage-init", "Magento_", "mage/cookies",
+			"/static/version"},
 		product: places{
-			"title":        ".page-title .base | .page-title | h1",
-			"price":        ".product-info-price [data-price-type=finalPrice]@data-price-amount | .product-info-price .special-price .price | .product-info-price .price | .product-info-main .price",
-			"currency":     ".product-info-price [data-price-type=finalPrice] .price | .product-info-price .price",
-			"listPrice":    ".product-info-price [data-price-type=oldPrice]@data-price-amount | .product-info-price .old-price .price",
+			"title": ".page-title .base | .page-title | h1",
+			"price": ".product-info-price [data-price-type=finalPrice]@data-price-amount " +
+				"| .product-info-price .special-price .price | .product-info-price .price | " +
+				".product-info-main .price",
+			"currency": ".product-info-price [data-price-type=finalPrice] .price | " +
+				".product-info-price .price",
+			"listPrice": ".product-info-price [data-price-type=oldPrice]@data-price-amount | " +
+				".product-info-price .old-price .price",
 			"availability": ".product-info-stock-sku .stock | .stock",
 			"sku":          ".product.attribute.sku .value | [itemprop=sku]",
-			"description":  ".product.attribute.description .value | .product.attribute.overview .value",
-			"images":       ".gallery-placeholder img@image | .fotorama__img@image",
-			"rating":       ".product-info-main .rating-result@title | .rating-result@title",
-			"reviewCount":  ".reviews-actions .action.view",
-			"productId":    "input[name=product]@value | .product-info-price [data-product-id]@data-product-id",
+			"description": ".product.attribute.description .value | " +
+				".product.attribute.overview .value",
+			"images":      ".gallery-placeholder img@image | .fotorama__img@image",
+			"rating":      ".product-info-main .rating-result@title | .rating-result@title",
+			"reviewCount": ".reviews-actions .action.view",
+			"productId": "input[name=product]@value | .product-info-price " +
+				"[data-product-id]@data-product-id",
 		},
 		cards: []string{"li.product-item", ".item.product.product-item", ".products-grid .item"},
 		card: places{
-			"title":        ".product-item-link | .product-item-name | .product-name",
-			"url":          ".product-item-link@href | a.product-item-photo@href | .product-name a@href",
-			"price":        "[data-price-type=finalPrice]@data-price-amount | .special-price .price | .price",
+			"title": ".product-item-link | .product-item-name | .product-name",
+			"url": ".product-item-link@href | a.product-item-photo@href | " +
+				".product-name a@href",
+			"price": "[data-price-type=finalPrice]@data-price-amount | .special-price " +
+				".price | .price",
 			"currency":     "[data-price-type=finalPrice] .price | .price",
 			"listPrice":    "[data-price-type=oldPrice]@data-price-amount | .old-price .price",
 			"image":        ".product-image-photo@image | img@image",
@@ -132,10 +163,12 @@ var platforms = []platform{
 	},
 	{
 		name: "prestashop", data: prestaData,
-		signals: []string{"content=\"PrestaShop\"", "var prestashop", "PrestaShop", "/modules/ps_", "product-miniature"},
+		signals: []string{"content=\"PrestaShop\"", "var prestashop", "PrestaShop", "/modules/ps_",
+			"product-miniature"},
 		product: places{
-			"title":        "h1[itemprop=name] | h1.product-name | #main h1 | h1",
-			"price":        ".current-price-value@content | .current-price [itemprop=price]@content | .current-price",
+			"title": "h1[itemprop=name] | h1.product-name | #main h1 | h1",
+			"price": ".current-price-value@content | .current-price " +
+				"[itemprop=price]@content | .current-price",
 			"currency":     "meta[itemprop=priceCurrency]@content | .current-price",
 			"listPrice":    ".product-discount .regular-price | .product-prices .regular-price",
 			"availability": "#product-availability | link[itemprop=availability]@href",
@@ -145,10 +178,12 @@ var platforms = []platform{
 			"description":  ".product-description | [id^=product-description-short]",
 			"productId":    "#product_page_product_id@value | input[name=id_product]@value",
 		},
-		cards: []string{"article.product-miniature", ".product-miniature", ".product_list .product-container"},
+		cards: []string{"article.product-miniature", ".product-miniature",
+			".product_list .product-container"},
 		card: places{
-			"title":        ".product-title | .product-name",
-			"url":          ".product-title a@href | a.product-thumbnail@href | a.product-name@href | a@href",
+			"title": ".product-title | .product-name",
+			"url": ".product-title a@href | a.product-thumbnail@href | " +
+				"a.product-name@href | a@href",
 			"price":        ".product-price-and-shipping .price | .product-price | .price",
 			"listPrice":    ".regular-price | .old-price",
 			"image":        "img@image",
@@ -158,20 +193,24 @@ var platforms = []platform{
 	},
 	{
 		name: "shopware", data: noData,
-		signals: []string{"/bundles/storefront/", "is-ctl-", "product-detail-ordernumber", "data-add-to-cart", "shopware"},
+		signals: []string{"/bundles/storefront/", "is-ctl-", "product-detail-ordernumber",
+			"data-add-to-cart", "shopware"},
 		product: places{
-			"title":        ".product-detail-name | h1",
-			"price":        ".product-detail-price-container meta[itemprop=price]@content | meta[itemprop=price]@content | .product-detail-price",
-			"currency":     "meta[itemprop=priceCurrency]@content | .product-detail-price",
-			"listPrice":    ".product-detail-list-price-wrapper .list-price-price | .list-price-price",
+			"title": ".product-detail-name | h1",
+			"price": ".product-detail-price-container meta[itemprop=price]@content | " +
+				"meta[itemprop=price]@content | .product-detail-price",
+			"currency": "meta[itemprop=priceCurrency]@content | .product-detail-price",
+			"listPrice": ".product-detail-list-price-wrapper .list-price-price | " +
+				".list-price-price",
 			"availability": "link[itemprop=availability]@href | .delivery-information",
-			"brand":        ".product-detail-manufacturer-logo@alt | .product-detail-manufacturer-link",
-			"sku":          ".product-detail-ordernumber",
-			"gtin":         ".product-detail-ean | meta[itemprop=gtin13]@content",
-			"images":       ".gallery-slider-image@image",
-			"description":  ".product-detail-description-text",
-			"productId":    "[itemprop=productID]@content",
-			"reviewCount":  ".product-detail-reviews-link",
+			"brand": ".product-detail-manufacturer-logo@alt | " +
+				".product-detail-manufacturer-link",
+			"sku":         ".product-detail-ordernumber",
+			"gtin":        ".product-detail-ean | meta[itemprop=gtin13]@content",
+			"images":      ".gallery-slider-image@image",
+			"description": ".product-detail-description-text",
+			"productId":   "[itemprop=productID]@content",
+			"reviewCount": ".product-detail-reviews-link",
 		},
 		cards: []string{".card.product-box", ".product-box"},
 		card: places{
@@ -186,12 +225,18 @@ var platforms = []platform{
 	},
 	{
 		name: "bigcommerce", data: noData,
-		signals: []string{"cdn11.bigcommerce.com", "bigcommerce.com/s-", "stencilBootstrap", "var BCData", "productView-title", "data-stencil"},
+		signals: []string{"cdn11.bigcommerce.com", "bigcommerce.com/s-", "stencilBootstrap",
+			"var BCData", "productView-title", "data-stencil"},
 		product: places{
-			"title":       "h1.productView-title | .productView-title | h1",
-			"price":       ".productView-price meta[itemprop=price]@content | [data-product-price-with-tax] | [data-product-price-without-tax] | .productView-price .price",
-			"currency":    ".productView-price meta[itemprop=priceCurrency]@content | meta[itemprop=currency]@content | .productView-price .price",
-			"listPrice":   "[data-product-non-sale-price-with-tax] | [data-product-non-sale-price-without-tax] | [data-product-rrp-with-tax] | [data-product-rrp-price-without-tax]",
+			"title": "h1.productView-title | .productView-title | h1",
+			"price": ".productView-price meta[itemprop=price]@content | " +
+				"[data-product-price-with-tax] | [data-product-price-without-tax] | " +
+				".productView-price .price",
+			"currency": ".productView-price meta[itemprop=priceCurrency]@content | " +
+				"meta[itemprop=currency]@content | .productView-price .price",
+			"listPrice": "[data-product-non-sale-price-with-tax] | " +
+				"[data-product-non-sale-price-without-tax] | [data-product-rrp-with-tax] | " +
+				"[data-product-rrp-price-without-tax]",
 			"brand":       ".productView-brand span | .productView-brand",
 			"sku":         "[data-product-sku] | .productView-info-value--sku",
 			"gtin":        "[data-product-upc] | .productView-info-value--upc",
@@ -203,10 +248,13 @@ var platforms = []platform{
 		},
 		cards: []string{"article.card", ".productGrid .product .card", ".productGrid .product"},
 		card: places{
-			"title":     ".card-title",
-			"url":       ".card-title a@href | a.card-figure__link@href | a@href",
-			"price":     "[data-product-price-with-tax] | [data-product-price-without-tax] | .price--main | .price",
-			"listPrice": "[data-product-non-sale-price-with-tax] | [data-product-non-sale-price-without-tax] | [data-product-rrp-with-tax] | [data-product-rrp-price-without-tax]",
+			"title": ".card-title",
+			"url":   ".card-title a@href | a.card-figure__link@href | a@href",
+			"price": "[data-product-price-with-tax] | [data-product-price-without-tax] | " +
+				".price--main | .price",
+			"listPrice": "[data-product-non-sale-price-with-tax] | " +
+				"[data-product-non-sale-price-without-tax] | [data-product-rrp-with-tax] | " +
+				"[data-product-rrp-price-without-tax]",
 			"image":     ".card-image@image | img@image",
 			"brand":     ".card-text--brand | [data-test-info-type=brandName]",
 			"productId": "[data-product-id]@data-product-id | &@data-entity-id",

@@ -98,7 +98,8 @@ func (p *Product) Append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// fill takes over what p lacks. Prices and their currency come from one source: amounts of several would not fit.
+// fill takes over what p lacks. Prices and their currency come from one source: amounts of several
+// would not fit.
 func (p *Product) fill(from Product) {
 	if p.Price == "" && from.Price != "" {
 		p.Price, p.PriceMax = from.Price, from.PriceMax
@@ -110,9 +111,12 @@ func (p *Product) fill(from Product) {
 		to   *string
 		from string
 	}{
-		{&p.Title, from.Title}, {&p.URL, from.URL}, {&p.Image, from.Image}, {&p.ListPrice, from.ListPrice},
-		{&p.Currency, from.Currency}, {&p.Availability, from.Availability}, {&p.Condition, from.Condition},
-		{&p.Brand, from.Brand}, {&p.SKU, from.SKU}, {&p.GTIN, from.GTIN}, {&p.MPN, from.MPN}, {&p.ProductID, from.ProductID},
+		{&p.Title, from.Title}, {&p.URL, from.URL}, {&p.Image, from.Image},
+		{&p.ListPrice, from.ListPrice},
+		{&p.Currency, from.Currency}, {&p.Availability, from.Availability},
+		{&p.Condition, from.Condition},
+		{&p.Brand, from.Brand}, {&p.SKU, from.SKU}, {&p.GTIN, from.GTIN}, {&p.MPN, from.MPN},
+		{&p.ProductID, from.ProductID},
 		{&p.Category, from.Category}, {&p.Description, from.Description}, {&p.Rating, from.Rating},
 		{&p.ReviewCount, from.ReviewCount},
 	} {
@@ -167,10 +171,12 @@ func (p *Product) setPrice(in amount.Reader, text string) {
 	}
 }
 
-// plainAmount reads an amount as machines write it: with a dot before the fraction, whatever its length.
+// plainAmount reads an amount as machines write it: with a dot before the fraction, whatever its
+// length.
 func plainAmount(text string) string {
 	text = strings.TrimSpace(text)
-	if whole, fraction, _ := strings.Cut(text, "."); isDigits(whole) && (isDigits(fraction) || !strings.Contains(text, ".")) {
+	if whole, fraction, _ := strings.Cut(text, "."); isDigits(whole) &&
+		(isDigits(fraction) || !strings.Contains(text, ".")) {
 		trimmed := strings.TrimLeft(text, "0")
 		if trimmed == "" || trimmed[0] == '.' {
 			trimmed = "0" + trimmed
@@ -197,17 +203,27 @@ func cents(n json.Number) string {
 	return text[:len(text)-2] + "." + text[len(text)-2:]
 }
 
-// availabilities are the words of schema.org and of shops, without spaces and in lower case, longer ones first.
+// availabilities are the words of schema.org and of shops, without spaces and in lower case, longer
+// ones first.
 var availabilities = []struct{ word, value string }{
-	{"outofstock", "OUT_OF_STOCK"}, {"notavailable", "OUT_OF_STOCK"}, {"unavailable", "OUT_OF_STOCK"}, {"soldout", "OUT_OF_STOCK"},
-	{"notinstock", "OUT_OF_STOCK"}, {"nichtverfügbar", "OUT_OF_STOCK"}, {"nichtlieferbar", "OUT_OF_STOCK"},
-	{"nichtaufflager", "OUT_OF_STOCK"}, {"ausverkauft", "OUT_OF_STOCK"}, {"vergriffen", "OUT_OF_STOCK"}, {"épuisé", "OUT_OF_STOCK"},
-	{"rupturedestock", "OUT_OF_STOCK"}, {"agotado", "OUT_OF_STOCK"}, {"esaurito", "OUT_OF_STOCK"}, {"uitverkocht", "OUT_OF_STOCK"},
-	{"backorder", "BACK_ORDER"}, {"preorder", "PRE_ORDER"}, {"presale", "PRE_ORDER"}, {"vorbestell", "PRE_ORDER"},
-	{"discontinued", "DISCONTINUED"}, {"limitedavailability", "LIMITED"}, {"onlyfewleft", "LIMITED"},
-	{"instoreonly", "IN_STOCK"}, {"onlineonly", "IN_STOCK"}, {"instock", "IN_STOCK"}, {"available", "IN_STOCK"},
-	{"verfügbar", "IN_STOCK"}, {"lieferbar", "IN_STOCK"}, {"auflager", "IN_STOCK"}, {"enstock", "IN_STOCK"},
-	{"disponible", "IN_STOCK"}, {"disponibile", "IN_STOCK"}, {"opvoorraad", "IN_STOCK"}, {"inventory", "IN_STOCK"},
+	{"outofstock", "OUT_OF_STOCK"}, {"notavailable", "OUT_OF_STOCK"},
+	{"unavailable", "OUT_OF_STOCK"}, {"soldout", "OUT_OF_STOCK"},
+	{"notinstock", "OUT_OF_STOCK"}, {"nichtverfügbar", "OUT_OF_STOCK"},
+	{"nichtlieferbar", "OUT_OF_STOCK"},
+	{"nichtaufflager", "OUT_OF_STOCK"}, {"ausverkauft", "OUT_OF_STOCK"},
+	{"vergriffen", "OUT_OF_STOCK"}, {"épuisé", "OUT_OF_STOCK"},
+	{"rupturedestock", "OUT_OF_STOCK"}, {"agotado", "OUT_OF_STOCK"}, {"esaurito", "OUT_OF_STOCK"},
+	{"uitverkocht", "OUT_OF_STOCK"},
+	{"backorder", "BACK_ORDER"}, {"preorder", "PRE_ORDER"}, {"presale", "PRE_ORDER"},
+	{"vorbestell", "PRE_ORDER"},
+	{"discontinued", "DISCONTINUED"}, {"limitedavailability", "LIMITED"},
+	{"onlyfewleft", "LIMITED"},
+	{"instoreonly", "IN_STOCK"}, {"onlineonly", "IN_STOCK"}, {"instock", "IN_STOCK"},
+	{"available", "IN_STOCK"},
+	{"verfügbar", "IN_STOCK"}, {"lieferbar", "IN_STOCK"}, {"auflager", "IN_STOCK"},
+	{"enstock", "IN_STOCK"},
+	{"disponible", "IN_STOCK"}, {"disponibile", "IN_STOCK"}, {"opvoorraad", "IN_STOCK"},
+	{"inventory", "IN_STOCK"},
 }
 
 // availability reads what a page says of the stock, "" when it is nothing known.
@@ -222,7 +238,8 @@ var conditions = []struct{ word, value string }{
 func condition(text string) string { return known(text, conditions) }
 
 func known(text string, words []struct{ word, value string }) string {
-	text = strings.NewReplacer(" ", "", "-", "", "_", "", "\u00a0", "").Replace(strings.ToLower(text))
+	text = strings.NewReplacer(" ", "", "-", "", "_", "", "\u00a0",
+		"").Replace(strings.ToLower(text))
 	for _, w := range words {
 		if strings.Contains(text, w.word) {
 			return w.value

@@ -7,9 +7,10 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Product reads a product page; ok is false when the page is about no product. What the page states for machines goes
-// before what its shop system is known to show, that before what it tells social networks. Items of lists that the page
-// shows beside, or that are all there is on it, are other products.
+// Product reads a product page; ok is false when the page is about no product. What the page states
+// for machines goes before what its shop system is known to show, that before what it tells social
+// networks. Items of lists that the page shows beside, or that are all there is on it, are other
+// products.
 func (r *Reader) Product(p *Page) (found Product, ok bool) {
 	p.items = r.items(p)
 	defer func() { p.items = nil }()
@@ -60,11 +61,14 @@ func (r *Reader) items(p *Page) map[*html.Node]bool {
 
 // social is what the page tells of itself where links to it are shown.
 func (p *Page) social() Product {
-	found := Product{Title: p.data.MetaValue("og:title"), Image: p.resolve(p.data.MetaValue("og:image", "og:image:secure_url")),
-		Description: p.data.MetaValue("og:description", "description"), Brand: p.data.MetaValue("product:brand", "og:brand"),
+	found := Product{Title: p.data.MetaValue("og:title"),
+		Image:        p.resolve(p.data.MetaValue("og:image", "og:image:secure_url")),
+		Description:  p.data.MetaValue("og:description", "description"),
+		Brand:        p.data.MetaValue("product:brand", "og:brand"),
 		Availability: availability(p.data.MetaValue("product:availability", "og:availability")),
 		Condition:    condition(p.data.MetaValue("product:condition"))}
-	found.setAmounts(p.data.MetaValue("product:price:amount", "og:price:amount", "product:sale_price:amount"), "",
+	found.setAmounts(p.data.MetaValue("product:price:amount", "og:price:amount",
+		"product:sale_price:amount"), "",
 		p.data.MetaValue("product:price:currency", "og:price:currency"))
 	return found
 }
@@ -100,7 +104,8 @@ func (r *Reader) cardsOf(p *Page) []Product {
 	for _, css := range r.lists[p.platform.name] {
 		var list []Product
 		for _, card := range cascadia.QueryAll(p.root, css) {
-			if found := p.read(card, r.cards[p.platform.name]); found.Title != "" && found.URL != "" {
+			if found := p.read(card, r.cards[p.platform.name]); found.Title != "" &&
+				found.URL != "" {
 				list = append(list, found)
 			}
 		}

@@ -9,7 +9,8 @@ import (
 )
 
 // productTypes are the types of schema.org that products have.
-var productTypes = []string{"Product", "ProductGroup", "IndividualProduct", "ProductModel", "SomeProducts", "Vehicle", "Book"}
+var productTypes = []string{"Product", "ProductGroup", "IndividualProduct", "ProductModel",
+	"SomeProducts", "Vehicle", "Book"}
 
 // maxDepth bounds how deep offers are followed.
 const maxDepth = 3
@@ -17,14 +18,15 @@ const maxDepth = 3
 // certain is the score of a product that the page is about by its address or its title.
 const certain = 2
 
-// stated is the product that the page's structured data is about. ok is false when it states none, or several and none of
-// them rather than another; several of one name are its variants.
+// stated is the product that the page's structured data is about. ok is false when it states none,
+// or several and none of them rather than another; several of one name are its variants.
 func (p *Page) stated(title string) (found Product, ok bool) {
 	var best []*structured.Item
 	bestScore := -1
 	for _, item := range p.products() {
 		score := 0
-		if own := p.resolve(item.Text("url")); own != "" && (own == p.address || own == p.data.Canonical) {
+		if own := p.resolve(item.Text("url")); own != "" &&
+			(own == p.address || own == p.data.Canonical) {
 			score += 4
 		}
 		if title != "" && strings.EqualFold(strings.TrimSpace(item.Text("name")), title) {
@@ -43,8 +45,10 @@ func (p *Page) stated(title string) (found Product, ok bool) {
 	if len(best) == 0 {
 		return found, false
 	}
-	variants := slices.DeleteFunc(slices.Clone(best), func(item *structured.Item) bool { return p.nameOf(item) != p.nameOf(best[0]) })
-	if len(variants) < len(best) && bestScore < certain || len(best) > 1 && p.nameOf(best[0]) == "" {
+	variants := slices.DeleteFunc(slices.Clone(best),
+		func(item *structured.Item) bool { return p.nameOf(item) != p.nameOf(best[0]) })
+	if len(variants) < len(best) && bestScore < certain || len(best) > 1 &&
+		p.nameOf(best[0]) == "" {
 		return found, false
 	}
 	return p.productOf(variants[0], variants[1:]...), true
@@ -74,9 +78,11 @@ func (p *Page) products() []*structured.Item {
 
 // productOf reads an item, with what its further variants are offered for.
 func (p *Page) productOf(item *structured.Item, variants ...*structured.Item) Product {
-	found := Product{Title: strings.TrimSpace(item.Text("name")), URL: p.resolve(item.Text("url")), SKU: item.Text("sku"),
-		MPN: item.Text("mpn"), Category: p.name(item, "category"), Description: item.Text("description"),
-		Brand: p.name(item, "brand"), Condition: condition(item.Text("itemCondition"))}
+	found := Product{Title: strings.TrimSpace(item.Text("name")), URL: p.resolve(item.Text("url")),
+		SKU: item.Text("sku"),
+		MPN: item.Text("mpn"), Category: p.name(item, "category"),
+		Description: item.Text("description"),
+		Brand:       p.name(item, "brand"), Condition: condition(item.Text("itemCondition"))}
 	if found.Brand == "" {
 		found.Brand = p.name(item, "manufacturer")
 	}
@@ -84,7 +90,8 @@ func (p *Page) productOf(item *structured.Item, variants ...*structured.Item) Pr
 		found.ProductID = item.Text("productGroupID")
 	}
 	for _, name := range [...]string{"gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn"} {
-		if code := strings.ReplaceAll(item.Text(name), "-", ""); found.GTIN == "" && isDigits(code) {
+		if code := strings.ReplaceAll(item.Text(name), "-", ""); found.GTIN == "" &&
+			isDigits(code) {
 			found.GTIN = code
 		}
 	}
@@ -95,7 +102,8 @@ func (p *Page) productOf(item *structured.Item, variants ...*structured.Item) Pr
 	}
 	if ratings := p.entities(item, "aggregateRating"); len(ratings) > 0 {
 		found.Rating, _ = firstNumber(ratings[0].Text("ratingValue"))
-		if found.ReviewCount = amount.Count(ratings[0].Text("reviewCount")); found.ReviewCount == "" {
+		if found.ReviewCount = amount.Count(
+			ratings[0].Text("reviewCount")); found.ReviewCount == "" {
 			found.ReviewCount = amount.Count(ratings[0].Text("ratingCount"))
 		}
 	}
@@ -104,7 +112,8 @@ func (p *Page) productOf(item *structured.Item, variants ...*structured.Item) Pr
 	for _, variant := range variants {
 		o.read(variant, 0)
 	}
-	found.Price, found.PriceMax, found.Currency, found.ListPrice = o.least, o.most, o.currency, o.list
+	found.Price, found.PriceMax, found.Currency, found.ListPrice = o.least, o.most, o.currency,
+		o.list
 	found.Availability = o.availability
 	if found.Condition == "" {
 		found.Condition = o.condition
@@ -189,7 +198,8 @@ func (o *offers) offer(offer *structured.Item, depth int) {
 			o.currency = strings.ToUpper(specification.Text("priceCurrency"))
 		}
 		kind := specification.Text("priceType")
-		if strings.Contains(kind, "ListPrice") || strings.Contains(kind, "Strikethrough") || strings.Contains(kind, "SRP") {
+		if strings.Contains(kind, "ListPrice") || strings.Contains(kind, "Strikethrough") ||
+			strings.Contains(kind, "SRP") {
 			o.list = plainAmount(specification.Text("price"))
 			continue
 		}
@@ -198,7 +208,8 @@ func (o *offers) offer(offer *structured.Item, depth int) {
 			o.price(specification.Text("minPrice"))
 		}
 	}
-	if stock := availability(offer.Text("availability")); stock != "" && o.availability != "IN_STOCK" {
+	if stock := availability(offer.Text("availability")); stock != "" &&
+		o.availability != "IN_STOCK" {
 		if o.availability == "" || stock == "IN_STOCK" {
 			o.availability = stock
 		}
@@ -207,7 +218,8 @@ func (o *offers) offer(offer *structured.Item, depth int) {
 		to   *string
 		from string
 	}{
-		{&o.condition, condition(offer.Text("itemCondition"))}, {&o.url, offer.Text("url")}, {&o.sku, offer.Text("sku")},
+		{&o.condition, condition(offer.Text("itemCondition"))}, {&o.url, offer.Text("url")},
+		{&o.sku, offer.Text("sku")},
 		{&o.gtin, offer.Text("gtin13")},
 	} {
 		if *pair.to == "" {
@@ -230,7 +242,8 @@ func (o *offers) price(text string) {
 	}
 }
 
-// listed are the products of the page's lists: of an ItemList, else all that stand beside each other.
+// listed are the products of the page's lists: of an ItemList, else all that stand beside each
+// other.
 func (p *Page) listed() []Product {
 	var list []Product
 	add := func(item *structured.Item, address string) {
@@ -303,8 +316,9 @@ func path(names []string, title string) string {
 	var kept []string
 	for i, name := range names {
 		name = strings.Trim(strings.TrimSpace(name), "/›»> ")
-		home := i == 0 && len(names) > 1 && (strings.EqualFold(name, "home") || strings.EqualFold(name, "startseite") ||
-			strings.EqualFold(name, "accueil") || strings.EqualFold(name, "inicio"))
+		home := i == 0 && len(names) > 1 &&
+			(strings.EqualFold(name, "home") || strings.EqualFold(name, "startseite") ||
+				strings.EqualFold(name, "accueil") || strings.EqualFold(name, "inicio"))
 		if name == "" || home || strings.EqualFold(name, title) {
 			continue
 		}

@@ -1,5 +1,5 @@
-// Package shoptest owns what the tests of the plugins share: pages as the shop systems' themes make them, held against the
-// truth that a page states of itself and against golden rows.
+// Package shoptest owns what the tests of the plugins share: pages as the shop systems' themes make
+// them, held against the truth that a page states of itself and against golden rows.
 package shoptest
 
 import (
@@ -22,8 +22,9 @@ const leastPages = 7
 
 var truths = regexp.MustCompile(`<!-- truth (.*) -->`)
 
-// Pages reads each page of testdata. What it says of itself in a comment, one row or an array of them, must be in its rows;
-// the rows whole are in the golden file beside it, which update writes anew.
+// Pages reads each page of testdata. What it says of itself in a comment, one row or an array of
+// them, must be in its rows; the rows whole are in the golden file beside it, which update writes
+// anew.
 func Pages(t *testing.T, plugin shop.Plugin, update bool) {
 	t.Helper()
 	pages, err := filepath.Glob(filepath.Join("testdata", "*.html"))
@@ -41,14 +42,16 @@ func Pages(t *testing.T, plugin shop.Plugin, update bool) {
 				t.Fatal(err)
 			}
 			hold(t, found, body)
-			golden(t, strings.TrimSuffix(path, ".html")+".golden", append(bytes.Join(found, []byte("\n")), '\n'), update)
+			golden(t, strings.TrimSuffix(path, ".html")+".golden",
+				append(bytes.Join(found, []byte("\n")), '\n'), update)
 		})
 	}
 }
 
 func read(plugin shop.Plugin, body []byte) ([][]byte, error) {
 	var out rows.Writer
-	_, err := plugin.Maker().Read([]page.Page{{URL: "https://shop.test/some/page?x=1", ContentType: "text/html", Body: body}}, &out)
+	_, err := plugin.Maker().Read([]page.Page{{URL: "https://shop.test/some/page?x=1",
+		ContentType: "text/html", Body: body}}, &out)
 	return out.Rows(), err
 }
 

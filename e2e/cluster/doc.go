@@ -7,7 +7,8 @@
 //
 // One cell of the matrix, with three seeds, from 7 on, and with the processes' logs when it fails:
 //
-//	go test ./e2e/cluster -run 'TestFaults/pause/leader' -faults all -fault-seed 7 -fault-seeds 3 -v
+//	go test ./e2e/cluster -run 'TestFaults/pause/leader' \
+//	  -faults all -fault-seed 7 -fault-seeds 3 -v
 //
 // Without -faults all, TestFaults runs the bounded selection that CI runs. Each cell has its own
 // cluster, topics, database and keys. A fault is one function and one line in the table of

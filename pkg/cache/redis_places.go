@@ -26,7 +26,8 @@ type places struct {
 // occupy renews the places that this process has in a room and takes one more when less than so
 // many are taken.
 //
-//	KEYS: the room. ARGV: most, the lease in ms, the new place ("" for none), the places that are renewed…
+//	KEYS: the room. ARGV: most, the lease in ms, the new place ("" for none), the places that are
+//	renewed…
 //
 // A place that seems to be leased for longer than a lease is from before Redis's clock was put
 // back.

@@ -11,8 +11,9 @@
 //	query:"name"   a query parameter; a slice may be repeated
 //	header:"name"  a header line; an empty one counts as none
 //	body:"json"    the body, a struct (or slice); limit:"bytes" overrides 1 MiB
-//	stream:"text/uri-list,…"  a *Stream: the body as it arrives when it has one of these types. The members of the JSON
-//	               body then come as query parameters, all but those tagged alone:"json".
+//	stream:"text/uri-list,…"  a *Stream: the body as it arrives when it has one of these types.
+//	               The members of the JSON body then come as query parameters, all but those
+//	               tagged alone:"json".
 //
 // and, as the members of bodies have, any of: required, default, min, max (value, characters or
 // items), clamp (greater values become this), enum, pattern, code (the error code when the value is

@@ -211,7 +211,8 @@ func (d *money) launch(t *rapid.T) {
 	}
 	d.jobs = append(d.jobs, launch.Job)
 	d.scrapers[launch.Job] = scraper
-	if failed := result.Value.(command.Launched).State == model.Failed; failed != (launch.Charge.PaidOnly && !d.toppedUp) {
+	failed := result.Value.(command.Launched).State == model.Failed
+	if failed != (launch.Charge.PaidOnly && !d.toppedUp) {
 		t.Fatalf("launch %+v: failed %v, topped up %v", launch, failed, d.toppedUp)
 	}
 	if job.State.Final() || launch.MaxCharge != nil || d.wallet().Out > 0 {

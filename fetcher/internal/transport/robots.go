@@ -308,7 +308,7 @@ func (r *Robots) fetch(origin string) (body string, _ *RobotsError) {
 			return "", nil
 		}
 		if ask.URL, err = address.Resolve(ask.URL, location); err != nil {
-			return "", nil //nolint:nilerr // a redirect that leads nowhere leaves no rules to obey (RFC 9309)
+			return "", nil //nolint:nilerr // it leads nowhere: no rules to obey (RFC 9309)
 		}
 	}
 }

@@ -17,13 +17,15 @@ import (
 //
 //	text(doc, name)      the member's text, NULL when it is none
 //	number(doc, name)    the number that it is, or that its text is, else NULL
-//	literal(doc, name)   'null', 'true' or 'false'; 'null' when it is not there, NULL for other values
+//	literal(doc, name)   'null', 'true' or 'false'; 'null' when it is not there, NULL for others
 //	present(doc, name)   whether it is there
-//	sort_key(doc, name)  what it sorts by: REAL for numbers, TEXT for text, INTEGER for booleans, an empty BLOB for arrays
-//	                     and objects, NULL for null and when it is not there
+//	sort_key(doc, name)  what it sorts by: REAL for numbers, TEXT for text, INTEGER for booleans,
+//	                     an empty BLOB for arrays and objects, NULL for null and when it is not
+//	                     there
 //	equals(doc, name, operand)  whether it is that text
-//	contains(doc, name, part), starts_with(…), ends_with(…)  whether it is such text, whatever the case; part is folded
-//	matches(doc, name, number)  whether it is text that a pattern matches, by its number in patterns
+//	contains(doc, name, part), starts_with(…), ends_with(…)  whether it is such text, whatever the
+//	                     case; part is folded
+//	matches(doc, name, number)  whether it is text that the pattern of that number matches
 //	parsed(operand)      the number that an operand's text is
 //
 // SQLite's own functions for JSON make a tree of the whole document first, compare text with

@@ -1,0 +1,121 @@
+package contacts
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// elementOf is what selectors see of a tag.
+func elementOf(t *html.Token, attrs map[string]string) element {
+	return element{t.Data, strings.ToLower(attrs["id"]),
+		strings.Join(strings.Fields(strings.ToLower(attrs["class"])), " ")}
+}
+
+// style applies the style sheets to an element, and notes addresses that they show.
+func (p *parser) style(t *html.Token, attrs map[string]string) effect {
+	done := effectOf(strings.ToLower(attrs["style"]))
+	if t.DataAtom == atom.Bdo && strings.EqualFold(attrs["dir"], "rtl") {
+		done |= reverses
+	}
+	if p.sheets != nil {
+		p.addShown(attrs)
+		done |= p.sheets.effect(elementOf(t, attrs), p.opened)
+	}
+	p.protected = p.protected || done&writes != 0
+	if done&reverses != 0 {
+		done |= hides
+	}
+	return done
+}
+
+// addShown notes an address in attributes that a style sheet shows.
+func (p *parser) addShown(attrs map[string]string) {
+	for _, name := range p.sheets.shown {
+		if value := attrs[name]; strings.ContainsAny(value, "@＠") || value != "" &&
+			slices.ContainsFunc(p.own, func(own string) bool {
+				return strings.Contains(strings.ToLower(value), own) ||
+					strings.Contains(strings.ToLower(value), backwards(own))
+			}) {
+			p.protected = true
+		}
+	}
+}
+
+// turnBack notes an address in text that is shown from its end: stars of a rating are turned round
+// as well.
+func (p *parser) turnBack() {
+	if p.turned != nil && len(findAddresses(backwards(p.turned.String()), p.own)) > 0 {
+		p.protected = true
+	}
+	p.turned = nil
+}
+
+func backwards(s string) string {
+	runes := []rune(s)
+	slices.Reverse(runes)
+	return string(runes)
+}
+
+// ends are elements that the next one of their name closes.
+var ends = map[atom.Atom]bool{atom.P: true, atom.Li: true, atom.Tr: true, atom.Td: true,
+	atom.Th: true, atom.Dt: true, atom.Dd: true, atom.Option: true}
+
+// enter opens an element for the selectors.
+func (p *parser) enter(t *html.Token, attrs map[string]string) {
+	if p.sheets == nil || voids[t.DataAtom] || skips[t.DataAtom] || t.Type != html.StartTagToken ||
+		len(p.opened) >= maxOpen {
+		return
+	}
+	if last := len(p.opened) - 1; last >= 0 && ends[t.DataAtom] && p.opened[last].tag == t.Data {
+		p.opened = p.opened[:last]
+	}
+	p.opened = append(p.opened, elementOf(t, attrs))
+}
+
+// leave closes an element, and those in it whose ends are missing.
+func (p *parser) leave(t *html.Token) {
+	for i := len(p.opened) - 1; i >= 0; i-- {
+		if p.opened[i].tag == t.Data {
+			p.opened = p.opened[:i]
+			return
+		}
+	}
+}
+
+// startBare begins a block that nobody sees. What blocks hold may be shown by scripts, such as the
+// text of a tab: it counts, unless it is nothing but an address.
+func (p *parser) startBare(t *html.Token, concealed bool) {
+	switch {
+	case p.bareTag == "" && concealed && !voids[t.DataAtom]:
+		p.bareTag, p.bareIn, p.bareFrom, p.bareLinks = t.Data, 1, p.text.Len(), len(p.linked)
+	case p.bareTag == t.Data:
+		p.bareIn++
+	}
+}
+
+func (p *parser) endBare(t *html.Token) {
+	if p.bareTag != t.Data {
+		return
+	}
+	if p.bareIn--; p.bareIn > 0 {
+		return
+	}
+	p.bareTag = ""
+	if to := p.text.Len(); to-p.bareFrom < maxTrap &&
+		len(strings.Fields(p.text.String()[p.bareFrom:to])) <= 1 && len(p.bare) < maxHits {
+		p.bare = append(p.bare, span{p.bareFrom, to})
+		p.linked = p.linked[:p.bareLinks]
+	}
+}
+
+// maxTrap is how long a block that nobody sees and that is a trap may be, in bytes.
+const maxTrap = 300
+
+// isTrap says whether an address stands in a block that nobody sees, and by itself.
+func (d *document) isTrap(h hit) bool {
+	return slices.ContainsFunc(d.bare,
+		func(s span) bool { return s.from <= h.from && h.from < h.to && h.to <= s.to })
+}

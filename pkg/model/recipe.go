@@ -34,9 +34,9 @@ const (
 // Field is one entry of itemsConfig.
 //
 // A selector is JSONPath (RFC 9535) if it begins with $; XPath 1.0 if it begins with /, ./, ../, (
-// or @, or with the call of a function, such as count(//li); otherwise CSS. A prefix, css:, xpath:
-// or jsonpath:, names the language as well. JSONPaths read JSON bodies, CSS selectors and XPath
-// HTML pages: the fields of one scraper are of one kind.
+// or @, with an axis, such as descendant::li, or with the call of a function, such as count(//li);
+// otherwise CSS. A prefix, css:, xpath: or jsonpath:, names the language as well. JSONPaths read
+// JSON bodies, CSS selectors and XPath HTML pages: the fields of one scraper are of one kind.
 //
 // TEXT is the text of what is selected, white space collapsed; ATTR an attribute of it, or of the
 // element that a selected attribute or text belongs to; EXISTS whether there is anything. An XPath

@@ -12,7 +12,7 @@ const group = "Groups"
 // Group is the specification's GroupDTO.
 type Group struct {
 	ID                  ids.ID   `json:"id" doc:"Empty or omitted: create"`
-	Name                string   `json:"name" required:"true" min:"1" max:"200" doc:"Unique per customer"`
+	Name                string   `json:"name" required:"true" min:"1" max:"200" line:"true" doc:"Unique per customer"`
 	DataTable           string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
 	StartType           string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" default:"MANUAL" doc:"Kept; this version starts no run by itself"`
 	ShouldMatchProducts bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`

@@ -17,7 +17,7 @@ import (
 // GroupInput is a GroupDTO of which an update need not name everything.
 type GroupInput struct {
 	ID                  ids.ID   `json:"id" doc:"Empty or omitted: create"`
-	Name                *string  `json:"name" min:"1" max:"200" doc:"Unique per customer; needed to create"`
+	Name                *string  `json:"name" min:"1" max:"200" line:"true" doc:"Unique per customer; needed to create"`
 	DataTable           *string  `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
 	StartType           *string  `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"Kept; this version starts no run by itself. A new group's is MANUAL unless told."`
 	ShouldMatchProducts *bool    `json:"shouldMatchProducts" doc:"Must be true for matching"`

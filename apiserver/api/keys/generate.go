@@ -25,7 +25,7 @@ type Minted struct {
 }
 
 type generateRequest struct {
-	Name  string      `query:"name" required:"true" min:"1" max:"64" doc:"Label of the key"`
+	Name  string      `query:"name" required:"true" min:"1" max:"64" line:"true" doc:"Label of the key"`
 	Scope model.Scope `query:"scope" required:"true" enum:"USER,LLM_READ,LLM_FULL" code:"invalid_scope" doc:"What it may do"`
 }
 

@@ -18,7 +18,7 @@ import (
 // CurlBased is the body of a preview of a request.
 type CurlBased struct {
 	ID      ids.ID `json:"id" doc:"Of a scraper that a proposal is to replace"`
-	Name    string `json:"name" required:"true" min:"1" max:"200"`
+	Name    string `json:"name" required:"true" min:"1" max:"200" line:"true"`
 	GroupID ids.ID `json:"groupId" required:"true"`
 	Curl    string `json:"curl" required:"true" min:"1" doc:"As browsers copy it, for bash or Windows cmd"`
 }

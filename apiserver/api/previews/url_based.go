@@ -17,7 +17,7 @@ import (
 // URLBased is the body of a preview of an address.
 type URLBased struct {
 	ID          ids.ID        `json:"id" doc:"Of a scraper that a proposal is to replace"`
-	Name        string        `json:"name" required:"true" min:"1" max:"200"`
+	Name        string        `json:"name" required:"true" min:"1" max:"200" line:"true"`
 	GroupID     ids.ID        `json:"groupId" required:"true"`
 	URL         string        `json:"url" required:"true" min:"1"`
 	ItemsConfig []model.Field `json:"itemsConfig" doc:"Fields to be tried first"`

@@ -27,7 +27,7 @@ const listRunTime = 20 * time.Minute
 // ListRun is the body of a list run.
 type ListRun struct {
 	GroupID           ids.ID            `json:"groupId" doc:"Group that stores the rows; needed without scraperId"`
-	Name              string            `json:"name" max:"200" doc:"Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice."`
+	Name              string            `json:"name" max:"200" line:"true" doc:"Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice."`
 	URLs              []string          `json:"urls" alone:"json" max:"100000" code:"LIST_TOO_LARGE" doc:"The addresses"`
 	EndpointTag       string            `json:"endpointTag" max:"200" doc:"What reads the addresses instead of fields: websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL), or the tag of a plugin, /plugin/marketplace/pdp or /plugin/marketplace/search. It is never inferred."`
 	ScraperID         ids.ID            `json:"scraperId" doc:"Run an existing list scraper again"`

@@ -18,7 +18,7 @@ const group = "Schemas"
 // Schema is the specification's Schema.
 type Schema struct {
 	ID             ids.ID          `json:"id" doc:"Set to update; an id that is not one of the customer's schemas creates a new one"`
-	Name           string          `json:"name" max:"200" doc:"Of the list; the content's title, the template's name or type and version when empty"`
+	Name           string          `json:"name" max:"200" line:"true" doc:"Of the list; the content's title, the template's name or type and version when empty"`
 	Version        int64           `json:"version" required:"true" min:"0" max:"1000000000"`
 	Type           string          `json:"type" required:"true" enum:"PRODUCT,REVIEW,ARTICLE,JOB_POSTING,REAL_ESTATE,EVENT,ORGANIZATION,SERP,CUSTOM"`
 	Content        json.RawMessage `json:"content" required:"true" doc:"JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only"`

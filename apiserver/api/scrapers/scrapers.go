@@ -22,7 +22,7 @@ const statsRuns = 10
 // Recipe is what the two public forms of a scraper share.
 type Recipe struct {
 	ID               ids.ID                  `json:"id" doc:"Empty or omitted: create"`
-	Name             string                  `json:"name" required:"true" min:"1" max:"200" doc:"Unique per customer"`
+	Name             string                  `json:"name" required:"true" min:"1" max:"200" line:"true" doc:"Unique per customer"`
 	GroupRef         ids.ID                  `json:"groupRef" required:"true" doc:"Id of the owning group"`
 	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"All but FILE, whose scrapers are made by uploads, can be saved here"`
 	SourceConfig     model.SourceConfig      `json:"sourceConfig" required:"true"`

@@ -16,9 +16,9 @@
 //	               tagged alone:"json".
 //
 // and, as the members of bodies have, any of: required, default, min, max (value, characters or
-// items), clamp (greater values become this), enum, pattern, code (the error code when the value is
-// refused), stamped (accepted and ignored), doc. A pointer may be null. A struct that has
-// Validate() fault.List is asked last.
+// items), clamp (greater values become this), enum, pattern, line (a text without control
+// characters), code (the error code when the value is refused), stamped (accepted and ignored),
+// doc. A pointer may be null. A struct that has Validate() fault.List is asked last.
 package operation
 
 import (

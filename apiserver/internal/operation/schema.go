@@ -119,6 +119,9 @@ func (s *schemas) field(f *field, request bool) *jsonschema.Schema {
 	if f.rules.pattern != nil {
 		made.Pattern = f.rules.pattern.String()
 	}
+	if f.rules.line {
+		made.Pattern = `^\P{Cc}*$`
+	}
 	if f.rules.fallback != nil {
 		made.Default = defaultJSON(f.typ, *f.rules.fallback)
 	}

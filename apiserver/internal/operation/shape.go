@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/fault"
@@ -20,6 +21,7 @@ type rules struct {
 	clamp    *int64
 	enum     []string
 	pattern  *regexp.Regexp
+	line     bool       // a text without control characters
 	code     fault.Code // "": the operation's
 	doc      string
 	alone    bool // alone:"json": not among the parameters of a streamed body
@@ -98,6 +100,7 @@ func readRules(t reflect.Type, f reflect.StructField) rules {
 		min: number("min"), max: number("max"), code: fault.Code(f.Tag.Get("code")),
 		doc:   f.Tag.Get("doc"),
 		alone: f.Tag.Get("alone") == "json",
+		line:  f.Tag.Get("line") == "true",
 	}
 	if n := number("clamp"); n != nil {
 		most := int64(*n)
@@ -176,6 +179,9 @@ func (r *rules) checkText(text, path string, p *problems) {
 	r.bounds(float64(utf8.RuneCountInString(text)), path, " characters", p)
 	if r.pattern != nil && !r.pattern.MatchString(text) {
 		p.add(r.code, path, "must match %s", r.pattern)
+	}
+	if r.line && strings.ContainsFunc(text, unicode.IsControl) {
+		p.add(r.code, path, "must be one line without control characters")
 	}
 }
 

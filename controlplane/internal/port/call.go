@@ -252,7 +252,8 @@ func (p *Port) exchange(ctx context.Context, by *http.Client, to, method string,
 			return &fault.Error{Code: f.Code, Detail: f.Detail, Field: f.Field}
 		}
 	default:
-		err = fmt.Errorf("%d: %.200q", status, data)
+		// A caller that has given up may still hear the answer that it did.
+		err = errors.Join(fmt.Errorf("%d: %.200q", status, data), ctx.Err())
 	}
 	if err != nil {
 		return fmt.Errorf("call %s at %s: %w", method, to, err)

@@ -106,11 +106,11 @@ func (h startWarnings) WithGroup(name string) slog.Handler {
 func (n *node) logStart() {
 	c := n.config
 	settings := []any{"version", version.String(), "roles", c.Roles, "data", c.Data, "listen",
-		c.Listen, "opsListen", c.OpsListen,
-		"logLevel", c.LogLevel, "electionTimeout", c.Cluster.ElectionTimeout, "hostRate",
-		c.HostRate, "maxHostRate", c.MaxHostRate}
+		c.Listen, "opsListen", c.OpsListen, "logLevel", c.LogLevel, "hostRate", c.HostRate,
+		"maxHostRate", c.MaxHostRate}
 	if cluster := &c.Cluster; !cluster.alone() {
-		settings = append(settings, "clusterListen", cluster.Listen, "gossipListen",
+		settings = append(settings, "electionTimeout", cluster.ElectionTimeout, "clusterListen",
+			cluster.Listen, "gossipListen",
 			cluster.GossipListen, "advertise",
 			cluster.advertised(), "join", cluster.Join, "bootstrap", cluster.Bootstrap)
 	}

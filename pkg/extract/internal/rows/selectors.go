@@ -41,9 +41,11 @@ func languageOf(selector string) (language, string) {
 	return css, selector
 }
 
-// xpathForm is how no CSS selector begins: with a step, a bracket, an attribute or the call of a
-// function.
-var xpathForm = regexp.MustCompile(`^(/|\.{1,2}/|\(|@|[a-zA-Z][a-zA-Z-]*\s*\()`)
+// xpathForm is how no CSS selector begins: with a step, an axis, a bracket, an attribute or the
+// call of a function.
+var xpathForm = regexp.MustCompile(`^(/|\.{1,2}/|\(|@|[a-zA-Z][a-zA-Z-]*\s*\(|` +
+	`(ancestor|descendant)(-or-self)?\s*::|(following|preceding)(-sibling)?\s*::|` +
+	`(attribute|child|namespace|parent|self)\s*::)`)
 
 // IsJSON says whether fields are for JSON bodies: the first one is a JSONPath.
 func IsJSON(fields []model.Field) bool {

@@ -1,0 +1,46 @@
+package apiserver_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+)
+
+// TestNamesAreOneLine: whatever has a name that a customer gives refuses one with control
+// characters, and names the field.
+func TestNamesAreOneLine(t *testing.T) {
+	s := apitest.Start(t)
+	group := s.NewGroup(t, "alice", "g")
+	for name, c := range map[string]apitest.Scenario{
+		"group":   {As: apitest.User, Do: "PUT /api/scraper/group"},
+		"scraper": {As: apitest.User, Do: "PUT /api/scraper"},
+		"preview": {As: apitest.User, Do: "POST /api/scraper-simple/url-based"},
+		"curl":    {As: apitest.User, Do: "POST /api/scraper-simple/curl-based"},
+		"list":    {As: apitest.LLM, Do: "POST /api/scraper/url-list-run"},
+	} {
+		for _, bad := range []string{`a\u0000b`, `a\nb`, `\u007f`, `a\u0085`} {
+			c.Name, c.Status, c.Code = name+" "+bad, 400, "invalid_request"
+			c.Header = map[string]string{"Idempotency-Key": s.IDs.New().String()}
+			c.Body = `{"name":"` + bad + `","groupRef":"` + group.String() + `","groupId":"` +
+				group.String() + `","type":"SINGLE_PRODUCT","url":"https://shop.test/",` +
+				`"curl":"curl https://shop.test/"}`
+			wantNamed(t, s.Call(t, c))
+		}
+	}
+	for _, bad := range []string{"a\x00b", "a\nb"} {
+		wantNamed(t, s.Call(t,
+			apitest.Scenario{As: apitest.SignIn, Status: 400, Code: "invalid_request",
+				Name: "key", Do: "PUT /api/key/generate?name=" + url.QueryEscape(bad)}))
+	}
+}
+
+// wantNamed wants the answer to say that the name is at fault, and that it is for its characters.
+func wantNamed(t *testing.T, a apitest.Answer) {
+	t.Helper()
+	said := string(a.Body)
+	if !strings.Contains(said, "control characters") || !strings.Contains(said, `"field":"name"`) {
+		t.Errorf("%s", a.Body)
+	}
+}

@@ -157,7 +157,7 @@ fuzz:
 	  done; \
 	done
 
-## nightly: what is too long for each commit, on the services that make cluster finds (CONTRIBUTING.md has the durations).
+## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULT_SEEDS and OUTAGE shorten a night
 nightly: bounds hot simulation guards exactness crash scale fuzz failover watched faults
 

@@ -20,7 +20,7 @@ import (
 )
 
 // usual is what a package may take that has no budget of its own, in seconds.
-const usual = 90
+const usual = 180
 
 // event is a line of `go test -json` (go doc test2json).
 type event struct {

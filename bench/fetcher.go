@@ -56,7 +56,7 @@ func startFetcher(ctx context.Context, t task) (crawler, error) {
 	if err != nil {
 		return nil, err
 	}
-	web, err := fetcher.NewHTTPWeb(ctx, out, fetcher.WebConfig{})
+	web, err := fetcher.OpenWeb(ctx, out, fetcher.WebConfig{})
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func stages() []stage {
 	const module = "shoal.dev/shoal/"
 	return []stage{
 		{name: "fetch: one HTTP exchange",
-			packages: []string{module + "pkg/egress", module + "fetcher/internal/transport"}},
+			packages: []string{module + "pkg/egress", module + "fetcher/internal/web"}},
 		{name: "extract: page to row", packages: []string{module + "pkg/extract"}},
 		{name: "fetcher: frontier, chains, outbox", packages: []string{module + "fetcher"}},
 		{name: "log: records encoded, decoded, queued", packages: []string{module + "pkg/stream"}},

@@ -75,7 +75,7 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64,
 	settings.ShardOf = func(host string) int {
 		return address.Shard(host, int(settings.Shards))
 	}
-	pages := suite.Must(fetcher.NewHTTPWeb(t.Context(), out, fetcher.WebConfig{}))(t)
+	pages := suite.Must(fetcher.OpenWeb(t.Context(), out, fetcher.WebConfig{}))(t)
 	c.fetcher = fetcher.Config{Node: clusterNode, Boot: settings.Boot, Log: c.log, Web: pages,
 		IDs:     source,
 		ShardOf: settings.ShardOf, Pace: clusterPace, MaxPace: clusterPace}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -95,12 +96,12 @@ func TestUncharged(t *testing.T) {
 		"a profile":      {url: "https://www.facebook.com/shop", want: "SOCIAL_PROFILE_ONLY"},
 		"no name": {prepare: func(r *rig) {
 			r.web.fails("http://a.test/", -1,
-				Failure{Code: fault.PageDNS})
+				web.Failure{Code: fault.PageDNS})
 		},
 			want: "SITE_UNREACHABLE", fetches: 1, seconds: 2},
 		"no answer": {prepare: func(r *rig) {
 			r.web.fails("http://a.test/", -1,
-				Failure{Code: fault.PageConnect, Retry: true})
+				web.Failure{Code: fault.PageConnect, Retry: true})
 		},
 			want: "SITE_UNREACHABLE", fetches: 3, seconds: 5},
 		"robots forbid": {prepare: func(r *rig) { r.web.forbid["http://a.test/"] = true },
@@ -109,10 +110,10 @@ func TestUncharged(t *testing.T) {
 			want: "SITE_UNREACHABLE", fetches: 1, seconds: 15},
 		"throttles": {prepare: func(r *rig) {
 			r.web.fails("http://a.test/", -1,
-				Failure{Code: fault.PageStatus, Status: 429, Retry: true, RetryAfter: time.Hour})
+				web.Failure{Code: fault.PageStatus, Status: 429, Retry: true, RetryAfter: time.Hour})
 		}, want: "PAGE_NOT_READABLE", fetches: 1, seconds: 16},
 		"the contact pages hang": {prepare: func(r *rig) {
-			hangs := func(ctx context.Context, _ Request) (*Response,
+			hangs := func(ctx context.Context, _ web.Request) (*web.Page,
 				error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -164,11 +165,11 @@ func TestRetriesCount(t *testing.T) {
 		r, _, stop := startContacts(t, func(r *rig, _ *Config) {
 			answer := r.web.answers["http://a.test/"]
 			failed := false
-			r.web.answers["http://a.test/"] = func(ctx context.Context, req Request) (*Response,
+			r.web.answers["http://a.test/"] = func(ctx context.Context, req web.Request) (*web.Page,
 				error) {
 				if !failed {
 					failed = true
-					return nil, &Failure{Code: fault.PageConnect, Retry: true, Final: req.URL}
+					return nil, &web.Failure{Code: fault.PageConnect, Retry: true, Final: req.URL}
 				}
 				return answer(ctx, req)
 			}

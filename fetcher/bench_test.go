@@ -6,19 +6,20 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
 )
 
 // constantWeb is a web that costs nothing.
-type constantWeb struct{ response Response }
+type constantWeb struct{ response web.Page }
 
 func (w *constantWeb) Tiers() model.TierSet {
 	return model.TiersOf(model.Plain)
 }
-func (w *constantWeb) RobotsKnown(string) bool                               { return true }
-func (w *constantWeb) Robots(context.Context, string) (time.Duration, error) { return 0, nil }
-func (w *constantWeb) Fetch(_ context.Context, _ Request) (*Response, error) {
+func (w *constantWeb) KnowsRules(string) bool                                    { return true }
+func (w *constantWeb) CheckRules(context.Context, string) (time.Duration, error) { return 0, nil }
+func (w *constantWeb) Fetch(_ context.Context, _ web.Request) (*web.Page, error) {
 	return &w.response,
 		nil
 }
@@ -36,11 +37,11 @@ func newPageLoop(t testing.TB) *pageLoop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := &constantWeb{Response{Final: "http://h.test/", Status: 200, ContentType: "text/html",
-		Body:    []byte("<h1>x</h1>"),
-		Release: func() {}}}
+	site := &constantWeb{web.Page{Final: "http://h.test/", Status: 200, ContentType: "text/html",
+		Body: []byte("<h1>x</h1>"),
+	}}
 	control := newControl(1, title)
-	f := New(Config{Node: "n", Log: memory, Control: control, Web: web, IDs: &sequence{},
+	f := New(Config{Node: "n", Log: memory, Control: control, Web: site, IDs: &sequence{},
 		ShardOf: func(string) int { return 0 }})
 	pages, err := memory.Consume(stream.Pages, "bench")
 	if err != nil {

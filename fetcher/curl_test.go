@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
 
 // asked notes the requests of curl scrapers, and answers each with a page of one row.
-func (w *fakeWeb) note(got *[]string) func(context.Context, Request) (*Response, error) {
-	return func(_ context.Context, req Request) (*Response, error) {
+func (w *fakeWeb) note(got *[]string) func(context.Context, web.Request) (*web.Page, error) {
+	return func(_ context.Context, req web.Request) (*web.Page, error) {
 		text := "GET"
 		if as := req.As; as != nil {
 			text = fmt.Sprintf("%s %q", as.Method, as.Body)
@@ -61,11 +62,11 @@ func TestCurlIsRepeated(t *testing.T) {
 		var got []string
 		note := r.web.note(&got)
 		fails := 2
-		r.web.answers["http://a.test/api"] = func(ctx context.Context, req Request) (*Response,
+		r.web.answers["http://a.test/api"] = func(ctx context.Context, req web.Request) (*web.Page,
 			error) {
 			_, _ = note(ctx, req)
 			if fails--; fails >= 0 {
-				return nil, &Failure{Code: fault.PageConnect, Final: req.URL, Retry: true}
+				return nil, &web.Failure{Code: fault.PageConnect, Final: req.URL, Retry: true}
 			}
 			return r.web.html(req.URL, items("x")+link("http://b.test/2")), nil
 		}

@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/fault"
@@ -79,7 +80,7 @@ func (r *recipe) tokenSource(c *chain, at string) (tokenSource, bool) {
 }
 
 // compose is the chain's next request with the values of its placeholders. It is false when they
-// have to be discovered first. Its error is a *Failure.
+// have to be discovered first. Its error is a *web.Failure.
 func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, ready bool,
 	err error) {
 	at, as = c.request(r)
@@ -106,12 +107,12 @@ func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, rea
 		template.URL = at
 		filled, ok := template.Fill(values)
 		if !ok {
-			return "", nil, false, &Failure{Code: fault.PagePrelaunch, Final: at}
+			return "", nil, false, &web.Failure{Code: fault.PagePrelaunch, Final: at}
 		}
 		as, at = filled, filled.URL
 	}
 	if at, err = address.Canonical(at); err != nil {
-		return "", nil, false, &Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
+		return "", nil, false, &web.Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
 	}
 	return at, as, true, nil
 }
@@ -120,7 +121,7 @@ func (c *chain) beginDiscovery(source tokenSource, refused fault.Code,
 	stale map[string]string) error {
 	at, err := address.Canonical(source.url)
 	if err != nil {
-		return &Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
+		return &web.Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
 	}
 	c.fetch.discovery = &discovery{source: source, start: at, at: at, tier: -1, refused: refused,
 		stale: stale}
@@ -129,7 +130,7 @@ func (c *chain) beginDiscovery(source tokenSource, refused fault.Code,
 
 // renew begins a discovery where an answer says that the values are old. It is false when that
 // cannot be, or when it was done for this page before.
-func (f *Fetcher) renew(c *chain, r *recipe, failure *Failure) bool {
+func (f *Fetcher) renew(c *chain, r *recipe, failure *web.Failure) bool {
 	gone := failure.Status == 404 || failure.Status == 410 || failure.Status == 451
 	if r.curl == nil || c.fetch.renewed || c.fetch.asked != "" || !gone ||
 		failure.Code != fault.PageStatus {
@@ -191,10 +192,10 @@ func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []mod
 // and an error it goes on with another request.
 func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe,
 	tiers []model.Tier) (map[string]string, step, error) {
-	d, web := c.fetch.discovery, f.config.Web
+	d, site := c.fetch.discovery, f.config.Web
 	next := step{again: true}
 	if !r.ignoreRobots {
-		known := web.RobotsKnown(d.at)
+		known := site.KnowsRules(d.at)
 		if err := f.robots(ctx, c.shard, d.at); err != nil {
 			next.answer.Unasked = known
 			return nil, next, err
@@ -221,14 +222,14 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe,
 		}
 		return &ledAway{to: to}
 	}
-	response, err := f.fetch(ctx, Request{URL: d.at, Tier: tiers[d.tier], BeforeHop: beforeHop})
+	response, err := f.fetch(ctx, web.Request{URL: d.at, Tier: tiers[d.tier], BeforeHop: beforeHop})
 	var led *ledAway
-	var failure *Failure
+	var failure *web.Failure
 	switch {
 	case errors.As(err, &led):
 		d.at, d.permit = led.to, false
 		return nil, next, nil
-	case errors.As(err, &failure) && failure.turnedAway() && d.climb(tiers):
+	case errors.As(err, &failure) && failure.IsTurnedAway() && d.climb(tiers):
 		next.answer.Host = address.AuthorityOf(failure.Final)
 		return nil, next, nil
 	case err != nil:
@@ -274,7 +275,7 @@ func (d *discovery) failure(cause error) error {
 	case d.source.optional:
 		return &original{d.refused}
 	}
-	return &Failure{Code: fault.PagePrelaunch, Final: d.at, Cause: cause}
+	return &web.Failure{Code: fault.PagePrelaunch, Final: d.at, Cause: cause}
 }
 
 // same says whether fresh values would only repeat the request that has failed.

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -56,14 +57,14 @@ func (r *rig) count(url string) int {
 // serve answers with the pages in turn, the last one for ever; a page that is a number is a status.
 func (w *fakeWeb) serve(url string, pages ...string) {
 	next := 0
-	w.answers[url] = func(context.Context, Request) (*Response, error) {
+	w.answers[url] = func(context.Context, web.Request) (*web.Page, error) {
 		w.mu.Lock()
 		page := pages[min(next, len(pages)-1)]
 		next++
 		w.mu.Unlock()
 		status := 0
 		if _, err := fmt.Sscanf(page, "%d", &status); err == nil {
-			return nil, &Failure{Code: fault.PageStatus, Final: url, Status: status,
+			return nil, &web.Failure{Code: fault.PageStatus, Final: url, Status: status,
 				Retry: status >= 500}
 		}
 		return w.html(url, page), nil
@@ -135,7 +136,7 @@ func TestDiscoveriesAreFew(t *testing.T) {
 		defer stop()
 		var mu sync.Mutex
 		now, most := 0, 0
-		r.web.answers[shop] = func(context.Context, Request) (*Response, error) {
+		r.web.answers[shop] = func(context.Context, web.Request) (*web.Page, error) {
 			mu.Lock()
 			now++
 			most = max(most, now)
@@ -265,11 +266,11 @@ func TestDiscoveryFails(t *testing.T) {
 	}{
 		"no network": {prepare: func(r *rig) {
 			r.web.fails(shop, -1,
-				Failure{Code: fault.PageConnect, Retry: true})
+				web.Failure{Code: fault.PageConnect, Retry: true})
 		}},
 		"a wall": {prepare: func(r *rig) {
 			r.web.fails(shop, -1,
-				Failure{Code: fault.PageBlocked, Status: 200})
+				web.Failure{Code: fault.PageBlocked, Status: 200})
 		}},
 		"too slow": {prepare: func(r *rig) { r.web.latency = time.Minute }},
 		"robots":   {prepare: func(r *rig) { r.web.forbid[shop] = true }},

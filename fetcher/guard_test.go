@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
@@ -72,7 +73,7 @@ func newGuarded(t *testing.T, config egress.Config, with WebConfig) *guarded {
 		g.trap.Expect(netip.MustParseAddrPort("127.0.0.1:0"))
 		with.Timeout, with.Chromium = 30*time.Second, worldly(t, with.Chromium, g.trap)
 	}
-	if g.web, err = NewHTTPWeb(t.Context(), g.client, with); err != nil {
+	if g.web, err = OpenWeb(t.Context(), g.client, with); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -138,7 +139,7 @@ func (g *guarded) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (g *guarded) fetch(ctx context.Context, url string, tier model.Tier) {
-	if response, err := g.web.Fetch(ctx, Request{URL: url, Tier: tier}); err == nil {
+	if response, err := g.web.Fetch(ctx, web.Request{URL: url, Tier: tier}); err == nil {
 		response.Release()
 	}
 }
@@ -169,7 +170,7 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 		},
 		"robots": func(ctx context.Context, _ int, url string) {
 			if canonical, err := address.Canonical(url); err == nil {
-				_, _ = g.web.Robots(ctx, canonical)
+				_, _ = g.web.CheckRules(ctx, canonical)
 			}
 		},
 		"redirect of robots": func(ctx context.Context, i int, _ string) {
@@ -177,7 +178,7 @@ func (g *guarded) entries() map[string]func(ctx context.Context, i int, url stri
 				// each takes a host, and so a connection, of its own: there are not so many ports
 				return
 			}
-			_, _ = g.web.Robots(ctx, fmt.Sprintf("http://robots-%d.example/", i))
+			_, _ = g.web.CheckRules(ctx, fmt.Sprintf("http://robots-%d.example/", i))
 		},
 		"check before a launch": func(ctx context.Context, _ int, url string) {
 			if canonical, err := address.Canonical(url); err == nil &&
@@ -235,7 +236,7 @@ func TestGuard(t *testing.T) {
 	// The test asks at all: what is public is reached, by name and by number.
 	for _, url := range []string{"http://public.example/", "http://93.184.216.34/",
 		"http://[2606:2800:220:1:248:1893:25c8:1946]:8080/"} {
-		response, err := g.web.Fetch(t.Context(), Request{URL: url})
+		response, err := g.web.Fetch(t.Context(), web.Request{URL: url})
 		if err != nil {
 			t.Errorf("%s: %v", url, err)
 			continue
@@ -318,7 +319,7 @@ func TestGuardOfTheBrowser(t *testing.T) {
 		for _, page := range []string{"http://public.example/ask", "http://public.example/work",
 			"https://public.example/elsewhere"} {
 			page = fmt.Sprintf("%s/%d/%d", page, i, min(i+perPage, len(some)))
-			response, err := g.web.Fetch(t.Context(), Request{URL: page, Tier: model.Render})
+			response, err := g.web.Fetch(t.Context(), web.Request{URL: page, Tier: model.Render})
 			if err != nil {
 				t.Errorf("%s: %v", page, err)
 				continue
@@ -367,7 +368,7 @@ func TestTrapOfTheBrowser(t *testing.T) {
 	}
 	for _, page := range []string{"ask", "work"} {
 		url := fmt.Sprintf("http://public.example/%s/0/%d", page, len(g.pages))
-		response, err := g.web.Fetch(t.Context(), Request{URL: url, Tier: model.Render})
+		response, err := g.web.Fetch(t.Context(), web.Request{URL: url, Tier: model.Render})
 		if err != nil {
 			t.Fatal(err)
 		}

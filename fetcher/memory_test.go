@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -45,8 +46,8 @@ func TestHostMemory(t *testing.T) {
 }
 
 // tiered answers by tier: the failure of a tier, or a page of it.
-func (w *fakeWeb) tiered(url string, failures map[model.Tier]Failure) {
-	w.answers[url] = func(_ context.Context, req Request) (*Response, error) {
+func (w *fakeWeb) tiered(url string, failures map[model.Tier]web.Failure) {
+	w.answers[url] = func(_ context.Context, req web.Request) (*web.Page, error) {
 		w.mu.Lock()
 		failure, fails := failures[req.Tier]
 		w.mu.Unlock()
@@ -77,56 +78,56 @@ func allTiers(r *rig, _ *Config) { r.web.tiers = model.AllTiers }
 
 func TestTheCheapestTierThatWorks(t *testing.T) {
 	const url = "http://a.test/"
-	wall, refusal := Failure{Code: fault.PageBlocked, Status: 403},
-		Failure{Code: fault.PageStatus, Status: 403}
-	gone, down := Failure{Code: fault.PageStatus, Status: 404},
-		Failure{Code: fault.PageConnect, Retry: true}
-	empty, private := Failure{Code: fault.PageNoRows}, Failure{Code: fault.PageAddressForbidden}
-	slow := Failure{Code: fault.PageTimeout, Retry: true}
+	wall, refusal := web.Failure{Code: fault.PageBlocked, Status: 403},
+		web.Failure{Code: fault.PageStatus, Status: 403}
+	gone, down := web.Failure{Code: fault.PageStatus, Status: 404},
+		web.Failure{Code: fault.PageConnect, Retry: true}
+	empty, private := web.Failure{Code: fault.PageNoRows}, web.Failure{Code: fault.PageAddressForbidden}
+	slow := web.Failure{Code: fault.PageTimeout, Retry: true}
 	for name, c := range map[string]struct {
-		failures map[model.Tier]Failure
+		failures map[model.Tier]web.Failure
 		allowed  model.TierSet
 		want     string
 	}{
 		"plain": {nil, model.AllTiers, "plain tier:plain"},
-		"the next one": {map[model.Tier]Failure{model.Plain: wall}, model.AllTiers,
+		"the next one": {map[model.Tier]web.Failure{model.Plain: wall}, model.AllTiers,
 			"plain blocked render tier:render"},
-		"the dearest": {map[model.Tier]Failure{model.Plain: refusal, model.Render: wall,
+		"the dearest": {map[model.Tier]web.Failure{model.Plain: refusal, model.Render: wall,
 			model.Super: wall}, model.AllTiers,
 			"plain http_status render blocked super blocked render+super tier:render+super"},
-		"none": {map[model.Tier]Failure{model.Plain: wall, model.Super: wall},
+		"none": {map[model.Tier]web.Failure{model.Plain: wall, model.Super: wall},
 			model.TiersOf(model.Plain, model.Super),
 			"plain blocked super blocked blocked"},
-		"what is allowed alone": {map[model.Tier]Failure{model.Plain: wall},
+		"what is allowed alone": {map[model.Tier]web.Failure{model.Plain: wall},
 			model.TiersOf(model.Plain, model.Super),
 			"plain blocked super tier:super"},
-		"three tries of each": {map[model.Tier]Failure{model.Plain: down},
+		"three tries of each": {map[model.Tier]web.Failure{model.Plain: down},
 			model.TiersOf(model.Plain, model.Super),
 			"plain connect_failed plain connect_failed plain connect_failed super tier:super"},
-		"a browser meets the same": {map[model.Tier]Failure{model.Plain: down, model.Render: down},
+		"a browser meets the same": {map[model.Tier]web.Failure{model.Plain: down, model.Render: down},
 			model.AllTiers,
 			"plain connect_failed plain connect_failed plain connect_failed render " +
 				"connect_failed super tier:super"},
-		"a browser meets something else": {map[model.Tier]Failure{model.Plain: down,
+		"a browser meets something else": {map[model.Tier]web.Failure{model.Plain: down,
 			model.Render: slow}, model.AllTiers,
 			"plain connect_failed plain connect_failed plain connect_failed render timeout " +
 				"render timeout render timeout super tier:super"},
-		"another way out is tried again": {map[model.Tier]Failure{model.Plain: down,
+		"another way out is tried again": {map[model.Tier]web.Failure{model.Plain: down,
 			model.Super: down}, model.TiersOf(model.Plain, model.Super),
 			"plain connect_failed plain connect_failed plain connect_failed super " +
 				"connect_failed super connect_failed super connect_failed connect_failed"},
-		"what is not there is in no tier": {map[model.Tier]Failure{model.Plain: gone},
+		"what is not there is in no tier": {map[model.Tier]web.Failure{model.Plain: gone},
 			model.AllTiers, "plain http_status http_status"},
-		"what is forbidden is in no tier": {map[model.Tier]Failure{model.Plain: private},
+		"what is forbidden is in no tier": {map[model.Tier]web.Failure{model.Plain: private},
 			model.AllTiers,
 			"plain address_forbidden address_forbidden"},
-		"rows that scripts make": {map[model.Tier]Failure{model.Plain: empty, model.Super: empty},
+		"rows that scripts make": {map[model.Tier]web.Failure{model.Plain: empty, model.Super: empty},
 			model.AllTiers,
 			"plain no_rows render tier:render"},
-		"no rows, no browser": {map[model.Tier]Failure{model.Plain: empty},
+		"no rows, no browser": {map[model.Tier]web.Failure{model.Plain: empty},
 			model.TiersOf(model.Plain, model.Super),
 			"plain no_rows"},
-		"no rows at all": {map[model.Tier]Failure{model.Plain: empty, model.Render: empty},
+		"no rows at all": {map[model.Tier]web.Failure{model.Plain: empty, model.Render: empty},
 			model.AllTiers,
 			"plain no_rows render no_rows"},
 	} {
@@ -151,7 +152,7 @@ func TestWhatWorkedIsRemembered(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, allTiers)
 		defer stop()
-		failures := map[model.Tier]Failure{model.Plain: {Code: fault.PageBlocked, Status: 403}}
+		failures := map[model.Tier]web.Failure{model.Plain: {Code: fault.PageBlocked, Status: 403}}
 		seq := 0
 		next := func(allowed model.TierSet) string {
 			url := fmt.Sprintf("http://a.test/%d", seq)
@@ -192,9 +193,9 @@ func TestBusyTiers(t *testing.T) {
 		defer stop()
 		const url = "http://a.test/"
 		busy := 7
-		r.web.answers[url] = func(context.Context, Request) (*Response, error) {
+		r.web.answers[url] = func(context.Context, web.Request) (*web.Page, error) {
 			if busy--; busy >= 0 {
-				return nil, ErrBusy
+				return nil, web.ErrBusy
 			}
 			return r.web.html(url, "<h1>x</h1>"), nil
 		}

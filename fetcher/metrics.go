@@ -156,25 +156,3 @@ func (f *Fetcher) leaseAge(now time.Time) time.Duration {
 	}
 	return now.Sub(f.leased)
 }
-
-// Measure declares what is counted of robots.txt and proxies.
-func (w *HTTPWeb) Measure(to *telemetry.Metrics) {
-	telemetry.NewSamples(func() (*HTTPWeb, bool) { return w, true }).
-		Counter("shoal_fetcher_robots_fetches_total", "Fetches of robots.txt.",
-			func(w *HTTPWeb) float64 { return float64(w.robots.Fetches()) }).
-		Counter("shoal_fetcher_robots_failures_total",
-			"Fetches of robots.txt that could not say what is allowed.",
-			func(w *HTTPWeb) float64 { return float64(w.robots.Failures()) }).
-		Gauge("shoal_fetcher_proxies", "Proxies of tier super.", func(w *HTTPWeb) float64 {
-			all, _ := w.transport.Proxies()
-			return float64(all)
-		}).
-		Gauge("shoal_fetcher_proxies_resting", "Proxies that rest after a failure.",
-			func(w *HTTPWeb) float64 {
-				_, resting := w.transport.Proxies()
-				return float64(resting)
-			}).
-		Gauge("shoal_fetcher_robots_known", "Files of robots.txt in mind.",
-			func(w *HTTPWeb) float64 { return float64(w.robots.Files()) }).
-		Declare(to)
-}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -146,7 +147,7 @@ func TestRejectedPagesClimb(t *testing.T) {
 				const url = "http://a.test/"
 				r, stop := startModel(t, c.model, func(r *rig, _ *Config) {
 					r.web.tiers = model.AllTiers
-					r.web.answers[url] = func(_ context.Context, req Request) (*Response, error) {
+					r.web.answers[url] = func(_ context.Context, req web.Request) (*web.Page, error) {
 						offer := ""
 						if req.Tier == model.Render {
 							offer = `,"offers":{"price":3}`

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/model"
@@ -221,7 +222,7 @@ func TestCursorChain(t *testing.T) {
 					"http://a.test/api?c=2": `{"items":[{"a":"2"}],"next":` + c.last + `}`,
 					"http://a.test/api?c=3": `{"items":[],"next":"4"}`,
 				} {
-					r.web.answers[address] = func(_ context.Context, req Request) (*Response,
+					r.web.answers[address] = func(_ context.Context, req web.Request) (*web.Page,
 						error) {
 						answer := r.web.html(req.URL, body)
 						answer.ContentType = "application/json"

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
@@ -36,7 +37,7 @@ type recipe struct {
 	maxPages     uint32
 	pace         Pace // as the scraper asks
 	ignoreRobots bool
-	load         Load // within a loaded page
+	load         web.Load // within a loaded page
 }
 
 type recipeKey struct {
@@ -97,7 +98,7 @@ func compileRecipe(r model.Recipe) *recipe {
 		ignoreRobots: r.Politeness.IgnoreRobots,
 	}
 	if p := r.Pagination; p != nil && p.Renders() {
-		compiled.load = Load{More: true, Click: p.Selector, Max: p.MaxLoads()}
+		compiled.load = web.Load{More: true, Click: p.Selector, Max: p.MaxLoads()}
 	}
 	var faults fault.List
 	if r.Curl != "" {

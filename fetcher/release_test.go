@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -116,7 +117,7 @@ func TestReleaseFinishesPagesThatHaveBegun(t *testing.T) {
 		r, o, stop := startOrdered(t, chain, func(r *rig, config *Config) {
 			config.Pace = Pace{Rate: 0.2, Connections: 1}
 			r.web.latency = time.Second
-			r.web.fails("http://b.test/", 2, Failure{Code: fault.PageConnect, Retry: true})
+			r.web.fails("http://b.test/", 2, web.Failure{Code: fault.PageConnect, Retry: true})
 			r.web.redirect("http://c.test/", "http://d.test/")
 		})
 		defer stop()
@@ -155,8 +156,8 @@ func TestReleaseIsBounded(t *testing.T) {
 		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
 			config.Timeout = 10 * time.Second
 			r.web.fails("http://a.test/", -1,
-				Failure{Code: fault.PageStatus, Status: 503, Retry: true, RetryAfter: time.Minute})
-			r.web.answers["http://b.test/"] = func(ctx context.Context, _ Request) (*Response,
+				web.Failure{Code: fault.PageStatus, Status: 503, Retry: true, RetryAfter: time.Minute})
+			r.web.answers["http://b.test/"] = func(ctx context.Context, _ web.Request) (*web.Page,
 				error) {
 				<-ctx.Done()
 				return nil, ctx.Err()

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -125,7 +126,7 @@ func (c *fakeControl) lastBeat() []client.ShardEpoch {
 
 // fakeWeb answers by address. Whatever has no answer is a page with one row that names its path.
 type fakeWeb struct {
-	answers map[string]func(ctx context.Context, req Request) (*Response, error)
+	answers map[string]func(ctx context.Context, req web.Request) (*web.Page, error)
 	latency time.Duration
 	robots  map[string]time.Duration // Crawl-delay by host
 	forbid  map[string]bool          // by address
@@ -141,7 +142,7 @@ type fakeWeb struct {
 }
 
 func newWeb() *fakeWeb {
-	return &fakeWeb{answers: map[string]func(context.Context, Request) (*Response, error){},
+	return &fakeWeb{answers: map[string]func(context.Context, web.Request) (*web.Page, error){},
 		robots: map[string]time.Duration{},
 		forbid: map[string]bool{}, tiers: model.TiersOf(model.Plain), known: map[string]bool{},
 		starts: map[string][]int64{}}
@@ -157,7 +158,7 @@ func (w *fakeWeb) start(url string) {
 	w.starts[host] = append(w.starts[host], time.Now().UnixNano())
 }
 
-func (w *fakeWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
+func (w *fakeWeb) Fetch(ctx context.Context, req web.Request) (*web.Page, error) {
 	w.start(req.URL)
 	select {
 	case <-ctx.Done():
@@ -173,27 +174,37 @@ func (w *fakeWeb) Fetch(ctx context.Context, req Request) (*Response, error) {
 	return w.html(req.URL, fmt.Sprintf("<h1>%s</h1>", req.URL)), nil
 }
 
-func (w *fakeWeb) html(final, body string) *Response {
-	return &Response{Final: final, Status: 200, ContentType: "text/html", Body: []byte(body),
-		Wire:    int64(len(body)),
-		Release: func() { w.mu.Lock(); w.released++; w.mu.Unlock() }}
+func (w *fakeWeb) html(final, body string) *web.Page {
+	return &web.Page{Final: final, Status: 200, ContentType: "text/html", Body: []byte(body),
+		Wire: int64(len(body)), Answer: counted{w}}
+}
+
+// counted is an answer whose end is counted.
+type counted struct{ web *fakeWeb }
+
+func (counted) Header(string) string { return "" }
+
+func (c counted) Release() {
+	c.web.mu.Lock()
+	defer c.web.mu.Unlock()
+	c.web.released++
 }
 
 func (w *fakeWeb) page(url, body string) {
-	w.answers[url] = func(context.Context, Request) (*Response, error) {
+	w.answers[url] = func(context.Context, web.Request) (*web.Page, error) {
 		return w.html(url, body),
 			nil
 	}
 }
 
 // fails answers with a failure the first times (all for -1), then with a page.
-func (w *fakeWeb) fails(url string, times int, failure Failure) {
-	w.answers[url] = func(context.Context, Request) (*Response, error) {
+func (w *fakeWeb) fails(url string, times int, failure web.Failure) {
+	w.answers[url] = func(context.Context, web.Request) (*web.Page, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if times == 0 {
-			return &Response{Final: url, Status: 200, ContentType: "text/html",
-				Body: []byte("<h1>x</h1>"), Release: func() {}}, nil
+			return &web.Page{Final: url, Status: 200, ContentType: "text/html",
+				Body: []byte("<h1>x</h1>")}, nil
 		}
 		times--
 		failed := failure
@@ -203,7 +214,7 @@ func (w *fakeWeb) fails(url string, times int, failure Failure) {
 }
 
 func (w *fakeWeb) redirect(from, to string) {
-	w.answers[from] = func(ctx context.Context, req Request) (*Response, error) {
+	w.answers[from] = func(ctx context.Context, req web.Request) (*web.Page, error) {
 		if err := req.BeforeHop(ctx, to, req.As.Redirected(302, from, to)); err != nil {
 			return nil, err
 		}
@@ -219,15 +230,15 @@ func (w *fakeWeb) startsAt(host string) []int64 {
 	return slices.Clone(w.starts[host])
 }
 
-func (w *fakeWeb) RobotsKnown(url string) bool {
+func (w *fakeWeb) KnowsRules(url string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.known[address.AuthorityOf(url)]
 }
 
-func (w *fakeWeb) Robots(_ context.Context, url string) (time.Duration, error) {
+func (w *fakeWeb) CheckRules(_ context.Context, url string) (time.Duration, error) {
 	host := address.AuthorityOf(url)
-	if !w.RobotsKnown(url) {
+	if !w.KnowsRules(url) {
 		w.start("http://" + host + "/robots.txt")
 		if w.onRobots != nil {
 			w.onRobots()
@@ -237,7 +248,7 @@ func (w *fakeWeb) Robots(_ context.Context, url string) (time.Duration, error) {
 	defer w.mu.Unlock()
 	w.known[host] = true
 	if w.forbid[url] {
-		return w.robots[host], &Failure{Code: fault.PageRobots, Final: url}
+		return w.robots[host], &web.Failure{Code: fault.PageRobots, Final: url}
 	}
 	return w.robots[host], nil
 }

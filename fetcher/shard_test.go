@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -155,7 +156,7 @@ func markersMissNothing(t *testing.T, seed uint64) {
 		config.Log = l
 		config.Pace = Pace{Rate: 20, Connections: 2}
 		r.web.latency = 100 * time.Millisecond
-		r.web.fails("http://h1.test/1", 1, Failure{Code: fault.PageConnect, Retry: true})
+		r.web.fails("http://h1.test/1", 1, web.Failure{Code: fault.PageConnect, Retry: true})
 	})
 	defer stop()
 	for seq := range seqs {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -34,18 +35,18 @@ func (w *fakeWeb) byTier(url string, pages map[model.Tier]string) *asks {
 	return a
 }
 
-func (a *asks) answer(_ context.Context, req Request) (*Response, error) {
+func (a *asks) answer(_ context.Context, req web.Request) (*web.Page, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.busy[req.Tier] != 0 {
 		a.busy[req.Tier]--
-		return nil, ErrBusy
+		return nil, web.ErrBusy
 	}
 	a.tiers = append(a.tiers, req.Tier)
 	if body, has := a.pages[req.Tier]; has {
 		return a.web.html(req.URL, body), nil
 	}
-	return nil, &Failure{Code: fault.PageBlocked, Final: req.URL, Status: 403}
+	return nil, &web.Failure{Code: fault.PageBlocked, Final: req.URL, Status: 403}
 }
 
 // by are the tiers of the requests so far.
@@ -296,7 +297,7 @@ func TestWaitingDiscoveriesHoldNobody(t *testing.T) {
 			r.control.recipes[2] = &client.Recipe{Recipe: title}
 		})
 		defer stop()
-		r.web.answers[shop] = func(ctx context.Context, _ Request) (*Response, error) {
+		r.web.answers[shop] = func(ctx context.Context, _ web.Request) (*web.Page, error) {
 			pass(20 * time.Second)
 			return r.web.html(shop, shopPage("1")), nil
 		}

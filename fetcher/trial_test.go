@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -25,14 +26,14 @@ func (c *fakeControl) tries(scraper ids.ID) {
 // Whoever waits for a trial hears in time why there is no page, and as soon as that is clear.
 func TestTrialsEndInTime(t *testing.T) {
 	const url = "http://a.test/"
-	silent := func(ctx context.Context, _ Request) (*Response, error) {
+	silent := func(ctx context.Context, _ web.Request) (*web.Page, error) {
 		<-ctx.Done()
 		return nil,
 			ctx.Err()
 	}
-	after := func(d time.Duration, failure Failure) func(context.Context, Request) (*Response,
+	after := func(d time.Duration, failure web.Failure) func(context.Context, web.Request) (*web.Page,
 		error) {
-		return func(ctx context.Context, req Request) (*Response, error) {
+		return func(ctx context.Context, req web.Request) (*web.Page, error) {
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
@@ -43,9 +44,9 @@ func TestTrialsEndInTime(t *testing.T) {
 			return nil, &failed
 		}
 	}
-	throttled := Failure{Code: fault.PageStatus, Status: 429, Retry: true, RetryAfter: time.Minute}
+	throttled := web.Failure{Code: fault.PageStatus, Status: 429, Retry: true, RetryAfter: time.Minute}
 	for name, c := range map[string]struct {
-		answer func(context.Context, Request) (*Response, error)
+		answer func(context.Context, web.Request) (*web.Page, error)
 		tiers  model.TierSet
 		want   string
 		within time.Duration
@@ -57,15 +58,14 @@ func TestTrialsEndInTime(t *testing.T) {
 		"asks for a pause": {after(time.Second, throttled),
 			model.TiersOf(model.Plain, model.Render), "plain http_status http_status",
 			time.Second},
-		"slow to fail": {after(20*time.Second, Failure{Code: fault.PageConnect, Retry: true}),
+		"slow to fail": {after(20*time.Second, web.Failure{Code: fault.PageConnect, Retry: true}),
 			model.TiersOf(model.Plain),
 			"plain connect_failed plain connect_failed connect_failed", model.TrialTime},
-		"the browser is busy": {func(_ context.Context, req Request) (*Response, error) {
+		"the browser is busy": {func(_ context.Context, req web.Request) (*web.Page, error) {
 			if req.Tier == model.Render {
-				return nil, ErrBusy
+				return nil, web.ErrBusy
 			}
-			return &Response{Final: url, Status: 200, ContentType: "text/html", Body: []byte("<p>"),
-				Release: func() {}}, nil
+			return &web.Page{Final: url, Status: 200, ContentType: "text/html", Body: []byte("<p>")}, nil
 		}, model.TiersOf(model.Plain, model.Render), "plain no_rows no_rows",
 			model.TrialTime + sweepEvery},
 	} {
@@ -108,7 +108,7 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 						r.control.tries(ids.ID{})
 					}
 					r.web.answers["http://a.test/"] = func(ctx context.Context,
-						req Request) (*Response, error) {
+						req web.Request) (*web.Page, error) {
 						begun := time.Now()
 						defer func() { asked = time.Since(begun) }()
 						select {
@@ -116,8 +116,8 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 							return nil, ctx.Err()
 						case <-time.After(20 * time.Second):
 						}
-						return &Response{Final: req.URL, Status: 200, ContentType: "text/html",
-							Body: []byte("<h1>x</h1>"), Release: func() {}}, nil
+						return &web.Page{Final: req.URL, Status: 200, ContentType: "text/html",
+							Body: []byte("<h1>x</h1>")}, nil
 					}
 				})
 				defer stop()

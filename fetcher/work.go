@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
@@ -198,7 +199,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 	next, response, err := f.ask(try, c, r, tiers)
 	c.fetch.spent += f.config.Clock.Now().Sub(started)
 	var led *ledAway
-	var failure *Failure
+	var failure *web.Failure
 	var refused *original
 	switch {
 	case ctx.Err() != nil || errors.Is(err, errStale):
@@ -215,7 +216,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		f.tried(c, tiers[c.fetch.tier], failure.Code, failure.Status, failure.Wire)
 		c.restart()
 		return step{again: true, answer: frontier.Answer{Host: address.AuthorityOf(failure.Final)}}
-	case errors.Is(err, ErrBusy):
+	case errors.Is(err, web.ErrBusy):
 		wait := min(firstBusy<<c.fetch.busy, mostBusy)
 		c.fetch.busy = min(c.fetch.busy+1, 10)
 		return step{again: true, wait: wait/2 + rand.N(wait),
@@ -226,7 +227,7 @@ func (f *Fetcher) request(ctx context.Context, c *chain) step {
 		return failed
 	case err != nil:
 		return f.failed(ctx, c, r, view, tiers,
-			&Failure{Code: fault.PageTimeout, Retry: true, Cause: err})
+			&web.Failure{Code: fault.PageTimeout, Retry: true, Cause: err})
 	case response == nil:
 		return next
 	}
@@ -249,18 +250,18 @@ func (f *Fetcher) tiersFor(c *chain, r *recipe) []model.Tier {
 // ask makes one try: robots.txt, then the page. Without a response and an error, the step says what
 // comes instead; with an error, whether anything was asked.
 func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tiers []model.Tier) (step,
-	*Response, error) {
+	*web.Page, error) {
 	if c.fetch.discovery != nil {
 		next, err := f.discover(ctx, c, r, tiers)
 		return next, nil, err
 	}
-	web := f.config.Web
+	site := f.config.Web
 	at, as, ready, err := f.compose(c, r)
 	if err != nil || !ready {
 		return step{again: true, answer: frontier.Answer{Unasked: true}}, nil, err
 	}
 	if !r.ignoreRobots {
-		known := web.RobotsKnown(at)
+		known := site.KnowsRules(at)
 		if err := f.robots(ctx, c.shard, at); err != nil {
 			return step{answer: frontier.Answer{Unasked: known}}, nil, err
 		}
@@ -271,7 +272,7 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tiers []model.Ti
 	}
 	beforeHop := func(ctx context.Context, to string, as *curl.Request) error {
 		if c.fetch.hops >= maxHops {
-			return &Failure{Code: fault.PageRedirects, Final: to}
+			return &web.Failure{Code: fault.PageRedirects, Final: to}
 		}
 		switch err := f.mayHop(ctx, c, r, to); {
 		case errors.Is(err, errNotReady):
@@ -283,16 +284,16 @@ func (f *Fetcher) ask(ctx context.Context, c *chain, r *recipe, tiers []model.Ti
 		return nil
 	}
 	response, err := f.fetch(ctx,
-		Request{URL: at, Tier: tiers[c.fetch.tier], As: as, Load: r.load, BeforeHop: beforeHop})
+		web.Request{URL: at, Tier: tiers[c.fetch.tier], As: as, Load: r.load, BeforeHop: beforeHop})
 	return step{}, response, err
 }
 
 // fetch asks for a page, whose answer is decoded on the way.
-func (f *Fetcher) fetch(ctx context.Context, req Request) (response *Response, err error) {
+func (f *Fetcher) fetch(ctx context.Context, req web.Request) (response *web.Page, err error) {
 	panicked := f.reader.Run(reading.Page{URL: req.URL},
 		func() { response, err = f.config.Web.Fetch(ctx, req) })
 	if panicked != nil {
-		return nil, &Failure{Code: fault.PageUnparsable, Final: req.URL, Cause: panicked}
+		return nil, &web.Failure{Code: fault.PageUnparsable, Final: req.URL, Cause: panicked}
 	}
 	return response, err
 }
@@ -300,7 +301,7 @@ func (f *Fetcher) fetch(ctx context.Context, req Request) (response *Response, e
 // robots says whether robots.txt allows a page. Reading it may have taken longer than the shard's
 // lease.
 func (f *Fetcher) robots(ctx context.Context, s *shard, url string) error {
-	delay, err := f.config.Web.Robots(ctx, url)
+	delay, err := f.config.Web.CheckRules(ctx, url)
 	if delay > 0 {
 		f.mu.Lock()
 		f.frontier.Delay(address.AuthorityOf(url), delay)
@@ -330,7 +331,7 @@ func (f *Fetcher) mayHop(ctx context.Context, c *chain, r *recipe, to string) er
 		return errStale
 	}
 	if !r.ignoreRobots {
-		if !f.config.Web.RobotsKnown(to) {
+		if !f.config.Web.KnowsRules(to) {
 			return errNotReady
 		}
 		if err := f.robots(ctx, c.shard, to); err != nil {
@@ -373,7 +374,7 @@ func (c *chain) isMissing() bool {
 
 // failed decides what follows a try that brought no page: another one, the next tier, or the end.
 func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, tiers []model.Tier,
-	failure *Failure) step {
+	failure *web.Failure) step {
 	s := &c.fetch
 	f.tried(c, tiers[s.tier], failure.Code, failure.Status, failure.Wire)
 	s.failures++
@@ -382,7 +383,7 @@ func (f *Fetcher) failed(ctx context.Context, c *chain, r *recipe, view View, ti
 	if failure.Status != 0 {
 		next.answer.Host = address.AuthorityOf(failure.Final)
 	}
-	another := failure.Retry || failure.turnedAway()
+	another := failure.Retry || failure.IsTurnedAway()
 	wait := firstRetry << (s.failures - 1)
 	next.wait = wait/2 + rand.N(wait)
 	wait = max(next.wait, failure.RetryAfter)
@@ -423,7 +424,7 @@ func (c *chain) settled() bool {
 
 // read extracts a response and makes the page of it.
 func (f *Fetcher) read(ctx context.Context, c *chain, r *recipe, view View, tiers []model.Tier,
-	response *Response) step {
+	response *web.Page) step {
 	defer response.Release()
 	size := int64(len(response.Body))
 	f.holdBody(size)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
@@ -58,24 +59,24 @@ func TestOutcomes(t *testing.T) {
 			want: "0 errored no_rows last", tries: 1},
 		"comes right": {prepare: func(r *rig) {
 			r.web.fails(url, 2,
-				Failure{Code: fault.PageConnect, Retry: true})
+				web.Failure{Code: fault.PageConnect, Retry: true})
 		}, want: "0 delivered last", tries: 3},
 		"gone": {prepare: func(r *rig) {
 			r.web.fails(url, -1,
-				Failure{Code: fault.PageStatus, Status: 404})
+				web.Failure{Code: fault.PageStatus, Status: 404})
 		}, want: "0 errored http_status last", tries: 1},
 		"never comes": {prepare: func(r *rig) {
 			r.web.fails(url, -1,
-				Failure{Code: fault.PageConnect, Retry: true})
+				web.Failure{Code: fault.PageConnect, Retry: true})
 		}, want: "0 errored connect_failed last", tries: 3},
 		"throttled": {prepare: func(r *rig) {
 			r.web.fails(url, 1,
-				Failure{Code: fault.PageStatus, Status: 429, Retry: true,
+				web.Failure{Code: fault.PageStatus, Status: 429, Retry: true,
 					RetryAfter: 9 * time.Second})
 		}, want: "0 delivered last", tries: 2},
 		"a wall": {prepare: func(r *rig) {
 			r.web.fails(url, -1,
-				Failure{Code: fault.PageBlocked, Status: 200})
+				web.Failure{Code: fault.PageBlocked, Status: 200})
 		}, want: "0 errored blocked last", tries: 1},
 		"robots forbid": {prepare: func(r *rig) { r.web.forbid[url] = true },
 			want: "0 errored robots_forbidden last", tries: 1},
@@ -92,7 +93,7 @@ func TestOutcomes(t *testing.T) {
 		"no tier": {task: func(t *model.Task) { t.Tiers = model.TiersOf(model.Render) },
 			want: "0 errored tier_missing last"},
 		"no page": {prepare: func(r *rig) {
-			r.web.answers[url] = func(context.Context, Request) (*Response, error) {
+			r.web.answers[url] = func(context.Context, web.Request) (*web.Page, error) {
 				pdf := r.web.html(url, "%PDF")
 				pdf.ContentType = "application/pdf"
 				return pdf, nil
@@ -226,7 +227,7 @@ func TestChains(t *testing.T) {
 				for address, body := range c.web {
 					if status, err := strconv.Atoi(body); err == nil {
 						r.web.fails(address, -1,
-							Failure{Code: fault.PageStatus, Status: status, Retry: status == 500})
+							web.Failure{Code: fault.PageStatus, Status: status, Retry: status == 500})
 						continue
 					}
 					r.web.page(address, body)
@@ -354,7 +355,7 @@ func TestHostsAreAskedPolitely(t *testing.T) {
 			r.web.latency = 1300 * time.Millisecond
 			r.web.robots["b.test"] = 5 * time.Second
 			r.web.fails("http://a.test/3", 2,
-				Failure{Code: fault.PageStatus, Status: 503, Retry: true})
+				web.Failure{Code: fault.PageStatus, Status: 503, Retry: true})
 			r.web.redirect("http://a.test/4", "http://b.test/4")
 			r.web.redirect("http://a.test/5", "http://a.test/5b")
 		})

@@ -45,7 +45,7 @@ func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
 	config := fetcher.WebConfig{Shared: n.services.cache, Clock: n.clock, Proxies: proxies,
 		Logger: n.forRole("fetcher"),
 		Reader: n.reader, Chromium: findChromium(n.config.Chromium)}
-	web, err := fetcher.NewHTTPWeb(ctx, n.egress, config)
+	web, err := fetcher.OpenWeb(ctx, n.egress, config)
 	switch {
 	case err == nil || config.Chromium == "" || ctx.Err() != nil:
 		return web, err
@@ -54,7 +54,7 @@ func (n *node) openWeb(ctx context.Context) (*fetcher.HTTPWeb, error) {
 	}
 	config.Logger.Warn("no tier render: the browser does not start", "err", err)
 	config.Chromium = ""
-	return fetcher.NewHTTPWeb(ctx, n.egress, config)
+	return fetcher.OpenWeb(ctx, n.egress, config)
 }
 
 // readProxies reads the proxies of tier super, one a line; empty lines and what follows # do not

@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"context"
@@ -49,12 +49,12 @@ func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, pag
 		if err != nil {
 			return err
 		}
-		page.Status, page.response = response.Status, response
-		page.WireBytes += response.WireBytes
+		page.Status, page.Answer = response.Status, response
+		page.Wire += response.WireBytes
 		location := response.Header("Location")
 		if !isRedirect(response.Status) || location == "" {
 			page.ContentType, page.Body = response.Header("Content-Type"), response.Body
-			page.FinalURL, err = address.Canonical(ask.URL)
+			page.Final, err = address.Canonical(ask.URL)
 			return err
 		}
 		page.Release()
@@ -67,12 +67,12 @@ func (p *plain) fetch(ctx context.Context, req *Request, deadline time.Time, pag
 			return fault.Wrap(fault.PageInvalidURL, err,
 				"The page redirects to an invalid address.")
 		}
-		as = as.Redirected(page.Status, page.FinalURL, next)
+		as = as.Redirected(page.Status, page.Final, next)
 		if err := beforeHop(ctx, req, deadline, next, as); err != nil {
 			return err
 		}
 		page.Hops++
-		ask.URL, page.FinalURL = next, next
+		ask.URL, page.Final = next, next
 	}
 }
 

@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"net/http"
@@ -147,7 +147,7 @@ func TestLoginWalls(t *testing.T) {
 			"<title>Loginova, paintings</title>" + field, false},
 		{"a title that never ends", "/item/7", "/item/7", "<title>Log in" + field, false},
 	} {
-		page := &Page{Trace: Trace{FinalURL: "http://a.example" + test.final},
+		page := &Page{Final: "http://a.example" + test.final,
 			Body: []byte(test.body)}
 		if test.final != test.asked {
 			page.Hops = 1
@@ -179,14 +179,14 @@ func TestWallsAreFailures(t *testing.T) {
 			_, _ = w.Write([]byte(`<input type="password">`))
 		}
 	})
-	transport := New(client, Config{})
+	transport := newTransport(client, Config{}, nil)
 	for path, want := range map[string]struct{ status, after int }{
 		"/cloudflare": {200, 0}, "/aws": {202, 0}, "/kasada": {429, 7}, "/datadome": {403, 0},
 		"/private": {200, 0},
 	} {
 		page, err := transport.Fetch(t.Context(), Request{URL: "http://a.example" + path})
 		failed := failureOf(t, page, err)
-		if failed.Fault.Code != fault.PageBlocked || failed.Status != want.status || failed.Retry ||
+		if failed.Code != fault.PageBlocked || failed.Status != want.status || failed.Retry ||
 			int(failed.RetryAfter.Seconds()) != want.after {
 			t.Errorf("%s: %v, status %d, retry %v after %s", path, err, failed.Status, failed.Retry,
 				failed.RetryAfter)

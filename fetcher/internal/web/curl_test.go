@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"fmt"
@@ -61,7 +61,7 @@ func TestCurlRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			got = nil
-			page, err := New(client, Config{UserAgent: "T"}).Fetch(t.Context(),
+			page, err := newTransport(client, Config{UserAgent: "T"}, nil).Fetch(t.Context(),
 				Request{URL: as.URL, As: as})
 			if err != nil {
 				t.Fatal(err)

@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"context"
@@ -30,19 +30,6 @@ const (
 	maxCrawlDelay   = 30 * time.Second
 )
 
-// RobotsError says that robots.txt does not let us fetch a page. It unwraps to a *fault.Error:
-// robots_forbidden, or the connection's own failure where the host could not be reached at all.
-type RobotsError struct {
-	Fault *fault.Error
-	// Retry says that the file could not be read, rather than that it forbids the page.
-	Retry bool
-}
-
-func (e *RobotsError) Error() string { return e.Fault.Error() }
-
-// Unwrap is the coded error.
-func (e *RobotsError) Unwrap() error { return e.Fault }
-
 // Robots is a bounded cache of robots.txt files, read for one user agent. It is safe for concurrent
 // use; close it to end its fetches.
 type Robots struct {
@@ -69,27 +56,20 @@ type site struct {
 	origin  string
 	done    chan struct{}
 	rules   *rules
-	err     *RobotsError
+	err     *Failure
 	expires time.Time
 	size    int // in the cache's memory, under its lock
 }
 
-// NewRobots makes a cache. The user agent's first word is the name that rules are read for; ""
-// means the default. What one fetcher has read is in shared for the others, unless it is nil: a
-// shard that moves does not ask its hosts again.
-func NewRobots(client *egress.Client, userAgent string, clk clock.Clock, shared cache.Values,
-	reader *reading.Guard) *Robots {
-	if userAgent == "" {
-		userAgent = DefaultUserAgent
-	}
-	if clk == nil {
-		clk = clock.System{}
-	}
+// newRobots makes a cache. What one fetcher has read is shared with the others: a shard that moves
+// does not ask its hosts again.
+func newRobots(client *egress.Client, config Config) *Robots {
+	config.setDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Robots{
-		client: client, reader: reader, parse: parseRules, clock: clk,
-		header: pageHeader(userAgent), agent: productToken(userAgent),
-		shared: shared, ctx: ctx, cancel: cancel,
+		client: client, reader: config.Reader, parse: parseRules, clock: config.Clock,
+		header: pageHeader(config.UserAgent), agent: productToken(config.UserAgent),
+		shared: config.Shared, ctx: ctx, cancel: cancel,
 	}
 	r.sites = cache.NewLRU(maxRobotsHosts, func(_ string, gone *site) {
 		r.memory -= gone.size
@@ -106,9 +86,9 @@ func (r *Robots) Close() {
 	r.running.Wait()
 }
 
-// Known says whether Check of a canonical address would answer without a request, so that the
-// worker can take a permit for the one that robots.txt needs.
-func (r *Robots) Known(url string) bool {
+// KnowsRules says whether CheckRules of a canonical address would answer without a request, so that
+// the worker can take a permit for the one that robots.txt needs.
+func (r *Robots) KnowsRules(url string) bool {
 	origin, _ := splitOrigin(url)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,11 +96,11 @@ func (r *Robots) Known(url string) bool {
 	return known && entry.isDone() && r.clock.Now().Before(entry.expires)
 }
 
-// Check is nil when robots.txt lets us fetch a canonical address. It fetches the file where it is
+// CheckRules is nil when robots.txt lets us fetch a canonical address. It fetches the file where it is
 // not known; callers that ask for the same file meanwhile wait for the one fetch. The delay is the
-// host's Crawl-delay, at most 30 s, 0 when it sets none. The error is a *RobotsError, or the
-// context's.
-func (r *Robots) Check(ctx context.Context, url string) (delay time.Duration, err error) {
+// host's Crawl-delay, at most 30 s, 0 when it sets none. The error is a *Failure (robots_forbidden,
+// or the connection's own where the host could not be reached at all), or the context's.
+func (r *Robots) CheckRules(ctx context.Context, url string) (delay time.Duration, err error) {
 	origin, path := splitOrigin(url)
 	entry := r.site(origin)
 	select {
@@ -129,11 +109,14 @@ func (r *Robots) Check(ctx context.Context, url string) (delay time.Duration, er
 		return 0, ctx.Err()
 	}
 	if entry.err != nil {
-		return 0, entry.err
+		failed := *entry.err // the file's; the page is each caller's own
+		failed.Final = url
+		return 0, &failed
 	}
 	if !entry.rules.allow(path) {
-		return entry.rules.delay,
-			&RobotsError{Fault: fault.New(fault.PageRobots, "robots.txt forbids the page.")}
+		forbidden := refusal(fault.New(fault.PageRobots, "robots.txt forbids the page."), false)
+		forbidden.Final = url
+		return entry.rules.delay, forbidden
 	}
 	return entry.rules.delay, nil
 }
@@ -168,8 +151,8 @@ func (r *Robots) site(origin string) *site {
 	}
 	entry := &site{origin: strings.Clone(origin), done: make(chan struct{})}
 	if r.ctx.Err() != nil {
-		entry.err = &RobotsError{Fault: fault.Wrap(fault.Unavailable, r.ctx.Err(),
-			"The fetcher is stopping."), Retry: true}
+		entry.err = refusal(fault.Wrap(fault.Unavailable, r.ctx.Err(),
+			"The fetcher is stopping."), true)
 		close(entry.done)
 		return entry
 	}
@@ -181,7 +164,7 @@ func (r *Robots) site(origin string) *site {
 // load takes the file from the other fetchers, or fetches it.
 func (r *Robots) load(entry *site) {
 	body, expires, shared := r.recall(entry.origin)
-	var failed *RobotsError
+	var failed *Failure
 	if !shared {
 		panicked := r.reader.Run(reading.Page{URL: entry.origin + robotsPath},
 			func() { body, failed = r.fetch(entry.origin) })
@@ -208,7 +191,7 @@ func (r *Robots) load(entry *site) {
 const robotsPath = "/robots.txt"
 
 // read makes rules of a file.
-func (r *Robots) read(origin, body string) (found *rules, failed *RobotsError) {
+func (r *Robots) read(origin, body string) (found *rules, failed *Failure) {
 	panicked := r.reader.Run(reading.Page{URL: origin + robotsPath, ContentType: "text/plain",
 		Body: []byte(body)},
 		func() { found = r.parse(body, r.agent) })
@@ -219,9 +202,8 @@ func (r *Robots) read(origin, body string) (found *rules, failed *RobotsError) {
 }
 
 // unreadable is a file whose reading panicked: what it forbids is not known.
-func unreadable(panicked error) *RobotsError {
-	return &RobotsError{Fault: fault.Wrap(fault.PageUnparsable, panicked,
-		"robots.txt cannot be read.")}
+func unreadable(panicked error) *Failure {
+	return refusal(fault.Wrap(fault.PageUnparsable, panicked, "robots.txt cannot be read."), false)
 }
 
 // recall is what another fetcher has read, and when that is to be read again.
@@ -262,7 +244,7 @@ func readSharedRobots(value []byte) (body string, expires time.Time, ok bool) {
 }
 
 // keep completes an entry, and makes room for it.
-func (r *Robots) keep(entry *site, found *rules, err *RobotsError, expires time.Time) {
+func (r *Robots) keep(entry *site, found *rules, err *Failure, expires time.Time) {
 	entry.rules, entry.err, entry.expires = found, err, expires
 	close(entry.done)
 	if err != nil {
@@ -282,7 +264,7 @@ func (r *Robots) keep(entry *site, found *rules, err *RobotsError, expires time.
 
 // fetch reads the file as RFC 9309 says: a 4xx allows everything, as an empty file does, a 5xx
 // nothing until it can be read.
-func (r *Robots) fetch(origin string) (body string, _ *RobotsError) {
+func (r *Robots) fetch(origin string) (body string, _ *Failure) {
 	ask := egress.Request{
 		URL: origin + robotsPath, Header: r.header, Deadline: time.Now().Add(robotsTimeout),
 		MaxBody: maxRobotsBody, Truncate: true,
@@ -301,7 +283,7 @@ func (r *Robots) fetch(origin string) (body string, _ *RobotsError) {
 		case status >= 500 || status == 429:
 			response.Release()
 			failed := fault.New(fault.PageRobots, "robots.txt answered with status %d.", status)
-			return "", &RobotsError{Fault: failed, Retry: true}
+			return "", refusal(failed, true)
 		}
 		response.Release()
 		if !isRedirect(status) || location == "" || hop == maxRobotsHops {
@@ -315,7 +297,7 @@ func (r *Robots) fetch(origin string) (body string, _ *RobotsError) {
 
 // unreachable is the connection's own failure: a dead host is dead, not forbidden by its
 // robots.txt. A file that is there and cannot be decoded says nothing, as one with a 5xx.
-func unreachable(err error) *RobotsError {
+func unreachable(err error) *Failure {
 	coded := fault.Wrap(fault.Unavailable, err, "robots.txt was not read.")
 	switch code := fault.CodeOf(err); code {
 	case fault.PageProtocol, fault.PageDecompression, fault.PageTooLarge:
@@ -325,5 +307,18 @@ func unreachable(err error) *RobotsError {
 		coded = fault.Wrap(code, err, "The host cannot be reached.")
 	}
 	ours := coded.Code == fault.PageRobots || coded.Code == fault.Unavailable
-	return &RobotsError{Fault: coded, Retry: ours || retryable(err)}
+	return refusal(coded, ours || retryable(err))
+}
+
+// refusal is why a page may not be fetched. Another try makes sense where the file could not be
+// read, rather than that it forbids the page.
+func refusal(cause *fault.Error, retry bool) *Failure {
+	return &Failure{Code: pageCode(cause.Code), Retry: retry, Cause: cause}
+}
+
+// countFiles is the number of files in the cache.
+func (r *Robots) countFiles() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sites.Len()
 }

@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func TestHostileOrigins(t *testing.T) {
 	if len(w.Origins) < 40 {
 		t.Errorf("only %d origins", len(w.Origins))
 	}
-	transport := New(client, Config{Timeout: hostileTime})
+	transport := newTransport(client, Config{Timeout: hostileTime}, nil)
 	extractor, err := extract.Compile(model.Recipe{Type: model.MultipleProducts,
 		Fields: []model.Field{
 			{Name: "text", Selector: "p", Kind: model.Text},
@@ -91,7 +91,7 @@ func TestHostileOrigins(t *testing.T) {
 				start := time.Now()
 				page, err = transport.Fetch(t.Context(), Request{URL: w.URL(i)})
 				if err == nil {
-					_, err = extractor.Extract(extract.Page{URL: page.FinalURL,
+					_, err = extractor.Extract(extract.Page{URL: page.Final,
 						ContentType: page.ContentType, Body: page.Body})
 				}
 				took = time.Since(start)
@@ -117,7 +117,7 @@ func TestHostileOrigins(t *testing.T) {
 // yet, an honest one is fetched as ever.
 func TestHostileOriginsKeepNobody(t *testing.T) {
 	w, client := newHostileWeb(t)
-	transport := New(client, Config{Timeout: 30 * time.Second})
+	transport := newTransport(client, Config{Timeout: 30 * time.Second}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	var fetches sync.WaitGroup
 	for i := range w.Origins {
@@ -125,7 +125,7 @@ func TestHostileOriginsKeepNobody(t *testing.T) {
 			page, err := transport.Fetch(ctx, Request{URL: w.URL(i)})
 			if err == nil {
 				page.Release()
-			} else if failed := (*Error)(nil); !errors.As(err, &failed) &&
+			} else if failed := (*Failure)(nil); !errors.As(err, &failed) &&
 				!errors.Is(err, context.Canceled) {
 				t.Errorf("%s: %v", w.Origins[i].Name, err)
 			}
@@ -158,15 +158,15 @@ func TestHostileOriginsInTheBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	hasty, patient := New(client, Config{Timeout: deadline, Browser: b}),
-		New(client, Config{Timeout: time.Minute, Browser: b})
+	hasty, patient := newTransport(client, Config{Timeout: deadline}, b),
+		newTransport(client, Config{Timeout: time.Minute}, b)
 	honest := func() {
 		page, err := patient.Fetch(t.Context(),
 			Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
 		// a browser that is killed for what another page took takes it with it: the fetcher asks
 		// again
 		for range 2 {
-			if failed := (*Error)(nil); errors.As(err, &failed) && failed.Retry {
+			if failed := (*Failure)(nil); errors.As(err, &failed) && failed.Retry {
 				page, err = patient.Fetch(t.Context(),
 					Request{URL: "http://" + hostile.Honest + "/", Tier: model.Render})
 			}
@@ -203,7 +203,7 @@ func TestHostileOriginsInTheBrowser(t *testing.T) {
 				took := time.Since(start)
 				if err == nil {
 					page.Release()
-				} else if failed := (*Error)(nil); !errors.As(err, &failed) {
+				} else if failed := (*Failure)(nil); !errors.As(err, &failed) {
 					t.Errorf("%s: the error has no code: %v", o.Name, err)
 				}
 				if took > deadline+hostileOver && measured {

@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"context"
@@ -47,11 +47,11 @@ func web(t testing.TB, handler http.HandlerFunc) *egress.Client {
 		"*.example": server.Listener.Addr().String()}})
 }
 
-func failureOf(t *testing.T, page *Page, err error) *Error {
+func failureOf(t *testing.T, page *Page, err error) *Failure {
 	t.Helper()
-	var failed *Error
+	var failed *Failure
 	if page != nil || !errors.As(err, &failed) {
-		t.Fatalf("got %v, %v; want an *Error", page, err)
+		t.Fatalf("got %v, %v; want an *Failure", page, err)
 	}
 	return failed
 }
@@ -61,17 +61,16 @@ func TestFetch(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html; charset=ISO-8859-1")
 		fmt.Fprintf(w, "<p>caf\xe9 %s", r.UserAgent())
 	})
-	page, err := New(client, Config{UserAgent: "Tester/1.0"}).Fetch(t.Context(),
+	page, err := newTransport(client, Config{UserAgent: "Tester/1.0"}, nil).Fetch(t.Context(),
 		Request{URL: "http://A.example:80/x#y"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer page.Release()
 	if string(page.Body) != "<p>café Tester/1.0" || page.Status != 200 ||
-		page.FinalURL != "http://a.example/x" ||
-		page.ContentType != "text/html; charset=ISO-8859-1" || page.WireBytes == 0 ||
-		page.Elapsed <= 0 || page.Tier != model.Plain {
-		t.Errorf("got %+v, body %q", page.Trace, page.Body)
+		page.Final != "http://a.example/x" ||
+		page.ContentType != "text/html; charset=ISO-8859-1" || page.Wire == 0 {
+		t.Errorf("got %+v, body %q", page, page.Body)
 	}
 }
 
@@ -96,7 +95,7 @@ func TestRedirects(t *testing.T) {
 			w.WriteHeader(http.StatusFound)
 		}
 	})
-	transport := New(client, Config{})
+	transport := newTransport(client, Config{}, nil)
 	var hops []string
 	record := func(_ context.Context, url string,
 		_ *curl.Request) error {
@@ -109,8 +108,8 @@ func TestRedirects(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(page.Body) != "b.example" || page.Hops != 2 ||
-		page.FinalURL != "http://b.example/end" {
-		t.Errorf("%q after %d hops at %s", page.Body, page.Hops, page.FinalURL)
+		page.Final != "http://b.example/end" {
+		t.Errorf("%q after %d hops at %s", page.Body, page.Hops, page.Final)
 	}
 	if got := strings.Join(hops, " "); got != "http://b.example/middle?x=1 http://b.example/end" {
 		t.Errorf("hops %s", got)
@@ -121,8 +120,8 @@ func TestRedirects(t *testing.T) {
 		"/mail": fault.PageInvalidURL, "/nowhere": fault.PageStatus,
 	} {
 		page, err := transport.Fetch(t.Context(), Request{URL: "http://a.example" + path})
-		if failed := failureOf(t, page, err); failed.Fault.Code != want || failed.Retry ||
-			failed.WireBytes == 0 {
+		if failed := failureOf(t, page, err); failed.Code != want || failed.Retry ||
+			failed.Wire == 0 {
 			t.Errorf("%s: %v, retry %v", path, err, failed.Retry)
 		}
 	}
@@ -139,16 +138,16 @@ func TestBeforeHop(t *testing.T) {
 	refuse := func(err error) func(context.Context, string, *curl.Request) error {
 		return func(context.Context, string, *curl.Request) error { return err }
 	}
-	transport := New(client, Config{Timeout: 100 * time.Millisecond})
+	transport := newTransport(client, Config{Timeout: 100 * time.Millisecond}, nil)
 	ask := Request{URL: "http://a.example/"}
 
 	ask.BeforeHop = refuse(own)
 	if _, err := transport.Fetch(t.Context(), ask); !errors.Is(err, own) {
 		t.Errorf("got %v", err)
 	}
-	ask.BeforeHop = refuse(&RobotsError{Fault: fault.New(fault.PageRobots, "no"), Retry: true})
+	ask.BeforeHop = refuse(refusal(fault.New(fault.PageRobots, "no"), true))
 	page, err := transport.Fetch(t.Context(), ask)
-	if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageRobots || !failed.Retry {
+	if failed := failureOf(t, page, err); failed.Code != fault.PageRobots || !failed.Retry {
 		t.Errorf("got %v, retry %v", err, failed.Retry)
 	}
 	ask.BeforeHop = func(ctx context.Context, _ string,
@@ -157,7 +156,7 @@ func TestBeforeHop(t *testing.T) {
 		return ctx.Err()
 	}
 	page, err = transport.Fetch(t.Context(), ask)
-	if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageTimeout || !failed.Retry {
+	if failed := failureOf(t, page, err); failed.Code != fault.PageTimeout || !failed.Retry {
 		t.Errorf("got %v, retry %v", err, failed.Retry)
 	}
 }
@@ -171,9 +170,9 @@ func TestOneDeadline(t *testing.T) {
 		}
 		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 	})
-	page, err := New(client, Config{Timeout: 100 * time.Millisecond}).Fetch(t.Context(),
+	page, err := newTransport(client, Config{Timeout: 100 * time.Millisecond}, nil).Fetch(t.Context(),
 		Request{URL: "http://a.example/"})
-	if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageTimeout ||
+	if failed := failureOf(t, page, err); failed.Code != fault.PageTimeout ||
 		failed.Hops == 0 {
 		t.Errorf("got %v after %d hops", err, failed.Hops)
 	}
@@ -187,7 +186,7 @@ func TestStatuses(t *testing.T) {
 		fmt.Sscanf(r.URL.Path, "/%d", &status)
 		w.WriteHeader(status)
 	})
-	transport := New(client, Config{Clock: clock.NewManual(now)})
+	transport := newTransport(client, Config{Clock: clock.NewManual(now)}, nil)
 	for _, test := range []struct {
 		status int
 		after  string
@@ -206,7 +205,7 @@ func TestStatuses(t *testing.T) {
 			strings.NewReplacer(" ", "%20", "+", "%2B").Replace(test.after))
 		page, err := transport.Fetch(t.Context(), Request{URL: url})
 		failed := failureOf(t, page, err)
-		if failed.Fault.Code != fault.PageStatus || failed.Status != test.status ||
+		if failed.Code != fault.PageStatus || failed.Status != test.status ||
 			failed.Retry != test.retry || failed.RetryAfter != test.wait {
 			t.Errorf("%d, %q: %v, retry %v after %s", test.status, test.after, err, failed.Retry,
 				failed.RetryAfter)
@@ -218,8 +217,8 @@ func TestFailuresOfTheNetwork(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	place := closed.Listener.Addr().String()
 	closed.Close()
-	transport := New(newEgress(t, egress.Config{Origins: map[string]string{"*.example": place}}),
-		Config{MaxBody: 10})
+	transport := newTransport(newEgress(t,
+		egress.Config{Origins: map[string]string{"*.example": place}}), Config{MaxBody: 10}, nil)
 	for url, want := range map[string]struct {
 		code  fault.Code
 		retry bool
@@ -229,13 +228,13 @@ func TestFailuresOfTheNetwork(t *testing.T) {
 		"nonsense":          {fault.PageInvalidURL, false},
 	} {
 		page, err := transport.Fetch(t.Context(), Request{URL: url})
-		if failed := failureOf(t, page, err); failed.Fault.Code != want.code ||
+		if failed := failureOf(t, page, err); failed.Code != want.code ||
 			failed.Retry != want.retry || failed.Status != 0 {
 			t.Errorf("%s: %v, retry %v", url, err, failed.Retry)
 		}
 	}
 	page, err := transport.Fetch(t.Context(), Request{URL: "http://a.example/", Tier: model.Render})
-	if failed := failureOf(t, page, err); failed.Fault.Code != fault.Unavailable {
+	if failed := failureOf(t, page, err); failed.Code != fault.PageTimeout {
 		t.Errorf("tier that is not there: %v", err)
 	}
 	if transport.Tiers() != model.TiersOf(model.Plain) {

@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"bytes"
@@ -61,7 +61,7 @@ var walls = []wall{
 
 // recogniseWall names the vendor whose challenge or refusal a page is; "" when it is none that we
 // know for certain.
-func recogniseWall(status int, body []byte, response answer) string {
+func recogniseWall(status int, body []byte, response Answer) string {
 	failed := status < 200 || status > 299
 	if status == 404 || status == 410 {
 		return ""
@@ -82,7 +82,7 @@ func recogniseWall(status int, body []byte, response answer) string {
 }
 
 // wallOfHeader is for the vendors that say it in the header.
-func wallOfHeader(status int, response answer) string {
+func wallOfHeader(status int, response Answer) string {
 	switch {
 	case response == nil:
 	case response.Header("Cf-Mitigated") == "challenge":
@@ -130,7 +130,7 @@ func isLoginWall(asked string, page *Page) bool {
 	if isLoginPath(asked) {
 		return false
 	}
-	led := page.Hops > 0 && isLoginPath(page.FinalURL)
+	led := page.Hops > 0 && isLoginPath(page.Final)
 	return (led || isLoginTitle(title(page.Body))) && hasPassword(page.Body)
 }
 

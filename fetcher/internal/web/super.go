@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"context"
@@ -162,4 +162,12 @@ func (p *proxies) through(ctx context.Context, client *egress.Client, ask *egres
 			return response, err
 		}
 	}
+}
+
+// countProxies is how many proxies of tier super there are, and how many of them rest.
+func (t *Transport) countProxies() (all, resting int) {
+	if t.proxies == nil {
+		return 0, 0
+	}
+	return len(t.proxies.all), t.proxies.resting()
 }

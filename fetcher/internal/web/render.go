@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"context"
@@ -9,9 +9,6 @@ import (
 	"shoal.dev/shoal/fetcher/internal/chromium"
 	"shoal.dev/shoal/pkg/address"
 )
-
-// ErrBusy says that the tier can take no more at the moment; nothing was asked for.
-var ErrBusy = chromium.ErrBusy
 
 // render is a page in a browser: tier render, and with proxies both.
 type render struct {
@@ -41,9 +38,9 @@ func (r *render) fetch(ctx context.Context, req *Request, deadline time.Time, pa
 	if page.exit != nil && !errors.Is(err, ErrBusy) {
 		r.proxies.report(host, page.exit, err)
 	}
-	page.Status, page.FinalURL, page.Hops, page.WireBytes = got.Status, got.Final, got.Hops,
+	page.Status, page.Final, page.Hops, page.Wire = got.Status, got.Final, got.Hops,
 		got.Received
-	page.ContentType, page.Body, page.response = got.ContentType, got.Body, loaded(got.Header)
+	page.ContentType, page.Body, page.Answer = got.ContentType, got.Body, loaded(got.Header)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"context"
@@ -109,7 +109,7 @@ func TestSuper(t *testing.T) {
 	client := newEgress(t, egress.Config{Origins: map[string]string{"*.example": place}})
 	exit := newExit(t, "Basic dXNlcjpzZWNyZXQ=")
 	address := strings.Replace(exit.URL, "http://", "http://user:secret@", 1)
-	transport := New(client, Config{Proxies: parseProxies(t, address)})
+	transport := newTransport(client, Config{Proxies: parseProxies(t, address)}, nil)
 	if transport.Tiers() != model.TiersOf(model.Plain, model.Super) {
 		t.Errorf("tiers %s", transport.Tiers())
 	}
@@ -118,8 +118,8 @@ func TestSuper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(page.Body) != "b.example" || page.Tier != model.Super || page.Hops != 1 {
-		t.Errorf("got %q, %+v", page.Body, page.Trace)
+	if string(page.Body) != "b.example" || page.Hops != 1 {
+		t.Errorf("got %q, %+v", page.Body, page)
 	}
 	page.Release()
 	// The proxy hears addresses that were checked, never names; it hears nothing of what is
@@ -129,7 +129,7 @@ func TestSuper(t *testing.T) {
 	}
 	for _, url := range []string{forbidden, "http://a.example/private"} {
 		page, err := transport.Fetch(t.Context(), Request{URL: url, Tier: model.Super})
-		if failed := failureOf(t, page, err); failed.Fault.Code != fault.PageAddressForbidden ||
+		if failed := failureOf(t, page, err); failed.Code != fault.PageAddressForbidden ||
 			failed.Retry {
 			t.Errorf("%s: %v", url, err)
 		}
@@ -207,8 +207,8 @@ func TestProxiesThatFail(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	first, second := newExit(t, ""), newExit(t, "")
-	transport := New(client, Config{Proxies: parseProxies(t, closed.URL, first.URL, second.URL)})
-	fetch := func(url string) *Error {
+	transport := newTransport(client, Config{Proxies: parseProxies(t, closed.URL, first.URL, second.URL)}, nil)
+	fetch := func(url string) *Failure {
 		t.Helper()
 		page, err := transport.Fetch(t.Context(), Request{URL: url, Tier: model.Super})
 		if err == nil {
@@ -220,7 +220,7 @@ func TestProxiesThatFail(t *testing.T) {
 	if failed := fetch("http://a.example/"); failed != nil || first.count() != 1 {
 		t.Errorf("with a dead proxy: %v, %d asked", failed, first.count())
 	}
-	if all, resting := transport.Proxies(); all != 3 || resting != 1 {
+	if all, resting := transport.countProxies(); all != 3 || resting != 1 {
 		t.Errorf("%d of %d rest", resting, all)
 	}
 	if failed := fetch("http://a.example/away"); failed == nil || !failed.Retry ||
@@ -232,12 +232,12 @@ func TestProxiesThatFail(t *testing.T) {
 	}
 	first.become(http.StatusProxyAuthRequired)
 	second.become(http.StatusProxyAuthRequired)
-	transport = New(newEgress(t,
+	transport = newTransport(newEgress(t,
 		egress.Config{Origins: map[string]string{"*.example": site.Listener.Addr().String()}}),
-		Config{Proxies: parseProxies(t, first.URL, second.URL)})
+		Config{Proxies: parseProxies(t, first.URL, second.URL)}, nil)
 	for range 2 {
 		if failed := fetch("http://a.example/"); failed == nil ||
-			failed.Fault.Code != fault.PageConnect || !failed.Retry {
+			failed.Code != fault.PageConnect || !failed.Retry {
 			t.Errorf("without a proxy that takes us: %v", failed)
 		}
 	}

@@ -1,4 +1,4 @@
-package fetcher
+package web
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-func TestHTTPWeb(t *testing.T) {
+func TestWeb(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/robots.txt", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("User-agent: *\nDisallow: /private\nCrawl-delay: 3\n"))
@@ -37,31 +37,31 @@ func TestHTTPWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	web, err := NewHTTPWeb(t.Context(), client, WebConfig{})
+	site, err := Open(t.Context(), client, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer web.Close()
+	defer site.Close()
 	ctx := context.Background()
 
-	if web.RobotsKnown(server.URL + "/page") {
+	if site.KnowsRules(server.URL + "/page") {
 		t.Error("robots.txt is known before it is asked for")
 	}
-	if delay, err := web.Robots(ctx, server.URL+"/page"); err != nil || delay != 3*time.Second {
+	if delay, err := site.CheckRules(ctx, server.URL+"/page"); err != nil || delay != 3*time.Second {
 		t.Errorf("robots.txt says %v, %v", delay, err)
 	}
 	var failure *Failure
-	if _, err := web.Robots(ctx, server.URL+"/private/x"); !errors.As(err, &failure) ||
+	if _, err := site.CheckRules(ctx, server.URL+"/private/x"); !errors.As(err, &failure) ||
 		failure.Code != fault.PageRobots {
 		t.Errorf("robots.txt says %v of a forbidden page", err)
 	}
-	if !web.RobotsKnown(server.URL+"/page") || !web.Tiers().Has(model.Plain) {
+	if !site.KnowsRules(server.URL+"/page") || !site.Tiers().Has(model.Plain) {
 		t.Error("robots.txt is not known, or tier plain is not there")
 	}
 
 	asked := ""
 	follow := func(_ context.Context, to string, _ *curl.Request) error { asked = to; return nil }
-	response, err := web.Fetch(ctx, Request{URL: server.URL + "/moved", BeforeHop: follow})
+	response, err := site.Fetch(ctx, Request{URL: server.URL + "/moved", BeforeHop: follow})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,13 +72,13 @@ func TestHTTPWeb(t *testing.T) {
 	}
 	response.Release()
 
-	refuse := func(_ context.Context, to string, as *curl.Request) error { return &ledAway{to, as} }
-	var led *ledAway
-	if _, err := web.Fetch(ctx,
-		Request{URL: server.URL + "/moved", BeforeHop: refuse}); !errors.As(err, &led) {
+	own := errors.New("a refusal of the caller's")
+	refuse := func(context.Context, string, *curl.Request) error { return own }
+	if _, err := site.Fetch(ctx,
+		Request{URL: server.URL + "/moved", BeforeHop: refuse}); !errors.Is(err, own) {
 		t.Errorf("a refused redirect ends with %v", err)
 	}
-	_, err = web.Fetch(ctx, Request{URL: server.URL + "/busy"})
+	_, err = site.Fetch(ctx, Request{URL: server.URL + "/busy"})
 	if !errors.As(err, &failure) || failure.Code != fault.PageStatus || failure.Status != 503 ||
 		!failure.Retry ||
 		failure.RetryAfter != 7*time.Second || failure.Final != server.URL+"/busy" {

@@ -1,4 +1,4 @@
-package transport
+package web
 
 import (
 	"context"
@@ -24,9 +24,8 @@ import (
 	"shoal.dev/shoal/pkg/reading"
 )
 
-func newRobots(t testing.TB, client *egress.Client, clk clock.Clock) *Robots {
-	robots := NewRobots(client, "Shoal/1.0 (+https://shoal.example)", clk, nil,
-		reading.New("fetcher", reading.Config{}))
+func openRobots(t testing.TB, client *egress.Client, clk clock.Clock) *Robots {
+	robots := newRobots(client, Config{UserAgent: "Shoal/1.0 (+https://shoal.example)", Clock: clk})
 	t.Cleanup(robots.Close)
 	return robots
 }
@@ -61,7 +60,7 @@ func TestRobots(t *testing.T) {
 			io.WriteString(w, "no gzip")
 		}
 	})
-	robots := newRobots(t, client, nil)
+	robots := openRobots(t, client, nil)
 	for _, test := range []struct {
 		url   string
 		want  fault.Code
@@ -85,21 +84,21 @@ func TestRobots(t *testing.T) {
 		{forbidden, fault.PageAddressForbidden, false, 0},
 	} {
 		for range 2 {
-			delay, err := robots.Check(t.Context(), test.url)
-			var refused *RobotsError
+			delay, err := robots.CheckRules(t.Context(), test.url)
+			var refused *Failure
 			if fault.CodeOf(err) != test.want || delay != test.delay || errors.As(err, &refused) &&
 				refused.Retry != test.retry {
 				t.Errorf("%s: %v, %v", test.url, delay, err)
 			}
 		}
-		if !robots.Known(test.url) {
+		if !robots.KnowsRules(test.url) {
 			t.Errorf("%s is not known", test.url)
 		}
 	}
 	if got := asked.Load(); got != 10+1+maxRobotsHops {
 		t.Errorf("%d requests", got)
 	}
-	if robots.Known("http://other.example/") || robots.Known("https://rules.example/") {
+	if robots.KnowsRules("http://other.example/") || robots.KnowsRules("https://rules.example/") {
 		t.Error("what was not asked is known")
 	}
 }
@@ -108,10 +107,10 @@ func TestRobotsOfADeadHost(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	place := closed.Listener.Addr().String()
 	closed.Close()
-	robots := newRobots(t, newEgress(t,
+	robots := openRobots(t, newEgress(t,
 		egress.Config{Origins: map[string]string{"*.example": place}}), nil)
-	_, err := robots.Check(t.Context(), "http://a.example/")
-	var refused *RobotsError
+	_, err := robots.CheckRules(t.Context(), "http://a.example/")
+	var refused *Failure
 	if fault.CodeOf(err) != fault.PageConnect || !errors.As(err, &refused) || !refused.Retry {
 		t.Errorf("got %v", err)
 	}
@@ -125,7 +124,7 @@ func TestRobotsAges(t *testing.T) {
 		}
 	})
 	now := clock.NewManual(time.Unix(0, 0))
-	robots := newRobots(t, client, now)
+	robots := openRobots(t, client, now)
 	for i, step := range []struct {
 		advance time.Duration
 		asked   int32
@@ -135,7 +134,7 @@ func TestRobotsAges(t *testing.T) {
 		{robotsTTL - 1, 2, ""}, {1, 3, ""},
 	} {
 		now.Advance(step.advance)
-		_, err := robots.Check(t.Context(), "http://a.example/")
+		_, err := robots.CheckRules(t.Context(), "http://a.example/")
 		if asked.Load() != step.asked || fault.CodeOf(err) != step.want {
 			t.Errorf("step %d: asked %d times, %v", i, asked.Load(), err)
 		}
@@ -146,18 +145,18 @@ func TestRobotsCoalesces(t *testing.T) {
 	var asked atomic.Int32
 	answer := make(chan struct{})
 	client := web(t, func(http.ResponseWriter, *http.Request) { asked.Add(1); <-answer })
-	robots := newRobots(t, client, nil)
+	robots := openRobots(t, client, nil)
 	impatient, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		if _, err := robots.Check(impatient, "http://a.example/"); !errors.Is(err,
+		if _, err := robots.CheckRules(impatient, "http://a.example/"); !errors.Is(err,
 			context.Canceled) {
 			t.Errorf("impatient: %v", err)
 		}
 	})
 	for range 8 {
 		waiting.Go(func() {
-			if _, err := robots.Check(t.Context(), "http://a.example/"); err != nil {
+			if _, err := robots.CheckRules(t.Context(), "http://a.example/"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -171,7 +170,7 @@ func TestRobotsCoalesces(t *testing.T) {
 }
 
 func TestRobotsIsBounded(t *testing.T) {
-	robots := newRobots(t, newEgress(t, egress.Config{}), nil)
+	robots := openRobots(t, newEgress(t, egress.Config{}), nil)
 	body := "User-agent: *\n" + strings.Repeat("Disallow: /"+strings.Repeat("x", 1000)+"\n", 400)
 	for i := range 2 * maxRobotsMemory / 400_000 {
 		entry := &site{origin: fmt.Sprint(i), done: make(chan struct{})}
@@ -193,7 +192,7 @@ func TestPanicOfRobots(t *testing.T) {
 		r *http.Request) {
 		io.WriteString(w, "# "+r.Host)
 	})
-	robots := newRobots(t, client, nil)
+	robots := openRobots(t, client, nil)
 	robots.parse = func(body, agent string) *rules {
 		if body == "# bad.example" {
 			panic("a reader's")
@@ -201,12 +200,12 @@ func TestPanicOfRobots(t *testing.T) {
 		return parseRules(body, agent)
 	}
 	for range 2 {
-		if _, err := robots.Check(t.Context(),
+		if _, err := robots.CheckRules(t.Context(),
 			"http://bad.example/"); fault.CodeOf(err) != fault.PageUnparsable {
 			t.Errorf("a page behind it: %v", err)
 		}
 	}
-	if _, err := robots.Check(t.Context(), "http://good.example/"); err != nil {
+	if _, err := robots.CheckRules(t.Context(), "http://good.example/"); err != nil {
 		t.Error(err)
 	}
 }
@@ -231,10 +230,10 @@ func TestRobotsIsShared(t *testing.T) {
 	check := func(agent, url string, want fault.Code, wantDelay time.Duration, wantAsked int32) {
 		t.Helper()
 		// a new fetcher knows nothing by itself
-		robots := NewRobots(client, agent, now, shared, reading.New("fetcher", reading.Config{}))
+		robots := newRobots(client, Config{UserAgent: agent, Clock: now, Shared: shared})
 		defer robots.Close()
 		before := asked.Load()
-		delay, err := robots.Check(t.Context(), url)
+		delay, err := robots.CheckRules(t.Context(), url)
 		if got := asked.Load() - before; fault.CodeOf(err) != want || delay != wantDelay ||
 			got != wantAsked {
 			t.Errorf("%s: %v, %v, asked %d times", url, delay, err, got)
@@ -266,8 +265,8 @@ func TestSharedRobotsKeepsItsAge(t *testing.T) {
 	now := clock.NewManual(time.Unix(1_800_000_000, 0))
 	shared := cache.NewLocal(now)
 	reader := reading.New("fetcher", reading.Config{})
-	first, second := NewRobots(client, "", now, shared, reader),
-		NewRobots(client, "", now, shared, reader)
+	first, second := newRobots(client, Config{Clock: now, Shared: shared, Reader: reader}),
+		newRobots(client, Config{Clock: now, Shared: shared, Reader: reader})
 	defer second.Close()
 	for i, step := range []struct {
 		robots  *Robots
@@ -275,7 +274,7 @@ func TestSharedRobotsKeepsItsAge(t *testing.T) {
 		asked   int32
 	}{{first, 0, 1}, {second, robotsTTL - time.Second, 1}, {second, time.Second, 2}} {
 		now.Advance(step.advance)
-		if _, err := step.robots.Check(t.Context(), "http://a.example/"); err != nil ||
+		if _, err := step.robots.CheckRules(t.Context(), "http://a.example/"); err != nil ||
 			asked.Load() != step.asked {
 			t.Errorf("step %d: asked %d times, %v", i, asked.Load(), err)
 		}
@@ -379,9 +378,9 @@ func BenchmarkRobotsShop(b *testing.B) {
 // benchmarkRobots measures what robots.txt costs each page once it is known.
 func benchmarkRobots(b *testing.B, body string) {
 	client := web(b, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
-	robots := newRobots(b, client, nil)
+	robots := openRobots(b, client, nil)
 	for b.Loop() {
-		if _, err := robots.Check(b.Context(),
+		if _, err := robots.CheckRules(b.Context(),
 			"http://a.example/category/shoes/product-12345.html?color=blue"); err != nil {
 			b.Fatal(err)
 		}

@@ -110,7 +110,8 @@ func TestUncharged(t *testing.T) {
 			want: "SITE_UNREACHABLE", fetches: 1, seconds: 15},
 		"throttles": {prepare: func(r *rig) {
 			r.web.fails("http://a.test/", -1,
-				web.Failure{Code: fault.PageStatus, Status: 429, Retry: true, RetryAfter: time.Hour})
+				web.Failure{Code: fault.PageStatus, Status: 429, Retry: true,
+					RetryAfter: time.Hour})
 		}, want: "PAGE_NOT_READABLE", fetches: 1, seconds: 16},
 		"the contact pages hang": {prepare: func(r *rig) {
 			hangs := func(ctx context.Context, _ web.Request) (*web.Page,

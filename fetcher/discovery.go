@@ -112,7 +112,8 @@ func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, rea
 		as, at = filled, filled.URL
 	}
 	if at, err = address.Canonical(at); err != nil {
-		return "", nil, false, &web.Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
+		return "", nil, false,
+			&web.Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
 	}
 	return at, as, true, nil
 }

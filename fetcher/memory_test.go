@@ -82,7 +82,8 @@ func TestTheCheapestTierThatWorks(t *testing.T) {
 		web.Failure{Code: fault.PageStatus, Status: 403}
 	gone, down := web.Failure{Code: fault.PageStatus, Status: 404},
 		web.Failure{Code: fault.PageConnect, Retry: true}
-	empty, private := web.Failure{Code: fault.PageNoRows}, web.Failure{Code: fault.PageAddressForbidden}
+	empty, private := web.Failure{Code: fault.PageNoRows},
+		web.Failure{Code: fault.PageAddressForbidden}
 	slow := web.Failure{Code: fault.PageTimeout, Retry: true}
 	for name, c := range map[string]struct {
 		failures map[model.Tier]web.Failure
@@ -104,7 +105,8 @@ func TestTheCheapestTierThatWorks(t *testing.T) {
 		"three tries of each": {map[model.Tier]web.Failure{model.Plain: down},
 			model.TiersOf(model.Plain, model.Super),
 			"plain connect_failed plain connect_failed plain connect_failed super tier:super"},
-		"a browser meets the same": {map[model.Tier]web.Failure{model.Plain: down, model.Render: down},
+		"a browser meets the same": {map[model.Tier]web.Failure{model.Plain: down,
+			model.Render: down},
 			model.AllTiers,
 			"plain connect_failed plain connect_failed plain connect_failed render " +
 				"connect_failed super tier:super"},
@@ -121,7 +123,8 @@ func TestTheCheapestTierThatWorks(t *testing.T) {
 		"what is forbidden is in no tier": {map[model.Tier]web.Failure{model.Plain: private},
 			model.AllTiers,
 			"plain address_forbidden address_forbidden"},
-		"rows that scripts make": {map[model.Tier]web.Failure{model.Plain: empty, model.Super: empty},
+		"rows that scripts make": {map[model.Tier]web.Failure{model.Plain: empty,
+			model.Super: empty},
 			model.AllTiers,
 			"plain no_rows render tier:render"},
 		"no rows, no browser": {map[model.Tier]web.Failure{model.Plain: empty},

@@ -147,7 +147,8 @@ func TestRejectedPagesClimb(t *testing.T) {
 				const url = "http://a.test/"
 				r, stop := startModel(t, c.model, func(r *rig, _ *Config) {
 					r.web.tiers = model.AllTiers
-					r.web.answers[url] = func(_ context.Context, req web.Request) (*web.Page, error) {
+					r.web.answers[url] = func(_ context.Context, req web.Request) (*web.Page,
+						error) {
 						offer := ""
 						if req.Tier == model.Render {
 							offer = `,"offers":{"price":3}`

@@ -156,7 +156,8 @@ func TestReleaseIsBounded(t *testing.T) {
 		r, o, stop := startOrdered(t, unrobotic(title), func(r *rig, config *Config) {
 			config.Timeout = 10 * time.Second
 			r.web.fails("http://a.test/", -1,
-				web.Failure{Code: fault.PageStatus, Status: 503, Retry: true, RetryAfter: time.Minute})
+				web.Failure{Code: fault.PageStatus, Status: 503, Retry: true,
+					RetryAfter: time.Minute})
 			r.web.answers["http://b.test/"] = func(ctx context.Context, _ web.Request) (*web.Page,
 				error) {
 				<-ctx.Done()

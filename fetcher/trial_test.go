@@ -31,7 +31,8 @@ func TestTrialsEndInTime(t *testing.T) {
 		return nil,
 			ctx.Err()
 	}
-	after := func(d time.Duration, failure web.Failure) func(context.Context, web.Request) (*web.Page,
+	after := func(d time.Duration, failure web.Failure) func(context.Context,
+		web.Request) (*web.Page,
 		error) {
 		return func(ctx context.Context, req web.Request) (*web.Page, error) {
 			select {
@@ -44,7 +45,8 @@ func TestTrialsEndInTime(t *testing.T) {
 			return nil, &failed
 		}
 	}
-	throttled := web.Failure{Code: fault.PageStatus, Status: 429, Retry: true, RetryAfter: time.Minute}
+	throttled := web.Failure{Code: fault.PageStatus, Status: 429, Retry: true,
+		RetryAfter: time.Minute}
 	for name, c := range map[string]struct {
 		answer func(context.Context, web.Request) (*web.Page, error)
 		tiers  model.TierSet
@@ -65,7 +67,8 @@ func TestTrialsEndInTime(t *testing.T) {
 			if req.Tier == model.Render {
 				return nil, web.ErrBusy
 			}
-			return &web.Page{Final: url, Status: 200, ContentType: "text/html", Body: []byte("<p>")}, nil
+			return &web.Page{Final: url, Status: 200, ContentType: "text/html",
+				Body: []byte("<p>")}, nil
 		}, model.TiersOf(model.Plain, model.Render), "plain no_rows no_rows",
 			model.TrialTime + sweepEvery},
 	} {

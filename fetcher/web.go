@@ -14,8 +14,8 @@ import (
 type Web interface {
 	// Tiers are the ways of fetching that there are.
 	Tiers() model.TierSet
-	// Fetch makes one try. Its error is a *web.Failure, web.ErrBusy, or the error of BeforeHop or of
-	// ctx as it is.
+	// Fetch makes one try. Its error is a *web.Failure, web.ErrBusy, or the error of BeforeHop or
+	// of ctx as it is.
 	Fetch(ctx context.Context, req web.Request) (*web.Page, error)
 	// KnowsRules says that CheckRules of a canonical address would answer without a request.
 	KnowsRules(url string) bool

@@ -227,7 +227,8 @@ func TestChains(t *testing.T) {
 				for address, body := range c.web {
 					if status, err := strconv.Atoi(body); err == nil {
 						r.web.fails(address, -1,
-							web.Failure{Code: fault.PageStatus, Status: status, Retry: status == 500})
+							web.Failure{Code: fault.PageStatus, Status: status,
+								Retry: status == 500})
 						continue
 					}
 					r.web.page(address, body)

@@ -96,10 +96,11 @@ func (r *Robots) KnowsRules(url string) bool {
 	return known && entry.isDone() && r.clock.Now().Before(entry.expires)
 }
 
-// CheckRules is nil when robots.txt lets us fetch a canonical address. It fetches the file where it is
-// not known; callers that ask for the same file meanwhile wait for the one fetch. The delay is the
-// host's Crawl-delay, at most 30 s, 0 when it sets none. The error is a *Failure (robots_forbidden,
-// or the connection's own where the host could not be reached at all), or the context's.
+// CheckRules is nil when robots.txt lets us fetch a canonical address. It fetches the file where it
+// is not known; callers that ask for the same file meanwhile wait for the one fetch. The delay is
+// the host's Crawl-delay, at most 30 s, 0 when it sets none. The error is a *Failure
+// (robots_forbidden, or the connection's own where the host could not be reached at all), or the
+// context's.
 func (r *Robots) CheckRules(ctx context.Context, url string) (delay time.Duration, err error) {
 	origin, path := splitOrigin(url)
 	entry := r.site(origin)

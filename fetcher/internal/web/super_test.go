@@ -207,7 +207,8 @@ func TestProxiesThatFail(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	first, second := newExit(t, ""), newExit(t, "")
-	transport := newTransport(client, Config{Proxies: parseProxies(t, closed.URL, first.URL, second.URL)}, nil)
+	transport := newTransport(client,
+		Config{Proxies: parseProxies(t, closed.URL, first.URL, second.URL)}, nil)
 	fetch := func(url string) *Failure {
 		t.Helper()
 		page, err := transport.Fetch(t.Context(), Request{URL: url, Tier: model.Super})

@@ -170,7 +170,8 @@ func TestOneDeadline(t *testing.T) {
 		}
 		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
 	})
-	page, err := newTransport(client, Config{Timeout: 100 * time.Millisecond}, nil).Fetch(t.Context(),
+	page, err := newTransport(client, Config{Timeout: 100 * time.Millisecond},
+		nil).Fetch(t.Context(),
 		Request{URL: "http://a.example/"})
 	if failed := failureOf(t, page, err); failed.Code != fault.PageTimeout ||
 		failed.Hops == 0 {

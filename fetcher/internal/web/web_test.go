@@ -47,7 +47,8 @@ func TestWeb(t *testing.T) {
 	if site.KnowsRules(server.URL + "/page") {
 		t.Error("robots.txt is known before it is asked for")
 	}
-	if delay, err := site.CheckRules(ctx, server.URL+"/page"); err != nil || delay != 3*time.Second {
+	if delay, err := site.CheckRules(ctx, server.URL+"/page"); err != nil ||
+		delay != 3*time.Second {
 		t.Errorf("robots.txt says %v, %v", delay, err)
 	}
 	var failure *Failure

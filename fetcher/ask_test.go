@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/hold"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -77,8 +78,8 @@ func TestUnitOfSeveralPages(t *testing.T) {
 			t.Errorf("asked %s in %v", got, time.Since(begun))
 		}
 		synctest.Wait()
-		if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 || len(r.f.timed) != 0 {
-			t.Errorf("kept: %+v, %d timed", c, len(r.f.timed))
+		if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 || r.f.Counts().Timed != 0 {
+			t.Errorf("kept: %+v, %d timed", c, r.f.Counts().Timed)
 		}
 	})
 }
@@ -149,7 +150,7 @@ func TestUncharged(t *testing.T) {
 					}
 				}
 				if took := time.Since(begun); fetches != c.fetches ||
-					took > time.Duration(c.seconds)*time.Second+sweepEvery {
+					took > time.Duration(c.seconds)*time.Second+hold.SweepEvery {
 					t.Errorf("%d fetches in %v: %q", fetches, took, r.web.asked)
 				}
 				if (c.limited || c.url != "") && len(r.web.asked) > 0 {

@@ -4,16 +4,14 @@ import (
 	"context"
 
 	"shoal.dev/shoal/controlplane/client"
-	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/fetcher/internal/hold"
+	"shoal.dev/shoal/fetcher/internal/unit"
 )
 
 // View is what a fetcher reads of one state of the control plane.
 type View interface {
-	Cluster() *client.Cluster
-	Job(id ids.ID) *client.Job
-	Entry(id ids.ID) *client.Entry
-	Recipe(scraper ids.ID, revision uint32) *client.Recipe
-	Shards() []*client.Shard
+	unit.View
+	hold.State
 }
 
 // Control is what a fetcher asks of the control plane.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/web"
@@ -490,35 +489,6 @@ func TestPlaceholderWithoutRule(t *testing.T) {
 		if got := shorthand(r.pages(1)[0]); got != "0 errored recipe_missing last" ||
 			len(r.web.asked) > 0 {
 			t.Errorf("page is %q after %q", got, r.web.asked)
-		}
-	})
-}
-
-func TestTokenSetsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := New(Config{})
-		values := map[string]string{"a": "b"}
-		for n := range maxTokenSets + 10 {
-			key := tokenKey{config: uint64(n)}
-			_, flight, own := f.tokens.join(key)
-			if !own {
-				t.Fatalf("set %d is known", n)
-			}
-			f.tokens.land(key, flight, values, false, time.Minute)
-		}
-		if n := f.tokens.sets.Len(); n != maxTokenSets ||
-			f.tokens.get(tokenKey{config: 0}) != nil || f.tokens.get(tokenKey{config: 20}) == nil {
-			t.Errorf("%d sets are kept", n)
-		}
-		f.tokens.invalidate(tokenKey{config: 20}, map[string]string{"a": "c"})
-		if f.tokens.get(tokenKey{config: 20}) == nil {
-			t.Error("values are forgotten that others have renewed")
-		}
-		f.tokens.invalidate(tokenKey{config: 20}, values)
-		pass(time.Minute)
-		if f.tokens.get(tokenKey{config: 20}) != nil || f.tokens.get(tokenKey{config: 21}) != nil ||
-			len(f.tokens.flights) != 0 {
-			t.Error("values are kept for too long")
 		}
 	})
 }

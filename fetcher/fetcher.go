@@ -8,17 +8,17 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/hold"
+	"shoal.dev/shoal/fetcher/internal/unit"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
@@ -34,21 +34,11 @@ const (
 	DefaultStopWithin = 30 * time.Second
 )
 
-// maxOpen bounds the tasks held open: twice what a leader sends out by default. A task beyond it is
-// dropped, and found by the next marker.
-const maxOpen = 1 << 17
-
-// sweepEvery is how often ended runs are looked for among the tasks that wait.
-const sweepEvery = 250 * time.Millisecond
-
-// lookEvery is how often the log is asked how much of it was not read.
-const lookEvery = 2 * time.Second
-
 // Pace is what a host may be asked: request starts per second and requests under way; 0 sets no
 // bound.
 type Pace = frontier.Pace
 
-// Config is what a Fetcher works with. Zero values take the defaults; Clock, Logger and Crash may
+// Config is what a Fetcher works with. Zero values take the defaults; Clock, Logger and Point may
 // be left out.
 type Config struct {
 	Node    string // as it is registered
@@ -80,8 +70,8 @@ type Config struct {
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics // may be nil
 	Tracer  *telemetry.Tracer  // nil: no traces
-	// Crash is called with the name of each step's end, for tests that end the process there.
-	Crash func(point string)
+	// Point is called with the name of each step's end, for tests that end the process there.
+	Point func(name string)
 	// Reading is called as a page is read, for tests that panic there; it may be left out.
 	Reading func(p extract.Page)
 	// Reader runs what reads pages; nil: one that keeps none whose reading panics.
@@ -116,8 +106,8 @@ func (c *Config) setDefaults() {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.Crash == nil {
-		c.Crash = func(string) {}
+	if c.Point == nil {
+		c.Point = func(string) {}
 	}
 	if c.Reader == nil {
 		c.Reader = NewReader(ReaderConfig{Clock: c.Clock, Logger: c.Logger})
@@ -137,63 +127,49 @@ type ReaderConfig = reading.Config
 // NewReader makes the reader of a process.
 func NewReader(config ReaderConfig) *Reader { return reading.New("fetcher", config) }
 
-// tellEvery is how often the log may tell of skipped records.
-const tellEvery = time.Minute
-
-// Fetcher is one fetching process.
+// Fetcher is one fetching process: workers, between what it holds and the units that they work on.
 type Fetcher struct {
 	config  Config
-	reader  *reading.Guard
-	recipes *recipeCache
-	tokens  *tokens
-	hosts   *hostMemory
-	extract chan struct{} // one for each extraction
-	asking  chan struct{} // one for each question to the model
-	wake    chan struct{} // the starter has to look again
-	beatNow chan struct{} // the leader has to know
-	running sync.WaitGroup
-	counts  counters
-	// records of our shards' tasks that were not read, when the log was asked last
-	behind  atomic.Int64
-	metrics *metrics
-
-	mu       sync.Mutex // guards what follows, and what shards and chains say is guarded by it
-	frontier *frontier.Frontier
-	told     time.Time // when the log told of skipped records
-	untold   uint64    // skipped since
-	shards   map[uint16]*shard
-	opening  map[uint16]*opening
-	beats    uint64              // heartbeats sent
-	timed    map[*chain]struct{} // chains that wait and whose unit has a time limit, or keeps pages
-	open     int                 // tasks held open
-	held     int64               // bytes of bodies and unpublished pages
-	fetchers int                 // that share a host which none of our shards has
-	leaving  bool                // the process stops: no shard is taken, all are let go of
-	leased   time.Time           // when the heartbeat that the leases count from was sent
+	hold    *hold.Hold
+	units   *unit.Units
+	workers sync.WaitGroup
 }
 
 // New makes a fetcher that Run starts.
 func New(config Config) *Fetcher {
 	config.setDefaults()
-	f := &Fetcher{
-		config:   config,
-		metrics:  newMetrics(config.Metrics),
-		reader:   config.Reader,
-		recipes:  newRecipeCache(maxRecipes, config.Reader),
-		tokens:   newTokens(config.Clock),
-		hosts:    newHostMemory(maxRemembered),
-		extract:  make(chan struct{}, config.Extractions),
-		asking:   make(chan struct{}, config.Questions),
-		wake:     make(chan struct{}, 1),
-		beatNow:  make(chan struct{}, 1),
-		frontier: frontier.New(config.Clock.Now(), rand.Float64),
-		shards:   map[uint16]*shard{},
-		opening:  map[uint16]*opening{},
-		timed:    map[*chain]struct{}{},
-		fetchers: 1,
-	}
+	f := &Fetcher{config: config, units: unit.New(unitConfig(config))}
+	f.hold = hold.New(hold.Config{
+		Node: config.Node, Boot: config.Boot, Log: config.Log,
+		State:     func() hold.State { return config.Control.View() },
+		Heartbeat: config.Control.Heartbeat, ShardOf: config.ShardOf,
+		Plan: f.plan, Pages: f.units.PagesPassed,
+		MaxBytes: config.MaxBytes, Timeout: config.Timeout, StopWithin: config.StopWithin,
+		Clock: config.Clock, Logger: config.Logger, Reader: config.Reader, Point: config.Point,
+	})
 	f.measure(config.Metrics)
 	return f
+}
+
+func unitConfig(config Config) unit.Config {
+	return unit.Config{
+		View: func() unit.View { return config.Control.View() },
+		Fresh: func(ctx context.Context) (unit.View, error) {
+			return config.Control.Fresh(ctx)
+		},
+		Web: config.Web, IDs: config.IDs, Pace: config.Pace, MaxPace: config.MaxPace,
+		Model: config.Model, Questions: config.Questions, Rates: config.Rates,
+		Extractions: config.Extractions, Timeout: config.Timeout,
+		Clock: config.Clock, Logger: config.Logger, Metrics: config.Metrics,
+		Tracer: config.Tracer, Reader: config.Reader, Reading: config.Reading,
+		Point: config.Point,
+	}
+}
+
+// plan begins the work on a task that came.
+func (f *Fetcher) plan(task *model.Task) hold.Plan {
+	chain, host, pace := f.units.Begin(task)
+	return hold.Plan{Unit: chain, Refused: host == "", Host: host, Pace: pace}
 }
 
 // Run works until ctx ends, which is no error. Then it begins no page any more, finishes and
@@ -203,208 +179,77 @@ func New(config Config) *Fetcher {
 func (f *Fetcher) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	f.running.Go(func() {
-		defer cancel()
-		f.keepLeases(ctx, work)
-	})
-	f.running.Go(func() { f.sweep(work) })
-	f.running.Go(func() { f.lookAhead(work) })
+	f.hold.Start(ctx, work, cancel)
 	f.startRequests(work)
-	f.running.Wait()
+	f.workers.Wait()
+	f.hold.Wait()
 	return nil
 }
 
 // startRequests hands what is ready to the workers. They are started as they are needed and kept: a
 // goroutine of its own for each request would grow its stack anew each time.
 func (f *Fetcher) startRequests(ctx context.Context) {
-	turns := make(chan *chain)
+	turns := make(chan *hold.Task)
 	defer close(turns)
 	ready := make(chan struct{}, f.config.Workers) // one for each worker that waits for its turn
 	for started := 0; ; {
 		if len(ready) == 0 && started < f.config.Workers {
 			started++
-			f.running.Go(func() { f.serve(ready, turns) })
+			f.workers.Go(func() { f.serve(ready, turns) })
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-ready:
 		}
-		c := f.awaitTurn(ctx)
-		if c == nil {
+		task := f.hold.AwaitTurn(ctx)
+		if task == nil {
 			return
 		}
-		turns <- c
+		turns <- task
 	}
 }
 
 // serve is a worker.
-func (f *Fetcher) serve(ready chan<- struct{}, turns <-chan *chain) {
+func (f *Fetcher) serve(ready chan<- struct{}, turns <-chan *hold.Task) {
+	var turn unit.Turn
 	for {
 		ready <- struct{}{}
-		c, ok := <-turns
+		task, ok := <-turns
 		if !ok {
 			return
 		}
-		f.work(c)
+		f.work(&turn, task)
 	}
 }
 
-// awaitTurn is the next chain to work on; nil when ctx has ended.
-func (f *Fetcher) awaitTurn(ctx context.Context) *chain {
-	for ctx.Err() == nil {
-		f.mu.Lock()
-		var it *frontier.Item
-		var wait time.Duration
-		if f.held < f.config.MaxBytes {
-			it, wait = f.frontier.Next(f.config.Clock.Now())
-		} else {
-			it, wait = f.nextKept(f.config.Clock.Now())
-		}
-		if it != nil {
-			delete(f.timed, it.Value.(*chain))
-		}
-		f.mu.Unlock()
-		if it != nil {
-			return it.Value.(*chain)
-		}
-		var due <-chan time.Time
-		if wait != frontier.Forever {
-			due = f.config.Clock.After(wait)
-		}
-		select {
-		case <-ctx.Done():
-		case <-f.wake:
-		case <-due:
-		}
+// work takes one turn of a task: a request, and what follows from it. It ends when the shard is
+// dropped, at the lease's end at the latest.
+func (f *Fetcher) work(turn *unit.Turn, task *hold.Task) {
+	chain := task.Unit.(*unit.Chain)
+	ctx, end := task.BeginTurn(chain.IsTrial())
+	defer end()
+	next := turn.Take(ctx, chain, task)
+	if errors.Is(context.Cause(ctx), hold.ErrAbandoned) {
+		next = chain.Abandon(next)
 	}
-	return nil
-}
-
-// sweep ends the work on shards whose lease has lapsed, requests under way included, and takes back
-// what waits in vain: tasks of a release that takes too long, and those of ended runs, which are
-// answered at once, however slow their hosts are.
-func (f *Fetcher) sweep(ctx context.Context) {
-	for clock.Pause(ctx, f.config.Clock, f.untilSweep()) {
-		f.mu.Lock()
-		now := f.config.Clock.Now()
-		var lapsed []*shard
-		for _, s := range f.shards {
-			switch {
-			case !s.fresh(now):
-				lapsed = append(lapsed, s)
-			case s.releasing && !now.Before(s.finishBy):
-				f.layDown(s, func(*chain) bool { return true })
-			}
-		}
-		f.lapse(lapsed...)
-		f.endOverdue(now)
-		f.mu.Unlock()
-		f.cancelEnded()
+	outcome := hold.Outcome{Answer: next.Answer}
+	if next.Page != nil {
+		outcome.Record, outcome.Final = chain.Encode(next.Page), next.IsLast()
 	}
-}
-
-// untilSweep is how long the next sweep may wait: no lease is outlived.
-func (f *Fetcher) untilSweep() time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	wait, now := sweepEvery, f.config.Clock.Now()
-	for _, s := range f.shards {
-		wait = min(wait, s.until.Sub(now))
+	if outcome.Again = next.GoesOn(); outcome.Again {
+		outcome.Begun = next.Again && chain.HasBegun()
+		outcome.Host, outcome.Pace = chain.Host(), next.Pace
+		outcome.Wait, outcome.Until = next.Wait, chain.Until()
 	}
-	return wait
+	task.EndTurn(outcome)
 }
-
-// lookAhead asks the log how much of our tasks was not read, for the heartbeats to tell. The log
-// may take seconds to answer, for which they do not wait.
-func (f *Fetcher) lookAhead(ctx context.Context) {
-	for clock.Pause(ctx, f.config.Clock, lookEvery) {
-		f.behind.Store(f.config.Log.Lag(stream.Tasks))
-	}
-}
-
-// cancelEnded answers the waiting tasks of ended runs, and ends the requests under way of ended
-// trials.
-func (f *Fetcher) cancelEnded() {
-	view := f.config.Control.View()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now := f.config.Clock.Now()
-	for _, s := range f.shards {
-		for id, chains := range s.open {
-			if job := view.Job(id); job == nil || !ended(job) {
-				continue // a missing one may be new: it is looked up when its turn comes
-			}
-			for _, c := range chains {
-				switch {
-				case f.takeUp(c) || f.frontier.Remove(&c.item, now):
-					f.finish(c, cancelledPage(c))
-				case c.abandon != nil:
-					c.abandon(errAbandoned)
-				}
-			}
-		}
-	}
-}
-
-func ended(job *client.Job) bool { return job == nil || job.Closed || job.State.Final() }
-
-func notify(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
-}
-
-// errStale ends a request whose shard is not ours any more.
-var errStale = errors.New("fetcher: the shard's lease has lapsed")
 
 // Counts say what was done since the start, and what is held now.
 type Counts struct {
-	Pages       uint64 // pages passed on, whatever their outcome
-	Delivered   uint64
-	Errored     uint64
-	Cancelled   uint64
-	Retries     uint64        // tries after the first of a page
-	Bytes       uint64        // of bodies, off the wire
-	Markers     uint64        // passed on
-	Dropped     uint64        // tasks held already, or beyond what may be held
-	Undecodable uint64        // records skipped
-	Taken       uint64        // shards taken over
-	Released    uint64        // shards handed over in order
-	Lapsed      uint64        // shards dropped because their lease had lapsed
-	LostBeats   uint64        // heartbeats without an answer
-	Open        int           // tasks held open
-	Shards      int           // held
-	Waiting     int           // tasks that wait for their turn
-	Hosts       int           // hosts in mind
-	ReadyHosts  int           // of these, those that may be asked now, and wait for the fetcher
-	HeldBytes   int64         // of bodies and unpublished pages
-	Asking      int64         // requests under way, extraction included
-	LeaseAge    time.Duration // since the heartbeat that the leases count from; 0 without shards
-}
-
-type counters struct {
-	pages, delivered, errored, cancelled, retries, bytes, markers, dropped,
-	undecodable atomic.Uint64
-	taken, released, lapsed,
-	lostBeats atomic.Uint64
-	asking atomic.Int64
+	unit.Tally
+	hold.Counts
 }
 
 // Counts is safe to call at any time.
-func (f *Fetcher) Counts() Counts {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c, now := &f.counts, f.config.Clock.Now()
-	return Counts{Pages: c.pages.Load(), Delivered: c.delivered.Load(), Errored: c.errored.Load(),
-		Cancelled: c.cancelled.Load(), Retries: c.retries.Load(), Bytes: c.bytes.Load(),
-		Markers: c.markers.Load(),
-		Dropped: c.dropped.Load(), Undecodable: c.undecodable.Load(), Taken: c.taken.Load(),
-		Released: c.released.Load(),
-		Lapsed:   c.lapsed.Load(), LostBeats: c.lostBeats.Load(), Open: f.open,
-		Shards:  len(f.shards),
-		Waiting: f.frontier.Waiting(), Hosts: f.frontier.Hosts(), ReadyHosts: f.frontier.Ready(now),
-		HeldBytes: f.held,
-		Asking:    c.asking.Load(), LeaseAge: f.leaseAge(now)}
-}
+func (f *Fetcher) Counts() Counts { return Counts{f.units.Tally(), f.hold.Counts()} }

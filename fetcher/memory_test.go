@@ -7,43 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/fetcher/internal/unit"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 )
-
-func TestHostMemory(t *testing.T) {
-	m := newHostMemory(2)
-	now := time.Unix(0, 0)
-	tiers := []model.Tier{model.Plain, model.Render, model.Super}
-	first := func(host string, want int) {
-		t.Helper()
-		if got := m.first(host, tiers, now); got != want {
-			t.Errorf("%s begins at %d, want %d", host, got, want)
-		}
-	}
-	first("a", 0)
-	m.note("a", model.TiersOf(model.Plain), now)
-	first("a", 1)
-	m.note("a", model.TiersOf(model.Render), now)
-	first("a", 2)
-	first("b", 0)
-	if got := m.first("a", []model.Tier{model.Plain, model.Render}, now); got != 0 {
-		t.Errorf("without a tier that works, begins at %d", got)
-	}
-	now = now.Add(rememberFor)
-	first("a", 0)
-	m.note("a", model.TiersOf(model.Plain), now)
-	m.note("b", model.TiersOf(model.Plain), now)
-	m.note("c", model.TiersOf(model.Plain), now)
-	first("a", 0)
-	first("c", 1)
-	m.forget("c")
-	first("c", 0)
-	if m.notes.Len() != 1 {
-		t.Errorf("%d notes", m.notes.Len())
-	}
-}
 
 // tiered answers by tier: the failure of a tier, or a page of it.
 func (w *fakeWeb) tiered(url string, failures map[model.Tier]web.Failure) {
@@ -176,7 +144,7 @@ func TestWhatWorkedIsRemembered(t *testing.T) {
 		clear(failures)
 		r.web.mu.Unlock()
 		got = append(got, next(model.AllTiers))
-		pass(rememberFor)
+		pass(unit.RememberFor)
 		got = append(got, next(model.AllTiers), next(model.AllTiers))
 		want := []string{"plain blocked render tier:render", "render tier:render",
 			"plain blocked blocked",
@@ -208,7 +176,7 @@ func TestBusyTiers(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		if took := time.Since(began); took < 100*time.Second ||
-			took > 100*time.Second+7*2*mostBusy {
+			took > 100*time.Second+7*2*unit.MostBusy {
 			t.Errorf("took %v: robots.txt and one start are 100 s", took)
 		}
 	})

@@ -94,8 +94,8 @@ func TestPrompts(t *testing.T) {
 					t.Errorf("%d questions", len(c.model.asked))
 				}
 				synctest.Wait()
-				if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 || len(r.f.timed) != 0 {
-					t.Errorf("kept: %+v, %d timed", c, len(r.f.timed))
+				if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 || r.f.Counts().Timed != 0 {
+					t.Errorf("kept: %+v, %d timed", c, r.f.Counts().Timed)
 				}
 			})
 		})

@@ -48,35 +48,3 @@ func TestPanicOfAReader(t *testing.T) {
 		})
 	}
 }
-
-// panicking is a pager that fails at every page.
-type panicking struct{}
-
-func (panicking) next(string, uint32, string, string) string { panic("a pager's") }
-
-// A page whose next address cannot be made for a panic ends its chain, uncharged.
-func TestPanicOfAPager(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r, stop := start(t, 1, paged(model.Pagination{Type: model.URLPageParam, Param: "p"}), nil)
-		defer stop()
-		r.f.recipes.get(r.control, scraperID, 1).pager = panicking{}
-		r.web.page("http://a.test/", items("a"))
-		r.send(r.task(0, "http://a.test/"))
-		if p := r.pages(1)[0]; p.Outcome != model.Errored ||
-			p.Code != string(fault.PageUnparsable) || p.PriceRow != "" || !p.Last {
-			t.Errorf("%+v", p)
-		}
-	})
-}
-
-// A recipe whose compilation panics is one that cannot be used; the next is compiled.
-func TestPanicOfACompiler(t *testing.T) {
-	cache := newRecipeCache(2, NewReader(ReaderConfig{}))
-	broken := cache.compile(title, func(model.Recipe) *recipe { panic("a compiler's") })
-	if broken.extractor != nil || fault.CodeOf(broken.err) != fault.PageUnparsable {
-		t.Errorf("%+v", broken)
-	}
-	if whole := cache.compile(title, compileRecipe); whole.extractor == nil || whole.err != nil {
-		t.Errorf("%+v", whole)
-	}
-}

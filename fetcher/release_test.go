@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/hold"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
@@ -168,7 +169,7 @@ func TestReleaseIsBounded(t *testing.T) {
 		r.send(r.task(0, "http://a.test/"), r.task(1, "http://b.test/"))
 		pass(500 * time.Millisecond)
 		o.to(client.Leases{Release: onlyShard})
-		pass(time.Second + 2*10*time.Second + sweepEvery)
+		pass(time.Second + 2*10*time.Second + hold.SweepEvery)
 		synctest.Wait()
 		if holding(r.control) != "[]" {
 			t.Errorf("holding %s", holding(r.control))
@@ -221,7 +222,7 @@ func TestEndedRunDuringRelease(t *testing.T) {
 		o.to(client.Leases{Release: onlyShard})
 		pass(1500 * time.Millisecond)
 		r.control.end(jobID)
-		pass(2 * sweepEvery)
+		pass(2 * hold.SweepEvery)
 		for _, p := range r.pages(4) {
 			if shorthand(p) != "0 cancelled last" {
 				t.Errorf("seq %d is %s", p.Unit.Seq, shorthand(p))
@@ -319,7 +320,7 @@ func TestSuspendedPastTheLease(t *testing.T) {
 				return client.Leases{}, errTest
 			}
 		})
-		notify(r.f.wake)
+		r.send(r.task(100, "http://a.test/")) // whoever waits for a turn looks again
 		pass(time.Minute)
 		synctest.Wait()
 		if n := len(r.web.startsAt("a.test")); n != before {

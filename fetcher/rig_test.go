@@ -396,3 +396,5 @@ func shorthand(p *model.Page) string {
 
 // pass lets the bubble's time pass.
 func pass(d time.Duration) { <-time.After(d) }
+
+func intp(n int) *int { return &n }

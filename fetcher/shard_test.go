@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/hold"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/stream"
 )
@@ -266,7 +266,7 @@ func TestLapsedLease(t *testing.T) {
 				if !alive {
 					return client.Leases{}, errTest
 				}
-				return r.control.holdAll(sweepEvery + 100*time.Millisecond), nil
+				return r.control.holdAll(hold.SweepEvery + 100*time.Millisecond), nil
 			}
 		})
 		defer stop()
@@ -307,7 +307,7 @@ func TestLapsedLeaseOfWaitingTasks(t *testing.T) {
 		defer stop()
 		r.send(r.task(0, "http://a.test/"), r.task(1, "http://a.test/"))
 		r.control.change(func() { alive = false })
-		pass(3*time.Second + sweepEvery)
+		pass(3*time.Second + hold.SweepEvery)
 		synctest.Wait()
 		if c := r.f.Counts(); c.Shards != 0 || c.Open != 0 || c.Waiting != 0 {
 			t.Errorf("still held: %+v", c)
@@ -333,13 +333,13 @@ func TestRequestsEndWithTheLease(t *testing.T) {
 		r.send(r.task(0, "http://a.test/"), r.task(1, "http://b.test/"))
 		pass(10 * time.Second) // the lease is renewed at 9 s
 		synctest.Wait()
-		if n := r.f.Counts().Asking; n != 2 {
+		if n := r.f.Counts().Turns; n != 2 {
 			t.Fatalf("%d requests under way while leases are renewed", n)
 		}
 		r.control.change(func() { alive = false })
 		pass(8 * time.Second)
 		synctest.Wait()
-		if c := r.f.Counts(); c.Asking != 0 || c.Lapsed != 1 {
+		if c := r.f.Counts(); c.Turns != 0 || c.Lapsed != 1 {
 			t.Errorf("at the lease's end: %+v", c)
 		}
 		r.nothingMore()
@@ -381,7 +381,7 @@ func TestSuspendedFetcherPublishesNothing(t *testing.T) {
 				jump := func() { frozen.ahead.Store(int64(2 * time.Hour)) }
 				r, stop := start(t, 1, title, func(r *rig, config *Config) {
 					config.Clock = frozen
-					config.Crash = func(point string) {
+					config.Point = func(point string) {
 						if point == "fetcher."+suspended {
 							jump()
 						}
@@ -507,7 +507,7 @@ func TestEndedRunIsAnsweredAtOnce(t *testing.T) {
 		}
 		pass(time.Minute)
 		r.control.end(jobID)
-		pass(2 * sweepEvery)
+		pass(2 * hold.SweepEvery)
 		synctest.Wait()
 		if lag := r.memory.Lag(stream.Pages); lag != 100 {
 			t.Fatalf("%d of 100 tasks are answered", lag)
@@ -534,25 +534,4 @@ func TestBadRecordsAreSkipped(t *testing.T) {
 			t.Errorf("counts are %+v", c)
 		}
 	})
-}
-
-func TestRecipesAreBounded(t *testing.T) {
-	control := newControl(1, title)
-	cache := newRecipeCache(2, NewReader(ReaderConfig{}))
-	first := cache.get(control, ids.ID{1}, 1)
-	if first == nil || first.extractor == nil || cache.get(control, ids.ID{1}, 1) != first {
-		t.Fatal("a recipe is not compiled once")
-	}
-	cache.get(control, ids.ID{2}, 1)
-	cache.get(control, ids.ID{1}, 1)
-	cache.get(control, ids.ID{3}, 1)
-	if cache.get(control, ids.ID{1}, 1) != first {
-		t.Error("the recipe used last is gone")
-	}
-	if cache.known.Len() != 2 {
-		t.Errorf("%d recipes are kept", cache.known.Len())
-	}
-	if cache.get(control, ids.ID{4}, 9) != nil {
-		t.Error("an unknown revision has a recipe")
-	}
 }

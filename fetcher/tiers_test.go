@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/unit"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -113,8 +114,8 @@ func TestNoRowsWithAPrompt(t *testing.T) {
 				}
 				pass(time.Minute)
 				synctest.Wait()
-				if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 || len(r.f.timed) != 0 {
-					t.Errorf("kept: %+v, %d timed", c, len(r.f.timed))
+				if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 || r.f.Counts().Timed != 0 {
+					t.Errorf("kept: %+v, %d timed", c, r.f.Counts().Timed)
 				}
 			})
 		})
@@ -183,7 +184,7 @@ func TestEmptyPagesAreDoubted(t *testing.T) {
 			"<h1>x</h1>"} {
 			got = append(got, next(plain))
 		}
-		pass(rememberFor)
+		pass(unit.RememberFor)
 		got = append(got, next("<h1>x</h1>"))
 		if want := []string{climbs, climbs, cheap, climbs, climbs, climbs, dear,
 			cheap}; !slices.Equal(got, want) {
@@ -222,7 +223,7 @@ func TestAChainStaysInTheBrowser(t *testing.T) {
 				got = append(got, shorthand(page)+": "+climbed(page))
 				from, spent, last = page.Next, page.Spent, page.Last
 			}
-			pass(2 * rememberFor) // as if another fetcher went on
+			pass(2 * unit.RememberFor) // as if another fetcher went on
 		}
 		want := []string{"0 delivered: plain no_rows render tier:render",
 			"1 delivered spent: render tier:render",
@@ -293,7 +294,7 @@ func TestDiscoveryByTiers(t *testing.T) {
 func TestWaitingDiscoveriesHoldNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, withTokens(), func(r *rig, config *Config) {
-			config.Workers = maxDiscoveries + 1
+			config.Workers = unit.MaxDiscoveries + 1
 			r.control.recipes[2] = &client.Recipe{Recipe: title}
 		})
 		defer stop()
@@ -386,7 +387,7 @@ func TestBusyIsNoTry(t *testing.T) {
 				// for the next of the rests.
 				starts := time.Duration(len(p.Tries)) * 100 * time.Second
 				if took := time.Since(began); took < starts ||
-					took > starts+time.Duration(len(p.Tries))*20*2*mostBusy {
+					took > starts+time.Duration(len(p.Tries))*20*2*unit.MostBusy {
 					t.Errorf("took %v for %d requests", took, len(p.Tries))
 				}
 			})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/hold"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -70,7 +71,7 @@ func TestTrialsEndInTime(t *testing.T) {
 			return &web.Page{Final: url, Status: 200, ContentType: "text/html",
 				Body: []byte("<p>")}, nil
 		}, model.TiersOf(model.Plain, model.Render), "plain no_rows no_rows",
-			model.TrialTime + sweepEvery},
+			model.TrialTime + hold.SweepEvery},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -91,8 +92,8 @@ func TestTrialsEndInTime(t *testing.T) {
 					t.Errorf("took %v, want %v", took, c.within)
 				}
 				r.nothingMore()
-				if len(r.f.timed) != 0 {
-					t.Errorf("%d timed", len(r.f.timed))
+				if r.f.Counts().Timed != 0 {
+					t.Errorf("%d timed", r.f.Counts().Timed)
 				}
 			})
 		})
@@ -136,7 +137,7 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 					page.PriceRow != "" == trial {
 					t.Errorf("%+v", page)
 				}
-				if early := asked <= time.Second+2*sweepEvery; early != trial {
+				if early := asked <= time.Second+2*hold.SweepEvery; early != trial {
 					t.Errorf("asked for %v", asked)
 				}
 				r.nothingMore()
@@ -174,15 +175,15 @@ func TestTrialsDoNotWaitForTheModel(t *testing.T) {
 						continue
 					}
 					if took := time.Since(begun); p.Code != string(fault.PageModel) ||
-						took > model.TrialTime+sweepEvery {
+						took > model.TrialTime+hold.SweepEvery {
 						t.Errorf("%q after %v", p.Code, took)
 					}
 					break
 				}
 				r.pages(others - int(r.f.Counts().Pages-1))
 				synctest.Wait()
-				if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 || len(r.f.timed) != 0 {
-					t.Errorf("kept: %+v, %d timed", c, len(r.f.timed))
+				if c := r.f.Counts(); c.HeldBytes != 0 || c.Open != 0 || r.f.Counts().Timed != 0 {
+					t.Errorf("kept: %+v, %d timed", c, r.f.Counts().Timed)
 				}
 			})
 		})

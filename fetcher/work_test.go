@@ -396,45 +396,6 @@ func TestForbiddenPagesDoNotWait(t *testing.T) {
 	})
 }
 
-func pace(rate float64, connections int) Pace { return Pace{Rate: rate, Connections: connections} }
-
-// The scraper's pace holds up to the operator's ceiling; a host of somebody else's shard is shared.
-func TestPaces(t *testing.T) {
-	config := Config{Pace: pace(1, 2), MaxPace: pace(5, 4)}
-	for _, c := range []struct{ asked, want Pace }{
-		{pace(0, 0), pace(1, 2)}, {pace(0.1, 1), pace(0.1, 1)}, {pace(100, 100), pace(5, 4)},
-		{pace(3, 0), pace(3, 2)},
-	} {
-		if got := config.paceFor(c.asked); got != c.want {
-			t.Errorf("asked for %+v a scraper gets %+v, want %+v", c.asked, got, c.want)
-		}
-	}
-	f := New(Config{ShardOf: func(host string) int { return len(host) }})
-	f.fetchers = 4
-	f.shards[3] = &shard{}
-	if got := f.paceAt("abc", pace(2, 2)); got != (pace(2, 2)) {
-		t.Errorf("pace at an own host is %+v", got)
-	}
-	if got := f.paceAt("ab", pace(2, 2)); got != (pace(0.5, 1)) {
-		t.Errorf("pace at another's host is %+v", got)
-	}
-}
-
-func TestWithParam(t *testing.T) {
-	for _, c := range []struct{ url, param, want string }{
-		{"http://a.test/", "p", "http://a.test/?p=2"},
-		{"http://a.test/?q=a%2fb&x", "p", "http://a.test/?q=a%2fb&x&p=2"},
-		{"http://a.test/?p=1&q=2", "p", "http://a.test/?p=2&q=2"},
-		{"http://a.test/?p=1&p=9", "p", "http://a.test/?p=2"},
-		{"http://a.test/?pp=1", "p", "http://a.test/?pp=1&p=2"},
-		{"http://a.test/", "a&b", "http://a.test/?a%26b=2"},
-	} {
-		if got := withParam(c.url, c.param, "2"); got != c.want {
-			t.Errorf("withParam(%q, %q) = %q, want %q", c.url, c.param, got, c.want)
-		}
-	}
-}
-
 // While too many bytes are held nothing is started, and it goes on once they are published.
 func TestHeldBytesStopStarts(t *testing.T) {
 	bubble(t, func(t *testing.T) {

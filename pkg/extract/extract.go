@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -166,9 +167,9 @@ func (e *Extractor) html(p Page, m *memory) (Result, error) {
 	if err := e.rows.Rows(&m.doc, &m.out); err != nil {
 		return Result{}, fmt.Errorf("rows of %s: %w", p.URL, err)
 	}
-	next := e.next.ofHTML(&m.doc, p.URL)
-	if err := m.doc.Err(); err != nil {
-		return Result{}, tooSlow(m.out.Context(), err, "the selectors take too long on this page")
+	next, err := e.nextLink(p, m)
+	if err != nil {
+		return Result{}, err
 	}
 	parser := Streaming
 	if m.doc.FellBack() {
@@ -203,6 +204,28 @@ func tooSlow(ctx context.Context, err error, why string) error {
 		return err
 	}
 	return fault.Wrap(fault.PageUnparsable, err, "%s", why)
+}
+
+// checkJSON refuses what is no JSON body: another media type, or one that says little of the body,
+// as many APIs send, and a body that does not begin like an object or an array. lines says that
+// each line is a value.
+func checkJSON(p Page) (lines bool, err error) {
+	media := p.Media()
+	switch {
+	case media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"):
+		return false, nil
+	case media == "application/x-ndjson" || media == "application/ndjson" ||
+		media == "application/jsonl":
+		return true, nil
+	case media == "" || strings.HasPrefix(media, "text/") ||
+		strings.HasSuffix(media, "javascript") ||
+		strings.HasSuffix(media, "json") || strings.HasSuffix(media, "/octet-stream"):
+		if body := p.Start(); len(body) > 0 && (body[0] == '{' || body[0] == '[') {
+			return false, nil
+		}
+		return false, fault.New(fault.PageNotJSON, "the answer does not look like JSON")
+	}
+	return false, fault.New(fault.PageNotJSON, "the media type is %.100q", media)
 }
 
 // Unfetched makes the rows of an address that needs no fetch, of a page without a body; false: it
@@ -255,6 +278,11 @@ func (e *Extractor) following(p Page, m *memory) (string, error) {
 	if err := m.doc.Parse(p.Body); err != nil {
 		return "", fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 	}
+	return e.nextLink(p, m)
+}
+
+// nextLink is where the parsed page leads to. What was read of it before is paid for with it.
+func (e *Extractor) nextLink(p Page, m *memory) (string, error) {
 	next := e.next.ofHTML(&m.doc, p.URL)
 	if err := m.doc.Err(); err != nil {
 		return "", tooSlow(m.out.Context(), err, "the selectors take too long on this page")

@@ -226,9 +226,41 @@ const (
 	rowSteps  = 1_000
 )
 
-// NewBudget is what the patterns may cost on a page with so many rows.
-func NewBudget(ctx context.Context, rows int) *pattern.Budget {
+// newBudget is what the patterns may cost on a page with so many rows.
+func newBudget(ctx context.Context, rows int) *pattern.Budget {
 	return pattern.NewBudget(ctx, pageSteps+rows*rowSteps)
+}
+
+// DayOf is what the rules convert by at a time. Where they do, it may ask the bank.
+func (r *Rules) DayOf(ctx context.Context, rates ecb.Rates, at time.Time) Day {
+	if !r.Converts() {
+		return Day{}
+	}
+	return Day{Table: rates.Table(ctx), At: at}
+}
+
+// ApplyAll is the rows of a page with what the rules write, most bytes of them together. Its errors
+// are those of Apply, row_too_large for too many bytes, and ctx's.
+func (r *Rules) ApplyAll(ctx context.Context, rows [][]byte, day Day, most int) ([][]byte, error) {
+	if r.None() {
+		return rows, nil
+	}
+	made := make([][]byte, len(rows))
+	size, budget := 0, newBudget(ctx, len(rows))
+	for i, row := range rows {
+		var err error
+		if made[i], err = r.Apply(budget, row, day); err != nil {
+			return nil, fmt.Errorf("rules of row %d: %w", i, err)
+		}
+		if size += len(made[i]); size > most {
+			return nil, fault.New(fault.PageRowTooLarge,
+				"the rows are larger than %d bytes after their rules", most)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return made, nil
 }
 
 // Apply is a row with what the rules write: columns that were there already change in their place,
@@ -275,7 +307,7 @@ func (r *Rules) Preview(ctx context.Context, value json.RawMessage, day Day) (Pr
 	if len(r.rules) != 1 {
 		return Preview{}, errors.New("rules: a preview is of one rule")
 	}
-	out, err := r.rules[0].apply(NewBudget(ctx, 1), value, day)
+	out, err := r.rules[0].apply(newBudget(ctx, 1), value, day)
 	if err == nil && len(out.value) > MaxRowBytes {
 		err = tooLarge()
 	}

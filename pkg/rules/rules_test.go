@@ -108,7 +108,7 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s %s: %v", c.kind, c.params, faults)
 			continue
 		}
-		got, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(c.row), today(t))
+		got, err := compiled.Apply(newBudget(context.Background(), 1), []byte(c.row), today(t))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s %s of %s: %s, %v; want %s", c.kind, c.params, c.row, got, err, c.want)
 		}
@@ -126,7 +126,7 @@ func TestChain(t *testing.T) {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	got, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"a":"$ 100","z":1}`),
+	got, err := compiled.Apply(newBudget(context.Background(), 1), []byte(`{"a":"$ 100","z":1}`),
 		today(t))
 	if want := `{"a":"$ 100","z":1,"n":"100","eur":80,"eur_rate":0.8,"eur_rateDate":"2025-10-10","band":"mid"}`; err != nil || string(got) != want {
 		t.Errorf("row is %s, %v; want %s", got, err, want)
@@ -249,13 +249,13 @@ func TestBounds(t *testing.T) {
 		if len(faults) > 0 {
 			t.Fatal(faults)
 		}
-		if _, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"a":"`+long+`"}`),
+		if _, err := compiled.Apply(newBudget(context.Background(), 1), []byte(`{"a":"`+long+`"}`),
 			Day{}); fault.CodeOf(err) != code {
 			t.Errorf("%.60s: %v, want %s", params, err, code)
 		}
 	}
 	compiled, _ := Compile([]model.PostProcessRule{ruleOf(EnumMap, `{"mapping":{"a":1}}`)})
-	if _, err := compiled.Apply(NewBudget(context.Background(), 1), []byte(`[1]`),
+	if _, err := compiled.Apply(newBudget(context.Background(), 1), []byte(`[1]`),
 		Day{}); fault.CodeOf(err) != fault.PageUnparsable {
 		t.Errorf("a list as a row: %v", err)
 	}
@@ -302,7 +302,7 @@ func TestWhoHasGone(t *testing.T) {
 	}
 	text := strings.Repeat("x", 100_000)
 	ctx := &leaving{Context: t.Context(), end: 3}
-	if _, err := compiled.Apply(NewBudget(ctx, 1), []byte(`{"a":"`+text+`"}`),
+	if _, err := compiled.Apply(newBudget(ctx, 1), []byte(`{"a":"`+text+`"}`),
 		Day{}); !errors.Is(err, context.Canceled) || ctx.asked != 4 {
 		t.Errorf("a row: %v after the context was asked %d times", err, ctx.asked)
 	}
@@ -333,7 +333,7 @@ func TestRowsStayRows(t *testing.T) {
 		if err != nil {
 			t.Skip("no JSON")
 		}
-		out, err := compiled.Apply(NewBudget(context.Background(), 1), row, day)
+		out, err := compiled.Apply(newBudget(context.Background(), 1), row, day)
 		if err != nil || !json.Valid(out) {
 			t.Fatalf("%s becomes %s, %v", row, out, err)
 		}
@@ -346,7 +346,7 @@ func TestRowsStayRows(t *testing.T) {
 				t.Errorf("%s: %q was %s and is %s", row, name, value, after[name])
 			}
 		}
-		if again, _ := compiled.Apply(NewBudget(context.Background(), 1), row,
+		if again, _ := compiled.Apply(newBudget(context.Background(), 1), row,
 			day); string(again) != string(out) {
 			t.Errorf("%s and then %s", out, again)
 		}
@@ -371,7 +371,7 @@ func ExampleRules_Apply() {
 	compiled, _ := Compile([]model.PostProcessRule{{Kind: "REGEX_CLEAN", SourceField: "price",
 		OutputField: "amount",
 		Params:      map[string]any{"pattern": "[^0-9.]"}}})
-	row, _ := compiled.Apply(NewBudget(context.Background(), 1), []byte(`{"price":"$ 12.50"}`),
+	row, _ := compiled.Apply(newBudget(context.Background(), 1), []byte(`{"price":"$ 12.50"}`),
 		Day{})
 	fmt.Println(string(row))
 	// Output: {"price":"$ 12.50","amount":"12.50"}

@@ -55,6 +55,9 @@ type Job struct {
 // Trial says whether the run is a sample or a preview: it is no part of the history or the data.
 func (j *Job) Trial() bool { return j.Source != "" }
 
+// Ended says that the run wants no page any more, or that nothing about it changes.
+func (j *Job) Ended() bool { return j.Closed || j.State.Final() }
+
 var jobsTable = define(1, "jobs",
 	index("id", true, func(j *Job) []any { return []any{j.ID} }),
 	index("customer", true, func(j *Job) []any { return []any{j.Customer, j.Queued, j.ID} }),

@@ -115,7 +115,7 @@ func (n *node) buildFetcher(context.Context) error {
 		Timeout: config.FetchTimeout, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
-		Logger:  n.forRole(identity.Fetcher), Metrics: n.metrics, Tracer: n.tracer, Crash: n.point,
+		Logger:  n.forRole(identity.Fetcher), Metrics: n.metrics, Tracer: n.tracer, Point: n.point,
 		Reader: n.reader})
 	return nil
 }

@@ -1,4 +1,4 @@
-package fetcher
+package unit
 
 import (
 	"net/url"

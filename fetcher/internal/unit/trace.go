@@ -1,4 +1,4 @@
-package fetcher
+package unit
 
 import (
 	"time"
@@ -9,9 +9,9 @@ import (
 
 // trace makes the span of a page of a traced run: from its first request to its end, waits between
 // tries included. The page carries it on.
-func (f *Fetcher) trace(c *chain, p *model.Page) {
+func (c *Chain) trace(p *model.Page) {
 	end := time.UnixMicro(p.At)
-	span := f.config.Tracer.Start(c.task.Trace, "fetch.page",
+	span := c.units.config.Tracer.Start(c.task.Trace, "fetch.page",
 		end.Add(-time.Duration(p.Millis)*time.Millisecond))
 	p.Trace = span.Context(c.task.Trace)
 	if span == nil {

@@ -1,4 +1,4 @@
-package fetcher
+package unit
 
 import (
 	"maps"
@@ -14,7 +14,7 @@ import (
 
 // Bounds of discoveries (specification 2.3).
 const (
-	maxDiscoveries = 3 // at once
+	MaxDiscoveries = 3 // at once
 	maxTokenSets   = 1_024
 )
 
@@ -50,7 +50,7 @@ type flight struct {
 }
 
 func newTokens(clk clock.Clock) *tokens {
-	return &tokens{clock: clk, permits: make(chan struct{}, maxDiscoveries),
+	return &tokens{clock: clk, permits: make(chan struct{}, MaxDiscoveries),
 		sets:    cache.NewLRU[tokenKey, tokenSet](maxTokenSets, nil),
 		flights: map[tokenKey]*flight{}}
 }

@@ -1,4 +1,4 @@
-package fetcher
+package unit
 
 import (
 	"strings"
@@ -43,16 +43,16 @@ func TestPagesAreCountedByTierAndOutcome(t *testing.T) {
 	m := newMetrics(to)
 	delivered := &model.Page{Outcome: model.Delivered, Bytes: 100, Millis: 1500,
 		Tries: []model.Try{{Tier: model.Plain, Code: "blocked"}, {Tier: model.RenderSuper}}}
-	m.page(delivered)
-	m.page(delivered)
-	m.page(&model.Page{Outcome: model.Errored, Code: string(fault.PageTimeout), Bytes: 7,
+	m.countPage(delivered)
+	m.countPage(delivered)
+	m.countPage(&model.Page{Outcome: model.Errored, Code: string(fault.PageTimeout), Bytes: 7,
 		Tries: []model.Try{{Tier: model.Plain}}})
-	m.page(&model.Page{Outcome: model.Errored, Code: "a code that nobody knows"})
-	m.page(&model.Page{Outcome: model.Cancelled})
-	m.parsed(extract.Streaming)
-	m.parsed(extract.Streaming)
-	m.parsed(extract.Tree)
-	m.parsed(extract.NoParser)
+	m.countPage(&model.Page{Outcome: model.Errored, Code: "a code that nobody knows"})
+	m.countPage(&model.Page{Outcome: model.Cancelled})
+	m.parses[extract.Streaming].Inc()
+	m.parses[extract.Streaming].Inc()
+	m.parses[extract.Tree].Inc()
+	m.parses[extract.NoParser].Inc()
 	got := shown(t, to)
 	for name, want := range map[string]float64{
 		"pages_total{delivered,render+super}": 2, "page_bytes_total{delivered,render+super}": 200,
@@ -76,7 +76,7 @@ func TestPagesAreCountedForNothing(t *testing.T) {
 	m := newMetrics(telemetry.NewMetrics())
 	page := &model.Page{Outcome: model.Errored, Code: string(fault.PageTimeout),
 		Tries: []model.Try{{Tier: model.Plain}}}
-	if allocated := testing.AllocsPerRun(100, func() { m.page(page) }); allocated > 0 {
+	if allocated := testing.AllocsPerRun(100, func() { m.countPage(page) }); allocated > 0 {
 		t.Errorf("a page costs %g allocations", allocated)
 	}
 }
@@ -88,6 +88,6 @@ func BenchmarkPageMetrics(b *testing.B) {
 		Tries: []model.Try{{Tier: model.Plain}}}
 	b.ReportAllocs()
 	for b.Loop() {
-		m.page(page)
+		m.countPage(page)
 	}
 }

@@ -1,4 +1,4 @@
-package fetcher
+package unit
 
 import (
 	"context"
@@ -7,13 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/fault"
-	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/prelaunch"
 	"shoal.dev/shoal/pkg/reading"
@@ -46,28 +44,17 @@ type tokenSource struct {
 	optional bool
 }
 
-// scraperOf is the scraper that a task's values are kept for. A sample, whose recipe stands under
-// the run's own id, shares those of its scraper.
-func scraperOf(view View, job *client.Job, task *model.Task) ids.ID {
-	if job.Trial() {
-		if entry := view.Entry(job.Entry); entry != nil && !entry.Scraper.IsZero() {
-			return entry.Scraper
-		}
-	}
-	return task.Scraper
-}
-
 // tokenSource is that of a request to at: the recipe's rules, or the site's build id where the
 // address has one.
-func (r *recipe) tokenSource(c *chain, at string) (tokenSource, bool) {
-	key := tokenKey{scraper: c.scraper}
-	if r.prelaunch != nil {
-		key.config = r.prelaunch.Hash
-		return tokenSource{key: key, url: r.prelaunch.URL, ttl: r.prelaunch.TTL,
-			find: r.prelaunch.Find}, true
+func (t *Turn) tokenSource(at string) (tokenSource, bool) {
+	key := tokenKey{scraper: t.scraper}
+	if t.recipe.prelaunch != nil {
+		key.config = t.recipe.prelaunch.Hash
+		return tokenSource{key: key, url: t.recipe.prelaunch.URL, ttl: t.recipe.prelaunch.TTL,
+			find: t.recipe.prelaunch.Find}, true
 	}
 	_, root, ok := prelaunch.BuildOf(at)
-	if r.curl == nil || !ok {
+	if t.recipe.curl == nil || !ok {
 		return tokenSource{}, false
 	}
 	key.root = root
@@ -81,25 +68,25 @@ func (r *recipe) tokenSource(c *chain, at string) (tokenSource, bool) {
 
 // compose is the chain's next request with the values of its placeholders. It is false when they
 // have to be discovered first. Its error is a *web.Failure.
-func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, ready bool,
+func (t *Turn) compose() (at string, as *curl.Request, ready bool,
 	err error) {
-	at, as = c.request(r)
-	if r.curl == nil || c.fetch.as != nil || c.fetch.asked != "" {
+	at, as = t.target()
+	if t.recipe.curl == nil || t.fetch.as != nil || t.fetch.asked != "" {
 		return at, as, true, nil
 	}
-	c.fetch.values = nil
-	source, has := r.tokenSource(c, at)
+	t.fetch.values = nil
+	source, has := t.tokenSource(at)
 	if !has {
 		return at, as, true, nil
 	}
-	values := f.tokens.get(source.key)
+	values := t.units.tokens.get(source.key)
 	switch {
 	case values == nil && source.optional:
 		return at, as, true, nil
 	case values == nil:
-		return at, as, false, c.beginDiscovery(source, "", nil)
+		return at, as, false, t.beginDiscovery(source, "", nil)
 	}
-	c.fetch.values = values
+	t.fetch.values = values
 	if source.optional {
 		as, at = prelaunch.WithBuild(as, at, values)
 	} else {
@@ -113,12 +100,12 @@ func (f *Fetcher) compose(c *chain, r *recipe) (at string, as *curl.Request, rea
 	}
 	if at, err = address.Canonical(at); err != nil {
 		return "", nil, false,
-			&web.Failure{Code: fault.PagePrelaunch, Final: c.fetch.at, Cause: err}
+			&web.Failure{Code: fault.PagePrelaunch, Final: t.fetch.at, Cause: err}
 	}
 	return at, as, true, nil
 }
 
-func (c *chain) beginDiscovery(source tokenSource, refused fault.Code,
+func (c *Chain) beginDiscovery(source tokenSource, refused fault.Code,
 	stale map[string]string) error {
 	at, err := address.Canonical(source.url)
 	if err != nil {
@@ -131,46 +118,45 @@ func (c *chain) beginDiscovery(source tokenSource, refused fault.Code,
 
 // renew begins a discovery where an answer says that the values are old. It is false when that
 // cannot be, or when it was done for this page before.
-func (f *Fetcher) renew(c *chain, r *recipe, failure *web.Failure) bool {
+func (t *Turn) renew(failure *web.Failure) bool {
 	gone := failure.Status == 404 || failure.Status == 410 || failure.Status == 451
-	if r.curl == nil || c.fetch.renewed || c.fetch.asked != "" || !gone ||
+	if t.recipe.curl == nil || t.fetch.renewed || t.fetch.asked != "" || !gone ||
 		failure.Code != fault.PageStatus {
 		return false
 	}
-	source, has := r.tokenSource(c, c.address())
+	source, has := t.tokenSource(t.address())
 	if !has || source.optional && failure.Status != 404 {
 		return false
 	}
-	f.tokens.invalidate(source.key, c.fetch.values)
-	c.fetch.renewed = true
-	return c.beginDiscovery(source, failure.Code, c.fetch.values) == nil
+	t.units.tokens.invalidate(source.key, t.fetch.values)
+	t.fetch.renewed = true
+	return t.beginDiscovery(source, failure.Code, t.fetch.values) == nil
 }
 
 // discover makes one request of a discovery, or finds that somebody else's has brought the values.
-func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []model.Tier) (step,
-	error) {
-	d := c.fetch.discovery
-	values, under, own := f.tokens.join(d.source.key)
+func (t *Turn) discover(ctx context.Context) (Step, error) {
+	d := t.fetch.discovery
+	values, under, own := t.units.tokens.join(d.source.key)
 	if under != nil && !own {
 		select {
 		case <-under.done:
 			values = under.values
 		case <-ctx.Done():
-			return step{answer: frontier.Answer{Unasked: true}}, d.failure(ctx.Err())
+			return Step{Answer: frontier.Answer{Unasked: true}}, d.failure(ctx.Err())
 		}
 		switch {
 		case under.failed:
-			return step{answer: frontier.Answer{Unasked: true}}, d.failure(errDiscovery)
+			return Step{Answer: frontier.Answer{Unasked: true}}, d.failure(errDiscovery)
 		case values == nil:
 			// it is our turn to discover
-			return step{again: true, answer: frontier.Answer{Unasked: true}}, nil
+			return Step{Again: true, Answer: frontier.Answer{Unasked: true}}, nil
 		}
 	}
-	next := step{again: true, answer: frontier.Answer{Unasked: true}}
+	next := Step{Again: true, Answer: frontier.Answer{Unasked: true}}
 	if own {
 		var err error
-		values, next, err = f.readTokens(ctx, c, r, tiers)
-		f.tokens.land(d.source.key, under, values, err != nil && !errors.Is(err, errStale) &&
+		values, next, err = t.readTokens(ctx)
+		t.units.tokens.land(d.source.key, under, values, err != nil && !errors.Is(err, errStale) &&
 			ctx.Err() == nil, d.source.ttl)
 		if err != nil {
 			return next, d.failure(err)
@@ -179,11 +165,12 @@ func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []mod
 			return next, nil
 		}
 	}
-	c.fetch.discovery = nil
-	if len(c.fetch.tries) == 0 { // what the discovery has learned of the host is the page's, too
-		c.fetch.tier = f.hosts.first(address.AuthorityOf(c.fetch.at), tiers, f.config.Clock.Now())
+	t.fetch.discovery = nil
+	if len(t.fetch.tries) == 0 { // what the discovery has learned of the host is the page's, too
+		t.fetch.tier = t.units.hosts.first(address.AuthorityOf(t.fetch.at), t.tiers,
+			t.units.config.Clock.Now())
 	}
-	if d.refused != "" && d.same(c, r, values) {
+	if d.refused != "" && t.wouldRepeat(d, values) {
 		return next, &original{d.refused}
 	}
 	return next, nil
@@ -191,14 +178,13 @@ func (f *Fetcher) discover(ctx context.Context, c *chain, r *recipe, tiers []mod
 
 // readTokens asks for the page of a discovery, by the same tiers as for any page. Without values
 // and an error it goes on with another request.
-func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe,
-	tiers []model.Tier) (map[string]string, step, error) {
-	d, site := c.fetch.discovery, f.config.Web
-	next := step{again: true}
-	if !r.ignoreRobots {
+func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) {
+	d, site := t.fetch.discovery, t.units.config.Web
+	next := Step{Again: true}
+	if !t.recipe.ignoreRobots {
 		known := site.KnowsRules(d.at)
-		if err := f.robots(ctx, c.shard, d.at); err != nil {
-			next.answer.Unasked = known
+		if err := t.checkRobots(ctx, d.at); err != nil {
+			next.Answer.Unasked = known
 			return nil, next, err
 		}
 		if !known && !d.permit {
@@ -206,47 +192,49 @@ func (f *Fetcher) readTokens(ctx context.Context, c *chain, r *recipe,
 			return nil, next, nil
 		}
 	}
-	leave, ok := f.tokens.permit()
+	leave, ok := t.units.tokens.permit()
 	if !ok {
-		return nil, step{again: true, wait: permitWait, answer: frontier.Answer{Unasked: true}}, nil
+		return nil, Step{Again: true, Wait: permitWait, Answer: frontier.Answer{Unasked: true}}, nil
 	}
 	defer leave()
 	if d.tier < 0 {
-		d.tier = f.hosts.first(address.AuthorityOf(d.at), tiers, f.config.Clock.Now())
+		d.tier = t.units.hosts.first(address.AuthorityOf(d.at), t.tiers, t.units.config.Clock.Now())
 	}
 	beforeHop := func(ctx context.Context, to string, _ *curl.Request) error {
 		if d.hops++; d.hops > maxHops {
 			return errDiscovery
 		}
-		if err := f.mayHop(ctx, c, r, to); !errors.Is(err, errNotReady) {
+		if err := t.mayHop(ctx, to); !errors.Is(err, errNotReady) {
 			return err
 		}
 		return &ledAway{to: to}
 	}
-	response, err := f.fetch(ctx, web.Request{URL: d.at, Tier: tiers[d.tier], BeforeHop: beforeHop})
+	response, err := t.fetchPage(ctx,
+		web.Request{URL: d.at, Tier: t.tiers[d.tier], BeforeHop: beforeHop})
 	var led *ledAway
 	var failure *web.Failure
 	switch {
 	case errors.As(err, &led):
 		d.at, d.permit = led.to, false
 		return nil, next, nil
-	case errors.As(err, &failure) && failure.IsTurnedAway() && d.climb(tiers):
-		next.answer.Host = address.AuthorityOf(failure.Final)
+	case errors.As(err, &failure) && failure.IsTurnedAway() && d.climb(t.tiers):
+		next.Answer.Host = address.AuthorityOf(failure.Final)
 		return nil, next, nil
 	case err != nil:
 		return nil, next, err
 	}
 	defer response.Release()
-	next.answer.Host = address.AuthorityOf(response.Final)
+	next.Answer.Host = address.AuthorityOf(response.Final)
 	var values map[string]string
-	panicked := f.reader.Run(reading.Page{URL: response.Final, ContentType: response.ContentType,
-		Body: response.Body},
+	panicked := t.units.config.Reader.Run(reading.Page{URL: response.Final,
+		ContentType: response.ContentType,
+		Body:        response.Body},
 		func() { values, err = d.source.find(ctx, response.Body) })
 	if panicked != nil {
 		values, err = nil, panicked
 	}
 	if err == nil && d.futile != 0 {
-		f.hosts.note(address.AuthorityOf(d.start), d.futile, f.config.Clock.Now())
+		t.units.hosts.note(address.AuthorityOf(d.start), d.futile, t.units.config.Clock.Now())
 	}
 	return values, next, err
 }
@@ -279,12 +267,12 @@ func (d *discovery) failure(cause error) error {
 	return &web.Failure{Code: fault.PagePrelaunch, Final: d.at, Cause: cause}
 }
 
-// same says whether fresh values would only repeat the request that has failed.
-func (d *discovery) same(c *chain, r *recipe, fresh map[string]string) bool {
+// wouldRepeat says whether fresh values would only repeat the request that has failed.
+func (t *Turn) wouldRepeat(d *discovery, fresh map[string]string) bool {
 	if !d.source.optional {
 		return maps.Equal(fresh, d.stale)
 	}
-	at, as := c.request(r)
+	at, as := t.target()
 	before, wasAt := prelaunch.WithBuild(as, at, d.stale)
 	after, isAt := prelaunch.WithBuild(as, at, fresh)
 	return wasAt == isAt && slices.Equal(before.Header, after.Header)
@@ -294,17 +282,6 @@ func (d *discovery) same(c *chain, r *recipe, fresh map[string]string) bool {
 type original struct{ code fault.Code }
 
 func (e *original) Error() string { return string(e.code) }
-
-// host is where the chain's next request goes; "": to no host.
-func (c *chain) host() string {
-	if c.fetch.prompt != nil {
-		return ""
-	}
-	if d := c.fetch.discovery; d != nil {
-		return address.AuthorityOf(d.at)
-	}
-	return address.AuthorityOf(c.fetch.at)
-}
 
 // covered says whether there is a rule for each placeholder of a request: one without must not be
 // sent.

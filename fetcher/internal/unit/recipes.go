@@ -1,9 +1,7 @@
-package fetcher
+package unit
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -35,7 +33,7 @@ type recipe struct {
 	bodyParam    string // the page parameter, where it goes into the body of curl
 	rules        *rules.Rules
 	maxPages     uint32
-	pace         Pace // as the scraper asks
+	pace         frontier.Pace // of a host
 	ignoreRobots bool
 	load         web.Load // within a loaded page
 }
@@ -47,14 +45,17 @@ type recipeKey struct {
 
 // recipeCache keeps the recipes used last, each compiled once.
 type recipeCache struct {
-	reader *reading.Guard
+	reader  *reading.Guard
+	paceFor func(asked frontier.Pace) frontier.Pace
 
 	mu    sync.Mutex
 	known *simplelru.LRU[recipeKey, func() *recipe] // what compiles each, once
 }
 
-func newRecipeCache(most int, reader *reading.Guard) *recipeCache {
-	return &recipeCache{reader: reader, known: cache.NewLRU[recipeKey, func() *recipe](most, nil)}
+func newRecipeCache(most int, reader *reading.Guard,
+	paceFor func(asked frontier.Pace) frontier.Pace) *recipeCache {
+	return &recipeCache{reader: reader, paceFor: paceFor,
+		known: cache.NewLRU[recipeKey, func() *recipe](most, nil)}
 }
 
 // get is nil when the view does not have the recipe.
@@ -83,6 +84,7 @@ func (c *recipeCache) compile(r model.Recipe,
 	if panicked != nil {
 		return &recipe{err: panicked}
 	}
+	compiled.pace = c.paceFor(compiled.pace)
 	return compiled
 }
 
@@ -93,7 +95,7 @@ var errNoRule = errors.New("fetcher: a placeholder of the curl command has no ru
 func compileRecipe(r model.Recipe) *recipe {
 	compiled := &recipe{
 		maxPages: uint32(max(r.Pagination.MaxPages(), 1)),
-		pace: Pace{Rate: r.Politeness.RequestsPerSecond,
+		pace: frontier.Pace{Rate: r.Politeness.RequestsPerSecond,
 			Connections: r.Politeness.Connections},
 		ignoreRobots: r.Politeness.IgnoreRobots,
 	}
@@ -124,77 +126,4 @@ func compileRecipe(r model.Recipe) *recipe {
 	}
 	compiled.extractor, compiled.err = extract.Compile(r)
 	return compiled
-}
-
-// paceFor is what a scraper gets of a host: the default unless it asks for another, and never more
-// than the most.
-func (c *Config) paceFor(asked Pace) Pace {
-	pace := c.Pace
-	if asked.Rate > 0 {
-		pace.Rate = atMost(asked.Rate, c.MaxPace.Rate)
-	}
-	if asked.Connections > 0 {
-		pace.Connections = atMost(asked.Connections, c.MaxPace.Connections)
-	}
-	return pace
-}
-
-func atMost[N int | float64](asked, most N) N {
-	if most > 0 {
-		return min(asked, most)
-	}
-	return asked
-}
-
-// paceAt is what a scraper gets of one host: a domain whose shard is somebody else's is shared with
-// all fetchers. It needs mu.
-func (f *Fetcher) paceAt(host string, pace Pace) frontier.Pace {
-	if f.fetchers > 1 && f.shards[uint16(f.config.ShardOf(host))] == nil {
-		pace.Rate /= float64(f.fetchers)
-		if pace.Connections > 0 {
-			pace.Connections = max(1, pace.Connections/f.fetchers)
-		}
-	}
-	return pace
-}
-
-// day is what currency rules convert by.
-func (f *Fetcher) day(ctx context.Context, r *recipe) rules.Day {
-	if !r.rules.Converts() {
-		return rules.Day{}
-	}
-	return rules.Day{Table: f.config.Rates.Table(ctx), At: f.config.Clock.Now()}
-}
-
-// processed are the rows after the scraper's post-process rules. Together they are bounded as
-// before.
-func processed(ctx context.Context, r *recipe, rows [][]byte, day rules.Day) ([][]byte, error) {
-	if r.rules.None() {
-		return rows, nil
-	}
-	made := make([][]byte, len(rows))
-	size, budget := 0, rules.NewBudget(ctx, len(rows))
-	for i, row := range rows {
-		var err error
-		if made[i], err = r.rules.Apply(budget, row, day); err != nil {
-			return nil, fmt.Errorf("rules of row %d: %w", i, err)
-		}
-		if size += len(made[i]); size > extract.MaxPageBytes {
-			return nil, fault.New(fault.PageRowTooLarge,
-				"the rows are larger than %d bytes after their rules", extract.MaxPageBytes)
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-	return made, nil
-}
-
-// codeOf is the page code of an error of the extraction.
-func codeOf(err error) fault.Code {
-	code := fault.CodeOf(err)
-	if fault.Lookup(code).Status == 0 {
-		return code
-	}
-	return fault.PageUnparsable
 }

@@ -1,4 +1,4 @@
-package fetcher
+package unit
 
 import (
 	"sync"
@@ -13,7 +13,7 @@ import (
 // Bounds of what is remembered of hosts.
 const (
 	maxRemembered = 65_536
-	rememberFor   = 30 * time.Minute
+	RememberFor   = 30 * time.Minute
 	emptyPages    = 3 // in a row: from then on a host's pages are taken for ones that scripts make
 )
 
@@ -95,7 +95,7 @@ func (m *hostMemory) renewed(host string, now time.Time) *hostNote {
 	if !known || !now.Before(note.until) {
 		note = &hostNote{}
 	}
-	note.until = now.Add(rememberFor)
+	note.until = now.Add(RememberFor)
 	m.notes.Add(host, note)
 	return note
 }

@@ -1,0 +1,167 @@
+package hold
+
+import (
+	"slices"
+
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Bounds of one publish.
+const (
+	batchRecords = 256
+	batchBytes   = 1 << 20
+)
+
+// outgoing is a page record or a marker on its way to the log.
+type outgoing struct {
+	record []byte
+	final  *Task // the task that ends with this page, if it does
+	marker *model.Marker
+}
+
+// postPage puts a page into the outbox. It needs mu.
+func (h *Hold) postPage(t *Task, record []byte, final bool) {
+	t.Unit.CountPage()
+	out := outgoing{record: record}
+	if final {
+		t.done = true
+		out.final = t
+	}
+	h.enqueue(t.shard, out)
+}
+
+// finishTask ends a task without a turn. It needs mu.
+func (h *Hold) finishTask(t *Task, record []byte) {
+	h.forgetBytes(t)
+	h.postPage(t, record, true)
+}
+
+// enqueue puts something into a shard's outbox. A marker right behind another takes its place: it
+// says more. It needs mu.
+func (h *Hold) enqueue(s *shard, out outgoing) {
+	if last := len(s.outbox) - 1; out.marker != nil && last >= 0 && s.outbox[last].marker != nil {
+		s.outbox[last] = out
+		return
+	}
+	s.outbox = append(s.outbox, out)
+	h.countBytes(int64(len(out.record)))
+	notify(s.wake)
+}
+
+// publishPages empties the outbox into the log, in order, until the shard is dropped. A task is
+// open until the log has accepted its final page, and a marker's open tasks are those at the moment
+// when it is its turn: whatever stood before it is either in the log before it or named by it.
+func (h *Hold) publishPages(s *shard) {
+	for {
+		batch := h.nextBatch(s)
+		if batch == nil {
+			select {
+			case <-s.ctx.Done():
+				return
+			case <-s.wake:
+			}
+			continue
+		}
+		records := make([][]byte, len(batch))
+		for i, out := range batch {
+			records[i] = out.record
+		}
+		h.config.Point("fetcher.before_publish")
+		ok := h.publishRecords(s, records)
+		h.config.Point("fetcher.after_publish")
+		h.endPublish(s, batch, ok)
+	}
+}
+
+// nextBatch takes the next pages out of the outbox, or the next marker, with its open tasks filled
+// in. It is nil when there is nothing to publish.
+func (h *Hold) nextBatch(s *shard) []outgoing {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for !s.gone && len(s.outbox) > 0 && s.outbox[0].marker != nil {
+		marker := s.outbox[0].marker
+		s.outbox = s.outbox[1:]
+		// A marker says what its fetcher does not hold: only who still holds the shard can say so.
+		if !s.isFresh(h.config.Clock.Now()) {
+			continue
+		}
+		marker.Open = s.openTasks()
+		h.counts.markers.Add(1)
+		s.publishing = true
+		record := stream.EncodeMarker(*marker)
+		h.countBytes(int64(len(record)))
+		return []outgoing{{record: record}}
+	}
+	if s.gone || len(s.outbox) == 0 {
+		s.outbox = nil
+		return nil
+	}
+	n, size := 0, 0
+	for n < len(s.outbox) && n < batchRecords && size < batchBytes && s.outbox[n].marker == nil {
+		size += len(s.outbox[n].record)
+		n++
+	}
+	batch := slices.Clone(s.outbox[:n])
+	clear(s.outbox[:n])
+	s.outbox = s.outbox[n:]
+	s.publishing = true
+	return batch
+}
+
+// openTasks names the open tasks. It needs mu.
+func (s *shard) openTasks() []model.OpenTasks {
+	open := make([]model.OpenTasks, 0, len(s.open))
+	for job, tasks := range s.open {
+		named := model.OpenTasks{Job: job, Seqs: make([]uint32, 0, len(tasks))}
+		for seq := range tasks {
+			named.Seqs = append(named.Seqs, seq)
+		}
+		slices.Sort(named.Seqs)
+		open = append(open, named)
+	}
+	return open
+}
+
+// publishRecords repeats until the log has accepted everything; false when the shard is dropped, or
+// its lease is over. What a failed try has left in the log comes twice, in the same order.
+func (h *Hold) publishRecords(s *shard, records [][]byte) bool {
+	for failures := 1; h.mayPublish(s); failures++ {
+		err := h.config.Log.Publish(s.ctx, stream.Pages, int(s.number), records...)
+		if err == nil {
+			return true
+		}
+		if s.ctx.Err() == nil {
+			h.config.Logger.Warn("fetcher: cannot publish pages", "shard", s.number, "error", err)
+		}
+		if !pauses.Wait(s.ctx, h.config.Clock, failures) {
+			return false
+		}
+	}
+	return false
+}
+
+// mayPublish says whether a shard is still ours. One whose lease is over is dropped, since its
+// batch is lost.
+func (h *Hold) mayPublish(s *shard) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !s.gone && !s.isFresh(h.config.Clock.Now()) {
+		h.lapseShards(s)
+	}
+	return !s.gone
+}
+
+// endPublish notes that the log has accepted a batch, or that it never will.
+func (h *Hold) endPublish(s *shard, batch []outgoing, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.publishing = false
+	for _, out := range batch {
+		h.countBytes(-int64(len(out.record)))
+		if ok && out.final != nil && !s.gone { // of a dropped shard nothing is open
+			h.closeTask(s, out.final)
+		}
+	}
+	h.releaseWhenDone(s)
+}

@@ -1,0 +1,112 @@
+package hold
+
+import "slices"
+
+// A shard is released in order: pages that have begun are finished and published, the tasks of all
+// others are laid down, and then the shard is let go of. Nothing that was asked is asked again, and
+// nobody waits for slow hosts. Laid down is not dropped: the markers still name these tasks, and
+// when the leader thinks better of it they are taken up again.
+
+// releaseShard begins to let go of a shard. What has begun may start requests for one more
+// time-out. It needs mu.
+func (h *Hold) releaseShard(s *shard) {
+	if !s.releasing {
+		s.releasing, s.finishBy = true, h.config.Clock.Now().Add(h.config.Timeout)
+		h.layDownTasks(s, func(t *Task) bool { return !t.begun })
+	}
+	h.releaseWhenDone(s)
+}
+
+// keepShard takes a release back, unless the process stops. It needs mu.
+func (h *Hold) keepShard(s *shard) {
+	if !s.releasing || h.leaving {
+		return
+	}
+	s.releasing = false
+	now := h.config.Clock.Now()
+	for _, tasks := range s.open {
+		for _, t := range tasks {
+			if h.takeUpTask(t) {
+				h.frontier.Add(&t.item, now)
+			}
+		}
+	}
+	notify(h.wake)
+}
+
+// layDownTasks takes the waiting tasks that which names out of the frontier. It needs mu.
+func (h *Hold) layDownTasks(s *shard, which func(*Task) bool) {
+	now := h.config.Clock.Now()
+	for _, tasks := range s.open {
+		for _, t := range tasks {
+			if which(t) && h.frontier.Remove(&t.item, now) {
+				h.layDownTask(t)
+			}
+		}
+	}
+	h.releaseWhenDone(s)
+}
+
+// layDownTask notes that a task outside the frontier is laid down. It needs mu.
+func (h *Hold) layDownTask(t *Task) {
+	t.down = true
+	t.shard.down++
+}
+
+// takeUpTask is false when a task is not laid down. It needs mu.
+func (h *Hold) takeUpTask(t *Task) bool {
+	if !t.down {
+		return false
+	}
+	t.down = false
+	t.shard.down--
+	return true
+}
+
+// releaseWhenDone lets go of a shard once no page of it is begun and all its pages are published.
+// It needs mu.
+func (h *Hold) releaseWhenDone(s *shard) {
+	if s.releasing && !s.gone && s.tasks == s.down && len(s.outbox) == 0 && !s.publishing {
+		h.counts.released.Add(1)
+		h.dropShard(s)
+		notify(h.beatNow)
+	}
+}
+
+// lapseShards drops shards whose lease is over. It needs mu.
+func (h *Hold) lapseShards(shards ...*shard) {
+	if len(shards) == 0 {
+		return
+	}
+	numbers := make([]int, len(shards))
+	for i, s := range shards {
+		numbers[i] = int(s.number)
+		h.dropShard(s)
+	}
+	h.counts.lapsed.Add(uint64(len(shards)))
+	slices.Sort(numbers)
+	h.config.Logger.Warn("fetcher: leases lapsed", "count", len(numbers), "shards", numbers)
+}
+
+// dropShard forgets a shard and all that is open of it, and ends its requests under way. It needs
+// mu.
+func (h *Hold) dropShard(s *shard) {
+	if s.gone {
+		return
+	}
+	s.gone = true
+	s.cancel()
+	delete(h.shards, s.number)
+	now := h.config.Clock.Now()
+	for _, tasks := range s.open {
+		for _, t := range tasks {
+			h.frontier.Remove(&t.item, now)
+			h.forgetBytes(t)
+		}
+	}
+	h.open -= s.tasks
+	for _, out := range s.outbox {
+		h.countBytes(-int64(len(out.record)))
+	}
+	s.open, s.tasks, s.down, s.outbox = nil, 0, 0, nil
+}

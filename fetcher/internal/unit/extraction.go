@@ -1,0 +1,234 @@
+package unit
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/rules"
+)
+
+// A unit may need more pages than its own (extract.Ask). They are asked for one after the other,
+// each as a request of its own with its turn, robots.txt, guard and lease check; what was read
+// before waits in memory. It stays one unit: one page record, one receipt, and whoever has to begin
+// it anew begins with its first page.
+
+// maxPagesOfUnit bounds the pages that an extraction may ask for, its own included.
+const maxPagesOfUnit = 10
+
+// extractPages runs the extraction of a unit's pages, p the newest. The zero step: the process ends
+// meanwhile.
+func (t *Turn) extractPages(ctx context.Context, p extract.Page) Step {
+	// The bank may have to be asked, for which no other extraction should wait.
+	day := t.recipe.rules.DayOf(ctx, t.units.config.Rates, t.units.config.Clock.Now())
+	for {
+		select {
+		case <-ctx.Done():
+			return Step{}
+		case t.units.extracting <- struct{}{}:
+		}
+		result, err := t.extracted(ctx, p, day)
+		<-t.units.extracting
+		if ctx.Err() != nil {
+			return Step{}
+		}
+		if err == nil && len(t.fetch.pages)+1 >= maxPagesOfUnit {
+			result.Ask = nil
+		}
+		if err != nil {
+			return t.fail(codeOf(err))
+		}
+		if result.Ask == nil || result.Ask.URL == "" && result.Ask.Prompt == nil {
+			return t.deliver(p, result)
+		}
+		t.keepPage(p, result.Ask.Keep)
+		if t.fetch.prompt = result.Ask.Prompt; t.fetch.prompt != nil {
+			var next *Step
+			if p, next = t.askModel(ctx); next != nil {
+				return *next
+			}
+			continue
+		}
+		code := t.askFor(result.Ask.URL)
+		if code == "" {
+			return Step{Again: true}
+		}
+		p = extract.Page{URL: result.Ask.URL, Asked: result.Ask.URL, At: t.units.config.Clock.Now(),
+			Code: code}
+	}
+}
+
+// extracted are the rows of a unit's pages, p the newest.
+func (t *Turn) extracted(ctx context.Context, p extract.Page, day rules.Day) (result extract.Result,
+	err error) {
+	panicked := t.units.config.Reader.Run(reading.Page{URL: p.URL, ContentType: p.ContentType,
+		Body: p.Body},
+		func() {
+			t.units.config.Reading(p)
+			result, err = t.recipe.extractor.ExtractContext(ctx, append(t.fetch.pages, p)...)
+			if err == nil && result.Ask == nil {
+				result.Rows, err = t.recipe.rules.ApplyAll(ctx, result.Rows, day,
+					extract.MaxPageBytes)
+			}
+		})
+	if panicked != nil {
+		return extract.Result{}, panicked
+	}
+	return result, err
+}
+
+// keepPage keeps a page, or what its type chose to keep of it, until the unit's next page is there.
+func (t *Turn) keepPage(p extract.Page, kept []byte) {
+	if p.Kept = kept; len(kept) > 0 {
+		p.Body = nil
+	}
+	p.Body = bytes.Clone(p.Body) // the response's is used again
+	t.fetch.pages = append(t.fetch.pages, p)
+	t.lease.KeepBytes(int64(len(p.Body) + len(p.Kept)))
+}
+
+// askFor lets the chain's next request be for another page of its unit, or says why not.
+func (t *Turn) askFor(url string) fault.Code {
+	canonical, err := address.Canonical(url)
+	if err != nil {
+		return fault.PageInvalidURL
+	}
+	if !t.mayTry(0) {
+		return fault.PageTimeout
+	}
+	s := &t.fetch
+	s.at, s.as, s.asked, s.hops, s.permit, s.spent, s.failures = canonical, nil, canonical, 0,
+		false, 0, 0
+	return "" // by the tier that brought the unit's own page
+}
+
+// unfetched answers a unit that nothing is to be fetched for: nil for all others.
+func (t *Turn) unfetched() *Step {
+	if len(t.fetch.tries) > 0 || t.fetch.hops > 0 || len(t.fetch.pages) > 0 {
+		return nil
+	}
+	p := extract.Page{URL: t.fetch.at, Asked: t.url, At: t.units.config.Clock.Now()}
+	if t.task.Limited {
+		p.Code = fault.PageDailyLimit
+	}
+	var result extract.Result
+	var done bool
+	var err error
+	panicked := t.units.config.Reader.Run(reading.Page{URL: p.URL},
+		func() { result, done, err = t.recipe.extractor.Unfetched(p) })
+	if panicked != nil {
+		err = panicked
+	}
+	var next Step
+	switch {
+	case err != nil:
+		next = t.fail(codeOf(err))
+	case done:
+		next = t.deliver(p, result)
+	case t.task.Limited:
+		next = t.fail(fault.PageDailyLimit)
+	default:
+		return nil
+	}
+	next.Answer = frontier.Answer{Unasked: true}
+	return &next
+}
+
+// unread ends a page that cannot be fetched: with an error, unless the extraction makes something
+// of that.
+func (t *Turn) unread(ctx context.Context, code fault.Code) Step {
+	s := &t.fetch
+	if s.asked == "" && !t.recipe.extractor.TakesFailures() {
+		return t.refuse(code)
+	}
+	asked := s.asked
+	if asked == "" {
+		asked = t.url
+	}
+	return t.extractPages(ctx,
+		extract.Page{URL: s.at, Asked: asked, At: t.units.config.Clock.Now(), Code: code})
+}
+
+// questionWait is how long a page waits when the model is asked as much as it may be.
+const questionWait = 250 * time.Millisecond
+
+// askModel puts the chain's prompt to the model, under the lease of a request. The answer, or why
+// there is none (model_unavailable, also when the unit's time is over; model_limit_reached; no_rows
+// without a model), is the unit's next page. A step instead: the model has no place free, and the
+// chain comes again; or the lease has lapsed.
+func (t *Turn) askModel(ctx context.Context) (extract.Page, *Step) {
+	answer := extract.Page{URL: t.fetch.at, ContentType: "application/json"}
+	now := t.units.config.Clock.Now()
+	switch {
+	case t.units.config.Model == nil: // nothing that could answer another time
+		answer.Code = fault.PageNoRows
+		return t.answered(answer), nil
+	case t.isOverdue(now):
+		answer.Code = fault.PageModel
+		return t.answered(answer), nil
+	}
+	select {
+	case t.units.asking <- struct{}{}:
+		defer func() { <-t.units.asking }()
+	default:
+		return extract.Page{}, &Step{Again: true, Wait: questionWait}
+	}
+	if !t.lease.IsFresh() {
+		return extract.Page{}, &Step{}
+	}
+	try, cancel := context.WithTimeout(ctx, t.timeout(now))
+	defer cancel()
+	prompt := t.fetch.prompt
+	body, err := t.units.config.Model.Ask(try, prompt.System, prompt.User, prompt.Schema)
+	if ctx.Err() != nil {
+		return extract.Page{}, &Step{}
+	}
+	outcome := fault.Code("")
+	if answer.Body = body; err != nil {
+		// its time running out is not the page's
+		outcome, answer.Code = fault.CodeOf(err), fault.PageModel
+		switch outcome {
+		case fault.PageModelLimit:
+			answer.Code = outcome
+		case fault.PageTimeout:
+		default: // none of its own
+			outcome = fault.PageModel
+		}
+		t.units.config.Logger.Warn("fetcher: the model gave no answer", "code", outcome, "error",
+			err)
+	}
+	t.units.metrics.questions[outcome].Inc()
+	return t.answered(answer), nil
+}
+
+// answered notes that the chain's prompt is done with.
+func (t *Turn) answered(p extract.Page) extract.Page {
+	t.fetch.prompt = nil
+	p.At = t.units.config.Clock.Now()
+	return p
+}
+
+// askModelAgain goes on with a chain whose prompt had to wait. Its host is not asked anything.
+func (t *Turn) askModelAgain(ctx context.Context) Step {
+	p, next := t.askModel(ctx)
+	if next == nil {
+		extracted := t.extractPages(ctx, p)
+		next = &extracted
+	}
+	next.Answer.Unasked = true
+	return *next
+}
+
+// codeOf is the page code of an error of the extraction.
+func codeOf(err error) fault.Code {
+	code := fault.CodeOf(err)
+	if fault.Lookup(code).Status == 0 {
+		return code
+	}
+	return fault.PageUnparsable
+}

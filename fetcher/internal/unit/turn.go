@@ -1,0 +1,432 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/web"
+	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/curl"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// Bounds of the tries at one page (decision 17).
+const (
+	maxTries = 3 // of one tier
+	maxHops  = 10
+	// before the second try; doubles for each further one, with jitter
+	firstRetry = 500 * time.Millisecond
+	// Before a tier is asked again that can take no more: doubles, too. Many thousands of pages may
+	// wait for one browser.
+	firstBusy = time.Second
+	MostBusy  = 8 * time.Second
+)
+
+// maxPageRecord leaves room for what a log puts around a record.
+const maxPageRecord = stream.MaxRecordBytes - 1024
+
+// errStale ends a request whose shard is not ours any more.
+var errStale = errors.New("fetcher: the shard's lease has lapsed")
+
+// Step is what a turn led to: a page, or that the chain has to wait for another request. The zero
+// Step is neither: the shard is not ours any more, or the process ends.
+type Step struct {
+	Page   *model.Page
+	Again  bool          // the next request of the same page
+	Wait   time.Duration // before it, at least
+	Answer frontier.Answer
+	Pace   frontier.Pace // of the chain's scraper, where it goes on
+}
+
+// GoesOn says that the chain has another request to make.
+func (s *Step) GoesOn() bool { return s.Again || s.Page != nil && !s.IsLast() }
+
+// IsLast says that the chain ends with the page, or that its dispatch does.
+func (s *Step) IsLast() bool { return s.Page.Last || s.Page.Spent }
+
+// Turn is one request of a chain, and what it is made with. A worker takes one after the other.
+type Turn struct {
+	*Chain
+	lease  Lease
+	view   View
+	recipe *recipe
+	tiers  []model.Tier // that may be used, cheapest first
+}
+
+// IsTrial says that somebody waits for the chain's one page, and may go away.
+func (c *Chain) IsTrial() bool {
+	job := c.units.config.View().Job(c.task.Job)
+	return job != nil && job.Trial()
+}
+
+// Take makes a chain's next request, and does with its answer what follows. It ends with ctx, for
+// which the Step is zero.
+func (t *Turn) Take(ctx context.Context, c *Chain, lease Lease) Step {
+	u := c.units
+	u.counts.turns.Add(1)
+	defer u.counts.turns.Add(-1)
+	*t = Turn{Chain: c, lease: lease, view: u.config.View()}
+	defer func() { *t = Turn{} }()
+	next := t.request(ctx)
+	if next.GoesOn() {
+		next.Pace = t.recipe.pace
+	}
+	return next
+}
+
+// Abandon is the Step of a turn whose trial nobody waits for any more. What it has brought stays.
+func (c *Chain) Abandon(next Step) Step {
+	if next.Page != nil && next.Page.Outcome != model.Errored {
+		return next
+	}
+	return Step{Page: c.cancelledPage(), Answer: next.Answer}
+}
+
+// Encode makes a page's record, which it traces. Rows that the log would refuse become an error.
+func (c *Chain) Encode(p *model.Page) []byte {
+	c.made = p
+	if c.task.Trace != nil && p.Outcome != model.Cancelled {
+		c.trace(p)
+	}
+	record := stream.EncodePage(*p)
+	if len(record) <= maxPageRecord {
+		return record
+	}
+	p.Outcome, p.Code, p.Rows, p.PriceRow, p.Quantity = model.Errored,
+		string(fault.PageRowTooLarge), nil, "", 0
+	p.Last, p.Spent, p.Next = true, false, nil
+	return stream.EncodePage(*p)
+}
+
+// request makes the chain's next request, if there is one to make.
+func (t *Turn) request(ctx context.Context) Step {
+	job := t.findJob(ctx)
+	if job == nil || job.Ended() {
+		return Step{Page: t.cancelledPage()}
+	}
+	t.charge, t.scraper = job.Charge, scraperOf(t.view, job, t.task)
+	t.recipe = t.units.recipes.get(t.view, t.task.Scraper, t.task.Revision)
+	if t.recipe == nil || t.recipe.extractor == nil {
+		return t.fail(fault.PageRecipeMissing)
+	}
+	t.tiers = t.tiersFor()
+	if len(t.tiers) == 0 {
+		return t.fail(fault.PageTierMissing) // no way that the run may use and pay for is here
+	}
+	if answered := t.unfetched(); answered != nil {
+		return *answered
+	}
+	if t.fetch.prompt != nil {
+		return t.askModelAgain(ctx)
+	}
+	now := t.units.config.Clock.Now()
+	if t.isOverdue(now) {
+		next := t.unread(ctx, t.lastCode())
+		next.Answer.Unasked = true
+		return next
+	}
+	if !t.lease.IsFresh() {
+		return Step{}
+	}
+	if t.fetch.began.IsZero() {
+		t.beginUnit(now, job)
+	}
+	return t.tryPage(ctx, now)
+}
+
+// findJob is the chain's run. Where it is not known it may be so only here: a copy may lag behind.
+func (t *Turn) findJob(ctx context.Context) *client.Job {
+	if job := t.view.Job(t.task.Job); job != nil {
+		return job
+	}
+	fresh, err := t.units.config.Fresh(ctx)
+	if err != nil {
+		return nil
+	}
+	t.view = fresh
+	return fresh.Job(t.task.Job)
+}
+
+// beginUnit starts the unit's time, at the tier that got through to its host last.
+func (t *Turn) beginUnit(now time.Time, job *client.Job) {
+	t.fetch.began = now
+	_, within := t.recipe.extractor.Limits()
+	if job.Trial() && within == 0 {
+		within = model.TrialTime
+	}
+	if within > 0 {
+		t.fetch.until = now.Add(within)
+	}
+	t.fetch.tier = t.units.hosts.first(address.AuthorityOf(t.fetch.at), t.tiers, now)
+}
+
+// tryPage makes one try at a page, or at what has to be read before it, and decides what follows.
+func (t *Turn) tryPage(ctx context.Context, started time.Time) Step {
+	try, cancel := context.WithTimeout(ctx, t.timeout(started))
+	defer cancel()
+	next, response, err := t.ask(try)
+	t.fetch.spent += t.units.config.Clock.Now().Sub(started)
+	switch {
+	case ctx.Err() != nil:
+		return Step{}
+	case err != nil:
+		return t.followError(ctx, next, err)
+	case response == nil:
+		return next
+	}
+	t.units.config.Point("fetcher.after_fetch")
+	return t.readPage(ctx, response)
+}
+
+// followError decides what follows a try that ended with an error; tried is what it has met.
+func (t *Turn) followError(ctx context.Context, tried Step, err error) Step {
+	var led *ledAway
+	var failure *web.Failure
+	var refused *original
+	switch {
+	case errors.Is(err, errStale):
+		return Step{}
+	case errors.As(err, &led):
+		t.fetch.at, t.fetch.as, t.fetch.permit = led.to, led.as, false
+		t.fetch.hops++
+		return Step{Again: true}
+	case errors.As(err, &refused):
+		next := t.refuse(refused.code)
+		next.Answer = tried.Answer
+		return next
+	case errors.Is(err, web.ErrBusy):
+		wait := min(firstBusy<<t.fetch.busy, MostBusy)
+		t.fetch.busy = min(t.fetch.busy+1, 10)
+		return Step{Again: true, Wait: wait/2 + rand.N(wait),
+			Answer: frontier.Answer{Unasked: true}}
+	case !errors.As(err, &failure):
+		return t.followFailure(ctx, &web.Failure{Code: fault.PageTimeout, Retry: true, Cause: err})
+	case t.renew(failure):
+		t.noteTry(t.tiers[t.fetch.tier], failure.Code, failure.Status, failure.Wire)
+		t.restart()
+		return Step{Again: true, Answer: frontier.Answer{Host: address.AuthorityOf(failure.Final)}}
+	}
+	next := t.followFailure(ctx, failure)
+	next.Answer.Unasked = tried.Answer.Unasked
+	return next
+}
+
+// tiersFor are the ways in which a page may be fetched, cheapest first.
+func (t *Turn) tiersFor() []model.Tier {
+	tiers := t.task.Tiers & t.units.config.Web.Tiers()
+	if t.recipe.load.More || t.rendered {
+		tiers &= model.Rendering
+	}
+	if t.recipe.curl != nil {
+		tiers &^= model.Rendering // a browser asks as browsers do
+	}
+	return tiers.Tiers()
+}
+
+// ask makes one try: robots.txt, then the page. Without a response and an error, the step says what
+// comes instead; with an error, whether anything was asked.
+func (t *Turn) ask(ctx context.Context) (Step,
+	*web.Page, error) {
+	if t.fetch.discovery != nil {
+		next, err := t.discover(ctx)
+		return next, nil, err
+	}
+	site := t.units.config.Web
+	at, as, ready, err := t.compose()
+	if err != nil || !ready {
+		return Step{Again: true, Answer: frontier.Answer{Unasked: true}}, nil, err
+	}
+	if !t.recipe.ignoreRobots {
+		known := site.KnowsRules(at)
+		if err := t.checkRobots(ctx, at); err != nil {
+			return Step{Answer: frontier.Answer{Unasked: known}}, nil, err
+		}
+		if !known && !t.fetch.permit {
+			t.fetch.permit = true // robots.txt took this start: the page has to wait for its own
+			return Step{Again: true}, nil, nil
+		}
+	}
+	beforeHop := func(ctx context.Context, to string, as *curl.Request) error {
+		if t.fetch.hops >= maxHops {
+			return &web.Failure{Code: fault.PageRedirects, Final: to}
+		}
+		switch err := t.mayHop(ctx, to); {
+		case errors.Is(err, errNotReady):
+			return &ledAway{to, as}
+		case err != nil:
+			return err
+		}
+		t.fetch.hops++
+		return nil
+	}
+	response, err := t.fetchPage(ctx,
+		web.Request{URL: at, Tier: t.tiers[t.fetch.tier], As: as, Load: t.recipe.load,
+			BeforeHop: beforeHop})
+	return Step{}, response, err
+}
+
+// fetchPage asks for a page, whose answer is decoded on the way.
+func (t *Turn) fetchPage(ctx context.Context, req web.Request) (response *web.Page, err error) {
+	panicked := t.units.config.Reader.Run(reading.Page{URL: req.URL},
+		func() { response, err = t.units.config.Web.Fetch(ctx, req) })
+	if panicked != nil {
+		return nil, &web.Failure{Code: fault.PageUnparsable, Final: req.URL, Cause: panicked}
+	}
+	return response, err
+}
+
+// checkRobots says whether robots.txt allows a page. Reading it may have taken longer than the
+// shard's lease.
+func (t *Turn) checkRobots(ctx context.Context, url string) error {
+	delay, err := t.units.config.Web.CheckRules(ctx, url)
+	if delay > 0 {
+		t.lease.DelayHost(address.AuthorityOf(url), delay)
+	}
+	if err == nil && !t.lease.IsFresh() {
+		return errStale
+	}
+	return err
+}
+
+// errNotReady says that a redirect leads where no request may start at the moment.
+var errNotReady = errors.New("fetcher: led to a host that is not ready")
+
+// ledAway ends a try whose redirect leads to such a place: it goes on from there when that host's
+// turn comes.
+type ledAway struct {
+	to string
+	as *curl.Request
+}
+
+func (*ledAway) Error() string { return errNotReady.Error() }
+
+// mayHop says whether a redirect may be followed at once.
+func (t *Turn) mayHop(ctx context.Context, to string) error {
+	if !t.lease.IsFresh() {
+		return errStale
+	}
+	if !t.recipe.ignoreRobots {
+		if !t.units.config.Web.KnowsRules(to) {
+			return errNotReady
+		}
+		if err := t.checkRobots(ctx, to); err != nil {
+			return err
+		}
+	}
+	if !t.lease.MayHop(address.AuthorityOf(to), t.recipe.pace) {
+		return errNotReady
+	}
+	return nil
+}
+
+// fail ends a chain with an error.
+func (t *Turn) fail(code fault.Code) Step {
+	return Step{Page: t.erroredPage(code)}
+}
+
+// refuse ends a chain whose page the site does not give. Where addresses are made by counting, a
+// page behind the first that does not exist is what stands behind the last one: the empty page that
+// ends the chain.
+func (t *Turn) refuse(code fault.Code) Step {
+	if t.unit.Page == 0 || !t.recipe.counts || code != fault.PageStatus || !t.isMissing() {
+		return t.fail(code)
+	}
+	p := t.page()
+	p.Outcome, p.Last = model.Empty, true
+	return Step{Page: p}
+}
+
+// isMissing says that, by the last try at it, the page does not exist.
+func (c *Chain) isMissing() bool {
+	n := len(c.fetch.tries)
+	return n > 0 && (c.fetch.tries[n-1].Status == 404 || c.fetch.tries[n-1].Status == 410)
+}
+
+// followFailure decides what follows a try that brought no page: another one, the next tier, or the
+// end.
+func (t *Turn) followFailure(ctx context.Context, failure *web.Failure) Step {
+	s := &t.fetch
+	t.noteTry(t.tiers[s.tier], failure.Code, failure.Status, failure.Wire)
+	s.failures++
+	next := Step{Again: true, Answer: frontier.Answer{RetryAfter: failure.RetryAfter,
+		Throttled: failure.Status == 429 || failure.Status == 503}}
+	if failure.Status != 0 {
+		next.Answer.Host = address.AuthorityOf(failure.Final)
+	}
+	another := failure.Retry || failure.IsTurnedAway()
+	wait := firstRetry << (s.failures - 1)
+	next.Wait = wait/2 + rand.N(wait)
+	wait = max(next.Wait, failure.RetryAfter)
+	switch {
+	case s.asked != "", !t.mayTry(wait): // another page of the unit gets one try
+		next.Again = false
+	// The same again takes as long again.
+	case failure.Retry && s.failures < maxTries && !t.settled() && t.mayTry(wait+s.spent):
+	case another && s.climb(t.tiers, model.AllTiers):
+		next.Wait = 0
+	default:
+		if another {
+			t.units.hosts.forget(address.AuthorityOf(t.address()))
+		}
+		next.Again = false
+	}
+	if !next.Again {
+		ended := t.unread(ctx, failure.Code)
+		ended.Answer = next.Answer
+		return ended
+	}
+	t.repeat()
+	return next
+}
+
+// settled says that a browser has met what another tier met before it. That is the page's fate, and
+// too dear to be met again.
+func (c *Chain) settled() bool {
+	tries := c.fetch.tries
+	last := tries[len(tries)-1]
+	for _, before := range slices.Backward(tries) {
+		if before.Tier != last.Tier {
+			return last.Tier.Renders() && before.Code == last.Code
+		}
+	}
+	return false
+}
+
+// readPage extracts a response and makes the page of it.
+func (t *Turn) readPage(ctx context.Context, response *web.Page) Step {
+	defer response.Release()
+	size := int64(len(response.Body))
+	t.lease.CountBytes(size)
+	defer t.lease.CountBytes(-size)
+	t.noteTry(t.tiers[t.fetch.tier], "", response.Status, response.Wire)
+	asked := t.fetch.asked
+	if asked == "" {
+		asked, t.fetch.by = t.url, t.tiers[t.fetch.tier]
+	}
+	next := t.extractPages(ctx,
+		extract.Page{URL: response.Final, ContentType: response.ContentType,
+			Body: response.Body, Asked: asked, At: t.units.config.Clock.Now()})
+	next.Answer.Host = address.AuthorityOf(response.Final)
+	return next
+}
+
+// scraperOf is the scraper that a task's values are kept for. A sample, whose recipe stands under
+// the run's own id, shares those of its scraper.
+func scraperOf(view View, job *client.Job, task *model.Task) ids.ID {
+	if job.Trial() {
+		if entry := view.Entry(job.Entry); entry != nil && !entry.Scraper.IsZero() {
+			return entry.Scraper
+		}
+	}
+	return task.Scraper
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	segmentio "github.com/segmentio/kafka-go"
@@ -30,92 +32,127 @@ func (l *Log) Claim(ctx context.Context, owner string, take bool) (whose string,
 }
 
 func (c *cluster) claim(ctx context.Context, owner string, take bool) (whose string, err error) {
-	marked, others, brokers, err := c.owners(ctx, owner)
-	switch {
-	case err != nil:
+	owners, brokers, err := c.owners(ctx, c.client.Addr)
+	if err != nil {
 		return "", err
+	}
+	marked, others := split(owners, owner)
+	switch {
 	case len(others) > 0 && !take:
 		return others[0], nil
 	case len(others) > 0:
-		if err := c.unmark(ctx, others...); err != nil {
+		if err := c.unmark(ctx, brokers, others...); err != nil {
 			return "", err
 		}
 	}
 	if marked {
 		return owner, nil
 	}
-	if err := c.mark(ctx, owner, brokers); err != nil {
-		return "", err
-	}
-	if _, others, _, err = c.owners(ctx, owner); err != nil || len(others) == 0 || take {
+	if others, err = c.mark(ctx, brokers, owner); err != nil || len(others) == 0 || take {
 		return owner, err
 	}
-	return others[0], c.unmark(ctx, owner)
+	return others[0], c.unmark(ctx, brokers, owner)
 }
 
-// owners says whether the log is marked as an owner's, whose it is besides, and how many brokers
-// there are.
-func (c *cluster) owners(ctx context.Context, owner string) (marked bool, others []string,
-	brokers int, err error) {
-	client, closeClient, err := c.allTopics()
+// split takes one owner out of a list of them.
+func split(owners []string, owner string) (marked bool, others []string) {
+	others = slices.DeleteFunc(slices.Clone(owners), func(o string) bool { return o == owner })
+	return len(others) < len(owners), others
+}
+
+// owners says whose mark a broker knows, by name, and which brokers there are.
+func (c *cluster) owners(ctx context.Context, broker net.Addr) (owners []string,
+	brokers []segmentio.Broker, err error) {
+	client, closeClient, err := c.allTopics(broker)
 	if err != nil {
-		return false, nil, 0, err
+		return nil, nil, err
 	}
 	defer closeClient()
 	known, err := client.Metadata(ctx, &segmentio.MetadataRequest{})
 	if err != nil {
-		return false, nil, 0, err
+		return nil, nil, err
 	}
 	for _, topic := range known.Topics {
-		name, ok := strings.CutPrefix(topic.Name, c.config.Prefix+ownerTopic)
-		switch {
-		case !ok:
-		case name == owner:
-			marked = true
-		default:
-			others = append(others, name)
+		if name, ok := strings.CutPrefix(topic.Name, c.config.Prefix+ownerTopic); ok {
+			owners = append(owners, name)
 		}
 	}
-	slices.Sort(others)
-	return marked, others, len(known.Brokers), nil
+	slices.Sort(owners)
+	return owners, known.Brokers, nil
 }
 
-// allTopics is a client that has just asked for all topics: the log's own knows its three alone.
-func (c *cluster) allTopics() (client *segmentio.Client, closeClient func(), err error) {
+// allTopics is a client that has just asked a broker for all topics: the log's own knows its three
+// alone.
+func (c *cluster) allTopics(broker net.Addr) (client *segmentio.Client, closeClient func(),
+	err error) {
 	transport, err := c.newTransport(nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &segmentio.Client{Addr: c.client.Addr, Transport: transport},
+	return &segmentio.Client{Addr: broker, Transport: transport},
 		transport.CloseIdleConnections, nil
 }
 
-func (c *cluster) mark(ctx context.Context, owner string, brokers int) error {
-	name := c.config.Prefix + ownerTopic + owner
-	client, closeClient, err := c.allTopics()
+// agree waits until the owners that every broker knows are as wanted, and returns those of all of
+// them. A broker learns of a topic some time after the controller has answered. Without the wait a
+// broker that lags behind would name an owner whose mark is gone, or of two who claim at once each
+// would overlook the other: the marks have one order, and who sees its own sees all before it.
+func (c *cluster) agree(ctx context.Context, brokers []segmentio.Broker,
+	wanted func(owners []string) bool) (all []string, err error) {
+	for _, broker := range brokers {
+		address := segmentio.TCP(net.JoinHostPort(broker.Host, strconv.Itoa(broker.Port)))
+		for looks := 1; ; looks++ {
+			owners, _, err := c.owners(ctx, address)
+			if err != nil {
+				return nil, fmt.Errorf("broker %d: %w", broker.ID, err)
+			}
+			if wanted(owners) {
+				all = append(all, owners...)
+				break
+			}
+			if !pauses.Wait(ctx, c.config.Clock, looks) {
+				return nil, fmt.Errorf("broker %d does not know the mark: %w", broker.ID, ctx.Err())
+			}
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// mark makes the log its owner's, and returns who marked it besides.
+func (c *cluster) mark(ctx context.Context, brokers []segmentio.Broker,
+	owner string) (others []string, err error) {
+	client, closeClient, err := c.allTopics(c.client.Addr) // it waits until it knows the new one
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer closeClient()
+	name := c.config.Prefix + ownerTopic + owner
 	response, err := client.CreateTopics(ctx,
 		&segmentio.CreateTopicsRequest{Topics: []segmentio.TopicConfig{{
-			Topic: name, NumPartitions: 1, ReplicationFactor: c.replicas(brokers)}}})
+			Topic: name, NumPartitions: 1, ReplicationFactor: c.replicas(len(brokers))}}})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch err := response.Errors[name]; {
 	case err == nil, errors.Is(err, segmentio.TopicAlreadyExists):
-		return nil
 	case errors.Is(err, segmentio.TopicAuthorizationFailed),
 		errors.Is(err, segmentio.ClusterAuthorizationFailed):
 		c.config.Logger.Warn("kafka: the brokers do not let this node mark the log as its cluster's", "topic", name, "error", err)
-		return nil
+		return nil, nil
 	default:
-		return fmt.Errorf("topic %s: %w", name, err)
+		return nil, fmt.Errorf("topic %s: %w", name, err)
 	}
+	all, err := c.agree(ctx, brokers, func(owners []string) bool {
+		return slices.Contains(owners, owner)
+	})
+	_, others = split(all, owner)
+	return others, err
 }
 
-func (c *cluster) unmark(ctx context.Context, owners ...string) error {
+// unmark takes owners' marks from the log.
+func (c *cluster) unmark(ctx context.Context, brokers []segmentio.Broker,
+	owners ...string) error {
 	request := segmentio.DeleteTopicsRequest{}
 	for _, owner := range owners {
 		request.Topics = append(request.Topics, c.config.Prefix+ownerTopic+owner)
@@ -129,5 +166,8 @@ func (c *cluster) unmark(ctx context.Context, owners ...string) error {
 			return fmt.Errorf("topic %s: %w", name, err)
 		}
 	}
-	return nil
+	_, err = c.agree(ctx, brokers, func(known []string) bool {
+		return !slices.ContainsFunc(known, func(o string) bool { return slices.Contains(owners, o) })
+	})
+	return err
 }

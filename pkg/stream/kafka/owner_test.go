@@ -2,7 +2,10 @@ package kafka_test
 
 import (
 	"context"
+	"net"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +40,57 @@ func testClaim(t *testing.T, brokers []string) {
 			t.Errorf("step %d: the log is %q's, %v; want %q's", i, whose, err, step.want)
 		}
 	}
+}
+
+// TestClaimOfABrokerBehind: a claim ends when every broker knows of it. One that tells of an owner
+// after its mark has gone would refuse the new one.
+func TestClaimOfABrokerBehind(t *testing.T) {
+	fake := fakeCluster(t)
+	brokers := fake.ListenAddrs()
+	prefix := newPrefix(t, brokers)
+	log := openPrefix(t, brokers, 1, prefix)
+	if _, err := log.Claim(t.Context(), "a1", false); err != nil {
+		t.Fatal(err)
+	}
+	var late atomic.Int32 // answers to come of one broker that still names the old owner
+	fake.ControlKey(int16(kmsg.Metadata), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		if fake.CurrentNode() != 1 || late.Load() == 0 {
+			return nil, nil, false
+		}
+		late.Add(-1)
+		return staleMetadata(t, r, brokers, prefix+"owner.a1"), nil, true
+	})
+	fake.ControlKey(int16(kmsg.DeleteTopics), func(kmsg.Request) (kmsg.Response, error, bool) {
+		late.Store(3)
+		return nil, nil, false
+	})
+	if whose, err := log.Claim(t.Context(), "b2", true); err != nil || whose != "b2" {
+		t.Errorf("the log is %q's, %v", whose, err)
+	}
+	if late.Load() > 0 {
+		t.Error("a broker that still names the old owner was not waited for")
+	}
+}
+
+// staleMetadata is a broker's answer that knows one topic.
+func staleMetadata(t *testing.T, r kmsg.Request, brokers []string, topic string) kmsg.Response {
+	t.Helper()
+	answer := r.ResponseKind().(*kmsg.MetadataResponse)
+	for id, address := range brokers {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			t.Error(err)
+		}
+		number, err := strconv.ParseInt(port, 10, 32)
+		if err != nil {
+			t.Error(err)
+		}
+		answer.Brokers = append(answer.Brokers, kmsg.MetadataResponseBroker{NodeID: int32(id),
+			Host: host, Port: int32(number)})
+	}
+	answer.Topics = append(answer.Topics, kmsg.MetadataResponseTopic{Topic: &topic})
+	return answer
 }
 
 // TestClaimAtOnce: of many who claim a log at once at most one may have it.

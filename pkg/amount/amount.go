@@ -8,7 +8,7 @@
 // A word behind it may multiply an amount (12k, 3 Mio. €, 2 lakh) or make hundredths of it (99 ct).
 // Percentages, and amounts with a factor that means several things, such as a billion or a lone m,
 // are no amounts. Of a range the lower amount is read, and of several amounts the first one that
-// has a currency and is not of a unit, as in (5,98 €/kg). Of other numbers, the language of the
+// has a currency and is not of a unit, as in (5,98 €/kg), unless a word says which is today's. Of other numbers, the language of the
 // page decides what a comma and a point mean.
 package amount
 
@@ -63,12 +63,16 @@ type candidate struct {
 	unit     string // that it is the price of; "" for a price
 	linked   bool   // the next one is the other end of a range
 	power    int    // of ten, that a word behind it has multiplied it by
+	today    bool   // a word before it says so
 }
 
 // Parse reads the amount of a text. ok is false when there is none.
 func (r Reader) Parse(text string) (p Price, ok bool) {
 	if !hasDigit(text) {
-		return p, false
+		if isFree(text) {
+			p.Amount = "0"
+		}
+		return p, p.Amount != ""
 	}
 	text = plain(text)
 	var room [maxNumbers]candidate
@@ -94,14 +98,16 @@ func (r Reader) Parse(text string) (p Price, ok bool) {
 	return p, true
 }
 
-// rank orders the amounts of a text: one with a currency, then the price of a unit, then a mere
-// number.
+// rank orders the amounts of a text: today's, one with a currency, then the price of a unit, then a
+// mere number.
 func (c candidate) rank() int {
 	switch {
 	case c.spelling == nil:
 		return 0
 	case c.unit != "":
 		return 1
+	case c.today:
+		return 3
 	}
 	return 2
 }
@@ -126,17 +132,18 @@ func (r Reader) candidates(text string, found []candidate) (list []candidate, nu
 			c.power, after = powerOf(after)
 		}
 		if c.whole != "" && !isShare(before, after) && !isScaledBefore(before) &&
-			!isSaving(before) && (!factored || c.power > 0 && c.multiply(c.power)) {
+			!isOther(before) && (!factored || c.power > 0 && c.multiply(c.power)) {
 			r.name(&c, before, ownPart(after, more))
 			if (c.spelling != nil || !isPart(before)) &&
 				(c.spelling != nil || !c.isMinor(after) || c.divide()) {
-				c.linked = more && isRange(after)
+				c.linked, c.today = more && isRange(after),
+					isToday(before) && !c.isZero()
 				found = append(found, c)
 			}
 		}
 		last, n, ok = c.end, next, more
 	}
-	if isHalfFactored(found) {
+	if isHalfFactored(found) || isDayOfMonth(text, found) {
 		return nil, numbers
 	}
 	for i := len(found) - 1; i >= 0; i-- { // 10–20 €
@@ -158,6 +165,13 @@ func isHalfFactored(found []candidate) bool {
 		}
 	}
 	return false
+}
+
+// isDayOfMonth says whether what looks like a range is a date: 25-09.
+func isDayOfMonth(text string, found []candidate) bool {
+	return len(found) == 2 && found[0].linked && found[0].spelling == nil &&
+		found[1].spelling == nil && text[found[1].start] == '0' &&
+		found[1].end == found[1].start+2
 }
 
 // isLess compares amounts.
@@ -203,7 +217,9 @@ func (c *candidate) join(text string, last int, next number) bool {
 	s, _ := spellingBefore(strings.TrimRight(text[last:c.start], " "))
 	switch sign := strings.TrimRight(gap, " "); {
 	case gap == ". " || gap == ", ":
-		if after, _ := spellingAfter(rest); rest != "" && after == nil && s == nil {
+		joined := c.whole + gap[:1] + text[next.start:next.end]
+		if after, _ := spellingAfter(rest); rest != "" && after == nil && s == nil &&
+			!strings.Contains(rest, joined) { // 5. 99 … 5.99
 			return false
 		}
 	case !unicode.Is(unicode.Sc, firstRune(sign)) || utf8.RuneCountInString(sign) != 1 ||

@@ -2,7 +2,6 @@ package amount
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -37,21 +36,6 @@ func (n *number) divide() bool {
 	whole := strings.Repeat("0", max(0, 3-len(n.whole))) + n.whole
 	n.whole, n.fraction = whole[:len(whole)-2], whole[len(whole)-2:]+n.fraction
 	return true
-}
-
-// savings are words before what is taken off a price.
-var savings = wordSet("save saved saves saving savings spare sparen ersparnis gespart " +
-	"économisez ahorra ahorras risparmi bespaar spar besparelse oszczędzasz")
-
-// isSaving says whether a number is what is taken off a price: Save $5.
-func isSaving(before string) bool {
-	word := strings.TrimRightFunc(before, func(r rune) bool { return !unicode.IsLetter(r) })
-	from := strings.LastIndexFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
-	_, size := utf8.DecodeRuneInString(word[max(from, 0):])
-	if from < 0 {
-		size = 0
-	}
-	return savings[strings.ToLower(word[max(from, 0)+size:])]
 }
 
 // isScaledBefore says whether the word before a number multiplies it, as in Lakh 1.5.

@@ -133,12 +133,19 @@ func nextNumber(s string, from int) (n number, ok bool) {
 		break
 	}
 	n.read(s[n.start:n.end], spaced)
-	if bare := strings.TrimRight(s[from:n.start], "."); signs == 0 && !spaced &&
-		len(bare) < n.start-from && startsFraction(bare) {
+	bare := strings.TrimRight(s[from:n.start], ".")
+	switch points := n.start - from - len(bare); {
+	case points == 0 || !startsFraction(bare):
+	case signs == 0 && !spaced:
 		n.start, n.whole, n.fraction = from+len(bare), "0", n.whole
+	case points > 1: // $..75,333
+		n.whole, n.fraction, n.sign = "", "", 0
 	}
 	return n, true
 }
+
+// isZero says whether nothing of a number counts.
+func (n number) isZero() bool { return strings.Trim(n.whole+n.fraction, "0") == "" }
 
 // isGroup says whether a number may go on with a group of three digits.
 func isGroup(s string) bool {

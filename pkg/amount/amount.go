@@ -70,9 +70,9 @@ type candidate struct {
 func (r Reader) Parse(text string) (p Price, ok bool) {
 	if !hasDigit(text) {
 		if isFree(text) {
-			p.Amount = "0"
+			return Price{Amount: "0", Sole: true}, true
 		}
-		return p, p.Amount != ""
+		return p, false
 	}
 	text = plain(text)
 	var room [maxNumbers]candidate

@@ -198,12 +198,12 @@ func (e *Extractor) json(p Page, m *memory) (Result, error) {
 }
 
 // tooSlow is the error of work that was given up: the context's own, or one that is coded
-// unparsable.
+// too_costly.
 func tooSlow(ctx context.Context, err error, why string) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return fault.Wrap(fault.PageUnparsable, err, "%s", why)
+	return fault.Wrap(fault.PageTooCostly, err, "%s", why)
 }
 
 // checkJSON refuses what is no JSON body: another media type, or one that says little of the body,

@@ -131,7 +131,7 @@ func TestNotJSON(t *testing.T) {
 	slow := mustCompile(t, recipe(model.SingleProduct, "a TEXT $..[?@..[?@..[?@..x]]]"))
 	body := strings.Repeat("[0,", 490) + "0" + strings.Repeat("]", 490)
 	if _, err := slow.Extract(Page{ContentType: "text/json",
-		Body: []byte(body)}); fault.CodeOf(err) != fault.PageUnparsable {
+		Body: []byte(body)}); fault.CodeOf(err) != fault.PageTooCostly {
 		t.Errorf("a path that takes long: %v", err)
 	}
 }

@@ -69,7 +69,7 @@ func TestPatternsArePaidFromTheStepsOfAPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := extractor.Extract(page); fault.CodeOf(err) != fault.PageUnparsable {
+		if _, err := extractor.Extract(page); fault.CodeOf(err) != fault.PageTooCostly {
 			t.Errorf("%.20s: %v", selector, err)
 		}
 	}

@@ -156,7 +156,7 @@ func TestHostileXPath(t *testing.T) {
 	e := mustCompile(t, recipe(model.MultipleProducts, "a TEXT //p[count(preceding::p) > 1]"))
 	body := strings.Repeat("<p>a</p>", 20_000)
 	if _, err := e.Extract(Page{ContentType: "text/html",
-		Body: []byte(body)}); fault.CodeOf(err) != fault.PageUnparsable {
+		Body: []byte(body)}); fault.CodeOf(err) != fault.PageTooCostly {
 		t.Errorf("an expression that takes long: %v", err)
 	}
 }

@@ -94,6 +94,7 @@ const (
 	PageNotHTML           Code = "not_html"
 	PageNotJSON           Code = "not_json"
 	PageUnparsable        Code = "unparsable"
+	PageTooCostly         Code = "too_costly"
 	PageNoRows            Code = "no_rows"
 	PageRowTooLarge       Code = "row_too_large"
 	PageInvalidURL        Code = "invalid_url"
@@ -185,6 +186,7 @@ var catalog = map[Code]Entry{
 	PageNotHTML:           {0, "The answer is not a page"},
 	PageNotJSON:           {0, "The answer is not JSON"},
 	PageUnparsable:        {0, "The page cannot be parsed"},
+	PageTooCostly:         {0, "The scraper's selectors or patterns take too long on the page"},
 	PageNoRows:            {0, "No row on the page"},
 	PageRowTooLarge:       {0, "A row is too large"},
 	PageInvalidURL:        {0, "The address is invalid"},

@@ -180,7 +180,7 @@ func (c *checker) regex(params map[string]json.RawMessage) maker {
 // tooSlow is the error of a budget that has ended.
 func tooSlow(err error) error {
 	if errors.Is(err, pattern.ErrExhausted) {
-		return fault.Wrap(fault.PageUnparsable, err,
+		return fault.Wrap(fault.PageTooCostly, err,
 			"the patterns of the rules take too long on these rows")
 	}
 	return err

@@ -265,8 +265,8 @@ func (r *Rules) ApplyAll(ctx context.Context, rows [][]byte, day Day, most int) 
 
 // Apply is a row with what the rules write: columns that were there already change in their place,
 // others come at the end. Patterns are paid from the budget, which is that of all rows of a page.
-// Its error is coded row_too_large, or unparsable for what is no JSON object or exhausts the
-// budget; or it is that of the budget's context.
+// Its error is coded row_too_large, too_costly where the budget ends, or unparsable for what is no
+// JSON object; or it is that of the budget's context.
 func (r *Rules) Apply(b *pattern.Budget, row []byte, day Day) ([]byte, error) {
 	if r.None() {
 		return row, nil

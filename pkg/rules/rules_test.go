@@ -243,7 +243,7 @@ func TestBounds(t *testing.T) {
 		`{"pattern":"()","replacement":"` + strings.Repeat("y", 1000) + `"}`: fault.PageRowTooLarge,
 		`{"pattern":"x+","replacement":"` + strings.Repeat("$0", 500) + `"}`: fault.PageRowTooLarge,
 		`{"pattern":"x","replacement":"yyy"}`:                                fault.PageRowTooLarge,
-		`{"pattern":"` + strings.Repeat("y{0,999}", 3) + `z","group":0}`:     fault.PageUnparsable,
+		`{"pattern":"` + strings.Repeat("y{0,999}", 3) + `z","group":0}`:     fault.PageTooCostly,
 	} {
 		compiled, faults := Compile([]model.PostProcessRule{ruleOf(RegexClean, params)})
 		if len(faults) > 0 {

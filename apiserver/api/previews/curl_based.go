@@ -37,7 +37,7 @@ func FromCurl(s api.Services) *operation.Operation {
 		Summary:     "Proposes scrapers for the answer to a request, given as a curl command",
 		Description: description,
 		Access:      auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
-		Errors: append([]fault.Code{fault.NotFound, fault.SchemaValidation}, runs.TrialErrors...),
+		Errors: append([]fault.Code{fault.NotFound}, runs.TrialErrors...),
 	}, func(ctx context.Context, from *operation.Caller, in *curlBasedRequest) ([]Candidate,
 		error) {
 		b := &in.Body

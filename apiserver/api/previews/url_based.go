@@ -45,7 +45,7 @@ func FromURL(s api.Services) *operation.Operation {
 		Group:   group,
 		Summary: "Proposes scrapers for a page", Description: description,
 		Access: auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
-		Errors: append([]fault.Code{fault.NotFound, fault.SchemaValidation}, runs.TrialErrors...),
+		Errors: append([]fault.Code{fault.NotFound}, runs.TrialErrors...),
 	}, func(ctx context.Context, from *operation.Caller, in *urlBasedRequest) ([]Candidate, error) {
 		b := &in.Body
 		key, err := json.Marshal([]any{b.URL, in.TryWithHiddenData, b.ItemsConfig})

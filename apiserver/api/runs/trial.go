@@ -32,9 +32,8 @@ const (
 )
 
 // TrialErrors are what Try can answer.
-var TrialErrors = []fault.Code{fault.InvalidURL, fault.SourceUnreachable, fault.WalletInsufficient,
-	fault.LimitReached,
-	fault.TrialLimitReached}
+var TrialErrors = []fault.Code{fault.InvalidURL, fault.SchemaValidation, fault.SourceUnreachable,
+	fault.WalletInsufficient, fault.LimitReached, fault.TrialLimitReached}
 
 // Trial is a run of one address that only its caller and the ledger see: a sample or a preview.
 type Trial struct {
@@ -198,6 +197,8 @@ func readTrial(ctx context.Context, store rowstore.Store, job *client.Job) ([]js
 			return rows, nil
 		case fault.PageModel, fault.PageModelLimit:
 			return nil, fault.New(fault.Unavailable, "%s (%s)", fault.Lookup(code).Title, code)
+		case fault.PageTooCostly: // the caller's to mend, not the site's
+			return nil, fault.New(fault.SchemaValidation, "%s (%s)", fault.Lookup(code).Title, code)
 		default:
 			return nil, unreachable(code, failed[0].Status)
 		}

@@ -137,7 +137,7 @@ const schemaSteps = 50_000_000
 // tooSlow is the error of a budget that has ended.
 func tooSlow(err error) error {
 	if errors.Is(err, pattern.ErrExhausted) {
-		return fault.Wrap(fault.PageUnparsable, err,
+		return fault.Wrap(fault.PageTooCostly, err,
 			"the patterns of the schema take too long on this page")
 	}
 	return err

@@ -65,7 +65,8 @@ func TestNumber(t *testing.T) {
 		{"EUR12.50", money, false, "en", "12.50"},
 		{"1.234", count, true, "", "1234"},
 		{"007", quantity, true, "", "7"},
-		{"free", money, false, "en", ""},
+		{"free", money, false, "en", "0"},
+		{"free shipping", money, false, "en", ""},
 		{"", money, true, "", ""},
 	} {
 		in := amount.NewReader(c.lang)

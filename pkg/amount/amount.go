@@ -8,8 +8,8 @@
 // A word behind it may multiply an amount (12k, 3 Mio. €, 2 lakh) or make hundredths of it (99 ct).
 // Percentages, and amounts with a factor that means several things, such as a billion or a lone m,
 // are no amounts. Of a range the lower amount is read, and of several amounts the first one that
-// has a currency and is not of a unit, as in (5,98 €/kg), unless a word says which is today's. Of other numbers, the language of the
-// page decides what a comma and a point mean.
+// has a currency and is not of a unit, as in (5,98 €/kg), unless a word says which is today's. Of
+// other numbers, the language of the page decides what a comma and a point mean.
 package amount
 
 import (

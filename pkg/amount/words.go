@@ -47,8 +47,8 @@ func wordBefore(before string) string {
 	return strings.ToLower(word[max(from, 0)+size:])
 }
 
-// isOther says whether what stands before a number makes it none of a price: Save $5, orders of $49,
-// July 2004.
+// isOther says whether what stands before a number makes it none of a price: Save $5, orders of
+// $49, July 2004.
 func isOther(before string) bool {
 	word := wordBefore(before)
 	if savings[word] {

@@ -167,7 +167,9 @@ func (c *cluster) unmark(ctx context.Context, brokers []segmentio.Broker,
 		}
 	}
 	_, err = c.agree(ctx, brokers, func(known []string) bool {
-		return !slices.ContainsFunc(known, func(o string) bool { return slices.Contains(owners, o) })
+		return !slices.ContainsFunc(known, func(name string) bool {
+			return slices.Contains(owners, name)
+		})
 	})
 	return err
 }

@@ -67,7 +67,7 @@ func (c control) Fresh(ctx context.Context) (Jobs, error) {
 	return view, nil
 }
 
-// Config is what an Ingest works with. Zero bounds take the defaults; Logger, Clock and Crash may
+// Config is what an Ingest works with. Zero bounds take the defaults; Logger, Clock and Point may
 // be left out.
 type Config struct {
 	Log     stream.Log
@@ -86,8 +86,8 @@ type Config struct {
 	// Reading, when set, is called before a page's rows are completed, for tests whose readers
 	// fail.
 	Reading func(p *model.Page)
-	// Crash is called with the name of each step's end, for tests that end the process there.
-	Crash func(point string)
+	// Point is called with the name of each step's end, for tests that end the process there.
+	Point func(name string)
 }
 
 // Counts say what was done since the start.
@@ -134,8 +134,8 @@ func New(config Config) *Ingest {
 	if config.Reading == nil {
 		config.Reading = func(*model.Page) {}
 	}
-	if config.Crash == nil {
-		config.Crash = func(string) {}
+	if config.Point == nil {
+		config.Point = func(string) {}
 	}
 	g := &Ingest{config: config, metrics: newMetrics(config.Metrics)}
 	g.measure(config.Metrics)
@@ -178,19 +178,19 @@ func (g *Ingest) work(ctx context.Context, reader stream.Reader) error {
 	if err := g.timed(ctx, lookUpStep, func() error { return g.admit(ctx, b) }); err != nil {
 		return err
 	}
-	g.config.Crash("ingest.before_store")
+	g.config.Point("ingest.before_store")
 	storing := g.config.Clock.Now()
 	if err := g.timed(ctx, storeStep, func() error { return g.store(ctx, b) }); err != nil {
 		return err
 	}
-	g.config.Crash("ingest.after_store")
+	g.config.Point("ingest.after_store")
 	g.trace(b, storing)
 	if err := g.publish(ctx, b); err != nil {
 		return err
 	}
-	g.config.Crash("ingest.after_publish")
+	g.config.Point("ingest.after_publish")
 	g.commit(ctx, reader, b)
-	g.config.Crash("ingest.after_commit")
+	g.config.Point("ingest.after_commit")
 	g.counts.batches.Add(1)
 	g.done(b, began)
 	return nil

@@ -194,7 +194,7 @@ func TestWhatBecomesOfAPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	committed := make(chan struct{}, len(records)) // at most one batch a record
-	g := New(Config{Log: log, Store: store, Control: testControl(), Crash: func(point string) {
+	g := New(Config{Log: log, Store: store, Control: testControl(), Point: func(point string) {
 		if point == "ingest.after_commit" {
 			committed <- struct{}{}
 		}
@@ -313,7 +313,7 @@ func TestNothingIsLost(t *testing.T) {
 func runUntilCrash(t *rapid.T, config Config, chance func(int) bool, log *stream.Memory) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	config.Crash = func(point string) {
+	config.Point = func(point string) {
 		if chance(20) || point == "ingest.after_commit" && log.Lag(stream.Pages) == 0 {
 			cancel()
 		}

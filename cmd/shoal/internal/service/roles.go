@@ -92,7 +92,7 @@ func (n *node) buildIngest(context.Context) error {
 	n.ingest = ingest.New(ingest.Config{Log: n.records, Store: n.services.store,
 		Control: ingest.FromClient(n.control.Client()), Logger: n.forRole(identity.Ingest),
 		Metrics: n.metrics,
-		Tracer:  n.tracer, Clock: n.clock, Crash: n.point, Reader: n.reader.For(identity.Ingest)})
+		Tracer:  n.tracer, Clock: n.clock, Point: n.point, Reader: n.reader.For(identity.Ingest)})
 	return nil
 }
 

@@ -256,7 +256,7 @@ func (h *Hold) cancelEnded() {
 			for _, t := range tasks {
 				switch {
 				case h.takeUpTask(t) || h.frontier.Remove(&t.item, now):
-					h.finishTask(t, t.Unit.Cancel())
+					h.postPage(t, t.Unit.Cancel(), true)
 				case t.abandon != nil:
 					t.abandon(ErrAbandoned)
 				}

@@ -20,8 +20,9 @@ type outgoing struct {
 	marker *model.Marker
 }
 
-// postPage puts a page into the outbox. It needs mu.
+// postPage puts a page into the outbox, and gives back what its unit kept. It needs mu.
 func (h *Hold) postPage(t *Task, record []byte, final bool) {
+	h.forgetBytes(t)
 	t.Unit.CountPage()
 	out := outgoing{record: record}
 	if final {
@@ -29,12 +30,6 @@ func (h *Hold) postPage(t *Task, record []byte, final bool) {
 		out.final = t
 	}
 	h.enqueue(t.shard, out)
-}
-
-// finishTask ends a task without a turn. It needs mu.
-func (h *Hold) finishTask(t *Task, record []byte) {
-	h.forgetBytes(t)
-	h.postPage(t, record, true)
 }
 
 // enqueue puts something into a shard's outbox. A marker right behind another takes its place: it
@@ -164,4 +159,57 @@ func (h *Hold) endPublish(s *shard, batch []outgoing, ok bool) {
 		}
 	}
 	h.releaseWhenDone(s)
+}
+
+// CountBytes counts bytes that are read, and bytes given back where they are negative.
+func (t *Task) CountBytes(bytes int64) {
+	h := t.shard.hold
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.countBytes(bytes)
+}
+
+// KeepBytes counts bytes that are kept while the task waits for another page of its unit. They are
+// given back with the unit's page record, or with the shard: one that is gone keeps nothing.
+func (t *Task) KeepBytes(bytes int64) {
+	h := t.shard.hold
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t.shard.gone {
+		return
+	}
+	h.countBytes(bytes)
+	t.kept += bytes
+}
+
+// ForgetBytes gives back what the task keeps.
+func (t *Task) ForgetBytes() {
+	h := t.shard.hold
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.forgetBytes(t)
+}
+
+// forgetBytes is ForgetBytes under the lock.
+func (h *Hold) forgetBytes(t *Task) {
+	delete(h.timed, t)
+	h.countBytes(-t.kept)
+	t.kept = 0
+}
+
+// countBytes counts bytes held, and lets the starter go on once they are few enough again. It needs
+// mu.
+func (h *Hold) countBytes(bytes int64) {
+	full := h.held >= h.config.MaxBytes
+	h.held += bytes
+	if full && h.held < h.config.MaxBytes {
+		notify(h.wake)
+	}
+}
+
+func notify(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
 }

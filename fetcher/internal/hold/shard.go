@@ -167,7 +167,7 @@ func (h *Hold) admitTask(s *shard, t *Task) {
 		h.open++
 	}
 	if t.refused {
-		h.finishTask(t, t.Unit.Refuse())
+		h.postPage(t, t.Unit.Refuse(), true)
 		return
 	}
 	if s.releasing {

@@ -79,15 +79,12 @@ func (t *Task) EndTurn(o Outcome) {
 	now := h.config.Clock.Now()
 	h.frontier.Done(&t.item, o.Answer, now)
 	notify(h.wake)
-	if o.Record != nil || s.gone {
-		h.forgetBytes(t)
-	}
-	switch {
-	case s.gone:
+	if s.gone {
 		return
+	}
 	// A process that was suspended wakes up here with an answer that is another holder's to give by
 	// now.
-	case !s.isFresh(now), o.Record == nil && !o.Again:
+	if !s.isFresh(now) || o.Record == nil && !o.Again {
 		h.lapseShards(s)
 		return
 	}
@@ -153,54 +150,4 @@ func (h *Hold) paceAt(host string, pace frontier.Pace) frontier.Pace {
 		}
 	}
 	return pace
-}
-
-// CountBytes counts bytes that are read, and bytes given back where they are negative.
-func (t *Task) CountBytes(bytes int64) {
-	h := t.shard.hold
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.countBytes(bytes)
-}
-
-// KeepBytes counts bytes that are kept while the task waits for another page of its unit. They are
-// given back with the unit's page record.
-func (t *Task) KeepBytes(bytes int64) {
-	h := t.shard.hold
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.countBytes(bytes)
-	t.kept += bytes
-}
-
-// ForgetBytes gives back what the task keeps.
-func (t *Task) ForgetBytes() {
-	h := t.shard.hold
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.forgetBytes(t)
-}
-
-// forgetBytes is ForgetBytes under the lock.
-func (h *Hold) forgetBytes(t *Task) {
-	delete(h.timed, t)
-	h.countBytes(-t.kept)
-	t.kept = 0
-}
-
-// countBytes counts bytes held, and lets the starter go on once they are few enough again. It needs
-// mu.
-func (h *Hold) countBytes(bytes int64) {
-	full := h.held >= h.config.MaxBytes
-	h.held += bytes
-	if full && h.held < h.config.MaxBytes {
-		notify(h.wake)
-	}
-}
-
-func notify(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
 }

@@ -1,10 +1,12 @@
 package hold
 
 import (
+	"context"
 	"testing"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // A host of somebody else's shard is shared with all fetchers.
@@ -20,5 +22,22 @@ func TestPaceAtAHost(t *testing.T) {
 	}
 	if got := h.paceAt("ab", pace(2, 2)); got != (pace(0.5, 1)) {
 		t.Errorf("pace at another's host is %+v", got)
+	}
+}
+
+// What a task keeps is given back with its shard, and a turn that goes on keeps nothing.
+func TestBytesOfAShardThatGoes(t *testing.T) {
+	h := New(Config{Clock: clock.System{}, MaxBytes: 1 << 20})
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &shard{hold: h, ctx: ctx, cancel: cancel}
+	task := &Task{shard: s}
+	s.open = map[ids.ID]map[uint32]*Task{{1}: {0: task}}
+	task.KeepBytes(100)
+	h.mu.Lock()
+	h.dropShard(s)
+	h.mu.Unlock()
+	task.KeepBytes(50) // its turn goes on until it hears of it
+	if h.held != 0 || task.kept != 0 {
+		t.Errorf("%d bytes are held, %d kept", h.held, task.kept)
 	}
 }

@@ -53,7 +53,7 @@ LEFT_OUT  = $(strip $(if $(CC_FOUND),,the race detector (no C compiler);) \
 ## check: what to run before each commit: vet and the quick tests, under 3 minutes on 2 cores once built
 check:
 	go vet ./...
-	go test -short -timeout 5m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
+	go test -short -p 4 -timeout 5m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
 
 race:
 	CGO_ENABLED=1 $(GO_TEST) -race -short -timeout 25m $(RACED)

@@ -1,6 +1,6 @@
-// Package crash ends the process at a named point, as a power cut would, so that a harness can see
-// what is left. It owns the environment variables that say where; the names of the points belong to
-// the code that passes them.
+// Package crash ends the process at a named point, as a power cut would, or makes the reading of a
+// page panic, so that a harness can see what is left. It owns the environment variables that say
+// where; the names of the points belong to the code that passes them.
 package crash
 
 import (
@@ -11,14 +11,26 @@ import (
 	"sync"
 )
 
-// The environment variables. Both are for tests only and stand in no help text.
+// The environment variables. They are for tests only and stand in no help text.
 const (
 	// At is NAME or NAME:N: the process kills itself when it passes the point for the N-th time
 	// (the first).
 	At = "SHOAL_CRASH_AT"
 	// Trace is a file to which every point that is passed adds its name as a line.
 	Trace = "SHOAL_CRASH_TRACE"
+	// Poison is the address of a page: reading it panics.
+	Poison = "SHOAL_POISON"
 )
+
+// PoisonFromEnv makes the function that is called with the address of each page as it is read.
+func PoisonFromEnv(getenv func(string) string) func(address string) {
+	poison := getenv(Poison)
+	return func(address string) {
+		if poison != "" && address == poison {
+			panic(fmt.Sprintf("crash: %s=%s", Poison, poison))
+		}
+	}
+}
 
 // FromEnv makes the function that points call. Without the variables it does nothing. A variable
 // that makes no sense panics, so that a test never takes a run without a crash for one that

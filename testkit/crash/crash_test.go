@@ -21,6 +21,21 @@ func TestWithoutVariablesNothingHappens(t *testing.T) {
 	}
 }
 
+func TestPoison(t *testing.T) {
+	panics := func(poison, address string) (did bool) {
+		defer func() { did = recover() != nil }()
+		PoisonFromEnv(env(map[string]string{Poison: poison}))(address)
+		return false
+	}
+	if panics("", "") || panics("", "http://a.test/") ||
+		panics("http://a.test/", "http://a.test/b") {
+		t.Error("another page is poisoned")
+	}
+	if !panics("http://a.test/", "http://a.test/") {
+		t.Error("the poisoned page is read")
+	}
+}
+
 func TestTheNthPassKills(t *testing.T) {
 	for at, want := range map[string]int{"a.b": 1, "a.b:1": 1, "a.b:3": 3} {
 		p, passed, died := &points{}, 0, 0

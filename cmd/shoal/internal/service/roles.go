@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"iter"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -13,9 +14,11 @@ import (
 	"shoal.dev/shoal/fetcher"
 	"shoal.dev/shoal/ingest"
 	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/testkit/crash"
 )
 
 // Bounds of a stop: how long a process that is alone lets its fetcher finish what is under way, and
@@ -108,6 +111,7 @@ func (n *node) buildFetcher(context.Context) error {
 		return err
 	}
 	config := &n.config
+	poison := crash.PoisonFromEnv(os.Getenv)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: n.boot, Log: n.records,
 		Control: fetcher.FromClient(n.control.Client()), Web: n.web, Model: asked, Rates: n.rates,
 		IDs:   n.ids,
@@ -116,7 +120,7 @@ func (n *node) buildFetcher(context.Context) error {
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  n.forRole(identity.Fetcher), Metrics: n.metrics, Tracer: n.tracer, Point: n.point,
-		Reader: n.reader})
+		Reader: n.reader, Reading: func(p extract.Page) { poison(p.URL) }})
 	return nil
 }
 

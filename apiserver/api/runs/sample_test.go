@@ -88,6 +88,8 @@ func TestSample(t *testing.T) {
 		apitest.Scenario{Do: path, Status: 200, Has: map[string]any{"": []any{}}})
 	sample("a model that gives no answer", errored("model_unavailable", 200),
 		apitest.Scenario{Do: path, Status: 503, Code: "unavailable"})
+	sample("patterns that take too long", errored("too_costly", 200),
+		apitest.Scenario{Do: path, Status: 400, Code: "schema_validation_failed"})
 	sample("error", errored("http_status", 404),
 		apitest.Scenario{Do: path, Status: 502, Code: "source_unreachable"})
 	r.Run(t,

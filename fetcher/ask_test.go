@@ -120,7 +120,7 @@ func TestUncharged(t *testing.T) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
-			r.web.answers["http://a.test/contact"] = hangs
+			r.web.at("http://a.test/contact", hangs)
 		}, want: "PAGE_NOT_READABLE", fetches: 2, seconds: 15},
 		"crawl delay": {prepare: func(r *rig) { r.web.robots["a.test"] = 10 * time.Second },
 			want: "PAGE_NOT_READABLE", fetches: 1, seconds: 16},
@@ -167,14 +167,14 @@ func TestRetriesCount(t *testing.T) {
 		r, _, stop := startContacts(t, func(r *rig, _ *Config) {
 			answer := r.web.answers["http://a.test/"]
 			failed := false
-			r.web.answers["http://a.test/"] = func(ctx context.Context, req web.Request) (*web.Page,
+			r.web.at("http://a.test/", func(ctx context.Context, req web.Request) (*web.Page,
 				error) {
 				if !failed {
 					failed = true
 					return nil, &web.Failure{Code: fault.PageConnect, Retry: true, Final: req.URL}
 				}
 				return answer(ctx, req)
-			}
+			})
 		})
 		defer stop()
 		r.send(r.task(0, "http://a.test/"))

@@ -41,7 +41,7 @@ func TestCurlScraper(t *testing.T) {
 		r, stop := start(t, 1, curlRecipe("curl http://a.test/api -d x=1", nil), nil)
 		defer stop()
 		var got []string
-		r.web.answers["http://a.test/api"] = r.web.note(&got)
+		r.web.at("http://a.test/api", r.web.note(&got))
 		r.send(r.task(0, "http://a.test/api"))
 		p := r.pages(1)[0]
 		want := []string{`POST "x=1" Accept=*/* Content-Type=application/x-www-form-urlencoded http://a.test/api`}
@@ -62,15 +62,15 @@ func TestCurlIsRepeated(t *testing.T) {
 		var got []string
 		note := r.web.note(&got)
 		fails := 2
-		r.web.answers["http://a.test/api"] = func(ctx context.Context, req web.Request) (*web.Page,
+		r.web.at("http://a.test/api", func(ctx context.Context, req web.Request) (*web.Page,
 			error) {
 			_, _ = note(ctx, req)
 			if fails--; fails >= 0 {
 				return nil, &web.Failure{Code: fault.PageConnect, Final: req.URL, Retry: true}
 			}
 			return r.web.html(req.URL, items("x")+link("http://b.test/2")), nil
-		}
-		r.web.answers["http://b.test/2"] = note
+		})
+		r.web.at("http://b.test/2", note)
 		r.send(r.task(0, "http://a.test/api"))
 		r.pages(2)
 		first := `PUT "" Cookie=a=b Accept=*/* http://a.test/api`
@@ -94,7 +94,7 @@ func TestCurlRedirects(t *testing.T) {
 				defer stop()
 				var got []string
 				r.web.redirect("http://a.test/api", "http://b.test/")
-				r.web.answers["http://b.test/"] = r.web.note(&got)
+				r.web.at("http://b.test/", r.web.note(&got))
 				r.send(r.task(0, "http://a.test/api"))
 				if p := r.pages(1)[0]; shorthand(p) != "0 delivered last" ||
 					p.Final != "http://b.test/" {

@@ -56,7 +56,7 @@ func (r *rig) count(url string) int {
 // serve answers with the pages in turn, the last one for ever; a page that is a number is a status.
 func (w *fakeWeb) serve(url string, pages ...string) {
 	next := 0
-	w.answers[url] = func(context.Context, web.Request) (*web.Page, error) {
+	w.at(url, func(context.Context, web.Request) (*web.Page, error) {
 		w.mu.Lock()
 		page := pages[min(next, len(pages)-1)]
 		next++
@@ -67,7 +67,7 @@ func (w *fakeWeb) serve(url string, pages ...string) {
 				Retry: status >= 500}
 		}
 		return w.html(url, page), nil
-	}
+	})
 }
 
 func TestTokens(t *testing.T) {
@@ -84,7 +84,7 @@ func TestTokens(t *testing.T) {
 			`<script id="__NEXT_DATA__" type="application/json">{"buildId":"b~1"}</script>`+
 				shopPage("x/y+z=")+"<p data-n=42>")
 		var got []string
-		r.web.answers["http://a.test/b~1/api"] = r.web.note(&got)
+		r.web.at("http://a.test/b~1/api", r.web.note(&got))
 		listed := "http://a.test/{{BUILD}}/api"
 		r.send(r.task(0, listed), r.task(1, listed))
 		for _, p := range r.pages(2) {
@@ -135,7 +135,7 @@ func TestDiscoveriesAreFew(t *testing.T) {
 		defer stop()
 		var mu sync.Mutex
 		now, most := 0, 0
-		r.web.answers[shop] = func(context.Context, web.Request) (*web.Page, error) {
+		r.web.at(shop, func(context.Context, web.Request) (*web.Page, error) {
 			mu.Lock()
 			now++
 			most = max(most, now)
@@ -145,7 +145,7 @@ func TestDiscoveriesAreFew(t *testing.T) {
 			now--
 			mu.Unlock()
 			return r.web.html(shop, shopPage("x")), nil
-		}
+		})
 		for seq := range 10 {
 			task := r.task(seq, api)
 			task.Scraper = ids.ID{11: byte(10 + seq)}
@@ -465,7 +465,7 @@ func TestBuildIDIsKept(t *testing.T) {
 		r.web.page("http://a.test/", buildPage("two", `<meta name="deployment-id" content="d2">`))
 		r.web.serve(at1, "404")
 		var got []string
-		r.web.answers[at2] = r.web.note(&got)
+		r.web.at(at2, r.web.note(&got))
 		r.send(r.task(0, at1))
 		r.pages(1)
 		r.send(r.task(1, at1))

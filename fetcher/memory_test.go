@@ -15,7 +15,7 @@ import (
 
 // tiered answers by tier: the failure of a tier, or a page of it.
 func (w *fakeWeb) tiered(url string, failures map[model.Tier]web.Failure) {
-	w.answers[url] = func(_ context.Context, req web.Request) (*web.Page, error) {
+	w.at(url, func(_ context.Context, req web.Request) (*web.Page, error) {
 		w.mu.Lock()
 		failure, fails := failures[req.Tier]
 		w.mu.Unlock()
@@ -27,7 +27,7 @@ func (w *fakeWeb) tiered(url string, failures map[model.Tier]web.Failure) {
 			return nil, &failure
 		}
 		return w.html(url, "<h1>"+req.Tier.String()+"</h1>"), nil
-	}
+	})
 }
 
 // climbed is what was tried and paid.
@@ -164,12 +164,12 @@ func TestBusyTiers(t *testing.T) {
 		defer stop()
 		const url = "http://a.test/"
 		busy := 7
-		r.web.answers[url] = func(context.Context, web.Request) (*web.Page, error) {
+		r.web.at(url, func(context.Context, web.Request) (*web.Page, error) {
 			if busy--; busy >= 0 {
 				return nil, web.ErrBusy
 			}
 			return r.web.html(url, "<h1>x</h1>"), nil
-		}
+		})
 		began := time.Now()
 		r.send(r.task(0, url))
 		if got := climbed(r.pages(1)[0]); got != "plain tier:plain" {

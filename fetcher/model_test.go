@@ -147,7 +147,7 @@ func TestRejectedPagesClimb(t *testing.T) {
 				const url = "http://a.test/"
 				r, stop := startModel(t, c.model, func(r *rig, _ *Config) {
 					r.web.tiers = model.AllTiers
-					r.web.answers[url] = func(_ context.Context, req web.Request) (*web.Page,
+					r.web.at(url, func(_ context.Context, req web.Request) (*web.Page,
 						error) {
 						offer := ""
 						if req.Tier == model.Render {
@@ -156,7 +156,7 @@ func TestRejectedPagesClimb(t *testing.T) {
 						return r.web.html(url,
 							`<script type="application/ld+json">{"@type":"Product","name":"Lamp"`+
 								offer+`}</script><p>A lamp.`), nil
-					}
+					})
 				})
 				defer stop()
 				task := r.task(0, url)

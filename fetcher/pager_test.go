@@ -37,7 +37,7 @@ func TestPageParamOfCurl(t *testing.T) {
 				note := r.web.note(&got)
 				_, second, _ := strings.Cut(c.second, " http")
 				for _, address := range []string{source.URL, "http" + second} {
-					r.web.answers[address] = note
+					r.web.at(address, note)
 				}
 				r.send(r.task(0, source.URL))
 				pages := r.pages(2)
@@ -84,12 +84,12 @@ func TestCursorChain(t *testing.T) {
 					"http://a.test/api?c=2": `{"items":[{"a":"2"}],"next":` + c.last + `}`,
 					"http://a.test/api?c=3": `{"items":[],"next":"4"}`,
 				} {
-					r.web.answers[address] = func(_ context.Context, req web.Request) (*web.Page,
+					r.web.at(address, func(_ context.Context, req web.Request) (*web.Page,
 						error) {
 						answer := r.web.html(req.URL, body)
 						answer.ContentType = "application/json"
 						return answer, nil
-					}
+					})
 				}
 				r.send(r.task(0, "http://a.test/api"))
 				for i, p := range r.pages(len(c.want)) {

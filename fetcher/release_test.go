@@ -159,11 +159,11 @@ func TestReleaseIsBounded(t *testing.T) {
 			r.web.fails("http://a.test/", -1,
 				web.Failure{Code: fault.PageStatus, Status: 503, Retry: true,
 					RetryAfter: time.Minute})
-			r.web.answers["http://b.test/"] = func(ctx context.Context, _ web.Request) (*web.Page,
+			r.web.at("http://b.test/", func(ctx context.Context, _ web.Request) (*web.Page,
 				error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
-			}
+			})
 		})
 		defer stop()
 		r.send(r.task(0, "http://a.test/"), r.task(1, "http://b.test/"))

@@ -126,7 +126,6 @@ func (c *fakeControl) lastBeat() []client.ShardEpoch {
 
 // fakeWeb answers by address. Whatever has no answer is a page with one row that names its path.
 type fakeWeb struct {
-	answers map[string]func(ctx context.Context, req web.Request) (*web.Page, error)
 	latency time.Duration
 	robots  map[string]time.Duration // Crawl-delay by host
 	forbid  map[string]bool          // by address
@@ -135,6 +134,7 @@ type fakeWeb struct {
 	onRobots func() // while robots.txt is read; nil: nothing
 
 	mu       sync.Mutex
+	answers  map[string]func(ctx context.Context, req web.Request) (*web.Page, error)
 	known    map[string]bool
 	asked    []string           // addresses, in order
 	starts   map[string][]int64 // by host, in nanoseconds
@@ -190,16 +190,23 @@ func (c counted) Release() {
 	c.web.released++
 }
 
+// at says what an address answers from now on, also beside requests.
+func (w *fakeWeb) at(url string, answer func(context.Context, web.Request) (*web.Page, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answers[url] = answer
+}
+
 func (w *fakeWeb) page(url, body string) {
-	w.answers[url] = func(context.Context, web.Request) (*web.Page, error) {
+	w.at(url, func(context.Context, web.Request) (*web.Page, error) {
 		return w.html(url, body),
 			nil
-	}
+	})
 }
 
 // fails answers with a failure the first times (all for -1), then with a page.
 func (w *fakeWeb) fails(url string, times int, failure web.Failure) {
-	w.answers[url] = func(context.Context, web.Request) (*web.Page, error) {
+	w.at(url, func(context.Context, web.Request) (*web.Page, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if times == 0 {
@@ -210,17 +217,17 @@ func (w *fakeWeb) fails(url string, times int, failure web.Failure) {
 		failed := failure
 		failed.Final = url
 		return nil, &failed
-	}
+	})
 }
 
 func (w *fakeWeb) redirect(from, to string) {
-	w.answers[from] = func(ctx context.Context, req web.Request) (*web.Page, error) {
+	w.at(from, func(ctx context.Context, req web.Request) (*web.Page, error) {
 		if err := req.BeforeHop(ctx, to, req.As.Redirected(302, from, to)); err != nil {
 			return nil, err
 		}
 		req.URL, req.As = to, req.As.Redirected(302, from, to)
 		return w.Fetch(ctx, req)
-	}
+	})
 }
 
 // startsAt are the request starts at a host.

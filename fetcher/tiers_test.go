@@ -32,7 +32,7 @@ func (w *fakeWeb) byTier(url string, pages map[model.Tier]string) *asks {
 	a := &asks{web: w, pages: pages, busy: map[model.Tier]int{}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.answers[url] = a.answer
+	w.at(url, a.answer)
 	return a
 }
 
@@ -298,10 +298,10 @@ func TestWaitingDiscoveriesHoldNobody(t *testing.T) {
 			r.control.recipes[2] = &client.Recipe{Recipe: title}
 		})
 		defer stop()
-		r.web.answers[shop] = func(ctx context.Context, _ web.Request) (*web.Page, error) {
+		r.web.at(shop, func(ctx context.Context, _ web.Request) (*web.Page, error) {
 			pass(20 * time.Second)
 			return r.web.html(shop, shopPage("1")), nil
-		}
+		})
 		for n := range 20 {
 			task := r.task(n, api)
 			task.Scraper[0] = byte(n)

@@ -78,7 +78,7 @@ func TestTrialsEndInTime(t *testing.T) {
 				r, stop := start(t, 1, title, func(r *rig, config *Config) {
 					allTiers(r, config)
 					r.control.tries(ids.ID{})
-					r.web.answers[url] = c.answer
+					r.web.at(url, c.answer)
 				})
 				defer stop()
 				begun := time.Now()
@@ -111,7 +111,7 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 					if trial {
 						r.control.tries(ids.ID{})
 					}
-					r.web.answers["http://a.test/"] = func(ctx context.Context,
+					r.web.at("http://a.test/", func(ctx context.Context,
 						req web.Request) (*web.Page, error) {
 						begun := time.Now()
 						defer func() { asked = time.Since(begun) }()
@@ -122,7 +122,7 @@ func TestRequestsOfEndedTrialsEnd(t *testing.T) {
 						}
 						return &web.Page{Final: req.URL, Status: 200, ContentType: "text/html",
 							Body: []byte("<h1>x</h1>")}, nil
-					}
+					})
 				})
 				defer stop()
 				r.send(r.task(0, "http://a.test/"))

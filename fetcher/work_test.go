@@ -93,11 +93,11 @@ func TestOutcomes(t *testing.T) {
 		"no tier": {task: func(t *model.Task) { t.Tiers = model.TiersOf(model.Render) },
 			want: "0 errored tier_missing last"},
 		"no page": {prepare: func(r *rig) {
-			r.web.answers[url] = func(context.Context, web.Request) (*web.Page, error) {
+			r.web.at(url, func(context.Context, web.Request) (*web.Page, error) {
 				pdf := r.web.html(url, "%PDF")
 				pdf.ContentType = "application/pdf"
 				return pdf, nil
-			}
+			})
 		}, want: "0 errored not_html last", tries: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

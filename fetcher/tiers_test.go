@@ -30,8 +30,6 @@ type asks struct {
 
 func (w *fakeWeb) byTier(url string, pages map[model.Tier]string) *asks {
 	a := &asks{web: w, pages: pages, busy: map[model.Tier]int{}}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.at(url, a.answer)
 	return a
 }

@@ -27,6 +27,7 @@ type Price struct {
 	Negative bool   // with a minus before it
 	Sole     bool   // the text has no other number
 	Named    bool   // a currency stands beside it, or a sign that several share
+	Today    bool   // a word before it says that it is today's, and of no other
 }
 
 // Reader reads the numbers of one page. The zero Reader knows nothing of it.
@@ -77,10 +78,13 @@ func (r Reader) Parse(text string) (p Price, ok bool) {
 	text = plain(text)
 	var room [maxNumbers]candidate
 	found, numbers := r.candidates(text, room[:0])
-	best := -1
+	best, todays := -1, 0
 	for i, c := range found {
 		if best < 0 || c.rank() > found[best].rank() {
 			best = i
+		}
+		if c.today {
+			todays++
 		}
 	}
 	if best < 0 {
@@ -88,7 +92,7 @@ func (r Reader) Parse(text string) (p Price, ok bool) {
 	}
 	c := found[best]
 	p = Price{Amount: r.amount(c), Currency: c.code, Sole: numbers == 1, Named: c.spelling != nil,
-		Negative: isNegative(text[:c.start])}
+		Today: c.today && todays == 1, Negative: isNegative(text[:c.start])}
 	if c.linked && best+1 < len(found) {
 		p.Max = r.amount(found[best+1])
 	}

@@ -143,7 +143,8 @@ func keysOf(name string) []string {
 		return nil
 	}
 	keys := []string{key(words)}
-	bare := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return noise[w] })
+	bare := slices.DeleteFunc(slices.Clone(words),
+		func(w string) bool { return noise[w] || len(w) == 1 }) // c-price, a-price
 	if len(bare) > 0 && len(bare) < len(words) {
 		keys = append(keys, key(bare))
 	}
@@ -377,7 +378,10 @@ const (
 )
 
 // shownText is what a reader sees of an element, white space collapsed, up to about so many bytes.
-func shownText(n *html.Node, most int) string {
+func shownText(n *html.Node, most int) string { return textBut(n, most, nil) }
+
+// textBut is what a reader sees of an element without the parts that are left out.
+func textBut(n *html.Node, most int, isLeft func(*html.Node) bool) string {
 	var out strings.Builder
 	left := max(nodesPerByte*most, minNodes)
 	var visit func(*html.Node)
@@ -387,7 +391,7 @@ func shownText(n *html.Node, most int) string {
 			switch {
 			case c.Type == html.TextNode:
 				out.WriteString(c.Data)
-			case c.Type != html.ElementNode || isUnseen(c):
+			case c.Type != html.ElementNode || isUnseen(c) || isLeft != nil && isLeft(c):
 			case inLine[c.DataAtom]:
 				out.WriteString(tree.Between(out.String(), c))
 				visit(c)

@@ -16,13 +16,49 @@ import (
 // ofNamed is the value of a field that an element named after it holds.
 func (r *reader) ofNamed(f *field) []byte {
 	best, value := r.named(f)
-	if best.node == nil && f.kind == currency { // the price says it
-		amount := r.words.field(schema.Property{Name: "price"}, 0)
-		if best, _ = r.named(&amount); best.node != nil && best.attr == "" {
-			value = r.coerce(f, textOnly(shownText(best.node, maxShown), false))
+	if best.node != nil || f.kind != currency && !f.means("originalPrice") {
+		return value
+	}
+	price := r.words.field(schema.Property{Name: "price"}, 0) // it says both
+	if best, _ = r.named(&price); best.node == nil || best.attr != "" {
+		return nil
+	}
+	if f.kind == currency {
+		return r.coerce(f, textOnly(moneyText(best.node, f.most()+1), false))
+	}
+	return r.struckIn(f, best.node)
+}
+
+// struckIn is the price that an element crosses out beside the one that is asked.
+func (r *reader) struckIn(f *field, n *html.Node) []byte {
+	left := maxShown
+	for c := range n.Descendants() {
+		if left--; left == 0 {
+			break
+		}
+		if text := shownText(c, f.most()+1); c.Type == html.ElementNode && isCrossed(c) &&
+			f.looks(text) {
+			return r.coerce(f, textOnly(text, false))
 		}
 	}
-	return value
+	return nil
+}
+
+// moneyText is what an element says of the price that is asked: without prices crossed out, and,
+// beside other numbers, without what stands in brackets, sizes and the quantity of a unit.
+func moneyText(n *html.Node, most int) string {
+	if aloud := textAloud(n, most); isSum(aloud) {
+		return aloud
+	}
+	var but func(*html.Node) bool
+	if !isStruck(n) {
+		but = isCrossed
+	}
+	text := textBut(n, most, but)
+	if p, ok := amount.Parse(text); !ok || p.Sole {
+		return text
+	}
+	return strings.TrimSpace(asides.ReplaceAllString(text, ""))
 }
 
 // named is the element that a field is taken from, with the value; none has no node.
@@ -101,11 +137,36 @@ func (r *reader) held(f *field, at mention) []byte {
 	if f.kind == link {
 		return r.coerce(f, textOnly(linkIn(at.node, f.means("image")), true))
 	}
-	text := f.unlabelled(shownText(at.node, f.most()+1))
+	text := shownText(at.node, f.most()+1)
+	if f.kind == money {
+		text = moneyText(at.node, f.most()+1)
+	}
+	text = f.unlabelled(text)
 	if !f.looks(text) {
 		return nil
 	}
 	return r.coerce(f, textOnly(text, false))
+}
+
+// textAloud is what an element tells programs that read aloud, beside digits that it hides from
+// them: $15.00 beside $ 15 00. It is "" where it tells them nothing, or several things.
+func textAloud(n *html.Node, most int) (text string) {
+	isHidden := false
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type != html.ElementNode:
+		case attrOf(c, "aria-hidden") == "true":
+			isHidden = true
+		case isUnseen(c) && text != "":
+			return ""
+		case isUnseen(c):
+			text = shownText(c, most)
+		}
+	}
+	if !isHidden {
+		return ""
+	}
+	return text
 }
 
 // linkIn is the first address in an element: of a picture, or of a link.
@@ -176,9 +237,11 @@ func (f *field) most() int {
 }
 
 var (
-	dated         = regexp.MustCompile(`\b(19|20)[0-9]{2}\b|\b[0-9]{1,2}[./][0-9]{1,2}\b`)
-	outOf         = regexp.MustCompile(`(?i)^\D{0,12}([0-9](?:[.,][0-9]{1,2})?) ?(?:/|out of|von|sur|de|su|of|stars?|sterne)`)
-	numbering     = regexp.MustCompile(`(?i)^(?:(?:item|art|article|artikel|sku|mpn|ref|reference|model|code|cod|product|produkt|no|nr|number|nummer|id)\b[ .-]*)+[:#№°]+ *`)
+	dated     = regexp.MustCompile(`\b(19|20)[0-9]{2}\b|\b[0-9]{1,2}[./][0-9]{1,2}\b`)
+	outOf     = regexp.MustCompile(`(?i)^\D{0,12}([0-9](?:[.,][0-9]{1,2})?) ?(?:/|out of|von|sur|de|su|of|stars?|sterne)`)
+	numbering = regexp.MustCompile(`(?i)^(?:(?:item|art|article|artikel|sku|mpn|ref|reference|model|code|cod|product|produkt|no|nr|number|nummer|id)\b[ .-]*)+[:#№°]+ *`)
+	asides    = regexp.MustCompile(`(?i)\([^()]*\)|/ ?[0-9]+ ?\pL+$|` +
+		`^(?:size|gr(?:ö|oe)(?:ß|ss)e|taille|talla|taglia|maat)\s*[0-9]+\s*[-–:,|]`)
 	articleNumber = regexp.MustCompile(`^[\pL0-9][\pL0-9 ._/#-]{0,39}$`)
 	placeholders  = regexp.MustCompile(`\{\{|\}\}|\$\{|<%|^(?i:n/?a|null|undefined|nan|loading.*|tba|tbd|-+|–|…)$`)
 )
@@ -229,8 +292,9 @@ func lettersIn(text string) int {
 // isSum says whether a text is one sum of money, more than nothing.
 func isSum(text string) bool {
 	p, ok := amount.Parse(text)
-	return ok && (p.Sole || p.Named && p.Max != "") && strings.Trim(p.Amount, "0.") != "" &&
-		!strings.Contains(text, "%") && lettersIn(text) <= 12
+	return ok && (p.Sole || p.Named && (p.Max != "" || p.Today)) &&
+		strings.Trim(p.Amount, "0.") != "" && !strings.Contains(text, "%") &&
+		lettersIn(text) <= 12
 }
 
 // innermost leaves out the elements that hold others: they hold more than the value.
@@ -281,11 +345,17 @@ func around(n *html.Node, any map[string]bool) bool {
 
 // isStruck says whether a price is crossed out, or called one of before.
 func isStruck(n *html.Node) bool {
-	struck := func(a *html.Node) bool {
-		return a.DataAtom == atom.Del || a.DataAtom == atom.S || a.DataAtom == atom.Strike
+	return isCrossed(n) || ancestorOf(n, isCrossed) != nil || hasWord(n, beforeNow) ||
+		n.Parent != nil && hasWord(n.Parent, beforeNow)
+}
+
+// isCrossed says whether an element crosses its text out.
+func isCrossed(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Del, atom.S, atom.Strike:
+		return true
 	}
-	return struck(n) || ancestorOf(n, struck) != nil || hasWord(n, beforeNow) || n.Parent != nil &&
-		hasWord(n.Parent, beforeNow)
+	return strings.Contains(attrOf(n, "style"), "line-through")
 }
 
 // namesOf are the keys of the names that elements with the field have.

@@ -137,7 +137,7 @@ func TestServeDefaults(t *testing.T) {
 // usualConfig is what the flags say when none is given.
 func usualConfig() service.Config {
 	return service.Config{Listen: "127.0.0.1:8080", Model: usualModel,
-		Traces: service.Traces{Ratio: 0.01},
+		Traces: service.Traces{Ratio: 0.01}, LogMB: 64, LogFiles: 2,
 		Cluster: service.ClusterConfig{Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Capacity:        1,
 			ElectionTimeout: 500 * time.Millisecond},
@@ -181,6 +181,10 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 		{[]string{"--gossip-listen", "nowhere"}, "--gossip-listen: want HOST:PORT"},
 		{[]string{"--kafka-replicas", "-1"}, "--kafka-replicas"},
 		{[]string{"--kafka-prefix", "a b/"}, "--kafka-prefix"},
+		{[]string{"--log-mb", "0"}, "--log-mb: 1 to 10000"},
+		{[]string{"--log-mb", "10001"}, "--log-mb: 1 to 10000"},
+		{[]string{"--log-files", "0"}, "--log-files: 1 to 100"},
+		{[]string{"--log-files", "101"}, "--log-files: 1 to 100"},
 		{[]string{"--stop-grace=-3s"}, "--stop-grace"},
 		{[]string{"--trace-ratio", "4"}, "--trace-ratio"},
 		{[]string{"--trace-ratio", "4", "--trace-endpoint", "http://127.0.0.1:4318"},

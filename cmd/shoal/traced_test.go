@@ -150,7 +150,7 @@ func TestLogLinesSayWhatTheyAreAbout(t *testing.T) {
 		if strings.Contains(line, " msg=call ") && !strings.Contains(line, " correlationId=") {
 			t.Errorf("a call without its correlation id: %s", line)
 		}
-		launched = launched || strings.Contains(line, "url-list-run") &&
+		launched = launched || strings.Contains(line, "=svc_run_scraper_url_list ") &&
 			strings.Contains(line, " job="+job)
 		closed = closed || strings.Contains(line, `msg="run closed"`) &&
 			strings.Contains(line, " job="+job)

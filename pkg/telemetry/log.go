@@ -24,8 +24,9 @@ const (
 )
 
 // NewLog makes the log of a process. Its lines are counted; those that repeat each other within a
-// minute are written once, and once more with their number. Roles add their name (ForRole), lines
-// about a run "job", lines about an API call "correlationId".
+// minute are written once, and once more with their number. Of lines below warnings that come
+// often, some are written. Roles add their name (ForRole), lines about a run "job", lines about an
+// API call "correlationId".
 func NewLog(to io.Writer, config LogConfig, metrics *Metrics) (*slog.Logger, error) {
 	var handler slog.Handler
 	options := &slog.HandlerOptions{Level: config.Level}
@@ -39,7 +40,7 @@ func NewLog(to io.Writer, config LogConfig, metrics *Metrics) (*slog.Logger, err
 			TextLog, JSONLog)
 	}
 	lines := metrics.Counters("shoal_node_log_lines_total", "Lines logged.", "level")
-	counted := countedLog{Handler: newFoldedLog(handler),
+	counted := countedLog{Handler: newSampledLog(newFoldedLog(handler)),
 		lines: map[slog.Level]prometheus.Counter{}}
 	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn,
 		slog.LevelError} {

@@ -3,27 +3,27 @@ package telemetry
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 )
 
-// MaxLogBytes bounds the log file: at that size it becomes shoal.log.1, whose own end that is.
-const MaxLogBytes = 64 << 20
-
-// LogFile is a process's log in its data directory, at most two files.
+// LogFile is a process's log in its data directory: shoal.log, and before it shoal.log.1 and so on.
 type LogFile struct {
-	path string
-	most int64
+	path  string
+	most  int64
+	files int
 
 	mu   sync.Mutex
 	file *os.File
 	size int64
 }
 
-// OpenLogFile opens the directory's log to add to it; each of its files has at most most bytes.
-func OpenLogFile(dir string, most int64) (*LogFile, error) {
-	l := &LogFile{path: filepath.Join(dir, "shoal.log"), most: most}
+// OpenLogFile opens the directory's log to add to it. Of its files, at least one, each has at most
+// most bytes.
+func OpenLogFile(dir string, most int64, files int) (*LogFile, error) {
+	l := &LogFile{path: filepath.Join(dir, "shoal.log"), most: most, files: files}
 	if err := l.open(); err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
@@ -48,14 +48,35 @@ func (l *LogFile) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.size > 0 && l.size+int64(len(line)) > l.most {
-		if err := errors.Join(l.file.Close(), os.Rename(l.path, l.path+".1"),
-			l.open()); err != nil {
+		if err := errors.Join(l.file.Close(), l.rotate(), l.open()); err != nil {
 			return 0, err
 		}
 	}
 	n, err := l.file.Write(line)
 	l.size += int64(n)
 	return n, err
+}
+
+// rotate makes each file the one before it. The oldest goes.
+func (l *LogFile) rotate() error {
+	if l.files == 1 {
+		return os.Remove(l.path)
+	}
+	for n := l.files - 1; n > 0; n-- {
+		err := os.Rename(l.name(n-1), l.name(n))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// name is the file that has been set aside n times.
+func (l *LogFile) name(n int) string {
+	if n == 0 {
+		return l.path
+	}
+	return fmt.Sprintf("%s.%d", l.path, n)
 }
 
 // Close closes the file.

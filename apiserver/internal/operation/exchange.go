@@ -306,10 +306,12 @@ func (x *exchange) finish() {
 	x.Observer.Answered(x.op.ID, status, took)
 	x.endSpan(status)
 	level := slog.LevelInfo
-	attributes := []any{"operation", x.op.ID, "method", string(x.rc.Method()), "path",
-		string(x.rc.Path()),
-		"status", status, "took", took, "correlationId", x.id, "customer", x.from.Customer,
-		"address", x.address.String()}
+	attributes := []any{"operation", x.op.ID, "status", status, "took", took,
+		"correlationId", x.id, "customer", x.from.Customer}
+	if status >= 400 || x.err != nil { // what went well is told in short
+		attributes = append(attributes, "method", string(x.rc.Method()), "path",
+			string(x.rc.Path()), "address", x.address.String())
+	}
 	if !x.from.Job.IsZero() {
 		attributes = append(attributes, "job", x.from.Job)
 	}

@@ -14,6 +14,12 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 )
 
+// The log of a process that is not told otherwise.
+const (
+	defaultLogMB    = 64
+	defaultLogFiles = 2
+)
+
 // Config is what a process of the service is told. Most of it is the flags of `shoal serve`, which
 // are said here alone.
 type Config struct {
@@ -33,6 +39,8 @@ type Config struct {
 	Traces      Traces        `embed:"" prefix:"trace-"`
 	LogStderr   bool          `group:"operation" help:"Log JSON lines to stderr instead of text into the data directory."`
 	LogLevel    slog.Level    `group:"operation" help:"Log from this level on: debug, info, warn or error. PUT /log-level at --ops-listen changes it." default:"info" placeholder:"LEVEL"`
+	LogMB       int           `group:"operation" name:"log-mb" help:"Megabytes of the log's file, after which a new one begins." default:"64" placeholder:"MB"`
+	LogFiles    int           `group:"operation" help:"Files of the log, the newest included; the oldest goes." default:"2" placeholder:"N"`
 	SelfKey     bool          `group:"operation" help:"Make the self-hosting customer and write its key to the data directory, as a process alone always does."`
 	StopGrace   time.Duration `group:"operation" help:"Serve on for so long after SIGTERM, no longer ready, so that a balancer looks elsewhere." default:"0s"`
 

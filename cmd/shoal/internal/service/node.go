@@ -97,7 +97,8 @@ func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 		return err
 	}
 	// The roles have their say in a file, so that a terminal shows progress alone.
-	file, err := telemetry.OpenLogFile(config.Data, telemetry.MaxLogBytes)
+	file, err := telemetry.OpenLogFile(config.Data,
+		int64(cmp.Or(config.LogMB, defaultLogMB))<<20, cmp.Or(config.LogFiles, defaultLogFiles))
 	if err != nil {
 		return err
 	}

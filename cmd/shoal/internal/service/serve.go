@@ -36,6 +36,12 @@ Examples:
   shoal serve --egress-allow 10.20.0.0/16 --max-host-rate 50     # sites of your own network, faster`
 }
 
+// Most that a log may have.
+const (
+	maxLogMB    = 10_000
+	maxLogFiles = 100
+)
+
 // Validate checks what a flag alone cannot.
 func (c *Command) Validate() error {
 	for _, role := range c.Roles {
@@ -69,6 +75,10 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--trace-ratio: above 0, at most 1")
 	case c.Traces.Endpoint != "" && !isCollector(c.Traces.Endpoint):
 		return fmt.Errorf("--trace-endpoint: want the URL of a collector, http:// or https://")
+	case c.LogMB < 1 || c.LogMB > maxLogMB:
+		return fmt.Errorf("--log-mb: 1 to %d", maxLogMB)
+	case c.LogFiles < 1 || c.LogFiles > maxLogFiles:
+		return fmt.Errorf("--log-files: 1 to %d", maxLogFiles)
 	case c.StopGrace < 0:
 		return fmt.Errorf("--stop-grace: 0s or more")
 	case c.HostConnections < 1 || c.HostConnections > c.MaxHostConnections:

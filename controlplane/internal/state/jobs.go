@@ -61,13 +61,21 @@ func (j *Job) Ended() bool { return j.Closed || j.State.Final() }
 var jobsTable = define(1, "jobs",
 	index("id", true, func(j *Job) []any { return []any{j.ID} }),
 	index("customer", true, func(j *Job) []any { return []any{j.Customer, j.Queued, j.ID} }),
-	index("group", true, func(j *Job) []any { return []any{j.Group, j.Queued, j.ID} }),
 	index("scraper", true, func(j *Job) []any { return []any{j.Scraper, j.Queued, j.ID} }),
-	index("open", true, func(j *Job) []any { return []any{j.Closed, j.Queued, j.ID} }),
-	index("running", true, func(j *Job) []any { return []any{j.Scraper, j.Closed, j.ID} }),
-	index("busy", true, func(j *Job) []any { return []any{j.Customer, j.Closed, j.ID} }),
+	// of jobs that are not closed
+	index("open", true, func(j *Job) []any { return j.whileOpen(j.Queued, j.ID) }),
+	index("running", true, func(j *Job) []any { return j.whileOpen(j.Scraper, j.ID) }),
+	index("busy", true, func(j *Job) []any { return j.whileOpen(j.Customer, j.ID) }),
 	index("list", true, func(j *Job) []any { return []any{j.List} }),
 )
+
+// whileOpen are the parts of a key that the job has until it is closed.
+func (j *Job) whileOpen(parts ...any) []any {
+	if j.Closed {
+		return nil
+	}
+	return parts
+}
 
 // Job is nil when there is none of that id.
 func (v *View) Job(id ids.ID) *Job { return jobsTable.first(v, "id", id) }
@@ -88,27 +96,22 @@ func (v *View) CustomerJobs(customer string, visit func(*Job) bool) {
 	jobsTable.each(v, true, visit, "customer_prefix", customer)
 }
 
-// GroupJobs visits a group's jobs, newest first, until visit returns false.
-func (v *View) GroupJobs(group ids.ID, visit func(*Job) bool) {
-	jobsTable.each(v, true, visit, "group_prefix", group)
-}
-
 // ScraperJobs visits a scraper's jobs, newest first, until visit returns false.
 func (v *View) ScraperJobs(scraper ids.ID, visit func(*Job) bool) {
 	jobsTable.each(v, true, visit, "scraper_prefix", scraper)
 }
 
 // OpenJobs lists the jobs that are not closed, oldest first.
-func (v *View) OpenJobs() []*Job { return jobsTable.all(v, "open_prefix", false) }
+func (v *View) OpenJobs() []*Job { return jobsTable.all(v, "open_prefix") }
 
 // OpenJobsOf lists a scraper's jobs that are not closed.
 func (v *View) OpenJobsOf(scraper ids.ID) []*Job {
-	return jobsTable.all(v, "running_prefix", scraper, false)
+	return jobsTable.all(v, "running_prefix", scraper)
 }
 
 // OpenJobsOfCustomer lists a customer's jobs that are not closed.
 func (v *View) OpenJobsOfCustomer(customer string) []*Job {
-	return jobsTable.all(v, "busy_prefix", customer, false)
+	return jobsTable.all(v, "busy_prefix", customer)
 }
 
 // PutJob adds or replaces.

@@ -53,16 +53,21 @@ type keyed[R any] struct{ schema *memdb.IndexSchema }
 
 // index builds an index over a key made of parts: strings have an end that no string contains, ids
 // and numbers have a fixed length, so that different parts have different keys, keys sort by part,
-// and a prefix of the parts is a prefix of the key.
+// and a prefix of the parts is a prefix of the key. A record without parts is not in the index.
 func index[R any](name string, unique bool, parts func(*R) []any) keyed[R] {
-	return keyed[R]{&memdb.IndexSchema{Name: name, Unique: unique, Indexer: keyIndexer[R]{parts}}}
+	return keyed[R]{&memdb.IndexSchema{Name: name, Unique: unique, AllowMissing: name != "id",
+		Indexer: keyIndexer[R]{parts}}}
 }
 
 type keyIndexer[R any] struct{ parts func(*R) []any }
 
 // FromObject implements memdb.SingleIndexer.
 func (k keyIndexer[R]) FromObject(raw any) (bool, []byte, error) {
-	return true, key(k.parts(raw.(*R))...), nil
+	parts := k.parts(raw.(*R))
+	if parts == nil {
+		return false, nil, nil
+	}
+	return true, key(parts...), nil
 }
 
 // FromArgs implements memdb.Indexer.

@@ -329,7 +329,7 @@ func TestMoneyHasOneName(t *testing.T) {
 		case entry.IsDir() && (name == ".git" || name == "data" || name == "bench/results" ||
 			name == "bench/.peers"):
 			return filepath.SkipDir
-		case entry.IsDir() || name == "house_test.go" || !slices.Contains(guarded, path.Ext(name)):
+		case entry.IsDir() || !slices.Contains(guarded, path.Ext(name)):
 			return nil
 		}
 		text, err := os.ReadFile(name)
@@ -343,131 +343,6 @@ func TestMoneyHasOneName(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// compilesPatterns are the libraries that compile regular expressions which stand in what they are
-// given, and the only packages that may use them: each refuses these, leaves them to pkg/pattern,
-// or gives the library texts of our own.
-var compilesPatterns = map[string][]string{
-	"github.com/andybalholm/cascadia": {"pkg/extract/detect",
-		"pkg/extract/marketplace/internal/shop", "bench"},
-	"github.com/antchfx/xpath":                 {"pkg/extract/internal/dom"},
-	"github.com/antchfx/htmlquery":             {},
-	"github.com/PuerkitoBio/goquery":           {"bench"},
-	"github.com/theory/jsonpath":               {},
-	"github.com/santhosh-tekuri/jsonschema/v6": {"pkg/schema"},
-	"github.com/dlclark/regexp2":               {},
-	"regexp/syntax": {"pkg/pattern", "pkg/extract/internal/jsondoc",
-		"pkg/rowstore/clickhouse"},
-}
-
-// TestOnlyOnePlaceCompilesPatterns keeps regular expressions of customers under the bounds of
-// pkg/pattern: elsewhere only constants are compiled, and what stands in a variable of a package,
-// which no input has reached.
-func TestOnlyOnePlaceCompilesPatterns(t *testing.T) {
-	compilers := []string{"Compile", "MustCompile", "CompilePOSIX", "MustCompilePOSIX", "Match",
-		"MatchString", "MatchReader"}
-	all := sources(t)
-	constants := constantNames(all)
-	for _, s := range all {
-		if s.test || forTests(s.dir) {
-			continue
-		}
-		for _, imported := range s.imports {
-			if homes, compiles := compilesPatterns[imported]; compiles && !under(s.dir, homes...) {
-				t.Errorf("%s imports %s, which compiles regular expressions: they go through "+
-					"pkg/pattern, which alone bounds them",
-					s.path, imported)
-			}
-		}
-		if s.dir == "pkg/pattern" || !slices.Contains(s.imports, "regexp") ||
-			ownPatterns[s.path] != "" {
-			continue
-		}
-		for _, declaration := range s.file.Decls {
-			f, ok := declaration.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			ast.Inspect(f, func(node ast.Node) bool {
-				call, ok := node.(*ast.CallExpr)
-				if !ok || !isCallOf(call, "regexp", compilers) {
-					return true
-				}
-				if !isConstant(call.Args[0], constants[s.dir]) {
-					t.Errorf("%s: %s compiles what is no constant: input goes through "+
-						"pkg/pattern, which alone bounds it", s.path, f.Name.Name)
-				}
-				return true
-			})
-		}
-	}
-}
-
-// ownPatterns are the files that compile texts of our own within functions, and what these are.
-var ownPatterns = map[string]string{
-	"apiserver/internal/operation/shape.go": "tags of our structs",
-	"pkg/extract/contacts/foreign.go":       "our lists of words",
-}
-
-// constantNames are the names of constants declared anywhere in each folder.
-func constantNames(all []source) map[string]map[string]bool {
-	names := map[string]map[string]bool{}
-	for _, s := range all {
-		if names[s.dir] == nil {
-			names[s.dir] = map[string]bool{}
-		}
-		ast.Inspect(s.file, func(node ast.Node) bool {
-			if d, ok := node.(*ast.GenDecl); ok && d.Tok == token.CONST {
-				for _, spec := range d.Specs {
-					for _, name := range spec.(*ast.ValueSpec).Names {
-						names[s.dir][name.Name] = true
-					}
-				}
-			}
-			return true
-		})
-	}
-	return names
-}
-
-func isCallOf(call *ast.CallExpr, library string, names []string) bool {
-	selector, ok := call.Fun.(*ast.SelectorExpr)
-	if !ok || len(call.Args) == 0 {
-		return false
-	}
-	left, ok := selector.X.(*ast.Ident)
-	return ok && left.Name == library && slices.Contains(names, selector.Sel.Name)
-}
-
-// isConstant says whether an expression is a literal, a constant, or some of them added up.
-func isConstant(e ast.Expr, constants map[string]bool) bool {
-	switch e := e.(type) {
-	case *ast.BasicLit:
-		return true
-	case *ast.Ident:
-		return constants[e.Name]
-	case *ast.BinaryExpr:
-		return isConstant(e.X, constants) && isConstant(e.Y, constants)
-	case *ast.ParenExpr:
-		return isConstant(e.X, constants)
-	}
-	return false
-}
-
-func TestIsConstant(t *testing.T) {
-	constants := map[string]bool{"word": true}
-	for text, want := range map[string]bool{"`a`": true, "`a` + word": true, "(word)": true,
-		"`a` + input": false, "input": false,
-		"f(`a`)": false, "s.pattern": false} {
-		e, err := parser.ParseExpr(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if isConstant(e, constants) != want {
-			t.Errorf("%s: constant %v, want %v", text, !want, want)
-		}
 	}
 }
 

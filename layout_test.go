@@ -12,7 +12,7 @@ import (
 // How Go files are laid out: a tab is as wide as four columns.
 const (
 	widest  = 100 // columns of a line
-	longest = 500 // lines of a file that is no test
+	longest = 500 // lines of a file
 	literal = 30  // bytes of a string literal that may make a line wider
 )
 
@@ -25,7 +25,7 @@ func TestFilesAreReadOnAScreen(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-		if len(lines) > longest && !s.test && !forTests(s.dir) {
+		if len(lines) > longest {
 			t.Errorf("%s has %d lines, at most %d", s.path, len(lines), longest)
 		}
 		var literals map[int]bool

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -381,96 +380,6 @@ func TestRateLimits(t *testing.T) {
 	stranger := "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n"
 	r.expect(strings.Replace(stranger, "GET", "POST", 1), 401, "unauthorized")
 	r.expect(strings.Replace(stranger, "GET", "POST", 1), 429, "rate_limited")
-}
-
-func events(send func(ctx context.Context, to *EventWriter) error) *Operation {
-	return Define(Declaration{ID: "svc_events", Routes: Routes("GET /events"), Summary: "s",
-		Access: auth.Read},
-		func(context.Context, *Caller, *struct{}) (Events, error) { return send, nil })
-}
-
-func (r *rig) openStream() (net.Conn, *bufio.Reader) {
-	r.t.Helper()
-	conn, err := r.l.Dial()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { _ = conn.Close() })
-	if _, err := io.WriteString(conn, head("GET /events")); err != nil {
-		r.t.Fatal(err)
-	}
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if answer.StatusCode != 200 {
-		return nil, nil
-	}
-	if got := answer.Header.Get("Content-Type"); got != "text/event-stream" {
-		r.t.Errorf("content type %q", got)
-	}
-	return conn, bufio.NewReader(answer.Body)
-}
-
-func readFrame(t *testing.T, from *bufio.Reader) string {
-	t.Helper()
-	var frame strings.Builder
-	for {
-		line, err := from.ReadString('\n')
-		if err != nil {
-			t.Fatalf("after %q: %v", frame.String(), err)
-		}
-		if line == "\n" {
-			return frame.String()
-		}
-		frame.WriteString(line)
-	}
-}
-
-func TestEvents(t *testing.T) {
-	waiting := make(chan struct{}, 1)
-	r := serve(t, nil, events(func(ctx context.Context, to *EventWriter) error {
-		if err := to.Send("status", "7", map[string]int{"n": 1}); err != nil {
-			return err
-		}
-		waiting <- struct{}{}
-		return to.Wait(ctx, nil, nil)
-	}))
-	_, stream := r.openStream()
-	for _, want := range []string{"retry: 3000\n", "id: 7\nevent: status\ndata: {\"n\":1}\n"} {
-		if got := readFrame(t, stream); got != want {
-			t.Errorf("frame %q, want %q", got, want)
-		}
-	}
-	<-waiting
-	r.stop() // the server stops: the stream ends whole, and says when to come back
-	rest, err := io.ReadAll(stream)
-	var millis int
-	if _, scanned := fmt.Sscanf(string(rest), "retry: %d\n\n", &millis); err != nil ||
-		scanned != nil ||
-		millis < minStopRetryMillis || millis >= maxStopRetryMillis {
-		t.Errorf("at the end %q %v", rest, err)
-	}
-}
-
-func TestStreamsAreCounted(t *testing.T) {
-	r := serve(t, nil, events(func(ctx context.Context,
-		to *EventWriter) error {
-		return to.Wait(ctx, nil, nil)
-	}))
-	for range limits.MaxStreams {
-		if _, stream := r.openStream(); stream == nil {
-			t.Fatal("a stream is refused")
-		}
-	}
-	r.expect(head("GET /events"), 429, "too_many_streams")
-	r.stop()
-	if err := r.chain.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if end := r.chain.Streams.Open(t.Context(), "alice"); end == nil {
-		t.Error("ended streams still count")
-	}
 }
 
 // Large bodies take turns: while two are in memory, a third waits, and small ones pass.

@@ -5,10 +5,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
 )
 
 // firing is a clock whose every timer is due at once: time passes while it is waited for.
@@ -57,5 +63,95 @@ func TestWaitLooks(t *testing.T) {
 	}
 	if got, want := sent.String(), strings.Repeat(": ping\n\n", 2); got != want {
 		t.Errorf("in 40 looks it sent %q", got)
+	}
+}
+
+func events(send func(ctx context.Context, to *EventWriter) error) *Operation {
+	return Define(Declaration{ID: "svc_events", Routes: Routes("GET /events"), Summary: "s",
+		Access: auth.Read},
+		func(context.Context, *Caller, *struct{}) (Events, error) { return send, nil })
+}
+
+func (r *rig) openStream() (net.Conn, *bufio.Reader) {
+	r.t.Helper()
+	conn, err := r.l.Dial()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, head("GET /events")); err != nil {
+		r.t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if answer.StatusCode != 200 {
+		return nil, nil
+	}
+	if got := answer.Header.Get("Content-Type"); got != "text/event-stream" {
+		r.t.Errorf("content type %q", got)
+	}
+	return conn, bufio.NewReader(answer.Body)
+}
+
+func readFrame(t *testing.T, from *bufio.Reader) string {
+	t.Helper()
+	var frame strings.Builder
+	for {
+		line, err := from.ReadString('\n')
+		if err != nil {
+			t.Fatalf("after %q: %v", frame.String(), err)
+		}
+		if line == "\n" {
+			return frame.String()
+		}
+		frame.WriteString(line)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	waiting := make(chan struct{}, 1)
+	r := serve(t, nil, events(func(ctx context.Context, to *EventWriter) error {
+		if err := to.Send("status", "7", map[string]int{"n": 1}); err != nil {
+			return err
+		}
+		waiting <- struct{}{}
+		return to.Wait(ctx, nil, nil)
+	}))
+	_, stream := r.openStream()
+	for _, want := range []string{"retry: 3000\n", "id: 7\nevent: status\ndata: {\"n\":1}\n"} {
+		if got := readFrame(t, stream); got != want {
+			t.Errorf("frame %q, want %q", got, want)
+		}
+	}
+	<-waiting
+	r.stop() // the server stops: the stream ends whole, and says when to come back
+	rest, err := io.ReadAll(stream)
+	var millis int
+	if _, scanned := fmt.Sscanf(string(rest), "retry: %d\n\n", &millis); err != nil ||
+		scanned != nil ||
+		millis < minStopRetryMillis || millis >= maxStopRetryMillis {
+		t.Errorf("at the end %q %v", rest, err)
+	}
+}
+
+func TestStreamsAreCounted(t *testing.T) {
+	r := serve(t, nil, events(func(ctx context.Context,
+		to *EventWriter) error {
+		return to.Wait(ctx, nil, nil)
+	}))
+	for range limits.MaxStreams {
+		if _, stream := r.openStream(); stream == nil {
+			t.Fatal("a stream is refused")
+		}
+	}
+	r.expect(head("GET /events"), 429, "too_many_streams")
+	r.stop()
+	if err := r.chain.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if end := r.chain.Streams.Open(t.Context(), "alice"); end == nil {
+		t.Error("ended streams still count")
 	}
 }

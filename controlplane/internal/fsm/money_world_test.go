@@ -1,0 +1,243 @@
+package fsm
+
+import (
+	"maps"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/price"
+)
+
+// testPrices are those of tests with few tiers: two a factor of five apart, and website contacts.
+var testPrices = price.List{
+	{RowKey: "tier:plain", Kind: "TIER", Label: "Plain", Micros: 150},
+	{RowKey: "tier:render", Kind: "TIER", Label: "Render", Micros: 750},
+	{RowKey: "plugin:websitecontacts", Kind: "PLUGIN", Label: "Website contacts", Micros: 150},
+}
+
+// testTags are those of all endpoints, and of none.
+var testTags = []string{"", model.ProductPageTag, model.ProductListTag, model.SearchTag,
+	model.WebsiteContacts}
+
+// drawPrices is a price table: that of the specification, or one with any price in any row, and
+// rows missing.
+func drawPrices(t *rapid.T) price.List {
+	micros := map[string]int64{"tier:plain": 150, "tier:render": 750, "tier:super": 1500,
+		"tier:render+super":              3750,
+		"plugin:/plugin/marketplace/pdp": 150, "plugin:/plugin/marketplace/search": 150,
+		"plugin:/plugin/search":  1500,
+		"plugin:websitecontacts": 150}
+	usual := rapid.Bool().Draw(t, "usual prices")
+	var rows price.List
+	for _, key := range slices.Sorted(maps.Keys(micros)) {
+		price := price.Row{RowKey: key, Micros: micros[key]}
+		if !usual {
+			price.Micros = rapid.SampledFrom([]int64{-1, 0, 1, 150, 151, 750, 2000}).Draw(t, key)
+		}
+		if price.Micros >= 0 {
+			rows = append(rows, price)
+		}
+	}
+	return rows
+}
+
+// testLimits are small enough to be reached.
+var testLimits = model.DailyLimits{Reads: 6, Uncharged: 3, PerDomain: 2}
+
+// money drives a state machine with random commands and keeps its own idea of what was charged.
+type money struct {
+	m         *FSM
+	ids       ids.Sequence
+	index     uint64
+	now       int64
+	jobs      []ids.ID
+	scrapers  map[ids.ID]ids.ID // job → scraper
+	receipts  []model.Receipt   // everything ever settled, to be repeated
+	delivered map[ids.ID]map[model.Unit]bool
+	lines     map[ids.ID]map[string]state.Line // what honest receipts come to, by job and price row
+	// jobs that were given receipts which no fetcher would give
+	dishonest map[ids.ID]bool
+	toppedUp  bool
+}
+
+const customer = "c"
+
+func newMoney(t *rapid.T) *money {
+	return newMoneyAt(t, testPrices)
+}
+
+func newMoneyAt(t *rapid.T, prices price.List) *money {
+	d := &money{m: New(), now: 1, scrapers: map[ids.ID]ids.ID{},
+		delivered: map[ids.ID]map[model.Unit]bool{},
+		lines:     map[ids.ID]map[string]state.Line{}, dishonest: map[ids.ID]bool{}}
+	d.must(t, command.CreateClusterPayload{Version: command.Newest, ID: d.ids.New(), Shards: 1,
+		FreeGrant: 5, Prices: prices})
+	d.must(t, command.OpenCustomerPayload{Customer: customer, Entry: d.ids.New()})
+	return d
+}
+
+func (d *money) do(payload command.Payload) Result {
+	data, err := d.m.Encode(d.ids.New(), d.now, payload, nil)
+	if err != nil {
+		return Result{Err: err}
+	}
+	d.index++
+	d.now++
+	return d.m.Apply(d.index, data)
+}
+
+func (d *money) must(t *rapid.T, payload command.Payload) any {
+	result := d.do(payload)
+	if result.Err != nil {
+		t.Fatalf("command %d: %v", payload.Declaration().Number, result.Err)
+	}
+	return result.Value
+}
+
+func (d *money) wallet() *state.Wallet { return d.m.Store().View().Wallet(customer) }
+
+func (d *money) pick(t *rapid.T) *state.Job {
+	if len(d.jobs) == 0 {
+		return nil
+	}
+	return d.m.Store().View().Job(rapid.SampledFrom(d.jobs).Draw(t, "job"))
+}
+
+func (d *money) outs(job ids.ID) map[uint32]state.Out {
+	outs := map[uint32]state.Out{}
+	d.m.Store().ReadRun(job, func(run *state.Run) {
+		if run == nil {
+			return
+		}
+		for seq, o := range run.Out {
+			outs[seq] = *o
+		}
+	})
+	return outs
+}
+
+func (d *money) adjust(t *rapid.T) {
+	amount := rapid.Int64Range(-500, 3000).Draw(t, "amount")
+	if result := d.do(command.AdjustWalletPayload{Customer: customer, Entry: d.ids.New(),
+		Amount: amount}); result.Err == nil {
+		d.toppedUp = d.toppedUp || amount > 0
+	}
+}
+
+// tomorrow lets the day change; ticks forget the days before.
+func (d *money) tomorrow(t *rapid.T) {
+	d.now += dayMillis
+	d.must(t, command.TickPayload{})
+}
+
+// reprice sets other prices: those of runs that are there stay.
+func (d *money) reprice(t *rapid.T) { d.must(t, command.PutPricesPayload{Rows: drawPrices(t)}) }
+
+// specOf is a scraper whose pages are read under a tag, and the tag that its record has.
+func specOf(name, tag string, pages int) (spec model.Scraper, recordTag string) {
+	spec = model.Scraper{Name: name, Type: model.SingleProduct,
+		SourceConfig: model.SourceConfig{Pagination: &model.Pagination{Type: model.NextLink,
+			Max: &pages}}}
+	switch tag {
+	case model.ProductPageTag, model.ProductListTag:
+		spec.Type, spec.Config = model.Marketplace, &model.ScraperConfig{EndpointTag: tag}
+	case model.SearchTag:
+		spec.Type = model.SearchEngineSearch
+	case model.WebsiteContacts:
+		spec.SourceConfig.Pagination, recordTag = nil, tag
+	}
+	return spec, recordTag
+}
+
+func (d *money) launch(t *rapid.T) {
+	scraper, group := d.ids.New(), d.ids.New()
+	d.must(t, command.PutGroupPayload{Create: true, ID: group, Customer: customer,
+		Name: group.String()})
+	tag := rapid.SampledFrom(testTags).Draw(t, "tag")
+	spec, recordTag := specOf(scraper.String(), tag,
+		rapid.SampledFrom([]int{1, 3, 40}).Draw(t, "pages"))
+	d.must(t, command.PutScraperPayload{Create: true, ID: scraper, Customer: customer, Group: group,
+		Spec:    spec,
+		ListRun: recordTag != "", Tag: recordTag})
+	launch := command.LaunchRunPayload{Job: d.ids.New(), Entry: d.ids.New(), Customer: customer,
+		Scraper: scraper,
+		List:    d.ids.New(), Links: rapid.Uint32Range(1, 6).Draw(t, "links"),
+		Tiers: model.TierSet(rapid.IntRange(1, int(model.AllTiers)).Draw(t, "tiers"))}
+	if tag == model.SearchTag {
+		launch.Search = &model.SearchEngine{Name: "e", URL: "https://e.test/?q={query}",
+			PageParam: "p"}
+	}
+	if rapid.Bool().Draw(t, "capped") {
+		limit := rapid.Int64Range(0, 4000).Draw(t, "cap")
+		launch.MaxCharge = &limit
+	}
+	if tag != model.WebsiteContacts && rapid.IntRange(0, 3).Draw(t, "trial") == 0 {
+		recipe := spec.Recipe()
+		recipe.Pagination, launch.Links, launch.Search = nil, 1, nil
+		launch.Trial = &command.Trial{Source: rapid.SampledFrom([]model.Source{model.SourceSample,
+			model.SourcePreviewURL,
+			model.SourcePreviewCurl}).Draw(t, "source"), Recipe: recipe, Group: group}
+	}
+	other := rapid.SampledFrom(testTags).Draw(t, "another tag")
+	if endpoint, _ := model.EndpointOf(other); other != tag {
+		launch.Charge = endpoint.Charge
+		if err := d.do(launch).Err; fault.CodeOf(err) != fault.ScraperChanged {
+			t.Fatalf("a run under %q at the price of %q: %v", tag, other, err)
+		}
+	}
+	endpoint, _ := model.EndpointOf(tag)
+	if launch.Charge = endpoint.Charge; endpoint.Tiers != 0 {
+		launch.Tiers, launch.Daily = endpoint.Tiers, testLimits
+	}
+	result := d.do(launch)
+	if result.Err != nil {
+		return
+	}
+	job := d.m.Store().View().Job(launch.Job)
+	if _, found := d.pricesOf(job).Rows.Row(job.Charge.Row); !found && tag != "" {
+		t.Fatalf("%q runs without a price", tag)
+	}
+	for _, tier := range job.Tiers.Tiers() {
+		if _, found := d.pricesOf(job).Rows.Page(tier, job.Charge); !found {
+			t.Fatalf("the run may use %s, which has no price", tier)
+		}
+	}
+	d.jobs = append(d.jobs, launch.Job)
+	d.scrapers[launch.Job] = scraper
+	failed := result.Value.(command.Launched).State == model.Failed
+	if failed != (launch.Charge.PaidOnly && !d.toppedUp) {
+		t.Fatalf("launch %+v: failed %v, topped up %v", launch, failed, d.toppedUp)
+	}
+	if job.State.Final() || launch.MaxCharge != nil || d.wallet().Out > 0 {
+		return
+	}
+	// What may begin has money for a page.
+	window := d.must(t, command.ExtendWindowPayload{
+		Runs: []command.WindowRun{{Job: launch.Job, Seqs: []uint32{0}, Domains: []uint64{0}}}})
+	if granted := window.(command.Window).Grants; len(granted) != 1 {
+		t.Fatalf("%+v begins and gets no page out of %+v", job, d.wallet())
+	}
+}
+
+func (d *money) pricesOf(job *state.Job) *state.PriceTable {
+	return d.m.Store().View().Prices(job.Prices)
+}
+
+func (d *money) extend(t *rapid.T) {
+	if job := d.pick(t); job != nil {
+		seqs := rapid.SliceOfN(rapid.Uint32Range(0, 6), 1, 6).Draw(t, "seqs")
+		window := command.WindowRun{Job: job.ID, Seqs: seqs}
+		if job.Daily != (model.DailyLimits{}) {
+			for range seqs {
+				window.Domains = append(window.Domains, rapid.Uint64Range(0, 4).Draw(t, "domain"))
+			}
+		}
+		d.must(t, command.ExtendWindowPayload{Runs: []command.WindowRun{window}})
+	}
+}

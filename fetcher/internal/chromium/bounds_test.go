@@ -1,0 +1,141 @@
+package chromium
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+func TestLoadingMore(t *testing.T) {
+	const script = `<body><div id=list></div>%s<script>
+		let n = 0; const list = document.getElementById("list");
+		function more() { if (n < 4) fetch("/items?" + n++).then(r => r.text()).then(t => {
+			list.insertAdjacentHTML("beforeend", t); if (n == 4 && window.b) b.remove() }) }
+		more()</script>`
+	b := newBrowser(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch r.URL.Path {
+		case "/click":
+			_, _ = fmt.Fprintf(w, script, `<button id=b onclick="more()">more</button>`)
+		case "/scroll":
+			_, _ = fmt.Fprintf(w, script,
+				`<script>addEventListener("scroll", () => more())</script>`)
+		case "/items":
+			_, _ = fmt.Fprintf(w, `<p style="height: 2000px">item %s</p>`, r.URL.RawQuery)
+		}
+	})
+	for _, test := range []struct {
+		path, click string
+		max         int
+		want        int
+	}{{"/click", "#b", 50, 4}, {"/click", "#b", 2, 2}, {"/click", "#missing", 50, 1},
+		{"/click", "b[", 50, 1}, {"/click", ".😀, #b", 2, 2}, {"/scroll", "", 50, 4},
+		{"/scroll", "", 2, 2}} {
+		page, err := load(t, b,
+			Ask{URL: "http://a.example" + test.path, More: true, Click: test.click, Max: test.max})
+		if err != nil {
+			t.Errorf("%s: %v", test.path, err)
+			continue
+		}
+		if items := strings.Count(string(page.Body), "<p style"); items != test.want ||
+			page.Loads != test.want {
+			t.Errorf("%s, at most %d: %d items after %d loads", test.path, test.max, items,
+				page.Loads)
+		}
+	}
+}
+
+// TestExcess: a page that uses too much ends, and the next one loads.
+func TestExcess(t *testing.T) {
+	var requests atomic.Int64
+	b := newBrowser(t, Config{Bytes: 1 << 20, Requests: 30},
+		func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path {
+			case "/hang":
+				<-r.Context().Done()
+			case "/spin":
+				_, _ = io.WriteString(w, `<p>x<script>for (;;) {}</script>`)
+			case "/bytes":
+				_, _ = io.WriteString(w, "<p>")
+				for r.Context().Err() == nil {
+					if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+						return
+					}
+				}
+			case "/requests":
+				_, _ = io.WriteString(w,
+					`<script>for (let i = 0; i < 500; i++) fetch("/one?" + i).catch(() => 0)</script><h1>x</h1>`)
+			case "/one":
+				requests.Add(1)
+			default:
+				_, _ = io.WriteString(w, "<h1>fine</h1>")
+			}
+		})
+	for path, want := range map[string]fault.Code{"/hang": fault.PageTimeout,
+		"/spin": fault.PageTimeout, "/bytes": fault.PageTooLarge} {
+		start := time.Now()
+		_, err := load(t, b, Ask{URL: "http://a.example" + path,
+			Deadline: start.Add(15 * time.Second)})
+		if code := fault.CodeOf(err); code != want {
+			t.Errorf("%s: %v, want %s", path, err, want)
+		}
+		if page, err := load(t, b, Ask{URL: "http://a.example/"}); err != nil ||
+			!strings.Contains(string(page.Body), "fine") {
+			t.Errorf("after %s: %v", path, err)
+		}
+	}
+	if _, err := load(t, b, Ask{URL: "http://a.example/requests"}); err != nil {
+		t.Errorf("a page of many requests: %v", err)
+	}
+	if n := requests.Load(); n == 0 || n > 30 {
+		t.Errorf("%d requests of one page", n)
+	}
+}
+
+// TestMemory: a page that grows too large ends, and its neighbours go on.
+func TestMemory(t *testing.T) {
+	grown, asked := make(chan struct{}), make(chan struct{}, 1)
+	b := newBrowser(t, Config{Memory: 768 << 20}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/large":
+			_, _ = io.WriteString(w, `<p>x<script>const all = []; setInterval(() => {
+				if (all.length < 64) all.push(new Uint8Array(32 << 20).fill(1)) }, 10); fetch("/never")</script>`)
+		case "/never":
+			<-r.Context().Done()
+		case "/small":
+			_, _ = io.WriteString(w, `<p>small<script src="/wait"></script>`)
+		case "/wait":
+			asked <- struct{}{}
+			select {
+			case <-grown:
+			case <-r.Context().Done():
+			}
+		}
+	})
+	small := make(chan error)
+	go func() {
+		page, err := load(t, b, Ask{URL: "http://b.example/small"})
+		if err == nil && !strings.Contains(string(page.Body), "small") {
+			err = fmt.Errorf("body %q", page.Body)
+		}
+		small <- err
+	}()
+	<-asked
+	start := time.Now()
+	if _, err := load(t, b, Ask{URL: "http://a.example/large"}); fault.CodeOf(
+		err) != fault.PageTooLarge {
+		t.Errorf("got %v after %v", err, time.Since(start))
+	}
+	close(grown)
+	if err := <-small; err != nil {
+		t.Errorf("its neighbour: %v", err)
+	}
+}

@@ -1,0 +1,302 @@
+package frontier
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// simulation runs random work through a frontier with a number of workers, checking every start.
+type simulation struct {
+	t       *rapid.T
+	f       *Frontier
+	rng     *rand.Rand
+	now     time.Time
+	workers int
+	running []*run
+	hosts   map[string]*simHost
+	delayed map[*Item]bool
+	left    int // items that have not ended
+}
+
+type run struct {
+	it    *Item
+	until time.Time
+	hosts map[string]bool // where it has a connection
+}
+
+type simHost struct {
+	started time.Time
+	begun   bool
+	active  int
+	spacing time.Duration // after the last start
+	// since then nothing waited or ran for a while: it may be forgotten once spacing is over
+	lapsed  bool
+	blocked time.Time
+	waiting int
+	pace    Pace // of all its items, when they agree
+	uniform bool
+}
+
+func (s *simulation) begin(name string, pace Pace) {
+	h := s.hosts[name]
+	want := pace.spacing()
+	if h.lapsed {
+		want = min(want, h.spacing)
+	}
+	if h.begun && s.now.Sub(h.started) < want {
+		s.t.Fatalf("a start at %s %v after the last, want %v", name, s.now.Sub(h.started), want)
+	}
+	h.spacing, h.lapsed = pace.spacing(), false
+	if s.now.Before(h.blocked) {
+		s.t.Fatalf("a start at %s during its back-off", name)
+	}
+	h.started, h.begun = s.now, true
+}
+
+func (s *simulation) connect(name string, pace Pace) {
+	h := s.hosts[name]
+	if pace.Connections > 0 && h.active >= pace.Connections {
+		s.t.Fatalf("connection %d at %s, want at most %d", h.active+1, name, pace.Connections)
+	}
+	h.active++
+}
+
+// startAll hands out what is ready and returns how long nothing will be.
+func (s *simulation) startAll() time.Duration {
+	for len(s.running) < s.workers {
+		it, wait := s.f.Next(s.now)
+		if it == nil {
+			if wait <= 0 {
+				s.t.Fatalf("nothing is ready, but to be asked again in %v", wait)
+			}
+			s.conserved()
+			return wait
+		}
+		s.begin(it.Host, it.Pace)
+		s.connect(it.Host, it.Pace)
+		if !s.delayed[it] {
+			s.hosts[it.Host].waiting--
+		}
+		delete(s.delayed, it)
+		until := s.now.Add(time.Duration(s.rng.IntN(3000)) * time.Millisecond)
+		r := &run{it: it, until: until, hosts: map[string]bool{it.Host: true}}
+		s.hop(r)
+		s.running = append(s.running, r)
+	}
+	return Forever
+}
+
+func (s *simulation) hop(r *run) {
+	if s.rng.IntN(4) > 0 {
+		return
+	}
+	to := fmt.Sprint("host-", s.rng.IntN(len(s.hosts)))
+	if !s.f.Hop(r.it, to, r.it.Pace, s.now) {
+		return
+	}
+	s.begin(to, r.it.Pace)
+	if !r.hosts[to] {
+		s.connect(to, r.it.Pace)
+	}
+	r.hosts[to] = true
+}
+
+// conserved checks that no worker is left idle while a host could be asked.
+func (s *simulation) conserved() {
+	for name, h := range s.hosts {
+		if h.waiting == 0 || !h.uniform || h.pace.Connections > 0 &&
+			h.active >= h.pace.Connections {
+			continue
+		}
+		if (!h.begun || s.now.Sub(h.started) >= h.pace.spacing()) && !s.now.Before(h.blocked) {
+			s.t.Fatalf("%s could be asked, and %d wait for it", name, h.waiting)
+		}
+	}
+}
+
+// finish ends the running item that ends first.
+func (s *simulation) finish(wait time.Duration) {
+	next := -1
+	for i, r := range s.running {
+		if next < 0 || r.until.Before(s.running[next].until) {
+			next = i
+		}
+	}
+	if next < 0 && wait == Forever {
+		s.t.Fatalf("%d items wait for nothing", s.left)
+	}
+	if next < 0 || wait != Forever && s.running[next].until.After(s.now.Add(wait)) {
+		s.now = s.now.Add(wait)
+		return
+	}
+	r := s.running[next]
+	s.running = slices.Delete(s.running, next, next+1)
+	s.now = r.until
+	answer := Answer{Host: r.it.Host}
+	if s.rng.IntN(10) == 0 {
+		answer.Throttled, answer.RetryAfter = true, time.Duration(s.rng.IntN(5))*time.Second
+		least := answer.RetryAfter
+		if least == 0 {
+			least = minBackoff / 2
+		}
+		h := s.hosts[answer.Host]
+		if until := s.now.Add(least); until.After(h.blocked) {
+			h.blocked, h.uniform = until, false // how long is not for the simulation to say
+		}
+	}
+	for name := range r.hosts {
+		h := s.hosts[name]
+		h.active--
+		h.lapsed = h.lapsed || h.active == 0 && h.waiting == 0
+	}
+	s.f.Done(r.it, answer, s.now)
+	if s.rng.IntN(5) == 0 { // goes on
+		// the host may be forgotten meanwhile, with its connections
+		s.hosts[r.it.Host].uniform = false
+		s.delayed[r.it] = true
+		s.f.Resume(r.it, s.now.Add(time.Duration(s.rng.IntN(2000))*time.Millisecond), s.now)
+		return
+	}
+	s.left--
+}
+
+func TestPaceAndProgress(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &simulation{t: t, f: newFrontier(), now: epoch, hosts: map[string]*simHost{},
+			delayed: map[*Item]bool{},
+			rng:     rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
+			workers: rapid.IntRange(1, 8).Draw(t, "workers")}
+		hosts := rapid.IntRange(1, 6).Draw(t, "hosts")
+		total := rapid.IntRange(1, 120).Draw(t, "items")
+		mixed := rapid.Bool().Draw(t, "mixed paces")
+		randomPace := func() Pace {
+			return Pace{Rate: []float64{0, 0.5, 1, 3, 1000}[s.rng.IntN(5)],
+				Connections: s.rng.IntN(4)}
+		}
+		for n := range hosts {
+			s.hosts[fmt.Sprint("host-", n)] = &simHost{pace: randomPace(), uniform: !mixed}
+		}
+		items := make([]*Item, total)
+		for n := range items {
+			host := fmt.Sprint("host-", s.rng.IntN(hosts))
+			pace := s.hosts[host].pace
+			if mixed {
+				pace = randomPace()
+			}
+			job := s.rng.IntN(5)
+			items[n] = item(job%3, job, host, pace)
+		}
+		var wait time.Duration
+		for step := 0; s.left > 0 || len(items) > 0; step++ {
+			if step > 100*total {
+				t.Fatalf("%d items have not ended", s.left)
+			}
+			for len(items) > 0 && s.rng.IntN(3) > 0 {
+				s.left++
+				s.hosts[items[0].Host].waiting++
+				s.f.Add(items[0], s.now)
+				items = items[1:]
+			}
+			if wait = s.startAll(); s.left > 0 {
+				s.finish(wait)
+			}
+		}
+		forgotten(t, s.f, s.now.Add(time.Hour))
+	})
+}
+
+// With customers that always have something ready, none waits for more than one turn of each other.
+func TestTurnsOverAllHosts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f, now := newFrontier(), epoch
+		customers := rapid.IntRange(1, 6).Draw(t, "customers")
+		for c := range customers {
+			for n := range rapid.IntRange(1, 200).Draw(t, "items") {
+				f.Add(item(c, c*10+n%3, fmt.Sprintf("host-%d-%d", c, n%50), Pace{}), now)
+			}
+		}
+		last := map[string]int{}
+		for starts := 1; f.Waiting() > 0; starts++ {
+			it, _ := f.Next(now)
+			if gap := starts - last[it.Customer]; gap > customers {
+				t.Fatalf("%s waited for %d starts, with %d customers", it.Customer, gap, customers)
+			}
+			last[it.Customer] = starts
+			f.Done(it, Answer{}, now)
+		}
+	})
+}
+
+// A customer that shares all its hosts has as many turns as one that has others besides.
+func TestTurnsAtSharedHosts(t *testing.T) {
+	f, now := newFrontier(), epoch
+	for n := range 300 {
+		host := fmt.Sprint("host-", n)
+		f.Add(item(1, 1, host, Pace{}), now)
+		f.Add(item(2, 2, host, Pace{}), now)
+		f.Add(item(2, 2, fmt.Sprint("other-", n), Pace{}), now)
+	}
+	got := map[string]int{}
+	for range 300 {
+		it := take(t, f, now)
+		got[it.Customer]++
+		f.Done(it, Answer{}, now)
+	}
+	if got["customer-1"] < 140 {
+		t.Errorf("turns are %v", got)
+	}
+}
+
+// Who has many other hosts before a shared one is not kept out of it by one that has only that.
+func TestNobodyIsOvertakenTwice(t *testing.T) {
+	f, now := newFrontier(), epoch
+	for n := range 1000 {
+		f.Add(item(2, 2, fmt.Sprint("other-", n), Pace{}), now)
+	}
+	for range 100 {
+		f.Add(item(1, 1, "shared", Pace{}), now)
+	}
+	f.Add(item(2, 2, "shared", Pace{}), now)
+	overtaken := 0
+	for range 10 {
+		it := take(t, f, now)
+		f.Done(it, Answer{}, now)
+		switch {
+		case it.Host == "shared" && it.Customer == "customer-2":
+			return
+		case it.Host == "shared":
+			overtaken++
+		}
+	}
+	t.Errorf("overtaken %d times", overtaken)
+}
+
+// A run that was passed over for its slower pace comes when the one before it has gone.
+func TestSlowerPaceIsNotForgotten(t *testing.T) {
+	f, now := newFrontier(), epoch
+	first, slow := item(4, 4, "a", Pace{}), item(1, 1, "a", Pace{Connections: 1})
+	a, b := item(2, 2, "a", Pace{}), item(3, 3, "a", Pace{})
+	f.Add(first, now)
+	take(t, f, now)
+	for _, it := range []*Item{b, a, slow} { // slow has the first turn over all hosts
+		f.Add(it, now)
+	}
+	for f.hosts["a"].turn(f).items.front() != a {
+		f.hosts["a"].served(f.hosts["a"].turn(f))
+	}
+	f.settle(f.hosts["a"], 0)
+	started := take(t, f, now)
+	f.Done(first, Answer{}, now)
+	f.Done(started, Answer{}, now)
+	for _, it := range []*Item{a, b} {
+		f.Remove(it, now)
+	}
+	if take(t, f, now) != slow {
+		t.Error("another item came")
+	}
+}

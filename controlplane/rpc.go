@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/work"
 )
 
 // What nodes ask each other. All but status is for the leader, and one attempt: a node that does
@@ -86,6 +87,8 @@ func mayNotPropose(from identity.Peer, payload command.Payload) string {
 		return ""
 	case command.Itself:
 		return mayNotRegister(from, payload)
+	case command.Worker:
+		return mayNotWork(from, payload)
 	default:
 		return "is the leader's own"
 	}
@@ -109,6 +112,33 @@ func mayNotRegister(from identity.Peer, payload command.Payload) string {
 		return fmt.Sprintf("registers a capacity above %d", MaxCapacity)
 	}
 	return ""
+}
+
+// mayNotWork holds a node's turn at the table of work against its certificate: it works in its own
+// name, and on what its roles do. Who serves callers may give work to all.
+func mayNotWork(from identity.Peer, payload command.Payload) string {
+	switch p := payload.(type) {
+	case command.EnqueueWorkPayload:
+		if role := work.Role(p.Kind); !from.Has(role) && !from.Has(identity.APIServer) {
+			return "needs the role " + role
+		}
+		return ""
+	case command.ExchangeWorkPayload:
+		if p.Node != from.Node {
+			return "is the work of another node"
+		}
+		if !slices.ContainsFunc(work.Kinds(),
+			func(kind string) bool { return from.Has(work.Role(kind)) }) {
+			return "needs a role that does background work"
+		}
+		for _, want := range p.Wants {
+			if role := work.Role(want.Kind); !from.Has(role) {
+				return "needs the role " + role
+			}
+		}
+		return ""
+	}
+	return "is not known of a worker"
 }
 
 func (s *Server) serveConfirm(ctx context.Context, _ identity.Peer, _ node.Nothing) (position,

@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/work"
 )
 
 // The table of SECURITY.md says which calls a certificate of each role may make, and which commands
@@ -48,6 +49,15 @@ func TestSecurityDocumentNamesWhatCertificatesMay(t *testing.T) {
 				register.Name = as.Node
 				payload = register
 			}
+			if exchange, ok := payload.(command.ExchangeWorkPayload); ok {
+				exchange.Node = as.Node
+				exchange.Wants = kindsOf(role)
+				payload = exchange
+			}
+			if enqueue, ok := payload.(command.EnqueueWorkPayload); ok {
+				enqueue.Kind = kindsOf(role)[0].Kind
+				payload = enqueue
+			}
 			if mayNotPropose(as, payload) == "" {
 				name := strings.TrimSuffix(reflect.TypeOf(payload).Name(), "Payload")
 				proposes = append(proposes, "`"+name+"`")
@@ -58,5 +68,46 @@ func TestSecurityDocumentNamesWhatCertificatesMay(t *testing.T) {
 		if !strings.Contains(string(document), line) {
 			t.Errorf("SECURITY.md lacks the line\n%s", line)
 		}
+	}
+}
+
+// kindsOf are the kinds of work of a role, or another's for a role without any.
+func kindsOf(role string) []command.WorkWant {
+	var own []command.WorkWant
+	for _, kind := range work.Kinds() {
+		if work.Role(kind) == role {
+			own = append(own, command.WorkWant{Kind: kind})
+		}
+	}
+	if len(own) == 0 {
+		own = append(own, command.WorkWant{Kind: work.Expire})
+	}
+	return own
+}
+
+// TestWorkIsDoneInOnesOwnName: a certificate claims what its roles do, for its own node.
+func TestWorkIsDoneInOnesOwnName(t *testing.T) {
+	t.Parallel()
+	from := identity.Peer{Cluster: "test", Node: "a", Roles: []string{identity.Ingest}}
+	wants := func(kind string) []command.WorkWant { return []command.WorkWant{{Kind: kind}} }
+	for _, c := range []struct {
+		payload command.Payload
+		allowed bool
+	}{
+		{command.ExchangeWorkPayload{Node: "a", Wants: wants(work.Expire)}, true},
+		{command.ExchangeWorkPayload{Node: "b", Wants: wants(work.Expire)}, false},
+		{command.ExchangeWorkPayload{Node: "a", Wants: wants(work.Recount)}, false},
+		{command.ExchangeWorkPayload{Node: "a", Wants: wants("unknown")}, false},
+		{command.EnqueueWorkPayload{Kind: work.Expire}, true},
+		{command.EnqueueWorkPayload{Kind: work.Orphans}, false},
+		{command.EnqueueWorkPayload{Kind: "unknown"}, false},
+	} {
+		if why := mayNotPropose(from, c.payload); (why == "") != c.allowed {
+			t.Errorf("%+v: %q, want allowed: %v", c.payload, why, c.allowed)
+		}
+	}
+	from.Roles = []string{identity.Fetcher}
+	if mayNotPropose(from, command.ExchangeWorkPayload{Node: "a"}) == "" {
+		t.Error("a fetcher has a turn at the table of work")
 	}
 }

@@ -49,6 +49,7 @@ const (
 	Itself    Proposer = "itself" // each node, of itself
 	APIServer Proposer = "apiserver"
 	Billing   Proposer = "billing"
+	Worker    Proposer = "worker" // nodes that do background work, of the kinds of their roles
 )
 
 // Payload is a command without its envelope.

@@ -4,6 +4,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 func createCluster(tx *state.Tx, p command.CreateClusterPayload) (command.None, error) {
@@ -38,6 +39,7 @@ func registerNode(tx *state.Tx, p command.RegisterNodePayload) (command.None, er
 			dropClaim(tx, c) // its caller died with the process
 		}
 	}
+	freeWork(tx, p.Name, p.Boot)
 	earlier := tx.Node(p.Name)
 	tx.PutNode(&state.Node{Name: p.Name, Boot: p.Boot, Roles: p.Roles, Address: p.Address,
 		Version:  p.Version,
@@ -87,6 +89,7 @@ func drainNode(tx *state.Tx, p command.DrainNodePayload) (command.None, error) {
 
 func removeNode(tx *state.Tx, p command.RemoveNodePayload) (command.None, error) {
 	if node := tx.Node(p.Name); node != nil && node.Boot == p.Boot {
+		freeWork(tx, p.Name, ids.ID{})
 		tx.RemoveNode(node)
 	}
 	return command.None{}, nil

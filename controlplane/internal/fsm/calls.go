@@ -250,5 +250,6 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expirePreviews(tx)
 	expireDailies(tx)
 	expireRevoked(tx)
+	expireWork(tx)
 	return command.None{}, nil
 }

@@ -127,6 +127,8 @@ func registerAll(m *FSM) {
 	register(m, putSchema)
 	register(m, deleteSchema)
 	register(m, previewDelete)
+	register(m, enqueueWork)
+	register(m, exchangeWork)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -165,6 +165,8 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 	err := s.Update(8, 0, func(tx *Tx) error {
 		tx.Undone(func(u *Undone) bool { tx.RemoveUndone(u); return true })
 		tx.RevokedByAge(func(r *Revoked) bool { tx.RemoveRevoked(r); return true })
+		tx.EachWork(func(w *Work) bool { tx.RemoveWork(w); return true })
+		tx.WorkersByLease(func(w *Worker) bool { tx.RemoveWorker(w); return true })
 		return nil
 	})
 	if err != nil {

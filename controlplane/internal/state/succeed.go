@@ -56,6 +56,7 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 		f.begin(tx)
 		f.undo(tx)
 		f.revoke(tx)
+		f.succeedWork(tx)
 		for _, node := range mine.Nodes() {
 			tx.RemoveNode(node)
 		}

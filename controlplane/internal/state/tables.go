@@ -19,7 +19,7 @@ func tables() []*kind {
 		&walletsTable.kind, &entriesTable.kind, &claimsTable.kind, &resultsTable.kind,
 		&booksTable.kind,
 		&schemasTable.kind, &previewsTable.kind, &dailiesTable.kind, &undoneTable.kind,
-		&revokedTable.kind,
+		&revokedTable.kind, &workTable.kind, &workersTable.kind,
 	}
 }
 

@@ -1,0 +1,18 @@
+package work_test
+
+import (
+	"fmt"
+
+	"shoal.dev/shoal/pkg/work"
+)
+
+// Every kind of work has the role that does it.
+func ExampleKinds() {
+	for _, kind := range work.Kinds() {
+		fmt.Println(kind, work.Role(kind))
+	}
+	// Output:
+	// expire ingest
+	// orphans controlplane
+	// recount billing
+}

@@ -1,0 +1,28 @@
+// Package work owns how background work is done: what is open stands in one replicated table, from
+// which nodes claim items under a lease, take them from step to step, resume what others left, and
+// report. What a kind of work does is its role's, and what is in the table the control plane's to
+// decide.
+package work
+
+// The kinds of work. Each belongs to one role, whose nodes alone do it.
+const (
+	Expire  = "expire"  // rows that are older than they may be go
+	Orphans = "orphans" // link lists that nothing names go
+	Recount = "recount" // the ledger is held against the page records
+)
+
+// Role is the role whose nodes do a kind of work, "" of a kind that there is not.
+func Role(kind string) string {
+	switch kind {
+	case Expire:
+		return "ingest"
+	case Orphans:
+		return "controlplane"
+	case Recount:
+		return "billing"
+	}
+	return ""
+}
+
+// Kinds are all kinds, by name.
+func Kinds() []string { return []string{Expire, Orphans, Recount} }

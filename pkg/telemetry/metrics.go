@@ -127,9 +127,9 @@ func (m *Metrics) declare(c prometheus.Collector, all ...Declared) {
 var (
 	namePattern = regexp.MustCompile(`^shoal_[a-z]+(_[a-z0-9]+)+$`)
 	// labels are all that a metric may have. Who is served and what is crawled are in none of them.
-	labels = []string{"class", "code", "level", "node", "operation", "outcome", "parser", "reason",
-		"role", "routine",
-		"status", "step", "table", "tier", "topic", "version", "where"}
+	labels = []string{"class", "code", "kind", "level", "node", "operation", "outcome", "parser",
+		"reason", "role", "routine", "state", "status",
+		"step", "table", "tier", "topic", "version", "where"}
 )
 
 func (d Declared) check() error {

@@ -11,13 +11,11 @@ import (
 
 // Bounds of background work. What one customer has of one kind is at most 100 items of 68 KiB.
 const (
-	maxWork          = 100      // items of one kind and customer
-	maxWorkArgs      = 4 << 10  // bytes
-	maxWorkProgress  = 64 << 10 // bytes
-	maxWorkError     = 500      // bytes
-	maxWorkKind      = 32       // bytes
-	maxWorkHeld      = 1024     // items of one kind that one node holds
-	maxWorkDue       = 1000     // items that come due in one command, of each kind
+	maxWork          = 100     // items of one kind and customer
+	maxWorkArgs      = 4 << 10 // bytes
+	maxWorkKind      = 32      // bytes
+	maxWorkHeld      = 1024    // items of one kind that one node holds
+	maxWorkDue       = 1000    // items that come due in one command, of each kind
 	maxWorkLease     = 5 * 60 * 1000
 	failedWorkMillis = 30 * 24 * 60 * 60 * 1000 // for which what was given up stays
 )
@@ -115,7 +113,7 @@ func report(tx *state.Tx, p *command.ExchangeWorkPayload, r *command.WorkReport)
 		return
 	}
 	w := *known
-	if r.Advanced && len(r.Progress) <= maxWorkProgress {
+	if r.Advanced && len(r.Progress) <= state.MaxWorkProgress {
 		w.Progress, w.Advanced, w.Failures, w.Error = r.Progress, tx.Now, 0, ""
 	}
 	switch r.Outcome {
@@ -133,7 +131,7 @@ func report(tx *state.Tx, p *command.ExchangeWorkPayload, r *command.WorkReport)
 		w.Failures, w.Error = 0, ""
 	case command.WorkFailed, command.WorkGivenUp:
 		w.Failures++
-		w.Error = strings.ToValidUTF8(r.Error[:min(len(r.Error), maxWorkError)], "")
+		w.Error = strings.ToValidUTF8(r.Error[:min(len(r.Error), state.MaxWorkError)], "")
 	}
 	tx.PutWork(&w)
 }

@@ -313,10 +313,11 @@ func TestFailuresDoNotCountAsProgress(t *testing.T) {
 	for failures := uint32(1); failures <= 3; failures++ {
 		w.exchange(t, "a")
 		w.exchange(t, "a", command.WorkReport{ID: item, Epoch: uint64(failures),
-			Outcome: command.WorkFailed, After: 1000, Error: strings.Repeat("é", maxWorkError)})
+			Outcome: command.WorkFailed, After: 1000,
+			Error: strings.Repeat("é", state.MaxWorkError)})
 		got := w.view().WorkItem(item)
 		if got.Failures != failures || got.State != state.WorkWaiting || got.Advanced != began ||
-			len(got.Error) == 0 || len(got.Error) > maxWorkError {
+			len(got.Error) == 0 || len(got.Error) > state.MaxWorkError {
 			t.Fatalf("after %d failures: %+v", failures, got)
 		}
 		w.now += 1000
@@ -387,7 +388,7 @@ func TestWorkThatIsTooLargeIsRefused(t *testing.T) {
 	item := w.enqueue(t, "x", "")
 	w.exchange(t, "a")
 	w.exchange(t, "a", command.WorkReport{ID: item, Epoch: 1, Advanced: true,
-		Progress: make([]byte, maxWorkProgress+1)})
+		Progress: make([]byte, state.MaxWorkProgress+1)})
 	if got := w.view().WorkItem(item); len(got.Progress) > 0 {
 		t.Errorf("%d bytes of progress are kept", len(got.Progress))
 	}

@@ -2,6 +2,15 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
+// WorkSince is the version of the cluster that has the table of work.
+const WorkSince = 2
+
+// Bounds of an item, in bytes.
+const (
+	MaxWorkProgress = 64 << 10
+	MaxWorkError    = 500
+)
+
 // WorkState says what becomes of an item next.
 type WorkState uint8
 
@@ -54,7 +63,7 @@ type Work struct {
 	Error    string `cbor:"14,keyasint,omitempty"` // of the newest failure
 }
 
-var workTable = define(2, "work",
+var workTable = define(WorkSince, "work",
 	index("id", true, func(w *Work) []any { return []any{w.ID} }),
 	index("kind", true, func(w *Work) []any { return []any{w.Kind, w.Customer, w.ID} }),
 	index("waiting", true, func(w *Work) []any {
@@ -173,7 +182,7 @@ type Worker struct {
 	Until int64  `cbor:"3,keyasint"` // then the lease ends, unless it is renewed
 }
 
-var workersTable = define(2, "workers",
+var workersTable = define(WorkSince, "workers",
 	index("id", true, func(w *Worker) []any { return []any{w.Node} }),
 	index("until", true, func(w *Worker) []any { return []any{w.Until, w.Node} }),
 )

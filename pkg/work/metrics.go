@@ -1,0 +1,43 @@
+package work
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"shoal.dev/shoal/pkg/telemetry"
+)
+
+// metrics are what a node counts as it works. What is open the control plane shows.
+type metrics struct {
+	exchanges, lapsed prometheus.Counter
+	steps             *prometheus.CounterVec
+	seconds           *prometheus.HistogramVec
+}
+
+func newMetrics(to *telemetry.Metrics) *metrics {
+	return &metrics{
+		exchanges: to.Counter("shoal_work_exchanges_total",
+			"Turns of this node at the table of background work: each is a command."),
+		lapsed: to.Counter("shoal_work_leases_lapsed_total",
+			"Times that this node's lease on its background work ended without a turn."),
+		steps: to.Counters("shoal_work_steps_total",
+			"Steps of background work on this node, by what they came to: done, cut or failed.",
+			"kind", "outcome"),
+		seconds: to.Histograms("shoal_work_step_seconds", "Time of a step of background work.",
+			telemetry.SlowSeconds, "kind"),
+	}
+}
+
+// stepped notes a step.
+func (m *metrics) stepped(kind string, err error, cut bool, took time.Duration) {
+	outcome := "done"
+	switch {
+	case err != nil && cut:
+		outcome = "cut"
+	case err != nil:
+		outcome = "failed"
+	}
+	m.steps.WithLabelValues(kind, outcome).Inc()
+	m.seconds.WithLabelValues(kind).Observe(took.Seconds())
+}

@@ -1,0 +1,212 @@
+package work
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// task is an item that this node holds, and the goroutine that takes it on. The worker's mu guards
+// it.
+type task struct {
+	kind    *kind
+	item    Item // with the newest progress
+	cancel  context.CancelFunc
+	running bool // its goroutine has not ended
+	dirty   bool // the table has not heard of the progress
+	end     End
+	after   time.Duration
+	failure string
+	lost    bool // it is another's, or nobody's: nothing of it is told
+}
+
+// reconcile has exactly those items under way that the table says this node holds, under a lease
+// that began when the exchange did. It says how many it started.
+func (w *Worker) reconcile(ctx context.Context, held []Item, began time.Time) (started int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.until = began.Add(lease)
+	mine := map[ids.ID]uint64{}
+	for _, item := range held {
+		mine[item.ID] = item.Epoch
+	}
+	for id, t := range w.tasks {
+		if epoch, ok := mine[id]; !ok || epoch != t.item.Epoch {
+			w.lose(id, t)
+		}
+	}
+	for _, item := range held {
+		if w.tasks[item.ID] == nil && w.start(ctx, item) {
+			started++
+		}
+	}
+	select {
+	case w.renewed <- struct{}{}:
+	default: // it is told
+	}
+	return started
+}
+
+// lose ends a task of which nothing is told any more. mu is held.
+func (w *Worker) lose(id ids.ID, t *task) {
+	t.lost = true
+	t.cancel()
+	if !t.running {
+		delete(w.tasks, id)
+	}
+}
+
+// start begins with an item; false when this node does not do its kind. mu is held.
+func (w *Worker) start(ctx context.Context, item Item) bool {
+	at := slices.IndexFunc(w.kinds, func(k *kind) bool { return k.Name == item.Kind })
+	if at < 0 || ctx.Err() != nil {
+		return false
+	}
+	k := w.kinds[at]
+	k.behind = item.Customer
+	ctx, cancel := context.WithCancel(ctx)
+	t := &task{kind: k, item: item, cancel: cancel, running: true}
+	w.tasks[item.ID] = t
+	w.steps.Go(func() {
+		defer cancel()
+		for w.step(ctx, t) {
+		}
+		w.stopped(t)
+	})
+	return true
+}
+
+// step takes a task one step on, in its turn among those of its kind, and says whether another
+// follows.
+func (w *Worker) step(ctx context.Context, t *task) (more bool) {
+	select {
+	case <-ctx.Done():
+		return w.take(t, Outcome{}, ctx.Err(), true)
+	case t.kind.slots <- struct{}{}:
+	}
+	defer func() { <-t.kind.slots }()
+	w.config.Point("work." + t.kind.Name + ".before_step")
+	began := w.config.Clock.Now()
+	outcome, err := guarded(ctx, t.kind.Step, t.item)
+	w.metrics.stepped(t.kind.Name, err, ctx.Err() != nil, w.config.Clock.Now().Sub(began))
+	w.config.Point("work." + t.kind.Name + ".after_step")
+	return w.take(t, outcome, err, ctx.Err() != nil)
+}
+
+// guarded runs a step. A panic is its failure, not the process's end.
+func guarded(ctx context.Context, step func(context.Context, Item) (Outcome, error),
+	item Item) (outcome Outcome, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("work: a step panicked: %v\n%s", reason, debug.Stack())
+		}
+	}()
+	return step(ctx, item)
+}
+
+// take notes what a step came to.
+func (w *Worker) take(t *task, outcome Outcome, err error, cut bool) (more bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil && len(outcome.progress) > MaxProgress {
+		err = GiveUp(fmt.Errorf("work: progress of %d bytes, more than %d", len(outcome.progress),
+			MaxProgress))
+	}
+	if err != nil {
+		w.fail(t, err, cut)
+		return false
+	}
+	t.item.Failures = 0
+	if outcome.goesOn || outcome.rests {
+		t.dirty = t.dirty || !bytes.Equal(t.item.Progress, outcome.progress)
+		t.item.Progress = outcome.progress
+	}
+	switch {
+	case outcome.goesOn && cut:
+		t.end = Released
+	case outcome.goesOn:
+		return true
+	case outcome.rests:
+		t.end, t.after = Rested, outcome.rest
+	default:
+		t.end = Ended
+	}
+	return false
+}
+
+// fail notes that a step failed, or was cut off. mu is held.
+func (w *Worker) fail(t *task, err error, cut bool) {
+	if cut {
+		t.end = Released
+		return
+	}
+	t.end, t.failure = Failed, err.Error()
+	t.item.Failures++
+	t.after = tryAgain.After(t.item.Failures)
+	if isHopeless(err) || t.kind.Tries > 0 && t.item.Failures >= t.kind.Tries {
+		t.end = GivenUp
+	}
+	w.config.Logger.Warn("work: a step failed", "kind", t.kind.Name, "item", t.item.ID, "customer",
+		t.item.Customer, "failures", t.item.Failures, "givenUp", t.end == GivenUp, "error", err)
+}
+
+// stopped notes that a task's goroutine has ended.
+func (w *Worker) stopped(t *task) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t.running = false; t.lost {
+		delete(w.tasks, t.item.ID)
+	}
+}
+
+// reports lists what the table has to hear now: ends at once, progress every so often, as much as
+// one exchange may hold.
+func (w *Worker) reports(now time.Time) []Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	progresses := now.Sub(w.reported) >= progressEvery
+	var reports []Report
+	size := 0
+	for _, id := range slices.SortedFunc(maps.Keys(w.tasks),
+		func(a, b ids.ID) int { return bytes.Compare(a[:], b[:]) }) {
+		t := w.tasks[id]
+		if t.lost || t.end == Held && (!t.dirty || !progresses) || t.end != Held && t.running {
+			continue
+		}
+		r := Report{ID: id, Epoch: t.item.Epoch, End: t.end, After: t.after, Error: t.failure,
+			Advanced: t.dirty}
+		if t.dirty && t.end != Ended {
+			r.Progress = t.item.Progress
+		}
+		if size += len(r.Progress); size > maxReportBytes || len(reports) == maxReports {
+			break
+		}
+		reports = append(reports, r)
+	}
+	return reports
+}
+
+// delivered forgets what the table has heard.
+func (w *Worker) delivered(reports []Report, now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range reports {
+		t := w.tasks[r.ID]
+		switch {
+		case t == nil || t.item.Epoch != r.Epoch: // lost meanwhile
+		case r.End != Held:
+			delete(w.tasks, r.ID)
+		default:
+			w.reported = now
+			if bytes.Equal(t.item.Progress, r.Progress) {
+				t.dirty = false
+			}
+		}
+	}
+}

@@ -4,27 +4,27 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/work"
 )
 
-// When a check is due: once a day, at an hour UTC and up to checkSpread later, by the node's name.
+// When a check is due: once a day, at an hour UTC and up to checkSpread later, by the cluster's id:
+// several clusters may read of one row store.
 const (
+	checkEvery  = 24 * time.Hour
 	checkAt     = 2 * time.Hour
 	checkSpread = time.Hour
-	lookEvery   = time.Minute
 )
 
 // Bounds of a check. One run is read at a time, and then nothing for as long as that took: at most
@@ -36,24 +36,19 @@ const (
 	runRecords   = 2_000
 	leastPause   = 10 * time.Millisecond
 	sinceOverlap = time.Hour      // for clocks that differ
-	sinceFirst   = 48 * time.Hour // before the first check that this node remembers
-	batchRuns    = 256            // between two notes of how far it is
+	sinceFirst   = 48 * time.Hour // before the first check
+	batchRuns    = 256            // of one step
 	batchJobs    = 10_000         // looked at in one view
-	maxUnequal   = 1_000          // runs remembered, and named in the log
+	maxUnequal   = 1_000          // runs remembered, twice 27 bytes each, and named in the log
 )
-
-const dailyFile = "recount.json" // within DailyConfig.Dir
 
 // Control is what the daily check needs of the control plane's client.
 type Control interface {
 	View() *client.View
-	Nodes(ctx context.Context) ([]client.NodeStatus, error)
 }
 
 // DailyConfig is what a Daily works with. Logger, Clock and Metrics may be left out.
 type DailyConfig struct {
-	Node    string // this one's name
-	Dir     string // where it remembers, over restarts, when it checked last and how far it is
 	Control Control
 	Store   Recounter
 	Clock   clock.Clock
@@ -61,14 +56,12 @@ type DailyConfig struct {
 	Metrics *telemetry.Metrics
 }
 
-// Daily is the check that the ledger is what the page records say. Of the billing nodes that live,
-// the first by name makes it; the others remember their own last one, so whoever takes over begins
-// with what ended since then.
+// Daily is the check that the ledger is what the page records say. It is one item of background
+// work, whose progress is the check; whichever billing node holds it goes on.
 type Daily struct {
 	config       DailyConfig
-	metrics      *dailyMetrics
+	runs         prometheus.Counter
 	olderRecords uint64
-	check        check
 }
 
 // check is the newest check, as it is remembered. Times are Unix milliseconds.
@@ -94,7 +87,7 @@ type finished struct {
 	Found   []ids.ID
 }
 
-// NewDaily makes the check. It goes on where the node's last process stopped.
+// NewDaily makes the check.
 func NewDaily(config DailyConfig) *Daily {
 	if config.Clock == nil {
 		config.Clock = clock.System{}
@@ -102,64 +95,78 @@ func NewDaily(config DailyConfig) *Daily {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Daily{config: config, metrics: newDailyMetrics(config.Metrics),
-		olderRecords: olderRecords}
+	d := &Daily{config: config, olderRecords: olderRecords,
+		runs: config.Metrics.Counter("shoal_billing_recount_runs_total",
+			"Runs held against their page records by the daily check.")}
+	d.measure(config.Metrics)
+	return d
 }
 
-// Run checks until ctx ends. It answers nil.
-func (d *Daily) Run(ctx context.Context) error {
-	d.remember()
-	for clock.Pause(ctx, d.config.Clock, lookEvery) {
-		if err := d.look(ctx); err != nil && ctx.Err() == nil {
-			d.config.Logger.Warn("billing: the recount stops here and goes on later", "error", err)
-		}
-	}
-	return nil
+// Kind is the check as background work.
+func (d *Daily) Kind() work.Kind {
+	return work.Kind{Name: work.Recount, Recurring: true, Step: d.step}
 }
 
-// look makes the check if it is this node's turn and the check is due.
-func (d *Daily) look(ctx context.Context) error {
-	turn, err := d.turn(ctx)
+// step counts some runs, or waits until a check is due.
+func (d *Daily) step(ctx context.Context, item work.Item) (work.Outcome, error) {
+	c := d.read(item.Progress)
+	rest, err := d.advance(ctx, &c)
 	if err != nil {
-		return fmt.Errorf("billing: whose turn it is: %w", err)
+		return work.Outcome{}, err
 	}
-	d.metrics.show(&d.check, turn)
-	if now := d.config.Clock.Now(); turn && !d.check.Running {
-		if d.lastDue(now).UnixMilli() <= d.check.Began {
-			return nil
-		}
-		d.check.begin(now, d.olderRecords)
+	progress, err := json.Marshal(c)
+	if err != nil {
+		return work.Outcome{}, fmt.Errorf("billing: note how far the recount is: %w", err)
 	}
-	for turn && d.check.Running {
-		if err := d.batch(ctx); err != nil {
-			return err
-		}
-		d.note()
-		d.metrics.show(&d.check, turn)
+	if rest > 0 {
+		return work.Rest(progress, rest), nil
 	}
-	return nil
+	return work.GoOn(progress), nil
 }
 
-// turn says whether this node is the one that checks.
-func (d *Daily) turn(ctx context.Context) (bool, error) {
-	nodes, err := d.config.Control.Nodes(ctx)
-	for _, node := range nodes { // by name
-		if node.State != client.NodeFailed && node.State != client.NodeLeft &&
-			slices.Contains(node.Roles, "billing") {
-			return node.Name == d.config.Node, err
-		}
+// read is the check that a progress tells of. Without one there never was any.
+func (d *Daily) read(progress []byte) check {
+	var c check
+	if len(progress) == 0 {
+		return c
 	}
-	return false, err
+	if err := json.Unmarshal(progress, &c); err != nil {
+		d.config.Logger.Warn("billing: what was noted of the recount is lost", "error", err)
+		return check{}
+	}
+	return c
+}
+
+// advance begins a check that is due, and counts some runs of one that is under way. It says how
+// long nothing is to be done then; 0: it goes on. When it fails the check stays as it was.
+func (d *Daily) advance(ctx context.Context, c *check) (rest time.Duration, err error) {
+	now := d.config.Clock.Now()
+	due := d.lastDue(now)
+	if !c.Running {
+		if due.UnixMilli() <= c.Began {
+			return due.Add(checkEvery).Sub(now), nil
+		}
+		c.begin(now, d.olderRecords)
+	}
+	if err := d.batch(ctx, c); err != nil {
+		return 0, err
+	}
+	if c.Running {
+		return 0, nil
+	}
+	now = d.config.Clock.Now()
+	return d.lastDue(now).Add(checkEvery).Sub(now), nil
 }
 
 // lastDue is when a check was due last.
 func (d *Daily) lastDue(now time.Time) time.Time {
-	name := fnv.New64a()
-	_, _ = name.Write([]byte(d.config.Node)) // never fails
-	at := checkAt + time.Duration(name.Sum64()>>1)%checkSpread
-	due := now.UTC().Truncate(24 * time.Hour).Add(at)
+	cluster := d.config.Control.View().Cluster().ID
+	spread := fnv.New64a()
+	_, _ = spread.Write(cluster[:]) // never fails
+	at := checkAt + time.Duration(spread.Sum64()>>1)%checkSpread
+	due := now.UTC().Truncate(checkEvery).Add(at)
 	if due.After(now) {
-		due = due.Add(-24 * time.Hour)
+		due = due.Add(-checkEvery)
 	}
 	return due
 }
@@ -178,8 +185,8 @@ func (c *check) begin(now time.Time, older uint64) {
 }
 
 // batch counts some runs more. When it fails nothing is noted of them.
-func (d *Daily) batch(ctx context.Context) error {
-	c := d.check
+func (d *Daily) batch(ctx context.Context, noted *check) error {
+	c := *noted
 	runs, more := c.take(d.config.Control.View())
 	for _, job := range runs {
 		began := d.config.Clock.Now()
@@ -197,7 +204,9 @@ func (d *Daily) batch(ctx context.Context) error {
 		d.config.Logger.Info("billing: the ledger has been held against the page records",
 			"unequal", c.Unequal)
 	}
-	d.check = c
+	if ctx.Err() == nil {
+		*noted = c
+	}
 	return ctx.Err()
 }
 
@@ -241,7 +250,7 @@ func (d *Daily) count(ctx context.Context, c *check, job *client.Job) error {
 	if err != nil {
 		return err
 	}
-	d.metrics.runs.Inc()
+	d.runs.Inc()
 	if run.Equal() {
 		return nil
 	}
@@ -261,36 +270,4 @@ func (d *Daily) count(ctx context.Context, c *check, job *client.Job) error {
 		"recountPages", run.RecountPages, "ledgerItems", run.LedgerItems, "recountItems",
 		run.RecountItems)
 	return nil
-}
-
-// remember reads what the last process noted. Without it this node has never checked.
-func (d *Daily) remember() {
-	path := filepath.Join(d.config.Dir, dailyFile)
-	data, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(data, &d.check)
-	}
-	if err != nil {
-		d.check = check{}
-		if !errors.Is(err, fs.ErrNotExist) {
-			d.config.Logger.Warn("billing: what was noted of the recount is lost", "file", path,
-				"error", err)
-		}
-	}
-}
-
-// note writes down how far the check is: half a file is never seen, and one that is lost costs a
-// check more.
-func (d *Daily) note() {
-	path := filepath.Join(d.config.Dir, dailyFile)
-	data, err := json.Marshal(d.check)
-	if err == nil {
-		err = os.WriteFile(path+".new", data, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		d.config.Logger.Warn("billing: how far the recount is cannot be noted", "error", err)
-	}
 }

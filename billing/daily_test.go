@@ -3,16 +3,13 @@ package billing
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
@@ -21,6 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/work"
 )
 
 // hasty is a clock that does not make anybody wait: it moves on instead.
@@ -57,6 +55,7 @@ type checked struct {
 	store   *records
 	group   ids.ID
 	runs    []ids.ID
+	check   check // as the work's progress has it
 }
 
 func newChecked(t *testing.T) *checked {
@@ -71,18 +70,15 @@ func newChecked(t *testing.T) *checked {
 	return c
 }
 
-// node is a billing node's daily check after a start of its process, and its log.
-func (c *checked) node(name, dir string) (*Daily, *bytes.Buffer, func(metric string) float64) {
+// daily is the check on a billing node, its log and its metrics.
+func (c *checked) daily() (*Daily, *bytes.Buffer, func(metric string) float64) {
 	c.t.Helper()
-	c.control.Must(c.t, client.RegisterNode{Name: name, Boot: c.ids.New(),
-		Roles: []string{"ingest", "billing"}})
 	var log bytes.Buffer
 	metrics := telemetry.NewMetrics()
-	d := NewDaily(DailyConfig{Node: name, Dir: dir, Control: c.control, Store: c.store,
-		Clock:  c.clock,
+	d := NewDaily(DailyConfig{Control: c.control, Store: c.store, Clock: c.clock,
 		Logger: slog.New(slog.NewTextHandler(&log, nil)), Metrics: metrics})
-	d.remember()
 	return d, &log, func(metric string) float64 {
+		c.note(d)
 		families, err := metrics.Gather()
 		if err != nil {
 			c.t.Fatal(err)
@@ -95,6 +91,34 @@ func (c *checked) node(name, dir string) (*Daily, *bytes.Buffer, func(metric str
 		}
 		c.t.Fatalf("no metric %s", metric)
 		return 0
+	}
+}
+
+// note has the table of work hear how far the check is.
+func (c *checked) note(d *Daily) {
+	c.t.Helper()
+	boot := c.ids.New()
+	c.control.Must(c.t, client.RegisterNode{Name: "b1", Boot: boot})
+	table := client.Work(c.control, "b1", boot)
+	kind := d.Kind()
+	err := table.Recur(c.t.Context(), c.ids.New(), kind.Name, false)
+	want := work.Want{Kind: kind.Name, Most: 1, PerCustomer: 1}
+	if err == nil {
+		err = table.Exchange(c.t.Context(), work.Turn{Lease: time.Minute,
+			Wants: []work.Want{want}})
+	}
+	held := table.Held()
+	if err != nil || len(held) != 1 {
+		c.t.Fatalf("%d items are held: %v", len(held), err)
+	}
+	progress, err := json.Marshal(c.check)
+	if err != nil || len(progress) > work.MaxProgress {
+		c.t.Fatalf("%d bytes of progress: %v", len(progress), err)
+	}
+	report := work.Report{ID: held[0].ID, Epoch: held[0].Epoch, Advanced: true, Progress: progress}
+	if err := table.Exchange(c.t.Context(), work.Turn{Lease: time.Minute,
+		Reports: []work.Report{report}}); err != nil {
+		c.t.Fatal(err)
 	}
 }
 
@@ -135,14 +159,28 @@ func (c *checked) newDay() {
 	c.clock.Advance(now.Truncate(24 * time.Hour).Add(36 * time.Hour).Sub(now))
 }
 
-// look has a node do what is due, and says which runs it has read.
+// look does what is due, and says which runs were read.
 func (c *checked) look(d *Daily) []ids.ID {
 	c.t.Helper()
 	c.store.read = nil
-	if err := d.look(c.t.Context()); err != nil {
+	if err := c.advance(c.t.Context(), d); err != nil {
 		c.t.Fatal(err)
 	}
 	return c.store.read
+}
+
+// advance takes the check on, from one progress to the next, until it rests or fails.
+func (c *checked) advance(ctx context.Context, d *Daily) error {
+	for {
+		next := c.check
+		rest, err := d.advance(ctx, &next)
+		if err != nil {
+			return err
+		}
+		if c.check = next; rest > 0 {
+			return nil
+		}
+	}
 }
 
 func (c *checked) wantRead(got []ids.ID, runs ...int) {
@@ -158,7 +196,7 @@ func (c *checked) wantRead(got []ids.ID, runs ...int) {
 
 func TestDailySeesAnInequalityAndItsEnd(t *testing.T) {
 	c := newChecked(t)
-	d, log, metric := c.node("b1", t.TempDir())
+	d, log, metric := c.daily()
 	c.run(10)
 	bad := c.run(12) // five pages of the first were free
 	right := c.store.of[bad]
@@ -197,7 +235,7 @@ func TestDailySeesAnInequalityAndItsEnd(t *testing.T) {
 // TestDailyIsBounded: new runs and unequal ones are read every day, older ones in turns.
 func TestDailyIsBounded(t *testing.T) {
 	c := newChecked(t)
-	d, _, _ := c.node("b1", t.TempDir())
+	d, _, _ := c.daily()
 	for range 6 {
 		c.run(1)
 	}
@@ -220,17 +258,17 @@ func TestDailyIsBounded(t *testing.T) {
 	c.wantRead(c.look(d), 0, 1, 2)
 }
 
-// TestDailyGoesOnAfterRestarts: a process that never lives for a whole check ends it all the same.
+// TestDailyGoesOnAfterRestarts: owners that never live for a whole check end it all the same.
 func TestDailyGoesOnAfterRestarts(t *testing.T) {
-	c, dir := newChecked(t), t.TempDir()
+	c := newChecked(t)
 	for range 2*batchRuns + 9 {
 		c.run(1)
 	}
 	c.store.of[c.runs[3]] = rowstore.Recount{}
 	var read []ids.ID
-	for start := range 2 {
-		d, _, metric := c.node("b1", dir)
-		if start > 0 && metric("shoal_billing_recount_ended_timestamp_seconds") != 0 {
+	for range 2 {
+		d, _, metric := c.daily()
+		if metric("shoal_billing_recount_ended_timestamp_seconds") != 0 {
 			t.Fatal("a check that was stopped has ended")
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -240,22 +278,22 @@ func TestDailyGoesOnAfterRestarts(t *testing.T) {
 				stop()
 			}
 		}
-		if err := d.look(ctx); !errors.Is(err, context.Canceled) {
+		if err := c.advance(ctx, d); !errors.Is(err, context.Canceled) {
 			t.Fatalf("a check that is stopped answers %v", err)
 		}
 		read = append(read, c.store.read[:batchRuns]...) // what was noted
 	}
 	c.store.hold = func() {}
-	d, _, metric := c.node("b1", dir)
+	d, _, metric := c.daily()
+	if metric("shoal_billing_recount_unequal_runs") != 1 {
+		t.Error("what a check has found is kept back until its end")
+	}
 	read = append(read, c.look(d)...)
 	if !slices.Equal(read, c.runs) {
 		t.Errorf("read %d runs of %d", len(read), len(c.runs))
 	}
-	if metric("shoal_billing_recount_unequal_runs") != 1 {
-		t.Error("what was found before the restarts is lost")
-	}
 	c.clock.Advance(time.Hour)
-	d, _, metric = c.node("b1", dir)
+	d, _, metric = c.daily()
 	c.wantRead(c.look(d))
 	if metric("shoal_billing_recount_unequal_runs") != 1 ||
 		metric("shoal_billing_recount_ended_timestamp_seconds") == 0 {
@@ -263,36 +301,13 @@ func TestDailyGoesOnAfterRestarts(t *testing.T) {
 	}
 }
 
-// TestDailyIsMadeByOneNode: another one takes over when the first is gone, and begins at its own
-// last check.
-func TestDailyIsMadeByOneNode(t *testing.T) {
-	c := newChecked(t)
-	c.run(1)
-	c.store.of[c.runs[0]] = rowstore.Recount{}
-	second, _, metric := c.node("b2", t.TempDir())
-	c.control.Must(t, client.RegisterNode{Name: "a1", Boot: c.ids.New(),
-		Roles: []string{"fetcher"}})
-	c.wantRead(c.look(second), 0)
-	first, _, _ := c.node("b1", t.TempDir())
-	c.newDay()
-	c.wantRead(c.look(second))
-	c.wantRead(c.look(first), 0)
-	if metric("shoal_billing_recount_unequal_runs") != 0 {
-		t.Error("a node whose turn it is not tells of an old check")
-	}
-	c.control.Fail(clienttest.Down())
-	if err := first.look(t.Context()); err == nil {
-		t.Error("whose turn it is comes from nowhere")
-	}
-}
-
 // TestDailyWaitsForTheRowStore: a check in which a read fails has not ended, and names nobody.
 func TestDailyWaitsForTheRowStore(t *testing.T) {
 	c := newChecked(t)
 	c.run(1)
-	d, log, metric := c.node("b1", t.TempDir())
+	d, log, metric := c.daily()
 	c.store.fail = errors.New("down")
-	if err := d.look(t.Context()); !errors.Is(err, c.store.fail) {
+	if err := c.advance(t.Context(), d); !errors.Is(err, c.store.fail) {
 		t.Fatalf("answers %v", err)
 	}
 	if metric("shoal_billing_recount_ended_timestamp_seconds") != 0 ||
@@ -303,49 +318,51 @@ func TestDailyWaitsForTheRowStore(t *testing.T) {
 	c.wantRead(c.look(d), 0)
 }
 
-// TestDailyComesDueByNameAndDay: restarts, and a note that is lost or damaged, move nothing but the
-// first check.
-func TestDailyComesDueByNameAndDay(t *testing.T) {
-	due := map[time.Duration]bool{}
-	for _, name := range []string{"b1", "b2", "local"} {
-		d := NewDaily(DailyConfig{Node: name})
-		for _, hour := range []int{0, 4, 23} {
-			now := time.Date(2026, 3, 1, hour, 0, 0, 0, time.UTC)
-			at := d.lastDue(now)
-			if at.After(now) || now.Sub(at) > 24*time.Hour || at.Hour() != 2 {
-				t.Errorf("%s: at %v it was due at %v", name, now, at)
-			}
-			due[at.Sub(at.Truncate(24*time.Hour))] = true
+// TestDailyComesDueEachDay, at an hour of its own, and rests until then.
+func TestDailyComesDueEachDay(t *testing.T) {
+	c := newChecked(t)
+	d, _, _ := c.daily()
+	for _, hour := range []int{0, 4, 23} {
+		now := time.Date(2026, 3, 1, hour, 0, 0, 0, time.UTC)
+		at := d.lastDue(now)
+		if at.After(now) || now.Sub(at) > 24*time.Hour || at.Hour() != 2 {
+			t.Errorf("at %v it was due at %v", now, at)
 		}
 	}
-	if len(due) != 3 {
-		t.Errorf("three nodes are due at %v", due)
-	}
-	c, dir := newChecked(t), t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, dailyFile), []byte(`{"Began":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	c.run(1)
-	d, log, _ := c.node("b1", dir)
 	c.wantRead(c.look(d), 0)
-	if !strings.Contains(log.String(), "lost") {
-		t.Errorf("nobody is told of a damaged file: %s", log)
+	rest, err := d.advance(t.Context(), &c.check)
+	if at := c.clock.Now().Add(rest); err != nil || at.Hour() != 2 || rest > 24*time.Hour {
+		t.Errorf("it rests until %v: %v", at, err)
 	}
 }
 
-// TestDailyStopsWithItsContext, in the middle of a check.
-func TestDailyStopsWithItsContext(t *testing.T) {
-	defer goleak.VerifyNone(t)
+// TestDamagedProgressIsACheckMore: what cannot be read is told, and counted again.
+func TestDamagedProgressIsACheckMore(t *testing.T) {
 	c := newChecked(t)
 	c.run(1)
-	c.run(1)
-	d, _, metric := c.node("b1", t.TempDir())
-	ctx, stop := context.WithCancel(t.Context())
-	c.store.hold = stop
-	if err := d.Run(ctx); err != nil {
+	d, log, _ := c.daily()
+	if _, err := d.step(t.Context(), work.Item{Progress: []byte(`{"Began":`)}); err != nil {
 		t.Fatal(err)
 	}
-	if metric("shoal_billing_recount_ended_timestamp_seconds") != 0 {
-		t.Error("a check that was stopped has ended")
+	c.wantRead(c.store.read, 0)
+	if !strings.Contains(log.String(), "lost") {
+		t.Errorf("nobody is told of damaged progress: %s", log)
+	}
+}
+
+// TestTheLargestCheckFits in the progress of an item.
+func TestTheLargestCheckFits(t *testing.T) {
+	many := make([]ids.ID, maxUnequal)
+	for i := range many {
+		many[i] = ids.Random{Now: time.Now}.New()
+	}
+	at := time.Now().UnixMilli()
+	all := check{Began: at, Running: true, Since: at, Next: many[0], From: many[1], To: many[2],
+		Left: 1 << 62, Found: many, Unequal: 1 << 30,
+		Last: finished{Ended: at, Took: at, Unequal: 1 << 30, Found: many}}
+	progress, err := json.Marshal(all)
+	if err != nil || len(progress) > work.MaxProgress {
+		t.Errorf("%d bytes: %v", len(progress), err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/work"
 )
 
 // metrics are counted once a batch, whatever its size.
@@ -51,37 +52,27 @@ func (b *Billing) done(full *batch, began time.Time) {
 	b.metrics.settled.Set(float64(now.UnixMilli()) / 1000)
 }
 
-// dailyMetrics are of the daily check.
-type dailyMetrics struct {
-	runs                    prometheus.Counter
-	unequal, ended, seconds prometheus.Gauge
-}
-
-func newDailyMetrics(to *telemetry.Metrics) *dailyMetrics {
-	return &dailyMetrics{
-		runs: to.Counter("shoal_billing_recount_runs_total",
-			"Runs held against their page records by the daily check."),
-		unequal: to.Gauge("shoal_billing_recount_unequal_runs",
-			"Runs that the newest daily check found unequal to the ledger; 0 on a node whose "+
-				"turn it is not."),
-		ended: to.Gauge("shoal_billing_recount_ended_timestamp_seconds",
-			"When this node's newest daily check ended, in Unix time; 0: never."),
-		seconds: to.Gauge("shoal_billing_recount_last_seconds",
-			"How long this node's newest daily check took."),
-	}
-}
-
-// show tells of the newest check. What one that is under way has found is not kept back until its
-// end.
-func (m *dailyMetrics) show(c *check, turn bool) {
-	unequal := c.Last.Unequal
-	if c.Running {
-		unequal = max(unequal, c.Unequal)
-	}
-	if !turn {
-		unequal = 0
-	}
-	m.unequal.Set(float64(unequal))
-	m.ended.Set(float64(c.Last.Ended) / 1000)
-	m.seconds.Set(float64(c.Last.Took) / 1000)
+// measure tells of the newest check, as this node's copy of the state has it. What one that is
+// under way has found is not kept back until its end.
+func (d *Daily) measure(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (c check, ok bool) {
+		for _, item := range d.config.Control.View().WorkOf(work.Recount, "") {
+			c = d.read(item.Progress)
+		}
+		return c, true
+	}).
+		Gauge("shoal_billing_recount_unequal_runs",
+			"Runs that the newest daily check found unequal to the ledger.",
+			func(c check) float64 {
+				if c.Running {
+					return float64(max(c.Unequal, c.Last.Unequal))
+				}
+				return float64(c.Last.Unequal)
+			}).
+		Gauge("shoal_billing_recount_ended_timestamp_seconds",
+			"When the newest daily check ended, in Unix time; 0: never.",
+			func(c check) float64 { return float64(c.Last.Ended) / 1000 }).
+		Gauge("shoal_billing_recount_last_seconds", "How long the newest daily check took.",
+			func(c check) float64 { return float64(c.Last.Took) / 1000 }).
+		Declare(to)
 }

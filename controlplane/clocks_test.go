@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/controlplane/internal/timekeeper"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/testkit/skew"
 )
 
@@ -69,6 +70,9 @@ func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
 	}
 	if _, ok := leader.holder.Clocks().Safe(); ok {
 		t.Error("a leader whose clock is off removes things by it")
+	}
+	if _, err := leader.SafeTime(patient(t)); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("a leader whose clock is off says by what time things may go: %v", err)
 	}
 }
 

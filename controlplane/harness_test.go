@@ -95,8 +95,6 @@ func (l *lists) JobsSince(_ context.Context, _ int64, visit func(rowstore.Job) e
 	return nil
 }
 
-func (l *lists) Expire(context.Context, time.Time) error { return nil } // nothing here is old
-
 func (l *lists) DeleteJob(_ context.Context, job ids.ID, records bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,6 +28,7 @@ const (
 	methodHeartbeat = "heartbeat"
 	methodMarkers   = "markers"
 	methodNodes     = "nodes"
+	methodSafeTime  = "safe-time"
 )
 
 // methods is the one table of calls, with the roles that may make them.
@@ -38,6 +39,7 @@ func (s *Server) methods() map[string]port.Method {
 		methodHeartbeat: port.Handle(s.serveHeartbeat, identity.Fetcher),
 		methodMarkers:   port.Handle(s.serveMarkers, identity.Billing),
 		methodNodes:     port.Handle(s.serveNodes, identity.APIServer, identity.Billing),
+		methodSafeTime:  port.Handle(s.serveSafeTime, identity.Ingest),
 	}
 	maps.Copy(methods, s.node.Methods())
 	maps.Copy(methods, s.restorer.methods())

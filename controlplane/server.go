@@ -24,6 +24,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/work"
 )
 
 // Server is a node: it holds a replica of the state, and with the role controlplane it votes and
@@ -58,6 +59,9 @@ func New(config Config) (*Server, error) {
 	s.restorer = &restorer{config: &s.config, node: s.node, holder: s.holder, proposer: s.proposer}
 	return s, nil
 }
+
+// Orphans is the removal of link lists that nothing names: background work of the node that leads.
+func (s *Server) Orphans() work.Kind { return s.holder.Orphans() }
 
 // Client is the control plane as the other roles see it.
 func (s *Server) Client() client.Client { return caller{s} }

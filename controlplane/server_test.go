@@ -22,6 +22,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/price"
+	"shoal.dev/shoal/pkg/work"
 )
 
 func TestMain(m *testing.M) {
@@ -265,18 +266,26 @@ func TestOrphanedListsAreDropped(t *testing.T) {
 		store.add(list, "https://a.example/")
 	}
 	config.Boot = madeIn(time.Minute)
-	serve(t, config)
-	for ctx := patient(t); store.has(orphan); {
-		select {
-		case <-ctx.Done():
-			t.Fatal("the orphan stays")
-		case <-time.After(time.Millisecond):
-		}
-	}
+	dropOrphans(t, serve(t, config), func() bool { return !store.has(orphan) })
 	if !store.has(young) || !store.has(others) || len(store.links) != 3 {
 		t.Fatalf("%d lists are left, want the run's, the young one and that of another cluster",
 			len(store.links))
 	}
+}
+
+// dropOrphans has a node that leads remove what nothing names, until something is gone.
+func dropOrphans(t *testing.T, r *running, gone func() bool) {
+	t.Helper()
+	orphans := r.Orphans()
+	until(t, "the removal of an orphan", func() bool {
+		if !orphans.Ready() {
+			return false
+		}
+		if _, err := orphans.Step(patient(t), work.Item{}); err != nil {
+			t.Fatal(err)
+		}
+		return gone()
+	})
 }
 
 // The rows and the list of a trial go once its caller has had the time to read them.
@@ -321,14 +330,7 @@ func TestTrialsAreCleanedUp(t *testing.T) {
 	}
 	first.stop()
 	config.Clock, config.Boot = later{config.Clock}, config.IDs.New()
-	serve(t, config)
-	for ctx := patient(t); store.has(trial.List); {
-		select {
-		case <-ctx.Done():
-			t.Fatal("the trial's list stays")
-		case <-time.After(time.Millisecond):
-		}
-	}
+	dropOrphans(t, serve(t, config), func() bool { return !store.has(trial.List) })
 	store.mu.Lock()
 	defer store.mu.Unlock()
 	if !store.emptied[trial.Job] || len(store.emptied) != 1 || len(store.links) != 1 {

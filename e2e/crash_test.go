@@ -309,7 +309,7 @@ func calibrate(t *testing.T, seed uint64) map[string][]int {
 		passes[point] = []int{ready[point], n}
 	}
 	for _, point := range slices.Sorted(maps.Keys(all)) {
-		if !slices.Contains(points, point) {
+		if !slices.Contains(points, point) && !strings.HasPrefix(point, "work.") {
 			t.Errorf("%s is passed and never killed at", point)
 		}
 	}

@@ -103,6 +103,9 @@ type Client interface {
 	Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
 	// Heartbeat renews a fetcher's leases and tells it what to hold.
 	Heartbeat(ctx context.Context, beat Heartbeat) (Leases, error)
+	// SafeTime is the time by which things may be removed for their age, as the leader is certain
+	// of it. While clocks disagree it is unavailable.
+	SafeTime(ctx context.Context) (time.Time, error)
 	// Status describes the cluster for people.
 	Status(ctx context.Context) (Status, error)
 	// Nodes describes every registered node, by name, as the leader sees it. While there is no

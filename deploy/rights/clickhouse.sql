@@ -10,6 +10,7 @@ GRANT SELECT ON shoal.migrations TO fetcher;
 GRANT SELECT ON shoal.* TO ingest, billing, apiserver;
 GRANT INSERT ON shoal.jobs TO ingest;
 GRANT INSERT ON shoal.intake TO ingest;
-GRANT INSERT ON shoal.rows TO ingest;
+GRANT INSERT, ALTER DELETE ON shoal.rows TO ingest;
+GRANT ALTER DELETE ON shoal.lists TO ingest;
 GRANT INSERT, ALTER DELETE ON shoal.lists TO apiserver;
 GRANT INSERT, ALTER DELETE ON shoal.chunks TO apiserver;

@@ -42,24 +42,23 @@ type Kind struct {
 	Ready   func() bool // whether this node may do it now; nil: always
 }
 
-// Outcome is what a step came to. Its zero value means that the item is done.
+// Outcome is what a step came to: Held goes on, Ended is done, Rested waits.
 type Outcome struct {
-	progress []byte
-	goesOn   bool
-	rests    bool
-	rest     time.Duration
+	Progress []byte // where the next step begins, at most MaxProgress
+	End      End
+	Rest     time.Duration // of Rested
 }
 
 // Done ends the item: it leaves the table.
-func Done() Outcome { return Outcome{} }
+func Done() Outcome { return Outcome{End: Ended} }
 
 // GoOn has the next step begin at a progress.
-func GoOn(progress []byte) Outcome { return Outcome{progress: progress, goesOn: true} }
+func GoOn(progress []byte) Outcome { return Outcome{Progress: progress} }
 
 // Rest has the next step begin at a progress, and no sooner than after some time. Until then nobody
 // holds the item.
 func Rest(progress []byte, rest time.Duration) Outcome {
-	return Outcome{progress: progress, rests: true, rest: rest}
+	return Outcome{Progress: progress, End: Rested, Rest: rest}
 }
 
 // GiveUp is the error of a step that would fail again whatever happens. The item is kept for

@@ -114,8 +114,8 @@ func guarded(ctx context.Context, step func(context.Context, Item) (Outcome, err
 func (w *Worker) take(t *task, outcome Outcome, err error, cut bool) (more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err == nil && len(outcome.progress) > MaxProgress {
-		err = GiveUp(fmt.Errorf("work: progress of %d bytes, more than %d", len(outcome.progress),
+	if err == nil && len(outcome.Progress) > MaxProgress {
+		err = GiveUp(fmt.Errorf("work: progress of %d bytes, more than %d", len(outcome.Progress),
 			MaxProgress))
 	}
 	if err != nil {
@@ -123,21 +123,14 @@ func (w *Worker) take(t *task, outcome Outcome, err error, cut bool) (more bool)
 		return false
 	}
 	t.item.Failures = 0
-	if outcome.goesOn || outcome.rests {
-		t.dirty = t.dirty || !bytes.Equal(t.item.Progress, outcome.progress)
-		t.item.Progress = outcome.progress
+	if outcome.End != Ended {
+		t.dirty = t.dirty || !bytes.Equal(t.item.Progress, outcome.Progress)
+		t.item.Progress = outcome.Progress
 	}
-	switch {
-	case outcome.goesOn && cut:
+	if t.end, t.after = outcome.End, outcome.Rest; t.end == Held && cut {
 		t.end = Released
-	case outcome.goesOn:
-		return true
-	case outcome.rests:
-		t.end, t.after = Rested, outcome.rest
-	default:
-		t.end = Ended
 	}
-	return false
+	return t.end == Held
 }
 
 // fail notes that a step failed, or was cut off. mu is held.

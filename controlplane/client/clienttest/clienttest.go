@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -146,6 +147,13 @@ func (c *Client) Settle(ctx context.Context, receipts []model.Receipt, _ []model
 // Heartbeat implements client.Client; it is not supported.
 func (c *Client) Heartbeat(context.Context, client.Heartbeat) (client.Leases, error) {
 	return client.Leases{}, errNotHere
+}
+
+// SafeTime implements client.Client: the clock is believed.
+func (c *Client) SafeTime(context.Context) (time.Time, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clock.Now(), c.down
 }
 
 // Status implements client.Client.

@@ -42,7 +42,6 @@ type Store interface {
 	AllLists(ctx context.Context) ([]rowstore.ListInfo, error)
 	DropList(ctx context.Context, list ids.ID) error
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
-	Expire(ctx context.Context, before time.Time) error
 }
 
 // Config is what all leaderships of a node have in common. The control plane's own configuration

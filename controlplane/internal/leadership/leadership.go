@@ -124,8 +124,7 @@ func (l *Leadership) work(ctx context.Context) {
 	for name, routine := range map[string]func(context.Context) error{
 		"plan": l.plan, "publish": l.publish, "mark": l.mark, "recover": l.recover,
 		"finish": l.finish,
-		"assign": l.assignWhenDue, "expire": l.expire, "orphans": l.dropOrphans,
-		"rows": l.expireRows, "undone": l.dropUndone,
+		"assign": l.assignWhenDue, "expire": l.expire, "undone": l.dropUndone,
 		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion,
 		"digests": l.compareDigests,
 	} {

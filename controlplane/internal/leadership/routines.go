@@ -11,25 +11,20 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
-	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // Paces of the routines. In bulk a command carries hundreds of units: what comes in small gathers a
 // while.
 const (
-	planGap         = 20 * time.Millisecond
-	bulkPlanGap     = 500 * time.Millisecond // between plans that no command asked for
-	bulkOut         = 2048                   // seqs out that make it bulk
-	fullGap         = 20 * time.Millisecond  // until a full shard is tried again
-	expireEvery     = 30 * time.Second
-	behindMost      = time.Minute
-	orphansEvery    = 5 * time.Minute
-	orphanAge       = 15 * time.Minute
-	trialKept       = 2 * time.Minute // longer than a call waits for the answer that it gives
-	expireRowsEvery = 24 * time.Hour
-	finishEvery     = time.Minute
-	undoneEvery     = time.Minute
-	undoneAtOnce    = 256
+	planGap      = 20 * time.Millisecond
+	bulkPlanGap  = 500 * time.Millisecond // between plans that no command asked for
+	bulkOut      = 2048                   // seqs out that make it bulk
+	fullGap      = 20 * time.Millisecond  // until a full shard is tried again
+	expireEvery  = 30 * time.Second
+	behindMost   = time.Minute
+	finishEvery  = time.Minute
+	undoneEvery  = time.Minute
+	undoneAtOnce = 256
 )
 
 // plan reads lists and sends units out whenever there may be room. Each routine begins by doing
@@ -217,62 +212,6 @@ func (l *Leadership) due() bool {
 	return due
 }
 
-// dropOrphans removes link lists that no run and no call under way has, and what trials have left.
-// An intake holds its claim for as long as it works, so a list that is older than any intake's
-// beginning, or than this process when there is no other, is nobody's. One that is older than the
-// cluster is of another that had the row store before, and whose backup may be restored here: it
-// stays.
-func (l *Leadership) dropOrphans(ctx context.Context) error {
-	boot := time.Time{}
-	if nodes := l.view().Nodes(); len(nodes) <= 1 {
-		boot = time.Unix(l.config.Boot.Seconds(), 0)
-	}
-	for {
-		now, ok := l.awaitSafeTime(ctx)
-		if !ok {
-			return nil
-		}
-		before := now.Add(-orphanAge)
-		if !boot.IsZero() {
-			before = boot
-		}
-		lists, err := l.config.Store.AllLists(ctx)
-		if err != nil {
-			return fmt.Errorf("list the link lists: %w", err)
-		}
-		// after the lists: what was launched from them meanwhile is in it
-		view, err := l.config.Proposer.Fresh(ctx)
-		if err != nil {
-			return err
-		}
-		generation := view.Cluster().Generation
-		spared := generation != nil && l.inGrace(view.Cluster())
-		for _, list := range lists {
-			if job := view.JobOfList(list.ID); job != nil && job.Trial() {
-				if err := l.dropTrial(ctx, job, now); err != nil {
-					return err
-				}
-				continue
-			}
-			made := list.ID.Seconds()
-			if spared && made <= generation.At/1000+int64(orphanAge/time.Second) {
-				continue // another backup may be restored that has it
-			}
-			if made >= before.Unix() || made < view.Cluster().ID.Seconds() ||
-				view.JobOfList(list.ID) != nil || view.ClaimOfList(list.ID) != nil {
-				continue
-			}
-			if err := l.config.Store.DropList(ctx, list.ID); err != nil {
-				return fmt.Errorf("drop link list %s: %w", list.ID, err)
-			}
-		}
-		if !clock.Pause(ctx, l.config.Clock, orphansEvery) {
-			return nil
-		}
-		boot = time.Time{}
-	}
-}
-
 // GraceOver is when what the newest restore undid goes from the row store.
 func GraceOver(cluster *state.Cluster, grace time.Duration) time.Time {
 	if cluster == nil || cluster.Generation == nil {
@@ -324,38 +263,6 @@ func (l *Leadership) dropUndone(ctx context.Context) error {
 			l.config.Point("leader.after_forget")
 		}
 		if !clock.Pause(ctx, l.config.Clock, undoneEvery) {
-			return nil
-		}
-	}
-}
-
-// dropTrial removes the rows and the list of a trial that has ended long enough ago for its caller
-// to have read them. The list goes last: it is how a trial is found. The page record stays, as it
-// explains the ledger.
-func (l *Leadership) dropTrial(ctx context.Context, job *state.Job, now time.Time) error {
-	if !job.Closed || job.Finished > now.Add(-trialKept).UnixMilli() {
-		return nil
-	}
-	if err := l.config.Store.DeleteJob(ctx, job.ID, false); err != nil {
-		return fmt.Errorf("delete the rows of trial %s: %w", job.ID, err)
-	}
-	if err := l.config.Store.DropList(ctx, job.List); err != nil {
-		return fmt.Errorf("drop the link list of trial %s: %w", job.ID, err)
-	}
-	return nil
-}
-
-// expireRows removes the rows of runs that started long ago, once a day.
-func (l *Leadership) expireRows(ctx context.Context) error {
-	for {
-		now, ok := l.awaitSafeTime(ctx)
-		if !ok {
-			return nil
-		}
-		if err := l.config.Store.Expire(ctx, now.Add(-rowstore.Expiry)); err != nil {
-			return fmt.Errorf("expire rows: %w", err)
-		}
-		if !clock.Pause(ctx, l.config.Clock, expireRowsEvery) {
 			return nil
 		}
 	}

@@ -298,5 +298,6 @@ func (n *Node) measure(to *telemetry.Metrics) {
 	n.measureRefusals(to)
 	n.measureDivergence(to)
 	n.measureObjects(to)
+	n.measureWork(to)
 	n.measurePages(to)
 }

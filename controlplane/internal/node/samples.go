@@ -8,7 +8,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/work"
 )
 
 // countEvery is how often the records of the state are counted at most: it visits all of them.
@@ -144,6 +146,58 @@ func (n *Node) measurePages(to *telemetry.Metrics) {
 				emit(float64(m.delivered.Load()), "delivered")
 				emit(float64(m.errored.Load()), "errored")
 				emit(float64(m.other.Load()), "other")
+			}).
+		Declare(to)
+}
+
+// workSample is the background work of one kind.
+type workSample struct {
+	items  map[state.WorkState]int
+	oldest int64 // milliseconds for which the item that has stood still longest has done so
+}
+
+// sampleWork counts the background work that is open.
+func (n *Node) sampleWork() (map[string]*workSample, bool) {
+	store := n.Store()
+	_, now := store.Progress()
+	kinds := map[string]*workSample{}
+	of := func(kind string) *workSample {
+		if kinds[kind] == nil {
+			kinds[kind] = &workSample{items: map[state.WorkState]int{}}
+		}
+		return kinds[kind]
+	}
+	for _, kind := range work.Kinds() {
+		of(kind) // 0 is seen, too
+	}
+	store.View().EachWork(func(w *state.Work) bool {
+		kind := of(w.Kind)
+		kind.items[w.State]++
+		kind.oldest = max(kind.oldest, w.StoodStill(now))
+		return true
+	})
+	return kinds, true
+}
+
+// measureWork shows the background work that is open.
+func (n *Node) measureWork(to *telemetry.Metrics) {
+	telemetry.NewSamples(n.sampleWork).
+		Gauges("shoal_work_items", "Items of background work, by this node's copy of the state.",
+			[]string{"kind", "state"},
+			func(kinds map[string]*workSample, emit func(float64, ...string)) {
+				for name, kind := range kinds {
+					for _, state := range state.WorkStates() {
+						emit(float64(kind.items[state]), name, state.String())
+					}
+				}
+			}).
+		Gauges("shoal_work_oldest_seconds",
+			"For how long the item that has stood still longest has done so since it was due.",
+			[]string{"kind"},
+			func(kinds map[string]*workSample, emit func(float64, ...string)) {
+				for name, kind := range kinds {
+					emit(float64(kind.oldest)/1000, name)
+				}
 			}).
 		Declare(to)
 }

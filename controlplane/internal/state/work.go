@@ -217,6 +217,19 @@ func (f *follower) succeedWork(tx *Tx) {
 	f.mine.WorkersByLease(func(w *Worker) bool { tx.RemoveWorker(w); return true })
 }
 
+// StoodStill is for how many milliseconds, at a state time, the item has been due and made no
+// progress. One that rests by its own wish, or was given up, stands still for none.
+func (w *Work) StoodStill(now int64) int64 {
+	if w.State == WorkFailed || w.State == WorkWaiting && w.Failures == 0 && w.At > now {
+		return 0
+	}
+	since := w.Advanced
+	if w.Failures == 0 {
+		since = max(since, w.At)
+	}
+	return max(now-since, 0)
+}
+
 // Release takes the item from its owner, if it has one: any node may hold it next.
 func (w *Work) Release() {
 	if w.State == WorkHeld {

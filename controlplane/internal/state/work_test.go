@@ -49,3 +49,27 @@ func TestSucceedFreesWork(t *testing.T) {
 		t.Error("what the backup has not is there")
 	}
 }
+
+func TestWhatStandsStill(t *testing.T) {
+	const now = 10_000
+	failing := Work{State: WorkWaiting, At: 11_000, Advanced: 1000, Failures: 1}
+	again := Work{State: WorkHeld, At: 9000, Advanced: 1000, Failures: 3}
+	for what, c := range map[string]struct {
+		item Work
+		want int64
+	}{
+		"enqueued":               {Work{State: WorkReady, At: 4000, Advanced: 4000}, 6000},
+		"held since progress":    {Work{State: WorkHeld, At: 1000, Advanced: 9000}, 1000},
+		"resting":                {Work{State: WorkWaiting, At: 11_000, Advanced: 1000}, 0},
+		"rested, and not woken":  {Work{State: WorkWaiting, At: 7000, Advanced: 1000}, 3000},
+		"rested, and woken":      {Work{State: WorkReady, At: 7000, Advanced: 7000}, 3000},
+		"failing":                {failing, 9000},
+		"failing, tried again":   {again, 9000},
+		"given up":               {Work{State: WorkFailed, At: 1, Advanced: 1, Failures: 3}, 0},
+		"of a clock that is off": {Work{State: WorkReady, At: 20_000, Advanced: 20_000}, 0},
+	} {
+		if got := c.item.StoodStill(now); got != c.want {
+			t.Errorf("%s: %d ms, want %d", what, got, c.want)
+		}
+	}
+}

@@ -28,7 +28,7 @@ const (
 	webModule     = "web"   // the fetcher's way to pages
 	ratesModule   = "rates" // of exchange
 	stateModule   = "state" // the control plane's: a voter where that is the role, elsewhere a copy
-	recountModule = "recount"
+	workModule    = "work"  // background work, of all its roles
 	readyModule   = "ready" // says that all before it have started
 )
 
@@ -47,13 +47,16 @@ func modules() []module {
 			build: (*node).buildWeb},
 		{name: ratesModule, needs: []string{cacheModule, egressModule}, build: (*node).buildRates},
 		{name: stateModule, build: (*node).buildState, part: (*node).statePart},
-		{name: identity.ControlPlane, needs: []string{logModule, rowsModule, stateModule}},
-		{name: recountModule, needs: []string{rowsModule, stateModule}, build: (*node).buildRecount,
-			part: (*node).recountPart},
+		{name: workModule, needs: []string{stateModule}, build: (*node).buildWork,
+			part: (*node).workPart},
+		{name: identity.ControlPlane,
+			needs: []string{logModule, rowsModule, stateModule, workModule},
+			build: (*node).buildControlPlane},
 		{name: identity.Billing,
-			needs: []string{logModule, readingModule, stateModule, recountModule},
+			needs: []string{logModule, rowsModule, readingModule, stateModule, workModule},
 			build: (*node).buildBilling, part: (*node).billingPart},
-		{name: identity.Ingest, needs: []string{logModule, rowsModule, readingModule, stateModule},
+		{name: identity.Ingest,
+			needs: []string{logModule, rowsModule, readingModule, stateModule, workModule},
 			build: (*node).buildIngest, part: (*node).ingestPart},
 		{name: identity.Fetcher,
 			needs: []string{logModule, readingModule, webModule, ratesModule, stateModule},

@@ -43,10 +43,10 @@ func TestAProcessOpensWhatItsRoleNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for role, want := range map[string][]string{
-		identity.ControlPlane: {"log", "rows"},
+		identity.ControlPlane: {"log", "rows", "work"},
 		identity.Fetcher:      {"cache", "egress", "fetcher", "log", "rates", "reader", "web"},
-		identity.Ingest:       {"ingest", "log", "reader", "rows"},
-		identity.Billing:      {"billing", "daily", "log", "reader", "rows"},
+		identity.Ingest:       {"ingest", "log", "reader", "rows", "work"},
+		identity.Billing:      {"billing", "log", "reader", "rows", "work"},
 		identity.APIServer:    {"api", "cache", "egress", "log", "rates", "rows"},
 	} {
 		t.Run(role, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAProcessOpensWhatItsRoleNeeds(t *testing.T) {
 				"rows":  n.services.store != nil,
 				"cache": n.services.cache != nil, "egress": n.egress != nil,
 				"reader": n.reader != nil, "web": n.web != nil,
-				"rates": n.rates != nil, "daily": n.daily != nil, "billing": n.billing != nil,
+				"rates": n.rates != nil, "work": n.worker != nil, "billing": n.billing != nil,
 				"ingest":  n.ingest != nil,
 				"fetcher": n.fetcher != nil, "api": n.api != nil} {
 				if is {

@@ -28,6 +28,7 @@ import (
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
 	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/work"
 	"shoal.dev/shoal/testkit/crash"
 	"shoal.dev/shoal/testkit/skew"
 )
@@ -69,7 +70,7 @@ type node struct {
 	web      *fetcher.HTTPWeb
 	rates    *ecb.Source
 	control  *controlplane.Server
-	daily    *billing.Daily
+	worker   *work.Worker
 	billing  *billing.Billing
 	ingest   *ingest.Ingest
 	fetcher  *fetcher.Fetcher

@@ -18,6 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/work"
 	"shoal.dev/shoal/testkit/crash"
 )
 
@@ -65,16 +66,19 @@ func (n *node) buildRates(context.Context) error {
 	return nil
 }
 
-func (n *node) buildRecount(context.Context) error {
-	n.daily = billing.NewDaily(billing.DailyConfig{Node: n.name, Dir: n.config.Data,
-		Control: n.control.Client(),
-		Store:   n.services.store, Clock: n.clock, Logger: n.forRole(identity.Billing),
-		Metrics: n.metrics})
+func (n *node) buildWork(context.Context) error {
+	n.worker = work.New(work.Config{Table: controlclient.Work(n.control.Client(), n.name, n.boot),
+		IDs: n.ids, Clock: n.clock, Logger: n.forRole("work"), Metrics: n.metrics, Point: n.point})
 	return nil
 }
 
-func (n *node) recountPart() lifecycle.Part {
-	return lifecycle.Part{Name: recountModule, Run: n.daily.Run}
+func (n *node) workPart() lifecycle.Part {
+	return lifecycle.Part{Name: workModule, Run: n.worker.Run}
+}
+
+func (n *node) buildControlPlane(context.Context) error {
+	n.worker.Add(n.control.Orphans())
+	return nil
 }
 
 func (n *node) buildBilling(context.Context) error {
@@ -82,6 +86,9 @@ func (n *node) buildBilling(context.Context) error {
 		Logger: n.forRole(identity.Billing), Metrics: n.metrics, Tracer: n.tracer, Clock: n.clock,
 		Point:  n.point,
 		Reader: n.reader.For(identity.Billing)})
+	n.worker.Add(billing.NewDaily(billing.DailyConfig{Control: n.control.Client(),
+		Store: n.services.store, Clock: n.clock, Logger: n.forRole(identity.Billing),
+		Metrics: n.metrics}).Kind())
 	return nil
 }
 
@@ -96,6 +103,7 @@ func (n *node) buildIngest(context.Context) error {
 		Control: ingest.FromClient(n.control.Client()), Logger: n.forRole(identity.Ingest),
 		Metrics: n.metrics,
 		Tracer:  n.tracer, Clock: n.clock, Point: n.point, Reader: n.reader.For(identity.Ingest)})
+	n.worker.Add(ingest.Expiry(n.services.store, n.control.Client().SafeTime))
 	return nil
 }
 

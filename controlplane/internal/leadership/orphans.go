@@ -1,0 +1,106 @@
+package leadership
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const (
+	orphansEvery = 5 * time.Minute
+	orphanAge    = 15 * time.Minute
+	trialKept    = 2 * time.Minute // longer than a call waits for the answer that it gives
+	unsureRests  = 10 * time.Second
+)
+
+// Orphans is the removal of link lists that nothing names, which a leader does as soon as it leads.
+func (h *Holder) Orphans() work.Kind {
+	return work.Kind{Name: work.Orphans, Recurring: true, AtStart: true,
+		Ready: func() bool { return h.Current() != nil },
+		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
+			l := h.Current()
+			if l == nil {
+				return work.Rest(nil, 0), nil // the next leader goes on
+			}
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(l.ctx, cancel)()
+			now, ok := l.clocks.Safe()
+			if !ok {
+				return work.Rest(nil, unsureRests), nil
+			}
+			return work.Rest(nil, orphansEvery), l.dropOrphans(ctx, now)
+		}}
+}
+
+// dropOrphans removes link lists that no run and no call under way has, and what trials have left.
+// An intake holds its claim for as long as it works, so a list that is older than any intake's
+// beginning, or than this process when there is no other, is nobody's. One that is older than the
+// cluster is of another that had the row store before, and whose backup may be restored here: it
+// stays.
+func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
+	before := now.Add(-orphanAge)
+	boot := time.Unix(l.config.Boot.Seconds(), 0)
+	if len(l.view().Nodes()) <= 1 && boot.After(before) {
+		before = boot
+	}
+	lists, err := l.config.Store.AllLists(ctx)
+	if err != nil {
+		return fmt.Errorf("list the link lists: %w", err)
+	}
+	// after the lists: what was launched from them meanwhile is in it
+	view, err := l.config.Proposer.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	for _, list := range lists {
+		if job := view.JobOfList(list.ID); job != nil && job.Trial() {
+			if err := l.dropTrial(ctx, job, now); err != nil {
+				return err
+			}
+			continue
+		}
+		if !l.orphaned(view, list.ID, before) {
+			continue
+		}
+		l.config.Point("work.orphans.before_drop")
+		if err := l.config.Store.DropList(ctx, list.ID); err != nil {
+			return fmt.Errorf("drop link list %s: %w", list.ID, err)
+		}
+		l.config.Point("work.orphans.after_drop")
+	}
+	return nil
+}
+
+// orphaned says whether a list is nobody's.
+func (l *Leadership) orphaned(view *state.View, list ids.ID, before time.Time) bool {
+	made, cluster := list.Seconds(), view.Cluster()
+	if cluster.Generation != nil && l.inGrace(cluster) &&
+		made <= cluster.Generation.At/1000+int64(orphanAge/time.Second) {
+		return false // another backup may be restored that has it
+	}
+	return made < before.Unix() && made >= cluster.ID.Seconds() &&
+		view.JobOfList(list) == nil && view.ClaimOfList(list) == nil
+}
+
+// dropTrial removes the rows and the list of a trial that has ended long enough ago for its caller
+// to have read them. The list goes last: it is how a trial is found. The page record stays, as it
+// explains the ledger.
+func (l *Leadership) dropTrial(ctx context.Context, job *state.Job, now time.Time) error {
+	if !job.Closed || job.Finished > now.Add(-trialKept).UnixMilli() {
+		return nil
+	}
+	if err := l.config.Store.DeleteJob(ctx, job.ID, false); err != nil {
+		return fmt.Errorf("delete the rows of trial %s: %w", job.ID, err)
+	}
+	l.config.Point("work.orphans.before_drop")
+	if err := l.config.Store.DropList(ctx, job.List); err != nil {
+		return fmt.Errorf("drop the link list of trial %s: %w", job.ID, err)
+	}
+	l.config.Point("work.orphans.after_drop")
+	return nil
+}

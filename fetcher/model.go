@@ -11,12 +11,11 @@ import (
 // Model is a language model. Ask gives an answer's JSON; its errors have page codes.
 type Model = unit.Model
 
-// ModelConfig says which language model to ask, and how much. ModelKey is its key, which no log
-// shows.
-type (
-	ModelConfig = llm.Config
-	ModelKey    = llm.Secret
-)
+// ModelConfig says which language model to ask, and how much.
+type ModelConfig = llm.Config
+
+// ModelKey is a model's key, which no log shows.
+type ModelKey = llm.Secret
 
 // NewModel makes a model that is asked over an egress client of its own: the endpoint is the
 // operator's, who may allow a private range for it that pages never reach.

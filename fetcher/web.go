@@ -11,11 +11,11 @@ import (
 // Web is the world outside: one try at a page, and what robots.txt says.
 type Web = unit.Web
 
-// HTTPWeb is the Web over HTTP, and WebConfig what it is set by.
-type (
-	HTTPWeb   = web.Web
-	WebConfig = web.Config
-)
+// HTTPWeb is the Web over HTTP.
+type HTTPWeb = web.Web
+
+// WebConfig is what an HTTPWeb is set by.
+type WebConfig = web.Config
 
 // OpenWeb makes a Web over the one way out. It fails when the browser does not start.
 func OpenWeb(ctx context.Context, client *egress.Client, config WebConfig) (*HTTPWeb, error) {

@@ -8,11 +8,11 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Proposal is a row of a recipe of the type model.Detection; Schema is an element of its schema.
-type (
-	Proposal = detect.Candidate
-	Schema   = detect.Schema
-)
+// Proposal is a row of a recipe of the type model.Detection.
+type Proposal = detect.Candidate
+
+// Schema is an element of a Proposal's schema.
+type Schema = detect.Schema
 
 // detection is none of the catalog: it runs the others.
 func detection(r model.Recipe) (rows.Maker, fault.List) {

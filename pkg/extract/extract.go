@@ -57,12 +57,12 @@ type Result struct {
 // Parser is a way to read HTML.
 type Parser uint8
 
+// The ways, and how many there are. Tree is goquery's, for markup that moves elements around.
 const (
 	NoParser  Parser = iota // the page was not read as HTML, or its type reads pages by itself
 	Streaming               // in one pass, as far as needed
-	// by goquery's parser, which builds a tree first: markup that moves elements around
-	Tree
-	Parsers // how many there are
+	Tree                    // the whole page becomes a tree first
+	Parsers                 // how many there are
 )
 
 // String is the parser's name in metrics.

@@ -113,6 +113,8 @@ func (c Client) Do(ctx context.Context, method, path string, query url.Values, k
 	return nil, p
 }
 
+// Call makes a request and reads the JSON of its answer into out, unless that is nil. A refusal
+// is a Problem.
 func (c Client) Call(ctx context.Context, method, path string, query url.Values, body,
 	out any) error {
 	answer, err := c.Do(ctx, method, path, query, "", body)
@@ -130,12 +132,14 @@ func (c Client) Call(ctx context.Context, method, path string, query url.Values,
 	return nil
 }
 
+// Whoami is the reference of the key's customer.
 func (c Client) Whoami(ctx context.Context) (ref string, err error) {
 	var out struct{ CustomerRef string }
 	err = c.Call(ctx, "GET", "/api/key/whoami", nil, nil, &out)
 	return out.CustomerRef, err
 }
 
+// PutGroup makes a group that is started by hand.
 func (c Client) PutGroup(ctx context.Context, name string) (id string, err error) {
 	var out struct{ ID string }
 	err = c.Call(ctx, "PUT", "/api/scraper/group", nil,
@@ -150,6 +154,7 @@ type Scraper struct {
 	model.Scraper
 }
 
+// PutScraper saves a scraper, a new one unless it has an id.
 func (c Client) PutScraper(ctx context.Context, s Scraper) (id string, err error) {
 	var out struct{ ID string }
 	err = c.Call(ctx, "PUT", "/api/scraper", nil, s, &out)
@@ -163,6 +168,7 @@ type Launched struct {
 	LinksQueued, DuplicatesDropped int
 }
 
+// RunScraper launches a scraper over its own addresses.
 func (c Client) RunScraper(ctx context.Context, scraper string) (Launched, error) {
 	var out Launched
 	err := c.Call(ctx, "POST", "/api/scraper/"+scraper+"/run", nil, nil, &out)
@@ -212,6 +218,7 @@ func (c Client) MintKey(ctx context.Context, name, scope string) (Client, error)
 	return minted, err
 }
 
+// StopRun stops the scraper's open run and waits as the service does, up to 10 s.
 func (c Client) StopRun(ctx context.Context, scraper string) error {
 	return c.Call(ctx, "POST", "/api/scraper/"+scraper+"/stop", nil, nil, nil)
 }
@@ -227,6 +234,7 @@ func (c Client) Jobs(ctx context.Context, scraper string) ([]recount.Job, error)
 	return out.Content, err
 }
 
+// Job is the record of a run. It fails when the newest 200 of its scraper do not have it.
 func (c Client) Job(ctx context.Context, run Launched) (recount.Job, error) {
 	jobs, err := c.Jobs(ctx, run.ScraperID)
 	if err != nil {
@@ -240,6 +248,7 @@ func (c Client) Job(ctx context.Context, run Launched) (recount.Job, error) {
 	return recount.Job{}, fmt.Errorf("job %s is not in the history", run.JobID)
 }
 
+// LinkErrors lists the links of a run that failed.
 func (c Client) LinkErrors(ctx context.Context, job recount.Job) ([]recount.LinkError, error) {
 	var out []recount.LinkError
 	err := c.Call(ctx, "GET", "/api/scraper/load-history/group/"+job.GroupID+"/job/"+job.ID+
@@ -268,6 +277,7 @@ func (c Client) Rows(ctx context.Context, job string) ([]map[string]any, error) 
 	}
 }
 
+// Wallet reads balance and free requests.
 func (c Client) Wallet(ctx context.Context) (recount.Wallet, error) {
 	var out recount.Wallet
 	err := c.Call(ctx, "GET", "/api/wallet", nil, nil, &out)
@@ -305,6 +315,7 @@ type Status struct {
 	OpenJobs, Out     int
 }
 
+// Status asks for the service at one look; the key has to be an administrator's.
 func (c Client) Status(ctx context.Context) (Status, error) {
 	var out Status
 	err := c.Call(ctx, "GET", "/api/admin/status", nil, nil, &out)
@@ -413,6 +424,7 @@ func (c Client) Finished(ctx context.Context, run Launched) (recount.Job, recoun
 	}
 }
 
+// Entry is the ledger's entry of a run. It fails when there is none.
 func (c Client) Entry(ctx context.Context, job string) (recount.Transaction, error) {
 	ledger, err := c.Ledger(ctx)
 	if err != nil {

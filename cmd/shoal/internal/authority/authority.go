@@ -24,6 +24,7 @@ type Flags struct {
 	Data string `help:"Directory of the cluster's authority." default:"./cluster" placeholder:"DIR"`
 }
 
+// Path is where the authority's certificate and key are, or will be.
 func (c *Flags) Path() string { return filepath.Join(c.Data, FileName) }
 
 // isAuthority says whether a file that is there is the authority's.
@@ -36,6 +37,7 @@ func (c *Flags) isAuthority(file string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
+// Init is 'shoal cluster init', which makes the authority of a new cluster.
 type Init struct {
 	Flags
 	Name string `help:"Name of the cluster: lower-case letters, digits and inner hyphens." default:"shoal" placeholder:"NAME"`
@@ -75,6 +77,7 @@ func (c *Init) Run(t *terminal.Terminal) error {
 	return nil
 }
 
+// Cert is 'shoal cluster cert', which makes or renews a node's certificate.
 type Cert struct {
 	Flags
 	Node  string   `arg:"" help:"Name of the node, unique in the cluster." placeholder:"NODE"`

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/controlplane/identity"
 )
 
+// Token is 'shoal token', which signs a person in by the local issuer.
 type Token struct {
 	Data     string `help:"Data directory of the service, whose local issuer signs." default:"./data" placeholder:"DIR"`
 	Admin    bool   `help:"With administrator's rights."`

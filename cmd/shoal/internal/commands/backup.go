@@ -15,6 +15,7 @@ import (
 // standard is the name of standard input and output.
 const standard = "-"
 
+// Backup is 'shoal cluster backup', which saves the replicated state to a file.
 type Backup struct {
 	Connection
 	File  string `arg:"" help:"File to write, '-' for standard output; one that is there is replaced with --force only." type:"path" placeholder:"FILE"`
@@ -86,6 +87,7 @@ func (c *Backup) print(ctx context.Context, t *terminal.Terminal) error {
 	return nil
 }
 
+// Restore is 'shoal cluster restore', which takes a cluster back to a backup's state.
 type Restore struct {
 	Connection
 	File  string `arg:"" help:"File that 'shoal cluster backup' wrote, '-' for standard input." type:"existingfile" placeholder:"FILE"`

@@ -8,10 +8,12 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
+// Billing is 'shoal billing', the operator's look at what runs cost.
 type Billing struct {
 	Recount Recount `cmd:"" help:"Compute every run's charge again from its page records and compare it with the ledger."`
 }
 
+// Recount is 'shoal billing recount', which compares the ledger with the page records.
 type Recount struct {
 	Connection
 	JSON bool `help:"Print every run's two sums as JSON."`

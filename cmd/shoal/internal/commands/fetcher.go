@@ -13,10 +13,12 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 )
 
+// Fetcher is 'shoal fetcher', what an operator orders a fetcher to do.
 type Fetcher struct {
 	Drain FetcherDrain `cmd:"" help:"Move a fetcher's work to the others, before its machine is worked on."`
 }
 
+// FetcherDrain is 'shoal fetcher drain', which moves a fetcher's shards to the others.
 type FetcherDrain struct {
 	Connection
 	Node    string         `arg:"" help:"Name of the node."`

@@ -15,6 +15,7 @@ import (
 // healthTimeout bounds the question; a process answers it within 2 s.
 const healthTimeout = 3 * time.Second
 
+// Health is 'shoal health', which asks one process whether it is ready.
 type Health struct {
 	OpsListen string `help:"Where the process answers operators, as serve was told." default:"127.0.0.1:9100" placeholder:"HOST:PORT"`
 }

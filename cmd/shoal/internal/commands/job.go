@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
+// Job is 'shoal job', which shows or follows one run.
 type Job struct {
 	Connection
 	ID     string `arg:"" help:"Id of the run."`

@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
+// Jobs is 'shoal jobs', which lists runs, newest first.
 type Jobs struct {
 	Connection
 	Group   string `help:"Only runs of this group, by name or id." placeholder:"GROUP"`

@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
+// Nodes is 'shoal cluster nodes', which lists the nodes as the leader sees them.
 type Nodes struct {
 	Connection
 	JSON bool `help:"Print the nodes as JSON."`

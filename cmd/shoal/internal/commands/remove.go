@@ -7,6 +7,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
+// Remove is 'shoal cluster remove', which takes a node that is gone out of the cluster.
 type Remove struct {
 	Connection
 	Node string `arg:"" help:"Name of the node."`

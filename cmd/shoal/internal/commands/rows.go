@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
+// Rows is 'shoal rows', which streams a run's rows to the terminal or a program.
 type Rows struct {
 	Connection
 	Job    string `required:"" help:"Id of the run." placeholder:"ID"`

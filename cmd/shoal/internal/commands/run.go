@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
+// Run is 'shoal run', which launches a list run from a file of addresses.
 type Run struct {
 	Connection
 	URLFile   string   `name:"url-file" required:"" placeholder:"LIST" help:"Addresses, one a line, or NDJSON ({\"url\": …} a line); - reads standard input."`

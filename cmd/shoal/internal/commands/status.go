@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
+// Status is 'shoal status', the service at one look.
 type Status struct {
 	Connection
 	JSON bool `help:"Print the status as JSON."`

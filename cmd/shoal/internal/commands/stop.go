@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
+// Stop is 'shoal stop', which ends a run and keeps what it has stored.
 type Stop struct {
 	Connection
 	ID string `arg:"" help:"Id of a run or of a scraper."`

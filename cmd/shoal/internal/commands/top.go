@@ -19,6 +19,7 @@ const (
 	topWithin = 5 * time.Second
 )
 
+// Top is 'shoal top', the cluster's nodes and pace, drawn again each second.
 type Top struct {
 	Connection
 	Once bool `help:"Print one frame, after a second of looking, and end."`

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
 
+// Wallet is 'shoal wallet', a customer's balance and ledger.
 type Wallet struct {
 	Show   WalletShow   `cmd:"" default:"withargs" help:"Show the balance and the last transactions."`
 	Adjust WalletAdjust `cmd:"" help:"Change a customer's balance, as the operator."`
@@ -30,6 +31,7 @@ Examples:
   shoal wallet adjust --micros 25000000 --note 'first credit'     # 25 EUR`
 }
 
+// WalletShow is 'shoal wallet show', the balance and the newest ledger entries.
 type WalletShow struct {
 	Connection
 	Limit int  `default:"10" help:"Most transactions to list, up to 100."`
@@ -69,6 +71,7 @@ func (c *WalletShow) Run(ctx context.Context, t *terminal.Terminal) error {
 		rows)
 }
 
+// Balance says in one line what a wallet holds and whether it runs low.
 func Balance(wallet api.Wallet) string {
 	text := "Balance " + terminal.Euros(wallet.BalanceMicros)
 	if wallet.FreeRequestsRemaining > 0 {
@@ -104,6 +107,7 @@ func Lines(entry *api.Transaction) string {
 	return strings.Join(parts, "; ")
 }
 
+// WalletAdjust is 'shoal wallet adjust', an operator's ledger entry in a customer's wallet.
 type WalletAdjust struct {
 	Connection
 	Micros   int64  `required:"" help:"Amount in micros, millionths of a euro; negative takes away." placeholder:"N"`
@@ -162,6 +166,8 @@ func (c *Connection) Self(ctx context.Context, t *terminal.Terminal) (string, er
 	return identity.CustomerRef, err
 }
 
+// Adjust posts micros, millionths of a euro, to a customer's wallet as an administrator. A
+// negative amount takes away. Repeating a call posts once more.
 func Adjust(ctx context.Context, t *terminal.Terminal, c *Connection, customer string, micros int64,
 	note string) (
 	api.Transaction, error) {

@@ -24,6 +24,8 @@ type File struct {
 	flag map[string][]string
 }
 
+// Read reads a file of flags, of which it takes maxConfigFile bytes at most. Its faults name the
+// line.
 func Read(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -18,6 +18,8 @@ const (
 	KeyFile     = "api-key" // the self-hosting customer's key, mode 0600
 )
 
+// ReadLine is the text of a one-line file of the directory, without white space around it. An
+// empty file is a fault.
 func ReadLine(dir, name string) (string, error) {
 	content, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {

@@ -47,6 +47,7 @@ const (
 	maxWarning   = 64 << 10    // bytes at the end of a log in which a warning is looked for
 )
 
+// Cluster is 'shoal cluster demo', a whole cluster on one machine.
 type Cluster struct {
 	Data     string `help:"Directory of everything that is kept." default:"./cluster-demo" placeholder:"DIR"`
 	Listen   string `help:"Address of the first API server; the second has the next port." default:"127.0.0.1:8080" placeholder:"IP:PORT"`

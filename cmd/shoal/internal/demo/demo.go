@@ -35,6 +35,7 @@ const (
 	demoCredit      = 10_000_000 // micros
 )
 
+// Command is 'shoal demo', the first run: a service, a small web and a list run over it.
 type Command struct {
 	Data   string `help:"Directory of everything that is kept." default:"./data" placeholder:"DIR"`
 	Listen string `help:"Address of the API." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`

@@ -124,6 +124,7 @@ func (c *Command) checkCluster() error {
 // topicPrefix leaves room for what stands behind it: Kafka takes 249 characters.
 var topicPrefix = regexp.MustCompile(`^[A-Za-z0-9._-]{0,200}$`)
 
+// ErrFounder refuses --bootstrap on a node without the control plane.
 var ErrFounder = errors.New("--bootstrap: only a node with the role " + identity.ControlPlane +
 	" creates the cluster")
 

@@ -46,6 +46,7 @@ type Server struct {
 	OnStream    func()         // called with each connection to a stream
 }
 
+// Problem is a refusal that the server answers a call with, the first Times times.
 type Problem struct {
 	Status int
 	Code   string
@@ -54,12 +55,14 @@ type Problem struct {
 	Times  int // 0: always
 }
 
+// What the server knows: one key, one run and its scraper.
 const (
 	Key       = "svc_live_abcdefg.secret"
 	RunID     = "66f0c2a1b7d4e8f901234567"
 	ScraperID = "66f0c2a1b7d4e8f900000001"
 )
 
+// New serves the API on the loopback until the test ends, with one run of one scraper.
 func New(t *testing.T) *Server {
 	f := &Server{
 		Bodies: map[string]string{}, Types: map[string]string{}, Keys: map[string][]string{},
@@ -302,6 +305,7 @@ func (f *Server) Asked(prefix string) bool {
 	return false
 }
 
+// Job is the record of run RunID in a state, with the members of more in place of its own.
 func Job(state string, more map[string]any) map[string]any {
 	record := map[string]any{"id": RunID, "scraperId": ScraperID, "groupId": "g1", "state": state,
 		"started": "2026-03-01T12:00:00Z", "finished": nil, "successLinks": 2, "errorLinks": 1,
@@ -317,6 +321,7 @@ func Job(state string, more map[string]any) map[string]any {
 // Impatient is the system's clock, but nobody waits for long on it.
 type Impatient struct{ clock.System }
 
+// After fires within a millisecond; a wait of 45 s and more never ends.
 func (Impatient) After(d time.Duration) <-chan time.Time {
 	if d >= 45*time.Second {
 		return make(chan time.Time) // silence on a stream: never, in a test
@@ -324,11 +329,13 @@ func (Impatient) After(d time.Duration) <-chan time.Time {
 	return clock.System{}.After(min(d, time.Millisecond))
 }
 
+// NodeAs is fetcher f1 as JSON; half of its shards are on the move.
 func NodeAs(state string, draining bool, shards, open int) string {
 	return fmt.Sprintf(`{"name":"f1","roles":["fetcher"],"version":"v1","capacity":2,"boot":"x","draining":%v,"state":%q,
 		"shards":%d,"moving":%d,"open":%d,"pagesPerSecond":12.34,"leaseAgeMillis":1500,"suffrage":"NONVOTER","lag":7}`,
 		draining, state, shards, shards/2, open)
 }
 
+// TopNode is the leader as JSON, a fetcher too.
 const TopNode = `{"name":"n1","roles":["controlplane","fetcher"],"capacity":1,"state":"ALIVE","shards":64,"open":3,
 "pagesPerSecond":2.5,"leaseAgeMillis":1100,"suffrage":"LEADER","lag":0}`

@@ -74,6 +74,7 @@ func catalog(s api.Services) []*operation.Operation {
 		admin.Status(s),
 		admin.Recount(s),
 		admin.Nodes(s),
+		admin.Work(s),
 		admin.Drain(s),
 		admin.Undrain(s),
 		admin.RemoveNode(s),

@@ -49,6 +49,7 @@ type grammar struct {
 	Wallet  commands.Wallet  `cmd:"" help:"Show the wallet, or adjust one as an operator."`
 	Status  commands.Status  `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
 	Top     commands.Top     `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`
+	Work    commands.Work    `cmd:"" help:"List the background work that is open, what is stuck first."`
 	Health  commands.Health  `cmd:"" help:"Ask a process whether it is ready."`
 	Billing commands.Billing `cmd:"" help:"Check the ledger against the stored pages."`
 	Fetcher commands.Fetcher `cmd:"" help:"Drain a fetcher."`

@@ -396,7 +396,7 @@ func TestHelpTeaches(t *testing.T) {
 	b := newShell(t)
 	b.shoal().want(t, terminal.ExitOK, "shoal demo", "Exit codes", "SHOAL_SERVER")
 	for _, command := range []string{"serve", "run", "jobs", "job", "stop", "rows", "wallet",
-		"status", "billing", "token",
+		"status", "work", "billing", "token",
 		"cluster nodes", "fetcher drain", "bench extract", "bench fetch", "bench loop",
 		"bench cluster", "bench api", "bench list",
 		"bench frontier", "bench rows", "bench raft", "bench soak",

@@ -366,3 +366,29 @@ func TestTheLargestCheckFits(t *testing.T) {
 		t.Errorf("%d bytes: %v", len(progress), err)
 	}
 }
+
+// TestTwoOwnersRecountAtOnce: they come to the same check, and each run is found once.
+func TestTwoOwnersRecountAtOnce(t *testing.T) {
+	c := newChecked(t)
+	for range 5 {
+		c.run(1)
+	}
+	c.store.of[c.runs[3]] = rowstore.Recount{}
+	first, _, _ := c.daily()
+	second, _, _ := c.daily()
+	var checks [2]check
+	c.store.hold = func() { // the other one counts all while the first is within a run
+		c.store.hold = func() {}
+		if _, err := second.advance(t.Context(), &checks[1]); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := first.advance(t.Context(), &checks[0]); err != nil {
+		t.Fatal(err)
+	}
+	for i, check := range checks {
+		if check.Running || check.Unequal != 1 || !slices.Equal(check.Found, c.runs[3:4]) {
+			t.Errorf("owner %d: %+v", i, check)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -138,6 +139,45 @@ func TestAPauseBeyondTheLease(t *testing.T) {
 			t.Error("the other did nothing")
 		}
 	})
+}
+
+// TestTwoOwnersAtOnce: a node that is cut off and whose steps do not heed the end of its lease goes
+// on with its items beside the next owner, for minutes. Nothing comes of it but repeats.
+func TestTwoOwnersAtOnce(t *testing.T) {
+	for seed := range uint64(20) {
+		in(t, func(w *world) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			for c := range 6 {
+				w.enqueue(customer(c), uint64(300+random.IntN(600)))
+			}
+			heedless := w.units(nil, 0)
+			heedless.Step = func(_ context.Context, item work.Item) (work.Outcome, error) {
+				takes := 50 + readNumber(item.Progress)*37%100
+				<-time.After(time.Duration(takes) * time.Millisecond)
+				outcome, err := w.write(nil, item)
+				for n := readNumber(outcome.Progress); n > 0 && n%50 == 0 && err == nil; n = 0 {
+					<-time.After(40 * time.Second) // longer than the lease, within one step
+				}
+				return outcome, err
+			}
+			a := w.start("a", heedless)
+			pass(3 * time.Second)
+			b := w.start("b")
+			for range 4 {
+				a.hear(false)
+				pass(time.Duration(31+random.IntN(30)) * time.Second)
+				a.hear(true)
+				pass(time.Duration(1+random.IntN(15)) * time.Second)
+			}
+			w.settle(time.Hour)
+			if repeated := w.exact(); repeated == 0 {
+				t.Errorf("seed %d: the two never worked on one item", seed)
+			}
+			if b.table.count() == 0 {
+				t.Error("the other did nothing")
+			}
+		})
+	}
 }
 
 // TestKilledAtEachPoint kills the node at each point that it passes, several times, and starts it

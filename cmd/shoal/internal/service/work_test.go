@@ -93,8 +93,9 @@ func startLoad(t *testing.T, web *synthweb.Web) *load {
 	ready := make(chan string, 1)
 	config := Config{Data: t.TempDir(), Listen: "127.0.0.1:0", Roles: identity.Roles(), HostRate: 1,
 		HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8, NoRateLimits: true,
-		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Origins: map[string]string{web.Pattern(): web.Addr()},
-		Metrics: l.metrics, Chromium: NoChromium, Cluster: ClusterConfig{Capacity: 1},
+		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Origins:     map[string]string{web.Pattern(): web.Addr()},
+		Metrics:     l.metrics, Chromium: NoChromium, Cluster: ClusterConfig{Capacity: 1},
 		SelfKey: true, Ready: func(listening string) { ready <- "http://" + listening }}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

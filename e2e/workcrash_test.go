@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/testkit/crash"
+	"shoal.dev/shoal/testkit/skew"
+	"shoal.dev/shoal/testkit/synthweb"
+)
+
+// workPoints are where background work is killed: around each turn at its table, around each step
+// of each kind, and within what steps write.
+var workPoints = []string{
+	"work.before_exchange:1", "work.before_exchange:2",
+	"work.after_exchange:1", "work.after_exchange:2",
+	"work.expire.before_step", "work.expire.after_step",
+	"work.orphans.before_step", "work.orphans.before_drop:1", "work.orphans.before_drop:3",
+	"work.orphans.after_drop:1", "work.orphans.after_drop:3", "work.orphans.after_step",
+	"work.recount.before_step", "work.recount.after_step",
+	"rowstore.before_commit:1", "rowstore.after_commit:1", "rowstore.after_commit:2",
+	"raft.before_apply:8", "raft.after_apply:8",
+}
+
+// Of the product that is old.
+const (
+	oldPages, youngPages = 20, 10
+	orphanLists          = 3
+	// A clock that jumps further has nothing removed for a day.
+	leap     = 156 * time.Hour
+	leaps    = 13 // of the old run before the young one; one more, and it is too old
+	settling = 2 * time.Minute
+)
+
+// TestCrashesOfWork kills the process at each point of background work, when each kind of it has
+// something to do: rows are too old, lists are nobody's, a recount is due. In the end what had to
+// go is gone, what had to stay is there, and the books are what they were.
+func TestCrashesOfWork(t *testing.T) {
+	t.Parallel()
+	web := newWeb(t, synthweb.Config{Hosts: oldPages, PagesPerHost: 2, PageBytes: []int{2500}})
+	old := newOldProduct(t, web)
+	for _, point := range workPoints {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			o := old.copied(t, web)
+			o.late.pass(t, leap)
+			o.dies(crash.At + "=" + point)
+			o.bring()
+			o.awaitWork()
+			o.checkWork()
+		})
+	}
+}
+
+// oldProduct is a product with a run whose rows are about to be too old, a young run, and lists of
+// nobody.
+type oldProduct struct {
+	*crashCase
+	late       *late
+	old, young suite.Launched
+	paid       int64 // balance
+}
+
+func newOldProduct(t *testing.T, web *synthweb.Web) *oldProduct {
+	t.Helper()
+	o := openOldProduct(t, web)
+	o.bring()
+	o.Fill(o.Client, suite.Plenty)
+	o.old = o.reported(oldPages)
+	o.Down(t)
+	for range leaps {
+		o.late.pass(t, leap)
+		o.bring()
+		o.Down(t)
+	}
+	o.bring()
+	o.young = o.reported(youngPages)
+	o.paid = suite.Must(o.Wallet(t.Context()))(t).BalanceMicros
+	o.Down(t)
+	made := ids.Random{Now: func() time.Time { return time.Now().Add(o.late.ahead) }}
+	err := withStore(o.data, func(store rowstore.Store) error {
+		for range orphanLists {
+			list, err := store.CreateList(t.Context(), made.New())
+			if err == nil {
+				_, err = list.Add(t.Context(), "http://a.example/", "http://a.example/")
+			}
+			if err == nil {
+				_, err = list.Finish(t.Context())
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func openOldProduct(t *testing.T, web *synthweb.Web) *oldProduct {
+	t.Helper()
+	args := append(suite.Fast(), "--no-rate-limits")
+	o := &oldProduct{crashCase: &crashCase{
+		service: &service{single: newSingle(t, args, web)}}}
+	o.late = &late{single: o.single, clock: filepath.Join(t.TempDir(), "clock")}
+	o.Service = &suite.Service{T: t, Product: o.late, Web: web}
+	o.env = []string{skew.File + "=" + o.late.clock}
+	return o
+}
+
+// copied is another product with the same past.
+func (o *oldProduct) copied(t *testing.T, web *synthweb.Web) *oldProduct {
+	t.Helper()
+	another := openOldProduct(t, web)
+	another.old, another.young, another.paid = o.old, o.young, o.paid
+	another.late.ahead = o.late.ahead
+	if err := os.CopyFS(another.data, os.DirFS(o.data)); err != nil {
+		t.Fatal(err)
+	}
+	return another
+}
+
+// reported is a run of some pages that has ended.
+func (o *oldProduct) reported(pages int) suite.Launched {
+	o.T.Helper()
+	var urls []string
+	for url := range o.Web.URLs(pages) {
+		urls = append(urls, url)
+	}
+	run := suite.ProductOrder(o.Client, urls).Launch(o.T)
+	suite.Must(o.Report(suite.Within(o.T, suite.Patience), run))(o.T)
+	return run
+}
+
+// awaitWork waits until all that was due is done, and rests until it is due again.
+func (o *oldProduct) awaitWork() {
+	o.T.Helper()
+	for ctx := suite.Within(o.T, settling); ; {
+		var list struct {
+			Content []struct {
+				Kind, State, Error string
+				DueAt              time.Time
+			}
+		}
+		err := o.Admin().Call(ctx, "GET", "/api/admin/work", nil, nil, &list)
+		if err != nil {
+			o.T.Fatal(err)
+		}
+		resting := map[string]bool{}
+		for _, item := range list.Content {
+			resting[item.Kind] = item.State == "WAITING" && item.Error == "" &&
+				item.DueAt.After(time.Now().Add(o.late.ahead))
+		}
+		if len(list.Content) > 3 {
+			o.T.Fatalf("recurring work is there twice: %+v", list.Content)
+		}
+		if resting["expire"] && resting["orphans"] && resting["recount"] {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			o.T.Fatalf("work that was due does not end: %+v", list.Content)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// checkWork holds what is left against what has to be.
+func (o *oldProduct) checkWork() {
+	t := o.T
+	t.Helper()
+	suite.CheckWallet(t, o.Client)
+	if paid := suite.Must(o.Wallet(t.Context()))(t).BalanceMicros; paid != o.paid {
+		t.Errorf("the balance is %d, and was %d", paid, o.paid)
+	}
+	runs, differ, err := o.Admin().RecountOfProduct(t.Context())
+	if err != nil || runs != 2 || differ > 0 {
+		t.Errorf("the product's own recount: %d of %d runs differ, %v", differ, runs, err)
+	}
+	if rows := suite.Must(o.Rows(t.Context(), o.young.JobID))(t); len(rows) == 0 {
+		t.Error("the young run's rows are gone")
+	}
+	if rows, err := o.Rows(t.Context(), o.old.JobID); err == nil && len(rows) > 0 {
+		t.Errorf("%d rows of the old run are read", len(rows))
+	}
+	o.Down(t)
+	for run, pages := range map[suite.Launched]int{o.old: oldPages, o.young: youngPages} {
+		if n := len(suite.Must(o.Records(t.Context(), run.JobID))(t)); n != pages {
+			t.Errorf("run %s has %d page records, want %d", run.JobID, n, pages)
+		}
+	}
+	if lists := suite.Must(o.Lists(context.WithoutCancel(t.Context())))(t); len(lists) != 2 {
+		t.Errorf("%d lists are left, want those of the runs: %v", len(lists), fmt.Sprint(lists))
+	}
+}

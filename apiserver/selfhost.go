@@ -52,15 +52,15 @@ func PlaceSignInKey(dataDir string,
 
 // SelfKey is the API key in the data directory's file api-key. The first start makes the
 // self-hosting customer, a USER key of it and the file (mode 0600); so does any start that finds
-// the file gone.
+// the file gone, or empty.
 func SelfKey(ctx context.Context, c client.Client, source ids.Source, dataDir string) (string,
 	error) {
 	path := filepath.Join(dataDir, apiKeyFile)
 	data, err := os.ReadFile(path)
-	if err == nil {
-		return strings.TrimSpace(string(data)), nil
+	if key := strings.TrimSpace(string(data)); err == nil && key != "" {
+		return key, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("api key: %w", err)
 	}
 	if _, err := client.Do(ctx, c, client.OpenCustomer{Customer: SelfCustomer, Entry: source.New()},
@@ -75,7 +75,12 @@ func SelfKey(ctx context.Context, c client.Client, source ids.Source, dataDir st
 	if err != nil {
 		return "", fmt.Errorf("mint the first key: %w", err)
 	}
-	if err := os.WriteFile(path, []byte(secret.Text+"\n"), 0o600); err != nil {
+	// whole or not at all, wherever the process is killed
+	err = os.WriteFile(path+".new", []byte(secret.Text+"\n"), 0o600)
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
 		return "", fmt.Errorf("api key: %w", err)
 	}
 	return secret.Text, nil

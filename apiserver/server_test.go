@@ -226,6 +226,34 @@ func TestChunkedBodyBreaksOff(t *testing.T) {
 	}
 }
 
+// TestSelfKeyIsNeverHalfAKey: a start that was killed as it wrote the file left it empty, and the
+// next one makes another key.
+func TestSelfKeyIsNeverHalfAKey(t *testing.T) {
+	fake, dir := clienttest.New(t, clock.System{}), t.TempDir()
+	source := ids.Random{Now: time.Now}
+	path := filepath.Join(dir, "api-key")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, err := SelfKey(t.Context(), fake, source, dir)
+	if err != nil || key == "" {
+		t.Fatalf("the key is %q: %v", key, err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	// nothing that is written in between stands under its name
+	if err := os.Mkdir(path+".new", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := SelfKey(t.Context(), fake, source, dir); err == nil {
+		t.Error("the file was written in its place")
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a key that was not written whole is there")
+	}
+}
+
 func TestSelfKey(t *testing.T) {
 	c := clock.NewManual(time.Unix(1_800_000_000, 0))
 	fake, source, dir := clienttest.New(t, c), ids.Random{Now: c.Now}, t.TempDir()

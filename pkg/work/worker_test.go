@@ -359,6 +359,38 @@ func TestAKindThatMayNotBeDoneIsReleased(t *testing.T) {
 	})
 }
 
+// TestWhatTheTableTakesAwayEnds: an item that a restore has freed is worked on no longer, and again
+// when the table says so.
+func TestWhatTheTableTakesAwayEnds(t *testing.T) {
+	in(t, func(w *world) {
+		w.enqueue("ann", 1)
+		var begun, cut atomic.Int64
+		p := w.start("a", work.Kind{Name: kindOfTest, Held: 2,
+			Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
+				begun.Add(1)
+				<-ctx.Done()
+				cut.Add(1)
+				return work.Outcome{}, ctx.Err()
+			}})
+		pass(5 * time.Second)
+		if begun.Load() != 1 || cut.Load() != 0 {
+			t.Fatalf("begun %d times, cut off %d times", begun.Load(), cut.Load())
+		}
+		p.rob(true)
+		w.enqueue("bob", 1) // a reason for a turn
+		pass(3 * time.Second)
+		if cut.Load() != 1 {
+			t.Errorf("what was taken away is cut off %d times", cut.Load())
+		}
+		p.rob(false)
+		w.enqueue("cid", 1)
+		pass(20 * time.Second)
+		if begun.Load() != 2 {
+			t.Errorf("begun %d times, want one of the two at a time again", begun.Load())
+		}
+	})
+}
+
 func TestProgressIsBounded(t *testing.T) {
 	in(t, func(w *world) {
 		id := w.enqueue("ann", 1)

@@ -70,6 +70,7 @@ type process struct {
 	mu      sync.Mutex
 	dead    bool
 	unheard bool // its commands do not go through
+	robbed  bool // the table says that it holds nothing
 }
 
 var errUnheard = errors.New("this process is dead, or cut off")
@@ -92,6 +93,13 @@ func (p *process) hear(heard bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unheard = !heard
+}
+
+// rob has the table say that the process holds nothing, or what it holds.
+func (p *process) rob(robbed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.robbed = robbed
 }
 
 func (p *process) isHeard() bool {
@@ -124,6 +132,15 @@ func (c *counted) Exchange(ctx context.Context, turn work.Turn) error {
 	}
 	c.mu.Unlock()
 	return c.Table.Exchange(ctx, turn)
+}
+
+func (c *counted) Held() []work.Item {
+	c.process.mu.Lock()
+	defer c.process.mu.Unlock()
+	if c.process.robbed {
+		return nil
+	}
+	return c.Table.Held()
 }
 
 func (c *counted) count() int {

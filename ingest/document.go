@@ -2,8 +2,8 @@ package ingest
 
 import (
 	"time"
-	"unicode/utf8"
 
+	"shoal.dev/shoal/pkg/jsontext"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -39,9 +39,9 @@ func completeRows(p *model.Page, job rowstore.Job) {
 func serverKeys(p *model.Page, job rowstore.Job) []byte {
 	id := job.ID.String()
 	tail := make([]byte, 0, 256+len(p.URL)+len(p.Final))
-	tail = appendString(append(tail, `"_sourceUrl":`...), p.URL)
+	tail = jsontext.AppendString(append(tail, `"_sourceUrl":`...), p.URL)
 	if p.Final != "" && p.Final != p.URL {
-		tail = appendString(append(tail, `,"_finalUrl":`...), p.Final)
+		tail = jsontext.AppendString(append(tail, `,"_finalUrl":`...), p.Final)
 	}
 	tail = append(tail, `,"_scrapedAt":"`...)
 	tail = time.UnixMicro(p.At).UTC().AppendFormat(tail, scrapedAtLayout)
@@ -49,30 +49,4 @@ func serverKeys(p *model.Page, job rowstore.Job) []byte {
 	tail = append(append(tail, `","_scraperJobStatusId":"`...), id...)
 	tail = append(append(tail, `","_scraperId":"`...), job.Scraper.String()...)
 	return append(tail, `"}`...)
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendString appends s as a JSON string; bytes that are not UTF-8 become U+FFFD.
-func appendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for i := 0; i < len(s); {
-		switch b := s[i]; {
-		case b == '"' || b == '\\':
-			dst = append(dst, '\\', b)
-			i++
-		case b < ' ':
-			dst = append(dst, `\u00`...)
-			dst = append(dst, hexDigits[b>>4], hexDigits[b&15])
-			i++
-		case b < utf8.RuneSelf:
-			dst = append(dst, b)
-			i++
-		default:
-			r, size := utf8.DecodeRuneInString(s[i:])
-			dst = utf8.AppendRune(dst, r)
-			i += size
-		}
-	}
-	return append(dst, '"')
 }

@@ -1,10 +1,8 @@
 package ingest
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -53,21 +51,6 @@ func TestCompleteRows(t *testing.T) {
 			}
 		})
 	}
-}
-
-func FuzzAppendString(f *testing.F) {
-	for _, seed := range []string{"", "http://a.test/?q=a&b=\"c\"", "\x00\x1f\\", "ü\xff\u2028"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var back string
-		if err := json.Unmarshal(appendString(nil, s), &back); err != nil {
-			t.Fatalf("%q is not JSON: %v", appendString(nil, s), err)
-		}
-		if utf8.ValidString(s) && back != s {
-			t.Errorf("%q came back as %q", s, back)
-		}
-	})
 }
 
 func BenchmarkCompleteRows(b *testing.B) {

@@ -43,6 +43,7 @@ import (
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/jsontext"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/pattern"
 	"shoal.dev/shoal/pkg/schema"
@@ -162,7 +163,7 @@ func (c *conf) json(r row, stored bool) []byte {
 		if stored {
 			name = c.fields[i].column
 		}
-		out = append(structured.AppendString(out, name), ':')
+		out = append(jsontext.AppendString(out, name), ':')
 		out = append(out, value...)
 	}
 	return append(out, '}')

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/jsontext"
 )
 
 // stated are values as a page states them.
@@ -84,7 +85,7 @@ func (r *reader) one(f *field, v structured.Value, machine bool) []byte {
 		switch t {
 		case "string":
 			if text := r.text(f, v, machine); text != "" {
-				value = structured.AppendString(nil, text)
+				value = jsontext.AppendString(nil, text)
 			}
 		case "number", "integer":
 			value = []byte(r.number(f, v, machine, t == "integer"))
@@ -107,7 +108,7 @@ func (r *reader) choice(f *field, v structured.Value, machine bool) []byte {
 		for _, e := range f.Enum {
 			if want != "" && normal(e) == want {
 				if f.Is("string") || !f.Is("number") {
-					return structured.AppendString(nil, e)
+					return jsontext.AppendString(nil, e)
 				}
 				return []byte(e)
 			}
@@ -254,7 +255,7 @@ func (r *reader) object(f *field, v structured.Value) []byte {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(structured.AppendString(out, m.Name), ':')
+		out = append(jsontext.AppendString(out, m.Name), ':')
 		out = append(out, value...)
 	}
 	if len(out) == 1 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/jsontext"
 )
 
 // A model may answer with what the page does not say. What can be looked up is looked up: a text
@@ -136,7 +136,7 @@ func (r *reader) groundedObject(f *field, value json.RawMessage) json.RawMessage
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(append(structured.AppendString(out, m.Name), ':'), member...)
+		out = append(append(jsontext.AppendString(out, m.Name), ':'), member...)
 	}
 	if len(out) == 1 {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/pkg/extract/internal/page"
-	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/jsontext"
 )
 
 // system tells the model what it is there for. What follows it is data of somebody else.
@@ -48,7 +48,7 @@ func (r *reader) ask(list []row, isList bool) *page.Prompt {
 		user.WriteString("Wanted above all:")
 		for i := range r.fields {
 			if missing[r.fields[i].Name] {
-				user.WriteString(" " + string(structured.AppendString(nil, r.fields[i].Name)))
+				user.WriteString(" " + string(jsontext.AppendString(nil, r.fields[i].Name)))
 			}
 		}
 		user.WriteString("\n")

@@ -6,6 +6,7 @@ import (
 
 	"shoal.dev/shoal/pkg/extract/internal/rows"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/jsontext"
 )
 
 // maxLevels is how deep members of nested items become columns, maxNested how deep items nest that
@@ -38,7 +39,7 @@ func (f *flattener) thing(t *structured.Thing) {
 	f.places = map[string]bool{}
 	f.add("type", scalars(texts(t.Types)))
 	if t.ID != "" {
-		f.add("id", structured.AppendString(nil, t.ID))
+		f.add("id", jsontext.AppendString(nil, t.ID))
 	}
 	f.group = t.Group
 	f.item("", t.Item)
@@ -92,7 +93,7 @@ func (f *flattener) row() []byte {
 		} else {
 			row = append(row, ',')
 		}
-		row = append(structured.AppendString(row, c.name), ':')
+		row = append(jsontext.AppendString(row, c.name), ':')
 		row = append(row, c.value...)
 	}
 	return append(row, '}')
@@ -138,10 +139,10 @@ func (f *flattener) property(prefix string, p *structured.Prop) {
 			f.add(name, f.list(p.Values))
 		}
 		if len(first.Props) == 0 {
-			f.add(name, structured.AppendString(nil, first.ID)) // a reference to somewhere else
+			f.add(name, jsontext.AppendString(nil, first.ID)) // a reference to somewhere else
 		} else if len(f.path) < maxLevels {
 			if first.ID != "" {
-				f.add(name+"_id", structured.AppendString(nil, first.ID))
+				f.add(name+"_id", jsontext.AppendString(nil, first.ID))
 			}
 			f.item(name+"_", first)
 		}
@@ -204,7 +205,7 @@ func scalars(values []structured.Value) []byte {
 
 func scalar(v structured.Value) []byte {
 	if v.Kind == structured.String {
-		return structured.AppendString(nil, v.Text)
+		return jsontext.AppendString(nil, v.Text)
 	}
 	return []byte(v.Text)
 }
@@ -240,7 +241,7 @@ func (f *flattener) appendValues(dst []byte, values []structured.Value, depth in
 func (f *flattener) appendItem(dst []byte, it *structured.Item, depth int) []byte {
 	it = f.data.Follow(it)
 	if f.isOpen(it) || depth > maxNested {
-		return structured.AppendString(dst, it.ID)
+		return jsontext.AppendString(dst, it.ID)
 	}
 	f.path = append(f.path, it)
 	defer func() { f.path = f.path[:len(f.path)-1] }()
@@ -249,13 +250,13 @@ func (f *flattener) appendItem(dst []byte, it *structured.Item, depth int) []byt
 		if name == "" || value == nil {
 			return
 		}
-		dst = append(structured.AppendString(append(dst, comma), name), ':')
+		dst = append(jsontext.AppendString(append(dst, comma), name), ':')
 		dst = append(dst, value...)
 		comma = ','
 	}
 	member("type", scalars(texts(it.Types)))
 	if it.ID != "" {
-		member("id", structured.AppendString(nil, it.ID))
+		member("id", jsontext.AppendString(nil, it.ID))
 	}
 	for i := range it.Props {
 		if f.tooLarge() {

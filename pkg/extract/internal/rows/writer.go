@@ -3,13 +3,13 @@ package rows
 import (
 	"context"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/nlnwa/whatwg-url/url"
 
 	"shoal.dev/shoal/pkg/extract/internal/dom"
 	"shoal.dev/shoal/pkg/extract/internal/jsondoc"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/jsontext"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -109,7 +109,7 @@ func (r *Row) addScalar(c *Column, value any) {
 	case string:
 		r.cell = dom.AppendCollapsed(r.cell[:0], v)
 		filled = len(r.cell) > 0
-		w.buf = appendString(w.buf, r.cell)
+		w.buf = jsontext.AppendBytes(w.buf, r.cell)
 	default:
 		w.buf = append(w.buf, "null"...)
 	}
@@ -147,7 +147,7 @@ func (r *Row) AddJSON(doc *jsondoc.Document, c *Column, n jsondoc.Node) {
 	case n == jsondoc.None:
 		w.buf = append(w.buf, "null"...)
 	default:
-		w.buf = doc.AppendJSON(w.buf, n, MaxRowBytes, appendString)
+		w.buf = doc.AppendJSON(w.buf, n, MaxRowBytes, jsontext.AppendBytes)
 		r.filled = r.filled || !doc.IsNull(n)
 	}
 	r.full = len(w.buf) >= MaxRowBytes
@@ -162,8 +162,8 @@ func (r *Row) AddText(name, value string) {
 	if len(w.buf) > 1 {
 		w.buf = append(w.buf, ',')
 	}
-	w.buf = append(appendString(w.buf, []byte(name)), ':')
-	w.buf = appendString(w.buf, []byte(value))
+	w.buf = append(jsontext.AppendString(w.buf, name), ':')
+	w.buf = jsontext.AppendString(w.buf, value)
 	r.filled = true
 	r.full = len(w.buf) >= MaxRowBytes
 }
@@ -183,7 +183,7 @@ func (r *Row) addString(doc *dom.Document, c *Column, m dom.Match) {
 		r.w.buf = append(r.w.buf, "null"...)
 		return
 	}
-	r.w.buf = appendString(r.w.buf, r.cell)
+	r.w.buf = jsontext.AppendBytes(r.w.buf, r.cell)
 	r.filled = true
 }
 
@@ -213,59 +213,4 @@ func (r *Row) End() error {
 // TooMany is the error of a page with more than MaxRows rows.
 func TooMany() error {
 	return fault.New(fault.PageRowTooLarge, "the page has more than %d rows", MaxRows)
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD; U+2028 and
-// U+2029 are escaped, so that the row is also a JavaScript literal.
-func appendString(dst, s []byte) []byte {
-	dst = append(dst, '"')
-	done := 0
-	for i := 0; i < len(s); {
-		b := s[i]
-		if b >= ' ' && b != '"' && b != '\\' && b < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if b >= utf8.RuneSelf {
-			r, size := utf8.DecodeRune(s[i:])
-			if (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
-				i += size
-				continue
-			}
-			dst = append(dst, s[done:i]...)
-			if r == utf8.RuneError {
-				dst = append(dst, "\ufffd"...)
-			} else {
-				dst = append(dst, `\u202`...)
-				dst = append(dst, hexDigits[r&0xf])
-			}
-			i += size
-			done = i
-			continue
-		}
-		dst = append(dst, s[done:i]...)
-		switch b {
-		case '"', '\\':
-			dst = append(dst, '\\', b)
-		case '\b':
-			dst = append(dst, `\b`...)
-		case '\f':
-			dst = append(dst, `\f`...)
-		case '\n':
-			dst = append(dst, `\n`...)
-		case '\r':
-			dst = append(dst, `\r`...)
-		case '\t':
-			dst = append(dst, `\t`...)
-		default:
-			dst = append(dst, `\u00`...)
-			dst = append(dst, hexDigits[b>>4], hexDigits[b&0xf])
-		}
-		i++
-		done = i
-	}
-	dst = append(dst, s[done:]...)
-	return append(dst, '"')
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/jsontext"
 )
 
 // JSON is a JSON value in the order and the spelling of its source.
@@ -381,7 +383,7 @@ func (j *JSON) Append(dst []byte) []byte {
 	case Object:
 		return j.appendObject(dst)
 	}
-	return AppendString(dst, j.Text)
+	return jsontext.AppendString(dst, j.Text)
 }
 
 func (j *JSON) appendObject(dst []byte) []byte {
@@ -399,30 +401,9 @@ func (j *JSON) appendObject(dst []byte) []byte {
 		if written {
 			dst = append(dst, ',')
 		}
-		dst = append(AppendString(dst, m.Name), ':')
+		dst = append(jsontext.AppendString(dst, m.Name), ':')
 		dst = m.Value.Append(dst)
 		written = true
 	}
 	return append(dst, '}')
-}
-
-// AppendString appends s as a JSON string; what is no UTF-8 becomes U+FFFD.
-func AppendString(dst []byte, s string) []byte {
-	const digits = "0123456789abcdef"
-	dst = append(dst, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r == '\n':
-			dst = append(dst, `\n`...)
-		case r < ' ':
-			dst = append(dst, '\\', 'u', '0', '0', digits[r>>4], digits[r&0xf])
-		case r == '\u2028' || r == '\u2029':
-			dst = append(append(dst, `\u202`...), digits[r&0xf])
-		default:
-			dst = utf8.AppendRune(dst, r)
-		}
-	}
-	return append(dst, '"')
 }

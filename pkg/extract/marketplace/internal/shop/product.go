@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/pkg/amount"
-	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/jsontext"
 )
 
 // Bounds of a row.
@@ -54,7 +54,7 @@ func (p *Product) Append(dst []byte) []byte {
 			dst = append(dst, "null"...)
 			return
 		}
-		dst = structured.AppendString(dst, value)
+		dst = jsontext.AppendString(dst, value)
 	}
 	number := func(name, value string) {
 		if sep(name); value == "" {
@@ -90,7 +90,7 @@ func (p *Product) Append(dst []byte) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = structured.AppendString(dst, image)
+		dst = jsontext.AppendString(dst, image)
 	}
 	dst = append(dst, ']')
 	text("description", p.Description)

@@ -54,7 +54,7 @@ var shownElsewhere = map[string]string{
 // operation that answers an array and is in neither table fails it.
 func TestEveryListIsBounded(t *testing.T) {
 	const recounted = 100_000
-	s := apitest.Start(t, func(cfg *apiserver.Config) { cfg.Recount = manyRuns(recounted) })
+	s := apitest.Start(t, func(config *apiserver.Config) { config.Recount = manyRuns(recounted) })
 	l := &lists{Server: s, t: t, group: s.NewGroup(t, "alice", "g")}
 	filled := map[string]func(){
 		"svc_list_scrapers": func() {

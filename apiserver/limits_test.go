@@ -52,17 +52,17 @@ func twoServers(t *testing.T, addr string, figures func(*apiserver.Config)) []*a
 			}
 		})
 		return apitest.Start(t, apitest.WithRateLimits, figures,
-			func(cfg *apiserver.Config) { cfg.Limiter = shared })
+			func(config *apiserver.Config) { config.Limiter = shared })
 	}
 	return []*apitest.Server{start(), start()}
 }
 
 func testServersShareCustomersLimits(t *testing.T, addr string) {
 	const own, together, calls = 4, 6, 5
-	servers := twoServers(t, addr, func(cfg *apiserver.Config) {
-		cfg.Rates = map[string]apiserver.Rate{"general": {Count: own, Per: 24 * time.Hour},
+	servers := twoServers(t, addr, func(config *apiserver.Config) {
+		config.Rates = map[string]apiserver.Rate{"general": {Count: own, Per: 24 * time.Hour},
 			"read": {Count: own, Per: 24 * time.Hour}}
-		cfg.CustomerRates = map[string]apiserver.Rate{"general": {Count: together,
+		config.CustomerRates = map[string]apiserver.Rate{"general": {Count: together,
 			Per: 24 * time.Hour},
 			"read": {Count: together, Per: 24 * time.Hour}}
 	})
@@ -93,9 +93,9 @@ func testServersShareCustomersLimits(t *testing.T, addr string) {
 
 func testServersShareLimits(t *testing.T, addr string) {
 	const limit, callers, calls = 21, 6, 10
-	servers := twoServers(t, addr, func(cfg *apiserver.Config) {
+	servers := twoServers(t, addr, func(config *apiserver.Config) {
 		// none comes back meanwhile
-		cfg.Rates = map[string]apiserver.Rate{"sign-in": {Count: limit, Per: 24 * time.Hour}}
+		config.Rates = map[string]apiserver.Rate{"sign-in": {Count: limit, Per: 24 * time.Hour}}
 	})
 
 	var mu sync.Mutex

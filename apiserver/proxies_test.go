@@ -13,11 +13,11 @@ import (
 // Headers say who calls where a trusted proxy wrote them, and nowhere else: limits of addresses and
 // the log go by it.
 func TestTrustedProxiesSayWhoCalls(t *testing.T) {
-	anonymous := func(cfg *apiserver.Config) {
-		cfg.Rates = map[string]apiserver.Rate{"anonymous": {Count: 1, Per: time.Hour}}
+	anonymous := func(config *apiserver.Config) {
+		config.Rates = map[string]apiserver.Rate{"anonymous": {Count: 1, Per: time.Hour}}
 	}
-	proxied := func(cfg *apiserver.Config) {
-		cfg.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	proxied := func(config *apiserver.Config) {
+		config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	}
 	direct := apitest.Start(t, apitest.WithRateLimits, anonymous)
 	behind := apitest.Start(t, apitest.WithRateLimits, anonymous, proxied)

@@ -30,8 +30,8 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestRefusedSendersSeeTheAnswer(t *testing.T) {
 	// more than the buffers of both systems hold, and than any operation takes
 	const size = 40 << 20
-	s := apitest.Start(t, apitest.WithRateLimits, func(cfg *apiserver.Config) {
-		cfg.Rates = map[string]apiserver.Rate{"list-run": {Count: 40, Per: time.Hour},
+	s := apitest.Start(t, apitest.WithRateLimits, func(config *apiserver.Config) {
+		config.Rates = map[string]apiserver.Rate{"list-run": {Count: 40, Per: time.Hour},
 			"preview": {Count: 1, Per: time.Hour}}
 	})
 	preview := apitest.Scenario{As: apitest.LLM, Do: "POST /api/scraper-simple/preview-from-url",

@@ -240,8 +240,8 @@ func callOnce(server, key string, caller, n int) error {
 // During the grace calls are served, each the last of its connection.
 func TestGrace(t *testing.T) {
 	s := newTestServer(t)
-	manual := s.cfg.Clock.(*clock.Manual)
-	s.cfg.StopGrace = time.Minute
+	manual := s.config.Clock.(*clock.Manual)
+	s.config.StopGrace = time.Minute
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -118,7 +118,7 @@ type Rate = limits.Figure
 
 // Server serves the API. Each serves once.
 type Server struct {
-	cfg     Config
+	config     Config
 	touches *auth.Touches
 	chain   *operation.Chain
 	// customers and operators serve what comes by the listeners of each.
@@ -130,55 +130,55 @@ type Server struct {
 }
 
 // New makes a server.
-func New(cfg Config) (*Server, error) {
-	issuer, err := auth.OpenIssuer(cfg.DataDir)
+func New(config Config) (*Server, error) {
+	issuer, err := auth.OpenIssuer(config.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	if cfg.FinishWithin <= 0 {
-		cfg.FinishWithin = DefaultFinishWithin
+	if config.FinishWithin <= 0 {
+		config.FinishWithin = DefaultFinishWithin
 	}
-	if cfg.Lag == nil {
-		cfg.Lag = func(context.Context) map[string]int64 { return map[string]int64{} }
+	if config.Lag == nil {
+		config.Lag = func(context.Context) map[string]int64 { return map[string]int64{} }
 	}
-	if cfg.Recount == nil {
-		cfg.Recount = func(context.Context, *client.View) iter.Seq2[Recounted, error] {
+	if config.Recount == nil {
+		config.Recount = func(context.Context, *client.View) iter.Seq2[Recounted, error] {
 			return func(yield func(Recounted, error) bool) {
 				yield(Recounted{}, fault.New(fault.Unavailable, "this process cannot recount"))
 			}
 		}
 	}
-	if cfg.Operator == nil {
-		cfg.Operator = noOperator{}
+	if config.Operator == nil {
+		config.Operator = noOperator{}
 	}
-	if cfg.ExchangeRates == nil {
-		cfg.ExchangeRates = ecb.Bundled()
+	if config.ExchangeRates == nil {
+		config.ExchangeRates = ecb.Bundled()
 	}
-	if cfg.Limiter == nil {
-		cfg.Limiter = cache.NewLocal(cfg.Clock)
+	if config.Limiter == nil {
+		config.Limiter = cache.NewLocal(config.Clock)
 	}
-	if cfg.Values == nil {
-		cfg.Values = cache.NewLocal(cfg.Clock)
+	if config.Values == nil {
+		config.Values = cache.NewLocal(config.Clock)
 	}
-	if cfg.Metrics == nil {
-		cfg.Metrics = telemetry.NewMetrics()
+	if config.Metrics == nil {
+		config.Metrics = telemetry.NewMetrics()
 	}
-	m := newMetrics(cfg.Metrics)
-	s := &Server{cfg: cfg, refused: m.refused,
-		touches: auth.NewTouches(cfg.Client, cfg.Clock, cfg.Logger)}
-	limiter, err := newLimiter(cfg)
+	m := newMetrics(config.Metrics)
+	s := &Server{config: config, refused: m.refused,
+		touches: auth.NewTouches(config.Client, config.Clock, config.Logger)}
+	limiter, err := newLimiter(config)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	streams := &limits.Streams{Cache: cfg.Limiter, Unbounded: cfg.NoRateLimits}
-	measure(cfg.Metrics, streams)
+	streams := &limits.Streams{Cache: config.Limiter, Unbounded: config.NoRateLimits}
+	measure(config.Metrics, streams)
 	s.chain = &operation.Chain{
-		Auth: &auth.Authenticator{Client: cfg.Client, Issuer: issuer, Touches: s.touches,
-			Clock: cfg.Clock, IDs: cfg.IDs},
+		Auth: &auth.Authenticator{Client: config.Client, Issuer: issuer, Touches: s.touches,
+			Clock: config.Clock, IDs: config.IDs},
 		Limits: limiter, Streams: streams,
-		Clock: cfg.Clock, IDs: cfg.IDs, Logger: cfg.Logger, Observer: m, Tracer: cfg.Tracer,
-		SpoolDir: cfg.DataDir,
-		Proxies:  cfg.TrustedProxies,
+		Clock: config.Clock, IDs: config.IDs, Logger: config.Logger, Observer: m,
+		Tracer: config.Tracer, SpoolDir: config.DataDir,
+		Proxies:  config.TrustedProxies,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)
@@ -188,7 +188,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s.operators = s.chain.Handler(ops)
 	s.customers = s.operators
-	if cfg.Operators != nil {
+	if config.Operators != nil {
 		s.customers = s.chain.Handler(slices.DeleteFunc(slices.Clone(ops), isForOperators))
 	}
 	return s, nil
@@ -215,22 +215,22 @@ func (noOperator) Restore(context.Context, io.Reader, client.RestoreOptions) (cl
 
 func (noOperator) RemoveNode(context.Context, string) error { return errNoOperator }
 
-func newLimiter(cfg Config) (limits.Limiter, error) {
-	if cfg.NoRateLimits {
+func newLimiter(config Config) (limits.Limiter, error) {
+	if config.NoRateLimits {
 		return limits.Off{}, nil
 	}
-	if err := errors.Join(CheckRates(cfg.Rates),
-		CheckCustomerRates(cfg.CustomerRates)); err != nil {
+	if err := errors.Join(CheckRates(config.Rates),
+		CheckCustomerRates(config.CustomerRates)); err != nil {
 		return nil, err
 	}
 	figures, customers := limits.Defaults(), map[limits.Class]limits.Figure{}
-	for class, rate := range cfg.Rates {
+	for class, rate := range config.Rates {
 		figures[limits.Class(class)] = rate
 	}
-	for class, rate := range cfg.CustomerRates {
+	for class, rate := range config.CustomerRates {
 		customers[limits.Class(class)] = rate
 	}
-	return &limits.Buckets{Cache: cfg.Limiter, Figures: figures, Customers: customers}, nil
+	return &limits.Buckets{Cache: config.Limiter, Figures: figures, Customers: customers}, nil
 }
 
 // CheckRates refuses figures of classes that there are not, and figures that are not positive.
@@ -269,17 +269,17 @@ func RateClasses() []string {
 
 // operations is everything that is served. The description describes itself, too.
 func (s *Server) operations() ([]*operation.Operation, error) {
-	services := api.Services{Client: s.cfg.Client, Store: s.cfg.Store, Clock: s.cfg.Clock,
-		IDs:     s.cfg.IDs,
-		Touches: s.touches, Node: s.cfg.Node, Boot: s.cfg.Boot, Lag: s.cfg.Lag,
-		Recount: s.cfg.Recount, Guard: s.cfg.Guard,
-		Operator: s.cfg.Operator, ExchangeRates: s.cfg.ExchangeRates, Values: s.cfg.Values,
-		Engines: s.cfg.SearchEngines,
-		Ceilings: api.Ceilings{RequestsPerSecond: s.cfg.MaxHostRate,
-			Connections: s.cfg.MaxHostConnections}}
+	services := api.Services{Client: s.config.Client, Store: s.config.Store, Clock: s.config.Clock,
+		IDs:     s.config.IDs,
+		Touches: s.touches, Node: s.config.Node, Boot: s.config.Boot, Lag: s.config.Lag,
+		Recount: s.config.Recount, Guard: s.config.Guard,
+		Operator: s.config.Operator, ExchangeRates: s.config.ExchangeRates, Values: s.config.Values,
+		Engines: s.config.SearchEngines,
+		Ceilings: api.Ceilings{RequestsPerSecond: s.config.MaxHostRate,
+			Connections: s.config.MaxHostConnections}}
 	var document []byte
 	ops := append(catalog(services),
-		machines(services, s.stopping.Load, s.cfg.Metrics, func() []byte { return document })...)
+		machines(services, s.stopping.Load, s.config.Metrics, func() []byte { return document })...)
 	var err error
 	document, err = operation.OpenAPI("Shoal", "1.0", describe(), ops)
 	return ops, err
@@ -287,7 +287,7 @@ func (s *Server) operations() ([]*operation.Operation, error) {
 
 // Run listens and serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.Listen)
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.config.Listen)
 	if err != nil {
 		return fmt.Errorf("apiserver: %w", err)
 	}
@@ -300,11 +300,11 @@ func (s *Server) Run(ctx context.Context) error {
 // it returns without an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
-	from := callers{proxies: s.cfg.TrustedProxies, unlimited: s.cfg.NoRateLimits, log: s.cfg.Logger,
-		refused: s.refused}
+	from := callers{proxies: s.config.TrustedProxies, unlimited: s.config.NoRateLimits,
+		log: s.config.Logger, refused: s.refused}
 	open := listeners{listen(l, from)}
-	if s.cfg.Operators != nil {
-		open = append(open, listen(s.cfg.Operators, from))
+	if s.config.Operators != nil {
+		open = append(open, listen(s.config.Operators, from))
 		open[1].operators = true
 	}
 	server := s.newServer()
@@ -324,7 +324,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		select {
 		case err = <-served: // it failed meanwhile
 			_ = open.close()
-		case <-s.cfg.Clock.After(s.cfg.StopGrace):
+		case <-s.config.Clock.After(s.config.StopGrace):
 			err = s.stop(server, open)
 			err = errors.Join(err, <-served)
 		}
@@ -347,11 +347,11 @@ func (s *Server) stop(server *fasthttp.Server, open listeners) error {
 	closed := open.close()
 	s.endStreams()
 	open.end((*conn).idle)
-	finish, cancel := context.WithTimeout(context.Background(), s.cfg.FinishWithin)
+	finish, cancel := context.WithTimeout(context.Background(), s.config.FinishWithin)
 	defer cancel()
 	err := server.ShutdownWithContext(finish)
 	if errors.Is(err, context.DeadlineExceeded) {
-		s.cfg.Logger.Warn("calls are cut off: the server stops")
+		s.config.Logger.Warn("calls are cut off: the server stops")
 		err = nil
 	}
 	open.end(func(*conn) bool { return true })

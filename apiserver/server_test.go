@@ -120,7 +120,7 @@ func TestStop(t *testing.T) {
 // fail.
 func TestStreamEndsWithItsClient(t *testing.T) {
 	s := newTestServer(t)
-	manual, streamed := s.cfg.Clock.(*clock.Manual), make(chan error, 1)
+	manual, streamed := s.config.Clock.(*clock.Manual), make(chan error, 1)
 	s.customers = s.chain.Handler([]*operation.Operation{
 		operation.Define(operation.Declaration{ID: "svc_events",
 			Routes: operation.Routes("GET /events"), Summary: "s",

@@ -18,12 +18,12 @@ const loopbackSuffix = "0.1"
 
 // loopbackConfig is webConfig with such hosts.
 func loopbackConfig(addresses int) synthweb.Config {
-	cfg := webConfig(addresses)
-	cfg.Suffix = loopbackSuffix
+	config := webConfig(addresses)
+	config.Suffix = loopbackSuffix
 	for host := range hosts {
-		cfg.Names = append(cfg.Names, "127."+strconv.Itoa(host+1))
+		config.Names = append(config.Names, "127."+strconv.Itoa(host+1))
 	}
-	return cfg
+	return config
 }
 
 // loopbackAddresses are the first n addresses of such a web that listens at that port.

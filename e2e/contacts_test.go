@@ -11,8 +11,8 @@ import (
 // charge, and no read counts twice towards the day's limits.
 func TestContactsSurviveKills(t *testing.T) {
 	t.Parallel()
-	cfg, want := suite.ContactsWeb(60, 150*time.Millisecond)
-	web := newWeb(t, cfg)
+	config, want := suite.ContactsWeb(60, 150*time.Millisecond)
+	web := newWeb(t, config)
 	s := newService(t, web, "--host-rate", "20", "--max-host-rate", "20", "--no-rate-limits")
 	s.Fill(s.Client, suite.Plenty)
 	c := suite.LaunchContacts(t, s.Client, web, want)

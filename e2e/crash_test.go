@@ -59,27 +59,27 @@ type crashCase struct {
 
 // crashWeb is a web of about 200 pages: single ones or chains, with changing ones in both.
 func crashWeb(seed uint64) (synthweb.Config, int) {
-	cfg := synthweb.Config{Seed: seed, Hosts: crashHosts, PageBytes: []int{2500},
+	config := synthweb.Config{Seed: seed, Hosts: crashHosts, PageBytes: []int{2500},
 		MaxLatency: 40 * time.Millisecond}
 	if seed%2 == 0 {
-		cfg.PagesPerHost = 10
-		cfg.Mix = synthweb.Mix{{Class: synthweb.Product, Weight: 70},
+		config.PagesPerHost = 10
+		config.Mix = synthweb.Mix{{Class: synthweb.Product, Weight: 70},
 			{Class: synthweb.Changing, Weight: 20},
 			{Class: synthweb.Redirect, Weight: 4}, {Class: synthweb.NotFound, Weight: 4},
 			{Class: synthweb.Empty, Weight: 2}}
-		return cfg, 200
+		return config, 200
 	}
-	cfg.PagesPerHost, cfg.ChainPages, cfg.ItemsPerPage = 2, 12, 3
-	cfg.Mix = synthweb.Mix{{Class: synthweb.Listing, Weight: 50},
+	config.PagesPerHost, config.ChainPages, config.ItemsPerPage = 2, 12, 3
+	config.Mix = synthweb.Mix{{Class: synthweb.Listing, Weight: 50},
 		{Class: synthweb.ChangingListing, Weight: 40},
 		{Class: synthweb.BrokenListing, Weight: 10}}
-	return cfg, 40
+	return config, 40
 }
 
 func newCrashCase(t *testing.T, seed uint64) *crashCase {
 	t.Helper()
-	cfg, links := crashWeb(seed)
-	web := newWeb(t, cfg)
+	config, links := crashWeb(seed)
+	web := newWeb(t, config)
 	args := append(suite.Fast(), "--no-rate-limits", "--raft-snapshot-entries", "10")
 	s := &service{single: newSingle(t, args, web)}
 	s.Service = &suite.Service{T: t, Product: s.single, Web: web, Args: args}

@@ -40,8 +40,8 @@ func (s *service) customer(ref string) suite.Client {
 func TestEndpointsSurviveKills(t *testing.T) {
 	t.Parallel()
 	shops := newWeb(t, suite.ShopWeb(20, 15, 300*time.Millisecond))
-	searches, cfg := suite.NewSearches(60, 150*time.Millisecond)
-	engine := newWeb(t, cfg)
+	searches, config := suite.NewSearches(60, 150*time.Millisecond)
+	engine := newWeb(t, config)
 	s := newServiceOn(t, []*synthweb.Web{shops, engine}, "--host-rate", "30", "--max-host-rate",
 		"30", "--search-engines", searches.Engines(t))
 	shopper, seeker := s.customer("shopper"), s.customer("seeker")
@@ -203,16 +203,16 @@ func TestContactsAtTheirLimits(t *testing.T) {
 			"<html><body>This domain %s is for sale</body></html>", "PAGE_NOT_READABLE", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := synthweb.Config{PagesPerHost: 1, Texts: map[string]string{},
+			config := synthweb.Config{PagesPerHost: 1, Texts: map[string]string{},
 				MaxLatency: 100 * time.Millisecond}
 			var urls []string
 			for n := range c.limit + 3 {
-				cfg.Names = append(cfg.Names, fmt.Sprintf("bakery-%04d", n))
-				host := cfg.Names[n] + ".example"
-				cfg.Texts[host+"/"] = fmt.Sprintf(c.page, host)
+				config.Names = append(config.Names, fmt.Sprintf("bakery-%04d", n))
+				host := config.Names[n] + ".example"
+				config.Texts[host+"/"] = fmt.Sprintf(c.page, host)
 				urls = append(urls, "http://"+host+"/")
 			}
-			web := newWeb(t, cfg)
+			web := newWeb(t, config)
 			s := newServiceOn(t, []*synthweb.Web{web}, suite.Fast()...)
 			s.Fill(s.Client, suite.Plenty)
 			who := suite.Must(s.MintKey(t.Context(), "contacts", string(model.ScopeLLMFull)))(t)

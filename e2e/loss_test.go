@@ -96,8 +96,8 @@ type lossyRun struct {
 
 func newLossy(t *testing.T, seed uint64) *lossyRun {
 	t.Helper()
-	cfg, links := crashWeb(seed)
-	web := newWeb(t, cfg)
+	config, links := crashWeb(seed)
+	web := newWeb(t, config)
 	c := newCluster(t, web, seed)
 	c.fill(t, suite.Plenty)
 	l := &lossyRun{cluster: c, t: t, web: web}

@@ -13,9 +13,9 @@ func TestExactness(t *testing.T) {
 	if !*exactness {
 		t.Skip("by -exactness (make exactness)")
 	}
-	cfg := suite.Rough(1000, 100)
-	cfg.SlowHosts, cfg.SlowLatency = 20, 300*time.Millisecond
-	web := newWeb(t, cfg)
+	config := suite.Rough(1000, 100)
+	config.SlowHosts, config.SlowLatency = 20, 300*time.Millisecond
+	web := newWeb(t, config)
 	s := newService(t, web, suite.Fast()...)
 	s.Fill(s.Client, suite.Plenty)
 	o := suite.ProductOrder(s.Client, slices.Collect(web.URLs(100_000)))

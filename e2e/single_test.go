@@ -27,7 +27,7 @@ func TestScenarios(t *testing.T) {
 // alone is the platform of one process on embedded defaults.
 type alone struct{}
 
-func (alone) Web(t *testing.T, cfg synthweb.Config) *synthweb.Web { return newWeb(t, cfg) }
+func (alone) Web(t *testing.T, config synthweb.Config) *synthweb.Web { return newWeb(t, config) }
 
 func (alone) Fetchers() int { return 1 }
 
@@ -37,9 +37,9 @@ func (alone) Product(t *testing.T, args []string, webs ...*synthweb.Web) suite.P
 	return s
 }
 
-func newWeb(t *testing.T, cfg synthweb.Config) *synthweb.Web {
+func newWeb(t *testing.T, config synthweb.Config) *synthweb.Web {
 	t.Helper()
-	web, err := synthweb.Start(cfg)
+	web, err := synthweb.Start(config)
 	if err != nil {
 		t.Fatal(err)
 	}

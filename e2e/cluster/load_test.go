@@ -74,12 +74,12 @@ func newJobs(t *testing.T, network *netns.Network, label string, seed uint64) []
 		{name: "poor", links: loadHosts * 20, wallet: 100*suite.PlainPrice + suite.PlainPrice/2,
 			ends: model.InsufficientBalance},
 	}
-	for i, cfg := range []synthweb.Config{rough, listings, plain, plain, plain} {
+	for i, config := range []synthweb.Config{rough, listings, plain, plain, plain} {
 		jobs[i].customer = jobs[i].name + label
 		// A suffix of its own makes each host a domain of its own, so that a load is spread over
 		// the shards.
-		cfg.Seed, cfg.Suffix = seed*10+uint64(i), jobs[i].customer
-		jobs[i].web = newWeb(t, network, cfg)
+		config.Seed, config.Suffix = seed*10+uint64(i), jobs[i].customer
+		jobs[i].web = newWeb(t, network, config)
 	}
 	return jobs
 }

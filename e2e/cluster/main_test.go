@@ -171,14 +171,14 @@ func newNetwork(t *testing.T) *netns.Network {
 }
 
 // newWeb starts a web where every node reaches it.
-func newWeb(t *testing.T, network *netns.Network, cfg synthweb.Config) *synthweb.Web {
+func newWeb(t *testing.T, network *netns.Network, config synthweb.Config) *synthweb.Web {
 	t.Helper()
 	router := network.Router()
 	listener, err := router.Listen(netip.AddrPortFrom(router.Addr(), 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	web, err := synthweb.StartOn(listener, cfg)
+	web, err := synthweb.StartOn(listener, config)
 	if err != nil {
 		t.Fatal(err)
 	}

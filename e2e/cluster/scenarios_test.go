@@ -26,8 +26,8 @@ const spreadFetchers = 2
 // spread is the platform of a cluster with one node of each role, and two fetchers.
 type spread struct{ network *netns.Network }
 
-func (s spread) Web(t *testing.T, cfg synthweb.Config) *synthweb.Web {
-	return newWeb(t, s.network, cfg)
+func (s spread) Web(t *testing.T, config synthweb.Config) *synthweb.Web {
+	return newWeb(t, s.network, config)
 }
 
 func (spread) Fetchers() int { return spreadFetchers }

@@ -76,23 +76,23 @@ var homeQueries = []string{"?a", "?b", "?c"}
 // ContactsWeb is the web of these websites, whose addresses that are none of them break their
 // connections, and what their rows must say by address.
 func ContactsWeb(fully int, latency time.Duration) (synthweb.Config, map[string]contact) {
-	cfg := synthweb.Config{PagesPerHost: 1, Texts: map[string]string{}, MinLatency: latency,
+	config := synthweb.Config{PagesPerHost: 1, Texts: map[string]string{}, MinLatency: latency,
 		MaxLatency: latency,
 		Mix:        synthweb.Mix{{Class: synthweb.Reset, Weight: 1}}}
 	want := map[string]contact{}
 	for _, s := range sites(fully) {
-		cfg.Names = append(cfg.Names, s.name)
+		config.Names = append(config.Names, s.name)
 		for path, text := range s.pages {
-			cfg.Texts[s.name+".example"+path] = text
+			config.Texts[s.name+".example"+path] = text
 		}
 		if s.want.status != "" {
 			want["http://"+s.name+".example/"] = s.want
 		}
 	}
 	for _, query := range homeQueries {
-		cfg.Texts["home.example/"+query] = cfg.Texts["home.example/"]
+		config.Texts["home.example/"+query] = config.Texts["home.example/"]
 	}
-	return cfg, want
+	return config, want
 }
 
 // Contacts is a run of website contacts and what it must come to.
@@ -203,8 +203,8 @@ func (c *Contacts) CheckRequests(t *testing.T, web *synthweb.Web, most int) {
 }
 
 func testWebsiteContacts(t *testing.T, on Platform) {
-	cfg, want := ContactsWeb(60, 0)
-	web := on.Web(t, cfg)
+	config, want := ContactsWeb(60, 0)
+	web := on.Web(t, config)
 	s := NewService(t, on, web, Fast()...)
 	s.Fill(s.Client, Plenty)
 	c := LaunchContacts(t, s.Client, web, want)
@@ -228,8 +228,8 @@ func testWebsiteContacts(t *testing.T, on Platform) {
 }
 
 func testWebsiteContactsWithoutTopUp(t *testing.T, on Platform) {
-	cfg, _ := ContactsWeb(1, 0)
-	web := on.Web(t, cfg)
+	config, _ := ContactsWeb(1, 0)
+	web := on.Web(t, config)
 	s := NewService(t, on, web, Fast()...)
 	who := Must(s.MintKey(t.Context(), "contacts", string(model.ScopeLLMFull)))(t)
 	group := Must(who.PutGroup(t.Context(), "contacts"))(t)

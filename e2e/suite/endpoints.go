@@ -64,7 +64,7 @@ const searchPages = 2
 // NewSearches makes the engine's web, and the queries that it knows.
 func NewSearches(queries int, latency time.Duration) (*Searches, synthweb.Config) {
 	s := &Searches{truth: map[string]synthweb.Truth{}}
-	cfg := synthweb.Config{Suffix: "test", Names: []string{"engine"}, PagesPerHost: 1,
+	config := synthweb.Config{Suffix: "test", Names: []string{"engine"}, PagesPerHost: 1,
 		Texts: map[string]string{}, MaxLatency: latency}
 	for n := range queries {
 		query := fmt.Sprintf("oak chair %d & more", n)
@@ -87,13 +87,14 @@ func NewSearches(queries int, latency time.Duration) (*Searches, synthweb.Config
 						"snippet": nil, "kind": "organic",
 						"query": query, "page": float64(page)})
 			}
-			cfg.Texts[strings.TrimPrefix(at, "http://")] = "<html><body>" + body + "</body></html>"
+			config.Texts[strings.TrimPrefix(at, "http://")] = "<html><body>" + body +
+				"</body></html>"
 			truth.Pages = append(truth.Pages,
 				synthweb.Page{URL: at, Outcome: model.Delivered, Rows: rows})
 		}
 		s.truth[first] = truth
 	}
-	return s, cfg
+	return s, config
 }
 
 // Engines writes the file of --search-engines.

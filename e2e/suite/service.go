@@ -30,7 +30,7 @@ const (
 // Platform is where the scenarios run.
 type Platform interface {
 	// Web starts a synthetic web that the product can reach.
-	Web(t *testing.T, cfg synthweb.Config) *synthweb.Web
+	Web(t *testing.T, config synthweb.Config) *synthweb.Web
 	// Product starts the product on nothing, with the webs as the only places that it reaches.
 	Product(t *testing.T, args []string, webs ...*synthweb.Web) Product
 	// Fetchers is how many fetchers a product has.

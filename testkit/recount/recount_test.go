@@ -30,9 +30,9 @@ type product struct {
 	free   int64
 }
 
-func newProduct(t *testing.T, cfg synthweb.Config, pagination model.Pagination) *product {
+func newProduct(t *testing.T, config synthweb.Config, pagination model.Pagination) *product {
 	t.Helper()
-	web, err := synthweb.Start(cfg)
+	web, err := synthweb.Start(config)
 	if err != nil {
 		t.Fatal(err)
 	}

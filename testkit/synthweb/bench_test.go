@@ -18,19 +18,19 @@ import (
 // what is measured is mostly the web. Client and server share the processors.
 func BenchmarkPages(b *testing.B) {
 	page := strings.Repeat("<p>filler</p>", 28_000/13) + "12345"
-	for name, cfg := range map[string]synthweb.Config{
+	for name, config := range map[string]synthweb.Config{
 		"product":  {},
 		"template": {Template: []byte(page)},
 	} {
-		cfg.Hosts, cfg.PagesPerHost, cfg.Gzip, cfg.Brotli = 100, 1000, true, true
+		config.Hosts, config.PagesPerHost, config.Gzip, config.Brotli = 100, 1000, true, true
 		for _, coding := range []string{"identity", "gzip", "br"} {
-			b.Run(name+"/"+coding, func(b *testing.B) { benchmarkPages(b, cfg, coding) })
+			b.Run(name+"/"+coding, func(b *testing.B) { benchmarkPages(b, config, coding) })
 		}
 	}
 }
 
-func benchmarkPages(b *testing.B, cfg synthweb.Config, coding string) {
-	web := start(b, cfg)
+func benchmarkPages(b *testing.B, config synthweb.Config, coding string) {
+	web := start(b, config)
 	var requests [][]byte
 	for address := range web.URLs(10_000) {
 		host, path, _ := strings.Cut(strings.TrimPrefix(address, "http://"), "/")

@@ -23,9 +23,9 @@ import (
 )
 
 // start serves a web until the test ends.
-func start(t testing.TB, cfg synthweb.Config) *synthweb.Web {
+func start(t testing.TB, config synthweb.Config) *synthweb.Web {
 	t.Helper()
-	web, err := synthweb.Start(cfg)
+	web, err := synthweb.Start(config)
 	if err != nil {
 		t.Fatal(err)
 	}

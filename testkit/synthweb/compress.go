@@ -34,10 +34,10 @@ const (
 // newPiece compresses a piece in the codings that the web has.
 func (w *Web) newPiece(text []byte) piece {
 	p := piece{text: text}
-	if w.cfg.Gzip {
+	if w.config.Gzip {
 		p.deflate = deflateBlocks(text)
 	}
-	if w.cfg.Brotli {
+	if w.config.Brotli {
 		p.brotli = brotliBlock(text)
 	}
 	return p
@@ -71,9 +71,9 @@ type coding interface {
 // coding is the one that the client accepts and the web is told to have; nil: none.
 func (w *Web) coding(ctx *fasthttp.RequestCtx) coding {
 	switch {
-	case w.cfg.Brotli && ctx.Request.Header.HasAcceptEncoding("br"):
+	case w.config.Brotli && ctx.Request.Header.HasAcceptEncoding("br"):
 		return brotliCoding{}
-	case w.cfg.Gzip && ctx.Request.Header.HasAcceptEncoding("gzip"):
+	case w.config.Gzip && ctx.Request.Header.HasAcceptEncoding("gzip"):
 		return gzipCoding{}
 	}
 	return nil

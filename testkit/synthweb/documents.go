@@ -89,9 +89,9 @@ func (w *Web) robotsBody(host int) string {
 	case RobotsDisallow:
 		body = "User-agent: *\nDisallow: /" + Private.String() + "/\n"
 	case RobotsDelay:
-		body = "User-agent: *\nCrawl-delay: " + strconv.Itoa(w.cfg.CrawlDelay) + "\n"
+		body = "User-agent: *\nCrawl-delay: " + strconv.Itoa(w.config.CrawlDelay) + "\n"
 	}
-	if w.cfg.Sitemaps {
+	if w.config.Sitemaps {
 		body += "Sitemap: " + w.url(page{host: int32(host), turn: 1, class: sitemap}) + "\n"
 	}
 	return body
@@ -99,17 +99,17 @@ func (w *Web) robotsBody(host int) string {
 
 // sitemapParts is how many sitemaps a site's index names; 0: it has one, and no index.
 func (w *Web) sitemapParts() int {
-	if w.cfg.PagesPerHost <= w.cfg.SitemapURLs {
+	if w.config.PagesPerHost <= w.config.SitemapURLs {
 		return 0
 	}
-	return (w.cfg.PagesPerHost + w.cfg.SitemapURLs - 1) / w.cfg.SitemapURLs
+	return (w.config.PagesPerHost + w.config.SitemapURLs - 1) / w.config.SitemapURLs
 }
 
 // parseSitemap reads the path of one of a site's sitemaps.
 func (w *Web) parseSitemap(host int, path string) (page, bool) {
 	rest, begins := strings.CutPrefix(path, "/"+sitemap.String())
 	rest, ends := strings.CutSuffix(rest, ".xml")
-	if !begins || !ends || !w.cfg.Sitemaps {
+	if !begins || !ends || !w.config.Sitemaps {
 		return page{}, false
 	}
 	p := page{host: int32(host), turn: 1, class: sitemap}
@@ -136,9 +136,9 @@ func (w *Web) sitemap(dst []byte, p page) []byte {
 		}
 		return append(dst, "</sitemapindex>\n"...)
 	}
-	from := (max(int(p.n), 1) - 1) * w.cfg.SitemapURLs
+	from := (max(int(p.n), 1) - 1) * w.config.SitemapURLs
 	dst = append(dst, "<urlset "+sitemapSpace+">\n"...)
-	for n := from; n < min(from+w.cfg.SitemapURLs, w.cfg.PagesPerHost); n++ {
+	for n := from; n < min(from+w.config.SitemapURLs, w.config.PagesPerHost); n++ {
 		dst = fmt.Appendf(dst, "<url><loc>%s</loc></url>\n", w.url(w.startPage(int(p.host), n)))
 	}
 	return append(dst, "</urlset>\n"...)

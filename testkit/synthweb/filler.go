@@ -7,7 +7,7 @@ import (
 
 // size is which of PageBytes a page takes.
 func (w *Web) size(p page) int {
-	return int(w.hash(int(p.host), int(p.n), saltSize) % uint64(len(w.cfg.PageBytes)))
+	return int(w.hash(int(p.host), int(p.n), saltSize) % uint64(len(w.config.PageBytes)))
 }
 
 // plainBytes is up to how much filler is text alone; beyond it, there is what else pages are made

@@ -181,7 +181,7 @@ type HostCount struct {
 func (w *Web) Recount() (*Recount, error) {
 	if _, unlogged := w.log.counts(); unlogged > 0 {
 		return nil, fmt.Errorf("synthweb: the log left %d requests out: raise LogLimit above %d",
-			unlogged, w.cfg.LogLimit)
+			unlogged, w.config.LogLimit)
 	}
 	spans := make(map[string]map[uint64]span)
 	recount := &Recount{URLs: make(map[string]URLCount), Hosts: make(map[string]HostCount)}

@@ -127,7 +127,7 @@ const (
 	RobotsDelay                  // asks for Config.CrawlDelay
 )
 
-func (w *Web) robots(host int) Robots { return w.cfg.Robots[host%len(w.cfg.Robots)] }
+func (w *Web) robots(host int) Robots { return w.config.Robots[host%len(w.config.Robots)] }
 
 // page names one page: what a path means. n is the number within the host; sub is the host that a
 // landing or hop comes from, or an item's number in its chain; turn is ?page=, from 1.
@@ -143,11 +143,11 @@ func (w *Web) startPage(host, n int) page {
 
 // class is drawn by the seed.
 func (w *Web) class(host, n int) Class {
-	if w.cfg.Template != nil {
+	if w.config.Template != nil {
 		return templated
 	}
 	draw := int(w.hash(host, n, saltClass) % uint64(w.mixTotal))
-	for _, share := range w.cfg.Mix {
+	for _, share := range w.config.Mix {
 		if draw < share.Weight {
 			return share.Class
 		}
@@ -166,7 +166,7 @@ func (p page) shown() page {
 }
 
 // number is what a Template shows for a page: its place in URLs.
-func (w *Web) number(p page) int { return int(p.n)*w.cfg.Hosts + int(p.host) }
+func (w *Web) number(p page) int { return int(p.n)*w.config.Hosts + int(p.host) }
 
 func (w *Web) path(p page) string { return string(w.appendPath(nil, p)) }
 
@@ -200,7 +200,7 @@ func (w *Web) url(p page) string { return w.scheme() + w.names[p.host] + w.path(
 
 // scheme is what every address begins with.
 func (w *Web) scheme() string {
-	if w.cfg.TLS {
+	if w.config.TLS {
 		return "https://"
 	}
 	return "http://"
@@ -235,13 +235,13 @@ func (w *Web) parse(host int, target string) page {
 		return none
 	}
 	if class == templated {
-		if n%w.cfg.Hosts != host {
+		if n%w.config.Hosts != host {
 			return none
 		}
-		n /= w.cfg.Hosts
+		n /= w.config.Hosts
 	}
 	p := page{host: int32(host), n: int32(n), sub: int32(sub), turn: turnOf(query), class: class}
-	if n >= w.cfg.PagesPerHost || !w.exists(p) {
+	if n >= w.config.PagesPerHost || !w.exists(p) {
 		return none
 	}
 	return p
@@ -282,7 +282,7 @@ func (w *Web) exists(p page) bool {
 	switch p.class {
 	case landing, hop:
 		from := int(p.sub)
-		if from >= w.cfg.Hosts || w.class(from, int(p.n)) != Redirect {
+		if from >= w.config.Hosts || w.class(from, int(p.n)) != Redirect {
 			return false
 		}
 		route := w.route(from, int(p.n))
@@ -298,8 +298,9 @@ func (w *Web) exists(p page) bool {
 // route is where page n of a host leads to, when it is a Redirect: one or two pages.
 func (w *Web) route(host, n int) []page {
 	other := host
-	if w.cfg.Hosts > 1 {
-		other = (host + 1 + int(w.hash(host, n, saltOther)%uint64(w.cfg.Hosts-1))) % w.cfg.Hosts
+	if w.config.Hosts > 1 {
+		hosts := w.config.Hosts
+		other = (host + 1 + int(w.hash(host, n, saltOther)%uint64(hosts-1))) % hosts
 	}
 	at := func(h int, class Class) page {
 		return page{host: int32(h), n: int32(n), sub: int32(host), turn: 1, class: class}
@@ -337,14 +338,14 @@ func (w *Web) redirectStatus(from page) int {
 
 // chainPages is the number of pages with items of a listing, 1 to ChainPages.
 func (w *Web) chainPages(host, n int) int {
-	return 1 + int(w.hash(host, n, saltChain)%uint64(w.cfg.ChainPages))
+	return 1 + int(w.hash(host, n, saltChain)%uint64(w.config.ChainPages))
 }
 
 // chainItems is the number of items of a listing: all pages are full but the last, which has at
 // least one.
 func (w *Web) chainItems(host, n int) int {
-	last := 1 + int(w.hash(host, n, saltItems)%uint64(w.cfg.ItemsPerPage))
-	return (w.chainPages(host, n)-1)*w.cfg.ItemsPerPage + last
+	last := 1 + int(w.hash(host, n, saltItems)%uint64(w.config.ItemsPerPage))
+	return (w.chainPages(host, n)-1)*w.config.ItemsPerPage + last
 }
 
 // repeatsLast says whether a listing shows its last page again when asked for one beyond it, as
@@ -355,15 +356,15 @@ func (w *Web) repeatsLast(p page) bool {
 
 // slow says whether a host is one of the SlowHosts, which are spread evenly.
 func (w *Web) slow(host int) bool {
-	return (host+1)*w.cfg.SlowHosts/w.cfg.Hosts != host*w.cfg.SlowHosts/w.cfg.Hosts
+	return (host+1)*w.config.SlowHosts/w.config.Hosts != host*w.config.SlowHosts/w.config.Hosts
 }
 
 // latency is how long an answer waits before it begins.
 func (w *Web) latency(p page) time.Duration {
 	if w.slow(int(p.host)) {
-		return w.cfg.SlowLatency
+		return w.config.SlowLatency
 	}
-	least, most := w.cfg.MinLatency, w.cfg.MaxLatency
+	least, most := w.config.MinLatency, w.config.MaxLatency
 	if w.latencyTotal > 0 {
 		least, most = w.latencySpan(int(w.hash(int(p.host), int(p.n),
 			saltSpan) % uint64(w.latencyTotal)))
@@ -376,7 +377,7 @@ func (w *Web) latency(p page) time.Duration {
 
 // latencySpan is the one of Latencies that a draw below the sum of their weights falls on.
 func (w *Web) latencySpan(draw int) (least, most time.Duration) {
-	for _, share := range w.cfg.Latencies {
+	for _, share := range w.config.Latencies {
 		if draw -= share.Weight; draw < 0 {
 			return share.Min, share.Max
 		}
@@ -403,7 +404,7 @@ const (
 
 // hash draws 64 bits for a page by the seed (splitmix64's finaliser over the parts).
 func (w *Web) hash(host, n int, salt uint64) uint64 {
-	x := mix(w.cfg.Seed ^ 0x9e3779b97f4a7c15)
+	x := mix(w.config.Seed ^ 0x9e3779b97f4a7c15)
 	x = mix(x ^ uint64(host)<<32 ^ uint64(n))
 	return mix(x ^ salt)
 }

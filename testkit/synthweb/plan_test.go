@@ -13,14 +13,14 @@ func FuzzParse(f *testing.F) {
 		mix = append(mix, Share{class, 1})
 	}
 	var webs []*Web
-	for _, cfg := range []Config{{Hosts: 3, PagesPerHost: 30, Mix: mix, Sitemaps: true,
+	for _, config := range []Config{{Hosts: 3, PagesPerHost: 30, Mix: mix, Sitemaps: true,
 		SitemapURLs: 12}, {Hosts: 3, Template: []byte(templateNumber)}} {
-		web, err := New(cfg)
+		web, err := New(config)
 		if err != nil {
 			f.Fatal(err)
 		}
 		webs = append(webs, web)
-		for host := range cfg.Hosts {
+		for host := range config.Hosts {
 			for n := range 30 {
 				p := web.startPage(host, n)
 				f.Add(host, web.path(p))

@@ -110,8 +110,8 @@ func (w *Web) listing(dst []byte, p page, fetch int) []byte {
 
 // itemRange is which items of the chain a page of it shows.
 func (w *Web) itemRange(p page) (from, to int) {
-	from = (int(p.turn) - 1) * w.cfg.ItemsPerPage
-	return from, min(from+w.cfg.ItemsPerPage, w.chainItems(int(p.host), int(p.n)))
+	from = (int(p.turn) - 1) * w.config.ItemsPerPage
+	return from, min(from+w.config.ItemsPerPage, w.chainItems(int(p.host), int(p.n)))
 }
 
 // itemPage is the page of item number i, from 0, of the listing at p.
@@ -135,7 +135,7 @@ func (w *Web) fill(dst []byte, p page) []byte {
 func (w *Web) frontPage(dst []byte, host int) []byte {
 	dst = w.top(dst, host, "Welcome", "")
 	dst = fmt.Appendf(dst, "<h1>%s</h1>\n<ul>\n", shopName(w.names[host]))
-	for n := range min(w.cfg.PagesPerHost, 100) {
+	for n := range min(w.config.PagesPerHost, 100) {
 		p := w.startPage(host, n)
 		label := fmt.Sprintf("%s %d", p.class, n)
 		if p.class == Product {
@@ -154,7 +154,7 @@ func (w *Web) index(dst []byte) []byte {
 		"<title>The synthetic web</title>"+style...)
 	dst = append(dst, "</head>\n<body><main><h1>The synthetic web</h1>\n<ul>\n"...)
 	for _, name := range w.names[:min(len(w.names), 1000)] {
-		label := strings.TrimSuffix(name, "."+w.cfg.Suffix)
+		label := strings.TrimSuffix(name, "."+w.config.Suffix)
 		dst = fmt.Appendf(dst, "<li><a href=\"http://%s.localhost:%s/\">%s</a></li>\n", label, port,
 			shopName(name))
 	}

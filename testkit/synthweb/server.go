@@ -35,7 +35,9 @@ func (w *Web) newServer() *fasthttp.Server {
 }
 
 // largestPage is about the size of the largest page that the web has many of, in bytes.
-func (w *Web) largestPage() int { return max(slices.Max(w.cfg.PageBytes), len(w.cfg.Template)) }
+func (w *Web) largestPage() int {
+	return max(slices.Max(w.config.PageBytes), len(w.config.Template))
+}
 
 // handle answers one request and logs it, from when it is read whole until its answer is ready to
 // be written (for the answers that are broken or slow on purpose: until the last byte).
@@ -47,20 +49,20 @@ func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 	}
 	target := string(ctx.RequestURI())
 	p := w.parse(host, target)
-	started := w.cfg.Clock.Now()
+	started := w.config.Clock.Now()
 	entry := w.log.begin(p, target, started, w.inflight[host].Add(1), ctx.ConnID(), clientOf(ctx))
 	w.wait(w.latency(p))
 	status := fasthttp.StatusOK
-	if text, ok := w.cfg.Texts[w.names[host]+target]; ok {
+	if text, ok := w.config.Texts[w.names[host]+target]; ok {
 		ctx.Response.Header.SetContentType("text/html; charset=utf-8")
 		ctx.Response.SetBodyString(text)
 	} else {
 		// Whoever has the last byte may ask again before this goroutine goes on.
 		status = w.answer(ctx, p.shown(),
-			func() { w.log.end(entry, w.cfg.Clock.Now(), fasthttp.StatusOK) })
+			func() { w.log.end(entry, w.config.Clock.Now(), fasthttp.StatusOK) })
 	}
 	w.inflight[host].Add(-1)
-	w.log.end(entry, w.cfg.Clock.Now(), status)
+	w.log.end(entry, w.config.Clock.Now(), status)
 }
 
 // clientOf is the address that a request came from; the zero one of a listener without addresses.
@@ -82,7 +84,7 @@ func (w *Web) hostNumber(header []byte) (int, bool) {
 	}
 	name := strings.ToLower(string(header))
 	if label, ok := strings.CutSuffix(name, ".localhost"); ok {
-		name = label + "." + w.cfg.Suffix
+		name = label + "." + w.config.Suffix
 	}
 	h, ok := w.hosts[name]
 	return h, ok
@@ -94,7 +96,7 @@ func (w *Web) wait(d time.Duration) {
 		return
 	}
 	select {
-	case <-w.cfg.Clock.After(d):
+	case <-w.config.Clock.After(d):
 	case <-w.ctx.Done():
 	}
 }
@@ -104,7 +106,7 @@ func (w *Web) wait(d time.Duration) {
 func (w *Web) answer(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int {
 	fetch := 0
 	if p.class.countsFetches() {
-		fetch = int(w.fetches[int(p.host)*w.cfg.PagesPerHost+int(p.n)].Add(1))
+		fetch = int(w.fetches[int(p.host)*w.config.PagesPerHost+int(p.n)].Add(1))
 	}
 	host := int(p.host)
 	switch p.class {
@@ -122,7 +124,7 @@ func (w *Web) answer(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int {
 	}
 	status := w.status(p, fetch)
 	if status == fasthttp.StatusServiceUnavailable {
-		ctx.Response.Header.Set("Retry-After", strconv.Itoa(int(w.cfg.RetryAfter/time.Second)))
+		ctx.Response.Header.Set("Retry-After", strconv.Itoa(int(w.config.RetryAfter/time.Second)))
 	}
 	coding := w.coding(ctx)
 	if p.class == NotHTML {
@@ -198,11 +200,11 @@ func (w *Web) status(p page, fetch int) int {
 	case Failing:
 		return fasthttp.StatusInternalServerError
 	case Flaky:
-		if fetch <= w.cfg.Fails {
+		if fetch <= w.config.Fails {
 			return fasthttp.StatusInternalServerError
 		}
 	case Busy:
-		if fetch <= w.cfg.Fails {
+		if fetch <= w.config.Fails {
 			return fasthttp.StatusServiceUnavailable
 		}
 	case BrokenListing:
@@ -289,7 +291,7 @@ func (w *Web) answerRaw(ctx *fasthttp.RequestCtx, p page, beforeLast func()) int
 func (w *Web) drip(conn net.Conn, rest []byte, beforeLast func()) int {
 	const pieces = 10
 	for i := range pieces {
-		w.wait(w.cfg.DripTime / pieces)
+		w.wait(w.config.DripTime / pieces)
 		piece := rest[len(rest)*i/pieces : len(rest)*(i+1)/pieces]
 		if i == pieces-1 {
 			beforeLast()
@@ -319,7 +321,7 @@ func (w *Web) Stats() (Stats, error) {
 		return Stats{}, fmt.Errorf("synthweb: processor time: %w", err)
 	}
 	stats := Stats{CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
-		Wall: w.cfg.Clock.Now().Sub(w.started)}
+		Wall: w.config.Clock.Now().Sub(w.started)}
 	if stats.Wall > 0 {
 		stats.Share = stats.CPU.Seconds() / stats.Wall.Seconds() / float64(runtime.NumCPU())
 	}

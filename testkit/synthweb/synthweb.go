@@ -92,7 +92,7 @@ type Config struct {
 
 // Web is one synthetic web. All methods are safe for concurrent use.
 type Web struct {
-	cfg      Config
+	config      Config
 	mixTotal int
 	// latencyTotal is the sum of the weights of Latencies.
 	latencyTotal int
@@ -122,68 +122,68 @@ type Web struct {
 
 // New makes a web that does not serve yet: enough for URLs and Truth. The error names every setting
 // at fault.
-func New(cfg Config) (*Web, error) {
-	cfg.applyDefaults()
-	if err := cfg.validate(); err != nil {
+func New(config Config) (*Web, error) {
+	config.applyDefaults()
+	if err := config.validate(); err != nil {
 		return nil, err
 	}
 	w := &Web{
-		cfg:      cfg,
-		hosts:    make(map[string]int, cfg.Hosts),
-		inflight: make([]atomic.Int32, cfg.Hosts),
-		fetches:  make([]atomic.Int32, cfg.Hosts*cfg.PagesPerHost),
-		log:      &requestLog{limit: cfg.LogLimit},
+		config:      config,
+		hosts:    make(map[string]int, config.Hosts),
+		inflight: make([]atomic.Int32, config.Hosts),
+		fetches:  make([]atomic.Int32, config.Hosts*config.PagesPerHost),
+		log:      &requestLog{limit: config.LogLimit},
 	}
-	for h := range cfg.Hosts {
+	for h := range config.Hosts {
 		label := fmt.Sprintf("shop-%05d", h)
-		if len(cfg.Names) > 0 {
-			label = cfg.Names[h]
+		if len(config.Names) > 0 {
+			label = config.Names[h]
 		}
-		name := label + "." + cfg.Suffix
+		name := label + "." + config.Suffix
 		if _, taken := w.hosts[name]; taken {
 			return nil, fmt.Errorf("synthweb: Names: %q twice", label)
 		}
 		w.names = append(w.names, name)
 		w.hosts[name] = h
 	}
-	for _, share := range cfg.Mix {
+	for _, share := range config.Mix {
 		w.mixTotal += share.Weight
 	}
-	for _, size := range cfg.PageBytes {
+	for _, size := range config.PageBytes {
 		w.padding = append(w.padding, w.newPiece(filler(size-barePageBytes)))
 		w.related = append(w.related, w.newPiece(relatedItems(size-bareItemBytes)))
 	}
-	if cfg.Template != nil {
-		for text := range bytes.SplitSeq(cfg.Template, []byte(templateNumber)) {
+	if config.Template != nil {
+		for text := range bytes.SplitSeq(config.Template, []byte(templateNumber)) {
 			w.template = append(w.template, w.newPiece(text))
 		}
 	}
-	for _, share := range cfg.Latencies {
+	for _, share := range config.Latencies {
 		w.latencyTotal += share.Weight
 	}
-	if cfg.TLS {
+	if config.TLS {
 		var err error
-		if w.authority, err = newAuthority(cfg.Clock.Now()); err != nil {
+		if w.authority, err = newAuthority(config.Clock.Now()); err != nil {
 			return nil, err
 		}
 	}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	w.started = cfg.Clock.Now()
+	w.started = config.Clock.Now()
 	return w, nil
 }
 
 // Start is New and serving on a free port of 127.0.0.1, until Close.
-func Start(cfg Config) (*Web, error) {
+func Start(config Config) (*Web, error) {
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("synthweb: listen: %w", err)
 	}
-	return StartOn(ln, cfg)
+	return StartOn(ln, config)
 }
 
 // StartOn is Start on a listener, which the web owns from then on.
-func StartOn(ln net.Listener, cfg Config) (*Web, error) {
-	w, err := New(cfg)
+func StartOn(ln net.Listener, config Config) (*Web, error) {
+	w, err := New(config)
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
@@ -243,7 +243,7 @@ func (w *Web) stop() error {
 func (w *Web) Addr() string { return w.ln.Addr().String() }
 
 // Pattern is the left side of that origin map: "*." and the suffix.
-func (w *Web) Pattern() string { return "*." + w.cfg.Suffix }
+func (w *Web) Pattern() string { return "*." + w.config.Suffix }
 
 // Hosts lists the host names.
 func (w *Web) Hosts() []string { return append([]string(nil), w.names...) }
@@ -252,8 +252,8 @@ func (w *Web) Hosts() []string { return append([]string(nil), w.names...) }
 // Hosts. They are distinct; n beyond Hosts × PagesPerHost yields all there are.
 func (w *Web) URLs(n int) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for i := range min(n, w.cfg.Hosts*w.cfg.PagesPerHost) {
-			if !yield(w.url(w.startPage(i%w.cfg.Hosts, i/w.cfg.Hosts))) {
+		for i := range min(n, w.config.Hosts*w.config.PagesPerHost) {
+			if !yield(w.url(w.startPage(i%w.config.Hosts, i/w.config.Hosts))) {
 				return
 			}
 		}

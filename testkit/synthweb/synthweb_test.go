@@ -162,10 +162,10 @@ func TestPageParameter(t *testing.T) {
 }
 
 func TestSameSeedSameWeb(t *testing.T) {
-	cfg := every()
-	one, two := start(t, cfg), start(t, cfg)
-	cfg.Seed++
-	other := start(t, cfg)
+	config := every()
+	one, two := start(t, config), start(t, config)
+	config.Seed++
+	other := start(t, config)
 	clientOne, clientTwo := newClient(t, one), newClient(t, two)
 	if diff := cmp.Diff(slices.Collect(one.URLs(100)), slices.Collect(two.URLs(100))); diff != "" {
 		t.Fatal(diff)

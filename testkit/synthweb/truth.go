@@ -165,7 +165,7 @@ func (w *Web) pageTruth(p page, address string) Page {
 	case robotsTxt, sitemap:
 		return t.errored(fault.PageNotHTML)
 	case Flaky, Busy:
-		t.Fails = w.cfg.Fails
+		t.Fails = w.config.Fails
 	case Redirect, hop:
 		for next, ok := w.next(p); ok; next, ok = w.next(p) {
 			p = next
@@ -233,7 +233,7 @@ func (g goods) row() Row {
 // templateRow is TemplateRow with the address's number in it.
 func (w *Web) templateRow(p page) Row {
 	number := fmt.Appendf(nil, "%05d", w.number(p))
-	row := maps.Clone(w.cfg.TemplateRow)
+	row := maps.Clone(w.config.TemplateRow)
 	for name, value := range row {
 		if text, ok := value.(string); ok {
 			row[name] = string(bytes.ReplaceAll([]byte(text), []byte(templateNumber), number))

@@ -58,8 +58,8 @@ func TestAdjustWallet(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
-	s := apitest.Start(t, func(cfg *apiserver.Config) {
-		cfg.Lag = func(context.Context) map[string]int64 { return map[string]int64{"tasks": 7} }
+	s := apitest.Start(t, func(config *apiserver.Config) {
+		config.Lag = func(context.Context) map[string]int64 { return map[string]int64{"tasks": 7} }
 	})
 	s.Run(t,
 		apitest.Scenario{Name: "admin", As: apitest.Admin, Do: "GET /api/admin/status", Status: 200,
@@ -82,8 +82,8 @@ func TestStatus(t *testing.T) {
 }
 
 func TestRecount(t *testing.T) {
-	s := apitest.Start(t, func(cfg *apiserver.Config) {
-		cfg.Recount = func(_ context.Context,
+	s := apitest.Start(t, func(config *apiserver.Config) {
+		config.Recount = func(_ context.Context,
 			view *client.View) iter.Seq2[apiserver.Recounted, error] {
 			return func(yield func(apiserver.Recounted, error) bool) {
 				yield(apiserver.Recounted{CustomerRef: view.Customers()[0].Ref, LedgerMicros: 150,

@@ -62,7 +62,7 @@ func (c *cluster) RemoveNode(_ context.Context, node string) error {
 }
 
 func startOperated(t *testing.T, c *cluster) *apitest.Server {
-	return apitest.Start(t, func(cfg *apiserver.Config) { cfg.Operator = c })
+	return apitest.Start(t, func(config *apiserver.Config) { config.Operator = c })
 }
 
 func TestRemoveNode(t *testing.T) {

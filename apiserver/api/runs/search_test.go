@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-func withEngines(cfg *apiserver.Config) {
-	cfg.SearchEngines = []model.SearchEngine{{Name: "first",
+func withEngines(config *apiserver.Config) {
+	config.SearchEngines = []model.SearchEngine{{Name: "first",
 		URL: "https://search.test/search?q={query}&format=json", PageParam: "pageno",
 		IgnoreRobots: true},
 		{Name: "second", URL: "https://other.test/?q={query}"}}

@@ -69,7 +69,7 @@ type Option func(*apiserver.Config)
 
 // WithStore serves rows from a store.
 func WithStore(store rowstore.Store) Option {
-	return func(cfg *apiserver.Config) { cfg.Store = store }
+	return func(config *apiserver.Config) { config.Store = store }
 }
 
 // NewStore is an empty row store that lives as long as the test.
@@ -97,7 +97,7 @@ func (s *Server) NewGroup(t testing.TB, customer, name string) ids.ID {
 }
 
 // WithRateLimits turns rate limits on, which are off otherwise.
-func WithRateLimits(cfg *apiserver.Config) { cfg.NoRateLimits = false }
+func WithRateLimits(config *apiserver.Config) { config.NoRateLimits = false }
 
 // Start runs a server on loopback until the test ends.
 func Start(t *testing.T, options ...Option) *Server {
@@ -112,14 +112,14 @@ func Start(t *testing.T, options ...Option) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(guard.Close)
-	cfg := apiserver.Config{Client: s.Client, Clock: s.Clock, IDs: s.IDs, DataDir: s.DataDir,
+	config := apiserver.Config{Client: s.Client, Clock: s.Clock, IDs: s.IDs, DataDir: s.DataDir,
 		NoRateLimits: true,
 		Guard:        guard, MaxHostRate: 10, MaxHostConnections: 8,
 		Node: "test", Boot: s.IDs.New(), Logger: slog.New(slog.NewJSONHandler(s.Logs, nil))}
 	for _, option := range options {
-		option(&cfg)
+		option(&config)
 	}
-	server, err := apiserver.New(cfg)
+	server, err := apiserver.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

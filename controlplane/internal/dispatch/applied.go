@@ -15,7 +15,7 @@ func (d *Dispatcher) Applied(payload command.Payload, result any) {
 	defer d.mu.Unlock()
 	switch p := payload.(type) {
 	case command.LaunchRunPayload:
-		if job := d.cfg.View().Job(p.Job); job != nil && d.runs[p.Job] == nil {
+		if job := d.config.View().Job(p.Job); job != nil && d.runs[p.Job] == nil {
 			r := d.addRun(job)
 			r.launch, r.trace = p.Trace, p.Trace
 		}
@@ -36,7 +36,7 @@ func (d *Dispatcher) Applied(payload command.Payload, result any) {
 	case command.AdjustWalletPayload:
 		d.feedCustomer(d.byRef[p.Customer])
 	case command.CloseRunPayload:
-		if job := d.cfg.View().Job(p.Job); job == nil || job.Closed {
+		if job := d.config.View().Job(p.Job); job == nil || job.Closed {
 			d.drop(p.Job)
 		}
 	}
@@ -82,7 +82,7 @@ func (d *Dispatcher) extended(p command.ExtendWindowPayload, window command.Wind
 			d.left(l.host, false)
 		}
 	}
-	view := d.cfg.View()
+	view := d.config.View()
 	for _, want := range p.Runs {
 		r := d.runs[want.Job]
 		if r == nil {

@@ -53,7 +53,7 @@ const (
 
 // Dispatcher is safe for concurrent use.
 type Dispatcher struct {
-	cfg Config
+	config Config
 
 	mu        sync.Mutex
 	runs      map[ids.ID]*run
@@ -118,10 +118,10 @@ type outSeq struct {
 }
 
 // New makes an empty dispatcher.
-func New(cfg Config) *Dispatcher {
-	return &Dispatcher{cfg: cfg, runs: map[ids.ID]*run{}, byRef: map[string]*customer{},
+func New(config Config) *Dispatcher {
+	return &Dispatcher{config: config, runs: map[ids.ID]*run{}, byRef: map[string]*customer{},
 		hosts:  map[string]*host{},
-		shards: make([]shard, cfg.Shards)}
+		shards: make([]shard, config.Shards)}
 }
 
 // Adopt takes over a run as the replicated sets have it: what is out counts as published. The hosts
@@ -189,8 +189,8 @@ func (d *Dispatcher) addRun(job *state.Job) *run {
 	}
 	r := &run{job: job.ID, customer: c, scraper: job.Scraper, revision: job.Revision,
 		list: job.List, links: job.Links,
-		pace: d.cfg.Pace(d.cfg.View(), job), aside: map[*host]*waiting{}, picked: map[uint32]link{},
-		outs: map[uint32]*outSeq{}, ended: job.State.Final()}
+		pace: d.config.Pace(d.config.View(), job), aside: map[*host]*waiting{},
+		picked: map[uint32]link{}, outs: map[uint32]*outSeq{}, ended: job.State.Final()}
 	if job.Daily != (model.DailyLimits{}) {
 		r.domains = map[uint32]uint64{}
 	}
@@ -215,7 +215,7 @@ func (d *Dispatcher) Needs() []Need {
 	for _, c := range d.customers {
 		for _, r := range c.runs {
 			if r.ended || r.reading || len(r.unlocated) > 0 || len(r.buffer) > 0 ||
-				r.scanned >= r.links || d.out >= d.cfg.Window {
+				r.scanned >= r.links || d.out >= d.config.Window {
 				continue
 			}
 			r.reading = true
@@ -238,7 +238,7 @@ func (d *Dispatcher) Feed(job ids.ID, links []rowstore.Link) {
 	for _, l := range links {
 		r.scanned = l.Seq + 1
 		if r.domains != nil {
-			r.domains[l.Seq] = d.cfg.DomainOf(l.URL)
+			r.domains[l.Seq] = d.config.DomainOf(l.URL)
 		}
 		if r.ended || r.outs[l.Seq] != nil || (r.skip != nil && r.skip(l.Seq)) {
 			continue
@@ -257,7 +257,7 @@ func (d *Dispatcher) Plan(most int) []command.WindowRun {
 	for idle := 0; idle < len(d.customers) && most > 0; {
 		c := d.customers[0]
 		d.customers = append(d.customers[1:], c)
-		r, took := d.turnOf(c, min(most, turn, d.cfg.Window-d.out))
+		r, took := d.turnOf(c, min(most, turn, d.config.Window-d.out))
 		if len(took) == 0 {
 			idle++
 			continue

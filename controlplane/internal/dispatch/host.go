@@ -36,10 +36,10 @@ func (h *host) forget(r *run) {
 }
 
 func (d *Dispatcher) hostOf(url string) *host {
-	name := d.cfg.HostOf(url)
+	name := d.config.HostOf(url)
 	h := d.hosts[name]
 	if h == nil {
-		h = &host{name: name, shard: d.cfg.ShardOf(name), keptAt: d.cfg.Now()}
+		h = &host{name: name, shard: d.config.ShardOf(name), keptAt: d.config.Now()}
 		d.hosts[name] = h
 		if d.shards[h.shard].outs == nil {
 			d.shards[h.shard].open()
@@ -59,7 +59,7 @@ func (d *Dispatcher) room(r *run, h *host) bool {
 		}
 		return false
 	}
-	most := 2 * h.pace(d.cfg.Now())
+	most := 2 * h.pace(d.config.Now())
 	if r.pace > 0 {
 		most = min(most, 2*r.pace)
 	}
@@ -70,7 +70,7 @@ func (d *Dispatcher) room(r *run, h *host) bool {
 func (d *Dispatcher) left(h *host, finished bool) {
 	h.out--
 	if finished {
-		h.ended(d.cfg.Now())
+		h.ended(d.config.Now())
 	}
 	for _, r := range h.waiting {
 		r.offer(h)

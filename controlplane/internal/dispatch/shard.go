@@ -96,7 +96,9 @@ func (d *Dispatcher) Newest(number int) uint64 {
 	return d.newest(number)
 }
 
-func (d *Dispatcher) newest(number int) uint64 { return max(d.shards[number].newest, d.cfg.Newest) }
+func (d *Dispatcher) newest(number int) uint64 {
+	return max(d.shards[number].newest, d.config.Newest)
+}
 
 // Mark makes the next marker of a shard, to be published behind what Sent has noted; false when
 // nothing published is out.
@@ -117,11 +119,11 @@ func (d *Dispatcher) Mark(number int) (model.Marker, bool) {
 	}
 	d.markers++
 	s.markers = append(s.markers,
-		sentMarker{number: d.markers, before: d.published, at: d.cfg.Now()})
+		sentMarker{number: d.markers, before: d.published, at: d.config.Now()})
 	if len(s.markers) > maxMarkers {
 		s.markers = s.markers[1:]
 	}
-	return model.Marker{Leader: d.cfg.Leader, Shard: uint16(number), Number: d.markers,
+	return model.Marker{Leader: d.config.Leader, Shard: uint16(number), Number: d.markers,
 		Newest: d.newest(number)}, true
 }
 
@@ -130,7 +132,7 @@ func (d *Dispatcher) Mark(number int) (model.Marker, bool) {
 func (d *Dispatcher) Returned(m model.Marker) []command.DispatchRef {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if m.Leader != d.cfg.Leader || int(m.Shard) >= len(d.shards) {
+	if m.Leader != d.config.Leader || int(m.Shard) >= len(d.shards) {
 		return nil
 	}
 	s := &d.shards[m.Shard]

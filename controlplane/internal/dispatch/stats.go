@@ -19,9 +19,9 @@ type Stats struct {
 func (d *Dispatcher) Stats() Stats {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := Stats{Window: d.cfg.Window, Out: d.out, Aside: d.aside, Runs: len(d.runs),
+	s := Stats{Window: d.config.Window, Out: d.out, Aside: d.aside, Runs: len(d.runs),
 		Hosts: len(d.hosts)}
-	now := d.cfg.Now()
+	now := d.config.Now()
 	for i := range d.shards {
 		s.Unsent += len(d.shards[i].unsent)
 		markers := d.shards[i].markers

@@ -41,8 +41,8 @@ func (e events) NotifyUpdate(node *memberlist.Node) { e.heard(node, "") }
 
 // NotifyLeave implements memberlist.EventDelegate.
 func (e events) NotifyLeave(node *memberlist.Node) {
-	if node.Name != e.m.cfg.Name {
-		e.m.cfg.Logger.Info("gossip: a node is gone", "member", node.Name, "address",
+	if node.Name != e.m.config.Name {
+		e.m.config.Logger.Info("gossip: a node is gone", "member", node.Name, "address",
 			addressOf(node))
 	}
 	e.m.mu.Lock()
@@ -55,7 +55,7 @@ func (e events) heard(node *memberlist.Node, news string) {
 	m := e.m
 	defer m.notify()
 	address := addressOf(node)
-	if node.Name == m.cfg.Name {
+	if node.Name == m.config.Name {
 		m.mu.Lock()
 		m.gossip = address
 		m.mu.Unlock()
@@ -82,7 +82,7 @@ func (e events) heard(node *memberlist.Node, news string) {
 		return
 	}
 	if news != "" {
-		m.cfg.Logger.Info(news, "member", node.Name, "address", address, "roles", info.Roles,
+		m.config.Logger.Info(news, "member", node.Name, "address", address, "roles", info.Roles,
 			"version", info.Version)
 	}
 }
@@ -93,7 +93,7 @@ type conflicts struct{ m *Membership }
 // NotifyConflict implements memberlist.ConflictDelegate.
 func (c conflicts) NotifyConflict(existing, other *memberlist.Node) {
 	text := "gossip: two nodes have the same name; the second is refused until the first is gone"
-	if existing.Name == c.m.cfg.Name {
+	if existing.Name == c.m.config.Name {
 		text = "gossip: another node has the name of this one; one of them uses a copy of the " +
 			"other's identity"
 	}
@@ -103,7 +103,7 @@ func (c conflicts) NotifyConflict(existing, other *memberlist.Node) {
 
 // complain logs an error about a name, not more often than complaints.
 func (m *Membership) complain(name, text string, args ...any) {
-	now := m.cfg.Clock.Now()
+	now := m.config.Clock.Now()
 	m.mu.Lock()
 	last, before := m.grudges[name]
 	due := !before || now.Sub(last) >= complaints
@@ -117,7 +117,7 @@ func (m *Membership) complain(name, text string, args ...any) {
 	}
 	m.mu.Unlock()
 	if due {
-		m.cfg.Logger.Error(text, args...)
+		m.config.Logger.Error(text, args...)
 	}
 }
 

@@ -22,19 +22,19 @@ const healEvery = 10
 func (m *Membership) keepJoined(ctx context.Context) {
 	var warned time.Time
 	for {
-		wait := m.cfg.Probe
+		wait := m.config.Probe
 		_, err := m.Contact(ctx)
-		alone, now := len(m.addresses()) == 0, m.cfg.Clock.Now()
+		alone, now := len(m.addresses()) == 0, m.config.Clock.Now()
 		switch {
 		case err == nil || ctx.Err() != nil:
 		case alone && (warned.IsZero() || now.Sub(warned) >= complaints):
 			warned = now
-			m.cfg.Logger.Warn("gossip: nobody answers at the addresses to join; are they gossip "+
+			m.config.Logger.Warn("gossip: nobody answers at the addresses to join; are they gossip "+
 				"addresses of members, and "+
-				"is this node's identity of the same authority?", "join", m.cfg.Join, "error",
+				"is this node's identity of the same authority?", "join", m.config.Join, "error",
 				strings.Join(strings.Fields(err.Error()), " "))
 		default:
-			m.cfg.Logger.Debug("gossip: no answer at an address to join", "error", err)
+			m.config.Logger.Debug("gossip: no answer at an address to join", "error", err)
 		}
 		if !alone {
 			wait *= healEvery
@@ -42,7 +42,7 @@ func (m *Membership) keepJoined(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.cfg.Clock.After(wait):
+		case <-m.config.Clock.After(wait):
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (m *Membership) Contact(ctx context.Context) (answered int, err error) {
 	for _, address := range m.addresses() {
 		known[address] = true
 	}
-	addresses, err := resolve(ctx, m.cfg.Join)
+	addresses, err := resolve(ctx, m.config.Join)
 	var unknown []netip.AddrPort
 	for _, address := range addresses {
 		if !known[address] {
@@ -70,7 +70,7 @@ func (m *Membership) Contact(ctx context.Context) (answered int, err error) {
 // node has what each of them said before it answered.
 func (m *Membership) Sync(ctx context.Context) error {
 	self := m.Self().Gossip
-	targets, err := resolve(ctx, m.cfg.Join)
+	targets, err := resolve(ctx, m.config.Join)
 	targets = append(targets, m.addresses()...)
 	seen := map[netip.AddrPort]bool{self: true}
 	var each []netip.AddrPort

@@ -70,7 +70,7 @@ type Member struct {
 
 // Membership is this node as a member.
 type Membership struct {
-	cfg  Config
+	config  Config
 	list *memberlist.Memberlist
 
 	stop   context.CancelFunc // ends keepJoined
@@ -94,20 +94,20 @@ type other struct {
 }
 
 // Open begins to gossip and to look for the others. Close must be called.
-func Open(cfg Config) (*Membership, error) {
-	m := &Membership{cfg: cfg, self: cfg.Info, others: map[string]other{},
+func Open(config Config) (*Membership, error) {
+	m := &Membership{config: config, self: config.Info, others: map[string]other{},
 		changed: make(chan struct{}),
 		grudges: map[string]time.Time{}}
-	if _, err := encodeInfo(cfg.Info); err != nil {
+	if _, err := encodeInfo(config.Info); err != nil {
 		return nil, err
 	}
-	settings, err := cfg.settings()
+	settings, err := config.settings()
 	if err != nil {
 		return nil, err
 	}
 	settings.Delegate, settings.Events, settings.Conflict = says{m}, events{m}, conflicts{m}
 	if m.list, err = memberlist.Create(settings); err != nil {
-		return nil, fmt.Errorf("membership: listen on %s: %w", cfg.Listen, err)
+		return nil, fmt.Errorf("membership: listen on %s: %w", config.Listen, err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop
@@ -174,7 +174,7 @@ func resolveOne(advertise string, port int) (string, int, error) {
 func (m *Membership) Self() Member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Member{Name: m.cfg.Name, Gossip: m.gossip, Info: m.self}
+	return Member{Name: m.config.Name, Gossip: m.gossip, Info: m.self}
 }
 
 // Members lists those that are there by name, this node among them: all that belong to this node's
@@ -197,7 +197,7 @@ func (m *Membership) Members() []Member {
 func (m *Membership) Address(name string) (string, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if name == m.cfg.Name {
+	if name == m.config.Name {
 		return m.self.Address, true
 	}
 	other, there := m.others[name]
@@ -255,9 +255,9 @@ func (m *Membership) Update(change func(*Info)) error {
 // Leave tells the others that this node stops, so that they need not find out. What that means is
 // theirs to decide.
 func (m *Membership) Leave(ctx context.Context) error {
-	patience := m.cfg.Probe
+	patience := m.config.Probe
 	if end, bounded := ctx.Deadline(); bounded {
-		patience = min(patience, max(end.Sub(m.cfg.Clock.Now()), time.Millisecond))
+		patience = min(patience, max(end.Sub(m.config.Clock.Now()), time.Millisecond))
 	}
 	m.ending.Lock()
 	defer m.ending.Unlock()

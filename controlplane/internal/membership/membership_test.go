@@ -29,9 +29,9 @@ func testConfig(name string, join ...string) Config {
 			Boot: ids.ID{1}}}
 }
 
-func open(t *testing.T, cfg Config) *Membership {
+func open(t *testing.T, config Config) *Membership {
 	t.Helper()
-	m, err := Open(cfg)
+	m, err := Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func until(t *testing.T, m *Membership, what string, ok func([]Member) bool) {
 		select {
 		case <-changed:
 		case <-patience.Done():
-			t.Fatalf("%s never sees %s; it sees %+v", m.cfg.Name, what, members)
+			t.Fatalf("%s never sees %s; it sees %+v", m.config.Name, what, members)
 		}
 	}
 }
@@ -118,9 +118,9 @@ func TestNobodyAnswersIsTold(t *testing.T) {
 		{foreign, "error="},
 	} {
 		log := &logged{}
-		cfg := testConfig("a", c.join)
-		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
-		m := open(t, cfg)
+		config := testConfig("a", c.join)
+		config.Logger = slog.New(slog.NewTextHandler(log, nil))
+		m := open(t, config)
 		log.until(t, "nobody answers at the addresses to join")
 		for range 3 {
 			if _, err := m.Contact(t.Context()); err == nil {
@@ -157,9 +157,9 @@ func TestWhatANodeSaysReachesTheOthers(t *testing.T) {
 // before it answered.
 func TestSyncExchangesAtOnce(t *testing.T) {
 	slow := func(name string, join ...string) Config {
-		cfg := testConfig(name, join...)
-		cfg.Probe = time.Hour // no gossip of its own within the test
-		return cfg
+		config := testConfig(name, join...)
+		config.Probe = time.Hour // no gossip of its own within the test
+		return config
 	}
 	a := open(t, slow("a"))
 	b := open(t, slow("b", address(a)))
@@ -233,9 +233,9 @@ func (l *logged) until(t *testing.T, text string) {
 
 func TestSecondNodeOfANameIsRefused(t *testing.T) {
 	log := &logged{}
-	cfg := testConfig("a")
-	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
-	a := open(t, cfg)
+	config := testConfig("a")
+	config.Logger = slog.New(slog.NewTextHandler(log, nil))
+	a := open(t, config)
 	first := testConfig("b", address(a))
 	first.Info.Capacity = 1
 	b := open(t, first)
@@ -259,9 +259,9 @@ func TestStrangersAreNotHeard(t *testing.T) {
 	wrongKey.Key = bytes.Repeat([]byte{8}, KeyBytes)
 	otherCluster := testConfig("c", address(a))
 	otherCluster.Cluster = "atoll"
-	for _, cfg := range []Config{wrongKey, otherCluster} {
-		if _, err := open(t, cfg).Contact(t.Context()); err == nil {
-			t.Errorf("node %s is answered", cfg.Name)
+	for _, config := range []Config{wrongKey, otherCluster} {
+		if _, err := open(t, config).Contact(t.Context()); err == nil {
+			t.Errorf("node %s is answered", config.Name)
 		}
 	}
 	if got := names(a.Members()); got != "a" {
@@ -270,9 +270,9 @@ func TestStrangersAreNotHeard(t *testing.T) {
 }
 
 func TestNetworksAreChecked(t *testing.T) {
-	cfg := testConfig("a")
-	cfg.Allowed = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-	a := open(t, cfg)
+	config := testConfig("a")
+	config.Allowed = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	a := open(t, config)
 	outside := testConfig("b", address(a))
 	outside.Listen = "127.0.0.2:0"
 	b := open(t, outside)
@@ -288,10 +288,10 @@ func TestNetworksAreChecked(t *testing.T) {
 // Two clusters founded under one name and key know of each other and keep apart.
 func TestOtherClusterOfTheSameNameIsLeftOut(t *testing.T) {
 	log := &logged{}
-	cfg := testConfig("a")
-	cfg.Info.Cluster = ids.ID{1}
-	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
-	a := open(t, cfg)
+	config := testConfig("a")
+	config.Info.Cluster = ids.ID{1}
+	config.Logger = slog.New(slog.NewTextHandler(log, nil))
+	a := open(t, config)
 	other := testConfig("b", address(a))
 	other.Info.Cluster = ids.ID{2}
 	b := open(t, other)
@@ -318,9 +318,9 @@ func TestSettingsAreChecked(t *testing.T) {
 		"too much to say":    func(c *Config) { c.Info.Address = strings.Repeat("a", 600) },
 		"an unknown address": func(c *Config) { c.Advertise = "no such name" },
 	} {
-		cfg := testConfig("a")
-		spoil(&cfg)
-		if m, err := Open(cfg); err == nil {
+		config := testConfig("a")
+		spoil(&config)
+		if m, err := Open(config); err == nil {
 			_ = m.Close()
 			t.Errorf("%s is taken", what)
 		}

@@ -86,7 +86,7 @@ func (p *Port) Serve(methods map[string]Method) {
 		ReadHeaderTimeout: headerPatience,
 		IdleTimeout:       idleConnection,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          log.New(lines{p.cfg.Logger}, "", 0),
+		ErrorLog:          log.New(lines{p.config.Logger}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return p.ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if taken, ok := c.(*connection); ok {
@@ -125,7 +125,7 @@ func (p *Port) handler(methods map[string]Method) http.Handler {
 			status = http.StatusUnprocessableEntity
 			if final.Code == fault.ScopeRejected {
 				p.refusedCalls.Add(1)
-				p.cfg.Logger.Warn("port: a call was refused", "method", r.URL.Path, "error", err)
+				p.config.Logger.Warn("port: a call was refused", "method", r.URL.Path, "error", err)
 			}
 			answer, err = p.codec.Marshal(coded{Code: final.Code, Detail: final.Detail,
 				Field: final.Field})

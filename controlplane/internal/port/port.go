@@ -51,7 +51,7 @@ type Config struct {
 
 // Port is open from Open until Close. It is safe for concurrent use.
 type Port struct {
-	cfg      Config
+	config      Config
 	listener net.Listener
 	server   *tls.Config
 	raft     *streams
@@ -76,21 +76,21 @@ type Port struct {
 }
 
 // Open listens. Connections wait until Serve and Raft's transport take them.
-func Open(cfg Config) (*Port, error) {
-	listener, err := net.Listen("tcp", cfg.Listen)
+func Open(config Config) (*Port, error) {
+	listener, err := net.Listen("tcp", config.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("port: %w", err)
 	}
-	if cfg.Advertise == "" {
-		cfg.Advertise = listener.Addr().String()
+	if config.Advertise == "" {
+		config.Advertise = listener.Addr().String()
 	}
-	if cfg.Dial == nil {
+	if config.Dial == nil {
 		dialer := &net.Dialer{}
-		cfg.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+		config.Dial = func(ctx context.Context, address string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "tcp", address)
 		}
 	}
-	p := &Port{cfg: cfg, listener: listener, server: cfg.Identity.TLSServer(cfg.Now),
+	p := &Port{config: config, listener: listener, server: config.Identity.TLSServer(config.Now),
 		codec: codec.New(), open: map[*connection]struct{}{}, slots: make(chan struct{}, maxCalls)}
 	p.server.NextProtos = []string{raftProtocol, callProtocol}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -101,7 +101,7 @@ func Open(cfg Config) (*Port, error) {
 }
 
 // Address is where other nodes reach this one.
-func (p *Port) Address() string { return p.cfg.Advertise }
+func (p *Port) Address() string { return p.config.Advertise }
 
 // Refused counts the connections that were not let in, and the calls that their caller's roles do
 // not allow.
@@ -149,7 +149,7 @@ func (p *Port) accept() {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // too many open files, for one: what is open goes on
-			p.cfg.Logger.Warn("port: accept", "error", err)
+			p.config.Logger.Warn("port: accept", "error", err)
 			select {
 			case <-p.ctx.Done():
 				return
@@ -206,8 +206,8 @@ func (p *Port) admit(raw net.Conn) {
 	}
 	if err != nil {
 		p.refusedConnections.Add(1)
-		p.cfg.Logger.Debug("port: connection refused", "from", raw.RemoteAddr().String(), "error",
-			err)
+		p.config.Logger.Debug("port: connection refused", "from", raw.RemoteAddr().String(),
+			"error", err)
 		_ = raw.Close()
 	}
 }
@@ -246,7 +246,7 @@ func (p *Port) dial(ctx context.Context, address, protocol, node, role string) (
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakePatience)
 	defer cancel()
-	config := p.cfg.Identity.TLSClient(p.cfg.Now, node, role)
+	config := p.config.Identity.TLSClient(p.config.Now, node, role)
 	config.NextProtos = []string{protocol}
 	secure := tls.Client(raw, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
@@ -267,7 +267,7 @@ func (p *Port) dial(ctx context.Context, address, protocol, node, role string) (
 func (p *Port) connect(ctx context.Context, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
-	return p.cfg.Dial(ctx, address)
+	return p.config.Dial(ctx, address)
 }
 
 // connection is one that ends with the port at the latest. It is no *tls.Conn to net/http, which
@@ -355,7 +355,7 @@ func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }
 
 // Addr implements net.Listener: where other nodes reach this one.
-func (s *streams) Addr() net.Addr { return address(s.port.cfg.Advertise) }
+func (s *streams) Addr() net.Addr { return address(s.port.config.Advertise) }
 
 // Target is what Raft's layer dials: the node of a name at an address, HOST:PORT, that must have a
 // role; "" is any. Raft keeps connections by it, so one that was opened for less is not used for

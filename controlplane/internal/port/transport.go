@@ -66,7 +66,7 @@ func (t *Transport) accept(layer raft.StreamLayer) {
 		}
 		from, ours := conn.(*connection)
 		if !ours {
-			t.port.cfg.Logger.Error("port: raft's layer accepts connections that are " +
+			t.port.config.Logger.Error("port: raft's layer accepts connections that are " +
 				"not this port's")
 			_ = conn.Close()
 			continue
@@ -128,7 +128,7 @@ func (t *Transport) isOwn(from *connection, rpc raft.RPC) bool {
 	if name == from.peer.Node {
 		return true
 	}
-	t.port.cfg.Logger.Warn("port: raft in another node's name was refused", "node", from.peer.Node,
+	t.port.config.Logger.Warn("port: raft in another node's name was refused", "node", from.peer.Node,
 		"named", fmt.Sprintf("%.100q", name), "request", fmt.Sprintf("%T", rpc.Command))
 	t.port.refusedCalls.Add(1)
 	return false

@@ -118,7 +118,7 @@ type Change struct {
 // Planner remembers since when nodes have kept up or been gone. It is for one goroutine and one
 // leadership.
 type Planner struct {
-	cfg   Config
+	config   Config
 	nodes map[string]*memory
 }
 
@@ -131,8 +131,8 @@ type memory struct {
 }
 
 // New begins a leadership's memory.
-func New(cfg Config) *Planner {
-	return &Planner{cfg: cfg.withDefaults(), nodes: map[string]*memory{}}
+func New(config Config) *Planner {
+	return &Planner{config: config.withDefaults(), nodes: map[string]*memory{}}
 }
 
 // Next is the next change to make, if any. After it is made, or has failed, Next is asked again.
@@ -215,13 +215,13 @@ func (p *Planner) remember(v *view, name string) {
 	isLeader := name == v.Leader
 	since(&m.gone, !gossips && !answered && !isLeader)
 	since(&m.settling, isLeader ||
-		(gossips && p.answers(v, name) && progress.Index+p.cfg.MaxLag >= v.Index))
+		(gossips && p.answers(v, name) && progress.Index+p.config.MaxLag >= v.Index))
 }
 
 // answers says that a server hears this leader.
 func (p *Planner) answers(v *view, name string) bool {
 	progress, answered := v.Progress[name]
-	return name == v.Leader || (answered && progress.Contact <= p.cfg.Contact)
+	return name == v.Leader || (answered && progress.Contact <= p.config.Contact)
 }
 
 // gone says that a node has been gone for so long.
@@ -257,5 +257,5 @@ func (p *Planner) outlives(v *view, name string) bool {
 
 // lost says that a voter has been gone for its whole grace.
 func (p *Planner) lost(v *view, name string) bool {
-	return p.gone(v, name, p.cfg.VoterGrace) || p.dismissed(v, name)
+	return p.gone(v, name, p.config.VoterGrace) || p.dismissed(v, name)
 }

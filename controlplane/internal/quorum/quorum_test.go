@@ -169,7 +169,7 @@ func (c *cluster) lost() int {
 	lost := 0
 	for name, server := range c.servers {
 		if m := c.planner.nodes[name]; server.Voter && m != nil && !m.gone.IsZero() &&
-			c.now.Sub(m.gone) >= c.planner.cfg.VoterGrace {
+			c.now.Sub(m.gone) >= c.planner.config.VoterGrace {
 			lost++
 		}
 	}

@@ -21,7 +21,7 @@ func (p *Planner) admit(v *view) Change {
 		member := &v.Members[i]
 		tried := p.nodes[member.Name].admitted
 		if !asksIn(v, *member) || v.servers[member.Name].Voter || !tried.IsZero() &&
-			v.Now.Sub(tried) < p.cfg.Contact {
+			v.Now.Sub(tried) < p.config.Contact {
 			continue // of those that were tried, it may not have heard yet
 		}
 		if next == nil || tried.Before(p.nodes[next.Name].admitted) {
@@ -110,7 +110,7 @@ func (p *Planner) removeVoter(v *view) Change {
 		switch {
 		case p.dismissed(v, name):
 			return Change{Kind: Remove, Name: name, Why: "it is gone and not registered"}
-		case p.gone(v, name, p.cfg.VoterGrace) && len(v.voters) > p.cfg.MinVoters:
+		case p.gone(v, name, p.config.VoterGrace) && len(v.voters) > p.config.MinVoters:
 			return Change{Kind: Remove, Name: name, Why: "it has been gone for long"}
 		}
 	}
@@ -123,7 +123,7 @@ func (p *Planner) removeNonvoter(v *view) Change {
 		case server.Voter:
 		case p.dismissed(v, server.Name):
 			return Change{Kind: Remove, Name: server.Name, Why: "it is gone and not registered"}
-		case p.gone(v, server.Name, p.cfg.NonvoterGrace):
+		case p.gone(v, server.Name, p.config.NonvoterGrace):
 			return Change{Kind: Remove, Name: server.Name, Why: "it has been gone for long"}
 		}
 	}
@@ -164,7 +164,7 @@ func (p *Planner) add(v *view) Change {
 
 // demote takes votes from nodes that are not of the control plane, and from one voter too many.
 func (p *Planner) demote(v *view) Change {
-	if len(v.voters) <= p.cfg.MinVoters {
+	if len(v.voters) <= p.config.MinVoters {
 		return Change{}
 	}
 	excess := len(v.voters)-p.lostVoters(v) > p.target(v)
@@ -197,7 +197,7 @@ func (p *Planner) promote(v *view) Change {
 		if counted && !server.Voter && member.ControlPlane && !member.Leaving &&
 			v.registered[member.Name] &&
 			server.Address == member.Address && !settling.IsZero() &&
-			v.Now.Sub(settling) >= p.cfg.Settle {
+			v.Now.Sub(settling) >= p.config.Settle {
 			ready = append(ready, member.Name)
 		}
 	}
@@ -232,6 +232,6 @@ func (p *Planner) target(v *view) int {
 			able++
 		}
 	}
-	able = min(able, p.cfg.MaxVoters)
+	able = min(able, p.config.MaxVoters)
 	return max(able-(able+1)%2, 1)
 }

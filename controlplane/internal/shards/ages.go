@@ -6,7 +6,7 @@ import "time"
 func (t *Tracker) Ages() map[string]time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.cfg.Now()
+	now := t.config.Now()
 	ages := make(map[string]time.Duration, len(t.members))
 	for node, m := range t.members {
 		ages[node] = now.Sub(m.heard)

@@ -31,7 +31,7 @@ func (r *rate) note(now time.Time, pages uint64) {
 func (t *Tracker) Describe(node *state.Node, shards []*state.Shard, into *client.NodeStatus) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	m, now := t.of(node), t.cfg.Now()
+	m, now := t.of(node), t.config.Now()
 	departing := departs(node, m)
 	for _, s := range shards {
 		if s.Owner != node.Name {
@@ -63,7 +63,7 @@ func (t *Tracker) stateOf(node *state.Node, m *member, busy bool, now time.Time)
 		return client.NodeDrained
 	case heard:
 		return client.NodeAlive
-	case m != nil, node.Capacity > 0 && now.Sub(t.started) >= t.cfg.Lease:
+	case m != nil, node.Capacity > 0 && now.Sub(t.started) >= t.config.Lease:
 		return client.NodeFailed
 	}
 	return ""

@@ -57,7 +57,7 @@ const movingShare = 8
 
 // Tracker is what one leadership knows of the fetchers. It is safe for concurrent use.
 type Tracker struct {
-	cfg     Config
+	config     Config
 	started time.Time
 
 	mu      sync.Mutex
@@ -83,15 +83,15 @@ func (m *member) released(shard uint16) bool {
 }
 
 // New begins a leadership's memory: nobody has been heard yet.
-func New(cfg Config) *Tracker {
-	now := cfg.Now()
-	return &Tracker{cfg: cfg, started: now, planned: now, attends: now,
+func New(config Config) *Tracker {
+	now := config.Now()
+	return &Tracker{config: config, started: now, planned: now, attends: now,
 		members: map[string]*member{}}
 }
 
 // wait is how long after a sign of life a fetcher may still be at work.
 func (t *Tracker) wait() time.Duration {
-	w := t.cfg.Lease + t.cfg.EndWithin()
+	w := t.config.Lease + t.config.EndWithin()
 	return w + w/driftShare
 }
 
@@ -100,7 +100,7 @@ func (t *Tracker) wait() time.Duration {
 func (t *Tracker) Heard(beat client.Heartbeat) []uint16 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.cfg.Now()
+	now := t.config.Now()
 	m := t.members[beat.Node]
 	if m == nil || m.boot != beat.Boot {
 		m = &member{boot: beat.Boot, rate: rate{at: now, pages: beat.Pages}}
@@ -134,7 +134,7 @@ func (t *Tracker) of(node *state.Node) *member {
 
 // fresh says that the node was heard within a lease.
 func (t *Tracker) fresh(m *member, now time.Time) bool {
-	return m != nil && now.Sub(m.heard) < t.cfg.Lease
+	return m != nil && now.Sub(m.heard) < t.config.Lease
 }
 
 // departs says that a node is to have no shard.
@@ -146,8 +146,8 @@ func departs(node *state.Node, m *member) bool {
 func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.ShardChange {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.cfg.Now()
-	if now.Sub(t.planned) >= t.cfg.Lease {
+	now := t.config.Now()
+	if now.Sub(t.planned) >= t.config.Lease {
 		t.attends = now
 	}
 	t.planned = now
@@ -228,7 +228,7 @@ func (t *Tracker) silent(name string, owner *state.Node, now time.Time) bool {
 func (t *Tracker) Due(nodes []*state.Node, shards []*state.Shard) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now, due := t.cfg.Now(), t.cfg.Lease/4
+	now, due := t.config.Now(), t.config.Lease/4
 	owners := make(map[string]*state.Node, len(nodes))
 	for _, n := range nodes {
 		owners[n.Name] = n
@@ -255,17 +255,17 @@ func (t *Tracker) silence(name string, owner *state.Node, now time.Time) time.Du
 func (t *Tracker) Answer(node *state.Node, shards []*state.Shard) client.Leases {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	leases := client.Leases{For: t.cfg.Lease}
+	leases := client.Leases{For: t.config.Lease}
 	m := t.of(node)
 	if m == nil {
 		return leases
 	}
 	m.told = map[uint16]bool{}
-	now := t.cfg.Now()
+	now := t.config.Now()
 	for _, s := range shards {
 		if s.Owner != node.Name {
 			// before the next regular heartbeat
-			freed := s.Owner != "" && t.wait()-t.silence(s.Owner, nil, now) <= t.cfg.Lease/2
+			freed := s.Owner != "" && t.wait()-t.silence(s.Owner, nil, now) <= t.config.Lease/2
 			leases.Soon = leases.Soon || s.Next == node.Name || freed
 			continue
 		}
@@ -286,7 +286,7 @@ func (t *Tracker) Held(owner *state.Node, s *state.Shard) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.of(owner)
-	if !t.fresh(m, t.cfg.Now()) || s.Next != "" || departs(owner, m) {
+	if !t.fresh(m, t.config.Now()) || s.Next != "" || departs(owner, m) {
 		return false
 	}
 	epoch, holds := m.holding[s.Number]

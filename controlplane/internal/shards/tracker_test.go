@@ -138,7 +138,7 @@ func TestNewLeaderWaits(t *testing.T) {
 		}
 	}
 	for end := now.Add(2*time.Second +
-		2*time.Second/driftShare); now.Before(end); now = now.Add(tracker.cfg.Lease / 4) {
+		2*time.Second/driftShare); now.Before(end); now = now.Add(tracker.config.Lease / 4) {
 		tracker.Heard(beat)
 		if changes := tracker.Plan(nodes, shard); len(changes) > 0 && changes[0].Owner != "gone" {
 			t.Fatalf("%v too early: %+v", end.Sub(now), changes)
@@ -175,7 +175,7 @@ func TestDueIsTheEndOfTheWait(t *testing.T) {
 			ending = 300 * time.Millisecond // all fetchers end their requests by now
 		}
 		due := tracker.Due(nodes, shard)
-		if due <= 0 || due > tracker.cfg.Lease/4 {
+		if due <= 0 || due > tracker.config.Lease/4 {
 			t.Fatalf("due after %v", due)
 		}
 		now = now.Add(due)

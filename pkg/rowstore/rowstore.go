@@ -1,7 +1,8 @@
 // Package rowstore owns what is stored and never lost outside the control plane: rows, page
-// records, link lists and the errors of links. One interface, one implementation per engine, one
-// conformance suite (rowstoretest). Which jobs a customer may see, and which run is the latest, is
-// the control plane's to say: a Scope carries the answer.
+// records, link lists, the errors of links, and the runs and ledger entries that are history. One
+// interface, one implementation per engine, one conformance suite (rowstoretest). Which jobs a
+// customer may see, and which run is the latest, is the control plane's to say: a Scope carries the
+// answer, and so does a Path.
 //
 // # Schemas
 //
@@ -15,7 +16,8 @@
 //   - what a table, column or index was for goes a release after its last reader went.
 //
 // The first release to look ahead is that of cluster version 2; those before it refuse any schema
-// that they do not know. It has no migration of its own, and the next may have one.
+// that they do not know. It has no migration of its own, and the next may have one. What it adds is
+// made beside the versions, and is not missed where it is not there yet: the archive.
 package rowstore
 
 import (
@@ -54,6 +56,7 @@ type Store interface {
 	Lists
 	Pages
 	Reads
+	Archive
 	// Identity names the store itself: two stores are one if and only if theirs are equal. "": it
 	// has no name.
 	Identity(ctx context.Context) (string, error)

@@ -72,6 +72,11 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"ScanBytes", testScanBytes},
 		{"ScanAnywhere", testScanAnywhere},
 		{"ScanWhilePagesCome", testScanRace},
+		{"PastRuns", testPastRuns},
+		{"CountPast", testCountPast},
+		{"PastOfGenerations", testPastOfGenerations},
+		{"PastEntries", testPastEntries},
+		{"ExpirePast", testExpirePast},
 	} {
 		if len(only) > 0 && !slices.Contains(only, test.name) {
 			continue

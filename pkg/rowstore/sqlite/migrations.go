@@ -100,6 +100,9 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 			return fmt.Errorf("migration %d: %w", version+1, err)
 		}
 	}
+	if _, err := conn.ExecContext(ctx, archiveSchema); err != nil {
+		return fmt.Errorf("make the archive: %w", err)
+	}
 	return nil
 }
 

@@ -1,0 +1,302 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	clickhouse "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// The archive's tables stand beside the versions of the schema: the release before knows none of
+// them and opens the database all the same. Whoever first writes makes them; to who reads before, a
+// table that is not there is an empty one. A repeat replaces its record by an equal one, so reads
+// take the first of each.
+var archiveSchema = []string{
+	`CREATE TABLE IF NOT EXISTS DB.past_runs (
+	customer   String,
+	id         FixedString(12),
+	generation FixedString(12),
+	sealed     UInt64 CODEC(Delta, ZSTD(1)),
+	trial      UInt8,
+	grp        FixedString(12),
+	scraper    FixedString(12),
+	state      LowCardinality(String),
+	list       FixedString(12),
+	queued     Int64 CODEC(Delta, ZSTD(1)), -- Unix milliseconds, like started and finished
+	started    Int64 CODEC(Delta, ZSTD(1)),
+	finished   Int64 CODEC(Delta, ZSTD(1)),
+	links      UInt32,
+	success    UInt32,
+	errors     UInt32,
+	items      UInt64,
+	pages      UInt64,
+	delivered  UInt64,
+	charged    Int64,
+	body       String CODEC(ZSTD(1)),
+	INDEX by_id id TYPE bloom_filter(0.001) GRANULARITY 1,
+	INDEX by_list list TYPE bloom_filter(0.001) GRANULARITY 1,
+	INDEX by_scraper scraper TYPE bloom_filter(0.001) GRANULARITY 1,
+	INDEX by_sealed sealed TYPE minmax GRANULARITY 1
+) ENGINE = ` + engine + `ReplacingMergeTree PARTITION BY toYYYYMM(fromUnixTimestamp64Milli(finished, 'UTC'))
+ORDER BY (customer, id, generation)` + durable + `, index_granularity = 512`,
+	`CREATE TABLE IF NOT EXISTS DB.past_entries (
+	customer   String,
+	created    UInt64 CODEC(Delta, ZSTD(1)),
+	id         FixedString(12),
+	generation FixedString(12),
+	sealed     UInt64 CODEC(Delta, ZSTD(1)),
+	body       String CODEC(ZSTD(1)),
+	INDEX by_id id TYPE bloom_filter(0.001) GRANULARITY 1
+) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (customer, created, id, generation)` + durable +
+		`, index_granularity = 512`,
+}
+
+const (
+	pastRunColumns = `id, generation, sealed, customer, trial, grp, scraper, state, list, queued, ` +
+		`started, finished, links, success, errors, items, pages, delivered, charged, body`
+	pastEntryColumns = `id, generation, sealed, customer, created, body`
+)
+
+// pastRunTypes are those of pastRunColumns, pastEntryTypes of pastEntryColumns.
+var (
+	pastRunTypes = typed(pastRunColumns, "FixedString(12)", "FixedString(12)", "UInt64", "String",
+		"UInt8", "FixedString(12)", "FixedString(12)", "LowCardinality(String)", "FixedString(12)",
+		"Int64", "Int64", "Int64", "UInt32", "UInt32", "UInt32", "UInt64", "UInt64", "UInt64",
+		"Int64", "String")
+	pastEntryTypes = typed(pastEntryColumns, "FixedString(12)", "FixedString(12)", "UInt64",
+		"String", "UInt64", "String")
+)
+
+func typed(columns string, types ...string) []clickhouse.ColumnNameAndType {
+	var all []clickhouse.ColumnNameAndType
+	for i, name := range strings.Split(columns, ", ") {
+		all = append(all, clickhouse.ColumnNameAndType{Name: name, Type: types[i]})
+	}
+	return all
+}
+
+// PutPast is rowstore.Archive.
+func (s *Store) PutPast(ctx context.Context, runs []rowstore.PastRun,
+	entries []rowstore.PastEntry) error {
+	err := s.putPast(ctx, runs, entries)
+	if refusedWith(err, tableUnknown) {
+		for _, statement := range archiveSchema {
+			if err := s.exec(ctx, callTimeout,
+				strings.ReplaceAll(statement, "DB.", s.table(""))); err != nil {
+				return fmt.Errorf("row store: make the archive: %w", err)
+			}
+		}
+		err = s.putPast(ctx, runs, entries)
+	}
+	if err != nil {
+		return fmt.Errorf("row store: archive: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) putPast(ctx context.Context, runs []rowstore.PastRun,
+	entries []rowstore.PastEntry) error {
+	err := s.fill(ctx, "past_runs", pastRunColumns, pastRunTypes, len(runs), func(i int) []any {
+		r := &runs[i]
+		return []any{r.ID[:], r.Generation[:], r.Sealed, r.Customer, bit(r.Trial), r.Group[:],
+			r.Scraper[:], r.State, r.List[:], r.Queued, r.Started, r.Finished, r.Links, r.Success,
+			r.Errors, r.Items, r.Pages, r.Delivered, r.Charged, r.Body}
+	})
+	return errors.Join(err, s.fill(ctx, "past_entries", pastEntryColumns, pastEntryTypes,
+		len(entries), func(i int) []any {
+			e := &entries[i]
+			return []any{e.ID[:], e.Generation[:], e.Sealed, e.Customer, e.Created, e.Body}
+		}))
+}
+
+func bit(is bool) uint8 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// fill inserts so many records, in one block a partition.
+func (s *Store) fill(ctx context.Context, table, columns string,
+	types []clickhouse.ColumnNameAndType, count int, values func(int) []any) error {
+	if count == 0 {
+		return nil
+	}
+	statement := `INSERT INTO ` + s.table(table) + ` (` + columns + `)`
+	return s.retry(ctx, callTimeout, func(ctx context.Context) error {
+		insert, err := s.conn.PrepareBatch(withColumns(ctx, types), statement)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = insert.Close() }() // Send says what went wrong
+		for i := range count {
+			if err := insert.Append(values(i)...); err != nil {
+				return err
+			}
+		}
+		return insert.Send()
+	})
+}
+
+// onPath wants the records of a path.
+func onPath(path rowstore.Path) string {
+	steps := []string{`0`}
+	for _, step := range path {
+		steps = append(steps, fmt.Sprintf(`generation = %s AND sealed <= %d`, id(step.Generation),
+			step.Upto))
+	}
+	return `(` + strings.Join(steps, ` OR `) + `)`
+}
+
+// past reads of a table that may not be there yet.
+func past[T any](ctx context.Context, s *Store, query string,
+	scan func(rows driver.Rows) (T, error)) ([]T, error) {
+	all, err := read(ctx, s, query, scan)
+	if refusedWith(err, tableUnknown) {
+		return nil, nil
+	}
+	return all, err
+}
+
+// PastRuns is rowstore.Archive.
+func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
+	where := []string{onPath(q.Path)}
+	if q.Customer != "" {
+		where = append(where, `customer = `+text(q.Customer))
+	}
+	if !q.Trials {
+		where = append(where, `trial = 0`)
+	}
+	if !q.Scraper.IsZero() {
+		where = append(where, `scraper = `+id(q.Scraper))
+	}
+	if q.IDs != nil {
+		where = append(where, `id IN `+idSet(q.IDs))
+	}
+	if q.Lists != nil {
+		where = append(where, `list IN `+idSet(q.Lists))
+	}
+	if q.Kinds != nil {
+		where = append(where, `(grp, scraper, state) IN (`+join(q.Kinds,
+			func(k rowstore.PastKind) string {
+				return `(` + id(k.Group) + `,` + id(k.Scraper) + `,` + text(k.State) + `)`
+			})+`)`)
+		if len(q.Kinds) == 0 {
+			return nil, nil
+		}
+	}
+	direction, further := ``, `>`
+	if q.Descending {
+		direction, further = ` DESC`, `<`
+	}
+	by := string(q.By)
+	if q.Behind != nil {
+		where = append(where, `(`+by+`, id) `+further+` (`+strconv.FormatInt(q.Behind.Value, 10)+
+			`, `+id(q.Behind.ID)+`)`)
+	}
+	// Which runs, first: their bodies are read of no other.
+	found := `SELECT customer, id, generation FROM ` + s.table("past_runs") + ` WHERE ` +
+		strings.Join(where, ` AND `) + ` ORDER BY ` + by + direction + `, id` + direction +
+		` LIMIT 1 BY id` + fmt.Sprintf(` LIMIT %d OFFSET %d`, q.Limit, q.Offset)
+	runs, err := past(ctx, s, `SELECT `+pastRunColumns+` FROM `+s.table("past_runs")+
+		` WHERE (customer, id, generation) IN (`+found+`) ORDER BY `+by+direction+`, id`+direction+
+		` LIMIT 1 BY id`, scanPastRun)
+	if err != nil {
+		return nil, fmt.Errorf("row store: past runs: %w", err)
+	}
+	return runs, nil
+}
+
+func scanPastRun(rows driver.Rows) (r rowstore.PastRun, err error) {
+	var id, generation, group, scraper, list, body string
+	var trial uint8
+	err = rows.Scan(&id, &generation, &r.Sealed, &r.Customer, &trial, &group, &scraper, &r.State,
+		&list, &r.Queued, &r.Started, &r.Finished, &r.Links, &r.Success, &r.Errors, &r.Items,
+		&r.Pages, &r.Delivered, &r.Charged, &body)
+	r.Trial, r.Body = trial == 1, []byte(body)
+	copy(r.ID[:], id)
+	copy(r.Generation[:], generation)
+	copy(r.Group[:], group)
+	copy(r.Scraper[:], scraper)
+	copy(r.List[:], list)
+	return r, err
+}
+
+// CountPast is rowstore.Archive.
+func (s *Store) CountPast(ctx context.Context, path rowstore.Path,
+	customer string) ([]rowstore.PastCount, error) {
+	counts, err := past(ctx, s, `SELECT grp, scraper, state, uniqExact(id) FROM `+
+		s.table("past_runs")+` WHERE customer = `+text(customer)+` AND trial = 0 AND `+
+		onPath(path)+` GROUP BY grp, scraper, state`,
+		func(rows driver.Rows) (c rowstore.PastCount, err error) {
+			var group, scraper string
+			var runs uint64
+			err = rows.Scan(&group, &scraper, &c.State, &runs)
+			copy(c.Group[:], group)
+			copy(c.Scraper[:], scraper)
+			c.Runs = int64(runs)
+			return c, err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("row store: count past runs: %w", err)
+	}
+	return counts, nil
+}
+
+// PastEntries is rowstore.Archive.
+func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry,
+	error) {
+	where := onPath(q.Path)
+	if q.Customer != "" {
+		where += ` AND customer = ` + text(q.Customer)
+	}
+	if q.IDs != nil {
+		where += ` AND id IN ` + idSet(q.IDs)
+	}
+	if q.Before > 0 {
+		where += fmt.Sprintf(` AND created < %d`, q.Before)
+	}
+	entries, err := past(ctx, s, `SELECT `+pastEntryColumns+` FROM `+s.table("past_entries")+
+		` WHERE `+where+` ORDER BY created DESC, id DESC LIMIT 1 BY id`+
+		fmt.Sprintf(` LIMIT %d OFFSET %d`, q.Limit, q.Offset),
+		func(rows driver.Rows) (e rowstore.PastEntry, err error) {
+			var id, generation, body string
+			err = rows.Scan(&id, &generation, &e.Sealed, &e.Customer, &e.Created, &body)
+			e.Body = []byte(body)
+			copy(e.ID[:], id)
+			copy(e.Generation[:], generation)
+			return e, err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("row store: past entries: %w", err)
+	}
+	return entries, nil
+}
+
+// ExpirePast is rowstore.Archive: whole months go, when the last run of one is old enough, and what
+// is old of the month that is not over yet stays until then.
+func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
+	old, err := past(ctx, s, fmt.Sprintf(`SELECT partition_id FROM system.parts
+		WHERE database = %s AND table = 'past_runs' AND active GROUP BY partition_id
+		HAVING toUInt32OrZero(partition_id) > 0 AND toUInt32(partition_id) < %s`, text(s.db),
+		before.UTC().Format("200601")),
+		func(rows driver.Rows) (name string, err error) { return name, rows.Scan(&name) })
+	if err != nil {
+		return fmt.Errorf("row store: months of past runs: %w", err)
+	}
+	for _, month := range old {
+		err := s.exec(ctx, removeTimeout, `ALTER TABLE `+s.table("past_runs")+
+			` DROP PARTITION ID `+text(month))
+		if err != nil {
+			return fmt.Errorf("row store: expire past runs of %s: %w", month, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,281 @@
+package rowstoretest
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// pastRuns makes runs of two customers in several generations, the state's order of ids.
+func (s *suite) pastRuns(count int, generations ...ids.ID) []rowstore.PastRun {
+	random := rand.New(rand.NewPCG(1, 2))
+	groups := []ids.ID{s.ids.New(), s.ids.New()}
+	scrapers := []ids.ID{s.ids.New(), s.ids.New(), s.ids.New()}
+	const at = 1_700_000_000_000
+	var runs []rowstore.PastRun
+	for i := range count {
+		queued := at + int64(random.IntN(count/2))*1000 // some at once
+		runs = append(runs, rowstore.PastRun{ID: s.ids.New(),
+			Generation: generations[random.IntN(len(generations))], Sealed: uint64(i + 1),
+			Customer: []string{"one", "two"}[i%2], Trial: i%7 == 0,
+			PastKind: rowstore.PastKind{Group: groups[random.IntN(2)],
+				Scraper: scrapers[random.IntN(3)],
+				State:   []string{"COMPLETED", "FAILED", "STOPPED"}[random.IntN(3)]},
+			List: s.ids.New(), Queued: queued, Started: queued + int64(random.IntN(3)),
+			Finished: queued + 1000 + int64(random.IntN(50)), Links: random.Uint32N(5),
+			Success: random.Uint32N(5), Errors: random.Uint32N(5), Items: random.Uint64N(9),
+			Pages: random.Uint64N(9), Delivered: random.Uint64N(9), Charged: random.Int64N(1 << 40),
+			Body: fmt.Appendf(nil, "run %d\x00\xff", i)})
+	}
+	return runs
+}
+
+func whole(generations ...ids.ID) rowstore.Path {
+	var path rowstore.Path
+	for _, generation := range generations {
+		path = append(path, rowstore.PathStep{Generation: generation, Upto: 1 << 60})
+	}
+	return path
+}
+
+// wanted is what a query finds among runs, by its meaning.
+func wanted(all []rowstore.PastRun, q rowstore.PastQuery) []rowstore.PastRun {
+	order := func(a, b rowstore.PastRun) int {
+		n := cmp.Or(compareIn(q.By, a, b), strings.Compare(string(a.ID[:]), string(b.ID[:])))
+		if q.Descending {
+			return -n
+		}
+		return n
+	}
+	var found []rowstore.PastRun
+	for _, r := range all {
+		seen := slices.ContainsFunc(q.Path, func(step rowstore.PathStep) bool {
+			return step.Generation == r.Generation && r.Sealed <= step.Upto
+		})
+		if seen && (q.Customer == "" || r.Customer == q.Customer) && (q.Trials || !r.Trial) &&
+			(q.IDs == nil || slices.Contains(q.IDs, r.ID)) &&
+			(q.Lists == nil || slices.Contains(q.Lists, r.List)) &&
+			(q.Scraper.IsZero() || q.Scraper == r.Scraper) &&
+			(q.Kinds == nil || slices.Contains(q.Kinds, r.PastKind)) {
+			found = append(found, r)
+		}
+	}
+	slices.SortFunc(found, order)
+	if q.Behind != nil {
+		at := slices.IndexFunc(found, func(r rowstore.PastRun) bool { return r.ID == q.Behind.ID })
+		found = found[at+1:]
+	}
+	found = found[min(q.Offset, len(found)):]
+	return found[:min(q.Limit, len(found))]
+}
+
+func compareIn(by rowstore.PastOrder, a, b rowstore.PastRun) int {
+	switch by {
+	case rowstore.ByQueued:
+		return cmp.Compare(a.Queued, b.Queued)
+	case rowstore.ByStarted:
+		return cmp.Compare(a.Started, b.Started)
+	case rowstore.ByFinished:
+		return cmp.Compare(a.Finished, b.Finished)
+	case rowstore.ByState:
+		return cmp.Compare(a.State, b.State)
+	case rowstore.BySuccess:
+		return cmp.Compare(a.Success, b.Success)
+	case rowstore.ByErrors:
+		return cmp.Compare(a.Errors, b.Errors)
+	case rowstore.ByLinks:
+		return cmp.Compare(a.Links, b.Links)
+	case rowstore.ByItems:
+		return cmp.Compare(a.Items, b.Items)
+	case rowstore.ByPages:
+		return cmp.Compare(a.Pages, b.Pages)
+	case rowstore.ByDelivered:
+		return cmp.Compare(a.Delivered, b.Delivered)
+	case rowstore.ByCharged:
+		return cmp.Compare(a.Charged, b.Charged)
+	case rowstore.ByDuration:
+		return cmp.Compare(a.Finished-a.Started, b.Finished-b.Started)
+	default:
+		return cmp.Compare(a.Sealed, b.Sealed)
+	}
+}
+
+// testPastRuns holds every query against its meaning, in every order, and twice is once.
+func testPastRuns(s *suite) {
+	first, second, other := s.ids.New(), s.ids.New(), s.ids.New()
+	s.past(rowstore.PastQuery{Path: whole(first), By: rowstore.ByQueued, Limit: 10}, nil)
+	all := s.pastRuns(90, first, second, other)
+	for half := range slices.Chunk(all, 45) {
+		s.ok(s.store.PutPast(s.ctx, half, nil))
+	}
+	s.ok(s.store.PutPast(s.ctx, all[10:60], nil))
+	path := whole(first, second)
+	path[1].Upto = 60
+	for _, by := range []rowstore.PastOrder{rowstore.ByQueued, rowstore.ByStarted,
+		rowstore.ByFinished, rowstore.ByState, rowstore.BySuccess, rowstore.ByErrors,
+		rowstore.ByLinks, rowstore.ByItems, rowstore.ByPages, rowstore.ByDelivered,
+		rowstore.ByCharged, rowstore.ByDuration, rowstore.BySealed} {
+		for _, down := range []bool{false, true} {
+			q := rowstore.PastQuery{Path: path, Customer: "one", By: by, Descending: down,
+				Offset: 3, Limit: 9}
+			s.past(q, all)
+		}
+	}
+	some := all[20]
+	kinds := []rowstore.PastKind{some.PastKind, all[21].PastKind}
+	for _, q := range []rowstore.PastQuery{
+		{}, {Trials: true}, {Customer: "two", Trials: true}, {Customer: "three"},
+		{IDs: []ids.ID{some.ID, all[33].ID, s.ids.New()}, Trials: true}, {IDs: []ids.ID{}},
+		{Lists: []ids.ID{all[5].List, all[6].List, all[7].List, all[8].List}, Trials: true},
+		{Scraper: some.Scraper}, {Kinds: kinds}, {Kinds: []rowstore.PastKind{}},
+		{Kinds: kinds, Customer: "one", Scraper: some.Scraper},
+	} {
+		q.Path, q.By, q.Descending, q.Limit = path, rowstore.ByQueued, true, rowstore.MaxPast
+		s.past(q, all)
+		q.Path = nil
+		s.past(q, nil)
+	}
+	for _, by := range []rowstore.PastOrder{rowstore.ByQueued, rowstore.BySealed} {
+		for _, down := range []bool{false, true} {
+			q := rowstore.PastQuery{Path: path, By: by, Descending: down, Limit: 7}
+			for page := wanted(all, q); len(page) > 0; page = wanted(all, q) {
+				s.past(q, all)
+				last := page[len(page)-1]
+				q.Behind = &rowstore.PastPlace{Value: last.Queued, ID: last.ID}
+				if by == rowstore.BySealed {
+					q.Behind.Value = int64(last.Sealed)
+				}
+			}
+		}
+	}
+}
+
+// past holds a query's answer against what it means.
+func (s *suite) past(q rowstore.PastQuery, all []rowstore.PastRun) {
+	s.Helper()
+	got, err := s.store.PastRuns(s.ctx, q)
+	s.ok(err)
+	s.equal(fmt.Sprintf("runs of %+v", q), wanted(all, q), got)
+}
+
+// testCountPast: what a history's filter may name is counted as the history would list it.
+func testCountPast(s *suite) {
+	first, second := s.ids.New(), s.ids.New()
+	none, err := s.store.CountPast(s.ctx, whole(first), "one")
+	s.ok(err)
+	s.equal("count of nothing", 0, len(none))
+	all := s.pastRuns(60, first, second)
+	s.ok(s.store.PutPast(s.ctx, all, nil))
+	s.ok(s.store.PutPast(s.ctx, all, nil))
+	want := map[rowstore.PastKind]int64{}
+	for _, r := range all {
+		if r.Generation == first && r.Sealed <= 50 && r.Customer == "one" && !r.Trial {
+			want[r.PastKind]++
+		}
+	}
+	counts, err := s.store.CountPast(s.ctx, rowstore.Path{{Generation: first, Upto: 50}}, "one")
+	s.ok(err)
+	got := map[rowstore.PastKind]int64{}
+	for _, c := range counts {
+		got[c.PastKind] += c.Runs
+	}
+	s.equal("counts", want, got)
+}
+
+// testPastOfGenerations: one run may end in several generations, and differently.
+func testPastOfGenerations(s *suite) {
+	first, second := s.ids.New(), s.ids.New()
+	ended := s.pastRuns(2, first)[1]
+	anew := ended
+	anew.Generation, anew.Sealed, anew.State = second, 9, "STOPPED"
+	s.ok(s.store.PutPast(s.ctx, []rowstore.PastRun{ended, anew}, nil))
+	q := rowstore.PastQuery{IDs: []ids.ID{ended.ID}, Trials: true, By: rowstore.BySealed, Limit: 10}
+	for _, test := range []struct {
+		path rowstore.Path
+		want []rowstore.PastRun
+	}{
+		{whole(first), []rowstore.PastRun{ended}},
+		{rowstore.Path{{Generation: second, Upto: 9}, {Generation: first, Upto: ended.Sealed - 1}},
+			[]rowstore.PastRun{anew}},
+		{rowstore.Path{{Generation: second, Upto: 8}}, nil},
+	} {
+		q.Path = test.path
+		got, err := s.store.PastRuns(s.ctx, q)
+		s.ok(err)
+		s.equal("run of the path", test.want, got)
+	}
+}
+
+// testPastEntries: the ledger is read from the newest entry on, by number and by place.
+func testPastEntries(s *suite) {
+	first, second := s.ids.New(), s.ids.New()
+	var all []rowstore.PastEntry
+	for i := range 50 {
+		all = append(all, rowstore.PastEntry{ID: s.ids.New(), Generation: first,
+			Sealed: uint64(100 + i), Customer: []string{"one", "two"}[i%2], Created: uint64(i + 1),
+			Body: fmt.Appendf(nil, "entry %d", i)})
+	}
+	for _, i := range []int{4, 8} { // made by one command
+		all[i+2].Created = all[i].Created
+	}
+	gone := all[7]
+	gone.ID, gone.Generation = s.ids.New(), second
+	s.ok(s.store.PutPast(s.ctx, nil, all))
+	s.ok(s.store.PutPast(s.ctx, nil, append(all[:30:30], gone)))
+	path := rowstore.Path{{Generation: first, Upto: 140}}
+	read := func(q rowstore.PastEntriesQuery) []rowstore.PastEntry {
+		q.Path = path
+		got, err := s.store.PastEntries(s.ctx, q)
+		s.ok(err)
+		return got
+	}
+	var want []rowstore.PastEntry
+	for _, e := range all[:41] {
+		if e.Customer == "one" {
+			want = append(want, e)
+		}
+	}
+	slices.SortFunc(want, func(a, b rowstore.PastEntry) int {
+		return cmp.Or(cmp.Compare(b.Created, a.Created),
+			strings.Compare(string(b.ID[:]), string(a.ID[:])))
+	})
+	s.equal("ledger", want, read(rowstore.PastEntriesQuery{Customer: "one", Limit: 1000}))
+	s.equal("page", want[5:9],
+		read(rowstore.PastEntriesQuery{Customer: "one", Offset: 5, Limit: 4}))
+	s.equal("behind a place", want[slices.IndexFunc(want, func(e rowstore.PastEntry) bool {
+		return e.Created < 20
+	}):], read(rowstore.PastEntriesQuery{Customer: "one", Before: 20, Limit: 1000}))
+	s.equal("by id", []rowstore.PastEntry{all[9], all[3]},
+		read(rowstore.PastEntriesQuery{IDs: []ids.ID{all[3].ID, all[9].ID, gone.ID}, Limit: 10}))
+	s.equal("of nobody", 0, len(read(rowstore.PastEntriesQuery{Customer: "three", Limit: 10})))
+}
+
+// testExpirePast: runs of months before the time go, later ones stay, and so do all entries.
+func testExpirePast(s *suite) {
+	s.ok(s.store.ExpirePast(s.ctx, time.Now()))
+	generation := s.ids.New()
+	runs := s.pastRuns(4, generation)
+	cut := time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC)
+	for i, off := range []time.Duration{-40 * 24 * time.Hour, -time.Millisecond, 0, time.Hour} {
+		runs[i].Finished = cut.Add(off).UnixMilli()
+	}
+	entry := rowstore.PastEntry{ID: s.ids.New(), Generation: generation, Sealed: 1, Customer: "one",
+		Created: 1, Body: []byte("1")}
+	s.ok(s.store.PutPast(s.ctx, runs, []rowstore.PastEntry{entry}))
+	for range 2 {
+		s.ok(s.store.ExpirePast(s.ctx, cut))
+		q := rowstore.PastQuery{Path: whole(generation), Trials: true, By: rowstore.ByFinished,
+			Limit: 10}
+		s.past(q, runs[2:])
+	}
+	entries, err := s.store.PastEntries(s.ctx,
+		rowstore.PastEntriesQuery{Path: whole(generation), Customer: "one", Limit: 10})
+	s.ok(err)
+	s.equal("entries", []rowstore.PastEntry{entry}, entries)
+}

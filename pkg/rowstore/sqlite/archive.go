@@ -1,0 +1,286 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// archiveSchema stands beside the versions of the schema: the release before knows none of it and
+// opens the database all the same.
+const archiveSchema = `
+CREATE TABLE IF NOT EXISTS past_runs (
+	id         BLOB NOT NULL,
+	generation BLOB NOT NULL,
+	sealed     INTEGER NOT NULL,
+	customer   TEXT NOT NULL,
+	trial      INTEGER NOT NULL,
+	grp        BLOB NOT NULL,
+	scraper    BLOB NOT NULL,
+	state      TEXT NOT NULL,
+	list       BLOB NOT NULL,
+	queued     INTEGER NOT NULL, -- Unix milliseconds, like started and finished
+	started    INTEGER NOT NULL,
+	finished   INTEGER NOT NULL,
+	links      INTEGER NOT NULL,
+	success    INTEGER NOT NULL,
+	errors     INTEGER NOT NULL,
+	items      INTEGER NOT NULL,
+	pages      INTEGER NOT NULL,
+	delivered  INTEGER NOT NULL,
+	charged    INTEGER NOT NULL,
+	body       BLOB NOT NULL,
+	PRIMARY KEY (id, generation)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS past_runs_started ON past_runs (customer, trial, started, generation, sealed);
+CREATE INDEX IF NOT EXISTS past_runs_queued ON past_runs (customer, trial, queued, generation, sealed);
+CREATE INDEX IF NOT EXISTS past_runs_kind ON past_runs (customer, trial, grp, scraper, state, generation, sealed);
+CREATE INDEX IF NOT EXISTS past_runs_scraper ON past_runs (scraper, queued, generation, sealed);
+CREATE INDEX IF NOT EXISTS past_runs_list ON past_runs (list);
+CREATE INDEX IF NOT EXISTS past_runs_sealed ON past_runs (sealed);
+CREATE INDEX IF NOT EXISTS past_runs_finished ON past_runs (finished);
+
+CREATE TABLE IF NOT EXISTS past_entries (
+	id         BLOB NOT NULL,
+	generation BLOB NOT NULL,
+	sealed     INTEGER NOT NULL,
+	customer   TEXT NOT NULL,
+	created    INTEGER NOT NULL,
+	body       BLOB NOT NULL,
+	PRIMARY KEY (id, generation)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS past_entries_created ON past_entries (customer, created, generation, sealed);
+`
+
+const (
+	pastRunColumns = `id, generation, sealed, customer, trial, grp, scraper, state, list, queued, ` +
+		`started, finished, links, success, errors, items, pages, delivered, charged, body`
+	pastEntryColumns = `id, generation, sealed, customer, created, body`
+
+	// expiredAtOnce bounds what one turn of the writer removes.
+	expiredAtOnce = 2_000
+)
+
+// PutPast is rowstore.Archive.
+func (s *Store) PutPast(ctx context.Context, runs []rowstore.PastRun,
+	entries []rowstore.PastEntry) error {
+	if len(runs) == 0 && len(entries) == 0 {
+		return nil
+	}
+	return s.writer.do(ctx, s.writer.bulk, func() error {
+		for i := range runs {
+			r := &runs[i]
+			if _, err := s.writer.exec(`INSERT OR IGNORE INTO past_runs (`+pastRunColumns+`)
+				VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, r.ID[:], r.Generation[:],
+				int64(r.Sealed), r.Customer, r.Trial, r.Group[:], r.Scraper[:], r.State, r.List[:],
+				r.Queued, r.Started, r.Finished, r.Links, r.Success, r.Errors, int64(r.Items),
+				int64(r.Pages), int64(r.Delivered), r.Charged, r.Body); err != nil {
+				return fmt.Errorf("run %s: %w", r.ID, err)
+			}
+		}
+		for i := range entries {
+			e := &entries[i]
+			if _, err := s.writer.exec(`INSERT OR IGNORE INTO past_entries (`+pastEntryColumns+`)
+				VALUES (?,?,?,?,?,?)`, e.ID[:], e.Generation[:], int64(e.Sealed), e.Customer,
+				int64(e.Created), e.Body); err != nil {
+				return fmt.Errorf("entry %s: %w", e.ID, err)
+			}
+		}
+		return nil
+	})
+}
+
+// condition is what stands behind WHERE, with its arguments.
+type condition struct {
+	text strings.Builder
+	args []any
+}
+
+// on begins a condition with the records of a path.
+func on(path rowstore.Path) *condition {
+	c := &condition{}
+	c.text.WriteString(`(0`)
+	for _, step := range path {
+		c.text.WriteString(` OR generation = ? AND sealed <= ?`)
+		c.args = append(c.args, step.Generation[:], int64(step.Upto))
+	}
+	c.text.WriteByte(')')
+	return c
+}
+
+func (c *condition) and(text string, args ...any) {
+	c.text.WriteString(` AND ` + text)
+	c.args = append(c.args, args...)
+}
+
+// among wants a column of ids to have one of them.
+func (c *condition) among(column string, list []ids.ID) {
+	if list == nil {
+		return
+	}
+	c.and(column+` IN (SELECT unhex(value) FROM json_each(?))`, hexList(list))
+}
+
+// hexList is a JSON array of ids.
+func hexList(list []ids.ID) string {
+	var b strings.Builder
+	b.WriteByte('[')
+	for i, id := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(`"` + id.String() + `"`)
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+// kinds wants runs of one of some kinds.
+func (c *condition) kinds(kinds []rowstore.PastKind) error {
+	if kinds == nil {
+		return nil
+	}
+	list := make([][3]string, len(kinds))
+	for i, k := range kinds {
+		list[i] = [3]string{k.Group.String(), k.Scraper.String(), k.State}
+	}
+	encoded, err := json.Marshal(list)
+	if err != nil {
+		return fmt.Errorf("row store: kinds of runs: %w", err)
+	}
+	c.and(`(grp, scraper, state) IN (SELECT unhex(value ->> 0), unhex(value ->> 1), value ->> 2
+		FROM json_each(?))`, string(encoded))
+	return nil
+}
+
+// PastRuns is rowstore.Archive.
+func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
+	where := on(q.Path)
+	if q.Customer != "" {
+		where.and(`customer = ?`, q.Customer)
+	}
+	if !q.Trials {
+		where.and(`trial = 0`)
+	}
+	if !q.Scraper.IsZero() {
+		where.and(`scraper = ?`, q.Scraper[:])
+	}
+	where.among(`id`, q.IDs)
+	where.among(`list`, q.Lists)
+	if err := where.kinds(q.Kinds); err != nil {
+		return nil, err
+	}
+	direction, further := ``, `>`
+	if q.Descending {
+		direction, further = ` DESC`, `<`
+	}
+	by := string(q.By)
+	if q.Behind != nil {
+		where.and(`(`+by+`, id) `+further+` (?, ?)`, q.Behind.Value, q.Behind.ID[:])
+	}
+	rows, err := s.reads.QueryContext(ctx, `SELECT `+pastRunColumns+` FROM past_runs WHERE `+
+		where.text.String()+` ORDER BY `+by+direction+`, id`+direction+` LIMIT ? OFFSET ?`,
+		append(where.args, q.Limit, q.Offset)...)
+	var runs []rowstore.PastRun
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var r rowstore.PastRun
+		var id, generation, group, scraper, list idColumn
+		err := rows.Scan(&id, &generation, &r.Sealed, &r.Customer, &r.Trial, &group, &scraper,
+			&r.State, &list, &r.Queued, &r.Started, &r.Finished, &r.Links, &r.Success, &r.Errors,
+			&r.Items, &r.Pages, &r.Delivered, &r.Charged, &r.Body)
+		r.ID, r.Generation, r.Group = ids.ID(id), ids.ID(generation), ids.ID(group)
+		r.Scraper, r.List = ids.ID(scraper), ids.ID(list)
+		runs = append(runs, r)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: past runs: %w", err)
+	}
+	return runs, nil
+}
+
+// CountPast is rowstore.Archive.
+func (s *Store) CountPast(ctx context.Context, path rowstore.Path,
+	customer string) ([]rowstore.PastCount, error) {
+	where := on(path)
+	where.and(`customer = ? AND trial = 0`, customer)
+	rows, err := s.reads.QueryContext(ctx, `SELECT grp, scraper, state, count(*) FROM past_runs
+		WHERE `+where.text.String()+` GROUP BY grp, scraper, state`, where.args...)
+	var counts []rowstore.PastCount
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var c rowstore.PastCount
+		var group, scraper idColumn
+		err := rows.Scan(&group, &scraper, &c.State, &c.Runs)
+		c.Group, c.Scraper = ids.ID(group), ids.ID(scraper)
+		counts = append(counts, c)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: count past runs: %w", err)
+	}
+	return counts, nil
+}
+
+// PastEntries is rowstore.Archive.
+func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry,
+	error) {
+	where := on(q.Path)
+	if q.Customer != "" {
+		where.and(`customer = ?`, q.Customer)
+	}
+	where.among(`id`, q.IDs)
+	if q.Before > 0 {
+		where.and(`created < ?`, int64(q.Before))
+	}
+	rows, err := s.reads.QueryContext(ctx, `SELECT `+pastEntryColumns+` FROM past_entries WHERE `+
+		where.text.String()+` ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
+		append(where.args, q.Limit, q.Offset)...)
+	var entries []rowstore.PastEntry
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var e rowstore.PastEntry
+		var id, generation idColumn
+		err := rows.Scan(&id, &generation, &e.Sealed, &e.Customer, &e.Created, &e.Body)
+		e.ID, e.Generation = ids.ID(id), ids.ID(generation)
+		entries = append(entries, e)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: past entries: %w", err)
+	}
+	return entries, nil
+}
+
+// ExpirePast is rowstore.Archive. Each turn of the writer removes a bounded number.
+func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
+	for removed := int64(expiredAtOnce); removed == expiredAtOnce; {
+		err := s.writer.do(ctx, s.writer.bulk, func() (err error) {
+			removed, err = s.writer.exec(`DELETE FROM past_runs WHERE (id, generation) IN
+				(SELECT id, generation FROM past_runs WHERE finished < ? LIMIT ?)`,
+				before.UnixMilli(), expiredAtOnce)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("row store: expire past runs: %w", err)
+		}
+	}
+	return nil
+}
+
+// idColumn scans an id.
+type idColumn ids.ID
+
+// Scan implements sql.Scanner.
+func (c *idColumn) Scan(value any) error {
+	bytes, ok := value.([]byte)
+	if !ok || len(bytes) != len(c) {
+		return fmt.Errorf("%v is no id", value)
+	}
+	copy(c[:], bytes)
+	return nil
+}

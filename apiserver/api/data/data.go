@@ -70,14 +70,6 @@ func latestRun(v *client.View, s *client.Scraper, asOf newest) (latest *client.J
 	return latest
 }
 
-func ownGroup(v *client.View, customer string, id ids.ID, field string) (*client.Group, error) {
-	g := v.Group(id)
-	if g == nil || g.Customer != customer {
-		return nil, fault.Invalid(fault.NotFound, field, "there is no such group")
-	}
-	return g, nil
-}
-
 // parseFilter reads a filter; "" is none.
 func parseFilter(text string) (filter.Node, error) {
 	if text == "" {

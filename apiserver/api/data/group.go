@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver/api"
-	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -113,7 +113,7 @@ func length(rows []json.RawMessage) (bytes int) {
 
 func (in *groupRequest) query(from *operation.Caller) (rowstore.RowsQuery, error) {
 	q := rowstore.RowsQuery{Offset: in.Page * in.Size, Limit: in.Size, Bytes: partBytes}
-	if _, err := ownGroup(from.View, from.Customer, in.ID, "id"); err != nil {
+	if _, err := ownership.Group(from.View, from.Customer, in.ID, "id"); err != nil {
 		return q, err
 	}
 	for _, name := range in.Categories {
@@ -144,7 +144,7 @@ func (in *groupRequest) query(from *operation.Caller) (rowstore.RowsQuery, error
 // scope is a group's rows, or those of one scraper in it. The group is the customer's.
 func scope(v *client.View, customer string, group, scraper ids.ID) (rowstore.Scope, error) {
 	if !scraper.IsZero() {
-		if _, err := scrapers.Own(v, customer, scraper, "scraperId"); err != nil {
+		if _, err := ownership.Scraper(v, customer, scraper, "scraperId"); err != nil {
 			return rowstore.Scope{}, err
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/apiserver/api"
-	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -172,12 +172,12 @@ func (in *readRequest) scope(from *operation.Caller) (rowstore.Scope, error) {
 			"scraperId, groupId or jobId is needed")
 	}
 	if !in.GroupID.IsZero() {
-		if _, err := ownGroup(from.View, from.Customer, in.GroupID, "groupId"); err != nil {
+		if _, err := ownership.Group(from.View, from.Customer, in.GroupID, "groupId"); err != nil {
 			return scope, err
 		}
 	}
 	if !in.ScraperID.IsZero() {
-		scraper, err := scrapers.Own(from.View, from.Customer, in.ScraperID, "scraperId")
+		scraper, err := ownership.Scraper(from.View, from.Customer, in.ScraperID, "scraperId")
 		if err != nil {
 			return scope, err
 		}
@@ -186,9 +186,9 @@ func (in *readRequest) scope(from *operation.Caller) (rowstore.Scope, error) {
 		}
 	}
 	if !in.JobID.IsZero() {
-		job := from.View.Job(in.JobID)
-		if job == nil || job.Customer != from.Customer || job.Trial() {
-			return scope, fault.Invalid(fault.JobNotFound, "jobId", "there is no such job")
+		job, err := ownership.Job(from.View, from.Customer, in.JobID, "jobId")
+		if err != nil {
+			return scope, err
 		}
 		scope.Jobs = []ids.ID{job.ID}
 		if in.GroupID.IsZero() {

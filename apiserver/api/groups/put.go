@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -79,9 +80,9 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 	put := client.PutGroup{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer,
 		StartType: "MANUAL"}
 	if !put.Create {
-		known := from.View.Group(b.ID)
-		if known == nil || known.Customer != from.Customer {
-			return put, fault.Invalid(fault.NotFound, "id", "there is no such group")
+		known, err := ownership.Group(from.View, from.Customer, b.ID, "id")
+		if err != nil {
+			return put, err
 		}
 		put.Name, put.DataTable = known.Name, known.DataTable
 		put.StartType, put.ShouldMatchProducts = known.StartType, known.ShouldMatchProducts

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"shoal.dev/shoal/apiserver/internal/ownership"
+
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -50,7 +52,7 @@ func Errors(s api.Services) *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller,
 		in *errorsRequest) (operation.Streamed[[]LinkError], error) {
 		var answer operation.Streamed[[]LinkError]
-		job, err := own(from.View, from.Customer, in.JobID, "jobId")
+		job, err := ownership.Job(from.View, from.Customer, in.JobID, "jobId")
 		if err != nil {
 			return answer, err
 		}

@@ -5,7 +5,6 @@ package jobs
 import (
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/controlplane/client"
-	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -62,13 +61,4 @@ func given[T ~string](text T) *T {
 		return nil
 	}
 	return &text
-}
-
-// own is a job of the customer. Its fault: job_not_found, for foreign ones and trials too.
-func own(v *client.View, customer string, id ids.ID, field string) (*client.Job, error) {
-	job := v.Job(id)
-	if job == nil || job.Customer != customer || job.Trial() {
-		return nil, fault.Invalid(fault.JobNotFound, field, "there is no such job")
-	}
-	return job, nil
 }

@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -75,7 +76,7 @@ func Stream(s api.Services) *operation.Operation {
 		Errors: []fault.Code{fault.JobNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
-		job, err := own(from.View, from.Customer, in.ID, "id")
+		job, err := ownership.Job(from.View, from.Customer, in.ID, "id")
 		if err != nil {
 			return nil, err
 		}
@@ -95,10 +96,10 @@ func StreamOfScraper(s api.Services) *operation.Operation {
 		error) {
 		id := in.ID
 		// A scraper has one active run at most, and it is the newest.
-		if scraper := from.View.Scraper(id); scraper != nil && scraper.Customer == from.Customer {
-			id = scraper.LastJob
+		if own, err := ownership.Scraper(from.View, from.Customer, id, "id"); err == nil {
+			id = own.LastJob
 		}
-		job, err := own(from.View, from.Customer, id, "id")
+		job, err := ownership.Job(from.View, from.Customer, id, "id")
 		if err != nil {
 			return nil, err
 		}

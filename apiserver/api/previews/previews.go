@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"shoal.dev/shoal/apiserver/internal/ownership"
+
 	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -53,12 +55,13 @@ func (d *detection) check(from *operation.Caller) error {
 	if strings.TrimSpace(d.name) == "" {
 		faults = append(faults, fault.Invalid(fault.InvalidRequest, "name", "must not be blank"))
 	}
-	if g := from.View.Group(d.group); g == nil || g.Customer != from.Customer {
+	if _, err := ownership.Group(from.View, from.Customer, d.group, "groupId"); err != nil {
 		faults = append(faults, fault.Invalid(fault.NotFound, "groupId", "there is no such group"))
 	}
-	if known := from.View.Scraper(d.id); !d.id.IsZero() &&
-		(known == nil || known.Customer != from.Customer) {
-		faults = append(faults, fault.Invalid(fault.NotFound, "id", "there is no such scraper"))
+	if !d.id.IsZero() {
+		if _, err := ownership.Scraper(from.View, from.Customer, d.id, "id"); err != nil {
+			faults = append(faults, fault.Invalid(fault.NotFound, "id", "there is no such scraper"))
+		}
 	}
 	if fields := d.trial.Recipe.Fields; len(fields) > 0 {
 		faults = append(faults,

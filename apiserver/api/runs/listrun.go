@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver/api"
-	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -281,7 +281,7 @@ func (p *plan) make() error {
 // makeScraper plans the scraper of a new list.
 func (p *plan) makeScraper() error {
 	b, v := &p.in.Body, p.from.View
-	if g := v.Group(b.GroupID); g == nil || g.Customer != p.from.Customer {
+	if _, err := ownership.Group(v, p.from.Customer, b.GroupID, "groupId"); err != nil {
 		return fault.Invalid(fault.GroupNotFound, "groupId", "there is no such group")
 	}
 	if v.ScraperByName(p.from.Customer, b.Name) != nil {
@@ -298,7 +298,8 @@ func (p *plan) makeScraper() error {
 		spec.Type = model.SingleProduct
 	}
 	if !b.TemplateScraperID.IsZero() {
-		template, err := scrapers.Own(v, p.from.Customer, b.TemplateScraperID, "templateScraperId")
+		template, err := ownership.Scraper(v, p.from.Customer, b.TemplateScraperID,
+			"templateScraperId")
 		if err != nil {
 			return err
 		}
@@ -332,7 +333,7 @@ func (p *plan) makeScraper() error {
 // findScraper plans a further run of a list scraper.
 func (p *plan) findScraper() error {
 	b := &p.in.Body
-	known, err := scrapers.Own(p.from.View, p.from.Customer, b.ScraperID, "scraperId")
+	known, err := ownership.Scraper(p.from.View, p.from.Customer, b.ScraperID, "scraperId")
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"shoal.dev/shoal/apiserver/api"
-	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
@@ -90,7 +90,7 @@ func newRun(l *client.Launched) Run {
 
 // runnable is the customer's scraper, when it can be launched by itself.
 func runnable(from *operation.Caller, id ids.ID) (*client.Scraper, error) {
-	scraper, err := scrapers.Own(from.View, from.Customer, id, "id")
+	scraper, err := ownership.Scraper(from.View, from.Customer, id, "id")
 	if err != nil {
 		return nil, err
 	}

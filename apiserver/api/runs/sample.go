@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -47,7 +48,7 @@ func Sample(s api.Services) *operation.Operation {
 			fault.SearchNotConfigured}, TrialErrors...),
 	}, func(ctx context.Context, from *operation.Caller, in *sampleRequest) ([]json.RawMessage,
 		error) {
-		scraper, err := scrapers.Own(from.View, from.Customer, in.ID, "id")
+		scraper, err := ownership.Scraper(from.View, from.Customer, in.ID, "id")
 		if err != nil { // 400 here, where other operations have 404 (specification 7)
 			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
 		}

@@ -3,6 +3,8 @@ package schemas
 import (
 	"context"
 
+	"shoal.dev/shoal/apiserver/internal/ownership"
+
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -23,16 +25,12 @@ func Get(api.Services) *operation.Operation {
 		Access:  auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.SchemaNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Schema, error) {
-		s := from.View.ReadableSchema(from.Customer, in.ID.String())
-		if s == nil {
-			return Schema{}, notFound("id")
+		s, err := ownership.Schema(from.View, from.Customer, in.ID, "id")
+		if err != nil {
+			return Schema{}, err
 		}
 		return newSchema(s), nil
 	})
-}
-
-func notFound(field string) *fault.Error {
-	return fault.Invalid(fault.SchemaNotFound, field, "there is no such schema")
 }
 
 type versionRequest struct {
@@ -51,7 +49,8 @@ func GetGlobal(api.Services) *operation.Operation {
 	}, func(_ context.Context, from *operation.Caller, in *versionRequest) (Schema, error) {
 		s := from.View.GlobalSchema(in.Type, in.Version)
 		if s == nil {
-			return Schema{}, notFound("version")
+			return Schema{}, fault.Invalid(fault.SchemaNotFound, "version",
+				"there is no such schema")
 		}
 		return newSchema(s), nil
 	})

@@ -3,6 +3,8 @@ package scrapers
 import (
 	"context"
 
+	"shoal.dev/shoal/apiserver/internal/ownership"
+
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -23,7 +25,7 @@ func Get(api.Services) *operation.Operation {
 		Access:  auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Scraper, error) {
-		s, err := Own(from.View, from.Customer, in.ID, "id")
+		s, err := ownership.Scraper(from.View, from.Customer, in.ID, "id")
 		if err != nil {
 			return Scraper{}, err
 		}
@@ -40,7 +42,7 @@ func GetV2(api.Services) *operation.Operation {
 		Access:  auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (SuperScraper, error) {
-		s, err := Own(from.View, from.Customer, in.ID, "id")
+		s, err := ownership.Scraper(from.View, from.Customer, in.ID, "id")
 		if err != nil {
 			return SuperScraper{}, err
 		}

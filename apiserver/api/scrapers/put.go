@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -100,14 +101,14 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper
 		Config: b.Config}
 	var known *client.Scraper
 	if !b.ID.IsZero() {
-		known = from.View.Scraper(b.ID)
-		if known == nil || known.Customer != from.Customer {
+		var err error
+		if known, err = ownership.Scraper(from.View, from.Customer, b.ID, "id"); err != nil {
 			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
 		}
 	}
 	faults := append(check(s, from, &spec, known),
 		rules.Check(ctx, spec.PostProcessRules, s.ExchangeRates)...)
-	if g := from.View.Group(b.GroupRef); g == nil || g.Customer != from.Customer {
+	if _, err := ownership.Group(from.View, from.Customer, b.GroupRef, "groupRef"); err != nil {
 		faults = append(faults, noGroup())
 	}
 	if len(faults) > 0 {

@@ -9,7 +9,6 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
-	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -154,13 +153,4 @@ func StartURL(spec *model.Scraper) string {
 		return ""
 	}
 	return request.URL
-}
-
-// Own is a scraper of the customer. Its fault: scraper_not_found, for foreign ones too.
-func Own(v *client.View, customer string, id ids.ID, field string) (*client.Scraper, error) {
-	s := v.Scraper(id)
-	if s == nil || s.Customer != customer {
-		return nil, fault.Invalid(fault.ScraperNotFound, field, "there is no such scraper")
-	}
-	return s, nil
 }

@@ -118,7 +118,7 @@ type Rate = limits.Figure
 
 // Server serves the API. Each serves once.
 type Server struct {
-	config     Config
+	config  Config
 	touches *auth.Touches
 	chain   *operation.Chain
 	// customers and operators serve what comes by the listeners of each.
@@ -178,7 +178,7 @@ func New(config Config) (*Server, error) {
 		Limits: limiter, Streams: streams,
 		Clock: config.Clock, IDs: config.IDs, Logger: config.Logger, Observer: m,
 		Tracer: config.Tracer, SpoolDir: config.DataDir,
-		Proxies:  config.TrustedProxies,
+		Proxies: config.TrustedProxies,
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)

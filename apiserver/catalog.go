@@ -1,8 +1,6 @@
 package apiserver
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
-
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/admin"
 	"shoal.dev/shoal/apiserver/api/data"
@@ -18,78 +16,32 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// catalog is every operation of the customers' and the operators' API, in the order of the
-// specification.
-func catalog(s api.Services) []*operation.Operation {
-	return []*operation.Operation{
-		// 4.1 Scrapers
-		scrapers.Put(s),
-		scrapers.PutV2(s),
-		scrapers.GetV2(s),
-		scrapers.Get(s),
-		scrapers.List(s),
-		scrapers.PreviewRule(s),
-		runs.Start(s),
-		runs.Stop(s),
-		runs.Sample(s),
-		scrapers.Parameters(),
-		// 4.2 Preview
-		previews.FromURL(s),
-		previews.FromCurl(s),
-		previews.Fields(s),
-		// 4.3 Scraper jobs
-		jobs.History(s),
-		jobs.Errors(s),
-		jobs.Stream(s),
-		jobs.StreamOfScraper(s),
-		// 4.4 Data
-		data.Group(s),
-		data.Read(s),
-		// 4.5 Groups
-		groups.List(s),
-		groups.Put(s),
-		// 4.8 Schemas
-		schemas.Put(s),
-		schemas.List(s),
-		schemas.Get(s),
-		schemas.PreviewDelete(s),
-		schemas.Delete(s),
-		schemas.Items(s),
-		schemas.GetGlobal(s),
-		schemas.ListGlobal(s),
-		schemas.PutGlobal(s),
-		// 4.11 Wallet and billing
-		wallet.Get(s),
-		wallet.Transactions(s),
-		wallet.Prices(s),
-		// 4.13 API keys
-		keys.WhoAmI(s),
-		keys.Generate(s),
-		keys.List(s),
-		keys.Delete(s),
-		// 4.14 List runs (decisions 8 and 9)
-		runs.StartList(s),
-		// Administration (decision 32)
-		admin.AdjustWallet(s),
-		admin.Status(s),
-		admin.Recount(s),
-		admin.Nodes(s),
-		admin.Work(s),
-		admin.Drain(s),
-		admin.Undrain(s),
-		admin.RemoveNode(s),
-		admin.Backup(s),
-		admin.Restore(s),
-	}
+// resource is what a folder of api/ holds: the operations on one kind of thing.
+type resource interface {
+	Operations() []*operation.Operation
 }
 
-// machines is what is asked of the server itself.
-func machines(s api.Services, stopping func() bool, metrics prometheus.Gatherer,
-	document func() []byte) []*operation.Operation {
-	return []*operation.Operation{
-		system.Healthz(),
-		system.Readyz(s, stopping),
-		system.Metrics(metrics),
-		system.APIDocs(document),
+// catalog is every resource of the customers' and the operators' API, in the order of the
+// specification, each with what it uses; then what is asked of the server itself.
+func (s *Server) catalog(document func() []byte) []resource {
+	c := &s.config
+	launching := api.Services{Client: c.Client, Store: c.Store, Clock: c.Clock, IDs: c.IDs,
+		Node: c.Node, Boot: c.Boot, Guard: c.Guard, Values: c.Values, Engines: c.SearchEngines}
+	return []resource{
+		scrapers.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Guard: c.Guard,
+			ExchangeRates: c.ExchangeRates, Ceilings: scrapers.Ceilings{
+				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections}},
+		runs.Resource{Services: launching},
+		previews.Resource{Services: launching},
+		jobs.Resource{Client: c.Client, Store: c.Store, Clock: c.Clock},
+		data.Resource{Store: c.Store},
+		groups.Resource{Client: c.Client, IDs: c.IDs},
+		schemas.Resource{Client: c.Client, IDs: c.IDs},
+		wallet.Resource{},
+		keys.Resource{Client: c.Client, IDs: c.IDs, Touches: s.touches},
+		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
+			Lag: c.Lag, Recount: c.Recount},
+		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,
+			Metrics: c.Metrics, Document: document},
 	}
 }

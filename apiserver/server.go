@@ -24,6 +24,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/api/admin"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -111,7 +112,7 @@ type Config struct {
 }
 
 // Recounted is one run's ledger entry and what its page records say.
-type Recounted = api.Recounted
+type Recounted = admin.Recounted
 
 // Rate allows Count calls in each Per, and as many at once.
 type Rate = limits.Figure
@@ -269,17 +270,11 @@ func RateClasses() []string {
 
 // operations is everything that is served. The description describes itself, too.
 func (s *Server) operations() ([]*operation.Operation, error) {
-	services := api.Services{Client: s.config.Client, Store: s.config.Store, Clock: s.config.Clock,
-		IDs:     s.config.IDs,
-		Touches: s.touches, Node: s.config.Node, Boot: s.config.Boot, Lag: s.config.Lag,
-		Recount: s.config.Recount, Guard: s.config.Guard,
-		Operator: s.config.Operator, ExchangeRates: s.config.ExchangeRates, Values: s.config.Values,
-		Engines: s.config.SearchEngines,
-		Ceilings: api.Ceilings{RequestsPerSecond: s.config.MaxHostRate,
-			Connections: s.config.MaxHostConnections}}
 	var document []byte
-	ops := append(catalog(services),
-		machines(services, s.stopping.Load, s.config.Metrics, func() []byte { return document })...)
+	var ops []*operation.Operation
+	for _, r := range s.catalog(func() []byte { return document }) {
+		ops = append(ops, r.Operations()...)
+	}
 	var err error
 	document, err = operation.OpenAPI("Shoal", "1.0", describe(), ops)
 	return ops, err

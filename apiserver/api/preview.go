@@ -44,9 +44,9 @@ type PreviewSummary struct {
 }
 
 // PreviewDelete notes a preview and makes its answer; warnings says what the user has to be told.
-func PreviewDelete(ctx context.Context, s Services, d client.Deletion,
+func PreviewDelete(ctx context.Context, c client.Proposer, d client.Deletion,
 	warnings func(*client.Preview) []string) (DestructivePreview, error) {
-	made, err := client.Do(ctx, s.Client, client.PreviewDelete{Deletion: d, Token: rand.Text()},
+	made, err := client.Do(ctx, c, client.PreviewDelete{Deletion: d, Token: rand.Text()},
 		nil)
 	if err != nil {
 		return DestructivePreview{}, err

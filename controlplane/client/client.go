@@ -85,19 +85,29 @@ type Call struct {
 // elections. Who comes again with the same idempotency key gets what became of the first call.
 const Patience = 30 * time.Second
 
-// Client is safe for concurrent use.
-type Client interface {
+// Proposer changes the state: it is all that Do and Begin need of a Client.
+type Proposer interface {
 	// Propose is what Do and Begin go by, before the result has its type. It proposes a command and
 	// waits until this node has applied it. call may be nil. Faults of the command are
 	// *fault.Error. When the outcome cannot be learnt within ctx, or Patience, the error's code is
 	// unavailable, and the command may or may not have been applied. Propose has tried the same
 	// command id all along.
 	Propose(ctx context.Context, payload command.Payload, call *Call) (any, error)
+}
+
+// Reader reads the state.
+type Reader interface {
 	// View is this node's copy of the state, which may lag behind the leader's.
 	View() *View
 	// Fresh is a view that holds everything that was applied anywhere before the call (a
 	// linearizable read).
 	Fresh(ctx context.Context) (*View, error)
+}
+
+// Client is safe for concurrent use.
+type Client interface {
+	Proposer
+	Reader
 	// Settle applies a batch of receipts, in the order in which they were read, and then hands the
 	// markers that stood behind them to the leader. Repeating it changes nothing.
 	Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
@@ -221,8 +231,8 @@ type NodeStatus struct {
 	Lag *uint64
 }
 
-// Do proposes a command by Client.Propose. The command's declaration gives the result its type.
-func Do[R any](ctx context.Context, c Client, payload command.Of[R], call *Call) (R, error) {
+// Do proposes a command by Propose. The command's declaration gives the result its type.
+func Do[R any](ctx context.Context, c Proposer, payload command.Of[R], call *Call) (R, error) {
 	result, err := c.Propose(ctx, payload, call)
 	if err != nil {
 		var none R
@@ -233,7 +243,7 @@ func Do[R any](ctx context.Context, c Client, payload command.Of[R], call *Call)
 
 // Begin claims a call's key for an effect that a command of the type P is going to complete. replay
 // is nil, or what that command answered when the call was made before. call is not nil.
-func Begin[P command.Of[R], R any](ctx context.Context, c Client, claim ClaimCall,
+func Begin[P command.Of[R], R any](ctx context.Context, c Proposer, claim ClaimCall,
 	call *Call) (replay *R, err error) {
 	answer, err := c.Propose(ctx, claim, call)
 	if err != nil || !call.Replayed {

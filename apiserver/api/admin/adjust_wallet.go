@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/wallet"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -30,8 +29,8 @@ func (b *adjustmentBody) Validate() fault.List {
 	return nil
 }
 
-// AdjustWallet is POST /api/admin/customers/{ref}/wallet/adjustments.
-func AdjustWallet(s api.Services) *operation.Operation {
+// adjustWallet is POST /api/admin/customers/{ref}/wallet/adjustments.
+func (r Resource) adjustWallet() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:      "svc_adjust_wallet",
 		Routes:  operation.Routes("POST /api/admin/customers/{ref}/wallet/adjustments"),
@@ -41,8 +40,8 @@ func AdjustWallet(s api.Services) *operation.Operation {
 		Errors: []fault.Code{fault.NotFound, fault.AmountOverflow},
 	}, func(ctx context.Context, from *operation.Caller, in *adjustRequest) (wallet.Transaction,
 		error) {
-		entry, err := client.Do(ctx, s.Client,
-			client.AdjustWallet{Customer: in.Ref, Entry: s.IDs.New(),
+		entry, err := client.Do(ctx, r.Client,
+			client.AdjustWallet{Customer: in.Ref, Entry: r.IDs.New(),
 				Amount: in.Body.AmountMicros, Note: in.Body.Note}, from.Call)
 		if err != nil {
 			return wallet.Transaction{}, err

@@ -1,4 +1,51 @@
 // Package admin owns what only an operator may do (decision 32).
 package admin
 
+import (
+	"context"
+	"iter"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+)
+
 const group = "Administration"
+
+// Resource is what operators do, and what it takes.
+type Resource struct {
+	Client Client
+	Clock  clock.Clock
+	IDs    ids.Source
+	// Operator is what administrators do to the cluster itself.
+	Operator client.Operator
+	// Lag is how many records each topic still holds, by its name.
+	Lag func(ctx context.Context) map[string]int64
+	// Recount holds the ledger of every closed run in a view against its page records.
+	Recount func(ctx context.Context, view *client.View) iter.Seq2[Recounted, error]
+}
+
+// Client is what operators ask of the control plane.
+type Client interface {
+	client.Proposer
+	client.Reader
+	Status(ctx context.Context) (client.Status, error)
+	Nodes(ctx context.Context) ([]client.NodeStatus, error)
+}
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.adjustWallet(),
+		r.status(),
+		r.recount(),
+		r.nodes(),
+		r.work(),
+		r.drain(),
+		r.undrain(),
+		r.removeNode(),
+		r.backup(),
+		r.restore(),
+	}
+}

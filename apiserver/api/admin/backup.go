@@ -16,8 +16,8 @@ import (
 // backupTime is how long a backup may take to be sent or received.
 const backupTime = time.Hour
 
-// Backup is GET /api/admin/backup.
-func Backup(s api.Services) *operation.Operation {
+// backup is GET /api/admin/backup.
+func (r Resource) backup() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_backup", Routes: operation.Routes("GET /api/admin/backup"), Group: group,
 		Summary: "Answers the whole replicated state as a file",
@@ -28,7 +28,7 @@ func Backup(s api.Services) *operation.Operation {
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 	}, func(_ context.Context, _ *operation.Caller, _ *struct{}) (operation.Download, error) {
 		return operation.Download{ContentType: "application/octet-stream",
-			Write: s.Operator.Backup}, nil
+			Write: r.Operator.Backup}, nil
 	})
 }
 
@@ -80,8 +80,8 @@ func restoredOf(r client.Restored) Restored {
 		BeforeMicros:  c.BalanceBefore}
 }
 
-// Restore is POST /api/admin/restore.
-func Restore(s api.Services) *operation.Operation {
+// restore is POST /api/admin/restore.
+func (r Resource) restore() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_restore", Routes: operation.Routes("POST /api/admin/restore"), Group: group,
 		Summary: "Puts a backup in the place of the replicated state, on every node",
@@ -98,7 +98,7 @@ func Restore(s api.Services) *operation.Operation {
 		if err := in.Stream.Receive(ctx, operation.Verbatim); err != nil {
 			return Restored{}, err
 		}
-		restored, err := s.Operator.Restore(ctx, in.Stream,
+		restored, err := r.Operator.Restore(ctx, in.Stream,
 			client.RestoreOptions{Force: in.Body.Force, ReviveKeys: in.Body.ReviveKeys})
 		return restoredOf(restored), err
 	})

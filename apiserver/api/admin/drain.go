@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -15,8 +14,8 @@ type drainRequest struct {
 	Name string `path:"name" min:"1" max:"128" doc:"The node's name"`
 }
 
-// Drain is PUT /api/admin/nodes/{name}/drain.
-func Drain(s api.Services) *operation.Operation {
+// drain is PUT /api/admin/nodes/{name}/drain.
+func (r Resource) drain() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_drain_node", Group: group,
 		Routes: operation.Routes("PUT /api/admin/nodes/{name}/drain",
@@ -29,24 +28,24 @@ func Drain(s api.Services) *operation.Operation {
 			"restarts of the node too, until it is taken back. Repeating it changes nothing.",
 		Access: auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *drainRequest) (operation.None, error) {
-		return drain(ctx, s, from.View, in.Name, true)
+		return order(ctx, r.Client, from.View, in.Name, true)
 	})
 }
 
-// Undrain is DELETE /api/admin/nodes/{name}/drain.
-func Undrain(s api.Services) *operation.Operation {
+// undrain is DELETE /api/admin/nodes/{name}/drain.
+func (r Resource) undrain() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_admin_undrain_node",
 		Routes: operation.Routes("DELETE /api/admin/nodes/{name}/drain"), Group: group,
 		Summary: "Takes a drain back: the node's fetcher gets its share of the shards again",
 		Access:  auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *drainRequest) (operation.None, error) {
-		return drain(ctx, s, from.View, in.Name, false)
+		return order(ctx, r.Client, from.View, in.Name, false)
 	})
 }
 
-// drain passes the order on. Taking one back is never refused: a node may have lost the role since.
-func drain(ctx context.Context, s api.Services, view *client.View, name string,
+// order passes the order on. Taking one back is never refused: a node may have lost the role since.
+func order(ctx context.Context, c client.Proposer, view *client.View, name string,
 	draining bool) (operation.None, error) {
 	for _, node := range view.Nodes() {
 		if draining && node.Name == name && node.Capacity == 0 {
@@ -54,6 +53,6 @@ func drain(ctx context.Context, s api.Services, view *client.View, name string,
 				"node %q is no fetcher: it has nothing to hand over", name)
 		}
 	}
-	_, err := client.Do(ctx, s.Client, client.DrainNode{Name: name, Draining: draining}, nil)
+	_, err := client.Do(ctx, c, client.DrainNode{Name: name, Draining: draining}, nil)
 	return operation.None{}, err
 }

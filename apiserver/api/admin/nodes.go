@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -48,8 +47,8 @@ func newNode(n *client.NodeStatus) Node {
 	return node
 }
 
-// Nodes is GET /api/admin/nodes.
-func Nodes(s api.Services) *operation.Operation {
+// nodes is GET /api/admin/nodes.
+func (r Resource) nodes() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_nodes", Routes: operation.Routes("GET /api/admin/nodes"), Group: group,
 		Summary: "Lists the nodes of the cluster by name, as the leader sees them",
@@ -58,7 +57,7 @@ func Nodes(s api.Services) *operation.Operation {
 			"LEADER then, and nothing is known of heartbeats.",
 		Access: auth.Admin, Rate: limits.Read, Leaderless: true,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) ([]Node, error) {
-		found, err := s.Client.Nodes(ctx)
+		found, err := r.Client.Nodes(ctx)
 		nodes := make([]Node, len(found))
 		for i := range found {
 			nodes[i] = newNode(&found[i])

@@ -10,10 +10,26 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/ids"
 )
 
-// Recount is POST /api/admin/billing/recount. It changes nothing, but it is work.
-func Recount(s api.Services) *operation.Operation {
+// Recounted is one run's ledger entry and what its page records say. Money is in micros, 0 or more.
+type Recounted struct {
+	JobID         ids.ID `json:"jobId"`
+	CustomerRef   string `json:"customerRef"`
+	EntryID       ids.ID `json:"entryId"`
+	LedgerMicros  int64  `json:"ledgerMicros"`
+	RecountMicros int64  `json:"recountMicros"`
+	LedgerPages   uint64 `json:"ledgerPages" doc:"Charged or paid by free requests"`
+	RecountPages  uint64 `json:"recountPages" doc:"Delivered"`
+	LedgerItems   uint64 `json:"ledgerItems"`
+	RecountItems  uint64 `json:"recountItems"`
+	Equal         bool   `json:"equal"`
+	Undone        bool   `json:"undone,omitempty" doc:"A restore undid the run: it is in no ledger, and nobody reads what is stored of it"`
+}
+
+// recount is POST /api/admin/billing/recount. It changes nothing, but it is work.
+func (r Resource) recount() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_recount", Routes: operation.Routes("POST /api/admin/billing/recount"),
 		Group:   group,
@@ -24,23 +40,23 @@ func Recount(s api.Services) *operation.Operation {
 			"in no ledger.",
 		Access: auth.Admin, Rate: limits.General, Timeout: 10 * time.Minute,
 	}, func(ctx context.Context, from *operation.Caller,
-		_ *struct{}) (operation.Streamed[[]api.Recounted], error) {
-		var answer operation.Streamed[[]api.Recounted]
-		for _, err := range s.Recount(ctx, from.View) {
+		_ *struct{}) (operation.Streamed[[]Recounted], error) {
+		var answer operation.Streamed[[]Recounted]
+		for _, err := range r.Recount(ctx, from.View) {
 			if err != nil {
 				return answer, err // it has a code as long as nothing is sent
 			}
 			break
 		}
 		answer.Write = func(ctx context.Context, w io.Writer) error {
-			next, stop := iter.Pull2(s.Recount(ctx, from.View))
+			next, stop := iter.Pull2(r.Recount(ctx, from.View))
 			defer stop()
-			return api.WriteArray(w, func() ([]api.Recounted, error) {
+			return api.WriteArray(w, func() ([]Recounted, error) {
 				run, err, more := next()
 				if !more {
 					return nil, nil
 				}
-				return []api.Recounted{run}, err
+				return []Recounted{run}, err
 			})
 		}
 		return answer, nil

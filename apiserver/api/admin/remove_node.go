@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -14,8 +13,8 @@ type removeNodeRequest struct {
 	Name string `path:"name" min:"1" max:"128" doc:"The node's name"`
 }
 
-// RemoveNode is DELETE /api/admin/nodes/{name}.
-func RemoveNode(s api.Services) *operation.Operation {
+// removeNode is DELETE /api/admin/nodes/{name}.
+func (r Resource) removeNode() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_remove_node", Routes: operation.Routes("DELETE /api/admin/nodes/{name}"),
 		Group:   group,
@@ -29,6 +28,6 @@ func RemoveNode(s api.Services) *operation.Operation {
 		Errors: []fault.Code{fault.NotFound, fault.NodeAlive, fault.QuorumAtRisk},
 	}, func(ctx context.Context, _ *operation.Caller, in *removeNodeRequest) (operation.None,
 		error) {
-		return operation.None{}, s.Operator.RemoveNode(ctx, in.Name)
+		return operation.None{}, r.Operator.RemoveNode(ctx, in.Name)
 	})
 }

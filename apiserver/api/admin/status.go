@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -26,14 +25,14 @@ type ClusterStatus struct {
 	Lag      map[string]int64 `json:"lag" doc:"Records that each topic still holds, of those that it is known of"`
 }
 
-// Status is GET /api/admin/status.
-func Status(s api.Services) *operation.Operation {
+// status is GET /api/admin/status.
+func (r Resource) status() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_status", Routes: operation.Routes("GET /api/admin/status"), Group: group,
 		Summary: "Answers roles, Raft, shards and lag as the answering node sees them",
 		Access:  auth.Admin, Rate: limits.Read, Leaderless: true,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) (ClusterStatus, error) {
-		c, err := s.Client.Status(ctx)
+		c, err := r.Client.Status(ctx)
 		if err != nil {
 			return ClusterStatus{}, err
 		}
@@ -42,6 +41,6 @@ func Status(s api.Services) *operation.Operation {
 			Applied: c.Applied, Commands: c.Commands, Shards: c.Shards, Owned: c.Owned,
 			OpenJobs: c.OpenJobs, Out: c.Out,
 			Pages: c.Pages, Errors: c.PageErrors,
-			Lag: s.Lag(ctx)}, nil
+			Lag: r.Lag(ctx)}, nil
 	})
 }

@@ -56,8 +56,8 @@ func (r *workRequest) wants(w *client.WorkItem) bool {
 		(r.State == "" || strings.EqualFold(r.State, w.State.String()))
 }
 
-// Work is GET /api/admin/work.
-func Work(s api.Services) *operation.Operation {
+// work is GET /api/admin/work.
+func (r Resource) work() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_work", Routes: operation.Routes("GET /api/admin/work"), Group: group,
 		Summary: "Lists the background work that is open, what is stuck before the rest",
@@ -69,13 +69,13 @@ func Work(s api.Services) *operation.Operation {
 			return api.Page[WorkItem]{}, err
 		}
 		var found []*client.WorkItem
-		s.Client.View().EachWork(func(w *client.WorkItem) bool {
+		r.Client.View().EachWork(func(w *client.WorkItem) bool {
 			if in.wants(w) {
 				found = append(found, w)
 			}
 			return true
 		})
-		now := s.Clock.Now().UnixMilli()
+		now := r.Clock.Now().UnixMilli()
 		slices.SortFunc(found, func(a, b *client.WorkItem) int { return stuckFirst(a, b, now) })
 		first := min(in.Page*in.Size, len(found))
 		var content []WorkItem

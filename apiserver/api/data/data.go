@@ -6,6 +6,7 @@ package data
 import (
 	"strings"
 
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
@@ -15,6 +16,19 @@ import (
 )
 
 const group = "Data"
+
+// Resource is the operations on scraped rows, and what they use.
+type Resource struct {
+	Store rowstore.Reads
+}
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.group(),
+		r.read(),
+	}
+}
 
 // newest is the customer's newest run: a read of latest runs that goes on later does not see
 // younger ones.

@@ -36,8 +36,8 @@ type groupRequest struct {
 	ScraperID  ids.ID   `query:"scraperId" doc:"Only rows of this scraper"`
 }
 
-// Group is GET /api/scraper/data/group/{id}.
-func Group(s api.Services) *operation.Operation {
+// group is GET /api/scraper/data/group/{id}.
+func (r Resource) group() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_group_data", Routes: operation.Routes("GET /api/scraper/data/group/{id}"),
 		Group:   group,
@@ -52,14 +52,14 @@ func Group(s api.Services) *operation.Operation {
 		if err != nil {
 			return none, err
 		}
-		rows, err := s.Store.Rows(ctx, q)
+		rows, err := r.Store.Rows(ctx, q)
 		if err != nil {
 			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 		}
 		total, cut := int64(q.Offset+len(rows)), len(rows) < q.Limit && length(rows) >= q.Bytes
 		// else the page is the last one
 		if cut || len(rows) == q.Limit || len(rows) == 0 && q.Offset > 0 {
-			if total, err = s.Store.Count(ctx, q.Scope, q.Filter); err != nil {
+			if total, err = r.Store.Count(ctx, q.Scope, q.Filter); err != nil {
 				return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 			}
 		}
@@ -67,13 +67,13 @@ func Group(s api.Services) *operation.Operation {
 			return operation.Streamed[api.Page[json.RawMessage]]{Whole: api.NewPage(rows, total,
 				in.Page, in.Size)}, nil
 		}
-		if q.Upto, err = s.Store.Horizon(ctx); err != nil {
+		if q.Upto, err = r.Store.Horizon(ctx); err != nil {
 			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 		}
 		page := api.NewPage[json.RawMessage](nil, total, in.Page, in.Size)
 		none.Write = func(ctx context.Context,
 			w io.Writer) error {
-			return page.Write(w, parts(ctx, s.Store, q, len(rows)))
+			return page.Write(w, parts(ctx, r.Store, q, len(rows)))
 		}
 		return none, nil
 	})

@@ -41,8 +41,8 @@ type place struct {
 	Newest newest `json:"n"`
 }
 
-// Read is GET /api/scraper/data.
-func Read(s api.Services) *operation.Operation {
+// read is GET /api/scraper/data.
+func (r Resource) read() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_data", Routes: operation.Routes("GET /api/scraper/data"), Group: group,
 		Summary: "Reads rows to their end, page by page, by cursor",
@@ -61,11 +61,11 @@ func Read(s api.Services) *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		at, q, err := in.begin(ctx, s, from)
+		at, q, err := in.begin(ctx, r.Store, from)
 		if err != nil {
 			return page, err
 		}
-		if page.Items, page.HasMore, err = in.scan(ctx, s, from, &at, q); err != nil {
+		if page.Items, page.HasMore, err = in.scan(ctx, r.Store, from, &at, q); err != nil {
 			return page, err
 		}
 		if page.HasMore {
@@ -83,7 +83,7 @@ func Read(s api.Services) *operation.Operation {
 
 // begin is the place where the read is and its query. The scope is decided anew with every page, by
 // what the caller may see now.
-func (in *readRequest) begin(ctx context.Context, s api.Services, from *operation.Caller) (place,
+func (in *readRequest) begin(ctx context.Context, store rowstore.Reads, from *operation.Caller) (place,
 	rowstore.ScanQuery, error) {
 	var at place
 	q := rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
@@ -101,14 +101,14 @@ func (in *readRequest) begin(ctx context.Context, s api.Services, from *operatio
 		}
 	} else {
 		at.Newest = newestRun(from.View, from.Customer)
-		at.Upto, err = s.Store.Horizon(ctx)
+		at.Upto, err = store.Horizon(ctx)
 	}
 	q.Upto = at.Upto
 	return at, q, err
 }
 
 // scan reads from a place on, which it moves, until the page is full or there are no more rows.
-func (in *readRequest) scan(ctx context.Context, s api.Services, from *operation.Caller, at *place,
+func (in *readRequest) scan(ctx context.Context, store rowstore.Reads, from *operation.Caller, at *place,
 	q rowstore.ScanQuery) (
 	rows []json.RawMessage, more bool, err error,
 ) {
@@ -122,7 +122,7 @@ func (in *readRequest) scan(ctx context.Context, s api.Services, from *operation
 				latestRuns(from.View, groups[n], q.Scope.Scraper, at.Newest))
 		}
 		q.After, q.Limit = at.After, in.Limit-len(rows)
-		found, last, err := s.Store.Scan(ctx, q)
+		found, last, err := store.Scan(ctx, q)
 		if err != nil {
 			return nil, false, fmt.Errorf("scan rows: %w", err)
 		}

@@ -3,11 +3,26 @@ package groups
 
 import (
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 )
 
 const group = "Groups"
+
+// Resource is the operations on groups, and what they use.
+type Resource struct {
+	Client client.Proposer
+	IDs    ids.Source
+}
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.list(),
+		r.put(),
+	}
+}
 
 // Group is the specification's GroupDTO.
 type Group struct {

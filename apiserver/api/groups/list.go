@@ -13,8 +13,8 @@ import (
 // listedAtOnce is how many groups an answer holds in memory; a customer may have 10,000.
 const listedAtOnce = 1_000
 
-// List is GET /api/scraper/group/list.
-func List(api.Services) *operation.Operation {
+// list is GET /api/scraper/group/list.
+func (Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_groups", Routes: operation.Routes("GET /api/scraper/group/list"),
 		Group:   group,

@@ -43,8 +43,8 @@ func (r *putRequest) Validate() fault.List {
 	return nil
 }
 
-// Put is PUT /api/scraper/group.
-func Put(s api.Services) *operation.Operation {
+// put is PUT /api/scraper/group.
+func (r Resource) put() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_group", Routes: operation.Routes("PUT /api/scraper/group"), Group: group,
 		Summary: "Creates a group, or changes the one with the given id",
@@ -58,12 +58,12 @@ func Put(s api.Services) *operation.Operation {
 			return Group{}, err
 		}
 		if put.Create {
-			put.ID = s.IDs.New()
+			put.ID = r.IDs.New()
 		}
 		if put.DataTable == "" {
 			put.DataTable = tableName(put.Name)
 		}
-		made, err := client.Do(ctx, s.Client, put, from.Call)
+		made, err := client.Do(ctx, r.Client, put, from.Call)
 		if errors.Is(err, fault.New(fault.GroupNotFound, "")) {
 			// specification 7: an update of what does not exist for this customer answers 400
 			return Group{}, fault.Invalid(fault.NotFound, "id", "there is no such group")

@@ -39,8 +39,8 @@ type errorsRequest struct {
 	After   string `query:"after" pattern:"^[0-9]{1,10}\\.[0-9]{1,10}$" doc:"place of the last error already known"`
 }
 
-// Errors is GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors.
-func Errors(s api.Services) *operation.Operation {
+// errors is GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors.
+func (r Resource) errors() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_list_scraper_job_errors",
 		Routes: operation.Routes("GET /api/scraper/load-history/group/{groupId}/job/{jobId}/errors"), Group: group,
@@ -63,7 +63,7 @@ func Errors(s api.Services) *operation.Operation {
 		if err != nil {
 			return answer, err
 		}
-		next := linkErrors(s.Store, job.ID, after, in.Limit)
+		next := linkErrors(r.Store, job.ID, after, in.Limit)
 		first, err := next(ctx)
 		if err != nil {
 			return answer, err

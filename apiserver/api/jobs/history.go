@@ -24,8 +24,8 @@ type historyRequest struct {
 	Sort        string `query:"sort" default:"started,desc" code:"invalid_sort" doc:"A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros"`
 }
 
-// History is GET /api/scraper/load-history.
-func History(api.Services) *operation.Operation {
+// history is GET /api/scraper/load-history.
+func (Resource) history() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_scraper_jobs", Routes: operation.Routes("GET /api/scraper/load-history"),
 		Group:   group,

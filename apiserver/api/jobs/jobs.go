@@ -4,12 +4,32 @@ package jobs
 
 import (
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 const group = "Scraper jobs"
+
+// Resource is the operations on runs that were launched, and what they use.
+type Resource struct {
+	Client client.Reader
+	Store  rowstore.Reads
+	Clock  clock.Clock
+}
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.history(),
+		r.errors(),
+		r.stream(),
+		r.streamOfScraper(),
+	}
+}
 
 // Job is the specification's job record.
 type Job struct {

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -66,8 +65,8 @@ const streamDescription = "Events named status, each with the whole progress; th
 	"changes; whoever comes back " +
 	"gets the newest state first, so nothing that Last-Event-ID names has to be sent again."
 
-// Stream is GET /api/scraper-job-status/{id}/stream.
-func Stream(s api.Services) *operation.Operation {
+// stream is GET /api/scraper-job-status/{id}/stream.
+func (r Resource) stream() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_stream_scraper_job",
 		Routes: operation.Routes("GET /api/scraper-job-status/{id}/stream"), Group: group,
@@ -80,12 +79,12 @@ func Stream(s api.Services) *operation.Operation {
 		if err != nil {
 			return nil, err
 		}
-		return follow(s, job), nil
+		return r.follow(job), nil
 	})
 }
 
-// StreamOfScraper is GET /api/scraper/{id}/stream-job-status.
-func StreamOfScraper(s api.Services) *operation.Operation {
+// streamOfScraper is GET /api/scraper/{id}/stream-job-status.
+func (r Resource) streamOfScraper() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_stream_scraper",
 		Routes: operation.Routes("GET /api/scraper/{id}/stream-job-status"), Group: group,
@@ -103,12 +102,12 @@ func StreamOfScraper(s api.Services) *operation.Operation {
 		if err != nil {
 			return nil, err
 		}
-		return follow(s, job), nil
+		return r.follow(job), nil
 	})
 }
 
 // follow tells of a job until it is closed.
-func follow(s api.Services, job *client.Job) operation.Events {
+func (r Resource) follow(job *client.Job) operation.Events {
 	return func(ctx context.Context, to *operation.EventWriter) error {
 		for {
 			if err := to.Send("status", strconv.FormatUint(job.Index, 10),
@@ -118,11 +117,11 @@ func follow(s api.Services, job *client.Job) operation.Events {
 			if job.Closed {
 				return nil
 			}
-			if err := to.Wait(ctx, nil, s.Clock.After(frameEvery)); err != nil {
+			if err := to.Wait(ctx, nil, r.Clock.After(frameEvery)); err != nil {
 				return err
 			}
 			var err error
-			if job, err = newer(ctx, s.Client, to, job); err != nil {
+			if job, err = newer(ctx, r.Client, to, job); err != nil {
 				return err
 			}
 		}
@@ -131,7 +130,7 @@ func follow(s api.Services, job *client.Job) operation.Events {
 
 // newer waits for a change of a job. This node's copy of the state may be older than job, and not
 // even have it yet.
-func newer(ctx context.Context, c client.Client, to *operation.EventWriter,
+func newer(ctx context.Context, c client.Reader, to *operation.EventWriter,
 	job *client.Job) (*client.Job, error) {
 	for {
 		next, changed := c.View().WatchJob(job.ID)

@@ -3,7 +3,6 @@ package keys
 import (
 	"context"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -16,8 +15,8 @@ type deleteRequest struct {
 	ID ids.ID `path:"id" doc:"The key's id, not its prefix"`
 }
 
-// Delete is DELETE /api/key/{id}.
-func Delete(s api.Services) *operation.Operation {
+// delete is DELETE /api/key/{id}.
+func (r Resource) delete() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_delete_key", Routes: operation.Routes("DELETE /api/key/{id}"), Group: group,
 		Summary: "Revokes an API key at once",
@@ -27,7 +26,7 @@ func Delete(s api.Services) *operation.Operation {
 		Errors: []fault.Code{fault.KeyNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,
 		error) {
-		_, err := client.Do(ctx, s.Client, client.RevokeKey{Customer: from.Customer, ID: in.ID},
+		_, err := client.Do(ctx, r.Client, client.RevokeKey{Customer: from.Customer, ID: in.ID},
 			nil)
 		return operation.None{}, err
 	})

@@ -37,8 +37,8 @@ func (r *generateRequest) Validate() fault.List {
 	return nil
 }
 
-// Generate is PUT /api/key/generate.
-func Generate(s api.Services) *operation.Operation {
+// generate is PUT /api/key/generate.
+func (r Resource) generate() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_generate_key", Routes: operation.Routes("PUT /api/key/generate"), Group: group,
 		Summary: "Makes an API key",
@@ -48,8 +48,8 @@ func Generate(s api.Services) *operation.Operation {
 		Errors: []fault.Code{fault.InvalidScope, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *generateRequest) (Minted, error) {
 		secret := auth.NewSecret()
-		key, err := client.Do(ctx, s.Client,
-			client.MintKey{ID: s.IDs.New(), Customer: from.Customer,
+		key, err := client.Do(ctx, r.Client,
+			client.MintKey{ID: r.IDs.New(), Customer: from.Customer,
 				Prefix: secret.Prefix, Hash: secret.Hash, Name: in.Name, Scope: in.Scope}, nil)
 		if err != nil {
 			return Minted{}, err

@@ -4,12 +4,30 @@ package keys
 import (
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
 const group = "API keys"
+
+// Resource is the operations on API keys, and what they use.
+type Resource struct {
+	Client  client.Proposer
+	IDs     ids.Source
+	Touches *auth.Touches // when keys were used
+}
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.whoAmI(),
+		r.generate(),
+		r.list(),
+		r.delete(),
+	}
+}
 
 // Key is an API key without its secret.
 type Key struct {

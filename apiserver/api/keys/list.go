@@ -3,7 +3,6 @@ package keys
 import (
 	"context"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -14,8 +13,8 @@ type KeyList struct {
 	Keys []Key `json:"keys"`
 }
 
-// List is GET /api/key/list.
-func List(s api.Services) *operation.Operation {
+// list is GET /api/key/list.
+func (r Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_keys", Routes: operation.Routes("GET /api/key/list"), Group: group,
 		Summary: "Lists the API keys, oldest first, without their secrets",
@@ -23,7 +22,7 @@ func List(s api.Services) *operation.Operation {
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (KeyList, error) {
 		list := KeyList{Keys: []Key{}}
 		for _, k := range from.View.Keys(from.Customer) {
-			list.Keys = append(list.Keys, newKey(k, s.Touches))
+			list.Keys = append(list.Keys, newKey(k, r.Touches))
 		}
 		return list, nil
 	})

@@ -23,8 +23,8 @@ type Identity struct {
 	LastUsedAt  api.Time    `json:"lastUsedAt"`
 }
 
-// WhoAmI is GET /api/key/whoami.
-func WhoAmI(s api.Services) *operation.Operation {
+// whoAmI is GET /api/key/whoami.
+func (r Resource) whoAmI() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_whoami", Routes: operation.Routes("GET /api/key/whoami"), Group: group,
 		Summary: "Says who the credential belongs to",
@@ -33,7 +33,7 @@ func WhoAmI(s api.Services) *operation.Operation {
 		if from.SignIn() {
 			return Identity{CustomerRef: from.Customer, Scope: model.ScopeUser}, nil
 		}
-		k := newKey(from.Key, s.Touches)
+		k := newKey(from.Key, r.Touches)
 		return Identity{CustomerRef: from.Customer, Scope: k.Scope, Prefix: k.Prefix, Name: k.Name,
 			ID:        k.ID,
 			CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt}, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/runs"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -29,8 +28,9 @@ type curlBasedRequest struct {
 
 const curlBasedID = "svc_preview_scraper_from_curl"
 
-// FromCurl is POST /api/scraper-simple/curl-based.
-func FromCurl(s api.Services) *operation.Operation {
+// fromCurl is POST /api/scraper-simple/curl-based.
+func (r Resource) fromCurl() *operation.Operation {
+	s := r.Services
 	return operation.Define(operation.Declaration{
 		ID: curlBasedID, Routes: operation.Routes("POST /api/scraper-simple/curl-based"),
 		Group:       group,

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/runs"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -60,8 +59,9 @@ func (r *fieldsRequest) Validate() fault.List {
 	return faults
 }
 
-// Fields is POST /api/scraper-simple/preview-from-url.
-func Fields(s api.Services) *operation.Operation {
+// fields is POST /api/scraper-simple/preview-from-url.
+func (r Resource) fields() *operation.Operation {
+	s := r.Services
 	return operation.Define(operation.Declaration{
 		ID: fieldsID, Routes: operation.Routes("POST /api/scraper-simple/preview-from-url"),
 		Group:   group,

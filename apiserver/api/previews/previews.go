@@ -28,6 +28,18 @@ import (
 
 const group = "Previews"
 
+// Resource is the operations that look at a page, and what they use.
+type Resource struct{ api.Services }
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.fromURL(),
+		r.fromCurl(),
+		r.fields(),
+	}
+}
+
 // kept is how long a preview may be answered again.
 const kept = time.Hour
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/runs"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -38,8 +37,9 @@ const description = "Every strategy that fits the page is tried; what makes rows
 	"other; one on which nothing was found costs nothing. Nothing is saved. The call waits up " +
 	"to 55 s; who hangs up ends it."
 
-// FromURL is POST /api/scraper-simple/url-based.
-func FromURL(s api.Services) *operation.Operation {
+// fromURL is POST /api/scraper-simple/url-based.
+func (r Resource) fromURL() *operation.Operation {
+	s := r.Services
 	return operation.Define(operation.Declaration{
 		ID: urlBasedID, Routes: operation.Routes("POST /api/scraper-simple/url-based"),
 		Group:   group,

@@ -101,8 +101,9 @@ func (r *listRunRequest) Validate() fault.List {
 	return faults
 }
 
-// StartList is POST /api/scraper/url-list-run.
-func StartList(s api.Services) *operation.Operation {
+// startList is POST /api/scraper/url-list-run.
+func (r Resource) startList() *operation.Operation {
+	s := r.Services
 	return operation.Define(operation.Declaration{
 		ID: listRunID, Routes: operation.Routes("POST /api/scraper/url-list-run"), Group: group,
 		Summary: "Launches a run over a list of addresses",

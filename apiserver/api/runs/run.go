@@ -27,8 +27,9 @@ type runRequest struct {
 
 const runID = "svc_run_scraper"
 
-// Start is GET and POST /api/scraper/{id}/run.
-func Start(s api.Services) *operation.Operation {
+// start is GET and POST /api/scraper/{id}/run.
+func (r Resource) start() *operation.Operation {
+	s := r.Services
 	return operation.Define(operation.Declaration{
 		ID: runID, Routes: operation.Routes("GET /api/scraper/{id}/run",
 			"POST /api/scraper/{id}/run"), Group: group,

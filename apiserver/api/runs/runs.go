@@ -5,6 +5,7 @@ package runs
 
 import (
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -12,6 +13,19 @@ import (
 )
 
 const group = "Runs"
+
+// Resource is the operations that start and stop runs, and what they use.
+type Resource struct{ api.Services }
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.start(),
+		r.stop(),
+		r.sample(),
+		r.startList(),
+	}
+}
 
 // Run is a run that was launched.
 type Run struct {

@@ -32,8 +32,9 @@ type sampleRequest struct {
 	UseCache bool   `query:"useCache" default:"false" doc:"Answer the sample of the last hour, if there is one of the scraper as it is now"`
 }
 
-// Sample is GET /api/scraper/{id}/get-sample-data.
-func Sample(s api.Services) *operation.Operation {
+// sample is GET /api/scraper/{id}/get-sample-data.
+func (r Resource) sample() *operation.Operation {
+	s := r.Services
 	return operation.Define(operation.Declaration{
 		ID: sampleID, Routes: operation.Routes("GET /api/scraper/{id}/get-sample-data"),
 		Group:   group,

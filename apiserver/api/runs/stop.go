@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -20,8 +19,8 @@ type stopRequest struct {
 	ID ids.ID `path:"id"`
 }
 
-// Stop is GET and POST /api/scraper/{id}/stop.
-func Stop(s api.Services) *operation.Operation {
+// stop is GET and POST /api/scraper/{id}/stop.
+func (r Resource) stop() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_stop_scraper",
 		Routes: operation.Routes("GET /api/scraper/{id}/stop", "POST /api/scraper/{id}/stop"),
@@ -33,14 +32,14 @@ func Stop(s api.Services) *operation.Operation {
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required, Status: 200,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *stopRequest) (operation.None, error) {
-		stopped, err := client.Do(ctx, s.Client,
+		stopped, err := client.Do(ctx, r.Client,
 			client.StopRun{Customer: from.Customer, Scraper: in.ID}, from.Call)
 		if err != nil {
 			return operation.None{}, err
 		}
-		deadline := s.Clock.After(drainTime)
+		deadline := r.Clock.After(drainTime)
 		for _, job := range stopped.Jobs {
-			if !drained(ctx, s.Client, job, deadline) {
+			if !drained(ctx, r.Client, job, deadline) {
 				break
 			}
 		}
@@ -49,7 +48,7 @@ func Stop(s api.Services) *operation.Operation {
 }
 
 // drained waits until nothing of a run is out any more; false says that the time was up first.
-func drained(ctx context.Context, c client.Client, id ids.ID, deadline <-chan time.Time) bool {
+func drained(ctx context.Context, c client.Reader, id ids.ID, deadline <-chan time.Time) bool {
 	for {
 		job, changed := c.View().WatchJob(id)
 		if job == nil || job.Closed {

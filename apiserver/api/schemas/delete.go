@@ -21,8 +21,8 @@ type previewRequest struct {
 	ID ids.ID `path:"id"`
 }
 
-// PreviewDelete is POST /api/schema/customer/{id}/preview-delete.
-func PreviewDelete(s api.Services) *operation.Operation {
+// previewDelete is POST /api/schema/customer/{id}/preview-delete.
+func (r Resource) previewDelete() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_preview_delete_customer_schema",
 		Routes: operation.Routes("POST /api/schema/customer/{id}/preview-delete"), Group: group,
@@ -32,14 +32,16 @@ func PreviewDelete(s api.Services) *operation.Operation {
 		Errors: []fault.Code{fault.SchemaNotFound},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *previewRequest) (api.DestructivePreview, error) {
-		return api.PreviewDelete(ctx, s, deletion(from, in.ID), func(p *client.Preview) []string {
-			if n := p.Cascade.Counts[0].N; n > 0 {
-				return []string{fmt.Sprintf("%d scrapers refer to this schema and will fail at "+
-					"their next run.", n)}
-			}
-			return nil
-		})
+		return api.PreviewDelete(ctx, r.Client, deletion(from, in.ID), warnings)
 	})
+}
+
+func warnings(p *client.Preview) []string {
+	if n := p.Cascade.Counts[0].N; n > 0 {
+		return []string{fmt.Sprintf("%d scrapers refer to this schema and will fail at their "+
+			"next run.", n)}
+	}
+	return nil
 }
 
 type deleteRequest struct {
@@ -47,8 +49,8 @@ type deleteRequest struct {
 	api.PreviewToken
 }
 
-// Delete is DELETE /api/schema/customer/{id}.
-func Delete(s api.Services) *operation.Operation {
+// delete is DELETE /api/schema/customer/{id}.
+func (r Resource) delete() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: client.OpDeleteSchema, Routes: operation.Routes("DELETE /api/schema/customer/{id}"),
 		Group:   group,
@@ -59,7 +61,7 @@ func Delete(s api.Services) *operation.Operation {
 		Errors: append([]fault.Code{fault.SchemaNotFound}, api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,
 		error) {
-		_, err := client.Do(ctx, s.Client,
+		_, err := client.Do(ctx, r.Client,
 			client.DeleteSchema{Deletion: deletion(from, in.ID), Token: in.Text()}, from.Call)
 		return operation.None{}, err
 	})

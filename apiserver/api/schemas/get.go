@@ -5,7 +5,6 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/ownership"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -17,8 +16,8 @@ type getRequest struct {
 	ID ids.ID `path:"id"`
 }
 
-// Get is GET /api/schema/get/{id}.
-func Get(api.Services) *operation.Operation {
+// get is GET /api/schema/get/{id}.
+func (Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_schema", Routes: operation.Routes("GET /api/schema/get/{id}"), Group: group,
 		Summary: "Reads a schema of the customer, or a global one",
@@ -38,8 +37,8 @@ type versionRequest struct {
 	Version int64  `path:"version" min:"0"`
 }
 
-// GetGlobal is GET /api/schema/{type}/{version}.
-func GetGlobal(api.Services) *operation.Operation {
+// getGlobal is GET /api/schema/{type}/{version}.
+func (Resource) getGlobal() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_global_schema", Routes: operation.Routes("GET /api/schema/{type}/{version}"),
 		Group:   group,
@@ -56,8 +55,8 @@ func GetGlobal(api.Services) *operation.Operation {
 	})
 }
 
-// List is GET /api/schema/customer.
-func List(api.Services) *operation.Operation {
+// list is GET /api/schema/customer.
+func (Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_customer_schemas", Routes: operation.Routes("GET /api/schema/customer"),
 		Group:   group,
@@ -68,8 +67,8 @@ func List(api.Services) *operation.Operation {
 	})
 }
 
-// ListGlobal is GET /api/schema.
-func ListGlobal(api.Services) *operation.Operation {
+// listGlobal is GET /api/schema.
+func (Resource) listGlobal() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_global_schemas", Routes: operation.Routes("GET /api/schema"), Group: group,
 		Summary: "Lists the global schemas, oldest first",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -26,8 +25,8 @@ const common = `string name title description brand manufacturer model sku mpn g
 	boolean inStock
 	array images keywords authors`
 
-// Items is GET /api/schema/items/existing.
-func Items(api.Services) *operation.Operation {
+// items is GET /api/schema/items/existing.
+func (Resource) items() *operation.Operation {
 	items := []Item{}
 	kind := ""
 	for word := range strings.FieldsSeq(common) {

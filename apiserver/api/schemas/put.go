@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -18,8 +17,8 @@ type putRequest struct {
 	Body Schema `body:"json"`
 }
 
-// Put is PUT /api/schema/customer.
-func Put(s api.Services) *operation.Operation {
+// put is PUT /api/schema/customer.
+func (r Resource) put() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_create_customer_schema", Routes: operation.Routes("PUT /api/schema/customer"),
 		Group:   group,
@@ -31,12 +30,12 @@ func Put(s api.Services) *operation.Operation {
 		Invalid: fault.SchemaValidation,
 		Errors:  []fault.Code{fault.SchemaValidation, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Schema, error) {
-		return put(ctx, s, from, from.Customer, &in.Body)
+		return r.save(ctx, from, from.Customer, &in.Body)
 	})
 }
 
-// PutGlobal is PUT /api/schema.
-func PutGlobal(s api.Services) *operation.Operation {
+// putGlobal is PUT /api/schema.
+func (r Resource) putGlobal() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_global_schema", Routes: operation.Routes("PUT /api/schema"), Group: group,
 		Summary: "Creates a global schema, or replaces the one with the given id, or " +
@@ -46,19 +45,19 @@ func PutGlobal(s api.Services) *operation.Operation {
 		Invalid: fault.SchemaValidation,
 		Errors:  []fault.Code{fault.SchemaValidation, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Schema, error) {
-		return put(ctx, s, from, "", &in.Body)
+		return r.save(ctx, from, "", &in.Body)
 	})
 }
 
-// put saves a schema of a customer, "" for a global one.
-func put(ctx context.Context, s api.Services, from *operation.Caller, customer string,
+// save saves a schema of a customer, "" for a global one.
+func (r Resource) save(ctx context.Context, from *operation.Caller, customer string,
 	b *Schema) (Schema, error) {
 	var content bytes.Buffer
 	if err := json.Compact(&content, b.Content); err != nil {
 		return Schema{}, fmt.Errorf("schemas: compact a valid document: %w", err)
 	}
-	saved, err := client.Do(ctx, s.Client,
-		client.PutSchema{ID: s.IDs.New(), Known: b.ID, Customer: customer,
+	saved, err := client.Do(ctx, r.Client,
+		client.PutSchema{ID: r.IDs.New(), Known: b.ID, Customer: customer,
 			Name: nameOf(b), Version: b.Version, Type: b.Type, Content: content.Bytes(),
 			Description: b.Description,
 			TemplateID:  b.TemplateID, TemplateName: b.TemplateName,

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -14,6 +15,27 @@ import (
 )
 
 const group = "Schemas"
+
+// Resource is the operations on schemas, and what they use.
+type Resource struct {
+	Client client.Proposer
+	IDs    ids.Source
+}
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.put(),
+		r.list(),
+		r.get(),
+		r.previewDelete(),
+		r.delete(),
+		r.items(),
+		r.getGlobal(),
+		r.listGlobal(),
+		r.putGlobal(),
+	}
+}
 
 // Schema is the specification's Schema.
 type Schema struct {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/address"
@@ -25,7 +24,7 @@ const (
 
 // checker collects everything that is wrong with a scraper.
 type checker struct {
-	services api.Services
+	Resource
 	view     *client.View
 	customer string
 	faults   fault.List
@@ -44,9 +43,9 @@ func (c *checker) missing(field, what string) {
 // check is everything that is wrong with a scraper, each fault with its field; known is the one
 // that it replaces, nil for a new one. The scraper of a list run has its addresses in a list
 // instead of sourceConfig.url.
-func check(s api.Services, from *operation.Caller, spec *model.Scraper,
+func (r Resource) check(from *operation.Caller, spec *model.Scraper,
 	known *client.Scraper) fault.List {
-	c := &checker{services: s, view: from.View, customer: from.Customer}
+	c := &checker{Resource: r, view: from.View, customer: from.Customer}
 	listed, tag := false, ""
 	if known != nil {
 		listed, tag = known.ListRun, known.Tag
@@ -96,7 +95,7 @@ func (c *checker) source(source *model.SourceConfig, listed bool) {
 	rules, faults := prelaunch.Compile(source.Prelaunch)
 	c.faults = append(c.faults, faults...)
 	if rules != nil {
-		if err := c.services.Guard.CheckURL(rules.URL); err != nil {
+		if err := c.Guard.CheckURL(rules.URL); err != nil {
 			c.invalid("sourceConfig.prelaunch.discoveryUrl", "%s", detail(err))
 		}
 		if source.Curl == "" {
@@ -111,7 +110,7 @@ func (c *checker) source(source *model.SourceConfig, listed bool) {
 	case source.Curl != "":
 		c.curl(source.Curl, rules, len(faults) == 0)
 	case source.URL != "":
-		if err := c.services.Guard.CheckURL(source.URL); err != nil {
+		if err := c.Guard.CheckURL(source.URL); err != nil {
 			c.invalid("sourceConfig.url", "%s", detail(err))
 		}
 		if len((&curl.Request{URL: source.URL}).Placeholders()) > 0 {
@@ -129,7 +128,7 @@ func (c *checker) curl(command string, rules *prelaunch.Rules, known bool) {
 		c.invalid("sourceConfig.curl", "%s", detail(err))
 		return
 	}
-	if err := c.services.Guard.CheckURL(request.URL); err != nil {
+	if err := c.Guard.CheckURL(request.URL); err != nil {
 		c.invalid("sourceConfig.curl", "%s", detail(err))
 	}
 	for _, name := range request.Placeholders() {
@@ -236,7 +235,7 @@ func (c *checker) template(field string, source *model.SourceConfig) {
 	}
 	page, err := address.Resolve(base, strings.ReplaceAll(template, model.PagePlaceholder, "2"))
 	if err == nil {
-		err = c.services.Guard.CheckURL(page)
+		err = c.Guard.CheckURL(page)
 	}
 	switch {
 	case err != nil:
@@ -294,7 +293,7 @@ func (c *checker) config(config *model.ScraperConfig) {
 		c.missing("config.retentionCount", "retention by the number of runs is")
 	}
 	c.tiers(config.Tiers)
-	p, most := config.Politeness, c.services.Ceilings
+	p, most := config.Politeness, c.Ceilings
 	if p == nil {
 		return
 	}

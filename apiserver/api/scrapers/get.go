@@ -5,7 +5,6 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/ownership"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -17,8 +16,8 @@ type getRequest struct {
 	ID ids.ID `path:"id"`
 }
 
-// Get is GET /api/scraper/{id}.
-func Get(api.Services) *operation.Operation {
+// get is GET /api/scraper/{id}.
+func (Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_scraper", Routes: operation.Routes("GET /api/scraper/{id}"), Group: group,
 		Summary: "Answers a scraper",
@@ -33,8 +32,8 @@ func Get(api.Services) *operation.Operation {
 	})
 }
 
-// GetV2 is GET /api/scraper/v2/{id}.
-func GetV2(api.Services) *operation.Operation {
+// getV2 is GET /api/scraper/v2/{id}.
+func (Resource) getV2() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_scraper_v2", Routes: operation.Routes("GET /api/scraper/v2/{id}"),
 		Group:   group,

@@ -30,8 +30,8 @@ type listPlace struct {
 	ID        ids.ID `json:"i"`
 }
 
-// List is GET /api/scraper/list.
-func List(s api.Services) *operation.Operation {
+// list is GET /api/scraper/list.
+func (r Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_scrapers", Routes: operation.Routes("GET /api/scraper/list"), Group: group,
 		Summary: "Lists the customer's scrapers, newest first",
@@ -49,7 +49,7 @@ func List(s api.Services) *operation.Operation {
 				return page, err
 			}
 		}
-		wanted := in.filter(from.View, s.Clock.Now())
+		wanted := in.filter(from.View, r.Clock.Now())
 		last, size, err := listPlace{}, 0, error(nil)
 		from.View.Scrapers(from.Customer, func(sc *client.Scraper) bool {
 			if in.Cursor != "" && !before(sc, after) || !wanted(sc) {

@@ -30,8 +30,8 @@ type UploadBytes struct {
 	XLSX  int64 `json:"xlsx"`
 }
 
-// Parameters is GET /api/scraper/config/parameters.
-func Parameters() *operation.Operation {
+// parameters is GET /api/scraper/config/parameters.
+func (Resource) parameters() *operation.Operation {
 	const megabyte = 1_000_000
 	limit := ConfigParameters{
 		MaxUploadBytes: UploadBytes{CSV: 200 * megabyte, JSONL: 200 * megabyte,

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -33,8 +32,8 @@ type RulePreview struct {
 	RateDate string          `json:"rateDate,omitempty" doc:"Of CURRENCY_CONVERT: the day of the reference rate, yyyy-MM-dd"`
 }
 
-// PreviewRule is POST /api/scraper/preview-rule.
-func PreviewRule(s api.Services) *operation.Operation {
+// previewRule is POST /api/scraper/preview-rule.
+func (r Resource) previewRule() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_preview_scraper_rule", Routes: operation.Routes("POST /api/scraper/preview-rule"),
 		Group:   group,
@@ -58,7 +57,7 @@ func PreviewRule(s api.Services) *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller, in *previewRuleRequest) (RulePreview,
 		error) {
 		list := []model.PostProcessRule{in.Body.Rule}
-		if faults := rules.Check(ctx, list, s.ExchangeRates); len(faults) > 0 {
+		if faults := rules.Check(ctx, list, r.ExchangeRates); len(faults) > 0 {
 			for _, f := range faults {
 				f.Field = strings.Replace(f.Field, "postProcessRules[0]", "rule", 1)
 			}
@@ -74,9 +73,9 @@ func PreviewRule(s api.Services) *operation.Operation {
 		}
 		var day rules.Day
 		if compiled.Converts() {
-			day = rules.Day{Table: s.ExchangeRates.Table(ctx), At: s.Clock.Now()}
+			day = rules.Day{Table: r.ExchangeRates.Table(ctx), At: r.Clock.Now()}
 		}
-		ctx, leave := whileThere(ctx, s.Clock, from.Gone)
+		ctx, leave := whileThere(ctx, r.Clock, from.Gone)
 		defer leave()
 		out, err := compiled.Preview(ctx, value, day)
 		switch {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -47,8 +46,8 @@ type putRequest struct {
 	Body Scraper `body:"json"`
 }
 
-// Put is PUT /api/scraper.
-func Put(s api.Services) *operation.Operation {
+// put is PUT /api/scraper.
+func (r Resource) put() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_create_scraper", Routes: operation.Routes("PUT /api/scraper"), Group: group,
 		Summary:     "Creates a scraper, or replaces the one with the given id",
@@ -57,7 +56,7 @@ func Put(s api.Services) *operation.Operation {
 		Invalid: fault.SchemaValidation,
 		Errors:  putErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Scraper, error) {
-		saved, err := put(ctx, s, from, &in.Body)
+		saved, err := r.save(ctx, from, &in.Body)
 		if err != nil {
 			return Scraper{}, err
 		}
@@ -69,8 +68,8 @@ type putV2Request struct {
 	Body SuperScraper `body:"json"`
 }
 
-// PutV2 is PUT /api/scraper/v2.
-func PutV2(s api.Services) *operation.Operation {
+// putV2 is PUT /api/scraper/v2.
+func (r Resource) putV2() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_create_scraper_v2", Routes: operation.Routes("PUT /api/scraper/v2"), Group: group,
 		Summary: "Creates a scraper, or replaces the one with the given id; answers the " +
@@ -85,7 +84,7 @@ func PutV2(s api.Services) *operation.Operation {
 		if in.Body.Schema != nil {
 			plain.Schema = &model.SchemaRef{ID: in.Body.Schema.ID}
 		}
-		saved, err := put(ctx, s, from, &plain)
+		saved, err := r.save(ctx, from, &plain)
 		if err != nil {
 			return SuperScraper{}, err
 		}
@@ -93,7 +92,8 @@ func PutV2(s api.Services) *operation.Operation {
 	})
 }
 
-func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper) (*client.Scraper,
+// save makes or replaces a scraper whose body is right.
+func (r Resource) save(ctx context.Context, from *operation.Caller, b *Scraper) (*client.Scraper,
 	error) {
 	spec := model.Scraper{Name: b.Name, Type: b.Type, SourceConfig: b.SourceConfig,
 		ItemsConfig: b.ItemsConfig,
@@ -106,8 +106,8 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper
 			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
 		}
 	}
-	faults := append(check(s, from, &spec, known),
-		rules.Check(ctx, spec.PostProcessRules, s.ExchangeRates)...)
+	faults := append(r.check(from, &spec, known),
+		rules.Check(ctx, spec.PostProcessRules, r.ExchangeRates)...)
 	if _, err := ownership.Group(from.View, from.Customer, b.GroupRef, "groupRef"); err != nil {
 		faults = append(faults, noGroup())
 	}
@@ -117,9 +117,9 @@ func put(ctx context.Context, s api.Services, from *operation.Caller, b *Scraper
 	put := client.PutScraper{Create: b.ID.IsZero(), ID: b.ID, Customer: from.Customer,
 		Group: b.GroupRef, Spec: spec}
 	if put.Create {
-		put.ID = s.IDs.New()
+		put.ID = r.IDs.New()
 	}
-	saved, err := client.Do(ctx, s.Client, put, from.Call)
+	saved, err := client.Do(ctx, r.Client, put, from.Call)
 	if errors.Is(err, fault.New(fault.GroupNotFound, "")) {
 		return nil, noGroup()
 	}

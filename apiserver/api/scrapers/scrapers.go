@@ -6,17 +6,56 @@ import (
 	"encoding/json"
 
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
 const group = "Scrapers"
 
 // statsRuns is how many of a scraper's ended runs its statistics are made of.
 const statsRuns = 10
+
+// Resource is the operations on saved scrapers, and what they use.
+type Resource struct {
+	Client client.Proposer
+	Clock  clock.Clock
+	IDs    ids.Source
+	Guard  Guard
+	// ExchangeRates are what currency rules convert by.
+	ExchangeRates ecb.Rates
+	Ceilings      Ceilings
+}
+
+// Guard is the address check, without DNS.
+type Guard interface {
+	// CheckURL says whether an address can be crawled at all. Its error has the code INVALID_URL.
+	CheckURL(url string) error
+}
+
+// Ceilings are the most politeness that a scraper may ask for (decision 17).
+type Ceilings struct {
+	RequestsPerSecond float64
+	Connections       int
+}
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.put(),
+		r.putV2(),
+		r.getV2(),
+		r.get(),
+		r.list(),
+		r.previewRule(),
+		r.parameters(),
+	}
+}
 
 // Recipe is what the two public forms of a scraper share.
 type Recipe struct {

@@ -11,14 +11,29 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 )
 
 const group = "System"
+
+// Resource is what machines ask of the server itself, and what it takes.
+type Resource struct {
+	Client   client.Reader
+	Clock    clock.Clock
+	Stopping func() bool // the server takes no new work
+	Metrics  prometheus.Gatherer
+	Document func() []byte // the OpenAPI description, of these operations too
+}
+
+// Operations are all of the resource.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{r.healthz(), r.readyz(), r.metrics(), r.apiDocs()}
+}
 
 // readyWithin is how soon the control plane must confirm a read for the server to call itself
 // ready.
@@ -31,7 +46,8 @@ const readyFor = time.Second
 // readiness is what the control plane answered last. One caller at a time asks it, and the others
 // wait for its answer.
 type readiness struct {
-	api.Services
+	state  client.Reader
+	clock  clock.Clock
 	asking chan struct{} // one place; who has it may use what follows
 	asked  time.Time
 	err    error
@@ -44,9 +60,9 @@ func (r *readiness) check(ctx context.Context) error {
 		return ctx.Err()
 	}
 	defer func() { <-r.asking }()
-	if now := r.Clock.Now(); r.asked.IsZero() || now.Sub(r.asked) >= readyFor {
-		_, r.err = r.Client.Fresh(ctx)
-		r.asked = r.Clock.Now()
+	if now := r.clock.Now(); r.asked.IsZero() || now.Sub(r.asked) >= readyFor {
+		_, r.err = r.state.Fresh(ctx)
+		r.asked = r.clock.Now()
 	}
 	return r.err
 }
@@ -56,8 +72,8 @@ type Health struct {
 	Status string `json:"status" enum:"ok"`
 }
 
-// Healthz is GET /healthz.
-func Healthz() *operation.Operation {
+// healthz is GET /healthz.
+func (Resource) healthz() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_healthz", Routes: operation.Routes("GET /healthz"), Group: group,
 		Summary: "Answers while the process lives", Access: auth.Public,
@@ -66,14 +82,14 @@ func Healthz() *operation.Operation {
 	})
 }
 
-// Readyz is GET /readyz. stopping says that the server takes no new work.
-func Readyz(s api.Services, stopping func() bool) *operation.Operation {
-	ready := &readiness{Services: s, asking: make(chan struct{}, 1)}
+// readyz is GET /readyz.
+func (r Resource) readyz() *operation.Operation {
+	ready := &readiness{state: r.Client, clock: r.Clock, asking: make(chan struct{}, 1)}
 	return operation.Define(operation.Declaration{
 		ID: "svc_readyz", Routes: operation.Routes("GET /readyz"), Group: group,
 		Summary: "Answers 200 once calls are served, else 503", Access: auth.Public,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) (Health, error) {
-		if stopping() {
+		if r.Stopping() {
 			return Health{}, fault.New(fault.Unavailable, "the server stops")
 		}
 		ctx, cancel := context.WithTimeout(ctx, readyWithin)
@@ -85,14 +101,14 @@ func Readyz(s api.Services, stopping func() bool) *operation.Operation {
 	})
 }
 
-// Metrics is GET /metrics, in the text form of Prometheus. What a process counts tells of all
+// metrics is GET /metrics, in the text form of Prometheus. What a process counts tells of all
 // customers, so that none of them may ask (decision 61).
-func Metrics(from prometheus.Gatherer) *operation.Operation {
+func (r Resource) metrics() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_metrics", Routes: operation.Routes("GET /metrics"), Group: group,
 		Summary: "Answers the process's counters", Access: auth.Admin,
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
-		families, err := from.Gather()
+		families, err := r.Metrics.Gather()
 		if err != nil {
 			return operation.Raw{}, fmt.Errorf("gather metrics: %w", err)
 		}
@@ -108,12 +124,12 @@ func Metrics(from prometheus.Gatherer) *operation.Operation {
 	})
 }
 
-// APIDocs is GET /v3/api-docs; document gives the OpenAPI description.
-func APIDocs(document func() []byte) *operation.Operation {
+// apiDocs is GET /v3/api-docs.
+func (r Resource) apiDocs() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_api_docs", Routes: operation.Routes("GET /v3/api-docs"), Group: group,
 		Summary: "Answers this description", Access: auth.Public, Rate: limits.Anonymous,
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
-		return operation.Raw{ContentType: "application/json", Body: document()}, nil
+		return operation.Raw{ContentType: "application/json", Body: r.Document()}, nil
 	})
 }

@@ -3,15 +3,14 @@ package wallet
 import (
 	"context"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// Get is GET /api/wallet. Every customer has a wallet: it comes into being with the customer.
-func Get(api.Services) *operation.Operation {
+// get is GET /api/wallet. Every customer has a wallet: it comes into being with the customer.
+func (Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_wallet", Routes: operation.Routes("GET /api/wallet"), Group: group,
 		Summary: "Answers the balance, charges of runs under way included",

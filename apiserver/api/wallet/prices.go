@@ -3,7 +3,6 @@ package wallet
 import (
 	"context"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -17,8 +16,8 @@ type Price struct {
 	SellingPriceMicros int64  `json:"sellingPriceMicros" doc:"Micros, millionths of a euro, per page delivered"`
 }
 
-// Prices is GET /api/wallet/prices.
-func Prices(api.Services) *operation.Operation {
+// prices is GET /api/wallet/prices.
+func (Resource) prices() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_prices", Routes: operation.Routes("GET /api/wallet/prices"), Group: group,
 		Summary: "Lists the prices that runs launched now will have",

@@ -24,8 +24,8 @@ type transactionsRequest struct {
 	Size int `query:"size" default:"20" min:"1" max:"100" code:"invalid_page"`
 }
 
-// Transactions is GET /api/wallet/transactions.
-func Transactions(api.Services) *operation.Operation {
+// transactions is GET /api/wallet/transactions.
+func (Resource) transactions() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_list_wallet_transactions",
 		Routes: operation.Routes("GET /api/wallet/transactions"), Group: group,

@@ -3,10 +3,23 @@
 package wallet
 
 import (
+	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 )
 
 const group = "Wallet"
+
+// Resource is the operations on wallets. They read what the call brings along.
+type Resource struct{}
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.get(),
+		r.transactions(),
+		r.prices(),
+	}
+}
 
 // Wallet is a customer's balance. Money is in micros.
 type Wallet struct {

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // Price is an amount as it was found.
@@ -383,7 +385,7 @@ func isNegative(before string) bool {
 }
 
 // fuels are units of what is sold for fractions of cents.
-var fuels = wordSet("l liter litre litro litr л gal gallon kwh")
+var fuels = wordset.Of("l liter litre litro litr л gal gallon kwh")
 
 // unitOf is the unit that a price is of: what stands behind it begins with / or per. "" is none.
 func unitOf(after string) string {

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 	textnumber "golang.org/x/text/number"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // currencies have the signs and words that stand beside amounts. A word with a _ before it means
@@ -165,7 +167,7 @@ francs - CHF XOF XAF
 
 // codes are the currencies that shops write as codes. Those that are words in capitals beside
 // numbers, such as TOP, are not.
-var codes = wordSet("AED AFN AMD AOA ARS AUD AZN BAM BDT BGN BHD BIF BND BOB BRL BWP BYN CAD " +
+var codes = wordset.Of("AED AFN AMD AOA ARS AUD AZN BAM BDT BGN BHD BIF BND BOB BRL BWP BYN CAD " +
 	"CDF CHF CLP CNY COP CRC CUP CZK DKK " +
 	"DOP DZD EGP ETB EUR GBP GEL GHS GTQ HKD HNL HRK HUF IDR ILS INR IQD IRR ISK JMD JOD JPY " +
 	"KES KGS KHR KRW KWD KZT LAK LBP LKR LYD " +

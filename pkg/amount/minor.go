@@ -3,11 +3,13 @@ package amount
 import (
 	"strings"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // minors are what a hundredth of a currency is called behind a number. A lone p is one as well
 // where it touches one or two digits.
-var minors = wordSet("¢ ct cts cent cents centime centimes centavo centavos céntimo céntimos " +
+var minors = wordset.Of("¢ ct cts cent cents centime centimes centavo centavos céntimo céntimos " +
 	"cêntimo cêntimos centesimi pence " +
 	"öre øre коп копеек копейки копійок groszy grosze haléřů")
 

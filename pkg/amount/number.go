@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // Numbers as people write them. Of a comma and a point, the later one begins the fraction, and what
@@ -205,7 +207,7 @@ func inGroups(s string, sign byte) bool {
 }
 
 // factors are words that multiply the number before them.
-var factors = wordSet("k m mn mio mrd mld mln mlrd mil bn b tsd thousand million millions " +
+var factors = wordset.Of("k m mn mio mrd mld mln mlrd mil bn b tsd thousand million millions " +
 	"billion billions millionen milliarden " +
 	"tausend lakh lakhs crore crores cr тыс млн млрд тис tys mill miljoner miljoen miljard " +
 	"milhões milhão millón millones " +
@@ -259,14 +261,6 @@ const (
 	kiloUnits  = "克米瓦卡帕赫焦伏欧字" // which 千 makes units of
 )
 
-func wordSet(list string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(list) {
-		set[word] = true
-	}
-	return set
-}
-
 // hasFactor says whether a number is multiplied by what follows it. Of other things than money, 5 m
 // are metres.
 func hasFactor(after string, money bool) bool {
@@ -305,7 +299,7 @@ func lastRune(s string) rune {
 }
 
 // shares are words for a percentage.
-var shares = wordSet("percent prozent procent pct pourcent procenta procento процентов процента " +
+var shares = wordset.Of("percent prozent procent pct pourcent procenta procento процентов процента " +
 	"процент")
 
 // isShare says whether a number is a percentage: 40 %, or %40 as in Turkey.

@@ -4,23 +4,25 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // Words that say what a number is.
 var (
 	// savings stand before what is taken off a price.
-	savings = wordSet("save saved saves saving savings spare sparen ersparnis gespart " +
+	savings = wordset.Of("save saved saves saving savings spare sparen ersparnis gespart " +
 		"économisez ahorra ahorras risparmi bespaar spar besparelse oszczędzasz")
 	// todays stand before the price of today, where one of yesterday stands there, too.
-	todays = wordSet("now jetzt nun maintenant ahora agora adesso ora nu nå teraz сейчас тепер nyní")
+	todays = wordset.Of("now jetzt nun maintenant ahora agora adesso ora nu nå teraz сейчас тепер nyní")
 	// months stand before a day or a year.
-	months = wordSet("january february march april june july august september october november " +
+	months = wordset.Of("january february march april june july august september october november " +
 		"december jan feb mar apr jun jul aug sep sept oct nov dec januar februar märz juni juli " +
 		"oktober dezember janvier février avril juin juillet août septembre octobre novembre " +
 		"décembre enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre " +
 		"diciembre gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre")
 	// gratis are the words for no price at all.
-	gratis = wordSet("free gratis kostenlos umsonst gratuit gratuito gratuita grátis бесплатно " +
+	gratis = wordset.Of("free gratis kostenlos umsonst gratuit gratuito gratuita grátis бесплатно " +
 		"безкоштовно ücretsiz darmo ilmainen ingyenes zdarma δωρεάν 無料 免费 免費 무료")
 	// thresholds say that a number is the least of an order.
 	thresholds = []string{"orders", "order over", "min. order", "minimum order", "мин. заказ",

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"shoal.dev/shoal/pkg/extract/internal/tree"
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // Elements that a page calls after what they hold: by class, id, itemprop and marks for tests, and
@@ -49,7 +50,7 @@ const (
 )
 
 // noise are the words that names have beside what they name.
-var noise = wordSet("product products item article page detail details main info information " +
+var noise = wordset.Of("product products item article page detail details main info information " +
 	"block box wrapper wrap container " +
 	"inner outer value val text content field js pdp single entry summary current new now final " +
 	"our the col row el elem element cell " +
@@ -60,7 +61,7 @@ var noise = wordSet("product products item article page detail details main info
 	"basic root special actual discounted")
 
 // besides are the words of elements that stand beside what a page is about.
-var besides = wordSet("nav navbar navigation menu megamenu footer breadcrumb breadcrumbs " +
+var besides = wordset.Of("nav navbar navigation menu megamenu footer breadcrumb breadcrumbs " +
 	"related upsell upsells crosssell " +
 	"crosssells recommended recommendation recommendations recommends similar also recently " +
 	"facet facets pagination filter filters minicart " +
@@ -68,38 +69,30 @@ var besides = wordSet("nav navbar navigation menu megamenu footer breadcrumb bre
 	"accessories bestsellers banner ad ads advert " +
 	"skeleton placeholder")
 
-var sidebars = wordSet("sidebar")
+var sidebars = wordset.Of("sidebar")
 
 // unshown are the classes of what only programs that read aloud are shown, or nobody.
-var unshown = wordSet("sr-only visually-hidden visuallyhidden screen-reader-text screen-reader " +
+var unshown = wordset.Of("sr-only visually-hidden visuallyhidden screen-reader-text screen-reader " +
 	"hidden d-none hide is-hidden u-hidden hidden-visually " +
 	"a-offscreen")
 
 // beforeNow are the words of prices before a reduction; of these, regulars are those of any price
 // in many shops.
 var (
-	beforeNow = wordSet("old was compare rrp before crossed strike strikethrough msrp uvp statt " +
+	beforeNow = wordset.Of("old was compare rrp before crossed strike strikethrough msrp uvp statt " +
 		"original list retail")
-	regulars = wordSet("regular")
+	regulars = wordset.Of("regular")
 	// notPrices are the words of sums that are no price of the thing.
-	notPrices = wordSet("unit per shipping delivery save saving savings saved discount " +
+	notPrices = wordset.Of("unit per shipping delivery save saving savings saved discount " +
 		"installment installments financing deposit " +
 		"points monthly month difference badge label total subtotal")
 	// sold are the words of data attributes that say something of a thing; others are for scripts.
-	sold = wordSet("product item article sku mpn price brand ean gtin isbn currency rating " +
+	sold = wordset.Of("product item article sku mpn price brand ean gtin isbn currency rating " +
 		"stock availability")
 	// vague are names that elements have for any reason.
-	vague = wordSet("content text body id link href url summary shop store merchant start end " +
+	vague = wordset.Of("content text body id link href url summary shop store merchant start end " +
 		"image img picture photo section state")
 )
-
-func wordSet(list string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(list) {
-		set[word] = true
-	}
-	return set
-}
 
 // key makes names comparable: productPrice, price-product and product__price have one.
 func key(words []string) string {
@@ -152,7 +145,7 @@ func keysOf(name string) []string {
 }
 
 // nameAttrs are the attributes that name their element.
-var nameAttrs = wordSet("class id itemprop property data-testid data-test data-test-id data-qa " +
+var nameAttrs = wordset.Of("class id itemprop property data-testid data-test data-test-id data-qa " +
 	"data-cy data-hook data-automation-id data-role data-ui-id")
 
 // mentioned reads the names of a page once.

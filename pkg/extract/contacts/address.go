@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // Bounds of an address (RFC 5321), and of how many places of a text are looked at.
@@ -112,7 +114,7 @@ var (
 	grown = regexp.MustCompile(`^(?:e-mail|email|mail|(?:\+?[0-9][0-9.-]{4,}))([a-z].+)$`)
 	// plainLocals are what most addresses begin with. Before others a label may be a part of the
 	// name: emailmarketing@firma.de.
-	plainLocals = words(`info infos kontakt contact contacto contatti office mail post posta sales service support hello hallo bonjour hola ciao
+	plainLocals = wordset.Of(`info infos kontakt contact contacto contatti office mail post posta sales service support hello hallo bonjour hola ciao
 		admin team anfrage anfragen buero buchung reservierung reservation booking praxis kanzlei shop verkauf vertrieb empfang zentrale
 		hotel restaurant rezeption reception enquiries inquiries accueil commercial ventas biuro sekretariat sekretariaat kancelar obchod`)
 )
@@ -120,7 +122,7 @@ var (
 // ungrown is a local part without what has grown to it.
 func ungrown(local string) string {
 	parts := grown.FindStringSubmatch(local)
-	if parts == nil || !has(plainLocals, parts[1]) && !strings.HasPrefix(local, "e-mail") {
+	if parts == nil || !plainLocals[parts[1]] && !strings.HasPrefix(local, "e-mail") {
 		return local
 	}
 	return parts[1]
@@ -400,7 +402,7 @@ func findTight(text string, own []string) []hit {
 		local := text[from : at-1]
 		email, _ := normalise(local, tightDot.ReplaceAllString(m[3], "."), own)
 		if email == "" || m[1] == "_" && !slices.Contains(own, domainOfEmail(email)) &&
-			!isLabelled(text, from) && !has(plainLocals, strings.ToLower(local)) {
+			!isLabelled(text, from) && !plainLocals[strings.ToLower(local)] {
 			continue
 		}
 		hits = append(hits, hit{email, from, at - 1 + len(m[0])})

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // dataAddresses are the addresses that JSON-LD states as the site's.
@@ -80,10 +82,10 @@ func eachText(value any, do func(string)) {
 // a member says that they are for everybody.
 var (
 	assigned  = regexp.MustCompile(`^\s*(?:(?:var|let|const)\s+)?(?:(?:window|self|globalThis)\.)?[\w$.]{1,60}\s*(?:=|\.push\(|\()\s*[{\[]`)
-	mailNames = words("contactemail supportemail contactmail publicemail companyemail " +
+	mailNames = wordset.Of("contactemail supportemail contactmail publicemail companyemail " +
 		"businessemail customerserviceemail")
 	// othersNames are members of such data that hold what others wrote or who they are.
-	othersNames = words("review reviews author authors user users customer customers comment " +
+	othersNames = wordset.Of("review reviews author authors user users customer customers comment " +
 		"comments creator reviewer reviewers account session viewer vendor vendors")
 )
 
@@ -119,8 +121,7 @@ func walkState(value any, name string, depth int, own, emails []string) []string
 		}
 	case map[string]any:
 		for _, name := range sortedNames(v) {
-			if plain := strings.ReplaceAll(strings.ToLower(name), "_", ""); !has(othersNames,
-				plain) {
+			if plain := strings.ReplaceAll(strings.ToLower(name), "_", ""); !othersNames[plain] {
 				emails = walkState(v[name], plain, depth+1, own, emails)
 			}
 		}
@@ -129,7 +130,7 @@ func walkState(value any, name string, depth int, own, emails []string) []string
 			return emails
 		}
 		for _, h := range findAddresses(strings.TrimPrefix(v, "mailto:"), own) {
-			if has(mailNames, name) || slices.Contains(own, domainOfEmail(h.email)) {
+			if mailNames[name] || slices.Contains(own, domainOfEmail(h.email)) {
 				emails = append(emails, h.email)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // Letters in the midst of an address may be hidden by what is not known: a sheet in a file, or a
@@ -130,7 +132,7 @@ func (s *sheets) mayHide(t element, attrs map[string]string) bool {
 }
 
 // hiddenClasses are by custom for those who listen to a page.
-var hiddenClasses = words("sr-only visually-hidden visuallyhidden screen-reader-text " +
+var hiddenClasses = wordset.Of("sr-only visually-hidden visuallyhidden screen-reader-text " +
 	"screenreader-only")
 
 // doubtOf notes the start of an element whose letters may be hidden.
@@ -150,7 +152,7 @@ func (p *parser) doubtOf(t *html.Token, attrs map[string]string) {
 	e := elementOf(t, attrs)
 	sure := p.sheets.mayHide(e, attrs)
 	for class := range strings.FieldsSeq(e.class) {
-		sure = sure || has(hiddenClasses, class)
+		sure = sure || hiddenClasses[class]
 	}
 	in := inline{tag: t.Data, doubt: doubt{class: e.class, sure: sure}}
 	p.inline = append(p.inline, in)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/nlnwa/whatwg-url/url"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // role is what the surroundings of an address say about whose it is, as a set.
@@ -205,7 +207,7 @@ func makers(d *document, text string, base *url.Url, own []string) []string {
 
 // foreignDomains are of those who host, build, measure, watch over or settle disputes about other
 // people's websites.
-var foreignDomains = words(`
+var foreignDomains = wordset.Of(`
 1und1.de ionos.de ionos.com ionos.fr ionos.es strato.de strato.com hetzner.com hetzner.de all-inkl.com ovh.com ovh.net ovhcloud.com
 godaddy.com wix.com wixpress.com jimdo.com squarespace.com shopify.com wordpress.com wordpress.org automattic.com weebly.com webflow.com
 webflow.io hostinger.com one.com netcup.de df.eu domainfactory.de mittwald.de united-domains.de hosteurope.de host-europe.de raidboxes.io
@@ -231,27 +233,27 @@ datatilsynet.no datatilsynet.dk apd-gba.be europa.eu verbraucher-schlichter.de u
 fotolia.com istockphoto.com shutterstock.com pixabay.com unsplash.com pexels.com gettyimages.com gettyimages.de depositphotos.com`)
 
 // isForeign says that a domain, or one above it, is listed.
-func isForeign(domain string) bool { return has(foreignDomains, domain) }
+func isForeign(domain string) bool { return foreignDomains[domain] }
 
 // Words that stand where a name or a domain belongs.
 var (
-	sampleDomains = words(`example beispiel exemple ejemplo esempio voorbeeld przyklad priklad exempel eksempel exemplo pelda domain yourdomain
+	sampleDomains = wordset.Of(`example beispiel exemple ejemplo esempio voorbeeld przyklad priklad exempel eksempel exemplo pelda domain yourdomain
 		your-domain mydomain my-domain domainname domain-name ihredomain ihre-domain deinedomain deine-domain meinedomain meine-domain
 		votredomaine votre-domaine mondomaine domaine tudominio su-dominio sudominio midominio dominio tuodominio ilmiodominio jouwdomein
 		uwdomein domein twojadomena domena vasedomena minadoman mysite my-site yoursite your-site yourwebsite your-website monsite votresite
 		tusitio tuosito jouwsite yourcompany your-company mycompany deinefirma ihrefirma meinefirma musterfirma muster-firma muster mustermann
 		mustermail musterdomain votreentreprise tuempresa tuaazienda uwbedrijf twojafirma vasefirma company-name companyname testdomain doe
 		placeholder sample foo bar foobar xxx xxxx xyz123 abcdef email-domain somewhere nowhere acme mailserver emailaddress youremail`)
-	sampleLocals = words(`vorname.nachname vorname.name v.nachname nachname vorname firstname.lastname firstname first.last firstlast lastname
+	sampleLocals = wordset.Of(`vorname.nachname vorname.name v.nachname nachname vorname firstname.lastname firstname first.last firstlast lastname
 		prenom.nom prénom.nom nom.prenom nome.cognome nombre.apellido imie.nazwisko imię.nazwisko voornaam.achternaam fornavn.etternavn
 		jmeno.prijmeni fornamn.efternamn etunimi.sukunimi name.surname your.name yourname your-name your_name ihr.name ihrname ihr-name
 		dein.name deinname dein-name votre.nom votrenom votre-nom tu.nombre tunombre twoje.imie uwnaam jouwnaam max.mustermann maxmustermann
 		m.mustermann mustermann erika.mustermann mustermail youremail your-email your.email ihre-email ihreemail deine-email deineemail
 		votre-email votreemail tuemail tu-email emailaddress email-address e-mail-adresse noemail nomail nobody nospam yourusername`)
 	// Such names are placeholders only away from the site's own domain.
-	sampleNames   = words(`name user username someone somebody you your me john.doe johndoe john jane.doe janedoe test tester abc xyz aaa xxx foo bar a b x email mail e-mail address sample example jan.jansen`)
-	sampleHosts   = words(`email.com mail.com gmail.com test.com test.de domain.com mail.de email.de company.com firma.de site.com website.com web.com xyz.com abc.com server.com host.com provider.de provider.com firma.com firma.pl entreprise.fr empresa.com empresa.es azienda.it bedrijf.nl adresse.de adres.nl mail.ru`)
-	ownlessLabels = words(`firma company unternehmen entreprise empresa azienda bedrijf`)
+	sampleNames   = wordset.Of(`name user username someone somebody you your me john.doe johndoe john jane.doe janedoe test tester abc xyz aaa xxx foo bar a b x email mail e-mail address sample example jan.jansen`)
+	sampleHosts   = wordset.Of(`email.com mail.com gmail.com test.com test.de domain.com mail.de email.de company.com firma.de site.com website.com web.com xyz.com abc.com server.com host.com provider.de provider.com firma.com firma.pl entreprise.fr empresa.com empresa.es azienda.it bedrijf.nl adresse.de adres.nl mail.ru`)
+	ownlessLabels = wordset.Of(`firma company unternehmen entreprise empresa azienda bedrijf`)
 
 	hexLocal  = regexp.MustCompile(`^[0-9a-f]{16,}$|^[0-9a-f]{8}-[0-9a-f]{4}-`)
 	imageSize = regexp.MustCompile(`^\d+(?:\.\d+)?x(?:\.|$|-)`)
@@ -264,17 +266,17 @@ func isPlaceholder(email string, own bool) bool {
 	local, domain, _ := strings.Cut(email, "@")
 	name, suffix, _ := strings.Cut(registrable(domain), ".")
 	switch {
-	case has(sampleLocals, local), hexLocal.MatchString(local), imageSize.MatchString(domain),
+	case sampleLocals[local], hexLocal.MatchString(local), imageSize.MatchString(domain),
 		unwanted.MatchString(email):
 		return true
 	case own:
 		return false
-	case has(sampleDomains, name), has(ownlessLabels, name), suffix == "tld", suffix == "example",
+	case sampleDomains[name], ownlessLabels[name], suffix == "tld", suffix == "example",
 		suffix == "test", suffix == "invalid":
 		return true
 	case strings.HasPrefix(domain, "sentry") || strings.Contains(domain, ".sentry") ||
 		strings.HasSuffix(domain, "wixpress.com"):
 		return true
 	}
-	return has(sampleNames, local) && has(sampleHosts, domain) || local == "test" && name == "test"
+	return sampleNames[local] && sampleHosts[domain] || local == "test" && name == "test"
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/nlnwa/whatwg-url/url"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // maxRefreshWords is how much text a page that leads on at once may have.
@@ -22,19 +24,19 @@ const (
 
 // pageWords are what such pages are called, as words of addresses and link texts in lower case; a
 // dash joins words.
-var pageWords = [kinds][]string{
-	contactPage: words(`kontakt contact contacts contactus contact-us contacto contáctanos contactanos contatti contattaci contatto contato
+var pageWords = [kinds]map[string]bool{
+	contactPage: wordset.Of(`kontakt contact contacts contactus contact-us contacto contáctanos contactanos contatti contattaci contatto contato
 		contactez contactez-nous nous-contacter contactar contacte contacter contactgegevens neem-contact-op contact-opnemen kontakte kontaktformular kontaktdaten
 		kontaktaufnahme kontaktieren kontaktieren-sie-uns kontaktiere-uns kontakty kontaktujte kontaktujte-nas kontaktní-údaje skontaktuj
 		napisz-do-nas kapcsolat kapcsolatok elérhetőség elérhetőségek elerhetoseg yhteystiedot ota-yhteyttä ota-yhteytta yhteys kontakta
 		kontakta-oss kontakt-oss kontakt-os kontakti kontaktai kontaktid kontakt-nas kontakt-z-nami contactați contactati-ne hafa-samband
 		επικοινωνία επικοινωνια epikoinonia iletişim iletisim bize-ulaşın контакты контакти контакт связаться get-in-touch getintouch
 		reach-us write-us say-hello find-us harremanetan stik kontaktirajte-nas お問い合わせ 联系我们 聯絡我們 ansprechpartner fale-conosco`),
-	imprintPage: words(`impressum imprint legal-notice legal-notices mentions-légales mentions-legales mentionslegales aviso-legal avisolegal
+	imprintPage: wordset.Of(`impressum imprint legal-notice legal-notices mentions-légales mentions-legales mentionslegales aviso-legal avisolegal
 		note-legali informazioni-legali colofon anbieterkennzeichnung rechtliche-hinweise rechtliches legal legals impressum-datenschutz
 		nota-prawna dane-firmy provozovatel impresszum juridische-informatie informações-legais informacoes-legais avís-legal
 		publisher site-notice právní-informace pravni-informace`),
-	aboutPage: words(`about about-us aboutus über-uns ueber-uns uber-uns über-mich ueber-mich wir-über-uns wir-ueber-uns wir wer-wir-sind
+	aboutPage: wordset.Of(`about about-us aboutus über-uns ueber-uns uber-uns über-mich ueber-mich wir-über-uns wir-ueber-uns wir wer-wir-sind
 		qui-sommes-nous à-propos a-propos apropos quiénes-somos quienes-somos sobre-nosotros nosotros sobre-mí chi-siamo chisiamo azienda
 		l-azienda over-ons overons over-mij o-nas onas o-nás o-firmie o-společnosti o-spolecnosti rólunk rolunk om-oss om-os om-mig om
 		meistä meista tietoa despre-noi despre za-nas за-нас о-нас про-нас о-компании quem-somos sobre-nós sobre-nos sobre unternehmen
@@ -42,7 +44,7 @@ var pageWords = [kinds][]string{
 }
 
 // misleading are words beside which a contact word means something else.
-var misleading = words(`lens lenses linsen linse kontaktlinsen kontaktlinse lentilles lentes lenti lenzen grill paper sport form-builder
+var misleading = wordset.Of(`lens lenses linsen linse kontaktlinsen kontaktlinse lentilles lentes lenti lenzen grill paper sport form-builder
 	less tracing center-software shop warenkorb login`)
 
 // baseOf is what links of a page are relative to.
@@ -188,20 +190,20 @@ func kindOf(text string) (kind, score int) {
 		return 0, 0
 	}
 	for kind, list := range pageWords {
-		if has(list, text) {
+		if list[text] {
 			return kind, 3
 		}
 	}
 	parts := strings.Split(text, "-")
 	if len(parts) > 5 || slices.ContainsFunc(parts,
-		func(w string) bool { return has(misleading, w) }) {
+		func(w string) bool { return misleading[w] }) {
 		return 0, 0
 	}
 	for kind, list := range pageWords {
 		for from := range parts {
 			for to := from + 1; to <= min(from+4, len(parts)); to++ {
 				phrase := strings.Join(parts[from:to], "-")
-				if len(phrase) > 4 && has(list, phrase) {
+				if len(phrase) > 4 && list[phrase] {
 					return kind, 2
 				}
 			}

@@ -2,13 +2,14 @@ package contacts
 
 import (
 	"net/url"
-	"slices"
 	"strings"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // profileDomains are social networks and marketplaces: what stands there is a profile, not a
 // website of one's own.
-var profileDomains = words(`
+var profileDomains = wordset.Of(`
 facebook.com fb.com fb.me instagram.com threads.net threads.com linkedin.com xing.com twitter.com x.com tiktok.com youtube.com youtu.be
 pinterest.com snapchat.com t.me telegram.me wa.me whatsapp.com vk.com ok.ru weibo.com reddit.com tumblr.com linktr.ee beacons.ai
 behance.net dribbble.com soundcloud.com spotify.com twitch.tv discord.gg discord.com bsky.app mastodon.social flickr.com vimeo.com
@@ -27,28 +28,17 @@ myhammer.de check24.de fiverr.com upwork.com houzz.com houzz.de malt.com malt.fr
 maps.app.goo.gl goo.gl business.site linkin.bio page.link`)
 
 // profileNames are such names under any top-level domain.
-var profileNames = words(`amazon ebay olx etsy shopee lazada mercadolibre airbnb tripadvisor yelp vinted booking pinterest`)
-
-func words(list string) []string {
-	sorted := strings.Fields(list)
-	slices.Sort(sorted)
-	return slices.Compact(sorted)
-}
-
-func has(sorted []string, s string) bool {
-	_, found := slices.BinarySearch(sorted, s)
-	return found
-}
+var profileNames = wordset.Of(`amazon ebay olx etsy shopee lazada mercadolibre airbnb tripadvisor yelp vinted booking pinterest`)
 
 // isProfile says that an address is that of a social or marketplace profile.
 func isProfile(address string) bool {
 	host := hostOf(address)
 	domain := registrable(host)
 	if domain == "" {
-		return has(profileDomains, host)
+		return profileDomains[host]
 	}
 	name, _, _ := strings.Cut(domain, ".")
-	if has(profileDomains, domain) || has(profileDomains, host) || has(profileNames, name) &&
+	if profileDomains[domain] || profileDomains[host] || profileNames[name] &&
 		isShort(domain) {
 		return true
 	}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // Style sheets of a page say what of it nobody sees: letters that only robots read in the midst of
@@ -183,7 +185,7 @@ func blockEnd(text string) int {
 }
 
 // scripted are classes that are hidden until a script has moved them in.
-var scripted = words("wow elementor-invisible et-waypoint animated reveal aos-init lazyload lazy")
+var scripted = wordset.Of("wow elementor-invisible et-waypoint animated reveal aos-init lazyload lazy")
 
 // add takes a rule, once for each of its selectors.
 func (s *sheets) add(selectors, block string, some bool) {
@@ -214,7 +216,7 @@ func (s *sheets) add(selectors, block string, some bool) {
 		}
 		last := parts[len(parts)-1]
 		if slices.ContainsFunc(last.classes,
-			func(class string) bool { return has(scripted, class) }) {
+			func(class string) bool { return scripted[class] }) {
 			continue
 		}
 		key := last.tag

@@ -1,0 +1,119 @@
+package blobstore
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind is what blobs are for. It bounds them.
+type Kind struct {
+	Name     string
+	MaxBytes int64 // of one blob
+	// Lifetime is for how long a blob is kept, whoever names it. 0: for as long as it is named.
+	Lifetime time.Duration
+}
+
+// The kinds of blobs.
+var (
+	// Uploads are files whose import is under way.
+	Uploads = Kind{Name: "uploads", MaxBytes: 200 << 20, Lifetime: 24 * time.Hour}
+	// Bodies are packs of kept page bodies.
+	Bodies = Kind{Name: "bodies", MaxBytes: 64 << 20, Lifetime: 30 * 24 * time.Hour}
+	// Backups are backups of the replicated state, owned by the cluster that they were taken of.
+	Backups = Kind{Name: "backups", MaxBytes: 64 << 30}
+)
+
+// Kinds are all kinds.
+func Kinds() []Kind { return []Kind{Uploads, Bodies, Backups} }
+
+// Bounds of the parts of a key, in bytes.
+const (
+	maxOwner = 128
+	maxID    = 128
+)
+
+// Key names a blob: KIND/OWNER/ID. A key is written once, or again with the same bytes.
+type Key struct {
+	Kind  Kind
+	Owner string // a customer, or the cluster; at most 128 bytes
+	ID    string // letters, digits, '-', '_' and '.' inside; at most 128
+}
+
+// String is the key as the store has it.
+func (k Key) String() string { return k.Kind.Name + "/" + escape(k.Owner) + "/" + k.ID }
+
+func (k Key) check() error {
+	if k.Kind.MaxBytes == 0 || k.Owner == "" || len(k.Owner) > maxOwner || !isID(k.ID) {
+		return fmt.Errorf("blobstore: %q: %w", k.String(), ErrBadKey)
+	}
+	return nil
+}
+
+// isID says whether a text may be an id. What the library writes before it has its name ends
+// otherwise.
+func isID(text string) bool {
+	if text == "" || len(text) > maxID || strings.HasSuffix(text, unfinished) ||
+		strings.HasSuffix(text, attributes) || text[0] == '.' {
+		return false
+	}
+	for i := range len(text) {
+		if c := text[i]; !plain(c) && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// plain says whether a byte stands for itself everywhere.
+func plain(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}
+
+// escape writes an owner by bytes that sort behind '/'. In a directory the library reads names by
+// folder and goes on by whole keys: an owner with a byte before '/' would be left out of a list.
+func escape(owner string) string {
+	var b strings.Builder
+	for i := range len(owner) {
+		if c := owner[i]; plain(c) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "~%02x", c)
+		}
+	}
+	return b.String()
+}
+
+// unescape is what escape had.
+func unescape(text string) (string, bool) {
+	var b strings.Builder
+	for text != "" {
+		if text[0] != '~' {
+			b.WriteByte(text[0])
+			text = text[1:]
+			continue
+		}
+		if len(text) < 3 {
+			return "", false
+		}
+		c, err := strconv.ParseUint(text[1:3], 16, 8)
+		if err != nil {
+			return "", false
+		}
+		b.WriteByte(byte(c))
+		text = text[3:]
+	}
+	return b.String(), true
+}
+
+// parse reads a key of a kind as the store has it.
+func parse(kind Kind, text string) (Key, bool) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 || parts[0] != kind.Name {
+		return Key{}, false
+	}
+	owner, ok := unescape(parts[1])
+	key := Key{Kind: kind, Owner: owner, ID: parts[2]}
+	return key, ok && key.check() == nil && key.String() == text
+}

@@ -12,7 +12,7 @@ GO_TEST ?= go test
 # The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory. What it
 # tests is not tested again without it, but for the tests that look for tools; and the simulation, which has no such memory.
 CC_FOUND := $(shell command -v $$(go env CC))
-RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
+RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 SERIAL   := /controlplane/internal/simulation$$
 TOOLS    := /fetcher(/|$$)
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)')
@@ -108,11 +108,12 @@ crash:
 scale:
 	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 90m
 
-## cluster: the suites on real Kafka, Redis and ClickHouse, found by KAFKA_BROKERS, REDIS_ADDR and CLICKHOUSE_URL, stopped
-## and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
+## cluster: the suites on real Kafka, Redis, ClickHouse and S3, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL and S3_URL,
+## stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
 CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) -p 1 -count=1 -timeout 50m
 cluster:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
+	$(CLUSTER) ./pkg/blobstore
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 	$(CLUSTER) ./testkit/netns ./e2e/cluster
 

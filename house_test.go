@@ -198,6 +198,8 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 		{"github.com/valyala/fasthttp",
 			[]string{"apiserver", "controlplane", "pkg/egress", "testkit", "bench"}},
 		{"github.com/chromedp", []string{"fetcher/internal/chromium"}},
+		{"gocloud.dev", []string{"pkg/blobstore"}},
+		{"github.com/aws/aws-sdk-go-v2", []string{"pkg/blobstore"}},
 		{"github.com/alecthomas/kong", []string{"cmd"}},
 		{"go.opentelemetry.io", []string{"pkg/telemetry"}},
 	}
@@ -222,7 +224,7 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 // (OpenTelemetry's own HTTP client) sends spans to the operator's collector.
 var operators = []string{"controlplane/internal/port", "controlplane/internal/membership",
 	"pkg/stream/kafka",
-	"pkg/rowstore/clickhouse", "pkg/cache", "pkg/telemetry"}
+	"pkg/rowstore/clickhouse", "pkg/cache", "pkg/telemetry", "pkg/blobstore"}
 
 // TestEveryConnectionGoesThroughEgress keeps the address guard whole: whoever dials elsewhere goes
 // round it.

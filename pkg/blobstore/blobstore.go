@@ -190,7 +190,8 @@ func (s *Store) List(ctx context.Context, kind Kind, owner string, next []byte) 
 	if s.folder != nil {
 		defer s.folder.reading()()
 	}
-	objects, after, err := s.bucket.ListPage(ctx, next, pageBlobs, &blob.ListOptions{Prefix: prefix})
+	objects, after, err := s.bucket.ListPage(ctx, next, pageBlobs,
+		&blob.ListOptions{Prefix: prefix})
 	if err != nil {
 		return Page{}, fmt.Errorf("blobstore: list %s: %w", prefix, err)
 	}

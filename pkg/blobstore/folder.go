@@ -30,7 +30,7 @@ var errShared = errors.New("another process keeps its blobs there")
 func OpenDirectory(dir string) (*Store, error) { return openDirectory(dir, disk{}) }
 
 // openDirectory opens blobs in a directory that is on a disk.
-func openDirectory(dir string, on disk) (*Store, error) {
+func openDirectory(dir string, on syncing) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("blobstore: %w", err)
 	}

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/admin"
 	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/groups"
@@ -13,7 +12,9 @@ import (
 	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/api/system"
 	"shoal.dev/shoal/apiserver/api/wallet"
+	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/trial"
 )
 
 // resource is what a folder of api/ holds: the operations on one kind of thing.
@@ -25,14 +26,16 @@ type resource interface {
 // specification, each with what it uses; then what is asked of the server itself.
 func (s *Server) catalog(document func() []byte) []resource {
 	c := &s.config
-	launching := api.Services{Client: c.Client, Store: c.Store, Clock: c.Clock, IDs: c.IDs,
-		Node: c.Node, Boot: c.Boot, Guard: c.Guard, Values: c.Values, Engines: c.SearchEngines}
+	launcher := &launch.Launcher{Client: c.Client, Store: c.Store, Clock: c.Clock, IDs: c.IDs,
+		Guard: c.Guard, Engines: c.SearchEngines, Node: c.Node, Boot: c.Boot}
+	trials := &trial.Trials{Launcher: launcher, Client: c.Client, Store: c.Store, Clock: c.Clock,
+		Values: c.Values}
 	return []resource{
 		scrapers.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Guard: c.Guard,
 			ExchangeRates: c.ExchangeRates, Ceilings: scrapers.Ceilings{
 				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections}},
-		runs.Resource{Services: launching},
-		previews.Resource{Services: launching},
+		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock},
+		previews.Resource{Trials: trials, Clock: c.Clock},
 		jobs.Resource{Client: c.Client, Store: c.Store, Clock: c.Clock},
 		data.Resource{Store: c.Store},
 		groups.Resource{Client: c.Client, IDs: c.IDs},

@@ -23,9 +23,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/api/admin"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
@@ -60,9 +60,9 @@ type Config struct {
 	Store   rowstore.Store
 	Clock   clock.Clock
 	IDs     ids.Source
-	Guard   api.Guard // what may be crawled: the egress client
-	DataDir string    // holds the key of the local issuer
-	Listen  string    // HOST:PORT, for Run
+	Guard   launch.Guard // what may be crawled: the egress client
+	DataDir string       // holds the key of the local issuer
+	Listen  string       // HOST:PORT, for Run
 	// Operators is a listener for them, which Serve closes: it serves everything, and customers'
 	// listeners neither /metrics nor /api/admin. nil: all is served to all, and needs an
 	// administrator's credential as ever.

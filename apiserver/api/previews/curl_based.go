@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"shoal.dev/shoal/apiserver/api/runs"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/trial"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -30,14 +31,13 @@ const curlBasedID = "svc_preview_scraper_from_curl"
 
 // fromCurl is POST /api/scraper-simple/curl-based.
 func (r Resource) fromCurl() *operation.Operation {
-	s := r.Services
 	return operation.Define(operation.Declaration{
 		ID: curlBasedID, Routes: operation.Routes("POST /api/scraper-simple/curl-based"),
 		Group:       group,
 		Summary:     "Proposes scrapers for the answer to a request, given as a curl command",
 		Description: description,
-		Access:      auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
-		Errors: append([]fault.Code{fault.NotFound}, runs.TrialErrors...),
+		Access:      auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
+		Errors: append([]fault.Code{fault.NotFound}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *curlBasedRequest) ([]Candidate,
 		error) {
 		b := &in.Body
@@ -53,11 +53,11 @@ func (r Resource) fromCurl() *operation.Operation {
 			return nil, fault.Invalid(fault.SchemaValidation, "curl",
 				"a preview has no value for the placeholder {{%s}}", names[0])
 		}
-		d := &detection{operation: curlBasedID, id: b.ID, name: b.Name, group: b.GroupID,
-			source: model.SourceConfig{Curl: b.Curl},
-			trial: runs.Trial{Source: model.SourcePreviewCurl, URL: request.URL, Field: "curl",
+		return r.propose(ctx, from, curlBasedID, &trial.Detection{
+			Name: b.Name, Group: b.GroupID, Scraper: b.ID,
+			Trial: launch.Trial{Source: model.SourcePreviewCurl, URL: request.URL, Field: "curl",
 				Group:  b.GroupID,
-				Recipe: model.Recipe{Type: model.Detection, Curl: b.Curl}}}
-		return d.run(ctx, s, from)
+				Recipe: model.Recipe{Type: model.Detection, Curl: b.Curl}}},
+			model.SourceConfig{Curl: b.Curl})
 	})
 }

@@ -4,10 +4,11 @@ import (
 	"context"
 	"encoding/json"
 
-	"shoal.dev/shoal/apiserver/api/runs"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/trial"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -39,26 +40,23 @@ const description = "Every strategy that fits the page is tried; what makes rows
 
 // fromURL is POST /api/scraper-simple/url-based.
 func (r Resource) fromURL() *operation.Operation {
-	s := r.Services
 	return operation.Define(operation.Declaration{
 		ID: urlBasedID, Routes: operation.Routes("POST /api/scraper-simple/url-based"),
 		Group:   group,
 		Summary: "Proposes scrapers for a page", Description: description,
-		Access: auth.Read, Rate: limits.Preview, Timeout: runs.TrialTimeout,
-		Errors: append([]fault.Code{fault.NotFound}, runs.TrialErrors...),
+		Access: auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
+		Errors: append([]fault.Code{fault.NotFound}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *urlBasedRequest) ([]Candidate, error) {
 		b := &in.Body
 		key, err := json.Marshal([]any{b.URL, in.TryWithHiddenData, b.ItemsConfig})
 		if err != nil {
 			return nil, err
 		}
-		d := &detection{operation: urlBasedID, id: b.ID, name: b.Name, group: b.GroupID,
-			useCache: in.UseCache, key: string(key),
-			source: model.SourceConfig{URL: b.URL},
-			trial: runs.Trial{Source: model.SourcePreviewURL, URL: b.URL, Field: "url",
+		return r.propose(ctx, from, urlBasedID, &trial.Detection{
+			Name: b.Name, Group: b.GroupID, Scraper: b.ID, Key: string(key), UseCache: in.UseCache,
+			Trial: launch.Trial{Source: model.SourcePreviewURL, URL: b.URL, Field: "url",
 				Group: b.GroupID,
 				Recipe: model.Recipe{Type: model.Detection, Fields: b.ItemsConfig,
-					HiddenData: in.TryWithHiddenData}}}
-		return d.run(ctx, s, from)
+					HiddenData: in.TryWithHiddenData}}}, model.SourceConfig{URL: b.URL})
 	})
 }

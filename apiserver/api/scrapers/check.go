@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/address"
@@ -225,7 +226,7 @@ func (c *checker) template(field string, source *model.SourceConfig) {
 		return
 	}
 	spec := model.Scraper{SourceConfig: *source}
-	start := StartURL(&spec)
+	start := launch.StartURL(&spec)
 	if start == "" {
 		start = "https://listed.example/"
 	}

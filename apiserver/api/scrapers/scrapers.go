@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
-	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -148,7 +148,7 @@ func newSuper(v *client.View, s *client.Scraper) SuperScraper {
 	recipe, _ := v.RecipeOf(s.Customer, &s.Spec, s.Tag) // without its schema it is not valid
 	super := SuperScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
 		ConfigValid: len(extract.Validate(recipe)) == 0 &&
-			(s.ListRun || StartURL(&s.Spec) != "" || len(s.Spec.SourceConfig.Queries) > 0)}
+			(s.ListRun || launch.StartURL(&s.Spec) != "" || len(s.Spec.SourceConfig.Queries) > 0)}
 	if s.Spec.Schema != nil {
 		super.Schema = &SchemaWithContent{ID: s.Spec.Schema.ID, Content: recipe.Schema}
 	}
@@ -179,17 +179,4 @@ func newStats(v *client.View, scraper ids.ID) RunStats {
 		stats.AvgRows = float64(rows) / float64(stats.LastNRuns)
 	}
 	return stats
-}
-
-// StartURL is the address that a scraper's runs begin at, its own or its curl command's; "" for the
-// scraper of a list.
-func StartURL(spec *model.Scraper) string {
-	if spec.SourceConfig.Curl == "" {
-		return spec.SourceConfig.URL
-	}
-	request, err := curl.Parse(spec.SourceConfig.Curl)
-	if err != nil {
-		return ""
-	}
-	return request.URL
 }

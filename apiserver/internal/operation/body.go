@@ -184,7 +184,7 @@ type Stream struct {
 
 // Refine makes of a body what is to be kept of it. It may end with an error before the body does,
 // which then is received no further.
-type Refine func(to io.Writer, body io.Reader) error
+type Refine = func(to io.Writer, body io.Reader) error
 
 // Receive waits until the whole body has come, and keeps on disk what refine makes of it. A handler
 // calls it before it takes anything that others wait for: how long a sender takes is the sender's.

@@ -1,4 +1,4 @@
-package runs
+package launch
 
 import (
 	"bufio"
@@ -115,8 +115,8 @@ func (l *lines) next(context.Context) (listing, error) {
 
 var errNotText = fault.New(fault.InvalidURL, "The line is not valid UTF-8.")
 
-// parseURI reads a line of text/uri-list (RFC 2483): an address, or a comment.
-func parseURI(line []byte) (string, error) {
+// URILine reads a line of text/uri-list (RFC 2483): an address, or a comment.
+func URILine(line []byte) (string, error) {
 	if len(line) == 0 || line[0] == '#' {
 		return "", nil
 	}
@@ -126,8 +126,8 @@ func parseURI(line []byte) (string, error) {
 	return string(line), nil
 }
 
-// parseJSONLine reads a line of application/x-ndjson: {"url": "…"}, or nothing.
-func parseJSONLine(line []byte) (string, error) {
+// JSONLine reads a line of application/x-ndjson: {"url": "…"}, or nothing.
+func JSONLine(line []byte) (string, error) {
 	if len(line) == 0 {
 		return "", nil
 	}

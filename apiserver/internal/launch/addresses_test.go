@@ -1,4 +1,4 @@
-package runs
+package launch
 
 import (
 	"bytes"
@@ -33,12 +33,12 @@ func TestLinesBreakOff(t *testing.T) {
 	slow := fault.New(fault.UploadTooSlow, "slow")
 	body := io.MultiReader(strings.NewReader(`{"url":"https://shop.test/1"}`+"\n{"),
 		iotest.ErrReader(slow))
-	if urls, err := read(t, newLines(body, parseJSONLine, maxStreamed)); !errors.Is(err, slow) {
+	if urls, err := read(t, newLines(body, JSONLine, maxStreamed)); !errors.Is(err, slow) {
 		t.Errorf("read %q, %v", urls, err)
 	}
 	body = io.MultiReader(strings.NewReader("https://shop.test/1\nhttps://sh"),
 		iotest.ErrReader(slow))
-	if urls, err := read(t, newLines(body, parseURI, maxStreamed)); !errors.Is(err, slow) {
+	if urls, err := read(t, newLines(body, URILine, maxStreamed)); !errors.Is(err, slow) {
 		t.Errorf("read %q, %v", urls, err)
 	}
 }
@@ -61,7 +61,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 func TestLinesAreBounded(t *testing.T) {
 	for name, line := range map[string]string{"addresses": "https://shop.test/\n",
 		"comments": "#\n"} {
-		list := newLines(&repeated{line: line}, parseURI, maxStreamed)
+		list := newLines(&repeated{line: line}, URILine, maxStreamed)
 		list.most = 1_000
 		var err error
 		for err == nil {
@@ -84,7 +84,7 @@ func FuzzJSONLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		line = bytes.TrimSpace(line)
-		url, err := parseJSONLine(line)
+		url, err := JSONLine(line)
 		if err != nil || len(line) == 0 {
 			return
 		}
@@ -105,9 +105,9 @@ func FuzzURIList(f *testing.F) {
 	f.Add([]byte("https://shop.test/1\n\xff\n"))
 	f.Add([]byte("#\n\r\n\t\n"))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		urls, err := read(t, newLines(bytes.NewReader(body), parseURI, maxStreamed))
+		urls, err := read(t, newLines(bytes.NewReader(body), URILine, maxStreamed))
 		again, errAgain := read(t,
-			newLines(iotest.OneByteReader(bytes.NewReader(body)), parseURI, maxStreamed))
+			newLines(iotest.OneByteReader(bytes.NewReader(body)), URILine, maxStreamed))
 		if (err == nil) != (errAgain == nil) ||
 			strings.Join(urls, "\n") != strings.Join(again, "\n") {
 			t.Errorf("%q is read as %q, %v, but byte by byte as %q, %v", body, urls, err, again,
@@ -123,7 +123,7 @@ func FuzzURIList(f *testing.F) {
 			}
 		}
 		// Written plainly and read again, the list is the same.
-		plain, err := read(t, newLines(strings.NewReader(strings.Join(urls, "\n")), parseURI,
+		plain, err := read(t, newLines(strings.NewReader(strings.Join(urls, "\n")), URILine,
 			maxStreamed))
 		if err != nil || strings.Join(plain, "\n") != strings.Join(urls, "\n") {
 			t.Errorf("%q, written again, is read as %q, %v", urls, plain, err)

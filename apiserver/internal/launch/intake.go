@@ -1,4 +1,4 @@
-package runs
+package launch
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"shoal.dev/shoal/apiserver/api"
-	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/clock"
@@ -28,13 +26,13 @@ const (
 	cleanUpTime = 10 * time.Second
 )
 
-// launch is a run in the making. First its idempotency key is claimed together with the id of its
+// intake is a run in the making. First its idempotency key is claimed together with the id of its
 // link list, then the list is taken in, then one command makes the run and completes the claim.
 // Whatever ends it before that is taken back; what a killed process leaves (a list that no claim
 // and no job names) the leader removes. A call without a key claims one of its own for the while.
-type launch struct {
-	api.Services
-	from *operation.Caller
+type intake struct {
+	*Launcher
+	from *Caller
 	call *client.Call
 	// the call has no key of its own: the claim is for the list alone, and goes when the run is
 	// there
@@ -55,16 +53,16 @@ type launch struct {
 
 // begin claims the call. A call that was made before answers what it answered then: replay is not
 // nil.
-func begin(ctx context.Context, s api.Services, from *operation.Caller,
-	operation string) (l *launch, replay *client.Launched, err error) {
-	l = &launch{Services: s, from: from, call: from.Call, own: from.Call == nil,
-		begun: s.Clock.Now(), list: s.IDs.New()}
-	if l.own {
-		l.call = &client.Call{Customer: from.Customer, Operation: operation,
-			Key: "list " + l.list.String()}
+func (l *Launcher) begin(ctx context.Context, from *Caller) (t *intake, replay *client.Launched,
+	err error) {
+	t = &intake{Launcher: l, from: from, call: from.Call, own: from.Call == nil,
+		begun: l.Clock.Now(), list: l.IDs.New()}
+	if t.own {
+		t.call = &client.Call{Customer: from.Customer, Operation: from.Operation,
+			Key: "list " + t.list.String()}
 	}
-	claim := client.ClaimCall{List: l.list, Node: s.Node, Boot: s.Boot}
-	replay, err = client.Begin[client.LaunchRun](ctx, s.Client, claim, l.call)
+	claim := client.ClaimCall{List: t.list, Node: l.Node, Boot: l.Boot}
+	replay, err = client.Begin[client.LaunchRun](ctx, l.Client, claim, t.call)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,36 +71,36 @@ func begin(ctx context.Context, s api.Services, from *operation.Caller,
 		return nil, replay, nil
 	}
 	renewing, end := context.WithCancel(ctx)
-	l.endRenewal = end
-	l.renewal.Go(func() { l.renew(renewing) })
-	return l, nil, nil
+	t.endRenewal = end
+	t.renewal.Go(func() { t.renew(renewing) })
+	return t, nil, nil
 }
 
-func (l *launch) renew(ctx context.Context) {
-	for clock.Pause(ctx, l.Clock, renewEvery) {
+func (t *intake) renew(ctx context.Context) {
+	for clock.Pause(ctx, t.Clock, renewEvery) {
 		// A failed renewal is made up for by the next, or seen by hold.
-		_, _ = client.Do(ctx, l.Client, client.RenewClaims{Node: l.Node, Boot: l.Boot}, nil)
+		_, _ = client.Do(ctx, t.Client, client.RenewClaims{Node: t.Node, Boot: t.Boot}, nil)
 	}
 }
 
 // end takes back what was begun, unless the run was made. It works also when ctx has ended.
-func (l *launch) end(ctx context.Context) {
-	l.endRenewal()
-	l.renewal.Wait()
-	if l.maybe || l.made && !l.own {
+func (t *intake) end(ctx context.Context) {
+	t.endRenewal()
+	t.renewal.Wait()
+	if t.maybe || t.made && !t.own {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	// What cannot be taken back now is an orphan once its claim has expired, and goes then.
 	switch {
-	case l.made || l.writer == nil:
-	case l.stored:
-		_ = l.Store.DropList(ctx, l.list)
+	case t.made || t.writer == nil:
+	case t.stored:
+		_ = t.Store.DropList(ctx, t.list)
 	default:
-		_ = l.writer.Abort(ctx)
+		_ = t.writer.Abort(ctx)
 	}
-	_, _ = client.Do(ctx, l.Client, client.ReleaseClaim{}, l.call)
+	_, _ = client.Do(ctx, t.Client, client.ReleaseClaim{}, t.call)
 }
 
 // taken counts an intake.
@@ -114,12 +112,12 @@ type taken struct {
 
 // take stores the addresses, all or none: each must be valid. keep, when not nil, says which
 // canonical addresses to take.
-func (l *launch) take(ctx context.Context, from addresses, keep func(canonical string) bool) (taken,
+func (t *intake) take(ctx context.Context, from addresses, keep func(canonical string) bool) (taken,
 	error) {
-	var t taken
+	var n taken
 	var err error
-	if l.writer, err = l.Store.CreateList(ctx, l.list); err != nil {
-		return t, fmt.Errorf("take in a list: %w", err)
+	if t.writer, err = t.Store.CreateList(ctx, t.list); err != nil {
+		return n, fmt.Errorf("take in a list: %w", err)
 	}
 	for {
 		given, err := from.next(ctx)
@@ -127,39 +125,39 @@ func (l *launch) take(ctx context.Context, from addresses, keep func(canonical s
 			break
 		}
 		if err != nil {
-			return t, err
+			return n, err
 		}
 		url, canonical := given.url, given.canonical
 		if canonical == "" {
-			if canonical, err = l.canonical(url); err != nil {
-				return t, refusedAddress(from.place(), url, err)
+			if canonical, err = t.canonical(url); err != nil {
+				return n, refusedAddress(from.place(), url, err)
 			}
 		}
 		if keep != nil && !keep(canonical) {
-			t.left = true
+			n.left = true
 			continue
 		}
-		added, err := l.writer.Add(ctx, url, canonical)
+		added, err := t.writer.Add(ctx, url, canonical)
 		if err != nil {
-			return t, fmt.Errorf("take in a list: %w", err)
+			return n, fmt.Errorf("take in a list: %w", err)
 		}
 		if !added {
-			t.dropped++
+			n.dropped++
 		}
 	}
-	if t.links, err = l.writer.Finish(ctx); err != nil {
-		return t, fmt.Errorf("take in a list: %w", err)
+	if n.links, err = t.writer.Finish(ctx); err != nil {
+		return n, fmt.Errorf("take in a list: %w", err)
 	}
-	l.stored = true
-	return t, nil
+	t.stored = true
+	return n, nil
 }
 
-func (l *launch) canonical(url string) (string, error) {
-	if err := l.Guard.CheckURL(url); err != nil {
+func (t *intake) canonical(url string) (string, error) {
+	if err := t.Guard.CheckURL(url); err != nil {
 		return "", err
 	}
 	canonical, err := address.Canonical(url)
-	if err == nil && l.website {
+	if err == nil && t.website {
 		err = checkWebsite(url, canonical)
 	}
 	return canonical, err
@@ -204,43 +202,43 @@ func refusedAddress(place, url string, cause error) error {
 }
 
 // commit makes the run.
-func (l *launch) commit(ctx context.Context, run client.LaunchRun) (client.Launched, error) {
-	if err := l.hold(ctx); err != nil {
+func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launched, error) {
+	if err := t.hold(ctx); err != nil {
 		return client.Launched{}, err
 	}
-	run.Job, run.Entry, run.List, run.Customer = l.IDs.New(), l.IDs.New(), l.list, l.call.Customer
+	run.Job, run.Entry, run.List, run.Customer = t.IDs.New(), t.IDs.New(), t.list, t.call.Customer
 	run.Trace = telemetry.FromContext(ctx)
-	l.from.Job = run.Job
-	under := l.call
-	if l.own {
+	t.from.Job = run.Job
+	under := t.call
+	if t.own {
 		under = nil
 	}
-	launched, err := client.Do(ctx, l.Client, run, under)
+	launched, err := client.Do(ctx, t.Client, run, under)
 	// A coded refusal is certain; any other failure may hide a run that was made. The key's first
 	// run may be another.
-	l.made = err == nil && launched.Job == run.Job
-	l.maybe = err != nil && (fault.CodeOf(err) == fault.Unavailable ||
+	t.made = err == nil && launched.Job == run.Job
+	t.maybe = err != nil && (fault.CodeOf(err) == fault.Unavailable ||
 		fault.CodeOf(err) == fault.Internal)
 	return launched, err
 }
 
 // hold makes sure that the claim is still there, and will be for long enough: without it the list
 // may be removed.
-func (l *launch) hold(ctx context.Context) error {
-	if l.Clock.Now().Sub(l.begun) < renewEvery {
+func (t *intake) hold(ctx context.Context) error {
+	if t.Clock.Now().Sub(t.begun) < renewEvery {
 		return nil
 	}
-	if _, err := client.Do(ctx, l.Client, client.RenewClaims{Node: l.Node, Boot: l.Boot},
+	if _, err := client.Do(ctx, t.Client, client.RenewClaims{Node: t.Node, Boot: t.Boot},
 		nil); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, client.Patience)
 	defer cancel()
-	view, err := l.Client.Fresh(ctx)
+	view, err := t.Client.Fresh(ctx)
 	if err != nil {
 		return err
 	}
-	if view.ClaimOfList(l.list) == nil {
+	if view.ClaimOfList(t.list) == nil {
 		return fault.New(fault.Unavailable, "the list could not be held while it was taken in; "+
 			"send it again")
 	}

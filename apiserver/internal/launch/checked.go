@@ -1,4 +1,4 @@
-package runs
+package launch
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ const maxSpooledText = 4 * maxLine
 
 // check writes down the addresses of a list with their canonical form, for checked to read. It ends
 // at the first that is none, while the rest of the list is still under way.
-func (l *launch) check(ctx context.Context, from addresses, to io.Writer) error {
+func (t *intake) check(ctx context.Context, from addresses, to io.Writer) error {
 	out := bufio.NewWriterSize(to, spoolBuffer)
 	text := func(s string) {
 		// what fails shows at the flush
@@ -33,7 +33,7 @@ func (l *launch) check(ctx context.Context, from addresses, to io.Writer) error 
 		if err != nil {
 			return err
 		}
-		canonical, err := l.canonical(given.url)
+		canonical, err := t.canonical(given.url)
 		if err != nil {
 			return refusedAddress(from.place(), given.url, err)
 		}

@@ -1,4 +1,4 @@
-package runs
+package launch
 
 import (
 	"bytes"
@@ -8,13 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/pkg/address"
 	"shoal.dev/shoal/pkg/fault"
 )
 
 // anywhere lets every address be crawled.
-type anywhere struct{ api.Guard }
+type anywhere struct{ Guard }
 
 func (anywhere) CheckURL(url string) error {
 	_, err := address.Canonical(url)
@@ -23,7 +22,7 @@ func (anywhere) CheckURL(url string) error {
 
 // What was checked comes back as it was given, with its canonical form.
 func TestCheckedAddressesComeBack(t *testing.T) {
-	l := &launch{Services: api.Services{Guard: anywhere{}}}
+	l := &intake{Launcher: &Launcher{Guard: anywhere{}}}
 	long := "https://shop.test/" + strings.Repeat("ü", 1_000)
 	urls := []string{"https://shop.test/1", "HTTPS://Shop.test:443/a/../b?x=1#f", long,
 		"https://shop.test/1"}

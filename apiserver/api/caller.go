@@ -1,0 +1,24 @@
+package api
+
+import (
+	"shoal.dev/shoal/apiserver/internal/launch"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/trial"
+)
+
+// Launching is the caller of an operation, by its id, as one who asks for a run.
+func Launching(from *operation.Caller, operation string) *launch.Caller {
+	return &launch.Caller{Principal: from.Principal, View: from.View, Call: from.Call,
+		Operation: operation}
+}
+
+// Trying is the caller of an operation, by its id, as one who waits for a trial: until the client
+// hangs up.
+func Trying(from *operation.Caller, id string) *trial.Caller {
+	return &trial.Caller{Caller: *Launching(from, id), Waits: func() error {
+		if from.Gone() {
+			return operation.ErrGone
+		}
+		return nil
+	}}
+}

@@ -1,0 +1,283 @@
+package launch
+
+import (
+	"context"
+	"io"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// List is a list run as its caller asks for it. Which members go together its caller has checked:
+// exactly one of Fields, Template, Scraper and Tag says what reads the addresses; Tag may stand
+// beside Scraper.
+type List struct {
+	Group     ids.ID // of a new list
+	Name      string // of its scraper
+	Tag       string // what reads the addresses instead of fields
+	Scraper   ids.ID // whose list runs again
+	Template  ids.ID // whose recipe reads the addresses
+	Type      model.ScraperType
+	Fields    []model.Field
+	Rerun     bool   // only addresses that were never charged
+	Force     bool   // all addresses again
+	MaxCharge *int64 // micros; nil: no cap
+
+	// URLs are the addresses, at most 100,000, or they come as a Stream of at most 5,000,000, which
+	// Line reads: URILine or JSONLine. A list that runs again may have neither.
+	URLs   []string
+	Stream Stream
+	Line   func(line []byte) (url string, err error)
+}
+
+// Stream is a list that is still under way. Receive brings what refine makes of it to disk, from
+// where Read then reads it.
+type Stream interface {
+	io.Reader
+	Receive(ctx context.Context, refine func(to io.Writer, body io.Reader) error) error
+}
+
+// StartList launches a run over a list: of a new scraper, or again of the list's own. A call that
+// was made before answers what it answered then. One invalid address refuses the whole list.
+// Faults: Errors, and what the list itself may have wrong.
+func (l *Launcher) StartList(ctx context.Context, from *Caller, list *List) (client.Launched,
+	error) {
+	t, replay, err := l.begin(ctx, from)
+	if err != nil {
+		return client.Launched{}, err
+	}
+	if replay != nil {
+		return *replay, nil
+	}
+	defer t.end(ctx)
+	return t.startList(ctx, list)
+}
+
+// startList checks what can be checked before the list is read, takes it in and makes the run.
+func (t *intake) startList(ctx context.Context, list *List) (client.Launched, error) {
+	none, view := client.Launched{}, t.from.View
+	p := plan{Launcher: t.Launcher, from: t.from, in: list}
+	if err := p.make(); err != nil {
+		return none, err
+	}
+	// else the command decides: who never topped up gets a run with a message
+	if !p.endpoint.Charge.PaidOnly {
+		if err := affordable(view, t.from.Customer); err != nil {
+			return none, err
+		}
+	}
+	tiers := p.endpoint.Tiers
+	if tiers == 0 {
+		var err error
+		if tiers, err = Tiers(view, p.spec()); err != nil {
+			return none, err
+		}
+	}
+	t.website = p.endpoint.Tag == model.WebsiteContacts
+	if list.Stream != nil {
+		err := list.Stream.Receive(ctx,
+			func(to io.Writer, body io.Reader) error { return t.check(ctx, p.lines(body), to) })
+		if err != nil {
+			return none, err
+		}
+		p.source = newChecked(list.Stream)
+	}
+	var keep func(string) bool
+	if list.Rerun && p.again != nil {
+		paid, err := readCharged(ctx, view, t.Store, p.again.ID, t.list)
+		if err != nil {
+			return none, err
+		}
+		keep = paid.lacks
+	}
+	taken, err := t.take(ctx, p.source, keep)
+	if err != nil {
+		return none, err
+	}
+	if taken.links == 0 {
+		if keep != nil {
+			return none, fault.New(fault.ListAlreadyRun,
+				"every address was charged already; force runs all of them again")
+		}
+		return none, fault.Invalid(fault.InvalidRequest, "urls", "the list has no address")
+	}
+	run := client.LaunchRun{NewScraper: p.scraper, Links: taken.links, Dropped: taken.dropped,
+		MaxCharge: list.MaxCharge, Charge: p.endpoint.Charge, Daily: p.endpoint.Daily,
+		Tiers: tiers, IgnoresRobots: p.spec().Recipe().Politeness.IgnoreRobots}
+	if p.again != nil {
+		run.Scraper = p.again.ID
+		run.Rest = taken.left
+	}
+	return t.commit(ctx, run)
+}
+
+// plan is what a list run will do: under which scraper, and where its addresses come from.
+type plan struct {
+	*Launcher
+	from *Caller
+	in   *List
+
+	again    *client.Scraper             // the existing list scraper, or
+	scraper  *client.PutScraper          // the new one
+	endpoint model.Endpoint              // zero: the scraper's own recipe reads the addresses
+	source   addresses                   // of a streamed body only when it has come
+	lines    func(body io.Reader) *lines // of a streamed body
+}
+
+// spec is that of the scraper.
+func (p *plan) spec() *model.Scraper {
+	if p.again != nil {
+		return &p.again.Spec
+	}
+	return &p.scraper.Spec
+}
+
+func (p *plan) make() error {
+	if p.in.Scraper.IsZero() {
+		if err := p.makeScraper(); err != nil {
+			return err
+		}
+	} else if err := p.findScraper(); err != nil {
+		return err
+	}
+	if p.endpoint.Restricted {
+		if err := auth.Restricted.Check(&p.from.Principal); err != nil {
+			return err
+		}
+	}
+	most := maxStreamed
+	if p.endpoint.MaxLinks > 0 {
+		most = p.endpoint.MaxLinks
+	}
+	switch {
+	case p.in.Stream == nil && len(p.in.URLs) > most:
+		return fault.Invalid(fault.ListTooLarge, "urls", "at most %d addresses", most)
+	case p.in.Stream == nil && len(p.in.URLs) > 0:
+		p.source = &listed{field: "urls", urls: p.in.URLs}
+	case p.in.Stream == nil:
+		return p.useNewest()
+	default:
+		p.lines = func(body io.Reader) *lines { return newLines(body, p.in.Line, most) }
+	}
+	return nil
+}
+
+// makeScraper plans the scraper of a new list.
+func (p *plan) makeScraper() error {
+	b, v := p.in, p.from.View
+	if _, err := ownership.Group(v, p.from.Customer, b.Group, "groupId"); err != nil {
+		return fault.Invalid(fault.GroupNotFound, "groupId", "there is no such group")
+	}
+	if v.ScraperByName(p.from.Customer, b.Name) != nil {
+		return fault.Invalid(fault.NameTaken, "name",
+			"a scraper has this name; with its scraperId its list runs again")
+	}
+	spec, tag := model.Scraper{Name: b.Name, Type: b.Type, ItemsConfig: b.Fields}, ""
+	switch {
+	case b.Tag == model.WebsiteContacts:
+		spec.Type, tag = model.SingleProduct, b.Tag
+	case b.Tag != "":
+		spec.Type, spec.Config = model.Marketplace, &model.ScraperConfig{EndpointTag: b.Tag}
+	case spec.Type == "":
+		spec.Type = model.SingleProduct
+	}
+	if !b.Template.IsZero() {
+		template, err := ownership.Scraper(v, p.from.Customer, b.Template,
+			"templateScraperId")
+		if err != nil {
+			return err
+		}
+		if template.Tag == model.WebsiteContacts {
+			return fault.Invalid(fault.InvalidRequest, "templateScraperId",
+				"the scraper has no recipe of its own")
+		}
+		if spec = template.Spec; spec.Type == model.SearchEngineSearch {
+			return fault.Invalid(fault.TypeNotRunnable, "templateScraperId",
+				"a search has queries, not addresses")
+		}
+		spec.Name, spec.Schedule = b.Name, ""
+		spec.SourceConfig = model.SourceConfig{Pagination: spec.SourceConfig.Pagination,
+			TryWithHiddenData: spec.SourceConfig.TryWithHiddenData}
+	}
+	recipe, known := v.RecipeOf(p.from.Customer, &spec, tag)
+	if !known {
+		return fault.Invalid(fault.SchemaGone, "templateScraperId",
+			"the scraper's schema is not there any more")
+	}
+	if faults := extract.Validate(recipe); len(faults) > 0 {
+		return faults
+	}
+	p.endpoint, _ = model.EndpointOf(recipe.Endpoint) // a template's own counts, too
+	p.scraper = &client.PutScraper{Create: true, ID: p.IDs.New(), Customer: p.from.Customer,
+		Group: b.Group, Spec: spec,
+		ListRun: true, Tag: tag}
+	return nil
+}
+
+// findScraper plans a further run of a list scraper.
+func (p *plan) findScraper() error {
+	b := p.in
+	known, err := ownership.Scraper(p.from.View, p.from.Customer, b.Scraper, "scraperId")
+	if err != nil {
+		return err
+	}
+	recipe := known.Spec.Recipe()
+	if known.Tag != "" {
+		recipe.Endpoint = known.Tag
+	}
+	switch {
+	case !known.ListRun:
+		return fault.Invalid(fault.InvalidRequest, "scraperId", "is not the scraper of a list run")
+	case !b.Group.IsZero() && b.Group != known.Group:
+		return fault.Invalid(fault.InvalidRequest, "groupId",
+			"the scraper belongs to another group")
+	case b.Name != "" && b.Name != known.Spec.Name:
+		return fault.Invalid(fault.InvalidRequest, "name", "the scraper has another name")
+	case b.Tag != "" && b.Tag != recipe.Endpoint:
+		return fault.Invalid(fault.InvalidRequest, "endpointTag", "the scraper has another tag")
+	}
+	p.endpoint, _ = model.EndpointOf(recipe.Endpoint)
+	// A run that drains may still be charged for addresses, which a rerun must know.
+	if open := p.from.View.OpenJobsOf(known.ID); len(open) > 0 {
+		if known.Tag == model.WebsiteContacts {
+			return fault.New(fault.ListAlreadyRun, "job %s of this list is still running",
+				open[0].ID)
+		}
+		return fault.New(fault.ScraperAlreadyRunning, "job %s of this scraper is still running",
+			open[0].ID)
+	}
+	p.again = known
+	return nil
+}
+
+// givenRun is the scraper's newest run over all of a list, nil without one: what a rerun took of it
+// is no list of its own (decision 59).
+func givenRun(v *client.View, scraper ids.ID) (given *client.Job) {
+	v.ScraperJobs(scraper, func(j *client.Job) bool {
+		if !j.Rest {
+			given = j
+		}
+		return given == nil
+	})
+	return given
+}
+
+// useNewest takes the addresses that were last given.
+func (p *plan) useNewest() error {
+	if !p.in.Rerun && !p.in.Force {
+		return fault.New(fault.ListAlreadyRun, "the list was already run; rerun takes what was "+
+			"never charged, force all of it")
+	}
+	job := givenRun(p.from.View, p.again.ID)
+	if job == nil {
+		return fault.Invalid(fault.InvalidRequest, "urls",
+			"the scraper has no run yet whose list could be used")
+	}
+	p.source = &stored{store: p.Store, job: job}
+	return nil
+}

@@ -1,0 +1,101 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// reachTime is how long the check of a start address may take.
+const reachTime = 10 * time.Second
+
+// Start launches a run of a scraper at its own address, or at a search engine's for its queries. A
+// call that was made before answers what it answered then. maxCharge, in micros, is the most that
+// the run may cost; nil: no cap. Faults: Errors, scraper_not_found, type_not_runnable,
+// START_URLS_UNREACHABLE, search_not_configured.
+func (l *Launcher) Start(ctx context.Context, from *Caller, id ids.ID,
+	maxCharge *int64) (client.Launched, error) {
+	none := client.Launched{}
+	t, replay, err := l.begin(ctx, from)
+	if err != nil {
+		return none, err
+	}
+	if replay != nil {
+		return *replay, nil
+	}
+	defer t.end(ctx)
+	scraper, err := runnable(from, id)
+	if err != nil {
+		return none, err
+	}
+	tiers, err := Tiers(from.View, &scraper.Spec)
+	if err != nil {
+		return none, err
+	}
+	begin, engine, err := l.beginning(scraper)
+	if err != nil {
+		return none, err
+	}
+	if err := reachable(ctx, l.Guard, begin.urls[0]); err != nil {
+		return none, err
+	}
+	taken, err := t.take(ctx, begin, nil)
+	if err != nil {
+		return none, err
+	}
+	recipe := scraper.Spec.Recipe() // no list run's: it has no tag
+	endpoint, _ := model.EndpointOf(recipe.Endpoint)
+	return t.commit(ctx, client.LaunchRun{Scraper: scraper.ID, Links: taken.links,
+		MaxCharge: maxCharge, Charge: endpoint.Charge, Search: engine, Tiers: tiers,
+		IgnoresRobots: recipe.Politeness.IgnoreRobots || engine != nil && engine.IgnoreRobots})
+}
+
+// runnable is the customer's scraper, when it can be launched by itself.
+func runnable(from *Caller, id ids.ID) (*client.Scraper, error) {
+	scraper, err := ownership.Scraper(from.View, from.Customer, id, "id")
+	if err != nil {
+		return nil, err
+	}
+	if scraper.ListRun {
+		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
+			"the scraper of a list run has no start address; run its list through POST "+
+				"/api/scraper/url-list-run")
+	}
+	if _, ok := from.View.RecipeOf(from.Customer, &scraper.Spec, scraper.Tag); !ok {
+		return nil, fault.Invalid(fault.SchemaGone, "schema.id",
+			"the scraper's schema is not there any more")
+	}
+	return scraper, errors.Join(idle(from.View, id), affordable(from.View, from.Customer))
+}
+
+// reachable is the check at launch: the address guard and DNS, never a fetch.
+func reachable(ctx context.Context, guard Guard, url string) error {
+	canonical, err := address.Canonical(url)
+	if err == nil {
+		err = guard.CheckURL(url)
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, reachTime)
+		defer cancel()
+		err = guard.CheckHost(ctx, address.HostOf(canonical))
+	}
+	if err == nil {
+		return nil
+	}
+	reason := "the host cannot be checked"
+	if coded := (*fault.Error)(nil); errors.As(err, &coded) {
+		reason = coded.Detail
+		if reason == "" {
+			reason = fault.Lookup(coded.Code).Title
+		}
+	}
+	return &fault.Error{Code: fault.StartURLsUnreachable, Field: "sourceConfig.url", Detail: reason,
+		Cause: err}
+}

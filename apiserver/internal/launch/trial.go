@@ -1,0 +1,101 @@
+package launch
+
+import (
+	"context"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/curl"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Trial is a run of one address that only its caller and the ledger see: a sample or a preview.
+type Trial struct {
+	Source model.Source
+	URL    string
+	Field  string       // of the request, for faults of URL
+	Recipe model.Recipe // its pagination is left out: a trial reads one page
+	// Tiers are the ways of fetching that may be used; 0: all that the server has for it.
+	Tiers model.TierSet
+	// For the ledger; either may be zero.
+	Scraper ids.ID
+	Group   ids.ID
+}
+
+// StartTrial launches a trial. When it fails, from.Job is not zero if the run may be there all the
+// same. Faults: those of Errors that need no idempotency key, INVALID_URL, source_unreachable and
+// trial_limit_reached.
+func (l *Launcher) StartTrial(ctx context.Context, from *Caller, t *Trial) error {
+	if err := checkTrial(ctx, l.Guard, t); err != nil {
+		return err
+	}
+	if err := affordable(from.View, from.Customer); err != nil {
+		return err
+	}
+	in, _, err := l.begin(ctx, from) // under no key, so that there is nothing to answer again
+	if err != nil {
+		return err
+	}
+	defer in.end(ctx)
+	taken, err := in.take(ctx, &listed{field: t.Field, urls: []string{t.URL}}, nil)
+	if err != nil {
+		return err
+	}
+	trial := &client.Trial{Source: t.Source, Recipe: t.Recipe, Group: t.Group}
+	trial.Recipe.Pagination = nil
+	if from.Key != nil && from.Key.Scope == model.ScopeLLMRead {
+		trial.Key = from.Key.ID
+	}
+	endpoint, _ := model.EndpointOf(t.Recipe.Endpoint)
+	tiers := t.Tiers
+	if tiers == 0 {
+		request := model.Scraper{SourceConfig: model.SourceConfig{Curl: t.Recipe.Curl}}
+		if tiers, err = Tiers(from.View, &request); err != nil {
+			return err
+		}
+	}
+	_, err = in.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial,
+		Charge: endpoint.Charge, Tiers: tiers, IgnoresRobots: t.Recipe.Politeness.IgnoreRobots})
+	if err != nil && !in.maybe {
+		from.Job = ids.ID{}
+	}
+	return err
+}
+
+// checkTrial refuses what a trial could not reach before anything is made.
+func checkTrial(ctx context.Context, guard Guard, t *Trial) error {
+	canonical, err := address.Canonical(t.URL)
+	if err == nil {
+		err = guard.CheckURL(t.URL)
+	}
+	if err == nil && t.Source == model.SourcePreviewURL &&
+		len((&curl.Request{URL: t.URL}).Placeholders()) > 0 {
+		err = fault.New(fault.InvalidURL, "Only a curl command can have placeholders of tokens.")
+	}
+	if err != nil {
+		return refusedAddress(t.Field, t.URL, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	err = guard.CheckHost(ctx, address.HostOf(canonical))
+	switch {
+	case err == nil:
+		return nil
+	case fault.CodeOf(err) == fault.PageAddressForbidden:
+		return refusedAddress(t.Field, t.URL,
+			fault.New(fault.InvalidURL, "%s.", fault.Lookup(fault.PageAddressForbidden).Title))
+	}
+	return Unreachable(fault.CodeOf(err), 0)
+}
+
+// Unreachable is the answer of a call whose page could not be read, with the HTTP status of the
+// page, 0 without one. Its code is source_unreachable.
+func Unreachable(code fault.Code, status uint16) error {
+	if status > 0 {
+		return fault.New(fault.SourceUnreachable, "%s (%s, HTTP status %d)",
+			fault.Lookup(code).Title, code, status)
+	}
+	return fault.New(fault.SourceUnreachable, "%s (%s)", fault.Lookup(code).Title, code)
+}

@@ -1,0 +1,216 @@
+// Package trial owns what is made of trials: samples of saved scrapers, proposals of scrapers for a
+// page, and looks at its fields. A trial is a run of one address that only its caller and the
+// ledger see; package launch makes it. This package knows no HTTP.
+package trial
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/launch"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const (
+	// Timeout is for calls that wait for a trial.
+	Timeout = 70 * time.Second
+	// goneEvery is how often a caller that waits is looked for.
+	goneEvery = time.Second
+	// cleanUpTime is for stopping a trial that nobody waits for any more.
+	cleanUpTime = 10 * time.Second
+	// kept is how long a sample or a preview may be answered again.
+	kept = time.Hour
+	// What is read of a trial's rows fits a cache.
+	maxTrialRows  = 1_000
+	maxTrialBytes = cache.MaxValueBytes * 3 / 4
+)
+
+// Errors are what every trial can answer.
+func Errors() []fault.Code {
+	return []fault.Code{fault.InvalidURL, fault.SchemaValidation, fault.SourceUnreachable,
+		fault.WalletInsufficient, fault.LimitReached, fault.TrialLimitReached}
+}
+
+// Trials runs trials. Its fields are set before its first use, and it is safe for concurrent use
+// then.
+type Trials struct {
+	Launcher *launch.Launcher
+	Client   launch.Client
+	Store    Store
+	Clock    clock.Clock
+	// Values keeps what trials made of pages, for an hour.
+	Values cache.Values
+}
+
+// Store is what a trial needs of the row store.
+type Store interface {
+	rowstore.Reads
+	// Links is that of rowstore.Lists.
+	Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error)
+}
+
+// Caller is who waits for a trial.
+type Caller struct {
+	launch.Caller
+	// Waits is asked now and then while a trial is under way: its error ends the trial, and is what
+	// the call ends with.
+	Waits func() error
+}
+
+// try runs a trial and waits for its rows, without what the server adds to rows: at most 1,000 of
+// them, and less than a MiB. A page that was read and holds none gives none. When the caller goes
+// away, or the run does not end within 55 s, it is stopped. Faults: Errors.
+func (t *Trials) try(ctx context.Context, from *Caller, trial *launch.Trial) ([]json.RawMessage,
+	error) {
+	err := t.Launcher.StartTrial(ctx, &from.Caller, trial)
+	if err == nil {
+		var closed *client.Job
+		if closed, err = t.await(ctx, from); err == nil {
+			return t.read(ctx, closed)
+		}
+	}
+	if from.Job.IsZero() {
+		return nil, err
+	}
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	// What cannot be stopped now ends by itself, and costs a page.
+	_, _ = client.Do(stopping, t.Client, client.StopRun{Customer: from.Customer, Job: from.Job},
+		nil)
+	return nil, err
+}
+
+// recall is what was kept under a key, and whether there was something.
+func (t *Trials) recall(ctx context.Context, key string) (rows []json.RawMessage, found bool) {
+	old, found := t.Values.Get(ctx, key)
+	return rows, found && json.Unmarshal(old, &rows) == nil
+}
+
+// keep keeps rows for an hour, as far as they fit.
+func (t *Trials) keep(ctx context.Context, key string, rows []json.RawMessage) {
+	if data, err := json.Marshal(rows); err == nil {
+		t.Values.Set(ctx, key, data, kept)
+	}
+}
+
+var (
+	errTooSlow  = fault.New(fault.SourceUnreachable, "no answer within %v", model.TrialWait)
+	errNotBegun = fault.New(fault.Unavailable, "the request was not begun within %v",
+		model.TrialWait)
+)
+
+// await waits until the run of a call is closed.
+func (t *Trials) await(ctx context.Context, from *Caller) (*client.Job, error) {
+	tooSlow := t.Clock.After(model.TrialWait)
+	for {
+		job, changed := t.Client.View().WatchJob(from.Job)
+		if job != nil && job.Closed {
+			return job, nil
+		}
+		select {
+		case <-changed:
+		case <-t.Clock.After(goneEvery):
+			if err := from.Waits(); err != nil {
+				return nil, err
+			}
+		case <-tooSlow:
+			if job == nil || job.State == model.Pending {
+				return nil, errNotBegun
+			}
+			return nil, errTooSlow
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// read answers the rows of a closed trial.
+func (t *Trials) read(ctx context.Context, job *client.Job) ([]json.RawMessage, error) {
+	rows := []json.RawMessage{}
+	if job.Reason == model.InsufficientBalance {
+		return nil, fault.New(fault.WalletInsufficient,
+			"the balance does not pay for a page and no free request is left")
+	}
+	if job.Delivered == 0 {
+		failed, err := t.Store.LinkErrors(ctx, job.ID, nil, 1)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("errors of job %s: %w", job.ID, err)
+		case len(failed) == 0:
+			return nil, fault.New(fault.Unavailable, "the run was stopped")
+		}
+		switch code := fault.Code(failed[0].Code); code {
+		case fault.PageNoRows, fault.PageRowRejected:
+			return rows, nil
+		case fault.PageModel, fault.PageModelLimit:
+			return nil, fault.New(fault.Unavailable, "%s (%s)", fault.Lookup(code).Title, code)
+		case fault.PageTooCostly: // the caller's to mend, not the site's
+			return nil, fault.New(fault.SchemaValidation, "%s (%s)", fault.Lookup(code).Title, code)
+		default:
+			return nil, launch.Unreachable(code, failed[0].Status)
+		}
+	}
+	horizon, err := t.Store.Horizon(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("rows of job %s: %w", job.ID, err)
+	}
+	docs, _, err := t.Store.Scan(ctx,
+		rowstore.ScanQuery{Scope: rowstore.Scope{Scraper: job.Scraper, Jobs: []ids.ID{job.ID}},
+			Upto: horizon, Limit: maxTrialRows, Bytes: maxTrialBytes})
+	if err != nil {
+		return nil, fmt.Errorf("rows of job %s: %w", job.ID, err)
+	}
+	size := 0
+	for _, doc := range docs {
+		row, err := withoutServerKeys(doc)
+		if err != nil {
+			return nil, fmt.Errorf("row of job %s: %w", job.ID, err)
+		}
+		if size += len(row); size > maxTrialBytes {
+			break
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+var errNotARow = errors.New("a stored row is no JSON object")
+
+// withoutServerKeys is a row as its recipe made it.
+func withoutServerKeys(doc json.RawMessage) (json.RawMessage, error) {
+	tokens := json.NewDecoder(bytes.NewReader(doc))
+	if open, err := tokens.Token(); err != nil || open != json.Delim('{') {
+		return nil, errNotARow
+	}
+	row := []byte{'{'}
+	for tokens.More() {
+		start := tokens.InputOffset()
+		name, err := tokens.Token()
+		if err != nil {
+			return nil, errNotARow
+		}
+		var value json.RawMessage
+		if err := tokens.Decode(&value); err != nil {
+			return nil, errNotARow
+		}
+		if text, _ := name.(string); strings.HasPrefix(text, "_") {
+			continue
+		}
+		if len(row) > 1 {
+			row = append(row, ',')
+		}
+		row = append(row, bytes.TrimLeft(doc[start:tokens.InputOffset()], ", \t\r\n")...)
+	}
+	return append(row, '}'), nil
+}

@@ -1,0 +1,137 @@
+package house_test
+
+import (
+	"go/ast"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// services are the packages of the API that know no request: handlers call them, and background
+// work does too.
+var services = []string{"apiserver/internal/launch", "apiserver/internal/trial",
+	"apiserver/internal/ownership"}
+
+// TestDomainServicesKnowNoHTTP keeps what a launch or a trial is apart from how one is asked for.
+func TestDomainServicesKnowNoHTTP(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test || !under(s.dir, services...) {
+			continue
+		}
+		seen[s.dir] = true
+		for _, imported := range s.imports {
+			if knowsHTTP(imported) {
+				t.Errorf("%s imports %s: a domain service gets what a request asks for, and "+
+					"answers it or a fault of the catalogue; it knows no request", s.path, imported)
+			}
+		}
+	}
+	for _, dir := range services {
+		if !seen[dir] {
+			t.Errorf("no file in %s: the rule has lost what it guards", dir)
+		}
+	}
+}
+
+// knowsHTTP says whether a package is of those that speak HTTP, or of handlers.
+func knowsHTTP(imported string) bool {
+	if under(imported, "net/http", "github.com/valyala/fasthttp") {
+		return true
+	}
+	ours, inside := strings.CutPrefix(imported, module+"/")
+	return inside && under(ours, "apiserver") && !under(ours, services...) &&
+		ours != "apiserver/internal/auth"
+}
+
+func TestKnowsHTTP(t *testing.T) {
+	for imported, want := range map[string]bool{
+		"net/http":                               true,
+		"net/http/httptest":                      true,
+		"github.com/valyala/fasthttp":            true,
+		"net/netip":                              false,
+		module + "/apiserver":                    true,
+		module + "/apiserver/api":                true,
+		module + "/apiserver/api/runs":           true,
+		module + "/apiserver/internal/operation": true,
+		module + "/apiserver/internal/limits":    true,
+		module + "/apiserver/internal/auth":      false,
+		module + "/apiserver/internal/launch":    false,
+		module + "/controlplane/client":          false,
+		module + "/pkg/rowstore":                 false,
+	} {
+		if got := knowsHTTP(imported); got != want {
+			t.Errorf("%s: knows HTTP %v, want %v", imported, got, want)
+		}
+	}
+}
+
+// TestResourcesAreHandedWhatTheyUse keeps the needs of the API's resources, and of the services
+// behind them, what they say: each field is read somewhere in its package.
+func TestResourcesAreHandedWhatTheyUse(t *testing.T) {
+	fields, used := map[string][]string{}, map[string][]string{}
+	for _, s := range sources(t) {
+		if s.test || !under(s.dir, append([]string{"apiserver/api"}, services...)...) {
+			continue
+		}
+		for _, name := range []string{"Resource", "Launcher", "Trials"} {
+			fields[s.dir] = append(fields[s.dir], fieldsOf(s.file, name)...)
+		}
+		used[s.dir] = append(used[s.dir], selected(s.file)...)
+	}
+	resources := 0
+	for dir, names := range fields {
+		if under(dir, "apiserver/api") && dir != "apiserver/api" {
+			resources++
+		}
+		for _, name := range names {
+			if !slices.Contains(used[dir], name) {
+				t.Errorf("%s is handed %s and does not use it", dir, name)
+			}
+		}
+	}
+	if resources < 10 {
+		t.Errorf("only %d resources found in apiserver/api", resources)
+	}
+}
+
+// fieldsOf are the names of the fields of a struct that a file declares.
+func fieldsOf(file *ast.File, name string) (names []string) {
+	ast.Inspect(file, func(node ast.Node) bool {
+		declared, ok := node.(*ast.TypeSpec)
+		if !ok || declared.Name.Name != name {
+			return true
+		}
+		if made, ok := declared.Type.(*ast.StructType); ok {
+			for _, field := range made.Fields.List {
+				for _, ident := range field.Names {
+					names = append(names, ident.Name)
+				}
+			}
+		}
+		return false
+	})
+	return names
+}
+
+// selected are the names that a file selects of values: those of packages are left out.
+func selected(file *ast.File) (names []string) {
+	var packages []string
+	for _, spec := range file.Imports {
+		if imported, err := strconv.Unquote(spec.Path.Value); err == nil {
+			packages = append(packages, path.Base(imported))
+		}
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		if selector, ok := node.(*ast.SelectorExpr); ok {
+			left, named := selector.X.(*ast.Ident)
+			if !named || !slices.Contains(packages, left.Name) {
+				names = append(names, selector.Sel.Name)
+			}
+		}
+		return true
+	})
+	return names
+}

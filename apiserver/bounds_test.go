@@ -106,11 +106,11 @@ func TestEveryListIsBounded(t *testing.T) {
 	}
 }
 
-func manyRuns(n int) func(context.Context, *client.View) iter.Seq2[apiserver.Recounted, error] {
-	return func(context.Context, *client.View) iter.Seq2[apiserver.Recounted, error] {
-		return func(yield func(apiserver.Recounted, error) bool) {
+func manyRuns(n int) func(context.Context, *client.View) iter.Seq2[apiserver.RecountedRun, error] {
+	return func(context.Context, *client.View) iter.Seq2[apiserver.RecountedRun, error] {
+		return func(yield func(apiserver.RecountedRun, error) bool) {
 			for range n {
-				if !yield(apiserver.Recounted{CustomerRef: "alice", Equal: true}, nil) {
+				if !yield(apiserver.RecountedRun{CustomerRef: "alice", Equal: true}, nil) {
 					return
 				}
 			}

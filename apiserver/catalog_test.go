@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"flag"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,6 +80,24 @@ func TestGoldens(t *testing.T) {
 	}
 	if err := loaded.Validate(t.Context()); err != nil {
 		t.Errorf("not a valid OpenAPI document: %v", err)
+	}
+	// Clients are generated from these names, so that another name breaks their users' code.
+	names := slices.Sorted(maps.Keys(loaded.Components.Schemas))
+	golden(t, "components.txt", []byte(strings.Join(names, "\n")+"\n"))
+	checkNames(t, names)
+}
+
+// checkNames refuses names that say nothing outside of the folder that they come from.
+func checkNames(t *testing.T, names []string) {
+	t.Helper()
+	vague := []string{"Item", "Line", "Listed", "Entry", "Shown", "Status", "Result", "Response",
+		"Page", "Body", "Candidate", "Run", "Options", "Data"}
+	for _, name := range names {
+		bare := strings.TrimSuffix(name, "Input")
+		if slices.Contains(vague, bare) || strings.HasSuffix(bare, "Body") ||
+			strings.Contains(bare, "RawMessage") || strings.HasSuffix(bare, "DTO") {
+			t.Errorf("the component %s: a client's author cannot tell what that is", name)
+		}
 	}
 }
 

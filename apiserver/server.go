@@ -97,7 +97,7 @@ type Config struct {
 	Lag func(ctx context.Context) map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records; nil: not
 	// from here.
-	Recount func(ctx context.Context, view *client.View) iter.Seq2[Recounted, error]
+	Recount func(ctx context.Context, view *client.View) iter.Seq2[RecountedRun, error]
 	// Operator is what administrators do to the cluster; nil: not from here.
 	Operator client.Operator
 	// SearchEngines are what SEARCH_ENGINE_SEARCH may ask, the default first.
@@ -111,8 +111,8 @@ type Config struct {
 	Tracer  *telemetry.Tracer // nil: no traces
 }
 
-// Recounted is one run's ledger entry and what its page records say.
-type Recounted = admin.Recounted
+// RecountedRun is one run's ledger entry and what its page records say.
+type RecountedRun = admin.RecountedRun
 
 // Rate allows Count calls in each Per, and as many at once.
 type Rate = limits.Figure
@@ -143,9 +143,9 @@ func New(config Config) (*Server, error) {
 		config.Lag = func(context.Context) map[string]int64 { return map[string]int64{} }
 	}
 	if config.Recount == nil {
-		config.Recount = func(context.Context, *client.View) iter.Seq2[Recounted, error] {
-			return func(yield func(Recounted, error) bool) {
-				yield(Recounted{}, fault.New(fault.Unavailable, "this process cannot recount"))
+		config.Recount = func(context.Context, *client.View) iter.Seq2[RecountedRun, error] {
+			return func(yield func(RecountedRun, error) bool) {
+				yield(RecountedRun{}, fault.New(fault.Unavailable, "this process cannot recount"))
 			}
 		}
 	}

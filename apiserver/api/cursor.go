@@ -31,7 +31,7 @@ type CursorPage[T any] struct {
 
 // JSON is as that of Page. A cursor has no characters that JSON escapes.
 func (p CursorPage[T]) JSON() (text []byte, ok bool) {
-	rows, ok := any(p.Items).([]json.RawMessage)
+	rows, ok := any(p.Items).([]Row)
 	if !ok {
 		return nil, false
 	}

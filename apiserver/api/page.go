@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -14,6 +16,24 @@ const (
 	MaxListSize = 200
 	MaxReach    = 100_000 // rows that page and size may pass over
 )
+
+// Row is a scraped row as it was stored, a JSON object.
+type Row json.RawMessage
+
+// Rows are rows as the row store reads them.
+func Rows(stored []json.RawMessage) []Row {
+	rows := make([]Row, len(stored))
+	for i, row := range stored {
+		rows[i] = Row(row)
+	}
+	return rows
+}
+
+// MarshalJSON writes a row as it is.
+func (r Row) MarshalJSON() ([]byte, error) { return json.RawMessage(r).MarshalJSON() }
+
+// Schema describes a row in the OpenAPI document: its members are what its scraper makes.
+func (Row) Schema() *jsonschema.Schema { return &jsonschema.Schema{Type: "object"} }
 
 // Page is envelope A of the specification: content and where it stands in the whole.
 type Page[T any] struct {
@@ -36,7 +56,7 @@ func NewPage[T any](content []T, total int64, number, size int) Page[T] {
 // JSON is a page of stored rows, each as it was stored, and false for a page of anything else. To
 // have encoding/json check and copy each row again takes a third of what it takes to find them.
 func (p Page[T]) JSON() (text []byte, ok bool) {
-	rows, ok := any(p.Content).([]json.RawMessage)
+	rows, ok := any(p.Content).([]Row)
 	if !ok {
 		return nil, false
 	}
@@ -99,7 +119,7 @@ func Length(item any) (int, error) {
 // encodeItem is an item as clients get it: a row as it was stored, and addresses with their & as
 // they are.
 func encodeItem(item any) ([]byte, error) {
-	if row, ok := item.(json.RawMessage); ok {
+	if row, ok := item.(Row); ok {
 		return row, nil
 	}
 	var out bytes.Buffer
@@ -110,7 +130,7 @@ func encodeItem(item any) ([]byte, error) {
 }
 
 // withRows is a text with an array of rows behind it, and room for the rest of a page.
-func withRows(before string, rows []json.RawMessage) []byte {
+func withRows(before string, rows []Row) []byte {
 	size := len(before) + 256
 	for _, row := range rows {
 		size += len(row) + 1

@@ -9,13 +9,13 @@ import (
 // A page of rows writes itself as encoding/json would; of a page of anything else it does not.
 func TestPageJSON(t *testing.T) {
 	next := NewCursor(place{After: 1}, "alice")
-	for _, rows := range [][]json.RawMessage{
-		{}, {json.RawMessage(`{"a":"<&>"}`)},
-		{json.RawMessage(`{}`), json.RawMessage(`{"b":[1,null]}`)},
+	for _, rows := range [][]Row{
+		{}, {Row(`{"a":"<&>"}`)},
+		{Row(`{}`), Row(`{"b":[1,null]}`)},
 	} {
 		for _, page := range []interface{ JSON() ([]byte, bool) }{
-			NewPage(rows, 41, 1, 20), CursorPage[json.RawMessage]{Items: rows},
-			CursorPage[json.RawMessage]{Items: rows, NextCursor: &next, HasMore: true},
+			NewPage(rows, 41, 1, 20), CursorPage[Row]{Items: rows},
+			CursorPage[Row]{Items: rows, NextCursor: &next, HasMore: true},
 		} {
 			var want bytes.Buffer
 			as := json.NewEncoder(&want)

@@ -27,16 +27,16 @@ const (
 // CommitErrors are the faults of every deletion that has a preview.
 func CommitErrors() []fault.Code { return []fault.Code{fault.PreviewRequired, fault.CascadeDrift} }
 
-// DestructivePreview is the specification's DestructivePreviewResponseDTO.
-type DestructivePreview struct {
-	Token          string         `json:"token" doc:"Valid for 5 minutes, once"`
-	OpName         string         `json:"opName"`
-	TargetEntityID ids.ID         `json:"targetEntityId"`
-	PreviewSummary PreviewSummary `json:"previewSummary"`
+// DeletionPreview is the specification's DestructivePreviewResponseDTO.
+type DeletionPreview struct {
+	Token          string          `json:"token" doc:"Valid for 5 minutes, once"`
+	OpName         string          `json:"opName"`
+	TargetEntityID ids.ID          `json:"targetEntityId"`
+	PreviewSummary DeletionSummary `json:"previewSummary"`
 }
 
-// PreviewSummary is what a deletion would do.
-type PreviewSummary struct {
+// DeletionSummary is what a deletion would do.
+type DeletionSummary struct {
 	EntityName    string         `json:"entityName"`
 	EntityType    string         `json:"entityType"`
 	CascadeCounts map[string]int `json:"cascadeCounts" doc:"Things that the deletion reaches, by kind"`
@@ -45,20 +45,20 @@ type PreviewSummary struct {
 
 // PreviewDelete notes a preview and makes its answer; warnings says what the user has to be told.
 func PreviewDelete(ctx context.Context, c client.Proposer, d client.Deletion,
-	warnings func(*client.Preview) []string) (DestructivePreview, error) {
+	warnings func(*client.Preview) []string) (DeletionPreview, error) {
 	made, err := client.Do(ctx, c, client.PreviewDelete{Deletion: d, Token: rand.Text()},
 		nil)
 	if err != nil {
-		return DestructivePreview{}, err
+		return DeletionPreview{}, err
 	}
-	summary := PreviewSummary{EntityName: made.Cascade.Name, EntityType: made.Cascade.Type,
+	summary := DeletionSummary{EntityName: made.Cascade.Name, EntityType: made.Cascade.Type,
 		CascadeCounts: map[string]int{},
 		Warnings:      []string{"This cannot be undone."}}
 	for _, c := range made.Cascade.Counts {
 		summary.CascadeCounts[c.Name] = c.N
 	}
 	summary.Warnings = append(summary.Warnings, warnings(&made)...)
-	return DestructivePreview{Token: made.Token, OpName: made.Operation,
+	return DeletionPreview{Token: made.Token, OpName: made.Operation,
 		TargetEntityID: made.Target, PreviewSummary: summary}, nil
 }
 

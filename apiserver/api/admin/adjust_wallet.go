@@ -12,17 +12,17 @@ import (
 )
 
 type adjustRequest struct {
-	Ref  string         `path:"ref" min:"1" max:"128" doc:"The customer's customerUniqueRef"`
-	Body adjustmentBody `body:"json"`
+	Ref  string           `path:"ref" min:"1" max:"128" doc:"The customer's customerUniqueRef"`
+	Body walletAdjustment `body:"json"`
 }
 
-type adjustmentBody struct {
+type walletAdjustment struct {
 	AmountMicros int64  `json:"amountMicros" required:"true" min:"-1000000000000000" max:"1000000000000000" doc:"Micros, millionths of a euro; not 0, negative takes away"`
 	Note         string `json:"note" max:"500" doc:"Why; shown to operators"`
 }
 
 // Validate implements operation.Validator.
-func (b *adjustmentBody) Validate() fault.List {
+func (b *walletAdjustment) Validate() fault.List {
 	if b.AmountMicros == 0 {
 		return fault.List{fault.Invalid(fault.InvalidRequest, "amountMicros", "must not be 0")}
 	}

@@ -23,7 +23,7 @@ type Resource struct {
 	// Lag is how many records each topic still holds, by its name.
 	Lag func(ctx context.Context) map[string]int64
 	// Recount holds the ledger of every closed run in a view against its page records.
-	Recount func(ctx context.Context, view *client.View) iter.Seq2[Recounted, error]
+	Recount func(ctx context.Context, view *client.View) iter.Seq2[RecountedRun, error]
 }
 
 // Client is what operators ask of the control plane.

@@ -84,9 +84,10 @@ func TestStatus(t *testing.T) {
 func TestRecount(t *testing.T) {
 	s := apitest.Start(t, func(config *apiserver.Config) {
 		config.Recount = func(_ context.Context,
-			view *client.View) iter.Seq2[apiserver.Recounted, error] {
-			return func(yield func(apiserver.Recounted, error) bool) {
-				yield(apiserver.Recounted{CustomerRef: view.Customers()[0].Ref, LedgerMicros: 150,
+			view *client.View) iter.Seq2[apiserver.RecountedRun, error] {
+			return func(yield func(apiserver.RecountedRun, error) bool) {
+				yield(apiserver.RecountedRun{CustomerRef: view.Customers()[0].Ref,
+					LedgerMicros:  150,
 					RecountMicros: 300}, nil)
 			}
 		}

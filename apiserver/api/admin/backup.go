@@ -33,11 +33,11 @@ func (r Resource) backup() *operation.Operation {
 }
 
 type restoreRequest struct {
-	Body   restoreBody       `body:"json"`
+	Body   restoreOptions    `body:"json"`
 	Stream *operation.Stream `stream:"application/octet-stream"`
 }
 
-type restoreBody struct {
+type restoreOptions struct {
 	Force      bool `json:"force" doc:"Take another cluster's backup, too"`
 	ReviveKeys bool `json:"reviveKeys" doc:"Let keys that were revoked since the backup be valid again; without it they stay revoked"`
 }
@@ -51,8 +51,8 @@ func (r *restoreRequest) Validate() fault.List {
 	return nil
 }
 
-// Restored says what a backup was of, and what came of restoring it. Money is in micros.
-type Restored struct {
+// RestoreReport says what a backup was of, and what came of restoring it. Money is in micros.
+type RestoreReport struct {
 	ClusterID     ids.ID   `json:"clusterId" doc:"Of the cluster that it was taken of"`
 	Index         uint64   `json:"index" doc:"Raft index of its newest command"`
 	TakenAt       api.Time `json:"takenAt"`
@@ -69,9 +69,9 @@ type Restored struct {
 	BeforeMicros  int64    `json:"beforeMicros" doc:"Of all customers together before the restore"`
 }
 
-func restoredOf(r client.Restored) Restored {
+func newReport(r client.Restored) RestoreReport {
 	c := r.Changes
-	return Restored{ClusterID: r.Cluster, Index: r.Index, TakenAt: api.Time(r.Taken),
+	return RestoreReport{ClusterID: r.Cluster, Index: r.Index, TakenAt: api.Time(r.Taken),
 		RunsUndone: c.Undone, RowsUntil: api.Time(r.Until),
 		RunsReopened: c.Reopened, KeysRevoked: c.KeysKept, KeysRevived: c.KeysRevived,
 		KeysGone:      c.KeysGone,
@@ -94,12 +94,12 @@ func (r Resource) restore() *operation.Operation {
 			"The backup is checked whole before anything changes.",
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 		Errors: []fault.Code{fault.InvalidBackup, fault.OtherCluster},
-	}, func(ctx context.Context, _ *operation.Caller, in *restoreRequest) (Restored, error) {
+	}, func(ctx context.Context, _ *operation.Caller, in *restoreRequest) (RestoreReport, error) {
 		if err := in.Stream.Receive(ctx, operation.Verbatim); err != nil {
-			return Restored{}, err
+			return RestoreReport{}, err
 		}
 		restored, err := r.Operator.Restore(ctx, in.Stream,
 			client.RestoreOptions{Force: in.Body.Force, ReviveKeys: in.Body.ReviveKeys})
-		return restoredOf(restored), err
+		return newReport(restored), err
 	})
 }

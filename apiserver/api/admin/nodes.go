@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Node is a process of the cluster as the leader sees it.
-type Node struct {
+// ClusterNode is a process of the cluster as the leader sees it.
+type ClusterNode struct {
 	Name     string   `json:"name"`
 	Roles    []string `json:"roles"`
 	Version  string   `json:"version"`
@@ -31,8 +31,8 @@ type Node struct {
 	Lag            *uint64 `json:"lag" doc:"Raft entries that it had not applied when the leader asked it; null when it did not say"`
 }
 
-func newNode(n *client.NodeStatus) Node {
-	node := Node{Name: n.Name, Roles: append([]string{}, n.Roles...), Tiers: []string{},
+func newNode(n *client.NodeStatus) ClusterNode {
+	node := ClusterNode{Name: n.Name, Roles: append([]string{}, n.Roles...), Tiers: []string{},
 		Version: n.Version, Capacity: n.Capacity, Boot: n.Boot,
 		Draining: n.Draining, State: string(n.State), Shards: n.Shards, Moving: n.Moving,
 		Open:           n.Open,
@@ -56,9 +56,9 @@ func (r Resource) nodes() *operation.Operation {
 			"knows by itself: no node is the " +
 			"LEADER then, and nothing is known of heartbeats.",
 		Access: auth.Admin, Rate: limits.Read, Leaderless: true,
-	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) ([]Node, error) {
+	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) ([]ClusterNode, error) {
 		found, err := r.Client.Nodes(ctx)
-		nodes := make([]Node, len(found))
+		nodes := make([]ClusterNode, len(found))
 		for i := range found {
 			nodes[i] = newNode(&found[i])
 		}

@@ -13,8 +13,9 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Recounted is one run's ledger entry and what its page records say. Money is in micros, 0 or more.
-type Recounted struct {
+// RecountedRun is one run's ledger entry and what its page records say. Money is in micros, 0 or
+// more.
+type RecountedRun struct {
 	JobID         ids.ID `json:"jobId"`
 	CustomerRef   string `json:"customerRef"`
 	EntryID       ids.ID `json:"entryId"`
@@ -40,8 +41,8 @@ func (r Resource) recount() *operation.Operation {
 			"in no ledger.",
 		Access: auth.Admin, Rate: limits.General, Timeout: 10 * time.Minute,
 	}, func(ctx context.Context, from *operation.Caller,
-		_ *struct{}) (operation.Streamed[[]Recounted], error) {
-		var answer operation.Streamed[[]Recounted]
+		_ *struct{}) (operation.Streamed[[]RecountedRun], error) {
+		var answer operation.Streamed[[]RecountedRun]
 		for _, err := range r.Recount(ctx, from.View) {
 			if err != nil {
 				return answer, err // it has a code as long as nothing is sent
@@ -51,12 +52,12 @@ func (r Resource) recount() *operation.Operation {
 		answer.Write = func(ctx context.Context, w io.Writer) error {
 			next, stop := iter.Pull2(r.Recount(ctx, from.View))
 			defer stop()
-			return api.WriteArray(w, func() ([]Recounted, error) {
+			return api.WriteArray(w, func() ([]RecountedRun, error) {
 				run, err, more := next()
 				if !more {
 					return nil, nil
 				}
-				return []Recounted{run}, err
+				return []RecountedRun{run}, err
 			})
 		}
 		return answer, nil

@@ -46,8 +46,8 @@ func (r Resource) group() *operation.Operation {
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.InvalidFilter,
 			fault.InvalidSort, fault.InvalidPage},
 	}, func(ctx context.Context, from *operation.Caller,
-		in *groupRequest) (operation.Streamed[api.Page[json.RawMessage]], error) {
-		var none operation.Streamed[api.Page[json.RawMessage]]
+		in *groupRequest) (operation.Streamed[api.Page[api.Row]], error) {
+		var none operation.Streamed[api.Page[api.Row]]
 		q, err := in.query(from)
 		if err != nil {
 			return none, err
@@ -64,13 +64,13 @@ func (r Resource) group() *operation.Operation {
 			}
 		}
 		if !cut {
-			return operation.Streamed[api.Page[json.RawMessage]]{Whole: api.NewPage(rows, total,
+			return operation.Streamed[api.Page[api.Row]]{Whole: api.NewPage(api.Rows(rows), total,
 				in.Page, in.Size)}, nil
 		}
 		if q.Upto, err = r.Store.Horizon(ctx); err != nil {
 			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
 		}
-		page := api.NewPage[json.RawMessage](nil, total, in.Page, in.Size)
+		page := api.NewPage[api.Row](nil, total, in.Page, in.Size)
 		none.Write = func(ctx context.Context,
 			w io.Writer) error {
 			return page.Write(w, parts(ctx, r.Store, q, len(rows)))
@@ -83,9 +83,9 @@ func (r Resource) group() *operation.Operation {
 // one had, then by what the part before had. No read of the store is open while a part is sent,
 // which takes as long as the client does.
 func parts(ctx context.Context, store rowstore.Reads, q rowstore.RowsQuery,
-	rows int) func() ([]json.RawMessage, error) {
+	rows int) func() ([]api.Row, error) {
 	left := q.Limit
-	return func() ([]json.RawMessage, error) {
+	return func() ([]api.Row, error) {
 		if left == 0 {
 			return nil, nil
 		}
@@ -100,7 +100,7 @@ func parts(ctx context.Context, store rowstore.Reads, q rowstore.RowsQuery,
 		if len(found) == 0 {
 			return nil, nil
 		}
-		return found, nil
+		return api.Rows(found), nil
 	}
 }
 

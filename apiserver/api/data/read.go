@@ -55,8 +55,8 @@ func (r Resource) read() *operation.Operation {
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
 			fault.InvalidFilter, fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller,
-		in *readRequest) (api.CursorPage[json.RawMessage], error) {
-		page := api.CursorPage[json.RawMessage]{Items: []json.RawMessage{}}
+		in *readRequest) (api.CursorPage[api.Row], error) {
+		page := api.CursorPage[api.Row]{Items: []api.Row{}}
 		fields, err := in.fields()
 		if err != nil {
 			return page, err
@@ -110,11 +110,11 @@ func (in *readRequest) begin(ctx context.Context, store rowstore.Reads, from *op
 // scan reads from a place on, which it moves, until the page is full or there are no more rows.
 func (in *readRequest) scan(ctx context.Context, store rowstore.Reads, from *operation.Caller, at *place,
 	q rowstore.ScanQuery) (
-	rows []json.RawMessage, more bool, err error,
+	rows []api.Row, more bool, err error,
 ) {
 	groups, jobs := in.groups(from.View, q.Scope.Group), q.Scope.Jobs
 	n := max(slices.Index(groups, at.Group), 0)
-	for rows = []json.RawMessage{}; ; n++ {
+	for rows = []api.Row{}; ; n++ {
 		at.Group, q.Scope.Group, q.Scope.Without = groups[n], groups[n],
 			from.View.UndoneIn(groups[n])
 		if in.IsLastRun {
@@ -126,7 +126,7 @@ func (in *readRequest) scan(ctx context.Context, store rowstore.Reads, from *ope
 		if err != nil {
 			return nil, false, fmt.Errorf("scan rows: %w", err)
 		}
-		rows, at.After = append(rows, found...), last
+		rows, at.After = append(rows, api.Rows(found)...), last
 		if last < q.Upto || n+1 == len(groups) {
 			return rows, last < q.Upto, nil
 		}
@@ -222,7 +222,7 @@ func (in *readRequest) fields() ([]string, error) {
 }
 
 // project keeps the named members of a row that are there, in the order named.
-func project(doc json.RawMessage, fields []string) (json.RawMessage, error) {
+func project(doc api.Row, fields []string) (api.Row, error) {
 	if fields == nil {
 		return doc, nil
 	}

@@ -18,8 +18,8 @@ import (
 // frameEvery is the least time between two frames: changes that come sooner are told together.
 const frameEvery = 200 * time.Millisecond
 
-// Status is the data of a frame.
-type Status struct {
+// JobProgress is the data of a frame.
+type JobProgress struct {
 	State          string            `json:"state" doc:"RUNNING, then SUCCESS, FAILED or CANCELLED; the last three come once nothing of the run is under way any more"`
 	ItemsQuantity  uint64            `json:"itemsQuantity" doc:"Rows stored"`
 	TotalRequests  uint64            `json:"totalRequests" doc:"Pages brought to an end, delivered or errored"`
@@ -33,8 +33,8 @@ type Status struct {
 	ChargedMicros  int64             `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro"`
 }
 
-func newStatus(j *client.Job) Status {
-	return Status{State: streamState(j), ItemsQuantity: j.Items, TotalRequests: j.Pages,
+func newProgress(j *client.Job) JobProgress {
+	return JobProgress{State: streamState(j), ItemsQuantity: j.Items, TotalRequests: j.Pages,
 		Duration:     duration(j),
 		ErrorMessage: given(j.Message), StopReason: given(j.Reason), SuccessLinks: j.Success,
 		ErrorLinks: j.Errors,
@@ -71,7 +71,7 @@ func (r Resource) stream() *operation.Operation {
 		ID:     "svc_stream_scraper_job",
 		Routes: operation.Routes("GET /api/scraper-job-status/{id}/stream"), Group: group,
 		Summary: "Streams the progress of a run", Description: streamDescription,
-		Access: auth.Read, Rate: limits.Read, Event: Status{},
+		Access: auth.Read, Rate: limits.Read, Event: JobProgress{},
 		Errors: []fault.Code{fault.JobNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
@@ -89,7 +89,7 @@ func (r Resource) streamOfScraper() *operation.Operation {
 		ID:     "svc_stream_scraper",
 		Routes: operation.Routes("GET /api/scraper/{id}/stream-job-status"), Group: group,
 		Summary: "Streams the progress of a scraper's run", Description: streamDescription,
-		Access: auth.Read, Rate: limits.Read, Event: Status{},
+		Access: auth.Read, Rate: limits.Read, Event: JobProgress{},
 		Errors: []fault.Code{fault.JobNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
@@ -111,7 +111,7 @@ func (r Resource) follow(job *client.Job) operation.Events {
 	return func(ctx context.Context, to *operation.EventWriter) error {
 		for {
 			if err := to.Send("status", strconv.FormatUint(job.Index, 10),
-				newStatus(job)); err != nil {
+				newProgress(job)); err != nil {
 				return err
 			}
 			if job.Closed {

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Minted is a new key, the only answer that has its secret.
-type Minted struct {
+// GeneratedKey is a new key, the only answer that has its secret.
+type GeneratedKey struct {
 	ID        ids.ID      `json:"id"`
 	Prefix    string      `json:"prefix" doc:"7 characters"`
 	Name      string      `json:"name"`
@@ -46,15 +46,16 @@ func (r Resource) generate() *operation.Operation {
 			"cannot make keys.",
 		Access: auth.Mint, Rate: limits.Mint,
 		Errors: []fault.Code{fault.InvalidScope, fault.LimitReached},
-	}, func(ctx context.Context, from *operation.Caller, in *generateRequest) (Minted, error) {
+	}, func(ctx context.Context, from *operation.Caller, in *generateRequest) (GeneratedKey,
+		error) {
 		secret := auth.NewSecret()
 		key, err := client.Do(ctx, r.Client,
 			client.MintKey{ID: r.IDs.New(), Customer: from.Customer,
 				Prefix: secret.Prefix, Hash: secret.Hash, Name: in.Name, Scope: in.Scope}, nil)
 		if err != nil {
-			return Minted{}, err
+			return GeneratedKey{}, err
 		}
-		return Minted{ID: key.ID, Prefix: key.Prefix, Name: key.Name, Scope: key.Scope,
+		return GeneratedKey{ID: key.ID, Prefix: key.Prefix, Name: key.Name, Scope: key.Scope,
 			Key:       secret.Text,
 			CreatedAt: api.Time(key.CreatedAt)}, nil
 	})

@@ -15,8 +15,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// CurlBased is the body of a preview of a request.
-type CurlBased struct {
+// CurlPreviewInput is the body of a preview of a request.
+type CurlPreviewInput struct {
 	ID      ids.ID `json:"id" doc:"Of a scraper that a proposal is to replace"`
 	Name    string `json:"name" required:"true" min:"1" max:"200" line:"true"`
 	GroupID ids.ID `json:"groupId" required:"true"`
@@ -24,7 +24,7 @@ type CurlBased struct {
 }
 
 type curlBasedRequest struct {
-	Body CurlBased `body:"json" limit:"262144"`
+	Body CurlPreviewInput `body:"json" limit:"262144"`
 }
 
 const curlBasedID = "svc_preview_scraper_from_curl"
@@ -38,7 +38,7 @@ func (r Resource) fromCurl() *operation.Operation {
 		Description: description,
 		Access:      auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound}, trial.Errors()...),
-	}, func(ctx context.Context, from *operation.Caller, in *curlBasedRequest) ([]Candidate,
+	}, func(ctx context.Context, from *operation.Caller, in *curlBasedRequest) ([]ScraperProposal,
 		error) {
 		b := &in.Body
 		request, err := curl.Parse(b.Curl)

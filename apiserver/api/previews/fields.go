@@ -13,21 +13,21 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// Wanted is the body of a preview of fields.
-type Wanted struct {
+// FieldsPreviewInput is the body of a preview of fields.
+type FieldsPreviewInput struct {
 	URL    string   `json:"url" required:"true" min:"1"`
 	Fields []string `json:"fields" required:"true" min:"1" max:"100" doc:"What to look for: price, brand, release date …"`
 }
 
-// Shown answers a preview of fields.
-type Shown struct {
+// FieldsPreview answers a preview of fields.
+type FieldsPreview struct {
 	URL       string         `json:"url"`
 	Fields    map[string]any `json:"fields" doc:"What the page says, by the names asked for; null where it says nothing"`
 	ElapsedMs int64          `json:"elapsedMs"`
 }
 
 type fieldsRequest struct {
-	Body Wanted `body:"json" limit:"65536"`
+	Body FieldsPreviewInput `body:"json" limit:"65536"`
 }
 
 const (
@@ -72,12 +72,12 @@ func (r Resource) fields() *operation.Operation {
 			"of what is asked costs nothing. Nothing is saved.",
 		Access: auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.TypeNotRunnable}, trial.Errors()...),
-	}, func(ctx context.Context, from *operation.Caller, in *fieldsRequest) (Shown, error) {
+	}, func(ctx context.Context, from *operation.Caller, in *fieldsRequest) (FieldsPreview, error) {
 		began := r.Clock.Now()
 		by := api.Trying(from, fieldsID)
 		found, err := r.Trials.Look(ctx, by, in.Body.URL, in.Body.Fields)
 		from.Job = by.Job
-		return Shown{URL: in.Body.URL, Fields: found,
+		return FieldsPreview{URL: in.Body.URL, Fields: found,
 			ElapsedMs: r.Clock.Now().Sub(began).Milliseconds()}, err
 	})
 }

@@ -33,8 +33,8 @@ func (r Resource) Operations() []*operation.Operation {
 	}
 }
 
-// Candidate is a scraper that could be saved, and what it makes of the page.
-type Candidate struct {
+// ScraperProposal is a scraper that could be saved, and what it makes of the page.
+type ScraperProposal struct {
 	ScraperDTO       scrapers.Scraper  `json:"scraperDTO" doc:"To be saved through PUT /api/scraper"`
 	SampleData       []json.RawMessage `json:"sampleData" doc:"The first rows that it makes of the page, at most 20"`
 	ExecutionTimeSec float64           `json:"executionTimeSec" doc:"How long the whole preview took"`
@@ -43,7 +43,7 @@ type Candidate struct {
 // propose answers the proposals of a detection, the best first. They read source, as far as a
 // proposal does not say more of it.
 func (r Resource) propose(ctx context.Context, from *operation.Caller, id string,
-	d *trial.Detection, source model.SourceConfig) ([]Candidate, error) {
+	d *trial.Detection, source model.SourceConfig) ([]ScraperProposal, error) {
 	began := r.Clock.Now()
 	by := api.Trying(from, id)
 	found, err := r.Trials.Detect(ctx, by, d)
@@ -52,9 +52,9 @@ func (r Resource) propose(ctx context.Context, from *operation.Caller, id string
 		return nil, err
 	}
 	took := math.Round(r.Clock.Now().Sub(began).Seconds()*1000) / 1000
-	candidates := []Candidate{}
+	candidates := []ScraperProposal{}
 	for i := range found {
-		candidates = append(candidates, Candidate{
+		candidates = append(candidates, ScraperProposal{
 			ScraperDTO: proposal(d, source, &found[i].Scraper),
 			SampleData: found[i].SampleData, ExecutionTimeSec: took})
 	}

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// URLBased is the body of a preview of an address.
-type URLBased struct {
+// URLPreviewInput is the body of a preview of an address.
+type URLPreviewInput struct {
 	ID          ids.ID        `json:"id" doc:"Of a scraper that a proposal is to replace"`
 	Name        string        `json:"name" required:"true" min:"1" max:"200" line:"true"`
 	GroupID     ids.ID        `json:"groupId" required:"true"`
@@ -24,9 +24,9 @@ type URLBased struct {
 }
 
 type urlBasedRequest struct {
-	TryWithHiddenData bool     `query:"tryWithHiddenData" default:"false" doc:"Read microdata and RDFa where JSON-LD states nothing"`
-	UseCache          bool     `query:"useCache" default:"false" doc:"Answer the same preview of the last hour, if there is one"`
-	Body              URLBased `body:"json" limit:"262144"`
+	TryWithHiddenData bool            `query:"tryWithHiddenData" default:"false" doc:"Read microdata and RDFa where JSON-LD states nothing"`
+	UseCache          bool            `query:"useCache" default:"false" doc:"Answer the same preview of the last hour, if there is one"`
+	Body              URLPreviewInput `body:"json" limit:"262144"`
 }
 
 const urlBasedID = "svc_preview_scraper_from_url"
@@ -46,7 +46,8 @@ func (r Resource) fromURL() *operation.Operation {
 		Summary: "Proposes scrapers for a page", Description: description,
 		Access: auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound}, trial.Errors()...),
-	}, func(ctx context.Context, from *operation.Caller, in *urlBasedRequest) ([]Candidate, error) {
+	}, func(ctx context.Context, from *operation.Caller, in *urlBasedRequest) ([]ScraperProposal,
+		error) {
 		b := &in.Body
 		key, err := json.Marshal([]any{b.URL, in.TryWithHiddenData, b.ItemsConfig})
 		if err != nil {

@@ -38,8 +38,8 @@ type ListRun struct {
 	MaxChargeMicros   *int64            `json:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
 }
 
-// ListRunStarted answers a list run.
-type ListRunStarted struct {
+// LaunchedListRun answers a list run.
+type LaunchedListRun struct {
 	JobID             ids.ID         `json:"jobId"`
 	ScraperID         ids.ID         `json:"scraperId"`
 	Tag               *string        `json:"tag"`
@@ -135,13 +135,13 @@ func (r Resource) startList() *operation.Operation {
 			fault.ScraperNotFound, fault.NameTaken, fault.ListAlreadyRun, fault.TypeNotRunnable,
 			fault.SchemaValidation, fault.UploadTooSlow},
 			launch.Errors()...),
-	}, func(ctx context.Context, from *operation.Caller, in *listRunRequest) (ListRunStarted,
+	}, func(ctx context.Context, from *operation.Caller, in *listRunRequest) (LaunchedListRun,
 		error) {
 		by := api.Launching(from, listRunID)
 		launched, err := r.Launcher.StartList(ctx, by, in.list())
 		from.Job = by.Job
 		if err != nil {
-			return ListRunStarted{}, err
+			return LaunchedListRun{}, err
 		}
 		return newListRun(&launched), nil
 	})
@@ -161,8 +161,8 @@ func (r *listRunRequest) list() *launch.List {
 	return list
 }
 
-func newListRun(l *client.Launched) ListRunStarted {
-	started := ListRunStarted{JobID: l.Job, ScraperID: l.Scraper, LinksQueued: l.Links,
+func newListRun(l *client.Launched) LaunchedListRun {
+	started := LaunchedListRun{JobID: l.Job, ScraperID: l.Scraper, LinksQueued: l.Links,
 		DuplicatesDropped: l.Dropped,
 		Status:            l.State, Message: l.Message}
 	if l.Tag != "" {

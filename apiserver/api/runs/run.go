@@ -36,17 +36,18 @@ func (r Resource) start() *operation.Operation {
 		Access: auth.Write, Rate: limits.Run, Idempotency: operation.Optional, Timeout: time.Minute,
 		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable,
 			fault.StartURLsUnreachable, fault.SearchNotConfigured}, launch.Errors()...),
-	}, func(ctx context.Context, from *operation.Caller, in *runRequest) (Run, error) {
+	}, func(ctx context.Context, from *operation.Caller, in *runRequest) (LaunchedRun, error) {
 		by := api.Launching(from, runID)
 		launched, err := r.Launcher.Start(ctx, by, in.ID, in.MaxCharge)
 		from.Job = by.Job
 		if err != nil {
-			return Run{}, err
+			return LaunchedRun{}, err
 		}
 		return newRun(&launched), nil
 	})
 }
 
-func newRun(l *client.Launched) Run {
-	return Run{JobID: l.Job, ScraperID: l.Scraper, Status: l.State, QueuedAt: api.Time(l.Queued)}
+func newRun(l *client.Launched) LaunchedRun {
+	return LaunchedRun{JobID: l.Job, ScraperID: l.Scraper, Status: l.State,
+		QueuedAt: api.Time(l.Queued)}
 }

@@ -39,8 +39,8 @@ func (r Resource) Operations() []*operation.Operation {
 	}
 }
 
-// Run is a run that was launched.
-type Run struct {
+// LaunchedRun is a run that was launched.
+type LaunchedRun struct {
 	JobID     ids.ID         `json:"jobId"`
 	ScraperID ids.ID         `json:"scraperId"`
 	Status    model.JobState `json:"status" doc:"PENDING"`

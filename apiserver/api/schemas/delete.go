@@ -31,7 +31,7 @@ func (r Resource) previewDelete() *operation.Operation {
 		Access:      auth.Write, Rate: limits.General,
 		Errors: []fault.Code{fault.SchemaNotFound},
 	}, func(ctx context.Context, from *operation.Caller,
-		in *previewRequest) (api.DestructivePreview, error) {
+		in *previewRequest) (api.DeletionPreview, error) {
 		return api.PreviewDelete(ctx, r.Client, deletion(from, in.ID), warnings)
 	})
 }

@@ -62,7 +62,7 @@ func (Resource) list() *operation.Operation {
 		Group:   group,
 		Summary: "Lists the customer's own schemas, oldest first",
 		Access:  auth.Read, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Listed, error) {
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]SchemaListEntry, error) {
 		return newList(from.View.Schemas(from.Customer)), nil
 	})
 }
@@ -73,7 +73,7 @@ func (Resource) listGlobal() *operation.Operation {
 		ID: "svc_list_global_schemas", Routes: operation.Routes("GET /api/schema"), Group: group,
 		Summary: "Lists the global schemas, oldest first",
 		Access:  auth.Admin, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Listed, error) {
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]SchemaListEntry, error) {
 		return newList(from.View.Schemas("")), nil
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// Item is a common field: its name and its JSON type.
-type Item struct {
+// CommonField is a common field: its name and its JSON type.
+type CommonField struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 }
@@ -27,14 +27,14 @@ const common = `string name title description brand manufacturer model sku mpn g
 
 // items is GET /api/schema/items/existing.
 func (Resource) items() *operation.Operation {
-	items := []Item{}
+	items := []CommonField{}
 	kind := ""
 	for word := range strings.FieldsSeq(common) {
 		switch word {
 		case "string", "number", "integer", "boolean", "array":
 			kind = word
 		default:
-			items = append(items, Item{Name: word, Type: kind})
+			items = append(items, CommonField{Name: word, Type: kind})
 		}
 	}
 	return operation.Define(operation.Declaration{
@@ -43,5 +43,7 @@ func (Resource) items() *operation.Operation {
 		Summary:     "Lists common field names with their JSON types",
 		Description: "AI_CONF finds these in what pages state; other names work too.",
 		Access:      auth.Read, Rate: limits.Read,
-	}, func(context.Context, *operation.Caller, *struct{}) ([]Item, error) { return items, nil })
+	}, func(context.Context, *operation.Caller, *struct{}) ([]CommonField, error) {
+		return items, nil
+	})
 }

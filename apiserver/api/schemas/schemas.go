@@ -82,8 +82,8 @@ func problems(err error) fault.List {
 	return list
 }
 
-// Listed is the specification's SchemaListDTO.
-type Listed struct {
+// SchemaListEntry is the specification's SchemaListDTO.
+type SchemaListEntry struct {
 	ID      ids.ID `json:"id"`
 	Name    string `json:"name"`
 	Type    string `json:"type"`
@@ -104,10 +104,10 @@ func newSchema(s *client.Schema) Schema {
 	return made
 }
 
-func newList(list []*client.Schema) []Listed {
-	listed := make([]Listed, len(list))
+func newList(list []*client.Schema) []SchemaListEntry {
+	listed := make([]SchemaListEntry, len(list))
 	for i, s := range list {
-		listed[i] = Listed{ID: s.ID, Name: s.Name, Type: s.Type, Version: s.Version}
+		listed[i] = SchemaListEntry{ID: s.ID, Name: s.Name, Type: s.Type, Version: s.Version}
 	}
 	return listed
 }

@@ -40,11 +40,11 @@ func (Resource) getV2() *operation.Operation {
 		Summary: "Answers a scraper in the enriched form",
 		Access:  auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound},
-	}, func(_ context.Context, from *operation.Caller, in *getRequest) (SuperScraper, error) {
+	}, func(_ context.Context, from *operation.Caller, in *getRequest) (EnrichedScraper, error) {
 		s, err := ownership.Scraper(from.View, from.Customer, in.ID, "id")
 		if err != nil {
-			return SuperScraper{}, err
+			return EnrichedScraper{}, err
 		}
-		return newSuper(from.View, s), nil
+		return newEnriched(from.View, s), nil
 	})
 }

@@ -8,9 +8,9 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
-// ConfigParameters are the limits of file uploads (specification 8).
-type ConfigParameters struct {
-	MaxUploadBytes      UploadBytes `json:"maxUploadBytes" doc:"Largest file, by its form"`
+// UploadLimits are the limits of file uploads (specification 8).
+type UploadLimits struct {
+	MaxUploadBytes      UploadSizes `json:"maxUploadBytes" doc:"Largest file, by its form"`
 	MaxJSONBodyBytes    int64       `json:"maxJsonBodyBytes" doc:"Largest body of a JSON upload"`
 	MaxJSONUploads      int         `json:"maxJsonUploads" doc:"JSON uploads at a time"`
 	MaxColumns          int         `json:"maxColumns"`
@@ -23,8 +23,8 @@ type ConfigParameters struct {
 	MinUploadBitsPerSec int64       `json:"minUploadBitsPerSecond"`
 }
 
-// UploadBytes are the sizes of the largest files.
-type UploadBytes struct {
+// UploadSizes are the sizes of the largest files.
+type UploadSizes struct {
 	CSV   int64 `json:"csv"`
 	JSONL int64 `json:"jsonl"`
 	XLSX  int64 `json:"xlsx"`
@@ -33,8 +33,8 @@ type UploadBytes struct {
 // parameters is GET /api/scraper/config/parameters.
 func (Resource) parameters() *operation.Operation {
 	const megabyte = 1_000_000
-	limit := ConfigParameters{
-		MaxUploadBytes: UploadBytes{CSV: 200 * megabyte, JSONL: 200 * megabyte,
+	limit := UploadLimits{
+		MaxUploadBytes: UploadSizes{CSV: 200 * megabyte, JSONL: 200 * megabyte,
 			XLSX: 36 * megabyte},
 		MaxJSONBodyBytes: 2 * megabyte, MaxJSONUploads: 8, MaxColumns: 500,
 		MaxColumnNameLength: 256,
@@ -47,7 +47,7 @@ func (Resource) parameters() *operation.Operation {
 		Routes: operation.Routes("GET /api/scraper/config/parameters"), Group: group,
 		Summary: "Answers the limits of file uploads",
 		Access:  auth.Read, Rate: limits.Read,
-	}, func(context.Context, *operation.Caller, *struct{}) (ConfigParameters, error) {
+	}, func(context.Context, *operation.Caller, *struct{}) (UploadLimits, error) {
 		return limit,
 			nil
 	})

@@ -65,7 +65,7 @@ func (r Resource) put() *operation.Operation {
 }
 
 type putV2Request struct {
-	Body SuperScraper `body:"json"`
+	Body EnrichedScraper `body:"json"`
 }
 
 // putV2 is PUT /api/scraper/v2.
@@ -79,16 +79,17 @@ func (r Resource) putV2() *operation.Operation {
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
 		Invalid: fault.SchemaValidation,
 		Errors:  putErrors,
-	}, func(ctx context.Context, from *operation.Caller, in *putV2Request) (SuperScraper, error) {
+	}, func(ctx context.Context, from *operation.Caller, in *putV2Request) (EnrichedScraper,
+		error) {
 		plain := Scraper{Recipe: in.Body.Recipe}
 		if in.Body.Schema != nil {
 			plain.Schema = &model.SchemaRef{ID: in.Body.Schema.ID}
 		}
 		saved, err := r.save(ctx, from, &plain)
 		if err != nil {
-			return SuperScraper{}, err
+			return EnrichedScraper{}, err
 		}
-		return newSuper(from.View, saved), nil
+		return newEnriched(from.View, saved), nil
 	})
 }
 

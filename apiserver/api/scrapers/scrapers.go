@@ -79,13 +79,13 @@ type Scraper struct {
 	Schema *model.SchemaRef `json:"schema" doc:"Of AI_CONF: one of the customer's schemas, or a global one. Its content counts as it is when a run is launched."`
 }
 
-// SuperScraper is the specification's ScraperSuperDTO. What it has beside ScraperDTO is accepted
+// EnrichedScraper is the specification's ScraperSuperDTO. What it has beside ScraperDTO is accepted
 // and ignored, so that what was read can be changed and sent back.
-type SuperScraper struct {
+type EnrichedScraper struct {
 	Recipe
 	Schema      *SchemaWithContent `json:"schema"`
 	ConfigValid bool               `json:"configValid" stamped:"true" doc:"A run could start with it"`
-	Group       *GroupRef          `json:"group" stamped:"true"`
+	Group       *ScraperGroup      `json:"group" stamped:"true"`
 	RunStats    RunStats           `json:"runStats" stamped:"true"`
 }
 
@@ -95,8 +95,8 @@ type SchemaWithContent struct {
 	Content json.RawMessage `json:"content" stamped:"true" doc:"Null when the schema is gone"`
 }
 
-// GroupRef is the group of a scraper.
-type GroupRef struct {
+// ScraperGroup is the group of a scraper.
+type ScraperGroup struct {
 	ID        ids.ID `json:"id"`
 	Name      string `json:"name"`
 	DataTable string `json:"dataTable"`
@@ -144,16 +144,16 @@ func newScraper(v *client.View, s *client.Scraper) Scraper {
 	return Scraper{Recipe: newRecipe(v, s), Schema: s.Spec.Schema}
 }
 
-func newSuper(v *client.View, s *client.Scraper) SuperScraper {
+func newEnriched(v *client.View, s *client.Scraper) EnrichedScraper {
 	recipe, _ := v.RecipeOf(s.Customer, &s.Spec, s.Tag) // without its schema it is not valid
-	super := SuperScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
+	super := EnrichedScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
 		ConfigValid: len(extract.Validate(recipe)) == 0 &&
 			(s.ListRun || launch.StartURL(&s.Spec) != "" || len(s.Spec.SourceConfig.Queries) > 0)}
 	if s.Spec.Schema != nil {
 		super.Schema = &SchemaWithContent{ID: s.Spec.Schema.ID, Content: recipe.Schema}
 	}
 	if g := v.Group(s.Group); g != nil {
-		super.Group = &GroupRef{ID: g.ID, Name: g.Name, DataTable: g.DataTable}
+		super.Group = &ScraperGroup{ID: g.ID, Name: g.Name, DataTable: g.DataTable}
 	}
 	return super
 }

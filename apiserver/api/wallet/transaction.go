@@ -9,23 +9,23 @@ import (
 
 // Transaction is an entry of the ledger, with its public fields.
 type Transaction struct {
-	ID                 ids.ID        `json:"id"`
-	Type               string        `json:"type" enum:"TOPUP,CHARGE,ADJUSTMENT,FREE_GRANT"`
-	Status             string        `json:"status" enum:"OPEN,SETTLED,APPLIED,EXPIRED,FAILED,UNMATCHED"`
-	AmountMicros       int64         `json:"amountMicros"`
-	FreeRequestsDelta  int64         `json:"freeRequestsDelta"`
-	BalanceAfterMicros *int64        `json:"balanceAfterMicros" doc:"Null while the entry is OPEN"`
-	Source             *model.Source `json:"source" doc:"RUN, SAMPLE, PREVIEW_URL, PREVIEW_CURL or null"`
-	JobID              *ids.ID       `json:"jobId"`
-	ScraperID          *ids.ID       `json:"scraperId"`
-	GroupID            *ids.ID       `json:"groupId"`
-	Lines              []Line        `json:"lines"`
-	CreatedAt          api.Time      `json:"createdAt"`
-	SettledAt          api.Time      `json:"settledAt"`
+	ID                 ids.ID            `json:"id"`
+	Type               string            `json:"type" enum:"TOPUP,CHARGE,ADJUSTMENT,FREE_GRANT"`
+	Status             string            `json:"status" enum:"OPEN,SETTLED,APPLIED,EXPIRED,FAILED,UNMATCHED"`
+	AmountMicros       int64             `json:"amountMicros"`
+	FreeRequestsDelta  int64             `json:"freeRequestsDelta"`
+	BalanceAfterMicros *int64            `json:"balanceAfterMicros" doc:"Null while the entry is OPEN"`
+	Source             *model.Source     `json:"source" doc:"RUN, SAMPLE, PREVIEW_URL, PREVIEW_CURL or null"`
+	JobID              *ids.ID           `json:"jobId"`
+	ScraperID          *ids.ID           `json:"scraperId"`
+	GroupID            *ids.ID           `json:"groupId"`
+	Lines              []TransactionLine `json:"lines"`
+	CreatedAt          api.Time          `json:"createdAt"`
+	SettledAt          api.Time          `json:"settledAt"`
 }
 
-// Line is a total of one price within a transaction.
-type Line struct {
+// TransactionLine is a total of one price within a transaction.
+type TransactionLine struct {
 	Label           string `json:"label"`
 	Pages           uint64 `json:"pages" doc:"Pages charged"`
 	FreePages       uint64 `json:"freePages" doc:"Pages that free requests paid"`
@@ -39,7 +39,7 @@ func NewTransaction(e *client.Entry) Transaction {
 		FreeRequestsDelta: e.FreeDelta,
 		JobID:             reference(e.Job), ScraperID: reference(e.Scraper),
 		GroupID:   reference(e.Group),
-		Lines:     []Line{},
+		Lines:     []TransactionLine{},
 		CreatedAt: api.Time(e.CreatedAt), SettledAt: api.Time(e.SettledAt)}
 	if e.Sequence > 0 { // sealed
 		after := e.BalanceAfter
@@ -50,7 +50,8 @@ func NewTransaction(e *client.Entry) Transaction {
 		t.Source = &source
 	}
 	for _, l := range e.Lines {
-		t.Lines = append(t.Lines, Line{Label: l.Label, Pages: l.Pages, FreePages: l.FreePages,
+		t.Lines = append(t.Lines, TransactionLine{Label: l.Label, Pages: l.Pages,
+			FreePages:       l.FreePages,
 			UnitPriceMicros: l.UnitPrice, AmountMicros: l.Amount})
 	}
 	return t

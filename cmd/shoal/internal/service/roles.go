@@ -160,10 +160,10 @@ func (n *node) apiPart() lifecycle.Part {
 
 // recount holds the ledger against the page records, for an operator.
 func (n *node) recount(ctx context.Context,
-	view *controlclient.View) iter.Seq2[apiserver.Recounted, error] {
-	return func(yield func(apiserver.Recounted, error) bool) {
+	view *controlclient.View) iter.Seq2[apiserver.RecountedRun, error] {
+	return func(yield func(apiserver.RecountedRun, error) bool) {
 		for c, err := range billing.Recount(ctx, view, n.services.store) {
-			run := apiserver.Recounted{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry,
+			run := apiserver.RecountedRun{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry,
 				LedgerMicros:  c.LedgerMicros,
 				RecountMicros: c.RecountMicros, LedgerPages: c.LedgerPages,
 				RecountPages: c.RecountPages,

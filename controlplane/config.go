@@ -85,6 +85,8 @@ type Config struct {
 	FetchDeadline time.Duration
 	MarkerEvery   time.Duration
 	Snapshots     Snapshots
+	// Backups says when the leader takes backups, and where to. An Operator finds them there.
+	Backups Backups
 	// RestoreGrace is how long the row store keeps what a restore undid.
 	RestoreGrace time.Duration
 	// ElectionTimeout is how long an election is given at least before another begins; one that

@@ -35,9 +35,10 @@ type Server struct {
 	ready  chan struct{}
 	begun  atomic.Bool
 
-	holder   *leadership.Holder
-	proposer *proposer
-	restorer *restorer
+	holder    *leadership.Holder
+	proposer  *proposer
+	restorer  *restorer
+	scheduled *scheduled
 
 	beats atomic.Uint64 // heartbeats sent
 	again chan struct{} // holds one when the state was replaced: register again
@@ -57,6 +58,7 @@ func New(config Config) (*Server, error) {
 	s.holder = leadership.NewHolder(s.forLeadership())
 	s.proposer.holder = s.holder
 	s.restorer = &restorer{config: &s.config, node: s.node, holder: s.holder, proposer: s.proposer}
+	s.scheduled = newScheduled(s)
 	return s, nil
 }
 

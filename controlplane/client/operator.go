@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"io"
+	"time"
 
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
@@ -21,9 +22,22 @@ type Operator interface {
 	// back until then. Faults: invalid_backup, other_cluster, unavailable: the outcome is not known
 	// then, and may be learnt by comparing State hashes, or made certain by asking again.
 	Restore(ctx context.Context, from io.Reader, how RestoreOptions) (Restored, error)
+	// Backups are those in the blob store, of all clusters that share it, the newest first, at most
+	// 1,000. Faults: unavailable.
+	Backups(ctx context.Context) ([]KeptBackup, error)
+	// RestoreKept restores a backup of the blob store. Faults: not_found, and those of Restore.
+	RestoreKept(ctx context.Context, name string, how RestoreOptions) (Restored, error)
 	// RemoveNode takes a node that is gone out of the cluster. It may come back as a new one.
 	// Faults: not_found, node_alive, quorum_at_risk: without it there would be no majority.
 	RemoveNode(ctx context.Context, node string) error
+}
+
+// KeptBackup is a backup in the blob store.
+type KeptBackup struct {
+	Name    string // unique in the store; it sorts by time
+	Cluster ids.ID // that it was taken of
+	Taken   time.Time
+	Bytes   int64
 }
 
 // RestoreOptions say how a backup is restored.

@@ -12,6 +12,7 @@ func ExampleKinds() {
 		fmt.Println(kind, work.Role(kind))
 	}
 	// Output:
+	// backup controlplane
 	// expire ingest
 	// orphans controlplane
 	// recount billing

@@ -214,6 +214,15 @@ func (noOperator) Restore(context.Context, io.Reader, client.RestoreOptions) (cl
 	return client.Restored{}, errNoOperator
 }
 
+func (noOperator) Backups(context.Context) ([]client.KeptBackup, error) {
+	return nil, errNoOperator
+}
+
+func (noOperator) RestoreKept(context.Context, string, client.RestoreOptions) (client.Restored,
+	error) {
+	return client.Restored{}, errNoOperator
+}
+
 func (noOperator) RemoveNode(context.Context, string) error { return errNoOperator }
 
 func newLimiter(config Config) (limits.Limiter, error) {

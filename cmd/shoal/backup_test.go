@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api/apitest"
@@ -50,6 +51,29 @@ func TestBackupIsSentWhole(t *testing.T) {
 	b.api.Refuse[call] = apitest.Problem{Status: 409, Code: "other_cluster",
 		Detail: "force takes it all the same"}
 	b.shoal("cluster", "restore", file).want(t, terminal.ExitFailed, "force takes it")
+}
+
+func TestKeptBackups(t *testing.T) {
+	b := newShell(t)
+	const name = "20261102T030405.678Z-66f0c2a1b7d4e8f901234567"
+	got := b.shoal("cluster", "backups")
+	got.want(t, terminal.ExitOK)
+	for _, want := range []string{"NAME", name, "2026-11-02 03:04:05", "4711"} {
+		if !strings.Contains(got.out, want) {
+			t.Errorf("%q is not in %s", want, got.out)
+		}
+	}
+	if got = b.shoal("cluster", "backups", "--json"); !strings.Contains(got.out, `"bytes": 4711`) {
+		t.Errorf("%s", got.out)
+	}
+	const call = "POST /api/admin/backups/" + name + "/restore"
+	b.shoal("cluster", "restore", "--force", name).want(t, terminal.ExitOK, "index 42")
+	if sent := b.api.Bodies[call]; sent != `{"force":true,"reviveKeys":false}` {
+		t.Errorf("sent %s", sent)
+	}
+	b.api.Refuse[call] = apitest.Problem{Status: 400, Code: "not_found", Detail: "no backup"}
+	b.shoal("cluster", "restore", name).want(t, terminal.ExitFailed, "no backup")
+	b.shoal("cluster", "restore", "missing").want(t, terminal.ExitUsage, "there is no file missing")
 }
 
 func TestBackupThroughAPipe(t *testing.T) {

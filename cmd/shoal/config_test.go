@@ -137,7 +137,8 @@ func TestServeDefaults(t *testing.T) {
 // usualConfig is what the flags say when none is given.
 func usualConfig() service.Config {
 	return service.Config{Listen: "127.0.0.1:8080", Model: usualModel,
-		Traces: service.Traces{Ratio: 0.01}, LogMB: 64, LogFiles: 2,
+		Backups: service.BackupFlags{Every: 24 * time.Hour, Keep: 7},
+		Traces:  service.Traces{Ratio: 0.01}, LogMB: 64, LogFiles: 2,
 		Cluster: service.ClusterConfig{Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Capacity:        1,
 			ElectionTimeout: 500 * time.Millisecond},
@@ -174,6 +175,8 @@ func TestServeAsANodeOfACluster(t *testing.T) {
 		{[]string{"--identity", "x.pem", "--join", "a:1"}, "--kafka-brokers and --clickhouse-url"},
 		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url",
 			"http://c/d"}, "--bootstrap creates it"},
+		{[]string{"--identity", "x.pem", "--kafka-brokers", "k:1", "--clickhouse-url", "http://c/d",
+			"--blobs", "dir:/blobs"}, "--blobs: the nodes of a cluster share a bucket"},
 		{[]string{"--capacity", "0"}, "--capacity"},
 		{[]string{"--capacity", "1001"}, "--capacity"},
 		{[]string{"--election-timeout", "499ms"}, "--election-timeout: 500ms to 30s"},

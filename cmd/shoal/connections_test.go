@@ -118,6 +118,19 @@ func TestConnectionsThatCannotWork(t *testing.T) {
 			"--redis-ca-file: needs a rediss:// in"},
 		{[]string{redis, "redis-ca-file = missing.pem"}, "--redis-ca-file: open"},
 		{[]string{"redis-addr = rediss://u:" + hidden + "@r:1"}, "--redis-addr: "},
+		{[]string{"blobs = gs://b"}, "--blobs: want dir:PATH or s3://BUCKET"},
+		{[]string{"blobs = s3://"}, "--blobs: no bucket is named"},
+		{[]string{"blobs = s3://k:" + hidden + "@b"}, "--blobs: want s3://BUCKET?endpoint="},
+		{[]string{"blobs = s3://b?secret=" + hidden}, "--blobs: want no more than endpoint"},
+		{[]string{"blobs = s3://b?endpoint=minio:9000"}, "--blobs: endpoint: "},
+		{[]string{"blobs = s3://b", "blobs-user = u"}, "--blobs-user: needs SHOAL_BLOBS_PASSWORD"},
+		{[]string{"blobs = dir:b", "blobs-user = u"}, "--blobs-user: needs an s3:// in --blobs"},
+		{[]string{"blobs = s3://b", "blobs-password = x"}, "--blobs-password: needs --blobs-user"},
+		{[]string{"blobs = s3://b", "blobs-ca-file = missing.pem"}, "--blobs-ca-file: open"},
+		{[]string{"blobs-ca-file = x"}, "--blobs-ca-file: needs an s3:// in --blobs"},
+		{[]string{"backup-every = 5s"}, "--backup-every: no less than a minute"},
+		{[]string{"backup-every = -1h"}, "--backup-every: want a time"},
+		{[]string{"backup-keep = 0"}, "--backup-keep: 1 to 1000"},
 		{[]string{"kafka-password " + hidden}, "shoal.conf:1: want 'key = value'"},
 	} {
 		b := newShell(t)
@@ -135,7 +148,8 @@ func TestConnectionsThatCannotWork(t *testing.T) {
 func TestPasswordsAreNotOnTheCommandLine(t *testing.T) {
 	for _, c := range [][]string{
 		{"serve", "--kafka-password", hidden}, {"serve", "--clickhouse-password=" + hidden},
-		{"serve", "--redis-password", hidden},
+		{"serve", "--redis-password", hidden}, {"serve", "--blobs-password", hidden},
+		{"serve", "--blobs", "s3://k:" + hidden + "@b"},
 		{"serve", "--clickhouse-url", "http://u:" + url.QueryEscape(hidden) + "@c/d"},
 		{"serve", "--clickhouse-url", "http://u:" + hidden + "@c/d"},
 		{"serve", "--clickhouse-url", "http://c/d?username=u&password=x"},
@@ -171,7 +185,9 @@ func TestConnectionsReachOtherProcesses(t *testing.T) {
 			ClickhouseCAFile:       a.cert, RedisAddr: "rediss://r:1", RedisUser: "u",
 			RedisPassword:     hidden,
 			RedisPasswordFile: password,
-			RedisCAFile:       a.cert}}
+			RedisCAFile:       a.cert,
+			Blobs:             "s3://b?endpoint=https://s:1&region=r", BlobsUser: "u",
+			BlobsPassword: hidden, BlobsPasswordFile: password, BlobsCAFile: a.cert}}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[service.ServicesConfig]()) {
 		if reflect.ValueOf(given).FieldByIndex(field.Index).IsZero() {
 			t.Fatalf("the test gives no %s", field.Name)
@@ -181,8 +197,10 @@ func TestConnectionsReachOtherProcesses(t *testing.T) {
 		want := given // a password is given one way or the other
 		if files {
 			want.KafkaPassword, want.ClickhousePassword, want.RedisPassword = "", "", ""
+			want.BlobsPassword = ""
 		} else {
 			want.KafkaPasswordFile, want.ClickhousePasswordFile, want.RedisPasswordFile = "", "", ""
+			want.BlobsPasswordFile = ""
 		}
 		t.Run("files "+strconv.FormatBool(files), func(t *testing.T) {
 			for _, variable := range want.Environment() {

@@ -70,6 +70,7 @@ type clusterCommand struct {
 	Nodes   commands.Nodes   `cmd:"" help:"Show the nodes, their state and what they carry."`
 	Remove  commands.Remove  `cmd:"" help:"Take a node that is gone for good out of the cluster."`
 	Backup  commands.Backup  `cmd:"" help:"Save the cluster's state in a file."`
+	Backups commands.Backups `cmd:"" help:"List the backups that the cluster took by itself."`
 	Restore commands.Restore `cmd:"" help:"Put a saved state in the place of the cluster's."`
 }
 

@@ -47,5 +47,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.removeNode(),
 		r.backup(),
 		r.restore(),
+		r.backups(),
+		r.restoreKept(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
@@ -47,6 +48,19 @@ func (c *cluster) Restore(_ context.Context, from io.Reader,
 	c.state, c.forced, c.revived = string(data), how.Force, how.ReviveKeys
 	return client.Restored{Cluster: ids.ID{1}, Index: 7, Taken: 1_000, Until: 2_000,
 		Changes: client.Changes{Undone: 1, KeysKept: 2}}, nil
+}
+
+func (c *cluster) Backups(context.Context) ([]client.KeptBackup, error) {
+	return []client.KeptBackup{{Name: "newest", Cluster: ids.ID{1}, Taken: time.Unix(2, 0),
+		Bytes: 3}}, c.fails
+}
+
+func (c *cluster) RestoreKept(ctx context.Context, name string,
+	how client.RestoreOptions) (client.Restored, error) {
+	if name == "missing" {
+		return client.Restored{}, fault.New(fault.NotFound, "there is no backup %q", name)
+	}
+	return c.Restore(ctx, strings.NewReader(name), how)
 }
 
 func (c *cluster) RemoveNode(_ context.Context, node string) error {
@@ -155,4 +169,32 @@ func TestRestore(t *testing.T) {
 		}
 		none.Run(t, sc)
 	}
+}
+
+func TestKeptBackups(t *testing.T) {
+	c := &cluster{}
+	s := startOperated(t, c)
+	const list = "GET /api/admin/backups"
+	restore := func(name string) string { return "POST /api/admin/backups/" + name + "/restore" }
+	s.Run(t,
+		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: list, Status: 401,
+			Code: "unauthorized"},
+		apitest.Scenario{Name: "nor does it restore", As: apitest.User, Do: restore("newest"),
+			Status: 401, Code: "unauthorized"},
+		apitest.Scenario{Name: "listed", As: apitest.Admin, Do: list, Status: 200,
+			Has: map[string]any{"0.name": "newest", "0.clusterId": ids.ID{1}.String(),
+				"0.takenAt": "1970-01-01T00:00:02.000Z", "0.bytes": 3}},
+		apitest.Scenario{Name: "missing", As: apitest.Admin, Do: restore("missing"),
+			Body: `{}`, Status: 400, Code: "not_found"},
+		apitest.Scenario{Name: "another cluster's", As: apitest.Admin, Do: restore("other"),
+			Body: `{}`, Status: 409, Code: "other_cluster"},
+		apitest.Scenario{Name: "restored", As: apitest.Admin, Do: restore("newest"),
+			Body: `{"reviveKeys":true}`, Status: 200, Has: map[string]any{"index": 7}},
+	)
+	if c.state != "newest" || c.forced || !c.revived {
+		t.Fatalf("restored: %+v", c)
+	}
+	c.fails = fault.New(fault.Unavailable, "the blob store does not answer")
+	s.Run(t, apitest.Scenario{Name: "away", As: apitest.Admin, Do: list, Status: 503,
+		Code: "unavailable"})
 }

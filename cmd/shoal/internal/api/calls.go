@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/google/uuid"
-
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -438,56 +436,6 @@ func (c *Client) Drain(ctx context.Context, node string, drain bool) error {
 // administrator's.
 func (c *Client) RemoveNode(ctx context.Context, node string) error {
 	return c.send(ctx, http.MethodDelete, "/api/admin/nodes/"+url.PathEscape(node), nil, nil)
-}
-
-// Backup writes the cluster's state to a writer as it comes, and returns its length in bytes; the
-// credential must be an administrator's. What a broken call has written is not a backup.
-func (c *Client) Backup(ctx context.Context, to io.Writer) (int64, error) {
-	answer, err := c.do(ctx, request{method: http.MethodGet, path: "/api/admin/backup"})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
-	n, err := io.Copy(to, answer.Body)
-	if err != nil {
-		return n, fmt.Errorf("the backup broke off after %d bytes: %w", n, err)
-	}
-	return n, nil
-}
-
-// Restored answers Restore.
-type Restored struct {
-	ClusterID string `json:"clusterId"`
-	Index     uint64 `json:"index"`
-	TakenAt   string `json:"takenAt"`
-
-	RunsUndone    int    `json:"runsUndone"`
-	RowsUntil     string `json:"rowsUntil"`
-	RunsReopened  int    `json:"runsReopened"`
-	KeysRevoked   int    `json:"keysRevoked"`
-	KeysRevived   int    `json:"keysRevived"`
-	KeysGone      int    `json:"keysGone"`
-	CustomersGone int    `json:"customersGone"`
-	ScrapersGone  int    `json:"scrapersGone"`
-	ScrapersBack  int    `json:"scrapersBack"`
-	BalanceMicros int64  `json:"balanceMicros"`
-	BeforeMicros  int64  `json:"beforeMicros"`
-}
-
-// Restore puts a backup in the place of the cluster's state; the credential must be an
-// administrator's.
-func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, force,
-	reviveKeys bool) (Restored, error) {
-	var restored Restored
-	answer, err := c.do(ctx, request{method: http.MethodPost, path: "/api/admin/restore",
-		query: url.Values{"force": {strconv.FormatBool(force)},
-			"reviveKeys": {strconv.FormatBool(reviveKeys)}}, body: from, length: length,
-		header:      http.Header{"Idempotency-Key": {uuid.NewString()}},
-		contentType: "application/octet-stream"})
-	if err != nil {
-		return restored, err
-	}
-	return restored, decode(answer, &restored)
 }
 
 // Recount compares every run's ledger entry with its page records; the credential must be an

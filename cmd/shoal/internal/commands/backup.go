@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
@@ -90,7 +92,7 @@ func (c *Backup) print(ctx context.Context, t *terminal.Terminal) error {
 // Restore is 'shoal cluster restore', which takes a cluster back to a backup's state.
 type Restore struct {
 	Connection
-	File  string `arg:"" help:"File that 'shoal cluster backup' wrote, '-' for standard input." type:"existingfile" placeholder:"FILE"`
+	File  string `arg:"" help:"File that 'shoal cluster backup' wrote, '-' for standard input, or the name of a backup that 'shoal cluster backups' lists." placeholder:"FILE"`
 	Force bool   `help:"Take another cluster's backup, too."`
 
 	ReviveKeys bool `help:"Let keys that were revoked since the backup be valid again; without it they stay revoked."`
@@ -104,9 +106,10 @@ meanwhile are charged once and not stored again. Rows of runs that were launched
 later, so that after the wrong file the right one still brings everything back. Keys that were revoked since stay revoked.
 A file that is not whole is refused before anything changes.
 
-Example:
+Examples:
 
-  shoal cluster restore shoal-2026-11-02.backup`
+  shoal cluster restore shoal-2026-11-02.backup
+  shoal cluster restore 20261102T030405.678Z-66f0c2a1b7d4e8f901234567`
 }
 
 // Run restores a backup.
@@ -116,20 +119,7 @@ func (c *Restore) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	saved, length := t.In, int64(-1)
-	if c.File != standard {
-		file, err := os.Open(c.File)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = file.Close() }() // read only: nothing is lost
-		info, err := file.Stat()
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.File, err)
-		}
-		saved, length = file, info.Size()
-	}
-	restored, err := client.Restore(ctx, saved, length, c.Force, c.ReviveKeys)
+	restored, err := c.restore(ctx, t, client)
 	if err != nil {
 		return err
 	}
@@ -138,6 +128,67 @@ func (c *Restore) Run(ctx context.Context, t *terminal.Terminal) error {
 		t.Notef("%s", line)
 	}
 	return nil
+}
+
+// restore sends a file, or names a backup that the cluster has.
+func (c *Restore) restore(ctx context.Context, t *terminal.Terminal,
+	client *api.Client) (api.Restored, error) {
+	if c.File == standard {
+		return client.Restore(ctx, t.In, -1, c.Force, c.ReviveKeys)
+	}
+	file, err := os.Open(c.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && keptName.MatchString(c.File):
+		return client.RestoreKept(ctx, c.File, c.Force, c.ReviveKeys)
+	case errors.Is(err, fs.ErrNotExist):
+		return api.Restored{}, terminal.Usagef("there is no file %s", c.File)
+	case err != nil:
+		return api.Restored{}, err
+	}
+	defer func() { _ = file.Close() }() // read only: nothing is lost
+	info, err := file.Stat()
+	if err != nil {
+		return api.Restored{}, fmt.Errorf("%s: %w", c.File, err)
+	}
+	return client.Restore(ctx, file, info.Size(), c.Force, c.ReviveKeys)
+}
+
+// keptName is what backups that the cluster took are called: a time and the cluster.
+var keptName = regexp.MustCompile(`^\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{24}$`)
+
+// Backups is 'shoal cluster backups', which lists the backups that the leader took by itself.
+type Backups struct {
+	Connection
+	JSON bool `help:"Print the backups as JSON."`
+}
+
+// Help teaches the command.
+func (*Backups) Help() string {
+	return `The leader takes a backup whenever --backup-every of 'shoal serve' is over, and keeps the newest in the blob store
+(--blobs). Clusters that share a blob store see each other's: a new cluster restores the backup of one that was lost, with
+'shoal cluster restore --force NAME'.`
+}
+
+// Run lists the backups.
+func (c *Backups) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.AdminClient(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	kept, err := client.Backups(ctx)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return terminal.PrintJSON(t.Out, kept)
+	}
+	rows := make([][]string, len(kept))
+	for i, k := range kept {
+		rows[i] = []string{k.Name, k.ClusterID, terminal.Moment(k.TakenAt),
+			strconv.FormatInt(k.Bytes, 10)}
+	}
+	return terminal.PrintTable(t.Out, []string{"NAME", "CLUSTER", "TAKEN (UTC)", "BYTES"}, rows)
 }
 
 // changesOf is what a restore changed, a line each.

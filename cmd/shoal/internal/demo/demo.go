@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/commands"
@@ -89,6 +90,7 @@ func (c *Command) Config(web *synthweb.Web) service.Config {
 	return service.Config{
 		Data: c.Data, Listen: c.Listen, Roles: identity.Roles(), SelfKey: true,
 		Cluster:     service.ClusterConfig{Capacity: 1},
+		Backups:     service.BackupFlags{Every: 24 * time.Hour, Keep: 7},
 		Chromium:    service.NoChromium,
 		EgressAllow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins:     map[string]string{web.Pattern(): web.Addr()},

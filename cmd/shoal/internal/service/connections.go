@@ -44,6 +44,12 @@ type Connections struct {
 	RedisPassword     string `group:"services" help:"Password at Redis; not on the command line." placeholder:"PASSWORD" secret:"value"`
 	RedisPasswordFile string `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
 	RedisCAFile       string `group:"services" help:"Authorities of Redis's certificate (PEM)." type:"path" placeholder:"FILE"`
+
+	Blobs             string `group:"services" help:"Where blobs are, backups among them: s3://BUCKET?endpoint=URL&region=NAME, or dir:PATH for a process alone. By default a process alone has them in its data directory, and a cluster has none." placeholder:"PLACE" secret:"url"`
+	BlobsUser         string `group:"services" help:"Access key at the S3 store." placeholder:"KEY"`
+	BlobsPassword     string `group:"services" help:"Secret of that key; not on the command line." placeholder:"SECRET" secret:"value"`
+	BlobsPasswordFile string `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
+	BlobsCAFile       string `group:"services" help:"Authorities of the S3 store's certificate (PEM)." type:"path" placeholder:"FILE"`
 }
 
 // maxSecretFile bounds a password's or an authority's file, in bytes.
@@ -83,6 +89,14 @@ func (c *Connections) Check() error {
 		{"--redis-password", c.RedisPassword+c.RedisPasswordFile != "", "--redis-addr",
 			c.RedisAddr != ""},
 		{"--redis-ca-file", c.RedisCAFile != "", "a rediss:// in --redis-addr", rediss},
+		{"--blobs-user", c.BlobsUser != "", "an s3:// in --blobs",
+			strings.HasPrefix(c.Blobs, inS3)},
+		{"--blobs-user", c.BlobsUser != "", "SHOAL_BLOBS_PASSWORD or --blobs-password-file",
+			c.BlobsPassword+c.BlobsPasswordFile != ""},
+		{"--blobs-password", c.BlobsPassword+c.BlobsPasswordFile != "", "--blobs-user",
+			c.BlobsUser != ""},
+		{"--blobs-ca-file", c.BlobsCAFile != "", "an s3:// in --blobs",
+			strings.HasPrefix(c.Blobs, inS3)},
 	} {
 		if rule.given && !rule.there {
 			return fmt.Errorf("%s: needs %s", rule.flag, rule.needs)
@@ -91,7 +105,8 @@ func (c *Connections) Check() error {
 	_, kafkaError := c.Kafka()
 	_, rowsError := c.clickhouse()
 	_, redisError := c.redis()
-	return cmp.Or(kafkaError, rowsError, redisError)
+	_, blobsError := c.s3()
+	return cmp.Or(kafkaError, rowsError, redisError, blobsError)
 }
 
 // Kafka is how to reach the brokers.
@@ -240,6 +255,8 @@ func (c *ServicesConfig) Environment() []string {
 		"redis-user":     c.RedisUser,
 		"redis-ca-file":  c.RedisCAFile,
 		"redis-password": c.RedisPassword, "redis-password-file": c.RedisPasswordFile,
+		"blobs": c.Blobs, "blobs-user": c.BlobsUser, "blobs-ca-file": c.BlobsCAFile,
+		"blobs-password": c.BlobsPassword, "blobs-password-file": c.BlobsPasswordFile,
 	} {
 		if value != "" {
 			variables = append(variables, variable(flag)+"="+value)

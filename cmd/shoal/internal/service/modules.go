@@ -23,6 +23,7 @@ const (
 	logModule     = "log"    // the three topics
 	rowsModule    = "rows"   // the row store
 	cacheModule   = "cache"  // what may be lost
+	blobsModule   = "blobs"  // the blob store
 	egressModule  = "egress" // the way out
 	readingModule = "reading"
 	webModule     = "web"   // the fetcher's way to pages
@@ -41,6 +42,7 @@ func modules() []module {
 		{name: logModule, build: (*node).openLog},
 		{name: rowsModule, build: (*node).openRows},
 		{name: cacheModule, build: (*node).openCache},
+		{name: blobsModule, build: (*node).openBlobs},
 		{name: egressModule, build: (*node).openEgress},
 		{name: readingModule, build: (*node).buildReader},
 		{name: webModule, needs: []string{cacheModule, egressModule, readingModule},
@@ -50,7 +52,7 @@ func modules() []module {
 		{name: workModule, needs: []string{stateModule}, build: (*node).buildWork,
 			part: (*node).workPart},
 		{name: identity.ControlPlane,
-			needs: []string{logModule, rowsModule, stateModule, workModule},
+			needs: []string{logModule, rowsModule, blobsModule, stateModule, workModule},
 			build: (*node).buildControlPlane},
 		{name: identity.Billing,
 			needs: []string{logModule, rowsModule, readingModule, stateModule, workModule},
@@ -62,8 +64,8 @@ func modules() []module {
 			needs: []string{logModule, readingModule, webModule, ratesModule, stateModule},
 			build: (*node).buildFetcher, part: (*node).fetcherPart},
 		{name: identity.APIServer,
-			needs: []string{logModule, rowsModule, cacheModule, egressModule, ratesModule,
-				stateModule},
+			needs: []string{logModule, rowsModule, cacheModule, blobsModule, egressModule,
+				ratesModule, stateModule},
 			build: (*node).buildAPI, part: (*node).apiPart},
 		{name: readyModule, part: (*node).readyPart},
 	}

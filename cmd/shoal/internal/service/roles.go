@@ -78,6 +78,7 @@ func (n *node) workPart() lifecycle.Part {
 
 func (n *node) buildControlPlane(context.Context) error {
 	n.worker.Add(n.control.Orphans())
+	n.worker.Add(n.control.Backups())
 	return nil
 }
 

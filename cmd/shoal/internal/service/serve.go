@@ -60,7 +60,7 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--admin-listen: %w", err)
 	}
 	if err := cmp.Or(c.checkCluster(), c.Services.Check(), c.Model.check(),
-		c.Calls.check(c.NoRateLimits)); err != nil {
+		c.Calls.check(c.NoRateLimits), c.Backups.check()); err != nil {
 		return err
 	}
 	for host, to := range c.Origins {
@@ -100,6 +100,8 @@ func (c *Command) checkCluster() error {
 		(len(c.Services.KafkaBrokers) == 0 || c.Services.ClickhouseURL == ""):
 		return fmt.Errorf("--identity: the nodes of a cluster share --kafka-brokers and " +
 			"--clickhouse-url")
+	case !c.Cluster.alone() && c.Services.directory() != "":
+		return fmt.Errorf("--blobs: the nodes of a cluster share a bucket, s3://BUCKET")
 	case !c.Cluster.alone() && len(c.Cluster.Join) == 0 && !c.Cluster.Bootstrap:
 		return fmt.Errorf("--identity: --join names members of the cluster, or " +
 			"--bootstrap creates it")

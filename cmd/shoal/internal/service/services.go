@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/controlplane"
 	controlclient "shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/ingest"
+	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
@@ -25,15 +26,16 @@ import (
 // Services are what the roles work on. This file is the one place that knows which implementations
 // there are: nothing else asks whether a process is alone.
 type Services struct {
-	log   stream.Log     // nil: it is not open
-	store rowstore.Store // nil: it is not open
-	cache cache.Cache    // nil: it is not open
+	log   stream.Log       // nil: it is not open
+	store rowstore.Store   // nil: it is not open
+	cache cache.Cache      // nil: it is not open
+	blobs *blobstore.Store // nil: it is not open, or there is none
 	// state is the control plane's, once there is one.
 	state atomic.Pointer[controlclient.Client]
 }
 
-// OpenEmbedded opens services for all nodes of this process: a log in memory, rows in a directory,
-// a cache in memory.
+// OpenEmbedded opens services for all nodes of this process: a log in memory, rows and blobs in a
+// directory, a cache in memory.
 func OpenEmbedded(dir string) (*Services, error) {
 	log, err := embeddedLog()
 	if err != nil {
@@ -43,12 +45,17 @@ func OpenEmbedded(dir string) (*Services, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return &Services{log: log, store: store, cache: cache.NewLocal(clock.System{})}, nil
+	blobs, err := blobstore.OpenDirectory(filepath.Join(dir, "blobs"))
+	if err != nil {
+		return nil, errors.Join(err, log.Close(), store.Close())
+	}
+	return &Services{log: log, store: store, cache: cache.NewLocal(clock.System{}), blobs: blobs},
+		nil
 }
 
 // Close ends the services, once the nodes on them have stopped.
 func (s *Services) Close() error {
-	return errors.Join(s.cache.Close(), s.log.Close(), s.store.Close())
+	return errors.Join(s.cache.Close(), s.log.Close(), s.store.Close(), s.blobs.Close())
 }
 
 // openLog opens the log that the settings name, and one in this process when they name none.

@@ -63,6 +63,7 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 		cluster.ElectionTimeout
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
+	settings.Backups = n.backups()
 	if config.FetchTimeout > 0 {
 		// a try that was begun, and room for what surrounds it
 		settings.FetchDeadline = 2 * config.FetchTimeout

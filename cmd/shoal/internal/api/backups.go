@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/google/uuid"
+)
+
+// Backup writes the cluster's state to a writer as it comes, and returns its length in bytes; the
+// credential must be an administrator's. What a broken call has written is not a backup.
+func (c *Client) Backup(ctx context.Context, to io.Writer) (int64, error) {
+	answer, err := c.do(ctx, request{method: http.MethodGet, path: "/api/admin/backup"})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+	n, err := io.Copy(to, answer.Body)
+	if err != nil {
+		return n, fmt.Errorf("the backup broke off after %d bytes: %w", n, err)
+	}
+	return n, nil
+}
+
+// Restored answers Restore.
+type Restored struct {
+	ClusterID string `json:"clusterId"`
+	Index     uint64 `json:"index"`
+	TakenAt   string `json:"takenAt"`
+
+	RunsUndone    int    `json:"runsUndone"`
+	RowsUntil     string `json:"rowsUntil"`
+	RunsReopened  int    `json:"runsReopened"`
+	KeysRevoked   int    `json:"keysRevoked"`
+	KeysRevived   int    `json:"keysRevived"`
+	KeysGone      int    `json:"keysGone"`
+	CustomersGone int    `json:"customersGone"`
+	ScrapersGone  int    `json:"scrapersGone"`
+	ScrapersBack  int    `json:"scrapersBack"`
+	BalanceMicros int64  `json:"balanceMicros"`
+	BeforeMicros  int64  `json:"beforeMicros"`
+}
+
+// Restore puts a backup in the place of the cluster's state; the credential must be an
+// administrator's.
+func (c *Client) Restore(ctx context.Context, from io.Reader, length int64, force,
+	reviveKeys bool) (Restored, error) {
+	var restored Restored
+	answer, err := c.do(ctx, request{method: http.MethodPost, path: "/api/admin/restore",
+		query: url.Values{"force": {strconv.FormatBool(force)},
+			"reviveKeys": {strconv.FormatBool(reviveKeys)}}, body: from, length: length,
+		header:      http.Header{"Idempotency-Key": {uuid.NewString()}},
+		contentType: "application/octet-stream"})
+	if err != nil {
+		return restored, err
+	}
+	return restored, decode(answer, &restored)
+}
+
+// KeptBackup is a backup in the cluster's blob store.
+type KeptBackup struct {
+	Name      string `json:"name"`
+	ClusterID string `json:"clusterId"`
+	TakenAt   string `json:"takenAt"`
+	Bytes     int64  `json:"bytes"`
+}
+
+// Backups lists the backups in the blob store, the newest first; the credential must be an
+// administrator's.
+func (c *Client) Backups(ctx context.Context) ([]KeptBackup, error) {
+	var kept []KeptBackup
+	err := c.send(ctx, http.MethodGet, "/api/admin/backups", nil, &kept)
+	return kept, err
+}
+
+// RestoreKept restores a backup of the blob store; the credential must be an administrator's.
+func (c *Client) RestoreKept(ctx context.Context, name string, force, reviveKeys bool) (Restored,
+	error) {
+	var restored Restored
+	err := c.send(ctx, http.MethodPost, "/api/admin/backups/"+url.PathEscape(name)+"/restore",
+		map[string]bool{"force": force, "reviveKeys": reviveKeys}, &restored)
+	return restored, err
+}

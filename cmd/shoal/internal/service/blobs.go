@@ -1,0 +1,132 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/controlplane"
+	"shoal.dev/shoal/pkg/blobstore"
+)
+
+// BackupFlags say how the leader takes backups by itself.
+type BackupFlags struct {
+	Every time.Duration `name:"backup-every" group:"operation" help:"Time between two backups of the state, which the leader writes to --blobs; 0: none." default:"24h"`
+	Keep  int           `name:"backup-keep" group:"operation" help:"Newest backups that are kept; older ones go." default:"7"`
+}
+
+func (b *BackupFlags) check() error {
+	switch {
+	case b.Every < 0:
+		return errors.New("--backup-every: want a time, or 0 for no backups")
+	case b.Every > 0 && b.Every < time.Minute:
+		return errors.New("--backup-every: no less than a minute")
+	case b.Every > 0 && (b.Keep < 1 || b.Keep > 1000):
+		return errors.New("--backup-keep: 1 to 1000")
+	}
+	return nil
+}
+
+// How --blobs begins.
+const (
+	inDirectory = "dir:"
+	inS3        = "s3://"
+)
+
+// directory is the directory that --blobs names, "" when it names none.
+func (c *Connections) directory() string {
+	dir, named := strings.CutPrefix(c.Blobs, inDirectory)
+	if !named {
+		return ""
+	}
+	return dir
+}
+
+// s3 is how to reach the bucket of --blobs.
+func (c *Connections) s3() (config blobstore.S3, err error) {
+	switch {
+	case c.Blobs == "", c.directory() != "":
+		return config, nil
+	case !strings.HasPrefix(c.Blobs, inS3):
+		return config, errors.New("--blobs: want dir:PATH or s3://BUCKET")
+	}
+	if config, err = parseBucket(c.Blobs); err != nil {
+		return config, err
+	}
+	config.Key = c.BlobsUser
+	if config.Secret, err = secret("--blobs-password", c.BlobsPassword,
+		c.BlobsPasswordFile); err != nil {
+		return config, err
+	}
+	if config.RootCAs, err = authorities("--blobs-ca-file", c.BlobsCAFile); err != nil {
+		return config, err
+	}
+	if err := config.Check(); err != nil {
+		return config, fmt.Errorf("--blobs: %w", err)
+	}
+	return config, nil
+}
+
+// parseBucket reads s3://BUCKET?endpoint=URL&region=NAME. Its errors tell nothing of the URL, which
+// may hold a password all the same.
+func parseBucket(text string) (config blobstore.S3, err error) {
+	address, err := url.Parse(text)
+	if err != nil || address.User != nil || strings.Trim(address.Path, "/") != "" {
+		return config, errors.New("--blobs: want s3://BUCKET?endpoint=URL&region=NAME")
+	}
+	for name := range address.Query() {
+		if name != "endpoint" && name != "region" {
+			return config, errors.New("--blobs: want no more than endpoint and region in the URL")
+		}
+	}
+	return blobstore.S3{Bucket: address.Host, Endpoint: address.Query().Get("endpoint"),
+		Region: address.Query().Get("region")}, nil
+}
+
+// openBlobs opens the blob store that the settings name. A process alone has one in its data
+// directory when they name none; a node of a cluster has none then.
+func (n *node) openBlobs(ctx context.Context) error {
+	if n.services.blobs != nil {
+		return nil
+	}
+	store, err := n.config.openBlobs(ctx)
+	if err != nil {
+		return fmt.Errorf("--blobs: %w", err)
+	}
+	if store != nil {
+		n.services.blobs = store
+		n.closeLater(store.Close)
+	}
+	return nil
+}
+
+func (c *Config) openBlobs(ctx context.Context) (*blobstore.Store, error) {
+	if dir := c.Services.directory(); dir != "" {
+		return blobstore.OpenDirectory(dir)
+	}
+	if c.Services.Blobs != "" {
+		config, err := c.Services.s3()
+		if err != nil {
+			return nil, err
+		}
+		return blobstore.OpenS3(ctx, config)
+	}
+	if c.Cluster.alone() {
+		return blobstore.OpenDirectory(filepath.Join(c.Data, "blobs"))
+	}
+	return nil, nil
+}
+
+// backups says how this node's part of the control plane takes backups.
+func (n *node) backups() controlplane.Backups {
+	flags := n.config.Backups
+	backups := controlplane.Backups{Every: flags.Every, Keep: flags.Keep}
+	if n.services.blobs != nil { // and no interface that holds a nil pointer
+		backups.Blobs = n.services.blobs
+	}
+	return backups
+}

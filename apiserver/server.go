@@ -1,5 +1,5 @@
 // Package apiserver is the role that serves the API: every operation of the specification over
-// HTTP. It owns the server, the list of operations (catalog.go) and sign-in on the spot. What it
+// HTTP. It owns the server, the list of resources (catalog.go) and sign-in on the spot. What it
 // answers is in the control plane and the row store; it keeps nothing that may not be lost.
 package apiserver
 

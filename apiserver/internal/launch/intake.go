@@ -208,7 +208,6 @@ func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 	}
 	run.Job, run.Entry, run.List, run.Customer = t.IDs.New(), t.IDs.New(), t.list, t.call.Customer
 	run.Trace = telemetry.FromContext(ctx)
-	t.from.Job = run.Job
 	under := t.call
 	if t.own {
 		under = nil
@@ -219,6 +218,9 @@ func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 	t.made = err == nil && launched.Job == run.Job
 	t.maybe = err != nil && (fault.CodeOf(err) == fault.Unavailable ||
 		fault.CodeOf(err) == fault.Internal)
+	if t.from.Job = launched.Job; t.maybe {
+		t.from.Job = run.Job
+	}
 	return launched, err
 }
 

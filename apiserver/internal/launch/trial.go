@@ -24,9 +24,8 @@ type Trial struct {
 	Group   ids.ID
 }
 
-// StartTrial launches a trial. When it fails, from.Job is not zero if the run may be there all the
-// same. Faults: those of Errors that need no idempotency key, INVALID_URL, source_unreachable and
-// trial_limit_reached.
+// StartTrial launches a trial. Faults: those of Errors that need no idempotency key, INVALID_URL,
+// source_unreachable and trial_limit_reached.
 func (l *Launcher) StartTrial(ctx context.Context, from *Caller, t *Trial) error {
 	if err := checkTrial(ctx, l.Guard, t); err != nil {
 		return err
@@ -58,9 +57,6 @@ func (l *Launcher) StartTrial(ctx context.Context, from *Caller, t *Trial) error
 	}
 	_, err = in.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial,
 		Charge: endpoint.Charge, Tiers: tiers, IgnoresRobots: t.Recipe.Politeness.IgnoreRobots})
-	if err != nil && !in.maybe {
-		from.Job = ids.ID{}
-	}
 	return err
 }
 

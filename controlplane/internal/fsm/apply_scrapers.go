@@ -48,7 +48,9 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 	scraper := state.Scraper{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
 	if p.Create {
 		count := 0
-		tx.Scrapers(p.Customer, func(*state.Scraper) bool { count++; return count <= maxScrapers })
+		for _, group := range tx.Groups(p.Customer) {
+			count += group.Scrapers
+		}
 		if count >= maxScrapers {
 			return scraper, fault.New(fault.LimitReached, "a customer has at most %d scrapers",
 				maxScrapers)
@@ -105,13 +107,12 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 		}
 		countMember(tx, scraper.Group, 1)
 	}
-	saved := *scraper
-	tx.PutScraper(&saved)
 	if tx.Recipe(scraper.ID, scraper.Revision) == nil {
 		// revise has seen its schema
 		recipe, _ := tx.RecipeOf(scraper.Customer, &scraper.Spec, scraper.Tag)
 		tx.PutRecipe(&state.Recipe{Scraper: scraper.ID, Revision: scraper.Revision, Recipe: recipe})
 	}
+	tx.PutScraper(scraper)
 	pruneRecipes(tx, scraper.ID)
 }
 
@@ -132,7 +133,7 @@ func pruneRecipes(tx *state.Tx, scraper ids.ID) {
 	for _, job := range tx.OpenJobsOf(scraper) {
 		used[job.Revision] = true
 	}
-	for _, recipe := range tx.Recipes(scraper) {
+	for _, recipe := range tx.RunRecipes(scraper) {
 		if !used[recipe.Revision] {
 			tx.RemoveRecipe(recipe)
 		}

@@ -17,6 +17,7 @@ const (
 	revokedKeptMillis = 400 * 24 * 60 * 60 * 1000
 	maxClaims         = 10_000 // per customer
 	maxExpiredPerTick = 5_000
+	maxSharedPerTick  = 1_000 // recipes brought under their content
 )
 
 // storedFault is a fault in a record.
@@ -251,5 +252,6 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireDailies(tx)
 	expireRevoked(tx)
 	expireWork(tx)
+	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

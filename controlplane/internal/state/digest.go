@@ -32,13 +32,13 @@ type summer struct {
 }
 
 // record is what a record adds to the sum.
-func (s *summer) record(table string, record any) uint64 {
+func (s *summer) record(k *kind, record any) uint64 {
 	s.buffer.Reset()
-	if err := s.codec.Write(&s.buffer, record); err != nil {
+	if err := s.codec.Write(&s.buffer, k.encoded(record)); err != nil {
 		// a programmer's slip: snapshots hold it, too
-		panic(fmt.Sprintf("state: encode a record of %s: %v", table, err))
+		panic(fmt.Sprintf("state: encode a record of %s: %v", k.name, err))
 	}
-	return xxh3.HashSeed(s.buffer.Bytes(), xxh3.HashString(table))
+	return xxh3.HashSeed(s.buffer.Bytes(), xxh3.HashString(k.name))
 }
 
 // run is what the sets of a run add: what is out whole, and how much is closed and begun, whose

@@ -23,8 +23,9 @@ func BenchmarkSum(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for range 2 {
-			s.sum += s.summer.record("jobs", job) + s.summer.record("wallets", wallet) +
-				s.summer.record("entries", entry)
+			s.sum += s.summer.record(&jobsTable.kind, job) +
+				s.summer.record(&walletsTable.kind, wallet) +
+				s.summer.record(&entriesTable.kind, entry)
 		}
 	}
 }

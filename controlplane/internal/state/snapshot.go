@@ -104,7 +104,7 @@ func (k *kind) write(enc *cbor.Encoder, v *View) error {
 		return err
 	}
 	for raw := rows.Next(); raw != nil; raw = rows.Next() {
-		if err := enc.Encode(raw); err != nil {
+		if err := enc.Encode(k.encoded(raw)); err != nil {
 			return err
 		}
 	}
@@ -140,6 +140,9 @@ func Restore(r io.Reader) (*Store, error) {
 			if err := s.restoreRuns(dec, head.Count); err != nil {
 				return nil, err
 			}
+			if err := (&View{txn: txn}).joinRecipes(); err != nil {
+				return nil, err
+			}
 			txn.Commit()
 			if view := s.View(); view.Cluster() != nil {
 				s.version.Store(view.ClusterVersion())
@@ -166,7 +169,7 @@ func (s *Store) restoreTable(dec *cbor.Decoder, txn *memdb.Txn, t *kind, count i
 		if err := txn.Insert(t.name, record); err != nil {
 			return fmt.Errorf("state: restore of table %s: %w", t.name, err)
 		}
-		s.sum += s.summer.record(t.name, record)
+		s.sum += s.summer.record(t, record)
 	}
 	return nil
 }

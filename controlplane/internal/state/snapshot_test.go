@@ -24,12 +24,20 @@ const current = "snapshot-v2"
 func sampleStore(t *testing.T) *Store {
 	t.Helper()
 	s := NewStore()
+	var content Content
+	codectest.Fill(&content)
 	err := s.Update(7, 1_700_000_000_000, func(tx *Tx) error {
 		for _, table := range tables() {
 			record := table.empty()
 			codectest.Fill(record)
-			if cluster, is := record.(*Cluster); is {
-				cluster.Version = SnapshotVersion
+			switch record := record.(type) {
+			case *Cluster:
+				record.Version = SnapshotVersion
+			case *Recipe:
+				record.Content, record.Recipe = content.Hash, content.Recipe
+			case *Scraper:
+				record.Content = content.Hash
+				record.share(&content.Recipe)
 			}
 			tx.insert(table, record)
 		}
@@ -167,6 +175,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		tx.RevokedByAge(func(r *Revoked) bool { tx.RemoveRevoked(r); return true })
 		tx.EachWork(func(w *Work) bool { tx.RemoveWork(w); return true })
 		tx.WorkersByLease(func(w *Worker) bool { tx.RemoveWorker(w); return true })
+		for _, content := range contentsTable.all(&tx.View, "id_prefix") {
+			contentsTable.remove(tx, content)
+		}
 		return nil
 	})
 	if err != nil {

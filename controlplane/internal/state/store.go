@@ -169,7 +169,7 @@ func (tb *table[R]) remove(t *Tx, record *R) {
 }
 
 func (t *Tx) insert(k *kind, record any) {
-	t.sum += t.store.summer.record(k.name, record) - t.stored(k, record)
+	t.sum += t.store.summer.record(k, record) - t.stored(k, record)
 	if err := t.txn.Insert(k.name, record); err != nil {
 		panic(fmt.Sprintf("state: insert into %s: %v", k.name, err))
 	}
@@ -189,7 +189,7 @@ func (t *Tx) stored(k *kind, record any) uint64 {
 	if old == nil {
 		return 0
 	}
-	return t.store.summer.record(k.name, old)
+	return t.store.summer.record(k, old)
 }
 
 // first is the record under an index, nil when there is none.
@@ -218,6 +218,16 @@ func (tb *table[R]) watch(v *View, index string, args ...any) (*R, <-chan struct
 
 // each calls visit for the records under an index, in its order, until visit returns false.
 func (tb *table[R]) each(v *View, reverse bool, visit func(*R) bool, index string, args ...any) {
+	rows := tb.rows(v, reverse, index, args...)
+	for raw := rows.Next(); raw != nil; raw = rows.Next() {
+		if !visit(raw.(*R)) {
+			return
+		}
+	}
+}
+
+// rows are the records under an index, in its order.
+func (tb *table[R]) rows(v *View, reverse bool, index string, args ...any) memdb.ResultIterator {
 	get := v.txn.Get
 	if reverse {
 		get = v.txn.GetReverse
@@ -226,11 +236,7 @@ func (tb *table[R]) each(v *View, reverse bool, visit func(*R) bool, index strin
 	if err != nil {
 		panic(fmt.Sprintf("state: read %s by %s: %v", tb.name, index, err))
 	}
-	for raw := rows.Next(); raw != nil; raw = rows.Next() {
-		if !visit(raw.(*R)) {
-			return
-		}
-	}
+	return rows
 }
 
 // from is each for the records at and behind a key of an index.

@@ -19,7 +19,7 @@ func tables() []*kind {
 		&walletsTable.kind, &entriesTable.kind, &claimsTable.kind, &resultsTable.kind,
 		&booksTable.kind,
 		&schemasTable.kind, &previewsTable.kind, &dailiesTable.kind, &undoneTable.kind,
-		&revokedTable.kind, &workTable.kind, &workersTable.kind,
+		&revokedTable.kind, &workTable.kind, &workersTable.kind, &contentsTable.kind,
 	}
 }
 
@@ -34,6 +34,7 @@ type kind struct {
 	schema *memdb.TableSchema
 	id     memdb.SingleIndexer // of the key of its records
 	empty  func() any          // makes a record to be decoded into
+	form   func(any) any       // a record as it is written and summed; nil: as it is
 }
 
 // define makes a table, which is not changed any more. One of its indexes is "id", the key of its
@@ -46,6 +47,20 @@ func define[R any](since uint32, name string, indexes ...keyed[R]) *table[R] {
 	return &table[R]{kind{name: name, since: since, schema: schema,
 		id:    schema.Indexes["id"].Indexer.(memdb.SingleIndexer),
 		empty: func() any { return new(R) }}}
+}
+
+// written says how records are written and summed: without what other records say of them.
+func (tb *table[R]) written(form func(*R) *R) *table[R] {
+	tb.form = func(record any) any { return form(record.(*R)) }
+	return tb
+}
+
+// encoded is a record as it is written and summed.
+func (k *kind) encoded(record any) any {
+	if k.form == nil {
+		return record
+	}
+	return k.form(record)
 }
 
 // keyed is an index over records R.
@@ -96,6 +111,8 @@ func key(parts ...any) []byte {
 			}
 			out = append(out, 0, 1)
 		case ids.ID:
+			out = append(out, p[:]...)
+		case Hash:
 			out = append(out, p[:]...)
 		case uint64:
 			out = binary.BigEndian.AppendUint64(out, p)

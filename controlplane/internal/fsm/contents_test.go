@@ -1,0 +1,61 @@
+package fsm
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+)
+
+// TestRecipesMoveUnderTheirContent: while older nodes take part, scrapers are written as these
+// write them. Once the version is active, ticks bring what was written before under its content,
+// and nobody who reads sees a difference.
+func TestRecipesMoveUnderTheirContent(t *testing.T) {
+	d := newDefiner(t, 1)
+	customer, group := d.owner(1)
+	for n := range 5 {
+		d.scraper(customer, group, n, n%2)
+	}
+	read := func() (scrapers []state.Scraper, recipes []state.Recipe) {
+		v := d.m.Store().View()
+		v.EachScraper(func(s *state.Scraper) bool {
+			bare, recipe := *s, *v.Recipe(s.ID, s.Revision)
+			bare.Content, recipe.Content = state.Hash{}, state.Hash{}
+			scrapers, recipes = append(scrapers, bare), append(recipes, recipe)
+			return true
+		})
+		return scrapers, recipes
+	}
+	contents := func() int { return d.m.Store().View().Counts()["contents"] }
+	scrapers, recipes := read()
+	d.must(command.TickPayload{})
+	if n := contents(); n != 0 {
+		t.Fatalf("before the version is active %d recipes stand by content", n)
+	}
+	if len(scrapers) != 5 {
+		t.Fatalf("there are %d scrapers", len(scrapers))
+	}
+	d.must(command.ActivateVersionPayload{Version: command.Newest})
+	d.must(command.TickPayload{})
+	if n, rows := contents(), d.m.Store().View().Counts()["recipes"]; n != 2 || rows != 0 {
+		t.Fatalf("%d recipes stand by content, want 2; %d by scraper", n, rows)
+	}
+	nowScrapers, nowRecipes := read()
+	if diff := cmp.Diff(scrapers, nowScrapers) + cmp.Diff(recipes, nowRecipes); diff != "" {
+		t.Error(diff)
+	}
+	d.m.Store().View().EachScraper(func(s *state.Scraper) bool {
+		put := command.PutScraperPayload{ID: s.ID, Customer: customer, Group: group, Spec: s.Spec}
+		revision := s.Revision
+		put.Spec.Name += " renamed"
+		if saved := d.must(put).(state.Scraper); saved.Revision != revision {
+			t.Errorf("another name is another revision")
+		}
+		return true
+	})
+	if n := contents(); n != 2 {
+		t.Errorf("after new names %d recipes stand by content", n)
+	}
+}

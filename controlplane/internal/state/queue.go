@@ -1,0 +1,58 @@
+package state
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+
+	"github.com/hashicorp/go-memdb"
+)
+
+// queue merges rows of scrapers, each of them newest first: its head has the newest of all.
+type queue []*head
+
+// head is rows with the next one read.
+type head struct {
+	next *Scraper
+	rows memdb.ResultIterator
+}
+
+// add takes rows in, unless they are empty.
+func (q *queue) add(rows memdb.ResultIterator) {
+	if first := rows.Next(); first != nil {
+		heap.Push(q, &head{first.(*Scraper), rows})
+	}
+}
+
+// advance goes on to the next scraper. The queue is not empty.
+func (q *queue) advance() {
+	next := (*q)[0].rows.Next()
+	if next == nil {
+		heap.Pop(q)
+		return
+	}
+	(*q)[0].next = next.(*Scraper)
+	heap.Fix(q, 0)
+}
+
+// Len implements heap.Interface.
+func (q queue) Len() int { return len(q) }
+
+// Less implements heap.Interface: newer ones come first, of one moment those of higher ids.
+func (q queue) Less(i, j int) bool {
+	a, b := q[i].next, q[j].next
+	return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), bytes.Compare(a.ID[:], b.ID[:])) > 0
+}
+
+// Swap implements heap.Interface.
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push implements heap.Interface.
+func (q *queue) Push(x any) { *q = append(*q, x.(*head)) }
+
+// Pop implements heap.Interface.
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}

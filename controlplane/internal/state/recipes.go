@@ -1,0 +1,221 @@
+package state
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"shoal.dev/shoal/controlplane/internal/codec"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// ContentsSince is the version of the cluster from which on recipes stand in the state by content.
+const ContentsSince = 2
+
+// Hash is the SHA-256 of a recipe as it is encoded.
+type Hash [sha256.Size]byte
+
+func (h Hash) zero() bool { return h == Hash{} }
+
+// Content is a recipe that stands in the state once, however many scrapers have it. It goes with
+// the last record that names it.
+type Content struct {
+	Hash   Hash         `cbor:"1,keyasint"`
+	Uses   uint32       `cbor:"2,keyasint"` // records of recipes that name it, 1 or more
+	Recipe model.Recipe `cbor:"3,keyasint"`
+}
+
+var contentsTable = define(ContentsSince, "contents",
+	index("id", true, func(c *Content) []any { return []any{c.Hash} }))
+
+// Recipe is a scraper's recipe under one revision; it stays while the scraper has that revision or
+// a run uses it. A trial's recipe stands under the trial's own id, as if that were a scraper's,
+// with the revision 1.
+type Recipe struct {
+	Scraper  ids.ID       `cbor:"1,keyasint"`
+	Revision uint32       `cbor:"2,keyasint"`
+	Recipe   model.Recipe `cbor:"3,keyasint,omitzero"`
+	// Content names the recipe, which is that content's in memory and left out of what is written.
+	// It is zero until the version that has contents is active.
+	Content Hash `cbor:"4,keyasint,omitzero" since:"2"`
+}
+
+// recipesTable has no row for what a scraper names by itself.
+var recipesTable = define(1, "recipes",
+	index("id", true, func(r *Recipe) []any { return []any{r.Scraper, r.Revision} }),
+	index("whole", true, func(r *Recipe) []any {
+		if !r.Content.zero() {
+			return nil
+		}
+		return []any{r.Scraper, r.Revision}
+	}),
+).written(func(r *Recipe) *Recipe {
+	if r.Content.zero() {
+		return r
+	}
+	return &Recipe{Scraper: r.Scraper, Revision: r.Revision, Content: r.Content}
+})
+
+// Recipe is nil when neither the scraper nor a run uses that revision any more.
+func (v *View) Recipe(scraper ids.ID, revision uint32) *Recipe {
+	if kept := recipesTable.first(v, "id", scraper, revision); kept != nil {
+		return kept
+	}
+	s := v.Scraper(scraper)
+	if s == nil || s.Revision != revision || s.Content.zero() {
+		return nil
+	}
+	return &Recipe{Scraper: scraper, Revision: revision, Content: s.Content,
+		Recipe: v.content(s.Content).Recipe}
+}
+
+// RunRecipes lists the recipes that are kept for the runs of a scraper, oldest first.
+func (v *View) RunRecipes(scraper ids.ID) []*Recipe {
+	return recipesTable.all(v, "id_prefix", scraper)
+}
+
+func (v *View) content(hash Hash) *Content { return contentsTable.first(v, "id", hash) }
+
+// PutRecipe adds or replaces.
+func (t *Tx) PutRecipe(r *Recipe) {
+	if old := recipesTable.first(&t.View, "id", r.Scraper, r.Revision); old != nil {
+		t.RemoveRecipe(old)
+	}
+	kept := *r
+	if t.ClusterVersion() >= ContentsSince {
+		kept.Content, kept.Recipe = t.use(r.Recipe)
+	}
+	recipesTable.put(t, &kept)
+}
+
+// RemoveRecipe removes.
+func (t *Tx) RemoveRecipe(r *Recipe) {
+	recipesTable.remove(t, r)
+	if r.Content.zero() {
+		return
+	}
+	content := *t.content(r.Content)
+	if content.Uses--; content.Uses == 0 {
+		contentsTable.remove(t, &content)
+		return
+	}
+	contentsTable.put(t, &content)
+}
+
+// PutScraper adds or replaces. The recipe of a new revision is put before: the scraper takes it
+// over, and leaves that of its old revision to the runs that use it.
+func (t *Tx) PutScraper(s *Scraper) {
+	kept := *s
+	kept.Content = Hash{}
+	old := t.Scraper(s.ID)
+	switch put := recipesTable.first(&t.View, "id", s.ID, s.Revision); {
+	case put != nil && !put.Content.zero():
+		recipesTable.remove(t, put)
+		kept.Content = put.Content
+	case put == nil && old != nil && old.Revision == s.Revision:
+		kept.Content = old.Content
+	}
+	if old != nil && !old.Content.zero() && old.Revision != s.Revision {
+		recipesTable.put(t, &Recipe{Scraper: old.ID, Revision: old.Revision, Content: old.Content,
+			Recipe: t.content(old.Content).Recipe})
+	}
+	if !kept.Content.zero() {
+		kept.share(&t.content(kept.Content).Recipe)
+	}
+	kept.Customer = t.nameOf(s.Customer)
+	scrapersTable.put(t, &kept)
+}
+
+// use counts one more record that names a recipe. What it returns is shared by all of them.
+func (t *Tx) use(recipe model.Recipe) (Hash, model.Recipe) {
+	encoded, err := codec.New().Marshal(recipe)
+	if err != nil {
+		// a programmer's slip: the log held it, too
+		panic(fmt.Sprintf("state: encode a recipe: %v", err))
+	}
+	content := Content{Hash: sha256.Sum256(encoded), Recipe: recipe}
+	if known := t.content(content.Hash); known != nil {
+		content = *known
+	}
+	content.Uses++
+	contentsTable.put(t, &content)
+	return content.Hash, content.Recipe
+}
+
+// ShareRecipes brings up to most recipes that were written before the version of contents under
+// their content.
+func (t *Tx) ShareRecipes(most int) {
+	if t.ClusterVersion() < ContentsSince {
+		return
+	}
+	var whole []*Recipe
+	recipesTable.each(&t.View, false, func(r *Recipe) bool {
+		whole = append(whole, r)
+		return len(whole) < most
+	}, "whole_prefix")
+	for _, r := range whole {
+		t.PutRecipe(r)
+		if s := t.Scraper(r.Scraper); s != nil && s.Revision == r.Revision {
+			t.PutScraper(s)
+		}
+	}
+}
+
+// share gives the scraper, in memory, what its recipe says.
+func (s *Scraper) share(recipe *model.Recipe) {
+	s.Spec.Type, s.Spec.ItemsConfig = recipe.Type, recipe.Fields
+	s.Spec.PostProcessRules = recipe.Rules
+	source := &s.Spec.SourceConfig
+	source.Curl, source.Prelaunch = recipe.Curl, recipe.Prelaunch
+	source.TryWithHiddenData = recipe.HiddenData
+	if recipe.Type != model.SearchEngineSearch { // whose pages follow from its engine
+		source.Pagination = recipe.Pagination
+	}
+}
+
+// nameOf is a customer's name in the memory of the customer's own record.
+func (v *View) nameOf(customer string) string {
+	if c := v.Customer(customer); c != nil {
+		return c.Ref
+	}
+	return customer
+}
+
+// own is a scraper as it is written: without what its recipe says, but for its type, which tells
+// what that is.
+func (s *Scraper) own() *Scraper {
+	if s.Content.zero() {
+		return s
+	}
+	kept := *s
+	kept.share(&model.Recipe{Type: s.Spec.Type})
+	return &kept
+}
+
+// joinRecipes gives the recipes and scrapers of a snapshot what they share. Its records are nobody
+// else's yet.
+func (v *View) joinRecipes() error {
+	var err error
+	recipe := func(scraper ids.ID, hash Hash) *model.Recipe {
+		content := v.content(hash)
+		if content == nil {
+			err = fmt.Errorf("state: snapshot lacks a recipe of scraper %s", scraper)
+			return &model.Recipe{}
+		}
+		return &content.Recipe
+	}
+	recipesTable.each(v, false, func(r *Recipe) bool {
+		if !r.Content.zero() {
+			r.Recipe = *recipe(r.Scraper, r.Content)
+		}
+		return err == nil
+	}, "id_prefix")
+	scrapersTable.each(v, false, func(s *Scraper) bool {
+		if !s.Content.zero() {
+			s.share(recipe(s.ID, s.Content))
+		}
+		s.Customer = v.nameOf(s.Customer)
+		return err == nil
+	}, "id_prefix")
+	return err
+}

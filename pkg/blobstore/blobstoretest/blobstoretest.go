@@ -39,6 +39,9 @@ func Run(t *testing.T, open func(t *testing.T) *blobstore.Store) {
 		{"BadKeys", testBadKeys},
 		{"Lists", testLists},
 		{"ListsGoOn", testListsGoOn},
+		{"Sweep", testSweep},
+		{"SweepUnsure", testSweepUnsure},
+		{"SweepPages", testSweepPages},
 		{"Concurrently", testConcurrently},
 		{"Model", testModel},
 	} {

@@ -77,7 +77,11 @@ func TestResourcesAreHandedWhatTheyUse(t *testing.T) {
 			continue
 		}
 		for _, name := range []string{"Resource", "Launcher", "Trials"} {
-			fields[s.dir] = append(fields[s.dir], fieldsOf(s.file, name)...)
+			named, embeds := fieldsOf(s.file, name)
+			if embeds {
+				t.Errorf("%s embeds something in %s: nobody sees then what it uses", s.path, name)
+			}
+			fields[s.dir] = append(fields[s.dir], named...)
 		}
 		used[s.dir] = append(used[s.dir], selected(s.file)...)
 	}
@@ -97,8 +101,9 @@ func TestResourcesAreHandedWhatTheyUse(t *testing.T) {
 	}
 }
 
-// fieldsOf are the names of the fields of a struct that a file declares.
-func fieldsOf(file *ast.File, name string) (names []string) {
+// fieldsOf are the names of the fields of a struct that a file declares; embeds says that some have
+// none.
+func fieldsOf(file *ast.File, name string) (names []string, embeds bool) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		declared, ok := node.(*ast.TypeSpec)
 		if !ok || declared.Name.Name != name {
@@ -106,6 +111,7 @@ func fieldsOf(file *ast.File, name string) (names []string) {
 		}
 		if made, ok := declared.Type.(*ast.StructType); ok {
 			for _, field := range made.Fields.List {
+				embeds = embeds || len(field.Names) == 0
 				for _, ident := range field.Names {
 					names = append(names, ident.Name)
 				}
@@ -113,7 +119,7 @@ func fieldsOf(file *ast.File, name string) (names []string) {
 		}
 		return false
 	})
-	return names
+	return names, embeds
 }
 
 // selected are the names that a file selects of values: those of packages are left out.

@@ -25,7 +25,8 @@ const (
 
 // checker collects everything that is wrong with a scraper.
 type checker struct {
-	Resource
+	guard    Guard
+	ceilings Ceilings
 	view     *client.View
 	customer string
 	faults   fault.List
@@ -46,7 +47,7 @@ func (c *checker) missing(field, what string) {
 // instead of sourceConfig.url.
 func (r Resource) check(from *operation.Caller, spec *model.Scraper,
 	known *client.Scraper) fault.List {
-	c := &checker{Resource: r, view: from.View, customer: from.Customer}
+	c := &checker{guard: r.Guard, ceilings: r.Ceilings, view: from.View, customer: from.Customer}
 	listed, tag := false, ""
 	if known != nil {
 		listed, tag = known.ListRun, known.Tag
@@ -96,7 +97,7 @@ func (c *checker) source(source *model.SourceConfig, listed bool) {
 	rules, faults := prelaunch.Compile(source.Prelaunch)
 	c.faults = append(c.faults, faults...)
 	if rules != nil {
-		if err := c.Guard.CheckURL(rules.URL); err != nil {
+		if err := c.guard.CheckURL(rules.URL); err != nil {
 			c.invalid("sourceConfig.prelaunch.discoveryUrl", "%s", detail(err))
 		}
 		if source.Curl == "" {
@@ -111,7 +112,7 @@ func (c *checker) source(source *model.SourceConfig, listed bool) {
 	case source.Curl != "":
 		c.curl(source.Curl, rules, len(faults) == 0)
 	case source.URL != "":
-		if err := c.Guard.CheckURL(source.URL); err != nil {
+		if err := c.guard.CheckURL(source.URL); err != nil {
 			c.invalid("sourceConfig.url", "%s", detail(err))
 		}
 		if len((&curl.Request{URL: source.URL}).Placeholders()) > 0 {
@@ -129,7 +130,7 @@ func (c *checker) curl(command string, rules *prelaunch.Rules, known bool) {
 		c.invalid("sourceConfig.curl", "%s", detail(err))
 		return
 	}
-	if err := c.Guard.CheckURL(request.URL); err != nil {
+	if err := c.guard.CheckURL(request.URL); err != nil {
 		c.invalid("sourceConfig.curl", "%s", detail(err))
 	}
 	for _, name := range request.Placeholders() {
@@ -236,7 +237,7 @@ func (c *checker) template(field string, source *model.SourceConfig) {
 	}
 	page, err := address.Resolve(base, strings.ReplaceAll(template, model.PagePlaceholder, "2"))
 	if err == nil {
-		err = c.Guard.CheckURL(page)
+		err = c.guard.CheckURL(page)
 	}
 	switch {
 	case err != nil:
@@ -294,7 +295,7 @@ func (c *checker) config(config *model.ScraperConfig) {
 		c.missing("config.retentionCount", "retention by the number of runs is")
 	}
 	c.tiers(config.Tiers)
-	p, most := config.Politeness, c.Ceilings
+	p, most := config.Politeness, c.ceilings
 	if p == nil {
 		return
 	}

@@ -85,7 +85,8 @@ type Config struct {
 	FetchDeadline time.Duration
 	MarkerEvery   time.Duration
 	Snapshots     Snapshots
-	// Backups says when the leader takes backups, and where to. An Operator finds them there.
+	// Blobs is where backups are kept; nil: nowhere, so that none are taken.
+	Blobs   Blobs
 	Backups Backups
 	// RestoreGrace is how long the row store keeps what a restore undid.
 	RestoreGrace time.Duration

@@ -20,18 +20,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// Blobs is what a node needs of the blob store.
-type Blobs interface {
-	Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written, error)
-	Open(ctx context.Context, key blobstore.Key, from, length int64) (io.ReadCloser, error)
-	Delete(ctx context.Context, key blobstore.Key) error
-	List(ctx context.Context, kind blobstore.Kind, owner string,
-		next []byte) (blobstore.Page, error)
-}
-
 // Backups says how a leader takes backups by itself.
 type Backups struct {
-	Blobs Blobs         // nil: nowhere, so that none is taken
 	Every time.Duration // between two; 0: none is taken
 	Keep  int           // newest of this cluster that are kept, at least 1
 }
@@ -79,7 +69,7 @@ func (s *Server) Backups() work.Kind {
 
 // wanted says whether backups are taken.
 func (b *scheduled) wanted() bool {
-	return b.s.config.Backups.Blobs != nil && b.s.config.Backups.Every > 0
+	return b.s.config.Blobs != nil && b.s.config.Backups.Every > 0
 }
 
 // step takes a backup if one is due, and says when to look again.
@@ -140,7 +130,7 @@ func (b *scheduled) take(ctx context.Context, now time.Time) (client.KeptBackup,
 		defer close(made)
 		w.CloseWithError(b.s.Operator().Backup(ctx, w))
 	}()
-	written, err := b.s.config.Backups.Blobs.Put(ctx, backupKey(name), r)
+	written, err := b.s.config.Blobs.Put(ctx, backupKey(name), r)
 	r.CloseWithError(errors.New("nobody reads the backup any more"))
 	<-made
 	if err != nil {
@@ -154,7 +144,7 @@ func (b *scheduled) take(ctx context.Context, now time.Time) (client.KeptBackup,
 // prune removes what is older than the newest that are kept.
 func (b *scheduled) prune(ctx context.Context, kept []client.KeptBackup) error {
 	for _, old := range kept[min(len(kept), max(b.s.config.Backups.Keep, 1)):] {
-		if err := b.s.config.Backups.Blobs.Delete(ctx, backupKey(old.Name)); err != nil {
+		if err := b.s.config.Blobs.Delete(ctx, backupKey(old.Name)); err != nil {
 			return fmt.Errorf("remove backup %s: %w", old.Name, err)
 		}
 	}
@@ -165,7 +155,7 @@ func (b *scheduled) prune(ctx context.Context, kept []client.KeptBackup) error {
 func (b *scheduled) list(ctx context.Context) (kept []client.KeptBackup, err error) {
 	var next []byte
 	for {
-		page, err := b.s.config.Backups.Blobs.List(ctx, blobstore.Backups, backupsOwner, next)
+		page, err := b.s.config.Blobs.List(ctx, blobstore.Backups, backupsOwner, next)
 		if err != nil {
 			return nil, fmt.Errorf("list the backups: %w", err)
 		}
@@ -200,7 +190,7 @@ func backupNamed(name string) (k client.KeptBackup, ok bool) {
 
 // Backups implements client.Operator.
 func (o operator) Backups(ctx context.Context) ([]client.KeptBackup, error) {
-	if o.s.config.Backups.Blobs == nil {
+	if o.s.config.Blobs == nil {
 		return nil, nil
 	}
 	kept, err := o.s.scheduled.list(ctx)
@@ -213,10 +203,10 @@ func (o operator) Backups(ctx context.Context) ([]client.KeptBackup, error) {
 // RestoreKept implements client.Operator.
 func (o operator) RestoreKept(ctx context.Context, name string,
 	how client.RestoreOptions) (client.Restored, error) {
-	if _, ok := backupNamed(name); !ok || o.s.config.Backups.Blobs == nil {
+	if _, ok := backupNamed(name); !ok || o.s.config.Blobs == nil {
 		return client.Restored{}, fault.New(fault.NotFound, "there is no backup %q", name)
 	}
-	from, err := o.s.config.Backups.Blobs.Open(ctx, backupKey(name), 0, -1)
+	from, err := o.s.config.Blobs.Open(ctx, backupKey(name), 0, -1)
 	switch {
 	case errors.Is(err, blobstore.ErrNotFound):
 		return client.Restored{}, fault.New(fault.NotFound, "there is no backup %q", name)

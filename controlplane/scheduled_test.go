@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,10 +33,10 @@ func blobsIn(t *testing.T, dir string) *blobstore.Store {
 }
 
 // keeping is a server that leads and keeps backups.
-func keeping(t *testing.T, how Backups) *running {
+func keeping(t *testing.T, blobs Blobs, how Backups) *running {
 	t.Helper()
 	config := testConfig(t, t.TempDir())
-	config.Backups, config.Metrics = how, telemetry.NewMetrics()
+	config.Blobs, config.Backups, config.Metrics = blobs, how, telemetry.NewMetrics()
 	s := serve(t, config)
 	kind := s.Backups()
 	until(t, "a leadership", kind.Ready)
@@ -62,7 +64,7 @@ func kept(t *testing.T, s *running) []client.KeptBackup {
 
 func TestKeptBackupIsRestored(t *testing.T) {
 	t.Parallel()
-	s := keeping(t, Backups{Blobs: blobsIn(t, t.TempDir()), Every: 1, Keep: 7})
+	s := keeping(t, blobsIn(t, t.TempDir()), Backups{Every: 1, Keep: 7})
 	openCustomer(t, s, "ann")
 	round(t, s)
 	openCustomer(t, s, "bob")
@@ -89,7 +91,7 @@ func TestKeptBackupIsRestored(t *testing.T) {
 // TestBackupsAreTakenWhenDue: none before its time, and none twice for a time.
 func TestBackupsAreTakenWhenDue(t *testing.T) {
 	t.Parallel()
-	s := keeping(t, Backups{Blobs: blobsIn(t, t.TempDir()), Every: time.Hour, Keep: 2})
+	s := keeping(t, blobsIn(t, t.TempDir()), Backups{Every: time.Hour, Keep: 2})
 	if rest := round(t, s); rest <= 0 || rest > time.Hour || len(kept(t, s)) != 0 {
 		t.Errorf("a cluster that is new rests %v and has %v", rest, kept(t, s))
 	}
@@ -118,8 +120,8 @@ func TestBackupsAreTakenWhenDue(t *testing.T) {
 func TestOtherClustersBackupsStay(t *testing.T) {
 	t.Parallel()
 	blobs := blobsIn(t, t.TempDir())
-	first := keeping(t, Backups{Blobs: blobs, Every: 1, Keep: 1})
-	second := keeping(t, Backups{Blobs: blobs, Every: 1, Keep: 1})
+	first := keeping(t, blobs, Backups{Every: 1, Keep: 1})
+	second := keeping(t, blobs, Backups{Every: 1, Keep: 1})
 	of := map[ids.ID]int{}
 	for _, s := range []*running{first, second, first, second} {
 		round(t, s)
@@ -135,13 +137,12 @@ func TestOtherClustersBackupsStay(t *testing.T) {
 // TestBackupsMayBeNone: the work rests, nothing is listed and nothing is told.
 func TestBackupsMayBeNone(t *testing.T) {
 	t.Parallel()
-	for _, how := range []Backups{{}, {Every: time.Hour},
-		{Blobs: blobsIn(t, t.TempDir()), Every: 0}} {
-		s := keeping(t, how)
+	for every, blobs := range map[time.Duration]Blobs{0: blobsIn(t, t.TempDir()), time.Hour: nil} {
+		s := keeping(t, blobs, Backups{Every: every})
 		if rest := round(t, s); rest != noBackups || len(kept(t, s)) != 0 {
 			t.Errorf("it rests %v and has %v", rest, kept(t, s))
 		}
-		if _, shown := gauge(t, s, "shoal_backup_age_seconds"); shown {
+		if _, shown := gauge(t, s, "shoal_backup_age_seconds", ""); shown {
 			t.Error("the age of no backup is shown")
 		}
 	}
@@ -167,14 +168,14 @@ func (full) Put(_ context.Context, _ blobstore.Key, from io.Reader) (blobstore.W
 func TestBackupsThatFailAreTold(t *testing.T) {
 	t.Parallel()
 	for _, blobs := range []Blobs{away{}, full{blobsIn(t, t.TempDir())}} {
-		s := keeping(t, Backups{Blobs: blobs, Every: 1, Keep: 1})
+		s := keeping(t, blobs, Backups{Every: 1, Keep: 1})
 		if _, err := s.Backups().Step(patient(t), work.Item{}); !errors.Is(err, errAway) {
 			t.Errorf("%v, want %v", err, errAway)
 		}
-		if n, _ := gauge(t, s, "shoal_backup_failures_total"); n != 1 {
+		if n, _ := gauge(t, s, "shoal_backup_failures_total", ""); n != 1 {
 			t.Errorf("%v failures are told", n)
 		}
-		if age, shown := gauge(t, s, "shoal_backup_age_seconds"); !shown || age > 60 {
+		if age, shown := gauge(t, s, "shoal_backup_age_seconds", ""); !shown || age > 60 {
 			t.Errorf("an age of %v is shown (%v), want the cluster's", age, shown)
 		}
 	}
@@ -182,33 +183,115 @@ func TestBackupsThatFailAreTold(t *testing.T) {
 
 func TestAgeOfTheNewestBackup(t *testing.T) {
 	t.Parallel()
-	s := keeping(t, Backups{Blobs: blobsIn(t, t.TempDir()), Every: 24 * time.Hour, Keep: 7})
+	s := keeping(t, blobsIn(t, t.TempDir()), Backups{Every: 24 * time.Hour, Keep: 7})
 	old := s.config.Clock.Now().Add(-time.Hour)
 	if _, err := s.scheduled.take(patient(t), old); err != nil {
 		t.Fatal(err)
 	}
 	round(t, s)
-	if age, _ := gauge(t, s, "shoal_backup_age_seconds"); age < 3600 || age > 3660 {
+	if age, _ := gauge(t, s, "shoal_backup_age_seconds", ""); age < 3600 || age > 3660 {
 		t.Errorf("the newest is %v s old, want an hour", age)
 	}
-	size, _ := gauge(t, s, "shoal_backup_bytes")
-	if every, _ := gauge(t, s, "shoal_backup_interval_seconds"); size == 0 || every != 86400 {
+	size, _ := gauge(t, s, "shoal_backup_bytes", "")
+	if every, _ := gauge(t, s, "shoal_backup_interval_seconds", ""); size == 0 || every != 86400 {
 		t.Errorf("%v bytes, every %v s", size, every)
 	}
 }
 
-// gauge is the value of a metric, and whether there is one.
-func gauge(t *testing.T, s *running, name string) (float64, bool) {
+// TestBlobsAreSweptAndCounted: what expired goes, and the rest is told by kind.
+func TestBlobsAreSweptAndCounted(t *testing.T) {
+	t.Parallel()
+	blobs := &aged{Blobs: blobsIn(t, t.TempDir())}
+	s := keeping(t, blobs, Backups{Every: 1, Keep: 1})
+	for i, owner := range []string{"ann", "bob"} {
+		key := blobstore.Key{Kind: blobstore.Uploads, Owner: owner, ID: "a"}
+		content := strings.NewReader(strings.Repeat("x", 10+i))
+		if _, err := blobs.Put(patient(t), key, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	round(t, s)
+	sweep := func() {
+		t.Helper()
+		outcome, err := s.Blobs().Step(patient(t), work.Item{})
+		if err != nil || outcome.Rest != blobsEvery {
+			t.Fatalf("%+v, %v", outcome, err)
+		}
+	}
+	sweep()
+	for name, want := range map[string]float64{"shoal_blob_objects": 2, "shoal_blob_bytes": 21,
+		"shoal_blob_largest_customer_bytes": 11} {
+		if got, _ := gauge(t, s, name, "uploads"); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if n, _ := gauge(t, s, "shoal_blob_objects", "backups"); n != 1 {
+		t.Errorf("%v backups are told", n)
+	}
+	blobs.by.Store(int64(2 * blobstore.Uploads.Lifetime))
+	sweep()
+	left, _ := gauge(t, s, "shoal_blob_objects", "uploads")
+	gone, _ := gauge(t, s, "shoal_blob_removed_total", "uploads")
+	if kept := len(kept(t, s)); left != 0 || gone != 2 || kept != 1 {
+		t.Errorf("%v uploads are left, %v are gone, %d backups are kept", left, gone, kept)
+	}
+}
+
+// TestSweepsGoOn: one kind that cannot be read keeps no other from being looked at.
+func TestSweepsGoOn(t *testing.T) {
+	t.Parallel()
+	s := keeping(t, broken{blobsIn(t, t.TempDir())}, Backups{})
+	if _, err := s.Blobs().Step(patient(t), work.Item{}); !errors.Is(err, errAway) {
+		t.Errorf("%v, want %v", err, errAway)
+	}
+	if _, shown := gauge(t, s, "shoal_blob_objects", "backups"); !shown {
+		t.Error("the backups are not counted")
+	}
+	if _, shown := gauge(t, s, "shoal_blob_objects", "uploads"); shown {
+		t.Error("uploads are counted")
+	}
+}
+
+// broken is a blob store whose uploads cannot be read.
+type broken struct{ Blobs }
+
+func (b broken) Sweep(ctx context.Context, kind blobstore.Kind,
+	how blobstore.Sweeping) (blobstore.Tally, error) {
+	if kind == blobstore.Uploads {
+		return blobstore.Tally{}, errAway
+	}
+	return b.Blobs.Sweep(ctx, kind, how)
+}
+
+// aged is a blob store in which everything is older than it is.
+type aged struct {
+	Blobs
+	by atomic.Int64
+}
+
+func (a *aged) Sweep(ctx context.Context, kind blobstore.Kind,
+	how blobstore.Sweeping) (blobstore.Tally, error) {
+	how.Now = how.Now.Add(time.Duration(a.by.Load()))
+	return a.Blobs.Sweep(ctx, kind, how)
+}
+
+// gauge is the value of a metric of a kind, "" for one without, and whether there is one.
+func gauge(t *testing.T, s *running, name, kind string) (value float64, shown bool) {
 	t.Helper()
 	families, err := s.config.Metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() == name {
-			metric := family.GetMetric()[0]
-			return metric.GetGauge().GetValue() + metric.GetCounter().GetValue(), true
+		if family.GetName() != name {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			if labels := metric.GetLabel(); kind == "" || labels[0].GetValue() == kind {
+				value += metric.GetGauge().GetValue() + metric.GetCounter().GetValue()
+				shown = true
+			}
 		}
 	}
-	return 0, false
+	return value, shown
 }

@@ -39,6 +39,7 @@ type Server struct {
 	proposer  *proposer
 	restorer  *restorer
 	scheduled *scheduled
+	sweeper   *sweeper
 
 	beats atomic.Uint64 // heartbeats sent
 	again chan struct{} // holds one when the state was replaced: register again
@@ -58,7 +59,7 @@ func New(config Config) (*Server, error) {
 	s.holder = leadership.NewHolder(s.forLeadership())
 	s.proposer.holder = s.holder
 	s.restorer = &restorer{config: &s.config, node: s.node, holder: s.holder, proposer: s.proposer}
-	s.scheduled = newScheduled(s)
+	s.scheduled, s.sweeper = newScheduled(s), newSweeper(s)
 	return s, nil
 }
 

@@ -13,6 +13,7 @@ func ExampleKinds() {
 	}
 	// Output:
 	// backup controlplane
+	// blobs controlplane
 	// expire ingest
 	// orphans controlplane
 	// recount billing

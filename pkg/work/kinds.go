@@ -7,6 +7,7 @@ package work
 // The kinds of work. Each belongs to one role, whose nodes alone do it.
 const (
 	Backup  = "backup"  // the state is saved in the blob store
+	Blobs   = "blobs"   // the blob store is counted, and what expired there goes
 	Expire  = "expire"  // rows that are older than they may be go
 	Orphans = "orphans" // link lists that nothing names go
 	Recount = "recount" // the ledger is held against the page records
@@ -17,7 +18,7 @@ func Role(kind string) string {
 	switch kind {
 	case Expire:
 		return "ingest"
-	case Backup, Orphans:
+	case Backup, Blobs, Orphans:
 		return "controlplane"
 	case Recount:
 		return "billing"
@@ -26,4 +27,4 @@ func Role(kind string) string {
 }
 
 // Kinds are all kinds, by name.
-func Kinds() []string { return []string{Backup, Expire, Orphans, Recount} }
+func Kinds() []string { return []string{Backup, Blobs, Expire, Orphans, Recount} }

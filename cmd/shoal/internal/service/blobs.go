@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"shoal.dev/shoal/controlplane"
 	"shoal.dev/shoal/pkg/blobstore"
 )
 
@@ -119,14 +118,4 @@ func (c *Config) openBlobs(ctx context.Context) (*blobstore.Store, error) {
 		return blobstore.OpenDirectory(filepath.Join(c.Data, "blobs"))
 	}
 	return nil, nil
-}
-
-// backups says how this node's part of the control plane takes backups.
-func (n *node) backups() controlplane.Backups {
-	flags := n.config.Backups
-	backups := controlplane.Backups{Every: flags.Every, Keep: flags.Keep}
-	if n.services.blobs != nil { // and no interface that holds a nil pointer
-		backups.Blobs = n.services.blobs
-	}
-	return backups
 }

@@ -79,6 +79,7 @@ func (n *node) workPart() lifecycle.Part {
 func (n *node) buildControlPlane(context.Context) error {
 	n.worker.Add(n.control.Orphans())
 	n.worker.Add(n.control.Backups())
+	n.worker.Add(n.control.Blobs())
 	return nil
 }
 

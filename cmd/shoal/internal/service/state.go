@@ -63,7 +63,10 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 		cluster.ElectionTimeout
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
-	settings.Backups = n.backups()
+	settings.Backups = controlplane.Backups{Every: config.Backups.Every, Keep: config.Backups.Keep}
+	if n.services.blobs != nil { // and no interface that holds a nil pointer
+		settings.Blobs = n.services.blobs
+	}
 	if config.FetchTimeout > 0 {
 		// a try that was begun, and room for what surrounds it
 		settings.FetchDeadline = 2 * config.FetchTimeout

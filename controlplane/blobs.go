@@ -1,0 +1,125 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// Blobs is what a node needs of the blob store.
+type Blobs interface {
+	Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written, error)
+	Open(ctx context.Context, key blobstore.Key, from, length int64) (io.ReadCloser, error)
+	Delete(ctx context.Context, key blobstore.Key) error
+	List(ctx context.Context, kind blobstore.Kind, owner string,
+		next []byte) (blobstore.Page, error)
+	Sweep(ctx context.Context, kind blobstore.Kind, how blobstore.Sweeping) (blobstore.Tally,
+		error)
+}
+
+const (
+	blobsEvery = time.Hour
+	// blobGrace is how long a blob may be there before a command names it.
+	blobGrace = 24 * time.Hour
+)
+
+// sweeper looks through the blob store, and keeps what it found for the metrics.
+type sweeper struct {
+	s       *Server
+	mu      sync.Mutex
+	tallies map[string]blobstore.Tally // by kind
+	removed *prometheus.CounterVec
+}
+
+func newSweeper(s *Server) *sweeper {
+	w := &sweeper{s: s, tallies: map[string]blobstore.Tally{}}
+	if s.config.Metrics != nil {
+		w.measure(s.config.Metrics)
+	}
+	return w
+}
+
+// Blobs is the removal of blobs that expired, and the count of what is left: background work of the
+// node that leads. Nothing in the state names blobs yet, so none is taken for an orphan.
+func (s *Server) Blobs() work.Kind {
+	return work.Kind{Name: work.Blobs, Recurring: true, AtStart: true,
+		Ready: func() bool { return s.holder.Current() != nil },
+		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
+			switch {
+			case s.holder.Current() == nil:
+				return work.Rest(nil, 0), nil // the next leader goes on
+			case s.config.Blobs == nil:
+				return work.Rest(nil, blobsEvery), nil
+			}
+			return work.Rest(nil, blobsEvery), s.sweeper.sweep(ctx)
+		}}
+}
+
+// sweep goes through all kinds, whatever becomes of one.
+func (w *sweeper) sweep(ctx context.Context) error {
+	var failed []error
+	for _, kind := range blobstore.Kinds() {
+		tally, err := w.s.config.Blobs.Sweep(ctx, kind, blobstore.Sweeping{
+			Now: w.s.config.Clock.Now(), Grace: blobGrace})
+		if w.removed != nil {
+			w.removed.WithLabelValues(kind.Name, "expired").Add(float64(tally.Expired))
+			w.removed.WithLabelValues(kind.Name, "orphan").Add(float64(tally.Orphans))
+		}
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		w.mu.Lock()
+		w.tallies[kind.Name] = tally
+		w.mu.Unlock()
+	}
+	return errors.Join(failed...)
+}
+
+// shown is what there is of each kind, on the leader that has looked.
+func (w *sweeper) shown() (found map[string]blobstore.Tally, ok bool) {
+	if w.s.holder.Current() == nil {
+		return nil, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found = map[string]blobstore.Tally{}
+	for kind, tally := range w.tallies {
+		found[kind] = tally
+	}
+	return found, true
+}
+
+// measure shows what there is by kind. A label for each customer would have no bound: the largest
+// one stands for all.
+func (w *sweeper) measure(to *telemetry.Metrics) {
+	w.removed = to.Counters("shoal_blob_removed_total",
+		"Blobs that were removed: expired, or orphans that nothing named.", "kind", "reason")
+	each := func(value func(t blobstore.Tally) float64) func(map[string]blobstore.Tally,
+		func(float64, ...string)) {
+		return func(found map[string]blobstore.Tally, emit func(float64, ...string)) {
+			for kind, tally := range found {
+				emit(value(tally), kind)
+			}
+		}
+	}
+	telemetry.NewSamples(w.shown).
+		Gauges("shoal_blob_objects", "Blobs in the blob store, as the hourly look found them, on "+
+			"the leader.", []string{"kind"},
+			each(func(t blobstore.Tally) float64 { return float64(t.Blobs) })).
+		Gauges("shoal_blob_bytes", "Bytes in the blob store, as the hourly look found them, on "+
+			"the leader.", []string{"kind"},
+			each(func(t blobstore.Tally) float64 { return float64(t.Bytes) })).
+		Gauges("shoal_blob_largest_customer_bytes", "Bytes of the customer that has most in the "+
+			"blob store, on the leader.", []string{"kind"},
+			each(func(t blobstore.Tally) float64 { return float64(t.Largest()) })).
+		Declare(to)
+}

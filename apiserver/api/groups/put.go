@@ -86,6 +86,8 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 		}
 		put.Name, put.DataTable = known.Name, known.DataTable
 		put.StartType, put.ShouldMatchProducts = known.StartType, known.ShouldMatchProducts
+		put.Filled = b.Name == nil || b.DataTable == nil || b.StartType == nil ||
+			b.ShouldMatchProducts == nil
 	}
 	setNamed(&put.Name, b.Name)
 	setNamed(&put.DataTable, b.DataTable)

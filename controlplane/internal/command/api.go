@@ -80,6 +80,8 @@ type PutGroupPayload struct {
 	DataTable           string `cbor:"5,keyasint"`
 	StartType           string `cbor:"6,keyasint"`
 	ShouldMatchProducts bool   `cbor:"7,keyasint,omitempty"`
+	// Filled says that the request named less than this: the rest is the group's as it was.
+	Filled bool `cbor:"9,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.

@@ -40,6 +40,7 @@ func putScraper(tx *state.Tx, p command.PutScraperPayload) (state.Scraper, error
 		return state.Scraper{}, err
 	}
 	saveScraper(tx, &scraper)
+	scraper.Content = state.Hash{} // the record's alone
 	return scraper, nil
 }
 

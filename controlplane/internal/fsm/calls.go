@@ -15,7 +15,8 @@ const (
 	claimHeldMillis   = 2 * 60 * 1000
 	resultKeptMillis  = 15 * 60 * 1000
 	revokedKeptMillis = 400 * 24 * 60 * 60 * 1000
-	maxClaims         = 10_000 // per customer
+	maxClaims         = 10_000    // per customer
+	maxClaimBytes     = 2_000_000 // per customer; one more record may reach beyond
 	maxExpiredPerTick = 5_000
 	maxSharedPerTick  = 1_000 // recipes brought under their content
 )
@@ -72,17 +73,17 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope,
 		if customer == nil {
 			return Result{Err: fault.New(fault.Unauthorized, "the customer does not exist")}, true
 		}
-		if customer.Claims >= maxClaims {
+		if customer.Claims >= maxClaims || customer.ClaimBytes >= maxClaimBytes {
 			return Result{Err: fault.New(fault.IdempotencyOverflow,
 				"%d idempotency keys are kept for this customer; they go after 24 hours",
-				maxClaims)}, true
+				customer.Claims)}, true
 		}
 		return Result{}, false
 	case claim.Request != call.Request:
 		return Result{Err: fault.Invalid(fault.IdempotencyReused, "Idempotency-Key",
 			"the key was used for another request")}, true
 	case claim.Done:
-		result := m.load(claim.Number, claim.Result, claim.Fault)
+		result := m.replay(claim, payload)
 		result.Replayed = true
 		return result, true
 	case claim.Ticket == call.Ticket && !call.Ticket.IsZero():
@@ -106,8 +107,9 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 		}
 		return
 	case command.ClaimCallPayload:
-		claim := result.Value.(*state.Claim)
-		claim.Customer, claim.Operation, claim.Key = call.Customer, call.Operation, call.Key
+		under := result.Value.(*state.Claim)
+		claim := tx.NewClaim(call.Customer, call.Operation, call.Key)
+		claim.List, claim.Node, claim.Boot = under.List, under.Node, under.Boot
 		claim.Request, claim.Ticket, claim.Expires = call.Request, env.ID, tx.Now+claimHeldMillis
 		addClaim(tx, claim)
 		return
@@ -118,13 +120,14 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 		}
 		return
 	}
-	record := &state.Claim{Customer: call.Customer, Operation: call.Operation, Key: call.Key,
-		Request: call.Request,
-		Done:    true, Number: uint16(env.Number), Expires: tx.Now + claimKeptMillis}
-	record.Result, record.Fault = m.save(result)
+	record := tx.NewClaim(call.Customer, call.Operation, call.Key)
+	record.Request, record.Done, record.Number = call.Request, true, uint16(env.Number)
+	record.Expires = tx.Now + claimKeptMillis
+	if record.Kept = m.brief(tx, payload, result); record.Kept == nil {
+		record.Result, record.Fault = m.save(result)
+	}
 	if old != nil {
-		tx.PutClaim(record)
-		return
+		dropClaim(tx, old)
 	}
 	addClaim(tx, record)
 }
@@ -143,6 +146,7 @@ func addClaim(tx *state.Tx, c *state.Claim) {
 	tx.PutClaim(c)
 	customer := *tx.Customer(c.Customer)
 	customer.Claims++
+	customer.ClaimBytes += c.Bytes()
 	tx.PutCustomer(&customer)
 }
 
@@ -150,6 +154,7 @@ func dropClaim(tx *state.Tx, c *state.Claim) {
 	tx.RemoveClaim(c)
 	customer := *tx.Customer(c.Customer)
 	customer.Claims--
+	customer.ClaimBytes -= c.Bytes()
 	tx.PutCustomer(&customer)
 }
 

@@ -29,6 +29,7 @@ type FSM struct {
 	first    *codec.Codec // of the log as nodes of cluster version 1 read it
 	lenient  *codec.Codec // of what older versions left in the log
 	registry map[command.Number]entry
+	answers  map[command.Number]answer
 	store    atomic.Pointer[state.Store]
 	observer atomic.Pointer[Observer]
 	applied  atomic.Uint64
@@ -38,7 +39,7 @@ type FSM struct {
 func New() *FSM {
 	m := &FSM{codec: codec.New(), commands: codec.NewForCommands(),
 		first: codec.NewForFirstCommands(), lenient: codec.NewLenient(),
-		registry: map[command.Number]entry{}}
+		registry: map[command.Number]entry{}, answers: answers()}
 	m.store.Store(state.NewStore())
 	registerAll(m)
 	return m

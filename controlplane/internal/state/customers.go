@@ -10,6 +10,8 @@ type Customer struct {
 	Ref       string `cbor:"1,keyasint"`
 	CreatedAt int64  `cbor:"2,keyasint"`
 	Claims    int    `cbor:"3,keyasint,omitempty"` // idempotency records kept
+	// ClaimBytes is what these take, without those that were made before BriefSince.
+	ClaimBytes int `cbor:"4,keyasint,omitempty" since:"2"`
 }
 
 var customersTable = define(1, "customers",

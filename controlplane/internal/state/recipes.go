@@ -49,7 +49,7 @@ var recipesTable = define(1, "recipes",
 		}
 		return []any{r.Scraper, r.Revision}
 	}),
-).written(func(r *Recipe) *Recipe {
+).written(func(r *Recipe) any {
 	if r.Content.zero() {
 		return r
 	}
@@ -183,7 +183,7 @@ func (v *View) nameOf(customer string) string {
 
 // own is a scraper as it is written: without what its recipe says, but for its type, which tells
 // what that is.
-func (s *Scraper) own() *Scraper {
+func (s *Scraper) own() any {
 	if s.Content.zero() {
 		return s
 	}

@@ -50,7 +50,7 @@ func define[R any](since uint32, name string, indexes ...keyed[R]) *table[R] {
 }
 
 // written says how records are written and summed: without what other records say of them.
-func (tb *table[R]) written(form func(*R) *R) *table[R] {
+func (tb *table[R]) written(form func(*R) any) *table[R] {
 	tb.form = func(record any) any { return form(record.(*R)) }
 	return tb
 }
@@ -113,6 +113,8 @@ func key(parts ...any) []byte {
 		case ids.ID:
 			out = append(out, p[:]...)
 		case Hash:
+			out = append(out, p[:]...)
+		case CallName:
 			out = append(out, p[:]...)
 		case uint64:
 			out = binary.BigEndian.AppendUint64(out, p)

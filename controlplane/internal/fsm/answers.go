@@ -1,0 +1,223 @@
+package fsm
+
+import (
+	"bytes"
+	"fmt"
+
+	"shoal.dev/shoal/controlplane/internal/codec"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// answer is how the results of a command are kept in idempotency records. Who repeats a call sends
+// the same request: what the result says after it is not kept.
+type answer struct {
+	// keep is what is kept of a result; false: its payload does not say enough.
+	keep func(payload command.Payload, result any) (any, bool)
+	// remake is the result, of a call that was applied at a state time.
+	remake func(c *codec.Codec, data []byte, payload command.Payload, at int64) (any, error)
+}
+
+// answers are those of all commands whose results are large.
+func answers() map[command.Number]answer {
+	all := map[command.Number]answer{}
+	add(all, keepGroup, remakeGroup)
+	add(all, keepScraper, remakeScraper)
+	add(all, keepSchema, remakeSchema)
+	add(all, keepLaunched, remakeLaunched)
+	add(all, keepEntry, remakeEntry)
+	return all
+}
+
+func add[P command.Of[R], R, K any](all map[command.Number]answer, keep func(P, R) (K, bool),
+	remake func(P, K, int64) R) {
+	var none P
+	all[none.Declaration().Number] = answer{
+		keep: func(payload command.Payload, result any) (any, bool) {
+			return keep(payload.(P), result.(R))
+		},
+		remake: func(c *codec.Codec, data []byte, payload command.Payload, at int64) (any, error) {
+			var kept K
+			if err := c.Unmarshal(data, &kept); err != nil {
+				return nil, err
+			}
+			given, _ := payload.(P) // a claimed launch is replayed to its claim, and needs none
+			return remake(given, kept, at), nil
+		},
+	}
+}
+
+// brief is what a record keeps of a result, nil when it has to keep all of it: the result is not
+// what would be made again.
+func (m *FSM) brief(tx *state.Tx, payload command.Payload, result Result) []byte {
+	how, known := m.answers[payload.Declaration().Number]
+	if !known || result.Err != nil || tx.ClusterVersion() < state.BriefSince {
+		return nil
+	}
+	kept, enough := how.keep(payload, result.Value)
+	if !enough {
+		return nil
+	}
+	data, err := m.codec.Marshal(kept)
+	if err != nil {
+		panic(fmt.Sprintf("fsm: what is kept of a result cannot be encoded: %v", err))
+	}
+	again, err := how.remake(m.codec, data, payload, tx.Now)
+	if err != nil {
+		panic(fmt.Sprintf("fsm: what is kept of a result cannot be decoded: %v", err))
+	}
+	whole, _ := m.save(result)
+	if remade, _ := m.save(Result{Value: again}); !bytes.Equal(whole, remade) {
+		return nil
+	}
+	return data
+}
+
+// replay is the answer of a record to the same call.
+func (m *FSM) replay(claim *state.Claim, payload command.Payload) Result {
+	if claim.Kept == nil {
+		return m.load(claim.Number, claim.Result, claim.Fault)
+	}
+	number := command.Number(claim.Number)
+	if _, claims := payload.(command.ClaimCallPayload); !claims &&
+		payload.Declaration().Number != number {
+		return Result{Err: fault.New(fault.Internal,
+			"the key was used for command %d, not %d", number, payload.Declaration().Number)}
+	}
+	value, err := m.answers[number].remake(m.codec, claim.Kept, payload,
+		claim.Expires-claimKeptMillis)
+	if err != nil {
+		panic(fmt.Sprintf("fsm: what is kept of a result cannot be decoded: %v", err))
+	}
+	return Result{Value: value}
+}
+
+// tag is an endpoint's tag: the number of a well-known one, or its text.
+type tag struct {
+	_      struct{} `cbor:",toarray"`
+	Number uint8
+	Text   string
+}
+
+// wellKnown are the tags that have numbers, from 1. Append only.
+func wellKnown() []string {
+	return []string{model.ProductPageTag, model.ProductListTag, model.SearchTag,
+		model.WebsiteContacts}
+}
+
+func tagOf(text string) tag {
+	for n, known := range wellKnown() {
+		if text == known {
+			return tag{Number: uint8(n + 1)}
+		}
+	}
+	return tag{Text: text}
+}
+
+func (t tag) text() string {
+	if n := int(t.Number); n > 0 && n <= len(wellKnown()) {
+		return wellKnown()[n-1]
+	}
+	return t.Text
+}
+
+type keptGroup struct {
+	_        struct{} `cbor:",toarray"`
+	ID       ids.ID
+	Created  int64
+	Scrapers int
+}
+
+func keepGroup(p command.PutGroupPayload, g state.Group) (keptGroup, bool) {
+	return keptGroup{ID: g.ID, Created: g.CreatedAt, Scrapers: g.Scrapers}, !p.Filled
+}
+
+func remakeGroup(p command.PutGroupPayload, k keptGroup, at int64) state.Group {
+	return state.Group{ID: k.ID, Customer: p.Customer, Name: p.Name, DataTable: p.DataTable,
+		StartType: p.StartType, ShouldMatchProducts: p.ShouldMatchProducts, CreatedAt: k.Created,
+		UpdatedAt: at, Scrapers: k.Scrapers}
+}
+
+type keptScraper struct {
+	_        struct{} `cbor:",toarray"`
+	ID       ids.ID
+	Created  int64
+	Revision uint32
+	ListRun  bool
+	Tag      tag
+	LastJob  ids.ID
+}
+
+func keepScraper(_ command.PutScraperPayload, s state.Scraper) (keptScraper, bool) {
+	return keptScraper{ID: s.ID, Created: s.CreatedAt, Revision: s.Revision, ListRun: s.ListRun,
+		Tag: tagOf(s.Tag), LastJob: s.LastJob}, true
+}
+
+func remakeScraper(p command.PutScraperPayload, k keptScraper, at int64) state.Scraper {
+	return state.Scraper{ID: k.ID, Customer: p.Customer, Group: p.Group, Spec: p.Spec,
+		Revision: k.Revision, CreatedAt: k.Created, UpdatedAt: at, ListRun: k.ListRun,
+		Tag: k.Tag.text(), LastJob: k.LastJob}
+}
+
+type keptSchema struct {
+	_       struct{} `cbor:",toarray"`
+	ID      ids.ID
+	Created int64
+}
+
+func keepSchema(_ command.PutSchemaPayload, s state.Schema) (keptSchema, bool) {
+	return keptSchema{ID: s.ID, Created: s.CreatedAt}, true
+}
+
+func remakeSchema(p command.PutSchemaPayload, k keptSchema, at int64) state.Schema {
+	return state.Schema{ID: k.ID, Customer: p.Customer, Name: p.Name, Version: p.Version,
+		Type: p.Type, Content: p.Content, Description: p.Description, TemplateID: p.TemplateID,
+		TemplateName: p.TemplateName, DomainPatterns: p.DomainPatterns, CreatedAt: k.Created,
+		UpdatedAt: at}
+}
+
+type keptLaunched struct {
+	_       struct{} `cbor:",toarray"`
+	Job     ids.ID
+	Scraper ids.ID
+	Tag     tag
+	Links   uint32
+	Dropped uint32
+	Unpaid  bool
+}
+
+func keepLaunched(_ command.LaunchRunPayload, l command.Launched) (keptLaunched, bool) {
+	return keptLaunched{Job: l.Job, Scraper: l.Scraper, Tag: tagOf(l.Tag), Links: l.Links,
+		Dropped: l.Dropped, Unpaid: l.State == model.Failed}, true
+}
+
+func remakeLaunched(_ command.LaunchRunPayload, k keptLaunched, at int64) command.Launched {
+	l := command.Launched{Job: k.Job, Scraper: k.Scraper, Tag: k.Tag.text(), Links: k.Links,
+		Dropped: k.Dropped, State: model.Pending, Queued: at}
+	if k.Unpaid {
+		l.State, l.Message = model.Failed, neverToppedUp
+	}
+	return l
+}
+
+type keptEntry struct {
+	_        struct{} `cbor:",toarray"`
+	ID       ids.ID
+	After    int64
+	Sequence uint64
+	Created  uint64
+}
+
+func keepEntry(_ command.AdjustWalletPayload, e state.Entry) (keptEntry, bool) {
+	return keptEntry{ID: e.ID, After: e.BalanceAfter, Sequence: e.Sequence,
+		Created: e.Created}, true
+}
+
+func remakeEntry(p command.AdjustWalletPayload, k keptEntry, at int64) state.Entry {
+	return state.Entry{ID: k.ID, Customer: p.Customer, Type: state.EntryAdjustment,
+		Status: state.EntryApplied, Amount: p.Amount, Note: p.Note, BalanceAfter: k.After,
+		CreatedAt: at, SettledAt: at, Sequence: k.Sequence, Created: k.Created}
+}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/e2e/suite"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/work"
 	"shoal.dev/shoal/testkit/crash"
 	"shoal.dev/shoal/testkit/skew"
 	"shoal.dev/shoal/testkit/synthweb"
@@ -21,6 +23,8 @@ import (
 var workPoints = []string{
 	"work.before_exchange:1", "work.before_exchange:2",
 	"work.after_exchange:1", "work.after_exchange:2",
+	"work.backup.before_step", "work.backup.after_put", "work.backup.after_step",
+	"work.blobs.before_step", "work.blobs.after_step",
 	"work.expire.before_step", "work.expire.after_step",
 	"work.orphans.before_step", "work.orphans.before_drop:1", "work.orphans.before_drop:3",
 	"work.orphans.after_drop:1", "work.orphans.after_drop:3", "work.orphans.after_step",
@@ -160,10 +164,10 @@ func (o *oldProduct) awaitWork() {
 			resting[item.Kind] = item.State == "WAITING" && item.Error == "" &&
 				item.DueAt.After(time.Now().Add(o.late.ahead))
 		}
-		if len(list.Content) > 3 {
+		if len(list.Content) > len(work.Kinds()) {
 			o.T.Fatalf("recurring work is there twice: %+v", list.Content)
 		}
-		if resting["expire"] && resting["orphans"] && resting["recount"] {
+		if !slices.ContainsFunc(work.Kinds(), func(kind string) bool { return !resting[kind] }) {
 			return
 		}
 		select {
@@ -178,6 +182,15 @@ func (o *oldProduct) awaitWork() {
 func (o *oldProduct) checkWork() {
 	t := o.T
 	t.Helper()
+	var kept []struct{ TakenAt time.Time }
+	if err := o.Admin().Call(t.Context(), "GET", "/api/admin/backups", nil, nil,
+		&kept); err != nil {
+		t.Fatal(err)
+	}
+	if now := time.Now().Add(o.late.ahead); len(kept) == 0 ||
+		kept[0].TakenAt.Before(now.Add(-settling)) || len(kept) > 7 {
+		t.Errorf("of this time, %v, no backup is kept, or more than are wanted: %v", now, kept)
+	}
 	suite.CheckWallet(t, o.Client)
 	if paid := suite.Must(o.Wallet(t.Context()))(t).BalanceMicros; paid != o.paid {
 		t.Errorf("the balance is %d, and was %d", paid, o.paid)

@@ -128,7 +128,7 @@ func TestConnectionsThatCannotWork(t *testing.T) {
 		{[]string{"blobs = s3://b", "blobs-password = x"}, "--blobs-password: needs --blobs-user"},
 		{[]string{"blobs = s3://b", "blobs-ca-file = missing.pem"}, "--blobs-ca-file: open"},
 		{[]string{"blobs-ca-file = x"}, "--blobs-ca-file: needs an s3:// in --blobs"},
-		{[]string{"backup-every = 5s"}, "--backup-every: no less than a minute"},
+		{[]string{"backup-every = 5ms"}, "--backup-every: no less than a second"},
 		{[]string{"backup-every = -1h"}, "--backup-every: want a time"},
 		{[]string{"backup-keep = 0"}, "--backup-keep: 1 to 1000"},
 		{[]string{"kafka-password " + hidden}, "shoal.conf:1: want 'key = value'"},

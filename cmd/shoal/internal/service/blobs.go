@@ -22,8 +22,8 @@ func (b *BackupFlags) check() error {
 	switch {
 	case b.Every < 0:
 		return errors.New("--backup-every: want a time, or 0 for no backups")
-	case b.Every > 0 && b.Every < time.Minute:
-		return errors.New("--backup-every: no less than a minute")
+	case b.Every > 0 && b.Every < time.Second:
+		return errors.New("--backup-every: no less than a second")
 	case b.Every > 0 && (b.Keep < 1 || b.Keep > 1000):
 		return errors.New("--backup-keep: 1 to 1000")
 	}

@@ -106,6 +106,27 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- include "shoal.password" (list "REDIS" .passwordSecret) }}
 {{- end }}
 {{- end }}
+{{- if has .role (list "controlplane" "apiserver") }}
+{{- with $v.blobs }}
+{{- if .place }}
+- name: SHOAL_BLOBS
+  value: {{ .place | quote }}
+- name: SHOAL_BACKUP_EVERY
+  value: {{ .backupEvery | quote }}
+- name: SHOAL_BACKUP_KEEP
+  value: {{ .backupKeep | quote }}
+{{- with .user }}
+- name: SHOAL_BLOBS_USER
+  value: {{ . | quote }}
+{{- end }}
+{{- include "shoal.password" (list "BLOBS" .passwordSecret) }}
+{{- with .caSecret.name }}
+- name: SHOAL_BLOBS_CA_FILE
+  value: /services/blobs-ca/ca.crt
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- range $service := list "kafka" "clickhouse" "redis" }}
 {{- with (index $v $service).caSecret.name }}
 - name: SHOAL_{{ upper $service }}_CA_FILE
@@ -271,7 +292,7 @@ spec:
             {{- if .keeps }}
             - {name: first, mountPath: /config/node.conf, subPathExpr: $(POD_NAME).conf, readOnly: true}
             {{- end }}
-            {{- range $service := list "kafka" "clickhouse" "redis" }}
+            {{- range $service := list "kafka" "clickhouse" "redis" "blobs" }}
             {{- if (index $.root.Values $service).caSecret.name }}
             - {name: {{ $service }}-ca, mountPath: /services/{{ $service }}-ca, readOnly: true}
             {{- end }}
@@ -291,7 +312,7 @@ spec:
         - name: proxies
           secret: {secretName: {{ . }}, items: [{key: {{ $.values.proxiesSecret.key }}, path: proxies}], defaultMode: 0440}
         {{- end }}
-        {{- range $service := list "kafka" "clickhouse" "redis" }}
+        {{- range $service := list "kafka" "clickhouse" "redis" "blobs" }}
         {{- with (index $.root.Values $service).caSecret }}
         {{- if .name }}
         - name: {{ $service }}-ca

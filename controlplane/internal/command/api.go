@@ -93,7 +93,7 @@ func (PutGroupPayload) yields(state.Group) {}
 
 // PutScraperPayload creates (Create) or replaces a scraper. Faults: scraper_not_found on an update
 // of a scraper that is not the customer's, GROUP_NOT_FOUND, NAME_TAKEN (names are unique per
-// customer), limit_reached (100,000 scrapers a customer).
+// customer), limit_reached (100,000 scrapers a customer, 256 MiB with their recipes).
 type PutScraperPayload struct {
 	Create   bool          `cbor:"1,keyasint,omitempty"`
 	ID       ids.ID        `cbor:"2,keyasint"`

@@ -87,8 +87,12 @@ func (m *FSM) replay(claim *state.Claim, payload command.Payload) Result {
 		return Result{Err: fault.New(fault.Internal,
 			"the key was used for command %d, not %d", number, payload.Declaration().Number)}
 	}
-	value, err := m.answers[number].remake(m.codec, claim.Kept, payload,
-		claim.Expires-claimKeptMillis)
+	return m.remake(claim.Number, claim.Kept, payload, claim.Expires-claimKeptMillis)
+}
+
+// remake is the result of which a record kept a part.
+func (m *FSM) remake(number uint16, kept []byte, payload command.Payload, at int64) Result {
+	value, err := m.answers[command.Number(number)].remake(m.codec, kept, payload, at)
 	if err != nil {
 		panic(fmt.Sprintf("fsm: what is kept of a result cannot be decoded: %v", err))
 	}

@@ -12,6 +12,8 @@ const (
 	maxGroups   = 10_000
 	maxScrapers = 100_000
 	maxOpenRuns = 1_000
+	// maxScraperBytes is of scrapers with their recipes; one more may reach beyond.
+	maxScraperBytes = 256 << 20
 )
 
 // lowBalanceMicros is the threshold of a new wallet: 5 EUR.

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"bytes"
+	"math"
 
 	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -63,6 +64,10 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 		}
 		scraper = *known
 	}
+	if full(tx, p, &scraper.Spec) {
+		return scraper, fault.New(fault.LimitReached,
+			"the scrapers of a customer have at most %d MiB", maxScraperBytes>>20)
+	}
 	if group := tx.Group(p.Group); group == nil || group.Customer != p.Customer {
 		return scraper, fault.Invalid(fault.GroupNotFound, "groupRef", "no group has this id")
 	}
@@ -74,6 +79,24 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 		scraper.ListRun, scraper.Tag = p.ListRun, p.Tag
 	}
 	return scraper, revise(tx, &scraper)
+}
+
+// full says whether the customer's scrapers take all that they may, and the payload would add to
+// it: what is replaced by no more than it was is let through.
+func full(tx *state.Tx, p *command.PutScraperPayload, known *model.Scraper) bool {
+	customer := tx.Customer(p.Customer)
+	if customer == nil || customer.ScraperBytes < maxScraperBytes {
+		return false
+	}
+	return p.Create || encodedBytes(p.Spec) > encodedBytes(*known)
+}
+
+func encodedBytes(spec model.Scraper) int {
+	encoded, err := codec.New().Marshal(spec)
+	if err != nil {
+		return math.MaxInt // the log held it, so that this cannot be
+	}
+	return len(encoded)
 }
 
 // revise counts the revision up when the recipe, the content of its schema included, is another

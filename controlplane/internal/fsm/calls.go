@@ -32,9 +32,10 @@ type storedFault struct {
 func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 	payload command.Payload) Result {
 	if stored := tx.Result(env.ID); stored != nil {
-		result := m.load(stored.Number, stored.Result, stored.Fault)
-		result.Replayed = false
-		return result
+		if stored.Kept != nil {
+			return m.remake(stored.Number, stored.Kept, payload, stored.Expires-resultKeptMillis)
+		}
+		return m.load(stored.Number, stored.Result, stored.Fault)
 	}
 	if env.Call != nil {
 		if replay, done := m.admitCall(tx, env, payload); done {
@@ -47,10 +48,12 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 		result = Result{Err: notCoded(err)}
 	}
 	if known.Kept {
-		encoded, encodedFault := m.save(result)
-		tx.PutResult(&state.StoredResult{Command: env.ID, Number: uint16(env.Number),
-			Result: encoded,
-			Fault:  encodedFault, Expires: tx.Now + resultKeptMillis})
+		stored := &state.StoredResult{Command: env.ID, Number: uint16(env.Number),
+			Expires: tx.Now + resultKeptMillis}
+		if stored.Kept = m.brief(tx, payload, result); stored.Kept == nil {
+			stored.Result, stored.Fault = m.save(result)
+		}
+		tx.PutResult(stored)
 	}
 	if env.Call != nil {
 		m.finishCall(tx, env, payload, result)

@@ -1,12 +1,14 @@
 package fsm
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // TestRecipesMoveUnderTheirContent: while older nodes take part, scrapers are written as these
@@ -58,4 +60,43 @@ func TestRecipesMoveUnderTheirContent(t *testing.T) {
 	if n := contents(); n != 2 {
 		t.Errorf("after new names %d recipes stand by content", n)
 	}
+}
+
+// TestScrapersAreBoundedInBytes: at the bound a scraper is neither made nor made larger, and may be
+// made smaller, which makes room.
+func TestScrapersAreBoundedInBytes(t *testing.T) {
+	b := newTrialsWith(t, 0, 0)
+	put := command.PutScraperPayload{ID: b.scraper, Customer: customer, Group: b.group,
+		Spec: recipe(1)}
+	put.Spec.Name = "s"
+	b.must(put)
+	counted := func() int { return b.view().Customer(customer).ScraperBytes }
+	before := counted()
+	large := put
+	large.Spec.SourceConfig.Curl = "curl https://a.example/" + strings.Repeat("a", 1_000)
+	b.must(large)
+	if grown := counted() - before; grown < 1_000 || grown > 1_100 {
+		t.Errorf("a recipe that is 1,000 bytes longer is counted as %d more", grown)
+	}
+	err := b.m.Store().Update(b.index, 0, func(tx *state.Tx) error {
+		full := *tx.Customer(customer)
+		full.ScraperBytes = maxScraperBytes
+		tx.PutCustomer(&full)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	another := put
+	another.Create, another.ID, another.Spec.Name = true, b.ids.New(), "another"
+	larger := large
+	larger.Spec.SourceConfig.Curl += "a"
+	for what, p := range map[string]command.PutScraperPayload{"another": another,
+		"larger": larger} {
+		if err := b.do(p); fault.CodeOf(err) != fault.LimitReached {
+			t.Errorf("%s at the bound: %v", what, err)
+		}
+	}
+	b.must(put)
+	b.must(another)
 }

@@ -156,6 +156,8 @@ type StoredResult struct {
 	Result  []byte `cbor:"3,keyasint,omitempty"`
 	Fault   []byte `cbor:"4,keyasint,omitempty"`
 	Expires int64  `cbor:"5,keyasint"`
+	// Kept is, instead of Result, what the result is made from together with the command.
+	Kept []byte `cbor:"6,keyasint,omitempty" since:"2"`
 }
 
 var resultsTable = define(1, "results",

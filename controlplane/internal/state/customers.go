@@ -12,6 +12,9 @@ type Customer struct {
 	Claims    int    `cbor:"3,keyasint,omitempty"` // idempotency records kept
 	// ClaimBytes is what these take, without those that were made before BriefSince.
 	ClaimBytes int `cbor:"4,keyasint,omitempty" since:"2"`
+	// ScraperBytes is what its scrapers take in a snapshot, recipes included as if none were
+	// shared. Those that have no Content are not counted.
+	ScraperBytes int `cbor:"5,keyasint,omitempty" since:"2"`
 }
 
 var customersTable = define(1, "customers",

@@ -23,6 +23,7 @@ type Content struct {
 	Hash   Hash         `cbor:"1,keyasint"`
 	Uses   uint32       `cbor:"2,keyasint"` // records of recipes that name it, 1 or more
 	Recipe model.Recipe `cbor:"3,keyasint"`
+	Bytes  int          `cbor:"4,keyasint"` // of the recipe as it is encoded
 }
 
 var contentsTable = define(ContentsSince, "contents",
@@ -123,7 +124,28 @@ func (t *Tx) PutScraper(s *Scraper) {
 		kept.share(&t.content(kept.Content).Recipe)
 	}
 	kept.Customer = t.nameOf(s.Customer)
+	by := t.bytesOf(&kept)
+	if old != nil {
+		by -= t.bytesOf(old)
+	}
+	if known := t.Customer(s.Customer); known != nil && by != 0 {
+		customer := *known
+		customer.ScraperBytes += by
+		t.PutCustomer(&customer)
+	}
 	scrapersTable.put(t, &kept)
+}
+
+// bytesOf is what a scraper takes in a snapshot with its recipe; 0 of one without Content.
+func (t *Tx) bytesOf(s *Scraper) int {
+	if s.Content.zero() {
+		return 0
+	}
+	encoded, err := codec.New().Marshal(s.own())
+	if err != nil {
+		panic(fmt.Sprintf("state: encode a scraper: %v", err)) // snapshots hold it, too
+	}
+	return len(encoded) + t.content(s.Content).Bytes
 }
 
 // use counts one more record that names a recipe. What it returns is shared by all of them.
@@ -133,7 +155,8 @@ func (t *Tx) use(recipe model.Recipe) (Hash, model.Recipe) {
 		// a programmer's slip: the log held it, too
 		panic(fmt.Sprintf("state: encode a recipe: %v", err))
 	}
-	content := Content{Hash: sha256.Sum256(encoded), Recipe: recipe}
+	content := Content{Hash: sha256.Sum256(encoded), Recipe: recipe,
+		Bytes: len(encoded)}
 	if known := t.content(content.Hash); known != nil {
 		content = *known
 	}

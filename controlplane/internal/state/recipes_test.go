@@ -65,7 +65,10 @@ func TestRecipesStandOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		update(func(tx *Tx) { tx.PutCluster(&Cluster{Version: ContentsSince}) })
+		update(func(tx *Tx) {
+			tx.PutCluster(&Cluster{Version: ContentsSince})
+			tx.PutCustomer(&Customer{Ref: "ann"})
+		})
 		specs, recipes := map[ids.ID]string{}, map[string]string{}
 		at := func(id ids.ID, revision uint32) string { return fmt.Sprint(id, revision) }
 		put := func(t *rapid.T) {
@@ -122,6 +125,14 @@ func TestRecipesStandOnce(t *testing.T) {
 				if n := uses[encoded(t, content.Recipe)]; n != content.Uses {
 					t.Fatalf("a recipe is said to have %d uses, and has %d", content.Uses, n)
 				}
+			}
+			bytes := 0
+			v.EachScraper(func(s *Scraper) bool {
+				bytes += len(encoded(t, s.own())) + len(encoded(t, s.Spec.Recipe()))
+				return true
+			})
+			if counted := v.Customer("ann").ScraperBytes; counted != bytes {
+				t.Fatalf("the scrapers take %d bytes, and are counted as %d", bytes, counted)
 			}
 			if len(stand) != len(uses) {
 				t.Fatalf("%d recipes stand, of %d that there are", len(stand), len(uses))

@@ -53,3 +53,37 @@ func TestEveryTableIsListed(t *testing.T) {
 		t.Errorf("%d tables are defined, %d listed", defined, len(listed))
 	}
 }
+
+// TestEveryTableHasABound: what a customer can put into the state is bounded, table by table, as
+// the architecture says.
+func TestEveryTableHasABound(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(page), "\n## Bounds of the state\n")
+	if !found {
+		t.Fatal("the architecture says no bounds of the state")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	bounded := map[string]bool{}
+	for line := range strings.Lines(section) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		for _, name := range strings.Split(cells[1], ",") {
+			bounded[strings.Trim(name, " `")] = strings.TrimSpace(cells[2]) != "" &&
+				strings.TrimSpace(cells[3]) != ""
+		}
+	}
+	for _, table := range tables() {
+		if !bounded[table.name] {
+			t.Errorf("table %s has no bound in records and bytes", table.name)
+		}
+		delete(bounded, table.name)
+	}
+	for name := range bounded {
+		t.Errorf("there is no table %s", name)
+	}
+}

@@ -113,7 +113,7 @@ scale:
 CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) -p 1 -count=1 -timeout 50m
 cluster:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
-	$(CLUSTER) ./pkg/blobstore
+	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 	$(CLUSTER) ./testkit/netns ./e2e/cluster
 

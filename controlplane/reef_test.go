@@ -24,6 +24,8 @@ type reef struct {
 	authority *identity.Authority
 	log       stream.Log
 	store     Store
+	blobs     Blobs // nil: there is none
+	backups   Backups
 	nodes     map[string]*running
 	configs   map[string]Config
 	listening map[string]string // where nodes take calls, by name
@@ -92,6 +94,7 @@ func (r *reef) config(name string, roles []string, join ...string) Config {
 	if !slices.Contains(roles, identity.Fetcher) {
 		config.Capacity = 0
 	}
+	config.Blobs, config.Backups = r.blobs, r.backups
 	config.Logger = slog.New(slog.NewTextHandler(r.journal, nil)).With("by", name)
 	config.Cluster = &Cluster{Identity: own, Listen: "127.0.0.1:0", GossipListen: "127.0.0.1:0",
 		Join: join, Probe: testProbe,

@@ -19,6 +19,7 @@ import (
 // Command has one subcommand for each measure.
 type Command struct {
 	Extract  benchOf[measure.Extract]  `cmd:"" help:"Page → rows, by engine."`
+	Detect   benchOf[measure.Detect]   `cmd:"" help:"Proposals for saved real pages, judged."`
 	Fetch    benchOf[measure.Fetch]    `cmd:"" help:"The HTTP client alone."`
 	Loop     benchOf[measure.Loop]     `cmd:"" help:"The whole service in one process, from launch to settled."`
 	Cluster  benchOf[measure.Cluster]  `cmd:"" help:"The same on a local cluster, on Kafka, Redis and ClickHouse."`

@@ -1,0 +1,275 @@
+package detect
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+)
+
+// Verdict is how a proposal compares with the answer.
+type Verdict int
+
+// The verdicts, the best first.
+const (
+	// Right is the expected list with a row for each item, or the one item with all it says.
+	Right Verdict = iota
+	// Broken has all the items, in rows that are cut, doubled, mixed or without their links.
+	Broken
+	// Part has some of the items.
+	Part
+	// Another has none of them.
+	Another
+	// None is no proposal.
+	None
+	// Verdicts is how many there are.
+	Verdicts
+)
+
+// String is the verdict in a table's head.
+func (v Verdict) String() string {
+	return [...]string{"right", "broken rows", "part", "another", "none"}[v]
+}
+
+// Judgement is the comparison of one proposal with an answer.
+type Judgement struct {
+	Verdict Verdict
+	// Mispriced says that a row has an item's title and a price that is not the item's.
+	Mispriced bool
+}
+
+// slack is how far the number of rows may be from the number of items: a tenth, and at least one,
+// since people differ by a teaser or a pinned item.
+const slack = 10
+
+// Judge compares all rows of a proposal with the answer. Each row is a JSON object.
+func (a *Answer) Judge(rows [][]byte) Judgement {
+	if len(rows) == 0 {
+		return Judgement{Verdict: None}
+	}
+	seen := make([]values, len(rows))
+	for i, row := range rows {
+		seen[i] = valuesOf(row)
+	}
+	var j Judgement
+	var found, clean int
+	after := -1 // the row of the item before
+	for i := range a.Items {
+		at, match := a.Items[i].find(seen, after+1)
+		if at < 0 {
+			continue
+		}
+		found++
+		after = at
+		priced := a.Items[i].priced(seen[at])
+		j.Mispriced = j.Mispriced || priced == wrong
+		if match && a.Items[i].linked(seen[at]) && priced == agrees {
+			clean++
+		}
+	}
+	switch {
+	case found == 0:
+		j.Verdict = Another
+	case found < len(a.Items):
+		j.Verdict = Part
+	case clean < len(a.Items) || !a.fits(len(rows)):
+		j.Verdict = Broken
+	}
+	return j
+}
+
+// fits says whether so many rows can be the items one by one.
+func (a *Answer) fits(rows int) bool {
+	if a.Count == 0 {
+		return rows == 1
+	}
+	off := rows - a.Count
+	return max(off, -off) <= max(1, a.Count/slack)
+}
+
+// values are the texts of a row by the path of member names that leads to them.
+type values []value
+
+type value struct{ name, text string }
+
+func valuesOf(row []byte) values {
+	var object any
+	if json.Unmarshal(row, &object) != nil {
+		return nil // a row that is no object has no values
+	}
+	var found values
+	found.add("", object)
+	return found
+}
+
+func (v *values) add(name string, of any) {
+	switch of := of.(type) {
+	case map[string]any:
+		for member, inner := range of {
+			v.add(strings.ToLower(name+"_"+member), inner)
+		}
+	case []any:
+		for _, inner := range of {
+			v.add(name, inner)
+		}
+	case string:
+		*v = append(*v, value{name, normal(of)})
+	case float64:
+		text, err := json.Marshal(of)
+		if err == nil {
+			*v = append(*v, value{name, string(text)})
+		}
+	}
+}
+
+// normal leaves out what a reader does not see.
+func normal(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || r == '\u200b' || r == '\ufeff'
+	}), " ")
+}
+
+// find is the first row from one on that has the item's title: as a value, or else within one.
+// Without such a row it is -1. Match says that the title is the value.
+func (i *Item) find(rows []values, from int) (at int, match bool) {
+	title := normal(i.Title)
+	at = -1
+	for n := from; n < len(rows); n++ {
+		for _, v := range rows[n] {
+			switch {
+			case v.text == title:
+				return n, true
+			case at < 0 && strings.Contains(v.text, title):
+				at = n
+			}
+		}
+	}
+	return at, false
+}
+
+// linked says whether a row has the item's link, if that is known.
+func (i *Item) linked(row values) bool {
+	if i.Link == "" {
+		return true
+	}
+	want := bare(i.Link)
+	for _, v := range row {
+		if bare(v.text) == want {
+			return true
+		}
+	}
+	return false
+}
+
+// bare leaves out what does not lead elsewhere.
+func bare(address string) string {
+	address, _, _ = strings.Cut(address, "#")
+	return strings.TrimSuffix(address, "/")
+}
+
+// pricing is how a row's prices compare with the item's.
+type pricing int
+
+const (
+	agrees pricing = iota
+	lacks          // a price of the item is not where it belongs
+	wrong          // the row has a price that is none of the item's
+)
+
+// priced compares the members that are called price and listPrice.
+func (i *Item) priced(row values) pricing {
+	if i.Price == "" {
+		return agrees
+	}
+	price, list := amount(i.Price), amount(i.ListPrice)
+	result := lacks
+	var listed bool
+	for _, v := range row {
+		got := amount(v.text)
+		regular := strings.HasSuffix(v.name, "listprice")
+		switch {
+		case got == "" || !strings.HasSuffix(v.name, "price"):
+		case got != price && got != list:
+			return wrong
+		case regular:
+			listed = listed || got == list
+		case got == price:
+			result = agrees
+		}
+	}
+	if list != "" && !listed {
+		return lacks
+	}
+	return result
+}
+
+// amount is the digits of a price, in minor units: "1.299,00 €", "1299" and "1299.00" are one.
+func amount(price string) string {
+	var digits []rune
+	decimals := -1 // digits since the last separator
+	for _, r := range price {
+		switch {
+		case unicode.IsDigit(r):
+			digits = append(digits, r)
+			if decimals >= 0 {
+				decimals++
+			}
+		case (r == '.' || r == ',') && len(digits) > 0:
+			decimals = 0
+		}
+	}
+	switch {
+	case len(digits) == 0:
+		return ""
+	case decimals == 1:
+		digits = append(digits, '0')
+	case decimals != 2:
+		digits = append(digits, '0', '0')
+	}
+	return strings.TrimLeft(string(digits), "0")
+}
+
+// Pagination says whether what a proposal follows is the answer's next page.
+func (a *Answer) Pagination(next string) bool { return bare(next) == bare(a.Next) }
+
+// Agreement compares the answers of two people to one page.
+type Agreement struct{ Pages, Lists, Items, Next int }
+
+// Agree counts on how many pages of the second reading both readings have a list or none, the same
+// items in nearly the same number, and the same next page.
+func Agree(first, again []Entry) Agreement {
+	by := map[string]*Entry{}
+	for i := range first {
+		by[first[i].SHA256] = &first[i]
+	}
+	var a Agreement
+	for i := range again {
+		one, two := by[again[i].SHA256], &again[i]
+		if one == nil {
+			continue
+		}
+		a.Pages++
+		if (one.Count == 0) == (two.Count == 0) {
+			a.Lists++
+		}
+		if one.same(two) {
+			a.Items++
+		}
+		if one.Pagination(two.Next) {
+			a.Next++
+		}
+	}
+	return a
+}
+
+func (e *Entry) same(other *Entry) bool {
+	if (e.Count == 0) != (other.Count == 0) || e.Count > 0 && !e.fits(other.Count) ||
+		len(e.Items) != len(other.Items) {
+		return false
+	}
+	for i := range e.Items {
+		if normal(e.Items[i].Title) != normal(other.Items[i].Title) {
+			return false
+		}
+	}
+	return true
+}

@@ -18,7 +18,7 @@ TOOLS    := /fetcher(/|$$)
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)|$(TOOLS)')
 
-.PHONY: run build test check race browser bounds bench hot peers bench-peers simulation guards exactness crash scale cluster faults failover cluster-scale watched capacity alerts lint fuzz nightly clean
+.PHONY: run build test check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -104,6 +104,10 @@ SEEDS ?= 25
 crash:
 	go test ./e2e -run 'TestCrashes|TestTheLog|TestRefetches' -crash-seeds $(SEEDS) -loss-seeds $(SEEDS) -v -timeout 4h
 
+## archive: the end-to-end suite while history leaves the state at once
+archive:
+	SHOAL_ARCHIVE_AT_ONCE=1 go test -count=1 -timeout 40m ./e2e
+
 ## scale: a million addresses, slow hosts, an idle process
 scale:
 	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 90m
@@ -161,7 +165,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: bounds hot simulation guards exactness crash scale fuzz failover watched faults
+nightly: bounds hot simulation guards exactness crash archive scale fuzz failover watched faults
 
 clean:
 	rm -rf bin

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/trial"
+	"shoal.dev/shoal/controlplane/client"
 )
 
 // resource is what a folder of api/ holds: the operations on one kind of thing.
@@ -26,9 +27,12 @@ type resource interface {
 // specification, each with what it uses; then what is asked of the server itself.
 func (s *Server) catalog(document func() []byte) []resource {
 	c := &s.config
-	launcher := &launch.Launcher{Client: c.Client, Store: c.Store, Clock: c.Clock, IDs: c.IDs,
-		Guard: c.Guard, Engines: c.SearchEngines, Node: c.Node, Boot: c.Boot}
-	trials := &trial.Trials{Launcher: launcher, Client: c.Client, Store: c.Store, Clock: c.Clock,
+	history := client.NewHistory(c.Store)
+	launcher := &launch.Launcher{Client: c.Client, Store: c.Store, History: history,
+		Clock: c.Clock, IDs: c.IDs, Guard: c.Guard, Engines: c.SearchEngines, Node: c.Node,
+		Boot: c.Boot}
+	trials := &trial.Trials{Launcher: launcher, Client: c.Client, Store: c.Store,
+		History: history, Clock: c.Clock,
 		Values: c.Values}
 	return []resource{
 		scrapers.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Guard: c.Guard,
@@ -36,11 +40,11 @@ func (s *Server) catalog(document func() []byte) []resource {
 				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections}},
 		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock},
 		previews.Resource{Trials: trials, Clock: c.Clock},
-		jobs.Resource{Client: c.Client, Store: c.Store, Clock: c.Clock},
-		data.Resource{Store: c.Store},
+		jobs.Resource{Client: c.Client, Store: c.Store, History: history, Clock: c.Clock},
+		data.Resource{Store: c.Store, History: history},
 		groups.Resource{Client: c.Client, IDs: c.IDs},
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
-		wallet.Resource{},
+		wallet.Resource{History: history},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Touches: s.touches},
 		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
 			Lag: c.Lag, Recount: c.Recount},

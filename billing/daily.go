@@ -1,7 +1,6 @@
 package billing
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,18 +27,15 @@ const (
 )
 
 // Bounds of a check. One run is read at a time, and then nothing for as long as that took: at most
-// half the time of one reader. It reads every run that ended since the check before began, the runs
-// that were unequal then, and of the older ones, going round, those of olderRecords page records; a
-// run counts as at least runRecords.
+// half the time of one reader. It reads the runs that were unequal at the check before, of the
+// older ones, going round, those of olderRecords page records, and every run that was closed since;
+// a run counts as at least runRecords. The first check takes what has not left the state for new.
 const (
 	olderRecords = 20_000_000
 	runRecords   = 2_000
 	leastPause   = 10 * time.Millisecond
-	sinceOverlap = time.Hour      // for clocks that differ
-	sinceFirst   = 48 * time.Hour // before the first check
-	batchRuns    = 256            // of one step
-	batchJobs    = 10_000         // looked at in one view
-	maxUnequal   = 1_000          // runs remembered, twice 27 bytes each, and named in the log
+	batchRuns    = 256   // of one step
+	maxUnequal   = 1_000 // runs remembered, twice 27 bytes each, and named in the log
 )
 
 // Control is what the daily check needs of the control plane's client.
@@ -50,6 +46,7 @@ type Control interface {
 // DailyConfig is what a Daily works with. Logger, Clock and Metrics may be left out.
 type DailyConfig struct {
 	Control Control
+	History *client.History
 	Store   Recounter
 	Clock   clock.Clock
 	Logger  *slog.Logger
@@ -64,16 +61,18 @@ type Daily struct {
 	olderRecords uint64
 }
 
-// check is the newest check, as it is remembered. Times are Unix milliseconds.
+// check is the newest check, as it is remembered. Times are Unix milliseconds; runs are walked in
+// the order in which they were closed, by the index of the command that did it.
 type check struct {
 	Began   int64 // 0: never
 	Running bool
-	Since   int64    // runs that finished from then on are counted, whatever their age
-	Next    ids.ID   // counted up to here
-	From    ids.ID   // older runs are counted behind it,
-	To      ids.ID   // and have been up to here,
-	Left    uint64   // for so many page records more
-	Found   []ids.ID // unequal, at most maxUnequal, by id
+	Again   int      // so many of those that were unequal have been counted
+	Since   uint64   // what was closed behind it is new
+	Older   uint64   // of the older runs those up to here have been counted,
+	Left    uint64   // and are counted for so many page records more
+	Round   bool     // all older ones have been counted; the next check begins with the first
+	Newer   uint64   // of the new runs those up to here have been counted
+	Found   []ids.ID // unequal, at most maxUnequal
 	Unequal int
 
 	Last finished // the check before, while one is running
@@ -146,7 +145,7 @@ func (d *Daily) advance(ctx context.Context, c *check) (rest time.Duration, err 
 		if due.UnixMilli() <= c.Began {
 			return due.Add(checkEvery).Sub(now), nil
 		}
-		c.begin(now, d.olderRecords)
+		c.begin(now, d.olderRecords, d.config.Control.View().ArchivedTo())
 	}
 	if err := d.batch(ctx, c); err != nil {
 		return 0, err
@@ -171,26 +170,34 @@ func (d *Daily) lastDue(now time.Time) time.Time {
 	return due
 }
 
-func (c *check) begin(now time.Time, older uint64) {
-	since := now.Add(-sinceFirst)
-	if c.Began != 0 {
-		since = time.UnixMilli(c.Began).Add(-sinceOverlap)
+func (c *check) begin(now time.Time, older, archived uint64) {
+	since := c.Newer
+	if c.Began == 0 {
+		since = archived
 	}
-	from := c.To
-	if c.Left > 0 { // it has been round
-		from = ids.ID{}
+	from := c.Older
+	if c.Round {
+		from = 0
 	}
-	*c = check{Began: now.UnixMilli(), Running: true, Since: since.UnixMilli(), From: from,
-		Left: older, Last: c.Last}
+	*c = check{Began: now.UnixMilli(), Running: true, Since: since,
+		Older: from, Left: older, Newer: since, Last: c.Last}
 }
 
 // batch counts some runs more. When it fails nothing is noted of them.
 func (d *Daily) batch(ctx context.Context, noted *check) error {
 	c := *noted
-	runs, more := c.take(d.config.Control.View())
+	view := d.config.Control.View()
+	runs, more, err := d.take(ctx, &c, view)
+	if err != nil {
+		return fmt.Errorf("billing: runs to recount: %w", err)
+	}
+	entries, err := d.config.History.EntriesOf(ctx, view, runs)
+	if err != nil {
+		return fmt.Errorf("billing: entries to recount: %w", err)
+	}
 	for _, job := range runs {
 		began := d.config.Clock.Now()
-		if err := d.count(ctx, &c, job); err != nil {
+		if err := d.count(ctx, &c, job, entries[job.Entry]); err != nil {
 			return err
 		}
 		if !clock.Pause(ctx, d.config.Clock, max(d.config.Clock.Now().Sub(began), leastPause)) {
@@ -210,43 +217,60 @@ func (d *Daily) batch(ctx context.Context, noted *check) error {
 	return ctx.Err()
 }
 
-// take lists the next runs to count, and says whether there may be more behind them.
-func (c *check) take(view *client.View) (runs []*client.Job, more bool) {
-	looked := 0
-	view.JobsAfter(c.Next, func(job *client.Job) bool {
-		if looked == batchJobs || len(runs) == batchRuns {
-			more = true
-			return false
+// take lists the next runs to count, at most batchRuns, and says whether there may be more behind
+// them.
+func (d *Daily) take(ctx context.Context, c *check, view *client.View) (runs []*client.Job,
+	more bool, err error) {
+	if left := c.Last.Found[min(c.Again, len(c.Last.Found)):]; len(left) > 0 {
+		some := left[:min(batchRuns, len(left))]
+		for _, id := range some {
+			job, err := d.config.History.Run(ctx, view, id)
+			if err != nil {
+				return nil, false, err
+			}
+			if job != nil && job.Closed { // else a restore has reopened it, or it has expired
+				runs = append(runs, job)
+			}
 		}
-		looked++
-		c.Next = job.ID
-		if job.Closed && c.wants(job) {
-			runs = append(runs, job)
+		c.Again += len(some)
+		return runs, true, nil
+	}
+	if c.Left > 0 && !c.Round {
+		older, err := d.config.History.ClosedAfter(ctx, view, c.Older, batchRuns)
+		if runs = c.takeOlder(older); err != nil || len(runs) > 0 || c.Left > 0 && !c.Round {
+			return runs, true, err
 		}
-		return true
-	})
-	return runs, more
+	}
+	runs, err = d.config.History.ClosedAfter(ctx, view, c.Newer, batchRuns)
+	if len(runs) > 0 {
+		c.Newer = runs[len(runs)-1].Index
+	}
+	return c.without(runs), len(runs) == batchRuns, err
 }
 
-// wants says whether a closed run is counted by this check.
-func (c *check) wants(job *client.Job) bool {
-	if _, known := slices.BinarySearchFunc(c.Last.Found, job.ID, compareIDs); known ||
-		job.Finished >= c.Since {
-		return true
+// takeOlder takes of the next runs those that are older, as far as there are records left to count.
+func (c *check) takeOlder(next []*client.Job) []*client.Job {
+	for i, job := range next {
+		if job.Index > c.Since || c.Left == 0 {
+			c.Round = job.Index > c.Since
+			return c.without(next[:i])
+		}
+		c.Left -= min(c.Left, max(job.Pages, runRecords))
+		c.Older = job.Index
 	}
-	if c.Left == 0 || compareIDs(job.ID, c.From) <= 0 {
-		return false
-	}
-	c.Left -= min(c.Left, max(job.Pages, runRecords))
-	c.To = job.ID
-	return true
+	c.Round = len(next) < batchRuns
+	return c.without(next)
 }
 
-func compareIDs(a, b ids.ID) int { return bytes.Compare(a[:], b[:]) }
+// without leaves out the runs that were unequal at the check before: they have been counted.
+func (c *check) without(runs []*client.Job) []*client.Job {
+	return slices.DeleteFunc(slices.Clone(runs),
+		func(job *client.Job) bool { return slices.Contains(c.Last.Found, job.ID) })
+}
 
 // count holds one run's entry against its page records.
-func (d *Daily) count(ctx context.Context, c *check, job *client.Job) error {
-	run, err := recountJob(ctx, d.config.Control.View(), d.config.Store, job)
+func (d *Daily) count(ctx context.Context, c *check, job *client.Job, entry *client.Entry) error {
+	run, err := recountJob(ctx, d.config.Control.View(), d.config.Store, job, entry)
 	if err != nil {
 		return err
 	}
@@ -254,7 +278,10 @@ func (d *Daily) count(ctx context.Context, c *check, job *client.Job) error {
 	if run.Equal() {
 		return nil
 	}
-	now := d.config.Control.View().Job(job.ID)
+	now, err := d.config.History.Run(ctx, d.config.Control.View(), job.ID)
+	if err != nil {
+		return fmt.Errorf("billing: run %s: %w", job.ID, err)
+	}
 	if now == nil || now.Index != job.Index { // the state was restored meanwhile
 		return nil
 	}

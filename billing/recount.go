@@ -40,25 +40,41 @@ func (r Recounted) Equal() bool {
 		r.LedgerItems == r.RecountItems
 }
 
-// Recount recomputes every closed run of the customers from page records, and what is stored of
-// runs that a restore undid. A run that still accrues has records that are not settled yet, so it
-// is left out. An error is the last that is yielded.
-func Recount(ctx context.Context, view *client.View, store Recounter) iter.Seq2[Recounted, error] {
+// recountedAtOnce is how many runs, with their entries, are looked up at a time.
+const recountedAtOnce = 256
+
+// Recount recomputes every closed run from page records, in the order in which they were closed,
+// and what is stored of runs that a restore undid. A run that still accrues has records that are
+// not settled yet, so it is left out. An error is the last that is yielded.
+func Recount(ctx context.Context, view *client.View, history *client.History,
+	store Recounter) iter.Seq2[Recounted, error] {
 	return func(yield func(Recounted, error) bool) {
-		goOn := true
-		each := func(one Recounted, err error) bool {
-			goOn = yield(one, err) && err == nil
-			return goOn
-		}
-		for _, customer := range view.Customers() {
-			view.CustomerJobs(customer.Ref, func(job *client.Job) bool {
-				return !job.Closed || each(recountJob(ctx, view, store, job))
-			})
-			if !goOn {
+		for index := uint64(0); ; {
+			jobs, err := history.ClosedAfter(ctx, view, index, recountedAtOnce)
+			if err != nil {
+				yield(Recounted{}, fmt.Errorf("billing: runs to recount: %w", err))
 				return
 			}
+			if len(jobs) == 0 {
+				break
+			}
+			index = jobs[len(jobs)-1].Index
+			entries, err := history.EntriesOf(ctx, view, jobs)
+			if err != nil {
+				yield(Recounted{}, fmt.Errorf("billing: entries to recount: %w", err))
+				return
+			}
+			for _, job := range jobs {
+				one, err := recountJob(ctx, view, store, job, entries[job.Entry])
+				if !yield(one, err) || err != nil {
+					return
+				}
+			}
 		}
-		view.Undone(func(u *client.Undone) bool { return each(recountUndone(ctx, store, u)) })
+		view.Undone(func(u *client.Undone) bool {
+			one, err := recountUndone(ctx, store, u)
+			return yield(one, err) && err == nil
+		})
 	}
 }
 
@@ -76,15 +92,15 @@ func recountUndone(ctx context.Context, store Recounter, u *client.Undone) (Reco
 	return result, nil
 }
 
-func recountJob(ctx context.Context, view *client.View, store Recounter,
-	job *client.Job) (Recounted, error) {
+// recountJob counts a run with its ledger entry. A trial that delivered nothing has none: nil.
+func recountJob(ctx context.Context, view *client.View, store Recounter, job *client.Job,
+	entry *client.Entry) (Recounted, error) {
 	counted, err := store.Recount(ctx, job.ID)
 	if err != nil {
 		return Recounted{}, fmt.Errorf("billing: recount of run %s: %w", job.ID, err)
 	}
-	entry := view.Entry(job.Entry)
 	if entry == nil {
-		entry = &client.Entry{} // a trial that delivered nothing has none
+		entry = &client.Entry{}
 	}
 	result := Recounted{Job: job.ID, Customer: job.Customer, Entry: entry.ID,
 		LedgerMicros: -entry.Amount,

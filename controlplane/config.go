@@ -90,6 +90,10 @@ type Config struct {
 	Backups Backups
 	// RestoreGrace is how long the row store keeps what a restore undid.
 	RestoreGrace time.Duration
+	// ArchiveEvery is the pause after all that is sealed has gone to the archive. The newest
+	// ArchiveKeep runs and entries of each customer stay in the state, too; at most MaxArchiveKeep.
+	ArchiveEvery time.Duration
+	ArchiveKeep  int
 	// ElectionTimeout is how long an election is given at least before another begins; one that
 	// needs longer gets it. At most MaxElectionTimeout; what is below MinElectionTimeout is taken
 	// for that.
@@ -136,6 +140,9 @@ const (
 	MaxElectionTimeout = node.MaxElectionTimeout
 )
 
+// MaxArchiveKeep bounds Config.ArchiveKeep.
+const MaxArchiveKeep = 100
+
 // Defaults is a configuration in which only the node itself, its log, its row store and the address
 // functions are missing.
 func Defaults() Config {
@@ -148,8 +155,8 @@ func Defaults() Config {
 		MarkerEvery: 3 * time.Second,
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots:    Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
-		RestoreGrace: 24 * time.Hour,
-		Point:        func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(),
+		RestoreGrace: 24 * time.Hour, ArchiveEvery: 10 * time.Second, ArchiveKeep: 10,
+		Point: func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(),
 		patience: client.Patience, newest: command.Newest,
 	}
 }
@@ -196,6 +203,8 @@ func (c *Config) check() error {
 	need(c.Lease > 0 && c.EndWithin > 0 && c.FetchDeadline > 0 && c.MarkerEvery > 0,
 		"Lease, EndWithin, FetchDeadline or MarkerEvery is not above 0")
 	need(c.RestoreGrace >= 0, "RestoreGrace is below 0")
+	need(c.ArchiveEvery > 0 && c.ArchiveKeep >= 0 && c.ArchiveKeep <= MaxArchiveKeep,
+		"ArchiveEvery or ArchiveKeep is out of range")
 	need(c.Snapshots.Entries > 0 && c.Snapshots.Every > 0, "Snapshots is incomplete")
 	if c.Cluster != nil {
 		errs = append(errs, c.Cluster.Check(c.Node, c.Roles))
@@ -225,7 +234,8 @@ func (s *Server) forLeadership() leadership.Config {
 		MaxHostRate: c.MaxHostRate, HostOf: c.HostOf, ShardOf: c.ShardOf, DomainOf: c.DomainOf,
 		Lease:     c.Lease,
 		EndWithin: c.EndWithin, FetchDeadline: c.FetchDeadline, MarkerEvery: c.MarkerEvery,
-		RestoreGrace: c.RestoreGrace, Point: c.Point, Logger: c.Logger, Metrics: c.Metrics,
+		RestoreGrace: c.RestoreGrace, ArchiveEvery: c.ArchiveEvery,
+		ArchiveKeep: uint32(c.ArchiveKeep), Point: c.Point, Logger: c.Logger, Metrics: c.Metrics,
 		Tracer: c.Tracer}
 	if c.Cluster != nil {
 		config.Autopilot = c.Cluster.Autopilot

@@ -15,11 +15,13 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 	"shoal.dev/shoal/pkg/stream"
 )
 
 // lists is a row store with link lists and page records alone.
 type lists struct {
+	rowstoretest.Archive
 	mu      sync.Mutex
 	links   map[ids.ID][]rowstore.Link
 	records map[ids.ID]map[model.Unit]model.Receipt

@@ -14,6 +14,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/archive"
 	"shoal.dev/shoal/controlplane/internal/backup"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/leadership"
@@ -96,6 +97,9 @@ func (r *restorer) here(ctx context.Context, file spool, header backup.Header,
 	if err := r.mayRestore(store, header, how.Force); err != nil {
 		return none, err
 	}
+	if err := r.hasHistory(ctx, store.View(), how.Force); err != nil {
+		return none, err
+	}
 	restored := client.Restored{Cluster: header.Cluster, Index: header.Index, Taken: header.Taken}
 	if err := r.holder.Aside(ctx,
 		func() (err error) {
@@ -150,6 +154,24 @@ func (r *restorer) mayRestore(store *state.Store, header backup.Header, force bo
 		return fault.New(fault.OtherCluster, "the backup is of cluster %s, and this is %s; "+
 			"force takes it all the same",
 			saved.ID, own.ID)
+	}
+	return nil
+}
+
+// hasHistory refuses a backup whose history the row store has lost: the row store is older.
+func (r *restorer) hasHistory(ctx context.Context, view *state.View, force bool) error {
+	path := archive.Path(view)
+	if force || path == nil {
+		return nil
+	}
+	head, err := r.config.Store.PastHead(ctx, path)
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "")
+	}
+	if head < view.ArchivedTo() {
+		return fault.New(fault.InvalidBackup, "the row store's history ends at index %d, and the "+
+			"backup's goes on to %d: restore the row store first, or force it without",
+			head, view.ArchivedTo())
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ var points = []string{
 	"leader.before_marker", "leader.after_marker", "leader.before_redispatch",
 	"leader.after_redispatch",
 	"leader.before_seal", "leader.before_close", "leader.after_close",
+	"leader.before_archive", "leader.after_archive", "leader.after_drop_archived",
 	"raft.before_apply", "raft.after_apply", "raft.before_snapshot", "raft.after_snapshot",
 	"rowstore.before_commit", "rowstore.after_commit", "rowstore.list_before_finish",
 	"rowstore.list_after_finish",
@@ -80,7 +81,8 @@ func newCrashCase(t *testing.T, seed uint64) *crashCase {
 	t.Helper()
 	config, links := crashWeb(seed)
 	web := newWeb(t, config)
-	args := append(suite.Fast(), "--no-rate-limits", "--raft-snapshot-entries", "10")
+	args := append(suite.Fast(), "--no-rate-limits", "--raft-snapshot-entries", "10",
+		"--archive-every", suite.AtOnceEvery.String(), "--archive-keep", "1")
 	s := &service{single: newSingle(t, args, web)}
 	s.Service = &suite.Service{T: t, Product: s.single, Web: web, Args: args}
 	c := &crashCase{service: s, seed: seed, random: rand.New(rand.NewPCG(seed, 1))}

@@ -69,6 +69,9 @@ func newCluster(t *testing.T, web *synthweb.Web, seed uint64,
 	settings.Log, settings.Store, settings.Logger = c.log, store, logger
 	settings.HostRate, settings.MaxHostRate = clusterPace.Rate, clusterPace.Rate
 	settings.MarkerEvery = 100 * time.Millisecond
+	if suite.AtOnce() != nil {
+		settings.ArchiveEvery, settings.ArchiveKeep = suite.AtOnceEvery, 0
+	}
 	settings.HostOf = func(url string) string {
 		return address.AuthorityOf(suite.Must(address.Canonical(url))(t))
 	}

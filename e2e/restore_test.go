@@ -100,7 +100,8 @@ func (c *cluster) checkRestored(t *testing.T, order suite.Order, run suite.Launc
 	after := suite.Must(c.Report(suite.Within(t, suite.Patience), run))(t)
 	suite.CheckWallet(t, c.Client)
 	equal := 0
-	for run, err := range billing.Recount(t.Context(), c.control.View(), c.store) {
+	for run, err := range billing.Recount(t.Context(), c.control.View(),
+		client.NewHistory(c.store), c.store) {
 		if err != nil || !run.Equal() {
 			t.Errorf("the product's own recount: %+v, %v", run, err)
 		}
@@ -171,7 +172,8 @@ func (h *history) read() int {
 // recounted wants so many runs undone, and every other one equal.
 func (h *history) recounted(undone int) {
 	h.t.Helper()
-	for run, err := range billing.Recount(h.t.Context(), h.control.View(), h.store) {
+	for run, err := range billing.Recount(h.t.Context(), h.control.View(),
+		client.NewHistory(h.store), h.store) {
 		switch {
 		case err != nil:
 			h.t.Fatal(err)

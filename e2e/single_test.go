@@ -62,7 +62,7 @@ type single struct {
 func newSingle(t *testing.T, args []string, webs ...*synthweb.Web) *single {
 	t.Helper()
 	s := &single{data: t.TempDir(),
-		args: append([]string{"--egress-allow", "127.0.0.0/8"}, args...)}
+		args: slices.Concat([]string{"--egress-allow", "127.0.0.0/8"}, suite.AtOnce(), args)}
 	for _, web := range webs {
 		s.args = append(s.args, "--egress-origin", web.Pattern()+"="+web.Addr())
 	}

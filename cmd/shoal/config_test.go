@@ -145,6 +145,7 @@ func usualConfig() service.Config {
 		Services: service.ServicesConfig{KafkaPrefix: "shoal.", RedisPrefix: "shoal:"},
 		HostRate: 1, HostConnections: 2, MaxHostRate: 10, MaxHostConnections: 8,
 		FetchTimeout: 30 * time.Second, Lease: 10 * time.Second, MarkerEvery: 3 * time.Second,
+		ArchiveEvery: 10 * time.Second, ArchiveKeep: 10,
 		StopWithin: 30 * time.Second}
 }
 

@@ -6,6 +6,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -71,6 +72,18 @@ func Fast() []string {
 	return []string{"--host-rate", "1000", "--max-host-rate", "1000", "--host-connections", "4",
 		"--max-host-connections", "4"}
 }
+
+// AtOnce are the flags by which history leaves the state as soon as it is history, when
+// SHOAL_ARCHIVE_AT_ONCE asks for it: every reader has to find it elsewhere then.
+func AtOnce() []string {
+	if os.Getenv("SHOAL_ARCHIVE_AT_ONCE") != "1" {
+		return nil
+	}
+	return []string{"--archive-every", AtOnceEvery.String(), "--archive-keep", "0"}
+}
+
+// AtOnceEvery is how soon.
+const AtOnceEvery = 10 * time.Millisecond
 
 // NewService starts the product on nothing.
 func NewService(t *testing.T, on Platform, web *synthweb.Web, args ...string) *Service {

@@ -28,6 +28,9 @@ type Archive interface {
 	CountPast(ctx context.Context, path Path, customer string) ([]PastCount, error)
 	// PastEntries returns the entries that a query wants, the newest first.
 	PastEntries(ctx context.Context, q PastEntriesQuery) ([]PastEntry, error)
+	// PastHead is the greatest index under which the archive has anything on a path; 0: it has
+	// nothing there.
+	PastHead(ctx context.Context, path Path) (uint64, error)
 	// ExpirePast removes the runs that finished before a time, and no entry. Idempotent; to be
 	// called again after an error.
 	ExpirePast(ctx context.Context, before time.Time) error

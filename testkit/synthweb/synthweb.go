@@ -92,7 +92,7 @@ type Config struct {
 
 // Web is one synthetic web. All methods are safe for concurrent use.
 type Web struct {
-	config      Config
+	config   Config
 	mixTotal int
 	// latencyTotal is the sum of the weights of Latencies.
 	latencyTotal int
@@ -128,7 +128,7 @@ func New(config Config) (*Web, error) {
 		return nil, err
 	}
 	w := &Web{
-		config:      config,
+		config:   config,
 		hosts:    make(map[string]int, config.Hosts),
 		inflight: make([]atomic.Int32, config.Hosts),
 		fetches:  make([]atomic.Int32, config.Hosts*config.PagesPerHost),

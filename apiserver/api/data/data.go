@@ -4,6 +4,7 @@
 package data
 
 import (
+	"context"
 	"strings"
 
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -19,7 +20,8 @@ const group = "Data"
 
 // Resource is the operations on scraped rows, and what they use.
 type Resource struct {
-	Store rowstore.Reads
+	Store   rowstore.Reads
+	History *client.History
 }
 
 // Operations are all of the resource, in the order of the specification.
@@ -37,51 +39,65 @@ type newest struct {
 	ID     ids.ID `json:"i"`
 }
 
-func newestRun(v *client.View, customer string) newest {
-	var n newest
-	v.CustomerJobs(customer, func(j *client.Job) bool {
-		n = newest{j.Queued, j.ID}
-		return false
-	})
-	return n
+func newestRun(ctx context.Context, h *client.History, from *operation.Caller) (newest, error) {
+	j, err := h.Newest(ctx, from.View, from.Customer)
+	if err != nil || j == nil {
+		return newest{}, err
+	}
+	return newest{j.Queued, j.ID}, nil
 }
 
 // has says whether a run was there when n was the newest.
-func (n newest) has(j *client.Job) bool {
-	if j.Queued != n.Queued {
-		return j.Queued < n.Queued
+func (n newest) has(queued int64, id ids.ID) bool {
+	if queued != n.Queued {
+		return queued < n.Queued
 	}
-	return string(j.ID[:]) <= string(n.ID[:])
+	return string(id[:]) <= string(n.ID[:])
 }
 
 // latestRuns are the newest runs of the group's scrapers, or of one of them, as of a moment. Not
 // nil.
-func latestRuns(v *client.View, group, scraper ids.ID, asOf newest) []ids.ID {
+func latestRuns(ctx context.Context, h *client.History, v *client.View, group, scraper ids.ID,
+	asOf newest) ([]ids.ID, error) {
 	jobs := []ids.ID{}
+	var err error
 	add := func(s *client.Scraper) bool {
-		if j := latestRun(v, s, asOf); j != nil && j.Group == group {
-			jobs = append(jobs, j.ID)
+		var latest *client.Job
+		if latest, err = latestRun(ctx, h, v, s, asOf); latest != nil && latest.Group == group {
+			jobs = append(jobs, latest.ID)
 		}
-		return true
+		return err == nil
 	}
 	if scraper.IsZero() {
 		v.GroupScrapers(group, add)
 	} else if s := v.Scraper(scraper); s != nil {
 		add(s)
 	}
-	return jobs
+	return jobs, err
 }
 
 // latestRun is the scraper's newest run that has rows to show (decision 45): one that has not
-// begun, or failed, hides none of those before it. nil without one.
-func latestRun(v *client.View, s *client.Scraper, asOf newest) (latest *client.Job) {
-	v.ScraperJobs(s.ID, func(j *client.Job) bool {
-		if asOf.has(j) && j.State != model.Pending && j.State != model.Failed {
+// begun, or failed, hides none of those before it. nil without one. Of one that has left the state
+// no more than id and group are there.
+func latestRun(ctx context.Context, h *client.History, v *client.View, s *client.Scraper,
+	asOf newest) (latest *client.Job, err error) {
+	find := func(j *client.Job) bool {
+		if asOf.has(j.Queued, j.ID) && j.State != model.Pending && j.State != model.Failed {
 			latest = j
 		}
 		return latest == nil
-	})
-	return latest
+	}
+	v.ScraperJobs(s.ID, find)
+	past := s.Past
+	if past == nil || past.Shown.IsZero() || latest != nil && latest.Queued > past.Queued {
+		return latest, nil
+	}
+	if asOf.has(past.Queued, past.Shown) {
+		return &client.Job{ID: past.Shown, Group: past.Group}, nil
+	}
+	latest = nil
+	err = h.ScraperRuns(ctx, v, s.ID, find)
+	return latest, err
 }
 
 // parseFilter reads a filter; "" is none.

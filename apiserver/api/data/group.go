@@ -48,7 +48,7 @@ func (r Resource) group() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller,
 		in *groupRequest) (operation.Streamed[api.Page[api.Row]], error) {
 		var none operation.Streamed[api.Page[api.Row]]
-		q, err := in.query(from)
+		q, err := in.query(ctx, r.History, from)
 		if err != nil {
 			return none, err
 		}
@@ -111,7 +111,8 @@ func length(rows []json.RawMessage) (bytes int) {
 	return bytes
 }
 
-func (in *groupRequest) query(from *operation.Caller) (rowstore.RowsQuery, error) {
+func (in *groupRequest) query(ctx context.Context, history *client.History,
+	from *operation.Caller) (rowstore.RowsQuery, error) {
 	q := rowstore.RowsQuery{Offset: in.Page * in.Size, Limit: in.Size, Bytes: partBytes}
 	if _, err := ownership.Group(from.View, from.Customer, in.ID, "id"); err != nil {
 		return q, err
@@ -131,8 +132,13 @@ func (in *groupRequest) query(from *operation.Caller) (rowstore.RowsQuery, error
 		return q, err
 	}
 	if in.IsLastRun {
-		q.Scope.Jobs = latestRuns(from.View, in.ID, in.ScraperID,
-			newestRun(from.View, from.Customer))
+		asOf, err := newestRun(ctx, history, from)
+		if err == nil {
+			q.Scope.Jobs, err = latestRuns(ctx, history, from.View, in.ID, in.ScraperID, asOf)
+		}
+		if err != nil {
+			return q, fmt.Errorf("latest runs of group %s: %w", in.ID, err)
+		}
 	}
 	if q.Filter, err = parseFilter(in.Filters); err != nil {
 		return q, err

@@ -61,11 +61,11 @@ func (r Resource) read() *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		at, q, err := in.begin(ctx, r.Store, from)
+		at, q, err := in.begin(ctx, r, from)
 		if err != nil {
 			return page, err
 		}
-		if page.Items, page.HasMore, err = in.scan(ctx, r.Store, from, &at, q); err != nil {
+		if page.Items, page.HasMore, err = in.scan(ctx, r, from, &at, q); err != nil {
 			return page, err
 		}
 		if page.HasMore {
@@ -83,7 +83,7 @@ func (r Resource) read() *operation.Operation {
 
 // begin is the place where the read is and its query. The scope is decided anew with every page, by
 // what the caller may see now.
-func (in *readRequest) begin(ctx context.Context, store rowstore.Reads, from *operation.Caller) (place,
+func (in *readRequest) begin(ctx context.Context, r Resource, from *operation.Caller) (place,
 	rowstore.ScanQuery, error) {
 	var at place
 	q := rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
@@ -91,7 +91,7 @@ func (in *readRequest) begin(ctx context.Context, store rowstore.Reads, from *op
 	if q.Filter, err = parseFilter(in.Filters); err != nil {
 		return at, q, err
 	}
-	if q.Scope, err = in.scope(from); err != nil {
+	if q.Scope, err = in.scope(ctx, r.History, from); err != nil {
 		return at, q, err
 	}
 	if in.Cursor != "" {
@@ -100,15 +100,16 @@ func (in *readRequest) begin(ctx context.Context, store rowstore.Reads, from *op
 			err = api.RefuseCursor()
 		}
 	} else {
-		at.Newest = newestRun(from.View, from.Customer)
-		at.Upto, err = store.Horizon(ctx)
+		if at.Newest, err = newestRun(ctx, r.History, from); err == nil {
+			at.Upto, err = r.Store.Horizon(ctx)
+		}
 	}
 	q.Upto = at.Upto
 	return at, q, err
 }
 
 // scan reads from a place on, which it moves, until the page is full or there are no more rows.
-func (in *readRequest) scan(ctx context.Context, store rowstore.Reads, from *operation.Caller, at *place,
+func (in *readRequest) scan(ctx context.Context, r Resource, from *operation.Caller, at *place,
 	q rowstore.ScanQuery) (
 	rows []api.Row, more bool, err error,
 ) {
@@ -118,11 +119,15 @@ func (in *readRequest) scan(ctx context.Context, store rowstore.Reads, from *ope
 		at.Group, q.Scope.Group, q.Scope.Without = groups[n], groups[n],
 			from.View.UndoneIn(groups[n])
 		if in.IsLastRun {
-			q.Scope.Jobs = intersect(jobs,
-				latestRuns(from.View, groups[n], q.Scope.Scraper, at.Newest))
+			latest, err := latestRuns(ctx, r.History, from.View, groups[n], q.Scope.Scraper,
+				at.Newest)
+			if err != nil {
+				return nil, false, fmt.Errorf("latest runs of group %s: %w", groups[n], err)
+			}
+			q.Scope.Jobs = intersect(jobs, latest)
 		}
 		q.After, q.Limit = at.After, in.Limit-len(rows)
-		found, last, err := store.Scan(ctx, q)
+		found, last, err := r.Store.Scan(ctx, q)
 		if err != nil {
 			return nil, false, fmt.Errorf("scan rows: %w", err)
 		}
@@ -142,13 +147,18 @@ func (in *readRequest) scan(ctx context.Context, store rowstore.Reads, from *ope
 // moved, whose rows stay where its runs were.
 func (in *readRequest) groups(v *client.View, group ids.ID) []ids.ID {
 	groups := []ids.ID{group}
+	add := func(group ids.ID) {
+		if !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
 	if in.GroupID.IsZero() && in.JobID.IsZero() {
-		v.ScraperJobs(in.ScraperID, func(j *client.Job) bool {
-			if !slices.Contains(groups, j.Group) {
-				groups = append(groups, j.Group)
+		v.ScraperJobs(in.ScraperID, func(j *client.Job) bool { add(j.Group); return true })
+		if s := v.Scraper(in.ScraperID); s != nil && s.Past != nil {
+			for _, left := range slices.Backward(s.Past.Groups) {
+				add(left)
 			}
-			return true
-		})
+		}
 	}
 	slices.Reverse(groups)
 	return groups
@@ -165,7 +175,8 @@ func intersect(left, right []ids.ID) []ids.ID {
 
 // scope is whose rows are read. The group, which the rows lie under, follows from job or scraper
 // when it is not named.
-func (in *readRequest) scope(from *operation.Caller) (rowstore.Scope, error) {
+func (in *readRequest) scope(ctx context.Context, history *client.History,
+	from *operation.Caller) (rowstore.Scope, error) {
 	scope := rowstore.Scope{Group: in.GroupID, Scraper: in.ScraperID}
 	if in.ScraperID.IsZero() && in.GroupID.IsZero() && in.JobID.IsZero() {
 		return scope, fault.Invalid(fault.InvalidRequest, "scraperId",
@@ -186,7 +197,7 @@ func (in *readRequest) scope(from *operation.Caller) (rowstore.Scope, error) {
 		}
 	}
 	if !in.JobID.IsZero() {
-		job, err := ownership.Job(from.View, from.Customer, in.JobID, "jobId")
+		job, err := ownership.Job(ctx, history, from.View, from.Customer, in.JobID, "jobId")
 		if err != nil {
 			return scope, err
 		}

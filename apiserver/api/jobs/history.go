@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 type historyRequest struct {
@@ -25,14 +27,15 @@ type historyRequest struct {
 }
 
 // history is GET /api/scraper/load-history.
-func (Resource) history() *operation.Operation {
+func (r Resource) history() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_scraper_jobs", Routes: operation.Routes("GET /api/scraper/load-history"),
 		Group:   group,
 		Summary: "Lists the customer's runs, newest first unless told otherwise",
 		Access:  auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidFilter, fault.InvalidSort, fault.InvalidPage},
-	}, func(_ context.Context, from *operation.Caller, in *historyRequest) (api.Page[Job], error) {
+	}, func(ctx context.Context, from *operation.Caller, in *historyRequest) (api.Page[Job],
+		error) {
 		var none api.Page[Job]
 		wanted, err := parseFilter(in.Filters)
 		if err != nil {
@@ -45,27 +48,25 @@ func (Resource) history() *operation.Operation {
 		if err := api.Reach(in.Page, in.Size, "older runs are found by filters"); err != nil {
 			return none, err
 		}
-		var found []*client.Job
-		from.View.CustomerJobs(from.Customer, func(j *client.Job) bool {
-			if !j.Trial() && wanted(j) {
-				found = append(found, j)
-			}
-			return true
-		})
-		slices.SortFunc(found, order)
-		first := min(in.Page*in.Size, len(found))
+		query := client.RunPage{Customer: from.Customer, Wanted: wanted, By: order.by,
+			Compare: order.compare, Descending: order.descending, Offset: in.Page * in.Size,
+			Limit: in.Size}
+		found, total, err := r.History.Runs(ctx, from.View, query)
+		if err != nil {
+			return none, fmt.Errorf("history: %w", err)
+		}
 		content := []Job{}
-		for _, j := range found[first:min(first+in.Size, len(found))] {
+		for _, j := range found {
 			content = append(content, newJob(j))
 		}
-		return api.NewPage(content, int64(len(found)), in.Page, in.Size), nil
+		return api.NewPage(content, total, in.Page, in.Size), nil
 	})
 }
 
-// parseFilter reads a filter on the three fields that jobs are found by.
-func parseFilter(text string) (func(*client.Job) bool, error) {
+// parseFilter reads a filter on the three fields that jobs are found by; nil: all are wanted.
+func parseFilter(text string) (func(rowstore.PastKind) bool, error) {
 	if text == "" {
-		return func(*client.Job) bool { return true }, nil
+		return nil, nil
 	}
 	node, err := filter.Parse([]byte(text))
 	if err != nil {
@@ -74,10 +75,9 @@ func parseFilter(text string) (func(*client.Job) bool, error) {
 	if err := checkFields(node); err != nil {
 		return nil, err
 	}
-	return func(j *client.Job) bool {
-		return filter.Match(node,
-			map[string]any{"groupId": j.Group.String(), "scraperId": j.Scraper.String(),
-				"state": string(j.State)})
+	return func(k rowstore.PastKind) bool {
+		return filter.Match(node, map[string]any{"groupId": k.Group.String(),
+			"scraperId": k.Scraper.String(), "state": k.State})
 	}, nil
 }
 
@@ -125,41 +125,48 @@ func checkCompare(c filter.Compare) error {
 	return nil
 }
 
-// parseSort reads "field,desc", or "field:desc". Equal jobs are ordered by id, so that pages
-// neither overlap nor miss one.
-func parseSort(text string) (func(a, b *client.Job) int, error) {
+// order is what a page is sorted by.
+type order struct {
+	by         rowstore.PastOrder
+	compare    func(a, b *client.Job) int
+	descending bool
+}
+
+// parseSort reads "field,desc", or "field:desc".
+func parseSort(text string) (order, error) {
 	field, direction, _ := strings.Cut(strings.Replace(text, ":", ",", 1), ",")
-	by, known := orders[field]
+	found, known := orders[field]
 	if !known {
-		return nil, fault.Invalid(fault.InvalidSort, "sort", "runs cannot be sorted by %.100q",
+		return order{}, fault.Invalid(fault.InvalidSort, "sort", "runs cannot be sorted by %.100q",
 			field)
 	}
 	switch direction {
 	case "", "asc":
-		return func(a, b *client.Job) int { return cmp.Or(by(a, b), byID(a, b)) }, nil
+		return found, nil
 	case "desc":
-		return func(a, b *client.Job) int { return cmp.Or(by(b, a), byID(b, a)) }, nil
+		found.descending = true
+		return found, nil
 	}
-	return nil, fault.Invalid(fault.InvalidSort, "sort", "the direction must be asc or desc")
+	return order{}, fault.Invalid(fault.InvalidSort, "sort", "the direction must be asc or desc")
 }
 
-func byID(a, b *client.Job) int { return strings.Compare(string(a.ID[:]), string(b.ID[:])) }
-
-var orders = map[string]func(a, b *client.Job) int{
-	"queued":         by(func(j *client.Job) int64 { return j.Queued }),
-	"started":        by(func(j *client.Job) int64 { return j.Started }),
-	"finished":       by(func(j *client.Job) int64 { return j.Finished }),
-	"state":          by(func(j *client.Job) string { return string(j.State) }),
-	"successLinks":   by(func(j *client.Job) uint32 { return j.Success }),
-	"errorLinks":     by(func(j *client.Job) uint32 { return j.Errors }),
-	"totalLinks":     by(func(j *client.Job) uint32 { return j.Links }),
-	"itemsQuantity":  by(func(j *client.Job) uint64 { return j.Items }),
-	"totalRequests":  by(func(j *client.Job) uint64 { return j.Pages }),
-	"deliveredPages": by(func(j *client.Job) uint64 { return j.Delivered }),
-	"chargedMicros":  by(func(j *client.Job) int64 { return j.Charged }),
-	"duration":       by(func(j *client.Job) int64 { return j.Finished - j.Started }),
+var orders = map[string]order{
+	"queued":   by(rowstore.ByQueued, func(j *client.Job) int64 { return j.Queued }),
+	"started":  by(rowstore.ByStarted, func(j *client.Job) int64 { return j.Started }),
+	"finished": by(rowstore.ByFinished, func(j *client.Job) int64 { return j.Finished }),
+	"state":    by(rowstore.ByState, func(j *client.Job) string { return string(j.State) }),
+	"duration": by(rowstore.ByDuration,
+		func(j *client.Job) int64 { return j.Finished - j.Started }),
+	"totalLinks":     by(rowstore.ByLinks, func(j *client.Job) uint32 { return j.Links }),
+	"errorLinks":     by(rowstore.ByErrors, func(j *client.Job) uint32 { return j.Errors }),
+	"successLinks":   by(rowstore.BySuccess, func(j *client.Job) uint32 { return j.Success }),
+	"itemsQuantity":  by(rowstore.ByItems, func(j *client.Job) uint64 { return j.Items }),
+	"totalRequests":  by(rowstore.ByPages, func(j *client.Job) uint64 { return j.Pages }),
+	"deliveredPages": by(rowstore.ByDelivered, func(j *client.Job) uint64 { return j.Delivered }),
+	"chargedMicros":  by(rowstore.ByCharged, func(j *client.Job) int64 { return j.Charged }),
 }
 
-func by[T cmp.Ordered](key func(*client.Job) T) func(a, b *client.Job) int {
-	return func(a, b *client.Job) int { return cmp.Compare(key(a), key(b)) }
+func by[T cmp.Ordered](name rowstore.PastOrder, key func(*client.Job) T) order {
+	return order{by: name,
+		compare: func(a, b *client.Job) int { return cmp.Compare(key(a), key(b)) }}
 }

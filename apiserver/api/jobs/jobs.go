@@ -16,9 +16,10 @@ const group = "Scraper jobs"
 
 // Resource is the operations on runs that were launched, and what they use.
 type Resource struct {
-	Client client.Reader
-	Store  rowstore.Reads
-	Clock  clock.Clock
+	Client  client.Reader
+	Store   rowstore.Reads
+	History *client.History
+	Clock   clock.Clock
 }
 
 // Operations are all of the resource, in the order of the specification.

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -73,9 +74,9 @@ func (r Resource) stream() *operation.Operation {
 		Summary: "Streams the progress of a run", Description: streamDescription,
 		Access: auth.Read, Rate: limits.Read, Event: JobProgress{},
 		Errors: []fault.Code{fault.JobNotFound},
-	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
+	}, func(ctx context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
-		job, err := ownership.Job(from.View, from.Customer, in.ID, "id")
+		job, err := ownership.Job(ctx, r.History, from.View, from.Customer, in.ID, "id")
 		if err != nil {
 			return nil, err
 		}
@@ -91,14 +92,14 @@ func (r Resource) streamOfScraper() *operation.Operation {
 		Summary: "Streams the progress of a scraper's run", Description: streamDescription,
 		Access: auth.Read, Rate: limits.Read, Event: JobProgress{},
 		Errors: []fault.Code{fault.JobNotFound},
-	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
+	}, func(ctx context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
 		id := in.ID
 		// A scraper has one active run at most, and it is the newest.
 		if own, err := ownership.Scraper(from.View, from.Customer, id, "id"); err == nil {
 			id = own.LastJob
 		}
-		job, err := ownership.Job(from.View, from.Customer, id, "id")
+		job, err := ownership.Job(ctx, r.History, from.View, from.Customer, id, "id")
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +122,7 @@ func (r Resource) follow(job *client.Job) operation.Events {
 				return err
 			}
 			var err error
-			if job, err = newer(ctx, r.Client, to, job); err != nil {
+			if job, err = r.newer(ctx, to, job); err != nil {
 				return err
 			}
 		}
@@ -130,10 +131,17 @@ func (r Resource) follow(job *client.Job) operation.Events {
 
 // newer waits for a change of a job. This node's copy of the state may be older than job, and not
 // even have it yet.
-func newer(ctx context.Context, c client.Reader, to *operation.EventWriter,
+func (r Resource) newer(ctx context.Context, to *operation.EventWriter,
 	job *client.Job) (*client.Job, error) {
 	for {
-		next, changed := c.View().WatchJob(job.ID)
+		view := r.Client.View()
+		next, changed := view.WatchJob(job.ID)
+		if next == nil { // or it is history
+			var err error
+			if next, err = r.History.Run(ctx, view, job.ID); err != nil {
+				return nil, fmt.Errorf("run %s: %w", job.ID, err)
+			}
+		}
 		if next != nil && next.Index > job.Index {
 			return next, nil
 		}

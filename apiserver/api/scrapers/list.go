@@ -96,8 +96,8 @@ func (in *listRequest) filter(v *client.View, now time.Time) func(*client.Scrape
 		if in.HasRunWithin == "" {
 			return true
 		}
-		job := v.Job(s.LastJob)
-		return job != nil && job.Queued >= since
+		queued, _, ran := lastRun(v, s)
+		return ran && queued >= since
 	}
 }
 

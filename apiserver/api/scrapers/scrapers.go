@@ -133,11 +133,21 @@ func newRecipe(v *client.View, s *client.Scraper) Recipe {
 		config := *r.Config
 		config.EndpointTag, r.Config = s.Tag, &config
 	}
-	if job := v.Job(s.LastJob); job != nil {
-		state := job.State
+	if _, state, ran := lastRun(v, s); ran {
 		r.LastRunState = &state
 	}
 	return r
+}
+
+// lastRun is when a scraper's last run was queued, and what has become of it.
+func lastRun(v *client.View, s *client.Scraper) (queued int64, state model.JobState, ran bool) {
+	if job := v.Job(s.LastJob); job != nil {
+		return job.Queued, job.State, true
+	}
+	if s.Past == nil || s.LastJob.IsZero() {
+		return 0, "", false
+	}
+	return s.Past.Newest, s.Past.State, true
 }
 
 func newScraper(v *client.View, s *client.Scraper) Scraper {
@@ -146,7 +156,7 @@ func newScraper(v *client.View, s *client.Scraper) Scraper {
 
 func newEnriched(v *client.View, s *client.Scraper) EnrichedScraper {
 	recipe, _ := v.RecipeOf(s.Customer, &s.Spec, s.Tag) // without its schema it is not valid
-	super := EnrichedScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s.ID),
+	super := EnrichedScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s),
 		ConfigValid: len(extract.Validate(recipe)) == 0 &&
 			(s.ListRun || launch.StartURL(&s.Spec) != "" || len(s.Spec.SourceConfig.Queries) > 0)}
 	if s.Spec.Schema != nil {
@@ -158,23 +168,24 @@ func newEnriched(v *client.View, s *client.Scraper) EnrichedScraper {
 	return super
 }
 
-func newStats(v *client.View, scraper ids.ID) RunStats {
+func newStats(v *client.View, s *client.Scraper) RunStats {
 	var stats RunStats
 	rows := uint64(0)
-	v.ScraperJobs(scraper, func(j *client.Job) bool {
-		if !j.Closed {
-			return true
-		}
+	count := func(state model.JobState, items uint64) bool {
 		stats.LastNRuns++
-		rows += j.Items
-		switch j.State {
+		rows += items
+		switch state {
 		case model.Completed:
 			stats.Successes++
 		case model.Failed:
 			stats.Failures++
 		}
 		return stats.LastNRuns < statsRuns
-	})
+	}
+	v.ScraperJobs(s.ID, func(j *client.Job) bool { return !j.Closed || count(j.State, j.Items) })
+	if stats.LastNRuns < statsRuns {
+		s.Past.EachEnded(count)
+	}
 	if stats.LastNRuns > 0 {
 		stats.AvgRows = float64(rows) / float64(stats.LastNRuns)
 	}

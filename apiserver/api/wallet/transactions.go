@@ -2,12 +2,12 @@ package wallet
 
 import (
 	"context"
+	"fmt"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
-	"shoal.dev/shoal/controlplane/client"
 )
 
 // TransactionPage is envelope B of the specification.
@@ -25,26 +25,27 @@ type transactionsRequest struct {
 }
 
 // transactions is GET /api/wallet/transactions.
-func (Resource) transactions() *operation.Operation {
+func (r Resource) transactions() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID:     "svc_list_wallet_transactions",
 		Routes: operation.Routes("GET /api/wallet/transactions"), Group: group,
 		Summary: "Lists the wallet's transactions, newest first",
 		Access:  auth.Read, Rate: limits.Read,
-	}, func(_ context.Context, from *operation.Caller, in *transactionsRequest) (TransactionPage,
+	}, func(ctx context.Context, from *operation.Caller, in *transactionsRequest) (TransactionPage,
 		error) {
 		if err := api.Reach(in.Page, in.Size, "older transactions are not listed"); err != nil {
 			return TransactionPage{}, err
 		}
-		page := TransactionPage{Content: []Transaction{}, Page: in.Page, Size: in.Size}
-		first := int64(in.Page) * int64(in.Size)
-		from.View.Entries(from.Customer, func(e *client.Entry) bool {
-			if at := page.TotalElements; at >= first && at < first+int64(in.Size) {
-				page.Content = append(page.Content, NewTransaction(e))
-			}
-			page.TotalElements++
-			return true
-		})
+		entries, total, err := r.History.Entries(ctx, from.View, from.Customer, in.Page*in.Size,
+			in.Size)
+		if err != nil {
+			return TransactionPage{}, fmt.Errorf("ledger: %w", err)
+		}
+		page := TransactionPage{Content: []Transaction{}, Page: in.Page, Size: in.Size,
+			TotalElements: total}
+		for _, e := range entries {
+			page.Content = append(page.Content, NewTransaction(e))
+		}
 		page.TotalPages = api.Pages(page.TotalElements, in.Size)
 		return page, nil
 	})

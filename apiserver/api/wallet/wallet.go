@@ -9,8 +9,10 @@ import (
 
 const group = "Wallet"
 
-// Resource is the operations on wallets. They read what the call brings along.
-type Resource struct{}
+// Resource is the operations on wallets, and what they use.
+type Resource struct {
+	History *client.History
+}
 
 // Operations are all of the resource, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {

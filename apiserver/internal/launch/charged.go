@@ -28,16 +28,19 @@ type charged struct {
 }
 
 // readCharged reads them from the page records of the scraper's runs. seed must be unpredictable.
-func readCharged(ctx context.Context, v *client.View, pages rowstore.Pages, scraper ids.ID,
-	seed ids.ID) (*charged, error) {
+func readCharged(ctx context.Context, v *client.View, history *client.History,
+	pages rowstore.Pages, scraper, seed ids.ID) (*charged, error) {
 	c := &charged{seed: binary.BigEndian.Uint64(seed[4:])}
 	var jobs []ids.ID
-	v.ScraperJobs(scraper, func(j *client.Job) bool {
+	err := history.ScraperRuns(ctx, v, scraper, func(j *client.Job) bool {
 		if j.Delivered > 0 {
 			jobs = append(jobs, j.ID)
 		}
 		return true
 	})
+	if err != nil {
+		return nil, fmt.Errorf("runs of scraper %s: %w", scraper, err)
+	}
 	for _, job := range jobs {
 		err := pages.EachRecord(ctx, job, func(r rowstore.Record) error {
 			if r.Outcome != model.Delivered || r.Quantity == 0 || r.Unit.Page != 0 {

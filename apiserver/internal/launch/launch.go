@@ -18,11 +18,12 @@ import (
 // Launcher makes runs. Its fields are set before its first use, and it is safe for concurrent use
 // then.
 type Launcher struct {
-	Client Client
-	Store  Store
-	Clock  clock.Clock
-	IDs    ids.Source
-	Guard  Guard
+	Client  Client
+	Store   Store
+	History *client.History
+	Clock   clock.Clock
+	IDs     ids.Source
+	Guard   Guard
 	// Engines are the search engines that the operator has configured, the default first.
 	Engines []model.SearchEngine
 	// Node and Boot name this process in claims of idempotency keys.

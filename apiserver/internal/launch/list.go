@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -62,7 +63,7 @@ func (l *Launcher) StartList(ctx context.Context, from *Caller, list *List) (cli
 func (t *intake) startList(ctx context.Context, list *List) (client.Launched, error) {
 	none, view := client.Launched{}, t.from.View
 	p := plan{Launcher: t.Launcher, from: t.from, in: list}
-	if err := p.make(); err != nil {
+	if err := p.make(ctx); err != nil {
 		return none, err
 	}
 	// else the command decides: who never topped up gets a run with a message
@@ -89,7 +90,7 @@ func (t *intake) startList(ctx context.Context, list *List) (client.Launched, er
 	}
 	var keep func(string) bool
 	if list.Rerun && p.again != nil {
-		paid, err := readCharged(ctx, view, t.Store, p.again.ID, t.list)
+		paid, err := readCharged(ctx, view, t.History, t.Store, p.again.ID, t.list)
 		if err != nil {
 			return none, err
 		}
@@ -137,7 +138,7 @@ func (p *plan) spec() *model.Scraper {
 	return &p.scraper.Spec
 }
 
-func (p *plan) make() error {
+func (p *plan) make(ctx context.Context) error {
 	if p.in.Scraper.IsZero() {
 		if err := p.makeScraper(); err != nil {
 			return err
@@ -160,7 +161,7 @@ func (p *plan) make() error {
 	case p.in.Stream == nil && len(p.in.URLs) > 0:
 		p.source = &listed{field: "urls", urls: p.in.URLs}
 	case p.in.Stream == nil:
-		return p.useNewest()
+		return p.useNewest(ctx)
 	default:
 		p.lines = func(body io.Reader) *lines { return newLines(body, p.in.Line, most) }
 	}
@@ -257,23 +258,27 @@ func (p *plan) findScraper() error {
 
 // givenRun is the scraper's newest run over all of a list, nil without one: what a rerun took of it
 // is no list of its own (decision 59).
-func givenRun(v *client.View, scraper ids.ID) (given *client.Job) {
-	v.ScraperJobs(scraper, func(j *client.Job) bool {
+func givenRun(ctx context.Context, history *client.History, v *client.View,
+	scraper ids.ID) (given *client.Job, err error) {
+	err = history.ScraperRuns(ctx, v, scraper, func(j *client.Job) bool {
 		if !j.Rest {
 			given = j
 		}
 		return given == nil
 	})
-	return given
+	return given, err
 }
 
 // useNewest takes the addresses that were last given.
-func (p *plan) useNewest() error {
+func (p *plan) useNewest(ctx context.Context) error {
 	if !p.in.Rerun && !p.in.Force {
 		return fault.New(fault.ListAlreadyRun, "the list was already run; rerun takes what was "+
 			"never charged, force all of it")
 	}
-	job := givenRun(p.from.View, p.again.ID)
+	job, err := givenRun(ctx, p.History, p.from.View, p.again.ID)
+	if err != nil {
+		return fmt.Errorf("runs of scraper %s: %w", p.again.ID, err)
+	}
 	if job == nil {
 		return fault.Invalid(fault.InvalidRequest, "urls",
 			"the scraper has no run yet whose list could be used")

@@ -4,6 +4,9 @@
 package ownership
 
 import (
+	"context"
+	"fmt"
+
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -29,8 +32,12 @@ func Group(v *client.View, customer string, id ids.ID, field string) (*client.Gr
 
 // Job is a run of the customer that more than its caller may see: trials are none. Its fault is
 // job_not_found, at the field that named it.
-func Job(v *client.View, customer string, id ids.ID, field string) (*client.Job, error) {
-	job := v.Job(id)
+func Job(ctx context.Context, h *client.History, v *client.View, customer string, id ids.ID,
+	field string) (*client.Job, error) {
+	job, err := h.Run(ctx, v, id)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", id, err)
+	}
 	if job == nil || job.Customer != customer || job.Trial() {
 		return nil, fault.Invalid(fault.JobNotFound, field, "there is no such job")
 	}

@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
 // TestForeignIsMissing: what another customer has gets the very fault of what nobody has.
@@ -27,6 +28,7 @@ func TestForeignIsMissing(t *testing.T) {
 		Spec: model.Scraper{Name: "s", Type: model.SingleProduct,
 			SourceConfig: model.SourceConfig{URL: "https://shop.test/"}}})
 	v := c.View()
+	history := client.NewHistory(&rowstoretest.Archive{})
 	for _, kind := range []struct {
 		code fault.Code
 		id   ids.ID // alice's; zero: she has none
@@ -41,7 +43,7 @@ func TestForeignIsMissing(t *testing.T) {
 			return err
 		}},
 		{fault.JobNotFound, ids.ID{}, func(customer string, id ids.ID) error {
-			_, err := ownership.Job(v, customer, id, "f")
+			_, err := ownership.Job(t.Context(), history, v, customer, id, "f")
 			return err
 		}},
 		{fault.SchemaNotFound, ids.ID{}, func(customer string, id ids.ID) error {

@@ -84,7 +84,10 @@ func (t *Trials) sampleOf(ctx context.Context, v *client.View,
 		trial.URL, trial.Field, err = t.Launcher.Beginning(scraper)
 		return trial, err
 	}
-	job := v.Job(scraper.LastJob)
+	job, err := t.History.Run(ctx, v, scraper.LastJob)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", scraper.LastJob, err)
+	}
 	if job == nil {
 		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
 			"the scraper has no start address and no list yet")

@@ -47,6 +47,7 @@ func Errors() []fault.Code {
 type Trials struct {
 	Launcher *launch.Launcher
 	Client   launch.Client
+	History  *client.History
 	Store    Store
 	Clock    clock.Clock
 	// Values keeps what trials made of pages, for an hour.
@@ -114,7 +115,14 @@ var (
 func (t *Trials) await(ctx context.Context, from *Caller) (*client.Job, error) {
 	tooSlow := t.Clock.After(model.TrialWait)
 	for {
-		job, changed := t.Client.View().WatchJob(from.Job)
+		view := t.Client.View()
+		job, changed := view.WatchJob(from.Job)
+		if job == nil { // or it is history
+			var err error
+			if job, err = t.History.Run(ctx, view, from.Job); err != nil {
+				return nil, fmt.Errorf("run %s: %w", from.Job, err)
+			}
+		}
 		if job != nil && job.Closed {
 			return job, nil
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/internal/archive"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/pkg/clock"
@@ -19,6 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/price"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // FreeGrant is the number of free requests of a new wallet.
@@ -136,6 +138,21 @@ func (c *Client) Dispatch(t testing.TB, job ids.ID, seqs ...uint32) {
 func (c *Client) CloseRun(t testing.TB, job ids.ID) {
 	t.Helper()
 	c.Must(t, command.CloseRunPayload{Job: job})
+}
+
+// Archive moves everything that is sealed to an archive, but for the newest so many runs and
+// entries of each customer.
+func (c *Client) Archive(t testing.TB, to rowstore.Archive, keep int) {
+	t.Helper()
+	batch, err := archive.Next(c.View(), rowstore.MaxPast)
+	if err == nil {
+		err = to.PutPast(t.Context(), batch.Runs, batch.Entries)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Must(t, command.DropArchivedPayload{Generation: batch.Generation, From: batch.From,
+		Upto: batch.Upto, Keep: uint32(keep)})
 }
 
 // Settle implements client.Client; there is no leader for markers.

@@ -128,6 +128,7 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	if known == nil || known.Group != scraper.Group {
 		if known != nil {
 			countMember(tx, known.Group, -1)
+			scraper.Past = scraper.Past.Left(known.Group)
 		}
 		countMember(tx, scraper.Group, 1)
 	}

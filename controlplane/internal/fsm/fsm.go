@@ -130,6 +130,7 @@ func registerAll(m *FSM) {
 	register(m, previewDelete)
 	register(m, enqueueWork)
 	register(m, exchangeWork)
+	register(m, dropArchived)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -42,6 +42,9 @@ type Store interface {
 	AllLists(ctx context.Context) ([]rowstore.ListInfo, error)
 	DropList(ctx context.Context, list ids.ID) error
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
+	PutPast(ctx context.Context, runs []rowstore.PastRun, entries []rowstore.PastEntry) error
+	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
+	PastHead(ctx context.Context, path rowstore.Path) (uint64, error)
 }
 
 // Config is what all leaderships of a node have in common. The control plane's own configuration
@@ -74,7 +77,11 @@ type Config struct {
 	Lease, EndWithin, FetchDeadline time.Duration
 	MarkerEvery                     time.Duration
 	RestoreGrace                    time.Duration
-	Autopilot                       quorum.Config
+	// ArchiveEvery is the pause after all that is sealed has been archived; of each customer the
+	// newest ArchiveKeep runs and entries stay in the state.
+	ArchiveEvery time.Duration
+	ArchiveKeep  uint32
+	Autopilot    quorum.Config
 
 	Point   func(name string)
 	Logger  *slog.Logger

@@ -38,6 +38,8 @@ type Leadership struct {
 	// admission is held while it is seen what members can apply, until what follows from it is
 	// done: a server is added, or the version raised.
 	admission sync.Mutex
+	// when all lists were last looked at for orphans, however old; the removal's own
+	oldLists time.Time
 	// since when members have been gone, as the autopilot saw them last
 	gone atomic.Pointer[map[string]time.Time]
 
@@ -60,9 +62,6 @@ func (l *Leadership) propose(ctx context.Context, payload command.Payload) (any,
 	result, err := l.config.Proposer.Propose(ctx, payload)
 	if err != nil {
 		return nil, err
-	}
-	if p, closes := payload.(command.CloseRunPayload); closes {
-		l.runClosed(p.Job)
 	}
 	return result.Value, result.Err
 }
@@ -87,6 +86,8 @@ func (l *Leadership) observe(payload command.Payload, result any) {
 		l.finishNow.raise() // a run that money does not reach any more has ended
 	case command.StopRunPayload:
 		l.finishNow.raise()
+	case command.CloseRunPayload:
+		l.runClosed(p.Job) // as long as the state is sure to have it
 	case command.RegisterNodePayload, command.DrainNodePayload:
 		l.assignNow.raise()
 	}
@@ -126,7 +127,7 @@ func (l *Leadership) work(ctx context.Context) {
 		"finish": l.finish,
 		"assign": l.assignWhenDue, "expire": l.expire, "undone": l.dropUndone,
 		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion,
-		"digests": l.compareDigests,
+		"digests": l.compareDigests, "archive": l.archivePast,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })
 	}

@@ -16,6 +16,7 @@ import (
 // metrics are what a node counts as it leads, over all its leaderships.
 type metrics struct {
 	moves            prometheus.Counter
+	archived         prometheus.Counter
 	routines, closed *prometheus.CounterVec
 	steps            steps.Counts
 }
@@ -24,6 +25,8 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 	return &metrics{
 		moves: to.Counter("shoal_controlplane_shard_moves_total",
 			"Shards that this node as leader gave to another owner."),
+		archived: to.Counter("shoal_archive_records_total",
+			"Runs and ledger entries that this node as leader moved from the state to the archive."),
 		routines: to.Counters("shoal_controlplane_routine_failures_total",
 			"Failures of the leader's routines, which go on after a while.", "routine"),
 		closed: to.Counters("shoal_controlplane_runs_closed_total",

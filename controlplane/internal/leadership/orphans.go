@@ -3,10 +3,13 @@ package leadership
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	"shoal.dev/shoal/controlplane/internal/archive"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -15,6 +18,9 @@ const (
 	orphanAge    = 15 * time.Minute
 	trialKept    = 2 * time.Minute // longer than a call waits for the answer that it gives
 	unsureRests  = 10 * time.Second
+	// oldListsEvery is how often lists are looked at that are as old as it is.
+	oldListsEvery = 24 * time.Hour
+	listsAtOnce   = 1_000
 )
 
 // Orphans is the removal of link lists that nothing names, which a leader does as soon as it leads.
@@ -57,14 +63,21 @@ func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	past, err := l.pastLists(ctx, view, lists, now)
+	if err != nil {
+		return err
+	}
 	for _, list := range lists {
-		if job := view.JobOfList(list.ID); job != nil && job.Trial() {
+		job, known := past[list.ID]
+		if here := view.JobOfList(list.ID); here != nil {
+			job, known = here, true
+		}
+		if job != nil && job.Trial() {
 			if err := l.dropTrial(ctx, job, now); err != nil {
 				return err
 			}
-			continue
 		}
-		if !l.orphaned(view, list.ID, before) {
+		if known || !l.orphaned(view, list.ID, before) {
 			continue
 		}
 		l.config.Point("work.orphans.before_drop")
@@ -76,7 +89,46 @@ func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// orphaned says whether a list is nobody's.
+// pastLists are the lists that are no run's of the state, each with the run of the archive that has
+// it, nil for one that is not looked for: whether a list of days ago is an orphan is asked once a
+// day.
+func (l *Leadership) pastLists(ctx context.Context, view *state.View, lists []rowstore.ListInfo,
+	now time.Time) (map[ids.ID]*state.Job, error) {
+	past := map[ids.ID]*state.Job{}
+	path := archive.Path(view)
+	if path == nil {
+		return past, nil
+	}
+	all := now.Sub(l.oldLists) >= oldListsEvery
+	var ask []ids.ID
+	for _, list := range lists {
+		switch {
+		case view.JobOfList(list.ID) != nil:
+		case all || list.ID.Seconds() > now.Add(-oldListsEvery).Unix():
+			ask = append(ask, list.ID)
+		default:
+			past[list.ID] = nil
+		}
+	}
+	for some := range slices.Chunk(ask, listsAtOnce) {
+		runs, err := l.config.Store.PastRuns(ctx, rowstore.PastQuery{Path: path, Lists: some,
+			Trials: true, By: rowstore.BySealed, Limit: rowstore.MaxPast})
+		if err != nil {
+			return nil, fmt.Errorf("runs of link lists: %w", err)
+		}
+		for i := range runs {
+			if past[runs[i].List], err = archive.DecodeRun(runs[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if all {
+		l.oldLists = now
+	}
+	return past, nil
+}
+
+// orphaned says whether a list is nobody's, if no run of the archive has it.
 func (l *Leadership) orphaned(view *state.View, list ids.ID, before time.Time) bool {
 	made, cluster := list.Seconds(), view.Cluster()
 	if cluster.Generation != nil && l.inGrace(cluster) &&

@@ -14,6 +14,7 @@ func (h *Holder) measure(to *telemetry.Metrics) {
 	h.measureWindow(to)
 	h.measureMoney(to)
 	h.measureShards(to)
+	h.measureArchive(to)
 	h.clocks.measure(to, func() bool { return h.Current() != nil })
 }
 
@@ -105,6 +106,26 @@ func (h *Holder) measureMoney(to *telemetry.Metrics) {
 		Gauge("shoal_controlplane_accrued_micros",
 			"Charges of runs that are not closed, in micros (millionths of a euro), on the leader.",
 			func(m money) float64 { return float64(m.accrued) }).
+		Declare(to)
+}
+
+// measureArchive shows how far the archive is behind, on the leader only.
+func (h *Holder) measureArchive(to *telemetry.Metrics) {
+	telemetry.NewSamples(func() (age time.Duration, ok bool) {
+		l := h.Current()
+		if l == nil {
+			return 0, false
+		}
+		view := l.view()
+		view.ClosedAfter(view.ArchivedTo(), func(job *state.Job) bool {
+			age = max(l.config.Clock.Now().Sub(time.UnixMilli(job.Finished)), 0)
+			return false
+		})
+		return age, true
+	}).
+		Gauge("shoal_archive_age_seconds",
+			"How long ago the oldest run ended that is not in the archive yet; 0: all are. "+
+				"On the leader.", func(age time.Duration) float64 { return age.Seconds() }).
 		Declare(to)
 }
 

@@ -70,8 +70,8 @@ type Member struct {
 
 // Membership is this node as a member.
 type Membership struct {
-	config  Config
-	list *memberlist.Memberlist
+	config Config
+	list   *memberlist.Memberlist
 
 	stop   context.CancelFunc // ends keepJoined
 	joiner sync.WaitGroup

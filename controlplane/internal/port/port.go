@@ -51,7 +51,7 @@ type Config struct {
 
 // Port is open from Open until Close. It is safe for concurrent use.
 type Port struct {
-	config      Config
+	config   Config
 	listener net.Listener
 	server   *tls.Config
 	raft     *streams

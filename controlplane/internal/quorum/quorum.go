@@ -118,8 +118,8 @@ type Change struct {
 // Planner remembers since when nodes have kept up or been gone. It is for one goroutine and one
 // leadership.
 type Planner struct {
-	config   Config
-	nodes map[string]*memory
+	config Config
+	nodes  map[string]*memory
 }
 
 // memory is what is remembered of a node; a zero time is "not now".

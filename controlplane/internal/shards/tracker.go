@@ -57,7 +57,7 @@ const movingShare = 8
 
 // Tracker is what one leadership knows of the fetchers. It is safe for concurrent use.
 type Tracker struct {
-	config     Config
+	config  Config
 	started time.Time
 
 	mu      sync.Mutex

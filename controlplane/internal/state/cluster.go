@@ -33,6 +33,9 @@ type Generation struct {
 	// states before this one had.
 	Revisions uint32 `cbor:"6,keyasint,omitempty"`
 	Prices    uint32 `cbor:"7,keyasint,omitempty"`
+	// Ancestors are the generations before, the youngest first, each up to the index at which its
+	// successor goes on from it.
+	Ancestors []Step `cbor:"8,keyasint,omitempty"`
 }
 
 var clusterTable = define(1, "cluster",

@@ -67,7 +67,16 @@ var jobsTable = define(1, "jobs",
 	index("running", true, func(j *Job) []any { return j.whileOpen(j.Scraper, j.ID) }),
 	index("busy", true, func(j *Job) []any { return j.whileOpen(j.Customer, j.ID) }),
 	index("list", true, func(j *Job) []any { return []any{j.List} }),
+	index("closed", true, func(j *Job) []any { return j.onceClosed(j.Index, j.ID) }),
 )
+
+// onceClosed are the parts of a key that the job has from then on.
+func (j *Job) onceClosed(parts ...any) []any {
+	if !j.Closed {
+		return nil
+	}
+	return parts
+}
 
 // whileOpen are the parts of a key that the job has until it is closed.
 func (j *Job) whileOpen(parts ...any) []any {
@@ -116,3 +125,11 @@ func (v *View) OpenJobsOfCustomer(customer string) []*Job {
 
 // PutJob adds or replaces.
 func (t *Tx) PutJob(j *Job) { jobsTable.put(t, j) }
+
+// RemoveJob removes a run that the archive has.
+func (t *Tx) RemoveJob(j *Job) { jobsTable.remove(t, j) }
+
+// OldestJobs visits a customer's jobs, oldest first, until visit returns false.
+func (v *View) OldestJobs(customer string, visit func(*Job) bool) {
+	jobsTable.each(v, false, visit, "customer_prefix", customer)
+}

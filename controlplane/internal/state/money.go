@@ -43,6 +43,10 @@ type Wallet struct {
 	Sequence  uint64 `cbor:"8,keyasint,omitempty"`  // entries sealed so far
 	Out       uint32 `cbor:"9,keyasint,omitempty"`  // units out over all runs of the customer
 	ToppedUp  bool   `cbor:"10,keyasint,omitempty"` // an entry has added money at some time
+	// Archived and ArchivedSum are how many of the sealed entries the archive has, the first ones,
+	// and their sum.
+	Archived    uint64 `cbor:"11,keyasint,omitempty" since:"2"`
+	ArchivedSum int64  `cbor:"12,keyasint,omitempty" since:"2"`
 }
 
 // Balance is balanceMicros: the sealed balance plus what open runs have been charged (which is
@@ -110,6 +114,13 @@ type Line struct {
 var entriesTable = define(1, "entries",
 	index("id", true, func(e *Entry) []any { return []any{e.ID} }),
 	index("customer", true, func(e *Entry) []any { return []any{e.Customer, e.Created, e.ID} }),
+	// of those that were sealed when they were made
+	index("sealed", true, func(e *Entry) []any {
+		if e.Status == EntryOpen || !e.Job.IsZero() {
+			return nil
+		}
+		return []any{e.Created, e.ID}
+	}),
 )
 
 // Entry is nil when there is none of that id.
@@ -123,7 +134,12 @@ func (v *View) Entries(customer string, visit func(*Entry) bool) {
 // PutEntry adds or replaces.
 func (t *Tx) PutEntry(e *Entry) { entriesTable.put(t, e) }
 
-// RemoveEntry removes an entry that was never sealed and moved nothing.
+// OldestEntries visits a customer's ledger entries, oldest first, until visit returns false.
+func (v *View) OldestEntries(customer string, visit func(*Entry) bool) {
+	entriesTable.each(v, false, visit, "customer_prefix", customer)
+}
+
+// RemoveEntry removes an entry that was never sealed and moved nothing, or that the archive has.
 func (t *Tx) RemoveEntry(e *Entry) { entriesTable.remove(t, e) }
 
 // Books are the system's accounts of the ledger; the customers' stand in their wallets. Every

@@ -56,6 +56,8 @@ type Scraper struct {
 	// Content names the recipe of the revision. What it says is that content's in memory and left
 	// out of what is written. It is zero until the version that has contents is active.
 	Content Hash `cbor:"11,keyasint,omitzero" since:"2"`
+	// Past is of the runs that have left the state, nil: none has.
+	Past *PastRuns `cbor:"12,keyasint,omitempty" since:"2"`
 }
 
 var scrapersTable = define(1, "scrapers",

@@ -180,6 +180,7 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, content := range contentsTable.all(&tx.View, "id_prefix") {
 			contentsTable.remove(tx, content)
 		}
+		archiveTable.remove(tx, archiveTable.first(&tx.View, "id", "archive"))
 		return nil
 	})
 	if err != nil {

@@ -95,6 +95,7 @@ func (f *follower) begin(tx *Tx) {
 	if was := cluster.Generation; was != nil {
 		next.Parent, next.Revisions, next.Prices = was.ID, was.Revisions, was.Prices
 	}
+	next.Ancestors = f.mine.Ancestry(f.cutIndex)
 	if was := old.Generation; was != nil {
 		next.Revisions, next.Prices = max(next.Revisions, was.Revisions),
 			max(next.Prices, was.Prices)
@@ -180,7 +181,8 @@ func (f *follower) compare() {
 		return true
 	})
 	for _, job := range f.mine.OpenJobs() {
-		if was := f.old.Job(job.ID); was != nil && was.Closed {
+		// one that is not there has left the state since
+		if was := f.old.Job(job.ID); was == nil && f.descends || was != nil && was.Closed {
 			f.changes.Reopened++
 		}
 	}

@@ -178,6 +178,9 @@ func (l *Steps) endSealed(ctx context.Context, lost []lostSeq) error {
 			continue
 		}
 		job := l.State().View().Job(ref.Job)
+		if job == nil {
+			continue // it is history
+		}
 		if _, err := l.Propose(ctx,
 			command.StopRunPayload{Customer: job.Customer, Scraper: job.Scraper,
 				Job: job.ID}); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -278,6 +279,20 @@ func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([
 		return nil, fmt.Errorf("row store: past entries: %w", err)
 	}
 	return entries, nil
+}
+
+// PastHead is rowstore.Archive.
+func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error) {
+	var head uint64
+	for _, table := range []string{"past_runs", "past_entries"} {
+		found, err := past(ctx, s, `SELECT max(sealed) FROM `+s.table(table)+` WHERE `+onPath(path),
+			func(rows driver.Rows) (one uint64, err error) { return one, rows.Scan(&one) })
+		if err != nil {
+			return 0, fmt.Errorf("row store: head of the archive: %w", err)
+		}
+		head = max(head, slices.Max(append(found, 0)))
+	}
+	return head, nil
 }
 
 // ExpirePast is rowstore.Archive: whole months go, when the last run of one is old enough, and what

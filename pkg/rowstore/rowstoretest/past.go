@@ -1,11 +1,9 @@
 package rowstoretest
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"shoal.dev/shoal/pkg/ids"
@@ -42,68 +40,6 @@ func whole(generations ...ids.ID) rowstore.Path {
 		path = append(path, rowstore.PathStep{Generation: generation, Upto: 1 << 60})
 	}
 	return path
-}
-
-// wanted is what a query finds among runs, by its meaning.
-func wanted(all []rowstore.PastRun, q rowstore.PastQuery) []rowstore.PastRun {
-	order := func(a, b rowstore.PastRun) int {
-		n := cmp.Or(compareIn(q.By, a, b), strings.Compare(string(a.ID[:]), string(b.ID[:])))
-		if q.Descending {
-			return -n
-		}
-		return n
-	}
-	var found []rowstore.PastRun
-	for _, r := range all {
-		seen := slices.ContainsFunc(q.Path, func(step rowstore.PathStep) bool {
-			return step.Generation == r.Generation && r.Sealed <= step.Upto
-		})
-		if seen && (q.Customer == "" || r.Customer == q.Customer) && (q.Trials || !r.Trial) &&
-			(q.IDs == nil || slices.Contains(q.IDs, r.ID)) &&
-			(q.Lists == nil || slices.Contains(q.Lists, r.List)) &&
-			(q.Scraper.IsZero() || q.Scraper == r.Scraper) &&
-			(q.Kinds == nil || slices.Contains(q.Kinds, r.PastKind)) {
-			found = append(found, r)
-		}
-	}
-	slices.SortFunc(found, order)
-	if q.Behind != nil {
-		at := slices.IndexFunc(found, func(r rowstore.PastRun) bool { return r.ID == q.Behind.ID })
-		found = found[at+1:]
-	}
-	found = found[min(q.Offset, len(found)):]
-	return found[:min(q.Limit, len(found))]
-}
-
-func compareIn(by rowstore.PastOrder, a, b rowstore.PastRun) int {
-	switch by {
-	case rowstore.ByQueued:
-		return cmp.Compare(a.Queued, b.Queued)
-	case rowstore.ByStarted:
-		return cmp.Compare(a.Started, b.Started)
-	case rowstore.ByFinished:
-		return cmp.Compare(a.Finished, b.Finished)
-	case rowstore.ByState:
-		return cmp.Compare(a.State, b.State)
-	case rowstore.BySuccess:
-		return cmp.Compare(a.Success, b.Success)
-	case rowstore.ByErrors:
-		return cmp.Compare(a.Errors, b.Errors)
-	case rowstore.ByLinks:
-		return cmp.Compare(a.Links, b.Links)
-	case rowstore.ByItems:
-		return cmp.Compare(a.Items, b.Items)
-	case rowstore.ByPages:
-		return cmp.Compare(a.Pages, b.Pages)
-	case rowstore.ByDelivered:
-		return cmp.Compare(a.Delivered, b.Delivered)
-	case rowstore.ByCharged:
-		return cmp.Compare(a.Charged, b.Charged)
-	case rowstore.ByDuration:
-		return cmp.Compare(a.Finished-a.Started, b.Finished-b.Started)
-	default:
-		return cmp.Compare(a.Sealed, b.Sealed)
-	}
 }
 
 // testPastRuns holds every query against its meaning, in every order, and twice is once.
@@ -144,7 +80,7 @@ func testPastRuns(s *suite) {
 	for _, by := range []rowstore.PastOrder{rowstore.ByQueued, rowstore.BySealed} {
 		for _, down := range []bool{false, true} {
 			q := rowstore.PastQuery{Path: path, By: by, Descending: down, Limit: 7}
-			for page := wanted(all, q); len(page) > 0; page = wanted(all, q) {
+			for page := found(all, q); len(page) > 0; page = found(all, q) {
 				s.past(q, all)
 				last := page[len(page)-1]
 				q.Behind = &rowstore.PastPlace{Value: last.Queued, ID: last.ID}
@@ -161,7 +97,7 @@ func (s *suite) past(q rowstore.PastQuery, all []rowstore.PastRun) {
 	s.Helper()
 	got, err := s.store.PastRuns(s.ctx, q)
 	s.ok(err)
-	s.equal(fmt.Sprintf("runs of %+v", q), wanted(all, q), got)
+	s.equal(fmt.Sprintf("runs of %+v", q), found(all, q), got)
 }
 
 // testCountPast: what a history's filter may name is counted as the history would list it.
@@ -241,10 +177,7 @@ func testPastEntries(s *suite) {
 			want = append(want, e)
 		}
 	}
-	slices.SortFunc(want, func(a, b rowstore.PastEntry) int {
-		return cmp.Or(cmp.Compare(b.Created, a.Created),
-			strings.Compare(string(b.ID[:]), string(a.ID[:])))
-	})
+	slices.SortFunc(want, newerEntry)
 	s.equal("ledger", want, read(rowstore.PastEntriesQuery{Customer: "one", Limit: 1000}))
 	s.equal("page", want[5:9],
 		read(rowstore.PastEntriesQuery{Customer: "one", Offset: 5, Limit: 4}))
@@ -253,6 +186,11 @@ func testPastEntries(s *suite) {
 	}):], read(rowstore.PastEntriesQuery{Customer: "one", Before: 20, Limit: 1000}))
 	s.equal("by id", []rowstore.PastEntry{all[9], all[3]},
 		read(rowstore.PastEntriesQuery{IDs: []ids.ID{all[3].ID, all[9].ID, gone.ID}, Limit: 10}))
+	for upto, want := range map[uint64]uint64{0: 0, 99: 0, 120: 120, 1 << 40: 149} {
+		head, err := s.store.PastHead(s.ctx, rowstore.Path{{Generation: first, Upto: upto}})
+		s.ok(err)
+		s.equal("head", want, head)
+	}
 	s.equal("of nobody", 0, len(read(rowstore.PastEntriesQuery{Customer: "three", Limit: 10})))
 }
 

@@ -43,7 +43,8 @@ CREATE INDEX IF NOT EXISTS past_runs_queued ON past_runs (customer, trial, queue
 CREATE INDEX IF NOT EXISTS past_runs_kind ON past_runs (customer, trial, grp, scraper, state, generation, sealed);
 CREATE INDEX IF NOT EXISTS past_runs_scraper ON past_runs (scraper, queued, generation, sealed);
 CREATE INDEX IF NOT EXISTS past_runs_list ON past_runs (list);
-CREATE INDEX IF NOT EXISTS past_runs_sealed ON past_runs (sealed);
+CREATE INDEX IF NOT EXISTS past_runs_sealed ON past_runs (sealed, id);
+CREATE INDEX IF NOT EXISTS past_runs_head ON past_runs (generation, sealed);
 CREATE INDEX IF NOT EXISTS past_runs_finished ON past_runs (finished);
 
 CREATE TABLE IF NOT EXISTS past_entries (
@@ -55,6 +56,7 @@ CREATE TABLE IF NOT EXISTS past_entries (
 	body       BLOB NOT NULL,
 	PRIMARY KEY (id, generation)
 ) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS past_entries_sealed ON past_entries (generation, sealed);
 CREATE INDEX IF NOT EXISTS past_entries_created ON past_entries (customer, created, generation, sealed);
 `
 
@@ -254,6 +256,27 @@ func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([
 		return nil, fmt.Errorf("row store: past entries: %w", err)
 	}
 	return entries, nil
+}
+
+// PastHead is rowstore.Archive.
+func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error) {
+	head := int64(0)
+	for _, step := range path {
+		for _, table := range []string{"past_runs", "past_entries"} {
+			rows, err := s.reads.QueryContext(ctx, `SELECT coalesce(max(sealed), 0) FROM `+table+
+				` WHERE generation = ? AND sealed <= ?`, step.Generation[:], int64(step.Upto))
+			err = each(rows, err, func(rows *sql.Rows) error {
+				var one int64
+				err := rows.Scan(&one)
+				head = max(head, one)
+				return err
+			})
+			if err != nil {
+				return 0, fmt.Errorf("row store: head of the archive: %w", err)
+			}
+		}
+	}
+	return uint64(head), nil
 }
 
 // ExpirePast is rowstore.Archive. Each turn of the writer removes a bounded number.

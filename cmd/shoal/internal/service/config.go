@@ -62,6 +62,8 @@ type Config struct {
 	FetchTimeout        time.Duration `hidden:"" help:"Of one try at a page." default:"30s"`
 	Lease               time.Duration `hidden:"" help:"How long a fetcher works without hearing from the leader." default:"10s"`
 	MarkerEvery         time.Duration `hidden:"" help:"Between two looks for losses." default:"3s"`
+	ArchiveEvery        time.Duration `hidden:"" help:"After all ended runs and their entries have left the state, until it is looked again." default:"10s"`
+	ArchiveKeep         int           `hidden:"" help:"Ended runs, and entries, of each customer that stay in the state all the same." default:"10"`
 	StopWithin          time.Duration `hidden:"" help:"For handing over what is under way." default:"30s"`
 	RaftSnapshotEntries uint64        `hidden:"" help:"Raft entries after which a snapshot is taken, looked at every so many milliseconds. For tests."`
 

@@ -89,7 +89,8 @@ func (n *node) buildBilling(context.Context) error {
 		Point:  n.point,
 		Reader: n.reader.For(identity.Billing)})
 	n.worker.Add(billing.NewDaily(billing.DailyConfig{Control: n.control.Client(),
-		Store: n.services.store, Clock: n.clock, Logger: n.forRole(identity.Billing),
+		History: controlclient.NewHistory(n.services.store), Store: n.services.store,
+		Clock: n.clock, Logger: n.forRole(identity.Billing),
 		Metrics: n.metrics}).Kind())
 	return nil
 }
@@ -164,7 +165,8 @@ func (n *node) apiPart() lifecycle.Part {
 func (n *node) recount(ctx context.Context,
 	view *controlclient.View) iter.Seq2[apiserver.RecountedRun, error] {
 	return func(yield func(apiserver.RecountedRun, error) bool) {
-		for c, err := range billing.Recount(ctx, view, n.services.store) {
+		history := controlclient.NewHistory(n.services.store)
+		for c, err := range billing.Recount(ctx, view, history, n.services.store) {
 			run := apiserver.RecountedRun{JobID: c.Job, CustomerRef: c.Customer, EntryID: c.Entry,
 				LedgerMicros:  c.LedgerMicros,
 				RecountMicros: c.RecountMicros, LedgerPages: c.LedgerPages,

@@ -77,6 +77,9 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	if config.MarkerEvery > 0 {
 		settings.MarkerEvery = config.MarkerEvery
 	}
+	if config.ArchiveEvery > 0 {
+		settings.ArchiveEvery, settings.ArchiveKeep = config.ArchiveEvery, config.ArchiveKeep
+	}
 	if n := config.RaftSnapshotEntries; n > 0 {
 		settings.Snapshots.Entries, settings.Snapshots.Every = n, time.Duration(n)*time.Millisecond
 	}

@@ -1,0 +1,350 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"shoal.dev/shoal/controlplane/internal/archive"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// PastRuns is what the state keeps of a scraper's runs that have left it.
+type PastRuns = state.PastRuns
+
+// Past is what a History reads of the row store.
+type Past interface {
+	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
+	CountPast(ctx context.Context, path rowstore.Path, customer string) ([]rowstore.PastCount,
+		error)
+	PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry, error)
+}
+
+// History is the one look-up of runs and ledger entries, wherever they are: what was sealed up to
+// the index that a view names is read from the archive, all else from the view. A view that was
+// taken before a record left the state shows it as before, so a read is of one moment.
+type History struct{ past Past }
+
+// NewHistory makes a look-up over an archive.
+func NewHistory(past Past) *History { return &History{past} }
+
+// pastAtOnce is how many records of the archive are held at a time where all are visited.
+const pastAtOnce = 500
+
+func (h *History) runs(ctx context.Context, v *View, q rowstore.PastQuery) ([]*Job, error) {
+	if q.Path = archive.Path(v); q.Path == nil {
+		return nil, nil
+	}
+	records, err := h.past.PastRuns(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]*Job, len(records))
+	for i := range records {
+		if jobs[i], err = archive.DecodeRun(records[i]); err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
+}
+
+func (h *History) entries(ctx context.Context, v *View, q rowstore.PastEntriesQuery) ([]*Entry,
+	error) {
+	if q.Path = archive.Path(v); q.Path == nil || q.Limit == 0 {
+		return nil, nil
+	}
+	records, err := h.past.PastEntries(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]*Entry, len(records))
+	for i := range records {
+		if entries[i], err = archive.DecodeEntry(records[i]); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+// Run is a run, or a trial, by its id; nil when there is none.
+func (h *History) Run(ctx context.Context, v *View, id ids.ID) (*Job, error) {
+	if job := v.Job(id); job != nil {
+		return job, nil
+	}
+	jobs, err := h.runs(ctx, v, rowstore.PastQuery{IDs: []ids.ID{id}, Trials: true,
+		By: rowstore.BySealed, Limit: 1})
+	if err != nil || len(jobs) == 0 {
+		return nil, err
+	}
+	return jobs[0], nil
+}
+
+// ScraperRuns visits a scraper's runs, newest first, until visit returns false.
+func (h *History) ScraperRuns(ctx context.Context, v *View, scraper ids.ID,
+	visit func(*Job) bool) error {
+	var here []*Job
+	v.ScraperJobs(scraper, func(job *Job) bool {
+		if !v.Archived(job) {
+			here = append(here, job)
+		}
+		return true
+	})
+	q := rowstore.PastQuery{Scraper: scraper, Trials: true, By: rowstore.ByQueued,
+		Descending: true, Limit: pastAtOnce}
+	return h.visit(ctx, v, q, here, visit)
+}
+
+// visit calls visit for runs of the view and those of a query, both from the newest to the oldest,
+// in their common order.
+func (h *History) visit(ctx context.Context, v *View, q rowstore.PastQuery, here []*Job,
+	visit func(*Job) bool) error {
+	for {
+		past, err := h.runs(ctx, v, q)
+		if err != nil {
+			return err
+		}
+		for _, job := range past {
+			for len(here) > 0 && newerRun(here[0], job) {
+				if !visit(here[0]) {
+					return nil
+				}
+				here = here[1:]
+			}
+			if !visit(job) {
+				return nil
+			}
+		}
+		if len(past) < q.Limit {
+			break
+		}
+		last := past[len(past)-1]
+		q.Behind = &rowstore.PastPlace{Value: last.Queued, ID: last.ID}
+	}
+	for _, job := range here {
+		if !visit(job) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func newerRun(a, b *Job) bool {
+	return cmp.Or(cmp.Compare(a.Queued, b.Queued), bytes.Compare(a.ID[:], b.ID[:])) > 0
+}
+
+// Newest is the customer's newest run or trial, nil without one. Of what the state has not it knows
+// no trial.
+func (h *History) Newest(ctx context.Context, v *View, customer string) (newest *Job, err error) {
+	v.CustomerJobs(customer, func(job *Job) bool { newest = job; return false })
+	if newest != nil {
+		return newest, nil
+	}
+	jobs, err := h.runs(ctx, v, rowstore.PastQuery{Customer: customer, By: rowstore.ByQueued,
+		Descending: true, Limit: 1})
+	if err != nil || len(jobs) == 0 {
+		return nil, err
+	}
+	return jobs[0], nil
+}
+
+// RunsBefore are a customer's runs, without trials, newest first, behind a place; nil: from the
+// newest.
+func (h *History) RunsBefore(ctx context.Context, v *View, customer string,
+	place *rowstore.PastPlace, most int) ([]*Job, error) {
+	var here []*Job
+	v.CustomerJobs(customer, func(job *Job) bool {
+		behind := place == nil || newerRun(&Job{Queued: place.Value, ID: place.ID}, job)
+		if behind && !job.Trial() && !v.Archived(job) {
+			here = append(here, job)
+		}
+		return len(here) < most
+	})
+	q := rowstore.PastQuery{Customer: customer, By: rowstore.ByQueued, Descending: true,
+		Behind: place, Limit: most}
+	var found []*Job
+	err := h.visit(ctx, v, q, here, func(job *Job) bool {
+		found = append(found, job)
+		return len(found) < most
+	})
+	return found, err
+}
+
+// RunPage asks for part of a customer's runs, without trials, by number.
+type RunPage struct {
+	Customer string
+	// Wanted says of group, scraper and state whether their runs are listed; nil: all.
+	Wanted func(rowstore.PastKind) bool
+	By     rowstore.PastOrder
+	// Compare is By, of runs of which one differs from the other; without the direction.
+	Compare       func(a, b *Job) int
+	Descending    bool
+	Offset, Limit int
+}
+
+// Runs is a page, and how many runs there are on all pages together.
+func (h *History) Runs(ctx context.Context, v *View, p RunPage) ([]*Job, int64, error) {
+	order := func(a, b *Job) int {
+		n := cmp.Or(p.Compare(a, b), bytes.Compare(a.ID[:], b.ID[:]))
+		if p.Descending {
+			return -n
+		}
+		return n
+	}
+	var here []*Job
+	v.CustomerJobs(p.Customer, func(job *Job) bool {
+		kind := rowstore.PastKind{Group: job.Group, Scraper: job.Scraper, State: string(job.State)}
+		if !job.Trial() && !v.Archived(job) && (p.Wanted == nil || p.Wanted(kind)) {
+			here = append(here, job)
+		}
+		return true
+	})
+	slices.SortFunc(here, order)
+	total, kinds, err := h.countRuns(ctx, v, p)
+	if err != nil {
+		return nil, 0, err
+	}
+	first := max(p.Offset-len(here), 0)
+	var past []*Job
+	if int64(first) < total {
+		past, err = h.runs(ctx, v, rowstore.PastQuery{Customer: p.Customer, Kinds: kinds, By: p.By,
+			Descending: p.Descending, Offset: first, Limit: p.Offset + p.Limit - first})
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	page := mergePage(past, here, order, first, p.Offset)
+	return page[:min(p.Limit, len(page))], total + int64(len(here)), nil
+}
+
+// mergePage is what begins at an offset of two rows together, both in an order. Of the one, past
+// begins at its record of number first: as many before the offset as the other, here, has, so the
+// page begins there or behind.
+func mergePage[T any](past, here []T, order func(a, b T) int, first, offset int) []T {
+	at := first
+	if first > 0 {
+		if len(past) == 0 {
+			return nil // the page lies behind the end
+		}
+		before, _ := slices.BinarySearchFunc(here, past[0], order)
+		here, at = here[before:], at+before
+	}
+	merged := slices.Concat(past, here)
+	slices.SortFunc(merged, order)
+	return merged[min(offset-at, len(merged)):]
+}
+
+// countRuns counts what the archive has for a page. kinds is nil when the page is of all.
+func (h *History) countRuns(ctx context.Context, v *View, p RunPage) (total int64,
+	kinds []rowstore.PastKind, err error) {
+	path := archive.Path(v)
+	if path == nil {
+		return 0, nil, nil
+	}
+	counts, err := h.past.CountPast(ctx, path, p.Customer)
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, c := range counts {
+		if p.Wanted == nil || p.Wanted(c.PastKind) {
+			total += c.Runs
+			kinds = append(kinds, c.PastKind)
+		}
+	}
+	if len(kinds) == len(counts) {
+		kinds = nil
+	}
+	return total, kinds, nil
+}
+
+// Entries is part of a customer's ledger, newest first, by number, and how many entries it has.
+func (h *History) Entries(ctx context.Context, v *View, customer string, offset, limit int) (
+	entries []*Entry, total int64, err error) {
+	wallet := v.Wallet(customer)
+	if wallet == nil {
+		return nil, 0, nil
+	}
+	here := h.entriesHere(v, customer, 0)
+	// Entries are archived in the order in which they were sealed, not made: what is here may be
+	// older than what is there.
+	first := max(offset-len(here), 0)
+	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customer: customer, Offset: first,
+		Limit: offset + limit - first})
+	if err != nil {
+		return nil, 0, err
+	}
+	page := mergePage(past, here, newerEntry, first, offset)
+	return page[:min(limit, len(page))], int64(len(here)) + int64(wallet.Archived), nil
+}
+
+// EntriesBefore is part of a customer's ledger, newest first, of the entries that were made before
+// an index; 0: from the newest. One command makes one entry of a customer.
+func (h *History) EntriesBefore(ctx context.Context, v *View, customer string, before uint64,
+	most int) ([]*Entry, error) {
+	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customer: customer, Before: before,
+		Limit: most})
+	if err != nil {
+		return nil, err
+	}
+	merged := slices.Concat(past, h.entriesHere(v, customer, before))
+	slices.SortFunc(merged, newerEntry)
+	return merged[:min(most, len(merged))], nil
+}
+
+// entriesHere are the entries that the archive has not, newest first, of those made before an
+// index; 0: all.
+func (h *History) entriesHere(v *View, customer string, before uint64) []*Entry {
+	var here []*Entry
+	v.Entries(customer, func(e *Entry) bool {
+		if !v.ArchivedEntry(e) && (before == 0 || e.Created < before) {
+			here = append(here, e)
+		}
+		return true
+	})
+	return here
+}
+
+func newerEntry(a, b *Entry) int {
+	return cmp.Or(cmp.Compare(b.Created, a.Created), bytes.Compare(b.ID[:], a.ID[:]))
+}
+
+// EntriesOf are the ledger entries of runs, by their ids. A trial that delivered nothing has none.
+func (h *History) EntriesOf(ctx context.Context, v *View, jobs []*Job) (map[ids.ID]*Entry, error) {
+	found, elsewhere := map[ids.ID]*Entry{}, []ids.ID{}
+	for _, job := range jobs {
+		if entry := v.Entry(job.Entry); entry != nil {
+			found[job.Entry] = entry
+		} else {
+			elsewhere = append(elsewhere, job.Entry)
+		}
+	}
+	if len(elsewhere) == 0 {
+		return found, nil
+	}
+	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{IDs: elsewhere, Limit: len(elsewhere)})
+	for _, entry := range past {
+		found[entry.ID] = entry
+	}
+	return found, err
+}
+
+// ClosedAfter are the next runs and trials, at most most, that were closed by commands behind an
+// index, in the order in which they were. Their Index is where the next ones follow.
+func (h *History) ClosedAfter(ctx context.Context, v *View, index uint64, most int) ([]*Job,
+	error) {
+	jobs, err := h.runs(ctx, v, rowstore.PastQuery{Trials: true, By: rowstore.BySealed,
+		Behind: &rowstore.PastPlace{Value: int64(index), ID: lastID}, Limit: most})
+	if err != nil || len(jobs) == most {
+		return jobs, err
+	}
+	v.ClosedAfter(max(index, v.ArchivedTo()), func(job *Job) bool {
+		jobs = append(jobs, job)
+		return len(jobs) < most
+	})
+	return jobs, nil
+}
+
+// lastID comes behind every other.
+var lastID = ids.ID{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}

@@ -1,0 +1,268 @@
+package client_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
+)
+
+// twins are two control planes that are given the same commands. The history of one leaves its
+// state now and then.
+type twins struct {
+	t           *testing.T
+	clock       *clock.Manual
+	ids         ids.Sequence
+	whole, less *clienttest.Client
+	past        rowstoretest.Archive
+	group       ids.ID
+	scrapers    []ids.ID
+	open        []ids.ID
+}
+
+func newTwins(t *testing.T) *twins {
+	at := clock.NewManual(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
+	w := &twins{t: t, clock: at, whole: clienttest.New(t, at), less: clienttest.New(t, at)}
+	w.group = w.ids.New()
+	w.must(client.OpenCustomer{Customer: "alice", Entry: w.ids.New()})
+	w.must(client.AdjustWallet{Customer: "alice", Entry: w.ids.New(), Amount: 1_000_000})
+	w.must(client.PutGroup{Create: true, ID: w.group, Customer: "alice", Name: "g"})
+	for range 3 {
+		w.scrapers = append(w.scrapers, w.ids.New())
+		scraper := w.scrapers[len(w.scrapers)-1]
+		w.must(client.PutScraper{Create: true, ID: scraper, Customer: "alice", Group: w.group,
+			Spec: model.Scraper{Name: scraper.String(), Type: model.SingleProduct}})
+	}
+	return w
+}
+
+func (w *twins) must(payload command.Payload) {
+	w.t.Helper()
+	w.whole.Must(w.t, payload)
+	w.less.Must(w.t, payload)
+}
+
+// launch begins a run, unless its scraper has one.
+func (w *twins) launch(scraper ids.ID) {
+	for _, job := range w.whole.View().OpenJobsOf(scraper) {
+		if !job.State.Final() {
+			return
+		}
+	}
+	run := client.LaunchRun{Job: w.ids.New(), Entry: w.ids.New(), Customer: "alice",
+		Scraper: scraper, List: w.ids.New(), Links: 3, Tiers: model.TiersOf(model.Plain)}
+	w.must(run)
+	w.open = append(w.open, run.Job)
+}
+
+// end stops a run, or settles pages of it to its end, and closes it.
+func (w *twins) end(at int, delivered uint32) {
+	job := w.open[at]
+	w.open = slices.Delete(w.open, at, at+1)
+	if delivered == 0 {
+		w.must(client.StopRun{Customer: "alice", Job: job})
+	}
+	for seq := range delivered {
+		outcome := model.Receipt{Job: job, Unit: model.Unit{Seq: seq}, Outcome: model.Errored,
+			Last: true}
+		if seq > 0 {
+			outcome.Outcome, outcome.PriceRow = model.Delivered, "tier:plain"
+			outcome.Quantity, outcome.Items = 1, 4
+		}
+		for _, c := range []*clienttest.Client{w.whole, w.less} {
+			c.Dispatch(w.t, job, seq)
+			if err := c.Settle(w.t.Context(), []model.Receipt{outcome}, nil); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []*clienttest.Client{w.whole, w.less} {
+		c.CloseRun(w.t, job)
+	}
+}
+
+// drop moves history out of the one; the other has a command meanwhile that changes nothing.
+func (w *twins) drop(keep int) {
+	w.less.Archive(w.t, &w.past, keep)
+	w.whole.Must(w.t, command.TickPayload{})
+}
+
+// TestHistoryIsWhole: whatever has left the state, and in whatever steps, every read is answered as
+// if nothing had.
+func TestHistoryIsWhole(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := newTwins(t)
+		for range rapid.IntRange(1, 60).Draw(r, "steps") {
+			w.clock.Advance(time.Duration(rapid.IntRange(0, 1).Draw(r, "ms")) * time.Millisecond)
+			switch rapid.IntRange(0, 5).Draw(r, "step") {
+			case 0, 1:
+				w.launch(rapid.SampledFrom(w.scrapers).Draw(r, "scraper"))
+			case 2, 3:
+				if len(w.open) > 0 {
+					w.end(rapid.IntRange(0, len(w.open)-1).Draw(r, "run"),
+						rapid.SampledFrom([]uint32{0, 3}).Draw(r, "delivered"))
+				}
+			case 4:
+				w.must(client.AdjustWallet{Customer: "alice", Entry: w.ids.New(),
+					Amount: 1_000_000})
+			default:
+				w.drop(rapid.IntRange(0, 3).Draw(r, "keep"))
+			}
+		}
+		w.compare(r)
+	})
+}
+
+// alike is what does not differ by the commands that only one of the two had.
+var alike = cmp.Options{cmpopts.IgnoreFields(client.Job{}, "Index"),
+	cmpopts.IgnoreFields(client.Entry{}, "Created"), cmpopts.EquateEmpty()}
+
+func same[T any](r *rapid.T, what string, read func(*client.History, *client.View) (T, error),
+	w *twins) {
+	r.Helper()
+	want, err := read(client.NewHistory(&rowstoretest.Archive{}), w.whole.View())
+	if err != nil {
+		r.Fatal(err)
+	}
+	got, err := read(client.NewHistory(&w.past), w.less.View())
+	if err != nil {
+		r.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, alike); diff != "" {
+		r.Fatalf("%s (-whole +less):\n%s", what, diff)
+	}
+}
+
+// answer is a page and how many there are on all.
+type answer[T any] struct {
+	Page  []T
+	Total int64
+}
+
+func (w *twins) compare(r *rapid.T) {
+	ctx := context.Background()
+	offset := rapid.IntRange(0, 20).Draw(r, "offset")
+	limit := rapid.IntRange(1, 9).Draw(r, "limit")
+	wanted := w.scrapers[0]
+	for _, only := range []bool{false, true} {
+		page := client.RunPage{Customer: "alice", By: rowstore.ByDelivered,
+			Compare:    func(a, b *client.Job) int { return int(a.Delivered) - int(b.Delivered) },
+			Descending: rapid.Bool().Draw(r, "down"), Offset: offset, Limit: limit}
+		if only {
+			page.Wanted = func(k rowstore.PastKind) bool { return k.Scraper == wanted }
+		}
+		same(r, "page of runs", func(h *client.History, v *client.View) (answer[*client.Job],
+			error) {
+			jobs, total, err := h.Runs(ctx, v, page)
+			return answer[*client.Job]{jobs, total}, err
+		}, w)
+	}
+	same(r, "page of the ledger", func(h *client.History, v *client.View) (answer[*client.Entry],
+		error) {
+		entries, total, err := h.Entries(ctx, v, "alice", offset, limit)
+		return answer[*client.Entry]{entries, total}, err
+	}, w)
+	same(r, "runs of a scraper", func(h *client.History, v *client.View) (all []*client.Job,
+		err error) {
+		err = h.ScraperRuns(ctx, v, wanted, func(j *client.Job) bool {
+			all = append(all, j)
+			return true
+		})
+		return all, err
+	}, w)
+	same(r, "runs by cursor", func(h *client.History, v *client.View) (all []*client.Job,
+		err error) {
+		for place := (*rowstore.PastPlace)(nil); ; {
+			part, err := h.RunsBefore(ctx, v, "alice", place, limit)
+			if all = append(all, part...); err != nil || len(part) < limit {
+				return all, err
+			}
+			last := part[len(part)-1]
+			place = &rowstore.PastPlace{Value: last.Queued, ID: last.ID}
+		}
+	}, w)
+	same(r, "the ledger by cursor", func(h *client.History, v *client.View) (all []*client.Entry,
+		err error) {
+		for before := uint64(0); ; {
+			part, err := h.EntriesBefore(ctx, v, "alice", before, limit)
+			if all = append(all, part...); err != nil || len(part) < limit {
+				return all, err
+			}
+			before = part[len(part)-1].Created
+		}
+	}, w)
+	same(r, "closed runs and their entries", func(h *client.History,
+		v *client.View) (all []any, err error) {
+		for index := uint64(0); ; {
+			part, err := h.ClosedAfter(ctx, v, index, limit)
+			if err != nil || len(part) == 0 {
+				return all, err
+			}
+			entries, err := h.EntriesOf(ctx, v, part)
+			if err != nil {
+				return all, err
+			}
+			for _, job := range part {
+				one, err := h.Run(ctx, v, job.ID)
+				if err != nil {
+					return all, err
+				}
+				all = append(all, one, entries[job.Entry])
+			}
+			index = part[len(part)-1].Index
+		}
+	}, w)
+	w.checkSums(r)
+}
+
+// checkSums holds what is left of the past on wallets and scrapers against all of it.
+func (w *twins) checkSums(r *rapid.T) {
+	view := w.less.View()
+	wallet, here := view.Wallet("alice"), int64(0)
+	view.Entries("alice", func(e *client.Entry) bool {
+		if e.Sequence > wallet.Archived {
+			here += e.Amount
+		}
+		return true
+	})
+	if wallet.ArchivedSum+here != wallet.Sealed {
+		r.Errorf("archived %d and %d in the state make no %d", wallet.ArchivedSum, here,
+			wallet.Sealed)
+	}
+	for _, id := range w.scrapers {
+		var want, got []uint64
+		w.whole.View().ScraperJobs(id, func(j *client.Job) bool {
+			if j.Closed {
+				want = append(want, j.Items)
+			}
+			return true
+		})
+		view.ScraperJobs(id, func(j *client.Job) bool {
+			if j.Closed {
+				got = append(got, j.Items)
+			}
+			return true
+		})
+		view.Scraper(id).Past.EachEnded(func(_ model.JobState, items uint64) bool {
+			got = append(got, items)
+			return true
+		})
+		want, got = want[:min(10, len(want))], got[:min(10, len(got))]
+		if !slices.Equal(want, got) {
+			r.Errorf("the last runs of a scraper had %v rows, want %v", got, want)
+		}
+	}
+}

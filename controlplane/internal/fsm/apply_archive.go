@@ -1,0 +1,121 @@
+package fsm
+
+import (
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// maxPassed bounds how many records that have to stay are passed over in search of old ones that
+// may go. What is not found so goes with a later command.
+const maxPassed = 256
+
+func dropArchived(tx *state.Tx, p command.DropArchivedPayload) (command.None, error) {
+	if tx.ArchivedTo() != p.From || p.Upto <= p.From ||
+		p.Generation != tx.Ancestry(p.Upto)[0].Generation {
+		return command.None{}, nil
+	}
+	var customers []string
+	seen := map[string]bool{}
+	touch := func(customer string) {
+		if !seen[customer] {
+			seen[customer] = true
+			customers = append(customers, customer)
+		}
+	}
+	tx.ClosedAfter(p.From, func(job *state.Job) bool {
+		if job.Index > p.Upto {
+			return false
+		}
+		touch(job.Customer)
+		if entry := tx.Entry(job.Entry); entry != nil {
+			countArchived(tx, entry)
+		}
+		return true
+	})
+	tx.MadeSealedAfter(p.From, func(entry *state.Entry) bool {
+		if entry.Created > p.Upto {
+			return false
+		}
+		touch(entry.Customer)
+		countArchived(tx, entry)
+		return true
+	})
+	tx.PutArchive(&state.Archive{Upto: p.Upto})
+	for _, customer := range customers {
+		dropEntries(tx, customer, int(p.Keep)) // before their runs: these say whether they may go
+		dropRuns(tx, customer, int(p.Keep))
+	}
+	return command.None{}, nil
+}
+
+// countArchived notes on a wallet that the archive has one entry more. Entries come in the order in
+// which they were sealed, so the newest says it all.
+func countArchived(tx *state.Tx, entry *state.Entry) {
+	wallet := *tx.Wallet(entry.Customer)
+	if entry.Sequence <= wallet.Archived {
+		return
+	}
+	wallet.Archived, wallet.ArchivedSum = entry.Sequence, entry.BalanceAfter
+	wallet.ToppedUp = wallet.ToppedUp || entry.Amount > 0
+	tx.PutWallet(&wallet)
+}
+
+// dropRuns takes a customer's archived runs out of the state, but for the newest.
+func dropRuns(tx *state.Tx, customer string, keep int) {
+	kept := map[*state.Job]bool{}
+	tx.CustomerJobs(customer, func(job *state.Job) bool {
+		if len(kept) < keep && !job.Trial() {
+			kept[job] = true
+		}
+		return len(kept) < keep
+	})
+	var gone []*state.Job
+	passed := 0
+	tx.OldestJobs(customer, func(job *state.Job) bool {
+		if tx.Archived(job) && !kept[job] {
+			gone = append(gone, job)
+		} else {
+			passed++
+		}
+		return passed < maxPassed
+	})
+	summed := map[ids.ID]*state.Scraper{}
+	for _, job := range gone {
+		if scraper := summed[job.Scraper]; scraper != nil {
+			scraper.Past = scraper.Past.Add(job, scraper)
+		} else if known := tx.Scraper(job.Scraper); known != nil {
+			scraper := *known
+			scraper.Past = scraper.Past.Add(job, &scraper)
+			summed[job.Scraper] = &scraper
+		}
+		tx.RemoveJob(job)
+	}
+	for _, scraper := range summed { // each write is of another record: order does not matter
+		tx.PutScraper(scraper)
+	}
+}
+
+// dropEntries takes a customer's archived entries out of the state, but for the newest.
+func dropEntries(tx *state.Tx, customer string, keep int) {
+	kept := map[*state.Entry]bool{}
+	tx.Entries(customer, func(entry *state.Entry) bool {
+		if len(kept) < keep {
+			kept[entry] = true
+		}
+		return len(kept) < keep
+	})
+	var gone []*state.Entry
+	passed := 0
+	tx.OldestEntries(customer, func(entry *state.Entry) bool {
+		if tx.ArchivedEntry(entry) && !kept[entry] {
+			gone = append(gone, entry)
+		} else {
+			passed++
+		}
+		return passed < maxPassed
+	})
+	for _, entry := range gone {
+		tx.RemoveEntry(entry)
+	}
+}

@@ -1,0 +1,63 @@
+package leadership
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"shoal.dev/shoal/controlplane/internal/archive"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/clock"
+)
+
+// How many runs, and how many entries beside theirs, are written at once, and how many commands'
+// worth of them leave the state by one: a command must not hold others up.
+const (
+	archivedAtOnce = 2_000
+	droppedAtOnce  = 100
+)
+
+// archivePast writes what has been sealed to the archive, in the order in which it was, and then
+// has the state drop it. While the row store cannot be written the state grows; nothing else
+// happens.
+func (l *Leadership) archivePast(ctx context.Context) error {
+	for {
+		more := false
+		if l.view().ClusterVersion() >= 2 {
+			var err error
+			if more, err = l.archiveSome(ctx); err != nil {
+				return err
+			}
+		}
+		if !more && !clock.Pause(ctx, l.config.Clock, l.config.ArchiveEvery) {
+			return nil
+		}
+	}
+}
+
+// archiveSome archives one batch, and says whether more waits. A leader that was paused writes what
+// is there already, since what is sealed is the same for ever, and proposes what changes nothing.
+func (l *Leadership) archiveSome(ctx context.Context) (more bool, err error) {
+	batch, err := archive.Next(l.view(), archivedAtOnce)
+	if err != nil || batch.Upto == batch.From {
+		return false, err
+	}
+	l.config.Point("leader.before_archive")
+	if err := l.config.Store.PutPast(ctx, batch.Runs, batch.Entries); err != nil {
+		return false, fmt.Errorf("archive %d runs and %d entries: %w", len(batch.Runs),
+			len(batch.Entries), err)
+	}
+	l.config.Point("leader.after_archive")
+	from := batch.From
+	for cuts := range slices.Chunk(batch.Cuts, droppedAtOnce) {
+		drop := command.DropArchivedPayload{Generation: batch.Generation, From: from,
+			Upto: cuts[len(cuts)-1], Keep: l.config.ArchiveKeep}
+		if _, err := l.propose(ctx, drop); err != nil {
+			return false, err
+		}
+		from = drop.Upto
+		l.config.Point("leader.after_drop_archived")
+	}
+	l.metrics.archived.Add(float64(len(batch.Runs) + len(batch.Entries)))
+	return batch.More, nil
+}

@@ -213,8 +213,9 @@ func (s *scores) tell(report *Report) error {
 	if err != nil {
 		return err
 	}
-	report.note("%d pages were read twice: the readings agree on a list or none on %d, on the "+
-		"items on %d, on the next page on %d", again.Pages, again.Lists, again.Items, again.Next)
+	report.note("%d pages were read twice: the readings, the first as corrected since, agree on a "+
+		"list or none on %d, on the items on %d, on the next page on %d", again.Pages, again.Lists,
+		again.Items, again.Next)
 	return nil
 }
 

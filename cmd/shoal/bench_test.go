@@ -34,6 +34,8 @@ func TestBench(t *testing.T) {
 	b.shoal("bench", "raft", "--time", "20ms", "--writers", "1").want(t, terminal.ExitOK,
 		"| fsync alone |")
 	b.shoal("bench", "list", "--hosts", "0").want(t, terminal.ExitUsage, "--hosts: out of range")
+	b.shoal("bench", "detect", "--pages", t.TempDir()).want(t, terminal.ExitFailed,
+		"want at least 90%")
 	t.Setenv("KAFKA_BROKERS", "")
 	b.shoal("bench", "cluster", "--redis-addr", "127.0.0.1:1").want(t, terminal.ExitFailed,
 		"KAFKA_BROKERS")

@@ -80,6 +80,14 @@ func TestEveryListIsBounded(t *testing.T) {
 			l.fillRuns(200)
 			l.whole(apitest.Reader, "GET /api/scraper/load-history?size=200", "content", 200)
 		},
+		"svc_list_all_scraper_jobs": func() {
+			l.fillRuns(1_000)
+			l.whole(apitest.Reader, "GET /api/scraper/load-history/all?limit=1000", "items", 1_000)
+		},
+		"svc_list_all_wallet_transactions": func() {
+			l.whole(apitest.Reader, "GET /api/wallet/transactions/all?limit=1000", "items",
+				l.fillWallet(1_000))
+		},
 		"svc_list_wallet_transactions": func() {
 			l.whole(apitest.Reader, "GET /api/wallet/transactions?size=100", "content",
 				l.fillWallet(100))
@@ -238,7 +246,7 @@ func (l *lists) fillSchemas(customer string, n int) int {
 }
 
 func (l *lists) fillRuns(n int) {
-	for i := range n {
+	for i := len(l.Client.View().OpenJobsOfCustomer("alice")); i < n; i++ {
 		run := client.LaunchRun{Job: l.IDs.New(), Entry: l.IDs.New(), Customer: "alice",
 			Scraper: l.scraper(1_000+i, 0), List: l.IDs.New(),
 			Links: 1, Tiers: model.TiersOf(model.Plain)}

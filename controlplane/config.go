@@ -94,6 +94,9 @@ type Config struct {
 	// ArchiveKeep runs and entries of each customer stay in the state, too; at most MaxArchiveKeep.
 	ArchiveEvery time.Duration
 	ArchiveKeep  int
+	// HistoryKept is how long after its end a run stays in the archive. Ledger entries stay for
+	// ever.
+	HistoryKept time.Duration
 	// ElectionTimeout is how long an election is given at least before another begins; one that
 	// needs longer gets it. At most MaxElectionTimeout; what is below MinElectionTimeout is taken
 	// for that.
@@ -156,7 +159,8 @@ func Defaults() Config {
 		// A bulk entry has some 20 KB, so the log stays in the tens of megabytes.
 		Snapshots:    Snapshots{Entries: 2048, Keep: 256, Every: 30 * time.Second},
 		RestoreGrace: 24 * time.Hour, ArchiveEvery: 10 * time.Second, ArchiveKeep: 10,
-		Point: func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(),
+		HistoryKept: 400 * 24 * time.Hour,
+		Point:       func(string) {}, BeforeWrite: func() {}, Logger: slog.Default(),
 		patience: client.Patience, newest: command.Newest,
 	}
 }
@@ -203,6 +207,7 @@ func (c *Config) check() error {
 	need(c.Lease > 0 && c.EndWithin > 0 && c.FetchDeadline > 0 && c.MarkerEvery > 0,
 		"Lease, EndWithin, FetchDeadline or MarkerEvery is not above 0")
 	need(c.RestoreGrace >= 0, "RestoreGrace is below 0")
+	need(c.HistoryKept > 0, "HistoryKept is not above 0")
 	need(c.ArchiveEvery > 0 && c.ArchiveKeep >= 0 && c.ArchiveKeep <= MaxArchiveKeep,
 		"ArchiveEvery or ArchiveKeep is out of range")
 	need(c.Snapshots.Entries > 0 && c.Snapshots.Every > 0, "Snapshots is incomplete")
@@ -235,7 +240,8 @@ func (s *Server) forLeadership() leadership.Config {
 		Lease:     c.Lease,
 		EndWithin: c.EndWithin, FetchDeadline: c.FetchDeadline, MarkerEvery: c.MarkerEvery,
 		RestoreGrace: c.RestoreGrace, ArchiveEvery: c.ArchiveEvery,
-		ArchiveKeep: uint32(c.ArchiveKeep), Point: c.Point, Logger: c.Logger, Metrics: c.Metrics,
+		ArchiveKeep: uint32(c.ArchiveKeep), HistoryKept: c.HistoryKept,
+		Point: c.Point, Logger: c.Logger, Metrics: c.Metrics,
 		Tracer: c.Tracer}
 	if c.Cluster != nil {
 		config.Autopilot = c.Cluster.Autopilot

@@ -45,7 +45,7 @@ func (r Resource) history() *operation.Operation {
 		if err != nil {
 			return none, err
 		}
-		if err := api.Reach(in.Page, in.Size, "older runs are found by filters"); err != nil {
+		if err := api.Reach(in.Page, in.Size, "GET /api/scraper/load-history/all reads on by cursor"); err != nil {
 			return none, err
 		}
 		query := client.RunPage{Customer: from.Customer, Wanted: wanted, By: order.by,

@@ -26,6 +26,7 @@ type Resource struct {
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.history(),
+		r.all(),
 		r.errors(),
 		r.stream(),
 		r.streamOfScraper(),

@@ -33,7 +33,7 @@ func (r Resource) transactions() *operation.Operation {
 		Access:  auth.Read, Rate: limits.Read,
 	}, func(ctx context.Context, from *operation.Caller, in *transactionsRequest) (TransactionPage,
 		error) {
-		if err := api.Reach(in.Page, in.Size, "older transactions are not listed"); err != nil {
+		if err := api.Reach(in.Page, in.Size, "GET /api/wallet/transactions/all reads on by cursor"); err != nil {
 			return TransactionPage{}, err
 		}
 		entries, total, err := r.History.Entries(ctx, from.View, from.Customer, in.Page*in.Size,

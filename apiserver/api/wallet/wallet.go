@@ -19,6 +19,7 @@ func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.get(),
 		r.transactions(),
+		r.all(),
 		r.prices(),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"shoal.dev/shoal/controlplane/internal/archive"
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -17,6 +18,9 @@ const (
 	droppedAtOnce  = 100
 )
 
+// expireHistoryEvery is the pause between two removals of runs that are too old for the history.
+const expireHistoryEvery = 24 * time.Hour
+
 // archivePast writes what has been sealed to the archive, in the order in which it was, and then
 // has the state drop it. While the row store cannot be written the state grows; nothing else
 // happens.
@@ -29,10 +33,27 @@ func (l *Leadership) archivePast(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := l.expireHistory(ctx); err != nil {
+			return err
+		}
 		if !more && !clock.Pause(ctx, l.config.Clock, l.config.ArchiveEvery) {
 			return nil
 		}
 	}
+}
+
+// expireHistory removes the runs that are too old, once a day. The ledger stays. While it is not
+// sure what time it is nothing is removed.
+func (l *Leadership) expireHistory(ctx context.Context) error {
+	now, sure := l.clocks.Safe()
+	if !sure || now.Sub(l.historyExpired) < expireHistoryEvery {
+		return nil
+	}
+	if err := l.config.Store.ExpirePast(ctx, now.Add(-l.config.HistoryKept)); err != nil {
+		return fmt.Errorf("expire the history: %w", err)
+	}
+	l.historyExpired = now
+	return nil
 }
 
 // archiveSome archives one batch, and says whether more waits. A leader that was paused writes what

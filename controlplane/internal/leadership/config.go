@@ -44,6 +44,7 @@ type Store interface {
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
 	PutPast(ctx context.Context, runs []rowstore.PastRun, entries []rowstore.PastEntry) error
 	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
+	ExpirePast(ctx context.Context, before time.Time) error
 	PastHead(ctx context.Context, path rowstore.Path) (uint64, error)
 }
 
@@ -81,6 +82,7 @@ type Config struct {
 	// newest ArchiveKeep runs and entries stay in the state.
 	ArchiveEvery time.Duration
 	ArchiveKeep  uint32
+	HistoryKept  time.Duration // how long an ended run stays in the archive
 	Autopilot    quorum.Config
 
 	Point   func(name string)

@@ -40,6 +40,8 @@ type Leadership struct {
 	admission sync.Mutex
 	// when all lists were last looked at for orphans, however old; the removal's own
 	oldLists time.Time
+	// when the history was last looked at for runs that are too old; the archive routine's own
+	historyExpired time.Time
 	// since when members have been gone, as the autopilot saw them last
 	gone atomic.Pointer[map[string]time.Time]
 

@@ -42,6 +42,12 @@ const (
 	maxLogFiles = 100
 )
 
+// Bounds of the days that an ended run stays in the history: no fewer than its rows stay.
+const (
+	minHistoryDays = 90
+	maxHistoryDays = 36_500
+)
+
 // Validate checks what a flag alone cannot.
 func (c *Command) Validate() error {
 	for _, role := range c.Roles {
@@ -79,6 +85,8 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--log-mb: 1 to %d", maxLogMB)
 	case c.LogFiles < 1 || c.LogFiles > maxLogFiles:
 		return fmt.Errorf("--log-files: 1 to %d", maxLogFiles)
+	case c.HistoryDays < minHistoryDays || c.HistoryDays > maxHistoryDays:
+		return fmt.Errorf("--history-days: %d to %d", minHistoryDays, maxHistoryDays)
 	case c.StopGrace < 0:
 		return fmt.Errorf("--stop-grace: 0s or more")
 	case c.HostConnections < 1 || c.HostConnections > c.MaxHostConnections:

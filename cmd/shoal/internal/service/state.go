@@ -77,6 +77,9 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	if config.MarkerEvery > 0 {
 		settings.MarkerEvery = config.MarkerEvery
 	}
+	if config.HistoryDays > 0 {
+		settings.HistoryKept = time.Duration(config.HistoryDays) * 24 * time.Hour
+	}
 	if config.ArchiveEvery > 0 {
 		settings.ArchiveEvery, settings.ArchiveKeep = config.ArchiveEvery, config.ArchiveKeep
 	}

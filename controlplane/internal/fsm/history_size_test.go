@@ -1,0 +1,84 @@
+package fsm
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/archive"
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// mostOfARun is what a run that has ended may add to the snapshot, in bytes, its idempotency record
+// included.
+const mostOfARun = 300
+
+// TestEndedRunsAreSmall: 3,000 runs of 16 scrapers, each launched under a key of its own, leave
+// little in the state once the archive has them.
+func TestEndedRunsAreSmall(t *testing.T) {
+	const scrapers, runs = 16, 3_000
+	d := newDefiner(t, command.Newest)
+	customer, group := d.owner(1)
+	d.must(command.AdjustWalletPayload{Customer: customer, Entry: d.id(), Amount: 1 << 40})
+	d.must(command.PutPricesPayload{Rows: testPrices})
+	var all []ids.ID
+	for n := range scrapers {
+		put := command.PutScraperPayload{Create: true, ID: d.id(), Customer: customer,
+			Group: group, Spec: recipe(n)}
+		put.Spec.Name = fmt.Sprintf("Shop number %d", n)
+		d.must(put)
+		all = append(all, put.ID)
+	}
+	before := d.snapshotBytes()
+	for n := range runs {
+		d.run(customer, all[n%scrapers], fmt.Sprintf("order-%024d", n))
+	}
+	whole := d.snapshotBytes()
+	for more := true; more; {
+		batch, err := archive.Next(d.m.Store().View(), 2_000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.must(command.DropArchivedPayload{Generation: batch.Generation, From: batch.From,
+			Upto: batch.Upto, Keep: 10})
+		more = batch.More
+	}
+	after := d.snapshotBytes()
+	t.Logf("a run adds %d bytes to the snapshot, and %d before the archive has it",
+		(after-before)/runs, (whole-before)/runs)
+	if (after-before)/runs > mostOfARun {
+		t.Errorf("a run adds %d bytes, at most %d", (after-before)/runs, mostOfARun)
+	}
+}
+
+func (d *definer) snapshotBytes() int {
+	d.Helper()
+	var written bytes.Buffer
+	if err := d.m.Store().Snapshot().Write(&written); err != nil {
+		d.Fatal(err)
+	}
+	return written.Len()
+}
+
+// run is a run of one page from its launch to its end.
+func (d *definer) run(customer string, scraper ids.ID, key string) {
+	d.Helper()
+	launch := command.LaunchRunPayload{Job: d.id(), Entry: d.id(), Customer: customer,
+		Scraper: scraper, List: d.id(), Links: 1, Tiers: model.TiersOf(model.Plain)}
+	data, err := d.m.Encode(d.id(), int64(d.index), launch, &command.Call{Customer: customer,
+		Operation: "svc_run_scraper", Key: key, Request: d.number})
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.index++
+	if result := d.m.Apply(d.index, data); result.Err != nil {
+		d.Fatal(result.Err)
+	}
+	d.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: launch.Job,
+		Seqs: []uint32{0}}}})
+	d.must(command.SettlePayload{Receipts: []model.Receipt{{Job: launch.Job,
+		Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Items: 12, Last: true}}})
+	d.must(command.CloseRunPayload{Job: launch.Job})
+}

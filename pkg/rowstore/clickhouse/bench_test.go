@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 )
 
 // batch makes pages of one row, as a list run brings them.
@@ -252,4 +253,13 @@ func BenchmarkIntake(b *testing.B) {
 	if _, err := w.Finish(context.Background()); err != nil {
 		b.Fatal(err)
 	}
+}
+
+// benchPast is how many runs the history has that BenchmarkPast reads.
+var benchPast = flag.Int("bench-past", 10_000, "runs of the history")
+
+func BenchmarkPast(b *testing.B) {
+	store := open(b, clickhouse.Config{Database: database(b)})
+	defer func() { _ = store.Close() }()
+	rowstoretest.BenchPast(b, store, *benchPast)
 }

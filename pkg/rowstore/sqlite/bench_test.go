@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 )
 
@@ -154,4 +156,16 @@ func BenchmarkReads(b *testing.B) {
 			}
 		})
 	}
+}
+
+// benchPast is how many runs the history has that BenchmarkPast reads.
+var benchPast = flag.Int("bench-past", 10_000, "runs of the history")
+
+func BenchmarkPast(b *testing.B) {
+	store, err := sqlite.Open(sqlite.Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	rowstoretest.BenchPast(b, store, *benchPast)
 }

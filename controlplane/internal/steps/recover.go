@@ -232,11 +232,15 @@ func (l *Steps) exhausted(ref command.DispatchRef, page uint32) (rowstore.PageWr
 }
 
 func (l *Steps) settleExhausted(ctx context.Context, writes []rowstore.PageWrite) error {
+	view := l.State().View()
+	writes = slices.DeleteFunc(writes, func(w rowstore.PageWrite) bool {
+		return view.Job(w.Page.Job) == nil // it has been closed meanwhile, and is history
+	})
 	if len(writes) == 0 {
 		return nil
 	}
 	for i := range writes {
-		job := l.State().View().Job(writes[i].Page.Job)
+		job := view.Job(writes[i].Page.Job)
 		links, err := l.Store.LinksAt(ctx, job.List, []uint32{writes[i].Page.Unit.Seq})
 		if err != nil || len(links) != 1 {
 			return errors.Join(fmt.Errorf("leader: address of an exhausted link: %w",

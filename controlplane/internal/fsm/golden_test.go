@@ -113,6 +113,38 @@ func readGolden(t *testing.T, path string, newest []byte) [][]byte {
 	return lines
 }
 
+// Nodes of version 1 and this binary apply the same log during an upgrade, so what they store of a
+// result has to be the same to the byte, empty members included.
+func TestEmptyResultsAreWrittenAsByVersionOne(t *testing.T) {
+	m := New()
+	var got []string
+	for number, known := range m.registry {
+		if !known.Kept || known.Since > 1 {
+			continue
+		}
+		zero, err := known.load(m.codec, emptyMap)
+		if err != nil {
+			t.Fatalf("command %d: %v", number, err)
+		}
+		encoded, _ := m.save(Result{Value: zero})
+		got = append(got, fmt.Sprintf("%02d %x\n", number, encoded))
+	}
+	slices.Sort(got)
+	path := filepath.Join("testdata", "empty-results-1")
+	if *update {
+		if err := os.WriteFile(path, []byte(strings.Join(got, "")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), strings.Join(got, "")); d != "" {
+		t.Errorf("version 1 wrote (-): %s", d)
+	}
+}
+
 // A stored answer comes back as it was.
 func TestKeptResultsSurviveTheirEncoding(t *testing.T) {
 	m := New()

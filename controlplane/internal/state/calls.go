@@ -16,9 +16,9 @@ type CallName [16]byte
 // Claim is an idempotency record: a call under way, or its result.
 type Claim struct {
 	Customer  string `cbor:"1,keyasint"`
-	Operation string `cbor:"2,keyasint,omitempty"` // "" with a Name
-	Key       string `cbor:"3,keyasint,omitempty"` // "" with a Name
-	Request   uint64 `cbor:"4,keyasint"`           // hash of the request
+	Operation string `cbor:"2,keyasint"` // "" with a Name
+	Key       string `cbor:"3,keyasint"` // "" with a Name
+	Request   uint64 `cbor:"4,keyasint"` // hash of the request
 	Done      bool   `cbor:"5,keyasint,omitempty"`
 	// Number is the command whose encoded result, or fault, this is.
 	Number  uint16 `cbor:"6,keyasint,omitempty"`

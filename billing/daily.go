@@ -18,8 +18,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// When a check is due: once a day, at an hour UTC and up to checkSpread later, by the cluster's id:
-// several clusters may read of one row store.
+// When a check is due: once a day, at an hour UTC and up to checkSpread later, by the cluster's id.
+// Several clusters may read of one row store.
 const (
 	checkEvery  = 24 * time.Hour
 	checkAt     = 2 * time.Hour
@@ -27,9 +27,9 @@ const (
 )
 
 // Bounds of a check. One run is read at a time, and then nothing for as long as that took: at most
-// half the time of one reader. It reads the runs that were unequal at the check before, of the
-// older ones, going round, those of olderRecords page records, and every run that was closed since;
-// a run counts as at least runRecords. The first check takes what has not left the state for new.
+// half the time of one reader. It reads the runs that were unequal at the check before, and every
+// run that was closed since. Of the older ones it reads olderRecords page records, going round. A
+// run counts as at least runRecords. The first check takes what has not left the state for new.
 const (
 	olderRecords = 20_000_000
 	runRecords   = 2_000

@@ -43,9 +43,9 @@ func (r Recounted) Equal() bool {
 // recountedAtOnce is how many runs, with their entries, are looked up at a time.
 const recountedAtOnce = 256
 
-// Recount recomputes every closed run from page records, in the order in which they were closed,
-// and what is stored of runs that a restore undid. A run that still accrues has records that are
-// not settled yet, so it is left out. An error is the last that is yielded.
+// Recount recomputes every closed run from page records, in the order in which they were closed. It
+// also reads what is stored of runs that a restore undid. A run that still accrues has records that
+// are not settled yet, so it is left out. An error is the last that is yielded.
 func Recount(ctx context.Context, view *client.View, history *client.History,
 	store Recounter) iter.Seq2[Recounted, error] {
 	return func(yield func(Recounted, error) bool) {

@@ -24,12 +24,12 @@ import (
 // Group is the name under which all billing nodes read `receipts` together.
 const Group = "billing"
 
-// Bounds of one Settle command, and how long its first receipt waits for others: the longer the
-// more came within about the last second, so that a small run settles at once and a bulk run costs
-// one command for bulk pages and more. The last batch's size would not do: a bulk run brings no
-// more than a small one does within minLinger. When nothing comes for a while the batch ends: at
-// the beginning of a run its hosts get more to do once the first pages are settled, and at its end
-// nothing follows.
+// Bounds of one Settle command, and how long its first receipt waits for others. It waits the
+// longer, the more came within about the last second. So a small run settles at once, and a bulk
+// run costs one command for bulk pages and more. The last batch's size would not do: a bulk run
+// brings no more than a small one does within minLinger. When nothing comes for a while the batch
+// ends. At the beginning of a run its hosts get more to do once the first pages are settled, and at
+// its end nothing follows.
 const (
 	maxReceipts = 2048 // a batch is full with as many, and overshoots by less than one read
 	bulk        = 500  // receipts of the last second that make the wait maxLinger
@@ -245,9 +245,9 @@ func (b *Billing) settle(ctx context.Context, full *batch) error {
 // step.
 var settleAgain = retry.Backoff{First: 50 * time.Millisecond, Most: 5 * time.Second}
 
-// apply settles receipts and then hands on the markers behind them. Receipts that are refused for
-// good are looked for by halves and skipped: their units are found by markers, and the others must
-// not wait for them.
+// apply settles receipts and then hands on the markers behind them. It looks by halves for receipts
+// that are refused for good, and skips them. Markers find their units, and the others must not wait
+// for them.
 func (b *Billing) apply(ctx context.Context, receipts []model.Receipt,
 	markers []model.Marker) error {
 	for failures := 1; ; failures++ {

@@ -1,7 +1,7 @@
 // Package ingest owns the step from fetched pages to stored rows: it reads the topic `pages`,
 // stores each page's rows and page record, and only then proves it with a receipt. It decides
-// neither what a page costs nor when a run ends, and which of two fetches of a unit stands is the
-// row store's to say.
+// neither what a page costs nor when a run ends. Which of two fetches of a unit stands is the row
+// store's to say.
 package ingest
 
 import (
@@ -150,7 +150,7 @@ func (g *Ingest) Counts() Counts {
 }
 
 // Run works until ctx ends, which is no error, or the log is closed. A page is committed only after
-// it is stored and its receipt is published, so whatever an end cuts off comes again at the next
+// it is stored and its receipt is published. So whatever an end cuts off comes again at the next
 // start.
 func (g *Ingest) Run(ctx context.Context) error {
 	reader, err := g.config.Log.Consume(stream.Pages, Group)
@@ -201,7 +201,7 @@ func (g *Ingest) publish(ctx context.Context, b *batch) error {
 	began := g.config.Clock.Now()
 	for partition, records := range b.outgoing() {
 		// A try that failed may have passed on a part. The repeat passes on all of it again, in the
-		// same order: a receipt seen twice changes nothing, and each marker is again behind the
+		// same order. A receipt seen twice changes nothing, and each marker is again behind the
 		// receipts before it.
 		err := g.retry(ctx, publishStep, func() error {
 			return g.config.Log.Publish(ctx, stream.Receipts, partition, records...)

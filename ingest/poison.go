@@ -24,7 +24,7 @@ func (g *Ingest) complete(p *model.Page, job rowstore.Job) *model.Page {
 }
 
 // put stores pages. Where the store panics, the page that it panics at is looked for by halves and
-// stored as one that cannot be read: the store has undone what it began, and the others must not
+// stored as one that cannot be read. The store has undone what it began, and the others must not
 // wait for it. A page of which the store takes not even that is dropped, and its unit is found by
 // markers.
 func (g *Ingest) put(ctx context.Context, writes []rowstore.PageWrite) (receipts []*model.Receipt,

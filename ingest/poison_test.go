@@ -31,9 +31,9 @@ func (s poisoned) PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*
 	return s.fakeStore.PutPages(ctx, pages)
 }
 
-// A page at which the completion of rows or the store panics is stored without rows as unparsable,
-// uncharged, its bytes are kept, and every other page of its batch is stored as it is. One that the
-// store does not even take so is left out.
+// A page at which the completion of rows or the store panics is stored without rows as unparsable
+// and uncharged. Its bytes are kept, and every other page of its batch is stored as it is. One that
+// the store does not even take so is left out.
 func TestPoisonIsOnePagesEnd(t *testing.T) {
 	const bad, all = uint32(3), uint32(8)
 	never := func(*model.Page) bool { return false }

@@ -53,8 +53,8 @@ func (e ending) Write(p []byte) (int, error) {
 	return e.w.Write(p)
 }
 
-// Restore implements client.Operator. The backup is kept in a file until it is known to be whole; a
-// node that does not lead sends it to the leader then.
+// Restore implements client.Operator. The backup is kept in a file until it is known to be whole. A
+// node that does not lead then sends it to the leader.
 func (o operator) Restore(ctx context.Context, from io.Reader,
 	how client.RestoreOptions) (client.Restored, error) {
 	var none client.Restored

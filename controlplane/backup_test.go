@@ -271,8 +271,8 @@ func TestRemovedNodeIsForgotten(t *testing.T) {
 	}
 }
 
-// A run that was open at the backup goes on after the restore and ends as it did the first time:
-// what was stored meanwhile is settled from its records, nothing is charged twice.
+// A run that was open at the backup goes on after the restore and ends as it did the first time.
+// What was stored meanwhile is settled from its records, and nothing is charged twice.
 func TestOpenRunEndsExactAfterARestore(t *testing.T) {
 	t.Parallel()
 	const links = 300
@@ -340,8 +340,8 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 	}
 }
 
-// What was launched after the backup stays in the row store until the grace is over, and then goes,
-// also when the leader that removes it is stopped in the middle. Lists stay as long.
+// What was launched after the backup stays in the row store until the grace is over. Then it goes,
+// even when the leader that removes it is stopped in the middle. Lists stay as long.
 func TestWhatWasUndoneGoesAfterAGrace(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())

@@ -46,9 +46,9 @@ type Config struct {
 	Version string
 	// weight of this node's fetcher when shards are dealt out, up to MaxCapacity; 0: it has none
 	Capacity uint32
-	// Services are the log and the row store by the names that they have of their own; a node whose
-	// names are not the cluster's, or that finds another cluster's mark there, ends with the error
-	// other_services.
+	// Services are the log and the row store, by the names that they have of their own. A node
+	// whose names are not the cluster's ends with the error other_services, and so does one that
+	// finds another cluster's mark there.
 	Services Services
 	// Tiers are the ways in which this node's fetcher can fetch; 0: plain alone.
 	Tiers model.TierSet
@@ -115,8 +115,8 @@ type Config struct {
 	Cluster *Cluster
 
 	// What only tests set: how long commands of the API are tried, how nodes without a Cluster
-	// speak and who votes at first, how nodes of one are dialled, and the newest version of the
-	// cluster that a node knows.
+	// speak and who votes at first. Also how nodes of one are dialled, and the newest version of
+	// the cluster that a node knows.
 	patience  time.Duration
 	transport node.Voting
 	voters    []raft.Server

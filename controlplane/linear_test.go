@@ -207,8 +207,8 @@ func (c *nodes) pauseAny(t testing.TB) {
 	}
 }
 
-// Concurrent clients at every node, voters or not, while leaders are killed and restarted and cut
-// off: no write that was acknowledged is lost, no fresh read is stale, and a change of leaders is a
+// Concurrent clients call at every node, voters or not, while leaders are killed, restarted and cut
+// off. No write that was acknowledged is lost, no fresh read is stale, and a change of leaders is a
 // delay and no error.
 func TestHistoriesAreLinearizableWhileLeadersGo(t *testing.T) {
 	t.Parallel()

@@ -90,7 +90,7 @@ func (c *nodes) config(name string, roles ...string) Config {
 // handedOut counts the ports that tests of this process were given.
 var handedOut atomic.Uint32
 
-// freeAddress is one that nobody listens on, and that no other test gets: tests run side by side,
+// freeAddress is one that nobody listens on, and that no other test gets. Tests run side by side,
 // and stop nodes that come back to their address. It lies below the ports that systems give to
 // connections.
 func freeAddress(t testing.TB) string {

@@ -13,7 +13,7 @@ import (
 
 // Fresh implements leadership.Proposer. It is a linearizable read: a view of everything that was
 // applied anywhere before the call. Where there is one node for ever, that is what it has applied
-// itself: it need not wait for what is committed and was told nobody.
+// itself. It need not wait for what is committed and was told nobody.
 func (p *proposer) Fresh(ctx context.Context) (*state.View, error) {
 	var view *state.View
 	err := p.retry(ctx, func() error {
@@ -75,8 +75,8 @@ func (p *proposer) confirmThere(ctx context.Context) (uint64, error) {
 }
 
 // confirmedIndex is an index at or above that of every command applied anywhere before the call.
-// The commit index is that in the term in which this node led all along, once an entry of that term
-// is committed, which a leadership begins with.
+// The commit index is that of the term in which this node led all along. A leadership begins with
+// an entry of that term, and the index says something once it is committed.
 func (p *proposer) confirmedIndex(n *node.Raft) (uint64, error) {
 	l := p.holder.Current()
 	if l == nil || n.CurrentTerm() != l.Term() {

@@ -186,7 +186,7 @@ func (r *reef) stop(name string) {
 }
 
 // restart starts a node that was stopped or killed, at other ports than before. In the short run,
-// which is the race detector's, it comes back where it was: raft 1.8.0 reads a server's name
+// which is the race detector's, it comes back where it was. raft 1.8.0 reads a server's name
 // without the lock under which it replaces name and address (updateLastAppended). The name stays
 // what it is, so that nothing comes of it.
 func (r *reef) restart(name string) *running {

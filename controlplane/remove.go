@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// RemoveNode implements client.Operator. It takes the node's record away; the autopilot, which
-// takes a node out of Raft that is gone and has no record, does the rest at once.
+// RemoveNode implements client.Operator. It takes the node's record away. The autopilot does the
+// rest at once: it takes a node out of Raft that is gone and has no record.
 func (o operator) RemoveNode(ctx context.Context, name string) error {
 	view, err := o.s.proposer.Fresh(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// What nodes ask each other. All but status is for the leader, and one attempt: a node that does
+// What nodes ask each other. All but status is for the leader, and one attempt. A node that does
 // not lead says so, and the caller looks for the leader again.
 const (
 	methodPropose   = "propose"

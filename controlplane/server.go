@@ -1,8 +1,8 @@
-// Package controlplane owns the replicated state of the cluster: it is the client through which the
-// other roles read and change that state, at whichever node they are, and, as leader, dispatches
-// what runs have to fetch. Raft over the state machine is a node's (internal/node), what commands
-// do is the state machine's (internal/fsm), what to send out next the dispatcher's
-// (internal/dispatch), who fetches which shard is decided by internal/shards, how nodes speak by
+// Package controlplane owns the replicated state of the cluster. It is the client through which the
+// other roles read and change that state, at whichever node they are. As leader it dispatches what
+// runs have to fetch. Raft over the state machine is a node's (internal/node), what commands do is
+// the state machine's (internal/fsm), what to send out next is the dispatcher's
+// (internal/dispatch). internal/shards decides who fetches which shard, and nodes speak by
 // internal/port. DESIGN.md says what holds at every moment, and why.
 package controlplane
 

@@ -15,7 +15,7 @@ import (
 )
 
 // What gossip says of names, roles, addresses, leaving and lost logs is believed as far as the node
-// itself says it, with the certificate that it takes.
+// itself says it. It says so with the certificate that it takes.
 func TestGossipIsHeldAgainstCertificates(t *testing.T) {
 	t.Parallel()
 	r := newReef(t)

@@ -11,8 +11,8 @@ import (
 	"shoal.dev/shoal/pkg/work"
 )
 
-// TestWorkOfAnotherNode: a node that does not lead has its turns through the leader, sees them in
-// its own copy of the state, and hears by what time things may go. Its role bounds what it does.
+// TestWorkOfAnotherNode: a node that does not lead has its turns through the leader and sees them
+// in its own copy of the state. It hears by what time things may go. Its role bounds what it does.
 func TestWorkOfAnotherNode(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 0)

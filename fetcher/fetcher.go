@@ -1,6 +1,6 @@
-// Package fetcher owns the step from tasks to fetched pages: which shards this process holds, when
-// each request starts, what becomes of its answer, and the pages and markers that go on from here.
-// It stores nothing and charges nothing; a page that never arrives is found by the markers
+// Package fetcher owns the step from tasks to fetched pages. It decides which shards this process
+// holds, when each request starts, and what becomes of its answer. Pages and markers go on from
+// here. It stores nothing and charges nothing; a page that never arrives is found by the markers
 // (DESIGN.md).
 package fetcher
 
@@ -172,8 +172,8 @@ func (f *Fetcher) plan(task *model.Task) hold.Plan {
 	return hold.Plan{Unit: chain, Refused: host == "", Host: host, Pace: pace}
 }
 
-// Run works until ctx ends, which is no error. Then it begins no page any more, finishes and
-// publishes those that have begun, lets go of its shards and tells the leader, all within
+// Run works until ctx ends, which is no error. Then it begins no page any more, and finishes and
+// publishes those that have begun. It lets go of its shards and tells the leader, all within
 // StopWithin. It returns when all that it started has ended; what it did not begin is found by the
 // markers of whoever takes the shards over.
 func (f *Fetcher) Run(ctx context.Context) error {

@@ -302,7 +302,7 @@ func TestTrap(t *testing.T) {
 }
 
 // TestGuardOfTheBrowser lets a page ask for targets by everything that a page has, and the browser
-// itself do what it does unasked: nothing but its own proxies is reached.
+// itself do what it does unasked. Nothing but its own proxies is reached.
 func TestGuardOfTheBrowser(t *testing.T) {
 	path := browser.Path(t)
 	if !netns.Alone(t) {

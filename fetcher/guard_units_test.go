@@ -274,8 +274,8 @@ func unitTask(revision uint32, at string, tiers model.TierSet) model.Task {
 }
 
 // TestGuardOfUnits lets runs come to every spelling of every forbidden address by all that a
-// customer can set: sources, paginations, discoveries, endpoints, by each of them to a quarter,
-// more than 5,000. What is forbidden sees no connection.
+// customer can set: sources, paginations, discoveries, endpoints. Each of them meets a quarter of
+// the spellings, more than 5,000. What is forbidden sees no connection.
 func TestGuardOfUnits(t *testing.T) {
 	if !netns.Alone(t) {
 		return

@@ -129,8 +129,8 @@ func (l *markerCheck) mark(number uint64) {
 }
 
 // However slowly and badly pages are published, a marker never misses a task whose answer is not in
-// the log before it; and every dispatch is answered, although the next one of a seq may come before
-// the fetcher knows of the last one's end.
+// the log before it. Every dispatch is answered, although the next one of a seq may come before the
+// fetcher knows of the last one's end.
 func TestMarkersMissNothing(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

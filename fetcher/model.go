@@ -17,7 +17,7 @@ type ModelConfig = llm.Config
 // ModelKey is a model's key, which no log shows.
 type ModelKey = llm.Secret
 
-// NewModel makes a model that is asked over an egress client of its own: the endpoint is the
+// NewModel makes a model that is asked over an egress client of its own. The endpoint is the
 // operator's, who may allow a private range for it that pages never reach.
 func NewModel(config ModelConfig, out *egress.Client, c clock.Clock, to *telemetry.Metrics) (Model,
 	error) {

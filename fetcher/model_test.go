@@ -129,7 +129,7 @@ func TestStatedBesideTheModel(t *testing.T) {
 }
 
 // TestRejectedPagesClimb: a page all of whose rows are rejected may be one whose scripts make the
-// rest of them; where a model gave no answer, no browser is at fault.
+// rest of them. Where a model gave no answer, no browser is at fault.
 func TestRejectedPagesClimb(t *testing.T) {
 	for _, c := range []struct {
 		name  string

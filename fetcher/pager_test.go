@@ -11,7 +11,7 @@ import (
 )
 
 // The page parameter of a curl command stands where the command has it: in the address, else in the
-// body, else it is added to the address. Where it is in the body, the page's address shows it all
+// body. Else it is added to the address. Where it is in the body, the page's address shows it all
 // the same.
 func TestPageParamOfCurl(t *testing.T) {
 	for name, c := range map[string]struct{ command, second string }{

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// A page whose reading panics ends as unparsable and uncharged, is kept for a look, and all others
+// A page whose reading panics ends as unparsable and uncharged and is kept for a look. All others
 // are read: pages of runs, and those of samples and previews, which are trials.
 func TestPanicOfAReader(t *testing.T) {
 	for name, trial := range map[string]bool{"run": false, "trial": true} {

@@ -296,7 +296,7 @@ type leap struct {
 func (l *leap) Now() time.Time { return time.Now().Add(time.Duration(l.by.Load())) }
 
 // A process that slept past its lease starts nothing when it wakes, before it has heard of it or
-// after; what it had asked for before is published or thrown away.
+// after. What it had asked for before is published or thrown away.
 func TestSuspendedPastTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		asleep := &leap{}

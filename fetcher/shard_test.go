@@ -279,8 +279,8 @@ func TestUnnamedShardIsDropped(t *testing.T) {
 	})
 }
 
-// A log may write tasks again that are long answered, and a leader that has been replaced may send
-// late what it meant to send: nothing is fetched for either.
+// A log may write tasks again that were answered long ago, and a replaced leader may send late what
+// it meant to send. Nothing is fetched for either.
 func TestRepeatedTasksAreDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r, stop := start(t, 1, title, nil)
@@ -302,8 +302,8 @@ func TestRepeatedTasksAreDropped(t *testing.T) {
 	})
 }
 
-// What a leader calls sent, in a lease or a marker, and comes behind that, counts as lost already:
-// it goes out again under a higher number.
+// What a leader calls sent, in a lease or a marker, and comes behind that, counts as lost already.
+// It goes out again under a higher number.
 func TestLateTasksAreDropped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var late, later model.Task

@@ -60,8 +60,8 @@ const (
 	stated = `<script type="application/ld+json">{"@type":"Product","name":"Radio","offers":{"price":59}}</script><p>A radio.</p>`
 )
 
-// A page that states nothing, and of which the model knows nothing, is asked for in a browser,
-// whenever the model has its turn for it.
+// A page that states nothing, and of which the model knows nothing, is asked for in a browser. It
+// is so whenever the model has its turn for it.
 func TestNoRowsWithAPrompt(t *testing.T) {
 	none := &fakeModel{answer: `{}`}
 	for name, c := range map[string]struct {

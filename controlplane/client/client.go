@@ -67,7 +67,7 @@ type (
 // OpDeleteSchema is an operation that has a preview.
 const OpDeleteSchema = command.OpDeleteSchema
 
-// Call is the idempotency of an API call. Its claim and the command's effect are one step: when the
+// Call is the idempotency of an API call. Its claim and the command's effect are one step. When the
 // key's result is there already the command changes nothing, Replayed becomes true and the first
 // result (or fault) comes back.
 type Call struct {
@@ -108,7 +108,7 @@ type Reader interface {
 type Client interface {
 	Proposer
 	Reader
-	// Settle applies a batch of receipts, in the order in which they were read, and then hands the
+	// Settle applies a batch of receipts, in the order in which they were read. Then it hands the
 	// markers that stood behind them to the leader. Repeating it changes nothing.
 	Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error
 	// Heartbeat renews a fetcher's leases and tells it what to hold.
@@ -142,8 +142,8 @@ type Heartbeat struct {
 type ShardEpoch struct {
 	Shard uint16
 	Epoch uint64
-	// Newest, in Hold, is the number of the newest dispatch sent to the shard: of who begins to
-	// hold it now, no task with no higher one is.
+	// Newest, in Hold, is the number of the newest dispatch sent to the shard. Whoever begins to
+	// hold it now has no task with a higher one.
 	Newest uint64 `cbor:",omitempty"`
 }
 

@@ -17,9 +17,9 @@ type Operator interface {
 	Backup(ctx context.Context, to io.Writer) error
 	// Restore reads a backup to its end and, when it is whole, puts it in the place of the state on
 	// every node. What has happened since the backup is undone, but for the cluster's id, its
-	// nodes, and who fetches what. Runs that were launched since are not read any more; what the
-	// row store has of them goes when the grace is over, so that a second restore may bring them
-	// back until then. Faults: invalid_backup, other_cluster, unavailable: the outcome is not known
+	// nodes, and who fetches what. Runs that were launched since are not read any more. What the
+	// row store has of them goes when the grace is over, so a second restore may bring them back
+	// until then. Faults: invalid_backup, other_cluster, unavailable: the outcome is not known
 	// then, and may be learnt by comparing State hashes, or made certain by asking again.
 	Restore(ctx context.Context, from io.Reader, how RestoreOptions) (Restored, error)
 	// Backups are those in the blob store, of all clusters that share it, the newest first, at most

@@ -9,7 +9,7 @@ import (
 )
 
 // TLSServer are the settings of a node that is called: TLS 1.3, and only nodes of the cluster get
-// through. now is the time that certificates are held against.
+// through. Certificates are checked at the time that now tells.
 func (i *Identity) TLSServer(now func() time.Time) *tls.Config {
 	config := i.config(now)
 	// verified below, by what this cluster's certificates say

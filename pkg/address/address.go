@@ -1,7 +1,7 @@
 // Package address owns what an address means: its canonical form, what a link on a page leads to,
-// its host and the domain under which that was registered, and the shard that fetches it. Whoever
-// tells addresses, hosts or domains apart does it by this package, so that all do it alike. It asks
-// no resolver and opens nothing: which addresses may be reached is pkg/egress's to say.
+// its host and the domain under which that was registered. It also tells the shard that fetches it.
+// Whoever tells addresses, hosts or domains apart does it by this package, so that all do it alike.
+// It asks no resolver and opens nothing: which addresses may be reached is pkg/egress's to say.
 package address
 
 import (
@@ -32,9 +32,9 @@ type Address struct {
 	Named bool
 }
 
-// Canonical is the address by which pages are told apart: as a browser reads it (WHATWG),
-// lower-case host, no fragment, user name, password or default port, query in its order. It is what
-// Canonical itself leaves unchanged. Its error has the code INVALID_URL.
+// Canonical is the address by which pages are told apart, as a browser reads it (WHATWG):
+// lower-case host, no fragment, user name, password or default port. The query keeps its order. It
+// is what Canonical itself leaves unchanged. Its error has the code INVALID_URL.
 func Canonical(url string) (string, error) {
 	to, err := Parse(url)
 	return to.Canonical, err
@@ -263,8 +263,8 @@ func scanTarget(url string, start int) (int, bool) {
 }
 
 // plainHost says whether lower-case letters, digits, dots and hyphens make a host name that the
-// standard leaves as it is: no punycode to check, nothing that could be a number, no odd hyphens or
-// dots.
+// standard leaves as it is. It has no punycode to check, nothing that could be a number, no odd
+// hyphens or dots.
 func plainHost(host string) bool {
 	if len(host) == 0 || len(host) > 253 {
 		return false

@@ -22,8 +22,8 @@ type stated struct {
 	Currency string `json:"currency"`
 }
 
-// TestAmounts reads prices of which all have to be right, or those of another file, of which 99.5 %
-// have to be and none may be off by a power of ten.
+// TestAmounts reads prices of which all have to be right. Of those of another file 99.5 % have to
+// be, and none may be off by a power of ten.
 func TestAmounts(t *testing.T) {
 	list := readStated(t)
 	wrong, foreign, tenfold, named := 0, 0, 0, 0

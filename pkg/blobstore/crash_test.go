@@ -156,7 +156,7 @@ func (d *forgetful) cutFile(t *rapid.T, from, id, to string) {
 }
 
 // TestNothingNamedIsLost: what Put has answered is there, whole, after a power cut at any step of
-// whatever came then; and nothing else is ever seen but whole blobs.
+// whatever came then. Nothing else is ever seen but whole blobs.
 func TestNothingNamedIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if wrong := crash(t, lies{}); wrong != "" {

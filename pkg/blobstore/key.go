@@ -72,7 +72,7 @@ func plain(c byte) bool {
 }
 
 // escape writes an owner by bytes that sort behind '/'. In a directory the library reads names by
-// folder and goes on by whole keys: an owner with a byte before '/' would be left out of a list.
+// folder and goes on by whole keys. An owner with a byte before '/' would be left out of a list.
 func escape(owner string) string {
 	var b strings.Builder
 	for i := range len(owner) {

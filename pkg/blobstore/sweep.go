@@ -9,8 +9,8 @@ import (
 // Sweeping says what a sweep removes of a kind.
 type Sweeping struct {
 	Now time.Time
-	// Grace is how old a blob is at least before it is taken for an orphan: longer than from a Put
-	// to the command that names the blob, and than the store's clock may be off.
+	// Grace is how old a blob is at least before it is taken for an orphan. It is longer than from
+	// a Put to the command that names the blob, and than the store's clock may be off.
 	Grace time.Duration
 	// Named says which blobs are named. It is asked for once for each page of blobs, after that was
 	// read, so that it knows of whatever was named until then. Nil: all are.

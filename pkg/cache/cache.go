@@ -1,7 +1,7 @@
 // Package cache owns what may be lost: token buckets, counts of open places, and values that can be
 // had again. One interface, in process (Local) and shared by many processes (Redis). It does not
-// own what is limited, or what a value means; and nothing in it is a record of anything: whoever
-// uses it must come to the same result, only later, when all of it vanishes at any moment.
+// own what is limited, or what a value means. Nothing in it is a record of anything: all of it may
+// vanish at any moment. Whoever uses it must then come to the same result, only later.
 package cache
 
 import (

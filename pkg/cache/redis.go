@@ -57,7 +57,7 @@ const (
 )
 
 // Redis is the Cache that processes share. Every call ends within Config.Timeout, and at once while
-// Redis is known not to answer; then the process decides limits alone, by its part of them, and
+// Redis is known not to answer. Then the process decides limits alone, by its part of them, and
 // finds no values.
 type Redis struct {
 	config  Config

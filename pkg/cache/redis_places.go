@@ -10,7 +10,7 @@ import (
 )
 
 // places are what this process has taken. A place is a member of its room's sorted set in Redis,
-// scored with the end of its lease by Redis's clock; whoever finds it expired removes it. The
+// scored with the end of its lease by Redis's clock. Whoever finds it expired removes it. The
 // process renews its own, so that one that died frees its places by itself, and a wiped set fills
 // again.
 type places struct {
@@ -50,7 +50,7 @@ return taken
 `)
 
 // Enter implements Limiter. A wiped Redis knows of the places again when their processes have
-// renewed them, after at most a third of a lease; what the process itself has taken counts at any
+// renewed them, after at most a third of a lease. What the process itself has taken counts at any
 // time.
 func (r *Redis) Enter(ctx context.Context, room string, most int) (leave func()) {
 	p, room := &r.places, bounded(room)

@@ -60,9 +60,9 @@ func parse(address string) (*redis.Options, error) {
 		"(with %XX for what is no letter or digit in a password)")
 }
 
-// Admitted asks once, for a second at most, and is an error when Redis refuses us or we do not
-// trust it: the user or password is wrong, a right is missing, a certificate is not good. It is nil
-// when Redis does not answer, which is no reason not to start.
+// Admitted asks once, for a second at most. It is an error when Redis refuses us or we do not trust
+// it: the user or password is wrong, a right is missing, a certificate is not good. It is nil when
+// Redis does not answer, which is no reason not to start.
 func (r *Redis) Admitted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

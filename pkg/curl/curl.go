@@ -1,4 +1,4 @@
-// Package curl owns curl commands, as browsers copy them for bash and for Windows cmd: one command
+// Package curl owns curl commands, as browsers copy them for bash and for Windows cmd. One command
 // becomes one HTTP request, and requests with placeholders, page parameters and redirects follow
 // from it. It runs nothing, reads no file and makes no connection; what would is refused by name.
 // It does not own where a request may go (pkg/egress does), nor where the values of placeholders
@@ -68,10 +68,10 @@ func invalid(format string, args ...any) *fault.Error {
 	return fault.New(fault.SchemaValidation, format, args...)
 }
 
-// Redirected is the request that follows a redirect from one canonical address to another. As
-// browsers do: 301, 302 and 303 lead to a GET without body (a HEAD stays one), 307 and 308 repeat
-// the request, and another origin gets neither credentials nor cookies. A nil request, a plain GET,
-// stays nil.
+// Redirected is the request that follows a redirect from one canonical address to another. It does
+// as browsers do: 301, 302 and 303 lead to a GET without body (a HEAD stays one). 307 and 308
+// repeat the request. Another origin gets neither credentials nor cookies. A nil request, a plain
+// GET, stays nil.
 func (r *Request) Redirected(status int, from, to string) *Request {
 	if r == nil {
 		return nil
@@ -86,7 +86,7 @@ func (r *Request) Redirected(status int, from, to string) *Request {
 	return next.For(from, to)
 }
 
-// For is the request as it may be sent to an address when it was meant for another: without
+// For is the request as it may be sent to an address when it was meant for another. It has no
 // credentials and cookies where the origins differ.
 func (r *Request) For(meant, to string) *Request {
 	if originOf(meant) == originOf(to) {

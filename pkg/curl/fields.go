@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// BodyParam is the value of a parameter that stands in the body: of a form
-// (application/x-www-form-urlencoded) the first field of that name; of JSON the member that a
-// pointer (RFC 6901) names, or, without a leading slash, the top-level member of that name. It is
-// false for a request whose body does not have it.
+// BodyParam is the value of a parameter that stands in the body. Of a form
+// (application/x-www-form-urlencoded) it is the first field of that name. Of JSON it is the member
+// that a pointer (RFC 6901) names, or, without a leading slash, the top-level member of that name.
+// It is false for a request whose body does not have it.
 func (r *Request) BodyParam(param string) (value string, found bool) {
 	if len(r.Body) == 0 || param == "" {
 		return "", false

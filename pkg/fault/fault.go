@@ -1,4 +1,4 @@
-// Package fault owns the closed catalogue of coded errors: every error that a user can meet has a
+// Package fault owns the closed catalogue of coded errors. Every error that a user can meet has a
 // Code here, with its title and HTTP status. It does not write responses (apiserver does) and knows
 // no resource.
 package fault

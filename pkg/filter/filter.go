@@ -9,7 +9,7 @@
 //
 // A value is null, a boolean, a number, text, or other (an array or an object). A missing member
 // counts as null for every operator but exists. Values of different kinds are never equal and never
-// less or greater than each other, with one exception: text that is a number (see ParseNumber) also
+// less or greater than each other, with one exception. Text that is a number (see ParseNumber) also
 // counts as that number where the operand is a number. It does not work the other way round: a text
 // operand meets text only. Numbers are compared as 64-bit floats, text by its UTF-8 bytes; text
 // that looks like a date is text.

@@ -171,8 +171,8 @@ func (p *parser) field(name, path string) (Node, error) {
 	return all(nodes), nil
 }
 
-// IsField says whether a field can have this name in filters and sorts: 1 to MaxFieldBytes bytes,
-// none of them a control character, a quote or a backslash.
+// IsField says whether a field can have this name in filters and sorts. It has 1 to MaxFieldBytes
+// bytes, none of them a control character, a quote or a backslash.
 func IsField(name string) bool {
 	return name != "" && len(name) <= MaxFieldBytes && !strings.ContainsFunc(name, unspeakable)
 }

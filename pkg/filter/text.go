@@ -8,7 +8,8 @@ import (
 )
 
 // ParseNumber reads text that is a number: an optional sign, decimal digits, optionally a point
-// with more digits, and optionally an exponent; nothing around it, and not beyond a 64-bit float.
+// with more digits, and optionally an exponent. It takes nothing around it, and nothing beyond a
+// 64-bit float.
 func ParseNumber(text string) (float64, bool) {
 	if !numeric(text) {
 		return 0, false

@@ -54,7 +54,7 @@ type SearchEngine struct {
 	Name string `json:"name" cbor:"1,keyasint"`
 	// URL is the address of a search; {query} stands for the query in the value of one parameter.
 	URL string `json:"url" cbor:"2,keyasint"`
-	// PageParam is the query parameter of further pages, "" when there are none; PageStart is its
+	// PageParam is the query parameter of further pages, "" when there are none. PageStart is its
 	// value for the first page and PageStep the difference from page to page, each 1 unless told.
 	PageParam string `json:"pageParam,omitempty" cbor:"3,keyasint,omitempty"`
 	PageStart *int   `json:"pageStart,omitempty" cbor:"4,keyasint,omitempty"`

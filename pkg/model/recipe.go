@@ -33,16 +33,17 @@ const (
 
 // Field is one entry of itemsConfig.
 //
-// A selector is JSONPath (RFC 9535) if it begins with $; XPath 1.0 if it begins with /, ./, ../, (
-// or @, with an axis, such as descendant::li, or with the call of a function, such as count(//li);
-// otherwise CSS. A prefix, css:, xpath: or jsonpath:, names the language as well. JSONPaths read
-// JSON bodies, CSS selectors and XPath HTML pages: the fields of one scraper are of one kind.
+// A selector that begins with $ is JSONPath (RFC 9535). It is XPath 1.0 if it begins with /, ./,
+// ../, ( or @, with an axis, such as descendant::li, or with the call of a function, such as
+// count(//li). Otherwise it is CSS. A prefix, css:, xpath: or jsonpath:, names the language as
+// well. JSONPaths read JSON bodies, CSS selectors and XPath HTML pages: the fields of one scraper
+// are of one kind.
 //
-// TEXT is the text of what is selected, white space collapsed; ATTR an attribute of it, or of the
-// element that a selected attribute or text belongs to; EXISTS whether there is anything. An XPath
-// expression may give a string, a number or a truth value, which then is the value. Of a JSON body,
-// TEXT is the value as it stands there: numbers as they are written, arrays and objects as JSON; a
-// JSON value has no attributes.
+// TEXT is the text of what is selected, white space collapsed. ATTR is an attribute of it, or of
+// the element that a selected attribute or text belongs to. EXISTS says whether there is anything.
+// An XPath expression may give a string, a number or a truth value, which then is the value. Of a
+// JSON body, TEXT is the value as it stands there: numbers as they are written, arrays and objects
+// as JSON. A JSON value has no attributes.
 type Field struct {
 	Name     string    `json:"name" cbor:"1,keyasint" doc:"Output field; a leading _ is dropped"`
 	Selector string    `json:"selector" cbor:"2,keyasint" doc:"CSS or XPath for HTML pages, JSONPath for JSON bodies"`
@@ -74,8 +75,8 @@ const PagePlaceholder = "{page}"
 // it is listed, always.
 //
 // A Param stands in the address's query. Where the source is a curl command whose address does not
-// have it and whose body does, it stands there instead: a field of a form, a top-level member of
-// JSON, or, written as a JSON pointer with its leading slash, a member further down.
+// have it and whose body does, it stands in the body instead. It is a field of a form, a top-level
+// member of JSON, or, written as a JSON pointer with its leading slash, a member further down.
 type Pagination struct {
 	Type       PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only; with URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE also where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing"`
 	Param      string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body (a form's field, a JSON member, or a JSON pointer to one)"`
@@ -103,8 +104,8 @@ func (p *Pagination) Counts() bool {
 	return p != nil && (p.Type == URLPageParam || p.Type == OffsetParam || p.Type == URLTemplate)
 }
 
-// MaxPages is the most pages one chain may have: 1 without pagination, and 1 where a browser loads
-// more into the page, which stays one page.
+// MaxPages is the most pages one chain may have: 1 without pagination. Where a browser loads more
+// into the page it is 1, too, for that stays one page.
 func (p *Pagination) MaxPages() int {
 	if p == nil || p.Type == "" || p.Type == PaginationNone || p.Renders() {
 		return 1
@@ -120,7 +121,7 @@ func (p *Pagination) MaxLoads() int {
 	return *p.Max
 }
 
-// Recipe is the part of a scraper that a fetcher needs, frozen under (scraper, revision): a
+// Recipe is the part of a scraper that a fetcher needs, frozen under (scraper, revision). A
 // revision never changes, so whatever is compiled from it may be kept as long as one likes.
 type Recipe struct {
 	Type       ScraperType `cbor:"1,keyasint"`

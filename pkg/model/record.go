@@ -15,11 +15,11 @@ type Unit struct {
 type Continuation struct {
 	Page uint32 `cbor:"1,keyasint"` // number of the page that comes next, 1 or more
 	URL  string `cbor:"2,keyasint"` // its address
-	// Seen is a bounded memory of the chain's last pages, newest last, at most MaxSeen: the content
-	// hash of each page, which ends a chain that repeats itself (decision 14).
+	// Seen is a bounded memory of the chain's last pages, newest last, at most MaxSeen. It has the
+	// content hash of each page, which ends a chain that repeats itself (decision 14).
 	Seen []uint64 `cbor:"3,keyasint,omitempty"`
 	// KnownRows are hashes of the rows of the chain's last pages, newest last, at most
-	// MaxKnownRows: a page that has only such rows ends the chain (decision 14).
+	// MaxKnownRows. A page that has only such rows ends the chain (decision 14).
 	KnownRows []uint64 `cbor:"4,keyasint,omitempty"`
 	// Rendered says that the chain's newest page came out of a browser. Those that follow do, too:
 	// without one they might only look empty, and end the chain.
@@ -108,7 +108,7 @@ type Page struct {
 	Status  uint16  `cbor:"6,keyasint,omitempty"` // HTTP status of the last answer, 0 without one
 	URL     string  `cbor:"7,keyasint"`           // as listed, or as the pagination made it
 	Final   string  `cbor:"8,keyasint,omitempty"` // where redirects led, "" when that is URL
-	// URLHash is the seeded hash of URL's canonical form (decision 15), 0 for a run without
+	// URLHash is the seeded hash of URL's canonical form (decision 15). It is 0 for a run without
 	// pagination, where the link list already holds each address once.
 	URLHash  uint64 `cbor:"9,keyasint,omitempty"`
 	PriceRow string `cbor:"10,keyasint,omitempty"` // key of the price that applies when Delivered
@@ -149,8 +149,8 @@ type OpenTasks struct {
 	Seqs []uint32 `cbor:"2,keyasint"` // ascending
 }
 
-// Marker finds losses: the leader sends it into `tasks`, the fetcher passes it on behind the pages
-// that it has published, ingest behind the receipts, billing back to the leader. What was sent
+// Marker finds losses. The leader sends it into `tasks`, the fetcher passes it on behind the pages
+// that it has published, ingest behind the receipts, and billing back to the leader. What was sent
 // before it, is not open in it and is still out when it returns, is lost.
 type Marker struct {
 	// the leadership that sent it: a marker of another one means nothing

@@ -41,7 +41,7 @@ const (
 	SourcePreviewCurl Source = "PREVIEW_CURL"
 )
 
-// A trial has a caller who waits TrialWait for it. Of that its page may take TrialTime: the rest is
+// A trial has a caller who waits TrialWait for it. Of that its page may take TrialTime. The rest is
 // for what comes before and after, so that the caller hears why there is no page.
 const (
 	TrialWait = 55 * time.Second

@@ -33,8 +33,8 @@ func BuildOf(address string) (id, root string, ok bool) {
 	return match[3], match[1] + "/", true
 }
 
-// FindBuild reads a site's newest build id from its embedded framework data, and its deployment id,
-// where there is one, from the meta element that names it.
+// FindBuild reads a site's newest build id from its embedded framework data. It also reads its
+// deployment id, where there is one, from the meta element that names it.
 func FindBuild(page []byte) (map[string]string, error) {
 	d := &document{body: page}
 	id, err := d.pointed("/buildId")
@@ -54,9 +54,9 @@ func FindBuild(page []byte) (map[string]string, error) {
 	return values, nil
 }
 
-// WithBuild is a request for the address with the values of FindBuild in the place of older ones:
-// the build id in the path, and the deployment id where the request has one, in the query (dpl) or
-// the header (x-deployment-id).
+// WithBuild is a request for the address with the values of FindBuild in the place of older ones.
+// The build id stands in the path. Where the request has a deployment id, that stands in the query
+// (dpl) or the header (x-deployment-id).
 func WithBuild(r *curl.Request, address string, values map[string]string) (*curl.Request, string) {
 	match := dataPath.FindStringSubmatchIndex(address)
 	if match == nil || values[BuildID] == "" {

@@ -1,6 +1,6 @@
-// Package prelaunch owns what stands for placeholders in a curl command (specification 2.3): the
-// rules by which values are found on a page, checked and compiled once, and the build id of a
-// site's framework, which is found without rules. It fetches and keeps nothing (the fetcher does).
+// Package prelaunch owns what stands for placeholders in a curl command (specification 2.3). It has
+// the rules by which values are found on a page, checked and compiled once. It also finds the build
+// id of a site's framework, without rules. It fetches and keeps nothing (the fetcher does).
 package prelaunch
 
 import (

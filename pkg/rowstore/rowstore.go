@@ -1,8 +1,8 @@
-// Package rowstore owns what is stored and never lost outside the control plane: rows, page
+// Package rowstore owns what is stored and never lost outside the control plane. That is rows, page
 // records, link lists, the errors of links, and the runs and ledger entries that are history. One
-// interface, one implementation per engine, one conformance suite (rowstoretest). Which jobs a
-// customer may see, and which run is the latest, is the control plane's to say: a Scope carries the
-// answer, and so does a Path.
+// interface, one implementation per engine, one conformance suite (rowstoretest). The control plane
+// says which jobs a customer may see, and which run is the latest. A Scope carries the answer, and
+// so does a Path.
 //
 // # Schemas
 //
@@ -146,20 +146,20 @@ func (w PageWrite) Check() error {
 
 // Pages stores fetched pages: the first complete record of a unit stands for good.
 type Pages interface {
-	// PutPages stores, in one transaction, each page's rows and its page record, and returns for
-	// each the receipt of the record that stands, in the same order. A unit that has a record keeps
-	// it: nothing is written and its receipt is returned again. A page whose URLHash (when not 0)
-	// another unit of the job was delivered under becomes a Duplicate: its record is stored with
-	// that outcome, Last, and without rows. A page of a sealed job is dropped: nil. So is one
-	// without a record behind the Last of its seq: it would never be settled, and make Duplicates
-	// of the pages of a chain that goes on. A Cancelled page has no record: its receipt is itself.
-	// Of a page that Check does not let pass nothing of its call is stored, with ErrRefused; what
-	// it lets pass is stored, whatever its texts and rows hold.
+	// PutPages stores, in one transaction, each page's rows and its page record. For each it
+	// returns the receipt of the record that stands, in the same order. A unit that has a record
+	// keeps it: nothing is written and its receipt is returned again. A page becomes a Duplicate
+	// when another unit of the job was delivered under its URLHash (when not 0). Its record is
+	// stored with that outcome, Last, and without rows. A page of a sealed job is dropped: nil. So
+	// is one without a record behind the Last of its seq. It would never be settled, and make
+	// Duplicates of the pages of a chain that goes on. A Cancelled page has no record: its receipt
+	// is itself. When Check does not let a page pass, nothing of its call is stored, and the error
+	// is ErrRefused. What it lets pass is stored, whatever its texts and rows hold.
 	PutPages(ctx context.Context, pages []PageWrite) ([]*model.Receipt, error)
 	// Records returns the receipts of the records that there are of the given units (ascending, at
 	// most 4,096), ascending.
 	Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error)
-	// Seal closes a job for good: from now on PutPages drops its pages, and every record for which
+	// Seal closes a job for good. From now on PutPages drops its pages, and every record for which
 	// settled is false is removed with its rows. settled is asked in the order of units, and told
 	// whether the record is its chain's last; nil keeps all. Atomic, idempotent; an unknown job is
 	// sealed too.
@@ -169,7 +169,7 @@ type Pages interface {
 	// DeleteJob removes a job's rows and, with records, its page records too. Idempotent.
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
 	// JobsSince calls visit for every job that pages were put of and that started at a time (Unix
-	// microseconds) or later, in no order, until visit fails.
+	// microseconds) or later. The calls come in no order, until visit fails.
 	JobsSince(ctx context.Context, started int64, visit func(Job) error) error
 	// Expire removes the rows of the jobs that started before a time, whatever their state. Page
 	// records stay: they explain the ledger. It may take long, delays no other call and is to be
@@ -204,9 +204,9 @@ type Record struct {
 	At       int64 // Unix microseconds
 }
 
-// Scope says whose rows are read: those of the group, of one scraper when Scraper is not zero, of
-// the named jobs when Jobs is not nil (an empty Jobs reads nothing), and never those of the jobs in
-// Without.
+// Scope says whose rows are read: those of the group, and of one scraper when Scraper is not zero.
+// They are of the named jobs when Jobs is not nil (an empty Jobs reads nothing), and never of the
+// jobs in Without.
 type Scope struct {
 	Group   ids.ID
 	Scraper ids.ID
@@ -215,8 +215,8 @@ type Scope struct {
 }
 
 // Sort orders by a field of the document. Whatever the direction, numbers and text that is a number
-// (filter.ParseNumber) come before other text, before booleans (false, true), before arrays and
-// objects (all equal), before rows without the field or with null.
+// (filter.ParseNumber) come before other text. Then come booleans (false, true), arrays and objects
+// (all equal), and rows without the field or with null.
 type Sort struct {
 	Field      string
 	Descending bool
@@ -278,7 +278,7 @@ type Reads interface {
 	Rows(ctx context.Context, q RowsQuery) ([]json.RawMessage, error)
 	// Count counts the rows that Rows would return without a limit.
 	Count(ctx context.Context, scope Scope, f filter.Node) (int64, error)
-	// Horizon is the newest place there is: rows whose PutPages begins after it returned have a
+	// Horizon is the newest place there is. Rows whose PutPages begins after it returned have a
 	// greater one, and rows whose PutPages had returned before do not. Rows under way may fall on
 	// either side.
 	Horizon(ctx context.Context) (int64, error)
@@ -289,7 +289,7 @@ type Reads interface {
 	LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]LinkError, error)
 }
 
-// Columns are what every engine's schema has for jobs, page records and rows, under these names: a
+// Columns are what every engine's schema has for jobs, page records and rows, under these names. A
 // new one is a line here and a migration of each engine, whose tests compare. What of a record no
 // query looks into is one encoded column more.
 func Columns() (job, record, row []string) {

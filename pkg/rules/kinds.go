@@ -48,7 +48,7 @@ func (c *checker) currency(params map[string]json.RawMessage) maker {
 }
 
 // Amount reads a JSON number, or the one number in a short text such as a price, as package amount
-// reads it: a percentage, a number with a factor and one of several are none. currency, a code of
+// reads it. A percentage, a number with a factor and one of several are none. currency, a code of
 // ISO 4217, says how many parts its unit has.
 func Amount(value json.RawMessage, currency string) (number decimal.Decimal, ok bool) {
 	text := string(value)
@@ -104,7 +104,7 @@ func compact(value json.RawMessage) json.RawMessage {
 	return out.Bytes()
 }
 
-// regex is REGEX_CLEAN. With a group the output is what that group holds in the first match; else
+// regex is REGEX_CLEAN. With a group the output is what that group holds in the first match. Else
 // it is the source with every match replaced, where $1 or ${name} in the replacement stand for
 // groups and $$ for a dollar sign.
 func (c *checker) regex(params map[string]json.RawMessage) maker {

@@ -1,4 +1,4 @@
-// Package rules owns post-process rules (specification 2.2, decision 29): they are checked and
+// Package rules owns post-process rules (specification 2.2, decision 29). They are checked and
 // compiled once, and applied to rows in their order, each seeing what those before it wrote. It
 // does not own exchange rates (its folder ecb does), nor when rows are made. Applying reads nothing
 // but the row, the table of rates and the day.
@@ -266,7 +266,7 @@ func (r *Rules) ApplyAll(ctx context.Context, rows [][]byte, day Day, most int) 
 // Apply is a row with what the rules write: columns that were there already change in their place,
 // others come at the end. Patterns are paid from the budget, which is that of all rows of a page.
 // Its error is coded row_too_large, too_costly where the budget ends, or unparsable for what is no
-// JSON object; or it is that of the budget's context.
+// JSON object. Or it is the error of the budget's context.
 func (r *Rules) Apply(b *pattern.Budget, row []byte, day Day) ([]byte, error) {
 	if r.None() {
 		return row, nil

@@ -372,7 +372,7 @@ type extent struct {
 }
 
 // expand reckons what a schema comes to. Recursion is followed once. It is refused where a value
-// would be held against the same schema more than once: the work would double with each level of
+// would be checked against the same schema more than once. The work would double with each level of
 // the value.
 func (c *check) expand(n *node) extent {
 	if size, ok := c.sizes[n]; ok {

@@ -1,6 +1,6 @@
-// Package schema owns customers' extraction schemas: what a JSON Schema document may say here,
-// whether a row fits it, and the properties that an extraction looks for. It reads no page, stores
-// nothing and opens nothing: references never leave the document.
+// Package schema owns customers' extraction schemas. It knows what a JSON Schema document may say
+// here, whether a row fits it, and the properties that an extraction looks for. It reads no page,
+// stores nothing and opens nothing: references never leave the document.
 package schema
 
 import (
@@ -186,7 +186,7 @@ func saneNumber(n string) bool {
 }
 
 // innermost is the first cause of all that the library reports, one in a property if there is such
-// a cause; nil if the error is no answer about a value.
+// a cause. It is nil if the error is no answer about a value.
 func innermost(err error) *jsonschema.ValidationError {
 	var whole *jsonschema.ValidationError
 	if !errors.As(err, &whole) {

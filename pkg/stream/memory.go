@@ -23,15 +23,15 @@ type Config struct {
 	// MaxRecords is how many records one partition of a topic holds, 1 or more.
 	MaxRecords int
 	// MaxBytes is how many bytes the log holds in all, records' overhead included. Each topic has a
-	// third of it to itself, so that pages which pile up never keep the receipts from flowing that
-	// would let them go on. Each third must hold a record of MaxRecordBytes.
+	// third of it to itself. So pages that pile up never keep the receipts from flowing that would
+	// let them go on. Each third must hold a record of MaxRecordBytes.
 	MaxBytes int64
 }
 
 // Memory is the log in the process's memory: it is bounded, it pushes back when it is full, and it
 // is gone with the process. It has no goroutines of its own.
 //
-// A record is held until every reader has done with it: the partition's Tail has fetched it, and
+// A record is held until every reader has done with it. The partition's Tail has fetched it, and
 // each group that ever consumed the topic has committed it. A group outlives its members, as on any
 // log, so a group name must not be made up anew at each start. A group begins at the oldest record
 // that is held. What nobody reads stays, up to the bounds.

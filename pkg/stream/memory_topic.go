@@ -18,8 +18,8 @@ type memoryTopic struct {
 	bytes  int64 // held, overhead included
 	held   int64 // records
 	// waiting are the publishers without room, oldest first. Whenever mu is free, each of them is
-	// held up: by its full partition, or by the first one for whose record the topic has too few
-	// bytes left, which starved says is there.
+	// held up. It is held up by its full partition, or by the first one for whose record the topic
+	// has too few bytes left, which starved says is there.
 	waiting []*publisher
 	starved bool
 }
@@ -184,8 +184,8 @@ const (
 	compactAfter = 64  // free slots before the head that are left alone
 )
 
-// compact keeps the free slots before the head fewer than the records behind it, so that each
-// record is moved at most once for each record freed.
+// compact keeps the free slots before the head fewer than the records behind it. So each record is
+// moved at most once for each record freed.
 func (q *queue) compact() {
 	switch {
 	case q.len() == 0 && cap(q.records) > keptSlots:

@@ -12,9 +12,9 @@ import (
 	"shoal.dev/shoal/pkg/utf8text"
 )
 
-// A record is a version byte, a kind byte and a body in CBOR: a map with integer keys, without
-// indefinite lengths, tags or repeated keys. Fields may join a body under new keys, which older
-// readers ignore; any other change is a new version.
+// A record is a version byte, a kind byte and a body in CBOR. The body is a map with integer keys,
+// without indefinite lengths, tags or repeated keys. Fields may join a body under new keys, which
+// older readers ignore; any other change is a new version.
 const recordVersion = 1
 
 // kind says what a record's body is.

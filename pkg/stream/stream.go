@@ -1,5 +1,5 @@
 // Package stream owns the three topics: tasks, pages and receipts. A log here orders the records of
-// one partition, delivers each at least once while it lives, and may be lost at any time: nobody
+// one partition and delivers each at least once while it lives. It may be lost at any time: nobody
 // keeps in it what must not be lost. The package knows record encodings (record.go) and nothing of
 // what records mean.
 package stream
@@ -63,7 +63,7 @@ type Log interface {
 	// Partitions is fixed for the log's life, 1 to 65,535.
 	Partitions() int
 	// Publish appends the records in order to one partition and returns when the log has accepted
-	// them all; while the partition is full it waits, until ctx ends. After an error any prefix of
+	// them all. While the partition is full it waits, until ctx ends. After an error any prefix of
 	// the records may have been accepted. The log takes over the slices.
 	Publish(ctx context.Context, topic Topic, partition int, records ...[]byte) error
 	// TryPublish is Publish that never waits: it accepts all records or returns ErrFull and accepts
@@ -76,7 +76,7 @@ type Log interface {
 	// and fails when that is not answered within seconds.
 	Tail(topic Topic, partition int) (Reader, error)
 	// Consume reads all partitions of a topic as one member of a named group. The log keeps the
-	// group's committed positions and deals the partitions out among its members; what is not
+	// group's committed positions and deals the partitions out among its members. What is not
 	// committed comes again after a member's end, or when its partition goes to another member.
 	Consume(topic Topic, group string) (Reader, error)
 	// Lag is how many accepted records a topic still holds: unread ones for Tail, uncommitted ones

@@ -30,7 +30,7 @@ const (
 	readyWithin     = 2 * time.Second
 )
 
-// StateHash is the replicated state of a node in one value: two nodes of a cluster that have
+// StateHash is the replicated state of a node in one value. Two nodes of a cluster that have
 // applied the same Index have the same Hash.
 type StateHash struct {
 	Index uint64 `json:"index"` // Raft index of the newest command in it

@@ -5,7 +5,7 @@ import (
 )
 
 // Samples are metrics whose values are read together, from one snapshot of a component, when
-// somebody asks for them: what a component counts anyway costs nothing between two scrapes.
+// somebody asks for them. What a component counts anyway costs nothing between two scrapes.
 type Samples[S any] struct {
 	read     func() (S, bool)
 	declared []Declared

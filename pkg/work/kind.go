@@ -26,7 +26,7 @@ const MaxProgress = 64 << 10
 type Kind struct {
 	Name string // one of Kinds
 	// Step takes an item on, from its progress to the next. It may be cut off anywhere, run again
-	// from an earlier progress, and run beside a late step of another owner: what it writes has to
+	// from an earlier progress, and run beside a late step of another owner. What it writes has to
 	// come to the same then. It ends soon after ctx does, and lasts minutes at most.
 	Step func(ctx context.Context, item Item) (Outcome, error)
 

@@ -1,5 +1,5 @@
-// Package work owns how background work is done: what is open stands in one replicated table, from
-// which nodes claim items under a lease, take them from step to step, resume what others left, and
+// Package work owns how background work is done. What is open stands in one replicated table. Nodes
+// claim items from it under a lease, take them from step to step, resume what others left, and
 // report. What a kind of work does is its role's, and what is in the table the control plane's to
 // decide.
 package work

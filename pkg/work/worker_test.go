@@ -104,8 +104,8 @@ func TestAnotherNodeResumes(t *testing.T) {
 	})
 }
 
-// TestAPauseBeyondTheLease: a node that stands still loses its items, and what it says of them
-// later is not taken, though its step ends beside the other's.
+// TestAPauseBeyondTheLease: a node that stands still loses its items. What it says of them later is
+// not taken, though its step ends beside the other's.
 func TestAPauseBeyondTheLease(t *testing.T) {
 	in(t, func(w *world) {
 		id := w.enqueue("ann", 50)
@@ -141,7 +141,7 @@ func TestAPauseBeyondTheLease(t *testing.T) {
 	})
 }
 
-// TestTwoOwnersAtOnce: a node that is cut off and whose steps do not heed the end of its lease goes
+// TestTwoOwnersAtOnce: a node is cut off, and its steps do not heed the end of its lease. It goes
 // on with its items beside the next owner, for minutes. Nothing comes of it but repeats.
 func TestTwoOwnersAtOnce(t *testing.T) {
 	for seed := range uint64(20) {
@@ -181,7 +181,7 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 }
 
 // TestKilledAtEachPoint kills the node at each point that it passes, several times, and starts it
-// again: every unit is there in the end, and nothing else.
+// again. Every unit is there in the end, and nothing else.
 func TestKilledAtEachPoint(t *testing.T) {
 	for _, at := range []string{"work.before_exchange", "work.after_exchange",
 		"work." + kindOfTest + ".before_step", "work." + kindOfTest + ".after_step"} {

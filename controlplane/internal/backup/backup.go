@@ -2,9 +2,9 @@
 // tell that it is whole. What the state's bytes mean is the state's; when one is taken, and what
 // happens when one is put back, is decided elsewhere.
 //
-// A file is the eight bytes of magic, a header and pieces, each with its length before it as four
-// bytes (big-endian), a piece of length 0 at the end, and the SHA-256 of everything before the
-// digest. So it can be written and read as a stream, and one that was cut off or damaged anywhere
+// A file is the eight bytes of magic, a header and pieces, and the SHA-256 of everything before the
+// digest. Each piece has its length before it as four bytes (big-endian); a piece of length 0 is
+// the last. So it can be written and read as a stream, and one that was cut off or damaged anywhere
 // is not taken for a backup.
 package backup
 

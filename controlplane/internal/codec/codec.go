@@ -1,5 +1,5 @@
 // Package codec owns how commands, their results and snapshots are written: CBOR in its core
-// deterministic form, with integer keys, so that equal values have equal bytes on every node and
+// deterministic form, with integer keys. So equal values have equal bytes on every node, and
 // unknown members of newer writers are passed over.
 package codec
 
@@ -15,7 +15,7 @@ import (
 )
 
 // How deep values may be nested. The bounds of commands decide what an entry of the log does, so
-// they are part of its format: every version must have the same ones.
+// they are part of its format. Every version must have the same ones.
 const (
 	// CommandLevels is of commands with their envelopes: the 32 of a request's body, and as many
 	// for what is around it.

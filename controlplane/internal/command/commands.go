@@ -7,7 +7,7 @@
 //
 // A command does the same on every node, or the nodes' states part for ever. So what a release adds
 // waits until every member can apply it. The state has the active version, 1 for what came before
-// there were versions; the leader raises it (ActivateVersion) once every server and every
+// there were versions. The leader raises it (ActivateVersion) once every server and every
 // registered node says that it can apply the next.
 //
 //   - A new command has its version in its Declaration. It is refused until then, as unavailable.

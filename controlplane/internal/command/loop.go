@@ -43,7 +43,7 @@ func (ActivateVersionPayload) yields(None) {}
 
 // RegisterNodePayload makes a started process known; claims of its earlier starts are dropped. One
 // that works on another log or row store than the cluster (the first node's) is refused with
-// other_services: what it fetches and stores would be charged and never be seen.
+// other_services. What it fetches and stores would be charged and never be seen.
 type RegisterNodePayload struct {
 	Name     string   `cbor:"1,keyasint"`
 	Boot     ids.ID   `cbor:"2,keyasint"`
@@ -206,8 +206,8 @@ type DispatchRef struct {
 	Number uint64 `cbor:"3,keyasint"`
 }
 
-// RedispatchPayload handles dispatches found lost, or never sent by a leader that saw its run end:
-// of a running run each goes out again under a new number with Attempt one higher, of an ended run
+// RedispatchPayload handles dispatches found lost, or never sent by a leader that saw its run end.
+// Of a running run each goes out again under a new number with Attempt one higher; of an ended run
 // it is given back. A dispatch that is not the unit's newest changes nothing.
 type RedispatchPayload struct {
 	Lost []DispatchRef `cbor:"1,keyasint"`
@@ -224,7 +224,7 @@ func (RedispatchPayload) Declaration() Declaration {
 func (RedispatchPayload) yields(Window) {}
 
 // CloseRunPayload seals a run of which nothing is out or set aside, or that has ended and of which
-// nothing is out; its sets are dropped. Otherwise it changes nothing.
+// nothing is out. Its sets are dropped. Otherwise it changes nothing.
 type CloseRunPayload struct {
 	Job ids.ID `cbor:"1,keyasint"`
 }

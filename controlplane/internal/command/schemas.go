@@ -6,9 +6,9 @@ import (
 )
 
 // PutSchemaPayload replaces the schema Known if it is the customer's, a global one if Customer is
-// "", and otherwise makes a new one under ID; of global ones, type and version name one as well.
-// Faults: limit_reached (200 schemas a customer, 1,000 global ones), schema_validation_failed when
-// another global schema has the type and version.
+// "". Otherwise it makes a new one under ID. Type and version name a global one as well. Faults:
+// limit_reached (200 schemas a customer, 1,000 global ones), schema_validation_failed when another
+// global schema has the type and version.
 type PutSchemaPayload struct {
 	ID       ids.ID `cbor:"1,keyasint"`
 	Known    ids.ID `cbor:"2,keyasint,omitempty"`

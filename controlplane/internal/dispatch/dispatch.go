@@ -1,8 +1,8 @@
-// Package dispatch owns the leader's volatile memory of what to send out next: which seqs are set
-// aside for which host, whose turn it is, what was published when. It is pure logic: it reads no
-// store and no log, proposes and publishes nothing; whoever drives it (the leader, or the protocol
-// simulation) does, and tells it what was applied. All of it can be lost: it is rebuilt from the
-// replicated sets and the link lists.
+// Package dispatch owns the leader's volatile memory of what to send out next. It knows which seqs
+// are set aside for which host, whose turn it is, and what was published when. It is pure logic: it
+// reads no store and no log, proposes and publishes nothing. Whoever drives it (the leader, or the
+// protocol simulation) does, and tells it what was applied. All of it can be lost: it is rebuilt
+// from the replicated sets and the link lists.
 package dispatch
 
 import (
@@ -41,9 +41,9 @@ type Config struct {
 	View func() *state.View
 }
 
-// Bounds that are no settings: how many seqs a run is given in one turn, how many links of a list
-// are held at a time, how many dispatches may wait for a shard, and how little a host has out at
-// least.
+// Bounds that are no settings: how many seqs a run is given in one turn, and how many links of a
+// list are held at a time. Also how many dispatches may wait for a shard, and how little a host has
+// out at least.
 const (
 	turn          = 16
 	bufferedLinks = 4096

@@ -48,9 +48,9 @@ func (d *Dispatcher) hostOf(url string) *host {
 	return h
 }
 
-// room says whether one more of the run may go to the host: about two seconds of the pace that it
-// is allowed and lately kept, at least minHostOut. A host whose shard cannot be published to has
-// none.
+// room says whether one more of the run may go to the host. A host has about two seconds of the
+// pace that it is allowed and lately kept, at least minHostOut. A host whose shard cannot be
+// published to has none.
 func (d *Dispatcher) room(r *run, h *host) bool {
 	if s := &d.shards[h.shard]; len(s.unsent) >= maxUnsent {
 		if !h.blocked {

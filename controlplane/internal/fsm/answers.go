@@ -50,8 +50,8 @@ func add[P command.Of[R], R, K any](all map[command.Number]answer, keep func(P, 
 	}
 }
 
-// brief is what a record keeps of a result, nil when it has to keep all of it: the result is not
-// what would be made again.
+// brief is what a record keeps of a result. It is nil when the record has to keep all of it,
+// because the result is not what would be made again.
 func (m *FSM) brief(tx *state.Tx, payload command.Payload, result Result) []byte {
 	how, known := m.answers[payload.Declaration().Number]
 	if !known || result.Err != nil || tx.ClusterVersion() < state.BriefSince {

@@ -18,8 +18,8 @@ import (
 // snapshot.
 const mostKept = 100
 
-// TestRecordsAreBrief: whatever a call made, and however much it said, its record is small, and
-// answers the same call as the first time, also when what it made has changed since.
+// TestRecordsAreBrief: whatever a call made, and however much it said, its record is small. It
+// answers the same call as the first time, even when what it made has changed since.
 func TestRecordsAreBrief(t *testing.T) {
 	long := strings.Repeat("x", 200)
 	spec := model.Scraper{Name: long, Type: model.SingleProduct,

@@ -49,7 +49,7 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 		State:   job.State, Queued: tx.Now, Message: job.Message}, nil
 }
 
-// chargedBy refuses a run whose charge is not that of its recipe's endpoint: the scraper was
+// chargedBy refuses a run whose charge is not that of its recipe's endpoint. The scraper was
 // changed while the run was being launched, and its pages would be read under one tag and paid
 // under another.
 func chargedBy(recipe model.Recipe, charge model.Charge) error {
@@ -84,7 +84,7 @@ func toppedUp(tx *state.Tx, wallet *state.Wallet) bool {
 	return found
 }
 
-// fundedPrices are the prices of a run that may begin, by those of its tiers that have one; unpaid
+// fundedPrices are the prices of a run that may begin, by those of its tiers that have one. unpaid
 // says that only money pays for it, of which there never was any.
 func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.PriceTable, unpaid bool,
 	err error) {
@@ -136,8 +136,8 @@ func begin(tx *state.Tx, job *state.Job, entry *state.Entry) {
 	tx.PutEntry(entry)
 }
 
-// launchedScraper is the scraper of a launch: the customer's own, with its schema as it is now, or
-// the new one of a list run, checked and not written.
+// launchedScraper is the scraper of a launch, checked and not written. It is the customer's own,
+// with its schema as it is now, or the new one of a list run.
 func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, error) {
 	if p.NewScraper != nil {
 		return checkScraper(tx, p.NewScraper)

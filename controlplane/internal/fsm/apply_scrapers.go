@@ -82,7 +82,7 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 }
 
 // full says whether the customer's scrapers take all that they may, and the payload would add to
-// it: what is replaced by no more than it was is let through.
+// it. What is replaced by no more than it was is let through.
 func full(tx *state.Tx, p *command.PutScraperPayload, known *model.Scraper) bool {
 	customer := tx.Customer(p.Customer)
 	if customer == nil || customer.ScraperBytes < maxScraperBytes {
@@ -113,8 +113,8 @@ func revise(tx *state.Tx, scraper *state.Scraper) error {
 	return nil
 }
 
-// nextRevision is the revision after one. It is above all that a scraper had before a restore: what
-// a fetcher, or a run that was undone, knows under a number is never another recipe.
+// nextRevision is the revision after one. It is above all that a scraper had before a restore. So
+// what a fetcher, or a run that was undone, knows under a number is never another recipe.
 func nextRevision(tx *state.Tx, revision uint32) uint32 {
 	if cluster := tx.Cluster(); cluster != nil && cluster.Generation != nil && revision > 0 {
 		revision = max(revision, cluster.Generation.Revisions)

@@ -9,7 +9,7 @@ import (
 )
 
 // A read counts when its seq goes out, on the day of that moment, once whatever is dispatched
-// again; it is taken back when the seq comes back unread. Each read that is out may end uncharged,
+// again. It is taken back when the seq comes back unread. Each read that is out may end uncharged,
 // so it holds a place under that limit until it has ended: the limits are never overshot. On the
 // next day all begins anew, and reads of the day before do not count any more.
 

@@ -113,7 +113,7 @@ func readGolden(t *testing.T, path string, newest []byte) [][]byte {
 	return lines
 }
 
-// Nodes of version 1 and this binary apply the same log during an upgrade, so what they store of a
+// Nodes of version 1 and this binary apply the same log during an upgrade. So what they store of a
 // result has to be the same to the byte, empty members included.
 func TestEmptyResultsAreWrittenAsByVersionOne(t *testing.T) {
 	m := New()
@@ -166,7 +166,7 @@ func TestKeptResultsSurviveTheirEncoding(t *testing.T) {
 	}
 }
 
-// Every payload that declares a command has a function, and its golden encoding: samples,
+// Every payload that declares a command has a function, and its golden encoding. Samples,
 // encodings, fuzz seeds and the table of proposers all go by the registry.
 func TestEveryCommandIsRegistered(t *testing.T) {
 	registered := map[string]bool{}

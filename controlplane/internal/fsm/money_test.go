@@ -13,9 +13,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// deliver gives the receipt that a fetcher gives of a page that is due: by a tier that its dispatch
-// allows, under the row and as often as the run's endpoint says. What was reserved must pay for all
-// of it.
+// deliver gives the receipt that a fetcher gives of a page that is due. It is by a tier that its
+// dispatch allows, under the row and as often as the run's endpoint says. What was reserved must
+// pay for all of it.
 func (d *money) deliver(t *rapid.T) {
 	job := d.pick(t)
 	if job == nil {
@@ -74,8 +74,8 @@ func (d *money) settled(receipt model.Receipt) {
 	d.delivered[receipt.Job][receipt.Unit] = true
 }
 
-// covers demands that what is held for a page pays for it by any tier that its dispatch allows, and
-// that the entries of jobs that saw none but honest receipts say what these come to.
+// covers demands that what is held for a page pays for it by any tier that its dispatch allows. It
+// also demands that the entries of jobs that saw none but honest receipts say what these come to.
 func (d *money) covers(t *rapid.T) {
 	view := d.m.Store().View()
 	for _, id := range d.jobs {
@@ -294,7 +294,7 @@ func (d *money) steps() map[string]func(*rapid.T) {
 	}
 }
 
-// TestMoney: whatever comes in whatever order, the books balance, no unit is charged twice, and no
+// TestMoney: whatever comes in whatever order, the books balance and no unit is charged twice. No
 // crawl takes a wallet below zero (an operator's adjustment may).
 func TestMoney(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -305,9 +305,9 @@ func TestMoney(t *testing.T) {
 	})
 }
 
-// TestReservationsCover: of every endpoint, by every tier that a dispatch allows, at every price
-// table, what is reserved pays for what its receipts cost, to the last micro, and the entry says
-// what they come to.
+// TestReservationsCover goes through every endpoint, every tier that a dispatch allows and every
+// price table. What is reserved pays for what the receipts cost, to the last micro, and the entry
+// says what they come to.
 func TestReservationsCover(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newMoneyAt(t, drawPrices(t))

@@ -81,8 +81,8 @@ func TestWhatEncodesDecodes(t *testing.T) {
 	}
 }
 
-// FuzzWhatEncodesApplies: whatever a payload of any command holds, a leader refuses it with a code
-// or every replica applies it, without a panic, and its state is kept and read back.
+// FuzzWhatEncodesApplies takes any payload of any command. A leader refuses it with a code, or
+// every replica applies it without a panic, and its state is kept and read back.
 func FuzzWhatEncodesApplies(f *testing.F) {
 	for number, sample := range samples(f, New()) {
 		for _, levels := range []int{0, 26, 32} {
@@ -217,8 +217,8 @@ func TestUnknownCommandsStopTheNode(t *testing.T) {
 	}
 }
 
-// A version that this binary cannot apply is refused by its leader, and stops a node that finds it
-// in the log: its own snapshots could not be read.
+// A version that this binary cannot apply is refused by its leader. It stops a node that finds it
+// in the log, whose own snapshots could not be read.
 func TestUnknownVersionsStopTheNode(t *testing.T) {
 	b := newBench(t)
 	raise := command.ActivateVersionPayload{Version: command.Newest + 1}

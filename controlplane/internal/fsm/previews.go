@@ -9,8 +9,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// The two calls of a deletion (specification 4.10, decision 28): a preview notes what hangs on the
-// target, the commit spends it, and is refused when something else hangs there by then. Both are
+// The two calls of a deletion (specification 4.10, decision 28). A preview notes what hangs on the
+// target. The commit spends it, and is refused when something else hangs there by then. Both are
 // commands, so that nothing can come between the look and the deed.
 
 const (

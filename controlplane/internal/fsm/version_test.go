@@ -65,7 +65,7 @@ func founded(t *testing.T, version uint32) *FSM {
 }
 
 // TestMembersWaitForTheirVersion: until the version is active, what a leader appends has none of
-// what it brings, and does on every node, older ones too, what it says.
+// what it brings. It does on every node, older ones too, what it says.
 func TestMembersWaitForTheirVersion(t *testing.T) {
 	m := founded(t, 0)
 	payload := command.LaunchRunPayload{Links: 7, Rest: true,

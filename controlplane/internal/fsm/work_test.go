@@ -153,9 +153,9 @@ func (w *workWorld) check(t *rapid.T) {
 	})
 }
 
-// TestWorkIsHeldOnce: whatever nodes, starts and times do, an item has one owner with a lease, its
-// epoch never falls, it goes by its owner's word alone, and bounds hold. What is told twice changes
-// nothing the second time.
+// TestWorkIsHeldOnce: whatever nodes, starts and times do, an item has one owner with a lease, and
+// its epoch never falls. It goes by its owner's word alone, and bounds hold. What is told twice
+// changes nothing the second time.
 func TestWorkIsHeldOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorkWorld(t)

@@ -24,8 +24,8 @@ func (l *Leadership) Assign() error {
 }
 
 // reassign is Assign for who holds assigning. It returns only when the outcome is known or the
-// leadership over, whatever becomes of the call that led to it: a change that is still on its way
-// must not be overtaken by an answer.
+// leadership is over, whatever becomes of the call that led to it. An answer must not overtake a
+// change that is still on its way.
 func (l *Leadership) reassign() error {
 	view := l.view()
 	changes := l.tracker.Plan(view.Nodes(), view.Shards())

@@ -99,8 +99,8 @@ func (h *Holder) addPrices(ctx context.Context) (ok bool) {
 	return err == nil
 }
 
-// adopt makes the leadership's memory from the replicated state, between two commands: what is
-// applied before is in the state, what is applied after is observed.
+// adopt makes the leadership's memory from the replicated state, between two commands. What was
+// applied before is in the state; what is applied after is observed.
 func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 	l := &Leadership{config: h.config, node: h.node, clocks: h.clocks, metrics: h.metrics, ctx: ctx,
 		term:  term,

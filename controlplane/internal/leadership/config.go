@@ -21,7 +21,7 @@ import (
 )
 
 // Proposer is how a leadership changes and reads the replicated state. Its commands are never sent
-// to another leader, which has its own; an error means that the outcome is not known, because the
+// to another leader, which has its own. An error means that the outcome is not known, because the
 // leadership is over or ctx has ended.
 type Proposer interface {
 	// Begin has a command applied in a term of this node's, and thereby everything of earlier

@@ -15,7 +15,7 @@ import (
 const digestsEvery = time.Minute
 
 // compareDigests compares the digests of all copies of the state every so often, and tells the
-// nodes whose differ. A leader that is one of them does not lead on: what it answers and dispatches
+// nodes whose differ. A leader that is one of them does not lead on. What it answers and dispatches
 // comes from a state that the others do not have.
 func (l *Leadership) compareDigests(ctx context.Context) error {
 	for {
@@ -84,7 +84,8 @@ func (l *Leadership) tellDiverged(ctx context.Context, name, address string, sta
 }
 
 // divergent are the nodes whose digest at some index is another than what stands there, and what
-// stands: the digest of most of the voters that have one, and among equally many the leader's.
+// stands. The digest of most of the voters that have one stands, and among equally many the
+// leader's.
 func divergent(told map[string][]state.Digest, votes map[string]bool,
 	leader string) map[string]state.Digest {
 	sums := map[uint64]map[string]uint64{} // by index, by node

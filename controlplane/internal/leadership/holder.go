@@ -1,4 +1,4 @@
-// Package leadership owns the time in which this node leads, from won to lost: what a leader
+// Package leadership owns the time in which this node leads, from won to lost. It has what a leader
 // remembers, the routines that work, the heartbeats it answers, and whom it has Raft count. A
 // leadership is made anew each time; what outlives it is the state's, or the clocks'.
 package leadership

@@ -44,10 +44,10 @@ func (h *Holder) Orphans() work.Kind {
 }
 
 // dropOrphans removes link lists that no run and no call under way has, and what trials have left.
-// An intake holds its claim for as long as it works, so a list that is older than any intake's
-// beginning, or than this process when there is no other, is nobody's. One that is older than the
-// cluster is of another that had the row store before, and whose backup may be restored here: it
-// stays.
+// An intake holds its claim for as long as it works. So a list that is older than any intake's
+// beginning is nobody's. When there is no other process, so is one that is older than this process.
+// One that is older than the cluster is of another that had the row store before, and whose backup
+// may be restored here: it stays.
 func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
 	before := now.Add(-orphanAge)
 	boot := time.Unix(l.config.Boot.Seconds(), 0)

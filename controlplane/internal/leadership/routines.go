@@ -190,7 +190,7 @@ func (l *Leadership) expire(ctx context.Context) error {
 	return nil
 }
 
-// behind says whether nothing has moved state time for a while: it is kept near the clocks, so that
+// behind says whether nothing has moved state time for a while. It is kept near the clocks, so that
 // the next leader can tell a pause from a clock that is wrong.
 func (l *Leadership) behind() bool {
 	_, now := l.node.Store().Progress()
@@ -220,8 +220,8 @@ func GraceOver(cluster *state.Cluster, grace time.Duration) time.Time {
 	return time.UnixMilli(cluster.Generation.At).Add(grace)
 }
 
-// spares says whether what is stored of a run beyond its ledger stays: it was launched before the
-// cut of the newest restore, whose grace is not over.
+// spares says whether what is stored of a run beyond its ledger stays. It does when the run was
+// launched before the cut of the newest restore, whose grace is not over.
 func (l *Leadership) spares(job *state.Job) bool {
 	cluster := l.view().Cluster()
 	return cluster.Generation != nil && job.Queued <= cluster.Generation.CutTime &&

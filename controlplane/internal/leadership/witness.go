@@ -20,8 +20,8 @@ import (
 type Witness map[string]membership.Info
 
 // Members is what the planner is told of those who gossip. Voters are asked at every look, the
-// others when gossip says something new of them. Of a server that does not answer nothing new is
-// believed but, without a vote, that it leaves: it may be there for others than the leader, and
+// others when gossip says something new of them. Nothing new is believed of a server that does not
+// answer but that it leaves, if it has no vote. It may be there for others than the leader, and
 // joins again. No other node is a member that does not answer.
 func (w Witness) Members(ctx context.Context, l *Leadership, told []membership.Member,
 	servers map[string]raft.Server) (

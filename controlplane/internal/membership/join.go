@@ -17,8 +17,8 @@ import (
 // known.
 const healEvery = 10
 
-// keepJoined looks for the others until ctx ends: often while nobody is known, seldom afterwards,
-// which joins again what a long partition, or a start before the others, has kept apart.
+// keepJoined looks for the others until ctx ends: often while nobody is known, seldom afterwards.
+// That joins again what a long partition, or a start before the others, has kept apart.
 func (m *Membership) keepJoined(ctx context.Context) {
 	var warned time.Time
 	for {
@@ -66,8 +66,8 @@ func (m *Membership) Contact(ctx context.Context) (answered int, err error) {
 }
 
 // Sync exchanges everything that is known with the other members and the addresses of Join,
-// directly. When it returns, each that answered has what this node said before the call, and this
-// node has what each of them said before it answered.
+// directly. When it returns, each that answered has what this node said before the call. This node
+// has what each of them said before it answered.
 func (m *Membership) Sync(ctx context.Context) error {
 	self := m.Self().Gossip
 	targets, err := resolve(ctx, m.config.Join)

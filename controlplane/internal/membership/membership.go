@@ -1,8 +1,8 @@
-// Package membership owns who is there: the nodes of the cluster that gossip with this one, found
-// through any of them, and what each says of itself. It wraps memberlist, encrypted and labelled
-// with the cluster's name. It only discovers: whom Raft counts, who fetches what and who founds a
-// cluster is decided elsewhere. A member is believed to be there until it leaves or does not answer
-// for some probes, so a list of members is always a little old.
+// Package membership owns who is there. These are the nodes of the cluster that gossip with this
+// one, found through any of them, and what each says of itself. It wraps memberlist, encrypted and
+// labelled with the cluster's name. It only discovers: whom Raft counts, who fetches what and who
+// founds a cluster is decided elsewhere. A member is believed to be there until it leaves or does
+// not answer for some probes. So a list of members is always a little old.
 package membership
 
 import (
@@ -44,7 +44,7 @@ type Config struct {
 	// A name is resolved once, at the start.
 	Advertise string
 	// Join are HOST:PORT of any members. They are tried until one other member is known, and from
-	// time to time afterwards when nobody is known at one of them; names are resolved anew each
+	// time to time afterwards when nobody is known at one of them. Names are resolved anew each
 	// time.
 	Join []string
 	// Allowed are the networks that members may have addresses in; none: any. The key is what keeps
@@ -145,7 +145,7 @@ func (c *Config) settings() (*memberlist.Config, error) {
 	s.ProbeInterval, s.ProbeTimeout, s.GossipInterval = c.Probe, c.Probe/2, c.Probe/5
 	s.GossipToTheDeadTime, s.TCPTimeout = 30*c.Probe, 5*c.Probe
 	// A node that left and is back hears only by such an exchange that somebody still has it for
-	// gone, and what others tell of that reaches whom it joined.
+	// gone. What others tell of that reaches whom it joined.
 	s.PushPullInterval = healEvery * c.Probe
 	// A machine that comes back with another address takes its name over once it is known to be
 	// gone.

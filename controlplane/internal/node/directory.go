@@ -39,7 +39,7 @@ func ownDirectory(dir, node, cluster string) error {
 }
 
 // belonging is which cluster a directory belongs to. It is decided once, before anything of Raft's
-// is in the directory, and kept in a file: a node never has to do with two clusters, whatever it
+// is in the directory, and kept in a file. So a node never has to do with two clusters, whatever it
 // meets later.
 type belonging struct {
 	cluster ids.ID // zero: not decided

@@ -16,20 +16,20 @@ const (
 	// MaxElectionTimeout bounds how long an election is given, however slow the disks are. Raft
 	// waits once to twice as long.
 	MaxElectionTimeout = 30 * time.Second
-	// writesPerElection are the synced writes of one election in sequence: the candidate's term and
-	// its vote, which is two, and then the same of a voter. Raft's up to twice as long leaves room
-	// for what has to wait.
+	// writesPerElection are the synced writes of one election in sequence. These are the
+	// candidate's term and its vote, which is two, and then the same of a voter. Raft's up to twice
+	// as long leaves room for what has to wait.
 	writesPerElection = 6
 	// electionMemory is how long half of what elections had to be given is remembered.
 	electionMemory = time.Minute
 )
 
-// elections says how long the next election of this node is given before it begins anew: at first
-// the least, which suits healthy disks, and where writes are slow as long as they need. Each
-// election that is lost doubles it.
+// elections says how long the next election of this node is given before it begins anew. At first
+// that is the least, which suits healthy disks; where writes are slow it is as long as they need.
+// Each election that is lost doubles it.
 //
 // Raft reads the time as a round begins. A round may be a poll alone, which writes nothing, and
-// which nobody wins who reaches no majority: only those in which votes were asked for count.
+// which nobody wins who reaches no majority. Only rounds in which votes were asked for count.
 type elections struct {
 	least   time.Duration // above 0
 	slowest func() time.Duration
@@ -139,7 +139,7 @@ type Voting interface {
 }
 
 // ballots is a transport that asks for votes as long as they are of use. A voter answers when its
-// vote is on disk, which may take longer than streamPatience; asked again for the same vote, it
+// vote is on disk, which may take longer than streamPatience. Asked again for the same vote, it
 // gives the same answer.
 type ballots struct {
 	Voting

@@ -81,9 +81,9 @@ func (r *Raft) presence(name string) client.NodeState {
 	return client.NodeFailed
 }
 
-// Belong makes the node part of a cluster, if it gossips: the one that its directory belongs to,
-// else one that another node belongs to, else, with Bootstrap, one that it founds. Its error says
-// that the node cannot be part of this cluster.
+// Belong makes the node part of a cluster, if it gossips. That is the one that its directory
+// belongs to, else one that another node belongs to, else, with Bootstrap, one that it founds. Its
+// error says that the node cannot be part of this cluster.
 func (n *Node) Belong(ctx context.Context) error {
 	if n.raft.Members == nil {
 		return nil
@@ -165,9 +165,9 @@ func (n *Node) choose(ctx context.Context, begun time.Time) error {
 
 // found founds a cluster unless another node has, or is about to. Each says that it is about to,
 // then exchanges all that is known with every other node, and only then looks who else is. So of
-// two nodes that reach each other at least one sees the other's intention; the one whose name comes
-// first stays with its own and waits until the other has given way, or is there with a cluster.
-// Whoever sees from the start that another one goes first does not begin.
+// two nodes that reach each other at least one sees the other's intention. The one whose name comes
+// first keeps its own. It waits until the other has given way, or is there with a cluster. Whoever
+// sees from the start that another one goes first does not begin.
 func (n *Node) found(ctx context.Context) error {
 	intend := func(founding bool) error {
 		return n.raft.Members.Update(func(info *membership.Info) { info.Founding = founding })
@@ -220,7 +220,7 @@ func (n *Node) settleFor(b belonging) error {
 }
 
 // ClusterID is the id that the cluster is created with. A node that is alone decides for one here,
-// as others do when they found a cluster: whoever is asked whose the services are must hear the
+// as others do when they found a cluster. Whoever is asked whose the services are must hear the
 // same id after a crash.
 func (n *Node) ClusterID() (ids.ID, error) {
 	r, err := n.Enter()
@@ -253,7 +253,7 @@ func (n *Node) admitted() bool {
 	return false
 }
 
-// AwaitAdmission waits until this node is one of Raft's servers: a second node of the same name
+// AwaitAdmission waits until this node is one of Raft's servers. A second node of the same name
 // never is, and must not register in the first one's place. False when ctx ended. It fails when the
 // cluster's version is beyond this binary.
 func (n *Node) AwaitAdmission(ctx context.Context) (admitted bool, err error) {

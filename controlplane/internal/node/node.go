@@ -1,6 +1,7 @@
-// Package node owns one node of the cluster: its copy of the state as Raft drives it, Raft with its
-// log, votes and snapshots, the way to them while they run, which cluster the node belongs to, and
-// what it says of itself. Who leads, and what a leader does, is none of its business.
+// Package node owns one node of the cluster: its copy of the state as Raft drives it, and Raft with
+// its log, votes and snapshots. It also has the way to them while they run, which cluster the node
+// belongs to, and what it says of itself. Who leads, and what a leader does, is none of its
+// business.
 package node
 
 import (

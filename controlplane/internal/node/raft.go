@@ -30,8 +30,9 @@ const (
 	// longer or lost elections have (elections.go).
 	heartbeatTime = 500 * time.Millisecond
 	leaseTime     = 400 * time.Millisecond
-	// commitTime is how soon other nodes hear what is committed when nothing follows it: what they
-	// wait for who write, or read what was just written, at another node than the leader.
+	// commitTime is how soon other nodes hear what is committed when nothing follows it. Whoever
+	// writes at another node than the leader waits for it, and so does whoever reads there what was
+	// just written.
 	commitTime = 10 * time.Millisecond
 	// streamPatience bounds an exchange of Raft's. A snapshot has as long for each 256 KiB.
 	streamPatience = 3 * time.Second
@@ -59,12 +60,12 @@ type Raft struct {
 	belongs   belonging
 	known     bool // there was a log before this start
 	// open: what others ask in Raft's name is answered. A node that had a vote and lost its
-	// directory has forgotten what it voted, and cannot know that it had a vote: so one without a
+	// directory has forgotten what it voted, and cannot know that it had a vote. So one without a
 	// log hears nothing until the leader knows that it has none.
 	open atomic.Bool
 }
 
-// openRaft starts Raft over the files in dir, which one process at a time can have open, and which
+// openRaft starts Raft over the files in dir. One process at a time can have them open, and they
 // are for ever those of the node that used them first.
 func openRaft(config Config, machine *machine, at *port.Port) (*Raft, error) {
 	dir := filepath.Join(config.Dir, raftFolder)
@@ -154,7 +155,7 @@ func (r *Raft) look(dir string, logger hclog.Logger) (raft.SnapshotStore, error)
 	return snapshots, nil
 }
 
-// start starts Raft. At its first start a node that is alone is the only voter; one that gossips
+// start starts Raft. At its first start a node that is alone is the only voter. One that gossips
 // founds a cluster, or waits until the leader of one adds it (belong).
 func (r *Raft) start(config Config, settings *raft.Config, machine raft.FSM,
 	snapshots raft.SnapshotStore) (err error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // named is Raft's transport between nodes. A node is dialled where it says that it is now, which
-// Raft's configuration learns from the leader alone: so voters that all came back with other
+// Raft's configuration learns from the leader alone. So voters that all came back with other
 // addresses find a leader. What anybody says of addresses is believed no further than that: the
 // certificate there has to name the node, and a voter's the role controlplane.
 type named struct {

@@ -21,7 +21,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// A call is an HTTP/1.1 exchange: POST /METHOD with a CBOR body, answered with 200 and a CBOR body,
+// A call is an HTTP/1.1 exchange: POST /METHOD with a CBOR body. The answer is 200 and a CBOR body,
 // 422 and a coded fault, or 503 and the reason for which the call may be repeated, here or
 // elsewhere. The caller says how long it waits, in milliseconds: the two clocks need not agree. A
 // caller that hangs up ends the call.
@@ -201,7 +201,7 @@ func (p *Port) newClient(role string) *http.Client {
 }
 
 // Call asks the node at an address and decodes its answer into answer. Faults are *fault.Error; any
-// other error says that the outcome is not known. ctx ends the call on both sides, and a call ends
+// other error says that the outcome is not known. ctx ends the call on both sides. A call ends
 // after a minute in any case.
 func (p *Port) Call(ctx context.Context, to, method string, request, answer any) error {
 	return p.exchange(ctx, p.nodes, to, method, request, answer)

@@ -1,7 +1,8 @@
-// Package port owns a node's one TCP port: mutual TLS by the cluster's identities, Raft's streams
-// and calls between nodes, told apart by ALPN, and the connections to other nodes' ports. What is
-// called, and what the answers mean, is the control plane's; who is a member is decided elsewhere.
-// Whatever arrives is bounded: handshakes under way, connections, calls, bytes and times.
+// Package port owns a node's one TCP port and the connections to other nodes' ports. On it are
+// mutual TLS by the cluster's identities, Raft's streams and calls between nodes, told apart by
+// ALPN. What is called, and what the answers mean, is the control plane's; who is a member is
+// decided elsewhere. Whatever arrives is bounded: handshakes under way, connections, calls, bytes
+// and times.
 package port
 
 import (

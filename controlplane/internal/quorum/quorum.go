@@ -1,6 +1,6 @@
 // Package quorum owns which nodes Raft counts: who is added, becomes a voter, is given another
 // address, is taken out. It is the leader's volatile memory and pure logic, asked again and again
-// for the one next change; it speaks to nobody and keeps no clock of its own.
+// for the one next change. It speaks to nobody and keeps no clock of its own.
 //
 // What holds whatever it is told:
 //   - a change touches one server, and no change is made to the leader but of its address;
@@ -12,7 +12,7 @@
 //   - a server is gone only when it neither gossips nor answers the leader, for the whole of its
 //     grace.
 //
-// The number of voters is odd wherever the nodes allow it: an even number bears no more failures
+// The number of voters is odd wherever the nodes allow it. An even number bears no more failures
 // than the odd one below it and needs one answer more.
 package quorum
 

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cluster is a model of what the planner acts on: nodes that live, die, are cut off, move, leave
-// and come back, and the configuration that its changes made of Raft. A change takes effect only
-// when a majority of the voters that it leads to is alive and reached, as in Raft.
+// cluster is a model of what the planner acts on. It has nodes that live, die, are cut off, move,
+// leave and come back, and the configuration that its changes made of Raft. A change takes effect
+// only when a majority of the voters that it leads to is alive and reached, as in Raft.
 type cluster struct {
 	t       *rapid.T
 	now     time.Time

@@ -2,7 +2,7 @@ package quorum
 
 // Each rule is asked for one change, in the order of Next.
 
-// forget takes the vote of a node that has lost its log: those who are left agree to that, so what
+// forget takes the vote of a node that has lost its log. Those who are left agree to that, so what
 // it may have promised and forgotten counts nowhere any more.
 func (p *Planner) forget(v *view) Change {
 	for _, member := range v.Members {
@@ -78,8 +78,8 @@ func (p *Planner) holder(v *view, member Member) (Server, bool) {
 	return Server{}, false
 }
 
-// unseat takes an address from a server that does not have it any more: it is known, until it says
-// where it is, by an address that leads nowhere.
+// unseat takes an address from a server that does not have it any more. Until the server says where
+// it is, it is known by an address that leads nowhere.
 func (p *Planner) unseat(v *view, holder Server) Change {
 	member, here := v.members[holder.Name]
 	if holder.Name == v.Leader || (here && member.Address == holder.Address) {

@@ -18,11 +18,11 @@ type Candidate struct {
 }
 
 // Shares says to whom each shard is to belong, in the order of the shards; "" when there is no
-// candidate. Each candidate's number of shards is its exact share, rounded up or down. What a
-// candidate has, or is about to get, it keeps within that number, so that a candidate that joins
-// takes its share from the others, one that leaves gives its share to them, and little else moves.
-// Which ones, falls by weighted rendezvous hashing: by itself that would spread 64 shards over
-// eight nodes as unevenly as dice, some 4 to 13 each, and a run takes as long as the busiest node.
+// candidate. Each candidate's number of shards is its exact share, rounded up or down. A candidate
+// keeps what it has, or is about to get, within that number. So a candidate that joins takes its
+// share from the others, one that leaves gives its share to them, and little else moves. Which ones
+// these are falls by weighted rendezvous hashing. By itself that would spread 64 shards over eight
+// nodes as unevenly as dice, some 4 to 13 each, and a run takes as long as the busiest node.
 func Shares(shards []*state.Shard, candidates []Candidate) []string {
 	homes := map[string][]int{}
 	for _, c := range candidates {
@@ -111,7 +111,7 @@ func score(shard uint16, c Candidate) float64 {
 	return -float64(c.Weight) / math.Log(u)
 }
 
-// heaviest bounds a candidate's weight: what a node says of its capacity is its own word, and
+// heaviest bounds a candidate's weight. What a node says of its capacity is its own word, and
 // counts as that many times the next heaviest at most.
 const heaviest = 8
 

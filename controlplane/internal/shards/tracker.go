@@ -17,16 +17,16 @@
 //     Release.
 //
 // The leader's side: an owner is replaced only when its heartbeat shows that it does not hold the
-// shard, which is a planned move, or when nothing was heard of it for a lease and EndWithin. A new
+// shard, which is a planned move. Or nothing was heard of it for a lease and EndWithin. A new
 // leader counts that from its own start, since its predecessor may have heard the owner just
-// before, and one that was away itself from when it is back: the owners could not reach it, and
+// before. One that was away itself counts from when it is back: the owners could not reach it, and
 // come again. Meanwhile the others come often, so as to take over at once. A process that registers
-// again under its node's name has died before: the directory of its Raft log is locked by one
-// process at a time. So a restarted node has its shards at once.
+// again under its node's name has died before. One process at a time can lock the directory of its
+// Raft log. So a restarted node has its shards at once.
 //
 // A node that drains or stops lets go of everything at once, and of a shard that nobody can take
 // nobody is the owner. When shares change otherwise (a node joins, or weighs more than before), an
-// eighth of the shards is on the move at a time, so that the others go on being fetched.
+// eighth of the shards is on the move at a time. So the others go on being fetched.
 package shards
 
 import (
@@ -48,7 +48,7 @@ type Config struct {
 	Now       func() time.Time
 }
 
-// driftShare is the part of a wait that is added for clocks that do not run alike: 1/32 covers two
+// driftShare is the part of a wait that is added for clocks that do not run alike. 1/32 covers two
 // clocks that are 1.5% off in opposite directions.
 const driftShare = 32
 
@@ -224,7 +224,7 @@ func (t *Tracker) silent(name string, owner *state.Node, now time.Time) bool {
 }
 
 // Due returns after how long an owner that is not heard can be replaced, at most a quarter of a
-// lease: Plan is called at least so often.
+// lease. Plan is called at least so often.
 func (t *Tracker) Due(nodes []*state.Node, shards []*state.Shard) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// The world below runs fetchers by their side of the rules, with clocks that drift, messages that
-// are late or lost, pauses, restarts and changes of leader, against the real Tracker. Times are in
+// The world below runs fetchers by their side of the rules against the real Tracker. Clocks drift,
+// messages are late or lost, and there are pauses, restarts and changes of leader. Times are in
 // milliseconds of true time.
 const (
 	lease    = 1000

@@ -9,7 +9,7 @@ import (
 )
 
 // A trial that was stopped and sealed after a backup was taken is open again after that is
-// restored, and what it lacks is found lost: it is stopped again. A trial is of no scraper by whose
+// restored. What it lacks is found lost, so it is stopped again. A trial is of no scraper by whose
 // id it could be stopped.
 func TestSealedTrialIsStoppedAgain(t *testing.T) {
 	w, err := newWorld(1)

@@ -282,8 +282,8 @@ func (w *world) recount(job *state.Job) error {
 	return nil
 }
 
-// verifyChain holds the records of one seq of a completed run against the truth: all pages up to
-// the chain's end, of whichever fetch came first, and none behind it.
+// verifyChain checks the records of one seq of a completed run against the truth. It wants all
+// pages up to the chain's end, of whichever fetch came first, and none behind it.
 func (w *world) verifyChain(job ids.ID, seq uint32, l link) (last *model.Page, err error) {
 	records := w.store.records[job]
 	unit := model.Unit{Seq: seq}

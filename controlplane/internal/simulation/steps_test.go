@@ -358,9 +358,9 @@ func (w *world) loseReceipts() error {
 	return nil
 }
 
-// handOver moves a shard as planned: what its holder has begun is published, what it holds open
-// besides it lays down, and the next holder starts at the end, with a marker. A chain goes on with
-// its next page there.
+// handOver moves a shard as planned. What its holder has begun is published, and what it holds open
+// besides is laid down. The next holder starts at the end, with a marker. A chain goes on with its
+// next page there.
 func (w *world) handOver(s int) error {
 	w.let(s)
 	w.tasks[s] = nil
@@ -380,7 +380,7 @@ func (w *world) let(s int) {
 	w.newest[s] = w.leader.Dispatcher.Newest(s)
 }
 
-// repeat writes a record of one of a shard's topics again, behind all others, as a log does that
+// repeat writes a record of one of a shard's topics again, behind all others. So does a log that
 // was not told of its first writing.
 func (w *world) repeat(s int) {
 	switch w.r.IntN(3) {

@@ -369,7 +369,7 @@ func (w *world) sameDigest(snapshot []byte) error {
 }
 
 // restore takes a backup, or puts the state back to the one that was taken last, as an operator
-// does: the row store and the log stay as they are.
+// does. The row store and the log stay as they are.
 func (w *world) restore() error {
 	if w.backup == nil || w.r.IntN(3) == 0 {
 		var file bytes.Buffer

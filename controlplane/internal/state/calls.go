@@ -6,8 +6,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// BriefSince is the version of the cluster from which on idempotency records are brief: they name
-// a call by its hash, and keep of its result only what the call does not say itself.
+// BriefSince is the version of the cluster from which on idempotency records are brief. They name a
+// call by its hash, and keep of its result only what the call does not say itself.
 const BriefSince = 2
 
 // CallName tells a customer's calls apart: it is the begin of the SHA-256 of operation and key.

@@ -12,8 +12,8 @@ type Cluster struct {
 	FreeGrant  int64  `cbor:"3,keyasint"` // free requests of a new wallet
 	CreatedAt  int64  `cbor:"4,keyasint"`
 	HashSecret uint64 `cbor:"5,keyasint"` // seed of URL hashes
-	// Log and Rows name the log and the row store that all nodes work on, as they name themselves;
-	// "" when they are a process's own, or not known yet.
+	// Log and Rows name the log and the row store that all nodes work on, as they name themselves.
+	// They are "" when they are a process's own, or not known yet.
 	Log  string `cbor:"6,keyasint,omitempty"`
 	Rows string `cbor:"7,keyasint,omitempty"`
 	// Generation is what the newest restore began; nil: none was restored.
@@ -122,8 +122,8 @@ type Shard struct {
 	Epoch  uint64 `cbor:"3,keyasint"`
 	// Next is the node that takes over when Owner has released it, "": none.
 	Next string `cbor:"4,keyasint,omitempty"`
-	// Moved is the number of the newest dispatch when the last owner let go of the shard by plan:
-	// up to there what is still out was begun by nobody.
+	// Moved is the number of the newest dispatch when the last owner let go of the shard by plan.
+	// What is still out up to there was begun by nobody.
 	Moved uint64 `cbor:"5,keyasint,omitempty"`
 }
 

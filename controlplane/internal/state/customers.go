@@ -39,8 +39,8 @@ type Key struct {
 	Scope      model.Scope `cbor:"6,keyasint"`
 	CreatedAt  int64       `cbor:"7,keyasint"`
 	LastUsedAt int64       `cbor:"8,keyasint,omitempty"` // 0: never
-	// Trials are counted for keys of the scope LLM_READ alone (decision 7): those of the UTC day
-	// TrialDay, in days since 1970, which are under way or were charged.
+	// Trials are counted for keys of the scope LLM_READ alone (decision 7). They are those of the
+	// UTC day TrialDay, in days since 1970, that are under way or were charged.
 	Trials   uint32 `cbor:"9,keyasint,omitempty"`
 	TrialDay int64  `cbor:"10,keyasint,omitempty"`
 }

@@ -12,8 +12,8 @@ import (
 var stateBytes = flag.Int64("state-mb", 16, "megabytes of memory that the state of "+
 	"BenchmarkLargeState has")
 
-// BenchmarkSum is what a command that settles a batch of a run pays for the sum: a job, a wallet
-// and a ledger entry, each as it was and as it is.
+// BenchmarkSum is what a command that settles a batch of a run pays for the sum. It covers a job, a
+// wallet and a ledger entry, each as it was and as it is.
 func BenchmarkSum(b *testing.B) {
 	s := NewStore()
 	job, wallet := &Job{ID: ids.ID{1}, Customer: "customer", Success: 1000, Pages: 1000},

@@ -103,7 +103,7 @@ func (t *Tx) RemoveRecipe(r *Recipe) {
 	contentsTable.put(t, &content)
 }
 
-// PutScraper adds or replaces. The recipe of a new revision is put before: the scraper takes it
+// PutScraper adds or replaces. The recipe of a new revision is put before. The scraper takes it
 // over, and leaves that of its old revision to the runs that use it.
 func (t *Tx) PutScraper(s *Scraper) {
 	kept := *s

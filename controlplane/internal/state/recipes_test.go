@@ -52,7 +52,7 @@ func encoded(t *rapid.T, value any) string {
 }
 
 // TestRecipesStandOnce: whatever becomes of scrapers and of the recipes that runs keep, each recipe
-// stands once, for as long as something names it, and everything reads as it was put, also from a
+// stands once, for as long as something names it. Everything reads as it was put, also from a
 // snapshot.
 func TestRecipesStandOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -12,10 +12,10 @@ import (
 )
 
 // Run is what is remembered of a run's units until it is closed: small and exact. A seq of the link
-// list is out, closed, or set aside (neither); of a set-aside seq whose chain has begun, Begun
+// list is out, closed, or set aside (neither). Of a set-aside seq whose chain has begun, Begun
 // knows how far it was settled.
 //
-// Runs are changed in place, under the store's lock, and are therefore no memdb records: a batch
+// Runs are changed in place, under the store's lock, and are therefore no memdb records. A batch
 // that settles a thousand units would copy as many tree nodes. Snapshots copy them whole.
 type Run struct {
 	Job      ids.ID
@@ -25,8 +25,8 @@ type Run struct {
 	Reserved int64 // sum of Money over Out
 }
 
-// Chain is how far a seq is settled: its pages below Start, no others. Pages settle in order only:
-// one that comes before its predecessor waits in the row store until that is there, or is removed
+// Chain is how far a seq is settled: its pages below Start, no others. Pages settle in order only.
+// One that comes before its predecessor waits in the row store until that is there, or is removed
 // with the run's other unsettled records.
 type Chain struct {
 	Start uint32              // lowest page that is not settled

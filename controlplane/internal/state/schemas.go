@@ -58,7 +58,7 @@ func (v *View) GlobalSchema(kind string, version int64) *Schema {
 }
 
 // RecipeOf is the recipe of a scraper as it would be frozen now, under an endpoint's tag if it has
-// one; ok is false when its schema is not there for the customer (any more).
+// one. ok is false when its schema is not there for the customer (any more).
 func (v *View) RecipeOf(customer string, spec *model.Scraper, tag string) (recipe model.Recipe,
 	ok bool) {
 	recipe = spec.Recipe()

@@ -15,7 +15,7 @@ import (
 )
 
 // SnapshotVersion is the newest version that is read. Every version ever released stays readable
-// (testdata). What is written is the cluster's version: a binary that cannot apply what made the
+// (testdata). What is written is the cluster's version. A binary that cannot apply what made the
 // state refuses it, and does not drop what it does not know.
 const SnapshotVersion = 2
 

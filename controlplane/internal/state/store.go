@@ -1,7 +1,6 @@
 // Package state owns the replicated state: one table per kind of record in a go-memdb database, and
-// the sets of units of runs that are not closed (runs.go), which are too large and change too often
-// for copies. It reads no clock, no random source and no network, and decides nothing: commands
-// (fsm) do.
+// the sets of units of open runs (runs.go). The sets are too large and change too often for copies.
+// It reads no clock, no random source and no network, and decides nothing: commands (fsm) do.
 //
 // All times in state are Unix milliseconds of state time: the leader's stamps, never a node's own
 // clock. Money is in micros. Records that a read returned must be copied before they are changed.
@@ -81,7 +80,7 @@ type View struct{ txn *memdb.Txn }
 // View takes a snapshot.
 func (s *Store) View() *View { return &View{txn: s.db.Txn(false)} }
 
-// Tx is one command's write. Tables change all at once when it is committed, or not at all; the
+// Tx is one command's write. Tables change all at once when it is committed, or not at all. The
 // sets of runs change in place, so a command refuses what it must refuse before it touches them.
 type Tx struct {
 	View

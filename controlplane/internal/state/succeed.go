@@ -32,10 +32,10 @@ type Changes struct {
 
 // Succeed makes a restored state fit to follow another one in its cluster: it takes over from it
 // what is about machines, not about customers. That is the cluster's id and services, the nodes,
-// and who fetches which shard, because a fetcher at work holds a lease by the state of today; the
-// number of the newest dispatch and the index, which never count back; and the time. The runs that
-// were launched behind the cut are undone, revisions go on above all there were, and revoked keys
-// stay revoked. It fails when the states have different numbers of shards.
+// the time, and who fetches which shard, because a fetcher at work holds a lease by the state of
+// today. The number of the newest dispatch and the index never count back, so they are of today,
+// too. The runs that were launched behind the cut are undone, revisions go on above all there were,
+// and revoked keys stay revoked. It fails when the states have different numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
@@ -113,9 +113,9 @@ func (f *follower) begin(tx *Tx) {
 	tx.PutCluster(&cluster)
 }
 
-// undo notes the runs that were launched after the cut: those of the old state, and those that a
-// state before it left in the row store. The cut decides, so that a run which has left the state by
-// its age is none of them.
+// undo notes the runs that were launched after the cut. These are runs of the old state, and those
+// that a state before it left in the row store. The cut decides, so that a run which has left the
+// state by its age is none of them.
 func (f *follower) undo(tx *Tx) {
 	note := func(u Undone) {
 		if f.mine.Job(u.Job) == nil && tx.UndoneRun(u.Job) == nil {

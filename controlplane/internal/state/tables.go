@@ -67,9 +67,9 @@ func (k *kind) encoded(record any) any {
 // keyed is an index over records R.
 type keyed[R any] struct{ schema *memdb.IndexSchema }
 
-// index builds an index over a key made of parts: strings have an end that no string contains, ids
-// and numbers have a fixed length, so that different parts have different keys, keys sort by part,
-// and a prefix of the parts is a prefix of the key. A record without parts is not in the index.
+// index builds an index over a key made of parts. Strings have an end that no string contains, ids
+// and numbers have a fixed length. So different parts have different keys, keys sort by part, and a
+// prefix of the parts is a prefix of the key. A record without parts is not in the index.
 func index[R any](name string, unique bool, parts func(*R) []any) keyed[R] {
 	return keyed[R]{&memdb.IndexSchema{Name: name, Unique: unique, AllowMissing: name != "id",
 		Indexer: keyIndexer[R]{parts}}}

@@ -1,5 +1,5 @@
-// Package steps owns the leader's steps: read lists, extend the window, publish tasks, send
-// markers, recover what is lost, give back what was never sent, close runs. Each step is a call
+// Package steps owns the leader's steps. They read lists, extend the window, publish tasks, send
+// markers, recover what is lost, give back what was never sent, and close runs. Each step is a call
 // that ends; the control plane's server runs them as routines, the protocol simulation in random
 // order. It keeps no state beside the dispatcher's.
 package steps
@@ -57,7 +57,7 @@ type Steps struct {
 	NowMicros func() int64
 	// Point is called at named places, for crash tests; never nil.
 	Point func(name string)
-	// Spare says whether what is stored of a run and not settled is to stay for now: a restore may
+	// Spare says whether what is stored of a run and not settled is to stay for now. A restore may
 	// bring back the state that had it settled. Nil: never.
 	Spare  func(job *state.Job) bool
 	spared map[ids.ID]bool   // with records that are not settled
@@ -100,7 +100,7 @@ func (l *Steps) Read(ctx context.Context) (bool, error) {
 }
 
 // endListless stops a run whose link list is gone, because it expired or the row store was put back
-// to before it: nothing more of it can be sent. Other errors end nothing.
+// to before it. Nothing more of it can be sent. Other errors end nothing.
 func (l *Steps) endListless(ctx context.Context, job ids.ID, cause error) error {
 	record := l.State().View().Job(job)
 	if !errors.Is(cause, rowstore.ErrListUnknown) || record == nil || record.State.Final() {
@@ -244,7 +244,7 @@ func (l *Steps) GiveBack(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// Close seals and closes the runs of which nothing is left: from then on the row store drops their
+// Close seals and closes the runs of which nothing is left. From then on the row store drops their
 // late pages, and what was stored without being settled is removed.
 func (l *Steps) Close(ctx context.Context) (bool, error) {
 	jobs := l.Dispatcher.Closable()
@@ -296,9 +296,9 @@ func (l *Steps) waits(ctx context.Context, job *state.Job) (bool, error) {
 	return l.spared[job.ID], nil
 }
 
-// settled says of each record of a run, asked in the order of units, whether its unit is settled:
-// all up to the last page of a closed seq, and what the chain says of a seq that was set aside. Nil
-// when everything stored is settled: each seq is one page and closed.
+// settled says of each record of a run, asked in the order of units, whether its unit is settled.
+// Settled is all up to the last page of a closed seq, and what the chain says of a seq that was set
+// aside. Nil when everything stored is settled: each seq is one page and closed.
 func (l *Steps) settled(job *state.Job) func(model.Unit, bool) bool {
 	if !job.State.Final() && job.MaxPages == 1 {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// Returned acts on markers that came back, of any shards: what is lost settles from its page
-// records if they are there, and otherwise goes out again, or, after MaxAttempts, settles as an
+// Returned acts on markers that came back, of any shards. What is lost settles from its page
+// records if they are there. Otherwise it goes out again, or, after MaxAttempts, settles as an
 // error. All share reads and commands: a lost fetcher had many shards, and the last of them does
 // not wait for the others.
 func (l *Steps) Returned(ctx context.Context, markers ...model.Marker) error {
@@ -160,7 +160,7 @@ func upToGaps(units []model.Unit, stored []model.Receipt) []model.Receipt {
 	return whole
 }
 
-// endSealed ends the runs of which something is lost that the row store will not take: they were
+// endSealed ends the runs of which something is lost that the row store will not take. They were
 // sealed, and then a backup from before was restored. What they lack would never be stored, however
 // often it is fetched.
 func (l *Steps) endSealed(ctx context.Context, lost []lostSeq) error {

@@ -1,7 +1,7 @@
 // Package timekeeper owns what time it is to a leader: with what it stamps commands, and whether
 // what is removed by age may go. A leader's clock is believed as long as it moves as time passes. A
-// jump is taken over when a majority of the voters' clocks say so, and otherwise told; time goes on
-// without it meanwhile, a second a second. It reads no clock itself.
+// jump is taken over when a majority of the voters' clocks say so, and otherwise told. Meanwhile
+// time goes on without it, a second a second. It reads no clock itself.
 package timekeeper
 
 import (
@@ -18,7 +18,7 @@ const (
 	// Steady is how long the clock of an only voter, which nobody can confirm, must keep to a jump.
 	Steady = 10 * time.Minute
 	// LongPause is the longest pause of an only voter after which what is removed by age goes at
-	// once; after a longer one that takes until Grace has passed.
+	// once. After a longer one that takes until Grace has passed.
 	LongPause = 7 * 24 * time.Hour
 	Grace     = 24 * time.Hour
 )
@@ -175,8 +175,8 @@ func majority(clocks []time.Time, voters int) (agreed time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// hearNobody is Hear of the only voter: its clock is believed when its process has begun, and
-// otherwise when it keeps to a jump; mu is held.
+// hearNobody is Hear of the only voter. Its clock is believed when its process has begun, and
+// otherwise when it keeps to a jump. mu is held.
 func (k *Keeper) hearNobody(r Reading) {
 	off := r.Wall.Sub(k.flowing(r))
 	first := !k.trusted
@@ -205,7 +205,7 @@ func (k *Keeper) follow(r Reading, told time.Time) {
 }
 
 // Safe is the earlier of state time and this node's clock, for what is removed by age. Not ok: the
-// two, or the voters' clocks, differ by too much, or it is not known yet whether they do; then
+// two, or the voters' clocks, differ by too much, or it is not known yet whether they do. Then
 // nothing is to be removed.
 func (k *Keeper) Safe(r Reading) (now time.Time, ok bool) {
 	k.mu.Lock()

@@ -157,7 +157,7 @@ func TestTheFirstTimeOfAClusterIsItsFoundersClock(t *testing.T) {
 }
 
 // TestNoMinorityOfClocksMovesTime has leaders with clocks that are right and wrong follow each
-// other, be cut off and be restarted after any pause, while most clocks are right at any time.
+// other. They are cut off and restarted after any pause, while most clocks are right at any time.
 func TestNoMinorityOfClocksMovesTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		voters := rapid.SampledFrom([]int{3, 5}).Draw(t, "voters")

@@ -1,8 +1,8 @@
-// Package chromium owns the browser: a Chromium process, the pages that are loaded in it, what they
-// may use, and the local proxies by which alone they reach anything. It starts a new process when
-// the one at hand has loaded enough pages, uses too much memory or hangs. It does not own the
-// verdict on a page, robots.txt, politeness or attempts (transport and the worker do), nor
-// connections and the address guard (pkg/egress does).
+// Package chromium owns the browser: a Chromium process, the pages that are loaded in it, and what
+// they may use. It also owns the local proxies by which alone they reach anything. It starts a new
+// process when the one at hand has loaded enough pages, uses too much memory or hangs. It does not
+// own the verdict on a page, robots.txt, politeness or attempts (transport and the worker do).
+// Connections and the address guard are pkg/egress's.
 package chromium
 
 import (
@@ -106,8 +106,8 @@ type process struct {
 	retire bool  // it takes no further page
 }
 
-// Open makes a browser of an executable, which it starts once, to see that it does, within half a
-// minute; pages start processes of their own. Its errors are ctx's, or say why there is no browser.
+// Open makes a browser of an executable. It starts that once, to see within half a minute that it
+// works; pages start processes of their own. Its errors are ctx's, or say why there is no browser.
 func Open(ctx context.Context, config Config) (*Browser, error) {
 	config.setDefaults()
 	path, err := exec.LookPath(config.Path)
@@ -274,9 +274,9 @@ func (b *Browser) watch(ctx context.Context, p *process, pid int) {
 	}
 }
 
-// flags start a browser that reaches nothing by itself: every request goes to a proxy of ours,
-// names are not resolved, and what goes round a proxy (QUIC, WebRTC, prefetching, discovery in the
-// local network, the vendor's own services) is off.
+// flags start a browser that reaches nothing by itself. Every request goes to a proxy of ours, and
+// names are not resolved. What goes round a proxy is off: QUIC, WebRTC, prefetching, discovery in
+// the local network, the vendor's own services.
 func (b *Browser) flags(dir, sink string) []chromedp.ExecAllocatorOption {
 	flags := append([]chromedp.ExecAllocatorOption{}, chromedp.DefaultExecAllocatorOptions[:]...)
 	flags = append(flags, chromedp.ExecPath(b.config.Path), chromedp.UserDataDir(dir),

@@ -19,7 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/reading"
 )
 
-// gate is the proxy of one page: whatever the page asks for comes here, and goes out by pkg/egress
+// gate is the proxy of one page. Whatever the page asks for comes here, and goes out by pkg/egress
 // within the page's bounds, or not at all.
 type gate struct {
 	client   *egress.Client

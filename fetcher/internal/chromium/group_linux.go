@@ -9,7 +9,8 @@ import (
 )
 
 // inGroup gives a browser a process group of its own, an end with ours, and a place for its
-// temporary files that is removed after it: one that is killed leaves them where they are.
+// temporary files. That place is removed after it: a browser that is killed leaves them where they
+// are.
 func inGroup(cmd *exec.Cmd, dir string) {
 	cmd.Env = append(cmd.Environ(), "TMPDIR="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

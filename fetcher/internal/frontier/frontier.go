@@ -1,7 +1,7 @@
-// Package frontier owns the order in which a fetcher's tasks are started: politeness towards each
-// host, and fair turns between customers and their runs, at each host and over all of them. It is
-// pure logic: it is told the time, starts nothing itself, and knows nothing of shards, pages or the
-// log. A Frontier belongs to one caller at a time.
+// Package frontier owns the order in which a fetcher's tasks are started. It is polite towards each
+// host, and fair between customers and their runs, at each host and over all of them. It is pure
+// logic: it is told the time, starts nothing itself, and knows nothing of shards, pages or the log.
+// A Frontier belongs to one caller at a time.
 package frontier
 
 import (
@@ -78,7 +78,7 @@ type Answer struct {
 }
 
 // Frontier holds the items that wait or run. Every operation takes O(log n) steps, n being the
-// items in it; a host that becomes ready takes one for each run that waits there besides.
+// items in it. A host that becomes ready takes one for each run that waits there besides.
 type Frontier struct {
 	random func() float64
 	epoch  time.Time
@@ -173,7 +173,7 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 		}
 		f.pass(q)
 		if q == turn || h.overtaken {
-			// Who has waited longest at a host comes at least every second time, else a run with
+			// Who has waited longest at a host comes at least every second time. Else a run with
 			// many hosts could be first at each of them.
 			h.overtaken = false
 			f.pass(turn)
@@ -190,8 +190,8 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	return nil, f.sleep(t)
 }
 
-// Take hands out a certain item out of turn, if it is the first of its run at its host and the host
-// may be asked now.
+// Take hands out a certain item out of turn. It has to be the first of its run at its host, and the
+// host may be asked now.
 func (f *Frontier) Take(it *Item, now time.Time) bool {
 	t := f.nanos(now)
 	f.wake(t)
@@ -221,7 +221,7 @@ func (f *Frontier) start(q *queue, now int64) *Item {
 }
 
 // Hop asks for a request of a running item at another host, where a redirect leads, or for one more
-// at a host where it is: true takes the start and, at another host, a connection until Done.
+// at a host where it is. True takes the start and, at another host, a connection until Done.
 func (f *Frontier) Hop(it *Item, name string, pace Pace, now time.Time) bool {
 	t := f.nanos(now)
 	h := f.hostOf(name)

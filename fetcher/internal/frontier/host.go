@@ -45,7 +45,7 @@ func (h *host) begin(pace Pace, now int64) {
 }
 
 // turn is the queue that was served longest ago, by customer and then by run; nil when nothing
-// waits. A customer or run that has nothing left keeps its place until its turn comes: who comes
+// waits. A customer or run that has nothing left keeps its place until its turn comes. Who comes
 // back before then has not jumped the queue by having been away.
 func (h *host) turn(f *Frontier) *queue {
 	for s := h.shares.front(); s != nil; s = h.shares.front() {
@@ -68,7 +68,7 @@ func (h *host) served(q *queue) {
 }
 
 // settle finds out what the host waits for after something changed: nothing (it is ready), a time,
-// a connection, or an item; and forgets it when nothing waits or runs and the pace of its last
+// a connection, or an item. It forgets the host when nothing waits or runs and the pace of its last
 // start is over. Only a slower run that comes later could miss that start, and it keeps its own
 // pace from its own first start on.
 func (f *Frontier) settle(h *host, now int64) {

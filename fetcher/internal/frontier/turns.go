@@ -4,7 +4,7 @@ import "shoal.dev/shoal/pkg/ids"
 
 // customer, job and queue say whose turn it is over all hosts: customers take turns, then their
 // runs, then the hosts of the run. They stand in the lists while something of theirs may be ready,
-// and are taken off only when their turn finds nothing; so who comes back before then has not
+// and are taken off only when their turn finds nothing. So who comes back before then has not
 // jumped the queue by having been away. Who is new comes first.
 type customer struct {
 	name  string

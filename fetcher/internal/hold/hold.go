@@ -1,5 +1,5 @@
 // Package hold owns what this process holds: shards and their leases, the tasks that are open,
-// whose turn it is, what waits for the log, and how a shard is let go of. All of it is guarded by
+// whose turn it is, and what waits for the log. It also lets go of shards. All of it is guarded by
 // one lock, which nobody else knows of. It knows no page: a task's work is a Unit, and what it
 // makes is bytes (internal/unit). It stores nothing; what never arrives is found by the markers.
 package hold
@@ -190,9 +190,9 @@ func (h *Hold) nextKept(now time.Time) (*frontier.Item, time.Duration) {
 	return nil, wait
 }
 
-// sweep ends the work on shards whose lease has lapsed, requests under way included, and takes back
-// what waits in vain: tasks of a release that takes too long, and those of ended runs, which are
-// answered at once, however slow their hosts are.
+// sweep ends the work on shards whose lease has lapsed, requests under way included. It takes back
+// what waits in vain: tasks of a release that takes too long, and those of ended runs. The latter
+// are answered at once, however slow their hosts are.
 func (h *Hold) sweep(ctx context.Context) {
 	for clock.Pause(ctx, h.config.Clock, h.untilSweep()) {
 		h.sweepLeases()

@@ -182,7 +182,7 @@ func (h *Hold) openShard(held client.ShardEpoch, until time.Time) {
 }
 
 // beginShard works on a shard that is open, unless a heartbeat was sent meanwhile that did not
-// report it: then it may be another's by now, and the answer must name it again. It needs mu.
+// report it. Then it may be another's by now, and the answer must name it again. It needs mu.
 func (h *Hold) beginShard(o *opening) {
 	if o.reader == nil || o.beat != h.beats {
 		return

@@ -45,8 +45,8 @@ func (h *Hold) enqueue(s *shard, out outgoing) {
 }
 
 // publishPages empties the outbox into the log, in order, until the shard is dropped. A task is
-// open until the log has accepted its final page, and a marker's open tasks are those at the moment
-// when it is its turn: whatever stood before it is either in the log before it or named by it.
+// open until the log has accepted its final page. A marker's open tasks are those at the moment
+// when it is its turn. So whatever stood before it is either in the log before it or named by it.
 func (h *Hold) publishPages(s *shard) {
 	for {
 		batch := h.nextBatch(s)

@@ -2,7 +2,7 @@ package hold
 
 import "slices"
 
-// A shard is released in order: pages that have begun are finished and published, the tasks of all
+// A shard is released in order. Pages that have begun are finished and published, the tasks of all
 // others are laid down, and then the shard is let go of. Nothing that was asked is asked again, and
 // nobody waits for slow hosts. Laid down is not dropped: the markers still name these tasks, and
 // when the leader thinks better of it they are taken up again.

@@ -147,7 +147,7 @@ func (h *Hold) takeInTasks(s *shard, messages []stream.Message) {
 // admitTask takes a task in, unless it comes again or late, its seq is held open, or too many are.
 // One whose final page is not accepted yet gives its place to its next dispatch. Leaders publish a
 // shard's tasks in the order of their numbers, which never count back, and say in leases and
-// markers how far they are: what is not above the newest is a repeat of the log's, or from a leader
+// markers how far they are. What is not above the newest is a repeat of the log's, or from a leader
 // that has been replaced. It needs mu.
 func (h *Hold) admitTask(s *shard, t *Task) {
 	job, seq := t.task.Job, t.task.Seq

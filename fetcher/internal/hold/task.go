@@ -124,7 +124,7 @@ func (t *Task) IsFresh() bool {
 }
 
 // MayHop says whether a request may start now at a host that a redirect leads to, whose pace is the
-// scraper's at any host; it is counted there then.
+// scraper's at any host. It is counted there then.
 func (t *Task) MayHop(host string, pace frontier.Pace) bool {
 	h := t.shard.hold
 	h.mu.Lock()

@@ -1,6 +1,7 @@
-// Package llm owns the call of a language model: one question whose answer has to fit a schema, to
-// any endpoint that speaks OpenAI's chat completions, under caps of tokens and cost. What is asked,
-// and what an answer is worth, is the caller's; an answer is data that nobody here looks into.
+// Package llm owns the call of a language model: one question whose answer has to fit a schema. It
+// speaks to any endpoint that has OpenAI's chat completions, under caps of tokens and cost. What is
+// asked, and what an answer is worth, is the caller's; an answer is data that nobody here looks
+// into.
 package llm
 
 import (
@@ -75,7 +76,7 @@ type Client struct {
 	micros int64
 }
 
-// New makes a client that goes out through an egress client of its own: an operator's endpoint may
+// New makes a client that goes out through an egress client of its own. An operator's endpoint may
 // stand in a private range that pages must not lead to.
 func New(config Config, out *egress.Client, c clock.Clock) (*Client, error) {
 	config.setDefaults()
@@ -207,7 +208,8 @@ type answer struct {
 }
 
 // call makes the exchange. An endpoint that wants the newer name of a member is asked again by
-// that, one that does not take the schema as the form of an answer with the schema in the question.
+// that. One that does not take the schema as the form of an answer is asked again with the schema
+// in the question.
 func (c *Client) call(ctx context.Context, system, user string, schema json.RawMessage) (*answer,
 	error) {
 	bare := false

@@ -47,8 +47,8 @@ type fetchState struct {
 	spent    time.Duration // of the try under way
 	tries    []model.Try
 	failures int // of this tier
-	// Of a curl scraper: what has to be read first, if anything; the values that the try under way
-	// was made with; and whether they have been renewed for this page.
+	// Of a curl scraper: what has to be read first, if anything, and the values that the try under
+	// way was made with. Also whether they have been renewed for this page.
 	discovery *discovery
 	values    map[string]string
 	renewed   bool

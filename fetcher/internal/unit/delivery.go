@@ -57,8 +57,8 @@ func (t *Turn) deliver(last extract.Page, result extract.Result) Step {
 	return Step{Page: p}
 }
 
-// codeWithout is why a unit has no row: its pages hold none, or none that fits the schema, or what
-// they do not state was asked of a language model that gave no answer.
+// codeWithout is why a unit has no row. Its pages hold none, or none that fits the schema, or a
+// language model was asked for what they do not state and gave no answer.
 func codeWithout(last extract.Page, result extract.Result) fault.Code {
 	switch {
 	case last.Code == fault.PageModel || last.Code == fault.PageModelLimit:

@@ -17,7 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/reading"
 )
 
-// discovery is a page that has to be read for values before the chain's own page: it waits for its
+// discovery is a page that has to be read for values before the chain's own page. It waits for its
 // host's turn and asks robots.txt like any page. It is done when the values are there, whoever
 // found them.
 type discovery struct {

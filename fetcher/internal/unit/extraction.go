@@ -14,7 +14,7 @@ import (
 )
 
 // A unit may need more pages than its own (extract.Ask). They are asked for one after the other,
-// each as a request of its own with its turn, robots.txt, guard and lease check; what was read
+// each as a request of its own with its turn, robots.txt, guard and lease check. What was read
 // before waits in memory. It stays one unit: one page record, one receipt, and whoever has to begin
 // it anew begins with its first page.
 

@@ -17,9 +17,9 @@ const (
 	emptyPages    = 3 // in a row: from then on a host's pages are taken for ones that scripts make
 )
 
-// hostMemory knows which tiers do not get through to a host although a dearer one does, so that the
-// next page begins with the one that worked. It forgets after a while: then the cheaper ones are
-// tried again. Hosts that need no dearer tier take no room.
+// hostMemory knows which tiers do not get through to a host although a dearer one does. So the next
+// page begins with the one that worked. It forgets after a while: then the cheaper ones are tried
+// again. Hosts that need no dearer tier take no room.
 type hostMemory struct {
 	mu    sync.Mutex
 	notes *simplelru.LRU[string, *hostNote] // the last noted stay
@@ -35,8 +35,8 @@ func newHostMemory(most int) *hostMemory {
 	return &hostMemory{notes: cache.NewLRU[string, *hostNote](most, nil)}
 }
 
-// first is the place of the tier to begin with: the cheapest that is not known to be futile, or the
-// cheapest of all when there is none.
+// first is the place of the tier to begin with. That is the cheapest that is not known to be
+// futile, or the cheapest of all when there is none.
 func (m *hostMemory) first(host string, tiers []model.Tier, now time.Time) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

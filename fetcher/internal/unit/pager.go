@@ -13,7 +13,7 @@ import (
 // pager is a type of pagination (decision 14).
 type pager interface {
 	// next is the address of page number page, 1 or more, of the chain that begins at the canonical
-	// address start; link and cursor are what the recipe found on the page before it. "" ends the
+	// address start. link and cursor are what the recipe found on the page before it. "" ends the
 	// chain.
 	next(start string, page uint32, link, cursor string) string
 }
@@ -58,7 +58,7 @@ func newPager(p *model.Pagination, source *curl.Request) pager {
 
 // bodyParam is the value of the page parameter where it stands in a curl command's body. The
 // address of a page has it in its query all the same, so that the pages of a chain can be told
-// apart; see chain.request.
+// apart. See chain.request.
 func bodyParam(p *model.Pagination, source *curl.Request) (value string, inBody bool) {
 	if p == nil || p.Param == "" || source == nil {
 		return "", false
@@ -183,7 +183,7 @@ func hasParam(address, param string) bool {
 }
 
 // cutParam is an address without its query, the query's parts but those of one parameter, and the
-// place among them where the first of those stood, -1 if there was none.
+// place among them where the first of those stood. The place is -1 if there was none.
 func cutParam(address, param string) (base string, pairs []string, at int) {
 	base, query, _ := strings.Cut(address, "?")
 	at = -1

@@ -335,7 +335,7 @@ func (t *Turn) fail(code fault.Code) Step {
 }
 
 // refuse ends a chain whose page the site does not give. Where addresses are made by counting, a
-// page behind the first that does not exist is what stands behind the last one: the empty page that
+// page behind the first may not exist. It stands behind the last one: it is the empty page that
 // ends the chain.
 func (t *Turn) refuse(code fault.Code) Step {
 	if t.unit.Page == 0 || !t.recipe.counts || code != fault.PageStatus || !t.isMissing() {

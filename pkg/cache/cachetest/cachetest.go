@@ -1,5 +1,5 @@
-// Package cachetest holds the suites that implementations of cache.Cache pass: Run for any one, and
-// RunShared for one that several processes share through a server, which may be wiped, killed,
+// Package cachetest holds the suites that implementations of cache.Cache pass. Run is for any one.
+// RunShared is for one that several processes share through a server, which may be wiped, killed,
 // frozen and started again under them.
 package cachetest
 

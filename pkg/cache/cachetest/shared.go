@@ -12,7 +12,7 @@ import (
 // Server is what processes share, and the hand of fate over it.
 type Server struct {
 	// Open makes the cache of one more process, closed when the test has ended. Its calls, and what
-	// it notices, take no longer than lease, which also is the lease of its places; processes is
+	// it notices, take no longer than lease, which also is the lease of its places. processes is
 	// how many share a limit.
 	Open func(t *testing.T, processes int, lease time.Duration) cache.Cache
 	Wipe func() // forgets everything

@@ -126,9 +126,9 @@ func testDuplicates(s *suite) {
 		Quantity: map[string]uint64{"tier:plain": 5}}, sum)
 }
 
-// testBehindTheEnd: what a fetcher reads on behind the end of a chain, which it learns nothing of
-// when that is a duplicate, is not stored: it would never be settled, and own addresses that
-// another chain comes to.
+// testBehindTheEnd: a fetcher that reads on behind the end of a chain learns nothing of that end
+// when it is a duplicate. What it reads is not stored: it would never be settled, and own addresses
+// that another chain comes to.
 func testBehindTheEnd(s *suite) {
 	job := s.job()
 	page := func(seq, n uint32, hash uint64) rowstore.PageWrite {

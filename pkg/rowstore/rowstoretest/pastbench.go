@@ -20,7 +20,7 @@ const (
 )
 
 // BenchPast measures the reads of a history of so many runs, each with its entry, of customers with
-// 1,000 runs each: the newest page, one in the middle, a run by its id, and the ledger.
+// 1,000 runs each. It reads the newest page, one in the middle, a run by its id, and the ledger.
 func BenchPast(b *testing.B, store rowstore.Store, runs int) {
 	b.Helper()
 	generation := ids.ID{1}

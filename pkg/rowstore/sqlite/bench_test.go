@@ -64,7 +64,7 @@ func BenchmarkPutPages(b *testing.B) {
 }
 
 // BenchmarkPutChain gives the time of one page, with one row, of 100 chains whose pages come in
-// their order: it must not grow with the length of the chains.
+// their order. It must not grow with the length of the chains.
 func BenchmarkPutChain(b *testing.B) {
 	store, source := openB(b), &ids.Sequence{}
 	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New()}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// keeping opens connections that keep what they have prepared: to prepare a read costs more than to
+// keeping opens connections that keep what they have prepared. To prepare a read costs more than to
 // make it, and the same few come again and again.
 type keeping struct{ connector }
 

@@ -275,8 +275,8 @@ func (w *writer) job(job rowstore.Job) (number int64, sealed bool, err error) {
 }
 
 // Seal is rowstore.Pages. What is to go is found on a read connection while the writer drops the
-// job's pages already, so that a run of any size is sealed in one short turn. Should it fail after
-// all, the pages dropped meanwhile are as lost as if the log had lost them.
+// job's pages already. So a run of any size is sealed in one short turn. Should it fail after all,
+// the pages dropped meanwhile are as lost as if the log had lost them.
 func (s *Store) Seal(ctx context.Context, job ids.ID,
 	settled func(unit model.Unit, last bool) bool) error {
 	w := s.writer

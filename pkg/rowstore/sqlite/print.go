@@ -143,8 +143,8 @@ func (p *printer) order(c filter.Compare, sign string, operand filter.Value) {
 }
 
 // anyOf writes that some operand equals the field: one term for each kind of operand there is.
-// Several operands travel as one JSON array a kind, as SQLite bounds the number of arguments;
-// numbers in it are text, so that the same parser reads them as reads the documents.
+// Several operands travel as one JSON array a kind, as SQLite bounds the number of arguments.
+// Numbers in it are text, so that the same parser reads them as reads the documents.
 func (p *printer) anyOf(c filter.Compare) {
 	var numbers, texts, literals []any
 	for _, v := range c.Values {

@@ -102,7 +102,7 @@ func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) 
 	return count, nil
 }
 
-// shortly is the context of statements that read little: what would end one early, goroutines of
+// shortly is the context of statements that read little. What would end one early, goroutines of
 // database/sql and of the driver, costs more than the statement.
 func shortly(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
 

@@ -1,6 +1,6 @@
 // Package sqlite is the embedded row store: one SQLite database in one directory. It owns the
-// schema, the turns that writes take, the packing of link lists and the SQL that filters become;
-// what is stored and what it means is said in package rowstore.
+// schema, the turns that writes take, the packing of link lists and the SQL that filters become.
+// What is stored and what it means is said in package rowstore.
 //
 // There is one writer: a goroutine with the only connection that writes, on which ingest and list
 // intake take turns. Reads have their own connections and never wait for it (write-ahead log).

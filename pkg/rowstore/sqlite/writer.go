@@ -17,7 +17,7 @@ import (
 var errClosed = errors.New("row store: closed")
 
 // writer owns the one connection that writes. What is to be written comes to it in turns, each one
-// transaction. There are two lanes, and while both have turns waiting they alternate: so a batch of
+// transaction. There are two lanes, and while both have turns waiting they alternate. So a batch of
 // pages waits for one chunk of a list or of a removal at most, and neither lane starves.
 type writer struct {
 	db    *sql.DB

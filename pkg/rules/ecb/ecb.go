@@ -1,6 +1,6 @@
-// Package ecb owns the euro foreign exchange reference rates of the European Central Bank: tables
-// of them, one that is bundled with the program, and the newest one, read once a day. It does not
-// own what is converted.
+// Package ecb owns the euro foreign exchange reference rates of the European Central Bank. It has
+// tables of them: one that is bundled with the program, and the newest one, read once a day. It
+// does not own what is converted.
 package ecb
 
 import (
@@ -127,9 +127,10 @@ func (t *Table) Has(currency string) bool {
 // Date is the newest day, as yyyy-MM-dd.
 func (t *Table) Date() string { return t.days[len(t.days)-1].date }
 
-// Rate is how many units of one currency make one of another, and the day that says so: the last
-// one up to at (in UTC) that has both. There are none of weekends and bank holidays: those take the
-// day before. Rates from the euro are the bank's own, others are rounded to 10 significant digits.
+// Rate is how many units of one currency make one of another, and the day that says so. That is the
+// last one up to at (in UTC) that has both. There are none of weekends and bank holidays: those
+// take the day before. Rates from the euro are the bank's own, others are rounded to 10 significant
+// digits.
 func (t *Table) Rate(from, to string, at time.Time) (rate decimal.Decimal, date string, ok bool) {
 	today := at.UTC().Format(time.DateOnly)
 	for i := len(t.days) - 1; i >= 0; i-- {

@@ -68,8 +68,8 @@ func NewSource(client *egress.Client, config Config) *Source {
 	return &Source{client: client, config: config, table: Bundled()}
 }
 
-// Table is the newest table at hand. Once a day a caller waits while it is read, up to 10 seconds;
-// the others go on with the one before, and so does everybody where the bank cannot be reached.
+// Table is the newest table at hand. Once a day a caller waits while it is read, up to 10 seconds.
+// The others go on with the one before, and so does everybody where the bank cannot be reached.
 func (s *Source) Table(ctx context.Context) *Table {
 	now := s.config.Clock.Now()
 	s.mu.Lock()

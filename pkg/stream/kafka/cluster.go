@@ -125,7 +125,7 @@ func (c *cluster) dial(ctx context.Context, network, address string) (net.Conn, 
 }
 
 // SetDeadline bounds the sign-in. kafka-go lifts the deadline of connecting before it, and sets the
-// next one for the first request: without ours, a broker that says nothing in between would be
+// next one for the first request. Without ours, a broker that says nothing in between would be
 // waited for as long as it lives.
 func (c *conn) SetDeadline(deadline time.Time) error {
 	if deadline.IsZero() && !c.signedIn {
@@ -193,7 +193,7 @@ func (l layout) leader(topic stream.Topic, partition int) int32 {
 	return partitions[partition].LeaderID
 }
 
-// makeTopics makes the topics that are missing and returns when all are there with all their
+// makeTopics makes the topics that are missing. It returns when all are there with all their
 // leaders, or when the brokers refuse us or have them with too few replicas.
 func (c *cluster) makeTopics(ctx context.Context) error {
 	err := c.attempt(ctx, "make topics", unlessRefused(c.tryMakeTopics))
@@ -371,8 +371,8 @@ func (c *cluster) learn(err error, failures int) {
 }
 
 // askAnother makes the transport learn the layout from a broker that it chooses anew. It would ask
-// the same one for as long as that answers, and one that is cut off from the controllers answers
-// what it knew last.
+// the same one for as long as that answers. One that is cut off from the controllers answers what
+// it knew last.
 func (c *cluster) askAnother() {
 	c.mu.Lock()
 	now := c.config.Clock.Now()

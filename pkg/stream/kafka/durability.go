@@ -9,7 +9,7 @@ import (
 	segmentio "github.com/segmentio/kafka-go"
 )
 
-// durable holds topics that were there against the replicas that are asked for: those that somebody
+// durable checks topics that were there for the replicas that are asked for. Those that somebody
 // else made may lose, with one broker, what counts as written. Where Config.Replicas asks by name
 // it is an error for good, else a warning.
 func (c *cluster) durable(ctx context.Context, known layout) error {

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/stream/kafka"
 )
 
-// TestTopicsThatFallShort: topics that somebody made with fewer replicas, or that count a record as
-// written when one broker has it, are told, and refused where replicas were asked for.
+// TestTopicsThatFallShort: somebody made topics with fewer replicas, or that count a record as
+// written when one broker has it. They are told, and refused where replicas were asked for.
 func TestTopicsThatFallShort(t *testing.T) {
 	for name, made := range map[string]struct {
 		replicas int

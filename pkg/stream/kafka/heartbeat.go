@@ -9,7 +9,7 @@ import (
 )
 
 // beat is a heartbeat that reaches the group's coordinator. The one of kafka-go 0.4.51 goes to any
-// broker, and it reads the two fields of a newer answer in the wrong order; version 0 has only one
+// broker, and it reads the two fields of a newer answer in the wrong order. Version 0 has only one
 // of them.
 type beat struct{ heartbeat.Request }
 

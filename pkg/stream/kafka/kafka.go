@@ -65,7 +65,7 @@ type Counts struct {
 
 type counters struct{ published, lost, fetched, retries, rebalances atomic.Uint64 }
 
-// Log is a stream.Log on a Kafka cluster. All its calls outlast brokers that are away: they repeat,
+// Log is a stream.Log on a Kafka cluster. All its calls outlast brokers that are away. They repeat,
 // with a pause of at most a second, until their context ends or the log is closed.
 type Log struct {
 	config   Config

@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// laneModel drives a lane as the producer does, with calls that give up and batches that fail, and
+// laneModel drives a lane as the producer does, with calls that give up and batches that fail. It
 // checks what a reader of the partition would see.
 type laneModel struct {
 	lane    lane

@@ -43,7 +43,7 @@ type membership struct {
 
 // member is one member of a consumer group. Its goroutine joins, sends heartbeats and joins again
 // when the coordinator says so. A partition that it keeps from one generation to the next goes on
-// where it was; one that it gets goes on at the committed position.
+// where it was. One that it gets goes on at the committed position.
 type member struct {
 	reader
 	log     *Log
@@ -445,9 +445,9 @@ func (m *member) commit(ctx context.Context, after map[int]int64) error {
 	return err
 }
 
-// deal gives every partition to one member: those that it owns stay with it as far as its share
-// allows, the others go to the members with the fewest. It moves no more than it must. members says
-// who owns what; of two that claim a partition, the one with the smaller name has it.
+// deal gives every partition to one member. Those that a member owns stay with it as far as its
+// share allows; the others go to the members with the fewest. It moves no more than it must.
+// members says who owns what; of two that claim a partition, the one with the smaller name has it.
 func deal(members map[string][]int, partitions int) map[string][]int {
 	ids := slices.Sorted(maps.Keys(members))
 	owners := make([]string, partitions)

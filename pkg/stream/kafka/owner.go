@@ -95,8 +95,8 @@ func (c *cluster) allTopics(broker net.Addr) (client *segmentio.Client, closeCli
 
 // agree waits until the owners that every broker knows are as wanted, and returns those of all of
 // them. A broker learns of a topic some time after the controller has answered. Without the wait a
-// broker that lags behind would name an owner whose mark is gone, or of two who claim at once each
-// would overlook the other: the marks have one order, and who sees its own sees all before it.
+// broker that lags behind would name an owner whose mark is gone. Or of two who claim at once each
+// would overlook the other. The marks have one order, and who sees its own sees all before it.
 func (c *cluster) agree(ctx context.Context, brokers []segmentio.Broker,
 	wanted func(owners []string) bool) (all []string, err error) {
 	for _, broker := range brokers {

@@ -20,16 +20,16 @@ import (
 const (
 	requestBytes = 8 << 20 // only a single batch may be more
 	// replicaWait is how long a broker waits for the replicas. It is longer than Kafka takes to
-	// find out that a replica is gone (broker.session.timeout.ms, 9 s), since a request that is
-	// given up and repeated writes its records twice.
+	// find out that a replica is gone (broker.session.timeout.ms, 9 s). A request that is given up
+	// and repeated writes its records twice.
 	replicaWait = 15 * time.Second
 	// answerWait is how much longer an answer may take before its connection counts as dead.
 	answerWait = 5 * time.Second
 	// deposedWait is how long a request stays under way to a broker that does not lead its
 	// partitions any more.
 	deposedWait = 2 * time.Second
-	// pace is the time between the starts of two requests to a broker, at least: a hundred records
-	// in one request cost little more than one.
+	// pace is the least time between the starts of two requests to a broker. A hundred records in
+	// one request cost little more than one.
 	pace = 5 * time.Millisecond
 	// lastWait is how long Close waits for what is queued.
 	lastWait = time.Second
@@ -47,7 +47,7 @@ func (w wake) notify() {
 }
 
 // producer writes the lanes. It has one request under way to each broker, with a batch of every
-// lane that the broker leads and that has something; what comes meanwhile makes the next batches.
+// lane that the broker leads and that has something. What comes meanwhile makes the next batches.
 // So batches grow by themselves when records come fast, and a record that comes alone is sent at
 // once.
 type producer struct {

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// enough is how many records the tests of bounds publish at most: a log that takes them all has a
+// enough is how many records the tests of bounds publish at most. A log that takes them all has a
 // larger bound, and the tests hold for it as well.
 const enough = 20_000
 

@@ -22,7 +22,7 @@ type Faults struct {
 }
 
 // Faulty is a log that loses and repeats records, over a sound one. Everyone has to use the sound
-// log through the same Faulty: it puts the number of the topic's wipes before each record, which
+// log through the same Faulty. It puts the number of the topic's wipes before each record, which
 // also shortens MaxRecordBytes by headBytes. What it does to a partition depends on its seed and on
 // that partition's records only.
 type Faulty struct {

@@ -8,7 +8,7 @@ import (
 )
 
 // Members are the members, as they are encoded, of the structs that a type holds, itself among
-// them: a line each, with the struct's type, the member's key and the type of its value. Those
+// them. Each is a line with the struct's type, the member's key and the type of its value. Those
 // tagged since:"N" with an N above version are left out.
 func Members(t reflect.Type, version int) []string {
 	seen, lines := map[reflect.Type]bool{}, []string{}

@@ -82,8 +82,8 @@ const (
 	spoolBuffer = 64 << 10 // bytes written at once
 )
 
-// spool keeps the canonical addresses of a list that is being taken in, for comparison: in a file
-// without a name, which goes when it is closed or the process dies.
+// spool keeps the canonical addresses of a list that is being taken in, for comparison. It is a
+// file without a name, which goes when it is closed or the process dies.
 type spool struct {
 	file    *os.File
 	offsets []int64 // of every block's first address

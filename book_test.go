@@ -220,8 +220,8 @@ func anchors(text string) (names []string) {
 // ofUsers are files that documents have people make.
 var ofUsers = []string{"deploy/.env", "deploy/compose.override.yaml"}
 
-// TestDocumentedPathsAreThere keeps the book from telling of files that have moved: paths from the
-// root, and Go files of the folder that a document is about.
+// TestDocumentedPathsAreThere keeps the book from telling of files that have moved. It looks at
+// paths from the root, and at Go files of the folder that a document is about.
 func TestDocumentedPathsAreThere(t *testing.T) {
 	seen := 0
 	all := texts(t)

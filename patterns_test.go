@@ -9,8 +9,8 @@ import (
 )
 
 // compilesPatterns are the libraries that compile regular expressions which stand in what they are
-// given, and the only packages that may use them: each refuses these, leaves them to pkg/pattern,
-// or gives the library texts of our own.
+// given, and the only packages that may use them. Each of these refuses such expressions, leaves
+// them to pkg/pattern, or gives the library texts of our own.
 var compilesPatterns = map[string][]string{
 	"github.com/andybalholm/cascadia": {"pkg/extract/detect",
 		"pkg/extract/marketplace/internal/shop", "bench"},
@@ -25,7 +25,7 @@ var compilesPatterns = map[string][]string{
 }
 
 // TestOnlyOnePlaceCompilesPatterns keeps regular expressions of customers under the bounds of
-// pkg/pattern: elsewhere only constants are compiled, and what stands in a variable of a package,
+// pkg/pattern. Elsewhere only constants are compiled, and what stands in a variable of a package,
 // which no input has reached.
 func TestOnlyOnePlaceCompilesPatterns(t *testing.T) {
 	compilers := []string{"Compile", "MustCompile", "CompilePOSIX", "MustCompilePOSIX", "Match",

@@ -51,7 +51,7 @@ var shownElsewhere = map[string]string{
 }
 
 // TestEveryListIsBounded fills every list with as many of the largest objects as there may be, or
-// as one page may hold, and reads it to its end: no answer is long, nothing is left out. An
+// as one page may hold. It reads the list to its end: no answer is long, nothing is left out. An
 // operation that answers an array and is in neither table fails it.
 func TestEveryListIsBounded(t *testing.T) {
 	const recounted = 100_000

@@ -24,7 +24,7 @@ type resource interface {
 }
 
 // catalog is every resource of the customers' and the operators' API, in the order of the
-// specification, each with what it uses; then what is asked of the server itself.
+// specification, each with what it uses. Behind them is what is asked of the server itself.
 func (s *Server) catalog(document func() []byte) []resource {
 	c := &s.config
 	history := client.NewHistory(c.Store)

@@ -22,8 +22,8 @@ const (
 	lingerBytes = 128 << 20
 )
 
-// listener knows its open connections, so that a stop can end those that do not end by themselves,
-// and bounds how long a write may take: the server's own write time-out would also end streams that
+// listener knows its open connections, so that a stop can end those that do not end by themselves.
+// It bounds how long a write may take: the server's own write time-out would also end streams that
 // are well.
 type listener struct {
 	net.Listener

@@ -43,15 +43,15 @@ func SignToken(key ed25519.PrivateKey, customer string, admin bool, now time.Tim
 	return issuer.Mint(customer, admin, now, life)
 }
 
-// PlaceSignInKey gives a server's data directory the sign-in key of its cluster, so that MintToken
-// signs for, and the server accepts, the tokens of all servers.
+// PlaceSignInKey gives a server's data directory the sign-in key of its cluster. So MintToken signs
+// for all servers, and the server accepts the tokens of all of them.
 func PlaceSignInKey(dataDir string,
 	key ed25519.PrivateKey) error {
 	return auth.PlaceKey(dataDir, key)
 }
 
 // SelfKey is the API key in the data directory's file api-key. The first start makes the
-// self-hosting customer, a USER key of it and the file (mode 0600); so does any start that finds
+// self-hosting customer, a USER key of it and the file (mode 0600). So does any start that finds
 // the file gone, or empty.
 func SelfKey(ctx context.Context, c client.Client, source ids.Source, dataDir string) (string,
 	error) {

@@ -63,7 +63,7 @@ type Config struct {
 	Guard   launch.Guard // what may be crawled: the egress client
 	DataDir string       // holds the key of the local issuer
 	Listen  string       // HOST:PORT, for Run
-	// Operators is a listener for them, which Serve closes: it serves everything, and customers'
+	// Operators is a listener for them, which Serve closes. It serves everything, and customers'
 	// listeners neither /metrics nor /api/admin. nil: all is served to all, and needs an
 	// administrator's credential as ever.
 	Operators net.Listener
@@ -88,8 +88,8 @@ type Config struct {
 	MaxHostRate        float64
 	MaxHostConnections int
 	// StopGrace is for how long a stopping server serves on, while /readyz says 503 and every
-	// answer asks for its connection to be closed: longer than a load balancer takes to look
-	// elsewhere. 0 when nothing stands before it.
+	// answer asks for its connection to be closed. It is longer than a load balancer takes to look
+	// elsewhere, and 0 when nothing stands before it.
 	StopGrace time.Duration
 	// FinishWithin is how long calls under way may take then; after it they are cut off.
 	FinishWithin time.Duration
@@ -299,9 +299,9 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Serve serves on l and Config.Operators, which it closes, until ctx ends. Then it is not ready any
-// more, serves on for StopGrace, takes no new call, tells streams to come back elsewhere and ends
-// them, and waits for calls under way, for FinishWithin. What goroutines there are have ended when
-// it returns without an error.
+// more, serves on for StopGrace and takes no new call. It tells streams to come back elsewhere and
+// ends them, and waits for calls under way, for FinishWithin. What goroutines there are have ended
+// when it returns without an error.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer s.endWork()
 	from := callers{proxies: s.config.TrustedProxies, unlimited: s.config.NoRateLimits,

@@ -28,7 +28,7 @@ import (
 )
 
 // A server with an open stream, a call under way, an idle connection and one that never asked
-// anything stops cleanly: the call gets its answer.
+// anything stops cleanly. The call gets its answer.
 func TestStop(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent(),
 		// notices after up to 10 s
@@ -300,7 +300,7 @@ func TestListenersEndAll(t *testing.T) {
 }
 
 // TestOperatorsHaveADoorOfTheirOwn: where operators have a listener, the customers' has none of
-// what is an administrator's alone, and with or without one no customer and nobody unknown gets it.
+// what is an administrator's alone. With or without one no customer and nobody unknown gets it.
 func TestOperatorsHaveADoorOfTheirOwn(t *testing.T) {
 	for _, apart := range []bool{false, true} {
 		customers, err := net.Listen("tcp", "127.0.0.1:0")

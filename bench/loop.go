@@ -18,7 +18,7 @@ import (
 )
 
 // loopCrawler is the service as people run it, with all its roles in one process, and its own
-// command line as the client: what is measured is the service alone.
+// command line as the client. What is measured is the service alone.
 type loopCrawler struct {
 	binary, data string
 	serve        *exec.Cmd

@@ -1,7 +1,7 @@
-// Command bench measures how many pages a second of processor time brings: of the whole service, of
-// its fetcher alone, and of the peers that people would write by hand, all on the same page in the
-// same run. It owns the measuring and the peers; what is measured is the product as it is, with no
-// hooks for it.
+// Command bench measures how many pages a second of processor time brings. It does so for the whole
+// service, for its fetcher alone, and for the peers that people would write by hand, all on the
+// same page in the same run. It owns the measuring and the peers; what is measured is the product
+// as it is, with no hooks for it.
 //
 // Every contender runs in a fresh process of its own, and so does the web they read, so that nobody
 // pays for another.

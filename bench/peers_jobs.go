@@ -20,9 +20,9 @@ import (
 )
 
 // A job is a peer that is a program of its own: bench/peers has their sources, and the script
-// install there makes them. Each is called with the file of the addresses, the file that its rows
-// go to as JSON lines, how many requests may be under way, and the word "absent" when it has to
-// read the sixth field too. It ends once all rows are written.
+// install there makes them. Each is called with the file of the addresses and the file that its
+// rows go to as JSON lines. Behind them stand how many requests may be under way, and the word
+// "absent" when it has to read the sixth field too. It ends once all rows are written.
 
 // installPeers is the command that installs the jobs.
 const installPeers = "make peers"
@@ -89,7 +89,7 @@ type jobRun struct {
 	warmUp  int
 }
 
-// runJob measures a job. Nobody tells it when the warm-up is over: what it has used until the
+// runJob measures a job. Nobody tells it when the warm-up is over. What it has used until the
 // warm-up's last row is there is left out, and so is what it uses after the last row, to end.
 func runJob(ctx context.Context, t task) (s sample, err error) {
 	web, err := synthweb.New(loopbackConfig(t.addresses()))
@@ -227,7 +227,7 @@ func (j *jobRun) end(err error) error {
 	return errors.Join(fmt.Errorf("%w\n%s", err, quote(said)), readErr, j.rows.file.Close())
 }
 
-// checkJob wants a job's rows to be exactly those of its addresses, and returns the fingerprint of
+// checkJob wants a job's rows to be exactly those of its addresses. It returns the fingerprint of
 // those that the measuring is about, so that it can be compared with everybody's.
 func checkJob(web *synthweb.Web, rows *rowFile, addresses []string, t task) (string, error) {
 	text, err := os.ReadFile(rows.file.Name())

@@ -13,7 +13,7 @@ import (
 )
 
 // Jobs know no origin map, so their web's hosts are loopback addresses, 127.1.0.1 to 127.64.0.1, on
-// one port: no names, no proxy between, and every program reaches them as it is.
+// one port. There are no names and no proxy between, and every program reaches them as it is.
 const loopbackSuffix = "0.1"
 
 // loopbackConfig is webConfig with such hosts.

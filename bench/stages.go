@@ -12,8 +12,8 @@ import (
 )
 
 // A stage is a part of the work on a page. A sample of a profile belongs to the stage of its
-// innermost frame in one of our packages, whichever libraries that calls; where none of ours is on
-// the stack, to that of the library.
+// innermost frame in one of our packages, whichever libraries that calls. Where none of ours is on
+// the stack it belongs to the stage of the library.
 type stage struct {
 	name      string
 	packages  []string // prefixes of functions' names

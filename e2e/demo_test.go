@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A cluster in one process, with nothing installed: it reads the demo web, loses its leader, grows,
-// drains a fetcher, and goes on with its data when it is started again, where no node has a
+// A cluster in one process, with nothing installed. It reads the demo web, loses its leader, grows
+// and drains a fetcher. It goes on with its data when it is started again, where no node has a
 // majority by itself.
 func TestClusterDemoInOneProcess(t *testing.T) {
 	first := freePorts(t, 2+3*13) // two API servers, and three for each of 13 nodes

@@ -36,7 +36,7 @@ func (s *service) customer(ref string) suite.Client {
 }
 
 // TestEndpointsSurviveKills kills twice in the middle of a list that a plugin reads and of a run of
-// searches: rows, receipts, ledger and recount agree, each page under its endpoint's price row.
+// searches. Rows, receipts, ledger and recount agree, each page under its endpoint's price row.
 func TestEndpointsSurviveKills(t *testing.T) {
 	t.Parallel()
 	shops := newWeb(t, suite.ShopWeb(20, 15, 300*time.Millisecond))
@@ -185,7 +185,7 @@ const (
 )
 
 // TestContactsAtTheirLimits reads as much as a day allows, and three websites more, with a kill in
-// the middle: exactly as many are read, whatever was read twice; what is over is neither fetched
+// the middle. Exactly as many are read, whatever was read twice. What is over is neither fetched
 // nor charged, and waits for a rerun.
 func TestContactsAtTheirLimits(t *testing.T) {
 	t.Parallel()

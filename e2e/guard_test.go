@@ -55,8 +55,8 @@ func everyNth(n int, targets []forbidden.Target) []forbidden.Target {
 	return some
 }
 
-// TestGuard runs the whole product in a network where every address is the test's, and asks it for
-// what is forbidden by all that a customer can write: lists, scrapers, previews, samples, commands,
+// TestGuard runs the whole product in a network where every address is the test's. It asks for what
+// is forbidden by all that a customer can write: lists, scrapers, previews, samples, commands,
 // discoveries, redirects, next links, robots.txt files, names.
 func TestGuard(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ func TestOneProcessPerDirectory(t *testing.T) {
 }
 
 // TestStopsFetchNothingTwice stops the process in the middle of a run, which goes on at the next
-// start as if nothing had been: nothing that was asked for is asked for again.
+// start as if nothing had been. Nothing that was asked for is asked for again.
 func TestStopsFetchNothingTwice(t *testing.T) {
 	t.Parallel()
 	for name, kind := range moveKinds() {

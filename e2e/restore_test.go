@@ -20,7 +20,7 @@ import (
 )
 
 // TestRunsOfARestoredStateEnd restores a backup from the middle of a run that ended meanwhile, by
-// itself or stopped: it is open again, and the row store takes no more of its pages. It ends all
+// itself or stopped. It is open again, and the row store takes no more of its pages. It ends all
 // the same, exact by what the restored ledger says.
 func TestRunsOfARestoredStateEnd(t *testing.T) {
 	t.Parallel()
@@ -211,7 +211,7 @@ func (h *history) check(undone int) {
 }
 
 // TestTheWrongFileFirstLosesNothing restores a backup that is too old, works on, and then restores
-// the right one, twice: everything is as it was when that was taken. Meanwhile nobody reads a row
+// the right one, twice. Everything is as it was when that was taken. Meanwhile nobody reads a row
 // of what was undone.
 func TestTheWrongFileFirstLosesNothing(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ const (
 	pageItems  = 3
 )
 
-// origin is a web whose sites are read in every way that a scraper can be told: each has one chain
+// origin is a web whose sites are read in every way that a scraper can be told. Each has one chain
 // of pages, and what a page is depends on the way. Its tokens and builds change when renew is
 // called.
 type origin struct {
@@ -205,7 +205,7 @@ func sources() map[string]model.SourceConfig {
 }
 
 // TestSourcesSurviveKills reads a chain in every way at once, is killed twice in the middle, and
-// finds other tokens and builds after each death: every page still has its rows once and is charged
+// finds other tokens and builds after each death. Every page still has its rows once and is charged
 // once, and no placeholder is sent.
 func TestSourcesSurviveKills(t *testing.T) {
 	t.Parallel()

@@ -22,8 +22,8 @@ import (
 // exitAddress is where the test's proxies come from: sites tell by it who comes through one.
 var exitAddress = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}
 
-// newTieredSite is five hosts: one for everybody, one whose rows scripts make, one that lets
-// proxies through alone, one that is both, and one whose pages break off.
+// newTieredSite is five hosts. One is for everybody, one has rows that scripts make, one lets
+// proxies through alone, one is both, and one has pages that break off.
 func newTieredSite(t *testing.T) string {
 	t.Helper()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -44,7 +44,7 @@ const (
 )
 
 // TestCrashesOfWork kills the process at each point of background work, when each kind of it has
-// something to do: rows are too old, lists are nobody's, a recount is due. In the end what had to
+// something to do. Rows are too old, lists are nobody's, a recount is due. In the end what had to
 // go is gone, what had to stay is there, and the books are what they were.
 func TestCrashesOfWork(t *testing.T) {
 	t.Parallel()

@@ -15,8 +15,8 @@ import (
 const (
 	DefaultLimit = 100
 	MaxLimit     = 1_000
-	// PageBytes are what a page's items have together but for the last of them: it ends early, with
-	// a cursor, when they are large. 1,000 rows or scrapers may be 1 GB.
+	// PageBytes are what a page's items have together but for the last of them. The page ends
+	// early, with a cursor, when they are large. 1,000 rows or scrapers may be 1 GB.
 	PageBytes     = 4 << 20
 	cursorVersion = 1
 	maxCursor     = 1 << 10 // characters

@@ -11,7 +11,7 @@ import (
 )
 
 // The two calls of a deletion (specification 4.10, decision 28), for every resource that is deleted
-// so: a preview-delete operation answers with PreviewDelete, the DELETE proposes its own command
+// so. A preview-delete operation answers with PreviewDelete. The DELETE proposes its own command
 // with the same Deletion and the PreviewToken.
 
 // What the descriptions of both operations say.

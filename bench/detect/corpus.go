@@ -1,6 +1,6 @@
-// Package detect owns the judgement of detection on saved real pages: the corpus of pages with the
-// answers that people expect, and the comparison of what is proposed for a page with its answer.
-// It owns no pages: they stay in the public collections that README.md names. It does not run the
+// Package detect owns the judgement of detection on saved real pages. It has the corpus of pages
+// with the answers that people expect, and compares what is proposed for a page with its answer. It
+// owns no pages: they stay in the public collections that README.md names. It does not run the
 // detection, and knows nothing of how it works.
 package detect
 

@@ -51,7 +51,7 @@ const (
 	apiRows    = 2_000
 	apiRuns    = 20 // that they are the rows of
 	apiWarmUp  = 2 * time.Second
-	// crawlRate is more pages a second than a crawl reads, so that it does not end too soon; a
+	// crawlRate is more pages a second than a crawl reads, so that it does not end too soon. A
 	// crawl is one list, and so no longer than that may be.
 	crawlRate = 20_000
 )

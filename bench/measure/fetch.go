@@ -105,8 +105,8 @@ func (m *Fetch) measure(ctx context.Context, on *Bench, name string, config synt
 	return err
 }
 
-// reader is the product's client in a loop, with an extraction of each page or without: the floor
-// under the fetcher, which has politeness and records besides.
+// reader is the product's client in a loop, with an extraction of each page or without. It is the
+// floor under the fetcher, which has politeness and records besides.
 type reader struct {
 	client    *egress.Client
 	extractor *extract.Extractor // nil: pages are read and dropped

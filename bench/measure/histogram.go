@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets that are at most 1/128 of their value wide, so that what it
+// histogram counts durations in buckets that are at most 1/128 of their value wide. So what it
 // tells is off by less than 1%, however long the tail. It is not safe for concurrent use: each
 // worker has one, and they are merged.
 type histogram struct {

@@ -186,8 +186,8 @@ func (m *Loop) measure(ctx context.Context, on *Bench, c loopCase, profile strin
 	return l, err
 }
 
-// workers is how many requests the fetcher has under way: where answers come at once, as many as
-// the floor has; where they are late, its own measure.
+// workers is how many requests the fetcher has under way. Where answers come at once it is as many
+// as the floor has; where they are late, its own measure.
 func (m *Loop) workers(c loopCase) int {
 	if c.floor {
 		return loopConcurrency

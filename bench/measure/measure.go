@@ -1,7 +1,7 @@
 // Package measure owns what `shoal bench` measures: one type a measure, whose fields are its flags,
 // and the report that all of them fill. What is measured is the product as it is, with no hooks for
-// it: as processes of the binary itself where the whole service is meant, as its packages where a
-// part is.
+// it. Where the whole service is meant it runs as processes of the binary itself, and where a part
+// is, as its packages.
 //
 // It does not compare with others' software: bench itself does that, on the page of bench/page.
 package measure

@@ -27,9 +27,9 @@ type served struct {
 	Authority []byte // PEM; nil without TLS
 }
 
-// ServeWeb is the process of a web: it reads its configuration as JSON from in, says on out where
-// it listens, and serves until the context or the input ends, so that it never outlives who started
-// it.
+// ServeWeb is the process of a web. It reads its configuration as JSON from in and says on out
+// where it listens. It serves until the context or the input ends, so that it never outlives who
+// started it.
 func ServeWeb(ctx context.Context, in io.Reader, out io.Writer) error {
 	var config synthweb.Config
 	input := bufio.NewReader(in)

@@ -1,6 +1,6 @@
-// Package page is the page that the project's figures are about: its bytes and its five fields, the
-// web that shows it under as many addresses as are wanted, and the rows that a correct run finds
-// there.
+// Package page is the page that the project's figures are about: its bytes and its five fields. It
+// has the web that shows it under as many addresses as are wanted, and the rows that a correct run
+// finds there.
 package page
 
 import (
@@ -27,7 +27,7 @@ func HTML() []byte { return []byte(html) }
 const Hosts = 64
 
 // Fields are what every contender reads, in this order: the five of the page, and with absent one
-// more, which the page does not have: whoever stops reading once all is found cannot stop then.
+// more, which the page does not have. Whoever stops reading once all is found cannot stop then.
 func Fields(absent bool) []model.Field {
 	five := []model.Field{
 		{Name: "title", Selector: "h1.title", Kind: model.Text},

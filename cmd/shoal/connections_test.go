@@ -230,7 +230,8 @@ func TestConnectionsReachOtherProcesses(t *testing.T) {
 }
 
 // TestSecuredServices runs a process on Kafka and Redis that want TLS and passwords, then with
-// passwords that are not good, and looks for them in everything that it tells and keeps.
+// passwords that are not good. It looks for the passwords in everything that the process tells and
+// keeps.
 func TestSecuredServices(t *testing.T) {
 	a := newSelfSigned(t)
 	server := &tls.Config{Certificates: []tls.Certificate{a.certificate},

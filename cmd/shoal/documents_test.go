@@ -64,7 +64,7 @@ func TestDocumentedCommandsAreThere(t *testing.T) {
 }
 
 // documents are those for people who type commands, but for what is written from the commands
-// themselves; decisions tell of some that are not there yet.
+// themselves. Decisions tell of some commands that are not there yet.
 func documents(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "bench/*.md", "deploy/*.md", "deploy/monitoring/*.md",

@@ -127,8 +127,8 @@ func troubles() []trouble {
 	}
 }
 
-// TestAlerts lets a real Prometheus watch a cluster at work with the alert rules that users get:
-// while nothing is wrong none fires, and each trouble is told by its alerts.
+// TestAlerts lets a real Prometheus watch a cluster at work with the alert rules that users get.
+// While nothing is wrong none fires, and each trouble is told by its alerts.
 func TestAlerts(t *testing.T) {
 	w := newWatched(t)
 	w.quiet()

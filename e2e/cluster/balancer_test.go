@@ -16,9 +16,9 @@ import (
 	"shoal.dev/shoal/testkit/cluster"
 )
 
-// balancer is what stands in front of the API servers: it asks each all the time whether it is
+// balancer is what stands in front of the API servers. It asks each all the time whether it is
 // ready, keeps connections, and takes the next server when one refuses a connection. It repeats
-// nothing that a server has begun to answer; what HTTP itself repeats is a call, under one
+// nothing that a server has begun to answer. What HTTP itself repeats is a call, under one
 // idempotency key, on a connection that was closed as it was sent.
 type balancer struct {
 	http    *http.Transport

@@ -27,8 +27,8 @@ const (
 	anything         // those whose records the log lost
 )
 
-// mostInFlight is how many pages a fetcher has fetched and not published when it ends: two
-// connections to each host of the five webs, and what one batch of the log holds.
+// mostInFlight is how many pages a fetcher has fetched and not published when it ends. These are
+// two connections to each host of the five webs, and what one batch of the log holds.
 const mostInFlight = 2*5*loadHosts + 50
 
 // Durations of faults.
@@ -99,8 +99,8 @@ func faults() []fault {
 	}
 }
 
-// TestFaults is the matrix: each cell with each seed on a cluster of its own, or, of CI's
-// selection, one after the other on one cluster.
+// TestFaults is the matrix: each cell with each seed on a cluster of its own. The cells of CI's
+// selection come one after the other on one cluster.
 func TestFaults(t *testing.T) {
 	services(t)
 	if *faultSet == "ci" {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestServicesAreOfOneCluster: a cluster that is founded on the log and the database of another one
-// ends before it works, unless it is told to take them over. Then the other one's nodes do.
+// ends before it works. Told to take them over it works, and the other one's nodes end.
 func TestServicesAreOfOneCluster(t *testing.T) {
 	t.Parallel()
 	network, prefix := newNetwork(t), newPrefix()

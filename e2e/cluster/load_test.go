@@ -51,9 +51,9 @@ type job struct {
 	run   suite.Launched
 }
 
-// newJobs is the load of a seed: pages with all kinds of trouble, chains, and runs that are ended
-// by their customer, by their cap and by an empty wallet. The label tells customers and webs of one
-// cluster's loads apart.
+// newJobs is the load of a seed. It has pages with all kinds of trouble, chains, and runs that are
+// ended by their customer, by their cap and by an empty wallet. The label tells customers and webs
+// of one cluster's loads apart.
 func newJobs(t *testing.T, network *netns.Network, label string, seed uint64) []*job {
 	t.Helper()
 	rough := suite.Rough(loadHosts, 25)

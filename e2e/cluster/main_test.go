@@ -143,9 +143,9 @@ func services(t *testing.T) cluster.Services {
 	return found
 }
 
-// Times of test clusters: short, so that what waits for a lease or a marker does not take long, but
-// the lease longer than a busy machine takes to find another leader. A lost fetcher's shards are
-// given away half a second after its lease.
+// Times of test clusters are short, so that what waits for a lease or a marker does not take long.
+// But the lease is longer than a busy machine takes to find another leader. A lost fetcher's shards
+// are given away half a second after its lease.
 const (
 	lease       = 6 * time.Second
 	fetchTime   = 3 * time.Second

@@ -22,8 +22,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// The measurement of scale. A fetcher has only so many requests under way, so that what it does is
-// bound by the web's latency: what more fetchers bring is then not what the machine has left.
+// The measurement of scale. A fetcher has only so many requests under way, so that the web's
+// latency bounds what it does. What more fetchers bring is then not what the machine has left.
 const (
 	scaleWorkers  = 8
 	scaleLatency  = 100 * time.Millisecond
@@ -114,8 +114,8 @@ func (l ladder) climb(t *testing.T, report *strings.Builder) {
 type measured struct {
 	rate  float64 // pages per second, from the first tenth of the run to its last
 	twice int     // pages fetched more than once
-	// Cores that were busy, at the mean: of the busiest fetcher, all fetchers, the other nodes, the
-	// web (this process), and whatever else runs on the machine.
+	// Cores that were busy, at the mean. They are those of the busiest fetcher, all fetchers, the
+	// other nodes, the web (this process), and whatever else runs on the machine.
 	busiest, fetchers, others, web, rest float64
 	busy                                 float64 // share of the machine's cores
 }

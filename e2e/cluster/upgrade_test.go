@@ -38,15 +38,15 @@ const (
 )
 
 // TestRollingUpgrade upgrades a cluster of the release before, process by process in the order of
-// deploy/UPGRADE.md. First it is rolled back before the last node is upgraded, then it goes
+// deploy/UPGRADE.md. First it is rolled back before the last node is upgraded. Then it goes
 // through: the cluster's version becomes active, and the release before is refused. Meanwhile runs
 // go on and clients call through a balancer.
 //
 // The balancer may look elsewhere when a connection is refused, and sends nothing to a server that
-// says it is not ready; that is all that it may do. A call that reached a server is made once:
-// every one has to succeed, those that were begun before the server was told to stop among them. No
-// page may be lost, stored twice or asked for twice, no host be in two fetchers' hands, no change
-// of a client's be made twice.
+// says it is not ready. That is all that it may do. A call that reached a server is made once.
+// Every one has to succeed, those that were begun before the server was told to stop among them. No
+// page may be lost, stored twice or asked for twice. No host may be in two fetchers' hands, and no
+// change of a client's be made twice.
 func TestRollingUpgrade(t *testing.T) {
 	before, this := releaseBefore(t), binary(t)
 	u := newUpgrade(t, before)

@@ -182,7 +182,7 @@ func (c *Contacts) Check(t *testing.T, reported recount.Reported) {
 }
 
 // CheckRequests demands at most three pages of each website but home's, whose three reads count by
-// themselves, and a single one of each page unless something died.
+// themselves. Unless something died, each page was asked for once.
 func (c *Contacts) CheckRequests(t *testing.T, web *synthweb.Web, most int) {
 	t.Helper()
 	pages := map[string]int{}

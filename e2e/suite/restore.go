@@ -12,7 +12,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// What a Past has: runs of so many pages, on hosts that are asked slowly enough for a backup in the
+// What a Past has: runs of so many pages. Their hosts are asked slowly enough for a backup in the
 // middle of the long one.
 const (
 	pastHosts  = 20
@@ -177,7 +177,7 @@ func (p *Past) expected(run pastRun) recount.Run {
 }
 
 // testRestore puts a backup from the middle of a run back, after that run has ended and others
-// have: money, rows and recount are the backup's again, and what was undone is kept for another
+// have. Money, rows and recount are the backup's again, and what was undone is kept for another
 // restore.
 func testRestore(t *testing.T, on Platform) {
 	web := on.Web(t, PastWeb())

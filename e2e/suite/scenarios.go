@@ -331,7 +331,7 @@ func Patient(hosts, pages int) synthweb.Config {
 }
 
 // testStopUnderLoad stops the product in the middle of a run, which goes on at the next start as if
-// nothing had been: nothing that was asked for is asked for again.
+// nothing had been. Nothing that was asked for is asked for again.
 func testStopUnderLoad(t *testing.T, on Platform) {
 	web := on.Web(t, Patient(40, 25))
 	s := NewService(t, on, web, "--host-rate", "30", "--max-host-rate", "30")

@@ -15,7 +15,7 @@ type proposal struct {
 	SampleData []map[string]any
 }
 
-// testTrials takes a preview, saves what it proposes, takes a sample of that, and runs it: all
+// testTrials takes a preview, saves what it proposes, takes a sample of that, and runs it. All
 // three read the same page, each is paid, and only the run is seen.
 func testTrials(t *testing.T, on Platform) {
 	web := on.Web(t, synthweb.Config{Hosts: 3, PagesPerHost: 3, ItemsPerPage: 8, ChainPages: 3,

@@ -1,5 +1,5 @@
 // Package reading owns what becomes of a panic in code that reads what came from outside, a page or
-// a record: it is the end of that piece of work, never the process's. It is counted, told in the
+// a record. It is the end of that piece of work, never the process's. It is counted, told in the
 // log, and its bytes are kept for a look.
 package reading
 

@@ -25,7 +25,7 @@ func Check(t testing.TB, name string, recorded float64, call func()) {
 	compare(t, name, recorded, testing.AllocsPerRun(calls, call))
 }
 
-// CheckEach is Check for work that goroutines of its own do: work does it n times, and the
+// CheckEach is Check for work that goroutines of its own do. work does it n times, and the
 // allocations of the whole process count, by n.
 func CheckEach(t testing.TB, name string, recorded float64, n int, work func()) {
 	t.Helper()

@@ -213,7 +213,7 @@ func (c *Cluster) With(role string) []*Node {
 // Balanced is the address of a load balancer in front of the API servers, for clients of HTTP.
 const Balanced = "http://api.test"
 
-// HTTP makes a client that reaches the nodes. Each call is a connection of its own; on Balanced
+// HTTP makes a client that reaches the nodes. Each call is a connection of its own. On Balanced
 // they go to one API server after the other, past those that do not take one.
 func (c *Cluster) HTTP() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: c.dial, DisableKeepAlives: true,

@@ -1,5 +1,5 @@
-// Package cluster runs the real binary as a cluster of processes on one machine (Linux, as root):
-// nodes with roles and identities, each in a network namespace of its own, on real Kafka, Redis and
+// Package cluster runs the real binary as a cluster of processes on one machine (Linux, as root).
+// Nodes have roles and identities, each in a network namespace of its own, on real Kafka, Redis and
 // ClickHouse. Nodes and services can be killed, paused, cut off from each other, given a full disk,
 // a wrong clock or too little memory, and brought back. It owns the processes and what is done to
 // them; what they do is for the suites to judge (e2e/cluster).

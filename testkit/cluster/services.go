@@ -266,8 +266,8 @@ func (s *Services) recreateTopics(ctx context.Context, topics []kafka.Topic) err
 	})
 }
 
-// poison writes a record that nobody can read into every partition of the topics, once or, where
-// brokers that have just come back answer late, several times.
+// poison writes a record that nobody can read into every partition of the topics. It does so once
+// or, where brokers that have just come back answer late, several times.
 func (s *Services) poison(ctx context.Context, topics []kafka.Topic, value []byte) error {
 	for _, topic := range topics {
 		for _, partition := range topic.Partitions {

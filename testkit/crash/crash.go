@@ -1,6 +1,6 @@
 // Package crash ends the process at a named point, as a power cut would, or makes the reading of a
-// page panic, so that a harness can see what is left. It owns the environment variables that say
-// where; the names of the points belong to the code that passes them.
+// page panic. A harness can see what is left. It owns the environment variables that say where; the
+// names of the points belong to the code that passes them.
 package crash
 
 import (

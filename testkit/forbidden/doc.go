@@ -1,5 +1,5 @@
-// Package forbidden owns what an attacker would have the service ask for: addresses that must not
-// be reached, the spellings of them that some parser takes, names that resolve to them now or the
-// next time, and traps that see every connection that was tried. It belongs into a network of its
+// Package forbidden owns what an attacker would have the service ask for. It has addresses that
+// must not be reached, the spellings of them that some parser takes, and names that resolve to them
+// now or the next time. Traps see every connection that was tried. It belongs into a network of its
 // own (netns.Alone), where the addresses are the test's. It owns no client and no guard.
 package forbidden

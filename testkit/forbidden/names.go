@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Names is a resolver in the attacker's hands: of every name it holds a list of answers, one for
+// Names is a resolver in the attacker's hands. Of every name it holds a list of answers, one for
 // each time it is asked; the last stays. Names that it does not hold, but those that end in Dead,
 // are Public. It is safe for concurrent use.
 type Names struct {
@@ -34,9 +34,8 @@ func (n *Names) Set(name string, answers ...[]netip.Addr) {
 	n.answers[name] = answers
 }
 
-// Rebind sets names for each address that must not be reached: one that is it, one that has it
-// among Public ones, and one that is Public when asked for the first time and then it. They end in
-// .example.
+// Rebind sets names for each address that must not be reached. One is it, one has it among Public
+// ones, and one is Public when asked for the first time and then it. They end in .example.
 func (n *Names) Rebind(addrs []netip.Addr) []Target {
 	var all []Target
 	for i, addr := range addrs {

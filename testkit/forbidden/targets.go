@@ -34,8 +34,8 @@ var ipv6 = []string{
 	"64:ff9b:1::1",
 }
 
-// Addresses are the forbidden ones: IPv4, IPv6, and the IPv6 addresses that lead to the IPv4 ones
-// by one of the ways of the last thirty years.
+// Addresses are the forbidden ones: IPv4, IPv6, and the IPv6 addresses that lead to the IPv4 ones.
+// They do so by one of the ways of the last thirty years.
 func Addresses() []netip.Addr {
 	var all []netip.Addr
 	for _, text := range ipv4 {
@@ -50,8 +50,8 @@ func Addresses() []netip.Addr {
 }
 
 // embeddings are the IPv6 addresses that mean an IPv4 one: mapped, compatible, translated, NAT64
-// (well known, local), 6to4, Teredo (the address of its server, and of its client, whose bits are
-// turned round).
+// (well known, local), 6to4 and Teredo. Teredo has the address of its server, and of its client,
+// whose bits are turned round.
 func embeddings(v4 [4]byte) []netip.Addr {
 	hex := fmt.Sprintf("%02x%02x:%02x%02x", v4[0], v4[1], v4[2], v4[3])
 	turned := fmt.Sprintf("%02x%02x:%02x%02x", ^v4[0], ^v4[1], ^v4[2], ^v4[3])

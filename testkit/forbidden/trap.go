@@ -29,7 +29,7 @@ var Ports = []int{80, 443, 22, 6379, 8080}
 
 // Trap listens at every address of a network of its own. At the Public ones it serves; a connection
 // to any other is a catch. Beside that it sees every attempt at a connection and every datagram, to
-// whatever port: what is not Public and was not expected is a leak.
+// whatever port. What is not Public and was not expected is a leak.
 type Trap struct {
 	listeners []net.Listener
 	server    *http.Server

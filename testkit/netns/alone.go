@@ -22,10 +22,10 @@ import (
 // aloneVariable names the test that a process was started for.
 const aloneVariable = "SHOAL_TEST_ALONE"
 
-// Alone runs the test that calls it once more, in a process of its own whose network has no way out
-// and where every address there is, IPv4 and IPv6, is this machine's: what a test asks for by
-// mistake meets the test and nobody else. It is true there, where the test goes on, and false here,
-// where the other process's verdict has become this test's.
+// Alone runs the test that calls it once more, in a process of its own whose network has no way
+// out. There every address, IPv4 and IPv6, is this machine's. What a test asks for by mistake meets
+// the test and nobody else. It is true there, where the test goes on, and false here, where the
+// other process's verdict has become this test's.
 //
 // It needs root, or user namespaces for everyone. Where neither is there the test is skipped, but
 // for continuous integration (CI is set), where it fails.

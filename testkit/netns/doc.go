@@ -1,5 +1,5 @@
-// Package netns owns a network for tests of many processes on one machine (Linux, as root): one
-// network namespace per node, joined by a router whose directed links can be cut. A cut drops
+// Package netns owns a network for tests of many processes on one machine (Linux, as root). Each
+// node has a network namespace, joined by a router whose directed links can be cut. A cut drops
 // packets, TCP and UDP, of connections that stand and of new ones; nothing answers, as in a real
 // partition. It has no way out: what a node asks for beyond the network is unreachable, except the
 // ports that Forward brings in.

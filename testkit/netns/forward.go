@@ -21,7 +21,7 @@ const (
 )
 
 // Forward brings a TCP service of the machine into a namespace, at the same address there, as if it
-// ran on the node. Its two directions can be cut apart from each other; what is sent meanwhile
+// ran on the node. Its two directions can be cut apart from each other. What is sent meanwhile
 // waits, as in TCP's own buffers, and goes on when they are healed.
 type Forward struct {
 	listener net.Listener

@@ -1,6 +1,6 @@
-// Package process runs the real binary as a child: it builds it, starts it on a data directory,
-// waits until it serves, kills or stops it, and starts it again. It owns the child and nothing of
-// what the child does.
+// Package process runs the real binary as a child. It builds the binary, starts it on a data
+// directory, waits until it serves, kills or stops it, and starts it again. It owns the child and
+// nothing of what the child does.
 package process
 
 import (
@@ -194,8 +194,8 @@ func (p *Process) signal(signal syscall.Signal) error {
 // PID is the child's process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks the child to end with SIGTERM and returns how long it took; it is an error when it does
-// not end within limit, or with an exit code other than 0.
+// Stop asks the child to end with SIGTERM and returns how long it took. It is an error when the
+// child does not end within limit, or with an exit code other than 0.
 func (p *Process) Stop(limit time.Duration) (time.Duration, error) {
 	begin := time.Now()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -234,7 +234,7 @@ func (p *Process) Command(ctx context.Context, args ...string) (string, error) {
 }
 
 // Run runs a command of the binary to its end, on the data directory of config and without its
-// Args, and returns what it wrote to standard output.
+// Args. It returns what the command wrote to standard output.
 func Run(ctx context.Context, config Config, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, config.Binary, args...)
 	cmd.Env = append(append(os.Environ(), config.Env...), "SHOAL_DATA="+config.Data)

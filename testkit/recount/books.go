@@ -49,7 +49,7 @@ func (c *check) counters() {
 	}
 }
 
-// money compares the ledger entry with the delivered pages: each that is charged costs its price as
+// money compares the ledger entry with the delivered pages. Each that is charged costs its price as
 // often as the run says, or a free request.
 func (c *check) money() {
 	e := c.got.Entry
@@ -94,7 +94,7 @@ func (c *check) money() {
 	}
 }
 
-// CheckWallet compares a wallet with its whole ledger: the sums of the entries are what it has, and
+// CheckWallet compares a wallet with its whole ledger. The sums of the entries are what it has, and
 // once all are sealed the last one sealed stands at that sum.
 func CheckWallet(wallet Wallet, ledger []Transaction) error {
 	var c check

@@ -1,7 +1,7 @@
 // Package recount proves a run of the product exact, page by page, without asking the product what
-// is right: what a run must find is the synthetic web's truth, what it asked for is in that web's
-// own log, and what it reports is compared with both. It owns the comparison; who calls it gathers
-// what the product reports.
+// is right. What a run must find is the synthetic web's truth, and what it asked for is in that
+// web's own log. What it reports is compared with both. It owns the comparison; who calls it
+// gathers what the product reports.
 package recount
 
 import (

@@ -20,7 +20,7 @@ import (
 
 const price = 150
 
-// product is a stand-in for the product that does everything right: it takes the rows from the
+// product is a stand-in for the product that does everything right. It takes the rows from the
 // truth and makes the requests that a correct run makes.
 type product struct {
 	t      *testing.T

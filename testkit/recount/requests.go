@@ -104,8 +104,8 @@ func (c *check) fetched(address string, asked synthweb.URLCount, least, most int
 	}
 }
 
-// neverAgain demands of each death that pages whose record survived it were not asked for after it,
-// and that no more pages were fetched again than the configuration allows.
+// neverAgain demands of each death that pages whose record survived it were not asked for after it.
+// No more pages may be fetched again than the configuration allows.
 func (c *check) neverAgain() {
 	if len(c.run.Deaths) == 0 || c.run.Lossy {
 		return

@@ -23,7 +23,7 @@ const File = "SHOAL_CLOCK_OFFSET"
 const readEvery = 50 * time.Millisecond
 
 // FromEnv is the machine's clock, or one that follows the file when the variable names one. A
-// missing file is an offset of 0; one that makes no sense panics, so that a test never takes a run
+// missing file is an offset of 0. One that makes no sense panics, so that a test never takes a run
 // without a step for one that survived it.
 func FromEnv(getenv func(string) string) clock.Clock {
 	path := getenv(File)
@@ -78,7 +78,7 @@ func (s *stepped) read(at time.Duration) {
 }
 
 // step moves the wall reading of a time that has a monotonic one. The time package has no way to
-// move one without the other; its own layout, which the test holds this against, keeps the wall
+// move one without the other. Its own layout, which the test holds this against, keeps the wall
 // seconds above 30 bits of nanoseconds.
 func step(t time.Time, seconds int64) time.Time {
 	wall := (*uint64)(unsafe.Pointer(&t))

@@ -13,8 +13,8 @@ import (
 // ("700ms"). It is for tests only and stands in no help text.
 const File = "SHOAL_WRITE_DELAY"
 
-// FromEnv is what is called before each write. Without the variable, or the file, it does nothing;
-// a delay that makes no sense panics, so that a test never takes a quick disk for a slow one.
+// FromEnv is what is called before each write. Without the variable, or the file, it does nothing.
+// A delay that makes no sense panics, so that a test never takes a quick disk for a slow one.
 func FromEnv(getenv func(string) string) func() {
 	path := getenv(File)
 	if path == "" {

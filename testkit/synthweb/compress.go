@@ -13,7 +13,7 @@ import (
 )
 
 // A compressed page is put together from blocks that end at byte boundaries and refer to nothing
-// before them: what many pages share is compressed once, when the web is made, and what is a page's
+// before them. What many pages share is compressed once, when the web is made, and what is a page's
 // own goes between as it is. So a web that compresses serves about as many pages a second as one
 // that does not.
 

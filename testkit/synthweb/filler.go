@@ -15,8 +15,8 @@ func (w *Web) size(p page) int {
 const plainBytes = 2_000
 
 // filler is about the given size of what stands around a page's content: text with markup in it,
-// links, tables, cards and scripts, about as many tags to the byte as the web's pages have. None of
-// it is what a field selects.
+// links, tables, cards and scripts. It has about as many tags to the byte as the web's pages have.
+// None of it is what a field selects.
 func filler(size int) []byte {
 	var text bytes.Buffer
 	if size <= plainBytes {

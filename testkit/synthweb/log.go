@@ -164,15 +164,15 @@ type HostCount struct {
 	// the answer is ready.
 	MaxInFlight int
 	// MaxConnections is the most connections in use at once, each from its first request on the
-	// site to its last one's end: what a client holds open before and after is not seen.
+	// site to its last one's end. What a client holds open before and after is not seen.
 	MaxConnections int
 	// MinGap is the shortest time between the begins of requests that followed each other, -1
-	// without any: of two, when they came from two clients; of one client half of what three took,
-	// since a request that was held up on its way (by a new connection, a busy machine) is as much
-	// closer to the next one as it was farther from the one before.
+	// without any. Two that came from two clients count as they are. Of one client it is half of
+	// what three took: a request that was held up on its way (by a new connection, a busy machine)
+	// is as much closer to the next one as it was farther from the one before.
 	MinGap time.Duration
-	// MaxClients is the most clients, by address, with a request in work at once; robots.txt and
-	// requests that a redirect led to aside, since who follows one looks at the other host's
+	// MaxClients is the most clients, by address, with a request in work at once. robots.txt and
+	// requests that a redirect led to are aside, since who follows one looks at the other host's
 	// robots.txt.
 	MaxClients int
 }

@@ -93,8 +93,8 @@ func Products() Mix { return Mix{{Product, 1}} }
 // Listings is a mix of nothing but whole chains.
 func Listings() Mix { return Mix{{Listing, 1}} }
 
-// Rough is a mix of product pages in which about one in five is in some way troublesome, without
-// the classes that take long (Drip, Stall).
+// Rough is a mix of product pages in which about one in five is in some way troublesome. The
+// classes that take long (Drip, Stall) are left out.
 func Rough() Mix {
 	return Mix{{Product, 800}, {Changing, 40}, {Redirect, 40}, {Flaky, 20}, {Busy, 5},
 		{Private, 20}, {Empty, 10},
@@ -103,7 +103,7 @@ func Rough() Mix {
 }
 
 // RealWeb is a mix like the real web's: products with and without JSON-LD, articles, listings and
-// JSON, and one page in twenty that is gone, broken or elsewhere.
+// JSON. One page in twenty is gone, broken or elsewhere.
 func RealWeb() Mix {
 	return Mix{{Product, 400}, {LinkedData, 150}, {Article, 250}, {Listing, 100}, {API, 50},
 		{Redirect, 20}, {NotFound, 15},

@@ -40,7 +40,7 @@ func (w *Web) largestPage() int {
 }
 
 // handle answers one request and logs it, from when it is read whole until its answer is ready to
-// be written (for the answers that are broken or slow on purpose: until the last byte).
+// be written. For the answers that are broken or slow on purpose it lasts until the last byte.
 func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 	host, known := w.hostNumber(ctx.Host())
 	if !known {

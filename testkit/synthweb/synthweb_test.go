@@ -20,8 +20,8 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestMain sees to it that a closed web leaves nothing behind but what fasthttp keeps for the
-// process's whole life, or ends by itself some seconds later.
+// TestMain sees to it that a closed web leaves nothing behind. What fasthttp keeps for the
+// process's whole life, or ends by itself some seconds later, is left out.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),

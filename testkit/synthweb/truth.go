@@ -105,8 +105,8 @@ func (p Page) FinalURL() string {
 }
 
 // Truth tells what a run must find that starts at the address, by the plain tier and obeying
-// robots.txt, with more attempts than Config.Fails and more patience than SlowLatency and DripTime.
-// Addresses that are no page of the web are true 404s; those of other hosts are errors.
+// robots.txt. The run has more attempts than Config.Fails and more patience than SlowLatency and
+// DripTime. Addresses that are no page of the web are true 404s; those of other hosts are errors.
 func (w *Web) Truth(address string) (Truth, error) {
 	p, err := w.pageAt(address)
 	if err != nil {

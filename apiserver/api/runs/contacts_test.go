@@ -148,9 +148,9 @@ func TestContactsRefuses(t *testing.T) {
 	}
 }
 
-// The scraper of a list of websites can be renamed, and nothing else be made of it: neither another
-// recipe, nor a run by itself, which would be without the scope, the price and the limits of
-// website contacts.
+// The scraper of a list of websites can be renamed, and nothing else be made of it. It becomes
+// neither another recipe nor a run by itself, which would lack the scope, the price and the limits
+// of website contacts.
 func TestContactsStayContacts(t *testing.T) {
 	r := start(t)
 	r.topUp(t, 10_000)

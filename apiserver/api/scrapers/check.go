@@ -42,7 +42,7 @@ func (c *checker) missing(field, what string) {
 		"this version; leave it out", what))
 }
 
-// check is everything that is wrong with a scraper, each fault with its field; known is the one
+// check is everything that is wrong with a scraper, each fault with its field. known is the one
 // that it replaces, nil for a new one. The scraper of a list run has its addresses in a list
 // instead of sourceConfig.url.
 func (r Resource) check(from *operation.Caller, spec *model.Scraper,

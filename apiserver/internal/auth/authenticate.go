@@ -68,8 +68,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	return a.signIn(ctx, view, who, customerRef)
 }
 
-// Known says whether this node has heard of a credential, without asking anyone: one that has a
-// key's form, whose key is not here, may be new, and everything else is not valid.
+// Known says whether this node has heard of a credential, without asking anyone. One that has a
+// key's form, whose key is not here, may be new; everything else is not valid.
 func (a *Authenticator) Known(authorization string) bool {
 	_, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)

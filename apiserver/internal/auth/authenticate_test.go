@@ -24,7 +24,7 @@ func (c *counting) Fresh(ctx context.Context) (*client.View, error) {
 	return c.Client.Fresh(ctx)
 }
 
-// What is no credential asks nobody, and an unknown key asks once; a key that is known here asks
+// What is no credential asks nobody, and an unknown key asks once. A key that is known here asks
 // each time, so that a revoked one is refused from then on.
 func TestInvalidCredentialsDoNotAskTheLeader(t *testing.T) {
 	manual := clock.NewManual(now())

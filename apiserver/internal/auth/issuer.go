@@ -170,8 +170,7 @@ func (i *Issuer) check(text string, now time.Time) (identity, error) {
 		return identity{}, err
 	}
 	// A token that was issued in the future shows that this server's clock is behind, not that the
-	// token is bad: the signature says who issued it, and until when it holds is for its other
-	// times to say.
+	// token is bad. The signature says who issued it; its other times say until when it holds.
 	claims.IssuedAt = nil
 	expected := jwt.Expected{Issuer: issuerName, AnyAudience: jwt.Audience{issuerName}, Time: now}
 	if err := claims.ValidateWithLeeway(expected, leeway); err != nil {

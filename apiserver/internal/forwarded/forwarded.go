@@ -1,4 +1,4 @@
-// Package forwarded owns who calls when proxies stand between: it reads Forwarded (RFC 7239) and
+// Package forwarded owns who calls when proxies stand between. It reads Forwarded (RFC 7239) and
 // X-Forwarded-For, and believes of them what trusted proxies have written (decision 55). It knows
 // no request and keeps nothing.
 package forwarded
@@ -17,10 +17,10 @@ func (p Proxies) Trust(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(of netip.Prefix) bool { return of.Contains(plain(address)) })
 }
 
-// Caller is who calls: the nearest of the addresses on the way from the peer back to the sender
-// that is no trusted proxy's. forwarded and xForwardedFor are the values of these headers, line by
-// line. Where the way cannot be read on, the nearest proxy before that calls. So it does where the
-// two headers disagree: one of them is what the sender wrote.
+// Caller is who calls: on the way from the peer back to the sender, the nearest address that is no
+// trusted proxy's. forwarded and xForwardedFor are the values of these headers, line by line. Where
+// the way cannot be read on, the nearest proxy before that calls. So it does where the two headers
+// disagree: one of them is what the sender wrote.
 func (p Proxies) Caller(peer netip.Addr, forwarded, xForwardedFor []string) netip.Addr {
 	peer = plain(peer)
 	if !p.Trust(peer) {

@@ -96,9 +96,9 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// Whatever a sender writes before it, what the nearest proxy appends on a line of its own decides,
-// and so it does on the same line unless the sender's part spoils the line: then the proxy itself
-// is the caller. Never anybody else.
+// What the nearest proxy appends on a line of its own decides, whatever a sender writes before it.
+// So it does on the same line, unless the sender's part spoils the line: then the proxy itself is
+// the caller. Never anybody else.
 func FuzzCaller(f *testing.F) {
 	for _, seed := range []string{"", "1.1.1.1", "for=1.1.1.1", `for="1.1.1.1`,
 		`for="[::1]:80";by=x, for=_a`, "10.0.0.2", "for=10.0.0.2,",

@@ -19,8 +19,8 @@ import (
 // maxCharged bounds the memory of a rerun: 8 bytes an address.
 const maxCharged = 20_000_000
 
-// charged are the start addresses that a scraper's runs were charged for, as 64-bit hashes: of
-// 5,000,000 addresses one is taken for another once in about a million reruns, and then left out,
+// charged are the start addresses that a scraper's runs were charged for, as 64-bit hashes. Of
+// 5,000,000 addresses one is taken for another once in about a million reruns. It is then left out,
 // not charged again.
 type charged struct {
 	seed   uint64

@@ -27,7 +27,7 @@ const (
 )
 
 // intake is a run in the making. First its idempotency key is claimed together with the id of its
-// link list, then the list is taken in, then one command makes the run and completes the claim.
+// link list. Then the list is taken in, and one command makes the run and completes the claim.
 // Whatever ends it before that is taken back; what a killed process leaves (a list that no claim
 // and no job names) the leader removes. A call without a key claims one of its own for the while.
 type intake struct {

@@ -1,6 +1,6 @@
-// Package launch owns how runs come to be: the intake of their link lists, what is checked before
-// anything is made, and the command that makes a run. It knows no HTTP: who asks for a run gets it,
-// or a fault of the catalogue. What a run then does is the loop's.
+// Package launch owns how runs come to be. It has the intake of their link lists, what is checked
+// before anything is made, and the command that makes a run. It knows no HTTP: who asks for a run
+// gets it, or a fault of the catalogue. What a run then does is the loop's.
 package launch
 
 import (

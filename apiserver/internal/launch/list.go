@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// List is a list run as its caller asks for it. Which members go together its caller has checked:
-// exactly one of Fields, Template, Scraper and Tag says what reads the addresses; Tag may stand
+// List is a list run as its caller asks for it. Its caller has checked which members go together.
+// Exactly one of Fields, Template, Scraper and Tag says what reads the addresses; Tag may stand
 // beside Scraper.
 type List struct {
 	Group     ids.ID // of a new list
@@ -256,7 +256,7 @@ func (p *plan) findScraper() error {
 	return nil
 }
 
-// givenRun is the scraper's newest run over all of a list, nil without one: what a rerun took of it
+// givenRun is the scraper's newest run over all of a list, nil without one. What a rerun took of it
 // is no list of its own (decision 59).
 func givenRun(ctx context.Context, history *client.History, v *client.View,
 	scraper ids.ID) (given *client.Job, err error) {

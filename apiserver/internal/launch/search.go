@@ -57,8 +57,8 @@ func StartURL(spec *model.Scraper) string {
 	return request.URL
 }
 
-// Beginning is the first address that the runs of a scraper with an address or with queries begin
-// at, and the field that it comes from. Its fault is search_not_configured.
+// Beginning is the first address at which the runs of a scraper with an address or with queries
+// begin. It also gives the field that the address comes from. Its fault is search_not_configured.
 func (l *Launcher) Beginning(scraper *client.Scraper) (url, field string, err error) {
 	begin, _, err := l.beginning(scraper)
 	if err != nil {

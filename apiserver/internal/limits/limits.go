@@ -1,7 +1,6 @@
-// Package limits owns how often and how much at once a caller may ask (decision 6): which classes
-// of calls there are, their figures, and how many streams a customer may open. It knows no
-// operation, writes no answer and counts nothing: pkg/cache does, for one process or for all of
-// them together.
+// Package limits owns how often and how much at once a caller may ask (decision 6). It has the
+// classes of calls, their figures, and how many streams a customer may open. It knows no operation,
+// writes no answer and counts nothing: pkg/cache does, for one process or for all of them together.
 package limits
 
 import (

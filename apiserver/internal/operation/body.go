@@ -15,7 +15,7 @@ import (
 )
 
 // Of a body that nobody read this much is read all the same, so that its sender gets to see the
-// answer; but the answer does not wait long for it.
+// answer. But the answer does not wait long for it.
 const (
 	drainLimit = 256 << 10
 	drainTime  = 500 * time.Millisecond
@@ -35,7 +35,7 @@ func usualPace() pace {
 		least: 75_000 * 60}
 }
 
-// body meters the body of one request: the server streams bodies, enforces no limit, and does not
+// body meters the body of one request. The server streams bodies, enforces no limit, and does not
 // notice a sender that goes away in the middle of a declared length.
 type body struct {
 	source   io.Reader
@@ -43,7 +43,7 @@ type body struct {
 	taken    int64
 	ended    bool
 	// cutOff says, at the end of a chunked body, whether that was the connection's end and not the
-	// body's last chunk, which look alike to the reader; nil: it is not known.
+	// body's last chunk, which look alike to the reader. It is nil when that is not known.
 	cutOff func() bool
 	meter  *meter // nil: the server's time-out for the whole body is all
 }

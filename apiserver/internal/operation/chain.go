@@ -45,7 +45,7 @@ type Observer interface {
 	Limited(class limits.Class)
 }
 
-// Chain is what every call passes on its way to its handler and back: request id, framing,
+// Chain is what every call passes on its way to its handler and back. It has request id, framing,
 // credential, rate limit, access, idempotency key, decoding, handler, encoding, log and counters.
 type Chain struct {
 	Auth     Authenticator

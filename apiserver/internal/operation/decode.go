@@ -128,7 +128,7 @@ func (s shapes) decodeBody(data []byte, v reflect.Value, p *problems) {
 	s.decodeJSON(data, v, &rules{required: true}, "", p)
 }
 
-// checkSyntax reads all tokens once, so that what follows can rely on valid JSON, and refuses
+// checkSyntax reads all tokens once, so that what follows can rely on valid JSON. It refuses
 // members that come twice: which of them counts would be a guess.
 func checkSyntax(data []byte) error {
 	if !json.Valid(data) {

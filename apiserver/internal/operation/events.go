@@ -23,7 +23,7 @@ const (
 
 var errClientGone = errors.New("the client is gone")
 
-// Events is the answer of an operation that streams: it sends events until it has no more, ctx ends
+// Events is the answer of an operation that streams. It sends events until it has no more, ctx ends
 // (the server stops) or a send fails (the client went away). It runs after the handler has
 // returned.
 type Events func(ctx context.Context, to *EventWriter) error
@@ -49,9 +49,9 @@ func (e *EventWriter) Send(event, id string, data any) error {
 	return e.write(frame)
 }
 
-// Wait waits for something to send: nil when one of the channels is closed or sends, ctx's error
-// when the server stops, an error when the client is gone. A nil channel never does. Meanwhile it
-// keeps the connection alive.
+// Wait waits for something to send. It is nil when one of the channels is closed or sends, ctx's
+// error when the server stops, and an error when the client is gone. A nil channel never does.
+// Meanwhile it keeps the connection alive.
 func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{},
 	due <-chan time.Time) error {
 	for {
@@ -84,8 +84,8 @@ func (e *EventWriter) write(frame string) error {
 	return e.w.Flush()
 }
 
-// How soon clients come back: after a break, and when the server stops, which others can serve
-// already: then spread, so that they do not all come at once.
+// How soon clients come back after a break, and when the server stops, which others can serve
+// already. In the latter case they are spread, so that they do not all come at once.
 const (
 	retryMillis        = 3000
 	minStopRetryMillis = 100

@@ -157,8 +157,8 @@ type Download struct {
 	Write       func(ctx context.Context, w io.Writer) error // runs after the handler has returned
 }
 
-// Streamed is an answer of type T: Whole, or, where it is long, what Write writes of it as JSON
-// while it is sent, so that it is never in memory at once. An error in the middle breaks the
+// Streamed is an answer of type T. It is Whole, or, where it is long, what Write writes of it as
+// JSON while it is sent, so that it is never in memory at once. An error in the middle breaks the
 // connection off, as that of a Download does.
 type Streamed[T any] struct {
 	Whole T

@@ -63,8 +63,9 @@ func (s *schemas) of(t reflect.Type, request bool) *jsonschema.Schema {
 	return made
 }
 
-// component names a struct's schema and refers to it: by its type, a page by what it is of first,
-// and what a request has with Input behind it. Two types of one name are a programmer's slip.
+// component names a struct's schema and refers to it. A struct is named by its type, a page by what
+// it is of first, and what a request has with Input behind it. Two types of one name are a
+// programmer's slip.
 func (s *schemas) component(t reflect.Type, request bool) *jsonschema.Schema {
 	name, parameters, generic := strings.Cut(t.Name(), "[")
 	if generic {

@@ -89,8 +89,8 @@ func (t *Trials) Detect(ctx context.Context, from *Caller, d *Detection) ([]extr
 // maxSchemas bounds the schemas that a preview may propose, in bytes together.
 const maxSchemas = 128 << 10
 
-// schemasOf are the schemas that AI_CONF may be proposed with, as a detection takes them: the
-// customer's own, then the global ones, of each the newest first.
+// schemasOf are the schemas that AI_CONF may be proposed with, as a detection takes them. These are
+// the customer's own, then the global ones, of each the newest first.
 func schemasOf(from *Caller) []byte {
 	list, size := []extract.Schema{}, 0
 	for _, owner := range []string{from.Customer, ""} {

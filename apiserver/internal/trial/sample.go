@@ -63,7 +63,7 @@ func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID,
 	return rows, nil
 }
 
-// sampleKey names the cached sample of a scraper as it is now, with all that decides its rows: a
+// sampleKey names the cached sample of a scraper as it is now, with all that decides its rows. A
 // list, a start address or an engine may be another one without a new revision.
 func sampleKey(scraper *client.Scraper, recipe model.Recipe, url string) string {
 	return fmt.Sprintf("sample %s %d %x %x", scraper.ID, scraper.Revision, xxh3.Hash(recipe.Schema),

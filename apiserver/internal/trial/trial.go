@@ -69,8 +69,8 @@ type Caller struct {
 	Waits func() error
 }
 
-// try runs a trial and waits for its rows, without what the server adds to rows: at most 1,000 of
-// them, and less than a MiB. A page that was read and holds none gives none. When the caller goes
+// try runs a trial and waits for its rows, without what the server adds to rows. They are at most
+// 1,000, and less than a MiB. A page that was read and holds none gives none. When the caller goes
 // away, or the run does not end within 55 s, it is stopped. Faults: Errors.
 func (t *Trials) try(ctx context.Context, from *Caller, trial *launch.Trial) ([]json.RawMessage,
 	error) {

@@ -129,7 +129,7 @@ type Status struct {
 	PageErrors uint64 `json:"pageErrors"`
 }
 
-// Node is a node of the cluster as the leader sees it; LeaseAgeMillis is null when it was not
+// Node is a node of the cluster as the leader sees it. LeaseAgeMillis is null when it was not
 // heard, GoneMillis while it is there, Lag when it did not say.
 type Node struct {
 	Name           string   `json:"name"`

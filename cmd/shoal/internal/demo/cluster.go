@@ -277,8 +277,8 @@ func (d *demoCluster) apiAddress(role string) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// start starts nodes: the first alone where it may found the cluster, and otherwise all together,
-// since a majority of the control plane serves and none of it alone.
+// start starts nodes: the first alone where it may found the cluster, and otherwise all together. A
+// majority of the control plane serves, and none of it alone.
 func (d *demoCluster) start(ctx context.Context, nodes ...*demoNode) error {
 	ctx, cancel := context.WithTimeout(ctx, nodeStarts)
 	defer cancel()

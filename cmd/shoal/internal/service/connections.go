@@ -20,8 +20,8 @@ import (
 )
 
 // Connections say where the services are and how to sign in there. What has no address is embedded
-// in the process. A tag secret says what may not stand on a command line, which everybody on the
-// machine can read: the value, or a password in a URL.
+// in the process. A tag secret marks what may not stand on a command line, which everybody on the
+// machine can read. That is the value, or a password in a URL.
 type Connections struct {
 	KafkaBrokers      []string `group:"services" help:"Kafka, instead of a log in this process." placeholder:"HOST:PORT"`
 	KafkaTLS          bool     `group:"services" help:"TLS to the brokers, by the system's authorities unless --kafka-ca-file names others."`

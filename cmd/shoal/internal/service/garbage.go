@@ -8,9 +8,9 @@ import (
 )
 
 // collectRoom is by how many bytes the heap may grow, at least, from one collection to the next.
-// The loop's live heap is small, some 15 MB, and it allocates some kilobytes a page: with Go's own
-// measure, which lets the heap double, it would be collected ten times a second. A large heap may
-// double as ever.
+// The loop's live heap is small, some 15 MB, and it allocates some kilobytes a page. Go's own
+// measure lets the heap double, and would collect it ten times a second. A large heap may double as
+// ever.
 const collectRoom = 64 << 20
 
 // collectLessOften sets that measure for the whole process, unless its operator has set one.

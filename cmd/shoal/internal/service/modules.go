@@ -34,7 +34,7 @@ const (
 )
 
 // modules are all there are, in the order in which they are built and started. They stop in the
-// reverse, which is a page's own way round the loop, so that nothing of what was fetched has to be
+// reverse, which is a page's own way round the loop. So nothing of what was fetched has to be
 // fetched again.
 func modules() []module {
 	return []module{

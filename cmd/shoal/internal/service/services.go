@@ -228,8 +228,8 @@ func (s *Services) watchGroups() {
 	s.log.Watch(stream.Receipts, billing.Group)
 }
 
-// lag is how many records each topic holds, of those of which it is known: how far tasks were read
-// on other machines the leader alone hears, from fetchers.
+// lag is how many records each topic holds, of those of which it is known. The leader alone hears,
+// from fetchers, how far tasks were read on other machines.
 func (s *Services) lag(ctx context.Context) map[string]int64 {
 	lag := map[string]int64{}
 	for _, topic := range stream.Topics() {

@@ -89,8 +89,8 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	return settings
 }
 
-// advertised is where other nodes reach this one: where it was told to say, or the address that it
-// listens on, or, of all addresses of the machine, the first that is not its loopback's.
+// advertised is where other nodes reach this one. That is where it was told to say, or the address
+// that it listens on, or, of all addresses of the machine, the first that is not its loopback's.
 func (c *ClusterConfig) advertised() string {
 	if c.Advertise != "" {
 		return c.Advertise

@@ -1,6 +1,6 @@
-// Package terminal is what a command of the command line talks to: where results, notices and
-// errors go, how amounts and tables are printed, and with which code a command ends. It knows no
-// command.
+// Package terminal is what a command of the command line talks to. It knows where results, notices
+// and errors go, how amounts and tables are printed, and with which code a command ends. It knows
+// no command.
 package terminal
 
 import (

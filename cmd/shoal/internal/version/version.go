@@ -1,5 +1,5 @@
 // Package version says which version of the program this is. The file VERSION is the one place of
-// its number: binary, image and chart have it from there, or are held to it by a test.
+// its number. Binary, image and chart have it from there, or are held to it by a test.
 package version
 
 import (

@@ -30,7 +30,7 @@ const grace = 25 * time.Hour
 // recount are the backup's, and nothing is stored of undone runs.
 func TestCrashesOfARestore(t *testing.T) {
 	t.Parallel()
-	for seed := range *seeds {
+	for seed := range max(*seeds, len(dropping)) {
 		first, second := replacing[seed%len(replacing)], dropping[seed%len(dropping)]
 		t.Run(fmt.Sprintf("%s,%s/%d", first, second, seed), func(t *testing.T) {
 			t.Parallel()

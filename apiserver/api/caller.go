@@ -22,3 +22,6 @@ func Trying(from *operation.Caller, id string) *trial.Caller {
 		return nil
 	}}
 }
+
+// Tried tells the operation's caller what became of its trial.
+func Tried(from *operation.Caller, by *trial.Caller) { from.Job, from.Reason = by.Job, by.Reason }

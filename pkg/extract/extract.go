@@ -70,9 +70,10 @@ func (p Parser) String() string { return [...]string{"none", "streaming", "tree"
 
 // Extractor is a compiled recipe. It is safe for concurrent use.
 type Extractor struct {
-	rows  rows.Maker
-	next  link
-	pages sync.Pool // of *memory: used again
+	rows   rows.Maker
+	next   link
+	recipe model.Recipe
+	pages  sync.Pool // of *memory: used again
 }
 
 // memory is what one Extract needs.
@@ -94,7 +95,7 @@ func (m *memory) within(ctx context.Context) {
 // (type_not_runnable for a type that has no folder here), each naming its field, such as
 // `itemsConfig[2].selector`.
 func Compile(r model.Recipe) (*Extractor, error) {
-	e := &Extractor{pages: sync.Pool{New: func() any { return new(memory) }}}
+	e := &Extractor{recipe: r, pages: sync.Pool{New: func() any { return new(memory) }}}
 	var faults fault.List
 	switch compile := compiler(r); {
 	case compile != nil:

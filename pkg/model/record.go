@@ -126,6 +126,9 @@ type Page struct {
 	Rows  [][]byte      `cbor:"19,keyasint,omitempty"` // JSON objects, only when Delivered
 	// Trace is the span that led here (pkg/telemetry); nil: the run is not traced.
 	Trace []byte `cbor:"20,keyasint,omitempty"`
+	// Detail is what there is to say of an Errored page beyond its Code, in words for its customer;
+	// "" for nothing.
+	Detail string `cbor:"21,keyasint,omitempty"`
 }
 
 // Receipt is the proof that a unit is durably stored, on the topic `receipts`. A Cancelled one

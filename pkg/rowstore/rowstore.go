@@ -195,6 +195,7 @@ type Record struct {
 	Fetch    ids.ID
 	Outcome  model.Outcome
 	Code     string
+	Detail   string
 	Status   uint16
 	URL      string
 	PriceRow string
@@ -271,6 +272,7 @@ type LinkError struct {
 	URL    string
 	Status uint16 // 0 without an answer
 	Code   string
+	Detail string // in words, beyond the code; "" for nothing
 }
 
 // Reads are the customers' reads. A document is returned as it was stored.

@@ -113,6 +113,9 @@ func newLinkError(e *rowstore.LinkError) LinkError {
 	l := LinkError{URL: e.URL, Code: fault.Code(e.Code),
 		Error: fault.Lookup(fault.Code(e.Code)).Title,
 		Place: fmt.Sprintf("%d.%d", e.Unit.Seq, e.Unit.Page)}
+	if e.Detail != "" {
+		l.Error += ": " + e.Detail
+	}
 	if e.Status != 0 {
 		status := e.Status
 		l.Status = &status

@@ -69,14 +69,14 @@ func (r Resource) fields() *operation.Operation {
 			"one, a language model are asked for " +
 			"them; of a list the first item counts. The page is fetched and paid like any " +
 			"other; one that says nothing " +
-			"of what is asked costs nothing. Nothing is saved.",
+			"of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.",
 		Access: auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.TypeNotRunnable}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *fieldsRequest) (FieldsPreview, error) {
 		began := r.Clock.Now()
 		by := api.Trying(from, fieldsID)
 		found, err := r.Trials.Look(ctx, by, in.Body.URL, in.Body.Fields)
-		from.Job = by.Job
+		api.Tried(from, by)
 		return FieldsPreview{URL: in.Body.URL, Fields: found,
 			ElapsedMs: r.Clock.Now().Sub(began).Milliseconds()}, err
 	})

@@ -47,7 +47,7 @@ func (r Resource) propose(ctx context.Context, from *operation.Caller, id string
 	began := r.Clock.Now()
 	by := api.Trying(from, id)
 	found, err := r.Trials.Detect(ctx, by, d)
-	from.Job = by.Job
+	api.Tried(from, by)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package previews_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,7 +47,9 @@ func (r *rig) page(t *testing.T, media, body string) func() *client.Job {
 				Body: []byte(body)}, extract.Page{Code: "timeout"})
 		}
 		if err != nil || len(got.Rows) == 0 {
-			return &model.Page{Outcome: model.Errored, Code: "no_rows", Status: 200}
+			return &model.Page{Outcome: model.Errored, Code: "no_rows", Status: 200,
+				Detail: e.Explain(t.Context(), extract.Page{ContentType: media,
+					Body: []byte(body)}, false)}
 		}
 		return &model.Page{Outcome: model.Delivered, Status: 200, PriceRow: "tier:plain",
 			Quantity: 1, Rows: got.Rows}
@@ -101,11 +104,19 @@ func TestFromURL(t *testing.T) {
 			Has: map[string]any{"totalElements": 0}},
 	)
 	r.Clock.Advance(time.Hour)
-	wait = r.page(t, "text/html", "<p>nothing")
-	r.Run(t, apitest.Scenario{Name: "nothing", As: apitest.User, Do: fromURL + "?useCache=true",
-		Body: r.body(""), Status: 200,
-		Has: map[string]any{"": []any{}}})
+	wait = r.page(t, "text/html", "<p>"+strings.Repeat("Nothing to be seen. ", 20))
+	nothing := apitest.Scenario{Name: "nothing", As: apitest.User, Do: fromURL + "?useCache=true",
+		Body: r.body(""), Status: 200, Has: map[string]any{"": []any{}},
+		Check: func(t *testing.T, a apitest.Answer) {
+			const want = "Nothing on the page repeats, and it states nothing about one thing."
+			if got := a.Header.Get("Shoal-Reason"); got != want {
+				t.Errorf("Shoal-Reason: %q", got)
+			}
+		}}
+	r.Run(t, nothing)
 	wait()
+	nothing.Name = "nothing, as it is remembered"
+	r.Run(t, nothing)
 	wait = r.page(t, "text/html", list)
 	r.Run(t, apitest.Scenario{Name: "own fields", As: apitest.User, Do: fromURL, Status: 200,
 		Body: r.body(`,"itemsConfig":[{"name":"colour","selector":".good h3","kind":"TEXT"}]`),
@@ -215,7 +226,7 @@ func TestFields(t *testing.T) {
 			Status: 200, Has: map[string]any{"fields": c.want}})
 		wait()
 	}
-	wait = r.page(t, "text/html", "<p>nothing")
+	wait = r.page(t, "text/html", "<p>"+strings.Repeat("Nothing to be seen. ", 20))
 	r.Run(t, apitest.Scenario{Name: "nothing", As: apitest.User, Do: do,
 		Body: `{"url":"https://shop.test/chair","fields":["price"]}`, Status: 200,
 		Has: map[string]any{"fields": map[string]any{"price": nil}}})

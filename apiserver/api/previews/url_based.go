@@ -33,8 +33,8 @@ const urlBasedID = "svc_preview_scraper_from_url"
 
 const description = "Every strategy that fits the page is tried; what makes rows is proposed, " +
 	"the best first, each with its first rows, " +
-	"which are those that a run would give. An empty array says that nothing was found. The " +
-	"page is fetched and paid like any " +
+	"which are those that a run would give. An empty array says that nothing was found, and the " +
+	"header Shoal-Reason why. The page is fetched and paid like any " +
 	"other; one on which nothing was found costs nothing. Nothing is saved. The call waits up " +
 	"to 55 s; who hangs up ends it."
 

@@ -29,7 +29,7 @@ func (r Resource) sample() *operation.Operation {
 		Description: "The first page of the start address, or of the first address of the " +
 			"newest list, is fetched and paid " +
 			"like any other, unless the sample comes from the cache; the rows are answered and " +
-			"not kept. At most 1,000 rows " +
+			"not kept. Where there are none the header Shoal-Reason says why. At most 1,000 rows " +
 			"and about 768 KiB are answered. The call waits up to 55 s; who hangs up ends the run.",
 		Access: auth.Read, Rate: limits.Sample, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound, fault.TypeNotRunnable, fault.SchemaGone,
@@ -38,7 +38,7 @@ func (r Resource) sample() *operation.Operation {
 		error) {
 		by := api.Trying(from, sampleID)
 		rows, err := r.Trials.Sample(ctx, by, in.ID, in.UseCache)
-		from.Job = by.Job
+		api.Tried(from, by)
 		return rows, err
 	})
 }

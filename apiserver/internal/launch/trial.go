@@ -83,15 +83,18 @@ func checkTrial(ctx context.Context, guard Guard, t *Trial) error {
 		return refusedAddress(t.Field, t.URL,
 			fault.New(fault.InvalidURL, "%s.", fault.Lookup(fault.PageAddressForbidden).Title))
 	}
-	return Unreachable(fault.CodeOf(err), 0)
+	return Unreachable(fault.CodeOf(err), 0, "")
 }
 
 // Unreachable is the answer of a call whose page could not be read, with the HTTP status of the
-// page, 0 without one. Its code is source_unreachable.
-func Unreachable(code fault.Code, status uint16) error {
-	if status > 0 {
-		return fault.New(fault.SourceUnreachable, "%s (%s, HTTP status %d)",
-			fault.Lookup(code).Title, code, status)
+// page, 0 without one, and what else there is to say of it. Its code is source_unreachable.
+func Unreachable(code fault.Code, status uint16, detail string) error {
+	if detail != "" {
+		detail = ": " + detail
 	}
-	return fault.New(fault.SourceUnreachable, "%s (%s)", fault.Lookup(code).Title, code)
+	if status > 0 {
+		return fault.New(fault.SourceUnreachable, "%s (%s, HTTP status %d)%s",
+			fault.Lookup(code).Title, code, status, detail)
+	}
+	return fault.New(fault.SourceUnreachable, "%s (%s)%s", fault.Lookup(code).Title, code, detail)
 }

@@ -180,6 +180,10 @@ type streamed interface {
 // succeed answers with a value.
 func (x *exchange) succeed(answer any) {
 	x.replayed()
+	if x.from.Reason != "" {
+		quoted := strconv.QuoteToASCII(x.from.Reason)
+		x.rc.Response.Header.Set("Shoal-Reason", quoted[1:len(quoted)-1])
+	}
 	x.rc.SetStatusCode(x.op.Status)
 	if long, ok := answer.(streamed); ok {
 		whole, write := long.parts()

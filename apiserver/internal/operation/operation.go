@@ -98,6 +98,9 @@ type Caller struct {
 	Gone func() bool
 	// Job is the run that the call made or is about, set by its handler: the log names it.
 	Job ids.ID
+	// Reason is why an answer of success is empty, in words, set by its handler: the header
+	// Shoal-Reason says it.
+	Reason string
 }
 
 // None is the answer of an operation without a body.

@@ -66,7 +66,7 @@ func (t *Trials) Detect(ctx context.Context, from *Caller, d *Detection) ([]extr
 	var rows []json.RawMessage
 	found := false
 	if d.UseCache {
-		rows, found = t.recall(ctx, key)
+		rows, found = t.recall(ctx, from, key)
 	}
 	if !found {
 		var err error
@@ -74,7 +74,7 @@ func (t *Trials) Detect(ctx context.Context, from *Caller, d *Detection) ([]extr
 			return nil, err
 		}
 		if d.Key != "" {
-			t.keep(ctx, key, rows)
+			t.keep(ctx, from, key, rows)
 		}
 	}
 	proposals := make([]extract.Proposal, len(rows))

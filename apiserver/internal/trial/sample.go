@@ -47,7 +47,7 @@ func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID,
 	}
 	key := sampleKey(scraper, recipe, trial.URL)
 	if useCache {
-		if rows, found := t.recall(ctx, key); found {
+		if rows, found := t.recall(ctx, from, key); found {
 			return rows, nil
 		}
 	}
@@ -59,7 +59,7 @@ func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID,
 	if err != nil {
 		return nil, err
 	}
-	t.keep(ctx, key, rows)
+	t.keep(ctx, from, key, rows)
 	return rows, nil
 }
 

@@ -67,6 +67,14 @@ type Caller struct {
 	// Waits is asked now and then while a trial is under way: its error ends the trial, and is what
 	// the call ends with.
 	Waits func() error
+	// Reason is why there are no rows, in words. The trial sets it; "" where there are some.
+	Reason string
+}
+
+// made is what a trial made of a page, as it is kept.
+type made struct {
+	Rows   []json.RawMessage `json:"rows"`
+	Reason string            `json:"reason,omitempty"`
 }
 
 // try runs a trial and waits for its rows, without what the server adds to rows. They are at most
@@ -78,7 +86,7 @@ func (t *Trials) try(ctx context.Context, from *Caller, trial *launch.Trial) ([]
 	if err == nil {
 		var closed *client.Job
 		if closed, err = t.await(ctx, from); err == nil {
-			return t.read(ctx, closed)
+			return t.read(ctx, from, closed)
 		}
 	}
 	if from.Job.IsZero() {
@@ -93,14 +101,20 @@ func (t *Trials) try(ctx context.Context, from *Caller, trial *launch.Trial) ([]
 }
 
 // recall is what was kept under a key, and whether there was something.
-func (t *Trials) recall(ctx context.Context, key string) (rows []json.RawMessage, found bool) {
+func (t *Trials) recall(ctx context.Context, from *Caller, key string) (rows []json.RawMessage,
+	found bool) {
 	old, found := t.Values.Get(ctx, key)
-	return rows, found && json.Unmarshal(old, &rows) == nil
+	var kept made
+	if !found || json.Unmarshal(old, &kept) != nil {
+		return nil, false
+	}
+	from.Reason = kept.Reason
+	return kept.Rows, true
 }
 
-// keep keeps rows for an hour, as far as they fit.
-func (t *Trials) keep(ctx context.Context, key string, rows []json.RawMessage) {
-	if data, err := json.Marshal(rows); err == nil {
+// keep keeps what a call made for an hour, as far as it fits.
+func (t *Trials) keep(ctx context.Context, from *Caller, key string, rows []json.RawMessage) {
+	if data, err := json.Marshal(made{Rows: rows, Reason: from.Reason}); err == nil {
 		t.Values.Set(ctx, key, data, kept)
 	}
 }
@@ -144,7 +158,8 @@ func (t *Trials) await(ctx context.Context, from *Caller) (*client.Job, error) {
 }
 
 // read answers the rows of a closed trial.
-func (t *Trials) read(ctx context.Context, job *client.Job) ([]json.RawMessage, error) {
+func (t *Trials) read(ctx context.Context, from *Caller,
+	job *client.Job) ([]json.RawMessage, error) {
 	rows := []json.RawMessage{}
 	if job.Reason == model.InsufficientBalance {
 		return nil, fault.New(fault.WalletInsufficient,
@@ -160,13 +175,16 @@ func (t *Trials) read(ctx context.Context, job *client.Job) ([]json.RawMessage, 
 		}
 		switch code := fault.Code(failed[0].Code); code {
 		case fault.PageNoRows, fault.PageRowRejected:
+			if from.Reason = failed[0].Detail; from.Reason == "" {
+				from.Reason = fault.Lookup(code).Title + "."
+			}
 			return rows, nil
 		case fault.PageModel, fault.PageModelLimit:
 			return nil, fault.New(fault.Unavailable, "%s (%s)", fault.Lookup(code).Title, code)
 		case fault.PageTooCostly: // the caller's to mend, not the site's
 			return nil, fault.New(fault.SchemaValidation, "%s (%s)", fault.Lookup(code).Title, code)
 		default:
-			return nil, launch.Unreachable(code, failed[0].Status)
+			return nil, launch.Unreachable(code, failed[0].Status, failed[0].Detail)
 		}
 	}
 	horizon, err := t.Store.Horizon(ctx)

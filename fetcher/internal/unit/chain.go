@@ -56,6 +56,7 @@ type fetchState struct {
 	by        model.Tier // what brought the unit's own page, once it is there
 	busy      int        // times in a row that the tier could take no more
 	wire      int64
+	why       string // in words, why the newest try brought no row; "" where its code says it all
 
 	until time.Time      // the unit's time is over, zero: it has no limit
 	pages []extract.Page // of the unit, read before the one at hand
@@ -146,7 +147,7 @@ func (c *Chain) page() *model.Page {
 // erroredPage is the last page of a chain that failed.
 func (c *Chain) erroredPage(code fault.Code) *model.Page {
 	p := c.page()
-	p.Outcome, p.Code, p.Last = model.Errored, string(code), true
+	p.Outcome, p.Code, p.Last, p.Detail = model.Errored, string(code), true, c.fetch.why
 	return p
 }
 

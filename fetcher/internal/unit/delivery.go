@@ -114,6 +114,7 @@ func (t *Turn) follow(secret uint64, got content) *model.Page {
 	switch {
 	case len(got.rows) == 0 && t.unit.Page == 0:
 		p.Outcome, p.Code, p.Last = model.Errored, string(fault.PageNoRows), true
+		p.Detail = t.fetch.why
 		return p
 	case t.unit.Page > 0 && (len(got.rows) == 0 || slices.Contains(t.seen, got.body) ||
 		t.knows(rows)):

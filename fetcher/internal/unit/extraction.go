@@ -3,6 +3,7 @@ package unit
 import (
 	"bytes"
 	"context"
+	"errors"
 	"time"
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
@@ -41,6 +42,7 @@ func (t *Turn) extractPages(ctx context.Context, p extract.Page) Step {
 			result.Ask = nil
 		}
 		if err != nil {
+			t.fetch.why = detailOf(err)
 			return t.fail(codeOf(err))
 		}
 		if result.Ask == nil || result.Ask.URL == "" && result.Ask.Prompt == nil {
@@ -74,6 +76,10 @@ func (t *Turn) extracted(ctx context.Context, p extract.Page, day rules.Day) (re
 			if err == nil && result.Ask == nil {
 				result.Rows, err = t.recipe.rules.ApplyAll(ctx, result.Rows, day,
 					extract.MaxPageBytes)
+			}
+			if err == nil && result.Ask == nil && len(result.Rows)+result.Rejected == 0 &&
+				t.unit.Page == 0 && len(t.fetch.pages) == 0 {
+				t.fetch.why = t.recipe.extractor.Explain(ctx, p, t.fetch.by.Renders())
 			}
 		})
 	if panicked != nil {
@@ -222,6 +228,15 @@ func (t *Turn) askModelAgain(ctx context.Context) Step {
 	}
 	next.Answer.Unasked = true
 	return *next
+}
+
+// detailOf is what a coded error says to the user, at most extract.MaxReason bytes; "" for others.
+func detailOf(err error) string {
+	var coded *fault.Error
+	if !errors.As(err, &coded) {
+		return ""
+	}
+	return extract.CutReason(coded.Detail)
 }
 
 // codeOf is the page code of an error of the extraction.

@@ -61,6 +61,7 @@ func (t *Turn) learn() {
 
 // noteTry notes a try.
 func (t *Turn) noteTry(tier model.Tier, code fault.Code, status int, wire int64) {
+	t.fetch.why = ""
 	t.fetch.tries = append(t.fetch.tries,
 		model.Try{Tier: tier, Code: string(code), Status: uint16(status),
 			Millis: clamp(t.fetch.spent.Milliseconds())})

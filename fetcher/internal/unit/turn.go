@@ -380,6 +380,9 @@ func (t *Turn) followFailure(ctx context.Context, failure *web.Failure) Step {
 		}
 		next.Again = false
 	}
+	if failure.Code == fault.PageBlocked {
+		s.why = detailOf(failure.Cause) // who turned us away
+	}
 	if !next.Again {
 		ended := t.unread(ctx, failure.Code)
 		ended.Answer = next.Answer

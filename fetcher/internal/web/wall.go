@@ -11,6 +11,9 @@ import (
 const (
 	maxWall       = 16 << 10
 	maxFailedWall = 96 << 10
+	// maxWallLinks is how many links a page with the title of a challenge has at most: pages that
+	// tell of challenges have more.
+	maxWallLinks = 8
 )
 
 // wall is a page that a vendor puts in the place of the one asked for.
@@ -59,6 +62,55 @@ var walls = []wall{
 	{vendor: "captcha", failed: true, marks: []string{`class="frc-captcha"`}},
 }
 
+// challengeTitles are whole titles that pages bear alone which stand in the place of others, in
+// lower case.
+var challengeTitles = titles(`
+pardon our interruption
+pardon our interruption...
+access to this page has been denied
+access to this page has been denied.
+robot or human?
+robot check
+are you a robot?
+are you human?
+bot verification
+human verification
+verify you are human
+please verify you are a human
+verifying you are human. this may take a few seconds.
+vercel security checkpoint
+client challenge
+checking your browser
+checking your browser...
+checking your browser - recaptcha
+checking your browser before accessing
+ddos-guard
+ddos protection by ddos-guard
+one moment, please...
+let's confirm you are human
+security check required
+sorry, you have been blocked
+you have been blocked
+you are being redirected...
+вы не робот?
+проверка браузера
+проверка, что вы не робот
+验证码
+安全验证
+人机验证
+访问验证
+アクセスが拒否されました
+`)
+
+// titles is a set of lines.
+func titles(lines string) map[string]bool {
+	set := map[string]bool{}
+	for line := range strings.Lines(strings.TrimSpace(lines)) {
+		set[strings.TrimSpace(line)] = true
+	}
+	return set
+}
+
 // recogniseWall names the vendor whose challenge or refusal a page is; "" when it is none that we
 // know for certain.
 func recogniseWall(status int, body []byte, response Answer) string {
@@ -69,7 +121,13 @@ func recogniseWall(status int, body []byte, response Answer) string {
 	if vendor := wallOfHeader(status, response); vendor != "" {
 		return vendor
 	}
-	if len(body) > maxWall && !failed || len(body) > maxFailedWall {
+	if len(body) > maxFailedWall {
+		return ""
+	}
+	if challengeTitles[title(body)] && bytes.Count(body, []byte("<a ")) <= maxWallLinks {
+		return "challenge"
+	}
+	if len(body) > maxWall && !failed {
 		return ""
 	}
 	for i := range walls {

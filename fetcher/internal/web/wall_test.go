@@ -41,6 +41,14 @@ func TestWalls(t *testing.T) {
 			shop("/cdn-cgi/challenge-platform/scripts/jsd/main.js"), ""},
 		{"a challenge within a large page", 200,
 			"<title>Just a moment...</title>/cdn-cgi/challenge-platform/" + long, ""},
+		{"a challenge by its title", 200, "<title>Pardon Our Interruption</title><script>x()" +
+			"</script><p>Something about your browser made us think you are a bot." + long,
+			"challenge"},
+		{"a challenge in Chinese", 200, "<title>安全验证</title><script>x()</script>", "challenge"},
+		{"a page that lists challenges", 200, "<title>Robot check</title>" +
+			strings.Repeat("<a href=x>y</a>", maxWallLinks+1), ""},
+		{"a title that begins like a challenge", 200,
+			"<title>Robot or human? A film</title><p>x", ""},
 		{"a large refusal", 403,
 			"<title>Just a moment...</title>/cdn-cgi/challenge-platform/" + long, "Cloudflare"},
 		{"Cloudflare's page of another failure", 522,

@@ -99,7 +99,8 @@ func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 		fmt.Sprintf(`outcome = %d AND `, model.Errored)+afterUnit(after), most)
 	failed := make([]rowstore.LinkError, len(all))
 	for i, r := range all {
-		failed[i] = rowstore.LinkError{Unit: r.Unit, URL: r.URL, Status: r.Status, Code: r.Code}
+		failed[i] = rowstore.LinkError{Unit: r.Unit, URL: r.URL, Status: r.Status, Code: r.Code,
+			Detail: r.Detail}
 	}
 	return failed, err
 }

@@ -253,8 +253,9 @@ func testLinkErrors(s *suite) {
 		batch = append(batch, s.delivered(job, seq, 0, `{}`),
 			s.errored(job, seq, 1, "http_status", 404))
 		p := batch[len(batch)-1].Page
+		p.Detail = fmt.Sprintf("why %d", seq)
 		want = append(want, rowstore.LinkError{Unit: p.Unit, URL: p.URL, Status: 404,
-			Code: "http_status"})
+			Code: "http_status", Detail: p.Detail})
 	}
 	s.put(batch...)
 	s.put(s.errored(s.job(), 0, 0, "timeout", 0))

@@ -127,7 +127,8 @@ func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 	records, err := records(ctx, s.reads, job, "outcome = 2 AND unit > ?", from, most)
 	failed := make([]rowstore.LinkError, len(records))
 	for i, r := range records {
-		failed[i] = rowstore.LinkError{Unit: r.Unit, URL: r.URL, Status: r.Status, Code: r.Code}
+		failed[i] = rowstore.LinkError{Unit: r.Unit, URL: r.URL, Status: r.Status, Code: r.Code,
+			Detail: r.Detail}
 	}
 	return failed, err
 }

@@ -28,6 +28,7 @@ type Content struct {
 	At     int64               `cbor:"9,keyasint,omitempty"`
 	Spent  bool                `cbor:"10,keyasint,omitempty"`
 	Next   *model.Continuation `cbor:"11,keyasint,omitempty"`
+	Detail string              `cbor:"12,keyasint,omitempty"`
 }
 
 // Codec encodes contents. Its zero value is not usable.
@@ -46,7 +47,8 @@ func NewCodec() (Codec, error) {
 func (c Codec) Encode(p *model.Page) ([]byte, error) {
 	encoded, err := c.mode.Marshal(utf8text.MendText(&Content{Fetch: p.Fetch, Code: p.Code,
 		Status: p.Status, URL: p.URL, Final: p.Final,
-		Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next}))
+		Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next,
+		Detail: p.Detail}))
 	if err != nil {
 		return nil, fmt.Errorf("encode record %v: %w", p.Unit, err)
 	}
@@ -69,6 +71,7 @@ func Decode(encoded []byte, r *rowstore.Record) (*model.Continuation, error) {
 	}
 	c := utf8text.MendText(&read).(*Content)
 	r.Fetch, r.Code, r.Status, r.URL, r.At = c.Fetch, c.Code, c.Status, c.URL, c.At
+	r.Detail = c.Detail
 	return c.Next, nil
 }
 
@@ -82,6 +85,7 @@ func Receipt(p *model.Page) *model.Receipt {
 func Duplicate(p *model.Page) *model.Page {
 	copied := *p
 	copied.Outcome, copied.Code, copied.Last, copied.Spent = model.Duplicate, "", true, false
+	copied.Detail = ""
 	copied.Next, copied.Rows, copied.PriceRow, copied.Quantity = nil, nil, "", 0
 	return &copied
 }

@@ -25,6 +25,7 @@ func TestEncoding(t *testing.T) {
 		Millis: 7, At: 8,
 		Spent: true, Next: &model.Continuation{Page: 1, URL: "https://c.test/",
 			Seen: []uint64{1 << 63}, KnownRows: []uint64{9}},
+		Detail: "why",
 	}
 	codec, err := NewCodec()
 	if err != nil {
@@ -57,7 +58,8 @@ func TestEncoding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := rowstore.Record{Fetch: page.Fetch, Code: "timeout", Status: 503, URL: page.URL, At: 8}
+	want := rowstore.Record{Fetch: page.Fetch, Code: "timeout", Detail: "why", Status: 503,
+		URL: page.URL, At: 8}
 	if diff := cmp.Diff(want, got) + cmp.Diff(page.Next, next); diff != "" {
 		t.Error(diff)
 	}

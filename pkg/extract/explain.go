@@ -1,0 +1,181 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/dom"
+	"shoal.dev/shoal/pkg/extract/internal/rows"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const (
+	// MaxReason bounds a reason, in bytes.
+	MaxReason = 400
+	// maxNamed is how many fields a reason names, and maxShown how much of a selector it shows, in
+	// bytes.
+	maxNamed = 4
+	maxShown = 60
+	// fewLetters is what a page that scripts fill has less of, scripts apart.
+	fewLetters = 200
+)
+
+// Explain says in words why a page gave no row, and what to try: at most MaxReason bytes. rendered
+// says that a browser made the page. It reads the page once more, so it is for such pages alone. A
+// page that cannot be read in time has no reason: "".
+func (e *Extractor) Explain(ctx context.Context, p Page, rendered bool) string {
+	if p.Code != "" || len(p.Kept) > 0 {
+		return ""
+	}
+	isHTML := p.CheckHTML() == nil
+	if isHTML {
+		letters, scripts := measureText(p.Body)
+		switch {
+		case letters >= fewLetters:
+		case letters == 0 && !scripts:
+			return "The page is empty."
+		case scripts && rendered:
+			return "The page shows almost no text, in a browser too."
+		case scripts:
+			return "Scripts make the text of this page. It needs a browser: allow the tier render, " +
+				"where a fetcher has one."
+		}
+	}
+	return CutReason(e.explainRecipe(ctx, p, isHTML))
+}
+
+// CutReason is a reason of at most MaxReason bytes.
+func CutReason(reason string) string { return cutText(reason, MaxReason) }
+
+// explainRecipe is the reason that lies in what the recipe looks for.
+func (e *Extractor) explainRecipe(ctx context.Context, p Page, isHTML bool) string {
+	switch e.recipe.Type {
+	case model.SingleProduct, model.MultipleProducts:
+		return e.explainFields(ctx, p, isHTML)
+	case model.Detection:
+		return "Nothing on the page repeats, and it states nothing about one thing."
+	case model.ApplicationLDJSON:
+		if e.recipe.HiddenData {
+			return "The page states no JSON-LD, microdata or RDFa."
+		}
+		return "The page states no JSON-LD. With tryWithHiddenData microdata and RDFa count, too."
+	case model.AIConf:
+		return "The page states nothing that the schema asks for."
+	default:
+		return "The page holds nothing that this type of scraper reads."
+	}
+}
+
+// explainFields names the fields that match nothing.
+func (e *Extractor) explainFields(ctx context.Context, p Page, isHTML bool) string {
+	columns, isJSON, faults := rows.CompileColumns(e.recipe.Fields)
+	if len(faults) > 0 || isJSON == isHTML {
+		return ""
+	}
+	m := e.pages.Get().(*memory)
+	m.within(ctx)
+	defer func() {
+		m.doc.Reset()
+		m.json.Reset()
+		m.within(context.Background())
+		e.pages.Put(m)
+	}()
+	var missing []int
+	if isJSON {
+		lines, err := checkJSON(p)
+		if err != nil || m.json.Parse(p.Body, lines) != nil {
+			return ""
+		}
+		for i := range columns {
+			if len(columns[i].Path.All(&m.json)) == 0 {
+				missing = append(missing, i)
+			}
+		}
+		if m.json.Err() != nil {
+			return ""
+		}
+	} else {
+		if m.doc.Parse(p.Body) != nil {
+			return ""
+		}
+		for i := range columns {
+			if !columns[i].Selector.IsScalar() && columns[i].Selector.First(&m.doc) == dom.NoMatch {
+				missing = append(missing, i)
+			}
+		}
+		if m.doc.Err() != nil {
+			return ""
+		}
+	}
+	if len(missing) == 0 {
+		return "The selectors match, but what they match is empty."
+	}
+	return "Nothing matches " + e.nameFields(missing) +
+		". Compare the selectors with the page as it is now, or propose a scraper for it anew."
+}
+
+// nameFields lists fields with their selectors, the first few of them.
+func (e *Extractor) nameFields(which []int) string {
+	var named []string
+	for _, i := range which[:min(len(which), maxNamed)] {
+		f := &e.recipe.Fields[i]
+		named = append(named,
+			fmt.Sprintf("%s (%s)", cutText(f.Name, maxShown), cutText(f.Selector, maxShown)))
+	}
+	if more := len(which) - len(named); more > 0 {
+		named = append(named, fmt.Sprintf("%d more", more))
+	}
+	last := len(named) - 1
+	if last == 0 {
+		return named[0]
+	}
+	return strings.Join(named[:last], ", ") + " and " + named[last]
+}
+
+// measureText counts the letters that a page shows without its scripts, up to fewLetters, and says
+// whether it has scripts. The title is not shown.
+func measureText(body []byte) (letters int, scripts bool) {
+	tokens := html.NewTokenizer(bytes.NewReader(body))
+	tokens.SetMaxBuf(len(body) + 1)
+	hidden := ""
+	for letters < fewLetters {
+		switch tokens.Next() {
+		case html.ErrorToken:
+			return letters, scripts
+		case html.StartTagToken:
+			name, _ := tokens.TagName()
+			switch string(name) {
+			case "script":
+				scripts, hidden = true, "script"
+			case "style", "title", "noscript", "template":
+				hidden = string(name)
+			}
+		case html.EndTagToken:
+			if name, _ := tokens.TagName(); string(name) == hidden {
+				hidden = ""
+			}
+		case html.TextToken:
+			if hidden == "" {
+				letters += utf8.RuneCount(bytes.TrimSpace(tokens.Text()))
+			}
+		}
+	}
+	return letters, scripts
+}
+
+// cutText is a text of at most so many bytes.
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most - len("…")
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}

@@ -1,0 +1,91 @@
+package extract_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// words are more letters than a page that scripts fill has.
+var words = strings.Repeat("<p>Some words of a page. ", 40)
+
+func TestReasons(t *testing.T) {
+	field := func(name, selector string) model.Field {
+		return model.Field{Name: name, Selector: selector, Kind: model.Text}
+	}
+	one := model.Recipe{Type: model.SingleProduct, Fields: []model.Field{field("title", "h9"),
+		field("price", "//b[@class='price']"),
+		{Name: "note", Selector: ".note", Kind: model.Attr, Attr: "href"}}}
+	list := model.Recipe{Type: model.MultipleProducts,
+		Fields: []model.Field{field("name", ".card h3")}}
+	links := model.Recipe{Type: model.MultipleProducts, Fields: []model.Field{
+		{Name: "link", Selector: ".card", Kind: model.Attr, Attr: "href"}}}
+	paths := model.Recipe{Type: model.MultipleProducts,
+		Fields: []model.Field{field("id", "$.items[*].id")}}
+	html := "text/html; charset=utf-8"
+	for _, test := range []struct {
+		name     string
+		recipe   model.Recipe
+		media    string
+		body     string
+		rendered bool
+		want     string
+	}{
+		{"empty", one, html, "<!doctype html><title>Shop</title>", false, "The page is empty."},
+		{"by scripts", one, html, `<div id="root"></div><noscript>` + words +
+			`</noscript><script src="app.js"></script>`, false, "allow the tier render"},
+		{"by scripts, rendered", one, html, `<div id="root"></div><script src="app.js"></script>`,
+			true, "in a browser too"},
+		{"fields", one, html, words + `<i class="note"></i>`, false,
+			"Nothing matches title (h9) and price (//b[@class='price']). "},
+		{"first field", list, html, words, false, "Nothing matches name (.card h3). "},
+		{"matched, but empty", links, html, words + `<div class="card"></div>`, false,
+			"what they match is empty"},
+		{"JSON", paths, "application/json", `{"items":[]}`, false,
+			"Nothing matches id ($.items[*].id). "},
+		{"structured", model.Recipe{Type: model.ApplicationLDJSON}, html, words, false,
+			"tryWithHiddenData"},
+		{"detection", model.Recipe{Type: model.Detection}, html, words, false,
+			"Nothing on the page repeats"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e, err := extract.Compile(test.recipe)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := extract.Page{URL: "https://shop.test/", ContentType: test.media,
+				Body: []byte(test.body)}
+			result, err := e.Extract(p)
+			if err != nil || len(result.Rows) > 0 {
+				t.Fatalf("%d rows, %v", len(result.Rows), err)
+			}
+			got := e.Explain(context.Background(), p, test.rendered)
+			if !strings.Contains(got, test.want) {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A reason has a bound, whatever a recipe calls its fields.
+func TestReasonsAreBounded(t *testing.T) {
+	r := model.Recipe{Type: model.SingleProduct}
+	for i := range 300 {
+		r.Fields = append(r.Fields, model.Field{Name: strings.Repeat("ü", 200) + fmt.Sprint(i),
+			Selector: strings.Repeat("ü", 300), Kind: model.Text})
+	}
+	e, err := extract.Compile(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := e.Explain(context.Background(),
+		extract.Page{URL: "https://shop.test/", ContentType: "text/html", Body: []byte(words)}, false)
+	if len(got) == 0 || len(got) > extract.MaxReason || !utf8.ValidString(got) {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+}

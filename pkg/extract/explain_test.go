@@ -84,7 +84,8 @@ func TestReasonsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := e.Explain(context.Background(),
-		extract.Page{URL: "https://shop.test/", ContentType: "text/html", Body: []byte(words)}, false)
+		extract.Page{URL: "https://shop.test/", ContentType: "text/html", Body: []byte(words)},
+		false)
 	if len(got) == 0 || len(got) > extract.MaxReason || !utf8.ValidString(got) {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}

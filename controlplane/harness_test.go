@@ -68,6 +68,8 @@ func (l *lists) LinksAt(_ context.Context, list ids.ID, seqs []uint32) ([]rowsto
 	return found, nil
 }
 
+func (l *lists) Advance(context.Context) error { return nil }
+
 func (l *lists) AllLists(context.Context) ([]rowstore.ListInfo, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

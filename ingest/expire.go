@@ -5,29 +5,120 @@ import (
 	"fmt"
 	"time"
 
+	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
 
-const expireEvery = 24 * time.Hour
+const (
+	expireEvery   = time.Hour
+	expiredAtOnce = 64 // runs of one step
+)
 
-// Expiring removes the rows of runs that started before a time. It is the row store's.
+// Expiring is what the expiry of runs asks of the row store.
 type Expiring interface {
-	Expire(ctx context.Context, before time.Time) error
+	rowstore.Retention
+	Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error)
+	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
-// Expiry is the removal of the rows of runs that started long ago, once a day. safe is the time by
-// which things may be removed for their age; it fails while that is not certain.
-func Expiry(store Expiring, safe func(ctx context.Context) (time.Time, error)) work.Kind {
+// ExpiryConfig is what an Expiry works with. Point may be left out.
+type ExpiryConfig struct {
+	Store Expiring
+	// Safe is the time by which things may be removed for their age; it fails while that is not
+	// certain.
+	Safe func(ctx context.Context) (time.Time, error)
+	// Reruns says whether a scraper may be asked to read only what it was never charged for.
+	Reruns func(scraper ids.ID) bool
+	// Point is called at named places, "work.expire.after_keep" and "work.expire.after_condense",
+	// so that tests can end the process there.
+	Point func(name string)
+}
+
+// Expiry is the removal of what is stored of runs that started long ago: rows, page records, and
+// with them the errors of links. What a run was charged for is kept as hashes, and the sum of its
+// records in their place (decision 54).
+func Expiry(config ExpiryConfig) work.Kind {
+	if config.Point == nil {
+		config.Point = func(string) {}
+	}
 	return work.Kind{Name: work.Expire, Recurring: true,
 		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
-			now, err := safe(ctx)
+			now, err := config.Safe(ctx)
 			if err != nil {
 				return work.Outcome{}, fmt.Errorf("ingest: expire rows: %w", err)
 			}
-			if err := store.Expire(ctx, now.Add(-rowstore.Expiry)); err != nil {
+			more, err := config.expire(ctx, now)
+			if err != nil {
 				return work.Outcome{}, fmt.Errorf("ingest: expire rows: %w", err)
 			}
-			return work.Rest(nil, expireEvery), nil
+			note := rowstore.NoteExpiry(now.Add(-rowstore.Expiry))
+			if more {
+				return work.GoOn(note), nil
+			}
+			return work.Rest(note, expireEvery), nil
 		}}
+}
+
+// expire condenses some runs, or removes what may go when there are no more of them.
+func (c *ExpiryConfig) expire(ctx context.Context, now time.Time) (more bool, err error) {
+	before := now.Add(-rowstore.Expiry)
+	jobs, err := c.Store.Expiring(ctx, before, expiredAtOnce)
+	if err != nil {
+		return false, err
+	}
+	for _, job := range jobs {
+		if job.Scraper != job.ID && c.Reruns(job.Scraper) { // a trial is its own scraper
+			if err := c.keepCharged(ctx, job); err != nil {
+				return false, err
+			}
+			c.Point("work.expire.after_keep")
+		}
+		sum, err := c.Store.Recount(ctx, job.ID)
+		if err != nil {
+			return false, err
+		}
+		if err := c.Store.Condense(ctx, job.ID, sum, now); err != nil {
+			return false, err
+		}
+		c.Point("work.expire.after_condense")
+	}
+	if len(jobs) == expiredAtOnce {
+		return true, nil
+	}
+	return false, c.Store.Expire(ctx, before)
+}
+
+// keepCharged keeps what a run was charged for. Its parts follow from its records alone, so that
+// they are the same whoever keeps them.
+func (c *ExpiryConfig) keepCharged(ctx context.Context, job rowstore.Job) error {
+	kept := rowstore.Kept{Scraper: job.Scraper, Job: job.ID}
+	flush := func() error {
+		if len(kept.Hashes) == 0 {
+			return nil
+		}
+		err := c.Store.KeepCharged(ctx, kept)
+		kept.Part, kept.Hashes = kept.Part+1, kept.Hashes[:0]
+		return err
+	}
+	err := c.Store.EachRecord(ctx, job.ID, func(r rowstore.Record) error {
+		if r.Outcome != model.Delivered || r.Quantity == 0 || r.Unit.Page != 0 {
+			return nil
+		}
+		canonical, err := address.Canonical(r.URL)
+		if err != nil {
+			return fmt.Errorf("run %s, unit %v: %w", job.ID, r.Unit, err)
+		}
+		kept.Hashes = append(kept.Hashes, rowstore.ChargedHash(job.Scraper, canonical))
+		if len(kept.Hashes) == rowstore.MaxKept {
+			return flush()
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
 }

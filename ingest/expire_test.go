@@ -3,36 +3,58 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 	"shoal.dev/shoal/pkg/work"
 )
 
-// expired notes by what time rows were removed.
-type expired struct {
+// failing is a row store whose removals may fail.
+type failing struct {
+	*sqlite.Store
 	before time.Time
 	times  int
 	fail   error
 }
 
-func (e *expired) Expire(_ context.Context, before time.Time) error {
-	e.before = before
-	e.times++
-	return e.fail
+func (f *failing) Expire(ctx context.Context, before time.Time) error {
+	f.before, f.times = before, f.times+1
+	if f.fail != nil {
+		return f.fail
+	}
+	return f.Store.Expire(ctx, before)
 }
+
+func openStore(t *testing.T) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+func always(ids.ID) bool { return true }
 
 // TestRowsExpireBySafeTime: no node's own clock removes anything.
 func TestRowsExpireBySafeTime(t *testing.T) {
-	var store expired
+	store := failing{Store: openStore(t)}
 	now, unsure := time.Unix(1_700_000_000, 0), errors.New("the clocks differ")
 	safe := func(context.Context) (time.Time, error) { return now, unsure }
-	kind := Expiry(&store, safe)
+	kind := Expiry(ExpiryConfig{Store: &store, Safe: safe, Reruns: always})
 	if kind.Name != work.Expire || !kind.Recurring {
 		t.Fatalf("%+v", kind)
 	}
@@ -46,73 +68,175 @@ func TestRowsExpireBySafeTime(t *testing.T) {
 	}
 	store.fail = nil
 	rests, err := kind.Step(t.Context(), work.Item{})
-	if err != nil || rests.End != work.Rested || rests.Rest != 24*time.Hour {
+	if err != nil || rests.End != work.Rested || rests.Rest != time.Hour {
 		t.Errorf("%+v, %v", rests, err)
 	}
-	if want := now.Add(-rowstore.Expiry); !store.before.Equal(want) {
+	want := now.Add(-rowstore.Expiry)
+	if !store.before.Equal(want) {
 		t.Errorf("rows of before %v are removed, want %v", store.before, want)
+	}
+	if since := rowstore.ReadExpiry(rests.Progress); since != want.UnixMicro() {
+		t.Errorf("what is shown begins at %d, want %d", since, want.UnixMicro())
+	}
+}
+
+// runs are some that are too old, each with pages, and one that is not.
+type runs struct {
+	*ids.Random
+	now   time.Time
+	group ids.ID
+	store *sqlite.Store
+}
+
+func newRuns(t *testing.T) *runs {
+	t.Helper()
+	r := &runs{now: time.Unix(1_700_000_000, 0), store: openStore(t)}
+	r.Random = &ids.Random{Now: func() time.Time { return r.now }}
+	r.group = r.New()
+	return r
+}
+
+func (r *runs) started(age time.Duration) rowstore.Job {
+	return rowstore.Job{ID: r.New(), Customer: "ann", Group: r.group, Scraper: r.New(),
+		Started: r.now.Add(-age).UnixMicro()}
+}
+
+func (r *runs) put(t *testing.T, job rowstore.Job, seq uint32) {
+	t.Helper()
+	page := &model.Page{Job: job.ID, Unit: model.Unit{Seq: seq}, Fetch: r.New(),
+		URL: fmt.Sprintf("http://a.test/%d", seq), Quantity: seq % 2, PriceRow: "tier:plain",
+		Outcome: model.Delivered, Last: true, Rows: [][]byte{[]byte(`{"a":1}`)}}
+	if _, err := r.store.PutPages(t.Context(),
+		[]rowstore.PageWrite{{Job: job, Page: page}}); err != nil {
+		t.Error(err)
 	}
 }
 
 // TestTwoOwnersExpireAtOnce: beside each other, and beside pages that are stored, they remove what
-// is too old and nothing else.
+// is too old and nothing else, and what a run was charged for and came to is known as before.
 func TestTwoOwnersExpireAtOnce(t *testing.T) {
-	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	now := time.Unix(1_700_000_000, 0)
-	source := ids.Random{Now: func() time.Time { return now }}
-	group := source.New()
-	put := func(job rowstore.Job, seq uint32) {
-		page := &model.Page{Job: job.ID, Unit: model.Unit{Seq: seq}, Fetch: source.New(),
-			Outcome: model.Delivered, Last: true, Rows: [][]byte{[]byte(`{"a":1}`)}}
-		if _, err := store.PutPages(t.Context(),
-			[]rowstore.PageWrite{{Job: job, Page: page}}); err != nil {
-			t.Error(err)
-		}
-	}
-	started := func(age time.Duration) rowstore.Job {
-		return rowstore.Job{ID: source.New(), Customer: "ann", Group: group,
-			Scraper: source.New(), Started: now.Add(-age).UnixMicro()}
-	}
+	r := newRuns(t)
 	const pages = 50
 	var old []rowstore.Job
-	for range 10 {
-		job := started(rowstore.Expiry + time.Hour)
+	for range expiredAtOnce + 5 {
+		job := r.started(rowstore.Expiry + time.Hour)
 		old = append(old, job)
+	}
+	old[1].Scraper = old[0].Scraper
+	trial := &old[2]
+	trial.Scraper = trial.ID
+	for i, job := range old {
 		for seq := range uint32(pages) {
-			put(job, seq)
+			if i < 3 || seq == 0 {
+				r.put(t, job, seq)
+			}
+		}
+		if err := r.store.Seal(t.Context(), job.ID, nil); err != nil {
+			t.Fatal(err)
 		}
 	}
-	young := started(rowstore.Expiry - time.Hour)
-	kind := Expiry(store, func(context.Context) (time.Time, error) { return now, nil })
+	running := r.started(rowstore.Expiry + time.Hour)
+	r.put(t, running, 0)
+	young := r.started(rowstore.Expiry - time.Hour)
+	kind := Expiry(ExpiryConfig{Store: r.store, Reruns: always,
+		Safe: func(context.Context) (time.Time, error) { return r.now, nil }})
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
-			if _, err := kind.Step(t.Context(), work.Item{}); err != nil {
-				t.Error(err)
+			for end := work.End(0); end != work.Rested; {
+				outcome, err := kind.Step(t.Context(), work.Item{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				end = outcome.End
 			}
 		})
 	}
 	all.Go(func() {
 		for seq := range uint32(pages) {
-			put(young, seq)
+			r.put(t, young, seq)
 		}
 	})
 	all.Wait()
-	if n, err := store.Count(t.Context(), rowstore.Scope{Group: group}, nil); err != nil ||
+	if n, err := r.store.Count(t.Context(), rowstore.Scope{Group: r.group}, nil); err != nil ||
 		n != pages {
 		t.Errorf("%d rows are left, want those of the young run, %d: %v", n, pages, err)
 	}
-	for _, job := range append(old, young) {
-		if sum, err := store.Recount(t.Context(), job.ID); err != nil || sum.Delivered != pages {
-			t.Errorf("run %s has %d page records: %v", job.ID, sum.Delivered, err)
+	for i, job := range append(slices.Clone(old), running, young) {
+		want := uint64(pages)
+		if i >= 3 && job != young {
+			want = 1
+		}
+		sum, err := r.store.Recount(t.Context(), job.ID)
+		if err != nil || sum.Delivered != want || sum.Quantity["tier:plain"] != want/2 {
+			t.Errorf("run %d comes to %+v: %v", i, sum, err)
+		}
+		left := 0
+		err = r.store.EachRecord(t.Context(), job.ID,
+			func(rowstore.Record) error { left++; return nil })
+		if keeps := job == young || job == running; err != nil || (left > 0) != keeps {
+			t.Errorf("run %d has %d page records left: %v", i, left, err)
+		}
+	}
+	charged := map[uint64]int{}
+	for _, scraper := range []ids.ID{old[0].Scraper, trial.Scraper} {
+		err := r.store.EachCharged(t.Context(), scraper, func(hashes []uint64) error {
+			for _, hash := range hashes {
+				charged[hash]++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for seq := range pages {
+		hash := rowstore.ChargedHash(old[0].Scraper, fmt.Sprintf("http://a.test/%d", seq))
+		if want := 2 * (seq % 2); charged[hash] != want {
+			t.Errorf("address %d is kept %d times, want %d", seq, charged[hash], want)
+		}
+	}
+	if len(charged) != pages/2 {
+		t.Errorf("%d addresses are kept", len(charged))
+	}
+}
+
+// TestExpiryCutOffAnywhere: whoever goes on comes to the same.
+func TestExpiryCutOffAnywhere(t *testing.T) {
+	for cut := range 6 {
+		r := newRuns(t)
+		jobs := []rowstore.Job{r.started(rowstore.Expiry + time.Hour),
+			r.started(rowstore.Expiry + 2*time.Hour)}
+		for _, job := range jobs {
+			r.put(t, job, 1)
+			if err := r.store.Seal(t.Context(), job.ID, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := cut
+		config := ExpiryConfig{Store: r.store, Reruns: always,
+			Safe: func(context.Context) (time.Time, error) { return r.now, nil },
+			Point: func(string) {
+				if left--; left == 0 {
+					panic("cut off")
+				}
+			}}
+		_ = reading.Catch(func() { _, _ = Expiry(config).Step(t.Context(), work.Item{}) })
+		if _, err := Expiry(config).Step(t.Context(), work.Item{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, job := range jobs {
+			sum, err := r.store.Recount(t.Context(), job.ID)
+			if err != nil || sum.Delivered != 1 {
+				t.Errorf("cut off at %d: the run comes to %+v, %v", cut, sum, err)
+			}
+			kept := 0
+			err = r.store.EachCharged(t.Context(), job.Scraper,
+				func(hashes []uint64) error { kept += len(hashes); return nil })
+			if err != nil || kept != 1 {
+				t.Errorf("cut off at %d: %d addresses are kept, %v", cut, kept, err)
+			}
 		}
 	}
 }

@@ -31,8 +31,8 @@ type Archive interface {
 	// PastHead is the greatest index under which the archive has anything on a path; 0: it has
 	// nothing there.
 	PastHead(ctx context.Context, path Path) (uint64, error)
-	// ExpirePast removes the runs that finished before a time, and no entry. Idempotent; to be
-	// called again after an error.
+	// ExpirePast removes the runs that finished before a time, the sums that were noted before it,
+	// and no entry. Idempotent; to be called again after an error.
 	ExpirePast(ctx context.Context, before time.Time) error
 }
 

@@ -16,8 +16,9 @@
 //   - what a table, column or index was for goes a release after its last reader went.
 //
 // The first release to look ahead is that of cluster version 2; those before it refuse any schema
-// that they do not know. It has no migration of its own, and the next may have one. What it adds is
-// made beside the versions, and is not missed where it is not there yet: the archive.
+// that they do not know. So what it adds waits until the cluster has that version: ClickHouse's
+// third migration is Advance's, unless the database is new. SQLite has no migration for it. The
+// archive is made beside the versions, and is not missed where it is not there yet.
 package rowstore
 
 import (
@@ -26,7 +27,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
@@ -57,6 +57,7 @@ type Store interface {
 	Pages
 	Reads
 	Archive
+	Retention
 	// Identity names the store itself: two stores are one if and only if theirs are equal. "": it
 	// has no name.
 	Identity(ctx context.Context) (string, error)
@@ -64,6 +65,9 @@ type Store interface {
 	// is. With take it is the owner's from now on, whoever had it. An embedded store is whoever's
 	// asks.
 	Claim(ctx context.Context, owner string, take bool) (whose string, err error)
+	// Advance brings the schema to its newest version, which programs of cluster version 1 refuse.
+	// It is called once the cluster has none of them any more, by who may make tables. Idempotent.
+	Advance(ctx context.Context) error
 	// Close waits for writes under way and releases the engine.
 	Close() error
 }
@@ -110,9 +114,6 @@ type ListWriter interface {
 	// Abort removes what was added. A no-op after Finish.
 	Abort(ctx context.Context) error
 }
-
-// Expiry is how long rows are kept, from their job's start on (decision 22).
-const Expiry = 90 * 24 * time.Hour
 
 // Job says whose rows a page brings. Started (Unix microseconds) decides when they expire.
 type Job struct {
@@ -166,16 +167,14 @@ type Pages interface {
 	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
 	// Sealed says whether a job is sealed.
 	Sealed(ctx context.Context, job ids.ID) (bool, error)
-	// DeleteJob removes a job's rows and, with records, its page records too. Idempotent.
+	// DeleteJob removes a job's rows and, with records, its page records too, and what Retention
+	// keeps of them. Idempotent.
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
 	// JobsSince calls visit for every job that pages were put of and that started at a time (Unix
 	// microseconds) or later. The calls come in no order, until visit fails.
 	JobsSince(ctx context.Context, started int64, visit func(Job) error) error
-	// Expire removes the rows of the jobs that started before a time, whatever their state. Page
-	// records stay: they explain the ledger. It may take long, delays no other call and is to be
-	// called again after an error. Idempotent.
-	Expire(ctx context.Context, before time.Time) error
-	// Recount sums up the page records of a job: what the ledger must say.
+	// Recount sums up the page records of a job: what the ledger must say. Of a condensed job it is
+	// what was noted.
 	Recount(ctx context.Context, job ids.ID) (Recount, error)
 	// EachRecord calls visit for every page record of a job in the order of units.
 	EachRecord(ctx context.Context, job ids.ID, visit func(Record) error) error
@@ -207,12 +206,13 @@ type Record struct {
 
 // Scope says whose rows are read: those of the group, and of one scraper when Scraper is not zero.
 // They are of the named jobs when Jobs is not nil (an empty Jobs reads nothing), and never of the
-// jobs in Without.
+// jobs in Without, or of those that started before Since (Unix microseconds).
 type Scope struct {
 	Group   ids.ID
 	Scraper ids.ID
 	Jobs    []ids.ID
 	Without []ids.ID
+	Since   int64
 }
 
 // Sort orders by a field of the document. Whatever the direction, numbers and text that is a number

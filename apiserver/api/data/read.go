@@ -177,7 +177,8 @@ func intersect(left, right []ids.ID) []ids.ID {
 // when it is not named.
 func (in *readRequest) scope(ctx context.Context, history *client.History,
 	from *operation.Caller) (rowstore.Scope, error) {
-	scope := rowstore.Scope{Group: in.GroupID, Scraper: in.ScraperID}
+	scope := rowstore.Scope{Group: in.GroupID, Scraper: in.ScraperID,
+		Since: client.RowsSince(from.View)}
 	if in.ScraperID.IsZero() && in.GroupID.IsZero() && in.JobID.IsZero() {
 		return scope, fault.Invalid(fault.InvalidRequest, "scraperId",
 			"scraperId, groupId or jobId is needed")

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -62,6 +63,9 @@ func (r Resource) errors() *operation.Operation {
 		after, err := parsePlace(in.After)
 		if err != nil {
 			return answer, err
+		}
+		if job.Started*1000 < client.RowsSince(from.View) {
+			in.Limit = 0 // they expired, and go
 		}
 		next := linkErrors(r.Store, job.ID, after, in.Limit)
 		first, err := next(ctx)

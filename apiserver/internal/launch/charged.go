@@ -2,11 +2,8 @@ package launch
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
-
-	"github.com/zeebo/xxh3"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/address"
@@ -23,16 +20,29 @@ const maxCharged = 20_000_000
 // 5,000,000 addresses one is taken for another once in about a million reruns. It is then left out,
 // not charged again.
 type charged struct {
-	seed   uint64
-	hashes []uint64 // ascending, each once
+	scraper ids.ID
+	hashes  []uint64 // ascending, each once
 }
 
-// readCharged reads them from the page records of the scraper's runs. seed must be unpredictable.
-func readCharged(ctx context.Context, v *client.View, history *client.History,
-	pages rowstore.Pages, scraper, seed ids.ID) (*charged, error) {
-	c := &charged{seed: binary.BigEndian.Uint64(seed[4:])}
+// readCharged reads them from the page records of the scraper's runs, and from what is kept of
+// those that are gone.
+func readCharged(ctx context.Context, v *client.View, history *client.History, store Store,
+	scraper ids.ID) (*charged, error) {
+	c := &charged{scraper: scraper}
+	err := store.EachCharged(ctx, scraper, func(hashes []uint64) error {
+		for _, hash := range hashes {
+			if err := c.add(hash); err != nil {
+				return err
+			}
+		}
+		c.sort()
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("addresses charged long ago: %w", err)
+	}
 	var jobs []ids.ID
-	err := history.ScraperRuns(ctx, v, scraper, func(j *client.Job) bool {
+	err = history.ScraperRuns(ctx, v, scraper, func(j *client.Job) bool {
 		if j.Delivered > 0 {
 			jobs = append(jobs, j.ID)
 		}
@@ -42,7 +52,7 @@ func readCharged(ctx context.Context, v *client.View, history *client.History,
 		return nil, fmt.Errorf("runs of scraper %s: %w", scraper, err)
 	}
 	for _, job := range jobs {
-		err := pages.EachRecord(ctx, job, func(r rowstore.Record) error {
+		err := store.EachRecord(ctx, job, func(r rowstore.Record) error {
 			if r.Outcome != model.Delivered || r.Quantity == 0 || r.Unit.Page != 0 {
 				return nil
 			}
@@ -50,26 +60,33 @@ func readCharged(ctx context.Context, v *client.View, history *client.History,
 			if err != nil {
 				return err
 			}
-			if len(c.hashes) == maxCharged {
-				return fault.New(fault.ListTooLarge,
-					"more than %d addresses were charged for this scraper", maxCharged)
-			}
-			c.hashes = append(c.hashes, c.hash(canonical))
-			return nil
+			return c.add(rowstore.ChargedHash(scraper, canonical))
 		})
 		if err != nil {
 			return nil, fmt.Errorf("addresses charged for job %s: %w", job, err)
 		}
-		slices.Sort(c.hashes)
-		c.hashes = slices.Compact(c.hashes)
+		c.sort()
 	}
 	return c, nil
 }
 
-func (c *charged) hash(canonical string) uint64 { return xxh3.HashStringSeed(canonical, c.seed) }
+func (c *charged) add(hash uint64) error {
+	if len(c.hashes) == maxCharged {
+		return fault.New(fault.ListTooLarge,
+			"more than %d addresses were charged for this scraper", maxCharged)
+	}
+	c.hashes = append(c.hashes, hash)
+	return nil
+}
+
+func (c *charged) sort() {
+	slices.Sort(c.hashes)
+	c.hashes = slices.Compact(c.hashes)
+}
 
 // lacks says that an address was never charged.
 func (c *charged) lacks(canonical string) bool {
-	_, found := slices.BinarySearch(c.hashes, c.hash(canonical))
+	_, found := slices.BinarySearch(c.hashes,
+		rowstore.ChargedHash(c.scraper, canonical))
 	return !found
 }

@@ -37,10 +37,12 @@ type Client interface {
 	client.Reader
 }
 
-// Store is what a launch needs of the row store: lists, and the page records of earlier runs.
+// Store is what a launch needs of the row store: lists, the page records of earlier runs, and what
+// is kept of those that are gone.
 type Store interface {
 	rowstore.Lists
 	rowstore.Pages
+	EachCharged(ctx context.Context, scraper ids.ID, visit func(hashes []uint64) error) error
 }
 
 // Guard is the address check of everything that goes out.

@@ -90,7 +90,7 @@ func (t *intake) startList(ctx context.Context, list *List) (client.Launched, er
 	}
 	var keep func(string) bool
 	if list.Rerun && p.again != nil {
-		paid, err := readCharged(ctx, view, t.History, t.Store, p.again.ID, t.list)
+		paid, err := readCharged(ctx, view, t.History, t.Store, p.again.ID)
 		if err != nil {
 			return none, err
 		}

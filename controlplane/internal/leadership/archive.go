@@ -25,9 +25,16 @@ const expireHistoryEvery = 24 * time.Hour
 // has the state drop it. While the row store cannot be written the state grows; nothing else
 // happens.
 func (l *Leadership) archivePast(ctx context.Context) error {
-	for {
+	for advanced := false; ; {
 		more := false
 		if l.view().ClusterVersion() >= 2 {
+			if !advanced {
+				if err := l.config.Store.Advance(ctx); err != nil {
+					return fmt.Errorf("bring the row store's schema to the cluster's version: %w",
+						err)
+				}
+				advanced = true
+			}
 			var err error
 			if more, err = l.archiveSome(ctx); err != nil {
 				return err

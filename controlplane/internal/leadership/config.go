@@ -39,6 +39,7 @@ type Proposer interface {
 // Store is what a leadership needs of the row store.
 type Store interface {
 	steps.Store
+	Advance(ctx context.Context) error
 	AllLists(ctx context.Context) ([]rowstore.ListInfo, error)
 	DropList(ctx context.Context, list ids.ID) error
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error

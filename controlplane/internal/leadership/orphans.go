@@ -43,7 +43,8 @@ func (h *Holder) Orphans() work.Kind {
 		}}
 }
 
-// dropOrphans removes link lists that no run and no call under way has, and what trials have left.
+// dropOrphans removes link lists that no run and no call under way has. It also removes those of
+// runs of long ago, and what trials have left.
 // An intake holds its claim for as long as it works. So a list that is older than any intake's
 // beginning is nobody's. When there is no other process, so is one that is older than this process.
 // One that is older than the cluster is of another that had the row store before, and whose backup
@@ -77,7 +78,7 @@ func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
 				return err
 			}
 		}
-		if known || !l.orphaned(view, list.ID, before) {
+		if known && !expired(job, now) || !known && !l.orphaned(view, list.ID, before) {
 			continue
 		}
 		l.config.Point("work.orphans.before_drop")
@@ -87,6 +88,11 @@ func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
 		l.config.Point("work.orphans.after_drop")
 	}
 	return nil
+}
+
+// expired says whether a run's list goes with its rows. A trial's goes before.
+func expired(job *state.Job, now time.Time) bool {
+	return job != nil && job.Closed && job.Started < now.Add(-rowstore.Expiry).UnixMilli()
 }
 
 // pastLists are the lists that are no run's of the state, each with the run of the archive that has

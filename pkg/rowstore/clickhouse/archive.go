@@ -298,19 +298,21 @@ func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error
 // ExpirePast is rowstore.Archive: whole months go, when the last run of one is old enough, and what
 // is old of the month that is not over yet stays until then.
 func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
-	old, err := past(ctx, s, fmt.Sprintf(`SELECT partition_id FROM system.parts
-		WHERE database = %s AND table = 'past_runs' AND active GROUP BY partition_id
+	old, err := past(ctx, s, fmt.Sprintf(`SELECT table, partition_id FROM system.parts
+		WHERE database = %s AND table IN ('past_runs', 'sums') AND active GROUP BY table, partition_id
 		HAVING toUInt32OrZero(partition_id) > 0 AND toUInt32(partition_id) < %s`, text(s.db),
 		before.UTC().Format("200601")),
-		func(rows driver.Rows) (name string, err error) { return name, rows.Scan(&name) })
+		func(rows driver.Rows) (names [2]string, err error) {
+			return names, rows.Scan(&names[0], &names[1])
+		})
 	if err != nil {
 		return fmt.Errorf("row store: months of past runs: %w", err)
 	}
-	for _, month := range old {
-		err := s.exec(ctx, removeTimeout, `ALTER TABLE `+s.table("past_runs")+
-			` DROP PARTITION ID `+text(month))
+	for _, names := range old {
+		err := s.exec(ctx, removeTimeout, `ALTER TABLE `+s.table(names[0])+
+			` DROP PARTITION ID `+text(names[1]))
 		if err != nil {
-			return fmt.Errorf("row store: expire past runs of %s: %w", month, err)
+			return fmt.Errorf("row store: expire %s of %s: %w", names[0], names[1], err)
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func BenchmarkPutPages(b *testing.B) {
 
 // onDisk is how many bytes a database's rows take when their parts are merged.
 func onDisk(b *testing.B, db string) float64 {
-	query(b, "OPTIMIZE TABLE `"+db+"`.rows FINAL")
+	query(b, "OPTIMIZE TABLE `"+db+"`.weeks FINAL")
 	size, err := strconv.ParseFloat(query(b, "SELECT sum(bytes_on_disk) FROM system.parts WHERE "+
 		"active AND database = '"+db+
 		"' AND table = 'rows'"), 64)

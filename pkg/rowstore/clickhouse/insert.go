@@ -13,7 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// insertColumns are those of the table intake.
+// insertColumns are those of the tables that pages come in by.
 func insertColumns() []clickhouse.ColumnNameAndType {
 	columns := []clickhouse.ColumnNameAndType{
 		{Name: "looked", Type: "DateTime64(3)"},
@@ -43,7 +43,7 @@ func insertColumns() []clickhouse.ColumnNameAndType {
 // insert stores pages in one block. The token makes the server drop a repeat of an insert whose
 // answer was lost, even when both of them are still under way: it names the fetches, and the round,
 // since a block that was stored and removed since would be dropped, too.
-func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, at time.Time) error {
+func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, look *looked) error {
 	s := b.store
 	hash := xxh3.New()
 	for i := range pages {
@@ -53,7 +53,7 @@ func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, at time.
 	}
 	sum := hash.Sum128().Bytes()
 	statement := fmt.Sprintf(`INSERT INTO %s SETTINGS insert_deduplicate = 1, insert_deduplication_token = '%s.%d'`,
-		s.table("intake"), hex.EncodeToString(sum[:]), b.round)
+		s.table(look.layout.intake()), hex.EncodeToString(sum[:]), b.round)
 	return s.retry(ctx, callTimeout, func(ctx context.Context) error {
 		ctx = withColumns(ctx, s.columns)
 		insert, err := s.conn.PrepareBatch(ctx, statement)
@@ -61,7 +61,7 @@ func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, at time.
 			return err
 		}
 		defer func() { _ = insert.Close() }() // Send says what went wrong
-		f := filler{insert: insert, store: s, at: at}
+		f := filler{insert: insert, store: s, at: look.at}
 		for i := range pages {
 			if err := f.page(&pages[i]); err != nil {
 				return err

@@ -36,7 +36,67 @@ var migrations = [][]string{{
 	// Page records (kind 0) and rows (kind 1): a page's record and rows are one insert into one
 	// partition, which the server commits as a whole. A row's place is the number of its block,
 	// then pos.
-	`CREATE TABLE IF NOT EXISTS DB.rows (
+	`CREATE TABLE IF NOT EXISTS DB.rows (` + rowColumns() + `
+) ENGINE = ` + engine + `MergeTree PARTITION BY toYYYYMM(fromUnixTimestamp64Micro(started, 'UTC'))` + rowOrder,
+
+	// The jobs sealed of late, by the server's clock: what keeps out the insert of a process that
+	// looked before.
+	`CREATE TABLE IF NOT EXISTS DB.fences (
+	job FixedString(12),
+	at  DateTime64(3) DEFAULT now64(3)
+) ENGINE = ` + engine + `MergeTree ORDER BY at TTL toDateTime(at) + INTERVAL 1 DAY` + durable,
+
+	// Pages come in here, with the time at which their writer looked whether they are new.
+	intakeInto("intake"),
+	admitInto("admit", "rows", "intake"),
+
+	// Link lists. state: 0 begun, 1 finished, 2 dropped.
+	`CREATE TABLE IF NOT EXISTS DB.lists (
+	list  FixedString(12),
+	count SimpleAggregateFunction(max, UInt32),
+	state SimpleAggregateFunction(max, UInt8)
+) ENGINE = ` + engine + `AggregatingMergeTree ORDER BY list` + durable,
+	`CREATE TABLE IF NOT EXISTS DB.chunks (
+	list FixedString(12),
+	n    UInt32,
+	data String CODEC(NONE)
+) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (list, n)` + durable + `, index_granularity = 16`,
+}, {
+	// A scan finds its places in a block without reading all of it. What is there already gets the
+	// index in the background.
+	`ALTER TABLE DB.rows ADD INDEX IF NOT EXISTS place pos TYPE minmax GRANULARITY 1`,
+	`ALTER TABLE DB.rows MATERIALIZE INDEX place`,
+}, {
+	// Records and rows by weeks, which go as a whole when they are old. Its comment says whether it
+	// has taken the place of the table rows: see generations.go.
+	`CREATE TABLE IF NOT EXISTS DB.weeks (` + rowColumns() + `,
+	INDEX place pos TYPE minmax GRANULARITY 1
+) ENGINE = ` + engine + `MergeTree PARTITION BY toMonday(toDate(fromUnixTimestamp64Micro(started, 'UTC')))` + rowOrder,
+	intakeInto("intakeweekly"),
+	admitInto("admitweekly", "weeks", "intakeweekly"),
+
+	// What stays of page records: see package rowstore.
+	`CREATE TABLE IF NOT EXISTS DB.sums (
+	job   FixedString(12),
+	noted Int64, -- Unix milliseconds
+	sum   String CODEC(ZSTD(1))
+) ENGINE = ` + engine + `ReplacingMergeTree PARTITION BY toYYYYMM(fromUnixTimestamp64Milli(noted, 'UTC'))
+ORDER BY job` + durable + `, index_granularity = 1024`,
+	`CREATE TABLE IF NOT EXISTS DB.charged (
+	scraper FixedString(12),
+	job     FixedString(12),
+	part    UInt32,
+	hashes  String CODEC(NONE) -- 8 bytes each
+) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (scraper, job, part)` + durable + `, index_granularity = 16`,
+}}
+
+// openTo is the version that opening a database brings it to at least. The ones behind it are for
+// Advance: programs of cluster version 1 refuse them.
+const openTo = 2
+
+// rowColumns and rowOrder are what the tables of records and rows have in common.
+func rowColumns() string {
+	return `
 	grp      FixedString(12),
 	scraper  FixedString(12),
 	job      FixedString(12),
@@ -55,46 +115,30 @@ var migrations = [][]string{{
 	hash     UInt64, -- of the canonical address, 0 for none
 	last     UInt8,  -- whether its chain ends here
 	doc      String CODEC(ZSTD(1)), -- a row's document, a record's encoded content` + fieldColumns() + `,
-	INDEX newest at TYPE minmax GRANULARITY 1
-) ENGINE = ` + engine + `MergeTree PARTITION BY toYYYYMM(fromUnixTimestamp64Micro(started, 'UTC'))
+	INDEX newest at TYPE minmax GRANULARITY 1`
+}
+
+const rowOrder = `
 ORDER BY (grp, scraper, job, kind, seq, page, n)` + durable + `, index_granularity = 1024, enable_block_number_column = 1,
-	add_minmax_index_for_block_number_column = 1, remove_empty_parts = 0, non_replicated_deduplication_window = 1000`,
+	add_minmax_index_for_block_number_column = 1, remove_empty_parts = 0, non_replicated_deduplication_window = 1000`
 
-	// The jobs sealed of late, by the server's clock: what keeps out the insert of a process that
-	// looked before.
-	`CREATE TABLE IF NOT EXISTS DB.fences (
-	job FixedString(12),
-	at  DateTime64(3) DEFAULT now64(3)
-) ENGINE = ` + engine + `MergeTree ORDER BY at TTL toDateTime(at) + INTERVAL 1 DAY` + durable,
-
-	// Pages come in here, with the time at which their writer looked whether they are new.
-	`CREATE TABLE IF NOT EXISTS DB.intake (
+// intakeInto makes a table that pages come in by.
+func intakeInto(name string) string {
+	return `CREATE TABLE IF NOT EXISTS DB.` + name + ` (
 	grp FixedString(12), scraper FixedString(12), job FixedString(12), kind UInt8, seq UInt32, page UInt32, n UInt32,
 	pos UInt32, started Int64, at Int64, fetch FixedString(12), outcome UInt8, items UInt32, quantity UInt32,
 	price LowCardinality(String), hash UInt64, last UInt8, doc String` + fieldColumns() + `,
 	looked DateTime64(3)
-) ENGINE = Null`,
-	`CREATE MATERIALIZED VIEW IF NOT EXISTS DB.admit TO DB.rows AS SELECT * EXCEPT looked FROM DB.intake
-WHERE looked > now64(3) - INTERVAL 1 HOUR
-	AND job NOT IN (SELECT job FROM DB.fences WHERE at > now64(3) - INTERVAL 2 HOUR)`,
+) ENGINE = Null`
+}
 
-	// Link lists. state: 0 begun, 1 finished, 2 dropped.
-	`CREATE TABLE IF NOT EXISTS DB.lists (
-	list  FixedString(12),
-	count SimpleAggregateFunction(max, UInt32),
-	state SimpleAggregateFunction(max, UInt8)
-) ENGINE = ` + engine + `AggregatingMergeTree ORDER BY list` + durable,
-	`CREATE TABLE IF NOT EXISTS DB.chunks (
-	list FixedString(12),
-	n    UInt32,
-	data String CODEC(NONE)
-) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (list, n)` + durable + `, index_granularity = 16`,
-}, {
-	// A scan finds its places in a block without reading all of it. What is there already gets the
-	// index in the background.
-	`ALTER TABLE DB.rows ADD INDEX IF NOT EXISTS place pos TYPE minmax GRANULARITY 1`,
-	`ALTER TABLE DB.rows MATERIALIZE INDEX place`,
-}}
+// admitInto makes the view that lets pages from there into a table.
+func admitInto(name, table, intake string) string {
+	return `CREATE MATERIALIZED VIEW IF NOT EXISTS DB.` + name + ` TO DB.` + table +
+		` AS SELECT * EXCEPT looked FROM DB.` + intake + `
+WHERE looked > now64(3) - INTERVAL 1 HOUR
+	AND job NOT IN (SELECT job FROM DB.fences WHERE at > now64(3) - INTERVAL 2 HOUR)`
+}
 
 // durable makes an insert that was answered survive the machine.
 const durable = ` SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`
@@ -127,24 +171,46 @@ func refusedWith(err error, codes ...int32) bool {
 	return errors.As(err, &refused) && slices.Contains(codes, refused.Code)
 }
 
-// migrate brings the schema up to date. Any number of processes may start at once. Where it is,
-// nothing is made, which takes rights that most roles need not have.
+// migrate brings the schema up to date: a new one to the newest version, any other as far as older
+// programs can follow. Any number of processes may start at once. Where it is, nothing is made,
+// which takes rights that most roles need not have.
 func (s *Store) migrate(ctx context.Context) error {
 	version, err := s.version(ctx)
+	target := min(openTo, len(migrations))
 	if refusedWith(err, tableUnknown, databaseUnknown) {
 		if err := s.found(ctx); err != nil {
 			return err
 		}
 		version, err = s.version(ctx)
 	}
-	if err != nil || version >= len(migrations) {
+	if version == 0 {
+		target = len(migrations)
+	}
+	if err != nil || version >= target {
 		return err
 	}
+	return s.migrateTo(ctx, target)
+}
+
+// migrateTo brings the schema to a version, and has rows go by weeks from the third on.
+func (s *Store) migrateTo(ctx context.Context, target int) error {
 	if err := s.lock(ctx); err != nil {
 		return err
 	}
-	err = s.step(ctx)
+	err := s.step(ctx, target)
 	return errors.Join(err, s.unlock(context.WithoutCancel(ctx)))
+}
+
+// Advance is rowstore.Store.
+func (s *Store) Advance(ctx context.Context) error {
+	version, err := s.version(ctx)
+	if err != nil {
+		return err
+	}
+	if version >= len(migrations) {
+		return nil
+	}
+	return s.migrateTo(ctx, len(migrations))
 }
 
 // found makes the database, and the table of its schema's versions.
@@ -179,15 +245,20 @@ func (s *Store) version(ctx context.Context) (int, error) {
 	return int(versions[0]), nil
 }
 
-func (s *Store) step(ctx context.Context) error {
+func (s *Store) step(ctx context.Context, target int) error {
 	version, err := s.version(ctx)
 	if err != nil {
 		return err
 	}
-	for ; version < len(migrations); version++ {
+	for ; version < target; version++ {
 		for _, statement := range migrations[version] {
 			if err := s.exec(ctx, removeTimeout,
 				strings.ReplaceAll(statement, "DB.", s.table(""))); err != nil {
+				return fmt.Errorf("row store: migration %d: %w", version+1, err)
+			}
+		}
+		if version+1 == weeklyFrom {
+			if err := s.switchToWeeks(ctx); err != nil {
 				return fmt.Errorf("row store: migration %d: %w", version+1, err)
 			}
 		}

@@ -106,11 +106,11 @@ func (b *batch) put(ctx context.Context) error {
 			return err
 		}
 		s.point("rowstore.before_insert")
-		if err := b.insert(ctx, fresh, look.at); err != nil {
+		if err := b.insert(ctx, fresh, look); err != nil {
 			return fmt.Errorf("insert: %w", err)
 		}
 		s.point("rowstore.after_insert")
-		if done, err := b.verify(ctx, fresh, look.block); done || err != nil {
+		if done, err := b.verify(ctx, fresh, look); done || err != nil {
 			return err
 		}
 	}
@@ -148,6 +148,7 @@ func (s *Store) know(ctx context.Context, pages []rowstore.PageWrite) error {
 
 // looked is what a look-up saw.
 type looked struct {
+	layout    layout
 	at        time.Time // by the server's clock
 	block     uint64    // the newest that every read since has seen
 	sealed    map[ids.ID]bool
@@ -166,6 +167,10 @@ type seqKey struct {
 // and which of their chains have ended where.
 func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, error) {
 	var l looked
+	var err error
+	if l.layout, err = s.layout(ctx); err != nil {
+		return nil, err
+	}
 	l.sealed, l.standing, l.delivered = map[ids.ID]bool{}, map[unitKey]*stored{},
 		map[hashKey]*stored{}
 	jobs, units, hashes := keysOf(pages)
@@ -176,7 +181,7 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 	}
 	// Being older than what it goes with is what makes the time and the block safe.
 	states, err := read(ctx, s,
-		`SELECT now64(3), (`+s.newestBlock()+`), (SELECT groupArray(job) FROM `+
+		`SELECT now64(3), (`+s.newest(l.layout)+`), (SELECT groupArray(job) FROM `+
 			s.table("jobs")+` WHERE job IN `+idSet(jobs)+` AND sealed = 1)`,
 		func(rows driver.Rows) (v state, err error) {
 			err = rows.Scan(&v.at, &v.block, &v.sealed)
@@ -189,7 +194,7 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 	for _, job := range states[0].sealed {
 		l.sealed[ids.ID([]byte(job))] = true
 	}
-	records, err := s.stored(ctx, s.within(pages, 0)+` AND `+units, true)
+	records, err := s.stored(ctx, l.layout, s.within(pages, 0)+` AND `+units, 0, true)
 	if err != nil {
 		return nil, fmt.Errorf("known units: %w", err)
 	}
@@ -198,14 +203,14 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 			l.standing[r.key] = r
 		}
 	}
-	if l.ends, err = s.ends(ctx, pages); err != nil {
+	if l.ends, err = s.ends(ctx, l.layout, pages); err != nil {
 		return nil, fmt.Errorf("ended chains: %w", err)
 	}
 	if hashes == "" {
 		return &l, nil
 	}
-	records, err = s.stored(ctx, s.within(pages, 0)+` AND outcome = 1 AND hash IN (`+hashes+`)`,
-		false)
+	records, err = s.stored(ctx, l.layout,
+		s.within(pages, 0)+` AND outcome = 1 AND hash IN (`+hashes+`)`, 0, false)
 	if err != nil {
 		return nil, fmt.Errorf("known addresses: %w", err)
 	}
@@ -214,7 +219,8 @@ func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, 
 }
 
 // ends returns where the chains of the pages end, as far as their ends are stored.
-func (s *Store) ends(ctx context.Context, pages []rowstore.PageWrite) (map[seqKey]uint32, error) {
+func (s *Store) ends(ctx context.Context, l layout, pages []rowstore.PageWrite) (map[seqKey]uint32,
+	error) {
 	ends := map[seqKey]uint32{}
 	var seqs []byte
 	for i := range pages {
@@ -225,8 +231,8 @@ func (s *Store) ends(ctx context.Context, pages []rowstore.PageWrite) (map[seqKe
 	if len(seqs) == 0 {
 		return ends, nil
 	}
-	records, err := s.stored(ctx,
-		s.within(pages, 0)+fmt.Sprintf(` AND last = 1 AND seq IN (%s)`, seqs[1:]), false)
+	records, err := s.stored(ctx, l,
+		s.within(pages, 0)+fmt.Sprintf(` AND last = 1 AND seq IN (%s)`, seqs[1:]), 0, false)
 	for _, r := range records {
 		chain := seqKey{r.key.job, r.key.unit.Seq}
 		if end, known := ends[chain]; !known || r.key.unit.Page < end {
@@ -306,20 +312,31 @@ func (s *Store) within(pages []rowstore.PageWrite, kind int) string {
 		idSet(groups), idSet(scrapers), idSet(jobs), kind)
 }
 
-// newestBlock is a query for the newest block that is committed. Blocks are numbered as they are
-// committed.
-func (s *Store) newestBlock() string {
-	return `SELECT toUInt64(greatest(0, max(max_block_number))) FROM system.parts WHERE active
-		AND database = ` + text(s.db) + ` AND table = 'rows'`
+// stored reads records of blocks after one, whole ones with their receipts.
+func (s *Store) stored(ctx context.Context, l layout, where string, after uint64, whole bool) (
+	[]*stored, error) {
+	var all []*stored
+	for _, table := range s.tables(l) {
+		newer := where
+		if after > 0 {
+			newer += fmt.Sprintf(` AND _block_number > %d`, after-min(after, table.base))
+		}
+		records, err := s.storedIn(ctx, table, newer, whole)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, records...)
+	}
+	return all, nil
 }
 
-// stored reads records, whole ones with their receipts.
-func (s *Store) stored(ctx context.Context, where string, whole bool) ([]*stored, error) {
+func (s *Store) storedIn(ctx context.Context, from source, where string, whole bool) ([]*stored,
+	error) {
 	columns := `job, seq, page, fetch, _block_number, pos, outcome, hash`
 	if whole {
 		columns += `, items, quantity, price, last, doc`
 	}
-	return read(ctx, s, `SELECT `+columns+` FROM `+s.table("rows")+` WHERE `+where,
+	return read(ctx, s, `SELECT `+columns+` FROM `+from.from+` WHERE `+where,
 		func(rows driver.Rows) (*stored, error) {
 			var r stored
 			var job, fetch string
@@ -334,6 +351,7 @@ func (s *Store) stored(ctx context.Context, where string, whole bool) ([]*stored
 			if err := rows.Scan(to...); err != nil {
 				return nil, err
 			}
+			r.block += from.base
 			r.key.job, r.fetch, r.outcome = ids.ID([]byte(job)), ids.ID([]byte(fetch)),
 				model.Outcome(outcome)
 			if !whole {
@@ -407,10 +425,9 @@ func (b *batch) decide(ctx context.Context, look *looked) ([]rowstore.PageWrite,
 
 // verify reads what was committed since the look-up. It reports whether every page that was stored
 // is there and stands; one that gave way to another process's is removed first.
-func (b *batch) verify(ctx context.Context, fresh []rowstore.PageWrite, since uint64) (bool,
+func (b *batch) verify(ctx context.Context, fresh []rowstore.PageWrite, look *looked) (bool,
 	error) {
-	records, err := b.store.stored(ctx,
-		b.store.within(fresh, 0)+fmt.Sprintf(` AND _block_number > %d`, since), false)
+	records, err := b.store.stored(ctx, look.layout, b.store.within(fresh, 0), look.block, false)
 	if err != nil {
 		return false, fmt.Errorf("look again: %w", err)
 	}
@@ -452,30 +469,4 @@ func (s *Store) giveWay(ctx context.Context, late []*stored) error {
 		}
 	}
 	return nil
-}
-
-// ofJob is the condition that leads to a job's records and rows by the primary key.
-func (s *Store) ofJob(ctx context.Context, job ids.ID) (string, error) {
-	if h, known := s.jobs.Get(job); known {
-		return fmt.Sprintf(`grp = %s AND scraper = %s AND job = %s`, id(h.group), id(h.scraper),
-			id(job)), nil
-	}
-	homes, err := read(ctx, s,
-		`SELECT max(grp), max(scraper) FROM `+s.table("jobs")+` WHERE job = `+id(job)+
-			` GROUP BY job`,
-		func(rows driver.Rows) (home, error) {
-			var group, scraper string
-			if err := rows.Scan(&group, &scraper); err != nil {
-				return home{}, err
-			}
-			return home{ids.ID([]byte(group)), ids.ID([]byte(scraper))}, nil
-		})
-	if err != nil {
-		return "", fmt.Errorf("job %s: %w", job, err)
-	}
-	if len(homes) == 0 || homes[0] == (home{}) {
-		return `0`, nil // unknown, or sealed without a page
-	}
-	s.jobs.Add(job, homes[0])
-	return s.ofJob(ctx, job)
 }

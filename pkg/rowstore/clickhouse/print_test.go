@@ -150,8 +150,8 @@ func TestColumns(t *testing.T) {
 			}
 		}
 	}
-	for table, wanted := range map[string][]string{"jobs": job,
-		"rows": append(append([]string{"job"}, record...), row...)} {
+	stored := append(append([]string{"job"}, record...), row...)
+	for table, wanted := range map[string][]string{"jobs": job, "rows": stored, "weeks": stored} {
 		for _, column := range wanted {
 			if !strings.Contains(columns[table], "\n\t"+column+" ") {
 				t.Errorf("table %s has no column %s", table, column)
@@ -162,8 +162,10 @@ func TestColumns(t *testing.T) {
 		if name, _, nested := strings.Cut(column.Name, "."); nested {
 			column.Name = name
 		}
-		if !strings.Contains(columns["intake"], column.Name+" ") {
-			t.Errorf("table intake has no column %s", column.Name)
+		for _, table := range []string{"intake", "intakeweekly"} {
+			if !strings.Contains(columns[table], column.Name+" ") {
+				t.Errorf("table %s has no column %s", table, column.Name)
+			}
 		}
 	}
 }

@@ -218,7 +218,7 @@ func TestSealFence(t *testing.T) {
 	c.equal("receipts", []*model.Receipt{nil}, receipts)
 	c.equal("rows, also of before the process looked again", 1, len(c.rows(other)))
 	c.equal("records ever stored", "1",
-		query(t, "SELECT count() FROM "+c.db+".rows WHERE kind = 0"))
+		query(t, "SELECT count() FROM "+c.db+".weeks WHERE kind = 0"))
 }
 
 // What a look-up older than any fence brings is not let in.
@@ -226,10 +226,10 @@ func TestOldInsert(t *testing.T) {
 	c := newCluster(t)
 	c.open(nil)
 	for _, age := range []string{"30 MINUTE", "61 MINUTE"} {
-		query(t, "INSERT INTO "+c.db+".intake (job, looked) SELECT toFixedString('job', 12), "+
+		query(t, "INSERT INTO "+c.db+".intakeweekly (job, looked) SELECT toFixedString('job', 12), "+
 			"now64(3) - INTERVAL "+age)
 	}
-	c.equal("rows", "1", query(t, "SELECT count() FROM "+c.db+".rows"))
+	c.equal("rows", "1", query(t, "SELECT count() FROM "+c.db+".weeks"))
 }
 
 // Places rise from process to process, and a horizon of one holds for the others.
@@ -252,8 +252,8 @@ func TestPlacesAcross(t *testing.T) {
 		}
 		horizon = next
 		if seq == 6 { // what is removed, even all of it, gives no place free
-			query(t, "ALTER TABLE "+c.db+".rows DELETE WHERE 1 SETTINGS mutations_sync = 1")
-			query(t, "OPTIMIZE TABLE "+c.db+".rows FINAL")
+			query(t, "ALTER TABLE "+c.db+".weeks DELETE WHERE 1 SETTINGS mutations_sync = 1")
+			query(t, "OPTIMIZE TABLE "+c.db+".weeks FINAL")
 		}
 	}
 }
@@ -306,7 +306,7 @@ func TestMigrateAtOnce(t *testing.T) {
 		group.Go(func() { c.open(nil) })
 	}
 	group.Wait()
-	c.equal("migrations", "2", query(t, "SELECT count() FROM "+c.db+".migrations"))
+	c.equal("migrations", "3", query(t, "SELECT count() FROM "+c.db+".migrations"))
 	c.equal("locks", "0", query(t,
 		"SELECT count() FROM system.tables WHERE database = '"+c.db+"' AND name = 'migrating'"))
 	query(t, "INSERT INTO "+c.db+".migrations (version) VALUES (9999)")

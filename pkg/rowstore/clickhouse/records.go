@@ -29,9 +29,13 @@ func (s *Store) records(ctx context.Context, job ids.ID, condition string, most 
 	if err != nil || most <= 0 {
 		return nil, err
 	}
+	from, err := s.source(ctx)
+	if err != nil {
+		return nil, err
+	}
 	all, err := read(ctx, s, fmt.Sprintf(`SELECT seq, page, outcome, items, quantity, price, last, doc FROM %s
 		WHERE %s AND kind = 0 AND %s ORDER BY seq, page, _block_number, pos LIMIT 1 BY seq, page LIMIT %d`,
-		s.table("rows"), where, condition, most), func(rows driver.Rows) (r found, err error) {
+		from.from, where, condition, most), func(rows driver.Rows) (r found, err error) {
 		var outcome, last uint8
 		var content string
 		err = rows.Scan(&r.Unit.Seq, &r.Unit.Page, &outcome, &r.Items, &r.Quantity, &r.PriceRow,
@@ -107,8 +111,16 @@ func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 
 // Recount is rowstore.Pages.
 func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error) {
-	sum := rowstore.Recount{Quantity: map[string]uint64{}}
+	sum, condensed, err := s.noted(ctx, job)
+	if err != nil || condensed {
+		return sum, err
+	}
+	sum.Quantity = map[string]uint64{}
 	where, err := s.ofJob(ctx, job)
+	if err != nil {
+		return rowstore.Recount{}, err
+	}
+	from, err := s.source(ctx)
 	if err != nil {
 		return rowstore.Recount{}, err
 	}
@@ -119,7 +131,7 @@ func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, erro
 	}
 	groups, err := read(ctx, s, fmt.Sprintf(`SELECT outcome, price, count(), sum(items), sum(quantity) FROM (
 		SELECT outcome, price, items, quantity FROM %s WHERE %s AND kind = 0
-		ORDER BY seq, page, _block_number, pos LIMIT 1 BY seq, page) GROUP BY outcome, price`, s.table("rows"), where),
+		ORDER BY seq, page, _block_number, pos LIMIT 1 BY seq, page) GROUP BY outcome, price`, from.from, where),
 		func(rows driver.Rows) (g group, err error) {
 			err = rows.Scan(&g.outcome, &g.price, &g.pages, &g.items, &g.quantity)
 			return g, err
@@ -138,4 +150,39 @@ func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, erro
 		}
 	}
 	return sum, nil
+}
+
+// ofJob is the condition that leads to a job's records and rows by the primary key.
+func (s *Store) ofJob(ctx context.Context, job ids.ID) (string, error) {
+	h, err := s.home(ctx, job)
+	if err != nil || h == (home{}) {
+		return `0`, err
+	}
+	return fmt.Sprintf(`grp = %s AND scraper = %s AND job = %s`, id(h.group), id(h.scraper),
+		id(job)), nil
+}
+
+// home is where a job's records and rows lie; zero: it is unknown, or was sealed without a page.
+func (s *Store) home(ctx context.Context, job ids.ID) (home, error) {
+	if h, known := s.jobs.Get(job); known {
+		return h, nil
+	}
+	homes, err := read(ctx, s,
+		`SELECT max(grp), max(scraper) FROM `+s.table("jobs")+` WHERE job = `+id(job)+
+			` GROUP BY job`,
+		func(rows driver.Rows) (home, error) {
+			var group, scraper string
+			if err := rows.Scan(&group, &scraper); err != nil {
+				return home{}, err
+			}
+			return home{ids.ID([]byte(group)), ids.ID([]byte(scraper))}, nil
+		})
+	if err != nil {
+		return home{}, fmt.Errorf("job %s: %w", job, err)
+	}
+	if len(homes) == 0 || homes[0] == (home{}) {
+		return home{}, nil
+	}
+	s.jobs.Add(job, homes[0])
+	return homes[0], nil
 }

@@ -147,7 +147,7 @@ func TestRightsOfRoles(t *testing.T) {
 		"' AND engine LIKE '%MergeTree'"))
 	for role, may := range roles {
 		if !may.all {
-			r.hold(role, may, append(tables, "intake"))
+			r.hold(role, may, append(tables, "intake", "intakeweekly"))
 		}
 	}
 	work := r.works()

@@ -35,6 +35,9 @@ func printScope(scope rowstore.Scope) string {
 	if len(scope.Without) > 0 {
 		where += ` AND job NOT IN ` + idSet(scope.Without)
 	}
+	if scope.Since != 0 {
+		where += fmt.Sprintf(` AND started >= %d`, scope.Since)
+	}
 	return where
 }
 
@@ -59,12 +62,16 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 	if len(q.Sort) > 0 {
 		terms = printSort(q.Sort)
 	}
+	from, err := s.source(ctx)
+	if err != nil {
+		return nil, err
+	}
 	where := printScope(q.Scope)
 	if q.Upto > 0 {
-		where += ` AND ` + places(0, q.Upto)
+		where += ` AND ` + from.places(0, q.Upto)
 	}
 	page := fmt.Sprintf(`SELECT doc FROM %s WHERE %s AND kind = 1 AND %s ORDER BY %s LIMIT %d OFFSET %d`,
-		s.table("rows"), where, printFilter(q.Filter), terms, q.Limit, q.Offset)
+		from.from, where, printFilter(q.Filter), terms, q.Limit, q.Offset)
 	if q.Bytes > 0 && q.Limit > fewRows {
 		page = fmt.Sprintf(`SELECT doc FROM (SELECT doc, n, sum(length(doc)) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS size
 			FROM (SELECT doc, rowNumberInAllBlocks() AS n FROM (%s))) WHERE size - length(doc) < %d ORDER BY n`, page, q.Bytes)
@@ -105,25 +112,30 @@ func severalFields(f filter.Node) bool {
 
 // Count is rowstore.Reads.
 func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
-	counts, err := read(ctx, s,
-		fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND kind = 1 AND %s SETTINGS %s`,
-			s.table("rows"), printScope(scope), printFilter(f), countSettings(f)),
-		func(rows driver.Rows) (n uint64, err error) {
-			err = rows.Scan(&n)
-			return n, err
-		})
+	l, err := s.layout(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("row store: count: %w", err)
+		return 0, err
 	}
-	return int64(counts[0]), nil
+	total := int64(0)
+	for _, table := range s.tables(l) {
+		counts, err := read(ctx, s,
+			fmt.Sprintf(`SELECT count() FROM %s WHERE %s AND kind = 1 AND %s SETTINGS %s`,
+				table.from, printScope(scope), printFilter(f), countSettings(f)), scanBlock)
+		if err != nil {
+			return 0, fmt.Errorf("row store: count: %w", err)
+		}
+		total += int64(counts[0])
+	}
+	return total, nil
 }
 
 // Horizon is rowstore.Reads.
 func (s *Store) Horizon(ctx context.Context) (int64, error) {
-	blocks, err := read(ctx, s, s.newestBlock(), func(rows driver.Rows) (block uint64, err error) {
-		err = rows.Scan(&block)
-		return block, err
-	})
+	l, err := s.layout(ctx)
+	if err != nil {
+		return 0, err
+	}
+	blocks, err := read(ctx, s, s.newest(l), scanBlock)
 	if err != nil {
 		return 0, fmt.Errorf("row store: horizon: %w", err)
 	}
@@ -146,6 +158,11 @@ const (
 // Scan is rowstore.Reads.
 func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.RawMessage, last int64,
 	err error) {
+	l, err := s.layout(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	tables, table := s.tables(l), 0
 	blocks, each, size := int64(nearBlocks), int64(nearEach), 0
 	if q.Filter != nil {
 		each = nearFiltered
@@ -153,11 +170,14 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	q.After = max(q.After, 0)
 	first := q.After == 0
 	if first {
-		if q.After, err = s.beginning(ctx, q); err != nil {
+		if q.After, err = s.beginning(ctx, q, tables); err != nil {
 			return nil, 0, fmt.Errorf("row store: beginning of a scan: %w", err)
 		}
 	}
 	for near := true; q.After < q.Upto; {
+		for q.After >= l.last(table, tables) {
+			table++
+		}
 		most := q.Limit - len(docs) + 1 // one more says that rows follow
 		if q.Bytes > 0 {
 			most = min(most, rowsAtOnce)
@@ -168,8 +188,8 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 		} else {
 			blocks = min(blocks*fartherEach, maxBlock)
 		}
-		upto = min(upto, q.Upto)
-		rows, err := s.scan(ctx, q, upto, most, near)
+		upto = min(upto, q.Upto, l.last(table, tables))
+		rows, err := s.scan(ctx, tables[table], q, upto, most, near)
 		if err != nil {
 			return nil, 0, fmt.Errorf("row store: scan: %w", err)
 		}
@@ -195,25 +215,29 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 // beginning is a place before a scope's first row: in the first block that has something of it. It
 // may be remembered: blocks are numbered as they are committed, and rows are only removed, so that
 // none ever comes before it.
-func (s *Store) beginning(ctx context.Context, q rowstore.ScanQuery) (int64, error) {
+func (s *Store) beginning(ctx context.Context, q rowstore.ScanQuery, tables []source) (int64,
+	error) {
 	where := printScope(q.Scope)
 	if place, known := s.begins.Get(where); known {
 		return place, nil
 	}
-	blocks, err := read(ctx, s,
-		fmt.Sprintf(`SELECT _block_number FROM %s WHERE %s ORDER BY _block_number LIMIT 1`,
-			s.table("rows"), where), func(rows driver.Rows) (block uint64, err error) {
-			err = rows.Scan(&block)
-			return block, err
-		})
-	if err != nil || len(blocks) == 0 {
-		return q.Upto, err
+	for _, table := range tables {
+		blocks, err := read(ctx, s,
+			fmt.Sprintf(`SELECT _block_number FROM %s WHERE %s ORDER BY _block_number LIMIT 1`,
+				table.from, where), scanBlock)
+		if err != nil {
+			return q.Upto, err
+		}
+		if len(blocks) == 0 {
+			continue
+		}
+		place := int64(blocks[0]+table.base) << posBits
+		if len(where) <= maxScope {
+			s.begins.Add(where, place)
+		}
+		return place, nil
 	}
-	place := int64(blocks[0]) << posBits
-	if len(where) <= maxScope {
-		s.begins.Add(where, place)
-	}
-	return place, nil
+	return q.Upto, nil
 }
 
 // placed is a document with its place.
@@ -234,20 +258,21 @@ const (
 // scan asks for the kind under a name that the primary key does not go by: through records, too,
 // the places lead straight to the granules, where a search for kinds among the group's would take
 // as long as all the rest.
-func (s *Store) scan(ctx context.Context, q rowstore.ScanQuery, upto int64, most int,
+func (s *Store) scan(ctx context.Context, from source, q rowstore.ScanQuery, upto int64, most int,
 	near bool) ([]placed, error) {
 	settings := scanSettings
 	if near && q.Filter == nil {
 		settings += nearSettings
 	}
 	return read(ctx, s, fmt.Sprintf(`SELECT doc, _block_number, pos FROM %s WHERE %s AND identity(kind) = 1 AND %s AND %s
-		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, s.table("rows"), printScope(q.Scope), places(q.After, upto),
+		ORDER BY _block_number, pos LIMIT %d SETTINGS %s`, from.from, printScope(q.Scope), from.places(q.After, upto),
 		printFilter(q.Filter), most, settings), func(rows driver.Rows) (placed, error) {
 		var doc string
 		var block uint64
 		var pos uint32
 		err := rows.Scan(&doc, &block, &pos)
-		return placed{json.RawMessage(doc), int64(block<<posBits | uint64(pos))}, err
+		return placed{json.RawMessage(doc),
+			int64((block+from.base)<<posBits | uint64(pos))}, err
 	})
 }
 

@@ -23,11 +23,12 @@ func migrateAhead(t *testing.T, releases int) clickhouse.Config {
 	for _, name := range []string{"jobs", "lists"} {
 		query(t, `ALTER TABLE `+table(name)+` ADD COLUMN later SimpleAggregateFunction(max, UInt8)`)
 	}
-	for _, name := range []string{"rows", "fences", "intake", "chunks", "migrations"} {
+	for _, name := range []string{"rows", "weeks", "fences", "intakeweekly", "chunks", "sums",
+		"charged", "migrations"} {
 		query(t, `ALTER TABLE `+table(name)+` ADD COLUMN later UInt8 DEFAULT 7`)
 	}
 	query(t, `CREATE TABLE `+table("later")+` (id UInt8) ENGINE = MergeTree ORDER BY id`)
-	query(t, `ALTER TABLE `+table("rows")+` ADD INDEX later later TYPE minmax GRANULARITY 1`)
+	query(t, `ALTER TABLE `+table("weeks")+` ADD INDEX later later TYPE minmax GRANULARITY 1`)
 	for range releases {
 		query(t,
 			fmt.Sprintf(`INSERT INTO %s (version, node) SELECT max(version) + 1, 'newer' FROM %[1]s`, table("migrations")))
@@ -53,7 +54,7 @@ func TestSchemaTooNew(t *testing.T) {
 	if err == nil {
 		_ = store.Close()
 	}
-	if err == nil || !strings.Contains(err.Error(), "schema version 4, this program knows 2") {
+	if err == nil || !strings.Contains(err.Error(), "schema version 5, this program knows 3") {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,7 +2,6 @@ package clickhouse
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -111,16 +110,21 @@ func (s *Store) removeLate(ctx context.Context, job ids.ID) error {
 	if err != nil {
 		return err
 	}
+	from, err := s.source(ctx)
+	if err != nil {
+		return err
+	}
 	twice, err := read(ctx, s, fmt.Sprintf(`SELECT seq, page, arrayJoin(arrayPopFront(arraySort(groupArray(_block_number))))
-		FROM %s WHERE %s AND kind = 0 GROUP BY seq, page HAVING count() > 1`, s.table("rows"), where), scanMark)
+		FROM %s WHERE %s AND kind = 0 GROUP BY seq, page HAVING count() > 1`, from.from, where), from.scanMark)
 	if err != nil {
 		return fmt.Errorf("units with two records: %w", err)
 	}
 	return s.remove(ctx, job, twice)
 }
 
-func scanMark(rows driver.Rows) (m mark, err error) {
+func (from source) scanMark(rows driver.Rows) (m mark, err error) {
 	err = rows.Scan(&m.unit.Seq, &m.unit.Page, &m.block)
+	m.block += from.base
 	return m, err
 }
 
@@ -132,14 +136,18 @@ func (s *Store) removeUnsettled(ctx context.Context, job ids.ID,
 	if err != nil {
 		return err
 	}
+	from, err := s.source(ctx)
+	if err != nil {
+		return err
+	}
 	var gone []mark
 	for after := (*model.Unit)(nil); ; {
 		marks, err := read(ctx, s, fmt.Sprintf(`SELECT seq, page, _block_number, last FROM %s WHERE %s AND kind = 0 AND %s
-			ORDER BY seq, page LIMIT %d`, s.table("rows"), where, afterUnit(after), recordsAtOnce),
+			ORDER BY seq, page LIMIT %d`, from.from, where, afterUnit(after), recordsAtOnce),
 			func(rows driver.Rows) (m mark, err error) {
 				var last uint8
 				err = rows.Scan(&m.unit.Seq, &m.unit.Page, &m.block, &last)
-				m.last = last == 1
+				m.block, m.last = m.block+from.base, last == 1
 				return m, err
 			})
 		if err != nil {
@@ -160,18 +168,26 @@ func (s *Store) removeUnsettled(ctx context.Context, job ids.ID,
 // remove removes records with their rows.
 func (s *Store) remove(ctx context.Context, job ids.ID, records []mark) error {
 	where, err := s.ofJob(ctx, job)
+	if err != nil || len(records) == 0 {
+		return err
+	}
+	l, err := s.layout(ctx)
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(records, removeAtOnce) {
-		units := join(part, func(m mark) string {
-			return fmt.Sprintf("(%d,%d,%d)", m.unit.Seq,
-				m.unit.Page, m.block)
-		})
-		err := s.exec(ctx, removeTimeout, `DELETE FROM `+s.table("rows")+` WHERE `+where+
-			` AND (seq, page, _block_number) IN (`+units+`)`)
-		if err != nil {
-			return fmt.Errorf("remove: %w", err)
+	for _, table := range s.tables(l) {
+		for part := range slices.Chunk(records, removeAtOnce) {
+			units := join(part, func(m mark) string {
+				if m.block < table.base { // it lies in the other table
+					return `(0,0,0)` // which is no block
+				}
+				return fmt.Sprintf("(%d,%d,%d)", m.unit.Seq, m.unit.Page, m.block-table.base)
+			})
+			err := s.exec(ctx, removeTimeout, `DELETE FROM `+table.from+` WHERE `+where+
+				` AND (seq, page, _block_number) IN (`+units+`)`)
+			if err != nil {
+				return fmt.Errorf("remove: %w", err)
+			}
 		}
 	}
 	return nil
@@ -179,15 +195,33 @@ func (s *Store) remove(ctx context.Context, job ids.ID, records []mark) error {
 
 // DeleteJob is rowstore.Pages. The job stays known as sealed or not.
 func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
-	where, err := s.ofJob(ctx, job)
-	if err == nil && where != `0` {
-		if !records {
-			where += ` AND kind = 1`
-		}
-		err = s.exec(ctx, removeTimeout, `DELETE FROM `+s.table("rows")+` WHERE `+where)
-	}
-	if err != nil {
+	if err := s.deleteJob(ctx, job, records); err != nil {
 		return fmt.Errorf("row store: delete %s: %w", job, err)
+	}
+	return nil
+}
+
+func (s *Store) deleteJob(ctx context.Context, job ids.ID, records bool) error {
+	where, err := s.ofJob(ctx, job)
+	if err != nil || where == `0` {
+		return err
+	}
+	l, err := s.layout(ctx)
+	if err != nil {
+		return err
+	}
+	if records {
+		if err := s.dropKept(ctx, l, job); err != nil {
+			return err
+		}
+	} else {
+		where += ` AND kind = 1`
+	}
+	for _, table := range s.tables(l) {
+		err := s.exec(ctx, removeTimeout, `DELETE FROM `+table.from+` WHERE `+where)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -196,14 +230,7 @@ func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
 func (s *Store) JobsSince(ctx context.Context, started int64,
 	visit func(rowstore.Job) error) error {
 	jobs, err := read(ctx, s, fmt.Sprintf(`SELECT job, max(customer) AS whose, max(grp), max(scraper), max(started) AS begun FROM %s
-		GROUP BY job HAVING begun >= %d AND whose <> ''`, s.table("jobs"), started), func(rows driver.Rows) (job rowstore.Job, err error) {
-		var id, group, scraper string
-		err = rows.Scan(&id, &job.Customer, &group, &scraper, &job.Started)
-		copy(job.ID[:], id)
-		copy(job.Group[:], group)
-		copy(job.Scraper[:], scraper)
-		return job, err
-	})
+		GROUP BY job HAVING begun >= %d AND whose <> ''`, s.table("jobs"), started), scanJob)
 	if err != nil {
 		return fmt.Errorf("row store: jobs of late: %w", err)
 	}
@@ -215,30 +242,11 @@ func (s *Store) JobsSince(ctx context.Context, started int64,
 	return nil
 }
 
-// Expire is rowstore.Pages. A month that is over for good is only removed from once, as everything
-// in it is old. What is left of lists that were dropped goes, too.
-func (s *Store) Expire(ctx context.Context, before time.Time) error {
-	if err := s.removeIfAny(ctx, "rows",
-		fmt.Sprintf(`kind = 1 AND started < %d`, before.UnixMicro())); err != nil {
-		return fmt.Errorf("row store: expire rows: %w", err)
-	}
-	oldest := ids.ID{}
-	binary.BigEndian.PutUint32(oldest[:], uint32(max(0, before.Unix())))
-	old := fmt.Sprintf(`list < %s AND list IN (SELECT list FROM %s WHERE state = %d)`,
-		id(oldest), s.table("lists"), listDropped)
-	if err := s.removeIfAny(ctx, "lists", old); err != nil {
-		return fmt.Errorf("row store: expire lists: %w", err)
-	}
-	return nil
-}
-
-// removeIfAny removes for good, and waits until it is done.
-func (s *Store) removeIfAny(ctx context.Context, table, where string) error {
-	found, err := read(ctx, s, `SELECT 1 FROM `+s.table(table)+` WHERE `+where+` LIMIT 1`,
-		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	return s.exec(ctx, removeTimeout,
-		`ALTER TABLE `+s.table(table)+` DELETE WHERE `+where+` SETTINGS mutations_sync = 1`)
+func scanJob(rows driver.Rows) (job rowstore.Job, err error) {
+	var id, group, scraper string
+	err = rows.Scan(&id, &job.Customer, &group, &scraper, &job.Started)
+	copy(job.ID[:], id)
+	copy(job.Group[:], group)
+	copy(job.Scraper[:], scraper)
+	return job, err
 }

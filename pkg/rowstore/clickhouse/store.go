@@ -81,6 +81,7 @@ type Store struct {
 	begins  *lru.Cache[string, int64]      // by a scope's condition: a place before its first row
 	intakes *intake.Gate
 	encode  record.Codec
+	known   atomic.Pointer[layout]         // where rows are, once they are by weeks
 	columns []clickhouse.ColumnNameAndType // of an insert of pages
 	counts  struct{ batches, rows, bytes, retries, known, raced atomic.Uint64 }
 }

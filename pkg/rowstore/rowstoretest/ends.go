@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -160,37 +159,6 @@ func testJobsSince(s *suite) {
 		func(rowstore.Job) error { return failed }); !errors.Is(err, failed) {
 		s.Fatalf("a visit that fails ends with %v", err)
 	}
-}
-
-// testExpire: the start of the job decides, and only rows go.
-func testExpire(s *suite) {
-	cut := time.UnixMicro(s.job().Started)
-	group, scraper := s.ids.New(), s.ids.New()
-	started := []time.Duration{-400 * 24 * time.Hour, -time.Microsecond, 0, time.Hour}
-	var jobs []rowstore.Job
-	for i, age := range started {
-		job := s.jobOf(group, scraper)
-		job.Started = cut.Add(age).UnixMicro()
-		jobs = append(jobs, job)
-		s.put(s.delivered(job, 0, 0, fmt.Sprintf(`{"job":%d}`, i), `{}`),
-			s.errored(job, 1, 0, "timeout", 0))
-	}
-	s.ok(s.store.Seal(s.ctx, jobs[0].ID, nil))
-	for range 2 {
-		s.ok(s.store.Expire(s.ctx, cut))
-		s.equal("rows", []string{`{"job":2}`, `{}`, `{"job":3}`, `{}`},
-			s.rows(rowstore.Scope{Group: group}))
-	}
-	for _, job := range jobs {
-		sum, err := s.store.Recount(s.ctx, job.ID)
-		s.ok(err)
-		s.equal("recount", rowstore.Recount{Delivered: 1, Errored: 1, Items: 2,
-			Quantity: map[string]uint64{"tier:plain": 1}}, sum)
-	}
-	// An old job that still runs goes on.
-	again := s.delivered(jobs[1], 2, 0, `{"late":true}`)
-	s.equal("receipt", receipt(again), s.put(again)[0])
-	s.equal("rows of the old job", []string{`{"late":true}`}, s.rows(only(jobs[1])))
 }
 
 // testClaim: a store that is nobody else's is whoever's claims it, and keeps its name.

@@ -54,6 +54,7 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"DeleteJob", testDeleteJob},
 		{"JobsSince", testJobsSince},
 		{"Expire", testExpire},
+		{"KeepCharged", testKeepCharged},
 		{"PagesModel", testPagesModel},
 		{"Recount", testRecount},
 		{"LinkErrors", testLinkErrors},

@@ -281,15 +281,19 @@ func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error
 
 // ExpirePast is rowstore.Archive. Each turn of the writer removes a bounded number.
 func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
-	for removed := int64(expiredAtOnce); removed == expiredAtOnce; {
-		err := s.writer.do(ctx, s.writer.bulk, func() (err error) {
-			removed, err = s.writer.exec(`DELETE FROM past_runs WHERE (id, generation) IN
-				(SELECT id, generation FROM past_runs WHERE finished < ? LIMIT ?)`,
-				before.UnixMilli(), expiredAtOnce)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("row store: expire past runs: %w", err)
+	for _, statement := range []string{
+		`DELETE FROM past_runs WHERE (id, generation) IN
+			(SELECT id, generation FROM past_runs WHERE finished < ? LIMIT ?)`,
+		`DELETE FROM sums WHERE job IN (SELECT job FROM sums WHERE noted < ? LIMIT ?)`,
+	} {
+		for removed := int64(expiredAtOnce); removed == expiredAtOnce; {
+			err := s.writer.do(ctx, s.writer.bulk, func() (err error) {
+				removed, err = s.writer.exec(statement, before.UnixMilli(), expiredAtOnce)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("row store: expire past runs: %w", err)
+			}
 		}
 	}
 	return nil

@@ -80,6 +80,9 @@ CREATE INDEX pages_ended ON pages (job, unit) WHERE last <> 0 AND unit & 0xfffff
 
 // migrate brings the schema up to date, each step in a transaction of its own.
 func migrate(ctx context.Context, conn *sql.Conn) error {
+	if err := beShrinkable(ctx, conn); err != nil {
+		return fmt.Errorf("have the file shrink: %w", err)
+	}
 	const table = `CREATE TABLE IF NOT EXISTS migrations (version INTEGER PRIMARY KEY)`
 	if _, err := conn.ExecContext(ctx, table); err != nil {
 		return fmt.Errorf("migrations: %w", err)
@@ -100,8 +103,10 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 			return fmt.Errorf("migration %d: %w", version+1, err)
 		}
 	}
-	if _, err := conn.ExecContext(ctx, archiveSchema); err != nil {
-		return fmt.Errorf("make the archive: %w", err)
+	for _, schema := range []string{archiveSchema, retentionSchema} {
+		if _, err := conn.ExecContext(ctx, schema); err != nil {
+			return fmt.Errorf("make the archive: %w", err)
+		}
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"time"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -365,24 +364,31 @@ func (w *writer) seal(id ids.ID, units []model.Unit) error {
 // DeleteJob is rowstore.Pages. It goes span by span, and then by some thousand records, each a
 // turn; the job stays known as sealed or not.
 func (s *Store) DeleteJob(ctx context.Context, job ids.ID, records bool) error {
-	steps := []func(job int64) (more bool, err error){s.writer.deleteSpan}
-	if records {
-		steps = append(steps, s.writer.deleteRecords)
+	err := s.deleteBy(ctx, job, s.writer.deleteSpan)
+	if err != nil || !records {
+		return err
 	}
-	for _, step := range steps {
-		for more := true; more; {
-			err := s.writer.do(ctx, s.writer.bulk, func() error {
-				number, err := s.writer.find(job)
-				if err != nil || number == 0 {
-					more = false
-					return err
-				}
-				more, err = step(number)
+	if err := s.deleteBy(ctx, job, s.writer.deleteKept); err != nil {
+		return err
+	}
+	return s.deleteBy(ctx, job, s.writer.deleteRecords)
+}
+
+// deleteBy removes of a job what turn does, in as many turns as it takes.
+func (s *Store) deleteBy(ctx context.Context, job ids.ID,
+	turn func(job int64) (more bool, err error)) error {
+	for more := true; more; {
+		err := s.writer.do(ctx, s.writer.bulk, func() error {
+			number, err := s.writer.find(job)
+			if err != nil || number == 0 {
+				more = false
 				return err
-			})
-			if err != nil {
-				return fmt.Errorf("row store: delete %s: %w", job, err)
 			}
+			more, err = turn(number)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("row store: delete %s: %w", job, err)
 		}
 	}
 	return nil
@@ -394,12 +400,10 @@ func (s *Store) JobsSince(ctx context.Context, started int64,
 	rows, err := s.loop.QueryContext(ctx,
 		`SELECT job, customer, grp, scraper, started FROM jobs WHERE started >= ? AND customer <> ''`, started)
 	err = each(rows, err, func(rows *sql.Rows) error {
-		var id, group, scraper sql.RawBytes
-		var job rowstore.Job
-		if err := rows.Scan(&id, &job.Customer, &group, &scraper, &job.Started); err != nil {
+		job, err := scanJob(rows)
+		if err != nil {
 			return err
 		}
-		job.ID, job.Group, job.Scraper = ids.ID(id), ids.ID(group), ids.ID(scraper)
 		return visit(job)
 	})
 	if err != nil {
@@ -408,26 +412,13 @@ func (s *Store) JobsSince(ctx context.Context, started int64,
 	return nil
 }
 
-// Expire is rowstore.Pages. It goes job by job.
-func (s *Store) Expire(ctx context.Context, before time.Time) error {
-	var jobs []ids.ID
-	rows, err := s.loop.QueryContext(ctx, `SELECT job FROM jobs WHERE started < ?
-		AND EXISTS (SELECT 1 FROM spans WHERE spans.job = jobs.id)`, before.UnixMicro())
-	err = each(rows, err, func(rows *sql.Rows) error {
-		var id sql.RawBytes
-		err := rows.Scan(&id)
-		jobs = append(jobs, ids.ID(id))
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("row store: expired jobs: %w", err)
+func scanJob(rows *sql.Rows) (job rowstore.Job, err error) {
+	var id, group, scraper sql.RawBytes
+	if err := rows.Scan(&id, &job.Customer, &group, &scraper, &job.Started); err != nil {
+		return job, err
 	}
-	for _, job := range jobs {
-		if err := s.DeleteJob(ctx, job, false); err != nil {
-			return err
-		}
-	}
-	return nil
+	job.ID, job.Group, job.Scraper = ids.ID(id), ids.ID(group), ids.ID(scraper)
+	return job, nil
 }
 
 // deleteSpan removes one span of a job with its rows.
@@ -455,6 +446,19 @@ func (w *writer) deleteRecords(job int64) (more bool, err error) {
 		err := w.exec(`DELETE FROM pages WHERE job = ?1 AND unit IN (SELECT unit FROM pages WHERE job = ?1 LIMIT ?2)`,
 		job, maxSpan)
 	return removed > 0, err
+}
+
+// deleteKept removes what is kept of a job's records.
+func (w *writer) deleteKept(job int64) (more bool, err error) {
+	for _, statement := range []string{
+		`DELETE FROM sums WHERE job = (SELECT job FROM jobs WHERE id = ?)`,
+		`DELETE FROM charged WHERE (scraper, job) = (SELECT scraper, job FROM jobs WHERE id = ?)`,
+	} {
+		if _, err := w.exec(statement, job); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // find returns a job's number, 0 when it is not known.

@@ -135,7 +135,11 @@ func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 
 // Recount is rowstore.Pages.
 func (s *Store) Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error) {
-	sum := rowstore.Recount{Quantity: map[string]uint64{}}
+	sum, condensed, err := s.noted(ctx, job)
+	if err != nil || condensed {
+		return sum, err
+	}
+	sum.Quantity = map[string]uint64{}
 	rows, err := s.loop.QueryContext(ctx, `SELECT outcome, price, count(*), sum(items), sum(quantity) FROM pages
 		WHERE`+ofJob+`GROUP BY outcome, price`, job[:])
 	err = each(rows, err, func(rows *sql.Rows) error {

@@ -107,6 +107,9 @@ func (*Store) Claim(_ context.Context, owner string, _ bool) (whose string, err 
 	return owner, nil
 }
 
+// Advance implements rowstore.Store: one process has no programs of before beside it.
+func (*Store) Advance(context.Context) error { return nil }
+
 // Close waits for the write under way and closes the database. Later calls fail, but for Close
 // itself.
 func (s *Store) Close() error {
@@ -150,8 +153,8 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 func (c connector) Driver() driver.Driver { return c.engine }
 
 func writeDSN(path string) string {
-	return dsn(path, "page_size(8192)", "journal_mode(WAL)", "synchronous(FULL)",
-		"locking_mode(NORMAL)",
+	return dsn(path, "page_size(8192)", "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)",
+		"synchronous(FULL)", "locking_mode(NORMAL)",
 		fmt.Sprintf("busy_timeout(%d)", busyMillis), fmt.Sprintf("cache_size(-%d)", writeCacheKiB),
 		fmt.Sprintf("wal_autocheckpoint(%d)", checkpointPages),
 		fmt.Sprintf("journal_size_limit(%d)", logBytes))

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/ingest"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
@@ -106,7 +107,13 @@ func (n *node) buildIngest(context.Context) error {
 		Control: ingest.FromClient(n.control.Client()), Logger: n.forRole(identity.Ingest),
 		Metrics: n.metrics,
 		Tracer:  n.tracer, Clock: n.clock, Point: n.point, Reader: n.reader.For(identity.Ingest)})
-	n.worker.Add(ingest.Expiry(n.services.store, n.control.Client().SafeTime))
+	client := n.control.Client()
+	n.worker.Add(ingest.Expiry(ingest.ExpiryConfig{Store: n.services.store, Safe: client.SafeTime,
+		// Of one that a restore undid the state knows nothing, and may again.
+		Reruns: func(id ids.ID) bool {
+			scraper := client.View().Scraper(id)
+			return scraper == nil || scraper.ListRun
+		}, Point: n.point}))
 	return nil
 }
 

@@ -1,0 +1,180 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Records and rows lie in one table by months, `rows`, or in one by weeks, `weeks`, whose parts are
+// dropped when they are old. A database of before changes over once, in the third migration:
+// nothing more comes into `rows`, what is on its way there ends, and from then on all that is
+// stored goes into `weeks`. Its blocks count on from those of `rows`, so that places go on rising:
+// a block of `weeks` stands for its number and the base. Both are read until `rows` is empty.
+//
+// Between the moment in which nothing more comes into `rows` and the mark on `weeks` nothing can be
+// stored: a writer finds that its pages are not there, and looks again.
+
+const (
+	weeklyFrom = 3               // the version from which on there are weeks
+	lookEvery  = 1 * time.Minute // for whether rows has become empty
+)
+
+// layout is where records and rows are.
+type layout struct {
+	weekly bool
+	base   uint64 // of the blocks of weeks
+	old    bool   // rows may have something, too
+	read   time.Time
+}
+
+// mark is the comment of weeks that says so.
+func (l layout) mark() string {
+	if l.old {
+		return fmt.Sprintf("from %d", l.base)
+	}
+	return fmt.Sprintf("from %d alone", l.base)
+}
+
+// layout says where records and rows are. Until they are by weeks it asks each time.
+func (s *Store) layout(ctx context.Context) (layout, error) {
+	if known := s.known.Load(); known != nil &&
+		(!known.old || s.clock.Now().Sub(known.read) < lookEvery) {
+		return *known, nil
+	}
+	marks, err := read(ctx, s, s.markOfWeeks(),
+		func(rows driver.Rows) (mark string, err error) { return mark, rows.Scan(&mark) })
+	if err != nil {
+		return layout{}, fmt.Errorf("row store: where rows are: %w", err)
+	}
+	l := layout{old: true, read: s.clock.Now()}
+	if len(marks) == 0 || marks[0] == "" {
+		return l, nil
+	}
+	base, alone := strings.CutSuffix(marks[0], " alone")
+	if _, err := fmt.Sscanf(base, "from %d", &l.base); err != nil {
+		return l, fmt.Errorf("row store: the table weeks is marked %q: %w", marks[0], err)
+	}
+	l.weekly, l.old = true, !alone
+	s.known.Store(&l)
+	return l, nil
+}
+
+func (s *Store) markOfWeeks() string {
+	return `SELECT comment FROM system.tables WHERE database = ` + text(s.db) + ` AND name = 'weeks'`
+}
+
+// switchToWeeks ends what comes into rows, and has weeks take its place. It may be done again.
+func (s *Store) switchToWeeks(ctx context.Context) error {
+	if l, err := s.layout(ctx); err != nil || l.weekly {
+		return err
+	}
+	if err := s.exec(ctx, callTimeout, `DROP VIEW IF EXISTS `+s.table("admit")+` SYNC`); err != nil {
+		return err
+	}
+	s.point("rowstore.switch_before_drain")
+	if err := s.drain(ctx); err != nil {
+		return err
+	}
+	s.point("rowstore.switch_after_drain")
+	blocks, err := read(ctx, s, newestBlock(s.db, "rows"), scanBlock)
+	if err != nil {
+		return err
+	}
+	l := layout{weekly: true}
+	if blocks[0] > 0 {
+		l.base, l.old = blocks[0]+1, true
+	}
+	return s.exec(ctx, callTimeout, `ALTER TABLE `+s.table("weeks")+` MODIFY COMMENT `+
+		text(l.mark()))
+}
+
+func scanBlock(rows driver.Rows) (block uint64, err error) {
+	err = rows.Scan(&block)
+	return block, err
+}
+
+// newestBlock is a query for the newest block of a table that is committed. Blocks are numbered as
+// they are committed.
+func newestBlock(db, table string) string {
+	return `SELECT toUInt64(greatest(0, max(max_block_number))) FROM system.parts WHERE active
+		AND database = ` + text(db) + ` AND table = ` + text(table)
+}
+
+// newest is a query for the newest block there is.
+func (s *Store) newest(l layout) string {
+	if !l.weekly {
+		return newestBlock(s.db, "rows")
+	}
+	return fmt.Sprintf(`SELECT %d + (%s)`, l.base, newestBlock(s.db, "weeks"))
+}
+
+// intake is the table that pages are inserted into.
+func (l layout) intake() string {
+	if l.weekly {
+		return "intakeweekly"
+	}
+	return "intake"
+}
+
+// source is what a query reads. base is to be added to the blocks that it finds there.
+type source struct {
+	from string
+	base uint64
+	name string // of one table
+}
+
+// tables are those that have records and rows, in the order of places.
+func (s *Store) tables(l layout) []source {
+	rows, weeks := source{s.table("rows"), 0, "rows"}, source{s.table("weeks"), l.base, "weeks"}
+	switch {
+	case !l.weekly:
+		return []source{rows}
+	case l.old:
+		return []source{rows, weeks}
+	}
+	return []source{weeks}
+}
+
+// source is all of them as one.
+func (s *Store) source(ctx context.Context) (source, error) {
+	l, err := s.layout(ctx)
+	if err != nil {
+		return source{}, err
+	}
+	tables := s.tables(l)
+	if len(tables) == 1 {
+		return tables[0], nil
+	}
+	columns := make([]string, 0, len(s.columns))
+	for _, column := range s.columns {
+		if column.Name != "looked" {
+			columns = append(columns, "`"+column.Name+"`")
+		}
+	}
+	names := strings.Join(columns, ", ")
+	return source{from: fmt.Sprintf(`(SELECT %s, _block_number FROM %s
+		UNION ALL SELECT %[1]s, _block_number + %[3]d AS _block_number FROM %[4]s)`, names,
+		tables[0].from, l.base, tables[1].from)}, nil
+}
+
+// last is the last place of a table when another one goes on behind it.
+func (l layout) last(table int, tables []source) int64 {
+	if table+1 < len(tables) {
+		return int64(l.base)<<posBits | posMask
+	}
+	return math.MaxInt64
+}
+
+// places is a condition on the places after one and up to another.
+func (from source) places(after, upto int64) string {
+	off := int64(from.base) << posBits
+	if upto < off {
+		return `0`
+	}
+	return places(max(after-off, 0), upto-off)
+}

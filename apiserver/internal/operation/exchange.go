@@ -230,9 +230,9 @@ func (x *exchange) stream(events Events) {
 	x.rc.Response.ImmediateHeaderFlush = true
 	end, gone, log := x.ended, x.from.Gone,
 		x.Logger.With("operation", x.op.ID, "correlationId", x.id)
-	x.underway.begin()
+	x.underway.addOne()
 	x.rc.SetBodyStreamWriter(func(w *bufio.Writer) {
-		defer x.underway.end()
+		defer x.underway.removeOne()
 		defer end()
 		defer func() {
 			if value := recover(); value != nil {
@@ -240,7 +240,7 @@ func (x *exchange) stream(events Events) {
 			}
 		}()
 		to := &EventWriter{w: w, clock: x.Clock, gone: gone}
-		err := to.begin()
+		err := to.sendRetry()
 		if err == nil {
 			err = events(x.Streaming, to)
 		}
@@ -261,9 +261,9 @@ func (x *exchange) download(answer Download) {
 	log := x.Logger.With("operation", x.op.ID, "correlationId", x.id)
 	ctx, cancel := context.WithTimeout(x.Work, x.op.Timeout)
 	end := x.ended // nil: the answer of an operation whose answers are short but for some
-	x.underway.begin()
+	x.underway.addOne()
 	go func() {
-		defer x.underway.end()
+		defer x.underway.removeOne()
 		defer cancel()
 		if end != nil {
 			defer end()

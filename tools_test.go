@@ -1,6 +1,7 @@
 package house_test
 
 import (
+	"go/ast"
 	"os"
 	"regexp"
 	"slices"
@@ -8,58 +9,60 @@ import (
 	"testing"
 )
 
-// TestWhatLooksForToolsIsTestedWithoutThem: the first step of CI tests where no tool is found. It
-// leaves out what the race detector tests later, when tools are there: but nothing that looks for
-// one, or starts what does.
-func TestWhatLooksForToolsIsTestedWithoutThem(t *testing.T) {
-	makefile, err := os.ReadFile("Makefile")
+// lookers are the helpers with which tests look for what a machine may lack.
+var lookers = []string{"browser", "netns"}
+
+// TestWhatLooksForToolsIsNamed keeps the short run of `make tooled` whole: it tests without any
+// tool what the race detector tests with all of them, by the names of tests alone.
+func TestWhatLooksForToolsIsNamed(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	raced, tools := variable(t, makefile, "RACY"), variable(t, makefile, "TOOLS")
-	looks, tested := map[string]bool{}, map[string]bool{}
-	imports, ofTests := map[string][]string{}, map[string][]string{}
-	for _, s := range sources(t) {
-		if s.test {
-			tested[s.dir] = true
-			ofTests[s.dir] = append(ofTests[s.dir], s.imports...)
-		} else {
-			imports[s.dir] = append(imports[s.dir], s.imports...)
-			looks[s.dir] = looks[s.dir] || slices.Contains(uses(s, "os/exec"), "LookPath")
+	value := func(name string) string {
+		found := regexp.MustCompile(`(?m)^` + name + ` +:= (.*)$`).FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("the Makefile has no %s", name)
 		}
+		return string(found[1])
 	}
-	left := 0
-	for dir := range tested {
-		if at := module + "/" + dir; !raced.MatchString(at) || tools.MatchString(at) {
+	folders := strings.Fields(value("TOOLS"))
+	names := regexp.MustCompile(strings.Trim(value("TOOLED"), "'"))
+	raced := regexp.MustCompile(strings.ReplaceAll(value("RACY"), "$$", "$"))
+	seen := 0
+	for _, s := range sources(t) {
+		if !s.test || !raced.MatchString("/"+s.dir) {
 			continue
 		}
-		left++
-		seen, next := map[string]bool{}, append([]string{module + "/" + dir}, ofTests[dir]...)
-		for len(next) > 0 {
-			from, ours := strings.CutPrefix(next[len(next)-1], module+"/")
-			next = next[:len(next)-1]
-			if !ours || seen[from] {
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !looksForTools(f) {
 				continue
 			}
-			seen[from] = true
-			next = append(next, imports[from]...)
-			if looks[from] {
-				t.Errorf("%s reaches %s, which looks for a tool: TOOLS in the Makefile lacks it",
-					dir, from)
+			seen++
+			switch {
+			case !slices.Contains(folders, "./"+s.dir):
+				t.Errorf("%s: %s looks for a tool: name the folder in TOOLS", s.path, f.Name.Name)
+			case strings.HasPrefix(f.Name.Name, "Test") && !names.MatchString(f.Name.Name):
+				t.Errorf("%s: %s looks for a tool and is not called as TOOLED says", s.path,
+					f.Name.Name)
 			}
 		}
 	}
-	if left == 0 {
-		t.Error("nothing is left out: the expressions of the Makefile are not understood")
+	if seen < 5 {
+		t.Fatalf("only %d tests that look for tools are seen", seen)
 	}
 }
 
-// variable is the regular expression that a variable of the Makefile is.
-func variable(t *testing.T, makefile []byte, name string) *regexp.Regexp {
-	t.Helper()
-	set := regexp.MustCompile(`(?m)^` + name + ` *:= (.*)$`).FindSubmatch(makefile)
-	if set == nil {
-		t.Fatalf("the Makefile has no %s", name)
-	}
-	return regexp.MustCompile(strings.ReplaceAll(string(set[1]), "$$", "$"))
+// looksForTools says whether a function calls one of the helpers.
+func looksForTools(f *ast.FuncDecl) (looks bool) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if selected, ok := n.(*ast.SelectorExpr); ok {
+			id, ok := selected.X.(*ast.Ident)
+			looks = looks || ok && slices.Contains(lookers, id.Name) &&
+				slices.Contains([]string{"Path", "Alone"}, selected.Sel.Name)
+		}
+		return true
+	})
+	return looks
 }

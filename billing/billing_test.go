@@ -28,7 +28,8 @@ type ledger struct {
 	changed chan struct{}
 }
 
-func (l *ledger) settle(_ context.Context, receipts []model.Receipt, markers []model.Marker) error {
+func (l *ledger) settleReceipts(_ context.Context, receipts []model.Receipt,
+	markers []model.Marker) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refuse > 0 {
@@ -56,7 +57,7 @@ func (l *ledger) settle(_ context.Context, receipts []model.Receipt, markers []m
 
 func start(t *testing.T, l *ledger, log stream.Log) (*billing.Billing, func()) {
 	t.Helper()
-	b := billing.New(billing.Config{Log: log, Settle: l.settle})
+	b := billing.New(billing.Config{Log: log, Settle: l.settleReceipts})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- b.Run(ctx) }()

@@ -145,7 +145,7 @@ func (d *Daily) advance(ctx context.Context, c *check) (rest time.Duration, err 
 		if due.UnixMilli() <= c.Began {
 			return due.Add(checkEvery).Sub(now), nil
 		}
-		c.begin(now, d.olderRecords, d.config.Control.View().ArchivedTo())
+		c.startRound(now, d.olderRecords, d.config.Control.View().ArchivedTo())
 	}
 	if err := d.batch(ctx, c); err != nil {
 		return 0, err
@@ -170,7 +170,7 @@ func (d *Daily) lastDue(now time.Time) time.Time {
 	return due
 }
 
-func (c *check) begin(now time.Time, older, archived uint64) {
+func (c *check) startRound(now time.Time, older, archived uint64) {
 	since := c.Newer
 	if c.Began == 0 {
 		since = archived
@@ -187,7 +187,7 @@ func (c *check) begin(now time.Time, older, archived uint64) {
 func (d *Daily) batch(ctx context.Context, noted *check) error {
 	c := *noted
 	view := d.config.Control.View()
-	runs, more, err := d.take(ctx, &c, view)
+	runs, more, err := d.listRuns(ctx, &c, view)
 	if err != nil {
 		return fmt.Errorf("billing: runs to recount: %w", err)
 	}
@@ -217,9 +217,9 @@ func (d *Daily) batch(ctx context.Context, noted *check) error {
 	return ctx.Err()
 }
 
-// take lists the next runs to count, at most batchRuns, and says whether there may be more behind
-// them.
-func (d *Daily) take(ctx context.Context, c *check, view *client.View) (runs []*client.Job,
+// listRuns lists the next runs to count, at most batchRuns, and says whether there may be more
+// behind them.
+func (d *Daily) listRuns(ctx context.Context, c *check, view *client.View) (runs []*client.Job,
 	more bool, err error) {
 	if left := c.Last.Found[min(c.Again, len(c.Last.Found)):]; len(left) > 0 {
 		some := left[:min(batchRuns, len(left))]

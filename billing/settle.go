@@ -116,7 +116,7 @@ func (b *Billing) Run(ctx context.Context) error {
 	for {
 		batch, err := b.gather(ctx, reader)
 		if err == nil {
-			err = b.settle(ctx, batch)
+			err = b.settleBatch(ctx, batch)
 		}
 		if err == nil {
 			err = reader.Commit(ctx, batch.messages)
@@ -226,9 +226,9 @@ func (b *Billing) add(to *batch, messages []stream.Message) {
 	}
 }
 
-// settle repeats the batch until it is applied or ctx ends: an error leaves open whether it was,
-// and repeating is harmless.
-func (b *Billing) settle(ctx context.Context, full *batch) error {
+// settleBatch repeats the batch until it is applied or ctx ends: an error leaves open whether it
+// was, and repeating is harmless.
+func (b *Billing) settleBatch(ctx context.Context, full *batch) error {
 	b.config.Point("billing.before_settle")
 	began := b.config.Clock.Now()
 	if err := b.apply(ctx, full.receipts, full.markers); err != nil {

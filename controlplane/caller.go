@@ -53,7 +53,7 @@ func (c caller) Fresh(ctx context.Context) (*client.View, error) { return c.s.pr
 // Settle implements client.Client.
 func (c caller) Settle(ctx context.Context, receipts []model.Receipt,
 	markers []model.Marker) error {
-	err := settle(receipts, func(payload command.Payload) (fsm.Result, error) {
+	err := settleReceipts(receipts, func(payload command.Payload) (fsm.Result, error) {
 		return c.s.proposer.propose(ctx, c.s.config.IDs.New(), payload, nil)
 	})
 	if err != nil || len(markers) == 0 {

@@ -61,7 +61,8 @@ func testBackupsOfACluster(t *testing.T, blobs Blobs) {
 	r.untilServers("a* b* c*")
 	openCustomer(t, r.nodes["a"], "ann")
 	first := r.nodes["a"]
-	taken, err := first.scheduled.take(patient(t), first.config.Clock.Now().Add(-2*time.Hour))
+	taken, err := first.scheduled.writeBackup(patient(t),
+		first.config.Clock.Now().Add(-2*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func TestOneClusterIsFounded(t *testing.T) {
 		for i, name := range []string{"a", "b", "c"} {
 			config := r.config(name, identity.Roles(), addresses...)
 			config.Cluster.Bootstrap, config.Cluster.GossipListen = true, addresses[i]
-			r.begin(config)
+			r.startNode(config)
 		}
 		for _, node := range r.nodes {
 			r.ready(node)
@@ -207,7 +207,7 @@ func TestTwoFoundedClustersStayApart(t *testing.T) {
 	second := other.found("b")
 	// A third node tells each of the other. It joins the one that it hears of first, or none when
 	// it hears of both.
-	third := r.begin(r.config("c", []string{controlPlane},
+	third := r.startNode(r.config("c", []string{controlPlane},
 		append(r.gossip(), other.gossip()...)...))
 	r.until("the mistake is told", func() bool {
 		return r.journal.holds("ANOTHER CLUSTER OF " +
@@ -247,7 +247,7 @@ func TestFounderThatLostItsDataJoins(t *testing.T) {
 	config := r.configs["a"]
 	config.Dir = t.TempDir()
 	config.Cluster.Join = r.gossip()
-	node := r.begin(config)
+	node := r.startNode(config)
 	r.ready(node)
 	if fresh(t, node).Customer("ann") == nil {
 		t.Fatal("the founder made another cluster")
@@ -278,7 +278,7 @@ func TestVoterThatLostItsDataDoesNotVote(t *testing.T) {
 		r.gossip()
 	config.Logger = slog.New(slog.NewTextHandler(forgetful,
 		&slog.HandlerOptions{Level: slog.LevelDebug}))
-	c := r.begin(config)
+	c := r.startNode(config)
 	r.until("b has asked c for its vote",
 		func() bool { return forgetful.count("a server is turned away") >= 3 })
 	n, err := c.node.Enter()
@@ -364,11 +364,11 @@ func TestNodeLeavesWhenItStops(t *testing.T) {
 	for _, name := range []string{"b", "c"} {
 		config := r.config(name, []string{controlPlane}, r.gossip()...)
 		config.Cluster.LeaveOnStop = true
-		r.ready(r.begin(config))
+		r.ready(r.startNode(config))
 	}
 	config := r.config("f", []string{identity.Fetcher}, r.gossip()...)
 	config.Cluster.LeaveOnStop = true
-	r.ready(r.begin(config))
+	r.ready(r.startNode(config))
 	r.untilServers("a* b* c* f")
 	r.stop("f")
 	r.untilServers("a* b* c*")
@@ -389,10 +389,10 @@ func TestNodeLeavesUnheard(t *testing.T) {
 	raft := &network{names: map[string]string{}} // from the leader alone
 	founder := r.config("a", identity.Roles())
 	founder.Cluster.Bootstrap, founder.dial = true, raft.dialer("a")
-	r.ready(r.begin(founder))
+	r.ready(r.startNode(founder))
 	config := r.config("f", []string{identity.Fetcher}, r.gossip()...)
 	config.Cluster.LeaveOnStop = true
-	r.ready(r.begin(config))
+	r.ready(r.startNode(config))
 	raft.name(r.listening["f"], "f")
 	r.untilServers("a* f")
 	raft.cut("") // connections that were dialled before it had a name

@@ -185,24 +185,25 @@ func (p *proposer) retry(ctx context.Context, ask func() error) error {
 
 // Settle implements leadership.Proposer.
 func (p *proposer) Settle(ctx context.Context, receipts []model.Receipt) error {
-	return settle(receipts, func(payload command.Payload) (fsm.Result,
+	return settleReceipts(receipts, func(payload command.Payload) (fsm.Result,
 		error) {
 		return p.Propose(ctx, payload)
 	})
 }
 
-// settle applies receipts in their order, in as many commands as their size asks for.
-func settle(receipts []model.Receipt, propose func(command.Payload) (fsm.Result, error)) error {
+// settleReceipts applies receipts in their order, in as many commands as their size asks for.
+func settleReceipts(receipts []model.Receipt,
+	propose func(command.Payload) (fsm.Result, error)) error {
 	if len(receipts) == 0 {
 		return nil
 	}
 	result, err := propose(command.SettlePayload{Receipts: receipts})
 	if errors.Is(err, errTooLarge) && len(receipts) > 1 {
 		half := len(receipts) / 2
-		if err := settle(receipts[:half], propose); err != nil {
+		if err := settleReceipts(receipts[:half], propose); err != nil {
 			return err
 		}
-		return settle(receipts[half:], propose)
+		return settleReceipts(receipts[half:], propose)
 	}
 	if err != nil {
 		return err

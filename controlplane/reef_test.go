@@ -102,8 +102,8 @@ func (r *reef) config(name string, roles []string, join ...string) Config {
 	return config
 }
 
-// begin starts a node and does not wait for it.
-func (r *reef) begin(config Config) *running {
+// startNode starts a node and does not wait for it.
+func (r *reef) startNode(config Config) *running {
 	r.t.Helper()
 	config.Boot = config.IDs.New()
 	node := start(r.t, config)
@@ -122,7 +122,7 @@ func (r *reef) begin(config Config) *running {
 // add starts a node that joins through any other, and waits until it is ready.
 func (r *reef) add(name string, roles ...string) *running {
 	r.t.Helper()
-	node := r.begin(r.config(name, roles, r.gossip()...))
+	node := r.startNode(r.config(name, roles, r.gossip()...))
 	r.ready(node)
 	return node
 }
@@ -132,7 +132,7 @@ func (r *reef) found(name string) *running {
 	r.t.Helper()
 	config := r.config(name, identity.Roles())
 	config.Cluster.Bootstrap = true
-	node := r.begin(config)
+	node := r.startNode(config)
 	r.ready(node)
 	return node
 }
@@ -196,7 +196,7 @@ func (r *reef) restart(name string) *running {
 	if testing.Short() {
 		config.Cluster.Listen = r.listening[name]
 	}
-	return r.begin(config)
+	return r.startNode(config)
 }
 
 // until waits for a condition.

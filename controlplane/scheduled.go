@@ -88,7 +88,7 @@ func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 	if due := b.since(kept).Add(b.s.config.Backups.Every); now.Before(due) {
 		return due.Sub(now), b.prune(ctx, kept)
 	}
-	taken, err := b.take(ctx, now)
+	taken, err := b.writeBackup(ctx, now)
 	if err != nil {
 		return 0, err
 	}
@@ -120,8 +120,8 @@ func (b *scheduled) since(kept []client.KeptBackup) time.Time {
 	return time.Unix(b.s.node.Store().View().Cluster().ID.Seconds(), 0)
 }
 
-// take writes a backup while it is made.
-func (b *scheduled) take(ctx context.Context, now time.Time) (client.KeptBackup, error) {
+// writeBackup writes a backup while it is made.
+func (b *scheduled) writeBackup(ctx context.Context, now time.Time) (client.KeptBackup, error) {
 	cluster := b.s.node.Store().View().Cluster().ID
 	name := now.UTC().Format(backupTime) + "-" + cluster.String()
 	r, w := io.Pipe()

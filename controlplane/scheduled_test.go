@@ -97,7 +97,7 @@ func TestBackupsAreTakenWhenDue(t *testing.T) {
 	}
 	now := s.config.Clock.Now()
 	for _, age := range []time.Duration{5 * time.Hour, 4 * time.Hour, 3 * time.Hour} {
-		if _, err := s.scheduled.take(patient(t), now.Add(-age)); err != nil {
+		if _, err := s.scheduled.writeBackup(patient(t), now.Add(-age)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestAgeOfTheNewestBackup(t *testing.T) {
 	t.Parallel()
 	s := keeping(t, blobsIn(t, t.TempDir()), Backups{Every: 24 * time.Hour, Keep: 7})
 	old := s.config.Clock.Now().Add(-time.Hour)
-	if _, err := s.scheduled.take(patient(t), old); err != nil {
+	if _, err := s.scheduled.writeBackup(patient(t), old); err != nil {
 		t.Fatal(err)
 	}
 	round(t, s)

@@ -125,7 +125,7 @@ func (m *API) beside(ctx context.Context, on *Bench, s *service, w *web, pages i
 	if err != nil {
 		return err
 	}
-	if err := w.begin(); err != nil {
+	if err := w.markSpan(); err != nil {
 		return err
 	}
 	profiled := make(chan error, 1)

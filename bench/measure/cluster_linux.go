@@ -186,7 +186,7 @@ func (c *localCluster) measure(ctx context.Context, w *web, report *Report) erro
 	if err != nil {
 		return err
 	}
-	if err := w.begin(); err != nil {
+	if err := w.markSpan(); err != nil {
 		return err
 	}
 	c.on.Say("cluster: %d pages", c.m.Pages)

@@ -91,7 +91,7 @@ func (m *Fetch) measure(ctx context.Context, on *Bench, name string, config synt
 		addresses[:min(len(addresses), 2000)]); err != nil {
 		return fmt.Errorf("warm-up: %w", err)
 	}
-	if err := w.begin(); err != nil {
+	if err := w.markSpan(); err != nil {
 		return err
 	}
 	used, err := reader.read(ctx, m.Concurrency, addresses)

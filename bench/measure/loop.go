@@ -205,7 +205,7 @@ func (m *Loop) crawl(ctx context.Context, s *service, w *web, c loopCase, warmUp
 	if before, err = s.Usage(); err != nil {
 		return l, err
 	}
-	if err := w.begin(); err != nil {
+	if err := w.markSpan(); err != nil {
 		return l, err
 	}
 	begun := time.Now()

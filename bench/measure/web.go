@@ -136,8 +136,8 @@ func (w *web) environment() []string {
 	return []string{"SSL_CERT_FILE=" + w.authority}
 }
 
-// begin marks the beginning of the span that share tells of.
-func (w *web) begin() (err error) {
+// markSpan marks the beginning of the span that share tells of.
+func (w *web) markSpan() (err error) {
 	w.begun = time.Now()
 	w.before, err = process.UsageOf(w.command.Process.Pid)
 	return err

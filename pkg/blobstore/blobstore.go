@@ -83,7 +83,7 @@ func (s *Store) Put(ctx context.Context, key Key, from io.Reader) (Written, erro
 		MaxConcurrency: partsAtOnce}
 	var staged staged
 	if s.folder != nil {
-		options.BeforeWrite = staged.take
+		options.BeforeWrite = staged.takeFile
 	}
 	w, err := s.bucket.NewWriter(ctx, key.String(), options)
 	if err != nil {

@@ -114,8 +114,8 @@ func (f *folder) clear() error {
 // staged is a blob's file before it has its name.
 type staged struct{ file *os.File }
 
-// take takes the file from the library.
-func (s *staged) take(as func(any) bool) error {
+// takeFile takes the file from the library.
+func (s *staged) takeFile(as func(any) bool) error {
 	if !as(&s.file) {
 		return errors.New("the library shows no file")
 	}

@@ -148,7 +148,7 @@ func (r *Redis) Counts() Counts {
 // Take implements Limiter.
 func (r *Redis) Take(ctx context.Context, name string, limit Limit) Verdict {
 	share := r.alone.Take(ctx, name, Limit{Count: r.share(limit.Count), Per: limit.Per})
-	verdict, asked := r.take(ctx, r.key("bucket", name), limit)
+	verdict, asked := r.askBucket(ctx, r.key("bucket", name), limit)
 	if !asked {
 		r.decided.Add(1)
 		return share
@@ -156,8 +156,8 @@ func (r *Redis) Take(ctx context.Context, name string, limit Limit) Verdict {
 	return verdict
 }
 
-// take asks Redis's bucket.
-func (r *Redis) take(ctx context.Context, key string, limit Limit) (v Verdict, asked bool) {
+// askBucket asks Redis's bucket.
+func (r *Redis) askBucket(ctx context.Context, key string, limit Limit) (v Verdict, asked bool) {
 	asked = r.ask(ctx, func(ctx context.Context) error {
 		figure := redis_rate.Limit{Rate: limit.Count, Burst: limit.Count, Period: limit.Per}
 		answer, err := r.buckets.Allow(ctx, key, figure)

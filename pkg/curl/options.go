@@ -168,7 +168,7 @@ func (c *reading) read(words []string) error {
 		case word == "--":
 			return invalid("the option -- is not allowed")
 		case strings.HasPrefix(word, "--"):
-			words, err = c.take("--"+word[2:], word[2:], nil, words)
+			words, err = c.applyOption("--"+word[2:], word[2:], nil, words)
 		case len(word) > 1 && word[0] == '-':
 			words, err = c.readShort(word[1:], words)
 		default:
@@ -191,7 +191,7 @@ func (c *reading) readShort(cluster string, words []string) ([]string, error) {
 		}
 		if !options[name].value {
 			var err error
-			if words, err = c.take(shown, name, nil, words); err != nil {
+			if words, err = c.applyOption(shown, name, nil, words); err != nil {
 				return nil, err
 			}
 			continue
@@ -200,13 +200,13 @@ func (c *reading) readShort(cluster string, words []string) ([]string, error) {
 		if rest := cluster[i+1:]; rest != "" {
 			attached = &rest
 		}
-		return c.take(shown, name, attached, words)
+		return c.applyOption(shown, name, attached, words)
 	}
 	return words, nil
 }
 
-// take applies an option and answers the words behind it.
-func (c *reading) take(shown, name string, value *string, words []string) ([]string, error) {
+// applyOption applies an option and answers the words behind it.
+func (c *reading) applyOption(shown, name string, value *string, words []string) ([]string, error) {
 	o, known := options[name]
 	if !known {
 		if reason, ok := refused[name]; ok {

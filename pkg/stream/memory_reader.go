@@ -81,10 +81,10 @@ func (t *memoryTopic) openTail(partition int) (Reader, error) {
 
 // Fetch frees what it returns.
 func (r *tailReader) Fetch(ctx context.Context, most int) ([]Message, error) {
-	return r.fetch(ctx, most, r.take)
+	return r.fetch(ctx, most, r.takeMessages)
 }
 
-func (r *tailReader) take(most int) []Message {
+func (r *tailReader) takeMessages(most int) []Message {
 	q := &r.topic.queues[r.partition]
 	n := min(most, int(q.end()-r.next))
 	if n == 0 {
@@ -205,10 +205,10 @@ func (g *group) give(partition int, to *member) {
 
 // Fetch takes the partitions in turns, so that a busy one does not hold up the others.
 func (m *member) Fetch(ctx context.Context, most int) ([]Message, error) {
-	return m.fetch(ctx, most, m.take)
+	return m.fetch(ctx, most, m.takeMessages)
 }
 
-func (m *member) take(most int) []Message {
+func (m *member) takeMessages(most int) []Message {
 	var unread int64
 	for _, partition := range m.owned {
 		unread += m.topic.queues[partition].end() - m.group.fetched[partition]

@@ -87,7 +87,7 @@ func (w *Worker) start(ctx context.Context, item Item) bool {
 func (w *Worker) step(ctx context.Context, t *task) (more bool) {
 	select {
 	case <-ctx.Done():
-		return w.take(t, Outcome{}, ctx.Err(), true)
+		return w.noteOutcome(t, Outcome{}, ctx.Err(), true)
 	case t.kind.slots <- struct{}{}:
 	}
 	defer func() { <-t.kind.slots }()
@@ -96,7 +96,7 @@ func (w *Worker) step(ctx context.Context, t *task) (more bool) {
 	outcome, err := guarded(ctx, t.kind.Step, t.item)
 	w.metrics.stepped(t.kind.Name, err, ctx.Err() != nil, w.config.Clock.Now().Sub(began))
 	w.config.Point("work." + t.kind.Name + ".after_step")
-	return w.take(t, outcome, err, ctx.Err() != nil)
+	return w.noteOutcome(t, outcome, err, ctx.Err() != nil)
 }
 
 // guarded runs a step. A panic is its failure, not the process's end.
@@ -110,8 +110,8 @@ func guarded(ctx context.Context, step func(context.Context, Item) (Outcome, err
 	return step(ctx, item)
 }
 
-// take notes what a step came to.
-func (w *Worker) take(t *task, outcome Outcome, err error, cut bool) (more bool) {
+// noteOutcome notes what a step came to.
+func (w *Worker) noteOutcome(t *task, outcome Outcome, err error, cut bool) (more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil && len(outcome.Progress) > MaxProgress {

@@ -20,7 +20,7 @@ func TestWorkIsDoneToItsEnd(t *testing.T) {
 			w.enqueue(customer(n%7), uint64(1+n))
 		}
 		a, b := w.start("a"), w.start("b")
-		w.settle(10 * time.Minute)
+		w.awaitSettled(10 * time.Minute)
 		if repeated := w.exact(); repeated > 0 {
 			t.Errorf("%d units are written twice, and nobody failed", repeated)
 		}
@@ -97,7 +97,7 @@ func TestAnotherNodeResumes(t *testing.T) {
 		if len(other.table.Held()) > 0 && len(owner.table.Held()) > 0 {
 			t.Error("two hold one item")
 		}
-		w.settle(2 * time.Minute)
+		w.awaitSettled(2 * time.Minute)
 		if repeated := w.exact(); repeated > 110 {
 			t.Errorf("%d units are done again: more than ten seconds of work", repeated)
 		}
@@ -133,7 +133,7 @@ func TestAPauseBeyondTheLease(t *testing.T) {
 		if item := w.control.View().WorkItem(id); item != nil && item.Node != "b" {
 			t.Fatalf("what lost its lease is heard: %+v", item)
 		}
-		w.settle(time.Minute)
+		w.awaitSettled(time.Minute)
 		w.exact()
 		if b.table.count() == 0 {
 			t.Error("the other did nothing")
@@ -169,7 +169,7 @@ func TestTwoOwnersAtOnce(t *testing.T) {
 				a.hear(true)
 				pass(time.Duration(1+random.IntN(15)) * time.Second)
 			}
-			w.settle(time.Hour)
+			w.awaitSettled(time.Hour)
 			if repeated := w.exact(); repeated == 0 {
 				t.Errorf("seed %d: the two never worked on one item", seed)
 			}
@@ -196,7 +196,7 @@ func TestKilledAtEachPoint(t *testing.T) {
 				}
 				fired++
 				w.start("a")
-				w.settle(10 * time.Minute)
+				w.awaitSettled(10 * time.Minute)
 				w.exact()
 			})
 		}
@@ -240,7 +240,7 @@ func TestAStopGivesItsItemsBack(t *testing.T) {
 			t.Fatalf("after the stop: %+v", item)
 		}
 		w.start("b")
-		w.settle(time.Minute)
+		w.awaitSettled(time.Minute)
 		if repeated := w.exact(); repeated > 0 {
 			t.Errorf("%d units are done again after a clean stop", repeated)
 		}
@@ -352,7 +352,7 @@ func TestAKindThatMayNotBeDoneIsReleased(t *testing.T) {
 			t.Fatalf("%+v", item)
 		}
 		leads.Store(true)
-		w.settle(3 * time.Minute)
+		w.awaitSettled(3 * time.Minute)
 		if repeated := w.exact(); repeated > 0 {
 			t.Errorf("%d units are done again", repeated)
 		}

@@ -222,8 +222,8 @@ func (w *world) open() int {
 	return n
 }
 
-// settle lets time pass until nothing is open.
-func (w *world) settle(within time.Duration) {
+// awaitSettled lets time pass until nothing is open.
+func (w *world) awaitSettled(within time.Duration) {
 	w.t.Helper()
 	for end := time.Now().Add(within); w.open() > 0; pass(time.Second) {
 		if time.Now().After(end) {

@@ -58,7 +58,7 @@ func (w *Web) pieces(p page) []piece {
 // coding is a way to write a stream of blocks.
 type coding interface {
 	name() string
-	begin(dst []byte) []byte
+	openStream(dst []byte) []byte
 	// plain writes text, at most mostPlain of it, as it is.
 	plain(dst, text []byte) []byte
 	blocks(p piece) []byte
@@ -96,7 +96,7 @@ func (w *Web) compressed(c coding, dst []byte, p page, fetch, status int) (sent 
 
 // assemble appends a body, put together from its pieces; false when too much of it is its own.
 func assemble(c coding, dst, body []byte, pieces []piece) ([]byte, bool) {
-	made := c.begin(dst)
+	made := c.openStream(dst)
 	rest, own := body, 0
 	for _, shared := range pieces {
 		if len(shared.text) < leastPiece {
@@ -127,7 +127,7 @@ func (gzipCoding) whole(dst, body []byte) []byte {
 	return fasthttp.AppendGzipBytesLevel(dst, body, fasthttp.CompressBestSpeed)
 }
 
-func (gzipCoding) begin(dst []byte) []byte {
+func (gzipCoding) openStream(dst []byte) []byte {
 	return append(dst, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255)
 }
 
@@ -181,7 +181,7 @@ const (
 	alignmentBits = 6
 )
 
-func (brotliCoding) begin(dst []byte) []byte {
+func (brotliCoding) openStream(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint16(dst, 0b1111|alignment<<windowBits) // the largest window
 }
 

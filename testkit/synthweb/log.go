@@ -34,8 +34,8 @@ type logEntry struct {
 	client     int16 // place in clients
 }
 
-// begin adds an entry; nil when the log is full.
-func (l *requestLog) begin(p page, target string, at time.Time, inflight int32, conn uint64,
+// addEntry adds an entry; nil when the log is full.
+func (l *requestLog) addEntry(p page, target string, at time.Time, inflight int32, conn uint64,
 	from netip.Addr) *logEntry {
 	l.mu.Lock()
 	defer l.mu.Unlock()

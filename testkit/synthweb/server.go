@@ -50,7 +50,8 @@ func (w *Web) handle(ctx *fasthttp.RequestCtx) {
 	target := string(ctx.RequestURI())
 	p := w.parse(host, target)
 	started := w.config.Clock.Now()
-	entry := w.log.begin(p, target, started, w.inflight[host].Add(1), ctx.ConnID(), clientOf(ctx))
+	entry := w.log.addEntry(p, target, started, w.inflight[host].Add(1), ctx.ConnID(),
+		clientOf(ctx))
 	w.wait(w.latency(p))
 	status := fasthttp.StatusOK
 	if text, ok := w.config.Texts[w.names[host]+target]; ok {

@@ -19,7 +19,7 @@ func TestAll(t *testing.T) {
 	for range 7 {
 		r.Clock.Advance(time.Millisecond)
 		job := r.launch(t, r.scraper, 1)
-		r.settle(t, job, 0, 1)
+		r.settleUnit(t, job, 0, 1)
 		r.Client.CloseRun(t, job)
 		want = append(want, job.String())
 	}

@@ -53,8 +53,8 @@ func (r *rig) launch(t *testing.T, scraper ids.ID, n uint32) ids.ID {
 	return run.Job
 }
 
-// settle ends a link with one page: delivered with that many rows, or errored with none.
-func (r *rig) settle(t *testing.T, job ids.ID, seq, rows uint32) {
+// settleUnit ends a link with one page: delivered with that many rows, or errored with none.
+func (r *rig) settleUnit(t *testing.T, job ids.ID, seq, rows uint32) {
 	t.Helper()
 	r.Client.Dispatch(t, job, seq)
 	receipt := model.Receipt{Job: job, Unit: model.Unit{Seq: seq}, Outcome: model.Errored,
@@ -76,9 +76,9 @@ func TestHistory(t *testing.T) {
 	for i, scraper := range []ids.ID{r.scraper, second, r.scraper} {
 		job := r.launch(t, scraper, 2)
 		r.Clock.Advance(time.Second)
-		r.settle(t, job, 0, uint32(5-i))
+		r.settleUnit(t, job, 0, uint32(5-i))
 		r.Clock.Advance(1500 * time.Millisecond)
-		r.settle(t, job, 1, 0)
+		r.settleUnit(t, job, 1, 0)
 		if i < 2 {
 			r.Client.CloseRun(t, job)
 		}

@@ -102,8 +102,8 @@ func TestStream(t *testing.T) {
 	job := r.launch(t, r.scraper, 3)
 	f := r.open(t, "/api/scraper-job-status/"+job.String()+"/stream")
 	f.expect(`{"chargedMicros":0,"deliveredPages":0,"errorLinks":0,"itemsQuantity":0,"state":"RUNNING","successLinks":0,"totalLinks":3,"totalRequests":0}`)
-	r.settle(t, job, 0, 5)
-	r.settle(t, job, 1, 0) // told together
+	r.settleUnit(t, job, 0, 5)
+	r.settleUnit(t, job, 1, 0) // told together
 	r.tick(t, func() {
 		f.expect(`{"chargedMicros":0,"deliveredPages":1,"errorLinks":1,"itemsQuantity":5,"state":"RUNNING","successLinks":1,"totalLinks":3,"totalRequests":2}`)
 	})
@@ -134,7 +134,7 @@ func TestStreamStates(t *testing.T) {
 	r := start(t)
 	for rows, state := range map[uint32]string{1: "SUCCESS", 0: "FAILED"} {
 		job := r.launch(t, r.scraper, 1)
-		r.settle(t, job, 0, rows)
+		r.settleUnit(t, job, 0, rows)
 		r.Client.CloseRun(t, job)
 		if _, data := r.open(t,
 			"/api/scraper/"+r.scraper.String()+

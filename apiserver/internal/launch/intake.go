@@ -51,9 +51,9 @@ type intake struct {
 	renewal    sync.WaitGroup
 }
 
-// begin claims the call. A call that was made before answers what it answered then: replay is not
-// nil.
-func (l *Launcher) begin(ctx context.Context, from *Caller) (t *intake, replay *client.Launched,
+// claimCall claims the call by its idempotency key. A call that was made before answers what it
+// answered then: replay is not nil.
+func (l *Launcher) claimCall(ctx context.Context, from *Caller) (t *intake, replay *client.Launched,
 	err error) {
 	t = &intake{Launcher: l, from: from, call: from.Call, own: from.Call == nil,
 		begun: l.Clock.Now(), list: l.IDs.New()}
@@ -110,10 +110,10 @@ type taken struct {
 	left    bool   // some address was not to be kept
 }
 
-// take stores the addresses, all or none: each must be valid. keep, when not nil, says which
-// canonical addresses to take.
-func (t *intake) take(ctx context.Context, from addresses, keep func(canonical string) bool) (taken,
-	error) {
+// storeAddresses stores the addresses, all or none: each must be valid. keep, when not nil, says
+// which canonical addresses to take.
+func (t *intake) storeAddresses(ctx context.Context, from addresses,
+	keep func(canonical string) bool) (taken, error) {
 	var n taken
 	var err error
 	if t.writer, err = t.Store.CreateList(ctx, t.list); err != nil {

@@ -48,7 +48,7 @@ type Stream interface {
 // Faults: Errors, and what the list itself may have wrong.
 func (l *Launcher) StartList(ctx context.Context, from *Caller, list *List) (client.Launched,
 	error) {
-	t, replay, err := l.begin(ctx, from)
+	t, replay, err := l.claimCall(ctx, from)
 	if err != nil {
 		return client.Launched{}, err
 	}
@@ -96,7 +96,7 @@ func (t *intake) startList(ctx context.Context, list *List) (client.Launched, er
 		}
 		keep = paid.lacks
 	}
-	taken, err := t.take(ctx, p.source, keep)
+	taken, err := t.storeAddresses(ctx, p.source, keep)
 	if err != nil {
 		return none, err
 	}

@@ -23,7 +23,7 @@ const reachTime = 10 * time.Second
 func (l *Launcher) Start(ctx context.Context, from *Caller, id ids.ID,
 	maxCharge *int64) (client.Launched, error) {
 	none := client.Launched{}
-	t, replay, err := l.begin(ctx, from)
+	t, replay, err := l.claimCall(ctx, from)
 	if err != nil {
 		return none, err
 	}
@@ -46,7 +46,7 @@ func (l *Launcher) Start(ctx context.Context, from *Caller, id ids.ID,
 	if err := reachable(ctx, l.Guard, begin.urls[0]); err != nil {
 		return none, err
 	}
-	taken, err := t.take(ctx, begin, nil)
+	taken, err := t.storeAddresses(ctx, begin, nil)
 	if err != nil {
 		return none, err
 	}

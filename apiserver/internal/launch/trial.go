@@ -33,12 +33,12 @@ func (l *Launcher) StartTrial(ctx context.Context, from *Caller, t *Trial) error
 	if err := affordable(from.View, from.Customer); err != nil {
 		return err
 	}
-	in, _, err := l.begin(ctx, from) // under no key, so that there is nothing to answer again
+	in, _, err := l.claimCall(ctx, from) // under no key, so that there is nothing to answer again
 	if err != nil {
 		return err
 	}
 	defer in.end(ctx)
-	taken, err := in.take(ctx, &listed{field: t.Field, urls: []string{t.URL}}, nil)
+	taken, err := in.storeAddresses(ctx, &listed{field: t.Field, urls: []string{t.URL}}, nil)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (x *exchange) send(data []byte) error {
 		return nil
 	}
 	n := int64(len(data))
-	if err := x.spools.take(x.from.Customer, n,
+	if err := x.spools.takeBytes(x.from.Customer, n,
 		func() (uint64, bool) { return x.free(x.SpoolDir) }); err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (c *Chain) Wait(ctx context.Context) error { return c.underway.wait(ctx) }
 // refuse answers every request with an error.
 func (c *Chain) refuse(err error) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
-		x := c.begin(&Operation{Declaration: Declaration{ID: "none"}}, rc)
+		x := c.beginExchange(&Operation{Declaration: Declaration{ID: "none"}}, rc)
 		x.fail(err)
 		x.finish()
 	}
@@ -140,7 +140,7 @@ type exchange struct {
 	undo    []func()        // of what it holds, when it has its answer
 }
 
-func (c *Chain) begin(op *Operation, rc *fasthttp.RequestCtx) *exchange {
+func (c *Chain) beginExchange(op *Operation, rc *fasthttp.RequestCtx) *exchange {
 	x := &exchange{Chain: c, op: op, rc: rc, started: c.Clock.Now(), body: newBody(rc)}
 	x.id = string(rc.Request.Header.Peek("X-Request-Id"))
 	if !printable(x.id, 128) {
@@ -180,9 +180,9 @@ func printable(text string, most int) bool {
 }
 
 func (c *Chain) serve(op *Operation, rc *fasthttp.RequestCtx) {
-	c.underway.begin()
-	defer c.underway.end()
-	x := c.begin(op, rc)
+	c.underway.addOne()
+	defer c.underway.removeOne()
+	x := c.beginExchange(op, rc)
 	ctx, cancel := context.WithTimeout(c.Work, op.Timeout)
 	defer cancel()
 	ctx, x.span = c.Tracer.Root(ctx, "api.call", x.started)
@@ -246,18 +246,18 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 // identify finds out who calls and takes the call from its bucket.
 func (x *exchange) identify(ctx context.Context) error {
 	if x.op.Access == auth.Public {
-		return x.take(ctx, x.holder(), "", x.op.Rate)
+		return x.takeFromBucket(ctx, x.holder(), "", x.op.Rate)
 	}
 	known := x.Auth.Known(string(x.rc.Request.Header.Peek("Authorization")))
 	if !known { // whether there is such a key asks the leader
-		if limited := x.take(ctx, x.holder(), "", limits.Anonymous); limited != nil {
+		if limited := x.takeFromBucket(ctx, x.holder(), "", limits.Anonymous); limited != nil {
 			return limited
 		}
 	}
 	principal, view, err := x.authenticate(ctx)
 	if err != nil {
 		if known {
-			if limited := x.take(ctx, x.holder(), "", limits.Anonymous); limited != nil {
+			if limited := x.takeFromBucket(ctx, x.holder(), "", limits.Anonymous); limited != nil {
 				return limited
 			}
 		}
@@ -268,7 +268,7 @@ func (x *exchange) identify(ctx context.Context) error {
 	if principal.SignIn() && (class == limits.General || class == limits.Read) {
 		class = limits.SignIn
 	}
-	return x.take(ctx, principal.Holder(), principal.Payer(), class)
+	return x.takeFromBucket(ctx, principal.Holder(), principal.Payer(), class)
 }
 
 func (x *exchange) authenticate(ctx context.Context) (auth.Principal, *client.View, error) {
@@ -290,8 +290,9 @@ func (x *exchange) authenticate(ctx context.Context) (auth.Principal, *client.Vi
 // holder names the bucket of who calls without a credential.
 func (x *exchange) holder() string { return "address " + forwarded.Holder(x.address) }
 
-// take takes the call from a bucket and says on the answer what is left.
-func (x *exchange) take(ctx context.Context, holder, customer string, class limits.Class) error {
+// takeFromBucket takes the call from a bucket and says on the answer what is left.
+func (x *exchange) takeFromBucket(ctx context.Context, holder, customer string,
+	class limits.Class) error {
 	if class == limits.Unlimited {
 		return nil
 	}

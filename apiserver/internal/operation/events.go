@@ -92,8 +92,8 @@ const (
 	maxStopRetryMillis = 1500
 )
 
-// begin tells the client how soon to come back after a break.
-func (e *EventWriter) begin() error { return e.retry(retryMillis) }
+// sendRetry tells the client how soon to come back after a break.
+func (e *EventWriter) sendRetry() error { return e.retry(retryMillis) }
 
 // stop tells the client to come back, to another server.
 func (e *EventWriter) stop() error {

@@ -223,9 +223,9 @@ func (x *exchange) stream(events Events) {
 	x.rc.Response.ImmediateHeaderFlush = true
 	end, gone, log := x.ended, x.from.Gone,
 		x.Logger.With("operation", x.op.ID, "correlationId", x.id)
-	x.underway.begin()
+	x.underway.addOne()
 	x.rc.SetBodyStreamWriter(func(w *bufio.Writer) {
-		defer x.underway.end()
+		defer x.underway.removeOne()
 		defer end()
 		defer func() {
 			if value := recover(); value != nil {
@@ -233,7 +233,7 @@ func (x *exchange) stream(events Events) {
 			}
 		}()
 		to := &EventWriter{w: w, clock: x.Clock, gone: gone}
-		err := to.begin()
+		err := to.sendRetry()
 		if err == nil {
 			err = events(x.Streaming, to)
 		}
@@ -253,9 +253,9 @@ func (x *exchange) download(answer Download) {
 	read, write := io.Pipe()
 	log := x.Logger.With("operation", x.op.ID, "correlationId", x.id)
 	ctx, cancel := context.WithTimeout(x.Work, x.op.Timeout)
-	x.underway.begin()
+	x.underway.addOne()
 	go func() {
-		defer x.underway.end()
+		defer x.underway.removeOne()
 		defer cancel()
 		err := recovering(func() error {
 			w := bufio.NewWriterSize(write, downloadBuffer)

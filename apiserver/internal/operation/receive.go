@@ -46,8 +46,8 @@ type share struct {
 	users  int // that hold or wait
 }
 
-// take waits for one of the customer's places. leave gives it back, and is called once.
-func (s *shares) take(ctx context.Context, customer string) (leave func(), err error) {
+// takePlace waits for one of the customer's places. leave gives it back, and is called once.
+func (s *shares) takePlace(ctx context.Context, customer string) (leave func(), err error) {
 	s.mu.Lock()
 	if s.held == nil {
 		s.held = map[string]*share{}
@@ -109,7 +109,7 @@ func Verbatim(to io.Writer, body io.Reader) error {
 // receive brings what refine makes of the body to a file without a name, which goes with the call.
 // It holds nothing but the customer's share.
 func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.Reader, error) {
-	leave, err := x.shares.take(ctx, x.from.Customer)
+	leave, err := x.shares.takePlace(ctx, x.from.Customer)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.
 	}
 	source := &reading{from: x.body}
 	to := &spool{Writer: file, take: func(n int64) error {
-		return x.spools.take(x.from.Customer, n,
+		return x.spools.takeBytes(x.from.Customer, n,
 			func() (uint64, bool) { return x.free(x.SpoolDir) })
 	}}
 	x.after(func() { x.spools.leave(x.from.Customer, to.taken) })

@@ -33,9 +33,9 @@ var (
 			"try again after them")
 )
 
-// take takes n bytes for a customer, or none. free is what the disk has left, as far as that is
-// known.
-func (s *spools) take(customer string, n int64, free func() (uint64, bool)) error {
+// takeBytes takes n bytes for a customer, or none. free is what the disk has left, as far as that
+// is known.
+func (s *spools) takeBytes(customer string, n int64, free func() (uint64, bool)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch left, known := free(); {

@@ -34,7 +34,7 @@ func TestSpoolsAreBounded(t *testing.T) {
 			}
 			fits := all+n <= maxSpooled && held[customer]+n <= maxSpooledOfOne+2*spoolStep &&
 				free >= uint64(spoolReserve+n)
-			err := s.take(customer, n, func() (uint64, bool) { return free, true })
+			err := s.takeBytes(customer, n, func() (uint64, bool) { return free, true })
 			if fits != (err == nil) || err != nil && fault.CodeOf(err) != fault.Unavailable {
 				t.Fatalf("%d more bytes of %s, %d free, %d held: %v", n, customer, free,
 					held[customer], err)

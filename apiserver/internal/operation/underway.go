@@ -12,13 +12,13 @@ type underway struct {
 	none  chan struct{} // closed when count falls to 0; nil while nobody waits
 }
 
-func (u *underway) begin() {
+func (u *underway) addOne() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.count++
 }
 
-func (u *underway) end() {
+func (u *underway) removeOne() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.count--; u.count == 0 && u.none != nil {

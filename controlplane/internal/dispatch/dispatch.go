@@ -290,16 +290,16 @@ func (d *Dispatcher) turnOf(c *customer, most int) (*run, []uint32) {
 		if r.ended || r.starved || most <= 0 || len(r.unlocated) > 0 {
 			continue
 		}
-		if took := d.take(r, most); len(took) > 0 {
+		if took := d.pickSeqs(r, most); len(took) > 0 {
 			return r, took
 		}
 	}
 	return nil, nil
 }
 
-// take picks up to most seqs of a run: first what was set aside for hosts that have room again,
+// pickSeqs picks up to most seqs of a run: first what was set aside for hosts that have room again,
 // then new links.
-func (d *Dispatcher) take(r *run, most int) []uint32 {
+func (d *Dispatcher) pickSeqs(r *run, most int) []uint32 {
 	var took []uint32
 	for len(r.ready) > 0 && len(took) < most {
 		h := r.ready[0]

@@ -40,7 +40,8 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	if unpaid {
 		job.State, job.Message = model.Failed, neverToppedUp
 	}
-	begin(tx, job, &state.Entry{Source: model.SourceRun, Scraper: scraper.ID, Group: scraper.Group})
+	writeRun(tx, job, &state.Entry{Source: model.SourceRun, Scraper: scraper.ID,
+		Group: scraper.Group})
 	latest := *tx.Scraper(scraper.ID)
 	latest.LastJob = p.Job
 	tx.PutScraper(&latest)
@@ -126,8 +127,8 @@ func newJob(tx *state.Tx, p *command.LaunchRunPayload, prices *state.PriceTable)
 		MaxPages: 1, IgnoresRobots: p.IgnoresRobots, Charge: p.Charge, Daily: p.Daily, Rest: p.Rest}
 }
 
-// begin writes a run's records. Of the entry, source, scraper and group are given.
-func begin(tx *state.Tx, job *state.Job, entry *state.Entry) {
+// writeRun writes a run's records. Of the entry, source, scraper and group are given.
+func writeRun(tx *state.Tx, job *state.Job, entry *state.Entry) {
 	tx.PutJob(job)
 	tx.AddRun(state.NewRun(job.ID))
 	entry.ID, entry.Customer, entry.Job = job.Entry, job.Customer, job.ID

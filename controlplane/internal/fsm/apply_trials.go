@@ -41,7 +41,7 @@ func launchTrial(tx *state.Tx, p *command.LaunchRunPayload) (command.Launched, e
 	job := newJob(tx, p, prices)
 	job.Scraper, job.Revision, job.Source, job.Key = job.ID, trialRevision, trial.Source, trial.Key
 	tx.PutRecipe(&state.Recipe{Scraper: job.Scraper, Revision: job.Revision, Recipe: trial.Recipe})
-	begin(tx, job, &state.Entry{Source: trial.Source, Scraper: p.Scraper, Group: trial.Group})
+	writeRun(tx, job, &state.Entry{Source: trial.Source, Scraper: p.Scraper, Group: trial.Group})
 	return command.Launched{Job: job.ID, Links: job.Links, State: job.State, Queued: job.Queued},
 		nil
 }

@@ -136,7 +136,7 @@ func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64) (command.Grant, 
 // admit counts a seq towards the daily limits of its run, if it has any.
 func (b *batch) admit(r *ledgerOfRun, out *state.Out, domain uint64) (verdict verdict) {
 	if r.job.Daily != (model.DailyLimits{}) && domain != 0 {
-		verdict, out.Read = b.daily.begin(r.job.Customer, r.job.Daily, domain)
+		verdict, out.Read = b.daily.countRead(r.job.Customer, r.job.Daily, domain)
 	}
 	return verdict
 }
@@ -224,7 +224,7 @@ func (b *batch) comeBack(r *ledgerOfRun, seq uint32) {
 	}
 }
 
-func settle(tx *state.Tx, p command.SettlePayload) (command.Settled, error) {
+func settleReceipts(tx *state.Tx, p command.SettlePayload) (command.Settled, error) {
 	b := openBatch(tx)
 	var settled command.Settled
 	for i := range p.Receipts {

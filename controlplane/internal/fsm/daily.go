@@ -50,8 +50,8 @@ const (
 	readWaits           // reads that are out may still reach it
 )
 
-// begin counts a read of a domain, if the limits allow it.
-func (d *dailies) begin(customer string, limits model.DailyLimits, domain uint64) (verdict,
+// countRead counts a read of a domain, if the limits allow it.
+func (d *dailies) countRead(customer string, limits model.DailyLimits, domain uint64) (verdict,
 	*state.Read) {
 	own := d.of(customer)
 	at, found := findDomain(own, domain)

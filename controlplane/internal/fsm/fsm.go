@@ -119,7 +119,7 @@ func registerAll(m *FSM) {
 	register(m, launchRun)
 	register(m, stopRun)
 	register(m, extendWindow)
-	register(m, settle)
+	register(m, settleReceipts)
 	register(m, redispatch)
 	register(m, closeRun)
 	register(m, forgetUndone)

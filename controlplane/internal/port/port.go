@@ -158,15 +158,15 @@ func (p *Port) accept() {
 			}
 			continue
 		}
-		if p.begin(raw) {
+		if p.noteHandshake(raw) {
 			p.work.Go(func() { p.admit(raw) })
 		}
 	}
 }
 
-// begin notes a handshake. When too many are under way the oldest ends: one that is meant takes
-// milliseconds.
-func (p *Port) begin(raw net.Conn) bool {
+// noteHandshake notes a handshake. When too many are under way the oldest ends: one that is meant
+// takes milliseconds.
+func (p *Port) noteHandshake(raw net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || len(p.open) >= maxConnections {

@@ -378,11 +378,11 @@ func (w *world) moveAll() error {
 	for s := range shards {
 		for n := 0; n < 50 && failed == nil; n++ { // the log is full now and then
 			_, err := w.leader.Publish(ctx, s)
-			failed = errors.Join(failed, err, w.take(s))
+			failed = errors.Join(failed, err, w.readTask(s))
 		}
 		failed = errors.Join(failed, w.handOver(s))
 		for n := 0; n < 50 && failed == nil; n++ {
-			failed = errors.Join(failed, w.take(s), w.ingest(s), w.bill(ctx, s))
+			failed = errors.Join(failed, w.readTask(s), w.ingest(s), w.bill(ctx, s))
 		}
 	}
 	return failed

@@ -31,7 +31,7 @@ func (w *world) step() error {
 			_, err = w.leader.Close(ctx)
 		}
 	case 4, 5:
-		err = w.take(s)
+		err = w.readTask(s)
 	case 6, 7, 8:
 		w.fetch(s)
 	case 9, 10:
@@ -55,8 +55,8 @@ func (w *world) step() error {
 	return w.check()
 }
 
-// take reads one record of the tasks topic, as a fetcher does.
-func (w *world) take(s int) error {
+// readTask reads one record of the tasks topic, as a fetcher does.
+func (w *world) readTask(s int) error {
 	if len(w.late[s]) > 0 && w.r.IntN(8) == 0 {
 		w.tasks[s], w.late[s] = append(w.tasks[s], w.late[s][0]), w.late[s][1:]
 	}

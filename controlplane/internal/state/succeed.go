@@ -53,7 +53,7 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	s.mu.Unlock()
 	err := s.Update(index, now, func(tx *Tx) error {
 		f.compare()
-		f.begin(tx)
+		f.beginGeneration(tx)
 		f.undo(tx)
 		f.revoke(tx)
 		f.succeedWork(tx)
@@ -88,8 +88,8 @@ type follower struct {
 	changes   Changes
 }
 
-// begin begins the generation.
-func (f *follower) begin(tx *Tx) {
+// beginGeneration makes the state one of a new generation.
+func (f *follower) beginGeneration(tx *Tx) {
 	old, cluster := f.old.Cluster(), *f.mine.Cluster()
 	next := Generation{ID: f.Generation, Cut: f.cutIndex, CutTime: f.cut, At: tx.Now}
 	if was := cluster.Generation; was != nil {

@@ -132,13 +132,13 @@ func (l *Steps) settleStored(ctx context.Context, lost []lostSeq) error {
 		}
 		receipts = append(receipts, upToGaps(units, stored)...)
 		if len(receipts) >= settleMost {
-			if err := l.settle(ctx, receipts); err != nil {
+			if err := l.settleReceipts(ctx, receipts); err != nil {
 				return err
 			}
 			receipts = nil
 		}
 	}
-	return l.settle(ctx, receipts)
+	return l.settleReceipts(ctx, receipts)
 }
 
 // upToGaps is what is stored of each seq's units up to the first that is not: what stands behind a
@@ -190,7 +190,7 @@ func (l *Steps) endSealed(ctx context.Context, lost []lostSeq) error {
 	return nil
 }
 
-func (l *Steps) settle(ctx context.Context, receipts []model.Receipt) error {
+func (l *Steps) settleReceipts(ctx context.Context, receipts []model.Receipt) error {
 	if len(receipts) == 0 {
 		return nil
 	}
@@ -260,5 +260,5 @@ func (l *Steps) settleExhausted(ctx context.Context, writes []rowstore.PageWrite
 		}
 	}
 	l.Counts.Exhausted.Add(uint64(len(writes)))
-	return l.settle(ctx, receipts)
+	return l.settleReceipts(ctx, receipts)
 }

@@ -117,7 +117,7 @@ func Open(ctx context.Context, config Config) (*Browser, error) {
 	config.Path = path
 	b := &Browser{config: config, slots: make(chan struct{}, config.Pages)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	p, err := b.take(ctx)
+	p, err := b.acquireProcess(ctx)
 	if err != nil {
 		b.Close()
 		return nil, fmt.Errorf("chromium: %s: %w", path, err)
@@ -137,8 +137,8 @@ func (b *Browser) Close() {
 	b.running.Wait()
 }
 
-// take is a process for one page. The caller gives it back.
-func (b *Browser) take(ctx context.Context) (*process, error) {
+// acquireProcess answers a process for one page. The caller gives it back.
+func (b *Browser) acquireProcess(ctx context.Context) (*process, error) {
 	b.mu.Lock()
 	if b.ctx.Err() != nil {
 		b.mu.Unlock()

@@ -62,7 +62,7 @@ func (b *Browser) Load(ctx context.Context, ask Ask) (*Page, error) {
 	default:
 		return got, ErrBusy
 	}
-	p, err := b.take(ctx)
+	p, err := b.acquireProcess(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = ended(ctx)
@@ -164,7 +164,7 @@ func (v *visit) run(ctx context.Context) error {
 	if err := v.notReached(&went); err != nil {
 		return err
 	}
-	if err := v.settle(ctx); err != nil {
+	if err := v.awaitQuiet(ctx); err != nil {
 		return err
 	}
 	v.got.Loads = 1
@@ -239,8 +239,8 @@ func (v *visit) brokeOff(text string) error {
 	return fault.New(fault.PageProtocol, "The answer broke off (%s).", text)
 }
 
-// settle waits until the page is there and fetches nothing more, or has had its time.
-func (v *visit) settle(ctx context.Context) error {
+// awaitQuiet waits until the page is there and fetches nothing more, or has had its time.
+func (v *visit) awaitQuiet(ctx context.Context) error {
 	latest := time.NewTimer(time.Until(v.ask.Deadline) - marginBefore)
 	defer latest.Stop()
 	var enough <-chan time.Time
@@ -295,7 +295,7 @@ func (v *visit) read(ctx context.Context) error {
 			if int64(len(raw.Body)) > v.body {
 				return fault.New(fault.PageTooLarge, "The page is larger than %d bytes.", v.body)
 			}
-			v.take(raw.Body, mime)
+			v.keepBody(raw.Body, mime)
 			return nil
 		}
 	}
@@ -306,11 +306,11 @@ func (v *visit) read(ctx context.Context) error {
 	case text == nil || int64(len(*text)) > v.body:
 		return fault.New(fault.PageTooLarge, "The page is larger than %d bytes.", v.body)
 	}
-	v.take([]byte(*text), "text/html; charset=utf-8")
+	v.keepBody([]byte(*text), "text/html; charset=utf-8")
 	return nil
 }
 
-func (v *visit) take(body []byte, contentType string) {
+func (v *visit) keepBody(body []byte, contentType string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.got.Body, v.got.ContentType = body, contentType

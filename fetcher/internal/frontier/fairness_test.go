@@ -42,7 +42,7 @@ type simHost struct {
 	uniform bool
 }
 
-func (s *simulation) begin(name string, pace Pace) {
+func (s *simulation) checkStart(name string, pace Pace) {
 	h := s.hosts[name]
 	want := pace.spacing()
 	if h.lapsed {
@@ -77,7 +77,7 @@ func (s *simulation) startAll() time.Duration {
 			s.conserved()
 			return wait
 		}
-		s.begin(it.Host, it.Pace)
+		s.checkStart(it.Host, it.Pace)
 		s.connect(it.Host, it.Pace)
 		if !s.delayed[it] {
 			s.hosts[it.Host].waiting--
@@ -99,7 +99,7 @@ func (s *simulation) hop(r *run) {
 	if !s.f.Hop(r.it, to, r.it.Pace, s.now) {
 		return
 	}
-	s.begin(to, r.it.Pace)
+	s.checkStart(to, r.it.Pace)
 	if !r.hosts[to] {
 		s.connect(to, r.it.Pace)
 	}
@@ -243,7 +243,7 @@ func TestTurnsAtSharedHosts(t *testing.T) {
 	}
 	got := map[string]int{}
 	for range 300 {
-		it := take(t, f, now)
+		it := takeItem(t, f, now)
 		got[it.Customer]++
 		f.Done(it, Answer{}, now)
 	}
@@ -264,7 +264,7 @@ func TestNobodyIsOvertakenTwice(t *testing.T) {
 	f.Add(item(2, 2, "shared", Pace{}), now)
 	overtaken := 0
 	for range 10 {
-		it := take(t, f, now)
+		it := takeItem(t, f, now)
 		f.Done(it, Answer{}, now)
 		switch {
 		case it.Host == "shared" && it.Customer == "customer-2":
@@ -282,21 +282,21 @@ func TestSlowerPaceIsNotForgotten(t *testing.T) {
 	first, slow := item(4, 4, "a", Pace{}), item(1, 1, "a", Pace{Connections: 1})
 	a, b := item(2, 2, "a", Pace{}), item(3, 3, "a", Pace{})
 	f.Add(first, now)
-	take(t, f, now)
+	takeItem(t, f, now)
 	for _, it := range []*Item{b, a, slow} { // slow has the first turn over all hosts
 		f.Add(it, now)
 	}
 	for f.hosts["a"].turn(f).items.front() != a {
 		f.hosts["a"].served(f.hosts["a"].turn(f))
 	}
-	f.settle(f.hosts["a"], 0)
-	started := take(t, f, now)
+	f.placeHost(f.hosts["a"], 0)
+	started := takeItem(t, f, now)
 	f.Done(first, Answer{}, now)
 	f.Done(started, Answer{}, now)
 	for _, it := range []*Item{a, b} {
 		f.Remove(it, now)
 	}
-	if take(t, f, now) != slow {
+	if takeItem(t, f, now) != slow {
 		t.Error("another item came")
 	}
 }

@@ -156,7 +156,7 @@ func (f *Frontier) enter(it *Item, now int64, head bool) {
 		f.list(q)
 		return
 	}
-	f.settle(h, now)
+	f.placeHost(h, now)
 }
 
 // Next hands out the item whose turn it is, or says how long none will be ready unless something
@@ -168,7 +168,7 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 		h := q.host
 		turn := h.turn(f)
 		if at, free := h.readyAt(turn.pace()); !free || at > t {
-			f.settle(h, t)
+			f.placeHost(h, t)
 			continue
 		}
 		f.pass(q)
@@ -212,11 +212,11 @@ func (f *Frontier) start(q *queue, now int64) *Item {
 	f.size--
 	h := q.host
 	it.start = start{at: now, last: h.started, begun: h.begun}
-	h.begin(it.Pace, now)
+	h.noteStart(it.Pace, now)
 	h.active++
 	h.served(q)
 	it.state, it.queue, it.host = running, nil, h
-	f.settle(h, now)
+	f.placeHost(h, now)
 	return it
 }
 
@@ -231,15 +231,15 @@ func (f *Frontier) Hop(it *Item, name string, pace Pace, now time.Time) bool {
 		here = here || other == h
 	}
 	if at > t || !free && !here {
-		f.settle(h, t)
+		f.placeHost(h, t)
 		return false
 	}
-	h.begin(pace, t)
+	h.noteStart(pace, t)
 	if !here {
 		h.active++
 		it.others = append(it.others, h)
 	}
-	f.settle(h, t)
+	f.placeHost(h, t)
 	return true
 }
 
@@ -256,7 +256,7 @@ func (f *Frontier) Done(it *Item, answer Answer, now time.Time) {
 	it.state, it.host, it.others = outside, nil, nil
 	for _, h := range held {
 		h.active--
-		f.settle(h, t)
+		f.placeHost(h, t)
 	}
 }
 
@@ -273,7 +273,7 @@ func (f *Frontier) learn(h *host, answer Answer, now int64) {
 	}
 	h.strikes++
 	h.notBefore = max(h.notBefore, now+int64(min(wait, MaxBackoff)))
-	f.settle(h, now)
+	f.placeHost(h, now)
 }
 
 // Delay sets what a host's robots.txt asks to wait between two starts, up to MaxDelay. It holds as
@@ -294,7 +294,7 @@ func (f *Frontier) Remove(it *Item, now time.Time) bool {
 		q := it.queue
 		q.items.remove(&it.node)
 		it.queue = nil
-		defer f.settle(q.host, f.nanos(now))
+		defer f.placeHost(q.host, f.nanos(now))
 	default:
 		return false
 	}
@@ -312,7 +312,7 @@ func (f *Frontier) wake(now int64) {
 		f.enter(it, now, true)
 	}
 	for f.asleep.len() > 0 && f.asleep.first().wakes <= now {
-		f.settle(f.asleep.first(), now)
+		f.placeHost(f.asleep.first(), now)
 	}
 }
 

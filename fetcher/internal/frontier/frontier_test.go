@@ -20,8 +20,8 @@ func item(customer, job int, host string, pace Pace) *Item {
 		Pace: pace}
 }
 
-// take expects an item at once.
-func take(t *testing.T, f *Frontier, now time.Time) *Item {
+// takeItem expects an item at once.
+func takeItem(t *testing.T, f *Frontier, now time.Time) *Item {
 	t.Helper()
 	it, wait := f.Next(now)
 	if it == nil {
@@ -54,14 +54,14 @@ func TestReady(t *testing.T) {
 		}
 	}
 	ready(2)
-	first := take(t, f, now)
+	first := takeItem(t, f, now)
 	ready(1)
-	take(t, f, now)
+	takeItem(t, f, now)
 	ready(0)
 	now = now.Add(time.Second)
 	ready(1)
 	f.Done(first, Answer{Host: "a"}, now)
-	take(t, f, now)
+	takeItem(t, f, now)
 	now = now.Add(time.Second)
 	ready(0)
 }
@@ -82,7 +82,7 @@ func TestTake(t *testing.T) {
 		t.Fatal("both connections of a host that has one are taken")
 	}
 	f.Done(first, Answer{Host: "a"}, now)
-	if !f.Take(second, now) || take(t, f, now) != other || f.Waiting() != 0 {
+	if !f.Take(second, now) || takeItem(t, f, now) != other || f.Waiting() != 0 {
 		t.Fatal("at last")
 	}
 	f.Done(second, Answer{}, now)
@@ -99,14 +99,14 @@ func TestHostPace(t *testing.T) {
 	for range 4 {
 		f.Add(item(1, 1, "a", pace), now)
 	}
-	first := take(t, f, now)
+	first := takeItem(t, f, now)
 	idle(t, f, now, 500*time.Millisecond)
 	now = now.Add(500 * time.Millisecond)
-	take(t, f, now)
+	takeItem(t, f, now)
 	now = now.Add(500 * time.Millisecond)
 	idle(t, f, now, Forever) // both connections are taken
 	f.Done(first, Answer{Host: "a"}, now)
-	third := take(t, f, now)
+	third := takeItem(t, f, now)
 	now = now.Add(time.Second)
 	f.Done(third, Answer{Host: "a"}, now)
 	f.Delay("a", 7*time.Second)
@@ -118,14 +118,14 @@ func TestAStartThatAskedNothingIsGivenBack(t *testing.T) {
 	for range 6 {
 		f.Add(item(1, 1, "a", Pace{Rate: 1}), now)
 	}
-	f.Done(take(t, f, now), Answer{Unasked: true}, now) // the first start of all
-	f.Done(take(t, f, now), Answer{Host: "a"}, now)
+	f.Done(takeItem(t, f, now), Answer{Unasked: true}, now) // the first start of all
+	f.Done(takeItem(t, f, now), Answer{Host: "a"}, now)
 	idle(t, f, now, time.Second)
 	now = now.Add(time.Second)
-	f.Done(take(t, f, now), Answer{Unasked: true}, now)
-	late := take(t, f, now)
+	f.Done(takeItem(t, f, now), Answer{Unasked: true}, now)
+	late := takeItem(t, f, now)
 	now = now.Add(time.Second)
-	take(t, f, now)
+	takeItem(t, f, now)
 	f.Done(late, Answer{Unasked: true}, now) // another has started since
 	idle(t, f, now, time.Second)
 }
@@ -135,7 +135,7 @@ func TestDelayIsBounded(t *testing.T) {
 	f.Add(item(1, 1, "a", Pace{}), epoch)
 	f.Add(item(1, 1, "a", Pace{}), epoch)
 	f.Delay("a", time.Hour)
-	take(t, f, epoch)
+	takeItem(t, f, epoch)
 	idle(t, f, epoch, MaxDelay)
 }
 
@@ -163,7 +163,7 @@ func TestBackoff(t *testing.T) {
 				it, wait := f.Next(now)
 				if it == nil {
 					now = now.Add(wait)
-					it = take(t, f, now)
+					it = takeItem(t, f, now)
 				}
 				answer.Host = "a"
 				f.Done(it, answer, now)
@@ -180,14 +180,14 @@ func TestHop(t *testing.T) {
 	for _, host := range []string{"a", "b", "b"} {
 		f.Add(item(1, 1, host, pace), now)
 	}
-	a := take(t, f, now)
+	a := takeItem(t, f, now)
 	if f.Hop(a, "a", pace, now) {
 		t.Error("a second start at once")
 	}
 	if f.Hop(a, "c", pace, now) != true {
 		t.Error("no start at a host that nobody asks")
 	}
-	b := take(t, f, now)
+	b := takeItem(t, f, now)
 	now = now.Add(time.Second)
 	if f.Hop(a, "b", pace, now) {
 		t.Error("a second connection")
@@ -203,7 +203,7 @@ func TestHop(t *testing.T) {
 	now = now.Add(time.Second)
 	idle(t, f, now, Forever)
 	f.Done(a, Answer{}, now)
-	f.Done(take(t, f, now), Answer{}, now)
+	f.Done(takeItem(t, f, now), Answer{}, now)
 	forgotten(t, f, now.Add(time.Hour))
 }
 
@@ -222,14 +222,14 @@ func TestResumeAndRemove(t *testing.T) {
 	if !f.Remove(gone, now) {
 		t.Error("a waiting item is not removed")
 	}
-	if it := take(t, f, now); it != late {
+	if it := takeItem(t, f, now); it != late {
 		t.Error("a task that has begun does not come first")
 	}
 	if f.Remove(late, now) {
 		t.Error("a running item is removed")
 	}
 	f.Done(late, Answer{}, now)
-	f.Done(take(t, f, now), Answer{}, now)
+	f.Done(takeItem(t, f, now), Answer{}, now)
 	forgotten(t, f, now)
 }
 
@@ -261,7 +261,7 @@ func TestSmallRunIsNotHeldUp(t *testing.T) {
 			for n := range 5000 {
 				f.Add(item(1, 1, fmt.Sprint("host-", n), Pace{}), now)
 			}
-			f.Done(take(t, f, now), Answer{}, now)
+			f.Done(takeItem(t, f, now), Answer{}, now)
 			for n := range 20 {
 				f.Add(item(customer, 2, fmt.Sprint("host-", n*200), Pace{}), now)
 			}
@@ -270,7 +270,7 @@ func TestSmallRunIsNotHeldUp(t *testing.T) {
 				if starts == 80 {
 					t.Fatalf("%d pages of the small run wait after %d starts", left, starts)
 				}
-				it := take(t, f, now)
+				it := takeItem(t, f, now)
 				if it.Job == jobID(2) {
 					left--
 				}
@@ -294,7 +294,7 @@ func TestTurnsAtOneHost(t *testing.T) {
 			f.Add(item(2, 2, "a", pace), now) // never more than one, and it comes back at once
 			f.Add(item(3, 3, "a", pace), now)
 		}
-		it := take(t, f, now)
+		it := takeItem(t, f, now)
 		got[it.Customer]++
 		f.Done(it, Answer{}, now)
 		if it.Customer != "customer-1" {

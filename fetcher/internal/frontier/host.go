@@ -40,7 +40,7 @@ func (h *host) readyAt(pace Pace) (at int64, free bool) {
 	return at, pace.Connections <= 0 || h.active < pace.Connections
 }
 
-func (h *host) begin(pace Pace, now int64) {
+func (h *host) noteStart(pace Pace, now int64) {
 	h.started, h.begun, h.spaced = now, true, pace.spacing()
 }
 
@@ -67,11 +67,11 @@ func (h *host) served(q *queue) {
 	h.shares.toBack(&q.share.node)
 }
 
-// settle finds out what the host waits for after something changed: nothing (it is ready), a time,
-// a connection, or an item. It forgets the host when nothing waits or runs and the pace of its last
-// start is over. Only a slower run that comes later could miss that start, and it keeps its own
-// pace from its own first start on.
-func (f *Frontier) settle(h *host, now int64) {
+// placeHost finds out what the host waits for after something changed: nothing (it is ready), a
+// time, a connection, or an item. It forgets the host when nothing waits or runs and the pace of
+// its last start is over. Only a slower run that comes later could miss that start, and it keeps
+// its own pace from its own first start on.
+func (f *Frontier) placeHost(h *host, now int64) {
 	if h.place != noPlace {
 		f.asleep.remove(h)
 	}

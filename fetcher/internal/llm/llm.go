@@ -104,7 +104,7 @@ func (c *Client) Ask(ctx context.Context, system, user string, schema json.RawMe
 		return nil, err
 	}
 	used := held // until the endpoint says better: it may have worked on a question that timed out
-	defer func() { c.settle(day, held, used) }()
+	defer func() { c.returnUnused(day, held, used) }()
 	answer, err := c.call(ctx, system, user, schema)
 	if err != nil {
 		if fault.CodeOf(err) == fault.PageModel {
@@ -158,9 +158,9 @@ func (c *Client) reserve(size int) (day string, most cost, err error) {
 	return day, most, nil
 }
 
-// settle gives back what was held and not used. A day that has ended meanwhile is not reckoned with
-// any more.
-func (c *Client) settle(day string, held, used cost) {
+// returnUnused gives back what was held and not used. A day that has ended meanwhile is not
+// reckoned with any more.
+func (c *Client) returnUnused(day string, held, used cost) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if day == c.day {

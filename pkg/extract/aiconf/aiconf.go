@@ -116,7 +116,7 @@ func (c *conf) read(pages []page.Page, out *rows.Writer) (rows.More, error) {
 		return rows.More{Rejected: rejected}, nil
 	}
 	for _, row := range list {
-		text := r.settle(row)
+		text := r.completeRow(row)
 		switch {
 		case r.budget.Err() != nil:
 			return rows.More{}, tooSlow(r.budget.Err())
@@ -186,9 +186,9 @@ func (r *reader) prune(of row) bool {
 	return false
 }
 
-// settle is a row as it is stored, nil if it does not fit the schema. What is required, may be null
-// and is nowhere to be found is null.
-func (r *reader) settle(of row) []byte {
+// completeRow is a row as it is stored, nil if it does not fit the schema. What is required, may be
+// null and is nowhere to be found is null.
+func (r *reader) completeRow(of row) []byte {
 	if len(of) == 0 {
 		return nil
 	}

@@ -175,7 +175,7 @@ func (r *reader) mentioned() *mentions {
 			if !around[n] && (isUnseen(n) || m.isBeside(n)) {
 				return
 			}
-			m.take(n, &count)
+			m.noteNames(n, &count)
 		}
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			visit(c)
@@ -185,8 +185,8 @@ func (r *reader) mentioned() *mentions {
 	return m
 }
 
-// take notes the names of an element.
-func (m *mentions) take(n *html.Node, count *int) {
+// noteNames notes the names of an element.
+func (m *mentions) noteNames(n *html.Node, count *int) {
 	names := 0
 	add := func(name, attr string) {
 		if names++; names > maxNames {

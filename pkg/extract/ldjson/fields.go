@@ -99,7 +99,7 @@ func parsePath(s string) ([]step, bool) {
 				name = inner[1 : len(inner)-1]
 				break
 			}
-			if len(steps) == 0 || !steps[len(steps)-1].take(inner) {
+			if len(steps) == 0 || !steps[len(steps)-1].noteIndex(inner) {
 				return nil, false
 			}
 			continue
@@ -119,8 +119,8 @@ func parsePath(s string) ([]step, bool) {
 	return steps, len(steps) > 0
 }
 
-// take notes an index.
-func (s *step) take(index string) bool {
+// noteIndex keeps an index of the path.
+func (s *step) noteIndex(index string) bool {
 	if s.all || s.index >= 0 {
 		return false
 	}

@@ -33,8 +33,8 @@ type priced struct {
 
 func newPatterns() *patterns { return &patterns{used: map[int64]priced{}} }
 
-// begin begins a query, which ends with the context. Its end must follow.
-func (p *patterns) begin(ctx context.Context) *matching {
+// beginQuery begins a query, which ends with the context. Its end must follow.
+func (p *patterns) beginQuery(ctx context.Context) *matching {
 	return &matching{patterns: p, budget: pattern.NewBudget(ctx, matchSteps)}
 }
 

@@ -19,7 +19,7 @@ func TestPatternsOfAQueryArePaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	patterns := newPatterns()
-	query := patterns.begin(t.Context())
+	query := patterns.beginQuery(t.Context())
 	args := []driver.Value{`{"a":"` + strings.Repeat("b", 6_000) + `"}`, "a", query.number(p)}
 	rows := 0
 	for ; err == nil && rows < 1_000; rows++ {
@@ -35,7 +35,7 @@ func TestPatternsOfAQueryArePaid(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	query = patterns.begin(ctx)
+	query = patterns.beginQuery(ctx)
 	defer query.end()
 	args = []driver.Value{`{"a":"` + strings.Repeat("b", 100_000) + `"}`, "a", query.number(p)}
 	if _, err := patterns.match(nil, args); !errors.Is(query.failure(err), context.Canceled) {

@@ -48,7 +48,7 @@ func TestPrintFilter(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", test.filter, err)
 		}
-		condition, args := printFilter(node, newPatterns().begin(t.Context()))
+		condition, args := printFilter(node, newPatterns().beginQuery(t.Context()))
 		if diff := cmp.Diff(test.want, condition); diff != "" {
 			t.Errorf("%s: %s", test.filter, diff)
 		}

@@ -62,7 +62,7 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 	if q.Limit <= 0 {
 		return nil, nil
 	}
-	query := s.patterns.begin(ctx)
+	query := s.patterns.beginQuery(ctx)
 	defer query.end()
 	var docs []json.RawMessage
 	err := view(ctx, s.reads, func(conn *sql.Conn) error {
@@ -85,7 +85,7 @@ func (s *Store) Rows(ctx context.Context, q rowstore.RowsQuery) ([]json.RawMessa
 
 // Count is rowstore.Reads.
 func (s *Store) Count(ctx context.Context, scope rowstore.Scope, f filter.Node) (int64, error) {
-	query := s.patterns.begin(ctx)
+	query := s.patterns.beginQuery(ctx)
 	defer query.end()
 	jobs, args := scopeJobs(scope)
 	text := `SELECT coalesce(sum(rows), 0) FROM (` + jobs + `)`
@@ -295,7 +295,7 @@ func (s *Store) Scan(ctx context.Context, q rowstore.ScanQuery) (docs []json.Raw
 	err error) {
 	last = q.After
 	more, size := false, 0
-	query := s.patterns.begin(ctx)
+	query := s.patterns.beginQuery(ctx)
 	defer query.end()
 	err = view(ctx, s.reads, func(conn *sql.Conn) error {
 		if q.Filter == nil {

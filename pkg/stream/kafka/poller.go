@@ -108,8 +108,8 @@ func (p *poller) remove(c *cursor) {
 	c.held = nil
 }
 
-// take gives up to most messages of a cursor to its reader. It needs mu.
-func (p *poller) take(c *cursor, most int) []stream.Message {
+// handOver gives up to most messages of a cursor to its reader. It needs mu.
+func (p *poller) handOver(c *cursor, most int) []stream.Message {
 	n := min(most, len(c.held))
 	if n == 0 {
 		return nil

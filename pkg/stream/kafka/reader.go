@@ -22,7 +22,7 @@ func (r *reader) Fetch(ctx context.Context, most int) ([]stream.Message, error) 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		messages, err := r.take(max(most, 1))
+		messages, err := r.takeMessages(max(most, 1))
 		if err != nil || len(messages) > 0 {
 			return messages, err
 		}
@@ -33,7 +33,7 @@ func (r *reader) Fetch(ctx context.Context, most int) ([]stream.Message, error) 
 	}
 }
 
-func (r *reader) take(most int) ([]stream.Message, error) {
+func (r *reader) takeMessages(most int) ([]stream.Message, error) {
 	r.poller.mu.Lock()
 	defer r.poller.mu.Unlock()
 	if r.closed {
@@ -42,7 +42,7 @@ func (r *reader) take(most int) ([]stream.Message, error) {
 	var messages []stream.Message
 	for range r.owned {
 		r.turn = (r.turn + 1) % len(r.owned)
-		if some := r.poller.take(r.owned[r.turn], most-len(messages)); messages == nil {
+		if some := r.poller.handOver(r.owned[r.turn], most-len(messages)); messages == nil {
 			messages = some
 		} else {
 			messages = append(messages, some...)

@@ -283,11 +283,11 @@ func (d *demoCluster) start(ctx context.Context, nodes ...*demoNode) error {
 	ctx, cancel := context.WithTimeout(ctx, nodeStarts)
 	defer cancel()
 	failed := make(chan error, len(nodes))
-	begin := func(n *demoNode) { failed <- d.begin(ctx, n) }
+	begin := func(n *demoNode) { failed <- d.bringUp(ctx, n) }
 	alone := 0
 	if nodes[0].unused {
 		alone = 1
-		if err := d.begin(ctx, nodes[0]); err != nil {
+		if err := d.bringUp(ctx, nodes[0]); err != nil {
 			return err
 		}
 	}
@@ -304,8 +304,8 @@ func (d *demoCluster) start(ctx context.Context, nodes ...*demoNode) error {
 	return first
 }
 
-// begin starts a node and waits until it serves.
-func (d *demoCluster) begin(ctx context.Context, n *demoNode) error {
+// bringUp starts a node and waits until it serves.
+func (d *demoCluster) bringUp(ctx context.Context, n *demoNode) error {
 	if err := d.launchNode(ctx, n); err != nil {
 		return err
 	}

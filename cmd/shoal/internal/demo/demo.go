@@ -109,7 +109,7 @@ func (c *Command) Show(ctx context.Context, t *terminal.Terminal, web *synthweb.
 	}
 	defer client.Close()
 	t.Notef("Serving %s, data in %s.", server, c.Data)
-	group, job, err := c.begin(ctx, t, client, &connect, web, DemoPages)
+	group, job, err := c.launchRun(ctx, t, client, &connect, web, DemoPages)
 	if err != nil {
 		return err
 	}
@@ -124,8 +124,8 @@ func (c *Command) Show(ctx context.Context, t *terminal.Terminal, web *synthweb.
 	return c.invite(t, &connect, server, group, job)
 }
 
-// begin launches a run of the demo web's first pages, and sees to all that it needs.
-func (c *Command) begin(ctx context.Context, t *terminal.Terminal, client *api.Client,
+// launchRun launches a run of the demo web's first pages, and sees to all that it needs.
+func (c *Command) launchRun(ctx context.Context, t *terminal.Terminal, client *api.Client,
 	connect *commands.Connection,
 	web *synthweb.Web, pages int) (group api.Group, job string, err error) {
 	if group, err = commands.EnsureGroup(ctx, client, demoGroup); err != nil {
@@ -150,7 +150,7 @@ func (c *Command) again(ctx context.Context, t *terminal.Terminal, web *synthweb
 		return err
 	}
 	defer client.Close()
-	_, job, err := c.begin(ctx, t, client, &connect, web, pages)
+	_, job, err := c.launchRun(ctx, t, client, &connect, web, pages)
 	if err != nil {
 		return err
 	}

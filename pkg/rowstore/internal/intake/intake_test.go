@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func begin(t *testing.T, gate *Gate) *List {
+func beginList(t *testing.T, gate *Gate) *List {
 	t.Helper()
 	list, err := gate.Begin(t.Context(), t.TempDir(), "list")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestHashCollisions(t *testing.T) {
 		"the one it is on": xxh3.HashStringSeed,
 	} {
 		t.Run(name, func(t *testing.T) {
-			list := begin(t, NewGate())
+			list := beginList(t, NewGate())
 			defer func() { _ = list.End() }()
 			list.hash = hash
 			want := map[string]bool{}
@@ -76,7 +76,7 @@ func TestOneHugeListAtATime(t *testing.T) {
 		}
 		return nil
 	}
-	first, second := begin(t, gate), begin(t, gate)
+	first, second := beginList(t, gate), beginList(t, gate)
 	if err := errors.Join(grow(first, 0, hugeFrom+1), grow(second, 0, hugeFrom)); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestOneHugeListAtATime(t *testing.T) {
 	if err := second.Wait(ended); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a second huge list did not wait: %v", err)
 	}
-	small := begin(t, gate)
+	small := beginList(t, gate)
 	if err := grow(small, 0, 10); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestOneHugeListAtATime(t *testing.T) {
 }
 
 func TestLinkBounds(t *testing.T) {
-	list := begin(t, NewGate())
+	list := beginList(t, NewGate())
 	defer func() { _ = list.End() }()
 	long := strings.Repeat("x", MaxLinkBytes)
 	if added, err := list.Add(long, long); err != nil || !added {
@@ -122,7 +122,7 @@ func TestLinkBounds(t *testing.T) {
 
 // Chunks come out full, in order, each once, the last one as long as it is.
 func TestChunks(t *testing.T) {
-	list := begin(t, NewGate())
+	list := beginList(t, NewGate())
 	defer func() { _ = list.End() }()
 	var got []string
 	next := 0

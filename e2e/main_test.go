@@ -1,14 +1,11 @@
 package e2e
 
 import (
-	"context"
 	"flag"
-	"fmt"
 	"os"
-	"sync"
 	"testing"
 
-	"shoal.dev/shoal/testkit/process"
+	"shoal.dev/shoal/e2e/suite"
 )
 
 // The flags. By default the suite is as long as a commit can wait for.
@@ -24,40 +21,15 @@ var (
 
 func TestMain(m *testing.M) {
 	// Most of a crash test is waiting for a process.
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		panic(err)
-	}
-	flag.Parse()
-	dir, err := os.MkdirTemp("", "shoal-e2e")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	built.dir = dir
-	code := m.Run()
-	_ = os.RemoveAll(dir) // what is left is the system's to clean
-	os.Exit(code)
+	os.Exit(built.Main(m, 4))
 }
 
-// built is the binary, built once, by the first test that asks for it.
-var built struct {
-	once sync.Once
-	dir  string
-	path string
-	err  error
-}
+var built suite.Built
 
 func binary(t *testing.T) string {
 	t.Helper()
 	if *prebuilt != "" {
 		return *prebuilt
 	}
-	built.once.Do(func() {
-		built.path,
-			built.err = process.Build(context.Background(), built.dir, *race)
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
-	return built.path
+	return built.Path(t, *race)
 }

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 	"shoal.dev/shoal/testkit/cluster"
 	"shoal.dev/shoal/testkit/netns"
-	"shoal.dev/shoal/testkit/process"
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
@@ -54,42 +52,17 @@ var (
 func TestMain(m *testing.M) {
 	// Two small clusters keep two cores busy. What strikes a service, or measures, is no parallel
 	// test.
-	if err := flag.Set("test.parallel", "2"); err != nil {
-		panic(err)
-	}
-	flag.Parse()
-	dir, err := os.MkdirTemp("", "shoal-cluster")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	built.dir = dir
-	code := m.Run()
-	_ = os.RemoveAll(dir) // what is left is the system's to clean
-	os.Exit(code)
+	os.Exit(built.Main(m, 2))
 }
 
-// built is the binary, built once, by the first test that asks for it.
-var built struct {
-	once sync.Once
-	dir  string
-	path string
-	err  error
-}
+var built suite.Built
 
 func binary(t *testing.T) string {
 	t.Helper()
 	if *prebuilt != "" {
 		return *prebuilt
 	}
-	built.once.Do(func() {
-		built.path,
-			built.err = process.Build(context.Background(), built.dir, *race)
-	})
-	if built.err != nil {
-		t.Fatal(built.err)
-	}
-	return built.path
+	return built.Path(t, *race)
 }
 
 // releaseBefore is a binary of the release before this one, built from the history of the

@@ -80,7 +80,7 @@ func newPoller(c *cluster, topic stream.Topic, counters *counters) *poller {
 		cursors: map[int]*cursor{},
 		long:    map[int32]bool{}, short: map[int32]bool{}, started: map[int32]time.Time{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.running.Go(p.run)
+	p.running.Go(func() { p.wake.serve(p.ctx, p.cluster.config.Clock, p.dispatch) })
 	return p
 }
 
@@ -126,22 +126,6 @@ func (p *poller) handOver(c *cursor, most int) []stream.Message {
 		p.wake.notify()
 	}
 	return messages
-}
-
-func (p *poller) run() {
-	var later <-chan time.Time
-	for {
-		select {
-		case <-p.wake:
-		case <-later:
-		case <-p.ctx.Done():
-			return
-		}
-		later = nil
-		if wait := p.dispatch(); wait > 0 {
-			later = p.cluster.config.Clock.After(wait)
-		}
-	}
 }
 
 // poll is a request: the cursors, and where each is read from.

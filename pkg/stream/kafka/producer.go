@@ -13,6 +13,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/produce"
 
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/stream"
 )
 
@@ -43,6 +44,24 @@ func (w wake) notify() {
 	select {
 	case w <- struct{}{}:
 	default:
+	}
+}
+
+// serve looks after each notice, and again after as long as look says (0: not before the next
+// notice), until ctx ends.
+func (w wake) serve(ctx context.Context, c clock.Clock, look func() time.Duration) {
+	var later <-chan time.Time
+	for {
+		select {
+		case <-w:
+		case <-later:
+		case <-ctx.Done():
+			return
+		}
+		later = nil
+		if wait := look(); wait > 0 {
+			later = c.After(wait)
+		}
 	}
 }
 
@@ -87,7 +106,7 @@ func newProducer(c *cluster, counters []counters) *producer {
 			p.lanes = append(p.lanes, lane{topic: topic, partition: partition})
 		}
 	}
-	p.running.Go(p.run)
+	p.running.Go(func() { p.wake.serve(p.ctx, p.cluster.config.Clock, p.dispatch) })
 	return p
 }
 
@@ -102,23 +121,6 @@ func (p *producer) errIfClosed() error {
 		return stream.ErrClosed
 	}
 	return nil
-}
-
-// run sends what can be sent, until close.
-func (p *producer) run() {
-	var later <-chan time.Time
-	for {
-		select {
-		case <-p.wake:
-		case <-later:
-		case <-p.ctx.Done():
-			return
-		}
-		later = nil
-		if wait := p.dispatch(); wait > 0 {
-			later = p.cluster.config.Clock.After(wait)
-		}
-	}
 }
 
 // dispatch starts a request to each broker that has none under way. It returns how long to wait for

@@ -174,8 +174,8 @@ func (f *Fetcher) plan(task *model.Task) hold.Plan {
 
 // Run works until ctx ends, which is no error. Then it begins no page any more, and finishes and
 // publishes those that have begun. It lets go of its shards and tells the leader, all within
-// StopWithin. It returns when all that it started has ended; what it did not begin is found by the
-// markers of whoever takes the shards over.
+// StopWithin. It returns when all that it started has ended. What it did not begin is found by the
+// markers of the next holder of the shards.
 func (f *Fetcher) Run(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

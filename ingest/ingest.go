@@ -168,7 +168,7 @@ func (g *Ingest) Run(ctx context.Context) error {
 	}
 }
 
-// work takes one batch through its steps. Their order is what nothing may be lost by.
+// work takes one batch through its steps. Their order sees to it that nothing is lost.
 func (g *Ingest) work(ctx context.Context, reader stream.Reader) error {
 	b, err := g.collect(ctx, reader)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package blobstore owns bytes that are too large for a command and no rows: backups, uploads in
 // flight, kept page bodies. They are in a directory, or in any store that speaks S3. It owns their
-// names, bounds, lifetimes and durability. It does not know what names a blob, and so does not know
-// which are orphans: whoever sweeps it says so.
+// names, bounds, lifetimes and durability. It does not know who names a blob, and so does not know
+// which are orphans. The caller that sweeps says so.
 package blobstore
 
 import (

@@ -11,7 +11,7 @@ import (
 type Kind struct {
 	Name     string
 	MaxBytes int64 // of one blob
-	// Lifetime is for how long a blob is kept, whoever names it. 0: for as long as it is named.
+	// Lifetime is for how long a blob is kept, named or not. 0: for as long as it is named.
 	Lifetime time.Duration
 }
 

@@ -62,8 +62,8 @@ type Store interface {
 	// has no name.
 	Identity(ctx context.Context) (string, error)
 	// Claim makes the store its owner's, unless it is another one's already, and returns whose it
-	// is. With take it is the owner's from now on, whoever had it. An embedded store is whoever's
-	// asks.
+	// is. With take it is the owner's from now on, whoever had it. An embedded store belongs to
+	// whoever asks.
 	Claim(ctx context.Context, owner string, take bool) (whose string, err error)
 	// Advance brings the schema to its newest version, which programs of cluster version 1 refuse.
 	// It is called once the cluster has none of them any more, by who may make tables. Idempotent.
@@ -261,7 +261,7 @@ type ScanQuery struct {
 	Bytes int
 }
 
-// Full says whether rows, which are so many bytes together, are all that is asked for.
+// Full says whether rows are all that is asked for. bytes is how many they have together.
 func (q ScanQuery) Full(rows, bytes int) bool {
 	return rows >= q.Limit || q.Bytes > 0 && bytes >= q.Bytes
 }

@@ -94,7 +94,7 @@ type Log interface {
 	Identity(ctx context.Context) (string, error)
 	// Claim makes the log its owner's, unless it is another one's already, and returns whose it is.
 	// With take it is the owner's from now on, whoever had it. An owner is 1 to 64 letters and
-	// digits. An embedded log is whoever's asks.
+	// digits. An embedded log belongs to whoever asks.
 	Claim(ctx context.Context, owner string, take bool) (whose string, err error)
 
 	// Close ends every call with ErrClosed. Idempotent.

@@ -204,8 +204,7 @@ func (brotliCoding) end(dst, _ []byte) []byte { return append(dst, 3) } // the l
 
 // brotliBlock compresses text to one meta-block that ends at a byte boundary and is not the last.
 // The encoder uses neither the dictionary nor distances or text from before its block, so that it
-// means the same wherever it stands. It makes a whole stream, though, of which the ends are cut
-// off.
+// means the same wherever it stands. But it makes a whole stream, whose ends are cut off.
 func brotliBlock(text []byte) []byte {
 	finder := matchfinder.M4{MaxDistance: 1 << 20, ChainLength: 32, HashLen: 5}
 	var encoder brotli.Encoder

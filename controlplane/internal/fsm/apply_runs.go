@@ -86,7 +86,7 @@ func toppedUp(tx *state.Tx, wallet *state.Wallet) bool {
 }
 
 // fundedPrices are the prices of a run that may begin, by those of its tiers that have one. unpaid
-// says that only money pays for it, of which there never was any.
+// says that only money pays for it, and that the customer never had any.
 func fundedPrices(tx *state.Tx, p *command.LaunchRunPayload) (prices *state.PriceTable, unpaid bool,
 	err error) {
 	if len(tx.OpenJobsOfCustomer(p.Customer)) >= maxOpenRuns {

@@ -58,8 +58,8 @@ func wakeWork(tx *state.Tx, p command.EnqueueWorkPayload) bool {
 	return false
 }
 
-// come makes a waiting item ready, of which the time has come. A pause that it asked for was no
-// standstill; one after a failure was.
+// come makes a waiting item ready whose time has come. A pause that it asked for was no standstill;
+// one after a failure was.
 func come(tx *state.Tx, w *state.Work, at int64) {
 	if w.State, w.At = state.WorkReady, at; w.Failures == 0 {
 		w.Advanced = at

@@ -135,8 +135,8 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 	addClaim(tx, record)
 }
 
-// passing says whether the same call may succeed later, so that its refusal is nobody's last word.
-// That is by paying, by waiting, or when the service is well again (decision 5).
+// passing says whether the same call may succeed later. Such a refusal is not kept. That is by
+// paying, by waiting, or when the service is well again (decision 5).
 func passing(err error) bool {
 	if err == nil {
 		return false

@@ -46,9 +46,9 @@ func (h *Holder) Orphans() work.Kind {
 // dropOrphans removes link lists that no run and no call under way has. It also removes those of
 // runs of long ago, and what trials have left.
 // An intake holds its claim for as long as it works. So a list that is older than any intake's
-// beginning is nobody's. When there is no other process, so is one that is older than this process.
-// One that is older than the cluster is of another that had the row store before, and whose backup
-// may be restored here: it stays.
+// beginning belongs to nobody. When there is no other process, so is one that is older than this
+// process. One that is older than the cluster is of another that had the row store before, and
+// whose backup may be restored here: it stays.
 func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
 	before := now.Add(-orphanAge)
 	boot := time.Unix(l.config.Boot.Seconds(), 0)
@@ -134,7 +134,7 @@ func (l *Leadership) pastLists(ctx context.Context, view *state.View, lists []ro
 	return past, nil
 }
 
-// orphaned says whether a list is nobody's, if no run of the archive has it.
+// orphaned says whether a list belongs to nobody, if no run of the archive has it.
 func (l *Leadership) orphaned(view *state.View, list ids.ID, before time.Time) bool {
 	made, cluster := list.Seconds(), view.Cluster()
 	if cluster.Generation != nil && l.inGrace(cluster) &&

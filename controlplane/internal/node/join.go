@@ -164,7 +164,7 @@ func (n *Node) choose(ctx context.Context, begun time.Time) error {
 }
 
 // found founds a cluster unless another node has, or is about to. Each says that it is about to,
-// then exchanges all that is known with every other node, and only then looks who else is. So of
+// then exchanges all that is known with every other node. Only then does it look who else is. So of
 // two nodes that reach each other at least one sees the other's intention. The one whose name comes
 // first keeps its own. It waits until the other has given way, or is there with a cluster. Whoever
 // sees from the start that another one goes first does not begin.

@@ -41,8 +41,8 @@ func (s *summer) record(k *kind, record any) uint64 {
 	return xxh3.HashSeed(s.buffer.Bytes(), xxh3.HashString(k.name))
 }
 
-// run is what the sets of a run add: what is out whole, and how much is closed and begun, whose
-// sets may be large.
+// run is what the sets of a run add. The out set is added whole; of the closed and the begun sets,
+// which may be large, only the size.
 func (s *summer) run(r *Run) uint64 {
 	words := func(job ids.ID, numbers ...uint64) uint64 {
 		s.buffer.Reset()

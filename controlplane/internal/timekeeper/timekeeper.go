@@ -115,8 +115,9 @@ func (k *Keeper) flowing(r Reading) time.Time { return k.state.Add(r.Elapsed - k
 
 func within(d time.Duration) bool { return d >= -Tolerance && d <= Tolerance }
 
-// Hear compares this node's clock with those of other voters, of which and itself there are so
-// many. A time that a majority tells is the time from now on, however far ahead of the state it is.
+// Hear compares this node's clock with those of the other voters. voters is how many there are,
+// itself included. A time that a majority tells is the time from now on, however far ahead of the
+// state it is.
 func (k *Keeper) Hear(r Reading, voters int, witnesses []Witness) Findings {
 	k.mu.Lock()
 	defer k.mu.Unlock()

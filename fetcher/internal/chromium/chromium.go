@@ -1,7 +1,7 @@
 // Package chromium owns the browser: a Chromium process, the pages that are loaded in it, and what
-// they may use. It also owns the local proxies by which alone they reach anything. It starts a new
-// process when the one at hand has loaded enough pages, uses too much memory or hangs. It does not
-// own the verdict on a page, robots.txt, politeness or attempts (transport and the worker do).
+// they may use. It also owns the local proxies, which are the only way out of a page. It starts a
+// new process when the one at hand has loaded enough pages, uses too much memory or hangs. It does
+// not own the verdict on a page, robots.txt, politeness or attempts (transport and the worker do).
 // Connections and the address guard are pkg/egress's.
 package chromium
 

@@ -196,7 +196,7 @@ func (h *Hold) beginShard(o *opening) {
 	notify(h.beatNow)
 }
 
-// giveUpOpening forgets a shard that was to be held. It needs mu.
+// giveUpOpening forgets a shard that was about to be held. It needs mu.
 func (h *Hold) giveUpOpening(number uint16) {
 	if o := h.opening[number]; o.reader != nil {
 		_ = o.reader.Close() // it gives back what nobody has used

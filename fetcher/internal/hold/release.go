@@ -88,8 +88,7 @@ func (h *Hold) lapseShards(shards ...*shard) {
 	h.config.Logger.Warn("fetcher: leases lapsed", "count", len(numbers), "shards", numbers)
 }
 
-// dropShard forgets a shard and all that is open of it, and ends its requests under way. It needs
-// mu.
+// dropShard forgets a shard and all its open tasks, and ends its requests under way. It needs mu.
 func (h *Hold) dropShard(s *shard) {
 	if s.gone {
 		return

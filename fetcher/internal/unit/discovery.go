@@ -278,7 +278,7 @@ func (t *Turn) wouldRepeat(d *discovery, fresh map[string]string) bool {
 	return wasAt == isAt && slices.Equal(before.Header, after.Header)
 }
 
-// original ends a page with the error that a discovery was to help against.
+// original ends a page with the error for which a discovery was begun.
 type original struct{ code fault.Code }
 
 func (e *original) Error() string { return string(e.code) }

@@ -9,9 +9,9 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Style sheets of a page say what of it nobody sees: letters that only robots read in the midst of
-// an address, and whole addresses for them. They also show what the text does not have. Those in
-// files of their own are not fetched.
+// Style sheets of a page say which parts of it nobody sees. These are letters in the midst of an
+// address that only robots read, and whole addresses for them. They also show what the text does
+// not have. Those in files of their own are not fetched.
 
 // Bounds of what is looked at of style sheets.
 const (

@@ -38,8 +38,8 @@ func (l *Log) Watch(topic stream.Topic, group string) {
 
 // Lag asks the brokers at most once a second, and otherwise, or when they do not answer within two
 // seconds, returns what it found last. It knows the tails of this process, and the groups that this
-// process is or was a member of, or watches. Groups are known as a whole, whoever their members
-// are.
+// process is or was a member of, or watches. Groups are known as a whole, members in other
+// processes included.
 func (l *Log) Lag(topic stream.Topic) int64 {
 	if int(topic) >= len(l.lags) {
 		return 0

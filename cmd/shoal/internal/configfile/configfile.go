@@ -24,8 +24,7 @@ type File struct {
 	flag map[string][]string
 }
 
-// Read reads a file of flags, of which it takes maxConfigFile bytes at most. Its faults name the
-// line.
+// Read reads a file of flags. It takes at most maxConfigFile bytes. Its faults name the line.
 func Read(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -58,8 +58,8 @@ func (c Codec) Encode(p *model.Page) ([]byte, error) {
 // decoding reads what older writers left, too: their text need not be UTF-8. It is mended.
 var decoding = sync.OnceValues(cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode)
 
-// Decode completes a record, of which the engine has set its own columns, and returns where its
-// chain goes on.
+// Decode completes a record whose own columns the engine has set. It returns where its chain goes
+// on.
 func Decode(encoded []byte, r *rowstore.Record) (*model.Continuation, error) {
 	mode, err := decoding()
 	if err != nil {

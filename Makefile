@@ -9,16 +9,17 @@ BENCH    ?= -out bench/results
 # How tests are run. CI tells and bounds what each package takes (.ci/gotest).
 GO_TEST ?= go test
 
-# The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory. What it
-# tests is not tested again without it, but for the tests that look for tools; and the simulation, which has no such memory.
+# The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory, and not
+# over the simulation, which has no such memory. What it tests is not tested again without it, but for what looks for tools.
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 SERIAL   := /controlplane/internal/simulation$$
-TOOLS    := /fetcher(/|$$)
+TOOLS    := ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
+TOOLED   := 'Browser|Guard|Trap'
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)')
-UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)|$(TOOLS)')
+UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts lint fuzz nightly clean
+.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -39,6 +40,10 @@ else
 	$(GO_TEST) -timeout 25m $(TESTED)
 endif
 	@echo "left out: $(or $(LEFT_OUT),nothing)"
+
+# The tests of the race detector's packages that look for tools, where there may be none.
+tooled:
+	$(GO_TEST) -timeout 25m -run $(TOOLED) $(TOOLS)
 
 # What tests look for on PATH, and what is not shown without it. Real services and alert rules have suites of their own.
 BROWSERS := chromium chromium-browser google-chrome headless-shell

@@ -14,7 +14,7 @@ GO_TEST ?= go test
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
 SERIAL   := /controlplane/internal/simulation$$
-TOOLS    := /fetcher(/|$$)
+TOOLS    := /(fetcher|cmd/shoal)(/|$$)
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)|$(TOOLS)')
 

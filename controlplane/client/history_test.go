@@ -266,3 +266,60 @@ func (w *twins) checkSums(r *rapid.T) {
 		}
 	}
 }
+
+// asked notes the most records that one read asks for.
+type asked struct {
+	client.Past
+	most int
+}
+
+func (a *asked) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
+	a.most = max(a.most, q.Limit)
+	return a.Past.PastRuns(ctx, q)
+}
+
+func (a *asked) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) (
+	[]rowstore.PastEntry, error) {
+	a.most = max(a.most, q.Limit)
+	return a.Past.PastEntries(ctx, q)
+}
+
+// TestHistoryIsReadInParts: whatever there is, a part is all that a read by cursor holds.
+func TestHistoryIsReadInParts(t *testing.T) {
+	w := newTwins(t)
+	const runs, most = 40, 3
+	for range runs {
+		w.clock.Advance(time.Second)
+		w.launch(w.scrapers[0])
+		w.end(0, 3)
+	}
+	w.less.Archive(t, &w.past, 2)
+	past := &asked{Past: &w.past}
+	history, view := client.NewHistory(past), w.less.View()
+	read := 0
+	for place := (*rowstore.PastPlace)(nil); ; {
+		part, err := history.RunsBefore(t.Context(), view, "alice", place, most)
+		if err != nil || len(part) > most {
+			t.Fatalf("%d runs, %v", len(part), err)
+		}
+		if read += len(part); len(part) == 0 {
+			break
+		}
+		last := part[len(part)-1]
+		place = &rowstore.PastPlace{Value: last.Queued, ID: last.ID}
+	}
+	entries := 0
+	for before := uint64(0); ; {
+		part, err := history.EntriesBefore(t.Context(), view, "alice", before, most)
+		if err != nil || len(part) > most {
+			t.Fatalf("%d entries, %v", len(part), err)
+		}
+		if entries += len(part); len(part) == 0 {
+			break
+		}
+		before = part[len(part)-1].Created
+	}
+	if read != runs || entries < runs || past.most > most {
+		t.Errorf("%d runs and %d entries, by at most %d records", read, entries, past.most)
+	}
+}

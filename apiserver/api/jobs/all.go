@@ -3,11 +3,13 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -15,7 +17,11 @@ import (
 type allRequest struct {
 	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
 	Cursor string `query:"cursor" doc:"nextCursor of the page before"`
+	Format string `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
 }
+
+// exportedAtOnce are read from the history at a time.
+const exportedAtOnce = 1_000
 
 // all is GET /api/scraper/load-history/all.
 func (r Resource) all() *operation.Operation {
@@ -25,21 +31,26 @@ func (r Resource) all() *operation.Operation {
 		Summary: "Reads all of the customer's runs, newest first, by cursor",
 		Description: "There is no last page: the cursor leads to the first run that is still " +
 			"kept. Runs that are launched meanwhile are not among those that follow.",
-		Access: auth.Read, Rate: limits.Read,
+		Access: auth.Read, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Errors: []fault.Code{fault.InvalidCursor},
-	}, func(ctx context.Context, from *operation.Caller, in *allRequest) (api.CursorPage[Job],
-		error) {
-		page := api.CursorPage[Job]{Items: []Job{}}
+	}, func(ctx context.Context, from *operation.Caller,
+		in *allRequest) (operation.Streamed[api.CursorPage[Job]], error) {
+		var answer operation.Streamed[api.CursorPage[Job]]
 		var behind *rowstore.PastPlace
 		if in.Cursor != "" {
 			behind = &rowstore.PastPlace{}
 			if err := api.ReadCursor(in.Cursor, behind, "jobs", from.Customer); err != nil {
-				return page, err
+				return answer, err
 			}
 		}
+		if api.Exported(in.Format) {
+			next := r.behind(from.View, from.Customer, behind)
+			return api.Export[Job, api.CursorPage[Job]](in.Format, next), nil
+		}
+		page := api.CursorPage[Job]{Items: []Job{}}
 		found, err := r.History.RunsBefore(ctx, from.View, from.Customer, behind, in.Limit+1)
 		if err != nil {
-			return page, fmt.Errorf("history: %w", err)
+			return answer, fmt.Errorf("history: %w", err)
 		}
 		page.HasMore = len(found) > in.Limit
 		for _, j := range found[:min(in.Limit, len(found))] {
@@ -51,6 +62,23 @@ func (r Resource) all() *operation.Operation {
 				from.Customer)
 			page.NextCursor = &next
 		}
-		return page, nil
+		answer.Whole = page
+		return answer, nil
 	})
+}
+
+// behind reads a customer's runs behind a place in parts, nil at the end.
+func (r Resource) behind(v *client.View, customer string,
+	place *rowstore.PastPlace) func(ctx context.Context) ([]Job, error) {
+	return func(ctx context.Context) (part []Job, err error) {
+		found, err := r.History.RunsBefore(ctx, v, customer, place, exportedAtOnce)
+		if err != nil {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+		for _, j := range found {
+			part = append(part, newJob(j))
+			place = &rowstore.PastPlace{Value: j.Queued, ID: j.ID}
+		}
+		return part, nil
+	}
 }

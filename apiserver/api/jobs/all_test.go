@@ -55,6 +55,7 @@ func TestAll(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("read %v, want %v", got, want)
 	}
+	r.CheckExports(t, path)
 	r.Run(t, apitest.Scenario{Name: "another's cursor", As: apitest.Reader,
 		Do: "GET " + path + "?cursor=AAAA", Status: 400, Code: "invalid_cursor"})
 }

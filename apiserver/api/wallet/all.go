@@ -3,18 +3,24 @@ package wallet
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 )
 
 type allRequest struct {
 	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
 	Cursor string `query:"cursor" doc:"nextCursor of the page before"`
+	Format string `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
 }
+
+// exportedAtOnce are read from the ledger at a time.
+const exportedAtOnce = 1_000
 
 // allPlace is where a read of the ledger goes on: before what one command has made.
 type allPlace struct {
@@ -29,20 +35,25 @@ func (r Resource) all() *operation.Operation {
 		Summary: "Reads all of the wallet's transactions, newest first, by cursor",
 		Description: "There is no last page: the cursor leads to the first transaction of the " +
 			"wallet. What is entered meanwhile is not among those that follow.",
-		Access: auth.Read, Rate: limits.Read,
+		Access: auth.Read, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Errors: []fault.Code{fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller,
-		in *allRequest) (api.CursorPage[Transaction], error) {
-		page := api.CursorPage[Transaction]{Items: []Transaction{}}
+		in *allRequest) (operation.Streamed[api.CursorPage[Transaction]], error) {
+		var answer operation.Streamed[api.CursorPage[Transaction]]
 		var at allPlace
 		if in.Cursor != "" {
 			if err := api.ReadCursor(in.Cursor, &at, "ledger", from.Customer); err != nil {
-				return page, err
+				return answer, err
 			}
 		}
+		if api.Exported(in.Format) {
+			next := r.before(from.View, from.Customer, at.Before)
+			return api.Export[Transaction, api.CursorPage[Transaction]](in.Format, next), nil
+		}
+		page := api.CursorPage[Transaction]{Items: []Transaction{}}
 		found, err := r.History.EntriesBefore(ctx, from.View, from.Customer, at.Before, in.Limit+1)
 		if err != nil {
-			return page, fmt.Errorf("ledger: %w", err)
+			return answer, fmt.Errorf("ledger: %w", err)
 		}
 		page.HasMore = len(found) > in.Limit
 		for _, e := range found[:min(in.Limit, len(found))] {
@@ -52,6 +63,22 @@ func (r Resource) all() *operation.Operation {
 			next := api.NewCursor(allPlace{found[in.Limit-1].Created}, "ledger", from.Customer)
 			page.NextCursor = &next
 		}
-		return page, nil
+		answer.Whole = page
+		return answer, nil
 	})
+}
+
+// before reads a customer's transactions before an index in parts, nil at the end.
+func (r Resource) before(v *client.View, customer string,
+	index uint64) func(ctx context.Context) ([]Transaction, error) {
+	return func(ctx context.Context) (part []Transaction, err error) {
+		found, err := r.History.EntriesBefore(ctx, v, customer, index, exportedAtOnce)
+		if err != nil {
+			return nil, fmt.Errorf("ledger: %w", err)
+		}
+		for _, e := range found {
+			part, index = append(part, NewTransaction(e)), e.Created
+		}
+		return part, nil
+	}
 }

@@ -46,6 +46,7 @@ func TestAll(t *testing.T) {
 	if balance != 0 || read != 8 { // with the free requests of the beginning
 		t.Errorf("%d entries read, and %d left", read, balance)
 	}
+	s.CheckExports(t, path)
 	s.Run(t, apitest.Scenario{Name: "another's cursor", As: apitest.Reader,
 		Do: "GET " + path + "?cursor=AAAA", Status: 400, Code: "invalid_cursor"})
 }

@@ -3,6 +3,7 @@ package operation
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -162,18 +163,22 @@ type Download struct {
 // connection off, as that of a Download does.
 type Streamed[T any] struct {
 	Whole T
+	// ContentType is that of what Write writes where it is not JSON; then it is another
+	// representation of T.
+	ContentType string
 	// nil: Whole; runs after the handler has returned
 	Write func(ctx context.Context, w io.Writer) error
 }
 
-func (s Streamed[T]) parts() (whole any, write func(context.Context, io.Writer) error) {
-	return s.Whole, s.Write
+func (s Streamed[T]) parts() (whole any, long Download) {
+	return s.Whole, Download{ContentType: cmp.Or(s.ContentType, "application/json"),
+		Write: s.Write}
 }
 func (Streamed[T]) shape() reflect.Type { return reflect.TypeFor[T]() }
 
 // streamed is a Streamed of any type.
 type streamed interface {
-	parts() (whole any, write func(context.Context, io.Writer) error)
+	parts() (whole any, long Download)
 	shape() reflect.Type
 }
 
@@ -186,9 +191,9 @@ func (x *exchange) succeed(answer any) {
 	}
 	x.rc.SetStatusCode(x.op.Status)
 	if long, ok := answer.(streamed); ok {
-		whole, write := long.parts()
-		if answer = whole; write != nil {
-			answer = Download{ContentType: "application/json", Write: write}
+		whole, written := long.parts()
+		if answer = whole; written.Write != nil {
+			answer = written
 		}
 	}
 	switch answer := answer.(type) {

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// Formats of a list that is read to its end.
+const (
+	formatCSV   = "csv"
+	formatJSONL = "jsonl"
+)
+
+// Exported says whether a format is one in which all that follows comes in one answer.
+func Exported(format string) bool { return format == formatCSV || format == formatJSONL }
+
+// Export is an answer with all items, which come from next in parts of any length, the last of them
+// nil. One part is in memory at a time. In csv each member of T is a column, and what is neither
+// text nor number is JSON.
+func Export[T, Page any](format string,
+	next func(ctx context.Context) ([]T, error)) operation.Streamed[Page] {
+	if format == formatJSONL {
+		return operation.Streamed[Page]{ContentType: "application/x-ndjson",
+			Write: func(ctx context.Context, w io.Writer) error {
+				return writeLines(ctx, w, next)
+			}}
+	}
+	return operation.Streamed[Page]{ContentType: "text/csv; charset=utf-8",
+		Write: func(ctx context.Context, w io.Writer) error { return writeCSV(ctx, w, next) }}
+}
+
+func writeLines[T any](ctx context.Context, w io.Writer,
+	next func(ctx context.Context) ([]T, error)) error {
+	return eachItem(ctx, next, func(text []byte) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// eachItem visits the items as JSON.
+func eachItem[T any](ctx context.Context, next func(ctx context.Context) ([]T, error),
+	visit func(text []byte) error) error {
+	for {
+		items, err := next(ctx)
+		if err != nil || items == nil {
+			return err
+		}
+		for _, item := range items {
+			text, err := encodeItem(item)
+			if err == nil {
+				err = visit(bytes.TrimSuffix(text, []byte{'\n'}))
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func writeCSV[T any](ctx context.Context, w io.Writer,
+	next func(ctx context.Context) ([]T, error)) error {
+	table, columns := csv.NewWriter(w), members(reflect.TypeFor[T]())
+	if err := table.Write(columns); err != nil {
+		return fmt.Errorf("head of a table: %w", err)
+	}
+	record := make([]string, len(columns))
+	err := eachItem(ctx, next, func(text []byte) error {
+		var values map[string]json.RawMessage
+		if err := json.Unmarshal(text, &values); err != nil {
+			return fmt.Errorf("line of a table: %w", err)
+		}
+		for i, name := range columns {
+			record[i] = cell(values[name])
+		}
+		return table.Write(record)
+	})
+	table.Flush()
+	if err == nil {
+		err = table.Error()
+	}
+	return err
+}
+
+// members are the names of a struct's members in JSON, in their order.
+func members(of reflect.Type) (names []string) {
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// cell is a value as text: strings without quotes, null as nothing, the rest as JSON. Text that a
+// spreadsheet would take for a formula gets an apostrophe before it.
+func cell(value json.RawMessage) string {
+	var text string
+	switch {
+	case len(value) == 0 || string(value) == "null":
+		return ""
+	case value[0] != '"' || json.Unmarshal(value, &text) != nil:
+		return string(value)
+	}
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		if _, err := strconv.ParseFloat(text, 64); err != nil {
+			return "'" + text
+		}
+	}
+	return text
+}

@@ -80,7 +80,7 @@ func onDisk(b *testing.B, db string) float64 {
 	query(b, "OPTIMIZE TABLE `"+db+"`.weeks FINAL")
 	size, err := strconv.ParseFloat(query(b, "SELECT sum(bytes_on_disk) FROM system.parts WHERE "+
 		"active AND database = '"+db+
-		"' AND table = 'rows'"), 64)
+		"' AND table = 'weeks'"), 64)
 	if err != nil {
 		b.Fatal(err)
 	}

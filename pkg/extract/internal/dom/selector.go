@@ -24,6 +24,7 @@ type Selector struct {
 	// one of them stands in the start tag of each match, unless it is written with &#; none if
 	// unknown
 	needles []string
+	start   string // each match is written as a tag that begins with this, in any case; or ""
 }
 
 // selectorList matches what any of its selectors matches.
@@ -115,6 +116,9 @@ func CompileSelector(css string) (*Selector, error) {
 			break
 		}
 		s.needles = append(s.needles, needle)
+	}
+	if s.needles == nil {
+		s.start = list.startOf()
 	}
 	return s, nil
 }
@@ -243,6 +247,21 @@ func (c *compound) needle() (needle string) {
 		return ""
 	}
 	return needle
+}
+
+// onlyAsTags are elements that nothing makes but a tag of their name.
+var onlyAsTags = []string{"base", "link", "meta"}
+
+// startOf is what each match's tag begins with, whatever its case; "" if that is not known.
+func (l selectorList) startOf() string {
+	if len(l) != 1 {
+		return ""
+	}
+	c := &l[0].compounds[0]
+	if !slices.Contains(onlyAsTags, c.name) {
+		return ""
+	}
+	return "<" + c.name
 }
 
 // mayBeNamed says whether a page may write the character as a named reference.

@@ -91,7 +91,7 @@ func (b *builder) attend() {
 			b.sought = append(b.sought, i)
 			b.heads.addAll(s.tags)
 			b.reads.addAll(s.reads)
-			if len(s.needles) == 0 {
+			if len(s.needles) == 0 && s.start == "" {
 				b.ahead = len(b.s) + 1
 			}
 		}
@@ -105,14 +105,19 @@ func (b *builder) attend() {
 func (b *builder) isAbsent() bool {
 	d := b.d
 	b.ahead = len(b.s)
-	roots := false
+	roots, refers := false, false
 	for i, s := range d.wanted {
-		if d.found[i] == None {
+		switch {
+		case d.found[i] != None:
+		case s.start != "":
+			b.ahead = min(b.ahead, b.findStart(i, s.start))
+		default:
 			b.ahead = min(b.ahead, b.find(i, s.needles...))
+			refers = true
 		}
 		roots = roots || s.roots
 	}
-	if b.missed > 0 && b.ahead == len(b.s) {
+	if refers && b.ahead == len(b.s) {
 		b.ahead = b.find(len(d.wanted), "&#") // may stand for any character
 	}
 	if roots && b.ahead == len(b.s) {
@@ -161,6 +166,30 @@ func (b *builder) find(known int, needles ...string) int {
 	for _, needle := range needles {
 		if i := strings.Index(b.s[b.pos:at], needle); i >= 0 {
 			at = b.pos + i
+		}
+	}
+	b.next[known] = at
+	return at
+}
+
+// findStart is where a tag comes next that begins with start, "<" and a name, whatever its case: the
+// page's end if none does. known is the place in next to note it.
+func (b *builder) findStart(known int, start string) int {
+	if at := b.next[known]; at >= b.pos {
+		return at
+	}
+	at := len(b.s)
+	for _, begins := range []string{start[:2], strings.ToUpper(start[:2])} {
+		for i := b.pos; ; i += len(begins) {
+			next := strings.Index(b.s[min(i, at):at], begins)
+			if next < 0 {
+				break
+			}
+			i += next
+			if end := i + len(start); end <= len(b.s) && strings.EqualFold(b.s[i:end], start) {
+				at = i
+				break
+			}
 		}
 	}
 	b.next[known] = at

@@ -63,12 +63,17 @@ func (s *Server) Blobs() work.Kind {
 		}}
 }
 
-// sweep goes through all kinds, whatever becomes of one.
+// sweep goes through all kinds, whatever becomes of one. While it is not certain what time it is
+// nothing goes.
 func (w *sweeper) sweep(ctx context.Context) error {
 	var failed []error
+	now, ok := w.s.holder.Clocks().Safe()
+	if !ok {
+		now = time.Time{}
+	}
 	for _, kind := range blobstore.Kinds() {
 		tally, err := w.s.config.Blobs.Sweep(ctx, kind, blobstore.Sweeping{
-			Now: w.s.config.Clock.Now(), Grace: blobGrace})
+			Now: now, Grace: blobGrace})
 		if w.removed != nil {
 			w.removed.WithLabelValues(kind.Name, "expired").Add(float64(tally.Expired))
 			w.removed.WithLabelValues(kind.Name, "orphan").Add(float64(tally.Orphans))

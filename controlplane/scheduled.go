@@ -72,7 +72,9 @@ func (b *scheduled) wanted() bool {
 	return b.s.config.Blobs != nil && b.s.config.Backups.Every > 0
 }
 
-// step takes a backup if one is due, and says when to look again.
+// step takes a backup if one is due, and says when to look again. It goes by state time, as the
+// names do by which old ones are told from new: of a clock that is wrong for an hour the names would
+// be the newest, or the oldest, for good.
 func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 	switch {
 	case b.s.holder.Current() == nil:
@@ -84,7 +86,7 @@ func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	now := b.s.config.Clock.Now()
+	now := b.s.holder.Clocks().Now()
 	if due := b.since(kept).Add(b.s.config.Backups.Every); now.Before(due) {
 		return due.Sub(now), b.prune(ctx, kept)
 	}
@@ -235,7 +237,7 @@ func (b *scheduled) measure(to *telemetry.Metrics) {
 		Gauge("shoal_backup_age_seconds", "Age of the cluster's newest backup in the blob store, "+
 			"or of the cluster while there is none, on the leader.",
 			func(k client.KeptBackup) float64 {
-				return b.s.config.Clock.Now().Sub(k.Taken).Seconds()
+				return b.s.holder.Clocks().Now().Sub(k.Taken).Seconds()
 			}).
 		Gauge("shoal_backup_bytes", "Size of the newest backup, 0 while there is none, on the "+
 			"leader.", func(k client.KeptBackup) float64 { return float64(k.Bytes) }).

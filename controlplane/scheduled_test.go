@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
+	"shoal.dev/shoal/testkit/skew"
 )
 
 // blobsIn opens blobs in a directory, until the test ends.
@@ -234,6 +236,48 @@ func TestBlobsAreSweptAndCounted(t *testing.T) {
 	gone, _ := gauge(t, s, "shoal_blob_removed_total", "uploads")
 	if kept := len(kept(t, s)); left != 0 || gone != 2 || kept != 1 {
 		t.Errorf("%v uploads are left, %v are gone, %d backups are kept", left, gone, kept)
+	}
+}
+
+// TestAWrongClockMovesNoBackupsAndNoBlobs: while a leader's clock is wrong no blob goes by it, and
+// the backups of that time are neither the newest for good nor the first to go.
+func TestAWrongClockMovesNoBackupsAndNoBlobs(t *testing.T) {
+	t.Parallel()
+	blobs := blobsIn(t, t.TempDir())
+	config := testConfig(t, t.TempDir())
+	config.Blobs, config.Backups, config.Metrics = blobs, Backups{Every: 1, Keep: 2},
+		telemetry.NewMetrics()
+	offset := filepath.Join(t.TempDir(), "offset")
+	config.Clock = skew.FromEnv(func(string) string { return offset })
+	s := serve(t, config)
+	until(t, "a leadership", s.Backups().Ready)
+	upload := blobstore.Key{Kind: blobstore.Uploads, Owner: "ann", ID: "a"}
+	if _, err := blobs.Put(patient(t), upload, strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []time.Duration{0, 90 * 24 * time.Hour, -90 * 24 * time.Hour, 0} {
+		if err := skew.Set(offset, by); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the jump", func() bool {
+			return (time.Until(config.Clock.Now().Round(0)) - by).Abs() < time.Hour
+		})
+		before := kept(t, s)
+		until(t, "the next millisecond", func() bool {
+			return len(before) == 0 || s.holder.Clocks().Now().After(before[0].Taken)
+		})
+		round(t, s)
+		after := kept(t, s)
+		if len(after) == 0 || time.Since(after[0].Taken).Abs() > time.Minute ||
+			len(before) > 0 && (len(after) != 2 || after[1] != before[0]) {
+			t.Errorf("%v off: %+v are kept, after %+v", by, after, before)
+		}
+		if _, err := s.Blobs().Step(patient(t), work.Item{}); err != nil {
+			t.Fatal(err)
+		}
+		if left, _ := gauge(t, s, "shoal_blob_objects", "uploads"); left != 1 {
+			t.Errorf("%v off: %v uploads are left", by, left)
+		}
 	}
 }
 

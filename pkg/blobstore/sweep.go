@@ -8,7 +8,7 @@ import (
 
 // Sweeping says what a sweep removes of a kind.
 type Sweeping struct {
-	Now time.Time
+	Now time.Time // zero: it is not known what time it is, so nothing goes
 	// Grace is how old a blob is at least before it is taken for an orphan. It is longer than from
 	// a Put to the command that names the blob, and than the store's clock may be off.
 	Grace time.Duration

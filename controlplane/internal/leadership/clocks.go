@@ -56,6 +56,14 @@ func (c *Clocks) Stamp() (stamp int64, known bool) {
 	return 0, now > 0
 }
 
+// Now is the time that a command would be stamped with: it never goes back, and a wrong clock does
+// not move it.
+func (c *Clocks) Now() time.Time {
+	stamp, _ := c.Stamp()
+	_, now := c.node.Store().Progress()
+	return time.UnixMilli(max(stamp, now))
+}
+
 // Begin begins a leadership's time where that of the state is. All that earlier leaders
 // committed has to be applied.
 func (c *Clocks) Begin() {

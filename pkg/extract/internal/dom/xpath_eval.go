@@ -72,12 +72,30 @@ func (v *evaluation) number(e *expression, f focus) float64 { return v.asNumber(
 
 func (v *evaluation) text(e *expression, f focus) string { return v.asText(v.eval(e, f)) }
 
+// isStep says whether the expression is a path of one step from where it is asked.
+func (e *expression) isStep() bool {
+	return e.op == "/" && len(e.steps) == 1 && !e.absolute && len(e.args) == 0
+}
+
+// count is how many nodes an expression gives.
+func (v *evaluation) count(e *expression, f focus) int {
+	if e.isStep() && !e.steps[0].placed {
+		if r := v.reachOf(&e.steps[0]); r != nil {
+			return r.count(v.d, &e.steps[0], f.at)
+		}
+	}
+	return len(v.nodes(e, f))
+}
+
 // truth asks of a path of one step no more than whether it leads anywhere.
 func (v *evaluation) truth(e *expression, f focus) bool {
-	if e.op != "/" || len(e.steps) != 1 || e.steps[0].placed || e.absolute || len(e.args) > 0 {
+	if !e.isStep() || e.steps[0].placed {
 		return asTruth(v.eval(e, f))
 	}
 	s, found := &e.steps[0], false
+	if r := v.reachOf(s); r != nil {
+		return r.count(v.d, s, f.at) > 0
+	}
 	v.d.along(s.axis, f.at, func(p spot) bool {
 		found = v.d.meets(s, p) && v.passes(s, p)
 		return !found
@@ -144,6 +162,12 @@ func (v *evaluation) step(s *step, from []spot) []spot {
 	}
 	var all, found []spot
 	for _, p := range from {
+		if r := v.reachOf(s); r != nil {
+			if last, ok := r.lastFrom(v.d, s, p); ok {
+				all = append(all, last)
+			}
+			continue
+		}
 		found = found[:0]
 		v.d.along(s.axis, p, func(p spot) bool {
 			if v.d.meets(s, p) {

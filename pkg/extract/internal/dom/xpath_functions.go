@@ -27,7 +27,7 @@ var functions = map[string]function{
 	"count": {1, 1, isNumber, true,
 		func(v *evaluation, args []*expression,
 			f focus) any {
-			return float64(len(v.nodes(args[0], f)))
+			return float64(v.count(args[0], f))
 		}},
 	"ends-with": {2, 2, isTruth, false,
 		ofTexts(func(texts []string) any { return strings.HasSuffix(texts[0], texts[1]) })},

@@ -31,6 +31,9 @@ type xpathNodes struct {
 	marks  []int32 // the round in which a node was last marked
 	round  int32
 	filled bool
+
+	reaches map[*step]*reach // nil for a step that was asked for once
+	reached int              // numbers that they take
 }
 
 func (d *Document) fillNodes() {
@@ -38,7 +41,8 @@ func (d *Document) fillNodes() {
 	if x.filled {
 		return
 	}
-	x.filled, x.round = true, 0
+	x.filled, x.round, x.reached = true, 0, 0
+	clear(x.reaches)
 	x.nodes = append(x.nodes[:0], xpathNode{elem: None, text: -1, parent: -1, before: -1})
 	x.of = append(x.of[:0], make([]int32, len(d.elems))...)
 	d.addNodes(Root, 0, -1)

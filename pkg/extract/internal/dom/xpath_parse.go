@@ -29,6 +29,7 @@ type expression struct {
 	absolute bool
 	steps    []step
 	position bool // position() or last() decides
+	last     bool // it is last()
 }
 
 // step is one step of a path. Filters behind an expression in parentheses are a step on the axis
@@ -38,6 +39,8 @@ type step struct {
 	axis, test string
 	filters    []*expression
 	placed     bool // a filter asks for places
+	siblings   bool // the axis leads to siblings
+	counted    bool // it leads across the page, and has no filter or last() alone
 }
 
 var axes = []string{"ancestor", "ancestor-or-self", "attribute", "child", "descendant",
@@ -257,7 +260,7 @@ func (p *xpathParser) call() (*expression, error) {
 	}
 	p.at += 2
 	e := &expression{op: "(", kind: f.kind, call: f.call, position: name == "position" ||
-		name == "last"}
+		name == "last", last: name == "last"}
 	for p.peek() != ")" {
 		if len(e.args) > 0 {
 			if err := p.expect(","); err != nil {
@@ -319,6 +322,9 @@ func (e *expression) add(s step) {
 	for _, f := range s.filters {
 		s.placed = s.placed || f.kind == isNumber || f.position
 	}
+	s.siblings = strings.HasSuffix(s.axis, "-sibling")
+	s.counted = slices.Contains(across, s.axis) &&
+		(len(s.filters) == 0 || len(s.filters) == 1 && s.filters[0].last)
 	if last := len(e.steps) - 1; last >= 0 && !s.placed && s.axis == "child" {
 		if before := e.steps[last]; before.axis == "descendant-or-self" &&
 			before.test == "node()" && len(before.filters) == 0 {

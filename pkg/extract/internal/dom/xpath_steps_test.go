@@ -46,10 +46,15 @@ func TestXPathStepsAreLinear(t *testing.T) {
 			"(//a/following::a)[position() mod 2 = 1]",
 			"//a/preceding::*[1]", "//a/following::a[1]", "//a/ancestor::*[last()]",
 			"//a[preceding::a and following::a]",
-			"//a[not(following::a)]", "//a[position() = 1][preceding::a]",
+			"//a[not(following::a)]", "//a[position() = 1][preceding::a]", "//a[not(preceding::b)]",
+			"//a[count(preceding::*) > 5]", "//a[count(following::a) > 5]",
+			"//a[count(preceding-sibling::a) > 5]", "//a[count(following-sibling::*) > 5]",
+			"//a[count(preceding::a) = count(following::a)]",
+			"//a/preceding::a[last()]", "//a/following::a[last()]",
+			"//a/preceding-sibling::a[last()]", "//a/following-sibling::a[last()]",
 		} {
 			steps, err := stepsOf(t, page.text, expr, maxSteps)
-			if most := 8 * page.nodes; steps > most || err != nil {
+			if most := 25 * page.nodes; steps > most || err != nil {
 				t.Errorf("%s: %s takes %d steps, more than %d: %v", page.name, expr, steps, most,
 					err)
 			}
@@ -63,14 +68,60 @@ func TestXPathStepsAreCharged(t *testing.T) {
 	const budget = maxSteps / 25 // each of these would take 400 million
 	page := strings.Repeat("<a>y</a>", elements)
 	for _, expr := range []string{
-		"//a[count(preceding::*) > 5]", "//a[count(following::a) > 5]", "//a/preceding::a[last()]",
-		"//a/following::a[position() > 2]",
+		"//a[count(preceding::*[. != 'x']) > 5]", "//a/following::a[position() > 2]",
+		"//a/preceding::a[last() - 1]",
 		"//a/following::a[. = 'x'][1]", "//a[preceding::a = 'x']",
 		"//a[count(preceding::a | following::a) = 3]", "//a[sum(following::a) = 1]",
 	} {
 		steps, err := stepsOf(t, page, expr, budget)
 		if !errors.Is(err, errTooSlow) || steps < budget || steps > budget+elements {
 			t.Errorf("%s: %d steps: %v", expr, steps, err)
+		}
+	}
+}
+
+// TestReachIsTheWay: what is looked up of an axis is what going along it finds, from every node and
+// attribute of a page.
+func TestReachIsTheWay(t *testing.T) {
+	var d Document
+	page := `<p id=a>x<b>y</b>z<i><b id=b>u</b><b>v</b></i></p><b></b><ul><li><b>1</b><li>2</ul>`
+	if err := d.Parse([]byte("<body>" + strings.Repeat(page, 3))); err != nil {
+		t.Fatal(err)
+	}
+	d.fillNodes()
+	var from []spot
+	for at, n := range d.xpath.nodes {
+		from = append(from, spot{int32(at), -1})
+		if n.text < 0 && n.elem != None {
+			for i := d.elems[n.elem].attrs; i < d.elems[n.elem].attrsEnd; i++ {
+				from = append(from, spot{int32(at), i})
+			}
+		}
+	}
+	for _, axis := range across {
+		for _, test := range []string{"b", "*", "li", "text()", "node()", "none"} {
+			counts := step{axis: axis, test: test,
+				siblings: strings.HasSuffix(axis, "-sibling")}
+			ends := counts
+			ends.placed = true
+			count, end := d.makeReach(&counts), d.makeReach(&ends)
+			for _, p := range from {
+				var way []spot
+				d.along(axis, p, func(q spot) bool {
+					if d.meets(&counts, q) {
+						way = append(way, q)
+					}
+					return true
+				})
+				if got := count.count(&d, &counts, p); got != len(way) {
+					t.Errorf("%s::%s of %v: %d, want %d", axis, test, p, got, len(way))
+				}
+				last, found := end.lastFrom(&d, &ends, p)
+				if found != (len(way) > 0) || found && last != way[len(way)-1] {
+					t.Errorf("the last of %s::%s of %v: %v, want one of %v", axis, test, p, last,
+						way)
+				}
+			}
 		}
 	}
 }

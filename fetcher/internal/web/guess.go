@@ -78,6 +78,7 @@ func guess(body []byte) string {
 	for start < len(body) && body[start] < utf8.RuneSelf {
 		start++
 	}
+	start = max(start-2, 0) // a number that a sign stands behind
 	text := body[start:min(len(body), start+guessedFrom)]
 	whole, broken := countUTF8(text)
 	if whole > broken {

@@ -51,6 +51,14 @@ var written = []struct{ encoding, text string }{
 		"Hrvatske, može se preuzeti već sutra"},
 	{"windows-1254", "Tam otomatik kahve makinesi, siyah. İki yıl garanti, ücretsiz kargo, " +
 		"mağazalarımızda satışta"},
+	{"windows-1257", "Kavos aparatas, juodas. Dvejų metų garantija, nemokamas pristatymas visoje " +
+		"Lietuvoje, prekė sandėlyje"},
+	{"windows-1257", "Kafijas automāts, melns. Divu gadu garantija, bezmaksas piegāde visā " +
+		"Latvijā, prece ir noliktavā"},
+	{"windows-1257", "Kaina su PVM, į krepšelį įdėta prekė, šiandien jūsų namuose"},
+	{"iso-8859-15", "Cafetière à filtre, cœur de bœuf, 12,99 € TTC. Déjà livrée à l'étranger"},
+	{"iso-8859-15", "Preis 45 €, größer"},
+	{"windows-1252", "½ litre, 10 ½ heures de plaisir; 1½ cups"},
 	{"windows-1252", "Sjálfvirk kaffivél, svört. Tveggja ára ábyrgð, frí heimsending, til í " +
 		"verslunum og það strax á morgun"},
 	{"windows-1252", "Coffee machine, was £825, now £ 799 or 2 × £410. Volume 0.3 m³, 5 m³ and " +

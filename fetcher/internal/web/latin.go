@@ -38,6 +38,10 @@ var alphabets = []struct {
 		'ú': 80, 'ž': 70, 'ľ': 40, 'ä': 20, 'ň': 20, 'ô': 20, 'ď': 20, 'ó': 10, 'ĺ': 2, 'ŕ': 2}},
 	{central, map[rune]float64{'č': 140, 'š': 100, 'ž': 70, 'ć': 50, 'đ': 20}},
 	{central, map[rune]float64{'ă': 250, 'ş': 110, 'ţ': 100, 'î': 100, 'â': 60}},
+	{baltic, map[rune]float64{'ė': 160, 'ų': 140, 'š': 130, 'į': 70, 'ž': 80, 'ą': 65,
+		'č': 45, 'ū': 50, 'ę': 25}},
+	{baltic, map[rune]float64{'ā': 390, 'ī': 170, 'ē': 170, 'š': 100, 'ū': 60, 'ņ': 50, 'ļ': 35,
+		'ž': 30, 'ķ': 15, 'ģ': 12, 'č': 10}},
 	{turkish, map[rune]float64{'ı': 510, 'ü': 190, 'ş': 180, 'ç': 120, 'ğ': 110, 'ö': 80, 'â': 2,
 		'î': 1}},
 }
@@ -48,6 +52,8 @@ const (
 	central    = "windows-1250"
 	isoCentral = "iso-8859-2"
 	turkish    = "windows-1254"
+	baltic     = "windows-1257"
+	latin9     = "iso-8859-15" // western, with other signs at eight places
 )
 
 // Likelihoods of a character beyond ASCII that is no letter of the alphabet at hand.
@@ -65,7 +71,7 @@ const (
 func guessLatin(text []byte) string {
 	letters := lettersOnly(text)
 	best, most := western, math.Inf(-1)
-	for _, name := range [...]string{western, central, isoCentral, turkish} {
+	for _, name := range [...]string{western, central, isoCentral, turkish, baltic} {
 		if name != western && decode(name, letters) == decode(western, letters) {
 			continue
 		}
@@ -83,7 +89,34 @@ func guessLatin(text []byte) string {
 			}
 		}
 	}
+	if best == western && isLatin9(text) {
+		return latin9
+	}
 	return best
+}
+
+// isLatin9 says whether what windows-1252 reads as ¤ beside a number or as ½ in a word stands for €
+// and œ. Nobody writes prices in ¤.
+func isLatin9(text []byte) bool {
+	before, found := rune(' '), false
+	read := []rune(decode(western, text))
+	for i, r := range read {
+		after := ' '
+		if i+1 < len(read) {
+			after = read[i+1]
+		}
+		switch {
+		case text[i] >= 0x80 && text[i] < 0xa0: // it has no letters and signs there
+			return false
+		case r == '¤' && (unicode.IsDigit(before) || unicode.IsDigit(after)),
+			r == '½' && unicode.IsLetter(before) && unicode.IsLetter(after):
+			found = true
+		}
+		if !unicode.IsSpace(r) {
+			before = r
+		}
+	}
+	return found
 }
 
 // lettersOnly are the bytes that are letters in all of these encodings.

@@ -72,9 +72,9 @@ func (b *scheduled) wanted() bool {
 	return b.s.config.Blobs != nil && b.s.config.Backups.Every > 0
 }
 
-// step takes a backup if one is due, and says when to look again. It goes by state time, as the
-// names do by which old ones are told from new: of a clock that is wrong for an hour the names would
-// be the newest, or the oldest, for good.
+// step takes a backup if one is due, and says when to look again. It goes by state time, as do the
+// names by which old ones are told from new: those of a clock that is wrong for an hour would be
+// the newest, or the oldest, for good.
 func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 	switch {
 	case b.s.holder.Current() == nil:

@@ -85,6 +85,52 @@ func grants(t *testing.T, db, suffix string) (statements []string) {
 	return statements
 }
 
+// TestRightsFileSaysWhatTheTableSays holds deploy/rights/clickhouse.sql against the table of
+// deploy/README.md, where no server has users to try it with, too.
+func TestRightsFileSaysWhatTheTableSays(t *testing.T) {
+	told := map[string]may{}
+	granted := regexp.MustCompile(`^GRANT (.*) ON db\.(\S+) TO (.*)$`)
+	for _, statement := range grants(t, "db", "") {
+		parts := granted.FindStringSubmatch(statement)
+		if parts == nil {
+			if !strings.Contains(statement, " ON system.") {
+				t.Errorf("not understood: %s", statement)
+			}
+			continue
+		}
+		for role := range strings.SplitSeq(parts[3], ", ") {
+			does := told[role]
+			for right := range strings.SplitSeq(parts[1], ", ") {
+				switch table := parts[2]; {
+				case right == "ALL" && table == "*":
+					does.all = true
+				case right == "SELECT" && table == "*":
+					does.reads = true
+				case right == "SHOW TABLES", right == "SELECT" && table == "migrations":
+				case right == "INSERT" && table != "*":
+					does.inserts = append(does.inserts, table)
+				case right == "ALTER DELETE" && table != "*":
+					does.deletes = append(does.deletes, table)
+				default:
+					t.Errorf("%s: nothing speaks of %s", statement, right)
+				}
+			}
+			told[role] = does
+		}
+	}
+	sorted := func(names []string) string {
+		return strings.Join(slices.Sorted(slices.Values(names)), " ")
+	}
+	for role, want := range documented(t) {
+		got := told[role]
+		if got.all != want.all || got.reads != want.reads ||
+			sorted(got.inserts) != sorted(want.inserts) ||
+			sorted(got.deletes) != sorted(want.deletes) {
+			t.Errorf("%s is granted %+v, the table says %+v", role, got, want)
+		}
+	}
+}
+
 // ask has the server carry a statement out as a user, "" for the one of the address.
 func ask(t *testing.T, user, statement string) (answer string, err error) {
 	t.Helper()

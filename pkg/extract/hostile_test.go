@@ -43,6 +43,8 @@ func hostileRecipes() map[string]model.Recipe {
 		"XPath": {Type: model.MultipleProducts, Fields: text("//p", "//div//a/@href", "//td[1]")},
 		"XPath that looks back": {Type: model.SingleProduct,
 			Fields: text("//*[count(preceding::*) > 99]", "//*//*//*[last()]",
+				"//*[count(preceding-sibling::*) > count(following-sibling::node())]",
+				"//*/preceding-sibling::*[last()]/following::node()[last()]",
 				"string(//body)", "//*[contains(., 'zzz')]", "count(//*[. = //b])")},
 		"JSONPath": {Type: model.MultipleProducts, Fields: text("$.items[*].a", "$.items[*].b")},
 		"JSONPath that looks everywhere": {Type: model.SingleProduct,

@@ -93,6 +93,11 @@ func guess(body []byte) string {
 			best, most = l.encoding, share/l.share
 		}
 	}
+	if best == "" || caseless[best] {
+		if named := titledCyrillic(text); named != "" {
+			return named
+		}
+	}
 	if best == "" {
 		return guessLatin(text)
 	}

@@ -1,0 +1,62 @@
+package web
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// caseless are encodings of languages without capitals. A few words of Cyrillic may look so.
+var caseless = map[string]bool{"windows-1255": true, "windows-1256": true, "iso-8859-6": true,
+	"windows-874": true, "shift_jis": true, "euc-jp": true, "gbk": true, "big5": true,
+	"euc-kr": true}
+
+// titledCyrillic names the encoding under which a text is words of Cyrillic alone, one of them of
+// three letters or more behind a capital; "" for none. A heading of one word says no more.
+func titledCyrillic(text []byte) string {
+	for _, name := range [...]string{"windows-1251", "koi8-r"} {
+		read, titled := decode(name, text), false
+		odd := strings.ContainsFunc(read, isOdd)
+		words := strings.FieldsFuncSeq(read, func(r rune) bool { return !unicode.IsLetter(r) })
+		for word := range words {
+			fits, titles := spellsCyrillic([]rune(word))
+			odd, titled = odd || !fits, titled || titles
+		}
+		if titled && !odd {
+			return name
+		}
+	}
+	return ""
+}
+
+// isOdd says whether a character is neither a letter nor a sign that stands between words.
+func isOdd(r rune) bool {
+	return r >= utf8.RuneSelf && !unicode.IsLetter(r) &&
+		!strings.ContainsRune("\u00a0\u00ad«»„“”’–—…№·•©®™§°€", r)
+}
+
+// spellsCyrillic says whether a word, of a letter or more, is of Cyrillic in small letters, in
+// capitals or behind one, or of ASCII alone; and whether it makes a title of three letters or more.
+func spellsCyrillic(word []rune) (fits, titles bool) {
+	cyrillic, upper := 0, 0 // letters, and capitals behind the first
+	for i, r := range word {
+		if unicode.Is(unicode.Cyrillic, r) {
+			cyrillic++
+		} else if r >= utf8.RuneSelf {
+			return false, false
+		}
+		if i > 0 && unicode.IsUpper(r) {
+			upper++
+		}
+	}
+	capital, behind := unicode.IsUpper(word[0]), len(word)-1
+	switch {
+	case cyrillic == 0:
+		return true, false
+	case cyrillic < len(word):
+		return false, false
+	case upper == 0:
+		return true, capital && behind > 1
+	}
+	return capital && upper == behind, false
+}

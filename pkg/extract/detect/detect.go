@@ -99,28 +99,20 @@ type detection struct {
 
 // probe is a parsed page.
 type probe struct {
+	*outline
 	root *html.Node
 	base *url.URL
 	sel  *selectors
-	// beside are elements known to stand beside what the page is about, or not to.
-	beside map[*html.Node]bool
 }
 
 func newProbe(root *html.Node, base *url.URL) *probe {
-	return &probe{root: root, base: base, sel: newSelectors(root), beside: map[*html.Node]bool{}}
+	return &probe{outline: newOutline(root), root: root, base: base, sel: newSelectors(root)}
 }
 
 // isBeside says whether an element stands in a menu, a footer or the like.
 func (p *probe) isBeside(n *html.Node) bool {
-	if n == nil || n.Type != html.ElementNode {
-		return false
-	}
-	known, ok := p.beside[n]
-	if !ok {
-		known = aside(n) || p.isBeside(n.Parent)
-		p.beside[n] = known
-	}
-	return known
+	i, known := p.index[n]
+	return known && p.all[i].beside
 }
 
 func (d *detection) candidates() []Candidate {

@@ -32,24 +32,17 @@ type leaf struct {
 	distinct int
 }
 
-// fieldsOf finds and names what items have, the one that makes the rows first; none when it is
-// nothing to speak of.
-func (p *probe) fieldsOf(items []*html.Node) []field {
+// fieldsOf finds and names what items have beside their titles, which come first.
+func (p *probe) fieldsOf(items, titles []*html.Node) []field {
 	leaves := p.leavesOf(items)
 	n := naming{items: setOf(items), count: len(items), leaves: leaves, taken: map[*leaf]bool{}}
+	n.title(titles)
 	n.prices()
-	n.title()
 	n.link()
 	n.picture()
 	n.marked()
 	n.rest()
-	at := slices.IndexFunc(n.fields, func(f field) bool { return f.name == "title" })
-	if at < 0 {
-		return nil
-	}
-	title := n.fields[at]
-	fields := append([]field{title}, slices.Delete(n.fields, at, at+1)...)
-	return fields[:min(len(fields), maxFields)]
+	return n.fields[:min(len(n.fields), maxFields)]
 }
 
 // leavesOf are the places within items where at least a fifth of them have a value.

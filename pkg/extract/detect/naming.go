@@ -218,47 +218,22 @@ func isProse(v string) bool {
 	return letters*2 > len(v)/2 && letters > 1
 }
 
-func (n *naming) title() {
-	n.best("title", func(l *leaf) float64 {
-		if l.attr != "" || !l.most(isProse) || l.have*10 < n.count*7 {
-			return 0
+// title is the field that makes the rows. What it holds and what says the same is not told again.
+func (n *naming) title(titles []*html.Node) {
+	n.fields = append(n.fields, field{name: "title", kind: model.Text, nodes: titles, share: 1})
+	texts := make([]string, len(titles))
+	for i, title := range titles {
+		texts[i] = textOf(title)
+	}
+	for _, l := range n.leaves {
+		same := 0
+		for i, at := range l.nodes {
+			if at != nil && l.attr == "" && (at == titles[i] || l.values[i] == texts[i]) {
+				same++
+			}
 		}
-		length := 0
-		for _, v := range l.values {
-			length += len(v)
-		}
-		length /= l.have
-		score := float64(l.distinct) / float64(l.have)
-		if score < 0.3 || length > 250 {
-			return 0
-		}
-		at := l.first()
-		if ancestor(at, func(a *html.Node) bool {
-			return named("h1", "h2", "h3", "h4", "h5", "h6")(a) && n.items.inside(a) != nil
-		}) != nil {
-			score *= 3
-		}
-		if n.calls(l, 1, "title", "name", "heading", "headline", "subject", "titel", "nom") {
-			score *= 2.5
-		}
-		if n.calls(l, 0, "brand", "vendor", "badge", "label", "tag", "category", "subtitle",
-			"author", "date", "location", "company", "sku") {
-			score /= 5
-		}
-		if ancestor(at, func(a *html.Node) bool {
-			return a.Data == "a" &&
-				n.items.inside(a) != nil
-		}) != nil {
-			score *= 1.5
-		}
-		if length < 4 {
-			score /= 4
-		}
-		if ancestor(at, named("button")) != nil || l.distinct == 1 {
-			score /= 20
-		}
-		return score
-	})
+		n.taken[l] = n.taken[l] || same*2 > l.have
+	}
 }
 
 func (n *naming) link() {

@@ -9,56 +9,179 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// config are the fields of a list as a scraper has them.
+// config are the fields of a list as a scraper has them, none where no selector finds its titles.
 func (p *probe) config(l list) []model.Field {
-	items := p.sel.group(l.items)
-	var fields []model.Field
-	for _, f := range l.fields {
-		css := p.fieldSelector(items, l.items, f)
-		if css == "" {
-			if len(fields) == 0 {
-				return nil // the first field makes the rows
-			}
-			continue
+	title := p.titleSelector(&l)
+	if title == "" {
+		return nil
+	}
+	fields := []model.Field{{Name: "title", Selector: title, Kind: model.Text}}
+	s := p.searchOf(&l, title)
+	for _, f := range l.fields[1:] {
+		if css := s.field(f); css != "" {
+			fields = append(fields,
+				model.Field{Name: f.name, Selector: css, Kind: f.kind, Attr: f.attr})
 		}
-		fields = append(fields,
-			model.Field{Name: f.name, Selector: css, Kind: f.kind, Attr: f.attr})
 	}
 	return fields
 }
 
-// fieldSelector finds a field in all the page: within the items where these have a selector, and
-// otherwise by itself.
-func (p *probe) fieldSelector(items string, holders []*html.Node, f field) string {
-	if items != "" {
-		if slices.Equal(holders, f.nodes) {
-			return items
-		}
-		if inner := p.sel.within(holders, f.nodes, f.name == "title"); inner != "" {
-			return items + " " + inner
-		}
-		if joined := p.joined(items, holders, f); joined != "" {
-			return joined
+// titleSelector finds what matches the titles of a list and nothing else, so that each is a row.
+func (p *probe) titleSelector(l *list) string {
+	if css := p.sel.group(l.titles); css != "" {
+		return css
+	}
+	css := l.way.selector(l.titles[0])
+	if css == "" {
+		return ""
+	}
+	for _, without := range [...]string{"", ":not(:has(img))", ":not(:empty)"} {
+		if slices.Equal(p.sel.all(css+without), l.titles) {
+			return css + without
 		}
 	}
-	nodes := slices.DeleteFunc(slices.Clone(f.nodes), func(n *html.Node) bool { return n == nil })
-	return p.sel.group(nodes)
+	return ""
+}
+
+// selector leads along a way to an element.
+func (w way) selector(n *html.Node) string {
+	if w.level < 0 || w.called == "" {
+		return ""
+	}
+	css := ""
+	for level := 0; level < w.level; level++ {
+		step := stepOf(n)
+		if level < len(w.counted) && w.counted[level] {
+			step += ordinal(n)
+		}
+		css = " > " + step + css
+		n = n.Parent
+	}
+	return w.called + css
+}
+
+// search looks for the fields of a list within its items.
+type search struct {
+	probe    *probe
+	holders  []*html.Node
+	spans    []span
+	prefixes []string // what stands around the items, the most telling first
+}
+
+// span is what an element holds, in places of the outline.
+type span struct{ from, to int }
+
+func (p *probe) searchOf(l *list, title string) *search {
+	s := &search{probe: p, holders: l.items[:min(len(l.items), maxSampled)]}
+	for _, n := range s.holders {
+		i := p.index[n]
+		s.spans = append(s.spans, span{i, p.all[i].end})
+	}
+	if items := p.sel.group(l.items); items != "" {
+		s.prefixes = append(s.prefixes, items+" ")
+	}
+	if at := strings.IndexByte(title, ' '); at > 0 {
+		s.prefixes = append(s.prefixes, title[:at+1])
+	}
+	s.prefixes = append(s.prefixes, "")
+	return s
+}
+
+// field finds a field by what its first match in each item is, "" if nothing does.
+func (s *search) field(f field) string {
+	if len(f.parts) > 0 {
+		return s.joined(f)
+	}
+	return s.selector(f.nodes)
+}
+
+// selector finds what matches in each item a node first, or nothing where that is nil.
+func (s *search) selector(nodes []*html.Node) string {
+	inner := s.inner(nodes)
+	for _, prefix := range s.prefixes {
+		for _, css := range inner {
+			if s.fits(prefix+css, nodes) {
+				return prefix + css
+			}
+		}
+	}
+	return ""
 }
 
 // joined finds a field that stands at several places, by a selector for each.
-func (p *probe) joined(items string, holders []*html.Node, f field) string {
-	var whole, inner []string
+func (s *search) joined(f field) string {
+	var whole []string
 	for _, nodes := range f.parts {
-		css := p.sel.within(holders, nodes, false)
+		css := s.selector(nodes)
 		if css == "" {
 			return ""
 		}
-		inner, whole = append(inner, css), append(whole, items+" "+css)
+		whole = append(whole, css)
 	}
-	if len(inner) == 0 || !p.sel.firsts(strings.Join(inner, ", "), holders, f.nodes, false) {
-		return ""
+	if css := strings.Join(whole, ", "); s.fits(css, f.nodes) {
+		return css
 	}
-	return strings.Join(whole, ", ")
+	return ""
+}
+
+// inner are the selectors that all nodes may be found by.
+func (s *search) inner(nodes []*html.Node) []string {
+	var sample, parents []*html.Node
+	for _, n := range nodes {
+		if n != nil {
+			sample, parents = append(sample, n), append(parents, n.Parent)
+		}
+	}
+	if len(sample) == 0 {
+		return nil
+	}
+	own := common(sample)
+	list := slices.Clone(own)
+	around := common(slices.Compact(parents))
+	for _, last := range own {
+		for _, parent := range around {
+			list = append(list, parent+" > "+last)
+		}
+	}
+	for _, last := range own {
+		for n := range 4 {
+			list = append(list, last+nth(n+1))
+		}
+	}
+	return list
+}
+
+// fits says whether a selector's first match in each item is its node. Where an item has none, the
+// selector may find something else in one item of ten.
+func (s *search) fits(css string, nodes []*html.Node) bool {
+	matches := s.probe.sel.all(css)
+	good, at := 0, 0
+	for k, within := range s.spans {
+		for at < len(matches) && s.probe.place(matches[at]) < within.from {
+			at++
+		}
+		var first *html.Node
+		if at < len(matches) && s.probe.place(matches[at]) < within.to {
+			first = matches[at]
+		}
+		switch {
+		case first == nodes[k]:
+			good++
+		case nodes[k] != nil:
+			return false
+		}
+	}
+	return good*10 >= len(nodes)*9
+}
+
+// place is where an element stands in the outline, or what is around it that does.
+func (p *probe) place(n *html.Node) int {
+	for ; n != nil; n = n.Parent {
+		if i, known := p.index[n]; known {
+			return i
+		}
+	}
+	return -1
 }
 
 // nextLinks are how pages commonly mark the link to the next one.

@@ -100,13 +100,20 @@ type detection struct {
 // probe is a parsed page.
 type probe struct {
 	*outline
-	root *html.Node
-	base *url.URL
-	sel  *selectors
+	root     *html.Node
+	base     *url.URL
+	sel      *selectors
+	captions []caption
+
+	headingKnown bool
+	headingNode  *html.Node
+	headingShare float64
 }
 
 func newProbe(root *html.Node, base *url.URL) *probe {
-	return &probe{outline: newOutline(root), root: root, base: base, sel: newSelectors(root)}
+	p := &probe{outline: newOutline(root), root: root, base: base, sel: newSelectors(root)}
+	p.captions = p.findCaptions()
+	return p
 }
 
 // isBeside says whether an element stands in a menu, a footer or the like.
@@ -186,13 +193,10 @@ func (d *detection) html() {
 		return
 	}
 	p := newProbe(root, base)
-	topic := topicOf(structured.ReadTree(root, d.page.URL))
 	found := p.lists()
 	product := p.product(found)
-	if !topic.listed && (has(product, "price") || p.sells(found)) {
-		topic.single = true
-	}
 	next := p.next()
+	topic := topicOf(structured.ReadTree(root, d.page.URL), p, found, next != nil)
 	lists := make([]listing, len(found))
 	for i, l := range found {
 		lists[i] = listing{l.config, l.score, l.has("price")}
@@ -258,67 +262,6 @@ func (c *Candidate) hasPrice() bool {
 		}
 	}
 	return false
-}
-
-// topic is what a page is about by what it states.
-type topic struct {
-	kind   string // SchemaType, "" unknown
-	single bool   // about one thing
-	listed bool   // about several
-	rich   bool   // states more than who runs the site
-}
-
-// kinds are the schema types with the types of schema.org that they are about.
-var kinds = []struct {
-	kind  string
-	types []string
-}{
-	{"PRODUCT", []string{"Product", "ProductGroup", "IndividualProduct", "ProductModel",
-		"Vehicle"}},
-	{"JOB_POSTING", []string{"JobPosting"}},
-	{"EVENT", []string{"Event", "MusicEvent", "SportsEvent", "BusinessEvent", "EducationEvent",
-		"TheaterEvent", "Festival"}},
-	{"REAL_ESTATE", []string{"RealEstateListing", "Apartment", "House", "SingleFamilyResidence",
-		"Residence", "Accommodation"}},
-	{"ARTICLE", []string{"Article", "NewsArticle", "BlogPosting", "Report", "TechArticle",
-		"ScholarlyArticle"}},
-	{"REVIEW", []string{"Review"}},
-	{"ORGANIZATION", []string{"LocalBusiness", "Restaurant", "Store", "Hotel", "Corporation",
-		"Organization"}},
-}
-
-func topicOf(data *structured.Data) topic {
-	var t topic
-	things := slices.Clone(data.Items)
-	for _, item := range data.Items {
-		for _, v := range item.Get("mainEntity") {
-			if v.Item != nil {
-				things = append(things, data.Follow(v.Item))
-			}
-		}
-		t.listed = t.listed || item.Is("ItemList", "CollectionPage", "SearchResultsPage")
-	}
-	for _, k := range kinds {
-		n := 0
-		for _, item := range things {
-			if item.Is(k.types...) {
-				n++
-			}
-		}
-		if n > 0 && t.kind == "" {
-			t.kind, t.single, t.rich = k.kind, n == 1, k.kind != "ORGANIZATION"
-			t.listed = t.listed || n > 2
-		}
-	}
-	switch og := data.MetaValue("og:type"); {
-	case t.kind != "" && t.kind != "ORGANIZATION":
-	case strings.Contains(og, "product"):
-		t.kind, t.single = "PRODUCT", true
-	case og == "article":
-		t.kind, t.single = "ARTICLE", true
-	}
-	t.single = t.single && !t.listed && t.kind != "ORGANIZATION"
-	return t
 }
 
 func (d *detection) stated(t topic) {

@@ -29,7 +29,7 @@ type list struct {
 // lists finds what repeats on a page, the best first; those behind have no selectors, and are not
 // proposed.
 func (p *probe) lists() []list {
-	captions := p.captions()
+	captions := p.captions
 	groups := p.groups(captions)
 	for i := range groups {
 		p.rate(&groups[i], captions)

@@ -57,7 +57,7 @@ func attr(name, css, attribute string) model.Field {
 
 // product finds the fields of a page that is about one thing; none when there is no such thing.
 func (p *probe) product(lists []list) []model.Field {
-	heading := p.heading()
+	heading, _ := p.heading()
 	if heading == nil {
 		return nil
 	}
@@ -79,8 +79,7 @@ func (p *probe) product(lists []list) []model.Field {
 		}
 	}
 	fields = append(fields, p.labelled(heading, lists, fields)...)
-	if !priced && !has(fields, "content") &&
-		(!has(fields, "date") || !has(fields, "author") && !has(fields, "description")) {
+	if !isTelling(fields) {
 		return nil
 	}
 	return fields
@@ -95,7 +94,7 @@ var buy = regexp.MustCompile(`(?i)add[-_ ]?to[-_ ]?(cart|basket|bag)|buy[-_ ]?no
 
 // sells says whether a page has a heading, and a button to buy what it names.
 func (p *probe) sells(lists []list) bool {
-	if p.heading() == nil {
+	if heading, _ := p.heading(); heading == nil {
 		return false
 	}
 	buttons := 0
@@ -133,34 +132,6 @@ func (p *probe) says(f model.Field) bool {
 		return strings.TrimSpace(attribute(matches[0], f.Attr)) != ""
 	}
 	return textOf(matches[0]) != ""
-}
-
-// heading is the page's main heading: of several the one that shares most words with the page's
-// title.
-func (p *probe) heading() *html.Node {
-	titled := map[string]bool{}
-	for _, n := range p.sel.all("head > title") {
-		for word := range strings.FieldsFuncSeq(strings.ToLower(textOf(n)), notInWords) {
-			titled[word] = true
-		}
-	}
-	var best *html.Node
-	most := -1
-	for _, css := range [...]string{"[itemtype*=Product] > h1", "h1[itemprop=name]", "main h1",
-		"article h1", "h1"} {
-		for _, n := range p.sel.all(css) {
-			shared, content := 0, textOf(n)
-			for word := range strings.FieldsFuncSeq(strings.ToLower(content), notInWords) {
-				if titled[word] {
-					shared++
-				}
-			}
-			if content != "" && shared > most {
-				best, most = n, shared
-			}
-		}
-	}
-	return best
 }
 
 func notInWords(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -36,8 +36,8 @@ type caption struct {
 	within bool // of a longer line of text
 }
 
-// captions are those of a page, in its order.
-func (p *probe) captions() []caption {
+// findCaptions finds those of a page, in its order.
+func (p *probe) findCaptions() []caption {
 	var list []caption
 	for i := range p.all {
 		e := &p.all[i]

@@ -204,8 +204,7 @@ func (d *detection) html() {
 	var tables []columns
 	for _, t := range p.headed() {
 		tables = append(tables,
-			columns{t.fields, len(found) > 0 && found[0].score >= 8 &&
-				!sameItems(found[0].items, t.rows)})
+			columns{t.fields, len(found) > 0 && !sameItems(found[0].items, t.rows)})
 	}
 	// From here on the tree is not needed: those that are tried parse the page again.
 	d.own()
@@ -220,7 +219,7 @@ func (d *detection) html() {
 	if product != nil {
 		score := 70.0
 		if !topic.single && len(lists) > 0 {
-			score = 35
+			score = 72
 		}
 		d.try("product", score, model.Scraper{Type: model.SingleProduct, ItemsConfig: product}, nil)
 	}
@@ -267,11 +266,32 @@ func (c *Candidate) hasPrice() bool {
 func (d *detection) stated(t topic) {
 	score := 20.0
 	if t.rich || t.listed {
-		score = 80
+		score = 60
 	}
 	scraper := model.Scraper{Type: model.ApplicationLDJSON}
 	scraper.SourceConfig.TryWithHiddenData = d.recipe.HiddenData
+	before := len(d.found)
 	d.try("structured-data", score, scraper, nil)
+	if len(d.found) == before || !t.single {
+		return
+	}
+	if c := &d.found[before]; len(c.SampleData) == 1 && c.names(t.heading) {
+		c.Score = 80
+	}
+}
+
+// names says whether a value of the first row is the text.
+func (c *Candidate) names(text string) bool {
+	var row map[string]any
+	if err := json.Unmarshal(c.SampleData[0], &row); err != nil {
+		return false // a row is an object
+	}
+	for _, value := range row {
+		if s, ok := value.(string); ok && strings.Join(strings.Fields(s), " ") == text {
+			return true
+		}
+	}
+	return false
 }
 
 // shops tries the plugins for shops: that for lists where there is a list.
@@ -304,10 +324,7 @@ func (d *detection) list(l listing, place int, t topic, next *model.Pagination) 
 	}
 	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: l.config}
 	score := 85.0
-	switch {
-	case t.single:
-		score = 30
-	case l.score < 8:
+	if t.single {
 		score = 45
 	}
 	if place == 0 {

@@ -1,9 +1,9 @@
 package detect
 
 import (
-"fmt"
-"os"
+	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,10 +15,11 @@ import (
 
 // topic is what a page is about by what it states.
 type topic struct {
-	kind   string // SchemaType, "" unknown
-	single bool   // about one thing
-	listed bool   // about several
-	rich   bool   // states more than who runs the site
+	kind    string // SchemaType, "" unknown
+	single  bool   // about one thing
+	listed  bool   // about several
+	rich    bool   // states more than who runs the site
+	heading string // its text
 }
 
 // kinds are the schema types with the types of schema.org that they are about.
@@ -59,10 +60,15 @@ func topicOf(data *structured.Data, p *probe, lists []list, paged bool) topic {
 		t.kind = "ARTICLE"
 	}
 	e := p.evidenceOf(data, lists, paged)
-	e.debug()
+	if os.Getenv("EV") != "" {
+		e.debug()
+	}
 	t.listed = e.things > 1
 	t.rich = t.rich || e.things == 1
 	t.single = e.weight() > 0
+	if n, _ := p.heading(); n != nil {
+		t.heading = textOf(n)
+	}
 	return t
 }
 
@@ -200,4 +206,6 @@ func (p *probe) massOf(items []*html.Node) int {
 	return total
 }
 
-func (e *evidence) debug() { fmt.Fprintf(os.Stderr, "EV %v %v %v %v %v %v %v %v %v %v %v %v\n", e.things, one(e.og), one(e.dated), e.prose, one(e.long), e.headed, e.list, e.items, one(e.paged), one(e.root), one(e.numbered), one(e.sells)) }
+func (e *evidence) debug() {
+	fmt.Fprintf(os.Stderr, "EV %v %v %v %v %v %v %v %v %v %v %v %v\n", e.things, one(e.og), one(e.dated), e.prose, one(e.long), e.headed, e.list, e.items, one(e.paged), one(e.root), one(e.numbered), one(e.sells))
+}

@@ -31,33 +31,64 @@ func (p *probe) titleSelector(l *list) string {
 	if css := p.sel.group(l.titles); css != "" {
 		return css
 	}
-	css := l.way.selector(l.titles[0])
-	if css == "" {
-		return ""
-	}
-	for _, without := range [...]string{"", ":not(:has(img))", ":not(:empty)"} {
-		if slices.Equal(p.sel.all(css+without), l.titles) {
-			return css + without
+	// By the names of the elements on the way, from what they have around them in common.
+	around, css := slices.Clone(l.titles), ""
+	for level := range maxAbove {
+		step := stepOf(around[0])
+		if slices.ContainsFunc(around, func(n *html.Node) bool { return stepOf(n) != step }) {
+			return ""
+		}
+		if level < len(l.way.counted) && l.way.counted[level] {
+			step += ordinal(around[0])
+		}
+		if css == "" {
+			css = step
+		} else {
+			css = step + " > " + css
+		}
+		for i, n := range around {
+			around[i] = n.Parent
+		}
+		if slices.ContainsFunc(around, func(n *html.Node) bool { return n == nil }) {
+			return ""
+		}
+		around = slices.Compact(around)
+		if found := p.below(around, css, l.titles); found != "" {
+			return found
 		}
 	}
 	return ""
 }
 
-// selector leads along a way to an element.
-func (w way) selector(n *html.Node) string {
-	if w.level < 0 || w.called == "" {
-		return ""
-	}
-	css := ""
-	for level := 0; level < w.level; level++ {
-		step := stepOf(n)
-		if level < len(w.counted) && w.counted[level] {
-			step += ordinal(n)
+// below finds what is around elements so that a selector in it matches the nodes and nothing else.
+func (p *probe) below(around []*html.Node, css string, nodes []*html.Node) string {
+	around = slices.Clone(around)
+	joint := " > "
+	for range maxAbove {
+		if slices.ContainsFunc(around, func(n *html.Node) bool {
+			return n == nil || n.Type != html.ElementNode
+		}) {
+			break
 		}
-		css = " > " + step + css
-		n = n.Parent
+		holders := common(around)
+		if id := attribute(around[0], "id"); identifier.MatchString(id) && isStable(id) &&
+			sameNode(around) {
+			holders = append([]string{"#" + id}, holders...)
+		}
+		for _, holder := range holders[:min(len(holders), 6)] {
+			for _, without := range [...]string{"", ":not(:has(img))", ":not(:empty)"} {
+				if whole := holder + joint + css + without; slices.Equal(p.sel.all(whole), nodes) {
+					return whole
+				}
+			}
+		}
+		for i, n := range around {
+			around[i] = n.Parent
+		}
+		around = slices.Compact(around)
+		joint = " "
 	}
-	return w.called + css
+	return ""
 }
 
 // search looks for the fields of a list within its items.

@@ -34,6 +34,7 @@ type caption struct {
 	head   int // the heading around it, -1 without one
 	target string
 	within bool // of a longer line of text
+	mixed  bool // a link is a part of it
 }
 
 // findCaptions finds those of a page, in its order.
@@ -89,6 +90,8 @@ func (p *probe) captionOf(i int, text string) caption {
 	if c.target == "" && p.all[i].linkedLength() > 0 {
 		c.target = p.innerTarget(i)
 	}
+	linked := p.all[i].linkedLength()
+	c.mixed = linked > 0 && linked*10 < p.all[i].textLength()*9
 	if parent := p.all[i].parent; parent >= 0 && p.all[parent].own {
 		c.within = p.all[parent].textLength() > 2*c.length
 	}
@@ -121,7 +124,7 @@ var (
 	otherWords = []string{"brand", "vendor", "badge", "label", "tag", "tags", "category",
 		"categories", "subtitle", "author", "byline", "date", "time", "location", "company", "sku",
 		"more", "readmore", "button", "btn", "comments", "comment", "meta", "price", "user", "cta",
-		"permalink", "share"}
+		"share"}
 )
 
 // titled is 1 for an element that is called a title, and -1 for one that is called something else.
@@ -145,13 +148,8 @@ type group struct {
 	score   float64
 }
 
-// way is how far the element of a chain's name is above the captions, and whether the captions and
-// their parents have a certain place among siblings.
-type way struct {
-	called  string
-	level   int
-	counted [2]bool
-}
+// way says whether the captions of a group and their parents have a certain place among siblings.
+type way struct{ counted [2]bool }
 
 // chain is how a group is alike: the steps from an element that is called so to the captions.
 type chain struct {
@@ -168,7 +166,6 @@ func (p *probe) groups(captions []caption) []group {
 	add := func(c chain, w way, member int) {
 		g := found[c]
 		if g == nil {
-			w.called = c.called
 			g = &group{way: w}
 			found[c] = g
 			order = append(order, c)
@@ -192,11 +189,11 @@ func (p *probe) groups(captions []caption) []group {
 					if n++; n > maxCalled+2 {
 						break
 					}
-					add(chain{steps, "." + class}, way{level: level, counted: counted}, k)
+					add(chain{steps, "." + class}, way{counted: counted}, k)
 				}
 				if id := attribute(e.node, "id"); level > 0 && identifier.MatchString(id) &&
 					isStable(id) {
-					add(chain{steps, "#" + id}, way{level: level, counted: counted}, k)
+					add(chain{steps, "#" + id}, way{counted: counted}, k)
 				}
 				step := e.step
 				if level < 2 && counted[level] {
@@ -204,10 +201,10 @@ func (p *probe) groups(captions []caption) []group {
 				}
 				steps = up.of(steps, step)
 				if level > 0 && level < 4 {
-					add(chain{steps, ""}, way{level: level, counted: counted}, k)
+					add(chain{steps, ""}, way{counted: counted}, k)
 				}
 			}
-			add(chain{-p.all[i].path, ordinalIf(counted[0], p.all[i].node)}, way{level: -1}, k)
+			add(chain{-p.all[i].path, ordinalIf(counted[0], p.all[i].node)}, way{counted: [2]bool{counted[0]}}, k)
 		}
 	}
 	var groups []group
@@ -312,7 +309,7 @@ func (p *probe) rate(g *group, captions []caption) {
 func (p *probe) titleWorth(members []int, captions []caption) float64 {
 	n := float64(len(members))
 	texts, targets := map[string]bool{}, map[string]bool{}
-	var length, linked, prose, dated, priced, called, miscalled, heads, within, lettered float64
+	var length, linked, prose, dated, priced, called, miscalled, heads, within, mixed, lettered float64
 	for _, m := range members {
 		c := &captions[m]
 		texts[c.text] = true
@@ -328,6 +325,7 @@ func (p *probe) titleWorth(members []int, captions []caption) float64 {
 		miscalled += one(c.named < 0)
 		heads += one(c.head >= 0)
 		within += one(c.within)
+		mixed += one(c.mixed)
 		lettered += one(strings.ContainsFunc(c.text, unicode.IsLetter))
 	}
 	mean := length / n
@@ -348,7 +346,8 @@ func (p *probe) titleWorth(members []int, captions []caption) float64 {
 	worth *= 1 - 0.8*dated/n
 	worth *= 1 - 0.95*priced/n
 	worth *= 1 - 0.6*miscalled/n
-	worth *= 1 - 0.6*within/n
+	worth *= 1 - 0.5*within/n
+	worth *= 1 - 0.65*mixed/n
 	worth *= 1 + 0.8*called/n
 	worth *= 1 + heads/n
 	if linked > 0 {

@@ -195,8 +195,8 @@ func (d *detection) html() {
 	p := newProbe(root, base)
 	found := p.lists()
 	product := p.product(found)
-	next := p.next()
-	topic := topicOf(structured.ReadTree(root, d.page.URL), p, found, next != nil)
+	next, counted := p.next(found)
+	topic := topicOf(structured.ReadTree(root, d.page.URL), p, found, counted)
 	lists := make([]listing, len(found))
 	for i, l := range found {
 		lists[i] = listing{l.config, l.score, l.has("price")}

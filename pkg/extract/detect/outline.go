@@ -3,7 +3,6 @@ package detect
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/net/html"
 )
@@ -88,7 +87,7 @@ func (w *outliner) walk(n *html.Node, parent int, linked bool) {
 	at := parent
 	switch n.Type {
 	case html.TextNode:
-		length := len(strings.TrimSpace(n.Data))
+		length := lengthOf(n.Data)
 		w.now.text += length
 		if linked {
 			w.now.linked += length
@@ -118,6 +117,24 @@ func (w *outliner) walk(n *html.Node, parent int, linked bool) {
 	if n.Type == html.ElementNode {
 		w.all[at].behind, w.all[at].end = w.now, len(w.all)
 	}
+}
+
+// lengthOf is how long a text is with white space collapsed, in bytes.
+func lengthOf(text string) int {
+	length, apart := 0, false
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case ' ', '\t', '\n', '\r', '\f':
+			apart = length > 0
+		default:
+			if apart {
+				length++
+			}
+			length++
+			apart = false
+		}
+	}
+	return length
 }
 
 // stepOf is an element's name, with its column where it is a cell.

@@ -214,27 +214,3 @@ func (p *probe) place(n *html.Node) int {
 	}
 	return -1
 }
-
-// nextLinks are how pages commonly mark the link to the next one.
-var nextLinks = []string{`a[rel="next"]`, "a.next", ".next > a", `.pagination a[aria-label*="ext"]`,
-	`a[aria-label="Next page"]`,
-	"a.pagination-next", "li.next a", ".pagination__next", "a.page-next", ".pager a.next"}
-
-// next is the pagination of a page that links to the next one, nil otherwise.
-func (p *probe) next() *model.Pagination {
-	for _, css := range nextLinks {
-		matches := p.sel.all(css)
-		if len(matches) == 0 {
-			continue
-		}
-		href := strings.TrimSpace(attribute(matches[0], "href"))
-		link, err := p.base.Parse(href)
-		if err != nil || href == "" || href[0] == '#' {
-			continue
-		}
-		if link.Fragment = ""; link.Host == p.base.Host && link.String() != p.base.String() {
-			return &model.Pagination{Type: model.NextLink, Selector: css}
-		}
-	}
-	return nil
-}

@@ -104,6 +104,7 @@ type probe struct {
 	base     *url.URL
 	sel      *selectors
 	captions []caption
+	things   []structured.Thing // that the page is about by what it states
 
 	headingKnown bool
 	headingNode  *html.Node
@@ -193,10 +194,12 @@ func (d *detection) html() {
 		return
 	}
 	p := newProbe(root, base)
+	data := structured.ReadTree(root, d.page.URL)
+	p.things = thingsOf(data)
 	found := p.lists()
 	product := p.product(found)
 	next, counted := p.next(found)
-	topic := topicOf(structured.ReadTree(root, d.page.URL), p, found, counted)
+	topic := topicOf(data, p, found, counted)
 	lists := make([]listing, len(found))
 	for i, l := range found {
 		lists[i] = listing{l.config, l.score, l.has("price")}

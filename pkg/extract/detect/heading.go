@@ -42,13 +42,17 @@ func (p *probe) heading() (heading *html.Node, headed float64) {
 // has.
 func (p *probe) headingWorth(i int, shared float64) float64 {
 	e := &p.all[i]
+	level := ""
+	if around := ancestor(e.node, named("h1", "h2", "h3")); around != nil {
+		level = around.Data
+	}
 	worth := 0.6
 	switch {
-	case e.step == "h1":
+	case level == "h1":
 		worth = 1
-	case e.step == "h2":
+	case level == "h2":
 		worth = 0.85
-	case e.step == "h3" || titled(e.node) > 0:
+	case level == "h3" || titled(e.node) > 0:
 		worth = 0.75
 	}
 	switch attribute(e.node, "itemprop") {
@@ -62,9 +66,9 @@ func (p *probe) headingWorth(i int, shared float64) float64 {
 		worth *= 0.8
 	}
 	switch {
-	case e.step == "h1":
+	case level == "h1":
 		shared += 0.15
-	case e.step == "h2":
+	case level == "h2":
 		shared += 0.03
 	}
 	return worth * shared
@@ -77,6 +81,10 @@ func (p *probe) names() []string {
 		if name = strings.ToLower(strings.Join(strings.Fields(name), " ")); name != "" {
 			names = append(names, name)
 		}
+	}
+	for _, thing := range p.things {
+		add(thing.Text("headline"))
+		add(thing.Text("name"))
 	}
 	for _, css := range [...]string{`meta[property="og:title"]`, `meta[name="twitter:title"]`,
 		`meta[name="title"]`} {

@@ -103,15 +103,8 @@ var pageNumber = regexp.MustCompile(`(?i)[?&/](page|paged|p|offset|start)[=/-]?[
 func (p *probe) evidenceOf(data *structured.Data, lists []list, paged bool) evidence {
 	var e evidence
 	counts := map[string]int{}
-	for _, source := range []structured.Source{structured.JSONLD, structured.Microdata,
-		structured.RDFa} {
-		things, rank := data.Things(source)
-		if rank != structured.Main {
-			continue
-		}
-		for _, thing := range things {
-			counts[source.String()+strings.Join(thing.Types, " ")]++
-		}
+	for _, thing := range p.things {
+		counts[thing.Source.String()+strings.Join(thing.Types, " ")]++
 	}
 	if len(counts) > 0 {
 		e.things = 1
@@ -146,6 +139,18 @@ func (p *probe) evidenceOf(data *structured.Data, lists []list, paged bool) evid
 	e.numbered = pageNumber.MatchString(p.base.RequestURI())
 	e.sells = p.sells(lists)
 	return e
+}
+
+// thingsOf are the things that a page is about by what it states.
+func thingsOf(data *structured.Data) []structured.Thing {
+	var all []structured.Thing
+	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata,
+		structured.RDFa} {
+		if things, rank := data.Things(source); rank == structured.Main {
+			all = append(all, things...)
+		}
+	}
+	return all
 }
 
 // weight is above 0 for a page about one thing.

@@ -17,9 +17,18 @@ type field struct {
 	name  string
 	kind  model.FieldKind
 	attr  string
-	nodes []*html.Node   // by item, nil where an item has none
-	share float64        // of the items that have it
-	parts [][]*html.Node // where it is made of several leaves: theirs
+	nodes []*html.Node // by item, nil where an item has none
+	share float64      // of the items that have it
+	parts []part       // where it stands at several places
+	exact bool         // where an item has none, nothing else is to be found
+}
+
+// part is where a field stands in some items: in those where others stand, too, or in those where
+// they do not.
+type part struct {
+	nodes  []*html.Node // by item
+	with   []*html.Node // by item; nil where it does not matter
+	absent bool         // not in items that have what with has
 }
 
 // leaf is where something stands within items: the elements on the way there.

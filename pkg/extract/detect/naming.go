@@ -90,25 +90,6 @@ func (n *naming) calls(l *leaf, depth int, any ...string) bool {
 	return false
 }
 
-// struck says whether a leaf stands in what is crossed out.
-func (n *naming) struck(l *leaf) bool {
-	for at := l.first(); at != nil && !n.items[at]; at = at.Parent {
-		switch at.Data {
-		case "del", "s", "strike":
-			return true
-		}
-	}
-	return n.calls(l, 2, formerly...)
-}
-
-// surely are words for a price before a reduction, formerly those and others: many shops call every
-// price regular, or that of their list, and where there is no other one, it is the price.
-var (
-	surely = []string{"old", "was", "compare", "rrp", "before", "crossed", "strike", "msrp",
-		"uvp", "statt"}
-	formerly = append([]string{"regular", "list", "original", "retail"}, surely...)
-)
-
 var (
 	digits = regexp.MustCompile(`^[0-9][0-9.,' ]*$`)
 	cents  = regexp.MustCompile(`^[0-9][0-9.,' ]*[.,][0-9]{2}$`)
@@ -117,94 +98,10 @@ var (
 	dates  = regexp.MustCompile(`(?i)^[0-9]{4}-[0-9]{2}-[0-9]{2}|^[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}|^([0-9]{1,2}\.? )?(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zé]*\.?,? [0-9]{1,2}|^[0-9]{1,2}\.? (jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zé]*\.? [0-9]{4}|^[0-9]+ (minutes?|hours?|days?|weeks?|months?) ago`)
 )
 
-func (n *naming) prices() {
-	n.best("listPrice", func(l *leaf) float64 {
-		if !n.struck(l) || !n.isPrice(l) {
-			return 0
-		}
-		return float64(l.have)
-	})
-	now := func(l *leaf) bool { return !n.struck(l) && n.isPrice(l) && l.attr == "" }
-	found := n.best("price", func(l *leaf) float64 {
-		if n.struck(l) || !n.isPrice(l) || l.attr == "aria-label" {
-			return 0
-		}
-		score := float64(l.have)
-		if n.calls(l, 1, "price", "amount", "preis", "prix", "precio") {
-			score *= 2
-		}
-		if n.calls(l, 1, "sale", "special", "final", "now", "current") {
-			score *= 1.2
-		}
-		if n.calls(l, 2, "unit", "per", "shipping", "delivery", "save", "saving", "discount",
-			"installment") {
-			score /= 4
-		}
-		return score
-	})
-	if found == nil { // what looked reduced is the price
-		for i := range n.fields {
-			if n.fields[i].name == "listPrice" && n.fields[i].share > 0.8 {
-				n.fields[i].name = "price"
-			}
-		}
-	}
-	if found != nil && found.attr == "" {
-		n.join("price", now)
-	}
-	// The same amount stands in elements around its own.
-	for _, l := range n.leaves {
-		if !n.taken[l] && n.isPrice(l) {
-			n.taken[l] = true
-		}
-	}
-}
-
-// join adds to a field what other leaves have where its own has nothing: a price stands elsewhere
-// when it is reduced.
-func (n *naming) join(name string, fits func(*leaf) bool) {
-	f := &n.fields[slices.IndexFunc(n.fields, func(f field) bool { return f.name == name })]
-	for _, l := range n.leaves {
-		if n.taken[l] || !fits(l) ||
-			slices.ContainsFunc(l.nodes,
-				func(at *html.Node) bool { return at != nil && overlaps(f.nodes, at) }) {
-			continue
-		}
-		if f.parts == nil {
-			f.parts = [][]*html.Node{f.nodes}
-			f.nodes = slices.Clone(f.nodes)
-		}
-		f.parts = append(f.parts, l.nodes)
-		n.taken[l] = true
-		have := 0
-		for i, at := range l.nodes {
-			if f.nodes[i] == nil {
-				f.nodes[i] = at
-			}
-			if f.nodes[i] != nil {
-				have++
-			}
-		}
-		f.share = float64(have) / float64(n.count)
-	}
-}
-
 // overlaps says whether an element holds one of the nodes or stands in one.
 func overlaps(nodes []*html.Node, n *html.Node) bool {
 	return slices.ContainsFunc(nodes,
 		func(have *html.Node) bool { return have != nil && (holds(have, n) || holds(n, have)) })
-}
-
-func (n *naming) isPrice(l *leaf) bool {
-	if l.attr == "href" || l.attr == "src" {
-		return false
-	}
-	if l.most(amount.Is) {
-		return true
-	}
-	called := n.calls(l, 2, "price", "amount", "preis", "prix", "precio") ||
-		strings.HasPrefix(l.attr, "data-price")
-	return called && l.most(digits.MatchString) || n.struck(l) && l.most(cents.MatchString)
 }
 
 // isProse says whether the values of a leaf are words.

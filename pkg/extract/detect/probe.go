@@ -96,6 +96,7 @@ type search struct {
 	probe    *probe
 	holders  []*html.Node
 	spans    []span
+	items    string   // selector, "" without one
 	prefixes []string // what stands around the items, the most telling first
 }
 
@@ -109,6 +110,7 @@ func (p *probe) searchOf(l *list, title string) *search {
 		s.spans = append(s.spans, span{i, p.all[i].end})
 	}
 	if items := p.sel.group(l.items); items != "" {
+		s.items = items
 		s.prefixes = append(s.prefixes, items+" ")
 	}
 	if at := strings.IndexByte(title, ' '); at > 0 {
@@ -123,15 +125,15 @@ func (s *search) field(f field) string {
 	if len(f.parts) > 0 {
 		return s.joined(f)
 	}
-	return s.selector(f.nodes)
+	return s.selector(f.nodes, f.exact)
 }
 
 // selector finds what matches in each item a node first, or nothing where that is nil.
-func (s *search) selector(nodes []*html.Node) string {
+func (s *search) selector(nodes []*html.Node, exact bool) string {
 	inner := s.inner(nodes)
 	for _, prefix := range s.prefixes {
 		for _, css := range inner {
-			if s.fits(prefix+css, nodes) {
+			if s.fits(prefix+css, nodes, exact) {
 				return prefix + css
 			}
 		}
@@ -142,15 +144,40 @@ func (s *search) selector(nodes []*html.Node) string {
 // joined finds a field that stands at several places, by a selector for each.
 func (s *search) joined(f field) string {
 	var whole []string
-	for _, nodes := range f.parts {
-		css := s.selector(nodes)
+	for _, p := range f.parts {
+		css := s.part(p)
 		if css == "" {
 			return ""
 		}
 		whole = append(whole, css)
 	}
-	if css := strings.Join(whole, ", "); s.fits(css, f.nodes) {
+	if css := strings.Join(whole, ", "); s.fits(css, f.nodes, true) {
 		return css
+	}
+	return ""
+}
+
+// part finds what stands in some items, by what else these have or have not.
+func (s *search) part(p part) string {
+	if p.with == nil {
+		return s.selector(p.nodes, true)
+	}
+	if s.items == "" {
+		return ""
+	}
+	for _, with := range s.inner(p.with) {
+		if !s.fits(s.items+" "+with, p.with, true) {
+			continue
+		}
+		items := s.items + ":has(" + with + ")"
+		if p.absent {
+			items = s.items + ":not(:has(" + with + "))"
+		}
+		for _, css := range s.inner(p.nodes) {
+			if s.fits(items+" "+css, p.nodes, true) {
+				return items + " " + css
+			}
+		}
 	}
 	return ""
 }
@@ -183,8 +210,8 @@ func (s *search) inner(nodes []*html.Node) []string {
 }
 
 // fits says whether a selector's first match in each item is its node. Where an item has none, the
-// selector may find something else in one item of ten.
-func (s *search) fits(css string, nodes []*html.Node) bool {
+// selector may find something else in one item of ten, unless it has to be exact.
+func (s *search) fits(css string, nodes []*html.Node, exact bool) bool {
 	matches := s.probe.sel.all(css)
 	good, at := 0, 0
 	for k, within := range s.spans {
@@ -198,7 +225,7 @@ func (s *search) fits(css string, nodes []*html.Node) bool {
 		switch {
 		case first == nodes[k]:
 			good++
-		case nodes[k] != nil:
+		case exact || nodes[k] != nil:
 			return false
 		}
 	}

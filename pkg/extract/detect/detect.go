@@ -106,6 +106,7 @@ type probe struct {
 	captions []caption
 	things   []structured.Thing // that the page is about by what it states
 
+	firstHeads   int // outside of menus
 	headingKnown bool
 	headingNode  *html.Node
 	headingShare float64
@@ -199,7 +200,7 @@ func (d *detection) html() {
 	found := p.lists()
 	product := p.product(found)
 	next, counted := p.next(found)
-	topic := topicOf(data, p, found, counted)
+	topic := topicOf(data, p, found, product, counted)
 	lists := make([]listing, len(found))
 	for i, l := range found {
 		lists[i] = listing{l.config, l.score, l.has("price")}
@@ -207,7 +208,8 @@ func (d *detection) html() {
 	var tables []columns
 	for _, t := range p.headed() {
 		tables = append(tables,
-			columns{t.fields, len(found) > 0 && !sameItems(found[0].items, t.rows)})
+			columns{t.fields, len(found) > 0 && (!sameItems(found[0].items, t.rows) ||
+				!wholeCells(found[0].titles))})
 	}
 	// From here on the tree is not needed: those that are tried parse the page again.
 	d.own()
@@ -307,9 +309,13 @@ func (d *detection) shops(t topic, lists []listing) {
 		if i == 1 && len(lists) > 0 && lists[0].priced && !t.single {
 			score = 82
 		}
+		before := len(d.found)
 		d.try("shop", score-float64(i),
 			model.Scraper{Type: model.Marketplace, Config: &model.ScraperConfig{EndpointTag: tag}},
 			nil)
+		if i == 0 && len(d.found) > before && !d.found[before].names(t.heading) {
+			d.found[before].Score = 38 // something that is beside what the page is about
+		}
 	}
 }
 

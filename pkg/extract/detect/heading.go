@@ -16,12 +16,14 @@ func (p *probe) heading() (heading *html.Node, headed float64) {
 	names := p.names()
 	most := 0.0
 	look := func(i int, text string) {
-		shared := 0.0
-		for _, name := range names {
-			shared = max(shared, likeness(text, name))
-		}
+		shared := likenessOf(text, names)
 		if worth := p.headingWorth(i, shared); worth > most {
 			most, p.headingNode, p.headingShare = worth, p.all[i].node, shared
+		}
+	}
+	for i := range p.all {
+		if e := &p.all[i]; e.step == "h1" && !e.beside && e.textLength() > 0 {
+			p.firstHeads++
 		}
 	}
 	for i := range p.all {
@@ -66,6 +68,8 @@ func (p *probe) headingWorth(i int, shared float64) float64 {
 		worth *= 0.8
 	}
 	switch {
+	case level == "h1" && p.firstHeads == 1:
+		shared += 0.35
 	case level == "h1":
 		shared += 0.15
 	case level == "h2":
@@ -74,17 +78,37 @@ func (p *probe) headingWorth(i int, shared float64) float64 {
 	return worth * shared
 }
 
-// names are the titles that a page states, in lower case.
+// names are the titles of a page, and the names of the things that they may be about, in lower case.
 func (p *probe) names() []string {
+	titles := p.titles()
+	names := titles
+	for _, thing := range p.things {
+		for _, name := range [...]string{thing.Text("headline"), thing.Text("name")} {
+			name = strings.ToLower(strings.Join(strings.Fields(name), " "))
+			if name != "" && (len(titles) == 0 || likenessOf(name, titles) > 0.1) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// likenessOf is how much a text is like one of the names.
+func likenessOf(text string, names []string) float64 {
+	most := 0.0
+	for _, name := range names {
+		most = max(most, likeness(text, name))
+	}
+	return most
+}
+
+// titles are those that a page states, in lower case.
+func (p *probe) titles() []string {
 	var names []string
 	add := func(name string) {
 		if name = strings.ToLower(strings.Join(strings.Fields(name), " ")); name != "" {
 			names = append(names, name)
 		}
-	}
-	for _, thing := range p.things {
-		add(thing.Text("headline"))
-		add(thing.Text("name"))
 	}
 	for _, css := range [...]string{`meta[property="og:title"]`, `meta[name="twitter:title"]`,
 		`meta[name="title"]`} {
@@ -119,7 +143,7 @@ func (p *probe) names() []string {
 }
 
 // isSeparator says whether a sign stands between a page's title and its site's name.
-func isSeparator(r rune) bool { return strings.ContainsRune("|–—·»«•", r) }
+func isSeparator(r rune) bool { return strings.ContainsRune("|–—·»«•›‹", r) }
 
 // likeness is how much of two texts is the same, from 0 to 1.
 func likeness(text, name string) float64 {

@@ -35,7 +35,6 @@ func (p *probe) lists() []list {
 		p.rate(&groups[i], captions)
 	}
 	slices.SortStableFunc(groups, func(a, b group) int { return compare(b.score, a.score) })
-	p.debugGroups(groups)
 	var found []list
 	for i := range groups[:min(len(groups), maxRated)] {
 		if groups[i].score <= 0 {

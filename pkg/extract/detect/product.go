@@ -61,6 +61,7 @@ func (p *probe) product(lists []list) []model.Field {
 	if heading == nil {
 		return nil
 	}
+	lists = cards(lists)
 	css := p.sel.first(heading)
 	if css == "" {
 		return nil
@@ -79,10 +80,59 @@ func (p *probe) product(lists []list) []model.Field {
 		}
 	}
 	fields = append(fields, p.labelled(heading, lists, fields)...)
+	if !priced && !has(fields, "content") {
+		if n := p.prose(lists); n != nil {
+			if css := p.sel.first(n); css != "" {
+				fields = append(fields, text("content", css))
+			}
+		}
+	}
 	if !isTelling(fields) {
 		return nil
 	}
 	return fields
+}
+
+// leastProse is how long a page's main text is at least, in bytes.
+const leastProse = 300
+
+// prose is the element with the page's main text: the one with most of its long blocks, those of its
+// parts counting half. Nil where there is none.
+func (p *probe) prose(lists []list) *html.Node {
+	var best *html.Node
+	most := leastProse
+	found := map[int]int{}
+	for i := 0; i < len(p.all); {
+		e := &p.all[i]
+		if e.beside || inLists(lists, e.node) {
+			i = e.end
+			continue
+		}
+		length := e.textLength()
+		if !e.own || length < longBlock || e.linkedLength()*10 >= length*3 {
+			i++
+			continue
+		}
+		around := e.parent
+		if !inline[e.step] && e.step != "p" && e.step != "blockquote" {
+			around = i
+		}
+		for share := length; around >= 0 && share*4 > length; share /= 2 {
+			if found[around] += share; found[around] > most && p.all[around].step != "body" {
+				best, most = p.all[around].node, found[around]
+			}
+			around = p.all[around].parent
+		}
+		i = e.end
+	}
+	return best
+}
+
+// cards are the lists of things that are elsewhere, rather than of what a page says of its own.
+func cards(lists []list) []list {
+	return slices.DeleteFunc(slices.Clone(lists), func(l list) bool {
+		return !l.has("url") || !l.has("image") && !l.has("price")
+	})
 }
 
 // maxBuys is how many buttons to buy with a page of one thing has, beside those in its lists: some

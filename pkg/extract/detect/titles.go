@@ -19,7 +19,7 @@ const (
 	maxAbove   = 7      // elements around a text by which it is grouped
 	maxCalled  = 2      // classes of each
 	maxGrouped = 20_000 // texts of a page
-	maxTitle   = 300    // bytes
+	maxTitle   = 600    // bytes
 )
 
 // caption is an element with a text of its own, which may be the title of an item.
@@ -310,8 +310,11 @@ func (p *probe) titleWorth(members []int, captions []caption) float64 {
 	n := float64(len(members))
 	texts, targets := map[string]bool{}, map[string]bool{}
 	var length, linked, prose, dated, priced, called, miscalled, heads, within, mixed, lettered float64
+	doubled, before := 0.0, ""
 	for _, m := range members {
 		c := &captions[m]
+		doubled += one(c.target != "" && c.target == before)
+		before = c.target
 		texts[c.text] = true
 		length += float64(utf8.RuneCountInString(c.text))
 		if c.target != "" {
@@ -330,7 +333,8 @@ func (p *probe) titleWorth(members []int, captions []caption) float64 {
 	}
 	mean := length / n
 	distinct := float64(len(texts)) / n
-	if distinct < 0.4 || mean > maxTitle*0.8 || lettered < 0.5*n {
+	if distinct < 0.4 || mean > 240 || lettered < 0.5*n ||
+		doubled > 0.2*n || priced > 0.5*n {
 		return 0
 	}
 	worth := distinct * distinct
@@ -376,13 +380,17 @@ func (p *probe) itemsWorth(g *group, titles []int) float64 {
 		e, title := &p.all[i], &p.all[titles[k]]
 		kinds[e.path]++
 		ways[title.path]++
-		lengths = append(lengths, e.textLength())
+		length := e.textLength()
+		if k+1 < len(g.items) && p.all[g.items[k+1]].parent == e.parent {
+			length = p.all[g.items[k+1]].before.text - e.before.text // with what follows it
+		}
+		lengths = append(lengths, length)
 		beside += one(title.beside)
 		images += one(e.behind.images > e.before.images)
-		if rest := e.textLength(); rest > 0 {
-			first += float64(title.before.text-e.before.text) / float64(rest)
+		if length > 0 {
+			first += float64(title.before.text-e.before.text) / float64(length)
 		}
-		outside += one(e.textLength() > title.textLength())
+		outside += one(length > title.textLength())
 	}
 	slices.Sort(lengths)
 	median := lengths[len(lengths)/2]

@@ -1,9 +1,7 @@
 package detect
 
 import (
-	"fmt"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 
 	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // topic is what a page is about by what it states.
@@ -42,7 +41,8 @@ var kinds = []struct {
 }
 
 // topicOf weighs whether a page is about one thing or about several.
-func topicOf(data *structured.Data, p *probe, lists []list, paged bool) topic {
+func topicOf(data *structured.Data, p *probe, lists []list, product []model.Field,
+	paged bool) topic {
 	var t topic
 	for _, k := range kinds {
 		for _, item := range data.Items {
@@ -59,10 +59,7 @@ func topicOf(data *structured.Data, p *probe, lists []list, paged bool) topic {
 	case og == "article":
 		t.kind = "ARTICLE"
 	}
-	e := p.evidenceOf(data, lists, paged)
-	if os.Getenv("EV") != "" {
-		e.debug()
-	}
+	e := p.evidenceOf(data, lists, product, paged)
 	t.listed = e.things > 1
 	t.rich = t.rich || e.things == 1
 	t.single = e.weight() > 0
@@ -96,28 +93,17 @@ type evidence struct {
 	root     bool // the site's first page
 	numbered bool // its address has the number of a page
 	sells    bool
+	priced   bool // a price stands with its heading
 }
 
-var pageNumber = regexp.MustCompile(`(?i)[?&/](page|paged|p|offset|start)[=/-]?[0-9]+`)
+var pageNumber = regexp.MustCompile(`(?i)[?&/](page|paged|p|offset|start)[=/-]?([2-9]|[1-9][0-9]+)\b`)
 
-func (p *probe) evidenceOf(data *structured.Data, lists []list, paged bool) evidence {
+func (p *probe) evidenceOf(data *structured.Data, lists []list, product []model.Field,
+	paged bool) evidence {
 	var e evidence
 	counts := map[string]int{}
 	for _, thing := range p.things {
 		counts[thing.Source.String()+strings.Join(thing.Types, " ")]++
-	}
-	if len(counts) > 0 {
-		e.things = 1
-	}
-	for _, n := range counts {
-		if n > 2 {
-			e.things = 2
-		}
-	}
-	for _, item := range data.Items {
-		if item.Is("ItemList", "CollectionPage", "SearchResultsPage", "Blog") && item.Source == structured.JSONLD {
-			e.things = 2
-		}
 	}
 	og := strings.ToLower(data.MetaValue("og:type"))
 	e.og = og != "" && og != "website" && og != "blog" && og != "company" && !strings.Contains(og, "group")
@@ -128,6 +114,26 @@ func (p *probe) evidenceOf(data *structured.Data, lists []list, paged bool) evid
 		best = &lists[0]
 		e.list = min(1, float64(p.massOf(best.items))/float64(p.text+1))
 		e.items = float64(len(best.items))
+		if !best.has("url") {
+			e.list, e.items = e.list/3, e.items/3
+		}
+	}
+	several := false
+	if len(counts) > 0 {
+		e.things = 1
+	}
+	for _, n := range counts {
+		if n > 2 {
+			several = true
+		}
+	}
+	for _, item := range data.Items {
+		if item.Is("ItemList", "CollectionPage", "SearchResultsPage", "Blog") && item.Source == structured.JSONLD {
+			several = true
+		}
+	}
+	if several && e.list > 0.15 {
+		e.things = 2
 	}
 	prose := p.proseOutside(best)
 	e.prose = min(1, float64(prose)/float64(p.text+1))
@@ -137,7 +143,8 @@ func (p *probe) evidenceOf(data *structured.Data, lists []list, paged bool) evid
 	u, err := url.Parse(p.base.String())
 	e.root = err == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""
 	e.numbered = pageNumber.MatchString(p.base.RequestURI())
-	e.sells = p.sells(lists)
+	e.sells = p.sells(cards(lists))
+	e.priced = has(product, "price")
 	return e
 }
 
@@ -164,7 +171,7 @@ func (e *evidence) weight() float64 {
 	}
 	w += 1.2*one(e.og) + one(e.dated) + 2*e.prose + one(e.long) + 0.5*e.headed
 	w -= 2*e.list + 0.02*min(e.items, 50) + 1.5*one(e.paged) + 2*one(e.root) + one(e.numbered)
-	w += 1.5 * one(e.sells)
+	w += 2.5*one(e.sells) + 2.5*one(e.priced)
 	return w
 }
 
@@ -209,8 +216,4 @@ func (p *probe) massOf(items []*html.Node) int {
 		total += min(length, most)
 	}
 	return total
-}
-
-func (e *evidence) debug() {
-	fmt.Fprintf(os.Stderr, "EV %v %v %v %v %v %v %v %v %v %v %v %v\n", e.things, one(e.og), one(e.dated), e.prose, one(e.long), e.headed, e.list, e.items, one(e.paged), one(e.root), one(e.numbered), one(e.sells))
 }

@@ -364,7 +364,7 @@ func TestDetectTables(t *testing.T) {
 			row("td") + `</table>`, "list",
 			`{"title":"A very good Oak chair","price":"€ 10.50","url":"https://shop.test/p0","image":"https://shop.test/i0"}`},
 		"without a head": {`<table>` + strings.ReplaceAll(row("td"), " kettle", "") + `</table>`,
-			"list", `{"title":"Alpha","url":"https://shop.test/d0"}`},
+			"list", `{"title":"Alpha","url":"https://shop.test/d0","column 2":"0.50","column 3":"x0","column 4":"0.00"}`},
 	} {
 		got := proposalsOf(t, model.Recipe{}, "text/html",
 			"<!doctype html><title>Shop</title><body>"+c.body)

@@ -20,6 +20,7 @@ type field struct {
 	nodes []*html.Node // by item, nil where an item has none
 	share float64      // of the items that have it
 	parts []part       // where it stands at several places
+	own   bool         // in some items, what an element says beside its elements
 	exact bool         // where an item has none, nothing else is to be found
 }
 
@@ -29,6 +30,7 @@ type part struct {
 	nodes  []*html.Node // by item
 	with   []*html.Node // by item; nil where it does not matter
 	absent bool         // not in items that have what with has
+	own    bool         // their first texts alone
 }
 
 // leaf is where something stands within items: the elements on the way there.
@@ -107,11 +109,12 @@ func (p *probe) visit(item, n *html.Node, place string,
 	if n != item {
 		called := slices.DeleteFunc(classesOf(n), isUtility)
 		slices.Sort(called)
-		place += "/" + n.Data + "#" + attribute(n, "itemprop") + "." + strings.Join(called, ".")
+		place += "/" + stepOf(n) + "#" + attribute(n, "itemprop") + "." + strings.Join(called, ".")
 	}
 	text := hasOwnText(n)
 	if text {
 		add(n, place, "", textOf(n))
+		add(n, place, ownText, ownPrice(n))
 	}
 	for _, name := range valued[n.Data] {
 		value := attribute(n, name)

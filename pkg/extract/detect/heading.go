@@ -78,7 +78,8 @@ func (p *probe) headingWorth(i int, shared float64) float64 {
 	return worth * shared
 }
 
-// names are the titles of a page, and the names of the things that they may be about, in lower case.
+// names are the titles of a page, and the names of the things that they may be about, in lower
+// case.
 func (p *probe) names() []string {
 	titles := p.titles()
 	names := titles

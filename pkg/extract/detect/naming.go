@@ -3,6 +3,7 @@ package detect
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -252,19 +253,18 @@ func (n *naming) marked() {
 	})
 }
 
-// rest names what is left after the words it is called by; what has no name is not wanted.
+// rest names what is left after the words it is called by, or the head of its column; texts without
+// a name are wanted where they tell items apart.
 func (n *naming) rest() {
 	known := map[string]bool{}
 	for _, f := range n.fields {
-		for i, node := range f.nodes {
-			if node != nil {
-				if f.attr == "" {
-					known[textOf(node)] = true
-				}
-				_ = i
+		for _, node := range f.nodes {
+			if node != nil && f.attr == "" {
+				known[textOf(node)] = true
 			}
 		}
 	}
+	unnamed := 0
 	for _, l := range n.leaves {
 		if n.taken[l] || l.attr != "" || len(n.fields) >= maxFields || l.distinct < 2 ||
 			l.have*2 < n.count {
@@ -276,13 +276,54 @@ func (n *naming) rest() {
 				repeats++
 			}
 		}
-		name := nameOf(l.first())
-		if name == "" || repeats*2 > l.have ||
-			ancestor(l.first(), named("button", "form", "select")) != nil {
+		if repeats*2 > l.have || ancestor(l.first(), named("button", "form", "select")) != nil {
 			continue
 		}
-		n.take(name, l)
+		name := nameOf(l.first())
+		if name == "" || n.isTaken(name) {
+			name = n.columnOf(l.first())
+		}
+		if name == "" && l.distinct*2 > l.have && l.have*10 >= n.count*7 && unnamed < maxUnnamed {
+			unnamed++
+			if name = "text"; unnamed > 1 {
+				name += strconv.Itoa(unnamed)
+			}
+		}
+		if name != "" {
+			n.take(name, l)
+		}
 	}
+}
+
+// maxUnnamed bounds the texts of items that nothing names.
+const maxUnnamed = 3
+
+func (n *naming) isTaken(name string) bool {
+	return slices.ContainsFunc(n.fields, func(f field) bool { return f.name == name })
+}
+
+// columnOf is the head of the column that an element stands in, or its number; "" outside of tables.
+func (n *naming) columnOf(at *html.Node) string {
+	cell := ancestor(at, named("td", "th"))
+	if cell == nil || cell.Parent == nil || n.items.inside(cell) == nil {
+		return ""
+	}
+	k := slices.Index(cellsIn(cell.Parent), cell)
+	if k < 0 {
+		return ""
+	}
+	taken := map[string]bool{}
+	for _, f := range n.fields {
+		taken[f.name] = true
+	}
+	head := ""
+	if table := ancestor(cell, named("table")); table != nil {
+		if rows := rowsIn(table); len(rows) > 0 && all(cellsIn(rows[0]), "th") &&
+			len(cellsIn(rows[0])) > k {
+			head = textOf(cellsIn(rows[0])[k])
+		}
+	}
+	return nameIn(head, k, taken)
 }
 
 // nameOf is what an element is called: its mark, or the last word of its most telling class.

@@ -3,6 +3,7 @@ package detect
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -26,7 +27,7 @@ var other = []string{"unit", "per", "shipping", "delivery", "save", "saving", "s
 	"deposit", "fee", "base", "tier", "lowest", "history", "omnibus", "parcel", "instalment"}
 
 // current are words for a price that is asked now.
-var current = []string{"sale", "sales", "special", "final", "now", "current", "new", "actual",
+var current = []string{"sale", "sales", "special", "now", "current", "new", "actual",
 	"offer", "promo", "reduced"}
 
 // struck says whether a leaf stands in what is crossed out.
@@ -45,11 +46,11 @@ func (n *naming) struck(l *leaf) bool {
 // isCalled says whether one of the words is nearer to a leaf than a word for a current price.
 func (n *naming) isCalled(l *leaf, any []string) bool {
 	at := l.first()
-	for range 3 {
+	for range maxInner {
 		if at == nil || n.items[at] && at != l.first() {
 			return false
 		}
-		called := words(at)
+		called := statesLeftOut(at)
 		switch {
 		case sharesWord(called, any):
 			return true
@@ -59,6 +60,18 @@ func (n *naming) isCalled(l *leaf, any []string) bool {
 		at = at.Parent
 	}
 	return false
+}
+
+// statesLeftOut are the words of an element without those of classes that say what is in it.
+func statesLeftOut(n *html.Node) []string {
+	var called []string
+	for class := range strings.FieldsSeq(attribute(n, "class")) {
+		if list := split(class); !sharesWord(list, []string{"with", "has", "without", "on"}) {
+			called = append(called, list...)
+		}
+	}
+	return append(append(called, split(attribute(n, "itemprop"))...),
+		split(attribute(n, "data-hook")+" "+attribute(n, "data-testid"))...)
 }
 
 // priced is a leaf with prices, and how surely they are what is asked.
@@ -73,8 +86,8 @@ type priced struct {
 func (n *naming) prices() {
 	var all []priced
 	for _, l := range n.leaves {
-		if n.taken[l] || !n.isPrice(l) || l.attr != "" && !strings.HasPrefix(l.attr, "data-price") &&
-			l.attr != "content" {
+		shown := l.attr == "" || l.attr == "content" || l.attr == ownText || strings.HasPrefix(l.attr, "data-price")
+		if n.taken[l] || !shown || !n.isPrice(l) {
 			continue
 		}
 		p := priced{leaf: l, former: n.struck(l), maybe: n.isCalled(l, formerly)}
@@ -88,7 +101,7 @@ func (n *naming) prices() {
 		if n.calls(l, 2, other...) || l.most(isBeside) {
 			p.score /= 10
 		}
-		if l.attr != "" {
+		if l.isAttribute() {
 			p.score /= 3
 		}
 		all = append(all, p)
@@ -98,8 +111,15 @@ func (n *naming) prices() {
 	maybe := n.gather(all, func(p priced) bool { return !p.former && p.maybe })
 	former := n.gather(all, func(p priced) bool { return p.former })
 	n.combine(now, maybe, former)
+	elements := set{}
 	for _, p := range all {
 		n.taken[p.leaf] = true
+		for _, i := range indexes(p.nodes) {
+			elements[p.nodes[i]] = true
+		}
+	}
+	for _, l := range n.leaves { // what a price says with its elements is not told again
+		n.taken[l] = n.taken[l] || elements[l.first()]
 	}
 }
 
@@ -115,13 +135,16 @@ func isBeside(text string) bool {
 	return false
 }
 
+// isAttribute says whether a leaf's values are no texts.
+func (l *leaf) isAttribute() bool { return l.attr != "" && l.attr != ownText }
+
 // gather puts leaves together that stand in different items: the best one, and those that have what
 // it does not.
 func (n *naming) gather(all []priced, fits func(priced) bool) []part {
 	var parts []part
 	used := make([]bool, n.count)
 	for _, p := range all {
-		if !fits(p) || p.attr != "" && len(parts) > 0 {
+		if !fits(p) || p.isAttribute() && len(parts) > 0 {
 			continue
 		}
 		if len(parts) > 0 && (p.score*4 < all[0].score && p.have*2 > n.count ||
@@ -131,8 +154,8 @@ func (n *naming) gather(all []priced, fits func(priced) bool) []part {
 		for _, i := range indexes(p.nodes) {
 			used[i] = true
 		}
-		parts = append(parts, part{nodes: p.nodes})
-		if p.attr != "" {
+		parts = append(parts, part{nodes: p.nodes, own: p.attr == ownText})
+		if p.isAttribute() {
 			break
 		}
 	}
@@ -185,8 +208,45 @@ func (n *naming) combine(now, maybe, former []part) {
 			former = append(former, part{nodes: both, with: prices})
 		}
 	}
+	prices = merged(now, n.count)
+	former = slices.DeleteFunc(former, func(p part) bool { return !isAbove(p.nodes, prices) })
 	n.add("price", now)
 	n.add("listPrice", former)
+}
+
+// isAbove says whether most of the prices of a place are above those that the items have now: what
+// is the same says it once more.
+func isAbove(former, now []*html.Node) bool {
+	above, both := 0, 0
+	for _, i := range indexes(former) {
+		if now[i] == nil {
+			continue
+		}
+		before, after := amountOf(former[i]), amountOf(now[i])
+		if before == 0 || after == 0 {
+			continue
+		}
+		both++
+		above += count(before > after)
+	}
+	return above*2 > both || both == 0
+}
+
+// amountOf is an element's price, 0 if it is none.
+func amountOf(n *html.Node) float64 {
+	text := ownPrice(n)
+	if text == "" {
+		text = textOf(n)
+	}
+	price, ok := amount.Parse(text)
+	if !ok {
+		return 0
+	}
+	value, err := strconv.ParseFloat(price.Amount, 64)
+	if err != nil {
+		return 0
+	}
+	return value
 }
 
 // add makes a field of parts.
@@ -198,13 +258,16 @@ func (n *naming) add(name string, parts []part) {
 	}
 	f := field{name: name, kind: model.Text, nodes: nodes, exact: true,
 		share: float64(have) / float64(n.count)}
+	for _, p := range parts {
+		f.own = f.own || p.own
+	}
 	for _, l := range n.leaves { // an attribute stands alone
-		if len(parts) == 1 && l.attr != "" && slices.Equal(l.nodes, parts[0].nodes) &&
+		if len(parts) == 1 && l.isAttribute() && slices.Equal(l.nodes, parts[0].nodes) &&
 			n.isPrice(l) {
 			f.kind, f.attr = model.Attr, l.attr
 		}
 	}
-	if len(parts) > 1 || parts[0].with != nil {
+	if len(parts) > 1 || parts[0].with != nil || f.own {
 		f.parts = parts
 	}
 	n.fields = append(n.fields, f)

@@ -96,6 +96,7 @@ type search struct {
 	probe    *probe
 	holders  []*html.Node
 	spans    []span
+	isHolder set
 	items    string   // selector, "" without one
 	prefixes []string // what stands around the items, the most telling first
 }
@@ -105,6 +106,7 @@ type span struct{ from, to int }
 
 func (p *probe) searchOf(l *list, title string) *search {
 	s := &search{probe: p, holders: l.items[:min(len(l.items), maxSampled)]}
+	s.isHolder = setOf(s.holders)
 	for _, n := range s.holders {
 		i := p.index[n]
 		s.spans = append(s.spans, span{i, p.all[i].end})
@@ -122,10 +124,16 @@ func (p *probe) searchOf(l *list, title string) *search {
 
 // field finds a field by what its first match in each item is, "" if nothing does.
 func (s *search) field(f field) string {
-	if len(f.parts) > 0 {
-		return s.joined(f)
+	if f.own {
+		return s.own(f)
 	}
-	return s.selector(f.nodes, f.exact)
+	css := s.selector(f.nodes, f.exact)
+	if css == "" && len(f.parts) > 0 {
+		if css = s.joined(f); css == "" {
+			css = s.own(f)
+		}
+	}
+	return css
 }
 
 // selector finds what matches in each item a node first, or nothing where that is nil.
@@ -182,23 +190,48 @@ func (s *search) part(p part) string {
 	return ""
 }
 
-// inner are the selectors that all nodes may be found by.
+// Bounds of the selectors that are tried within items.
+const (
+	maxInner  = 5 // elements around one
+	maxCalled = 3 // names of each
+)
+
+// inner are the selectors that all nodes may be found by, the shortest first: by their own names,
+// and by those of what is around them in their items.
 func (s *search) inner(nodes []*html.Node) []string {
-	var sample, parents []*html.Node
+	var around []*html.Node
 	for _, n := range nodes {
 		if n != nil {
-			sample, parents = append(sample, n), append(parents, n.Parent)
+			around = append(around, n)
 		}
 	}
-	if len(sample) == 0 {
+	if len(around) == 0 {
 		return nil
 	}
-	own := common(sample)
+	own := common(around)
 	list := slices.Clone(own)
-	around := common(slices.Compact(parents))
-	for _, last := range own {
-		for _, parent := range around {
-			list = append(list, parent+" > "+last)
+	var further []string
+	for level := range maxInner {
+		for i, n := range around {
+			around[i] = n.Parent
+		}
+		around = slices.Compact(around)
+		if slices.ContainsFunc(around,
+			func(n *html.Node) bool { return n == nil || s.isHolder[n] }) {
+			break
+		}
+		names := common(around)
+		for _, last := range own {
+			for k, name := range names {
+				if level == 0 {
+					list = append(list, name+" > "+last)
+				} else if k < maxCalled {
+					further = append(further, name+" "+last)
+				}
+			}
+		}
+		if level == 1 {
+			further = append(further, chained(own, common(parentsOf(nodes)), names)...)
 		}
 	}
 	for _, last := range own {
@@ -206,13 +239,47 @@ func (s *search) inner(nodes []*html.Node) []string {
 			list = append(list, last+nth(n+1))
 		}
 	}
+	return append(list, further...)
+}
+
+// chained are the first names of elements, their parents and the parents of those, each in the next.
+func chained(own, parents, around []string) []string {
+	first := func(names []string) []string { return names[:min(len(names), maxCalled)] }
+	var list []string
+	for _, outer := range first(around) {
+		for _, parent := range first(parents) {
+			for _, last := range first(own) {
+				list = append(list, outer+" > "+parent+" > "+last)
+			}
+		}
+	}
 	return list
+}
+
+func parentsOf(nodes []*html.Node) []*html.Node {
+	var parents []*html.Node
+	for _, n := range nodes {
+		if n != nil {
+			parents = append(parents, n.Parent)
+		}
+	}
+	return parents
 }
 
 // fits says whether a selector's first match in each item is its node. Where an item has none, the
 // selector may find something else in one item of ten, unless it has to be exact.
 func (s *search) fits(css string, nodes []*html.Node, exact bool) bool {
+	return s.fitsAmong(css, nodes, exact, nil)
+}
+
+// fitsAmong is fits, with only those matches that are so, if so is told.
+func (s *search) fitsAmong(css string, nodes []*html.Node, exact bool,
+	so func(*html.Node) bool) bool {
 	matches := s.probe.sel.all(css)
+	if so != nil {
+		matches = slices.DeleteFunc(slices.Clone(matches),
+			func(n *html.Node) bool { return !so(n) })
+	}
 	good, at := 0, 0
 	for k, within := range s.spans {
 		for at < len(matches) && s.probe.place(matches[at]) < within.from {
@@ -223,7 +290,7 @@ func (s *search) fits(css string, nodes []*html.Node, exact bool) bool {
 			first = matches[at]
 		}
 		switch {
-		case first == nodes[k]:
+		case first == nodes[k], nodes[k] == nil && textOf(first) == "":
 			good++
 		case exact || nodes[k] != nil:
 			return false

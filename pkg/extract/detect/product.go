@@ -96,8 +96,8 @@ func (p *probe) product(lists []list) []model.Field {
 // leastProse is how long a page's main text is at least, in bytes.
 const leastProse = 300
 
-// prose is the element with the page's main text: the one with most of its long blocks, those of its
-// parts counting half. Nil where there is none.
+// prose is the element with the page's main text: the one with most of its long blocks, those of
+// its parts counting half. Nil where there is none.
 func (p *probe) prose(lists []list) *html.Node {
 	var best *html.Node
 	most := leastProse

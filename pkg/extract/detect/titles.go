@@ -17,7 +17,7 @@ const (
 	minItems   = 3
 	maxItems   = 3_000  // of a list
 	maxAbove   = 7      // elements around a text by which it is grouped
-	maxCalled  = 2      // classes of each
+	maxNames   = 4      // classes of each
 	maxGrouped = 20_000 // texts of a page
 	maxTitle   = 600    // bytes
 )
@@ -112,7 +112,8 @@ func (p *probe) innerTarget(i int) string {
 func (p *probe) targetOf(n *html.Node) string {
 	href, _, _ := strings.Cut(strings.TrimSpace(attribute(n, "href")), "#")
 	scheme, _, ok := strings.Cut(href, ":")
-	if href == "" || ok && !strings.HasPrefix(scheme, "http") && !strings.ContainsAny(scheme, "/?") {
+	if href == "" || ok && !strings.HasPrefix(scheme, "http") &&
+		!strings.ContainsAny(scheme, "/?") {
 		return ""
 	}
 	return href
@@ -186,7 +187,7 @@ func (p *probe) groups(captions []caption) []group {
 				e := &p.all[at]
 				n := 0
 				for _, class := range e.classes {
-					if n++; n > maxCalled+2 {
+					if n++; n > maxNames {
 						break
 					}
 					add(chain{steps, "." + class}, way{counted: counted}, k)
@@ -204,7 +205,10 @@ func (p *probe) groups(captions []caption) []group {
 					add(chain{steps, ""}, way{counted: counted}, k)
 				}
 			}
-			add(chain{-p.all[i].path, ordinalIf(counted[0], p.all[i].node)}, way{counted: [2]bool{counted[0]}}, k)
+			if !counted[1] {
+				add(chain{-p.all[i].path, ordinalIf(counted[0], p.all[i].node)},
+					way{counted: counted}, k)
+			}
 		}
 	}
 	var groups []group
@@ -309,7 +313,8 @@ func (p *probe) rate(g *group, captions []caption) {
 func (p *probe) titleWorth(members []int, captions []caption) float64 {
 	n := float64(len(members))
 	texts, targets := map[string]bool{}, map[string]bool{}
-	var length, linked, prose, dated, priced, called, miscalled, heads, within, mixed, lettered float64
+	var length, linked, prose, dated, priced, called, miscalled, heads, within, mixed float64
+	lettered := 0.0
 	doubled, before := 0.0, ""
 	for _, m := range members {
 		c := &captions[m]

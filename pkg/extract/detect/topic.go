@@ -96,19 +96,24 @@ type evidence struct {
 	priced   bool // a price stands with its heading
 }
 
-var pageNumber = regexp.MustCompile(`(?i)[?&/](page|paged|p|offset|start)[=/-]?([2-9]|[1-9][0-9]+)\b`)
+var pageNumber = regexp.MustCompile(
+	`(?i)[?&/](page|paged|p|offset|start)[=/-]?([2-9]|[1-9][0-9]+)\b`)
 
 func (p *probe) evidenceOf(data *structured.Data, lists []list, product []model.Field,
 	paged bool) evidence {
 	var e evidence
 	counts := map[string]int{}
 	for _, thing := range p.things {
+		if thing.Is("Blog", "Periodical", "ImageGallery", "Collection", "CreativeWorkSeries") {
+			continue // what holds things
+		}
 		counts[thing.Source.String()+strings.Join(thing.Types, " ")]++
 	}
 	og := strings.ToLower(data.MetaValue("og:type"))
-	e.og = og != "" && og != "website" && og != "blog" && og != "company" && !strings.Contains(og, "group")
-	e.dated = data.MetaValue("article:published_time", "datePublished", "pubdate", "date", "dc.date",
-		"DC.date.issued", "parsely-pub-date", "sailthru.date") != ""
+	e.og = og != "" && og != "website" && og != "blog" && og != "company" &&
+		!strings.Contains(og, "group")
+	e.dated = data.MetaValue("article:published_time", "datePublished", "pubdate", "date",
+		"dc.date", "DC.date.issued", "parsely-pub-date", "sailthru.date") != ""
 	var best *list
 	if len(lists) > 0 {
 		best = &lists[0]
@@ -128,7 +133,8 @@ func (p *probe) evidenceOf(data *structured.Data, lists []list, product []model.
 		}
 	}
 	for _, item := range data.Items {
-		if item.Is("ItemList", "CollectionPage", "SearchResultsPage", "Blog") && item.Source == structured.JSONLD {
+		if item.Source == structured.JSONLD &&
+			item.Is("ItemList", "CollectionPage", "SearchResultsPage", "Blog") {
 			several = true
 		}
 	}

@@ -302,7 +302,8 @@ func (n *naming) isTaken(name string) bool {
 	return slices.ContainsFunc(n.fields, func(f field) bool { return f.name == name })
 }
 
-// columnOf is the head of the column that an element stands in, or its number; "" outside of tables.
+// columnOf is the head of the column that an element stands in, or its number; "" outside of
+// tables.
 func (n *naming) columnOf(at *html.Node) string {
 	cell := ancestor(at, named("td", "th"))
 	if cell == nil || cell.Parent == nil || n.items.inside(cell) == nil {

@@ -45,7 +45,7 @@ var goOnWords = wordsIn(`weiter|mehr|more|далее|дальше|далі|tová
 continua|continuar|daha fazla|more results|keep going|înainte|framåt|fremover|frem|もっと見る|
 더보기|更多|المزيد|अधिक`)
 
-// loadWords are on buttons that add further items to the page.
+// loadWords ask for further items.
 var loadWords = wordsIn(`load more|show more|view more|see more|more results|load more results|
 show more results|load more products|more products|mehr laden|mehr anzeigen|weitere anzeigen|
 mehr produkte|weitere laden|voir plus|afficher plus|charger plus|plus de produits|cargar más|
@@ -162,7 +162,7 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 	switch {
 	case nextWords[said]:
 		link.score += 3
-	case goOnWords[said]:
+	case goOnWords[said] || loadWords[said]:
 		link.score++
 	case said == "" && arrows[strings.ReplaceAll(text, " ", "")]:
 		link.score += 1.5
@@ -380,7 +380,7 @@ func (p *probe) nextSelector(link *nextLink) string {
 		around = p.named(n.Parent)
 	}
 	text := textOf(n)
-	if said := spoken(text); nextWords[said] || goOnWords[said] || said == "" && text != "" {
+	if said := spoken(text); nextWords[said] || goOnWords[said] || loadWords[said] || said == "" && text != "" {
 		for _, scope := range [...]string{"", around} {
 			add(scope + `a:matches(^\s*` + strings.ReplaceAll(regexp.QuoteMeta(text), " ", `\s+`) +
 				`\s*$)`)

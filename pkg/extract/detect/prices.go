@@ -86,7 +86,7 @@ type priced struct {
 func (n *naming) prices() {
 	var all []priced
 	for _, l := range n.leaves {
-		shown := l.attr == "" || l.attr == "content" || l.attr == ownText || strings.HasPrefix(l.attr, "data-price")
+		shown := !l.isAttribute() || l.attr == "content" || strings.HasPrefix(l.attr, "data-price")
 		if n.taken[l] || !shown || !n.isPrice(l) {
 			continue
 		}

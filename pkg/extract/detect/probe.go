@@ -242,7 +242,8 @@ func (s *search) inner(nodes []*html.Node) []string {
 	return append(list, further...)
 }
 
-// chained are the first names of elements, their parents and the parents of those, each in the next.
+// chained are the first names of elements, their parents and the parents of those, each in the
+// next.
 func chained(own, parents, around []string) []string {
 	first := func(names []string) []string { return names[:min(len(names), maxCalled)] }
 	var list []string

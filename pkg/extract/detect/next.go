@@ -380,7 +380,8 @@ func (p *probe) nextSelector(link *nextLink) string {
 		around = p.named(n.Parent)
 	}
 	text := textOf(n)
-	if said := spoken(text); nextWords[said] || goOnWords[said] || loadWords[said] || said == "" && text != "" {
+	said := spoken(text)
+	if nextWords[said] || goOnWords[said] || loadWords[said] || said == "" && text != "" {
 		for _, scope := range [...]string{"", around} {
 			add(scope + `a:matches(^\s*` + strings.ReplaceAll(regexp.QuoteMeta(text), " ", `\s+`) +
 				`\s*$)`)

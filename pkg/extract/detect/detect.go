@@ -175,9 +175,14 @@ func (d *detection) json() {
 		return
 	}
 	d.own()
+	var next *model.Pagination
+	if page, err := url.Parse(d.page.URL); err == nil {
+		next = nextInJSON(value, "$", page, 0)
+	}
 	for i, t := range tables(value) {
-		d.try("json", 90-float64(i),
-			model.Scraper{Type: model.MultipleProducts, ItemsConfig: t.fields}, nil)
+		scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: t.fields}
+		scraper.SourceConfig.Pagination = next
+		d.try("json", 90-float64(i), scraper, nil)
 	}
 	if fields := object(value); fields != nil {
 		d.try("json", 60, model.Scraper{Type: model.SingleProduct, ItemsConfig: fields}, nil)

@@ -3,6 +3,7 @@ package detect
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/net/html"
 )
@@ -77,6 +78,9 @@ func newOutline(root *html.Node) *outline {
 	return o
 }
 
+// chosen are the elements with texts to choose from, or to write in, rather than to read.
+var chosen = map[string]bool{"select": true, "option": true, "datalist": true, "textarea": true}
+
 type outliner struct {
 	*outline
 	paths paths
@@ -94,7 +98,7 @@ func (w *outliner) walk(n *html.Node, parent int, linked bool) {
 		}
 		return
 	case html.ElementNode:
-		if unseen[n.Data] || len(w.all) >= maxElements {
+		if unseen[n.Data] || chosen[n.Data] || len(w.all) >= maxElements {
 			return
 		}
 		around := 0
@@ -152,7 +156,7 @@ func stepOf(n *html.Node) string {
 }
 
 // isAside says whether an element stands beside what a page is about: by its name, or by what it is
-// called if it has less than half of the page's text.
+// called if it has less than half of the page's text, or hardly anything but links.
 func isAside(e *element, all int) bool {
 	switch n := e.node; n.Data {
 	case "nav", "aside":
@@ -163,21 +167,35 @@ func isAside(e *element, all int) bool {
 	case "body", "html", "main", "article", "h1", "h2", "h3":
 		return false
 	}
-	if e.textLength()*2 >= all {
+	menu := e.linkedLength()*10 > e.textLength()*7
+	if !menu && e.textLength()*2 >= all || e.textLength()*10 >= all*9 {
 		return false
 	}
 	switch attribute(e.node, "role") {
 	case "navigation", "banner", "contentinfo", "complementary", "menu", "menubar", "dialog":
 		return true
 	}
-	return slices.ContainsFunc(words(e.node), isAsideWord) ||
-		slices.ContainsFunc(split(attribute(e.node, "id")), isAsideWord)
+	return isAsideName(attribute(e.node, "id")) || slices.ContainsFunc(
+		strings.Fields(attribute(e.node, "class")), isAsideName)
 }
 
-func isAsideWord(word string) bool { return slices.Contains(asideWords, word) }
+// isAsideName says whether a class or an id is that of what stands beside, rather than of what has
+// such a thing beside it or in it.
+func isAsideName(name string) bool {
+	switch name {
+	case "widget", "widgets", "widget-area":
+		return true
+	}
+	called := split(name)
+	return sharesWord(called, asideWords) && !sharesWord(called, aroundWords)
+}
+
+// aroundWords are words of what has something beside it or in it.
+var aroundWords = []string{"no", "has", "with", "without", "content", "main", "page", "body",
+	"layout", "wrap", "article", "primary", "results", "listing", "open", "closed"}
 
 var asideWords = []string{"nav", "navbar", "navigation", "menu", "submenu", "megamenu", "footer",
 	"sidebar", "breadcrumb", "breadcrumbs", "related", "upsell", "upsells", "crosssell",
 	"recommended", "recommendations", "similar", "facet", "facets", "pagination", "pager",
-	"filters", "widget", "widgets", "popular", "trending", "social", "share", "sharing", "cookie",
+	"filters", "popular", "trending", "social", "share", "sharing", "cookie",
 	"cookies", "consent", "modal", "popup", "newsletter", "topbar", "masthead", "toolbar"}

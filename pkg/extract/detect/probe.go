@@ -15,6 +15,11 @@ func (p *probe) config(l list) []model.Field {
 	if title == "" {
 		return nil
 	}
+	if found := p.sel.all(title); !slices.Equal(found, l.titles) {
+		if !p.retitle(&l, found) {
+			return nil
+		}
+	}
 	fields := []model.Field{{Name: "title", Selector: title, Kind: model.Text}}
 	s := p.searchOf(&l, title)
 	for _, f := range l.fields[1:] {
@@ -26,17 +31,54 @@ func (p *probe) config(l list) []model.Field {
 	return fields
 }
 
-// titleSelector finds what matches the titles of a list and nothing else, so that each is a row.
+// retitle makes a list of what its selector finds, which is nearly the same.
+func (p *probe) retitle(l *list, found []*html.Node) bool {
+	places := make([]int, 0, len(found))
+	for _, n := range found {
+		i, known := p.index[n]
+		if !known {
+			return false
+		}
+		places = append(places, i)
+	}
+	items := p.itemsOf(places)
+	if items == nil {
+		return false
+	}
+	l.titles, l.items = found, nil
+	for _, i := range items {
+		l.items = append(l.items, p.all[i].node)
+	}
+	l.set = setOf(l.items)
+	l.fields = p.fieldsOf(l.items[:min(len(l.items), maxSampled)],
+		l.titles[:min(len(l.titles), maxSampled)])
+	return true
+}
+
+// isNear says whether a selector finds nine of ten of the nodes, and at most a tenth of others.
+func isNear(found, nodes []*html.Node) bool {
+	if len(found)*10 < len(nodes)*9 || len(found)*10 > len(nodes)*11 {
+		return false
+	}
+	is, same := setOf(nodes), 0
+	for _, n := range found {
+		same += count(is[n])
+	}
+	return same*10 >= len(nodes)*9
+}
+
+// titleSelector finds what matches the titles of a list and nothing else, so that each is a row;
+// without such a selector, one that matches nearly those.
 func (p *probe) titleSelector(l *list) string {
 	if css := p.sel.group(l.titles); css != "" {
 		return css
 	}
 	// By the names of the elements on the way, from what they have around them in common.
-	around, css := slices.Clone(l.titles), ""
+	around, css, near := slices.Clone(l.titles), "", ""
 	for level := range maxAbove {
 		step := stepOf(around[0])
 		if slices.ContainsFunc(around, func(n *html.Node) bool { return stepOf(n) != step }) {
-			return ""
+			return near
 		}
 		if level < len(l.way.counted) && l.way.counted[level] {
 			step += ordinal(around[0])
@@ -50,18 +92,19 @@ func (p *probe) titleSelector(l *list) string {
 			around[i] = n.Parent
 		}
 		if slices.ContainsFunc(around, func(n *html.Node) bool { return n == nil }) {
-			return ""
+			return near
 		}
 		around = slices.Compact(around)
-		if found := p.below(around, css, l.titles); found != "" {
+		if found := p.below(around, css, l.titles, &near); found != "" {
 			return found
 		}
 	}
-	return ""
+	return near
 }
 
-// below finds what is around elements so that a selector in it matches the nodes and nothing else.
-func (p *probe) below(around []*html.Node, css string, nodes []*html.Node) string {
+// below finds what is around elements so that a selector in it matches the nodes and nothing else;
+// near becomes the first that matches nearly those.
+func (p *probe) below(around []*html.Node, css string, nodes []*html.Node, near *string) string {
 	around = slices.Clone(around)
 	joint := " > "
 	for range maxAbove {
@@ -77,8 +120,13 @@ func (p *probe) below(around []*html.Node, css string, nodes []*html.Node) strin
 		}
 		for _, holder := range holders[:min(len(holders), 6)] {
 			for _, without := range [...]string{"", ":not(:has(img))", ":not(:empty)"} {
-				if whole := holder + joint + css + without; slices.Equal(p.sel.all(whole), nodes) {
+				whole := holder + joint + css + without
+				found := p.sel.all(whole)
+				if slices.Equal(found, nodes) {
 					return whole
+				}
+				if *near == "" && isNear(found, nodes) {
+					*near = whole
 				}
 			}
 		}

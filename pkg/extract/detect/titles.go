@@ -15,7 +15,7 @@ import (
 // Bounds of the search for what names the items of a list.
 const (
 	minItems   = 3
-	maxItems   = 3_000  // of a list
+	maxItems   = 10_000 // of a list
 	maxAbove   = 7      // elements around a text by which it is grouped
 	maxNames   = 4      // classes of each
 	maxGrouped = 20_000 // texts of a page
@@ -110,7 +110,10 @@ func (p *probe) innerTarget(i int) string {
 
 // targetOf is where a link leads, "" where that is no other page.
 func (p *probe) targetOf(n *html.Node) string {
-	href, _, _ := strings.Cut(strings.TrimSpace(attribute(n, "href")), "#")
+	href := strings.TrimSpace(attribute(n, "href"))
+	if strings.HasPrefix(href, "#") {
+		return ""
+	}
 	scheme, _, ok := strings.Cut(href, ":")
 	if href == "" || ok && !strings.HasPrefix(scheme, "http") &&
 		!strings.ContainsAny(scheme, "/?") {
@@ -405,7 +408,7 @@ func (p *probe) itemsWorth(g *group, titles []int) float64 {
 	worth := math.Log2(n) * alike * alike * (0.05 + share)
 	worth *= 1 - 0.7*beside/n
 	worth *= 1 + 0.3*images/n
-	worth *= 0.6 + 0.4*outside/n
+	worth *= 0.4 + 0.6*outside/n
 	worth *= 1 - 0.5*first/n
 	return worth
 }

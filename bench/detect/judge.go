@@ -2,6 +2,7 @@ package detect
 
 import (
 	"encoding/json"
+	"net/url"
 	"strings"
 	"unicode"
 )
@@ -160,9 +161,13 @@ func (i *Item) linked(row values) bool {
 	return false
 }
 
-// bare leaves out what does not lead elsewhere.
+// bare leaves out what does not lead elsewhere, and writes signs as they are: pages write many in
+// their links that browsers escape.
 func bare(address string) string {
 	address, _, _ = strings.Cut(address, "#")
+	if plain, err := url.PathUnescape(address); err == nil {
+		address = plain
+	}
 	return strings.TrimSuffix(address, "/")
 }
 

@@ -49,6 +49,8 @@ func TestJudge(t *testing.T) {
 	}{
 		{"right", right, Right, false},
 		{"a teaser more", append(shelfRows(), []byte(`{"title":"Teaser"}`)), Right, false},
+		{"an escaped link", with(1,
+			`{"title":"Pine chair","url":"https://a.example/p%69ne","price":"49.90"}`), Right, false},
 		{"doubled", append(shelfRows(), shelfRows()...), Broken, false},
 		{"no link", with(1, `{"title":"Pine chair","price":"49.90"}`), Broken, false},
 		{"title within a text", with(1,

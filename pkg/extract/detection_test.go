@@ -364,7 +364,7 @@ func TestDetectTables(t *testing.T) {
 			row("td") + `</table>`, "list",
 			`{"title":"A very good Oak chair","price":"€ 10.50","url":"https://shop.test/p0","image":"https://shop.test/i0"}`},
 		"without a head": {`<table>` + strings.ReplaceAll(row("td"), " kettle", "") + `</table>`,
-			"", ""},
+			"list", `{"title":"Alpha","url":"https://shop.test/d0","column 2":"0.50","column 3":"x0","column 4":"0.00"}`},
 	} {
 		got := proposalsOf(t, model.Recipe{}, "text/html",
 			"<!doctype html><title>Shop</title><body>"+c.body)
@@ -375,6 +375,32 @@ func TestDetectTables(t *testing.T) {
 		if strategy != c.strategy || first != c.want || strategy == "table" &&
 			len(got[0].SampleData) != 4 {
 			t.Errorf("%s: %s %s, want %s %s", name, strategy, first, c.strategy, c.want)
+		}
+	}
+}
+
+// What a body names as its next page is followed: an address, or a cursor for a parameter.
+func TestDetectNextInJSON(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{`"next":"/list?page=2"`, `{"type":"NEXT_LINK","selector":"$.next"}`},
+		{`"links":{"next":{"href":"https://shop.test/list?page=2"}}`,
+			`{"type":"NEXT_LINK","selector":"$.links.next.href"}`},
+		{`"meta":{"next_cursor":"abc"}`,
+			`{"type":"JSON_CURSOR","param":"cursor","cursorPath":"$.meta.next_cursor"}`},
+		{`"pageInfo":{"endCursor":"abc"}`,
+			`{"type":"JSON_CURSOR","param":"after","cursorPath":"$.pageInfo.endCursor"}`},
+		{`"nextPage":2`, `{"type":"JSON_CURSOR","param":"page","cursorPath":"$.nextPage"}`},
+		{`"next":null`, `null`},
+		{`"nextPage":0`, `null`},
+	} {
+		got := proposalsOf(t, model.Recipe{}, "application/json",
+			`{"items":[{"id":1,"title":"A"},{"id":2,"title":"B"}],`+c.body+`}`)
+		if len(got) == 0 {
+			t.Fatalf("%s: nothing is proposed", c.body)
+		}
+		pagination, err := json.Marshal(got[0].Scraper.SourceConfig.Pagination)
+		if err != nil || string(pagination) != c.want {
+			t.Errorf("%s: %s, want %s", c.body, pagination, c.want)
 		}
 	}
 }

@@ -99,28 +99,29 @@ type detection struct {
 
 // probe is a parsed page.
 type probe struct {
-	root *html.Node
-	base *url.URL
-	sel  *selectors
-	// beside are elements known to stand beside what the page is about, or not to.
-	beside map[*html.Node]bool
+	*outline
+	root     *html.Node
+	base     *url.URL
+	sel      *selectors
+	captions []caption
+	things   []structured.Thing // that the page is about by what it states
+
+	firstHeads   int // outside of menus
+	headingKnown bool
+	headingNode  *html.Node
+	headingShare float64
 }
 
 func newProbe(root *html.Node, base *url.URL) *probe {
-	return &probe{root: root, base: base, sel: newSelectors(root), beside: map[*html.Node]bool{}}
+	p := &probe{outline: newOutline(root), root: root, base: base, sel: newSelectors(root)}
+	p.captions = p.findCaptions()
+	return p
 }
 
 // isBeside says whether an element stands in a menu, a footer or the like.
 func (p *probe) isBeside(n *html.Node) bool {
-	if n == nil || n.Type != html.ElementNode {
-		return false
-	}
-	known, ok := p.beside[n]
-	if !ok {
-		known = aside(n) || p.isBeside(n.Parent)
-		p.beside[n] = known
-	}
-	return known
+	i, known := p.index[n]
+	return known && p.all[i].beside
 }
 
 func (d *detection) candidates() []Candidate {
@@ -174,9 +175,14 @@ func (d *detection) json() {
 		return
 	}
 	d.own()
+	var next *model.Pagination
+	if page, err := url.Parse(d.page.URL); err == nil {
+		next = nextInJSON(value, "$", page, 0)
+	}
 	for i, t := range tables(value) {
-		d.try("json", 90-float64(i),
-			model.Scraper{Type: model.MultipleProducts, ItemsConfig: t.fields}, nil)
+		scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: t.fields}
+		scraper.SourceConfig.Pagination = next
+		d.try("json", 90-float64(i), scraper, nil)
 	}
 	if fields := object(value); fields != nil {
 		d.try("json", 60, model.Scraper{Type: model.SingleProduct, ItemsConfig: fields}, nil)
@@ -194,13 +200,12 @@ func (d *detection) html() {
 		return
 	}
 	p := newProbe(root, base)
-	topic := topicOf(structured.ReadTree(root, d.page.URL))
+	data := structured.ReadTree(root, d.page.URL)
+	p.things = thingsOf(data)
 	found := p.lists()
 	product := p.product(found)
-	if !topic.listed && (has(product, "price") || p.sells(found)) {
-		topic.single = true
-	}
-	next := p.next()
+	next, counted := p.next(found)
+	topic := topicOf(data, p, found, product, counted)
 	lists := make([]listing, len(found))
 	for i, l := range found {
 		lists[i] = listing{l.config, l.score, l.has("price")}
@@ -208,8 +213,8 @@ func (d *detection) html() {
 	var tables []columns
 	for _, t := range p.headed() {
 		tables = append(tables,
-			columns{t.fields, len(found) > 0 && found[0].score >= 8 &&
-				!sameItems(found[0].items, t.rows)})
+			columns{t.fields, len(found) > 0 && (!sameItems(found[0].items, t.rows) ||
+				!wholeCells(found[0].titles))})
 	}
 	// From here on the tree is not needed: those that are tried parse the page again.
 	d.own()
@@ -224,7 +229,7 @@ func (d *detection) html() {
 	if product != nil {
 		score := 70.0
 		if !topic.single && len(lists) > 0 {
-			score = 35
+			score = 72
 		}
 		d.try("product", score, model.Scraper{Type: model.SingleProduct, ItemsConfig: product}, nil)
 	}
@@ -268,75 +273,35 @@ func (c *Candidate) hasPrice() bool {
 	return false
 }
 
-// topic is what a page is about by what it states.
-type topic struct {
-	kind   string // SchemaType, "" unknown
-	single bool   // about one thing
-	listed bool   // about several
-	rich   bool   // states more than who runs the site
-}
-
-// kinds are the schema types with the types of schema.org that they are about.
-var kinds = []struct {
-	kind  string
-	types []string
-}{
-	{"PRODUCT", []string{"Product", "ProductGroup", "IndividualProduct", "ProductModel",
-		"Vehicle"}},
-	{"JOB_POSTING", []string{"JobPosting"}},
-	{"EVENT", []string{"Event", "MusicEvent", "SportsEvent", "BusinessEvent", "EducationEvent",
-		"TheaterEvent", "Festival"}},
-	{"REAL_ESTATE", []string{"RealEstateListing", "Apartment", "House", "SingleFamilyResidence",
-		"Residence", "Accommodation"}},
-	{"ARTICLE", []string{"Article", "NewsArticle", "BlogPosting", "Report", "TechArticle",
-		"ScholarlyArticle"}},
-	{"REVIEW", []string{"Review"}},
-	{"ORGANIZATION", []string{"LocalBusiness", "Restaurant", "Store", "Hotel", "Corporation",
-		"Organization"}},
-}
-
-func topicOf(data *structured.Data) topic {
-	var t topic
-	things := slices.Clone(data.Items)
-	for _, item := range data.Items {
-		for _, v := range item.Get("mainEntity") {
-			if v.Item != nil {
-				things = append(things, data.Follow(v.Item))
-			}
-		}
-		t.listed = t.listed || item.Is("ItemList", "CollectionPage", "SearchResultsPage")
-	}
-	for _, k := range kinds {
-		n := 0
-		for _, item := range things {
-			if item.Is(k.types...) {
-				n++
-			}
-		}
-		if n > 0 && t.kind == "" {
-			t.kind, t.single, t.rich = k.kind, n == 1, k.kind != "ORGANIZATION"
-			t.listed = t.listed || n > 2
-		}
-	}
-	switch og := data.MetaValue("og:type"); {
-	case t.kind != "" && t.kind != "ORGANIZATION":
-	case strings.Contains(og, "product"):
-		t.kind, t.single = "PRODUCT", true
-	case og == "article":
-		t.kind, t.single = "ARTICLE", true
-	}
-	t.single = t.single && !t.listed && t.kind != "ORGANIZATION"
-	return t
-}
-
 func (d *detection) stated(t topic) {
 	score := 20.0
 	if t.rich || t.listed {
-		score = 80
+		score = 60
 	}
 	scraper := model.Scraper{Type: model.ApplicationLDJSON}
 	scraper.SourceConfig.TryWithHiddenData = d.recipe.HiddenData
+	before := len(d.found)
 	d.try("structured-data", score, scraper, nil)
+	if len(d.found) == before || !t.single {
+		return
+	}
+	if c := &d.found[before]; len(c.SampleData) == 1 && c.names(t.heading) {
+		c.Score = 80
+	}
+}
+
+// names says whether a value of the first row is the text.
+func (c *Candidate) names(text string) bool {
+	var row map[string]any
+	if err := json.Unmarshal(c.SampleData[0], &row); err != nil {
+		return false // a row is an object
+	}
+	for _, value := range row {
+		if s, ok := value.(string); ok && strings.Join(strings.Fields(s), " ") == text {
+			return true
+		}
+	}
+	return false
 }
 
 // shops tries the plugins for shops: that for lists where there is a list.
@@ -349,9 +314,13 @@ func (d *detection) shops(t topic, lists []listing) {
 		if i == 1 && len(lists) > 0 && lists[0].priced && !t.single {
 			score = 82
 		}
+		before := len(d.found)
 		d.try("shop", score-float64(i),
 			model.Scraper{Type: model.Marketplace, Config: &model.ScraperConfig{EndpointTag: tag}},
 			nil)
+		if i == 0 && len(d.found) > before && !d.found[before].names(t.heading) {
+			d.found[before].Score = 38 // something that is beside what the page is about
+		}
 	}
 }
 
@@ -369,10 +338,7 @@ func (d *detection) list(l listing, place int, t topic, next *model.Pagination) 
 	}
 	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: l.config}
 	score := 85.0
-	switch {
-	case t.single:
-		score = 30
-	case l.score < 8:
+	if t.single {
 		score = 45
 	}
 	if place == 0 {

@@ -17,9 +17,20 @@ type field struct {
 	name  string
 	kind  model.FieldKind
 	attr  string
-	nodes []*html.Node   // by item, nil where an item has none
-	share float64        // of the items that have it
-	parts [][]*html.Node // where it is made of several leaves: theirs
+	nodes []*html.Node // by item, nil where an item has none
+	share float64      // of the items that have it
+	parts []part       // where it stands at several places
+	own   bool         // in some items, what an element says beside its elements
+	exact bool         // where an item has none, nothing else is to be found
+}
+
+// part is where a field stands in some items: in those where others stand, too, or in those where
+// they do not.
+type part struct {
+	nodes  []*html.Node // by item
+	with   []*html.Node // by item; nil where it does not matter
+	absent bool         // not in items that have what with has
+	own    bool         // their first texts alone
 }
 
 // leaf is where something stands within items: the elements on the way there.
@@ -32,24 +43,17 @@ type leaf struct {
 	distinct int
 }
 
-// fieldsOf finds and names what items have, the one that makes the rows first; none when it is
-// nothing to speak of.
-func (p *probe) fieldsOf(items []*html.Node) []field {
+// fieldsOf finds and names what items have beside their titles, which come first.
+func (p *probe) fieldsOf(items, titles []*html.Node) []field {
 	leaves := p.leavesOf(items)
 	n := naming{items: setOf(items), count: len(items), leaves: leaves, taken: map[*leaf]bool{}}
+	n.title(titles)
 	n.prices()
-	n.title()
 	n.link()
 	n.picture()
 	n.marked()
 	n.rest()
-	at := slices.IndexFunc(n.fields, func(f field) bool { return f.name == "title" })
-	if at < 0 {
-		return nil
-	}
-	title := n.fields[at]
-	fields := append([]field{title}, slices.Delete(n.fields, at, at+1)...)
-	return fields[:min(len(fields), maxFields)]
+	return n.fields[:min(len(n.fields), maxFields)]
 }
 
 // leavesOf are the places within items where at least a fifth of them have a value.
@@ -105,11 +109,12 @@ func (p *probe) visit(item, n *html.Node, place string,
 	if n != item {
 		called := slices.DeleteFunc(classesOf(n), isUtility)
 		slices.Sort(called)
-		place += "/" + n.Data + "#" + attribute(n, "itemprop") + "." + strings.Join(called, ".")
+		place += "/" + stepOf(n) + "#" + attribute(n, "itemprop") + "." + strings.Join(called, ".")
 	}
 	text := hasOwnText(n)
 	if text {
 		add(n, place, "", textOf(n))
+		add(n, place, ownText, ownPrice(n))
 	}
 	for _, name := range valued[n.Data] {
 		value := attribute(n, name)

@@ -195,3 +195,14 @@ func linkIn(cell *html.Node) bool {
 	})
 	return found
 }
+
+// wholeCells says whether most elements are all that their cells have.
+func wholeCells(nodes []*html.Node) bool {
+	whole := 0
+	for _, n := range nodes {
+		if cell := ancestor(n, named("td", "th")); cell != nil && textOf(cell) == textOf(n) {
+			whole++
+		}
+	}
+	return whole*2 > len(nodes)
+}

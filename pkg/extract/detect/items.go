@@ -2,7 +2,6 @@ package detect
 
 import (
 	"slices"
-	"strings"
 
 	"golang.org/x/net/html"
 
@@ -11,16 +10,16 @@ import (
 
 // Bounds of the search for items.
 const (
-	minItems    = 3
-	maxItems    = 500    // looked at of one list
-	maxElements = 50_000 // looked at of a page
-	maxLists    = 40     // looked at closely
-	keptLists   = 3      // proposed
+	maxSampled = 200 // items of a list whose fields are looked at
+	maxRated   = 24  // lists looked at closely
+	keptLists  = 3   // proposed
 )
 
 // list is a set of elements of one make: perhaps the items of a result list.
 type list struct {
 	items  []*html.Node // in document order
+	titles []*html.Node // of the items
+	way    way          // to the titles
 	set    set          // of items
 	fields []field      // the first one makes the rows
 	config []model.Field
@@ -30,15 +29,18 @@ type list struct {
 // lists finds what repeats on a page, the best first; those behind have no selectors, and are not
 // proposed.
 func (p *probe) lists() []list {
+	captions := p.captions
+	groups := p.groups(captions)
+	for i := range groups {
+		p.rate(&groups[i], captions)
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return compare(b.score, a.score) })
 	var found []list
-	for _, group := range p.repeated() {
-		l := list{items: group, set: setOf(group)}
-		if l.fields = p.fieldsOf(group); len(l.fields) == 0 {
-			continue
+	for i := range groups[:min(len(groups), maxRated)] {
+		if groups[i].score <= 0 {
+			break
 		}
-		if l.score = l.worth(p.isBeside(group[0])); l.score > 0 {
-			found = append(found, l)
-		}
+		found = append(found, p.listOf(&groups[i], captions))
 	}
 	slices.SortStableFunc(found, func(a, b list) int { return compare(b.score, a.score) })
 	var kept, unnamed []list
@@ -49,8 +51,6 @@ func (p *probe) lists() []list {
 		if len(kept) == keptLists || known(l, kept) {
 			continue
 		}
-		// One that no selector finds may be found at another depth. If not, it is a list all the
-		// same.
 		if l.config = p.config(l); isTelling(l.config) {
 			kept = append(kept, l)
 		} else if len(unnamed) < keptLists {
@@ -63,6 +63,19 @@ func (p *probe) lists() []list {
 		}
 	}
 	return kept
+}
+
+func (p *probe) listOf(g *group, captions []caption) list {
+	l := list{way: g.way}
+	for k, m := range g.members {
+		l.titles = append(l.titles, p.all[captions[m].at].node)
+		l.items = append(l.items, p.all[g.items[k]].node)
+	}
+	l.set = setOf(l.items)
+	l.fields = p.fieldsOf(l.items[:min(len(l.items), maxSampled)],
+		l.titles[:min(len(l.titles), maxSampled)])
+	l.score = g.score * l.worth()
+	return l
 }
 
 // isTelling says whether rows of these fields say more than a name.
@@ -125,145 +138,13 @@ func (s set) inside(n *html.Node) *html.Node {
 	return nil
 }
 
-// shape is what elements of one make have in common: the names of the elements around them, and the
-// classes of the innermost of those.
-type shape struct {
-	path         int // of paths
-	parent, name string
-}
-
-// paths numbers the sequences of names of the elements around one: 0 is none.
-type paths map[pathEnd]int
-
-type pathEnd struct {
-	around int
-	name   string
-}
-
-func (p paths) of(around int, name string) int {
-	at := pathEnd{around, name}
-	if p[at] == 0 {
-		p[at] = len(p) + 1
-	}
-	return p[at]
-}
-
-// repeated groups the page's elements by make.
-func (p *probe) repeated() [][]*html.Node {
-	groups := map[shape][]*html.Node{}
-	var order []shape
-	seen := 0
-	numbers, places := paths{}, map[*html.Node]int{}
-	elements(p.root, func(n *html.Node) bool {
-		if seen++; seen > maxElements {
-			return false
-		}
-		around := places[n.Parent]
-		places[n] = numbers.of(around, n.Data)
-		if !holder[n.Data] || n.Parent == nil {
-			return true
-		}
-		key := shape{path: around, parent: strings.Join(classesOf(n.Parent), " "), name: n.Data}
-		if groups[key] == nil {
-			order = append(order, key)
-		}
-		groups[key] = append(groups[key], n)
-		return true
-	})
-	var all [][]*html.Node
-	for _, key := range order {
-		all = append(all, alike(groups[key])...)
-	}
-	slices.SortStableFunc(all, func(a, b []*html.Node) int { return len(b) - len(a) })
-	// Many items of little count no more than few of much: the long lists are looked at, and those
-	// with most in an item.
-	if len(all) > maxLists {
-		all = all[:maxLists]
-	}
-	return all
-}
-
-// holder are the elements that items of lists are.
-var holder = map[string]bool{"li": true, "div": true, "article": true, "section": true, "tr": true,
-	"a": true, "dd": true, "figure": true,
-	"tbody": true, "dl": true, "p": true, "span": true, "product-card": true, "product-item": true}
-
-// alike divides elements of one place into those with a class in common and those without.
-func alike(nodes []*html.Node) [][]*html.Node {
-	if len(nodes) < minItems {
-		return nil
-	}
-	nodes = nodes[:min(len(nodes), maxItems)]
-	counts := map[string]int{}
-	for _, n := range nodes {
-		for _, class := range classesOf(n) {
-			counts[class]++
-		}
-	}
-	var shared []string
-	for class, count := range counts {
-		if count >= minItems && count < len(nodes) && !isUtility(class) {
-			shared = append(shared, class)
-		}
-	}
-	slices.SortFunc(shared, func(a, b string) int {
-		if counts[a] != counts[b] {
-			return counts[b] - counts[a]
-		}
-		return strings.Compare(a, b)
-	})
-	groups := [][]*html.Node{rich(nodes)}
-	for _, class := range shared[:min(len(shared), 4)] {
-		var having []*html.Node
-		for _, n := range nodes {
-			if slices.Contains(classesOf(n), class) {
-				having = append(having, n)
-			}
-		}
-		groups = append(groups, rich(having))
-	}
-	return slices.DeleteFunc(groups, func(g []*html.Node) bool { return len(g) < minItems })
-}
-
-// rich leaves out elements that hold next to nothing: spacers, and banners between items.
-func rich(nodes []*html.Node) []*html.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *html.Node) bool {
-		text := textOf(n)
-		return len(text) < 2
-	})
-}
-
-// worth rates a list by what its items say and where it stands; 0 is no list of anything.
-func (l *list) worth(beside bool) float64 {
-	weight, title, link := 0.0, false, false
+// worth is how a list's score grows by what its items say beside their titles.
+func (l *list) worth() float64 {
+	worth := 1.0
 	for _, f := range l.fields {
-		weight += weights[f.name] * f.share
-		if weights[f.name] == 0 {
-			weight += 0.5 * f.share
-		}
-		title = title || f.name == "title"
-		link = link || f.name == "url"
+		worth += weights[f.name] * f.share
 	}
-	long := 0.0
-	for _, item := range l.items {
-		long += float64(min(len(textOf(item)), 400))
-	}
-	long /= float64(len(l.items))
-	plain := !l.has("price") && !l.has("description") && !l.has("date") && !l.has("image")
-	switch {
-	case !title, len(l.fields) < 2, plain && len(l.fields) < 3:
-		return 0
-	case plain && long < 25:
-		return 0
-	}
-	score := weight * logish(len(l.items)) * (0.5 + long/400)
-	if beside {
-		score /= 6
-	}
-	if link {
-		score *= 1.3
-	}
-	return score
+	return worth
 }
 
 func (l *list) has(name string) bool {
@@ -271,32 +152,5 @@ func (l *list) has(name string) bool {
 }
 
 // weights of fields within a list's score.
-var weights = map[string]float64{"price": 5, "title": 2, "url": 1, "image": 2, "listPrice": 1,
-	"rating": 1, "reviewCount": 0.5,
-	"description": 1.5, "date": 1.5, "brand": 0.5, "author": 0.5, "availability": 0.5}
-
-// logish grows ever more slowly with the number of items.
-func logish(n int) float64 {
-	grown := 1.0
-	for ; n > 2; n /= 2 {
-		grown++
-	}
-	return grown
-}
-
-// aside says whether an element stands beside what a page is about.
-func aside(n *html.Node) bool {
-	switch n.Data {
-	case "nav", "header", "footer", "aside":
-		return true
-	}
-	for _, word := range words(n) {
-		switch word {
-		case "nav", "navbar", "menu", "footer", "sidebar", "breadcrumb", "breadcrumbs", "related",
-			"upsell", "upsells", "crosssell", "megamenu",
-			"recommended", "recommendations", "similar", "facet", "facets", "pagination", "filters":
-			return true
-		}
-	}
-	return false
-}
+var weights = map[string]float64{"price": 0.5, "date": 0.25, "description": 0.25, "rating": 0.1,
+	"author": 0.1, "company": 0.2, "location": 0.1, "availability": 0.1, "sku": 0.1, "brand": 0.1}

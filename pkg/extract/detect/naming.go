@@ -3,6 +3,7 @@ package detect
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -90,25 +91,6 @@ func (n *naming) calls(l *leaf, depth int, any ...string) bool {
 	return false
 }
 
-// struck says whether a leaf stands in what is crossed out.
-func (n *naming) struck(l *leaf) bool {
-	for at := l.first(); at != nil && !n.items[at]; at = at.Parent {
-		switch at.Data {
-		case "del", "s", "strike":
-			return true
-		}
-	}
-	return n.calls(l, 2, formerly...)
-}
-
-// surely are words for a price before a reduction, formerly those and others: many shops call every
-// price regular, or that of their list, and where there is no other one, it is the price.
-var (
-	surely = []string{"old", "was", "compare", "rrp", "before", "crossed", "strike", "msrp",
-		"uvp", "statt"}
-	formerly = append([]string{"regular", "list", "original", "retail"}, surely...)
-)
-
 var (
 	digits = regexp.MustCompile(`^[0-9][0-9.,' ]*$`)
 	cents  = regexp.MustCompile(`^[0-9][0-9.,' ]*[.,][0-9]{2}$`)
@@ -117,94 +99,10 @@ var (
 	dates  = regexp.MustCompile(`(?i)^[0-9]{4}-[0-9]{2}-[0-9]{2}|^[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}|^([0-9]{1,2}\.? )?(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zé]*\.?,? [0-9]{1,2}|^[0-9]{1,2}\.? (jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zé]*\.? [0-9]{4}|^[0-9]+ (minutes?|hours?|days?|weeks?|months?) ago`)
 )
 
-func (n *naming) prices() {
-	n.best("listPrice", func(l *leaf) float64 {
-		if !n.struck(l) || !n.isPrice(l) {
-			return 0
-		}
-		return float64(l.have)
-	})
-	now := func(l *leaf) bool { return !n.struck(l) && n.isPrice(l) && l.attr == "" }
-	found := n.best("price", func(l *leaf) float64 {
-		if n.struck(l) || !n.isPrice(l) || l.attr == "aria-label" {
-			return 0
-		}
-		score := float64(l.have)
-		if n.calls(l, 1, "price", "amount", "preis", "prix", "precio") {
-			score *= 2
-		}
-		if n.calls(l, 1, "sale", "special", "final", "now", "current") {
-			score *= 1.2
-		}
-		if n.calls(l, 2, "unit", "per", "shipping", "delivery", "save", "saving", "discount",
-			"installment") {
-			score /= 4
-		}
-		return score
-	})
-	if found == nil { // what looked reduced is the price
-		for i := range n.fields {
-			if n.fields[i].name == "listPrice" && n.fields[i].share > 0.8 {
-				n.fields[i].name = "price"
-			}
-		}
-	}
-	if found != nil && found.attr == "" {
-		n.join("price", now)
-	}
-	// The same amount stands in elements around its own.
-	for _, l := range n.leaves {
-		if !n.taken[l] && n.isPrice(l) {
-			n.taken[l] = true
-		}
-	}
-}
-
-// join adds to a field what other leaves have where its own has nothing: a price stands elsewhere
-// when it is reduced.
-func (n *naming) join(name string, fits func(*leaf) bool) {
-	f := &n.fields[slices.IndexFunc(n.fields, func(f field) bool { return f.name == name })]
-	for _, l := range n.leaves {
-		if n.taken[l] || !fits(l) ||
-			slices.ContainsFunc(l.nodes,
-				func(at *html.Node) bool { return at != nil && overlaps(f.nodes, at) }) {
-			continue
-		}
-		if f.parts == nil {
-			f.parts = [][]*html.Node{f.nodes}
-			f.nodes = slices.Clone(f.nodes)
-		}
-		f.parts = append(f.parts, l.nodes)
-		n.taken[l] = true
-		have := 0
-		for i, at := range l.nodes {
-			if f.nodes[i] == nil {
-				f.nodes[i] = at
-			}
-			if f.nodes[i] != nil {
-				have++
-			}
-		}
-		f.share = float64(have) / float64(n.count)
-	}
-}
-
 // overlaps says whether an element holds one of the nodes or stands in one.
 func overlaps(nodes []*html.Node, n *html.Node) bool {
 	return slices.ContainsFunc(nodes,
 		func(have *html.Node) bool { return have != nil && (holds(have, n) || holds(n, have)) })
-}
-
-func (n *naming) isPrice(l *leaf) bool {
-	if l.attr == "href" || l.attr == "src" {
-		return false
-	}
-	if l.most(amount.Is) {
-		return true
-	}
-	called := n.calls(l, 2, "price", "amount", "preis", "prix", "precio") ||
-		strings.HasPrefix(l.attr, "data-price")
-	return called && l.most(digits.MatchString) || n.struck(l) && l.most(cents.MatchString)
 }
 
 // isProse says whether the values of a leaf are words.
@@ -218,47 +116,22 @@ func isProse(v string) bool {
 	return letters*2 > len(v)/2 && letters > 1
 }
 
-func (n *naming) title() {
-	n.best("title", func(l *leaf) float64 {
-		if l.attr != "" || !l.most(isProse) || l.have*10 < n.count*7 {
-			return 0
+// title is the field that makes the rows. What it holds and what says the same is not told again.
+func (n *naming) title(titles []*html.Node) {
+	n.fields = append(n.fields, field{name: "title", kind: model.Text, nodes: titles, share: 1})
+	texts := make([]string, len(titles))
+	for i, title := range titles {
+		texts[i] = textOf(title)
+	}
+	for _, l := range n.leaves {
+		same := 0
+		for i, at := range l.nodes {
+			if at != nil && l.attr == "" && (at == titles[i] || l.values[i] == texts[i]) {
+				same++
+			}
 		}
-		length := 0
-		for _, v := range l.values {
-			length += len(v)
-		}
-		length /= l.have
-		score := float64(l.distinct) / float64(l.have)
-		if score < 0.3 || length > 250 {
-			return 0
-		}
-		at := l.first()
-		if ancestor(at, func(a *html.Node) bool {
-			return named("h1", "h2", "h3", "h4", "h5", "h6")(a) && n.items.inside(a) != nil
-		}) != nil {
-			score *= 3
-		}
-		if n.calls(l, 1, "title", "name", "heading", "headline", "subject", "titel", "nom") {
-			score *= 2.5
-		}
-		if n.calls(l, 0, "brand", "vendor", "badge", "label", "tag", "category", "subtitle",
-			"author", "date", "location", "company", "sku") {
-			score /= 5
-		}
-		if ancestor(at, func(a *html.Node) bool {
-			return a.Data == "a" &&
-				n.items.inside(a) != nil
-		}) != nil {
-			score *= 1.5
-		}
-		if length < 4 {
-			score /= 4
-		}
-		if ancestor(at, named("button")) != nil || l.distinct == 1 {
-			score /= 20
-		}
-		return score
-	})
+		n.taken[l] = n.taken[l] || same*2 > l.have
+	}
 }
 
 func (n *naming) link() {
@@ -380,19 +253,18 @@ func (n *naming) marked() {
 	})
 }
 
-// rest names what is left after the words it is called by; what has no name is not wanted.
+// rest names what is left after the words it is called by, or the head of its column; texts without
+// a name are wanted where they tell items apart.
 func (n *naming) rest() {
 	known := map[string]bool{}
 	for _, f := range n.fields {
-		for i, node := range f.nodes {
-			if node != nil {
-				if f.attr == "" {
-					known[textOf(node)] = true
-				}
-				_ = i
+		for _, node := range f.nodes {
+			if node != nil && f.attr == "" {
+				known[textOf(node)] = true
 			}
 		}
 	}
+	unnamed := 0
 	for _, l := range n.leaves {
 		if n.taken[l] || l.attr != "" || len(n.fields) >= maxFields || l.distinct < 2 ||
 			l.have*2 < n.count {
@@ -404,13 +276,55 @@ func (n *naming) rest() {
 				repeats++
 			}
 		}
-		name := nameOf(l.first())
-		if name == "" || repeats*2 > l.have ||
-			ancestor(l.first(), named("button", "form", "select")) != nil {
+		if repeats*2 > l.have || ancestor(l.first(), named("button", "form", "select")) != nil {
 			continue
 		}
-		n.take(name, l)
+		name := nameOf(l.first())
+		if name == "" || n.isTaken(name) {
+			name = n.columnOf(l.first())
+		}
+		if name == "" && l.distinct*2 > l.have && l.have*10 >= n.count*7 && unnamed < maxUnnamed {
+			unnamed++
+			if name = "text"; unnamed > 1 {
+				name += strconv.Itoa(unnamed)
+			}
+		}
+		if name != "" {
+			n.take(name, l)
+		}
 	}
+}
+
+// maxUnnamed bounds the texts of items that nothing names.
+const maxUnnamed = 3
+
+func (n *naming) isTaken(name string) bool {
+	return slices.ContainsFunc(n.fields, func(f field) bool { return f.name == name })
+}
+
+// columnOf is the head of the column that an element stands in, or its number; "" outside of
+// tables.
+func (n *naming) columnOf(at *html.Node) string {
+	cell := ancestor(at, named("td", "th"))
+	if cell == nil || cell.Parent == nil || n.items.inside(cell) == nil {
+		return ""
+	}
+	k := slices.Index(cellsIn(cell.Parent), cell)
+	if k < 0 {
+		return ""
+	}
+	taken := map[string]bool{}
+	for _, f := range n.fields {
+		taken[f.name] = true
+	}
+	head := ""
+	if table := ancestor(cell, named("table")); table != nil {
+		if rows := rowsIn(table); len(rows) > 0 && all(cellsIn(rows[0]), "th") &&
+			len(cellsIn(rows[0])) > k {
+			head = textOf(cellsIn(rows[0])[k])
+		}
+	}
+	return nameIn(head, k, taken)
 }
 
 // nameOf is what an element is called: its mark, or the last word of its most telling class.

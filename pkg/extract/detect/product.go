@@ -57,10 +57,11 @@ func attr(name, css, attribute string) model.Field {
 
 // product finds the fields of a page that is about one thing; none when there is no such thing.
 func (p *probe) product(lists []list) []model.Field {
-	heading := p.heading()
+	heading, _ := p.heading()
 	if heading == nil {
 		return nil
 	}
+	lists = cards(lists)
 	css := p.sel.first(heading)
 	if css == "" {
 		return nil
@@ -79,11 +80,59 @@ func (p *probe) product(lists []list) []model.Field {
 		}
 	}
 	fields = append(fields, p.labelled(heading, lists, fields)...)
-	if !priced && !has(fields, "content") &&
-		(!has(fields, "date") || !has(fields, "author") && !has(fields, "description")) {
+	if !priced && !has(fields, "content") {
+		if n := p.prose(lists); n != nil {
+			if css := p.sel.first(n); css != "" {
+				fields = append(fields, text("content", css))
+			}
+		}
+	}
+	if !isTelling(fields) {
 		return nil
 	}
 	return fields
+}
+
+// leastProse is how long a page's main text is at least, in bytes.
+const leastProse = 300
+
+// prose is the element with the page's main text: the one with most of its long blocks, those of
+// its parts counting half. Nil where there is none.
+func (p *probe) prose(lists []list) *html.Node {
+	var best *html.Node
+	most := leastProse
+	found := map[int]int{}
+	for i := 0; i < len(p.all); {
+		e := &p.all[i]
+		if e.beside || inLists(lists, e.node) {
+			i = e.end
+			continue
+		}
+		length := e.textLength()
+		if !e.own || length < longBlock || e.linkedLength()*10 >= length*3 {
+			i++
+			continue
+		}
+		around := e.parent
+		if !inline[e.step] && e.step != "p" && e.step != "blockquote" {
+			around = i
+		}
+		for share := length; around >= 0 && share*4 > length; share /= 2 {
+			if found[around] += share; found[around] > most && p.all[around].step != "body" {
+				best, most = p.all[around].node, found[around]
+			}
+			around = p.all[around].parent
+		}
+		i = e.end
+	}
+	return best
+}
+
+// cards are the lists of things that are elsewhere, rather than of what a page says of its own.
+func cards(lists []list) []list {
+	return slices.DeleteFunc(slices.Clone(lists), func(l list) bool {
+		return !l.has("url") || !l.has("image") && !l.has("price")
+	})
 }
 
 // maxBuys is how many buttons to buy with a page of one thing has, beside those in its lists: some
@@ -95,7 +144,7 @@ var buy = regexp.MustCompile(`(?i)add[-_ ]?to[-_ ]?(cart|basket|bag)|buy[-_ ]?no
 
 // sells says whether a page has a heading, and a button to buy what it names.
 func (p *probe) sells(lists []list) bool {
-	if p.heading() == nil {
+	if heading, _ := p.heading(); heading == nil {
 		return false
 	}
 	buttons := 0
@@ -133,34 +182,6 @@ func (p *probe) says(f model.Field) bool {
 		return strings.TrimSpace(attribute(matches[0], f.Attr)) != ""
 	}
 	return textOf(matches[0]) != ""
-}
-
-// heading is the page's main heading: of several the one that shares most words with the page's
-// title.
-func (p *probe) heading() *html.Node {
-	titled := map[string]bool{}
-	for _, n := range p.sel.all("head > title") {
-		for word := range strings.FieldsFuncSeq(strings.ToLower(textOf(n)), notInWords) {
-			titled[word] = true
-		}
-	}
-	var best *html.Node
-	most := -1
-	for _, css := range [...]string{"[itemtype*=Product] > h1", "h1[itemprop=name]", "main h1",
-		"article h1", "h1"} {
-		for _, n := range p.sel.all(css) {
-			shared, content := 0, textOf(n)
-			for word := range strings.FieldsFuncSeq(strings.ToLower(content), notInWords) {
-				if titled[word] {
-					shared++
-				}
-			}
-			if content != "" && shared > most {
-				best, most = n, shared
-			}
-		}
-	}
-	return best
 }
 
 func notInWords(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

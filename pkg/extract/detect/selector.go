@@ -74,15 +74,6 @@ func subject(css string) string {
 	return css[at+1:]
 }
 
-// in are the matches of a selector that stand in an element.
-func (s *selectors) in(css string, n *html.Node) []*html.Node {
-	group, err := cascadia.ParseGroup(css)
-	if err != nil || !s.spend(n) {
-		return nil
-	}
-	return cascadia.QueryAll(n, group)
-}
-
 // simple are the compounds that may name an element, the most telling first; all of them match it.
 func simple(n *html.Node) []string {
 	var list []string
@@ -182,70 +173,6 @@ func sameNode(nodes []*html.Node) bool {
 		}
 	}
 	return true
-}
-
-// firsts says whether a selector's first match in each holder is its node. Where a holder has none,
-// the selector may find something else now and then: in one holder of ten or, of what every holder
-// has at some place, in four.
-func (s *selectors) firsts(css string, holders, nodes []*html.Node, everywhere bool) bool {
-	good := 0
-	for i, holder := range holders {
-		matches := s.in(css, holder)
-		switch {
-		case nodes[i] == nil && len(matches) == 0, nodes[i] != nil && len(matches) > 0 &&
-			matches[0] == nodes[i]:
-			good++
-		case nodes[i] != nil:
-			return false
-		}
-	}
-	if everywhere {
-		return good*10 >= len(holders)*6
-	}
-	return good*10 >= len(holders)*9
-}
-
-// within finds a selector whose first match in each holder is its node; nodes may be nil where a
-// holder has none, and everywhere says that it then has one at another place. "" when there is
-// none.
-func (s *selectors) within(holders, nodes []*html.Node, everywhere bool) string {
-	var sample []*html.Node
-	for _, n := range nodes {
-		if n != nil {
-			sample = append(sample, n)
-		}
-	}
-	if len(sample) == 0 {
-		return ""
-	}
-	fits := func(css string) bool { return s.firsts(css, holders, nodes, everywhere) }
-	own := common(sample)
-	for _, css := range own {
-		if fits(css) {
-			return css
-		}
-	}
-	parents := make([]*html.Node, len(sample))
-	for i, n := range sample {
-		parents[i] = n.Parent
-	}
-	inside := !slices.ContainsFunc(parents,
-		func(p *html.Node) bool { return p == nil || slices.Contains(holders, p) })
-	for _, last := range own {
-		if inside {
-			for _, parent := range common(parents) {
-				if css := parent + " > " + last; fits(css) {
-					return css
-				}
-			}
-		}
-		for n := range 4 {
-			if css := last + nth(n+1); fits(css) {
-				return css
-			}
-		}
-	}
-	return ""
 }
 
 func nth(n int) string { return ":nth-of-type(" + string(rune('0'+n)) + ")" }

@@ -157,7 +157,14 @@ var utility = regexp.MustCompile(`^(col|row|container|offset|order|m|mt|mb|ml|mr
 	`rounded|shadow|flex|grid|block|inline|float|pull|items|justify|gap|space|leading|tracking|sm|md|lg|xl|xs|position|relative|absolute|` +
 	`overflow|align|hidden|visible|img|btn|u|g|small|large|left|right|center|clear|has|is)(-|$)`)
 
-func isUtility(class string) bool { return utility.MatchString(class) }
+func isUtility(class string) bool {
+	return utility.MatchString(class) && !sharesWord(split(class), meaningful)
+}
+
+// meaningful are words that a class has for what an element holds, whatever else it says.
+var meaningful = []string{"price", "title", "name", "product", "image", "description", "date",
+	"author", "heading", "headline", "brand", "rating", "category", "company", "location", "sku",
+	"code", "author", "summary", "article", "post", "entry", "item", "card"}
 
 // words are the words of an element's classes, ids and marks, in lower case.
 func words(n *html.Node) []string {

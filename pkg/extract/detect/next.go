@@ -1,0 +1,468 @@
+package detect
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/model"
+)
+
+// nextWords are what links to the next page say, without signs, in lower case, where they say
+// nothing else: in English, German, French, Spanish, Portuguese, Italian, Dutch, Danish, Norwegian,
+// Swedish, Finnish, Polish, Czech, Slovak, Hungarian, Romanian, Croatian, Russian, Ukrainian,
+// Greek, Turkish, Indonesian, Vietnamese, Japanese, Chinese, Korean, Arabic, Hebrew, Hindi, Bengali
+// and Thai.
+var nextWords = wordsIn(`next|next page|older|older posts|older entries|older articles|older news|
+previous entries|next results|go to next page|next posts|next entries|
+nächste|nächste seite|nächster|zur nächsten seite|ältere beiträge|ältere einträge|ältere artikel|
+vor|vorwärts|suivant|suivante|suivants|page suivante|articles plus anciens|articles précédents|
+plus anciens|siguiente|siguientes|página siguiente|siguiente página|próximo|próxima|entradas antiguas|
+entradas más antiguas|entradas anteriores|más antiguas|seguinte|página seguinte|próxima página|
+próximos|posts antigos|postagens mais antigas|avançar|successivo|successiva|successivi|
+pagina successiva|prossimo|prossima|prossima pagina|avanti|articoli meno recenti|articoli precedenti|
+post più vecchi|articoli più vecchi|volgende|volgende pagina|oudere berichten|næste|næste side|
+ældre indlæg|neste|neste side|eldre innlegg|nästa|nästa sida|äldre inlägg|seuraava|seuraava sivu|
+vanhemmat|vanhemmat artikkelit|następna|następny|następne|następna strona|starsze wpisy|
+starsze posty|další|další stránka|následující|starší příspěvky|ďalšia|ďalší|ďalšie|nasledujúca|
+ďalšia strana|staršie články|következő|következő oldal|régebbi bejegyzések|korábbi bejegyzések|
+următoarea|următorul|pagina următoare|articole mai vechi|sljedeća|sljedeće|iduća|sljedeća stranica|
+starije objave|следующая|следующий|следующая страница|следующие|вперед|вперёд|след|
+предыдущие записи|старые записи|наступна|наступна сторінка|вперед|επόμενη|επόμενο|επόμενα|
+επόμενη σελίδα|παλαιότερα|παλαιότερα άρθρα|sonraki|sonraki sayfa|ileri|eski yazılar|berikutnya|
+selanjutnya|halaman berikutnya|pos lama|tulisan lama|postingan lama|tiếp|tiếp theo|trang sau|次|
+次へ|次の|次のページ|次ページ|次ページへ|次のページへ|過去の投稿|古い投稿|以前の記事|下一页|下一頁|下页|下頁|后页|
+后一页|下一页面|다음|다음 페이지|다음페이지|이전 글|التالي|الصفحة التالية|التالية|الأقدم|הבא|לעמוד הבא|अगला|
+अगला पृष्ठ|अगले|পরবর্তী|পরের|পরবর্তী পাতা|ถัดไป|หน้าถัดไป`)
+
+// goOnWords say so, too, and as well that an item goes on.
+var goOnWords = wordsIn(`weiter|mehr|more|далее|дальше|далі|tovább|dalej|dále|ďalej|verder|lanjut|
+continua|continuar|daha fazla|more results|keep going|înainte|framåt|fremover|frem|もっと見る|
+더보기|更多|المزيد|अधिक`)
+
+// loadWords ask for further items.
+var loadWords = wordsIn(`load more|show more|view more|see more|more results|load more results|
+show more results|load more products|more products|mehr laden|mehr anzeigen|weitere anzeigen|
+mehr produkte|weitere laden|voir plus|afficher plus|charger plus|plus de produits|cargar más|
+ver más|mostrar más|carregar mais|ver mais|mostrar mais|carica altri|carica altro|mostra altri|
+mostra di più|meer laden|toon meer|laad meer|meer tonen|vis mere|indlæs flere|vis flere|last flere|
+last inn flere|visa fler|ladda fler|visa mer|näytä lisää|lataa lisää|pokaż więcej|załaduj więcej|
+zobacz więcej|načíst další|zobrazit více|zobrazit další|zobraziť viac|načítať ďalšie|
+további betöltése|több megjelenítése|mutass többet|încarcă mai multe|vezi mai multe|učitaj više|
+prikaži više|показать ещё|показать еще|загрузить ещё|загрузить еще|показати ще|завантажити ще|
+περισσότερα|φόρτωση περισσότερων|daha fazla|daha fazla göster|muat lebih banyak|lihat lebih banyak|
+xem thêm|もっと見る|さらに表示|加载更多|显示更多|載入更多|顯示更多|더보기|더 보기|عرض المزيد|تحميل المزيد|טען עוד|
+और देखें|আরও দেখুন|โหลดเพิ่ม|ดูเพิ่มเติม`)
+
+func wordsIn(list string) map[string]bool {
+	words := map[string]bool{}
+	for word := range strings.SplitSeq(list, "|") {
+		words[strings.TrimSpace(word)] = true
+	}
+	return words
+}
+
+// arrows are what links to the next page show instead of words.
+var arrows = map[string]bool{">": true, ">>": true, "›": true, "»": true, "→": true, "»»": true,
+	"▶": true, "►": true, "⟩": true, "❯": true, "⇒": true, "➔": true, "▸": true, "⟶": true}
+
+// spoken is a text without what is no letter and no digit, in lower case.
+func spoken(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	}), " ")
+}
+
+// nextLink is a link that may lead to the next page.
+type nextLink struct {
+	node    *html.Node
+	score   float64
+	counted bool // by the numbers of pages
+}
+
+// maxNextText is how long the text of such a link is, in bytes.
+const maxNextText = 60
+
+// leastNext is what such a link has to score.
+const leastNext = 4
+
+// findNext finds the link to the next page, nil where there is none.
+func (p *probe) findNext(lists []list) *nextLink {
+	numbers := p.numbers()
+	var best *nextLink
+	for i := range p.all {
+		e := &p.all[i]
+		if e.step != "a" && e.step != "link" || e.textLength() > maxNextText {
+			continue
+		}
+		href := strings.TrimSpace(attribute(e.node, "href"))
+		target, err := p.linkBase().Parse(href)
+		if err != nil || href == "" || href[0] == '#' || !p.isOther(target) {
+			continue
+		}
+		link := p.rateNext(i, target, numbers)
+		if len(lists) > 0 && p.isOneOf(lists[0], i) {
+			link.score -= 4
+		}
+		if link.score >= leastNext && (best == nil || link.score > best.score) {
+			best = &link
+		}
+	}
+	return best
+}
+
+// isOneOf says whether an element stands in one of the first items of a list, and is small within
+// it: what surrounds the last ones may be what leads on.
+func (p *probe) isOneOf(l list, i int) bool {
+	item := l.set.inside(p.all[i].node)
+	return item != nil && item != l.items[len(l.items)-1] && item != l.items[0]
+}
+
+// linkBase is what links are relative to.
+func (p *probe) linkBase() *url.URL {
+	for _, n := range p.sel.all("base[href]") {
+		if base, err := p.base.Parse(strings.TrimSpace(attribute(n, "href"))); err == nil {
+			return base
+		}
+		break
+	}
+	return p.base
+}
+
+// isOther says whether an address is another page of the site.
+func (p *probe) isOther(target *url.URL) bool {
+	if target.Scheme != "http" && target.Scheme != "https" || siteOf(target) != siteOf(p.base) {
+		return false
+	}
+	return target.EscapedPath() != p.base.EscapedPath() || target.RawQuery != p.base.RawQuery
+}
+
+func siteOf(u *url.URL) string { return strings.TrimPrefix(strings.ToLower(u.Host), "www.") }
+
+// rateNext says how likely a link leads to the next page.
+func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) nextLink {
+	n := p.all[i].node
+	link := nextLink{node: n}
+	text := textOf(n)
+	said := spoken(text)
+	if slices.Contains(strings.Fields(strings.ToLower(attribute(n, "rel"))), "next") {
+		link.score += 4
+	}
+	for _, label := range [...]string{attribute(n, "aria-label"), attribute(n, "title")} {
+		if label = spoken(label); nextWords[label] || strings.HasPrefix(label, "next page") {
+			link.score += 2
+			break
+		}
+	}
+	switch {
+	case nextWords[said]:
+		link.score += 3
+	case goOnWords[said] || loadWords[said]:
+		link.score++
+	case said == "" && arrows[strings.ReplaceAll(text, " ", "")]:
+		link.score += 1.5
+	}
+	called := append(words(n), split(attribute(n, "id"))...)
+	if n.Parent != nil {
+		called = append(append(called, words(n.Parent)...), split(attribute(n.Parent, "id"))...)
+	}
+	if sharesWord(called, []string{"next", "nextpage", "siguiente", "weiter", "suivant", "older"}) {
+		link.score += 1.5
+	}
+	if slices.Contains(called, "disabled") {
+		link.score -= 5
+	}
+	if link.score > 0 || numbers[n] {
+		beside := p.besideNumbers(n)
+		link.score += beside
+		if step := isNextNumber(p.base, target); step {
+			link.score += 2.5
+			link.counted = true
+		}
+		link.counted = link.counted || beside >= 2
+	}
+	if numbers[n] && nextNumber(said) == p.pageNumber(n)+1 {
+		link.score += 2.5
+		link.counted = true
+	}
+	return link
+}
+
+// numbers are the links that say a number.
+func (p *probe) numbers() map[*html.Node]bool {
+	found := map[*html.Node]bool{}
+	for i := range p.all {
+		if e := &p.all[i]; e.step == "a" && e.textLength() > 0 && e.textLength() < 12 &&
+			nextNumber(textOf(e.node)) > 0 {
+			found[e.node] = true
+		}
+	}
+	return found
+}
+
+// maxPageNumber bounds what is taken for the number of a page.
+const maxPageNumber = 1_000_000
+
+// nextNumber is a text as a number, 0 if it is none.
+func nextNumber(text string) int {
+	n, err := strconv.Atoi(strings.Trim(text, "[]() .\u00a0"))
+	if err != nil || n < 1 || n > maxPageNumber {
+		return 0
+	}
+	return n
+}
+
+// besideNumbers says how much what is around a link looks like numbers of pages.
+func (p *probe) besideNumbers(n *html.Node) float64 {
+	at := n.Parent
+	for range 3 {
+		if at == nil || at.Type != html.ElementNode {
+			break
+		}
+		i, known := p.index[at]
+		if !known || p.all[i].textLength() > 400 {
+			break
+		}
+		found := 0
+		for k := i; k < p.all[i].end; k++ {
+			e := &p.all[k]
+			if e.step == "a" && e.node != n && nextNumber(textOf(e.node)) > 0 {
+				found++
+			}
+		}
+		called := append(words(at), split(attribute(at, "id"))...)
+		if found > 1 || sharesWord(called, []string{"pagination", "pager", "pagenavi", "paging",
+			"pages", "paginator", "paginate", "pagenav", "seiten"}) {
+			return 2
+		}
+		at = at.Parent
+	}
+	return 0
+}
+
+// pageNumber is the number of this page by what stands among the numbers of others without a link,
+// or as the current one, and otherwise by its address: 1 if nothing says so.
+func (p *probe) pageNumber(n *html.Node) int {
+	around := n.Parent
+	for range 2 {
+		if around == nil || around.Type != html.ElementNode {
+			break
+		}
+		i, known := p.index[around]
+		if !known || p.all[i].textLength() > 400 {
+			break
+		}
+		for k := i; k < p.all[i].end; k++ {
+			e := &p.all[k]
+			number := nextNumber(textOf(e.node))
+			if number == 0 || e.node == n || !e.own {
+				continue
+			}
+			link := ancestor(e.node, named("a"))
+			current := attribute(e.node, "aria-current") != "" ||
+				sharesWord(append(words(e.node), words(e.node.Parent)...),
+					[]string{"current", "active", "selected", "on"})
+			if link == nil || attribute(link, "href") == "" || current {
+				return number
+			}
+		}
+		around = around.Parent
+	}
+	if m := pageNumber.FindString(p.base.RequestURI()); m != "" {
+		if number := nextNumber(strings.TrimLeft(m, "?&/pageofstrPAGEOFSTRd=-")); number > 0 {
+			return number
+		}
+	}
+	return 1
+}
+
+var digitRuns = regexp.MustCompile(`[0-9]+`)
+
+// isNextNumber says whether an address is that of a page but for a number that is larger, or that
+// is added: the number of a page or of its first item.
+func isNextNumber(from, to *url.URL) bool {
+	a, b := from.RequestURI(), to.RequestURI()
+	if digitRuns.ReplaceAllString(a, "#") == digitRuns.ReplaceAllString(b, "#") {
+		old, next := digitRuns.FindAllString(a, -1), digitRuns.FindAllString(b, -1)
+		changed, grown := 0, false
+		for i := range old {
+			if old[i] != next[i] {
+				changed++
+				x, y := nextNumber("1"+old[i]), nextNumber("1"+next[i])
+				grown = len(next[i]) > len(old[i]) || y > x
+			}
+		}
+		return changed == 1 && grown
+	}
+	// a number that the first page does not have
+	query := from.Query()
+	added := 0
+	for name, values := range to.Query() {
+		if _, has := query[name]; !has && len(values) == 1 && nextNumber(values[0]) > 0 {
+			added++
+		}
+	}
+	if added > 0 && strings.HasPrefix(to.Path, strings.TrimSuffix(from.Path, "/")) {
+		return true
+	}
+	rest, isLonger := strings.CutPrefix(to.Path, strings.TrimSuffix(from.Path, "/"))
+	return isLonger && addedPage.MatchString(rest)
+}
+
+var addedPage = regexp.MustCompile(`(?i)^[/_-]?(page|p|seite|pagina|strana|sivu|side|index)?[/_=-]?[0-9]+(\.[a-z]{3,5})?/?$`)
+
+// next is the pagination of a page that links to the next one, nil otherwise; counted says that
+// numbers of pages say so, as they do not beside articles.
+func (p *probe) next(lists []list) (pagination *model.Pagination, counted bool) {
+	link := p.findNext(lists)
+	if link == nil {
+		for _, n := range p.sel.all(`link[rel="next"]`) {
+			target, err := p.linkBase().Parse(strings.TrimSpace(attribute(n, "href")))
+			if err == nil && p.isOther(target) {
+				return &model.Pagination{Type: model.NextLink, Selector: `link[rel="next"]`},
+					isNextNumber(p.base, target)
+			}
+			break
+		}
+		return nil, false
+	}
+	if css := p.nextSelector(link); css != "" {
+		return &model.Pagination{Type: model.NextLink, Selector: css}, link.counted
+	}
+	return nil, link.counted
+}
+
+// nextSelector finds the link to the next page by what says that it is one, so that it is found on
+// other pages, too, and not on the last one.
+func (p *probe) nextSelector(link *nextLink) string {
+	n := link.node
+	leads := func(css string) bool {
+		matches := p.sel.all(css)
+		return len(matches) > 0 && (matches[0] == n || attribute(matches[0], "href") ==
+			attribute(n, "href"))
+	}
+	var list []string
+	add := func(css string) { list = append(list, css) }
+	if strings.EqualFold(attribute(n, "rel"), "next") {
+		add(`a[rel="next"]`)
+	}
+	tells := func(css string) bool { return slices.Contains(split(css), "next") }
+	for _, own := range simple(n) {
+		if tells(own) {
+			add(own)
+		}
+	}
+	if id := attribute(n, "id"); identifier.MatchString(id) && tells(id) {
+		add("#" + id)
+	}
+	if n.Parent != nil && n.Parent.Type == html.ElementNode {
+		for _, around := range simple(n.Parent) {
+			if tells(around) {
+				add(around + " > a")
+			}
+		}
+		if id := attribute(n.Parent, "id"); identifier.MatchString(id) && tells(id) {
+			add("#" + id + " > a")
+		}
+	}
+	for _, name := range [...]string{"aria-label", "title"} {
+		if value := attribute(n, name); nextWords[spoken(value)] && isPlainText(value) {
+			add("a[" + name + `="` + value + `"]`)
+		}
+	}
+	around := ""
+	if n.Parent != nil {
+		around = p.named(n.Parent)
+	}
+	text := textOf(n)
+	said := spoken(text)
+	if nextWords[said] || goOnWords[said] || loadWords[said] || said == "" && text != "" {
+		for _, scope := range [...]string{"", around} {
+			add(scope + `a:matches(^\s*` + strings.ReplaceAll(regexp.QuoteMeta(text), " ", `\s+`) +
+				`\s*$)`)
+		}
+	}
+	list = append(list, p.afterCurrent(n, around)...)
+	for _, css := range list {
+		if leads(css) {
+			return css
+		}
+	}
+	return ""
+}
+
+func isPlainText(text string) bool { return !strings.ContainsAny(text, "\"\\\n") }
+
+// named is the selector of the nearest element around one that has a name, with a blank behind it.
+func (p *probe) named(n *html.Node) string {
+	for range 4 {
+		if n == nil || n.Type != html.ElementNode {
+			break
+		}
+		for _, css := range simple(n) {
+			if css[0] == '.' {
+				return css + " "
+			}
+		}
+		if id := attribute(n, "id"); identifier.MatchString(id) && isStable(id) {
+			return "#" + id + " "
+		}
+		n = n.Parent
+	}
+	return ""
+}
+
+// afterCurrent are selectors of the number behind that of this page.
+func (p *probe) afterCurrent(n *html.Node, around string) []string {
+	var list []string
+	step, inner := n, ""
+	for range 2 {
+		before := step.PrevSibling
+		for before != nil && before.Type != html.ElementNode {
+			before = before.PrevSibling
+		}
+		if before != nil {
+			for _, css := range currentOf(before) {
+				list = append(list, around+css+" + "+step.Data+inner, css+" + "+step.Data+inner)
+			}
+		}
+		if step.Parent == nil || step.Parent.Type != html.ElementNode {
+			break
+		}
+		step, inner = step.Parent, " > a"
+	}
+	return list
+}
+
+// currentOf are selectors of an element as that of the current page.
+func currentOf(n *html.Node) []string {
+	var list []string
+	for class := range strings.FieldsSeq(attribute(n, "class")) {
+		if identifier.MatchString(class) && sharesWord(split(class),
+			[]string{"current", "active", "selected", "on", "disabled"}) {
+			list = append(list, n.Data+"."+class)
+		}
+	}
+	if attribute(n, "aria-current") != "" {
+		list = append(list, n.Data+"[aria-current]")
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.ElementNode {
+			for _, css := range currentOf(c) {
+				list = append(list, n.Data+":has(> "+css+")")
+			}
+		}
+	}
+	if n.Data != "a" && len(list) == 0 && nextNumber(textOf(n)) > 0 {
+		if n.Data != "li" && n.Data != "td" && n.Data != "div" {
+			list = append(list, n.Data)
+		}
+		list = append(list, n.Data+":not(:has(a))")
+	}
+	return list
+}

@@ -1,0 +1,114 @@
+package detect
+
+import (
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/amount"
+)
+
+// ownText marks a leaf whose value is what an element says by itself, without its elements.
+const ownText = "text()"
+
+// ownPrice is the price that an element writes before or behind elements that say something else,
+// "" where all that it shows is the price or none is.
+func ownPrice(n *html.Node) string {
+	own := firstText(n)
+	if !amount.Is(own) || amount.Is(textOf(n)) {
+		return ""
+	}
+	return own
+}
+
+// firstText is the first text of an element that is in none of its elements.
+func firstText(n *html.Node) string {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
+			return strings.Join(strings.Fields(c.Data), " ")
+		}
+	}
+	return ""
+}
+
+// own finds prices of which some have other elements in theirs: by XPath, which chooses texts.
+func (s *search) own(f field) string {
+	if css := s.ownSelector(f.nodes); css != "" {
+		return css
+	}
+	var whole []string
+	for _, p := range f.parts {
+		path := ""
+		if p.with == nil && !p.own {
+			path = xpathOf(s.selector(p.nodes, true))
+		}
+		if p.with == nil && path == "" {
+			path = s.ownSelector(p.nodes)
+		}
+		if path == "" {
+			return ""
+		}
+		whole = append(whole, path)
+	}
+	return strings.Join(whole, " | ")
+}
+
+// ownSelector finds the first texts of elements, where no others of the items that match have one.
+func (s *search) ownSelector(nodes []*html.Node) string {
+	for _, n := range nodes {
+		if n != nil && !amount.Is(firstText(n)) {
+			return ""
+		}
+	}
+	for _, prefix := range s.prefixes {
+		for _, css := range s.inner(nodes) {
+			path := xpathOf(prefix + css)
+			if path != "" && s.fitsAmong(prefix+css, nodes, true, hasOwnText) {
+				return path + "/text()[normalize-space()]"
+			}
+		}
+	}
+	return ""
+}
+
+var (
+	compound = regexp.MustCompile(`^([a-z][a-z0-9-]*)?((?:\.[A-Za-z_-][A-Za-z0-9_-]*)*)$`)
+	markedBy = regexp.MustCompile(`^\[([a-z-]+)=([A-Za-z0-9_-]+)\]$`)
+)
+
+// xpathOf is a selector of names, classes and marks as XPath, "" for others.
+func xpathOf(css string) string {
+	if css == "" {
+		return ""
+	}
+	var path strings.Builder
+	joint := "//"
+	for step := range strings.FieldsSeq(css) {
+		if step == ">" {
+			joint = "/"
+			continue
+		}
+		path.WriteString(joint)
+		joint = "//"
+		if m := markedBy.FindStringSubmatch(step); m != nil {
+			path.WriteString("*[@" + m[1] + "='" + m[2] + "']")
+			continue
+		}
+		m := compound.FindStringSubmatch(step)
+		if m == nil {
+			return ""
+		}
+		if m[1] == "" {
+			m[1] = "*"
+		}
+		path.WriteString(m[1])
+		for class := range strings.SplitSeq(strings.TrimPrefix(m[2], "."), ".") {
+			if class != "" {
+				path.WriteString("[contains(concat(' ', normalize-space(@class), ' '), ' " + class +
+					" ')]")
+			}
+		}
+	}
+	return path.String()
+}

@@ -1,0 +1,422 @@
+package detect
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/amount"
+)
+
+// Bounds of the search for what names the items of a list.
+const (
+	minItems   = 3
+	maxItems   = 10_000 // of a list
+	maxAbove   = 7      // elements around a text by which it is grouped
+	maxNames   = 4      // classes of each
+	maxGrouped = 20_000 // texts of a page
+	maxTitle   = 600    // bytes
+)
+
+// caption is an element with a text of its own, which may be the title of an item.
+type caption struct {
+	at     int // in the outline
+	text   string
+	length int // in bytes
+	prose  bool
+	date   bool
+	price  bool
+	named  int // 1: called a title, -1: called something else, 0: neither
+	head   int // the heading around it, -1 without one
+	target string
+	within bool // of a longer line of text
+	mixed  bool // a link is a part of it
+}
+
+// findCaptions finds those of a page, in its order.
+func (p *probe) findCaptions() []caption {
+	var list []caption
+	for i := range p.all {
+		e := &p.all[i]
+		if !e.own || e.textLength() == 0 || e.textLength() > maxTitle || e.inLine(p.outline) {
+			continue
+		}
+		text := textOf(e.node)
+		if !strings.ContainsFunc(text, unicode.IsLetter) && !hasDigit(text) {
+			continue
+		}
+		if list = append(list, p.captionOf(i, text)); len(list) == maxGrouped {
+			break
+		}
+	}
+	return list
+}
+
+// inLine says whether an element without a name is a part of its parent's text.
+func (e *element) inLine(o *outline) bool {
+	return e.parent >= 0 && o.all[e.parent].own && inline[e.step] && e.step != "a" &&
+		len(e.classes) == 0
+}
+
+func hasDigit(text string) bool { return strings.ContainsFunc(text, unicode.IsDigit) }
+
+func (p *probe) captionOf(i int, text string) caption {
+	c := caption{at: i, text: text, length: len(text), prose: isProse(text), head: -1}
+	if len(text) <= 60 && hasDigit(text) {
+		c.price = amount.Is(text)
+		c.date = !c.price && dates.MatchString(text)
+	}
+	c.named = titled(p.all[i].node)
+	for at, up := i, 0; at >= 0 && up < maxAbove; at, up = p.all[at].parent, up+1 {
+		e := &p.all[at]
+		switch e.step {
+		case "h1", "h2", "h3", "h4", "h5", "h6":
+			if c.head < 0 {
+				c.head = at
+			}
+		case "a":
+			if c.target == "" {
+				c.target = p.targetOf(e.node)
+			}
+		}
+		if up > 0 && up < 3 && c.named == 0 && titled(e.node) > 0 {
+			c.named = 1
+		}
+	}
+	if c.target == "" && p.all[i].linkedLength() > 0 {
+		c.target = p.innerTarget(i)
+	}
+	linked := p.all[i].linkedLength()
+	c.mixed = linked > 0 && linked*10 < p.all[i].textLength()*9
+	if parent := p.all[i].parent; parent >= 0 && p.all[parent].own {
+		c.within = p.all[parent].textLength() > 2*c.length
+	}
+	return c
+}
+
+// innerTarget is where the first link in an element leads.
+func (p *probe) innerTarget(i int) string {
+	for k := i + 1; k < p.all[i].end; k++ {
+		if p.all[k].step == "a" {
+			return p.targetOf(p.all[k].node)
+		}
+	}
+	return ""
+}
+
+// targetOf is where a link leads, "" where that is no other page.
+func (p *probe) targetOf(n *html.Node) string {
+	href := strings.TrimSpace(attribute(n, "href"))
+	if strings.HasPrefix(href, "#") {
+		return ""
+	}
+	scheme, _, ok := strings.Cut(href, ":")
+	if href == "" || ok && !strings.HasPrefix(scheme, "http") &&
+		!strings.ContainsAny(scheme, "/?") {
+		return ""
+	}
+	return href
+}
+
+var (
+	titleWords = []string{"title", "name", "heading", "headline", "subject", "titel", "titulo",
+		"titre", "titolo", "nom", "caption"}
+	otherWords = []string{"brand", "vendor", "badge", "label", "tag", "tags", "category",
+		"categories", "subtitle", "author", "byline", "date", "time", "location", "company", "sku",
+		"more", "readmore", "button", "btn", "comments", "comment", "meta", "price", "user", "cta",
+		"share"}
+)
+
+// titled is 1 for an element that is called a title, and -1 for one that is called something else.
+func titled(n *html.Node) int {
+	called := words(n)
+	switch {
+	case n.Data == "button" || n.Data == "label" || n.Data == "time" ||
+		sharesWord(called, otherWords):
+		return -1
+	case sharesWord(called, titleWords) || attribute(n, "rel") == "bookmark":
+		return 1
+	}
+	return 0
+}
+
+// group is a set of captions alike: perhaps the titles of a list.
+type group struct {
+	members []int // of the captions
+	items   []int // in the outline: the element of each that holds no other
+	way     way
+	score   float64
+}
+
+// way says whether the captions of a group and their parents have a certain place among siblings.
+type way struct{ counted [2]bool }
+
+// chain is how a group is alike: the steps from an element that is called so to the captions.
+type chain struct {
+	steps  int    // number of the steps from the caption up
+	called string // class or id of the element at their top, "" for the page's root
+}
+
+// groups are the sets of captions that have the steps to an element of one name in common, each
+// set once.
+func (p *probe) groups(captions []caption) []group {
+	found := map[chain]*group{}
+	var order []chain
+	up := paths{}
+	add := func(c chain, w way, member int) {
+		g := found[c]
+		if g == nil {
+			g = &group{way: w}
+			found[c] = g
+			order = append(order, c)
+		}
+		if k := len(g.members); k == 0 || g.members[k-1] != member {
+			g.members = append(g.members, member)
+		}
+	}
+	for k := range captions {
+		i := captions[k].at
+		for _, counted := range [...][2]bool{{}, {true, false}, {false, true}} {
+			if counted[0] && !p.hasTwins(i) || counted[1] && !p.hasTwins(p.all[i].parent) {
+				continue
+			}
+			steps := 0
+			for at, level := i, 0; at >= 0 && level < maxAbove; at, level = p.all[at].parent,
+				level+1 {
+				e := &p.all[at]
+				n := 0
+				for _, class := range e.classes {
+					if n++; n > maxNames {
+						break
+					}
+					add(chain{steps, "." + class}, way{counted: counted}, k)
+				}
+				if id := attribute(e.node, "id"); level > 0 && identifier.MatchString(id) &&
+					isStable(id) {
+					add(chain{steps, "#" + id}, way{counted: counted}, k)
+				}
+				step := e.step
+				if level < 2 && counted[level] {
+					step += ordinal(e.node)
+				}
+				steps = up.of(steps, step)
+				if level > 0 && level < 4 {
+					add(chain{steps, ""}, way{counted: counted}, k)
+				}
+			}
+			if !counted[1] {
+				add(chain{-p.all[i].path, ordinalIf(counted[0], p.all[i].node)},
+					way{counted: counted}, k)
+			}
+		}
+	}
+	var groups []group
+	seen := map[uint64]bool{}
+	for _, c := range order {
+		g := found[c]
+		if len(g.members) < minItems || len(g.members) > maxItems {
+			continue
+		}
+		hash := uint64(14695981039346656037)
+		for _, m := range g.members {
+			hash = (hash ^ uint64(m)) * 1099511628211
+		}
+		if !seen[hash] {
+			seen[hash] = true
+			groups = append(groups, *g)
+		}
+	}
+	return groups
+}
+
+func ordinalIf(counted bool, n *html.Node) string {
+	if counted {
+		return ordinal(n)
+	}
+	return ""
+}
+
+// hasTwins says whether an element has a sibling of its name.
+func (p *probe) hasTwins(i int) bool {
+	if i < 0 || p.all[i].step != p.all[i].node.Data { // a cell has its column
+		return false
+	}
+	n := p.all[i].node
+	for s := n.PrevSibling; s != nil; s = s.PrevSibling {
+		if s.Data == n.Data && s.Type == html.ElementNode {
+			return true
+		}
+	}
+	for s := n.NextSibling; s != nil; s = s.NextSibling {
+		if s.Data == n.Data && s.Type == html.ElementNode {
+			return true
+		}
+	}
+	return false
+}
+
+// maxOrdinal bounds the places among siblings that are told apart.
+const maxOrdinal = 9
+
+// ordinal is an element's place among siblings of its name as a pseudo-class.
+func ordinal(n *html.Node) string {
+	k := 1
+	for s := n.PrevSibling; s != nil && k < maxOrdinal; s = s.PrevSibling {
+		if s.Data == n.Data && s.Type == html.ElementNode {
+			k++
+		}
+	}
+	return nth(k)
+}
+
+// itemsOf gives each element the largest one around it that holds none of the others, as runs of
+// MULTIPLE_PRODUCTS do; nil where one holds another.
+func (o *outline) itemsOf(titles []int) []int {
+	items := make([]int, len(titles))
+	for k, item := range titles {
+		before, after := -1, len(o.all)
+		if k > 0 {
+			before = titles[k-1]
+		}
+		if k+1 < len(titles) {
+			after = titles[k+1]
+		}
+		if after < o.all[item].end {
+			return nil
+		}
+		for up := o.all[item].parent; up >= 0 && up > before && o.all[up].end <= after; {
+			item, up = up, o.all[up].parent
+		}
+		items[k] = item
+	}
+	return items
+}
+
+// rate gives a group its score: by how its captions are titles, and by what stands around them.
+func (p *probe) rate(g *group, captions []caption) {
+	titles := make([]int, len(g.members))
+	for k, m := range g.members {
+		titles[k] = captions[m].at
+	}
+	title := p.titleWorth(g.members, captions)
+	if title == 0 {
+		return
+	}
+	if g.items = p.itemsOf(titles); g.items == nil {
+		return
+	}
+	g.score = title * p.itemsWorth(g, titles)
+}
+
+// titleWorth rates captions as titles of items, 0 for none.
+func (p *probe) titleWorth(members []int, captions []caption) float64 {
+	n := float64(len(members))
+	texts, targets := map[string]bool{}, map[string]bool{}
+	var length, linked, prose, dated, priced, called, miscalled, heads, within, mixed float64
+	lettered := 0.0
+	doubled, before := 0.0, ""
+	for _, m := range members {
+		c := &captions[m]
+		doubled += one(c.target != "" && c.target == before)
+		before = c.target
+		texts[c.text] = true
+		length += float64(utf8.RuneCountInString(c.text))
+		if c.target != "" {
+			linked++
+			targets[c.target] = true
+		}
+		prose += one(c.prose)
+		dated += one(c.date)
+		priced += one(c.price)
+		called += one(c.named > 0)
+		miscalled += one(c.named < 0)
+		heads += one(c.head >= 0)
+		within += one(c.within)
+		mixed += one(c.mixed)
+		lettered += one(strings.ContainsFunc(c.text, unicode.IsLetter))
+	}
+	mean := length / n
+	distinct := float64(len(texts)) / n
+	if distinct < 0.4 || mean > 240 || lettered < 0.5*n ||
+		doubled > 0.2*n || priced > 0.5*n {
+		return 0
+	}
+	worth := distinct * distinct
+	switch {
+	case mean < 3:
+		worth *= 0.2
+	case mean < 8:
+		worth *= 0.6
+	case mean > 150:
+		worth *= 0.5
+	}
+	worth *= 0.4 + 0.6*prose/n
+	worth *= 1 - 0.8*dated/n
+	worth *= 1 - 0.95*priced/n
+	worth *= 1 - 0.6*miscalled/n
+	worth *= 1 - 0.5*within/n
+	worth *= 1 - 0.65*mixed/n
+	worth *= 1 + 0.8*called/n
+	worth *= 1 + heads/n
+	if linked > 0 {
+		worth *= 0.4 + 0.6*linked/n*float64(len(targets))/linked
+	} else {
+		worth *= 0.4
+	}
+	return worth
+}
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// itemsWorth rates the items of a group: by how much of the page they are, how alike, how many, and
+// by what they have beside their titles.
+func (p *probe) itemsWorth(g *group, titles []int) float64 {
+	n := float64(len(g.items))
+	kinds, ways := map[int]int{}, map[int]int{}
+	lengths := make([]int, 0, len(g.items))
+	var beside, images, first, outside float64
+	for k, i := range g.items {
+		e, title := &p.all[i], &p.all[titles[k]]
+		kinds[e.path]++
+		ways[title.path]++
+		length := e.textLength()
+		if k+1 < len(g.items) && p.all[g.items[k+1]].parent == e.parent {
+			length = p.all[g.items[k+1]].before.text - e.before.text // with what follows it
+		}
+		lengths = append(lengths, length)
+		beside += one(title.beside)
+		images += one(e.behind.images > e.before.images)
+		if length > 0 {
+			first += float64(title.before.text-e.before.text) / float64(length)
+		}
+		outside += one(length > title.textLength())
+	}
+	slices.Sort(lengths)
+	median := lengths[len(lengths)/2]
+	alike := float64(mostOf(kinds)+mostOf(ways)) / 2 / n
+	mass := n * float64(min(median, 1_200)+int(60*images/n))
+	share := min(1, mass/float64(p.text+1))
+	worth := math.Log2(n) * alike * alike * (0.05 + share)
+	worth *= 1 - 0.7*beside/n
+	worth *= 1 + 0.3*images/n
+	worth *= 0.4 + 0.6*outside/n
+	worth *= 1 - 0.5*first/n
+	return worth
+}
+
+func mostOf(counts map[int]int) int {
+	most := 0
+	for _, n := range counts {
+		most = max(most, n)
+	}
+	return most
+}

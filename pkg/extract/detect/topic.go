@@ -1,0 +1,225 @@
+package detect
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// topic is what a page is about by what it states.
+type topic struct {
+	kind    string // SchemaType, "" unknown
+	single  bool   // about one thing
+	listed  bool   // about several
+	rich    bool   // states more than who runs the site
+	heading string // its text
+}
+
+// kinds are the schema types with the types of schema.org that they are about.
+var kinds = []struct {
+	kind  string
+	types []string
+}{
+	{"PRODUCT", []string{"Product", "ProductGroup", "IndividualProduct", "ProductModel",
+		"Vehicle"}},
+	{"JOB_POSTING", []string{"JobPosting"}},
+	{"EVENT", []string{"Event", "MusicEvent", "SportsEvent", "BusinessEvent", "EducationEvent",
+		"TheaterEvent", "Festival"}},
+	{"REAL_ESTATE", []string{"RealEstateListing", "Apartment", "House", "SingleFamilyResidence",
+		"Residence", "Accommodation"}},
+	{"ARTICLE", []string{"Article", "NewsArticle", "BlogPosting", "Report", "TechArticle",
+		"ScholarlyArticle"}},
+	{"REVIEW", []string{"Review"}},
+	{"ORGANIZATION", []string{"LocalBusiness", "Restaurant", "Store", "Hotel", "Corporation",
+		"Organization"}},
+}
+
+// topicOf weighs whether a page is about one thing or about several.
+func topicOf(data *structured.Data, p *probe, lists []list, product []model.Field,
+	paged bool) topic {
+	var t topic
+	for _, k := range kinds {
+		for _, item := range data.Items {
+			if t.kind == "" && (item.Is(k.types...) || mainOf(data, item).Is(k.types...)) {
+				t.kind, t.rich = k.kind, k.kind != "ORGANIZATION"
+			}
+		}
+	}
+	og := data.MetaValue("og:type")
+	switch {
+	case t.kind != "" && t.kind != "ORGANIZATION":
+	case strings.Contains(og, "product"):
+		t.kind = "PRODUCT"
+	case og == "article":
+		t.kind = "ARTICLE"
+	}
+	e := p.evidenceOf(data, lists, product, paged)
+	t.listed = e.things > 1
+	t.rich = t.rich || e.things == 1
+	t.single = e.weight() > 0
+	if n, _ := p.heading(); n != nil {
+		t.heading = textOf(n)
+	}
+	return t
+}
+
+// mainOf is what a page names as its main entity, else the item itself.
+func mainOf(data *structured.Data, item *structured.Item) *structured.Item {
+	for _, v := range item.Get("mainEntity") {
+		if v.Item != nil {
+			return data.Follow(v.Item)
+		}
+	}
+	return item
+}
+
+// evidence is what tells a page about one thing from a list.
+type evidence struct {
+	things   float64 // that the page states: 1, or 2 for several
+	og       bool    // its type is that of one thing
+	dated    bool    // it states when it was published
+	prose    float64 // share of its text that is long, unlinked and in no list
+	long     bool    // that is as long as an article
+	headed   float64 // how much of its title the heading has
+	list     float64 // share of its text that is in the best list
+	items    float64 // of that
+	paged    bool
+	root     bool // the site's first page
+	numbered bool // its address has the number of a page
+	sells    bool
+	priced   bool // a price stands with its heading
+}
+
+var pageNumber = regexp.MustCompile(
+	`(?i)[?&/](page|paged|p|offset|start)[=/-]?([2-9]|[1-9][0-9]+)\b`)
+
+func (p *probe) evidenceOf(data *structured.Data, lists []list, product []model.Field,
+	paged bool) evidence {
+	var e evidence
+	counts := map[string]int{}
+	for _, thing := range p.things {
+		if thing.Is("Blog", "Periodical", "ImageGallery", "Collection", "CreativeWorkSeries") {
+			continue // what holds things
+		}
+		counts[thing.Source.String()+strings.Join(thing.Types, " ")]++
+	}
+	og := strings.ToLower(data.MetaValue("og:type"))
+	e.og = og != "" && og != "website" && og != "blog" && og != "company" &&
+		!strings.Contains(og, "group")
+	e.dated = data.MetaValue("article:published_time", "datePublished", "pubdate", "date",
+		"dc.date", "DC.date.issued", "parsely-pub-date", "sailthru.date") != ""
+	var best *list
+	if len(lists) > 0 {
+		best = &lists[0]
+		e.list = min(1, float64(p.massOf(best.items))/float64(p.text+1))
+		e.items = float64(len(best.items))
+		if !best.has("url") {
+			e.list, e.items = e.list/3, e.items/3
+		}
+	}
+	several := false
+	if len(counts) > 0 {
+		e.things = 1
+	}
+	for _, n := range counts {
+		if n > 2 {
+			several = true
+		}
+	}
+	for _, item := range data.Items {
+		if item.Source == structured.JSONLD &&
+			item.Is("ItemList", "CollectionPage", "SearchResultsPage", "Blog") {
+			several = true
+		}
+	}
+	if several && e.list > 0.15 {
+		e.things = 2
+	}
+	prose := p.proseOutside(best)
+	e.prose = min(1, float64(prose)/float64(p.text+1))
+	e.long = prose > 1_200
+	_, e.headed = p.heading()
+	e.paged = paged
+	u, err := url.Parse(p.base.String())
+	e.root = err == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""
+	e.numbered = pageNumber.MatchString(p.base.RequestURI())
+	e.sells = p.sells(cards(lists))
+	e.priced = has(product, "price")
+	return e
+}
+
+// thingsOf are the things that a page is about by what it states.
+func thingsOf(data *structured.Data) []structured.Thing {
+	var all []structured.Thing
+	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata,
+		structured.RDFa} {
+		if things, rank := data.Things(source); rank == structured.Main {
+			all = append(all, things...)
+		}
+	}
+	return all
+}
+
+// weight is above 0 for a page about one thing.
+func (e *evidence) weight() float64 {
+	w := -0.3
+	switch e.things {
+	case 1:
+		w += 2.5
+	case 2:
+		w -= 2.5
+	}
+	w += 1.2*one(e.og) + one(e.dated) + 2*e.prose + one(e.long) + 0.5*e.headed
+	w -= 2*e.list + 0.02*min(e.items, 50) + 1.5*one(e.paged) + 2*one(e.root) + one(e.numbered)
+	w += 2.5*one(e.sells) + 2.5*one(e.priced)
+	return w
+}
+
+// longBlock is how long a text is that is prose rather than a label, in bytes.
+const longBlock = 80
+
+// proseOutside is the text of long blocks that are in no menu and no item of a list, in bytes.
+func (p *probe) proseOutside(l *list) int {
+	total := 0
+	for i := 0; i < len(p.all); {
+		e := &p.all[i]
+		if e.beside || l != nil && l.set[e.node] {
+			i = e.end
+			continue
+		}
+		length := e.textLength()
+		if e.own && length >= longBlock && e.linkedLength()*10 < length*3 {
+			total += length
+			i = e.end
+			continue
+		}
+		i++
+	}
+	return total
+}
+
+// massOf is the text of items that are in no menu, in bytes, no item counted for more than twice
+// the one in the middle: what the first and the last one hold besides is none of theirs.
+func (p *probe) massOf(items []*html.Node) int {
+	lengths := make([]int, 0, len(items))
+	for _, n := range items {
+		if i := p.index[n]; !p.all[i].beside {
+			lengths = append(lengths, p.all[i].textLength())
+		}
+	}
+	if len(lengths) == 0 {
+		return 0
+	}
+	slices.Sort(lengths)
+	total, most := 0, 2*lengths[len(lengths)/2]
+	for _, length := range lengths {
+		total += min(length, most)
+	}
+	return total
+}

@@ -25,7 +25,8 @@ import (
 
 // Cold measures the whole service on hosts that it has never met, over TLS.
 type Cold struct {
-	Hosts       int    `help:"Of each case; each has a robots.txt and a page." default:"4000"`
+	Hosts       int    `help:"Of each kind of chain; each has a robots.txt and a page." default:"4000"`
+	Chain       string `help:"Kind of certificate chain: p256, rsa; both unless told." enum:"p256,rsa,both" default:"both"`
 	Concurrency int    `help:"Bare connections under way, at most." default:"64"`
 	Profile     string `help:"Directory for CPU profiles of the service." placeholder:"DIR" type:"path"`
 }
@@ -52,13 +53,13 @@ const (
 
 // coldCase is a kind of web.
 type coldCase struct {
-	name   string
-	chains []synthweb.Chain
+	name, flag string
+	chains     []synthweb.Chain
 }
 
 var coldCases = [...]coldCase{
-	{"P-256", []synthweb.Chain{synthweb.ChainP256}},
-	{"RSA", []synthweb.Chain{synthweb.ChainRSA}},
+	{"P-256", "p256", []synthweb.Chain{synthweb.ChainP256}},
+	{"RSA", "rsa", []synthweb.Chain{synthweb.ChainRSA}},
 }
 
 // coldWeb has so many hosts with a page each.
@@ -88,6 +89,9 @@ func (m *Cold) Measure(ctx context.Context, on *Bench, report *Report) error {
 		"whole loop / bare", "connections a host", "hosts a minute", "peak memory, MB",
 		"web, cores")
 	for _, c := range coldCases {
+		if m.Chain != "both" && m.Chain != c.flag {
+			continue
+		}
 		found, err := m.measure(ctx, on, c)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)

@@ -89,11 +89,24 @@ func (c *Client) dial(ctx context.Context, to address.Address, req *Request,
 		return newConn(tcp, tcp, originOf(to, req)), nil
 	}
 	secure := tls.Client(tcp, c.secured(to, req.Private))
-	if err := secure.HandshakeContext(ctx); err != nil {
+	if err := shakeHands(ctx, secure, tcp, deadline); err != nil {
 		tcp.Close()
 		return nil, handshakeError(ctx, err)
 	}
 	return newConn(secure, tcp, originOf(to, req)), nil
+}
+
+// shakeHands is HandshakeContext without its goroutine for each connection.
+func shakeHands(ctx context.Context, secure *tls.Conn, tcp net.Conn, deadline time.Time) error {
+	if err := tcp.SetDeadline(deadline); err != nil {
+		return err
+	}
+	stop := interruptOn(ctx, tcp)
+	err := secure.Handshake()
+	if !stop() {
+		return ctx.Err()
+	}
+	return err
 }
 
 // publicCurves leave out the post-quantum key exchange, which is a quarter of what a connection

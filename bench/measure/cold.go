@@ -33,8 +33,8 @@ type Cold struct {
 
 // Help says what the figures are.
 func (*Cold) Help() string {
-	return `Every host is met for the first time: name, connection, TLS, robots.txt, one gzip page of 28 KB. The web has certificate
-chains of P-256 and of RSA (leaf, intermediate, root). First Go's crypto/tls, as it comes, reads both documents over one
+	return `Every host is met for the first time: connection, TLS, robots.txt, one gzip page of 28 KB; names cost nothing. The web has
+certificate chains of P-256 and of RSA (leaf, intermediate, root). First Go's crypto/tls, as it comes, reads both documents over one
 connection a host and drops them; then a 'shoal serve' with its usual politeness runs a list of them to the end. Processor
 time is the client's, and the service's: web and command line do not count.
 

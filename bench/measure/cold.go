@@ -161,7 +161,7 @@ func (m *Cold) crawl(ctx context.Context, s *service, w *web, first, measured []
 	}
 	begun := time.Now()
 	order.URLs = measured
-	if err := s.crawl(ctx, order); err != nil {
+	if err := s.deliver(ctx, order); err != nil {
 		return err
 	}
 	found.used.wall = time.Since(begun)

@@ -143,7 +143,7 @@ func New(config Config) *Fetcher {
 		Node: config.Node, Boot: config.Boot, Log: config.Log,
 		State:     func() hold.State { return config.Control.View() },
 		Heartbeat: config.Control.Heartbeat, ShardOf: config.ShardOf,
-		Plan: f.plan, Pages: f.units.PagesPassed,
+		Leave: config.Web.Leave, Plan: f.plan, Pages: f.units.PagesPassed,
 		MaxBytes: config.MaxBytes, Timeout: config.Timeout, StopWithin: config.StopWithin,
 		Clock: config.Clock, Logger: config.Logger, Reader: config.Reader, Point: config.Point,
 	})
@@ -239,6 +239,7 @@ func (f *Fetcher) work(turn *unit.Turn, task *hold.Task) {
 	}
 	if outcome.Again = next.GoesOn(); outcome.Again {
 		outcome.Begun = next.Again && chain.HasBegun()
+		outcome.Open = next.Again && chain.HasPermit()
 		outcome.Host, outcome.Pace = chain.Host(), next.Pace
 		outcome.Wait, outcome.Until = next.Wait, chain.Until()
 	}

@@ -243,6 +243,8 @@ func (w *fakeWeb) KnowsRules(url string) bool {
 	return w.known[address.AuthorityOf(url)]
 }
 
+func (w *fakeWeb) Leave(string) {}
+
 func (w *fakeWeb) CheckRules(_ context.Context, url string) (time.Duration, error) {
 	host := address.AuthorityOf(url)
 	if !w.KnowsRules(url) {

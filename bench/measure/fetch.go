@@ -2,11 +2,9 @@ package measure
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -117,12 +115,10 @@ func newReader(w *web, fields []model.Field) (*reader, error) {
 	config := egress.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Origins: map[string]string{w.Pattern(): w.place}}
 	if w.authority != "" {
-		pem, err := os.ReadFile(w.authority)
-		if err != nil {
-			return nil, fmt.Errorf("bench: %w", err)
+		var err error
+		if config.RootCAs, err = w.roots(); err != nil {
+			return nil, err
 		}
-		config.RootCAs = x509.NewCertPool()
-		config.RootCAs.AppendCertsFromPEM(pem)
 	}
 	r := &reader{}
 	var err error
@@ -144,6 +140,12 @@ type reading struct {
 
 // read reads all addresses, so many at a time, until one fails.
 func (r *reader) read(ctx context.Context, concurrency int, addresses []string) (reading, error) {
+	return readAll(ctx, concurrency, addresses, r.one)
+}
+
+// readAll has one read each address, so many at a time, until one fails. It returns the bytes read.
+func readAll(ctx context.Context, concurrency int, addresses []string,
+	one func(ctx context.Context, address string) (int, error)) (reading, error) {
 	var total reading
 	runtime.GC()
 	before, err := ownCPU()
@@ -151,7 +153,7 @@ func (r *reader) read(ctx context.Context, concurrency int, addresses []string) 
 		return total, err
 	}
 	begun := time.Now()
-	bytes, err := r.all(ctx, concurrency, addresses)
+	bytes, err := spread(ctx, concurrency, addresses, one)
 	if err != nil {
 		return total, err
 	}
@@ -161,7 +163,9 @@ func (r *reader) read(ctx context.Context, concurrency int, addresses []string) 
 	return total, err
 }
 
-func (r *reader) all(ctx context.Context, concurrency int, addresses []string) (int64, error) {
+// spread has so many workers take one address after the other.
+func spread(ctx context.Context, concurrency int, addresses []string,
+	one func(ctx context.Context, address string) (int, error)) (int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next, bytes atomic.Int64
@@ -173,7 +177,7 @@ func (r *reader) all(ctx context.Context, concurrency int, addresses []string) (
 				if i >= len(addresses) {
 					return
 				}
-				n, err := r.one(ctx, addresses[i])
+				n, err := one(ctx, addresses[i])
 				if err != nil {
 					cancel(fmt.Errorf("%s: %w", addresses[i], err))
 				}

@@ -44,6 +44,7 @@ func TestMeasures(t *testing.T) {
 	}{
 		{"extract", &measure.Extract{Time: 5 * time.Millisecond}, "CSS, product, 300 KB"},
 		{"fetch", &measure.Fetch{Pages: 100, Concurrency: 8}, "28 KB, TLS"},
+		{"cold", &measure.Cold{Hosts: 20, Concurrency: 4, Chain: "both"}, "RSA"},
 		{"loop", &measure.Loop{Pages: 500, Rounds: 1, Mixed: true}, "the web as it is"},
 		{"api", &measure.API{ReadRate: 100, WriteRate: 20, Time: time.Second, Connections: 8},
 			"replace a scraper"},
@@ -107,7 +108,7 @@ func TestCluster(t *testing.T) {
 
 func TestFlagsOutOfRange(t *testing.T) {
 	for _, m := range []measure.Measure{&measure.Extract{}, &measure.Fetch{Pages: 1},
-		&measure.Loop{Pages: 1}, &measure.API{},
+		&measure.Loop{Pages: 1}, &measure.Cold{Hosts: 1}, &measure.API{},
 		&measure.List{Addresses: []int{0}, Hosts: 1}, &measure.Frontier{Hosts: 1},
 		&measure.Rows{Rows: 1}, &measure.Raft{},
 		&measure.Soak{Time: time.Second},

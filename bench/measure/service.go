@@ -104,20 +104,35 @@ func launch(ctx context.Context, o api.Order) (api.Launched, error) {
 
 // crawl makes a list run and waits until every page is stored and paid.
 func (s *service) crawl(ctx context.Context, o api.Order) error {
+	_, err := s.count(ctx, o)
+	return err
+}
+
+// deliver is crawl of pages none of which may fail: what is not asked for costs nothing.
+func (s *service) deliver(ctx context.Context, o api.Order) error {
+	failed, err := s.count(ctx, o)
+	if err == nil && failed > 0 {
+		err = fmt.Errorf("bench: %d of %d pages failed", failed, len(o.URLs))
+	}
+	return err
+}
+
+// count is crawl, with how many pages failed.
+func (s *service) count(ctx context.Context, o api.Order) (failed int64, err error) {
 	run, err := launch(ctx, o)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	job, _, err := s.Finished(ctx, run)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if job.SuccessLinks+job.ErrorLinks != int64(run.LinksQueued) {
-		return fmt.Errorf("bench: the run ended %s with %d of %d pages", job.State,
+		return 0, fmt.Errorf("bench: the run ended %s with %d of %d pages", job.State,
 			job.SuccessLinks+job.ErrorLinks,
 			run.LinksQueued)
 	}
-	return nil
+	return job.ErrorLinks, nil
 }
 
 var liveHeap = regexp.MustCompile(`(?m)^# HeapAlloc = (\d+)$`)

@@ -395,8 +395,8 @@ func TestHelpTeaches(t *testing.T) {
 	b.shoal().want(t, terminal.ExitOK, "shoal demo", "Exit codes", "SHOAL_SERVER")
 	for _, command := range []string{"serve", "run", "jobs", "job", "stop", "rows", "wallet",
 		"status", "work", "billing", "token",
-		"cluster nodes", "fetcher drain", "bench extract", "bench fetch", "bench loop",
-		"bench cluster", "bench api", "bench list",
+		"cluster nodes", "fetcher drain", "bench extract", "bench fetch", "bench cold",
+		"bench loop", "bench cluster", "bench api", "bench list",
 		"bench frontier", "bench rows", "bench raft", "bench soak",
 		"demo", "demo-web", "version", "scrape", "detect", "preview", "errors", "completion", "man",
 		"scraper list", "scraper get", "scraper put", "scraper copy", "scraper delete"} {

@@ -44,9 +44,11 @@ type Config struct {
 	// when 0.
 	MaxExchanges int
 	// MaxIdle bounds the kept-alive connections over all hosts; the longest idle one makes room.
-	// 2,048 when 0: as many hosts of a crawl at one page a second each can be kept, at some 40 KB
-	// for one with TLS.
+	// 4,096 when 0: as many hosts of a crawl at one page a second each can be kept.
 	MaxIdle int
+	// MaxIdleBytes bounds their memory, by what each is taken to hold (10 KB and its buffers). 64
+	// MiB when 0.
+	MaxIdleBytes int64
 	// IdleTimeout is how long a connection is kept alive unused. 15 s when 0.
 	IdleTimeout time.Duration
 	// MaxBuffered bounds the bytes of all bodies that are held (read and not yet released). 256 MiB
@@ -66,7 +68,8 @@ type Config struct {
 
 func (c *Config) setDefaults() {
 	setDefault(&c.MaxExchanges, 1024)
-	setDefault(&c.MaxIdle, 2048)
+	setDefault(&c.MaxIdle, 4096)
+	setDefault(&c.MaxIdleBytes, 64<<20)
 	setDefault(&c.IdleTimeout, 15*time.Second)
 	setDefault(&c.MaxBuffered, 256<<20)
 	setDefault(&c.MaxHeader, 16<<10)
@@ -92,7 +95,9 @@ type Client struct {
 	guard     *guard
 	origins   origins
 	names     *names
-	tls       *tls.Config
+	verifier  *verifier
+	public    *tls.Config // for what may be known one day: public pages
+	private   *tls.Config
 	pool      *pool
 	slots     chan struct{}
 	buffered  atomic.Int64
@@ -112,20 +117,23 @@ func New(config Config) (*Client, error) {
 	}
 	m := newMetrics(config.Metrics)
 	c := &Client{
-		config:  config,
-		metrics: m,
-		guard:   newGuard(config.Allow, m),
-		origins: origins,
-		names:   newNames(config.Resolver, config.Clock),
-		tls: &tls.Config{
+		config:   config,
+		metrics:  m,
+		guard:    newGuard(config.Allow, m),
+		origins:  origins,
+		names:    newNames(config.Resolver, config.Clock),
+		verifier: newVerifier(config.RootCAs),
+		private: &tls.Config{
 			MinVersion:         tls.VersionTLS12,
 			RootCAs:            config.RootCAs,
 			NextProtos:         []string{"http/1.1"},
 			ClientSessionCache: tls.NewLRUClientSessionCache(tlsSessions),
 		},
-		pool:  newPool(config.MaxIdle, config.IdleTimeout),
+		pool:  newPool(config.MaxIdle, config.MaxIdleBytes, config.IdleTimeout),
 		slots: make(chan struct{}, config.MaxExchanges),
 	}
+	c.public = c.private.Clone()
+	c.public.CurvePreferences = publicCurves
 	c.connect = c.connectTCP
 	c.measure(config.Metrics)
 	return c, nil
@@ -134,6 +142,10 @@ func New(config Config) (*Client, error) {
 // tlsSessions bounds the remembered TLS sessions (about 2 KB each), which make a second handshake
 // cheap.
 const tlsSessions = 1024
+
+// Leave closes the idle connections straight to an authority, of which the caller expects to ask
+// nothing more for now.
+func (c *Client) Leave(authority string) { c.pool.leave(authority) }
 
 // Close closes the idle connections and waits for name look-ups. Exchanges under way end by their
 // own deadlines.
@@ -163,10 +175,10 @@ func (c *Client) send(ctx context.Context, to address.Address, req *Request) (*R
 	}
 	defer func() { <-c.slots }()
 
-	conn := c.pool.take(originOf(to, req.Proxy))
+	conn := c.pool.take(originOf(to, req))
 	if conn == nil {
 		var err error
-		if conn, err = c.dial(ctx, to, req.Proxy, deadline); err != nil {
+		if conn, err = c.dial(ctx, to, req, deadline); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func (c *Client) exchange(
 
 // interruptOn makes the end of ctx break off the connection's reads and writes. What it returns
 // ends that, and is false when it has happened.
-func interruptOn(ctx context.Context, conn *conn) (stop func() bool) {
+func interruptOn(ctx context.Context, conn net.Conn) (stop func() bool) {
 	if ctx.Done() == nil {
 		return func() bool { return true }
 	}

@@ -12,11 +12,14 @@ import (
 // origin is what a kept-alive connection can be used for again.
 type origin struct {
 	tls       bool
+	private   bool
 	authority string
 	proxy     *Proxy // nil: none
 }
 
-func originOf(a address.Address, proxy *Proxy) origin { return origin{a.TLS, a.Authority, proxy} }
+func originOf(a address.Address, req *Request) origin {
+	return origin{tls: a.TLS, private: req.Private, authority: a.Authority, proxy: req.Proxy}
+}
 
 // conn is a connection with what the pool and the meter need to know of it.
 type conn struct {
@@ -25,9 +28,10 @@ type conn struct {
 	alive  func() bool // whether an idle connection is still open and silent
 	reused bool
 
-	read  int64 // bytes of the exchange so far
-	limit int64 // of read
-	err   error // the last failure of Read
+	read    int64 // bytes of the exchange so far
+	limit   int64 // of read
+	largest int64 // read of all exchanges
+	err     error // the last failure of Read
 
 	idleSince    time.Time
 	older, newer *conn // neighbours among all idle connections
@@ -49,23 +53,41 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pool keeps idle connections, at most max over all origins, none longer than timeout. Of one
-// origin the last used is the first taken.
+// What an idle connection is taken to hold, in bytes: as much itself, and with TLS the buffer that
+// its records were read into.
+const (
+	bareConn  = 2 << 10
+	tlsConn   = 10 << 10
+	tlsBuffer = 33 << 10 // at most
+)
+
+// weight is what the connection holds while it is idle, in bytes.
+func (c *conn) weight() int64 {
+	if !c.to.tls {
+		return bareConn
+	}
+	return tlsConn + min(2*c.largest, tlsBuffer)
+}
+
+// pool keeps idle connections, at most max and maxBytes over all origins, none longer than timeout.
+// Of one origin the last used is the first taken.
 type pool struct {
-	max     int
-	timeout time.Duration
+	max      int
+	maxBytes int64
+	timeout  time.Duration
 
 	mu     sync.Mutex
 	idle   map[origin]*conn
 	count  int
+	bytes  int64 // weight of all
 	oldest *conn
 	newest *conn
 	timer  *time.Timer // runs while anything is idle
 	closed bool
 }
 
-func newPool(max int, timeout time.Duration) *pool {
-	return &pool{max: max, timeout: timeout, idle: make(map[origin]*conn)}
+func newPool(max int, maxBytes int64, timeout time.Duration) *pool {
+	return &pool{max: max, maxBytes: maxBytes, timeout: timeout, idle: make(map[origin]*conn)}
 }
 
 // take is an idle connection that looks open, or nil. Whatever a server sent unasked, or the end
@@ -91,7 +113,7 @@ func (p *pool) take(to origin) *conn {
 
 // put keeps a connection whose last answer was read whole.
 func (p *pool) put(c *conn) {
-	c.idleSince = time.Now()
+	c.idleSince, c.largest = time.Now(), max(c.largest, c.read)
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -108,17 +130,37 @@ func (p *pool) put(c *conn) {
 	}
 	p.newest = c
 	p.count++
-	var surplus *conn
-	if p.count > p.max {
-		surplus = p.oldest
-		p.remove(surplus)
+	p.bytes += c.weight()
+	var surplus []*conn
+	for p.count > p.max || p.bytes > p.maxBytes {
+		surplus = append(surplus, p.oldest)
+		p.remove(p.oldest)
 	}
 	if p.timer == nil {
 		p.timer = time.AfterFunc(p.timeout, p.expire)
 	}
 	p.mu.Unlock()
-	if surplus != nil {
-		surplus.Close()
+	closeAll(surplus)
+}
+
+// leave closes the idle connections straight to an authority.
+func (p *pool) leave(authority string) {
+	var left []*conn
+	p.mu.Lock()
+	for _, to := range [...]origin{{tls: true}, {}, {tls: true, private: true}, {private: true}} {
+		to.authority = authority
+		for c := p.idle[to]; c != nil; c = p.idle[to] {
+			left = append(left, c)
+			p.remove(c)
+		}
+	}
+	p.mu.Unlock()
+	closeAll(left)
+}
+
+func closeAll(connections []*conn) {
+	for _, c := range connections {
+		c.Close()
 	}
 }
 
@@ -148,6 +190,7 @@ func (p *pool) remove(c *conn) {
 	}
 	c.under, c.older, c.newer = nil, nil, nil
 	p.count--
+	p.bytes -= c.weight()
 }
 
 // expire closes what has been idle too long and sets the timer to the next one.
@@ -164,9 +207,7 @@ func (p *pool) expire() {
 		p.timer = time.AfterFunc(p.timeout-time.Since(p.oldest.idleSince), p.expire)
 	}
 	p.mu.Unlock()
-	for _, c := range dead {
-		c.Close()
-	}
+	closeAll(dead)
 }
 
 // close closes the idle connections; later ones are closed as they come back.

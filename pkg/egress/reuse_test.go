@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -118,6 +119,63 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 		t.Errorf("%d idle connections of %d origins", c.pool.count, len(c.pool.idle))
 	}
 	c.Close() // the servers wait for their connections' end
+}
+
+// The bytes of idle connections are bounded over all hosts, and counted back as they go.
+func TestIdleBytesAreBounded(t *testing.T) {
+	c := newClient(t, Config{MaxIdleBytes: 3*bareConn + 1})
+	for range 5 {
+		url, _ := script(t, func(c net.Conn, _ string) { io.WriteString(c, hello) })
+		get(t, c, url)
+		get(t, c, url)
+	}
+	if c.pool.count != 3 || c.pool.bytes != 3*bareConn {
+		t.Errorf("%d idle connections of %d bytes", c.pool.count, c.pool.bytes)
+	}
+	c.Close()
+	if c.pool.bytes != 0 {
+		t.Errorf("%d bytes of none", c.pool.bytes)
+	}
+	read := &conn{to: origin{tls: true}, largest: 1 << 30}
+	if got := read.weight(); got != tlsConn+tlsBuffer {
+		t.Errorf("a connection over which much came weighs %d", got)
+	}
+}
+
+// Leave closes what is idle to one authority, public or private, and nothing else.
+func TestLeave(t *testing.T) {
+	hangUps := make(chan string, 3)
+	place := func() string {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
+			_ *http.Request) {
+			io.WriteString(w, "hello")
+		}))
+		server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				hangUps <- server.URL
+			}
+		}
+		server.Start()
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	c := newClient(t, Config{})
+	left, kept := place(), place()
+	get(t, c, left)
+	get(t, c, kept)
+	resp, err := c.Do(t.Context(), &Request{URL: left, Private: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Release()
+	if c.pool.count != 3 {
+		t.Fatalf("%d idle connections: a private request shares none", c.pool.count)
+	}
+	c.Leave(strings.TrimPrefix(left, "http://"))
+	if first, second := <-hangUps, <-hangUps; first != left || second != left ||
+		c.pool.count != 1 {
+		t.Errorf("closed %s and %s, %d kept", first, second, c.pool.count)
+	}
 }
 
 func TestIdleConnectionsExpire(t *testing.T) {

@@ -172,7 +172,8 @@ func TestSitemaps(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	web := start(t, synthweb.Config{Hosts: 3, PagesPerHost: 2, TLS: true})
+	web := start(t, synthweb.Config{Hosts: 3, PagesPerHost: 2, TLS: true,
+		Chains: []synthweb.Chain{synthweb.ChainDirect, synthweb.ChainP256, synthweb.ChainRSA}})
 	client := newClient(t, web)
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(web.Authority()) {
@@ -193,6 +194,13 @@ func TestTLS(t *testing.T) {
 	}
 	if _, err := client.get(t.Context(), "https://elsewhere.example/"); err == nil {
 		t.Error("a site that does not exist has a certificate")
+	}
+	stats, err := web.Stats()
+	if err != nil || stats.Connections < 3 || stats.Connections > 7 {
+		t.Errorf("%d connections to 3 sites, %v", stats.Connections, err)
+	}
+	if _, err := synthweb.New(synthweb.Config{Chains: []synthweb.Chain{9}}); err == nil {
+		t.Error("a chain that there is not was taken")
 	}
 	if plain := start(t, synthweb.Config{}); plain.Authority() != nil {
 		t.Error("a web without TLS has an authority")

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -304,10 +305,26 @@ func (w *Web) drip(conn net.Conn, rest []byte, beforeLast func()) int {
 	return fasthttp.StatusOK
 }
 
+// counted counts the connections that a listener accepts.
+type counted struct {
+	net.Listener
+	accepted *atomic.Int64
+}
+
+func (c *counted) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		c.accepted.Add(1)
+	}
+	return conn, err
+}
+
 // Stats is what the web has used and done since it was made.
 type Stats struct {
 	Requests int64 `json:"requests"`
 	Unlogged int64 `json:"unlogged"` // of them, those that LogLimit left out of the log
+	// accepted, whatever came of them
+	Connections int64 `json:"connections"`
 	// of the whole process: the web's share only when it runs by itself
 	CPU   time.Duration `json:"cpuNanos"`
 	Wall  time.Duration `json:"wallNanos"`
@@ -327,6 +344,7 @@ func (w *Web) Stats() (Stats, error) {
 		stats.Share = stats.CPU.Seconds() / stats.Wall.Seconds() / float64(runtime.NumCPU())
 	}
 	stats.Requests, stats.Unlogged = w.log.counts()
+	stats.Connections = w.connections.Load()
 	return stats, nil
 }
 

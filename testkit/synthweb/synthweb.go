@@ -16,11 +16,11 @@ package synthweb
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -73,7 +73,9 @@ type Config struct {
 	SitemapURLs int
 	Gzip        bool // answers are compressed for clients that accept it
 	Brotli      bool // likewise, and preferred where a client accepts both
-	TLS         bool // all addresses are https; certificates are signed by Authority
+	TLS         bool // all addresses are https; certificates lead to Authority
+	// with TLS, site number h has the certificate chain Chains[h % len]; default ChainDirect
+	Chains []Chain
 
 	// Template, when set, is the one page that all addresses show, with 12345 replaced by the
 	// address's number (at least five digits). Mix and PageBytes do not matter then. TemplateRow is
@@ -101,13 +103,15 @@ type Web struct {
 	hosts    map[string]int // host name → number
 	inflight []atomic.Int32 // per host
 	// per address (host × PagesPerHost + page), of the classes that count them
-	fetches   []atomic.Int32
-	padding   []piece   // one filler per entry of PageBytes
-	related   []piece   // likewise, of JSON
-	template  []piece   // Template, cut at its numbers
-	plain     sync.Pool // of *[]byte: bodies before they are compressed
-	log       *requestLog
-	authority *authority // nil without TLS
+	fetches  []atomic.Int32
+	padding  []piece   // one filler per entry of PageBytes
+	related  []piece   // likewise, of JSON
+	template []piece   // Template, cut at its numbers
+	plain    sync.Pool // of *[]byte: bodies before they are compressed
+	log      *requestLog
+	// authorities are those of Chains; none without TLS
+	authorities []*authority
+	connections atomic.Int64 // accepted
 
 	ctx     context.Context // ends when the server stops; whatever waits in a handler then gives up
 	cancel  context.CancelFunc
@@ -162,8 +166,7 @@ func New(config Config) (*Web, error) {
 		w.latencyTotal += share.Weight
 	}
 	if config.TLS {
-		var err error
-		if w.authority, err = newAuthority(config.Clock.Now()); err != nil {
+		if err := w.openAuthorities(); err != nil {
 			return nil, err
 		}
 	}
@@ -208,8 +211,9 @@ func (w *Web) serve(ln net.Listener) {
 	w.ln = ln
 	w.server = w.newServer()
 	w.stopped = make(chan error, 1)
-	if w.authority != nil {
-		ln = tls.NewListener(ln, w.authority.config(w.hostNumber))
+	ln = &counted{ln, &w.connections}
+	if w.config.TLS {
+		ln = w.secure(ln)
 	}
 	go func() { w.stopped <- w.server.Serve(ln) }()
 }
@@ -287,6 +291,9 @@ func (c *Config) applyDefaults() {
 	if c.Robots == nil {
 		c.Robots = []Robots{RobotsAbsent}
 	}
+	if c.Chains == nil {
+		c.Chains = []Chain{ChainDirect}
+	}
 	if c.Clock == nil {
 		c.Clock = clock.System{}
 	}
@@ -327,6 +334,8 @@ func (c *Config) validate() error {
 	check(c.SlowHosts >= 0 && c.SlowHosts <= c.Hosts, "SlowHosts", "0 to Hosts")
 	check(c.SlowHosts == 0 || c.SlowLatency > 0, "SlowLatency", "above 0 when there are SlowHosts")
 	check(len(c.Robots) > 0, "Robots", "at least one kind")
+	check(len(c.Chains) > 0 && slices.Max(c.Chains) <= lastChain, "Chains",
+		"at least one kind, and only those there are")
 	check(c.CrawlDelay > 0, "CrawlDelay", "at least 1 s")
 	check(c.LogLimit > 0, "LogLimit", "at least 1")
 	check(c.Template == nil || bytes.Contains(c.Template, []byte(templateNumber)), "Template",

@@ -42,7 +42,8 @@ type Item struct {
 	Job      ids.ID // belongs to one customer
 	Host     string // authority
 	Pace     Pace
-	Value    any // the caller's
+	Open     bool // a connection to its host waits for it: it goes before the run's other hosts
+	Value    any  // the caller's
 
 	state  state
 	at     int64 // while delayed: when it is due
@@ -92,8 +93,9 @@ type Frontier struct {
 	turns  list[customer] // customers that may have something ready, next turn first
 	asleep heap[*host]    // hosts that become ready, or forgotten, at a time
 	later  heap[*Item]
-	size   int // items waiting or delayed
-	ready  int // hosts that are
+	size   int      // items waiting or delayed
+	ready  int      // hosts that are
+	left   []string // hosts, see Left
 }
 
 // New makes an empty frontier. random gives numbers from 0 up to 1, for jitter. Times given later
@@ -257,7 +259,23 @@ func (f *Frontier) Done(it *Item, answer Answer, now time.Time) {
 	for _, h := range held {
 		h.active--
 		f.placeHost(h, t)
+		if h.isIdle(f) {
+			f.left = append(f.left, h.name)
+		}
 	}
+}
+
+// Left appends the hosts of the items that were done since the last call, but for those at which
+// something waits or runs.
+func (f *Frontier) Left(names []string) []string {
+	for _, name := range f.left {
+		if h := f.hosts[name]; h == nil || h.isIdle(f) {
+			names = append(names, name)
+		}
+	}
+	clear(f.left)
+	f.left = f.left[:0]
+	return names
 }
 
 // learn adjusts a host's back-off.

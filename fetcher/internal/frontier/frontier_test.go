@@ -207,6 +207,78 @@ func TestHop(t *testing.T) {
 	forgotten(t, f, now.Add(time.Hour))
 }
 
+// A host to which a connection is open comes before the run's other hosts, and not before other
+// runs: of a list on many hosts as few connections are open at once as the pace needs.
+func TestOpenHostsComeFirst(t *testing.T) {
+	f, now := newFrontier(), epoch
+	pace := Pace{Rate: 1, Connections: 2}
+	for n := range 100 {
+		f.Add(item(1, 1, fmt.Sprint("host-", n), pace), now)
+	}
+	open, most := map[string]bool{}, 0
+	for turns := 0; turns < 200; turns++ {
+		it, wait := f.Next(now)
+		if it == nil {
+			now = now.Add(wait)
+			turns--
+			continue
+		}
+		again := !open[it.Host]
+		if f.Done(it, Answer{Host: it.Host}, now); again {
+			open[it.Host], it.Open = true, true
+			f.Resume(it, now, now)
+		} else {
+			delete(open, it.Host)
+		}
+		if left := f.Left(nil); again != (len(left) == 0) || !again && left[0] != it.Host {
+			t.Fatalf("left %v after %s, which goes on: %t", left, it.Host, again)
+		}
+		most = max(most, len(open))
+		now = now.Add(100 * time.Millisecond)
+	}
+	if len(open) != 0 || most > 11 {
+		t.Errorf("%d hosts were open at once, %d at the end", most, len(open))
+	}
+
+	first := item(1, 1, "a", Pace{})
+	first.Open = true
+	f.Resume(first, now, now)
+	f.Add(item(1, 1, "b", Pace{}), now)
+	f.Add(item(2, 2, "c", Pace{}), now)
+	runs := map[ids.ID]bool{take(t, f, now).Job: true, take(t, f, now).Job: true}
+	if len(runs) != 2 {
+		t.Error("a run's open host came before another run's turn")
+	}
+}
+
+// A host is left when nothing waits or runs there any more, be its pace over or not.
+func TestLeft(t *testing.T) {
+	for _, pace := range []Pace{{}, {Rate: 1}} {
+		f, now := newFrontier(), epoch
+		f.Add(item(1, 1, "a", pace), now)
+		f.Add(item(1, 1, "a", pace), now)
+		it := take(t, f, now)
+		if !f.Hop(it, "b", pace, now) {
+			t.Fatal("no hop")
+		}
+		f.Done(it, Answer{}, now)
+		if left := f.Left(nil); !slices.Equal(left, []string{"b"}) {
+			t.Errorf("left %v while an item waits at a", left)
+		}
+		now = now.Add(time.Second)
+		f.Done(take(t, f, now), Answer{}, now)
+		f.Resume(it, now, now) // before anybody asks
+		if left := f.Left(nil); len(left) != 0 {
+			t.Errorf("left %v although an item came back", left)
+		}
+		now = now.Add(time.Second)
+		f.Done(take(t, f, now), Answer{}, now)
+		if left := f.Left(nil); !slices.Equal(left, []string{"a"}) {
+			t.Errorf("left %v at the end", left)
+		}
+	}
+}
+
 func TestResumeAndRemove(t *testing.T) {
 	f, now := newFrontier(), epoch
 	late, queued, gone := item(1, 1, "a", Pace{}), item(1, 1, "a", Pace{}), item(1, 1, "a", Pace{})

@@ -61,6 +61,9 @@ func (h *host) turn(f *Frontier) *queue {
 	return nil
 }
 
+// isIdle says that nothing waits or runs at the host.
+func (h *host) isIdle(f *Frontier) bool { return h.active == 0 && h.turn(f) == nil }
+
 // served ends a queue's turn.
 func (h *host) served(q *queue) {
 	q.share.queues.toBack(&q.turn)

@@ -114,13 +114,19 @@ func (f *Frontier) forgetCustomer(c *customer) {
 	}
 }
 
-// list puts a queue with an item at a ready host into the turns.
+// list puts a queue with an item at a ready host into the turns: before the run's other hosts where
+// a connection waits for it, so that no more of them are open than there have to be.
 func (f *Frontier) list(q *queue) {
-	if q.listed.in != nil {
-		return
-	}
 	j, c := q.job, q.job.customer
-	j.ready.pushBack(&q.listed)
+	switch first := q.items.front(); {
+	case first != nil && first.Open:
+		j.ready.remove(&q.listed)
+		j.ready.pushFront(&q.listed)
+	case q.listed.in != nil:
+		return
+	default:
+		j.ready.pushBack(&q.listed)
+	}
 	if j.node.in == nil {
 		c.ready.pushFront(&j.node)
 	}

@@ -65,6 +65,8 @@ type Config struct {
 	Heartbeat func(ctx context.Context, beat client.Heartbeat) (client.Leases, error)
 	// ShardOf is the shard of an authority: the same for everyone in the cluster.
 	ShardOf func(host string) int
+	// Leave is called with a host that was asked, and at which nothing waits or runs any more.
+	Leave func(host string)
 	// Plan makes the work on a task that came.
 	Plan func(task *model.Task) Plan
 	// Pages counts those passed on since the start, for the leader.

@@ -66,15 +66,27 @@ type Outcome struct {
 	Begun bool          // a page of which a request has been made
 	Host  string        // asked next; "": none
 	Pace  frontier.Pace // of the scraper, at any host
+	Open  bool          // a connection to the host waits for it
 	Wait  time.Duration // before it, at least
 	Until time.Time     // when its unit's time is over; zero: it has no limit
 }
 
 // EndTurn does what a turn led to. It comes to nothing when the shard is not ours any more.
 func (t *Task) EndTurn(o Outcome) {
-	s, h := t.shard, t.shard.hold
+	h := t.shard.hold
+	var room [4]string
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	t.endTurn(o)
+	left := h.frontier.Left(room[:0])
+	h.mu.Unlock()
+	for _, host := range left {
+		h.config.Leave(host)
+	}
+}
+
+// endTurn needs mu.
+func (t *Task) endTurn(o Outcome) {
+	s, h := t.shard, t.shard.hold
 	t.abandon = nil
 	now := h.config.Clock.Now()
 	h.frontier.Done(&t.item, o.Answer, now)
@@ -95,6 +107,7 @@ func (t *Task) EndTurn(o Outcome) {
 		if t.item.Host, t.item.Pace = o.Host, (frontier.Pace{}); o.Host != "" {
 			t.item.Pace = h.paceAt(o.Host, o.Pace)
 		}
+		t.item.Open = o.Open
 		h.waitForTurn(t, o, now)
 	}
 }

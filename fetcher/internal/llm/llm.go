@@ -271,7 +271,7 @@ func (c *Client) exchange(ctx context.Context, body []byte) (status int, text []
 	}
 	response, err := c.out.Do(ctx,
 		&egress.Request{Method: "POST", URL: c.config.BaseURL + "/chat/completions", Header: header,
-			Body: body, MaxBody: maxAnswerBytes})
+			Body: body, MaxBody: maxAnswerBytes, Private: true})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return 0, nil, timedOut(ctx)

@@ -104,6 +104,10 @@ func (c *Chain) CountPage() { c.units.countPage(c.made) }
 // HasBegun says that a request of the page at hand was made.
 func (c *Chain) HasBegun() bool { return len(c.fetch.tries) > 0 || c.fetch.hops > 0 }
 
+// HasPermit says that robots.txt was read for the page at hand, whose own request comes next: over
+// the same connection, where it comes soon enough.
+func (c *Chain) HasPermit() bool { return c.fetch.permit && !c.HasBegun() }
+
 // Until is when the unit's time is over; zero: it has no limit.
 func (c *Chain) Until() time.Time { return c.fetch.until }
 

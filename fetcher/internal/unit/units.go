@@ -59,6 +59,9 @@ type Web interface {
 	// CheckRules is nil when robots.txt allows a canonical address, with the delay that it asks for
 	// between two starts. Its error is a *web.Failure, or ctx's.
 	CheckRules(ctx context.Context, url string) (delay time.Duration, err error)
+	// Leave says that nothing is to be asked of an authority for now: what is kept open to it may
+	// be closed.
+	Leave(authority string)
 }
 
 // Model is a language model. Ask gives an answer's JSON; its errors have page codes.

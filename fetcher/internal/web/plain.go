@@ -83,6 +83,8 @@ func (p *plain) compose(ask *egress.Request, as *curl.Request) {
 		ask.Header = p.header
 		return
 	}
+	// A command may hold its owner's secrets, and what it is answered may be theirs alone.
+	ask.Private = true
 	ask.Method, ask.Header, ask.Body = as.Method, as.Header, as.Body
 	named := slices.ContainsFunc(as.Header,
 		func(f egress.Field) bool { return strings.EqualFold(f.Name, "User-Agent") })

@@ -65,13 +65,14 @@ func (c *Config) setDefaults() {
 type Web struct {
 	*Transport
 	*Robots
+	client  *egress.Client
 	browser *chromium.Browser // nil: none
 }
 
 // Open makes a Web over the one way out. It fails when the browser does not start.
 func Open(ctx context.Context, client *egress.Client, config Config) (*Web, error) {
 	config.setDefaults()
-	w := &Web{}
+	w := &Web{client: client}
 	if config.Chromium != "" {
 		var err error
 		w.browser, err = chromium.Open(ctx,
@@ -85,6 +86,9 @@ func Open(ctx context.Context, client *egress.Client, config Config) (*Web, erro
 	w.Robots = newRobots(client, config)
 	return w, nil
 }
+
+// Leave closes what is kept open to an authority of which nothing is to be asked for now.
+func (w *Web) Leave(authority string) { w.client.Leave(authority) }
 
 // Close ends what is under way for robots.txt, and the browser. Whoever fetches must have ended.
 func (w *Web) Close() {

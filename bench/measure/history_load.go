@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -76,15 +76,14 @@ func (c *historyCase) runLive(ctx context.Context, s *service) error {
 
 // metric is the value of a metric without labels; 0: there is none.
 func metric(text []byte, name string) float64 {
-	found := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindSubmatch(text)
-	if found == nil {
-		return 0
+	for line := range strings.Lines(string(text)) {
+		if value, is := strings.CutPrefix(line, name+" "); is {
+			if number, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil {
+				return number
+			}
+		}
 	}
-	value, err := strconv.ParseFloat(string(found[1]), 64)
-	if err != nil {
-		return 0
-	}
-	return value
+	return 0
 }
 
 // snapshots are the size of the newest snapshot, in bytes, and the mean time of all.
@@ -237,7 +236,8 @@ func (l listing) read(ctx context.Context, who api.Client, h *histogram, number 
 	if err := json.Unmarshal(body, &page); err != nil {
 		return 0, fmt.Errorf("bench: page of the %s: %w", l.name, err)
 	}
-	if want := min(max(page.TotalElements-number*pageSize, 0), pageSize); len(page.Content) != want {
+	want := min(max(page.TotalElements-number*pageSize, 0), pageSize)
+	if len(page.Content) != want {
 		return 0, fmt.Errorf("bench: page %d of the %s has %d records and should have %d", number,
 			l.name, len(page.Content), want)
 	}

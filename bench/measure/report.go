@@ -29,6 +29,8 @@ type Report struct {
 	Tables  []*Table `json:"tables"`
 	Aims    []Aim    `json:"aims,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
+
+	pictures map[string]string // by the names of their files, as SVG
 }
 
 // Table is figures of one kind, a line for each case.
@@ -73,6 +75,14 @@ func (r *Report) table(title string, columns ...string) *Table {
 
 func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// picture adds a picture, which Save puts beside the report in a file of that name.
+func (r *Report) picture(name, svg string) {
+	if r.pictures == nil {
+		r.pictures = map[string]string{}
+	}
+	r.pictures[name] = svg
 }
 
 // atMost notes an aim.
@@ -206,8 +216,12 @@ func (r *Report) Save(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("save report: %w", err)
 	}
-	return path, errors.Join(os.WriteFile(path+".md", []byte(r.Text()), 0o644),
+	err = errors.Join(os.WriteFile(path+".md", []byte(r.Text()), 0o644),
 		os.WriteFile(path+".json", append(encoded, '\n'), 0o644))
+	for name, svg := range r.pictures {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(svg), 0o644))
+	}
+	return path, err
 }
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]+`)

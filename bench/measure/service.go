@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	readyWithin = time.Minute
+	readyWithin = 5 * time.Minute
 	stopWithin  = 30 * time.Second
 	plenty      = 1_000_000_000_000 // micros: no run of a measure is stopped by an empty wallet
 )

@@ -28,6 +28,7 @@ type Command struct {
 	List     benchOf[measure.List]     `cmd:"" help:"Accepting long lists."`
 	Frontier benchOf[measure.Frontier] `cmd:"" help:"Memory of pending addresses, and the time to the first fetch after a crash."`
 	Rows     benchOf[measure.Rows]     `cmd:"" help:"Ingest and filtered reads of the row stores."`
+	History  benchOf[measure.History]  `cmd:"" help:"What years of ended runs cost: memory, snapshots, restarts, reads of the history."`
 	Raft     benchOf[measure.Raft]     `cmd:"" help:"Durable commands a second."`
 	Soak     benchOf[measure.Soak]     `cmd:"" help:"Hours of runs with kills, all of them recounted."`
 

@@ -1,0 +1,74 @@
+package historytest_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/historytest"
+	"shoal.dev/shoal/controlplane/internal/backup"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
+)
+
+// TestWhatIsMadeIsWhole reads all that was made as the API does.
+func TestWhatIsMadeIsWhole(t *testing.T) {
+	const runs = 1_000
+	made, err := historytest.New(historytest.Config{Customers: 30, Scrapers: 90, Recipes: 4,
+		Active: 20, Runs: runs, Keep: 10, Shards: 4, Now: time.Unix(1_790_000_000, 0),
+		Address: func(n int) string { return fmt.Sprintf("https://shop-%d.example/", n) },
+		Fields:  []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var past rowstoretest.Archive
+	if err := made.Fill(t.Context(), &past, func(int) {}); err != nil {
+		t.Fatal(err)
+	}
+	var saved, written bytes.Buffer
+	if err := made.Backup(&saved); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backup.Read(&saved, &written); err != nil {
+		t.Fatal(err)
+	}
+	store, err := state.Restore(&written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, history := store.View(), client.NewHistory(&past)
+	all := int64(0)
+	for n := range 20 {
+		_, listed, err := history.Runs(t.Context(), view, client.RunPage{Limit: 5,
+			Customer: historytest.Ref(n), By: rowstore.ByQueued,
+			Compare: func(a, b *client.Job) int { return int(a.Queued - b.Queued) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, entered, err := history.Entries(t.Context(), view, historytest.Ref(n), 0, 5)
+		if err != nil || entered != listed || len(entries) != 5 {
+			t.Fatalf("customer %d has %d runs and %d entries, %v", n, listed, entered, err)
+		}
+		if got, want := entries[0].BalanceAfter, view.Wallet(historytest.Ref(n)).Balance(); got !=
+			want {
+			t.Errorf("the newest entry of customer %d leaves %d, the wallet has %d", n, got, want)
+		}
+		kept := 0
+		view.CustomerJobs(historytest.Ref(n), func(*client.Job) bool { kept++; return true })
+		if kept != 10 {
+			t.Errorf("the state keeps %d runs of customer %d", kept, n)
+		}
+		all += listed
+	}
+	if all != runs {
+		t.Errorf("%d runs, want %d", all, runs)
+	}
+	if scraper := view.Scraper(made.Scraper(1, 2)); scraper.Past == nil ||
+		view.Job(scraper.LastJob) == nil {
+		t.Errorf("a scraper's last runs: %+v", scraper.Past)
+	}
+}

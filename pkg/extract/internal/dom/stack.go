@@ -182,7 +182,7 @@ func (b *builder) find(known int, needles ...string) int {
 	return at
 }
 
-// findStart is where a tag comes next that begins with start, "<" and a name, whatever its case: the
+// findStart is where a tag comes next that begins with start, "<" and a name in any case. It is the
 // page's end if none does. known is the place in next to note it.
 func (b *builder) findStart(known int, start string) int {
 	if at := b.next[known]; at >= b.pos {

@@ -156,7 +156,7 @@ func (m *Cold) crawl(ctx context.Context, s *service, w *web, first, measured []
 	if before, err = s.Usage(); err != nil {
 		return err
 	}
-	if err := w.begin(); err != nil {
+	if err := w.markSpan(); err != nil {
 		return err
 	}
 	begun := time.Now()

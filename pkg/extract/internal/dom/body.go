@@ -5,7 +5,7 @@ import "strings"
 // startInBody places a start tag once the body is open: by the rules of the table around it, if
 // there is one, and then by those of the body.
 func (b *builder) startInBody() {
-	for !b.odd {
+	for b.odd == notOdd {
 		switch b.top().mode {
 		case modeBody:
 			b.startContent()
@@ -24,7 +24,7 @@ func (b *builder) startInBody() {
 				b.skipTemplate()
 				return
 			case tHTML:
-				b.ignoreRoot()
+				b.mergeRoot(Root)
 				return
 			}
 			b.pop()
@@ -41,7 +41,9 @@ func (b *builder) closeCell() bool {
 	switch t := b.tok.tag; t {
 	case tCaption, tCol, tColgroup, tTbody, tTd, tTfoot, tTh, tThead, tTr:
 		caption := b.top().mode == modeCaption
-		b.odd = b.odd || caption && t == tTh
+		if caption && t == tTh {
+			b.giveUp(oddRare)
+		}
 		for {
 			t := b.top().tag
 			b.pop()
@@ -96,7 +98,7 @@ func (b *builder) startInTable() (done bool) {
 		b.skipTemplate()
 	case tInput:
 		if i := b.tokenAttr("type"); i < 0 || !strings.EqualFold(b.d.value(i), "hidden") {
-			b.odd = true
+			b.giveUp(oddFoster)
 			break
 		}
 		b.addVoid()
@@ -105,8 +107,12 @@ func (b *builder) startInTable() (done bool) {
 			b.form = b.add()
 			b.pop()
 		}
+	case tHTML:
+		b.mergeRoot(Root)
+	case tBody:
+		b.mergeBody()
 	default:
-		b.odd = true
+		b.giveUp(oddFoster)
 	}
 	return true
 }
@@ -152,8 +158,10 @@ func (b *builder) startContent() {
 		return
 	}
 	switch t {
-	case tHTML, tBody:
-		b.ignoreRoot()
+	case tHTML:
+		b.mergeRoot(Root)
+	case tBody:
+		b.mergeBody()
 	case tBase, tBasefont, tBgsound, tLink, tMeta, tNoframes, tScript, tStyle, tTitle, tNoscript,
 		tTemplate:
 		b.startInHead()
@@ -173,11 +181,7 @@ func (b *builder) startContent() {
 	case tDd, tDt:
 		b.startItem(tDd, tDt)
 	case tTable:
-		if b.quirks == quirksUnknown && b.inScope(buttonScope, tP) >= 0 {
-			b.odd = true
-			return
-		}
-		if b.quirks == quirksOff {
+		if b.inScope(buttonScope, tP) >= 0 && !b.isQuirky() {
 			b.closeInScope(buttonScope, tP)
 		}
 		b.add()
@@ -201,8 +205,10 @@ func (b *builder) startContent() {
 		}
 		b.add()
 	case tCaption, tCol, tColgroup, tFrame, tHead, tTbody, tTd, tTfoot, tTh, tThead, tTr:
-	case tFrameset, tMath, tPlaintext, tImage:
-		b.odd = true
+	case tFrameset:
+		b.giveUp(oddFrames)
+	case tPlaintext, tImage:
+		b.giveUp(oddRare)
 	default:
 		b.startInline()
 	}
@@ -248,7 +254,7 @@ func (b *builder) startInline() {
 		b.add()
 	case tOption, tOptgroup:
 		b.startOption()
-	case tSvg:
+	case tSvg, tMath:
 		b.reconstruct()
 		b.addForeign()
 	}

@@ -15,7 +15,7 @@ type builder struct {
 	d      *Document
 	s      string // the page
 	pos    int
-	odd    bool
+	odd    Oddity
 	apart  bool   // a comment has come since the last text
 	missed int    // how many of the selectors wanted have no match yet
 	filled bool   // the body has text
@@ -31,16 +31,17 @@ type builder struct {
 	kept  Elem // those before this one are needed
 	// how many first matches are open: only there, texts count; at least 1 where all of the page
 	// counts
-	within int
-	phase  phase
-	quirks quirks
-	head   Elem
-	form   Elem // the form that is being filled, None if there is none
-	tok    tagToken
-	looked int // at open elements, for end tags that are rare
-	stack  []open
-	active []activeElement
-	opened [tags]int32 // how many elements of each tag the stack holds
+	within   int
+	phase    phase
+	quirks   quirks
+	declared string // the doctype behind its first word, if that is to be looked into
+	head     Elem
+	form     Elem // the form that is being filled, None if there is none
+	tok      tagToken
+	looked   int // at open elements, for end tags that are rare
+	stack    []open
+	active   []activeElement
+	opened   [tags]int32 // how many elements of each tag the stack holds
 }
 
 // tagToken is the start or end tag at hand.
@@ -126,8 +127,8 @@ const (
 	largePage = 1 << 20
 )
 
-// run builds d from the page; false if the page is odd.
-func (b *builder) run(d *Document, page string) bool {
+// run builds d from the page, unless that is odd.
+func (b *builder) run(d *Document, page string) Oddity {
 	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0],
 		active: b.active[:0],
 		next:   append(b.next[:0], make([]int, len(d.wanted)+2)...), sought: b.sought[:0]}
@@ -140,7 +141,7 @@ func (b *builder) run(d *Document, page string) bool {
 		d.elems, d.texts, d.attrs = slices.Grow(d.elems, n), slices.Grow(d.texts, n),
 			slices.Grow(d.attrs, n)
 	}
-	for b.pos < len(b.s) && !b.odd {
+	for b.pos < len(b.s) && b.odd == notOdd {
 		if b.s[b.pos] != '<' {
 			b.text()
 			continue
@@ -152,16 +153,18 @@ func (b *builder) run(d *Document, page string) bool {
 			break
 		}
 	}
-	b.odd = b.odd || strings.IndexByte(page[:b.pos], 0) >= 0
-	if !b.odd {
+	if strings.IndexByte(page[:b.pos], 0) >= 0 {
+		b.giveUp(oddBytes)
+	}
+	if b.odd == notOdd {
 		b.enterBody()
 		for len(b.stack) > 0 {
 			b.pop()
 		}
 	}
-	ok := !b.odd
+	odd := b.odd
 	*b = builder{stack: b.stack, active: b.active, next: b.next, sought: b.sought}
-	return ok
+	return odd
 }
 
 // text reads the text at pos, up to the next "<".
@@ -204,7 +207,7 @@ func (b *builder) closeTop() bool {
 // markup reads what begins with the "<" at pos.
 func (b *builder) markup() {
 	if b.pos+1 >= len(b.s) {
-		b.odd = true
+		b.giveUp(oddEnd)
 		return
 	}
 	switch c := b.s[b.pos+1]; {
@@ -243,7 +246,7 @@ func (b *builder) untilMarkup(from int) int {
 
 func (b *builder) endMarkup() {
 	if b.pos+2 >= len(b.s) {
-		b.odd = true
+		b.giveUp(oddEnd)
 		return
 	}
 	if !isLetter(b.s[b.pos+2]) {
@@ -266,7 +269,7 @@ func (b *builder) declaration() {
 	case len(rest) >= 7 && strings.EqualFold(rest[:7], "doctype"):
 		b.doctype()
 	case strings.HasPrefix(rest, "[CDATA[") && len(b.stack) > 0 && b.top().foreign:
-		b.odd = true
+		b.giveUp(oddForeign)
 	default:
 		b.apart = true
 		b.skipPast(b.pos+2, ">")
@@ -276,7 +279,7 @@ func (b *builder) declaration() {
 func (b *builder) skipPast(from int, end string) {
 	i := strings.Index(b.s[from:], end)
 	if i < 0 {
-		b.odd = true
+		b.giveUp(oddEnd)
 		return
 	}
 	b.pos = from + i + len(end)
@@ -288,7 +291,7 @@ func (b *builder) skipComment() {
 	for end := start; ; end++ {
 		i := strings.IndexByte(b.s[end:], '>')
 		if i < 0 {
-			b.odd = true
+			b.giveUp(oddEnd)
 			return
 		}
 		end += i
@@ -304,11 +307,11 @@ func (b *builder) skipComment() {
 func (b *builder) doctype() {
 	start := b.pos + len("<!doctype")
 	b.skipPast(start, ">")
-	if b.odd || b.phase != initial {
+	if b.odd != notOdd || b.phase != initial {
 		return
 	}
 	b.phase = beforeHTML
 	if strings.Trim(b.s[start:b.pos-1], whitespace) != "html" {
-		b.quirks = quirksUnknown
+		b.quirks, b.declared = quirksUnknown, b.s[start:b.pos]
 	}
 }

@@ -38,6 +38,7 @@ type Document struct {
 	// How many elements and attributes there were before some were dropped.
 	mostElems, mostAttrs int
 
+	odd     Oddity
 	decoded bool  // names, values and texts are decoded already: the document comes from x/net/html
 	steps   int   // work that selectors may still do
 	failed  error // of an XPath expression, or the context's
@@ -119,14 +120,23 @@ func (d *Document) Parse(body []byte, only ...*Selector) error {
 	// The caller keeps the bytes unchanged until Reset, so names and values can point into them.
 	page := strings.TrimPrefix(unsafe.String(unsafe.SliceData(body), len(body)), "\ufeff")
 	d.want(only)
-	if d.build.run(d, page) {
+	if d.odd = d.build.run(d, page); d.odd != notOdd && d.odd <= lastReread {
+		first := d.odd
+		d.Reset()
+		if d.odd = d.build.run(d, page); d.odd == notOdd {
+			d.odd = first
+			return nil
+		}
+	}
+	if d.odd == notOdd {
 		return nil
 	}
-	tooMany := d.hasTooMany()
+	tooMany, odd := d.hasTooMany(), d.odd
 	d.Reset()
 	if tooMany {
 		return errTooMany
 	}
+	d.odd = odd
 	return d.convert(body)
 }
 
@@ -150,6 +160,10 @@ func (d *Document) want(only []*Selector) {
 
 // FellBack says whether the page was left to x/net/html.
 func (d *Document) FellBack() bool { return d.decoded }
+
+// Odd says why the page was not read in one go: it was left to x/net/html, or read once more as a
+// whole.
+func (d *Document) Odd() Oddity { return d.odd }
 
 // checkEvery is how many steps are made before the context is asked again.
 const checkEvery = 1_000_000
@@ -198,7 +212,7 @@ func (d *Document) Reset() {
 	clear(d.searched)
 	clear(d.wanted)
 	d.wanted, d.found = d.wanted[:0], d.found[:0]
-	d.decoded = false
+	d.decoded, d.odd = false, notOdd
 	d.steps, d.check, d.failed = maxSteps, maxSteps, nil
 }
 

@@ -100,7 +100,7 @@ func checkSame(t failer, page string) (odd bool) {
 		t.Fatalf("convert: %v, x/net/html: %v", convErr, err)
 	}
 	ours.Reset()
-	if !ours.build.run(&ours, strings.TrimPrefix(page, "\ufeff")) {
+	if ours.build.run(&ours, strings.TrimPrefix(page, "\ufeff")) != notOdd {
 		odd = true
 	}
 	if err != nil {

@@ -5,7 +5,7 @@ import "strings"
 // endInBody places an end tag once the body is open: by the rules of the table around it, if there
 // is one, and then by those of the body.
 func (b *builder) endInBody() {
-	for !b.odd {
+	for b.odd == notOdd {
 		var done bool
 		switch b.top().mode {
 		case modeBody:
@@ -117,7 +117,7 @@ func (b *builder) endInTable() {
 		b.closeInScope(tableScope, tTable)
 	case tBody, tCaption, tCol, tColgroup, tHTML, tTbody, tTd, tTfoot, tTh, tThead, tTr, tTemplate:
 	case tP, tBr:
-		b.odd = true // would add an element before the table
+		b.giveUp(oddFoster) // would add an element before the table
 	default:
 		b.endContent()
 	}
@@ -192,35 +192,42 @@ func (b *builder) endHeading() {
 	}
 }
 
-// endFormatting closes a formatting element. With a block in between it would have to move
-// elements: odd.
+// maxAdoptions is how often one end tag may move blocks out of formatting elements.
+const maxAdoptions = 8
+
+// endFormatting closes a formatting element, which ends before a block that it holds and goes on
+// inside it.
 func (b *builder) endFormatting(t tag) {
 	if top := b.top(); top.tag == t && !b.isActive(top.elem) {
 		b.pop()
 		return
 	}
-	i := b.activeIndex(t)
-	if i < 0 {
-		b.endOther(t, tagInfo[t].name)
-		return
-	}
-	if !b.active[i].open {
-		b.dropActive(i)
-		return
-	}
-	if b.inScope(defaultScope, t) < 0 {
-		return
-	}
-	at := len(b.stack) - 1
-	for b.stack[at].elem != b.active[i].elem {
-		if !b.stack[at].gone && b.stack[at].tag.is(special) {
-			b.odd = true
+	for round := 0; round < maxAdoptions && b.odd == notOdd; round++ {
+		i := b.activeIndex(t)
+		if i < 0 {
+			b.endOther(t, tagInfo[t].name)
 			return
 		}
-		at--
+		if !b.active[i].open {
+			b.dropActive(i)
+			return
+		}
+		if b.inScope(defaultScope, t) < 0 {
+			return
+		}
+		at, block := len(b.stack)-1, -1
+		for ; b.stack[at].elem != b.active[i].elem; at-- {
+			if !b.stack[at].gone && b.stack[at].tag.is(special) {
+				block = at
+			}
+		}
+		if block < 0 {
+			b.popTo(at)
+			b.dropActive(i)
+			return
+		}
+		b.adopt(at, block)
 	}
-	b.popTo(at)
-	b.dropActive(i)
 }
 
 func (b *builder) isActive(e Elem) bool {
@@ -236,7 +243,7 @@ func (b *builder) isActive(e Elem) bool {
 func (b *builder) endOther(t tag, name string) {
 	for i := len(b.stack) - 1; i >= 0; i-- {
 		if b.looked++; b.looked > maxLooked {
-			b.odd = true // which has a bound of its own
+			b.giveUp(oddLarge) // which has a bound of its own
 			return
 		}
 		o := &b.stack[i]
@@ -253,7 +260,7 @@ func (b *builder) endOther(t tag, name string) {
 	}
 }
 
-// addForeign opens an SVG element.
+// addForeign opens an element of SVG or MathML.
 func (b *builder) addForeign() {
 	b.add()
 	o := b.top()
@@ -264,30 +271,43 @@ func (b *builder) addForeign() {
 	}
 }
 
-// startForeign places a start tag inside SVG. HTML in it, by escape or by invitation, is odd, and
+// startForeign places a start tag inside SVG or MathML. HTML in it, by escape or by invitation, is odd, and
 // so is an element in what hides its contents.
 func (b *builder) startForeign() {
 	top := b.top()
-	switch name := b.d.elems[top.elem].name(); {
-	case top.tag.is(hidden), name == "desc", name == "foreignobject", name == "title":
-		b.odd = true
+	if top.tag.is(hidden) || invitesHTML(b.d.elems[top.elem].name()) || escapes(b.tok.name()) {
+		b.giveUp(oddForeign)
 		return
 	}
-	switch b.tok.name() {
+	b.addForeign()
+}
+
+// invitesHTML says whether an element of SVG or MathML may hold HTML.
+func invitesHTML(name string) bool {
+	switch name {
+	case "desc", "foreignobject", "title", "mi", "mo", "mn", "ms", "mtext", "annotation-xml":
+		return true
+	}
+	return false
+}
+
+// escapes says whether a start tag ends SVG and MathML, or may: font does with some attributes, and
+// template is not told what it is.
+func escapes(name string) bool {
+	switch name {
 	case "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em",
 		"embed", "font", "h1",
 		"h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "math", "menu",
 		"meta", "nobr", "ol", "p",
 		"pre", "ruby", "s", "small", "span", "strong", "strike", "sub", "sup", "table", "template",
 		"tt", "u", "ul", "var":
-		b.odd = true
-		return
+		return true
 	}
-	b.addForeign()
+	return false
 }
 
-// endForeign closes the innermost SVG element of the name. An end tag for what is around the SVG is
-// odd.
+// endForeign closes the innermost element of the name in SVG or MathML. An end tag for what is
+// around it is odd.
 func (b *builder) endForeign() {
 	for i := len(b.stack) - 1; i >= 0 && b.stack[i].foreign; i-- {
 		if strings.EqualFold(b.d.elems[b.stack[i].elem].name(), b.tok.name()) {
@@ -295,5 +315,5 @@ func (b *builder) endForeign() {
 			return
 		}
 	}
-	b.odd = true
+	b.giveUp(oddForeign)
 }

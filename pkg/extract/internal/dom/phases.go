@@ -1,6 +1,12 @@
 package dom
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
 
 // startTag places the start tag at hand.
 func (b *builder) startTag() {
@@ -17,7 +23,9 @@ func (b *builder) startTag() {
 		}
 	}
 	if !b.tok.used {
-		b.odd = b.odd || b.tok.tag.is(rawText)
+		if b.tok.tag.is(rawText) {
+			b.giveUp(oddRare)
+		}
 		b.d.attrs = b.d.attrs[:b.tok.attrs]
 	}
 }
@@ -39,7 +47,7 @@ func (b *builder) startBeforeBody() (done bool) {
 		b.imply(tHTML)
 	case beforeHead:
 		if t == tHTML {
-			return b.ignoreRoot()
+			return b.mergeRoot(Root)
 		}
 		b.phase = inHead
 		if t == tHead {
@@ -65,7 +73,7 @@ func (b *builder) startBeforeBody() (done bool) {
 func (b *builder) startInHead() bool {
 	switch t := b.tok.tag; t {
 	case tHTML:
-		return b.ignoreRoot()
+		return b.mergeRoot(Root)
 	case tHead:
 	case tBase, tBasefont, tBgsound, tLink, tMeta:
 		b.addVoid()
@@ -82,7 +90,7 @@ func (b *builder) startInHead() bool {
 func (b *builder) startAfterHead() (done bool) {
 	switch b.tok.tag {
 	case tHTML:
-		return b.ignoreRoot()
+		return b.mergeRoot(Root)
 	case tHead:
 		return true
 	case tBody:
@@ -90,28 +98,10 @@ func (b *builder) startAfterHead() (done bool) {
 		b.phase = inBody
 		return true
 	case tFrameset:
-		b.odd = true
+		b.giveUp(oddFrames)
 		return true
 	case tBase, tBasefont, tBgsound, tLink, tMeta, tNoframes, tScript, tStyle, tTemplate, tTitle:
-		// Nothing but white space has come since the head, so it can be opened again.
-		head := &b.d.elems[b.head]
-		if len(b.d.texts) > int(head.textEnd) {
-			b.odd = true // white space that is not the head's would stand among its texts
-			return true
-		}
-		for _, found := range b.d.found {
-			if found == b.head {
-				b.within++
-			}
-		}
-		kids, last := head.kids, None
-		for e := b.head + 1; e < Elem(len(b.d.elems)); e = b.d.elems[e].end {
-			last = e
-		}
-		b.stack = append(b.stack, open{elem: b.head, tag: tHead, kids: kids, last: last})
-		b.opened[tHead]++
-		b.startInHead()
-		b.pop()
+		b.reopenHead()
 		return true
 	}
 	b.imply(tBody)
@@ -119,10 +109,29 @@ func (b *builder) startAfterHead() (done bool) {
 	return true
 }
 
-// ignoreRoot ignores a second html tag, which may bring the root no more attributes.
-func (b *builder) ignoreRoot() bool {
-	b.odd = b.odd || int(b.tok.attrs) < len(b.d.attrs)
-	return true
+// reopenHead adds the element at hand to the head, behind which nothing but white space has come.
+// That is the root's, and stays behind what the head holds.
+func (b *builder) reopenHead() {
+	d := b.d
+	head := &d.elems[b.head]
+	behind, apart := slices.Clone(d.texts[head.textEnd:]), b.apart
+	d.texts = d.texts[:head.textEnd]
+	for _, found := range d.found {
+		if found == b.head {
+			b.within++
+		}
+	}
+	kids, last := head.kids, None
+	for e := b.head + 1; e < Elem(len(d.elems)); e = d.elems[e].end {
+		last = e
+	}
+	b.stack = append(b.stack, open{elem: b.head, tag: tHead, kids: kids, last: last})
+	b.opened[tHead]++
+	b.startInHead()
+	b.pop()
+	if len(behind) > 0 {
+		d.texts, b.apart = append(d.texts, behind...), apart
+	}
 }
 
 // enterBody opens what is missing up to the body.
@@ -186,9 +195,8 @@ func (b *builder) addRaw() {
 	t, name := b.tok.tag, b.tok.name()
 	b.add()
 	text, found := b.rawContents(name)
-	if t == tScript && doubleEscaped(text) {
-		b.odd = true
-		return
+	if t == tScript && mayEscapeTwice(text) {
+		text, found = b.scriptContents()
 	}
 	b.pos += len(text)
 	if t == tTextarea {
@@ -204,90 +212,73 @@ func (b *builder) addRaw() {
 	}
 }
 
-// rawContents is the page from pos to the end tag of the name, or all of the rest without one.
-func (b *builder) rawContents(name string) (text string, found bool) {
-	rest := b.s[b.pos:]
-	for i := 0; ; i += 2 {
-		n := strings.Index(rest[i:], "</")
-		if n < 0 {
-			return rest, false
-		}
-		i += n
-		after := i + 2 + len(name)
-		if after < len(rest) && strings.EqualFold(rest[i+2:after], name) &&
-			classes[rest[after]]&nameEnd != 0 {
-			return rest[:i], true
-		}
+// mergeBody gives the body the attributes of a further body tag.
+func (b *builder) mergeBody() {
+	if len(b.stack) > 1 && b.stack[1].tag == tBody {
+		b.mergeRoot(b.stack[1].elem)
 	}
 }
 
-// doubleEscaped says whether a script's text may hold "<!--" and then "<script", behind which an
-// end tag may not end it.
-func doubleEscaped(text string) bool {
-	i := strings.Index(text, "<!--")
-	if i < 0 {
-		return false
+// mergeRoot gives html or body those attributes of the tag at hand that it has not; the tag is
+// placed by that.
+func (b *builder) mergeRoot(e Elem) bool {
+	d, t := b.d, &b.tok
+	el := &d.elems[e]
+	given := d.attrs[t.attrs:]
+	var merged []attr
+	for _, a := range given {
+		if _, has := d.Attr(e, a.name); has {
+			continue
+		}
+		if merged == nil {
+			merged = slices.Clone(d.attrs[el.attrs:el.attrsEnd])
+		}
+		merged = append(merged, a)
+		for _, s := range d.wanted {
+			if s.roots && (s.attrs == nil || slices.Contains(s.attrs, a.name)) {
+				b.giveUp(oddRoots)
+			}
+		}
 	}
-	for text = text[i:]; ; text = text[1:] {
-		i := strings.IndexByte(text, '<')
-		if i < 0 {
+	if merged == nil {
+		return true
+	}
+	if len(merged) > maxAttrs {
+		b.giveUp(oddLarge)
+	}
+	el.attrs = t.attrs
+	d.attrs = append(d.attrs[:t.attrs], merged...)
+	el.attrsEnd = int32(len(d.attrs))
+	for i := el.attrs; i < el.attrsEnd; i++ {
+		switch d.attrs[i].name {
+		case "class":
+			el.class = i
+		case "id":
+			el.id = i
+		}
+	}
+	// Elements that are dropped leave them where they are.
+	for i := range b.stack {
+		b.stack[i].attrs = el.attrsEnd
+	}
+	t.used = true
+	return true
+}
+
+// isQuirky says whether the page's doctype, or that it has none, lets a table stand in a paragraph.
+func (b *builder) isQuirky() bool {
+	if b.quirks == quirksUnknown {
+		b.quirks = quirksOff
+		root, err := html.Parse(strings.NewReader("<!doctype" + b.declared + "<p><table>"))
+		if err != nil {
+			b.giveUp(oddRare)
 			return false
 		}
-		text = text[i:]
-		if len(text) > len("script") && strings.EqualFold(text[1:1+len("script")], "script") {
-			return true
-		}
-	}
-}
-
-// skipTemplate adds a template without its contents, which are no part of the page.
-func (b *builder) skipTemplate() {
-	b.add()
-	d := b.d
-	attrs, depth := len(d.attrs), 1
-	for starts := 0; depth > 0 && !b.odd; {
-		i := strings.IndexByte(b.s[b.pos:], '<')
-		if i < 0 || b.pos+i+2 >= len(b.s) {
-			b.odd = true
-			break
-		}
-		b.pos += i
-		switch c := b.s[b.pos+1]; {
-		case isLetter(c):
-			b.readTag(b.pos+1, false)
-			depth += b.skipStart()
-			starts++
-			b.odd = b.odd || starts+len(b.stack) > maxDepth
-		case c == '/' && isLetter(b.s[b.pos+2]):
-			b.readTag(b.pos+2, false)
-			if b.tok.tag == tTemplate {
-				depth--
+		for n := range root.Descendants() {
+			if n.DataAtom == atom.Table && n.Parent.DataAtom == atom.P {
+				b.quirks = quirksOn
 			}
-		case c == '/' || c == '?':
-			b.skipPast(b.pos+2, ">")
-		case c == '!':
-			b.declaration()
-		default:
-			b.pos++
 		}
 	}
-	d.attrs = d.attrs[:attrs]
-	b.tok.used = true
-	b.pop()
-}
-
-// skipStart passes a start tag in a template, with its contents if they are raw; 1 if it opens
-// another template.
-func (b *builder) skipStart() int {
-	switch t := b.tok.tag; {
-	case t == tTemplate:
-		return 1
-	case t == tSvg || t == tMath || t == tPlaintext:
-		b.odd = true
-	case t.is(rawText):
-		text, found := b.rawContents(b.tok.name())
-		b.odd = b.odd || !found || t == tScript && doubleEscaped(text)
-		b.pos += len(text)
-	}
-	return 0
+	return b.quirks == quirksOn
 }

@@ -100,7 +100,7 @@ func (b *builder) readAttrs(i int, keep bool) bool {
 			i++
 		}
 		if i >= len(s) {
-			b.odd = true
+			b.giveUp(oddEnd)
 			return false
 		}
 		if s[i] == '>' {
@@ -115,7 +115,7 @@ func (b *builder) readAttrs(i int, keep bool) bool {
 		if name = s[i:end]; end > i && strings.HasPrefix(s[end:], `="`) { // as most are written
 			n := strings.IndexByte(s[end+2:], '"')
 			if n < 0 {
-				b.odd = true
+				b.giveUp(oddEnd)
 				return false
 			}
 			value = s[end+2 : end+2+n]
@@ -126,14 +126,14 @@ func (b *builder) readAttrs(i int, keep bool) bool {
 			name, value, i, end = readAttr(s, i)
 		}
 		if keep && name != "" && b.keepAttr(name, value, seen&upper != 0) {
-			if valueEnd = end; b.odd {
+			if valueEnd = end; b.odd != notOdd {
 				return false // it has too many to be held against each other
 			}
 		}
 	}
 	b.tok.selfClosing = s[i-1] == '/' && (int32(len(b.d.attrs)) == b.tok.attrs || valueEnd != i)
 	b.pos = i + 1
-	return !b.odd
+	return b.odd == notOdd
 }
 
 // readAttr reads an attribute that begins at i, which is neither white space nor ">". next is where
@@ -196,6 +196,8 @@ func (b *builder) keepAttr(name, value string, capital bool) bool {
 		b.tok.id = int32(len(b.d.attrs))
 	}
 	b.d.attrs = append(b.d.attrs, attr{name, value})
-	b.odd = b.odd || len(have) >= maxAttrs || len(b.d.attrs) > maxParts
+	if len(have) >= maxAttrs || len(b.d.attrs) > maxParts {
+		b.giveUp(oddLarge)
+	}
 	return true
 }

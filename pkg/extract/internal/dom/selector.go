@@ -13,13 +13,14 @@ import (
 // [name!=value] and [name#=expression]. It is safe for concurrent use.
 type Selector struct {
 	list     selectorList
-	patterns int    // size of the regular expressions
-	tags     tagSet // that matches can have
-	reads    tagSet // whose attributes are looked at, those of matches included
-	forward  bool   // whether an element matches can be told when its start tag has been read
-	roots    bool   // whether the attributes of html or body may decide
-	siblings bool   // whether siblings before an element may decide
-	class    string // a class of each match, "" if none is known
+	patterns int      // size of the regular expressions
+	tags     tagSet   // that matches can have
+	reads    tagSet   // whose attributes are looked at, those of matches included
+	forward  bool     // whether an element matches can be told when its start tag has been read
+	roots    bool     // whether the attributes of html or body may decide
+	attrs    []string // names of those that are looked at; nil if that may be any
+	siblings bool     // whether siblings before an element may decide
+	class    string   // a class of each match, "" if none is known
 	// one of them stands in the start tag of each match, unless it is written with &#; none if
 	// unknown
 	needles []string
@@ -99,7 +100,7 @@ func CompileSelector(css string) (*Selector, error) {
 		return nil, err
 	}
 	s := &Selector{list: list, patterns: p.patterns.Size(), forward: list.isForward(),
-		reads: list.reads(), roots: list.readsRoots(), siblings: list.readsSiblings()}
+		reads: list.reads(), roots: list.readsRoots(), attrs: list.attrNames(), siblings: list.readsSiblings()}
 	for i := range list {
 		s.tags.addAll(list[i].compounds[0].tags())
 	}
@@ -149,6 +150,40 @@ func (l selectorList) readsRoots() bool {
 		}
 	}
 	return false
+}
+
+// attrNames are the names of the attributes that decide, nil if that may be any.
+func (l selectorList) attrNames() []string {
+	names := []string{}
+	for i := range l {
+		for j := range l[i].compounds {
+			c := &l[i].compounds[j]
+			if len(c.classes) > 0 {
+				names = append(names, "class")
+			}
+			if c.hasID {
+				names = append(names, "id")
+			}
+			for k := range c.attrs {
+				names = append(names, c.attrs[k].name)
+			}
+			for k := range c.pseudos {
+				switch p := &c.pseudos[k]; p.kind {
+				case pseudoNot, pseudoIs, pseudoHas, pseudoHasChild:
+					inner := p.list.attrNames()
+					if inner == nil {
+						return nil
+					}
+					names = append(names, inner...)
+				case pseudoLang:
+					names = append(names, "lang")
+				case pseudoLink, pseudoInput, pseudoEnabled, pseudoDisabled, pseudoChecked:
+					return nil
+				}
+			}
+		}
+	}
+	return names
 }
 
 // looksAround says whether a pseudo-class of the compound looks at elements around its own, all the

@@ -44,7 +44,9 @@ func (b *builder) push(tag tag, named string, attrs, attrsEnd, class, id int32) 
 		o.attrs = min(o.attrs, b.tok.attrs)
 	}
 	b.opened[tag]++
-	b.odd = b.odd || n >= maxDepth || e >= maxParts
+	if n >= maxDepth || e >= maxParts {
+		b.giveUp(oddLarge)
+	}
 	if b.heads.has(tag) {
 		b.look(e)
 	}
@@ -57,9 +59,7 @@ func (b *builder) look(e Elem) {
 	before := b.missed
 	el := &d.elems[e]
 	for _, i := range b.sought {
-		s := d.wanted[i]
-		if !s.tags.has(el.tag) || s.class != "" && !d.hasClass(el.class, s.class) ||
-			!s.list.match(d, e) {
+		if s := d.wanted[i]; !s.mayMatch(d, el) || !s.list.match(d, e) {
 			continue
 		}
 		d.found[i] = e
@@ -69,6 +69,11 @@ func (b *builder) look(e Elem) {
 	if b.missed < before {
 		b.attend()
 	}
+}
+
+// mayMatch says whether an element is of the tag and class of the selector's matches.
+func (s *Selector) mayMatch(d *Document, el *element) bool {
+	return s.tags.has(el.tag) && (s.class == "" || d.hasClass(el.class, s.class))
 }
 
 // attend notes what the selectors without a match look at. Where none are wanted, all of the page
@@ -218,7 +223,7 @@ func (b *builder) pop() {
 		el := &b.d.elems[o.elem]
 		el.end, el.textEnd, el.kids = Elem(len(b.d.elems)), int32(len(b.d.texts)), o.kids
 		if b.within > 0 {
-			b.leave(o.elem)
+			b.endMatch(o.elem)
 		}
 		if !o.gone {
 			b.forget(o)
@@ -230,8 +235,8 @@ func (b *builder) pop() {
 	}
 }
 
-// leave counts the first matches that end with e.
-func (b *builder) leave(e Elem) {
+// endMatch counts the first matches that end with e.
+func (b *builder) endMatch(e Elem) {
 	for _, found := range b.d.found {
 		if found == e {
 			b.within--
@@ -347,7 +352,7 @@ func (b *builder) reconstruct() {
 	for i > 0 && !b.active[i-1].marker && !b.active[i-1].open {
 		i--
 	}
-	for ; i < len(b.active) && !b.odd; i++ {
+	for ; i < len(b.active) && b.odd == notOdd; i++ {
 		like := b.d.elems[b.active[i].elem]
 		b.active[i].elem = b.push(like.tag, like.named, like.attrs, like.attrsEnd, like.class,
 			like.id)
@@ -355,17 +360,56 @@ func (b *builder) reconstruct() {
 	}
 }
 
-// addFormatting opens a formatting element. More than three alike would have to be compared: odd.
+// mostAlike is how many formatting elements alike are active at most.
+const mostAlike = 3
+
+// addFormatting opens a formatting element. Of many alike, which are rare, the first are active no
+// longer.
 func (b *builder) addFormatting() {
 	t := b.tok.tag
-	alike := 0
+	same := 0
 	for i := len(b.active) - 1; i >= 0 && !b.active[i].marker; i-- {
 		if b.active[i].tag == t {
-			alike++
+			same++
 		}
 	}
-	b.odd = b.odd || alike >= 3
-	b.active = append(b.active, activeElement{elem: b.add(), tag: t, open: true})
+	e := b.add()
+	if same >= mostAlike {
+		b.dropAlike(e)
+	}
+	b.active = append(b.active, activeElement{elem: e, tag: t, open: true})
+}
+
+// dropAlike leaves of the active elements that are like e only those that may stay.
+func (b *builder) dropAlike(e Elem) {
+	d := b.d
+	if !b.reads.has(d.elems[e].tag) {
+		b.giveUp(oddAlike)
+		return
+	}
+	alike := 0
+	for i := len(b.active) - 1; i >= 0 && !b.active[i].marker; i-- {
+		if b.active[i].tag != d.elems[e].tag || !d.isAlike(b.active[i].elem, e) {
+			continue
+		}
+		if alike++; alike >= mostAlike {
+			b.dropActive(i)
+		}
+	}
+}
+
+// isAlike says whether two elements of one name have the same attributes.
+func (d *Document) isAlike(e, f Elem) bool {
+	a, b := &d.elems[e], &d.elems[f]
+	if a.attrsEnd-a.attrs != b.attrsEnd-b.attrs {
+		return false
+	}
+	for i := a.attrs; i < a.attrsEnd; i++ {
+		if v, ok := d.Attr(f, d.attrs[i].name); !ok || v != d.value(i) {
+			return false
+		}
+	}
+	return true
 }
 
 func (b *builder) addMarker() {
@@ -408,7 +452,7 @@ func (b *builder) addText(s string) {
 		if t.mode >= modeTable {
 			// Other text than white space would go before the table.
 			if strings.Trim(s, whitespace) != "" {
-				b.odd = true
+				b.giveUp(oddFoster)
 				return
 			}
 			b.appendText(s, false)
@@ -437,7 +481,9 @@ func (b *builder) appendText(s string, raw bool) {
 		t.hider = t.parent
 	}
 	b.d.texts = append(b.d.texts, t)
-	b.odd = b.odd || len(b.d.texts) > maxParts
+	if len(b.d.texts) > maxParts {
+		b.giveUp(oddLarge)
+	}
 }
 
 // textBeforeBody takes the white space that belongs before the body and opens the body if something

@@ -202,7 +202,7 @@ var tagInfo = [tags]struct {
 	{"listing", special},
 	{"main", special},
 	{"marquee", special | scopeStop},
-	{"math", 0},
+	{"math", attributed},
 	{"menu", special},
 	{"meta", special},
 	{"nav", special},
@@ -258,6 +258,11 @@ var tagInfo = [tags]struct {
 	{"use", 0},
 	{"wbr", special},
 	{"xmp", special | rawText},
+}
+
+// holdsRows says whether an element is a table or a part of one that holds rows or cells alone.
+func (t tag) holdsRows() bool {
+	return t == tTable || t == tTbody || t == tTfoot || t == tThead || t == tTr
 }
 
 func (t tag) is(rule uint8) bool { return tagInfo[t].rules&rule != 0 }

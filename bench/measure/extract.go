@@ -14,7 +14,10 @@ import (
 
 // Extract measures page → rows: each engine on the pages that it is for, without fetching any.
 type Extract struct {
-	Time time.Duration `help:"Of each case." default:"1s"`
+	Time   time.Duration `help:"Of each case." default:"1s"`
+	Pages  string        `help:"Directory of saved real pages: they are read instead, and by goquery." placeholder:"DIR" type:"existingdir"`
+	Half   string        `help:"Of these pages: tune, held or all." enum:"tune,held,all" default:"all"`
+	Random int           `help:"Random recipes a page whose fields have to be goquery's." default:"20"`
 }
 
 // Help says what the figures are.
@@ -26,7 +29,12 @@ Where all fields stand in a page's beginning, extraction stops reading there; "a
 type asks for beyond its page, another page or a language model's answer, is answered with nothing: the time is our own. MB/s are of whole pages, read to
 their end or not.
 
-Example: shoal bench extract --time 3s`
+With --pages, each HTML file in the directory and below it is read once by each parser, compressed with gzip or not; copies
+count once. Six typical fields are timed; those and random ones have to be the very fields that goquery reads. The halves have
+no site in common: it is the host of the canonical address, or else the file.
+
+Example: shoal bench extract --time 3s
+         shoal bench extract --pages saved --half held`
 }
 
 // pages of a case: enough that no page is what the processor's caches hold.
@@ -67,6 +75,9 @@ func withoutAnswers(extractor *extract.Extractor, p extract.Page,
 func (m *Extract) Measure(ctx context.Context, on *Bench, report *Report) error {
 	if err := positive(map[string]time.Duration{"time": m.Time}); err != nil {
 		return err
+	}
+	if m.Pages != "" {
+		return m.measurePages(ctx, on, report)
 	}
 	cases, err := extractions()
 	if err != nil {

@@ -52,6 +52,9 @@ type Result struct {
 	Free bool
 	// Parser is what read the page as HTML.
 	Parser Parser
+	// Odd is why the page was not read in one go: what of its markup made it be read again, as a
+	// whole, or left to the parser Tree; "" where it was.
+	Odd string
 }
 
 // Parser is a way to read HTML.
@@ -175,7 +178,8 @@ func (e *Extractor) html(p Page, m *memory) (Result, error) {
 	if m.doc.FellBack() {
 		parser = Tree
 	}
-	return Result{Rows: m.out.Rows(), Next: next, Parser: parser}, nil
+	return Result{Rows: m.out.Rows(), Next: next, Parser: parser, Odd: m.doc.Odd().String()},
+		nil
 }
 
 func (e *Extractor) json(p Page, m *memory) (Result, error) {

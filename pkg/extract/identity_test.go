@@ -17,76 +17,16 @@ import (
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/testkit/asgoquery"
 )
-
-// goqueryPage is a page as goquery sees it, made alike to ours: without contents of templates,
-// names in lower case, attributes of another namespace under the names that the page writes.
-func goqueryPage(page string) (*goquery.Document, error) {
-	root, err := html.Parse(strings.NewReader(strings.TrimPrefix(page, "\ufeff")))
-	if err != nil {
-		return nil, err
-	}
-	for n := range root.Descendants() {
-		if n.Type != html.ElementNode {
-			continue
-		}
-		n.Data = strings.ToLower(n.Data)
-		for i, a := range n.Attr {
-			if a.Namespace != "" {
-				a.Key = a.Namespace + ":" + a.Key
-			}
-			n.Attr[i] = html.Attribute{Key: strings.ToLower(a.Key), Val: a.Val}
-		}
-		if n.Data == "template" {
-			for n.FirstChild != nil {
-				n.RemoveChild(n.FirstChild)
-			}
-		}
-	}
-	return goquery.NewDocumentFromNode(root), nil
-}
 
 // goqueryRow is the row of SINGLE_PRODUCT by goquery.
 func goqueryRow(doc *goquery.Document, r model.Recipe) map[string]any {
 	row := map[string]any{}
 	for _, f := range r.Fields {
-		found := doc.Find(f.Selector).First()
-		row[f.Name] = nil
-		switch {
-		case f.Kind == model.Exists:
-			row[f.Name] = found.Length() > 0
-		case found.Length() == 0:
-		case f.Kind == model.Text:
-			row[f.Name] = visibleText(found.Nodes[0])
-		default:
-			if v, ok := found.Attr(f.Attr); ok {
-				row[f.Name] = string([]rune(v)) // bytes that are not UTF-8 are U+FFFD, each
-			}
-		}
+		row[f.Name] = asgoquery.Field(doc, f)
 	}
 	return row
-}
-
-// visibleText is goquery's text without that of elements that browsers never show, white space
-// collapsed.
-func visibleText(n *html.Node) string {
-	var b strings.Builder
-	var walk func(*html.Node)
-	walk = func(n *html.Node) {
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			switch {
-			case c.Type == html.TextNode:
-				b.WriteString(c.Data)
-			case c.Type == html.ElementNode &&
-				slices.Contains([]string{"script", "style", "template", "noscript", "iframe",
-					"noembed", "noframes"}, c.Data):
-			default:
-				walk(c)
-			}
-		}
-	}
-	walk(n)
-	return string([]rune(strings.Join(strings.Fields(b.String()), " ")))
 }
 
 // fieldSelectors are what recipes of these tests are made of: found soon, late, never; told by the
@@ -120,7 +60,7 @@ func randomRecipe(rng *rand.Rand, t model.ScraperType) model.Recipe {
 // they are as written.
 func checkFields(t *testing.T, page string, rng *rand.Rand, recipes int) {
 	t.Helper()
-	doc, docErr := goqueryPage(page)
+	doc, docErr := asgoquery.Page(page)
 	for range recipes {
 		r := randomRecipe(rng, model.SingleProduct)
 		got, err := mustCompile(t, r).Extract(Page{ContentType: "text/html", Body: []byte(page)})
@@ -269,6 +209,23 @@ var malformed = []string{
 	"<aside><p class=card>x</p></aside>text<div>y</div><html class=dark lang=en><p>z",
 	"<aside><p class=card><b class=price>x</b></p></aside>text<div>y</div>\x00<p class=price>z",
 	"x<p class=price>y</p>z<i>\x00",
+	"<html lang=a><body class=x><p>1<html lang=b id=main-part><body class=price id=sku title=t><p>2",
+	"<p class=price>1</p><table><body class=card><tr><html class=dark><td class=price>2</table>",
+	"<script><!-- <script>a</script> <p class=price>no --></script><p class=price>1",
+	"<script><!-- <scripty> </script><p class=price>1</p><script><!--<SCRIPT/--></script>x-->",
+	"<script><!-- < <script></script><p class=price>2</p><!-- --><script><!--></script><p>3",
+	"<template><svg><style><p></style><title>t</title><path d=x/></svg></template><p class=price>1",
+	"<template><svg><g></template><p class=price>1</p><template><svg><p>x</svg></template><p>2",
+	"<template><col><svg><title></template></title></svg><p class=price>1",
+	"<b class=price><i><div class=card><u>x<p>y</b>z</i><a>w</div></u>after<p>v",
+	"<a href=1><div class=card><p class=price>1<a href=2><div class=card><p class=price>2</a>x",
+	"<b><b class=x><b class=x><b class=x><b class=x><p class=price>y</p>",
+	"<table><tr><td><b class=price><div><p>1</b>2</div></td></tr></table></b>3",
+	"<form><b><p></form>x</b>y</p><div class=price>z",
+	"<i><em><strong><b><u><p class=price>x</i>y</em>z</p>",
+	"<!doctype html public '-//w3c//dtd html 3.2//en'><p>a<table><tr><td class=price>b</table>",
+	"<head><title>a</title></head> <!-- c --> <script>b</script> <title>c</title> <p>x",
+	"<math><mi class=price>x</mi><mrow><mo>+</mo></mrow></math><p class=price>y",
 	"a\x00b<p class=pr\x00ice>x", "<p class=price>\xff\xfe",
 	"<div a=1 " + strings.Repeat("b=2 ", 120) + "class=price>x",
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/testkit/asgoquery"
 )
 
 // oracleRows are a page's rows by x/net/html, cascadia and decision 36 by the letter.
@@ -88,7 +89,7 @@ func oracleLines(r model.Recipe, matches [][]*html.Node, n int) []string {
 				value = fmt.Sprint(node != nil)
 			case node == nil:
 			case f.Kind == model.Text:
-				value = jsonString(visibleText(node))
+				value = jsonString(asgoquery.Text(node))
 			default:
 				for _, a := range node.Attr {
 					if a.Key == f.Attr {

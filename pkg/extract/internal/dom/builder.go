@@ -6,10 +6,7 @@ import (
 )
 
 // builder reads a page and builds the document in one pass, by the rules of HTML's tokenizer and
-// tree construction. Where these rules would move elements that are in place already (the adoption
-// agency with a block in between, foster parenting, a late frameset, attributes of a second html or
-// body), and for a few rare things (NUL bytes, MathML, HTML in SVG, PLAINTEXT, markup that the end
-// of the page cuts off, more than 500 nested elements), it calls the page odd and gives up. It must
+// tree construction. What it does not do makes the page odd (see Oddity), and it gives up. It must
 // give the very document that x/net/html gives, or none.
 type builder struct {
 	d      *Document

@@ -12,8 +12,8 @@ func (b *builder) adopt(at, block int) {
 	for b.stack[common].gone {
 		common--
 	}
-	if b.stack[common].tag.holdsRows() {
-		b.giveUp(oddFoster) // the block would go before the table
+	if b.stack[common].tag.holdsRows() && !b.stack[common+1].fostered {
+		b.giveUp(oddFoster)
 		return
 	}
 	between := make([]int, 0, maxClones) // those that are opened again, on the stack
@@ -70,7 +70,17 @@ func (b *builder) reopen(common, at, block int, between []int) {
 	var opened [maxClones + 2]open
 	n := 0
 	e := b.stack[block].elem - Elem(len(between)) // where the first clone goes
-	parent, prev, index := b.stack[common].elem, b.stack[common].last, b.stack[common].kids+1
+	before := b.stack[common].tag.holdsRows()     // the table around, like what is ended
+	var parent, prev Elem
+	var index int32
+	if before {
+		parent, prev, index = b.foster(e)
+	} else {
+		o := &b.stack[common]
+		o.kids++
+		parent, prev, index = o.elem, o.last, o.kids
+		o.last = e
+	}
 	text, attrs, mode := d.elems[b.stack[block].elem].text, b.stack[block].attrs, b.stack[at].mode
 	for i := len(between) - 1; i >= 0; i-- {
 		from := b.stack[between[i]]
@@ -110,8 +120,7 @@ func (b *builder) reopen(common, at, block int, between []int) {
 		}
 	}
 	b.moveActive(b.stack[at].elem, e+1, between)
-	b.stack[common].kids++
-	b.stack[common].last = opened[0].elem
+	opened[0].fostered = before
 	kept := copy(b.stack[common+1:], opened[:n])
 	b.stack = append(b.stack[:common+1+kept], b.stack[block+1:]...)
 }

@@ -58,9 +58,13 @@ func (b *builder) closeCell() bool {
 }
 
 // startInTable places a start tag right inside a table, its body or a row; false if that closed or
-// opened something and the tag has to be looked at again. What would go before the table is odd.
+// opened something and the tag has to be looked at again.
 func (b *builder) startInTable() (done bool) {
 	m := b.top().mode
+	switch b.tok.tag {
+	case tTd, tTh, tTr, tCaption, tCol, tColgroup, tTbody, tTfoot, tThead:
+		b.clearToTable()
+	}
 	switch t := b.tok.tag; t {
 	case tTd, tTh:
 		switch m {
@@ -98,7 +102,7 @@ func (b *builder) startInTable() (done bool) {
 		b.skipTemplate()
 	case tInput:
 		if i := b.tokenAttr("type"); i < 0 || !strings.EqualFold(b.d.value(i), "hidden") {
-			b.giveUp(oddFoster)
+			b.startBeforeTable()
 			break
 		}
 		b.addVoid()
@@ -112,7 +116,7 @@ func (b *builder) startInTable() (done bool) {
 	case tBody:
 		b.mergeBody()
 	default:
-		b.giveUp(oddFoster)
+		b.startBeforeTable()
 	}
 	return true
 }

@@ -38,7 +38,11 @@ type builder struct {
 	looked   int // at open elements, for end tags that are rare
 	stack    []open
 	active   []activeElement
-	opened   [tags]int32 // how many elements of each tag the stack holds
+	// whether the token at hand is none of the table around it, which puts what it adds before the
+	// table
+	fostering bool
+	asides    []aside
+	opened    [tags]int32 // how many elements of each tag the stack holds
 }
 
 // tagToken is the start or end tag at hand.
@@ -106,7 +110,10 @@ type open struct {
 	mode    mode
 	foreign bool // in SVG
 	texted  bool // text has come, if only the newline that does not count
-	gone    bool // removed from the stack, but still around what is open: no rule sees it any more
+	// placed before the table around it, which is set aside until this element ends
+	fostered bool
+	apart    bool // of a table: a comment has come between the text before it and itself
+	gone     bool // removed from the stack, but still around what is open: no rule sees it any more
 }
 
 // activeElement is an entry of the list of active formatting elements, or a marker.
@@ -127,8 +134,8 @@ const (
 // run builds d from the page, unless that is odd.
 func (b *builder) run(d *Document, page string) Oddity {
 	*b = builder{d: d, s: page, head: None, form: None, missed: len(d.wanted), stack: b.stack[:0],
-		active: b.active[:0],
-		next:   append(b.next[:0], make([]int, len(d.wanted)+2)...), sought: b.sought[:0]}
+		active: b.active[:0], asides: b.asides[:0],
+		next: append(b.next[:0], make([]int, len(d.wanted)+2)...), sought: b.sought[:0]}
 	b.drops = len(d.wanted) > 0 &&
 		!slices.ContainsFunc(d.wanted, func(s *Selector) bool { return s.siblings })
 	b.attend()
@@ -160,7 +167,9 @@ func (b *builder) run(d *Document, page string) Oddity {
 		}
 	}
 	odd := b.odd
-	*b = builder{stack: b.stack, active: b.active, next: b.next, sought: b.sought}
+	clear(b.asides)
+	*b = builder{stack: b.stack, active: b.active, next: b.next, sought: b.sought,
+		asides: b.asides[:0]}
 	return odd
 }
 

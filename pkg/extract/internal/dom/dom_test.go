@@ -174,7 +174,8 @@ func markup() []string {
 		"<title>t</title>", "</head> <title>t</title>", "<svg><noscript><g>x</g></noscript>",
 		"<svg><iframe>x<g>y", "<textarea>a</textarea>", "<template><p>x</template>",
 		"<svg><path/></svg>", "<link rel=x>",
-		"<body lang=x>", "<html title=y>",
+		"<body lang=x>", "<html title=y>", "<table>x<tr>y", "<table><b><p>", "<tr><div>",
+		"&#32;", "</table>",
 		"<script><!--<script>", "</script>-->", "<template><svg><style>x</style></svg></template>",
 		"<math><mi>x</mi></math>", "<b><i><p>", "<a><div>", "</a>", "<em><em class=c>",
 		"<hr>", "</br>", "</p>", "<!doctype html>"}

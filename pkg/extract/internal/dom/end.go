@@ -81,12 +81,15 @@ func (b *builder) endInCaption() (done bool) {
 func (b *builder) endInRow() (done bool) {
 	switch t := b.tok.tag; t {
 	case tTr:
+		b.clearToTable()
 		b.pop()
 	case tTable:
+		b.clearToTable()
 		b.pop()
 		return false
 	case tTbody, tTfoot, tThead:
 		if b.inScope(tableScope, t) >= 0 {
+			b.clearToTable()
 			b.pop()
 			return false
 		}
@@ -100,9 +103,11 @@ func (b *builder) endInTableBody() (done bool) {
 	switch t := b.tok.tag; t {
 	case tTbody, tTfoot, tThead:
 		if b.inScope(tableScope, t) >= 0 {
+			b.clearToTable()
 			b.pop()
 		}
 	case tTable:
+		b.clearToTable()
 		b.pop()
 		return false
 	default:
@@ -116,10 +121,10 @@ func (b *builder) endInTable() {
 	case tTable:
 		b.closeInScope(tableScope, tTable)
 	case tBody, tCaption, tCol, tColgroup, tHTML, tTbody, tTd, tTfoot, tTh, tThead, tTr, tTemplate:
-	case tP, tBr:
-		b.giveUp(oddFoster) // would add an element before the table
 	default:
+		b.fostering = true
 		b.endContent()
+		b.fostering = false
 	}
 }
 

@@ -9,12 +9,19 @@ import (
 )
 
 func (l selectorList) match(d *Document, e Elem) bool {
+	el := &d.elems[e]
 	for i := range l {
-		if l[i].matchFrom(d, e, 0) == matched {
+		if l[i].compounds[0].mayMatch(el) && l[i].matchFrom(d, e, 0) == matched {
 			return true
 		}
 	}
 	return false
+}
+
+// mayMatch looks at what is told soonest: at the name, and whether there are a class and an id.
+func (c *compound) mayMatch(el *element) bool {
+	return (c.name == "" || c.tag == el.tag) && (el.class >= 0 || len(c.classes) == 0) &&
+		(el.id >= 0 || !c.hasID)
 }
 
 // outcome of a try to match the rest of a selector. What fails for want of ancestors fails for
@@ -156,8 +163,8 @@ func (d *Document) hasClass(i int32, class string) bool {
 
 // hasWord says whether s, a list separated by white space, has the word.
 func hasWord(s, word string, fold bool) bool {
-	if !fold && (len(s) < len(word) || len(s) == len(word) && s != word) {
-		return false
+	if !fold {
+		return hasExactWord(s, word)
 	}
 	for start := 0; start < len(s); {
 		end := start
@@ -168,6 +175,23 @@ func hasWord(s, word string, fold bool) bool {
 			return true
 		}
 		start = end + 1
+	}
+	return false
+}
+
+// hasExactWord looks for the word first, since mostly it is not there.
+func hasExactWord(s, word string) bool {
+	for from := 0; len(s)-from >= len(word) && word != ""; from++ {
+		i := strings.Index(s[from:], word)
+		if i < 0 {
+			return false
+		}
+		from += i
+		end := from + len(word)
+		if (from == 0 || classes[s[from-1]]&space != 0) &&
+			(end == len(s) || classes[s[end]]&space != 0) {
+			return !strings.ContainsAny(word, whitespace)
+		}
 	}
 	return false
 }

@@ -200,7 +200,7 @@ func (b *builder) addRaw() {
 	}
 	b.pos += len(text)
 	if t == tTextarea {
-		text = trimNewline(text)
+		text = b.trimNewline(text)
 	}
 	b.appendText(text, !t.is(references))
 	b.pop()
@@ -226,6 +226,7 @@ func (b *builder) mergeRoot(e Elem) bool {
 	el := &d.elems[e]
 	given := d.attrs[t.attrs:]
 	var merged []attr
+	added := 0
 	for _, a := range given {
 		if _, has := d.Attr(e, a.name); has {
 			continue
@@ -234,11 +235,7 @@ func (b *builder) mergeRoot(e Elem) bool {
 			merged = slices.Clone(d.attrs[el.attrs:el.attrsEnd])
 		}
 		merged = append(merged, a)
-		for _, s := range d.wanted {
-			if s.roots && (s.attrs == nil || slices.Contains(s.attrs, a.name)) {
-				b.giveUp(oddRoots)
-			}
-		}
+		added++
 	}
 	if merged == nil {
 		return true
@@ -257,12 +254,29 @@ func (b *builder) mergeRoot(e Elem) bool {
 			el.id = i
 		}
 	}
+	b.recheckRoot(e, merged[len(merged)-added:])
 	// Elements that are dropped leave them where they are.
 	for i := range b.stack {
 		b.stack[i].attrs = el.attrsEnd
 	}
 	t.used = true
 	return true
+}
+
+// recheckRoot looks again at html or body, which has got attributes. What stands in it may have had
+// another match with them.
+func (b *builder) recheckRoot(e Elem, added []attr) {
+	d := b.d
+	for i, s := range d.wanted {
+		if !s.roots {
+			continue
+		}
+		found, matches := d.found[i], s.list.match(d, e)
+		if s.around == nil || matches && (found == None || found > e) || !matches && found == e ||
+			slices.ContainsFunc(added, func(a attr) bool { return slices.Contains(s.around, a.name) }) {
+			b.giveUp(oddRoots)
+		}
+	}
 }
 
 // isQuirky says whether the page's doctype, or that it has none, lets a table stand in a paragraph.

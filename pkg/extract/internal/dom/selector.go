@@ -18,7 +18,8 @@ type Selector struct {
 	reads    tagSet   // whose attributes are looked at, those of matches included
 	forward  bool     // whether an element matches can be told when its start tag has been read
 	roots    bool     // whether the attributes of html or body may decide
-	attrs    []string // names of those that are looked at; nil if that may be any
+	around   []string // names of the attributes around a match that decide; nil if any may
+	counts   bool     // whether the number of siblings before an element may decide
 	siblings bool     // whether siblings before an element may decide
 	class    string   // a class of each match, "" if none is known
 	// one of them stands in the start tag of each match, unless it is written with &#; none if
@@ -100,7 +101,8 @@ func CompileSelector(css string) (*Selector, error) {
 		return nil, err
 	}
 	s := &Selector{list: list, patterns: p.patterns.Size(), forward: list.isForward(),
-		reads: list.reads(), roots: list.readsRoots(), attrs: list.attrNames(), siblings: list.readsSiblings()}
+		reads: list.reads(), roots: list.readsRoots(), around: list.attrsAround(), siblings: list.readsSiblings(),
+		counts: list.readsCounts()}
 	for i := range list {
 		s.tags.addAll(list[i].compounds[0].tags())
 	}
@@ -152,36 +154,57 @@ func (l selectorList) readsRoots() bool {
 	return false
 }
 
-// attrNames are the names of the attributes that decide, nil if that may be any.
-func (l selectorList) attrNames() []string {
+// attrsAround are the names of the attributes that decide of elements around a match, nil if those
+// may be any.
+func (l selectorList) attrsAround() []string {
 	names := []string{}
 	for i := range l {
 		for j := range l[i].compounds {
 			c := &l[i].compounds[j]
-			if len(c.classes) > 0 {
-				names = append(names, "class")
-			}
-			if c.hasID {
-				names = append(names, "id")
-			}
-			for k := range c.attrs {
-				names = append(names, c.attrs[k].name)
+			if j > 0 {
+				names = c.appendAttrs(names)
 			}
 			for k := range c.pseudos {
-				switch p := &c.pseudos[k]; p.kind {
-				case pseudoNot, pseudoIs, pseudoHas, pseudoHasChild:
-					inner := p.list.attrNames()
-					if inner == nil {
-						return nil
-					}
-					names = append(names, inner...)
-				case pseudoLang:
-					names = append(names, "lang")
-				case pseudoLink, pseudoInput, pseudoEnabled, pseudoDisabled, pseudoChecked:
+				inner := c.pseudos[k].attrsAround(j > 0)
+				if inner == nil {
 					return nil
 				}
+				names = append(names, inner...)
 			}
 		}
+	}
+	return names
+}
+
+// appendAttrs appends the names of the attributes that the compound itself looks at.
+func (c *compound) appendAttrs(names []string) []string {
+	if len(c.classes) > 0 {
+		names = append(names, "class")
+	}
+	if c.hasID {
+		names = append(names, "id")
+	}
+	for i := range c.attrs {
+		names = append(names, c.attrs[i].name)
+	}
+	return names
+}
+
+// attrsAround are those of the pseudo-class, of an element that stands around a match itself or is
+// one.
+func (p *pseudo) attrsAround(around bool) []string {
+	switch p.kind {
+	case pseudoLang:
+		return []string{"lang"}
+	case pseudoLink, pseudoInput, pseudoEnabled, pseudoDisabled, pseudoChecked:
+		return nil
+	}
+	names := p.list.attrsAround()
+	if names == nil || !around {
+		return names
+	}
+	for i := range p.list {
+		names = p.list[i].compounds[0].appendAttrs(names)
 	}
 	return names
 }
@@ -212,6 +235,20 @@ func (l selectorList) readsSiblings() bool {
 		for j := range l[i].compounds {
 			if slices.ContainsFunc(l[i].compounds[j].pseudos,
 				func(p pseudo) bool { return p.list.readsSiblings() }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readsCounts says whether the number of siblings before an element may decide.
+func (l selectorList) readsCounts() bool {
+	for i := range l {
+		for j := range l[i].compounds {
+			if slices.ContainsFunc(l[i].compounds[j].pseudos, func(p pseudo) bool {
+				return p.kind == pseudoNth || p.list.readsCounts()
+			}) {
 				return true
 			}
 		}

@@ -10,7 +10,12 @@ func (b *builder) top() *open { return &b.stack[len(b.stack)-1] }
 // push adds an element to the current one and opens it.
 func (b *builder) push(tag tag, named string, attrs, attrsEnd, class, id int32) Elem {
 	d := b.d
-	e, n := Elem(len(d.elems)), len(b.stack)
+	n := len(b.stack)
+	fostered := b.fostering && n > 0 && b.stack[n-1].tag.holdsRows()
+	if fostered {
+		b.setAside()
+	}
+	e := Elem(len(d.elems))
 	if len(d.elems) == cap(d.elems) {
 		d.elems = slices.Grow(d.elems, 1)
 	}
@@ -23,9 +28,13 @@ func (b *builder) push(tag tag, named string, attrs, attrsEnd, class, id int32) 
 	el.parent, el.prev, el.index, o.mode = None, None, 1, modes[tag]
 	if n > 0 {
 		t := &b.stack[n-1]
-		t.kids++
-		el.parent, el.prev, el.index = t.elem, t.last, t.kids
-		t.last = e
+		if fostered {
+			el.parent, el.prev, el.index = b.foster(e)
+		} else {
+			t.kids++
+			el.parent, el.prev, el.index = t.elem, t.last, t.kids
+			t.last = e
+		}
 		if o.mode == modeBody {
 			o.mode = t.mode
 		}
@@ -38,6 +47,7 @@ func (b *builder) push(tag tag, named string, attrs, attrsEnd, class, id int32) 
 	el.text, el.textEnd = int32(len(d.texts)), 0
 	o.elem, o.last, o.kids, o.tag = e, None, 0, tag
 	o.foreign, o.texted, o.gone = false, false, false
+	o.fostered, o.apart = fostered, b.apart
 	o.attrs = int32(len(d.attrs))
 	if !b.tok.used {
 		// those at hand belong to what comes next, or to this element
@@ -203,7 +213,7 @@ func (b *builder) addVoid() {
 func (b *builder) popAndDrop() {
 	o := *b.top()
 	b.pop()
-	if !b.drops || b.within > 0 || o.elem < b.kept || len(b.active) > 0 {
+	if !b.drops || b.within > 0 || o.elem < b.kept || len(b.active) > 0 || o.fostered {
 		return
 	}
 	d := b.d
@@ -228,7 +238,11 @@ func (b *builder) pop() {
 		if !o.gone {
 			b.forget(o)
 		}
+		fostered := o.fostered
 		b.stack = b.stack[:len(b.stack)-1]
+		if fostered {
+			b.putBack()
+		}
 		if len(b.stack) == 0 || !b.top().gone {
 			break
 		}
@@ -336,110 +350,6 @@ func (b *builder) closeImplied(except tag) {
 	}
 }
 
-// mayReconstruct says whether the last active formatting element has been closed by others' end
-// tags.
-func (b *builder) mayReconstruct() bool {
-	last := len(b.active) - 1
-	return last >= 0 && !b.active[last].open && !b.active[last].marker
-}
-
-// reconstruct opens again what formatting elements have been closed by others' end tags.
-func (b *builder) reconstruct() {
-	if !b.mayReconstruct() {
-		return
-	}
-	i := len(b.active)
-	for i > 0 && !b.active[i-1].marker && !b.active[i-1].open {
-		i--
-	}
-	for ; i < len(b.active) && b.odd == notOdd; i++ {
-		like := b.d.elems[b.active[i].elem]
-		b.active[i].elem = b.push(like.tag, like.named, like.attrs, like.attrsEnd, like.class,
-			like.id)
-		b.active[i].open = true
-	}
-}
-
-// mostAlike is how many formatting elements alike are active at most.
-const mostAlike = 3
-
-// addFormatting opens a formatting element. Of many alike, which are rare, the first are active no
-// longer.
-func (b *builder) addFormatting() {
-	t := b.tok.tag
-	same := 0
-	for i := len(b.active) - 1; i >= 0 && !b.active[i].marker; i-- {
-		if b.active[i].tag == t {
-			same++
-		}
-	}
-	e := b.add()
-	if same >= mostAlike {
-		b.dropAlike(e)
-	}
-	b.active = append(b.active, activeElement{elem: e, tag: t, open: true})
-}
-
-// dropAlike leaves of the active elements that are like e only those that may stay.
-func (b *builder) dropAlike(e Elem) {
-	d := b.d
-	if !b.reads.has(d.elems[e].tag) {
-		b.giveUp(oddAlike)
-		return
-	}
-	alike := 0
-	for i := len(b.active) - 1; i >= 0 && !b.active[i].marker; i-- {
-		if b.active[i].tag != d.elems[e].tag || !d.isAlike(b.active[i].elem, e) {
-			continue
-		}
-		if alike++; alike >= mostAlike {
-			b.dropActive(i)
-		}
-	}
-}
-
-// isAlike says whether two elements of one name have the same attributes.
-func (d *Document) isAlike(e, f Elem) bool {
-	a, b := &d.elems[e], &d.elems[f]
-	if a.attrsEnd-a.attrs != b.attrsEnd-b.attrs {
-		return false
-	}
-	for i := a.attrs; i < a.attrsEnd; i++ {
-		if v, ok := d.Attr(f, d.attrs[i].name); !ok || v != d.value(i) {
-			return false
-		}
-	}
-	return true
-}
-
-func (b *builder) addMarker() {
-	b.active = append(b.active,
-		activeElement{elem: None, marker: true})
-}
-
-func (b *builder) clearToMarker() {
-	for len(b.active) > 0 {
-		last := b.active[len(b.active)-1]
-		b.active = b.active[:len(b.active)-1]
-		if last.marker {
-			return
-		}
-	}
-}
-
-// activeIndex is the place of the last active element of the tag behind the last marker, -1 if
-// there is none.
-func (b *builder) activeIndex(t tag) int {
-	for i := len(b.active) - 1; i >= 0 && !b.active[i].marker; i-- {
-		if b.active[i].tag == t {
-			return i
-		}
-	}
-	return -1
-}
-
-func (b *builder) dropActive(i int) { b.active = append(b.active[:i], b.active[i+1:]...) }
-
 // addText adds a piece of text between tags.
 func (b *builder) addText(s string) {
 	if b.phase != inBody {
@@ -450,24 +360,24 @@ func (b *builder) addText(s string) {
 	t := b.top()
 	if !t.foreign {
 		if t.mode >= modeTable {
-			// Other text than white space would go before the table.
-			if strings.Trim(s, whitespace) != "" {
-				b.giveUp(oddFoster)
+			if s = b.addTableText(s); s == "" {
 				return
 			}
-			b.appendText(s, false)
-			return
+			t = b.top()
 		}
 		first := !t.texted && t.kids == 0
 		t.texted = true
 		if first && (t.tag == tPre || t.tag == tListing) {
-			if s = trimNewline(s); s == "" {
+			if s = b.trimNewline(s); s == "" {
 				return
 			}
 		}
 		b.reconstruct()
 	}
-	b.filled = b.filled || strings.TrimLeft(s, whitespace) != ""
+	if !b.filled {
+		rest := strings.TrimLeft(s, whitespace)
+		b.filled = rest != "" && rest[0] != '&' // which may stand for white space
+	}
 	b.appendText(s, false)
 }
 
@@ -493,13 +403,26 @@ func (b *builder) textBeforeBody(s string) string {
 	if b.phase == inHead || b.phase == afterHead {
 		b.appendText(s[:len(s)-len(rest)], false)
 	}
-	if rest != "" {
-		b.enterBody()
+	if rest == "" {
+		return ""
 	}
+	if rest[0] == '&' && mayBeSpace(rest) {
+		b.giveUp(oddRare)
+	}
+	b.enterBody()
 	return rest
 }
 
+// mayBeSpace says whether a text that begins with a character reference begins with white space.
+func mayBeSpace(s string) bool {
+	decoded := appendDecoded(nil, s, false)
+	return len(decoded) == 0 || classes[decoded[0]]&space != 0
+}
+
 // trimNewline leaves out a newline at the start.
-func trimNewline(s string) string {
+func (b *builder) trimNewline(s string) string {
+	if strings.HasPrefix(s, "&") && mayBeSpace(s) {
+		b.giveUp(oddRare)
+	}
 	return strings.TrimPrefix(strings.TrimPrefix(s, "\r"), "\n")
 }

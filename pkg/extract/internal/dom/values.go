@@ -163,7 +163,10 @@ func (c *collapser) join(s string) (rest string) {
 
 func (c *collapser) addPart(s string) {
 	for i := 0; i < len(s); {
-		size := spaceAt(s[i:])
+		size := 0
+		if s[i] <= ' ' || s[i] >= utf8.RuneSelf {
+			size = spaceAt(s[i:])
+		}
 		if size > 0 {
 			c.gap = len(c.dst) > c.start
 			i += size
@@ -174,8 +177,11 @@ func (c *collapser) addPart(s string) {
 			c.gap = false
 		}
 		word := i
-		for i < len(s) && s[i] > ' ' && s[i] < utf8.RuneSelf {
-			i++
+		for i < len(s) && isPlain(s[i]) {
+			// Words with single spaces between them go together.
+			if i++; i+1 < len(s) && s[i] == ' ' && isPlain(s[i+1]) {
+				i++
+			}
 		}
 		if i == word {
 			_, size = utf8.DecodeRuneInString(s[i:])
@@ -184,6 +190,9 @@ func (c *collapser) addPart(s string) {
 		c.dst = append(c.dst, s[word:i]...)
 	}
 }
+
+// isPlain says whether a byte is a character other than white space.
+func isPlain(b byte) bool { return ' ' < b && b < utf8.RuneSelf }
 
 // spaceAt is the length of the white space character that s begins with, 0 if it begins with
 // another.

@@ -276,8 +276,8 @@ func (b *builder) addForeign() {
 	}
 }
 
-// startForeign places a start tag inside SVG or MathML. HTML in it, by escape or by invitation, is odd, and
-// so is an element in what hides its contents.
+// startForeign places a start tag inside SVG or MathML. HTML in it, by escape or by invitation, is
+// odd, and so is an element in what hides its contents.
 func (b *builder) startForeign() {
 	top := b.top()
 	if top.tag.is(hidden) || invitesHTML(b.d.elems[top.elem].name()) || escapes(b.tok.name()) {

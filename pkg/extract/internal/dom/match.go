@@ -11,7 +11,11 @@ import (
 func (l selectorList) match(d *Document, e Elem) bool {
 	el := &d.elems[e]
 	for i := range l {
-		if l[i].compounds[0].mayMatch(el) && l[i].matchFrom(d, e, 0) == matched {
+		if !l[i].compounds[0].mayMatch(el) {
+			d.steps-- // as matchFrom would
+			continue
+		}
+		if l[i].matchFrom(d, e, 0) == matched {
 			return true
 		}
 	}

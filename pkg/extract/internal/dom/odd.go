@@ -9,7 +9,7 @@ const (
 	notOdd     Oddity = iota
 	oddMatches        // an element was moved, and first matches with it
 	oddRoots          // html or body got attributes that a selector looks at
-	oddAlike          // whether formatting elements are alike depends on attributes that were not kept
+	oddAlike          // formatting elements may be alike in attributes that were not kept
 	lastReread        = oddAlike
 
 	oddFormatting Oddity = iota // the adoption agency over many formatting elements
@@ -29,8 +29,9 @@ func (o Oddity) String() string {
 	return [oddities]string{notOdd: "", oddMatches: "matches moved",
 		oddRoots: "attributes of a second html or body", oddAlike: "formatting elements alike",
 		oddFormatting: "nested formatting around a block", oddFoster: "content before its table",
-		oddFrames: "frameset", oddForeign: "HTML in SVG or MathML", oddTemplate: "SVG in a template",
-		oddEnd: "cut off", oddBytes: "NUL bytes", oddRare: "rare elements",
+		oddFrames: "frameset", oddForeign: "HTML in SVG or MathML",
+		oddTemplate: "SVG in a template",
+		oddEnd:      "cut off", oddBytes: "NUL bytes", oddRare: "rare elements",
 		oddLarge: "too large"}[o]
 }
 

@@ -272,8 +272,10 @@ func (b *builder) recheckRoot(e Elem, added []attr) {
 			continue
 		}
 		found, matches := d.found[i], s.list.match(d, e)
-		if s.around == nil || matches && (found == None || found > e) || !matches && found == e ||
-			slices.ContainsFunc(added, func(a attr) bool { return slices.Contains(s.around, a.name) }) {
+		around := s.around == nil || slices.ContainsFunc(added, func(a attr) bool {
+			return slices.Contains(s.around, a.name)
+		})
+		if around || matches && (found == None || found > e) || !matches && found == e {
 			b.giveUp(oddRoots)
 		}
 	}

@@ -102,8 +102,9 @@ func CompileSelector(css string) (*Selector, error) {
 		return nil, err
 	}
 	s := &Selector{list: list, patterns: p.patterns.Size(), forward: list.isForward(),
-		reads: list.reads(), roots: list.readsRoots(), around: list.attrsAround(), siblings: list.readsSiblings(),
-		counts: list.readsCounts()}
+		reads: list.reads(), roots: list.readsRoots(), around: list.attrsAround(),
+		siblings: list.readsSiblings(),
+		counts:   list.readsCounts()}
 	for i := range list {
 		s.tags.addAll(list[i].compounds[0].tags())
 	}

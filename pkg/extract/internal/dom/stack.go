@@ -448,10 +448,27 @@ func mayBeSpace(s string) bool {
 	return len(decoded) == 0 || classes[decoded[0]]&space != 0
 }
 
-// trimNewline leaves out a newline at the start.
+// trimNewline leaves out a newline at the start, which may be written as a reference, and with one
+// to a carriage return before it.
 func (b *builder) trimNewline(s string) string {
-	if strings.HasPrefix(s, "&") && mayBeSpace(s) {
-		b.giveUp(oddRare)
+	s = b.trimReference(s, '\r')
+	if rest := b.trimReference(s, '\n'); len(rest) < len(s) {
+		return rest
 	}
 	return strings.TrimPrefix(strings.TrimPrefix(s, "\r"), "\n")
+}
+
+// trimReference leaves out a reference to a character at the start.
+func (b *builder) trimReference(s string, to byte) string {
+	if s == "" || s[0] != '&' {
+		return s
+	}
+	n := referenceSize(s)
+	switch decoded := appendReference(nil, s[:n]); {
+	case len(decoded) == 1 && decoded[0] == to:
+		return s[n:]
+	case decoded[0] == to:
+		b.giveUp(oddRare) // the reference is a part of what stands here
+	}
+	return s
 }

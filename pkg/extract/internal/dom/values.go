@@ -236,16 +236,7 @@ func appendDecoded(dst []byte, s string, attribute bool) []byte {
 		}
 		dst = append(dst, s[:i]...)
 		s = s[i:]
-		n := 1
-		if n < len(s) && s[n] == '#' {
-			n++
-		}
-		for n < len(s) && isAlphanumeric(s[n]) {
-			n++
-		}
-		if n < len(s) && s[n] == ';' {
-			n++
-		}
+		n := referenceSize(s)
 		if keepsReference(s, n, attribute) {
 			dst = append(dst, s[:n]...)
 		} else {
@@ -253,6 +244,21 @@ func appendDecoded(dst []byte, s string, attribute bool) []byte {
 		}
 		s = s[n:]
 	}
+}
+
+// referenceSize is the length of what may be a character reference, with which s begins.
+func referenceSize(s string) int {
+	n := 1
+	if n < len(s) && s[n] == '#' {
+		n++
+	}
+	for n < len(s) && isAlphanumeric(s[n]) {
+		n++
+	}
+	if n < len(s) && s[n] == ';' {
+		n++
+	}
+	return n
 }
 
 func isAlphanumeric(b byte) bool {

@@ -379,32 +379,6 @@ func TestDetectTables(t *testing.T) {
 	}
 }
 
-// What a body names as its next page is followed: an address, or a cursor for a parameter.
-func TestDetectNextInJSON(t *testing.T) {
-	for _, c := range []struct{ body, want string }{
-		{`"next":"/list?page=2"`, `{"type":"NEXT_LINK","selector":"$.next"}`},
-		{`"links":{"next":{"href":"https://shop.test/list?page=2"}}`,
-			`{"type":"NEXT_LINK","selector":"$.links.next.href"}`},
-		{`"meta":{"next_cursor":"abc"}`,
-			`{"type":"JSON_CURSOR","param":"cursor","cursorPath":"$.meta.next_cursor"}`},
-		{`"pageInfo":{"endCursor":"abc"}`,
-			`{"type":"JSON_CURSOR","param":"after","cursorPath":"$.pageInfo.endCursor"}`},
-		{`"nextPage":2`, `{"type":"JSON_CURSOR","param":"page","cursorPath":"$.nextPage"}`},
-		{`"next":null`, `null`},
-		{`"nextPage":0`, `null`},
-	} {
-		got := proposalsOf(t, model.Recipe{}, "application/json",
-			`{"items":[{"id":1,"title":"A"},{"id":2,"title":"B"}],`+c.body+`}`)
-		if len(got) == 0 {
-			t.Fatalf("%s: nothing is proposed", c.body)
-		}
-		pagination, err := json.Marshal(got[0].Scraper.SourceConfig.Pagination)
-		if err != nil || string(pagination) != c.want {
-			t.Errorf("%s: %s, want %s", c.body, pagination, c.want)
-		}
-	}
-}
-
 // What stands deep in the elements of a JSON array is a column, too.
 func TestDetectDeepJSON(t *testing.T) {
 	const node = `{"node":{"title":"A","price":{"min":{"amount":"1.50"}}}}`

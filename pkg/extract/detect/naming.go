@@ -99,12 +99,6 @@ var (
 	dates  = regexp.MustCompile(`(?i)^[0-9]{4}-[0-9]{2}-[0-9]{2}|^[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}|^([0-9]{1,2}\.? )?(jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-zé]*\.?,? [0-9]{1,2}|^[0-9]{1,2}\.? (jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-zé]*\.? [0-9]{4}|^[0-9]+ (minutes?|hours?|days?|weeks?|months?) ago`)
 )
 
-// overlaps says whether an element holds one of the nodes or stands in one.
-func overlaps(nodes []*html.Node, n *html.Node) bool {
-	return slices.ContainsFunc(nodes,
-		func(have *html.Node) bool { return have != nil && (holds(have, n) || holds(n, have)) })
-}
-
 // isProse says whether the values of a leaf are words.
 func isProse(v string) bool {
 	letters := 0

@@ -125,11 +125,10 @@ func (p *probe) isOneOf(l list, i int) bool {
 
 // linkBase is what links are relative to.
 func (p *probe) linkBase() *url.URL {
-	for _, n := range p.sel.all("base[href]") {
-		if base, err := p.base.Parse(strings.TrimSpace(attribute(n, "href"))); err == nil {
+	if all := p.sel.all("base[href]"); len(all) > 0 {
+		if base, err := p.base.Parse(strings.TrimSpace(attribute(all[0], "href"))); err == nil {
 			return base
 		}
-		break
 	}
 	return p.base
 }
@@ -321,13 +320,12 @@ var addedPage = regexp.MustCompile(`(?i)^[/_-]?(page|p|seite|pagina|strana|sivu|
 func (p *probe) next(lists []list) (pagination *model.Pagination, counted bool) {
 	link := p.findNext(lists)
 	if link == nil {
-		for _, n := range p.sel.all(`link[rel="next"]`) {
-			target, err := p.linkBase().Parse(strings.TrimSpace(attribute(n, "href")))
+		if all := p.sel.all(`link[rel="next"]`); len(all) > 0 {
+			target, err := p.linkBase().Parse(strings.TrimSpace(attribute(all[0], "href")))
 			if err == nil && p.isOther(target) {
 				return &model.Pagination{Type: model.NextLink, Selector: `link[rel="next"]`},
 					isNextNumber(p.base, target)
 			}
-			break
 		}
 		return nil, false
 	}

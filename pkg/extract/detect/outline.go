@@ -39,11 +39,6 @@ type tally struct{ text, linked, images int }
 func (e *element) textLength() int   { return e.behind.text - e.before.text }
 func (e *element) linkedLength() int { return e.behind.linked - e.before.linked }
 
-// holds says whether an element is another one or holds it.
-func (o *outline) holds(outer, inner int) bool {
-	return outer <= inner && inner < o.all[outer].end
-}
-
 // paths numbers sequences of names: 0 is the empty one.
 type paths map[pathEnd]int
 

@@ -16,6 +16,38 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
+// The keys of a self-hosting customer have a read limit of their own, which is none unless told
+// (decision 64).
+func TestSelfHostingKeysReadByTheirOwnFigure(t *testing.T) {
+	for _, figure := range []int{0, 3} {
+		s := apitest.Start(t, apitest.WithRateLimits, func(config *apiserver.Config) {
+			config.Rates = map[string]apiserver.Rate{"read": {Count: 1, Per: 24 * time.Hour}}
+			if figure > 0 {
+				config.Rates["self-read"] = apiserver.Rate{Count: figure, Per: 24 * time.Hour}
+			}
+		})
+		var err error
+		if s.Secrets["self"], err = apiserver.SelfKey(t.Context(), s.Client, s.IDs,
+			s.DataDir); err != nil {
+			t.Fatal(err)
+		}
+		for call := range 5 {
+			want := http.StatusOK
+			if figure > 0 && call >= figure {
+				want = http.StatusTooManyRequests
+			}
+			if status, _ := whoami(t, s, "self"); status != want {
+				t.Errorf("figure %d, call %d: %d, want %d", figure, call, status, want)
+			}
+		}
+		for call, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+			if status, _ := whoami(t, s, apitest.Reader); status != want {
+				t.Errorf("another's call %d: %d, want %d", call, status, want)
+			}
+		}
+	}
+}
+
 // Two servers with one Redis enforce one limit, just at its edge, and tell of one bucket.
 func TestServersShareLimits(t *testing.T) { onRedis(t, testServersShareLimits) }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // SelfCustomer is the customer of a self-hosted server.
-const SelfCustomer = "self"
+const SelfCustomer = auth.SelfCustomer
 
 const apiKeyFile = "api-key"
 

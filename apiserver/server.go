@@ -245,9 +245,9 @@ func newLimiter(config Config) (limits.Limiter, error) {
 
 // CheckRates refuses figures of classes that there are not, and figures that are not positive.
 func CheckRates(rates map[string]Rate) error {
-	known := limits.Defaults()
+	known := limits.Classes()
 	for _, class := range slices.Sorted(maps.Keys(rates)) {
-		if _, ok := known[limits.Class(class)]; !ok {
+		if !slices.Contains(known, limits.Class(class)) {
 			return fmt.Errorf("%.50q is none of %s", class, strings.Join(RateClasses(), ", "))
 		}
 		if rate := rates[class]; rate.Count < 1 || rate.Per <= 0 {
@@ -270,10 +270,9 @@ func CheckCustomerRates(rates map[string]Rate) error {
 // RateClasses are the classes of calls that have figures, in alphabetical order.
 func RateClasses() []string {
 	var names []string
-	for class := range limits.Defaults() {
+	for _, class := range limits.Classes() {
 		names = append(names, string(class))
 	}
-	slices.Sort(names)
 	return names
 }
 

@@ -45,9 +45,11 @@ type (
 	TouchKeys    = command.TouchKeysPayload
 	PutGroup     = command.PutGroupPayload
 	PutScraper   = command.PutScraperPayload
-	PutSchema    = command.PutSchemaPayload
-	DeleteSchema = command.DeleteSchemaPayload
-	Deletion     = command.Deletion
+	// DeleteScraper leaves runs and rows.
+	DeleteScraper = command.DeleteScraperPayload
+	PutSchema     = command.PutSchemaPayload
+	DeleteSchema  = command.DeleteSchemaPayload
+	Deletion      = command.Deletion
 	// PreviewDelete goes before every deletion that has a preview.
 	PreviewDelete = command.PreviewDeletePayload
 	ClaimCall     = command.ClaimCallPayload
@@ -64,8 +66,11 @@ type (
 	RegisterNode  = command.RegisterNodePayload
 )
 
-// OpDeleteSchema is an operation that has a preview.
-const OpDeleteSchema = command.OpDeleteSchema
+// Operations that have a preview.
+const (
+	OpDeleteSchema  = command.OpDeleteSchema
+	OpDeleteScraper = command.OpDeleteScraper
+)
 
 // Call is the idempotency of an API call. Its claim and the command's effect are one step. When the
 // key's result is there already the command changes nothing, Replayed becomes true and the first

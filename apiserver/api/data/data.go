@@ -29,6 +29,7 @@ func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.group(),
 		r.read(),
+		r.export(),
 	}
 }
 

@@ -31,10 +31,10 @@ func start(t *testing.T) *rig {
 	return startOn(t, apitest.NewStore(t))
 }
 
-func startOn(t *testing.T, store rowstore.Store) *rig {
+func startOn(t *testing.T, store rowstore.Store, options ...apitest.Option) *rig {
 	t.Helper()
 	r := &rig{store: store}
-	r.Server = apitest.Start(t, apitest.WithStore(r.store))
+	r.Server = apitest.Start(t, append(options, apitest.WithStore(r.store))...)
 	r.group = r.NewGroup(t, "alice", "g")
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})
 	r.shop, r.other = r.scraper(t, "shop"), r.scraper(t, "other")

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/ownership"
@@ -21,15 +21,20 @@ import (
 
 const maxFields = 500
 
-type readRequest struct {
+// selection says which rows are read, and what of them.
+type selection struct {
 	ScraperID ids.ID   `query:"scraperId" doc:"At least one of scraperId, groupId and jobId is needed"`
 	GroupID   ids.ID   `query:"groupId"`
 	JobID     ids.ID   `query:"jobId"`
 	IsLastRun bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
 	Filters   string   `query:"filters" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
 	Fields    []string `query:"fields" doc:"Only these members of each row; repeated, or with commas"`
-	Limit     int      `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor    string   `query:"cursor" doc:"nextCursor of the page before, with otherwise equal parameters (but limit and fields)"`
+}
+
+type readRequest struct {
+	selection
+	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
+	Cursor string `query:"cursor" doc:"nextCursor of the page before, with otherwise equal parameters (but limit and fields)"`
 }
 
 // place is where a read goes on, and what it saw at its beginning: rows and runs that came later
@@ -73,9 +78,11 @@ func (r Resource) read() *operation.Operation {
 			page.NextCursor = &next
 		}
 		for i := range page.Items {
-			if page.Items[i], err = project(page.Items[i], fields); err != nil {
+			item, err := export.Project(json.RawMessage(page.Items[i]), fields)
+			if err != nil {
 				return page, err
 			}
+			page.Items[i] = api.Row(item)
 		}
 		return page, nil
 	})
@@ -113,39 +120,54 @@ func (in *readRequest) scan(ctx context.Context, r Resource, from *operation.Cal
 	q rowstore.ScanQuery) (
 	rows []api.Row, more bool, err error,
 ) {
-	groups, jobs := in.groups(from.View, q.Scope.Group), q.Scope.Jobs
-	n := max(slices.Index(groups, at.Group), 0)
+	scopes, err := in.scopes(ctx, r.History, from.View, q.Scope, at.Newest)
+	if err != nil {
+		return nil, false, err
+	}
+	n := max(slices.IndexFunc(scopes,
+		func(s rowstore.Scope) bool { return s.Group == at.Group }), 0)
 	for rows = []api.Row{}; ; n++ {
-		at.Group, q.Scope.Group, q.Scope.Without = groups[n], groups[n],
-			from.View.UndoneIn(groups[n])
-		if in.IsLastRun {
-			latest, err := latestRuns(ctx, r.History, from.View, groups[n], q.Scope.Scraper,
-				at.Newest)
-			if err != nil {
-				return nil, false, fmt.Errorf("latest runs of group %s: %w", groups[n], err)
-			}
-			q.Scope.Jobs = intersect(jobs, latest)
-		}
+		at.Group, q.Scope = scopes[n].Group, scopes[n]
 		q.After, q.Limit = at.After, in.Limit-len(rows)
 		found, last, err := r.Store.Scan(ctx, q)
 		if err != nil {
 			return nil, false, fmt.Errorf("scan rows: %w", err)
 		}
 		rows, at.After = append(rows, api.Rows(found)...), last
-		if last < q.Upto || n+1 == len(groups) {
+		if last < q.Upto || n+1 == len(scopes) {
 			return rows, last < q.Upto, nil
 		}
 		at.After = 0
 		if len(rows) == in.Limit {
-			at.Group = groups[n+1]
+			at.Group = scopes[n+1].Group
 			return rows, true, nil
 		}
 	}
 }
 
+// scopes are what is read one after the other: of each group that the rows lie under what whole
+// names. Of latest runs those as of a moment. At least one.
+func (in *selection) scopes(ctx context.Context, history *client.History, v *client.View,
+	whole rowstore.Scope, asOf newest) ([]rowstore.Scope, error) {
+	var scopes []rowstore.Scope
+	for _, group := range in.groups(v, whole.Group) {
+		scope := whole
+		scope.Group, scope.Without = group, v.UndoneIn(group)
+		if in.IsLastRun {
+			latest, err := latestRuns(ctx, history, v, group, whole.Scraper, asOf)
+			if err != nil {
+				return nil, fmt.Errorf("latest runs of group %s: %w", group, err)
+			}
+			scope.Jobs = intersect(whole.Jobs, latest)
+		}
+		scopes = append(scopes, scope)
+	}
+	return scopes, nil
+}
+
 // groups are those that the rows lie under, as they are read: one, but for a scraper that was
 // moved, whose rows stay where its runs were.
-func (in *readRequest) groups(v *client.View, group ids.ID) []ids.ID {
+func (in *selection) groups(v *client.View, group ids.ID) []ids.ID {
 	groups := []ids.ID{group}
 	add := func(group ids.ID) {
 		if !slices.Contains(groups, group) {
@@ -175,7 +197,7 @@ func intersect(left, right []ids.ID) []ids.ID {
 
 // scope is whose rows are read. The group, which the rows lie under, follows from job or scraper
 // when it is not named.
-func (in *readRequest) scope(ctx context.Context, history *client.History,
+func (in *selection) scope(ctx context.Context, history *client.History,
 	from *operation.Caller) (rowstore.Scope, error) {
 	scope := rowstore.Scope{Group: in.GroupID, Scraper: in.ScraperID,
 		Since: client.RowsSince(from.View)}
@@ -211,13 +233,13 @@ func (in *readRequest) scope(ctx context.Context, history *client.History,
 }
 
 // identity is what a cursor is bound to.
-func (in *readRequest) identity(customer string) []string {
+func (in *selection) identity(customer string) []string {
 	return []string{"data", customer, in.ScraperID.String(), in.GroupID.String(), in.JobID.String(),
 		fmt.Sprint(in.IsLastRun), in.Filters}
 }
 
 // fields is the projection, nil for whole rows.
-func (in *readRequest) fields() ([]string, error) {
+func (in *selection) fields() ([]string, error) {
 	var fields []string
 	for _, text := range in.Fields {
 		for name := range strings.SplitSeq(text, ",") {
@@ -231,35 +253,4 @@ func (in *readRequest) fields() ([]string, error) {
 			maxFields)
 	}
 	return fields, nil
-}
-
-// project keeps the named members of a row that are there, in the order named.
-func project(doc api.Row, fields []string) (api.Row, error) {
-	if fields == nil {
-		return doc, nil
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(doc, &members); err != nil {
-		return nil, fmt.Errorf("a stored row is no JSON object: %w", err)
-	}
-	var out bytes.Buffer
-	out.WriteByte('{')
-	for _, name := range fields {
-		value, ok := members[name]
-		if !ok {
-			continue
-		}
-		if out.Len() > 1 {
-			out.WriteByte(',')
-		}
-		key, err := json.Marshal(name)
-		if err != nil {
-			return nil, fmt.Errorf("name of a member: %w", err)
-		}
-		out.Write(key)
-		out.WriteByte(':')
-		out.Write(value)
-	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
 }

@@ -52,6 +52,8 @@ func (r Resource) Operations() []*operation.Operation {
 		r.getV2(),
 		r.get(),
 		r.list(),
+		r.previewDelete(),
+		r.delete(),
 		r.previewRule(),
 		r.parameters(),
 	}

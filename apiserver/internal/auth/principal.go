@@ -17,6 +17,12 @@ type Principal struct {
 	Admin    bool        // a sign-in credential with the role admin
 }
 
+// SelfCustomer is the customer of a self-hosted server.
+const SelfCustomer = "self"
+
+// SelfHosting says whether the credential is an API key of that customer.
+func (p *Principal) SelfHosting() bool { return p.Key != nil && p.Customer == SelfCustomer }
+
 // SignIn says whether the credential is a sign-in token.
 func (p *Principal) SignIn() bool { return p.Key == nil }
 

@@ -5,6 +5,8 @@ package limits
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +35,17 @@ const (
 	Harvest   Class = "harvest"
 	TopUp     Class = "top-up"
 	Mint      Class = "mint"
+	// SelfRead counts instead of Read for the self-hosting customer (decision 64). It has no figure
+	// unless told.
+	SelfRead Class = "self-read"
 )
+
+// Classes are all that may have a figure, in alphabetical order.
+func Classes() []Class {
+	classes := append(slices.Collect(maps.Keys(Defaults())), SelfRead)
+	slices.Sort(classes)
+	return classes
+}
 
 // Figure allows Count calls in each Per, and as many at once.
 type Figure = cache.Limit

@@ -135,7 +135,7 @@ type exchange struct {
 	from    Caller
 	address netip.Addr // of who calls, as far as trusted proxies say
 	err     error
-	ended   func()          // of a stream: releases its place
+	ended   func()          // of a long answer: releases its place
 	span    *telemetry.Span // nil: not traced
 	undo    []func()        // of what it holds, when it has its answer
 }
@@ -234,7 +234,7 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		x.from.Call = &client.Call{Customer: x.from.Customer, Operation: x.op.ID, Key: key,
 			Request: x.hash(in, raw)}
 	}
-	if x.op.Streams() {
+	if x.op.isLong() {
 		if x.ended = x.Streams.Open(ctx, x.from.Customer); x.ended == nil {
 			return nil, fault.New(fault.TooManyStreams, "at most %d streams may be open",
 				limits.MaxStreams)
@@ -265,8 +265,11 @@ func (x *exchange) identify(ctx context.Context) error {
 	}
 	x.from.Principal, x.from.View = principal, view
 	class := x.op.Rate
-	if principal.SignIn() && (class == limits.General || class == limits.Read) {
+	switch {
+	case principal.SignIn() && (class == limits.General || class == limits.Read):
 		class = limits.SignIn
+	case principal.SelfHosting() && class == limits.Read:
+		class = limits.SelfRead
 	}
 	return x.takeFromBucket(ctx, principal.Holder(), principal.Payer(), class)
 }

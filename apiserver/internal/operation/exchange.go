@@ -154,7 +154,9 @@ type Raw struct {
 // the connection off, so that a client does not take a part for the whole.
 type Download struct {
 	ContentType string
-	Write       func(ctx context.Context, w io.Writer) error // runs after the handler has returned
+	// Name is that of the file for browsers, of letters, digits, '-' and '.'; "": none.
+	Name  string
+	Write func(ctx context.Context, w io.Writer) error // runs after the handler has returned
 }
 
 // Streamed is an answer of type T. It is Whole, or, where it is long, what Write writes of it as
@@ -253,10 +255,14 @@ func (x *exchange) download(answer Download) {
 	read, write := io.Pipe()
 	log := x.Logger.With("operation", x.op.ID, "correlationId", x.id)
 	ctx, cancel := context.WithTimeout(x.Work, x.op.Timeout)
+	end := x.ended // nil: the answer of an operation whose answers are short but for some
 	x.underway.addOne()
 	go func() {
 		defer x.underway.removeOne()
 		defer cancel()
+		if end != nil {
+			defer end()
+		}
 		err := recovering(func() error {
 			w := bufio.NewWriterSize(write, downloadBuffer)
 			if err := answer.Write(ctx, w); err != nil {
@@ -274,6 +280,9 @@ func (x *exchange) download(answer Download) {
 	}
 	x.rc.SetContentType(answer.ContentType)
 	x.rc.Response.Header.Set("Cache-Control", "no-store")
+	if answer.Name != "" {
+		x.rc.Response.Header.Set("Content-Disposition", `attachment; filename="`+answer.Name+`"`)
+	}
 	// The server closes the pipe when the client is gone, and drops the connection when the pipe
 	// ends with an error.
 	x.rc.SetBodyStream(struct {

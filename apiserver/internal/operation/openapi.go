@@ -147,8 +147,11 @@ func (op *Operation) responses(s *schemas) object {
 		}
 		answer["content"] = object{"text/event-stream": content}
 	case op.response == reflect.TypeFor[Download]():
-		answer["content"] = object{"application/octet-stream": object{
-			"schema": object{"type": "string", "format": "binary"}}}
+		content := object{}
+		for _, media := range op.media() {
+			content[media] = object{"schema": object{"type": "string", "format": "binary"}}
+		}
+		answer["content"] = content
 	case op.response == reflect.TypeFor[Raw]():
 		answer["content"] = object{"*/*": object{"schema": object{}}}
 	default:
@@ -163,6 +166,14 @@ func (op *Operation) responses(s *schemas) object {
 	return out
 }
 
+// media are the types of a Download.
+func (op *Operation) media() []string {
+	if len(op.Media) == 0 {
+		return []string{"application/octet-stream"}
+	}
+	return op.Media
+}
+
 // problems are the error codes by status: the handler's and those that the declaration implies.
 func (op *Operation) problems() map[int][]string {
 	codes := append([]fault.Code{fault.Internal, fault.Unavailable}, op.Errors...)
@@ -172,7 +183,7 @@ func (op *Operation) problems() map[int][]string {
 	switch {
 	case op.Access == auth.SignInOnly:
 		codes = append(codes, fault.SignInOnly)
-	case op.Streams():
+	case op.isLong():
 		codes = append(codes, fault.TooManyStreams)
 	}
 	if op.Rate != limits.Unlimited {

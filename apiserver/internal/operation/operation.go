@@ -84,6 +84,9 @@ type Declaration struct {
 	Timeout time.Duration // for everything but a stream of events: 30 s unless told
 	// for operations that answer Events: a value of the type of an event's data
 	Event any
+	// for operations that answer a Download: the types that it may have, application/octet-stream
+	// unless told
+	Media []string
 }
 
 // Caller is what a handler knows of the call beside its request.
@@ -148,3 +151,9 @@ func Define[In, Out any](d Declaration, handle Handler[In, Out]) *Operation {
 
 // Streams says whether the operation answers with events.
 func (op *Operation) Streams() bool { return op.response == reflect.TypeFor[Events]() }
+
+// isLong says whether the answer is as long as its maker makes it: while it is sent it has a place
+// among the customer's streams.
+func (op *Operation) isLong() bool {
+	return op.Streams() || op.response == reflect.TypeFor[Download]()
+}

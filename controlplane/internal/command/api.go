@@ -111,6 +111,25 @@ func (PutScraperPayload) Declaration() Declaration {
 
 func (PutScraperPayload) yields(state.Scraper) {}
 
+// DeleteScraperPayload removes a customer's scraper. Its runs and their rows stay. Token is that of
+// the preview, "" for any that holds. Faults: scraper_not_found, scraper_already_running while a
+// run of it is open, PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT.
+type DeleteScraperPayload struct {
+	Deletion Deletion `cbor:"1,keyasint"`
+	Token    string   `cbor:"2,keyasint,omitempty"`
+}
+
+// Declaration implements Payload.
+func (DeleteScraperPayload) Declaration() Declaration {
+	return Declaration{Number: 22, By: APIServer, Kept: true, Since: ScraperDeletesSince}
+}
+
+func (DeleteScraperPayload) yields(None) {}
+
+// ScraperDeletesSince is the version of the cluster from which on scrapers are deleted, and
+// previews of that are noted.
+const ScraperDeletesSince = 2
+
 // ClaimCallPayload claims the envelope's idempotency key before the call's effect, for calls that
 // stream a body or go outside. List is the link list that the call takes in. Faults:
 // idempotency_in_flight, idempotency_key_reused, idempotency_keys_exhausted.

@@ -43,7 +43,8 @@ type Deletion struct {
 
 // Operations that have a preview. Each has its dependants in fsm.
 const (
-	OpDeleteSchema = "svc_delete_customer_schema"
+	OpDeleteSchema  = "svc_delete_customer_schema"
+	OpDeleteScraper = "svc_delete_scraper"
 )
 
 // PreviewDeletePayload notes that the customer has been shown what a deletion does. Its token lets

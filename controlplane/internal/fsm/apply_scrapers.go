@@ -141,6 +141,33 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	pruneRecipes(tx, scraper.ID)
 }
 
+// cascadeOfScraper is what the deletion of a scraper reaches: its recipe alone. A run of it since
+// the preview is another state to decide on.
+func cascadeOfScraper(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
+	scraper := tx.Scraper(d.Target)
+	if scraper == nil || scraper.Customer != d.Customer {
+		return state.Cascade{},
+			fault.Invalid(fault.ScraperNotFound, "id", "there is no such scraper")
+	}
+	if open := tx.OpenJobsOf(scraper.ID); len(open) > 0 {
+		return state.Cascade{}, fault.New(fault.ScraperAlreadyRunning,
+			"job %s of this scraper is still running; stop it first", open[0].ID)
+	}
+	return state.Cascade{Name: scraper.Spec.Name, Type: "SCRAPER",
+		Digest: digest([]ids.ID{scraper.LastJob})}, nil
+}
+
+func deleteScraper(tx *state.Tx, p command.DeleteScraperPayload) (command.None, error) {
+	if err := spendPreview(tx, &p.Deletion, p.Token); err != nil {
+		return command.None{}, err
+	}
+	scraper := tx.Scraper(p.Deletion.Target)
+	countMember(tx, scraper.Group, -1)
+	tx.RemoveScraper(scraper)
+	pruneRecipes(tx, scraper.ID)
+	return command.None{}, nil
+}
+
 func countMember(tx *state.Tx, group ids.ID, by int) {
 	if g := tx.Group(group); g != nil {
 		counted := *g

@@ -127,6 +127,7 @@ func registerAll(m *FSM) {
 	register(m, putPrices)
 	register(m, putSchema)
 	register(m, deleteSchema)
+	register(m, deleteScraper)
 	register(m, previewDelete)
 	register(m, enqueueWork)
 	register(m, exchangeWork)

@@ -22,12 +22,18 @@ const (
 // deletion's for a target that is not there.
 func cascades() map[string]func(*state.Tx, *command.Deletion) (state.Cascade, error) {
 	return map[string]func(*state.Tx, *command.Deletion) (state.Cascade, error){
-		command.OpDeleteSchema: cascadeOfSchema,
+		command.OpDeleteSchema:  cascadeOfSchema,
+		command.OpDeleteScraper: cascadeOfScraper,
 	}
 }
 
 func cascadeOf(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	known := cascades()[d.Operation]
+	// older voters know no such preview
+	if d.Operation == command.OpDeleteScraper &&
+		tx.ClusterVersion() < command.ScraperDeletesSince {
+		known = nil
+	}
 	if known == nil {
 		return state.Cascade{},
 			fault.New(fault.NotSupported, "the operation %.100q has no preview", d.Operation)

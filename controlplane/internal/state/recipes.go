@@ -92,10 +92,15 @@ func (t *Tx) PutRecipe(r *Recipe) {
 // RemoveRecipe removes.
 func (t *Tx) RemoveRecipe(r *Recipe) {
 	recipesTable.remove(t, r)
-	if r.Content.zero() {
+	t.release(r.Content)
+}
+
+// release counts one record less that names a recipe; the last takes it along.
+func (t *Tx) release(hash Hash) {
+	if hash.zero() {
 		return
 	}
-	content := *t.content(r.Content)
+	content := *t.content(hash)
 	if content.Uses--; content.Uses == 0 {
 		contentsTable.remove(t, &content)
 		return
@@ -134,6 +139,17 @@ func (t *Tx) PutScraper(s *Scraper) {
 		t.PutCustomer(&customer)
 	}
 	scrapersTable.put(t, &kept)
+}
+
+// RemoveScraper removes a scraper with its revision's recipe; those of runs stay.
+func (t *Tx) RemoveScraper(s *Scraper) {
+	if known, by := t.Customer(s.Customer), t.bytesOf(s); known != nil && by != 0 {
+		customer := *known
+		customer.ScraperBytes -= by
+		t.PutCustomer(&customer)
+	}
+	scrapersTable.remove(t, s)
+	t.release(s.Content)
 }
 
 // bytesOf is what a scraper takes in a snapshot with its recipe; 0 of one without Content.

@@ -1,0 +1,174 @@
+package data
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/export"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const (
+	// exportTime is how long an export may take to be sent.
+	exportTime = time.Hour
+	// exportBytes of rows are in memory at once; no read of the store is open while they are sent.
+	exportBytes = 1 << 20
+	exportRows  = 1_000
+)
+
+type exportRequest struct {
+	selection
+	Format export.Format `query:"format" default:"csv" enum:"csv,jsonl"`
+	Limit  int64         `query:"limit" default:"0" min:"0" doc:"Most rows; 0 for all"`
+	BOM    bool          `query:"bom" default:"false" doc:"Begin a csv with a byte order mark, by which spreadsheets know UTF-8"`
+	Guard  bool          `query:"guard" default:"true" doc:"In a csv, an apostrophe before text that a spreadsheet would take for a formula"`
+}
+
+// export is GET /api/scraper/data/export.
+func (r Resource) export() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_export_data", Routes: operation.Routes("GET /api/scraper/data/export"),
+		Group:   group,
+		Summary: "Answers rows as one file, whatever their number",
+		Description: "It counts as one call, and as an open stream while it is sent. Rows come " +
+			"as by GET /api/scraper/data: in the order in which they were stored, as they were " +
+			"when the call came. jsonl is each row as it was stored, one a line. The columns of " +
+			"csv are the configured fields in their order, then all others in the order in " +
+			"which rows first have them, those that the server adds (_…) last; with fields, " +
+			"exactly those. An answer that breaks off ends without its last chunk.",
+		Access: auth.Read, Rate: limits.Read, Timeout: exportTime,
+		Media: []string{export.CSV.MediaType(), export.JSONL.MediaType()},
+		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
+			fault.InvalidFilter},
+	}, func(ctx context.Context, from *operation.Caller,
+		in *exportRequest) (operation.Download, error) {
+		none := operation.Download{}
+		o := export.Options{Format: in.Format, BOM: in.BOM, Unguarded: !in.Guard}
+		var err error
+		if o.Fields, err = in.fields(); err != nil {
+			return none, err
+		}
+		rows, err := in.source(ctx, r, from)
+		if err != nil {
+			return none, err
+		}
+		if o.Format == export.CSV && o.Fields == nil {
+			if o.First, err = in.configured(ctx, r.History, from); err != nil {
+				return none, err
+			}
+		}
+		return operation.Download{
+			ContentType: in.Format.MediaType(), Name: in.name() + "." + string(in.Format),
+			Write: func(ctx context.Context, w io.Writer) error {
+				return export.Write(ctx, w, rows, o)
+			}}, nil
+	})
+}
+
+// name is that of the file.
+func (in *exportRequest) name() string {
+	for _, id := range []ids.ID{in.JobID, in.ScraperID} {
+		if !id.IsZero() {
+			return "rows-" + id.String()
+		}
+	}
+	return "rows-" + in.GroupID.String()
+}
+
+// source reads the rows as they are now, as often as it is asked. Whose rows they are is decided
+// here once: a long read holds no state.
+func (in *exportRequest) source(ctx context.Context, r Resource,
+	from *operation.Caller) (export.Source, error) {
+	q := rowstore.ScanQuery{Bytes: exportBytes}
+	var err error
+	if q.Filter, err = parseFilter(in.Filters); err != nil {
+		return nil, err
+	}
+	whole, err := in.scope(ctx, r.History, from)
+	if err != nil {
+		return nil, err
+	}
+	asOf, err := newestRun(ctx, r.History, from)
+	if err != nil {
+		return nil, fmt.Errorf("newest run: %w", err)
+	}
+	scopes, err := in.scopes(ctx, r.History, from.View, whole, asOf)
+	if err != nil {
+		return nil, err
+	}
+	if q.Upto, err = r.Store.Horizon(ctx); err != nil {
+		return nil, fmt.Errorf("rows to export: %w", err)
+	}
+	most := in.Limit
+	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
+		return scanAll(ctx, r.Store, scopes, q, most)
+	}, nil
+}
+
+// scanAll reads the rows of scopes, one scope after the other, at most most of them unless that is
+// 0.
+func scanAll(ctx context.Context, store rowstore.Reads, scopes []rowstore.Scope,
+	q rowstore.ScanQuery, most int64) iter.Seq2[[]json.RawMessage, error] {
+	return func(yield func([]json.RawMessage, error) bool) {
+		left := most
+		for _, q.Scope = range scopes {
+			for q.After = 0; q.After < q.Upto; {
+				if q.Limit = exportRows; most > 0 {
+					q.Limit = int(min(exportRows, left))
+				}
+				rows, last, err := store.Scan(ctx, q)
+				if err != nil {
+					yield(nil, fmt.Errorf("rows to export: %w", err))
+					return
+				}
+				left -= int64(len(rows))
+				if !yield(rows, nil) || most > 0 && left <= 0 {
+					return
+				}
+				q.After = last
+			}
+		}
+	}
+}
+
+// configured are the fields that the scrapers of the rows are told to make, and what their rules
+// write, in this order.
+func (in *exportRequest) configured(ctx context.Context, history *client.History,
+	from *operation.Caller) ([]string, error) {
+	var names []string
+	add := func(s *client.Scraper) bool {
+		for _, field := range s.Spec.ItemsConfig {
+			names = append(names, field.Name)
+		}
+		for _, rule := range s.Spec.PostProcessRules {
+			names = append(names, rule.OutputField)
+		}
+		return true
+	}
+	scraper := in.ScraperID
+	if !in.JobID.IsZero() {
+		job, err := history.Run(ctx, from.View, in.JobID)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", in.JobID, err)
+		}
+		if job != nil {
+			scraper = job.Scraper
+		}
+	}
+	if scraper.IsZero() {
+		from.View.GroupScrapers(in.GroupID, add)
+	} else if s := from.View.Scraper(scraper); s != nil {
+		add(s)
+	}
+	return names, nil
+}

@@ -1,0 +1,158 @@
+package data_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const exportPath = "GET /api/scraper/data/export"
+
+func TestExport(t *testing.T) {
+	r := start(t)
+	put := client.PutScraper{ID: r.shop, Customer: "alice", Group: r.group,
+		Spec: model.Scraper{Name: "shop", Type: model.SingleProduct,
+			ItemsConfig: []model.Field{{Name: "sku", Selector: "b", Kind: model.Text},
+				{Name: "name", Selector: "h1", Kind: model.Text}}}}
+	r.Client.Must(t, put)
+	group, shop := "&groupId="+r.group.String(), "&scraperId="+r.shop.String()
+	job := func(n int) string { return "&jobId=" + r.jobs[n].String() }
+	rows := func(query, want string) apitest.Scenario {
+		return apitest.Scenario{Name: query, As: apitest.Reader,
+			Do: exportPath + "?format=jsonl" + query, Status: 200,
+			Headers: map[string]string{"Content-Type": "application/x-ndjson"},
+			Check: func(t *testing.T, a apitest.Answer) {
+				got := ""
+				for line := range strings.Lines(string(a.Body)) {
+					var row struct{ N int }
+					if err := json.Unmarshal([]byte(line), &row); err != nil {
+						t.Fatalf("%q: %v", line, err)
+					}
+					got += fmt.Sprint(row.N)
+				}
+				if got != want {
+					t.Errorf("rows %s, want %s", got, want)
+				}
+			}}
+	}
+	file := func(query, want string) apitest.Scenario {
+		return apitest.Scenario{Name: query, As: apitest.Reader, Do: exportPath + query, Status: 200,
+			Headers: map[string]string{"Content-Type": "text/csv; charset=utf-8",
+				"Content-Disposition": "*"},
+			Check: func(t *testing.T, a apitest.Answer) {
+				if string(a.Body) != want {
+					t.Errorf("%q, want %q", a.Body, want)
+				}
+			}}
+	}
+	refused := func(who, query string, status int, code string) apitest.Scenario {
+		return apitest.Scenario{Name: code, As: who, Do: exportPath + query, Status: status,
+			Code: code}
+	}
+	r.Run(t,
+		rows(group, "12345678"), rows(shop, "123678"), rows(job(1), "45"),
+		rows(shop+"&isLastRun=true", "678"), rows(group+"&isLastRun=true", "45678"),
+		rows(group+"&limit=5", "12345"), rows(group+"&limit=1", "1"),
+		rows(job(0)+"&scraperId="+r.other.String(), ""),
+		rows(group+"&"+filters(`{"name":{"in":["a","h",null]}}`), "1378"),
+		file("?fields=name,n&jobId="+r.jobs[0].String(), "name,n\na,1\nb,2\n,3\n"),
+		file("?jobId="+r.jobs[0].String(), "sku,name,n,_scrapedAt\n"+
+			",a,1,2026-01-02T03:04:01.000Z\n,b,2,2026-01-02T03:04:02.000Z\n"+
+			",,3,2026-01-02T03:04:03.000Z\n"),
+		file("?bom=true&guard=false&fields=n&limit=1&groupId="+r.group.String(), "\ufeffn\n1\n"),
+		refused(apitest.Nobody, "?groupId="+r.group.String(), 401, "unauthorized"),
+		refused(apitest.Other, "?groupId="+r.group.String(), 400, "not_found"),
+		refused(apitest.Other, "?jobId="+r.jobs[0].String(), 400, "job_not_found"),
+		refused(apitest.User, "?scraperId="+unknown, 404, "scraper_not_found"),
+		refused(apitest.User, "", 400, "invalid_request"),
+		refused(apitest.User, "?format=xlsx&groupId="+r.group.String(), 400, "invalid_request"),
+		refused(apitest.User, "?filters=x&groupId="+r.group.String(), 400, "invalid_filter"),
+	)
+}
+
+// scanned is a store that notes the bytes of each part, and fails one of them when it is told to.
+type scanned struct {
+	rowstore.Store
+	reads []int
+	fail  int // that read fails, counted from 1
+	// not nil: each read says that it began, and ends when it is closed
+	held  chan struct{}
+	began chan struct{}
+}
+
+func (s *scanned) Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error) {
+	if s.held != nil {
+		s.began <- struct{}{}
+		<-s.held
+		return s.Store.Scan(ctx, q)
+	}
+	if len(s.reads)+1 == s.fail {
+		return nil, 0, fmt.Errorf("the disk is gone")
+	}
+	rows, last, err := s.Store.Scan(ctx, q)
+	bytes := 0
+	for _, row := range rows {
+		bytes += len(row)
+	}
+	s.reads = append(s.reads, bytes)
+	return rows, last, err
+}
+
+// Long rows are never in memory at once, and a file that breaks off does not look whole.
+func TestExportLongRows(t *testing.T) {
+	store := &scanned{Store: apitest.NewStore(t)}
+	r := startOn(t, store)
+	rows := make([]string, 8)
+	for i := range rows {
+		rows[i] = fmt.Sprintf(`{"n":%d,"text":"%s"}`, i, strings.Repeat("x", 900_000))
+	}
+	r.run(t, r.other, rows...)
+	path := "/api/scraper/data/export?format=jsonl&jobId=" + r.jobs[len(r.jobs)-1].String()
+	store.reads = nil
+	body, err := r.get(t, path)
+	if err != nil || strings.Count(string(body), "\n") != len(rows) {
+		t.Errorf("%d bytes: %v", len(body), err)
+	}
+	if most := slices.Max(store.reads); most > 1<<20+1_000_000 || len(store.reads) < 4 {
+		t.Errorf("parts of %v bytes", store.reads)
+	}
+	store.reads, store.fail = nil, 1 // before anything was sent the client is told
+	r.Run(t, apitest.Scenario{Name: "first part", As: apitest.Reader, Do: "GET " + path,
+		Status: 500, Code: "internal_error"})
+	store.reads, store.fail = nil, 3
+	if body, err := r.get(t, path); err == nil {
+		t.Errorf("a part of %d bytes looks whole", len(body))
+	}
+}
+
+// An export is one of the customer's open streams until it is sent: what slow readers hold is
+// bounded.
+func TestOpenExportsAreBounded(t *testing.T) {
+	store := &scanned{Store: apitest.NewStore(t), held: make(chan struct{}),
+		began: make(chan struct{}, 100)}
+	r := startOn(t, store, apitest.WithRateLimits)
+	path := "/api/scraper/data/export?format=jsonl&jobId=" + r.jobs[0].String()
+	var open sync.WaitGroup
+	for range limits.MaxStreams {
+		open.Go(func() {
+			if _, err := r.get(t, path); err != nil {
+				t.Error(err)
+			}
+		})
+		<-store.began
+	}
+	r.Run(t, apitest.Scenario{Name: "one more", As: apitest.Reader, Do: "GET " + path, Status: 429,
+		Code: "too_many_streams"})
+	close(store.held)
+	open.Wait()
+}

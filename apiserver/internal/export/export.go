@@ -1,0 +1,132 @@
+// Package export owns the forms in which rows leave as a file: which columns there are, in which
+// order, and how each format writes them. Memory is constant: rows come part by part and are
+// written before the next part is read. It knows no store and no HTTP.
+package export
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Format is a kind of file.
+type Format string
+
+// The formats.
+const (
+	CSV   Format = "csv"
+	JSONL Format = "jsonl"
+)
+
+// MediaType is what a format is called in Content-Type.
+func (f Format) MediaType() string {
+	if f == CSV {
+		return "text/csv; charset=utf-8"
+	}
+	return "application/x-ndjson"
+}
+
+// Source reads rows from the first to the last, part by part, and ends with its first error. It is
+// asked again for another look, which sees the same rows in the same order.
+type Source func(ctx context.Context) iter.Seq2[[]json.RawMessage, error]
+
+// Options say what of the rows is written, and how.
+type Options struct {
+	Format Format
+	Fields []string // only these members, in this order; nil: all
+	// First are columns that stand before all others, whether a row has them or not.
+	First []string
+	// BOM begins a csv with a byte order mark, by which spreadsheets know UTF-8.
+	BOM bool
+	// Unguarded leaves text as it is that a spreadsheet would take for a formula. Otherwise it gets
+	// an apostrophe before it (decision 21).
+	Unguarded bool
+}
+
+// Write writes all rows. Faults beside those of rows and w: invalid_request of more columns than a
+// table may have.
+func Write(ctx context.Context, w io.Writer, rows Source, o Options) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	var err error
+	if o.Format == CSV {
+		err = writeCSV(ctx, out, rows, o)
+	} else {
+		err = writeJSONL(ctx, out, rows, o.Fields)
+	}
+	if err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+func writeJSONL(ctx context.Context, w *bufio.Writer, rows Source, fields []string) error {
+	for part, err := range rows(ctx) {
+		if err != nil {
+			return err
+		}
+		for _, row := range part {
+			line, err := oneLine(row, fields)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(append(line, '\n')); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// oneLine is a row, or what fields leave of it, without a line break.
+func oneLine(row json.RawMessage, fields []string) ([]byte, error) {
+	if fields != nil {
+		return Project(row, fields)
+	}
+	if !bytes.ContainsAny(row, "\r\n") {
+		return row, nil
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, row); err != nil {
+		return nil, fmt.Errorf("a stored row is no JSON: %w", err)
+	}
+	return line.Bytes(), nil
+}
+
+// Project keeps the named members of a row that are there, in the order named; nil keeps all.
+func Project(row json.RawMessage, fields []string) (json.RawMessage, error) {
+	if fields == nil {
+		return row, nil
+	}
+	members := make(map[string]string, len(fields))
+	m := rowstore.MembersOf(row)
+	for m.Next() {
+		members[m.Key] = m.Value
+	}
+	if !m.Whole() {
+		return nil, errNotARow
+	}
+	out := []byte{'{'}
+	for _, name := range fields {
+		value, ok := members[name]
+		if !ok {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, fmt.Errorf("name of a member: %w", err)
+		}
+		out = append(append(append(out, key...), ':'), value...)
+	}
+	return append(out, '}'), nil
+}
+
+var errNotARow = fmt.Errorf("export: a stored row is no JSON object")

@@ -1,0 +1,153 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/apiserver/internal/export"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// parts are rows in parts of so many.
+func parts(rows []string, of int) export.Source {
+	return func(context.Context) iter.Seq2[[]json.RawMessage, error] {
+		return func(yield func([]json.RawMessage, error) bool) {
+			var part []json.RawMessage
+			for i, row := range rows {
+				if part = append(part, json.RawMessage(row)); len(part) < of && i+1 < len(rows) {
+					continue
+				}
+				if !yield(part, nil) {
+					return
+				}
+				part = nil
+			}
+		}
+	}
+}
+
+func write(t testing.TB, o export.Options, rows ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := export.Write(t.Context(), &out, parts(rows, 2), o); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestFormats(t *testing.T) {
+	rows := []string{
+		`{"_sourceUrl":"https://a.example/1","title":"One, \"1\"","price":"9"}`,
+		`{"_sourceUrl":"https://a.example/2","title":"Two\nlines","price":null}`,
+		"{\"price\":1.50,\n \"title\":true,\"tags\":[1,\"x\"]}",
+		`{"title":"=HYPERLINK(1)","price":"-1.5","-late":"@x"}`,
+	}
+	for name, c := range map[string]struct {
+		o    export.Options
+		want string
+	}{
+		"jsonl": {export.Options{Format: export.JSONL}, rows[0] + "\n" + rows[1] + "\n" +
+			`{"price":1.50,"title":true,"tags":[1,"x"]}` + "\n" + rows[3] + "\n"},
+		"jsonl with fields": {export.Options{Format: export.JSONL,
+			Fields: []string{"price", "none", "title"}},
+			`{"price":"9","title":"One, \"1\""}` + "\n" + `{"price":null,"title":"Two\nlines"}` +
+				"\n" + `{"price":1.50,"title":true}` + "\n" +
+				`{"price":"-1.5","title":"=HYPERLINK(1)"}` + "\n"},
+		"csv": {export.Options{Format: export.CSV, First: []string{"sku", "price"}},
+			"sku,price,title,tags,'-late,_sourceUrl\n" +
+				`,9,"One, ""1""",,,https://a.example/1` + "\n" +
+				",,\"Two\nlines\",,,https://a.example/2\n" +
+				`,1.50,true,"[1,""x""]",,` + "\n" + ",-1.5,'=HYPERLINK(1),,'@x,\n"},
+		"csv with fields, a mark and formulas": {export.Options{Format: export.CSV, BOM: true,
+			Unguarded: true, Fields: []string{"title", "none"}},
+			"\ufefftitle,none\n" + `"One, ""1""",` + "\n\"Two\nlines\",\ntrue,\n=HYPERLINK(1),\n"},
+	} {
+		if diff := cmp.Diff(c.want, write(t, c.o, rows...)); diff != "" {
+			t.Errorf("%s (- wanted):\n%s", name, diff)
+		}
+	}
+	if got := write(t, export.Options{Format: export.CSV, First: []string{"a", "b"}}); got !=
+		"a,b\n" {
+		t.Errorf("no row: %q", got)
+	}
+}
+
+// What a csv says of rows is what they say, whatever they hold, and no cell is a formula.
+func TestCSVHoldsTheRows(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		name := rapid.SampledFrom([]string{"a", "b", "c", "=d", "_e", "ü", ""})
+		value := rapid.OneOf(rapid.String(),
+			rapid.SampledFrom([]string{"=1", "+a", "-", "\t", "1e9"}))
+		docs := rapid.SliceOf(rapid.MapOf(name, value)).Draw(rt, "docs")
+		rows := make([]string, len(docs))
+		for i, doc := range docs {
+			encoded, err := json.Marshal(doc)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			rows[i] = string(encoded)
+		}
+		read, err := csv.NewReader(strings.NewReader(write(t,
+			export.Options{Format: export.CSV, First: []string{"first"}}, rows...))).ReadAll()
+		if err != nil || len(read) != len(docs)+1 {
+			rt.Fatalf("%d records of %d rows: %v", len(read), len(docs), err)
+		}
+		for i, doc := range docs {
+			seen := map[string]string{}
+			for at, column := range read[0] {
+				cell := read[i+1][at]
+				if strings.HasPrefix(cell, "=") || strings.HasPrefix(column, "=") {
+					rt.Fatalf("a formula: %q in %q", cell, column)
+				}
+				if cell != "" {
+					seen[strings.TrimPrefix(column, "'")] = strings.TrimPrefix(cell, "'")
+				}
+			}
+			for key, text := range doc {
+				// csv has one way to break a line
+				text = strings.ReplaceAll(strings.TrimPrefix(text, "'"), "\r\n", "\n")
+				if seen[key] != text {
+					rt.Fatalf("%q is %q, want %q", key, seen[key], text)
+				}
+			}
+		}
+	})
+}
+
+func TestTooManyColumnsAreRefused(t *testing.T) {
+	var row strings.Builder
+	row.WriteString(`{"a":1`)
+	for i := range 16_384 {
+		fmt.Fprintf(&row, `,"c%d":1`, i)
+	}
+	row.WriteString("}")
+	var out bytes.Buffer
+	err := export.Write(t.Context(), &out, parts([]string{row.String()}, 1),
+		export.Options{Format: export.CSV})
+	if fault.CodeOf(err) != fault.InvalidRequest || out.Len() > 0 {
+		t.Errorf("%v after %d bytes", err, out.Len())
+	}
+}
+
+func TestAnErrorEndsTheFile(t *testing.T) {
+	broken := errors.New("the disk is gone")
+	rows := func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
+		return func(yield func([]json.RawMessage, error) bool) { yield(nil, broken) }
+	}
+	for _, format := range []export.Format{export.CSV, export.JSONL} {
+		if err := export.Write(t.Context(), &bytes.Buffer{}, rows,
+			export.Options{Format: format}); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package fsm
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// A deleted scraper leaves nothing in the state but its runs: what is counted is as it was before
+// it was there.
+func TestDeletedScraperLeavesNothing(t *testing.T) {
+	d := newDefiner(t, command.Newest)
+	customer, group := d.owner(1)
+	put := func(name string) command.PutScraperPayload {
+		p := command.PutScraperPayload{Create: true, ID: d.id(), Customer: customer, Group: group,
+			Spec: model.Scraper{Name: name, Type: model.SingleProduct,
+				ItemsConfig: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}}}
+		d.must(p)
+		return p
+	}
+	kept := put("kept")
+	before := *d.m.Store().View().Customer(customer)
+	gone := put("gone") // of the same recipe
+	deletion := command.Deletion{Customer: customer, Operation: command.OpDeleteScraper,
+		Target: gone.ID}
+	d.must(command.PreviewDeletePayload{Deletion: deletion, Token: "t"})
+	d.must(command.DeleteScraperPayload{Deletion: deletion, Token: "t"})
+	v := d.m.Store().View()
+	if v.Scraper(gone.ID) != nil || len(v.RunRecipes(gone.ID)) > 0 || v.Recipe(gone.ID, 1) != nil {
+		t.Error("the scraper is there, or its recipe")
+	}
+	if after := *v.Customer(customer); after.ScraperBytes != before.ScraperBytes {
+		t.Errorf("%d bytes of scrapers, %d before", after.ScraperBytes, before.ScraperBytes)
+	}
+	if members := v.Group(group).Scrapers; members != 1 {
+		t.Errorf("%d members", members)
+	}
+	if v.Recipe(kept.ID, 1) == nil {
+		t.Error("another scraper's recipe went, too")
+	}
+	var left []string
+	v.Scrapers(customer, func(s *state.Scraper) bool {
+		left = append(left, s.Spec.Name)
+		return true
+	})
+	if len(left) != 1 || left[0] != "kept" {
+		t.Errorf("scrapers %q", left)
+	}
+}
+
+// Voters of the version before know no such preview: until the cluster is past it, there is none.
+func TestScraperDeletesWaitForTheVersion(t *testing.T) {
+	d := newDefiner(t, command.ScraperDeletesSince-1)
+	customer, group := d.owner(1)
+	p := command.PutScraperPayload{Create: true, ID: d.id(), Customer: customer, Group: group,
+		Spec: model.Scraper{Name: "s", Type: model.SingleProduct}}
+	d.must(p)
+	data, err := d.m.Encode(d.id(), 9, command.PreviewDeletePayload{Token: "t",
+		Deletion: command.Deletion{Customer: customer, Operation: command.OpDeleteScraper,
+			Target: p.ID}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.index++
+	if got := d.m.Apply(d.index, data); fault.CodeOf(got.Err) != fault.NotSupported {
+		t.Errorf("%v", got.Err)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/willabides/kongplete"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/authority"
@@ -38,27 +39,36 @@ func main() {
 
 // grammar is the command line.
 type grammar struct {
-	Config string `help:"File with one 'key = value' line per flag; flags and environment win over it." placeholder:"FILE"`
+	Config      string      `help:"File with one 'key = value' line per flag; flags and environment win over it." placeholder:"FILE"`
+	ShowVersion versionFlag `name:"version" env:"-" help:"Print the version."`
 
-	Serve   service.Command  `cmd:"" help:"Run the service: all roles in this process, on embedded defaults."`
-	Run     commands.Run     `cmd:"" help:"Launch a list run: read every address of a list and extract fields."`
-	Jobs    commands.Jobs    `cmd:"" help:"List runs, newest first."`
-	Job     commands.Job     `cmd:"" help:"Show one run; follow it; list its failed links."`
-	Stop    commands.Stop    `cmd:"" help:"Stop a run; what it has stored stays."`
-	Rows    commands.Rows    `cmd:"" help:"Read the rows of a run."`
-	Wallet  commands.Wallet  `cmd:"" help:"Show the wallet, or adjust one as an operator."`
-	Status  commands.Status  `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
-	Top     commands.Top     `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`
-	Work    commands.Work    `cmd:"" help:"List the background work that is open, what is stuck first."`
-	Health  commands.Health  `cmd:"" help:"Ask a process whether it is ready."`
-	Billing commands.Billing `cmd:"" help:"Check the ledger against the stored pages."`
-	Fetcher commands.Fetcher `cmd:"" help:"Drain a fetcher."`
-	Cluster clusterCommand   `cmd:"" help:"Make a cluster and its nodes."`
-	Bench   bench.Command    `cmd:"" help:"Measure this build on this machine."`
-	Token   authority.Token  `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
-	Demo    demo.Command     `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
-	DemoWeb demo.Web         `cmd:"" hidden:"" help:"Serve the demo web alone."`
-	Version versionCommand   `cmd:"" help:"Print the version."`
+	Serve   service.Command   `cmd:"" help:"Run the service: all roles in this process, on embedded defaults."`
+	Scrape  commands.Scrape   `cmd:"" help:"From an address, or a list of them, to a file of rows."`
+	Detect  commands.Detect   `cmd:"" help:"Show what a page could be read with."`
+	Preview commands.Preview  `cmd:"" help:"Show what of a page becomes rows."`
+	Scraper commands.Scrapers `cmd:"" help:"List, read, save, copy and delete scrapers."`
+	Run     commands.Run      `cmd:"" help:"Launch a list run: read every address of a list and extract fields."`
+	Jobs    commands.Jobs     `cmd:"" help:"List runs, newest first."`
+	Job     commands.Job      `cmd:"" help:"Show one run; follow it; list its failed links."`
+	Errors  commands.Errors   `cmd:"" help:"Sum up why links of a run failed, and what to do about it."`
+	Stop    commands.Stop     `cmd:"" help:"Stop a run; what it has stored stays."`
+	Rows    commands.Rows     `cmd:"" help:"Read rows: of a run, a scraper or a group."`
+	Wallet  commands.Wallet   `cmd:"" help:"Show the wallet, or adjust one as an operator."`
+	Status  commands.Status   `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
+	Top     commands.Top      `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`
+	Work    commands.Work     `cmd:"" help:"List the background work that is open, what is stuck first."`
+	Health  commands.Health   `cmd:"" help:"Ask a process whether it is ready."`
+	Billing commands.Billing  `cmd:"" help:"Check the ledger against the stored pages."`
+	Fetcher commands.Fetcher  `cmd:"" help:"Drain a fetcher."`
+	Cluster clusterCommand    `cmd:"" help:"Make a cluster and its nodes."`
+	Bench   bench.Command     `cmd:"" help:"Measure this build on this machine."`
+	Token   authority.Token   `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
+	Demo    demo.Command      `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
+	DemoWeb demo.Web          `cmd:"" hidden:"" help:"Serve the demo web alone."`
+	Version versionCommand    `cmd:"" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" help:"Print what a shell needs to complete commands and flags."`
+	Man        manCommand        `cmd:"" help:"Print the manual page."`
 }
 
 // clusterCommand gathers what an operator does to a whole cluster.
@@ -83,6 +93,7 @@ Start a service and a first run:
 
 Then, in another terminal:
 
+  shoal scrape https://shop.example/lamps -o lamps.csv      # finds by itself what to read
   shoal run --url-file list.txt --field title=h1 --field 'price=.price' --follow
   shoal rows --job JOB --format csv > rows.csv
   shoal wallet
@@ -152,6 +163,8 @@ func run(ctx context.Context, args []string, t terminal.Terminal, serve service.
 		t.Notef("shoal: %v", err)
 		return terminal.ExitFailed
 	}
+	kongplete.Complete(parser) // answers a shell that completes a line, and ends
+	tellMisspelt(&t, parser.Model, os.Environ())
 	command, err := parser.Parse(args)
 	if err != nil {
 		t.Notef("shoal: %v\nshoal --help and shoal COMMAND --help tell more.", err)

@@ -61,7 +61,7 @@ func errorReference() string {
 		if entry := catalog[code]; entry.Status != 0 {
 			fmt.Fprintf(&answers, "| %d | `%s` | %s |\n", entry.Status, code, entry.Title)
 		} else {
-			fmt.Fprintf(&pages, "| `%s` | %s |\n", code, entry.Title)
+			fmt.Fprintf(&pages, "| `%s` | %s | %s |\n", code, entry.Title, fault.Advice(code))
 		}
 	}
 	return "# Error codes\n\n" + generated +
@@ -70,7 +70,7 @@ func errorReference() string {
 		"| Status | Code | Title |\n|---|---|---|\n" + answers.String() +
 		"\nA link that failed, or a run that ended early, has one of these. Such a link costs " +
 		"nothing.\n\n" +
-		"| Code | Title |\n|---|---|\n" + pages.String()
+		"| Code | Title | What to do |\n|---|---|---|\n" + pages.String()
 }
 
 func metricReference(t *testing.T) string {

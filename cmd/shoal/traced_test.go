@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -39,13 +40,14 @@ func runSmall(t *testing.T, web *synthweb.Web, data, server string) string {
 		t.Fatal(err)
 	}
 	list := strings.Join(slices.Collect(web.URLs(tracedPages)), "\n")
-	launched, err := client.RunList(t.Context(),
+	answer, err := client.RunList(t.Context(),
 		url.Values{"groupId": {group.ID}, "name": {"traced"},
-			"itemsConfig": {string(items)}}, strings.NewReader(list), int64(len(list)),
-		"text/uri-list")
+			"itemsConfig": {string(items)}},
+		func() io.Reader { return strings.NewReader(list) }, int64(len(list)), "text/uri-list")
 	if err != nil {
 		t.Fatal(err)
 	}
+	launched := answer.Value
 	if _, err := client.Follow(t.Context(), launched.JobID, func(api.Progress) {}); err != nil {
 		t.Fatal(err)
 	}

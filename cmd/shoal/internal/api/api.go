@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -41,8 +40,7 @@ type Client struct {
 	http   *http.Client
 	clock  clock.Clock
 	notice func(string)
-	hasty  bool        // never waits for another try
-	waited atomic.Bool // and said so: a long read waits many times
+	hasty  bool // never waits for another try
 }
 
 // New makes a client. Server is the base address (http://HOST:PORT), key an API key or a sign-in
@@ -94,15 +92,9 @@ type Problem struct {
 	retryAfter time.Duration
 }
 
+// Error implements error.
 func (p *Problem) Error() string {
-	text := p.Detail
-	if text == "" {
-		text = p.Title
-	}
-	if text == "" {
-		text = http.StatusText(p.Status)
-	}
-	text = fmt.Sprintf("%s (%d %s)", text, p.Status, p.Code)
+	text := p.text()
 	if p.retryAfter > 0 {
 		text += fmt.Sprintf(", again in %s", p.retryAfter)
 	}
@@ -115,6 +107,18 @@ func (p *Problem) Error() string {
 		text += "\n  correlation id " + p.CorrelationID
 	}
 	return text
+}
+
+// text is the problem in one line.
+func (p *Problem) text() string {
+	text := p.Detail
+	if text == "" {
+		text = p.Title
+	}
+	if text == "" {
+		text = http.StatusText(p.Status)
+	}
+	return fmt.Sprintf("%s (%d %s)", text, p.Status, p.Code)
 }
 
 // IsStatus says whether err is an answer of one of the statuses.
@@ -163,20 +167,29 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 			return fmt.Errorf("encode body: %w", err)
 		}
 	}
-	begun := c.clock.Now()
-	for waits := 0; ; waits++ {
+	return c.patiently(ctx, func() error {
 		req := request{method: method, path: path, query: query, header: header}
 		if encoded != nil {
 			req.body, req.length, req.contentType = bytes.NewReader(encoded), int64(len(encoded)),
 				"application/json"
 		}
-		err := c.once(ctx, req, out)
+		return c.once(ctx, req, out)
+	})
+}
+
+// patiently makes a call until its answer is not one to wait for. Each wait is told with its
+// length.
+func (c *Client) patiently(ctx context.Context, try func() error) error {
+	begun := c.clock.Now()
+	for waits := 0; ; waits++ {
+		err := try()
 		wait, again := retryAfter(err, waits, c.clock.Now().Sub(begun))
 		if !again || c.hasty {
 			return err
 		}
-		if c.waited.CompareAndSwap(false, true) {
-			c.notice(fmt.Sprintf("%v: waiting", err))
+		var problem *Problem
+		if errors.As(err, &problem) {
+			c.notice(fmt.Sprintf("%s: waiting %s", problem.text(), wait))
 		}
 		if !clock.Pause(ctx, c.clock, wait) {
 			return ctx.Err()

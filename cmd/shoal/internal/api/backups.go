@@ -71,8 +71,8 @@ type KeptBackup struct {
 
 // Backups lists the backups in the blob store, the newest first; the credential must be an
 // administrator's.
-func (c *Client) Backups(ctx context.Context) ([]KeptBackup, error) {
-	var kept []KeptBackup
+func (c *Client) Backups(ctx context.Context) (Answer[[]KeptBackup], error) {
+	var kept Answer[[]KeptBackup]
 	err := c.send(ctx, http.MethodGet, "/api/admin/backups", nil, &kept)
 	return kept, err
 }

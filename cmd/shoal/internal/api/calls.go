@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/google/uuid"
 
 	"shoal.dev/shoal/pkg/model"
 )
@@ -53,6 +56,15 @@ type Job struct {
 	ChargedMicros int64  `json:"chargedMicros"`
 	ErrorMessage  string `json:"errorMessage"`
 	StopReason    string `json:"stopReason"`
+
+	JSON json.RawMessage `json:"-"` // the record as it came
+}
+
+// UnmarshalJSON keeps the record as it came, too.
+func (j *Job) UnmarshalJSON(data []byte) error {
+	type plain Job
+	j.JSON = bytes.Clone(data)
+	return json.Unmarshal(data, (*plain)(j))
 }
 
 // Final says whether the run is over.
@@ -66,6 +78,15 @@ type LinkError struct {
 	Error  string `json:"error"`
 	Code   string `json:"code"`
 	Place  string `json:"place,omitempty"`
+
+	JSON json.RawMessage `json:"-"` // the error as it came
+}
+
+// UnmarshalJSON keeps the error as it came, too.
+func (l *LinkError) UnmarshalJSON(data []byte) error {
+	type plain LinkError
+	l.JSON = bytes.Clone(data)
+	return json.Unmarshal(data, (*plain)(l))
 }
 
 // Wallet is the customer's money, in micros.
@@ -160,8 +181,23 @@ type Recount struct {
 	RecountItems  uint64 `json:"recountItems"`
 }
 
-// page is envelope A, and of envelope B what it shares with it.
-type page[T any] struct {
+// Answer is an answer of the API: what the command line reads of it, and all of it as it came.
+type Answer[T any] struct {
+	Value T
+	JSON  json.RawMessage
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *Answer[T]) UnmarshalJSON(data []byte) error {
+	a.JSON = bytes.Clone(data)
+	return json.Unmarshal(data, &a.Value)
+}
+
+// MarshalJSON writes the answer as it came.
+func (a Answer[T]) MarshalJSON() ([]byte, error) { return a.JSON, nil }
+
+// Page is envelope A, and of envelope B what it shares with it.
+type Page[T any] struct {
 	Content       []T   `json:"content"`
 	TotalElements int64 `json:"totalElements"`
 	TotalPages    int   `json:"totalPages"`
@@ -175,7 +211,7 @@ type cursorPage[T any] struct {
 }
 
 // maxCursorPage is the largest page of a cursor read.
-const maxCursorPage = "1000"
+const maxCursorPage = 1000
 
 // Ready says whether the server serves calls.
 func (c *Client) Ready(ctx context.Context) error { return c.get(ctx, "/readyz", nil, nil) }
@@ -201,46 +237,24 @@ func (c *Client) PutGroup(ctx context.Context, group Group) (Group, error) {
 	return saved, err
 }
 
-// Scraper reads a scraper.
-func (c *Client) Scraper(ctx context.Context, id string) (Scraper, error) {
-	var scraper Scraper
-	err := c.get(ctx, "/api/scraper/"+url.PathEscape(id), nil, &scraper)
-	return scraper, err
-}
-
-// Scrapers lists scrapers of a group whose name holds q, at most one cursor page of them.
-func (c *Client) Scrapers(ctx context.Context, group, q string) ([]Scraper, error) {
-	var list cursorPage[Scraper]
-	err := c.get(ctx, "/api/scraper/list",
-		url.Values{"groupId": {group}, "q": {q}, "limit": {maxCursorPage}}, &list)
-	return list.Items, err
-}
-
-// PutScraper creates or updates a scraper.
-func (c *Client) PutScraper(ctx context.Context, scraper Scraper) (Scraper, error) {
-	var saved Scraper
-	err := c.send(ctx, http.MethodPut, "/api/scraper", scraper, &saved)
-	return saved, err
-}
-
-// RunList streams a list of addresses to the server and launches it. Length is the body's in bytes,
-// -1 when unknown.
-func (c *Client) RunList(ctx context.Context, query url.Values, list io.Reader, length int64,
-	contentType string) (Launch, error) {
-	var launch Launch
-	answer, err := c.do(ctx, request{
-		method: http.MethodPost, path: "/api/scraper/url-list-run", query: query,
-		body: list, length: length, contentType: contentType,
+// RunList streams a list of addresses to the server and launches it. Open gives the list from its
+// beginning, for each try; length is its length in bytes, -1 when unknown. A full rate limit is
+// waited out.
+func (c *Client) RunList(ctx context.Context, query url.Values, open func() io.Reader,
+	length int64, contentType string) (Answer[Launch], error) {
+	var launch Answer[Launch]
+	header := http.Header{"Idempotency-Key": {uuid.NewString()}}
+	err := c.patiently(ctx, func() error {
+		answer, err := c.do(ctx, request{
+			method: http.MethodPost, path: "/api/scraper/url-list-run", query: query,
+			body: io.NopCloser(open()), length: length, contentType: contentType, header: header,
+		})
+		if err != nil {
+			return err
+		}
+		return decode(answer, &launch)
 	})
-	if err != nil {
-		return launch, err
-	}
-	return launch, decode(answer, &launch)
-}
-
-// StopScraper stops a scraper's active run and waits for it, as far as the server does.
-func (c *Client) StopScraper(ctx context.Context, id string) error {
-	return c.send(ctx, http.MethodPost, "/api/scraper/"+url.PathEscape(id)+"/stop", nil, nil)
+	return launch, err
 }
 
 // JobFilter narrows the history of jobs; empty fields match everything.
@@ -250,20 +264,20 @@ type JobFilter struct {
 	State     string `json:"state,omitempty"`
 }
 
-// Jobs reads a page of the history, newest first, and how many jobs there are in all.
-func (c *Client) Jobs(ctx context.Context, filter JobFilter, number, size int) ([]Job, int64,
+// Jobs reads a page of the history, newest first.
+func (c *Client) Jobs(ctx context.Context, filter JobFilter, number, size int) (Answer[Page[Job]],
 	error) {
+	var history Answer[Page[Job]]
 	query := url.Values{"page": {strconv.Itoa(number)}, "size": {strconv.Itoa(size)}}
 	if filter != (JobFilter{}) {
 		encoded, err := json.Marshal(filter)
 		if err != nil {
-			return nil, 0, fmt.Errorf("encode filter: %w", err)
+			return history, fmt.Errorf("encode filter: %w", err)
 		}
 		query.Set("filters", string(encoded))
 	}
-	var history page[Job]
 	err := c.get(ctx, "/api/scraper/load-history", query, &history)
-	return history.Content, history.TotalElements, err
+	return history, err
 }
 
 // historyPage is the largest page of the history (decision 19), historyEnd the last job that paging
@@ -276,10 +290,11 @@ const (
 // Job finds a job record by its id, nil when the history does not have it.
 func (c *Client) Job(ctx context.Context, id string) (*Job, error) {
 	for number := 0; number*historyPage < historyEnd; number++ {
-		jobs, total, err := c.Jobs(ctx, JobFilter{}, number, historyPage)
+		history, err := c.Jobs(ctx, JobFilter{}, number, historyPage)
 		if err != nil {
 			return nil, err
 		}
+		jobs, total := history.Value.Content, history.Value.TotalElements
 		for i := range jobs {
 			if jobs[i].ID == id {
 				return &jobs[i], nil
@@ -323,71 +338,33 @@ func (c *Client) JobErrors(ctx context.Context, job *Job) iter.Seq2[LinkError, e
 
 // GroupRows counts the rows of a group.
 func (c *Client) GroupRows(ctx context.Context, group string) (int64, error) {
-	var rows page[json.RawMessage]
+	var rows Page[json.RawMessage]
 	err := c.get(ctx, "/api/scraper/data/group/"+url.PathEscape(group), url.Values{"size": {"1"}},
 		&rows)
 	return rows.TotalElements, err
 }
 
-// RowQuery says which rows to read.
-type RowQuery struct {
-	JobID   string
-	Filters string // JSON, "" for all
-	Limit   int64  // most rows, 0 for all
-}
-
-// Rows reads the rows of a job, page after page; each is the JSON document as the server sent it.
-// It ends with the first error.
-func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage, error] {
-	return func(yield func(json.RawMessage, error) bool) {
-		query := url.Values{"jobId": {q.JobID}}
-		if q.Filters != "" {
-			query.Set("filters", q.Filters)
-		}
-		for left := q.Limit; ; {
-			query.Set("limit", maxCursorPage)
-			if q.Limit > 0 && left < 1000 {
-				query.Set("limit", strconv.FormatInt(left, 10))
-			}
-			var rows cursorPage[json.RawMessage]
-			if err := c.get(ctx, "/api/scraper/data", query, &rows); err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, row := range rows.Items {
-				if !yield(row, nil) {
-					return
-				}
-			}
-			left -= int64(len(rows.Items))
-			if !rows.HasMore || rows.NextCursor == "" || (q.Limit > 0 && left <= 0) {
-				return
-			}
-			query.Set("cursor", rows.NextCursor)
-		}
-	}
-}
-
 // Wallet reads the wallet.
-func (c *Client) Wallet(ctx context.Context) (Wallet, error) {
-	var wallet Wallet
+func (c *Client) Wallet(ctx context.Context) (Answer[Wallet], error) {
+	var wallet Answer[Wallet]
 	err := c.get(ctx, "/api/wallet", nil, &wallet)
 	return wallet, err
 }
 
 // Transactions reads the newest transactions, at most 100.
-func (c *Client) Transactions(ctx context.Context, size int) ([]Transaction, error) {
-	var list page[Transaction]
+func (c *Client) Transactions(ctx context.Context, size int) (Answer[Page[Transaction]], error) {
+	var list Answer[Page[Transaction]]
 	err := c.get(ctx, "/api/wallet/transactions", url.Values{"size": {strconv.Itoa(size)}}, &list)
-	return list.Content, err
+	return list, err
 }
 
 // TransactionOf is the transaction of a job, nil when it is not among the newest hundred.
 func (c *Client) TransactionOf(ctx context.Context, job string) (*Transaction, error) {
-	list, err := c.Transactions(ctx, 100)
+	newest, err := c.Transactions(ctx, 100)
 	if err != nil {
 		return nil, err
 	}
+	list := newest.Value.Content
 	for i := range list {
 		if list[i].JobID == job {
 			return &list[i], nil
@@ -398,27 +375,27 @@ func (c *Client) TransactionOf(ctx context.Context, job string) (*Transaction, e
 
 // AdjustWallet changes a customer's balance; the credential must be an administrator's.
 func (c *Client) AdjustWallet(ctx context.Context, customer string, micros int64,
-	note string) (Transaction, error) {
+	note string) (Answer[Transaction], error) {
 	body := struct {
 		AmountMicros int64  `json:"amountMicros"`
 		Note         string `json:"note"`
 	}{micros, note}
-	var entry Transaction
+	var entry Answer[Transaction]
 	err := c.send(ctx, http.MethodPost,
 		"/api/admin/customers/"+url.PathEscape(customer)+"/wallet/adjustments", body, &entry)
 	return entry, err
 }
 
 // Status reads the server's state; the credential must be an administrator's.
-func (c *Client) Status(ctx context.Context) (Status, error) {
-	var status Status
+func (c *Client) Status(ctx context.Context) (Answer[Status], error) {
+	var status Answer[Status]
 	err := c.get(ctx, "/api/admin/status", nil, &status)
 	return status, err
 }
 
 // Nodes lists the nodes of the cluster; the credential must be an administrator's.
-func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
-	var nodes []Node
+func (c *Client) Nodes(ctx context.Context) (Answer[[]Node], error) {
+	var nodes Answer[[]Node]
 	err := c.get(ctx, "/api/admin/nodes", nil, &nodes)
 	return nodes, err
 }
@@ -440,8 +417,8 @@ func (c *Client) RemoveNode(ctx context.Context, node string) error {
 
 // Recount compares every run's ledger entry with its page records; the credential must be an
 // administrator's.
-func (c *Client) Recount(ctx context.Context) ([]Recount, error) {
-	var runs []Recount
+func (c *Client) Recount(ctx context.Context) (Answer[[]Recount], error) {
+	var runs Answer[[]Recount]
 	err := c.send(ctx, http.MethodPost, "/api/admin/billing/recount", nil, &runs)
 	return runs, err
 }

@@ -24,9 +24,9 @@ type WorkItem struct {
 // WorkFilter narrows the list of background work; empty fields match everything.
 type WorkFilter struct{ Kind, State, Customer string }
 
-// Work lists background work, what is stuck first, and how many items there are in all; the
-// credential must be an administrator's.
-func (c *Client) Work(ctx context.Context, filter WorkFilter, size int) ([]WorkItem, int64, error) {
+// Work lists background work, what is stuck first; the credential must be an administrator's.
+func (c *Client) Work(ctx context.Context, filter WorkFilter,
+	size int) (Answer[Page[WorkItem]], error) {
 	query := url.Values{"size": {strconv.Itoa(size)}}
 	for name, value := range map[string]string{"kind": filter.Kind, "state": filter.State,
 		"customerRef": filter.Customer} {
@@ -34,7 +34,7 @@ func (c *Client) Work(ctx context.Context, filter WorkFilter, size int) ([]WorkI
 			query.Set(name, value)
 		}
 	}
-	var list page[WorkItem]
+	var list Answer[Page[WorkItem]]
 	err := c.get(ctx, "/api/admin/work", query, &list)
-	return list.Content, list.TotalElements, err
+	return list, err
 }

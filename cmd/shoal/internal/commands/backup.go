@@ -176,13 +176,14 @@ func (c *Backups) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	kept, err := client.Backups(ctx)
+	listed, err := client.Backups(ctx)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return terminal.PrintJSON(t.Out, kept)
+		return terminal.PrintJSON(t.Out, listed)
 	}
+	kept := listed.Value
 	rows := make([][]string, len(kept))
 	for i, k := range kept {
 		rows[i] = []string{k.Name, k.ClusterID, terminal.Moment(k.TakenAt),

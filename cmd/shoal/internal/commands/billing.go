@@ -32,10 +32,11 @@ func (c *Recount) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	runs, err := client.Recount(ctx)
+	recounted, err := client.Recount(ctx)
 	if err != nil {
 		return err
 	}
+	runs := recounted.Value
 	var total, undone int64
 	var differ []string
 	rows := make([][]string, len(runs))
@@ -56,7 +57,7 @@ func (c *Recount) Run(ctx context.Context, t *terminal.Terminal) error {
 			terminal.Euros(run.RecountMicros), equal}
 	}
 	if c.JSON {
-		err = terminal.PrintJSON(t.Out, runs)
+		err = terminal.PrintJSON(t.Out, recounted)
 	} else {
 		err = terminal.PrintTable(t.Out, []string{"RUN", "LEDGER", "RECOUNT", ""}, rows)
 	}

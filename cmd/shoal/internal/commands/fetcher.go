@@ -97,13 +97,14 @@ func (c *FetcherDrain) Run(ctx context.Context, t *terminal.Terminal) error {
 func (c *FetcherDrain) follow(ctx context.Context, t *terminal.Terminal, client *api.Client) error {
 	said := ""
 	for {
-		nodes, err := client.Nodes(ctx)
+		seen, err := client.Nodes(ctx)
 		passing := errors.Is(err, api.ErrUnreachable) ||
 			api.IsStatus(err, http.StatusServiceUnavailable)
 		if err != nil && !passing {
 			return err
 		}
 		if err == nil {
+			nodes := seen.Value
 			at := slices.IndexFunc(nodes, func(n api.Node) bool { return n.Name == c.Node })
 			if at < 0 {
 				return &terminal.ExitError{Code: terminal.ExitFailed,

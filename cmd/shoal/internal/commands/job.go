@@ -79,7 +79,7 @@ func findJob(ctx context.Context, client *api.Client, id string) (*api.Job, erro
 
 func (c *Job) show(t *terminal.Terminal, job *api.Job) error {
 	if c.JSON {
-		return terminal.PrintJSON(t.Out, job)
+		return terminal.PrintJSON(t.Out, job.JSON)
 	}
 	pairs := [][]string{
 		{"run", job.ID}, {"scraper", job.ScraperID}, {"group", job.GroupID}, {"state", job.State},
@@ -98,15 +98,15 @@ func (c *Job) show(t *terminal.Terminal, job *api.Job) error {
 
 func (c *Job) showErrors(ctx context.Context, t *terminal.Terminal, client *api.Client,
 	job *api.Job) error {
-	failed := []api.LinkError{}
+	if c.JSON {
+		return printErrors(ctx, t, client, job)
+	}
+	var failed []api.LinkError
 	for link, err := range client.JobErrors(ctx, job) {
 		if err != nil {
 			return err
 		}
 		failed = append(failed, link)
-	}
-	if c.JSON {
-		return terminal.PrintJSON(t.Out, failed)
 	}
 	rows := make([][]string, len(failed))
 	for i, link := range failed {

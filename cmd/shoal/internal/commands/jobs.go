@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"fmt"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
@@ -15,7 +14,7 @@ type Jobs struct {
 	Scraper string `help:"Only runs of this scraper." placeholder:"ID"`
 	State   string `default:"" enum:",PENDING,RUNNING,COMPLETED,FAILED,STOPPED" help:"Only runs in this state: PENDING, RUNNING, COMPLETED, FAILED or STOPPED." placeholder:"STATE"`
 	Limit   int    `default:"20" help:"Most runs to list, up to 200."`
-	JSON    bool   `help:"Print the records as JSON."`
+	JSON    bool   `help:"Print the server's answer as JSON."`
 }
 
 // Help teaches the command.
@@ -24,7 +23,7 @@ func (*Jobs) Help() string {
 
   shoal jobs
   shoal jobs --state RUNNING
-  shoal jobs --json | jq -r '.[].id'`
+  shoal jobs --json | jq -r '.content[].id'`
 }
 
 // Run lists the runs.
@@ -39,23 +38,20 @@ func (c *Jobs) Run(ctx context.Context, t *terminal.Terminal) error {
 	defer client.Close()
 	filter := api.JobFilter{ScraperID: c.Scraper, State: c.State}
 	if c.Group != "" {
-		group, err := findGroup(ctx, client, c.Group)
+		group, err := needGroup(ctx, client, c.Group)
 		if err != nil {
 			return err
 		}
-		if group == nil {
-			return &terminal.ExitError{Code: terminal.ExitFailed,
-				Text: fmt.Sprintf("no group %q", c.Group)}
-		}
 		filter.GroupID = group.ID
 	}
-	jobs, total, err := client.Jobs(ctx, filter, 0, c.Limit)
+	history, err := client.Jobs(ctx, filter, 0, c.Limit)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return terminal.PrintJSON(t.Out, jobs)
+		return terminal.PrintJSON(t.Out, history)
 	}
+	jobs, total := history.Value.Content, history.Value.TotalElements
 	rows := make([][]string, len(jobs))
 	for i := range jobs {
 		rows[i] = jobRow(&jobs[i])

@@ -35,13 +35,14 @@ func (c *Nodes) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	defer client.Close()
 	client.Impatient()
-	nodes, err := client.Nodes(ctx)
+	seen, err := client.Nodes(ctx)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return terminal.PrintJSON(t.Out, nodes)
+		return terminal.PrintJSON(t.Out, seen)
 	}
+	nodes := seen.Value
 	led := slices.ContainsFunc(nodes, leads)
 	if !led {
 		t.Notef("The control plane has no leader. This is what the answering node knows by itself.")

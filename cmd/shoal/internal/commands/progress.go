@@ -27,23 +27,25 @@ type progress struct {
 	drawn time.Time
 	shown bool // a line is on the terminal that the next one replaces
 
-	// The pace is measured from one of two marks, so that it is never older than two windows.
-	older, newer mark
+	// The pace is measured from one of two marks, so that it is never older than two windows. What
+	// is left is told by all that was seen, since hosts answer by turns.
+	first, older, newer mark
 }
 
 type mark struct {
-	at    time.Time
-	pages int64
+	at           time.Time
+	pages, ended int64
 }
 
 // show takes a message of the stream.
 func (p *progress) show(m api.Progress) {
 	now := p.t.Clock.Now()
+	here := mark{now, m.TotalRequests, endedLinks(m)}
 	if p.older.at.IsZero() {
-		p.older, p.newer = mark{now, m.TotalRequests}, mark{now, m.TotalRequests}
+		p.first, p.older, p.newer = here, here, here
 	}
 	if now.Sub(p.newer.at) >= paceWindow {
-		p.older, p.newer = p.newer, mark{now, m.TotalRequests}
+		p.older, p.newer = p.newer, here
 	}
 	every := printEvery
 	if p.t.Columns > 0 {
@@ -75,10 +77,7 @@ func (p *progress) line(m api.Progress, now time.Time) string {
 	if m.TotalLinks != nil {
 		links = *m.TotalLinks
 	}
-	ended := m.TotalRequests
-	if m.SuccessLinks != nil && m.ErrorLinks != nil {
-		ended = *m.SuccessLinks + *m.ErrorLinks
-	}
+	ended := endedLinks(m)
 	var parts []string
 	if links > 0 {
 		share := float64(min(ended, links)) / float64(links)
@@ -101,7 +100,34 @@ func (p *progress) line(m api.Progress, now time.Time) string {
 	if m.ChargedMicros != nil {
 		parts = append(parts, terminal.Euros(*m.ChargedMicros))
 	}
+	if left := p.left(links, ended, now); left != "" && !m.Final() {
+		parts = append(parts, left)
+	}
 	return strings.Join(parts, "  ")
+}
+
+// endedLinks is how many links of a run have ended, as far as the server says.
+func endedLinks(m api.Progress) int64 {
+	if m.SuccessLinks != nil && m.ErrorLinks != nil {
+		return *m.SuccessLinks + *m.ErrorLinks
+	}
+	return m.TotalRequests
+}
+
+// left says how long the rest of the links will take at the pace so far, "" when nobody can know.
+func (p *progress) left(links, ended int64, now time.Time) string {
+	since, done := now.Sub(p.first.at), ended-p.first.ended
+	if since < paceWindow || done <= 0 || ended >= links {
+		return ""
+	}
+	left := time.Duration(float64(links-ended) / float64(done) * float64(since))
+	switch {
+	case left < time.Minute:
+		return fmt.Sprintf("about %d s left", int(left.Seconds())+1)
+	case left < time.Hour:
+		return fmt.Sprintf("about %d min left", int(left.Minutes())+1)
+	}
+	return fmt.Sprintf("about %d h %d min left", int(left.Hours()), int(left.Minutes())%60)
 }
 
 // Follow shows a run's progress until it ends, then how it ended, and answers with the exit code

@@ -25,7 +25,8 @@ func TestProgressOnATerminalRedrawsOneLine(t *testing.T) {
 	if len(lines) != 52 {
 		t.Errorf("%d lines drawn", len(lines))
 	}
-	want := "[============            ]   50% of 2,000  1,000 pages  1,000 rows  200 pages/s"
+	want := "[============            ]   50% of 2,000  1,000 pages  1,000 rows  200 pages/s  " +
+		"about 6 s left"
 	if got := lines[len(lines)-2]; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

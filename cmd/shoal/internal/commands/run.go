@@ -1,18 +1,12 @@
 package commands
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 
-	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -29,6 +23,7 @@ type Run struct {
 	Template  string   `help:"Take fields, pagination and pace from this scraper." placeholder:"ID"`
 	Rerun     bool     `xor:"again" help:"With --scraper: only addresses that were never charged."`
 	Force     bool     `xor:"again" help:"With --scraper: all addresses again."`
+	SkipBad   bool     `help:"Leave out lines that are no addresses, and list them."`
 	MaxCharge *int64   `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micros, millionths of a euro."`
 	Follow    bool     `short:"f" help:"Show progress until the run ends."`
 	JSON      bool     `help:"Print the server's answer as JSON."`
@@ -36,7 +31,8 @@ type Run struct {
 
 // Help teaches the command.
 func (*Run) Help() string {
-	return `The list is streamed to the server; up to 5,000,000 addresses. One invalid address refuses the whole list and is named.
+	return `The list is streamed to the server; up to 5,000,000 addresses. Lines that are no addresses are listed, each with what is
+wrong with it, and nothing is launched; with --skip-bad the run goes on without them.
 
 A --field is a name and a CSS selector:
 
@@ -70,6 +66,11 @@ func (c *Run) Run(ctx context.Context, t *terminal.Terminal) error {
 		return terminal.Usagef("run needs --field, as in --field title=h1, or --template, or " +
 			"--scraper, and only one of them")
 	}
+	list, err := openList(t, c.URLFile, c.SkipBad)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = list.Close() }() // it was only read
 	client, err := c.Client(t)
 	if err != nil {
 		return err
@@ -80,18 +81,19 @@ func (c *Run) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	if c.Name == "" && c.Scraper == "" {
-		c.Name = ListName(c.URLFile, t.Clock.Now().UTC().Format("2006-01-02 15:04:05.000"))
+		c.Name = ListName(c.URLFile, stamp(t))
 	}
 	query, err := c.query(group.ID, fields)
 	if err != nil {
 		return err
 	}
-	launch, err := c.launch(ctx, t, client, query)
+	answer, err := launchList(ctx, client, query, list)
 	if err != nil {
 		return err
 	}
+	launch := answer.Value
 	if c.JSON {
-		err = terminal.PrintJSON(t.Out, launch)
+		err = terminal.PrintJSON(t.Out, answer)
 	} else {
 		t.Notef("%s queued, %s dropped", terminal.Plural(launch.LinksQueued, "link"),
 			terminal.Plural(launch.DuplicatesDropped, "duplicate"))
@@ -132,85 +134,4 @@ func (c *Run) query(group string, fields []model.Field) (url.Values, error) {
 		set("maxChargeMicros", strconv.FormatInt(*c.MaxCharge, 10))
 	}
 	return query, nil
-}
-
-func (c *Run) launch(ctx context.Context, t *terminal.Terminal, client *api.Client,
-	query url.Values) (api.Launch, error) {
-	list, length := t.In, int64(-1)
-	if c.URLFile != "-" {
-		f, err := os.Open(c.URLFile)
-		if err != nil {
-			return api.Launch{}, terminal.Usagef("--url-file: %v", err)
-		}
-		defer func() { _ = f.Close() }() // it was only read
-		info, err := f.Stat()
-		if err != nil {
-			return api.Launch{}, fmt.Errorf("--url-file: %w", err)
-		}
-		if info.IsDir() {
-			return api.Launch{}, terminal.Usagef("--url-file: %s is a directory", c.URLFile)
-		}
-		if info.Mode().IsRegular() {
-			length = info.Size()
-		}
-		list = f
-	}
-	buffered := bufio.NewReaderSize(list, 64<<10)
-	launch, err := client.RunList(ctx, query, buffered, length, listType(buffered))
-	if api.IsStatus(err, http.StatusPaymentRequired) {
-		return launch, fmt.Errorf("launch: %w\nThe operator fills a wallet with `shoal "+
-			"wallet adjust`", err)
-	}
-	if err != nil {
-		return launch, fmt.Errorf("launch: %w", err)
-	}
-	return launch, nil
-}
-
-// listType tells NDJSON from a plain list by its first character.
-func listType(list *bufio.Reader) string {
-	head, _ := list.Peek(512) // whatever hinders it hinders the upload, too, which reports it
-	if bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
-		return "application/x-ndjson"
-	}
-	return "text/uri-list"
-}
-
-// ListName is the default name of a run, at most 200 characters.
-func ListName(path, now string) string {
-	base := filepath.Base(path)
-	if path == "-" {
-		base = "list"
-	}
-	return terminal.Cut(base, 200-1-len(now)) + " " + now
-}
-
-// findGroup finds a group by id or name; nil when there is none.
-func findGroup(ctx context.Context, client *api.Client, name string) (*api.Group, error) {
-	groups, err := client.Groups(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("groups: %w", err)
-	}
-	for i := range groups {
-		if groups[i].ID == name || groups[i].Name == name {
-			return &groups[i], nil
-		}
-	}
-	return nil, nil
-}
-
-// EnsureGroup finds a group by id or name and makes it when there is none.
-func EnsureGroup(ctx context.Context, client *api.Client, name string) (api.Group, error) {
-	found, err := findGroup(ctx, client, name)
-	if err != nil {
-		return api.Group{}, err
-	}
-	if found != nil {
-		return *found, nil
-	}
-	group, err := client.PutGroup(ctx, api.Group{Name: name, StartType: "MANUAL"})
-	if err != nil {
-		return api.Group{}, fmt.Errorf("make group %q: %w", name, err)
-	}
-	return group, nil
 }

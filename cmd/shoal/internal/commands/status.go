@@ -31,13 +31,14 @@ func (c *Status) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	defer client.Close()
 	client.Impatient()
-	status, err := client.Status(ctx)
+	answer, err := client.Status(ctx)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return terminal.PrintJSON(t.Out, status)
+		return terminal.PrintJSON(t.Out, answer)
 	}
+	status := answer.Value
 	leader := status.Leader
 	if leader == "" {
 		leader = "none: the control plane has no leader"
@@ -68,7 +69,7 @@ func votersSeen(ctx context.Context, client *api.Client) string {
 		return ""
 	}
 	var voters []string
-	for _, n := range nodes {
+	for _, n := range nodes.Value {
 		if n.Suffrage == "VOTER" {
 			voters = append(voters, n.Name+" "+strings.ToLower(n.State))
 		}

@@ -49,11 +49,11 @@ func (c *Stop) Run(ctx context.Context, t *terminal.Terminal) error {
 	if err := client.StopScraper(ctx, scraper); err != nil {
 		return err
 	}
-	jobs, _, err := client.Jobs(ctx, api.JobFilter{ScraperID: scraper}, 0, 1)
+	newest, err := client.Jobs(ctx, api.JobFilter{ScraperID: scraper}, 0, 1)
 	if err != nil {
 		return err
 	}
-	if len(jobs) == 1 {
+	if jobs := newest.Value.Content; len(jobs) == 1 {
 		t.Notef("%s", outcome(&jobs[0]))
 	}
 	return nil

@@ -119,12 +119,12 @@ func (w *watch) ask(ctx context.Context) error {
 		return err
 	}
 	w.before, w.atBefore = w.status, w.at
-	w.status, w.at = status, w.now()
+	w.status, w.at = status.Value, w.now()
 	nodes, err := w.client.Nodes(ctx)
 	if err != nil {
 		return err
 	}
-	w.nodes = nodes
+	w.nodes = nodes.Value
 	return nil
 }
 

@@ -35,7 +35,7 @@ Examples:
 type WalletShow struct {
 	Connection
 	Limit int  `default:"10" help:"Most transactions to list, up to 100."`
-	JSON  bool `help:"Print wallet and transactions as JSON."`
+	JSON  bool `help:"Print the server's two answers, wallet and transactions, as JSON."`
 }
 
 // Run shows the wallet.
@@ -52,16 +52,17 @@ func (c *WalletShow) Run(ctx context.Context, t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	entries, err := client.Transactions(ctx, c.Limit)
+	newest, err := client.Transactions(ctx, c.Limit)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return terminal.PrintJSON(t.Out, map[string]any{"wallet": wallet, "transactions": entries})
+		return terminal.PrintJSON(t.Out, map[string]any{"wallet": wallet, "transactions": newest})
 	}
-	if _, err := fmt.Fprintln(t.Out, Balance(wallet)); err != nil {
+	if _, err := fmt.Fprintln(t.Out, Balance(wallet.Value)); err != nil {
 		return err
 	}
+	entries := newest.Value.Content
 	rows := make([][]string, len(entries))
 	for i := range entries {
 		rows[i] = entryRow(&entries[i])
@@ -140,13 +141,14 @@ func (c *WalletAdjust) Run(ctx context.Context, t *terminal.Terminal) error {
 		}
 		c.Customer = customer
 	}
-	entry, err := Adjust(ctx, t, &c.Connection, c.Customer, c.Micros, c.Note)
+	answer, err := Adjust(ctx, t, &c.Connection, c.Customer, c.Micros, c.Note)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return terminal.PrintJSON(t.Out, entry)
+		return terminal.PrintJSON(t.Out, answer)
 	}
+	entry := answer.Value
 	text := fmt.Sprintf("%s adjusted by %s", c.Customer, terminal.Euros(entry.AmountMicros))
 	if entry.BalanceAfterMicros != nil {
 		text += ", balance " + terminal.Euros(*entry.BalanceAfterMicros)
@@ -170,10 +172,10 @@ func (c *Connection) Self(ctx context.Context, t *terminal.Terminal) (string, er
 // negative amount takes away. Repeating a call posts once more.
 func Adjust(ctx context.Context, t *terminal.Terminal, c *Connection, customer string, micros int64,
 	note string) (
-	api.Transaction, error) {
+	api.Answer[api.Transaction], error) {
 	admin, err := c.AdminClient(t)
 	if err != nil {
-		return api.Transaction{}, err
+		return api.Answer[api.Transaction]{}, err
 	}
 	defer admin.Close()
 	return admin.AdjustWallet(ctx, customer, micros, note)

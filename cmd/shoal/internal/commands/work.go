@@ -39,14 +39,15 @@ func (c *Work) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	defer client.Close()
 	client.Impatient()
-	items, total, err := client.Work(ctx,
+	open, err := client.Work(ctx,
 		api.WorkFilter{Kind: c.Kind, State: c.State, Customer: c.Customer}, c.Limit)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return terminal.PrintJSON(t.Out, items)
+		return terminal.PrintJSON(t.Out, open)
 	}
+	items, total := open.Value.Content, open.Value.TotalElements
 	rows := make([][]string, len(items))
 	for i := range items {
 		rows[i] = workRow(&items[i])

@@ -83,8 +83,7 @@ func unquote(value string) (string, error) {
 
 // Validate refuses keys that are no flag of any command.
 func (c *File) Validate(app *kong.Application) error {
-	flags := map[string]*kong.Flag{}
-	gatherFlags(app.Node, flags)
+	flags := Flags(app)
 	delete(flags, "help")
 	delete(flags, "config")
 	for _, key := range c.keys {
@@ -129,17 +128,35 @@ func (c *File) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, err
 	return strings.Join(values, string(sep)), nil
 }
 
+// Flags are the flags of all commands, by name.
+func Flags(app *kong.Application) map[string]*kong.Flag {
+	flags := map[string]*kong.Flag{}
+	gatherFlags(app.Node, flags)
+	return flags
+}
+
 func gatherFlags(node *kong.Node, into map[string]*kong.Flag) {
 	for _, flag := range node.Flags {
 		into[flag.Name] = flag
 	}
 	for _, child := range node.Children {
-		gatherFlags(child, into)
+		if !child.Hidden {
+			gatherFlags(child, into)
+		}
 	}
 }
 
 // didYouMean names the nearest flag, if one is near.
 func didYouMean(key string, flags map[string]*kong.Flag) string {
+	best := Nearest(key, flags)
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %q?", best)
+}
+
+// Nearest is the flag whose name is most like a key, "" when none is like it.
+func Nearest(key string, flags map[string]*kong.Flag) string {
 	best, distance := "", 1+max(2, len(key)/3)
 	for name, flag := range flags {
 		d := editDistance(key, name)
@@ -147,10 +164,7 @@ func didYouMean(key string, flags map[string]*kong.Flag) string {
 			best, distance = name, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(", did you mean %q?", best)
+	return best
 }
 
 // editDistance counts the single-character edits between two names.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"net/url"
 	"os"
@@ -161,15 +162,16 @@ func (c *Command) again(ctx context.Context, t *terminal.Terminal, web *synthweb
 func (c *Command) greet(ctx context.Context, t *terminal.Terminal, client *api.Client,
 	connect *commands.Connection,
 	group api.Group) error {
-	_, runs, err := client.Jobs(ctx, api.JobFilter{}, 0, 1)
+	history, err := client.Jobs(ctx, api.JobFilter{}, 0, 1)
 	if err != nil {
 		return err
 	}
-	wallet, err := client.Wallet(ctx)
+	read, err := client.Wallet(ctx)
 	if err != nil {
 		return err
 	}
-	if runs > 0 {
+	wallet := read.Value
+	if runs := history.Value.TotalElements; runs > 0 {
 		rows, err := client.GroupRows(ctx, group.ID)
 		if err != nil {
 			return err
@@ -195,7 +197,8 @@ func (c *Command) greet(ctx context.Context, t *terminal.Terminal, client *api.C
 // ensureTemplate finds or makes the scraper whose fields and pace the demo's runs take.
 func ensureTemplate(ctx context.Context, client *api.Client, group api.Group,
 	web *synthweb.Web) (string, error) {
-	found, err := client.Scrapers(ctx, group.ID, demoTemplate)
+	found, err := client.Scrapers(ctx,
+		api.ScraperFilter{GroupID: group.ID, Q: demoTemplate})
 	if err != nil {
 		return "", err
 	}
@@ -217,7 +220,7 @@ func ensureTemplate(ctx context.Context, client *api.Client, group api.Group,
 	if err != nil {
 		return "", fmt.Errorf("demo scraper: %w", err)
 	}
-	return saved.ID, nil
+	return saved.Value.ID, nil
 }
 
 func (c *Command) launch(ctx context.Context, t *terminal.Terminal, client *api.Client,
@@ -228,12 +231,14 @@ func (c *Command) launch(ctx context.Context, t *terminal.Terminal, client *api.
 		list.WriteString(address + "\n")
 	}
 	name := commands.ListName("demo", t.Clock.Now().UTC().Format("2006-01-02 15:04:05.000"))
-	launch, err := client.RunList(ctx, url.Values{
+	launched, err := client.RunList(ctx, url.Values{
 		"groupId": {group.ID}, "name": {name}, "templateScraperId": {template},
-	}, strings.NewReader(list.String()), int64(list.Len()), "text/uri-list")
+	}, func() io.Reader { return strings.NewReader(list.String()) }, int64(list.Len()),
+		"text/uri-list")
 	if err != nil {
 		return "", fmt.Errorf("launch: %w", err)
 	}
+	launch := launched.Value
 	t.Notef("Run %s: %s pages of %d hosts of the demo web.\n", launch.JobID,
 		terminal.Count(launch.LinksQueued), len(web.Hosts()))
 	return launch.JobID, nil
@@ -259,7 +264,7 @@ func (c *Command) results(ctx context.Context, t *terminal.Terminal, client *api
 		t.Notef("\nLedger: %s %s  %s  (%s)", entry.Type, entry.Status,
 			terminal.Euros(entry.AmountMicros), commands.Lines(entry))
 	}
-	t.Notef("%s", commands.Balance(wallet))
+	t.Notef("%s", commands.Balance(wallet.Value))
 	return nil
 }
 

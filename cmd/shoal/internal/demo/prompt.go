@@ -252,7 +252,7 @@ func (d *demoCluster) killNode(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		if name = status.Leader; name == "" {
+		if name = status.Value.Leader; name == "" {
 			return errors.New("nobody leads at the moment: the control plane has no majority, " +
 				"or elects; 'nodes' shows who does")
 		}

@@ -44,7 +44,12 @@ type Server struct {
 	Entries     []map[string]any
 	Outcome     map[string]any // the record that a launch leaves
 	OnStream    func()         // called with each connection to a stream
+	Proposals   string         // JSON of what a preview answers
+	Sample      string         // JSON of a scraper's sample
 }
+
+// CSV is what the server exports as csv, whatever is asked.
+const CSV = "title,price\n\"One\",9\n"
 
 // Problem is a refusal that the server answers a call with, the first Times times.
 type Problem struct {
@@ -60,6 +65,7 @@ const (
 	Key       = "svc_live_abcdefg.secret"
 	RunID     = "66f0c2a1b7d4e8f901234567"
 	ScraperID = "66f0c2a1b7d4e8f900000001"
+	SavedID   = "66f0c2a1b7d4e8f9000000bb" // of what is saved
 )
 
 // New serves the API on the loopback until the test ends, with one run of one scraper.
@@ -115,6 +121,10 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "half")
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
+	}
+	if name == "GET /api/scraper/data/export" {
+		f.export(w, r)
+		return
 	}
 	if strings.HasSuffix(r.URL.Path, "/stream") {
 		f.stream(w, r)
@@ -189,7 +199,7 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 	case "PUT /api/scraper/group", "PUT /api/scraper":
 		var saved map[string]any
 		_ = json.Unmarshal(body, &saved)
-		saved["id"] = "66f0c2a1b7d4e8f9000000bb"
+		saved["id"] = SavedID
 		if name == "PUT /api/scraper" {
 			f.Scrapers = append(f.Scrapers, saved)
 		} else {
@@ -218,8 +228,23 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 			"code": "http_status", "place": "0.0"},
 			{"url": "https://a.example/2", "status": nil, "error": "No such host",
 				"code": "dns_failed", "place": "1.0"}}
-	case "GET /api/scraper/data":
-		return f.cursor(r)
+	case "POST /api/scraper-simple/url-based":
+		return json.RawMessage(f.Proposals)
+	case "POST /api/scraper-simple/preview-from-url":
+		return map[string]any{"url": "x", "fields": map[string]any{"price": "9 EUR", "size": nil},
+			"elapsedMs": 3}
+	case "GET /api/scraper/" + ScraperID + "/get-sample-data":
+		return json.RawMessage(f.Sample)
+	case "POST /api/scraper/" + SavedID + "/run":
+		if f.Outcome != nil {
+			f.Jobs = append([]map[string]any{f.Outcome}, f.Jobs...)
+		}
+		return map[string]any{"jobId": RunID, "scraperId": SavedID, "status": "PENDING"}
+	case "POST /api/scraper/" + ScraperID + "/preview-delete":
+		return map[string]any{"token": "t0", "previewSummary": map[string]any{
+			"entityName": "list", "warnings": []string{"This cannot be undone."}}}
+	case "DELETE /api/scraper/" + ScraperID:
+		return map[string]any{}
 	case "GET /api/wallet":
 		return map[string]any{"balanceMicros": f.Balance, "currency": "EUR",
 			"freeRequestsRemaining": 5, "lowBalance": true}
@@ -269,18 +294,19 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 	return nil
 }
 
-// cursor serves two rows a page, whatever is asked, as a server may.
-func (f *Server) cursor(r *http.Request) any {
-	from := 0
-	_, _ = fmt.Sscan(r.URL.Query().Get("cursor"), &from)
-	limit := 2
-	_, _ = fmt.Sscan(r.URL.Query().Get("limit"), &limit)
-	to := min(from+min(limit, 2), len(f.Rows))
-	items := make([]json.RawMessage, 0, 2)
-	for _, row := range f.Rows[from:to] {
-		items = append(items, json.RawMessage(row))
+// export serves the rows, or a csv.
+func (f *Server) export(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("format") == "csv" {
+		fmt.Fprint(w, CSV)
+		return
 	}
-	return map[string]any{"items": items, "nextCursor": fmt.Sprint(to), "hasMore": to < len(f.Rows)}
+	limit := 0
+	_, _ = fmt.Sscan(r.URL.Query().Get("limit"), &limit)
+	for i, row := range f.Rows {
+		if limit == 0 || i < limit {
+			fmt.Fprintln(w, row)
+		}
+	}
 }
 
 // stream plays one connection and hangs up.

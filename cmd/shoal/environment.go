@@ -1,0 +1,43 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"shoal.dev/shoal/cmd/shoal/internal/configfile"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+const ownVariables = "SHOAL_"
+
+// ofOthers are variables that Kubernetes gives every process beside a service called shoal, and the
+// switches of the project's own suites.
+var ofOthers = regexp.MustCompile(`^SHOAL_((.*_)?(SERVICE_(HOST|PORT.*)|PORT(_.*)?)|.*_SUITE|SERVICES)$`)
+
+// tellMisspelt names variables of the environment that no flag has: what they should set is not
+// set.
+func tellMisspelt(t *terminal.Terminal, app *kong.Application, environment []string) {
+	flags, known := configfile.Flags(app), map[string]bool{}
+	for _, flag := range flags {
+		for _, name := range flag.Envs {
+			known[name] = true
+		}
+	}
+	slices.Sort(environment)
+	for _, variable := range environment {
+		name, _, _ := strings.Cut(variable, "=")
+		key, own := strings.CutPrefix(name, ownVariables)
+		if !own || known[name] || ofOthers.MatchString(name) {
+			continue
+		}
+		flag := strings.ToLower(strings.ReplaceAll(key, "_", "-"))
+		if near := configfile.Nearest(flag, flags); near != "" && len(flags[near].Envs) > 0 {
+			t.Notef("shoal: %s sets nothing: did you mean %s?", name, flags[near].Envs[0])
+			continue
+		}
+		t.Notef("shoal: %s sets nothing: no flag is called --%s", name, flag)
+	}
+}

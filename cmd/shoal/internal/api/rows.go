@@ -1,0 +1,116 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// RowQuery says which rows to read. One of the ids is needed.
+type RowQuery struct {
+	JobID, ScraperID, GroupID string
+
+	LastRun bool     // only those of each scraper's newest run
+	Filters string   // JSON, "" for all
+	Fields  []string // only these members, nil for all
+	Limit   int64    // most rows, 0 for all
+}
+
+// File is how rows are written: Format is csv or jsonl.
+type File struct {
+	Format    string
+	BOM       bool // a byte order mark before a csv
+	Unguarded bool // text in a csv that a spreadsheet takes for a formula stays as it is
+}
+
+// Export writes rows to a file as they come, whatever their number, and returns how many bytes they
+// are. What a broken call has written is not all of them.
+func (c *Client) Export(ctx context.Context, q RowQuery, f File, to io.Writer) (int64, error) {
+	answer, err := c.openRows(ctx, q, f)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+	n, err := io.CopyBuffer(to, answer.Body, make([]byte, copyBuffer))
+	if err != nil {
+		return n, broken(ctx, err)
+	}
+	return n, nil
+}
+
+const (
+	copyBuffer = 256 << 10
+	maxRow     = 64 << 20 // bytes of a row
+)
+
+// broken is the error of an answer that ended too early.
+func broken(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w: the rows broke off: %w", ErrUnreachable, err)
+}
+
+// Rows reads rows one after the other; each is the JSON document as the server has it, and stays as
+// it is until the next. It ends with the first error.
+func (c *Client) Rows(ctx context.Context, q RowQuery) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		answer, err := c.openRows(ctx, q, File{Format: "jsonl"})
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+		lines := bufio.NewScanner(answer.Body)
+		lines.Buffer(make([]byte, 0, copyBuffer), maxRow)
+		for lines.Scan() {
+			if !yield(lines.Bytes(), nil) {
+				return
+			}
+		}
+		if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+			yield(nil, fmt.Errorf("a row is longer than %d bytes", maxRow))
+		} else if err != nil {
+			yield(nil, broken(ctx, err))
+		}
+	}
+}
+
+// openRows begins the answer of an export. A full rate limit is waited out.
+func (c *Client) openRows(ctx context.Context, q RowQuery, f File) (answer *http.Response,
+	err error) {
+	query := url.Values{"format": {f.Format}}
+	for name, value := range map[string]string{"jobId": q.JobID, "scraperId": q.ScraperID,
+		"groupId": q.GroupID, "filters": q.Filters} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	for name, set := range map[string]bool{"isLastRun": q.LastRun, "bom": f.BOM} {
+		if set {
+			query.Set(name, "true")
+		}
+	}
+	if f.Unguarded {
+		query.Set("guard", "false")
+	}
+	if len(q.Fields) > 0 {
+		query["fields"] = q.Fields
+	}
+	if q.Limit > 0 {
+		query.Set("limit", strconv.FormatInt(q.Limit, 10))
+	}
+	err = c.patiently(ctx, func() error {
+		answer, err = c.do(ctx, request{method: http.MethodGet, path: "/api/scraper/data/export",
+			query: query, header: http.Header{"Accept": {"*/*"}}})
+		return err
+	})
+	return answer, err
+}

@@ -1,0 +1,162 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// Scraper reads a scraper.
+func (c *Client) Scraper(ctx context.Context, id string) (Answer[Scraper], error) {
+	var scraper Answer[Scraper]
+	err := c.get(ctx, scraperPath(id), nil, &scraper)
+	return scraper, err
+}
+
+func scraperPath(id string) string { return "/api/scraper/" + url.PathEscape(id) }
+
+// ScraperFilter narrows a list of scrapers; empty fields match everything.
+type ScraperFilter struct{ GroupID, Q string }
+
+// ScraperPage is a cursor page of scrapers.
+type ScraperPage = cursorPage[Scraper]
+
+// ScraperPages reads the scrapers, newest first, a page of at most limit after the other. It ends
+// with the first error.
+func (c *Client) ScraperPages(ctx context.Context, filter ScraperFilter,
+	limit int) iter.Seq2[Answer[ScraperPage], error] {
+	return func(yield func(Answer[ScraperPage], error) bool) {
+		query := url.Values{"limit": {strconv.Itoa(limit)}}
+		for name, value := range map[string]string{"groupId": filter.GroupID, "q": filter.Q} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		for {
+			var page Answer[ScraperPage]
+			err := c.get(ctx, "/api/scraper/list", query, &page)
+			if !yield(page, err) || err != nil || !page.Value.HasMore {
+				return
+			}
+			query.Set("cursor", page.Value.NextCursor)
+		}
+	}
+}
+
+// Scrapers lists all scrapers that match.
+func (c *Client) Scrapers(ctx context.Context, filter ScraperFilter) ([]Scraper, error) {
+	var all []Scraper
+	for page, err := range c.ScraperPages(ctx, filter, maxCursorPage) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Value.Items...)
+	}
+	return all, nil
+}
+
+// PutScraper creates or updates a scraper: a Scraper, or the JSON of one.
+func (c *Client) PutScraper(ctx context.Context, scraper any) (Answer[Scraper], error) {
+	var saved Answer[Scraper]
+	err := c.send(ctx, http.MethodPut, "/api/scraper", scraper, &saved)
+	return saved, err
+}
+
+// DeletionPreview says what a deletion would do.
+type DeletionPreview struct {
+	Token          string `json:"token"`
+	PreviewSummary struct {
+		EntityName string   `json:"entityName"`
+		Warnings   []string `json:"warnings"`
+	} `json:"previewSummary"`
+}
+
+// PreviewDeleteScraper asks what the deletion of a scraper would do.
+func (c *Client) PreviewDeleteScraper(ctx context.Context, id string) (DeletionPreview, error) {
+	var preview DeletionPreview
+	err := c.send(ctx, http.MethodPost, scraperPath(id)+"/preview-delete", nil, &preview)
+	return preview, err
+}
+
+// DeleteScraper deletes a scraper after a preview, whose token it takes.
+func (c *Client) DeleteScraper(ctx context.Context, id, token string) error {
+	return c.send(ctx, http.MethodDelete, scraperPath(id)+"?token="+url.QueryEscape(token), nil,
+		nil)
+}
+
+// RunScraper launches a run of a scraper; maxCharge in micros, nil for no cap.
+func (c *Client) RunScraper(ctx context.Context, id string, maxCharge *int64) (Answer[Launch],
+	error) {
+	var launch Answer[Launch]
+	path := scraperPath(id) + "/run"
+	if maxCharge != nil {
+		path += "?maxChargeMicros=" + strconv.FormatInt(*maxCharge, 10)
+	}
+	err := c.send(ctx, http.MethodPost, path, nil, &launch)
+	return launch, err
+}
+
+// StopScraper stops a scraper's active run and waits for it, as far as the server does.
+func (c *Client) StopScraper(ctx context.Context, id string) error {
+	return c.send(ctx, http.MethodPost, scraperPath(id)+"/stop", nil, nil)
+}
+
+// Proposal is a scraper that reads a page, and the first rows that it makes of it.
+type Proposal struct {
+	ScraperDTO json.RawMessage   `json:"scraperDTO"`
+	SampleData []json.RawMessage `json:"sampleData"`
+}
+
+// Look is a page to find scrapers for. Name and Group are what a proposal is to be saved under; all
+// but Fields must be set.
+type Look struct {
+	Name        string `json:"name"`
+	GroupID     string `json:"groupId"`
+	URL         string `json:"url"`
+	ItemsConfig any    `json:"itemsConfig,omitempty"`
+	HiddenData  bool   `json:"-"`
+}
+
+// Detect proposes scrapers for a page, the best first.
+func (c *Client) Detect(ctx context.Context, look Look) (Answer[[]Proposal], error) {
+	var found Answer[[]Proposal]
+	path := "/api/scraper-simple/url-based"
+	if look.HiddenData {
+		path += "?tryWithHiddenData=true"
+	}
+	err := c.send(ctx, http.MethodPost, path, look, &found)
+	return found, err
+}
+
+// Found is what a page says of fields, by their names; null where it says nothing.
+type Found struct {
+	Fields map[string]json.RawMessage `json:"fields"`
+}
+
+// Find looks for fields on a page by their names.
+func (c *Client) Find(ctx context.Context, address string, names []string) (Answer[Found], error) {
+	var found Answer[Found]
+	err := c.send(ctx, http.MethodPost, "/api/scraper-simple/preview-from-url",
+		map[string]any{"url": address, "fields": names}, &found)
+	return found, err
+}
+
+// Sample is the first rows that a saved scraper makes of its first page.
+func (c *Client) Sample(ctx context.Context, id string) (Answer[[]json.RawMessage], error) {
+	var rows Answer[[]json.RawMessage]
+	err := c.get(ctx, scraperPath(id)+"/get-sample-data", nil, &rows)
+	return rows, err
+}
+
+// Scraper is the scraper that is proposed.
+func (p *Proposal) Scraper() (Scraper, error) {
+	var scraper Scraper
+	if err := json.Unmarshal(p.ScraperDTO, &scraper); err != nil {
+		return scraper, fmt.Errorf("proposal: %w", err)
+	}
+	return scraper, nil
+}

@@ -1,0 +1,307 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+// Scrapers is 'shoal scraper', what is done to saved scrapers.
+type Scrapers struct {
+	List   ScraperList   `cmd:"" help:"List scrapers, newest first."`
+	Get    ScraperGet    `cmd:"" help:"Write a scraper to a file."`
+	Put    ScraperPut    `cmd:"" help:"Save a scraper from a file."`
+	Copy   ScraperCopy   `cmd:"" help:"Save a scraper again under another name."`
+	Delete ScraperDelete `cmd:"" help:"Delete a scraper; its rows stay."`
+}
+
+// Help teaches the command.
+func (*Scrapers) Help() string {
+	return `A scraper says where to read and which fields. In a file it is the JSON of the API's ScraperDTO.
+
+Examples:
+
+  shoal detect https://shop.example/lamps -o lamps.json     what a page could be read with
+  shoal scraper put lamps.json
+  shoal scraper get lamps -o lamps.json
+  shoal scraper copy lamps chairs`
+}
+
+// ScraperList is 'shoal scraper list'.
+type ScraperList struct {
+	Connection
+	Group string `help:"Only scrapers of this group, by name or id." placeholder:"GROUP"`
+	Q     string `name:"name" help:"Only scrapers whose name has this text." placeholder:"TEXT"`
+	Limit int    `default:"50" help:"Most scrapers to list, up to 1,000."`
+	JSON  bool   `help:"Print the server's answer as JSON."`
+}
+
+// Run lists the scrapers.
+func (c *ScraperList) Run(ctx context.Context, t *terminal.Terminal) error {
+	if c.Limit < 1 || c.Limit > 1000 {
+		return terminal.Usagef("--limit: 1 to 1,000")
+	}
+	client, err := c.Client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	filter := api.ScraperFilter{Q: c.Q}
+	if c.Group != "" {
+		group, err := needGroup(ctx, client, c.Group)
+		if err != nil {
+			return err
+		}
+		filter.GroupID = group.ID
+	}
+	rows, more := [][]string{}, false
+	for page, err := range client.ScraperPages(ctx, filter, c.Limit) {
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return terminal.PrintJSON(t.Out, page)
+		}
+		for _, s := range page.Value.Items {
+			if more = len(rows) == c.Limit; more {
+				break
+			}
+			rows = append(rows, scraperRow(&s))
+		}
+		if more = more || page.Value.HasMore && len(rows) == c.Limit; more {
+			break
+		}
+	}
+	if err := terminal.PrintTable(t.Out, []string{"SCRAPER", "NAME", "TYPE", "FIELDS", "READS"},
+		rows); err != nil {
+		return err
+	}
+	if more {
+		t.Notef("There are more: --limit, --group and --name choose.")
+	}
+	return nil
+}
+
+func scraperRow(s *api.Scraper) []string {
+	var fields []string
+	for _, field := range s.ItemsConfig {
+		fields = append(fields, field.Name)
+	}
+	reads := s.SourceConfig.URL
+	if reads == "" {
+		reads = "lists"
+	}
+	return []string{s.ID, s.Name, string(s.Type), strings.Join(fields, ","), reads}
+}
+
+// ScraperGet is 'shoal scraper get'.
+type ScraperGet struct {
+	Connection
+	Scraper string `arg:"" help:"Name or id of the scraper."`
+	Out     string `short:"o" help:"File to write; by default standard output." placeholder:"FILE"`
+}
+
+// Run writes a scraper.
+func (c *ScraperGet) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.Client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	scraper, err := findScraper(ctx, client, c.Scraper)
+	if err != nil {
+		return err
+	}
+	return writeTo(t, c.Out, func(w io.Writer) error {
+		return terminal.PrintJSON(w, scraper.JSON)
+	})
+}
+
+// ScraperPut is 'shoal scraper put'.
+type ScraperPut struct {
+	Connection
+	File  string `arg:"" help:"File with the scraper's JSON; - reads standard input."`
+	Name  string `help:"Save it under this name." placeholder:"NAME"`
+	Group string `help:"Save it in this group, by name or id; made when there is none of that name." placeholder:"GROUP"`
+	New   bool   `help:"Make a new scraper, although the file names one by its id."`
+	JSON  bool   `help:"Print the server's answer as JSON."`
+}
+
+// Help teaches the command.
+func (*ScraperPut) Help() string {
+	return `A file with an id replaces that scraper; without one a new scraper is made. It prints the id.`
+}
+
+// maxScraper bounds the file of a scraper, in bytes.
+const maxScraper = 1 << 20
+
+// Run saves a scraper.
+func (c *ScraperPut) Run(ctx context.Context, t *terminal.Terminal) error {
+	text, err := readFile(t, c.File, maxScraper)
+	if err != nil {
+		return err
+	}
+	scraper, err := readScraper(c.File, text)
+	if err != nil {
+		return err
+	}
+	client, err := c.Client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if c.New {
+		delete(scraper, "id")
+	}
+	if c.Name != "" {
+		scraper["name"] = c.Name
+	}
+	if group, named := scraper["groupRef"].(string); c.Group != "" || !named || group == "" {
+		if c.Group == "" {
+			c.Group = "default"
+		}
+		group, err := EnsureGroup(ctx, client, c.Group)
+		if err != nil {
+			return err
+		}
+		scraper["groupRef"] = group.ID
+	}
+	saved, err := client.PutScraper(ctx, scraper)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return terminal.PrintJSON(t.Out, saved)
+	}
+	t.Notef("saved as %s", saved.Value.Name)
+	_, err = fmt.Fprintln(t.Out, saved.Value.ID)
+	return err
+}
+
+// readScraper reads the JSON of a scraper, whose members stay as they are written.
+func readScraper(from string, text []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var scraper map[string]any
+	if err := decoder.Decode(&scraper); err != nil {
+		return nil, terminal.Usagef("%s: no scraper's JSON: %v", from, err)
+	}
+	return scraper, nil
+}
+
+// readFile reads a whole file, or standard input, of at most so many bytes.
+func readFile(t *terminal.Terminal, path string, most int64) ([]byte, error) {
+	from := t.In
+	if path != standard {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, terminal.Usagef("%v", err)
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		from = file
+	}
+	text, err := io.ReadAll(io.LimitReader(from, most+1))
+	if err == nil && int64(len(text)) > most {
+		return nil, terminal.Usagef("%s: longer than %d bytes", path, most)
+	}
+	return text, err
+}
+
+// ScraperCopy is 'shoal scraper copy'.
+type ScraperCopy struct {
+	Connection
+	Scraper string `arg:"" help:"Name or id of the scraper."`
+	Name    string `arg:"" help:"Name of the copy."`
+	Group   string `help:"Save it in this group, by name or id; made when there is none of that name." placeholder:"GROUP"`
+	JSON    bool   `help:"Print the server's answer as JSON."`
+}
+
+// Run copies a scraper.
+func (c *ScraperCopy) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.Client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	found, err := findScraper(ctx, client, c.Scraper)
+	if err != nil {
+		return err
+	}
+	scraper, err := readScraper(c.Scraper, found.JSON)
+	if err != nil {
+		return err
+	}
+	delete(scraper, "id")
+	scraper["name"] = c.Name
+	if c.Group != "" {
+		group, err := EnsureGroup(ctx, client, c.Group)
+		if err != nil {
+			return err
+		}
+		scraper["groupRef"] = group.ID
+	}
+	saved, err := client.PutScraper(ctx, scraper)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return terminal.PrintJSON(t.Out, saved)
+	}
+	_, err = fmt.Fprintln(t.Out, saved.Value.ID)
+	return err
+}
+
+// ScraperDelete is 'shoal scraper delete'.
+type ScraperDelete struct {
+	Connection
+	Scraper string `arg:"" help:"Name or id of the scraper."`
+	Yes     bool   `short:"y" help:"Do not ask."`
+}
+
+// Help teaches the command.
+func (*ScraperDelete) Help() string {
+	return `It shows what goes with the scraper and asks. Rows that were scraped, and the history of runs, stay.`
+}
+
+// Run deletes a scraper.
+func (c *ScraperDelete) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.Client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	found, err := findScraper(ctx, client, c.Scraper)
+	if err != nil {
+		return err
+	}
+	id := found.Value.ID
+	preview, err := client.PreviewDeleteScraper(ctx, id)
+	if err != nil {
+		return err
+	}
+	t.Notef("Scraper %s:", terminal.Printable(found.Value.Name))
+	for _, warning := range preview.PreviewSummary.Warnings {
+		t.Notef("  %s", terminal.Printable(warning))
+	}
+	if !c.Yes {
+		answer, err := ask(t, "Delete it? [y/N] ")
+		if err != nil {
+			return err
+		}
+		if !strings.EqualFold(answer, "y") && !strings.EqualFold(answer, "yes") {
+			return &terminal.ExitError{Code: terminal.ExitFailed, Text: "nothing is deleted"}
+		}
+	}
+	if err := client.DeleteScraper(ctx, id, preview.Token); err != nil {
+		return err
+	}
+	t.Notef("%s is deleted", terminal.Printable(found.Value.Name))
+	return nil
+}

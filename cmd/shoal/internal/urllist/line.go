@@ -1,0 +1,117 @@
+package urllist
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// plain reads a line of text/uri-list, without space around it: an address, or nothing. A reason
+// says why it is neither. First lines may be a table's header.
+func plain(line string, first bool) (url, reason string) {
+	if line == "" || line[0] == '#' {
+		return "", ""
+	}
+	if reason := refuse(line, first); reason != "" {
+		return "", reason
+	}
+	return line, ""
+}
+
+// ndjson reads a line {"url": …}, or an empty one.
+func ndjson(line string, first bool) (url, reason string) {
+	if line == "" {
+		return "", ""
+	}
+	const malformed = `is no JSON object like {"url": "https://…"}`
+	var given struct {
+		URL *string `json:"url"`
+	}
+	tokens := json.NewDecoder(strings.NewReader(line))
+	tokens.DisallowUnknownFields()
+	if err := tokens.Decode(&given); err != nil {
+		if _, name, found := strings.Cut(err.Error(), "unknown field "); found {
+			return "", "has a member " + name + " beside url"
+		}
+		return "", malformed
+	}
+	if _, err := tokens.Token(); given.URL == nil || *given.URL == "" || !errors.Is(err, io.EOF) {
+		return "", malformed
+	}
+	if reason := refuse(*given.URL, false); reason != "" {
+		return "", reason
+	}
+	return *given.URL, ""
+}
+
+// refuse says what is wrong with a line, "" for nothing.
+func refuse(line string, first bool) string {
+	scheme, rest, hasColon := strings.Cut(line, ":")
+	switch {
+	case !utf8.ValidString(line):
+		return "is not UTF-8: save the list as UTF-8"
+	case strings.ContainsRune(`"'“”‘’«»`, firstRune(line)):
+		return "stands in quotes: take them off"
+	case strings.ContainsRune(line, '\t') || strings.Contains(line, "\",") ||
+		strings.Contains(line, ",http") || strings.Contains(line, ";http"):
+		return "has several columns: keep that of the addresses alone"
+	case first && !strings.ContainsAny(line, "./:"):
+		return "is a header, not an address: take it off"
+	case !hasColon || !isScheme(scheme) || startsWithDigit(rest):
+		if strings.ContainsAny(line, " ,;") || !strings.Contains(line, ".") &&
+			!strings.HasPrefix(line, "localhost") {
+			return "is no address"
+		}
+		return "has no scheme: is it https://" + strings.TrimPrefix(line, "//") + "?"
+	case !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https"):
+		return fmt.Sprintf("begins with %s: only http:// and https:// can be read", scheme)
+	}
+	to, err := address.Parse(line)
+	switch coded := (*fault.Error)(nil); {
+	case errors.As(err, &coded):
+		return "cannot be read: " + strings.TrimSuffix(coded.Detail, ".")
+	case err != nil:
+		return "cannot be read"
+	case to.Userinfo:
+		return "holds a user name or password"
+	}
+	return ""
+}
+
+func firstRune(text string) rune {
+	r, _ := utf8.DecodeRuneInString(text)
+	return r
+}
+
+// isScheme says whether what stands before a colon is a scheme and not a host before its port.
+func isScheme(text string) bool {
+	if text == "" {
+		return false
+	}
+	for _, c := range []byte(text) {
+		if !('a' <= c|0x20 && c|0x20 <= 'z') && !('0' <= c && c <= '9') && c != '+' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// startsWithDigit says whether text is that of a port: no address has a digit behind its scheme.
+func startsWithDigit(text string) bool {
+	return text != "" && '0' <= text[0] && text[0] <= '9'
+}
+
+// Suggest is what an address without a scheme was meant to be, and whether it is one.
+func Suggest(text string) (string, bool) {
+	_, guess, found := strings.Cut(refuse(text, false), "is it ")
+	return strings.TrimSuffix(guess, "?"), found
+}
+
+// Refuse says what is wrong with one address, "" for nothing.
+func Refuse(text string) string { return refuse(text, false) }

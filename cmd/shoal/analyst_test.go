@@ -80,10 +80,13 @@ func TestScrapeTakesTheFirstForScripts(t *testing.T) {
 		"1 to 2")
 	b.shoal("scrape", "https://a.example/list").want(t, terminal.ExitUsage, "nobody answers")
 	b.in = "0\n"
-	b.shoal("scrape", "https://a.example/list").want(t, terminal.ExitFailed, "shoal preview")
-	b.api.Proposals = "[]"
+	b.shoal("scrape", "https://a.example/list").want(t, terminal.ExitFailed, "none was chosen",
+		"shoal preview")
+	b.api.Proposals, b.api.Reason = "[]", `The page \"x\" is empty.\u00e4`
 	b.shoal("scrape", "https://a.example/list", "--yes").want(t, terminal.ExitFailed,
-		"nothing that makes rows was found")
+		`nothing that makes rows was found on https://a.example/list: The page "x" is empty.ä`)
+	b.api.Sample = "[]"
+	b.shoal("preview", apitest.ScraperID).want(t, terminal.ExitOK, "no row: The page")
 	b.shoal("scrape", "a.example/list").want(t, terminal.ExitUsage, "is it https://a.example/list?")
 	b.shoal("scrape", "missing.txt").want(t, terminal.ExitUsage, "missing.txt")
 	b.shoal("scrape").want(t, terminal.ExitUsage, "an address")

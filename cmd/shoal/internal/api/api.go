@@ -279,6 +279,9 @@ func decode(answer *http.Response, out any) error {
 	if err := json.NewDecoder(body).Decode(out); err != nil {
 		return fmt.Errorf("answer of %s: %w", answer.Request.URL.Path, err)
 	}
+	if told, ok := out.(interface{ tell(http.Header) }); ok {
+		told.tell(answer.Header)
+	}
 	return nil
 }
 

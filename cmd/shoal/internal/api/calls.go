@@ -183,8 +183,17 @@ type Recount struct {
 
 // Answer is an answer of the API: what the command line reads of it, and all of it as it came.
 type Answer[T any] struct {
-	Value T
-	JSON  json.RawMessage
+	Value  T
+	JSON   json.RawMessage
+	Reason string // why a page gave nothing, "" where the server says nothing of it
+}
+
+// tell takes what the server says beside the answer.
+func (a *Answer[T]) tell(header http.Header) {
+	// written as a string of Go, without its quotes
+	if reason, err := strconv.Unquote(`"` + header.Get("Shoal-Reason") + `"`); err == nil {
+		a.Reason = reason
+	}
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

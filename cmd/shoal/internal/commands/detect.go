@@ -64,7 +64,7 @@ func (c *Detect) Run(ctx context.Context, t *terminal.Terminal) error {
 		return terminal.PrintJSON(t.Out, found)
 	}
 	if len(found.Value) == 0 {
-		return errNothingFound(c.URL)
+		return errNothingFound(c.URL, found.Reason)
 	}
 	if c.Out == "" {
 		return writeCandidates(t.Out, t.Columns, found.Value)
@@ -86,13 +86,20 @@ func candidate(found []api.Proposal, number int) (*api.Proposal, error) {
 	return &found[number-1], nil
 }
 
-// errNothingFound says how to go on without a candidate.
-func errNothingFound(address string) error {
-	return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf(`nothing that makes rows was found on %s
-  shoal preview %s --find title --find price     what the page says of things by their names
+// errNothingFound says why, as far as the server does, and how to go on without a candidate.
+func errNothingFound(address, reason string) error {
+	if reason != "" {
+		reason = ": " + terminal.Printable(reason)
+	}
+	return &terminal.ExitError{Code: terminal.ExitFailed,
+		Text: "nothing that makes rows was found on " + address + reason + "\n" + byHand(address)}
+}
+
+// byHand says how to read a page that no candidate fits.
+func byHand(address string) string {
+	return fmt.Sprintf(`  shoal preview %s --find title --find price     what the page says of things by their names
   shoal preview %s --field 'title=h1'            what selectors of your own find
-A page that scripts make needs a browser: see --chromium of 'shoal serve'.`,
-		address, address, address)}
+A page that scripts make needs a browser: see --chromium of 'shoal serve'.`, address, address)
 }
 
 // checkAddress refuses what is no address, and says what it may be.
@@ -232,12 +239,16 @@ func (c *Preview) sample(ctx context.Context, t *terminal.Terminal, client *api.
 	if c.JSON {
 		return terminal.PrintJSON(t.Out, rows)
 	}
-	return c.show(t, rows.Value)
+	return c.show(t, rows.Value, rows.Reason)
 }
 
-func (c *Preview) show(t *terminal.Terminal, rows []json.RawMessage) error {
+// show shows rows, or says why there is none.
+func (c *Preview) show(t *terminal.Terminal, rows []json.RawMessage, reason string) error {
 	if len(rows) == 0 {
-		t.Notef("no row: no field matched on the page")
+		if reason == "" {
+			reason = "no field matched on the page"
+		}
+		t.Notef("no row: %s", terminal.Printable(reason))
 		return nil
 	}
 	return WriteTable(t.Out, func(yield func(json.RawMessage, error) bool) {
@@ -256,6 +267,9 @@ func (c *Preview) find(ctx context.Context, t *terminal.Terminal, client *api.Cl
 	}
 	if c.JSON {
 		return terminal.PrintJSON(t.Out, found)
+	}
+	if found.Reason != "" {
+		t.Notef("%s", terminal.Printable(found.Reason))
 	}
 	var pairs [][]string
 	for _, name := range c.Find {
@@ -292,8 +306,8 @@ func (c *Preview) fields(ctx context.Context, t *terminal.Terminal, client *api.
 			return err
 		}
 		if len(scraper.ItemsConfig) > 0 && scraper.ItemsConfig[0] == fields[0] {
-			return c.show(t, found.Value[i].SampleData)
+			return c.show(t, found.Value[i].SampleData, found.Reason)
 		}
 	}
-	return c.show(t, nil)
+	return c.show(t, nil, found.Reason)
 }

@@ -143,7 +143,7 @@ func (c *Scrape) scraper(ctx context.Context, t *terminal.Terminal, client *api.
 	if err != nil {
 		return api.Scraper{}, err
 	}
-	chosen, err := c.choose(t, look.URL, found.Value)
+	chosen, err := c.choose(t, look.URL, found)
 	if err != nil {
 		return api.Scraper{}, err
 	}
@@ -160,9 +160,10 @@ func (c *Scrape) scraper(ctx context.Context, t *terminal.Terminal, client *api.
 
 // choose shows the candidates and asks which.
 func (c *Scrape) choose(t *terminal.Terminal, address string,
-	found []api.Proposal) (*api.Proposal, error) {
+	answer api.Answer[[]api.Proposal]) (*api.Proposal, error) {
+	found := answer.Value
 	if len(found) == 0 {
-		return nil, errNothingFound(address)
+		return nil, errNothingFound(address, answer.Reason)
 	}
 	if c.Yes || c.Candidate > 0 {
 		chosen, err := candidate(found, max(c.Candidate, 1))
@@ -190,7 +191,8 @@ func (c *Scrape) choose(t *terminal.Terminal, address string,
 		case answer == "":
 			return &found[0], nil
 		case err == nil && number == 0:
-			return nil, errNothingFound(address)
+			return nil, &terminal.ExitError{Code: terminal.ExitFailed,
+				Text: "none was chosen, and nothing is run\n" + byHand(address)}
 		case err == nil && number >= 1 && number <= len(found):
 			return &found[number-1], nil
 		}

@@ -46,6 +46,7 @@ type Server struct {
 	OnStream    func()         // called with each connection to a stream
 	Proposals   string         // JSON of what a preview answers
 	Sample      string         // JSON of a scraper's sample
+	Reason      string         // why a page gave nothing
 }
 
 // CSV is what the server exports as csv, whatever is asked.
@@ -129,6 +130,9 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/stream") {
 		f.stream(w, r)
 		return
+	}
+	if f.Reason != "" {
+		w.Header().Set("Shoal-Reason", f.Reason)
 	}
 	answer := f.answer(r, name, body)
 	if answer == nil {

@@ -168,6 +168,9 @@ func TestScrapersFromAndToFiles(t *testing.T) {
 	if id := b.saved()["id"]; id != apitest.ScraperID {
 		t.Errorf("put under %v", id)
 	}
+	b.shoal("scraper", "copy", "list", "other").want(t, terminal.ExitFailed,
+		"shoal run --template "+apitest.ScraperID)
+	b.api.Source = map[string]any{"url": "https://a.example/"}
 	b.shoal("scraper", "copy", "list", "other", "--group", "news").want(t, terminal.ExitOK)
 	if s := b.saved(); s["id"] != nil || s["name"] != "other" ||
 		s["groupRef"] != "66f0c2a1b7d4e8f9000000aa" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"shoal.dev/shoal/pkg/fault"
@@ -119,9 +120,10 @@ func (c *check) errors() {
 }
 
 // saysCode says whether an error's text stands for a code: the API may show either the code or its
-// title.
+// title, and what there is to say beyond it.
 func saysCode(text string, code fault.Code) bool {
-	return text == string(code) || text == fault.Lookup(code).Title
+	title := fault.Lookup(code).Title
+	return text == string(code) || text == title || strings.HasPrefix(text, title+": ")
 }
 
 // outcomes demands that each page came to its end once, and that nothing of a chain is missing

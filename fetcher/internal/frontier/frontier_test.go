@@ -245,7 +245,7 @@ func TestOpenHostsComeFirst(t *testing.T) {
 	f.Resume(first, now, now)
 	f.Add(item(1, 1, "b", Pace{}), now)
 	f.Add(item(2, 2, "c", Pace{}), now)
-	runs := map[ids.ID]bool{take(t, f, now).Job: true, take(t, f, now).Job: true}
+	runs := map[ids.ID]bool{takeItem(t, f, now).Job: true, takeItem(t, f, now).Job: true}
 	if len(runs) != 2 {
 		t.Error("a run's open host came before another run's turn")
 	}
@@ -257,7 +257,7 @@ func TestLeft(t *testing.T) {
 		f, now := newFrontier(), epoch
 		f.Add(item(1, 1, "a", pace), now)
 		f.Add(item(1, 1, "a", pace), now)
-		it := take(t, f, now)
+		it := takeItem(t, f, now)
 		if !f.Hop(it, "b", pace, now) {
 			t.Fatal("no hop")
 		}
@@ -266,13 +266,13 @@ func TestLeft(t *testing.T) {
 			t.Errorf("left %v while an item waits at a", left)
 		}
 		now = now.Add(time.Second)
-		f.Done(take(t, f, now), Answer{}, now)
+		f.Done(takeItem(t, f, now), Answer{}, now)
 		f.Resume(it, now, now) // before anybody asks
 		if left := f.Left(nil); len(left) != 0 {
 			t.Errorf("left %v although an item came back", left)
 		}
 		now = now.Add(time.Second)
-		f.Done(take(t, f, now), Answer{}, now)
+		f.Done(takeItem(t, f, now), Answer{}, now)
 		if left := f.Left(nil); !slices.Equal(left, []string{"a"}) {
 			t.Errorf("left %v at the end", left)
 		}

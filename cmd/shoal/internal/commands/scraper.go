@@ -234,6 +234,12 @@ func (c *ScraperCopy) Run(ctx context.Context, t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
+	if source := found.Value.SourceConfig; source.URL == "" && source.Curl == "" &&
+		len(source.Queries) == 0 {
+		return &terminal.ExitError{Code: terminal.ExitFailed, Text: fmt.Sprintf(
+			"%s reads a list; its fields read another one by `shoal run --template %s "+
+				"--url-file LIST`", terminal.Printable(found.Value.Name), found.Value.ID)}
+	}
 	scraper, err := readScraper(c.Scraper, found.JSON)
 	if err != nil {
 		return err

@@ -47,6 +47,7 @@ type Server struct {
 	Proposals   string         // JSON of what a preview answers
 	Sample      string         // JSON of a scraper's sample
 	Reason      string         // why a page gave nothing
+	Source      map[string]any // what the one scraper reads; nil: lists
 }
 
 // CSV is what the server exports as csv, whatever is asked.
@@ -214,7 +215,7 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 		return map[string]any{"items": f.Scrapers, "nextCursor": nil, "hasMore": false}
 	case "GET /api/scraper/" + ScraperID:
 		return map[string]any{"id": ScraperID, "name": "list", "groupRef": "g",
-			"type": "SINGLE_PRODUCT"}
+			"type": "SINGLE_PRODUCT", "sourceConfig": f.Source}
 	case "POST /api/scraper/" + ScraperID + "/stop":
 		f.Jobs[0]["state"] = "STOPPED"
 		return map[string]any{}

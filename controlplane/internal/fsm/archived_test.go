@@ -55,8 +55,8 @@ func TestALateDropChangesNothing(t *testing.T) {
 	}
 }
 
-// TestPastRunsOfAScraperAreSmall: of what has left the state a scraper keeps 100 bytes, when none of
-// its last ten runs had half a million rows.
+// TestPastRunsOfAScraperAreSmall: of what has left the state a scraper keeps 100 bytes, when none
+// of its last ten runs had half a million rows.
 func TestPastRunsOfAScraperAreSmall(t *testing.T) {
 	var source ids.Sequence
 	scraper := &state.Scraper{ID: source.New(), Group: source.New()}

@@ -108,10 +108,10 @@ func loadSaved(dir, path string) (*savedPage, error) {
 	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
 		unpacked, err := gzip.NewReader(bytes.NewReader(body))
 		if err != nil {
-			return nil, nil
+			return nil, nil //nolint:nilerr // it is no page
 		}
 		if body, err = io.ReadAll(io.LimitReader(unpacked, maxSavedBytes+1)); err != nil {
-			return nil, nil
+			return nil, nil //nolint:nilerr // it is no page
 		}
 	}
 	start := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\ufeff")), " \t\r\n\f")
@@ -299,7 +299,7 @@ func (r *savedReader) count(got extract.Result, err error, size int) {
 func (r *savedReader) compare(p *savedPage, got extract.Result, err error) error {
 	doc, refused := asgoquery.Page(string(p.body))
 	if refused != nil {
-		return nil // as it would be here, unless its fields stand before what nests too deep
+		return nil //nolint:nilerr // as it would be here, unless its fields stand before that
 	}
 	r.hold(p, doc, r.fields, got, err)
 	rng := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(p.sum[:]), 1))

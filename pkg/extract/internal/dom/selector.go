@@ -26,6 +26,7 @@ type Selector struct {
 	// unknown
 	needles []string
 	start   string // each match is written as a tag that begins with this, in any case; or ""
+	upper   string // the first two bytes of start, the letter in upper case
 }
 
 // selectorList matches what any of its selectors matches.
@@ -122,6 +123,7 @@ func CompileSelector(css string) (*Selector, error) {
 	}
 	if s.needles == nil {
 		s.start = list.startOf()
+		s.upper = strings.ToUpper(s.start[:min(2, len(s.start))])
 	}
 	return s, nil
 }

@@ -120,7 +120,7 @@ func (b *builder) isAbsent() bool {
 		switch {
 		case d.found[i] != None:
 		case s.start != "":
-			b.ahead = min(b.ahead, b.findStart(i, s.start))
+			b.ahead = min(b.ahead, b.findStart(i, s))
 		default:
 			b.ahead = min(b.ahead, b.find(i, s.needles...))
 			refers = true
@@ -182,21 +182,21 @@ func (b *builder) find(known int, needles ...string) int {
 	return at
 }
 
-// findStart is where a tag comes next that begins with start, "<" and a name in any case. It is the
+// findStart is where a tag comes next that begins with s.start, "<" and a name in any case. It is the
 // page's end if none does. known is the place in next to note it.
-func (b *builder) findStart(known int, start string) int {
+func (b *builder) findStart(known int, s *Selector) int {
 	if at := b.next[known]; at >= b.pos {
 		return at
 	}
 	at := len(b.s)
-	for _, begins := range []string{start[:2], strings.ToUpper(start[:2])} {
+	for _, begins := range [...]string{s.start[:2], s.upper} {
 		for i := b.pos; ; i += len(begins) {
 			next := strings.Index(b.s[min(i, at):at], begins)
 			if next < 0 {
 				break
 			}
 			i += next
-			if end := i + len(start); end <= len(b.s) && strings.EqualFold(b.s[i:end], start) {
+			if end := i + len(s.start); end <= len(b.s) && strings.EqualFold(b.s[i:end], s.start) {
 				at = i
 				break
 			}

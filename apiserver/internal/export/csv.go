@@ -33,7 +33,7 @@ func writeCSV(ctx context.Context, w *bufio.Writer, rows Source, o Options) erro
 	}
 	t := newTable(columns, !o.Unguarded)
 	out := csv.NewWriter(w)
-	if err := out.Write(t.header()); err != nil {
+	if err := writeRecord(w, out, t.header()); err != nil {
 		return err
 	}
 	for part, err := range rows(ctx) {
@@ -45,13 +45,26 @@ func writeCSV(ctx context.Context, w *bufio.Writer, rows Source, o Options) erro
 			if err != nil {
 				return err
 			}
-			if err := out.Write(record); err != nil {
+			if err := writeRecord(w, out, record); err != nil {
 				return err
 			}
 		}
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// writeRecord writes a record. One of a single empty cell gets quotes: readers pass over empty
+// lines, and would miss the row.
+func writeRecord(w *bufio.Writer, out *csv.Writer, record []string) error {
+	if len(record) != 1 || record[0] != "" {
+		return out.Write(record)
+	}
+	if out.Flush(); out.Error() != nil {
+		return out.Error()
+	}
+	_, err := w.WriteString("\"\"\n")
+	return err
 }
 
 // findColumns lists what stands first, then the other members in the order in which rows first have

@@ -76,6 +76,10 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s (- wanted):\n%s", name, diff)
 		}
 	}
+	if got := write(t, export.Options{Format: export.CSV, Fields: []string{"a"}}, `{"a":null}`,
+		`{"a":1}`); got != "a\n\"\"\n1\n" {
+		t.Errorf("one empty cell: %q", got)
+	}
 	if got := write(t, export.Options{Format: export.CSV, First: []string{"a", "b"}}); got !=
 		"a,b\n" {
 		t.Errorf("no row: %q", got)

@@ -215,7 +215,6 @@ type mintedKey struct {
 // API servers while one leader after the other is killed. All that they were told has to be
 // linearizable.
 func TestHistories(t *testing.T) {
-	t.Parallel()
 	network := newNetwork(t)
 	web := newWeb(t, network, synthweb.Config{Hosts: historyObjects, PagesPerHost: 1,
 		ChainPages: 200,

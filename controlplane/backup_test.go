@@ -136,7 +136,7 @@ func TestRestoreUnderLoad(t *testing.T) {
 			for n := 0; ctx.Err() == nil; n++ {
 				within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				_, err := client.Do(within, node,
-					client.OpenCustomer{Customer: fmt.Sprint(name, "-", n)}, nil)
+					named(fmt.Sprint(name, "-", n)), nil)
 				cancel()
 				if err != nil {
 					t.Errorf("a write through %s: %v", name, err)

@@ -21,7 +21,7 @@ func TestFreshHoldsWhatWasAppliedBefore(t *testing.T) {
 		work.Go(func() {
 			for n := range 50 {
 				ref := fmt.Sprint(c, "-", n)
-				if _, err := client.Do(ctx, r, client.OpenCustomer{Customer: ref},
+				if _, err := client.Do(ctx, r, named(ref),
 					nil); err != nil {
 					t.Error(err)
 					return
@@ -84,7 +84,7 @@ func TestFreshOfTheOnlyNode(t *testing.T) {
 	held.Store(true)
 	done := make(chan error, 1)
 	go func() {
-		_, err := client.Do(patient(t), r, client.OpenCustomer{Customer: "new"}, nil)
+		_, err := client.Do(patient(t), r, named("new"), nil)
 		done <- err
 	}()
 	<-applying

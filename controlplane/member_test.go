@@ -449,7 +449,7 @@ func TestRollingRestartFailsNoCall(t *testing.T) {
 		for ; ctx.Err() == nil; written.Add(1) {
 			ref := fmt.Sprint("customer-", written.Load())
 			within, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-			_, err := client.Do(within, api, client.OpenCustomer{Customer: ref}, nil)
+			_, err := client.Do(within, api, named(ref), nil)
 			if err == nil {
 				var view *client.View
 				if view, err = api.Fresh(within); err == nil && view.Customer(ref) == nil {

@@ -186,7 +186,7 @@ func TestStoppingLeadersHandOver(t *testing.T) {
 	for what, ask := range map[string]func() error{
 		"Do": func() error {
 			return second(client.Do(patient(t), r,
-				client.OpenCustomer{Customer: r.config.IDs.New().String()}, nil))
+				named(r.config.IDs.New().String()), nil))
 		},
 		"Fresh": func() error { return second(r.Fresh(patient(t))) },
 		"Heartbeat": func() error {

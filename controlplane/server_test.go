@@ -33,9 +33,14 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// named opens a customer. Its grant is an entry of its own: two with one id would be one entry.
+func named(ref string) client.OpenCustomer {
+	return client.OpenCustomer{Customer: ref, Entry: ids.Random{Now: time.Now}.New()}
+}
+
 func openCustomer(t *testing.T, c client.Client, ref string) client.Customer {
 	t.Helper()
-	customer, err := client.Do(patient(t), c, client.OpenCustomer{Customer: ref}, nil)
+	customer, err := client.Do(patient(t), c, named(ref), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

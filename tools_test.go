@@ -12,8 +12,8 @@ import (
 // lookers are the helpers with which tests look for what a machine may lack.
 var lookers = []string{"browser", "netns"}
 
-// TestWhatLooksForToolsIsNamed keeps the short run of `make tooled` whole: it tests without any
-// tool what the race detector tests with all of them, by the names of tests alone.
+// TestWhatLooksForToolsIsNamed keeps the short run of `make tooled` whole. That run tests without
+// any tool what the race detector tests with all of them, by the names of tests alone.
 func TestWhatLooksForToolsIsNamed(t *testing.T) {
 	text, err := os.ReadFile("Makefile")
 	if err != nil {

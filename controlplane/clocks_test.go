@@ -136,7 +136,7 @@ func TestIdleStateTimeFollowsTheClock(t *testing.T) {
 
 // TestNothingIsStampedBeforeTheLogIsRead: Raft makes a node the leader before its leadership has
 // begun. In an empty state there is no time that could stand. What was made in 1970 would have
-// expired a moment later, and the clock of a node whose log is not applied yet may be wrong.
+// expired a moment later. The clock of a node whose log is not applied yet may be wrong.
 func TestNothingIsStampedBeforeTheLogIsRead(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())

@@ -73,7 +73,7 @@ func (b *scheduled) wanted() bool {
 }
 
 // step takes a backup if one is due, and says when to look again. It goes by state time, as do the
-// names by which old ones are told from new: those of a clock that is wrong for an hour would be
+// names by which old ones are told from new. Those of a clock that is wrong for an hour would be
 // the newest, or the oldest, for good.
 func (b *scheduled) step(ctx context.Context) (time.Duration, error) {
 	switch {

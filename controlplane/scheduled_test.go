@@ -239,8 +239,8 @@ func TestBlobsAreSweptAndCounted(t *testing.T) {
 	}
 }
 
-// TestAWrongClockMovesNoBackupsAndNoBlobs: while a leader's clock is wrong no blob goes by it, and
-// the backups of that time are neither the newest for good nor the first to go.
+// TestAWrongClockMovesNoBackupsAndNoBlobs: while a leader's clock is wrong, no blob goes by it. The
+// backups of that time are neither the newest for good nor the first to go.
 func TestAWrongClockMovesNoBackupsAndNoBlobs(t *testing.T) {
 	t.Parallel()
 	blobs := blobsIn(t, t.TempDir())

@@ -1,7 +1,7 @@
 // Package controlplane owns the replicated state of the cluster. It is the client through which the
 // other roles read and change that state, at whichever node they are. As leader it dispatches what
-// runs have to fetch. Raft over the state machine is a node's (internal/node), what commands do is
-// the state machine's (internal/fsm), what to send out next is the dispatcher's
+// runs have to fetch. Raft over the state machine is a node's (internal/node). What commands do is
+// the state machine's (internal/fsm), and what to send out next is the dispatcher's
 // (internal/dispatch). internal/shards decides who fetches which shard, and nodes speak by
 // internal/port. DESIGN.md says what holds at every moment, and why.
 package controlplane

@@ -328,8 +328,8 @@ func TestWaitingDiscoveriesHoldNobody(t *testing.T) {
 	})
 }
 
-// A tier that can take no more takes nothing: no try, no retry, no money, no turn at the host, and
-// a chain that goes on.
+// A tier that can take no more takes nothing: no try, no retry, no money, no turn at the host. The
+// chain goes on.
 func TestBusyIsNoTry(t *testing.T) {
 	for name, c := range map[string]struct {
 		recipe model.Recipe

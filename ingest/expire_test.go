@@ -113,7 +113,7 @@ func (r *runs) put(t *testing.T, job rowstore.Job, seq uint32) {
 }
 
 // TestTwoOwnersExpireAtOnce: beside each other, and beside pages that are stored, they remove what
-// is too old and nothing else, and what a run was charged for and came to is known as before.
+// is too old and nothing else. What a run was charged for and came to is known as before.
 func TestTwoOwnersExpireAtOnce(t *testing.T) {
 	r := newRuns(t)
 	const pages = 50

@@ -1,4 +1,4 @@
-// Package ingest owns the step from fetched pages to stored rows: it reads the topic `pages`,
+// Package ingest owns the step from fetched pages to stored rows. It reads the topic `pages`,
 // stores each page's rows and page record, and only then proves it with a receipt. It decides
 // neither what a page costs nor when a run ends. Which of two fetches of a unit stands is the row
 // store's to say.

@@ -264,8 +264,8 @@ func TestBatchIsBounded(t *testing.T) {
 	}
 }
 
-// Whatever fails and wherever it is ended: each page is stored before its receipt, each receipt is
-// there in the end, and each marker stands behind the receipts of the pages before it.
+// Whatever fails and wherever it is ended, each page is stored before its receipt, and each receipt
+// is there in the end. Each marker stands behind the receipts of the pages before it.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const partitions = 3

@@ -23,7 +23,7 @@ type Past interface {
 	PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry, error)
 }
 
-// History is the one look-up of runs and ledger entries, wherever they are: what was sealed up to
+// History is the one look-up of runs and ledger entries, wherever they are. What was sealed up to
 // the index that a view names is read from the archive, all else from the view. A view that was
 // taken before a record left the state shows it as before, so a read is of one moment.
 type History struct{ past Past }
@@ -220,8 +220,8 @@ func (h *History) Runs(ctx context.Context, v *View, p RunPage) ([]*Job, int64, 
 }
 
 // mergePage is what begins at an offset of two rows together, both in an order. Of the one, past
-// begins at its record of number first: as many before the offset as the other, here, has, so the
-// page begins there or behind.
+// begins at its record of number first. The one has as many before the offset as the other, here,
+// has, so the page begins there or behind.
 func mergePage[T any](past, here []T, order func(a, b T) int, first, offset int) []T {
 	at := first
 	if first > 0 {

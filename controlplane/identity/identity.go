@@ -1,7 +1,7 @@
 // Package identity owns who the nodes of a cluster are. It has the cluster's authority (its
-// certificate authority and shared keys), the identity file that each node is issued, and the TLS
-// settings by which two nodes know each other's name and roles. What a role may do is not decided
-// here, and neither is who is a member now.
+// certificate authority and shared keys) and the identity file that each node is issued. It also
+// has the TLS settings by which two nodes know each other's name and roles. What a role may do is
+// not decided here, and neither is who is a member now.
 package identity
 
 import (

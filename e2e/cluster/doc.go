@@ -1,6 +1,6 @@
 // Package cluster proves that many processes keep what one does. It has the scenarios of package
-// suite on a cluster, the fault matrix, histories of concurrent clients under leader kills,
-// failover times, rolling upgrades, and scale. Real processes run on real Kafka, Redis and
+// suite on a cluster, the fault matrix, and histories of concurrent clients under leader kills. It
+// also has failover times, rolling upgrades, and scale. Real processes run on real Kafka, Redis and
 // ClickHouse (testkit/cluster); it needs Linux, root, iproute2, and the variables KAFKA_BROKERS,
 // REDIS_ADDR, CLICKHOUSE_URL and SHOAL_SERVICES. Without them its tests are skipped, and fail where
 // SHOAL_CLUSTER_SUITE=1 is set.

@@ -212,7 +212,7 @@ type mintedKey struct {
 }
 
 // TestHistories has clients mint, use and revoke keys, move money, launch and stop runs on three
-// API servers while one leader after the other is killed. All that they were told has to be
+// API servers. Meanwhile one leader after the other is killed. All that they were told has to be
 // linearizable.
 func TestHistories(t *testing.T) {
 	network := newNetwork(t)

@@ -74,7 +74,7 @@ func Fast() []string {
 }
 
 // AtOnce are the flags by which history leaves the state as soon as it is history, when
-// SHOAL_ARCHIVE_AT_ONCE asks for it: every reader has to find it elsewhere then.
+// SHOAL_ARCHIVE_AT_ONCE asks for it. Every reader has to find it elsewhere then.
 func AtOnce() []string {
 	if os.Getenv("SHOAL_ARCHIVE_AT_ONCE") != "1" {
 		return nil

@@ -1,7 +1,8 @@
-// Package address owns what an address means: its canonical form, what a link on a page leads to,
-// its host and the domain under which that was registered. It also tells the shard that fetches it.
-// Whoever tells addresses, hosts or domains apart does it by this package, so that all do it alike.
-// It asks no resolver and opens nothing: which addresses may be reached is pkg/egress's to say.
+// Package address owns what an address means. That is its canonical form, what a link on a page
+// leads to, its host and the domain under which that was registered. It also tells the shard that
+// fetches it. Whoever tells addresses, hosts or domains apart does it by this package, so that all
+// do it alike. It asks no resolver and opens nothing: which addresses may be reached is
+// pkg/egress's to say.
 package address
 
 import (
@@ -32,9 +33,9 @@ type Address struct {
 	Named bool
 }
 
-// Canonical is the address by which pages are told apart, as a browser reads it (WHATWG):
-// lower-case host, no fragment, user name, password or default port. The query keeps its order. It
-// is what Canonical itself leaves unchanged. Its error has the code INVALID_URL.
+// Canonical is the address by which pages are told apart, as a browser reads it (WHATWG). It has a
+// lower-case host and no fragment, user name, password or default port. The query keeps its order.
+// It is what Canonical itself leaves unchanged. Its error has the code INVALID_URL.
 func Canonical(url string) (string, error) {
 	to, err := Parse(url)
 	return to.Canonical, err

@@ -3,13 +3,14 @@
 // and rather finds nothing than another amount.
 //
 // A single comma or point before exactly three digits stands between thousands of money, since
-// money has no thousandths. It begins a fraction behind a lone zero, where a currency has a
-// thousand parts (CLDR), and where motor fuel and current are sold, which cost fractions of cents.
-// A word behind it may multiply an amount (12k, 3 Mio. €, 2 lakh) or make hundredths of it (99 ct).
-// Percentages, and amounts with a factor that means several things, such as a billion or a lone m,
-// are no amounts. Of a range the lower amount is read, and of several amounts the first one that
-// has a currency and is not of a unit, as in (5,98 €/kg), unless a word says which is today's. Of
-// other numbers, the language of the page decides what a comma and a point mean.
+// money has no thousandths. It begins a fraction behind a lone zero, and where a currency has a
+// thousand parts (CLDR). So it does where motor fuel and current are sold, which cost fractions of
+// cents. A word behind it may multiply an amount (12k, 3 Mio. €, 2 lakh) or make hundredths of it
+// (99 ct). Percentages, and amounts with a factor that means several things, such as a billion or a
+// lone m, are no amounts. Of a range the lower amount is read. Of several amounts the first one is
+// read that has a currency and is not of a unit, as in (5,98 €/kg). A word that says which is
+// today's goes before that. Of other numbers, the language of the page decides what a comma and a
+// point mean.
 package amount
 
 import (

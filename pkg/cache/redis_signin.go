@@ -61,8 +61,8 @@ func parse(address string) (*redis.Options, error) {
 }
 
 // Admitted asks once, for a second at most. It is an error when Redis refuses us or we do not trust
-// it: the user or password is wrong, a right is missing, a certificate is not good. It is nil when
-// Redis does not answer, which is no reason not to start.
+// it. Then the user or password is wrong, a right is missing, or a certificate is not good. It is
+// nil when Redis does not answer, which is no reason not to start.
 func (r *Redis) Admitted(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

@@ -206,8 +206,8 @@ func codingOf(header string) string {
 	return header // compressed twice is unknown
 }
 
-// members reads the members of a gzip body, and leaves alone what else may follow them, such as the
-// blank lines of a script that ends after its output was compressed.
+// members reads the members of a gzip body, and leaves alone what else may follow them. Such are
+// the blank lines of a script that ends after its output was compressed.
 type members struct {
 	gzip.Reader
 	from *bufio.Reader

@@ -109,8 +109,8 @@ func shakeHands(ctx context.Context, secure *tls.Conn, tcp net.Conn, deadline ti
 	return err
 }
 
-// publicCurves leave out the post-quantum key exchange, which is a quarter of what a connection
-// costs and keeps secret from later readers what anybody can read at the host.
+// publicCurves leave out the post-quantum key exchange. It is a quarter of what a connection costs,
+// and keeps secret from later readers what anybody can read at the host.
 var publicCurves = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
 
 // secured is how a connection to an address's host is secured.

@@ -1,10 +1,10 @@
-// Package egress is the only way out: every outbound HTTP connection of every role goes through a
+// Package egress is the only way out. Every outbound HTTP connection of every role goes through a
 // Client, with one resolver, one address check at dial time and one set of limits. It owns which
 // addresses may be reached, connections and one HTTP exchange at a time. It follows no redirect,
 // repeats nothing and knows nothing of politeness, robots.txt or pages. What an address means is
 // pkg/address's.
 //
-// The messages are fasthttp's. Its client is not used: that one sends a request again when it sees
+// The messages are fasthttp's. Its client is not used. That one sends a request again when it sees
 // fit, keeps a goroutine per host, and has no bound over all hosts.
 package egress
 

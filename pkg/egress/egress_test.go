@@ -27,8 +27,8 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// TestMain also sees that clients leave no goroutine behind, but for those of fasthttp's client,
-// which BenchmarkFasthttp compares with and which end by themselves some seconds later.
+// TestMain also sees that clients leave no goroutine behind. Those of fasthttp's client are left
+// out: BenchmarkFasthttp compares with it, and they end by themselves some seconds later.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(
 		"github.com/valyala/fasthttp.(*Client).mCleaner"),

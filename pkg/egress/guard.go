@@ -99,9 +99,9 @@ func (g *guard) control(network, address string, _ syscall.RawConn) error {
 	return g.check(to.Addr())
 }
 
-// CheckURL says without DNS whether an address can be crawled at all: http or https, no user name
-// or password, and no literal IP address (in whatever spelling) or localhost that the guard
-// forbids. Its error has the code INVALID_URL.
+// CheckURL says without DNS whether an address can be crawled at all. It must be http or https,
+// without a user name or password. Its host must be no literal IP address (in whatever spelling) or
+// localhost that the guard forbids. Its error has the code INVALID_URL.
 func (c *Client) CheckURL(url string) error {
 	to, err := address.Parse(url)
 	if err != nil {

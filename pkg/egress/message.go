@@ -25,7 +25,7 @@ type Request struct {
 	// Proxy is the way to the host; nil: straight.
 	Proxy *Proxy
 	// Private says that the request holds what nobody else may ever read. Its connection is not one
-	// that a public request opened, and its keys are exchanged in a way that is taken to withstand
+	// that a public request opened. Its keys are exchanged in a way that is taken to withstand
 	// quantum computers, where the host can.
 	Private bool
 	// Truncate keeps the first MaxBody bytes of a longer body, where it would be an error

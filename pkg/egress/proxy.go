@@ -18,7 +18,7 @@ import (
 )
 
 // Proxy is a way out through another machine, which the operator named. It is told addresses, never
-// names: what a host resolves to is found out and checked here, so a proxy cannot be made to reach
+// names. What a host resolves to is found out and checked here, so a proxy cannot be made to reach
 // what the guard forbids. Every connection is a tunnel, also to port 80.
 type Proxy struct {
 	socks          bool

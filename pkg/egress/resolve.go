@@ -117,8 +117,8 @@ func (n *names) fresh(entry *name) bool {
 	}
 }
 
-// makeRoom drops what is stale among a few entries when the cache is full, and else one of them:
-// whoever asks for ever new names must not make each look-up go through all.
+// makeRoom drops what is stale among a few entries when the cache is full, and else one of them.
+// Whoever asks for ever new names must not make each look-up go through all.
 func (n *names) makeRoom() {
 	looked := 0
 	for host, entry := range n.known {

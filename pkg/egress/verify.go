@@ -25,9 +25,9 @@ const (
 	maxSent = 4
 )
 
-// verifier accepts and refuses what crypto/tls would by itself, with the same errors, and
-// remembers intermediate certificates that it has verified: their signatures are half of what a
-// chain costs, and a few hundred of them sign most of the web (DESIGN.md).
+// verifier accepts and refuses what crypto/tls would by itself, with the same errors, and remembers
+// intermediate certificates that it has verified. Their signatures are half of what a chain costs,
+// and a few hundred of them sign most of the web (DESIGN.md).
 //
 // The long way is crypto/tls's own: x509's Verify with all that the server sent. The short way can
 // only accept; whatever it does not accept goes the long way.
@@ -102,8 +102,9 @@ func (v *verifier) isIssued(sent []*x509.Certificate, host string, now time.Time
 	return err == nil
 }
 
-// remember takes in the intermediate right above a certificate whose chain was found valid, unless
-// something above the certificate bounds more than what is always the same for that intermediate.
+// remember takes in the intermediate right above a certificate whose chain was found valid. It does
+// not where something above the certificate bounds more than what is always the same for that
+// intermediate.
 func (v *verifier) remember(chain []*x509.Certificate) {
 	if v.forgetful || len(chain) < 3 {
 		return

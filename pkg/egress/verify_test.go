@@ -270,7 +270,7 @@ func stock(roots *x509.CertPool, sent []*x509.Certificate, host string, now time
 }
 
 // TestVerifyEqualsStock verifies each chain as it is, once more, after a sibling of the same
-// intermediate was taken, and at other times: the answer is x509's each time, down to its words.
+// intermediate was taken, and at other times. The answer is x509's each time, down to its words.
 func TestVerifyEqualsStock(t *testing.T) {
 	for _, c := range chainCases() {
 		t.Run(c.name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Error is an error with a catalogue code. Detail is a sentence for the user and may be empty;
+// Error is an error with a catalogue code. Detail is a sentence for the user and may be empty.
 // Field names the input that is at fault, as a path (`itemsConfig[2].selector`), and may be empty.
 // Cause is for logs and never shown.
 type Error struct {

@@ -16,7 +16,7 @@ type Part struct {
 	Run func(ctx context.Context) error
 	// Ready is closed when the parts behind this one may start; nil: at once.
 	Ready <-chan struct{}
-	// Idle says that nothing is left for the part to do, once those behind it have stopped: it is
+	// Idle says that nothing is left for the part to do, once those behind it have stopped. It is
 	// asked again and again, for at most Patience, before the part is stopped. Nil: it is stopped
 	// at once.
 	Idle     func() bool
@@ -47,9 +47,9 @@ func (p *Part) await(done <-chan error) {
 	}
 }
 
-// Run starts the parts in order, each once the one before it is ready, and stops them in the
-// reverse order when ctx ends or one of them ends by itself. It returns when all have stopped, with
-// what went wrong, the first cause first.
+// Run starts the parts in order, each once the one before it is ready. It stops them in the reverse
+// order when ctx ends or one of them ends by itself. It returns when all have stopped, with what
+// went wrong, the first cause first.
 func Run(ctx context.Context, parts ...Part) error {
 	type running struct {
 		part Part

@@ -75,8 +75,9 @@ const PagePlaceholder = "{page}"
 // it is listed, always.
 //
 // A Param stands in the address's query. Where the source is a curl command whose address does not
-// have it and whose body does, it stands in the body instead. It is a field of a form, a top-level
-// member of JSON, or, written as a JSON pointer with its leading slash, a member further down.
+// have it and whose body does, it stands in the body instead. It is a field of a form or a
+// top-level member of JSON. Written as a JSON pointer with its leading slash, it is a member
+// further down.
 type Pagination struct {
 	Type       PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only; with URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE also where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing"`
 	Param      string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body (a form's field, a JSON member, or a JSON pointer to one)"`

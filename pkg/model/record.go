@@ -152,9 +152,9 @@ type OpenTasks struct {
 	Seqs []uint32 `cbor:"2,keyasint"` // ascending
 }
 
-// Marker finds losses. The leader sends it into `tasks`, the fetcher passes it on behind the pages
-// that it has published, ingest behind the receipts, and billing back to the leader. What was sent
-// before it, is not open in it and is still out when it returns, is lost.
+// Marker finds losses. The leader sends it into `tasks`, and the fetcher passes it on behind the
+// pages that it has published. Ingest passes it on behind the receipts, and billing back to the
+// leader. What was sent before it, is not open in it and is still out when it returns, is lost.
 type Marker struct {
 	// the leadership that sent it: a marker of another one means nothing
 	Leader uint64      `cbor:"1,keyasint"`

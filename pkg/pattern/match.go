@@ -97,7 +97,7 @@ func NewReplacer(p *Pattern, replacement string) (*Replacer, error) {
 
 // Replace is the text with every match replaced, as regexp's ReplaceAllString. It is false when
 // that would have more than most bytes. What it makes does not count where the budget ends first.
-// Each byte is paid for as often as it is looked at: a pattern may look at the whole rest of the
+// Each byte is paid for as often as it is looked at. A pattern may look at the whole rest of the
 // text for each of its matches.
 func (r *Replacer) Replace(b *Budget, text string, most int) (clean string, ok bool) {
 	var out []byte

@@ -14,10 +14,10 @@ const MaxPast = 10_000
 // that are sealed. Nothing of them changes any more. What they say beyond the members named here is
 // the control plane's to encode.
 //
-// Every record names the generation of the state in which it was sealed, and its index there: a
-// restore goes back to an index of an older generation, and what was sealed behind it is no part of
-// the new one. So a read names the Path that it takes. A record is written under the same id and
-// generation by whoever writes it, and twice is once.
+// Every record names the generation of the state in which it was sealed, and its index there. A
+// restore goes back to an index of an older generation. What was sealed behind that index is no
+// part of the new one. So a read names the Path that it takes. A record is written under the same
+// id and generation by whoever writes it, and twice is once.
 type Archive interface {
 	// PutPast stores runs and entries, at most MaxPast of each. It is durable when it returns.
 	// Idempotent: a record that is there stays.

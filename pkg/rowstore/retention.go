@@ -19,9 +19,10 @@ const Expiry = 90 * 24 * time.Hour
 const MaxKept = 65_536
 
 // Retention is how what is stored of a run goes when it is old. Of its page records two things
-// stay: their sum, which Recount answers from then on, and the addresses that were charged, as
-// hashes, so that they are not charged again. Whoever expires a run keeps these first, then
-// condenses the run, and then calls Expire: cut off anywhere and done again it comes to the same.
+// stay. One is their sum, which Recount answers from then on. The other is the addresses that were
+// charged, as hashes, so that they are not charged again. Whoever expires a run keeps these first,
+// then condenses the run, and then calls Expire. If that is cut off anywhere and done again, it
+// comes to the same.
 type Retention interface {
 	// Expiring returns sealed jobs that started before a time, have page records and are not
 	// condensed, at most most of them.
@@ -55,7 +56,7 @@ func ChargedHash(scraper ids.ID, canonical string) uint64 {
 }
 
 // NoteExpiry is what the work that expires runs notes of how far it is, where every reader of the
-// state finds it: runs that started before are shown no more.
+// state finds it. Runs that started before are shown no more.
 func NoteExpiry(before time.Time) []byte {
 	return strconv.AppendInt(nil, before.UnixMicro(), 10)
 }

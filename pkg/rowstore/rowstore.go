@@ -205,8 +205,8 @@ type Record struct {
 }
 
 // Scope says whose rows are read: those of the group, and of one scraper when Scraper is not zero.
-// They are of the named jobs when Jobs is not nil (an empty Jobs reads nothing), and never of the
-// jobs in Without, or of those that started before Since (Unix microseconds).
+// They are of the named jobs when Jobs is not nil (an empty Jobs reads nothing). They are never of
+// the jobs in Without, or of those that started before Since (Unix microseconds).
 type Scope struct {
 	Group   ids.ID
 	Scraper ids.ID

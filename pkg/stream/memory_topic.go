@@ -19,7 +19,7 @@ type memoryTopic struct {
 	held   int64 // records
 	// waiting are the publishers without room, oldest first. Whenever mu is free, each of them is
 	// held up. It is held up by its full partition, or by the first one for whose record the topic
-	// has too few bytes left, which starved says is there.
+	// has too few bytes left. starved says that there is such a one.
 	waiting []*publisher
 	starved bool
 }

@@ -13,9 +13,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Page is a page as goquery sees it, made alike to ours: without contents of templates, names in
-// lower case, attributes of another namespace under the names that the page writes. The error is
-// that of x/net/html.
+// Page is a page as goquery sees it, made alike to ours. It has no contents of templates, names in
+// lower case, and attributes of another namespace under the names that the page writes. The error
+// is that of x/net/html.
 func Page(page string) (*goquery.Document, error) {
 	root, err := html.Parse(strings.NewReader(strings.TrimPrefix(page, "\ufeff")))
 	if err != nil {

@@ -119,7 +119,7 @@ func (c *check) errors() {
 	}
 }
 
-// saysCode says whether an error's text stands for a code: the API may show either the code or its
+// saysCode says whether an error's text stands for a code. The API may show either the code or its
 // title, and what there is to say beyond it.
 func saysCode(text string, code fault.Code) bool {
 	title := fault.Lookup(code).Title

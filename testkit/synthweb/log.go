@@ -168,8 +168,8 @@ type HostCount struct {
 	MaxConnections int
 	// MinGap is the shortest time between the begins of requests that followed each other, -1
 	// without any. Two that came from two clients count as they are. Of one client it is half of
-	// what three took: a request that was held up on its way (by a new connection, a busy machine)
-	// is as much closer to the next one as it was farther from the one before.
+	// what three took. A request that was held up on its way (by a new connection, a busy machine)
+	// is closer to the next one. It is as much closer as it was farther from the one before.
 	MinGap time.Duration
 	// MaxClients is the most clients, by address, with a request in work at once. robots.txt and
 	// requests that a redirect led to are aside, since who follows one looks at the other host's

@@ -129,8 +129,8 @@ const (
 
 func (w *Web) robots(host int) Robots { return w.config.Robots[host%len(w.config.Robots)] }
 
-// page names one page: what a path means. n is the number within the host; sub is the host that a
-// landing or hop comes from, or an item's number in its chain; turn is ?page=, from 1.
+// page names one page: what a path means. n is the number within the host. sub is the host that a
+// landing or hop comes from, or an item's number in its chain. turn is ?page=, from 1.
 type page struct {
 	host, n, sub, turn int32
 	class              Class

@@ -1,8 +1,8 @@
 // Package synthweb owns the synthetic web, for tests, benches and the built-in demo. It is one HTTP
 // server on the loopback that plays up to a million sites, told apart by the Host header. Every
 // page follows from the configuration and its seed. So Truth can tell without a request what a
-// correct run must find, and a log of the requests tells what a run really asked for. Together they
-// are a recount that knows nothing of the product.
+// correct run must find. A log of the requests tells what a run really asked for. Together they are
+// a recount that knows nothing of the product.
 //
 // It does not own names: clients reach its hosts through an origin map ("*.example" → Addr). Nor
 // does it own what is done with a page; it only imports the product's words for fields and error

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
-// TestAll reads the whole ledger page by page, while it leaves the state and new entries come: its
+// TestAll reads the whole ledger page by page, while it leaves the state and new entries come. Its
 // balances fall by what each entry was, to none.
 func TestAll(t *testing.T) {
 	store := apitest.NewStore(t)

@@ -37,8 +37,8 @@ type Client interface {
 	client.Reader
 }
 
-// Store is what a launch needs of the row store: lists, the page records of earlier runs, and what
-// is kept of those that are gone.
+// Store is what a launch needs of the row store. That is lists, the page records of earlier runs,
+// and what is kept of those that are gone.
 type Store interface {
 	rowstore.Lists
 	rowstore.Pages

@@ -86,7 +86,7 @@ func checkTrial(ctx context.Context, guard Guard, t *Trial) error {
 	return Unreachable(fault.CodeOf(err), 0, "")
 }
 
-// Unreachable is the answer of a call whose page could not be read, with the HTTP status of the
+// Unreachable is the answer of a call whose page could not be read. It has the HTTP status of the
 // page, 0 without one, and what else there is to say of it. Its code is source_unreachable.
 func Unreachable(code fault.Code, status uint16, detail string) error {
 	if detail != "" {

@@ -1,8 +1,8 @@
-// Package historytest makes what years of use leave behind, for the bench: a state with customers
-// and their scrapers as a backup that can be restored, and an archive with as many of their ended
-// runs as are wanted. Records go through the archive's own writer, in the order in which they were
-// sealed, and the state keeps of them what DropArchived keeps. It owns no process and measures
-// nothing.
+// Package historytest makes what years of use leave behind, for the bench. That is a state with
+// customers and their scrapers, as a backup that can be restored. With it comes an archive with as
+// many of their ended runs as are wanted. Records go through the archive's own writer, in the order
+// in which they were sealed, and the state keeps of them what DropArchived keeps. It owns no
+// process and measures nothing.
 package historytest
 
 import (

@@ -93,7 +93,7 @@ func (PutGroupPayload) yields(state.Group) {}
 
 // PutScraperPayload creates (Create) or replaces a scraper. Faults: scraper_not_found on an update
 // of a scraper that is not the customer's, GROUP_NOT_FOUND, NAME_TAKEN (names are unique per
-// customer), limit_reached (100,000 scrapers a customer, 256 MiB with their recipes).
+// customer). Also limit_reached (100,000 scrapers a customer, 256 MiB with their recipes).
 type PutScraperPayload struct {
 	Create   bool          `cbor:"1,keyasint,omitempty"`
 	ID       ids.ID        `cbor:"2,keyasint"`
@@ -173,8 +173,8 @@ func (ReleaseClaimPayload) yields(None) {}
 // in the same step (a list run). A run that only money pays for, of a customer who never topped up,
 // has failed at once. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN,
 // scraper_already_running, WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not
-// closed), type_not_runnable (no price), scraper_changed (Charge is of another endpoint than the
-// recipe's); of a trial also trial_limit_reached.
+// closed), type_not_runnable (no price). Also scraper_changed (Charge is of another endpoint than
+// the recipe's), and trial_limit_reached of a trial.
 type LaunchRunPayload struct {
 	Job        ids.ID             `cbor:"1,keyasint"`
 	Entry      ids.ID             `cbor:"2,keyasint"` // its ledger entry

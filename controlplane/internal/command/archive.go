@@ -2,9 +2,9 @@ package command
 
 import "shoal.dev/shoal/pkg/ids"
 
-// DropArchivedPayload says that the archive has everything sealed up to Upto, durably, and takes it
-// out of the state but for the newest few of each customer. It changes nothing unless Generation is
-// that of the state and From how far it knew the archive to be.
+// DropArchivedPayload says that the archive has everything sealed up to Upto, durably. It takes all
+// that out of the state but for the newest few of each customer. It changes nothing unless
+// Generation is that of the state and From how far it knew the archive to be.
 type DropArchivedPayload struct {
 	Generation ids.ID `cbor:"1,keyasint"`
 	From       uint64 `cbor:"2,keyasint"`

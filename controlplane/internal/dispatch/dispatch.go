@@ -41,9 +41,9 @@ type Config struct {
 	View func() *state.View
 }
 
-// Bounds that are no settings: how many seqs a run is given in one turn, and how many links of a
-// list are held at a time. Also how many dispatches may wait for a shard, and how little a host has
-// out at least.
+// Bounds that are no settings. They are how many seqs a run is given in one turn, and how many
+// links of a list are held at a time. Also how many dispatches may wait for a shard, and how little
+// a host has out at least.
 const (
 	turn          = 16
 	bufferedLinks = 4096

@@ -27,8 +27,8 @@ func (c calls) call(payload command.Payload) Result {
 }
 
 // TestRefusalsThatPassAreNotKept: who is refused for want of money, pays and calls again with the
-// same key is heard, whether the key was claimed before or not. Until then the call leaves nothing
-// behind.
+// same key is heard. It does not matter whether the key was claimed before. Until then the call
+// leaves nothing behind.
 func TestRefusalsThatPassAreNotKept(t *testing.T) {
 	for name, claims := range map[string]bool{"at once": false, "under a claim": true} {
 		t.Run(name, func(t *testing.T) {

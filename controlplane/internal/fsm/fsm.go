@@ -283,8 +283,9 @@ type Result struct {
 
 // Apply applies the command at a log index. One that only the bounds of decoding refuse was
 // committed by an older version, which did not look: it is refused, alike on every node. Apply
-// panics on any other that cannot be decoded, on one that is not known, and on a version of the
-// cluster that is not known. An older node than the leader must not go on with another state.
+// panics on any other that cannot be decoded and on one that is not known. It also panics on a
+// version of the cluster that is not known. An older node than the leader must not go on with
+// another state.
 func (m *FSM) Apply(index uint64, data []byte) Result {
 	env, payload, refused := m.decode(m.commands, data)
 	if refused != nil {

@@ -53,8 +53,8 @@ func (b *books) release(w *state.Wallet, o *state.Out) {
 	w.Out--
 }
 
-// spend settles one page of a unit. A free request pays for it if one is held for the unit;
-// otherwise the money held pays its price, never more than is held for a page. What was held for
+// spend settles one page of a unit. A free request pays for it if one is held for the unit.
+// Otherwise the money held pays its price, never more than is held for a page. What was held for
 // the page beyond that is given back. It returns what was charged and whether a free request paid.
 func (b *books) spend(w *state.Wallet, o *state.Out, paid bool, price int64) (charged int64,
 	byFree bool) {

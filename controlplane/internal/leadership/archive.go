@@ -12,7 +12,7 @@ import (
 )
 
 // How many runs, and how many entries beside theirs, are written at once, and how many commands'
-// worth of them leave the state by one: a command must not hold others up.
+// worth of them leave the state by one. A command must not hold others up.
 const (
 	archivedAtOnce = 2_000
 	droppedAtOnce  = 100

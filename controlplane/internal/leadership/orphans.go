@@ -96,8 +96,8 @@ func expired(job *state.Job, now time.Time) bool {
 }
 
 // pastLists are the lists that are no run's of the state, each with the run of the archive that has
-// it, nil for one that is not looked for: whether a list of days ago is an orphan is asked once a
-// day.
+// it. The run is nil for one that is not looked for: whether a list of days ago is an orphan is
+// asked once a day.
 func (l *Leadership) pastLists(ctx context.Context, view *state.View, lists []rowstore.ListInfo,
 	now time.Time) (map[ids.ID]*state.Job, error) {
 	past := map[ids.ID]*state.Job{}

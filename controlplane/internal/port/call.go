@@ -22,7 +22,7 @@ import (
 )
 
 // A call is an HTTP/1.1 exchange: POST /METHOD with a CBOR body. The answer is 200 and a CBOR body,
-// 422 and a coded fault, or 503 and the reason for which the call may be repeated, here or
+// or 422 and a coded fault. Or it is 503 and the reason for which the call may be repeated, here or
 // elsewhere. The caller says how long it waits, in milliseconds: the two clocks need not agree. A
 // caller that hangs up ends the call.
 const (

@@ -26,9 +26,9 @@ func TestNeverTwoFetchersOnOneShard(t *testing.T) {
 	})
 }
 
-// Without faults no shard is ever taken from an owner that has not let go of it, whatever is
-// planned, in whichever order and under however many leaders. So no move waits for a lease's end.
-// And before long each shard is where it belongs.
+// Without faults no shard is ever taken from an owner that has not let go of it. That holds
+// whatever is planned, in whichever order and under however many leaders. So no move waits for a
+// lease's end. And before long each shard is where it belongs.
 func TestPlannedMovesWaitForNobody(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt)

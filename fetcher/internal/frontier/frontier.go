@@ -222,8 +222,9 @@ func (f *Frontier) start(q *queue, now int64) *Item {
 	return it
 }
 
-// Hop asks for a request of a running item at another host, where a redirect leads, or for one more
-// at a host where it is. True takes the start and, at another host, a connection until Done.
+// Hop asks for a request of a running item at another host, where a redirect leads. It also asks
+// for one more at a host where the item is. True takes the start and, at another host, a connection
+// until Done.
 func (f *Frontier) Hop(it *Item, name string, pace Pace, now time.Time) bool {
 	t := f.nanos(now)
 	h := f.hostOf(name)

@@ -208,7 +208,7 @@ func TestHop(t *testing.T) {
 }
 
 // A host to which a connection is open comes before the run's other hosts, and not before other
-// runs: of a list on many hosts as few connections are open at once as the pace needs.
+// runs. Of a list on many hosts as few connections are open at once as the pace needs.
 func TestOpenHostsComeFirst(t *testing.T) {
 	f, now := newFrontier(), epoch
 	pace := Pace{Rate: 1, Connections: 2}

@@ -114,8 +114,8 @@ func (f *Frontier) forgetCustomer(c *customer) {
 	}
 }
 
-// list puts a queue with an item at a ready host into the turns: before the run's other hosts where
-// a connection waits for it, so that no more of them are open than there have to be.
+// list puts a queue with an item at a ready host into the turns. Where a connection waits for it,
+// it goes before the run's other hosts. So no more connections are open than there have to be.
 func (f *Frontier) list(q *queue) {
 	j, c := q.job, q.job.customer
 	switch first := q.items.front(); {

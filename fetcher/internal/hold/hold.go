@@ -1,7 +1,8 @@
-// Package hold owns what this process holds: shards and their leases, the tasks that are open,
-// whose turn it is, and what waits for the log. It also lets go of shards. All of it is guarded by
-// one lock, which nobody else knows of. It knows no page: a task's work is a Unit, and what it
-// makes is bytes (internal/unit). It stores nothing; what never arrives is found by the markers.
+// Package hold owns what this process holds. That is shards and their leases, the tasks that are
+// open, whose turn it is, and what waits for the log. It also lets go of shards. All of it is
+// guarded by one lock, which nobody else knows of. It knows no page: a task's work is a Unit, and
+// what it makes is bytes (internal/unit). It stores nothing; what never arrives is found by the
+// markers.
 package hold
 
 import (

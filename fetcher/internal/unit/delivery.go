@@ -57,7 +57,7 @@ func (t *Turn) deliver(last extract.Page, result extract.Result) Step {
 	return Step{Page: p}
 }
 
-// codeWithout is why a unit has no row. Its pages hold none, or none that fits the schema, or a
+// codeWithout is why a unit has no row. Its pages hold none, or none that fits the schema. Or a
 // language model was asked for what they do not state and gave no answer.
 func codeWithout(last extract.Page, result extract.Result) fault.Code {
 	switch {

@@ -182,8 +182,9 @@ func hasParam(address, param string) bool {
 	return found
 }
 
-// cutParam is an address without its query, the query's parts but those of one parameter, and the
-// place among them where the first of those stood. The place is -1 if there was none.
+// cutParam cuts one parameter from an address. It gives the address without its query, the query's
+// other parts, and the place among them where the first of that parameter's stood. The place is -1
+// if there was none.
 func cutParam(address, param string) (base string, pairs []string, at int) {
 	base, query, _ := strings.Cut(address, "?")
 	at = -1

@@ -1,7 +1,8 @@
 // Package unit owns the work on one task: a chain of units, each a page with what it takes to get
-// its rows. Where it goes next, what its requests are made of, by which tier, what follows from an
-// answer, and what is put to a language model. A chain is worked on by one caller at a time, so
-// nothing here is guarded. Whether and when it may ask is its Lease's to say (internal/hold).
+// its rows. It says where the unit goes next, by which tier, and what its requests are made of. It
+// also says what follows from an answer, and what is put to a language model. A chain is worked on
+// by one caller at a time, so nothing here is guarded. Whether and when it may ask is its Lease's
+// to say (internal/hold).
 package unit
 
 import (

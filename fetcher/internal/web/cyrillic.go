@@ -11,8 +11,8 @@ var caseless = map[string]bool{"windows-1255": true, "windows-1256": true, "iso-
 	"windows-874": true, "shift_jis": true, "euc-jp": true, "gbk": true, "big5": true,
 	"euc-kr": true}
 
-// titledCyrillic names the encoding under which a text is words of Cyrillic alone, one of them of
-// three letters or more behind a capital; "" for none. A heading of one word says no more.
+// titledCyrillic names the encoding under which a text is words of Cyrillic alone. One of them has
+// three letters or more behind a capital. It is "" for none. A heading of one word says no more.
 func titledCyrillic(text []byte) string {
 	for _, name := range [...]string{"windows-1251", "koi8-r"} {
 		read, titled := decode(name, text), false
@@ -35,8 +35,9 @@ func isOdd(r rune) bool {
 		!strings.ContainsRune("\u00a0\u00ad«»„“”’–—…№·•©®™§°€", r)
 }
 
-// spellsCyrillic says whether a word, of a letter or more, is of Cyrillic in small letters, in
-// capitals or behind one, or of ASCII alone; and whether it makes a title of three letters or more.
+// spellsCyrillic says whether a word, of a letter or more, is Cyrillic in small letters, in
+// capitals or behind one, or ASCII alone. It also says whether the word makes a title of three
+// letters or more.
 func spellsCyrillic(word []rune) (fits, titles bool) {
 	cyrillic, upper := 0, 0 // letters, and capitals behind the first
 	for i, r := range word {

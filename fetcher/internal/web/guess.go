@@ -20,7 +20,8 @@ const (
 var declaration = regexp.MustCompile(`(?i)(?:<meta\s[^>]*charset|^\s*<\?xml\s[^>]*encoding)\s*=\s*["']?\s*([\w:.-]+)`)
 
 // undeclared is the encoding of text that is no UTF-8 and says nothing in its header and its first
-// kilobyte: what it declares further down, or what its characters look like, or windows-1252.
+// kilobyte. It is what the text declares further down, or what its characters look like, or
+// windows-1252.
 func undeclared(body []byte) (encoding.Encoding, string) {
 	if found := declaration.FindSubmatch(body[:min(len(body), declaredWithin)]); found != nil {
 		switch e, name := charset.Lookup(string(found[1])); {
@@ -70,9 +71,9 @@ func among(frequent string) func(r rune) bool {
 	return func(r rune) bool { return strings.ContainsRune(frequent, r) }
 }
 
-// guess names the encoding under which a text has most of what is typical of a language: utf-8
-// where only a few bytes are broken, one of Latin script where nothing fits, or where what is not
-// ASCII stands alone, as accents do.
+// guess names the encoding under which a text has most of what is typical of a language. It is
+// utf-8 where only a few bytes are broken. It is one of Latin script where nothing fits, or where
+// what is not ASCII stands alone, as accents do.
 func guess(body []byte) string {
 	start := 0
 	for start < len(body) && body[start] < utf8.RuneSelf {

@@ -17,7 +17,7 @@ import (
 var encodings = flag.String("encodings", "", "hold the guess to a folder of texts in folders "+
 	"named after their encodings")
 
-// TestGuessOfSavedTexts counts the texts of a saved set that are read right, in two halves: every
+// TestGuessOfSavedTexts counts the texts of a saved set that are read right, in two halves. Every
 // other text was at hand when the guess was written.
 func TestGuessOfSavedTexts(t *testing.T) {
 	if *encodings == "" {

@@ -86,8 +86,8 @@ var written = []struct{ encoding, text string }{
 	{"windows-1252", "Fullautomatisk kaffemaskin, på lager, även i blått. Köp nu för 3 999 kr"},
 }
 
-// Text that does not say what it is written in is read as what it looks like, as in the middle of a
-// page of ASCII.
+// Text that does not say what it is written in is read as what it looks like. The same holds in the
+// middle of a page of ASCII.
 func TestGuess(t *testing.T) {
 	for _, w := range written {
 		e, name := charset.Lookup(w.encoding)

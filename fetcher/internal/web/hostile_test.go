@@ -146,7 +146,7 @@ func TestHostileOriginsKeepNobody(t *testing.T) {
 }
 
 // TestHostileOriginsInTheBrowser: whatever an origin does to a browser, its page ends in time, with
-// a page or a coded error, and honest pages beside it are loaded as ever. Time is asked for as in
+// a page or a coded error. Honest pages beside it are loaded as ever. Time is asked for as in
 // TestHostileOrigins.
 func TestHostileOriginsInTheBrowser(t *testing.T) {
 	path := browser.Path(t)

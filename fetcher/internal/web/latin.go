@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// alphabets are the letters beyond ASCII of languages in Latin script, each with its share of all
-// letters of running text in hundredths of a percent.
+// alphabets are the letters beyond ASCII of languages in Latin script. Each has its share of all
+// letters of running text, in hundredths of a percent.
 var alphabets = []struct {
 	encoding string
 	letters  map[rune]float64

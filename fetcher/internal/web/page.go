@@ -24,9 +24,9 @@ type Request struct {
 	// As is the request that URL is asked for with; its own address does not matter. Nil is a GET.
 	As *curl.Request
 	// BeforeHop is called with the canonical target of each redirect before it is followed, and
-	// with the request that is made of it: the place to wait for another host's permit and to ask
-	// robots.txt. Its context ends with the fetch's deadline, and its time counts. An error ends
-	// the fetch with that error. Nil follows all.
+	// with the request that is made of it. It is the place to wait for another host's permit and to
+	// ask robots.txt. Its context ends with the fetch's deadline, and its time counts. An error
+	// ends the fetch with that error. Nil follows all.
 	BeforeHop func(ctx context.Context, url string, as *curl.Request) error
 }
 

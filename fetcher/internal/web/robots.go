@@ -86,8 +86,8 @@ func (r *Robots) Close() {
 	r.running.Wait()
 }
 
-// KnowsRules says whether CheckRules of a canonical address would answer without a request, so that
-// the worker can take a permit for the one that robots.txt needs.
+// KnowsRules says whether CheckRules of a canonical address would answer without a request. So the
+// worker can take a permit for the request that robots.txt needs.
 func (r *Robots) KnowsRules(url string) bool {
 	origin, _ := splitOrigin(url)
 	r.mu.Lock()
@@ -227,8 +227,8 @@ func (r *Robots) sharedKey(origin string) string { return "robots " + r.agent + 
 // sharedFormat begins a shared file; another one is not read.
 const sharedFormat = 1
 
-// sharedRobots is a file as it is shared: the format, when it is to be read again (Unix seconds, 8
-// bytes, the highest first), the body.
+// sharedRobots is a file as it is shared. It holds the format, when it is to be read again (Unix
+// seconds, 8 bytes, the highest first), and the body.
 func sharedRobots(body string, expires time.Time) []byte {
 	value := make([]byte, 0, 1+8+len(body))
 	value = append(value, sharedFormat)

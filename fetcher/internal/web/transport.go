@@ -63,8 +63,8 @@ func (t *Transport) Tiers() model.TierSet {
 	return set
 }
 
-// Fetch makes one try. Its error is a *Failure, or ErrBusy, except where BeforeHop or the context
-// ended it with an error that has no code: then it is that one. The caller releases the page.
+// Fetch makes one try. Its error is a *Failure or ErrBusy. Where BeforeHop or the context ended it
+// with an error that has no code, it is that one. The caller releases the page.
 func (t *Transport) Fetch(ctx context.Context, req Request) (*Page, error) {
 	page := &Page{Final: req.URL}
 	by, ok := t.tiers[req.Tier]

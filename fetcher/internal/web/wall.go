@@ -181,9 +181,9 @@ var loginPaths = []string{"login", "signin", "sign-in", "log-in", "sign_in", "au
 	"checkpoint", "login.html", "login.php",
 	"login.aspx", "signin.html", "sso", "servicelogin"}
 
-// isLoginWall says whether a page asks for a login in the place of what was asked for: it has a
-// field for a password, and either calls itself a login page or stands where the site's redirects
-// lead to one. Whoever asks for a login page gets it.
+// isLoginWall says whether a page asks for a login in the place of what was asked for. It has a
+// field for a password. It also either calls itself a login page or stands where the site's
+// redirects lead to one. Whoever asks for a login page gets it.
 func isLoginWall(asked string, page *Page) bool {
 	if isLoginPath(asked) {
 		return false

@@ -1,6 +1,6 @@
-// Package web owns one try at one page: the exchange by a tier, redirects, robots.txt, text in
-// UTF-8, and the verdict whether another try makes sense. It does not own politeness, attempts or
-// their pace (hold and unit do), nor connections and the address guard (pkg/egress does).
+// Package web owns one try at one page. That is the exchange by a tier, redirects, robots.txt, text
+// in UTF-8, and the verdict whether another try makes sense. It does not own politeness, attempts
+// or their pace (hold and unit do), nor connections and the address guard (pkg/egress does).
 package web
 
 import (

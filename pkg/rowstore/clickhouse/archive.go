@@ -295,8 +295,8 @@ func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error
 	return head, nil
 }
 
-// ExpirePast is rowstore.Archive: whole months go, when the last run of one is old enough, and what
-// is old of the month that is not over yet stays until then.
+// ExpirePast is rowstore.Archive: whole months go, when the last run of one is old enough. What is
+// old of the month that is not over yet stays until then.
 func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
 	old, err := past(ctx, s, fmt.Sprintf(`SELECT table, partition_id FROM system.parts
 		WHERE database = %s AND table IN ('past_runs', 'sums') AND active GROUP BY table, partition_id

@@ -88,7 +88,7 @@ func onDisk(b *testing.B, db string) float64 {
 }
 
 // serverCPU is the processor time that the server has used, when $CLICKHOUSE_PIDFILE names its
-// process: on a machine that others use, too, it says more than the time that passed.
+// process. On a machine that others use, too, it says more than the time that passed.
 func serverCPU(b *testing.B) time.Duration {
 	pid, err := os.ReadFile(os.Getenv("CLICKHOUSE_PIDFILE"))
 	if err != nil {

@@ -81,8 +81,8 @@ func (p *proxy) cut() {
 	p.conns = nil
 }
 
-// storm has writers store the same units, each trying again until it is told the receipts, as
-// ingest does, while harm is done; it ends when all are through.
+// storm has writers store the same units while harm is done. Each tries again until it is told the
+// receipts, as ingest does. It ends when all are through.
 func storm(c *cluster, url string, writers, units int, harm func(ctx context.Context)) {
 	c.Helper()
 	told := outcome{receipts: map[uint32][]*model.Receipt{}}

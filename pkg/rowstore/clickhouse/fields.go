@@ -10,7 +10,7 @@ import (
 )
 
 // buckets is over how many groups of columns the fields of rows are spread, by the hash of their
-// name: a filter on a field reads one of them. It is part of the schema.
+// name. A filter on a field reads one of them. It is part of the schema.
 const buckets = 8
 
 func bucketOf(field string) int { return int(xxh3.HashString(field) % buckets) }

@@ -11,13 +11,13 @@ import (
 )
 
 // Records and rows lie in one table by months, `rows`, or in one by weeks, `weeks`, whose parts are
-// dropped when they are old. A database of before changes over once, in the third migration:
-// nothing more comes into `rows`, what is on its way there ends, and from then on all that is
+// dropped when they are old. A database of before changes over once, in the third migration.
+// Nothing more comes into `rows`, and what is on its way there ends. From then on all that is
 // stored goes into `weeks`. Its blocks count on from those of `rows`, so that places go on rising:
 // a block of `weeks` stands for its number and the base. Both are read until `rows` is empty.
 //
-// Between the moment in which nothing more comes into `rows` and the mark on `weeks` nothing can be
-// stored: a writer finds that its pages are not there, and looks again.
+// Nothing can be stored between the moment in which nothing more comes into `rows` and the mark on
+// `weeks`. A writer finds that its pages are not there, and looks again.
 
 const (
 	weeklyFrom = 3               // the version from which on there are weeks

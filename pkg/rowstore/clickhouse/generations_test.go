@@ -73,8 +73,8 @@ func (p *pages) rows(t *testing.T, group ids.ID, after int64) (rows []string) {
 	return rows
 }
 
-// TestWeeksTakeThePlaceOfMonths: a run that is under way goes on over both tables, places go on
-// rising, and the old table is left when it is empty.
+// TestWeeksTakeThePlaceOfMonths: a run that is under way goes on over both tables, and places go on
+// rising. The old table is left when it is empty.
 func TestWeeksTakeThePlaceOfMonths(t *testing.T) {
 	c := before(t)
 	s := openLast(t, c)

@@ -41,8 +41,8 @@ func insertColumns() []clickhouse.ColumnNameAndType {
 }
 
 // insert stores pages in one block. The token makes the server drop a repeat of an insert whose
-// answer was lost, even when both of them are still under way: it names the fetches, and the round,
-// since a block that was stored and removed since would be dropped, too.
+// answer was lost, even when both of them are still under way. It names the fetches and the round.
+// Without the round, a block that was stored and removed since would be dropped, too.
 func (b *batch) insert(ctx context.Context, pages []rowstore.PageWrite, look *looked) error {
 	s := b.store
 	hash := xxh3.New()

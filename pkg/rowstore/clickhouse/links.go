@@ -188,9 +188,9 @@ type listWriter struct {
 	links *intake.List
 }
 
-// CreateList is rowstore.Lists. At most 32 lists are taken in at a time by one process, and one of
-// more than 200,000 links: CreateList and Add wait for that. A list has at most 5,000,000 links of
-// 8 KiB.
+// CreateList is rowstore.Lists. One process takes in at most 32 lists at a time, and one of more
+// than 200,000 links. CreateList and Add wait for that. A list has at most 5,000,000 links of 8
+// KiB.
 func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWriter, error) {
 	infos, err := read(ctx, s, `SELECT 1 FROM `+s.table("lists")+` WHERE list = `+id(list),
 		func(driver.Rows) (struct{}, error) { return struct{}{}, nil })

@@ -33,7 +33,7 @@ var migrations = [][]string{{
 	sealed   SimpleAggregateFunction(max, UInt8)
 ) ENGINE = ` + engine + `AggregatingMergeTree ORDER BY job` + durable,
 
-	// Page records (kind 0) and rows (kind 1): a page's record and rows are one insert into one
+	// Page records (kind 0) and rows (kind 1). A page's record and rows are one insert into one
 	// partition, which the server commits as a whole. A row's place is the number of its block,
 	// then pos.
 	`CREATE TABLE IF NOT EXISTS DB.rows (` + rowColumns() + `

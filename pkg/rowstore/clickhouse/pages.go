@@ -89,8 +89,8 @@ func (r *stored) before(other *stored) bool {
 	return r.block < other.block || r.block == other.block && r.pos < other.pos
 }
 
-// put looks which units are known, stores the others, and looks again: what another process has
-// stored in between and the server has committed before stands, what came after gives way.
+// put looks which units are known, stores the others, and looks again. What another process has
+// stored in between and the server has committed before stands. What came after gives way.
 func (b *batch) put(ctx context.Context) error {
 	s := b.store
 	if err := s.know(ctx, b.pages); err != nil {
@@ -163,8 +163,8 @@ type seqKey struct {
 	seq uint32
 }
 
-// look asks which of the pages' jobs are sealed, which of their units and addresses have a record,
-// and which of their chains have ended where.
+// look asks which of the pages' jobs are sealed, and which of their units and addresses have a
+// record. It also asks which of their chains have ended where.
 func (s *Store) look(ctx context.Context, pages []rowstore.PageWrite) (*looked, error) {
 	var l looked
 	var err error

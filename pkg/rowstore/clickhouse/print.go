@@ -135,7 +135,7 @@ func (p *printer) compare(c filter.Compare) {
 	}
 }
 
-// ofText is a condition that only text can meet. What is no text has an empty one: its kind is
+// ofText is a condition that only text can meet. What is no text has an empty one. Its kind is
 // asked for only if that meets the condition, since a second column to read costs as much as the
 // first.
 func ofText(field string, empty bool, condition string) string {
@@ -256,8 +256,8 @@ func anchored(op filter.Op, quoted string) string {
 	return quoted
 }
 
-// foldsByByte says whether ASCII's upper and lower case are all there is to the folding of text:
-// not with k and s, which the Kelvin sign and the long s fold to.
+// foldsByByte says whether ASCII's upper and lower case are all there is to the folding of text.
+// They are not with k and s, which the Kelvin sign and the long s fold to.
 func foldsByByte(folded string) bool {
 	for i := range len(folded) {
 		if c := folded[i]; c >= 0x80 || c == 'k' || c == 's' {
@@ -267,7 +267,7 @@ func foldsByByte(folded string) bool {
 	return true
 }
 
-// pattern writes a pattern so that it means in the server what it means in Go: every flag is in it,
+// pattern writes a pattern so that it means in the server what it means in Go. Every flag is in it,
 // and every class is spelled out.
 func pattern(source string) string {
 	tree, err := syntax.Parse(source, syntax.Perl)

@@ -174,7 +174,7 @@ func TestPausedDuplicate(t *testing.T) {
 	c.equal("rows", 1, len(c.rows(other)))
 }
 
-// A chain of a process that slept turns out to end before pages that were stored with its end: they
+// A chain of a process that slept turns out to end before pages that were stored with its end. They
 // give way, too, and the chain that goes on has their addresses.
 func TestPausedChain(t *testing.T) {
 	c := newCluster(t)

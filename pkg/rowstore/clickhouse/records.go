@@ -21,8 +21,8 @@ type found struct {
 	next *model.Continuation
 }
 
-// records reads the standing records of a job that a condition holds for, in the order of units: of
-// two of one unit, the one that was committed first.
+// records reads the standing records of a job that a condition holds for, in the order of units. Of
+// two of one unit, it reads the one that was committed first.
 func (s *Store) records(ctx context.Context, job ids.ID, condition string, most int) ([]found,
 	error) {
 	where, err := s.ofJob(ctx, job)

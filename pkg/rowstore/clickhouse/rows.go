@@ -41,8 +41,8 @@ func printScope(scope rowstore.Scope) string {
 	return where
 }
 
-// withoutTopK turns off one of the server's ways to leave rows unread by what it has found so far:
-// it costs a filtered read as much as the filter does.
+// withoutTopK turns off one of the server's ways to leave rows unread by what it has found so far.
+// That way costs a filtered read as much as the filter does.
 const withoutTopK = `use_top_k_dynamic_filtering = 0`
 
 // fewRows are read whole before they are cut: they are no more than that many million bytes.
@@ -89,9 +89,9 @@ func scanDoc(rows driver.Rows) (json.RawMessage, error) {
 	return json.RawMessage(doc), err
 }
 
-// countSettings have the conditions of a filter evaluated on every row: none can fail, and to leave
-// some of them out row by row, or to read step by step, costs more than they do, unless fields
-// follow each other of which one leaves few rows.
+// countSettings have the conditions of a filter evaluated on every row. None can fail. To leave
+// some of them out row by row, or to read step by step, costs more than they do. The exception is
+// fields that follow each other of which one leaves few rows.
 func countSettings(f filter.Node) string {
 	settings := `short_circuit_function_evaluation = 'disable'`
 	if !severalFields(f) {
@@ -142,10 +142,10 @@ func (s *Store) Horizon(ctx context.Context) (int64, error) {
 	return int64(blocks[0]+1)<<posBits - 1, nil
 }
 
-// Scan looks at some next places of its block first, nearEach for each row that is wanted and
-// nearFiltered where a filter leaves some of them, then at nearBlocks blocks and each time at so
-// many more: where a group's rows lie close together a page is found in the first look, and where
-// they do not, seven looks go through a million blocks. Where bytes are bounded a look takes
+// Scan looks at some next places of its block first. That is nearEach for each row that is wanted,
+// and nearFiltered where a filter leaves some of them. Then it looks at nearBlocks blocks, and each
+// time at so many more. Where a group's rows lie close together, a page is found in the first look.
+// Where they do not, seven looks go through a million blocks. Where bytes are bounded a look takes
 // rowsAtOnce rows: documents have a million bytes at most, and the server holds all of a look's.
 const (
 	nearEach     = 4 // rows share the places with their pages' records
@@ -246,18 +246,18 @@ type placed struct {
 	place int64
 }
 
-// Of the settings of a scan: it is led by the blocks and places that granules have, which are to be
-// asked, once, before anything is read; rows do not lie in its order; and a look near by is too
-// small to share out, or to put off its documents.
+// These settings of a scan follow from what it is. The blocks and places of the granules lead it,
+// and they are to be asked once, before anything is read. Rows do not lie in its order. A look near
+// by is too small to share out, or to put off its documents.
 const (
 	scanSettings = withoutTopK +
 		`, use_skip_indexes_for_top_k = 0, use_skip_indexes_on_data_read = 0, optimize_read_in_order = 0`
 	nearSettings = `, max_threads = 1, query_plan_optimize_lazy_materialization = 0`
 )
 
-// scan asks for the kind under a name that the primary key does not go by: through records, too,
-// the places lead straight to the granules, where a search for kinds among the group's would take
-// as long as all the rest.
+// scan asks for the kind under a name that the primary key does not go by. Through records, too,
+// the places lead straight to the granules. A search for kinds among the group's would take as long
+// as all the rest.
 func (s *Store) scan(ctx context.Context, from source, q rowstore.ScanQuery, upto int64, most int,
 	near bool) ([]placed, error) {
 	settings := scanSettings

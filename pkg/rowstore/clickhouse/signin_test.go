@@ -40,7 +40,7 @@ func (g *doorman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"or there is no user with such name. (AUTHENTICATION_FAILED)")
 }
 
-// TestSignIn: the server is told who comes, in the address or beside it, plain or over TLS; that it
+// TestSignIn: the server is told who comes, in the address or beside it, plain or over TLS. That it
 // refuses is an error at once, without the password.
 func TestSignIn(t *testing.T) {
 	g := &doorman{seen: map[string]bool{}}

@@ -1,11 +1,11 @@
 // Package clickhouse is the row store of a cluster: one ClickHouse database that any number of
 // processes write and read at the same time. It owns the schema, what makes writes exact without
-// transactions, and the SQL that filters become; what is stored and what it means is said in
-// package rowstore.
+// transactions, and the SQL that filters become. Package rowstore says what is stored and what it
+// means.
 //
 // The server's own order of commits (block numbers) decides everything that two processes could see
-// differently: which of two records of a unit came first, and where a row's place is. No clock
-// decides anything but when a fence may go.
+// differently. That is which of two records of a unit came first, and where a row's place is. No
+// clock decides anything but when a fence may go.
 package clickhouse
 
 import (
@@ -44,9 +44,10 @@ type Config struct {
 
 	Clock  clock.Clock
 	Logger *slog.Logger
-	// Point is called at named places, so that tests can end, stop or delay the process there:
-	// "rowstore.before_insert" and "rowstore.after_insert" of pages, "rowstore.after_fence" of a
-	// seal, "rowstore.list_before_finish" and "rowstore.list_after_finish" of a list.
+	// Point is called at named places, so that tests can end, stop or delay the process there.
+	// Pages have "rowstore.before_insert" and "rowstore.after_insert", and a seal has
+	// "rowstore.after_fence". A list has "rowstore.list_before_finish" and
+	// "rowstore.list_after_finish".
 	Point func(name string)
 }
 

@@ -10,7 +10,7 @@ const (
 	// shrunkAtOnce are the pages of the file that one turn of the writer gives back: 8 MB.
 	shrunkAtOnce = 1_000
 	// maxRewritten is how many pages of the file may be in use for an older one to be rewritten
-	// when it is opened: a gigabyte, some 10 s.
+	// when it is opened. It is a gigabyte, some 10 s.
 	maxRewritten = 131_072
 )
 
@@ -22,7 +22,7 @@ func pragma(ctx context.Context, conn *sql.Conn, name string) (value int64, err 
 
 // beShrinkable has the file give back pages that are free, which a file has to be told before its
 // first table is made. One of an earlier release is rewritten for it, once, unless it is large or
-// the disk has no room: then it works as before, and later rows fill its free pages.
+// the disk has no room. Then it works as before, and later rows fill its free pages.
 func beShrinkable(ctx context.Context, conn *sql.Conn) error {
 	mode, err := pragma(ctx, conn, `auto_vacuum`)
 	if err != nil || mode != 0 {

@@ -29,9 +29,9 @@ import (
 type Config struct {
 	// Dir is the store's directory, made when missing. One Store at a time uses it.
 	Dir string
-	// Point is called at named places, "rowstore.before_commit" and "rowstore.after_commit" of a
-	// transaction and "rowstore.list_before_finish" and "rowstore.list_after_finish" of a list, so
-	// that tests can end the process there. nil: nothing.
+	// Point is called at named places, so that tests can end the process there. A transaction has
+	// "rowstore.before_commit" and "rowstore.after_commit". A list has
+	// "rowstore.list_before_finish" and "rowstore.list_after_finish". nil: nothing.
 	Point func(name string)
 }
 

@@ -22,7 +22,7 @@ const patience = 2 * time.Minute
 const group = "conformance"
 
 // Run runs the suite. open makes an empty log of its own for each test, with at least 4 partitions
-// that hold at least 32 small records each; the suite closes it.
+// that hold at least 32 small records each. The suite closes it.
 func Run(t *testing.T, open func(t *testing.T) stream.Log) {
 	tests := []struct {
 		name string

@@ -25,7 +25,7 @@ const (
 	yellow style = "33"
 )
 
-// screen is a terminal that a command has to itself: its lines are drawn in place, on a page of
+// screen is a terminal that a command has to itself. Its lines are drawn in place, on a page of
 // their own, and what was there before comes back at the end.
 type screen struct {
 	out  io.Writer

@@ -228,8 +228,8 @@ func (w *watch) summary() []line {
 		{text: lag}, problem}
 }
 
-// rates are those between the last two looks, "-" when they do not tell: at first, and when another
-// node has answered, or the same after a restart.
+// rates are those between the last two looks, "-" when they do not tell. They do not at first, and
+// when another node has answered, or the same after a restart.
 func (w *watch) rates() (pages, errors, commands string) {
 	seconds := w.at.Sub(w.atBefore).Seconds()
 	known := !w.atBefore.IsZero() && seconds > 0 && w.before.Node == w.status.Node &&

@@ -23,8 +23,8 @@ import (
 	"shoal.dev/shoal/testkit/crash"
 )
 
-// Bounds of a stop. A process that is alone lets its fetcher finish what is under way, and then
-// each of the roles behind it what is in the log.
+// Bounds of a stop. A process that is alone lets its fetcher finish what is under way. Then it lets
+// each of the roles behind the fetcher finish what is in the log.
 const (
 	aloneStop     = 5 * time.Second
 	drainPatience = 2 * time.Second

@@ -90,7 +90,7 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 }
 
 // advertised is where other nodes reach this one. That is where it was told to say, or the address
-// that it listens on, or, of all addresses of the machine, the first that is not its loopback's.
+// that it listens on. Of all addresses of the machine, it is the first that is not its loopback's.
 func (c *ClusterConfig) advertised() string {
 	if c.Advertise != "" {
 		return c.Advertise

@@ -1,4 +1,4 @@
-// Package urllist reads a list of addresses before it is sent: it says of each line that no server
+// Package urllist reads a list of addresses before it is sent. It says of each line that no server
 // would take what is wrong with it, and can leave such lines out. A list is a file of any length,
 // or standard input; memory is constant.
 package urllist

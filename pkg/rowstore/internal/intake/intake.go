@@ -1,6 +1,7 @@
 // Package intake takes in link lists for every row store. It owns the exact deduplication of
-// addresses in bounded memory, the form in which links lie in chunks, and how many lists are taken
-// in at a time. It does not store anything: a store writes the chunks that come out.
+// addresses in bounded memory, and the form in which links lie in chunks. It also owns how many
+// lists are taken in at a time. It does not store anything: a store writes the chunks that come
+// out.
 package intake
 
 import (

@@ -73,7 +73,8 @@ type Node struct {
 	Tiers model.TierSet `cbor:"9,keyasint,omitempty"`
 }
 
-var nodesTable = define(1, "nodes", index("id", true, func(n *Node) []any { return []any{n.Name} })).watchable()
+var nodesTable = define(1, "nodes",
+	index("id", true, func(n *Node) []any { return []any{n.Name} })).watchable()
 
 // Node is nil when it never registered.
 func (v *View) Node(name string) *Node { return nodesTable.first(v, "id", name) }

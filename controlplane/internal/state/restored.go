@@ -52,7 +52,9 @@ func (t *Tx) restoreTable(dec *cbor.Decoder, k *kind, count int) error {
 		}
 		c := t.own(k)
 		for i, record := range part.records {
-			c.put(record, part.keys[i])
+			if twice := c.put(record, part.keys[i]); twice != nil {
+				t.sum -= t.store.summer.record(k, twice)
+			}
 			t.note(c, part.keys[i][k.id], true)
 		}
 		t.sum += part.sum

@@ -118,9 +118,12 @@ func (s *Store) begin(index uint64) *Tx {
 // commit makes all seen that the command has written.
 func (t *Tx) commit() {
 	for _, c := range t.tables {
-		c.mine = nil
+		if c.mine != nil { // what others read is not written, not even with what it has
+			c.mine = nil
+		}
 	}
-	t.store.tables.Store(&t.tables)
+	seen := t.tables // alone: what else the command had is nobody's from now on
+	t.store.tables.Store(&seen)
 	t.store.sum += t.sum
 	for _, w := range t.changed {
 		w.fire()

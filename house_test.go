@@ -193,7 +193,7 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 		{"github.com/go-redis/redis_rate/v10", []string{"pkg/cache"}},
 		{"github.com/hashicorp/raft", []string{"controlplane"}},
 		{"github.com/hashicorp/raft-boltdb/v2", []string{"controlplane"}},
-		{"github.com/hashicorp/go-memdb", []string{"controlplane/internal/state"}},
+		{"github.com/google/btree", []string{"controlplane/internal/state"}},
 		{"github.com/hashicorp/memberlist", []string{"controlplane"}},
 		{"github.com/valyala/fasthttp",
 			[]string{"apiserver", "controlplane", "pkg/egress", "testkit", "bench"}},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,12 +45,15 @@ const (
 	settling = 2 * time.Minute
 )
 
+// oldWeb is what an old product reads.
+var oldWeb = synthweb.Config{Hosts: oldPages, PagesPerHost: 2, PageBytes: []int{2500}}
+
 // TestCrashesOfWork kills the process at each point of background work, when each kind of it has
 // something to do. Rows are too old, lists are nobody's, a recount is due. In the end what had to
 // go is gone, what had to stay is there, and the books are what they were.
 func TestCrashesOfWork(t *testing.T) {
 	t.Parallel()
-	web := newWeb(t, synthweb.Config{Hosts: oldPages, PagesPerHost: 2, PageBytes: []int{2500}})
+	web := newWeb(t, oldWeb)
 	old := newOldProduct(t, web)
 	for _, point := range workPoints {
 		t.Run(point, func(t *testing.T) {
@@ -60,6 +64,10 @@ func TestCrashesOfWork(t *testing.T) {
 			o.bring()
 			o.awaitWork()
 			o.checkWork()
+			if strings.HasPrefix(point, "work.expire.") {
+				o.bring()
+				o.checkRerun()
+			}
 		})
 	}
 }

@@ -79,7 +79,7 @@ func latestRuns(ctx context.Context, h *client.History, v *client.View, group, s
 
 // latestRun is the scraper's newest run that has rows to show (decision 45): one that has not
 // begun, or failed, hides none of those before it. nil without one. Of one that has left the state
-// no more than id and group are there.
+// no more than id, group and time are there.
 func latestRun(ctx context.Context, h *client.History, v *client.View, s *client.Scraper,
 	asOf newest) (latest *client.Job, err error) {
 	find := func(j *client.Job) bool {
@@ -89,12 +89,12 @@ func latestRun(ctx context.Context, h *client.History, v *client.View, s *client
 		return latest == nil
 	}
 	v.ScraperJobs(s.ID, find)
-	past := s.Past
-	if past == nil || past.Shown.IsZero() || latest != nil && latest.Queued > past.Queued {
+	past := s.Past.ShownRun(s.Group)
+	if past == nil || latest != nil && latest.Queued > past.Queued {
 		return latest, nil
 	}
-	if asOf.has(past.Queued, past.Shown) {
-		return &client.Job{ID: past.Shown, Group: past.Group}, nil
+	if asOf.has(past.Queued, past.ID) {
+		return past, nil
 	}
 	latest = nil
 	err = h.ScraperRuns(ctx, v, s.ID, find)

@@ -55,20 +55,22 @@ func TestALateDropChangesNothing(t *testing.T) {
 	}
 }
 
-// TestPastRunsOfAScraperAreSmall: of what has left the state a scraper keeps 100 bytes, when none
-// of its last ten runs had half a million rows.
+// TestPastRunsOfAScraperAreSmall: of what has left the state a scraper keeps 100 bytes, however
+// many rows its last ten runs had.
 func TestPastRunsOfAScraperAreSmall(t *testing.T) {
-	var source ids.Sequence
-	scraper := &state.Scraper{ID: source.New(), Group: source.New()}
-	var past *state.PastRuns
-	for n := range 40 {
-		job := &state.Job{ID: source.New(), Group: scraper.Group, State: model.Completed,
-			Queued: 1_790_000_000_000 + int64(n), Items: 500_000}
-		scraper.LastJob = job.ID
-		past = past.Add(job, scraper)
-	}
-	encoded, err := codec.New().Marshal(past)
-	if err != nil || len(encoded) > 100 {
-		t.Errorf("%d bytes, %v", len(encoded), err)
+	for _, rows := range []uint64{0, 500_000, 524_288, 8_000_000_000} {
+		var source ids.Sequence
+		scraper := &state.Scraper{ID: source.New(), Group: source.New()}
+		var past *state.PastRuns
+		for n := range 40 {
+			job := &state.Job{ID: source.New(), Group: scraper.Group, State: model.Completed,
+				Queued: 1_790_000_000_000 + int64(n), Items: rows}
+			scraper.LastJob = job.ID
+			past = past.Add(job, scraper)
+		}
+		encoded, err := codec.New().Marshal(past)
+		if err != nil || len(encoded) > 100 {
+			t.Errorf("%d bytes of runs of %d rows, %v", len(encoded), rows, err)
+		}
 	}
 }

@@ -93,9 +93,8 @@ func (v *View) GenerationAt(index uint64) ids.ID {
 	return way[0].Generation
 }
 
-// PastRuns is what the state keeps of a scraper's runs that have left it: at most 100 bytes, and
-// 13 for each group that it was moved from. Times
-// are Unix milliseconds.
+// PastRuns is what the state keeps of a scraper's runs that have left it: at most 100 bytes. Of a
+// scraper that was moved it has 14 more, and 13 for each group. Times are Unix milliseconds.
 type PastRuns struct {
 	// Newest is when the scraper's last run was queued, and State what became of it; 0: that one is
 	// in the state.
@@ -104,7 +103,8 @@ type PastRuns struct {
 	// Shown is the newest run that has rows to show (decision 45), zero: none.
 	Shown  ids.ID `cbor:"3,keyasint,omitzero"`
 	Queued int64  `cbor:"4,keyasint,omitempty"`
-	Group  ids.ID `cbor:"5,keyasint,omitzero"`
+	// Group is where Shown ran, zero: in the group where the scraper is.
+	Group ids.ID `cbor:"5,keyasint,omitzero"`
 	// Ended is the last ten, the newest first, each as a varint: its rows, and in the lowest two
 	// bits 1 if it was COMPLETED, 2 if it FAILED.
 	Ended []byte `cbor:"6,keyasint,omitempty"`
@@ -127,7 +127,10 @@ func (p *PastRuns) Add(job *Job, scraper *Scraper) *PastRuns {
 	}
 	if job.State != model.Failed && (job.Queued > next.Queued || job.Queued == next.Queued &&
 		string(job.ID[:]) > string(next.Shown[:])) {
-		next.Shown, next.Queued, next.Group = job.ID, job.Queued, job.Group
+		next.Shown, next.Queued, next.Group = job.ID, job.Queued, ids.ID{}
+		if job.Group != scraper.Group {
+			next.Group = job.Group
+		}
 	}
 	if job.Group != scraper.Group {
 		next.Groups = withGroup(next.Groups, job.Group)
@@ -160,8 +163,23 @@ func (p *PastRuns) Left(group ids.ID) *PastRuns {
 		return nil
 	}
 	next := *p
+	if next.Group.IsZero() && !next.Shown.IsZero() {
+		next.Group = group
+	}
 	next.Groups = withGroup(next.Groups, group)
 	return &next
+}
+
+// ShownRun is the newest run that has rows to show, with the group where they lie; the scraper is
+// in the given one. nil: there is none.
+func (p *PastRuns) ShownRun(group ids.ID) *Job {
+	if p == nil || p.Shown.IsZero() {
+		return nil
+	}
+	if !p.Group.IsZero() {
+		group = p.Group
+	}
+	return &Job{ID: p.Shown, Group: group, Queued: p.Queued}
 }
 
 // cutVarints is the beginning of a row of varints: so many, or all.

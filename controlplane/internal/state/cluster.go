@@ -73,14 +73,15 @@ type Node struct {
 	Tiers model.TierSet `cbor:"9,keyasint,omitempty"`
 }
 
-var nodesTable = define(1, "nodes", index("id", true, func(n *Node) []any { return []any{n.Name} }))
+var nodesTable = define(1, "nodes",
+	index("id", true, func(n *Node) []any { return []any{n.Name} })).watchable()
 
 // Node is nil when it never registered.
 func (v *View) Node(name string) *Node { return nodesTable.first(v, "id", name) }
 
 // WatchNode is Node with a channel that is closed when the answer may have changed.
 func (v *View) WatchNode(name string) (*Node, <-chan struct{}) {
-	return nodesTable.watch(v, "id", name)
+	return nodesTable.watch(v, name)
 }
 
 // Nodes lists the registered nodes by name.

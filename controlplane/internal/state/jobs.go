@@ -68,7 +68,7 @@ var jobsTable = define(1, "jobs",
 	index("busy", true, func(j *Job) []any { return j.whileOpen(j.Customer, j.ID) }),
 	index("list", true, func(j *Job) []any { return []any{j.List} }),
 	index("closed", true, func(j *Job) []any { return j.onceClosed(j.Index, j.ID) }),
-)
+).watchable()
 
 // onceClosed are the parts of a key that the job has from then on.
 func (j *Job) onceClosed(parts ...any) []any {
@@ -90,7 +90,7 @@ func (j *Job) whileOpen(parts ...any) []any {
 func (v *View) Job(id ids.ID) *Job { return jobsTable.first(v, "id", id) }
 
 // WatchJob is Job with a channel that is closed at its next change.
-func (v *View) WatchJob(id ids.ID) (*Job, <-chan struct{}) { return jobsTable.watch(v, "id", id) }
+func (v *View) WatchJob(id ids.ID) (*Job, <-chan struct{}) { return jobsTable.watch(v, id) }
 
 // JobOfList is the job that runs a link list, nil when none does.
 func (v *View) JobOfList(list ids.ID) *Job { return jobsTable.first(v, "list", list) }

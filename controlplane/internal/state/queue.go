@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
-
-	"github.com/hashicorp/go-memdb"
 )
 
 // queue merges rows of scrapers, each of them newest first: its head has the newest of all.
@@ -14,19 +12,19 @@ type queue []*head
 // head is rows with the next one read.
 type head struct {
 	next *Scraper
-	rows memdb.ResultIterator
+	rows *cursor
 }
 
 // add takes rows in, unless they are empty.
-func (q *queue) add(rows memdb.ResultIterator) {
-	if first := rows.Next(); first != nil {
+func (q *queue) add(rows *cursor) {
+	if first := rows.next(); first != nil {
 		heap.Push(q, &head{first.(*Scraper), rows})
 	}
 }
 
 // advance goes on to the next scraper. The queue is not empty.
 func (q *queue) advance() {
-	next := (*q)[0].rows.Next()
+	next := (*q)[0].rows.next()
 	if next == nil {
 		heap.Pop(q)
 		return

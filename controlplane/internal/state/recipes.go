@@ -230,31 +230,3 @@ func (s *Scraper) own() any {
 	kept.share(&model.Recipe{Type: s.Spec.Type})
 	return &kept
 }
-
-// joinRecipes gives the recipes and scrapers of a snapshot what they share. Its records are nobody
-// else's yet.
-func (v *View) joinRecipes() error {
-	var err error
-	recipe := func(scraper ids.ID, hash Hash) *model.Recipe {
-		content := v.content(hash)
-		if content == nil {
-			err = fmt.Errorf("state: snapshot lacks a recipe of scraper %s", scraper)
-			return &model.Recipe{}
-		}
-		return &content.Recipe
-	}
-	recipesTable.each(v, false, func(r *Recipe) bool {
-		if !r.Content.zero() {
-			r.Recipe = *recipe(r.Scraper, r.Content)
-		}
-		return err == nil
-	}, "id_prefix")
-	scrapersTable.each(v, false, func(s *Scraper) bool {
-		if !s.Content.zero() {
-			s.share(recipe(s.ID, s.Content))
-		}
-		s.Customer = v.nameOf(s.Customer)
-		return err == nil
-	}, "id_prefix")
-	return err
-}

@@ -15,8 +15,8 @@ import (
 // list is out, closed, or set aside (neither). Of a set-aside seq whose chain has begun, Begun
 // knows how far it was settled.
 //
-// Runs are changed in place, under the store's lock, and are therefore no memdb records. A batch
-// that settles a thousand units would copy as many tree nodes. Snapshots copy them whole.
+// Runs are changed in place, under the store's lock, and are therefore no records of a table. A
+// batch that settles a thousand units would copy as many tree nodes. Snapshots copy them whole.
 type Run struct {
 	Job      ids.ID
 	Out      map[uint32]*Out

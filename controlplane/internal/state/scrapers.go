@@ -79,7 +79,7 @@ func (v *View) ScraperByName(customer, name string) *Scraper {
 func (v *View) Scrapers(customer string, visit func(*Scraper) bool) {
 	var newest queue
 	for _, g := range v.Groups(customer) {
-		newest.add(scrapersTable.rows(v, true, "group_prefix", g.ID))
+		newest.add(scrapersTable.backwards(v, "group_prefix", g.ID))
 	}
 	for len(newest) > 0 && visit(newest[0].next) {
 		newest.advance()

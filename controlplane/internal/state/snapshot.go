@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 
 	"github.com/fxamacker/cbor/v2"
-	"github.com/hashicorp/go-memdb"
 
 	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/pkg/ids"
@@ -86,30 +86,28 @@ func (s *Snapshot) Write(w io.Writer) error {
 
 // write writes the records as a section.
 func (k *kind) write(enc *cbor.Encoder, v *View) error {
-	count := 0
-	rows, err := v.txn.Get(k.name, "id_prefix")
-	if err != nil {
-		return err
-	}
-	for raw := rows.Next(); raw != nil; raw = rows.Next() {
-		count++
-	}
-	if count == 0 && k.since > 1 {
+	all := contentOf(v.tables, k).trees[k.id]
+	if all.Len() == 0 && k.since > 1 {
 		return nil // nodes of before read what holds nothing of it
 	}
-	if err := enc.Encode(section{Name: k.name, Count: count}); err != nil {
+	if err := enc.Encode(section{Name: k.name, Count: all.Len()}); err != nil {
 		return err
 	}
-	if rows, err = v.txn.Get(k.name, "id_prefix"); err != nil {
-		return err
-	}
-	for raw := rows.Next(); raw != nil; raw = rows.Next() {
-		if err := enc.Encode(k.encoded(raw)); err != nil {
-			return err
+	var err error
+	written := 0
+	scan(all, "", false, func(record any) bool {
+		if written++; written%yieldAfter == 0 {
+			runtime.Gosched()
 		}
-	}
-	return nil
+		err = enc.Encode(k.encoded(record))
+		return err == nil
+	})
+	return err
 }
+
+// yieldAfter is how many records are written before commands get their turn: a core that they wait
+// for would be theirs after 10 ms only.
+const yieldAfter = 64
 
 // Restore reads a snapshot into a new store.
 func Restore(r io.Reader) (*Store, error) {
@@ -125,8 +123,7 @@ func Restore(r io.Reader) (*Store, error) {
 	}
 	s := NewStore()
 	s.index, s.now, s.dispatched = header.Index, header.Now, header.Dispatched
-	txn := s.db.Txn(true)
-	defer txn.Abort()
+	tx := s.begin(header.Index)
 	byName := map[string]*kind{}
 	for _, t := range tables() {
 		byName[t.name] = t
@@ -140,10 +137,10 @@ func Restore(r io.Reader) (*Store, error) {
 			if err := s.restoreRuns(dec, head.Count); err != nil {
 				return nil, err
 			}
-			if err := (&View{txn: txn}).joinRecipes(); err != nil {
+			if err := tx.join(); err != nil {
 				return nil, err
 			}
-			txn.Commit()
+			tx.commit()
 			if view := s.View(); view.Cluster() != nil {
 				s.version.Store(view.ClusterVersion())
 			}
@@ -153,25 +150,10 @@ func Restore(r io.Reader) (*Store, error) {
 		if !known {
 			return nil, fmt.Errorf("state: snapshot holds an unknown table %q", head.Name)
 		}
-		if err := s.restoreTable(dec, txn, t, head.Count); err != nil {
+		if err := tx.restoreTable(dec, t, head.Count); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// restoreTable reads a table's section behind its head.
-func (s *Store) restoreTable(dec *cbor.Decoder, txn *memdb.Txn, t *kind, count int) error {
-	for range count {
-		record := t.empty()
-		if err := dec.Decode(record); err != nil {
-			return fmt.Errorf("state: snapshot of table %s: %w", t.name, err)
-		}
-		if err := txn.Insert(t.name, record); err != nil {
-			return fmt.Errorf("state: restore of table %s: %w", t.name, err)
-		}
-		s.sum += s.summer.record(t, record)
-	}
-	return nil
 }
 
 func (s *Store) restoreRuns(dec *cbor.Decoder, count int) error {

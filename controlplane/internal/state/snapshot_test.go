@@ -123,13 +123,14 @@ func TestSampleRunIsComplete(t *testing.T) {
 
 func records(t *testing.T, s *Store, table string) []any {
 	t.Helper()
-	rows, err := s.View().txn.Get(table, "id_prefix")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all []any
-	for raw := rows.Next(); raw != nil; raw = rows.Next() {
-		all = append(all, raw)
+	for _, c := range s.View().tables {
+		if c.kind.name == table {
+			scan(c.trees[c.kind.id], "", false, func(record any) bool {
+				all = append(all, record)
+				return true
+			})
+		}
 	}
 	return all
 }

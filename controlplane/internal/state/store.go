@@ -1,6 +1,7 @@
-// Package state owns the replicated state: one table per kind of record in a go-memdb database, and
-// the sets of units of open runs (runs.go). The sets are too large and change too often for copies.
-// It reads no clock, no random source and no network, and decides nothing: commands (fsm) do.
+// Package state owns the replicated state: one table per kind of record, in B-trees of which a view
+// keeps those of its moment, and the sets of units of open runs (runs.go). The sets are too large
+// and change too often for copies. It reads no clock, no random source and no network, and decides
+// nothing: commands (fsm) do.
 //
 // All times in state are Unix milliseconds of state time: the leader's stamps, never a node's own
 // clock. Money is in micros. Records that a read returned must be copied before they are changed.
@@ -8,10 +9,9 @@ package state
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/hashicorp/go-memdb"
 
 	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/pkg/ids"
@@ -20,7 +20,7 @@ import (
 // Store is one node's copy of the state. Writes come from one goroutine, the state machine's; reads
 // from any.
 type Store struct {
-	db      *memdb.MemDB
+	tables  atomic.Pointer[[]*content]
 	version atomic.Uint32 // the cluster's; 0: there is no cluster yet
 
 	// guards what follows; the state machine holds it while it applies a command
@@ -36,16 +36,13 @@ type Store struct {
 
 // NewStore makes an empty state.
 func NewStore() *Store {
-	schema := &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{}}
-	for _, t := range tables() {
-		schema.Tables[t.name] = t.schema
+	s := &Store{runs: map[ids.ID]*Run{}, summer: summer{codec: codec.New()}}
+	var all []*content
+	for _, k := range tables() {
+		all = append(all, newContent(k))
 	}
-	db, err := memdb.NewMemDB(schema)
-	if err != nil {
-		// a constant schema: a programmer's slip
-		panic(fmt.Sprintf("state: the schema is wrong: %v", err))
-	}
-	return &Store{db: db, runs: map[ids.ID]*Run{}, summer: summer{codec: codec.New()}}
+	s.tables.Store(&all)
+	return s
 }
 
 // ReadRun shows a run's sets, which must not be changed or kept; nil when the run is closed or
@@ -75,20 +72,21 @@ func (s *Store) OutTotal() int {
 }
 
 // View is a consistent snapshot of the tables. It never changes.
-type View struct{ txn *memdb.Txn }
+type View struct{ tables []*content }
 
 // View takes a snapshot.
-func (s *Store) View() *View { return &View{txn: s.db.Txn(false)} }
+func (s *Store) View() *View { return &View{*s.tables.Load()} }
 
 // Tx is one command's write. Tables change all at once when it is committed, or not at all. The
 // sets of runs change in place, so a command refuses what it must refuse before it touches them.
 type Tx struct {
 	View
 	store   *Store
-	cluster *Cluster // as the command puts it; nil: it does not
-	sum     uint64   // what the command adds to the sum over all records
-	Index   uint64   // Raft index of the command
-	Now     int64    // state time, Unix milliseconds
+	changed []*watcher // to be told once the command is seen
+	cluster *Cluster   // as the command puts it; nil: it does not
+	sum     uint64     // what the command adds to the sum over all records
+	Index   uint64     // Raft index of the command
+	Now     int64      // state time, Unix milliseconds
 }
 
 // Update applies one command under the store's lock: state time becomes the larger of its last
@@ -101,17 +99,47 @@ func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	if s.now/digestMillis != before/digestMillis {
 		defer s.digest()
 	}
-	t := &Tx{View: View{txn: s.db.Txn(true)}, store: s, Index: index, Now: s.now}
+	t := s.begin(index)
 	if err := apply(t); err != nil {
-		t.txn.Abort()
 		return err
 	}
-	t.txn.Commit()
-	s.sum += t.sum
+	t.commit()
 	if t.cluster != nil {
 		s.version.Store(max(t.cluster.Version, 1))
 	}
 	return nil
+}
+
+// begin is a command's write, of which nothing is seen before commit.
+func (s *Store) begin(index uint64) *Tx {
+	return &Tx{View: View{slices.Clone(*s.tables.Load())}, store: s, Index: index, Now: s.now}
+}
+
+// commit makes all seen that the command has written.
+func (t *Tx) commit() {
+	for _, c := range t.tables {
+		if c.mine != nil { // what others read is not written, not even with what it has
+			c.mine = nil
+		}
+	}
+	seen := t.tables // alone: what else the command had is nobody's from now on
+	t.store.tables.Store(&seen)
+	t.store.sum += t.sum
+	for _, w := range t.changed {
+		w.fire()
+	}
+}
+
+// own is what a table holds, to be changed.
+func (t *Tx) own(k *kind) *content {
+	c := contentOf(t.tables, k)
+	if c.mine == nil {
+		mine := *c
+		mine.trees, mine.mine = slices.Clone(c.trees), make([]bool, len(c.trees))
+		t.tables[slices.Index(t.tables, c)] = &mine
+		c = &mine
+	}
+	return c
 }
 
 // ClusterVersion is the version that all members can apply, 1 or more. Before the cluster's first
@@ -128,15 +156,16 @@ func (s *Store) LastDispatch() uint64 {
 	return s.dispatched
 }
 
-// Abandon tells all who watch a job that the store is replaced by another one: they look again.
+// Abandon tells all who watch a record that the store is replaced by another one: they look again.
 // Views stay as they are.
 func (s *Store) Abandon() {
-	txn := s.db.Txn(true)
-	defer txn.Abort()
-	if _, err := txn.DeleteAll(jobsTable.name, "id_prefix"); err != nil {
-		panic(fmt.Sprintf("state: abandon: %v", err)) // a programmer's slip
+	for _, c := range *s.tables.Load() {
+		if c.kind.watched {
+			c.added.fire()
+			scan(c.trees[len(c.kind.indexes)], "", false,
+				func(w any) bool { w.(*watcher).fire(); return true })
+		}
 	}
-	txn.Commit()
 }
 
 // Run is the sets of a run, to be changed in place; nil when the run is closed or unknown.
@@ -157,95 +186,82 @@ func (t *Tx) NextDispatch() uint64 {
 // LastDispatch is the number of the newest dispatch.
 func (t *Tx) LastDispatch() uint64 { return t.store.dispatched }
 
-// put and remove panic on a record that does not fit its table: only a programmer's slip does that.
 func (tb *table[R]) put(t *Tx, record *R) { t.insert(&tb.kind, record) }
 
+// remove panics when there is no such record: only a programmer's slip does that.
 func (tb *table[R]) remove(t *Tx, record *R) {
-	t.sum -= t.stored(&tb.kind, record)
-	if err := t.txn.Delete(tb.name, record); err != nil {
-		panic(fmt.Sprintf("state: delete from %s: %v", tb.name, err))
+	c := t.own(&tb.kind)
+	old := c.remove(record)
+	if old == nil {
+		panic(fmt.Sprintf("state: %s has no such record to remove", tb.name))
 	}
+	t.sum -= t.store.summer.record(&tb.kind, old)
+	t.note(c, tb.key(tb.id, record), false)
 }
 
 func (t *Tx) insert(k *kind, record any) {
-	t.sum += t.store.summer.record(k, record) - t.stored(k, record)
-	if err := t.txn.Insert(k.name, record); err != nil {
-		panic(fmt.Sprintf("state: insert into %s: %v", k.name, err))
+	c, keys := t.own(k), k.keys(record)
+	if old := c.put(record, keys); old != nil {
+		t.sum -= t.store.summer.record(k, old)
 	}
+	t.sum += t.store.summer.record(k, record)
+	t.note(c, keys[k.id], true)
 }
 
-// stored is what the record that a table has under the key of another one adds to the sum; 0: there
-// is none.
-func (t *Tx) stored(k *kind, record any) uint64 {
-	_, key, err := k.id.FromObject(record)
-	if err != nil {
-		panic(fmt.Sprintf("state: key of %s: %v", k.name, err))
+// note has those told who watch a record.
+func (t *Tx) note(c *content, id string, there bool) {
+	if c.kind.watched {
+		t.changed = append(t.changed, c.rewatch(id, there))
 	}
-	old, err := t.txn.First(k.name, "id", key)
-	if err != nil {
-		panic(fmt.Sprintf("state: read %s: %v", k.name, err))
-	}
-	if old == nil {
-		return 0
-	}
-	return t.store.summer.record(k, old)
 }
 
 // first is the record under an index, nil when there is none.
 func (tb *table[R]) first(v *View, index string, args ...any) *R {
-	raw, err := v.txn.First(tb.name, index, args...)
-	if err != nil {
-		panic(fmt.Sprintf("state: read %s by %s: %v", tb.name, index, err))
-	}
-	if raw == nil {
+	c := contentOf(v.tables, &tb.kind)
+	at, whole := tb.find(index)
+	wanted := string(key(args...))
+	if whole {
+		if found, is := c.trees[at].Get(item{key: wanted}); is {
+			return found.record.(*R)
+		}
 		return nil
 	}
-	return raw.(*R)
+	var found *R
+	scan(c.trees[at], wanted, false,
+		func(record any) bool { found = record.(*R); return false })
+	return found
 }
 
-// watch is first with a channel that is closed when the answer may have changed.
-func (tb *table[R]) watch(v *View, index string, args ...any) (*R, <-chan struct{}) {
-	ch, raw, err := v.txn.FirstWatch(tb.name, index, args...)
-	if err != nil {
-		panic(fmt.Sprintf("state: watch %s by %s: %v", tb.name, index, err))
-	}
-	if raw == nil {
-		return nil, ch
-	}
-	return raw.(*R), ch
+// watch is the record of an id with a channel that is closed when the answer may have changed.
+func (tb *table[R]) watch(v *View, id any) (*R, <-chan struct{}) {
+	return tb.first(v, "id", id),
+		contentOf(v.tables, &tb.kind).watcherOf(string(key(id))).watch()
 }
 
 // each calls visit for the records under an index, in its order, until visit returns false.
 func (tb *table[R]) each(v *View, reverse bool, visit func(*R) bool, index string, args ...any) {
-	rows := tb.rows(v, reverse, index, args...)
-	for raw := rows.Next(); raw != nil; raw = rows.Next() {
-		if !visit(raw.(*R)) {
-			return
+	at, whole := tb.find(index)
+	if whole {
+		if found := tb.first(v, index, args...); found != nil {
+			visit(found)
 		}
+		return
 	}
+	scan(contentOf(v.tables, &tb.kind).read(at), string(key(args...)), reverse,
+		func(record any) bool { return visit(record.(*R)) })
 }
 
-// rows are the records under an index, in its order.
-func (tb *table[R]) rows(v *View, reverse bool, index string, args ...any) memdb.ResultIterator {
-	get := v.txn.Get
-	if reverse {
-		get = v.txn.GetReverse
-	}
-	rows, err := get(tb.name, index, args...)
-	if err != nil {
-		panic(fmt.Sprintf("state: read %s by %s: %v", tb.name, index, err))
-	}
-	return rows
+// backwards are the records whose keys of an index begin with what is given, the last one first.
+func (tb *table[R]) backwards(v *View, index string, args ...any) *cursor {
+	at, _ := tb.find(index)
+	return &cursor{from: contentOf(v.tables, &tb.kind).read(at), prefix: string(key(args...))}
 }
 
 // from is each for the records at and behind a key of an index.
 func (tb *table[R]) from(v *View, visit func(*R) bool, index string, args ...any) {
-	rows, err := v.txn.LowerBound(tb.name, index, args...)
-	if err != nil {
-		panic(fmt.Sprintf("state: read %s by %s: %v", tb.name, index, err))
-	}
-	for raw := rows.Next(); raw != nil && visit(raw.(*R)); raw = rows.Next() {
-	}
+	at, _ := tb.find(index)
+	contentOf(v.tables, &tb.kind).read(at).AscendGreaterOrEqual(
+		item{key: string(key(args...))}, func(i item) bool { return visit(i.record.(*R)) })
 }
 
 // all collects the records under an index.

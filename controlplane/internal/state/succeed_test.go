@@ -169,7 +169,7 @@ func TestTheCutDecidesWhatIsUndone(t *testing.T) {
 	}
 	// A run that has left the state by its age, on both sides, is before the cut and none of the
 	// undone.
-	l.do(func(tx *Tx) { tx.txn.DeleteAll("jobs", "id", ids.ID{1}) })
+	l.do(func(tx *Tx) { tx.RemoveJob(tx.Job(ids.ID{1})) })
 	l.restore(l.save(), false)
 	l.wantUndone(3, 4, 6)
 }

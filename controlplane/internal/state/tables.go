@@ -3,8 +3,8 @@ package state
 import (
 	"encoding/binary"
 	"fmt"
-
-	"github.com/hashicorp/go-memdb"
+	"slices"
+	"strings"
 
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -30,24 +30,37 @@ type table[R any] struct{ kind }
 
 // kind is a table, whatever its records are.
 type kind struct {
+	name    string
+	since   uint32 // the cluster's version that has the table
+	indexes []indexed
+	id      int           // which of the indexes has the key of the records
+	watched bool          // a record can be watched
+	empty   func() any    // makes a record to be decoded into
+	form    func(any) any // a record as it is written and summed; nil: as it is
+}
+
+// indexed is one index of a table.
+type indexed struct {
 	name   string
-	since  uint32 // the cluster's version that has the table
-	schema *memdb.TableSchema
-	id     memdb.SingleIndexer // of the key of its records
-	empty  func() any          // makes a record to be decoded into
-	form   func(any) any       // a record as it is written and summed; nil: as it is
+	unique bool // else keys end with that of the record
+	parts  func(record any) []any
 }
 
 // define makes a table, which is not changed any more. One of its indexes is "id", the key of its
 // records.
 func define[R any](since uint32, name string, indexes ...keyed[R]) *table[R] {
-	schema := &memdb.TableSchema{Name: name, Indexes: map[string]*memdb.IndexSchema{}}
+	tb := &table[R]{kind{name: name, since: since, empty: func() any { return new(R) }}}
 	for _, ix := range indexes {
-		schema.Indexes[ix.schema.Name] = ix.schema
+		tb.indexes = append(tb.indexes, indexed(ix))
 	}
-	return &table[R]{kind{name: name, since: since, schema: schema,
-		id:    schema.Indexes["id"].Indexer.(memdb.SingleIndexer),
-		empty: func() any { return new(R) }}}
+	tb.id = slices.IndexFunc(tb.indexes, func(ix indexed) bool { return ix.name == "id" })
+	return tb
+}
+
+// watchable is a table of which records can be watched.
+func (tb *table[R]) watchable() *table[R] {
+	tb.watched = true
+	return tb
 }
 
 // written says how records are written and summed: without what other records say of them.
@@ -65,32 +78,47 @@ func (k *kind) encoded(record any) any {
 }
 
 // keyed is an index over records R.
-type keyed[R any] struct{ schema *memdb.IndexSchema }
+type keyed[R any] indexed
 
 // index builds an index over a key made of parts. Strings have an end that no string contains, ids
 // and numbers have a fixed length. So different parts have different keys, keys sort by part, and a
 // prefix of the parts is a prefix of the key. A record without parts is not in the index.
 func index[R any](name string, unique bool, parts func(*R) []any) keyed[R] {
-	return keyed[R]{&memdb.IndexSchema{Name: name, Unique: unique, AllowMissing: name != "id",
-		Indexer: keyIndexer[R]{parts}}}
+	return keyed[R]{name, unique, func(record any) []any { return parts(record.(*R)) }}
 }
 
-type keyIndexer[R any] struct{ parts func(*R) []any }
-
-// FromObject implements memdb.SingleIndexer.
-func (k keyIndexer[R]) FromObject(raw any) (bool, []byte, error) {
-	parts := k.parts(raw.(*R))
+// key is that of a record in an index; "": it is not in it.
+func (k *kind) key(index int, record any) string {
+	parts := k.indexes[index].parts(record)
 	if parts == nil {
-		return false, nil, nil
+		return ""
 	}
-	return true, key(parts...), nil
+	if !k.indexes[index].unique {
+		return string(append(key(parts...), k.key(k.id, record)...))
+	}
+	return string(key(parts...))
 }
 
-// FromArgs implements memdb.Indexer.
-func (k keyIndexer[R]) FromArgs(args ...any) ([]byte, error) { return key(args...), nil }
+// keys are those of a record in all indexes.
+func (k *kind) keys(record any) []string {
+	keys := make([]string, len(k.indexes))
+	for i := range keys {
+		keys[i] = k.key(i, record)
+	}
+	return keys
+}
 
-// PrefixFromArgs implements memdb.PrefixIndexer.
-func (k keyIndexer[R]) PrefixFromArgs(args ...any) ([]byte, error) { return key(args...), nil }
+// find is the index of a name, and whether keys are given whole: with "_prefix" behind the name,
+// and where more than one record may have a key, they begin with what is given.
+func (k *kind) find(name string) (index int, whole bool) {
+	name, part := strings.CutSuffix(name, "_prefix")
+	for i, ix := range k.indexes {
+		if ix.name == name {
+			return i, !part && ix.unique
+		}
+	}
+	panic(fmt.Sprintf("state: %s has no index %s", k.name, name)) // a programmer's slip
+}
 
 // key is of parts, or what is a key already.
 func key(parts ...any) []byte {

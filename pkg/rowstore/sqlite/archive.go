@@ -38,10 +38,20 @@ CREATE TABLE IF NOT EXISTS past_runs (
 	body       BLOB NOT NULL,
 	PRIMARY KEY (id, generation)
 ) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS past_runs_started ON past_runs (customer, trial, started, generation, sealed);
-CREATE INDEX IF NOT EXISTS past_runs_queued ON past_runs (customer, trial, queued, generation, sealed);
-CREATE INDEX IF NOT EXISTS past_runs_kind ON past_runs (customer, trial, grp, scraper, state, generation, sealed);
-CREATE INDEX IF NOT EXISTS past_runs_scraper ON past_runs (scraper, queued, generation, sealed);
+DROP INDEX IF EXISTS past_runs_started; -- of before: they had the id last
+DROP INDEX IF EXISTS past_runs_queued;
+DROP INDEX IF EXISTS past_runs_kind;
+DROP INDEX IF EXISTS past_runs_scraper;
+-- Behind what runs are sorted by, each has all that a page leaves runs out by: what comes before a
+-- page is passed over within the index.
+CREATE INDEX IF NOT EXISTS past_runs_by_start ON past_runs
+	(customer, trial, started, id, generation, sealed, grp, scraper, state);
+CREATE INDEX IF NOT EXISTS past_runs_by_queue ON past_runs
+	(customer, trial, queued, id, generation, sealed);
+CREATE INDEX IF NOT EXISTS past_runs_of_scraper ON past_runs
+	(scraper, queued, id, generation, sealed);
+CREATE INDEX IF NOT EXISTS past_runs_behind ON past_runs
+	(customer, trial, generation, sealed, grp, scraper, state);
 CREATE INDEX IF NOT EXISTS past_runs_list ON past_runs (list);
 CREATE INDEX IF NOT EXISTS past_runs_sealed ON past_runs (sealed, id);
 CREATE INDEX IF NOT EXISTS past_runs_head ON past_runs (generation, sealed);
@@ -57,7 +67,9 @@ CREATE TABLE IF NOT EXISTS past_entries (
 	PRIMARY KEY (id, generation)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS past_entries_sealed ON past_entries (generation, sealed);
-CREATE INDEX IF NOT EXISTS past_entries_created ON past_entries (customer, created, generation, sealed);
+DROP INDEX IF EXISTS past_entries_created; -- of before
+CREATE INDEX IF NOT EXISTS past_entries_by_time ON past_entries
+	(customer, created, id, generation, sealed);
 `
 
 const (
@@ -69,6 +81,28 @@ const (
 	expiredAtOnce = 2_000
 )
 
+// makeArchive makes what is not there of the archive's tables.
+func makeArchive(ctx context.Context, conn *sql.Conn) error {
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // a no-op after Commit
+	if _, err := tx.ExecContext(ctx, archiveSchema); err != nil {
+		return err
+	}
+	counted := 0
+	err = tx.QueryRowContext(ctx,
+		`SELECT count(*) FROM sqlite_schema WHERE name = 'past_counts'`).Scan(&counted)
+	if err == nil && counted == 0 {
+		_, err = tx.ExecContext(ctx, countsSchema)
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
 // PutPast is rowstore.Archive.
 func (s *Store) PutPast(ctx context.Context, runs []rowstore.PastRun,
 	entries []rowstore.PastEntry) error {
@@ -76,14 +110,19 @@ func (s *Store) PutPast(ctx context.Context, runs []rowstore.PastRun,
 		return nil
 	}
 	return s.writer.do(ctx, s.writer.bulk, func() error {
+		added := map[counted]int64{}
 		for i := range runs {
 			r := &runs[i]
-			if _, err := s.writer.exec(`INSERT OR IGNORE INTO past_runs (`+pastRunColumns+`)
+			stored, err := s.writer.exec(`INSERT OR IGNORE INTO past_runs (`+pastRunColumns+`)
 				VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, r.ID[:], r.Generation[:],
 				int64(r.Sealed), r.Customer, r.Trial, r.Group[:], r.Scraper[:], r.State, r.List[:],
 				r.Queued, r.Started, r.Finished, r.Links, r.Success, r.Errors, int64(r.Items),
-				int64(r.Pages), int64(r.Delivered), r.Charged, r.Body); err != nil {
+				int64(r.Pages), int64(r.Delivered), r.Charged, r.Body)
+			if err != nil {
 				return fmt.Errorf("run %s: %w", r.ID, err)
+			}
+			if !r.Trial {
+				added[counted{r.Customer, r.Generation, r.PastKind}] += stored
 			}
 		}
 		for i := range entries {
@@ -94,7 +133,7 @@ func (s *Store) PutPast(ctx context.Context, runs []rowstore.PastRun,
 				return fmt.Errorf("entry %s: %w", e.ID, err)
 			}
 		}
-		return nil
+		return s.writer.count(added)
 	})
 }
 
@@ -161,8 +200,17 @@ func (c *condition) kinds(kinds []rowstore.PastKind) error {
 	return nil
 }
 
-// PastRuns is rowstore.Archive.
-func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
+// page selects records of a page, of which limit and offset are given behind the condition's
+// arguments. It finds them before it reads them: those before the page are not read.
+func page(table, columns string, where *condition, by, direction string) string {
+	order := ` ORDER BY ` + by + direction + `, id` + direction
+	return `SELECT ` + columns + ` FROM (SELECT id, generation FROM ` + table + ` WHERE ` +
+		where.text.String() + order + limit + ` OFFSET CAST(? AS INTEGER)) CROSS JOIN ` + table +
+		` USING (id, generation)` + order
+}
+
+// pastRuns is the statement of a query, with its arguments.
+func pastRuns(q rowstore.PastQuery) (text string, args []any, err error) {
 	where := on(q.Path)
 	if q.Customer != "" {
 		where.and(`customer = ?`, q.Customer)
@@ -176,19 +224,26 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 	where.among(`id`, q.IDs)
 	where.among(`list`, q.Lists)
 	if err := where.kinds(q.Kinds); err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	direction, further := ``, `>`
 	if q.Descending {
 		direction, further = ` DESC`, `<`
 	}
-	by := string(q.By)
 	if q.Behind != nil {
-		where.and(`(`+by+`, id) `+further+` (?, ?)`, q.Behind.Value, q.Behind.ID[:])
+		where.and(`(`+string(q.By)+`, id) `+further+` (?, ?)`, q.Behind.Value, q.Behind.ID[:])
 	}
-	rows, err := s.reads.QueryContext(ctx, `SELECT `+pastRunColumns+` FROM past_runs WHERE `+
-		where.text.String()+` ORDER BY `+by+direction+`, id`+direction+` LIMIT ? OFFSET ?`,
-		append(where.args, q.Limit, q.Offset)...)
+	return page(`past_runs`, pastRunColumns, where, string(q.By), direction),
+		append(where.args, q.Limit, q.Offset), nil
+}
+
+// PastRuns is rowstore.Archive.
+func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
+	statement, args, err := pastRuns(q)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.reads.QueryContext(ctx, statement, args...)
 	var runs []rowstore.PastRun
 	err = each(rows, err, func(rows *sql.Rows) error {
 		var r rowstore.PastRun
@@ -207,31 +262,8 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 	return runs, nil
 }
 
-// CountPast is rowstore.Archive.
-func (s *Store) CountPast(ctx context.Context, path rowstore.Path,
-	customer string) ([]rowstore.PastCount, error) {
-	where := on(path)
-	where.and(`customer = ? AND trial = 0`, customer)
-	rows, err := s.reads.QueryContext(ctx, `SELECT grp, scraper, state, count(*) FROM past_runs
-		WHERE `+where.text.String()+` GROUP BY grp, scraper, state`, where.args...)
-	var counts []rowstore.PastCount
-	err = each(rows, err, func(rows *sql.Rows) error {
-		var c rowstore.PastCount
-		var group, scraper idColumn
-		err := rows.Scan(&group, &scraper, &c.State, &c.Runs)
-		c.Group, c.Scraper = ids.ID(group), ids.ID(scraper)
-		counts = append(counts, c)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("row store: count past runs: %w", err)
-	}
-	return counts, nil
-}
-
-// PastEntries is rowstore.Archive.
-func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry,
-	error) {
+// pastEntries is the statement of a query, with its arguments.
+func pastEntries(q rowstore.PastEntriesQuery) (text string, args []any) {
 	where := on(q.Path)
 	if q.Customer != "" {
 		where.and(`customer = ?`, q.Customer)
@@ -240,9 +272,15 @@ func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([
 	if q.Before > 0 {
 		where.and(`created < ?`, int64(q.Before))
 	}
-	rows, err := s.reads.QueryContext(ctx, `SELECT `+pastEntryColumns+` FROM past_entries WHERE `+
-		where.text.String()+` ORDER BY created DESC, id DESC LIMIT ? OFFSET ?`,
-		append(where.args, q.Limit, q.Offset)...)
+	return page(`past_entries`, pastEntryColumns, where, `created`, ` DESC`),
+		append(where.args, q.Limit, q.Offset)
+}
+
+// PastEntries is rowstore.Archive.
+func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry,
+	error) {
+	statement, args := pastEntries(q)
+	rows, err := s.reads.QueryContext(ctx, statement, args...)
 	var entries []rowstore.PastEntry
 	err = each(rows, err, func(rows *sql.Rows) error {
 		var e rowstore.PastEntry
@@ -281,15 +319,20 @@ func (s *Store) PastHead(ctx context.Context, path rowstore.Path) (uint64, error
 
 // ExpirePast is rowstore.Archive. Each turn of the writer removes a bounded number.
 func (s *Store) ExpirePast(ctx context.Context, before time.Time) error {
-	for _, statement := range []string{
-		`DELETE FROM past_runs WHERE (id, generation) IN
-			(SELECT id, generation FROM past_runs WHERE finished < ? LIMIT ?)`,
-		`DELETE FROM sums WHERE job IN (SELECT job FROM sums WHERE noted < ? LIMIT ?)`,
+	for _, statements := range [][]string{
+		{uncountExpired, forgetCounts,
+			`DELETE FROM past_runs WHERE (id, generation) IN (` + expiredRuns + `)`},
+		{`DELETE FROM sums WHERE job IN (SELECT job FROM sums WHERE noted < ?1 LIMIT ?2)`},
 	} {
 		for removed := int64(expiredAtOnce); removed == expiredAtOnce; {
 			err := s.writer.do(ctx, s.writer.bulk, func() (err error) {
-				removed, err = s.writer.exec(statement, before.UnixMilli(), expiredAtOnce)
-				return err
+				for _, statement := range statements {
+					removed, err = s.writer.exec(statement, before.UnixMilli(), expiredAtOnce)
+					if err != nil {
+						return err
+					}
+				}
+				return nil
 			})
 			if err != nil {
 				return fmt.Errorf("row store: expire past runs: %w", err)

@@ -103,10 +103,11 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 			return fmt.Errorf("migration %d: %w", version+1, err)
 		}
 	}
-	for _, schema := range []string{archiveSchema, retentionSchema} {
-		if _, err := conn.ExecContext(ctx, schema); err != nil {
-			return fmt.Errorf("make the archive: %w", err)
-		}
+	if err := makeArchive(ctx, conn); err != nil {
+		return fmt.Errorf("make the archive: %w", err)
+	}
+	if _, err := conn.ExecContext(ctx, retentionSchema); err != nil {
+		return fmt.Errorf("make what goes with rows: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,49 @@
+package state
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// TestThePastKnowsWhereItsRowsLie: the newest run that is shown is looked for in the group where it
+// ran, whatever the scraper did before and since.
+func TestThePastKnowsWhereItsRowsLie(t *testing.T) {
+	first, second := ids.ID{1}, ids.ID{2}
+	scraper := &Scraper{ID: ids.ID{9}, Group: first}
+	left := func(id byte, group ids.ID) {
+		scraper.Past = scraper.Past.Add(&Job{ID: ids.ID{id}, Group: group, Queued: int64(id),
+			State: model.Completed}, scraper)
+	}
+	move := func(to ids.ID) {
+		scraper.Past, scraper.Group = scraper.Past.Left(scraper.Group), to
+	}
+	want := func(id byte, group ids.ID) {
+		t.Helper()
+		if got := scraper.Past.ShownRun(scraper.Group); got == nil || got.ID != (ids.ID{id}) ||
+			got.Group != group || got.Queued != int64(id) {
+			t.Errorf("run %+v is shown, want %d of group %v", got, id, group)
+		}
+	}
+	if scraper.Past.ShownRun(scraper.Group) != nil {
+		t.Error("a scraper without a past has a run to show")
+	}
+	left(1, first)
+	want(1, first)
+	move(second)
+	want(1, first)
+	left(2, first) // which ran before the move
+	want(2, first)
+	left(3, second)
+	want(3, second)
+	move(first)
+	want(3, second)
+	move(second)
+	want(3, second)
+	// a record of before says the scraper's own group, too
+	scraper.Past = &PastRuns{Shown: ids.ID{4}, Queued: 4, Group: second}
+	want(4, second)
+	move(first)
+	want(4, second)
+}

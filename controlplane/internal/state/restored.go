@@ -1,0 +1,142 @@
+package state
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"shoal.dev/shoal/controlplane/internal/codec"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// restoredAtOnce is how many records of a snapshot one goroutine decodes at a time.
+const restoredAtOnce = 512
+
+// decoded is some records of a snapshot, with what can be told of them without the others.
+type decoded struct {
+	records []any
+	keys    [][]string
+	sum     uint64
+	err     error
+}
+
+// restoreTable reads a table's section behind its head. Decoding takes most of the time, so every
+// core does some of it; the records go into the table in their order.
+func (t *Tx) restoreTable(dec *cbor.Decoder, k *kind, count int) error {
+	some := make(chan chan decoded, runtime.GOMAXPROCS(0))
+	var given atomic.Bool // up
+	go func() {
+		defer close(some)
+		for left := count; left > 0 && !given.Load(); left -= restoredAtOnce {
+			raw, err := readRaw(dec, min(left, restoredAtOnce))
+			done := make(chan decoded, 1)
+			some <- done
+			if err != nil {
+				done <- decoded{err: err}
+				return
+			}
+			go func() { done <- k.decode(raw) }()
+		}
+	}()
+	var failed error
+	for done := range some {
+		part := <-done
+		if failed != nil {
+			continue // all goroutines have ended when this does
+		}
+		if failed = part.err; failed != nil {
+			given.Store(true)
+			continue
+		}
+		c := t.own(k)
+		for i, record := range part.records {
+			if twice := c.put(record, part.keys[i]); twice != nil {
+				t.sum -= t.store.summer.record(k, twice)
+			}
+			t.note(c, part.keys[i][k.id], true)
+		}
+		t.sum += part.sum
+	}
+	if failed != nil {
+		return fmt.Errorf("state: snapshot of table %s: %w", k.name, failed)
+	}
+	return nil
+}
+
+// readRaw reads so many records, undecoded.
+func readRaw(dec *cbor.Decoder, count int) ([]cbor.RawMessage, error) {
+	raw := make([]cbor.RawMessage, count)
+	for i := range raw {
+		if err := dec.Decode(&raw[i]); err != nil {
+			return nil, err
+		}
+	}
+	return raw, nil
+}
+
+func (k *kind) decode(raw []cbor.RawMessage) decoded {
+	var d decoded
+	summer := summer{codec: codec.New()}
+	_, mode := summer.codec.Modes()
+	for _, data := range raw {
+		record := k.empty()
+		if d.err = mode.Unmarshal(data, record); d.err != nil {
+			return d
+		}
+		d.records, d.keys = append(d.records, record), append(d.keys, k.keys(record))
+		d.sum += summer.record(k, record)
+	}
+	return d
+}
+
+// join gives the records of a snapshot what they share: recipes, and the names of customers. They
+// are nobody else's yet.
+func (t *Tx) join() error {
+	recipes, names := map[Hash]*model.Recipe{}, map[string]string{}
+	contentsTable.each(&t.View, false, func(c *Content) bool {
+		recipes[c.Hash] = &c.Recipe
+		return true
+	}, "id_prefix")
+	customersTable.each(&t.View, false, func(c *Customer) bool {
+		names[c.Ref] = c.Ref
+		return true
+	}, "id_prefix")
+	share := func(name *string) {
+		if shared, known := names[*name]; known {
+			*name = shared
+		}
+	}
+	var err error
+	recipesTable.each(&t.View, false, func(r *Recipe) bool {
+		if !r.Content.zero() {
+			if recipes[r.Content] == nil {
+				err = fmt.Errorf("state: snapshot lacks a recipe of scraper %s", r.Scraper)
+				return false
+			}
+			r.Recipe = *recipes[r.Content]
+		}
+		return true
+	}, "id_prefix")
+	scrapersTable.each(&t.View, false, func(s *Scraper) bool {
+		if !s.Content.zero() {
+			if recipes[s.Content] == nil {
+				err = fmt.Errorf("state: snapshot lacks a recipe of scraper %s", s.ID)
+				return false
+			}
+			s.share(recipes[s.Content])
+		}
+		share(&s.Customer)
+		return true
+	}, "id_prefix")
+	jobsTable.each(&t.View, false, func(j *Job) bool { share(&j.Customer); return true },
+		"id_prefix")
+	entriesTable.each(&t.View, false, func(e *Entry) bool { share(&e.Customer); return true },
+		"id_prefix")
+	walletsTable.each(&t.View, false, func(w *Wallet) bool { share(&w.Customer); return true },
+		"id_prefix")
+	groupsTable.each(&t.View, false, func(g *Group) bool { share(&g.Customer); return true },
+		"id_prefix")
+	return err
+}

@@ -4,8 +4,8 @@ package dom
 // again. With more of them x/net/html and the standard differ: odd.
 const maxClones = 3
 
-// adopt is a round of the adoption agency: it ends the formatting element at place at on the stack
-// before the block at place block, and opens it again inside the block, around all that the block
+// adopt is a round of the adoption agency. It ends the formatting element at place at on the stack
+// before the block at place block. It opens it again inside the block, around all that the block
 // holds. What has its place in the list stays in order: only clones come in between.
 func (b *builder) adopt(at, block int) {
 	common := at - 1
@@ -63,8 +63,8 @@ func (b *builder) endBefore(from, block int) {
 	}
 }
 
-// reopen puts clones into the places made for them: of the elements between the formatting element
-// and the block around the block, and of the formatting element inside it.
+// reopen puts clones into the places made for them. Those of the elements between the formatting
+// element and the block go around the block, and that of the formatting element inside it.
 func (b *builder) reopen(common, at, block int, between []int) {
 	d := b.d
 	var opened [maxClones + 2]open
@@ -125,7 +125,7 @@ func (b *builder) reopen(common, at, block int, between []int) {
 	b.stack = append(b.stack[:common+1+kept], b.stack[block+1:]...)
 }
 
-// moveActive takes a formatting element out of the list of active ones and puts its clone behind
+// moveActive takes a formatting element out of the list of active ones. It puts its clone behind
 // the innermost of those that were opened again, or in its place.
 func (b *builder) moveActive(old, clone Elem, between []int) {
 	place := b.activePlace(old)
@@ -210,7 +210,7 @@ func (b *builder) insert(at, n Elem) {
 	}
 }
 
-// recheck looks again at the elements from one on, which have others around them now: where a
+// recheck looks again at the elements from one on, which have others around them now. Where a
 // selector's first match is not what it was, the page is to be read again.
 func (b *builder) recheck(from Elem) {
 	d := b.d

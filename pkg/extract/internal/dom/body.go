@@ -2,8 +2,8 @@ package dom
 
 import "strings"
 
-// startInBody places a start tag once the body is open: by the rules of the table around it, if
-// there is one, and then by those of the body.
+// startInBody places a start tag once the body is open. It goes by the rules of the table around
+// it, if there is one, and then by those of the body.
 func (b *builder) startInBody() {
 	for b.odd == notOdd {
 		switch b.top().mode {
@@ -57,8 +57,8 @@ func (b *builder) closeCell() bool {
 	return false
 }
 
-// startInTable places a start tag right inside a table, its body or a row; false if that closed or
-// opened something and the tag has to be looked at again.
+// startInTable places a start tag right inside a table, its body or a row. It is false if that
+// closed or opened something and the tag has to be looked at again.
 func (b *builder) startInTable() (done bool) {
 	m := b.top().mode
 	switch b.tok.tag {

@@ -1,9 +1,9 @@
-// Package dom owns parsed pages, CSS selectors and XPath: a page is a flat list of elements in
+// Package dom owns parsed pages, CSS selectors and XPath. A page is a flat list of elements in
 // document order, so that an element is a number and its descendants are a range. It knows no field
 // and no row.
 //
 // Pages are read by a parser of our own that builds the list in one pass. What it does not do (see
-// builder) it leaves to golang.org/x/net/html, whose tree is then turned into the same list: the
+// builder) it leaves to golang.org/x/net/html, whose tree is then turned into the same list. The
 // two give the same document, and tests hold them to it.
 package dom
 
@@ -93,9 +93,9 @@ type text struct {
 // A page whose selectors need more steps than this is given up; ordinary ones need some thousand.
 const maxSteps = 50_000_000
 
-// Bounds of what one page may take: elements, texts and attributes, each; and for the pages that
-// x/net/html reads, whose nodes come on top of that, the bytes of the tree. Ordinary pages have
-// some thousand elements.
+// Bounds of what one page may take: elements, texts and attributes, each. For the pages that
+// x/net/html reads, whose nodes come on top of that, there are also the bytes of the tree. Ordinary
+// pages have some thousand elements.
 const (
 	maxParts = 150_000
 	maxTree  = tree.MaxBytes * 3 / 4
@@ -110,8 +110,8 @@ var (
 )
 
 // Parse reads a page as HTML, like a browser with scripting enabled. With only, nothing will be
-// asked of the document but the first match of these selectors and what it holds, so that the page
-// may be read no further than that.
+// asked of the document but the first match of these selectors and what it holds. So the page may
+// be read no further than that.
 func (d *Document) Parse(body []byte, only ...*Selector) error {
 	if len(body) > math.MaxInt32 {
 		return errTooLong

@@ -2,8 +2,8 @@ package dom
 
 import "strings"
 
-// endInBody places an end tag once the body is open: by the rules of the table around it, if there
-// is one, and then by those of the body.
+// endInBody places an end tag once the body is open. It goes by the rules of the table around it,
+// if there is one, and then by those of the body.
 func (b *builder) endInBody() {
 	for b.odd == notOdd {
 		var done bool

@@ -29,7 +29,7 @@ func (c *compound) mayMatch(el *element) bool {
 }
 
 // outcome of a try to match the rest of a selector. What fails for want of ancestors fails for
-// every element above as well, so that no search is repeated from there: matching takes steps in
+// every element above as well, so that no search is repeated from there. Matching takes steps in
 // proportion to depth and length, not to a power of the depth.
 type outcome uint8
 

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// oracle is a page as x/net/html reads it, made alike to a Document: without contents of templates,
-// names in lower case, attributes of another namespace under the names that the page writes.
+// oracle is a page as x/net/html reads it, made alike to a Document. It has no contents of
+// templates, names in lower case, and attributes of another namespace under the names that the page
+// writes.
 type oracle struct {
 	root  *html.Node
 	elems []*html.Node

@@ -31,7 +31,7 @@ func (b *builder) startTag() {
 }
 
 // startBeforeBody places a start tag by the rules of the phase, moving on where the tag belongs to
-// a later one; true if there is nothing left to do here.
+// a later one. It is true if there is nothing left to do here.
 func (b *builder) startBeforeBody() (done bool) {
 	t := b.tok.tag
 	switch b.phase {

@@ -40,7 +40,7 @@ func mayEscapeTwice(text string) bool {
 
 const scriptName = "script"
 
-// scriptContents is rawContents of a script, by the states of the tokenizer: behind "<!--" it is
+// scriptContents is rawContents of a script, by the states of the tokenizer. Behind "<!--" it is
 // escaped once, behind "<script" twice until "</script", and up to "-->" at most. As in x/net/html,
 // what is escaped once ends as well at a "<" that begins nothing.
 func (b *builder) scriptContents() (text string, found bool) {

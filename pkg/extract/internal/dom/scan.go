@@ -50,8 +50,8 @@ func (b *builder) readTag(i int, start bool) bool {
 	return b.readAttrs(i, start && (b.reads.has(t.tag) || len(b.stack) > 0 && b.top().foreign))
 }
 
-// shortName is the length and the key of the name that s begins with, 0 unless it has less than
-// eight characters, all of them small letters, and its end is not the page's.
+// shortName is the length and the key of the name that s begins with. It is 0 unless the name has
+// less than eight characters, all of them small letters, and its end is not the page's.
 func shortName(s string) (n int, key uint64) {
 	if len(s) < 8 {
 		return 0, 0

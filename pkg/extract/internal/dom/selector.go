@@ -8,9 +8,9 @@ import (
 	"shoal.dev/shoal/pkg/pattern"
 )
 
-// Selector is a compiled list of CSS selectors: Selectors Level 3, and of Level 4 :is, :where and
-// :has of descendants, and as in jQuery :contains, :containsOwn, :matches, :matchesOwn, :haschild,
-// [name!=value] and [name#=expression]. It is safe for concurrent use.
+// Selector is a compiled list of CSS selectors. It takes Selectors Level 3, and of Level 4 :is,
+// :where and :has of descendants. As in jQuery, it takes :contains, :containsOwn, :matches,
+// :matchesOwn, :haschild, [name!=value] and [name#=expression]. It is safe for concurrent use.
 type Selector struct {
 	list     selectorList
 	patterns int      // size of the regular expressions

@@ -108,9 +108,9 @@ func (b *builder) attend() {
 	}
 }
 
-// isAbsent says whether the selectors without a match have none in what is to come, since what any
-// match has to have in its start tag does not occur there, and whether no other html or body tag
-// comes whose attributes a selector may look at, since they are added to those of the first one.
+// isAbsent says whether the selectors without a match have none in what is to come. They have none
+// if what any match has to have in its start tag does not occur there. Nor may another html or body
+// tag come whose attributes a selector may look at, since they are added to those of the first one.
 // Otherwise the answer is no until the page has been read up to there.
 func (b *builder) isAbsent() bool {
 	d := b.d
@@ -206,10 +206,10 @@ func (b *builder) findStart(known int, s *Selector) int {
 	return at
 }
 
-// isEnough says whether what is to come can no longer change the first matches nor what they hold:
-// all have ended, and nothing is open that could still be moved or have something moved before it
-// (tables, formatting elements, and a body without text, which a frameset may replace). That the
-// page may nest too deep further on does not count.
+// isEnough says whether what is to come can no longer change the first matches nor what they hold.
+// All have ended, and nothing is open that could still be moved or have something moved before it.
+// Such are tables, formatting elements, and a body without text, which a frameset may replace. That
+// the page may nest too deep further on does not count.
 func (b *builder) isEnough() bool {
 	d := b.d
 	if len(b.active) > 0 || b.opened[tTable] > 0 || b.phase != inBody {
@@ -236,8 +236,8 @@ func (b *builder) addVoid() {
 	b.popAndDrop()
 }
 
-// popAndDrop closes the current element and takes it out of the document, with all that it holds,
-// when nothing will be asked about it any more: so a page takes no more memory than what is open in
+// popAndDrop closes the current element. When nothing will be asked about it any more, it takes it
+// out of the document, with all that it holds. So a page takes no more memory than what is open in
 // it. No token may be under way.
 func (b *builder) popAndDrop() {
 	o := *b.top()

@@ -327,8 +327,8 @@ func nameKey(name string) uint64 {
 	return key
 }
 
-// plainEnds are the end tags, lower case and without blanks, of those elements that are closed by
-// theirs without further rules, or, if they are formatting, with one. Longer names than of seven
+// plainEnds are end tags, lower case and without blanks. Theirs are the elements that are closed by
+// them without further rules, or, if they are formatting, with one. Longer names than of seven
 // letters are left out: size is 0.
 var plainEnds = func() (ends [tags]struct {
 	key, mask uint64 // of the name and the ">" behind it

@@ -51,10 +51,10 @@ func (d *Document) BaseHref() (string, bool) {
 	return "", false
 }
 
-// AppendText appends an element's text: white space collapsed to single spaces and trimmed, without
-// what is in script, style, template and other elements that a browser never shows as text. Asked
-// for such an element itself, its contents are the text. What follows more than MaxText bytes is
-// left out.
+// AppendText appends an element's text, with white space collapsed to single spaces and trimmed. It
+// leaves out what is in script, style, template and other elements that a browser never shows as
+// text. Asked for such an element itself, its contents are the text. What follows more than MaxText
+// bytes is left out.
 func (d *Document) AppendText(dst []byte, e Elem) []byte {
 	c := collapser{dst: dst, start: len(dst)}
 	el := &d.elems[e]
@@ -140,7 +140,7 @@ func (c *collapser) add(s string) {
 }
 
 // join takes back the first bytes of a white space character whose others begin s, as on pages that
-// are not UTF-8: of both it leaves what is no white space.
+// are not UTF-8. Of both it leaves what is no white space.
 func (c *collapser) join(s string) (rest string) {
 	from := len(c.dst)
 	for from > c.start && len(c.dst)-from < utf8.UTFMax &&
@@ -283,7 +283,7 @@ func appendReference(dst []byte, ref string) []byte {
 	return append(dst, html.UnescapeString(ref)...)
 }
 
-// keepsReference says whether s[:n], a named reference in an attribute, stands for itself: only
+// keepsReference says whether s[:n], a named reference in an attribute, stands for itself. Only
 // whole names count there, and those without a semicolon only where no "=" follows.
 func keepsReference(s string, n int, attribute bool) bool {
 	ref := s[:n]

@@ -52,9 +52,9 @@ for line in sys.stdin:
 `
 
 // expressionMaker makes expressions of the names and values of a page. Left out is what differs by
-// the tree given, not by XPath: node() below (there are comments), the axes following and preceding
-// of attributes (libxml2 leaves out what their element holds), and numbers as texts (libxml2 writes
-// 15 digits).
+// the tree given, not by XPath. That is node() below (there are comments), and the axes following
+// and preceding of attributes (libxml2 leaves out what their element holds). So are numbers as
+// texts (libxml2 writes 15 digits).
 type expressionMaker struct {
 	*rand.Rand
 	names, attrs, words []string

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// across are the axes that lead from each node across the page, so that what asks every node for
-// all of them would look at each pair.
+// across are the axes that lead from each node across the page. What asks every node for all of
+// them would look at each pair.
 var across = []string{"following", "following-sibling", "preceding", "preceding-sibling"}
 
 // maxReach bounds what reaches of one document take together, in numbers of four bytes.

@@ -1,11 +1,11 @@
-// Package jsondoc owns JSON bodies and JSONPath (RFC 9535): a body is a flat list of values in
+// Package jsondoc owns JSON bodies and JSONPath (RFC 9535). A body is a flat list of values in
 // document order, so that a value is a number and what it holds is a range. It knows no field and
 // no row.
 //
 // Paths are read and evaluated by code of our own, and tests hold it to github.com/theory/jsonpath.
-// That library works on Go's maps: it visits the members of an object in another order each time,
-// so that the first match of a path would be another one each time; it writes large numbers
-// differently; and nothing bounds what a path costs.
+// That library works on Go's maps. It visits the members of an object in another order each time.
+// So the first match of a path would be another one each time. It writes large numbers differently,
+// and nothing bounds what a path costs.
 package jsondoc
 
 import (
@@ -146,8 +146,8 @@ func space(s string, i int) int {
 	return i
 }
 
-// reserve makes room for what is to come from i on, so that the list of a large body is not copied
-// again and again as it grows. It counts rather too many values, at most maxNodes.
+// reserve makes room for what is to come from i on. So the list of a large body is not copied again
+// and again as it grows. It counts rather too many values, at most maxNodes.
 func (d *Document) reserve(i int) {
 	more, s := 1, d.src
 	for ; i < len(s); i++ {

@@ -14,7 +14,7 @@ import (
 )
 
 // oracle are the places that github.com/theory/jsonpath chooses, as normalized paths in their order
-// by text; ok is false where it is no measure: it panics where a function has nothing as its
+// by text. ok is false where it is no measure: it panics where a function has nothing as its
 // argument. It also takes nothing <= nothing for false (RFC 9535, 2.3.5.3, says true) and leaves
 // the pattern of match() without brackets.
 func oracle(body, path string) (places []string, err error, ok bool) {

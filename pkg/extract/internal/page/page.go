@@ -1,6 +1,6 @@
-// Package page owns what goes into an extraction and what comes out beside rows: fetched pages, and
-// what has to be asked before a page is complete. It knows what a page says that it is, and no more
-// of what it holds.
+// Package page owns what goes into an extraction and what comes out beside rows. That is fetched
+// pages, and what has to be asked before a page is complete. It knows what a page says that it is,
+// and no more of what it holds.
 package page
 
 import (

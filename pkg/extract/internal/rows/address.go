@@ -106,8 +106,8 @@ func isPlain(cell []byte) bool {
 	return origin > 0 && isPlainPath(cell[origin:])
 }
 
-// originLength is that of the scheme and host that an address begins with, 0 if a browser may write
-// them otherwise: numbers for hosts, ports and names beyond ASCII.
+// originLength is that of the scheme and host that an address begins with. It is 0 if a browser may
+// write them otherwise: numbers for hosts, ports and names beyond ASCII.
 func originLength[T string | []byte](address T) int {
 	from := len("http://")
 	if len(address) > from && address[4] == 's' {

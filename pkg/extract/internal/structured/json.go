@@ -42,9 +42,9 @@ var (
 )
 
 // ParseJSON reads JSON as pages write it: what browsers' engines would take as data and more. It
-// takes trailing and missing commas, comments, raw line breaks in strings, strings in single
-// quotes, names without quotes, and an end before all is closed. Valid JSON means what it says. At
-// most maxValues values, nested at most maxDepth deep.
+// takes trailing and missing commas, comments, raw line breaks in strings, and strings in single
+// quotes. It also takes names without quotes, and an end before all is closed. Valid JSON means
+// what it says. At most maxValues values, nested at most maxDepth deep.
 func ParseJSON(s string) (*JSON, error) {
 	p := parser{s: s, left: maxValues}
 	v, err := p.value(0)

@@ -58,8 +58,8 @@ func (p *parser) skipSeparators() {
 	}
 }
 
-// wrappers are what old advice and content systems put before the data of a script, where that is
-// no comment of JavaScript that the parser skips.
+// wrappers are what old advice and content systems put before the data of a script. They count
+// where that is no comment of JavaScript that the parser skips.
 var wrappers = regexp.MustCompile(`^(?:\s|\x{feff}|<!--[^{\[]*-->|(?://|/\*)?\s*(?:<!\[CDATA\[|<!--)\s*(?:\*/|-->)?)+`)
 
 // unwrap is a script without the wrapper. What follows the data is not looked at.
@@ -163,8 +163,8 @@ func (r *reader) valuesOf(values []Value, j *JSON, depth int) []Value {
 	return values
 }
 
-// maxValue is how much is kept of a text, in bytes: more than any row takes, so that one that is
-// longer is an error of the row.
+// maxValue is how much is kept of a text, in bytes. It is more than any row takes, so that one that
+// is longer is an error of the row.
 const maxValue = 1 << 20
 
 // reference is a character reference as systems write it into JSON that they take for HTML. Without

@@ -1,7 +1,7 @@
-// Package structured owns what a page states about itself: typed items (JSON-LD, microdata, RDFa),
-// meta elements, data that frameworks embed for their scripts, and labelled values of tables and
-// lists. No script is run. It knows no field and no row: what of all this matters is the caller's
-// question.
+// Package structured owns what a page states about itself. That is typed items (JSON-LD, microdata,
+// RDFa), meta elements, data that frameworks embed for their scripts, and labelled values of tables
+// and lists. No script is run. It knows no field and no row: what of all this matters is the
+// caller's question.
 //
 // Everything is read in one parse of the page and stays as the page wrote it: numbers keep their
 // digits, properties their order. Names of schema.org (and its forerunner data-vocabulary.org) lose

@@ -9,8 +9,8 @@ type Thing struct {
 	Group    *Item  // the product group whose variant it is; nil if it is none
 }
 
-// Rank says how much a thing is what a page is about: products, articles, events and all that is
-// not named below come first; what usually comes along comes second; the page itself last.
+// Rank says how much a thing is what a page is about. Products, articles, events and all that is
+// not named below come first. What usually comes along comes second, and the page itself last.
 type Rank uint8
 
 // The ranks.
@@ -61,8 +61,8 @@ func (it *Item) Rank() Rank {
 }
 
 // Things are the things that the page is about, of one source, in document order: those of the best
-// rank that there is. Elements of an ItemList stand for the list, what a page names as its
-// mainEntity for the page, the variants of a ProductGroup for the group.
+// rank that there is. Elements of an ItemList stand for the list, and what a page names as its
+// mainEntity for the page. The variants of a ProductGroup stand for the group.
 func (d *Data) Things(source Source) ([]Thing, Rank) {
 	f := finder{data: d, seen: map[*Item]bool{}}
 	for _, it := range d.Items {

@@ -10,9 +10,9 @@ import (
 var cents = [...]string{"cent", "fraction", "decimal", "kop", "grosz", "minor", "sup"}
 
 // Between is what parts a text that ends with a digit from an element that begins with one and
-// stands in the same line: the point or comma that a page leaves out before raised cents
-// ($12<sup>95</sup>), a space before other raised digits, which are notes or powers, and nothing
-// before all other elements.
+// stands in the same line. It is the point or comma that a page leaves out before raised cents
+// ($12<sup>95</sup>). It is a space before other raised digits, which are notes or powers, and
+// nothing before all other elements.
 func Between(before string, n *html.Node) string {
 	if before == "" || !isDigit(before[len(before)-1]) {
 		return ""

@@ -1,6 +1,6 @@
-// Package tree owns the parse of a page into the nodes of x/net/html under bounds: a page may have
-// many more nodes than tags, and what a page may take of memory and time is said here, before
-// anything is made. What is read in the tree is its caller's.
+// Package tree owns the parse of a page into the nodes of x/net/html under bounds. A page may have
+// many more nodes than tags. What a page may take of memory and time is said here, before anything
+// is made. What is read in the tree is its caller's.
 package tree
 
 import (
@@ -27,8 +27,8 @@ const (
 	// maxGiven bounds the attributes of one tag: x/net/html clears a table as large as the largest
 	// tag at each of them.
 	maxGiven = 1_000
-	// maxSteps bounds the work: a tag may look at some of the elements that are open, and one that
-	// ends nothing looks at all of them, at most maxOpen, which is eight times as dear.
+	// maxSteps bounds the work. A tag may look at some of the elements that are open. One that ends
+	// nothing looks at all of them, at most maxOpen, which is eight times as dear.
 	maxSteps     = 20_000_000
 	nothingEnded = maxOpen / 2
 )
@@ -95,10 +95,10 @@ func (c cost) fits(most int) bool {
 	return bytes <= most && c.steps <= maxSteps && !c.wide
 }
 
-// count counts what a tree is made of, up to a bound. It counts rather too many: what looks like a
+// count counts what a tree is made of, up to a bound. It counts rather too many. What looks like a
 // tag in a script or a comment counts, too, and an element is open until its end tag comes. What a
-// tree has beyond it are copies that misnested tags lead to, a few for a tag, and bodies and rows
-// of tables that the page leaves out.
+// tree has beyond it are copies that misnested tags lead to, a few for a tag. There are also bodies
+// and rows of tables that the page leaves out.
 func count(page string, most int) cost {
 	f := formatting{alike: map[string]int{}}
 	c := cost{bytes: len(page)}
@@ -202,7 +202,7 @@ func attributesOf(s string) (n, end int) {
 	}
 }
 
-// formatting reckons with elements that a tree builder makes again: <b> that is open where its
+// formatting reckons with elements that a tree builder makes again. <b> that is open where its
 // block ends is open in the next block, too, as a further element there. Without a bound, five
 // hundred of them times ten thousand paragraphs are five million elements.
 type formatting struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestReadersBesideTheWriter has readers of every kind at work while commands change all that they
-// read: the jobs of each command have one number, so whoever sees two numbers, or not all jobs, has
+// read. The jobs of each command have one number. Whoever sees two numbers, or not all jobs, has
 // not seen one moment.
 func TestReadersBesideTheWriter(t *testing.T) {
 	const jobs, commands = 70, 100

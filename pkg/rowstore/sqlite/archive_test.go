@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// TestPagesOfThePastFollowIndices: what history and ledger list by default, by number and by place,
-// is found within an index that covers it, in its order; counts visit what is counted already.
+// TestPagesOfThePastFollowIndices holds what history and ledger list by default, by number and by
+// place, to an index that covers it, in its order. Counts visit what is counted already.
 func TestPagesOfThePastFollowIndices(t *testing.T) {
 	store, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {

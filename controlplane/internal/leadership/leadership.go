@@ -36,7 +36,7 @@ type Leadership struct {
 	returned   chan model.Marker
 	turns      turns // of heartbeats
 	// admission is held from the look at what members can apply until what follows from it is done.
-	// Then a server is added, or the version raised.
+	// What follows is that a server is added, or the version raised.
 	admission sync.Mutex
 	// when all lists were last looked at for orphans, however old; the removal's own
 	oldLists time.Time

@@ -26,9 +26,9 @@ const (
 )
 
 // proxies are the ways out of tier super. A host keeps its proxy for some pages, so that
-// connections are used again and a visit looks like one. Then the next one in good health takes
-// over, as it does when the proxy fails or the site turns it away. A proxy that fails rests for a
-// while, and is well again with the first connection that it makes.
+// connections are used again and a visit looks like one. After these pages, or when the proxy
+// fails or the site turns it away, the next one in good health takes over. A proxy that fails rests
+// for a while, and is well again with the first connection that it makes.
 type proxies struct {
 	clock clock.Clock
 	all   []*exit

@@ -90,7 +90,8 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 }
 
 // advertised is where other nodes reach this one. That is where it was told to say, or the address
-// that it listens on. Of all addresses of the machine, it is the first that is not its loopback's.
+// that it listens on. Where it listens on all addresses of the machine, it is the first that is not
+// its loopback's.
 func (c *ClusterConfig) advertised() string {
 	if c.Advertise != "" {
 		return c.Advertise

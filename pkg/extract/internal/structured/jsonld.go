@@ -58,8 +58,8 @@ func (p *parser) skipSeparators() {
 	}
 }
 
-// wrappers are what old advice and content systems put before the data of a script. They count
-// where that is no comment of JavaScript that the parser skips.
+// wrappers are what old advice and content systems put before the data of a script. A
+// comment of JavaScript that the parser skips is none of them.
 var wrappers = regexp.MustCompile(`^(?:\s|\x{feff}|<!--[^{\[]*-->|(?://|/\*)?\s*(?:<!\[CDATA\[|<!--)\s*(?:\*/|-->)?)+`)
 
 // unwrap is a script without the wrapper. What follows the data is not looked at.

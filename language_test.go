@@ -23,7 +23,7 @@ var longSentences = map[string]int{
 	"bench/measure/history_load.go":                              1,
 	"bench/peers/README.md":                                      8,
 	"bench/peers_jobs.go":                                        1,
-	"controlplane/internal/state/archive.go":                     4,
+	"controlplane/internal/state/archive.go":                     3,
 	"controlplane/internal/state/succeed.go":                     1,
 	"docs/interface/README.md":                                   1,
 	"docs/interface/operations.md":                               46,

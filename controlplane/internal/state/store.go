@@ -1,7 +1,7 @@
 // Package state owns the replicated state. It has one table per kind of record, in B-trees, of
 // which a view keeps those of its moment. Beside them are the sets of units of open runs (runs.go):
-// they are too large and change too often for copies. It reads no clock, no random source and no network, and decides
-// nothing: commands (fsm) do.
+// they are too large and change too often for copies. It reads no clock, no random source and no
+// network, and decides nothing: commands (fsm) do.
 //
 // All times in state are Unix milliseconds of state time: the leader's stamps, never a node's own
 // clock. Money is in micros. Records that a read returned must be copied before they are changed.

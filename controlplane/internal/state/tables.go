@@ -108,7 +108,7 @@ func (k *kind) keys(record any) []string {
 	return keys
 }
 
-// find is the index of a name, and whether keys are given whole: with "_prefix" behind the name,
+// find is the index of a name, and whether keys are given whole. With "_prefix" behind the name,
 // and where more than one record may have a key, they begin with what is given.
 func (k *kind) find(name string) (index int, whole bool) {
 	name, part := strings.CutSuffix(name, "_prefix")

@@ -31,8 +31,8 @@ type content struct {
 	// its id, when the table is watched.
 	trees []*tree
 	added *watcher // of records that are not there yet
-	// mine are the trees that no view sees and nobody reads from now on, so that they may change in
-	// place; nil outside of a command.
+	// mine are the trees that no view sees and nobody reads from now on: they may change in place.
+	// It is nil outside of a command.
 	mine []bool
 }
 
@@ -214,7 +214,7 @@ func (w *watcher) fire() {
 	w.over = true
 }
 
-// rewatch gives the record under an id another watcher, or takes it away, and returns the one that
+// rewatch gives the record under an id another watcher, or takes it away. It returns the one that
 // has to be told once that is seen.
 func (c *content) rewatch(id string, there bool) (told *watcher) {
 	watchers := c.write(len(c.kind.indexes))

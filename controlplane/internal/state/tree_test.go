@@ -100,8 +100,8 @@ func TestPrefixesBackwards(t *testing.T) {
 	})
 }
 
-// TestWatchesEnd: who watches is told of the next change of the record, of its coming and its end,
-// of what came before the watch on an old view, and of nothing else.
+// TestWatchesEnd holds what a watcher is told of: the record's next change, its coming and its end,
+// and what came before the watch on an old view. It is told of nothing else.
 func TestWatchesEnd(t *testing.T) {
 	s := NewStore()
 	put := func(id byte) {

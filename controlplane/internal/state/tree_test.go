@@ -100,8 +100,8 @@ func TestPrefixesBackwards(t *testing.T) {
 	})
 }
 
-// TestWatchesEnd holds what a watcher is told of: the record's next change, its coming and its end,
-// and what came before the watch on an old view. It is told of nothing else.
+// TestWatchesEnd holds what a watcher is told of: the record's next change, its coming, its end and
+// what came before the watch. It is told of nothing else.
 func TestWatchesEnd(t *testing.T) {
 	s := NewStore()
 	put := func(id byte) {

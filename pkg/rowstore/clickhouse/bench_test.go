@@ -255,11 +255,14 @@ func BenchmarkIntake(b *testing.B) {
 	}
 }
 
-// benchPast is how many runs the history has that BenchmarkPast reads.
-var benchPast = flag.Int("bench-past", 10_000, "runs of the history")
+// The history that BenchmarkPast reads.
+var (
+	benchPast     = flag.Int("bench-past", 10_000, "runs of the history")
+	benchPastEach = flag.Int("bench-past-each", 1_000, "runs of a customer")
+)
 
 func BenchmarkPast(b *testing.B) {
 	store := open(b, clickhouse.Config{Database: database(b)})
 	defer func() { _ = store.Close() }()
-	rowstoretest.BenchPast(b, store, *benchPast)
+	rowstoretest.BenchPast(b, store, *benchPast, *benchPastEach)
 }

@@ -10,7 +10,6 @@ import (
 
 // Of a customer in BenchPast.
 const (
-	pastRunsEach    = 1_000
 	pastScrapers    = 16
 	pastBodyBytes   = 180
 	pastEntryBytes  = 160
@@ -20,12 +19,12 @@ const (
 )
 
 // BenchPast measures the reads of a history of so many runs, each with its entry, of customers with
-// 1,000 runs each. It reads the newest page, one in the middle, a run by its id, and the ledger.
-func BenchPast(b *testing.B, store rowstore.Store, runs int) {
+// each of them. It reads the newest page, one in the middle, a run by its id, and the ledger.
+func BenchPast(b *testing.B, store rowstore.Store, runs, each int) {
 	b.Helper()
 	generation := ids.ID{1}
 	path := whole(generation)
-	customers := max(runs/pastRunsEach, 1)
+	customers := max(runs/each, 1)
 	customer := func(n int) string { return fmt.Sprintf("auth0|%024d", n) }
 	var some []rowstore.PastRun
 	var made []rowstore.PastRun
@@ -66,7 +65,7 @@ func BenchPast(b *testing.B, store rowstore.Store, runs int) {
 	}
 	for name, read := range map[string]func(b *testing.B, n int){
 		"newest": func(b *testing.B, n int) { page(b, n, 0) },
-		"later":  func(b *testing.B, n int) { page(b, n, pastRunsEach/2) },
+		"later":  func(b *testing.B, n int) { page(b, n, each/2) },
 		"one": func(b *testing.B, n int) {
 			found, err := store.PastRuns(b.Context(), rowstore.PastQuery{Path: path, Trials: true,
 				IDs: []ids.ID{some[n%len(some)].ID}, By: rowstore.BySealed, Limit: 1})
@@ -76,7 +75,7 @@ func BenchPast(b *testing.B, store rowstore.Store, runs int) {
 		},
 		"ledger": func(b *testing.B, n int) {
 			found, err := store.PastEntries(b.Context(), rowstore.PastEntriesQuery{Path: path,
-				Customer: customer(n % customers), Offset: pastRunsEach / 2, Limit: pastPage})
+				Customer: customer(n % customers), Offset: each / 2, Limit: pastPage})
 			if err != nil || len(found) != pastPage {
 				b.Fatalf("%d entries: %v", len(found), err)
 			}

@@ -158,8 +158,11 @@ func BenchmarkReads(b *testing.B) {
 	}
 }
 
-// benchPast is how many runs the history has that BenchmarkPast reads.
-var benchPast = flag.Int("bench-past", 10_000, "runs of the history")
+// The history that BenchmarkPast reads.
+var (
+	benchPast     = flag.Int("bench-past", 10_000, "runs of the history")
+	benchPastEach = flag.Int("bench-past-each", 1_000, "runs of a customer")
+)
 
 func BenchmarkPast(b *testing.B) {
 	store, err := sqlite.Open(sqlite.Config{Dir: b.TempDir()})
@@ -167,5 +170,5 @@ func BenchmarkPast(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	rowstoretest.BenchPast(b, store, *benchPast)
+	rowstoretest.BenchPast(b, store, *benchPast, *benchPastEach)
 }

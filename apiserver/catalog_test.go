@@ -104,14 +104,14 @@ func checkNames(t *testing.T, names []string) {
 // Every route leads to its own operation, whatever its parameters are; every error code is in the
 // catalogue.
 func TestRoutes(t *testing.T) {
-	ops, err := newTestServer(t).operations()
+	s := newTestServer(t)
+	ops, err := s.operations()
 	if err != nil {
 		t.Fatal(err)
 	}
 	known, seen := fault.Catalog(), map[string]bool{}
-	chain := &operation.Chain{}
 	var reached string
-	traced := chain.Routes(ops, func(op *operation.Operation) fasthttp.RequestHandler {
+	traced := s.chain.Routes(ops, func(op *operation.Operation) fasthttp.RequestHandler {
 		return func(*fasthttp.RequestCtx) { reached = op.ID }
 	})
 	for _, op := range ops {
@@ -132,7 +132,8 @@ func TestRoutes(t *testing.T) {
 				rc.Request.SetRequestURI(fill(route.Path, parameter))
 				reached = ""
 				traced(&rc)
-				if parameter == "list" && reached != "" {
+				refused := rc.Response.StatusCode() == fasthttp.StatusMethodNotAllowed
+				if parameter == "list" && (reached != "" || refused) {
 					continue // a parameter may look like another route's word
 				}
 				if reached != op.ID {
@@ -152,4 +153,40 @@ func fill(path, parameter string) string {
 		}
 	}
 	return strings.Join(parts, "/")
+}
+
+// A wrong method on a fixed path is told as one, though a path with a parameter has the method.
+func TestWrongMethodsOfFixedPaths(t *testing.T) {
+	s := newTestServer(t)
+	ops, err := s.operations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixed := map[string][]string{}
+	for _, op := range ops {
+		for _, route := range op.Routes {
+			if !strings.Contains(route.Path, "{") {
+				fixed[route.Path] = append(fixed[route.Path], route.Method)
+			}
+		}
+	}
+	for path, has := range fixed {
+		slices.Sort(has)
+		for _, method := range []string{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"} {
+			if slices.Contains(has, method) {
+				continue
+			}
+			var rc fasthttp.RequestCtx
+			rc.Request.Header.SetMethod(method)
+			rc.Request.SetRequestURI(path)
+			s.customers(&rc)
+			allow := string(rc.Response.Header.Peek("Allow"))
+			if rc.Response.StatusCode() != fasthttp.StatusMethodNotAllowed ||
+				allow != strings.Join(has, ", ") ||
+				!bytes.Contains(rc.Response.Body(), []byte(`"code":"method_not_allowed"`)) {
+				t.Errorf("%s %s: %d, Allow %q, %s; want 405 and %v", method, path,
+					rc.Response.StatusCode(), allow, rc.Response.Body(), has)
+			}
+		}
+	}
 }

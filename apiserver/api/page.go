@@ -33,7 +33,9 @@ func Rows(stored []json.RawMessage) []Row {
 func (r Row) MarshalJSON() ([]byte, error) { return json.RawMessage(r).MarshalJSON() }
 
 // Schema describes a row in the OpenAPI document: its members are what its scraper makes.
-func (Row) Schema() *jsonschema.Schema { return &jsonschema.Schema{Type: "object"} }
+func (Row) Schema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{}}
+}
 
 // Page is envelope A of the specification: content and where it stands in the whole.
 type Page[T any] struct {

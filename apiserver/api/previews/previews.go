@@ -5,7 +5,6 @@ package previews
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 
 	"shoal.dev/shoal/apiserver/api"
@@ -35,9 +34,9 @@ func (r Resource) Operations() []*operation.Operation {
 
 // ScraperProposal is a scraper that could be saved, and what it makes of the page.
 type ScraperProposal struct {
-	ScraperDTO       scrapers.Scraper  `json:"scraperDTO" doc:"To be saved through PUT /api/scraper"`
-	SampleData       []json.RawMessage `json:"sampleData" doc:"The first rows that it makes of the page, at most 20"`
-	ExecutionTimeSec float64           `json:"executionTimeSec" doc:"How long the whole preview took"`
+	ScraperDTO       scrapers.Scraper `json:"scraperDTO" doc:"To be saved through PUT /api/scraper"`
+	SampleData       []api.Row        `json:"sampleData" doc:"The first rows that it makes of the page, at most 20"`
+	ExecutionTimeSec float64          `json:"executionTimeSec" doc:"How long the whole preview took"`
 }
 
 // propose answers the proposals of a detection, the best first. They read source, as far as a
@@ -56,7 +55,7 @@ func (r Resource) propose(ctx context.Context, from *operation.Caller, id string
 	for i := range found {
 		candidates = append(candidates, ScraperProposal{
 			ScraperDTO: proposal(d, source, &found[i].Scraper),
-			SampleData: found[i].SampleData, ExecutionTimeSec: took})
+			SampleData: api.Rows(found[i].SampleData), ExecutionTimeSec: took})
 	}
 	return candidates, nil
 }

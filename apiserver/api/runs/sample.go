@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"encoding/json"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -34,11 +33,10 @@ func (r Resource) sample() *operation.Operation {
 		Access: auth.Read, Rate: limits.Sample, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound, fault.TypeNotRunnable, fault.SchemaGone,
 			fault.SearchNotConfigured}, trial.Errors()...),
-	}, func(ctx context.Context, from *operation.Caller, in *sampleRequest) ([]json.RawMessage,
-		error) {
+	}, func(ctx context.Context, from *operation.Caller, in *sampleRequest) ([]api.Row, error) {
 		by := api.Trying(from, sampleID)
 		rows, err := r.Trials.Sample(ctx, by, in.ID, in.UseCache)
 		api.Tried(from, by)
-		return rows, err
+		return api.Rows(rows), err
 	})
 }

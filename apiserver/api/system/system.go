@@ -107,6 +107,7 @@ func (r Resource) metrics() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_metrics", Routes: operation.Routes("GET /metrics"), Group: group,
 		Summary: "Answers the process's counters", Access: auth.Admin,
+		Media: []string{"text/plain"},
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
 		families, err := r.Metrics.Gather()
 		if err != nil {
@@ -129,6 +130,7 @@ func (r Resource) apiDocs() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_api_docs", Routes: operation.Routes("GET /v3/api-docs"), Group: group,
 		Summary: "Answers this description", Access: auth.Public, Rate: limits.Anonymous,
+		Media: []string{"application/json"},
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
 		return operation.Raw{ContentType: "application/json", Body: r.Document()}, nil
 	})

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -93,8 +94,39 @@ func (c *Chain) Routes(ops []*Operation,
 		}
 	}
 	r.NotFound = c.refuse(fault.New(fault.RouteNotFound, "there is no such path"))
-	r.MethodNotAllowed = c.refuse(fault.New(fault.MethodNotAllowed, "the path has other methods"))
+	refuse := c.refuse(fault.New(fault.MethodNotAllowed, "the path has other methods"))
+	r.MethodNotAllowed = refuse
+	// A word of a fixed path is never the parameter of another path.
+	for path, methods := range fixedPaths(ops) {
+		for _, method := range routedMethods {
+			if !slices.Contains(methods, method) {
+				r.Handle(method, path, func(rc *fasthttp.RequestCtx) {
+					refuse(rc)
+					rc.Response.Header.Set("Allow", strings.Join(methods, ", "))
+				})
+			}
+		}
+	}
 	return r.Handler
+}
+
+// routedMethods are the methods that paths with parameters have.
+var routedMethods = [...]string{"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"}
+
+// fixedPaths are the paths without parameters, each with the methods it has, in order.
+func fixedPaths(ops []*Operation) map[string][]string {
+	paths := map[string][]string{}
+	for _, op := range ops {
+		for _, route := range op.Routes {
+			if !strings.Contains(route.Path, "{") {
+				paths[route.Path] = append(paths[route.Path], route.Method)
+			}
+		}
+	}
+	for _, methods := range paths {
+		slices.Sort(methods)
+	}
+	return paths
 }
 
 // Wait waits until no call and no stream is under way, or for ctx. Streams end when Streaming does.

@@ -84,8 +84,8 @@ type Declaration struct {
 	Timeout time.Duration // for everything but a stream of events: 30 s unless told
 	// for operations that answer Events: a value of the type of an event's data
 	Event any
-	// for operations that answer a Download: the types that it may have, application/octet-stream
-	// unless told
+	// for operations that answer a Download or a Raw: the types that it may have,
+	// application/octet-stream unless told
 	Media []string
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"shoal.dev/shoal/pkg/amount"
 	"shoal.dev/shoal/pkg/extract/internal/page"
+	"shoal.dev/shoal/pkg/extract/internal/prose"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/pattern"
 )
@@ -24,6 +25,8 @@ type reader struct {
 	shown   *shown            // likewise
 	shownTo *ground           // likewise
 	prices  *[2]amount.Reader // likewise: of the page's language, and of programs
+	read    *prose.Article    // likewise
+	sites   []string          // likewise
 }
 
 func newReader(c *conf, data *structured.Data, p page.Page) *reader {
@@ -235,13 +238,23 @@ const maxCandidates = 200
 // ofPage is the value of a field in a page that is about one thing. weak says that any page would
 // have one.
 func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak bool) {
+	switch {
+	case f.means("articleBody"):
+		if value, weak := r.ofArticle(f); value != nil {
+			return value, weak
+		}
+	case f.means("author"):
+		if value := r.ofAuthor(f, things); value != nil {
+			return value, false
+		}
+	}
 	for _, it := range things {
-		if value := r.ofItem(f, it); value != nil {
+		if value := r.nameIn(f, r.ofItem(f, it)); value != nil {
 			return value, false
 		}
 	}
 	for _, s := range []stated{r.ofMeta(f), r.ofPairs(f)} {
-		if value := r.coerce(f, s); value != nil {
+		if value := r.nameIn(f, r.coerce(f, s)); value != nil {
 			return value, false
 		}
 	}
@@ -261,6 +274,10 @@ func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak
 		return value, false
 	}
 	switch {
+	case f.means("name"):
+		return r.coerce(f, textOnly(r.unsited(r.data.Title), false)), true
+	case f.means("datePublished"):
+		return r.published(f), true
 	case f.means("description"):
 		return r.coerce(f, textOnly(r.data.MetaValue("description"), false)), true
 	case f.means("url") && r.data.Canonical != "":

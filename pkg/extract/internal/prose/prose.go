@@ -1,0 +1,71 @@
+// Package prose owns the text of an article: the paragraphs that a page is about, without what
+// stands beside and between them. The library go-readability finds them, as the reader view of
+// browsers does. What bounds it is here. Which field the text belongs to is the caller's.
+package prose
+
+import (
+	"net/url"
+	"strings"
+
+	readability "codeberg.org/readeck/go-readability/v2"
+	"golang.org/x/net/html"
+)
+
+// Article is what a page has of an article. All of it is empty where there is none.
+type Article struct {
+	Text   string // its paragraphs, divided by line breaks
+	Byline string // who wrote it, as the page says it
+	Sure   bool   // there is so much of it that the page is hardly about anything else
+}
+
+// Bounds of a page that is read. The library goes over it up to four times, and over what an
+// element holds once for each element around it.
+const (
+	maxElements = 10_000
+	maxLevels   = 100
+	maxVisits   = 20 * maxElements // elements within each element, all in all
+	maxText     = 1 << 20          // bytes of all its texts
+)
+
+// Read finds the article of a page. The tree stays as it is. Pages of more than 10,000 elements or
+// 1 MiB of text have none.
+func Read(root *html.Node, pageURL string) Article {
+	base, err := url.Parse(pageURL)
+	if err != nil || !isBounded(root) {
+		return Article{}
+	}
+	parser := readability.NewParser()
+	sure := parser.CheckDocument(root)
+	parser.DisableJSONLD = true // the caller knows what the page states
+	found, err := parser.ParseDocument(root, base)
+	if err != nil || found.Node == nil {
+		return Article{}
+	}
+	var text strings.Builder
+	if err := found.RenderText(&text); err != nil {
+		return Article{}
+	}
+	return Article{Text: strings.TrimSpace(text.String()), Byline: found.Byline(), Sure: sure}
+}
+
+func isBounded(root *html.Node) bool {
+	elements, visits, text := 0, 0, 0
+	var visit func(n *html.Node, level int) bool
+	visit = func(n *html.Node, level int) bool {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			switch c.Type {
+			case html.TextNode:
+				text += len(c.Data)
+			case html.ElementNode:
+				elements++
+				visits += level
+			}
+			if elements > maxElements || visits > maxVisits || text > maxText ||
+				level > maxLevels || !visit(c, level+1) {
+				return false
+			}
+		}
+		return true
+	}
+	return visit(root, 0)
+}

@@ -1,9 +1,14 @@
 package measure
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
 
 	"shoal.dev/shoal/bench/article"
 	"shoal.dev/shoal/bench/detect"
@@ -140,6 +145,10 @@ func one(of bool) float64 {
 // readPage is the rows that a page gives where no language model answers. A page that cannot be
 // read gives none.
 func readPage(reader *extract.Extractor, source *saved.Source, body []byte) [][]byte {
+	body, err := inUTF8(body, source.ContentType())
+	if err != nil {
+		return nil
+	}
 	page := extract.Page{URL: source.Address, Asked: source.Address,
 		ContentType: source.ContentType(), Body: body}
 	got, err := reader.Extract(page)
@@ -150,4 +159,19 @@ func readPage(reader *extract.Extractor, source *saved.Source, body []byte) [][]
 		return nil
 	}
 	return got.Rows
+}
+
+// inUTF8 is a page in UTF-8, as the fetcher hands it on.
+func inUTF8(body []byte, contentType string) ([]byte, error) {
+	if utf8.Valid(body) {
+		return body, nil
+	}
+	decoded, err := charset.NewReader(bytes.NewReader(body), contentType)
+	if err != nil {
+		return nil, fmt.Errorf("charset: %w", err)
+	}
+	if body, err = io.ReadAll(decoded); err != nil {
+		return nil, fmt.Errorf("charset: %w", err)
+	}
+	return body, nil
 }

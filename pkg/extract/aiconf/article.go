@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strings"
 
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
 	"shoal.dev/shoal/pkg/extract/internal/prose"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/jsontext"
@@ -15,7 +18,20 @@ import (
 // site as the author, a teaser as the text. Readers see it better. So a title is held against the
 // heading, an author against the line below it, and the text is what a reader reads.
 
-// prose is the article of the page, read once.
+// publishers are the types of those who run a site.
+var publishers = []string{"Organization", "NewsMediaOrganization", "Corporation", "Person"}
+
+// wantsArticle says whether the schema asks for what only articles have.
+func (r *reader) wantsArticle() bool {
+	for i := range r.fields {
+		if f := &r.fields[i]; f.means("articleBody") || f.means("datePublished") {
+			return true
+		}
+	}
+	return false
+}
+
+// article is the article of the page, read once.
 func (r *reader) article() *prose.Article {
 	if r.read == nil {
 		r.read = &prose.Article{}
@@ -54,6 +70,9 @@ func (r *reader) titled(f *field, value []byte) []byte {
 		if len(h) >= minTitled && h != n && (strings.HasPrefix(n, h) || strings.HasSuffix(n, h)) {
 			return r.coerce(f, textOnly(shown, false))
 		}
+	}
+	if strings.Contains(name, "://") {
+		return nil
 	}
 	bare := r.unsited(name)
 	if bare == name {
@@ -145,14 +164,31 @@ func cutLast(s, sign string) (before, after string, found bool) {
 	return "", s, false
 }
 
-var by = regexp.MustCompile(`(?i)^(?:(?:written |posted |article |text |story )?by|von|par|por|di|door|af|av|autor(?:in)?|author)(?:\s*:\s*|\s+)`)
+var (
+	by = regexp.MustCompile(`(?i)^(?:.*[·|,] )?(?:(?:written |posted |article |text |story )?by|` +
+		`von|par|por|di|door|af|av|autor(?:in)?|author)(?:\s*:\s*|\s+)`)
+	// dayBehind is a day of the week, or a number, behind a name.
+	dayBehind = regexp.MustCompile(`(?:,| -| [–|·]|\s+\pL{2,10},)?\s+[0-9]{1,2}[./ ].*$`)
+	// byName is a line that says who wrote what it belongs to, and nothing else.
+	byName = regexp.MustCompile(`^(?:(?i:written by|by|von|par|por|di|door)\s+|` +
+		`(?i:autor(?:in)?|author|text)\s*:\s*)(\p{Lu}[\pL.'’-]+(?: (?:von|van|de|der|und|and|` +
+		`\p{Lu}[\pL.'’-]*)){1,6}),?$`)
+)
 
-// bylined is an author without what stands before the name; "" if it is an address.
+// bylined is an author without what stands before and behind the name; "" if it is an address or
+// an account.
 func bylined(text string) string {
-	if strings.Contains(text, "://") {
+	text = strings.TrimSpace(text)
+	if strings.Contains(text, "://") || strings.HasPrefix(text, "@") {
 		return ""
 	}
-	return strings.TrimSpace(by.ReplaceAllString(strings.TrimSpace(text), ""))
+	if bare := strings.TrimSpace(by.ReplaceAllString(text, "")); bare != "" {
+		text = bare
+	}
+	if bare := strings.TrimSpace(dayBehind.ReplaceAllString(text, "")); bare != "" {
+		text = bare
+	}
+	return text
 }
 
 // ofAuthor is who wrote what the page is about: a person rather than the site.
@@ -172,7 +208,10 @@ func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 		return true
 	}
 	for _, it := range things {
-		if value := r.ofItem(f, it); look(value) {
+		value := r.ofItem(f, it)
+		if value != nil && r.isByPublisher(it) {
+			site = value
+		} else if look(value) {
 			return value
 		}
 	}
@@ -184,10 +223,67 @@ func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 	if value := r.ofNamed(f); look(value) {
 		return value
 	}
-	if line := r.article().Byline; len(line) <= f.most() {
+	for _, line := range [...]string{r.linkedAuthor(), r.article().Byline, r.lineBelow()} {
+		if len(line) > maxByline {
+			continue
+		}
 		if value := r.coerce(f, textOnly(line, false)); look(value) {
 			return value
 		}
 	}
 	return site
+}
+
+// maxByline is how long an author may be, in bytes.
+const maxByline = 120
+
+// isByPublisher says whether the only author of an item is who runs a site.
+func (r *reader) isByPublisher(it *structured.Item) bool {
+	values := it.Get("author")
+	if len(values) != 1 || values[0].Kind != structured.Entity {
+		return false
+	}
+	return r.data.Follow(values[0].Item).Is("Organization", "NewsMediaOrganization", "Corporation")
+}
+
+// linkedAuthor is what the first link to an author says.
+func (r *reader) linkedAuthor() string {
+	if r.data.Root == nil {
+		return ""
+	}
+	for n := range r.data.Root.Descendants() {
+		if n.DataAtom == atom.A && attrOf(n, "rel") == "author" || n.Data == "byline" {
+			if text := shownText(n, maxByline); text != "" {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// lineBelow is the author that a line below the heading names.
+func (r *reader) lineBelow() string {
+	heading := r.mentioned().heading
+	if heading == nil {
+		return ""
+	}
+	seen, passed := false, 0
+	for n := range r.data.Root.Descendants() {
+		switch {
+		case n == heading:
+			seen = true
+		case !seen || n.Type != html.ElementNode || inLine[n.DataAtom]:
+		case passed > behind:
+			return ""
+		default:
+			text := shownText(n, maxByline)
+			if m := byName.FindStringSubmatch(text); m != nil {
+				return m[1]
+			}
+			if n.FirstChild != nil && n.FirstChild.Type == html.TextNode {
+				passed += len(n.FirstChild.Data)
+			}
+		}
+	}
+	return ""
 }

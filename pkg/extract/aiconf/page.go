@@ -27,6 +27,7 @@ type reader struct {
 	prices  *[2]amount.Reader // likewise: of the page's language, and of programs
 	read    *prose.Article    // likewise
 	sites   []string          // likewise
+	several *bool             // likewise: whether the page is about several things
 }
 
 func newReader(c *conf, data *structured.Data, p page.Page) *reader {
@@ -39,6 +40,9 @@ func (r *reader) rows() (list []row, isList bool) {
 	things := r.listed()
 	if !r.schema.IsList() && len(things) == 0 {
 		only := r.single()
+		if r.firm && r.isList() {
+			only, r.firm = row{}, false // what a list says of itself is no thing
+		}
 		if !r.firm && r.hidden {
 			if list := r.detected(); len(list) > 0 {
 				r.firm = true
@@ -101,6 +105,9 @@ func (r *reader) listed() []structured.Thing {
 		if t.Position == "" && !t.Is(best[0].Types...) {
 			return nil
 		}
+	}
+	if best[0].Position == "" && r.article().Sure && !r.isList() {
+		return nil // they stand beside an article
 	}
 	return best
 }
@@ -184,6 +191,9 @@ func (r *reader) candidates() []*structured.Item {
 	most := 0
 	consider := func(t structured.Thing, rank structured.Rank) {
 		score := 0
+		if rank != structured.Main && r.wantsArticle() && t.Is(publishers...) {
+			return
+		}
 		for i := range r.fields {
 			if r.ofItem(&r.fields[i], t.Item) == nil {
 				continue

@@ -41,7 +41,7 @@ func monthOf(word string) time.Month {
 }
 
 var (
-	yearFirst = regexp.MustCompile(`\b((?:19|20)[0-9]{2})([-/.])([0-9]{1,2})([-/.])([0-9]{1,2})\b`)
+	yearFirst = regexp.MustCompile(`\b((?:19|20)[0-9]{2})([-/.])([0-9]{1,2})([-/.])([0-9]{1,2})(?:\b|T)`)
 	dayFirst  = regexp.MustCompile(`\b([0-9]{1,2})([-/.]) ?([0-9]{1,2})([-/.]) ?((?:19|20)?[0-9]{2})\b`)
 	dayMonth  = regexp.MustCompile(`\b([0-9]{1,2})(?:\.|st|nd|rd|th|er|º|ª)?[ -](?:(?:de|of) )?(\pL{3,})\.?,?[ -](?:(?:de|del) )?((?:19|20)[0-9]{2})\b`)
 	monthDay  = regexp.MustCompile(`(\pL{3,})\.? ([0-9]{1,2})(?:st|nd|rd|th)?,? ((?:19|20)[0-9]{2})\b`)

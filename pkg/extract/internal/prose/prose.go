@@ -84,10 +84,18 @@ func trim(article *html.Node) {
 	for _, n := range captions {
 		n.Parent.RemoveChild(n)
 	}
-	for last := lastBlock(article); last != nil && leadsAway(last); last = lastBlock(article) {
+	for range maxTrimmed {
+		last := lastBlock(article)
+		if last == nil || !leadsAway(last) {
+			return
+		}
 		last.Parent.RemoveChild(last)
 	}
 }
+
+// maxTrimmed is how many blocks are taken from the end of an article: each costs a look at all of
+// it.
+const maxTrimmed = 50
 
 // lastBlock is the last element with text in an article that holds no other block; nil if the
 // article is nothing but that.

@@ -182,8 +182,8 @@ func (b *builder) find(known int, needles ...string) int {
 	return at
 }
 
-// findStart is where a tag comes next that begins with s.start, "<" and a name in any case. It is the
-// page's end if none does. known is the place in next to note it.
+// findStart is where a tag comes next that begins with s.start, "<" and a name in any case. It is
+// the page's end if none does. known is the place in next to note it.
 func (b *builder) findStart(known int, s *Selector) int {
 	if at := b.next[known]; at >= b.pos {
 		return at

@@ -1,13 +1,10 @@
 package detect
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/url"
-	"os"
-	"path/filepath"
 	"testing"
 
+	"shoal.dev/shoal/bench/saved"
 	"shoal.dev/shoal/pkg/address"
 )
 
@@ -17,7 +14,7 @@ func TestTheCorpusHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	halves, seen := map[Half]int{}, map[string]bool{}
+	halves, seen := map[saved.Half]int{}, map[string]bool{}
 	for _, e := range entries {
 		at := e.Repository + "/" + e.Path
 		parsed, err := url.Parse(e.Address)
@@ -40,10 +37,10 @@ func TestTheCorpusHolds(t *testing.T) {
 			}
 		}
 		seen[e.SHA256] = true
-		halves[HalfOf(e.Site)]++
+		halves[saved.HalfOf(e.Site)]++
 	}
 	t.Logf("%d pages: %v", len(entries), halves)
-	if halves[Tune] == 0 || halves[Held] == 0 {
+	if halves[saved.Tune] == 0 || halves[saved.Held] == 0 {
 		t.Errorf("halves %v", halves)
 	}
 }
@@ -63,36 +60,5 @@ func TestTheSecondReadingAgrees(t *testing.T) {
 		got.Items, got.Next)
 	if got.Pages != len(again) {
 		t.Errorf("%d of %d second answers are to pages of the corpus", got.Pages, len(again))
-	}
-}
-
-// TestHalvesStayAsTheyAre: the split was fixed before the first run.
-func TestHalvesStayAsTheyAre(t *testing.T) {
-	for site, want := range map[string]Half{"example.com": Held, "shoal.dev": Tune} {
-		if got := HalfOf(site); got != want {
-			t.Errorf("%s is in %s, was in %s", site, got, want)
-		}
-	}
-}
-
-func TestLoad(t *testing.T) {
-	dir := t.TempDir()
-	body := []byte("<p>page")
-	sum := sha256.Sum256(body)
-	e := Entry{Repository: "owner/name", Path: "a/b.html", SHA256: hex.EncodeToString(sum[:])}
-	if _, found, err := e.Load(dir); found || err != nil {
-		t.Errorf("absent: %t, %v", found, err)
-	}
-	path := filepath.Join(dir, "owner", "name", "a", "b.html")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for content, want := range map[string]bool{"<p>page": true, "<p>newer": false} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, found, err := e.Load(dir); found != want || err != nil {
-			t.Errorf("%s: %t, %v", content, found, err)
-		}
 	}
 }

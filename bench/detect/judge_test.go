@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/bench/saved"
 )
 
 // shelf is the answer of a list of five products.
@@ -117,7 +119,7 @@ func TestAmountsAreOne(t *testing.T) {
 
 func TestAgree(t *testing.T) {
 	page := func(hash string, count int, next string, titles ...string) Entry {
-		e := Entry{SHA256: hash, Answer: Answer{Count: count, Next: next}}
+		e := Entry{Source: saved.Source{SHA256: hash}, Answer: Answer{Count: count, Next: next}}
 		for _, title := range titles {
 			e.Items = append(e.Items, Item{Title: title})
 		}

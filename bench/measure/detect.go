@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"shoal.dev/shoal/bench/detect"
+	"shoal.dev/shoal/bench/saved"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -32,8 +33,7 @@ Example: shoal bench detect --pages pages`
 
 // Bounds of what is judged.
 const (
-	minFound   = 0.9 // share of the pages
-	firstFew   = 3   // proposals of which one should be right
+	firstFew   = 3 // proposals of which one should be right
 	rightFirst = 0.85
 	rightFew   = 0.95
 )
@@ -59,23 +59,10 @@ func (m *Detect) Measure(ctx context.Context, on *Bench, report *Report) error {
 	if err != nil {
 		return err
 	}
-	entries = slices.DeleteFunc(entries, func(e detect.Entry) bool {
-		return detect.HalfOf(e.Site) != detect.Half(m.Half)
-	})
-	pages := make(map[string][]byte, len(entries))
-	for _, e := range entries {
-		body, found, err := e.Load(m.Pages)
-		if err != nil {
-			return err
-		}
-		if found {
-			pages[e.SHA256] = body
-		}
-	}
-	on.Say("detect: %d of %d pages of the half %s found", len(pages), len(entries), m.Half)
-	if float64(len(pages)) < minFound*float64(len(entries)) || len(entries) == 0 {
-		return fmt.Errorf("bench: %d of %d pages found in %s, want at least 90%%; "+
-			"bench/detect/README.md says how they are gathered", len(pages), len(entries), m.Pages)
+	pages, err := loadHalf(on, "detect", m.Pages, saved.Half(m.Half), entries,
+		func(e *detect.Entry) *saved.Source { return &e.Source })
+	if err != nil {
+		return err
 	}
 	detector, err := extract.Compile(model.Recipe{Type: model.Detection})
 	if err != nil {

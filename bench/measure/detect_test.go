@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/bench/detect"
+	"shoal.dev/shoal/bench/saved"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -25,9 +26,9 @@ func TestDetectPage(t *testing.T) {
 			Link:  fmt.Sprintf("https://shop.example/chair/%d", i),
 			Price: fmt.Sprintf("%d.50", 10+i)}
 	}
-	entry := detect.Entry{Address: "https://shop.example/chairs", Answer: detect.Answer{Count: 12,
-		Items: []detect.Item{chair(0), chair(1), chair(11)},
-		Next:  "https://shop.example/chairs?page=2"}}
+	entry := detect.Entry{Source: saved.Source{Address: "https://shop.example/chairs"},
+		Answer: detect.Answer{Count: 12, Items: []detect.Item{chair(0), chair(1), chair(11)},
+			Next: "https://shop.example/chairs?page=2"}}
 	detector, err := extract.Compile(model.Recipe{Type: model.Detection})
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 	"github.com/andybalholm/cascadia"
 
-	"shoal.dev/shoal/bench/detect"
+	"shoal.dev/shoal/bench/saved"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/testkit/asgoquery"
@@ -90,13 +90,13 @@ var canonical = regexp.MustCompile(`(?i)<(?:link[^>]*rel=["']?canonical|meta[^>]
 var address = regexp.MustCompile(`https?://[^\s"'<>]+`)
 
 // half is that of the page's site, or of its path where it does not tell.
-func (p *savedPage) half() detect.Half {
+func (p *savedPage) half() saved.Half {
 	for _, tag := range canonical.FindAll(p.body, 2) {
 		if at, err := url.Parse(string(address.Find(tag))); err == nil && at.Host != "" {
-			return detect.HalfOf(strings.TrimPrefix(strings.ToLower(at.Hostname()), "www."))
+			return saved.HalfOf(strings.TrimPrefix(strings.ToLower(at.Hostname()), "www."))
 		}
 	}
-	return detect.HalfOf(filepath.ToSlash(p.path))
+	return saved.HalfOf(filepath.ToSlash(p.path))
 }
 
 // loadSaved reads a file; nil if it is no page. The error is the file's.
@@ -151,7 +151,7 @@ func (m *Extract) measurePages(ctx context.Context, on *Bench, report *Report) e
 			return err
 		}
 		seen[p.sum] = true
-		if m.Half != "all" && p.half() != detect.Half(m.Half) {
+		if m.Half != "all" && p.half() != saved.Half(m.Half) {
 			return nil
 		}
 		if some = append(some, p); len(some) < savedAtOnce {

@@ -50,8 +50,10 @@ func hostileRecipes() map[string]model.Recipe {
 		"JSONPath that looks everywhere": {Type: model.SingleProduct,
 			Fields: text("$..a", "$..[?@.a > 0].b", "$..*..*..a", "$..[?match(@, 'x.*y.*z')]",
 				"$[?count($..*) > 1]")},
-		"LD+JSON":  {Type: model.ApplicationLDJSON, HiddenData: true},
-		"schema":   {Type: model.AIConf, Schema: schema},
+		"LD+JSON": {Type: model.ApplicationLDJSON, HiddenData: true},
+		"schema":  {Type: model.AIConf, Schema: schema},
+		"article": {Type: model.AIConf, Schema: []byte(`{"properties":{"title":{},"author":{},` +
+			`"datePublished":{"type":"string","format":"date"},"articleBody":{}}}`)},
 		"contacts": {Endpoint: model.WebsiteContacts},
 		"product":  {Type: model.Marketplace, Endpoint: model.ProductPageTag},
 		"products": {Type: model.Marketplace, Endpoint: model.ProductListTag},

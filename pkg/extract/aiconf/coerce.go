@@ -154,13 +154,16 @@ func (r *reader) text(f *field, v structured.Value, machine bool) string {
 	case stock:
 		return availability(text)
 	case date:
-		return dateIn(text, f.Format)
+		return dateIn(text, f.Format, r.readsMonthFirst())
+	}
+	if f.means("author") {
+		text = bylined(text)
 	}
 	switch f.Format {
 	case "uri", "url", "iri", "uri-reference":
 		return r.link(text)
 	case "date", "date-time":
-		return dateIn(text, f.Format)
+		return dateIn(text, f.Format, r.readsMonthFirst())
 	case "email":
 		if !strings.Contains(text, "@") {
 			return ""
@@ -360,7 +363,7 @@ var isoDate = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`)
 
 // dateIn is a date in the format that the schema asks for, the text itself without one; "" if it is
 // no date.
-func dateIn(text, format string) string {
+func dateIn(text, format string, monthFirst bool) string {
 	if format != "date" && format != "date-time" {
 		return text
 	}
@@ -377,6 +380,9 @@ func dateIn(text, format string) string {
 		case isoDate.MatchString(text):
 			return text // without a zone: nobody knows which
 		}
+	}
+	if format == "date" && len(text) <= maxDated {
+		return dayIn(text, monthFirst)
 	}
 	return ""
 }

@@ -128,11 +128,17 @@ var concepts = []concept{
 		"aggregateRating.reviewCount ratingCount", form: quantity},
 	{fields: "author authors authorName writer byline creator reviewer", paths: "author creator",
 		meta: "author article:author", form: entity,
-		labels: "author autor auteur autore"},
+		labels: "author autor autorin auteur autore",
+		called: "postAuthor entryAuthor articleAuthor authorLink autorName verfasser reporter"},
 	{fields: "datePublished publishedDate publishDate publishedAt date pubDate releaseDate " +
 		"datePosted postedAt reviewDate postedDate",
 		paths: "datePublished datePosted uploadDate dateCreated releaseDate", form: date,
-		meta: "article:published_time og:published_time date datepublished dc.date pubdate"},
+		meta: "article:published_time og:published_time date datepublished dc.date pubdate " +
+			"dc.date.issued dcterms.created dcterms.date parsely-pub-date sailthru.date " +
+			"publishdate publish-date publication_date cxenseparse:recs:publishtime",
+		labels: "date datum published veröffentlicht fecha datum_der_veröffentlichung",
+		called: "published posted postDate entryDate articleDate newsDate time datum fecha " +
+			"timestamp postedOn publishedOn"},
 	{fields: "dateModified updatedAt lastModified modifiedAt modified lastUpdated",
 		paths: "dateModified", form: date,
 		meta: "article:modified_time og:updated_time last-modified"},

@@ -223,21 +223,30 @@ func (m *mentions) noteNames(n *html.Node, count *int) {
 }
 
 // heading is the page's main heading: of several the first that the title begins with, or the first
-// one.
+// one. It is the site's name only where there is no other.
 func (r *reader) heading() *html.Node {
 	title := normal(r.data.Title)
-	var first *html.Node
+	var first, site *html.Node
 	for n := range r.data.Root.Descendants() {
 		if n.DataAtom != atom.H1 {
 			continue
 		}
-		text := normal(shownText(n, maxShown))
-		if text != "" && title != "" && strings.HasPrefix(title, text) {
+		shown := shownText(n, maxShown)
+		text := normal(shown)
+		switch {
+		case text == "":
+		case r.isSite(shown):
+			if site == nil {
+				site = n
+			}
+		case title != "" && strings.HasPrefix(title, text):
 			return n
-		}
-		if first == nil && text != "" {
+		case first == nil:
 			first = n
 		}
+	}
+	if first == nil {
+		return site
 	}
 	return first
 }

@@ -6,6 +6,7 @@ import (
 
 	"shoal.dev/shoal/pkg/amount"
 	"shoal.dev/shoal/pkg/extract/internal/page"
+	"shoal.dev/shoal/pkg/extract/internal/prose"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/pattern"
 )
@@ -24,6 +25,9 @@ type reader struct {
 	shown   *shown            // likewise
 	shownTo *ground           // likewise
 	prices  *[2]amount.Reader // likewise: of the page's language, and of programs
+	read    *prose.Article    // likewise
+	sites   []string          // likewise
+	several *bool             // likewise: whether the page is about several things
 }
 
 func newReader(c *conf, data *structured.Data, p page.Page) *reader {
@@ -36,6 +40,9 @@ func (r *reader) rows() (list []row, isList bool) {
 	things := r.listed()
 	if !r.schema.IsList() && len(things) == 0 {
 		only := r.single()
+		if r.firm && r.isList() {
+			only, r.firm = row{}, false // what a list says of itself is no thing
+		}
 		if !r.firm && r.hidden {
 			if list := r.detected(); len(list) > 0 {
 				r.firm = true
@@ -98,6 +105,9 @@ func (r *reader) listed() []structured.Thing {
 		if t.Position == "" && !t.Is(best[0].Types...) {
 			return nil
 		}
+	}
+	if best[0].Position == "" && r.article().Sure && !r.isList() {
+		return nil // they stand beside an article
 	}
 	return best
 }
@@ -181,6 +191,9 @@ func (r *reader) candidates() []*structured.Item {
 	most := 0
 	consider := func(t structured.Thing, rank structured.Rank) {
 		score := 0
+		if rank != structured.Main && r.wantsArticle() && t.Is(publishers...) {
+			return
+		}
 		for i := range r.fields {
 			if r.ofItem(&r.fields[i], t.Item) == nil {
 				continue
@@ -235,13 +248,23 @@ const maxCandidates = 200
 // ofPage is the value of a field in a page that is about one thing. weak says that any page would
 // have one.
 func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak bool) {
+	switch {
+	case f.means("articleBody"):
+		if value, weak := r.ofArticle(f); value != nil {
+			return value, weak
+		}
+	case f.means("author"):
+		if value := r.ofAuthor(f, things); value != nil {
+			return value, false
+		}
+	}
 	for _, it := range things {
-		if value := r.ofItem(f, it); value != nil {
+		if value := r.nameIn(f, r.ofItem(f, it)); value != nil {
 			return value, false
 		}
 	}
 	for _, s := range []stated{r.ofMeta(f), r.ofPairs(f)} {
-		if value := r.coerce(f, s); value != nil {
+		if value := r.nameIn(f, r.coerce(f, s)); value != nil {
 			return value, false
 		}
 	}
@@ -261,6 +284,10 @@ func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak
 		return value, false
 	}
 	switch {
+	case f.means("name"):
+		return r.coerce(f, textOnly(r.unsited(r.data.Title), false)), true
+	case f.means("datePublished"):
+		return r.published(f), true
 	case f.means("description"):
 		return r.coerce(f, textOnly(r.data.MetaValue("description"), false)), true
 	case f.means("url") && r.data.Canonical != "":

@@ -1,6 +1,11 @@
 package aiconf
 
-import "shoal.dev/shoal/pkg/extract/detect"
+import (
+	"strings"
+
+	"shoal.dev/shoal/pkg/extract/detect"
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+)
 
 // shown is what package detect finds on a page.
 type shown struct {
@@ -68,4 +73,39 @@ func (r *reader) detected() []row {
 		return nil
 	}
 	return list
+}
+
+// isList says whether the page is about several things. A heading that an item of the page has as
+// its name says that it is not.
+func (r *reader) isList() bool {
+	if r.several == nil {
+		several := !r.headsItem() && !r.headsArticle() && detect.IsList(r.data, r.page.URL)
+		r.several = &several
+	}
+	return *r.several
+}
+
+// headsItem says whether something that the page is about has the heading's name.
+func (r *reader) headsItem() bool {
+	for _, source := range [...]structured.Source{structured.JSONLD, structured.Microdata,
+		structured.RDFa} {
+		things, rank := r.data.Things(source)
+		if rank == structured.Main && len(things) == 1 && r.isHeading(things[0].Item) {
+			return true
+		}
+	}
+	return false
+}
+
+// headsArticle says whether the heading names the page in its title and stands over an article, of
+// which the schema asks.
+func (r *reader) headsArticle() bool {
+	heading := r.mentioned().heading
+	if heading == nil || !r.wantsArticle() || !r.article().Sure {
+		return false
+	}
+	shown := shownText(heading, maxShown)
+	name := normal(shown)
+	return len(name) >= minTitled && !r.isSite(shown) &&
+		strings.Contains(normal(r.data.Title), name)
 }

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"shoal.dev/shoal/pkg/extract/internal/structured"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -40,6 +41,23 @@ func Shown(root *html.Node, pageURL string) (thing []Value, items [][]Value) {
 		items = append(items, item)
 	}
 	return thing, items
+}
+
+// IsList says whether a page is about several things, by what proposals weigh. A page of more than
+// 20,000 elements is not weighed: it is none.
+func IsList(data *structured.Data, pageURL string) bool {
+	base, err := url.Parse(pageURL)
+	if err != nil || data.Root == nil || isLarge(data.Root) {
+		return false
+	}
+	p := newProbe(data.Root, base)
+	p.things = thingsOf(data)
+	found := p.lists()
+	if len(found) == 0 || !found[0].has("url") {
+		return false // what a table says of one thing leads nowhere
+	}
+	_, counted := p.next(found)
+	return !topicOf(data, p, found, p.product(found), counted).single
 }
 
 func valueOf(name string, kind model.FieldKind, attr string, n *html.Node) Value {

@@ -1,0 +1,177 @@
+package measure
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+
+	"shoal.dev/shoal/bench/article"
+	"shoal.dev/shoal/bench/detect"
+	"shoal.dev/shoal/bench/saved"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Article judges what AI_CONF reads of saved articles without a language model.
+type Article struct {
+	Pages string `help:"Directory with the pages, under OWNER/NAME/PATH." required:"" placeholder:"DIR" type:"existingdir"`
+	Half  string `help:"Half of the articles: tune, or held." enum:"tune,held" default:"tune"`
+}
+
+// Help says what the figures are.
+func (*Article) Help() string {
+	return `AI_CONF reads saved articles by a schema of title, author, datePublished and articleBody, without a language model. The
+list has public sources and what their collection says of them; bench/article/README.md says how the pages are
+gathered, and when an article is right. The halves have no site in common. Under 90% of a half's pages, nothing is judged.
+
+Pages with a list, those of 'shoal bench detect', are read as one product. No row should come of them: the title of a
+list with the price of its first item is no product.
+
+Example: shoal bench article --pages pages`
+}
+
+// rightArticles is the share of articles that should be right: 54 of 60.
+const rightArticles = 0.9
+
+// productSchema is what pages with a list are read by.
+const productSchema = `{"type":"object","properties":{"title":{"type":"string"},` +
+	`"price":{"type":"number"}},"required":["title"]}`
+
+// Measure reads a half of the articles, and the lists of that half.
+func (m *Article) Measure(ctx context.Context, on *Bench, report *Report) error {
+	entries, err := article.Corpus()
+	if err != nil {
+		return err
+	}
+	bodies, err := loadHalf(on, "article", m.Pages, saved.Half(m.Half), entries,
+		func(e *article.Entry) *saved.Source { return &e.Source })
+	if err != nil {
+		return err
+	}
+	reader, err := extract.Compile(model.Recipe{Type: model.AIConf,
+		Schema: []byte(article.Schema)})
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	var pages, title, author, named, date, text, right float64
+	for _, e := range entries {
+		body, found := bodies[e.SHA256]
+		if !found {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("bench: %w", err)
+		}
+		var got article.Judgement
+		rows := readPage(reader, &e.Source, body)
+		if len(rows) == 1 {
+			got = e.Judge(rows[0])
+		}
+		pages++
+		title += one(got.Title)
+		date += one(got.Date)
+		text += one(got.Text)
+		right += one(got.Right())
+		if len(e.Authors) > 0 {
+			named++
+			author += one(got.Author)
+		}
+		report.note("%s, %s: %d rows, %+v", e.Site, e.Path, len(rows), got)
+	}
+	table := report.table("Articles:", "half", "count", "right, %", "title, %", "author, %",
+		"date, %", "text, %")
+	table.add(m.Half, pages, percent(right, pages), percent(title, pages),
+		percent(author, named), percent(date, pages), percent(text, pages))
+	report.atMost("articles not right", 100-percent(right, pages), 100*(1-rightArticles), "%")
+	return m.lists(ctx, on, report)
+}
+
+// lists reads pages with a list as one product.
+func (m *Article) lists(ctx context.Context, on *Bench, report *Report) error {
+	entries, err := detect.Corpus()
+	if err != nil {
+		return err
+	}
+	bodies, err := loadHalf(on, "detect", m.Pages, saved.Half(m.Half), entries,
+		func(e *detect.Entry) *saved.Source { return &e.Source })
+	if err != nil {
+		return err
+	}
+	reader, err := extract.Compile(model.Recipe{Type: model.AIConf,
+		Schema: []byte(productSchema)})
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	var pages, alone, priced float64
+	for _, e := range entries {
+		body, found := bodies[e.SHA256]
+		if !found || e.Count == 0 {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("bench: %w", err)
+		}
+		pages++
+		if rows := readPage(reader, &e.Source, body); len(rows) == 1 {
+			alone++
+			priced += one(hasPrice(rows[0]))
+			report.note("%s, %s: %.200s", e.Site, e.Path, rows[0])
+		}
+	}
+	table := report.table("Pages with a list, read as one product:", "half", "count",
+		"one row, %", "one row with a price, %")
+	table.add(m.Half, pages, percent(alone, pages), percent(priced, pages))
+	report.atMost("lists that became a product with a price", priced, 0, "pages")
+	return nil
+}
+
+func hasPrice(row []byte) bool {
+	var thing struct{ Price *float64 }
+	return json.Unmarshal(row, &thing) == nil && thing.Price != nil
+}
+
+func one(of bool) float64 {
+	if of {
+		return 1
+	}
+	return 0
+}
+
+// readPage is the rows that a page gives where no language model answers. A page that cannot be
+// read gives none.
+func readPage(reader *extract.Extractor, source *saved.Source, body []byte) [][]byte {
+	body, err := inUTF8(body, source.ContentType())
+	if err != nil {
+		return nil
+	}
+	page := extract.Page{URL: source.Address, Asked: source.Address,
+		ContentType: source.ContentType(), Body: body}
+	got, err := reader.Extract(page)
+	if err == nil {
+		got, err = withoutAnswers(reader, page, got)
+	}
+	if err != nil {
+		return nil
+	}
+	return got.Rows
+}
+
+// inUTF8 is a page in UTF-8, as the fetcher hands it on.
+func inUTF8(body []byte, contentType string) ([]byte, error) {
+	if utf8.Valid(body) {
+		return body, nil
+	}
+	decoded, err := charset.NewReader(bytes.NewReader(body), contentType)
+	if err != nil {
+		return nil, fmt.Errorf("charset: %w", err)
+	}
+	if body, err = io.ReadAll(decoded); err != nil {
+		return nil, fmt.Errorf("charset: %w", err)
+	}
+	return body, nil
+}

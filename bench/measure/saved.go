@@ -1,0 +1,36 @@
+package measure
+
+import (
+	"fmt"
+
+	"shoal.dev/shoal/bench/saved"
+)
+
+// minFound is the share of a half's pages below which nothing is judged.
+const minFound = 0.9
+
+// loadHalf reads the pages of a half of a corpus, by their hashes. what names the corpus.
+func loadHalf[E any](on *Bench, what, dir string, half saved.Half, entries []E,
+	source func(*E) *saved.Source) (map[string][]byte, error) {
+	pages, wanted := map[string][]byte{}, 0
+	for i := range entries {
+		at := source(&entries[i])
+		if saved.HalfOf(at.Site) != half {
+			continue
+		}
+		wanted++
+		body, found, err := at.Load(dir)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			pages[at.SHA256] = body
+		}
+	}
+	on.Say("%s: %d of %d pages of the half %s found", what, len(pages), wanted, half)
+	if float64(len(pages)) < minFound*float64(wanted) || wanted == 0 {
+		return nil, fmt.Errorf("bench: %d of %d pages found in %s, want at least 90%%; "+
+			"bench/%s/README.md says how they are gathered", len(pages), wanted, dir, what)
+	}
+	return pages, nil
+}

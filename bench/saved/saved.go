@@ -1,0 +1,95 @@
+// Package saved owns lists of saved real pages. They say where in the public collections each page
+// is, its hash, and which half of a corpus it belongs to. It owns no pages and no answers: those are
+// the lists' own.
+package saved
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Source is where a saved page is.
+type Source struct {
+	Repository string `json:"repository"` // owner/name on GitHub
+	Commit     string `json:"commit"`
+	Path       string `json:"path"`
+	SHA256     string `json:"sha256"`            // of the file, in hexadecimal digits
+	Address    string `json:"address"`           // of the page
+	Charset    string `json:"charset,omitempty"` // as its server named it; "" where it did not
+	Site       string `json:"site"`              // registrable domain
+}
+
+// Half is a part of the corpus. No site is in both.
+type Half string
+
+// The halves: one to improve the product by, one to judge it by.
+const (
+	Tune Half = "tune"
+	Held Half = "held"
+)
+
+// HalfOf is the half of a site, for good.
+func HalfOf(site string) Half {
+	if sum := sha256.Sum256([]byte(site)); sum[0]&1 == 0 {
+		return Tune
+	}
+	return Held
+}
+
+// maxLine is the most bytes of an entry.
+const maxLine = 64 << 10
+
+// Read reads a list of entries, one JSON object a line. name is for errors.
+func Read[E any](name string, lines []byte) ([]E, error) {
+	var entries []E
+	scanner := bufio.NewScanner(bytes.NewReader(lines))
+	scanner.Buffer(nil, maxLine)
+	for scanner.Scan() {
+		decoder := json.NewDecoder(bytes.NewReader(scanner.Bytes()))
+		decoder.DisallowUnknownFields()
+		var e E
+		if err := decoder.Decode(&e); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, len(entries)+1, err)
+		}
+		entries = append(entries, e)
+	}
+	if err := scanner.Err(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", name, len(entries)+1, err)
+	}
+	return entries, nil
+}
+
+// maxPage is the most bytes of a pags.
+const maxPage = 16 << 20
+
+// Load reads the page from a directory that has it under repository and path. A page that is not
+// there, or is another one by its hash, is not found. Errors: the file is there and cannot be read.
+func (s *Source) Load(dir string) (body []byte, found bool, err error) {
+	path := filepath.Join(dir, filepath.FromSlash(s.Repository), filepath.FromSlash(s.Path))
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err) || err == nil && (info.IsDir() || info.Size() > maxPage):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("page: %w", err)
+	}
+	if body, err = os.ReadFile(path); err != nil {
+		return nil, false, fmt.Errorf("page: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return body, hex.EncodeToString(sum[:]) == s.SHA256, nil
+}
+
+// ContentType is the header that the page is read under.
+func (s *Source) ContentType() string {
+	if s.Charset == "" {
+		return "text/html"
+	}
+	return "text/html; charset=" + s.Charset
+}

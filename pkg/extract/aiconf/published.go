@@ -1,0 +1,184 @@
+package aiconf
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// monthNames are the beginnings of the names of the months, in the languages of most pages.
+var monthNames = [12]string{
+	"jan ene gen sty led tammi oca янв ιαν styc led",
+	"feb fév fev lut úno uno helmi şub фев φεβ",
+	"mar mär mrt maa már bře maalis мар μαρ",
+	"apr avr abr kwi dub huhti nis апр απρ ápr",
+	"mai may mei maj mag máj kvě touko май мая μαΐ μαι",
+	"jun juin giu cze červn czerw kesä haz июн ιουν jún",
+	"jul juil lug lip červenc heinä tem июл ιουλ júl",
+	"aug août aout ago sie srp elo ağu авг αυγ",
+	"sep set wrz zář syys eyl сен σεπ szep",
+	"oct okt ott out paź říj loka eki окт οκτ",
+	"nov lis marras kas ноя νοε",
+	"dec dez déc dic des gru pro joulu ara дек δεκ",
+}
+
+// monthOf is the month that a word begins as, 0 if none: by the longest beginning.
+func monthOf(word string) time.Month {
+	word = strings.ToLower(word)
+	best, month := 0, time.Month(0)
+	for i, names := range monthNames {
+		for name := range strings.FieldsSeq(names) {
+			if len(name) > best && strings.HasPrefix(word, name) {
+				best, month = len(name), time.Month(i+1)
+			}
+		}
+	}
+	return month
+}
+
+var (
+	yearFirst = regexp.MustCompile(`\b((?:19|20)[0-9]{2})([-/.])([0-9]{1,2})([-/.])([0-9]{1,2})(?:\b|T)`)
+	dayFirst  = regexp.MustCompile(`\b([0-9]{1,2})([-/.]) ?([0-9]{1,2})([-/.]) ?((?:19|20)?[0-9]{2})\b`)
+	dayMonth  = regexp.MustCompile(`\b([0-9]{1,2})(?:\.|st|nd|rd|th|er|º|ª)?[ -](?:(?:de|of) )?(\pL{3,})\.?,?[ -](?:(?:de|del) )?((?:19|20)[0-9]{2})\b`)
+	monthDay  = regexp.MustCompile(`(\pL{3,})\.? ([0-9]{1,2})(?:st|nd|rd|th)?,? ((?:19|20)[0-9]{2})\b`)
+	yearMonth = regexp.MustCompile(`\b((?:19|20)[0-9]{2})\.? (\pL{3,}) ([0-9]{1,2})\b`)
+	eastern   = regexp.MustCompile(`((?:19|20)[0-9]{2}) ?[年년] ?([0-9]{1,2}) ?[月월] ?([0-9]{1,2}) ?[日일]`)
+)
+
+// dayIn is the first day that a text names, as 2006-01-02; "" if it names none. monthFirst says
+// that 3/4 is a day of March.
+func dayIn(text string, monthFirst bool) string {
+	text = strings.Join(strings.Fields(text), " ")
+	at, found := len(text), ""
+	take := func(m []int, year, month, day string) {
+		if m[0] < at {
+			if date := dayOf(year, month, day); date != "" {
+				at, found = m[0], date
+			}
+		}
+	}
+	part := func(m []int, i int) string { return text[m[2*i]:m[2*i+1]] }
+	if m := yearFirst.FindStringSubmatchIndex(text); m != nil {
+		take(m, part(m, 1), part(m, 3), part(m, 5))
+	}
+	if m := dayFirst.FindStringSubmatchIndex(text); m != nil && part(m, 2) == part(m, 4) {
+		day, month := part(m, 1), part(m, 3)
+		if monthFirst && part(m, 2) == "/" {
+			day, month = month, day
+		}
+		if len(month) == 2 && month > "12" {
+			day, month = month, day
+		}
+		if year := part(m, 5); len(year) == 4 {
+			take(m, year, month, day)
+		} else if part(m, 2) == "." {
+			take(m, "20"+year, month, day)
+		}
+	}
+	if m := dayMonth.FindStringSubmatchIndex(text); m != nil {
+		take(m, part(m, 3), part(m, 2), part(m, 1))
+	}
+	if m := monthDay.FindStringSubmatchIndex(text); m != nil {
+		take(m, part(m, 3), part(m, 1), part(m, 2))
+	}
+	if m := yearMonth.FindStringSubmatchIndex(text); m != nil {
+		take(m, part(m, 1), part(m, 2), part(m, 3))
+	}
+	if m := eastern.FindStringSubmatchIndex(text); m != nil {
+		take(m, part(m, 1), part(m, 2), part(m, 3))
+	}
+	return found
+}
+
+// dayOf is a day of the calendar; "" if there is none. The month is a number or a name.
+func dayOf(year, month, day string) string {
+	m := monthOf(month)
+	if n, err := strconv.Atoi(month); err == nil {
+		m = time.Month(n)
+	}
+	y, err := strconv.Atoi(year)
+	if err != nil {
+		return ""
+	}
+	d, err := strconv.Atoi(day)
+	if err != nil {
+		return ""
+	}
+	date := time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+	if date.Month() != m || date.Day() != d {
+		return ""
+	}
+	return date.Format(time.DateOnly)
+}
+
+// readsMonthFirst says whether the page writes the month before the day in numbers.
+func (r *reader) readsMonthFirst() bool {
+	lang := strings.ToLower(r.data.Lang)
+	return lang == "en" || lang == "en-us" || lang == "en_us"
+}
+
+// inAddress is a day in the path of an address.
+var inAddress = regexp.MustCompile(`/((?:19|20)[0-9]{2})[/-]([0-9]{1,2})[/-]([0-9]{1,2})(?:[/-]|$)`)
+
+// Bounds of where a date may stand that is said of what the heading names, in bytes.
+const (
+	aheadOf  = 200
+	behind   = 700
+	maxDated = 80 // of a text with a date, and little else
+)
+
+// published is the day on which the page shows that it was published: in its address, in a time
+// element, or beside the heading.
+func (r *reader) published(f *field) []byte {
+	if r.data.Root == nil {
+		return nil
+	}
+	if m := inAddress.FindStringSubmatch(r.page.URL); m != nil {
+		if day := dayOf(m[1], m[2], m[3]); day != "" {
+			return r.coerce(f, textOnly(day, true))
+		}
+	}
+	var timed, before, after string
+	seen, passed, texts := r.mentioned().heading == nil, 0, []string{}
+	var visit func(n *html.Node)
+	visit = func(n *html.Node) {
+		for c := n.FirstChild; c != nil && timed == ""; c = c.NextSibling {
+			switch {
+			case c == r.names.heading:
+				seen = true
+			case c.Type == html.TextNode && strings.TrimSpace(c.Data) != "":
+				if !seen {
+					texts = append(texts, c.Data)
+				} else if passed += len(c.Data); passed <= behind && after == "" &&
+					len(c.Data) <= maxDated {
+					after = dayIn(c.Data, r.readsMonthFirst())
+				}
+			case c.Type != html.ElementNode || isUnseen(c):
+			case c.DataAtom == atom.Time && !r.names.isBeside(c):
+				timed = dayIn(attrOf(c, "datetime"), false)
+				if timed == "" {
+					timed = dayIn(shownText(c, maxDated), r.readsMonthFirst())
+				}
+			default:
+				visit(c)
+			}
+		}
+	}
+	visit(r.data.Root)
+	for i, passed := len(texts)-1, 0; i >= 0 && before == "" && passed <= aheadOf; i-- {
+		passed += len(texts[i])
+		if len(texts[i]) <= maxDated {
+			before = dayIn(texts[i], r.readsMonthFirst())
+		}
+	}
+	for _, day := range [...]string{timed, after, before} {
+		if day != "" {
+			return r.coerce(f, textOnly(day, true))
+		}
+	}
+	return nil
+}

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	code.dny.dev/ssrf v0.3.0
+	codeberg.org/readeck/go-readability/v2 v2.1.3
 	github.com/ClickHouse/clickhouse-go/v2 v2.50.0
 	github.com/PuerkitoBio/goquery v1.13.0
 	github.com/RoaringBitmap/roaring/v2 v2.30.0
@@ -71,7 +72,6 @@ require (
 )
 
 require (
-	codeberg.org/readeck/go-readability/v2 v2.1.3 // indirect
 	github.com/ClickHouse/ch-go v0.74.0 // indirect
 	github.com/armon/go-metrics v0.4.1 // indirect
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.20 // indirect

@@ -1,6 +1,6 @@
 // Package saved owns lists of saved real pages. They say where in the public collections each page
-// is, its hash, and which half of a corpus it belongs to. It owns no pages and no answers, which are
-// the lists' own.
+// is, its hash, and which half of a corpus it belongs to. It owns no pages, and no answers: those
+// are the lists' own.
 package saved
 
 import (

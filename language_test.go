@@ -97,7 +97,7 @@ func TestSentencesAreShort(t *testing.T) {
 	}
 	for name, held := range longSentences {
 		if len(found[name]) < held {
-			t.Logf("%s has %d long sentences, not %d: lower its number", name,
+			t.Errorf("%s has %d long sentences, not %d: lower its number", name,
 				len(found[name]), held)
 		}
 	}
@@ -116,6 +116,7 @@ func TestLongSentencesAreSeen(t *testing.T) {
 		"| " + words(13) + " | " + words(13):  0,
 		"```\n" + words(26) + "\n```":         0,
 		words(24) + " `" + words(9) + "`":     0,
+		"## " + words(13) + "\n" + words(13):  0,
 		words(24) + ", e.g. " + words(3):      1,
 	} {
 		if got := len(tooLong(proseLines(text))); got != want {
@@ -125,6 +126,30 @@ func TestLongSentencesAreSeen(t *testing.T) {
 	code := commentLines("//go:generate " + words(26))[0] + commentLines("//\t" + words(26))[0]
 	if code != "" {
 		t.Errorf("a directive and code are taken for prose: %q", code)
+	}
+}
+
+// longestHeading is in bytes.
+const longestHeading = 60
+
+// command begins a command of code in a document.
+var command = regexp.MustCompile(`bin/shoal |make [a-z]|go test `)
+
+// TestDocumentsKeepTheirLines finds what a reflow of prose does to headings and code: a paragraph
+// behind its heading, or two commands, become one line.
+func TestDocumentsKeepTheirLines(t *testing.T) {
+	for name, text := range texts(t) {
+		if filepath.Ext(name) != ".md" {
+			continue
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			switch {
+			case strings.HasPrefix(line, "    ") && len(command.FindAllString(line, -1)) > 1:
+				t.Errorf("%s has two commands in a line: %s", name, line)
+			case strings.HasPrefix(line, "## ") && len(line) > longestHeading:
+				t.Errorf("%s has a heading longer than %d bytes: %s", name, longestHeading, line)
+			}
+		}
 	}
 }
 
@@ -177,7 +202,9 @@ func tooLong(lines []string) []string {
 			found = append(found, longOf(block.String())...)
 			block.Reset()
 		}
-		block.WriteString(startsBlock.ReplaceAllString(line, "") + " ")
+		if !strings.HasPrefix(line, "#") { // a heading ends with its line
+			block.WriteString(startsBlock.ReplaceAllString(line, "") + " ")
+		}
 	}
 	return found
 }

@@ -1,5 +1,5 @@
 // Command report reads what `go test -json` says and tells it as `go test` does, with what failed
-// in full. It ends with 1 when a test failed, or when a package took more seconds than its budget:
+// in full and its messages once more at the end. It ends with 1 when a test failed, or when a package took more seconds than its budget:
 //
 //	go test -json ./... | go run ./testkit/report -budgets .ci/budgets
 //
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -90,6 +91,7 @@ type reporter struct {
 	said    map[string]*strings.Builder // by package and test, until it ends
 	failed  bool
 	slow    []string
+	brief   []string // what verdict says again of tests that failed
 }
 
 // hear takes one line. What is no event is told as it is: the go command says so what it cannot
@@ -109,6 +111,7 @@ func (r *reporter) hear(line []byte) {
 		r.keep(id, e)
 	case "fail":
 		r.failed = true
+		r.shorten(id, e)
 		r.tell(id)
 		r.judge(e)
 	case "pass", "skip":
@@ -130,6 +133,32 @@ func (r *reporter) keep(id string, e event) {
 		r.said[id] = &strings.Builder{}
 	}
 	r.said[id].WriteString(e.Output)
+}
+
+// message is the first line of what a test logs or finds wrong.
+var message = regexp.MustCompile(`^\s+\w+\.go:\d+: `)
+
+// What is said again of a test that failed.
+const (
+	briefLines = 25  // the last messages
+	briefBytes = 300 // of each
+)
+
+// shorten keeps the messages of a test that failed. What its processes said may be a thousand
+// times as long, and whoever sees the end of a log alone has to learn what was wrong.
+func (r *reporter) shorten(id string, e event) {
+	if e.Test == "" || r.said[id] == nil {
+		return
+	}
+	var messages []string
+	for line := range strings.Lines(r.said[id].String()) {
+		if message.MatchString(line) {
+			line = strings.TrimRight(line, "\n")
+			messages = append(messages, line[:min(len(line), briefBytes)])
+		}
+	}
+	r.brief = append(r.brief, "failed: "+id)
+	r.brief = append(r.brief, messages[max(0, len(messages)-briefLines):]...)
 }
 
 func (r *reporter) tell(id string) {
@@ -158,6 +187,9 @@ func (r *reporter) judge(e event) {
 
 // verdict is nil when everything passed in time.
 func (r *reporter) verdict() error {
+	for _, line := range r.brief {
+		fmt.Fprintln(r.out, line)
+	}
 	for _, line := range r.slow {
 		fmt.Fprintln(r.out, "slow:", line)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,26 @@ func TestReport(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMessagesOfFailuresAreLast holds that the end of a log tells what was wrong.
+func TestMessagesOfFailuresAreLast(t *testing.T) {
+	const output = `{"Action":"output","Package":"a/b/one","Test":"TestBad","Output":"%s\n"}` + "\n"
+	said := fmt.Sprintf(output, "    bad_test.go:7: first") +
+		fmt.Sprintf(output, "        a process said so") +
+		fmt.Sprintf(output, "    bad_test.go:9: "+strings.Repeat("x", 2*briefBytes)) +
+		`{"Action":"fail","Package":"a/b/one","Test":"TestBad","Elapsed":1}` + "\n" +
+		`{"Action":"output","Package":"a/b/one","Output":"FAIL\n"}` + "\n" +
+		`{"Action":"fail","Package":"a/b/one","Elapsed":1}` + "\n"
+	var out bytes.Buffer
+	if err := run(strings.NewReader(said), &out, ""); err == nil {
+		t.Error("a failure passes")
+	}
+	_, last, _ := strings.Cut(out.String(), "failed: a/b/one TestBad\n")
+	lines := strings.Split(strings.TrimSpace(last), "\n")
+	if len(lines) != 2 || lines[0] != "bad_test.go:7: first" || len(lines[1]) != briefBytes {
+		t.Errorf("the end is %q", last)
 	}
 }
 

@@ -3,6 +3,9 @@ package state
 import (
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/fxamacker/cbor/v2"
@@ -16,14 +19,13 @@ const restoredAtOnce = 512
 
 // decoded is some records of a snapshot, with what can be told of them without the others.
 type decoded struct {
-	records []any
-	keys    [][]string
-	sum     uint64
-	err     error
+	items [][]item // by index
+	sum   uint64
+	err   error
 }
 
 // restoreTable reads a table's section behind its head. Decoding takes most of the time, so every
-// core does some of it; the records go into the table in their order.
+// core does some of it. The trees are built once all keys are known, each in its order.
 func (t *Tx) restoreTable(dec *cbor.Decoder, k *kind, count int) error {
 	some := make(chan chan decoded, runtime.GOMAXPROCS(0))
 	var given atomic.Bool // up
@@ -41,6 +43,7 @@ func (t *Tx) restoreTable(dec *cbor.Decoder, k *kind, count int) error {
 		}
 	}()
 	var failed error
+	items := make([][]item, len(k.indexes))
 	for done := range some {
 		part := <-done
 		if failed != nil {
@@ -50,17 +53,45 @@ func (t *Tx) restoreTable(dec *cbor.Decoder, k *kind, count int) error {
 			given.Store(true)
 			continue
 		}
-		c := t.own(k)
-		for i, record := range part.records {
-			if twice := c.put(record, part.keys[i]); twice != nil {
-				t.sum -= t.store.summer.record(k, twice)
-			}
-			t.note(c, part.keys[i][k.id], true)
+		for i := range items {
+			items[i] = append(items[i], part.items[i]...)
 		}
 		t.sum += part.sum
 	}
+	if failed == nil {
+		failed = t.own(k).fill(items)
+	}
 	if failed != nil {
 		return fmt.Errorf("state: snapshot of table %s: %w", k.name, failed)
+	}
+	return nil
+}
+
+// fill puts records into an empty table, of which the items of each index are given. What is put in
+// order costs a few comparisons with what the processor has at hand; scattered keys cost a walk
+// through memory each.
+func (c *content) fill(items [][]item) error {
+	var building sync.WaitGroup
+	twice := make([]bool, len(items))
+	for i := range items {
+		tree := c.write(i)
+		building.Go(func() {
+			slices.SortFunc(items[i], func(a, b item) int { return strings.Compare(a.key, b.key) })
+			for _, it := range items[i] {
+				_, replaced := tree.ReplaceOrInsert(it)
+				twice[i] = twice[i] || replaced
+			}
+		})
+	}
+	building.Wait()
+	if i := slices.Index(twice, true); i >= 0 {
+		return fmt.Errorf("two records have the same key in index %s", c.kind.indexes[i].name)
+	}
+	if c.kind.watched {
+		watchers := c.write(len(c.kind.indexes))
+		for _, it := range items[c.kind.id] {
+			watchers.ReplaceOrInsert(item{it.key, &watcher{}})
+		}
 	}
 	return nil
 }
@@ -77,7 +108,7 @@ func readRaw(dec *cbor.Decoder, count int) ([]cbor.RawMessage, error) {
 }
 
 func (k *kind) decode(raw []cbor.RawMessage) decoded {
-	var d decoded
+	d := decoded{items: make([][]item, len(k.indexes))}
 	summer := summer{codec: codec.New()}
 	_, mode := summer.codec.Modes()
 	for _, data := range raw {
@@ -85,7 +116,11 @@ func (k *kind) decode(raw []cbor.RawMessage) decoded {
 		if d.err = mode.Unmarshal(data, record); d.err != nil {
 			return d
 		}
-		d.records, d.keys = append(d.records, record), append(d.keys, k.keys(record))
+		for i, key := range k.keys(record) {
+			if key != "" {
+				d.items[i] = append(d.items[i], item{key, record})
+			}
+		}
 		d.sum += summer.record(k, record)
 	}
 	return d

@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/controlplane/internal/codec/codectest"
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -201,6 +203,31 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 	for cut := range len(data) {
 		if _, err := Restore(bytes.NewReader(data[:cut])); err == nil {
 			t.Fatalf("the first %d of %d bytes are taken for a snapshot", cut, len(data))
+		}
+	}
+}
+
+// TestRepeatedRecordsAreRefused: a snapshot that holds a key twice is damaged. Which of the two
+// would stand is nobody's to guess.
+func TestRepeatedRecordsAreRefused(t *testing.T) {
+	mode, _ := codec.New().Modes()
+	for _, records := range [][]*Group{
+		{{ID: ids.ID{1}, Name: "a"}, {ID: ids.ID{1}, Name: "b"}},
+		{{ID: ids.ID{1}, Name: "a"}, {ID: ids.ID{2}, Name: "a"}},
+	} {
+		var data bytes.Buffer
+		enc := mode.NewEncoder(&data)
+		parts := []any{snapshotHeader{Version: 1}, section{Name: "groups", Count: len(records)}}
+		for _, g := range records {
+			parts = append(parts, g)
+		}
+		for _, part := range append(parts, section{Name: runsSection}) {
+			if err := enc.Encode(part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Restore(&data); err == nil || !strings.Contains(err.Error(), "same key") {
+			t.Errorf("%v and %v: %v", *records[0], *records[1], err)
 		}
 	}
 }

@@ -1,0 +1,68 @@
+package state
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+var restoredScrapers = flag.Int("restored-scrapers", 2_000,
+	"scrapers in the snapshot that BenchmarkRestore reads, ten of each customer")
+
+// BenchmarkRestore reads a snapshot of definitions, as a node does when it starts.
+func BenchmarkRestore(b *testing.B) {
+	s := NewStore()
+	// Ids are scattered.
+	id := func(kind string, n int) (id ids.ID) {
+		sum := xxh3.HashString128(fmt.Sprint(kind, n)).Bytes()
+		copy(id[:], sum[:])
+		return id
+	}
+	const ofCustomer = 10
+	for c := range *restoredScrapers / ofCustomer {
+		err := s.Update(uint64(c+1), 1, func(tx *Tx) error {
+			if c == 0 {
+				tx.PutCluster(&Cluster{Version: 2})
+			}
+			customer, group := fmt.Sprintf("auth0|%024d", c), id("group", c)
+			tx.PutCustomer(&Customer{Ref: customer})
+			tx.PutWallet(&Wallet{Customer: customer})
+			tx.PutGroup(&Group{ID: group, Customer: customer, Name: "Products",
+				DataTable: "products", StartType: "MANUAL"})
+			for n := range ofCustomer {
+				scraper := id("scraper", c*ofCustomer+n)
+				tx.PutScraper(&Scraper{ID: scraper, Customer: customer, Group: group, Revision: 1,
+					CreatedAt: int64(n), Spec: model.Scraper{Name: fmt.Sprint("Products of ", n),
+						Type: model.MultipleProducts}})
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	var snapshot bytes.Buffer
+	if err := s.Snapshot().Write(&snapshot); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		restored, err := Restore(io.Reader(bytes.NewReader(snapshot.Bytes())))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if restored.sum != s.sum {
+			b.Fatalf("the sum is %d, want %d", restored.sum, s.sum)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(*restoredScrapers),
+		"ns/scraper")
+}

@@ -43,7 +43,8 @@ func (d *Document) fillNodes() {
 	}
 	x.filled, x.round, x.reached = true, 0, 0
 	clear(x.reaches)
-	x.nodes = append(x.nodes[:0], xpathNode{elem: None, text: -1, parent: -1, before: -1})
+	x.nodes = slices.Grow(x.nodes[:0], 1+len(d.elems)+len(d.texts)) // each text at most once
+	x.nodes = append(x.nodes, xpathNode{elem: None, text: -1, parent: -1, before: -1})
 	x.of = append(x.of[:0], make([]int32, len(d.elems))...)
 	d.addNodes(Root, 0, -1)
 	x.nodes[0].end = int32(len(x.nodes))

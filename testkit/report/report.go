@@ -1,5 +1,6 @@
 // Command report reads what `go test -json` says and tells it as `go test` does, with what failed
-// in full and its messages once more at the end. It ends with 1 when a test failed, or when a package took more seconds than its budget:
+// in full and its messages once more at the end. It ends with 1 when a test failed, or when a
+// package took more seconds than its budget:
 //
 //	go test -json ./... | go run ./testkit/report -budgets .ci/budgets
 //
@@ -144,8 +145,8 @@ const (
 	briefBytes = 300 // of each
 )
 
-// shorten keeps the messages of a test that failed. What its processes said may be a thousand
-// times as long, and whoever sees the end of a log alone has to learn what was wrong.
+// shorten keeps the messages of a test that failed: the end of a log alone has to tell what was
+// wrong. What the test's processes said may be a thousand times as long.
 func (r *reporter) shorten(id string, e event) {
 	if e.Test == "" || r.said[id] == nil {
 		return

@@ -26,7 +26,7 @@ var longSentences = map[string]int{
 	"controlplane/internal/state/archive.go":                     3,
 	"controlplane/internal/state/succeed.go":                     1,
 	"docs/interface/README.md":                                   1,
-	"docs/interface/operations.md":                               46,
+	"docs/interface/operations.md":                               31,
 	"pkg/extract/aiconf/aiconf.go":                               7,
 	"pkg/extract/aiconf/framework.go":                            1,
 	"pkg/extract/aiconf/grounded.go":                             2,

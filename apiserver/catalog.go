@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"shoal.dev/shoal/apiserver/api/admin"
+	"shoal.dev/shoal/apiserver/api/customers"
 	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/groups"
 	"shoal.dev/shoal/apiserver/api/jobs"
@@ -45,6 +46,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		groups.Resource{Client: c.Client, IDs: c.IDs},
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{History: history},
+		customers.Resource{Client: c.Client, Clock: c.Clock, Agreement: c.UserAgreement},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Touches: s.touches},
 		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
 			Lag: c.Lag, Recount: c.Recount},

@@ -166,7 +166,7 @@ func (d *document) operation(text *strings.Builder, op *operation.Operation) {
 		}
 		contents(text, "Answer "+status, answer.Content)
 	}
-	fmt.Fprintf(text, "- Errors: %s\n", strings.Join(refused, "; "))
+	fmt.Fprintf(text, "- Errors: %s\n", strings.Join(refused, ". "))
 }
 
 func contents(text *strings.Builder, what string, content map[string]media) {

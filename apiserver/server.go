@@ -102,6 +102,8 @@ type Config struct {
 	Operator client.Operator
 	// SearchEngines are what SEARCH_ENGINE_SEARCH may ask, the default first.
 	SearchEngines []model.SearchEngine
+	// UserAgreement is an HTML document that customers agree with; nil: there is none.
+	UserAgreement []byte
 	// Node and Boot name the process in the control plane.
 	Node   string
 	Boot   ids.ID

@@ -18,6 +18,8 @@ type (
 	View       = state.View
 	Cluster    = state.Cluster
 	Customer   = state.Customer
+	Profile    = state.Profile
+	Info       = state.Info
 	Key        = state.Key
 	Group      = state.Group
 	Scraper    = state.Scraper
@@ -38,13 +40,16 @@ type (
 
 // The commands that roles propose. Each one's comment names its faults.
 type (
-	OpenCustomer = command.OpenCustomerPayload
-	MintKey      = command.MintKeyPayload
-	RevokeKey    = command.RevokeKeyPayload
-	KeyTouch     = command.KeyTouch
-	TouchKeys    = command.TouchKeysPayload
-	PutGroup     = command.PutGroupPayload
-	PutScraper   = command.PutScraperPayload
+	OpenCustomer   = command.OpenCustomerPayload
+	SignUp         = command.SignUpPayload
+	RenameCustomer = command.RenameCustomerPayload
+	ChangeInfo     = command.ChangeInfoPayload
+	MintKey        = command.MintKeyPayload
+	RevokeKey      = command.RevokeKeyPayload
+	KeyTouch       = command.KeyTouch
+	TouchKeys      = command.TouchKeysPayload
+	PutGroup       = command.PutGroupPayload
+	PutScraper     = command.PutScraperPayload
 	// DeleteScraper leaves runs and rows.
 	DeleteScraper = command.DeleteScraperPayload
 	PutSchema     = command.PutSchemaPayload

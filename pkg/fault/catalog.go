@@ -75,6 +75,8 @@ const (
 	CascadeDrift          Code = "CASCADE_COUNT_DRIFT"
 	OtherServices         Code = "other_services"
 	ScraperChanged        Code = "scraper_changed"
+	CustomerExists        Code = "customer_exists"
+	EmailTaken            Code = "email_taken"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -170,6 +172,8 @@ var catalog = map[Code]Entry{
 	CascadeDrift:          {409, "What hangs on it has changed"},
 	OtherServices:         {409, "Another log or row store than the cluster's"},
 	ScraperChanged:        {409, "The scraper was changed meanwhile"},
+	CustomerExists:        {409, "The customer has signed up"},
+	EmailTaken:            {409, "E-mail address taken"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

@@ -202,6 +202,9 @@ func (x *exchange) succeed(answer any) {
 	case None:
 	case Raw:
 		x.rc.SetContentType(answer.ContentType)
+		if strings.HasPrefix(answer.ContentType, "text/html") {
+			x.protect()
+		}
 		x.rc.SetBody(answer.Body)
 	case Download:
 		x.download(answer)
@@ -218,6 +221,15 @@ func (x *exchange) succeed(answer any) {
 			x.fail(err)
 		}
 	}
+}
+
+// protect keeps a page from running scripts, loading anything, and being shown within another.
+func (x *exchange) protect() {
+	h := &x.rc.Response.Header
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
 }
 
 // stream sends events on a goroutine that the server waits for; it must not touch the request any

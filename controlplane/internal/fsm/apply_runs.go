@@ -45,6 +45,9 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	latest := *tx.Scraper(scraper.ID)
 	latest.LastJob = p.Job
 	tx.PutScraper(&latest)
+	if tx.ClusterVersion() >= command.ProfilesSince {
+		tx.CountLaunch(scraper.Customer, tx.Now/dayMillis)
+	}
 	return command.Launched{Job: p.Job, Scraper: scraper.ID, Tag: recipe.Endpoint, Links: p.Links,
 		Dropped: p.Dropped,
 		State:   job.State, Queued: tx.Now, Message: job.Message}, nil

@@ -132,6 +132,9 @@ func registerAll(m *FSM) {
 	register(m, enqueueWork)
 	register(m, exchangeWork)
 	register(m, dropArchived)
+	register(m, signUp)
+	register(m, renameCustomer)
+	register(m, changeInfo)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

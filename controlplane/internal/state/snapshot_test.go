@@ -184,6 +184,12 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 			contentsTable.remove(tx, content)
 		}
 		archiveTable.remove(tx, archiveTable.first(&tx.View, "id", "archive"))
+		for _, profile := range profilesTable.all(&tx.View, "id_prefix") {
+			profilesTable.remove(tx, profile)
+		}
+		for _, launches := range launchesTable.all(&tx.View, "id_prefix") {
+			launchesTable.remove(tx, launches)
+		}
 		return nil
 	})
 	if err != nil {

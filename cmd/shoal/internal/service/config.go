@@ -46,17 +46,18 @@ type Config struct {
 	SelfKey     bool          `group:"operation" help:"Make the self-hosting customer and write its key to the data directory, as a process alone always does."`
 	StopGrace   time.Duration `group:"operation" help:"Serve on for so long after SIGTERM, no longer ready, so that a balancer looks elsewhere." default:"0s"`
 
-	EgressAllow        []netip.Prefix    `help:"Private ranges that may be reached all the same; none by default." placeholder:"CIDR"`
-	Origins            map[string]string `name:"egress-origin" hidden:"" mapsep:"," help:"Hosts that are dialled at a fixed place instead of asking DNS: HOST=IP:PORT or *.SUFFIX=IP:PORT. For test webs."`
-	Proxies            string            `help:"File that names proxies for tier super, one a line: http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before the host where needed." type:"path" placeholder:"FILE"`
-	Chromium           string            `help:"Chromium for tier render, which then has to start; looked for on PATH by default, 'none' does without." placeholder:"PATH"`
-	HostRate           float64           `help:"Request starts per second that a host gets, unless a scraper says otherwise." default:"1"`
-	HostConnections    int               `help:"Connections that a host gets, unless a scraper says otherwise." default:"2"`
-	MaxHostRate        float64           `help:"Most request starts per second that a scraper may ask for." default:"10"`
-	MaxHostConnections int               `help:"Most connections to a host that a scraper may ask for." default:"8"`
-	NoRateLimits       bool              `help:"Do not limit how often API calls may be made, nor how many connections and streams a caller has."`
-	RebindServices     bool              `help:"Kafka and the database of this node are the cluster's from now on, whosever they were. For the first node of the control plane that starts after all were stopped."`
-	SearchEngines      Engines           `help:"JSON file with the search engines that SEARCH_ENGINE_SEARCH may ask; none by default." placeholder:"FILE"`
+	EgressAllow        []netip.Prefix       `help:"Private ranges that may be reached all the same; none by default." placeholder:"CIDR"`
+	Origins            map[string]string    `name:"egress-origin" hidden:"" mapsep:"," help:"Hosts that are dialled at a fixed place instead of asking DNS: HOST=IP:PORT or *.SUFFIX=IP:PORT. For test webs."`
+	Proxies            string               `help:"File that names proxies for tier super, one a line: http://HOST:PORT or socks5://HOST:PORT, with USER:PASSWORD@ before the host where needed." type:"path" placeholder:"FILE"`
+	Chromium           string               `help:"Chromium for tier render, which then has to start; looked for on PATH by default, 'none' does without." placeholder:"PATH"`
+	HostRate           float64              `help:"Request starts per second that a host gets, unless a scraper says otherwise." default:"1"`
+	HostConnections    int                  `help:"Connections that a host gets, unless a scraper says otherwise." default:"2"`
+	MaxHostRate        float64              `help:"Most request starts per second that a scraper may ask for." default:"10"`
+	MaxHostConnections int                  `help:"Most connections to a host that a scraper may ask for." default:"8"`
+	NoRateLimits       bool                 `help:"Do not limit how often API calls may be made, nor how many connections and streams a caller has."`
+	RebindServices     bool                 `help:"Kafka and the database of this node are the cluster's from now on, whosever they were. For the first node of the control plane that starts after all were stopped."`
+	SearchEngines      Engines              `help:"JSON file with the search engines that SEARCH_ENGINE_SEARCH may ask; none by default." placeholder:"FILE"`
+	UserAgreement      kong.FileContentFlag `help:"HTML file that customers agree with; by default the page says that there is none." placeholder:"FILE"`
 
 	// 0: the fetcher's own measure
 	FetchWorkers        int           `hidden:"" help:"Requests that the fetcher has under way, at most." default:"0"`

@@ -159,7 +159,8 @@ func (n *node) buildAPI(context.Context) (err error) {
 		CustomerRates:  config.Calls.CustomerRates,
 		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, SearchEngines: config.SearchEngines,
-		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
+		UserAgreement: config.UserAgreement,
+		StopGrace:     config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
 		Logger: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer})
 	return err
 }

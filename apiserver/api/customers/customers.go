@@ -1,0 +1,96 @@
+// Package customers owns the operations on what a customer says of itself, and the pages that
+// anyone may read (specification 4.12). Wallets and keys have packages of their own.
+package customers
+
+import (
+	"net/mail"
+	"strings"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+const group = "Customer"
+
+// Resource is the operations on customers, and what they use.
+type Resource struct {
+	Client client.Proposer
+	Clock  clock.Clock
+	// Agreement is the operator's user agreement, an HTML document; nil: there is none.
+	Agreement []byte
+}
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.get(),
+		r.signUp(),
+		r.put(),
+		r.userAgreement(),
+		r.putInfo(),
+		r.getInfo(),
+		r.deleteInfo(),
+		r.subscribed(),
+		r.paymentCanceled(),
+	}
+}
+
+// Customer is a customer's profile. All it says is empty until the customer has said it.
+type Customer struct {
+	CustomerUniqueRef  string  `json:"customerUniqueRef" doc:"The identity provider's user id"`
+	Email              string  `json:"email" doc:"Empty until the customer has signed up"`
+	Firstname          string  `json:"firstname"`
+	Lastname           string  `json:"lastname"`
+	AgreeWithTerms     bool    `json:"agreeWithTerms"`
+	Plan               *string `json:"plan" doc:"Null: the customer pays as it goes, and has every feature"`
+	SubscriptionStatus *string `json:"subscriptionStatus" doc:"Null without a subscription"`
+	// Statistic is nil unless it was asked for.
+	Statistic *CustomerStatistic `json:"statistic,omitempty" doc:"With withStat=true"`
+}
+
+// CustomerStatistic is what a customer has and does.
+type CustomerStatistic struct {
+	ScraperCount    int            `json:"scraperCount"`
+	RunCountLast30d int            `json:"runCountLast30d" doc:"Runs launched today and in the 29 days before, by UTC"`
+	QuotaUsage      map[string]int `json:"quotaUsage" doc:"What is used of each cap that plans have, by the cap's name"`
+}
+
+// newCustomer is what a profile says, nil for one that does not exist yet.
+func newCustomer(ref string, profile *client.Profile) Customer {
+	if profile == nil {
+		return Customer{CustomerUniqueRef: ref}
+	}
+	return Customer{CustomerUniqueRef: ref, Email: profile.Email, Firstname: profile.Firstname,
+		Lastname: profile.Lastname, AgreeWithTerms: profile.AgreedAt > 0}
+}
+
+// maxEmail is the longest address that mail can be sent to, in bytes (RFC 5321, 4.5.3.1.3).
+const maxEmail = 254
+
+// checkEmail refuses what is no bare address.
+func checkEmail(text string) fault.List {
+	parsed, err := mail.ParseAddress(text)
+	if err != nil || parsed.Address != text || len(text) > maxEmail {
+		return fault.List{fault.Invalid(fault.InvalidRequest, "email",
+			"must be an e-mail address of at most %d bytes", maxEmail)}
+	}
+	return nil
+}
+
+// checkNames refuses a name that is blank, or terms that are not agreed with.
+func checkNames(first, last string, agree bool) fault.List {
+	var list fault.List
+	for _, name := range []struct{ field, text string }{{"firstname", first}, {"lastname", last}} {
+		if strings.TrimSpace(name.text) == "" {
+			list = append(list,
+				fault.Invalid(fault.InvalidRequest, name.field, "must not be blank"))
+		}
+	}
+	if !agree {
+		list = append(list, fault.Invalid(fault.InvalidRequest, "agreeWithTerms",
+			"must be true: the service is used under the user agreement"))
+	}
+	return list
+}

@@ -1,0 +1,44 @@
+package customers
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+)
+
+type getRequest struct {
+	WithStat bool `query:"withStat" default:"false" doc:"Adds what the customer has and does"`
+}
+
+// get is GET /api/customer.
+func (r Resource) get() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_customer", Routes: operation.Routes("GET /api/customer"), Group: group,
+		Summary: "Answers the customer's profile",
+		Access:  auth.Read, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Customer, error) {
+		customer := newCustomer(from.Customer, from.View.Profile(from.Customer))
+		if in.WithStat {
+			customer.Statistic = newStatistic(from.View, from.Customer, r.Clock.Now())
+		}
+		return customer, nil
+	})
+}
+
+// day is a UTC day in milliseconds.
+const day = int64(24 * time.Hour / time.Millisecond)
+
+// newStatistic goes by the groups, which count their scrapers, and by the count of launches.
+func newStatistic(view *client.View, customer string, now time.Time) *CustomerStatistic {
+	groups, scrapers := view.Groups(customer), 0
+	for _, g := range groups {
+		scrapers += g.Scrapers
+	}
+	return &CustomerStatistic{ScraperCount: scrapers,
+		RunCountLast30d: view.Launches(customer, now.UnixMilli()/day),
+		QuotaUsage:      map[string]int{"MAX_SCRAPERS": scrapers, "MAX_GROUPS": len(groups)}}
+}

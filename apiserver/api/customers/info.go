@@ -1,0 +1,120 @@
+package customers
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Bounds of one key and its value, in characters.
+const (
+	maxInfoKey   = 64
+	maxInfoValue = 4_096
+)
+
+// AdditionalInfo is what a customer keeps under keys of its own.
+type AdditionalInfo map[string]string
+
+func newInfo(profile *client.Profile) AdditionalInfo {
+	info := AdditionalInfo{}
+	if profile != nil {
+		for _, i := range profile.Info {
+			info[i.Key] = i.Value
+		}
+	}
+	return info
+}
+
+type putInfoRequest struct {
+	Body AdditionalInfo `body:"json"`
+}
+
+// Validate implements operation.Validator.
+func (r *putInfoRequest) Validate() fault.List {
+	var list fault.List
+	for _, key := range slices.Sorted(maps.Keys(r.Body)) {
+		value := r.Body[key]
+		if strings.TrimSpace(key) == "" || utf8.RuneCountInString(key) > maxInfoKey {
+			list = append(list, fault.Invalid(fault.InvalidRequest, key,
+				"a key has 1 to %d characters, and is not blank", maxInfoKey))
+		}
+		if utf8.RuneCountInString(value) > maxInfoValue {
+			list = append(list, fault.Invalid(fault.InvalidRequest, key,
+				"may have at most %d characters", maxInfoValue))
+		}
+	}
+	return list
+}
+
+// putInfo is PUT /api/customer/preferences/additional-info.
+func (r Resource) putInfo() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_put_additional_info",
+		Routes: operation.Routes("PUT /api/customer/preferences/additional-info"), Group: group,
+		Summary: "Keeps values under keys of the customer's own",
+		Description: "Keys that the body does not name stay as they are. A customer has at most " +
+			"100 keys, and 65,536 bytes of keys and values.",
+		Access: auth.Write, Rate: limits.General,
+		Errors: []fault.Code{fault.LimitReached},
+	}, func(ctx context.Context, from *operation.Caller, in *putInfoRequest) (AdditionalInfo,
+		error) {
+		change := client.ChangeInfo{Customer: from.Customer}
+		for key, value := range in.Body {
+			change.Set = append(change.Set, client.Info{Key: key, Value: value})
+		}
+		slices.SortFunc(change.Set,
+			func(a, b client.Info) int { return strings.Compare(a.Key, b.Key) })
+		return r.changeInfo(ctx, from, change)
+	})
+}
+
+func (r Resource) changeInfo(ctx context.Context, from *operation.Caller,
+	change client.ChangeInfo) (AdditionalInfo, error) {
+	profile, err := client.Do(ctx, r.Client, change, from.Call)
+	if err != nil {
+		return nil, err
+	}
+	return newInfo(&profile), nil
+}
+
+// getInfo is GET /api/customer/preferences/additional-info.
+func (Resource) getInfo() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_get_additional_info",
+		Routes: operation.Routes("GET /api/customer/preferences/additional-info"), Group: group,
+		Summary: "Answers all that the customer keeps",
+		Access:  auth.Read, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (AdditionalInfo, error) {
+		return newInfo(from.View.Profile(from.Customer)), nil
+	})
+}
+
+type deleteInfoRequest struct {
+	Key string `path:"key"`
+}
+
+// deleteInfo is DELETE /api/customer/preferences/additional-info/{key}.
+func (r Resource) deleteInfo() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_delete_additional_info",
+		Routes: operation.Routes("DELETE /api/customer/preferences/additional-info/{key}"),
+		Group:  group, Summary: "Removes a key, and answers what remains",
+		Description: "A key that is not there is removed already.",
+		Access:      auth.Write, Rate: limits.General,
+	}, func(ctx context.Context, from *operation.Caller, in *deleteInfoRequest) (AdditionalInfo,
+		error) {
+		if profile := from.View.Profile(from.Customer); profile == nil {
+			return AdditionalInfo{}, nil
+		}
+		return r.changeInfo(ctx, from, client.ChangeInfo{Customer: from.Customer,
+			Remove: []string{in.Key}})
+	})
+}

@@ -1,0 +1,66 @@
+package customers
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"html/template"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// html is the type of the pages.
+const html = "text/html; charset=utf-8"
+
+//go:embed page.html
+var files embed.FS
+
+// page is what a public page says.
+type page struct{ Title, Text string }
+
+// userAgreement is GET /api/customer/user-agreement.
+func (r Resource) userAgreement() *operation.Operation {
+	document := r.Agreement
+	if document == nil {
+		document = render(page{"User agreement", "The operator of this server has published no " +
+			"user agreement. Ask them under which terms you may use it."})
+	}
+	return public("svc_user_agreement", "GET /api/customer/user-agreement",
+		"Shows the user agreement", document)
+}
+
+// subscribed is GET /api/customer/subscription/success.
+func (Resource) subscribed() *operation.Operation {
+	return public("svc_subscription_success", "GET /api/customer/subscription/success",
+		"Shows that a checkout was completed", render(page{"Thank you",
+			"Your checkout is complete. Your account shows it once the payment has been " +
+				"confirmed. You can close this page."}))
+}
+
+// paymentCanceled is GET /api/customer/payment/canceled.
+func (Resource) paymentCanceled() *operation.Operation {
+	return public("svc_payment_canceled", "GET /api/customer/payment/canceled",
+		"Shows that a checkout was canceled", render(page{"Payment canceled",
+			"Nothing was charged. You can close this page, and try again at any time."}))
+}
+
+// public answers a page to anyone.
+func public(id, route, summary string, document []byte) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: id, Routes: operation.Routes(route), Group: group, Summary: summary,
+		Access: auth.Public, Rate: limits.Anonymous, Media: []string{"text/html"},
+	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
+		return operation.Raw{ContentType: html, Body: document}, nil
+	})
+}
+
+// render makes the document of a page. The template is a part of the program, and holds.
+func render(p page) []byte {
+	var out bytes.Buffer
+	if err := template.Must(template.ParseFS(files, "page.html")).Execute(&out, p); err != nil {
+		panic(err)
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,48 @@
+package customers
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// CustomerInput is what a customer may change of its profile.
+type CustomerInput struct {
+	Firstname          string             `json:"firstname" required:"true" min:"1" max:"100" line:"true"`
+	Lastname           string             `json:"lastname" required:"true" min:"1" max:"100" line:"true"`
+	AgreeWithTerms     bool               `json:"agreeWithTerms" required:"true" doc:"Must be true"`
+	CustomerUniqueRef  string             `json:"customerUniqueRef" stamped:"true"`
+	Email              string             `json:"email" stamped:"true" doc:"Never changes"`
+	Plan               *string            `json:"plan" stamped:"true"`
+	SubscriptionStatus *string            `json:"subscriptionStatus" stamped:"true"`
+	Statistic          *CustomerStatistic `json:"statistic" stamped:"true"`
+}
+
+type putRequest struct {
+	Body CustomerInput `body:"json"`
+}
+
+// Validate implements operation.Validator.
+func (r *putRequest) Validate() fault.List {
+	return checkNames(r.Body.Firstname, r.Body.Lastname, r.Body.AgreeWithTerms)
+}
+
+// put is PUT /api/customer.
+func (r Resource) put() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_put_customer", Routes: operation.Routes("PUT /api/customer"), Group: group,
+		Summary: "Changes the customer's name",
+		Access:  auth.Write, Rate: limits.General,
+	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Customer, error) {
+		profile, err := client.Do(ctx, r.Client, client.RenameCustomer{Customer: from.Customer,
+			Firstname: in.Body.Firstname, Lastname: in.Body.Lastname}, from.Call)
+		if err != nil {
+			return Customer{}, err
+		}
+		return newCustomer(from.Customer, &profile), nil
+	})
+}

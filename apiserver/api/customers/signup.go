@@ -1,0 +1,53 @@
+package customers
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// SignUpInput is what a customer says of itself at first.
+type SignUpInput struct {
+	Firstname          string             `json:"firstname" required:"true" min:"1" max:"100" line:"true"`
+	Lastname           string             `json:"lastname" required:"true" min:"1" max:"100" line:"true"`
+	Email              string             `json:"email" required:"true" line:"true" doc:"Never changes"`
+	AgreeWithTerms     bool               `json:"agreeWithTerms" required:"true" doc:"Must be true"`
+	CustomerUniqueRef  string             `json:"customerUniqueRef" stamped:"true"`
+	Plan               *string            `json:"plan" stamped:"true"`
+	SubscriptionStatus *string            `json:"subscriptionStatus" stamped:"true"`
+	Statistic          *CustomerStatistic `json:"statistic" stamped:"true"`
+}
+
+type signUpRequest struct {
+	Body SignUpInput `body:"json"`
+}
+
+// Validate implements operation.Validator.
+func (r *signUpRequest) Validate() fault.List {
+	return append(checkNames(r.Body.Firstname, r.Body.Lastname, r.Body.AgreeWithTerms),
+		checkEmail(r.Body.Email)...)
+}
+
+// signUp is POST /api/customer.
+func (r Resource) signUp() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_sign_up", Routes: operation.Routes("POST /api/customer"), Group: group,
+		Summary: "Signs the customer up",
+		Description: "The identity provider's user id becomes the customer's reference. " +
+			"Reference and e-mail address never change.",
+		Access: auth.SignInOnly, Rate: limits.General, Idempotency: operation.Optional,
+		Errors: []fault.Code{fault.CustomerExists, fault.EmailTaken},
+	}, func(ctx context.Context, from *operation.Caller, in *signUpRequest) (Customer, error) {
+		profile, err := client.Do(ctx, r.Client, client.SignUp{Customer: from.Customer,
+			Email: in.Body.Email, Firstname: in.Body.Firstname, Lastname: in.Body.Lastname},
+			from.Call)
+		if err != nil {
+			return Customer{}, err
+		}
+		return newCustomer(from.Customer, &profile), nil
+	})
+}

@@ -1,0 +1,52 @@
+package command
+
+import "shoal.dev/shoal/controlplane/internal/state"
+
+// SignUpPayload gives a customer that is there, and has not signed up, its profile. The customer
+// has agreed to the user agreement. Faults: customer_exists when it has signed up, email_taken when
+// another customer has.
+type SignUpPayload struct {
+	Customer  string `cbor:"1,keyasint"`
+	Email     string `cbor:"2,keyasint"`
+	Firstname string `cbor:"3,keyasint"`
+	Lastname  string `cbor:"4,keyasint"`
+}
+
+// Declaration implements Payload.
+func (SignUpPayload) Declaration() Declaration {
+	return Declaration{Number: 90, By: APIServer, Kept: true, Since: ProfilesSince}
+}
+
+func (SignUpPayload) yields(state.Profile) {}
+
+// RenameCustomerPayload changes the name of a customer, which has agreed to the user agreement.
+type RenameCustomerPayload struct {
+	Customer  string `cbor:"1,keyasint"`
+	Firstname string `cbor:"2,keyasint"`
+	Lastname  string `cbor:"3,keyasint"`
+}
+
+// Declaration implements Payload.
+func (RenameCustomerPayload) Declaration() Declaration {
+	return Declaration{Number: 91, By: APIServer, Kept: true, Since: ProfilesSince}
+}
+
+func (RenameCustomerPayload) yields(state.Profile) {}
+
+// ChangeInfoPayload changes what a customer keeps in its profile: it removes keys, then sets some.
+// A key that is not there is removed already. Faults: limit_reached (100 keys, 65,536 bytes).
+type ChangeInfoPayload struct {
+	Customer string       `cbor:"1,keyasint"`
+	Remove   []string     `cbor:"2,keyasint,omitempty"`
+	Set      []state.Info `cbor:"3,keyasint,omitempty"`
+}
+
+// Declaration implements Payload.
+func (ChangeInfoPayload) Declaration() Declaration {
+	return Declaration{Number: 92, By: APIServer, Kept: true, Since: ProfilesSince}
+}
+
+func (ChangeInfoPayload) yields(state.Profile) {}
+
+// ProfilesSince is the version of the cluster from which on customers have profiles.
+const ProfilesSince = 2

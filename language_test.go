@@ -9,96 +9,26 @@ import (
 
 const longestSentence = 25 // words
 
-// longSentences are the files that still have longer sentences, and how many. A number only falls,
-// and a file without any leaves the table.
-var longSentences = map[string]int{
-	"apiserver/internal/operation/body.go":                       1,
-	"apiserver/internal/operation/events.go":                     1,
-	"apiserver/internal/operation/exchange.go":                   1,
-	"apiserver/internal/operation/operation.go":                  1,
-	"bench/README.md":                                            24,
-	"bench/detect/README.md":                                     4,
-	"bench/detect/judge.go":                                      2,
-	"bench/main.go":                                              1,
-	"bench/measure/history_load.go":                              1,
-	"bench/peers/README.md":                                      8,
-	"bench/peers_jobs.go":                                        1,
-	"controlplane/internal/state/archive.go":                     3,
-	"controlplane/internal/state/succeed.go":                     1,
-	"docs/interface/README.md":                                   1,
-	"docs/interface/operations.md":                               31,
-	"pkg/extract/aiconf/aiconf.go":                               7,
-	"pkg/extract/aiconf/framework.go":                            1,
-	"pkg/extract/aiconf/grounded.go":                             2,
-	"pkg/extract/aiconf/mentions.go":                             1,
-	"pkg/extract/aiconf/named.go":                                1,
-	"pkg/extract/aiconf/number.go":                               1,
-	"pkg/extract/aiconf/page.go":                                 1,
-	"pkg/extract/aiconf/shop_test.go":                            1,
-	"pkg/extract/bench_test.go":                                  1,
-	"pkg/extract/catalog.go":                                     1,
-	"pkg/extract/contacts/address.go":                            2,
-	"pkg/extract/contacts/contacts.go":                           3,
-	"pkg/extract/contacts/data.go":                               1,
-	"pkg/extract/contacts/doubt.go":                              1,
-	"pkg/extract/contacts/links.go":                              1,
-	"pkg/extract/detect/detect.go":                               3,
-	"pkg/extract/detect/heading.go":                              1,
-	"pkg/extract/detect/jsonnext.go":                             1,
-	"pkg/extract/detect/naming.go":                               1,
-	"pkg/extract/detect/next.go":                                 6,
-	"pkg/extract/detect/outline.go":                              2,
-	"pkg/extract/detect/owntext.go":                              1,
-	"pkg/extract/detect/prices.go":                               2,
-	"pkg/extract/detect/probe.go":                                3,
-	"pkg/extract/detect/product.go":                              1,
-	"pkg/extract/detect/shown.go":                                1,
-	"pkg/extract/detect/titles.go":                               1,
-	"pkg/extract/detect/topic.go":                                1,
-	"pkg/extract/detection_shops_test.go":                        1,
-	"pkg/extract/detection_test.go":                              1,
-	"pkg/extract/detection_web_test.go":                          1,
-	"pkg/extract/extract.go":                                     3,
-	"pkg/extract/hostile_test.go":                                1,
-	"pkg/extract/ldjson/ldjson.go":                               2,
-	"pkg/extract/link.go":                                        1,
-	"pkg/extract/marketplace/internal/shop/page.go":              1,
-	"pkg/extract/marketplace/internal/shop/platforms.go":         1,
-	"pkg/extract/marketplace/internal/shop/shoptest/shoptest.go": 2,
-	"pkg/extract/marketplace/marketplace.go":                     1,
-	"pkg/extract/marketplace/search/search.go":                   1,
-	"pkg/extract/multiple/multiple.go":                           2,
-	"pkg/extract/stated_web_test.go":                             1,
-}
-
 // TestSentencesAreShort keeps comments and documents readable: one thought a sentence.
 func TestSentencesAreShort(t *testing.T) {
-	found := map[string][]string{}
+	hold := func(name string, lines []string) {
+		for _, sentence := range tooLong(lines) {
+			t.Errorf("%s has a sentence of more than %d words: %s", name, longestSentence,
+				sentence)
+		}
+	}
 	for _, s := range sources(t) {
 		for _, group := range s.file.Comments {
 			var lines []string
 			for _, comment := range group.List {
 				lines = append(lines, commentLines(comment.Text)...)
 			}
-			found[s.path] = append(found[s.path], tooLong(lines)...)
+			hold(s.path, lines)
 		}
 	}
 	for name, text := range texts(t) {
 		if filepath.Ext(name) == ".md" {
-			found[name] = tooLong(proseLines(text))
-		}
-	}
-	for name, sentences := range found {
-		if len(sentences) > longSentences[name] {
-			t.Errorf("%s has %d sentences of more than %d words, at most %d:\n\t%s", name,
-				len(sentences), longestSentence, longSentences[name],
-				strings.Join(sentences, "\n\t"))
-		}
-	}
-	for name, held := range longSentences {
-		if len(found[name]) < held {
-			t.Errorf("%s has %d long sentences, not %d: lower its number", name,
-				len(found[name]), held)
+			hold(name, proseLines(text))
 		}
 	}
 }

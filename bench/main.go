@@ -1,5 +1,5 @@
 // Command bench measures how many pages a second of processor time brings. It does so for the whole
-// service, for its fetcher alone, and for the peers that people would write by hand, all on the
+// service, for its fetcher alone, and for the peers that people would write by hand. All are on the
 // same page in the same run. It owns the measuring and the peers; what is measured is the product
 // as it is, with no hooks for it.
 //

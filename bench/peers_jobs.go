@@ -90,7 +90,7 @@ type jobRun struct {
 }
 
 // runJob measures a job. Nobody tells it when the warm-up is over. What it has used until the
-// warm-up's last row is there is left out, and so is what it uses after the last row, to end.
+// warm-up's last row is there is left out. So is what it uses after the last row, to end.
 func runJob(ctx context.Context, t task) (s sample, err error) {
 	web, err := synthweb.New(loopbackConfig(t.addresses()))
 	if err != nil {

@@ -38,8 +38,8 @@ type Judgement struct {
 	Mispriced bool
 }
 
-// slack is how far the number of rows may be from the number of items: a tenth, and at least one,
-// since people differ by a teaser or a pinned item.
+// slack is how far the number of rows may be from the number of items. It is a tenth, and at least
+// one, since people differ by a teaser or a pinned item.
 const slack = 10
 
 // Judge compares all rows of a proposal with the answer. Each row is a JSON object.
@@ -239,8 +239,8 @@ func (a *Answer) Pagination(next string) bool { return bare(next) == bare(a.Next
 // Agreement compares the answers of two people to one page.
 type Agreement struct{ Pages, Lists, Items, Next int }
 
-// Agree counts on how many pages of the second reading both readings have a list or none, the same
-// items in nearly the same number, and the same next page.
+// Agree counts on how many pages of the second reading both readings agree. They do on a list or
+// none, the same items in nearly the same number, or the same next page.
 func Agree(first, again []Entry) Agreement {
 	by := map[string]*Entry{}
 	for i := range first {

@@ -26,7 +26,7 @@ func (s *service) who(customer int) api.Client {
 	return as
 }
 
-// runLive launches runs of one page through the API, of all active customers in turn, and waits
+// runLive launches runs of one page through the API, of all active customers in turn. It waits
 // until all have ended and are in the archive.
 func (c *historyCase) runLive(ctx context.Context, s *service) error {
 	c.on.Say("history: %d runs through the API", c.live)

@@ -45,7 +45,7 @@ func benchmarkExtract(b *testing.B, r model.Recipe, rows int) {
 
 // BenchmarkFields reads the page's five fields: by streaming, which stops once it has them, and
 // with goquery, whose selectors are compiled once as well. The variants "whole" have a sixth field
-// that is not on the page, the variants "last" one that is in its last card, behind 39 that look
+// that is not on the page. The variants "last" have one in the last card, behind 39 that look
 // alike: there every tag has to be placed.
 func BenchmarkFields(b *testing.B) {
 	single := recipe(model.SingleProduct, benchFields...)

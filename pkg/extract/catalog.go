@@ -30,8 +30,8 @@ var catalog = []scraperType{
 	{model.SearchEngineSearch, search.Compile},
 }
 
-// endpoints are what reads pages under a tag of its own, whatever the recipe's type; but for
-// MARKETPLACE, whose scrapers name their tags themselves and have plugins alone.
+// endpoints are what reads pages under a tag of its own, whatever the recipe's type. Scrapers of
+// MARKETPLACE name their tags themselves, and have plugins alone.
 var endpoints = map[string]func(model.Recipe) (rows.Maker, fault.List){
 	model.WebsiteContacts: contacts.Compile,
 }

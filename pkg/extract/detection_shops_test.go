@@ -54,7 +54,7 @@ var shops = []struct{ name, item, wrap string }{
 }
 
 // Sale and regular prices of one list come out as price and listPrice, none swapped or lost,
-// however many of the items are on sale, on the page itself and on others of the site.
+// however many of the items are on sale. They do on the page itself and on others of the site.
 func TestDetectPricesOfShops(t *testing.T) {
 	for _, shop := range shops {
 		for sales, on := range map[string]func(i int) bool{

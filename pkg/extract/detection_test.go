@@ -297,8 +297,8 @@ func TestDetectJSON(t *testing.T) {
 	}
 }
 
-// A page that sells one thing is about that, whatever else it lists; of several headings that of
-// the title counts, and of what the page states for machines only what has the price comes first.
+// A page that sells one thing is about that, whatever else it lists. Of several headings that of
+// the title counts. Of what the page states for machines, only what has the price comes first.
 func TestDetectOneThing(t *testing.T) {
 	var related strings.Builder
 	for i := range 6 {

@@ -38,8 +38,8 @@ func fetcher(t *testing.T, web *synthweb.Web) func(url string) Page {
 	}
 }
 
-// TestDetectTheSyntheticWeb: of a listing and of a product page, what is proposed first reads every
-// other page of its kind, on all sites, as those who wrote them mean it.
+// TestDetectTheSyntheticWeb: what is proposed first for a listing or a product page reads every
+// other page of its kind. It does on all sites, as those who wrote them mean it.
 func TestDetectTheSyntheticWeb(t *testing.T) {
 	for _, kind := range []struct {
 		name string

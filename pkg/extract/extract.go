@@ -1,5 +1,5 @@
-// Package extract owns page → rows: it checks and compiles a scraper's recipe once per revision,
-// and turns what a fetch delivered into rows and the next link of a pagination chain. It fetches
+// Package extract owns page → rows. It checks and compiles a scraper's recipe once per revision. It
+// turns what a fetch delivered into rows and the next link of a pagination chain. It fetches
 // nothing, stores nothing, and charges nothing: of prices it knows the rows of its endpoints
 // (Prices). One folder per scraper type; catalog.go lists them.
 package extract
@@ -52,8 +52,8 @@ type Result struct {
 	Free bool
 	// Parser is what read the page as HTML.
 	Parser Parser
-	// Odd is why the page was not read in one go: what of its markup made it be read again, as a
-	// whole, or left to the parser Tree; "" where it was.
+	// Odd is why the page was not read in one go. Something of its markup made it be read again, as
+	// a whole, or left it to the parser Tree. "": it was read in one go.
 	Odd string
 }
 
@@ -211,9 +211,9 @@ func tooSlow(ctx context.Context, err error, why string) error {
 	return fault.Wrap(fault.PageTooCostly, err, "%s", why)
 }
 
-// checkJSON refuses what is no JSON body: another media type, or one that says little of the body,
-// as many APIs send, and a body that does not begin like an object or an array. lines says that
-// each line is a value.
+// checkJSON refuses what is no JSON body. Another media type is none. Under one that says little,
+// as many APIs send, a body has to begin like an object or an array. lines says that each line is a
+// value.
 func checkJSON(p Page) (lines bool, err error) {
 	media := p.Media()
 	switch {

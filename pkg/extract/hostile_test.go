@@ -14,8 +14,8 @@ import (
 )
 
 // What reading one page may take, whatever it is: time of the processor, and memory beside the
-// page, of which a fifth may be garbage that has not been collected yet. Expressions that look back
-// come closest, on a page of as many elements as may be: 66 MB, 16 of them positions.
+// page. A fifth of the memory may be garbage that has not been collected yet. Expressions that look
+// back come closest, on a page of as many elements as may be: 66 MB, 16 of them positions.
 const (
 	hostileTime   = 3 * time.Second
 	hostileMemory = 72 << 20

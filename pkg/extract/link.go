@@ -44,9 +44,9 @@ func compileLink(r model.Recipe) (l link, f *fault.Error) {
 	return l, f
 }
 
-// ofHTML is where the selector's first match leads: its href or, of an attribute, a text or a value
-// that an XPath expression gives, that itself; resolved as a browser would, against the page's base
-// element if it has one, else against its address.
+// ofHTML is where the selector's first match leads: its href. Of an attribute, a text or a value
+// that an XPath expression gives, it is that itself. It is resolved as a browser would: against the
+// page's base element if it has one, else against its address.
 func (l *link) ofHTML(doc *dom.Document, pageURL string) string {
 	if l.selector == nil {
 		return ""

@@ -9,9 +9,9 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// TestSchemaOfTheSyntheticWeb: product pages that say what is what in the names of their elements
-// alone give AI_CONF all that they show, and nothing that they do not, in the types of the schema;
-// and so do listings, where many are asked for.
+// TestSchemaOfTheSyntheticWeb: some product pages say what is what in the names of their elements
+// alone. AI_CONF reads all that they show, and nothing that they do not, in the types of the
+// schema. Listings do the same where many are asked for.
 func TestSchemaOfTheSyntheticWeb(t *testing.T) {
 	const one = `{"type":"object","properties":{"title":{"type":"string"},"price":{"type":"string"},"oldPrice":{"type":"string"},
 		"currency":{"type":"string"},"sku":{"type":"string"},"availability":{"type":"string"},"brand":{"type":"string"},

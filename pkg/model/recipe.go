@@ -79,8 +79,8 @@ const PagePlaceholder = "{page}"
 // top-level member of JSON. Written as a JSON pointer with its leading slash, it is a member
 // further down.
 type Pagination struct {
-	Type       PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only; with URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE also where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing"`
-	Param      string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body (a form's field, a JSON member, or a JSON pointer to one)"`
+	Type       PaginationType `json:"type" cbor:"1,keyasint" doc:"NONE, URL_PAGE_PARAM, OFFSET_PARAM, URL_TEMPLATE, NEXT_LINK or JSON_CURSOR; LOAD_MORE and INFINITE_SCROLL need the browser tier. A chain ends at a page without rows, at one that was there before and at one with known rows only. With URL_PAGE_PARAM, OFFSET_PARAM and URL_TEMPLATE it also ends where a page behind the first is answered with 404 or 410. Such a page is no error and costs nothing"`
+	Param      string         `json:"param,omitempty" cbor:"2,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, OFFSET_PARAM and JSON_CURSOR: a query parameter, or a field of a curl command's body. The field is a form's, a JSON member, or a JSON pointer to one"`
 	Start      *int           `json:"start,omitempty" cbor:"3,keyasint,omitempty" doc:"First page number of URL_PAGE_PARAM; unless told the number in the listed address, else 1"`
 	Step       *int           `json:"step,omitempty" cbor:"4,keyasint,omitempty" doc:"Of URL_PAGE_PARAM, from page to page, 1 unless told"`
 	Selector   string         `json:"selector,omitempty" cbor:"5,keyasint,omitempty" doc:"Selector of the link of NEXT_LINK (of JSON bodies, JSONPath of its address), or CSS of the button of LOAD_MORE"`

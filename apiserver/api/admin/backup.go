@@ -39,7 +39,7 @@ type restoreRequest struct {
 
 type restoreOptions struct {
 	Force      bool `json:"force" doc:"Take another cluster's backup, too"`
-	ReviveKeys bool `json:"reviveKeys" doc:"Let keys that were revoked since the backup be valid again; without it they stay revoked"`
+	ReviveKeys bool `json:"reviveKeys" doc:"Let keys that were revoked since the backup be valid again. Without it they stay revoked"`
 }
 
 // Validate implements operation.Validator.
@@ -86,12 +86,10 @@ func (r Resource) restore() *operation.Operation {
 		ID: "svc_admin_restore", Routes: operation.Routes("POST /api/admin/restore"), Group: group,
 		Summary: "Puts a backup in the place of the replicated state, on every node",
 		Description: "Everything since the backup is undone, but for rows, for the cluster's " +
-			"nodes and for who fetches what. " +
-			"Runs that were open then go on: what was stored meanwhile is settled and not " +
-			"stored again. Runs that were launched " +
-			"since are read no more, and what is stored of them goes a day later; until then " +
-			"another backup may bring them back. " +
-			"The backup is checked whole before anything changes.",
+			"nodes and for who fetches what. Runs that were open then go on: what was stored " +
+			"meanwhile is settled and not stored again. Runs that were launched since are read " +
+			"no more, and what is stored of them goes a day later. Until then another backup may " +
+			"bring them back. The backup is checked whole before anything changes.",
 		Access: auth.Admin, Rate: limits.General, Timeout: backupTime,
 		Errors: []fault.Code{fault.InvalidBackup, fault.OtherCluster},
 	}, func(ctx context.Context, _ *operation.Caller, in *restoreRequest) (RestoreReport, error) {

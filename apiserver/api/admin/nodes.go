@@ -52,9 +52,8 @@ func (r Resource) nodes() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_admin_nodes", Routes: operation.Routes("GET /api/admin/nodes"), Group: group,
 		Summary: "Lists the nodes of the cluster by name, as the leader sees them",
-		Description: "While the control plane has no leader it lists what the answering node " +
-			"knows by itself: no node is the " +
-			"LEADER then, and nothing is known of heartbeats.",
+		Description: "While the control plane has no leader, it lists what the answering node " +
+			"knows by itself. No node is the LEADER then, and nothing is known of heartbeats.",
 		Access: auth.Admin, Rate: limits.Read, Leaderless: true,
 	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) ([]ClusterNode, error) {
 		found, err := r.Client.Nodes(ctx)

@@ -43,9 +43,9 @@ func (r Resource) export() *operation.Operation {
 		Description: "It counts as one call, and as an open stream while it is sent. Rows come " +
 			"as by GET /api/scraper/data: in the order in which they were stored, as they were " +
 			"when the call came. jsonl is each row as it was stored, one a line. The columns of " +
-			"csv are the configured fields in their order, then all others in the order in " +
-			"which rows first have them, those that the server adds (_…) last; with fields, " +
-			"exactly those. An answer that breaks off ends without its last chunk.",
+			"csv are the configured fields in their order, then all others in the order in which " +
+			"rows first have them. Those that the server adds (_…) come last. With fields, the " +
+			"columns are exactly those. An answer that breaks off ends without its last chunk.",
 		Access: auth.Read, Rate: limits.Read, Timeout: exportTime,
 		Media: []string{export.CSV.MediaType(), export.JSONL.MediaType()},
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,

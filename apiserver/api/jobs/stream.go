@@ -60,11 +60,10 @@ type streamRequest struct {
 	ID ids.ID `path:"id" doc:"A job; for the path under /api/scraper also a scraper, whose active or else newest run is meant"`
 }
 
-const streamDescription = "Events named status, each with the whole progress; the first one " +
-	"comes at once, the last one " +
-	"has the final state, and then the stream ends. Ids are the job's index in the log of " +
-	"changes; whoever comes back " +
-	"gets the newest state first, so nothing that Last-Event-ID names has to be sent again."
+const streamDescription = "Events named status, each with the whole progress. The first one " +
+	"comes at once. The last one has the final state, and then the stream ends. Ids are the " +
+	"job's index in the log of changes. Whoever comes back gets the newest state first, so " +
+	"nothing that Last-Event-ID names has to be sent again."
 
 // stream is GET /api/scraper-job-status/{id}/stream.
 func (r Resource) stream() *operation.Operation {

@@ -63,13 +63,12 @@ func (r Resource) fields() *operation.Operation {
 		ID: fieldsID, Routes: operation.Routes("POST /api/scraper-simple/preview-from-url"),
 		Group:   group,
 		Summary: "Looks for fields on a page by their names",
-		Description: "The names are hints: what the page states for machines, its tables and " +
-			"lists of labels and values, elements that " +
-			"are called so, what a proposal for the page would find, and, where the server has " +
-			"one, a language model are asked for " +
-			"them; of a list the first item counts. The page is fetched and paid like any " +
-			"other; one that says nothing " +
-			"of what is asked costs nothing, and the header Shoal-Reason says why. Nothing is saved.",
+		Description: "The names are hints. They are looked up in what the page states for " +
+			"machines, in its tables and lists of labels, and in elements that are called so. " +
+			"What a proposal for the page would find counts, too. Where the server has one, a " +
+			"language model is asked for the rest. Of a list the first item counts. The page is " +
+			"fetched and paid like any other. One that says nothing of what is asked costs " +
+			"nothing, and the header Shoal-Reason says why. Nothing is saved.",
 		Access: auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.TypeNotRunnable}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *fieldsRequest) (FieldsPreview, error) {

@@ -31,12 +31,11 @@ type urlBasedRequest struct {
 
 const urlBasedID = "svc_preview_scraper_from_url"
 
-const description = "Every strategy that fits the page is tried; what makes rows is proposed, " +
-	"the best first, each with its first rows, " +
-	"which are those that a run would give. An empty array says that nothing was found, and the " +
-	"header Shoal-Reason why. The page is fetched and paid like any " +
-	"other; one on which nothing was found costs nothing. Nothing is saved. The call waits up " +
-	"to 55 s; who hangs up ends it."
+const description = "Every strategy that fits the page is tried. What makes rows is proposed, " +
+	"the best first, each with its first rows. A run would give the same ones. An empty array " +
+	"says that nothing was found, and the header Shoal-Reason why. The page is fetched and paid " +
+	"like any other. One on which nothing was found costs nothing. Nothing is saved. The call " +
+	"waits up to 55 s; who hangs up ends it."
 
 // fromURL is POST /api/scraper-simple/url-based.
 func (r Resource) fromURL() *operation.Operation {

@@ -28,7 +28,7 @@ type ListRun struct {
 	GroupID           ids.ID            `json:"groupId" doc:"Group that stores the rows; needed without scraperId"`
 	Name              string            `json:"name" max:"200" line:"true" doc:"Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice."`
 	URLs              []string          `json:"urls" alone:"json" max:"100000" code:"LIST_TOO_LARGE" doc:"The addresses"`
-	EndpointTag       string            `json:"endpointTag" max:"200" doc:"What reads the addresses instead of fields: websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL), or the tag of a plugin, /plugin/marketplace/pdp or /plugin/marketplace/search. It is never inferred."`
+	EndpointTag       string            `json:"endpointTag" max:"200" doc:"What reads the addresses instead of fields. It is websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin: /plugin/marketplace/pdp or /plugin/marketplace/search. It is never inferred."`
 	ScraperID         ids.ID            `json:"scraperId" doc:"Run an existing list scraper again"`
 	TemplateScraperID ids.ID            `json:"templateScraperId" doc:"Use this scraper's recipe (type, fields, pagination, politeness) on the addresses"`
 	Type              model.ScraperType `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON" doc:"With itemsConfig: SINGLE_PRODUCT unless told"`
@@ -106,27 +106,21 @@ func (r Resource) startList() *operation.Operation {
 		ID: listRunID, Routes: operation.Routes("POST /api/scraper/url-list-run"), Group: group,
 		Summary: "Launches a run over a list of addresses",
 		Description: "The list comes as urls (at most 100,000) of a JSON body, or as the body " +
-			"itself: text/uri-list (an " +
-			"address a line, # begins a comment) or application/x-ndjson ({\"url\": …} a line), " +
-			"at most 5,000,000 addresses, " +
-			"with the other members as query parameters. One invalid address refuses the whole " +
-			"list and is named; nothing " +
-			"is saved or charged then. Addresses that are equal in canonical form are taken " +
-			"once. The first run of a list " +
-			"makes its scraper; with scraperId it runs again: rerun takes what was never " +
-			"charged, force all, from urls or, " +
-			"without urls, from the list last given; urls without either are all taken. The " +
-			"bytes of a streamed list are not compared when an " +
-			"Idempotency-Key is used again. With endpointTag websitecontacts each website has " +
-			"one row: website, " +
-			"email, emails_all, email_source_url, domain_match (yes, no, unknown or empty), " +
-			"status, checked_at. EMAIL_FOUND and " +
-			"NO_EMAIL_PUBLISHED cost two credits; EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, " +
-			"SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY " +
-			"and DAILY_LIMIT_REACHED (2,000 websites a day, 800 that end uncharged, 3 reads of " +
-			"a domain; UTC) cost nothing. A " +
-			"customer who has never topped up gets a run that has failed with a message. With " +
-			"the tag of a plugin the rows are " +
+			"itself (at most 5,000,000). The body is text/uri-list (an address a line, # begins " +
+			"a comment) or application/x-ndjson ({\"url\": …} a line). The other members are " +
+			"query parameters then. One invalid address refuses the whole list and is named; " +
+			"nothing is saved or charged then. Addresses that are equal in canonical form are " +
+			"taken once. The first run of a list makes its scraper. With scraperId it runs " +
+			"again: rerun takes what was never charged, and force takes all. They take it from " +
+			"urls or, without urls, from the list last given. urls without either are all taken. " +
+			"The bytes of a streamed list are not compared when an Idempotency-Key is used " +
+			"again. With endpointTag websitecontacts each website has one row: website, email, " +
+			"emails_all, email_source_url, domain_match (yes, no, unknown or empty), status, " +
+			"checked_at. EMAIL_FOUND and NO_EMAIL_PUBLISHED cost two credits. " +
+			"EMAIL_NOT_EXTRACTABLE, PAGE_NOT_READABLE, SITE_UNREACHABLE, SOCIAL_PROFILE_ONLY and " +
+			"DAILY_LIMIT_REACHED cost nothing. The daily limits (UTC) are 2,000 websites, 800 " +
+			"that end uncharged, and 3 reads of a domain. A customer who has never topped up " +
+			"gets a run that has failed with a message. With the tag of a plugin the rows are " +
 			"those of MARKETPLACE, described at PUT /api/scraper.",
 		Access: auth.Write, Rate: limits.ListRun, Idempotency: operation.Optional,
 		Timeout: listRunTime,

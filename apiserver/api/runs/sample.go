@@ -25,11 +25,11 @@ func (r Resource) sample() *operation.Operation {
 		ID: sampleID, Routes: operation.Routes("GET /api/scraper/{id}/get-sample-data"),
 		Group:   group,
 		Summary: "Runs a scraper on its first page and answers the rows",
-		Description: "The first page of the start address, or of the first address of the " +
-			"newest list, is fetched and paid " +
-			"like any other, unless the sample comes from the cache; the rows are answered and " +
-			"not kept. Where there are none the header Shoal-Reason says why. At most 1,000 rows " +
-			"and about 768 KiB are answered. The call waits up to 55 s; who hangs up ends the run.",
+		Description: "The first page of the start address, or of the first address of the newest " +
+			"list, is fetched and paid like any other. A sample from the cache costs nothing. " +
+			"The rows are answered and not kept. Where there are none the header Shoal-Reason " +
+			"says why. At most 1,000 rows and about 768 KiB are answered. The call waits up to " +
+			"55 s; who hangs up ends the run.",
 		Access: auth.Read, Rate: limits.Sample, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound, fault.TypeNotRunnable, fault.SchemaGone,
 			fault.SearchNotConfigured}, trial.Errors()...),

@@ -25,10 +25,9 @@ func (r Resource) stop() *operation.Operation {
 		ID:     "svc_stop_scraper",
 		Routes: operation.Routes("GET /api/scraper/{id}/stop", "POST /api/scraper/{id}/stop"),
 		Group:  group, Summary: "Stops a scraper's run",
-		Description: "The run's state is final at once; pages that are being fetched are still " +
-			"stored and charged, which the " +
-			"call waits for, up to 10 s. A scraper that is not running is left as it is. Rows " +
-			"already there are kept.",
+		Description: "The run's state is final at once. Pages that are being fetched are still " +
+			"stored and charged. The call waits for them, up to 10 s. A scraper that is not " +
+			"running is left as it is. Rows already there are kept.",
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required, Status: 200,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *stopRequest) (operation.None, error) {

@@ -39,19 +39,15 @@ func (r Resource) previewRule() *operation.Operation {
 		Group:   group,
 		Summary: "Applies a post-process rule to one value; persists nothing",
 		Description: "A text source of CURRENCY_CONVERT may be a price as sites write it, such " +
-			"as 1.234,50 EUR: signs, letters and " +
-			"symbols around its one number do not count. The output is the source times the " +
-			"rate, without rounding. A rate " +
-			"between two currencies other than the euro has 10 significant digits. Weekends and " +
-			"bank holidays take the " +
-			"European Central Bank's rate of the day before. A source that is null, or no " +
-			"number, writes nothing. " +
-			"REGEX_CLEAN takes pattern (RE2, up to 512 characters), and either replacement ($1 " +
-			"and ${name} stand for groups) " +
-			"or group, whose text in the first match is the output; onNoMatch is KEEP (the " +
-			"source as it is), NULL or EMPTY. " +
-			"ENUM_MAP looks up numbers and booleans as JSON writes them; without a match and a " +
-			"default it writes nothing.",
+			"as 1.234,50 EUR. Signs, letters and symbols around its one number do not count. The " +
+			"output is the source times the rate, without rounding. A rate between two " +
+			"currencies other than the euro has 10 significant digits. Weekends and bank " +
+			"holidays take the European Central Bank's rate of the day before. A source that is " +
+			"null, or no number, writes nothing. REGEX_CLEAN takes pattern (RE2, up to 512 " +
+			"characters). With it goes replacement ($1 and ${name} stand for groups), or group, " +
+			"whose text in the first match is the output. onNoMatch is KEEP (the source as it " +
+			"is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; " +
+			"without a match and a default it writes nothing.",
 		Access: auth.Read, Rate: limits.General, Invalid: fault.SchemaValidation,
 		Errors: []fault.Code{fault.SchemaValidation},
 	}, func(ctx context.Context, from *operation.Caller, in *previewRuleRequest) (RulePreview,

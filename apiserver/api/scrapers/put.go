@@ -15,28 +15,21 @@ import (
 )
 
 const putDescription = "The full body is sent always. An id that is not one of the customer's " +
-	"scrapers is refused. What " +
-	"this version cannot run (other types, schedules, retention) " +
-	"is refused with not_supported or type_not_runnable rather than kept and ignored. " +
-	"MARKETPLACE and SEARCH_ENGINE_SEARCH have " +
-	"fields of their own. Rows of a shop are: position (in a list), title, url, price, " +
-	"priceMax, listPrice, currency, availability, " +
-	"condition, brand, sku, gtin, mpn, productId, category, rating, reviewCount, image, images, " +
-	"description, platform. Rows of a " +
-	"search are: position, title, url, snippet, kind, query, page. APPLICATION_LD_JSON has a " +
-	"row for each thing that a page " +
-	"states (a Product, each element of an ItemList, each variant of a ProductGroup) with its " +
-	"properties as columns: those of " +
-	"items within it are joined with an underscore (offers_price, brand_name), several values " +
-	"are an array, references are " +
-	"followed. itemsConfig may choose and name some, by column or by path (offers.price). " +
-	"AI_CONF has the properties of its " +
-	"schema. A row that does not fit the schema is dropped, not stored and not charged; a page " +
-	"that has no other ends with the error " +
-	"row_rejected, with model_unavailable or model_limit_reached where the language model that " +
-	"was asked for what the page does " +
-	"not state gave no answer, and with no_rows where the page states nothing and there " +
-	"is no model."
+	"scrapers is refused. What this version cannot run (other types, schedules, retention) is " +
+	"refused with not_supported or type_not_runnable rather than kept and ignored. MARKETPLACE " +
+	"and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a " +
+	"list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. " +
+	"They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, " +
+	"description and platform, too. Rows of a search have position, title, url, snippet, kind, " +
+	"query and page. APPLICATION_LD_JSON has a row for each thing that a page states (a Product, " +
+	"each element of an ItemList, each variant of a ProductGroup). Its properties are columns. " +
+	"Those of items within it are joined with an underscore (offers_price, brand_name). Several " +
+	"values are an array, and references are followed. itemsConfig may choose and name some, by " +
+	"column or by path (offers.price). AI_CONF has the properties of its schema. A row that does " +
+	"not fit the schema is dropped, not stored and not charged. A page that has no other ends " +
+	"with the error row_rejected. It is model_unavailable or model_limit_reached where the " +
+	"language model, asked for what the page does not state, gave no answer. It is no_rows where " +
+	"the page states nothing and there is no model."
 
 var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported,
 	fault.NotFound,

@@ -43,7 +43,7 @@ type body struct {
 	taken    int64
 	ended    bool
 	// cutOff says, at the end of a chunked body, whether that was the connection's end and not the
-	// body's last chunk, which look alike to the reader. It is nil when that is not known.
+	// body's last chunk. The two look alike to the reader. It is nil when that is not known.
 	cutOff func() bool
 	meter  *meter // nil: the server's time-out for the whole body is all
 }

@@ -49,9 +49,9 @@ func (e *EventWriter) Send(event, id string, data any) error {
 	return e.write(frame)
 }
 
-// Wait waits for something to send. It is nil when one of the channels is closed or sends, ctx's
-// error when the server stops, and an error when the client is gone. A nil channel never does.
-// Meanwhile it keeps the connection alive.
+// Wait waits for something to send. It is nil when one of the channels is closed or sends. It is
+// ctx's error when the server stops, and an error when the client is gone. A nil channel never
+// does. Meanwhile it keeps the connection alive.
 func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{},
 	due <-chan time.Time) error {
 	for {

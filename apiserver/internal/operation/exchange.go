@@ -160,9 +160,9 @@ type Download struct {
 	Write func(ctx context.Context, w io.Writer) error // runs after the handler has returned
 }
 
-// Streamed is an answer of type T. It is Whole, or, where it is long, what Write writes of it as
-// JSON while it is sent, so that it is never in memory at once. An error in the middle breaks the
-// connection off, as that of a Download does.
+// Streamed is an answer of type T. It is Whole. A long one is what Write writes of it as JSON while
+// it is sent, so that it is never in memory at once. An error in the middle breaks the connection
+// off, as that of a Download does.
 type Streamed[T any] struct {
 	Whole T
 	// ContentType is that of what Write writes where it is not JSON; then it is another

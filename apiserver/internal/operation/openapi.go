@@ -96,7 +96,11 @@ func (op *Operation) parameters(s *schemas) []object {
 		if f.rules.required && note == "" {
 			p["required"] = true
 		}
-		if text := strings.TrimSpace(f.rules.doc + note); text != "" {
+		text := f.rules.doc
+		if text != "" && note != "" {
+			text = strings.TrimSuffix(text, ".") + ". "
+		}
+		if text += note; text != "" {
 			p["description"] = text
 		}
 		list = append(list, p)
@@ -114,8 +118,8 @@ func (op *Operation) parameters(s *schemas) []object {
 		members := op.request.shapes[op.request.body.typ].fields
 		for i := range members {
 			if !members[i].rules.alone {
-				add("query", &members[i], " (With a streamed body only, instead of the member "+
-					"of the JSON body.)")
+				add("query", &members[i], "With a streamed body only, instead of the member "+
+					"of the JSON body.")
 			}
 		}
 	}

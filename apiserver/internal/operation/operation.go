@@ -15,10 +15,11 @@
 //	               The members of the JSON body then come as query parameters, all but those
 //	               tagged alone:"json".
 //
-// and, as the members of bodies have, any of: required, default, min, max (value, characters or
-// items), clamp (greater values become this), enum, pattern, line (a text without control
-// characters), code (the error code when the value is refused), stamped (accepted and ignored),
-// doc. A pointer may be null. A struct that has Validate() fault.List is asked last.
+// and, as the members of bodies have, any of these. The first are required, default, min, max
+// (value, characters or items), clamp (greater values become this), enum and pattern. Then come
+// line (a text without control characters), code (the error code when the value is refused),
+// stamped (accepted and ignored) and doc. A pointer may be null. A struct that has Validate()
+// fault.List is asked last.
 package operation
 
 import (

@@ -8,9 +8,9 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// Archive says how far history has left the state: every run that was closed and every ledger entry
-// that was sealed by a command up to Upto stands in the row store's archive. Of those the state has
-// the newest few of each customer, too.
+// Archive says how far history has left the state. Every run that was closed, and every ledger
+// entry that was sealed, by a command up to Upto stands in the row store's archive. Of those the
+// state has the newest few of each customer, too.
 type Archive struct {
 	Upto uint64 `cbor:"1,keyasint"`
 }
@@ -57,7 +57,7 @@ func (v *View) MadeSealedAfter(index uint64, visit func(*Entry) bool) {
 	entriesTable.from(v, visit, "sealed", index+1)
 }
 
-// Step is part of the way from this state back to the first of its cluster: what a generation did
+// Step is part of the way from this state back to the first of its cluster. What a generation did
 // up to an index is part of this state.
 type Step struct {
 	Generation ids.ID `cbor:"1,keyasint"`
@@ -105,8 +105,8 @@ type PastRuns struct {
 	Queued int64  `cbor:"4,keyasint,omitempty"`
 	// Group is where Shown ran, zero: in the group where the scraper is.
 	Group ids.ID `cbor:"5,keyasint,omitzero"`
-	// Ended is the last ten, the newest first, each as a varint: its rows, and in the lowest two
-	// bits 1 if it was COMPLETED, 2 if it FAILED.
+	// Ended is the last ten, the newest first, each as a varint: its rows, and its state in the
+	// lowest two bits. 1 is COMPLETED, and 2 is FAILED.
 	Ended []byte `cbor:"6,keyasint,omitempty"`
 	// Groups are those that the scraper ran in before it was moved, the newest last.
 	Groups []ids.ID `cbor:"7,keyasint,omitempty"`

@@ -32,7 +32,7 @@ type Changes struct {
 
 // Succeed makes a restored state fit to follow another one in its cluster: it takes over from it
 // what is about machines, not about customers. That is the cluster's id and services, the nodes,
-// the time, and who fetches which shard, because a fetcher at work holds a lease by the state of
+// and the time. Who fetches which shard is, too: a fetcher at work holds a lease by the state of
 // today. The number of the newest dispatch and the index never count back, so they are of today,
 // too. The runs that were launched behind the cut are undone, revisions go on above all there were,
 // and revoked keys stay revoked. It fails when the states have different numbers of shards.

@@ -2,32 +2,33 @@
 //
 // # What fills a property
 //
-// First what the page states, in this order, as far as it has the property's type: the item that
-// states most of the schema (JSON-LD, microdata, RDFa) by the concept that the property's name
-// means (price, priceAmount and currentPrice are one; see concepts) or by the name itself, its
-// additionalProperty, meta elements (OpenGraph and the like), labelled tables and lists, data of
-// frameworks, elements that are called after what they hold (see mention), and of name, url and
-// language the heading, the canonical address and the page's language. Values take the schema's
-// types: numbers out of texts by the rules at number, truth out of availability, codes only with
-// their check digit. What does not fit the schema does not count as stated.
+// What the page states comes first, as far as it has the property's type. The first of these
+// counts: the item that states most of the schema (JSON-LD, microdata, RDFa), and its
+// additionalProperty. It has a property by the concept that the name means (price, priceAmount and
+// currentPrice are one; see concepts), or by the name itself. Then come meta elements (OpenGraph
+// and the like), labelled tables and lists, and data of frameworks. Last are elements that are
+// called after what they hold (see mention). Of name, url and language, the heading, the canonical
+// address and the page's language count, too. Values take the schema's types: numbers out of texts
+// by the rules at number, truth out of availability, codes only with their check digit. What does
+// not fit the schema does not count as stated.
 //
 // What is missing then is asked of the language model, with the page as text (markdown) and the
 // schema as the form of the answer. The page is data there: it stands between marks that it cannot
-// know, and a row of the answer that does not fit the schema is dropped, and so is a value that the
-// page does not have, where that can be told (see ground). What the page states is never changed by
-// an answer. Without an answer the page's own words stand.
+// know. A row of the answer that does not fit the schema is dropped. So is a value that the page
+// does not have, where that can be told (see ground). What the page states is never changed by an
+// answer. Without an answer the page's own words stand.
 //
 // # One row or many
 //
 // A schema of an array gives a row for each thing that the page lists. A schema of an object gives
-// one row, unless the page states two or more main things of one type (an ItemList, or repeated
-// microdata) and none of them is the page's own: then each is a row. A thing of a list is filled
-// from itself alone, never from what the page says of itself; the model is asked only where
-// required properties are missing. Its rows are added to those of the list, and fill those with
-// which they share an address, a name or a number.
+// one row. But the page may state two or more main things of one type (an ItemList, or repeated
+// microdata), none of them its own. Then each is a row. A thing of a list is filled from itself
+// alone, never from what the page says of itself. The model is asked only where required properties
+// are missing. Its rows are added to those of the list, and fill those with which they share an
+// address, a name or a number.
 //
-// With HiddenData, what package detect would propose counts, too, behind all these: of the thing
-// that the page is about, or, where nothing else makes a row, of the items that repeat on it.
+// With HiddenData, what package detect would propose counts, too, behind all these. It is of the
+// thing that the page is about, or, where nothing else makes a row, of the items that repeat on it.
 //
 // A row that does not fit the schema is counted as rejected. A page that states nothing gives no
 // row and rejects none.
@@ -207,7 +208,7 @@ func (r *reader) completeRow(of row) []byte {
 	return r.json(of, true)
 }
 
-// answers are the rows of a model's answer that fit the schema, and how many do not; an answer of
+// answers are the rows of a model's answer that fit the schema, and how many do not. An answer of
 // another form is one of these.
 func (r *reader) answers(body []byte, isList bool) (answers []row, unfit int) {
 	if len(body) > rows.MaxRowBytes {
@@ -233,8 +234,8 @@ func (r *reader) answers(body []byte, isList bool) (answers []row, unfit int) {
 	return answers, unfit
 }
 
-// answer is one row of a model's answer without what the page does not have; nil if it does not fit
-// the schema, or is one of a list's that has a name which the page does not have.
+// answer is one row of a model's answer without what the page does not have. It is nil if it does
+// not fit the schema, or is one of a list's with a name that the page does not have.
 func (r *reader) answer(part json.RawMessage, isList bool) row {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(part, &members); err != nil {

@@ -149,8 +149,8 @@ func (r *reader) ofFramework(f *field, things []*structured.Item) []byte {
 	return r.ofItem(f, found)
 }
 
-// verified are values of a property. A whole number as a price in framework data may be cents: it
-// counts as what the page shows, and if it shows other sums only, not at all.
+// verified are values of a property. A whole number as a price in framework data may be cents, so
+// what the page shows decides. If the page shows other sums only, the number does not count.
 func (r *reader) verified(f *field, it *structured.Item,
 	values []structured.Value) []structured.Value {
 	if it.Source != 0 || f.kind != money {

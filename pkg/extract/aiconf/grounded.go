@@ -10,11 +10,11 @@ import (
 	"shoal.dev/shoal/pkg/jsontext"
 )
 
-// A model may answer with what the page does not say. What can be looked up is looked up: a text
-// has to stand on the page, sentence by sentence, whatever its case, white space and punctuation; a
-// number has to stand there in some way of writing it; an address has to be one that the page has.
+// A model may answer with what the page does not say. What can be looked up is looked up. A text
+// has to stand on the page, sentence by sentence, whatever its case, white space and punctuation. A
+// number has to stand there in some way of writing it. An address has to be one that the page has.
 // A date is there when its year and its day are. What the model had to put into other words cannot
-// be looked up, and counts: a yes or no, an entry of an enumeration, a currency's code, an
+// be looked up, and counts. That is a yes or no, an entry of an enumeration, a currency's code, an
 // availability.
 
 // ground is what a model was shown, made comparable.

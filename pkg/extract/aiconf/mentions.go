@@ -16,9 +16,9 @@ import (
 // Elements that a page calls after what they hold: by class, id, itemprop and marks for tests, and
 // data attributes with values of their own. A name counts whole, or without the words that say
 // nothing: product-price__value is a price. What an element holds counts if it looks like what its
-// name says, the element is no part of what stands beside the thing, and is not one of several
-// alike: these are other things, or the thing's variants. Of those that are left the one nearest to
-// the heading counts.
+// name says. The element is no part of what stands beside the thing, and not one of several alike.
+// Those are other things, or the thing's variants. Of those that are left the one nearest to the
+// heading counts.
 
 // mention is an element with a name.
 type mention struct {

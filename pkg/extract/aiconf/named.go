@@ -44,8 +44,8 @@ func (r *reader) struckIn(f *field, n *html.Node) []byte {
 	return nil
 }
 
-// moneyText is what an element says of the price that is asked: without prices crossed out, and,
-// beside other numbers, without what stands in brackets, sizes and the quantity of a unit.
+// moneyText is what an element says of the price that is asked, without prices crossed out. Beside
+// other numbers, it is without what stands in brackets, sizes and the quantity of a unit.
 func moneyText(n *html.Node, most int) string {
 	if aloud := textAloud(n, most); isSum(aloud) {
 		return aloud

@@ -23,8 +23,9 @@ func (r *reader) amounts(machine bool) *amount.Reader {
 	return &r.prices[0]
 }
 
-// number is the number in a text as JSON, "" if it holds none. Of money it may hold several, if the
-// first one has a currency it has cents, or they are a range; most asks for the upper end of it.
+// number is the number in a text as JSON, "" if it holds none. Of money it may hold several: if the
+// first one has a currency, if it has cents, or if they are a range. Then most asks for the upper
+// end of it.
 func number(text string, f form, in *amount.Reader, most bool) string {
 	if f != money {
 		return in.Quantity(text, f == count)

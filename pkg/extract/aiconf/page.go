@@ -184,8 +184,8 @@ func (r *reader) single() row {
 	return found
 }
 
-// candidates are the items that fill a single row, best first: the one that states most of the
-// schema, and, of a product's variants, the group and the first of them.
+// candidates are the items that fill a single row, best first. The first is the one that states
+// most of the schema; of a product's variants, they are the group and the first of them.
 func (r *reader) candidates() []*structured.Item {
 	var best *structured.Thing
 	most := 0

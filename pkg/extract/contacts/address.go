@@ -128,8 +128,8 @@ func ungrown(local string) string {
 	return parts[1]
 }
 
-// domainEnds are the places where a written domain may end, the likeliest first: at its end, or
-// where the last label changes its kind ("firma.deTelefon"), or a label earlier.
+// domainEnds are the places where a written domain may end, the likeliest first. It may end at its
+// end, where the last label changes its kind ("firma.deTelefon"), or a label earlier.
 func domainEnds(domain string) []int {
 	var ends []int
 	for end := len(strings.TrimRight(domain, ".-")); end > 0; {
@@ -151,7 +151,7 @@ func domainEnds(domain string) []int {
 }
 
 // kindChanges is the length of the leading run of lower-case (or of only upper-case) ASCII letters
-// of a label, 0 when that is all of it or less than 2.
+// of a label. It is 0 when that is all of it or less than 2.
 func kindChanges(label string) int {
 	n := 0
 	for n < len(label) && 'a' <= label[n] && label[n] <= 'z' {

@@ -1,16 +1,16 @@
 // Package contacts owns the extraction of website contacts (specification 4.14): which e-mail
-// addresses a business publishes on its own site, from the home page and up to two contact-type
-// pages that it links to. It guesses nothing, decodes no protection, runs no script, and knows no
-// daily limits.
+// addresses a business publishes on its own site. It reads the home page, and up to two
+// contact-type pages that it links to. It guesses nothing, decodes no protection, runs no script,
+// and knows no daily limits.
 //
-// What a person reads on the page, or what the page was made of says in plain letters, is
-// published, whatever its spelling: info (at) firma dot de, full-width letters, a picture of an at
-// sign, what a button copies, JSON-LD, and the data of a framework where it is JSON. What has to be
-// computed first is protected: made by a script, encoded or enciphered, put together or turned
-// round by a style sheet, or drawn. Style sheets of the page itself also say what nobody sees;
-// those in files are not fetched. An address whose letters they may hide is in doubt, and answered
-// as not extractable. A block that is hidden counts, since scripts may show it, unless it is
-// nothing but an address.
+// What a person reads on the page is published, whatever its spelling: info (at) firma dot de,
+// full-width letters, a picture of an at sign. So is what the page was made of and says in plain
+// letters. That is what a button copies, JSON-LD, and the data of a framework where it is JSON.
+// What has to be computed first is protected. It is made by a script, encoded or enciphered, put
+// together or turned round by a style sheet, or drawn. Style sheets of the page itself also say
+// what nobody sees; those in files are not fetched. An address whose letters they may hide is in
+// doubt, and answered as not extractable. A block that is hidden counts, since scripts may show it,
+// unless it is nothing but an address.
 package contacts
 
 import (

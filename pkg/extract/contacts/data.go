@@ -78,7 +78,7 @@ func eachText(value any, do func(string)) {
 }
 
 // Data of frameworks is what a page was made of: JSON in a script or an attribute. It has people's
-// addresses as well as the site's: those on its own domain count wherever they stand, others where
+// addresses as well as the site's. Those on its own domain count wherever they stand, others where
 // a member says that they are for everybody.
 var (
 	assigned  = regexp.MustCompile(`^\s*(?:(?:var|let|const)\s+)?(?:(?:window|self|globalThis)\.)?[\w$.]{1,60}\s*(?:=|\.push\(|\()\s*[{\[]`)

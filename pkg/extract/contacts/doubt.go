@@ -10,9 +10,9 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// Letters in the midst of an address may be hidden by what is not known: a sheet in a file, or a
-// selector that is read in part. Such an address is in doubt: it counts as protected, since a wrong
-// one is worse than none.
+// Letters within an address may be hidden by what is not known: a sheet in a file, or a selector
+// that is read in part. Such an address is in doubt: it counts as protected, since a wrong one is
+// worse than none.
 
 // Bounds of what is in doubt.
 const (

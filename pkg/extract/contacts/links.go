@@ -86,8 +86,8 @@ type candidate struct {
 	score int
 }
 
-// contactLinks are the best two contact-type pages of the same site that a page links to: first the
-// best of all, then the best of another kind, if there is one.
+// contactLinks are the best two contact-type pages of the same site that a page links to. First
+// comes the best of all, then the best of another kind, if there is one.
 func contactLinks(d *document, text string, base *url.Url, pageURL string) []string {
 	domain := domainOfURL(pageURL)
 	var found []candidate

@@ -1,13 +1,12 @@
-// Package detect owns the answer to "what could be scraped here?": it tries every strategy that
-// fits a page and proposes scrapers, each with the rows that this very scraper makes of the page,
-// the best first. It saves nothing, and knows no strategy's insides: each proposal is compiled and
-// run like any recipe.
+// Package detect owns the answer to "what could be scraped here?". It tries every strategy that
+// fits a page and proposes scrapers, the best first. Each comes with the rows that this very
+// scraper makes of the page. It saves nothing, and knows no strategy's insides: each proposal is
+// compiled and run like any recipe.
 //
-// The strategies: the fields that the caller names; data that the page states
-// (APPLICATION_LD_JSON); shop plugins (MARKETPLACE); items that repeat, and tables whose heads name
-// their columns (MULTIPLE_PRODUCTS); the one thing that a page is about (SINGLE_PRODUCT); arrays
-// and objects of JSON bodies, by JSONPath; and AI_CONF with the schema that fits what the page is
-// about.
+// The strategies are these. The caller names fields. The page states data (APPLICATION_LD_JSON). A
+// shop plugin knows it (MARKETPLACE). Items repeat, or a table's heads name its columns
+// (MULTIPLE_PRODUCTS). The page is about one thing (SINGLE_PRODUCT). A JSON body has arrays and
+// objects, read by JSONPath. AI_CONF has a schema that fits what the page is about.
 package detect
 
 import (
@@ -353,8 +352,8 @@ type columns struct {
 	beside bool // it stands beside a list of something else
 }
 
-// table proposes the rows of a table by the names in its head: better than the same rows as a list,
-// and less than a list of something else, which the table then stands beside.
+// table proposes the rows of a table by the names in its head. That is better than the same rows as
+// a list, and less than a list of something else, which the table then stands beside.
 func (d *detection) table(found columns, place int, t topic, next *model.Pagination) {
 	scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: found.config}
 	score := 86.0

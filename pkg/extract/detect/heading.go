@@ -6,7 +6,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// heading is the element that names what a page is about, nil where none does; headed says how much
+// heading is the element that names what a page is about, nil where none does. headed says how much
 // of the page's own title it has, from 0 to 1.
 func (p *probe) heading() (heading *html.Node, headed float64) {
 	if p.headingKnown {

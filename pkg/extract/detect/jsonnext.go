@@ -11,8 +11,8 @@ import (
 // maxNextDepth is how deep in objects of a body what leads to the next page is looked for.
 const maxNextDepth = 4
 
-// cursors are members with what asks for the next page, by their letters, and the parameters of an
-// address that take it, the first unless the address has another.
+// cursors are members with what asks for the next page, by their letters. Beside each stand the
+// parameters of an address that take it, the first unless the address has another.
 var cursors = map[string][]string{
 	"next":              {"page", "cursor", "offset", "start"},
 	"nextpage":          {"page", "p"},

@@ -247,7 +247,7 @@ func (n *naming) marked() {
 	})
 }
 
-// rest names what is left after the words it is called by, or the head of its column; texts without
+// rest names what is left after the words it is called by, or the head of its column. Texts without
 // a name are wanted where they tell items apart.
 func (n *naming) rest() {
 	known := map[string]bool{}

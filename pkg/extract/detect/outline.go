@@ -150,8 +150,8 @@ func stepOf(n *html.Node) string {
 	return n.Data + ":nth-child(" + strconv.Itoa(column) + ")"
 }
 
-// isAside says whether an element stands beside what a page is about: by its name, or by what it is
-// called if it has less than half of the page's text, or hardly anything but links.
+// isAside says whether an element stands beside what a page is about. Its name says so, or what it
+// is called, if it has less than half of the page's text, or hardly anything but links.
 func isAside(e *element, all int) bool {
 	switch n := e.node; n.Data {
 	case "nav", "aside":
@@ -174,8 +174,8 @@ func isAside(e *element, all int) bool {
 		strings.Fields(attribute(e.node, "class")), isAsideName)
 }
 
-// isAsideName says whether a class or an id is that of what stands beside, rather than of what has
-// such a thing beside it or in it.
+// isAsideName says whether a class or an id is that of what stands beside. It is not that of what
+// has such a thing beside it or in it.
 func isAsideName(name string) bool {
 	switch name {
 	case "widget", "widgets", "widget-area":

@@ -12,8 +12,8 @@ import (
 // ownText marks a leaf whose value is what an element says by itself, without its elements.
 const ownText = "text()"
 
-// ownPrice is the price that an element writes before or behind elements that say something else,
-// "" where all that it shows is the price or none is.
+// ownPrice is the price that an element writes before or behind elements that say something else.
+// It is "" where all that the element shows is the price, or none is.
 func ownPrice(n *html.Node) string {
 	own := firstText(n)
 	if !amount.Is(own) || amount.Is(textOf(n)) {

@@ -12,8 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// surely are words for a price before a reduction, formerly those and others: many shops call every
-// price regular, or that of their list, and where there is no other one, it is the price.
+// surely are words for a price before a reduction, formerly those and others. Many shops call every
+// price regular, or that of their list: where there is no other one, it is the price.
 var (
 	surely = []string{"old", "was", "compare", "rrp", "before", "crossed", "strike", "msrp",
 		"uvp", "statt", "strikethrough", "striked", "ancien", "anterior", "tachado", "barre"}
@@ -214,7 +214,7 @@ func (n *naming) combine(now, maybe, former []part) {
 	n.add("listPrice", former)
 }
 
-// isAbove says whether most of the prices of a place are above those that the items have now: what
+// isAbove says whether most of the prices of a place are above those that the items have now. What
 // is the same says it once more.
 func isAbove(former, now []*html.Node) bool {
 	above, both := 0, 0

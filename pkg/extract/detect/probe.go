@@ -67,8 +67,8 @@ func isNear(found, nodes []*html.Node) bool {
 	return same*10 >= len(nodes)*9
 }
 
-// titleSelector finds what matches the titles of a list and nothing else, so that each is a row;
-// without such a selector, one that matches nearly those.
+// titleSelector finds what matches the titles of a list and nothing else, so that each is a row.
+// Without such a selector, one that matches nearly those does.
 func (p *probe) titleSelector(l *list) string {
 	if css := p.sel.group(l.titles); css != "" {
 		return css
@@ -102,7 +102,7 @@ func (p *probe) titleSelector(l *list) string {
 	return near
 }
 
-// below finds what is around elements so that a selector in it matches the nodes and nothing else;
+// below finds what is around elements so that a selector in it matches the nodes and nothing else.
 // near becomes the first that matches nearly those.
 func (p *probe) below(around []*html.Node, css string, nodes []*html.Node, near *string) string {
 	around = slices.Clone(around)
@@ -244,8 +244,8 @@ const (
 	maxCalled = 3 // names of each
 )
 
-// inner are the selectors that all nodes may be found by, the shortest first: by their own names,
-// and by those of what is around them in their items.
+// inner are the selectors that all nodes may be found by, the shortest first. They go by their own
+// names, and by those of what is around them in their items.
 func (s *search) inner(nodes []*html.Node) []string {
 	var around []*html.Node
 	for _, n := range nodes {

@@ -291,8 +291,8 @@ func (p *probe) unreduced(css string, n *html.Node) string {
 	return css
 }
 
-// crossed is a selector of a price before a reduction: by what says that it is one, so that it
-// finds nothing where nothing is reduced.
+// crossed is a selector of a price before a reduction. It goes by what says that it is one, so that
+// it finds nothing where nothing is reduced.
 func (p *probe) crossed(n *html.Node) string {
 	if n == nil {
 		return ""

@@ -13,9 +13,9 @@ import (
 // Value is what a page shows under the name that proposals give it.
 type Value struct{ Name, Text string }
 
-// Shown is what proposals find on a page, each name once: of the thing that the page is about, and
-// of the items of its best list, in the page's order. Either may be empty, and both are of a page
-// of more than 20,000 elements.
+// Shown is what proposals find on a page, each name once, in the page's order. It is of the thing
+// that the page is about, and of the items of its best list. Either may be empty, and both are of a
+// page of more than 20,000 elements.
 func Shown(root *html.Node, pageURL string) (thing []Value, items [][]Value) {
 	base, err := url.Parse(pageURL)
 	if err != nil || isLarge(root) {

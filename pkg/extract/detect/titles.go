@@ -377,8 +377,8 @@ func one(is bool) float64 {
 	return 0
 }
 
-// itemsWorth rates the items of a group: by how much of the page they are, how alike, how many, and
-// by what they have beside their titles.
+// itemsWorth rates the items of a group: by how much of the page they are, how alike and how many.
+// What they have beside their titles counts, too.
 func (p *probe) itemsWorth(g *group, titles []int) float64 {
 	n := float64(len(g.items))
 	kinds, ways := map[int]int{}, map[int]int{}

@@ -204,8 +204,8 @@ func (p *probe) proseOutside(l *list) int {
 	return total
 }
 
-// massOf is the text of items that are in no menu, in bytes, no item counted for more than twice
-// the one in the middle: what the first and the last one hold besides is none of theirs.
+// massOf is the text of items that are in no menu, in bytes. No item counts for more than twice the
+// one in the middle: what the first and the last one hold besides is none of theirs.
 func (p *probe) massOf(items []*html.Node) int {
 	lengths := make([]int, 0, len(items))
 	for _, n := range items {

@@ -7,8 +7,9 @@
 // such as Product, Article, Recipe, Event, JobPosting. The elements of an ItemList (OfferCatalog,
 // DataFeed) stand for the list, a page's mainEntity for the page, the variants of a ProductGroup
 // for the group. What merely comes along (Organization, Person, Review, Offer, VideoObject …) makes
-// rows only where there is nothing better, the page itself (WebPage …) only where there is nothing
-// else at all; breadcrumbs, navigation and the WebSite never do. The same row is written once.
+// rows only where there is nothing better. The page itself (WebPage …) does so only where there is
+// nothing else at all. Breadcrumbs, navigation and the WebSite never do. The same row is written
+// once.
 //
 // With tryWithHiddenData, microdata and then RDFa are read in the same way where JSON-LD states no
 // main thing.
@@ -36,7 +37,7 @@
 //
 // itemsConfig may be left out: rows then have all columns. Where it is given, it chooses and names
 // them. A selector is the name of a column (offers_price) or a path of property names
-// (offers.price, $.offers[0].price, $.offers[*].price); without one, the field's name is the
+// (offers.price, $.offers[0].price, $.offers[*].price). Without one, the field's name is the
 // selector. A path takes the first of several items unless [*] asks for all. Kinds are TEXT, the
 // value as stated, and EXISTS.
 package ldjson

@@ -1,7 +1,7 @@
 // Package marketplace owns MARKETPLACE: pages of online shops, whatever their system, in one form
-// of row. A plugin reads one kind of page; each is a folder here with its tag, its row of the price
-// table and its tests, and a line in plugins. What is known of the systems is in internal/shop, the
-// form of the rows at shop.Product.
+// of row. A plugin reads one kind of page. Each is a folder here, with its tag, its row of the
+// price table and its tests, and a line in plugins. What is known of the systems is in
+// internal/shop, the form of the rows at shop.Product.
 package marketplace
 
 import (

@@ -13,9 +13,9 @@ import (
 // Compile checks and compiles the fields.
 //
 // An item is the largest element that holds exactly one match of the first field, the match itself
-// included; the others are looked up in it, the item itself included, and the first match counts.
+// included. The others are looked up in it, the item itself included, and the first match counts.
 // Where a match of the first field lies in another one, or no item holds a match of any other
-// field, items say nothing, and the n-th matches of all fields form row n. Either way there are as
+// field, items say nothing. Then the n-th matches of all fields form row n. Either way there are as
 // many rows as matches of the first field, without those in which every field is null or false.
 //
 // Attributes and texts that an XPath expression chooses stand where their elements do. An

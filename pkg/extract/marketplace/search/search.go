@@ -1,5 +1,5 @@
-// Package search owns the plugin for result lists of shops, of a search or of a category: one row
-// for each product, in the order of the page.
+// Package search owns the plugin for result lists of shops, of a search or of a category. Each
+// product is a row, in the order of the page.
 package search
 
 import (

@@ -1,6 +1,6 @@
-// Package shop owns what is known of shop systems: how to tell which one made a page, where each
-// keeps what it says of a product, and the one form of row that comes of it. Which page is read how
-// is the plugins' business.
+// Package shop owns what is known of shop systems: how to tell which one made a page, and where
+// each keeps a product's properties. One form of row comes of it. Which page is read how is the
+// plugins' business.
 package shop
 
 import (

@@ -13,8 +13,9 @@ type platform struct {
 	data    func(*Page) Product
 }
 
-// places says where a field stands: alternatives divided by " | ", each a CSS selector and, behind
-// an @, the attribute that holds the value; @image is an image's address. & is the item itself.
+// places says where a field stands: alternatives divided by " | ". Each is a CSS selector and,
+// behind an @, the attribute that holds the value; @image is an image's address. & is the item
+// itself.
 type places map[string]string
 
 // Platforms are the names of the systems that are known, besides schema.org.

@@ -1,5 +1,5 @@
 // Package shoptest owns what the tests of the plugins share: pages as the shop systems' themes make
-// them, held against the truth that a page states of itself and against golden rows.
+// them. They are held against the truth that a page states of itself and against golden rows.
 package shoptest
 
 import (
@@ -23,7 +23,7 @@ const leastPages = 7
 var truths = regexp.MustCompile(`<!-- truth (.*) -->`)
 
 // Pages reads each page of testdata. What it says of itself in a comment, one row or an array of
-// them, must be in its rows; the rows whole are in the golden file beside it, which update writes
+// them, must be in its rows. The rows whole are in the golden file beside it, which update writes
 // anew.
 func Pages(t *testing.T, plugin shop.Plugin, update bool) {
 	t.Helper()

@@ -1,0 +1,17 @@
+package kafka_test
+
+import (
+	"context"
+	"fmt"
+
+	"shoal.dev/shoal/pkg/stream/kafka"
+)
+
+// What cannot work is told before a broker is asked.
+func ExampleOpen() {
+	_, err := kafka.Open(context.Background(),
+		kafka.Config{Brokers: []string{"kafka.example:9092"}})
+	fmt.Println(err)
+	// Output:
+	// kafka: Partitions is 0, want 1 to 65535
+}

@@ -27,6 +27,7 @@ type lists struct {
 	records map[ids.ID]map[model.Unit]model.Receipt
 	sealed  map[ids.ID]bool
 	emptied map[ids.ID]bool // without rows
+	atOnce  int             // most links that one reading answers; 0: as many as it asks for
 }
 
 func newLists() *lists {
@@ -50,6 +51,9 @@ func (l *lists) Links(_ context.Context, list ids.ID, from uint32, most int) ([]
 	links, known := l.links[list]
 	if !known {
 		return nil, rowstore.ErrListUnknown
+	}
+	if l.atOnce > 0 {
+		most = min(most, l.atOnce)
 	}
 	from = min(from, uint32(len(links)))
 	return slices.Clone(links[from:min(len(links), int(from)+most)]), nil
@@ -251,7 +255,7 @@ func serve(t testing.TB, config Config) *running {
 // patient ends a test that hangs.
 func patient(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -179,9 +179,10 @@ func TestRunWithoutAListEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := testConfig(t, t.TempDir())
 			config.Window, config.MarkerEvery = 8, 50*time.Millisecond
+			config.Store.(*lists).atOnce = 64
 			r := serve(t, config)
 			customer, scraper := prepare(t, r, config)
-			lost := launch(t, r, config, customer, scraper, 20_000) // more than is read at once
+			lost := launch(t, r, config, customer, scraper, 200) // more than is read at once
 			for ctx := patient(t); ; {
 				if status, err := r.Status(ctx); err == nil && status.Out == config.Window {
 					break

@@ -135,6 +135,8 @@ func registerAll(m *FSM) {
 	register(m, signUp)
 	register(m, renameCustomer)
 	register(m, changeInfo)
+	register(m, blockCustomer)
+	register(m, unblockCustomer)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

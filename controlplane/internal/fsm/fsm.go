@@ -135,6 +135,7 @@ func registerAll(m *FSM) {
 	register(m, signUp)
 	register(m, renameCustomer)
 	register(m, changeInfo)
+	register(m, putRetention)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -16,6 +16,8 @@ type Group struct {
 	CreatedAt           int64  `cbor:"7,keyasint"`
 	UpdatedAt           int64  `cbor:"8,keyasint"`
 	Scrapers            int    `cbor:"9,keyasint,omitempty"` // members
+	// Retention is how many of the newest runs of each scraper keep their rows, 0: the scrapers say.
+	Retention int `cbor:"10,keyasint,omitempty" since:"2"`
 }
 
 var groupsTable = define(1, "groups",

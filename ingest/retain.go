@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	retainEvery   = 30 * time.Second
+	retainEvery   = 10 * time.Second
 	retainedRuns  = 256 // closed runs that one step looks at
 	holdingAtOnce = 64  // runs with rows that one look at the row store finds
 )
@@ -48,7 +48,7 @@ func Retention(config RetentionConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
 	}
-	return work.Kind{Name: work.Retain, Recurring: true,
+	return work.Kind{Name: work.Retain, Recurring: true, AtStart: true,
 		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
 			outcome, err := config.step(ctx, item)
 			if err != nil {

@@ -179,8 +179,8 @@ func (r *replaced) check() {
 	}
 }
 
-// TestRetentionKeepsTheNewest: of each scraper the rows of so many newest runs stay, whatever is
-// under way, was moved, has left the state, or belongs to a run that nobody knows.
+// TestRetentionKeepsTheNewest: of each scraper the rows of so many newest runs stay. What is under
+// way stays, too, and what nobody knows. It does not matter what was moved or has left the state.
 func TestRetentionKeepsTheNewest(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})

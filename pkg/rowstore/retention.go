@@ -19,10 +19,11 @@ const Expiry = 90 * 24 * time.Hour
 const MaxKept = 65_536
 
 // Retention is how what is stored of a run goes when it is old, or when newer runs replace it. The
-// latter takes its rows alone (DeleteJob). Of the page records of an old one two things stay. One is their sum, which Recount answers from then on. The other is the addresses that were
-// charged, as hashes, so that they are not charged again. Whoever expires a run keeps these first,
-// then condenses the run, and then calls Expire. If that is cut off anywhere and done again, it
-// comes to the same.
+// latter takes its rows alone, by DeleteJob. Of the page records of an old one two things stay. One
+// is their sum, which Recount answers from then on. The other is the addresses that were charged,
+// as hashes, so that they are not charged again. Whoever expires a run keeps these first, then
+// condenses the run, and then calls Expire. If that is cut off anywhere and done again, it comes to
+// the same.
 type Retention interface {
 	// Expiring returns sealed jobs that started before a time, have page records and are not
 	// condensed, at most most of them.

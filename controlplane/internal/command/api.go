@@ -114,8 +114,8 @@ func (PutScraperPayload) Declaration() Declaration {
 
 func (PutScraperPayload) yields(state.Scraper) {}
 
-// PutRetentionPayload sets how many of the newest runs of a customer's scraper keep their rows, 1 or
-// more; 0: all. Faults: scraper_not_found, invalid_request below 0.
+// PutRetentionPayload sets how many of the newest runs of a customer's scraper keep their rows. It
+// is 1 or more; 0: all. Faults: scraper_not_found, invalid_request below 0.
 type PutRetentionPayload struct {
 	Customer string `cbor:"1,keyasint"`
 	Scraper  ids.ID `cbor:"2,keyasint"`

@@ -16,7 +16,7 @@ type Group struct {
 	CreatedAt           int64  `cbor:"7,keyasint"`
 	UpdatedAt           int64  `cbor:"8,keyasint"`
 	Scrapers            int    `cbor:"9,keyasint,omitempty"` // members
-	// Retention is how many of the newest runs of each scraper keep their rows, 0: the scrapers say.
+	// Retention is how many newest runs of each scraper keep their rows, 0: the scrapers say.
 	Retention int `cbor:"10,keyasint,omitempty" since:"2"`
 }
 

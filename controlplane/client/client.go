@@ -70,6 +70,9 @@ type (
 	PutPrices     = command.PutPricesPayload
 	DrainNode     = command.DrainNodePayload
 	RegisterNode  = command.RegisterNodePayload
+	// BlockCustomer ends what a customer may do; its runs under way go on.
+	BlockCustomer   = command.BlockCustomerPayload
+	UnblockCustomer = command.UnblockCustomerPayload
 )
 
 // Operations that have a preview.

@@ -95,8 +95,8 @@ func (v *View) GroupScrapers(group ids.ID, visit func(*Scraper) bool) {
 	scrapersTable.each(v, true, visit, "group_prefix", group)
 }
 
-// GroupsOf are the groups where a scraper has rows, as far as the state knows: its own, and those
-// that its runs were in before it was moved.
+// GroupsOf are the groups where a scraper has rows, as far as the state knows. These are its own,
+// and those that its runs were in before it was moved.
 func (v *View) GroupsOf(s *Scraper) []ids.ID {
 	groups := []ids.ID{s.Group}
 	add := func(group ids.ID) {

@@ -47,7 +47,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{History: history},
 		customers.Resource{Client: c.Client, Clock: c.Clock, Agreement: c.UserAgreement},
-		keys.Resource{Client: c.Client, IDs: c.IDs, Touches: s.touches},
+		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},
 		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
 			Lag: c.Lag, Recount: c.Recount},
 		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,

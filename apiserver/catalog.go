@@ -48,7 +48,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{History: history},
 		customers.Resource{Client: c.Client, Clock: c.Clock, Agreement: c.UserAgreement},
-		keys.Resource{Client: c.Client, IDs: c.IDs, Touches: s.touches},
+		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},
 		notifications.Resource{Client: c.Client},
 		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
 			Lag: c.Lag, Recount: c.Recount},

@@ -260,6 +260,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireDailies(tx)
 	expireRevoked(tx)
 	expireWork(tx)
+	expireTopUps(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

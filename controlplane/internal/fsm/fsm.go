@@ -135,6 +135,10 @@ func registerAll(m *FSM) {
 	register(m, signUp)
 	register(m, renameCustomer)
 	register(m, changeInfo)
+	register(m, openTopUp)
+	register(m, payTopUp)
+	register(m, endTopUp)
+	register(m, reverseTopUp)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

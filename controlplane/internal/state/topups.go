@@ -1,7 +1,5 @@
 package state
 
-import "shoal.dev/shoal/pkg/ids"
-
 // States of a top-up (specification 3).
 const (
 	TopUpOpen      = "OPEN"

@@ -15,8 +15,12 @@ import (
 // microsPerCent are the micros of a cent: a micro is a millionth of a euro.
 const microsPerCent = 10_000
 
-// releaseTime is for giving back the idempotency key of a call that failed.
-const releaseTime = 10 * time.Second
+const (
+	// askTime is for the provider to make a session.
+	askTime = 20 * time.Second
+	// releaseTime is for giving back the idempotency key of a call that failed.
+	releaseTime = 10 * time.Second
+)
 
 // TopUpInput is how much is paid in.
 type TopUpInput struct {
@@ -77,7 +81,9 @@ func newTopUp(opened client.OpenedTopUp) StartedTopUp {
 // nobody pays, since nobody has its address.
 func (r Resource) open(ctx context.Context, from *operation.Caller,
 	cents int64) (client.OpenedTopUp, error) {
-	session, err := r.Payments.Open(ctx, payment.Order{Key: from.Call.Ticket.String(),
+	asking, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	session, err := r.Payments.Open(asking, payment.Order{Key: from.Call.Ticket.String(),
 		Customer: from.Customer, Cluster: clusterOf(from.View), Cents: cents})
 	if err != nil {
 		return client.OpenedTopUp{}, err

@@ -52,7 +52,11 @@ func (r Resource) takeNotice() *operation.Operation {
 // pay credits a session, then books what was told before it of money that went back. Who dies in
 // between has not answered, and is told again.
 func (r Resource) pay(ctx context.Context, told *payment.Paid, correlation string) error {
-	if told.Cluster == "" || told.Cluster != clusterOf(r.Client.View()) {
+	view, err := r.Client.Fresh(ctx) // a node that has just come knows no cluster by itself
+	if err != nil {
+		return err
+	}
+	if told.Cluster == "" || told.Cluster != clusterOf(view) {
 		return nil // another one's checkout, at the same provider
 	}
 	paid, err := client.Do(ctx, r.Client, client.PayTopUp{Session: told.Session,

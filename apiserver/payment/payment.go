@@ -1,5 +1,5 @@
-// Package payment owns how customers' money comes in, as the API sees it: a provider with a hosted
-// checkout, and the notices by which it tells what became of one. It knows no wallet and keeps
+// Package payment owns how customers' money comes in, as the API sees it. There is a provider with a
+// hosted checkout, and it tells by notices what became of one. The package knows no wallet and keeps
 // nothing. Each provider has a package of its own.
 package payment
 
@@ -14,8 +14,8 @@ type Provider interface {
 	// payment_provider_failed; whether there is a session then is not known, and nobody has its
 	// address.
 	Open(ctx context.Context, order Order) (Session, error)
-	// Read checks who signed a notice, and when, and says what it tells: a Paid, an Ended or a
-	// Reversed; nil of whatever is no top-up's. Its faults: invalid_signature, invalid_body.
+	// Read checks who signed a notice, and when. It says what the notice tells: a Paid, an Ended or
+	// a Reversed, or nil where that is no top-up's. Its faults: invalid_signature, invalid_body.
 	Read(body []byte, signature string) (any, error)
 }
 

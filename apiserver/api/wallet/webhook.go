@@ -28,7 +28,8 @@ func (r Resource) takeNotice() *operation.Operation {
 		Access: auth.Public, Rate: limits.Unlimited,
 		Errors: []fault.Code{fault.TopUpNotConfigured, fault.InvalidSignature,
 			fault.AmountOverflow},
-	}, func(ctx context.Context, from *operation.Caller, in *noticeRequest) (operation.None, error) {
+	}, func(ctx context.Context, from *operation.Caller, in *noticeRequest) (operation.None,
+		error) {
 		if r.Payments == nil {
 			return operation.None{}, errNoProvider
 		}

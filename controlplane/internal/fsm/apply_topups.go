@@ -65,7 +65,8 @@ func payTopUp(tx *state.Tx, p command.PayTopUpPayload) (command.PaidTopUp, error
 	return command.PaidTopUp{TopUp: paid, Waiting: waiting(tx, paid.Payment)}, nil
 }
 
-// waiting are the reversals of a payment that nobody has booked: an entry each is another command's.
+// waiting are the reversals of a payment that were told before it. A command makes one entry of a
+// customer at most, so they are other commands'.
 func waiting(tx *state.Tx, payment string) (list []state.Reversal) {
 	if payment == "" {
 		return nil
@@ -95,9 +96,9 @@ func end(tx *state.Tx, open *state.TopUp, status string) {
 	tx.PutTopUp(&ended)
 }
 
-// reverseTopUp brings a reversal's booking in line with what is known of it. What was told, in
-// whatever order and how often, leads to the same: the amount is away while it is known to have
-// gone and not to have come back.
+// reverseTopUp brings a reversal's booking in line with what is known of it. It comes to the same in
+// whatever order that was told, and how often. The amount is away while nobody has told that it
+// came back.
 func reverseTopUp(tx *state.Tx, p command.ReverseTopUpPayload) (state.Reversal, error) {
 	next := state.Reversal{ID: p.ID, Payment: p.Payment, Amount: p.Amount, ToldAt: tx.Now}
 	if known := tx.Reversal(p.ID); known != nil {
@@ -149,7 +150,7 @@ func bookReversal(tx *state.Tx, p command.ReverseTopUpPayload, paid *state.TopUp
 }
 
 // makeRoomForReversal drops the oldest of those that wait when one more comes and there are too
-// many: refunds of payments that are none of ours wait, too.
+// many. Refunds of payments that are none of ours wait, too.
 func makeRoomForReversal(tx *state.Tx, id string) {
 	if tx.Reversal(id) != nil {
 		return

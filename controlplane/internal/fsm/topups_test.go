@@ -332,8 +332,8 @@ func (d *paying) exact(t *rapid.T) {
 	}
 }
 
-// TestTopUpsAreExact: whatever the provider tells in whatever order and how often, whoever leads,
-// postings sum to zero, balances are prefix sums, and each payment counts once.
+// TestTopUpsAreExact has the provider tell anything, in any order, any number of times, while leaders
+// change. Postings sum to zero, balances are prefix sums, and each payment counts once.
 func TestTopUpsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &paying{money: newMoney(t), paid: map[string]int64{}, away: map[string]reversed{}}

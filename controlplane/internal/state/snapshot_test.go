@@ -190,6 +190,12 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, launches := range launchesTable.all(&tx.View, "id_prefix") {
 			launchesTable.remove(tx, launches)
 		}
+		for _, topUp := range topUpsTable.all(&tx.View, "id_prefix") {
+			tx.RemoveTopUp(topUp)
+		}
+		for _, reversal := range reversalsTable.all(&tx.View, "id_prefix") {
+			tx.RemoveReversal(reversal)
+		}
 		return nil
 	})
 	if err != nil {

@@ -9,8 +9,8 @@ const (
 	TopUpUnmatched = "UNMATCHED"
 )
 
-// TopUpKeptMillis is for how long a top-up without a payment is known: after its end, and after the
-// end of a session of which the provider never told how it ended.
+// TopUpKeptMillis is for how long a top-up without a payment is known after its end. It is also for
+// how long after a session's end the provider may tell what became of it.
 const TopUpKeptMillis = 30 * 24 * 60 * 60 * 1000
 
 // TopUp is a session at a payment provider, in which a customer pays money in. It has a record from

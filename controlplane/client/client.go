@@ -77,6 +77,9 @@ type (
 	PutPrices     = command.PutPricesPayload
 	DrainNode     = command.DrainNodePayload
 	RegisterNode  = command.RegisterNodePayload
+	// BlockCustomer ends what a customer may do; its runs under way go on.
+	BlockCustomer   = command.BlockCustomerPayload
+	UnblockCustomer = command.UnblockCustomerPayload
 )
 
 // States of a top-up that its paying ends.

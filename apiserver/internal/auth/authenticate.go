@@ -24,8 +24,8 @@ type Authenticator struct {
 
 // Authenticate finds out who calls, from the headers Authorization and X-Customer-Ref. The view is
 // no older than the call: a key that was revoked before is not in it. Faults: unauthorized,
-// scope_rejected for a switch of the customer by others than admins, invalid_request for a switch
-// to nobody, unavailable.
+// customer_blocked, scope_rejected for a switch of the customer by others than admins,
+// invalid_request for a switch to nobody, unavailable.
 func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	customerRef string) (Principal, *client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
@@ -58,6 +58,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 			a.unknown.remember(credential, a.Clock.Now())
 			return Principal{}, nil, fault.New(fault.Unauthorized, "the key is not known")
 		}
+		if err := admit(view, key.Customer); err != nil {
+			return Principal{}, nil, err
+		}
 		if customerRef != "" && customerRef != key.Customer {
 			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for "+
 				"another customer")
@@ -78,7 +81,7 @@ func (a *Authenticator) Known(authorization string) bool {
 
 // AuthenticateHere finds out who calls when the control plane has no leader, which leaves tokens:
 // whether a key was revoked cannot be known. The view is this node's own, and may be old. Faults:
-// unauthorized, unavailable for keys.
+// unauthorized, customer_blocked, unavailable for keys.
 func (a *Authenticator) AuthenticateHere(authorization string) (Principal, *client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
@@ -90,14 +93,45 @@ func (a *Authenticator) AuthenticateHere(authorization string) (Principal, *clie
 	if err != nil {
 		return Principal{}, nil, fault.Wrap(fault.Unauthorized, err, "the token is not valid")
 	}
-	return Principal{Customer: who.subject, Subject: who.subject, Admin: who.admin},
-		a.Client.View(), nil
+	view := a.Client.View()
+	if err := admit(view, who.subject); err != nil {
+		return Principal{}, nil, err
+	}
+	return Principal{Customer: who.subject, Subject: who.subject, Admin: who.admin}, view, nil
 }
 
-// signIn makes a token's customer at its first use.
+// Holds says whether a credential that was let in would be let in again, by what this node knows.
+// Long answers ask it while they are sent. Faults: unauthorized when its key was revoked since,
+// customer_blocked.
+func (a *Authenticator) Holds(p *Principal) error {
+	view := a.Client.View()
+	if p.Key == nil {
+		return admit(view, p.Subject)
+	}
+	if view.Key(p.Key.ID) == nil {
+		return fault.New(fault.Unauthorized, "the key was revoked")
+	}
+	return admit(view, p.Key.Customer)
+}
+
+// admit refuses the credentials of a customer that is blocked. Admins who act for one use their
+// own.
+func admit(view *client.View, holder string) error {
+	if view.Customer(holder).Blocked() {
+		return fault.New(fault.CustomerBlocked, "the operator of the service has blocked this "+
+			"customer")
+	}
+	return nil
+}
+
+// signIn makes a token's customer at its first use. The token of a blocked one is refused whomever
+// it acts for.
 func (a *Authenticator) signIn(ctx context.Context, view *client.View, who identity,
 	customerRef string) (Principal, *client.View, error) {
 	p := Principal{Customer: who.subject, Subject: who.subject, Admin: who.admin}
+	if err := admit(view, who.subject); err != nil {
+		return Principal{}, nil, err
+	}
 	if customerRef != "" && customerRef != who.subject {
 		if !who.admin {
 			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for "+

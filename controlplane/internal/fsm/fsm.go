@@ -135,6 +135,8 @@ func registerAll(m *FSM) {
 	register(m, signUp)
 	register(m, renameCustomer)
 	register(m, changeInfo)
+	register(m, blockCustomer)
+	register(m, unblockCustomer)
 	register(m, openTopUp)
 	register(m, payTopUp)
 	register(m, endTopUp)

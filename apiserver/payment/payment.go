@@ -1,6 +1,6 @@
-// Package payment owns how customers' money comes in, as the API sees it. There is a provider with a
-// hosted checkout, and it tells by notices what became of one. The package knows no wallet and keeps
-// nothing. Each provider has a package of its own.
+// Package payment owns how customers' money comes in, as the API sees it. There is a provider with
+// a hosted checkout, and it tells by notices what became of one. The package knows no wallet and
+// keeps nothing. Each provider has a package of its own.
 package payment
 
 import (

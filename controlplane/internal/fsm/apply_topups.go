@@ -96,8 +96,8 @@ func end(tx *state.Tx, open *state.TopUp, status string) {
 	tx.PutTopUp(&ended)
 }
 
-// reverseTopUp brings a reversal's booking in line with what is known of it. It comes to the same in
-// whatever order that was told, and how often. The amount is away while nobody has told that it
+// reverseTopUp brings a reversal's booking in line with what is known of it. It comes to the same
+// in whatever order that was told, and how often. The amount is away while nobody has told that it
 // came back.
 func reverseTopUp(tx *state.Tx, p command.ReverseTopUpPayload) (state.Reversal, error) {
 	next := state.Reversal{ID: p.ID, Payment: p.Payment, Amount: p.Amount, ToldAt: tx.Now}

@@ -187,10 +187,18 @@ func TestReversalsWait(t *testing.T) {
 	if balance := b.view().Wallet("a").Balance(); balance != 700 {
 		t.Errorf("balance %d", balance)
 	}
-	for n := range maxWaitingReversals + 1 {
-		b.now++
-		b.reverse(fmt.Sprint("re ", n), "none of ours", 1, false)
+	b.index++
+	if err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+		for n := range maxWaitingReversals {
+			tx.PutReversal(&state.Reversal{ID: fmt.Sprint("re ", n), Payment: "none of ours",
+				Amount: 1, ToldAt: int64(n)})
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
+	b.now += maxWaitingReversals
+	b.reverse("one more", "none of ours", 1, false)
 	if b.view().Reversal("re 0") != nil || b.view().Reversal("re 1") == nil {
 		t.Error("not the oldest made room")
 	}
@@ -332,8 +340,8 @@ func (d *paying) exact(t *rapid.T) {
 	}
 }
 
-// TestTopUpsAreExact has the provider tell anything, in any order, any number of times, while leaders
-// change. Postings sum to zero, balances are prefix sums, and each payment counts once.
+// TestTopUpsAreExact has the provider tell anything, in any order, any number of times, while
+// leaders change. Postings sum to zero, balances are prefix sums, and each payment counts once.
 func TestTopUpsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &paying{money: newMoney(t), paid: map[string]int64{}, away: map[string]reversed{}}

@@ -140,6 +140,10 @@ func registerAll(m *FSM) {
 	register(m, readNotices)
 	register(m, preferNotices)
 	register(m, putRetention)
+	register(m, openTopUp)
+	register(m, payTopUp)
+	register(m, endTopUp)
+	register(m, reverseTopUp)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

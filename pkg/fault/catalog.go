@@ -77,6 +77,8 @@ const (
 	ScraperChanged        Code = "scraper_changed"
 	CustomerExists        Code = "customer_exists"
 	EmailTaken            Code = "email_taken"
+	CustomerRequired      Code = "customer_required"
+	EmailUnverified       Code = "email_not_verified"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -174,6 +176,8 @@ var catalog = map[Code]Entry{
 	ScraperChanged:        {409, "The scraper was changed meanwhile"},
 	CustomerExists:        {409, "The customer has signed up"},
 	EmailTaken:            {409, "E-mail address taken"},
+	CustomerRequired:      {403, "Sign up first"},
+	EmailUnverified:       {403, "E-mail address not verified"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

@@ -37,7 +37,8 @@ func (everyone) Authenticate(_ context.Context, authorization, _ string) (auth.P
 
 func (everyone) Known(string) bool { return true }
 
-func (e everyone) AuthenticateHere(authorization string) (auth.Principal, *client.View, error) {
+func (e everyone) AuthenticateHere(_ context.Context, authorization string) (auth.Principal,
+	*client.View, error) {
 	return e.Authenticate(context.Background(), authorization, "")
 }
 
@@ -337,7 +338,7 @@ func (l leaderless) Authenticate(ctx context.Context, _, _ string) (auth.Princip
 
 func (leaderless) Known(string) bool { return true }
 
-func (leaderless) AuthenticateHere(string) (auth.Principal, *client.View, error) {
+func (leaderless) AuthenticateHere(context.Context, string) (auth.Principal, *client.View, error) {
 	return auth.Principal{}, nil, fault.New(fault.Unauthorized, "not by this node alone")
 }
 

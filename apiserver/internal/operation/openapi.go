@@ -204,8 +204,11 @@ func (op *Operation) problems() map[int][]string {
 	if op.Access != auth.Public {
 		codes = append(codes, fault.Unauthorized, fault.ScopeRejected)
 	}
+	if op.Access != auth.Public && op.Access != auth.SignUp {
+		codes = append(codes, fault.CustomerRequired)
+	}
 	switch {
-	case op.Access == auth.SignInOnly:
+	case op.Access == auth.SignInOnly, op.Access == auth.SignUp:
 		codes = append(codes, fault.SignInOnly)
 	case op.isLong():
 		codes = append(codes, fault.TooManyStreams)

@@ -21,7 +21,7 @@ import (
 // An issuer rotates its keys while many call. No good token is refused, and each new key costs one
 // fetch, however many wait for it.
 func TestKeysRotateUnderLoad(t *testing.T) {
-	const rotations, callers = 12, 8
+	const rotations, callers = 9, 8
 	at := oidctest.Start(t)
 	issuer, manual := newIssuer(t, at)
 	run(t, issuer)
@@ -31,6 +31,9 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 		token.Store(&text)
 	}
 	sign()
+	if _, err := issuer.Check(t.Context(), *token.Load()); err != nil {
+		t.Fatal(err)
+	}
 	var checked atomic.Int64
 	var wait sync.WaitGroup
 	ended, end := context.WithCancel(t.Context())
@@ -46,12 +49,12 @@ func TestKeysRotateUnderLoad(t *testing.T) {
 		})
 	}
 	for n := range rotations {
+		manual.Advance(askEvery)
 		at.Rotate(t, algorithms[n%len(algorithms)])
 		sign()
 		for before := checked.Load(); checked.Load() < before+10*callers && !t.Failed(); {
 			runtime.Gosched()
 		}
-		manual.Advance(askEvery)
 	}
 	end()
 	wait.Wait()
@@ -131,43 +134,69 @@ func TestWithdrawnKeysEnd(t *testing.T) {
 }
 
 // Without an issuer there are no keys, and every token is refused as unavailable. When it comes it
-// is found by itself. While it is away again its keys hold for an hour.
-func TestIssuerIsAway(t *testing.T) {
+// is found without being asked for.
+func TestIssuerComesLater(t *testing.T) {
 	at := oidctest.Start(t)
 	at.Answer(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
 	})
 	issuer, manual := newIssuer(t, at)
 	run(t, issuer)
-	check := func(token string, code fault.Code) {
+	if _, err := issuer.Check(t.Context(), at.Token(t, "alice", manual.Now())); fault.CodeOf(err) !=
+		fault.Unavailable {
+		t.Errorf("without keys: %v", err)
+	}
+	if state := issuer.State(); state.Reachable || state.Keys != 0 || state.Failed == 0 {
+		t.Errorf("away: %+v", state)
+	}
+	at.Answer(nil)
+	for !issuer.State().Reachable {
+		manual.Advance(time.Second)
+		runtime.Gosched()
+	}
+	if _, err := issuer.Check(t.Context(), at.Token(t, "alice", manual.Now())); err != nil {
+		t.Error(err)
+	}
+	if state := issuer.State(); state.Keys != 1 || state.Fetched == 0 {
+		t.Errorf("there: %+v", state)
+	}
+}
+
+// While an issuer is away its keys hold for an hour.
+func TestKeysHoldForAnHour(t *testing.T) {
+	at := oidctest.Start(t)
+	issuer, manual := newIssuer(t, at)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // no key is waited for: run does not run
+	check := func(code fault.Code) {
 		t.Helper()
-		if _, err := issuer.Check(t.Context(), token); fault.CodeOf(err) != code {
+		if _, err := issuer.Check(ended, at.Token(t, "alice", manual.Now())); fault.CodeOf(err) !=
+			code {
 			t.Errorf("%v, want %q", err, code)
 		}
 	}
-	advanceUntil := func(reached func(State) bool) {
-		t.Helper()
-		for !reached(issuer.State()) {
-			manual.Advance(time.Second)
-			runtime.Gosched()
-		}
+	if err := issuer.keys.attempt(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	check(at.Token(t, "alice", manual.Now()), fault.Unavailable)
-	if state := issuer.State(); state.Reachable || state.Keys != 0 || state.Failed == 0 {
+	at.Answer(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
+	if err := issuer.keys.attempt(t.Context()); err == nil {
+		t.Fatal("an empty document will do")
+	}
+	manual.Advance(keysFor)
+	check("")
+	if state := issuer.State(); state.Reachable || state.Keys != 1 || state.Age != keysFor {
+		t.Errorf("%+v", state)
+	}
+	manual.Advance(time.Second)
+	check(fault.Unavailable)
+	if state := issuer.State(); state.Keys != 0 {
 		t.Errorf("%+v", state)
 	}
 	at.Answer(nil)
-	advanceUntil(func(s State) bool { return s.Reachable })
-	token := at.Token(t, "alice", manual.Now())
-	check(token, "")
-	if state := issuer.State(); state.Keys != 1 || state.Fetched == 0 {
-		t.Errorf("%+v", state)
+	if err := issuer.keys.attempt(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	at.Answer(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) })
-	advanceUntil(func(s State) bool { return !s.Reachable })
-	check(at.Token(t, "alice", manual.Now()), "")
-	advanceUntil(func(s State) bool { return s.Keys == 0 })
-	check(at.Token(t, "alice", manual.Now()), fault.Unavailable)
+	check("")
 }
 
 // What an issuer may answer, it is bounded, and it is refused with a reason.

@@ -100,7 +100,7 @@ func (i *Issuer) Fetches() int {
 	return i.fetches
 }
 
-// Rotate makes a key, publishes it beside the newest one of before, and signs with it from now on.
+// Rotate makes a key, publishes it beside those of before, and signs with it from now on.
 func (i *Issuer) Rotate(t testing.TB, algorithm jose.SignatureAlgorithm) {
 	t.Helper()
 	private := NewKey(t, algorithm)
@@ -109,9 +109,6 @@ func (i *Issuer) Rotate(t testing.TB, algorithm jose.SignatureAlgorithm) {
 	i.made++
 	i.signing = jose.JSONWebKey{Key: private, KeyID: fmt.Sprintf("key %d", i.made),
 		Algorithm: string(algorithm), Use: "sig"}
-	if last := len(i.keys) - 1; last > 0 {
-		i.keys = i.keys[last:]
-	}
 	i.keys = append(i.keys, i.signing)
 }
 

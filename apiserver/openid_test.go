@@ -41,8 +41,9 @@ func TestOpenIDTokens(t *testing.T) {
 	who, carlas := "GET /api/key/whoami", token("carla", nil)
 	as := func(ref string) map[string]string { return map[string]string{"X-Customer-Ref": ref} }
 	s.Run(t,
-		apitest.Scenario{Name: "another issuer's", As: token("carla", map[string]any{"iss": "https://id.test"}),
-			Do: who, Status: 401, Code: "unauthorized",
+		apitest.Scenario{Name: "another issuer's", Do: who,
+			As:     token("carla", map[string]any{"iss": "https://id.test"}),
+			Status: 401, Code: "unauthorized",
 			Headers: map[string]string{"WWW-Authenticate": "Bearer"},
 			Has:     map[string]any{"detail": "the token is of another issuer"}},
 		apitest.Scenario{Name: "says it is local", As: token("carla", map[string]any{"iss": "shoal",
@@ -99,7 +100,8 @@ func TestSignUpWithAnIssuer(t *testing.T) {
 		apitest.Scenario{Name: "a key", As: apitest.User, Do: do, Body: carla, Status: 403,
 			Code: "sign_in_required"},
 		apitest.Scenario{Name: "not verified", Do: do, Body: carla, Status: 403,
-			As: token("carla", map[string]any{"email_verified": false}), Code: "email_not_verified"},
+			As:   token("carla", map[string]any{"email_verified": false}),
+			Code: "email_not_verified"},
 		apitest.Scenario{Name: "no address", Do: do, Body: carla, Status: 403,
 			As: token("carla", map[string]any{"email": nil}), Code: "email_not_verified"},
 		apitest.Scenario{Name: "no mail goes there", Do: do, Body: carla, Status: 403,

@@ -103,7 +103,7 @@ type Config struct {
 	Operator client.Operator
 	// SearchEngines are what SEARCH_ENGINE_SEARCH may ask, the default first.
 	SearchEngines []model.SearchEngine
-	// OpenID is an OpenID Connect issuer whose tokens sign in, beside the local one; nil: none does.
+	// OpenID is an OpenID Connect issuer whose tokens sign in, beside the local one's; nil: none.
 	OpenID *OpenID
 	// UserAgreement is an HTML document that customers agree with; nil: there is none.
 	UserAgreement []byte

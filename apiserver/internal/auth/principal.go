@@ -1,6 +1,6 @@
-// Package auth owns who calls: API keys, the sign-in tokens of the local issuer and of another one
-// (package oidc), and what each may do (specification 5, decisions 7, 31 and 44). It answers with a
-// Principal or a fault; it writes no response and knows no operation.
+// Package auth owns who calls, and what each may do (specification 5, decisions 7, 31 and 44). That
+// is by API keys and by the sign-in tokens of the local issuer and of another one (package oidc).
+// It answers with a Principal or a fault; it writes no response and knows no operation.
 package auth
 
 import (

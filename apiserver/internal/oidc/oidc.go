@@ -1,6 +1,6 @@
-// Package oidc owns the bearer tokens of an OpenID Connect issuer: its discovery document, its
-// keys and how they change, and what a token has to say to hold (decision 31). What the caller may
-// do with it is for package auth to say.
+// Package oidc owns the bearer tokens of an OpenID Connect issuer (decision 31). It has the
+// issuer's discovery document, its keys and how they change, and what a token has to say to hold.
+// What the caller may do with it is for package auth to say.
 package oidc
 
 import (

@@ -18,7 +18,7 @@ import (
 // When keys are fetched. A key that was taken back holds until the next time.
 const (
 	fetchEvery = 5 * time.Minute
-	// askEvery is the least time between two fetches that unknown keys of tokens ask for: whoever
+	// askEvery is the least time between two fetches that unknown keys of tokens ask for. Whoever
 	// sends made-up tokens has the issuer asked no more often.
 	askEvery = 10 * time.Second
 	// keysFor is for how long keys are used while the issuer is away. Its tokens live no longer.
@@ -46,7 +46,7 @@ type source struct {
 	keys      *keySet       // nil before the first attempt that went well
 	fetchedAt time.Time     // when they were
 	askedAt   time.Time     // when a token last asked for an attempt
-	waiting   chan struct{} // closed when the attempt under way or asked for ends; nil: there is none
+	waiting   chan struct{} // closed when the attempt under way, or asked for, ends; nil: none is
 	failure   error         // of the last attempt
 	attempts  [2]int64      // that failed, and that went well
 }

@@ -167,8 +167,8 @@ func isSubject(name string) bool {
 		strings.TrimSpace(name) == name && !strings.ContainsFunc(name, unprintable)
 }
 
-// maxRefreshes is how often the keys are fetched for one token: an attempt that was under way when
-// it came may miss its key, and one more may be needed.
+// maxRefreshes is how often the keys are fetched for one token. An attempt that was under way when
+// it came may miss its key; then one more is needed.
 const maxRefreshes = 2
 
 // verify holds the signature against the keys, fetched anew when they have none that fits.

@@ -7,6 +7,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/groups"
 	"shoal.dev/shoal/apiserver/api/jobs"
 	"shoal.dev/shoal/apiserver/api/keys"
+	"shoal.dev/shoal/apiserver/api/notifications"
 	"shoal.dev/shoal/apiserver/api/previews"
 	"shoal.dev/shoal/apiserver/api/runs"
 	"shoal.dev/shoal/apiserver/api/schemas"
@@ -57,6 +58,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		customers.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs,
 			Agreement: c.UserAgreement},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Touches: s.touches},
+		notifications.Resource{Client: c.Client},
 		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
 			Lag: c.Lag, Recount: c.Recount},
 		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,

@@ -20,6 +20,9 @@ type (
 	Customer   = state.Customer
 	Profile    = state.Profile
 	Info       = state.Info
+	Notice     = state.Notice
+	Inbox      = state.Inbox
+	Preference = state.Preference
 	Key        = state.Key
 	Group      = state.Group
 	Scraper    = state.Scraper
@@ -44,6 +47,8 @@ type (
 	SignUp         = command.SignUpPayload
 	RenameCustomer = command.RenameCustomerPayload
 	ChangeInfo     = command.ChangeInfoPayload
+	ReadNotices    = command.ReadNoticesPayload
+	PreferNotices  = command.PreferNoticesPayload
 	MintKey        = command.MintKeyPayload
 	RevokeKey      = command.RevokeKeyPayload
 	KeyTouch       = command.KeyTouch
@@ -69,6 +74,9 @@ type (
 	PutPrices     = command.PutPricesPayload
 	DrainNode     = command.DrainNodePayload
 	RegisterNode  = command.RegisterNodePayload
+	// BlockCustomer ends what a customer may do; its runs under way go on.
+	BlockCustomer   = command.BlockCustomerPayload
+	UnblockCustomer = command.UnblockCustomerPayload
 )
 
 // Operations that have a preview.

@@ -39,6 +39,7 @@ const (
 	Unauthorized          Code = "unauthorized"
 	ScopeRejected         Code = "scope_rejected"
 	SignInOnly            Code = "sign_in_required"
+	CustomerBlocked       Code = "customer_blocked"
 	NotFound              Code = "not_found"
 	RouteNotFound         Code = "route_not_found"
 	MethodNotAllowed      Code = "method_not_allowed"
@@ -138,6 +139,7 @@ var catalog = map[Code]Entry{
 	Unauthorized:          {401, "Not authenticated"},
 	ScopeRejected:         {403, "Scope not allowed"},
 	SignInOnly:            {403, "Sign-in required"},
+	CustomerBlocked:       {403, "The customer is blocked"},
 	NotFound:              {400, "Not found"},
 	RouteNotFound:         {404, "No such route"},
 	MethodNotAllowed:      {405, "Method not allowed"},

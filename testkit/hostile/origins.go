@@ -3,13 +3,14 @@ package hostile
 import (
 	"bytes"
 	"compress/flate"
-	"compress/gzip"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math/big"
 	"net"
@@ -94,17 +95,76 @@ func hangs(head string) func(net.Conn) {
 	}
 }
 
-// bomb is many zeros, compressed.
-func bomb(coding string, compress func(io.Writer) io.WriteCloser) func(net.Conn) {
+// bombed is how many zeros a bomb holds, in MB: half as many again as the fetcher takes of a body.
+const bombed = 96
+
+// deflatedZeros are the zeros of a bomb in DEFLATE (RFC 1951). What a megabyte adds stands on whole
+// bytes behind a flush, and is the same from the second on: so it is compressed once.
+func deflatedZeros() string {
 	var body bytes.Buffer
-	w := compress(&body)
-	zeros := make([]byte, 1<<20)
-	for range 200 {
+	w, _ := flate.NewWriter(&body, flate.BestCompression) // fails for other levels alone
+	zeros, ends := make([]byte, 1<<20), [2]int{}
+	for i := range ends {
+		_, _ = w.Write(zeros)
+		_ = w.Flush()
+		ends[i] = body.Len()
+	}
+	_ = w.Close()
+	all := body.String()
+	return all[:ends[0]] + strings.Repeat(all[ends[0]:ends[1]], bombed-1) + all[ends[1]:]
+}
+
+// gzippedZeros are the zeros of a bomb in gzip (RFC 1952).
+func gzippedZeros() string {
+	sum, zeros := crc32.NewIEEE(), make([]byte, 1<<20)
+	for range bombed {
+		_, _ = sum.Write(zeros)
+	}
+	end := binary.LittleEndian.AppendUint32(nil, sum.Sum32())
+	end = binary.LittleEndian.AppendUint32(end, bombed<<20)
+	return "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + deflatedZeros() + string(end)
+}
+
+// zerosBy are the zeros of a bomb, as a writer compresses them.
+func zerosBy(compress func(w io.Writer) io.WriteCloser) string {
+	var body bytes.Buffer
+	w, zeros := compress(&body), make([]byte, 1<<20)
+	for range bombed {
 		_, _ = w.Write(zeros)
 	}
 	_ = w.Close()
-	return says(fmt.Sprintf("%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", okay, coding,
-		body.Len(), body.String()))
+	return body.String()
+}
+
+// bombs answer with many zeros, compressed.
+func bombs() []Origin {
+	var all []Origin
+	for _, b := range []struct {
+		name, coding string
+		make         func() string
+	}{
+		{"gzip bomb", "gzip", gzippedZeros},
+		{"deflate bomb", "deflate", deflatedZeros},
+		{"brotli bomb", "br", func() string {
+			return zerosBy(func(w io.Writer) io.WriteCloser {
+				return brotli.NewWriterLevel(w, brotli.BestSpeed)
+			})
+		}},
+		{"zstd bomb", "zstd", func() string {
+			return zerosBy(func(w io.Writer) io.WriteCloser {
+				z, _ := zstd.NewWriter(w, zstd.WithWindowSize(128<<20)) // a size it knows
+				return z
+			})
+		}},
+	} {
+		body := sync.OnceValue(b.make)
+		all = append(all, Origin{Name: b.name, Prepare: func() { body() }, Serve: func(c net.Conn) {
+			request(c)
+			_, _ = fmt.Fprintf(c, "%sContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", okay,
+				b.coding, len(body()), body())
+		}})
+	}
+	return all
 }
 
 func overTLS(config *tls.Config, serve func(net.Conn)) func(net.Conn) {
@@ -158,22 +218,6 @@ func Origins() ([]Origin, error) {
 		{"a chunk too large to count", false, says(chunked + "FFFFFFFFFFFFFFFFFFFF\r\n")},
 		{"a chunk of less than nothing", false, says(chunked + "-5\r\nhello\r\n0\r\n\r\n")},
 		{"a chunk that ends early", false, says(chunked + "ff\r\nhello")},
-		{"gzip bomb", false, bomb("gzip",
-			func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })},
-		{"deflate bomb", false,
-			bomb("deflate", func(w io.Writer) io.WriteCloser {
-				f,
-					_ := flate.NewWriter(w, 9)
-				return f
-			})},
-		{"brotli bomb", false,
-			bomb("br", func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) })},
-		{"zstd bomb", false, bomb("zstd",
-			func(w io.Writer) io.WriteCloser {
-				z,
-					_ := zstd.NewWriter(w, zstd.WithWindowSize(128<<20))
-				return z
-			})},
 		{"endless gzip", false,
 			endless(okay+"Content-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00",
 				"\x00\x05\x00\xfa\xffhello")},
@@ -264,6 +308,7 @@ func Origins() ([]Origin, error) {
 	} {
 		all = append(all, Origin{Name: o.name, TLS: o.tls, Serve: o.serve, Prepare: func() {}})
 	}
+	all = append(all, bombs()...)
 	for _, p := range Pages() {
 		body := sync.OnceValue(p.Body)
 		all = append(all, Origin{Name: p.Name, Prepare: func() { body() }, Serve: func(c net.Conn) {

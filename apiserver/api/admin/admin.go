@@ -37,6 +37,10 @@ type Client interface {
 // Operations are all of the resource, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
+		r.customers(),
+		r.customer(),
+		r.blockCustomer(),
+		r.unblockCustomer(),
 		r.adjustWallet(),
 		r.status(),
 		r.recount(),

@@ -85,6 +85,8 @@ type scanned struct {
 	rowstore.Store
 	reads []int
 	fail  int // that read fails, counted from 1
+	// not nil: it is told of each read before that is made
+	reading func(read int)
 	// not nil: each read says that it began, and ends when it is closed
 	held  chan struct{}
 	began chan struct{}
@@ -95,6 +97,9 @@ func (s *scanned) Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMes
 		s.began <- struct{}{}
 		<-s.held
 		return s.Store.Scan(ctx, q)
+	}
+	if s.reading != nil {
+		s.reading(len(s.reads) + 1)
 	}
 	if len(s.reads)+1 == s.fail {
 		return nil, 0, fmt.Errorf("the disk is gone")
@@ -132,6 +137,20 @@ func TestExportLongRows(t *testing.T) {
 	store.reads, store.fail = nil, 3
 	if body, err := r.get(t, path); err == nil {
 		t.Errorf("a part of %d bytes looks whole", len(body))
+	}
+	for _, read := range []int{1, 3} { // whose customer is blocked meanwhile
+		store.reads, store.fail, store.reading = nil, 0, func(now int) {
+			if now == read {
+				r.Client.Must(t, client.BlockCustomer{Customer: "alice", By: "root"})
+			}
+		}
+		body, err := r.get(t, path)
+		if whole := err == nil && strings.Count(string(body), "\n") == len(rows); whole ||
+			len(store.reads) == len(rows) {
+			t.Errorf("blocked at read %d: %d bytes after %d reads", read, len(body),
+				len(store.reads))
+		}
+		r.Client.Must(t, client.UnblockCustomer{Customer: "alice"})
 	}
 }
 

@@ -130,6 +130,35 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// The streams of a blocked customer end, whatever their run does. So do those of a revoked key.
+func TestStreamsEndWithTheirCaller(t *testing.T) {
+	for name, end := range map[string]func(r *rig){
+		"blocked": func(r *rig) {
+			r.Client.Must(t, client.BlockCustomer{Customer: "alice", By: "root"})
+		},
+		"revoked": func(r *rig) {
+			id, err := ids.Parse(r.Call(t, apitest.Scenario{As: apitest.Reader,
+				Do: "GET /api/key/whoami"}).Text("id"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Client.Must(t, client.RevokeKey{Customer: "alice", ID: id})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t)
+			job := r.launch(t, r.scraper, 2)
+			f := r.open(t, "/api/scraper-job-status/"+job.String()+"/stream")
+			if _, data := f.next(); data == nil {
+				t.Fatal("the stream does not begin")
+			}
+			end(r)
+			r.settleUnit(t, job, 0, 5) // which it does not tell any more
+			r.tick(t, func() { f.expect("null") })
+		})
+	}
+}
+
 func TestStreamStates(t *testing.T) {
 	r := start(t)
 	for rows, state := range map[uint32]string{1: "SUCCESS", 0: "FAILED"} {

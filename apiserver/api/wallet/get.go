@@ -6,20 +6,15 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
-	"shoal.dev/shoal/controlplane/client"
 )
 
-// get is GET /api/wallet. Every customer has a wallet: it comes into being with the customer.
+// get is GET /api/wallet.
 func (Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_wallet", Routes: operation.Routes("GET /api/wallet"), Group: group,
 		Summary: "Answers the balance, charges of runs under way included",
 		Access:  auth.Read, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (Wallet, error) {
-		wallet := from.View.Wallet(from.Customer)
-		if wallet == nil {
-			wallet = &client.Wallet{}
-		}
-		return newWallet(wallet), nil
+		return New(from.View, from.Customer), nil
 	})
 }

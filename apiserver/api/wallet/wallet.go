@@ -34,7 +34,13 @@ type Wallet struct {
 	WalletBillingEnabled      bool   `json:"walletBillingEnabled"`
 }
 
-func newWallet(w *client.Wallet) Wallet {
+// New is a customer's wallet in a view. Every customer has one: it comes into being with the
+// customer.
+func New(view *client.View, customer string) Wallet {
+	w := view.Wallet(customer)
+	if w == nil {
+		w = &client.Wallet{}
+	}
 	return Wallet{BalanceMicros: w.Balance(), Currency: "EUR",
 		FreeRequestsRemaining: w.Free + w.FreeHeld,
 		LowBalance:            w.Balance() < w.Threshold, LowBalanceThresholdMicros: w.Threshold,

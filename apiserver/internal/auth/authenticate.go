@@ -26,8 +26,8 @@ type Authenticator struct {
 
 // Authenticate finds out who calls, from the headers Authorization and X-Customer-Ref. The view is
 // no older than the call: a key that was revoked before is not in it. Faults: unauthorized,
-// scope_rejected for a switch of the customer by others than admins, invalid_request for a switch
-// to nobody, unavailable.
+// customer_blocked, scope_rejected for a switch of the customer by others than admins,
+// invalid_request for a switch to nobody, unavailable.
 func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	customerRef string) (Principal, *client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
@@ -60,6 +60,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 			a.unknown.remember(credential, a.Clock.Now())
 			return Principal{}, nil, fault.New(fault.Unauthorized, "the key is not known")
 		}
+		if err := admit(view, key.Customer); err != nil {
+			return Principal{}, nil, err
+		}
 		if customerRef != "" && customerRef != key.Customer {
 			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for "+
 				"another customer")
@@ -80,7 +83,7 @@ func (a *Authenticator) Known(authorization string) bool {
 
 // AuthenticateHere finds out who calls when the control plane has no leader, which leaves tokens:
 // whether a key was revoked cannot be known. The view is this node's own, and may be old. Faults:
-// unauthorized, unavailable for keys, and for tokens whose issuer is away.
+// unauthorized, customer_blocked, unavailable for keys and for tokens whose issuer is away.
 func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization string) (Principal,
 	*client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
@@ -94,9 +97,36 @@ func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization stri
 		return Principal{}, nil, err
 	}
 	view := a.Client.View()
+	if err := admit(view, who.subject); err != nil {
+		return Principal{}, nil, err
+	}
 	p := who.principal()
 	p.Stranger = who.foreign && view.Customer(who.subject) == nil
 	return p, view, nil
+}
+
+// Holds says whether a credential that was let in would be let in again, by what this node knows.
+// Long answers ask it while they are sent. Faults: unauthorized when its key was revoked since,
+// customer_blocked.
+func (a *Authenticator) Holds(p *Principal) error {
+	view := a.Client.View()
+	if p.Key == nil {
+		return admit(view, p.Subject)
+	}
+	if view.Key(p.Key.ID) == nil {
+		return fault.New(fault.Unauthorized, "the key was revoked")
+	}
+	return admit(view, p.Key.Customer)
+}
+
+// admit refuses the credentials of a customer that is blocked. Admins who act for one use their
+// own.
+func admit(view *client.View, holder string) error {
+	if view.Customer(holder).Blocked() {
+		return fault.New(fault.CustomerBlocked, "the operator of the service has blocked this "+
+			"customer")
+	}
+	return nil
 }
 
 // check reads a token of either issuer.
@@ -121,11 +151,14 @@ func (a *Authenticator) check(ctx context.Context, token string) (identity, erro
 		nil
 }
 
-// signIn makes the customer of a token of the local issuer at its first use. A customer of the
-// other issuer signs up (decision 44).
+// signIn makes the customer of a token of the local issuer at its first use. One of the other
+// issuer signs up (decision 44). The token of a blocked one is refused whomever it acts for.
 func (a *Authenticator) signIn(ctx context.Context, view *client.View, who identity,
 	customerRef string) (Principal, *client.View, error) {
 	p := who.principal()
+	if err := admit(view, who.subject); err != nil {
+		return Principal{}, nil, err
+	}
 	if customerRef != "" && customerRef != who.subject {
 		if !who.admin {
 			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for "+

@@ -66,3 +66,68 @@ func TestInvalidCredentialsDoNotAskTheLeader(t *testing.T) {
 		t.Error("what is known is what this node has")
 	}
 }
+
+// A block is known from the next request on, though this node lags behind. It holds for every
+// credential of the customer, and admins who act for it have their own.
+func TestBlockedCustomersAreRefused(t *testing.T) {
+	manual := clock.NewManual(now())
+	source := ids.Random{Now: manual.Now}
+	state := clienttest.New(t, manual)
+	issuer, err := OpenIssuer(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Authenticator{Client: state, Issuer: issuer, Touches: NewTouches(state, manual, nil),
+		Clock: manual, IDs: source}
+	secret, id := NewSecret(), source.New()
+	for _, ref := range []string{"alice", "root"} {
+		state.Must(t, client.OpenCustomer{Customer: ref, Entry: source.New()})
+	}
+	state.Must(t, client.MintKey{ID: id, Customer: "alice", Prefix: secret.Prefix,
+		Hash: secret.Hash, Name: "n", Scope: model.ScopeUser})
+	token := func(subject string, admin bool) string {
+		text, err := issuer.Mint(subject, admin, now(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	let := func(credential, customer string, code fault.Code) *Principal {
+		t.Helper()
+		p, _, err := a.Authenticate(t.Context(), "Bearer "+credential, customer)
+		if err == nil && code != "" || err != nil && fault.CodeOf(err) != code {
+			t.Errorf("for %q: %v, want %q", customer, err, code)
+		}
+		return &p
+	}
+	holds := func(p *Principal, code fault.Code) {
+		t.Helper()
+		if err := a.Holds(p); err == nil && code != "" || err != nil && fault.CodeOf(err) != code {
+			t.Errorf("held: %v, want %q", err, code)
+		}
+	}
+	key, own := let(secret.Text, "", ""), let(token("alice", false), "", "")
+	acting := let(token("root", true), "alice", "")
+	block := client.BlockCustomer{Customer: "alice", By: "root"}
+	state.Must(t, block)
+	for p, code := range map[*Principal]fault.Code{key: fault.CustomerBlocked,
+		own: fault.CustomerBlocked, acting: ""} {
+		holds(p, code)
+	}
+	_, _, err = a.AuthenticateHere(t.Context(), "Bearer "+token("alice", true))
+	if fault.CodeOf(err) != fault.CustomerBlocked {
+		t.Errorf("without a leader: %v", err)
+	}
+	state.Must(t, client.UnblockCustomer{Customer: "alice"})
+	for _, p := range []*Principal{key, own, acting} {
+		holds(p, "")
+	}
+	state.Freeze() // this node lags behind
+	state.Must(t, block)
+	let(secret.Text, "", fault.CustomerBlocked)
+	let(token("alice", false), "", fault.CustomerBlocked)
+	let(token("alice", true), "root", fault.CustomerBlocked)
+	let(token("root", true), "alice", "")
+	state.Must(t, client.UnblockCustomer{Customer: "alice"})
+	let(secret.Text, "", "")
+}

@@ -24,7 +24,7 @@ import (
 )
 
 // Authenticator turns a credential into its principal and a view of the state that is no older than
-// the call. Its faults: unauthorized, invalid_request, unavailable.
+// the call. Its faults: unauthorized, customer_blocked, invalid_request, unavailable.
 type Authenticator interface {
 	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal,
 		*client.View, error)
@@ -34,6 +34,9 @@ type Authenticator interface {
 	// AuthenticateHere does so for tokens by what this node knows, which may be old.
 	AuthenticateHere(ctx context.Context, authorization string) (auth.Principal, *client.View,
 		error)
+	// Holds refuses a principal whose credential was revoked since, or whose customer was blocked.
+	// It costs no more than a look at what this node knows.
+	Holds(p *auth.Principal) error
 }
 
 // leaderPatience is how long operations that do without the control plane's leader wait for it.

@@ -42,6 +42,8 @@ func (e everyone) AuthenticateHere(_ context.Context, authorization string) (aut
 	return e.Authenticate(context.Background(), authorization, "")
 }
 
+func (everyone) Holds(*auth.Principal) error { return nil }
+
 type rig struct {
 	t     *testing.T
 	clock *clock.Manual
@@ -337,6 +339,8 @@ func (l leaderless) Authenticate(ctx context.Context, _, _ string) (auth.Princip
 }
 
 func (leaderless) Known(string) bool { return true }
+
+func (leaderless) Holds(*auth.Principal) error { return nil }
 
 func (leaderless) AuthenticateHere(context.Context, string) (auth.Principal, *client.View, error) {
 	return auth.Principal{}, nil, fault.New(fault.Unauthorized, "not by this node alone")

@@ -24,20 +24,24 @@ const (
 var errClientGone = errors.New("the client is gone")
 
 // Events is the answer of an operation that streams. It sends events until it has no more, ctx ends
-// (the server stops) or a send fails (the client went away). It runs after the handler has
-// returned.
+// (the server stops) or a send fails (the client went away, or its credential did). It runs after
+// the handler has returned.
 type Events func(ctx context.Context, to *EventWriter) error
 
 // EventWriter sends Server-Sent Events. It is for one goroutine.
 type EventWriter struct {
 	w     *bufio.Writer
 	clock clock.Clock
-	gone  func() bool // whether the client has hung up
-	wrote time.Time   // at its last write
+	gone  func() bool  // whether the client has hung up
+	holds func() error // whether its credential still holds
+	wrote time.Time    // at its last write
 }
 
 // Send sends one event; id may be empty.
 func (e *EventWriter) Send(event, id string, data any) error {
+	if err := e.holds(); err != nil {
+		return err
+	}
 	payload, err := encode(data)
 	if err != nil {
 		return fmt.Errorf("encode event %s: %w", event, err)
@@ -50,8 +54,8 @@ func (e *EventWriter) Send(event, id string, data any) error {
 }
 
 // Wait waits for something to send. It is nil when one of the channels is closed or sends. It is
-// ctx's error when the server stops, and an error when the client is gone. A nil channel never
-// does. Meanwhile it keeps the connection alive.
+// ctx's error when the server stops, and an error when the client is gone or its credential does
+// not hold any more. A nil channel never does. Meanwhile it keeps the connection alive.
 func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{},
 	due <-chan time.Time) error {
 	for {
@@ -65,6 +69,9 @@ func (e *EventWriter) Wait(ctx context.Context, changed <-chan struct{},
 		case <-e.clock.After(lookEvery):
 			if e.gone() {
 				return errClientGone
+			}
+			if err := e.holds(); err != nil {
+				return err
 			}
 			if e.clock.Now().Sub(e.wrote) < pingEvery {
 				continue

@@ -33,7 +33,7 @@ func (c *firing) After(d time.Duration) <-chan time.Time {
 func TestWaitPings(t *testing.T) {
 	reader, writer := io.Pipe()
 	to := &EventWriter{w: bufio.NewWriter(writer), clock: &firing{},
-		gone: func() bool { return false }}
+		gone: func() bool { return false }, holds: always}
 	ended := make(chan error, 1)
 	go func() { ended <- to.Wait(context.Background(), nil, nil) }()
 	got := make([]byte, len(": ping\n\n"))
@@ -47,13 +47,39 @@ func TestWaitPings(t *testing.T) {
 	}
 }
 
+func always() error { return nil }
+
+// A stream ends, silent or not, once its caller would be refused.
+func TestStreamsEndWithTheirCredential(t *testing.T) {
+	refused := errors.New("refused")
+	var sent bytes.Buffer
+	asked := 0
+	to := &EventWriter{w: bufio.NewWriter(&sent), clock: &firing{},
+		gone: func() bool { return false }, holds: func() error {
+			if asked++; asked > 3 {
+				return refused
+			}
+			return nil
+		}}
+	if err := to.Send("e", "", 1); err != nil {
+		t.Fatal(err)
+	}
+	sent.Reset()
+	if err := to.Wait(t.Context(), nil, nil); !errors.Is(err, refused) {
+		t.Errorf("the wait ended with %v", err)
+	}
+	if err := to.Send("e", "", 2); !errors.Is(err, refused) || sent.Len() > 0 {
+		t.Errorf("%v, and it sent %q", err, &sent)
+	}
+}
+
 // A stream is not silent for longer than a ping takes to come, and one that is looks for its client
 // meanwhile.
 func TestWaitLooks(t *testing.T) {
 	var sent bytes.Buffer
 	looks := 0
 	to := &EventWriter{w: bufio.NewWriter(&sent), clock: &firing{},
-		gone: func() bool { looks++; return looks == 40 }}
+		gone: func() bool { looks++; return looks == 40 }, holds: always}
 	if err := to.Send("e", "", 1); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -240,7 +241,7 @@ func (x *exchange) stream(events Events) {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	x.rc.Response.ImmediateHeaderFlush = true
-	end, gone, log := x.ended, x.from.Gone,
+	end, gone, holds, log := x.ended, x.from.Gone, x.holds(),
 		x.Logger.With("operation", x.op.ID, "correlationId", x.id)
 	x.underway.addOne()
 	x.rc.SetBodyStreamWriter(func(w *bufio.Writer) {
@@ -251,7 +252,7 @@ func (x *exchange) stream(events Events) {
 				log.Error("stream", "error", recovered(value, debug.Stack()))
 			}
 		}()
-		to := &EventWriter{w: w, clock: x.Clock, gone: gone}
+		to := &EventWriter{w: w, clock: x.Clock, gone: gone, holds: holds}
 		err := to.sendRetry()
 		if err == nil {
 			err = events(x.Streaming, to)
@@ -261,6 +262,28 @@ func (x *exchange) stream(events Events) {
 		}
 		log.Debug("stream ended", "error", err)
 	})
+}
+
+// holds is asked while a long answer is sent: an error says that its caller would be refused now.
+func (x *exchange) holds() func() error {
+	if x.op.Access == auth.Public {
+		return func() error { return nil }
+	}
+	check, caller := x.Auth, x.from.Principal
+	return func() error { return check.Holds(&caller) }
+}
+
+// held writes as long as the caller's credential holds.
+type held struct {
+	io.Writer
+	holds func() error
+}
+
+func (h held) Write(p []byte) (int, error) {
+	if err := h.holds(); err != nil {
+		return 0, err
+	}
+	return h.Writer.Write(p)
 }
 
 // downloadBuffer is what is written at a time.
@@ -273,6 +296,7 @@ func (x *exchange) download(answer Download) {
 	log := x.Logger.With("operation", x.op.ID, "correlationId", x.id)
 	ctx, cancel := context.WithTimeout(x.Work, x.op.Timeout)
 	end := x.ended // nil: the answer of an operation whose answers are short but for some
+	checked := held{write, x.holds()}
 	x.underway.addOne()
 	go func() {
 		defer x.underway.removeOne()
@@ -281,7 +305,7 @@ func (x *exchange) download(answer Download) {
 			defer end()
 		}
 		err := recovering(func() error {
-			w := bufio.NewWriterSize(write, downloadBuffer)
+			w := bufio.NewWriterSize(checked, downloadBuffer)
 			if err := answer.Write(ctx, w); err != nil {
 				return err
 			}

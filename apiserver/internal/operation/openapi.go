@@ -202,7 +202,8 @@ func (op *Operation) media() []string {
 func (op *Operation) problems() map[int][]string {
 	codes := append([]fault.Code{fault.Internal, fault.Unavailable}, op.Errors...)
 	if op.Access != auth.Public {
-		codes = append(codes, fault.Unauthorized, fault.ScopeRejected)
+		codes = append(codes, fault.Unauthorized, fault.ScopeRejected,
+			fault.CustomerBlocked)
 	}
 	if op.Access != auth.Public && op.Access != auth.SignUp {
 		codes = append(codes, fault.CustomerRequired)

@@ -174,7 +174,7 @@ func (ReleaseClaimPayload) yields(None) {}
 // has failed at once. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN,
 // scraper_already_running, WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not
 // closed), type_not_runnable (no price). Also scraper_changed (Charge is of another endpoint than
-// the recipe's), and trial_limit_reached of a trial.
+// the recipe's), customer_blocked, and trial_limit_reached of a trial.
 type LaunchRunPayload struct {
 	Job        ids.ID             `cbor:"1,keyasint"`
 	Entry      ids.ID             `cbor:"2,keyasint"` // its ledger entry

@@ -42,6 +42,31 @@ func openCustomer(tx *state.Tx, p command.OpenCustomerPayload) (state.Customer, 
 	return customer, nil
 }
 
+func blockCustomer(tx *state.Tx, p command.BlockCustomerPayload) (state.Customer, error) {
+	return setBlock(tx, p.Customer, tx.Now, p.By)
+}
+
+func unblockCustomer(tx *state.Tx, p command.UnblockCustomerPayload) (state.Customer, error) {
+	return setBlock(tx, p.Customer, 0, "")
+}
+
+// setBlock blocks a customer, or with no time and nobody takes the block back. A block that stands
+// keeps its time and its author.
+func setBlock(tx *state.Tx, ref string, at int64, by string) (state.Customer, error) {
+	known := tx.Customer(ref)
+	if known == nil {
+		return state.Customer{}, fault.Invalid(fault.NotFound, "ref",
+			"no customer has this reference")
+	}
+	if known.Blocked() == (at != 0) {
+		return *known, nil
+	}
+	next := *known
+	next.BlockedAt, next.BlockedBy = at, by
+	tx.PutCustomer(&next)
+	return next, nil
+}
+
 func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
 	if tx.Customer(p.Customer) == nil {
 		return state.Key{}, fault.New(fault.Unauthorized, "the customer does not exist")
@@ -56,6 +81,7 @@ func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
 		Scope:     p.Scope,
 		CreatedAt: tx.Now}
 	tx.PutKey(&key)
+	notifyKey(tx, &key)
 	return key, nil
 }
 

@@ -8,10 +8,14 @@ import (
 )
 
 func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, error) {
+	none := command.Launched{}
+	if tx.Customer(p.Customer).Blocked() { // since the call was let in, or by an admin for it
+		return none, fault.New(fault.CustomerBlocked, "an admin has blocked this customer: it "+
+			"launches no runs")
+	}
 	if p.Trial != nil {
 		return launchTrial(tx, &p)
 	}
-	none := command.Launched{}
 	scraper, err := launchedScraper(tx, &p)
 	if err != nil {
 		return none, err
@@ -208,6 +212,9 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (command.None, error) {
 		}
 	}
 	tx.PutJob(&closed)
+	if closed.State != model.Stopped {
+		notifyRun(tx, &closed)
+	}
 	tx.DropRun(p.Job)
 	pruneRecipes(tx, job.Scraper)
 	uncountTrial(tx, &closed)

@@ -142,13 +142,14 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 }
 
 // passing says whether the same call may succeed later. Such a refusal is not kept. That is by
-// paying, by waiting, or when the service is well again (decision 5).
+// paying, by waiting, when the service is well again (decision 5), or when a block is taken back.
 func passing(err error) bool {
 	if err == nil {
 		return false
 	}
-	status := fault.Lookup(fault.CodeOf(err)).Status
-	return status == 402 || status == 429 || status >= 500
+	code := fault.CodeOf(err)
+	status := fault.Lookup(code).Status
+	return status == 402 || status == 429 || status >= 500 || code == fault.CustomerBlocked
 }
 
 func addClaim(tx *state.Tx, c *state.Claim) {
@@ -266,6 +267,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireDailies(tx)
 	expireRevoked(tx)
 	expireWork(tx)
+	expireNotices(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

@@ -15,7 +15,14 @@ type Customer struct {
 	// ScraperBytes is what its scrapers take in a snapshot, recipes included as if none were
 	// shared. Those that have no Content are not counted.
 	ScraperBytes int `cbor:"5,keyasint,omitempty" since:"2"`
+	// BlockedAt is since when its credentials are refused, 0: they are not; BlockedBy is the admin
+	// who said so.
+	BlockedAt int64  `cbor:"6,keyasint,omitempty" since:"2"`
+	BlockedBy string `cbor:"7,keyasint,omitempty" since:"2"`
 }
+
+// Blocked says whether the customer's credentials are refused. Those of none are not.
+func (c *Customer) Blocked() bool { return c != nil && c.BlockedAt != 0 }
 
 var customersTable = define(1, "customers",
 	index("id", true, func(c *Customer) []any { return []any{c.Ref} }))
@@ -25,6 +32,11 @@ func (v *View) Customer(ref string) *Customer { return customersTable.first(v, "
 
 // Customers lists all customers by ref.
 func (v *View) Customers() []*Customer { return customersTable.all(v, "id_prefix") }
+
+// EachCustomer visits all customers, by ref, until visit returns false.
+func (v *View) EachCustomer(visit func(*Customer) bool) {
+	customersTable.each(v, false, visit, "id_prefix")
+}
 
 // PutCustomer adds or replaces.
 func (t *Tx) PutCustomer(c *Customer) { customersTable.put(t, c) }

@@ -35,7 +35,8 @@ type Changes struct {
 // and the time. Who fetches which shard is, too: a fetcher at work holds a lease by the state of
 // today. The number of the newest dispatch and the index never count back, so they are of today,
 // too. The runs that were launched behind the cut are undone, revisions go on above all there were,
-// and revoked keys stay revoked. It fails when the states have different numbers of shards.
+// and revoked keys stay revoked. So do blocked
+// customers. It fails when the states have different numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
@@ -56,6 +57,7 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 		f.beginGeneration(tx)
 		f.undo(tx)
 		f.revoke(tx)
+		f.block(tx)
 		f.succeedWork(tx)
 		for _, node := range mine.Nodes() {
 			tx.RemoveNode(node)
@@ -133,6 +135,19 @@ func (f *follower) undo(tx *Tx) {
 	for _, stored := range f.Stored {
 		note(stored)
 	}
+}
+
+// block leaves the customers blocked who are, and no others: what an admin has decided since the
+// backup was not decided by what is restored.
+func (f *follower) block(tx *Tx) {
+	f.mine.EachCustomer(func(c *Customer) bool {
+		if was := f.old.Customer(c.Ref); was != nil && was.BlockedAt != c.BlockedAt {
+			next := *c
+			next.BlockedAt, next.BlockedBy = was.BlockedAt, was.BlockedBy
+			tx.PutCustomer(&next)
+		}
+		return true
+	})
 }
 
 // revoke takes the revocations over, and revokes the backup's keys by them.

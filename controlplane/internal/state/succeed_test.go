@@ -232,3 +232,28 @@ func TestRevisionsGoOnAboveAllThereWere(t *testing.T) {
 		t.Errorf("generation %+v", g)
 	}
 }
+
+// A restore decides nothing about who is blocked.
+func TestBlocksOutliveARestore(t *testing.T) {
+	l := &timeline{t: t, now: clusterState(t, 5, 100_000, ids.ID{1}, 4, "n")}
+	set := func(ref string, at int64, by string) {
+		l.do(func(tx *Tx) { tx.PutCustomer(&Customer{Ref: ref, BlockedAt: at, BlockedBy: by}) })
+	}
+	set("ann", 0, "")
+	set("bob", 7, "root")
+	older := l.save()
+	set("ann", 8, "root")
+	set("bob", 0, "")
+	set("eve", 9, "root") // came since, and goes
+	l.restore(older, false)
+	view := l.now.View()
+	if ann := view.Customer("ann"); ann.BlockedAt != 8 || ann.BlockedBy != "root" {
+		t.Errorf("blocked since the backup: %+v", ann)
+	}
+	if bob := view.Customer("bob"); bob.Blocked() || bob.BlockedBy != "" {
+		t.Errorf("unblocked since: %+v", bob)
+	}
+	if view.Customer("eve") != nil {
+		t.Error("a customer who came since is there")
+	}
+}

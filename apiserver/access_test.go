@@ -1,0 +1,131 @@
+package apiserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// kindOfCaller is a column of the table.
+type kindOfCaller struct {
+	name       string
+	credential string
+	customer   string // X-Customer-Ref
+}
+
+// kindsOfCallers are all that the chain tells apart, of the customers alice and mallory, who is
+// blocked.
+func kindsOfCallers(t *testing.T, s *Server) []kindOfCaller {
+	t.Helper()
+	fake, source := s.config.Client.(*clienttest.Client), s.config.IDs
+	for _, ref := range []string{"alice", "mallory", "root"} {
+		fake.Must(t, client.OpenCustomer{Customer: ref, Entry: source.New()})
+	}
+	key := func(customer string, scope model.Scope) (text string, id ids.ID) {
+		secret := auth.NewSecret()
+		made := fake.Must(t, client.MintKey{ID: source.New(), Customer: customer,
+			Prefix: secret.Prefix, Hash: secret.Hash, Scope: scope}).(client.Key)
+		return secret.Text, made.ID
+	}
+	token := func(subject string, admin bool) string {
+		text, err := MintToken(s.config.DataDir, subject, admin, s.config.Clock.Now(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	user, _ := key("alice", model.ScopeUser)
+	full, _ := key("alice", model.ScopeLLMFull)
+	read, _ := key("alice", model.ScopeLLMRead)
+	revoked, id := key("alice", model.ScopeUser)
+	fake.Must(t, client.RevokeKey{Customer: "alice", ID: id})
+	blocked, _ := key("mallory", model.ScopeUser)
+	fake.Must(t, client.BlockCustomer{Customer: "mallory", By: "root"})
+	return []kindOfCaller{
+		{"nobody", "", ""}, {"USER", user, ""}, {"LLM_FULL", full, ""}, {"LLM_READ", read, ""},
+		{"revoked", revoked, ""}, {"key for other", user, "mallory"},
+		{"sign-in", token("alice", false), ""},
+		{"sign-in for other", token("alice", false), "mallory"},
+		{"blocked key", blocked, ""}, {"blocked sign-in", token("mallory", false), ""},
+		{"blocked admin", token("mallory", true), "alice"},
+		{"admin", token("root", true), ""}, {"admin for alice", token("root", true), "alice"},
+		{"admin for blocked", token("root", true), "mallory"},
+		{"admin for nobody", token("root", true), "carol"},
+	}
+}
+
+// Every route is called by every kind of caller. A cell is "ok" for who gets as far as the request
+// itself, whatever is wrong with that. Otherwise it says what the chain refuses. That is no valid
+// credential (401), a scope, a key where a sign-in is asked for, a block, or X-Customer-Ref.
+func TestWhoMayCallWhat(t *testing.T) {
+	s := newTestServer(t, func(config *Config) { config.NoRateLimits = true })
+	callers := kindsOfCallers(t, s)
+	ops, err := s.operations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	for _, caller := range callers {
+		fmt.Fprintf(&table, "\t%s", caller.name)
+	}
+	for _, op := range ops {
+		for _, route := range op.Routes {
+			fmt.Fprintf(&table, "\n%s %s", route.Method, route.Path)
+			for _, caller := range callers {
+				table.WriteString("\t" + s.verdict(t, route, caller))
+			}
+		}
+	}
+	table.WriteString("\n")
+	golden(t, "access.txt", table.Bytes())
+}
+
+// verdict calls a route with nothing in the request.
+func (s *Server) verdict(t *testing.T, route operation.Route, by kindOfCaller) string {
+	t.Helper()
+	var rc fasthttp.RequestCtx
+	rc.Request.Header.SetMethod(route.Method)
+	rc.Request.SetRequestURI(fill(route.Path, "unknown"))
+	if by.credential != "" {
+		rc.Request.Header.Set("Authorization", "Bearer "+by.credential)
+	}
+	if by.customer != "" {
+		rc.Request.Header.Set("X-Customer-Ref", by.customer)
+	}
+	s.operators(&rc)
+	var problem struct {
+		Code   fault.Code
+		Errors []struct{ Field string }
+	}
+	if status := rc.Response.StatusCode(); status >= 400 {
+		if err := json.Unmarshal(rc.Response.Body(), &problem); err != nil {
+			t.Fatalf("%s: %d %v", rc.Path(), status, err)
+		}
+	}
+	switch problem.Code {
+	case fault.Unauthorized:
+		return "401"
+	case fault.ScopeRejected:
+		return "scope"
+	case fault.SignInOnly:
+		return "sign-in"
+	case fault.CustomerBlocked:
+		return "blocked"
+	}
+	if len(problem.Errors) > 0 && problem.Errors[0].Field == "X-Customer-Ref" {
+		return "ref"
+	}
+	return "ok"
+}

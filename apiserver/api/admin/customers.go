@@ -1,0 +1,140 @@
+package admin
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/api/wallet"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// CustomerListEntry is a customer as the directory shows it.
+type CustomerListEntry struct {
+	CustomerUniqueRef string   `json:"customerUniqueRef"`
+	Email             string   `json:"email" doc:"Empty until the customer has signed up"`
+	Firstname         string   `json:"firstname"`
+	Lastname          string   `json:"lastname"`
+	CreatedAt         api.Time `json:"createdAt"`
+	BlockedAt         api.Time `json:"blockedAt" doc:"Since when its credentials are refused; null: they are not"`
+}
+
+func newCustomerListEntry(view *client.View, c *client.Customer) CustomerListEntry {
+	entry := CustomerListEntry{CustomerUniqueRef: c.Ref, CreatedAt: api.Time(c.CreatedAt),
+		BlockedAt: api.Time(c.BlockedAt)}
+	if profile := view.Profile(c.Ref); profile != nil {
+		entry.Email, entry.Firstname, entry.Lastname = profile.Email, profile.Firstname,
+			profile.Lastname
+	}
+	return entry
+}
+
+// CustomerAccount is one customer, with its money and the counts of what it has.
+type CustomerAccount struct {
+	Customer  CustomerListEntry `json:"customer"`
+	BlockedBy *string           `json:"blockedBy" doc:"Subject of the admin who blocked it; null: it is not blocked"`
+	Wallet    wallet.Wallet     `json:"wallet"`
+	Counts    CustomerCounts    `json:"counts"`
+}
+
+// CustomerCounts are of what a customer has and does.
+type CustomerCounts struct {
+	Scrapers    int `json:"scrapers"`
+	Groups      int `json:"groups"`
+	Keys        int `json:"keys" doc:"API keys that are not revoked"`
+	OpenRuns    int `json:"openRuns" doc:"Runs, samples and previews under way"`
+	RunsLast30d int `json:"runsLast30d" doc:"Runs launched today and in the 29 days before, by UTC"`
+}
+
+// day is a UTC day in milliseconds.
+const day = int64(24 * time.Hour / time.Millisecond)
+
+func newCounts(view *client.View, ref string, now time.Time) CustomerCounts {
+	groups := view.Groups(ref)
+	counts := CustomerCounts{Groups: len(groups), Keys: len(view.Keys(ref)),
+		OpenRuns:    len(view.OpenJobsOfCustomer(ref)),
+		RunsLast30d: view.Launches(ref, now.UnixMilli()/day)}
+	for _, g := range groups {
+		counts.Scrapers += g.Scrapers
+	}
+	return counts
+}
+
+type customersRequest struct {
+	Q       string `query:"q" max:"254" doc:"Only customers with this text in their reference or e-mail address, in whatever case"`
+	Blocked bool   `query:"blocked" default:"false" doc:"Only customers that are blocked"`
+	Page    int    `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Zero-based"`
+	Size    int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
+}
+
+// wants looks a profile up for whom the reference does not decide.
+func (r *customersRequest) wants(view *client.View, c *client.Customer) bool {
+	if r.Blocked && !c.Blocked() {
+		return false
+	}
+	if r.Q == "" || contains(c.Ref, r.Q) {
+		return true
+	}
+	profile := view.Profile(c.Ref)
+	return profile != nil && contains(profile.Email, r.Q)
+}
+
+func contains(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
+}
+
+// customers is GET /api/admin/customers.
+func (r Resource) customers() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_customers", Routes: operation.Routes("GET /api/admin/customers"),
+		Group: group, Summary: "Lists the customers by reference",
+		Description: "A customer that has not signed up has no e-mail address, and is found by its " +
+			"reference alone.",
+		Access: auth.Admin, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller,
+		in *customersRequest) (api.Page[CustomerListEntry], error) {
+		if err := api.Reach(in.Page, in.Size, "narrow the list with q"); err != nil {
+			return api.Page[CustomerListEntry]{}, err
+		}
+		var content []CustomerListEntry
+		found, first := 0, in.Page*in.Size
+		from.View.EachCustomer(func(c *client.Customer) bool {
+			if in.wants(from.View, c) {
+				if found >= first && found < first+in.Size {
+					content = append(content, newCustomerListEntry(from.View, c))
+				}
+				found++
+			}
+			return true
+		})
+		return api.NewPage(content, int64(found), in.Page, in.Size), nil
+	})
+}
+
+// customer is GET /api/admin/customers/{ref}.
+func (r Resource) customer() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_customer", Routes: operation.Routes("GET /api/admin/customers/{ref}"),
+		Group: group, Summary: "Answers one customer with its wallet and the counts of what it has",
+		Access: auth.Admin, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
+	}, func(_ context.Context, from *operation.Caller, in *customerRequest) (CustomerAccount,
+		error) {
+		known := from.View.Customer(in.Ref)
+		if known == nil {
+			return CustomerAccount{}, fault.Invalid(fault.NotFound, "ref",
+				"no customer has this reference")
+		}
+		account := CustomerAccount{Customer: newCustomerListEntry(from.View, known),
+			Wallet: wallet.New(from.View, in.Ref),
+			Counts: newCounts(from.View, in.Ref, r.Clock.Now())}
+		if known.Blocked() {
+			account.BlockedBy = &known.BlockedBy
+		}
+		return account, nil
+	})
+}

@@ -273,6 +273,16 @@ func TestHostileIssuers(t *testing.T) {
 	}
 }
 
+// An issuer of this machine may be called localhost, which no resolver has to know.
+func TestIssuerIsLocalhost(t *testing.T) {
+	at := oidctest.Start(t)
+	at.URL = strings.Replace(at.URL, "127.0.0.1", "localhost", 1)
+	issuer, _ := newIssuer(t, at)
+	if _, err := issuer.keys.fetch(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // An issuer at a private address is asked only where the operator allows it.
 func TestPrivateIssuersAreGuarded(t *testing.T) {
 	at := oidctest.Start(t)

@@ -55,6 +55,7 @@ type (
 	TouchKeys      = command.TouchKeysPayload
 	PutGroup       = command.PutGroupPayload
 	PutScraper     = command.PutScraperPayload
+	PutRetention   = command.PutRetentionPayload
 	// DeleteScraper leaves runs and rows.
 	DeleteScraper = command.DeleteScraperPayload
 	PutSchema     = command.PutSchemaPayload

@@ -17,4 +17,5 @@ func ExampleKinds() {
 	// expire ingest
 	// orphans controlplane
 	// recount billing
+	// retain ingest
 }

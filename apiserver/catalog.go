@@ -25,6 +25,14 @@ type resource interface {
 	Operations() []*operation.Operation
 }
 
+// issuerState is how it stands with the OpenID Connect issuer; known: there is one.
+func (s *Server) issuerState() (reachable, known bool) {
+	if s.openID == nil {
+		return false, false
+	}
+	return s.openID.State().Reachable, true
+}
+
 // catalog is every resource of the customers' and the operators' API, in the order of the
 // specification, each with what it uses. Behind them is what is asked of the server itself.
 func (s *Server) catalog(document func() []byte) []resource {
@@ -48,12 +56,13 @@ func (s *Server) catalog(document func() []byte) []resource {
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{Client: c.Client, IDs: c.IDs, History: history, Payments: c.Payments,
 			Node: c.Node, Boot: c.Boot, Logger: c.Logger},
-		customers.Resource{Client: c.Client, Clock: c.Clock, Agreement: c.UserAgreement},
+		customers.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs,
+			Agreement: c.UserAgreement},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},
 		notifications.Resource{Client: c.Client},
 		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
 			Lag: c.Lag, Recount: c.Recount},
 		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,
-			Metrics: c.Metrics, Document: document},
+			Issuer: s.issuerState, Metrics: c.Metrics, Document: document},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/oidc"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -65,10 +66,37 @@ func statusClass(status int) string {
 	return "5xx"
 }
 
-// measure shows what is counted anyway.
-func measure(to *telemetry.Metrics, streams *limits.Streams) {
+// measure shows what is counted anyway; issuer may be nil.
+func measure(to *telemetry.Metrics, streams *limits.Streams, issuer *oidc.Issuer) {
 	telemetry.NewSamples(func() (int, bool) { return streams.Total(), true }).
 		Gauge("shoal_apiserver_streams_open", "Event streams open.",
 			func(open int) float64 { return float64(open) }).
 		Declare(to)
+	telemetry.NewSamples(func() (state oidc.State, any bool) {
+		if issuer != nil {
+			state = issuer.State()
+		}
+		return state, issuer != nil
+	}).
+		Gauge("shoal_apiserver_issuer_reachable", "1 when the OpenID Connect issuer's keys could "+
+			"be fetched the last time, else 0.",
+			func(s oidc.State) float64 { return oneIf(s.Reachable) }).
+		Gauge("shoal_apiserver_issuer_keys", "Keys that its tokens are checked with.",
+			func(s oidc.State) float64 { return float64(s.Keys) }).
+		Gauge("shoal_apiserver_issuer_keys_age_seconds", "Since these keys were fetched.",
+			func(s oidc.State) float64 { return s.Age.Seconds() }).
+		Counters("shoal_apiserver_issuer_fetches_total", "Fetches of its keys, by outcome: ok, "+
+			"failed.", []string{"outcome"},
+			func(s oidc.State, emit func(float64, ...string)) {
+				emit(float64(s.Fetched), "ok")
+				emit(float64(s.Failed), "failed")
+			}).
+		Declare(to)
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }

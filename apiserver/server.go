@@ -27,6 +27,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/oidc"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
@@ -103,6 +104,8 @@ type Config struct {
 	Operator client.Operator
 	// SearchEngines are what SEARCH_ENGINE_SEARCH may ask, the default first.
 	SearchEngines []model.SearchEngine
+	// OpenID is an OpenID Connect issuer whose tokens sign in, beside the local one's; nil: none.
+	OpenID *OpenID
 	// UserAgreement is an HTML document that customers agree with; nil: there is none.
 	UserAgreement []byte
 	// Payments is who takes customers' money; nil: nobody does, and there are no top-ups.
@@ -119,6 +122,12 @@ type Config struct {
 // RecountedRun is one run's ledger entry and what its page records say.
 type RecountedRun = admin.RecountedRun
 
+// OpenID says which issuer, and the way to it. Its Clock and Logger are the server's.
+type OpenID = oidc.Config
+
+// CheckIssuer says why an address cannot be that of an OpenID Connect issuer.
+func CheckIssuer(address string) error { return oidc.CheckIssuer(address) }
+
 // Rate allows Count calls in each Per, and as many at once.
 type Rate = limits.Figure
 
@@ -126,6 +135,7 @@ type Rate = limits.Figure
 type Server struct {
 	config  Config
 	touches *auth.Touches
+	openID  *oidc.Issuer // nil: there is none
 	chain   *operation.Chain
 	// customers and operators serve what comes by the listeners of each.
 	customers, operators fasthttp.RequestHandler
@@ -172,15 +182,22 @@ func New(config Config) (*Server, error) {
 	m := newMetrics(config.Metrics)
 	s := &Server{config: config, refused: m.refused,
 		touches: auth.NewTouches(config.Client, config.Clock, config.Logger)}
+	if config.OpenID != nil {
+		from := *config.OpenID
+		from.Clock, from.Logger = config.Clock, config.Logger
+		if s.openID, err = oidc.New(from); err != nil {
+			return nil, fmt.Errorf("apiserver: %w", err)
+		}
+	}
 	limiter, err := newLimiter(config)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	streams := &limits.Streams{Cache: config.Limiter, Unbounded: config.NoRateLimits}
-	measure(config.Metrics, streams)
+	measure(config.Metrics, streams, s.openID)
 	s.chain = &operation.Chain{
-		Auth: &auth.Authenticator{Client: config.Client, Issuer: issuer, Touches: s.touches,
-			Clock: config.Clock, IDs: config.IDs},
+		Auth: &auth.Authenticator{Client: config.Client, Issuer: issuer, OpenID: s.openID,
+			Touches: s.touches, Clock: config.Clock, IDs: config.IDs},
 		Limits: limiter, Streams: streams,
 		Clock: config.Clock, IDs: config.IDs, Logger: config.Logger, Observer: m,
 		Tracer: config.Tracer, SpoolDir: config.DataDir,
@@ -317,10 +334,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	server := s.newServer()
 	server.ConnState = follow
-	touching, endTouching := context.WithCancel(context.WithoutCancel(ctx))
-	defer endTouching()
+	behind, endBehind := context.WithCancel(context.WithoutCancel(ctx))
+	defer endBehind()
 	var background sync.WaitGroup
-	background.Go(func() { s.touches.Run(touching) })
+	background.Go(func() { s.touches.Run(behind) })
+	if s.openID != nil {
+		background.Go(func() { s.openID.Run(behind) })
+	}
 	served := open.serve(server)
 
 	var err error
@@ -342,7 +362,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	cutOff, cancel := context.WithTimeout(context.Background(), cutOffTimeout)
 	defer cancel()
 	err = errors.Join(err, s.chain.Wait(cutOff))
-	endTouching()
+	endBehind()
 	background.Wait()
 	if err != nil {
 		return fmt.Errorf("apiserver: %w", err)

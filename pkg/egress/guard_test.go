@@ -224,3 +224,30 @@ func TestOrigins(t *testing.T) {
 		t.Error("a map without an address is taken")
 	}
 }
+
+// askedNobody fails the test when a name is looked up.
+type askedNobody struct{ t *testing.T }
+
+func (r askedNobody) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	r.t.Errorf("%s is looked up", host)
+	return nil, errors.New("nobody knows")
+}
+
+// localhost is this machine, whatever a resolver says, and is guarded like it.
+func TestLocalhostIsThisMachine(t *testing.T) {
+	open := newClient(t, Config{Resolver: askedNobody{t}})
+	guarded, err := New(Config{Resolver: askedNobody{t}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer guarded.Close()
+	for _, host := range []string{"localhost", "LocalHost.", "a.localhost"} {
+		if err := open.CheckHost(t.Context(), host); err != nil {
+			t.Errorf("%s: %v", host, err)
+		}
+		if err := guarded.CheckHost(t.Context(), host); fault.CodeOf(err) !=
+			fault.PageAddressForbidden {
+			t.Errorf("%s, guarded: %v", host, err)
+		}
+	}
+}

@@ -196,14 +196,15 @@ func (o origins) find(host string) (netip.AddrPort, bool) {
 }
 
 // reachable lists a canonical host's addresses that pass the guard; at least one, or an error. The
-// port is 0 unless the origin map sets it.
+// port is 0 unless the origin map sets it. Nobody is asked for localhost: it is this machine.
 func (c *Client) reachable(ctx context.Context, host string) ([]netip.AddrPort, error) {
 	if to, ok := c.origins.find(host); ok {
 		return []netip.AddrPort{to}, c.guard.check(to.Addr())
 	}
+	var err error
 	addrs := []netip.Addr{{}}
-	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	if err == nil {
+	addr, literal := literalAddr(host)
+	if literal {
 		addrs[0] = addr
 	} else if addrs, err = c.names.lookup(ctx, host); err != nil {
 		return nil, err

@@ -82,6 +82,8 @@ const (
 	TopUpNotFound         Code = "top_up_not_found"
 	ProviderFailed        Code = "payment_provider_failed"
 	InvalidSignature      Code = "invalid_signature"
+	CustomerRequired      Code = "customer_required"
+	EmailUnverified       Code = "email_not_verified"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -184,6 +186,8 @@ var catalog = map[Code]Entry{
 	TopUpNotFound:         {404, "Top-up not found"},
 	ProviderFailed:        {502, "Payment provider failed"},
 	InvalidSignature:      {400, "Invalid signature"},
+	CustomerRequired:      {403, "Sign up first"},
+	EmailUnverified:       {403, "E-mail address not verified"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

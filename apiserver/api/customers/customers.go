@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 const group = "Customer"
@@ -18,6 +19,7 @@ const group = "Customer"
 type Resource struct {
 	Client client.Proposer
 	Clock  clock.Clock
+	IDs    ids.Source
 	// Agreement is the operator's user agreement, an HTML document; nil: there is none.
 	Agreement []byte
 }

@@ -2,6 +2,7 @@ package customers
 
 import (
 	"context"
+	"strings"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -38,16 +39,42 @@ func (r Resource) signUp() *operation.Operation {
 		ID: "svc_sign_up", Routes: operation.Routes("POST /api/customer"), Group: group,
 		Summary: "Signs the customer up",
 		Description: "The identity provider's user id becomes the customer's reference. " +
-			"Reference and e-mail address never change.",
-		Access: auth.SignInOnly, Rate: limits.General, Idempotency: operation.Optional,
-		Errors: []fault.Code{fault.CustomerExists, fault.EmailTaken},
+			"Reference and e-mail address never change. A token of an OpenID Connect issuer " +
+			"says which address is verified; the body's is the same.",
+		Access: auth.SignUp, Rate: limits.General, Idempotency: operation.Optional,
+		Errors: []fault.Code{fault.CustomerExists, fault.EmailTaken, fault.EmailUnverified},
 	}, func(ctx context.Context, from *operation.Caller, in *signUpRequest) (Customer, error) {
-		profile, err := client.Do(ctx, r.Client, client.SignUp{Customer: from.Customer,
-			Email: in.Body.Email, Firstname: in.Body.Firstname, Lastname: in.Body.Lastname},
-			from.Call)
+		email, err := verifiedEmail(from, in.Body.Email)
+		if err != nil {
+			return Customer{}, err
+		}
+		entered := client.SignUp{Customer: from.Customer, Email: email,
+			Firstname: in.Body.Firstname, Lastname: in.Body.Lastname}
+		if from.Stranger {
+			entered.Entry = r.IDs.New()
+		}
+		profile, err := client.Do(ctx, r.Client, entered, from.Call)
 		if err != nil {
 			return Customer{}, err
 		}
 		return newCustomer(from.Customer, &profile), nil
 	})
+}
+
+// verifiedEmail is the address of a customer's profile. Where an OpenID Connect issuer says which
+// one it has verified, it is that one, and the one told has to be the same. The local issuer knows
+// of none.
+func verifiedEmail(from *operation.Caller, told string) (string, error) {
+	if !from.Foreign {
+		return told, nil
+	}
+	if checkEmail(from.Email) != nil {
+		return "", fault.New(fault.EmailUnverified, "the token has no verified e-mail address: "+
+			"verify yours at the identity provider, and ask for a token with the scope email")
+	}
+	if !strings.EqualFold(from.Email, told) {
+		return "", fault.Invalid(fault.InvalidRequest, "email",
+			"must be the address that the identity provider has verified")
+	}
+	return from.Email, nil
 }

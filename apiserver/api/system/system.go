@@ -26,6 +26,8 @@ type Resource struct {
 	Client   client.Reader
 	Clock    clock.Clock
 	Stopping func() bool // the server takes no new work
+	// Issuer says whether the OpenID Connect issuer's keys can be fetched; known: there is one.
+	Issuer   func() (reachable, known bool)
 	Metrics  prometheus.Gatherer
 	Document func() []byte // the OpenAPI description, of these operations too
 }
@@ -72,6 +74,13 @@ type Health struct {
 	Status string `json:"status" enum:"ok"`
 }
 
+// Readiness says that calls are served. A server whose issuer is away is ready: keys, and tokens
+// of keys that it knows, go on.
+type Readiness struct {
+	Status string `json:"status" enum:"ok"`
+	Issuer string `json:"issuer,omitempty" enum:"reachable,away" doc:"How it stands with the OpenID Connect issuer; left out where there is none"`
+}
+
 // healthz is GET /healthz.
 func (Resource) healthz() *operation.Operation {
 	return operation.Define(operation.Declaration{
@@ -88,16 +97,23 @@ func (r Resource) readyz() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_readyz", Routes: operation.Routes("GET /readyz"), Group: group,
 		Summary: "Answers 200 once calls are served, else 503", Access: auth.Public,
-	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) (Health, error) {
+	}, func(ctx context.Context, _ *operation.Caller, _ *struct{}) (Readiness, error) {
 		if r.Stopping() {
-			return Health{}, fault.New(fault.Unavailable, "the server stops")
+			return Readiness{}, fault.New(fault.Unavailable, "the server stops")
 		}
 		ctx, cancel := context.WithTimeout(ctx, readyWithin)
 		defer cancel()
 		if err := ready.check(ctx); err != nil {
-			return Health{}, fault.Wrap(fault.Unavailable, err, "the control plane does not answer")
+			return Readiness{}, fault.Wrap(fault.Unavailable, err,
+				"the control plane does not answer")
 		}
-		return Health{Status: "ok"}, nil
+		answer := Readiness{Status: "ok"}
+		if reachable, known := r.Issuer(); known && reachable {
+			answer.Issuer = "reachable"
+		} else if known {
+			answer.Issuer = "away"
+		}
+		return answer, nil
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"shoal.dev/shoal/apiserver/internal/oidc"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
@@ -15,7 +16,8 @@ import (
 // Authenticator checks credentials.
 type Authenticator struct {
 	Client  client.Client
-	Issuer  *Issuer
+	Issuer  *Issuer      // the local one
+	OpenID  *oidc.Issuer // the other one; nil: there is none
 	Touches *Touches
 	Clock   clock.Clock
 	IDs     ids.Source
@@ -41,8 +43,8 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	var who identity
 	if !isKey {
 		var err error
-		if who, err = a.Issuer.check(credential, a.Clock.Now()); err != nil {
-			return Principal{}, nil, fault.Wrap(fault.Unauthorized, err, "the token is not valid")
+		if who, err = a.check(ctx, credential); err != nil {
+			return Principal{}, nil, err
 		}
 	}
 	if isKey && a.unknown.remembers(credential, a.Clock.Now()) &&
@@ -81,23 +83,26 @@ func (a *Authenticator) Known(authorization string) bool {
 
 // AuthenticateHere finds out who calls when the control plane has no leader, which leaves tokens:
 // whether a key was revoked cannot be known. The view is this node's own, and may be old. Faults:
-// unauthorized, customer_blocked, unavailable for keys.
-func (a *Authenticator) AuthenticateHere(authorization string) (Principal, *client.View, error) {
+// unauthorized, customer_blocked, unavailable for keys and for tokens whose issuer is away.
+func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization string) (Principal,
+	*client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
 	if !strings.EqualFold(scheme, "Bearer") || strings.HasPrefix(credential, keyStart) {
 		return Principal{}, nil, fault.New(fault.Unavailable, "the control plane has no leader; "+
 			"API keys cannot be checked")
 	}
-	who, err := a.Issuer.check(credential, a.Clock.Now())
+	who, err := a.check(ctx, credential)
 	if err != nil {
-		return Principal{}, nil, fault.Wrap(fault.Unauthorized, err, "the token is not valid")
+		return Principal{}, nil, err
 	}
 	view := a.Client.View()
 	if err := admit(view, who.subject); err != nil {
 		return Principal{}, nil, err
 	}
-	return Principal{Customer: who.subject, Subject: who.subject, Admin: who.admin}, view, nil
+	p := who.principal()
+	p.Stranger = who.foreign && view.Customer(who.subject) == nil
+	return p, view, nil
 }
 
 // Holds says whether a credential that was let in would be let in again, by what this node knows.
@@ -139,11 +144,33 @@ func admit(view *client.View, holder string) error {
 	return nil
 }
 
-// signIn makes a token's customer at its first use. The token of a blocked one is refused whomever
-// it acts for.
+// check reads a token of either issuer.
+func (a *Authenticator) check(ctx context.Context, token string) (identity, error) {
+	if a.OpenID == nil || isLocal(token) {
+		who, err := a.Issuer.check(token, a.Clock.Now())
+		if err != nil {
+			err = fault.Wrap(fault.Unauthorized, err, "the token is not valid")
+		}
+		return who, err
+	}
+	said, err := a.OpenID.Check(ctx, token)
+	switch {
+	case err != nil:
+		return identity{}, err
+	case said.Subject == SelfCustomer:
+		// whoever may choose a name at the issuer is not the operator of this server
+		return identity{}, fault.New(fault.Unauthorized, "the subject %q is this server's own",
+			SelfCustomer)
+	}
+	return identity{subject: said.Subject, admin: said.Admin, email: said.Email, foreign: true},
+		nil
+}
+
+// signIn makes the customer of a token of the local issuer at its first use. One of the other
+// issuer signs up (decision 44). The token of a blocked one is refused whomever it acts for.
 func (a *Authenticator) signIn(ctx context.Context, view *client.View, who identity,
 	customerRef string) (Principal, *client.View, error) {
-	p := Principal{Customer: who.subject, Subject: who.subject, Admin: who.admin}
+	p := who.principal()
 	if err := admit(view, who.subject); err != nil {
 		return Principal{}, nil, err
 	}
@@ -161,6 +188,10 @@ func (a *Authenticator) signIn(ctx context.Context, view *client.View, who ident
 		return p, view, nil
 	}
 	if view.Customer(p.Customer) != nil {
+		return p, view, nil
+	}
+	if who.foreign {
+		p.Stranger = true
 		return p, view, nil
 	}
 	if _, err := client.Do(ctx, a.Client,

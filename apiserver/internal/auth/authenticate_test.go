@@ -115,8 +115,8 @@ func TestBlockedCustomersAreRefused(t *testing.T) {
 		own: fault.CustomerBlocked, acting: ""} {
 		holds(p, code)
 	}
-	if _, _, err := a.AuthenticateHere("Bearer " + token("alice", true)); fault.CodeOf(err) !=
-		fault.CustomerBlocked {
+	_, _, err = a.AuthenticateHere(t.Context(), "Bearer "+token("alice", true))
+	if fault.CodeOf(err) != fault.CustomerBlocked {
 		t.Errorf("without a leader: %v", err)
 	}
 	state.Must(t, client.UnblockCustomer{Customer: "alice"})

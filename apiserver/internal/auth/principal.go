@@ -1,6 +1,6 @@
-// Package auth owns who calls: API keys, the sign-in tokens of the local issuer, and what each may
-// do (specification 5, decisions 7 and 31). It answers with a Principal or a fault; it writes no
-// response and knows no operation.
+// Package auth owns who calls, and what each may do (specification 5, decisions 7, 31 and 44). That
+// is by API keys and by the sign-in tokens of the local issuer and of another one (package oidc).
+// It answers with a Principal or a fault; it writes no response and knows no operation.
 package auth
 
 import (
@@ -15,6 +15,12 @@ type Principal struct {
 	Key      *client.Key // nil for a sign-in credential
 	Subject  string      // of a sign-in credential
 	Admin    bool        // a sign-in credential with the role admin
+	// Foreign is a sign-in credential of the OpenID Connect issuer. Email is the address that it
+	// has verified, "" for none.
+	Foreign bool
+	Email   string
+	// Stranger is a foreign credential of whom nobody is a customer yet.
+	Stranger bool
 }
 
 // SelfCustomer is the customer of a self-hosted server.
@@ -56,12 +62,17 @@ const (
 	Mint       Access = "mint"       // USER keys and sign-in
 	Restricted Access = "restricted" // LLM_FULL keys (website contacts)
 	SignInOnly Access = "sign-in"    // sign-in of the customer itself
+	SignUp     Access = "sign-up"    // the same, and of who is not a customer yet
 	Admin      Access = "admin"      // sign-in with the role admin
 )
 
-// Check says whether the caller may use operations of a class: nil, scope_rejected,
-// sign_in_required, or unauthorized for those who are not admins.
+// Check says whether the caller may use operations of a class: nil, customer_required,
+// scope_rejected, sign_in_required, or unauthorized for those who are not admins.
 func (a Access) Check(p *Principal) error {
+	if p.Stranger && a != SignUp {
+		return fault.New(fault.CustomerRequired, "the token is valid, and nobody has signed up "+
+			"with it: POST /api/customer does")
+	}
 	scope := model.Scope("")
 	if p.Key != nil {
 		scope = p.Key.Scope
@@ -74,7 +85,7 @@ func (a Access) Check(p *Principal) error {
 		allowed = p.SignIn() || scope == model.ScopeUser
 	case Restricted:
 		allowed = scope == model.ScopeLLMFull
-	case SignInOnly:
+	case SignInOnly, SignUp:
 		allowed, code = p.SignIn() && !p.Impersonates(), fault.SignInOnly
 	case Admin:
 		allowed, code = p.Admin, fault.Unauthorized

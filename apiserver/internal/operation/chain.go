@@ -32,7 +32,8 @@ type Authenticator interface {
 	// may.
 	Known(authorization string) bool
 	// AuthenticateHere does so for tokens by what this node knows, which may be old.
-	AuthenticateHere(authorization string) (auth.Principal, *client.View, error)
+	AuthenticateHere(ctx context.Context, authorization string) (auth.Principal, *client.View,
+		error)
 	// Holds refuses a principal whose credential was revoked since, or whose customer was blocked.
 	// It costs no more than a look at what this node knows.
 	Holds(p *auth.Principal) error
@@ -323,7 +324,7 @@ func (x *exchange) authenticate(ctx context.Context) (auth.Principal, *client.Vi
 	defer cancel()
 	principal, view, err := x.Auth.Authenticate(asking, credential, customer)
 	if x.op.Leaderless && fault.CodeOf(err) == fault.Unavailable {
-		return x.Auth.AuthenticateHere(credential)
+		return x.Auth.AuthenticateHere(ctx, credential)
 	}
 	return principal, view, err
 }

@@ -38,7 +38,8 @@ func (everyone) Authenticate(_ context.Context, authorization, _ string) (auth.P
 
 func (everyone) Known(string) bool { return true }
 
-func (e everyone) AuthenticateHere(authorization string) (auth.Principal, *client.View, error) {
+func (e everyone) AuthenticateHere(_ context.Context, authorization string) (auth.Principal,
+	*client.View, error) {
 	return e.Authenticate(context.Background(), authorization, "")
 }
 
@@ -346,7 +347,7 @@ func (leaderless) Holds(*auth.Principal) error { return nil }
 
 func (leaderless) Used(*auth.Principal, netip.Addr) {}
 
-func (leaderless) AuthenticateHere(string) (auth.Principal, *client.View, error) {
+func (leaderless) AuthenticateHere(context.Context, string) (auth.Principal, *client.View, error) {
 	return auth.Principal{}, nil, fault.New(fault.Unauthorized, "not by this node alone")
 }
 

@@ -209,8 +209,11 @@ func (op *Operation) problems() map[int][]string {
 		codes = append(codes, fault.Unauthorized, fault.ScopeRejected,
 			fault.CustomerBlocked)
 	}
+	if op.Access != auth.Public && op.Access != auth.SignUp {
+		codes = append(codes, fault.CustomerRequired)
+	}
 	switch {
-	case op.Access == auth.SignInOnly:
+	case op.Access == auth.SignInOnly, op.Access == auth.SignUp:
 		codes = append(codes, fault.SignInOnly)
 	case op.isLong():
 		codes = append(codes, fault.TooManyStreams)

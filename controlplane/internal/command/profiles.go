@@ -1,15 +1,21 @@
 package command
 
-import "shoal.dev/shoal/controlplane/internal/state"
+import (
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+)
 
-// SignUpPayload gives a customer that is there, and has not signed up, its profile. The customer
-// has agreed to the user agreement. Faults: customer_exists when it has signed up, email_taken when
-// another customer has.
+// SignUpPayload gives a customer that has not signed up its profile. With Entry it makes a customer
+// that is not there, and its wallet, as OpenCustomerPayload does. The customer has agreed to the
+// user agreement. Faults: customer_exists when it has signed up, email_taken when another customer
+// has, unauthorized when it is not there and has no Entry.
 type SignUpPayload struct {
 	Customer  string `cbor:"1,keyasint"`
 	Email     string `cbor:"2,keyasint"`
 	Firstname string `cbor:"3,keyasint"`
 	Lastname  string `cbor:"4,keyasint"`
+	// Entry is the ledger entry of the free grant; zero: the customer is there.
+	Entry ids.ID `cbor:"5,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.

@@ -15,19 +15,31 @@ const (
 )
 
 func signUp(tx *state.Tx, p command.SignUpPayload) (state.Profile, error) {
-	profile, err := changedProfile(tx, p.Customer)
-	if err != nil {
-		return state.Profile{}, err
-	}
-	if profile.Email != "" {
+	if known := tx.Profile(p.Customer); known != nil && known.Email != "" {
 		return state.Profile{}, fault.New(fault.CustomerExists, "the customer has signed up before")
 	}
 	if tx.ProfileByEmail(p.Email) != nil {
 		return state.Profile{}, fault.Invalid(fault.EmailTaken, "email",
 			"another customer has this address")
 	}
+	if opens(p) { // nothing is refused from here on
+		open := command.OpenCustomerPayload{Customer: p.Customer, Entry: p.Entry}
+		if _, err := openCustomer(tx, open); err != nil {
+			return state.Profile{}, err
+		}
+	}
+	profile, err := changedProfile(tx, p.Customer)
+	if err != nil {
+		return state.Profile{}, err
+	}
 	profile.Email = p.Email
 	return putProfile(tx, name(tx, profile, p.Firstname, p.Lastname)), nil
+}
+
+// opens says whether a command makes the customer that it is of, where there is none.
+func opens(p command.Payload) bool {
+	entered, isSignUp := p.(command.SignUpPayload)
+	return isSignUp && !entered.Entry.IsZero()
 }
 
 func renameCustomer(tx *state.Tx, p command.RenameCustomerPayload) (state.Profile, error) {

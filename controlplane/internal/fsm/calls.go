@@ -73,6 +73,9 @@ func (m *FSM) admitCall(tx *state.Tx, env *command.Envelope,
 	switch {
 	case claim == nil:
 		customer := tx.Customer(call.Customer)
+		if customer == nil && opens(payload) {
+			return Result{}, false
+		}
 		if customer == nil {
 			return Result{Err: fault.New(fault.Unauthorized, "the customer does not exist")}, true
 		}
@@ -116,6 +119,9 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 		claim.Request, claim.Ticket, claim.Expires = call.Request, env.ID, tx.Now+claimHeldMillis
 		addClaim(tx, claim)
 		return
+	}
+	if tx.Customer(call.Customer) == nil {
+		return // it was refused to become one, and has nothing that could keep this
 	}
 	if passing(result.Err) && tx.ClusterVersion() >= 2 {
 		if old != nil {

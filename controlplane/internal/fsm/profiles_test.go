@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 func TestCustomersSignUpOnce(t *testing.T) {
@@ -34,6 +35,33 @@ func TestCustomersSignUpOnce(t *testing.T) {
 	}
 	if found := b.view().ProfileByEmail("ANN@x.TEST"); found == nil || found.Customer != "a" {
 		t.Errorf("the directory finds %+v", found)
+	}
+}
+
+// Who is no customer becomes one by signing up, or nothing comes of it.
+func TestSigningUpOpensTheCustomer(t *testing.T) {
+	b := newBench(t)
+	b.must(command.SignUpPayload{Customer: "a", Email: "ann@x.test"})
+	entered := command.SignUpPayload{Customer: "new", Email: "ANN@x.test", Entry: ids.ID{9}}
+	b.refused(entered, fault.EmailTaken)
+	if b.view().Customer("new") != nil || b.view().Wallet("new") != nil {
+		t.Error("a refused stranger is a customer")
+	}
+	entered.Email = "new@x.test"
+	b.must(entered)
+	if b.view().Customer("new") == nil || b.view().Profile("new").Email != "new@x.test" ||
+		b.view().Entry(ids.ID{9}) == nil {
+		t.Error("the customer has no record, profile or free grant")
+	}
+	again := command.SignUpPayload{Customer: "new", Email: "other@x.test", Entry: ids.ID{10}}
+	b.refused(again, fault.CustomerExists)
+	if b.view().Entry(ids.ID{10}) != nil {
+		t.Error("a second grant")
+	}
+	// one who is there is not opened again
+	b.must(command.SignUpPayload{Customer: "b", Email: "bob@x.test", Entry: ids.ID{11}})
+	if b.view().Entry(ids.ID{11}) != nil {
+		t.Error("a grant for who had one")
 	}
 }
 

@@ -32,6 +32,7 @@ type Config struct {
 	Services ServicesConfig `embed:""`
 	Model    ModelFlags     `embed:"" prefix:"model-"`
 	Stripe   StripeFlags    `embed:"" prefix:"stripe-"`
+	OpenID   OpenIDFlags    `embed:"" prefix:"oidc-"`
 	Calls    CallFlags      `embed:""`
 	Backups  BackupFlags    `embed:""`
 

@@ -1,0 +1,198 @@
+// Package oidctest is an OpenID Connect issuer for tests: it publishes keys, changes them and signs
+// whatever it is told to.
+package oidctest
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"shoal.dev/shoal/pkg/egress"
+)
+
+// Audience is what its tokens are for unless told otherwise.
+const Audience = "shoal"
+
+// Issuer is a running issuer. It is safe for concurrent use.
+type Issuer struct {
+	URL string // its name, too
+
+	mu      sync.Mutex
+	keys    []jose.JSONWebKey // that it publishes, private parts included
+	signing jose.JSONWebKey
+	made    int
+	fetches int
+	hostile http.HandlerFunc // answers instead of it; nil: it answers
+}
+
+// Start starts an issuer with one key of ES256, until the test ends.
+func Start(t testing.TB) *Issuer {
+	t.Helper()
+	i := &Issuer{}
+	server := httptest.NewServer(http.HandlerFunc(i.serve))
+	t.Cleanup(server.Close)
+	i.URL = server.URL
+	i.Rotate(t, jose.ES256)
+	return i
+}
+
+// Egress is a way to the issuer, and to nowhere but this machine.
+func Egress(t testing.TB) *egress.Client {
+	t.Helper()
+	client, err := egress.New(egress.Config{
+		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, MaxIdle: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
+}
+
+func (i *Issuer) serve(w http.ResponseWriter, r *http.Request) {
+	i.mu.Lock()
+	hostile, keys := i.hostile, jose.JSONWebKeySet{}
+	for _, key := range i.keys {
+		keys.Keys = append(keys.Keys, key.Public())
+	}
+	if r.URL.Path == "/keys" {
+		i.fetches++
+	}
+	i.mu.Unlock()
+	var answer any
+	switch {
+	case hostile != nil:
+		hostile(w, r)
+		return
+	case r.URL.Path == "/keys":
+		answer = keys
+	case r.URL.Path == "/.well-known/openid-configuration":
+		answer = map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/keys"}
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer) // whoever asked is gone
+}
+
+// Answer has every request answered by a function; nil ends it.
+func (i *Issuer) Answer(by http.HandlerFunc) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.hostile = by
+}
+
+// Fetches is how often its keys were asked for.
+func (i *Issuer) Fetches() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.fetches
+}
+
+// Rotate makes a key, publishes it beside those of before, and signs with it from now on.
+func (i *Issuer) Rotate(t testing.TB, algorithm jose.SignatureAlgorithm) {
+	t.Helper()
+	private := NewKey(t, algorithm)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.made++
+	i.signing = jose.JSONWebKey{Key: private, KeyID: fmt.Sprintf("key %d", i.made),
+		Algorithm: string(algorithm), Use: "sig"}
+	i.keys = append(i.keys, i.signing)
+}
+
+// Withdraw publishes the newest key alone.
+func (i *Issuer) Withdraw() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys = i.keys[len(i.keys)-1:]
+}
+
+// NewKey makes a private key for RS256, ES256 or EdDSA.
+func NewKey(t testing.TB, algorithm jose.SignatureAlgorithm) any {
+	t.Helper()
+	var key any
+	var err error
+	switch algorithm {
+	case jose.RS256:
+		key, err = rsa.GenerateKey(rand.Reader, 2048)
+	case jose.ES256:
+		key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	default:
+		_, key, err = ed25519.GenerateKey(rand.Reader)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// Claims are those of a good token of a subject, good for five minutes from now.
+func (i *Issuer) Claims(subject string, now time.Time) map[string]any {
+	return map[string]any{"iss": i.URL, "aud": Audience, "sub": subject,
+		"iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(),
+		"email": subject + "@shop.test", "email_verified": true}
+}
+
+// Token is a good token of a subject, with the roles.
+func (i *Issuer) Token(t testing.TB, subject string, now time.Time, roles ...string) string {
+	t.Helper()
+	claims := i.Claims(subject, now)
+	if len(roles) > 0 {
+		claims["roles"] = roles
+	}
+	return i.Sign(t, claims, nil)
+}
+
+// Sign signs claims with the newest key. The header has its id and the type JWT, unless told
+// otherwise; "" leaves a member out.
+func (i *Issuer) Sign(t testing.TB, claims any, header map[jose.HeaderKey]string) string {
+	t.Helper()
+	i.mu.Lock()
+	key := i.signing
+	i.mu.Unlock()
+	return SignWith(t, key, claims, header)
+}
+
+// SignWith signs claims with any key.
+func SignWith(t testing.TB, key jose.JSONWebKey, claims any,
+	header map[jose.HeaderKey]string) string {
+	t.Helper()
+	all := map[jose.HeaderKey]any{jose.HeaderType: "JWT", "kid": key.KeyID}
+	for name, value := range header {
+		if all[name] = value; value == "" {
+			delete(all, name)
+		}
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Key: key.Key,
+		Algorithm: jose.SignatureAlgorithm(key.Algorithm)}, &jose.SignerOptions{ExtraHeaders: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload, ok := claims.([]byte)
+	if !ok {
+		if payload, err = json.Marshal(claims); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -1,0 +1,236 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4/json"
+
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/retry"
+)
+
+// When keys are fetched. A key that was taken back holds until the next time.
+const (
+	fetchEvery = 5 * time.Minute
+	// askEvery is the least time between two fetches that unknown keys of tokens ask for. Whoever
+	// sends made-up tokens has the issuer asked no more often.
+	askEvery = 10 * time.Second
+	// keysFor is for how long keys are used while the issuer is away. Its tokens live no longer.
+	keysFor = time.Hour
+	// fetchTime bounds one attempt: both documents.
+	fetchTime = 10 * time.Second
+)
+
+// Bounds of the documents, in bytes.
+const (
+	maxDiscovery = 256 << 10
+	maxKeyBytes  = 256 << 10
+)
+
+// afterFailure is the pause between attempts while the issuer is away.
+var afterFailure = retry.Backoff{First: time.Second, Most: 30 * time.Second}
+
+// source has the keys of an issuer. One goroutine, run, fetches them; all others wait for it, so
+// that one attempt is under way at most.
+type source struct {
+	config *Config
+	wake   chan struct{} // room for one: somebody waits for an attempt
+
+	mu        sync.Mutex
+	keys      *keySet       // nil before the first attempt that went well
+	fetchedAt time.Time     // when they were
+	askedAt   time.Time     // when a token last asked for an attempt
+	waiting   chan struct{} // closed when the attempt under way, or asked for, ends; nil: none is
+	failure   error         // of the last attempt
+	attempts  [2]int64      // that failed, and that went well
+}
+
+func newSource(config *Config) *source {
+	return &source{config: config, wake: make(chan struct{}, 1),
+		failure: errors.New("they have not been fetched yet")}
+}
+
+// current is the keys that tokens are checked with, nil when there are none.
+func (s *source) current() *keySet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.usable()
+}
+
+// usable is current for who has the lock.
+func (s *source) usable() *keySet {
+	if s.config.Clock.Now().Sub(s.fetchedAt) > keysFor {
+		return nil
+	}
+	return s.keys
+}
+
+func (s *source) state() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := State{Reachable: s.failure == nil, Failed: s.attempts[0], Fetched: s.attempts[1]}
+	if keys := s.usable(); keys != nil {
+		state.Keys, state.Age = len(keys.keys), s.config.Clock.Now().Sub(s.fetchedAt)
+	}
+	return state
+}
+
+// refresh waits for keys that may be newer than those that the caller had. It is false when they
+// have been asked for so lately that these are all. It fails when they could not be fetched, or not
+// before ctx ended.
+func (s *source) refresh(ctx context.Context, had *keySet) (bool, error) {
+	s.mu.Lock()
+	now := s.config.Clock.Now()
+	if s.usable() != had {
+		s.mu.Unlock()
+		return true, nil
+	}
+	if s.waiting == nil {
+		if !s.askedAt.IsZero() && now.Sub(s.askedAt) < askEvery {
+			defer s.mu.Unlock()
+			return false, s.failure
+		}
+		s.askedAt, s.waiting = now, make(chan struct{})
+		s.wake <- struct{}{} // there is room: attempt takes it before waiting is nil again
+	}
+	ended := s.waiting
+	s.mu.Unlock()
+	select {
+	case <-ended:
+		return true, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// run fetches the keys until ctx ends.
+func (s *source) run(ctx context.Context) {
+	failures := 0
+	for {
+		pause := fetchEvery
+		if err := s.attempt(ctx); err != nil {
+			failures++
+			pause = afterFailure.After(failures)
+		} else {
+			failures = 0
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		case <-s.config.Clock.After(pause):
+		}
+	}
+}
+
+// attempt fetches the keys once, for all who wait.
+func (s *source) attempt(ctx context.Context) error {
+	s.mu.Lock()
+	select {
+	case <-s.wake:
+	default:
+	}
+	if s.waiting == nil {
+		s.waiting = make(chan struct{})
+	}
+	s.mu.Unlock()
+
+	fetching, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	keys, err := s.fetch(fetching)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.waiting)
+	s.waiting = nil
+	if ctx.Err() != nil {
+		return err // our own end says nothing about the issuer
+	}
+	s.note(err)
+	if err == nil {
+		s.keys, s.fetchedAt = keys, s.config.Clock.Now()
+	}
+	return err
+}
+
+// note keeps how an attempt went, and tells operators when that changes. The caller has the lock.
+func (s *source) note(err error) {
+	log := s.config.Logger.With("issuer", s.config.Issuer)
+	switch first := s.attempts == [2]int64{}; {
+	case err != nil && (first || s.failure == nil):
+		log.Warn("the issuer's keys cannot be fetched; its tokens are refused unless their keys "+
+			"are known", "error", err)
+	case err == nil && s.failure != nil:
+		log.Info("the issuer's keys are fetched")
+	}
+	s.failure = err
+	if err == nil {
+		s.attempts[1]++
+	} else {
+		s.attempts[0]++
+	}
+}
+
+// fetch asks for the discovery document, then for the keys that it names.
+func (s *source) fetch(ctx context.Context) (*keySet, error) {
+	document, err := s.get(ctx, strings.TrimSuffix(s.config.Issuer, "/")+
+		"/.well-known/openid-configuration", maxDiscovery)
+	if err != nil {
+		return nil, fmt.Errorf("discovery: %w", err)
+	}
+	var discovered struct {
+		Issuer string `json:"issuer"`
+		Keys   string `json:"jwks_uri"`
+	}
+	if err := json.Unmarshal(document, &discovered); err != nil {
+		return nil, fmt.Errorf("discovery: %w", err)
+	}
+	if discovered.Issuer != s.config.Issuer {
+		return nil, fmt.Errorf("discovery: the document is of the issuer %.200q",
+			discovered.Issuer)
+	}
+	at, err := url.Parse(discovered.Keys)
+	if err != nil {
+		return nil, errors.New("discovery: jwks_uri is no address")
+	}
+	if err := s.checkKeysAddress(at); err != nil {
+		return nil, fmt.Errorf("discovery: jwks_uri: %w", err)
+	}
+	document, err = s.get(ctx, discovered.Keys, maxKeyBytes)
+	if err != nil {
+		return nil, fmt.Errorf("keys: %w", err)
+	}
+	return parseKeys(document)
+}
+
+// checkKeysAddress refuses keys of plain http, unless the issuer itself is on this machine.
+func (s *source) checkKeysAddress(at *url.URL) error {
+	if at.User != nil {
+		return errors.New("an address of keys has no user")
+	}
+	if at.Scheme == "http" && !strings.HasPrefix(s.config.Issuer, "http:") {
+		return errors.New("want https://, as the issuer has")
+	}
+	return checkScheme(at)
+}
+
+// get is a document of at most so many bytes. Redirects are not followed: an issuer is where it
+// says that it is.
+func (s *source) get(ctx context.Context, address string, most int64) ([]byte, error) {
+	response, err := s.config.Egress.Do(ctx, &egress.Request{URL: address, MaxBody: most,
+		Private: true, Header: []egress.Field{{Name: "Accept", Value: "application/json"}}})
+	if err != nil {
+		return nil, err
+	}
+	defer response.Release()
+	if response.Status != 200 {
+		return nil, fmt.Errorf("it answers with the status %d", response.Status)
+	}
+	return append([]byte(nil), response.Body...), nil
+}

@@ -1,0 +1,197 @@
+package oidc
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/json"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// What a token may be.
+const (
+	leeway     = time.Minute // between the clocks of issuer and service
+	maxToken   = 16 << 10    // bytes
+	maxSubject = 128         // bytes
+	roleAdmin  = "admin"
+)
+
+// Identity is what a valid token says.
+type Identity struct {
+	Subject string // 1 to 128 bytes of printable text
+	Admin   bool   // by its roles, or by Config.Admins
+	Email   string // that the issuer has verified; "" when it says none
+}
+
+// claims are what is read of a token. The reader takes names as they are written, and each once.
+type claims struct {
+	jwt.Claims
+	Roles         roles    `json:"roles"`
+	Email         text     `json:"email"`
+	EmailVerified verified `json:"email_verified"`
+}
+
+// roles are names: a list of them, or one alone. What has another form names none.
+type roles []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *roles) UnmarshalJSON(data []byte) error {
+	var one string
+	switch {
+	case json.Unmarshal(data, (*[]string)(r)) == nil:
+	case json.Unmarshal(data, &one) == nil:
+		*r = roles{one}
+	default:
+		*r = nil
+	}
+	return nil
+}
+
+// text is a string; what has another form is none.
+type text string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *text) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, (*string)(t)) != nil {
+		*t = ""
+	}
+	return nil
+}
+
+// verified is true, or "true" as some issuers write it.
+type verified bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *verified) UnmarshalJSON(data []byte) error {
+	*v = string(data) == "true" || string(data) == `"true"`
+	return nil
+}
+
+// Check reads a token. Its faults are unauthorized, with what is wrong, and unavailable when the
+// issuer's keys are needed and cannot be had. A token of a key that is not known yet waits for the
+// keys to be fetched, as long as ctx allows.
+func (i *Issuer) Check(ctx context.Context, token string) (Identity, error) {
+	signed, err := parse(token)
+	if err != nil {
+		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token cannot be read, or is "+
+			"signed by none of RS256, ES256 and EdDSA")
+	}
+	// What it says is looked at first, which costs no signature and no fetch of keys. Nothing of
+	// it is believed before the signature is verified, over the same bytes.
+	said, err := i.read(signed.UnsafePayloadWithoutVerification())
+	if err != nil {
+		return Identity{}, err
+	}
+	if err := i.verify(ctx, signed); err != nil {
+		return Identity{}, err
+	}
+	return said, nil
+}
+
+// parse takes what may be a token for this service: signed once, in the compact form.
+func parse(token string) (*jose.JSONWebSignature, error) {
+	if len(token) > maxToken {
+		return nil, errors.New("too long")
+	}
+	signed, err := jose.ParseSignedCompact(token, algorithms[:])
+	if err != nil {
+		return nil, err
+	}
+	header := signed.Signatures[0].Protected
+	if _, told := header.ExtraHeaders["b64"]; told {
+		return nil, errors.New("a token's payload is base64 (RFC 7797, 7)")
+	}
+	if _, told := header.ExtraHeaders["crit"]; told {
+		return nil, errors.New("a critical header that is not known")
+	}
+	kind, named := header.ExtraHeaders[jose.HeaderType]
+	if name, _ := kind.(string); named && !isBearer(name) {
+		return nil, errors.New("a token of another type, not for calls")
+	}
+	return signed, nil
+}
+
+// isBearer says whether tokens of a type are for calls: ID tokens and access tokens. Others of the
+// same issuer, such as those of a sign-out, are not.
+func isBearer(kind string) bool {
+	kind = strings.ToLower(kind)
+	return slices.Contains([]string{"jwt", "at+jwt"}, strings.TrimPrefix(kind, "application/"))
+}
+
+// read says who a token is of, if it is for this service and now.
+func (i *Issuer) read(payload []byte) (Identity, error) {
+	var c claims
+	if err := json.Unmarshal(payload, &c); err != nil {
+		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token's claims cannot be read")
+	}
+	c.IssuedAt = nil // a token of the future shows that our clock is behind, not that it is bad
+	err := c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer,
+		AnyAudience: i.config.Audiences, Time: i.config.Clock.Now()}, leeway)
+	switch {
+	case errors.Is(err, jwt.ErrInvalidIssuer):
+		return Identity{}, refuse("the token is of another issuer")
+	case errors.Is(err, jwt.ErrInvalidAudience):
+		return Identity{}, refuse("the token is for another audience")
+	case errors.Is(err, jwt.ErrExpired):
+		return Identity{}, refuse("the token has expired")
+	case errors.Is(err, jwt.ErrNotValidYet):
+		return Identity{}, refuse("the token is not valid yet")
+	case err != nil:
+		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token is not valid")
+	case c.Expiry == nil:
+		return Identity{}, refuse("the token has no expiry")
+	case !isSubject(c.Subject):
+		return Identity{}, refuse("the token has no subject of 1 to 128 printable bytes")
+	}
+	said := Identity{Subject: c.Subject, Admin: slices.Contains(c.Roles, roleAdmin) ||
+		slices.Contains(i.config.Admins, c.Subject)}
+	if c.EmailVerified {
+		said.Email = string(c.Email)
+	}
+	return said, nil
+}
+
+func refuse(detail string) error { return fault.New(fault.Unauthorized, "%s", detail) }
+
+func isSubject(name string) bool {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	return name != "" && len(name) <= maxSubject && utf8.ValidString(name) &&
+		strings.TrimSpace(name) == name && !strings.ContainsFunc(name, unprintable)
+}
+
+// maxRefreshes is how often the keys are fetched for one token. An attempt that was under way when
+// it came may miss its key; then one more is needed.
+const maxRefreshes = 2
+
+// verify holds the signature against the keys, fetched anew when they have none that fits.
+func (i *Issuer) verify(ctx context.Context, token *jose.JSONWebSignature) error {
+	for refreshes := 0; ; refreshes++ {
+		keys := i.keys.current()
+		err := errNoKey
+		if keys != nil {
+			err = keys.verify(token)
+		}
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, errNoKey):
+			return fault.Wrap(fault.Unauthorized, err, "the token's signature is not valid")
+		}
+		again, err := i.keys.refresh(ctx, keys)
+		switch {
+		case err != nil:
+			return fault.Wrap(fault.Unavailable, err, "the keys of the token's issuer cannot be "+
+				"fetched; try again in a while")
+		case !again || refreshes == maxRefreshes:
+			return refuse("no key of the issuer has signed the token")
+		}
+	}
+}

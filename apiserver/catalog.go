@@ -49,7 +49,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		wallet.Resource{Client: c.Client, IDs: c.IDs, History: history, Payments: c.Payments,
 			Node: c.Node, Boot: c.Boot, Logger: c.Logger},
 		customers.Resource{Client: c.Client, Clock: c.Clock, Agreement: c.UserAgreement},
-		keys.Resource{Client: c.Client, IDs: c.IDs, Touches: s.touches},
+		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},
 		notifications.Resource{Client: c.Client},
 		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
 			Lag: c.Lag, Recount: c.Recount},

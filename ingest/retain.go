@@ -101,14 +101,7 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 		return nil
 	}
 	var kept []*client.Job
-	groups := []ids.ID{scraper.Group}
-	if scraper.Past != nil {
-		groups = append(groups, scraper.Past.Groups...)
-	}
 	err := c.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
-		if !slices.Contains(groups, job.Group) {
-			groups = append(groups, job.Group)
-		}
 		if replaces(job) {
 			kept = append(kept, job)
 		}
@@ -121,7 +114,7 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 	for _, job := range kept {
 		scope.Without = append(scope.Without, job.ID)
 	}
-	for _, scope.Group = range groups {
+	for _, scope.Group = range view.GroupsOf(scraper) {
 		if err := c.clear(ctx, view, scope, kept[count-1]); err != nil {
 			return err
 		}

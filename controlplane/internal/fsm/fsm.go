@@ -138,6 +138,7 @@ func registerAll(m *FSM) {
 	register(m, blockCustomer)
 	register(m, unblockCustomer)
 	register(m, putRetention)
+	register(m, forgetRemovals)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -190,6 +190,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, launches := range launchesTable.all(&tx.View, "id_prefix") {
 			launchesTable.remove(tx, launches)
 		}
+		for _, removal := range removalsTable.all(&tx.View, "id_prefix") {
+			removalsTable.remove(tx, removal)
+		}
 		return nil
 	})
 	if err != nil {

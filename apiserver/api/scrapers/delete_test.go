@@ -10,7 +10,7 @@ import (
 )
 
 func TestDelete(t *testing.T) {
-	s := apitest.Start(t)
+	s := apitest.Start(t, apitest.WithStore(apitest.NewStore(t)))
 	group := s.NewGroup(t, "alice", "g")
 	made := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("1"),
 		Body: body(group)})

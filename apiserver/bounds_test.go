@@ -33,6 +33,7 @@ var shownElsewhere = map[string]string{
 	"svc_get_scraper_sample_data":   "a trial answers 768 KiB at most",
 	"svc_preview_scraper_from_curl": "a trial answers 768 KiB at most",
 	"svc_preview_scraper_from_url":  "a trial answers 768 KiB at most",
+	"svc_list_notifications":        "200 of 2 KiB at most",
 	"svc_list_schema_items":         "the same for everybody",
 	"svc_list_prices":               "the rows of one price table",
 	"svc_admin_nodes":               "one for each process of the cluster",

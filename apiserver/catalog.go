@@ -7,6 +7,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/groups"
 	"shoal.dev/shoal/apiserver/api/jobs"
 	"shoal.dev/shoal/apiserver/api/keys"
+	"shoal.dev/shoal/apiserver/api/notifications"
 	"shoal.dev/shoal/apiserver/api/previews"
 	"shoal.dev/shoal/apiserver/api/runs"
 	"shoal.dev/shoal/apiserver/api/schemas"
@@ -36,8 +37,8 @@ func (s *Server) catalog(document func() []byte) []resource {
 		History: history, Clock: c.Clock,
 		Values: c.Values}
 	return []resource{
-		scrapers.Resource{Client: c.Client, Reader: c.Client, Store: c.Store, Clock: c.Clock, IDs: c.IDs, Guard: c.Guard,
-			ExchangeRates: c.ExchangeRates, Ceilings: scrapers.Ceilings{
+		scrapers.Resource{Client: c.Client, Reader: c.Client, Store: c.Store, Clock: c.Clock,
+			IDs: c.IDs, Guard: c.Guard, ExchangeRates: c.ExchangeRates, Ceilings: scrapers.Ceilings{
 				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections}},
 		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock},
 		previews.Resource{Trials: trials, Clock: c.Clock},
@@ -48,6 +49,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		wallet.Resource{History: history},
 		customers.Resource{Client: c.Client, Clock: c.Clock, Agreement: c.UserAgreement},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Touches: s.touches},
+		notifications.Resource{Client: c.Client},
 		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
 			Lag: c.Lag, Recount: c.Recount},
 		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,

@@ -20,6 +20,9 @@ type (
 	Customer   = state.Customer
 	Profile    = state.Profile
 	Info       = state.Info
+	Notice     = state.Notice
+	Inbox      = state.Inbox
+	Preference = state.Preference
 	Key        = state.Key
 	Group      = state.Group
 	Scraper    = state.Scraper
@@ -45,6 +48,8 @@ type (
 	SignUp         = command.SignUpPayload
 	RenameCustomer = command.RenameCustomerPayload
 	ChangeInfo     = command.ChangeInfoPayload
+	ReadNotices    = command.ReadNoticesPayload
+	PreferNotices  = command.PreferNoticesPayload
 	MintKey        = command.MintKeyPayload
 	RevokeKey      = command.RevokeKeyPayload
 	KeyTouch       = command.KeyTouch

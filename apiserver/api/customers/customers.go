@@ -32,6 +32,8 @@ func (r Resource) Operations() []*operation.Operation {
 		r.putInfo(),
 		r.getInfo(),
 		r.deleteInfo(),
+		r.putPreferences(),
+		r.getPreferences(),
 		r.subscribed(),
 		r.paymentCanceled(),
 	}

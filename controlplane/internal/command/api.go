@@ -129,7 +129,7 @@ func (PutRetentionPayload) Declaration() Declaration {
 
 func (PutRetentionPayload) yields(state.Scraper) {}
 
-// DeleteScraperPayload removes a customer's scraper, and stops its runs. Records of runs stay. So do
+// DeleteScraperPayload removes a customer's scraper and stops its runs. Records of runs stay. So do
 // rows, unless the query is WithData. Token is that of the preview, "" for any that holds. Faults:
 // scraper_not_found, PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT. Also limit_reached (the rows of 10,000
 // scrapers of the customer are being removed).

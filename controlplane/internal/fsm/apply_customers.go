@@ -81,6 +81,7 @@ func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
 		Scope:     p.Scope,
 		CreatedAt: tx.Now}
 	tx.PutKey(&key)
+	notifyKey(tx, &key)
 	return key, nil
 }
 

@@ -212,6 +212,9 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (command.None, error) {
 		}
 	}
 	tx.PutJob(&closed)
+	if closed.State != model.Stopped {
+		notifyRun(tx, &closed)
+	}
 	tx.DropRun(p.Job)
 	pruneRecipes(tx, job.Scraper)
 	uncountTrial(tx, &closed)

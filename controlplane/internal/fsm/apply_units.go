@@ -119,6 +119,7 @@ func (b *batch) send(r *ledgerOfRun, seq uint32, domain uint64) (command.Grant, 
 			r.job.State, r.job.Reason = model.Stopped, model.MaxChargeReached
 		case !capped && wallet.Out == 0:
 			r.job.State, r.job.Reason = model.Stopped, model.InsufficientBalance
+			notifyRun(b.tx, &r.job) // with nothing out its counts are final
 		}
 		return command.Grant{}, false
 	}

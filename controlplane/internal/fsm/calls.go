@@ -261,6 +261,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireDailies(tx)
 	expireRevoked(tx)
 	expireWork(tx)
+	expireNotices(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

@@ -137,6 +137,8 @@ func registerAll(m *FSM) {
 	register(m, changeInfo)
 	register(m, blockCustomer)
 	register(m, unblockCustomer)
+	register(m, readNotices)
+	register(m, preferNotices)
 	register(m, putRetention)
 	register(m, forgetRemovals)
 }

@@ -103,6 +103,7 @@ func (b *books) save() {
 	b.tx.PutBooks(&system)
 	for _, w := range b.wallets { // each write is of another record: order does not matter
 		copied := *w
+		notifyLow(b.tx, &copied)
 		b.tx.PutWallet(&copied)
 	}
 }

@@ -1,10 +1,6 @@
 package state
 
-import (
-	"slices"
-
-	"shoal.dev/shoal/pkg/ids"
-)
+import "shoal.dev/shoal/pkg/ids"
 
 // Removal is a scraper that was deleted with its rows, in one of the groups where it has some. No
 // read shows them from then on. It is there until background work has removed them.
@@ -52,21 +48,3 @@ func (t *Tx) PutRemoval(r *Removal) { removalsTable.put(t, r) }
 
 // RemoveRemoval removes.
 func (t *Tx) RemoveRemoval(r *Removal) { removalsTable.remove(t, r) }
-
-// GroupsOf are the groups where a scraper has rows, as far as the state knows: its own, and those
-// that its runs were in before it was moved.
-func (v *View) GroupsOf(s *Scraper) []ids.ID {
-	groups := []ids.ID{s.Group}
-	add := func(group ids.ID) {
-		if !slices.Contains(groups, group) {
-			groups = append(groups, group)
-		}
-	}
-	v.ScraperJobs(s.ID, func(j *Job) bool { add(j.Group); return true })
-	if s.Past != nil {
-		for _, left := range slices.Backward(s.Past.Groups) {
-			add(left)
-		}
-	}
-	return groups
-}

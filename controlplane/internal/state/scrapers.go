@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -91,4 +93,22 @@ func (v *View) Scrapers(customer string, visit func(*Scraper) bool) {
 // GroupScrapers visits a group's scrapers, newest first, until visit returns false.
 func (v *View) GroupScrapers(group ids.ID, visit func(*Scraper) bool) {
 	scrapersTable.each(v, true, visit, "group_prefix", group)
+}
+
+// GroupsOf are the groups where a scraper has rows, as far as the state knows. These are its own,
+// and those that its runs were in before it was moved.
+func (v *View) GroupsOf(s *Scraper) []ids.ID {
+	groups := []ids.ID{s.Group}
+	add := func(group ids.ID) {
+		if !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	v.ScraperJobs(s.ID, func(j *Job) bool { add(j.Group); return true })
+	if s.Past != nil {
+		for _, left := range slices.Backward(s.Past.Groups) {
+			add(left)
+		}
+	}
+	return groups
 }

@@ -190,6 +190,10 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, launches := range launchesTable.all(&tx.View, "id_prefix") {
 			launchesTable.remove(tx, launches)
 		}
+		tx.NoticesByAge(func(n *Notice) bool { tx.RemoveNotice(n); return true })
+		for _, inbox := range inboxesTable.all(&tx.View, "id_prefix") {
+			inboxesTable.remove(tx, inbox)
+		}
 		for _, removal := range removalsTable.all(&tx.View, "id_prefix") {
 			removalsTable.remove(tx, removal)
 		}

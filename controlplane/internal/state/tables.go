@@ -20,7 +20,8 @@ func tables() []*kind {
 		&booksTable.kind,
 		&schemasTable.kind, &previewsTable.kind, &dailiesTable.kind, &undoneTable.kind,
 		&revokedTable.kind, &workTable.kind, &workersTable.kind, &contentsTable.kind,
-		&archiveTable.kind, &profilesTable.kind, &launchesTable.kind, &removalsTable.kind,
+		&archiveTable.kind, &profilesTable.kind, &launchesTable.kind,
+		&noticesTable.kind, &inboxesTable.kind, &removalsTable.kind,
 	}
 }
 

@@ -1,0 +1,155 @@
+// Package notifications owns the operations on what a customer is told in the application
+// (specification 6). By which ways it is told is the customer's to set, in api/customers.
+package notifications
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/notices"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const group = "Notifications"
+
+// Resource is the operations on notifications, and what they use.
+type Resource struct{ Client client.Proposer }
+
+// Operations are all of the resource.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.list(),
+		r.unread(),
+		r.put(),
+		r.readAll(),
+	}
+}
+
+// Notification tells the customer of something that happened.
+type Notification struct {
+	ID        ids.ID      `json:"id" doc:"Of what happened: the same wherever it is told, and however often"`
+	Event     model.Event `json:"event" doc:"One of the identifiers of the preferences, or MORE_NOTICES"`
+	Title     string      `json:"title"`
+	Text      string      `json:"text"`
+	CreatedAt api.Time    `json:"createdAt"`
+	Read      bool        `json:"read"`
+	JobID     *ids.ID     `json:"jobId" doc:"The run that it is about"`
+	ScraperID *ids.ID     `json:"scraperId" doc:"The run's scraper"`
+	KeyID     *ids.ID     `json:"keyId" doc:"The API key that it is about"`
+	Count     uint64      `json:"count" doc:"How many notices it stands for: 1, but for MORE_NOTICES"`
+}
+
+func newNotification(n *client.Notice) Notification {
+	told := Notification{ID: n.ID, Event: n.Event, Title: notices.Title(n), Text: notices.Text(n),
+		CreatedAt: api.Time(n.At), Read: n.Read, Count: max(n.Count, 1)}
+	switch {
+	case n.Event == model.APIKeyCreated:
+		told.KeyID = &n.Subject
+	case !n.Subject.IsZero():
+		told.JobID, told.ScraperID = &n.Subject, &n.Scraper
+	}
+	return told
+}
+
+// UnreadNotifications is how many the customer has not read.
+type UnreadNotifications struct {
+	Unread uint32 `json:"unread"`
+}
+
+type listRequest struct {
+	Unread bool `query:"unread" default:"false" doc:"Lists those alone that were not read"`
+	Page   int  `query:"page" default:"0" min:"0" code:"invalid_page"`
+	Size   int  `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
+}
+
+// list is GET /api/notifications.
+func (Resource) list() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_notifications", Routes: operation.Routes("GET /api/notifications"),
+		Group: group, Summary: "Lists the customer's notifications, newest first",
+		Description: "They stay for 90 days. Beyond 1,000 the oldest one that was read goes. " +
+			"While none was read, the newest one counts those that find no room.",
+		Access: auth.Read, Rate: limits.Read,
+		Errors: []fault.Code{fault.InvalidPage},
+	}, func(_ context.Context, from *operation.Caller, in *listRequest) (api.Page[Notification],
+		error) {
+		var none api.Page[Notification]
+		if err := api.Reach(in.Page, in.Size, "a customer has 1,001 notices"); err != nil {
+			return none, err
+		}
+		var content []Notification
+		total := 0
+		from.View.Notices(from.Customer, func(n *client.Notice) bool {
+			if in.Unread && n.Read {
+				return true
+			}
+			if total >= in.Page*in.Size && len(content) < in.Size {
+				content = append(content, newNotification(n))
+			}
+			total++
+			return true
+		})
+		return api.NewPage(content, int64(total), in.Page, in.Size), nil
+	})
+}
+
+// unread is GET /api/notifications/unread.
+func (Resource) unread() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_count_unread_notifications",
+		Routes: operation.Routes("GET /api/notifications/unread"), Group: group,
+		Summary: "Counts the notifications that the customer has not read",
+		Access:  auth.Read, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (UnreadNotifications, error) {
+		return UnreadNotifications{Unread: from.View.Inbox(from.Customer).Unread}, nil
+	})
+}
+
+// NotificationInput is what a customer says of a notification.
+type NotificationInput struct {
+	Read bool `json:"read" required:"true" doc:"Whether it was read"`
+}
+
+type putRequest struct {
+	ID   ids.ID            `path:"id"`
+	Body NotificationInput `body:"json"`
+}
+
+// put is PUT /api/notifications/{id}.
+func (r Resource) put() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_put_notification", Routes: operation.Routes("PUT /api/notifications/{id}"),
+		Group: group, Summary: "Notes that a notification was read, or that it was not",
+		Description: "Answers how many are unread then.",
+		Access:      auth.Write, Rate: limits.General,
+		Errors: []fault.Code{fault.NotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (UnreadNotifications,
+		error) {
+		return r.mark(ctx, client.ReadNotices{Customer: from.Customer, ID: in.ID,
+			Unread: !in.Body.Read})
+	})
+}
+
+// readAll is POST /api/notifications/read.
+func (r Resource) readAll() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_read_notifications", Routes: operation.Routes("POST /api/notifications/read"),
+		Group: group, Summary: "Notes that all notifications were read",
+		Description: "Answers how many are unread then: those that came meanwhile.",
+		Access:      auth.Write, Rate: limits.General,
+	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (UnreadNotifications,
+		error) {
+		return r.mark(ctx, client.ReadNotices{Customer: from.Customer})
+	})
+}
+
+func (r Resource) mark(ctx context.Context, read client.ReadNotices) (UnreadNotifications, error) {
+	inbox, err := client.Do(ctx, r.Client, read, nil)
+	return UnreadNotifications{Unread: inbox.Unread}, err
+}

@@ -1,0 +1,68 @@
+// Package notices owns the words in which customers are told what happened. Where they are read, in
+// the application or an e-mail, is not known here.
+package notices
+
+import (
+	"fmt"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Title says what happened in a few words.
+func Title(n *client.Notice) string {
+	switch n.Event {
+	case model.RunFailed:
+		return fmt.Sprintf("The run of %q failed", n.Name)
+	case model.RunCompleted:
+		return fmt.Sprintf("The run of %q is complete", n.Name)
+	case model.RunStoppedBalance:
+		return fmt.Sprintf("The run of %q stopped: the balance was used up", n.Name)
+	case model.WalletLowBalance:
+		return "The balance of your wallet is low"
+	case model.APIKeyCreated:
+		return fmt.Sprintf("The API key %q was created", n.Name)
+	case model.MoreNotices:
+		return fmt.Sprintf("%d more notices", n.Count)
+	}
+	return string(n.Event)
+}
+
+// Text says it in one or two sentences.
+func Text(n *client.Notice) string {
+	switch n.Event {
+	case model.RunFailed:
+		return fmt.Sprintf("It read %d pages, and %d links failed%s. It cost %s.", n.Pages,
+			n.Errors, because(n.Message), Euros(n.Micros))
+	case model.RunCompleted, model.RunStoppedBalance:
+		return fmt.Sprintf("It read %d pages and made %d rows; %d links failed. It cost %s.",
+			n.Pages, n.Items, n.Errors, Euros(n.Micros))
+	case model.WalletLowBalance:
+		return fmt.Sprintf("It is %s, below your threshold. Runs stop when it is used up.",
+			Euros(n.Micros))
+	case model.APIKeyCreated:
+		return "If it was not you, revoke it at once."
+	case model.MoreNotices:
+		return "They found no room, since so many notices were unread."
+	}
+	return ""
+}
+
+func because(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + message
+}
+
+// Euros is an amount in micros, to the cent or, where cents do not say it, exactly.
+func Euros(micros int64) string {
+	sign, whole := "", uint64(micros)
+	if micros < 0 {
+		sign, whole = "-", -whole
+	}
+	if whole%10_000 == 0 {
+		return fmt.Sprintf("%s%d.%02d EUR", sign, whole/1_000_000, whole%1_000_000/10_000)
+	}
+	return fmt.Sprintf("%s%d.%06d EUR", sign, whole/1_000_000, whole%1_000_000)
+}

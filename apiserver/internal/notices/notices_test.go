@@ -1,0 +1,32 @@
+package notices_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/notices"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/model"
+)
+
+func TestEuros(t *testing.T) {
+	for micros, want := range map[int64]string{0: "0.00 EUR", 5_000_000: "5.00 EUR",
+		1_230_000: "1.23 EUR", -10_000: "-0.01 EUR", 1: "0.000001 EUR",
+		-1_000_500: "-1.000500 EUR", math.MinInt64: "-9223372036854.775808 EUR"} {
+		if got := notices.Euros(micros); got != want {
+			t.Errorf("%d micros are %q, want %q", micros, got, want)
+		}
+	}
+}
+
+// TestWhatIsToldHasWords: events that have a cause have a title and a text.
+func TestWhatIsToldHasWords(t *testing.T) {
+	for _, event := range []model.Event{model.RunFailed, model.RunCompleted,
+		model.RunStoppedBalance, model.WalletLowBalance, model.APIKeyCreated, model.MoreNotices} {
+		n := &client.Notice{Event: event, Name: "Shop"}
+		if title := notices.Title(n); strings.Contains(title, "_") || notices.Text(n) == "" {
+			t.Errorf("%s: %q, %q", event, title, notices.Text(n))
+		}
+	}
+}

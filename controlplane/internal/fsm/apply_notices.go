@@ -1,0 +1,184 @@
+package fsm
+
+import (
+	"encoding/binary"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Bounds of what one customer has of notices. It has one more than maxNotices when that one counts
+// those which found no room.
+const (
+	maxNotices       = 1_000
+	noticeKeptMillis = 90 * 24 * 60 * 60 * 1000
+	maxPreferences   = 64
+)
+
+// notify tells a customer of something, as it wants to be told. It costs the same however many
+// notices there are. Beyond maxNotices the oldest one that was read makes room; while none was, the
+// new one is counted by the newest.
+func notify(tx *state.Tx, n state.Notice) {
+	if tx.ClusterVersion() < state.NoticesSince || tx.Notice(n.ID) != nil {
+		return
+	}
+	inbox := tx.Inbox(n.Customer)
+	if inbox.Preference(n.Event) == model.NotAtAll {
+		return
+	}
+	n.At, n.Made = tx.Now, tx.Index
+	list(tx, &inbox, n)
+	tx.PutInbox(inbox)
+}
+
+// list adds a notice to those that the customer sees in the application.
+func list(tx *state.Tx, inbox *state.Inbox, n state.Notice) {
+	if inbox.Unread >= maxNotices {
+		fold(tx, inbox, n)
+		return
+	}
+	if inbox.Notices >= maxNotices {
+		oldest := tx.OldestRead(n.Customer) // there is one: fewer are unread
+		tx.RemoveNotice(oldest)
+		inbox.Drop(oldest)
+	}
+	tx.PutNotice(&n)
+	inbox.Add(&n)
+}
+
+// fold counts a notice that finds no room.
+func fold(tx *state.Tx, inbox *state.Inbox, n state.Notice) {
+	folded := state.Notice{ID: state.NoticeID(model.MoreNotices, n.Customer, n.ID, n.Made),
+		Customer: n.Customer, Event: model.MoreNotices, Made: n.Made}
+	if inbox.Fold.IsZero() {
+		inbox.Fold = folded.ID
+		inbox.Add(&folded)
+	} else {
+		folded = *tx.Notice(inbox.Fold)
+	}
+	folded.At = n.At
+	folded.Count++
+	tx.PutNotice(&folded)
+}
+
+// notifyRun tells of a run that has ended by itself. Who stopped it, or capped it, knows.
+func notifyRun(tx *state.Tx, job *state.Job) {
+	if job.Trial() {
+		return
+	}
+	var event model.Event
+	switch {
+	case job.State == model.Completed:
+		event = model.RunCompleted
+	case job.State == model.Failed:
+		event = model.RunFailed
+	case job.Reason == model.InsufficientBalance:
+		event = model.RunStoppedBalance
+	default:
+		return
+	}
+	n := state.Notice{ID: state.NoticeID(event, job.Customer, job.ID, 0), Customer: job.Customer,
+		Event: event, Subject: job.ID, Scraper: job.Scraper, Message: job.Message,
+		Pages: job.Pages, Items: job.Items, Errors: job.Errors, Micros: job.Charged}
+	if scraper := tx.Scraper(job.Scraper); scraper != nil {
+		n.Name = scraper.Spec.Name
+	}
+	notify(tx, n)
+}
+
+// notifyLow tells of a balance that falls below the customer's threshold.
+func notifyLow(tx *state.Tx, w *state.Wallet) {
+	if w.Balance() >= w.Threshold {
+		return
+	}
+	if was := tx.Wallet(w.Customer); was == nil || was.Balance() < was.Threshold {
+		return
+	}
+	var now ids.ID // an id of the moment
+	binary.BigEndian.PutUint32(now[:], uint32(tx.Now/1000))
+	notify(tx, state.Notice{
+		ID:       state.NoticeID(model.WalletLowBalance, w.Customer, now, tx.Index),
+		Customer: w.Customer, Event: model.WalletLowBalance, Micros: w.Balance()})
+}
+
+// notifyKey tells of a key that was made.
+func notifyKey(tx *state.Tx, key *state.Key) {
+	notify(tx, state.Notice{ID: state.NoticeID(model.APIKeyCreated, key.Customer, key.ID, 0),
+		Customer: key.Customer, Event: model.APIKeyCreated, Subject: key.ID, Name: key.Name})
+}
+
+func readNotices(tx *state.Tx, p command.ReadNoticesPayload) (state.Inbox, error) {
+	inbox := tx.Inbox(p.Customer)
+	if p.ID.IsZero() {
+		var unread []*state.Notice
+		tx.Notices(p.Customer, func(n *state.Notice) bool {
+			if !n.Read {
+				unread = append(unread, n)
+			}
+			return true
+		})
+		for _, n := range unread {
+			mark(tx, &inbox, n, true)
+		}
+	} else {
+		n := tx.Notice(p.ID)
+		if n == nil || n.Customer != p.Customer {
+			return state.Inbox{}, fault.Invalid(fault.NotFound, "id", "no notice has this id")
+		}
+		mark(tx, &inbox, n, !p.Unread)
+	}
+	if inbox.Notices > 0 {
+		tx.PutInbox(inbox)
+	}
+	return inbox, nil
+}
+
+// mark notes that a notice was read, or that it was not. Of a fold that was read another one takes
+// over.
+func mark(tx *state.Tx, inbox *state.Inbox, known *state.Notice, read bool) {
+	if known.Read == read {
+		return
+	}
+	n := *known
+	inbox.Drop(&n)
+	n.Read = read
+	inbox.Add(&n)
+	tx.PutNotice(&n)
+}
+
+func preferNotices(tx *state.Tx, p command.PreferNoticesPayload) (state.Inbox, error) {
+	if tx.Customer(p.Customer) == nil {
+		return state.Inbox{}, fault.New(fault.Unauthorized, "the customer does not exist")
+	}
+	inbox := tx.Inbox(p.Customer)
+	for _, preference := range p.Set {
+		inbox.Prefer(preference)
+	}
+	if len(inbox.Preferences) > maxPreferences {
+		return state.Inbox{}, fault.New(fault.LimitReached,
+			"a customer has preferences for at most %d events", maxPreferences)
+	}
+	tx.PutInbox(inbox)
+	return inbox, nil
+}
+
+// expireNotices removes what is too old, a bounded number at a time.
+func expireNotices(tx *state.Tx) {
+	var old []*state.Notice
+	tx.NoticesByAge(func(n *state.Notice) bool {
+		if n.At > tx.Now-noticeKeptMillis || len(old) == maxExpiredPerTick {
+			return false
+		}
+		old = append(old, n)
+		return true
+	})
+	for _, n := range old {
+		inbox := tx.Inbox(n.Customer)
+		inbox.Drop(n)
+		tx.RemoveNotice(n)
+		tx.PutInbox(inbox)
+	}
+}

@@ -1,0 +1,153 @@
+package state
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// NoticesSince is the version of the cluster from which on customers are told what happens.
+const NoticesSince = 2
+
+// Notice tells a customer of something that happened. The command that made it happen has made it.
+type Notice struct {
+	ID       ids.ID      `cbor:"1,keyasint"` // of what happened: a repeat has the same
+	Customer string      `cbor:"2,keyasint"`
+	Event    model.Event `cbor:"3,keyasint"`
+	At       int64       `cbor:"4,keyasint"` // when it happened
+	Made     uint64      `cbor:"5,keyasint"` // Raft index of the command: the order of the list
+	Read     bool        `cbor:"6,keyasint,omitempty"`
+	Subject  ids.ID      `cbor:"7,keyasint,omitzero"`   // the run, or the key, that it is about
+	Scraper  ids.ID      `cbor:"8,keyasint,omitzero"`   // of the run
+	Name     string      `cbor:"9,keyasint,omitempty"`  // of the scraper, or the key
+	Message  string      `cbor:"10,keyasint,omitempty"` // of the run: why it failed
+	Pages    uint64      `cbor:"11,keyasint,omitempty"` // of the run, as its job counts them
+	Items    uint64      `cbor:"12,keyasint,omitempty"` // rows of the run
+	Errors   uint32      `cbor:"13,keyasint,omitempty"` // links of the run that failed
+	Micros   int64       `cbor:"14,keyasint,omitempty"` // charged for the run, or the balance
+	Count    uint64      `cbor:"15,keyasint,omitempty"` // of MORE_NOTICES: how many it stands for
+}
+
+var noticesTable = define(NoticesSince, "notices",
+	index("id", true, func(n *Notice) []any { return []any{n.ID} }),
+	index("customer", true, func(n *Notice) []any { return []any{n.Customer, n.Made, n.ID} }),
+	index("read", true, func(n *Notice) []any {
+		if !n.Read {
+			return nil
+		}
+		return []any{n.Customer, n.Made, n.ID}
+	}),
+	index("age", true, func(n *Notice) []any { return []any{n.At, n.ID} }),
+)
+
+// NoticeID is that of an event about a subject. Its time is the subject's, so that the id of what
+// happens again after a restore is the same.
+func NoticeID(event model.Event, customer string, subject ids.ID, index uint64) ids.ID {
+	sum := sha256.Sum256(key(string(event), customer, subject, index))
+	id := subject
+	copy(id[4:], sum[:])
+	return id
+}
+
+// Notice is nil when there is none of that id.
+func (v *View) Notice(id ids.ID) *Notice { return noticesTable.first(v, "id", id) }
+
+// Notices visits a customer's notices, newest first, until visit returns false.
+func (v *View) Notices(customer string, visit func(*Notice) bool) {
+	noticesTable.each(v, true, visit, "customer_prefix", customer)
+}
+
+// OldestRead is the oldest of a customer's notices that it has read, nil when there is none.
+func (v *View) OldestRead(customer string) *Notice {
+	return noticesTable.first(v, "read_prefix", customer)
+}
+
+// NoticesByAge visits all notices, oldest first, until visit returns false.
+func (v *View) NoticesByAge(visit func(*Notice) bool) {
+	noticesTable.each(v, false, visit, "age_prefix")
+}
+
+// PutNotice adds or replaces.
+func (t *Tx) PutNotice(n *Notice) { noticesTable.put(t, n) }
+
+// RemoveNotice removes.
+func (t *Tx) RemoveNotice(n *Notice) { noticesTable.remove(t, n) }
+
+// Inbox is what is known of a customer's notices as a whole.
+type Inbox struct {
+	Customer string `cbor:"1,keyasint"`
+	Notices  uint32 `cbor:"2,keyasint,omitempty"`
+	Unread   uint32 `cbor:"3,keyasint,omitempty"`
+	// Fold is the unread notice that counts those which found no room; zero: there is none.
+	Fold ids.ID `cbor:"4,keyasint,omitzero"`
+	// Preferences are those that the customer has set, by event, ascending.
+	Preferences []Preference `cbor:"5,keyasint,omitempty"`
+}
+
+// Preference is by which ways a customer wants to be told of an event.
+type Preference struct {
+	Event model.Event            `cbor:"1,keyasint"`
+	How   model.NoticePreference `cbor:"2,keyasint"`
+}
+
+var inboxesTable = define(NoticesSince, "inboxes",
+	index("id", true, func(i *Inbox) []any { return []any{i.Customer} }))
+
+// Inbox is a copy, which may be changed; an empty one of a customer that has none.
+func (v *View) Inbox(customer string) Inbox {
+	known := inboxesTable.first(v, "id", customer)
+	if known == nil {
+		return Inbox{Customer: customer}
+	}
+	inbox := *known
+	inbox.Preferences = slices.Clone(known.Preferences)
+	return inbox
+}
+
+// PutInbox adds or replaces.
+func (t *Tx) PutInbox(i Inbox) { inboxesTable.put(t, &i) }
+
+func (i *Inbox) find(event model.Event) (at int, found bool) {
+	return slices.BinarySearchFunc(i.Preferences, event, func(p Preference, event model.Event) int {
+		return strings.Compare(string(p.Event), string(event))
+	})
+}
+
+// Preference is what the customer has set, or what holds unless it has.
+func (i *Inbox) Preference(event model.Event) model.NoticePreference {
+	if at, found := i.find(event); found {
+		return i.Preferences[at].How
+	}
+	return event.Preference()
+}
+
+// Prefer sets a preference.
+func (i *Inbox) Prefer(p Preference) {
+	at, found := i.find(p.Event)
+	if !found {
+		i.Preferences = slices.Insert(i.Preferences, at, p)
+	}
+	i.Preferences[at] = p
+}
+
+// Add counts a notice that is added.
+func (i *Inbox) Add(n *Notice) {
+	i.Notices++
+	if !n.Read {
+		i.Unread++
+	}
+}
+
+// Drop forgets a notice that is removed.
+func (i *Inbox) Drop(n *Notice) {
+	i.Notices--
+	if !n.Read {
+		i.Unread--
+	}
+	if n.ID == i.Fold {
+		i.Fold = ids.ID{}
+	}
+}

@@ -1,0 +1,58 @@
+package model
+
+import "slices"
+
+// Event names what a customer is told of (decision 26).
+type Event string
+
+// The events. MoreNotices stands for notices that found no room, and has no preference.
+const (
+	RunFailed         Event = "SCRAPER_RUN_FAILED"
+	RunCompleted      Event = "SCRAPER_RUN_COMPLETED"
+	RunStoppedBalance Event = "SCRAPER_RUN_STOPPED_BALANCE"
+	WalletLowBalance  Event = "WALLET_LOW_BALANCE"
+	TopUpApplied      Event = "TOPUP_APPLIED"
+	TopUpFailed       Event = "TOPUP_FAILED"
+	QuotaNearLimit    Event = "QUOTA_NEAR_LIMIT"
+	MergeCompleted    Event = "MERGE_COMPLETED"
+	MatchCompleted    Event = "MATCH_COMPLETED"
+	MatchFailed       Event = "MATCH_FAILED"
+	GroupShared       Event = "GROUP_SHARED"
+	RunAnomaly        Event = "RUN_ANOMALY"
+	APIKeyCreated     Event = "API_KEY_CREATED"
+
+	MoreNotices Event = "MORE_NOTICES"
+)
+
+// Events are all that have a preference, in the order of decision 26.
+func Events() []Event {
+	return []Event{RunFailed, RunCompleted, RunStoppedBalance, WalletLowBalance, TopUpApplied,
+		TopUpFailed, QuotaNearLimit, MergeCompleted, MatchCompleted, MatchFailed, GroupShared,
+		RunAnomaly, APIKeyCreated}
+}
+
+// NoticePreference says by which ways a customer wants to be told of an event.
+type NoticePreference string
+
+// The preferences.
+const (
+	ByEmail  NoticePreference = "EMAIL"
+	InApp    NoticePreference = "IN_APP"
+	BothWays NoticePreference = "BOTH"
+	NotAtAll NoticePreference = "NONE"
+)
+
+// NoticePreferences are all preferences.
+func NoticePreferences() []NoticePreference {
+	return []NoticePreference{ByEmail, InApp, BothWays, NotAtAll}
+}
+
+// Preference is what holds for a customer who said nothing of the event. Failures, balance and
+// security are told both ways, the rest in the application.
+func (e Event) Preference() NoticePreference {
+	if slices.Contains([]Event{RunFailed, RunStoppedBalance, WalletLowBalance, TopUpFailed,
+		QuotaNearLimit, MatchFailed, RunAnomaly, APIKeyCreated}, e) {
+		return BothWays
+	}
+	return InApp
+}

@@ -16,7 +16,7 @@ type ForgetRemovalsPayload struct {
 
 // Declaration implements Payload.
 func (ForgetRemovalsPayload) Declaration() Declaration {
-	return Declaration{Number: 141, By: Worker, Since: 2}
+	return Declaration{Number: 141, By: Ingest, Since: 2}
 }
 
 func (ForgetRemovalsPayload) yields(None) {}

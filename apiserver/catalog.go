@@ -45,8 +45,8 @@ func (s *Server) catalog(document func() []byte) []resource {
 		History: history, Clock: c.Clock,
 		Values: c.Values}
 	return []resource{
-		scrapers.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Guard: c.Guard,
-			ExchangeRates: c.ExchangeRates, Ceilings: scrapers.Ceilings{
+		scrapers.Resource{Client: c.Client, Reader: c.Client, Store: c.Store, Clock: c.Clock,
+			IDs: c.IDs, Guard: c.Guard, ExchangeRates: c.ExchangeRates, Ceilings: scrapers.Ceilings{
 				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections}},
 		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock},
 		previews.Resource{Trials: trials, Clock: c.Clock},

@@ -82,7 +82,7 @@ func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposa
 // declaration says who may; what the leader's own steps propose comes from no other node.
 func mayNotPropose(from identity.Peer, payload command.Payload) string {
 	switch by := payload.Declaration().By; by {
-	case command.APIServer, command.Billing:
+	case command.APIServer, command.Billing, command.Ingest:
 		if role := string(by); !from.Has(role) {
 			return "needs the role " + role
 		}

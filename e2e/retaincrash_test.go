@@ -22,23 +22,7 @@ func TestCrashesOfRetention(t *testing.T) {
 		"work.retain.before_delete:2", "work.retain.after_delete:2"} {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			web := newWeb(t, synthweb.Config{Hosts: retainedPages, PagesPerHost: 2,
-				PageBytes: []int{2500}})
-			args := append(suite.Fast(), "--no-rate-limits", "--archive-every",
-				suite.AtOnceEvery.String(), "--archive-keep", "1")
-			c := &crashCase{service: &service{single: newSingle(t, args, web)}}
-			c.Service = &suite.Service{T: t, Product: c.single, Web: web, Args: args}
-			c.bring()
-			c.Fill(c.Client, suite.Plenty)
-			var urls []string
-			for url := range web.URLs(retainedPages) {
-				urls = append(urls, url)
-			}
-			first := suite.ProductOrder(c.Client, urls).Launch(t)
-			suite.Must(c.Report(suite.Within(t, suite.Patience), first))(t)
-			second := c.relaunch(first)
-			suite.Must(c.Report(suite.Within(t, suite.Patience), second))(t)
-			c.Down(t)
+			c, first, second := newRepeated(t)
 			c.bring(crash.At + "=" + point)
 			err := c.Call(t.Context(), "PUT", "/api/scraper/"+first.ScraperID+"/retention", nil,
 				map[string]any{"retentionCount": 1}, nil)
@@ -47,15 +31,7 @@ func TestCrashesOfRetention(t *testing.T) {
 			}
 			third := c.relaunch(first)
 			if len(c.Deaths) == 0 {
-				select {
-				case <-c.p.Ended():
-				case <-time.After(suite.Patience):
-					t.Fatal("nothing is removed")
-				}
-				if !c.buried() {
-					t.Fatal("the process survives its point")
-				}
-				c.bring()
+				c.awaitDeath()
 			}
 			suite.Must(c.Report(suite.Within(t, suite.Patience), third))(t)
 			c.awaitRows(first.JobID, 0)
@@ -72,6 +48,43 @@ func TestCrashesOfRetention(t *testing.T) {
 			}
 		})
 	}
+}
+
+// newRepeated is a product that is down, with a list that was run twice.
+func newRepeated(t *testing.T) (c *crashCase, first, second suite.Launched) {
+	t.Helper()
+	web := newWeb(t, synthweb.Config{Hosts: retainedPages, PagesPerHost: 2,
+		PageBytes: []int{2500}})
+	args := append(suite.Fast(), "--no-rate-limits", "--archive-every",
+		suite.AtOnceEvery.String(), "--archive-keep", "1")
+	c = &crashCase{service: &service{single: newSingle(t, args, web)}}
+	c.Service = &suite.Service{T: t, Product: c.single, Web: web, Args: args}
+	c.bring()
+	c.Fill(c.Client, suite.Plenty)
+	var urls []string
+	for url := range web.URLs(retainedPages) {
+		urls = append(urls, url)
+	}
+	first = suite.ProductOrder(c.Client, urls).Launch(t)
+	suite.Must(c.Report(suite.Within(t, suite.Patience), first))(t)
+	second = c.relaunch(first)
+	suite.Must(c.Report(suite.Within(t, suite.Patience), second))(t)
+	c.Down(t)
+	return c, first, second
+}
+
+// awaitDeath waits until the process has come upon its point, and starts another one.
+func (c *crashCase) awaitDeath() {
+	c.T.Helper()
+	select {
+	case <-c.p.Ended():
+	case <-time.After(suite.Patience):
+		c.T.Fatal("nothing is removed")
+	}
+	if !c.buried() {
+		c.T.Fatal("the process survives its point")
+	}
+	c.bring()
 }
 
 // relaunch runs all of a list once more. The process may die on the way.

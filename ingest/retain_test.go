@@ -163,15 +163,7 @@ func (r *replaced) retain(dies int) {
 
 func (r *replaced) check() {
 	for id, job := range r.stored {
-		n, err := r.store.Count(r.t.Context(), rowstore.Scope{Group: job.Group,
-			Jobs: []ids.ID{id}}, nil)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		if int(n) != r.rows[id] {
-			r.t.Fatalf("run %s of scraper %s has %d rows, want %d; its runs are %v", id,
-				job.Scraper, n, r.rows[id], r.order[job.Scraper])
-		}
+		r.count(id, job)
 		sum, err := r.store.Recount(r.t.Context(), id)
 		if err != nil || int(sum.Items) != r.items[id] {
 			r.t.Fatalf("run %s is recounted to %+v: %v", id, sum, err)

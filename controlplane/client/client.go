@@ -40,6 +40,7 @@ type (
 	Node       = state.Node
 	Shard      = state.Shard
 	Undone     = state.Undone
+	Removal    = state.Removal
 	Changes    = state.Changes
 )
 
@@ -58,11 +59,14 @@ type (
 	PutGroup       = command.PutGroupPayload
 	PutScraper     = command.PutScraperPayload
 	PutRetention   = command.PutRetentionPayload
-	// DeleteScraper leaves runs and rows.
+	// DeleteScraper leaves runs, and rows unless the query is WithData.
 	DeleteScraper = command.DeleteScraperPayload
-	PutSchema     = command.PutSchemaPayload
-	DeleteSchema  = command.DeleteSchemaPayload
-	Deletion      = command.Deletion
+	// ForgetRemovals ends removals.
+	ForgetRemovals = command.ForgetRemovalsPayload
+	RemovalRef     = command.RemovalRef
+	PutSchema      = command.PutSchemaPayload
+	DeleteSchema   = command.DeleteSchemaPayload
+	Deletion       = command.Deletion
 	// PreviewDelete goes before every deletion that has a preview.
 	PreviewDelete = command.PreviewDeletePayload
 	ClaimCall     = command.ClaimCallPayload
@@ -98,6 +102,7 @@ const (
 const (
 	OpDeleteSchema  = command.OpDeleteSchema
 	OpDeleteScraper = command.OpDeleteScraper
+	WithData        = command.WithData // of their queries
 )
 
 // Call is the idempotency of an API call. Its claim and the command's effect are one step. When the

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
@@ -28,4 +29,11 @@ func Retained(v *View, s *Scraper) int {
 		return 1
 	}
 	return 0
+}
+
+// Shown is the scope of what may be seen of a group, or of one scraper in it if that is not zero.
+// Left out is what expired, what a restore undid, and what is being removed.
+func Shown(v *View, group, scraper ids.ID) rowstore.Scope {
+	return rowstore.Scope{Group: group, Scraper: scraper, Without: v.UndoneIn(group),
+		Gone: v.RemovedIn(group), Since: RowsSince(v)}
 }

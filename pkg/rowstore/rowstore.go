@@ -206,12 +206,14 @@ type Record struct {
 
 // Scope says whose rows are read: those of the group, and of one scraper when Scraper is not zero.
 // They are of the named jobs when Jobs is not nil (an empty Jobs reads nothing). They are never of
-// the jobs in Without, or of those that started before Since (Unix microseconds).
+// the jobs in Without, of the scrapers in Gone, or of jobs that started before Since (Unix
+// microseconds).
 type Scope struct {
 	Group   ids.ID
 	Scraper ids.ID
 	Jobs    []ids.ID
 	Without []ids.ID
+	Gone    []ids.ID
 	Since   int64
 }
 

@@ -17,5 +17,6 @@ func ExampleKinds() {
 	// expire ingest
 	// orphans controlplane
 	// recount billing
+	// remove ingest
 	// retain ingest
 }

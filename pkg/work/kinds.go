@@ -11,13 +11,14 @@ const (
 	Expire  = "expire"  // rows that are older than they may be go
 	Orphans = "orphans" // link lists that nothing names go
 	Recount = "recount" // the ledger is held against the page records
+	Remove  = "remove"  // rows of what was deleted go
 	Retain  = "retain"  // rows of runs that newer ones replace go
 )
 
 // Role is the role whose nodes do a kind of work, "" of a kind that there is not.
 func Role(kind string) string {
 	switch kind {
-	case Expire, Retain:
+	case Expire, Remove, Retain:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -28,4 +29,4 @@ func Role(kind string) string {
 }
 
 // Kinds are all kinds, by name.
-func Kinds() []string { return []string{Backup, Blobs, Expire, Orphans, Recount, Retain} }
+func Kinds() []string { return []string{Backup, Blobs, Expire, Orphans, Recount, Remove, Retain} }

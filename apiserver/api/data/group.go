@@ -154,6 +154,5 @@ func scope(v *client.View, customer string, group, scraper ids.ID) (rowstore.Sco
 			return rowstore.Scope{}, err
 		}
 	}
-	return rowstore.Scope{Group: group, Scraper: scraper, Without: v.UndoneIn(group),
-		Since: client.RowsSince(v)}, nil
+	return client.Shown(v, group, scraper), nil
 }

@@ -151,8 +151,8 @@ func (in *selection) scopes(ctx context.Context, history *client.History, v *cli
 	whole rowstore.Scope, asOf newest) ([]rowstore.Scope, error) {
 	var scopes []rowstore.Scope
 	for _, group := range in.groups(v, whole.Group) {
-		scope := whole
-		scope.Group, scope.Without = group, v.UndoneIn(group)
+		scope := client.Shown(v, group, whole.Scraper)
+		scope.Jobs = whole.Jobs
 		if in.IsLastRun {
 			latest, err := latestRuns(ctx, history, v, group, whole.Scraper, asOf)
 			if err != nil {
@@ -169,18 +169,8 @@ func (in *selection) scopes(ctx context.Context, history *client.History, v *cli
 // moved, whose rows stay where its runs were.
 func (in *selection) groups(v *client.View, group ids.ID) []ids.ID {
 	groups := []ids.ID{group}
-	add := func(group ids.ID) {
-		if !slices.Contains(groups, group) {
-			groups = append(groups, group)
-		}
-	}
-	if in.GroupID.IsZero() && in.JobID.IsZero() {
-		v.ScraperJobs(in.ScraperID, func(j *client.Job) bool { add(j.Group); return true })
-		if s := v.Scraper(in.ScraperID); s != nil && s.Past != nil {
-			for _, left := range slices.Backward(s.Past.Groups) {
-				add(left)
-			}
-		}
+	if s := v.Scraper(in.ScraperID); s != nil && in.GroupID.IsZero() && in.JobID.IsZero() {
+		groups = v.GroupsOf(s)
 	}
 	slices.Reverse(groups)
 	return groups

@@ -20,7 +20,7 @@ import (
 
 type historyRequest struct {
 	Filters     string `query:"filters" doc:"JSON filter on groupId, scraperId and state, for example {\"state\":{\"$in\":[\"PENDING\",\"RUNNING\"]}}"`
-	WithDeleted bool   `query:"withDeleted" default:"false"`
+	WithDeleted bool   `query:"withDeleted" default:"false" doc:"Runs of scrapers that were deleted, too"`
 	Page        int    `query:"page" default:"0" min:"0" code:"invalid_page"`
 	Size        int    `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
 	Sort        string `query:"sort" default:"started,desc" code:"invalid_sort" doc:"A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros"`
@@ -48,6 +48,9 @@ func (r Resource) history() *operation.Operation {
 		if err := api.Reach(in.Page, in.Size, "GET /api/scraper/load-history/all reads on by cursor"); err != nil {
 			return none, err
 		}
+		if !in.WithDeleted {
+			wanted = undeleted(from.View, wanted)
+		}
 		query := client.RunPage{Customer: from.Customer, Wanted: wanted, By: order.by,
 			Compare: order.compare, Descending: order.descending, Offset: in.Page * in.Size,
 			Limit: in.Size}
@@ -61,6 +64,14 @@ func (r Resource) history() *operation.Operation {
 		}
 		return api.NewPage(content, total, in.Page, in.Size), nil
 	})
+}
+
+// undeleted leaves out the runs of scrapers that there are not any more.
+func undeleted(v *client.View,
+	wanted func(rowstore.PastKind) bool) func(rowstore.PastKind) bool {
+	return func(k rowstore.PastKind) bool {
+		return (wanted == nil || wanted(k)) && v.Scraper(k.Scraper) != nil
+	}
 }
 
 // parseFilter reads a filter on the three fields that jobs are found by; nil: all are wanted.

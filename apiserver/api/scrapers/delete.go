@@ -2,11 +2,14 @@ package scrapers
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -15,41 +18,78 @@ import (
 // target is what both calls of a deletion name.
 type target struct {
 	ID       ids.ID `path:"id"`
-	WithData bool   `query:"withData" default:"false" doc:"Its rows, too; not in this version"`
+	WithData bool   `query:"withData" default:"false" doc:"Its rows, too"`
 }
 
-func (in *target) deletion(from *operation.Caller) (client.Deletion, error) {
-	if in.WithData {
-		return client.Deletion{}, fault.Invalid(fault.NotSupported, "withData",
-			"this version deletes no rows with a scraper")
+// deletion is what is asked for, with the rows counted that hang on it. Those of runs that are not
+// closed may become more: they are not counted.
+func (in *target) deletion(ctx context.Context, r Resource, from *operation.Caller) (
+	client.Deletion, error) {
+	d := client.Deletion{Customer: from.Customer, Operation: client.OpDeleteScraper,
+		Target: in.ID}
+	if !in.WithData {
+		return d, nil
 	}
-	return client.Deletion{Customer: from.Customer, Operation: client.OpDeleteScraper,
-		Target: in.ID}, nil
+	d.Query = client.WithData
+	view, err := r.Reader.Fresh(ctx)
+	if err != nil {
+		return d, err
+	}
+	scraper, err := ownership.Scraper(view, from.Customer, in.ID, "id")
+	if err != nil {
+		return d, err
+	}
+	open := view.OpenJobsOf(scraper.ID)
+	for _, group := range view.GroupsOf(scraper) {
+		scope := client.Shown(view, group, scraper.ID)
+		for _, job := range open {
+			scope.Without = append(scope.Without, job.ID)
+		}
+		rows, err := r.Store.Count(ctx, scope, nil)
+		if err != nil {
+			return d, fmt.Errorf("rows of scraper %s: %w", scraper.ID, err)
+		}
+		d.Rows += rows
+	}
+	return d, nil
 }
 
-var deleteErrors = []fault.Code{fault.ScraperNotFound, fault.ScraperAlreadyRunning,
-	fault.NotSupported}
+var deleteErrors = []fault.Code{fault.ScraperNotFound}
 
 // previewDelete is POST /api/scraper/{id}/preview-delete.
 func (r Resource) previewDelete() *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID:          "svc_preview_delete_scraper",
-		Routes:      operation.Routes("POST /api/scraper/{id}/preview-delete"),
-		Group:       group,
-		Summary:     "Shows what the deletion of a scraper would do",
-		Description: api.PreviewDescription,
-		Access:      auth.Write, Rate: limits.General, Errors: deleteErrors,
+		ID:      "svc_preview_delete_scraper",
+		Routes:  operation.Routes("POST /api/scraper/{id}/preview-delete"),
+		Group:   group,
+		Summary: "Shows what the deletion of a scraper would do",
+		Description: api.PreviewDescription + " rows are those of runs that have ended; " +
+			"openRuns are stopped.",
+		Access: auth.Write, Rate: limits.General, Errors: deleteErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *target) (api.DeletionPreview, error) {
-		deletion, err := in.deletion(from)
+		deletion, err := in.deletion(ctx, r, from)
 		if err != nil {
 			return api.DeletionPreview{}, err
 		}
-		return api.PreviewDelete(ctx, r.Client, deletion, deleteWarnings)
+		return api.PreviewDelete(ctx, r.Client, deletion, in.warnings)
 	})
 }
 
-func deleteWarnings(*client.Preview) []string {
-	return []string{"Its runs stay in the history, and their rows in the group."}
+// warnings are of the cascade's counts: openRuns comes first, then rows.
+func (in *target) warnings(p *client.Preview) []string {
+	said := []string{"Its runs leave the history, unless deleted ones are asked for."}
+	if in.WithData {
+		said = append(said, fmt.Sprintf("%d rows are deleted.", p.Cascade.Counts[1].N))
+	} else {
+		said = append(said, "Its rows stay in the group.")
+	}
+	if open := p.Cascade.Counts[0].N; open > 0 {
+		said = append(said, fmt.Sprintf("%d runs are under way and are stopped.", open))
+		if in.WithData {
+			said = append(said, "The rows that they have brought by then are deleted, too.")
+		}
+	}
+	return said
 }
 
 type deleteRequest struct {
@@ -63,13 +103,18 @@ func (r Resource) delete() *operation.Operation {
 		ID: client.OpDeleteScraper, Routes: operation.Routes("DELETE /api/scraper/{id}"),
 		Group:   group,
 		Summary: "Deletes a scraper after a preview",
-		Description: api.CommitDescription + " Its runs and their rows stay; the rows are read " +
-			"by group or run from then on. A scraper that runs is refused.",
+		Description: api.CommitDescription + " Its runs are stopped. Their records stay, and so " +
+			"does what was charged. Without withData its rows stay, too, and are read by group " +
+			"or run. With it nobody sees them from then on, and they go in the background.",
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
-		Errors: append(deleteErrors, api.CommitErrors()...),
+		Errors: append([]fault.Code{fault.LimitReached, fault.ScraperNotFound},
+			api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,
 		error) {
-		deletion, err := in.deletion(from)
+		deletion, err := in.deletion(ctx, r, from)
+		if errors.Is(err, fault.New(fault.ScraperNotFound, "")) {
+			deletion.Rows, err = 0, nil // a repeated call hears what became of the first
+		}
 		if err != nil {
 			return operation.None{}, err
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestDelete(t *testing.T) {
-	s := apitest.Start(t)
+	s := apitest.Start(t, apitest.WithStore(apitest.NewStore(t)))
 	group := s.NewGroup(t, "alice", "g")
 	made := s.Call(t, apitest.Scenario{As: apitest.User, Do: put, Header: key("1"),
 		Body: body(group)})
@@ -30,7 +30,7 @@ func TestDelete(t *testing.T) {
 		apitest.Scenario{Name: "unknown", As: apitest.User, Do: "POST " + none + "/preview-delete",
 			Status: 404, Code: "scraper_not_found"},
 		apitest.Scenario{Name: "with data", As: apitest.User, Do: preview + "?withData=true",
-			Status: 400, Code: "not_supported"},
+			Status: 200, Has: map[string]any{"previewSummary.cascadeCounts.rows": 0}},
 		apitest.Scenario{Name: "no preview", As: apitest.User, Do: remove, Header: key("2"),
 			Status: 409, Code: "PREVIEW_REQUIRED"},
 		apitest.Scenario{Name: "preview", As: apitest.User, Do: preview, Status: 200,
@@ -46,11 +46,9 @@ func TestDelete(t *testing.T) {
 	run := client.LaunchRun{Job: s.IDs.New(), Entry: s.IDs.New(), Customer: "alice", Scraper: id,
 		List: s.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
 	s.Client.Must(t, run)
-	s.Run(t, apitest.Scenario{Name: "it runs", As: apitest.User, Do: preview, Status: 400,
-		Code: "scraper_already_running"})
-	s.Client.Must(t, client.StopRun{Customer: "alice", Job: run.Job})
-	s.Client.CloseRun(t, run.Job)
-	token := s.Call(t, apitest.Scenario{As: apitest.User, Do: preview, Status: 200}).Text("token")
+	token := s.Call(t, apitest.Scenario{As: apitest.User, Do: preview, Status: 200,
+		Has: map[string]any{"previewSummary.cascadeCounts": map[string]any{"openRuns": 1}}}).
+		Text("token")
 	s.Run(t,
 		apitest.Scenario{Name: "delete", As: apitest.User, Do: remove + "?token=" + token,
 			Header: key("4"), Status: 204},
@@ -58,8 +56,11 @@ func TestDelete(t *testing.T) {
 			Do: remove + "?token=" + token, Header: key("4"), Status: 204},
 		apitest.Scenario{Name: "it is gone", As: apitest.User, Do: "GET " + path, Status: 404,
 			Code: "scraper_not_found"},
-		apitest.Scenario{Name: "its runs stay", As: apitest.User,
+		apitest.Scenario{Name: "its runs are deleted ones", As: apitest.User,
 			Do: "GET /api/scraper/load-history", Status: 200,
+			Has: map[string]any{"totalElements": 0}},
+		apitest.Scenario{Name: "its runs stay", As: apitest.User,
+			Do: "GET /api/scraper/load-history?withDeleted=true", Status: 200,
 			Has: map[string]any{"totalElements": 3}},
 		apitest.Scenario{Name: "its name is free", As: apitest.User, Do: put, Header: key("5"),
 			Body: body(group), Status: 200},

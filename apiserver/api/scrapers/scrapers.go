@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
@@ -24,6 +25,8 @@ const statsRuns = 10
 // Resource is the operations on saved scrapers, and what they use.
 type Resource struct {
 	Client client.Proposer
+	Reader client.Reader
+	Store  rowstore.Reads
 	Clock  clock.Clock
 	IDs    ids.Source
 	Guard  Guard

@@ -144,9 +144,10 @@ func (PutRetentionPayload) Declaration() Declaration {
 
 func (PutRetentionPayload) yields(state.Scraper) {}
 
-// DeleteScraperPayload removes a customer's scraper. Its runs and their rows stay. Token is that of
-// the preview, "" for any that holds. Faults: scraper_not_found, scraper_already_running while a
-// run of it is open, PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT.
+// DeleteScraperPayload removes a customer's scraper and stops its runs. Records of runs stay. So do
+// rows, unless the query is WithData. Token is that of the preview, "" for any that holds. Faults:
+// scraper_not_found, PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT. Also limit_reached (the rows of 10,000
+// scrapers of the customer are being removed).
 type DeleteScraperPayload struct {
 	Deletion Deletion `cbor:"1,keyasint"`
 	Token    string   `cbor:"2,keyasint,omitempty"`

@@ -43,12 +43,13 @@ type Declaration struct {
 // Proposer names the nodes from which the leader takes a command.
 type Proposer string
 
-// The proposers. APIServer and Billing are the roles of that name.
+// The proposers. APIServer, Billing and Ingest are the roles of that name.
 const (
 	Leader    Proposer = "leader" // the leader's own steps: no node sends it
 	Itself    Proposer = "itself" // each node, of itself
 	APIServer Proposer = "apiserver"
 	Billing   Proposer = "billing"
+	Ingest    Proposer = "ingest"
 	Worker    Proposer = "worker" // nodes that do background work, of the kinds of their roles
 )
 

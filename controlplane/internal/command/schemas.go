@@ -39,7 +39,13 @@ type Deletion struct {
 	Target    ids.ID `cbor:"3,keyasint"`
 	// what of the query changes the effect, in one spelling
 	Query string `cbor:"4,keyasint,omitempty"`
+	// Rows is how many rows hang on the target, as whoever asks counted them: those of runs that
+	// are closed.
+	Rows int64 `cbor:"5,keyasint,omitempty" since:"2"`
 }
+
+// WithData is the query of a deletion that takes the rows, too.
+const WithData = "withData=true"
 
 // Operations that have a preview. Each has its dependants in fsm.
 const (

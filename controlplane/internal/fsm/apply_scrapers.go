@@ -166,30 +166,66 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	pruneRecipes(tx, scraper.ID)
 }
 
-// cascadeOfScraper is what the deletion of a scraper reaches: its recipe alone. A run of it since
-// the preview is another state to decide on.
+// cascadeOfScraper is what the deletion of a scraper reaches: its runs that are not closed, and its
+// rows if they are to go. A run of it since the preview is another state to decide on.
 func cascadeOfScraper(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	scraper := tx.Scraper(d.Target)
 	if scraper == nil || scraper.Customer != d.Customer {
 		return state.Cascade{},
 			fault.Invalid(fault.ScraperNotFound, "id", "there is no such scraper")
 	}
-	if open := tx.OpenJobsOf(scraper.ID); len(open) > 0 {
-		return state.Cascade{}, fault.New(fault.ScraperAlreadyRunning,
-			"job %s of this scraper is still running; stop it first", open[0].ID)
+	open := tx.OpenJobsOf(scraper.ID)
+	cascade := state.Cascade{Name: scraper.Spec.Name, Type: "SCRAPER",
+		Counts: []state.Count{{Name: "openRuns", N: len(open)}}}
+	if d.Query == command.WithData {
+		cascade.Counts = append(cascade.Counts, state.Count{Name: "rows", N: int(d.Rows)})
 	}
-	return state.Cascade{Name: scraper.Spec.Name, Type: "SCRAPER",
-		Digest: digest([]ids.ID{scraper.LastJob})}, nil
+	dependants := []ids.ID{scraper.LastJob}
+	for _, job := range open {
+		dependants = append(dependants, job.ID)
+	}
+	cascade.Digest = digest(dependants) ^ uint64(d.Rows)
+	return cascade, nil
 }
 
+// maxRemovals is how many removals of a customer are under way.
+const maxRemovals = 10_000
+
 func deleteScraper(tx *state.Tx, p command.DeleteScraperPayload) (command.None, error) {
+	if p.Deletion.Query == command.WithData &&
+		len(tx.RemovalsOf(p.Deletion.Customer)) >= maxRemovals {
+		return command.None{}, fault.New(fault.LimitReached,
+			"the rows of %d deleted scrapers are being removed; come again later", maxRemovals)
+	}
 	if err := spendPreview(tx, &p.Deletion, p.Token); err != nil {
 		return command.None{}, err
 	}
 	scraper := tx.Scraper(p.Deletion.Target)
+	used := false
+	for _, job := range tx.OpenJobsOf(scraper.ID) {
+		used = used || job.Revision == scraper.Revision
+		if !job.State.Final() {
+			endRun(tx, job, model.StoppedByCustomer)
+		}
+	}
+	if p.Deletion.Query == command.WithData {
+		for _, group := range tx.GroupsOf(scraper) {
+			tx.PutRemoval(&state.Removal{Group: group, Scraper: scraper.ID,
+				Customer: scraper.Customer, At: tx.Now})
+		}
+	}
 	countMember(tx, scraper.Group, -1)
-	tx.RemoveScraper(scraper)
+	tx.RemoveScraper(scraper, used)
 	pruneRecipes(tx, scraper.ID)
+	return command.None{}, nil
+}
+
+func forgetRemovals(tx *state.Tx, p command.ForgetRemovalsPayload) (command.None, error) {
+	for _, ref := range p.Removals {
+		if known := tx.Removal(ref.Group, ref.Scraper); known != nil {
+			tx.RemoveRemoval(known)
+		}
+	}
 	return command.None{}, nil
 }
 

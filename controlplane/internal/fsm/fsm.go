@@ -144,6 +144,7 @@ func registerAll(m *FSM) {
 	register(m, payTopUp)
 	register(m, endTopUp)
 	register(m, reverseTopUp)
+	register(m, forgetRemovals)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

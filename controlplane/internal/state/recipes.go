@@ -141,15 +141,21 @@ func (t *Tx) PutScraper(s *Scraper) {
 	scrapersTable.put(t, &kept)
 }
 
-// RemoveScraper removes a scraper with its revision's recipe; those of runs stay.
-func (t *Tx) RemoveScraper(s *Scraper) {
+// RemoveScraper removes a scraper. Recipes of runs stay, and so does that of its revision where
+// runs use it.
+func (t *Tx) RemoveScraper(s *Scraper, used bool) {
 	if known, by := t.Customer(s.Customer), t.bytesOf(s); known != nil && by != 0 {
 		customer := *known
 		customer.ScraperBytes -= by
 		t.PutCustomer(&customer)
 	}
+	if used && !s.Content.zero() {
+		recipesTable.put(t, &Recipe{Scraper: s.ID, Revision: s.Revision, Content: s.Content,
+			Recipe: t.content(s.Content).Recipe})
+	} else {
+		t.release(s.Content)
+	}
 	scrapersTable.remove(t, s)
-	t.release(s.Content)
 }
 
 // bytesOf is what a scraper takes in a snapshot with its recipe; 0 of one without Content.

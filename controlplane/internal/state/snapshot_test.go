@@ -200,6 +200,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, reversal := range reversalsTable.all(&tx.View, "id_prefix") {
 			tx.RemoveReversal(reversal)
 		}
+		for _, removal := range removalsTable.all(&tx.View, "id_prefix") {
+			removalsTable.remove(tx, removal)
+		}
 		return nil
 	})
 	if err != nil {

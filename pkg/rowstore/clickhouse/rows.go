@@ -35,6 +35,9 @@ func printScope(scope rowstore.Scope) string {
 	if len(scope.Without) > 0 {
 		where += ` AND job NOT IN ` + idSet(scope.Without)
 	}
+	if len(scope.Gone) > 0 {
+		where += ` AND scraper NOT IN ` + idSet(scope.Gone)
+	}
 	if scope.Since != 0 {
 		where += fmt.Sprintf(` AND started >= %d`, scope.Since)
 	}

@@ -159,7 +159,16 @@ func testHolding(s *suite) {
 	holding([]ids.ID{moved.ID}, rowstore.Scope{Group: moved.Group, Scraper: job.Scraper})
 	group.Without = []ids.ID{job.ID}
 	holding([]ids.ID{other.ID}, group)
-	group.Without = nil
+	group.Without, group.Gone = nil, []ids.ID{other.Scraper}
+	holding([]ids.ID{job.ID}, group)
+	s.equal("rows that are not of a scraper that is gone", 3, len(s.rows(group)))
+	count, err := s.store.Count(s.ctx, group, nil)
+	s.ok(err)
+	s.equal("their count", int64(3), count)
+	page, err := s.store.Rows(s.ctx, rowstore.RowsQuery{Scope: group, Limit: 10})
+	s.ok(err)
+	s.equal("a page of them", 3, len(page))
+	group.Gone = nil
 	one, err := s.store.Holding(s.ctx, group, 1)
 	s.ok(err)
 	s.equal("jobs of one look", 1, len(one))

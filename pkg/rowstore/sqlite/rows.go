@@ -35,6 +35,10 @@ func scopeJobs(scope rowstore.Scope) (text string, args []any) {
 		text += ` AND job NOT IN (SELECT unhex(value) FROM json_each(?))`
 		args = append(args, idList(scope.Without))
 	}
+	if len(scope.Gone) > 0 {
+		text += ` AND scraper NOT IN (SELECT unhex(value) FROM json_each(?))`
+		args = append(args, idList(scope.Gone))
+	}
 	if scope.Since != 0 {
 		text += ` AND started >= ?`
 		args = append(args, scope.Since)

@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"context"
+	"net/url"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/testkit/crash"
+)
+
+// TestCrashesOfRemoval kills the process at each point of the removal of what was deleted with a
+// scraper. In the end the row store has none of its rows and all of its page records, and the books
+// are what they were.
+func TestCrashesOfRemoval(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"work.remove.before_delete:1", "work.remove.after_delete:1",
+		"work.remove.before_delete:2", "work.remove.before_forget:1"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			c, first, second := newRepeated(t)
+			c.bring(crash.At + "=" + point)
+			paid := suite.Must(c.Wallet(t.Context()))(t).BalanceMicros
+			path, data := "/api/scraper/"+first.ScraperID, url.Values{"withData": {"true"}}
+			var preview struct {
+				PreviewSummary struct{ CascadeCounts map[string]int }
+			}
+			err := c.Call(t.Context(), "POST", path+"/preview-delete", data, nil, &preview)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := preview.PreviewSummary.CascadeCounts["rows"]; n != 2*retainedPages {
+				t.Errorf("%d rows are counted", n)
+			}
+			key := suite.NewKey()
+			c.survive("delete", func(ctx context.Context) error {
+				return c.Again(key).Call(ctx, "DELETE", path, data, nil, nil)
+			})
+			if len(c.Deaths) == 0 {
+				c.awaitDeath()
+			}
+			c.awaitRows(first.JobID, 0)
+			c.awaitRows(second.JobID, 0)
+			suite.CheckWallet(t, c.Client)
+			wallet := suite.Must(c.Wallet(t.Context()))(t)
+			runs, differ, err := c.Admin().RecountOfProduct(t.Context())
+			if err != nil || runs != 2 || differ > 0 || wallet.BalanceMicros != paid {
+				t.Errorf("%d of %d runs differ, %v; the balance is %d and was %d", differ, runs,
+					err, wallet.BalanceMicros, paid)
+			}
+			c.awaitRemoved(first, second)
+		})
+	}
+}
+
+// awaitRemoved waits until nothing is left of the rows of runs, and looks for their records.
+func (c *crashCase) awaitRemoved(runs ...suite.Launched) {
+	t := c.T
+	t.Helper()
+	for ctx := suite.Within(t, suite.Patience); ; {
+		c.Down(t)
+		held, records := 0, 0
+		err := withStore(c.data, func(store rowstore.Store) error {
+			return store.JobsSince(t.Context(), 0, func(job rowstore.Job) error {
+				jobs, err := store.Holding(t.Context(), rowstore.Scope{Group: job.Group,
+					Jobs: []ids.ID{job.ID}}, 1)
+				held += len(jobs)
+				return err
+			})
+		})
+		for _, run := range runs {
+			records += len(suite.Must(c.Records(t.Context(), run.JobID))(t))
+		}
+		if err != nil || records != len(runs)*retainedPages {
+			t.Fatalf("%d page records: %v", records, err)
+		}
+		if held == 0 {
+			return
+		}
+		c.bring()
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%d runs have rows yet", held)
+		case <-time.After(time.Second): // a node begins with it at once
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package ingest
+
+import (
+	"fmt"
+	"testing"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// removing makes a product of which one scraper, with rows in two groups, is deleted with them. Its
+// newest run is not closed.
+func removing(t *testing.T) *replaced {
+	r := newReplaced(t, openStore(t))
+	for n := range 3 {
+		r.launch(r.scrapers[n], 3)
+		r.end(0)
+	}
+	r.move(0, 1, false)
+	for range holdingAtOnce + 1 {
+		r.launch(r.scrapers[0], 1)
+		r.end(0)
+	}
+	r.client.Archive(t, r.store, 1)
+	r.launch(r.scrapers[0], 2)
+	deletion := client.Deletion{Customer: "ann", Operation: client.OpDeleteScraper,
+		Target: r.scrapers[0], Query: client.WithData, Rows: 7}
+	r.client.Must(t, client.PreviewDelete{Deletion: deletion, Token: "t"})
+	r.client.Must(t, client.DeleteScraper{Deletion: deletion, Token: "t"})
+	return r
+}
+
+// removeStep takes a removal a step on, and says whether it died at the point of a number.
+func (r *replaced) removeStep(dies int) (outcome work.Outcome, died bool) {
+	defer func() { died = recover() != nil }()
+	kind := Removal(RemovalConfig{Client: r.client, Store: r.store, Point: func(string) {
+		if dies--; dies == 0 {
+			panic("dies")
+		}
+	}})
+	outcome, err := kind.Step(r.t.Context(), work.Item{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return outcome, false
+}
+
+// TestRemovalTakesAllAndNothingElse dies at each of its points in turn.
+func TestRemovalTakesAllAndNothingElse(t *testing.T) {
+	for _, dies := range []int{0, 1, 2, 3, 4, 2*holdingAtOnce + 4, 2*holdingAtOnce + 7} {
+		t.Run(fmt.Sprint(dies), func(t *testing.T) {
+			r := removing(t)
+			r.removeStep(0)
+			r.check() // while a run of it is not closed nothing goes
+			if removals := r.client.View().RemovalsOf("ann"); len(removals) != 2 {
+				t.Fatalf("%d removals, want one of each group", len(removals))
+			}
+			job := r.open[0]
+			if err := r.store.Seal(t.Context(), job.ID, nil); err != nil {
+				t.Fatal(err)
+			}
+			r.client.CloseRun(t, job.ID)
+			if _, died := r.removeStep(dies); died != (dies > 0) {
+				t.Fatalf("it died: %v", died)
+			}
+			outcome, _ := r.removeStep(0)
+			if outcome.End != work.Rested {
+				t.Errorf("%+v", outcome)
+			}
+			for id, of := range r.stored {
+				if of.Scraper == r.scrapers[0] {
+					r.rows[id] = 0
+				}
+			}
+			r.check()
+			if removals := r.client.View().RemovalsOf("ann"); len(removals) != 0 {
+				t.Errorf("%d removals are left", len(removals))
+			}
+		})
+	}
+}
+
+// TestRemovalHeedsARestore: what is no removal any more is not removed.
+func TestRemovalHeedsARestore(t *testing.T) {
+	r := removing(t)
+	config := RemovalConfig{Client: r.client, Store: r.store}
+	none := &client.Removal{Group: r.groups[0], Scraper: r.scrapers[1]}
+	if err := config.remove(t.Context(), none); err != nil {
+		t.Fatal(err)
+	}
+	r.check()
+}
+
+// count holds the rows of a run against the model.
+func (r *replaced) count(id ids.ID, job rowstore.Job) {
+	r.t.Helper()
+	n, err := r.store.Count(r.t.Context(), rowstore.Scope{Group: job.Group,
+		Jobs: []ids.ID{id}}, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if int(n) != r.rows[id] {
+		r.t.Fatalf("run %s of scraper %s has %d rows, want %d", id, job.Scraper, n, r.rows[id])
+	}
+}

@@ -58,31 +58,38 @@ func TestModelFlags(t *testing.T) {
 	}
 }
 
-func TestOpenIDFlags(t *testing.T) {
+func TestStripeFlags(t *testing.T) {
 	b := newShell(t)
 	var got service.Config
 	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
-	b.shoal("serve", "--oidc-issuer", "https://id.example/", "--oidc-audience", "a,b",
-		"--oidc-admins", "root", "--oidc-allow", "10.1.2.3/32").want(t, terminal.ExitOK)
-	want := service.OpenIDFlags{Issuer: "https://id.example/", Audience: []string{"a", "b"},
-		Admins: []string{"root"}, Allow: []netip.Prefix{netip.MustParsePrefix("10.1.2.3/32")}}
-	if diff := compare(service.Config{OpenID: want},
-		service.Config{OpenID: got.OpenID}); diff != "" {
-		t.Error(diff)
+	file := func(text string) string {
+		name := filepath.Join(t.TempDir(), "secret")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
 	}
-	named := []string{"--oidc-issuer", "https://id.example", "--oidc-audience", "a"}
+	flags := func(key, secret, to string) []string {
+		return []string{"serve", "--stripe-key-file", key, "--stripe-secret-file", secret,
+			"--stripe-return-url", to}
+	}
+	key, secret, wrong := file("sk_test_1\n"), file("whsec_1\n"), file("kumquat")
+	b.shoal(flags(key, secret, "https://h.test")...).want(t, terminal.ExitOK)
+	if got.Stripe.KeyFile != key || got.Stripe.ReturnURL != "https://h.test" {
+		t.Errorf("%+v", got.Stripe)
+	}
 	for _, c := range []struct {
 		flags []string
 		says  string
 	}{
-		{[]string{"--oidc-audience", "a"}, "need --oidc-issuer"},
-		{[]string{"--oidc-ca-file", "f"}, "need --oidc-issuer"},
-		{[]string{"--oidc-issuer", "https://id.example"}, "needs --oidc-audience"},
-		{[]string{"--oidc-issuer", "http://id.example", "--oidc-audience", "a"}, "https"},
-		{append(named, "--oidc-ca-file", "nowhere"), "--oidc-ca-file"},
-		{append(named, "--oidc-allow", "10.1.2.3"), "--oidc-allow"},
+		{flags(key, secret, "https://h.test")[:5], "go together"},
+		{flags(wrong, secret, "https://h.test"), "sk_"},
+		{flags(key, wrong, "https://h.test"), "whsec_"},
+		{flags(key, file(""), "https://h.test"), "is empty"},
+		{flags(key, key+".gone", "https://h.test"), "--stripe-secret-file"},
+		{flags(key, secret, "http://h.test"), "want https://"},
 	} {
-		b.shoal(append([]string{"serve"}, c.flags...)...).want(t, terminal.ExitUsage, c.says)
+		b.shoal(c.flags...).want(t, terminal.ExitUsage, c.says)
 	}
 }
 

@@ -80,6 +80,10 @@ const (
 	EmailTaken            Code = "email_taken"
 	CustomerRequired      Code = "customer_required"
 	EmailUnverified       Code = "email_not_verified"
+	TopUpNotConfigured    Code = "top_up_not_configured"
+	TopUpNotFound         Code = "top_up_not_found"
+	ProviderFailed        Code = "payment_provider_failed"
+	InvalidSignature      Code = "invalid_signature"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -180,6 +184,10 @@ var catalog = map[Code]Entry{
 	EmailTaken:            {409, "E-mail address taken"},
 	CustomerRequired:      {403, "Sign up first"},
 	EmailUnverified:       {403, "E-mail address not verified"},
+	TopUpNotConfigured:    {404, "No top-ups here"},
+	TopUpNotFound:         {404, "Top-up not found"},
+	ProviderFailed:        {502, "Payment provider failed"},
+	InvalidSignature:      {400, "Invalid signature"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,8 @@ func (e everyone) AuthenticateHere(_ context.Context, authorization string) (aut
 }
 
 func (everyone) Holds(*auth.Principal) error { return nil }
+
+func (everyone) Used(*auth.Principal, netip.Addr) {}
 
 type rig struct {
 	t     *testing.T
@@ -341,6 +344,8 @@ func (l leaderless) Authenticate(ctx context.Context, _, _ string) (auth.Princip
 func (leaderless) Known(string) bool { return true }
 
 func (leaderless) Holds(*auth.Principal) error { return nil }
+
+func (leaderless) Used(*auth.Principal, netip.Addr) {}
 
 func (leaderless) AuthenticateHere(context.Context, string) (auth.Principal, *client.View, error) {
 	return auth.Principal{}, nil, fault.New(fault.Unauthorized, "not by this node alone")

@@ -32,6 +32,7 @@ type Config struct {
 	Services ServicesConfig `embed:""`
 	Model    ModelFlags     `embed:"" prefix:"model-"`
 	OpenID   OpenIDFlags    `embed:"" prefix:"oidc-"`
+	Stripe   StripeFlags    `embed:"" prefix:"stripe-"`
 	Calls    CallFlags      `embed:""`
 	Backups  BackupFlags    `embed:""`
 

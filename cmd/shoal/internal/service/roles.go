@@ -155,6 +155,10 @@ func (n *node) buildAPI(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	payments, err := n.openPayments()
+	if err != nil {
+		return err
+	}
 	n.api, err = apiserver.New(apiserver.Config{Client: n.control.Client(),
 		Operator: n.control.Operator(),
 		Store:    on.store, Guard: n.egress, ExchangeRates: n.rates, Limiter: on.cache,
@@ -165,7 +169,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 		CustomerRates:  config.Calls.CustomerRates,
 		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, SearchEngines: config.SearchEngines,
-		UserAgreement: config.UserAgreement, OpenID: issuer,
+		UserAgreement: config.UserAgreement, OpenID: issuer, Payments: payments,
 		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
 		Logger: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer})
 	return err

@@ -23,6 +23,7 @@ type (
 	Notice     = state.Notice
 	Inbox      = state.Inbox
 	Preference = state.Preference
+	Mail       = state.Mail
 	Key        = state.Key
 	Group      = state.Group
 	Scraper    = state.Scraper
@@ -49,12 +50,16 @@ type (
 	ChangeInfo     = command.ChangeInfoPayload
 	ReadNotices    = command.ReadNoticesPayload
 	PreferNotices  = command.PreferNoticesPayload
-	MintKey        = command.MintKeyPayload
-	RevokeKey      = command.RevokeKeyPayload
-	KeyTouch       = command.KeyTouch
-	TouchKeys      = command.TouchKeysPayload
-	PutGroup       = command.PutGroupPayload
-	PutScraper     = command.PutScraperPayload
+	// TakeMails and RecordMails stand around the sending of e-mails.
+	TakeMails   = command.TakeMailsPayload
+	RecordMails = command.RecordMailsPayload
+	MailLater   = command.MailLater
+	MintKey     = command.MintKeyPayload
+	RevokeKey   = command.RevokeKeyPayload
+	KeyTouch    = command.KeyTouch
+	TouchKeys   = command.TouchKeysPayload
+	PutGroup    = command.PutGroupPayload
+	PutScraper  = command.PutScraperPayload
 	// DeleteScraper leaves runs and rows.
 	DeleteScraper = command.DeleteScraperPayload
 	PutSchema     = command.PutSchemaPayload

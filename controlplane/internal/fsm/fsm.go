@@ -139,6 +139,8 @@ func registerAll(m *FSM) {
 	register(m, unblockCustomer)
 	register(m, readNotices)
 	register(m, preferNotices)
+	register(m, takeMails)
+	register(m, recordMails)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -147,6 +147,9 @@ func (n *node) fetcherPart() lifecycle.Part {
 }
 
 func (n *node) buildAPI(context.Context) (err error) {
+	if err := n.buildMail(); err != nil {
+		return err
+	}
 	config, on := &n.config, n.services
 	on.watchGroups()
 	n.api, err = apiserver.New(apiserver.Config{Client: n.control.Client(),

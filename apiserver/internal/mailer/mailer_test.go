@@ -132,6 +132,7 @@ func newSink(t *testing.T, encryption string) *sink {
 	serving.Go(func() { _ = server.Serve(listener) })
 	t.Cleanup(func() {
 		_ = server.Close()
+		_ = listener.Close() // which the server does not if it has not begun to serve
 		serving.Wait()
 	})
 	return s

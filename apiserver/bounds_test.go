@@ -48,6 +48,7 @@ var shownElsewhere = map[string]string{
 	"svc_get_global_schema":         "one object, of one body",
 	"svc_create_scraper":            "one object, of one body",
 	"svc_create_scraper_v2":         "one object, of one body",
+	"svc_update_scraper_retention":  "one object, of one body",
 	"svc_get_scraper":               "one object, of one body, and a schema",
 	"svc_get_scraper_v2":            "one object, of one body, and a schema",
 }

@@ -31,6 +31,7 @@ var workPoints = []string{
 	"work.orphans.before_step", "work.orphans.before_drop:1", "work.orphans.before_drop:3",
 	"work.orphans.after_drop:1", "work.orphans.after_drop:3", "work.orphans.after_step",
 	"work.recount.before_step", "work.recount.after_step",
+	"work.retain.before_step", "work.retain.after_step",
 	"rowstore.before_commit:1", "rowstore.after_commit:1", "rowstore.after_commit:2",
 	"raft.before_apply:8", "raft.after_apply:8",
 }

@@ -50,16 +50,17 @@ type (
 	ChangeInfo     = command.ChangeInfoPayload
 	ReadNotices    = command.ReadNoticesPayload
 	PreferNotices  = command.PreferNoticesPayload
+	MintKey        = command.MintKeyPayload
+	RevokeKey      = command.RevokeKeyPayload
+	KeyTouch       = command.KeyTouch
+	TouchKeys      = command.TouchKeysPayload
+	PutGroup       = command.PutGroupPayload
+	PutScraper     = command.PutScraperPayload
+	PutRetention   = command.PutRetentionPayload
 	// TakeMails and RecordMails stand around the sending of e-mails.
 	TakeMails   = command.TakeMailsPayload
 	RecordMails = command.RecordMailsPayload
 	MailLater   = command.MailLater
-	MintKey     = command.MintKeyPayload
-	RevokeKey   = command.RevokeKeyPayload
-	KeyTouch    = command.KeyTouch
-	TouchKeys   = command.TouchKeysPayload
-	PutGroup    = command.PutGroupPayload
-	PutScraper  = command.PutScraperPayload
 	// DeleteScraper leaves runs and rows.
 	DeleteScraper = command.DeleteScraperPayload
 	PutSchema     = command.PutSchemaPayload

@@ -107,7 +107,7 @@ func (h *History) visit(ctx context.Context, v *View, q rowstore.PastQuery, here
 			return err
 		}
 		for _, job := range past {
-			for len(here) > 0 && newerRun(here[0], job) {
+			for len(here) > 0 && Newer(here[0], job) {
 				if !visit(here[0]) {
 					return nil
 				}
@@ -131,7 +131,8 @@ func (h *History) visit(ctx context.Context, v *View, q rowstore.PastQuery, here
 	return nil
 }
 
-func newerRun(a, b *Job) bool {
+// Newer says whether one run was launched after another: the order of a history.
+func Newer(a, b *Job) bool {
 	return cmp.Or(cmp.Compare(a.Queued, b.Queued), bytes.Compare(a.ID[:], b.ID[:])) > 0
 }
 
@@ -156,7 +157,7 @@ func (h *History) RunsBefore(ctx context.Context, v *View, customer string,
 	place *rowstore.PastPlace, most int) ([]*Job, error) {
 	var here []*Job
 	v.CustomerJobs(customer, func(job *Job) bool {
-		behind := place == nil || newerRun(&Job{Queued: place.Value, ID: place.ID}, job)
+		behind := place == nil || Newer(&Job{Queued: place.Value, ID: place.ID}, job)
 		if behind && !job.Trial() && !v.Archived(job) {
 			here = append(here, job)
 		}

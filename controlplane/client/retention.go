@@ -1,6 +1,7 @@
 package client
 
 import (
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -12,4 +13,19 @@ func RowsSince(v *View) (since int64) {
 		since = max(since, rowstore.ReadExpiry(item.Progress))
 	}
 	return since
+}
+
+// Retained is how many of a scraper's newest runs keep their rows, 0: all. The group's count wins
+// over the scraper's. FILE scrapers keep one unless told (decision 22).
+func Retained(v *View, s *Scraper) int {
+	if group := v.Group(s.Group); group != nil && group.Retention > 0 {
+		return group.Retention
+	}
+	switch config := s.Spec.Config; {
+	case config != nil && config.RetentionCount != nil:
+		return *config.RetentionCount
+	case s.Spec.Type == model.File:
+		return 1
+	}
+	return 0
 }

@@ -92,7 +92,7 @@ type SchemaRef struct {
 
 // ScraperConfig holds a scraper's settings beside what it extracts.
 type ScraperConfig struct {
-	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" doc:"Keep only the newest runs, at least 1; not in this version"`
+	RetentionCount *int        `json:"retentionCount,omitempty" cbor:"1,keyasint,omitempty" doc:"Keep the rows of this many newest runs, at least 1; null: of all. The group's count wins"`
 	Politeness     *Politeness `json:"politeness,omitempty" cbor:"2,keyasint,omitempty"`
 	EndpointTag    string      `json:"endpointTag,omitempty" cbor:"3,keyasint,omitempty" doc:"Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays"`
 	Tiers          []string    `json:"tiers,omitempty" cbor:"4,keyasint,omitempty" doc:"Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out"`

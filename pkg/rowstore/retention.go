@@ -18,11 +18,12 @@ const Expiry = 90 * 24 * time.Hour
 // MaxKept is how many hashes one Kept has at most: half a megabyte.
 const MaxKept = 65_536
 
-// Retention is how what is stored of a run goes when it is old. Of its page records two things
-// stay. One is their sum, which Recount answers from then on. The other is the addresses that were
-// charged, as hashes, so that they are not charged again. Whoever expires a run keeps these first,
-// then condenses the run, and then calls Expire. If that is cut off anywhere and done again, it
-// comes to the same.
+// Retention is how what is stored of a run goes when it is old, or when newer runs replace it. The
+// latter takes its rows alone, by DeleteJob. Of the page records of an old one two things stay. One
+// is their sum, which Recount answers from then on. The other is the addresses that were charged,
+// as hashes, so that they are not charged again. Whoever expires a run keeps these first, then
+// condenses the run, and then calls Expire. If that is cut off anywhere and done again, it comes to
+// the same.
 type Retention interface {
 	// Expiring returns sealed jobs that started before a time, have page records and are not
 	// condensed, at most most of them.
@@ -36,6 +37,8 @@ type Retention interface {
 	// Condense notes the sum of a sealed job's records, durably: they may go from now on. at is
 	// when.
 	Condense(ctx context.Context, job ids.ID, sum Recount, at time.Time) error
+	// Holding returns jobs that have rows in a scope, at most most of them, in no order.
+	Holding(ctx context.Context, scope Scope, most int) ([]ids.ID, error)
 	// Expire removes the rows of the jobs that started before a time, and the page records of those
 	// that are condensed. It may leave what is up to a week older; a Scope hides it. It may take
 	// long, delays no other call and is to be called again after an error. Idempotent.

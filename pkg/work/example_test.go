@@ -18,4 +18,5 @@ func ExampleKinds() {
 	// expire ingest
 	// orphans controlplane
 	// recount billing
+	// retain ingest
 }

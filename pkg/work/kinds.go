@@ -12,6 +12,7 @@ const (
 	Expire  = "expire"  // rows that are older than they may be go
 	Orphans = "orphans" // link lists that nothing names go
 	Recount = "recount" // the ledger is held against the page records
+	Retain  = "retain"  // rows of runs that newer ones replace go
 )
 
 // Role is the role whose nodes do a kind of work, "" of a kind that there is not.
@@ -19,7 +20,7 @@ func Role(kind string) string {
 	switch kind {
 	case Email:
 		return "apiserver"
-	case Expire:
+	case Expire, Retain:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -30,4 +31,6 @@ func Role(kind string) string {
 }
 
 // Kinds are all kinds, by name.
-func Kinds() []string { return []string{Backup, Blobs, Email, Expire, Orphans, Recount} }
+func Kinds() []string {
+	return []string{Backup, Blobs, Email, Expire, Orphans, Recount, Retain}
+}

@@ -31,6 +31,7 @@ type Group struct {
 	DataTable           string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
 	StartType           string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" default:"MANUAL" doc:"Kept; this version starts no run by itself"`
 	ShouldMatchProducts bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
+	RetentionCount      *int     `json:"retentionCount" min:"1" doc:"Newest runs of each scraper whose rows are kept; null: as the scrapers say"`
 	CustomerRef         string   `json:"customerRef" stamped:"true" doc:"The owner's customerUniqueRef"`
 	ScraperCount        int      `json:"scraperCount" stamped:"true"`
 	CreatedAt           api.Time `json:"createdAt" stamped:"true"`
@@ -38,8 +39,12 @@ type Group struct {
 }
 
 func newGroup(g *client.Group) Group {
-	return Group{ID: g.ID, Name: g.Name, DataTable: g.DataTable, StartType: g.StartType,
+	answer := Group{ID: g.ID, Name: g.Name, DataTable: g.DataTable, StartType: g.StartType,
 		ShouldMatchProducts: g.ShouldMatchProducts, CustomerRef: g.Customer,
 		ScraperCount: g.Scrapers,
 		CreatedAt:    api.Time(g.CreatedAt), UpdatedAt: api.Time(g.UpdatedAt)}
+	if count := g.Retention; count > 0 {
+		answer.RetentionCount = &count
+	}
+	return answer
 }

@@ -2,8 +2,11 @@ package groups
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -17,15 +20,40 @@ import (
 
 // GroupInput is a GroupDTO of which an update need not name everything.
 type GroupInput struct {
-	ID                  ids.ID   `json:"id" doc:"Empty or omitted: create"`
-	Name                *string  `json:"name" min:"1" max:"200" line:"true" doc:"Unique per customer; needed to create"`
-	DataTable           *string  `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
-	StartType           *string  `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"Kept; this version starts no run by itself. A new group's is MANUAL unless told."`
-	ShouldMatchProducts *bool    `json:"shouldMatchProducts" doc:"Must be true for matching"`
-	CustomerRef         string   `json:"customerRef" stamped:"true"`
-	ScraperCount        int      `json:"scraperCount" stamped:"true"`
-	CreatedAt           api.Time `json:"createdAt" stamped:"true"`
-	UpdatedAt           api.Time `json:"updatedAt" stamped:"true"`
+	ID                  ids.ID    `json:"id" doc:"Empty or omitted: create"`
+	Name                *string   `json:"name" min:"1" max:"200" line:"true" doc:"Unique per customer; needed to create"`
+	DataTable           *string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
+	StartType           *string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"Kept; this version starts no run by itself. A new group's is MANUAL unless told."`
+	ShouldMatchProducts *bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
+	RetentionCount      Retention `json:"retentionCount" doc:"Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say"`
+	CustomerRef         string    `json:"customerRef" stamped:"true"`
+	ScraperCount        int       `json:"scraperCount" stamped:"true"`
+	CreatedAt           api.Time  `json:"createdAt" stamped:"true"`
+	UpdatedAt           api.Time  `json:"updatedAt" stamped:"true"`
+}
+
+// Retention is a count of runs that a body may leave out, or clear by null.
+type Retention struct {
+	named bool
+	count int // 0: null
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Retention) UnmarshalJSON(data []byte) error {
+	var count *int
+	if err := json.Unmarshal(data, &count); err != nil || count != nil && *count < 1 {
+		return fault.New(fault.InvalidRequest, "must be a whole number of at least 1, or null")
+	}
+	if r.named = true; count != nil {
+		r.count = *count
+	}
+	return nil
+}
+
+// Schema describes it in the OpenAPI document.
+func (Retention) Schema() *jsonschema.Schema {
+	least := 1.0
+	return &jsonschema.Schema{Types: []string{"integer", "null"}, Minimum: &least}
 }
 
 type putRequest struct {
@@ -43,13 +71,17 @@ func (r *putRequest) Validate() fault.List {
 	return nil
 }
 
+// retentionSince is the version of the cluster whose groups have a retention.
+const retentionSince = 2
+
 // put is PUT /api/scraper/group.
 func (r Resource) put() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_group", Routes: operation.Routes("PUT /api/scraper/group"), Group: group,
 		Summary: "Creates a group, or changes the one with the given id",
 		Description: "What an update does not name stays as it is. An id that is not one of the " +
-			"customer's groups is refused.",
+			"customer's groups is refused. With retentionCount, rows of older runs are deleted in " +
+			"the background when a run has ended.",
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.NameTaken, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Group, error) {
@@ -87,7 +119,15 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 		put.Name, put.DataTable = known.Name, known.DataTable
 		put.StartType, put.ShouldMatchProducts = known.StartType, known.ShouldMatchProducts
 		put.Filled = b.Name == nil || b.DataTable == nil || b.StartType == nil ||
-			b.ShouldMatchProducts == nil
+			b.ShouldMatchProducts == nil || !b.RetentionCount.named
+		put.Retention = known.Retention
+	}
+	if b.RetentionCount.named {
+		put.Retention = b.RetentionCount.count
+	}
+	if put.Retention > 0 && from.View.ClusterVersion() < retentionSince {
+		return put, fault.Invalid(fault.Unavailable, "retentionCount",
+			"the cluster is being upgraded: this is there once all its nodes run the new version")
 	}
 	setNamed(&put.Name, b.Name)
 	setNamed(&put.DataTable, b.DataTable)

@@ -287,12 +287,8 @@ func (c *checker) tiers(names []string) {
 }
 
 func (c *checker) config(config *model.ScraperConfig) {
-	switch n := config.RetentionCount; {
-	case n == nil:
-	case *n < 1:
+	if n := config.RetentionCount; n != nil && *n < 1 {
 		c.invalid("config.retentionCount", "must be at least 1")
-	default:
-		c.missing("config.retentionCount", "retention by the number of runs is")
 	}
 	c.tiers(config.Tiers)
 	p, most := config.Politeness, c.ceilings

@@ -15,7 +15,7 @@ import (
 )
 
 const putDescription = "The full body is sent always. An id that is not one of the customer's " +
-	"scrapers is refused. What this version cannot run (other types, schedules, retention) is " +
+	"scrapers is refused. What this version cannot run (other types, schedules) is " +
 	"refused with not_supported or type_not_runnable rather than kept and ignored. MARKETPLACE " +
 	"and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a " +
 	"list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. " +

@@ -197,8 +197,6 @@ func TestPutRefuses(t *testing.T) {
 			{"kind":"CURRENCY_CONVERT","sourceField":"a","outputField":"scraperId","params":{"from":"EUR","to":"XAU"}}]`)},
 			invalid, "postProcessRules[0].params.pattern postProcessRules[1].outputField " +
 				"postProcessRules[1].params.to"},
-		{"retention", []any{"config", source(`{"retentionCount":3}`)}, missing,
-			"config.retentionCount"},
 		{"retention below 1", []any{"config", source(`{"retentionCount":0}`)}, invalid,
 			"config.retentionCount"},
 		{"too fast", []any{"config",

@@ -52,6 +52,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.getV2(),
 		r.get(),
 		r.list(),
+		r.retention(),
 		r.previewDelete(),
 		r.delete(),
 		r.previewRule(),
@@ -61,18 +62,19 @@ func (r Resource) Operations() []*operation.Operation {
 
 // Recipe is what the two public forms of a scraper share.
 type Recipe struct {
-	ID               ids.ID                  `json:"id" doc:"Empty or omitted: create"`
-	Name             string                  `json:"name" required:"true" min:"1" max:"200" line:"true" doc:"Unique per customer"`
-	GroupRef         ids.ID                  `json:"groupRef" required:"true" doc:"Id of the owning group"`
-	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"All but FILE, whose scrapers are made by uploads, can be saved here"`
-	SourceConfig     model.SourceConfig      `json:"sourceConfig" required:"true"`
-	ItemsConfig      []model.Field           `json:"itemsConfig" doc:"The fields of a row, in their order"`
-	PostProcessRules []model.PostProcessRule `json:"postProcessRules" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
-	Schedule         string                  `json:"schedule" doc:"Cron expression; not in this version"`
-	Config           *model.ScraperConfig    `json:"config"`
-	CreatedAt        api.Time                `json:"createdAt" stamped:"true"`
-	UpdatedAt        api.Time                `json:"updatedAt" stamped:"true"`
-	LastRunState     *model.JobState         `json:"lastRunState" stamped:"true" doc:"State of the newest run; null before the first"`
+	ID                      ids.ID                  `json:"id" doc:"Empty or omitted: create"`
+	Name                    string                  `json:"name" required:"true" min:"1" max:"200" line:"true" doc:"Unique per customer"`
+	GroupRef                ids.ID                  `json:"groupRef" required:"true" doc:"Id of the owning group"`
+	Type                    model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"All but FILE, whose scrapers are made by uploads, can be saved here"`
+	SourceConfig            model.SourceConfig      `json:"sourceConfig" required:"true"`
+	ItemsConfig             []model.Field           `json:"itemsConfig" doc:"The fields of a row, in their order"`
+	PostProcessRules        []model.PostProcessRule `json:"postProcessRules" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
+	Schedule                string                  `json:"schedule" doc:"Cron expression; not in this version"`
+	Config                  *model.ScraperConfig    `json:"config"`
+	CreatedAt               api.Time                `json:"createdAt" stamped:"true"`
+	UpdatedAt               api.Time                `json:"updatedAt" stamped:"true"`
+	LastRunState            *model.JobState         `json:"lastRunState" stamped:"true" doc:"State of the newest run; null before the first"`
+	EffectiveRetentionCount *int                    `json:"effectiveRetentionCount" stamped:"true" doc:"Newest runs whose rows are kept: the group's count, else the scraper's; null: all"`
 }
 
 // Scraper is the specification's ScraperDTO.
@@ -137,6 +139,9 @@ func newRecipe(v *client.View, s *client.Scraper) Recipe {
 	}
 	if _, state, ran := lastRun(v, s); ran {
 		r.LastRunState = &state
+	}
+	if count := client.Retained(v, s); count > 0 {
+		r.EffectiveRetentionCount = &count
 	}
 	return r
 }

@@ -209,7 +209,7 @@ func (s shapes) decodeJSON(data []byte, v reflect.Value, r *rules, path string, 
 		v.SetBytes(slices.Clone(data))
 		return
 	}
-	if string(data) == "null" {
+	if string(data) == "null" && (r.required || !readsJSON(t)) { // else the type reads it
 		if t.Kind() != reflect.Pointer && r.required {
 			p.add(r.code, path, "must not be null")
 		}

@@ -82,6 +82,9 @@ type PutGroupPayload struct {
 	ShouldMatchProducts bool   `cbor:"7,keyasint,omitempty"`
 	// Filled says that the request named less than this: the rest is the group's as it was.
 	Filled bool `cbor:"9,keyasint,omitempty" since:"2"`
+	// Retention is how many of the newest runs of each scraper keep their rows, 0: as many as the
+	// scraper says.
+	Retention int `cbor:"10,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.
@@ -110,6 +113,21 @@ func (PutScraperPayload) Declaration() Declaration {
 }
 
 func (PutScraperPayload) yields(state.Scraper) {}
+
+// PutRetentionPayload sets how many of the newest runs of a customer's scraper keep their rows. It
+// is 1 or more; 0: all. Faults: scraper_not_found, invalid_request below 0.
+type PutRetentionPayload struct {
+	Customer string `cbor:"1,keyasint"`
+	Scraper  ids.ID `cbor:"2,keyasint"`
+	Count    int    `cbor:"3,keyasint,omitempty"`
+}
+
+// Declaration implements Payload.
+func (PutRetentionPayload) Declaration() Declaration {
+	return Declaration{Number: 140, By: APIServer, Kept: true, Since: 2}
+}
+
+func (PutRetentionPayload) yields(state.Scraper) {}
 
 // DeleteScraperPayload removes a customer's scraper. Its runs and their rows stay. Token is that of
 // the preview, "" for any that holds. Faults: scraper_not_found, scraper_already_running while a

@@ -31,6 +31,7 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	}
 	group.Name, group.DataTable, group.StartType = p.Name, p.DataTable, p.StartType
 	group.ShouldMatchProducts, group.UpdatedAt = p.ShouldMatchProducts, tx.Now
+	group.Retention = p.Retention
 	tx.PutGroup(&group)
 	return group, nil
 }
@@ -41,6 +42,30 @@ func putScraper(tx *state.Tx, p command.PutScraperPayload) (state.Scraper, error
 		return state.Scraper{}, err
 	}
 	saveScraper(tx, &scraper)
+	scraper.Content = state.Hash{} // the record's alone
+	return scraper, nil
+}
+
+// putRetention changes one setting. It is no part of the recipe: the revision stays.
+func putRetention(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, error) {
+	known := tx.Scraper(p.Scraper)
+	if known == nil || known.Customer != p.Customer {
+		return state.Scraper{},
+			fault.Invalid(fault.ScraperNotFound, "id", "there is no such scraper")
+	}
+	if p.Count < 0 {
+		return state.Scraper{},
+			fault.Invalid(fault.InvalidRequest, "retentionCount", "must be at least 1")
+	}
+	scraper, config := *known, model.ScraperConfig{}
+	if known.Spec.Config != nil {
+		config = *known.Spec.Config
+	}
+	if config.RetentionCount = nil; p.Count > 0 {
+		config.RetentionCount = &p.Count
+	}
+	scraper.Spec.Config, scraper.UpdatedAt = &config, tx.Now
+	tx.PutScraper(&scraper)
 	scraper.Content = state.Hash{} // the record's alone
 	return scraper, nil
 }

@@ -139,6 +139,7 @@ func registerAll(m *FSM) {
 	register(m, unblockCustomer)
 	register(m, readNotices)
 	register(m, preferNotices)
+	register(m, putRetention)
 	register(m, takeMails)
 	register(m, recordMails)
 }

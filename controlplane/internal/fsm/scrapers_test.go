@@ -69,3 +69,45 @@ func TestScraperDeletesWaitForTheVersion(t *testing.T) {
 		t.Errorf("%v", got.Err)
 	}
 }
+
+// A retention is a setting beside the recipe: its revision stays, and so does what else is set.
+func TestPutRetention(t *testing.T) {
+	d := newDefiner(t, command.Newest)
+	customer, group := d.owner(1)
+	p := command.PutScraperPayload{Create: true, ID: d.id(), Customer: customer, Group: group,
+		Spec: model.Scraper{Name: "s", Type: model.SingleProduct,
+			Config: &model.ScraperConfig{Tiers: []string{"plain"}}}}
+	d.must(p)
+	for _, count := range []int{3, 3, 0} {
+		d.must(command.PutRetentionPayload{Customer: customer, Scraper: p.ID, Count: count})
+		s := d.m.Store().View().Scraper(p.ID)
+		if kept := s.Spec.Config.RetentionCount; (kept == nil) != (count == 0) ||
+			kept != nil && *kept != count {
+			t.Errorf("%v is kept, want %d", kept, count)
+		}
+		if s.Revision != 1 || len(s.Spec.Config.Tiers) != 1 ||
+			d.m.Store().View().Recipe(p.ID, 1) == nil {
+			t.Errorf("it changed more: %+v", s)
+		}
+	}
+	for _, refused := range []struct {
+		payload command.PutRetentionPayload
+		code    fault.Code
+	}{
+		{command.PutRetentionPayload{Customer: customer, Scraper: d.id(), Count: 1},
+			fault.ScraperNotFound},
+		{command.PutRetentionPayload{Customer: "another", Scraper: p.ID, Count: 1},
+			fault.ScraperNotFound},
+		{command.PutRetentionPayload{Customer: customer, Scraper: p.ID, Count: -1},
+			fault.InvalidRequest},
+	} {
+		data, err := d.m.Encode(d.id(), 9, refused.payload, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.index++
+		if got := d.m.Apply(d.index, data); fault.CodeOf(got.Err) != refused.code {
+			t.Errorf("%+v: %v", refused.payload, got.Err)
+		}
+	}
+}

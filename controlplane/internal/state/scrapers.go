@@ -1,6 +1,8 @@
 package state
 
 import (
+	"slices"
+
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -16,6 +18,8 @@ type Group struct {
 	CreatedAt           int64  `cbor:"7,keyasint"`
 	UpdatedAt           int64  `cbor:"8,keyasint"`
 	Scrapers            int    `cbor:"9,keyasint,omitempty"` // members
+	// Retention is how many newest runs of each scraper keep their rows, 0: the scrapers say.
+	Retention int `cbor:"10,keyasint,omitempty" since:"2"`
 }
 
 var groupsTable = define(1, "groups",
@@ -89,4 +93,22 @@ func (v *View) Scrapers(customer string, visit func(*Scraper) bool) {
 // GroupScrapers visits a group's scrapers, newest first, until visit returns false.
 func (v *View) GroupScrapers(group ids.ID, visit func(*Scraper) bool) {
 	scrapersTable.each(v, true, visit, "group_prefix", group)
+}
+
+// GroupsOf are the groups where a scraper has rows, as far as the state knows. These are its own,
+// and those that its runs were in before it was moved.
+func (v *View) GroupsOf(s *Scraper) []ids.ID {
+	groups := []ids.ID{s.Group}
+	add := func(group ids.ID) {
+		if !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	v.ScraperJobs(s.ID, func(j *Job) bool { add(j.Group); return true })
+	if s.Past != nil {
+		for _, left := range slices.Backward(s.Past.Groups) {
+			add(left)
+		}
+	}
+	return groups
 }

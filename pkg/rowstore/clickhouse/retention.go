@@ -47,6 +47,25 @@ func (s *Store) Expiring(ctx context.Context, before time.Time, most int) ([]row
 	return jobs, nil
 }
 
+// Holding is rowstore.Retention.
+func (s *Store) Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error) {
+	from, err := s.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := read(ctx, s, fmt.Sprintf(`SELECT DISTINCT job FROM %s WHERE %s AND kind = 1 LIMIT %d`,
+		from.from, printScope(scope), most), func(rows driver.Rows) (job ids.ID, err error) {
+		var id string
+		err = rows.Scan(&id)
+		copy(job[:], id)
+		return job, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: jobs that have rows: %w", err)
+	}
+	return jobs, nil
+}
+
 // KeepCharged is rowstore.Retention.
 func (s *Store) KeepCharged(ctx context.Context, kept rowstore.Kept) error {
 	err := s.fill(ctx, "charged", chargedColumns, chargedTypes, 1, func(int) []any {

@@ -1,6 +1,7 @@
 package rowstoretest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -133,4 +134,37 @@ func testKeepCharged(s *suite) {
 	s.ok(s.store.Seal(s.ctx, job.ID, nil))
 	s.ok(s.store.DeleteJob(s.ctx, job.ID, true))
 	s.equal("kept of what is left", []uint64{5, 7}, kept(job.Scraper))
+}
+
+// testHolding: a job holds rows from its first one on and until they are deleted. Records are none.
+func testHolding(s *suite) {
+	job := s.job()
+	errored, other := s.jobOf(job.Group, job.Scraper), s.jobOf(job.Group, s.ids.New())
+	moved := s.jobOf(s.ids.New(), job.Scraper)
+	s.put(s.delivered(job, 0, 0, `{}`, `{}`), s.delivered(job, 1, 0, `{}`),
+		s.errored(errored, 0, 0, "timeout", 0), s.delivered(other, 0, 0, `{}`),
+		s.delivered(moved, 0, 0, `{}`))
+	holding := func(want []ids.ID, scope rowstore.Scope) {
+		s.Helper()
+		jobs, err := s.store.Holding(s.ctx, scope, 10)
+		s.ok(err)
+		slices.SortFunc(jobs, func(a, b ids.ID) int { return bytes.Compare(a[:], b[:]) })
+		s.equal("jobs with rows", want, jobs)
+	}
+	group := rowstore.Scope{Group: job.Group}
+	scraper := rowstore.Scope{Group: job.Group, Scraper: job.Scraper}
+	holding(nil, rowstore.Scope{Group: s.ids.New()})
+	holding([]ids.ID{job.ID, other.ID}, group)
+	holding([]ids.ID{job.ID}, scraper)
+	holding([]ids.ID{moved.ID}, rowstore.Scope{Group: moved.Group, Scraper: job.Scraper})
+	group.Without = []ids.ID{job.ID}
+	holding([]ids.ID{other.ID}, group)
+	group.Without = nil
+	one, err := s.store.Holding(s.ctx, group, 1)
+	s.ok(err)
+	s.equal("jobs of one look", 1, len(one))
+	s.ok(s.store.Seal(s.ctx, job.ID, nil))
+	s.ok(s.store.DeleteJob(s.ctx, job.ID, false))
+	holding(nil, scraper)
+	holding([]ids.ID{other.ID}, group)
 }

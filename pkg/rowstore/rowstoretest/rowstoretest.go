@@ -55,6 +55,7 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"JobsSince", testJobsSince},
 		{"Expire", testExpire},
 		{"KeepCharged", testKeepCharged},
+		{"Holding", testHolding},
 		{"PagesModel", testPagesModel},
 		{"Recount", testRecount},
 		{"LinkErrors", testLinkErrors},

@@ -49,6 +49,25 @@ func (s *Store) Expiring(ctx context.Context, before time.Time, most int) ([]row
 	return jobs, nil
 }
 
+// Holding is rowstore.Retention.
+func (s *Store) Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error) {
+	within, args := scopeJobs(scope)
+	rows, err := s.loop.QueryContext(ctx, `SELECT jobs.job FROM (`+within+`) AS scope
+		CROSS JOIN jobs ON jobs.id = scope.id
+		WHERE EXISTS (SELECT 1 FROM spans WHERE spans.job = scope.id)`+limit, append(args, most)...)
+	var jobs []ids.ID
+	err = each(rows, err, func(rows *sql.Rows) error {
+		var id sql.RawBytes
+		err := rows.Scan(&id)
+		jobs = append(jobs, ids.ID(id))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("row store: jobs that have rows: %w", err)
+	}
+	return jobs, nil
+}
+
 // KeepCharged is rowstore.Retention.
 func (s *Store) KeepCharged(ctx context.Context, kept rowstore.Kept) error {
 	err := s.writer.do(ctx, s.writer.bulk, func() error {

@@ -12,7 +12,7 @@ import (
 // Work is 'shoal work', which lists background work, what is stuck first.
 type Work struct {
 	Connection
-	Kind     string `help:"Only items of this kind: backup, blobs, expire, orphans or recount." placeholder:"KIND"`
+	Kind     string `help:"Only items of this kind: backup, blobs, expire, orphans, recount or retain." placeholder:"KIND"`
 	State    string `default:"" enum:",WAITING,READY,HELD,FAILED" help:"Only items in this state: WAITING, READY, HELD or FAILED." placeholder:"STATE"`
 	Customer string `help:"Only this customer's items." placeholder:"REF"`
 	Limit    int    `default:"50" help:"Most items to list, up to 200."`

@@ -114,6 +114,8 @@ func (n *node) buildIngest(context.Context) error {
 			scraper := client.View().Scraper(id)
 			return scraper == nil || scraper.ListRun
 		}, Point: n.point}))
+	n.worker.Add(ingest.Retention(ingest.RetentionConfig{View: client.View, Point: n.point,
+		History: controlclient.NewHistory(n.services.store), Store: n.services.store}))
 	return nil
 }
 

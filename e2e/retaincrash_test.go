@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/testkit/crash"
+	"shoal.dev/shoal/testkit/synthweb"
+)
+
+// retainedPages are those of each run of the scraper whose newest run alone keeps its rows.
+const retainedPages = 6
+
+// TestCrashesOfRetention kills the process at each point of a removal of what a newer run replaces.
+// In the end the newest run has its rows, those before it have none, and the books are what they
+// were.
+func TestCrashesOfRetention(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"work.retain.before_delete:1", "work.retain.after_delete:1",
+		"work.retain.before_delete:2", "work.retain.after_delete:2"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			web := newWeb(t, synthweb.Config{Hosts: retainedPages, PagesPerHost: 2,
+				PageBytes: []int{2500}})
+			args := append(suite.Fast(), "--no-rate-limits", "--archive-every",
+				suite.AtOnceEvery.String(), "--archive-keep", "1")
+			c := &crashCase{service: &service{single: newSingle(t, args, web)}}
+			c.Service = &suite.Service{T: t, Product: c.single, Web: web, Args: args}
+			c.bring()
+			c.Fill(c.Client, suite.Plenty)
+			var urls []string
+			for url := range web.URLs(retainedPages) {
+				urls = append(urls, url)
+			}
+			first := suite.ProductOrder(c.Client, urls).Launch(t)
+			suite.Must(c.Report(suite.Within(t, suite.Patience), first))(t)
+			second := c.relaunch(first)
+			suite.Must(c.Report(suite.Within(t, suite.Patience), second))(t)
+			c.Down(t)
+			c.bring(crash.At + "=" + point)
+			err := c.Call(t.Context(), "PUT", "/api/scraper/"+first.ScraperID+"/retention", nil,
+				map[string]any{"retentionCount": 1}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			third := c.relaunch(first)
+			if len(c.Deaths) == 0 {
+				select {
+				case <-c.p.Ended():
+				case <-time.After(suite.Patience):
+					t.Fatal("nothing is removed")
+				}
+				if !c.buried() {
+					t.Fatal("the process survives its point")
+				}
+				c.bring()
+			}
+			suite.Must(c.Report(suite.Within(t, suite.Patience), third))(t)
+			c.awaitRows(first.JobID, 0)
+			c.awaitRows(second.JobID, 0)
+			c.awaitRows(third.JobID, retainedPages)
+			suite.CheckWallet(t, c.Client)
+			runs, differ, err := c.Admin().RecountOfProduct(t.Context())
+			if err != nil || runs != 3 || differ > 0 {
+				t.Errorf("the product's own recount: %d of %d runs differ, %v", differ, runs, err)
+			}
+			c.Down(t)
+			if n := len(suite.Must(c.Records(t.Context(), first.JobID))(t)); n != retainedPages {
+				t.Errorf("the first run has %d page records", n)
+			}
+		})
+	}
+}
+
+// relaunch runs all of a list once more. The process may die on the way.
+func (c *crashCase) relaunch(run suite.Launched) (next suite.Launched) {
+	c.T.Helper()
+	key := suite.NewKey()
+	c.survive("launch", func(ctx context.Context) error {
+		return c.Again(key).Call(ctx, "POST", "/api/scraper/url-list-run", nil,
+			map[string]any{"scraperId": run.ScraperID, "force": true}, &next)
+	})
+	return next
+}
+
+// awaitRows waits until a run has so many rows.
+func (c *crashCase) awaitRows(job string, want int) {
+	c.T.Helper()
+	ctx := suite.Within(c.T, suite.Patience)
+	for {
+		rows := suite.Must(c.Rows(context.WithoutCancel(ctx), job))(c.T)
+		if len(rows) == want {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			c.T.Fatalf("run %s has %d rows, want %d", job, len(rows), want)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const (
+	retainEvery   = 10 * time.Second
+	retainedRuns  = 256 // closed runs that one step looks at
+	holdingAtOnce = 64  // runs with rows that one look at the row store finds
+)
+
+// Retaining is what retention asks of the row store.
+type Retaining interface {
+	Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error)
+	DeleteJob(ctx context.Context, job ids.ID, records bool) error
+}
+
+// RetentionConfig is what a Retention works with. Point may be left out.
+type RetentionConfig struct {
+	View    func() *client.View
+	History *client.History
+	Store   Retaining
+	// Point is called at named places, "work.retain.before_delete" and "work.retain.after_delete",
+	// so that tests can end the process there.
+	Point func(name string)
+}
+
+// retained is how far retention is: the index up to which closed runs have been looked at.
+type retained struct {
+	Upto uint64
+}
+
+// Retention is the removal of the rows of runs that newer ones replace, once a run is closed
+// (decision 22). Page records stay, so that charges can be recounted. What goes follows from the
+// history and the counts as they are. So a step that is made again, or late, comes to the same.
+func Retention(config RetentionConfig) work.Kind {
+	if config.Point == nil {
+		config.Point = func(string) {}
+	}
+	return work.Kind{Name: work.Retain, Recurring: true, AtStart: true,
+		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
+			outcome, err := config.step(ctx, item)
+			if err != nil {
+				return outcome, fmt.Errorf("ingest: rows of replaced runs: %w", err)
+			}
+			return outcome, nil
+		}}
+}
+
+// step looks at the scrapers of the next runs that were closed.
+func (c *RetentionConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
+	var at retained
+	if len(item.Progress) > 0 {
+		if err := json.Unmarshal(item.Progress, &at); err != nil {
+			return work.Outcome{}, work.GiveUp(err)
+		}
+	}
+	view := c.View()
+	closed, err := c.History.ClosedAfter(ctx, view, at.Upto, retainedRuns)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	looked := map[ids.ID]bool{}
+	for _, job := range closed {
+		at.Upto = job.Index
+		scraper := view.Scraper(job.Scraper) // a trial has none
+		if scraper == nil || looked[scraper.ID] {
+			continue
+		}
+		looked[scraper.ID] = true
+		if err := c.retain(ctx, view, scraper); err != nil {
+			return work.Outcome{}, err
+		}
+	}
+	progress, err := json.Marshal(at)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	if len(closed) == retainedRuns {
+		return work.GoOn(progress), nil
+	}
+	return work.Rest(progress, retainEvery), nil
+}
+
+// retain removes the rows of a scraper's runs that came before its newest ones with rows.
+func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
+	scraper *client.Scraper) error {
+	count := client.Retained(view, scraper)
+	if count == 0 {
+		return nil
+	}
+	var kept []*client.Job
+	err := c.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
+		if replaces(job) {
+			kept = append(kept, job)
+		}
+		return len(kept) < count
+	})
+	if err != nil || len(kept) < count {
+		return err
+	}
+	scope := rowstore.Scope{Scraper: scraper.ID}
+	for _, job := range kept {
+		scope.Without = append(scope.Without, job.ID)
+	}
+	for _, scope.Group = range view.GroupsOf(scraper) {
+		if err := c.clear(ctx, view, scope, kept[count-1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaces says whether a run counts as one of the newest: it is closed, and has rows. One that
+// brought none takes the place of none.
+func replaces(job *client.Job) bool {
+	return job.Closed && job.State != model.Failed && job.Items > 0
+}
+
+// clear removes the rows of a scope's runs that were launched before one. Whatever else the row
+// store has there stays: runs under way, those that the view does not know yet, and those that a
+// restore undid.
+func (c *RetentionConfig) clear(ctx context.Context, view *client.View, scope rowstore.Scope,
+	oldest *client.Job) error {
+	without := slices.Clone(scope.Without)
+	for {
+		scope.Without = without
+		found, err := c.Store.Holding(ctx, scope, holdingAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, id := range found {
+			job, err := c.History.Run(ctx, view, id)
+			if err != nil {
+				return err
+			}
+			if job != nil && job.Closed && job.Scraper == scope.Scraper &&
+				client.Newer(oldest, job) {
+				c.Point("work.retain.before_delete")
+				if err := c.Store.DeleteJob(ctx, id, false); err != nil {
+					return err
+				}
+				c.Point("work.retain.after_delete")
+			}
+		}
+		if len(found) < holdingAtOnce {
+			return nil
+		}
+		without = append(without, found...)
+	}
+}

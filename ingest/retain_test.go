@@ -1,0 +1,223 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/sqlite"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// replaced is a product whose runs replace each other, beside a model of which keep their rows.
+type replaced struct {
+	t        *testing.T
+	clock    *clock.Manual
+	ids      ids.Sequence
+	client   *clienttest.Client
+	store    *sqlite.Store
+	groups   []ids.ID
+	scrapers []ids.ID
+	open     []rowstore.Job
+	items    map[ids.ID]int // that a run stored
+	rows     map[ids.ID]int // that are left of a run
+	stored   map[ids.ID]rowstore.Job
+	order    map[ids.ID][]ids.ID // a scraper's closed runs with rows, as they were launched
+	due      map[ids.ID]bool     // a run of the scraper was closed
+	progress []byte
+}
+
+func newReplaced(t *testing.T, store *sqlite.Store) *replaced {
+	at := clock.NewManual(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
+	r := &replaced{t: t, clock: at, client: clienttest.New(t, at), store: store,
+		items: map[ids.ID]int{}, rows: map[ids.ID]int{}, stored: map[ids.ID]rowstore.Job{},
+		order: map[ids.ID][]ids.ID{}, due: map[ids.ID]bool{}}
+	r.client.Must(t, client.OpenCustomer{Customer: "ann", Entry: r.ids.New()})
+	r.client.Must(t, client.AdjustWallet{Customer: "ann", Entry: r.ids.New(), Amount: 1e9})
+	for range 2 {
+		r.groups = append(r.groups, r.ids.New())
+		r.group(len(r.groups)-1, 0, true)
+	}
+	for range 3 {
+		r.scrapers = append(r.scrapers, r.ids.New())
+		r.move(len(r.scrapers)-1, 0, true)
+	}
+	return r
+}
+
+func (r *replaced) group(n, count int, create bool) {
+	r.client.Must(r.t, client.PutGroup{Create: create, ID: r.groups[n], Customer: "ann",
+		Name: fmt.Sprint(n), Retention: count})
+}
+
+func (r *replaced) move(n, group int, create bool) {
+	put := client.PutScraper{Create: create, ID: r.scrapers[n], Customer: "ann",
+		Group: r.groups[group], Spec: model.Scraper{Name: fmt.Sprint(n), Type: model.SingleProduct}}
+	if known := r.client.View().Scraper(r.scrapers[n]); known != nil {
+		put.Spec.Config = known.Spec.Config
+	}
+	r.client.Must(r.t, put)
+}
+
+// launch begins a run whose first pages have brought so many rows.
+func (r *replaced) launch(scraper ids.ID, items int) {
+	view := r.client.View()
+	if len(view.OpenJobsOf(scraper)) > 0 {
+		return
+	}
+	run := client.LaunchRun{Job: r.ids.New(), Entry: r.ids.New(), Customer: "ann",
+		Scraper: scraper, List: r.ids.New(), Links: 2, Tiers: model.TiersOf(model.Plain)}
+	r.client.Must(r.t, run)
+	job := rowstore.Job{ID: run.Job, Customer: "ann", Group: view.Scraper(scraper).Group,
+		Scraper: scraper, Started: r.clock.Now().UnixMicro()}
+	r.open, r.items[job.ID] = append(r.open, job), items
+	r.put(job, items)
+}
+
+func (r *replaced) put(job rowstore.Job, items int) {
+	page := &model.Page{Job: job.ID, Fetch: r.ids.New(), URL: "http://a.test/", Quantity: 1,
+		PriceRow: "tier:plain", Outcome: model.Delivered, Last: true}
+	for range items {
+		page.Rows = append(page.Rows, []byte(`{"a":1}`))
+	}
+	if items == 0 {
+		page.Outcome, page.Quantity = model.Errored, 0
+	}
+	if _, err := r.store.PutPages(r.t.Context(),
+		[]rowstore.PageWrite{{Job: job, Page: page}}); err != nil {
+		r.t.Fatal(err)
+	}
+	r.rows[job.ID], r.stored[job.ID] = items, job
+}
+
+// end settles an open run and closes it.
+func (r *replaced) end(n int) {
+	job := r.open[n]
+	r.open = slices.Delete(r.open, n, n+1)
+	items := r.items[job.ID]
+	first := model.Receipt{Job: job.ID, Outcome: model.Errored, Last: true}
+	if items > 0 {
+		first.Outcome, first.PriceRow = model.Delivered, "tier:plain"
+		first.Quantity, first.Items = 1, uint32(items)
+	}
+	r.client.Dispatch(r.t, job.ID, 0)
+	if err := r.client.Settle(r.t.Context(), []model.Receipt{first}, nil); err != nil {
+		r.t.Fatal(err)
+	}
+	r.client.Must(r.t, client.StopRun{Customer: "ann", Job: job.ID})
+	if err := r.store.Seal(r.t.Context(), job.ID, nil); err != nil {
+		r.t.Fatal(err)
+	}
+	r.client.CloseRun(r.t, job.ID)
+	r.due[job.Scraper] = true
+	if items > 0 {
+		r.order[job.Scraper] = append(r.order[job.Scraper], job.ID)
+	}
+}
+
+// retain takes retention on until it rests, and dies at the point of a number before: 0, at none.
+func (r *replaced) retain(dies int) {
+	died := false
+	step := func(item work.Item) (outcome work.Outcome) {
+		defer func() { died = recover() != nil }()
+		kind := Retention(RetentionConfig{View: r.client.View, Store: r.store,
+			History: client.NewHistory(r.store), Point: func(string) {
+				if dies--; dies == 0 {
+					panic("dies")
+				}
+			}})
+		outcome, err := kind.Step(r.t.Context(), item)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return outcome
+	}
+	for {
+		outcome := step(work.Item{Progress: r.progress})
+		if died {
+			continue // another node goes on from the same progress
+		}
+		if r.progress = outcome.Progress; outcome.End == work.Rested {
+			break
+		}
+	}
+	for scraper := range r.due {
+		count := client.Retained(r.client.View(), r.client.View().Scraper(scraper))
+		if runs := r.order[scraper]; count > 0 && len(runs) > count {
+			for _, job := range runs[:len(runs)-count] {
+				r.rows[job] = 0
+			}
+		}
+	}
+	clear(r.due)
+}
+
+func (r *replaced) check() {
+	for id, job := range r.stored {
+		n, err := r.store.Count(r.t.Context(), rowstore.Scope{Group: job.Group,
+			Jobs: []ids.ID{id}}, nil)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if int(n) != r.rows[id] {
+			r.t.Fatalf("run %s of scraper %s has %d rows, want %d; its runs are %v", id,
+				job.Scraper, n, r.rows[id], r.order[job.Scraper])
+		}
+		sum, err := r.store.Recount(r.t.Context(), id)
+		if err != nil || int(sum.Items) != r.items[id] {
+			r.t.Fatalf("run %s is recounted to %+v: %v", id, sum, err)
+		}
+	}
+}
+
+// TestRetentionKeepsTheNewest: of each scraper the rows of so many newest runs stay. What is under
+// way stays, too, and what nobody knows. It does not matter what was moved or has left the state.
+func TestRetentionKeepsTheNewest(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = store.Close() }() // of a round that is over
+		r := newReplaced(t, store)
+		stranger := rowstore.Job{ID: r.ids.New(), Customer: "ann", Group: r.groups[0],
+			Scraper: r.scrapers[0], Started: 1}
+		r.items[stranger.ID] = 3
+		r.put(stranger, 3)
+		count := rapid.SampledFrom([]int{0, 1, 1, 2, 3})
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			r.clock.Advance(time.Duration(rapid.IntRange(0, 1).Draw(rt, "ms")) * time.Millisecond)
+			n := rapid.IntRange(0, len(r.scrapers)-1).Draw(rt, "scraper")
+			switch rapid.IntRange(0, 8).Draw(rt, "step") {
+			case 0, 1, 2:
+				r.launch(r.scrapers[n], rapid.SampledFrom([]int{0, 1, 3}).Draw(rt, "rows"))
+			case 3, 4:
+				if len(r.open) > 0 {
+					r.end(rapid.IntRange(0, len(r.open)-1).Draw(rt, "run"))
+				}
+			case 5:
+				r.client.Must(t, client.PutRetention{Customer: "ann", Scraper: r.scrapers[n],
+					Count: count.Draw(rt, "count")})
+			case 6:
+				r.group(n%2, count.Draw(rt, "count"), false)
+			case 7:
+				r.move(n, rapid.IntRange(0, 1).Draw(rt, "group"), false)
+			case 8:
+				r.client.Archive(t, store, rapid.IntRange(0, 3).Draw(rt, "keep"))
+			}
+			if rapid.Bool().Draw(rt, "retain") {
+				r.retain(rapid.IntRange(0, 3).Draw(rt, "dies"))
+				r.check()
+			}
+		}
+	})
+}

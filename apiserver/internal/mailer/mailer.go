@@ -1,6 +1,6 @@
-// Package mailer owns how notices become e-mails: their form, and their way to an SMTP server. Which
-// notices go together, and when, is the state's (controlplane). An e-mail is sent before it is noted
-// as sent, so a kill between the two repeats it, under the same Message-ID.
+// Package mailer owns how notices become e-mails: their form, and their way to an SMTP server.
+// Which notices go together, and when, is the state's (controlplane). An e-mail is sent before it
+// is noted as sent, so a kill between the two repeats it, under the same Message-ID.
 package mailer
 
 import (

@@ -119,12 +119,13 @@ archive:
 scale:
 	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 90m
 
-## cluster: the suites on real Kafka, Redis, ClickHouse and S3, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL and S3_URL,
-## stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
+## cluster: the suites on real Kafka, Redis, ClickHouse, S3 and stripe-mock, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL,
+## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
 CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) -p 1 -count=1 -timeout 50m
 cluster:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
+	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
 	$(CLUSTER) ./testkit/netns ./e2e/cluster
 

@@ -28,6 +28,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -104,6 +105,8 @@ type Config struct {
 	SearchEngines []model.SearchEngine
 	// UserAgreement is an HTML document that customers agree with; nil: there is none.
 	UserAgreement []byte
+	// Payments is who takes customers' money; nil: nobody does, and there are no top-ups.
+	Payments payment.Provider
 	// Node and Boot name the process in the control plane.
 	Node   string
 	Boot   ids.ID

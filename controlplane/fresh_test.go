@@ -10,6 +10,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 func TestFreshHoldsWhatWasAppliedBefore(t *testing.T) {
@@ -159,5 +160,54 @@ func TestStoppedServerIsUnavailable(t *testing.T) {
 	}
 	if err := r.Run(t.Context()); err == nil || errors.Is(err, context.Canceled) {
 		t.Fatalf("a second Run: %v", err)
+	}
+}
+
+// A key whose revocation was answered, by whichever node, is on none that is asked from then on.
+// Each call with a credential goes by a fresh view of the node that it came to.
+func TestRevokedKeysAreInNoFreshView(t *testing.T) {
+	t.Parallel()
+	const workers, each = 20, 50
+	c := newNodes(t, 3, 0)
+	openCustomer(t, c.at(0), "ann")
+	ctx := patient(t)
+	var revoked, accepted atomic.Int64
+	try := func(id ids.ID, prefix string, mints, revokes client.Client) error {
+		if _, err := client.Do(ctx, mints, client.MintKey{ID: id, Customer: "ann",
+			Prefix: prefix}, nil); err != nil {
+			return err
+		}
+		if _, err := client.Do(ctx, revokes, client.RevokeKey{ID: id, Customer: "ann"},
+			nil); err != nil {
+			return err
+		}
+		revoked.Add(1)
+		for n := range c.configs {
+			view, err := c.at(n).Fresh(ctx)
+			if err != nil {
+				return err
+			}
+			if view.KeyByPrefix(prefix) != nil {
+				accepted.Add(1)
+			}
+		}
+		return nil
+	}
+	var work sync.WaitGroup
+	for w := range workers {
+		work.Go(func() {
+			for n := range each {
+				id := ids.ID{0: 'k', 10: byte(w), 11: byte(n)}
+				if err := try(id, fmt.Sprintf("%03d-%03d", w, n), c.at(n%3),
+					c.at((n+w)%3)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	if accepted.Load() != 0 || revoked.Load() != workers*each {
+		t.Errorf("%d views have one of %d revoked keys", accepted.Load(), revoked.Load())
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"shoal.dev/shoal/pkg/fault"
 )
 
 // Time is Unix milliseconds, written as ISO 8601 in UTC; 0 is null.
@@ -31,6 +33,17 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 	if at != nil {
 		*t = Time(at.UnixMilli())
 	}
+	return nil
+}
+
+// UnmarshalText reads a parameter: a time of RFC 3339 after 1970, of which milliseconds count.
+func (t *Time) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.RFC3339, string(text))
+	if err != nil || at.UnixMilli() <= 0 {
+		return fault.New(fault.InvalidRequest,
+			"must be a time after 1970, such as 2026-01-02T03:04:05Z")
+	}
+	*t = Time(at.UnixMilli())
 	return nil
 }
 

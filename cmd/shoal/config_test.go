@@ -58,6 +58,41 @@ func TestModelFlags(t *testing.T) {
 	}
 }
 
+func TestStripeFlags(t *testing.T) {
+	b := newShell(t)
+	var got service.Config
+	b.run = func(_ context.Context, config service.Config) error { got = config; return nil }
+	file := func(text string) string {
+		name := filepath.Join(t.TempDir(), "secret")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	flags := func(key, secret, to string) []string {
+		return []string{"serve", "--stripe-key-file", key, "--stripe-secret-file", secret,
+			"--stripe-return-url", to}
+	}
+	key, secret, wrong := file("sk_test_1\n"), file("whsec_1\n"), file("kumquat")
+	b.shoal(flags(key, secret, "https://h.test")...).want(t, terminal.ExitOK)
+	if got.Stripe.KeyFile != key || got.Stripe.ReturnURL != "https://h.test" {
+		t.Errorf("%+v", got.Stripe)
+	}
+	for _, c := range []struct {
+		flags []string
+		says  string
+	}{
+		{flags(key, secret, "https://h.test")[:5], "go together"},
+		{flags(wrong, secret, "https://h.test"), "sk_"},
+		{flags(key, wrong, "https://h.test"), "whsec_"},
+		{flags(key, file(""), "https://h.test"), "is empty"},
+		{flags(key, key+".gone", "https://h.test"), "--stripe-secret-file"},
+		{flags(key, secret, "http://h.test"), "want https://"},
+	} {
+		b.shoal(c.flags...).want(t, terminal.ExitUsage, c.says)
+	}
+}
+
 func TestCallFlags(t *testing.T) {
 	b := newShell(t)
 	var got service.Config

@@ -32,6 +32,8 @@ type (
 	Recipe     = state.Recipe
 	Job        = state.Job
 	Wallet     = state.Wallet
+	TopUp      = state.TopUp
+	Reversal   = state.Reversal
 	Entry      = state.Entry
 	Line       = state.Line
 	PriceTable = state.PriceTable
@@ -77,12 +79,24 @@ type (
 	StopRun       = command.StopRunPayload
 	Stopped       = command.Stopped
 	AdjustWallet  = command.AdjustWalletPayload
+	OpenTopUp     = command.OpenTopUpPayload
+	OpenedTopUp   = command.OpenedTopUp
+	PayTopUp      = command.PayTopUpPayload
+	PaidTopUp     = command.PaidTopUp
+	EndTopUp      = command.EndTopUpPayload
+	ReverseTopUp  = command.ReverseTopUpPayload
 	PutPrices     = command.PutPricesPayload
 	DrainNode     = command.DrainNodePayload
 	RegisterNode  = command.RegisterNodePayload
 	// BlockCustomer ends what a customer may do; its runs under way go on.
 	BlockCustomer   = command.BlockCustomerPayload
 	UnblockCustomer = command.UnblockCustomerPayload
+)
+
+// States of a top-up that its paying ends.
+const (
+	TopUpApplied   = state.TopUpApplied
+	TopUpUnmatched = state.TopUpUnmatched
 )
 
 // Operations that have a preview.

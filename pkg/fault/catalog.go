@@ -78,6 +78,10 @@ const (
 	ScraperChanged        Code = "scraper_changed"
 	CustomerExists        Code = "customer_exists"
 	EmailTaken            Code = "email_taken"
+	TopUpNotConfigured    Code = "top_up_not_configured"
+	TopUpNotFound         Code = "top_up_not_found"
+	ProviderFailed        Code = "payment_provider_failed"
+	InvalidSignature      Code = "invalid_signature"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -176,6 +180,10 @@ var catalog = map[Code]Entry{
 	ScraperChanged:        {409, "The scraper was changed meanwhile"},
 	CustomerExists:        {409, "The customer has signed up"},
 	EmailTaken:            {409, "E-mail address taken"},
+	TopUpNotConfigured:    {404, "No top-ups here"},
+	TopUpNotFound:         {404, "Top-up not found"},
+	ProviderFailed:        {502, "Payment provider failed"},
+	InvalidSignature:      {400, "Invalid signature"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

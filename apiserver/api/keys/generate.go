@@ -22,11 +22,14 @@ type GeneratedKey struct {
 	Scope     model.Scope `json:"scope" enum:"USER,LLM_READ,LLM_FULL"`
 	Key       string      `json:"key" doc:"The whole key. It is never shown again."`
 	CreatedAt api.Time    `json:"createdAt"`
+	ExpiresAt api.Time    `json:"expiresAt" doc:"From when it is refused; null: it does not expire"`
 }
 
 type generateRequest struct {
 	Name  string      `query:"name" required:"true" min:"1" max:"64" line:"true" doc:"Label of the key"`
 	Scope model.Scope `query:"scope" required:"true" enum:"USER,LLM_READ,LLM_FULL" code:"invalid_scope" doc:"What it may do"`
+	// ExpiresAt is 0 when it is not given.
+	ExpiresAt api.Time `query:"expiresAt" doc:"From when it is refused, a time to come; without it the key does not expire"`
 }
 
 // Validate implements operation.Validator.
@@ -42,21 +45,27 @@ func (r Resource) generate() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_generate_key", Routes: operation.Routes("PUT /api/key/generate"), Group: group,
 		Summary: "Makes an API key",
-		Description: "The answer holds the whole key, once. Keys of scope LLM_READ and LLM_FULL " +
-			"cannot make keys.",
+		Description: "The answer holds the whole key, once. Its secret has 256 random bits. Keys of " +
+			"scope LLM_READ and LLM_FULL cannot make keys. A key that has expired is refused " +
+			"like an unknown one, and stays in the list until it is deleted.",
 		Access: auth.Mint, Rate: limits.Mint,
 		Errors: []fault.Code{fault.InvalidScope, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *generateRequest) (GeneratedKey,
 		error) {
+		if in.ExpiresAt != 0 && in.ExpiresAt <= api.Time(r.Clock.Now().UnixMilli()) {
+			return GeneratedKey{}, fault.Invalid(fault.InvalidRequest, "expiresAt",
+				"must be in the future")
+		}
 		secret := auth.NewSecret()
 		key, err := client.Do(ctx, r.Client,
 			client.MintKey{ID: r.IDs.New(), Customer: from.Customer,
-				Prefix: secret.Prefix, Hash: secret.Hash, Name: in.Name, Scope: in.Scope}, nil)
+				Prefix: secret.Prefix, Hash: secret.Hash, Name: in.Name, Scope: in.Scope,
+				ExpiresAt: int64(in.ExpiresAt)}, nil)
 		if err != nil {
 			return GeneratedKey{}, err
 		}
 		return GeneratedKey{ID: key.ID, Prefix: key.Prefix, Name: key.Name, Scope: key.Scope,
 			Key:       secret.Text,
-			CreatedAt: api.Time(key.CreatedAt)}, nil
+			CreatedAt: api.Time(key.CreatedAt), ExpiresAt: api.Time(key.ExpiresAt)}, nil
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -16,6 +17,7 @@ const group = "API keys"
 type Resource struct {
 	Client  client.Proposer
 	IDs     ids.Source
+	Clock   clock.Clock
 	Touches *auth.Touches // when keys were used
 }
 
@@ -37,10 +39,18 @@ type Key struct {
 	Scope      model.Scope `json:"scope" enum:"USER,LLM_READ,LLM_FULL"`
 	CreatedAt  api.Time    `json:"createdAt"`
 	LastUsedAt api.Time    `json:"lastUsedAt"`
+	// LastUsedAddress is nil for a key that was never used, or whose caller is not known.
+	LastUsedAddress *string  `json:"lastUsedAddress" doc:"The caller's, as far as trusted proxies say"`
+	ExpiresAt       api.Time `json:"expiresAt" doc:"From when it is refused; null: it does not expire"`
 }
 
 func newKey(k *client.Key, touches *auth.Touches) Key {
-	return Key{ID: k.ID, Prefix: k.Prefix, Name: k.Name, Scope: k.Scope,
-		CreatedAt:  api.Time(k.CreatedAt),
-		LastUsedAt: api.Time(touches.LastUsed(k))}
+	use := touches.LastUse(k)
+	key := Key{ID: k.ID, Prefix: k.Prefix, Name: k.Name, Scope: k.Scope,
+		CreatedAt: api.Time(k.CreatedAt), LastUsedAt: api.Time(use.At),
+		ExpiresAt: api.Time(k.ExpiresAt)}
+	if use.Address != "" {
+		key.LastUsedAddress = &use.Address
+	}
+	return key
 }

@@ -2,10 +2,12 @@ package keys_test
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 )
 
@@ -84,6 +86,13 @@ func TestGenerate(t *testing.T) {
 			Do: path + "?scope=USER&name=n&scop=1", Status: 400,
 			Code: "unknown_parameter", Has: map[string]any{"errors.0.field": "scop"}},
 	)
+	for name, at := range map[string]string{"past": "2026-01-02T03:04:04.999Z",
+		"now": "2026-01-02T03:04:05Z", "empty": "", "no time": "tomorrow",
+		"no zone": "2026-01-02T03:04:06", "beginning of time": "1970-01-01T00:00:00Z"} {
+		s.Run(t, apitest.Scenario{Name: "expires: " + name, As: apitest.User,
+			Do: path + "?name=n&scope=USER&expiresAt=" + at, Status: 400,
+			Code: "invalid_request", Has: map[string]any{"errors.0.field": "expiresAt"}})
+	}
 	minted := s.Call(t, apitest.Scenario{As: apitest.SignIn,
 		Do: path + "?name=mine&scope=LLM_FULL"})
 	key := minted.Text("key")
@@ -94,6 +103,66 @@ func TestGenerate(t *testing.T) {
 	s.Run(t, apitest.Scenario{Name: "the key works", As: key, Do: "GET /api/key/whoami",
 		Status: 200,
 		Has:    map[string]any{"id": minted.Text("id"), "scope": "LLM_FULL"}})
+}
+
+func TestExpiry(t *testing.T) {
+	s := apitest.Start(t)
+	s.Clock.Advance(time.Millisecond) // the newest is the last of the list
+	minted := s.Call(t, apitest.Scenario{As: apitest.User,
+		Do: "PUT /api/key/generate?name=short&scope=USER&expiresAt=2026-01-02T04:04:06.001%2B01:00"})
+	const at = "2026-01-02T03:04:06.001Z"
+	if minted.Status != 200 || minted.Text("expiresAt") != at {
+		t.Fatalf("minted: %s", minted.Body)
+	}
+	key := minted.Text("key")
+	s.Clock.Advance(time.Second - time.Millisecond)
+	s.Run(t, apitest.Scenario{Name: "a millisecond before", As: key, Do: "GET /api/key/whoami",
+		Status: 200, Has: map[string]any{"expiresAt": at}})
+	s.Clock.Advance(time.Millisecond)
+	s.Run(t,
+		apitest.Scenario{Name: "expired", As: key, Do: "GET /api/key/whoami", Status: 401,
+			Code: "unauthorized"},
+		apitest.Scenario{Name: "it is listed still", As: apitest.User, Do: "GET /api/key/list",
+			Status: 200, Has: map[string]any{"keys.3.expiresAt": at,
+				"keys.3.lastUsedAddress": "127.0.0.1", "keys.0.expiresAt": nil}},
+		apitest.Scenario{Name: "and deleted as ever", As: apitest.User,
+			Do: "DELETE /api/key/" + minted.Text("id"), Status: 204},
+	)
+}
+
+// Who calls is who a trusted proxy says, and nobody else.
+func TestLastUsedAddress(t *testing.T) {
+	for proxied, want := range map[bool]string{true: "192.0.2.1", false: "127.0.0.1"} {
+		s := apitest.Start(t, func(config *apiserver.Config) {
+			if proxied {
+				config.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+			}
+		})
+		s.Run(t,
+			apitest.Scenario{Name: "use", As: apitest.Reader, Do: "GET /api/wallet", Status: 200,
+				Header: map[string]string{"X-Forwarded-For": "192.0.2.1"}},
+			apitest.Scenario{Name: "look", As: apitest.SignIn, Do: "GET /api/key/list", Status: 200,
+				Check: func(t *testing.T, a apitest.Answer) {
+					for i := range 3 {
+						key, got := fmt.Sprintf("keys.%d.", i), "<nil>"
+						if a.Text(key+"name") == "reader" {
+							got = want
+						}
+						if address := a.Text(key + "lastUsedAddress"); address != got {
+							t.Errorf("behind a proxy %v: %s", proxied, a.Body)
+						}
+					}
+				}},
+		)
+		if err := s.Stop(); err != nil { // which tells the control plane
+			t.Fatal(err)
+		}
+		for _, key := range s.Client.View().Keys("alice") {
+			if key.Name == "reader" && key.LastAddress != want {
+				t.Errorf("behind a proxy %v: stored %q", proxied, key.LastAddress)
+			}
+		}
+	}
 }
 
 func TestList(t *testing.T) {

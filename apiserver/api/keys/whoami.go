@@ -21,6 +21,7 @@ type Identity struct {
 	ID          ids.ID      `json:"id"`
 	CreatedAt   api.Time    `json:"createdAt"`
 	LastUsedAt  api.Time    `json:"lastUsedAt"`
+	ExpiresAt   api.Time    `json:"expiresAt" doc:"Of a key: from when it is refused; null: it does not expire"`
 }
 
 // whoAmI is GET /api/key/whoami.
@@ -36,6 +37,6 @@ func (r Resource) whoAmI() *operation.Operation {
 		k := newKey(from.Key, r.Touches)
 		return Identity{CustomerRef: from.Customer, Scope: k.Scope, Prefix: k.Prefix, Name: k.Name,
 			ID:        k.ID,
-			CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt}, nil
+			CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt, ExpiresAt: k.ExpiresAt}, nil
 	})
 }

@@ -1,17 +1,28 @@
-// Package wallet owns the reads of a customer's money (specification 4.11). What moves it are
-// commands of the control plane.
+// Package wallet owns what customers see of their money, and how it comes in (specification 4.11).
+// What moves it are commands of the control plane; what takes it is a payment provider.
 package wallet
 
 import (
+	"log/slog"
+
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 const group = "Wallet"
 
 // Resource is the operations on wallets, and what they use.
 type Resource struct {
+	Client  client.Client
+	IDs     ids.Source
 	History *client.History
+	// Payments is who takes customers' money; nil: nobody does.
+	Payments payment.Provider
+	Node     string // of this process, in whose name calls are claimed
+	Boot     ids.ID
+	Logger   *slog.Logger
 }
 
 // Operations are all of the resource, in the order of the specification.
@@ -21,6 +32,9 @@ func (r Resource) Operations() []*operation.Operation {
 		r.transactions(),
 		r.all(),
 		r.prices(),
+		r.startTopUp(),
+		r.topUpStatus(),
+		r.takeNotice(),
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,7 +156,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// Last uses reach the control plane after a minute, and at the end.
+// Last uses, and from where, reach the control plane after a minute, and at the end.
 func TestTouches(t *testing.T) {
 	c := clock.NewManual(now())
 	fake := clienttest.New(t, c)
@@ -162,21 +164,62 @@ func TestTouches(t *testing.T) {
 	key := fake.Must(t, client.MintKey{ID: ids.ID{2}, Customer: "a",
 		Prefix: "abcdefg"}).(client.Key)
 	touches := NewTouches(fake, c, slog.New(slog.NewTextHandler(&bytes.Buffer{}, nil)))
-	stored := func() int64 { return fake.View().Key(key.ID).LastUsedAt }
-
-	touches.touch(key.ID)
-	if got := touches.LastUsed(fake.View().Key(key.ID)); got != now().UnixMilli() || stored() != 0 {
-		t.Errorf("last used %d, stored %d", got, stored())
+	stored := func() Use {
+		k := fake.View().Key(key.ID)
+		return Use{At: k.LastUsedAt, Address: k.LastAddress}
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	touches.Run(ctx)
-	if stored() != now().UnixMilli() {
-		t.Errorf("stored %d at the end", stored())
+	last := func() Use { return touches.LastUse(fake.View().Key(key.ID)) }
+	flush := func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		touches.Run(ctx)
 	}
+	expect := func(when string, got, want Use) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %+v, want %+v", when, got, want)
+		}
+	}
+	expect("before the first use", last(), Use{})
+	touches.touch(key.ID, netip.MustParseAddr("192.0.2.7"))
+	touches.touch(key.ID, netip.MustParseAddr("::ffff:192.0.2.1"))
+	first := Use{At: now().UnixMilli(), Address: "192.0.2.1"}
+	expect("last used", last(), first)
+	expect("stored", stored(), Use{})
+	flush()
+	expect("stored at the end", stored(), first)
 	c.Advance(time.Hour)
-	if got := touches.LastUsed(fake.View().Key(key.ID)); got != now().UnixMilli() {
-		t.Errorf("last used %d", got)
+	expect("an hour later", last(), first)
+	touches.touch(key.ID, netip.MustParseAddr("fe80::1%eth0"))
+	second := Use{At: now().Add(time.Hour).UnixMilli(), Address: "fe80::1"}
+	expect("used again", last(), second)
+	flush()
+	expect("stored", stored(), second)
+	fake.Must(t, client.TouchKeys{Keys: []client.KeyTouch{{ID: key.ID, At: first.At,
+		Address: "192.0.2.9"}}})
+	expect("another server tells of an older use", stored(), second)
+	c.Advance(time.Minute)
+	touches.touch(key.ID, netip.Addr{})
+	flush()
+	expect("from nobody knows where", stored(), Use{At: second.At + 60_000})
+}
+
+// New keys have secrets of 256 bits or more. Those of before, of any length, open what they opened.
+func TestSecrets(t *testing.T) {
+	fake := clienttest.New(t, clock.NewManual(now()))
+	fake.Must(t, client.OpenCustomer{Customer: "a", Entry: ids.ID{1}})
+	made := NewSecret()
+	if _, part, _ := strings.Cut(made.Text, "."); 5*len(part) < 256 || len(made.Text) > 128 {
+		t.Errorf("a new key is %q", made.Text)
+	}
+	longest := "svc_live_prefix4." + strings.Repeat("x", maxKeyLength-17)
+	for i, text := range []string{made.Text, "svc_live_prefix1." + rand.Text(),
+		"svc_live_prefix2.x", "svc_live_prefix3.", longest} {
+		fake.Must(t, client.MintKey{ID: ids.ID{2, byte(i)}, Customer: "a", Prefix: text[9:16],
+			Hash: sha256.Sum256([]byte(text))})
+		if findKey(fake.View(), text) == nil || findKey(fake.View(), text+"x") != nil {
+			t.Errorf("%q is not the key", text)
+		}
 	}
 }
 

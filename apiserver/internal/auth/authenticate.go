@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"shoal.dev/shoal/controlplane/client"
@@ -58,14 +59,13 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 			a.unknown.remember(credential, a.Clock.Now())
 			return Principal{}, nil, fault.New(fault.Unauthorized, "the key is not known")
 		}
-		if err := admit(view, key.Customer); err != nil {
+		if err := a.admitKey(view, key); err != nil {
 			return Principal{}, nil, err
 		}
 		if customerRef != "" && customerRef != key.Customer {
 			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for "+
 				"another customer")
 		}
-		a.Touches.touch(key.ID)
 		return Principal{Customer: key.Customer, Key: key}, view, nil
 	}
 	return a.signIn(ctx, view, who, customerRef)
@@ -101,8 +101,8 @@ func (a *Authenticator) AuthenticateHere(authorization string) (Principal, *clie
 }
 
 // Holds says whether a credential that was let in would be let in again, by what this node knows.
-// Long answers ask it while they are sent. Faults: unauthorized when its key was revoked since,
-// customer_blocked.
+// Long answers ask it while they are sent. Faults: unauthorized when its key was revoked or has
+// expired since, customer_blocked.
 func (a *Authenticator) Holds(p *Principal) error {
 	view := a.Client.View()
 	if p.Key == nil {
@@ -111,7 +111,22 @@ func (a *Authenticator) Holds(p *Principal) error {
 	if view.Key(p.Key.ID) == nil {
 		return fault.New(fault.Unauthorized, "the key was revoked")
 	}
-	return admit(view, p.Key.Customer)
+	return a.admitKey(view, p.Key)
+}
+
+// Used notes that a caller was let in, and from where; the zero address is not known.
+func (a *Authenticator) Used(p *Principal, from netip.Addr) {
+	if p.Key != nil {
+		a.Touches.touch(p.Key.ID, from)
+	}
+}
+
+// admitKey refuses a key that has expired, to the millisecond, or is a blocked customer's.
+func (a *Authenticator) admitKey(view *client.View, key *client.Key) error {
+	if key.Expired(a.Clock.Now().UnixMilli()) {
+		return fault.New(fault.Unauthorized, "the key has expired")
+	}
+	return admit(view, key.Customer)
 }
 
 // admit refuses the credentials of a customer that is blocked. Admins who act for one use their

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -130,4 +131,45 @@ func TestBlockedCustomersAreRefused(t *testing.T) {
 	let(token("root", true), "alice", "")
 	state.Must(t, client.UnblockCustomer{Customer: "alice"})
 	let(secret.Text, "", "")
+}
+
+// A key is good until the millisecond in which it expires, by this server's clock, and stays where
+// it is.
+func TestKeysExpire(t *testing.T) {
+	manual := clock.NewManual(now())
+	source := ids.Random{Now: manual.Now}
+	state := clienttest.New(t, manual)
+	a := &Authenticator{Client: state, Touches: NewTouches(state, manual, nil), Clock: manual,
+		IDs: source}
+	secret := NewSecret()
+	state.Must(t, client.OpenCustomer{Customer: "alice", Entry: source.New()})
+	made := state.Must(t, client.MintKey{ID: source.New(), Customer: "alice",
+		Prefix: secret.Prefix, Hash: secret.Hash, Name: "n", Scope: model.ScopeUser,
+		ExpiresAt: now().Add(time.Minute).UnixMilli()}).(client.Key)
+	manual.Advance(time.Minute - time.Millisecond)
+	p, _, err := a.Authenticate(t.Context(), "Bearer "+secret.Text, "")
+	if err != nil {
+		t.Fatalf("a millisecond before: %v", err)
+	}
+	a.Used(&p, netip.MustParseAddr("192.0.2.1"))
+	if err := a.Holds(&p); err != nil {
+		t.Errorf("what it opened: %v", err)
+	}
+	used := a.Touches.LastUse(&made)
+	manual.Advance(time.Millisecond)
+	for range 2 {
+		_, _, err := a.Authenticate(t.Context(), "Bearer "+secret.Text, "")
+		if fault.CodeOf(err) != fault.Unauthorized {
+			t.Errorf("from then on: %v", err)
+		}
+	}
+	if err := a.Holds(&p); fault.CodeOf(err) != fault.Unauthorized {
+		t.Errorf("what it had opened: %v", err)
+	}
+	if a.Touches.LastUse(&made) != used || used.Address != "192.0.2.1" {
+		t.Errorf("a refused call is a use: %+v", a.Touches.LastUse(&made))
+	}
+	if state.View().Key(made.ID) == nil {
+		t.Error("an expired key is gone")
+	}
 }

@@ -23,10 +23,11 @@ type Secret struct {
 	Hash   [32]byte // SHA-256 of Text
 }
 
-// NewSecret makes a key of 35 random bits in its prefix and 130 in its secret part.
+// NewSecret makes a key of 35 random bits in its prefix and 260 in its secret part. Keys of before
+// have 130 there, and are as good as they were.
 func NewSecret() Secret {
 	prefix := strings.ToLower(rand.Text()[:prefixLength])
-	text := keyStart + prefix + "." + rand.Text()
+	text := keyStart + prefix + "." + rand.Text() + rand.Text()
 	return Secret{Text: text, Prefix: prefix, Hash: sha256.Sum256([]byte(text))}
 }
 

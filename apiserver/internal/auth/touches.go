@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -18,37 +19,50 @@ const (
 	// maxTouches bounds memory; further keys of that minute keep their older time.
 	maxTouches = 100_000
 	// touchBatch keeps a command far below the log's bound of 512 KiB.
-	touchBatch = 5_000
+	touchBatch = 4_000
 )
 
-// Touches gathers when keys were used, and tells the control plane once a minute.
+// Touches gathers when keys were used, and from where, and tells the control plane once a minute.
 type Touches struct {
 	client client.Client
 	clock  clock.Clock
 	log    *slog.Logger
 
 	mu   sync.Mutex
-	last map[ids.ID]int64 // Unix milliseconds
+	last map[ids.ID]Use
+}
+
+// Use is one use of a key.
+type Use struct {
+	At      int64  // Unix milliseconds; 0: never
+	Address string // of the caller, "" where it is not known
 }
 
 // NewTouches gathers; Run flushes.
 func NewTouches(c client.Client, k clock.Clock, log *slog.Logger) *Touches {
-	return &Touches{client: c, clock: k, log: log, last: map[ids.ID]int64{}}
+	return &Touches{client: c, clock: k, log: log, last: map[ids.ID]Use{}}
 }
 
-func (t *Touches) touch(key ids.ID) {
+func (t *Touches) touch(key ids.ID, from netip.Addr) {
+	use := Use{At: t.clock.Now().UnixMilli()}
+	if from.IsValid() {
+		use.Address = from.Unmap().WithZone("").String()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, known := t.last[key]; known || len(t.last) < maxTouches {
-		t.last[key] = t.clock.Now().UnixMilli()
+		t.last[key] = use
 	}
 }
 
-// LastUsed is when a key was last used, as far as this process and the state know, 0 for never.
-func (t *Touches) LastUsed(key *client.Key) int64 {
+// LastUse is a key's newest use, as far as this process and the state know.
+func (t *Touches) LastUse(key *client.Key) Use {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return max(key.LastUsedAt, t.last[key.ID])
+	if here, known := t.last[key.ID]; known && here.At >= key.LastUsedAt {
+		return here
+	}
+	return Use{At: key.LastUsedAt, Address: key.LastAddress}
 }
 
 // Run flushes every minute until ctx ends, and once more then.
@@ -63,13 +77,13 @@ func (t *Touches) Run(ctx context.Context) {
 func (t *Touches) flush(ctx context.Context) {
 	t.mu.Lock()
 	gathered := t.last
-	t.last = map[ids.ID]int64{}
+	t.last = map[ids.ID]Use{}
 	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	touches := make([]client.KeyTouch, 0, len(gathered))
-	for id, at := range gathered {
-		touches = append(touches, client.KeyTouch{ID: id, At: at})
+	for id, use := range gathered {
+		touches = append(touches, client.KeyTouch{ID: id, At: use.At, Address: use.Address})
 	}
 	for batch := range slices.Chunk(touches, touchBatch) {
 		if _, err := client.Do(ctx, t.client, client.TouchKeys{Keys: batch}, nil); err != nil {

@@ -36,6 +36,8 @@ type Authenticator interface {
 	// Holds refuses a principal whose credential was revoked since, or whose customer was blocked.
 	// It costs no more than a look at what this node knows.
 	Holds(p *auth.Principal) error
+	// Used notes that a principal was let in, from an address that may be the zero one.
+	Used(p *auth.Principal, from netip.Addr)
 }
 
 // leaderPatience is how long operations that do without the control plane's leader wait for it.
@@ -298,6 +300,7 @@ func (x *exchange) identify(ctx context.Context) error {
 		}
 		return err
 	}
+	x.Auth.Used(&principal, x.address)
 	x.from.Principal, x.from.View = principal, view
 	class := x.op.Rate
 	switch {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,8 @@ func (e everyone) AuthenticateHere(authorization string) (auth.Principal, *clien
 }
 
 func (everyone) Holds(*auth.Principal) error { return nil }
+
+func (everyone) Used(*auth.Principal, netip.Addr) {}
 
 type rig struct {
 	t     *testing.T
@@ -340,6 +343,8 @@ func (l leaderless) Authenticate(ctx context.Context, _, _ string) (auth.Princip
 func (leaderless) Known(string) bool { return true }
 
 func (leaderless) Holds(*auth.Principal) error { return nil }
+
+func (leaderless) Used(*auth.Principal, netip.Addr) {}
 
 func (leaderless) AuthenticateHere(string) (auth.Principal, *client.View, error) {
 	return auth.Principal{}, nil, fault.New(fault.Unauthorized, "not by this node alone")

@@ -142,6 +142,10 @@ func parameterSchema(s *schemas, f *field) *jsonschema.Schema {
 }
 
 func (op *Operation) requestBody(s *schemas) object {
+	if op.request.body.raw {
+		return object{"required": true, "content": object{
+			"application/json": object{"schema": object{"type": "object"}}}}
+	}
 	content := object{"application/json": object{"schema": s.of(op.request.body.typ, true)}}
 	if op.request.stream != nil {
 		for _, media := range op.request.stream.types {

@@ -11,6 +11,7 @@
 //	query:"name"   a query parameter; a slice may be repeated
 //	header:"name"  a header line; an empty one counts as none
 //	body:"json"    the body, a struct (or slice); limit:"bytes" overrides 1 MiB
+//	body:"raw"     the JSON body as its bytes came, a []byte: nobody has looked at it
 //	stream:"text/uri-list,…"  a *Stream: the body as it arrives when it has one of these types.
 //	               The members of the JSON body then come as query parameters, all but those
 //	               tagged alone:"json".

@@ -29,6 +29,7 @@ type bodyField struct {
 	index []int
 	typ   reflect.Type
 	limit int
+	raw   bool // is handed on as it came
 }
 
 type streamField struct {
@@ -55,8 +56,8 @@ func compileRequest(id string, t reflect.Type) *request {
 	}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if f.Tag.Get("body") == "json" {
-			r.body = &bodyField{index: f.Index, typ: f.Type, limit: bodyLimit}
+		if form := f.Tag.Get("body"); form != "" {
+			r.body = &bodyField{index: f.Index, typ: f.Type, limit: bodyLimit, raw: form == "raw"}
 			if text := f.Tag.Get("limit"); text != "" {
 				limit, err := strconv.Atoi(text)
 				if err != nil {
@@ -64,7 +65,9 @@ func compileRequest(id string, t reflect.Type) *request {
 				}
 				r.body.limit = limit
 			}
-			r.shapes.add(f.Type)
+			if !r.body.raw {
+				r.shapes.add(f.Type)
+			}
 		}
 		if types := f.Tag.Get("stream"); types != "" {
 			r.stream = &streamField{index: f.Index, types: strings.Split(types, ",")}
@@ -128,6 +131,10 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 		}
 		if body, err = in.read(r.body.limit); err != nil {
 			return value, nil, err
+		}
+		if r.body.raw {
+			v.FieldByIndex(r.body.index).SetBytes(body)
+			break
 		}
 		r.shapes.decodeBody(body, v.FieldByIndex(r.body.index), p)
 	case in.hasBody:

@@ -36,6 +36,7 @@ type Client struct {
 	index  uint64
 	frozen *client.View
 	down   error
+	lost   int // the answer of which command from now is lost, from 1; 0: none
 }
 
 // New makes a cluster of 4 shards with prices of plain and rendered pages and of all endpoints.
@@ -64,6 +65,20 @@ func (c *Client) Fail(err error) {
 	c.down = err
 }
 
+// Lose has the answer of the n-th command from now get lost: it is applied, and its caller hears
+// that nothing is known.
+func (c *Client) Lose(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost = n
+}
+
+// Tick lets what has come due happen.
+func (c *Client) Tick(t testing.TB) {
+	t.Helper()
+	c.Must(t, command.TickPayload{})
+}
+
 // Propose implements client.Client.
 func (c *Client) Propose(_ context.Context, payload command.Payload, call *client.Call) (any,
 	error) {
@@ -85,6 +100,11 @@ func (c *Client) Propose(_ context.Context, payload command.Payload, call *clien
 	}
 	c.index++
 	result := c.fsm.Apply(c.index, data)
+	if c.lost > 0 {
+		if c.lost--; c.lost == 0 {
+			return nil, Down()
+		}
+	}
 	if call != nil {
 		call.Replayed = result.Replayed
 		if _, claims := payload.(command.ClaimCallPayload); claims && result.Err == nil &&

@@ -30,7 +30,20 @@ type MintKeyPayload struct {
 	Hash     [32]byte    `cbor:"4,keyasint"`
 	Name     string      `cbor:"5,keyasint"`
 	Scope    model.Scope `cbor:"6,keyasint"`
+	// ExpiresAt is from when the key is refused, in Unix milliseconds; 0: it does not expire.
+	ExpiresAt int64 `cbor:"7,keyasint,omitempty" since:"2"`
 }
+
+// Needs implements Needing: a key that is to expire does.
+func (p MintKeyPayload) Needs() uint32 {
+	if p.ExpiresAt != 0 {
+		return KeysExpireSince
+	}
+	return 1
+}
+
+// KeysExpireSince is the version of the cluster from which on keys may expire.
+const KeysExpireSince = 2
 
 // Declaration implements Payload.
 func (MintKeyPayload) Declaration() Declaration {
@@ -52,10 +65,12 @@ func (RevokeKeyPayload) Declaration() Declaration {
 
 func (RevokeKeyPayload) yields(state.Key) {}
 
-// KeyTouch says when a key was last used, in Unix milliseconds.
+// KeyTouch says when a key was last used, in Unix milliseconds, and from where.
 type KeyTouch struct {
 	ID ids.ID `cbor:"1,keyasint"`
 	At int64  `cbor:"2,keyasint"`
+	// Address is of at most 39 characters; "": it is not known.
+	Address string `cbor:"3,keyasint,omitempty" since:"2"`
 }
 
 // TouchKeysPayload records the last uses of keys, gathered over a minute.

@@ -12,7 +12,7 @@
 //
 //   - A new command has its version in its Declaration. It is refused until then, as unavailable.
 //   - A new member of a payload has the tag since:"N". It is left out until then, so its zero value
-//     has to do.
+//     has to do. Where that will not do, the payload says which version it needs (Needing).
 //   - A new member of a record has the tag, too; only commands and members of its version may set
 //     it.
 //   - What a known command does in another way asks tx.ClusterVersion.
@@ -55,6 +55,19 @@ const (
 // Payload is a command without its envelope.
 type Payload interface {
 	Declaration() Declaration
+}
+
+// Needing is a payload that would do another thing if members of a later version were left out. It
+// is refused by clusters of a version before the one that it needs.
+type Needing interface{ Needs() uint32 }
+
+// Since is the version of the cluster from which on it takes a payload.
+func Since(payload Payload) uint32 {
+	since := payload.Declaration().Since
+	if p, ok := payload.(Needing); ok {
+		since = max(since, p.Needs())
+	}
+	return since
 }
 
 // Of is a payload whose command has the result R. The state machine's function and the caller both

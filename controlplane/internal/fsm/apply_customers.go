@@ -79,7 +79,7 @@ func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
 	}
 	key := state.Key{ID: p.ID, Customer: p.Customer, Prefix: p.Prefix, Hash: p.Hash, Name: p.Name,
 		Scope:     p.Scope,
-		CreatedAt: tx.Now}
+		CreatedAt: tx.Now, ExpiresAt: p.ExpiresAt}
 	tx.PutKey(&key)
 	notifyKey(tx, &key)
 	return key, nil
@@ -104,7 +104,7 @@ func touchKeys(tx *state.Tx, p command.TouchKeysPayload) (command.None, error) {
 			continue
 		}
 		touched := *key
-		touched.LastUsedAt = touch.At
+		touched.LastUsedAt, touched.LastAddress = touch.At, touch.Address
 		tx.PutKey(&touched)
 	}
 	return command.None{}, nil

@@ -80,8 +80,9 @@ func TestBlockedCustomersLaunchNothing(t *testing.T) {
 	}
 }
 
-// A customer can be blocked once all nodes know what that is.
-func TestBlocksWaitForTheUpgrade(t *testing.T) {
+// Customers are blocked, and keys expire, once all nodes know what that is. A key that would not
+// expire is not made in place of one that does.
+func TestBlocksAndExpiryWaitForTheUpgrade(t *testing.T) {
 	m := New()
 	apply := func(index uint64, payload command.Payload) error {
 		data, err := m.Encode(ids.ID{byte(index)}, 1, payload, nil)
@@ -98,13 +99,31 @@ func TestBlocksWaitForTheUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	block := command.BlockCustomerPayload{Customer: "a", By: "root"}
-	if err := apply(3, block); fault.CodeOf(err) != fault.Unavailable {
-		t.Errorf("before: %v", err)
+	expires := command.MintKeyPayload{ID: ids.ID{3}, Customer: "a", Prefix: "p", ExpiresAt: 9}
+	for _, payload := range []command.Payload{block, expires} {
+		if err := apply(3, payload); fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("%T before: %v", payload, err)
+		}
+		if _, err := m.EncodePayload(payload); fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("%T, sent to the leader before: %v", payload, err)
+		}
+	}
+	if err := apply(3, command.MintKeyPayload{ID: ids.ID{4}, Customer: "a",
+		Prefix: "q"}); err != nil {
+		t.Errorf("a key that does not expire: %v", err)
 	}
 	if err := apply(4, command.ActivateVersionPayload{Version: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if err := apply(5, block); err != nil || !m.Store().View().Customer("a").Blocked() {
-		t.Errorf("after: %v", err)
+	for i, payload := range []command.Payload{block, expires} {
+		if err := apply(5+uint64(i), payload); err != nil {
+			t.Errorf("%T after: %v", payload, err)
+		}
+	}
+	view := m.Store().View()
+	key := view.Key(ids.ID{3})
+	if !view.Customer("a").Blocked() || key.Expired(8) || !key.Expired(9) ||
+		view.Key(ids.ID{4}).Expired(1<<62) {
+		t.Errorf("after: %+v, %+v", view.Customer("a"), key)
 	}
 }

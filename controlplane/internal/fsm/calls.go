@@ -262,6 +262,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireRevoked(tx)
 	expireWork(tx)
 	expireNotices(tx)
+	expireTopUps(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

@@ -140,6 +140,10 @@ func registerAll(m *FSM) {
 	register(m, readNotices)
 	register(m, preferNotices)
 	register(m, putRetention)
+	register(m, openTopUp)
+	register(m, payTopUp)
+	register(m, endTopUp)
+	register(m, reverseTopUp)
 	register(m, takeMails)
 	register(m, recordMails)
 }
@@ -149,17 +153,17 @@ func registerAll(m *FSM) {
 func (m *FSM) fit(payload command.Payload) (command.Payload, error) {
 	version, founded := m.Store().ClusterVersion()
 	_, raises := payload.(command.ActivateVersionPayload)
-	switch known := payload.Declaration(); {
+	switch since := command.Since(payload); {
 	case founded && beyond(payload):
 		return nil, fault.Invalid(fault.InvalidRequest, "version", "must be at most %d",
 			command.Newest)
 	case !founded || version >= command.Newest:
 		return payload, nil
-	case known.Since > version && !raises:
+	case since > version && !raises:
 		return nil, fault.New(fault.Unavailable,
 			"the cluster is being upgraded: this is there once all its nodes run the new "+
-				"version (%d)", known.Since)
-	case m.registry[known.Number].grew:
+				"version (%d)", since)
+	case m.registry[payload.Declaration().Number].grew:
 		return command.Trim(payload, version), nil
 	}
 	return payload, nil

@@ -87,13 +87,28 @@ func (b *books) seal(w *state.Wallet, e *state.Entry, status string) {
 
 // adjust books an operator's adjustment.
 func (b *books) adjust(w *state.Wallet, amount int64) error {
+	return transfer(&b.system.Adjustments, &w.Available, w.Balance(), amount)
+}
+
+// clear books what the payment provider took for a wallet; nil: for nobody that is known. It is
+// below zero when money goes back.
+func (b *books) clear(w *state.Wallet, amount int64) error {
+	if w == nil {
+		return transfer(&b.system.Clearing, &b.system.Unmatched, b.system.Unmatched, amount)
+	}
+	return transfer(&b.system.Clearing, &w.Available, w.Balance(), amount)
+}
+
+// transfer moves an amount from outside to an account that has a balance, within the range of the
+// ledger.
+func transfer(from, to *int64, balance, amount int64) error {
 	const limit = math.MaxInt64 / 4 // sums of a few balances never overflow
-	if amount > limit-max(w.Balance(), 0) || amount < -limit-min(w.Balance(), 0) ||
-		b.system.Adjustments-amount > limit || b.system.Adjustments-amount < -limit {
+	if amount > limit-max(balance, 0) || amount < -limit-min(balance, 0) ||
+		*from-amount > limit || *from-amount < -limit {
 		return fault.Invalid(fault.AmountOverflow, "amountMicros",
 			"the balance would leave the range of the ledger")
 	}
-	move(&b.system.Adjustments, &w.Available, amount)
+	move(from, to, amount)
 	return nil
 }
 

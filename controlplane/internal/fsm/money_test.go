@@ -224,7 +224,8 @@ func (d *money) limits(t *rapid.T) {
 func (d *money) check(t *rapid.T) {
 	d.limits(t)
 	view, wallet, books := d.m.Store().View(), d.wallet(), d.m.Store().View().Books()
-	if sum := wallet.Available + wallet.Reserved + books.Revenue + books.Adjustments; sum != 0 {
+	if sum := books.Clearing + books.Unmatched + wallet.Available + wallet.Reserved +
+		books.Revenue + books.Adjustments; sum != 0 {
 		t.Fatalf("money postings sum to %d", sum)
 	}
 	if sum := wallet.Free + wallet.FreeHeld + books.FreeIssued + books.FreeUsed; sum != 0 {

@@ -119,7 +119,7 @@ func TestCommandsWaitForTheirVersion(t *testing.T) {
 		_, err := m.Encode(ids.ID{2}, 2, payload, nil)
 		_, forwarded := m.EncodePayload(payload)
 		_, raises := payload.(command.ActivateVersionPayload)
-		young := payload.Declaration().Since > 1 && !raises
+		young := command.Since(payload) > 1 && !raises
 		if refused := fault.CodeOf(err) == fault.Unavailable; refused != young {
 			t.Errorf("%T: %v, want refused: %v", payload, err, young)
 		}

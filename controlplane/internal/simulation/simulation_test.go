@@ -50,7 +50,8 @@ func (w *world) check() error {
 		}
 	}
 	books := view.Books()
-	money, requests := books.Revenue+books.Adjustments, books.FreeIssued+books.FreeUsed
+	money := books.Revenue + books.Adjustments + books.Clearing + books.Unmatched
+	requests := books.FreeIssued + books.FreeUsed
 	for _, wallet := range view.Wallets() {
 		if wallet.Reserved != held[wallet.Customer] || wallet.FreeHeld != free[wallet.Customer] ||
 			wallet.Out != out[wallet.Customer] {

@@ -55,7 +55,14 @@ type Key struct {
 	// UTC day TrialDay, in days since 1970, that are under way or were charged.
 	Trials   uint32 `cbor:"9,keyasint,omitempty"`
 	TrialDay int64  `cbor:"10,keyasint,omitempty"`
+	// ExpiresAt is from when it is refused, 0: it does not expire. It stays until it is revoked.
+	ExpiresAt int64 `cbor:"11,keyasint,omitempty" since:"2"`
+	// LastAddress is from where it was last used, "" where that is not known.
+	LastAddress string `cbor:"12,keyasint,omitempty" since:"2"`
 }
+
+// Expired says whether the key is refused at a time in Unix milliseconds.
+func (k *Key) Expired(now int64) bool { return k.ExpiresAt != 0 && now >= k.ExpiresAt }
 
 var keysTable = define(1, "keys",
 	index("id", true, func(k *Key) []any { return []any{k.ID} }),

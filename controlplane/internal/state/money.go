@@ -150,6 +150,10 @@ type Books struct {
 	Adjustments int64 `cbor:"2,keyasint,omitempty"` // counterpart of adjustments
 	FreeIssued  int64 `cbor:"3,keyasint,omitempty"` // counterpart of free requests granted
 	FreeUsed    int64 `cbor:"4,keyasint,omitempty"` // free requests used
+	// Clearing is the counterpart of what customers paid in: the payment provider owes it.
+	Clearing int64 `cbor:"5,keyasint,omitempty" since:"2"`
+	// Unmatched is what was paid in and is nobody's.
+	Unmatched int64 `cbor:"6,keyasint,omitempty" since:"2"`
 }
 
 var booksTable = define(1, "books", index("id", true, func(*Books) []any { return []any{"books"} }))

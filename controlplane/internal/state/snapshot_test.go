@@ -195,6 +195,12 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, inbox := range inboxesTable.all(&tx.View, "id_prefix") {
 			inboxesTable.remove(tx, inbox)
 		}
+		for _, topUp := range topUpsTable.all(&tx.View, "id_prefix") {
+			tx.RemoveTopUp(topUp)
+		}
+		for _, reversal := range reversalsTable.all(&tx.View, "id_prefix") {
+			tx.RemoveReversal(reversal)
+		}
 		return nil
 	})
 	if err != nil {

@@ -21,7 +21,8 @@ func tables() []*kind {
 		&schemasTable.kind, &previewsTable.kind, &dailiesTable.kind, &undoneTable.kind,
 		&revokedTable.kind, &workTable.kind, &workersTable.kind, &contentsTable.kind,
 		&archiveTable.kind, &profilesTable.kind, &launchesTable.kind,
-		&noticesTable.kind, &inboxesTable.kind, &mailsTable.kind,
+		&noticesTable.kind, &inboxesTable.kind, &topUpsTable.kind, &reversalsTable.kind,
+		&mailsTable.kind,
 	}
 }
 

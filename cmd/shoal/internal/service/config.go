@@ -31,6 +31,7 @@ type Config struct {
 	Cluster  ClusterConfig  `embed:""`
 	Services ServicesConfig `embed:""`
 	Model    ModelFlags     `embed:"" prefix:"model-"`
+	Stripe   StripeFlags    `embed:"" prefix:"stripe-"`
 	Calls    CallFlags      `embed:""`
 	Backups  BackupFlags    `embed:""`
 	Mail     MailFlags      `embed:""`

@@ -154,6 +154,10 @@ func (n *node) buildAPI(context.Context) (err error) {
 	}
 	config, on := &n.config, n.services
 	on.watchGroups()
+	payments, err := n.openPayments()
+	if err != nil {
+		return err
+	}
 	n.api, err = apiserver.New(apiserver.Config{Client: n.control.Client(),
 		Operator: n.control.Operator(),
 		Store:    on.store, Guard: n.egress, ExchangeRates: n.rates, Limiter: on.cache,
@@ -164,8 +168,8 @@ func (n *node) buildAPI(context.Context) (err error) {
 		CustomerRates:  config.Calls.CustomerRates,
 		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, SearchEngines: config.SearchEngines,
-		UserAgreement: config.UserAgreement,
-		StopGrace:     config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
+		UserAgreement: config.UserAgreement, Payments: payments,
+		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
 		Logger: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer})
 	return err
 }

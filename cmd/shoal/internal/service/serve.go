@@ -66,7 +66,8 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--admin-listen: %w", err)
 	}
 	if err := cmp.Or(c.checkCluster(), c.Services.Check(), c.Model.check(),
-		c.Calls.check(c.NoRateLimits), c.Backups.check(), c.Mail.check()); err != nil {
+		c.Calls.check(c.NoRateLimits), c.Backups.check(), c.Stripe.check(),
+		c.Mail.check()); err != nil {
 		return err
 	}
 	for host, to := range c.Origins {

@@ -1,0 +1,135 @@
+package wallet
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// microsPerCent are the micros of a cent: a micro is a millionth of a euro.
+const microsPerCent = 10_000
+
+const (
+	// askTime is for the provider to make a session.
+	askTime = 20 * time.Second
+	// releaseTime is for giving back the idempotency key of a call that failed.
+	releaseTime = 10 * time.Second
+)
+
+// TopUpInput is how much is paid in.
+type TopUpInput struct {
+	AmountCents int64 `json:"amountCents" required:"true" min:"500" max:"100000" doc:"5 to 1,000 EUR, in cents"`
+}
+
+// StartedTopUp says where a top-up is paid.
+type StartedTopUp struct {
+	URL       string `json:"url" doc:"The checkout, at the payment provider"`
+	SessionID string `json:"sessionId"`
+}
+
+// TopUpStatus says what became of a top-up.
+type TopUpStatus struct {
+	Status string `json:"status" enum:"OPEN,APPLIED,EXPIRED,FAILED,UNMATCHED"`
+}
+
+var errNoProvider = fault.New(fault.TopUpNotConfigured,
+	"nobody takes payments for this server; its operator adjusts wallets")
+
+// startTopUp is POST /api/wallet/topup.
+func (r Resource) startTopUp() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_start_top_up", Routes: operation.Routes("POST /api/wallet/topup"), Group: group,
+		Summary: "Opens a checkout in which the wallet is topped up",
+		Description: "The balance grows when the payment provider has told of the payment, which " +
+			"is seconds after it as a rule. A customer has at most 100 open top-ups.",
+		Access: auth.SignInOnly, Rate: limits.TopUp, Idempotency: operation.Required,
+		Errors: []fault.Code{fault.TopUpNotConfigured, fault.ProviderFailed, fault.LimitReached},
+	}, func(ctx context.Context, from *operation.Caller, in *struct {
+		Body TopUpInput `body:"json"`
+	}) (StartedTopUp, error) {
+		if r.Payments == nil {
+			return StartedTopUp{}, errNoProvider
+		}
+		replay, err := client.Begin[client.OpenTopUp](ctx, r.Client,
+			client.ClaimCall{Node: r.Node, Boot: r.Boot}, from.Call)
+		if err != nil {
+			return StartedTopUp{}, err
+		}
+		if replay != nil {
+			return newTopUp(*replay), nil
+		}
+		opened, err := r.open(ctx, from, in.Body.AmountCents)
+		if err != nil {
+			r.release(ctx, from.Call)
+			return StartedTopUp{}, err
+		}
+		return newTopUp(opened), nil
+	})
+}
+
+func newTopUp(opened client.OpenedTopUp) StartedTopUp {
+	return StartedTopUp{URL: opened.URL, SessionID: opened.Session}
+}
+
+// open makes the session and completes the claim. Whoever dies in between has made a session that
+// nobody pays, since nobody has its address.
+func (r Resource) open(ctx context.Context, from *operation.Caller,
+	cents int64) (client.OpenedTopUp, error) {
+	asking, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	session, err := r.Payments.Open(asking, payment.Order{Key: from.Call.Ticket.String(),
+		Customer: from.Customer, Cluster: clusterOf(from.View), Cents: cents})
+	if err != nil {
+		return client.OpenedTopUp{}, err
+	}
+	return client.Do(ctx, r.Client, client.OpenTopUp{Session: session.ID, URL: session.URL,
+		Customer: from.Customer, Amount: cents * microsPerCent,
+		Expires: session.Expires.UnixMilli()}, from.Call)
+}
+
+// release lets the same call be made again. What cannot be released now is in two minutes, and what
+// was completed after all stays.
+func (r Resource) release(ctx context.Context, call *client.Call) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	_, _ = client.Do(ctx, r.Client, client.ReleaseClaim{}, call)
+}
+
+// clusterOf names the cluster, so that others with the same provider let its notices be.
+func clusterOf(v *client.View) string {
+	if cluster := v.Cluster(); cluster != nil {
+		return cluster.ID.String()
+	}
+	return ""
+}
+
+// topUpStatus is GET /api/wallet/topup/{sessionId}.
+func (r Resource) topUpStatus() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_top_up", Routes: operation.Routes("GET /api/wallet/topup/{sessionId}"),
+		Group: group, Summary: "Says what became of a top-up",
+		Description: "OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and " +
+			"FAILED: no money moved; these are forgotten 30 days later. UNMATCHED: paid, but not " +
+			"to be credited as it stands, in another currency for example; the operator sees it.",
+		Access: auth.Read, Rate: limits.Read,
+		Errors: []fault.Code{fault.TopUpNotConfigured, fault.TopUpNotFound},
+	}, func(_ context.Context, from *operation.Caller, in *struct {
+		SessionID string `path:"sessionId" doc:"As the start of the top-up answered it"`
+	}) (TopUpStatus, error) {
+		if r.Payments == nil {
+			return TopUpStatus{}, errNoProvider
+		}
+		known := from.View.TopUp(in.SessionID)
+		if known == nil || known.Customer != from.Customer {
+			return TopUpStatus{}, fault.Invalid(fault.TopUpNotFound, "sessionId",
+				"no top-up has this session")
+		}
+		return TopUpStatus{Status: known.Status}, nil
+	})
+}

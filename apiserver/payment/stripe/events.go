@@ -1,0 +1,155 @@
+package stripe
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+	"github.com/stripe/stripe-go/v85/webhook"
+
+	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+const (
+	// tolerance is how far the time of a signature may be from ours.
+	tolerance = 5 * time.Minute
+	// maxCents is the most that Stripe takes at once.
+	maxCents      = 99_999_999
+	microsPerCent = 10_000
+	maxCustomer   = 500 // bytes, as long as metadata may be
+)
+
+// Events are the types that Read understands, which the webhook endpoint has to be sent.
+func Events() []string {
+	return []string{"checkout.session.completed", "checkout.session.async_payment_succeeded",
+		"checkout.session.async_payment_failed", "checkout.session.expired", "refund.created",
+		"refund.updated", "refund.failed", "charge.dispute.funds_withdrawn",
+		"charge.dispute.funds_reinstated"}
+}
+
+var errUnreadable = fault.New(fault.InvalidBody, "the event cannot be read")
+
+// Read implements payment.Provider. Events of any version of Stripe's API are read: what is read of
+// them is the same in all.
+func (p *Provider) Read(body []byte, signature string) (any, error) {
+	// The library asks the machine's clock how old a signature is, and takes one of the future.
+	event, err := webhook.ConstructEventWithOptions(body, signature, p.secret,
+		webhook.ConstructEventOptions{IgnoreTolerance: true, IgnoreAPIVersionMismatch: true})
+	switch {
+	case errors.Is(err, webhook.ErrNotSigned), errors.Is(err, webhook.ErrInvalidHeader),
+		errors.Is(err, webhook.ErrNoValidSignature):
+		return nil, fault.Wrap(fault.InvalidSignature, err,
+			"the payment provider has not signed this body")
+	case err != nil:
+		return nil, fault.Wrap(fault.InvalidBody, err, "the body is no event")
+	}
+	if off := p.clock.Now().Sub(signedAt(signature)); off > tolerance || off < -tolerance {
+		return nil, fault.New(fault.InvalidSignature, "the signature is %v off this server's "+
+			"time, and may be %v", off.Round(time.Second), tolerance)
+	}
+	if event.Data == nil || event.Account != "" {
+		return nil, nil // of another account that is connected with ours
+	}
+	switch event.Type {
+	case stripe.EventTypeCheckoutSessionCompleted,
+		stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded,
+		stripe.EventTypeCheckoutSessionAsyncPaymentFailed,
+		stripe.EventTypeCheckoutSessionExpired:
+		return readSession(event.Type, event.Data.Raw)
+	case stripe.EventTypeRefundCreated, stripe.EventTypeRefundUpdated,
+		stripe.EventTypeRefundFailed:
+		return readRefund(event.Data.Raw)
+	case stripe.EventTypeChargeDisputeFundsWithdrawn,
+		stripe.EventTypeChargeDisputeFundsReinstated:
+		return readDispute(event.Type, event.Data.Raw)
+	}
+	return nil, nil
+}
+
+// signedAt is the time in a valid signature, which the signature covers.
+func signedAt(signature string) time.Time {
+	seconds := int64(0)
+	for part := range strings.SplitSeq(signature, ",") {
+		if text, is := strings.CutPrefix(part, "t="); is {
+			seconds, _ = strconv.ParseInt(text, 10, 64) // the library has read the last of them
+		}
+	}
+	return time.Unix(seconds, 0)
+}
+
+func readSession(kind stripe.EventType, raw []byte) (any, error) {
+	var s stripe.CheckoutSession
+	if err := json.Unmarshal(raw, &s); err != nil || !isID(s.ID) ||
+		s.PaymentIntent != nil && !isID(s.PaymentIntent.ID) {
+		return nil, errUnreadable
+	}
+	switch {
+	case s.Mode != stripe.CheckoutSessionModePayment || s.Metadata[clusterMember] == "":
+		return nil, nil // something else is sold there
+	case kind == stripe.EventTypeCheckoutSessionExpired:
+		return payment.Ended{Session: s.ID}, nil
+	case kind == stripe.EventTypeCheckoutSessionAsyncPaymentFailed:
+		return payment.Ended{Session: s.ID, Failed: true}, nil
+	case s.PaymentStatus == stripe.CheckoutSessionPaymentStatusUnpaid:
+		return nil, nil // the bank takes days; another event says how it ended
+	case s.PaymentStatus != stripe.CheckoutSessionPaymentStatusPaid || s.AmountTotal == 0:
+		return payment.Ended{Session: s.ID, Failed: true}, nil // nothing was to be paid
+	}
+	paid := payment.Paid{Session: s.ID, Customer: s.Metadata[customerMember],
+		Cluster: s.Metadata[clusterMember]}
+	if s.PaymentIntent != nil {
+		paid.Payment = s.PaymentIntent.ID
+	}
+	if !isAmount(s.AmountTotal) || len(paid.Customer) > maxCustomer {
+		return nil, errUnreadable
+	}
+	if s.Currency == currency {
+		paid.Micros = s.AmountTotal * microsPerCent
+	}
+	return paid, nil
+}
+
+func readRefund(raw []byte) (any, error) {
+	var r stripe.Refund
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, errUnreadable
+	}
+	returned := false
+	switch r.Status {
+	case stripe.RefundStatusSucceeded:
+	case stripe.RefundStatusFailed, stripe.RefundStatusCanceled:
+		returned = true
+	default:
+		return nil, nil // has not gone yet
+	}
+	return readReversal(r.ID, r.PaymentIntent, r.Currency, r.Amount, returned)
+}
+
+func readDispute(kind stripe.EventType, raw []byte) (any, error) {
+	var d stripe.Dispute
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return nil, errUnreadable
+	}
+	return readReversal(d.ID, d.PaymentIntent, d.Currency, d.Amount,
+		kind == stripe.EventTypeChargeDisputeFundsReinstated)
+}
+
+func readReversal(id string, of *stripe.PaymentIntent, in stripe.Currency, cents int64,
+	returned bool) (any, error) {
+	if of == nil || in != currency {
+		return nil, nil // no checkout of ours
+	}
+	if !isID(id) || !isID(of.ID) || !isAmount(cents) {
+		return nil, errUnreadable
+	}
+	return payment.Reversed{ID: id, Payment: of.ID, Micros: cents * microsPerCent,
+		Returned: returned}, nil
+}
+
+func isID(id string) bool { return id != "" && len(id) <= maxID }
+
+func isAmount(cents int64) bool { return cents > 0 && cents <= maxCents }

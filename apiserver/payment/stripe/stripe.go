@@ -1,0 +1,161 @@
+// Package stripe takes customers' money by Stripe Checkout: it makes hosted sessions in euros, and
+// reads the events that Stripe signs. It keeps nothing.
+package stripe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/stripe/stripe-go/v85"
+
+	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Members of a session's metadata, by which its events are known.
+const (
+	customerMember = "shoal_customer"
+	clusterMember  = "shoal_cluster"
+)
+
+// Where a checkout comes back to, below Config.ReturnURL.
+const (
+	paidPath     = "/api/customer/subscription/success"
+	canceledPath = "/api/customer/payment/canceled"
+)
+
+const (
+	tryTime  = 15 * time.Second // of one try at a call
+	retries  = 1                // of a call that failed in between; Stripe tells repeats by a key
+	maxID    = 255              // bytes of Stripe's ids
+	maxURL   = 4_096            // bytes of a checkout's address
+	currency = stripe.CurrencyEUR
+	product  = "Wallet top-up" // what customers read in the checkout
+)
+
+// Config says who we are at Stripe, and where customers come back to. Key, Secret, ReturnURL and
+// Clock must be set.
+type Config struct {
+	Key       string // an API key: sk_… or rk_…, the latter with write access to Checkout Sessions
+	Secret    string // of the webhook endpoint: whsec_…
+	ReturnURL string // where browsers find the API, without a path
+	URL       string // of Stripe's API, for tests; "": Stripe's own
+	Clock     clock.Clock
+}
+
+// Check says what cannot work, without showing a secret.
+func (c *Config) Check() error {
+	back, err := url.Parse(c.ReturnURL)
+	switch {
+	case !strings.HasPrefix(c.Key, "sk_") && !strings.HasPrefix(c.Key, "rk_"):
+		return errors.New("the key is none of Stripe's secret or restricted ones: " +
+			"want sk_… or rk_…")
+	case !strings.HasPrefix(c.Secret, "whsec_"):
+		return errors.New("the secret is none of a webhook endpoint: want whsec_…")
+	case err != nil || !isWeb(back):
+		return fmt.Errorf("%.200q: want https://HOST, or http:// on this machine",
+			c.ReturnURL)
+	case back.User != nil || strings.Trim(back.Path, "/") != "" || back.RawQuery != "" ||
+		back.Fragment != "":
+		return errors.New("the address to come back to has a host, and a port, and nothing else")
+	}
+	return nil
+}
+
+// isWeb says whether a browser may be sent to an address: by TLS, or on this machine.
+func isWeb(u *url.URL) bool {
+	return u.Hostname() != "" && (u.Scheme == "https" ||
+		u.Scheme == "http" && isHere(u.Hostname()))
+}
+
+func isHere(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// Provider implements payment.Provider.
+type Provider struct {
+	secret string
+	back   string
+	clock  clock.Clock
+	client *stripe.Client
+	close  func()
+}
+
+// Close ends idle connections.
+func (p *Provider) Close() { p.close() }
+
+// New makes a provider. Nothing is asked yet.
+func New(c Config) (*Provider, error) {
+	if err := c.Check(); err != nil {
+		return nil, fmt.Errorf("stripe: %w", err)
+	}
+	transport := newTransport()
+	backend := &stripe.BackendConfig{
+		HTTPClient: &http.Client{Timeout: tryTime, Transport: transport,
+			CheckRedirect: stay},
+		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull},
+		MaxNetworkRetries: stripe.Int64(retries),
+		EnableTelemetry:   stripe.Bool(false),
+	}
+	if c.URL != "" {
+		backend.URL = stripe.String(c.URL)
+	}
+	return &Provider{secret: c.Secret, back: strings.TrimRight(c.ReturnURL, "/"), clock: c.Clock,
+		close: transport.CloseIdleConnections, client: stripe.NewClient(c.Key,
+			stripe.WithBackends(stripe.NewBackendsWithConfig(backend)))}, nil
+}
+
+// Open implements payment.Provider. Prices in other currencies, discounts and taxes stay off: what
+// is paid is what was asked for.
+func (p *Provider) Open(ctx context.Context, order payment.Order) (payment.Session, error) {
+	known := map[string]string{customerMember: order.Customer, clusterMember: order.Cluster}
+	params := &stripe.CheckoutSessionCreateParams{
+		Mode: stripe.String(string(stripe.CheckoutSessionModePayment)),
+		LineItems: []*stripe.CheckoutSessionCreateLineItemParams{{
+			Quantity: stripe.Int64(1),
+			PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
+				Currency:   stripe.String(string(currency)),
+				UnitAmount: stripe.Int64(order.Cents),
+				ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{
+					Name: stripe.String(product)},
+			}}},
+		SuccessURL: stripe.String(p.back + paidPath),
+		CancelURL:  stripe.String(p.back + canceledPath),
+		Metadata:   known,
+		PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{
+			Metadata: known},
+		AdaptivePricing: &stripe.CheckoutSessionCreateAdaptivePricingParams{
+			Enabled: stripe.Bool(false)},
+	}
+	params.SetIdempotencyKey(order.Key)
+	made, err := p.client.V1CheckoutSessions.Create(ctx, params)
+	if err != nil {
+		return payment.Session{}, failed(err)
+	}
+	to, err := url.Parse(made.URL)
+	if err != nil || !isWeb(to) || len(made.URL) > maxURL || made.ID == "" ||
+		len(made.ID) > maxID {
+		return payment.Session{}, fault.New(fault.ProviderFailed,
+			"the payment provider made a session that nobody can pay")
+	}
+	return payment.Session{ID: made.ID, URL: made.URL, Expires: time.Unix(made.ExpiresAt, 0)}, nil
+}
+
+// failed is what a caller hears of a failed call. What Stripe said is for the log.
+func failed(err error) error {
+	said := err
+	if refused := (*stripe.Error)(nil); errors.As(err, &refused) {
+		said = fmt.Errorf("stripe: status %d, %s, %s: %.200s (request %s)",
+			refused.HTTPStatusCode, refused.Type, refused.Code, refused.Msg, refused.RequestID)
+	}
+	return fault.Wrap(fault.ProviderFailed, said,
+		"the payment provider cannot be asked at the moment; try again")
+}

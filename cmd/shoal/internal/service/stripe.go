@@ -1,0 +1,63 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+
+	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/apiserver/payment/stripe"
+	"shoal.dev/shoal/pkg/clock"
+)
+
+// StripeFlags say who takes customers' payments, for API servers alone. All are given, or none.
+type StripeFlags struct {
+	KeyFile    string `group:"payments" help:"File with an API key of the Stripe account that takes top-ups; without it there are none, and 'shoal wallet adjust' stays the way." type:"path" placeholder:"FILE"`
+	SecretFile string `group:"payments" help:"File with the signing secret of the account's webhook endpoint, which is /api/subscription/webhook of this API." type:"path" placeholder:"FILE"`
+	ReturnURL  string `group:"payments" help:"Where customers' browsers find this API: a checkout comes back there." placeholder:"https://HOST"`
+	URL        string `hidden:"" help:"Of Stripe's API. For tests." placeholder:"URL"`
+}
+
+func (f *StripeFlags) check() error {
+	_, err := f.open(nil)
+	return err
+}
+
+// open makes the provider, nil when none is configured.
+func (f *StripeFlags) open(by clock.Clock) (*stripe.Provider, error) {
+	given := 0
+	for _, flag := range []string{f.KeyFile, f.SecretFile, f.ReturnURL} {
+		if flag != "" {
+			given++
+		}
+	}
+	switch given {
+	case 0:
+		return nil, nil
+	case 3:
+	default:
+		return nil, errors.New("--stripe-key-file, --stripe-secret-file and --stripe-return-url " +
+			"go together")
+	}
+	key, keyError := secret("--stripe-key", "", f.KeyFile)
+	signing, secretError := secret("--stripe-secret", "", f.SecretFile)
+	if err := errors.Join(keyError, secretError); err != nil {
+		return nil, err
+	}
+	provider, err := stripe.New(stripe.Config{Key: key, Secret: signing, ReturnURL: f.ReturnURL,
+		URL: f.URL, Clock: by})
+	if err != nil {
+		return nil, fmt.Errorf("--stripe-key-file, --stripe-secret-file, --stripe-return-url: %w",
+			err)
+	}
+	return provider, nil
+}
+
+// openPayments makes who takes payments, nil when nobody does.
+func (n *node) openPayments() (payment.Provider, error) {
+	provider, err := n.config.Stripe.open(n.clock)
+	if provider == nil {
+		return nil, err
+	}
+	n.closeLater(func() error { provider.Close(); return nil })
+	return provider, nil
+}

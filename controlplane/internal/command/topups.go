@@ -1,0 +1,90 @@
+package command
+
+import (
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// TopUpsSince is the version of the cluster from which on customers pay in through a provider.
+const TopUpsSince = 2
+
+// OpenTopUpPayload records a session that the payment provider has made for a customer, and answers
+// where it is paid. A session that is known stays as it is. Faults: unauthorized for a customer
+// that does not exist, limit_reached (100 open ones a customer).
+type OpenTopUpPayload struct {
+	Session  string `cbor:"1,keyasint"` // the provider's id, 1 to 255 bytes
+	Customer string `cbor:"2,keyasint"`
+	Amount   int64  `cbor:"3,keyasint"` // micros, above 0
+	Expires  int64  `cbor:"4,keyasint"` // of the session, Unix milliseconds
+	URL      string `cbor:"5,keyasint"` // where it is paid, at most 4,096 bytes
+}
+
+// Declaration implements Payload.
+func (OpenTopUpPayload) Declaration() Declaration {
+	return Declaration{Number: 120, By: APIServer, Kept: true, Since: TopUpsSince}
+}
+
+func (OpenTopUpPayload) yields(OpenedTopUp) {}
+
+// OpenedTopUp answers OpenTopUpPayload.
+type OpenedTopUp struct {
+	Session string `cbor:"1,keyasint"`
+	URL     string `cbor:"2,keyasint"`
+}
+
+// PayTopUpPayload says that a session was paid: the customer is credited, once for each session,
+// whatever state it was in. Where there is no such customer, or the money is in another currency,
+// the top-up is UNMATCHED. Faults: amount_overflow.
+type PayTopUpPayload struct {
+	Session  string `cbor:"1,keyasint"`
+	Payment  string `cbor:"2,keyasint,omitempty"` // the provider's id of the payment
+	Customer string `cbor:"3,keyasint"`           // unless the session was opened for another
+	Amount   int64  `cbor:"4,keyasint"`           // micros; 0: paid in another currency
+	Entry    ids.ID `cbor:"5,keyasint"`           // its ledger entry
+}
+
+// Declaration implements Payload.
+func (PayTopUpPayload) Declaration() Declaration {
+	return Declaration{Number: 121, By: APIServer, Kept: true, Since: TopUpsSince}
+}
+
+func (PayTopUpPayload) yields(PaidTopUp) {}
+
+// PaidTopUp answers PayTopUpPayload.
+type PaidTopUp struct {
+	TopUp state.TopUp `cbor:"1,keyasint"`
+	// Waiting are reversals of the payment that were told before it: each has to be told again.
+	Waiting []state.Reversal `cbor:"2,keyasint,omitempty"`
+}
+
+// EndTopUpPayload says that an open session ended without a payment. It changes nothing of one that
+// is not open, or not known.
+type EndTopUpPayload struct {
+	Session string `cbor:"1,keyasint"`
+	Failed  bool   `cbor:"2,keyasint,omitempty"` // else it has expired
+}
+
+// Declaration implements Payload.
+func (EndTopUpPayload) Declaration() Declaration {
+	return Declaration{Number: 122, By: APIServer, Since: TopUpsSince}
+}
+
+func (EndTopUpPayload) yields(None) {}
+
+// ReverseTopUpPayload says that money of a payment went back, or that it came back after all, which
+// is final. The wallet follows, once for each, and may fall below zero. Before the payment is known
+// it only remembers. Faults: amount_overflow.
+type ReverseTopUpPayload struct {
+	ID       string `cbor:"1,keyasint"` // the provider's, of the refund or dispute
+	Payment  string `cbor:"2,keyasint"`
+	Amount   int64  `cbor:"3,keyasint"` // micros, above 0
+	Returned bool   `cbor:"4,keyasint,omitempty"`
+	Entry    ids.ID `cbor:"5,keyasint"` // the ledger entry, if there is one to be made
+}
+
+// Declaration implements Payload.
+func (ReverseTopUpPayload) Declaration() Declaration {
+	return Declaration{Number: 123, By: APIServer, Kept: true, Since: TopUpsSince}
+}
+
+func (ReverseTopUpPayload) yields(state.Reversal) {}

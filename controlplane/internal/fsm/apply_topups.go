@@ -1,0 +1,197 @@
+package fsm
+
+import (
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Bounds of what waits for the payment provider.
+const (
+	maxOpenTopUps       = 100    // per customer
+	maxWaitingReversals = 10_000 // of all payments; the oldest makes room
+)
+
+func openTopUp(tx *state.Tx, p command.OpenTopUpPayload) (command.OpenedTopUp, error) {
+	opened := command.OpenedTopUp{Session: p.Session, URL: p.URL}
+	if tx.Customer(p.Customer) == nil {
+		return opened, fault.New(fault.Unauthorized, "the customer does not exist")
+	}
+	if known := tx.TopUp(p.Session); known != nil {
+		if known.Customer != p.Customer {
+			return opened, fault.New(fault.Internal, "the session %.60q is another customer's",
+				p.Session)
+		}
+		return opened, nil
+	}
+	if tx.OpenTopUps(p.Customer) >= maxOpenTopUps {
+		return opened, fault.New(fault.LimitReached, "a customer has at most %d open top-ups; "+
+			"pay one, or wait until they expire", maxOpenTopUps)
+	}
+	tx.PutTopUp(&state.TopUp{Session: p.Session, Customer: p.Customer, Status: state.TopUpOpen,
+		Asked: p.Amount, CreatedAt: tx.Now, Expires: p.Expires})
+	return opened, nil
+}
+
+// payTopUp credits a session. That it was paid is true whatever was said of it before or will be
+// said afterwards: events of the provider come in any order.
+func payTopUp(tx *state.Tx, p command.PayTopUpPayload) (command.PaidTopUp, error) {
+	paid := state.TopUp{Session: p.Session, Customer: p.Customer, CreatedAt: tx.Now}
+	if known := tx.TopUp(p.Session); known != nil {
+		paid = *known
+	}
+	if paid.Status == state.TopUpApplied || paid.Status == state.TopUpUnmatched {
+		return command.PaidTopUp{TopUp: paid, Waiting: waiting(tx, paid.Payment)}, nil
+	}
+	books := openBooks(tx)
+	wallet := books.wallet(paid.Customer)
+	paid.Status, paid.Paid, paid.Payment, paid.EndedAt = state.TopUpApplied, p.Amount, p.Payment,
+		tx.Now
+	if wallet == nil || p.Amount == 0 {
+		wallet, paid.Status = nil, state.TopUpUnmatched
+	}
+	if err := books.clear(wallet, p.Amount); err != nil {
+		return command.PaidTopUp{}, err
+	}
+	if wallet != nil {
+		wallet.ToppedUp = true
+		entry := &state.Entry{ID: p.Entry, Customer: paid.Customer, Type: state.EntryTopUp,
+			Amount: p.Amount, Note: p.Session, CreatedAt: tx.Now, Created: tx.Index}
+		books.seal(wallet, entry, state.EntryApplied)
+		tx.PutEntry(entry)
+	}
+	books.save()
+	tx.PutTopUp(&paid)
+	return command.PaidTopUp{TopUp: paid, Waiting: waiting(tx, paid.Payment)}, nil
+}
+
+// waiting are the reversals of a payment that were told before it. A command makes one entry of a
+// customer at most, so they are other commands'.
+func waiting(tx *state.Tx, payment string) (list []state.Reversal) {
+	if payment == "" {
+		return nil
+	}
+	for _, r := range tx.ReversalsOf(payment) {
+		if !r.Matched {
+			list = append(list, *r)
+		}
+	}
+	return list
+}
+
+func endTopUp(tx *state.Tx, p command.EndTopUpPayload) (command.None, error) {
+	if known := tx.TopUp(p.Session); known != nil && known.Status == state.TopUpOpen {
+		status := state.TopUpExpired
+		if p.Failed {
+			status = state.TopUpFailed
+		}
+		end(tx, known, status)
+	}
+	return command.None{}, nil
+}
+
+func end(tx *state.Tx, open *state.TopUp, status string) {
+	ended := *open
+	ended.Status, ended.EndedAt = status, tx.Now
+	tx.PutTopUp(&ended)
+}
+
+// reverseTopUp brings a reversal's booking in line with what is known of it. It comes to the same
+// in whatever order that was told, and how often. The amount is away while nobody has told that it
+// came back.
+func reverseTopUp(tx *state.Tx, p command.ReverseTopUpPayload) (state.Reversal, error) {
+	next := state.Reversal{ID: p.ID, Payment: p.Payment, Amount: p.Amount, ToldAt: tx.Now}
+	if known := tx.Reversal(p.ID); known != nil {
+		next = *known
+	}
+	next.Returned = next.Returned || p.Returned
+	paid := tx.TopUpOf(next.Payment)
+	next.Matched = paid != nil
+	if away := next.Matched && !next.Returned; away != next.Booked {
+		amount := -next.Amount
+		if !away {
+			amount = next.Amount
+		}
+		if err := bookReversal(tx, p, paid, amount); err != nil {
+			return state.Reversal{}, err
+		}
+		next.Booked = away
+	}
+	if !next.Matched {
+		makeRoomForReversal(tx, p.ID)
+	}
+	tx.PutReversal(&next)
+	return next, nil
+}
+
+// bookReversal moves money between the provider and whoever has the top-up's. Of one that was paid
+// in another currency nothing was booked.
+func bookReversal(tx *state.Tx, p command.ReverseTopUpPayload, paid *state.TopUp,
+	amount int64) error {
+	if paid.Paid == 0 {
+		return nil
+	}
+	books := openBooks(tx)
+	var wallet *state.Wallet
+	if paid.Status == state.TopUpApplied {
+		wallet = books.wallet(paid.Customer)
+	}
+	if err := books.clear(wallet, amount); err != nil {
+		return err
+	}
+	if wallet != nil {
+		entry := &state.Entry{ID: p.Entry, Customer: paid.Customer, Type: state.EntryAdjustment,
+			Amount: amount, Note: p.ID, CreatedAt: tx.Now, Created: tx.Index}
+		books.seal(wallet, entry, state.EntryApplied)
+		tx.PutEntry(entry)
+	}
+	books.save()
+	return nil
+}
+
+// makeRoomForReversal drops the oldest of those that wait when one more comes and there are too
+// many. Refunds of payments that are none of ours wait, too.
+func makeRoomForReversal(tx *state.Tx, id string) {
+	if tx.Reversal(id) != nil {
+		return
+	}
+	var oldest *state.Reversal
+	count := 0
+	tx.WaitingReversals(func(r *state.Reversal) bool {
+		if count++; oldest == nil {
+			oldest = r
+		}
+		return count < maxWaitingReversals
+	})
+	if count >= maxWaitingReversals {
+		tx.RemoveReversal(oldest)
+	}
+}
+
+// expireTopUps ends sessions of which the provider never told how they ended, and forgets those
+// that moved no money, a bounded number at a time.
+func expireTopUps(tx *state.Tx) {
+	var due []*state.TopUp
+	tx.DueTopUps(tx.Now, func(u *state.TopUp) bool {
+		due = append(due, u)
+		return len(due) < maxExpiredPerTick
+	})
+	for _, u := range due {
+		if u.Status == state.TopUpOpen {
+			end(tx, u, state.TopUpExpired)
+		} else {
+			tx.RemoveTopUp(u)
+		}
+	}
+	var old []*state.Reversal
+	tx.WaitingReversals(func(r *state.Reversal) bool {
+		if r.ToldAt+state.TopUpKeptMillis > tx.Now || len(old) == maxExpiredPerTick {
+			return false
+		}
+		old = append(old, r)
+		return true
+	})
+	for _, r := range old {
+		tx.RemoveReversal(r)
+	}
+}

@@ -1,0 +1,363 @@
+package fsm
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// open records the session s of the customer a, of 10 EUR.
+func (b *bench) open(session string) {
+	b.t.Helper()
+	b.must(command.OpenTopUpPayload{Session: session, Customer: "a", Amount: 10_000_000,
+		Expires: b.now + 1_000, URL: "https://pay.test/" + session})
+}
+
+func (b *bench) pay(session string, amount int64) command.PaidTopUp {
+	b.t.Helper()
+	return b.must(command.PayTopUpPayload{Session: session, Payment: "p " + session, Customer: "a",
+		Amount: amount, Entry: b.ids.New()}).(command.PaidTopUp)
+}
+
+func (b *bench) reverse(id, session string, amount int64, returned bool) state.Reversal {
+	b.t.Helper()
+	return b.must(command.ReverseTopUpPayload{ID: id, Payment: "p " + session, Amount: amount,
+		Returned: returned, Entry: b.ids.New()}).(state.Reversal)
+}
+
+// TestTopUpMoves goes through every state of a top-up and all that the provider may tell then.
+func TestTopUpMoves(t *testing.T) {
+	const s = "s"
+	told := map[string]func(*bench){
+		"paid":           func(b *bench) { b.pay(s, 10_000_000) },
+		"paid elsewhere": func(b *bench) { b.pay(s, 0) },
+		"expired":        func(b *bench) { b.must(command.EndTopUpPayload{Session: s}) },
+		"failed": func(b *bench) {
+			b.must(command.EndTopUpPayload{Session: s, Failed: true})
+		},
+		"opened": func(b *bench) { b.open(s) },
+		"nothing for long": func(b *bench) {
+			b.now += 1_000 + state.TopUpKeptMillis
+			b.must(command.TickPayload{})
+		},
+	}
+	before := map[string][]string{"": nil, "OPEN": {"opened"}, "APPLIED": {"opened", "paid"},
+		"EXPIRED": {"opened", "expired"}, "FAILED": {"opened", "failed"},
+		"UNMATCHED": {"opened", "paid elsewhere"}}
+	for from, moves := range map[string]map[string]string{
+		"": {"paid": "APPLIED", "paid elsewhere": "UNMATCHED", "expired": "", "failed": "",
+			"opened": "OPEN", "nothing for long": ""},
+		"OPEN": {"paid": "APPLIED", "paid elsewhere": "UNMATCHED", "expired": "EXPIRED",
+			"failed": "FAILED", "opened": "OPEN", "nothing for long": "EXPIRED"},
+		"EXPIRED": {"paid": "APPLIED", "paid elsewhere": "UNMATCHED", "expired": "EXPIRED",
+			"failed": "EXPIRED", "opened": "EXPIRED", "nothing for long": ""},
+		"FAILED": {"paid": "APPLIED", "paid elsewhere": "UNMATCHED", "expired": "FAILED",
+			"failed": "FAILED", "opened": "FAILED", "nothing for long": ""},
+		"APPLIED": {"paid": "APPLIED", "paid elsewhere": "APPLIED", "expired": "APPLIED",
+			"failed": "APPLIED", "opened": "APPLIED", "nothing for long": "APPLIED"},
+		"UNMATCHED": {"paid": "UNMATCHED", "paid elsewhere": "UNMATCHED", "expired": "UNMATCHED",
+			"failed": "UNMATCHED", "opened": "UNMATCHED", "nothing for long": "UNMATCHED"},
+	} {
+		if len(moves) != len(told) {
+			t.Errorf("%q: %d moves of %d", from, len(moves), len(told))
+		}
+		for event, to := range moves {
+			t.Run(from+" "+event, func(t *testing.T) {
+				b := newBench(t)
+				for _, earlier := range before[from] {
+					told[earlier](b)
+				}
+				for range 2 { // the second time changes nothing
+					if event != "nothing for long" || b.now == 1 {
+						told[event](b)
+					}
+					b.inState(s, to)
+				}
+			})
+		}
+	}
+}
+
+// inState demands that a top-up has a state, and that its money is where that says.
+func (b *bench) inState(session, want string) {
+	b.t.Helper()
+	got, balance := "", int64(0)
+	if known := b.view().TopUp(session); known != nil {
+		got = known.Status
+	}
+	if want == state.TopUpApplied {
+		balance = 10_000_000
+	}
+	if wallet := b.view().Wallet("a"); got != want || wallet.Balance() != balance ||
+		wallet.ToppedUp != (balance > 0) || b.view().Books().Clearing != -balance {
+		b.t.Errorf("state %q, %+v, %+v, want %q", got, wallet, b.view().Books(), want)
+	}
+}
+
+func TestTopUpIsAnEntry(t *testing.T) {
+	b := newBench(t)
+	b.open("s")
+	paid := b.pay("s", 12_340_000) // another amount than was asked for: what came counts
+	if paid.TopUp.Asked != 10_000_000 || paid.TopUp.Paid != 12_340_000 || paid.Waiting != nil {
+		t.Errorf("paid %+v", paid)
+	}
+	b.reverse("re_1", "s", 2_340_000, false)
+	var entries []*state.Entry
+	b.view().Entries("a", func(e *state.Entry) bool { entries = append(entries, e); return true })
+	if len(entries) != 3 || entries[1].Type != state.EntryTopUp ||
+		entries[1].Status != state.EntryApplied || entries[1].Amount != 12_340_000 ||
+		entries[1].BalanceAfter != 12_340_000 || entries[1].Note != "s" ||
+		entries[0].Type != state.EntryAdjustment || entries[0].Amount != -2_340_000 ||
+		entries[0].BalanceAfter != 10_000_000 || entries[0].Note != "re_1" {
+		t.Errorf("entries %+v", entries)
+	}
+}
+
+func TestTopUpRefusals(t *testing.T) {
+	b := newBench(t)
+	b.refused(command.OpenTopUpPayload{Session: "s", Customer: "nobody", Amount: 1},
+		fault.Unauthorized)
+	b.open("s")
+	b.refused(command.OpenTopUpPayload{Session: "s", Customer: "b", Amount: 1}, fault.Internal)
+	for n := range maxOpenTopUps - 1 {
+		b.open(fmt.Sprint("more ", n))
+	}
+	b.refused(command.OpenTopUpPayload{Session: "t", Customer: "a", Amount: 1}, fault.LimitReached)
+	b.must(command.OpenTopUpPayload{Session: "t", Customer: "b", Amount: 1})
+	b.open("s") // is known
+	b.must(command.EndTopUpPayload{Session: "s"})
+	b.open("u")
+	b.refused(command.PayTopUpPayload{Session: "v", Customer: "a", Amount: 1 << 62},
+		fault.AmountOverflow)
+	if b.view().TopUp("v") != nil {
+		t.Error("a refused payment left something")
+	}
+}
+
+// TestUnmatchedMoneyIsHeld: what nobody is known for is in the books, and so is what goes back.
+func TestUnmatchedMoneyIsHeld(t *testing.T) {
+	b := newBench(t)
+	pay := command.PayTopUpPayload{Session: "s", Payment: "p s", Customer: "nobody", Amount: 500}
+	for range 2 {
+		if paid := b.must(pay).(command.PaidTopUp); paid.TopUp.Status != state.TopUpUnmatched {
+			t.Errorf("paid %+v", paid)
+		}
+		if books := b.view().Books(); books.Unmatched != 500 || books.Clearing != -500 {
+			t.Errorf("books %+v", books)
+		}
+	}
+	b.reverse("re_1", "s", 500, false)
+	if books := b.view().Books(); books.Unmatched != 0 || books.Clearing != 0 {
+		t.Errorf("after the refund: %+v", books)
+	}
+	b.pay("t", 0) // in another currency: no amount is known, and none is booked
+	b.reverse("re_2", "t", 500, false)
+	if books := b.view().Books(); books.Unmatched != 0 || books.Clearing != 0 {
+		t.Errorf("after another currency: %+v", books)
+	}
+}
+
+// TestReversalsWait: a refund may be told before its payment, and refunds of payments that are none
+// of ours never end.
+func TestReversalsWait(t *testing.T) {
+	b := newBench(t)
+	if r := b.reverse("re_1", "s", 300, false); r.Booked || r.Matched {
+		t.Errorf("without a payment: %+v", r)
+	}
+	b.reverse("re_2", "s", 200, true) // had failed before anything else was told
+	paid := b.pay("s", 1_000)
+	if len(paid.Waiting) != 2 {
+		t.Fatalf("waiting: %+v", paid.Waiting)
+	}
+	if again := b.pay("s", 1_000); len(again.Waiting) != 2 {
+		t.Errorf("a repeat tells of %+v", again.Waiting)
+	}
+	for _, w := range paid.Waiting {
+		b.reverse(w.ID, "s", w.Amount, w.Returned)
+	}
+	if again := b.pay("s", 1_000); again.Waiting != nil {
+		t.Errorf("still waiting: %+v", again.Waiting)
+	}
+	if balance := b.view().Wallet("a").Balance(); balance != 700 {
+		t.Errorf("balance %d", balance)
+	}
+	b.index++
+	if err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+		for n := range maxWaitingReversals {
+			tx.PutReversal(&state.Reversal{ID: fmt.Sprint("re ", n), Payment: "none of ours",
+				Amount: 1, ToldAt: int64(n)})
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	b.now += maxWaitingReversals
+	b.reverse("one more", "none of ours", 1, false)
+	if b.view().Reversal("re 0") != nil || b.view().Reversal("re 1") == nil {
+		t.Error("not the oldest made room")
+	}
+	b.now += state.TopUpKeptMillis
+	for range maxWaitingReversals/maxExpiredPerTick + 1 {
+		b.must(command.TickPayload{})
+	}
+	b.view().WaitingReversals(func(r *state.Reversal) bool { t.Errorf("%+v", r); return false })
+	if b.view().Reversal("re_1") == nil {
+		t.Error("a booked reversal was forgotten")
+	}
+}
+
+// paying drives a state machine with what a provider tells, and knows what it comes to.
+type paying struct {
+	*money
+	session int
+	paid    map[string]int64    // micros, by session
+	away    map[string]reversed // by id
+	told    []command.Payload   // to be repeated
+}
+
+type reversed struct {
+	session  string
+	amount   int64
+	returned bool
+}
+
+func (d *paying) tell(t *rapid.T, payload command.Payload) {
+	d.told = append(d.told, payload)
+	d.must(t, payload)
+}
+
+func (d *paying) draw(t *rapid.T) string {
+	return fmt.Sprint("s", rapid.IntRange(0, 4).Draw(t, "session"))
+}
+
+func (d *paying) pay(t *rapid.T) {
+	session := d.draw(t)
+	if _, known := d.paid[session]; !known {
+		d.paid[session] = rapid.Int64Range(1, 3_000).Draw(t, "amount")
+	}
+	d.settle(t, command.PayTopUpPayload{Session: session, Payment: "p " + session,
+		Customer: customer, Amount: d.paid[session], Entry: d.ids.New()})
+}
+
+// settle tells of a payment as the API does: what waited for it is told again.
+func (d *paying) settle(t *rapid.T, pay command.PayTopUpPayload) {
+	d.told = append(d.told, pay)
+	for _, w := range d.must(t, pay).(command.PaidTopUp).Waiting {
+		if rapid.IntRange(0, 3).Draw(t, "killed") > 0 {
+			d.tell(t, command.ReverseTopUpPayload{ID: w.ID, Payment: w.Payment, Amount: w.Amount,
+				Returned: w.Returned, Entry: d.ids.New()})
+		}
+	}
+}
+
+func (d *paying) reverse(t *rapid.T) {
+	id := fmt.Sprint("re", rapid.IntRange(0, 5).Draw(t, "reversal"))
+	r, known := d.away[id]
+	if !known {
+		r = reversed{session: d.draw(t), amount: rapid.Int64Range(1, 3_000).Draw(t, "amount")}
+	}
+	returned := rapid.IntRange(0, 3).Draw(t, "returned") == 0
+	r.returned = r.returned || returned
+	d.away[id] = r
+	d.tell(t, command.ReverseTopUpPayload{ID: id, Payment: "p " + r.session, Amount: r.amount,
+		Returned: returned, Entry: d.ids.New()})
+}
+
+// repeat tells again what was told before, with the entry of then or another one.
+func (d *paying) repeat(t *rapid.T) {
+	if len(d.told) == 0 {
+		return
+	}
+	again := rapid.SampledFrom(d.told).Draw(t, "again")
+	other := rapid.Bool().Draw(t, "another entry")
+	switch p := again.(type) {
+	case command.ReverseTopUpPayload:
+		if other {
+			p.Entry = d.ids.New()
+		}
+		d.must(t, p)
+	case command.PayTopUpPayload:
+		if other {
+			p.Entry = d.ids.New()
+		}
+		d.settle(t, p)
+	default:
+		d.must(t, again)
+	}
+}
+
+// lead has another node go on: from a snapshot, with the last command proposed once more.
+func (d *paying) lead(t *rapid.T) {
+	var out bytes.Buffer
+	if err := d.m.Snapshot().Write(&out); err != nil {
+		t.Fatal(err)
+	}
+	d.m = New()
+	if err := d.m.Restore(&out); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.told) == 0 {
+		return
+	}
+	data, err := d.m.Encode(d.ids.New(), d.now, d.told[len(d.told)-1], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		d.index++
+		if result := d.m.Apply(d.index, data); result.Err != nil {
+			t.Fatal(result.Err)
+		}
+	}
+}
+
+// exact demands that the wallet is what was paid without what went back, each once, as soon as all
+// that waits was told.
+func (d *paying) exact(t *rapid.T) {
+	want := int64(0)
+	for session, amount := range d.paid {
+		want += amount
+		for _, r := range d.m.Store().View().ReversalsOf("p " + session) {
+			if !r.Matched {
+				return // its payment's event has not been answered, and comes again
+			}
+		}
+	}
+	for _, r := range d.away {
+		if _, paid := d.paid[r.session]; paid && !r.returned {
+			want -= r.amount
+		}
+	}
+	view := d.m.Store().View()
+	if got := view.Wallet(customer).Balance() + view.Books().Adjustments; got != want {
+		t.Fatalf("the wallet has %d by top-ups, want %d: %v, %v", got, want, d.paid, d.away)
+	}
+}
+
+// TestTopUpsAreExact has the provider tell anything, in any order, any number of times, while
+// leaders change. Postings sum to zero, balances are prefix sums, and each payment counts once.
+func TestTopUpsAreExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := &paying{money: newMoney(t), paid: map[string]int64{}, away: map[string]reversed{}}
+		t.Repeat(map[string]func(*rapid.T){
+			"pay": d.pay, "reverse": d.reverse, "repeat": d.repeat, "repeat again": d.repeat,
+			"lead": d.lead, "adjust": d.adjust,
+			"tick": func(t *rapid.T) { d.must(t, command.TickPayload{}) },
+			"open": func(t *rapid.T) {
+				d.tell(t, command.OpenTopUpPayload{Session: d.draw(t), Customer: customer,
+					Amount: 1, Expires: d.now + 1})
+			},
+			"end": func(t *rapid.T) {
+				d.tell(t, command.EndTopUpPayload{Session: d.draw(t),
+					Failed: rapid.Bool().Draw(t, "failed")})
+			},
+			"": func(t *rapid.T) { d.check(t); d.exact(t) },
+		})
+	})
+}

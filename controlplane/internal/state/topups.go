@@ -1,0 +1,130 @@
+package state
+
+// States of a top-up (specification 3).
+const (
+	TopUpOpen      = "OPEN"
+	TopUpApplied   = EntryApplied
+	TopUpExpired   = "EXPIRED"
+	TopUpFailed    = "FAILED"
+	TopUpUnmatched = "UNMATCHED"
+)
+
+// TopUpKeptMillis is for how long a top-up without a payment is known after its end. It is also for
+// how long after a session's end the provider may tell what became of it.
+const TopUpKeptMillis = 30 * 24 * 60 * 60 * 1000
+
+// TopUp is a session at a payment provider, in which a customer pays money in. It has a record from
+// the time when it was opened here, or when the provider told that it was paid.
+type TopUp struct {
+	Session  string `cbor:"1,keyasint"` // the provider's id of it
+	Customer string `cbor:"2,keyasint"` // which may not exist when it is UNMATCHED
+	Status   string `cbor:"3,keyasint"`
+	Asked    int64  `cbor:"4,keyasint,omitempty"` // micros that it was opened for; 0: not here
+	// Paid are the micros that were credited, or are held while it is UNMATCHED.
+	Paid      int64  `cbor:"5,keyasint,omitempty"`
+	Payment   string `cbor:"6,keyasint,omitempty"` // the provider's id of the payment
+	CreatedAt int64  `cbor:"7,keyasint"`
+	Expires   int64  `cbor:"8,keyasint,omitempty"` // of the session, at the provider
+	EndedAt   int64  `cbor:"9,keyasint,omitempty"`
+}
+
+var topUpsTable = define(2, "topups",
+	index("id", true, func(u *TopUp) []any { return []any{u.Session} }),
+	index("payment", false, func(u *TopUp) []any {
+		if u.Payment == "" {
+			return nil
+		}
+		return []any{u.Payment}
+	}),
+	index("open", false, func(u *TopUp) []any {
+		if u.Status != TopUpOpen {
+			return nil
+		}
+		return []any{u.Customer}
+	}),
+	index("due", false, func(u *TopUp) []any {
+		switch u.Status {
+		case TopUpOpen:
+			return []any{u.Expires + TopUpKeptMillis}
+		case TopUpExpired, TopUpFailed:
+			return []any{u.EndedAt + TopUpKeptMillis}
+		}
+		return nil // money has moved
+	}),
+)
+
+// TopUp is nil when there is none of that session.
+func (v *View) TopUp(session string) *TopUp { return topUpsTable.first(v, "id", session) }
+
+// TopUpOf is the top-up that a payment paid, nil when none is known.
+func (v *View) TopUpOf(payment string) *TopUp {
+	return topUpsTable.first(v, "payment", payment)
+}
+
+// OpenTopUps counts a customer's top-ups that have not ended.
+func (v *View) OpenTopUps(customer string) int {
+	return len(topUpsTable.all(v, "open", customer))
+}
+
+// DueTopUps visits top-ups without a payment that are due by a time, the oldest first, until visit
+// returns false.
+func (v *View) DueTopUps(by int64, visit func(*TopUp) bool) {
+	topUpsTable.each(v, false, func(u *TopUp) bool {
+		due := u.EndedAt + TopUpKeptMillis
+		if u.Status == TopUpOpen {
+			due = u.Expires + TopUpKeptMillis
+		}
+		return due <= by && visit(u)
+	}, "due_prefix")
+}
+
+// PutTopUp adds or replaces.
+func (t *Tx) PutTopUp(u *TopUp) { topUpsTable.put(t, u) }
+
+// RemoveTopUp removes one that moved no money.
+func (t *Tx) RemoveTopUp(u *TopUp) { topUpsTable.remove(t, u) }
+
+// Reversal is money of a payment that went back: a refund or a dispute. The provider may tell of it
+// before it tells of the payment; then the reversal waits.
+type Reversal struct {
+	ID      string `cbor:"1,keyasint"` // the provider's
+	Payment string `cbor:"2,keyasint"`
+	Amount  int64  `cbor:"3,keyasint"` // micros, above 0
+	// Returned says that the money came back, which is final: the refund failed, or the dispute was
+	// won.
+	Returned bool  `cbor:"4,keyasint,omitempty"`
+	Booked   bool  `cbor:"5,keyasint,omitempty"` // the top-up is without the amount now
+	Matched  bool  `cbor:"6,keyasint,omitempty"` // the payment is known
+	ToldAt   int64 `cbor:"7,keyasint"`           // at first
+}
+
+var reversalsTable = define(2, "reversals",
+	index("id", true, func(r *Reversal) []any { return []any{r.ID} }),
+	index("payment", false, func(r *Reversal) []any { return []any{r.Payment} }),
+	index("waiting", false, func(r *Reversal) []any {
+		if r.Matched {
+			return nil
+		}
+		return []any{r.ToldAt}
+	}),
+)
+
+// Reversal is nil when there is none of that id.
+func (v *View) Reversal(id string) *Reversal { return reversalsTable.first(v, "id", id) }
+
+// ReversalsOf lists those of a payment, by id.
+func (v *View) ReversalsOf(payment string) []*Reversal {
+	return reversalsTable.all(v, "payment", payment)
+}
+
+// WaitingReversals visits those whose payment is not known, the oldest first, until visit returns
+// false.
+func (v *View) WaitingReversals(visit func(*Reversal) bool) {
+	reversalsTable.each(v, false, visit, "waiting_prefix")
+}
+
+// PutReversal adds or replaces.
+func (t *Tx) PutReversal(r *Reversal) { reversalsTable.put(t, r) }
+
+// RemoveReversal removes one that waited in vain.
+func (t *Tx) RemoveReversal(r *Reversal) { reversalsTable.remove(t, r) }

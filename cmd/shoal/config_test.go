@@ -201,6 +201,7 @@ func TestServeDefaults(t *testing.T) {
 func usualConfig() service.Config {
 	return service.Config{Listen: "127.0.0.1:8080", Model: usualModel,
 		Backups: service.BackupFlags{Every: 24 * time.Hour, Keep: 7},
+		Mail:    service.MailFlags{Encryption: "starttls"},
 		Traces:  service.Traces{Ratio: 0.01}, LogMB: 64, LogFiles: 2, HistoryDays: 400,
 		Cluster: service.ClusterConfig{Listen: "0.0.0.0:7400", GossipListen: "0.0.0.0:7401",
 			Capacity:        1,

@@ -23,6 +23,7 @@ type (
 	Notice     = state.Notice
 	Inbox      = state.Inbox
 	Preference = state.Preference
+	Mail       = state.Mail
 	Key        = state.Key
 	Group      = state.Group
 	Scraper    = state.Scraper
@@ -59,6 +60,10 @@ type (
 	PutGroup       = command.PutGroupPayload
 	PutScraper     = command.PutScraperPayload
 	PutRetention   = command.PutRetentionPayload
+	// TakeMails and RecordMails stand around the sending of e-mails.
+	TakeMails   = command.TakeMailsPayload
+	RecordMails = command.RecordMailsPayload
+	MailLater   = command.MailLater
 	// DeleteScraper leaves runs, and rows unless the query is WithData.
 	DeleteScraper = command.DeleteScraperPayload
 	// ForgetRemovals ends removals.

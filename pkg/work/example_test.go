@@ -14,6 +14,7 @@ func ExampleKinds() {
 	// Output:
 	// backup controlplane
 	// blobs controlplane
+	// email apiserver
 	// expire ingest
 	// orphans controlplane
 	// recount billing

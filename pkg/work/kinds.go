@@ -8,6 +8,7 @@ package work
 const (
 	Backup  = "backup"  // the state is saved in the blob store
 	Blobs   = "blobs"   // the blob store is counted, and what expired there goes
+	Email   = "email"   // what customers are told is sent by e-mail
 	Expire  = "expire"  // rows that are older than they may be go
 	Orphans = "orphans" // link lists that nothing names go
 	Recount = "recount" // the ledger is held against the page records
@@ -18,6 +19,8 @@ const (
 // Role is the role whose nodes do a kind of work, "" of a kind that there is not.
 func Role(kind string) string {
 	switch kind {
+	case Email:
+		return "apiserver"
 	case Expire, Remove, Retain:
 		return "ingest"
 	case Backup, Blobs, Orphans:
@@ -29,4 +32,6 @@ func Role(kind string) string {
 }
 
 // Kinds are all kinds, by name.
-func Kinds() []string { return []string{Backup, Blobs, Expire, Orphans, Recount, Remove, Retain} }
+func Kinds() []string {
+	return []string{Backup, Blobs, Email, Expire, Orphans, Recount, Remove, Retain}
+}

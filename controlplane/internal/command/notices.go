@@ -32,3 +32,36 @@ func (PreferNoticesPayload) Declaration() Declaration {
 }
 
 func (PreferNoticesPayload) yields(state.Inbox) {}
+
+// TakeMailsPayload takes e-mails that are due, so that nothing joins them any more. Those that were
+// taken before and are due again are among them. Nothing is sent by it.
+type TakeMailsPayload struct {
+	Most uint32 `cbor:"1,keyasint"` // e-mails; 100 at most
+}
+
+// Declaration implements Payload.
+func (TakeMailsPayload) Declaration() Declaration {
+	return Declaration{Number: 112, By: APIServer, Since: state.NoticesSince}
+}
+
+func (TakeMailsPayload) yields([]state.Mail) {}
+
+// RecordMailsPayload notes what became of e-mails that were taken. What is not known any more is
+// passed over.
+type RecordMailsPayload struct {
+	Done  []ids.ID    `cbor:"1,keyasint,omitempty"` // sent, or refused for good: they go
+	Later []MailLater `cbor:"2,keyasint,omitempty"`
+}
+
+// MailLater is an e-mail that is tried again.
+type MailLater struct {
+	ID    ids.ID `cbor:"1,keyasint"`
+	After int64  `cbor:"2,keyasint"` // milliseconds from the command's time on
+}
+
+// Declaration implements Payload.
+func (RecordMailsPayload) Declaration() Declaration {
+	return Declaration{Number: 113, By: APIServer, Since: state.NoticesSince}
+}
+
+func (RecordMailsPayload) yields(None) {}

@@ -26,11 +26,18 @@ func notify(tx *state.Tx, n state.Notice) {
 		return
 	}
 	inbox := tx.Inbox(n.Customer)
-	if inbox.Preference(n.Event) == model.NotAtAll {
+	how := inbox.Preference(n.Event)
+	if how == model.NotAtAll {
 		return
 	}
 	n.At, n.Made = tx.Now, tx.Index
-	list(tx, &inbox, n)
+	mailed := byEmail(how) && mailable(tx, n.Customer)
+	if mailed {
+		post(tx, &inbox, n)
+	}
+	if inApp(how) || !mailed { // what cannot be sent is told all the same
+		list(tx, &inbox, n)
+	}
 	tx.PutInbox(inbox)
 }
 

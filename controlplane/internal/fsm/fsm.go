@@ -145,6 +145,8 @@ func registerAll(m *FSM) {
 	register(m, endTopUp)
 	register(m, reverseTopUp)
 	register(m, forgetRemovals)
+	register(m, takeMails)
+	register(m, recordMails)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

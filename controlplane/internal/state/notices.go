@@ -85,6 +85,14 @@ type Inbox struct {
 	Fold ids.ID `cbor:"4,keyasint,omitzero"`
 	// Preferences are those that the customer has set, by event, ascending.
 	Preferences []Preference `cbor:"5,keyasint,omitempty"`
+	// Mails are when the newest e-mail of each event was due, by event, ascending.
+	Mails []MailTime `cbor:"6,keyasint,omitempty"`
+}
+
+// MailTime is when an e-mail of an event was due first.
+type MailTime struct {
+	Event model.Event `cbor:"1,keyasint"`
+	At    int64       `cbor:"2,keyasint"`
 }
 
 // Preference is by which ways a customer wants to be told of an event.
@@ -103,7 +111,7 @@ func (v *View) Inbox(customer string) Inbox {
 		return Inbox{Customer: customer}
 	}
 	inbox := *known
-	inbox.Preferences = slices.Clone(known.Preferences)
+	inbox.Preferences, inbox.Mails = slices.Clone(known.Preferences), slices.Clone(known.Mails)
 	return inbox
 }
 
@@ -131,6 +139,29 @@ func (i *Inbox) Prefer(p Preference) {
 		i.Preferences = slices.Insert(i.Preferences, at, p)
 	}
 	i.Preferences[at] = p
+}
+
+func (i *Inbox) findMail(event model.Event) (at int, found bool) {
+	return slices.BinarySearchFunc(i.Mails, event, func(m MailTime, event model.Event) int {
+		return strings.Compare(string(m.Event), string(event))
+	})
+}
+
+// MailedAt is when the newest e-mail of an event was due first; 0: there was none.
+func (i *Inbox) MailedAt(event model.Event) int64 {
+	if at, found := i.findMail(event); found {
+		return i.Mails[at].At
+	}
+	return 0
+}
+
+// Mailed notes when the newest e-mail of an event is due.
+func (i *Inbox) Mailed(event model.Event, due int64) {
+	at, found := i.findMail(event)
+	if !found {
+		i.Mails = slices.Insert(i.Mails, at, MailTime{Event: event})
+	}
+	i.Mails[at].At = due
 }
 
 // Add counts a notice that is added.

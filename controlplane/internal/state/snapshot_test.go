@@ -191,6 +191,7 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 			launchesTable.remove(tx, launches)
 		}
 		tx.NoticesByAge(func(n *Notice) bool { tx.RemoveNotice(n); return true })
+		tx.MailsDue(func(m *Mail) bool { tx.RemoveMail(m); return true })
 		for _, inbox := range inboxesTable.all(&tx.View, "id_prefix") {
 			inboxesTable.remove(tx, inbox)
 		}

@@ -35,6 +35,7 @@ type Config struct {
 	OpenID   OpenIDFlags    `embed:"" prefix:"oidc-"`
 	Calls    CallFlags      `embed:""`
 	Backups  BackupFlags    `embed:""`
+	Mail     MailFlags      `embed:""`
 
 	OpsListen   string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
 	AdminListen string        `group:"operation" help:"Address of an operators' door to the whole API: /api/admin and /metrics are served there alone then. By default with the API, for administrators." placeholder:"HOST:PORT"`

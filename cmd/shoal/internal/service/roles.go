@@ -151,6 +151,9 @@ func (n *node) fetcherPart() lifecycle.Part {
 }
 
 func (n *node) buildAPI(context.Context) (err error) {
+	if err := n.buildMail(); err != nil {
+		return err
+	}
 	config, on := &n.config, n.services
 	on.watchGroups()
 	payments, err := n.openPayments()

@@ -67,7 +67,7 @@ func (c *Command) Validate() error {
 	}
 	if err := cmp.Or(c.checkCluster(), c.Services.Check(), c.Model.check(),
 		c.OpenID.check(), c.Calls.check(c.NoRateLimits), c.Backups.check(),
-		c.Stripe.check()); err != nil {
+		c.Stripe.check(), c.Mail.check()); err != nil {
 		return err
 	}
 	for host, to := range c.Origins {

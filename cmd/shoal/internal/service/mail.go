@@ -1,0 +1,60 @@
+package service
+
+import (
+	"fmt"
+
+	"shoal.dev/shoal/apiserver"
+)
+
+// MailFlags say how customers get e-mails.
+type MailFlags struct {
+	Address      string `name:"smtp" group:"mail" help:"SMTP server that sends e-mails to customers; none by default, and then none are sent." placeholder:"HOST:PORT"`
+	From         string `name:"smtp-from" group:"mail" help:"Address that e-mails come from." placeholder:"ADDRESS"`
+	Encryption   string `name:"smtp-tls" group:"mail" help:"How the connection is encrypted: starttls, tls from its first byte on, or none." enum:"starttls,tls,none" default:"starttls"`
+	User         string `name:"smtp-user" group:"mail" help:"User at the SMTP server, if it wants one." placeholder:"NAME"`
+	Password     string `name:"smtp-password" group:"mail" help:"Its password: better in SHOAL_SMTP_PASSWORD or --smtp-password-file than on a command line." placeholder:"TEXT"`
+	PasswordFile string `name:"smtp-password-file" group:"mail" help:"File with the password." type:"path" placeholder:"FILE"`
+	CAFile       string `name:"smtp-ca-file" group:"mail" help:"Authorities of the SMTP server's certificate in PEM, instead of the system's." type:"path" placeholder:"FILE"`
+}
+
+// server is the SMTP server that the flags name. Its error names the flag.
+func (m *MailFlags) server() (server apiserver.MailServer, err error) {
+	server = apiserver.MailServer{Address: m.Address, Encryption: m.Encryption, User: m.User,
+		From: m.From}
+	if server.Password, err = secret("--smtp-password", m.Password, m.PasswordFile); err != nil {
+		return server, err
+	}
+	if server.RootCAs, err = authorities("--smtp-ca-file", m.CAFile); err != nil {
+		return server, err
+	}
+	if err := server.Check(); err != nil {
+		return server, fmt.Errorf("--smtp, --smtp-from: %w", err)
+	}
+	return server, nil
+}
+
+func (m *MailFlags) check() error {
+	if m.Address == "" {
+		if m.From != "" || m.User != "" {
+			return fmt.Errorf("--smtp-from, --smtp-user: need --smtp")
+		}
+		return nil
+	}
+	_, err := m.server()
+	return err
+}
+
+// buildMail makes the node one that sends e-mails, if it is told by which server.
+func (n *node) buildMail() error {
+	if n.config.Mail.Address == "" {
+		return nil
+	}
+	server, err := n.config.Mail.server()
+	if err != nil {
+		return err
+	}
+	n.worker.Add(apiserver.Email(apiserver.MailConfig{Server: server,
+		Client: n.control.Client(), Clock: n.clock, Logger: n.forRole("mail"),
+		Metrics: n.metrics, Point: n.point}))
+	return nil
+}

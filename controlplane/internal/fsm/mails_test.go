@@ -1,0 +1,135 @@
+package fsm
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// newMailBench is a bench where somebody sends e-mails, and the customer a has an address.
+func newMailBench(t *testing.T) *bench {
+	b := newBench(t)
+	b.must(command.SignUpPayload{Customer: "a", Email: "a@x.test", Firstname: "A", Lastname: "B"})
+	b.must(command.EnqueueWorkPayload{ID: b.ids.New(), Kind: work.Email, Once: true})
+	return b
+}
+
+func (b *bench) take(want int) []state.Mail {
+	b.t.Helper()
+	got := b.must(command.TakeMailsPayload{Most: 10}).([]state.Mail)
+	if len(got) != want {
+		b.t.Fatalf("%d e-mails are taken, want %d", len(got), want)
+	}
+	return got
+}
+
+func (b *bench) mails() (all []*state.Mail) {
+	b.view().MailsDue(func(m *state.Mail) bool { all = append(all, m); return true })
+	return all
+}
+
+// TestWhoIsMailed: by preference, with an address, while somebody sends.
+func TestWhoIsMailed(t *testing.T) {
+	b := newMailBench(t)
+	holds := func(mails, listed int) {
+		t.Helper()
+		if len(b.mails()) != mails || len(told(b.view(), "a")) != listed {
+			t.Fatalf("%d e-mails, %d are listed", len(b.mails()), len(told(b.view(), "a")))
+		}
+	}
+	prefer := func(how model.NoticePreference) {
+		b.must(command.PreferNoticesPayload{Customer: "a", Set: []state.Preference{
+			{Event: model.APIKeyCreated, How: how}}})
+	}
+	prefer(model.NotAtAll)
+	b.mint("none")
+	holds(0, 0)
+	prefer(model.InApp)
+	b.mint("in the application")
+	holds(0, 1)
+	prefer(model.ByEmail)
+	b.mint("by e-mail")
+	holds(1, 1)
+	prefer(model.BothWays)
+	b.mint("both ways")
+	holds(1, 2)
+	if m := b.mails()[0]; m.Count != 2 || m.Notices[0].Name != "by e-mail" ||
+		m.ID != m.Notices[0].ID {
+		t.Errorf("%+v", m)
+	}
+	b.now += senderGoneMillis
+	prefer(model.ByEmail)
+	b.mint("while nobody sends")
+	holds(1, 3)
+	none := newBench(t)
+	none.must(command.SignUpPayload{Customer: "a", Email: "a@x.test"})
+	none.mint("without a sender")
+	if len(none.mails()) != 0 || len(told(none.view(), "a")) != 1 {
+		t.Error("e-mails gather, and nobody sends them")
+	}
+}
+
+// TestMailsGather: a minute, and then an hour. What was taken stays as it is; what comes afterwards
+// waits behind it, however long it takes.
+func TestMailsGather(t *testing.T) {
+	b := newMailBench(t)
+	b.now = 100_000_000
+	b.mint("first")
+	b.now += gatherMillis - 1
+	b.take(0)
+	b.mint("second")
+	b.now++
+	if m := b.take(1)[0]; m.Count != 2 || !m.Taken {
+		t.Fatalf("%+v", m)
+	}
+	b.mint("third")
+	if m := b.take(1)[0]; m.Count != 2 {
+		t.Fatalf("taken again: %+v", m)
+	}
+	b.now += mailedMillis
+	first := b.take(1)[0]
+	if first.Count != 2 || len(b.mails()) != 2 {
+		t.Fatalf("beside the one that was not sent: %+v", first)
+	}
+	b.mint("fourth")
+	b.must(command.RecordMailsPayload{Done: []ids.ID{first.ID, {9}}})
+	b.must(command.RecordMailsPayload{Done: []ids.ID{first.ID, b.mails()[0].ID}}) // not taken yet
+	b.now++
+	if m := b.take(1)[0]; m.Count != 2 || m.Notices[0].Name != "third" || len(b.mails()) != 1 {
+		t.Fatalf("behind it: %+v", m)
+	}
+	for n := range 2 * state.MailedNotices {
+		b.mint(string(rune('a' + n)))
+	}
+	for _, m := range b.mails() {
+		if !m.Taken && (m.Count != 2*state.MailedNotices ||
+			len(m.Notices) != state.MailedNotices || m.Notices[0].Name != "a") {
+			t.Errorf("of many: %d, and %d of them whole", m.Count, len(m.Notices))
+		}
+	}
+}
+
+func TestMailsThatArePutOff(t *testing.T) {
+	b := newMailBench(t)
+	b.now = 100_000_000
+	b.mint("key")
+	b.now += gatherMillis
+	mail := b.take(1)[0]
+	b.must(command.RecordMailsPayload{Later: []command.MailLater{{ID: ids.ID{9}, After: 1},
+		{ID: mail.ID, After: 5 * gatherMillis}}})
+	b.now += 5*gatherMillis - 1
+	b.take(0)
+	b.now++
+	if again := b.take(1)[0]; again.Tries != 1 || again.ID != mail.ID {
+		t.Errorf("%+v", again)
+	}
+	b.must(command.RecordMailsPayload{Later: []command.MailLater{{ID: mail.ID, After: -1}}})
+	b.take(0)
+	if taken := b.must(command.TakeMailsPayload{}).([]state.Mail); len(taken) != 0 {
+		t.Errorf("none is asked for, %d come", len(taken))
+	}
+}

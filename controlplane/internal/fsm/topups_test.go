@@ -215,10 +215,9 @@ func TestReversalsWait(t *testing.T) {
 // paying drives a state machine with what a provider tells, and knows what it comes to.
 type paying struct {
 	*money
-	session int
-	paid    map[string]int64    // micros, by session
-	away    map[string]reversed // by id
-	told    []command.Payload   // to be repeated
+	paid map[string]int64    // micros, by session
+	away map[string]reversed // by id
+	told []command.Payload   // to be repeated
 }
 
 type reversed struct {

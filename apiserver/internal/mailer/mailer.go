@@ -117,10 +117,11 @@ func (m *mailer) send(ctx context.Context, mails []client.Mail) (record client.R
 func (m *mailer) deliver(connection *connection, mail *client.Mail, to string) (outcome string,
 	err error) {
 	message, err := m.Server.message(mail, to)
-	if err != nil {
-		return "", err
+	if err != nil { // nobody can send it, and it holds up no other
+		err = &refusal{error: err}
+	} else {
+		err = connection.send(message)
 	}
-	err = connection.send(message)
 	m.Point("work.email.after_send")
 	var refused *refusal
 	switch {

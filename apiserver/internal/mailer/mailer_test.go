@@ -430,6 +430,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeSent holds up nobody: an address that the library refuses, for one.
+func TestWhatCannotBeSent(t *testing.T) {
+	p := newPost(t, mailer.InClear)
+	p.client.Must(t, client.OpenCustomer{Customer: "bob", Entry: p.ids.New()})
+	p.client.Must(t, client.SignUp{Customer: "bob", Email: "no address", Firstname: "B",
+		Lastname: "S"})
+	p.happens("bob")
+	p.happens("ann")
+	p.clock.Advance(time.Minute)
+	p.must()
+	if len(p.mails()) != 1 || p.waiting() != 0 ||
+		!strings.Contains(p.logs.String(), "refused for good") {
+		t.Errorf("%d e-mails, %d wait: %s", len(p.mails()), p.waiting(), p.logs.String())
+	}
+}
+
 // TestWhoHasNoAddress is told in the application alone.
 func TestWhoHasNoAddress(t *testing.T) {
 	p := newPost(t, mailer.InClear)

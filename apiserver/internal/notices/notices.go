@@ -20,6 +20,10 @@ func Title(n *client.Notice) string {
 		return fmt.Sprintf("The run of %q stopped: the balance was used up", n.Name)
 	case model.WalletLowBalance:
 		return "The balance of your wallet is low"
+	case model.TopUpApplied:
+		return "Your wallet was topped up"
+	case model.TopUpFailed:
+		return "The payment of a top-up failed"
 	case model.APIKeyCreated:
 		return fmt.Sprintf("The API key %q was created", n.Name)
 	case model.MoreNotices:
@@ -40,6 +44,10 @@ func Text(n *client.Notice) string {
 	case model.WalletLowBalance:
 		return fmt.Sprintf("It is %s, below your threshold. Runs stop when it is used up.",
 			Euros(n.Micros))
+	case model.TopUpApplied:
+		return fmt.Sprintf("%s were paid in.", Euros(n.Micros))
+	case model.TopUpFailed:
+		return fmt.Sprintf("%s were not paid in. No money has moved.", Euros(n.Micros))
 	case model.APIKeyCreated:
 		return "If it was not you, revoke it at once."
 	case model.MoreNotices:

@@ -104,11 +104,30 @@ func notifyLow(tx *state.Tx, w *state.Wallet) {
 	if was := tx.Wallet(w.Customer); was == nil || was.Balance() < was.Threshold {
 		return
 	}
-	var now ids.ID // an id of the moment
-	binary.BigEndian.PutUint32(now[:], uint32(tx.Now/1000))
 	notify(tx, state.Notice{
-		ID:       state.NoticeID(model.WalletLowBalance, w.Customer, now, tx.Index),
+		ID:       state.NoticeID(model.WalletLowBalance, w.Customer, moment(tx), tx.Index),
 		Customer: w.Customer, Event: model.WalletLowBalance, Micros: w.Balance()})
+}
+
+// moment is an id of the state's time, for what happens without a subject.
+func moment(tx *state.Tx) (now ids.ID) {
+	binary.BigEndian.PutUint32(now[:], uint32(tx.Now/1000))
+	return now
+}
+
+// notifyPaid tells of a top-up that was credited, by its ledger entry.
+func notifyPaid(tx *state.Tx, entry *state.Entry) {
+	notify(tx, state.Notice{
+		ID:       state.NoticeID(model.TopUpApplied, entry.Customer, entry.ID, 0),
+		Customer: entry.Customer, Event: model.TopUpApplied, Subject: entry.ID,
+		Micros: entry.Amount})
+}
+
+// notifyUnpaid tells of a top-up whose payment failed. One that nobody paid in time is no news.
+func notifyUnpaid(tx *state.Tx, u *state.TopUp) {
+	notify(tx, state.Notice{
+		ID:       state.NoticeID(model.TopUpFailed, u.Customer, moment(tx), tx.Index),
+		Customer: u.Customer, Event: model.TopUpFailed, Micros: u.Asked})
 }
 
 // notifyKey tells of a key that was made.

@@ -59,6 +59,7 @@ func payTopUp(tx *state.Tx, p command.PayTopUpPayload) (command.PaidTopUp, error
 			Amount: p.Amount, Note: p.Session, CreatedAt: tx.Now, Created: tx.Index}
 		books.seal(wallet, entry, state.EntryApplied)
 		tx.PutEntry(entry)
+		notifyPaid(tx, entry)
 	}
 	books.save()
 	tx.PutTopUp(&paid)
@@ -84,6 +85,7 @@ func endTopUp(tx *state.Tx, p command.EndTopUpPayload) (command.None, error) {
 		status := state.TopUpExpired
 		if p.Failed {
 			status = state.TopUpFailed
+			notifyUnpaid(tx, known)
 		}
 		end(tx, known, status)
 	}

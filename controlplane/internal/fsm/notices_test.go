@@ -129,6 +129,25 @@ func TestMoneyIsToldOf(t *testing.T) {
 	}
 }
 
+// TestTopUpsAreTold: each payment once, however often the provider tells of it.
+func TestTopUpsAreTold(t *testing.T) {
+	b := newBench(t)
+	for _, session := range []string{"paid", "failed", "left"} {
+		b.open(session)
+	}
+	for range 2 {
+		b.pay("paid", 10_000_000)
+		b.must(command.EndTopUpPayload{Session: "failed", Failed: true})
+		b.must(command.EndTopUpPayload{Session: "left"})
+		b.pay("in another currency", 0)
+	}
+	all := told(b.view(), "a")
+	if len(all) != 2 || all[0].Event != model.TopUpFailed || all[0].Micros == 0 ||
+		all[1].Event != model.TopUpApplied || all[1].Micros != 10_000_000 {
+		t.Errorf("told: %+v", all)
+	}
+}
+
 func TestPreferencesOfNotices(t *testing.T) {
 	b := newBench(t)
 	prefer := func(event model.Event, how model.NoticePreference) state.Inbox {

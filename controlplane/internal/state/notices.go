@@ -27,7 +27,7 @@ type Notice struct {
 	Pages    uint64      `cbor:"11,keyasint,omitempty"` // of the run, as its job counts them
 	Items    uint64      `cbor:"12,keyasint,omitempty"` // rows of the run
 	Errors   uint32      `cbor:"13,keyasint,omitempty"` // links of the run that failed
-	Micros   int64       `cbor:"14,keyasint,omitempty"` // charged for the run, or the balance
+	Micros   int64       `cbor:"14,keyasint,omitempty"` // charged or paid in, or the balance
 	Count    uint64      `cbor:"15,keyasint,omitempty"` // of MORE_NOTICES: how many it stands for
 }
 

@@ -42,7 +42,9 @@ type Notification struct {
 	JobID     *ids.ID     `json:"jobId" doc:"The run that it is about"`
 	ScraperID *ids.ID     `json:"scraperId" doc:"The run's scraper"`
 	KeyID     *ids.ID     `json:"keyId" doc:"The API key that it is about"`
-	Count     uint64      `json:"count" doc:"How many notices it stands for: 1, but for MORE_NOTICES"`
+	// TransactionID is of the wallet's transactions.
+	TransactionID *ids.ID `json:"transactionId" doc:"The transaction of the top-up that it is about"`
+	Count         uint64  `json:"count" doc:"How many notices it stands for: 1, but for MORE_NOTICES"`
 }
 
 func newNotification(n *client.Notice) Notification {
@@ -51,6 +53,8 @@ func newNotification(n *client.Notice) Notification {
 	switch {
 	case n.Event == model.APIKeyCreated:
 		told.KeyID = &n.Subject
+	case n.Event == model.TopUpApplied:
+		told.TransactionID = &n.Subject
 	case !n.Subject.IsZero():
 		told.JobID, told.ScraperID = &n.Subject, &n.Scraper
 	}

@@ -88,8 +88,20 @@ func TestRunsAreTold(t *testing.T) {
 		Has: map[string]any{"content.0.event": "SCRAPER_RUN_FAILED",
 			"content.0.jobId": launch.Job.String(), "content.0.scraperId": scraper.ID.String(),
 			"content.0.keyId": nil, "content.0.title": `The run of "Shop" failed`,
-			"content.0.text": "It read 1 pages, and 1 links failed: no page was delivered. " +
+			"content.0.text": "It read 1 page, and 1 link failed: no page was delivered. " +
 				"It cost 0.00 EUR."}})
+}
+
+func TestTopUpsAreTold(t *testing.T) {
+	s := start(t)
+	paid := client.PayTopUp{Session: "cs_1", Payment: "pi_1", Customer: "alice",
+		Amount: 10_000_000, Entry: s.IDs.New()}
+	s.Client.Must(t, paid)
+	s.Run(t, apitest.Scenario{Name: "paid", As: apitest.Reader,
+		Do: "GET /api/notifications?size=1", Status: 200,
+		Has: map[string]any{"content.0.event": "TOPUP_APPLIED", "content.0.jobId": nil,
+			"content.0.transactionId": paid.Entry.String(),
+			"content.0.text":          "10.00 EUR were paid in."}})
 }
 
 func TestRead(t *testing.T) {

@@ -27,7 +27,7 @@ func Title(n *client.Notice) string {
 	case model.APIKeyCreated:
 		return fmt.Sprintf("The API key %q was created", n.Name)
 	case model.MoreNotices:
-		return fmt.Sprintf("%d more notices", n.Count)
+		return many(n.Count, "more notice")
 	}
 	return string(n.Event)
 }
@@ -36,11 +36,11 @@ func Title(n *client.Notice) string {
 func Text(n *client.Notice) string {
 	switch n.Event {
 	case model.RunFailed:
-		return fmt.Sprintf("It read %d pages, and %d links failed%s. It cost %s.", n.Pages,
-			n.Errors, because(n.Message), Euros(n.Micros))
+		return fmt.Sprintf("It read %s, and %s failed%s. It cost %s.", many(n.Pages, "page"),
+			many(uint64(n.Errors), "link"), because(n.Message), Euros(n.Micros))
 	case model.RunCompleted, model.RunStoppedBalance:
-		return fmt.Sprintf("It read %d pages and made %d rows; %d links failed. It cost %s.",
-			n.Pages, n.Items, n.Errors, Euros(n.Micros))
+		return fmt.Sprintf("It read %s and made %s; %s failed. It cost %s.", many(n.Pages, "page"),
+			many(n.Items, "row"), many(uint64(n.Errors), "link"), Euros(n.Micros))
 	case model.WalletLowBalance:
 		return fmt.Sprintf("It is %s, below your threshold. Runs stop when it is used up.",
 			Euros(n.Micros))
@@ -54,6 +54,14 @@ func Text(n *client.Notice) string {
 		return "They found no room, since so many notices were unread."
 	}
 	return ""
+}
+
+// many is a number of things.
+func many(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 func because(message string) string {

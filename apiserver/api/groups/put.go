@@ -71,9 +71,6 @@ func (r *putRequest) Validate() fault.List {
 	return nil
 }
 
-// retentionSince is the version of the cluster whose groups have a retention.
-const retentionSince = 2
-
 // put is PUT /api/scraper/group.
 func (r Resource) put() *operation.Operation {
 	return operation.Define(operation.Declaration{
@@ -124,10 +121,6 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 	}
 	if b.RetentionCount.named {
 		put.Retention = b.RetentionCount.count
-	}
-	if put.Retention > 0 && from.View.ClusterVersion() < retentionSince {
-		return put, fault.Invalid(fault.Unavailable, "retentionCount",
-			"the cluster is being upgraded: this is there once all its nodes run the new version")
 	}
 	setNamed(&put.Name, b.Name)
 	setNamed(&put.DataTable, b.DataTable)

@@ -109,6 +109,17 @@ func (PutGroupPayload) Declaration() Declaration {
 
 func (PutGroupPayload) yields(state.Group) {}
 
+// Needs implements Needing: a group with a retention does.
+func (p PutGroupPayload) Needs() uint32 {
+	if p.Retention != 0 {
+		return RetentionSince
+	}
+	return 1
+}
+
+// RetentionSince is the version of the cluster from which on newer runs replace older ones.
+const RetentionSince = 2
+
 // PutScraperPayload creates (Create) or replaces a scraper. Faults: scraper_not_found on an update
 // of a scraper that is not the customer's, GROUP_NOT_FOUND, NAME_TAKEN (names are unique per
 // customer). Also limit_reached (100,000 scrapers a customer, 256 MiB with their recipes).
@@ -139,7 +150,7 @@ type PutRetentionPayload struct {
 
 // Declaration implements Payload.
 func (PutRetentionPayload) Declaration() Declaration {
-	return Declaration{Number: 140, By: APIServer, Kept: true, Since: 2}
+	return Declaration{Number: 140, By: APIServer, Kept: true, Since: RetentionSince}
 }
 
 func (PutRetentionPayload) yields(state.Scraper) {}

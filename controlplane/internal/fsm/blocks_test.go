@@ -80,9 +80,9 @@ func TestBlockedCustomersLaunchNothing(t *testing.T) {
 	}
 }
 
-// Customers are blocked, and keys expire, once all nodes know what that is. A key that would not
-// expire is not made in place of one that does.
-func TestBlocksAndExpiryWaitForTheUpgrade(t *testing.T) {
+// Customers are blocked, keys expire and groups have a retention once all nodes know what that is.
+// A key that would not expire is not made in place of one that does.
+func TestNewMembersWaitForTheUpgrade(t *testing.T) {
 	m := New()
 	apply := func(index uint64, payload command.Payload) error {
 		data, err := m.Encode(ids.ID{byte(index)}, 1, payload, nil)
@@ -100,7 +100,9 @@ func TestBlocksAndExpiryWaitForTheUpgrade(t *testing.T) {
 	}
 	block := command.BlockCustomerPayload{Customer: "a", By: "root"}
 	expires := command.MintKeyPayload{ID: ids.ID{3}, Customer: "a", Prefix: "p", ExpiresAt: 9}
-	for _, payload := range []command.Payload{block, expires} {
+	retains := command.PutGroupPayload{Create: true, ID: ids.ID{5}, Customer: "a", Name: "g",
+		Retention: 2}
+	for _, payload := range []command.Payload{block, expires, retains} {
 		if err := apply(3, payload); fault.CodeOf(err) != fault.Unavailable {
 			t.Errorf("%T before: %v", payload, err)
 		}
@@ -112,10 +114,14 @@ func TestBlocksAndExpiryWaitForTheUpgrade(t *testing.T) {
 		Prefix: "q"}); err != nil {
 		t.Errorf("a key that does not expire: %v", err)
 	}
+	if err := apply(3, command.PutGroupPayload{Create: true, ID: ids.ID{6}, Customer: "a",
+		Name: "keeps all"}); err != nil {
+		t.Errorf("a group without a retention: %v", err)
+	}
 	if err := apply(4, command.ActivateVersionPayload{Version: 2}); err != nil {
 		t.Fatal(err)
 	}
-	for i, payload := range []command.Payload{block, expires} {
+	for i, payload := range []command.Payload{block, expires, retains} {
 		if err := apply(5+uint64(i), payload); err != nil {
 			t.Errorf("%T after: %v", payload, err)
 		}

@@ -35,8 +35,8 @@ type Changes struct {
 // and the time. Who fetches which shard is, too: a fetcher at work holds a lease by the state of
 // today. The number of the newest dispatch and the index never count back, so they are of today,
 // too. The runs that were launched behind the cut are undone, and revisions go on above all there
-// were. Revoked keys stay revoked, and customers are blocked or not as they are today. It fails when
-// the states have different numbers of shards.
+// were. Revoked keys stay revoked, and customers are blocked or not as they are today. It fails
+// when the states have different numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched

@@ -83,6 +83,8 @@ func TestExport(t *testing.T) {
 // scanned is a store that notes the bytes of each part, and fails one of them when it is told to.
 type scanned struct {
 	rowstore.Store
+	// A server whose client has its answer, or lost it, may still be reading.
+	mu    sync.Mutex
 	reads []int
 	fail  int // that read fails, counted from 1
 	// not nil: it is told of each read before that is made
@@ -98,6 +100,8 @@ func (s *scanned) Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMes
 		<-s.held
 		return s.Store.Scan(ctx, q)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.reading != nil {
 		s.reading(len(s.reads) + 1)
 	}
@@ -113,6 +117,21 @@ func (s *scanned) Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMes
 	return rows, last, err
 }
 
+// expect forgets the reads so far, fails the read of that number (none: 0) and tells reading of
+// those that come.
+func (s *scanned) expect(fail int, reading func(read int)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads, s.fail, s.reading = nil, fail, reading
+}
+
+// read returns the bytes of each part that was read.
+func (s *scanned) read() []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.reads)
+}
+
 // Long rows are never in memory at once, and a file that breaks off does not look whole.
 func TestExportLongRows(t *testing.T) {
 	store := &scanned{Store: apitest.NewStore(t)}
@@ -123,32 +142,33 @@ func TestExportLongRows(t *testing.T) {
 	}
 	r.run(t, r.other, rows...)
 	path := "/api/scraper/data/export?format=jsonl&jobId=" + r.jobs[len(r.jobs)-1].String()
-	store.reads = nil
+	store.expect(0, nil)
 	body, err := r.get(t, path)
 	if err != nil || strings.Count(string(body), "\n") != len(rows) {
 		t.Errorf("%d bytes: %v", len(body), err)
 	}
-	if most := slices.Max(store.reads); most > 1<<20+1_000_000 || len(store.reads) < 4 {
-		t.Errorf("parts of %v bytes", store.reads)
+	reads := store.read()
+	if most := slices.Max(reads); most > 1<<20+1_000_000 || len(reads) < 4 {
+		t.Errorf("parts of %v bytes", reads)
 	}
-	store.reads, store.fail = nil, 1 // before anything was sent the client is told
+	store.expect(1, nil) // before anything was sent the client is told
 	r.Run(t, apitest.Scenario{Name: "first part", As: apitest.Reader, Do: "GET " + path,
 		Status: 500, Code: "internal_error"})
-	store.reads, store.fail = nil, 3
+	store.expect(3, nil)
 	if body, err := r.get(t, path); err == nil {
 		t.Errorf("a part of %d bytes looks whole", len(body))
 	}
 	for _, read := range []int{1, 3} { // whose customer is blocked meanwhile
-		store.reads, store.fail, store.reading = nil, 0, func(now int) {
+		store.expect(0, func(now int) {
 			if now == read {
 				r.Client.Must(t, client.BlockCustomer{Customer: "alice", By: "root"})
 			}
-		}
+		})
 		body, err := r.get(t, path)
 		if whole := err == nil && strings.Count(string(body), "\n") == len(rows); whole ||
-			len(store.reads) == len(rows) {
+			len(store.read()) == len(rows) {
 			t.Errorf("blocked at read %d: %d bytes after %d reads", read, len(body),
-				len(store.reads))
+				len(store.read()))
 		}
 		r.Client.Must(t, client.UnblockCustomer{Customer: "alice"})
 	}

@@ -1,6 +1,7 @@
 // Command report reads what `go test -json` says and tells it as `go test` does, with what failed
 // in full and its messages once more at the end. It ends with 1 when a test failed, or when a
-// package took more seconds than its budget:
+// package took more seconds than its budget. With budgets it also names the tests that took
+// longest, so that it is known where the minutes go:
 //
 //	go test -json ./... | go run ./testkit/report -budgets .ci/budgets
 //
@@ -10,6 +11,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -17,6 +19,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -92,6 +95,7 @@ type reporter struct {
 	said    map[string]*strings.Builder // by package and test, until it ends
 	failed  bool
 	slow    []string
+	ended   []event  // tests that are no part of another and took worthSaying or more
 	brief   []string // what verdict says again of tests that failed
 }
 
@@ -103,6 +107,7 @@ func (r *reporter) hear(line []byte) {
 		_, _ = r.out.Write(line)
 		return
 	}
+	r.time(e)
 	switch id := e.Package + " " + e.Test; e.Action {
 	case "build-output":
 		_, _ = io.WriteString(r.out, e.Output)
@@ -186,8 +191,36 @@ func (r *reporter) judge(e event) {
 	}
 }
 
+// What is said of the tests that took longest.
+const (
+	longest     = 10
+	worthSaying = 20 // seconds: a test that took less is not named
+)
+
+// time remembers how long a test took.
+func (r *reporter) time(e event) {
+	if (e.Action == "pass" || e.Action == "fail") && e.Test != "" &&
+		!strings.Contains(e.Test, "/") && e.Elapsed >= worthSaying {
+		r.ended = append(r.ended, e)
+	}
+}
+
+// nameLongest names the tests that took longest, the slowest first.
+func (r *reporter) nameLongest() {
+	if !r.bounded {
+		return
+	}
+	slices.SortStableFunc(r.ended, func(a, b event) int {
+		return cmp.Compare(b.Elapsed, a.Elapsed)
+	})
+	for _, e := range r.ended[:min(len(r.ended), longest)] {
+		fmt.Fprintf(r.out, "took %4.0f s: %s %s\n", e.Elapsed, e.Package, e.Test)
+	}
+}
+
 // verdict is nil when everything passed in time.
 func (r *reporter) verdict() error {
+	r.nameLongest()
 	for _, line := range r.brief {
 		fmt.Fprintln(r.out, line)
 	}

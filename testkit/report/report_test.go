@@ -70,6 +70,29 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestLongestAreNamed holds that the slowest tests are named, in order, and no others.
+func TestLongestAreNamed(t *testing.T) {
+	budgets := filepath.Join(t.TempDir(), "budgets")
+	if err := os.WriteFile(budgets, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said, out bytes.Buffer
+	for i := range 2 * longest {
+		fmt.Fprintf(&said, `{"Action":"pass","Package":"a/b/one","Test":"Test%02d","Elapsed":%d}`+"\n",
+			i, worthSaying-5+i)
+		fmt.Fprintf(&said, `{"Action":"pass","Package":"a/b/one","Test":"Test%02d/part","Elapsed":90}`+
+			"\n", i)
+	}
+	if err := run(&said, &out, budgets); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != longest || lines[0] != "took   34 s: a/b/one Test19" ||
+		lines[9] != "took   25 s: a/b/one Test10" {
+		t.Errorf("%d lines:\n%s", len(lines), out.String())
+	}
+}
+
 // TestMessagesOfFailuresAreLast holds that the end of a log tells what was wrong.
 func TestMessagesOfFailuresAreLast(t *testing.T) {
 	const output = `{"Action":"output","Package":"a/b/one","Test":"TestBad","Output":"%s\n"}` + "\n"

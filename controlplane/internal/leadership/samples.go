@@ -69,14 +69,15 @@ func (h *Holder) measureWindow(to *telemetry.Metrics) {
 		Declare(to)
 }
 
-// money is what open runs hold and have been charged.
+// money is what open runs hold and have been charged, and what nobody owns.
 type money struct {
 	reserved, accrued int64 // micros
+	unmatched         int64 // micros
 	freeHeld          int64
 }
 
-// measureMoney shows what is reserved, on the leader only. Only customers with open runs have
-// reservations.
+// measureMoney shows what is reserved and unmatched, on the leader only. Only customers with open
+// runs have reservations.
 func (h *Holder) measureMoney(to *telemetry.Metrics) {
 	telemetry.NewSamples(func() (sum money, ok bool) {
 		l := h.Current()
@@ -84,6 +85,7 @@ func (h *Holder) measureMoney(to *telemetry.Metrics) {
 			return sum, false
 		}
 		view, seen := l.view(), map[string]bool{}
+		sum.unmatched = view.Books().Unmatched
 		for _, job := range view.OpenJobs() {
 			sum.accrued += job.Charged
 			if seen[job.Customer] {
@@ -106,6 +108,10 @@ func (h *Holder) measureMoney(to *telemetry.Metrics) {
 		Gauge("shoal_controlplane_accrued_micros",
 			"Charges of runs that are not closed, in micros (millionths of a euro), on the leader.",
 			func(m money) float64 { return float64(m.accrued) }).
+		Gauge("shoal_controlplane_unmatched_micros",
+			"Money that was paid in for no customer there is, in micros (millionths of a euro), "+
+				"on the leader.",
+			func(m money) float64 { return float64(m.unmatched) }).
 		Declare(to)
 }
 

@@ -41,6 +41,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end -}}
 
+{{/* The services whose authorities a role's pods are given. Takes the role. */}}
+{{- define "shoal.authorities" -}}
+kafka clickhouse redis blobs{{ if eq . "apiserver" }} oidc smtp{{ end }}
+{{- end -}}
+
+{{/* Public addresses, as peers of a network policy. Takes root. */}}
+{{- define "shoal.public" -}}
+- ipBlock:
+    cidr: 0.0.0.0/0
+    except:
+      {{- toYaml .Values.networkPolicy.denied4 | nindent 6 }}
+- ipBlock:
+    cidr: ::/0
+    except:
+      {{- toYaml .Values.networkPolicy.denied6 | nindent 6 }}
+{{- end -}}
+
 {{/* A variable for each flag of `shoal serve` that all roles share. Takes root, role and values (of the role). */}}
 {{- define "shoal.environment" -}}
 {{- $v := .root.Values -}}
@@ -292,7 +309,7 @@ spec:
             {{- if .keeps }}
             - {name: first, mountPath: /config/node.conf, subPathExpr: $(POD_NAME).conf, readOnly: true}
             {{- end }}
-            {{- range $service := list "kafka" "clickhouse" "redis" "blobs" }}
+            {{- range $service := splitList " " (include "shoal.authorities" .role) }}
             {{- if (index $.root.Values $service).caSecret.name }}
             - {name: {{ $service }}-ca, mountPath: /services/{{ $service }}-ca, readOnly: true}
             {{- end }}
@@ -303,6 +320,9 @@ spec:
             {{- if (dig "proxiesSecret" "name" "" .values) }}
             - {name: proxies, mountPath: /services/proxies, readOnly: true}
             {{- end }}
+            {{- if and (eq .role "apiserver") .root.Values.stripe.returnUrl }}
+            - {name: stripe, mountPath: /services/stripe, readOnly: true}
+            {{- end }}
       volumes:
         - name: identities
           secret: {secretName: {{ .root.Values.identities.secret }}, defaultMode: 0440}
@@ -312,12 +332,22 @@ spec:
         - name: proxies
           secret: {secretName: {{ . }}, items: [{key: {{ $.values.proxiesSecret.key }}, path: proxies}], defaultMode: 0440}
         {{- end }}
-        {{- range $service := list "kafka" "clickhouse" "redis" "blobs" }}
+        {{- range $service := splitList " " (include "shoal.authorities" .role) }}
         {{- with (index $.root.Values $service).caSecret }}
         {{- if .name }}
         - name: {{ $service }}-ca
           secret: {secretName: {{ .name }}, items: [{key: {{ .key }}, path: ca.crt}], defaultMode: 0440}
         {{- end }}
+        {{- end }}
+        {{- end }}
+        {{- with .root.Values.stripe }}
+        {{- if and (eq $.role "apiserver") .returnUrl }}
+        - name: stripe
+          projected:
+            defaultMode: 0440
+            sources:
+              - secret: {name: {{ .keySecret.name }}, items: [{key: {{ .keySecret.key }}, path: key}]}
+              - secret: {name: {{ .webhookSecret.name }}, items: [{key: {{ .webhookSecret.key }}, path: webhook}]}
         {{- end }}
         {{- end }}
         {{- with .root.Values.kafka.certSecret }}

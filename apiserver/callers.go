@@ -43,11 +43,15 @@ var errManyConnections = fault.New(fault.RateLimited,
 	"the address has %d connections open, and may have no more", maxOfAddress)
 
 // refuse ends a connection that is too many. Its request was not read, so that it may miss the
-// answer.
-func (c *callers) refuse(conn net.Conn, holder string) {
+// answer. Where TLS is spoken there is none: a handshake is dearer than what is refused.
+func (c *callers) refuse(conn net.Conn, holder string, clear bool) {
 	c.refused.Inc()
 	c.log.Warn("an address has too many connections open; if it is a proxy, name it in "+
 		"--trusted-proxies", "address", holder)
+	if !clear {
+		_ = conn.Close() // nothing was said on it
+		return
+	}
 	answer, err := json.Marshal(operation.NewProblem(errManyConnections, ""))
 	if err != nil {
 		panic(err) // plain texts and numbers

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !linux
 
 package apiserver
 
@@ -10,7 +10,7 @@ import (
 // Gone says whether the client has closed the connection: a look that neither waits nor takes
 // anything. One that has closed its sending side only counts as gone.
 func (c *conn) Gone() bool {
-	source, ok := c.Conn.(syscall.Conn)
+	source, ok := c.raw.(syscall.Conn)
 	if !ok {
 		return false
 	}

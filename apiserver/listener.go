@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -27,7 +28,8 @@ const (
 // are well.
 type listener struct {
 	net.Listener
-	operators bool // who calls there are operators
+	operators bool        // who calls there are operators
+	secure    *tls.Config // of its connections; nil: they are in the clear
 
 	callers callers
 
@@ -49,14 +51,15 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: accepted, listener: l, holder: l.callers.holder(accepted.RemoteAddr())}
+		c := &conn{Conn: secured(accepted, l.secure), raw: accepted, listener: l,
+			holder: l.callers.holder(accepted.RemoteAddr())}
 		switch fits, err := l.admit(c); {
 		case err != nil:
 			return nil, errors.Join(err, accepted.Close())
 		case fits:
 			return c, nil
 		}
-		l.callers.refuse(accepted, c.holder)
+		l.callers.refuse(accepted, c.holder, l.secure == nil)
 	}
 }
 
@@ -121,7 +124,8 @@ func (l *listener) end(which func(*conn) bool) {
 	}
 	l.mu.Unlock()
 	for _, c := range conns {
-		_ = c.cut() // it is to end, however
+		c.listener.forget(c)
+		_ = c.raw.Close() // it is to end, however: TLS would wait for its farewell to be taken
 	}
 }
 
@@ -168,6 +172,7 @@ func (all listeners) end(which func(*conn) bool) {
 // conn is a client's connection.
 type conn struct {
 	net.Conn
+	raw      net.Conn // what the other one is over, which is the same in the clear
 	listener *listener
 	holder   string      // in whose share it is, "" in nobody's
 	busy     atomic.Bool // by what the server says
@@ -189,8 +194,11 @@ func (c *conn) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.asked.Store(true)
 	}
-	if errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, io.EOF):
 		c.ended.Store(true)
+	case err != nil && c.listener.secure != nil && !c.asked.Load():
+		httpsOnly(err)
 	}
 	return n, err
 }

@@ -94,6 +94,20 @@ func measure(to *telemetry.Metrics, streams *limits.Streams, issuer *oidc.Issuer
 		Declare(to)
 }
 
+// measureCertificate shows until when customers' connections can be encrypted; it may be nil.
+func measureCertificate(to *telemetry.Metrics, certificate *Certificate) {
+	telemetry.NewSamples(func() (ends time.Time, any bool) {
+		if certificate != nil {
+			ends = certificate.Expires()
+		}
+		return ends, certificate != nil
+	}).
+		Gauge("shoal_apiserver_certificate_expiry_timestamp_seconds",
+			"When the certificate of customers' connections ends, Unix time.",
+			func(ends time.Time) float64 { return float64(ends.Unix()) }).
+		Declare(to)
+}
+
 func oneIf(yes bool) float64 {
 	if yes {
 		return 1

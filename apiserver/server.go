@@ -65,6 +65,9 @@ type Config struct {
 	Guard   launch.Guard // what may be crawled: the egress client
 	DataDir string       // holds the key of the local issuer
 	Listen  string       // HOST:PORT, for Run
+	// Certificate encrypts customers' connections; nil: they are in the clear, for a proxy that
+	// encrypts or on the loopback. Operators' are in the clear.
+	Certificate *Certificate
 	// Operators is a listener for them, which Serve closes. It serves everything, and customers'
 	// listeners neither /metrics nor /api/admin. nil: all is served to all, and needs an
 	// administrator's credential as ever.
@@ -195,6 +198,7 @@ func New(config Config) (*Server, error) {
 	}
 	streams := &limits.Streams{Cache: config.Limiter, Unbounded: config.NoRateLimits}
 	measure(config.Metrics, streams, s.openID)
+	measureCertificate(config.Metrics, config.Certificate)
 	s.chain = &operation.Chain{
 		Auth: &auth.Authenticator{Client: config.Client, Issuer: issuer, OpenID: s.openID,
 			Touches: s.touches, Clock: config.Clock, IDs: config.IDs},
@@ -328,6 +332,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	from := callers{proxies: s.config.TrustedProxies, unlimited: s.config.NoRateLimits,
 		log: s.config.Logger, refused: s.refused}
 	open := listeners{listen(l, from)}
+	if s.config.Certificate != nil {
+		open[0].secure = s.config.Certificate.config(s.config.Logger)
+	}
 	if s.config.Operators != nil {
 		open = append(open, listen(s.config.Operators, from))
 		open[1].operators = true

@@ -14,7 +14,7 @@ import (
 
 // Files of a data directory by which commands find the service.
 const (
-	AddressFile = "address" // http://HOST:PORT, while the service runs
+	AddressFile = "address" // http(s)://HOST:PORT, while the service runs
 	KeyFile     = "api-key" // the self-hosting customer's key, mode 0600
 )
 
@@ -32,10 +32,9 @@ func ReadLine(dir, name string) (string, error) {
 	return line, nil
 }
 
-// Publish leaves the service's address in its data directory for the other commands, which are
+// Publish leaves the service's base address in its data directory for the other commands, which are
 // operators' too; withdraw takes it back.
-func Publish(dir, listening string) (withdraw func(), err error) {
-	server := "http://" + Reachable(listening)
+func Publish(dir, server string) (withdraw func(), err error) {
 	path := filepath.Join(dir, AddressFile)
 	if err := os.WriteFile(path+".new", []byte(server+"\n"), 0o644); err != nil {
 		return nil, fmt.Errorf("address file: %w", err)

@@ -132,7 +132,8 @@ func (d *demoCluster) publish() error {
 	if err != nil {
 		return fmt.Errorf("api key: %w", err)
 	}
-	_, err = datadir.Publish(d.command.Data, d.node(firstAPI).config.Listen)
+	_, err = datadir.Publish(d.command.Data,
+		"http://"+datadir.Reachable(d.node(firstAPI).config.Listen))
 	return err
 }
 

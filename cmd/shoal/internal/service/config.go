@@ -36,6 +36,7 @@ type Config struct {
 	Calls    CallFlags      `embed:""`
 	Backups  BackupFlags    `embed:""`
 	Mail     MailFlags      `embed:""`
+	TLS      TLSFlags       `embed:"" prefix:"tls-"`
 
 	OpsListen   string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
 	AdminListen string        `group:"operation" help:"Address of an operators' door to the whole API: /api/admin and /metrics are served there alone then. By default with the API, for administrators." placeholder:"HOST:PORT"`

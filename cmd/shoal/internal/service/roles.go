@@ -164,12 +164,16 @@ func (n *node) buildAPI(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	certificate, err := config.TLS.open()
+	if err != nil {
+		return err
+	}
 	n.api, err = apiserver.New(apiserver.Config{Client: n.control.Client(),
 		Operator: n.control.Operator(),
 		Store:    on.store, Guard: n.egress, ExchangeRates: n.rates, Limiter: on.cache,
 		Values: on.cache, Lag: on.lag,
 		Recount: n.recount, Node: n.name, Boot: n.boot, Clock: n.clock, IDs: n.ids,
-		DataDir:      config.Data,
+		DataDir: config.Data, Certificate: certificate,
 		NoRateLimits: config.NoRateLimits, Rates: config.Calls.Rates,
 		CustomerRates:  config.Calls.CustomerRates,
 		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,

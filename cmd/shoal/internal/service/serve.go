@@ -67,7 +67,7 @@ func (c *Command) Validate() error {
 	}
 	if err := cmp.Or(c.checkCluster(), c.Services.Check(), c.Model.check(),
 		c.OpenID.check(), c.Calls.check(c.NoRateLimits), c.Backups.check(),
-		c.Stripe.check(), c.Mail.check()); err != nil {
+		c.Stripe.check(), c.Mail.check(), c.TLS.check()); err != nil {
 		return err
 	}
 	for host, to := range c.Origins {
@@ -238,13 +238,18 @@ func Serve(ctx context.Context, t *terminal.Terminal, run Runner, config Config,
 			ready("")
 			return
 		}
-		undo, err := datadir.Publish(config.Data, cmp.Or(config.AdminListen, listening))
+		server := config.TLS.scheme() + "://" + datadir.Reachable(listening)
+		published := server
+		if config.AdminListen != "" {
+			published = "http://" + datadir.Reachable(config.AdminListen)
+		}
+		undo, err := datadir.Publish(config.Data, published)
 		if err != nil {
 			t.Notef("shoal: %v", err)
 			undo = func() {}
 		}
 		withdraw = undo
-		ready("http://" + datadir.Reachable(listening))
+		ready(server)
 	}
 	err := run(ctx, config)
 	withdraw()

@@ -1,0 +1,116 @@
+package apiserver
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// Certificate is a pair of PEM files with which customers' connections are encrypted. A pair that
+// replaces it is taken by the next handshake; connections that are open stay.
+type Certificate struct {
+	certFile, keyFile string
+
+	mu   sync.Mutex
+	pair *tls.Certificate
+	of   [2]version // the files when they were last read
+}
+
+// version tells a file from what it was before.
+type version struct {
+	changed time.Time
+	bytes   int64
+}
+
+// OpenCertificate reads a certificate with its chain, and its key.
+func OpenCertificate(certFile, keyFile string) (*Certificate, error) {
+	c := &Certificate{certFile: certFile, keyFile: keyFile}
+	if _, err := c.reread(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Expires is when the certificate that is shown now ends.
+func (c *Certificate) Expires() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pair.Leaf.NotAfter
+}
+
+// reread takes the files if they are others than before. An error leaves the pair as it was; it is
+// told once, until a file changes again.
+func (c *Certificate) reread() (changed bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var now [2]version
+	for i, name := range []string{c.certFile, c.keyFile} {
+		info, err := os.Stat(name)
+		if err == nil {
+			now[i] = version{changed: info.ModTime(), bytes: info.Size()}
+		} // one that is gone is another version, and cannot be read
+	}
+	if c.pair != nil && now == c.of {
+		return false, nil
+	}
+	c.of = now
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return false, err
+	}
+	if pair.Leaf == nil {
+		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
+			return false, err
+		}
+	}
+	c.pair = &pair
+	return true, nil
+}
+
+// config is that of handshakes. Each looks at the files, which costs two calls of the system.
+func (c *Certificate) config(log *slog.Logger) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			switch changed, err := c.reread(); {
+			case err != nil:
+				log.Error("the new certificate cannot be used; the old one stays", "error", err)
+			case changed:
+				log.Info("the certificate was replaced", "ends", c.Expires())
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.pair, nil
+		}}
+}
+
+// httpsOnly answers a caller who spoke HTTP where TLS is spoken; other errors say nothing.
+func httpsOnly(err error) {
+	var not tls.RecordHeaderError
+	if !errors.As(err, &not) || not.Conn == nil {
+		return
+	}
+	switch string(not.RecordHeader[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "DELET", "OPTIO", "PATCH":
+		answer := "this server speaks https alone\n"
+		// one that is broken already is closed all the same
+		_ = not.Conn.SetWriteDeadline(time.Now().Add(refuseTime))
+		_, _ = io.WriteString(not.Conn, fmt.Sprintf("HTTP/1.1 400 Bad Request\r\n"+
+			"Content-Type: text/plain\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+			len(answer), answer))
+	}
+}
+
+// secured is a connection over another one, in the clear when there is no configuration.
+func secured(raw net.Conn, config *tls.Config) net.Conn {
+	if config == nil {
+		return raw
+	}
+	return tls.Server(raw, config)
+}

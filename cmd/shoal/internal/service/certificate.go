@@ -1,0 +1,42 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+
+	"shoal.dev/shoal/apiserver"
+)
+
+// TLSFlags say how customers' connections are encrypted.
+type TLSFlags struct {
+	Cert string `group:"operation" help:"Certificate of --listen with its chain (PEM), which then speaks https. Without it a proxy has to encrypt what comes from other machines. A new pair is taken without a restart." type:"path" placeholder:"FILE"`
+	Key  string `group:"operation" help:"Key of that certificate (PEM)." type:"path" placeholder:"FILE"`
+}
+
+// open reads the pair, nil when none is named.
+func (f *TLSFlags) open() (*apiserver.Certificate, error) {
+	if f.Cert == "" && f.Key == "" {
+		return nil, nil
+	}
+	if f.Cert == "" || f.Key == "" {
+		return nil, errors.New("--tls-cert, --tls-key: one needs the other")
+	}
+	certificate, err := apiserver.OpenCertificate(f.Cert, f.Key)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
+	}
+	return certificate, nil
+}
+
+func (f *TLSFlags) check() error {
+	_, err := f.open()
+	return err
+}
+
+// scheme is that of the customers' listener.
+func (f *TLSFlags) scheme() string {
+	if f.Cert == "" {
+		return "http"
+	}
+	return "https"
+}

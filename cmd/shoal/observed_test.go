@@ -180,7 +180,8 @@ func TestMetricsStayBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet := []string{"shoal_apiserver_issuer_fetches_total", "shoal_apiserver_issuer_keys",
+	quiet := []string{"shoal_apiserver_certificate_expiry_timestamp_seconds",
+		"shoal_apiserver_issuer_fetches_total", "shoal_apiserver_issuer_keys",
 		"shoal_apiserver_issuer_keys_age_seconds", "shoal_apiserver_issuer_reachable",
 		"shoal_apiserver_rate_limited_total",
 		"shoal_controlplane_routine_failures_total",

@@ -56,8 +56,54 @@ func TestCrashesOfRemoval(t *testing.T) {
 	}
 }
 
+// TestCrashesOfRunRemoval kills the process at each point of the removal of a deleted run's rows.
+// In the end that run has no rows and all of its page records. The one before is as it was, and so
+// are the books.
+func TestCrashesOfRunRemoval(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"work.remove.before_delete:1", "work.remove.after_delete:1",
+		"work.remove.before_forget:1"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			c, first, second := newRepeated(t)
+			c.bring(crash.At + "=" + point)
+			paid := suite.Must(c.Wallet(t.Context()))(t).BalanceMicros
+			run := url.Values{"scraperJobStatusId": {second.JobID}}
+			const path = "/api/scraper/data"
+			err := c.Call(t.Context(), "POST", path+"/preview-delete", run, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key := suite.NewKey()
+			c.survive("delete", func(ctx context.Context) error {
+				return c.Again(key).Call(ctx, "DELETE", path, run, nil, nil)
+			})
+			if len(c.Deaths) == 0 {
+				c.awaitDeath()
+			}
+			c.awaitRows(second.JobID, 0)
+			c.awaitRows(first.JobID, retainedPages)
+			suite.CheckWallet(t, c.Client)
+			wallet := suite.Must(c.Wallet(t.Context()))(t)
+			runs, differ, err := c.Admin().RecountOfProduct(t.Context())
+			if err != nil || runs != 2 || differ > 0 || wallet.BalanceMicros != paid {
+				t.Errorf("%d of %d runs differ, %v; the balance is %d and was %d", differ, runs,
+					err, wallet.BalanceMicros, paid)
+			}
+			c.awaitHeld(1, first, second)
+		})
+	}
+}
+
 // awaitRemoved waits until nothing is left of the rows of runs, and looks for their records.
 func (c *crashCase) awaitRemoved(runs ...suite.Launched) {
+	c.T.Helper()
+	c.awaitHeld(0, runs...)
+}
+
+// awaitHeld waits until the row store has rows of so many runs alone, and looks for the records of
+// some.
+func (c *crashCase) awaitHeld(want int, runs ...suite.Launched) {
 	t := c.T
 	t.Helper()
 	for ctx := suite.Within(t, suite.Patience); ; {
@@ -77,13 +123,13 @@ func (c *crashCase) awaitRemoved(runs ...suite.Launched) {
 		if err != nil || records != len(runs)*retainedPages {
 			t.Fatalf("%d page records: %v", records, err)
 		}
-		if held == 0 {
+		if held == want {
 			return
 		}
 		c.bring()
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%d runs have rows yet", held)
+			t.Fatalf("%d runs have rows, want %d", held, want)
 		case <-time.After(time.Second): // a node begins with it at once
 		}
 	}

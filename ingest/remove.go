@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -27,9 +28,9 @@ type RemovalConfig struct {
 	Point func(name string)
 }
 
-// Removal is the removal of the rows of scrapers that were deleted with them. No read shows them
-// any more. Page records stay, so that charges can be recounted. What the state names is removed,
-// however often, and only then the state forgets it.
+// Removal is the removal of the rows of runs that were deleted, and of scrapers that were deleted
+// with them. No read shows them any more. Page records stay, so that charges can be recounted. What
+// the state names is removed, however often, and only then the state forgets it.
 func Removal(config RemovalConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -50,6 +51,10 @@ func Removal(config RemovalConfig) work.Kind {
 // step removes some, and says whether there are more. Those of a scraper that has a run which is
 // not closed wait: until then pages of it are stored.
 func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
+	runs, err := c.stepRuns(ctx)
+	if err != nil {
+		return false, err
+	}
 	view := c.Client.View()
 	var due []*client.Removal
 	view.Removals(func(r *client.Removal) bool {
@@ -59,7 +64,7 @@ func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
 		return len(due) < removedAtOnce
 	})
 	if len(due) == 0 {
-		return false, nil
+		return runs, nil
 	}
 	forget := client.ForgetRemovals{}
 	for _, r := range due {
@@ -71,7 +76,44 @@ func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
 	}
 	c.Point("work.remove.before_forget")
 	_, err = client.Do(ctx, c.Client, forget, nil)
+	return runs || len(due) == removedAtOnce, err
+}
+
+// stepRuns removes the rows of some deleted runs, and says whether there are more. A run that is
+// not closed waits: until then pages of it are stored.
+func (c *RemovalConfig) stepRuns(ctx context.Context) (more bool, err error) {
+	view := c.Client.View()
+	var due []ids.ID
+	view.DeletedHeld(func(d *client.DeletedRun) bool {
+		if job := view.Job(d.Job); job == nil || job.Closed { // none has left the state open
+			due = append(due, d.Job)
+		}
+		return len(due) < removedAtOnce
+	})
+	if len(due) == 0 {
+		return false, nil
+	}
+	for _, job := range due {
+		if err := c.removeRun(ctx, job); err != nil {
+			return false, err
+		}
+	}
+	c.Point("work.remove.before_forget")
+	_, err = client.Do(ctx, c.Client, client.NoteRowsRemoved{Jobs: due}, nil)
 	return len(due) == removedAtOnce, err
+}
+
+// removeRun removes the rows of a run, unless a restore has brought it back meanwhile.
+func (c *RemovalConfig) removeRun(ctx context.Context, job ids.ID) error {
+	if c.Client.View().DeletedRun(job) == nil {
+		return nil
+	}
+	c.Point("work.remove.before_delete")
+	if err := c.Store.DeleteJob(ctx, job, false); err != nil {
+		return err
+	}
+	c.Point("work.remove.after_delete")
+	return nil
 }
 
 // remove removes the rows of a scraper in a group. A restore may bring the scraper back meanwhile:

@@ -82,12 +82,56 @@ func TestRemovalTakesAllAndNothingElse(t *testing.T) {
 	}
 }
 
+// TestRemovalTakesDeletedRuns dies at each of its points in turn. Of two runs, one is not closed.
+func TestRemovalTakesDeletedRuns(t *testing.T) {
+	for dies := range 7 {
+		t.Run(fmt.Sprint(dies), func(t *testing.T) {
+			r := newReplaced(t, openStore(t))
+			for range 3 {
+				r.launch(r.scrapers[0], 3)
+				r.end(0)
+			}
+			r.client.Archive(t, r.store, 1)
+			r.launch(r.scrapers[0], 2)
+			under := r.open[0].ID
+			gone := []ids.ID{r.order[r.scrapers[0]][0], r.order[r.scrapers[0]][2], under}
+			for _, job := range gone {
+				deletion := client.Deletion{Customer: "ann", Operation: client.OpDeleteRun,
+					Target: job, Run: &client.TargetRun{Group: r.groups[0],
+						Scraper: r.scrapers[0]}}
+				r.client.Must(t, client.PreviewDelete{Deletion: deletion, Token: "t"})
+				r.client.Must(t, client.DeleteRun{Deletion: deletion, Token: "t"})
+			}
+			if _, died := r.removeStep(dies); died != (dies > 0 && dies <= 5) {
+				t.Fatalf("it died: %v", died)
+			}
+			r.removeStep(0)
+			r.rows[gone[0]], r.rows[gone[1]] = 0, 0
+			r.check() // that of the run under way stays
+			if err := r.store.Seal(t.Context(), under, nil); err != nil {
+				t.Fatal(err)
+			}
+			r.client.CloseRun(t, under)
+			r.removeStep(0)
+			r.rows[under] = 0
+			r.check()
+			r.client.View().DeletedHeld(func(d *client.DeletedRun) bool {
+				t.Errorf("%+v is left", d)
+				return true
+			})
+		})
+	}
+}
+
 // TestRemovalHeedsARestore: what is no removal any more is not removed.
 func TestRemovalHeedsARestore(t *testing.T) {
 	r := removing(t)
 	config := RemovalConfig{Client: r.client, Store: r.store}
 	none := &client.Removal{Group: r.groups[0], Scraper: r.scrapers[1]}
 	if err := config.remove(t.Context(), none); err != nil {
+		t.Fatal(err)
+	}
+	if err := config.removeRun(t.Context(), r.order[r.scrapers[1]][0]); err != nil {
 		t.Fatal(err)
 	}
 	r.check()

@@ -102,7 +102,7 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 	}
 	var kept []*client.Job
 	err := c.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
-		if replaces(job) {
+		if replaces(job) && view.DeletedRun(job.ID) == nil {
 			kept = append(kept, job)
 		}
 		return len(kept) < count
@@ -122,8 +122,8 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 	return nil
 }
 
-// replaces says whether a run counts as one of the newest: it is closed, and has rows. One that
-// brought none takes the place of none.
+// replaces says whether a run counts as one of the newest: it is closed, and has rows, unless they
+// were deleted. One that brought none takes the place of none.
 func replaces(job *client.Job) bool {
 	return job.Closed && job.State != model.Failed && job.Items > 0
 }

@@ -42,6 +42,7 @@ type (
 	Shard      = state.Shard
 	Undone     = state.Undone
 	Removal    = state.Removal
+	DeletedRun = state.DeletedRun
 	Changes    = state.Changes
 )
 
@@ -69,9 +70,13 @@ type (
 	// ForgetRemovals ends removals.
 	ForgetRemovals = command.ForgetRemovalsPayload
 	RemovalRef     = command.RemovalRef
-	PutSchema      = command.PutSchemaPayload
-	DeleteSchema   = command.DeleteSchemaPayload
-	Deletion       = command.Deletion
+	// DeleteRun deletes the rows of a run, and NoteRowsRemoved ends that.
+	DeleteRun       = command.DeleteRunPayload
+	NoteRowsRemoved = command.NoteRowsRemovedPayload
+	TargetRun       = command.DeletedRun
+	PutSchema       = command.PutSchemaPayload
+	DeleteSchema    = command.DeleteSchemaPayload
+	Deletion        = command.Deletion
 	// PreviewDelete goes before every deletion that has a preview.
 	PreviewDelete = command.PreviewDeletePayload
 	ClaimCall     = command.ClaimCallPayload
@@ -107,6 +112,7 @@ const (
 const (
 	OpDeleteSchema  = command.OpDeleteSchema
 	OpDeleteScraper = command.OpDeleteScraper
+	OpDeleteRun     = command.OpDeleteRun
 	WithData        = command.WithData // of their queries
 )
 

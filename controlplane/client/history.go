@@ -178,7 +178,9 @@ type RunPage struct {
 	Customer string
 	// Wanted says of group, scraper and state whether their runs are listed; nil: all.
 	Wanted func(rowstore.PastKind) bool
-	By     rowstore.PastOrder
+	// Without are runs that are not listed, at most rowstore.MaxPast.
+	Without []ids.ID
+	By      rowstore.PastOrder
 	// Compare is By, of runs of which one differs from the other; without the direction.
 	Compare       func(a, b *Job) int
 	Descending    bool
@@ -197,7 +199,8 @@ func (h *History) Runs(ctx context.Context, v *View, p RunPage) ([]*Job, int64, 
 	var here []*Job
 	v.CustomerJobs(p.Customer, func(job *Job) bool {
 		kind := rowstore.PastKind{Group: job.Group, Scraper: job.Scraper, State: string(job.State)}
-		if !job.Trial() && !v.Archived(job) && (p.Wanted == nil || p.Wanted(kind)) {
+		if !job.Trial() && !v.Archived(job) && (p.Wanted == nil || p.Wanted(kind)) &&
+			!slices.Contains(p.Without, job.ID) {
 			here = append(here, job)
 		}
 		return true
@@ -210,8 +213,9 @@ func (h *History) Runs(ctx context.Context, v *View, p RunPage) ([]*Job, int64, 
 	first := max(p.Offset-len(here), 0)
 	var past []*Job
 	if int64(first) < total {
-		past, err = h.runs(ctx, v, rowstore.PastQuery{Customer: p.Customer, Kinds: kinds, By: p.By,
-			Descending: p.Descending, Offset: first, Limit: p.Offset + p.Limit - first})
+		past, err = h.runs(ctx, v, rowstore.PastQuery{Customer: p.Customer, Kinds: kinds,
+			Without: p.Without, By: p.By, Descending: p.Descending, Offset: first,
+			Limit: p.Offset + p.Limit - first})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -256,6 +260,14 @@ func (h *History) countRuns(ctx context.Context, v *View, p RunPage) (total int6
 	}
 	if len(kinds) == len(counts) {
 		kinds = nil
+	}
+	if len(p.Without) > 0 && total > 0 {
+		left, err := h.past.PastRuns(ctx, rowstore.PastQuery{Path: path, Customer: p.Customer,
+			Kinds: kinds, IDs: p.Without, By: rowstore.ByQueued, Limit: rowstore.MaxPast})
+		if err != nil {
+			return 0, nil, err
+		}
+		total -= int64(len(left))
 	}
 	return total, kinds, nil
 }

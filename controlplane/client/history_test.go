@@ -157,10 +157,18 @@ func (w *twins) compare(r *rapid.T) {
 	offset := rapid.IntRange(0, 20).Draw(r, "offset")
 	limit := rapid.IntRange(1, 9).Draw(r, "limit")
 	wanted := w.scrapers[0]
+	var without []ids.ID
+	w.whole.View().CustomerJobs("alice", func(job *client.Job) bool {
+		if rapid.IntRange(0, 3).Draw(r, "left out") == 0 {
+			without = append(without, job.ID)
+		}
+		return true
+	})
 	for _, only := range []bool{false, true} {
 		page := client.RunPage{Customer: "alice", By: rowstore.ByDelivered,
 			Compare:    func(a, b *client.Job) int { return int(a.Delivered) - int(b.Delivered) },
-			Descending: rapid.Bool().Draw(r, "down"), Offset: offset, Limit: limit}
+			Descending: rapid.Bool().Draw(r, "down"), Offset: offset, Limit: limit,
+			Without: without}
 		if only {
 			page.Wanted = func(k rowstore.PastKind) bool { return k.Scraper == wanted }
 		}

@@ -34,6 +34,7 @@ func Retained(v *View, s *Scraper) int {
 // Shown is the scope of what may be seen of a group, or of one scraper in it if that is not zero.
 // Left out is what expired, what a restore undid, and what is being removed.
 func Shown(v *View, group, scraper ids.ID) rowstore.Scope {
-	return rowstore.Scope{Group: group, Scraper: scraper, Without: v.UndoneIn(group),
-		Gone: v.RemovedIn(group), Since: RowsSince(v)}
+	return rowstore.Scope{Group: group, Scraper: scraper,
+		Without: append(v.UndoneIn(group), v.DeletedIn(group)...),
+		Gone:    v.RemovedIn(group), Since: RowsSince(v)}
 }

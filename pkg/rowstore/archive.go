@@ -108,6 +108,7 @@ type PastQuery struct {
 	Path     Path
 	Customer string     // "": any
 	IDs      []ids.ID   // nil: any
+	Without  []ids.ID   // none of these
 	Lists    []ids.ID   // of these lists; nil: any
 	Scraper  ids.ID     // zero: any
 	Kinds    []PastKind // nil: any

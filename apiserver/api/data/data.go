@@ -1,5 +1,5 @@
-// Package data owns the reads of scraped rows (specification 4.4): which runs' rows a caller may
-// see, in which order and form. What a filter means is package filter's; the rows are the row
+// Package data owns the reads of scraped rows (specification 4.4), and the deletion of a run's rows
+// (4.3): which runs' rows a caller may see, in which order and form. What a filter means is package filter's; the rows are the row
 // store's.
 package data
 
@@ -20,6 +20,7 @@ const group = "Data"
 
 // Resource is the operations on scraped rows, and what they use.
 type Resource struct {
+	Client  client.Client
 	Store   rowstore.Reads
 	History *client.History
 }
@@ -30,6 +31,8 @@ func (r Resource) Operations() []*operation.Operation {
 		r.group(),
 		r.read(),
 		r.export(),
+		r.previewDelete(),
+		r.delete(),
 	}
 }
 
@@ -83,7 +86,8 @@ func latestRuns(ctx context.Context, h *client.History, v *client.View, group, s
 func latestRun(ctx context.Context, h *client.History, v *client.View, s *client.Scraper,
 	asOf newest) (latest *client.Job, err error) {
 	find := func(j *client.Job) bool {
-		if asOf.has(j.Queued, j.ID) && j.State != model.Pending && j.State != model.Failed {
+		if asOf.has(j.Queued, j.ID) && j.State != model.Pending && j.State != model.Failed &&
+			v.DeletedRun(j.ID) == nil {
 			latest = j
 		}
 		return latest == nil

@@ -20,7 +20,7 @@ import (
 
 type historyRequest struct {
 	Filters     string `query:"filters" doc:"JSON filter on groupId, scraperId and state, for example {\"state\":{\"$in\":[\"PENDING\",\"RUNNING\"]}}"`
-	WithDeleted bool   `query:"withDeleted" default:"false" doc:"Runs of scrapers that were deleted, too"`
+	WithDeleted bool   `query:"withDeleted" default:"false" doc:"Runs that were deleted by their rows or with their scraper, too"`
 	Page        int    `query:"page" default:"0" min:"0" code:"invalid_page"`
 	Size        int    `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
 	Sort        string `query:"sort" default:"started,desc" code:"invalid_sort" doc:"A field, then asc or desc: started, finished, queued, state, successLinks, errorLinks, totalLinks, itemsQuantity, totalRequests, deliveredPages, duration or chargedMicros"`
@@ -48,12 +48,16 @@ func (r Resource) history() *operation.Operation {
 		if err := api.Reach(in.Page, in.Size, "GET /api/scraper/load-history/all reads on by cursor"); err != nil {
 			return none, err
 		}
+		var without []ids.ID
 		if !in.WithDeleted {
 			wanted = undeleted(from.View, wanted)
+			for _, deleted := range from.View.DeletedRunsOf(from.Customer) {
+				without = append(without, deleted.Job)
+			}
 		}
-		query := client.RunPage{Customer: from.Customer, Wanted: wanted, By: order.by,
-			Compare: order.compare, Descending: order.descending, Offset: in.Page * in.Size,
-			Limit: in.Size}
+		query := client.RunPage{Customer: from.Customer, Wanted: wanted, Without: without,
+			By: order.by, Compare: order.compare, Descending: order.descending,
+			Offset: in.Page * in.Size, Limit: in.Size}
 		found, total, err := r.History.Runs(ctx, from.View, query)
 		if err != nil {
 			return none, fmt.Errorf("history: %w", err)

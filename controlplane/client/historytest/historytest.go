@@ -237,7 +237,7 @@ func (h *History) run(n int) run {
 		if len(c.scrapers) > h.config.Keep {
 			known.LastJob = gone.ID // nothing newer of this scraper is kept
 		}
-		c.past[c.number(gone.Scraper)] = c.past[c.number(gone.Scraper)].Add(gone, known)
+		c.past[c.number(gone.Scraper)] = c.past[c.number(gone.Scraper)].Add(gone, known, false)
 		c.newest = append(c.newest[:0:0], c.newest[1:]...)
 	}
 	return made

@@ -42,6 +42,8 @@ type Deletion struct {
 	// Rows is how many rows hang on the target, as whoever asks counted them: those of runs that
 	// are closed.
 	Rows int64 `cbor:"5,keyasint,omitempty" since:"2"`
+	// Run is of a target that is a run; nil: it is none.
+	Run *DeletedRun `cbor:"6,keyasint,omitempty" since:"2"`
 }
 
 // WithData is the query of a deletion that takes the rows, too.
@@ -51,6 +53,7 @@ const WithData = "withData=true"
 const (
 	OpDeleteSchema  = "svc_delete_customer_schema"
 	OpDeleteScraper = "svc_delete_scraper"
+	OpDeleteRun     = "svc_delete_run_data"
 )
 
 // PreviewDeletePayload notes that the customer has been shown what a deletion does. Its token lets

@@ -83,10 +83,10 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 	summed := map[ids.ID]*state.Scraper{}
 	for _, job := range gone {
 		if scraper := summed[job.Scraper]; scraper != nil {
-			scraper.Past = scraper.Past.Add(job, scraper)
+			scraper.Past = scraper.Past.Add(job, scraper, tx.DeletedRun(job.ID) != nil)
 		} else if known := tx.Scraper(job.Scraper); known != nil {
 			scraper := *known
-			scraper.Past = scraper.Past.Add(job, &scraper)
+			scraper.Past = scraper.Past.Add(job, &scraper, tx.DeletedRun(job.ID) != nil)
 			summed[job.Scraper] = &scraper
 		}
 		tx.RemoveJob(job)

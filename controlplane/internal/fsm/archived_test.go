@@ -66,7 +66,7 @@ func TestPastRunsOfAScraperAreSmall(t *testing.T) {
 			job := &state.Job{ID: source.New(), Group: scraper.Group, State: model.Completed,
 				Queued: 1_790_000_000_000 + int64(n), Items: rows}
 			scraper.LastJob = job.ID
-			past = past.Add(job, scraper)
+			past = past.Add(job, scraper, false)
 		}
 		encoded, err := codec.New().Marshal(past)
 		if err != nil || len(encoded) > 100 {

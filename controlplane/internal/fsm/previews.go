@@ -24,13 +24,14 @@ func cascades() map[string]func(*state.Tx, *command.Deletion) (state.Cascade, er
 	return map[string]func(*state.Tx, *command.Deletion) (state.Cascade, error){
 		command.OpDeleteSchema:  cascadeOfSchema,
 		command.OpDeleteScraper: cascadeOfScraper,
+		command.OpDeleteRun:     cascadeOfRun,
 	}
 }
 
 func cascadeOf(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	known := cascades()[d.Operation]
-	// older voters know no such preview
-	if d.Operation == command.OpDeleteScraper &&
+	// older voters know the preview of a schema alone
+	if d.Operation != command.OpDeleteSchema &&
 		tx.ClusterVersion() < command.ScraperDeletesSince {
 		known = nil
 	}

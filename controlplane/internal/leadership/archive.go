@@ -8,6 +8,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/internal/archive"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/clock"
 )
 
@@ -17,6 +18,10 @@ const (
 	archivedAtOnce = 2_000
 	droppedAtOnce  = 100
 )
+
+// historyMargin is for how much longer than it must a row store may keep a run in the history: one
+// removes whole months.
+const historyMargin = 32 * 24 * time.Hour
 
 // expireHistoryEvery is the pause between two removals of runs that are too old for the history.
 const expireHistoryEvery = 24 * time.Hour
@@ -60,7 +65,28 @@ func (l *Leadership) expireHistory(ctx context.Context) error {
 		return fmt.Errorf("expire the history: %w", err)
 	}
 	l.historyExpired = now
-	return nil
+	return l.forgetDeleted(ctx, now.Add(-l.config.HistoryKept-historyMargin))
+}
+
+// forgetDeleted drops the marks of runs that are in no history any more.
+func (l *Leadership) forgetDeleted(ctx context.Context, before time.Time) error {
+	if l.view().ClusterVersion() < command.DeletesSince {
+		return nil
+	}
+	for {
+		old := false
+		l.view().DeletedByAge(func(d *state.DeletedRun) bool {
+			old = d.Removed < before.UnixMilli()
+			return false
+		})
+		if !old {
+			return nil
+		}
+		_, err := l.propose(ctx, command.ForgetDeletedRunsPayload{Before: before.UnixMilli()})
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // archiveSome archives one batch, and says whether more waits. A leader that was paused writes what

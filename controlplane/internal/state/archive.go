@@ -115,9 +115,9 @@ type PastRuns struct {
 // keptEnded is how many of a scraper's last runs are summed up.
 const keptEnded = 10
 
-// Add is the record with one of the scraper's runs more, which leaves the state. nil is that of no
-// run.
-func (p *PastRuns) Add(job *Job, scraper *Scraper) *PastRuns {
+// Add is the record with one of the scraper's runs more, which leaves the state. One whose rows
+// were deleted has none to show. nil is that of no run.
+func (p *PastRuns) Add(job *Job, scraper *Scraper, deleted bool) *PastRuns {
 	var next PastRuns
 	if p != nil {
 		next = *p
@@ -125,12 +125,9 @@ func (p *PastRuns) Add(job *Job, scraper *Scraper) *PastRuns {
 	if job.ID == scraper.LastJob {
 		next.Newest, next.State = job.Queued, job.State
 	}
-	if job.State != model.Failed && (job.Queued > next.Queued || job.Queued == next.Queued &&
-		string(job.ID[:]) > string(next.Shown[:])) {
-		next.Shown, next.Queued, next.Group = job.ID, job.Queued, ids.ID{}
-		if job.Group != scraper.Group {
-			next.Group = job.Group
-		}
+	if !deleted && job.State != model.Failed && (job.Queued > next.Queued ||
+		job.Queued == next.Queued && string(job.ID[:]) > string(next.Shown[:])) {
+		next.show(job, scraper.Group)
 	}
 	if job.Group != scraper.Group {
 		next.Groups = withGroup(next.Groups, job.Group)
@@ -144,6 +141,28 @@ func (p *PastRuns) Add(job *Job, scraper *Scraper) *PastRuns {
 	}
 	next.Ended = slices.Concat(binary.AppendUvarint(nil, job.Items<<2|outcome),
 		cutVarints(next.Ended, keptEnded-1))
+	return &next
+}
+
+// show has it show a run of a scraper that is in a group.
+func (p *PastRuns) show(job *Job, group ids.ID) {
+	p.Shown, p.Queued, p.Group = job.ID, job.Queued, ids.ID{}
+	if job.Group != group {
+		p.Group = job.Group
+	}
+}
+
+// Shows says whether the newest run that has rows to show is this one.
+func (p *PastRuns) Shows(job ids.ID) bool { return p != nil && p.Shown == job }
+
+// Show is the record that shows another run instead, of a scraper that is in a group; one of the
+// zero id: none.
+func (p *PastRuns) Show(job *Job, group ids.ID) *PastRuns {
+	next := *p
+	next.Shown, next.Queued, next.Group = ids.ID{}, 0, ids.ID{}
+	if !job.ID.IsZero() {
+		next.show(job, group)
+	}
 	return &next
 }
 

@@ -14,7 +14,7 @@ func TestThePastKnowsWhereItsRowsLie(t *testing.T) {
 	scraper := &Scraper{ID: ids.ID{9}, Group: first}
 	left := func(id byte, group ids.ID) {
 		scraper.Past = scraper.Past.Add(&Job{ID: ids.ID{id}, Group: group, Queued: int64(id),
-			State: model.Completed}, scraper)
+			State: model.Completed}, scraper, false)
 	}
 	move := func(to ids.ID) {
 		scraper.Past, scraper.Group = scraper.Past.Left(scraper.Group), to
@@ -46,4 +46,16 @@ func TestThePastKnowsWhereItsRowsLie(t *testing.T) {
 	want(4, second)
 	move(first)
 	want(4, second)
+	// a run whose rows were deleted makes way
+	scraper.Past = scraper.Past.Show(&Job{ID: ids.ID{3}, Group: first, Queued: 3}, first)
+	want(3, first)
+	scraper.Past = scraper.Past.Add(&Job{ID: ids.ID{8}, Group: first, Queued: 8,
+		State: model.Completed}, scraper, true)
+	want(3, first)
+	if !scraper.Past.Shows(ids.ID{3}) || scraper.Past.Shows(ids.ID{8}) {
+		t.Errorf("shown is %+v", scraper.Past)
+	}
+	if none := scraper.Past.Show(&Job{}, first); none.ShownRun(first) != nil {
+		t.Errorf("of no run %+v is shown", none)
+	}
 }

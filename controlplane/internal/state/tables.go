@@ -22,7 +22,7 @@ func tables() []*kind {
 		&revokedTable.kind, &workTable.kind, &workersTable.kind, &contentsTable.kind,
 		&archiveTable.kind, &profilesTable.kind, &launchesTable.kind,
 		&noticesTable.kind, &inboxesTable.kind, &topUpsTable.kind, &reversalsTable.kind,
-		&removalsTable.kind, &mailsTable.kind,
+		&removalsTable.kind, &mailsTable.kind, &deletedRunsTable.kind,
 	}
 }
 

@@ -181,6 +181,9 @@ func (s *Store) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.
 	if q.IDs != nil {
 		where = append(where, `id IN `+idSet(q.IDs))
 	}
+	if len(q.Without) > 0 {
+		where = append(where, `id NOT IN `+idSet(q.Without))
+	}
 	if q.Lists != nil {
 		where = append(where, `list IN `+idSet(q.Lists))
 	}

@@ -151,6 +151,7 @@ func found(all []rowstore.PastRun, q rowstore.PastQuery) []rowstore.PastRun {
 		if on(q.Path, r.Generation, r.Sealed) && (q.Trials || !r.Trial) &&
 			(q.Customer == "" || r.Customer == q.Customer) &&
 			(q.IDs == nil || slices.Contains(q.IDs, r.ID)) &&
+			!slices.Contains(q.Without, r.ID) &&
 			(q.Lists == nil || slices.Contains(q.Lists, r.List)) &&
 			(q.Scraper.IsZero() || q.Scraper == r.Scraper) &&
 			(q.Kinds == nil || slices.Contains(q.Kinds, r.PastKind)) {

@@ -69,7 +69,10 @@ func testPastRuns(s *suite) {
 		{}, {Trials: true}, {Customer: "two", Trials: true}, {Customer: "three"},
 		{IDs: []ids.ID{some.ID, all[33].ID, s.ids.New()}, Trials: true}, {IDs: []ids.ID{}},
 		{Lists: []ids.ID{all[5].List, all[6].List, all[7].List, all[8].List}, Trials: true},
-		{Scraper: some.Scraper}, {Kinds: kinds}, {Kinds: []rowstore.PastKind{}},
+		{Without: []ids.ID{some.ID, all[33].ID, s.ids.New()}, Trials: true},
+		{Without: []ids.ID{some.ID}, IDs: []ids.ID{some.ID, all[22].ID}},
+		{Without: []ids.ID{}}, {Scraper: some.Scraper}, {Kinds: kinds},
+		{Kinds: []rowstore.PastKind{}},
 		{Kinds: kinds, Customer: "one", Scraper: some.Scraper},
 	} {
 		q.Path, q.By, q.Descending, q.Limit = path, rowstore.ByQueued, true, rowstore.MaxPast

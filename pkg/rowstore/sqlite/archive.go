@@ -222,6 +222,9 @@ func pastRuns(q rowstore.PastQuery) (text string, args []any, err error) {
 		where.and(`scraper = ?`, q.Scraper[:])
 	}
 	where.among(`id`, q.IDs)
+	if len(q.Without) > 0 {
+		where.and(`id NOT IN (SELECT unhex(value) FROM json_each(?))`, hexList(q.Without))
+	}
 	where.among(`list`, q.Lists)
 	if err := where.kinds(q.Kinds); err != nil {
 		return "", nil, err

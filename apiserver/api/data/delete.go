@@ -1,0 +1,123 @@
+package data
+
+import (
+	"context"
+	"fmt"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// target is what both calls of a deletion name.
+type target struct {
+	Job ids.ID `query:"scraperJobStatusId" required:"true" doc:"The run, as a jobId or a record of the history names it"`
+}
+
+// deletion is what is asked for, with the rows counted that hang on it. Those of a run that is not
+// closed may become more: they are not counted.
+func (in *target) deletion(ctx context.Context, r Resource, from *operation.Caller) (
+	client.Deletion, error) {
+	d := client.Deletion{Customer: from.Customer, Operation: client.OpDeleteRun, Target: in.Job}
+	view, err := r.Client.Fresh(ctx)
+	if err != nil {
+		return d, err
+	}
+	job, err := ownership.Job(ctx, r.History, view, from.Customer, in.Job, "scraperJobStatusId")
+	if err != nil {
+		return d, err
+	}
+	d.Run = &client.TargetRun{Group: job.Group, Scraper: job.Scraper}
+	if job.Closed {
+		scope := client.Shown(view, job.Group, job.Scraper)
+		scope.Jobs = []ids.ID{job.ID}
+		if d.Rows, err = r.Store.Count(ctx, scope, nil); err != nil {
+			return d, fmt.Errorf("rows of run %s: %w", job.ID, err)
+		}
+	}
+	return d, r.findNext(ctx, view, job, d.Run)
+}
+
+// findNext looks for the run that is the scraper's last once another is none: the newest that has
+// ended and has rows to show. The state knows it no more once it has left.
+func (r Resource) findNext(ctx context.Context, view *client.View, job *client.Job,
+	run *client.TargetRun) error {
+	err := r.History.ScraperRuns(ctx, view, job.Scraper, func(j *client.Job) bool {
+		if j.ID == job.ID || !j.Closed || j.State == model.Failed || view.DeletedRun(j.ID) != nil {
+			return true
+		}
+		run.Next, run.NextGroup, run.NextQueued = j.ID, j.Group, j.Queued
+		return false
+	})
+	if err != nil {
+		return fmt.Errorf("runs of scraper %s: %w", job.Scraper, err)
+	}
+	return nil
+}
+
+var deleteErrors = []fault.Code{fault.JobNotFound}
+
+// previewDelete is POST /api/scraper/data/preview-delete.
+func (r Resource) previewDelete() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:      "svc_preview_delete_run_data",
+		Routes:  operation.Routes("POST /api/scraper/data/preview-delete"),
+		Group:   group,
+		Summary: "Shows what the deletion of a run's rows would do",
+		Description: api.PreviewDescription + " rows are counted of a run that has ended; one " +
+			"that is under way (openRuns) is stopped.",
+		Access: auth.Write, Rate: limits.General, Errors: deleteErrors,
+	}, func(ctx context.Context, from *operation.Caller, in *target) (api.DeletionPreview, error) {
+		deletion, err := in.deletion(ctx, r, from)
+		if err != nil {
+			return api.DeletionPreview{}, err
+		}
+		return api.PreviewDelete(ctx, r.Client, deletion, warnings)
+	})
+}
+
+// warnings are of the cascade's counts: openRuns comes first, then rows.
+func warnings(p *client.Preview) []string {
+	if p.Cascade.Counts[0].N > 0 {
+		return []string{"The run is under way and is stopped.",
+			"The rows that it has brought by then are deleted.",
+			"The run leaves the history, unless deleted ones are asked for."}
+	}
+	return []string{fmt.Sprintf("%d rows are deleted.", p.Cascade.Counts[1].N),
+		"The run leaves the history, unless deleted ones are asked for."}
+}
+
+type deleteRequest struct {
+	target
+	api.PreviewToken
+}
+
+// delete is DELETE /api/scraper/data.
+func (r Resource) delete() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: client.OpDeleteRun, Routes: operation.Routes("DELETE /api/scraper/data"),
+		Group:   group,
+		Summary: "Deletes a run's rows after a preview",
+		Description: api.CommitDescription + " A run that is under way is stopped. Nobody sees " +
+			"its rows from then on, and they go in the background. The scraper's last run is " +
+			"the one before it. Its record stays, and so does what was charged.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Errors: append([]fault.Code{fault.LimitReached, fault.JobNotFound},
+			api.CommitErrors()...),
+	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,
+		error) {
+		deletion, err := in.deletion(ctx, r, from)
+		if err != nil {
+			return operation.None{}, err
+		}
+		_, err = client.Do(ctx, r.Client,
+			client.DeleteRun{Deletion: deletion, Token: in.Text()}, from.Call)
+		return operation.None{}, err
+	})
+}

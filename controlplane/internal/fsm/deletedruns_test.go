@@ -85,9 +85,17 @@ func TestDeletedRunsAreBounded(t *testing.T) {
 	first := gone(ids.ID{})
 	b.must(first)
 	b.refused(gone(first.Deletion.Target), fault.CascadeDrift)
-	for range maxDeletedRuns - 1 {
-		b.must(gone(ids.ID{}))
+	b.index++
+	err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+		for range maxDeletedRuns - 2 {
+			tx.PutDeletedRun(&state.DeletedRun{Job: b.ids.New(), Customer: "a", Group: s.Group})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	b.must(gone(ids.ID{}))
 	b.refused(gone(ids.ID{}), fault.LimitReached)
 	var jobs []ids.ID
 	for _, d := range b.view().DeletedRunsOf("a") {

@@ -147,6 +147,7 @@ func registerAll(m *FSM) {
 	register(m, forgetRemovals)
 	register(m, takeMails)
 	register(m, recordMails)
+	register(m, putThreshold)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -65,6 +65,8 @@ type (
 	TakeMails   = command.TakeMailsPayload
 	RecordMails = command.RecordMailsPayload
 	MailLater   = command.MailLater
+	// PutThreshold says when a wallet is low.
+	PutThreshold = command.PutThresholdPayload
 	// DeleteScraper leaves runs, and rows unless the query is WithData.
 	DeleteScraper = command.DeleteScraperPayload
 	// ForgetRemovals ends removals.

@@ -36,6 +36,8 @@ func (r Resource) Operations() []*operation.Operation {
 		r.deleteInfo(),
 		r.putPreferences(),
 		r.getPreferences(),
+		r.putWalletPreferences(),
+		r.getWalletPreferences(),
 		r.subscribed(),
 		r.paymentCanceled(),
 	}

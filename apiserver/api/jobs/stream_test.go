@@ -21,11 +21,16 @@ type frames struct {
 
 func (r *rig) open(t *testing.T, path string) *frames {
 	t.Helper()
+	return r.openAs(t, apitest.Reader, path)
+}
+
+func (r *rig) openAs(t *testing.T, who, path string) *frames {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+r.Secrets[apitest.Reader])
+	request.Header.Set("Authorization", "Bearer "+r.Secrets[who])
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -130,8 +135,10 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// The streams of a blocked customer end, whatever their run does. So do those of a revoked key.
+// The streams of a blocked customer end, whatever their run does. So do those of a revoked key, and
+// of a token that has expired.
 func TestStreamsEndWithTheirCaller(t *testing.T) {
+	const expired = "expired"
 	for name, end := range map[string]func(r *rig){
 		"blocked": func(r *rig) {
 			r.Client.Must(t, client.BlockCustomer{Customer: "alice", By: "root"})
@@ -144,11 +151,16 @@ func TestStreamsEndWithTheirCaller(t *testing.T) {
 			}
 			r.Client.Must(t, client.RevokeKey{Customer: "alice", ID: id})
 		},
+		expired: func(r *rig) { r.Clock.Advance(2 * time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := start(t)
 			job := r.launch(t, r.scraper, 2)
-			f := r.open(t, "/api/scraper-job-status/"+job.String()+"/stream")
+			who := apitest.Reader
+			if name == expired {
+				who = apitest.SignIn
+			}
+			f := r.openAs(t, who, "/api/scraper-job-status/"+job.String()+"/stream")
 			if _, data := f.next(); data == nil {
 				t.Fatal("the stream does not begin")
 			}

@@ -46,7 +46,8 @@ func TestIssuerKeepsItsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := second.check(token, now())
-	if err != nil || got != (identity{subject: "alice", admin: true}) {
+	if err != nil || got != (identity{subject: "alice", admin: true,
+		until: now().Add(time.Hour + leeway).UnixMilli()}) {
 		t.Errorf("%v %v", got, err)
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
@@ -269,7 +270,8 @@ func TestPlaceKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := issuers[1].check(token, now); err != nil ||
-		got != (identity{subject: "acme", admin: true}) {
+		got != (identity{subject: "acme", admin: true,
+			until: now.Add(time.Hour + leeway).UnixMilli()}) {
 		t.Errorf("the other server reads %+v, %v", got, err)
 	}
 	if _, err := before.check(token, now); err == nil {

@@ -107,10 +107,13 @@ func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization stri
 
 // Holds says whether a credential that was let in would be let in again, by what this node knows.
 // Long answers ask it while they are sent. Faults: unauthorized when its key was revoked or has
-// expired since, customer_blocked.
+// expired since, or its token; customer_blocked.
 func (a *Authenticator) Holds(p *Principal) error {
 	view := a.Client.View()
 	if p.Key == nil {
+		if a.Clock.Now().UnixMilli() > p.Until {
+			return fault.New(fault.Unauthorized, "the token has expired")
+		}
 		return admit(view, p.Subject)
 	}
 	if view.Key(p.Key.ID) == nil {
@@ -162,8 +165,8 @@ func (a *Authenticator) check(ctx context.Context, token string) (identity, erro
 		return identity{}, fault.New(fault.Unauthorized, "the subject %q is this server's own",
 			SelfCustomer)
 	}
-	return identity{subject: said.Subject, admin: said.Admin, email: said.Email, foreign: true},
-		nil
+	return identity{subject: said.Subject, admin: said.Admin, email: said.Email, foreign: true,
+		until: said.Until}, nil
 }
 
 // signIn makes the customer of a token of the local issuer at its first use. One of the other

@@ -131,6 +131,12 @@ func TestBlockedCustomersAreRefused(t *testing.T) {
 	let(token("root", true), "alice", "")
 	state.Must(t, client.UnblockCustomer{Customer: "alice"})
 	let(secret.Text, "", "")
+	manual.Advance(time.Hour + leeway)
+	holds(own, "")
+	manual.Advance(time.Millisecond)
+	holds(own, fault.Unauthorized)
+	holds(acting, fault.Unauthorized)
+	holds(key, "")
 }
 
 // A key is good until the millisecond in which it expires, by this server's clock, and stays where

@@ -159,12 +159,13 @@ type identity struct {
 	admin   bool
 	foreign bool   // it is not of the local issuer
 	email   string // of a foreign one: that its issuer has verified, "" for none
+	until   int64  // Principal.Until
 }
 
 // principal is the caller, who acts as itself.
 func (w identity) principal() Principal {
 	return Principal{Customer: w.subject, Subject: w.subject, Admin: w.admin, Foreign: w.foreign,
-		Email: w.email}
+		Email: w.email, Until: w.until}
 }
 
 // isLocal says whether a token says that the local issuer made it, which nothing shows yet.
@@ -197,5 +198,6 @@ func (i *Issuer) check(text string, now time.Time) (identity, error) {
 	if claims.Expiry == nil || claims.Subject == "" || len(claims.Subject) > maxSubject {
 		return identity{}, errors.New("no expiry, or no subject of 1 to 128 bytes")
 	}
-	return identity{subject: claims.Subject, admin: slices.Contains(claims.Roles, roleAdmin)}, nil
+	return identity{subject: claims.Subject, admin: slices.Contains(claims.Roles, roleAdmin),
+		until: claims.Expiry.Time().Add(leeway).UnixMilli()}, nil
 }

@@ -29,6 +29,8 @@ type Identity struct {
 	Subject string // 1 to 128 bytes of printable text
 	Admin   bool   // by its roles, or by Config.Admins
 	Email   string // that the issuer has verified; "" when it says none
+	// Until is the token's last Unix millisecond, leeway between clocks included.
+	Until int64
 }
 
 // claims are what is read of a token. The reader takes names as they are written, and each once.
@@ -152,7 +154,8 @@ func (i *Issuer) read(payload []byte) (Identity, error) {
 		return Identity{}, refuse("the token has no subject of 1 to 128 printable bytes")
 	}
 	said := Identity{Subject: c.Subject, Admin: slices.Contains(c.Roles, roleAdmin) ||
-		slices.Contains(i.config.Admins, c.Subject)}
+		slices.Contains(i.config.Admins, c.Subject),
+		Until: c.Expiry.Time().Add(leeway).UnixMilli()}
 	if c.EmailVerified {
 		said.Email = string(c.Email)
 	}

@@ -65,3 +65,17 @@ func (RecordMailsPayload) Declaration() Declaration {
 }
 
 func (RecordMailsPayload) yields(None) {}
+
+// PutThresholdPayload sets below which balance a customer's wallet is low. A balance that is below
+// it already is no news. Faults: unauthorized for a customer that does not exist.
+type PutThresholdPayload struct {
+	Customer  string `cbor:"1,keyasint"`
+	Threshold int64  `cbor:"2,keyasint,omitempty"` // micros, not below 0
+}
+
+// Declaration implements Payload.
+func (PutThresholdPayload) Declaration() Declaration {
+	return Declaration{Number: 160, By: APIServer, Kept: true, Since: state.NoticesSince}
+}
+
+func (PutThresholdPayload) yields(state.Wallet) {}

@@ -191,6 +191,17 @@ func preferNotices(tx *state.Tx, p command.PreferNoticesPayload) (state.Inbox, e
 	return inbox, nil
 }
 
+func putThreshold(tx *state.Tx, p command.PutThresholdPayload) (state.Wallet, error) {
+	known := tx.Wallet(p.Customer)
+	if known == nil {
+		return state.Wallet{}, fault.New(fault.Unauthorized, "the customer does not exist")
+	}
+	wallet := *known
+	wallet.Threshold = p.Threshold
+	tx.PutWallet(&wallet)
+	return wallet, nil
+}
+
 // expireNotices removes what is too old, a bounded number at a time.
 func expireNotices(tx *state.Tx) {
 	var old []*state.Notice

@@ -150,6 +150,7 @@ func registerAll(m *FSM) {
 	register(m, deleteRun)
 	register(m, noteRowsRemoved)
 	register(m, forgetDeletedRuns)
+	register(m, putThreshold)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

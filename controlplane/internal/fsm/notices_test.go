@@ -85,6 +85,47 @@ func TestEndedRunsAreTold(t *testing.T) {
 	}
 }
 
+// TestThreshold: a customer's own one counts, from the next crossing on.
+func TestThreshold(t *testing.T) {
+	b := newBench(t)
+	adjust := func(amount int64) {
+		b.must(command.AdjustWalletPayload{Customer: "a", Entry: b.ids.New(), Amount: amount})
+	}
+	put := func(threshold int64) {
+		t.Helper()
+		for range 2 { // a repeat changes nothing
+			w := b.must(command.PutThresholdPayload{Customer: "a",
+				Threshold: threshold}).(state.Wallet)
+			if stands := b.view().Wallet("a"); w != *stands || w.Threshold != threshold {
+				t.Fatalf("%+v, and %+v stands", w, stands)
+			}
+		}
+	}
+	holds := func(want int) {
+		t.Helper()
+		if got := len(told(b.view(), "a")); got != want {
+			t.Fatalf("%d notices, want %d", got, want)
+		}
+	}
+	adjust(lowBalanceMicros)
+	put(2 * lowBalanceMicros) // whoever sets it sees the balance
+	adjust(-1)
+	holds(0)
+	put(0)
+	adjust(-lowBalanceMicros + 1)
+	holds(0)
+	adjust(-1)
+	holds(1)
+	put(-lowBalanceMicros)
+	put(0)
+	adjust(-1)
+	holds(1)
+	r := b.do(command.PutThresholdPayload{Customer: "nobody", Threshold: 1})
+	if fault.CodeOf(r.Err) != fault.Unauthorized || b.view().Wallet("nobody") != nil {
+		t.Errorf("of nobody: %v", r.Err)
+	}
+}
+
 // TestMoneyIsToldOf: a wallet that falls below its threshold, and a run that it stops.
 func TestMoneyIsToldOf(t *testing.T) {
 	b := newBench(t)

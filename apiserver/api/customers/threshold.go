@@ -1,0 +1,57 @@
+package customers
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+)
+
+// WalletPreferences are what the customer wants of its wallet (decision 41).
+type WalletPreferences struct {
+	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros" doc:"A balance that falls below it is told as WALLET_LOW_BALANCE"`
+}
+
+// WalletPreferencesInput is what a customer says of its wallet.
+type WalletPreferencesInput struct {
+	LowBalanceThresholdMicros int64 `json:"lowBalanceThresholdMicros" required:"true" min:"0" max:"1000000000000"`
+}
+
+type putWalletPreferencesRequest struct {
+	Body WalletPreferencesInput `body:"json"`
+}
+
+// putWalletPreferences is PUT /api/customer/preferences/wallet.
+func (r Resource) putWalletPreferences() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_put_wallet_preferences",
+		Routes: operation.Routes("PUT /api/customer/preferences/wallet"), Group: group,
+		Summary: "Sets below which balance the wallet is low",
+		Description: "A new wallet's threshold is 5 EUR. A balance that is below the new one " +
+			"already is not told.",
+		Access: auth.Write, Rate: limits.General,
+	}, func(ctx context.Context, from *operation.Caller,
+		in *putWalletPreferencesRequest) (WalletPreferences, error) {
+		wallet, err := client.Do(ctx, r.Client, client.PutThreshold{Customer: from.Customer,
+			Threshold: in.Body.LowBalanceThresholdMicros}, from.Call)
+		return WalletPreferences{LowBalanceThresholdMicros: wallet.Threshold}, err
+	})
+}
+
+// getWalletPreferences is GET /api/customer/preferences/wallet.
+func (Resource) getWalletPreferences() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_get_wallet_preferences",
+		Routes: operation.Routes("GET /api/customer/preferences/wallet"), Group: group,
+		Summary: "Answers below which balance the wallet is low",
+		Access:  auth.Read, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (WalletPreferences, error) {
+		var preferences WalletPreferences
+		if wallet := from.View.Wallet(from.Customer); wallet != nil {
+			preferences.LowBalanceThresholdMicros = wallet.Threshold
+		}
+		return preferences, nil
+	})
+}

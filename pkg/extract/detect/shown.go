@@ -80,3 +80,16 @@ func isLarge(root *html.Node) bool {
 	}
 	return elements > maxShown
 }
+
+// Heading is the element that names what a page is about, nil where none does. A page of more than
+// 20,000 elements has none.
+func Heading(data *structured.Data, pageURL string) *html.Node {
+	base, err := url.Parse(pageURL)
+	if err != nil || data.Root == nil || isLarge(data.Root) {
+		return nil
+	}
+	p := newProbe(data.Root, base)
+	p.things = thingsOf(data)
+	n, _ := p.heading()
+	return n
+}

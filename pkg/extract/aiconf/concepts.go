@@ -127,7 +127,8 @@ var concepts = []concept{
 	{fields: "ratingCount numberOfRatings votes", paths: "aggregateRating.ratingCount " +
 		"aggregateRating.reviewCount ratingCount", form: quantity},
 	{fields: "author authors authorName writer byline creator reviewer", paths: "author creator",
-		meta: "author article:author", form: entity,
+		meta: "author article:author byl dc.creator dcterms.creator parsely-author " +
+			"sailthru.author citation_author twitter:creator", form: entity,
 		labels: "author autor autorin auteur autore",
 		called: "postAuthor entryAuthor articleAuthor authorLink autorName verfasser reporter"},
 	{fields: "datePublished publishedDate publishDate publishedAt date pubDate releaseDate " +

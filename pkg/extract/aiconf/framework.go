@@ -136,7 +136,7 @@ func (s *search) field(key string) int {
 // name is not it.
 func (r *reader) ofFramework(f *field, things []*structured.Item) []byte {
 	found := r.framework().object
-	if found == nil {
+	if found == nil || r.wantsArticle() && r.isOther(found) {
 		return nil
 	}
 	for _, it := range things {

@@ -160,7 +160,9 @@ func (r *reader) mentioned() *mentions {
 	if r.data.Root == nil {
 		return m
 	}
-	m.heading = r.heading()
+	if m.heading = r.heading(); r.wantsArticle() {
+		m.heading = r.headline(m.heading)
+	}
 	around := map[*html.Node]bool{} // of the heading: never beside it
 	for n := m.heading; n != nil; n = n.Parent {
 		around[n] = true

@@ -194,6 +194,9 @@ func (r *reader) candidates() []*structured.Item {
 		if rank != structured.Main && r.wantsArticle() && t.Is(publishers...) {
 			return
 		}
+		if r.wantsArticle() && r.isOther(t.Item) {
+			return
+		}
 		for i := range r.fields {
 			if r.ofItem(&r.fields[i], t.Item) == nil {
 				continue
@@ -250,7 +253,7 @@ const maxCandidates = 200
 func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak bool) {
 	switch {
 	case f.means("articleBody"):
-		if value, weak := r.ofArticle(f); value != nil {
+		if value, weak := r.ofArticle(f, things); value != nil {
 			return value, weak
 		}
 	case f.means("author"):
@@ -275,7 +278,7 @@ func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak
 		return value, false
 	}
 	if f.means("name") && r.mentioned().heading != nil {
-		return r.coerce(f, textOnly(shownText(r.names.heading, maxShown), false)), true
+		return r.coerce(f, textOnly(titleOf(r.names.heading), false)), true
 	}
 	if value := r.ofNamed(f); value != nil {
 		return value, false

@@ -1,6 +1,7 @@
 package aiconf
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -175,10 +176,79 @@ func (r *reader) published(f *field) []byte {
 			before = dayIn(texts[i], r.readsMonthFirst())
 		}
 	}
-	for _, day := range [...]string{timed, after, before} {
+	for _, day := range [...]string{timed, after, before, r.datedAnywhere()} {
 		if day != "" {
 			return r.coerce(f, textOnly(day, true))
 		}
 	}
 	return nil
+}
+
+var (
+	// dayLabels say that a day is that of publication, in the languages of most pages.
+	dayLabels = regexp.MustCompile(`(?i)(?:^|[\s|(>])(?:published|posted|publication date|` +
+		`veröffentlicht|publiziert|erschienen|erstellt|gepostet|datum|publié|mise en ligne|paru|` +
+		`publicado|publicada|fecha|pubblicato|pubblicata|data|gepubliceerd|geplaatst|publicerad|` +
+		`publisert|udgivet|offentliggjort|julkaistu|opublikowano|dodano|zveřejněno|vydáno|` +
+		`publikované|közzétéve|megjelent|publicat|objavljeno|δημοσιεύτηκε|δημοσίευση|опубликовано|` +
+		`дата|опубліковано|yayınlanma|diterbitkan|date)(?:$|[^\pL])`)
+	// changeLabels say that a day is that of a change.
+	changeLabels = regexp.MustCompile(`(?i)(?:^|[\s|(>])(?:updated?|edited|revised|aktualisiert|` +
+		`stand|geändert|änderung|mis à jour|actualizado|aggiornato|bijgewerkt|uppdaterad|` +
+		`oppdatert|opdateret|päivitetty|zaktualizowano|aktualizováno|обновлено|güncelleme)` +
+		`(?:$|[^\pL])`)
+	// digitsInAddress is a day in an address without signs, or with the year at its end.
+	digitsInAddress = regexp.MustCompile(`(?:^|[/_=-])((?:19|20)[0-9]{2})([01][0-9])([0-3][0-9])` +
+		`(?:[/_.-]|$)`)
+	yearLast = regexp.MustCompile(`[/_=-]([0-3]?[0-9])-([01]?[0-9])-((?:19|20)[0-9]{2})(?:[/_.-]|$)`)
+)
+
+// datedAnywhere is the day that a label anywhere calls that of publication, else the one of the
+// page's title or address. Else it is the day of a change, or the only day that the page names.
+func (r *reader) datedAnywhere() string {
+	published, changed, only := "", "", ""
+	several, looked := false, 0
+	look := func(text string) {
+		day := dayIn(text, r.readsMonthFirst())
+		switch {
+		case day == "":
+		case changeLabels.MatchString(text):
+			changed = cmp.Or(changed, day)
+		case dayLabels.MatchString(text):
+			published = cmp.Or(published, day)
+		default:
+			several = several || only != "" && only != day
+			only = day
+		}
+	}
+	var visit func(n *html.Node)
+	visit = func(n *html.Node) {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			if c.Type != html.ElementNode || isUnseen(c) || r.names.isBeside(c) {
+				continue
+			}
+			if isLine(c) && looked < maxLines {
+				looked++
+				if text := shownText(c, maxDated); len(text) <= maxDated {
+					look(text)
+				}
+			}
+			visit(c)
+		}
+	}
+	visit(r.data.Root)
+	if several {
+		only = ""
+	}
+	titled := ""
+	if heading := r.names.heading; heading != nil {
+		titled = dayIn(shownText(heading, maxShown), r.readsMonthFirst())
+	}
+	addressed := ""
+	if m := digitsInAddress.FindStringSubmatch(r.page.URL); m != nil {
+		addressed = dayOf(m[1], m[2], m[3])
+	} else if m := yearLast.FindStringSubmatch(r.page.URL); m != nil {
+		addressed = dayOf(m[3], m[2], m[1])
+	}
+	return cmp.Or(published, titled, addressed, changed, only)
 }

@@ -1,8 +1,6 @@
 package aiconf
 
 import (
-	"strings"
-
 	"shoal.dev/shoal/pkg/extract/detect"
 	"shoal.dev/shoal/pkg/extract/internal/structured"
 )
@@ -104,8 +102,6 @@ func (r *reader) headsArticle() bool {
 	if heading == nil || !r.wantsArticle() || !r.article().Sure {
 		return false
 	}
-	shown := shownText(heading, maxShown)
-	name := normal(shown)
-	return len(name) >= minTitled && !r.isSite(shown) &&
-		strings.Contains(normal(r.data.Title), name)
+	shown := titleOf(heading)
+	return !r.isSite(shown) && r.namesPage(shown)
 }

@@ -83,15 +83,18 @@ func columnsIn(table string, head, rows []*html.Node) []model.Field {
 	names := map[string]bool{}
 	first, link := -1, ""
 	for k, cell := range head {
-		heads, texts, links := 0, 0, 0
+		heads, texts, links, same := 0, 0, 0, 0
+		whole := textOf(cellsIn(rows[0])[k])
 		for _, row := range rows {
 			own := cellsIn(row)[k]
+			text := textOf(own)
 			heads += count(own.Data == "th")
-			texts += count(textOf(own) != "")
+			texts += count(text != "")
 			links += count(linkIn(own))
+			same += count(text == whole)
 		}
-		if texts == 0 {
-			continue
+		if texts == 0 || same == len(rows) {
+			continue // it says nothing of any row
 		}
 		data := "td"
 		if heads*2 > len(rows) {

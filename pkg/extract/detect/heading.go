@@ -107,6 +107,7 @@ func likenessOf(text string, names []string) float64 {
 func (p *probe) titles() []string {
 	var names []string
 	add := func(name string) {
+		name = name[:min(len(name), maxTitle)] // what is longer is no title
 		if name = strings.ToLower(strings.Join(strings.Fields(name), " ")); name != "" {
 			names = append(names, name)
 		}

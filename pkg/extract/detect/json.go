@@ -112,6 +112,8 @@ type column struct {
 	name, path   string
 	have         int
 	title, price bool
+	first        string // its first value
+	varies       bool   // another one is not the same
 }
 
 func columnsOf(objects []*structured.JSON) []column {
@@ -150,9 +152,13 @@ func columnsOf(objects []*structured.JSON) []column {
 				byPath[at] = c
 				order = append(order, at)
 			}
-			if m.Value.Kind != structured.Null {
-				c.have++
+			if isEmpty(&m.Value) {
+				continue
 			}
+			if c.have++; c.have == 1 {
+				c.first = m.Value.Text
+			}
+			c.varies = c.varies || m.Value.Text != c.first || m.Value.Kind == structured.Array
 		}
 	}
 	for _, object := range objects {
@@ -162,6 +168,10 @@ func columnsOf(objects []*structured.JSON) []column {
 	var columns []column
 	for _, at := range order {
 		c := byPath[at]
+		if c.have == len(objects) && len(objects) >= minConstant && !c.varies && !c.price &&
+			!isCurrency(c.name) {
+			continue // it says nothing of any of them
+		}
 		for n := 2; names[c.name]; n++ {
 			c.name = strings.TrimRight(c.name, "0123456789") + strconv.Itoa(n)
 		}
@@ -172,6 +182,21 @@ func columnsOf(objects []*structured.JSON) []column {
 	}
 	return columns
 }
+
+// isEmpty says whether a value says nothing.
+func isEmpty(v *structured.JSON) bool {
+	switch v.Kind {
+	case structured.Null:
+		return true
+	case structured.String:
+		return strings.TrimSpace(v.Text) == ""
+	case structured.Array:
+		return len(v.Members) == 0
+	}
+	return false
+}
+
+func isCurrency(name string) bool { return strings.Contains(strings.ToLower(name), "currency") }
 
 func printable(name string) bool {
 	return len(name) <= 100 &&

@@ -215,12 +215,26 @@ var marks = []struct {
 		func(v string) bool { return len(v) > 25 }},
 }
 
+// constants are the marks that say something of an item even where all items say the same.
+var constants = []string{"currency", "availability"}
+
+// minConstant is how many items that say the same do so by no accident.
+const minConstant = 3
+
+// isConstant says whether a leaf says the same of every item, and so nothing of any.
+func (n *naming) isConstant(l *leaf) bool {
+	return l.distinct < 2 && l.have == n.count && n.count >= minConstant
+}
+
 func isShort(v string) bool { return len(v) <= 120 }
 
 // marked takes the leaves that say what they are.
 func (n *naming) marked() {
 	for _, mark := range marks {
 		n.best(mark.name, func(l *leaf) float64 {
+			if n.isConstant(l) && !slices.Contains(constants, mark.name) {
+				return 0
+			}
 			if !l.most(mark.fits) || l.attr == "aria-label" && mark.name != "rating" {
 				return 0
 			}

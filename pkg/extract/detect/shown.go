@@ -31,16 +31,29 @@ func Shown(root *html.Node, pageURL string) (thing []Value, items [][]Value) {
 	if len(lists) == 0 {
 		return thing, nil
 	}
-	for i := range lists[0].items {
-		var item []Value
-		for _, f := range lists[0].fields {
-			if n := f.nodes[i]; n != nil {
-				item = append(item, valueOf(f.name, f.kind, f.attr, n))
-			}
+	return thing, p.itemValues(&lists[0])
+}
+
+// itemValues are the values of all items of a list. Its own fields are those of a sample, so that
+// what every place of an item costs is bounded; further items are read by so many, too.
+func (p *probe) itemValues(l *list) (items [][]Value) {
+	fields := l.fields
+	for from := 0; from < len(l.items); from += maxSampled {
+		to := min(from+maxSampled, len(l.items))
+		if from > 0 {
+			fields = p.fieldsOf(l.items[from:to], l.titles[from:to])
 		}
-		items = append(items, item)
+		for i := range to - from {
+			var item []Value
+			for _, f := range fields {
+				if n := f.nodes[i]; n != nil {
+					item = append(item, valueOf(f.name, f.kind, f.attr, n))
+				}
+			}
+			items = append(items, item)
+		}
 	}
-	return thing, items
+	return items
 }
 
 // IsList says whether a page is about several things, by what proposals weigh. A page of more than
@@ -79,4 +92,17 @@ func isLarge(root *html.Node) bool {
 		}
 	}
 	return elements > maxShown
+}
+
+// Heading is the element that names what a page is about, nil where none does. A page of more than
+// 20,000 elements has none.
+func Heading(data *structured.Data, pageURL string) *html.Node {
+	base, err := url.Parse(pageURL)
+	if err != nil || data.Root == nil || isLarge(data.Root) {
+		return nil
+	}
+	p := newProbe(data.Root, base)
+	p.things = thingsOf(data)
+	n, _ := p.heading()
+	return n
 }

@@ -194,7 +194,7 @@ func (p *probe) proseOutside(l *list) int {
 			continue
 		}
 		length := e.textLength()
-		if e.own && length >= longBlock && e.linkedLength()*10 < length*3 {
+		if e.own && length >= longBlock && e.linkedLength()*10 < length*3 && !p.holdsItems(l, i) {
 			total += length
 			i = e.end
 			continue
@@ -202,6 +202,16 @@ func (p *probe) proseOutside(l *list) int {
 		i++
 	}
 	return total
+}
+
+// holdsItems says whether an element of the outline holds items of a list, in page order.
+func (p *probe) holdsItems(l *list, i int) bool {
+	if l == nil {
+		return false
+	}
+	first, _ := slices.BinarySearchFunc(l.items, i+1,
+		func(n *html.Node, at int) int { return p.index[n] - at })
+	return first < len(l.items) && p.index[l.items[first]] < p.all[i].end
 }
 
 // massOf is the text of items that are in no menu, in bytes. No item counts for more than twice the

@@ -29,7 +29,7 @@ func TestBounds(t *testing.T) {
 		if err := html.Render(&before, root); err != nil {
 			t.Fatal(err)
 		}
-		got := Read(root, "https://wire.example/a")
+		got := Read(root, nil, "https://wire.example/a")
 		if err := html.Render(&after, root); err != nil {
 			t.Fatal(err)
 		}
@@ -38,6 +38,50 @@ func TestBounds(t *testing.T) {
 		}
 		if before.String() != after.String() {
 			t.Errorf("%s: the tree is another one", name)
+		}
+	}
+}
+
+// TestTextIsWhole: what an article has of text comes out, and nothing that stands in it or beside.
+func TestTextIsWhole(t *testing.T) {
+	said := func(of string) string {
+		return "<p>" + strings.Repeat("Many came to see "+of+", and danced until night. ", 6) +
+			"</p>"
+	}
+	for name, c := range map[string]struct{ page, with, without string }{
+		"a lead over the text": {`<header><h1>It opens</h1><p class="lead">On Monday the bridge over ` +
+			`the river was opened by the mayor, and rain did not stop it.</p></header><div>` +
+			said("it") + said("her") + said("him") + `</div>`, "On Monday the bridge", ""},
+		"columns of a page builder": {`<h1>It opens</h1><div class="entry-content">` +
+			`<div class="row"><div class="col">` + said("it") + `</div><div class="col">` +
+			said("her") + said("us") + `</div></div><div class="row"><div class="col">` + said("him") +
+			said("them") + said("all") + `</div></div></div>`, "see him", ""},
+		"what others posted": {`<h1>It opens</h1><article>` + said("it") + said("her") +
+			`<blockquote class="twitter-tweet"><p>I was there, it was wet and good</p></blockquote>` +
+			said("him") + `</article>`, "see him", "I was there"},
+		"a caption": {`<h1>It opens</h1><article>` + said("it") + `<div class="visual"><img src=a.png>` +
+			`<div><strong>The mayor, seen from the side</strong></div></div>` + said("her") +
+			said("him") + `</article>`, "see her", "from the side"},
+		"an author's box": {`<h1>It opens</h1><article>` + said("it") + said("her") + said("him") +
+			`<div class="author-box"><p>Ann Lee writes of bridges, and has for years.</p></div>` +
+			`</article>`, "see him", "writes of bridges"},
+	} {
+		root, err := html.Parse(strings.NewReader(c.page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var heading *html.Node
+		for n := range root.Descendants() {
+			if n.Data == "h1" {
+				heading = n
+			}
+		}
+		got := Read(root, heading, "https://wire.example/a")
+		if !strings.Contains(got.Text, c.with) {
+			t.Errorf("%s: no %q in %q", name, c.with, got.Text)
+		}
+		if c.without != "" && strings.Contains(got.Text, c.without) {
+			t.Errorf("%s: %q in %q", name, c.without, got.Text)
 		}
 	}
 }

@@ -1,0 +1,323 @@
+package aiconf
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/wordset"
+)
+
+// Names are two words or more, but for those that a link or a label calls an author.
+const (
+	namePart = `\p{Lu}[\pL\pM.'’-]*`
+	fullName = namePart + `(?: (?:von|van|de|del|della|di|da|dos|der|den|zu|el|al|bin|le|la|` +
+		namePart + `)){1,5}`
+	fullNames = fullName + `(?:(?:, | und | and | et | y | e | en | og | och | i | & )` +
+		fullName + `){0,4}`
+)
+
+var (
+	by = regexp.MustCompile(`(?i)^(?:.*[·|,] )?(?:(?:written |posted |article |text |story )?by|` +
+		`(?:geschrieben |text |ein (?:beitrag|artikel|kommentar|gastbeitrag) |verfasst )?von|par|` +
+		`(?:texto |escrito )?por|di|a cura di|door|af|av|autor(?:in|en|es)?|authors?|auteurs?|` +
+		`verfasser(?:in)?|автор|автори|作者|記者|责任编辑|文)(?:\s*[:：]\s*|\s+)`)
+	// dayBehind is a day of the week, or a number, behind a name.
+	dayBehind = regexp.MustCompile(`(?:,| -| [–|·]|\s+\pL{2,10},)?\s+[0-9]{1,2}[./ ].*$`)
+	// dateBehind is a day with the month's name first, and what stands before a date.
+	dateBehind = regexp.MustCompile(`(?:\s+[-–|·/]+)?\s+\pL{3,10}\.? [0-9]{1,2}, [0-9]{4}.*$`)
+	// agency is the sign of an agency behind a name.
+	agency = regexp.MustCompile(`\s*/\s*\p{Lu}{2}[\pL-]{0,8}$`)
+	// pictured is who made the pictures, behind a name.
+	pictured = regexp.MustCompile(`(?i)[ ,|–-]+(?:fotos?|photos?|illustration(?:en|s)?|bild(?:er)?)` +
+		`(?: von| by| par| de|:).*$`)
+	andThen = regexp.MustCompile(`(?i)(?:\s+(?:am|on|le|il|el|vom|at|follow|folgen)|` +
+		`\s*[-–|·,/•]+)$`)
+	// byName is a line that says who wrote what it belongs to, and nothing else.
+	byName = regexp.MustCompile(`^(?:(?i:(?:written |posted |text )?by|(?:text |geschrieben |` +
+		`(?:ein |blog )?(?:beitrag|artikel|kommentar) )?von|par|(?:texto )?por|di|door)\s+)(` +
+		fullNames + `),?(?:\s+(?:am|on|le|il|el|vom)\s.*|\s*[,|·–/-]?\s*[0-9].*|\s{2,}.*)?$`)
+	// labelled is a name behind a word that says that it is the author's.
+	labelled = regexp.MustCompile(`(?:^|[\s|(])(?i:autor(?:in)?|author|auteure?|autore|autora|` +
+		`verfasser(?:in)?|text|texto|texte|testo|tekst|auteur|författare|forfatter|kirjoittaja|` +
+		`szerző|автор)\s*:\s*(` + fullNames + `)`)
+	// labelledEast is the same where names have no capitals.
+	labelledEast = regexp.MustCompile(`(?:作者|记者|記者|责任编辑|責任編輯|文|編集|執筆|글)\s*[:：]\s*` +
+		`(\pL{2,12})`)
+	// behindDay is a name behind the day, on a line of both.
+	behindDay = regexp.MustCompile(`^[^\n]{0,14}[0-9]{4}(?:,? [0-9:]{4,5}(?: Uhr)?)?\s*[-–|·/]+\s*(` +
+		fullName + `)$`)
+	nameFirst = regexp.MustCompile(`^` + fullNames)
+	onlyName  = regexp.MustCompile(`^` + fullNames + `$`)
+)
+
+// nobodies are authors who are none.
+var nobodies = wordset.Of("admin administrator administrador editor author autor " +
+	"follow folgen webmaster user guest gast anonymous anonym default root")
+
+// collectives are authors of whom somebody in particular may be named elsewhere.
+var collectives = wordset.Of("redaktion onlineredaktion redaction redacción redazione redactie " +
+	"redakcja newsroom staff editorialstaff pressestelle")
+
+// bylined is an author without what stands before and behind the name; "" if it is an address or
+// an account.
+func bylined(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if strings.Contains(text, "://") || strings.Contains(text, "@") ||
+		strings.Contains(text, "[at]") || nobodies[strings.ToLower(text)] {
+		return ""
+	}
+	for _, sign := range [...]*regexp.Regexp{by, pictured, dateBehind, dayBehind, agency,
+		andThen} {
+		if bare := strings.TrimSpace(sign.ReplaceAllString(text, "")); bare != "" {
+			text = bare
+		}
+	}
+	return text
+}
+
+// ofAuthor is who wrote what the page is about: a person rather than the site.
+func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
+	var site []byte
+	var found []byte
+	look := func(value []byte) bool {
+		var name string
+		if value == nil || json.Unmarshal(value, &name) != nil {
+			found = value
+			return value != nil
+		}
+		bare := bylined(r.unsited(name))
+		if bare == "" || collectives[normal(bare)] || r.isLikeSite(bare) ||
+			site != nil && string(site) == string(value) {
+			if site == nil && bylined(name) != "" {
+				site = value
+			}
+			return false
+		}
+		if found = value; bare != name {
+			found = r.coerce(f, textOnly(bare, false))
+		}
+		return true
+	}
+	for _, it := range things {
+		value := r.ofItem(f, it)
+		if value != nil && r.isByPublisher(it) {
+			site = value
+		} else if look(value) {
+			return found
+		}
+	}
+	for _, s := range []stated{r.ofMeta(f), textOnly(r.labelledMeta(), true), r.ofPairs(f)} {
+		if value := r.coerce(f, s); look(value) {
+			return found
+		}
+	}
+	if value := r.ofNamed(f); look(value) {
+		return found
+	}
+	called, many := r.calledAuthor()
+	lines := []string{called, r.article().Byline, r.lineBelow()}
+	if many {
+		lines = lines[2:] // the library takes the first of them
+	}
+	for _, line := range lines {
+		if len(line) > maxByline {
+			continue
+		}
+		if value := r.coerce(f, textOnly(line, false)); look(value) {
+			return found
+		}
+	}
+	return site
+}
+
+// minSite is how long the name of a site is, in normal form, that others hold by no accident.
+const minSite = 5
+
+// isLikeSite says whether an author's name has that of the site in it.
+func (r *reader) isLikeSite(name string) bool {
+	name = normal(name)
+	for _, own := range r.siteNames() {
+		if len(own) >= minSite && strings.Contains(name, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// authorLabels are the labels of an author in metadata for previews of links.
+var authorLabels = wordset.Of("writtenby verfasstvon geschriebenvon von by author autor écritpar " +
+	"écrit escritopor scrittoda geschrevendoor skrevetaf skrevetav skrivetav skrivenav " +
+	"napisaneprzez написаноавтором автор yazan kirjoittanut 著者 投稿者 作者")
+
+// labelledMeta is the author in metadata for previews of links, where values have labels.
+func (r *reader) labelledMeta() string {
+	for _, n := range [...]string{"1", "2"} {
+		if authorLabels[normal(r.data.MetaValue("twitter:label"+n))] {
+			return r.data.MetaValue("twitter:data" + n)
+		}
+	}
+	return ""
+}
+
+// maxByline is how long an author may be, in bytes.
+const maxByline = 120
+
+// isByPublisher says whether the only author of an item is who runs a site.
+func (r *reader) isByPublisher(it *structured.Item) bool {
+	values := it.Get("author")
+	if len(values) != 1 || values[0].Kind != structured.Entity {
+		return false
+	}
+	return r.data.Follow(values[0].Item).Is("Organization", "NewsMediaOrganization", "Corporation")
+}
+
+// Words of elements that name an author, and of those that name others or something else of one.
+var (
+	authorWords = wordset.Of("author authors byline autor autoren autorin autores auteur auteurs " +
+		"autore verfasser redakteur contributor postedby writer journalist")
+	notAuthors = wordset.Of("comment comments commentlist reply related teaser teasers card " +
+		"avatar image img photo picture position role job bio description count social follow " +
+		"share more other popular")
+	authorPath = regexp.MustCompile(`/(?:authors?|autor(?:en|in|es)?|auteurs?|autores?|staff|people|` +
+		`profile?|redakteure?|journalists?|contributors?|by)/[^/?#]+/?$`)
+)
+
+// maxAuthors is how many names a page may have that may be the author's.
+const maxAuthors = 3
+
+// calledAuthor is what the first link to an author says, or an element that is called so. many says
+// that so many do that none is the author.
+func (r *reader) calledAuthor() (name string, many bool) {
+	if r.data.Root == nil {
+		return "", false
+	}
+	around := map[*html.Node]bool{}
+	for n := r.mentioned().heading; n != nil; n = n.Parent {
+		around[n] = true
+	}
+	var names []string
+	linked := ""
+	var visit func(n *html.Node)
+	visit = func(n *html.Node) {
+		for c := n.FirstChild; c != nil && linked == ""; c = c.NextSibling {
+			if c.Type != html.ElementNode || isUnseen(c) || !around[c] && hasWord(c, notAuthors) {
+				continue
+			}
+			text := ""
+			switch {
+			case attrOf(c, "rel") == "author" || c.Data == "byline":
+				if linked = shownText(c, maxByline); bylined(linked) != "" {
+					return
+				}
+				linked = ""
+			case hasWord(c, authorWords) ||
+				c.DataAtom == atom.A && authorPath.MatchString(attrOf(c, "href")):
+				text = bylined(shownText(c, maxByline))
+			}
+			if onlyName.MatchString(text) {
+				if !slices.Contains(names, text) {
+					names = append(names, text)
+				}
+				continue
+			}
+			visit(c)
+		}
+	}
+	visit(r.data.Root)
+	switch {
+	case linked != "" || len(names) == 0:
+		return linked, false
+	case len(names) > maxAuthors:
+		return "", true
+	}
+	return names[0], false
+}
+
+// lineBelow is the author that a line below the heading names, or a label anywhere.
+func (r *reader) lineBelow() string {
+	if r.data.Root == nil {
+		return ""
+	}
+	seen, passed, looked, label := false, 0, 0, ""
+	for n := range r.data.Root.Descendants() {
+		switch {
+		case n == r.mentioned().heading:
+			seen = true
+		case !isLine(n):
+		case looked == maxLines:
+			return label
+		default:
+			looked++
+			text := shownText(n, maxByline)
+			if text == "" || len(text) > maxByline {
+				continue
+			}
+			for _, line := range [...]*regexp.Regexp{labelled, labelledEast} {
+				if m := line.FindStringSubmatch(text); m != nil && label == "" {
+					label = m[1]
+				}
+			}
+			if label == "" && authorLabels[normal(text)] {
+				label = besideLabel(n)
+			}
+			if !seen || passed > behind {
+				continue
+			}
+			for _, line := range [...]*regexp.Regexp{byName, behindDay} {
+				if m := line.FindStringSubmatch(text); m != nil {
+					return m[1]
+				}
+			}
+			if n.FirstChild != nil && n.FirstChild.Type == html.TextNode {
+				passed += len(n.FirstChild.Data)
+			}
+		}
+	}
+	return label
+}
+
+// maxLines bounds the lines of a page that are looked at for one field.
+const maxLines = 4_000
+
+// maxInLine is how many nodes an element has that is a line of text.
+const maxInLine = 12
+
+// isLine says whether an element may be a line that a reader reads, by its name and how many nodes
+// it holds directly.
+func isLine(n *html.Node) bool {
+	if n.Type != html.ElementNode || inLine[n.DataAtom] || unread[n.DataAtom] {
+		return false
+	}
+	nodes := 0
+	for c := n.FirstChild; c != nil && nodes <= maxInLine; c = c.NextSibling {
+		nodes++
+	}
+	return nodes > 0 && nodes <= maxInLine
+}
+
+// besideLabel is the name that stands behind a label, "" if none does.
+func besideLabel(label *html.Node) string {
+	for n := label.NextSibling; n != nil; n = n.NextSibling {
+		text := ""
+		switch n.Type {
+		case html.TextNode:
+			text = n.Data
+		case html.ElementNode:
+			text = shownText(n, maxByline)
+		}
+		if text = strings.Join(strings.Fields(text), " "); text != "" {
+			return nameFirst.FindString(text)
+		}
+	}
+	return ""
+}
+
+// unread are the elements whose texts no reader reads.
+var unread = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscript: true,
+	atom.Template: true, atom.Head: true, atom.Title: true, atom.Svg: true}

@@ -1,0 +1,184 @@
+package prose
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// bodies are what elements are called that hold the text of an article, as letters alone.
+var bodies = []string{"articlebody", "articlecontent", "articletext", "entrycontent", "postcontent",
+	"postbody", "postentry", "storybody", "storycontent", "storytext", "newstext", "newsbody",
+	"bodytext", "artikeltext", "contenidonota", "cuerponoticia"}
+
+func isBody(n *html.Node) bool {
+	for _, a := range n.Attr {
+		switch {
+		case a.Key == "itemprop" && a.Val == "articleBody":
+			return true
+		case a.Key != "class" && a.Key != "id":
+			continue
+		}
+		for name := range strings.FieldsSeq(strings.ToLower(a.Val)) {
+			name = strings.Map(func(r rune) rune {
+				if isSign(r) {
+					return -1
+				}
+				return r
+			}, name)
+			for _, body := range bodies {
+				if strings.Contains(name, body) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// calledText is the text of the one element that is called the text of an article. It is "" where
+// none is. Several of them are on pages with many articles, and give "", too.
+func calledText(root *html.Node) string {
+	best := ""
+	several := false
+	var visit func(n *html.Node)
+	visit = func(n *html.Node) {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			if c.Type != html.ElementNode || unread[c.DataAtom] {
+				continue
+			}
+			if !isBody(c) {
+				visit(c)
+				continue
+			}
+			text := strings.Join(paragraphs(c), "\n\n")
+			if len(text) > minBody {
+				several = several || best != ""
+			}
+			if len(text) > len(best) {
+				best = text
+			}
+		}
+	}
+	visit(root)
+	if several {
+		return ""
+	}
+	return best
+}
+
+// Bounds of texts, in bytes: of an article, and of a paragraph that is no label.
+const (
+	minBody = 200
+	minLead = 80
+)
+
+var unread = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscript: true,
+	atom.Template: true, atom.Head: true, atom.Svg: true, atom.Form: true, atom.Button: true,
+	atom.Select: true, atom.Nav: true, atom.Iframe: true}
+
+// blocks are the elements of a text that part it.
+var blocks = map[atom.Atom]bool{atom.P: true, atom.Li: true, atom.Blockquote: true, atom.Pre: true,
+	atom.H2: true, atom.H3: true, atom.H4: true, atom.H5: true, atom.Td: true, atom.Th: true,
+	atom.Dd: true, atom.Dt: true}
+
+// paragraphs are the texts of an element in order, without what stands beside them or leads away.
+func paragraphs(n *html.Node) (list []string) {
+	var visit func(n *html.Node)
+	visit = func(n *html.Node) {
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			switch {
+			case c.Type == html.TextNode:
+				if text := plain(c.Data); len(text) >= minLead {
+					list = append(list, text)
+				}
+			case c.Type != html.ElementNode || unread[c.DataAtom] || isApart(c) || isPicture(c):
+			case blocks[c.DataAtom] && !holdsBlock(c):
+				if text := plain(textOf(c)); text != "" && !leadsAway(c) {
+					list = append(list, text)
+				}
+			default:
+				visit(c)
+			}
+		}
+	}
+	visit(n)
+	return list
+}
+
+func holdsBlock(n *html.Node) bool {
+	for c := range n.Descendants() {
+		if blocks[c.DataAtom] || c.DataAtom == atom.Div {
+			return true
+		}
+	}
+	return false
+}
+
+func plain(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// Bounds of what stands between a heading and its article.
+const (
+	maxLead    = 1_500 // bytes
+	startsWith = 40    // bytes of a paragraph by which it is found again
+)
+
+// lead is what stands between the heading and the text and belongs to it, with a line break behind
+// it. It is "" where the text does not follow, or has it.
+func lead(root, heading *html.Node, text string) string {
+	if heading == nil {
+		return ""
+	}
+	text = plain(text)
+	var found []string
+	seen, done := false, false
+	length := 0
+	var visit func(n *html.Node)
+	visit = func(n *html.Node) {
+		for c := n.FirstChild; c != nil && !done; c = c.NextSibling {
+			switch {
+			case c == heading:
+				seen = true
+			case c.Type != html.ElementNode || unread[c.DataAtom] ||
+				isApart(c) && !holds(c, heading):
+			case !seen || !isParagraph(c):
+				visit(c)
+			default:
+				said := plain(textOf(c))
+				switch {
+				case len(said) < minLead || leadsAway(c):
+				case strings.Contains(text, said[:startsWith]):
+					done = true
+				default:
+					found = append(found, said)
+					length += len(said)
+				}
+				done = done || length > maxLead
+			}
+		}
+	}
+	visit(root)
+	if !done || length > maxLead || len(found) == 0 {
+		return ""
+	}
+	return strings.Join(found, "\n\n") + "\n\n"
+}
+
+// isParagraph says whether an element has a text and no block in it.
+func isParagraph(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.P, atom.Div, atom.H2, atom.H3, atom.H4, atom.Li, atom.Strong:
+		return !holdsBlock(n)
+	}
+	return false
+}
+
+func holds(n, inner *html.Node) bool {
+	for ; inner != nil; inner = inner.Parent {
+		if inner == n {
+			return true
+		}
+	}
+	return false
+}

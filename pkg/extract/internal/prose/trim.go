@@ -1,0 +1,149 @@
+package prose
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"shoal.dev/shoal/pkg/wordset"
+)
+
+// trim takes out of an article what is not its text: captions and pictures, what stands beside it,
+// and at its end what leads elsewhere.
+func trim(article *html.Node) {
+	var apart []*html.Node
+	for n := range article.Descendants() {
+		if n.Type == html.ElementNode && (isApart(n) || isPicture(n)) {
+			apart = append(apart, n)
+		}
+	}
+	all := len(textOf(article))
+	for _, n := range apart {
+		if n.Parent != nil && 4*len(textOf(n)) < all {
+			n.Parent.RemoveChild(n)
+		}
+	}
+	for range maxTrimmed {
+		last := lastBlock(article)
+		if last == nil || !leadsAway(last) {
+			return
+		}
+		last.Parent.RemoveChild(last)
+	}
+}
+
+// apart are the words of elements that stand in an article and are none of its text.
+var apart = wordset.Of("caption credit credits copyright bildunterschrift bildtext bildquelle " +
+	"legende related recommended recommendation recommendations newsletter subscribe share " +
+	"sharing social comments teaser teasers promo advert advertisement disclaimer breadcrumb " +
+	"breadcrumbs authorbox bio readmore tags ratings tweet embedded fb instagram author " +
+	"citation noprint cookie paywall")
+
+// isApart says whether an element's name, class or id says that it is none of the text around it.
+func isApart(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Figcaption, atom.Aside, atom.Nav, atom.Footer, atom.Rt, atom.Rp:
+		return true
+	}
+	for _, a := range n.Attr {
+		if a.Key != "class" && a.Key != "id" {
+			continue
+		}
+		for word := range strings.FieldsFuncSeq(strings.ToLower(a.Val), isSign) {
+			if apart[word] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxCaption is how long the text of a picture is, in bytes.
+const maxCaption = 250
+
+// isPicture says whether an element is a picture with its text, and nothing else.
+func isPicture(n *html.Node) bool {
+	if n.DataAtom != atom.Div && n.DataAtom != atom.Figure {
+		return false
+	}
+	pictures, length := 0, 0
+	for c := range n.Descendants() {
+		switch {
+		case c.DataAtom == atom.Img:
+			pictures++
+		case c.Type == html.TextNode:
+			length += len(strings.TrimSpace(c.Data))
+		}
+		if length > maxCaption {
+			return false
+		}
+	}
+	return pictures == 1
+}
+
+func isSign(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+
+// maxTrimmed is how many blocks are taken from the end of an article: each costs a look at all of
+// it.
+const maxTrimmed = 50
+
+// lastBlock is the last element with text in an article that holds no other block; nil if the
+// article is nothing but that.
+func lastBlock(article *html.Node) *html.Node {
+	n := article
+	for {
+		last := n.LastChild
+		for last != nil && strings.TrimSpace(textOf(last)) == "" {
+			last = last.PrevSibling
+		}
+		if last == nil || last.Type != html.ElementNode || inLine[last.DataAtom] {
+			break
+		}
+		n = last
+	}
+	if n == article {
+		return nil
+	}
+	return n
+}
+
+// longHeading is how long a line is that is no heading, in bytes.
+const longHeading = 80
+
+// leadsAway says whether the last block of an article is a heading of nothing, or links and little
+// else.
+func leadsAway(n *html.Node) bool {
+	text := strings.TrimSpace(textOf(n))
+	switch n.DataAtom {
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		return len(text) <= longHeading
+	}
+	linked := 0
+	for c := range n.Descendants() {
+		if c.DataAtom == atom.A {
+			linked += len(strings.TrimSpace(textOf(c)))
+		}
+	}
+	return 10*linked > 8*len(text)
+}
+
+func textOf(n *html.Node) string {
+	if n.Type == html.TextNode {
+		return n.Data
+	}
+	var text strings.Builder
+	for c := range n.Descendants() {
+		if c.Type == html.TextNode && !unread[c.Parent.DataAtom] {
+			text.WriteString(c.Data)
+		}
+	}
+	return text.String()
+}
+
+// inLine are the elements that part no text.
+var inLine = map[atom.Atom]bool{atom.A: true, atom.Abbr: true, atom.B: true, atom.Br: true,
+	atom.Code: true, atom.Em: true, atom.I: true, atom.Img: true, atom.Mark: true, atom.Q: true,
+	atom.Small: true, atom.Span: true, atom.Strong: true, atom.Sub: true, atom.Sup: true,
+	atom.U: true}

@@ -21,7 +21,7 @@ ELECTING := ./controlplane
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts lint fuzz nightly clean
+.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -160,6 +160,11 @@ capacity:
 alerts:
 	@command -v promtool > /dev/null || { echo "promtool is missing: apt-get install prometheus"; exit 1; }
 	PROMTOOL=$$(command -v promtool) go test -count=1 ./deploy/monitoring
+
+## describe: the API's description, judged by public tools, which e2e/describe/install puts into e2e/.describe (Node, Python)
+describe:
+	e2e/describe/install
+	SHOAL_DESCRIBE_SUITE=1 go test ./e2e -count=1 -run TestDescription -v -timeout 1h
 
 ## lint: golangci-lint with .golangci.yml
 lint:

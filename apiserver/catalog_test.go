@@ -69,22 +69,44 @@ func TestGoldens(t *testing.T) {
 		lines.WriteString(op.Line() + "\n")
 	}
 	golden(t, "operations.txt", lines.Bytes())
-	document, err := operation.OpenAPI("Shoal", "1.0", describe(), ops)
+	text, err := document(ops)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "openapi.json", document)
-	loaded, err := openapi3.NewLoader().LoadFromData(document)
+	golden(t, "openapi.json", text)
+	loaded, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := loaded.Validate(t.Context()); err != nil {
 		t.Errorf("not a valid OpenAPI document: %v", err)
 	}
+	checkTags(t, ops)
 	// Clients are generated from these names, so that another name breaks their users' code.
 	names := slices.Sorted(maps.Keys(loaded.Components.Schemas))
 	golden(t, "components.txt", []byte(strings.Join(names, "\n")+"\n"))
 	checkNames(t, names)
+}
+
+// checkTags wants each operation in a group of the description, and each group used: whoever adds
+// one says what it is about.
+func checkTags(t *testing.T, ops []*operation.Operation) {
+	t.Helper()
+	used := map[string]bool{}
+	for _, tag := range tags() {
+		used[tag.Name] = false
+	}
+	for _, op := range ops {
+		if _, known := used[op.Group]; !known {
+			t.Errorf("%s: the group %q has no tag in describe.go", op.ID, op.Group)
+		}
+		used[op.Group] = true
+	}
+	for name, is := range used {
+		if !is {
+			t.Errorf("the tag %s has no operation", name)
+		}
+	}
 }
 
 // checkNames refuses names that say nothing outside of the folder that they come from.

@@ -7,6 +7,31 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 )
 
+// document is the description of operations, an OpenAPI document.
+func document(ops []*operation.Operation) ([]byte, error) {
+	return operation.OpenAPI(operation.About{Title: "Shoal", Version: "1.0",
+		Description: describe(), Tags: tags()}, ops)
+}
+
+// tags are the groups of operations, as the catalogue has them.
+func tags() []operation.Tag {
+	return []operation.Tag{
+		{Name: "Scrapers", Description: "Saved scrapers: what is read from which pages, and how."},
+		{Name: "Runs", Description: "Runs of scrapers and of lists of addresses, and samples."},
+		{Name: "Previews", Description: "What would be read from a page. They save nothing."},
+		{Name: "Scraper jobs", Description: "What became of runs: history, errors, progress."},
+		{Name: "Data", Description: "Scraped rows, by pages or as one file."},
+		{Name: "Groups", Description: "Groups of scrapers, each with one collection of rows."},
+		{Name: "Schemas", Description: "Extraction schemas: the customer's own and global ones."},
+		{Name: "Wallet", Description: "The prepaid wallet: balance, entries, prices, top-ups."},
+		{Name: "Customer", Description: "The customer's profile, preferences and agreement."},
+		{Name: "API keys", Description: "Keys that programs call with."},
+		{Name: "Notifications", Description: "What customers are told, and how they want to be."},
+		{Name: "Administration", Description: "What operators ask of the service and tell it."},
+		{Name: "System", Description: "Questions to the server itself, by probes and tools."},
+	}
+}
+
 // describe says what holds for all calls: the bounds that a caller meets.
 func describe() string {
 	return fmt.Sprintf("Times: address and header lines have %v and %d bytes, bodies of up to 1 "+

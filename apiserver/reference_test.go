@@ -22,11 +22,11 @@ func TestOperationReferenceIsAsBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoded, err := operation.OpenAPI("Shoal", "1.0", describe(), ops)
+	encoded, err := document(ops)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var doc document
+	var doc openAPI
 	if err := json.Unmarshal(encoded, &doc); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func TestOperationReferenceIsAsBuilt(t *testing.T) {
 	}
 }
 
-// document is what the page needs of an OpenAPI document.
-type document struct {
+// openAPI is what the page needs of an OpenAPI document.
+type openAPI struct {
 	Paths      map[string]map[string]described
 	Components struct{ Schemas map[string]schema }
 }
@@ -101,7 +101,7 @@ func (s *schema) UnmarshalJSON(text []byte) error {
 
 // page is every operation by its group, in the order of the catalogue, then every component by
 // name.
-func (d *document) page(ops []*operation.Operation) string {
+func (d *openAPI) page(ops []*operation.Operation) string {
 	var text strings.Builder
 	text.WriteString("# Operations\n\n" +
 		"Written from the code by `go test ./apiserver -run TestOperationReferenceIsAsBuilt " +
@@ -136,7 +136,7 @@ func (d *document) page(ops []*operation.Operation) string {
 
 // operation is one operation: its routes, its declaration, what goes in, what comes out, and what
 // may go wrong.
-func (d *document) operation(text *strings.Builder, op *operation.Operation) {
+func (d *openAPI) operation(text *strings.Builder, op *operation.Operation) {
 	route := op.Routes[0]
 	o := d.Paths[route.Path][strings.ToLower(route.Method)]
 	fmt.Fprintf(text, "\n### %s\n\n", op.ID)

@@ -304,13 +304,13 @@ func RateClasses() []string {
 
 // operations is everything that is served. The description describes itself, too.
 func (s *Server) operations() ([]*operation.Operation, error) {
-	var document []byte
+	var described []byte
 	var ops []*operation.Operation
-	for _, r := range s.catalog(func() []byte { return document }) {
+	for _, r := range s.catalog(func() []byte { return described }) {
 		ops = append(ops, r.Operations()...)
 	}
 	var err error
-	document, err = operation.OpenAPI("Shoal", "1.0", describe(), ops)
+	described, err = document(ops)
 	return ops, err
 }
 

@@ -34,7 +34,20 @@ func (r Row) MarshalJSON() ([]byte, error) { return json.RawMessage(r).MarshalJS
 
 // Schema describes a row in the OpenAPI document: its members are what its scraper makes.
 func (Row) Schema() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{}}
+	text := func(doc string) *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "string", Description: doc}
+	}
+	return &jsonschema.Schema{Title: "Row", Type: "object",
+		Description: "Its members are the fields of its scraper. Those that begin with _ are " +
+			"the server's.",
+		Properties: map[string]*jsonschema.Schema{
+			"_sourceUrl": text("Address of the page, as it was listed or found"),
+			"_finalUrl":  text("Where redirects led, if they did"),
+			"_scrapedAt": {Type: "string", Format: "date-time"},
+			"_jobId":     text("Run that made the row"),
+			"_scraperId": text("Scraper of that run"),
+		},
+		AdditionalProperties: &jsonschema.Schema{}}
 }
 
 // Page is envelope A of the specification: content and where it stands in the whole.

@@ -17,12 +17,23 @@ import (
 // object is a JSON object; its members are written in the order of their names.
 type object = map[string]any
 
+// Tag is a group of operations, and what they are about.
+type Tag struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// About is what a description says beside its operations.
+type About struct {
+	Title, Version, Description string
+	// Tags are the groups that there are, in their order.
+	Tags []Tag
+}
+
 // OpenAPI is the description of operations, OpenAPI 3.1, as indented JSON.
-func OpenAPI(title, version, description string, ops []*Operation) ([]byte, error) {
+func OpenAPI(about About, ops []*Operation) ([]byte, error) {
 	s := newSchemas()
 	paths := object{}
-	var groups []string
-	var tags []object
 	for _, op := range ops {
 		for i, route := range op.Routes {
 			item, ok := paths[route.Path].(object)
@@ -32,20 +43,16 @@ func OpenAPI(title, version, description string, ops []*Operation) ([]byte, erro
 			}
 			item[strings.ToLower(route.Method)] = op.describe(s, i)
 		}
-		if op.Group != "" && !slices.Contains(groups, op.Group) {
-			groups = append(groups, op.Group)
-			tags = append(tags, object{"name": op.Group, "description": "Operations of the group " +
-				op.Group + "."})
-		}
 	}
 	s.of(reflect.TypeFor[Problem](), false)
 	document := object{
 		"openapi": "3.1.0",
-		"info": object{"title": title, "version": version, "description": description,
-			"contact": object{"name": "The operator of this server"},
-			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"}},
+		"info": object{"title": about.Title, "version": about.Version,
+			"description": about.Description,
+			"contact":     object{"name": "The operator of this server"},
+			"license":     object{"name": "Apache-2.0", "identifier": "Apache-2.0"}},
 		"servers": []object{{"url": "/", "description": "The server that answers this document"}},
-		"tags":    tags,
+		"tags":    about.Tags,
 		"paths":   paths,
 		"components": object{
 			"schemas": s.components,

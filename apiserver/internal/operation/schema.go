@@ -12,7 +12,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Schematic is a type that describes its own JSON form.
+// Schematic is a type that describes its own JSON form. A schema that has a title is the component
+// of that name.
 type Schematic interface{ Schema() *jsonschema.Schema }
 
 var schematicType = reflect.TypeFor[Schematic]()
@@ -36,7 +37,7 @@ func (s *schemas) of(t reflect.Type, request bool) *jsonschema.Schema {
 	}
 	switch {
 	case t.Implements(schematicType):
-		return reflect.Zero(t).Interface().(Schematic).Schema()
+		return s.titled(t, reflect.Zero(t).Interface().(Schematic).Schema())
 	case t == reflect.TypeFor[ids.ID]():
 		return &jsonschema.Schema{Type: "string", Pattern: "^([0-9a-fA-F]{24})?$"}
 	case t == rawType:
@@ -63,6 +64,16 @@ func (s *schemas) of(t reflect.Type, request bool) *jsonschema.Schema {
 	return made
 }
 
+// titled is a type's own schema, or a reference to the component that it is.
+func (s *schemas) titled(t reflect.Type, own *jsonschema.Schema) *jsonschema.Schema {
+	name := own.Title
+	if name == "" {
+		return own
+	}
+	own.Title = ""
+	return s.refer(name, t, func() *jsonschema.Schema { return own })
+}
+
 // component names a struct's schema and refers to it. A struct is named by its type, a page by what
 // it is of first, and what a request has with Input behind it. Two types of one name are a
 // programmer's slip.
@@ -75,12 +86,18 @@ func (s *schemas) component(t reflect.Type, request bool) *jsonschema.Schema {
 	if request && !strings.HasSuffix(name, "Request") {
 		name = strings.TrimSuffix(name, "Input") + "Input"
 	}
+	return s.refer(name, t, func() *jsonschema.Schema { return s.object(t, request) })
+}
+
+// refer refers to the component of a type, which is made when nothing has referred to it before.
+func (s *schemas) refer(name string, t reflect.Type,
+	describe func() *jsonschema.Schema) *jsonschema.Schema {
 	if known, ok := s.types[name]; ok && known != t {
 		panic(fmt.Sprintf("operation: %s and %s are both named %s", known, t, name))
 	}
 	if _, known := s.types[name]; !known {
 		s.types[name] = t
-		s.components[name] = s.object(t, request)
+		s.components[name] = describe()
 	}
 	return &jsonschema.Schema{Ref: "#/components/schemas/" + name}
 }
@@ -121,7 +138,7 @@ func (s *schemas) field(f *field, request bool) *jsonschema.Schema {
 		made.Pattern = f.rules.pattern.String()
 	}
 	if f.rules.line {
-		made.Pattern = `^\P{Cc}*$`
+		made.Pattern = linePattern
 	}
 	if f.rules.fallback != nil {
 		made.Default = defaultJSON(f.typ, *f.rules.fallback)
@@ -129,6 +146,10 @@ func (s *schemas) field(f *field, request bool) *jsonschema.Schema {
 	bound(made, &f.rules, f.typ)
 	return made
 }
+
+// linePattern is a text without control characters, in words that every language's regular
+// expressions know.
+const linePattern = `^[^\x00-\x1f\x7f-\x9f]*$`
 
 // bound writes min and max as what they bound: a value, characters or items.
 func bound(to *jsonschema.Schema, r *rules, t reflect.Type) {

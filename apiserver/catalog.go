@@ -52,7 +52,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		previews.Resource{Trials: trials, Clock: c.Clock},
 		jobs.Resource{Client: c.Client, Store: c.Store, History: history, Clock: c.Clock},
 		data.Resource{Client: c.Client, Store: c.Store, History: history},
-		groups.Resource{Client: c.Client, IDs: c.IDs},
+		groups.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs},
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{Client: c.Client, IDs: c.IDs, History: history, Payments: c.Payments,
 			Node: c.Node, Boot: c.Boot, Logger: c.Logger},

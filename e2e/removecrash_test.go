@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"testing"
 	"time"
@@ -99,6 +100,63 @@ func TestCrashesOfRunRemoval(t *testing.T) {
 func (c *crashCase) awaitRemoved(runs ...suite.Launched) {
 	c.T.Helper()
 	c.awaitHeld(0, runs...)
+}
+
+// TestCrashesOfGroupRemoval kills the process at each point of the removal of a deleted group, of
+// more scrapers than one command removes.
+func TestCrashesOfGroupRemoval(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"work.remove.before_members:1", "work.remove.before_delete:1",
+		"work.remove.after_delete:2", "work.remove.before_forget:1"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			c, first, second := newRepeated(t)
+			c.bring(crash.At + "=" + point)
+			var scraper struct{ GroupRef string }
+			err := c.Call(t.Context(), "GET", "/api/scraper/"+first.ScraperID, nil, nil, &scraper)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const others = 201
+			body := map[string]any{"groupRef": scraper.GroupRef, "type": "SINGLE_PRODUCT",
+				"sourceConfig": map[string]any{"url": "https://shop.example/"},
+				"itemsConfig": []any{map[string]any{"name": "title", "selector": "h1",
+					"kind": "TEXT"}}}
+			for n := range others {
+				body["name"] = fmt.Sprint(n)
+				c.survive("put", func(ctx context.Context) error {
+					again := c.Again(fmt.Sprintf("put %d", n))
+					return again.Call(ctx, "PUT", "/api/scraper", nil, body, nil)
+				})
+			}
+			path, data := "/api/scraper/group/"+scraper.GroupRef, url.Values{"withData": {"true"}}
+			var preview struct {
+				PreviewSummary struct{ CascadeCounts map[string]int }
+			}
+			if err := c.Call(t.Context(), "POST", path+"/preview-delete", data, nil,
+				&preview); err != nil {
+				t.Fatal(err)
+			}
+			counts := preview.PreviewSummary.CascadeCounts
+			if counts["rows"] != 2*retainedPages || counts["scrapers"] != others+1 {
+				t.Errorf("%v is counted", counts)
+			}
+			key := suite.NewKey()
+			c.survive("delete", func(ctx context.Context) error {
+				return c.Again(key).Call(ctx, "DELETE", path, data, nil, nil)
+			})
+			if len(c.Deaths) == 0 {
+				c.awaitDeath()
+			}
+			c.awaitRows(first.JobID, 0)
+			suite.CheckWallet(t, c.Client)
+			runs, differ, err := c.Admin().RecountOfProduct(t.Context())
+			if err != nil || runs != 2 || differ > 0 {
+				t.Errorf("%d of %d runs differ, %v", differ, runs, err)
+			}
+			c.awaitRemoved(first, second)
+		})
+	}
 }
 
 // awaitHeld waits until the row store has rows of so many runs alone, and looks for the records of

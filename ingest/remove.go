@@ -23,14 +23,16 @@ type RemovalConfig struct {
 		View() *client.View
 	}
 	Store Retaining
-	// Point is called at named places, "work.remove.before_delete", "work.remove.after_delete" and
-	// "work.remove.before_forget", so that tests can end the process there.
+	// Point is called at named places, so that tests can end the process there. They are
+	// "work.remove.before_members", "work.remove.before_delete", "work.remove.after_delete" and
+	// "work.remove.before_forget".
 	Point func(name string)
 }
 
-// Removal is the removal of the rows of runs that were deleted, and of scrapers that were deleted
-// with them. No read shows them any more. Page records stay, so that charges can be recounted. What
-// the state names is removed, however often, and only then the state forgets it.
+// Removal is the removal of what was deleted: the rows of runs, of scrapers and of groups, and the
+// scrapers of large groups. No read shows any of it any more. Page records stay, so that charges
+// can be recounted. What the state names is removed, however often, and only then the state forgets
+// it.
 func Removal(config RemovalConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -48,13 +50,22 @@ func Removal(config RemovalConfig) work.Kind {
 		}}
 }
 
-// step removes some, and says whether there are more. Those of a scraper that has a run which is
-// not closed wait: until then pages of it are stored.
+// step removes some, and says whether there are more.
 func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
-	runs, err := c.stepRuns(ctx)
-	if err != nil {
-		return false, err
+	for _, some := range []func(context.Context) (bool, error){c.stepGroups, c.stepRuns,
+		c.stepScrapers} {
+		others, err := some(ctx)
+		if err != nil {
+			return false, err
+		}
+		more = more || others
 	}
+	return more, nil
+}
+
+// stepScrapers removes the rows of some deleted scrapers, and says whether there are more. Those of
+// a scraper that has a run which is not closed wait: until then pages of it are stored.
+func (c *RemovalConfig) stepScrapers(ctx context.Context) (more bool, err error) {
 	view := c.Client.View()
 	var due []*client.Removal
 	view.Removals(func(r *client.Removal) bool {
@@ -64,7 +75,7 @@ func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
 		return len(due) < removedAtOnce
 	})
 	if len(due) == 0 {
-		return runs, nil
+		return false, nil
 	}
 	forget := client.ForgetRemovals{}
 	for _, r := range due {
@@ -76,7 +87,77 @@ func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
 	}
 	c.Point("work.remove.before_forget")
 	_, err = client.Do(ctx, c.Client, forget, nil)
-	return runs || len(due) == removedAtOnce, err
+	return len(due) == removedAtOnce, err
+}
+
+// stepGroups removes what is left of some deleted groups, and says whether there are more. First go
+// their scrapers, some by each command, and then their rows if they go. A group whose rows go waits
+// while a run in it is not closed.
+func (c *RemovalConfig) stepGroups(ctx context.Context) (more bool, err error) {
+	view := c.Client.View()
+	var due []*client.DeletedGroup
+	view.DeletedGroups(func(d *client.DeletedGroup) bool {
+		if !d.Rows || hasMembers(view, d.Group) || !openIn(view, d) {
+			due = append(due, d)
+		}
+		return len(due) < removedAtOnce
+	})
+	for _, group := range due {
+		if err := c.removeMembers(ctx, group.Group); err != nil {
+			return false, err
+		}
+		if group.Rows && openIn(c.Client.View(), group) {
+			continue
+		}
+		if group.Rows {
+			if err := c.removeRows(ctx, group.Group); err != nil {
+				return false, err
+			}
+		}
+		c.Point("work.remove.before_forget")
+		if _, err := client.Do(ctx, c.Client, client.ForgetGroup{Group: group.Group},
+			nil); err != nil {
+			return false, err
+		}
+	}
+	return len(due) == removedAtOnce, nil
+}
+
+// hasMembers says whether a group has scrapers.
+func hasMembers(view *client.View, group ids.ID) (has bool) {
+	view.GroupScrapers(group, func(*client.Scraper) bool { has = true; return false })
+	return has
+}
+
+// removeMembers removes the scrapers of a deleted group.
+func (c *RemovalConfig) removeMembers(ctx context.Context, group ids.ID) error {
+	for {
+		view := c.Client.View()
+		if !hasMembers(view, group) || view.DeletedGroup(group) == nil {
+			return nil
+		}
+		c.Point("work.remove.before_members")
+		if _, err := client.Do(ctx, c.Client, client.DeleteMembers{Group: group}, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// openIn says whether a run that stores rows in a deleted group is not closed.
+func openIn(view *client.View, group *client.DeletedGroup) bool {
+	for _, job := range view.OpenJobsOfCustomer(group.Customer) {
+		if job.Group == group.Group {
+			return true
+		}
+	}
+	return false
+}
+
+// removeRows removes the rows of a deleted group, unless a restore brings it back meanwhile.
+func (c *RemovalConfig) removeRows(ctx context.Context, group ids.ID) error {
+	return c.clear(ctx, rowstore.Scope{Group: group}, func(view *client.View) bool {
+		return view.DeletedGroup(group) != nil
+	})
 }
 
 // stepRuns removes the rows of some deleted runs, and says whether there are more. A run that is
@@ -120,7 +201,15 @@ func (c *RemovalConfig) removeRun(ctx context.Context, job ids.ID) error {
 // then it ends.
 func (c *RemovalConfig) remove(ctx context.Context, r *client.Removal) error {
 	scope := rowstore.Scope{Group: r.Group, Scraper: r.Scraper}
-	for c.Client.View().Removal(r.Group, r.Scraper) != nil {
+	return c.clear(ctx, scope, func(view *client.View) bool {
+		return view.Removal(r.Group, r.Scraper) != nil
+	})
+}
+
+// clear removes the rows of a scope for as long as that is due.
+func (c *RemovalConfig) clear(ctx context.Context, scope rowstore.Scope,
+	due func(*client.View) bool) error {
+	for due(c.Client.View()) {
 		jobs, err := c.Store.Holding(ctx, scope, holdingAtOnce)
 		if err != nil || len(jobs) == 0 {
 			return err

@@ -123,12 +123,68 @@ func TestRemovalTakesDeletedRuns(t *testing.T) {
 	}
 }
 
+// TestRemovalTakesDeletedGroups dies at each of its points in turn. Of the group's runs one is not
+// closed, and one is of a scraper that was moved away.
+func TestRemovalTakesDeletedGroups(t *testing.T) {
+	for _, dies := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9} {
+		t.Run(fmt.Sprint(dies), func(t *testing.T) {
+			r := newReplaced(t, openStore(t))
+			for n := range 3 {
+				r.launch(r.scrapers[n], 3)
+				r.end(0)
+			}
+			r.move(1, 1, false)
+			r.launch(r.scrapers[1], 2) // in the other group
+			r.end(0)
+			r.client.Archive(t, r.store, 1)
+			for range 250 { // more than one command removes
+				r.scrapers = append(r.scrapers, r.ids.New())
+				r.move(len(r.scrapers)-1, 0, true)
+			}
+			r.launch(r.scrapers[0], 2)
+			under := r.open[0]
+			deletion := client.Deletion{Customer: "ann", Operation: client.OpDeleteGroup,
+				Target: r.groups[0], Query: client.WithData, Rows: 9}
+			r.client.Must(t, client.PreviewDelete{Deletion: deletion, Token: "t"})
+			r.client.Must(t, client.DeleteGroup{Deletion: deletion, Token: "t"})
+			if _, died := r.removeStep(dies); died != (dies == 1) {
+				t.Fatalf("it died: %v", died) // before a command that removes scrapers
+			}
+			r.removeStep(0)
+			r.check() // while a run in it is not closed no row goes
+			if hasMembers(r.client.View(), r.groups[0]) {
+				t.Error("scrapers are left")
+			}
+			if err := r.store.Seal(t.Context(), under.ID, nil); err != nil {
+				t.Fatal(err)
+			}
+			r.client.CloseRun(t, under.ID)
+			if _, died := r.removeStep(dies); died != (dies > 0) {
+				t.Fatalf("it died: %v", died)
+			}
+			r.removeStep(0)
+			for id, of := range r.stored {
+				if of.Group == r.groups[0] {
+					r.rows[id] = 0
+				}
+			}
+			r.check()
+			if deleted := r.client.View().DeletedGroup(r.groups[0]); deleted != nil {
+				t.Errorf("%+v is left", deleted)
+			}
+		})
+	}
+}
+
 // TestRemovalHeedsARestore: what is no removal any more is not removed.
 func TestRemovalHeedsARestore(t *testing.T) {
 	r := removing(t)
 	config := RemovalConfig{Client: r.client, Store: r.store}
 	none := &client.Removal{Group: r.groups[0], Scraper: r.scrapers[1]}
 	if err := config.remove(t.Context(), none); err != nil {
+		t.Fatal(err)
+	}
+	if err := config.removeRows(t.Context(), r.groups[0]); err != nil {
 		t.Fatal(err)
 	}
 	if err := config.removeRun(t.Context(), r.order[r.scrapers[1]][0]); err != nil {

@@ -15,35 +15,36 @@ import (
 
 // The replicated records, and a snapshot of them. Records are shared: never change one.
 type (
-	View       = state.View
-	Cluster    = state.Cluster
-	Customer   = state.Customer
-	Profile    = state.Profile
-	Info       = state.Info
-	Notice     = state.Notice
-	Inbox      = state.Inbox
-	Preference = state.Preference
-	Mail       = state.Mail
-	Key        = state.Key
-	Group      = state.Group
-	Scraper    = state.Scraper
-	Schema     = state.Schema
-	Preview    = state.Preview
-	Recipe     = state.Recipe
-	Job        = state.Job
-	Wallet     = state.Wallet
-	TopUp      = state.TopUp
-	Reversal   = state.Reversal
-	Entry      = state.Entry
-	Line       = state.Line
-	PriceTable = state.PriceTable
-	Claim      = state.Claim
-	Node       = state.Node
-	Shard      = state.Shard
-	Undone     = state.Undone
-	Removal    = state.Removal
-	DeletedRun = state.DeletedRun
-	Changes    = state.Changes
+	View         = state.View
+	Cluster      = state.Cluster
+	Customer     = state.Customer
+	Profile      = state.Profile
+	Info         = state.Info
+	Notice       = state.Notice
+	Inbox        = state.Inbox
+	Preference   = state.Preference
+	Mail         = state.Mail
+	Key          = state.Key
+	Group        = state.Group
+	Scraper      = state.Scraper
+	Schema       = state.Schema
+	Preview      = state.Preview
+	Recipe       = state.Recipe
+	Job          = state.Job
+	Wallet       = state.Wallet
+	TopUp        = state.TopUp
+	Reversal     = state.Reversal
+	Entry        = state.Entry
+	Line         = state.Line
+	PriceTable   = state.PriceTable
+	Claim        = state.Claim
+	Node         = state.Node
+	Shard        = state.Shard
+	Undone       = state.Undone
+	Removal      = state.Removal
+	DeletedRun   = state.DeletedRun
+	DeletedGroup = state.DeletedGroup
+	Changes      = state.Changes
 )
 
 // The commands that roles propose. Each one's comment names its faults.
@@ -76,9 +77,13 @@ type (
 	DeleteRun       = command.DeleteRunPayload
 	NoteRowsRemoved = command.NoteRowsRemovedPayload
 	TargetRun       = command.DeletedRun
-	PutSchema       = command.PutSchemaPayload
-	DeleteSchema    = command.DeleteSchemaPayload
-	Deletion        = command.Deletion
+	// DeleteGroup deletes a group; DeleteMembers and ForgetGroup end that.
+	DeleteGroup   = command.DeleteGroupPayload
+	DeleteMembers = command.DeleteMembersPayload
+	ForgetGroup   = command.ForgetGroupPayload
+	PutSchema     = command.PutSchemaPayload
+	DeleteSchema  = command.DeleteSchemaPayload
+	Deletion      = command.Deletion
 	// PreviewDelete goes before every deletion that has a preview.
 	PreviewDelete = command.PreviewDeletePayload
 	ClaimCall     = command.ClaimCallPayload
@@ -115,6 +120,7 @@ const (
 	OpDeleteSchema  = command.OpDeleteSchema
 	OpDeleteScraper = command.OpDeleteScraper
 	OpDeleteRun     = command.OpDeleteRun
+	OpDeleteGroup   = command.OpDeleteGroup
 	WithData        = command.WithData // of their queries
 )
 

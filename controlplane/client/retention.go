@@ -1,6 +1,8 @@
 package client
 
 import (
+	"math"
+
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -34,6 +36,9 @@ func Retained(v *View, s *Scraper) int {
 // Shown is the scope of what may be seen of a group, or of one scraper in it if that is not zero.
 // Left out is what expired, what a restore undid, and what is being removed.
 func Shown(v *View, group, scraper ids.ID) rowstore.Scope {
+	if deleted := v.DeletedGroup(group); deleted != nil && deleted.Rows {
+		return rowstore.Scope{Group: group, Scraper: scraper, Since: math.MaxInt64} // no run's
+	}
 	return rowstore.Scope{Group: group, Scraper: scraper,
 		Without: append(v.UndoneIn(group), v.DeletedIn(group)...),
 		Gone:    v.RemovedIn(group), Since: RowsSince(v)}

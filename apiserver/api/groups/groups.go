@@ -6,13 +6,15 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 const group = "Groups"
 
 // Resource is the operations on groups, and what they use.
 type Resource struct {
-	Client client.Proposer
+	Client client.Client
+	Store  rowstore.Reads
 	IDs    ids.Source
 }
 
@@ -21,6 +23,8 @@ func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.list(),
 		r.put(),
+		r.previewDelete(),
+		r.delete(),
 	}
 }
 

@@ -54,6 +54,7 @@ const (
 	OpDeleteSchema  = "svc_delete_customer_schema"
 	OpDeleteScraper = "svc_delete_scraper"
 	OpDeleteRun     = "svc_delete_run_data"
+	OpDeleteGroup   = "svc_delete_group"
 )
 
 // PreviewDeletePayload notes that the customer has been shown what a deletion does. Its token lets

@@ -150,6 +150,7 @@ func nextRevision(tx *state.Tx, revision uint32) uint32 {
 // saveScraper writes a checked record with its recipe, and keeps the members of groups counted.
 func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 	known := tx.Scraper(scraper.ID)
+	freeName(tx, scraper.Customer, scraper.Spec.Name)
 	if known == nil || known.Group != scraper.Group {
 		if known != nil {
 			countMember(tx, known.Group, -1)
@@ -201,6 +202,18 @@ func deleteScraper(tx *state.Tx, p command.DeleteScraperPayload) (command.None, 
 		return command.None{}, err
 	}
 	scraper := tx.Scraper(p.Deletion.Target)
+	if p.Deletion.Query == command.WithData {
+		for _, group := range tx.GroupsOf(scraper) {
+			tx.PutRemoval(&state.Removal{Group: group, Scraper: scraper.ID,
+				Customer: scraper.Customer, At: tx.Now})
+		}
+	}
+	removeScraper(tx, scraper)
+	return command.None{}, nil
+}
+
+// removeScraper removes a scraper and stops its runs.
+func removeScraper(tx *state.Tx, scraper *state.Scraper) {
 	used := false
 	for _, job := range tx.OpenJobsOf(scraper.ID) {
 		used = used || job.Revision == scraper.Revision
@@ -208,16 +221,9 @@ func deleteScraper(tx *state.Tx, p command.DeleteScraperPayload) (command.None, 
 			endRun(tx, job, model.StoppedByCustomer)
 		}
 	}
-	if p.Deletion.Query == command.WithData {
-		for _, group := range tx.GroupsOf(scraper) {
-			tx.PutRemoval(&state.Removal{Group: group, Scraper: scraper.ID,
-				Customer: scraper.Customer, At: tx.Now})
-		}
-	}
 	countMember(tx, scraper.Group, -1)
 	tx.RemoveScraper(scraper, used)
 	pruneRecipes(tx, scraper.ID)
-	return command.None{}, nil
 }
 
 func forgetRemovals(tx *state.Tx, p command.ForgetRemovalsPayload) (command.None, error) {

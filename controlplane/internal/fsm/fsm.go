@@ -151,6 +151,9 @@ func registerAll(m *FSM) {
 	register(m, noteRowsRemoved)
 	register(m, forgetDeletedRuns)
 	register(m, putThreshold)
+	register(m, deleteGroup)
+	register(m, deleteMembers)
+	register(m, forgetGroup)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -25,6 +25,7 @@ func cascades() map[string]func(*state.Tx, *command.Deletion) (state.Cascade, er
 		command.OpDeleteSchema:  cascadeOfSchema,
 		command.OpDeleteScraper: cascadeOfScraper,
 		command.OpDeleteRun:     cascadeOfRun,
+		command.OpDeleteGroup:   cascadeOfGroup,
 	}
 }
 

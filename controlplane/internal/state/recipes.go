@@ -62,7 +62,7 @@ func (v *View) Recipe(scraper ids.ID, revision uint32) *Recipe {
 	if kept := recipesTable.first(v, "id", scraper, revision); kept != nil {
 		return kept
 	}
-	s := v.Scraper(scraper)
+	s := v.member(scraper) // also of a deleted group: its runs drain
 	if s == nil || s.Revision != revision || s.Content.zero() {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (t *Tx) release(hash Hash) {
 func (t *Tx) PutScraper(s *Scraper) {
 	kept := *s
 	kept.Content = Hash{}
-	old := t.Scraper(s.ID)
+	old := t.member(s.ID)
 	switch put := recipesTable.first(&t.View, "id", s.ID, s.Revision); {
 	case put != nil && !put.Content.zero():
 		recipesTable.remove(t, put)
@@ -200,7 +200,7 @@ func (t *Tx) ShareRecipes(most int) {
 	}, "whole_prefix")
 	for _, r := range whole {
 		t.PutRecipe(r)
-		if s := t.Scraper(r.Scraper); s != nil && s.Revision == r.Revision {
+		if s := t.member(r.Scraper); s != nil && s.Revision == r.Revision {
 			t.PutScraper(s)
 		}
 	}

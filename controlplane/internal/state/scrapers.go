@@ -70,12 +70,28 @@ var scrapersTable = define(1, "scrapers",
 	index("group", true, func(s *Scraper) []any { return []any{s.Group, s.CreatedAt, s.ID} }),
 ).written((*Scraper).own)
 
-// Scraper is nil when there is none of that id.
-func (v *View) Scraper(id ids.ID) *Scraper { return scrapersTable.first(v, "id", id) }
+// Scraper is nil when there is none of that id. One whose group was deleted is there no more.
+func (v *View) Scraper(id ids.ID) *Scraper { return v.shown(v.member(id)) }
 
 // ScraperByName is nil when the customer has none of that name.
 func (v *View) ScraperByName(customer, name string) *Scraper {
+	return v.shown(v.MemberByName(customer, name))
+}
+
+// member is a scraper as it is written, though its group was deleted.
+func (v *View) member(id ids.ID) *Scraper { return scrapersTable.first(v, "id", id) }
+
+// MemberByName is the scraper that has a name, though its group was deleted.
+func (v *View) MemberByName(customer, name string) *Scraper {
 	return scrapersTable.first(v, "name", customer, name)
+}
+
+// shown is nil of a scraper whose group was deleted.
+func (v *View) shown(s *Scraper) *Scraper {
+	if s == nil || v.DeletedGroup(s.Group) != nil {
+		return nil
+	}
+	return s
 }
 
 // Scrapers visits a customer's scrapers, newest first, until visit returns false. It merges those
@@ -90,7 +106,8 @@ func (v *View) Scrapers(customer string, visit func(*Scraper) bool) {
 	}
 }
 
-// GroupScrapers visits a group's scrapers, newest first, until visit returns false.
+// GroupScrapers visits a group's scrapers, newest first, until visit returns false. Of a deleted
+// group it visits those that are to be removed.
 func (v *View) GroupScrapers(group ids.ID, visit func(*Scraper) bool) {
 	scrapersTable.each(v, true, visit, "group_prefix", group)
 }

@@ -204,6 +204,7 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, deleted := range deletedRunsTable.all(&tx.View, "id_prefix") {
 			tx.RemoveDeletedRun(deleted)
 		}
+		tx.DeletedGroups(func(d *DeletedGroup) bool { tx.RemoveDeletedGroup(d); return true })
 		for _, removal := range removalsTable.all(&tx.View, "id_prefix") {
 			removalsTable.remove(tx, removal)
 		}

@@ -187,7 +187,7 @@ func (f *follower) compare() {
 		}
 	}
 	f.old.EachScraper(func(s *Scraper) bool {
-		switch kept := f.mine.Scraper(s.ID); {
+		switch kept := f.mine.member(s.ID); {
 		case kept == nil:
 			f.changes.ScrapersGone++
 		case kept.Revision < s.Revision:

@@ -23,6 +23,7 @@ func tables() []*kind {
 		&archiveTable.kind, &profilesTable.kind, &launchesTable.kind,
 		&noticesTable.kind, &inboxesTable.kind, &topUpsTable.kind, &reversalsTable.kind,
 		&removalsTable.kind, &mailsTable.kind, &deletedRunsTable.kind,
+		&deletedGroupsTable.kind,
 	}
 }
 

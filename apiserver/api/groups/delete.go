@@ -1,0 +1,122 @@
+package groups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// target is what both calls of a deletion name.
+type target struct {
+	ID       ids.ID `path:"id"`
+	WithData bool   `query:"withData" default:"false" doc:"All rows of the group, too"`
+}
+
+// deletion is what is asked for, with the rows counted that the group has. Those of runs that are
+// not closed may become more: they are not counted.
+func (in *target) deletion(ctx context.Context, r Resource, from *operation.Caller) (
+	client.Deletion, error) {
+	d := client.Deletion{Customer: from.Customer, Operation: client.OpDeleteGroup, Target: in.ID}
+	if !in.WithData {
+		return d, nil
+	}
+	d.Query = client.WithData
+	view, err := r.Client.Fresh(ctx)
+	if err != nil {
+		return d, err
+	}
+	if _, err := ownership.Group(view, from.Customer, in.ID, "id"); err != nil {
+		return d, err
+	}
+	scope := client.Shown(view, in.ID, ids.ID{})
+	for _, job := range view.OpenJobsOfCustomer(from.Customer) {
+		if job.Group == in.ID {
+			scope.Without = append(scope.Without, job.ID)
+		}
+	}
+	if d.Rows, err = r.Store.Count(ctx, scope, nil); err != nil {
+		return d, fmt.Errorf("rows of group %s: %w", in.ID, err)
+	}
+	return d, nil
+}
+
+var deleteErrors = []fault.Code{fault.NotFound}
+
+// previewDelete is POST /api/scraper/group/{id}/preview-delete.
+func (r Resource) previewDelete() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:      "svc_preview_delete_group",
+		Routes:  operation.Routes("POST /api/scraper/group/{id}/preview-delete"),
+		Group:   group,
+		Summary: "Shows what the deletion of a group would do",
+		Description: api.PreviewDescription + " All scrapers of the group go with it. rows are " +
+			"those of runs that have ended; openRuns are stopped.",
+		Access: auth.Write, Rate: limits.General, Errors: deleteErrors,
+	}, func(ctx context.Context, from *operation.Caller, in *target) (api.DeletionPreview, error) {
+		deletion, err := in.deletion(ctx, r, from)
+		if err != nil {
+			return api.DeletionPreview{}, err
+		}
+		return api.PreviewDelete(ctx, r.Client, deletion, in.warnings)
+	})
+}
+
+// warnings are of the cascade's counts: openRuns comes first, then scrapers and rows.
+func (in *target) warnings(p *client.Preview) []string {
+	counts := p.Cascade.Counts
+	said := []string{fmt.Sprintf("%d scrapers are deleted.", counts[1].N),
+		"Their runs leave the history, unless deleted ones are asked for."}
+	if in.WithData {
+		said = append(said, fmt.Sprintf("All %d rows of the group are deleted.", counts[2].N))
+	} else {
+		said = append(said, "Its rows are read by run alone from then on.")
+	}
+	if open := counts[0].N; open > 0 {
+		said = append(said, fmt.Sprintf("%d runs are under way and are stopped.", open))
+		if in.WithData {
+			said = append(said, "The rows that they have brought by then are deleted, too.")
+		}
+	}
+	return said
+}
+
+type deleteRequest struct {
+	target
+	api.PreviewToken
+}
+
+// delete is DELETE /api/scraper/group/{id}.
+func (r Resource) delete() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: client.OpDeleteGroup, Routes: operation.Routes("DELETE /api/scraper/group/{id}"),
+		Group:   group,
+		Summary: "Deletes a group with its scrapers after a preview",
+		Description: api.CommitDescription + " Its runs are stopped. Their records stay, and so " +
+			"does what was charged. Without withData its rows stay, too, and are read by run. " +
+			"With it nobody sees them from then on, and they go in the background. Rows that " +
+			"its scrapers have in other groups stay.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Errors: append([]fault.Code{fault.LimitReached, fault.NotFound}, api.CommitErrors()...),
+	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,
+		error) {
+		deletion, err := in.deletion(ctx, r, from)
+		if errors.Is(err, fault.New(fault.NotFound, "")) {
+			deletion.Rows, err = 0, nil // a repeated call hears what became of the first
+		}
+		if err != nil {
+			return operation.None{}, err
+		}
+		_, err = client.Do(ctx, r.Client,
+			client.DeleteGroup{Deletion: deletion, Token: in.Text()}, from.Call)
+		return operation.None{}, err
+	})
+}

@@ -1,0 +1,121 @@
+package fsm
+
+import (
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const (
+	maxDeletedGroups = 1_000 // of a customer, that are being removed
+	membersAtOnce    = 200   // scrapers that one command removes
+)
+
+// cascadeOfGroup is what the deletion of a group reaches: its scrapers, runs that are not closed,
+// and its rows if they are to go. A scraper more or less since the preview, or
+// a run of one, is another state to decide on.
+func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
+	group := tx.Group(d.Target)
+	if group == nil || group.Customer != d.Customer {
+		return state.Cascade{}, fault.Invalid(fault.NotFound, "id", "there is no such group")
+	}
+	h, scrapers := xxh3.New(), 0
+	note := func(id ids.ID) { _, _ = h.Write(id[:]) } // a hash takes everything
+	tx.GroupScrapers(group.ID, func(s *state.Scraper) bool {
+		scrapers++
+		note(s.ID)
+		note(s.LastJob)
+		return true
+	})
+	open := openInGroup(tx, group)
+	for _, job := range open {
+		note(job.ID)
+	}
+	cascade := state.Cascade{Name: group.Name, Type: "GROUP", Counts: []state.Count{
+		{Name: "openRuns", N: len(open)}, {Name: "scrapers", N: scrapers}},
+		Digest: h.Sum64() ^ uint64(d.Rows)}
+	if d.Query == command.WithData {
+		cascade.Counts = append(cascade.Counts, state.Count{Name: "rows", N: int(d.Rows)})
+	}
+	return cascade, nil
+}
+
+// openInGroup lists the runs that are not closed and that a group's deletion stops: those that
+// store rows in it, and those of its scrapers.
+func openInGroup(tx *state.Tx, group *state.Group) []*state.Job {
+	var open []*state.Job
+	for _, job := range tx.OpenJobsOfCustomer(group.Customer) {
+		scraper := tx.Scraper(job.Scraper)
+		if job.Group == group.ID || scraper != nil && scraper.Group == group.ID {
+			open = append(open, job)
+		}
+	}
+	return open
+}
+
+func deleteGroup(tx *state.Tx, p command.DeleteGroupPayload) (command.None, error) {
+	if len(tx.DeletedGroupsOf(p.Deletion.Customer)) >= maxDeletedGroups {
+		return command.None{}, fault.New(fault.LimitReached,
+			"%d deleted groups are being removed; come again later", maxDeletedGroups)
+	}
+	if err := spendPreview(tx, &p.Deletion, p.Token); err != nil {
+		return command.None{}, err
+	}
+	group := tx.Group(p.Deletion.Target)
+	for _, job := range openInGroup(tx, group) {
+		if !job.State.Final() {
+			endRun(tx, job, model.StoppedByCustomer)
+		}
+	}
+	tx.RemoveGroup(group)
+	deleted := &state.DeletedGroup{Group: group.ID, Customer: group.Customer,
+		Rows: p.Deletion.Query == command.WithData, At: tx.Now}
+	tx.PutDeletedGroup(deleted)
+	if left := removeMembers(tx, group.ID); !left && !deleted.Rows {
+		tx.RemoveDeletedGroup(deleted)
+	}
+	return command.None{}, nil
+}
+
+// removeMembers removes some scrapers of a deleted group, and says whether others are left.
+func removeMembers(tx *state.Tx, group ids.ID) (left bool) {
+	var members []*state.Scraper
+	tx.GroupScrapers(group, func(s *state.Scraper) bool {
+		if left = len(members) == membersAtOnce; !left {
+			members = append(members, s)
+		}
+		return !left
+	})
+	for _, scraper := range members {
+		removeScraper(tx, scraper)
+	}
+	return left
+}
+
+// freeName removes the scraper of a deleted group that has a name yet, if there is one.
+func freeName(tx *state.Tx, customer, name string) {
+	if member := tx.MemberByName(customer, name); member != nil &&
+		tx.DeletedGroup(member.Group) != nil {
+		removeScraper(tx, member)
+	}
+}
+
+func deleteMembers(tx *state.Tx, p command.DeleteMembersPayload) (command.None, error) {
+	if tx.DeletedGroup(p.Group) != nil {
+		removeMembers(tx, p.Group)
+	}
+	return command.None{}, nil
+}
+
+func forgetGroup(tx *state.Tx, p command.ForgetGroupPayload) (command.None, error) {
+	deleted, left := tx.DeletedGroup(p.Group), false
+	tx.GroupScrapers(p.Group, func(*state.Scraper) bool { left = true; return false })
+	if deleted != nil && !left {
+		tx.RemoveDeletedGroup(deleted)
+	}
+	return command.None{}, nil
+}

@@ -1,0 +1,42 @@
+package state
+
+import "shoal.dev/shoal/pkg/ids"
+
+// DeletedGroup is a group that was deleted, until its scrapers are removed, and its rows if they
+// go. Its scrapers are there for nobody from then on.
+type DeletedGroup struct {
+	Group    ids.ID `cbor:"1,keyasint"`
+	Customer string `cbor:"2,keyasint"`
+	// Rows says that its rows go, too.
+	Rows bool  `cbor:"3,keyasint,omitempty"`
+	At   int64 `cbor:"4,keyasint"` // Unix milliseconds
+}
+
+var deletedGroupsTable = define(2, "deletedGroups",
+	index("id", true, func(d *DeletedGroup) []any { return []any{d.Group} }),
+	index("customer", true, func(d *DeletedGroup) []any { return []any{d.Customer, d.Group} }),
+)
+
+// DeletedGroup is nil for a group that was not deleted, or of which nothing is left.
+func (v *View) DeletedGroup(group ids.ID) *DeletedGroup {
+	return deletedGroupsTable.first(v, "id", group)
+}
+
+// DeletedGroups visits all, until visit returns false.
+func (v *View) DeletedGroups(visit func(*DeletedGroup) bool) {
+	deletedGroupsTable.each(v, false, visit, "id_prefix")
+}
+
+// DeletedGroupsOf lists a customer's.
+func (v *View) DeletedGroupsOf(customer string) []*DeletedGroup {
+	return deletedGroupsTable.all(v, "customer_prefix", customer)
+}
+
+// PutDeletedGroup adds or replaces.
+func (t *Tx) PutDeletedGroup(d *DeletedGroup) { deletedGroupsTable.put(t, d) }
+
+// RemoveDeletedGroup removes.
+func (t *Tx) RemoveDeletedGroup(d *DeletedGroup) { deletedGroupsTable.remove(t, d) }
+
+// RemoveGroup removes a group's own record.
+func (t *Tx) RemoveGroup(g *Group) { groupsTable.remove(t, g) }

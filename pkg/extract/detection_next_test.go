@@ -18,7 +18,12 @@ func TestDetectNextInJSON(t *testing.T) {
 		{`"pageInfo":{"endCursor":"abc"}`,
 			`{"type":"JSON_CURSOR","param":"after","cursorPath":"$.pageInfo.endCursor"}`},
 		{`"nextPage":2`, `{"type":"JSON_CURSOR","param":"page","cursorPath":"$.nextPage"}`},
+		{`"links":[{"rel":"self","href":"/list"},{"rel":"next","href":"/list?page=2"}]`,
+			`{"type":"NEXT_LINK","selector":"$.links[?@.rel == 'next'].href"}`},
+		{`"pageInfo":{"endCursor":"abc","hasNextPage":false}`, `null`},
+		{`"has_more":false,"cursor":"abc"`, `null`},
 		{`"next":null`, `null`},
+		{`"paging":{"next":""}`, `null`},
 		{`"nextPage":0`, `null`},
 	} {
 		got := proposalsOf(t, model.Recipe{}, "application/json",

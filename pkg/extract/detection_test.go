@@ -15,9 +15,18 @@ import (
 
 func proposalsOf(t testing.TB, r model.Recipe, media, body string) []Proposal {
 	t.Helper()
+	return proposalsFor(t, r, "https://shop.test/list?page=1", media, body)
+}
+
+func proposalsAt(t testing.TB, address, media, body string) []Proposal {
+	t.Helper()
+	return proposalsFor(t, model.Recipe{}, address, media, body)
+}
+
+func proposalsFor(t testing.TB, r model.Recipe, address, media, body string) []Proposal {
+	t.Helper()
 	r.Type = model.Detection
-	got, err := mustCompile(t,
-		r).Extract(Page{URL: "https://shop.test/list?page=1", ContentType: media,
+	got, err := mustCompile(t, r).Extract(Page{URL: address, ContentType: media,
 		Body: []byte(body)})
 	if err != nil {
 		t.Fatal(err)

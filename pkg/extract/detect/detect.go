@@ -176,7 +176,9 @@ func (d *detection) json() {
 	d.own()
 	var next *model.Pagination
 	if page, err := url.Parse(d.page.URL); err == nil {
-		next = nextInJSON(value, "$", page, 0)
+		if next = nextInJSON(value, "$", page, 0); next == nil && !endsIn(value, 0) {
+			next = nextByAddress(page)
+		}
 	}
 	for i, t := range tables(value) {
 		scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: t.fields}

@@ -1,7 +1,10 @@
 package detect
 
 import (
+	"maps"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	"shoal.dev/shoal/pkg/extract/internal/structured"
@@ -28,6 +31,12 @@ var cursors = map[string][]string{
 	"nextoffset":        {"offset", "start"},
 	"nextstart":         {"start", "offset"},
 	"scrollid":          {"scroll_id", "scrollId"},
+	"nextpagecursor":    {"cursor", "pageCursor"},
+	"continuetoken":     {"continue", "continueToken"},
+	"paginationtoken":   {"pagination_token", "paginationToken", "token"},
+	"nextmarker":        {"marker"},
+	"nextpagenumber":    {"page", "pageNumber"},
+	"startafter":        {"start_after", "startAfter"},
 }
 
 // links are members with the address of the next page.
@@ -36,7 +45,7 @@ var links = map[string]bool{"next": true, "nexturl": true, "nextlink": true, "ne
 
 // nextInJSON is the pagination of a body that names its next page, nil otherwise.
 func nextInJSON(v *structured.JSON, path string, page *url.URL, depth int) *model.Pagination {
-	if v.Kind != structured.Object || depth > maxNextDepth {
+	if v.Kind != structured.Object || depth > maxNextDepth || isLast(v) {
 		return nil
 	}
 	for i := range v.Members {
@@ -47,6 +56,9 @@ func nextInJSON(v *structured.JSON, path string, page *url.URL, depth int) *mode
 		name := strings.ToLower(strings.Join(split(m.Name), ""))
 		at := path + step(m.Name)
 		text := m.Value.Text
+		if list := m.Value; list.Kind == structured.Array && name == "links" && hasNextLink(&list) {
+			return &model.Pagination{Type: model.NextLink, Selector: at + "[?@.rel == 'next'].href"}
+		}
 		switch {
 		case m.Value.Kind == structured.Object && links[name]:
 			if href := m.Value.Get("href"); href != nil && isLink(href.Text) {
@@ -67,6 +79,82 @@ func nextInJSON(v *structured.JSON, path string, page *url.URL, depth int) *mode
 		}
 		if p := nextInJSON(&m.Value, path+step(m.Name), page, depth+1); p != nil {
 			return p
+		}
+	}
+	return nil
+}
+
+// hasNextLink says whether one of several links is that to the next page.
+func hasNextLink(list *structured.JSON) bool {
+	for i := range list.Members {
+		rel, href := list.Members[i].Value.Get("rel"), list.Members[i].Value.Get("href")
+		if rel != nil && href != nil && rel.Text == "next" && isLink(href.Text) {
+			return true
+		}
+	}
+	return false
+}
+
+// moreLeft are members that say whether there is a next page, by their letters.
+var moreLeft = map[string]bool{"hasnextpage": true, "hasnext": true, "hasmore": true}
+
+// isLast says whether an object says that no page follows, beside a cursor that it names anyway.
+func isLast(v *structured.JSON) bool {
+	for i := range v.Members {
+		m := &v.Members[i]
+		if m.Value.Kind == structured.Bool && m.Value.Text == "false" &&
+			moreLeft[strings.ToLower(strings.Join(split(m.Name), ""))] {
+			return true
+		}
+	}
+	return false
+}
+
+// endsIn says whether a body says itself where it leads: that no page follows, or where nothing is
+// named as the next one.
+func endsIn(v *structured.JSON, depth int) bool {
+	if v.Kind != structured.Object || depth > maxNextDepth {
+		return false
+	}
+	if isLast(v) {
+		return true
+	}
+	for i := range v.Members {
+		m := &v.Members[i]
+		name := strings.ToLower(strings.Join(split(m.Name), ""))
+		if links[name] || cursors[name] != nil || endsIn(&m.Value, depth+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// pageParams are the parameters of an address that number pages. offsets are those that number
+// items, each with those for the size of a page.
+var (
+	pageParams = []string{"page", "p", "pageNumber", "page_number", "pageNo", "pg", "seite"}
+	offsets    = map[string][]string{"offset": {"limit", "count", "size", "per_page"},
+		"start": {"rows", "limit", "count"}, "skip": {"limit", "take", "top"},
+		"from": {"size"}, "$skip": {"$top"}}
+)
+
+// nextByAddress is the pagination of a body whose address has the number of its page, or of its
+// first item, nil where it has neither.
+func nextByAddress(page *url.URL) *model.Pagination {
+	query := page.Query()
+	for _, name := range pageParams {
+		if _, err := strconv.Atoi(query.Get(name)); err == nil {
+			return &model.Pagination{Type: model.URLPageParam, Param: name}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(offsets)) {
+		if _, err := strconv.Atoi(query.Get(name)); err != nil {
+			continue
+		}
+		for _, size := range offsets[name] {
+			if step, err := strconv.Atoi(query.Get(size)); err == nil && step > 0 {
+				return &model.Pagination{Type: model.OffsetParam, Param: name, PageSize: &step}
+			}
 		}
 	}
 	return nil

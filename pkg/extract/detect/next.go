@@ -14,7 +14,7 @@ import (
 )
 
 // nextWords are what links to the next page say, without signs, in lower case, where they say
-// nothing else. They are of 31 languages: of Europe, and of the most read ones of Asia.
+// nothing else. They are of 52 languages: of Europe, and of the most read ones of Asia and Africa.
 var nextWords = wordsIn(`next|next page|older|older posts|older entries|older articles|older news|
 previous entries|next results|go to next page|next posts|next entries|
 nächste|nächste seite|nächster|zur nächsten seite|ältere beiträge|ältere einträge|ältere artikel|
@@ -35,7 +35,15 @@ starije objave|следующая|следующий|следующая стра
 selanjutnya|halaman berikutnya|pos lama|tulisan lama|postingan lama|tiếp|tiếp theo|trang sau|次|
 次へ|次の|次のページ|次ページ|次ページへ|次のページへ|過去の投稿|古い投稿|以前の記事|下一页|下一頁|下页|下頁|后页|
 后一页|下一页面|다음|다음 페이지|다음페이지|이전 글|التالي|الصفحة التالية|التالية|الأقدم|הבא|לעמוד הבא|अगला|
-अगला पृष्ठ|अगले|পরবর্তী|পরের|পরবর্তী পাতা|ถัดไป|หน้าถัดไป`)
+अगला पृष्ठ|अगले|পরবর্তী|পরের|পরবর্তী পাতা|ถัดไป|หน้าถัดไป|continued|continued on next page|
+kitas|kitas puslapis|toliau|nākamā|nākamais|nākamā lapa|järgmine|järgmine leht|vanemad postitused|
+naslednja|naslednji|naslednja stran|starejše objave|следваща|следваща страница|по-стари публикации|
+следећа|следећа страна|sledeća|sledeće|sledeća strana|следна|следна страница|següent|
+pàgina següent|entrades més antigues|páxina seguinte|hurrengoa|hurrengo orria|بعدی|صفحه بعد|صفحه بعدی|
+اگلا|اگلا صفحہ|seterusnya|halaman seterusnya|næsta|næsta síða|tjetra|faqja tjetër|அடுத்து|
+அடுத்த பக்கம்|తదుపరి|पुढील|पुढील पृष्ठ|આગળ|susunod|susunod na pahina|inayofuata|ukurasa unaofuata|შემდეგი|
+հաջորդ|հաջորդ էջ|келесі|келесі бет|növbəti|növbəti səhifə|sonrakı|volgende bladsy|
+дараагийн|keyingi|keyingi sahifa`)
 
 // goOnWords say so, too, and as well that an item goes on.
 var goOnWords = wordsIn(`weiter|mehr|more|далее|дальше|далі|tovább|dalej|dále|ďalej|verder|lanjut|

@@ -35,7 +35,7 @@ func Shown(root *html.Node, pageURL string) (thing []Value, items [][]Value) {
 }
 
 // itemValues are the values of all items of a list. Its own fields are those of a sample, so that
-// what every place of an item costs is bounded; further items are read by so many, too.
+// what a place within items costs is bounded. Further items are read by so many, too.
 func (p *probe) itemValues(l *list) (items [][]Value) {
 	fields := l.fields
 	for from := 0; from < len(l.items); from += maxSampled {

@@ -57,7 +57,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		wallet.Resource{Client: c.Client, IDs: c.IDs, History: history, Payments: c.Payments,
 			Node: c.Node, Boot: c.Boot, Logger: c.Logger},
 		customers.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs,
-			Agreement: c.UserAgreement},
+			Store: c.Store, History: history, Touches: s.touches, Agreement: c.UserAgreement},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},
 		notifications.Resource{Client: c.Client},
 		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,

@@ -3,14 +3,17 @@
 package customers
 
 import (
+	"context"
 	"net/mail"
 	"strings"
 
+	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 const group = "Customer"
@@ -20,6 +23,13 @@ type Resource struct {
 	Client client.Proposer
 	Clock  clock.Clock
 	IDs    ids.Source
+	// Store, History and Touches are what an export reads beside the state.
+	Store interface {
+		rowstore.Reads
+		Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error)
+	}
+	History *client.History
+	Touches *auth.Touches
 	// Agreement is the operator's user agreement, an HTML document; nil: there is none.
 	Agreement []byte
 }
@@ -30,6 +40,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.get(),
 		r.signUp(),
 		r.put(),
+		r.export(),
 		r.userAgreement(),
 		r.putInfo(),
 		r.getInfo(),

@@ -42,7 +42,8 @@ type Group struct {
 	UpdatedAt           api.Time `json:"updatedAt" stamped:"true"`
 }
 
-func newGroup(g *client.Group) Group {
+// NewGroup is a group, for its owner.
+func NewGroup(g *client.Group) Group {
 	answer := Group{ID: g.ID, Name: g.Name, DataTable: g.DataTable, StartType: g.StartType,
 		ShouldMatchProducts: g.ShouldMatchProducts, CustomerRef: g.Customer,
 		ScraperCount: g.Scrapers,

@@ -100,7 +100,7 @@ func (r Resource) put() *operation.Operation {
 		if err != nil {
 			return Group{}, err
 		}
-		return newGroup(&made), nil
+		return NewGroup(&made), nil
 	})
 }
 

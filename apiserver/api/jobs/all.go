@@ -54,7 +54,7 @@ func (r Resource) all() *operation.Operation {
 		}
 		page.HasMore = len(found) > in.Limit
 		for _, j := range found[:min(in.Limit, len(found))] {
-			page.Items = append(page.Items, newJob(j))
+			page.Items = append(page.Items, NewJob(j))
 		}
 		if page.HasMore {
 			last := found[in.Limit-1]
@@ -76,7 +76,7 @@ func (r Resource) behind(v *client.View, customer string,
 			return nil, fmt.Errorf("history: %w", err)
 		}
 		for _, j := range found {
-			part = append(part, newJob(j))
+			part = append(part, NewJob(j))
 			place = &rowstore.PastPlace{Value: j.Queued, ID: j.ID}
 		}
 		return part, nil

@@ -64,7 +64,7 @@ func (r Resource) history() *operation.Operation {
 		}
 		content := []Job{}
 		for _, j := range found {
-			content = append(content, newJob(j))
+			content = append(content, NewJob(j))
 		}
 		return api.NewPage(content, total, in.Page, in.Size), nil
 	})

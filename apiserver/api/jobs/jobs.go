@@ -57,7 +57,8 @@ type Job struct {
 	IgnoresRobots      bool              `json:"ignoresRobots" doc:"robots.txt was switched off for it"`
 }
 
-func newJob(j *client.Job) Job {
+// NewJob is a run's record, for its owner.
+func NewJob(j *client.Job) Job {
 	return Job{ID: j.ID, ScraperID: j.Scraper, GroupID: j.Group, State: j.State,
 		Queued:  api.Time(j.Queued),
 		Started: api.Time(j.Started), Finished: api.Time(j.Finished), SuccessLinks: j.Success,

@@ -44,7 +44,8 @@ type Key struct {
 	ExpiresAt       api.Time `json:"expiresAt" doc:"From when it is refused; null: it does not expire"`
 }
 
-func newKey(k *client.Key, touches *auth.Touches) Key {
+// NewKey is a key as its customer sees it; touches know of later uses than the record.
+func NewKey(k *client.Key, touches *auth.Touches) Key {
 	use := touches.LastUse(k)
 	key := Key{ID: k.ID, Prefix: k.Prefix, Name: k.Name, Scope: k.Scope,
 		CreatedAt: api.Time(k.CreatedAt), LastUsedAt: api.Time(use.At),

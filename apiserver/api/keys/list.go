@@ -22,7 +22,7 @@ func (r Resource) list() *operation.Operation {
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (KeyList, error) {
 		list := KeyList{Keys: []Key{}}
 		for _, k := range from.View.Keys(from.Customer) {
-			list.Keys = append(list.Keys, newKey(k, r.Touches))
+			list.Keys = append(list.Keys, NewKey(k, r.Touches))
 		}
 		return list, nil
 	})

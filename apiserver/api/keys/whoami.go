@@ -34,7 +34,7 @@ func (r Resource) whoAmI() *operation.Operation {
 		if from.SignIn() {
 			return Identity{CustomerRef: from.Customer, Scope: model.ScopeUser}, nil
 		}
-		k := newKey(from.Key, r.Touches)
+		k := NewKey(from.Key, r.Touches)
 		return Identity{CustomerRef: from.Customer, Scope: k.Scope, Prefix: k.Prefix, Name: k.Name,
 			ID:        k.ID,
 			CreatedAt: k.CreatedAt, LastUsedAt: k.LastUsedAt, ExpiresAt: k.ExpiresAt}, nil

@@ -47,7 +47,8 @@ type Notification struct {
 	Count         uint64  `json:"count" doc:"How many notices it stands for: 1, but for MORE_NOTICES"`
 }
 
-func newNotification(n *client.Notice) Notification {
+// NewNotification is a notice as its customer reads it.
+func NewNotification(n *client.Notice) Notification {
 	told := Notification{ID: n.ID, Event: n.Event, Title: notices.Title(n), Text: notices.Text(n),
 		CreatedAt: api.Time(n.At), Read: n.Read, Count: max(n.Count, 1)}
 	switch {
@@ -94,7 +95,7 @@ func (Resource) list() *operation.Operation {
 				return true
 			}
 			if total >= in.Page*in.Size && len(content) < in.Size {
-				content = append(content, newNotification(n))
+				content = append(content, NewNotification(n))
 			}
 			total++
 			return true

@@ -28,7 +28,7 @@ func (Resource) get() *operation.Operation {
 		if err != nil {
 			return Schema{}, err
 		}
-		return newSchema(s), nil
+		return NewSchema(s), nil
 	})
 }
 
@@ -51,7 +51,7 @@ func (Resource) getGlobal() *operation.Operation {
 			return Schema{}, fault.Invalid(fault.SchemaNotFound, "version",
 				"there is no such schema")
 		}
-		return newSchema(s), nil
+		return NewSchema(s), nil
 	})
 }
 

@@ -66,7 +66,7 @@ func (r Resource) save(ctx context.Context, from *operation.Caller, customer str
 	if err != nil {
 		return Schema{}, err
 	}
-	return newSchema(&saved), nil
+	return NewSchema(&saved), nil
 }
 
 // nameOf is what a list calls a schema.

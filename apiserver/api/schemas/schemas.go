@@ -90,7 +90,8 @@ type SchemaListEntry struct {
 	Version int64  `json:"version"`
 }
 
-func newSchema(s *client.Schema) Schema {
+// NewSchema is a schema with its document.
+func NewSchema(s *client.Schema) Schema {
 	made := Schema{ID: s.ID, Name: s.Name, Version: s.Version, Type: s.Type, Content: s.Content,
 		Description: s.Description,
 		TemplateID:  s.TemplateID, TemplateName: s.TemplateName, DomainPatterns: s.DomainPatterns,

@@ -28,7 +28,7 @@ func (Resource) get() *operation.Operation {
 		if err != nil {
 			return Scraper{}, err
 		}
-		return newScraper(from.View, s), nil
+		return NewScraper(from.View, s), nil
 	})
 }
 

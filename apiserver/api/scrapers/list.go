@@ -59,7 +59,7 @@ func (r Resource) list() *operation.Operation {
 				page.HasMore = true
 				return false
 			}
-			item := newScraper(from.View, sc)
+			item := NewScraper(from.View, sc)
 			length, unwritten := api.Length(item)
 			if err = unwritten; err != nil {
 				return false

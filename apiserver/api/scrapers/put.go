@@ -53,7 +53,7 @@ func (r Resource) put() *operation.Operation {
 		if err != nil {
 			return Scraper{}, err
 		}
-		return newScraper(from.View, saved), nil
+		return NewScraper(from.View, saved), nil
 	})
 }
 

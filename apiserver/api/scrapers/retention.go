@@ -41,6 +41,6 @@ func (r Resource) retention() *operation.Operation {
 		if err != nil {
 			return Scraper{}, err
 		}
-		return newScraper(from.View, &saved), nil
+		return NewScraper(from.View, &saved), nil
 	})
 }

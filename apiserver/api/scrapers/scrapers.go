@@ -160,7 +160,8 @@ func lastRun(v *client.View, s *client.Scraper) (queued int64, state model.JobSt
 	return s.Past.Newest, s.Past.State, true
 }
 
-func newScraper(v *client.View, s *client.Scraper) Scraper {
+// NewScraper is a scraper in a view.
+func NewScraper(v *client.View, s *client.Scraper) Scraper {
 	return Scraper{Recipe: newRecipe(v, s), Schema: s.Spec.Schema}
 }
 

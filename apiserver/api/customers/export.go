@@ -1,0 +1,241 @@
+package customers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api/groups"
+	"shoal.dev/shoal/apiserver/api/jobs"
+	"shoal.dev/shoal/apiserver/api/keys"
+	"shoal.dev/shoal/apiserver/api/notifications"
+	"shoal.dev/shoal/apiserver/api/schemas"
+	"shoal.dev/shoal/apiserver/api/scrapers"
+	"shoal.dev/shoal/apiserver/api/wallet"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const (
+	// exportTime is how long an export may take to be sent.
+	exportTime = 6 * time.Hour
+	// What is in memory of runs, transactions, links and rows at once.
+	exportedAtOnce = 1_000
+	exportBytes    = 1 << 20 // of rows
+)
+
+// exported is a line of an export.
+type exported struct {
+	Kind  string `json:"kind"`
+	Value any    `json:"value"`
+}
+
+// link is an address that a run was given.
+type link struct {
+	JobID ids.ID `json:"jobId"`
+	URL   string `json:"url"`
+}
+
+// export is GET /api/customer/export.
+func (r Resource) export() *operation.Operation {
+	const media = "application/x-ndjson"
+	return operation.Define(operation.Declaration{
+		ID: "svc_export_customer", Routes: operation.Routes("GET /api/customer/export"),
+		Group:   group,
+		Summary: "Answers all that is the customer's, as one file",
+		Description: "Each line is {kind, value}. First come profile, additionalInfo, " +
+			"notificationPreferences, wallet, key, group, schema and scraper. Then come " +
+			"notification, transaction, run with each link (jobId, url) of it, and row. Values " +
+			"are as the other operations answer them; keys have no secrets. Links and rows are " +
+			"those that are kept, of deleted groups and scrapers, too. It counts as one call, and " +
+			"as an open stream while it is sent. An answer that breaks off ends without its last " +
+			"chunk.",
+		Access: auth.Read, Rate: limits.Read, Timeout: exportTime, Media: []string{media},
+	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.Download, error) {
+		upto, err := r.Store.Horizon(ctx)
+		if err != nil {
+			return operation.Download{}, fmt.Errorf("rows to export: %w", err)
+		}
+		e := exporter{Resource: r, view: from.View, customer: from.Customer, upto: upto,
+			groups: map[ids.ID]bool{}}
+		return operation.Download{ContentType: media, Name: "customer.jsonl",
+			Write: func(ctx context.Context, w io.Writer) error {
+				e.lines = json.NewEncoder(w)
+				e.lines.SetEscapeHTML(false)
+				return e.write(ctx)
+			}}, nil
+	})
+}
+
+// exporter writes a customer's export, as of one view.
+type exporter struct {
+	Resource
+	view     *client.View
+	customer string
+	upto     int64 // the place of the last row
+	lines    *json.Encoder
+	groups   map[ids.ID]bool // that have, or had, rows of the customer
+	order    []ids.ID        // of groups, as they were met
+}
+
+func (e *exporter) line(kind string, value any) error {
+	return e.lines.Encode(exported{kind, value})
+}
+
+func (e *exporter) write(ctx context.Context) error {
+	for _, part := range []func(context.Context) error{e.account, e.definitions, e.notices,
+		e.transactions, e.runs, e.rows} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// account writes what is there once, and keys.
+func (e *exporter) account(context.Context) error {
+	profile := e.view.Profile(e.customer)
+	for _, one := range []exported{
+		{"profile", newCustomer(e.customer, profile)},
+		{"additionalInfo", newInfo(profile)},
+		{"notificationPreferences", newPreferences(e.view.Inbox(e.customer))},
+		{"wallet", wallet.New(e.view, e.customer)},
+	} {
+		if err := e.lines.Encode(one); err != nil {
+			return err
+		}
+	}
+	for _, key := range e.view.Keys(e.customer) {
+		if err := e.line("key", keys.NewKey(key, e.Touches)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// definitions writes groups, schemas and scrapers.
+func (e *exporter) definitions(context.Context) error {
+	for _, group := range e.view.Groups(e.customer) {
+		e.meet(group.ID)
+		if err := e.line("group", groups.NewGroup(group)); err != nil {
+			return err
+		}
+	}
+	for _, schema := range e.view.Schemas(e.customer) {
+		if err := e.line("schema", schemas.NewSchema(schema)); err != nil {
+			return err
+		}
+	}
+	var err error
+	e.view.Scrapers(e.customer, func(s *client.Scraper) bool {
+		err = e.line("scraper", scrapers.NewScraper(e.view, s))
+		return err == nil
+	})
+	return err
+}
+
+// meet notes a group whose rows are to be written.
+func (e *exporter) meet(group ids.ID) {
+	if !e.groups[group] {
+		e.groups[group] = true
+		e.order = append(e.order, group)
+	}
+}
+
+func (e *exporter) notices(context.Context) (err error) {
+	e.view.Notices(e.customer, func(n *client.Notice) bool {
+		err = e.line("notification", notifications.NewNotification(n))
+		return err == nil
+	})
+	return err
+}
+
+func (e *exporter) transactions(ctx context.Context) error {
+	for before := uint64(0); ; {
+		part, err := e.History.EntriesBefore(ctx, e.view, e.customer, before, exportedAtOnce)
+		if err != nil {
+			return fmt.Errorf("ledger to export: %w", err)
+		}
+		for _, entry := range part {
+			if err := e.line("transaction", wallet.NewTransaction(entry)); err != nil {
+				return err
+			}
+			before = entry.Created
+		}
+		if len(part) < exportedAtOnce {
+			return nil
+		}
+	}
+}
+
+// runs writes runs, those of deleted scrapers too, each with the links that it was given.
+func (e *exporter) runs(ctx context.Context) error {
+	for place := (*rowstore.PastPlace)(nil); ; {
+		part, err := e.History.RunsBefore(ctx, e.view, e.customer, place, exportedAtOnce)
+		if err != nil {
+			return fmt.Errorf("history to export: %w", err)
+		}
+		for _, job := range part {
+			e.meet(job.Group)
+			if err := e.line("run", jobs.NewJob(job)); err != nil {
+				return err
+			}
+			if err := e.links(ctx, job); err != nil {
+				return err
+			}
+			place = &rowstore.PastPlace{Value: job.Queued, ID: job.ID}
+		}
+		if len(part) < exportedAtOnce {
+			return nil
+		}
+	}
+}
+
+// links writes the addresses of a run whose list is still kept.
+func (e *exporter) links(ctx context.Context, job *client.Job) error {
+	for from := uint32(0); ; {
+		part, err := e.Store.Links(ctx, job.List, from, exportedAtOnce)
+		if errors.Is(err, rowstore.ErrListUnknown) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("links to export of run %s: %w", job.ID, err)
+		}
+		for _, l := range part {
+			if err := e.line("link", link{JobID: job.ID, URL: l.URL}); err != nil {
+				return err
+			}
+			from = l.Seq + 1
+		}
+		if len(part) < exportedAtOnce {
+			return nil
+		}
+	}
+}
+
+func (e *exporter) rows(ctx context.Context) error {
+	for _, group := range e.order {
+		q := rowstore.ScanQuery{Scope: client.Shown(e.view, group, ids.ID{}), Upto: e.upto,
+			Limit: exportedAtOnce, Bytes: exportBytes}
+		for q.After < q.Upto {
+			docs, last, err := e.Store.Scan(ctx, q)
+			if err != nil {
+				return fmt.Errorf("rows to export: %w", err)
+			}
+			for _, doc := range docs {
+				if err := e.line("row", doc); err != nil {
+					return err
+				}
+			}
+			q.After = last
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package customers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// runOf is a closed run of a customer's scraper, of a list with as many addresses as it has rows.
+func runOf(t *testing.T, s *apitest.Server, store rowstore.Store, customer string,
+	scraper ids.ID, rows int) {
+	t.Helper()
+	s.Clock.Advance(time.Second)
+	run := client.LaunchRun{Job: s.IDs.New(), Entry: s.IDs.New(), Customer: customer,
+		Scraper: scraper, List: s.IDs.New(), Links: uint32(rows),
+		Tiers: model.TiersOf(model.Plain)}
+	list, err := store.CreateList(t.Context(), run.List)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []rowstore.PageWrite
+	of := rowstore.Job{ID: run.Job, Customer: customer, Scraper: scraper, Started: 1,
+		Group: s.Client.View().Scraper(scraper).Group}
+	for seq := range rows {
+		url := fmt.Sprintf("https://shop.test/%s/%d", customer, seq)
+		if _, err := list.Add(t.Context(), url, url); err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, rowstore.PageWrite{Job: of, Page: &model.Page{Job: run.Job,
+			Unit: model.Unit{Seq: uint32(seq)}, Fetch: s.IDs.New(), URL: url, Quantity: 1,
+			Outcome: model.Delivered, PriceRow: "tier:plain", Last: true,
+			Rows: [][]byte{fmt.Appendf(nil, `{"of":%q,"text":"<b>%d</b>"}`, customer, seq)}}})
+	}
+	if _, err := list.Finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Client.Must(t, run)
+	receipts, err := store.PutPages(t.Context(), pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq, receipt := range receipts {
+		s.Client.Dispatch(t, run.Job, uint32(seq))
+		if err := s.Client.Settle(t.Context(), []model.Receipt{*receipt}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Client.CloseRun(t, run.Job)
+}
+
+func scraperOf(t *testing.T, s *apitest.Server, customer, name string, group ids.ID) ids.ID {
+	t.Helper()
+	put := client.PutScraper{Create: true, ID: s.IDs.New(), Customer: customer, Group: group,
+		Spec: model.Scraper{Name: name, Type: model.SingleProduct}}
+	s.Client.Must(t, put)
+	return put.ID
+}
+
+// An export is all that is the customer's and nothing of another's. It does not matter what has
+// left the state; the rows of a deleted scraper are there, and those that were deleted are not.
+func TestExport(t *testing.T) {
+	store := apitest.NewStore(t)
+	s := apitest.Start(t, apitest.WithStore(store))
+	for _, customer := range []string{"alice", "bob"} {
+		s.Client.Must(t, client.AdjustWallet{Customer: customer, Entry: s.IDs.New(),
+			Amount: 1_000_000})
+		kept := s.NewGroup(t, customer, "kept")
+		shop := scraperOf(t, s, customer, "shop", kept)
+		gone := scraperOf(t, s, customer, "gone", kept)
+		for range 3 {
+			runOf(t, s, store, customer, shop, 2)
+		}
+		runOf(t, s, store, customer, gone, 4)
+		remove := func(operation string, target ids.ID, query string,
+			commit func(client.Deletion)) {
+			d := client.Deletion{Customer: customer, Operation: operation, Target: target,
+				Query: query}
+			s.Client.Must(t, client.PreviewDelete{Deletion: d, Token: "t"})
+			commit(d)
+		}
+		remove(client.OpDeleteScraper, gone, "", func(d client.Deletion) {
+			s.Client.Must(t, client.DeleteScraper{Deletion: d, Token: "t"})
+		})
+		for name, query := range map[string]string{"rows stay": "", "rows go": client.WithData} {
+			group := s.NewGroup(t, customer, name)
+			runOf(t, s, store, customer, scraperOf(t, s, customer, name, group), 5)
+			remove(client.OpDeleteGroup, group, query, func(d client.Deletion) {
+				s.Client.Must(t, client.DeleteGroup{Deletion: d, Token: "t"})
+			})
+		}
+	}
+	s.Client.Archive(t, store, 1)
+	s.Run(t, apitest.Scenario{Name: "nobody", Do: "GET /api/customer/export", Status: 401,
+		Code: "unauthorized"})
+	answer := s.Call(t, apitest.Scenario{As: apitest.Reader, Do: "GET /api/customer/export",
+		Status: 200, Headers: map[string]string{"Content-Type": "application/x-ndjson"}})
+	var kinds []string
+	counts := map[string]int{}
+	for text := range strings.Lines(string(answer.Body)) {
+		var line struct {
+			Kind  string
+			Value json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		if counts[line.Kind]++; counts[line.Kind] == 1 {
+			kinds = append(kinds, line.Kind)
+		}
+		if strings.Contains(text, "bob") || strings.Contains(text, "hash") {
+			t.Errorf("it has %s", text)
+		}
+		if line.Kind == "row" && !strings.Contains(text, `"text":"<b>`) {
+			t.Errorf("a row is %s", text)
+		}
+	}
+	want := []string{"profile", "additionalInfo", "notificationPreferences", "wallet", "key",
+		"group", "scraper", "notification", "transaction", "run", "link", "row"}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("the kinds (-want +got):\n%s", diff)
+	}
+	keys := len(s.Client.View().Keys("alice"))
+	notices := 0
+	s.Client.View().Notices("alice", func(*client.Notice) bool { notices++; return true })
+	for kind, n := range map[string]int{"profile": 1, "wallet": 1, "key": keys, "group": 1,
+		"scraper": 1, "notification": notices, "run": 6, "link": 3*2 + 4 + 2*5,
+		"row": 3*2 + 4 + 5, "transaction": 2 + 6} { // the grant, and what was added
+		if counts[kind] != n {
+			t.Errorf("%d lines of the kind %s, want %d", counts[kind], kind, n)
+		}
+	}
+}

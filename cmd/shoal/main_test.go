@@ -226,6 +226,23 @@ func TestWallet(t *testing.T) {
 		"--customer: whose wallet?")
 }
 
+func TestEstimate(t *testing.T) {
+	b := newShell(t)
+	b.shoal("estimate", apitest.ScraperID, "--links", "1000").want(t, terminal.ExitOK,
+		"1,000 links, about 950 pages: 0.12 EUR to 0.165 EUR",
+		"by 3 runs; the balance of 0.00 EUR does not pay for the most")
+	b.api.Balance = 165_000
+	if got := b.shoal("estimate", apitest.ScraperID); strings.Contains(got.err, "balance") {
+		t.Errorf("%+v", got)
+	}
+	b.shoal("estimate", apitest.ScraperID, "--json").want(t, terminal.ExitOK,
+		`"minMicros": 120000`)
+	b.shoal("estimate", apitest.ScraperID, "--links", "-1").want(t, terminal.ExitUsage, "--links")
+	if last := b.api.Calls[0]; !strings.HasSuffix(last, "/estimate?links=1000") {
+		t.Errorf("the call is %s", last)
+	}
+}
+
 func TestStatusAndToken(t *testing.T) {
 	b := newShell(t)
 	b.shoal("status").want(t, terminal.ExitOK, "64 of 64 owned", "units out        1,234",
@@ -399,7 +416,8 @@ func TestHelpTeaches(t *testing.T) {
 		"bench loop", "bench cluster", "bench api", "bench list",
 		"bench frontier", "bench rows", "bench raft", "bench soak",
 		"demo", "demo-web", "version", "scrape", "detect", "preview", "errors", "completion", "man",
-		"scraper list", "scraper get", "scraper put", "scraper copy", "scraper delete"} {
+		"scraper list", "scraper get", "scraper put", "scraper copy", "scraper delete",
+		"estimate"} {
 		b.shoal(append(strings.Fields(command), "--help")...).want(t, terminal.ExitOK,
 			"Usage: shoal "+command)
 	}

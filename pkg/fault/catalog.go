@@ -54,6 +54,7 @@ const (
 	ListTooLarge          Code = "LIST_TOO_LARGE"
 	TagNotResolved        Code = "TAG_NOT_RESOLVED"
 	WalletInsufficient    Code = "WALLET_INSUFFICIENT_BALANCE"
+	MaxChargeReached      Code = "MAX_CHARGE_REACHED"
 	LimitReached          Code = "limit_reached"
 	RateLimited           Code = "rate_limited"
 	TrialLimitReached     Code = "trial_limit_reached"
@@ -158,6 +159,7 @@ var catalog = map[Code]Entry{
 	ListTooLarge:          {400, "List too large"},
 	TagNotResolved:        {400, "Unknown endpoint tag"},
 	WalletInsufficient:    {402, "Wallet balance insufficient"},
+	MaxChargeReached:      {402, "The cap on the charge was reached"},
 	LimitReached:          {402, "Limit reached"},
 	RateLimited:           {429, "Too many requests"},
 	TrialLimitReached:     {429, "Limit of the day reached"},

@@ -24,7 +24,8 @@ type CurlPreviewInput struct {
 }
 
 type curlBasedRequest struct {
-	Body CurlPreviewInput `body:"json" limit:"262144"`
+	MaxCharge *int64           `query:"maxChargeMicros" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	Body      CurlPreviewInput `body:"json" limit:"262144"`
 }
 
 const curlBasedID = "svc_preview_scraper_from_curl"
@@ -56,7 +57,7 @@ func (r Resource) fromCurl() *operation.Operation {
 		return r.propose(ctx, from, curlBasedID, &trial.Detection{
 			Name: b.Name, Group: b.GroupID, Scraper: b.ID,
 			Trial: launch.Trial{Source: model.SourcePreviewCurl, URL: request.URL, Field: "curl",
-				Group:  b.GroupID,
+				Group: b.GroupID, MaxCharge: in.MaxCharge,
 				Recipe: model.Recipe{Type: model.Detection, Curl: b.Curl}}},
 			model.SourceConfig{Curl: b.Curl})
 	})

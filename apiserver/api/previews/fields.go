@@ -27,7 +27,8 @@ type FieldsPreview struct {
 }
 
 type fieldsRequest struct {
-	Body FieldsPreviewInput `body:"json" limit:"65536"`
+	MaxCharge *int64             `query:"maxChargeMicros" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	Body      FieldsPreviewInput `body:"json" limit:"65536"`
 }
 
 const (
@@ -74,7 +75,8 @@ func (r Resource) fields() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller, in *fieldsRequest) (FieldsPreview, error) {
 		began := r.Clock.Now()
 		by := api.Trying(from, fieldsID)
-		found, err := r.Trials.Look(ctx, by, in.Body.URL, in.Body.Fields)
+		found, err := r.Trials.Look(ctx, by, in.Body.URL, in.Body.Fields,
+			in.MaxCharge)
 		api.Tried(from, by)
 		return FieldsPreview{URL: in.Body.URL, Fields: found,
 			ElapsedMs: r.Clock.Now().Sub(began).Milliseconds()}, err

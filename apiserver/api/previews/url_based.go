@@ -26,6 +26,7 @@ type URLPreviewInput struct {
 type urlBasedRequest struct {
 	TryWithHiddenData bool            `query:"tryWithHiddenData" default:"false" doc:"Read microdata and RDFa where JSON-LD states nothing"`
 	UseCache          bool            `query:"useCache" default:"false" doc:"Answer the same preview of the last hour, if there is one"`
+	MaxCharge         *int64          `query:"maxChargeMicros" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
 	Body              URLPreviewInput `body:"json" limit:"262144"`
 }
 
@@ -55,7 +56,7 @@ func (r Resource) fromURL() *operation.Operation {
 		return r.propose(ctx, from, urlBasedID, &trial.Detection{
 			Name: b.Name, Group: b.GroupID, Scraper: b.ID, Key: string(key), UseCache: in.UseCache,
 			Trial: launch.Trial{Source: model.SourcePreviewURL, URL: b.URL, Field: "url",
-				Group: b.GroupID,
+				Group: b.GroupID, MaxCharge: in.MaxCharge,
 				Recipe: model.Recipe{Type: model.Detection, Fields: b.ItemsConfig,
 					HiddenData: in.TryWithHiddenData}}}, model.SourceConfig{URL: b.URL})
 	})

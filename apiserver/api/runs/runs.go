@@ -35,6 +35,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.start(),
 		r.stop(),
 		r.sample(),
+		r.estimate(),
 		r.startList(),
 	}
 }

@@ -15,8 +15,9 @@ import (
 const sampleID = "svc_get_scraper_sample_data"
 
 type sampleRequest struct {
-	ID       ids.ID `path:"id"`
-	UseCache bool   `query:"useCache" default:"false" doc:"Answer the sample of the last hour, if there is one of the scraper as it is now"`
+	ID        ids.ID `path:"id"`
+	UseCache  bool   `query:"useCache" default:"false" doc:"Answer the sample of the last hour, if there is one of the scraper as it is now"`
+	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
 }
 
 // sample is GET /api/scraper/{id}/get-sample-data.
@@ -35,7 +36,7 @@ func (r Resource) sample() *operation.Operation {
 			fault.SearchNotConfigured}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *sampleRequest) ([]api.Row, error) {
 		by := api.Trying(from, sampleID)
-		rows, err := r.Trials.Sample(ctx, by, in.ID, in.UseCache)
+		rows, err := r.Trials.Sample(ctx, by, in.ID, in.UseCache, in.MaxCharge)
 		api.Tried(from, by)
 		return api.Rows(rows), err
 	})

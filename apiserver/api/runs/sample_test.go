@@ -163,6 +163,41 @@ func TestSampleWithoutMoney(t *testing.T) {
 	r.nothingLeft(t)
 }
 
+// A cap below the price of a page refuses the call, and nothing is charged.
+func TestSampleUnderACap(t *testing.T) {
+	r := start(t)
+	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 1_000_000})
+	path := "GET /api/scraper/" + r.newScraper(t, "shop", "https://shop.test/").String() +
+		"/get-sample-data?maxChargeMicros="
+	for range 5 { // free requests cost nothing
+		wait := r.loop(t, delivered(`{"title":"a"}`))
+		r.Run(t, apitest.Scenario{As: apitest.User, Do: path + "0", Status: 200})
+		wait()
+	}
+	wait := r.loop(t, delivered(`{"title":"a"}`))
+	r.Run(t, apitest.Scenario{Name: "enough", As: apitest.User, Do: path + "150", Status: 200})
+	wait()
+	answer := make(chan apitest.Answer, 1)
+	go func() { answer <- r.Call(t, apitest.Scenario{As: apitest.User, Do: path + "149"}) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	job := r.AwaitTrial(ctx)
+	if job == nil {
+		t.Fatal("no trial was launched")
+	}
+	r.Client.Dispatch(t, job.ID, 0)
+	r.Client.CloseRun(t, job.ID)
+	if a := <-answer; a.Status != http.StatusPaymentRequired ||
+		a.Text("code") != "MAX_CHARGE_REACHED" {
+		t.Errorf("%d %s", a.Status, a.Body)
+	}
+	r.Run(t, apitest.Scenario{Name: "nothing is charged for it", As: apitest.User,
+		Do: "GET /api/wallet", Status: 200, Has: map[string]any{"balanceMicros": 1_000_000 - 150}},
+		apitest.Scenario{Name: "negative", As: apitest.User, Do: path + "-1", Status: 400,
+			Code: "invalid_request"})
+	r.nothingLeft(t)
+}
+
 // A read key has twenty billable samples a day.
 func TestSamplesOfADay(t *testing.T) {
 	r := start(t)

@@ -19,6 +19,8 @@ type Trial struct {
 	Recipe model.Recipe // its pagination is left out: a trial reads one page
 	// Tiers are the ways of fetching that may be used; 0: all that the server has for it.
 	Tiers model.TierSet
+	// MaxCharge is the most that it may cost, in micros; nil: no cap.
+	MaxCharge *int64
 	// For the ledger; either may be zero.
 	Scraper ids.ID
 	Group   ids.ID
@@ -56,7 +58,8 @@ func (l *Launcher) StartTrial(ctx context.Context, from *Caller, t *Trial) error
 		}
 	}
 	_, err = in.commit(ctx, client.LaunchRun{Scraper: t.Scraper, Links: taken.links, Trial: trial,
-		Charge: endpoint.Charge, Tiers: tiers, IgnoresRobots: t.Recipe.Politeness.IgnoreRobots})
+		MaxCharge: t.MaxCharge, Charge: endpoint.Charge, Tiers: tiers,
+		IgnoresRobots: t.Recipe.Politeness.IgnoreRobots})
 	return err
 }
 

@@ -12,10 +12,10 @@ import (
 )
 
 // Look looks for fields on a page by their names, and answers what the page says, by name; nil
-// where it says nothing. Faults: Errors, type_not_runnable, and invalid_request of names that no
-// row can have.
-func (t *Trials) Look(ctx context.Context, from *Caller, url string,
-	names []string) (map[string]any, error) {
+// where it says nothing. maxCharge, in micros, is the most that the call may cost; nil: no cap.
+// Faults: Errors, type_not_runnable, and invalid_request of names that no row can have.
+func (t *Trials) Look(ctx context.Context, from *Caller, url string, names []string,
+	maxCharge *int64) (map[string]any, error) {
 	schema, err := schemaOf(names)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (t *Trials) Look(ctx context.Context, from *Caller, url string,
 		return nil, atFault(names, faults)
 	}
 	rows, err := t.try(ctx, from, &launch.Trial{Source: model.SourcePreviewURL, URL: url,
-		Field: "url", Recipe: recipe})
+		Field: "url", Recipe: recipe, MaxCharge: maxCharge})
 	if err != nil {
 		return nil, err
 	}

@@ -18,10 +18,11 @@ import (
 )
 
 // Sample runs a scraper on its first page and answers the rows. With useCache the sample of the
-// last hour is answered, if there is one of the scraper as it is now. Faults: Errors, not_found,
+// last hour is answered, if there is one of the scraper as it is now. maxCharge, in micros, is
+// the most that the call may cost; nil: no cap. Faults: Errors, not_found,
 // type_not_runnable, schema_gone, search_not_configured, tier_unavailable.
-func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID,
-	useCache bool) ([]json.RawMessage, error) {
+func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID, useCache bool,
+	maxCharge *int64) ([]json.RawMessage, error) {
 	scraper, err := ownership.Scraper(from.View, from.Customer, id, "id")
 	if err != nil { // 400 here, where other operations have 404 (specification 7)
 		return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
@@ -51,7 +52,7 @@ func (t *Trials) Sample(ctx context.Context, from *Caller, id ids.ID,
 			return rows, nil
 		}
 	}
-	trial.Recipe = recipe
+	trial.Recipe, trial.MaxCharge = recipe, maxCharge
 	if trial.Tiers, err = launch.Tiers(from.View, &spec); err != nil {
 		return nil, err
 	}

@@ -39,7 +39,8 @@ const (
 // Errors are what every trial can answer.
 func Errors() []fault.Code {
 	return []fault.Code{fault.InvalidURL, fault.SchemaValidation, fault.SourceUnreachable,
-		fault.WalletInsufficient, fault.LimitReached, fault.TrialLimitReached}
+		fault.WalletInsufficient, fault.MaxChargeReached, fault.LimitReached,
+		fault.TrialLimitReached}
 }
 
 // Trials runs trials. Its fields are set before its first use, and it is safe for concurrent use
@@ -164,6 +165,10 @@ func (t *Trials) read(ctx context.Context, from *Caller,
 	if job.Reason == model.InsufficientBalance {
 		return nil, fault.New(fault.WalletInsufficient,
 			"the balance does not pay for a page and no free request is left")
+	}
+	if job.Reason == model.MaxChargeReached {
+		return nil, fault.Invalid(fault.MaxChargeReached, "maxChargeMicros",
+			"a page costs more than %d micros", *job.MaxCharge)
 	}
 	if job.Delivered == 0 {
 		failed, err := t.Store.LinkErrors(ctx, job.ID, nil, 1)

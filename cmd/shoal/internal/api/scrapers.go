@@ -160,3 +160,27 @@ func (p *Proposal) Scraper() (Scraper, error) {
 	}
 	return scraper, nil
 }
+
+// Estimate is what a run launched now will probably cost. Money is in micros.
+type Estimate struct {
+	Links          int64 `json:"links"`
+	Pages          int64 `json:"pages"`
+	MinMicros      int64 `json:"minMicros"`
+	MaxMicros      int64 `json:"maxMicros"`
+	BalanceMicros  int64 `json:"balanceMicros"`
+	Affordable     bool  `json:"affordable"`
+	RunsConsidered int64 `json:"runsConsidered"`
+}
+
+// Estimate asks what a run of a scraper over so many links will probably cost. 0 links are as many
+// as the scraper or its list has.
+func (c *Client) Estimate(ctx context.Context, scraper string, links int) (Answer[Estimate],
+	error) {
+	var answer Answer[Estimate]
+	path := scraperPath(scraper) + "/estimate"
+	if links > 0 {
+		path += "?links=" + strconv.Itoa(links)
+	}
+	err := c.send(ctx, http.MethodPost, path, nil, &answer)
+	return answer, err
+}

@@ -219,6 +219,10 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 	case "POST /api/scraper/" + ScraperID + "/stop":
 		f.Jobs[0]["state"] = "STOPPED"
 		return map[string]any{}
+	case "POST /api/scraper/" + ScraperID + "/estimate":
+		return map[string]any{"links": 1000, "pages": 950, "minMicros": 120_000,
+			"maxMicros": 165_000, "balanceMicros": f.Balance,
+			"affordable": f.Balance >= 165_000, "runsConsidered": 3}
 	case "POST /api/scraper/url-list-run":
 		if f.Outcome != nil {
 			f.Jobs = append([]map[string]any{f.Outcome}, f.Jobs...)

@@ -26,9 +26,17 @@ const (
 	exportRows  = 1_000
 )
 
+// formats says what becomes of values.
+const formats = "No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of " +
+	"them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control " +
+	"characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. " +
+	"In parquet a column has the type that all its values have: text, boolean, integer of 64 " +
+	"bits, or double. Where that would change one, and for objects and arrays, the column is " +
+	"JSON. It has 2,000 columns at most, the others 16,384."
+
 type exportRequest struct {
 	selection
-	Format export.Format `query:"format" default:"csv" enum:"csv,jsonl"`
+	Format export.Format `query:"format" default:"csv" enum:"csv,jsonl,parquet,xlsx"`
 	Limit  int64         `query:"limit" default:"0" min:"0" doc:"Most rows; 0 for all"`
 	BOM    bool          `query:"bom" default:"false" doc:"Begin a csv with a byte order mark, by which spreadsheets know UTF-8"`
 	Guard  bool          `query:"guard" default:"true" doc:"In a csv, an apostrophe before text that a spreadsheet would take for a formula"`
@@ -43,13 +51,14 @@ func (r Resource) export() *operation.Operation {
 		Description: "It counts as one call, and as an open stream while it is sent. Rows come " +
 			"as by GET /api/scraper/data: in the order in which they were stored, as they were " +
 			"when the call came. jsonl is each row as it was stored, one a line. The columns of " +
-			"csv are the configured fields in their order, then all others in the order in which " +
-			"rows first have them. Those that the server adds (_…) come last. With fields, the " +
-			"columns are exactly those. An answer that breaks off ends without its last chunk.",
+			"other formats are the configured fields in their order, then all others in the order " +
+			"in which rows first have them. Those that the server adds (_…) come last. With " +
+			"fields, the columns are exactly those. " + formats + " An answer that breaks off " +
+			"ends without its last chunk.",
 		Access: auth.Read, Rate: limits.Read, Timeout: exportTime,
-		Media: []string{export.CSV.MediaType(), export.JSONL.MediaType()},
+		Media: export.MediaTypes(),
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
-			fault.InvalidFilter},
+			fault.InvalidFilter, fault.ExportTooLarge},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *exportRequest) (operation.Download, error) {
 		none := operation.Download{}
@@ -62,17 +71,26 @@ func (r Resource) export() *operation.Operation {
 		if err != nil {
 			return none, err
 		}
-		if o.Format == export.CSV && o.Fields == nil {
+		if o.Format != export.JSONL && o.Fields == nil {
 			if o.First, err = in.configured(ctx, r.History, from); err != nil {
 				return none, err
 			}
 		}
-		return operation.Download{
-			ContentType: in.Format.MediaType(), Name: in.name() + "." + string(in.Format),
-			Write: func(ctx context.Context, w io.Writer) error {
-				return export.Write(ctx, w, rows, o)
-			}}, nil
+		return file(from, in.name(), rows, o), nil
 	})
+}
+
+// file is an answer with the rows as a file of that name.
+func file(from *operation.Caller, name string, rows export.Source,
+	o export.Options) operation.Download {
+	disk := from.Disk()
+	o.Disk = disk
+	return operation.Download{
+		ContentType: o.Format.MediaType(), Name: name + "." + string(o.Format),
+		Write: func(ctx context.Context, w io.Writer) error {
+			defer disk.Close()
+			return export.Write(ctx, w, rows, o)
+		}}
 }
 
 // name is that of the file.

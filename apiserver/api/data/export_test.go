@@ -75,7 +75,7 @@ func TestExport(t *testing.T) {
 		refused(apitest.Other, "?jobId="+r.jobs[0].String(), 400, "job_not_found"),
 		refused(apitest.User, "?scraperId="+unknown, 404, "scraper_not_found"),
 		refused(apitest.User, "", 400, "invalid_request"),
-		refused(apitest.User, "?format=xlsx&groupId="+r.group.String(), 400, "invalid_request"),
+		refused(apitest.User, "?format=ods&groupId="+r.group.String(), 400, "invalid_request"),
 		refused(apitest.User, "?filters=x&groupId="+r.group.String(), 400, "invalid_filter"),
 	)
 }

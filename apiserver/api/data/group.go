@@ -117,11 +117,8 @@ func (in *groupRequest) query(ctx context.Context, history *client.History,
 	if _, err := ownership.Group(from.View, from.Customer, in.ID, "id"); err != nil {
 		return q, err
 	}
-	for _, name := range in.Categories {
-		if name != "" {
-			return q, fault.Invalid(fault.InvalidRequest, "categories",
-				"there is no category %.100q", name)
-		}
+	if err := checkCategories(in.Categories); err != nil {
+		return q, err
 	}
 	if err := api.Reach(in.Page, in.Size, "read on with the cursor of GET "+
 		"/api/scraper/data?groupId="+in.ID.String()); err != nil {
@@ -145,6 +142,17 @@ func (in *groupRequest) query(ctx context.Context, history *client.History,
 	}
 	q.Sort, err = parseSort(in.Sort)
 	return q, err
+}
+
+// checkCategories refuses what is no category.
+func checkCategories(names []string) error {
+	for _, name := range names {
+		if name != "" {
+			return fault.Invalid(fault.InvalidRequest, "categories",
+				"there is no category %.100q", name)
+		}
+	}
+	return nil
 }
 
 // scope is a group's rows, or those of one scraper in it. The group is the customer's.

@@ -1,6 +1,6 @@
 // Package export owns the forms in which rows leave as a file: which columns there are, in which
-// order, and how each format writes them. Memory is constant: rows come part by part and are
-// written before the next part is read. It knows no store and no HTTP.
+// order, and how each format writes them. Memory is constant: rows come part by part,
+// and at most two are read ahead of the one that is being written. It knows no store and no HTTP.
 package export
 
 import (
@@ -20,20 +20,32 @@ type Format string
 
 // The formats.
 const (
-	CSV   Format = "csv"
-	JSONL Format = "jsonl"
+	CSV     Format = "csv"
+	JSONL   Format = "jsonl"
+	XLSX    Format = "xlsx"
+	Parquet Format = "parquet"
 )
 
 // MediaType is what a format is called in Content-Type.
 func (f Format) MediaType() string {
-	if f == CSV {
+	switch f {
+	case CSV:
 		return "text/csv; charset=utf-8"
+	case XLSX:
+		return "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+	case Parquet:
+		return "application/vnd.apache.parquet"
 	}
 	return "application/x-ndjson"
 }
 
-// Source reads rows from the first to the last, part by part, and ends with its first error. It is
-// asked again for another look, which sees the same rows in the same order.
+// MediaTypes are those of all formats.
+func MediaTypes() []string {
+	return []string{CSV.MediaType(), JSONL.MediaType(), XLSX.MediaType(), Parquet.MediaType()}
+}
+
+// Source reads rows from the first to the last, part by part, and ends with its first error. A part
+// stays as it is. It is asked again for another look, which sees the same rows in the same order.
 type Source func(ctx context.Context) iter.Seq2[[]json.RawMessage, error]
 
 // Options say what of the rows is written, and how.
@@ -47,16 +59,25 @@ type Options struct {
 	// Unguarded leaves text as it is that a spreadsheet would take for a formula. Otherwise it gets
 	// an apostrophe before it (decision 21).
 	Unguarded bool
+	// Disk is room for rows whose columns are not known yet, and for sheets. nil: rows are read
+	// again instead, and sheets are not counted.
+	Disk Disk
 }
 
 // Write writes all rows. Faults beside those of rows and w: invalid_request of more columns than a
-// table may have.
+// table may have, export_too_large of more than a spreadsheet may have.
 func Write(ctx context.Context, w io.Writer, rows Source, o Options) error {
 	out := bufio.NewWriterSize(w, 64<<10)
+	rows = readAhead(rows)
 	var err error
-	if o.Format == CSV {
+	switch o.Format {
+	case CSV:
 		err = writeCSV(ctx, out, rows, o)
-	} else {
+	case XLSX:
+		err = writeXLSX(ctx, out, rows, o)
+	case Parquet:
+		err = writeParquet(ctx, out, rows, o)
+	default:
 		err = writeJSONL(ctx, out, rows, o.Fields)
 	}
 	if err != nil {
@@ -65,22 +86,32 @@ func Write(ctx context.Context, w io.Writer, rows Source, o Options) error {
 	return out.Flush()
 }
 
-func writeJSONL(ctx context.Context, w *bufio.Writer, rows Source, fields []string) error {
+// eachRow visits the rows, until one fails.
+func eachRow(ctx context.Context, rows Source, visit func(json.RawMessage) error) error {
 	for part, err := range rows(ctx) {
 		if err != nil {
 			return err
 		}
 		for _, row := range part {
-			line, err := oneLine(row, fields)
-			if err != nil {
-				return err
-			}
-			if _, err := w.Write(append(line, '\n')); err != nil {
+			if err := visit(row); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func writeJSONL(ctx context.Context, w *bufio.Writer, rows Source, fields []string) error {
+	return eachRow(ctx, rows, func(row json.RawMessage) error {
+		line, err := oneLine(row, fields)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		return w.WriteByte('\n')
+	})
 }
 
 // oneLine is a row, or what fields leave of it, without a line break.

@@ -185,6 +185,7 @@ func (c *Chain) beginExchange(op *Operation, rc *fasthttp.RequestCtx) *exchange 
 		x.id = c.IDs.New().String()
 	}
 	x.from.RequestID, x.from.Gone = x.id, func() bool { return false }
+	x.from.Disk = x.disk
 	if conn, ok := rc.Conn().(interface{ Gone() bool }); ok {
 		x.from.Gone = conn.Gone
 	}

@@ -101,6 +101,8 @@ type Caller struct {
 	RequestID string
 	// Gone says whether the client has hung up. Handlers that wait ask it now and then.
 	Gone func() bool
+	// Disk is room for the caller's answer. Who asks for it closes it.
+	Disk func() *Disk
 	// Job is the run that the call made or is about, set by its handler: the log names it.
 	Job ids.ID
 	// Reason is why an answer of success is empty, in words, set by its handler: the header

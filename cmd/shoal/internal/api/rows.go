@@ -23,7 +23,7 @@ type RowQuery struct {
 	Limit   int64    // most rows, 0 for all
 }
 
-// File is how rows are written: Format is csv or jsonl.
+// File is how rows are written: Format is csv, jsonl, parquet or xlsx.
 type File struct {
 	Format    string
 	BOM       bool // a byte order mark before a csv

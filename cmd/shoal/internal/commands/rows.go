@@ -20,7 +20,7 @@ type Rows struct {
 	Scraper string   `help:"Rows of this scraper, by name or id." placeholder:"SCRAPER"`
 	Group   string   `help:"Rows of this group, by name or id." placeholder:"GROUP"`
 	LastRun bool     `help:"Only rows of each scraper's newest run."`
-	Format  string   `default:"table" enum:"table,jsonl,csv" help:"table for people, jsonl and csv for programs."`
+	Format  string   `default:"table" enum:"table,jsonl,csv,parquet,xlsx" help:"table for people, jsonl, csv and parquet for programs, xlsx for spreadsheets."`
 	Filter  string   `help:"Only rows that match, as JSON, such as {\"price\":{\"$gt\":\"10\"}}." placeholder:"JSON"`
 	Fields  []string `help:"Only these fields, in this order." placeholder:"NAME,..."`
 	Limit   int64    `help:"Most rows; 0 for all." placeholder:"N"`
@@ -42,14 +42,15 @@ func (f FileForm) of(format string) api.File {
 // Help teaches the command.
 func (*Rows) Help() string {
 	return `All rows are streamed, whatever their number. jsonl is each row as the server has it, with the keys of the server
-(_sourceUrl and others that begin with _). The columns of csv are the configured fields in their order, then all others
-that any row has, those of the server last. Text in csv that a spreadsheet would take for a formula gets an apostrophe
-before it; --no-guard leaves it.
+(_sourceUrl and others that begin with _). The columns of the others are the configured fields in their order, then all
+others that any row has, those of the server last. Text in csv that a spreadsheet would take for a formula gets an
+apostrophe before it; --no-guard leaves it. xlsx has 100,000 rows at most.
 
 Examples:
 
   shoal rows --job 66f0c2a1b7d4e8f901234567
   shoal rows --job 66f0c2a1b7d4e8f901234567 --format csv --bom -o rows.csv
+  shoal rows --group news --last-run --format xlsx -o news.xlsx
   shoal rows --group news --last-run --format jsonl | jq -r .title`
 }
 

@@ -24,7 +24,7 @@ type Scrape struct {
 	Yes       bool   `short:"y" help:"Take the first candidate, or that of --candidate, without asking."`
 	Candidate int    `help:"Take this candidate without asking." placeholder:"N"`
 	Pages     int    `help:"Follow the pages of a list up to so many; 1 reads the given page alone." placeholder:"N"`
-	Format    string `default:"csv" enum:"csv,jsonl" help:"csv or jsonl."`
+	Format    string `default:"csv" enum:"csv,jsonl,parquet,xlsx" help:"csv, jsonl, parquet or xlsx."`
 	Out       string `short:"o" help:"File to write, which appears when it is whole; by default standard output." placeholder:"FILE"`
 	FileForm
 	Group     string `default:"default" help:"Group of the run, by name or id; made when there is none of that name." placeholder:"GROUP"`

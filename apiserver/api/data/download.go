@@ -1,0 +1,49 @@
+package data
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/export"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+type downloadRequest struct {
+	ID         ids.ID        `path:"id"`
+	Categories []string      `query:"categories" doc:"Saved filters; this version has none"`
+	Filters    string        `query:"filters" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
+	Format     export.Format `query:"format" default:"xlsx" enum:"xlsx,csv,jsonl,parquet"`
+}
+
+// download is GET /api/scraper/data/group/{id}/download.
+func (r Resource) download() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_download_group_data",
+		Routes: operation.Routes("GET /api/scraper/data/group/{id}/download"), Group: group,
+		Summary: "Answers the rows of a group's newest runs as one file, data.xlsx",
+		Description: "It has the rows of each scraper's newest run, as they were when the call " +
+			"came, under the columns of GET /api/scraper/data/export. " + formats,
+		Access: auth.Read, Rate: limits.Read, Timeout: exportTime, Media: export.MediaTypes(),
+		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.ExportTooLarge},
+	}, func(ctx context.Context, from *operation.Caller,
+		in *downloadRequest) (operation.Download, error) {
+		none := operation.Download{}
+		if err := checkCategories(in.Categories); err != nil {
+			return none, err
+		}
+		all := &exportRequest{selection: selection{GroupID: in.ID, IsLastRun: true,
+			Filters: in.Filters}}
+		rows, err := all.source(ctx, r, from)
+		if err != nil {
+			return none, err
+		}
+		o := export.Options{Format: in.Format}
+		if o.First, err = all.configured(ctx, r.History, from); err != nil {
+			return none, err
+		}
+		return file(from, "data", rows, o), nil
+	})
+}

@@ -1,0 +1,215 @@
+package export
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Bounds of a table.
+const (
+	// maxColumns is how many columns a table may have: those of a spreadsheet.
+	maxColumns = 16_384
+	// maxTyped is how many a parquet file may have: it describes each of them in each row group.
+	maxTyped = 2_000
+)
+
+// column is one of a table.
+type column struct {
+	name   string
+	values shapes // of all rows, in parquet
+}
+
+// cell is what a row has in a column. Of a column that is there twice the last one counts.
+type cell struct {
+	place int // of the column
+	value string
+}
+
+// table is rows as cells of columns.
+type table struct {
+	columns []column
+	order   []int // place of each column among the columns, by the place of its discovery
+	rows    Source
+	reader  reader
+	size    *sheetSize // nil: rows are not counted, or are counted already
+	hold    *hold      // nil: rows are read from their source
+}
+
+// tabulate finds out the columns of rows. They are those that are named as fields. Without them
+// they are what stands first, then the other members in the order in which rows first have them,
+// the server's own (_…) last. So all rows are looked at before the first is written: a column that
+// appears late is not missed. Their cells stay on disk, as far as there is room, and the rows are
+// read again otherwise. encode makes the text of a cell of a value as it is stored. The caller
+// closes the table.
+func tabulate(ctx context.Context, rows Source, o Options,
+	encode func(value string) string) (*table, error) {
+	t := &table{rows: rows, reader: newReader(o, encode)}
+	if o.Format == XLSX {
+		t.size = &sheetSize{}
+	}
+	if o.Fields == nil || o.Format == Parquet {
+		if err := t.look(ctx, o.Disk); err != nil {
+			t.close()
+			return nil, err
+		}
+	}
+	t.columns = t.reader.columns
+	places := make([]int, len(t.columns))
+	for i := range places {
+		places[i] = i
+	}
+	if o.Fields == nil {
+		slices.SortStableFunc(places, func(a, b int) int {
+			return serverKey(t.columns[a].name) - serverKey(t.columns[b].name)
+		})
+	}
+	t.order = make([]int, len(places))
+	sorted := make([]column, len(places))
+	for i, place := range places {
+		t.order[place], sorted[i] = i, t.columns[place]
+	}
+	t.columns, t.reader.grows = sorted, false
+	return t, nil
+}
+
+// look reads all rows.
+func (t *table) look(ctx context.Context, disk Disk) error {
+	t.hold = newHold(disk)
+	err := t.readAll(ctx, func(cells []cell) error {
+		t.hold.add(cells)
+		return nil
+	})
+	if t.size = nil; !t.hold.whole() {
+		t.close()
+	}
+	return err
+}
+
+// readAll visits the cells of all rows, with their places of discovery.
+func (t *table) readAll(ctx context.Context, visit func([]cell) error) error {
+	return eachRow(ctx, t.rows, func(row json.RawMessage) error {
+		if t.size != nil {
+			if err := t.size.add(row); err != nil {
+				return err
+			}
+		}
+		cells, err := t.reader.read(row)
+		if err != nil {
+			return err
+		}
+		return visit(cells)
+	})
+}
+
+// each visits the cells of all rows.
+func (t *table) each(ctx context.Context, visit func([]cell) error) error {
+	ordered := func(cells []cell) error {
+		for i := range cells {
+			cells[i].place = t.order[cells[i].place]
+		}
+		return visit(cells)
+	}
+	if t.hold != nil {
+		return t.hold.each(ctx, ordered)
+	}
+	return t.readAll(ctx, ordered)
+}
+
+// close gives back what is held.
+func (t *table) close() {
+	if t.hold != nil {
+		t.hold.close()
+		t.hold = nil
+	}
+}
+
+// serverKey is 1 for a member that only the server writes.
+func serverKey(key string) int {
+	if strings.HasPrefix(key, "_") {
+		return 1
+	}
+	return 0
+}
+
+// reader makes cells of rows. Most rows have the members of the row before, in its order.
+type reader struct {
+	encode  func(value string) string
+	most    int  // columns
+	grows   bool // by columns that rows have
+	typed   bool // what the columns hold is noted
+	columns []column
+	at      map[string]int // place of a column
+	// members of the row before, and their columns, -1 for none
+	shape  []string
+	places []int
+	cells  []cell
+}
+
+func newReader(o Options, encode func(value string) string) reader {
+	r := reader{encode: encode, most: maxColumns, grows: o.Fields == nil, at: map[string]int{}}
+	if o.Format == Parquet {
+		r.most, r.typed = maxTyped, true
+	}
+	names := o.Fields
+	if names == nil {
+		names = o.First
+	}
+	for _, name := range names {
+		if _, known := r.at[name]; !known {
+			r.add(name)
+		}
+	}
+	return r
+}
+
+func (r *reader) add(name string) int {
+	r.at[name] = len(r.columns)
+	r.columns = append(r.columns, column{name: name})
+	return len(r.columns) - 1
+}
+
+// read returns the cells of a row, until the next call.
+func (r *reader) read(row json.RawMessage) ([]cell, error) {
+	r.cells = r.cells[:0]
+	n, m := 0, rowstore.MembersOf(row)
+	for ; m.Next(); n++ {
+		if n == len(r.shape) || r.shape[n] != m.Key {
+			name := strings.Clone(m.Key) // not all of the row with it
+			r.shape, r.places = append(r.shape[:n], name), append(r.places[:n], r.place(name))
+			if len(r.columns) > r.most {
+				return nil, fault.Invalid(fault.InvalidRequest, "format",
+					"the rows have more than %d columns; name some as fields, or take jsonl",
+					r.most)
+			}
+		}
+		if place := r.places[n]; place >= 0 {
+			if r.typed {
+				r.columns[place].values |= shapeOf(m.Value)
+			}
+			r.cells = append(r.cells, cell{place, r.encode(m.Value)})
+		}
+	}
+	if !m.Whole() {
+		return nil, errNotARow
+	}
+	return r.cells, nil
+}
+
+// place is that of a member's column, -1 when it has none.
+func (r *reader) place(name string) int {
+	if place, known := r.at[name]; known {
+		return place
+	}
+	if !r.grows {
+		return -1
+	}
+	return r.add(name)
+}
+
+// verbatim leaves a value as it is.
+func verbatim(value string) string { return value }

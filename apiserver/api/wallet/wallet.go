@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -17,6 +18,7 @@ const group = "Wallet"
 type Resource struct {
 	Client  client.Client
 	IDs     ids.Source
+	Clock   clock.Clock
 	History *client.History
 	// Payments is who takes customers' money; nil: nobody does.
 	Payments payment.Provider
@@ -31,6 +33,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.get(),
 		r.transactions(),
 		r.all(),
+		r.statement(),
 		r.prices(),
 		r.startTopUp(),
 		r.topUpStatus(),

@@ -1,0 +1,228 @@
+package wallet
+
+import (
+	"context"
+	_ "embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+type statementRequest struct {
+	Month  string `path:"month" pattern:"^[0-9]{4}-(0[1-9]|1[0-2])$" doc:"yyyy-mm, in UTC"`
+	Format string `query:"format" default:"csv" enum:"csv,html" doc:"html is a page to be printed"`
+}
+
+const monthLayout = "2006-01"
+
+// statement is GET /api/wallet/statements/{month}.
+func (r Resource) statement() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_get_wallet_statement",
+		Routes: operation.Routes("GET /api/wallet/statements/{month}"), Group: group,
+		Summary: "Answers a month's statement, as a table or as a page to be printed",
+		Description: "It has every transaction that was settled in the month, newest first. " +
+			"The opening balance and the amounts are together the closing balance. A charge " +
+			"counts when its run has ended. The month under way is as it is so far.",
+		Access: auth.Read, Rate: limits.Read, Timeout: 10 * time.Minute,
+		Media: []string{"text/csv", "text/html"},
+	}, func(ctx context.Context, from *operation.Caller,
+		in *statementRequest) (operation.Download, error) {
+		begin, err := time.Parse(monthLayout, in.Month)
+		if err != nil || begin.UnixMilli() > r.Clock.Now().UnixMilli() {
+			return operation.Download{}, fault.Invalid(fault.InvalidRequest, "month",
+				"is none that has begun")
+		}
+		s := statement{Resource: r, view: from.View, customer: from.Customer, Month: in.Month,
+			from: begin.UnixMilli(), to: begin.AddDate(0, 1, 0).UnixMilli()}
+		if err := s.sum(ctx); err != nil {
+			return operation.Download{}, err
+		}
+		if in.Format == "html" {
+			return operation.Download{ContentType: "text/html; charset=utf-8",
+				Write: s.writePage}, nil
+		}
+		return operation.Download{ContentType: "text/csv; charset=utf-8",
+			Name: "statement-" + in.Month + ".csv", Write: s.writeTable}, nil
+	})
+}
+
+// statement is a customer's month. Balances are of the sealed entries, in micros.
+type statement struct {
+	Resource
+	view             *client.View
+	customer         string
+	from, to         int64 // its first millisecond, and that of the next month
+	Month            string
+	Opening, Closing int64
+	oldest           uint64 // its entries were made by commands from that index on
+}
+
+var errLedgerGap = errors.New("the ledger lacks entries")
+
+// sum finds the balances. Entries are read in the order in which they were made and count in that
+// in which they were sealed. So it reads on until it has all that were sealed since the month began.
+// Their numbers follow the last one before.
+func (s *statement) sum(ctx context.Context) error {
+	wallet := s.view.Wallet(s.customer)
+	if wallet == nil {
+		return nil
+	}
+	var before *client.Entry // the last one that was sealed before the month
+	var since uint64
+	var inMonth, afterwards int64 // their sums
+	err := s.each(ctx, func(e *client.Entry) bool {
+		switch {
+		case e.SettledAt < s.from:
+			if before == nil || e.Sequence > before.Sequence {
+				before = e
+			}
+		case e.SettledAt < s.to:
+			since, inMonth, s.oldest = since+1, inMonth+e.Amount, e.Created
+		default:
+			since, afterwards = since+1, afterwards+e.Amount
+		}
+		return before == nil || since < wallet.Sequence-before.Sequence
+	})
+	if err != nil {
+		return err
+	}
+	first := uint64(0)
+	if before != nil {
+		first, s.Opening = before.Sequence, before.BalanceAfter
+	}
+	s.Closing = s.Opening + inMonth
+	if first+since != wallet.Sequence || s.Closing+afterwards != wallet.Sealed {
+		return fmt.Errorf("statement of %s: %w: %d of %d before, %d since; %d and %d micros of %d",
+			s.Month, errLedgerGap, first, wallet.Sequence, since, s.Closing, afterwards,
+			wallet.Sealed)
+	}
+	return nil
+}
+
+// each visits sealed entries, newest first, until visit returns false.
+func (s *statement) each(ctx context.Context, visit func(*client.Entry) bool) error {
+	for index := uint64(0); ; {
+		part, err := s.History.EntriesBefore(ctx, s.view, s.customer, index, exportedAtOnce)
+		if err != nil {
+			return fmt.Errorf("ledger: %w", err)
+		}
+		for _, e := range part {
+			if index = e.Created; e.Sequence > 0 && !visit(e) {
+				return nil
+			}
+		}
+		if len(part) < exportedAtOnce {
+			return nil
+		}
+	}
+}
+
+// entries visits those of the month, newest first.
+func (s *statement) entries(ctx context.Context, visit func(*client.Entry) error) error {
+	var failed error
+	err := s.each(ctx, func(e *client.Entry) bool {
+		if e.Created < s.oldest || s.oldest == 0 {
+			return false
+		}
+		if s.from <= e.SettledAt && e.SettledAt < s.to {
+			failed = visit(e)
+		}
+		return failed == nil
+	})
+	return errors.Join(err, failed)
+}
+
+// columns of a statement's table.
+var columns = []string{"settledAt", "type", "amountMicros", "balanceAfterMicros", "pages",
+	"freeRequestsDelta", "source", "jobId", "id"}
+
+// writeTable writes the month as csv: the closing balance, the entries, the opening balance.
+func (s *statement) writeTable(ctx context.Context, w io.Writer) error {
+	table := csv.NewWriter(w)
+	balance := func(at int64, name string, micros int64) error {
+		record := make([]string, len(columns))
+		record[0], record[1] = moment(at), name
+		record[3] = strconv.FormatInt(micros, 10)
+		return table.Write(record)
+	}
+	err := errors.Join(table.Write(columns), balance(s.to, "CLOSING_BALANCE", s.Closing))
+	if err != nil {
+		return fmt.Errorf("statement: %w", err)
+	}
+	err = s.entries(ctx, func(e *client.Entry) error {
+		p := newPosting(e)
+		return table.Write([]string{p.SettledAt, p.Type, strconv.FormatInt(e.Amount, 10),
+			strconv.FormatInt(e.BalanceAfter, 10), strconv.FormatUint(p.Pages, 10),
+			strconv.FormatInt(e.FreeDelta, 10), p.Source, p.Job, e.ID.String()})
+	})
+	if err == nil {
+		err = balance(s.from, "OPENING_BALANCE", s.Opening)
+	}
+	table.Flush()
+	return errors.Join(err, table.Error())
+}
+
+// posting is a line of a statement, as text.
+type posting struct {
+	SettledAt, Type, Source, Job string
+	Pages                        uint64 // charged or free
+	Amount, After                string // in euros
+}
+
+func newPosting(e *client.Entry) posting {
+	p := posting{SettledAt: moment(e.SettledAt), Type: e.Type, Source: string(e.Source),
+		Amount: euros(e.Amount), After: euros(e.BalanceAfter)}
+	if !e.Job.IsZero() {
+		p.Job = e.Job.String()
+	}
+	for _, line := range e.Lines {
+		p.Pages += line.Pages + line.FreePages
+	}
+	return p
+}
+
+func moment(at int64) string {
+	return time.UnixMilli(at).UTC().Format("2006-01-02T15:04:05.000Z")
+}
+
+// euros is an amount in full.
+func euros(micros int64) string {
+	sign, whole := "", uint64(micros)
+	if micros < 0 {
+		sign, whole = "-", -whole
+	}
+	return fmt.Sprintf("%s%d.%06d", sign, whole/1_000_000, whole%1_000_000)
+}
+
+//go:embed statement.html
+var pageText string
+
+// writePage writes the month as a page to be printed.
+func (s *statement) writePage(ctx context.Context, w io.Writer) error {
+	page, err := template.New("statement").Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("statement: %w", err)
+	}
+	part := func(name string, of any) error { return page.ExecuteTemplate(w, name, of) }
+	head := map[string]string{"Month": s.Month, "Customer": s.customer,
+		"Opening": euros(s.Opening), "Closing": euros(s.Closing)}
+	if err := part("head", head); err != nil {
+		return fmt.Errorf("statement: %w", err)
+	}
+	err = s.entries(ctx, func(e *client.Entry) error { return part("posting", newPosting(e)) })
+	if err != nil {
+		return err
+	}
+	return part("foot", head)
+}

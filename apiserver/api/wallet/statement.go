@@ -71,8 +71,8 @@ type statement struct {
 var errLedgerGap = errors.New("the ledger lacks entries")
 
 // sum finds the balances. Entries are read in the order in which they were made and count in that
-// in which they were sealed. So it reads on until it has all that were sealed since the month began.
-// Their numbers follow the last one before.
+// in which they were sealed. So it reads on until it has all that were sealed since the month
+// began. Their numbers follow the last one before.
 func (s *statement) sum(ctx context.Context) error {
 	wallet := s.view.Wallet(s.customer)
 	if wallet == nil {

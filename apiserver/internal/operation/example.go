@@ -8,8 +8,8 @@ import (
 )
 
 // Examples are what examples in the description are made of, each as JSON. A name is a component, a
-// member of one (Component.member), a parameter of an operation (svc_id.parameter), or a body of
-// another type than JSON (svc_id, a space, the media type). A bare name stands for all members and
+// member of one (Component.member) or a parameter of an operation (svc_id.parameter). A body of
+// another type than JSON is named by svc_id, a space and the media type. A bare name stands for all members and
 // parameters that are called so and are required. The narrowest name counts.
 type Examples map[string]string
 

@@ -199,8 +199,13 @@ func (op *Operation) responses(s *examples) object {
 		}
 		answer["content"] = content
 	default:
-		answer["content"] = object{"application/json": withExample(
+		content := object{"application/json": withExample(
 			object{"schema": s.schemas.of(op.response, false)}, s.of(op.response, false, op.ID))}
+		for _, media := range op.Media {
+			content[media] = withExample(object{"schema": object{"type": "string"}},
+				s.text(op, media))
+		}
+		answer["content"] = content
 	}
 	out := object{fmt.Sprint(op.Status): answer}
 	for status, codes := range op.problems() {

@@ -9,8 +9,13 @@ import (
 
 // document is the description of operations, an OpenAPI document.
 func document(ops []*operation.Operation) ([]byte, error) {
-	return operation.OpenAPI(operation.About{Title: "Shoal", Version: "1.0",
-		Description: describe(), Tags: tags()}, ops)
+	return operation.OpenAPI(about(), ops)
+}
+
+// about is what the description says beside its operations.
+func about() operation.About {
+	return operation.About{Title: "Shoal", Version: "1.0", Description: describe(), Tags: tags(),
+		Examples: examples()}
 }
 
 // tags are the groups of operations, as the catalogue has them.

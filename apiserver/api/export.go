@@ -20,6 +20,15 @@ const (
 	formatJSONL = "jsonl"
 )
 
+// The media types of those formats.
+const (
+	typeCSV   = "text/csv; charset=utf-8"
+	typeJSONL = "application/x-ndjson"
+)
+
+// ExportTypes are the media types that an exported list may have beside JSON.
+func ExportTypes() []string { return []string{typeCSV, typeJSONL} }
+
 // Exported says whether a format is one in which all that follows comes in one answer.
 func Exported(format string) bool { return format == formatCSV || format == formatJSONL }
 
@@ -29,12 +38,12 @@ func Exported(format string) bool { return format == formatCSV || format == form
 func Export[T, Page any](format string,
 	next func(ctx context.Context) ([]T, error)) operation.Streamed[Page] {
 	if format == formatJSONL {
-		return operation.Streamed[Page]{ContentType: "application/x-ndjson",
+		return operation.Streamed[Page]{ContentType: typeJSONL,
 			Write: func(ctx context.Context, w io.Writer) error {
 				return writeLines(ctx, w, next)
 			}}
 	}
-	return operation.Streamed[Page]{ContentType: "text/csv; charset=utf-8",
+	return operation.Streamed[Page]{ContentType: typeCSV,
 		Write: func(ctx context.Context, w io.Writer) error { return writeCSV(ctx, w, next) }}
 }
 

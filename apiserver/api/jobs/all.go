@@ -31,6 +31,7 @@ func (r Resource) all() *operation.Operation {
 		Summary: "Reads all of the customer's runs, newest first, by cursor",
 		Description: "There is no last page: the cursor leads to the first run that is still " +
 			"kept. Runs that are launched meanwhile are not among those that follow.",
+		Media:  api.ExportTypes(),
 		Access: auth.Read, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Errors: []fault.Code{fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller,

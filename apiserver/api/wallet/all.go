@@ -35,6 +35,7 @@ func (r Resource) all() *operation.Operation {
 		Summary: "Reads all of the wallet's transactions, newest first, by cursor",
 		Description: "There is no last page: the cursor leads to the first transaction of the " +
 			"wallet. What is entered meanwhile is not among those that follow.",
+		Media:  api.ExportTypes(),
 		Access: auth.Read, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Errors: []fault.Code{fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller,

@@ -28,11 +28,13 @@ type About struct {
 	Title, Version, Description string
 	// Tags are the groups that there are, in their order.
 	Tags []Tag
+	// Examples are what examples are made of.
+	Examples Examples
 }
 
 // OpenAPI is the description of operations, OpenAPI 3.1, as indented JSON.
 func OpenAPI(about About, ops []*Operation) ([]byte, error) {
-	s := newSchemas()
+	s := about.examples()
 	paths := object{}
 	for _, op := range ops {
 		for i, route := range op.Routes {
@@ -44,7 +46,7 @@ func OpenAPI(about About, ops []*Operation) ([]byte, error) {
 			item[strings.ToLower(route.Method)] = op.describe(s, i)
 		}
 	}
-	s.of(reflect.TypeFor[Problem](), false)
+	s.schemas.of(reflect.TypeFor[Problem](), false)
 	document := object{
 		"openapi": "3.1.0",
 		"info": object{"title": about.Title, "version": about.Version,
@@ -68,7 +70,7 @@ func OpenAPI(about About, ops []*Operation) ([]byte, error) {
 }
 
 // describe is the OpenAPI operation of one route.
-func (op *Operation) describe(s *schemas, route int) object {
+func (op *Operation) describe(s *examples, route int) object {
 	id := op.ID
 	if route > 0 { // an alias has another method: the loader of the golden test refuses two of one
 		id += "_by_" + strings.ToLower(op.Routes[route].Method)
@@ -96,7 +98,7 @@ func (op *Operation) describe(s *schemas, route int) object {
 	return out
 }
 
-func (op *Operation) parameters(s *schemas) []object {
+func (op *Operation) parameters(s *examples) []object {
 	var list []object
 	add := func(in string, f *field, note string) {
 		p := object{"name": f.name, "in": in, "schema": parameterSchema(s, f)}
@@ -110,7 +112,7 @@ func (op *Operation) parameters(s *schemas) []object {
 		if text += note; text != "" {
 			p["description"] = text
 		}
-		list = append(list, p)
+		list = append(list, withExample(p, s.parameter(op, f, f.rules.required && note == "")))
 	}
 	for i := range op.request.path.fields {
 		add("path", &op.request.path.fields[i], "")
@@ -135,12 +137,13 @@ func (op *Operation) parameters(s *schemas) []object {
 			"required": op.Idempotency == Required,
 			"description": "A UUID, for example. The same key within 24 hours gives the first " +
 				"answer again.",
-			"schema": object{"type": "string", "minLength": 1, "maxLength": 255}})
+			"schema":  object{"type": "string", "minLength": 1, "maxLength": 255},
+			"example": "6f9619ff-8b86-4d01-b42d-00cf4fc964ff"})
 	}
 	return list
 }
 
-func parameterSchema(s *schemas, f *field) *jsonschema.Schema {
+func parameterSchema(s *examples, f *field) *jsonschema.Schema {
 	made := s.field(f, true)
 	if made.Ref == "" {
 		made.Description = ""
@@ -148,35 +151,41 @@ func parameterSchema(s *schemas, f *field) *jsonschema.Schema {
 	return made
 }
 
-func (op *Operation) requestBody(s *schemas) object {
+func (op *Operation) requestBody(s *examples) object {
 	if op.request.body.raw {
 		return object{"required": true, "content": object{
-			"application/json": object{"schema": object{"type": "object"}}}}
+			"application/json": withExample(object{"schema": object{"type": "object"}},
+				s.text(op, "application/json"))}}
 	}
-	content := object{"application/json": object{"schema": s.of(op.request.body.typ, true)}}
+	content := object{"application/json": withExample(
+		object{"schema": s.schemas.of(op.request.body.typ, true)},
+		s.of(op.request.body.typ, true, op.ID))}
 	if op.request.stream != nil {
 		for _, media := range op.request.stream.types {
-			content[media] = object{"schema": object{"type": "string"}}
+			content[media] = withExample(object{"schema": object{"type": "string"}},
+				s.text(op, media))
 		}
 	}
 	return object{"required": true, "content": content}
 }
 
-func (op *Operation) responses(s *schemas) object {
+func (op *Operation) responses(s *examples) object {
 	answer := object{"description": "Done"}
 	switch {
 	case op.response == reflect.TypeFor[None]():
 	case op.Streams():
 		content := object{"schema": object{"type": "string"}}
 		if op.Event != nil {
-			content["schema"] = s.of(reflect.TypeOf(op.Event), false)
+			content["schema"] = s.schemas.of(reflect.TypeOf(op.Event), false)
+			content = withExample(content, s.of(reflect.TypeOf(op.Event), false, op.ID))
 			answer["description"] = "Server-Sent Events; the schema is that of an event's data"
 		}
 		answer["content"] = object{"text/event-stream": content}
 	case op.response == reflect.TypeFor[Download]():
 		content := object{}
 		for _, media := range op.media() {
-			content[media] = object{"schema": object{"type": "string", "format": "binary"}}
+			content[media] = withExample(
+				object{"schema": object{"type": "string", "format": "binary"}}, s.text(op, media))
 		}
 		answer["content"] = content
 	case op.response == reflect.TypeFor[Raw]():
@@ -186,11 +195,17 @@ func (op *Operation) responses(s *schemas) object {
 			if media == "application/json" {
 				schema["type"] = "object"
 			}
-			content[media] = object{"schema": schema}
+			content[media] = withExample(object{"schema": schema}, s.text(op, media))
 		}
 		answer["content"] = content
 	default:
-		answer["content"] = object{"application/json": object{"schema": s.of(op.response, false)}}
+		content := object{"application/json": withExample(
+			object{"schema": s.schemas.of(op.response, false)}, s.of(op.response, false, op.ID))}
+		for _, media := range op.Media {
+			content[media] = withExample(object{"schema": object{"type": "string"}},
+				s.text(op, media))
+		}
+		answer["content"] = content
 	}
 	out := object{fmt.Sprint(op.Status): answer}
 	for status, codes := range op.problems() {

@@ -87,7 +87,7 @@ type Declaration struct {
 	// for operations that answer Events: a value of the type of an event's data
 	Event any
 	// for operations that answer a Download or a Raw: the types that it may have,
-	// application/octet-stream unless told
+	// application/octet-stream unless told; for others those beside JSON
 	Media []string
 }
 

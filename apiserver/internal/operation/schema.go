@@ -129,6 +129,9 @@ func (s *schemas) field(f *field, request bool) *jsonschema.Schema {
 	if made.Ref != "" && f.rules.doc != "" {
 		made = &jsonschema.Schema{Ref: made.Ref}
 	}
+	if f.typ == idType && f.rules.required {
+		made.Pattern = "^[0-9a-fA-F]{24}$"
+	}
 	made.Description = f.rules.doc
 	made.ReadOnly = f.rules.stamped
 	for _, value := range f.rules.enum {

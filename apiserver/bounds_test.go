@@ -29,6 +29,7 @@ const (
 var shownElsewhere = map[string]string{
 	"svc_get_data":                  "TestReadLargeRows",
 	"svc_get_group_data":            "TestGroupLongPage",
+	"svc_get_group_data_client":     "TestClientReadOfLongRows",
 	"svc_list_scraper_job_errors":   "TestManyErrors",
 	"svc_get_scraper_sample_data":   "a trial answers 768 KiB at most",
 	"svc_preview_scraper_from_curl": "a trial answers 768 KiB at most",

@@ -110,19 +110,29 @@ func WriteArray[T any](w io.Writer, next func() ([]T, error)) error {
 			return err
 		}
 		for _, item := range items {
-			text, err := encodeItem(item)
-			if err != nil {
-				return err
-			}
 			if _, err := w.Write(before); err != nil {
 				return err
 			}
-			if _, err := w.Write(text); err != nil {
+			if err := writeItem(w, item); err != nil {
 				return err
 			}
 			before = []byte{','}
 		}
 	}
+}
+
+// writeItem writes an item, or has it write itself.
+func writeItem(w io.Writer, item any) error {
+	if long, ok := item.(io.WriterTo); ok {
+		_, err := long.WriteTo(w)
+		return err
+	}
+	text, err := encodeItem(item)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
 }
 
 // Length is how many bytes of an answer an item is.

@@ -29,6 +29,7 @@ type Resource struct {
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.group(),
+		r.client(),
 		r.download(),
 		r.read(),
 		r.export(),

@@ -48,35 +48,54 @@ func (r Resource) group() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller,
 		in *groupRequest) (operation.Streamed[api.Page[api.Row]], error) {
 		var none operation.Streamed[api.Page[api.Row]]
-		q, err := in.query(ctx, r.History, from)
+		read, err := r.readPage(ctx, from, in)
 		if err != nil {
 			return none, err
 		}
-		rows, err := r.Store.Rows(ctx, q)
-		if err != nil {
-			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
+		if !read.cut {
+			return operation.Streamed[api.Page[api.Row]]{Whole: api.NewPage(api.Rows(read.rows),
+				read.total, in.Page, in.Size)}, nil
 		}
-		total, cut := int64(q.Offset+len(rows)), len(rows) < q.Limit && length(rows) >= q.Bytes
-		// else the page is the last one
-		if cut || len(rows) == q.Limit || len(rows) == 0 && q.Offset > 0 {
-			if total, err = r.Store.Count(ctx, q.Scope, q.Filter); err != nil {
-				return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
-			}
-		}
-		if !cut {
-			return operation.Streamed[api.Page[api.Row]]{Whole: api.NewPage(api.Rows(rows), total,
-				in.Page, in.Size)}, nil
-		}
-		if q.Upto, err = r.Store.Horizon(ctx); err != nil {
-			return none, fmt.Errorf("rows of group %s: %w", in.ID, err)
-		}
-		page := api.NewPage[api.Row](nil, total, in.Page, in.Size)
+		page := api.NewPage[api.Row](nil, read.total, in.Page, in.Size)
 		none.Write = func(ctx context.Context,
 			w io.Writer) error {
-			return page.Write(w, parts(ctx, r.Store, q, len(rows)))
+			return page.Write(w, parts(ctx, r.Store, read.query, len(read.rows)))
 		}
 		return none, nil
 	})
+}
+
+// readOfPage is the first look at a page.
+type readOfPage struct {
+	query rowstore.RowsQuery
+	rows  []json.RawMessage
+	total int64
+	cut   bool // the page has more rows than these
+}
+
+func (r Resource) readPage(ctx context.Context, from *operation.Caller,
+	in *groupRequest) (readOfPage, error) {
+	q, err := in.query(ctx, r.History, from)
+	if err != nil {
+		return readOfPage{}, err
+	}
+	rows, err := r.Store.Rows(ctx, q)
+	if err != nil {
+		return readOfPage{}, fmt.Errorf("rows of group %s: %w", in.ID, err)
+	}
+	total, cut := int64(q.Offset+len(rows)), len(rows) < q.Limit && length(rows) >= q.Bytes
+	// else the page is the last one
+	if cut || len(rows) == q.Limit || len(rows) == 0 && q.Offset > 0 {
+		if total, err = r.Store.Count(ctx, q.Scope, q.Filter); err != nil {
+			return readOfPage{}, fmt.Errorf("rows of group %s: %w", in.ID, err)
+		}
+	}
+	if cut {
+		if q.Upto, err = r.Store.Horizon(ctx); err != nil {
+			return readOfPage{}, fmt.Errorf("rows of group %s: %w", in.ID, err)
+		}
+	}
+	return readOfPage{q, rows, total, cut}, nil
 }
 
 // parts reads a page that is too long for one read, in parts of partBytes: at first so many rows as

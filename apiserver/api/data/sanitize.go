@@ -1,0 +1,157 @@
+package data
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// maxContent is how many characters of a scraped text agents get (decision 50).
+const maxContent = 2_000
+
+// scraped is a text that came from a page.
+type scraped struct {
+	Type      string `json:"type"`
+	Content   string `json:"content"`
+	Origin    string `json:"origin"`
+	Truncated bool   `json:"truncated"`
+}
+
+var errNotARow = errors.New("data: a stored row is no JSON object")
+
+// WriteTo implements io.WriterTo.
+func (r sanitizedRow) WriteTo(to io.Writer) (int64, error) {
+	s := sanitizer{out: bufio.NewWriter(to)}
+	m := rowstore.MembersOf(json.RawMessage(r))
+	for m.Next() {
+		if m.Key == "_sourceUrl" {
+			s.origin, _ = rowstore.TextOf(m.Value)
+		}
+	}
+	if !m.Whole() {
+		return 0, errNotARow
+	}
+	s.write("{")
+	separator := ""
+	for m = rowstore.MembersOf(json.RawMessage(r)); m.Next(); separator = "," {
+		s.write(separator)
+		s.encode(m.Key)
+		s.write(":")
+		if strings.HasPrefix(m.Key, "_") {
+			s.write(m.Value)
+			continue
+		}
+		if err := s.value(m.Value); err != nil {
+			return 0, err
+		}
+	}
+	s.write("}")
+	return 0, s.out.Flush()
+}
+
+// sanitizer writes one row. What out cannot write is Flush's to tell.
+type sanitizer struct {
+	out    *bufio.Writer
+	origin string
+}
+
+func (s *sanitizer) write(text string) { _, _ = s.out.WriteString(text) }
+
+// encode writes a text or object as JSON.
+func (s *sanitizer) encode(value any) {
+	text, _ := json.Marshal(value) // of texts alone, which never fails
+	_, _ = s.out.Write(text)
+}
+
+func (s *sanitizer) text(text string) {
+	content, cut := cleanText(text)
+	s.encode(scraped{"scraped", content, s.origin, cut})
+}
+
+// value writes a value with its texts marked, token by token: it may nest as deep as it likes.
+func (s *sanitizer) value(value string) error {
+	in := json.NewDecoder(strings.NewReader(value))
+	in.UseNumber()
+	var inside []nesting
+	for {
+		token, err := in.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("a stored row is no JSON: %w", err)
+		}
+		delim, _ := token.(json.Delim)
+		if delim == '}' || delim == ']' {
+			inside = inside[:len(inside)-1]
+			s.write(delim.String())
+			continue
+		}
+		named := false // the token is a member's name
+		if n := len(inside); n > 0 {
+			named = inside[n-1].begin(s)
+		}
+		switch token := token.(type) {
+		case json.Delim:
+			inside = append(inside, nesting{object: token == '{'})
+			s.write(token.String())
+		case string:
+			if named {
+				s.encode(token)
+				s.write(":")
+			} else {
+				s.text(token)
+			}
+		case json.Number:
+			s.write(token.String())
+		default:
+			s.encode(token)
+		}
+	}
+}
+
+// nesting is where the next token of an object or array stands.
+type nesting struct {
+	object bool
+	tokens int
+}
+
+// begin writes what stands before the next token, and says whether that is a member's name.
+func (p *nesting) begin(s *sanitizer) (name bool) {
+	name = p.object && p.tokens%2 == 0
+	if p.tokens > 0 && (name || !p.object) {
+		s.write(",")
+	}
+	p.tokens++
+	return name
+}
+
+// cleanText is what agents get of a text; cut: it is not all.
+func cleanText(text string) (clean string, cut bool) {
+	var out strings.Builder
+	n := 0
+	for _, c := range text {
+		if hidden(c) {
+			continue
+		}
+		if n == maxContent {
+			return out.String(), true
+		}
+		out.WriteRune(c)
+		n++
+	}
+	return out.String(), false
+}
+
+// hidden says whether a character shows nothing and may deceive: it controls, or it overrides the
+// direction of writing.
+func hidden(c rune) bool {
+	return unicode.IsControl(c) && c != '\n' && c != '\t' && c != '\r' ||
+		c >= 0x202a && c <= 0x202e || c >= 0x2066 && c <= 0x2069
+}

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/api/system"
 	"shoal.dev/shoal/apiserver/api/wallet"
+	"shoal.dev/shoal/apiserver/api/webhooks"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/trial"
@@ -60,6 +61,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 			Store: c.Store, History: history, Touches: s.touches, Agreement: c.UserAgreement},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},
 		notifications.Resource{Client: c.Client},
+		webhooks.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Guard: c.Guard},
 		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
 			Lag: c.Lag, Recount: c.Recount},
 		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,

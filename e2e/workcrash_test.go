@@ -33,6 +33,7 @@ var workPoints = []string{
 	"work.recount.before_step", "work.recount.after_step",
 	"work.remove.before_step", "work.remove.after_step",
 	"work.retain.before_step", "work.retain.after_step",
+	"work.webhooks.before_step", "work.webhooks.after_step",
 	"rowstore.before_commit:1", "rowstore.after_commit:1", "rowstore.after_commit:2",
 	"raft.before_apply:8", "raft.after_apply:8",
 }

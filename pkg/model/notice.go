@@ -5,7 +5,8 @@ import "slices"
 // Event names what a customer is told of (decision 26).
 type Event string
 
-// The events. MoreNotices stands for notices that found no room, and has no preference.
+// The events. MoreNotices stands for notices that found no room. It has no preference,
+// and neither has WebhookTest, which goes to the webhook that is tested.
 const (
 	RunFailed         Event = "SCRAPER_RUN_FAILED"
 	RunCompleted      Event = "SCRAPER_RUN_COMPLETED"
@@ -20,15 +21,17 @@ const (
 	GroupShared       Event = "GROUP_SHARED"
 	RunAnomaly        Event = "RUN_ANOMALY"
 	APIKeyCreated     Event = "API_KEY_CREATED"
+	WebhookDisabled   Event = "WEBHOOK_DISABLED"
 
 	MoreNotices Event = "MORE_NOTICES"
+	WebhookTest Event = "WEBHOOK_TEST"
 )
 
 // Events are all that have a preference, in the order of decision 26.
 func Events() []Event {
 	return []Event{RunFailed, RunCompleted, RunStoppedBalance, WalletLowBalance, TopUpApplied,
 		TopUpFailed, QuotaNearLimit, MergeCompleted, MatchCompleted, MatchFailed, GroupShared,
-		RunAnomaly, APIKeyCreated}
+		RunAnomaly, APIKeyCreated, WebhookDisabled}
 }
 
 // NoticePreference says by which ways a customer wants to be told of an event.
@@ -51,7 +54,7 @@ func NoticePreferences() []NoticePreference {
 // security are told both ways, the rest in the application.
 func (e Event) Preference() NoticePreference {
 	if slices.Contains([]Event{RunFailed, RunStoppedBalance, WalletLowBalance, TopUpFailed,
-		QuotaNearLimit, MatchFailed, RunAnomaly, APIKeyCreated}, e) {
+		QuotaNearLimit, MatchFailed, RunAnomaly, APIKeyCreated, WebhookDisabled}, e) {
 		return BothWays
 	}
 	return InApp

@@ -20,4 +20,5 @@ func ExampleKinds() {
 	// recount billing
 	// remove ingest
 	// retain ingest
+	// webhooks apiserver
 }

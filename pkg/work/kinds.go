@@ -14,12 +14,14 @@ const (
 	Recount = "recount" // the ledger is held against the page records
 	Remove  = "remove"  // rows of what was deleted go
 	Retain  = "retain"  // rows of runs that newer ones replace go
+	// Webhooks calls customers that want to be told of events by requests.
+	Webhooks = "webhooks"
 )
 
 // Role is the role whose nodes do a kind of work, "" of a kind that there is not.
 func Role(kind string) string {
 	switch kind {
-	case Email:
+	case Email, Webhooks:
 		return "apiserver"
 	case Expire, Remove, Retain:
 		return "ingest"
@@ -33,5 +35,5 @@ func Role(kind string) string {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Email, Expire, Orphans, Recount, Remove, Retain}
+	return []string{Backup, Blobs, Email, Expire, Orphans, Recount, Remove, Retain, Webhooks}
 }

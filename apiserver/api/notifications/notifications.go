@@ -44,6 +44,7 @@ type Notification struct {
 	KeyID     *ids.ID     `json:"keyId" doc:"The API key that it is about"`
 	// TransactionID is of the wallet's transactions.
 	TransactionID *ids.ID `json:"transactionId" doc:"The transaction of the top-up that it is about"`
+	WebhookID     *ids.ID `json:"webhookId" doc:"The webhook that was switched off"`
 	Count         uint64  `json:"count" doc:"How many notices it stands for: 1, but for MORE_NOTICES"`
 }
 
@@ -56,6 +57,8 @@ func NewNotification(n *client.Notice) Notification {
 		told.KeyID = &n.Subject
 	case n.Event == model.TopUpApplied:
 		told.TransactionID = &n.Subject
+	case n.Event == model.WebhookDisabled:
+		told.WebhookID = &n.Subject
 	case !n.Subject.IsZero():
 		told.JobID, told.ScraperID = &n.Subject, &n.Scraper
 	}

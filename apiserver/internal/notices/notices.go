@@ -26,6 +26,10 @@ func Title(n *client.Notice) string {
 		return "The payment of a top-up failed"
 	case model.APIKeyCreated:
 		return fmt.Sprintf("The API key %q was created", n.Name)
+	case model.WebhookDisabled:
+		return "A webhook was switched off"
+	case model.WebhookTest:
+		return "A test of your webhook"
 	case model.MoreNotices:
 		return many(n.Count, "more notice")
 	}
@@ -50,6 +54,10 @@ func Text(n *client.Notice) string {
 		return fmt.Sprintf("%s were not paid in. No money has moved.", Euros(n.Micros))
 	case model.APIKeyCreated:
 		return "If it was not you, revoke it at once."
+	case model.WebhookDisabled:
+		return fmt.Sprintf("Nothing is sent to %s any more%s", n.Name, because(n.Message))
+	case model.WebhookTest:
+		return "Nothing has happened."
 	case model.MoreNotices:
 		return "They found no room, since so many notices were unread."
 	}

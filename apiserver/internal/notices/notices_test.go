@@ -24,7 +24,7 @@ func TestEuros(t *testing.T) {
 func TestWhatIsToldHasWords(t *testing.T) {
 	for _, event := range []model.Event{model.RunFailed, model.RunCompleted,
 		model.RunStoppedBalance, model.WalletLowBalance, model.TopUpApplied, model.TopUpFailed,
-		model.APIKeyCreated, model.MoreNotices} {
+		model.APIKeyCreated, model.WebhookDisabled, model.WebhookTest, model.MoreNotices} {
 		n := &client.Notice{Event: event, Name: "Shop"}
 		if title := notices.Title(n); strings.Contains(title, "_") || notices.Text(n) == "" {
 			t.Errorf("%s: %q, %q", event, title, notices.Text(n))

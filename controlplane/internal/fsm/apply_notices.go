@@ -25,12 +25,13 @@ func notify(tx *state.Tx, n state.Notice) {
 	if tx.ClusterVersion() < state.NoticesSince || tx.Notice(n.ID) != nil {
 		return
 	}
+	n.At, n.Made = tx.Now, tx.Index
+	callWebhooks(tx, n)
 	inbox := tx.Inbox(n.Customer)
 	how := inbox.Preference(n.Event)
 	if how == model.NotAtAll {
 		return
 	}
-	n.At, n.Made = tx.Now, tx.Index
 	mailed := byEmail(how) && mailable(tx, n.Customer)
 	if mailed {
 		post(tx, &inbox, n)

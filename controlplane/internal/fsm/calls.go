@@ -268,6 +268,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireRevoked(tx)
 	expireWork(tx)
 	expireNotices(tx)
+	expireDeliveries(tx)
 	expireTopUps(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil

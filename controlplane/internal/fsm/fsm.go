@@ -154,6 +154,11 @@ func registerAll(m *FSM) {
 	register(m, deleteGroup)
 	register(m, deleteMembers)
 	register(m, forgetGroup)
+	register(m, putWebhook)
+	register(m, rotateWebhook)
+	register(m, deleteWebhook)
+	register(m, recordDeliveries)
+	register(m, sendDelivery)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

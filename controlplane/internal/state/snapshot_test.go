@@ -205,6 +205,10 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 			tx.RemoveDeletedRun(deleted)
 		}
 		tx.DeletedGroups(func(d *DeletedGroup) bool { tx.RemoveDeletedGroup(d); return true })
+		for _, hook := range webhooksTable.all(&tx.View, "id_prefix") {
+			tx.RemoveWebhook(hook)
+		}
+		tx.DeliveriesByAge(func(d *Delivery) bool { tx.RemoveDelivery(d); return true })
 		for _, removal := range removalsTable.all(&tx.View, "id_prefix") {
 			removalsTable.remove(tx, removal)
 		}

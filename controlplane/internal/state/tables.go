@@ -24,6 +24,7 @@ func tables() []*kind {
 		&noticesTable.kind, &inboxesTable.kind, &topUpsTable.kind, &reversalsTable.kind,
 		&removalsTable.kind, &mailsTable.kind, &deletedRunsTable.kind,
 		&deletedGroupsTable.kind,
+		&webhooksTable.kind, &deliveriesTable.kind,
 	}
 }
 

@@ -154,6 +154,9 @@ func (n *node) buildAPI(context.Context) (err error) {
 	if err := n.buildMail(); err != nil {
 		return err
 	}
+	n.worker.Add(apiserver.Webhooks(apiserver.WebhookConfig{Sender: n.egress,
+		Client: n.control.Client(), Clock: n.clock, Logger: n.forRole("webhooks"),
+		Metrics: n.metrics, Point: n.point}))
 	config, on := &n.config, n.services
 	on.watchGroups()
 	payments, err := n.openPayments()

@@ -1,0 +1,134 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/webhooks"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// WebhookInput is what a customer says of a webhook.
+type WebhookInput struct {
+	URL     string        `json:"url" required:"true" max:"1024" doc:"A public http or https address. Redirects are not followed."`
+	Events  []model.Event `json:"events" required:"true" min:"1" max:"32" doc:"Identifiers of the preferences for notifications, which do not matter here"`
+	Enabled *bool         `json:"enabled" doc:"Whether it gets new events; true unless told. What is pending when it is switched off fails."`
+}
+
+// check refuses an address that may not be called, and what is no event.
+func (b *WebhookInput) check(guard Guard) error {
+	var list fault.List
+	if err := guard.CheckURL(b.URL); err != nil {
+		why := "cannot be called"
+		if coded := (*fault.Error)(nil); errors.As(err, &coded) {
+			why = coded.Detail
+		}
+		list = append(list, fault.Invalid(fault.InvalidURL, "url", "%s", why))
+	}
+	for i, event := range b.Events {
+		if !slices.Contains(model.Events(), event) || slices.Contains(b.Events[:i], event) {
+			list = append(list, fault.Invalid(fault.InvalidRequest, fmt.Sprintf("events[%d]", i),
+				"must be the identifier of an event, each once"))
+		}
+	}
+	return list.OrNil()
+}
+
+func (b *WebhookInput) off() bool { return b.Enabled != nil && !*b.Enabled }
+
+type createRequest struct {
+	Body WebhookInput `body:"json"`
+}
+
+// create is POST /api/webhooks.
+func (r Resource) create() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_create_webhook", Routes: operation.Routes("POST /api/webhooks"), Group: group,
+		Summary: "Makes a webhook, at most 10 a customer",
+		Description: "Events are told by signed requests (Standard Webhooks): the headers " +
+			"webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes " +
+			"one. Otherwise it is tried 8 times over 24 hours, each time under the same " +
+			"webhook-id; one that came may come again. The answer holds the secret, once.",
+		Access: auth.Write, Rate: limits.General, Status: 201,
+		Errors: []fault.Code{fault.InvalidURL, fault.LimitReached},
+	}, func(ctx context.Context, from *operation.Caller, in *createRequest) (WebhookWithSecret,
+		error) {
+		if err := in.Body.check(r.Guard); err != nil {
+			return WebhookWithSecret{}, err
+		}
+		made, err := client.Do(ctx, r.Client, client.PutWebhook{ID: r.IDs.New(),
+			Customer: from.Customer, URL: in.Body.URL, Events: in.Body.Events, Off: in.Body.off(),
+			Secret: webhooks.NewSecret()}, nil)
+		if err != nil {
+			return WebhookWithSecret{}, err
+		}
+		return r.showSecret(&made), nil
+	})
+}
+
+type putRequest struct {
+	ID   ids.ID       `path:"id"`
+	Body WebhookInput `body:"json"`
+}
+
+// put is PUT /api/webhooks/{id}.
+func (r Resource) put() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_put_webhook", Routes: operation.Routes("PUT /api/webhooks/{id}"), Group: group,
+		Summary:     "Changes where a webhook goes, and of what it tells",
+		Description: "It switches one on again, too. Its secret stays.",
+		Access:      auth.Write, Rate: limits.General,
+		Errors: []fault.Code{fault.NotFound, fault.InvalidURL},
+	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Webhook, error) {
+		if err := in.Body.check(r.Guard); err != nil {
+			return Webhook{}, err
+		}
+		put, err := client.Do(ctx, r.Client, client.PutWebhook{ID: in.ID, Customer: from.Customer,
+			URL: in.Body.URL, Events: in.Body.Events, Off: in.Body.off()}, nil)
+		if err != nil {
+			return Webhook{}, err
+		}
+		return r.show(&put), nil
+	})
+}
+
+type rotateRequest struct {
+	ID   ids.ID        `path:"id"`
+	Body RotationInput `body:"json"`
+}
+
+// RotationInput says how long both secrets sign.
+type RotationInput struct {
+	OverlapHours int64 `json:"overlapHours" default:"24" min:"0" max:"168" doc:"For how long the former secret signs beside the new one"`
+}
+
+// rotate is POST /api/webhooks/{id}/rotate.
+func (r Resource) rotate() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_rotate_webhook", Routes: operation.Routes("POST /api/webhooks/{id}/rotate"),
+		Group: group, Summary: "Gives a webhook another secret",
+		Description: "The answer holds it, once. Meanwhile requests have two signatures, and " +
+			"either one will do. With 0 the former secret ends at once.",
+		Access: auth.Write, Rate: limits.General,
+		Errors: []fault.Code{fault.NotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *rotateRequest) (WebhookWithSecret,
+		error) {
+		overlap := time.Duration(in.Body.OverlapHours) * time.Hour
+		rotated, err := client.Do(ctx, r.Client, client.RotateWebhook{ID: in.ID,
+			Customer: from.Customer, Secret: webhooks.NewSecret(),
+			Overlap: overlap.Milliseconds()}, nil)
+		if err != nil {
+			return WebhookWithSecret{}, err
+		}
+		return r.showSecret(&rotated), nil
+	})
+}

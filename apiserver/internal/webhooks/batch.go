@@ -1,0 +1,113 @@
+package webhooks
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// batch is the calls of one step. It is for one goroutine.
+type batch struct {
+	*caller
+	open      map[name]*client.Webhook // what is under way
+	webhooks  map[ids.ID]int           // how much of it is each webhook's
+	customers map[string]int           // and each customer's
+	failing   int                      // how much goes to webhooks that fail
+	answers   chan answer              // has room for all of it
+	running   sync.WaitGroup
+}
+
+// answer is what came of a call; nothing is known of one that was cut off.
+type answer struct {
+	name  name
+	tried client.TriedDelivery
+	known bool
+}
+
+func newBatch(c *caller) *batch {
+	return &batch{caller: c, open: map[name]*client.Webhook{}, webhooks: map[ids.ID]int{},
+		customers: map[string]int{}, answers: make(chan answer, atOnce)}
+}
+
+// wait waits for the calls under way, whose context has ended.
+func (b *batch) wait() { b.running.Wait() }
+
+// fill begins calls that are due, within the bounds. Who is slow or dead holds up no other: each
+// webhook and customer has a share, and those that fail have half of all together.
+func (b *batch) fill(ctx context.Context) {
+	view, now := b.Client.View(), b.Clock.Now().UnixMilli()
+	view.WebhooksDue(func(w *client.Webhook) bool {
+		if w.Next > now || len(b.open) == atOnce {
+			return false
+		}
+		view.DeliveriesDue(w.ID, func(d *client.Delivery) bool {
+			if d.Due > now || !b.room(w) {
+				return false
+			}
+			if b.open[name{w.ID, d.Notice.ID}] == nil {
+				b.begin(ctx, w, d)
+			}
+			return true
+		})
+		return true
+	})
+}
+
+// room says whether one more call of a webhook may begin.
+func (b *batch) room(w *client.Webhook) bool {
+	most := ofWebhook
+	if w.FailingSince != 0 {
+		if most = 1; b.failing == failing {
+			return false
+		}
+	}
+	return b.webhooks[w.ID] < most && b.customers[w.Customer] < ofCustomer &&
+		len(b.open) < atOnce
+}
+
+func (b *batch) begin(ctx context.Context, w *client.Webhook, d *client.Delivery) {
+	of := name{w.ID, d.Notice.ID}
+	b.open[of] = w
+	b.count(w, 1)
+	b.running.Go(func() {
+		tried, known := b.call(ctx, w, d)
+		b.answers <- answer{of, tried, known}
+	})
+}
+
+func (b *batch) count(w *client.Webhook, n int) {
+	b.webhooks[w.ID] += n
+	b.customers[w.Customer] += n
+	if w.FailingSince != 0 {
+		b.failing += n
+	}
+}
+
+// ended takes the answers that are there, after it has waited for one or for a time.
+func (b *batch) ended(due <-chan time.Time) (tried []client.TriedDelivery) {
+	select {
+	case a := <-b.answers:
+		tried = b.end(a, tried)
+	case <-due:
+	}
+	for {
+		select {
+		case a := <-b.answers:
+			tried = b.end(a, tried)
+		default:
+			return tried
+		}
+	}
+}
+
+func (b *batch) end(a answer, tried []client.TriedDelivery) []client.TriedDelivery {
+	b.count(b.open[a.name], -1)
+	delete(b.open, a.name)
+	if a.known {
+		tried = append(tried, a.tried)
+	}
+	return tried
+}

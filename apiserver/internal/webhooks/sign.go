@@ -1,0 +1,38 @@
+package webhooks
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+)
+
+// secretBytes are those of a new secret. Standard Webhooks takes 24 to 64.
+const secretBytes = 32
+
+// NewSecret is what signs a webhook's requests.
+func NewSecret() []byte {
+	secret := make([]byte, secretBytes)
+	_, _ = rand.Read(secret) // never fails
+	return secret
+}
+
+// ShowSecret is a secret as libraries of Standard Webhooks take it.
+func ShowSecret(secret []byte) string {
+	return "whsec_" + base64.StdEncoding.EncodeToString(secret)
+}
+
+// sign is the header webhook-signature by each of the secrets (Standard Webhooks, "Signature
+// scheme"). The time is in Unix seconds.
+func sign(id string, at int64, body []byte, secrets ...[]byte) string {
+	signatures := make([]string, len(secrets))
+	for i, secret := range secrets {
+		mac := hmac.New(sha256.New, secret)
+		_, _ = mac.Write([]byte(id + "." + strconv.FormatInt(at, 10) + ".")) // never fails
+		_, _ = mac.Write(body)
+		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	}
+	return strings.Join(signatures, " ")
+}

@@ -1,0 +1,193 @@
+// Package webhooks owns how customers' webhooks are called: what a request says, how it is signed
+// (Standard Webhooks), and who waits for whom. What is to be sent, and when it is tried again, is
+// replicated state. One node sends at a time. A repeat has the same id.
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/telemetry"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// Bounds of what is under way at once, and of one request.
+const (
+	atOnce     = 64
+	ofCustomer = 8
+	ofWebhook  = 4 // one while it fails
+	failing    = atOnce / 2
+	timeout    = 15 * time.Second
+	maxAnswer  = 16 << 10 // bytes; what is beyond is not read
+	maxError   = 200      // bytes
+)
+
+// How long a step goes on with what comes due, and how long none begins after it.
+const (
+	stepFor   = 30 * time.Second
+	lookEvery = time.Second
+	restFor   = 10 * time.Second
+)
+
+// Sender makes one exchange: the egress client, behind the address guard.
+type Sender interface {
+	Do(ctx context.Context, req *egress.Request) (*egress.Response, error)
+	// CheckURL says without DNS whether an address may be called at all.
+	CheckURL(url string) error
+}
+
+// Config is what the calling of webhooks works with.
+type Config struct {
+	Sender  Sender
+	Client  client.Client
+	Clock   clock.Clock
+	Logger  *slog.Logger
+	Metrics *telemetry.Metrics
+	// Point is called at "work.webhooks.after_send", so that tests can end the process there.
+	Point func(name string)
+}
+
+type caller struct {
+	Config
+	calls *prometheus.CounterVec
+}
+
+// Kind is the calling of webhooks.
+func Kind(config Config) work.Kind {
+	c := &caller{Config: config, calls: config.Metrics.Counters(
+		"shoal_apiserver_webhook_calls_total",
+		"Calls of customers' webhooks by outcome: delivered, refused (an answer of another "+
+			"status) or unreachable.", "outcome")}
+	if c.Point == nil {
+		c.Point = func(string) {}
+	}
+	return work.Kind{Name: work.Webhooks, Recurring: true, Step: c.step}
+}
+
+// step calls until nothing is due.
+func (c *caller) step(ctx context.Context, _ work.Item) (work.Outcome, error) {
+	if !c.due() {
+		return work.Rest(nil, restFor), nil
+	}
+	// A former owner may have noted more than this node knows.
+	if _, err := c.Client.Fresh(ctx); err != nil {
+		return work.Outcome{}, fmt.Errorf("apiserver: look for due deliveries: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	b := newBatch(c)
+	defer b.wait()
+	defer cancel()
+	for began := c.Clock.Now(); ; {
+		if ctx.Err() == nil && c.Clock.Now().Sub(began) < stepFor {
+			b.fill(ctx)
+		}
+		if len(b.open) == 0 {
+			return work.Rest(nil, restFor), ctx.Err()
+		}
+		if err := c.note(ctx, b.ended(c.Clock.After(lookEvery))); err != nil {
+			return work.Outcome{}, err
+		}
+	}
+}
+
+// due says whether a delivery is due, as far as this node knows.
+func (c *caller) due() (due bool) {
+	now := c.Clock.Now().UnixMilli()
+	c.Client.View().WebhooksDue(func(w *client.Webhook) bool {
+		due = w.Next <= now
+		return false
+	})
+	return due
+}
+
+// note records what came of calls.
+func (c *caller) note(ctx context.Context, tried []client.TriedDelivery) error {
+	if len(tried) == 0 {
+		return nil
+	}
+	c.Point("work.webhooks.after_send")
+	_, err := client.Do(ctx, c.Client, client.RecordDeliveries{Tried: tried}, nil)
+	if err != nil {
+		return fmt.Errorf("apiserver: note deliveries: %w", err)
+	}
+	return nil
+}
+
+// call makes one try of a delivery. It has no answer when ctx has ended.
+func (c *caller) call(ctx context.Context, w *client.Webhook,
+	d *client.Delivery) (tried client.TriedDelivery, ok bool) {
+	tried = client.TriedDelivery{Webhook: w.ID, Message: d.Notice.ID, Tries: d.Tries}
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	status, err := c.exchange(waiting, w, d)
+	outcome := "delivered"
+	switch {
+	case ctx.Err() != nil:
+		return tried, false
+	case err != nil:
+		outcome, tried.Error = "unreachable", reason(err)
+	case status < 200 || status > 299:
+		outcome, tried.Error = "refused", fmt.Sprintf("The receiver answered %d.", status)
+	}
+	tried.Status = uint16(status)
+	c.calls.WithLabelValues(outcome).Inc()
+	return tried, true
+}
+
+func (c *caller) exchange(ctx context.Context, w *client.Webhook,
+	d *client.Delivery) (status int, err error) {
+	if err := c.Sender.CheckURL(w.URL); err != nil { // it may have been allowed when it was saved
+		return 0, err
+	}
+	body, err := newMessage(&d.Notice)
+	if err != nil {
+		return 0, err
+	}
+	now, id := c.Clock.Now(), d.Notice.ID.String()
+	secrets := [][]byte{w.Secret}
+	if now.UnixMilli() < w.FormerUntil {
+		secrets = append(secrets, w.Former)
+	}
+	answer, err := c.Sender.Do(ctx, &egress.Request{Method: http.MethodPost, URL: w.URL, Body: body,
+		MaxBody: maxAnswer, Truncate: true, Private: true, Header: []egress.Field{
+			{Name: "Content-Type", Value: "application/json"},
+			{Name: "User-Agent", Value: "Shoal-Webhooks"},
+			{Name: "webhook-id", Value: id},
+			{Name: "webhook-timestamp", Value: strconv.FormatInt(now.Unix(), 10)},
+			{Name: "webhook-signature", Value: sign(id, now.Unix(), body, secrets...)},
+		}})
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Release()
+	return answer.Status, nil
+}
+
+// reason is what a customer is told of an error: its code and sentence, nothing of our network.
+func reason(err error) string {
+	text := string(fault.CodeOf(err))
+	var coded *fault.Error
+	if errors.As(err, &coded) && coded.Detail != "" {
+		text += ": " + coded.Detail
+	}
+	if len(text) > maxError {
+		text = strings.ToValidUTF8(text[:maxError], "")
+	}
+	return text
+}
+
+// name is that of a delivery.
+type name struct{ webhook, message ids.ID }

@@ -1,0 +1,149 @@
+package state
+
+import (
+	"slices"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// WebhooksSince is the version of the cluster from which on customers have webhooks.
+const WebhooksSince = 2
+
+// Why a webhook gets no new deliveries; "": it gets them.
+const (
+	WebhookStopped = "STOPPED" // by its customer
+	WebhookFailing = "FAILING" // nothing has gone through for days
+	WebhookGone    = "GONE"    // its receiver answered 410
+)
+
+// Webhook is where a customer is told of events by signed requests (decision 27).
+type Webhook struct {
+	ID        ids.ID        `cbor:"1,keyasint"`
+	Customer  string        `cbor:"2,keyasint"`
+	URL       string        `cbor:"3,keyasint"`
+	Events    []model.Event `cbor:"4,keyasint"`
+	Secret    []byte        `cbor:"5,keyasint"` // that signs
+	CreatedAt int64         `cbor:"6,keyasint"`
+	Off       string        `cbor:"7,keyasint,omitempty"`
+	// Former signs, too, until FormerUntil.
+	Former      []byte `cbor:"8,keyasint,omitempty"`
+	FormerUntil int64  `cbor:"9,keyasint,omitempty"`
+	// FailingSince is of the first try that failed after the newest one that went through.
+	FailingSince int64 `cbor:"10,keyasint,omitempty"`
+	// Next is when its next delivery is due; 0: none is pending.
+	Next       int64  `cbor:"11,keyasint,omitempty"`
+	Deliveries uint32 `cbor:"12,keyasint,omitempty"` // in its log
+	// Dropped are events that found no room, because so many deliveries were pending.
+	Dropped uint64 `cbor:"13,keyasint,omitempty"`
+}
+
+// Wants says whether it gets new deliveries of an event.
+func (w *Webhook) Wants(event model.Event) bool {
+	return w.Off == "" && slices.Contains(w.Events, event)
+}
+
+var webhooksTable = define(WebhooksSince, "webhooks",
+	index("id", true, func(w *Webhook) []any { return []any{w.ID} }),
+	index("customer", true, func(w *Webhook) []any { return []any{w.Customer, w.ID} }),
+	index("due", true, func(w *Webhook) []any {
+		if w.Next == 0 {
+			return nil
+		}
+		return []any{w.Next, w.ID}
+	}),
+)
+
+// Webhook is nil when there is none of that id.
+func (v *View) Webhook(id ids.ID) *Webhook { return webhooksTable.first(v, "id", id) }
+
+// Webhooks lists a customer's, the oldest first.
+func (v *View) Webhooks(customer string) []*Webhook {
+	return webhooksTable.all(v, "customer_prefix", customer)
+}
+
+// WebhooksDue visits those that have a pending delivery, by when it is due, until visit returns
+// false.
+func (v *View) WebhooksDue(visit func(*Webhook) bool) {
+	webhooksTable.each(v, false, visit, "due_prefix")
+}
+
+// PutWebhook adds or replaces.
+func (t *Tx) PutWebhook(w *Webhook) { webhooksTable.put(t, w) }
+
+// RemoveWebhook removes.
+func (t *Tx) RemoveWebhook(w *Webhook) { webhooksTable.remove(t, w) }
+
+// States of a delivery.
+const (
+	DeliveryPending   = "PENDING"
+	DeliveryDelivered = "DELIVERED"
+	DeliveryFailed    = "FAILED"
+)
+
+// Delivery is a notice on its way to a webhook, or one that has ended.
+type Delivery struct {
+	Webhook ids.ID `cbor:"1,keyasint"`
+	Notice  Notice `cbor:"2,keyasint"` // its id is the message's
+	State   string `cbor:"3,keyasint"`
+	Due     int64  `cbor:"4,keyasint,omitempty"` // while it is pending: when it is tried next
+	Tries   uint32 `cbor:"5,keyasint,omitempty"` // in all
+	// Before are tries of before it was sent anew, which do not count towards its end.
+	Before  uint32 `cbor:"6,keyasint,omitempty"`
+	TriedAt int64  `cbor:"7,keyasint,omitempty"` // at the newest try
+	Status  uint16 `cbor:"8,keyasint,omitempty"` // of its answer; 0: there was none
+	Error   string `cbor:"9,keyasint,omitempty"` // of the newest try
+}
+
+var deliveriesTable = define(WebhooksSince, "deliveries",
+	index("id", true, func(d *Delivery) []any { return []any{d.Webhook, d.Notice.ID} }),
+	index("log", true, func(d *Delivery) []any {
+		return []any{d.Webhook, d.Notice.Made, d.Notice.ID}
+	}),
+	index("ended", true, func(d *Delivery) []any {
+		if d.State == DeliveryPending {
+			return nil
+		}
+		return []any{d.Webhook, d.Notice.Made, d.Notice.ID}
+	}),
+	index("due", true, func(d *Delivery) []any {
+		if d.State != DeliveryPending {
+			return nil
+		}
+		return []any{d.Webhook, d.Due, d.Notice.ID}
+	}),
+	index("age", true, func(d *Delivery) []any {
+		return []any{d.Notice.At, d.Webhook, d.Notice.ID}
+	}),
+)
+
+// Delivery is nil when the webhook has none of that message.
+func (v *View) Delivery(webhook, message ids.ID) *Delivery {
+	return deliveriesTable.first(v, "id", webhook, message)
+}
+
+// Deliveries visits those of a webhook, the newest first, until visit returns false.
+func (v *View) Deliveries(webhook ids.ID, visit func(*Delivery) bool) {
+	deliveriesTable.each(v, true, visit, "log_prefix", webhook)
+}
+
+// DeliveriesDue visits a webhook's pending ones by when they are due, until visit returns false.
+func (v *View) DeliveriesDue(webhook ids.ID, visit func(*Delivery) bool) {
+	deliveriesTable.each(v, false, visit, "due_prefix", webhook)
+}
+
+// DeliveriesByAge visits all, the oldest first, until visit returns false.
+func (v *View) DeliveriesByAge(visit func(*Delivery) bool) {
+	deliveriesTable.each(v, false, visit, "age_prefix")
+}
+
+// OldestEnded is the oldest of a webhook's deliveries that are not pending, nil when there is none.
+func (v *View) OldestEnded(webhook ids.ID) *Delivery {
+	return deliveriesTable.first(v, "ended_prefix", webhook)
+}
+
+// PutDelivery adds or replaces.
+func (t *Tx) PutDelivery(d *Delivery) { deliveriesTable.put(t, d) }
+
+// RemoveDelivery removes.
+func (t *Tx) RemoveDelivery(d *Delivery) { deliveriesTable.remove(t, d) }

@@ -108,6 +108,9 @@ func (in *auditRequest) read() []string {
 // auditedAtOnce are read from the trail at a time.
 const auditedAtOnce = 500
 
+// auditEntryBytes are what an entry has as JSON, beside its changes, at most.
+const auditEntryBytes = 2_000
+
 // audit is GET /api/admin/audit.
 func (r Resource) audit() *operation.Operation {
 	return operation.Define(operation.Declaration{
@@ -142,8 +145,9 @@ func (r Resource) audit() *operation.Operation {
 		bytes := 0
 		for i, record := range found[:min(in.Limit, len(found))] {
 			page.Items = append(page.Items, newAuditEntry(record))
+			bytes += auditEntryBytes
 			for _, c := range record.Changes {
-				bytes += len(c.Before) + len(c.After)
+				bytes += len(c.Record) + len(c.Before) + len(c.After)
 			}
 			if bytes > api.PageBytes && i+1 < len(found) {
 				page.HasMore = true

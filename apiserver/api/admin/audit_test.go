@@ -10,8 +10,8 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 )
 
-// What admins do, for themselves and for others, is read back with who, for whom, from where and
-// under which id; from the state and from the archive alike.
+// What admins do is read back with who, for whom, from where and under which id. It is read from
+// the state and from the archive alike.
 func TestAudit(t *testing.T) {
 	store := apitest.NewStore(t)
 	s := apitest.Start(t, apitest.WithStore(store))
@@ -34,7 +34,7 @@ func TestAudit(t *testing.T) {
 			Body: `{"name":"shop","dataTable":"shop","startType":"MANUAL"}`, Status: 200},
 		apitest.Scenario{Name: "alice herself", As: apitest.User, Do: "PUT /api/scraper/group",
 			Header: map[string]string{"Idempotency-Key": "2"},
-			Body: `{"name":"mine","dataTable":"mine","startType":"MANUAL"}`, Status: 200},
+			Body:   `{"name":"mine","dataTable":"mine","startType":"MANUAL"}`, Status: 200},
 		apitest.Scenario{Name: "a block", As: apitest.Admin,
 			Do: "PUT /api/admin/customers/bob/block", Status: 204},
 		apitest.Scenario{Name: "an adjustment", As: apitest.Admin,

@@ -18,7 +18,7 @@ import (
 // actors of the tests.
 var (
 	anAdmin    = &state.Actor{Subject: "root", Admin: true, Customer: "a", Operation: "svc_x"}
-	aCustomer  = &state.Actor{Key: ids.ID{7}, Customer: "a", Operation: "svc_y", Address: "10.0.0.1"}
+	aCustomer  = &state.Actor{Key: ids.ID{7}, Customer: "a", Operation: "svc_y"}
 	aliceFails = &state.Actor{Address: "10.0.0.9", Operation: "svc_sign_in"}
 )
 
@@ -113,7 +113,8 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 		}
 		e, told := trail[before], []string{}
 		for _, c := range e.Changes {
-			told = append(told, fmt.Sprintf("%s %s: %s -> %s", c.Table, c.Record, c.Before, c.After))
+			told = append(told, fmt.Sprintf("%s %s: %s -> %s", c.Table, c.Record, c.Before,
+				c.After))
 		}
 		if !slices.Contains(told, test.change) || e.Customer != test.whom {
 			t.Errorf("%s: of %q: %q", test.name, e.Customer, told)

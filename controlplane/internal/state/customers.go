@@ -25,7 +25,8 @@ type Customer struct {
 func (c *Customer) Blocked() bool { return c != nil && c.BlockedAt != 0 }
 
 var customersTable = define(1, "customers",
-	index("id", true, func(c *Customer) []any { return []any{c.Ref} })).told((*Customer).telling).always()
+	index("id", true, func(c *Customer) []any { return []any{c.Ref} })).
+	told((*Customer).telling).always()
 
 // Customer is nil when there is none of that ref.
 func (v *View) Customer(ref string) *Customer { return customersTable.first(v, "id", ref) }

@@ -156,7 +156,8 @@ type Books struct {
 	Unmatched int64 `cbor:"6,keyasint,omitempty" since:"2"`
 }
 
-var booksTable = define(1, "books", index("id", true, func(*Books) []any { return []any{"books"} })).untold()
+var booksTable = define(1, "books",
+	index("id", true, func(*Books) []any { return []any{"books"} })).untold()
 
 // Books are the system's accounts, all zero at first.
 func (v *View) Books() *Books {

@@ -8,8 +8,8 @@ import (
 )
 
 // What the audit trail tells of each kind of record. It is what people decide, not what follows
-// from it, so that a record which only counts, or was only used, is not told as changed. Hashes of
-// keys, texts of recipes and what customers keep about themselves are not among it.
+// from it. So a record which only counts, or was only used, is not told as changed. Hashes of keys,
+// texts of recipes and what customers keep about themselves are not among it.
 
 // telling has a customer as nothing as long as it is not blocked.
 func (c *Customer) telling() telling {

@@ -24,7 +24,6 @@ func tables() []*kind {
 		&noticesTable.kind, &inboxesTable.kind, &topUpsTable.kind, &reversalsTable.kind,
 		&removalsTable.kind, &mailsTable.kind, &deletedRunsTable.kind,
 		&deletedGroupsTable.kind,
-		&removalsTable.kind, &mailsTable.kind,
 		&auditTable.kind, &auditHeadTable.kind, &auditFailuresTable.kind,
 	}
 }

@@ -58,6 +58,7 @@ func (e ending) Write(p []byte) (int, error) {
 func (o operator) Restore(ctx context.Context, from io.Reader,
 	how client.RestoreOptions) (client.Restored, error) {
 	var none client.Restored
+	how.Actor = client.ActorOf(ctx)
 	file, err := o.s.restorer.spool()
 	if err != nil {
 		return none, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/controlplane/internal/leadership"
@@ -50,10 +51,11 @@ func (p *proposer) close() {
 // this node's own state machine made of it. An error means that the outcome is not known.
 func (p *proposer) propose(ctx context.Context, id ids.ID, payload command.Payload,
 	call *command.Call) (fsm.Result, error) {
+	actor := client.ActorOf(ctx)
 	return p.proposeBy(ctx, id, payload, call, func() (uint64, error) {
-		index, err := p.append(ctx, id, payload, call)
+		index, err := p.append(ctx, actor, id, payload, call)
 		if errors.Is(err, raft.ErrNotLeader) {
-			index, err = p.appendThere(ctx, id, payload, call)
+			index, err = p.appendThere(ctx, actor, id, payload, call)
 		}
 		return index, err
 	})
@@ -64,7 +66,7 @@ func (p *proposer) propose(ctx context.Context, id ids.ID, payload command.Paylo
 func (p *proposer) Propose(ctx context.Context, payload command.Payload) (fsm.Result, error) {
 	id := p.config.IDs.New()
 	return p.proposeBy(ctx, id, payload, nil,
-		func() (uint64, error) { return p.append(ctx, id, payload, nil) })
+		func() (uint64, error) { return p.append(ctx, nil, id, payload, nil) })
 }
 
 // proposeBy has the command appended until it is known to be applied, and waits until it is applied
@@ -95,8 +97,8 @@ func (p *proposer) proposeBy(ctx context.Context, id ids.ID, payload command.Pay
 
 // append has Raft append a command here, and returns its index when it is applied. It is one
 // attempt.
-func (p *proposer) append(ctx context.Context, id ids.ID, payload command.Payload,
-	call *command.Call) (uint64, error) {
+func (p *proposer) append(ctx context.Context, actor *client.Actor, id ids.ID,
+	payload command.Payload, call *command.Call) (uint64, error) {
 	if !p.node.Leads() {
 		return 0, raft.ErrNotLeader
 	}
@@ -105,7 +107,7 @@ func (p *proposer) append(ctx context.Context, id ids.ID, payload command.Payloa
 	if _, ticks := payload.(command.TickPayload); !known && !ticks {
 		return 0, raft.ErrNotLeader
 	}
-	data, err := p.node.FSM().Encode(id, stamp, payload, call)
+	data, err := p.node.FSM().EncodeBy(actor, id, stamp, payload, call)
 	if err != nil {
 		return 0, err
 	}
@@ -123,7 +125,7 @@ func (p *proposer) Begin(ctx context.Context) (term, index uint64, err error) {
 		if term, err = p.node.Term(ctx); err != nil {
 			return err
 		}
-		if index, err = p.append(ctx, id, command.TickPayload{}, nil); err != nil {
+		if index, err = p.append(ctx, nil, id, command.TickPayload{}, nil); err != nil {
 			return err
 		}
 		if now, err := p.node.Term(ctx); err != nil || now != term {
@@ -135,8 +137,8 @@ func (p *proposer) Begin(ctx context.Context) (term, index uint64, err error) {
 }
 
 // appendThere has the leader append a command. It is one attempt.
-func (p *proposer) appendThere(ctx context.Context, id ids.ID, payload command.Payload,
-	call *command.Call) (uint64, error) {
+func (p *proposer) appendThere(ctx context.Context, actor *client.Actor, id ids.ID,
+	payload command.Payload, call *command.Call) (uint64, error) {
 	body, err := p.node.FSM().EncodePayload(payload)
 	if err != nil {
 		return 0, err
@@ -146,7 +148,8 @@ func (p *proposer) appendThere(ctx context.Context, id ids.ID, payload command.P
 	}
 	var at position
 	err = p.forward(ctx, methodPropose,
-		proposal{ID: id, Number: payload.Declaration().Number, Body: body, Call: call}, &at)
+		proposal{ID: id, Number: payload.Declaration().Number, Body: body, Call: call,
+			Actor: actor}, &at)
 	return at.Index, err
 }
 

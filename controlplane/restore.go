@@ -160,8 +160,22 @@ func (r *restorer) mayRestore(store *state.Store, header backup.Header, force bo
 
 // hasHistory refuses a backup whose history the row store has lost: the row store is older.
 func (r *restorer) hasHistory(ctx context.Context, view *state.View, force bool) error {
+	if force {
+		return nil
+	}
+	if upto := view.AuditHead().Archived; upto > 0 {
+		head, err := r.config.Store.AuditHead(ctx, archive.AuditPath(view))
+		if err != nil {
+			return fault.Wrap(fault.Unavailable, err, "")
+		}
+		if head < upto {
+			return fault.New(fault.InvalidBackup, "the row store's audit trail ends at number "+
+				"%d, and the backup's goes on to %d: restore the row store first, or force it "+
+				"without", head, upto)
+		}
+	}
 	path := archive.Path(view)
-	if force || path == nil {
+	if path == nil {
 		return nil
 	}
 	head, err := r.config.Store.PastHead(ctx, path)
@@ -194,7 +208,7 @@ func (r *restorer) replace(ctx context.Context, store *state.Store,
 	}
 	changes, err = store.Succeed(r.node.Store(),
 		state.Restoration{Generation: r.config.IDs.New(), Stored: stored,
-			ReviveKeys: how.ReviveKeys})
+			ReviveKeys: how.ReviveKeys, Actor: how.Actor})
 	if err != nil {
 		return changes, fault.Wrap(fault.InvalidBackup, err, "%v", err)
 	}
@@ -266,6 +280,8 @@ type (
 		Force  bool          `cbor:"4,keyasint,omitempty"`
 		// ReviveKeys is passed over by a leader that is older: it revives them always.
 		ReviveKeys bool `cbor:"5,keyasint,omitempty"`
+		// Actor is passed over by a leader that is older.
+		Actor *client.Actor `cbor:"6,keyasint,omitempty"`
 	}
 )
 
@@ -311,7 +327,7 @@ func (r *restorer) there(ctx context.Context, file spool, header backup.Header,
 	var restored client.Restored
 	err := r.proposer.forwardFor(ctx, restorePatience, methodRestore,
 		restoreRequest{Upload: upload, Size: offset, Header: header, Force: how.Force,
-			ReviveKeys: how.ReviveKeys}, &restored)
+			ReviveKeys: how.ReviveKeys, Actor: how.Actor}, &restored)
 	return restored, err
 }
 
@@ -380,5 +396,6 @@ func (r *restorer) serve(ctx context.Context, _ identity.Peer,
 	}
 	defer u.forget()
 	return r.here(ctx, u.file, asked.Header,
-		client.RestoreOptions{Force: asked.Force, ReviveKeys: asked.ReviveKeys})
+		client.RestoreOptions{Force: asked.Force, ReviveKeys: asked.ReviveKeys,
+			Actor: asked.Actor})
 }

@@ -53,6 +53,8 @@ type (
 		Number command.Number `cbor:"2,keyasint"`
 		Body   []byte         `cbor:"3,keyasint"` // the encoded payload
 		Call   *command.Call  `cbor:"4,keyasint,omitempty"`
+		// Actor is passed over by a leader that is older.
+		Actor *client.Actor `cbor:"5,keyasint,omitempty"`
 	}
 
 	// position is a place in Raft's log.
@@ -74,7 +76,7 @@ func (s *Server) servePropose(ctx context.Context, from identity.Peer, p proposa
 	if why := mayNotPropose(from, payload); why != "" {
 		return position{}, port.NotAllowed(from, why)
 	}
-	index, err := s.proposer.append(ctx, p.ID, payload, p.Call)
+	index, err := s.proposer.append(ctx, p.Actor, p.ID, payload, p.Call)
 	return position{Index: index}, err
 }
 

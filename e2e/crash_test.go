@@ -29,6 +29,7 @@ var points = []string{
 	"leader.after_redispatch",
 	"leader.before_seal", "leader.before_close", "leader.after_close",
 	"leader.before_archive", "leader.after_archive", "leader.after_drop_archived",
+	"leader.before_audit", "leader.after_audit", "leader.after_drop_audit",
 	"raft.before_apply", "raft.after_apply", "raft.before_snapshot", "raft.after_snapshot",
 	"rowstore.before_commit", "rowstore.after_commit", "rowstore.list_before_finish",
 	"rowstore.list_after_finish",

@@ -47,6 +47,9 @@ type (
 	Changes      = state.Changes
 )
 
+// Payload is a command that may be proposed.
+type Payload = command.Payload
+
 // The commands that roles propose. Each one's comment names its faults.
 type (
 	OpenCustomer   = command.OpenCustomerPayload
@@ -107,6 +110,8 @@ type (
 	// BlockCustomer ends what a customer may do; its runs under way go on.
 	BlockCustomer   = command.BlockCustomerPayload
 	UnblockCustomer = command.UnblockCustomerPayload
+	// NoteSignIn has the audit trail tell of a sign-in, which failed or did not.
+	NoteSignIn = command.NoteSignInPayload
 )
 
 // States of a top-up that its paying ends.

@@ -21,6 +21,7 @@ type Past interface {
 	CountPast(ctx context.Context, path rowstore.Path, customer string) ([]rowstore.PastCount,
 		error)
 	PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([]rowstore.PastEntry, error)
+	Audit(ctx context.Context, q rowstore.AuditQuery) ([]rowstore.AuditRecord, error)
 }
 
 // History is the one look-up of runs and ledger entries, wherever they are. What was sealed up to

@@ -44,6 +44,8 @@ type KeptBackup struct {
 type RestoreOptions struct {
 	Force      bool // another cluster's backup is taken, too
 	ReviveKeys bool // keys that were revoked since the backup are valid again
+	// Actor is who restores; Restore takes it from its context.
+	Actor *Actor
 }
 
 // Restored says what a backup was of, and what came of restoring it.

@@ -28,6 +28,14 @@ type Archive interface {
 	CountPast(ctx context.Context, path Path, customer string) ([]PastCount, error)
 	// PastEntries returns the entries that a query wants, the newest first.
 	PastEntries(ctx context.Context, q PastEntriesQuery) ([]PastEntry, error)
+	// PutAudit stores entries of the audit trail, at most MaxPast. It is durable when it returns.
+	// Idempotent: an entry that is there stays. Another one under the same number is stored beside
+	// it, so that who verifies the trail sees both.
+	PutAudit(ctx context.Context, entries []AuditRecord) error
+	// Audit returns the entries of the audit trail that a query wants, by their numbers.
+	Audit(ctx context.Context, q AuditQuery) ([]AuditRecord, error)
+	// AuditHead is the greatest number of an entry of the audit trail on a path; 0: there is none.
+	AuditHead(ctx context.Context, path Path) (uint64, error)
 	// PastHead is the greatest index under which the archive has anything on a path; 0: it has
 	// nothing there.
 	PastHead(ctx context.Context, path Path) (uint64, error)
@@ -81,6 +89,31 @@ type PastEntry struct {
 	Customer   string
 	Created    uint64 // index of the command that made it: the order of the ledger
 	Body       []byte
+}
+
+// AuditRecord is an entry of the audit trail, which is never changed and never removed.
+type AuditRecord struct {
+	Generation ids.ID
+	Number     uint64
+	Hash       [32]byte // SHA-256 of Body, which names the hash of the entry before
+	Sealed     uint64   // index of the command that made it
+	At         int64    // Unix milliseconds
+	Actor      string
+	Customer   string
+	Body       []byte
+}
+
+// AuditQuery wants entries that meet everything it names, and of each number all there are.
+type AuditQuery struct {
+	Path     Path
+	Actor    string // "": any
+	Customer string // "": any
+	// From and To are Unix milliseconds; 0: any. What was made at To is not wanted.
+	From, To int64
+	// Beyond leaves out what does not come behind a number in the order; 0: begin with the first.
+	Beyond     uint64
+	Descending bool
+	Limit      int // 1 to MaxPast
 }
 
 // PastOrder is what runs are sorted by; runs that are equal in it are sorted by id.

@@ -15,9 +15,10 @@ const group = "Administration"
 
 // Resource is what operators do, and what it takes.
 type Resource struct {
-	Client Client
-	Clock  clock.Clock
-	IDs    ids.Source
+	Client  Client
+	Clock   clock.Clock
+	IDs     ids.Source
+	History *client.History
 	// Operator is what administrators do to the cluster itself.
 	Operator client.Operator
 	// Lag is how many records each topic still holds, by its name.
@@ -42,6 +43,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.blockCustomer(),
 		r.unblockCustomer(),
 		r.adjustWallet(),
+		r.audit(),
 		r.status(),
 		r.recount(),
 		r.nodes(),

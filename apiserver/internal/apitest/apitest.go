@@ -112,7 +112,8 @@ func Start(t *testing.T, options ...Option) *Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(guard.Close)
-	config := apiserver.Config{Client: s.Client, Clock: s.Clock, IDs: s.IDs, DataDir: s.DataDir,
+	config := apiserver.Config{Client: audited{s.Client, t}, Clock: s.Clock, IDs: s.IDs,
+		DataDir:      s.DataDir,
 		NoRateLimits: true,
 		Guard:        guard, MaxHostRate: 10, MaxHostConnections: 8,
 		Node: "test", Boot: s.IDs.New(), Logger: slog.New(slog.NewJSONHandler(s.Logs, nil))}

@@ -257,6 +257,7 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 	if err := x.op.Access.Check(&x.from.Principal); err != nil {
 		return nil, err
 	}
+	ctx = client.WithActor(ctx, x.actor())
 	key, err := x.idempotencyKey()
 	if err != nil {
 		return nil, err
@@ -280,6 +281,20 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		}
 	}
 	return x.op.handle(ctx, &x.from, value)
+}
+
+// actor is the caller as the audit trail tells it.
+func (x *exchange) actor() *client.Actor {
+	p := &x.from.Principal
+	actor := &client.Actor{Subject: p.Subject, Admin: p.Admin || p.Impersonates(),
+		Customer: p.Customer, Operation: x.op.ID, Correlation: x.id}
+	if p.Key != nil {
+		actor.Subject, actor.Key, actor.Admin = "", p.Key.ID, false
+	}
+	if x.address.IsValid() {
+		actor.Address = x.address.String()
+	}
+	return actor
 }
 
 // identify finds out who calls and takes the call from its bucket.

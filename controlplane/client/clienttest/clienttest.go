@@ -80,7 +80,7 @@ func (c *Client) Tick(t testing.TB) {
 }
 
 // Propose implements client.Client.
-func (c *Client) Propose(_ context.Context, payload command.Payload, call *client.Call) (any,
+func (c *Client) Propose(ctx context.Context, payload command.Payload, call *client.Call) (any,
 	error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +94,7 @@ func (c *Client) Propose(_ context.Context, payload command.Payload, call *clien
 			Ticket:  call.Ticket}
 	}
 	id := c.ids.New()
-	data, err := c.fsm.Encode(id, c.clock.Now().UnixMilli(), payload, under)
+	data, err := c.fsm.EncodeBy(client.ActorOf(ctx), id, c.clock.Now().UnixMilli(), payload, under)
 	if err != nil {
 		return nil, err
 	}
@@ -173,6 +173,17 @@ func (c *Client) Archive(t testing.TB, to rowstore.Archive, keep int) {
 	}
 	c.Must(t, command.DropArchivedPayload{Generation: batch.Generation, From: batch.From,
 		Upto: batch.Upto, Keep: uint32(keep)})
+	told, err := archive.NextAudit(c.View(), rowstore.MaxPast)
+	if err == nil {
+		err = to.PutAudit(t.Context(), told.Entries)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(told.Entries); n > 0 {
+		c.Must(t, command.DropAuditPayload{Generation: told.Generation,
+			From: told.Entries[0].Number, Upto: told.Entries[n-1].Number})
+	}
 }
 
 // Settle implements client.Client; there is no leader for markers.

@@ -3,6 +3,7 @@ package command
 import (
 	"github.com/fxamacker/cbor/v2"
 
+	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -13,6 +14,8 @@ type Envelope struct {
 	Stamp  int64           `cbor:"3,keyasint"` // the leader's clock at append, Unix milliseconds
 	Body   cbor.RawMessage `cbor:"4,keyasint"` // the payload
 	Call   *Call           `cbor:"5,keyasint,omitempty"`
+	// Actor is who had it proposed; nil: the cluster by itself. Clusters of version 1 have none.
+	Actor *state.Actor `cbor:"6,keyasint,omitempty"`
 }
 
 // Call is the idempotency key under which a command stands.

@@ -42,10 +42,13 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 			return replay
 		}
 	}
+	tx.By(env.Actor)
 	value, err := known.apply(tx, payload)
 	result := Result{Value: value}
 	if err != nil {
 		result = Result{Err: notCoded(err)}
+	} else {
+		audit(tx, env)
 	}
 	if known.Kept {
 		stored := &state.StoredResult{Command: env.ID, Number: uint16(env.Number),
@@ -269,6 +272,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireWork(tx)
 	expireNotices(tx)
 	expireTopUps(tx)
+	tx.TellFailures()
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

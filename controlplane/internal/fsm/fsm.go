@@ -154,6 +154,8 @@ func registerAll(m *FSM) {
 	register(m, deleteGroup)
 	register(m, deleteMembers)
 	register(m, forgetGroup)
+	register(m, dropAudit)
+	register(m, noteSignIn)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot
@@ -256,6 +258,15 @@ func (m *FSM) decodePayload(c *codec.Codec, number command.Number, body []byte) 
 // what is committed cannot be taken back. Its errors are coded.
 func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *command.Call) ([]byte,
 	error) {
+	return m.EncodeBy(nil, id, stamp, payload, call)
+}
+
+// EncodeBy is Encode for somebody, who is left out where a node might not know of actors.
+func (m *FSM) EncodeBy(actor *state.Actor, id ids.ID, stamp int64, payload command.Payload,
+	call *command.Call) ([]byte, error) {
+	if version, founded := m.Store().ClusterVersion(); !founded || version < state.AuditSince {
+		actor = nil
+	}
 	payload, err := m.fit(payload)
 	if err != nil {
 		return nil, err
@@ -264,7 +275,8 @@ func (m *FSM) Encode(id ids.ID, stamp int64, payload command.Payload, call *comm
 	var data []byte
 	if err == nil {
 		data, err = m.commands.Marshal(command.Envelope{ID: id,
-			Number: payload.Declaration().Number, Stamp: stamp, Body: body, Call: call})
+			Number: payload.Declaration().Number, Stamp: stamp, Body: body, Call: call,
+			Actor: actor})
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Internal,

@@ -40,10 +40,15 @@ func (l *Leadership) archivePast(ctx context.Context) error {
 				}
 				advanced = true
 			}
-			var err error
-			if more, err = l.archiveSome(ctx); err != nil {
+			runs, err := l.archiveSome(ctx)
+			if err != nil {
 				return err
 			}
+			entries, err := l.archiveAudit(ctx)
+			if err != nil {
+				return err
+			}
+			more = runs || entries
 		}
 		if err := l.expireHistory(ctx); err != nil {
 			return err
@@ -87,6 +92,32 @@ func (l *Leadership) forgetDeleted(ctx context.Context, before time.Time) error 
 			return err
 		}
 	}
+}
+
+// auditedAtOnce is how many entries of the audit trail are written, and leave the state, at once.
+const auditedAtOnce = 500
+
+// archiveAudit moves some entries of the audit trail to the archive, and says whether more wait. A
+// leader that was paused writes what is there already, and proposes what changes nothing.
+func (l *Leadership) archiveAudit(ctx context.Context) (more bool, err error) {
+	batch, err := archive.NextAudit(l.view(), auditedAtOnce)
+	if err != nil || len(batch.Entries) == 0 {
+		return false, err
+	}
+	l.config.Point("leader.before_audit")
+	if err := l.config.Store.PutAudit(ctx, batch.Entries); err != nil {
+		return false, fmt.Errorf("archive %d entries of the audit trail: %w", len(batch.Entries),
+			err)
+	}
+	l.config.Point("leader.after_audit")
+	drop := command.DropAuditPayload{Generation: batch.Generation, From: batch.Entries[0].Number,
+		Upto: batch.Entries[len(batch.Entries)-1].Number}
+	if _, err := l.propose(ctx, drop); err != nil {
+		return false, err
+	}
+	l.config.Point("leader.after_drop_audit")
+	l.metrics.archived.Add(float64(len(batch.Entries)))
+	return batch.More, nil
 }
 
 // archiveSome archives one batch, and says whether more waits. A leader that was paused writes what

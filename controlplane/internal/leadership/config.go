@@ -44,6 +44,8 @@ type Store interface {
 	DropList(ctx context.Context, list ids.ID) error
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
 	PutPast(ctx context.Context, runs []rowstore.PastRun, entries []rowstore.PastEntry) error
+	PutAudit(ctx context.Context, entries []rowstore.AuditRecord) error
+	AuditHead(ctx context.Context, path rowstore.Path) (uint64, error)
 	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
 	ExpirePast(ctx context.Context, before time.Time) error
 	PastHead(ctx context.Context, path rowstore.Path) (uint64, error)

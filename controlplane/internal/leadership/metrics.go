@@ -26,7 +26,8 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		moves: to.Counter("shoal_controlplane_shard_moves_total",
 			"Shards that this node as leader gave to another owner."),
 		archived: to.Counter("shoal_archive_records_total",
-			"Runs and ledger entries that this node as leader moved from the state to the archive."),
+			"Runs, ledger entries and entries of the audit trail that this node as leader moved "+
+				"from the state to the archive."),
 		routines: to.Counters("shoal_controlplane_routine_failures_total",
 			"Failures of the leader's routines, which go on after a while.", "routine"),
 		closed: to.Counters("shoal_controlplane_runs_closed_total",

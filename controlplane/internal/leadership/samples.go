@@ -127,11 +127,15 @@ func (h *Holder) measureArchive(to *telemetry.Metrics) {
 			age = max(l.config.Clock.Now().Sub(time.UnixMilli(job.Finished)), 0)
 			return false
 		})
+		view.EachAudit(func(e *state.AuditEntry) bool {
+			age = max(l.config.Clock.Now().Sub(time.UnixMilli(e.At)), age)
+			return false
+		})
 		return age, true
 	}).
 		Gauge("shoal_archive_age_seconds",
-			"How long ago the oldest run ended that is not in the archive yet; 0: all are. "+
-				"On the leader.", func(age time.Duration) float64 { return age.Seconds() }).
+			"How long ago the oldest run ended, or the oldest entry of the audit trail was made, "+
+				"that is not in the archive yet; 0: all are. On the leader.", func(age time.Duration) float64 { return age.Seconds() }).
 		Declare(to)
 }
 

@@ -16,7 +16,7 @@ type Archive struct {
 }
 
 var archiveTable = define(2, "archive",
-	index("id", true, func(*Archive) []any { return []any{"archive"} }))
+	index("id", true, func(*Archive) []any { return []any{"archive"} })).untold()
 
 // ArchivedTo is the index up to which what was sealed stands in the archive; 0: nothing does.
 func (v *View) ArchivedTo() uint64 {

@@ -115,7 +115,7 @@ var claimsTable = define(1, "claims",
 		}
 		return []any{c.Node}
 	}),
-).written((*Claim).brief)
+).written((*Claim).brief).untold()
 
 // Claim is an idempotency record, nil when the key is unused.
 func (v *View) Claim(customer, operation, key string) *Claim {
@@ -163,7 +163,7 @@ type StoredResult struct {
 var resultsTable = define(1, "results",
 	index("id", true, func(r *StoredResult) []any { return []any{r.Command} }),
 	index("expires", true, func(r *StoredResult) []any { return []any{r.Expires, r.Command} }),
-)
+).untold()
 
 // Result is nil for a command id that was not applied lately.
 func (v *View) Result(command ids.ID) *StoredResult {

@@ -74,7 +74,8 @@ type Node struct {
 }
 
 var nodesTable = define(1, "nodes",
-	index("id", true, func(n *Node) []any { return []any{n.Name} })).watchable()
+	index("id", true, func(n *Node) []any { return []any{n.Name} })).
+	watchable().told((*Node).telling)
 
 // Node is nil when it never registered.
 func (v *View) Node(name string) *Node { return nodesTable.first(v, "id", name) }

@@ -25,7 +25,8 @@ type Customer struct {
 func (c *Customer) Blocked() bool { return c != nil && c.BlockedAt != 0 }
 
 var customersTable = define(1, "customers",
-	index("id", true, func(c *Customer) []any { return []any{c.Ref} }))
+	index("id", true, func(c *Customer) []any { return []any{c.Ref} })).
+	told((*Customer).telling).always()
 
 // Customer is nil when there is none of that ref.
 func (v *View) Customer(ref string) *Customer { return customersTable.first(v, "id", ref) }
@@ -68,7 +69,7 @@ var keysTable = define(1, "keys",
 	index("id", true, func(k *Key) []any { return []any{k.ID} }),
 	index("prefix", true, func(k *Key) []any { return []any{k.Prefix} }),
 	index("customer", true, func(k *Key) []any { return []any{k.Customer, k.CreatedAt, k.ID} }),
-)
+).told((*Key).telling).always()
 
 // Key is nil when there is none of that id.
 func (v *View) Key(id ids.ID) *Key { return keysTable.first(v, "id", id) }

@@ -38,7 +38,7 @@ type Read struct {
 var dailiesTable = define(1, "dailies",
 	index("id", true, func(d *Daily) []any { return []any{d.Customer} }),
 	index("day", true, func(d *Daily) []any { return []any{d.Day, d.Customer} }),
-)
+).untold()
 
 // Daily is nil when the customer has read nothing lately.
 func (v *View) Daily(customer string) *Daily { return dailiesTable.first(v, "id", customer) }

@@ -14,7 +14,7 @@ type Undone struct {
 var undoneTable = define(2, "undone",
 	index("id", true, func(u *Undone) []any { return []any{u.Job} }),
 	index("group", true, func(u *Undone) []any { return []any{u.Group, u.Job} }),
-)
+).untold()
 
 // Undone visits the runs that restores undid and whose rows are not gone yet, by job, until visit
 // returns false.
@@ -46,7 +46,7 @@ type Revoked struct {
 var revokedTable = define(2, "revoked",
 	index("id", true, func(r *Revoked) []any { return []any{r.Key} }),
 	index("age", true, func(r *Revoked) []any { return []any{r.At, r.Key} }),
-)
+).untold()
 
 // Revoked is nil for a key that was not revoked, or long ago.
 func (v *View) Revoked(key ids.ID) *Revoked { return revokedTable.first(v, "id", key) }

@@ -28,7 +28,7 @@ var mailsTable = define(NoticesSince, "mails",
 		return []any{m.Customer, string(m.Event), m.Taken}
 	}),
 	index("due", true, func(m *Mail) []any { return []any{m.At, m.ID} }),
-)
+).untold()
 
 // Mail is nil when there is none of that id.
 func (v *View) Mail(id ids.ID) *Mail { return mailsTable.first(v, "id", id) }

@@ -54,7 +54,7 @@ type Wallet struct {
 func (w *Wallet) Balance() int64 { return w.Available + w.Reserved }
 
 var walletsTable = define(1, "wallets",
-	index("id", true, func(w *Wallet) []any { return []any{w.Customer} }))
+	index("id", true, func(w *Wallet) []any { return []any{w.Customer} })).told((*Wallet).telling)
 
 // Wallet is nil when the customer has none.
 func (v *View) Wallet(customer string) *Wallet { return walletsTable.first(v, "id", customer) }
@@ -121,7 +121,7 @@ var entriesTable = define(1, "entries",
 		}
 		return []any{e.Created, e.ID}
 	}),
-)
+).told((*Entry).telling).always().leaving()
 
 // Entry is nil when there is none of that id.
 func (v *View) Entry(id ids.ID) *Entry { return entriesTable.first(v, "id", id) }
@@ -156,7 +156,8 @@ type Books struct {
 	Unmatched int64 `cbor:"6,keyasint,omitempty" since:"2"`
 }
 
-var booksTable = define(1, "books", index("id", true, func(*Books) []any { return []any{"books"} }))
+var booksTable = define(1, "books",
+	index("id", true, func(*Books) []any { return []any{"books"} })).untold()
 
 // Books are the system's accounts, all zero at first.
 func (v *View) Books() *Books {

@@ -41,7 +41,7 @@ var noticesTable = define(NoticesSince, "notices",
 		return []any{n.Customer, n.Made, n.ID}
 	}),
 	index("age", true, func(n *Notice) []any { return []any{n.At, n.ID} }),
-)
+).untold()
 
 // NoticeID is that of an event about a subject. Its time is the subject's, so that the id of what
 // happens again after a restore is the same.
@@ -102,7 +102,7 @@ type Preference struct {
 }
 
 var inboxesTable = define(NoticesSince, "inboxes",
-	index("id", true, func(i *Inbox) []any { return []any{i.Customer} }))
+	index("id", true, func(i *Inbox) []any { return []any{i.Customer} })).told((*Inbox).telling)
 
 // Inbox is a copy, which may be changed; an empty one of a customer that has none.
 func (v *View) Inbox(customer string) Inbox {

@@ -45,7 +45,7 @@ var profilesTable = define(2, "profiles",
 		}
 		return []any{foldEmail(p.Email)}
 	}),
-)
+).told((*Profile).telling)
 
 // foldEmail makes A to Z small, whatever the version of Unicode.
 func foldEmail(email string) string {
@@ -85,7 +85,7 @@ type DayLaunches struct {
 const LaunchDays = 30
 
 var launchesTable = define(2, "launches",
-	index("id", true, func(l *Launches) []any { return []any{l.Customer} }))
+	index("id", true, func(l *Launches) []any { return []any{l.Customer} })).untold()
 
 // Launches counts a customer's launches of the last LaunchDays days, the one that is given being
 // the last.

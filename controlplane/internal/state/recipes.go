@@ -27,7 +27,7 @@ type Content struct {
 }
 
 var contentsTable = define(ContentsSince, "contents",
-	index("id", true, func(c *Content) []any { return []any{c.Hash} }))
+	index("id", true, func(c *Content) []any { return []any{c.Hash} })).untold()
 
 // Recipe is a scraper's recipe under one revision; it stays while the scraper has that revision or
 // a run uses it. A trial's recipe stands under the trial's own id, as if that were a scraper's,
@@ -55,7 +55,7 @@ var recipesTable = define(1, "recipes",
 		return r
 	}
 	return &Recipe{Scraper: r.Scraper, Revision: r.Revision, Content: r.Content}
-})
+}).untold()
 
 // Recipe is nil when neither the scraper nor a run uses that revision any more.
 func (v *View) Recipe(scraper ids.ID, revision uint32) *Recipe {

@@ -16,7 +16,7 @@ var removalsTable = define(2, "removals",
 	index("customer", true, func(r *Removal) []any {
 		return []any{r.Customer, r.Group, r.Scraper}
 	}),
-)
+).untold()
 
 // Removal is nil when nothing of a scraper is being removed in a group.
 func (v *View) Removal(group, scraper ids.ID) *Removal {

@@ -28,7 +28,7 @@ var schemasTable = define(1, "schemas",
 		return []any{s.Customer, s.Type, s.Version,
 			s.ID}
 	}),
-)
+).told((*Schema).telling)
 
 // Schema is nil when there is none of that id.
 func (v *View) Schema(id ids.ID) *Schema { return schemasTable.first(v, "id", id) }
@@ -118,7 +118,7 @@ var previewsTable = define(1, "previews",
 			p.Token}
 	}),
 	index("expiry", true, func(p *Preview) []any { return []any{p.Expires, p.Token} }),
-)
+).untold()
 
 // Preview is nil when there is none of that token.
 func (v *View) Preview(token string) *Preview { return previewsTable.first(v, "id", token) }

@@ -26,7 +26,7 @@ var groupsTable = define(1, "groups",
 	index("id", true, func(g *Group) []any { return []any{g.ID} }),
 	index("name", true, func(g *Group) []any { return []any{g.Customer, g.Name} }),
 	index("customer", true, func(g *Group) []any { return []any{g.Customer, g.CreatedAt, g.ID} }),
-)
+).told((*Group).telling)
 
 // Group is nil when there is none of that id.
 func (v *View) Group(id ids.ID) *Group { return groupsTable.first(v, "id", id) }
@@ -68,7 +68,7 @@ var scrapersTable = define(1, "scrapers",
 	index("id", true, func(s *Scraper) []any { return []any{s.ID} }),
 	index("name", true, func(s *Scraper) []any { return []any{s.Customer, s.Spec.Name} }),
 	index("group", true, func(s *Scraper) []any { return []any{s.Group, s.CreatedAt, s.ID} }),
-).written((*Scraper).own)
+).written((*Scraper).own).told((*Scraper).telling)
 
 // Scraper is nil when there is none of that id. One whose group was deleted is there no more.
 func (v *View) Scraper(id ids.ID) *Scraper { return v.shown(v.member(id)) }

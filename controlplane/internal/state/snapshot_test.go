@@ -208,6 +208,11 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, removal := range removalsTable.all(&tx.View, "id_prefix") {
 			removalsTable.remove(tx, removal)
 		}
+		tx.EachAudit(func(e *AuditEntry) bool { auditTable.remove(tx, e); return true })
+		auditHeadTable.remove(tx, auditHeadTable.first(&tx.View, "id", "head"))
+		for _, failures := range auditFailuresTable.all(&tx.View, "id_prefix") {
+			auditFailuresTable.remove(tx, failures)
+		}
 		return nil
 	})
 	if err != nil {

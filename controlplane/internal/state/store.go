@@ -85,8 +85,14 @@ type Tx struct {
 	changed []*watcher // to be told once the command is seen
 	cluster *Cluster   // as the command puts it; nil: it does not
 	sum     uint64     // what the command adds to the sum over all records
-	Index   uint64     // Raft index of the command
-	Now     int64      // state time, Unix milliseconds
+	// for the audit trail
+	actor      *Actor
+	byAdmin    bool
+	noted      []noted
+	passedOver uint32 // changes beyond those that are noted
+
+	Index uint64 // Raft index of the command
+	Now   int64  // state time, Unix milliseconds
 }
 
 // Update applies one command under the store's lock: state time becomes the larger of its last
@@ -197,14 +203,17 @@ func (tb *table[R]) remove(t *Tx, record *R) {
 	}
 	t.sum -= t.store.summer.record(&tb.kind, old)
 	t.note(c, tb.key(tb.id, record), false)
+	t.noteChange(&tb.kind, old, nil)
 }
 
 func (t *Tx) insert(k *kind, record any) {
 	c, keys := t.own(k), k.keys(record)
-	if old := c.put(record, keys); old != nil {
+	old := c.put(record, keys)
+	if old != nil {
 		t.sum -= t.store.summer.record(k, old)
 	}
 	t.sum += t.store.summer.record(k, record)
+	t.noteChange(k, old, record)
 	t.note(c, keys[k.id], true)
 }
 

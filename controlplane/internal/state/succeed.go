@@ -14,6 +14,7 @@ type Restoration struct {
 	Stored []Undone
 	// ReviveKeys makes keys valid again that were revoked since the backup.
 	ReviveKeys bool
+	Actor      *Actor // who restores; nil: the cluster does not know
 }
 
 // Changes is how a restored state differs from the one that it follows. Money is in micros.
@@ -68,6 +69,7 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 		for _, shard := range old.Shards() {
 			tx.PutShard(shard)
 		}
+		f.keepAudit(tx)
 		return nil
 	})
 	return f.changes, err

@@ -24,6 +24,7 @@ func tables() []*kind {
 		&noticesTable.kind, &inboxesTable.kind, &topUpsTable.kind, &reversalsTable.kind,
 		&removalsTable.kind, &mailsTable.kind, &deletedRunsTable.kind,
 		&deletedGroupsTable.kind,
+		&auditTable.kind, &auditHeadTable.kind, &auditFailuresTable.kind,
 	}
 }
 
@@ -40,6 +41,11 @@ type kind struct {
 	watched bool          // a record can be watched
 	empty   func() any    // makes a record to be decoded into
 	form    func(any) any // a record as it is written and summed; nil: as it is
+
+	tell       func(any) telling // what the audit trail tells of a record; nil: its key alone
+	alwaysTold bool              // whoever changes it, not only admins
+	neverTold  bool
+	leaves     bool // what is removed is not told
 }
 
 // indexed is one index of a table.

@@ -51,7 +51,7 @@ var topUpsTable = define(2, "topups",
 		}
 		return nil // money has moved
 	}),
-)
+).told((*TopUp).telling)
 
 // TopUp is nil when there is none of that session.
 func (v *View) TopUp(session string) *TopUp { return topUpsTable.first(v, "id", session) }

@@ -185,7 +185,7 @@ type Worker struct {
 var workersTable = define(WorkSince, "workers",
 	index("id", true, func(w *Worker) []any { return []any{w.Node} }),
 	index("until", true, func(w *Worker) []any { return []any{w.Until, w.Node} }),
-)
+).untold()
 
 // Worker is nil for a node that holds no work.
 func (v *View) Worker(node string) *Worker { return workersTable.first(v, "id", node) }

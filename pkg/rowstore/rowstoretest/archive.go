@@ -18,6 +18,7 @@ type Archive struct {
 	mu      sync.Mutex
 	runs    []rowstore.PastRun
 	entries []rowstore.PastEntry
+	audit   []rowstore.AuditRecord
 }
 
 var _ rowstore.Archive = (*Archive)(nil)

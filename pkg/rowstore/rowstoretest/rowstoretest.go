@@ -79,6 +79,7 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"PastOfGenerations", testPastOfGenerations},
 		{"PastEntries", testPastEntries},
 		{"ExpirePast", testExpirePast},
+		{"Audit", testAudit},
 	} {
 		if len(only) > 0 && !slices.Contains(only, test.name) {
 			continue

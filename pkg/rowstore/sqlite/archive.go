@@ -70,6 +70,21 @@ CREATE INDEX IF NOT EXISTS past_entries_sealed ON past_entries (generation, seal
 DROP INDEX IF EXISTS past_entries_created; -- of before
 CREATE INDEX IF NOT EXISTS past_entries_by_time ON past_entries
 	(customer, created, id, generation, sealed);
+
+CREATE TABLE IF NOT EXISTS audit (
+	number     INTEGER NOT NULL,
+	generation BLOB NOT NULL,
+	hash       BLOB NOT NULL,
+	sealed     INTEGER NOT NULL,
+	at         INTEGER NOT NULL, -- Unix milliseconds
+	actor      TEXT NOT NULL,
+	customer   TEXT NOT NULL,
+	body       BLOB NOT NULL,
+	PRIMARY KEY (number, generation, hash)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS audit_by_actor ON audit (actor, number);
+CREATE INDEX IF NOT EXISTS audit_by_customer ON audit (customer, number);
+CREATE INDEX IF NOT EXISTS audit_head ON audit (generation, sealed, number);
 `
 
 const (

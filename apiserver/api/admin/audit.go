@@ -1,0 +1,181 @@
+package admin
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// AuditTrailEntry is a line of the audit trail.
+type AuditTrailEntry struct {
+	Number            uint64             `json:"number" doc:"From 1, without a gap"`
+	At                api.Time           `json:"at"`
+	Action            string             `json:"action" doc:"Id of the operation that was called, or what happened otherwise"`
+	Actor             AuditActor         `json:"actor"`
+	CustomerUniqueRef string             `json:"customerUniqueRef" doc:"Whom it is about; empty for nobody"`
+	Changes           []AuditTrailChange `json:"changes"`
+	MoreChanges       uint32             `json:"moreChanges" doc:"At least so many more that are not listed"`
+	Count             uint32             `json:"count" doc:"Of sign-ins that failed: how many in that minute"`
+	LeftBehind        *AuditTrailMark    `json:"leftBehind" doc:"Of a restore: the end of the trail of the state that it replaced"`
+	Generation        ids.ID             `json:"generation" doc:"Of the state; each restore begins one"`
+	Index             uint64             `json:"index" doc:"Raft index of the command"`
+	Hash              string             `json:"hash" doc:"SHA-256 of the entry"`
+	PreviousHash      string             `json:"previousHash" doc:"SHA-256 of the entry before; zeros for the first"`
+}
+
+// AuditActor is who did it. All of it is empty where the cluster did it by itself.
+type AuditActor struct {
+	Subject           string  `json:"subject" doc:"Of a sign-in"`
+	KeyID             *ids.ID `json:"keyId" doc:"The API key; null for a sign-in"`
+	Admin             bool    `json:"admin"`
+	CustomerUniqueRef string  `json:"customerUniqueRef" doc:"For whom the call was made: for an admin who acts for a customer, that one"`
+	Address           string  `json:"address" doc:"Of the client"`
+	CorrelationID     string  `json:"correlationId"`
+}
+
+// AuditTrailChange is a record before and after.
+type AuditTrailChange struct {
+	Record string          `json:"record" doc:"Kind and key"`
+	Before json.RawMessage `json:"before" doc:"Null: there was none, or nothing of it is told"`
+	After  json.RawMessage `json:"after" doc:"Null: there is none, or nothing of it is told"`
+}
+
+// AuditTrailMark names an entry.
+type AuditTrailMark struct {
+	Generation ids.ID `json:"generation"`
+	Number     uint64 `json:"number"`
+	Hash       string `json:"hash"`
+}
+
+func newAuditEntry(r client.AuditRecord) AuditTrailEntry {
+	e := AuditTrailEntry{Number: r.Number, At: api.Time(r.At), Action: r.Action,
+		Actor: AuditActor{Subject: r.Actor.Subject, Admin: r.Actor.Admin,
+			CustomerUniqueRef: r.Actor.Customer, Address: r.Actor.Address,
+			CorrelationID: r.Actor.Correlation},
+		CustomerUniqueRef: r.Customer, Changes: []AuditTrailChange{}, MoreChanges: r.More,
+		Count: r.Count, Generation: r.Generation, Index: r.Index,
+		Hash: hex.EncodeToString(r.Hash[:]), PreviousHash: hex.EncodeToString(r.Before[:])}
+	if !r.Actor.Key.IsZero() {
+		e.Actor.KeyID = &r.Actor.Key
+	}
+	for _, c := range r.Changes {
+		e.Changes = append(e.Changes, AuditTrailChange{Record: c.Table + " " + c.Record,
+			Before: orNull(c.Before), After: orNull(c.After)})
+	}
+	if left := r.Restored; left != nil {
+		e.LeftBehind = &AuditTrailMark{Generation: left.Generation, Number: left.Number,
+			Hash: hex.EncodeToString(left.Hash[:])}
+	}
+	return e
+}
+
+func orNull(text string) json.RawMessage {
+	if text == "" {
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(text)
+}
+
+type auditRequest struct {
+	Actor    string   `query:"actor" max:"128" doc:"Subject of a sign-in, or id of a key"`
+	Customer string   `query:"customer" max:"128" doc:"The customerUniqueRef of whom it is about"`
+	From     api.Time `query:"from" doc:"Not before"`
+	To       api.Time `query:"to" doc:"Before"`
+	Order    string   `query:"order" default:"newest" enum:"newest,oldest" doc:"Which comes first"`
+	Limit    int      `query:"limit" default:"100" min:"1" clamp:"1000"`
+	Cursor   string   `query:"cursor" doc:"nextCursor of the page before"`
+	Format   string   `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+}
+
+// read is what a cursor is bound to.
+func (in *auditRequest) read() []string {
+	return []string{"audit", in.Actor, in.Customer, strconv.FormatInt(int64(in.From), 10),
+		strconv.FormatInt(int64(in.To), 10), in.Order}
+}
+
+// auditedAtOnce are read from the trail at a time.
+const auditedAtOnce = 500
+
+// auditEntryBytes are what an entry has as JSON, beside its changes, at most.
+const auditEntryBytes = 2_000
+
+// audit is GET /api/admin/audit.
+func (r Resource) audit() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_audit", Routes: operation.Routes("GET /api/admin/audit"), Group: group,
+		Summary: "Reads the audit trail",
+		Description: "It has every write by an admin, also for a customer, every key that was made " +
+			"or revoked, every block and every adjustment. Entries are never changed and never " +
+			"removed. Each names the hash of the one before.",
+		Access: auth.Admin, Rate: limits.Read, Timeout: 10 * time.Minute,
+		Errors: []fault.Code{fault.InvalidCursor},
+	}, func(ctx context.Context, from *operation.Caller,
+		in *auditRequest) (operation.Streamed[api.CursorPage[AuditTrailEntry]], error) {
+		var answer operation.Streamed[api.CursorPage[AuditTrailEntry]]
+		q := rowstore.AuditQuery{Actor: in.Actor, Customer: in.Customer, From: int64(in.From),
+			To: int64(in.To), Descending: in.Order == "newest"}
+		if in.Cursor != "" {
+			if err := api.ReadCursor(in.Cursor, &q.Beyond, in.read()...); err != nil {
+				return answer, err
+			}
+		}
+		if api.Exported(in.Format) {
+			return api.Export[AuditTrailEntry, api.CursorPage[AuditTrailEntry]](in.Format,
+				r.trail(from.View, q)), nil
+		}
+		page := api.CursorPage[AuditTrailEntry]{Items: []AuditTrailEntry{}}
+		q.Limit = in.Limit + 1
+		found, err := r.History.Audit(ctx, from.View, q)
+		if err != nil {
+			return answer, fmt.Errorf("audit trail: %w", err)
+		}
+		page.HasMore = len(found) > in.Limit
+		bytes := 0
+		for i, record := range found[:min(in.Limit, len(found))] {
+			page.Items = append(page.Items, newAuditEntry(record))
+			bytes += auditEntryBytes
+			for _, c := range record.Changes {
+				bytes += len(c.Record) + len(c.Before) + len(c.After)
+			}
+			if bytes > api.PageBytes && i+1 < len(found) {
+				page.HasMore = true
+				break
+			}
+		}
+		if page.HasMore {
+			next := api.NewCursor(page.Items[len(page.Items)-1].Number, in.read()...)
+			page.NextCursor = &next
+		}
+		answer.Whole = page
+		return answer, nil
+	})
+}
+
+// trail reads the trail in parts, nil at the end.
+func (r Resource) trail(v *client.View,
+	q rowstore.AuditQuery) func(ctx context.Context) ([]AuditTrailEntry, error) {
+	q.Limit = auditedAtOnce
+	return func(ctx context.Context) (part []AuditTrailEntry, err error) {
+		found, err := r.History.Audit(ctx, v, q)
+		if err != nil {
+			return nil, fmt.Errorf("audit trail: %w", err)
+		}
+		for _, record := range found {
+			part = append(part, newAuditEntry(record))
+			q.Beyond = record.Number
+		}
+		return part, nil
+	}
+}

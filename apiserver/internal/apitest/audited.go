@@ -1,0 +1,30 @@
+package apitest
+
+import (
+	"context"
+	"testing"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+)
+
+// audited is a control plane that refuses what the audit trail could not tell. So every test that
+// has an operation write holds it to naming its caller.
+type audited struct {
+	*clienttest.Client
+	t *testing.T
+}
+
+// Propose implements client.Client.
+func (c audited) Propose(ctx context.Context, payload client.Payload, call *client.Call) (any,
+	error) {
+	switch payload.(type) {
+	case client.TouchKeys, client.TakeMails, client.RecordMails, client.RenewClaims,
+		client.OpenCustomer: // which the server proposes by itself
+	default:
+		if actor := client.ActorOf(ctx); actor == nil || actor.Operation == "" {
+			c.t.Errorf("%T is proposed, and nobody is behind it", payload)
+		}
+	}
+	return c.Client.Propose(ctx, payload, call)
+}

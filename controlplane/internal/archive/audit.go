@@ -1,0 +1,71 @@
+package archive
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"shoal.dev/shoal/controlplane/internal/codec"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// AuditPath is what a view sees of the audit trail in the archive. Entries of the path that stand
+// in the state stand beyond the trail's Archived, whoever looks.
+func AuditPath(view *state.View) rowstore.Path {
+	var path rowstore.Path
+	if view.Cluster() == nil {
+		return nil
+	}
+	for _, step := range view.Ancestry(1<<63 - 1) {
+		path = append(path, rowstore.PathStep{Generation: step.Generation, Upto: step.Upto})
+	}
+	return path
+}
+
+// AuditBatch is part of the audit trail that leaves the state together: entries of one generation,
+// without a gap.
+type AuditBatch struct {
+	Generation ids.ID
+	Entries    []rowstore.AuditRecord
+	More       bool // further entries follow
+}
+
+// NextAudit are the first entries of a view, at most so many.
+func NextAudit(view *state.View, most int) (b AuditBatch, err error) {
+	view.EachAudit(func(e *state.AuditEntry) bool {
+		if len(b.Entries) == 0 {
+			b.Generation = e.Generation
+		}
+		if len(b.Entries) == most || e.Generation != b.Generation {
+			b.More = true
+			return false
+		}
+		var record rowstore.AuditRecord
+		if record, err = EncodeAudit(e); err == nil {
+			b.Entries = append(b.Entries, record)
+		}
+		return err == nil
+	})
+	return b, err
+}
+
+// EncodeAudit is an entry of the audit trail as the archive keeps it.
+func EncodeAudit(e *state.AuditEntry) (rowstore.AuditRecord, error) {
+	body, err := codec.New().Marshal(e)
+	if err != nil {
+		return rowstore.AuditRecord{}, fmt.Errorf("archive: audit entry %d: %w", e.Number, err)
+	}
+	return rowstore.AuditRecord{Generation: e.Generation, Number: e.Number,
+		Hash: sha256.Sum256(body), Sealed: e.Index, At: e.At, Actor: e.Actor.Name(),
+		Customer: e.Customer, Body: body}, nil
+}
+
+// DecodeAudit is the entry that a record keeps.
+func DecodeAudit(record rowstore.AuditRecord) (*state.AuditEntry, error) {
+	e := &state.AuditEntry{}
+	if err := codec.New().Unmarshal(record.Body, e); err != nil {
+		return nil, fmt.Errorf("archive: audit entry %d: %w", record.Number, err)
+	}
+	return e, nil
+}

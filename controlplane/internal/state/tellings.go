@@ -1,0 +1,125 @@
+package state
+
+import (
+	"encoding/hex"
+
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// What the audit trail tells of each kind of record. It is what people decide, not what follows
+// from it. So a record which only counts, or was only used, is not told as changed. Hashes of keys,
+// texts of recipes and what customers keep about themselves are not among it.
+
+// telling has a customer as nothing as long as it is not blocked.
+func (c *Customer) telling() telling {
+	if !c.Blocked() {
+		return telling{}
+	}
+	return telling{c.Ref, struct {
+		BlockedAt int64  `json:"blockedAt"`
+		BlockedBy string `json:"blockedBy"`
+	}{c.BlockedAt, c.BlockedBy}}
+}
+
+func (k *Key) telling() telling {
+	return telling{k.Customer, struct {
+		Name      string      `json:"name"`
+		Scope     model.Scope `json:"scope"`
+		CreatedAt int64       `json:"createdAt"`
+		ExpiresAt int64       `json:"expiresAt,omitempty"`
+	}{k.Name, k.Scope, k.CreatedAt, k.ExpiresAt}}
+}
+
+func (g *Group) telling() telling {
+	return telling{g.Customer, struct {
+		Name      string `json:"name"`
+		DataTable string `json:"dataTable"`
+		StartType string `json:"startType"`
+		Match     bool   `json:"shouldMatchProducts"`
+		Retention int    `json:"retention"`
+	}{g.Name, g.DataTable, g.StartType, g.ShouldMatchProducts, g.Retention}}
+}
+
+func (s *Scraper) telling() telling {
+	return telling{s.Customer, struct {
+		Name     string            `json:"name"`
+		Type     model.ScraperType `json:"type"`
+		Group    ids.ID            `json:"groupId"`
+		Revision uint32            `json:"revision"`
+		Recipe   string            `json:"recipeSha256"`
+		Updated  int64             `json:"updatedAt"`
+	}{s.Spec.Name, s.Spec.Type, s.Group, s.Revision, hex.EncodeToString(s.Content[:]), s.UpdatedAt}}
+}
+
+func (j *Job) telling() telling {
+	return telling{j.Customer, struct {
+		Scraper ids.ID         `json:"scraperId"`
+		Links   uint32         `json:"links"`
+		State   model.JobState `json:"state"`
+	}{j.Scraper, j.Links, j.State}}
+}
+
+func (w *Wallet) telling() telling {
+	return telling{w.Customer, struct {
+		Balance   int64 `json:"balanceMicros"`
+		Threshold int64 `json:"thresholdMicros"`
+	}{w.Balance(), w.Threshold}}
+}
+
+// telling has an entry as nothing that is no adjustment.
+func (e *Entry) telling() telling {
+	if e.Type != EntryAdjustment {
+		return telling{}
+	}
+	return telling{e.Customer, struct {
+		Amount int64  `json:"amountMicros"`
+		After  int64  `json:"balanceAfterMicros"`
+		Note   string `json:"note,omitempty"`
+	}{e.Amount, e.BalanceAfter, e.Note}}
+}
+
+func (p *Profile) telling() telling {
+	return telling{p.Customer, struct {
+		Firstname string `json:"firstname"`
+		Lastname  string `json:"lastname"`
+		Infos     int    `json:"infos"`
+		UpdatedAt int64  `json:"updatedAt"`
+	}{p.Firstname, p.Lastname, len(p.Info), p.UpdatedAt}}
+}
+
+// telling has of an inbox what its customer has set and read, not what has come.
+func (i *Inbox) telling() telling {
+	preferences := ""
+	for _, p := range i.Preferences {
+		preferences += string(p.Event) + "=" + string(p.How) + " "
+	}
+	return telling{i.Customer, struct {
+		Preferences string `json:"preferences"`
+		Read        uint32 `json:"read"`
+	}{preferences, i.Notices - i.Unread}}
+}
+
+func (u *TopUp) telling() telling {
+	return telling{u.Customer, struct {
+		Status string `json:"status"`
+		Asked  int64  `json:"askedMicros"`
+		Paid   int64  `json:"paidMicros"`
+	}{u.Status, u.Asked, u.Paid}}
+}
+
+func (s *Schema) telling() telling {
+	return telling{s.Customer, struct {
+		Name    string `json:"name"`
+		Type    string `json:"type"`
+		Version int64  `json:"version"`
+		Updated int64  `json:"updatedAt"`
+	}{s.Name, s.Type, s.Version, s.UpdatedAt}}
+}
+
+// telling has of a node what an operator has said.
+func (n *Node) telling() telling {
+	return telling{"", struct {
+		Draining bool `json:"draining"`
+	}{n.Draining}}
+}

@@ -67,7 +67,7 @@ func examples() operation.Examples {
 		"AuditTrailEntry.previousHash":       `"60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"`,
 		"AuditTrailMark.hash":                `"60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"`,
 		"AuditTrailChange.record":            `"customers auth0|5f7c8ec7"`,
-		"AuditTrailChange.before":            `null`,
+		"AuditTrailChange.before":            `{}`,
 		"AuditTrailChange.after":             `{"blockedAt":1767323045000,"blockedBy":"root"}`,
 		"customerUniqueRef":                  `"auth0|5f7c8ec7"`,
 		"dataTable":                          `"shops"`,

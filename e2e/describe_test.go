@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/testkit/synthweb"
 )
 
 // describeTools is where e2e/describe/install puts what the description is judged by.
@@ -42,6 +44,25 @@ func TestDescriptionIsClean(t *testing.T) {
 				t.Errorf("%s", said)
 			}
 		})
+	}
+}
+
+// TestDescriptionMakesAClient generates a client from the description, which reads a page with it:
+// group, scraper, run, wait, rows.
+func TestDescriptionMakesAClient(t *testing.T) {
+	wantsDescribe(t)
+	web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1})
+	s := newSingle(t, suite.Fast(), web)
+	s.Up(t)
+	ctx := suite.Within(t, suite.Patience)
+	into := t.TempDir()
+	runTool(t, ctx, "python/bin", "openapi-python-client", "generate", "--path",
+		"../"+describedIn, "--meta", "none", "--output-path", filepath.Join(into, "shoal_client"))
+	t.Setenv("PYTHONPATH", into)
+	url := slices.Collect(web.URLs(1))[0]
+	said := runTool(t, ctx, "python/bin", "python", "python/main.py", s.p.Server(), s.p.Key(), url)
+	if !strings.HasPrefix(said, "COMPLETED 1 ") {
+		t.Errorf("%s", said)
 	}
 }
 

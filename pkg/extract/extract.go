@@ -152,6 +152,8 @@ func (e *Extractor) ExtractContext(ctx context.Context, pages ...Page) (Result, 
 	switch {
 	case e.rows.Read != nil:
 		return e.read(pages, m)
+	case e.rows.JSON != nil && rows.IsEmbedded(e.recipe.Fields) && isHTML(pages[0]):
+		return e.embedded(pages[0], m)
 	case e.rows.JSON != nil:
 		return e.json(pages[0], m)
 	default:

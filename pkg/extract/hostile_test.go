@@ -48,6 +48,8 @@ func hostileRecipes() map[string]model.Recipe {
 				"//*/preceding-sibling::*[last()]/following::node()[last()]",
 				"string(//body)", "//*[contains(., 'zzz')]", "count(//*[. = //b])")},
 		"JSONPath": {Type: model.MultipleProducts, Fields: text("$.items[*].a", "$.items[*].b")},
+		"JSONPath into pages": {Type: model.MultipleProducts,
+			Fields: text("$.embedded..a", "$.embedded..b")},
 		"JSONPath that looks everywhere": {Type: model.SingleProduct,
 			Fields: text("$..a", "$..[?@.a > 0].b", "$..*..*..a", "$..[?match(@, 'x.*y.*z')]",
 				"$[?count($..*) > 1]")},

@@ -17,7 +17,8 @@ type link struct {
 	cursor   bool           // path is that of JSON_CURSOR
 }
 
-// compileLink compiles the pagination's selector, which is of the fields' kind.
+// compileLink compiles the pagination's selector, which is of the fields' kind. Where they read
+// JSON that pages embed, it may be of the page, too.
 func compileLink(r model.Recipe) (l link, f *fault.Error) {
 	const field = "sourceConfig.pagination."
 	// Paths of the types that read pages by themselves are no JSONPaths into a body.
@@ -34,7 +35,8 @@ func compileLink(r model.Recipe) (l link, f *fault.Error) {
 			f = fault.Invalid(fault.SchemaValidation, field+"type",
 				"JSON_CURSOR needs fields that are JSONPaths")
 		}
-	case p.Type == model.NextLink && isJSON:
+	case p.Type == model.NextLink && isJSON &&
+		(rows.IsPath(p.Selector) || !rows.IsEmbedded(r.Fields)):
 		l.path, f = rows.CompilePath(field+"selector", p.Selector)
 	case p.Type == model.NextLink:
 		var s rows.Selector

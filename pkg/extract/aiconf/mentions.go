@@ -289,10 +289,13 @@ func (m *mentions) isBeside(n *html.Node) bool {
 	return beside
 }
 
+// maxCalled is how much of an element's class or id is looked at, in bytes.
+const maxCalled = 600
+
 // hasWord says whether an element's class or id has one of the words.
 func hasWord(n *html.Node, any map[string]bool) bool {
 	for _, name := range [...]string{attrOf(n, "class"), attrOf(n, "id")} {
-		for _, word := range wordsIn(name) {
+		for _, word := range wordsIn(name[:min(len(name), maxCalled)]) {
 			if any[word] {
 				return true
 			}

@@ -6,7 +6,8 @@
 // The strategies are these. The caller names fields. The page states data (APPLICATION_LD_JSON). A
 // shop plugin knows it (MARKETPLACE). Items repeat, or a table's heads name its columns
 // (MULTIPLE_PRODUCTS). The page is about one thing (SINGLE_PRODUCT). A JSON body has arrays and
-// objects, read by JSONPath. AI_CONF has a schema that fits what the page is about.
+// objects, read by JSONPath, and so has what an HTML page embeds for its scripts. AI_CONF has a
+// schema that fits what the page is about.
 package detect
 
 import (
@@ -180,7 +181,7 @@ func (d *detection) json() {
 			next = nextByAddress(page)
 		}
 	}
-	for i, t := range tables(value) {
+	for i, t := range tables(value, "$") {
 		scraper := model.Scraper{Type: model.MultipleProducts, ItemsConfig: t.fields}
 		scraper.SourceConfig.Pagination = next
 		d.try("json", 90-float64(i), scraper, nil)
@@ -217,6 +218,7 @@ func (d *detection) html() {
 			columns{t.fields, len(found) > 0 && (!sameItems(found[0].items, t.rows) ||
 				!wholeCells(found[0].titles))})
 	}
+	blobs := structured.NamedBlobs(data.Framework)
 	// From here on the tree is not needed: those that are tried parse the page again.
 	d.own()
 	d.stated(topic)
@@ -234,6 +236,7 @@ func (d *detection) html() {
 		}
 		d.try("product", score, model.Scraper{Type: model.SingleProduct, ItemsConfig: product}, nil)
 	}
+	d.embedded(blobs, topic, len(lists) > 0, next)
 	d.schema(topic)
 	d.weigh(topic)
 }

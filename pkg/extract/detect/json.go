@@ -25,11 +25,12 @@ type table struct {
 	path   string
 	fields []model.Field
 	score  int
+	count  int  // of its elements
+	named  bool // they have titles
 }
 
-// tables finds the arrays of objects in a value, those with most to say first; and the fields of
-// the value itself.
-func tables(value *structured.JSON) []table {
+// tables finds the arrays of objects in a value at a path, those with most to say first.
+func tables(value *structured.JSON, path string) []table {
 	var found []table
 	var walk func(v *structured.JSON, path string, depth int)
 	walk = func(v *structured.JSON, path string, depth int) {
@@ -38,19 +39,20 @@ func tables(value *structured.JSON) []table {
 		}
 		switch v.Kind {
 		case structured.Array:
-			if t, ok := tableOf(v, path); ok {
+			if t, ok := tableOf(v, path+"[*]"); ok {
 				found = append(found, t)
 			}
 			for i := range v.Members[:min(len(v.Members), 3)] {
 				walk(&v.Members[i].Value, path+"[*]", depth+1)
 			}
 		case structured.Object:
+			found = append(found, typedTables(v, path)...)
 			for i := range v.Members {
 				walk(&v.Members[i].Value, path+step(v.Members[i].Name), depth+1)
 			}
 		}
 	}
-	walk(value, "$", 0)
+	walk(value, path, 0)
 	// The same place may be met in several elements.
 	seen := map[string]bool{}
 	found = slices.DeleteFunc(found, func(t table) bool {
@@ -73,7 +75,35 @@ func step(name string) string {
 	return "['" + quoted + "']"
 }
 
-// tableOf makes the fields of an array whose elements are objects.
+// typedTables are the objects of one type among an object's members, as caches of GraphQL have
+// them by their ids.
+func typedTables(v *structured.JSON, path string) (found []table) {
+	byType := map[string]*structured.JSON{}
+	var order []string
+	for i := range v.Members {
+		kind := v.Members[i].Value.Get("__typename")
+		if kind == nil || kind.Kind != structured.String || !plainName.MatchString(kind.Text) {
+			continue
+		}
+		if byType[kind.Text] == nil {
+			byType[kind.Text] = &structured.JSON{Kind: structured.Array}
+			order = append(order, kind.Text)
+		}
+		all := byType[kind.Text]
+		all.Members = append(all.Members, v.Members[i])
+	}
+	for _, kind := range order[:min(len(order), maxNested)] {
+		if len(byType[kind].Members) < minItems {
+			continue
+		}
+		if t, ok := tableOf(byType[kind], path+"[?@.__typename == '"+kind+"']"); ok {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// tableOf makes the fields of an array whose elements are objects, which the path leads to.
 func tableOf(array *structured.JSON, path string) (table, bool) {
 	objects := []*structured.JSON{}
 	for i := range array.Members[:min(len(array.Members), sampled)] {
@@ -96,10 +126,12 @@ func tableOf(array *structured.JSON, path string) (table, bool) {
 	}
 	first := columns[at]
 	columns = append([]column{first}, slices.Delete(columns, at, at+1)...)
-	t := table{path: path, score: min(len(array.Members), 100) * min(len(columns), 12)}
+	t := table{path: path, count: len(array.Members),
+		score: min(len(array.Members), 100) * min(len(columns), 12)}
 	for _, c := range columns[:min(len(columns), maxJSONFields)] {
 		t.fields = append(t.fields,
-			model.Field{Name: c.name, Selector: path + "[*]" + c.path, Kind: model.Text})
+			model.Field{Name: c.name, Selector: path + c.path, Kind: model.Text})
+		t.named = t.named || c.title
 		if c.title || c.price {
 			t.score *= 2
 		}

@@ -84,21 +84,26 @@ func valueOf(name string, kind model.FieldKind, attr string, n *html.Node) Value
 // one at a time.
 const maxShown = 20_000
 
-func isLarge(root *html.Node) bool {
+// maxHeaded is the same for its heading alone.
+const maxHeaded = 10_000
+
+func isLarge(root *html.Node) bool { return elementsIn(root) > maxShown }
+
+func elementsIn(root *html.Node) int {
 	elements := 0
 	for n := range root.Descendants() {
 		if n.Type == html.ElementNode {
 			elements++
 		}
 	}
-	return elements > maxShown
+	return elements
 }
 
 // Heading is the element that names what a page is about, nil where none does. A page of more than
-// 20,000 elements has none.
+// 10,000 elements has none: what is found out about them comes on top of other readers' work.
 func Heading(data *structured.Data, pageURL string) *html.Node {
 	base, err := url.Parse(pageURL)
-	if err != nil || data.Root == nil || isLarge(data.Root) {
+	if err != nil || data.Root == nil || elementsIn(data.Root) > maxHeaded {
 		return nil
 	}
 	p := newProbe(data.Root, base)

@@ -20,7 +20,7 @@ func isBody(n *html.Node) bool {
 		case a.Key != "class" && a.Key != "id":
 			continue
 		}
-		for name := range strings.FieldsSeq(strings.ToLower(a.Val)) {
+		for name := range strings.FieldsSeq(strings.ToLower(a.Val[:min(len(a.Val), maxCalled)])) {
 			name = strings.Map(func(r rune) rune {
 				if isSign(r) {
 					return -1

@@ -41,6 +41,9 @@ var apart = wordset.Of("caption credit credits copyright bildunterschrift bildte
 	"breadcrumbs authorbox bio readmore tags ratings tweet embedded fb instagram author " +
 	"citation noprint cookie paywall")
 
+// maxCalled is how much of an element's class or id is looked at, in bytes.
+const maxCalled = 600
+
 // isApart says whether an element's name, class or id says that it is none of the text around it.
 func isApart(n *html.Node) bool {
 	switch n.DataAtom {
@@ -51,7 +54,8 @@ func isApart(n *html.Node) bool {
 		if a.Key != "class" && a.Key != "id" {
 			continue
 		}
-		for word := range strings.FieldsFuncSeq(strings.ToLower(a.Val), isSign) {
+		called := strings.ToLower(a.Val[:min(len(a.Val), maxCalled)])
+		for word := range strings.FieldsFuncSeq(called, isSign) {
 			if apart[word] {
 				return true
 			}

@@ -56,6 +56,24 @@ func IsJSON(fields []model.Field) bool {
 	return l == jsonPath
 }
 
+// embeddedForm is how a path into the JSON begins that an HTML page embeds.
+var embeddedForm = regexp.MustCompile(`^\$(\.embedded\b|\[['"]embedded['"]\])`)
+
+// IsEmbedded says whether fields are for JSON that HTML pages embed: the first one is such a path.
+func IsEmbedded(fields []model.Field) bool {
+	if !IsJSON(fields) {
+		return false
+	}
+	_, selector := languageOf(fields[0].Selector)
+	return embeddedForm.MatchString(selector)
+}
+
+// IsPath says whether a selector is a JSONPath.
+func IsPath(selector string) bool {
+	l, _ := languageOf(selector)
+	return l == jsonPath
+}
+
 func (c *Column) compile(path, selector string, isJSON bool) (f *fault.Error) {
 	if isJSON {
 		c.Path, f = CompilePath(path, selector)

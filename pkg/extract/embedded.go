@@ -1,0 +1,40 @@
+package extract
+
+import (
+	"fmt"
+
+	"shoal.dev/shoal/pkg/extract/internal/structured"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// embedded reads the JSON that an HTML page embeds for its scripts, as it reads a JSON body. A link
+// to the next page may be one of the page itself.
+func (e *Extractor) embedded(p Page, m *memory) (Result, error) {
+	body, err := structured.Embedded(p.Body)
+	if err != nil {
+		return Result{}, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
+	}
+	if len(body) == 0 {
+		return Result{}, fault.New(fault.PageNotJSON, "the page embeds no JSON")
+	}
+	inner := p
+	inner.Body, inner.ContentType = body, "application/json"
+	found, err := e.json(inner, m)
+	if err != nil || len(found.Rows) == 0 {
+		return found, err
+	}
+	next, err := e.following(p, m)
+	if err != nil {
+		return Result{}, fmt.Errorf("next page of %s: %w", p.URL, err)
+	}
+	if next != "" {
+		found.Next = next
+	}
+	return found, nil
+}
+
+// isHTML says whether a page is HTML by its media type, or begins like it.
+func isHTML(p Page) bool {
+	body := p.Start()
+	return p.CheckHTML() == nil && len(body) > 0 && body[0] == '<'
+}

@@ -1,0 +1,83 @@
+package structured
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
+	"shoal.dev/shoal/pkg/jsontext"
+)
+
+// maxEmbedded is the most JSON of a page that is read as a document, in bytes.
+const maxEmbedded = 8 << 20
+
+// Embedded is the JSON that a page embeds for its scripts, as one document. Its member "embedded"
+// has a member for each of the page's blobs. It is empty where there are none. A blob is called
+// after its variable or script, and "data" without a name. Of several with one name, the second is
+// NAME_2. Those of attributes of one name are an array. Blobs beyond 8 MiB in all are left out.
+func Embedded(body []byte) ([]byte, error) {
+	root, err := tree.Parse(body, tree.MaxBytes/2)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller says what was parsed
+	}
+	blobs := blobsOf(root)
+	if len(blobs) == 0 {
+		return nil, nil
+	}
+	out := []byte(`{"embedded":{`)
+	for i, b := range NamedBlobs(blobs) {
+		if len(out)+len(b.JSON) > maxEmbedded {
+			break
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(jsontext.AppendString(out, b.Name), ':')
+		out = append(out, b.JSON...)
+	}
+	return append(out, "}}"...), nil
+}
+
+func blobsOf(root *html.Node) []Blob {
+	r := reader{data: &Data{Root: root}, root: root, base: baseOf(root, "")}
+	r.walk(root)
+	r.finishFlight()
+	return r.data.Framework
+}
+
+// NamedBlobs are blobs under the names that they have in a document of Embedded.
+func NamedBlobs(blobs []Blob) []Blob {
+	var named []Blob
+	at := map[string]int{} // in named, of the arrays of attributes
+	times := map[string]int{}
+	for _, b := range blobs {
+		b.Name = strings.TrimSpace(b.Name)
+		if strings.HasPrefix(b.Name, "data-") {
+			if _, known := at[b.Name]; !known {
+				at[b.Name] = len(named)
+				named = append(named, Blob{Name: b.Name})
+			}
+			continue
+		}
+		if b.Name == "" {
+			b.Name = "data"
+		}
+		if times[b.Name]++; times[b.Name] > 1 {
+			b.Name += "_" + strconv.Itoa(times[b.Name])
+		}
+		named = append(named, b)
+	}
+	arrays := make([]strings.Builder, len(named))
+	for _, b := range blobs {
+		if i, known := at[strings.TrimSpace(b.Name)]; known {
+			arrays[i].WriteByte("[,"[min(arrays[i].Len(), 1)])
+			arrays[i].WriteString(b.JSON)
+		}
+	}
+	for _, i := range at {
+		named[i].JSON = arrays[i].String() + "]"
+	}
+	return named
+}

@@ -9,8 +9,8 @@ import (
 
 // Examples are what examples in the description are made of, each as JSON. A name is a component, a
 // member of one (Component.member) or a parameter of an operation (svc_id.parameter). A body of
-// another type than JSON is named by svc_id, a space and the media type. A bare name stands for all members and
-// parameters that are called so and are required. The narrowest name counts.
+// another type than JSON is named by svc_id, a space and the media type. A bare name stands for all
+// members and parameters that are called so and are required. The narrowest name counts.
 type Examples map[string]string
 
 // examples makes the examples of one description.
@@ -132,13 +132,17 @@ func (e *examples) parameter(op *Operation, f *field, required bool) any {
 	return e.member(f, true, op.ID+"."+f.name)
 }
 
+// binaries are the types whose bodies nobody reads as text.
+var binaries = []string{"application/octet-stream", "application/vnd.apache.parquet",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"}
+
 // text is the example of a body of a type that is no JSON.
 func (e *examples) text(op *Operation, media string) any {
 	name := op.ID + " " + media
 	if given, ok := e.find(name); ok {
 		return given
 	}
-	if media != "application/octet-stream" {
+	if !slices.Contains(binaries, media) {
 		e.missing = append(e.missing, name)
 	}
 	return nil

@@ -134,8 +134,8 @@ func (h *Holder) measureArchive(to *telemetry.Metrics) {
 		return age, true
 	}).
 		Gauge("shoal_archive_age_seconds",
-			"How long ago the oldest run ended, or the oldest entry of the audit trail was made, "+
-				"that is not in the archive yet; 0: all are. On the leader.", func(age time.Duration) float64 { return age.Seconds() }).
+			"Age of the oldest ended run or audit entry that is not in the archive yet; 0: all are. "+
+				"On the leader.", func(age time.Duration) float64 { return age.Seconds() }).
 		Declare(to)
 }
 

@@ -15,7 +15,7 @@ type DeletedGroup struct {
 var deletedGroupsTable = define(2, "deletedGroups",
 	index("id", true, func(d *DeletedGroup) []any { return []any{d.Group} }),
 	index("customer", true, func(d *DeletedGroup) []any { return []any{d.Customer, d.Group} }),
-)
+).untold()
 
 // DeletedGroup is nil for a group that was not deleted, or of which nothing is left.
 func (v *View) DeletedGroup(group ids.ID) *DeletedGroup {

@@ -31,7 +31,7 @@ var deletedRunsTable = define(2, "deletedRuns",
 		}
 		return []any{d.Removed, d.Job}
 	}),
-)
+).untold()
 
 // DeletedRun is nil for a run whose rows nobody deleted.
 func (v *View) DeletedRun(job ids.ID) *DeletedRun { return deletedRunsTable.first(v, "id", job) }

@@ -115,7 +115,7 @@ var deliveriesTable = define(WebhooksSince, "deliveries",
 	index("age", true, func(d *Delivery) []any {
 		return []any{d.Notice.At, d.Webhook, d.Notice.ID}
 	}),
-)
+).untold()
 
 // Delivery is nil when the webhook has none of that message.
 func (v *View) Delivery(webhook, message ids.ID) *Delivery {

@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/runs"
 	"shoal.dev/shoal/apiserver/api/schemas"
 	"shoal.dev/shoal/apiserver/api/scrapers"
+	"shoal.dev/shoal/apiserver/api/signin"
 	"shoal.dev/shoal/apiserver/api/system"
 	"shoal.dev/shoal/apiserver/api/wallet"
 	"shoal.dev/shoal/apiserver/api/webhooks"
@@ -45,7 +46,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 	trials := &trial.Trials{Launcher: launcher, Client: c.Client, Store: c.Store,
 		History: history, Clock: c.Clock,
 		Values: c.Values}
-	return []resource{
+	all := []resource{
 		scrapers.Resource{Client: c.Client, Reader: c.Client, Store: c.Store, Clock: c.Clock,
 			IDs: c.IDs, Guard: c.Guard, ExchangeRates: c.ExchangeRates, Ceilings: scrapers.Ceilings{
 				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections}},
@@ -67,4 +68,8 @@ func (s *Server) catalog(document func() []byte) []resource {
 		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,
 			Issuer: s.issuerState, Metrics: c.Metrics, Document: document},
 	}
+	if s.accounts != nil {
+		all = append(all, signin.Resource{Accounts: s.accounts, Sessions: s.chain.Auth})
+	}
+	return all
 }

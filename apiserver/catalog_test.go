@@ -29,8 +29,8 @@ func newTestServer(t *testing.T, settings ...func(*Config)) *Server {
 	t.Helper()
 	c := clock.NewManual(time.Unix(1_800_000_000, 0))
 	config := Config{Client: clienttest.New(t, c), Clock: c, IDs: ids.Random{Now: c.Now},
-		DataDir: t.TempDir(),
-		Logger:  slog.New(slog.DiscardHandler)}
+		DataDir: t.TempDir(), HashKiB: 64,
+		Logger: slog.New(slog.DiscardHandler)}
 	for _, set := range settings {
 		set(&config)
 	}

@@ -148,6 +148,9 @@ func examples() operation.Examples {
 		"svc_put_notification_preferences":              `{"SCRAPER_RUN_FAILED": "BOTH"}`,
 		"svc_run_scraper_url_list application/x-ndjson": `"{\"url\":\"https://shop.example/book/1\"}\n"`,
 		"svc_run_scraper_url_list text/uri-list":        `"https://shop.example/book/1\n"`,
+		"svc_sign_in_form text/html":                    `"<!doctype html><title>Signed in</title>"`,
+		"svc_sign_in_page text/html":                    `"<!doctype html><title>Sign in</title>"`,
+		"svc_sign_out_form text/html":                   `"<!doctype html><title>Sign in</title>"`,
 		"svc_subscription_success text/html":            `"<!doctype html><title>Paid</title>"`,
 		"svc_user_agreement text/html":                  `"<!doctype html><title>Agreement</title>"`,
 	}

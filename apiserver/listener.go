@@ -185,6 +185,9 @@ type conn struct {
 // busy.
 func (c *conn) idle() bool { return !c.busy.Load() || !c.asked.Load() }
 
+// Secure says whether it is encrypted.
+func (c *conn) Secure() bool { return c.listener.secure != nil }
+
 // SenderClosed says whether the client has closed its side, as far as has been read.
 func (c *conn) SenderClosed() bool { return c.ended.Load() }
 

@@ -21,6 +21,7 @@ type metrics struct {
 	seconds *prometheus.HistogramVec
 	limited *prometheus.CounterVec
 	refused prometheus.Counter
+	signIns *prometheus.CounterVec
 }
 
 var _ operation.Observer = (*metrics)(nil)
@@ -35,6 +36,9 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 			"operation", "status"),
 		limited: to.Counters("shoal_apiserver_rate_limited_total",
 			"Calls refused by a rate limit, by its class.", "class"),
+		signIns: to.Counters("shoal_apiserver_sign_ins_total",
+			"Attempts to sign in with a password, and sign-outs, by outcome: signed_in, refused, "+
+				"too_often, signed_out.", "outcome"),
 		refused: to.Counter("shoal_apiserver_connections_refused_total",
 			"Connections refused because their address has its share."),
 	}

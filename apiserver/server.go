@@ -24,6 +24,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/api/admin"
+	"shoal.dev/shoal/apiserver/internal/accounts"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -109,6 +110,8 @@ type Config struct {
 	SearchEngines []model.SearchEngine
 	// OpenID is an OpenID Connect issuer whose tokens sign in, beside the local one's; nil: none.
 	OpenID *OpenID
+	// HashKiB is the memory that a password's hash takes; 64 MiB unless told.
+	HashKiB int
 	// UserAgreement is an HTML document that customers agree with; nil: there is none.
 	UserAgreement []byte
 	// Payments is who takes customers' money; nil: nobody does, and there are no top-ups.
@@ -139,7 +142,9 @@ type Server struct {
 	config  Config
 	touches *auth.Touches
 	openID  *oidc.Issuer // nil: there is none
-	chain   *operation.Chain
+	// accounts sign in here; nil where the OpenID Connect issuer signs people in.
+	accounts *accounts.Service
+	chain    *operation.Chain
 	// customers and operators serve what comes by the listeners of each.
 	customers, operators fasthttp.RequestHandler
 	stopping             atomic.Bool
@@ -206,6 +211,11 @@ func New(config Config) (*Server, error) {
 		Clock: config.Clock, IDs: config.IDs, Logger: config.Logger, Observer: m,
 		Tracer: config.Tracer, SpoolDir: config.DataDir,
 		Proxies: config.TrustedProxies,
+	}
+	if s.openID == nil {
+		if s.accounts, err = openAccounts(config, issuer, m); err != nil {
+			return nil, fmt.Errorf("apiserver: %w", err)
+		}
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)

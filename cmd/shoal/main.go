@@ -63,6 +63,7 @@ type grammar struct {
 	Fetcher  commands.Fetcher  `cmd:"" help:"Drain a fetcher."`
 	Cluster  clusterCommand    `cmd:"" help:"Make a cluster and its nodes."`
 	Bench    bench.Command     `cmd:"" help:"Measure this build on this machine."`
+	Admin    commands.Admin    `cmd:"" help:"Make the account of an administrator."`
 	Token    authority.Token   `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
 	Demo     demo.Command      `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
 	DemoWeb  demo.Web          `cmd:"" hidden:"" help:"Serve the demo web alone."`

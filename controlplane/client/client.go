@@ -25,6 +25,9 @@ type (
 	Preference   = state.Preference
 	Mail         = state.Mail
 	Key          = state.Key
+	Account      = state.Account
+	Session      = state.Session
+	Hash         = state.Hash
 	Group        = state.Group
 	Scraper      = state.Scraper
 	Schema       = state.Schema
@@ -111,7 +114,12 @@ type (
 	BlockCustomer   = command.BlockCustomerPayload
 	UnblockCustomer = command.UnblockCustomerPayload
 	// NoteSignIn has the audit trail tell of a sign-in, which failed or did not.
-	NoteSignIn = command.NoteSignInPayload
+	NoteSignIn    = command.NoteSignInPayload
+	CreateAccount = command.CreateAccountPayload
+	OpenSession   = command.OpenSessionPayload
+	EndSessions   = command.EndSessionsPayload
+	SessionTouch  = command.SessionTouch
+	TouchSessions = command.TouchSessionsPayload
 )
 
 // States of a top-up that its paying ends.
@@ -128,6 +136,9 @@ const (
 	OpDeleteGroup   = command.OpDeleteGroup
 	WithData        = command.WithData // of their queries
 )
+
+// SessionMillis is how long a session lasts at most, in milliseconds.
+const SessionMillis = state.SessionMillis
 
 // Call is the idempotency of an API call. Its claim and the command's effect are one step. When the
 // key's result is there already the command changes nothing, Replayed becomes true and the first

@@ -40,6 +40,7 @@ const (
 	ScopeRejected         Code = "scope_rejected"
 	SignInOnly            Code = "sign_in_required"
 	CustomerBlocked       Code = "customer_blocked"
+	CrossSite             Code = "cross_site_refused"
 	NotFound              Code = "not_found"
 	RouteNotFound         Code = "route_not_found"
 	MethodNotAllowed      Code = "method_not_allowed"
@@ -146,6 +147,7 @@ var catalog = map[Code]Entry{
 	ScopeRejected:         {403, "Scope not allowed"},
 	SignInOnly:            {403, "Sign-in required"},
 	CustomerBlocked:       {403, "The customer is blocked"},
+	CrossSite:             {403, "Sent by another site"},
 	NotFound:              {400, "Not found"},
 	RouteNotFound:         {404, "No such route"},
 	MethodNotAllowed:      {405, "Method not allowed"},

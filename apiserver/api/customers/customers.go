@@ -4,7 +4,6 @@ package customers
 
 import (
 	"context"
-	"net/mail"
 	"strings"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -81,19 +80,6 @@ func newCustomer(ref string, profile *client.Profile) Customer {
 	}
 	return Customer{CustomerUniqueRef: ref, Email: profile.Email, Firstname: profile.Firstname,
 		Lastname: profile.Lastname, AgreeWithTerms: profile.AgreedAt > 0}
-}
-
-// maxEmail is the longest address that mail can be sent to, in bytes (RFC 5321, 4.5.3.1.3).
-const maxEmail = 254
-
-// checkEmail refuses what is no bare address.
-func checkEmail(text string) fault.List {
-	parsed, err := mail.ParseAddress(text)
-	if err != nil || parsed.Address != text || len(text) > maxEmail {
-		return fault.List{fault.Invalid(fault.InvalidRequest, "email",
-			"must be an e-mail address of at most %d bytes", maxEmail)}
-	}
-	return nil
 }
 
 // checkNames refuses a name that is blank, or terms that are not agreed with.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -30,7 +31,7 @@ type signUpRequest struct {
 // Validate implements operation.Validator.
 func (r *signUpRequest) Validate() fault.List {
 	return append(checkNames(r.Body.Firstname, r.Body.Lastname, r.Body.AgreeWithTerms),
-		checkEmail(r.Body.Email)...)
+		api.CheckEmail(r.Body.Email)...)
 }
 
 // signUp is POST /api/customer.
@@ -68,7 +69,7 @@ func verifiedEmail(from *operation.Caller, told string) (string, error) {
 	if !from.Foreign {
 		return told, nil
 	}
-	if checkEmail(from.Email) != nil {
+	if api.CheckEmail(from.Email) != nil {
 		return "", fault.New(fault.EmailUnverified, "the token has no verified e-mail address: "+
 			"verify yours at the identity provider, and ask for a token with the scope email")
 	}

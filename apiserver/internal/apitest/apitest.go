@@ -114,8 +114,8 @@ func Start(t *testing.T, options ...Option) *Server {
 	t.Cleanup(guard.Close)
 	config := apiserver.Config{Client: audited{s.Client, t}, Clock: s.Clock, IDs: s.IDs,
 		DataDir:      s.DataDir,
-		NoRateLimits: true,
-		Guard:        guard, MaxHostRate: 10, MaxHostConnections: 8,
+		NoRateLimits: true, HashKiB: 64,
+		Guard: guard, MaxHostRate: 10, MaxHostConnections: 8,
 		Node: "test", Boot: s.IDs.New(), Logger: slog.New(slog.NewJSONHandler(s.Logs, nil))}
 	for _, option := range options {
 		option(&config)

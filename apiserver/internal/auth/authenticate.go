@@ -40,6 +40,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	if isKey && !wellFormed(credential) {
 		return Principal{}, nil, fault.New(fault.Unauthorized, "the key is not known")
 	}
+	if strings.HasPrefix(credential, sessionStart) {
+		return a.resume(ctx, credential, customerRef)
+	}
 	var who identity
 	if !isKey {
 		var err error
@@ -73,24 +76,52 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	return a.signIn(ctx, view, who, customerRef)
 }
 
+// resume finds out whose session it is. A session is refused where an OpenID Connect issuer signs
+// people in.
+func (a *Authenticator) resume(ctx context.Context, secret, customerRef string) (Principal,
+	*client.View, error) {
+	if !isSession(secret) || a.OpenID != nil || a.unknown.remembers(secret, a.Clock.Now()) &&
+		a.Client.View().Session(HashSession(secret)) == nil {
+		return Principal{}, nil, errSession
+	}
+	view, err := a.Client.Fresh(ctx)
+	if err != nil {
+		return Principal{}, nil, fmt.Errorf("read the state: %w", err)
+	}
+	session, account := a.findSession(view, secret)
+	if account == nil {
+		a.unknown.remember(secret, a.Clock.Now())
+		return Principal{}, nil, errSession
+	}
+	who := identity{subject: account.Customer, admin: account.Admin}
+	p, view, err := a.signIn(ctx, view, who, customerRef)
+	p.Session = session
+	return p, view, err
+}
+
 // Known says whether this node has heard of a credential, without asking anyone. One that has a
-// key's form, whose key is not here, may be new; everything else is not valid.
+// key's or a session's form, and is not here, may be new; everything else is not valid.
 func (a *Authenticator) Known(authorization string) bool {
 	_, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
+	if isSession(credential) {
+		return a.Client.View().Session(HashSession(credential)) != nil
+	}
 	return !wellFormed(credential) || findKey(a.Client.View(), credential) != nil
 }
 
-// AuthenticateHere finds out who calls when the control plane has no leader, which leaves tokens:
-// whether a key was revoked cannot be known. The view is this node's own, and may be old. Faults:
-// unauthorized, customer_blocked, unavailable for keys and for tokens whose issuer is away.
+// AuthenticateHere finds out who calls when the control plane has no leader, which leaves tokens.
+// Whether a key was revoked, or a session ended, cannot be known. The view is this node's own, and
+// may be old. Faults: unauthorized, customer_blocked, unavailable for keys, for sessions and for
+// tokens whose issuer is away.
 func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization string) (Principal,
 	*client.View, error) {
 	scheme, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
-	if !strings.EqualFold(scheme, "Bearer") || strings.HasPrefix(credential, keyStart) {
+	if !strings.EqualFold(scheme, "Bearer") || strings.HasPrefix(credential, keyStart) ||
+		strings.HasPrefix(credential, sessionStart) {
 		return Principal{}, nil, fault.New(fault.Unavailable, "the control plane has no leader; "+
-			"API keys cannot be checked")
+			"API keys and sessions cannot be checked")
 	}
 	who, err := a.check(ctx, credential)
 	if err != nil {
@@ -106,10 +137,16 @@ func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization stri
 }
 
 // Holds says whether a credential that was let in would be let in again, by what this node knows.
-// Long answers ask it while they are sent. Faults: unauthorized when its key was revoked or has
-// expired since, or its token; customer_blocked.
+// Long answers ask it while they are sent. Faults: unauthorized when its key was revoked, or its
+// session ended, or any of these or its token has expired since; customer_blocked.
 func (a *Authenticator) Holds(p *Principal) error {
 	view := a.Client.View()
+	if p.Session != nil {
+		session := view.Session(p.Session.Hash)
+		if session == nil || session.Ended(a.Clock.Now().UnixMilli()) {
+			return errSession
+		}
+	}
 	if p.Key == nil {
 		if a.Clock.Now().UnixMilli() > p.Until {
 			return fault.New(fault.Unauthorized, "the token has expired")
@@ -124,8 +161,11 @@ func (a *Authenticator) Holds(p *Principal) error {
 
 // Used notes that a caller was let in, and from where; the zero address is not known.
 func (a *Authenticator) Used(p *Principal, from netip.Addr) {
-	if p.Key != nil {
+	switch {
+	case p.Key != nil:
 		a.Touches.touch(p.Key.ID, from)
+	case p.Session != nil:
+		a.Touches.touchSession(p.Session.Hash)
 	}
 }
 

@@ -69,6 +69,9 @@ func webKey(private ed25519.PrivateKey) *jose.JSONWebKey {
 		Algorithm: string(jose.EdDSA), Use: "sig"}
 }
 
+// seed is the private key, in its shortest form.
+func (i *Issuer) seed() []byte { return i.key.Key.(ed25519.PrivateKey).Seed() }
+
 func readKey(path string) (*jose.JSONWebKey, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

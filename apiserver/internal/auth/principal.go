@@ -1,5 +1,6 @@
 // Package auth owns who calls, and what each may do (specification 5, decisions 7, 31 and 44). That
-// is by API keys and by the sign-in tokens of the local issuer and of another one (package oidc).
+// is by API keys, by sessions of browsers, and by the sign-in tokens of the local issuer and of
+// another one (package oidc).
 // It answers with a Principal or a fault; it writes no response and knows no operation.
 package auth
 
@@ -13,8 +14,10 @@ import (
 type Principal struct {
 	Customer string      // whose resources are meant
 	Key      *client.Key // nil for a sign-in credential
-	Subject  string      // of a sign-in credential
-	Admin    bool        // a sign-in credential with the role admin
+	// Session is a sign-in credential that is a browser's session, nil for a token.
+	Session *client.Session
+	Subject string // of a sign-in credential
+	Admin   bool   // a sign-in credential with the role admin
 	// Foreign is a sign-in credential of the OpenID Connect issuer. Email is the address that it
 	// has verified, "" for none.
 	Foreign bool

@@ -16,20 +16,22 @@ import (
 const (
 	flushEvery   = time.Minute
 	flushTimeout = time.Second
-	// maxTouches bounds memory; further keys of that minute keep their older time.
+	// maxTouches bounds memory; further keys and sessions of that minute keep their older time.
 	maxTouches = 100_000
 	// touchBatch keeps a command far below the log's bound of 512 KiB.
 	touchBatch = 4_000
 )
 
-// Touches gathers when keys were used, and from where, and tells the control plane once a minute.
+// Touches gathers when keys and sessions were used, and from where. It tells the control plane once
+// a minute.
 type Touches struct {
 	client client.Client
 	clock  clock.Clock
 	log    *slog.Logger
 
-	mu   sync.Mutex
-	last map[ids.ID]Use
+	mu       sync.Mutex
+	last     map[ids.ID]Use
+	sessions map[client.Hash]int64
 }
 
 // Use is one use of a key.
@@ -40,7 +42,8 @@ type Use struct {
 
 // NewTouches gathers; Run flushes.
 func NewTouches(c client.Client, k clock.Clock, log *slog.Logger) *Touches {
-	return &Touches{client: c, clock: k, log: log, last: map[ids.ID]Use{}}
+	return &Touches{client: c, clock: k, log: log, last: map[ids.ID]Use{},
+		sessions: map[client.Hash]int64{}}
 }
 
 func (t *Touches) touch(key ids.ID, from netip.Addr) {
@@ -52,6 +55,15 @@ func (t *Touches) touch(key ids.ID, from netip.Addr) {
 	defer t.mu.Unlock()
 	if _, known := t.last[key]; known || len(t.last) < maxTouches {
 		t.last[key] = use
+	}
+}
+
+func (t *Touches) touchSession(session client.Hash) {
+	at := t.clock.Now().UnixMilli()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.sessions[session]; known || len(t.sessions) < maxTouches {
+		t.sessions[session] = at
 	}
 }
 
@@ -76,8 +88,8 @@ func (t *Touches) Run(ctx context.Context) {
 // flush proposes what was gathered. What fails is dropped: the next use of the key says it anew.
 func (t *Touches) flush(ctx context.Context) {
 	t.mu.Lock()
-	gathered := t.last
-	t.last = map[ids.ID]Use{}
+	gathered, used := t.last, t.sessions
+	t.last, t.sessions = map[ids.ID]Use{}, map[client.Hash]int64{}
 	t.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
@@ -88,6 +100,16 @@ func (t *Touches) flush(ctx context.Context) {
 	for batch := range slices.Chunk(touches, touchBatch) {
 		if _, err := client.Do(ctx, t.client, client.TouchKeys{Keys: batch}, nil); err != nil {
 			t.log.Warn("last uses of keys are lost", "keys", len(batch), "error", err)
+		}
+	}
+	sessions := make([]client.SessionTouch, 0, len(used))
+	for hash, at := range used {
+		sessions = append(sessions, client.SessionTouch{Hash: hash, At: at})
+	}
+	for batch := range slices.Chunk(sessions, touchBatch) {
+		if _, err := client.Do(ctx, t.client, client.TouchSessions{Sessions: batch},
+			nil); err != nil {
+			t.log.Warn("last uses of sessions are lost", "sessions", len(batch), "error", err)
 		}
 	}
 }

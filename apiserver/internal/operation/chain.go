@@ -191,8 +191,11 @@ func (c *Chain) beginExchange(op *Operation, rc *fasthttp.RequestCtx) *exchange 
 	}
 	peer, _ := netip.AddrFromSlice(rc.RemoteIP()) // the zero address when it has none
 	h := &rc.Request.Header
+	x.from.Way = x.way(peer)
+	x.from.cookie = func(name string) string { return string(rc.Request.Header.Cookie(name)) }
 	x.address = c.Proxies.Caller(peer, lines(h.PeekAll("Forwarded")),
 		lines(h.PeekAll("X-Forwarded-For")))
+	x.from.Address = x.address
 	rc.Response.Header.Set("X-Request-Id", x.id)
 	return x
 }
@@ -231,6 +234,7 @@ func (c *Chain) serve(op *Operation, rc *fasthttp.RequestCtx) {
 	} else {
 		x.succeed(answer)
 	}
+	x.sendCookies()
 	x.finish()
 }
 
@@ -299,16 +303,22 @@ func (x *exchange) actor() *client.Actor {
 
 // identify finds out who calls and takes the call from its bucket.
 func (x *exchange) identify(ctx context.Context) error {
+	credential, browser := x.credential()
+	if browser || x.op.Browser {
+		if err := x.checkSite(); err != nil {
+			return err
+		}
+	}
 	if x.op.Access == auth.Public {
 		return x.takeFromBucket(ctx, x.holder(), "", x.op.Rate)
 	}
-	known := x.Auth.Known(string(x.rc.Request.Header.Peek("Authorization")))
+	known := x.Auth.Known(credential)
 	if !known { // whether there is such a key asks the leader
 		if limited := x.takeFromBucket(ctx, x.holder(), "", limits.Anonymous); limited != nil {
 			return limited
 		}
 	}
-	principal, view, err := x.authenticate(ctx)
+	principal, view, err := x.authenticate(ctx, credential)
 	if err != nil {
 		if known {
 			if limited := x.takeFromBucket(ctx, x.holder(), "", limits.Anonymous); limited != nil {
@@ -329,9 +339,9 @@ func (x *exchange) identify(ctx context.Context) error {
 	return x.takeFromBucket(ctx, principal.Holder(), principal.Payer(), class)
 }
 
-func (x *exchange) authenticate(ctx context.Context) (auth.Principal, *client.View, error) {
-	h := &x.rc.Request.Header
-	credential, customer := string(h.Peek("Authorization")), string(h.Peek("X-Customer-Ref"))
+func (x *exchange) authenticate(ctx context.Context, credential string) (auth.Principal,
+	*client.View, error) {
+	customer := string(x.rc.Request.Header.Peek("X-Customer-Ref"))
 	patience := client.Patience
 	if x.op.Leaderless {
 		patience = leaderPatience

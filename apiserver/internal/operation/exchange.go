@@ -125,6 +125,8 @@ func (x *exchange) fail(err error) {
 	case problem.Code == fault.TrialLimitReached:
 		now := x.Clock.Now().UTC()
 		h.Set("Retry-After", seconds(now.Truncate(24*time.Hour).AddDate(0, 0, 1).Sub(now)))
+	case x.from.RetryAfter > 0:
+		h.Set("Retry-After", seconds(x.from.RetryAfter))
 	case problem.Status == 429 || problem.Status == 503:
 		if len(h.Peek("Retry-After")) == 0 {
 			h.Set("Retry-After", "5")
@@ -150,6 +152,10 @@ func (x *exchange) replayed() {
 type Raw struct {
 	ContentType string
 	Body        []byte
+	// Status is not the declaration's, 0: it is. Location leads a browser on.
+	Status   int
+	Location string
+	Forms    bool // the page has forms, which go to this server
 }
 
 // Download is an answer that is written as it is made, of any length. An error in the middle breaks
@@ -204,7 +210,13 @@ func (x *exchange) succeed(answer any) {
 	case Raw:
 		x.rc.SetContentType(answer.ContentType)
 		if strings.HasPrefix(answer.ContentType, "text/html") {
-			x.protect()
+			x.protect(answer.Forms)
+		}
+		if answer.Status != 0 {
+			x.rc.SetStatusCode(answer.Status)
+		}
+		if answer.Location != "" {
+			x.rc.Response.Header.Set("Location", answer.Location)
 		}
 		x.rc.SetBody(answer.Body)
 	case Download:
@@ -224,11 +236,16 @@ func (x *exchange) succeed(answer any) {
 	}
 }
 
-// protect keeps a page from running scripts, loading anything, and being shown within another.
-func (x *exchange) protect() {
-	h := &x.rc.Response.Header
+// protect keeps a page from running scripts, loading anything, and being shown within another. Its
+// forms, if it has any, go to this server alone, and what it says is kept nowhere.
+func (x *exchange) protect(forms bool) {
+	h, action := &x.rc.Response.Header, "'none'"
+	if forms {
+		action = "'self'"
+		h.Set("Cache-Control", "no-store")
+	}
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		"base-uri 'none'; form-action "+action+"; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 }
@@ -347,6 +364,13 @@ var (
 	ErrGone = fault.Wrap(fault.Unavailable, errGone, "the caller is gone")
 	errGone = errors.New("operation: the caller is gone") // faults of one code are alike
 )
+
+// sendCookies sets what the handler had set, however the call ended.
+func (x *exchange) sendCookies() {
+	for _, cookie := range x.from.cookies {
+		x.rc.Response.Header.SetCookie(cookie)
+	}
+}
 
 // finish leaves the connection fit for the next request, and counts and logs this one.
 func (x *exchange) finish() {

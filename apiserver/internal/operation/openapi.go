@@ -157,7 +157,7 @@ func (op *Operation) requestBody(s *examples) object {
 			"application/json": withExample(object{"schema": object{"type": "object"}},
 				s.text(op, "application/json"))}}
 	}
-	content := object{"application/json": withExample(
+	content := object{op.request.mediaTypes()[0]: withExample(
 		object{"schema": s.schemas.of(op.request.body.typ, true)},
 		s.of(op.request.body.typ, true, op.ID))}
 	if op.request.stream != nil {
@@ -242,6 +242,9 @@ func (op *Operation) problems() map[int][]string {
 	}
 	if op.Rate != limits.Unlimited {
 		codes = append(codes, fault.RateLimited)
+	}
+	if op.Browser {
+		codes = append(codes, fault.CrossSite)
 	}
 	if op.Idempotency != Ignored {
 		codes = append(codes, fault.IdempotencyInFlight, fault.IdempotencyReused,

@@ -11,6 +11,7 @@
 //	query:"name"   a query parameter; a slice may be repeated
 //	header:"name"  a header line; an empty one counts as none
 //	body:"json"    the body, a struct (or slice); limit:"bytes" overrides 1 MiB
+//	body:"form"    the body, a struct of texts, as a browser sends a form; limit as above
 //	body:"raw"     the JSON body as its bytes came, a []byte: nobody has looked at it
 //	stream:"text/uri-list,…"  a *Stream: the body as it arrives when it has one of these types.
 //	               The members of the JSON body then come as query parameters, all but those
@@ -26,9 +27,12 @@ package operation
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -80,6 +84,8 @@ type Declaration struct {
 	Status     int // of success: 200 unless told; an operation that answers None has 204
 	// of refused input that has no code of its own: invalid_request unless told
 	Invalid fault.Code
+	// Browser says that it sets cookies, so that it is refused to pages of other sites.
+	Browser bool
 	// Errors are the codes that the handler itself can answer, beside those that the declaration
 	// implies.
 	Errors  []fault.Code
@@ -108,6 +114,14 @@ type Caller struct {
 	// Reason is why an answer of success is empty, in words, set by its handler: the header
 	// Shoal-Reason says it.
 	Reason string
+	// Address is from where the call came, as far as trusted proxies say, and Way how.
+	Address netip.Addr
+	Way     Way
+	// RetryAfter is when a refused call may be repeated, set by its handler; 0: the usual.
+	RetryAfter time.Duration
+
+	cookie  func(name string) string // of the request
+	cookies []*fasthttp.Cookie       // of the answer
 }
 
 // None is the answer of an operation without a body.

@@ -3,10 +3,12 @@ package operation
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -30,6 +32,7 @@ type bodyField struct {
 	typ   reflect.Type
 	limit int
 	raw   bool // is handed on as it came
+	form  bool // as a browser sends one
 }
 
 type streamField struct {
@@ -57,7 +60,8 @@ func compileRequest(id string, t reflect.Type) *request {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if form := f.Tag.Get("body"); form != "" {
-			r.body = &bodyField{index: f.Index, typ: f.Type, limit: bodyLimit, raw: form == "raw"}
+			r.body = &bodyField{index: f.Index, typ: f.Type, limit: bodyLimit, raw: form == "raw",
+				form: form == "form"}
 			if text := f.Tag.Get("limit"); text != "" {
 				limit, err := strconv.Atoi(text)
 				if err != nil {
@@ -124,13 +128,17 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 	case streamed:
 		v.FieldByIndex(r.stream.index).Set(reflect.ValueOf(in.stream))
 	case r.body != nil:
-		if in.hasBody && in.contentType != "application/json" {
+		if in.hasBody && in.contentType != r.mediaTypes()[0] {
 			return value, nil,
 				fault.Invalid(fault.UnsupportedMediaType, "Content-Type", "must be %s",
-					r.mediaTypes())
+					strings.Join(r.mediaTypes(), " or "))
 		}
 		if body, err = in.read(r.body.limit); err != nil {
 			return value, nil, err
+		}
+		if r.body.form {
+			r.decodeForm(body, v.FieldByIndex(r.body.index), p)
+			break
 		}
 		if r.body.raw {
 			v.FieldByIndex(r.body.index).SetBytes(body)
@@ -211,12 +219,37 @@ func (r *request) decodeRepeated(texts []string, into reflect.Value, f *field, p
 	f.rules.bounds(float64(len(texts)), f.name, " items", p)
 }
 
-func (r *request) mediaTypes() string {
+// mediaTypes are those of the body, that of a whole one first.
+func (r *request) mediaTypes() []string {
 	types := []string{"application/json"}
+	if r.body.form {
+		types[0] = formType
+	}
 	if r.stream != nil {
 		types = append(types, r.stream.types...)
 	}
-	return strings.Join(types, " or ")
+	return types
+}
+
+const formType = "application/x-www-form-urlencoded"
+
+// decodeForm reads the members of a form. Others are passed over: browsers' helpers add some.
+func (r *request) decodeForm(body []byte, v reflect.Value, p *problems) {
+	values, err := url.ParseQuery(string(body))
+	if err != nil || !utf8.Valid(body) {
+		p.add(fault.InvalidBody, "", "not a form")
+		return
+	}
+	members := r.shapes[r.body.typ]
+	for i := range members.fields {
+		f := &members.fields[i]
+		into := v.FieldByIndex(f.index)
+		if texts, given := values[f.name]; given {
+			r.shapes.decodeText(texts[0], into, &f.rules, f.name, p)
+		} else {
+			r.shapes.absent(into, f, f.name, p)
+		}
+	}
 }
 
 // Validator is a request, or its body, that has rules which no tag can say. It is asked when

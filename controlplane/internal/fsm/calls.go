@@ -274,6 +274,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireDeliveries(tx)
 	expireTopUps(tx)
 	tx.TellFailures()
+	expireSessions(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

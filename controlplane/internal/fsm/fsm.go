@@ -161,6 +161,10 @@ func registerAll(m *FSM) {
 	register(m, sendDelivery)
 	register(m, dropAudit)
 	register(m, noteSignIn)
+	register(m, createAccount)
+	register(m, openSession)
+	register(m, endSessions)
+	register(m, touchSessions)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

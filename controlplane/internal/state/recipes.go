@@ -12,7 +12,7 @@ import (
 // ContentsSince is the version of the cluster from which on recipes stand in the state by content.
 const ContentsSince = 2
 
-// Hash is the SHA-256 of a recipe as it is encoded.
+// Hash is a SHA-256: of a recipe as it is encoded, or of a secret.
 type Hash [sha256.Size]byte
 
 func (h Hash) zero() bool { return h == Hash{} }

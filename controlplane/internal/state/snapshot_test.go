@@ -217,6 +217,10 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, failures := range auditFailuresTable.all(&tx.View, "id_prefix") {
 			auditFailuresTable.remove(tx, failures)
 		}
+		for _, account := range accountsTable.all(&tx.View, "id_prefix") {
+			accountsTable.remove(tx, account)
+		}
+		tx.SessionsByUse(func(s *Session) bool { tx.RemoveSession(s); return true })
 		return nil
 	})
 	if err != nil {

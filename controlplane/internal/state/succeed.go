@@ -36,8 +36,8 @@ type Changes struct {
 // and the time. Who fetches which shard is, too: a fetcher at work holds a lease by the state of
 // today. The number of the newest dispatch and the index never count back, so they are of today,
 // too. The runs that were launched behind the cut are undone, and revisions go on above all there
-// were. Revoked keys stay revoked, and customers are blocked or not as they are today. It fails
-// when the states have different numbers of shards.
+// were. Revoked keys stay revoked, customers are blocked or not as they are today, and nobody is
+// signed in. It fails when the states have different numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
@@ -59,6 +59,7 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 		f.undo(tx)
 		f.revoke(tx)
 		f.block(tx)
+		f.signOut(tx)
 		f.succeedWork(tx)
 		for _, node := range mine.Nodes() {
 			tx.RemoveNode(node)
@@ -150,6 +151,19 @@ func (f *follower) block(tx *Tx) {
 		}
 		return true
 	})
+}
+
+// signOut ends all sessions of the backup: which of them were ended since is not known. Accounts
+// that are there today are as they are today, so that no password is good again that was changed.
+func (f *follower) signOut(tx *Tx) {
+	for _, session := range sessionsTable.all(f.mine, "id_prefix") {
+		tx.RemoveSession(session)
+	}
+	for _, account := range accountsTable.all(f.mine, "id_prefix") {
+		if today := f.old.Account(account.ID); today != nil {
+			tx.PutAccount(today)
+		}
+	}
 }
 
 // revoke takes the revocations over, and revokes the backup's keys by them.

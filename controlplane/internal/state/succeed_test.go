@@ -257,3 +257,37 @@ func TestBlocksOutliveARestore(t *testing.T) {
 		t.Error("a customer who came since is there")
 	}
 }
+
+// After a restore nobody is signed in, and no password is good again that was changed since.
+func TestSucceedSignsOut(t *testing.T) {
+	restored := clusterState(t, 5, 100, ids.ID{1}, 4, "n")
+	today := clusterState(t, 9, 900, ids.ID{1}, 4, "n")
+	put := func(s *Store, index uint64, account Account, hash byte) {
+		err := s.Update(index, 1000, func(tx *Tx) error {
+			tx.PutAccount(&account)
+			tx.PutSession(&Session{Hash: Hash{hash}, Account: account.ID})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(restored, 6, Account{ID: ids.ID{1}, Email: "a@x.test", Password: "stolen", Admin: true}, 1)
+	put(restored, 7, Account{ID: ids.ID{2}, Email: "b@x.test", Password: "same"}, 2)
+	put(today, 10, Account{ID: ids.ID{1}, Email: "a@x.test", Password: "new"}, 3)
+	if _, err := restored.Succeed(today, Restoration{}); err != nil {
+		t.Fatal(err)
+	}
+	view := restored.View()
+	for hash := range byte(4) {
+		if view.Session(Hash{hash}) != nil {
+			t.Errorf("session %d is open", hash)
+		}
+	}
+	if a := view.Account(ids.ID{1}); a.Password != "new" || a.Admin {
+		t.Errorf("the account is %+v", a)
+	}
+	if view.Account(ids.ID{2}) == nil {
+		t.Error("an account of the backup is gone")
+	}
+}

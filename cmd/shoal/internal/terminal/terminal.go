@@ -5,9 +5,11 @@ package terminal
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 
@@ -39,6 +41,43 @@ func OfProcess() Terminal {
 // Notef writes a line for people, which scripts that read out never see.
 func (t *Terminal) Notef(format string, args ...any) {
 	_, _ = fmt.Fprintf(t.Err, format+"\n", args...) // nothing can be said when stderr is gone
+}
+
+// Secret asks for a line that is not shown while it is typed. Where In is no terminal it reads the
+// next line of it.
+func (t *Terminal) Secret(question string) (string, error) {
+	if t.Asks() {
+		if _, err := io.WriteString(t.Err, question); err != nil {
+			return "", err
+		}
+		typed, err := term.ReadPassword(int(t.In.(*os.File).Fd()))
+		t.Notef("")
+		return string(typed), err
+	}
+	var line []byte
+	for one := make([]byte, 1); len(line) < longestSecret; { // not a byte of what follows the line
+		n, err := t.In.Read(one)
+		if n == 1 && one[0] == '\n' {
+			return strings.TrimSuffix(string(line), "\r"), nil
+		}
+		line = append(line, one[:n]...)
+		if errors.Is(err, io.EOF) {
+			return string(line), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", Usagef("a line has at most %d bytes", longestSecret)
+}
+
+// longestSecret bounds a line that is not shown, in bytes.
+const longestSecret = 1000
+
+// Asks says whether a person sits before In.
+func (t *Terminal) Asks() bool {
+	file, ok := t.In.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }
 
 // The exit codes that scripts rely on.

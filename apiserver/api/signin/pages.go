@@ -1,0 +1,161 @@
+package signin
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	_ "embed"
+	"errors"
+	"html/template"
+	"net/http"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// where the page is; a browser comes back to it.
+const pagePath = "/sign-in"
+
+//go:embed page.html
+var pageText string
+
+// pageForm is a part of the program, and holds.
+var pageForm = template.Must(template.New("sign-in").Parse(pageText))
+
+// shown is what the page says.
+type shown struct {
+	Clear    bool   // nothing can be entered
+	Customer string // who has signed in, "": nobody
+	Admin    bool
+	Token    string // of the forms
+	Email    string // as it was entered
+	Problem  string
+}
+
+// page is GET /sign-in.
+func (r Resource) page() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_sign_in_page", Routes: operation.Routes("GET " + pagePath), Group: group,
+		Summary: "Shows a form to sign in, or who has signed in", Access: auth.Public,
+		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
+		return r.show(ctx, from, shown{}, 0)
+	})
+}
+
+// show makes the page, with what is known of the caller.
+func (r Resource) show(ctx context.Context, from *operation.Caller, s shown,
+	status int) (operation.Raw, error) {
+	s.Clear = from.Way == operation.InTheClear
+	if secret := from.Cookie(operation.SessionCookie); secret != "" {
+		p, _, err := r.Sessions.Authenticate(ctx, "Bearer "+secret, "")
+		switch code := fault.CodeOf(err); {
+		case err == nil:
+			s.Customer, s.Admin = p.Customer, p.Admin
+		case code == fault.Unauthorized:
+			from.SetCookie(operation.SessionCookie, "", 0)
+		case s.Problem == "" && code == fault.CustomerBlocked:
+			s.Problem = problemText(err)
+		case code != fault.CustomerBlocked:
+			return operation.Raw{}, err
+		}
+	}
+	if s.Token = from.Cookie(formCookie); s.Token == "" {
+		s.Token = rand.Text()
+	}
+	from.SetCookie(formCookie, s.Token, formLife)
+	var out bytes.Buffer
+	if err := pageForm.Execute(&out, s); err != nil {
+		return operation.Raw{}, err
+	}
+	return operation.Raw{ContentType: "text/html; charset=utf-8", Body: out.Bytes(),
+		Status: status, Forms: true}, nil
+}
+
+type enterRequest struct {
+	Body struct {
+		Token    string `json:"token"`
+		Email    string `json:"email"`
+		Password string `json:"password"`
+	} `body:"form" limit:"4096"`
+}
+
+var errForm = fault.New(fault.InvalidRequest, "The form was too old, or your browser keeps no "+
+	"cookies. Try again.")
+
+// fresh says whether a form is one that this browser was given.
+func fresh(from *operation.Caller, token string) bool {
+	given := from.Cookie(formCookie)
+	return given != "" && subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1
+}
+
+// enter is POST /sign-in.
+func (r Resource) enter() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_sign_in_form", Routes: operation.Routes("POST " + pagePath), Group: group,
+		Summary: "Takes the form of the page, and leads back to it", Access: auth.Public,
+		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+	}, func(ctx context.Context, from *operation.Caller, in *enterRequest) (operation.Raw, error) {
+		var err error = errForm
+		if from.Way == operation.InTheClear || fresh(from, in.Body.Token) {
+			if _, err = r.open(ctx, from, in.Body.Email, in.Body.Password); err == nil {
+				return back(), nil
+			}
+		}
+		entry := fault.Lookup(fault.CodeOf(err))
+		if entry.Status >= http.StatusInternalServerError {
+			return operation.Raw{}, err
+		}
+		return r.show(ctx, from, shown{Email: in.Body.Email, Problem: problemText(err)},
+			entry.Status)
+	})
+}
+
+// back leads to the page.
+func back() operation.Raw {
+	return operation.Raw{ContentType: "text/html; charset=utf-8", Status: http.StatusSeeOther,
+		Location: pagePath, Forms: true}
+}
+
+// problemText is what a fault says to a person.
+func problemText(err error) string {
+	var coded *fault.Error
+	if errors.As(err, &coded) {
+		return coded.Detail
+	}
+	return err.Error()
+}
+
+type leaveRequest struct {
+	Body struct {
+		Token      string `json:"token"`
+		Everywhere string `json:"everywhere"`
+	} `body:"form" limit:"4096"`
+}
+
+// leave is POST /sign-out.
+func (r Resource) leave() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_sign_out_form", Routes: operation.Routes("POST /sign-out"), Group: group,
+		Summary: "Ends the session, or all of the account, and leads to the sign-in page",
+		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+	}, func(ctx context.Context, from *operation.Caller, in *leaveRequest) (operation.Raw, error) {
+		if !fresh(from, in.Body.Token) {
+			return r.show(ctx, from, shown{Problem: errForm.Detail}, http.StatusBadRequest)
+		}
+		p, _, err := r.Sessions.Authenticate(ctx,
+			"Bearer "+from.Cookie(operation.SessionCookie), "")
+		switch code := fault.CodeOf(err); {
+		case code == fault.Unauthorized || code == fault.CustomerBlocked: // there is nothing to end
+			from.SetCookie(operation.SessionCookie, "", 0)
+			return back(), nil
+		case err != nil:
+			return operation.Raw{}, err
+		}
+		from.Principal = p
+		return back(), r.end(ctx, from, in.Body.Everywhere != "")
+	})
+}

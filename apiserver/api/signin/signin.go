@@ -1,0 +1,137 @@
+// Package signin is how people sign in at the service itself: the operations for programs, and the
+// pages for browsers, which do without JavaScript. It exists where no OpenID Connect issuer signs
+// people in. What it decides is in package accounts.
+package signin
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/accounts"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+const group = "Sign-in"
+
+// Cookies of a browser beside its session.
+const (
+	deviceCookie = "shoal-device" // says that it signed in before
+	formCookie   = "shoal-form"   // is in its forms, too
+)
+
+// How long browsers keep cookies.
+const (
+	sessionLife = client.SessionMillis * time.Millisecond
+	deviceLife  = 400 * 24 * time.Hour // the most that they keep one
+	formLife    = 24 * time.Hour
+)
+
+// Sessions finds out whose session a secret is.
+type Sessions interface {
+	Authenticate(ctx context.Context, authorization, customerRef string) (auth.Principal,
+		*client.View, error)
+}
+
+// Resource is how people sign in.
+type Resource struct {
+	Accounts *accounts.Service
+	Sessions Sessions
+}
+
+// Operations implements the catalogue's resource.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{r.signIn(), r.signOut(), r.signOutEverywhere(), r.create(),
+		r.page(), r.enter(), r.leave()}
+}
+
+// SignInInput is who signs in.
+type SignInInput struct {
+	Email    string `json:"email" required:"true"`
+	Password string `json:"password" required:"true"`
+}
+
+type signInRequest struct {
+	Body SignInInput `body:"json" limit:"4096"`
+}
+
+// SignedIn is who has signed in.
+type SignedIn struct {
+	CustomerRef string `json:"customerRef"`
+	Admin       bool   `json:"admin"`
+}
+
+var errClear = fault.New(fault.InvalidRequest, "the call came in the clear, where others read "+
+	"passwords: use https. The operator starts the service with --tls-cert, or names its proxy in "+
+	"--trusted-proxies, which sends X-Forwarded-Proto")
+
+// signIn is POST /api/auth/sign-in.
+func (r Resource) signIn() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_sign_in", Routes: operation.Routes("POST /api/auth/sign-in"), Group: group,
+		Summary: "Begins a session of a browser",
+		Description: "The session is a cookie that no script sees, good for 30 days, or 7 without a " +
+			"call. It does what a sign-in token does. In the clear no password is taken, but from " +
+			"this machine. Too many attempts at an account, from one network or device, have to " +
+			"wait as the header Retry-After says.",
+		Access: auth.Public, Rate: limits.Anonymous, Browser: true,
+		Errors: []fault.Code{fault.Unauthorized, fault.CustomerBlocked},
+	}, func(ctx context.Context, from *operation.Caller, in *signInRequest) (SignedIn, error) {
+		account, err := r.open(ctx, from, in.Body.Email, in.Body.Password)
+		if err != nil {
+			return SignedIn{}, err
+		}
+		return SignedIn{CustomerRef: account.Customer, Admin: account.Admin}, nil
+	})
+}
+
+// open begins a session in the caller's browser.
+func (r Resource) open(ctx context.Context, from *operation.Caller, email,
+	password string) (client.Account, error) {
+	if from.Way == operation.InTheClear {
+		return client.Account{}, errClear
+	}
+	opened, retry, err := r.Accounts.SignIn(ctx, accounts.Attempt{Email: email, Password: password,
+		Address: from.Address, Device: from.Cookie(deviceCookie)})
+	if err != nil {
+		from.RetryAfter = retry
+		return client.Account{}, err
+	}
+	from.SetCookie(operation.SessionCookie, opened.Session, sessionLife)
+	from.SetCookie(deviceCookie, opened.Device, deviceLife)
+	return opened.Account, nil
+}
+
+// signOut is POST /api/auth/sign-out.
+func (r Resource) signOut() *operation.Operation {
+	return r.ending("svc_sign_out", "POST /api/auth/sign-out", "Ends this session", false)
+}
+
+// signOutEverywhere is POST /api/auth/sign-out-everywhere.
+func (r Resource) signOutEverywhere() *operation.Operation {
+	return r.ending("svc_sign_out_everywhere", "POST /api/auth/sign-out-everywhere",
+		"Ends all sessions of the account", true)
+}
+
+func (r Resource) ending(id, route, summary string, everywhere bool) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: id, Routes: operation.Routes(route), Group: group, Summary: summary,
+		Description: "A session that has ended is refused from the next request on. What it has " +
+			"open ends.",
+		Access: auth.SignInOnly, Rate: limits.General, Browser: true,
+	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.None, error) {
+		return operation.None{}, r.end(ctx, from, everywhere)
+	})
+}
+
+// end ends the caller's session, or all of its account.
+func (r Resource) end(ctx context.Context, from *operation.Caller, everywhere bool) error {
+	if err := r.Accounts.SignOut(ctx, &from.Principal, from.Address, everywhere); err != nil {
+		return err
+	}
+	from.SetCookie(operation.SessionCookie, "", 0)
+	return nil
+}

@@ -1,0 +1,237 @@
+// Package accounts owns how people sign in with an e-mail address and a password. It has the hashes
+// of passwords, how often one may be tried, sessions, and known devices. It answers with a session
+// or a fault. It knows no HTTP and writes no answer; who calls with a session is package auth's.
+package accounts
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/forwarded"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Config is what a Service needs. All of it must be set but HashKiB.
+type Config struct {
+	HashKiB   int // memory of a password's hash; 64 MiB unless told
+	Client    client.Client
+	Limiter   cache.Limiter // counts guesses, for all servers when it is shared
+	Clock     clock.Clock
+	IDs       ids.Source
+	DeviceKey []byte // signs the texts of devices, the same for all servers
+	Logger    *slog.Logger
+	Count     func(Outcome) // of each attempt to sign in, and of each sign-out
+}
+
+// Service signs people in and out. It is safe for concurrent use.
+type Service struct {
+	Config
+	hashes *hasher
+	decoy  string // the hash of nobody's password
+}
+
+// New makes a service.
+func New(config Config) (*Service, error) {
+	s := &Service{Config: config, hashes: newHasher(config.HashKiB)}
+	var err error
+	if s.decoy, err = s.hashes.make(context.Background(), "nobody's"); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Outcome is what came of an attempt.
+type Outcome string
+
+// The outcomes.
+const (
+	SignedIn  Outcome = "signed_in"
+	Refused   Outcome = "refused" // a wrong password, an unknown address or a blocked customer
+	TooOften  Outcome = "too_often"
+	SignedOut Outcome = "signed_out"
+)
+
+// Event is something that a person did, or tried.
+type Event struct {
+	Outcome  Outcome
+	Email    string // as it was typed; "" where a session did it
+	Customer string // "" where it is not known
+	Address  netip.Addr
+}
+
+// note tells of each event, once: what is to know of sign-ins hears of them here.
+func (s *Service) note(e Event) {
+	s.Count(e.Outcome)
+	level := slog.LevelInfo
+	if e.Outcome == TooOften {
+		level = slog.LevelWarn
+	}
+	s.Logger.Log(context.Background(), level, "sign-in", "outcome", e.Outcome, "email", e.Email,
+		"customer", e.Customer, "address", e.Address)
+}
+
+// Attempt is a person who wants to sign in.
+type Attempt struct {
+	Email, Password string
+	Address         netip.Addr // from where
+	Device          string     // what the browser shows of before, "" for nothing
+}
+
+// Opened is a session that has begun. The texts are the browser's alone.
+type Opened struct {
+	Session string
+	Device  string
+	Account client.Account
+}
+
+// Guesses, in buckets that fill up again by and by. A network is an address, or a /64 of version 6.
+var (
+	// guessesOfAddress are those from a network at all accounts.
+	guessesOfAddress = cache.Limit{Count: 30, Per: 15 * time.Minute}
+	// guessesHere are those from a network, or a known device, at one account.
+	guessesHere = cache.Limit{Count: 10, Per: 15 * time.Minute}
+	// guessesOfStrangers are those at one account from everywhere but its known devices.
+	guessesOfStrangers = cache.Limit{Count: 100, Per: time.Hour}
+)
+
+var errWrong = fault.New(fault.Unauthorized, "the e-mail address or the password is wrong")
+
+// SignIn begins a session. An account that there is not takes as long as a wrong password. Faults:
+// unauthorized, rate_limited (retry says for how long), customer_blocked to who knows the password,
+// unavailable.
+func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry time.Duration,
+	err error) {
+	event := Event{Outcome: Refused, Email: a.Email, Address: a.Address}
+	defer func() {
+		if code := fault.CodeOf(err); code != fault.Unavailable && code != fault.Internal {
+			s.note(event)
+		}
+	}()
+	if len(a.Email) > maxEmail || len(a.Password) > maxPassword {
+		return Opened{}, 0, errWrong
+	}
+	view, err := s.Client.Fresh(ctx)
+	if err != nil {
+		return Opened{}, 0, fmt.Errorf("read the state: %w", err)
+	}
+	account, hash := view.AccountByEmail(a.Email), s.decoy
+	if account != nil {
+		hash, event.Customer = account.Password, account.Customer
+	}
+	if retry := s.takeGuess(ctx, a, account); retry > 0 {
+		event.Outcome = TooOften
+		return Opened{}, retry, fault.New(fault.RateLimited,
+			"too many attempts to sign in: try again in %s", wait(retry))
+	}
+	right, err := s.hashes.matches(ctx, hash, a.Password)
+	if err != nil {
+		return Opened{}, 0, err
+	}
+	if !right || account == nil {
+		return Opened{}, 0, errWrong
+	}
+	secret := auth.NewSessionSecret()
+	if _, err := client.Do(ctx, s.Client, client.OpenSession{Account: account.ID,
+		Password: account.Password, Hash: auth.HashSession(secret)}, nil); err != nil {
+		return Opened{}, 0, err
+	}
+	event.Outcome = SignedIn
+	opened = Opened{Session: secret, Device: a.Device, Account: *account}
+	if _, known := s.knows(a.Device, account.ID); !known {
+		opened.Device = s.newDevice(account.ID)
+	}
+	return opened, 0, nil
+}
+
+// takeGuess takes one guess from each bucket that it counts for. It answers for how long there is
+// none, 0 when there was one. The buckets of an unknown address are like those of a known one.
+func (s *Service) takeGuess(ctx context.Context, a Attempt, account *client.Account) time.Duration {
+	network := forwarded.Holder(a.Address)
+	sum := sha256.Sum256([]byte(strings.ToLower(a.Email)))
+	at := hex.EncodeToString(sum[:])
+	take := func(bucket string, limit cache.Limit) time.Duration {
+		v := s.Limiter.Take(ctx, "sign-in "+bucket, limit)
+		if v.Allowed {
+			return 0
+		}
+		return max(v.Retry, time.Second)
+	}
+	if account != nil {
+		if name, known := s.knows(a.Device, account.ID); known {
+			return take("device "+name, guessesHere)
+		}
+	}
+	if retry := take("from "+network, guessesOfAddress); retry > 0 {
+		return retry
+	}
+	if retry := take("from "+network+" at "+at, guessesHere); retry > 0 {
+		return retry
+	}
+	return take("at "+at, guessesOfStrangers)
+}
+
+// wait is a time for people.
+func wait(d time.Duration) string {
+	if d <= time.Minute {
+		return fmt.Sprintf("%d seconds", int(d.Seconds()+0.5))
+	}
+	return fmt.Sprintf("%d minutes", int((d+time.Minute-1)/time.Minute))
+}
+
+// SignOut ends the session that a caller has, or all of its account. Faults: invalid_request for a
+// credential that is no session, unavailable.
+func (s *Service) SignOut(ctx context.Context, p *auth.Principal, from netip.Addr,
+	everywhere bool) error {
+	if p.Session == nil {
+		return fault.New(fault.InvalidRequest, "the credential is no session of a browser: a token "+
+			"ends by itself, and a key by DELETE /api/key/{id}")
+	}
+	end := client.EndSessions{Account: p.Session.Account}
+	if !everywhere {
+		end.Hash = p.Session.Hash
+	}
+	if _, err := client.Do(ctx, s.Client, end, nil); err != nil {
+		return err
+	}
+	s.note(Event{Outcome: SignedOut, Customer: p.Customer, Address: from})
+	return nil
+}
+
+// NewAccount is an account that is to be made.
+type NewAccount struct {
+	Email, Password string
+	Customer        string // "": one of its own
+	Admin           bool
+}
+
+// maxEmail is the longest e-mail address, in bytes.
+const maxEmail = 254
+
+// Create makes an account. Its e-mail address was checked. Faults: invalid_request, email_taken,
+// limit_reached, unavailable.
+func (s *Service) Create(ctx context.Context, n NewAccount) (client.Account, error) {
+	if err := checkPassword(n.Email, n.Password); err != nil {
+		return client.Account{}, err
+	}
+	hash, err := s.hashes.make(ctx, n.Password)
+	if err != nil {
+		return client.Account{}, err
+	}
+	id := s.IDs.New()
+	if n.Customer == "" {
+		n.Customer = id.String()
+	}
+	return client.Do(ctx, s.Client, client.CreateAccount{ID: id, Email: n.Email,
+		Customer: n.Customer, Password: hash, Admin: n.Admin, Entry: s.IDs.New()}, nil)
+}

@@ -1,0 +1,200 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const (
+	email    = "ann@x.test"
+	password = "correct horse battery"
+)
+
+type rig struct {
+	*Service
+	t      *testing.T
+	clock  *clock.Manual
+	state  *clienttest.Client
+	counts map[Outcome]int
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{t: t, clock: clock.NewManual(time.Unix(1_800_000_000, 0)),
+		counts: map[Outcome]int{}}
+	r.state = clienttest.New(t, r.clock)
+	var err error
+	r.Service, err = New(Config{HashKiB: 64, Client: r.state, Limiter: cache.NewLocal(r.clock),
+		Clock: r.clock, IDs: ids.Random{Now: r.clock.Now}, DeviceKey: []byte("key"),
+		Logger: slog.New(slog.DiscardHandler), Count: func(o Outcome) { r.counts[o]++ }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Create(t.Context(), NewAccount{Email: email, Password: password,
+		Customer: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// try signs in from an address.
+func (r *rig) try(address, email, password, device string) (Opened, fault.Code) {
+	r.t.Helper()
+	opened, _, err := r.SignIn(r.t.Context(), Attempt{Email: email, Password: password,
+		Address: netip.MustParseAddr(address), Device: device})
+	if err != nil {
+		return opened, fault.CodeOf(err)
+	}
+	return opened, ""
+}
+
+// However many addresses guess at an account, strangers together have a hundred guesses an hour.
+// A device that signed in before has its own.
+func TestStrangersTogether(t *testing.T) {
+	r := newRig(t)
+	opened, code := r.try("192.0.2.1", strings.ToUpper(email), password, "")
+	if code != "" {
+		t.Fatal(code)
+	}
+	for i := 1; i < guessesOfStrangers.Count; i++ {
+		if _, code := r.try(fmt.Sprintf("198.51.100.%d", i), email, "wrong",
+			"forged"); code != fault.Unauthorized {
+			t.Fatalf("guess %d: %s", i, code)
+		}
+	}
+	if _, code := r.try("203.0.113.1", email, password, ""); code != fault.RateLimited {
+		t.Errorf("one more stranger: %q", code)
+	}
+	if again, code := r.try("203.0.113.1", email, password, opened.Device); code != "" ||
+		again.Device != opened.Device {
+		t.Errorf("a known device: %q", code)
+	}
+	for range guessesHere.Count - 1 {
+		r.try("203.0.113.1", email, "wrong", opened.Device)
+	}
+	if _, code := r.try("203.0.113.1", email, password, opened.Device); code != fault.RateLimited {
+		t.Errorf("a known device that guesses: %q", code)
+	}
+	other, err := r.Create(t.Context(), NewAccount{Email: "bob@x.test", Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, known := r.knows(opened.Device, other.ID); known {
+		t.Error("a device of one account is one of another")
+	}
+	if r.counts[SignedIn] != 2 || r.counts[TooOften] != 2 {
+		t.Errorf("counted %v", r.counts)
+	}
+}
+
+// A network has so many guesses at all accounts, those that there are not among them.
+func TestANetworkGuessesAtMany(t *testing.T) {
+	r := newRig(t)
+	for i := range guessesOfAddress.Count {
+		if _, code := r.try(fmt.Sprintf("2001:db8::%x", i+1), fmt.Sprintf("%d@x.test", i), "wrong",
+			""); code != fault.Unauthorized {
+			t.Fatalf("guess %d: %s", i, code)
+		}
+	}
+	if _, code := r.try("2001:db8::ffff", email, password, ""); code != fault.RateLimited {
+		t.Errorf("one more: %q", code)
+	}
+	if _, code := r.try("2001:db8:0:1::1", email, password, ""); code != "" {
+		t.Errorf("another network: %q", code)
+	}
+}
+
+// What is too long is wrong, and is hashed by nobody.
+func TestLongInput(t *testing.T) {
+	r := newRig(t)
+	if _, code := r.try("192.0.2.1", strings.Repeat("a", 255), password, ""); code !=
+		fault.Unauthorized {
+		t.Errorf("a long address: %q", code)
+	}
+	if _, code := r.try("192.0.2.1", email, strings.Repeat("a", maxPassword+1), ""); code !=
+		fault.Unauthorized {
+		t.Errorf("a long password: %q", code)
+	}
+}
+
+func TestHashes(t *testing.T) {
+	h := newHasher(64)
+	hash, err := h.make(t.Context(), password)
+	if err != nil || !strings.HasPrefix(hash, "$argon2id$v=19$m=64,t=3,p=1$") {
+		t.Fatalf("%s %v", hash, err)
+	}
+	if again, _ := h.make(t.Context(), password); again == hash {
+		t.Error("two hashes have one salt")
+	}
+	// one of another cost, of the reference's command line
+	known := "$argon2id$v=19$m=64,t=1,p=1$c29tZXNhbHQ$"
+	for text, right := range map[string]bool{password: true, "wrong": false, "": false} {
+		if got, err := h.matches(t.Context(), hash, text); got != right || err != nil {
+			t.Errorf("%q: %v %v", text, got, err)
+		}
+	}
+	for _, bad := range []string{"", "x", known, strings.Replace(hash, "argon2id", "argon2i", 1),
+		strings.Replace(hash, "v=19", "v=16", 1), strings.Replace(hash, "t=3", "t=0", 1),
+		strings.Replace(hash, "p=1$", "p=1$!", 1), hash + "!"} {
+		if right, err := h.matches(t.Context(), bad, password); err == nil || right {
+			t.Errorf("%s is a hash", bad)
+		}
+	}
+}
+
+// A flood of hashes waits in a queue that has an end.
+func TestHashesAreBounded(t *testing.T) {
+	h := newHasher(64)
+	for range cap(h.places) {
+		h.places <- struct{}{} // all are busy
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, maxWaiting)
+	for range maxWaiting {
+		go func() {
+			_, err := h.make(ctx, password)
+			failed <- err
+		}()
+	}
+	for h.waiting.Load() < maxWaiting {
+		if t.Context().Err() != nil {
+			return
+		}
+	}
+	if _, err := h.make(ctx, password); fault.CodeOf(err) != fault.Unavailable {
+		t.Errorf("one more: %v", err)
+	}
+	cancel()
+	for range maxWaiting {
+		if err := <-failed; fault.CodeOf(err) != fault.Unavailable {
+			t.Errorf("given up: %v", err)
+		}
+	}
+	<-h.places
+	if _, err := h.make(t.Context(), password); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestBlockedCustomersDoNotSignIn(t *testing.T) {
+	r := newRig(t)
+	r.state.Must(t, client.BlockCustomer{Customer: "ann", By: "root"})
+	if _, code := r.try("192.0.2.1", email, password, ""); code != fault.CustomerBlocked {
+		t.Errorf("blocked, with the password: %q", code)
+	}
+	if _, code := r.try("192.0.2.1", email, "wrong", ""); code != fault.Unauthorized {
+		t.Errorf("blocked, without the password: %q", code)
+	}
+}

@@ -1,0 +1,126 @@
+package accounts
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/crypto/argon2"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// What a hash of a password costs (RFC 9106, its second choice, with one lane: a server has other
+// things to do). It is written beside each hash, so that it may be changed.
+const (
+	usualKiB   = 64 << 10
+	hashPasses = 3
+	hashLanes  = 1
+	saltBytes  = 16
+	hashBytes  = 32
+)
+
+// Bounds of a password, in bytes. The longest keeps a request small.
+const (
+	minPassword = 12
+	maxPassword = 256
+)
+
+// maxWaiting is how many hashes may wait for their turn.
+const maxWaiting = 64
+
+// hasher makes hashes, few at a time: each takes 64 MiB and a core for a tenth of a second.
+type hasher struct {
+	kib     uint32
+	places  chan struct{}
+	waiting atomic.Int64
+}
+
+func newHasher(kib int) *hasher {
+	return &hasher{kib: uint32(cmp.Or(kib, usualKiB)),
+		places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+}
+
+var errBusy = fault.New(fault.Unavailable, "too many are signing in; try again in a few seconds")
+
+// enter waits for a place. A flood finds the queue full, and takes no more memory than that.
+func (h *hasher) enter(ctx context.Context) (leave func(), err error) {
+	if h.waiting.Add(1) > maxWaiting {
+		h.waiting.Add(-1)
+		return nil, errBusy
+	}
+	defer h.waiting.Add(-1)
+	select {
+	case h.places <- struct{}{}:
+		return func() { <-h.places }, nil
+	case <-ctx.Done():
+		return nil, errBusy
+	}
+}
+
+// make is the hash of a password with a new salt, in the form of the argon2 reference: $argon2id$…
+func (h *hasher) make(ctx context.Context, password string) (string, error) {
+	leave, err := h.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	salt := make([]byte, saltBytes)
+	_, _ = rand.Read(salt) // never fails
+	sum := argon2.IDKey([]byte(password), salt, hashPasses, h.kib, hashLanes, hashBytes)
+	text := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.kib, hashPasses,
+		hashLanes, text.EncodeToString(salt), text.EncodeToString(sum)), nil
+}
+
+// matches says whether a hash is that of a password.
+func (h *hasher) matches(ctx context.Context, hash, password string) (bool, error) {
+	var version, kib, passes uint32
+	var lanes uint8
+	parts := strings.Split(hash, "$")
+	if len(parts) != 6 || parts[1] != "argon2id" {
+		return false, fmt.Errorf("accounts: a hash of another kind")
+	}
+	if _, err := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &kib, &passes,
+		&lanes); err != nil || version != argon2.Version || passes == 0 || lanes == 0 {
+		return false, fmt.Errorf("accounts: a hash of another kind: %w", err)
+	}
+	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
+	if err != nil {
+		return false, fmt.Errorf("accounts: a hash's salt: %w", err)
+	}
+	want, err := base64.RawStdEncoding.DecodeString(parts[5])
+	if err != nil || len(want) == 0 {
+		return false, fmt.Errorf("accounts: a hash's sum: %w", err)
+	}
+	leave, err := h.enter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	got := argon2.IDKey([]byte(password), salt, passes, kib, lanes, uint32(len(want)))
+	return subtle.ConstantTimeCompare(got, want) == 1, nil
+}
+
+// checkPassword refuses what is guessed at once. Its error names the field.
+func checkPassword(email, password string) error {
+	name, _, _ := strings.Cut(email, "@")
+	switch {
+	case len(password) < minPassword || len(password) > maxPassword:
+		return fault.Invalid(fault.InvalidRequest, "password", "must have %d to %d bytes",
+			minPassword, maxPassword)
+	case strings.EqualFold(password, email), len(name) >= minPassword/2 &&
+		strings.Contains(strings.ToLower(password), strings.ToLower(name)):
+		return fault.Invalid(fault.InvalidRequest, "password", "must not be the e-mail address, "+
+			"nor have its name in it")
+	case strings.Count(password, password[:1]) == len(password):
+		return fault.Invalid(fault.InvalidRequest, "password", "must not repeat one character")
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package operation
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Way is how a call came from its sender, which decides what may be entrusted to it.
+type Way int
+
+// The ways.
+const (
+	// InTheClear is what others on the way may read: no cookie counts there, and none is set.
+	InTheClear Way = iota
+	// Encrypted came over TLS to here, or to a trusted proxy which says so.
+	Encrypted
+	// OnTheSpot came in the clear from this machine to a name of this machine. Browsers do not take
+	// Secure cookies there, all of them, and names that begin with __Host- need one.
+	OnTheSpot
+)
+
+// SessionCookie holds the secret of a browser's session.
+const SessionCookie = "shoal-session"
+
+// cookieName is the name under which a browser has a cookie, "" where it may have none. One with
+// __Host- cannot be set by another host or in the clear.
+func (w Way) cookieName(name string) string {
+	switch w {
+	case Encrypted:
+		return "__Host-" + name
+	case OnTheSpot:
+		return name
+	}
+	return ""
+}
+
+// way says how a call came.
+func (x *exchange) way(peer netip.Addr) Way {
+	if conn, ok := x.rc.Conn().(interface{ Secure() bool }); ok && conn.Secure() {
+		return Encrypted
+	}
+	h := &x.rc.Request.Header
+	if x.Proxies.Trust(peer) {
+		said := lines(h.PeekAll("X-Forwarded-Proto"))
+		if len(said) == 0 {
+			return InTheClear
+		}
+		protocols := strings.Split(said[len(said)-1], ",")
+		if strings.EqualFold(strings.TrimSpace(protocols[len(protocols)-1]), "https") {
+			return Encrypted
+		}
+		return InTheClear
+	}
+	if peer.IsLoopback() && isLoopback(string(h.Host())) {
+		return OnTheSpot
+	}
+	return InTheClear
+}
+
+// isLoopback says whether a Host header names this machine, with a port or without.
+func isLoopback(host string) bool {
+	if address, err := netip.ParseAddrPort(host); err == nil {
+		return address.Addr().IsLoopback()
+	}
+	if address, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return address.IsLoopback()
+	}
+	name, _, _ := strings.Cut(host, ":")
+	return strings.EqualFold(name, "localhost")
+}
+
+// Cookie is the value of a cookie, "" when it is not there or came in the clear.
+func (c *Caller) Cookie(name string) string {
+	if c.cookie == nil || c.Way == InTheClear {
+		return ""
+	}
+	return c.cookie(c.Way.cookieName(name))
+}
+
+// SetCookie has the answer set a cookie for a time, or with 0 remove it. No script of a page sees
+// it, and no other site's form sends it.
+func (c *Caller) SetCookie(name, value string, life time.Duration) {
+	if c.Way == InTheClear {
+		return
+	}
+	var cookie fasthttp.Cookie
+	cookie.SetKey(c.Way.cookieName(name))
+	cookie.SetValue(value)
+	cookie.SetPath("/")
+	cookie.SetHTTPOnly(true)
+	cookie.SetSecure(c.Way == Encrypted)
+	cookie.SetSameSite(fasthttp.CookieSameSiteLaxMode)
+	if cookie.SetMaxAge(int(life / time.Second)); life == 0 {
+		cookie.SetExpire(fasthttp.CookieExpireDelete)
+	}
+	c.cookies = append(c.cookies, &cookie)
+}
+
+// credential is what says who calls: the header Authorization, or where there is none the session
+// of a browser.
+func (x *exchange) credential() (text string, browser bool) {
+	if header := x.rc.Request.Header.Peek("Authorization"); len(header) > 0 {
+		return string(header), false
+	}
+	if session := x.from.Cookie(SessionCookie); session != "" {
+		return "Bearer " + session, true
+	}
+	return "", false
+}
+
+var errCrossSite = fault.New(fault.CrossSite, "a page of another site has sent this call")
+
+// checkSite refuses what another site's page has a browser send, by the rules of net/http. A
+// browser says with Sec-Fetch-Site or Origin where a write comes from. Programs say neither.
+func (x *exchange) checkSite() error {
+	h := &x.rc.Request.Header
+	request := &http.Request{Method: string(h.Method()), Host: string(h.Host()),
+		Header: http.Header{}}
+	for _, name := range []string{"Sec-Fetch-Site", "Origin"} {
+		if value := h.Peek(name); len(value) > 0 {
+			request.Header.Set(name, string(value))
+		}
+	}
+	if err := http.NewCrossOriginProtection().Check(request); err != nil {
+		return errCrossSite
+	}
+	return nil
+}

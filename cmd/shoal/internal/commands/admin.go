@@ -1,0 +1,59 @@
+package commands
+
+import (
+	"context"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+// Admin gathers what is done for people who sign in.
+type Admin struct {
+	Create AdminCreate `cmd:"" help:"Make an account that signs in with a password, and administers the service."`
+}
+
+// AdminCreate is 'shoal admin create'.
+type AdminCreate struct {
+	Connection
+	Email    string `arg:"" help:"E-mail address to sign in with."`
+	Customer string `help:"As which customer the account signs in." default:"self" placeholder:"REF"`
+}
+
+// Help teaches the command.
+func (*AdminCreate) Help() string {
+	return `The password is asked for, twice, and not shown. Where nobody sits at a terminal it is the next line of the input. It
+has 12 to 256 bytes. The account signs in at /sign-in of the service, which has to run.
+
+Example:
+
+  shoal admin create ops@example.com`
+}
+
+// Run makes the account.
+func (c *AdminCreate) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.AdminClient(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	password, err := t.Secret("Password: ")
+	if err != nil {
+		return err
+	}
+	if t.Asks() {
+		again, err := t.Secret("Once more: ")
+		if err != nil {
+			return err
+		}
+		if again != password {
+			return terminal.Usagef("the two passwords differ")
+		}
+	}
+	err = client.CreateAccount(ctx, api.NewAccount{Email: c.Email, Password: password,
+		CustomerRef: c.Customer, Admin: true})
+	if err != nil {
+		return err
+	}
+	t.Notef("%s signs in at %s/sign-in", c.Email, client.Server())
+	return nil
+}

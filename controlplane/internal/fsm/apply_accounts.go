@@ -1,0 +1,93 @@
+package fsm
+
+import (
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Bounds of who signs in.
+const (
+	maxAccounts = 100 // of a customer
+	maxSessions = 20  // of an account
+)
+
+func createAccount(tx *state.Tx, p command.CreateAccountPayload) (state.Account, error) {
+	if known := tx.Account(p.ID); known != nil {
+		return *known, nil
+	}
+	if tx.AccountByEmail(p.Email) != nil {
+		return state.Account{}, fault.Invalid(fault.EmailTaken, "email",
+			"another account has this address")
+	}
+	if len(tx.AccountsOf(p.Customer)) >= maxAccounts {
+		return state.Account{}, fault.New(fault.LimitReached, "a customer has at most %d accounts",
+			maxAccounts)
+	}
+	open := command.OpenCustomerPayload{Customer: p.Customer, Entry: p.Entry}
+	if _, err := openCustomer(tx, open); err != nil {
+		return state.Account{}, err
+	}
+	account := state.Account{ID: p.ID, Email: p.Email, Customer: p.Customer, Password: p.Password,
+		Admin: p.Admin, CreatedAt: tx.Now}
+	tx.PutAccount(&account)
+	return account, nil
+}
+
+func openSession(tx *state.Tx, p command.OpenSessionPayload) (state.Session, error) {
+	account := tx.Account(p.Account)
+	if account == nil || account.Password != p.Password {
+		return state.Session{}, fault.New(fault.Unauthorized, "the password was changed")
+	}
+	if tx.Customer(account.Customer).Blocked() {
+		return state.Session{}, fault.New(fault.CustomerBlocked, "the operator of the service "+
+			"has blocked this customer")
+	}
+	if known := tx.Session(p.Hash); known != nil {
+		return *known, nil
+	}
+	for open := tx.Sessions(account.ID); len(open) >= maxSessions; open = open[1:] {
+		tx.RemoveSession(open[0])
+	}
+	session := state.Session{Hash: p.Hash, Account: account.ID, CreatedAt: tx.Now, UsedAt: tx.Now}
+	tx.PutSession(&session)
+	return session, nil
+}
+
+func endSessions(tx *state.Tx, p command.EndSessionsPayload) (command.None, error) {
+	for _, session := range tx.Sessions(p.Account) {
+		if p.Hash == (state.Hash{}) || session.Hash == p.Hash {
+			tx.RemoveSession(session)
+		}
+	}
+	return command.None{}, nil
+}
+
+func touchSessions(tx *state.Tx, p command.TouchSessionsPayload) (command.None, error) {
+	for _, touch := range p.Sessions {
+		session := tx.Session(touch.Hash)
+		if session == nil || session.UsedAt >= touch.At {
+			continue
+		}
+		touched := *session
+		touched.UsedAt = touch.At
+		tx.PutSession(&touched)
+	}
+	return command.None{}, nil
+}
+
+// expireSessions forgets sessions that were idle for too long, a bounded number at a time. One that
+// is used to its very end goes within SessionIdleMillis after it.
+func expireSessions(tx *state.Tx) {
+	var ended []*state.Session
+	tx.SessionsByUse(func(s *state.Session) bool {
+		if s.UsedAt+state.SessionIdleMillis > tx.Now || len(ended) == maxExpiredPerTick {
+			return false
+		}
+		ended = append(ended, s)
+		return true
+	})
+	for _, s := range ended {
+		tx.RemoveSession(s)
+	}
+}

@@ -6,6 +6,11 @@ import "shoal.dev/shoal/apiserver/internal/operation"
 // they show is one shop's scraper, its run and what came of it.
 func examples() operation.Examples {
 	return operation.Examples{
+		"AccountInput.password": `"correct horse battery"`,
+		"svc_sign_in_form": `{"token": "QEJ3F7", "email": "ada@example.com",
+			"password": "correct horse battery"}`,
+		"svc_sign_out_form":            `{"token": "QEJ3F7", "everywhere": "yes"}`,
+		"SignInInput.password":         `"correct horse battery"`,
 		"ClusterNode.name":             `"node-1"`,
 		"ClusterNode.goneMillis":       `null`,
 		"CommonField.name":             `"price"`,

@@ -70,8 +70,16 @@ type Event struct {
 	Address  netip.Addr
 }
 
-// note tells of each event, once: what is to know of sign-ins hears of them here.
-func (s *Service) note(e Event) {
+// note tells of each event, once: what is to know of sign-ins hears of them here. Sign-ins and
+// sign-outs tell the audit trail by their own commands. What was not even looked at is not told
+// there, or a flood would fill the log.
+func (s *Service) note(ctx context.Context, e Event) {
+	if e.Outcome == Refused {
+		_, err := client.Do(ctx, s.Client, client.NoteSignIn{Failed: true}, nil)
+		if err != nil {
+			s.Logger.Warn("the audit trail misses a sign-in that failed", "error", err)
+		}
+	}
 	s.Count(e.Outcome)
 	level := slog.LevelInfo
 	if e.Outcome == TooOften {
@@ -115,7 +123,7 @@ func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry t
 	event := Event{Outcome: Refused, Email: a.Email, Address: a.Address}
 	defer func() {
 		if code := fault.CodeOf(err); code != fault.Unavailable && code != fault.Internal {
-			s.note(event)
+			s.note(ctx, event)
 		}
 	}()
 	if len(a.Email) > maxEmail || len(a.Password) > maxPassword {
@@ -142,7 +150,7 @@ func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry t
 		return Opened{}, 0, errWrong
 	}
 	secret := auth.NewSessionSecret()
-	if _, err := client.Do(ctx, s.Client, client.OpenSession{Account: account.ID,
+	if _, err := client.Do(as(ctx, account), s.Client, client.OpenSession{Account: account.ID,
 		Password: account.Password, Hash: auth.HashSession(secret)}, nil); err != nil {
 		return Opened{}, 0, err
 	}
@@ -152,6 +160,16 @@ func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry t
 		opened.Device = s.newDevice(account.ID)
 	}
 	return opened, 0, nil
+}
+
+// as is a context in which a person does what is proposed, who has just shown the password.
+func as(ctx context.Context, account *client.Account) context.Context {
+	var actor client.Actor
+	if known := client.ActorOf(ctx); known != nil {
+		actor = *known
+	}
+	actor.Subject, actor.Customer, actor.Admin = account.Customer, account.Customer, account.Admin
+	return client.WithActor(ctx, &actor)
 }
 
 // takeGuess takes one guess from each bucket that it counts for. It answers for how long there is
@@ -204,7 +222,7 @@ func (s *Service) SignOut(ctx context.Context, p *auth.Principal, from netip.Add
 	if _, err := client.Do(ctx, s.Client, end, nil); err != nil {
 		return err
 	}
-	s.note(Event{Outcome: SignedOut, Customer: p.Customer, Address: from})
+	s.note(ctx, Event{Outcome: SignedOut, Customer: p.Customer, Address: from})
 	return nil
 }
 

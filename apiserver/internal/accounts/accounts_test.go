@@ -161,6 +161,7 @@ func TestHashesAreBounded(t *testing.T) {
 		h.places <- struct{}{} // all are busy
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	failed := make(chan error, maxWaiting)
 	for range maxWaiting {
 		go func() {
@@ -170,7 +171,7 @@ func TestHashesAreBounded(t *testing.T) {
 	}
 	for h.waiting.Load() < maxWaiting {
 		if t.Context().Err() != nil {
-			return
+			t.Fatal("they do not wait")
 		}
 	}
 	if _, err := h.make(ctx, password); fault.CodeOf(err) != fault.Unavailable {

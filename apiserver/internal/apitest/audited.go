@@ -19,7 +19,8 @@ type audited struct {
 func (c audited) Propose(ctx context.Context, payload client.Payload, call *client.Call) (any,
 	error) {
 	switch payload.(type) {
-	case client.TouchKeys, client.TakeMails, client.RecordMails, client.RenewClaims,
+	case client.TouchKeys, client.TouchSessions,
+		client.TakeMails, client.RecordMails, client.RenewClaims,
 		client.OpenCustomer: // which the server proposes by itself
 	default:
 		if actor := client.ActorOf(ctx); actor == nil || actor.Operation == "" {

@@ -51,14 +51,20 @@ func openSession(tx *state.Tx, p command.OpenSessionPayload) (state.Session, err
 	}
 	session := state.Session{Hash: p.Hash, Account: account.ID, CreatedAt: tx.Now, UsedAt: tx.Now}
 	tx.PutSession(&session)
+	tx.AuditEvent("sign-in")
 	return session, nil
 }
 
 func endSessions(tx *state.Tx, p command.EndSessionsPayload) (command.None, error) {
+	ended := false
 	for _, session := range tx.Sessions(p.Account) {
 		if p.Hash == (state.Hash{}) || session.Hash == p.Hash {
 			tx.RemoveSession(session)
+			ended = true
 		}
+	}
+	if ended {
+		tx.AuditEvent("sign-out")
 	}
 	return command.None{}, nil
 }

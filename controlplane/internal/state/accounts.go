@@ -21,7 +21,15 @@ var accountsTable = define(AccountsSince, "accounts",
 	index("id", true, func(a *Account) []any { return []any{a.ID} }),
 	index("email", true, func(a *Account) []any { return []any{foldEmail(a.Email)} }),
 	index("customer", true, func(a *Account) []any { return []any{a.Customer, a.ID} }),
-)
+).told((*Account).telling).always()
+
+func (a *Account) telling() telling {
+	return telling{a.Customer, struct {
+		Email     string `json:"email"`
+		Admin     bool   `json:"admin"`
+		CreatedAt int64  `json:"createdAt"`
+	}{a.Email, a.Admin, a.CreatedAt}}
+}
 
 // Account is nil when there is none of that id.
 func (v *View) Account(id ids.ID) *Account { return accountsTable.first(v, "id", id) }
@@ -64,7 +72,7 @@ var sessionsTable = define(AccountsSince, "sessions",
 		return []any{s.Account, s.UsedAt, s.Hash}
 	}),
 	index("used", true, func(s *Session) []any { return []any{s.UsedAt, s.Hash} }),
-)
+).untold() // the commands tell of sign-ins and sign-outs
 
 // Session is nil when there is none, or it was ended.
 func (v *View) Session(hash Hash) *Session { return sessionsTable.first(v, "id", hash) }

@@ -26,7 +26,7 @@ func tables() []*kind {
 		&deletedGroupsTable.kind,
 		&webhooksTable.kind, &deliveriesTable.kind,
 		&auditTable.kind, &auditHeadTable.kind, &auditFailuresTable.kind,
-		&removalsTable.kind, &mailsTable.kind, &accountsTable.kind, &sessionsTable.kind,
+		&accountsTable.kind, &sessionsTable.kind,
 	}
 }
 

@@ -146,6 +146,7 @@ func (a *Authenticator) Holds(p *Principal) error {
 		if session == nil || session.Ended(a.Clock.Now().UnixMilli()) {
 			return errSession
 		}
+		return admit(view, p.Subject)
 	}
 	if p.Key == nil {
 		if a.Clock.Now().UnixMilli() > p.Until {

@@ -139,6 +139,41 @@ func TestBlockedCustomersAreRefused(t *testing.T) {
 	holds(key, "")
 }
 
+// What a browser's session opened stays open while the session is there, and ends with it or with
+// its customer's block.
+func TestSessionsHold(t *testing.T) {
+	manual := clock.NewManual(now())
+	source := ids.Random{Now: manual.Now}
+	state := clienttest.New(t, manual)
+	a := &Authenticator{Client: state, Touches: NewTouches(state, manual, nil), Clock: manual,
+		IDs: source}
+	account := client.CreateAccount{ID: source.New(), Email: "a@shop.example", Customer: "alice",
+		Password: "hash", Entry: source.New()}
+	state.Must(t, account)
+	secret := NewSessionSecret()
+	state.Must(t, client.OpenSession{Account: account.ID, Password: account.Password,
+		Hash: HashSession(secret)})
+	p, _, err := a.Authenticate(t.Context(), "Bearer "+secret, "")
+	if err != nil || p.Session == nil {
+		t.Fatalf("%+v: %v", p, err)
+	}
+	holds := func(when string, code fault.Code) {
+		t.Helper()
+		if err := a.Holds(&p); err == nil && code != "" || err != nil && fault.CodeOf(err) != code {
+			t.Errorf("%s: %v, want %q", when, err, code)
+		}
+	}
+	holds("at once", "")
+	manual.Advance(time.Hour)
+	holds("an hour later", "")
+	state.Must(t, client.BlockCustomer{Customer: "alice", By: "root"})
+	holds("blocked", fault.CustomerBlocked)
+	state.Must(t, client.UnblockCustomer{Customer: "alice"})
+	holds("unblocked", "")
+	state.Must(t, client.EndSessions{Account: account.ID})
+	holds("signed out", fault.Unauthorized)
+}
+
 // A key is good until the millisecond in which it expires, by this server's clock, and stays where
 // it is.
 func TestKeysExpire(t *testing.T) {

@@ -45,7 +45,7 @@ func writeParquet(ctx context.Context, w *bufio.Writer, rows Source, o Options) 
 
 // parquetFile is one that is being written.
 type parquetFile struct {
-	out    *parquet.Writer
+	out    *parquet.GenericWriter[any]
 	encode []func(value string) parquet.Value // by column
 	values []parquet.Value                    // of the rows that are gathered
 	rows   []parquet.Row
@@ -64,7 +64,7 @@ func newParquet(w io.Writer, columns []column) *parquetFile {
 	for _, field := range group.Group.Fields() {
 		group.fields[place[field.Name()]] = field
 	}
-	p.out = parquet.NewWriter(w, parquet.NewSchema("row", group),
+	p.out = parquet.NewGenericWriter[any](w, parquet.NewSchema("row", group),
 		parquet.Compression(&snappy.Codec{}), parquet.PageBufferSize(256<<10))
 	return p
 }

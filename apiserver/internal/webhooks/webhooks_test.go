@@ -261,7 +261,12 @@ func TestTheSlowHoldUpNobody(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- d.step() }()
-	for delivered := 0; delivered < calls; time.Sleep(time.Millisecond) {
+	for delivered := 0; delivered < calls; {
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended while receivers were silent: %v", err)
+		case <-time.After(time.Millisecond):
+		}
 		delivered = 0
 		d.client.View().Deliveries(hook, func(one *client.Delivery) bool {
 			if one.State == "DELIVERED" {

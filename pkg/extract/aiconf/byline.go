@@ -221,7 +221,7 @@ func (r *reader) calledAuthor() (name string, many bool) {
 				text = bylined(shownText(c, maxByline))
 			}
 			if onlyName.MatchString(text) {
-				if !slices.Contains(names, text) {
+				if len(names) <= maxAuthors && !slices.Contains(names, text) {
 					names = append(names, text)
 				}
 				continue

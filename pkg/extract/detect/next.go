@@ -14,7 +14,8 @@ import (
 )
 
 // nextWords are what links to the next page say, without signs, in lower case, where they say
-// nothing else. They are of 52 languages: of Europe, and of the most read ones of Asia and Africa.
+// nothing else. They are of at least 48 languages: of Europe, and of the most read ones of Asia and
+// Africa.
 var nextWords = wordsIn(`next|next page|older|older posts|older entries|older articles|older news|
 previous entries|next results|go to next page|next posts|next entries|
 nächste|nächste seite|nächster|zur nächsten seite|ältere beiträge|ältere einträge|ältere artikel|

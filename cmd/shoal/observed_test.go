@@ -183,7 +183,8 @@ func TestMetricsStayBounded(t *testing.T) {
 	quiet := []string{"shoal_apiserver_certificate_expiry_timestamp_seconds",
 		"shoal_apiserver_issuer_fetches_total", "shoal_apiserver_issuer_keys",
 		"shoal_apiserver_issuer_keys_age_seconds", "shoal_apiserver_issuer_reachable",
-		"shoal_apiserver_rate_limited_total",
+		"shoal_apiserver_rate_limited_total", "shoal_apiserver_sign_ins_total",
+		"shoal_apiserver_webhook_calls_total",
 		"shoal_controlplane_routine_failures_total",
 		"shoal_node_certificate_expiry_timestamp_seconds"}
 	for line := range strings.Lines(string(golden)) {

@@ -397,7 +397,7 @@ func textBut(n *html.Node, most int, isLeft func(*html.Node) bool) string {
 			left--
 			switch {
 			case c.Type == html.TextNode:
-				out.WriteString(c.Data)
+				out.WriteString(beginning(c.Data, most))
 			case c.Type != html.ElementNode || isUnseen(c) || isLeft != nil && isLeft(c):
 			case inLine[c.DataAtom]:
 				out.WriteString(tree.Between(out.String(), c))
@@ -411,6 +411,15 @@ func textBut(n *html.Node, most int, isLeft func(*html.Node) bool) string {
 	}
 	visit(n)
 	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+// beginning is as much of a text as any use of its first bytes needs: white space falls away later.
+// Each line of a hostile page would be copied whole otherwise.
+func beginning(text string, most int) string {
+	if enough := 8*most + 1024; len(text) > enough {
+		return strings.ToValidUTF8(text[:enough], "")
+	}
+	return text
 }
 
 // inLine are the elements that do not part words.

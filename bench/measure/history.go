@@ -237,8 +237,9 @@ func (c *historyCase) open(ctx context.Context) (rowstore.Store, error) {
 		Node: "bench"})
 }
 
-// serve starts the service, and says how long that took and how much of it was its own work.
-func (c *historyCase) serve(ctx context.Context, snapshots string) (s *service, took,
+// serve starts the service with these variables, and says how long that took and how much of it was
+// its own work.
+func (c *historyCase) serve(ctx context.Context, snapshots string, env ...string) (s *service, took,
 	cpu time.Duration, err error) {
 	args := append(unbounded(liveAtOnce), "--ops-listen", c.ops, "--ops-profiles",
 		"--raft-snapshot-entries", snapshots)
@@ -251,7 +252,7 @@ func (c *historyCase) serve(ctx context.Context, snapshots string) (s *service, 
 		args = append(args, "--clickhouse-url", at.String())
 	}
 	begun := time.Now()
-	if s, err = c.on.serve(ctx, c.data, nil, []*web{c.web}, args...); err != nil {
+	if s, err = c.on.serve(ctx, c.data, env, []*web{c.web}, args...); err != nil {
 		return nil, 0, 0, err
 	}
 	took = time.Since(begun)
@@ -321,6 +322,11 @@ func (c *historyCase) look(ctx context.Context) error {
 		return err
 	}
 	s.Kill()
+	if c.Profile != "" {
+		if err := c.profileRestart(ctx); err != nil {
+			return err
+		}
+	}
 	again, took, cpu, err := c.serve(ctx, snapshotAlways)
 	if err != nil {
 		return err
@@ -340,6 +346,18 @@ func (c *historyCase) look(ctx context.Context) error {
 	c.states.add(thousands(strconv.Itoa(c.runs)), point.heap, float64(usage.Bytes)/1e6,
 		point.snapshot, seconds, point.ready, cpu.Seconds(), c.archiveBytes()/1e6)
 	return nil
+}
+
+// profileRestart starts the service once more, and stops it in an orderly way: a process that is
+// killed leaves no profile of its CPU.
+func (c *historyCase) profileRestart(ctx context.Context) error {
+	name := fmt.Sprintf("%s-%d.cpu", c.storeName, c.runs)
+	s, _, _, err := c.serve(ctx, snapshotNever, "SHOAL_CPUPROFILE="+filepath.Join(c.Profile, name))
+	if err != nil {
+		return err
+	}
+	_, err = s.Stop(stopWithin)
+	return err
 }
 
 // archiveBytes is the size of SQLite's file.

@@ -74,6 +74,7 @@ func examples() operation.Examples {
 		"AuditTrailEntry.action":             `"svc_admin_block_customer"`,
 		"AuditActor.address":                 `"192.0.2.7"`,
 		"AuditActor.correlationId":           `"6a3f2c9b1e"`,
+		"AuditActor.operation":               `"svc_admin_block_customer"`,
 		"AuditActor.subject":                 `"auth0|5f7c8ec7"`,
 		"AuditTrailEntry.hash":               `"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`,
 		"AuditTrailEntry.previousHash":       `"60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"`,

@@ -63,6 +63,7 @@ type grammar struct {
 	Fetcher  commands.Fetcher  `cmd:"" help:"Drain a fetcher."`
 	Cluster  clusterCommand    `cmd:"" help:"Make a cluster and its nodes."`
 	Bench    bench.Command     `cmd:"" help:"Measure this build on this machine."`
+	Audit    commands.Audit    `cmd:"" help:"List, export and verify the audit trail."`
 	Admin    commands.Admin    `cmd:"" help:"Make the account of an administrator."`
 	Token    authority.Token   `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
 	Demo     demo.Command      `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
@@ -105,7 +106,7 @@ SHOAL_KEY. Every flag is also an environment variable (SHOAL_DATA for --data) an
 (data = ./data); flags win over the environment, the environment over the file.
 
 Exit codes: 0 ok, 1 failed, 2 wrong usage, 3 the run FAILED, 4 the run was STOPPED, 5 the server cannot be reached or
-refuses the credential, 130 interrupted.`
+refuses the credential, 6 to 9 what 'shoal audit verify' found, 130 interrupted.`
 
 // BeforeResolve refuses secrets among the flags that were given. It reads the config file when one
 // is named, so that its lines stand in for flags that were not.

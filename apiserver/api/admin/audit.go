@@ -41,6 +41,7 @@ type AuditActor struct {
 	KeyID             *ids.ID `json:"keyId" doc:"The API key; null for a sign-in"`
 	Admin             bool    `json:"admin"`
 	CustomerUniqueRef string  `json:"customerUniqueRef" doc:"For whom the call was made: for an admin who acts for a customer, that one"`
+	Operation         string  `json:"operation" doc:"Id of the operation that was called"`
 	Address           string  `json:"address" doc:"Of the client"`
 	CorrelationID     string  `json:"correlationId"`
 }
@@ -62,8 +63,8 @@ type AuditTrailMark struct {
 func newAuditEntry(r client.AuditRecord) AuditTrailEntry {
 	e := AuditTrailEntry{Number: r.Number, At: api.Time(r.At), Action: r.Action,
 		Actor: AuditActor{Subject: r.Actor.Subject, Admin: r.Actor.Admin,
-			CustomerUniqueRef: r.Actor.Customer, Address: r.Actor.Address,
-			CorrelationID: r.Actor.Correlation},
+			CustomerUniqueRef: r.Actor.Customer, Operation: r.Actor.Operation,
+			Address: r.Actor.Address, CorrelationID: r.Actor.Correlation},
 		CustomerUniqueRef: r.Customer, Changes: []AuditTrailChange{}, MoreChanges: r.More,
 		Count: r.Count, Generation: r.Generation, Index: r.Index,
 		Hash: hex.EncodeToString(r.Hash[:]), PreviousHash: hex.EncodeToString(r.Before[:])}

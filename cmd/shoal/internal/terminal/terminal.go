@@ -88,6 +88,10 @@ const (
 	ExitRunFailed   = 3
 	ExitRunStopped  = 4
 	ExitNoAccess    = 5
+	ExitGap         = 6 // of shoal audit verify: the first finding
+	ExitChanged     = 7
+	ExitForked      = 8
+	ExitOrder       = 9
 	ExitInterrupted = 130
 )
 

@@ -87,6 +87,10 @@ func TestEveryListIsBounded(t *testing.T) {
 			l.whole(apitest.Admin, "GET /api/schema", "",
 				l.fillSchemas("", 1_000))
 		},
+		"svc_list_categories": func() {
+			l.whole(apitest.Reader, "GET /api/scraper/data/group/"+l.group.String()+
+				"/categories", "", l.fillCategories(100))
+		},
 		"svc_list_scraper_jobs": func() {
 			l.fillRuns(200)
 			l.whole(apitest.Reader, "GET /api/scraper/load-history?size=200", "content", 200)
@@ -252,6 +256,16 @@ func (l *lists) fillSchemas(customer string, n int) int {
 		l.Client.Must(l.t, client.PutSchema{ID: l.IDs.New(), Customer: customer,
 			Name: l.name(i, 200), Version: int64(i + 1),
 			Type: l.name(i, 100), Content: []byte(`{}`)})
+	}
+	return n
+}
+
+// fillCategories saves categories of as many bytes as they may have, each of which JSON escapes.
+func (l *lists) fillCategories(n int) int {
+	filters := []byte(`{"n":"` + strings.Repeat("<", 16<<10-len(`{"n":""}`)) + `"}`)
+	for i := range n {
+		l.Client.Must(l.t, client.PutCategory{ID: l.IDs.New(), Customer: "alice",
+			Group: l.group, Name: l.name(i, 200), Filters: filters})
 	}
 	return n
 }

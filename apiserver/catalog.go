@@ -53,7 +53,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock},
 		previews.Resource{Trials: trials, Clock: c.Clock},
 		jobs.Resource{Client: c.Client, Store: c.Store, History: history, Clock: c.Clock},
-		data.Resource{Client: c.Client, Store: c.Store, History: history},
+		data.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs, History: history},
 		groups.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs},
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, History: history,

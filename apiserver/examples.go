@@ -13,6 +13,8 @@ func examples() operation.Examples {
 		"SignInInput.password":         `"correct horse battery"`,
 		"ClusterNode.name":             `"node-1"`,
 		"ClusterNode.goneMillis":       `null`,
+		"Category.filters":             `{"price": {"$lt": 10}}`,
+		"CategoryInput.filters":        `{"price": {"$lt": 10}}`,
 		"CommonField.name":             `"price"`,
 		"CommonField.type":             `"number"`,
 		"CustomerInput.agreeWithTerms": `true`,

@@ -32,6 +32,7 @@ type (
 	Scraper      = state.Scraper
 	Schema       = state.Schema
 	Preview      = state.Preview
+	Category     = state.Category
 	Recipe       = state.Recipe
 	Job          = state.Job
 	Wallet       = state.Wallet
@@ -88,8 +89,11 @@ type (
 	DeleteMembers = command.DeleteMembersPayload
 	ForgetGroup   = command.ForgetGroupPayload
 	PutSchema     = command.PutSchemaPayload
-	DeleteSchema  = command.DeleteSchemaPayload
-	Deletion      = command.Deletion
+	PutCategory   = command.PutCategoryPayload
+	// DeleteCategory leaves rows: they know of none.
+	DeleteCategory = command.DeleteCategoryPayload
+	DeleteSchema   = command.DeleteSchemaPayload
+	Deletion       = command.Deletion
 	// PreviewDelete goes before every deletion that has a preview.
 	PreviewDelete = command.PreviewDeletePayload
 	ClaimCall     = command.ClaimCallPayload
@@ -130,11 +134,12 @@ const (
 
 // Operations that have a preview.
 const (
-	OpDeleteSchema  = command.OpDeleteSchema
-	OpDeleteScraper = command.OpDeleteScraper
-	OpDeleteRun     = command.OpDeleteRun
-	OpDeleteGroup   = command.OpDeleteGroup
-	WithData        = command.WithData // of their queries
+	OpDeleteSchema   = command.OpDeleteSchema
+	OpDeleteScraper  = command.OpDeleteScraper
+	OpDeleteRun      = command.OpDeleteRun
+	OpDeleteGroup    = command.OpDeleteGroup
+	OpDeleteCategory = command.OpDeleteCategory
+	WithData         = command.WithData // of their queries
 )
 
 // SessionMillis is how long a session lasts at most, in milliseconds.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/groups"
 	"shoal.dev/shoal/apiserver/api/jobs"
 	"shoal.dev/shoal/apiserver/api/keys"
@@ -51,7 +52,8 @@ func (r Resource) export() *operation.Operation {
 		Group:   group,
 		Summary: "Answers all that is the customer's, as one file",
 		Description: "Each line is {kind, value}. First come profile, additionalInfo, " +
-			"notificationPreferences, wallet, key, group, schema and scraper. Then come " +
+			"notificationPreferences, wallet, key, group with each category of it, schema and " +
+			"scraper. Then come " +
 			"notification, transaction, run with each link (jobId, url) of it, and row. Values " +
 			"are as the other operations answer them; keys have no secrets. Links and rows are " +
 			"those that are kept, of deleted groups and scrapers, too. It counts as one call, and " +
@@ -126,6 +128,11 @@ func (e *exporter) definitions(context.Context) error {
 		e.meet(group.ID)
 		if err := e.line("group", groups.NewGroup(group)); err != nil {
 			return err
+		}
+		for _, category := range e.view.Categories(group.ID) {
+			if err := e.line("category", data.NewCategory(category)); err != nil {
+				return err
+			}
 		}
 	}
 	for _, schema := range e.view.Schemas(e.customer) {

@@ -75,6 +75,8 @@ func TestExport(t *testing.T) {
 		s.Client.Must(t, client.AdjustWallet{Customer: customer, Entry: s.IDs.New(),
 			Amount: 1_000_000})
 		kept := s.NewGroup(t, customer, "kept")
+		s.Client.Must(t, client.PutCategory{ID: s.IDs.New(), Customer: customer, Group: kept,
+			Name: "cheap", Filters: []byte(`{"price":{"lt":9}}`)})
 		shop := scraperOf(t, s, customer, "shop", kept)
 		gone := scraperOf(t, s, customer, "gone", kept)
 		for range 3 {
@@ -125,7 +127,7 @@ func TestExport(t *testing.T) {
 		}
 	}
 	want := []string{"profile", "additionalInfo", "notificationPreferences", "wallet", "key",
-		"group", "scraper", "notification", "transaction", "run", "link", "row"}
+		"group", "category", "scraper", "notification", "transaction", "run", "link", "row"}
 	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("the kinds (-want +got):\n%s", diff)
 	}
@@ -133,7 +135,8 @@ func TestExport(t *testing.T) {
 	notices := 0
 	s.Client.View().Notices("alice", func(*client.Notice) bool { notices++; return true })
 	for kind, n := range map[string]int{"profile": 1, "wallet": 1, "key": keys, "group": 1,
-		"scraper": 1, "notification": notices, "run": 6, "link": 3*2 + 4 + 2*5,
+		"category": 1,
+		"scraper":  1, "notification": notices, "run": 6, "link": 3*2 + 4 + 2*5,
 		"row": 3*2 + 4 + 5, "transaction": 2 + 6} { // the grant, and what was added
 		if counts[kind] != n {
 			t.Errorf("%d lines of the kind %s, want %d", counts[kind], kind, n)

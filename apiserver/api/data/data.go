@@ -1,5 +1,5 @@
-// Package data owns the reads of scraped rows (specification 4.4), and the deletion of a run's rows
-// (4.3): which runs' rows a caller may see, in which order and form. What a filter means is package filter's; the rows are the row
+// Package data owns the reads of scraped rows and the categories of them (specification 4.4), and the
+// deletion of a run's rows (4.3): which runs' rows a caller may see, in which order and form. What a filter means is package filter's; the rows are the row
 // store's.
 package data
 
@@ -22,6 +22,7 @@ const group = "Data"
 type Resource struct {
 	Client  client.Client
 	Store   rowstore.Reads
+	IDs     ids.Source
 	History *client.History
 }
 
@@ -35,6 +36,10 @@ func (r Resource) Operations() []*operation.Operation {
 		r.export(),
 		r.previewDelete(),
 		r.delete(),
+		r.categories(),
+		r.putCategory(),
+		r.previewDeleteCategory(),
+		r.deleteCategory(),
 	}
 }
 

@@ -49,7 +49,7 @@ func TestDownload(t *testing.T) {
 		refused(apitest.Other, "", 400, "not_found"),
 		refused(apitest.User, "?filters=x", 400, "invalid_filter"),
 		refused(apitest.User, "?format=ods", 400, "invalid_request"),
-		refused(apitest.User, "?categories=cheap", 400, "invalid_request"),
+		refused(apitest.User, "?categories=cheap", 400, "not_found"),
 	)
 }
 

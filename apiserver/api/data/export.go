@@ -108,12 +108,15 @@ func (in *exportRequest) name() string {
 func (in *exportRequest) source(ctx context.Context, r Resource,
 	from *operation.Caller) (export.Source, error) {
 	q := rowstore.ScanQuery{Bytes: exportBytes}
-	var err error
-	if q.Filter, err = parseFilter(in.Filters); err != nil {
-		return nil, err
-	}
 	whole, err := in.scope(ctx, r.History, from)
 	if err != nil {
+		return nil, err
+	}
+	named, err := namedCategories(from.View, whole.Group, in.Categories)
+	if err != nil {
+		return nil, err
+	}
+	if q.Filter, err = where(named, in.Filters); err != nil {
 		return nil, err
 	}
 	asOf, err := newestRun(ctx, r.History, from)

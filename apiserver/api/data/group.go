@@ -30,7 +30,7 @@ type groupRequest struct {
 	Page       int      `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Zero-based; page times size may be at most 100,000"`
 	Size       int      `query:"size" default:"20" min:"1" clamp:"1000" code:"invalid_page"`
 	Sort       []string `query:"sort" max:"5" code:"invalid_sort" doc:"A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told."`
-	Categories []string `query:"categories" doc:"Saved filters; this version has none"`
+	Categories []string `query:"categories" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
 	Filters    string   `query:"filters" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
 	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
 	ScraperID  ids.ID   `query:"scraperId" doc:"Only rows of this scraper"`
@@ -136,9 +136,6 @@ func (in *groupRequest) query(ctx context.Context, history *client.History,
 	if _, err := ownership.Group(from.View, from.Customer, in.ID, "id"); err != nil {
 		return q, err
 	}
-	if err := checkCategories(in.Categories); err != nil {
-		return q, err
-	}
 	if err := api.Reach(in.Page, in.Size, "read on with the cursor of GET "+
 		"/api/scraper/data?groupId="+in.ID.String()); err != nil {
 		return q, err
@@ -156,22 +153,15 @@ func (in *groupRequest) query(ctx context.Context, history *client.History,
 			return q, fmt.Errorf("latest runs of group %s: %w", in.ID, err)
 		}
 	}
-	if q.Filter, err = parseFilter(in.Filters); err != nil {
+	named, err := namedCategories(from.View, in.ID, in.Categories)
+	if err != nil {
+		return q, err
+	}
+	if q.Filter, err = where(named, in.Filters); err != nil {
 		return q, err
 	}
 	q.Sort, err = parseSort(in.Sort)
 	return q, err
-}
-
-// checkCategories refuses what is no category.
-func checkCategories(names []string) error {
-	for _, name := range names {
-		if name != "" {
-			return fault.Invalid(fault.InvalidRequest, "categories",
-				"there is no category %.100q", name)
-		}
-	}
-	return nil
 }
 
 // scope is a group's rows, or those of one scraper in it. The group is the customer's.

@@ -54,7 +54,7 @@ func TestGroup(t *testing.T) {
 		refused("?sort=a&sort=a&sort=a&sort=a&sort=a&sort=a", "invalid_sort", "sort"),
 		refused("?page=-1", "invalid_page", "page"), refused("?size=0", "invalid_page", "size"),
 		refused("?page=101&size=1000", "invalid_page", "page"),
-		refused("?categories=c", "invalid_request", "categories"),
+		refused("?categories=c", "not_found", "categories"),
 		refused("?scraperId=x", "invalid_id", "scraperId"),
 		refused("?isLatsRun=true", "unknown_parameter", "isLatsRun"),
 		apitest.Scenario{Name: "unknown scraper", As: apitest.User,

@@ -23,12 +23,13 @@ const maxFields = 500
 
 // selection says which rows are read, and what of them.
 type selection struct {
-	ScraperID ids.ID   `query:"scraperId" doc:"At least one of scraperId, groupId and jobId is needed"`
-	GroupID   ids.ID   `query:"groupId"`
-	JobID     ids.ID   `query:"jobId"`
-	IsLastRun bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
-	Filters   string   `query:"filters" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
-	Fields    []string `query:"fields" doc:"Only these members of each row; repeated, or with commas"`
+	ScraperID  ids.ID   `query:"scraperId" doc:"At least one of scraperId, groupId and jobId is needed"`
+	GroupID    ids.ID   `query:"groupId"`
+	JobID      ids.ID   `query:"jobId"`
+	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
+	Categories []string `query:"categories" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
+	Filters    string   `query:"filters" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
+	Fields     []string `query:"fields" doc:"Only these members of each row; repeated, or with commas"`
 }
 
 type readRequest struct {
@@ -66,7 +67,7 @@ func (r Resource) read() *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		at, q, err := in.begin(ctx, r, from)
+		at, q, identity, err := in.begin(ctx, r, from)
 		if err != nil {
 			return page, err
 		}
@@ -74,7 +75,7 @@ func (r Resource) read() *operation.Operation {
 			return page, err
 		}
 		if page.HasMore {
-			next := api.NewCursor(at, in.identity(from.Customer)...)
+			next := api.NewCursor(at, identity...)
 			page.NextCursor = &next
 		}
 		for i := range page.Items {
@@ -88,21 +89,24 @@ func (r Resource) read() *operation.Operation {
 	})
 }
 
-// begin is the place where the read is and its query. The scope is decided anew with every page, by
-// what the caller may see now.
-func (in *readRequest) begin(ctx context.Context, r Resource, from *operation.Caller) (place,
-	rowstore.ScanQuery, error) {
-	var at place
-	q := rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
-	var err error
-	if q.Filter, err = parseFilter(in.Filters); err != nil {
-		return at, q, err
-	}
+// begin is the place where the read is, its query, and what its cursors are bound to. The scope is
+// decided anew with every page, by what the caller may see now.
+func (in *readRequest) begin(ctx context.Context, r Resource, from *operation.Caller) (at place,
+	q rowstore.ScanQuery, identity []string, err error) {
+	q = rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
 	if q.Scope, err = in.scope(ctx, r.History, from); err != nil {
-		return at, q, err
+		return at, q, nil, err
 	}
+	named, err := namedCategories(from.View, q.Scope.Group, in.Categories)
+	if err != nil {
+		return at, q, nil, err
+	}
+	if q.Filter, err = where(named, in.Filters); err != nil {
+		return at, q, nil, err
+	}
+	identity = in.identity(from.Customer, named)
 	if in.Cursor != "" {
-		if err = api.ReadCursor(in.Cursor, &at, in.identity(from.Customer)...); err == nil &&
+		if err = api.ReadCursor(in.Cursor, &at, identity...); err == nil &&
 			(at.After < 0 || at.After > at.Upto) {
 			err = api.RefuseCursor()
 		}
@@ -112,7 +116,7 @@ func (in *readRequest) begin(ctx context.Context, r Resource, from *operation.Ca
 		}
 	}
 	q.Upto = at.Upto
-	return at, q, err
+	return at, q, identity, err
 }
 
 // scan reads from a place on, which it moves, until the page is full or there are no more rows.
@@ -222,10 +226,14 @@ func (in *selection) scope(ctx context.Context, history *client.History,
 	return scope, nil
 }
 
-// identity is what a cursor is bound to.
-func (in *selection) identity(customer string) []string {
-	return []string{"data", customer, in.ScraperID.String(), in.GroupID.String(), in.JobID.String(),
-		fmt.Sprint(in.IsLastRun), in.Filters}
+// identity is what a cursor is bound to. A category that gets another filter ends it.
+func (in *selection) identity(customer string, named []*client.Category) []string {
+	identity := []string{"data", customer, in.ScraperID.String(), in.GroupID.String(),
+		in.JobID.String(), fmt.Sprint(in.IsLastRun), in.Filters}
+	for _, category := range named {
+		identity = append(identity, category.ID.String(), string(category.Filters))
+	}
+	return identity
 }
 
 // fields is the projection, nil for whole rows.

@@ -70,13 +70,16 @@ func (r Resource) previewDelete() *operation.Operation {
 	})
 }
 
-// warnings are of the cascade's counts: openRuns comes first, then scrapers and rows.
+// warnings are of the cascade's counts: openRuns comes first, then scrapers, categories and rows.
 func (in *target) warnings(p *client.Preview) []string {
 	counts := p.Cascade.Counts
 	said := []string{fmt.Sprintf("%d scrapers are deleted.", counts[1].N),
 		"Their runs leave the history, unless deleted ones are asked for."}
+	if categories := counts[2].N; categories > 0 {
+		said = append(said, fmt.Sprintf("%d categories are deleted.", categories))
+	}
 	if in.WithData {
-		said = append(said, fmt.Sprintf("All %d rows of the group are deleted.", counts[2].N))
+		said = append(said, fmt.Sprintf("All %d rows of the group are deleted.", counts[3].N))
 	} else {
 		said = append(said, "Its rows are read by run alone from then on.")
 	}

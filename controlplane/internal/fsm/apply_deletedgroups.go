@@ -15,9 +15,9 @@ const (
 	membersAtOnce    = 200   // scrapers that one command removes
 )
 
-// cascadeOfGroup is what the deletion of a group reaches: its scrapers, runs that are not closed,
-// and its rows if they are to go. A scraper more or less since the preview, or
-// a run of one, is another state to decide on.
+// cascadeOfGroup is what the deletion of a group reaches: scrapers, runs that are not closed,
+// categories, and rows if they are to go. A scraper or category more or less since the
+// preview, or a run of one, is another state to decide on.
 func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	group := tx.Group(d.Target)
 	if group == nil || group.Customer != d.Customer {
@@ -35,8 +35,13 @@ func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	for _, job := range open {
 		note(job.ID)
 	}
+	categories := tx.Categories(group.ID)
+	for _, category := range categories {
+		note(category.ID)
+	}
 	cascade := state.Cascade{Name: group.Name, Type: "GROUP", Counts: []state.Count{
-		{Name: "openRuns", N: len(open)}, {Name: "scrapers", N: scrapers}},
+		{Name: "openRuns", N: len(open)}, {Name: "scrapers", N: scrapers},
+		{Name: "categories", N: len(categories)}},
 		Digest: h.Sum64() ^ uint64(d.Rows)}
 	if d.Query == command.WithData {
 		cascade.Counts = append(cascade.Counts, state.Count{Name: "rows", N: int(d.Rows)})
@@ -72,6 +77,7 @@ func deleteGroup(tx *state.Tx, p command.DeleteGroupPayload) (command.None, erro
 		}
 	}
 	tx.RemoveGroup(group)
+	removeCategories(tx, group.ID)
 	deleted := &state.DeletedGroup{Group: group.ID, Customer: group.Customer,
 		Rows: p.Deletion.Query == command.WithData, At: tx.Now}
 	tx.PutDeletedGroup(deleted)

@@ -165,6 +165,8 @@ func registerAll(m *FSM) {
 	register(m, openSession)
 	register(m, endSessions)
 	register(m, touchSessions)
+	register(m, putCategory)
+	register(m, deleteCategory)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

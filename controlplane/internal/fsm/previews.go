@@ -22,10 +22,11 @@ const (
 // deletion's for a target that is not there.
 func cascades() map[string]func(*state.Tx, *command.Deletion) (state.Cascade, error) {
 	return map[string]func(*state.Tx, *command.Deletion) (state.Cascade, error){
-		command.OpDeleteSchema:  cascadeOfSchema,
-		command.OpDeleteScraper: cascadeOfScraper,
-		command.OpDeleteRun:     cascadeOfRun,
-		command.OpDeleteGroup:   cascadeOfGroup,
+		command.OpDeleteSchema:   cascadeOfSchema,
+		command.OpDeleteScraper:  cascadeOfScraper,
+		command.OpDeleteRun:      cascadeOfRun,
+		command.OpDeleteGroup:    cascadeOfGroup,
+		command.OpDeleteCategory: cascadeOfCategory,
 	}
 }
 

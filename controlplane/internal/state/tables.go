@@ -27,6 +27,7 @@ func tables() []*kind {
 		&webhooksTable.kind, &deliveriesTable.kind,
 		&auditTable.kind, &auditHeadTable.kind, &auditFailuresTable.kind,
 		&accountsTable.kind, &sessionsTable.kind,
+		&categoriesTable.kind,
 	}
 }
 

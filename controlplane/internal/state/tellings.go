@@ -117,6 +117,14 @@ func (s *Schema) telling() telling {
 	}{s.Name, s.Type, s.Version, s.UpdatedAt}}
 }
 
+func (c *Category) telling() telling {
+	return telling{c.Customer, struct {
+		Group   ids.ID `json:"groupId"`
+		Name    string `json:"name"`
+		Updated int64  `json:"updatedAt"`
+	}{c.Group, c.Name, c.UpdatedAt}}
+}
+
 // telling has of a node what an operator has said.
 func (n *Node) telling() telling {
 	return telling{"", struct {

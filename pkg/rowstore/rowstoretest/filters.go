@@ -90,6 +90,13 @@ func (s *suite) agree(t failer, scope rowstore.Scope, docs []document, text stri
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
+	s.agreeOn(t, scope, docs, node, text)
+}
+
+// agreeOn checks it of a filter that is called by a text.
+func (s *suite) agreeOn(t failer, scope rowstore.Scope, docs []document, node filter.Node,
+	text string) {
+	s.Helper()
 	want := []string{}
 	for _, doc := range docs {
 		if filter.Match(node, doc.decoded) {
@@ -230,4 +237,42 @@ func testFilterLimits(s *suite) {
 	s.agree(s, scope, docs, strings.Repeat(`{"$nor":[`, 7)+`{"v":{"gt":1}}`+strings.Repeat(`]}`, 7))
 	s.agree(s, scope, docs, `{"v":{"regex":"`+strings.Repeat(`(a|`, 63)+`b`+strings.Repeat(`)`, 63)+
 		`"}}`)
+}
+
+// testFilterJoined: categories by or, a filter by and; the largest that may be joined.
+func testFilterJoined(s *suite) {
+	scope, docs := s.corpus()
+	parse := func(text string) filter.Node {
+		node, err := filter.Parse([]byte(text))
+		s.ok(err)
+		return node
+	}
+	join := func(also string, anyOf ...string) {
+		s.Helper()
+		var nodes []filter.Node
+		for _, text := range anyOf {
+			nodes = append(nodes, parse(text))
+		}
+		node, err := filter.Join(nodes, parse(also))
+		s.ok(err)
+		s.agreeOn(s, scope, docs, node, also+" and any of "+strings.Join(anyOf, ","))
+	}
+	numbers, texts, none := `{"v":{"gte":0}}`, `{"v":{"startsWith":"a"}}`, `{"v":null}`
+	join(`{}`, numbers)
+	join(`{}`, numbers, texts, none)
+	join(`{"w":{"exists":true}}`, numbers, texts)
+	join(`{"$or":[{"w":1},{"id":{"lt":20}}]}`, none, texts, numbers)
+	join(`{"id":{"gt":9}}`, numbers, `{}`)
+	join(`{"id":{"gt":9}}`)
+	// 20 categories of 19 conditions each, one of which is nested as deep as it may be.
+	var many []string
+	for i := range 20 {
+		var branches []string
+		for j := range 18 {
+			branches = append(branches, fmt.Sprintf(`{"v":{"in":[%d,"x%d",null]}}`, 20*i+j, j))
+		}
+		many = append(many, `{"$nor":[`+strings.Join(branches, ",")+`]}`)
+	}
+	many[19] = strings.Repeat(`{"$nor":[`, 7) + `{"v":{"gt":1}}` + strings.Repeat(`]}`, 7)
+	join(`{"$or":[{"w":{"ne":7}},{"v":{"contains":"a"}}]}`, many...)
 }

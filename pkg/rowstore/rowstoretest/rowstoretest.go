@@ -67,6 +67,7 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"FilterFields", testFilterFields},
 		{"FilterTrees", testFilterTrees},
 		{"FilterLimits", testFilterLimits},
+		{"FilterJoined", testFilterJoined},
 		{"NewestFirst", testNewestFirst},
 		{"Sort", testSort},
 		{"RowsBytes", testRowsBytes},

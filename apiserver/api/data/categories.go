@@ -1,0 +1,231 @@
+package data
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const (
+	// maxCategoryBytes bounds the filter of a category, written compactly.
+	maxCategoryBytes = 16 << 10
+	// maxCategories is how many categories a read may name.
+	maxCategories = 20
+)
+
+// Category is the specification's CustomerCategoryDTO.
+type Category struct {
+	ID        ids.ID          `json:"id" stamped:"true"`
+	Name      string          `json:"name" required:"true" min:"1" max:"200" line:"true" doc:"Unique within the group; one that has it is replaced"`
+	Filters   json.RawMessage `json:"filters" required:"true" doc:"A filter as reads take it, of at most 16,384 bytes without spaces: {\"price\":{\"$gt\":10}}"`
+	CreatedAt api.Time        `json:"createdAt" stamped:"true"`
+	UpdatedAt api.Time        `json:"updatedAt" stamped:"true"`
+}
+
+// Validate implements operation.Validator.
+func (c *Category) Validate() fault.List {
+	if c.Name != "" && strings.TrimSpace(c.Name) != c.Name {
+		return fault.List{fault.Invalid(fault.InvalidRequest, "name",
+			"must not begin or end with a space")}
+	}
+	if len(c.Filters) == 0 {
+		return nil
+	}
+	var invalid *fault.Error
+	if _, err := filter.Parse(c.Filters); errors.As(err, &invalid) {
+		return fault.List{invalid}
+	}
+	if len(compacted(c.Filters)) > maxCategoryBytes {
+		return fault.List{fault.Invalid(fault.InvalidFilter, "filters",
+			"a category has at most %d bytes of them", maxCategoryBytes)}
+	}
+	return nil
+}
+
+// compacted is JSON without spaces.
+func compacted(text json.RawMessage) []byte {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, text); err != nil {
+		panic(fmt.Sprintf("data: compact what was parsed: %v", err)) // cannot be
+	}
+	return compact.Bytes()
+}
+
+// NewCategory is a saved category.
+func NewCategory(c *client.Category) Category {
+	return Category{ID: c.ID, Name: c.Name, Filters: c.Filters, CreatedAt: api.Time(c.CreatedAt),
+		UpdatedAt: api.Time(c.UpdatedAt)}
+}
+
+type categoriesRequest struct {
+	ID ids.ID `path:"id"`
+}
+
+// categories is GET /api/scraper/data/group/{id}/categories.
+func (r Resource) categories() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_list_categories",
+		Routes: operation.Routes("GET /api/scraper/data/group/{id}/categories"), Group: group,
+		Summary: "Lists the categories of a group, by name",
+		Access:  auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
+	}, func(_ context.Context, from *operation.Caller, in *categoriesRequest) ([]Category, error) {
+		if _, err := ownership.Group(from.View, from.Customer, in.ID, "id"); err != nil {
+			return nil, err
+		}
+		list := []Category{}
+		for _, c := range from.View.Categories(in.ID) {
+			list = append(list, NewCategory(c))
+		}
+		return list, nil
+	})
+}
+
+type putCategoryRequest struct {
+	ID   ids.ID   `path:"id"`
+	Body Category `body:"json"`
+}
+
+// putCategory is PUT /api/scraper/data/group/{id}/category.
+func (r Resource) putCategory() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_put_category",
+		Routes: operation.Routes("PUT /api/scraper/data/group/{id}/category"), Group: group,
+		Summary: "Saves a filter of a group's rows under a name",
+		Description: "Reads and downloads of the group take it as categories. A category that " +
+			"has the name gets the filter, and keeps its id. A group has at most 100, the groups " +
+			"of a customer 1,000.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.LimitReached},
+	}, func(ctx context.Context, from *operation.Caller, in *putCategoryRequest) (Category,
+		error) {
+		saved, err := client.Do(ctx, r.Client, client.PutCategory{ID: r.IDs.New(),
+			Customer: from.Customer, Group: in.ID, Name: in.Body.Name,
+			Filters: compacted(in.Body.Filters)}, from.Call)
+		if err != nil {
+			return Category{}, err
+		}
+		return NewCategory(&saved), nil
+	})
+}
+
+// categoryTarget is what both calls of a deletion name.
+type categoryTarget struct {
+	ID         ids.ID `path:"id"`
+	CategoryID ids.ID `path:"categoryId"`
+}
+
+func (in *categoryTarget) deletion(from *operation.Caller) client.Deletion {
+	return client.Deletion{Customer: from.Customer, Operation: client.OpDeleteCategory,
+		Target: in.CategoryID, Query: in.ID.String()}
+}
+
+// previewDeleteCategory is POST …/category/{categoryId}/preview-delete.
+func (r Resource) previewDeleteCategory() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_preview_delete_category",
+		Routes: operation.Routes("POST /api/scraper/data/group/{id}/category/{categoryId}" +
+			"/preview-delete"),
+		Group:       group,
+		Summary:     "Shows what the deletion of a category would do",
+		Description: api.PreviewDescription,
+		Access:      auth.Write, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
+	}, func(ctx context.Context, from *operation.Caller,
+		in *categoryTarget) (api.DeletionPreview, error) {
+		return api.PreviewDelete(ctx, r.Client, in.deletion(from),
+			func(*client.Preview) []string {
+				return []string{"Reads that name the category are refused. Rows stay."}
+			})
+	})
+}
+
+type deleteCategoryRequest struct {
+	categoryTarget
+	api.PreviewToken
+}
+
+// deleteCategory is DELETE …/category/{categoryId}.
+func (r Resource) deleteCategory() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: client.OpDeleteCategory,
+		Routes: operation.Routes(
+			"DELETE /api/scraper/data/group/{id}/category/{categoryId}"), Group: group,
+		Summary:     "Deletes a category after a preview",
+		Description: api.CommitDescription + " Rows stay.",
+		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Errors: append([]fault.Code{fault.NotFound}, api.CommitErrors()...),
+	}, func(ctx context.Context, from *operation.Caller,
+		in *deleteCategoryRequest) (operation.None, error) {
+		_, err := client.Do(ctx, r.Client, client.DeleteCategory{Deletion: in.deletion(from),
+			Token: in.Text()}, from.Call)
+		return operation.None{}, err
+	})
+}
+
+// where is the filter of a read: rows of any of some categories, and of the filter.
+func where(named []*client.Category, text string) (filter.Node, error) {
+	also, err := parseFilter(text)
+	if err != nil || len(named) == 0 {
+		return also, err
+	}
+	var anyOf []filter.Node
+	for _, category := range named {
+		node, err := filter.Parse(category.Filters)
+		if err != nil {
+			return nil, fmt.Errorf("category %s: %w", category.ID, err)
+		}
+		anyOf = append(anyOf, node)
+	}
+	return filter.Join(anyOf, also)
+}
+
+// namedCategories are those of a group that go by ids or names, each once. A text that is none of
+// them is a list of them with commas.
+func namedCategories(v *client.View, group ids.ID, texts []string) ([]*client.Category, error) {
+	var named []*client.Category
+	add := func(name string) bool {
+		found := categoryCalled(v, group, name)
+		if found != nil && !slices.Contains(named, found) {
+			named = append(named, found)
+		}
+		return found != nil
+	}
+	for _, text := range texts {
+		if text == "" || add(text) {
+			continue
+		}
+		for part := range strings.SplitSeq(text, ",") {
+			if part = strings.TrimSpace(part); part != "" && !add(part) {
+				return nil, fault.Invalid(fault.NotFound, "categories",
+					"there is no category %.100q in this group", part)
+			}
+		}
+	}
+	if len(named) > maxCategories {
+		return nil, fault.Invalid(fault.InvalidRequest, "categories", "at most %d are allowed",
+			maxCategories)
+	}
+	return named, nil
+}
+
+func categoryCalled(v *client.View, group ids.ID, name string) *client.Category {
+	if id, err := ids.Parse(name); err == nil {
+		if found := v.Category(group, id); found != nil {
+			return found
+		}
+	}
+	return v.CategoryByName(group, name)
+}

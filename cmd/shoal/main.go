@@ -53,6 +53,7 @@ type grammar struct {
 	Jobs     commands.Jobs     `cmd:"" help:"List runs, newest first."`
 	Job      commands.Job      `cmd:"" help:"Show one run; follow it; list its failed links."`
 	Errors   commands.Errors   `cmd:"" help:"Sum up why links of a run failed, and what to do about it."`
+	Requeue  commands.Requeue  `cmd:"" help:"Run the failed links of a run again, as an operator."`
 	Stop     commands.Stop     `cmd:"" help:"Stop a run; what it has stored stays."`
 	Rows     commands.Rows     `cmd:"" help:"Read rows: of a run, a scraper or a group."`
 	Wallet   commands.Wallet   `cmd:"" help:"Show the wallet, or adjust one as an operator."`

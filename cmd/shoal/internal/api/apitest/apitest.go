@@ -229,6 +229,9 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 		return map[string]any{"groupId": GroupID, "skippedTotal": 1, "jobs": []map[string]any{
 			{"jobId": RunID, "scraperId": ScraperID, "status": "PENDING"}},
 			"skipped": []map[string]any{{"scraperId": SavedID, "reason": "FILE"}}}
+	case "POST /api/admin/jobs/" + RunID + "/requeue":
+		return map[string]any{"jobId": SavedID, "scraperId": ScraperID, "linksQueued": 7,
+			"status": "PENDING"}
 	case "POST /api/scraper/url-list-run":
 		if f.Outcome != nil {
 			f.Jobs = append([]map[string]any{f.Outcome}, f.Jobs...)

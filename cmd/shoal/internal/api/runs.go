@@ -42,3 +42,15 @@ func (c *Client) StopGroup(ctx context.Context, id string) (Answer[GroupRuns], e
 	err := c.send(ctx, http.MethodPost, groupPath(id)+"/stop", nil, &runs)
 	return runs, err
 }
+
+// Requeue launches a run of what failed in another one; maxCharge in micros, nil for no cap.
+func (c *Client) Requeue(ctx context.Context, job string, maxCharge *int64) (Answer[Launch],
+	error) {
+	var launch Answer[Launch]
+	path := "/api/admin/jobs/" + url.PathEscape(job) + "/requeue"
+	if maxCharge != nil {
+		path += "?maxChargeMicros=" + strconv.FormatInt(*maxCharge, 10)
+	}
+	err := c.send(ctx, http.MethodPost, path, nil, &launch)
+	return launch, err
+}

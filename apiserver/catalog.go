@@ -63,8 +63,8 @@ func (s *Server) catalog(document func() []byte) []resource {
 		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},
 		notifications.Resource{Client: c.Client},
 		webhooks.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Guard: c.Guard},
-		admin.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Operator: c.Operator,
-			History: history, Lag: c.Lag, Recount: c.Recount},
+		admin.Resource{Client: c.Client, Launcher: launcher, Clock: c.Clock, IDs: c.IDs,
+			Operator: c.Operator, History: history, Lag: c.Lag, Recount: c.Recount},
 		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,
 			Issuer: s.issuerState, Metrics: c.Metrics, Document: document},
 	}

@@ -47,11 +47,13 @@ type grammar struct {
 	Detect   commands.Detect   `cmd:"" help:"Show what a page could be read with."`
 	Preview  commands.Preview  `cmd:"" help:"Show what of a page becomes rows."`
 	Scraper  commands.Scrapers `cmd:"" help:"List, read, save, copy and delete scrapers."`
+	Group    commands.Groups   `cmd:"" help:"Launch all scrapers of a group, or stop them."`
 	Run      commands.Run      `cmd:"" help:"Launch a list run: read every address of a list and extract fields."`
 	Estimate commands.Estimate `cmd:"" help:"Say what a run of a scraper will probably cost."`
 	Jobs     commands.Jobs     `cmd:"" help:"List runs, newest first."`
 	Job      commands.Job      `cmd:"" help:"Show one run; follow it; list its failed links."`
 	Errors   commands.Errors   `cmd:"" help:"Sum up why links of a run failed, and what to do about it."`
+	Requeue  commands.Requeue  `cmd:"" help:"Run the failed links of a run again, as an operator."`
 	Stop     commands.Stop     `cmd:"" help:"Stop a run; what it has stored stays."`
 	Rows     commands.Rows     `cmd:"" help:"Read rows: of a run, a scraper or a group."`
 	Wallet   commands.Wallet   `cmd:"" help:"Show the wallet, or adjust one as an operator."`

@@ -243,6 +243,25 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+func TestGroupRunAndStop(t *testing.T) {
+	b := newShell(t)
+	b.shoal("group", "run", "news", "--max-charge", "1000").want(t, terminal.ExitOK, apitest.RunID,
+		"scraper "+apitest.SavedID+": FILE", "1 run launched, 1 scraper skipped")
+	if last := b.api.Calls[len(b.api.Calls)-1]; !strings.HasSuffix(last,
+		"/run?maxChargeMicros=1000") {
+		t.Errorf("the call is %s", last)
+	}
+	b.shoal("group", "stop", apitest.GroupID, "--json").want(t, terminal.ExitOK, `"reason": "FILE"`)
+	b.shoal("group", "stop", "nobody").want(t, terminal.ExitFailed, `no group "nobody"`)
+}
+
+func TestRequeue(t *testing.T) {
+	b := newShell(t)
+	b.shoal("requeue", apitest.RunID, "--max-charge", "1000").want(t, terminal.ExitOK,
+		apitest.SavedID, "7 links queued")
+	b.shoal("requeue", apitest.RunID, "--json").want(t, terminal.ExitOK, `"linksQueued": 7`)
+}
+
 func TestStatusAndToken(t *testing.T) {
 	b := newShell(t)
 	b.shoal("status").want(t, terminal.ExitOK, "64 of 64 owned", "units out        1,234",
@@ -417,7 +436,7 @@ func TestHelpTeaches(t *testing.T) {
 		"bench frontier", "bench rows", "bench raft", "bench soak",
 		"demo", "demo-web", "version", "scrape", "detect", "preview", "errors", "completion", "man",
 		"scraper list", "scraper get", "scraper put", "scraper copy", "scraper delete",
-		"estimate"} {
+		"estimate", "group run", "group stop", "requeue"} {
 		b.shoal(append(strings.Fields(command), "--help")...).want(t, terminal.ExitOK,
 			"Usage: shoal "+command)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 
+	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
@@ -15,10 +16,11 @@ const group = "Administration"
 
 // Resource is what operators do, and what it takes.
 type Resource struct {
-	Client  Client
-	Clock   clock.Clock
-	IDs     ids.Source
-	History *client.History
+	Client   Client
+	Launcher *launch.Launcher
+	Clock    clock.Clock
+	IDs      ids.Source
+	History  *client.History
 	// Operator is what administrators do to the cluster itself.
 	Operator client.Operator
 	// Lag is how many records each topic still holds, by its name.
@@ -43,6 +45,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.blockCustomer(),
 		r.unblockCustomer(),
 		r.adjustWallet(),
+		r.requeue(),
 		r.audit(),
 		r.status(),
 		r.recount(),

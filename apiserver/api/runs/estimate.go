@@ -49,8 +49,13 @@ func (r Resource) estimate() *operation.Operation {
 		if err != nil {
 			return RunEstimate{}, err
 		}
-		balance := wallet.New(from.View, from.Customer).BalanceMicros
+		balance := balanceOf(from)
 		return RunEstimate{Links: e.Links, Pages: e.Pages, MinMicros: e.Min, MaxMicros: e.Max,
 			BalanceMicros: balance, Affordable: balance >= e.Max, RunsConsidered: e.Runs}, nil
 	})
+}
+
+// balanceOf is what the caller's wallet has.
+func balanceOf(from *operation.Caller) int64 {
+	return wallet.New(from.View, from.Customer).BalanceMicros
 }

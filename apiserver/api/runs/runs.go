@@ -36,6 +36,9 @@ func (r Resource) Operations() []*operation.Operation {
 		r.stop(),
 		r.sample(),
 		r.estimate(),
+		r.startGroup(),
+		r.stopGroup(),
+		r.estimateGroup(),
 		r.startList(),
 	}
 }

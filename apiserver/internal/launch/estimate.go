@@ -40,35 +40,44 @@ type Estimate struct {
 // type_not_runnable, tier_unavailable, search_engine_not_configured, schema_missing.
 func (l *Launcher) Estimate(ctx context.Context, from *Caller, id ids.ID,
 	links uint32) (Estimate, error) {
-	e := Estimate{Links: links}
 	scraper, err := ownership.Scraper(from.View, from.Customer, id, "id")
 	if err != nil {
-		return e, err
+		return Estimate{Links: links}, err
 	}
+	e, charge, err := l.estimate(ctx, from, scraper, links)
+	if err == nil {
+		e.takeFree(from.View.Wallet(from.Customer), charge)
+	}
+	return e, err
+}
+
+// estimate is that of a scraper, with nothing taken off for free requests.
+func (l *Launcher) estimate(ctx context.Context, from *Caller, scraper *client.Scraper,
+	links uint32) (Estimate, charging, error) {
+	e := Estimate{Links: links}
 	recipe, charge, err := l.priced(from, scraper)
 	if err != nil {
-		return e, err
+		return e, charge, err
 	}
 	if e.Links == 0 {
 		if e.Links, err = l.linksOf(ctx, from, scraper); err != nil {
-			return e, err
+			return e, charge, err
 		}
 	}
 	past, err := l.costs(ctx, from.View, scraper, &charge)
 	if err != nil {
-		return e, err
+		return e, charge, err
 	}
 	if e.Runs = len(past); e.Runs == 0 {
-		if err := l.sampled(ctx, from, id, &charge); err != nil {
-			return e, err
+		if err := l.sampled(ctx, from, scraper.ID, &charge); err != nil {
+			return e, charge, err
 		}
 		e.ofAll(charge, recipe.Pagination.MaxPages())
 	} else {
 		e.ofPast(past)
 		charge.least, charge.dearest = pageRange(past)
 	}
-	e.takeFree(from.View.Wallet(from.Customer), charge)
-	return e, nil
+	return e, charge, nil
 }
 
 // charging is how the pages of a run would be charged.

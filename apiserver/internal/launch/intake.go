@@ -55,14 +55,8 @@ type intake struct {
 // answered then: replay is not nil.
 func (l *Launcher) claimCall(ctx context.Context, from *Caller) (t *intake, replay *client.Launched,
 	err error) {
-	t = &intake{Launcher: l, from: from, call: from.Call, own: from.Call == nil,
-		begun: l.Clock.Now(), list: l.IDs.New()}
-	if t.own {
-		t.call = &client.Call{Customer: from.Customer, Operation: from.Operation,
-			Key: "list " + t.list.String()}
-	}
-	claim := client.ClaimCall{List: t.list, Node: l.Node, Boot: l.Boot}
-	replay, err = client.Begin[client.LaunchRun](ctx, l.Client, claim, t.call)
+	t = l.newIntake(from)
+	replay, err = client.Begin[client.LaunchRun](ctx, l.Client, t.claim(), t.call)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,10 +64,30 @@ func (l *Launcher) claimCall(ctx context.Context, from *Caller) (t *intake, repl
 		from.Job = replay.Job
 		return nil, replay, nil
 	}
+	t.keepClaim(ctx)
+	return t, nil, nil
+}
+
+// newIntake is an intake whose call is not claimed yet.
+func (l *Launcher) newIntake(from *Caller) *intake {
+	t := &intake{Launcher: l, from: from, call: from.Call, own: from.Call == nil,
+		begun: l.Clock.Now(), list: l.IDs.New()}
+	if t.own {
+		t.call = &client.Call{Customer: from.Customer, Operation: from.Operation,
+			Key: "list " + t.list.String()}
+	}
+	return t
+}
+
+func (t *intake) claim() client.ClaimCall {
+	return client.ClaimCall{List: t.list, Node: t.Node, Boot: t.Boot}
+}
+
+// keepClaim renews the claim until end.
+func (t *intake) keepClaim(ctx context.Context) {
 	renewing, end := context.WithCancel(ctx)
 	t.endRenewal = end
 	t.renewal.Go(func() { t.renew(renewing) })
-	return t, nil, nil
 }
 
 func (t *intake) renew(ctx context.Context) {
@@ -216,12 +230,17 @@ func (t *intake) commit(ctx context.Context, run client.LaunchRun) (client.Launc
 	// A coded refusal is certain; any other failure may hide a run that was made. The key's first
 	// run may be another.
 	t.made = err == nil && launched.Job == run.Job
-	t.maybe = err != nil && (fault.CodeOf(err) == fault.Unavailable ||
-		fault.CodeOf(err) == fault.Internal)
+	t.maybe = uncertain(err)
 	if t.from.Job = launched.Job; t.maybe {
 		t.from.Job = run.Job
 	}
 	return launched, err
+}
+
+// uncertain says of a command's error whether the command may have been applied all the same.
+func uncertain(err error) bool {
+	return err != nil && (fault.CodeOf(err) == fault.Unavailable ||
+		fault.CodeOf(err) == fault.Internal)
 }
 
 // hold makes sure that the claim is still there, and will be for long enough: without it the list

@@ -37,11 +37,13 @@ type Client interface {
 	client.Reader
 }
 
-// Store is what a launch needs of the row store. That is lists, the page records of earlier runs,
-// and what is kept of those that are gone.
+// Store is what a launch needs of the row store. That is lists, the page records and errors of
+// earlier runs, and what is kept of those that are gone.
 type Store interface {
 	rowstore.Lists
 	rowstore.Pages
+	LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
+		most int) ([]rowstore.LinkError, error)
 	EachCharged(ctx context.Context, scraper ids.ID, visit func(hashes []uint64) error) error
 }
 

@@ -19,9 +19,20 @@ func (d *Dispatcher) Applied(payload command.Payload, result any) {
 			r := d.addRun(job)
 			r.launch, r.trace = p.Trace, p.Trace
 		}
+	case command.LaunchRunsPayload:
+		for _, launched := range resultOf[command.LaunchRunsPayload](result).Jobs {
+			job := d.config.View().Job(launched.Job)
+			if job != nil && d.runs[job.ID] == nil {
+				d.addRun(job)
+			}
+		}
 	case command.StopRunPayload:
 		for _, job := range resultOf[command.StopRunPayload](result).Jobs {
 			d.end(d.runs[job])
+		}
+	case command.StopGroupPayload:
+		for _, stopped := range resultOf[command.StopGroupPayload](result).Jobs {
+			d.end(d.runs[stopped.Job])
 		}
 	case command.ExtendWindowPayload:
 		d.extended(p, resultOf[command.ExtendWindowPayload](result))

@@ -167,6 +167,8 @@ func registerAll(m *FSM) {
 	register(m, touchSessions)
 	register(m, putCategory)
 	register(m, deleteCategory)
+	register(m, launchRuns)
+	register(m, stopGroup)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -74,7 +74,7 @@ func (l *Leadership) observe(payload command.Payload, result any) {
 	switch p := payload.(type) {
 	case command.AssignShardsPayload:
 		l.metrics.assigned(l.view(), p.Changes)
-	case command.LaunchRunPayload:
+	case command.LaunchRunPayload, command.LaunchRunsPayload:
 		l.planNow.raise()
 		l.finishNow.raise() // it may have failed at once
 	case command.AdjustWalletPayload:
@@ -86,7 +86,7 @@ func (l *Leadership) observe(payload command.Payload, result any) {
 	case command.ExtendWindowPayload:
 		l.publishNow.raise()
 		l.finishNow.raise() // a run that money does not reach any more has ended
-	case command.StopRunPayload:
+	case command.StopRunPayload, command.StopGroupPayload:
 		l.finishNow.raise()
 	case command.CloseRunPayload:
 		l.runClosed(p.Job) // as long as the state is sure to have it

@@ -68,6 +68,7 @@ const (
 	RunID     = "66f0c2a1b7d4e8f901234567"
 	ScraperID = "66f0c2a1b7d4e8f900000001"
 	SavedID   = "66f0c2a1b7d4e8f9000000bb" // of what is saved
+	GroupID   = "66f0c2a1b7d4e8f9000000aa" // of the group news
 )
 
 // New serves the API on the loopback until the test ends, with one run of one scraper.
@@ -75,7 +76,7 @@ func New(t *testing.T) *Server {
 	f := &Server{
 		Bodies: map[string]string{}, Types: map[string]string{}, Keys: map[string][]string{},
 		Refuse: map[string]Problem{}, Recounts: "[]", Leader: "n1",
-		groups: []map[string]any{{"id": "66f0c2a1b7d4e8f9000000aa", "name": "news",
+		groups: []map[string]any{{"id": GroupID, "name": "news",
 			"dataTable": "news", "startType": "MANUAL"}},
 		Entries: []map[string]any{},
 	}
@@ -223,6 +224,14 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 		return map[string]any{"links": 1000, "pages": 950, "minMicros": 120_000,
 			"maxMicros": 165_000, "balanceMicros": f.Balance,
 			"affordable": f.Balance >= 165_000, "runsConsidered": 3}
+	case "POST /api/scraper/group/" + GroupID + "/run",
+		"POST /api/scraper/group/" + GroupID + "/stop":
+		return map[string]any{"groupId": GroupID, "skippedTotal": 1, "jobs": []map[string]any{
+			{"jobId": RunID, "scraperId": ScraperID, "status": "PENDING"}},
+			"skipped": []map[string]any{{"scraperId": SavedID, "reason": "FILE"}}}
+	case "POST /api/admin/jobs/" + RunID + "/requeue":
+		return map[string]any{"jobId": SavedID, "scraperId": ScraperID, "linksQueued": 7,
+			"status": "PENDING"}
 	case "POST /api/scraper/url-list-run":
 		if f.Outcome != nil {
 			f.Jobs = append([]map[string]any{f.Outcome}, f.Jobs...)

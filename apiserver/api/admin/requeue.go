@@ -1,0 +1,57 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/launch"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const requeueID = "svc_admin_requeue_job"
+
+type requeueRequest struct {
+	ID        ids.ID `path:"id"`
+	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
+}
+
+// RequeuedRun is a run of what failed in another one.
+type RequeuedRun struct {
+	JobID       ids.ID         `json:"jobId"`
+	ScraperID   ids.ID         `json:"scraperId"`
+	LinksQueued uint32         `json:"linksQueued"`
+	Status      model.JobState `json:"status" doc:"PENDING"`
+	QueuedAt    api.Time       `json:"queuedAt"`
+}
+
+// requeue is POST /api/admin/jobs/{id}/requeue.
+func (r Resource) requeue() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: requeueID, Routes: operation.Routes("POST /api/admin/jobs/{id}/requeue"), Group: group,
+		Summary: "Launches a run of the links of an ended run that failed",
+		Description: "It is the customer's run, and the customer pays for it: an admin who wants " +
+			"it otherwise adjusts the wallet. The scraper's recipe counts as it is now. Of a " +
+			"chain of pages the whole chain runs again. While the scraper runs it is refused, so " +
+			"a repeated call launches nothing twice at a time.",
+		Access: auth.Admin, Rate: limits.General, Timeout: 10 * time.Minute,
+		Errors: append([]fault.Code{fault.JobNotFound, fault.ScraperNotFound, fault.ListAlreadyRun,
+			fault.SearchNotConfigured, fault.TypeNotRunnable, fault.CustomerBlocked},
+			launch.Errors()...),
+	}, func(ctx context.Context, from *operation.Caller, in *requeueRequest) (RequeuedRun, error) {
+		by := api.Launching(from, requeueID)
+		launched, err := r.Launcher.Requeue(ctx, by, in.ID, in.MaxCharge)
+		from.Job = by.Job
+		if err != nil {
+			return RequeuedRun{}, err
+		}
+		return RequeuedRun{JobID: launched.Job, ScraperID: launched.Scraper,
+			LinksQueued: launched.Links, Status: launched.State,
+			QueuedAt: api.Time(launched.Queued)}, nil
+	})
+}

@@ -1,0 +1,144 @@
+package runs
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/launch"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// RunsOfGroup is what became of the scrapers of a group.
+type RunsOfGroup struct {
+	GroupID      ids.ID           `json:"groupId"`
+	Jobs         []LaunchedRun    `json:"jobs" doc:"Runs that were launched, or stopped"`
+	Skipped      []SkippedScraper `json:"skipped" doc:"Scrapers that were passed over, at most 10,000"`
+	SkippedTotal int              `json:"skippedTotal" doc:"All that were passed over"`
+}
+
+// SkippedScraper is a scraper that was not launched with its group.
+type SkippedScraper struct {
+	ScraperID ids.ID `json:"scraperId"`
+	Reason    string `json:"reason" enum:"FILE,ALREADY_RUNNING,NO_SOURCE,CONFIG_INVALID,NOT_AFFORDABLE,TIER_UNAVAILABLE,LIMIT_REACHED,SCHEMA_GONE,START_UNREACHABLE"`
+}
+
+func newGroupRuns(group ids.ID, l *client.LaunchedRuns) RunsOfGroup {
+	answer := RunsOfGroup{GroupID: group, Jobs: []LaunchedRun{}, Skipped: []SkippedScraper{},
+		SkippedTotal: len(l.Skipped) + int(l.Unnamed)}
+	for _, job := range l.Jobs {
+		answer.Jobs = append(answer.Jobs, LaunchedRun{JobID: job.Job, ScraperID: job.Scraper,
+			Status: job.State, QueuedAt: api.Time(job.Queued)})
+	}
+	for _, s := range l.Skipped {
+		answer.Skipped = append(answer.Skipped, SkippedScraper{ScraperID: s.Scraper,
+			Reason: s.Reason.String()})
+	}
+	return answer
+}
+
+type groupRunRequest struct {
+	ID        ids.ID `path:"id"`
+	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"All runs together stop rather than cost more: each may cost an equal part. In micros, millionths of a euro"`
+}
+
+const groupRunID = "svc_run_group"
+
+// startGroup is GET and POST /api/scraper/group/{id}/run.
+func (r Resource) startGroup() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: groupRunID, Routes: operation.Routes("GET /api/scraper/group/{id}/run",
+			"POST /api/scraper/group/{id}/run"), Group: group,
+		Summary: "Launches a run of each scraper of a group",
+		Description: "Scrapers that cannot run are skipped, each with the reason. All runs are " +
+			"made in one step: there are all or none. Up to 1,000 runs of a customer are open at " +
+			"a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could " +
+			"not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. " +
+			"The same Idempotency-Key within 24 hours answers the original runs.",
+		Access: auth.Write, Rate: limits.GroupRun, Idempotency: operation.Optional,
+		Timeout: 2 * time.Minute,
+		Errors: []fault.Code{fault.NotFound, fault.IdempotencyInFlight,
+			fault.IdempotencyOverflow},
+	}, func(ctx context.Context, from *operation.Caller, in *groupRunRequest) (RunsOfGroup,
+		error) {
+		launched, err := r.Launcher.StartGroup(ctx, api.Launching(from, groupRunID), in.ID,
+			in.MaxCharge)
+		if err != nil {
+			return RunsOfGroup{}, err
+		}
+		return newGroupRuns(in.ID, &launched), nil
+	})
+}
+
+type groupRequest struct {
+	ID ids.ID `path:"id"`
+}
+
+// stopGroup is GET and POST /api/scraper/group/{id}/stop.
+func (r Resource) stopGroup() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_stop_group", Routes: operation.Routes("GET /api/scraper/group/{id}/stop",
+			"POST /api/scraper/group/{id}/stop"), Group: group,
+		Summary: "Stops all runs of a group",
+		Description: "The state of each run is final at once. Pages that are being fetched are " +
+			"still stored and charged; the call does not wait for them. Rows already there are " +
+			"kept. Scrapers that are not running are left as they are.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Optional,
+		Errors: []fault.Code{fault.NotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *groupRequest) (RunsOfGroup, error) {
+		stopped, err := client.Do(ctx, r.Client,
+			client.StopGroup{Customer: from.Customer, Group: in.ID}, from.Call)
+		if err != nil {
+			return RunsOfGroup{}, err
+		}
+		return newGroupRuns(in.ID, &stopped), nil
+	})
+}
+
+const groupEstimateID = "svc_estimate_group"
+
+// GroupEstimate is what a run of a group launched now will probably cost. Money is in micros.
+type GroupEstimate struct {
+	GroupID            ids.ID `json:"groupId"`
+	Scrapers           int    `json:"scrapers" doc:"That would be launched"`
+	Links              int64  `json:"links"`
+	Pages              int64  `json:"pages" doc:"Pages delivered"`
+	MinMicros          int64  `json:"minMicros"`
+	MaxMicros          int64  `json:"maxMicros"`
+	BalanceMicros      int64  `json:"balanceMicros"`
+	Affordable         bool   `json:"affordable" doc:"The balance pays for maxMicros"`
+	ScrapersConsidered int    `json:"scrapersConsidered" doc:"Scrapers that the estimate goes by, at most 100; the others are taken to be like them"`
+}
+
+// estimateGroup is POST /api/scraper/group/{id}/estimate.
+func (r Resource) estimateGroup() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     groupEstimateID,
+		Routes: operation.Routes("POST /api/scraper/group/{id}/estimate"), Group: group,
+		Summary: "Says what a run of a group will probably cost",
+		Description: "It is the sum of the estimates of the scrapers that a run of the group " +
+			"would launch. Of more than 100 it looks at 100, spread over all. Free requests are " +
+			"taken off once. It is no cap: maxChargeMicros of a launch is.",
+		Access: auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *groupRequest) (GroupEstimate,
+		error) {
+		e, err := r.Launcher.EstimateGroup(ctx, api.Launching(from, groupEstimateID), in.ID)
+		if err != nil {
+			return GroupEstimate{}, err
+		}
+		return newGroupEstimate(from, in.ID, &e), nil
+	})
+}
+
+func newGroupEstimate(from *operation.Caller, group ids.ID,
+	e *launch.GroupEstimate) GroupEstimate {
+	balance := balanceOf(from)
+	return GroupEstimate{GroupID: group, Scrapers: e.Scrapers, Links: e.Links, Pages: e.Pages,
+		MinMicros: e.Min, MaxMicros: e.Max, BalanceMicros: balance,
+		Affordable: balance >= e.Max, ScrapersConsidered: e.Considered}
+}

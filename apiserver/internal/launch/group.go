@@ -1,0 +1,337 @@
+package launch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const (
+	// gatherTime is how long the hosts of a group are looked up and its lists written, altogether.
+	// What is not ready by then is skipped.
+	gatherTime = 45 * time.Second
+	// hostsAtOnce are looked up, and listsAtOnce written, at a time.
+	hostsAtOnce = 32
+	listsAtOnce = 8
+)
+
+// StartGroup launches a run of each scraper of a group that can run, as many as the customer may
+// have open. The others are skipped, each with the reason. One command makes all runs, so a call
+// that was made before answers the original ones. maxCharge, in micros, is the most that all runs
+// together may cost: each may cost an equal part. nil: no cap. Faults: not_found, customer_blocked
+// and those of idempotency keys.
+func (l *Launcher) StartGroup(ctx context.Context, from *Caller, id ids.ID,
+	maxCharge *int64) (client.LaunchedRuns, error) {
+	none := client.LaunchedRuns{}
+	t := l.newIntake(from)
+	replay, err := client.Begin[client.LaunchRuns](ctx, l.Client, t.claim(), t.call)
+	if err != nil {
+		return none, err
+	}
+	if replay != nil {
+		return *replay, nil
+	}
+	t.keepClaim(ctx)
+	defer t.end(ctx)
+	group, err := ownership.Group(from.View, from.Customer, id, "id")
+	if err != nil {
+		return none, err
+	}
+	g := newGathering(l, from.View, from.Customer)
+	from.View.GroupScrapers(group.ID, func(s *client.Scraper) bool {
+		g.add(s)
+		return ctx.Err() == nil
+	})
+	if err := g.makeReady(ctx); err != nil {
+		g.dropLists(ctx)
+		return none, err
+	}
+	g.divide(maxCharge)
+	launched, err := t.commitGroup(ctx, g.command(group.ID))
+	if !t.maybe {
+		g.keepLists(launched.Jobs)
+		g.dropLists(ctx)
+	}
+	return launched, err
+}
+
+// commitGroup makes the runs. Unlike a lone run they stand under the call in any case, whose record
+// is what has them made once.
+func (t *intake) commitGroup(ctx context.Context, runs client.LaunchRuns) (client.LaunchedRuns,
+	error) {
+	if err := t.hold(ctx); err != nil {
+		return client.LaunchedRuns{}, err
+	}
+	launched, err := client.Do(ctx, t.Client, runs, t.call)
+	t.made = err == nil
+	t.maybe = uncertain(err)
+	return launched, err
+}
+
+// gathering is what the scrapers of a group are made to before a command launches them. Its memory
+// is bounded by what one command may hold, however large the group is.
+type gathering struct {
+	*Launcher
+	view     *client.View
+	customer string
+	broke    bool // no page can be paid for
+	room     int  // runs that the customer may open
+
+	runs    []member
+	skipped []client.SkippedScraper
+	unnamed uint32
+}
+
+// member is a scraper that is about to be launched.
+type member struct {
+	run     client.GroupRun
+	begin   *listed
+	engine  *model.SearchEngine
+	host    string // where it begins
+	reason  client.SkipReason
+	written bool // its list is there
+}
+
+func newGathering(l *Launcher, v *client.View, customer string) *gathering {
+	return &gathering{Launcher: l, view: v, customer: customer,
+		broke: affordable(v, customer) != nil,
+		room:  client.MaxRunsAtOnce - len(v.OpenJobsOfCustomer(customer))}
+}
+
+// skip notes a scraper that is not launched.
+func (g *gathering) skip(scraper ids.ID, reason client.SkipReason) {
+	if len(g.skipped) == client.MaxSkips {
+		g.unnamed++
+		return
+	}
+	g.skipped = append(g.skipped, client.SkippedScraper{Scraper: scraper, Reason: reason})
+}
+
+// add takes a scraper in, or notes why it is not launched, as far as the state says.
+func (g *gathering) add(s *client.Scraper) {
+	m := member{}
+	if reason := g.look(s, &m); reason != 0 {
+		g.skip(s.ID, reason)
+		return
+	}
+	g.runs = append(g.runs, m)
+}
+
+// look makes a member of a scraper, unless there is a reason to skip it. What is cheap comes first.
+func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
+	switch {
+	case s.Spec.Type == model.File:
+		return client.SkipFile
+	case s.ListRun:
+		return client.SkipNoSource
+	case idle(g.view, s.ID) != nil:
+		return client.SkipRunning
+	case g.broke:
+		return client.SkipUnaffordable
+	case len(g.runs) >= g.room:
+		return client.SkipLimit
+	}
+	recipe, known := g.view.RecipeOf(g.customer, &s.Spec, s.Tag)
+	if !known {
+		return client.SkipSchema
+	}
+	if len(extract.Validate(recipe)) > 0 {
+		return client.SkipInvalid
+	}
+	tiers, err := Tiers(g.view, &s.Spec)
+	if err != nil {
+		return client.SkipFor(err)
+	}
+	if m.begin, m.engine, err = g.beginning(s); err != nil {
+		return client.SkipFor(err)
+	}
+	if len(m.begin.urls) == 0 || m.begin.urls[0] == "" {
+		return client.SkipNoSource
+	}
+	canonical, err := address.Canonical(m.begin.urls[0])
+	if err == nil {
+		err = g.Guard.CheckURL(m.begin.urls[0])
+	}
+	if err != nil {
+		return client.SkipFor(fault.New(fault.StartURLsUnreachable, ""))
+	}
+	m.host = address.HostOf(canonical)
+	endpoint, _ := model.EndpointOf(recipe.Endpoint)
+	m.run = client.GroupRun{Job: g.IDs.New(), Entry: g.IDs.New(), List: g.IDs.New(),
+		Scraper: s.ID, Tiers: tiers, Charge: endpoint.Charge,
+		IgnoresRobots: recipe.Politeness.IgnoreRobots || m.engine != nil && m.engine.IgnoreRobots}
+	return 0
+}
+
+// makeReady looks the hosts up and writes the lists.
+func (g *gathering) makeReady(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, gatherTime)
+	defer cancel()
+	hosts := map[string]error{}
+	for i := range g.runs {
+		hosts[g.runs[i].host] = nil
+	}
+	g.checkHosts(within, hosts)
+	for i := range g.runs {
+		if hosts[g.runs[i].host] != nil {
+			g.runs[i].reason = client.SkipFor(fault.New(fault.StartURLsUnreachable, ""))
+		}
+	}
+	if err := g.writeLists(within); err != nil && within.Err() == nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("launch a group: %w", ctx.Err())
+	}
+	ready := g.runs[:0]
+	for i := range g.runs {
+		switch m := g.runs[i]; {
+		case m.reason != 0:
+			g.skip(m.run.Scraper, m.reason)
+		case !m.written:
+			g.skip(m.run.Scraper, client.SkipLimit) // there was no time left
+		default:
+			ready = append(ready, m)
+		}
+	}
+	g.runs = ready
+	return nil
+}
+
+// checkHosts says of each host whether it may be reached.
+func (g *gathering) checkHosts(ctx context.Context, hosts map[string]error) {
+	var mu sync.Mutex
+	names := make(chan string, len(hosts))
+	for host := range hosts {
+		names <- host
+	}
+	close(names)
+	var workers sync.WaitGroup
+	for range min(hostsAtOnce, len(hosts)) {
+		workers.Go(func() {
+			for host := range names {
+				asking, cancel := context.WithTimeout(ctx, reachTime)
+				err := g.Guard.CheckHost(asking, host)
+				cancel()
+				mu.Lock()
+				hosts[host] = err
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// writeLists writes the list of each member that is not skipped. Its error is the first one's.
+func (g *gathering) writeLists(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	places := make(chan int, len(g.runs))
+	for i := range g.runs {
+		if g.runs[i].reason == 0 {
+			places <- i
+		}
+	}
+	close(places)
+	var workers sync.WaitGroup
+	for range listsAtOnce {
+		workers.Go(func() {
+			for i := range places {
+				if ctx.Err() != nil {
+					return
+				}
+				if err := g.writeList(ctx, &g.runs[i]); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// writeList writes a member's list. A member whose list has an address that is none is skipped.
+func (g *gathering) writeList(ctx context.Context, m *member) error {
+	t := &intake{Launcher: g.Launcher, list: m.run.List}
+	taken, err := t.storeAddresses(ctx, m.begin, nil)
+	switch code := fault.CodeOf(err); {
+	case err == nil:
+		m.run.Links, m.written = taken.links, true
+		return nil
+	case t.writer != nil:
+		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+		defer cancel()
+		_ = t.writer.Abort(clean) // what stays is an orphan, and goes as one
+		if code == fault.InvalidURL {
+			m.reason = client.SkipFor(fault.New(fault.StartURLsUnreachable, ""))
+			return nil
+		}
+	}
+	return err
+}
+
+// divide gives each run an equal part of what all may cost.
+func (g *gathering) divide(most *int64) {
+	if most == nil || len(g.runs) == 0 {
+		return
+	}
+	part := *most / int64(len(g.runs))
+	for i := range g.runs {
+		g.runs[i].run.MaxCharge = &part
+	}
+}
+
+// command is that of the launch.
+func (g *gathering) command(group ids.ID) client.LaunchRuns {
+	p := client.LaunchRuns{Customer: g.customer, Group: group, Skipped: g.skipped,
+		Unnamed: g.unnamed}
+	places := map[string]uint8{}
+	for i := range g.runs {
+		m := &g.runs[i]
+		if m.engine != nil {
+			place, known := places[m.engine.Name]
+			if !known {
+				p.Engines = append(p.Engines, *m.engine)
+				place = uint8(len(p.Engines))
+				places[m.engine.Name] = place
+			}
+			m.run.Engine = place
+		}
+		p.Runs = append(p.Runs, m.run)
+	}
+	return p
+}
+
+// keepLists says which lists have runs now.
+func (g *gathering) keepLists(jobs []client.GroupJob) {
+	made := map[ids.ID]bool{}
+	for _, job := range jobs {
+		made[job.Job] = true
+	}
+	for i := range g.runs {
+		if made[g.runs[i].run.Job] {
+			g.runs[i].written = false
+		}
+	}
+}
+
+// dropLists removes the lists that were written for nothing. What cannot be removed now is an
+// orphan, and goes as one.
+func (g *gathering) dropLists(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	for i := range g.runs {
+		if g.runs[i].written {
+			_ = g.Store.DropList(ctx, g.runs[i].run.List)
+		}
+	}
+}

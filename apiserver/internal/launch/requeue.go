@@ -1,0 +1,148 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// failuresAtOnce are read of a run at a time.
+const failuresAtOnce = 1_000
+
+// Requeue launches a run of the links of an ended run that failed (decision 42), for the customer
+// whose run it was. It has the recipe of its scraper as it is now. Faults: Errors, job_not_found,
+// scraper_not_found, list_already_run when no link failed.
+func (l *Launcher) Requeue(ctx context.Context, from *Caller, id ids.ID,
+	maxCharge *int64) (client.Launched, error) {
+	none := client.Launched{}
+	job, err := l.History.Run(ctx, from.View, id)
+	if err != nil {
+		return none, fmt.Errorf("run %s: %w", id, err)
+	}
+	if job == nil || job.Trial() {
+		return none, fault.Invalid(fault.JobNotFound, "id", "there is no such job")
+	}
+	scraper := from.View.Scraper(job.Scraper)
+	if scraper == nil {
+		return none, fault.Invalid(fault.ScraperNotFound, "id", "the scraper of the job is gone")
+	}
+	if !job.Closed {
+		return none, fault.New(fault.ScraperAlreadyRunning, "job %s has not ended", job.ID)
+	}
+	own := *from
+	own.Principal.Customer, own.Call = job.Customer, nil
+	if err := idle(from.View, scraper.ID); err != nil {
+		return none, err
+	}
+	launched, err := l.requeue(ctx, &own, job, scraper, maxCharge)
+	from.Job = own.Job
+	return launched, err
+}
+
+// requeue launches the run of an idle scraper.
+func (l *Launcher) requeue(ctx context.Context, from *Caller, job *client.Job,
+	scraper *client.Scraper, maxCharge *int64) (client.Launched, error) {
+	none := client.Launched{}
+	recipe, known := from.View.RecipeOf(job.Customer, &scraper.Spec, scraper.Tag)
+	if !known {
+		return none, fault.Invalid(fault.SchemaGone, "schema.id",
+			"the scraper's schema is not there any more")
+	}
+	endpoint, _ := model.EndpointOf(recipe.Endpoint)
+	if !endpoint.Charge.PaidOnly {
+		if err := affordable(from.View, job.Customer); err != nil {
+			return none, err
+		}
+	}
+	run := client.LaunchRun{Scraper: scraper.ID, MaxCharge: maxCharge, Charge: endpoint.Charge,
+		Daily: endpoint.Daily, Tiers: endpoint.Tiers, Rest: true,
+		IgnoresRobots: recipe.Politeness.IgnoreRobots}
+	var err error
+	if run.Tiers == 0 {
+		if run.Tiers, err = Tiers(from.View, &scraper.Spec); err != nil {
+			return none, err
+		}
+	}
+	if scraper.Spec.Type == model.SearchEngineSearch {
+		if run.Search, err = l.Engine(&scraper.Spec.SourceConfig); err != nil {
+			return none, err
+		}
+		run.IgnoresRobots = run.IgnoresRobots || run.Search.IgnoreRobots
+	}
+	t, _, err := l.claimCall(ctx, from) // under no key, so that there is nothing to answer again
+	if err != nil {
+		return none, err
+	}
+	defer t.end(ctx)
+	taken, err := t.storeAddresses(ctx, &failed{store: l.Store, job: job}, nil)
+	if err != nil {
+		return none, err
+	}
+	if taken.links == 0 {
+		return none, fault.New(fault.ListAlreadyRun, "no link of job %s failed", job.ID)
+	}
+	run.Links, run.Dropped = taken.links, taken.dropped
+	return t.commit(ctx, run)
+}
+
+// failed are the addresses of a run whose links failed, as they were listed.
+type failed struct {
+	store  Store
+	job    *client.Job
+	after  *model.Unit // of the newest error that was read
+	links  []rowstore.Link
+	last   uint32 // the newest seq, when some was
+	some   bool
+	ending bool
+}
+
+func (f *failed) place() string { return fmt.Sprintf("a link of job %s", f.job.ID) }
+
+func (f *failed) next(ctx context.Context) (listing, error) {
+	for len(f.links) == 0 {
+		if f.ending {
+			return listing{}, io.EOF
+		}
+		if err := f.read(ctx); err != nil {
+			return listing{}, err
+		}
+	}
+	link := f.links[0]
+	f.links = f.links[1:]
+	return listing{url: link.URL}, nil
+}
+
+// read reads the next errors, and the links that they are of. Pages of one chain are one link.
+func (f *failed) read(ctx context.Context) error {
+	found, err := f.store.LinkErrors(ctx, f.job.ID, f.after, failuresAtOnce)
+	if err != nil {
+		return fmt.Errorf("errors of job %s: %w", f.job.ID, err)
+	}
+	var seqs []uint32
+	for i := range found {
+		if seq := found[i].Unit.Seq; !f.some || seq != f.last {
+			seqs = append(seqs, seq)
+			f.last, f.some = seq, true
+		}
+		f.after = &found[i].Unit
+	}
+	f.ending = len(found) < failuresAtOnce
+	if len(seqs) == 0 {
+		return nil
+	}
+	f.links, err = f.store.LinksAt(ctx, f.job.List, seqs)
+	if errors.Is(err, rowstore.ErrListUnknown) {
+		return fault.New(fault.ListAlreadyRun, "the list of job %s is no longer kept", f.job.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("list of job %s: %w", f.job.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// GroupRuns is what became of the scrapers of a group.
+type GroupRuns struct {
+	GroupID string `json:"groupId"`
+	Jobs    []struct {
+		JobID     string `json:"jobId"`
+		ScraperID string `json:"scraperId"`
+		Status    string `json:"status"`
+	} `json:"jobs"`
+	Skipped []struct {
+		ScraperID string `json:"scraperId"`
+		Reason    string `json:"reason"`
+	} `json:"skipped"`
+	SkippedTotal int `json:"skippedTotal"`
+}
+
+func groupPath(id string) string { return "/api/scraper/group/" + url.PathEscape(id) }
+
+// RunGroup launches the scrapers of a group; maxCharge in micros, nil for no cap.
+func (c *Client) RunGroup(ctx context.Context, id string, maxCharge *int64) (Answer[GroupRuns],
+	error) {
+	var runs Answer[GroupRuns]
+	path := groupPath(id) + "/run"
+	if maxCharge != nil {
+		path += "?maxChargeMicros=" + strconv.FormatInt(*maxCharge, 10)
+	}
+	err := c.send(ctx, http.MethodPost, path, nil, &runs)
+	return runs, err
+}
+
+// StopGroup stops all runs of a group.
+func (c *Client) StopGroup(ctx context.Context, id string) (Answer[GroupRuns], error) {
+	var runs Answer[GroupRuns]
+	err := c.send(ctx, http.MethodPost, groupPath(id)+"/stop", nil, &runs)
+	return runs, err
+}
+
+// Requeue launches a run of what failed in another one; maxCharge in micros, nil for no cap.
+func (c *Client) Requeue(ctx context.Context, job string, maxCharge *int64) (Answer[Launch],
+	error) {
+	var launch Answer[Launch]
+	path := "/api/admin/jobs/" + url.PathEscape(job) + "/requeue"
+	if maxCharge != nil {
+		path += "?maxChargeMicros=" + strconv.FormatInt(*maxCharge, 10)
+	}
+	err := c.send(ctx, http.MethodPost, path, nil, &launch)
+	return launch, err
+}

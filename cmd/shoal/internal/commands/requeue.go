@@ -1,0 +1,46 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+// Requeue is 'shoal requeue', which runs the failed links of a run again, as an operator.
+type Requeue struct {
+	Connection
+	Job       string `arg:"" help:"Id of a run that has ended."`
+	MaxCharge *int64 `name:"max-charge" placeholder:"MICROS" help:"Stop the run before it costs more, in micros, millionths of a euro."`
+	JSON      bool   `help:"Print the server's answer as JSON."`
+}
+
+// Help teaches the command.
+func (*Requeue) Help() string {
+	return `It is for operators: the run is the customer's, who pays for it. The scraper's recipe counts as it is now.
+
+Example:
+
+  shoal requeue 66f0c2a1b7d4e8f901234567
+
+It prints the new run's id.`
+}
+
+// Run launches the run.
+func (c *Requeue) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.AdminClient(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	answer, err := client.Requeue(ctx, c.Job, c.MaxCharge)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return terminal.PrintJSON(t.Out, answer)
+	}
+	t.Notef("%s queued", terminal.Plural(answer.Value.LinksQueued, "link"))
+	_, err = fmt.Fprintln(t.Out, answer.Value.JobID)
+	return err
+}

@@ -1,0 +1,39 @@
+package client
+
+import (
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+)
+
+// The launch of a group.
+type (
+	// LaunchRuns launches scrapers of a group, and StopGroup stops them all.
+	LaunchRuns     = command.LaunchRunsPayload
+	LaunchedRuns   = command.LaunchedRuns
+	StopGroup      = command.StopGroupPayload
+	GroupRun       = command.GroupRun
+	GroupJob       = command.GroupJob
+	SkippedScraper = command.SkippedScraper
+	// SkipReason says why a scraper was not launched with its group.
+	SkipReason = state.SkipReason
+)
+
+// The reasons that are known before the command.
+const (
+	SkipFile         = state.SkipFile
+	SkipRunning      = state.SkipRunning
+	SkipNoSource     = state.SkipNoSource
+	SkipInvalid      = state.SkipInvalid
+	SkipUnaffordable = state.SkipUnaffordable
+	SkipLimit        = state.SkipLimit
+	SkipSchema       = state.SkipSchema
+)
+
+// Bounds of a LaunchRuns.
+const (
+	MaxRunsAtOnce = command.MaxRunsAtOnce
+	MaxSkips      = command.MaxSkips
+)
+
+// SkipFor is the reason to skip a scraper whose launch had a fault.
+func SkipFor(err error) SkipReason { return command.SkipFor(err) }

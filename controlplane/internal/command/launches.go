@@ -1,0 +1,115 @@
+package command
+
+import (
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Bounds of a LaunchRunsPayload.
+const (
+	// MaxRunsAtOnce is how many runs one command makes: as many as a customer may have open.
+	MaxRunsAtOnce = 1_000
+	// MaxSkips is how many scrapers that were passed over one command names.
+	MaxSkips = 10_000
+)
+
+// LaunchesSince is the version of the cluster from which on groups are launched.
+const LaunchesSince = 2
+
+// LaunchRunsPayload makes runs of scrapers of one group, all in one step. What the state refuses of
+// them is skipped, with the reason. It stands under a call, whose record is what makes it happen
+// once. Faults: not_found, customer_blocked.
+type LaunchRunsPayload struct {
+	Customer string     `cbor:"1,keyasint"`
+	Group    ids.ID     `cbor:"2,keyasint"`
+	Runs     []GroupRun `cbor:"3,keyasint,omitempty"` // at most MaxRunsAtOnce
+	// Engines are the search engines that the runs name.
+	Engines []model.SearchEngine `cbor:"4,keyasint,omitempty"`
+	// Skipped are the scrapers that the proposer has passed over, at most MaxSkips; Unnamed counts
+	// those beyond.
+	Skipped []SkippedScraper `cbor:"5,keyasint,omitempty"`
+	Unnamed uint32           `cbor:"6,keyasint,omitempty"`
+}
+
+// GroupRun is one run of a LaunchRunsPayload. What it has in common with LaunchRunPayload means the
+// same.
+type GroupRun struct {
+	Job           ids.ID            `cbor:"1,keyasint"`
+	Entry         ids.ID            `cbor:"2,keyasint"`
+	Scraper       ids.ID            `cbor:"3,keyasint"`
+	List          ids.ID            `cbor:"4,keyasint"`
+	Links         uint32            `cbor:"5,keyasint"`
+	Tiers         model.TierSet     `cbor:"6,keyasint"`
+	MaxCharge     *int64            `cbor:"7,keyasint,omitempty"` // micros
+	IgnoresRobots bool              `cbor:"8,keyasint,omitempty"`
+	Charge        model.Charge      `cbor:"9,keyasint,omitzero"`
+	Daily         model.DailyLimits `cbor:"10,keyasint,omitzero"`
+	Engine        uint8             `cbor:"11,keyasint,omitempty"` // place in Engines, from 1; 0: none
+}
+
+// SkippedScraper is a scraper that was not launched.
+type SkippedScraper struct {
+	_       struct{} `cbor:",toarray"`
+	Scraper ids.ID
+	Reason  state.SkipReason
+}
+
+// Declaration implements Payload.
+func (LaunchRunsPayload) Declaration() Declaration {
+	return Declaration{Number: 200, By: APIServer, Since: LaunchesSince}
+}
+
+func (LaunchRunsPayload) yields(LaunchedRuns) {}
+
+// LaunchedRuns answers LaunchRunsPayload and StopGroupPayload.
+type LaunchedRuns struct {
+	Jobs    []GroupJob       `cbor:"1,keyasint,omitempty"`
+	Skipped []SkippedScraper `cbor:"2,keyasint,omitempty"` // at most MaxSkips
+	Unnamed uint32           `cbor:"3,keyasint,omitempty"` // skipped beyond those
+}
+
+// GroupJob is a run of a LaunchedRuns.
+type GroupJob struct {
+	_       struct{} `cbor:",toarray"`
+	Job     ids.ID
+	Scraper ids.ID
+	State   model.JobState
+	Queued  int64 // Unix milliseconds
+}
+
+// StopGroupPayload stops the active runs of all scrapers of a group: their state is final at once,
+// they drain and close by themselves. Faults: not_found.
+type StopGroupPayload struct {
+	Customer string `cbor:"1,keyasint"`
+	Group    ids.ID `cbor:"2,keyasint"`
+}
+
+// Declaration implements Payload.
+func (StopGroupPayload) Declaration() Declaration {
+	return Declaration{Number: 201, By: APIServer, Kept: true, Since: LaunchesSince}
+}
+
+func (StopGroupPayload) yields(LaunchedRuns) {}
+
+// SkipFor is the reason to skip a scraper whose launch had a fault.
+func SkipFor(err error) state.SkipReason {
+	switch fault.CodeOf(err) {
+	case fault.ScraperAlreadyRunning:
+		return state.SkipRunning
+	case fault.WalletInsufficient:
+		return state.SkipUnaffordable
+	case fault.TierUnavailable:
+		return state.SkipTiers
+	case fault.LimitReached:
+		return state.SkipLimit
+	case fault.SchemaGone:
+		return state.SkipSchema
+	case fault.StartURLsUnreachable:
+		return state.SkipUnreachable
+	case fault.ScraperNotFound, fault.SearchNotConfigured:
+		return state.SkipNoSource
+	}
+	return state.SkipInvalid
+}

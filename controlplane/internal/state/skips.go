@@ -1,0 +1,33 @@
+package state
+
+import "strconv"
+
+// SkipReason says why a scraper was not launched with its group (decision 52).
+type SkipReason uint8
+
+// The reasons. They are stored, so their numbers stay.
+const (
+	SkipFile         SkipReason = 1 // its rows are uploaded
+	SkipRunning      SkipReason = 2
+	SkipNoSource     SkipReason = 3 // it has no address to begin at, or is not there any more
+	SkipInvalid      SkipReason = 4 // its recipe cannot run
+	SkipUnaffordable SkipReason = 5
+	SkipTiers        SkipReason = 6 // the server has none of the tiers that it may use
+	SkipLimit        SkipReason = 7 // too many runs are open
+	SkipSchema       SkipReason = 8 // its schema is not there any more
+	SkipUnreachable  SkipReason = 9
+)
+
+// skipNames are the reasons as people see them.
+func skipNames() []string {
+	return []string{"", "FILE", "ALREADY_RUNNING", "NO_SOURCE", "CONFIG_INVALID", "NOT_AFFORDABLE",
+		"TIER_UNAVAILABLE", "LIMIT_REACHED", "SCHEMA_GONE", "START_UNREACHABLE"}
+}
+
+// String is the reason as people see it; one of a later version is its number.
+func (r SkipReason) String() string {
+	if names := skipNames(); int(r) < len(names) {
+		return names[r]
+	}
+	return strconv.Itoa(int(r))
+}

@@ -181,17 +181,26 @@ func TestFollowersOfAReplacedState(t *testing.T) {
 	}
 }
 
+// touch is one command that touches so many things of a customer.
+func (s *followedStore) touch(customer string, from, count int) {
+	s.t.Helper()
+	s.do(func(tx *Tx) {
+		for n := from; n < from+count; n++ {
+			tx.touches = append(tx.touches, touching{customer,
+				Touch{What: TouchedJob, ID: numbered(uint64(n))}})
+		}
+	})
+}
+
 // What is remembered is bounded, of a customer and of all. Who has not taken what went is told.
 func TestTouchesAreBounded(t *testing.T) {
 	s := newFollowed(t)
 	f, slow := s.Follow("alice", 0), s.Follow("alice", 0)
-	var all []uint64
-	for n := range uint64(maxTouchedOfOne) {
-		all = append(all, n)
+	s.touch("alice", 0, maxTouchedOfOne)
+	if taken := f.Take(); len(taken.Touches) != maxTouchedOfOne || taken.Missed {
+		t.Errorf("taken %d", len(taken.Touches))
 	}
-	s.putJobs("alice", all...)
-	s.expect(f, all...)
-	s.putJobs("alice", maxTouchedOfOne)
+	s.touch("alice", maxTouchedOfOne, 1)
 	s.expect(f, maxTouchedOfOne)
 	if taken := slow.Take(); !taken.Missed {
 		t.Errorf("taken %d of %d", len(taken.Touches), maxTouchedOfOne+1)
@@ -199,29 +208,28 @@ func TestTouchesAreBounded(t *testing.T) {
 	slow.End()
 
 	f.End() // idle from now on: it makes room for those that are followed
-	bobs := map[int]*Following{}
 	for n := range maxTouched / maxTouchedOfOne {
+		if s.followers.trails["alice"] == nil {
+			t.Error("a trail went while there was room")
+		}
 		name := fmt.Sprint("bob", n)
-		bobs[n] = s.Follow(name, 0)
-		s.putJobs(name, all...)
-	}
-	if s.followers.touched > maxTouched || s.followers.trails["alice"] != nil {
-		t.Errorf("%d are remembered", s.followers.touched)
+		defer s.Follow(name, 0).End()
+		s.touch(name, 0, maxTouchedOfOne)
 	}
 	last := s.Follow("carol", 0)
-	for n := range uint64(maxTouched%maxTouchedOfOne + 1) {
-		s.putJobs("carol", n)
+	defer last.End()
+	s.touch("carol", 0, maxTouched%maxTouchedOfOne)
+	if s.followers.touched != maxTouched || s.followers.trails["alice"] != nil {
+		t.Errorf("%d are remembered", s.followers.touched)
 	}
+	if taken := last.Take(); taken.Missed {
+		t.Error("what fits was missed")
+	}
+	s.touch("carol", maxTouched, 1)
 	if s.followers.touched != maxTouched {
 		t.Errorf("%d are remembered", s.followers.touched)
 	}
-	if taken := last.Take(); !taken.Missed {
-		t.Errorf("taken %+v", taken)
-	}
-	for _, f := range bobs {
-		f.End()
-	}
-	last.End()
+	s.expect(last, maxTouched)
 }
 
 // BenchmarkFollowed is what a command costs that changes a run and a wallet, by how many streams

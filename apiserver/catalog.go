@@ -4,6 +4,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/admin"
 	"shoal.dev/shoal/apiserver/api/customers"
 	"shoal.dev/shoal/apiserver/api/data"
+	"shoal.dev/shoal/apiserver/api/events"
 	"shoal.dev/shoal/apiserver/api/groups"
 	"shoal.dev/shoal/apiserver/api/jobs"
 	"shoal.dev/shoal/apiserver/api/keys"
@@ -62,6 +63,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 			Store: c.Store, History: history, Touches: s.touches, Agreement: c.UserAgreement},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},
 		notifications.Resource{Client: c.Client},
+		events.Resource{Client: c.Client, Clock: c.Clock, History: history},
 		webhooks.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Guard: c.Guard},
 		admin.Resource{Client: c.Client, Launcher: launcher, Clock: c.Clock, IDs: c.IDs,
 			Operator: c.Operator, History: history, Lag: c.Lag, Recount: c.Recount},

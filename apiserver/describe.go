@@ -33,6 +33,7 @@ func tags() []operation.Tag {
 		{Name: "API keys", Description: "Keys that programs call with."},
 		{Name: "Notifications", Description: "What customers are told, and how they want to be."},
 		{Name: "Webhooks", Description: "Where customers are told of events by signed requests."},
+		{Name: "Events", Description: "One stream of what changes of all that is a customer's."},
 		{Name: "Sign-in", Description: "Sessions of people, who have a password here."},
 		{Name: "Administration", Description: "What operators ask of the service and tell it."},
 		{Name: "System", Description: "Questions to the server itself, by probes and tools."},

@@ -50,6 +50,11 @@ func (c caller) View() *client.View { return c.s.node.View() }
 // Fresh implements client.Client.
 func (c caller) Fresh(ctx context.Context) (*client.View, error) { return c.s.proposer.Fresh(ctx) }
 
+// Follow implements client.Client.
+func (c caller) Follow(customer string, behind uint64) *client.Following {
+	return c.s.node.Store().Follow(customer, behind)
+}
+
 // Settle implements client.Client.
 func (c caller) Settle(ctx context.Context, receipts []model.Receipt,
 	markers []model.Marker) error {

@@ -49,6 +49,19 @@ type (
 	DeletedRun   = state.DeletedRun
 	DeletedGroup = state.DeletedGroup
 	Changes      = state.Changes
+	// Following is one follower of a customer, Taken what it has taken, Touch a thing that was
+	// changed.
+	Following = state.Following
+	Taken     = state.Taken
+	Touch     = state.Touch
+)
+
+// What a touched thing is.
+const (
+	TouchedJob    = state.TouchedJob
+	TouchedWallet = state.TouchedWallet
+	TouchedTopUp  = state.TouchedTopUp
+	TouchedNotice = state.TouchedNotice
 )
 
 // Payload is a command that may be proposed.
@@ -182,10 +195,18 @@ type Reader interface {
 	Fresh(ctx context.Context) (*View, error)
 }
 
+// Follower follows customers.
+type Follower interface {
+	// Follow tells what is changed of a customer in this node's copy of the state. It begins now,
+	// or behind an index up to which everything is known. The following's End must be called.
+	Follow(customer string, behind uint64) *Following
+}
+
 // Client is safe for concurrent use.
 type Client interface {
 	Proposer
 	Reader
+	Follower
 	// Settle applies a batch of receipts, in the order in which they were read. Then it hands the
 	// markers that stood behind them to the leader. Repeating it changes nothing.
 	Settle(ctx context.Context, receipts []model.Receipt, markers []model.Marker) error

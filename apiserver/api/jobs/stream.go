@@ -34,7 +34,8 @@ type JobProgress struct {
 	ChargedMicros  int64             `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro"`
 }
 
-func newProgress(j *client.Job) JobProgress {
+// NewProgress is how it stands with a run.
+func NewProgress(j *client.Job) JobProgress {
 	return JobProgress{State: streamState(j), ItemsQuantity: j.Items, TotalRequests: j.Pages,
 		Duration:     duration(j),
 		ErrorMessage: given(j.Message), StopReason: given(j.Reason), SuccessLinks: j.Success,
@@ -111,7 +112,7 @@ func (r Resource) follow(job *client.Job) operation.Events {
 	return func(ctx context.Context, to *operation.EventWriter) error {
 		for {
 			if err := to.Send("status", strconv.FormatUint(job.Index, 10),
-				newProgress(job)); err != nil {
+				NewProgress(job)); err != nil {
 				return err
 			}
 			if job.Closed {

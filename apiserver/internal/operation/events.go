@@ -53,6 +53,14 @@ func (e *EventWriter) Send(event, id string, data any) error {
 	return e.write(frame)
 }
 
+// Note tells where the stream stands, by an id without an event: whoever comes back names it.
+func (e *EventWriter) Note(id string) error {
+	if err := e.holds(); err != nil {
+		return err
+	}
+	return e.write("id: " + id + "\n\n")
+}
+
 // Wait waits for something to send. It is nil when one of the channels is closed or sends. It is
 // ctx's error when the server stops, and an error when the client is gone or its credential does
 // not hold any more. A nil channel never does. Meanwhile it keeps the connection alive.

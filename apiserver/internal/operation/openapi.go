@@ -180,6 +180,9 @@ func (op *Operation) responses(s *examples) object {
 			content = withExample(content, s.of(reflect.TypeOf(op.Event), false, op.ID))
 			answer["description"] = "Server-Sent Events; the schema is that of an event's data"
 		}
+		if len(op.NamedEvents) > 0 {
+			answer["description"] = op.describeEvents(s, content)
+		}
 		answer["content"] = object{"text/event-stream": content}
 	case op.response == reflect.TypeFor[Download]():
 		content := object{}
@@ -214,6 +217,22 @@ func (op *Operation) responses(s *examples) object {
 				"schema": object{"$ref": "#/components/schemas/Problem"}}}}
 	}
 	return out
+}
+
+// describeEvents gives the media type the schemas and examples of named events, and says which they
+// are.
+func (op *Operation) describeEvents(s *examples, content object) string {
+	var schemas []*jsonschema.Schema
+	examples, names := object{}, make([]string, len(op.NamedEvents))
+	for i, event := range op.NamedEvents {
+		t := reflect.TypeOf(event.Data)
+		schemas = append(schemas, s.schemas.of(t, false))
+		examples[event.Name] = object{"value": s.of(t, false, op.ID+"."+event.Name)}
+		names[i] = event.Name
+	}
+	content["schema"] = object{"anyOf": schemas}
+	content["examples"] = examples
+	return "Server-Sent Events; the schemas are those of the data of " + strings.Join(names, ", ")
 }
 
 // media are the types of a Download or a Raw.

@@ -92,9 +92,17 @@ type Declaration struct {
 	Timeout time.Duration // for everything but a stream of events: 30 s unless told
 	// for operations that answer Events: a value of the type of an event's data
 	Event any
+	// for operations that answer Events of several names: each with a value of its data's type
+	NamedEvents []NamedEvent
 	// for operations that answer a Download or a Raw: the types that it may have,
 	// application/octet-stream unless told; for others those beside JSON
 	Media []string
+}
+
+// NamedEvent is an event that a stream may have.
+type NamedEvent struct {
+	Name string
+	Data any
 }
 
 // Caller is what a handler knows of the call beside its request.

@@ -4,6 +4,7 @@
 package clienttest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -143,6 +144,30 @@ func (c *Client) Fresh(context.Context) (*client.View, error) {
 		return nil, c.down
 	}
 	return c.fsm.Store().View(), nil
+}
+
+// Follow implements client.Client.
+func (c *Client) Follow(customer string, behind uint64) *client.Following {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fsm.Store().Follow(customer, behind)
+}
+
+// Replace has the state replaced by a snapshot of it, as a node that lags far behind does.
+func (c *Client) Replace(t testing.TB) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var snapshot bytes.Buffer
+	before := c.fsm.Store()
+	err := c.fsm.Snapshot().Write(&snapshot)
+	if err == nil {
+		err = c.fsm.Restore(&snapshot)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.Abandon()
 }
 
 var errNotHere = errors.New("clienttest: not part of this control plane")

@@ -68,7 +68,9 @@ var jobsTable = define(1, "jobs",
 	index("busy", true, func(j *Job) []any { return j.whileOpen(j.Customer, j.ID) }),
 	index("list", true, func(j *Job) []any { return []any{j.List} }),
 	index("closed", true, func(j *Job) []any { return j.onceClosed(j.Index, j.ID) }),
-).watchable().told((*Job).telling)
+).watchable().told((*Job).telling).followed(func(j *Job) (string, Touch) {
+	return j.Customer, Touch{What: TouchedJob, ID: j.ID}
+})
 
 // onceClosed are the parts of a key that the job has from then on.
 func (j *Job) onceClosed(parts ...any) []any {

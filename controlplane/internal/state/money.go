@@ -54,7 +54,10 @@ type Wallet struct {
 func (w *Wallet) Balance() int64 { return w.Available + w.Reserved }
 
 var walletsTable = define(1, "wallets",
-	index("id", true, func(w *Wallet) []any { return []any{w.Customer} })).told((*Wallet).telling)
+	index("id", true, func(w *Wallet) []any { return []any{w.Customer} }),
+).told((*Wallet).telling).followed(func(w *Wallet) (string, Touch) {
+	return w.Customer, Touch{What: TouchedWallet}
+})
 
 // Wallet is nil when the customer has none.
 func (v *View) Wallet(customer string) *Wallet { return walletsTable.first(v, "id", customer) }

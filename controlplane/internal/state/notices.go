@@ -41,7 +41,9 @@ var noticesTable = define(NoticesSince, "notices",
 		return []any{n.Customer, n.Made, n.ID}
 	}),
 	index("age", true, func(n *Notice) []any { return []any{n.At, n.ID} }),
-).untold()
+).untold().followed(func(n *Notice) (string, Touch) {
+	return n.Customer, Touch{What: TouchedNotice, ID: n.ID}
+})
 
 // NoticeID is that of an event about a subject. Its time is the subject's, so that the id of what
 // happens again after a restore is the same.

@@ -32,11 +32,14 @@ type Store struct {
 	sum        uint64 // over all records
 	digests    []Digest
 	summer     summer // the state machine's
+
+	followers followers
 }
 
 // NewStore makes an empty state.
 func NewStore() *Store {
-	s := &Store{runs: map[ids.ID]*Run{}, summer: summer{codec: codec.New()}}
+	s := &Store{runs: map[ids.ID]*Run{}, summer: summer{codec: codec.New()},
+		followers: newFollowers()}
 	var all []*content
 	for _, k := range tables() {
 		all = append(all, newContent(k))
@@ -83,6 +86,7 @@ type Tx struct {
 	View
 	store   *Store
 	changed []*watcher // to be told once the command is seen
+	touches []touching // what followers are told of then
 	cluster *Cluster   // as the command puts it; nil: it does not
 	sum     uint64     // what the command adds to the sum over all records
 	// for the audit trail
@@ -102,6 +106,7 @@ func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	defer s.mu.Unlock()
 	before := s.now
 	s.now, s.index = max(s.now, stamp), index
+	defer s.followers.passed(index, s.now)
 	if s.now/digestMillis != before/digestMillis {
 		defer s.digest()
 	}
@@ -134,6 +139,7 @@ func (t *Tx) commit() {
 	for _, w := range t.changed {
 		w.fire()
 	}
+	t.store.followers.tell(t.touches, t.Index)
 }
 
 // own is what a table holds, to be changed.
@@ -162,9 +168,10 @@ func (s *Store) LastDispatch() uint64 {
 	return s.dispatched
 }
 
-// Abandon tells all who watch a record that the store is replaced by another one: they look again.
-// Views stay as they are.
+// Abandon tells all who watch a record, or follow a customer, that the store is replaced by another
+// one: they look again. Views stay as they are.
 func (s *Store) Abandon() {
+	s.followers.abandon()
 	for _, c := range *s.tables.Load() {
 		if c.kind.watched {
 			c.added.fire()
@@ -214,6 +221,7 @@ func (t *Tx) insert(k *kind, record any) {
 	}
 	t.sum += t.store.summer.record(k, record)
 	t.noteChange(k, old, record)
+	t.touched(k, record)
 	t.note(c, keys[k.id], true)
 }
 

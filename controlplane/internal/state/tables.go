@@ -44,6 +44,8 @@ type kind struct {
 	watched bool          // a record can be watched
 	empty   func() any    // makes a record to be decoded into
 	form    func(any) any // a record as it is written and summed; nil: as it is
+	// touch is what followers of a customer are told of a record; nil: nothing
+	touch func(any) touching
 
 	tell       func(any) telling // what the audit trail tells of a record; nil: its key alone
 	alwaysTold bool              // whoever changes it, not only admins

@@ -51,7 +51,9 @@ var topUpsTable = define(2, "topups",
 		}
 		return nil // money has moved
 	}),
-).told((*TopUp).telling)
+).told((*TopUp).telling).followed(func(u *TopUp) (string, Touch) {
+	return u.Customer, Touch{What: TouchedTopUp, Session: u.Session}
+})
 
 // TopUp is nil when there is none of that session.
 func (v *View) TopUp(session string) *TopUp { return topUpsTable.first(v, "id", session) }

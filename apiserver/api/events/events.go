@@ -1,0 +1,71 @@
+// Package events owns the stream that tells a customer what changes, whatever it is (specification
+// 6, decision 25). What is told is derived from the commands that this server applies. Nothing is
+// kept for it but what was changed lately.
+package events
+
+import (
+	"shoal.dev/shoal/apiserver/api/jobs"
+	"shoal.dev/shoal/apiserver/api/notifications"
+	"shoal.dev/shoal/apiserver/api/wallet"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const group = "Events"
+
+// Resource is the operations on events, and what they use.
+type Resource struct {
+	Client  client.Client
+	Clock   clock.Clock
+	History *client.History
+}
+
+// Operations are all of the resource.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.stream(),
+	}
+}
+
+// The names of the events.
+const (
+	jobStatus     = "job.status"
+	walletUpdated = "wallet.updated"
+	topUpStatus   = "topup.status"
+	notification  = "notification"
+	resync        = "resync"
+)
+
+// JobStatusEvent tells how it stands with a run.
+type JobStatusEvent struct {
+	JobID     ids.ID `json:"jobId"`
+	ScraperID ids.ID `json:"scraperId"`
+	GroupID   ids.ID `json:"groupId"`
+	jobs.JobProgress
+}
+
+// TopUpEvent tells what became of a top-up.
+type TopUpEvent struct {
+	SessionID string `json:"sessionId"`
+	wallet.TopUpStatus
+}
+
+// NotificationEvent is a notification that is new, or was read.
+type NotificationEvent struct {
+	notifications.Notification
+	Unread uint32 `json:"unread" doc:"How many notifications are unread now"`
+}
+
+// ResyncEvent says that more may have changed than the stream can tell.
+type ResyncEvent struct{}
+
+// told are the events that there are, each with what its data looks like.
+func told() []operation.NamedEvent {
+	return []operation.NamedEvent{
+		{Name: jobStatus, Data: JobStatusEvent{}}, {Name: walletUpdated, Data: wallet.Wallet{}},
+		{Name: topUpStatus, Data: TopUpEvent{}}, {Name: notification, Data: NotificationEvent{}},
+		{Name: resync, Data: ResyncEvent{}},
+	}
+}

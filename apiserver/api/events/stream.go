@@ -1,0 +1,164 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api/jobs"
+	"shoal.dev/shoal/apiserver/api/notifications"
+	"shoal.dev/shoal/apiserver/api/wallet"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+)
+
+const (
+	// tellEvery is the least time between two looks at what has changed. So nothing is told more
+	// often than 4 times a second, and what changes sooner is told together.
+	tellEvery = 250 * time.Millisecond
+	// aheadPatience is for this server to come to where a stream of another one has been.
+	aheadPatience = 5 * time.Second
+)
+
+type streamRequest struct {
+	Header uint64 `header:"Last-Event-ID" default:"0" doc:"Where a stream before this one ended: what has changed since is told"`
+	Query  uint64 `query:"lastEventId" default:"0" doc:"The same, for browsers, which cannot send the header by themselves"`
+}
+
+// stream is GET /api/events/stream.
+func (r Resource) stream() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_stream_events", Routes: operation.Routes("GET /api/events/stream"), Group: group,
+		Summary: "Streams what changes of all that is the customer's",
+		Description: "Each event has the newest state of one thing: a run, the wallet, a top-up " +
+			"or a notification. A thing is told of 4 times a second at most; what changes " +
+			"meanwhile is told together. The first frame has an id alone: what changes behind " +
+			"it is told. What has changed together has its id in the last of its events. After " +
+			"resync whatever is shown is to be read again: too much has changed since " +
+			"Last-Event-ID, or nobody knows.",
+		Access: auth.Read, Rate: limits.Read, NamedEvents: told(),
+	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
+		error) {
+		// what changes from the answer on is told
+		following := r.Client.Follow(from.Customer, max(in.Header, in.Query))
+		t := &teller{Resource: r, following: following, customer: from.Customer}
+		return t.tell, nil
+	})
+}
+
+// teller tells one stream what changes of a customer.
+type teller struct {
+	Resource
+	following *client.Following
+	customer  string
+	to        *operation.EventWriter
+	wallet    wallet.Wallet // as it was told last
+	noted     bool          // the stream has an id
+}
+
+// frame is an event to be sent.
+type frame struct {
+	event string
+	data  any
+}
+
+// tell runs until the stream ends.
+func (t *teller) tell(ctx context.Context, to *operation.EventWriter) error {
+	t.to = to
+	defer func() { t.following.End() }()
+	if err := to.Wait(ctx, t.following.Reached(), t.Clock.After(aheadPatience)); err != nil {
+		return err
+	}
+	for {
+		if err := t.tellOnce(ctx); err != nil {
+			return err
+		}
+		if err := to.Wait(ctx, nil, t.Clock.After(tellEvery)); err != nil {
+			return err
+		}
+		if err := to.Wait(ctx, t.following.Woken(), nil); err != nil {
+			return err
+		}
+	}
+}
+
+// tellOnce tells what has changed since the last time.
+func (t *teller) tellOnce(ctx context.Context) error {
+	taken := t.following.Take()
+	if taken.Over { // what changes from now on is of another state
+		t.following.End()
+		t.following = t.Client.Follow(t.customer, 0)
+		taken = t.following.Take()
+		taken.Missed = true
+	}
+	var frames []frame
+	if taken.Missed {
+		frames, t.wallet = []frame{{resync, ResyncEvent{}}}, wallet.Wallet{}
+	}
+	for _, touch := range taken.Touches {
+		if data, err := t.newest(ctx, taken.View, touch); err != nil {
+			return err
+		} else if data != nil {
+			frames = append(frames, *data)
+		}
+	}
+	id := strconv.FormatUint(taken.Index, 10)
+	for i, f := range frames {
+		own := ""
+		if i == len(frames)-1 {
+			own = id // all of it was told
+		}
+		if err := t.to.Send(f.event, own, f.data); err != nil {
+			return err
+		}
+	}
+	if len(frames) == 0 && !t.noted {
+		if err := t.to.Note(id); err != nil {
+			return err
+		}
+	}
+	t.noted = true
+	return nil
+}
+
+// newest is what there is to tell of a thing, nil for nothing.
+func (t *teller) newest(ctx context.Context, view *client.View, touch client.Touch) (*frame,
+	error) {
+	switch touch.What {
+	case client.TouchedJob:
+		job := view.Job(touch.ID)
+		if job == nil { // it is history
+			var err error
+			if job, err = t.History.Run(ctx, view, touch.ID); err != nil {
+				return nil, fmt.Errorf("run %s: %w", touch.ID, err)
+			}
+		}
+		if job == nil || job.Trial() {
+			return nil, nil
+		}
+		return &frame{jobStatus, JobStatusEvent{JobID: job.ID, ScraperID: job.Scraper,
+			GroupID: job.Group, JobProgress: jobs.NewProgress(job)}}, nil
+	case client.TouchedWallet:
+		now := wallet.New(view, t.customer)
+		if now == t.wallet { // what is reserved has changed, which nobody sees
+			return nil, nil
+		}
+		t.wallet = now
+		return &frame{walletUpdated, now}, nil
+	case client.TouchedTopUp:
+		if known := view.TopUp(touch.Session); known != nil {
+			return &frame{topUpStatus, TopUpEvent{SessionID: known.Session,
+				TopUpStatus: wallet.TopUpStatus{Status: known.Status}}}, nil
+		}
+	case client.TouchedNotice:
+		if known := view.Notice(touch.ID); known != nil {
+			return &frame{notification, NotificationEvent{
+				Notification: notifications.NewNotification(known),
+				Unread:       view.Inbox(t.customer).Unread}}, nil
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,65 @@
+package controlplane
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"shoal.dev/shoal/controlplane/client"
+)
+
+// Every node tells its own followers what was done at any of them, at one index, and of no other
+// customer. A restore ends the followings of all nodes.
+func TestFollowersAtEveryNode(t *testing.T) {
+	t.Parallel()
+	c := newNodes(t, 3, 2)
+	openCustomer(t, c.at(0), "ann")
+	openCustomer(t, c.at(0), "bob")
+	file := backupOf(t, c.at(c.leader()))
+	var followings []*client.Following
+	for n := range c.configs {
+		fresh(t, c.at(n)) // it has what was done before
+		f := c.at(n).Follow("ann", 0)
+		t.Cleanup(f.End)
+		<-f.Woken()
+		if taken := f.Take(); len(taken.Touches) > 0 || taken.Missed {
+			t.Fatalf("node %d begins with %+v", n, taken)
+		}
+		followings = append(followings, f)
+	}
+	source := c.configs[0].IDs
+	for n, customer := range []string{"bob", "ann", "bob"} {
+		if _, err := client.Do(patient(t), c.at(n+2), client.AdjustWallet{Customer: customer,
+			Entry: source.New(), Amount: 7}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n, f := range followings {
+		<-f.Woken()
+		taken := f.Take()
+		if want := []client.Touch{{What: client.TouchedWallet}}; !slices.Equal(taken.Touches,
+			want) || taken.View.Wallet("ann").Balance() != 7 {
+			t.Errorf("node %d takes %+v", n, taken)
+		}
+		late := c.at(n).Follow("ann", taken.Index-1) // another node's stream goes on here
+		<-late.Reached()
+		if taken := late.Take(); taken.Missed || taken.Over {
+			t.Errorf("node %d takes %+v", n, taken)
+		}
+		late.End()
+	}
+	if _, err := c.at(c.leader()).Operator().Restore(patient(t), bytes.NewReader(file),
+		client.RestoreOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for n, f := range followings {
+		for taken := f.Take(); !taken.Over; taken = f.Take() {
+			<-f.Woken()
+		}
+		again := c.at(n).Follow("ann", 0)
+		if taken := again.Take(); taken.Over {
+			t.Errorf("node %d: what follows the new state is over, too", n)
+		}
+		again.End()
+	}
+}

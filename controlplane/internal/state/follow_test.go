@@ -1,0 +1,255 @@
+package state
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// followed is a store whose commands are numbered.
+type followedStore struct {
+	*Store
+	t     testing.TB
+	count uint64
+	now   int64
+}
+
+func newFollowed(t testing.TB) *followedStore {
+	return &followedStore{Store: NewStore(), t: t, now: 1}
+}
+
+func (s *followedStore) do(change func(*Tx)) {
+	s.t.Helper()
+	s.count++
+	if err := s.Update(s.count, s.now, func(tx *Tx) error { change(tx); return nil }); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// putJobs is one command that changes runs of a customer.
+func (s *followedStore) putJobs(customer string, numbers ...uint64) {
+	s.t.Helper()
+	s.do(func(tx *Tx) {
+		for _, n := range numbers {
+			tx.PutJob(&Job{ID: numbered(n), Customer: customer, List: numbered(n),
+				Items: tx.Index})
+		}
+	})
+}
+
+func numbered(n uint64) (id ids.ID) {
+	binary.BigEndian.PutUint64(id[4:], n)
+	return id
+}
+
+// expect takes, and holds it against jobs in their order.
+func (s *followedStore) expect(f *Following, jobs ...uint64) {
+	s.t.Helper()
+	taken := f.Take()
+	var got []uint64
+	for _, touch := range taken.Touches {
+		got = append(got, binary.BigEndian.Uint64(touch.ID[4:]))
+	}
+	if taken.Missed || taken.Over || taken.Index != s.count || !slices.Equal(got, jobs) {
+		s.t.Fatalf("taken %v at %d (missed %v, over %v), want %v at %d", got, taken.Index,
+			taken.Missed, taken.Over, jobs, s.count)
+	}
+}
+
+func TestFollowersHearOfTheirCustomerAlone(t *testing.T) {
+	s := newFollowed(t)
+	s.putJobs("alice", 1)
+	if s.followers.any.Load() {
+		t.Error("something is taken down for nobody")
+	}
+	alice, bob := s.Follow("alice", 0), s.Follow("bob", 0)
+	s.expect(alice) // from now on
+	s.putJobs("alice", 2, 3)
+	s.putJobs("bob", 4)
+	s.putJobs("alice", 2) // again: it is told once, where it was changed last
+	<-alice.Woken()
+	s.expect(alice, 3, 2)
+	s.expect(alice)
+	s.expect(bob, 4)
+	s.do(func(tx *Tx) {
+		tx.PutWallet(&Wallet{Customer: "alice"})
+		tx.PutTopUp(&TopUp{Session: "s", Customer: "alice"})
+		tx.PutNotice(&Notice{ID: ids.ID{9}, Customer: "alice"})
+		tx.PutWallet(&Wallet{Customer: "carol"})
+	})
+	want := []Touch{{What: TouchedWallet}, {What: TouchedTopUp, Session: "s"},
+		{What: TouchedNotice, ID: ids.ID{9}}}
+	if got := alice.Take().Touches; !slices.Equal(got, want) {
+		t.Errorf("taken %v", got)
+	}
+	s.expect(bob)
+	s.do(func(tx *Tx) { tx.RemoveNotice(&Notice{ID: ids.ID{9}, Customer: "alice"}) })
+	s.expect(alice) // what is gone is no news
+	alice.End()
+	alice.End()
+	bob.End()
+}
+
+// A command that is refused tells nothing.
+func TestFollowersHearOfNothingThatWasRefused(t *testing.T) {
+	s := newFollowed(t)
+	f := s.Follow("alice", 0)
+	defer f.End()
+	s.count++
+	_ = s.Update(s.count, 1, func(tx *Tx) error {
+		tx.PutWallet(&Wallet{Customer: "alice"})
+		return fmt.Errorf("refused")
+	})
+	s.expect(f)
+}
+
+// Who comes back hears what it missed, while that is known.
+func TestFollowersComeBack(t *testing.T) {
+	s := newFollowed(t)
+	f := s.Follow("alice", 0)
+	s.putJobs("alice", 1)
+	s.expect(f, 1)
+	stood := s.count
+	f.End()
+	s.putJobs("alice", 2)
+	f = s.Follow("alice", stood)
+	s.expect(f, 2)
+	f.End()
+
+	s.now += recalledMillis - 1
+	s.putJobs("alice", 3)
+	f = s.Follow("alice", stood)
+	s.expect(f, 2, 3)
+	f.End()
+	s.now += recalledMillis // nobody came
+	s.putJobs("bob", 4)
+	if s.followers.any.Load() {
+		t.Error("what nobody has come back for is still taken down")
+	}
+	f = s.Follow("alice", stood)
+	if taken := f.Take(); !taken.Missed || taken.Index != s.count {
+		t.Errorf("after a long time: %+v", taken)
+	}
+	s.putJobs("alice", 5)
+	s.expect(f, 5) // and then it goes on
+	f.End()
+}
+
+// Who was at another replica, which is ahead of this one, waits for it.
+func TestFollowersWaitForWhatTheyHaveSeen(t *testing.T) {
+	s := newFollowed(t)
+	s.putJobs("alice", 1)
+	f := s.Follow("alice", s.count+2)
+	defer f.End()
+	s.putJobs("alice", 2)
+	select {
+	case <-f.Reached():
+		t.Fatal("it is not there yet")
+	default:
+	}
+	s.putJobs("alice", 3)
+	<-f.Reached()
+	s.putJobs("alice", 4)
+	s.expect(f, 4)
+
+	early := s.Follow("alice", s.count+1)
+	if taken := early.Take(); !taken.Missed { // it did not wait
+		t.Errorf("taken %+v", taken)
+	}
+	s.putJobs("alice", 5)
+	s.expect(early, 5)
+	early.End()
+}
+
+// A state that is replaced ends what follows it, at once and for who comes late.
+func TestFollowersOfAReplacedState(t *testing.T) {
+	s := newFollowed(t)
+	s.putJobs("alice", 1)
+	f, ahead := s.Follow("alice", 0), s.Follow("alice", 100)
+	<-f.Woken()
+	s.Abandon()
+	<-f.Woken()
+	<-ahead.Reached()
+	for _, f := range []*Following{f, ahead, s.Follow("bob", 0)} {
+		if taken := f.Take(); !taken.Over || len(taken.Touches) > 0 {
+			t.Errorf("taken %+v", taken)
+		}
+		f.End()
+	}
+}
+
+// touch is one command that touches so many things of a customer.
+func (s *followedStore) touch(customer string, from, count int) {
+	s.t.Helper()
+	s.do(func(tx *Tx) {
+		for n := from; n < from+count; n++ {
+			tx.touches = append(tx.touches, touching{customer,
+				Touch{What: TouchedJob, ID: numbered(uint64(n))}})
+		}
+	})
+}
+
+// What is remembered is bounded, of a customer and of all. Who has not taken what went is told.
+func TestTouchesAreBounded(t *testing.T) {
+	s := newFollowed(t)
+	f, slow := s.Follow("alice", 0), s.Follow("alice", 0)
+	s.touch("alice", 0, maxTouchedOfOne)
+	if taken := f.Take(); len(taken.Touches) != maxTouchedOfOne || taken.Missed {
+		t.Errorf("taken %d", len(taken.Touches))
+	}
+	s.touch("alice", maxTouchedOfOne, 1)
+	s.expect(f, maxTouchedOfOne)
+	if taken := slow.Take(); !taken.Missed {
+		t.Errorf("taken %d of %d", len(taken.Touches), maxTouchedOfOne+1)
+	}
+	slow.End()
+
+	f.End() // idle from now on: it makes room for those that are followed
+	for n := range maxTouched / maxTouchedOfOne {
+		if s.followers.trails["alice"] == nil {
+			t.Error("a trail went while there was room")
+		}
+		name := fmt.Sprint("bob", n)
+		defer s.Follow(name, 0).End()
+		s.touch(name, 0, maxTouchedOfOne)
+	}
+	last := s.Follow("carol", 0)
+	defer last.End()
+	s.touch("carol", 0, maxTouched%maxTouchedOfOne)
+	if s.followers.touched != maxTouched || s.followers.trails["alice"] != nil {
+		t.Errorf("%d are remembered", s.followers.touched)
+	}
+	if taken := last.Take(); taken.Missed {
+		t.Error("what fits was missed")
+	}
+	s.touch("carol", maxTouched, 1)
+	if s.followers.touched != maxTouched {
+		t.Errorf("%d are remembered", s.followers.touched)
+	}
+	s.expect(last, maxTouched)
+}
+
+// BenchmarkFollowed is what a command costs that changes a run and a wallet, by how many streams
+// are open, each of another customer.
+func BenchmarkFollowed(b *testing.B) {
+	for _, streams := range []int{0, 10_000} {
+		b.Run(fmt.Sprintf("streams=%d", streams), func(b *testing.B) {
+			s := newFollowed(b)
+			for n := range streams {
+				defer s.Follow(fmt.Sprint("customer", n), 0).End()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				customer := fmt.Sprint("customer", s.count%10_000)
+				s.do(func(tx *Tx) {
+					tx.PutJob(&Job{ID: numbered(s.count % 10_000), Customer: customer,
+						List: numbered(s.count % 10_000)})
+					tx.PutWallet(&Wallet{Customer: customer})
+				})
+			}
+		})
+	}
+}

@@ -12,7 +12,7 @@ import (
 // services are the packages of the API that know no request: handlers call them, and background
 // work does too.
 var services = []string{"apiserver/internal/launch", "apiserver/internal/trial",
-	"apiserver/internal/ownership"}
+	"apiserver/internal/ownership", "apiserver/internal/plans"}
 
 // TestDomainServicesKnowNoHTTP keeps what a launch or a trial is apart from how one is asked for.
 func TestDomainServicesKnowNoHTTP(t *testing.T) {

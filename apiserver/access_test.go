@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -27,12 +28,12 @@ type kindOfCaller struct {
 	open       func() // has the credential valid again, whatever was called with it; nil: it is
 }
 
-// kindsOfCallers are all that the chain tells apart, of the customers alice and mallory, who is
-// blocked.
+// kindsOfCallers are all that the chain tells apart, of the customers alice, mallory, who is
+// blocked, and ella, who has a plan without a feature.
 func kindsOfCallers(t *testing.T, s *Server) []kindOfCaller {
 	t.Helper()
 	fake, source := s.config.Client.(*clienttest.Client), s.config.IDs
-	for _, ref := range []string{"alice", "mallory", "root"} {
+	for _, ref := range []string{"alice", "mallory", "root", "ella"} {
 		fake.Must(t, client.OpenCustomer{Customer: ref, Entry: source.New()})
 	}
 	key := func(customer string, scope model.Scope) (text string, id ids.ID) {
@@ -59,6 +60,10 @@ func kindsOfCallers(t *testing.T, s *Server) []kindOfCaller {
 	revoked, id := key("alice", model.ScopeUser)
 	fake.Must(t, client.RevokeKey{Customer: "alice", ID: id})
 	blocked, _ := key("mallory", model.ScopeUser)
+	fake.Must(t, client.ChooseFree{Customer: "ella"})
+	planned, _ := key("ella", model.ScopeUser)
+	plannedFull, _ := key("ella", model.ScopeLLMFull)
+	plannedRead, _ := key("ella", model.ScopeLLMRead)
 	fake.Must(t, client.BlockCustomer{Customer: "mallory", By: "root"})
 	return []kindOfCaller{
 		{"nobody", "", "", nil}, {"USER", user, "", nil}, {"LLM_FULL", full, "", nil},
@@ -73,26 +78,36 @@ func kindsOfCallers(t *testing.T, s *Server) []kindOfCaller {
 		{"admin for alice", token("root", true), "alice", nil},
 		{"admin for blocked", token("root", true), "mallory", nil},
 		{"admin for nobody", token("root", true), "carol", nil},
+		{"USER with plan", planned, "", nil}, {"LLM_FULL with plan", plannedFull, "", nil},
+		{"LLM_READ with plan", plannedRead, "", nil},
+		{"sign-in with plan", token("ella", false), "", nil},
+		{"admin for plan", token("root", true), "ella", nil},
 	}
 }
 
 // Every route is called by every kind of caller. A cell is "ok" for who gets as far as the request
 // itself, whatever is wrong with that. Otherwise it says what the chain refuses. That is no valid
-// credential (401), a scope, a key where a sign-in is asked for, a block, or X-Customer-Ref.
+// credential (401), a scope, a key where a sign-in is asked for, a block, or X-Customer-Ref. It is
+// the plan for who has one that lacks the feature in the first column.
 func TestWhoMayCallWhat(t *testing.T) {
-	s := newTestServer(t, func(config *Config) { config.NoRateLimits = true })
+	s := newTestServer(t, func(config *Config) {
+		config.NoRateLimits = true
+		config.Plans = []byte(`[{"plan": "STARTER", "level": 0, "monthlyPrice": 0,
+			"features": [], "limits": {}}]`)
+	})
 	callers := kindsOfCallers(t, s)
 	ops, err := s.operations()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var table bytes.Buffer
+	table := bytes.NewBufferString("\tfeature")
 	for _, caller := range callers {
-		fmt.Fprintf(&table, "\t%s", caller.name)
+		fmt.Fprintf(table, "\t%s", caller.name)
 	}
 	for _, op := range ops {
 		for _, route := range op.Routes {
-			fmt.Fprintf(&table, "\n%s %s", route.Method, route.Path)
+			fmt.Fprintf(table, "\n%s %s\t%s", route.Method, route.Path,
+				cmp.Or(string(op.Feature), "-"))
 			for _, caller := range callers {
 				table.WriteString("\t" + s.verdict(t, route, caller))
 			}
@@ -137,6 +152,8 @@ func (s *Server) verdict(t *testing.T, route operation.Route, by kindOfCaller) s
 		return "sign-in"
 	case fault.CustomerBlocked:
 		return "blocked"
+	case fault.FeatureNotInPlan:
+		return "plan"
 	}
 	if len(problem.Errors) > 0 && problem.Errors[0].Field == "X-Customer-Ref" {
 		return "ref"

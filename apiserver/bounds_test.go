@@ -43,6 +43,8 @@ var shownElsewhere = map[string]string{
 	"svc_list_webhook_deliveries":   "200 of 500 bytes at most",
 	"svc_list_schema_items":         "the same for everybody",
 	"svc_list_prices":               "the rows of one price table",
+	"svc_list_plans":                "five plans",
+	"svc_list_plan_prices":          "five plans",
 	"svc_admin_nodes":               "one for each process of the cluster",
 	"svc_admin_backups":             "1,000 names of 60 bytes at most",
 	"svc_admin_work":                "200 items of 500 bytes of text at most",

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/schemas"
 	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/api/signin"
+	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/api/system"
 	"shoal.dev/shoal/apiserver/api/wallet"
 	"shoal.dev/shoal/apiserver/api/webhooks"
@@ -43,22 +44,25 @@ func (s *Server) catalog(document func() []byte) []resource {
 	history := client.NewHistory(c.Store)
 	launcher := &launch.Launcher{Client: c.Client, Store: c.Store, History: history,
 		Clock: c.Clock, IDs: c.IDs, Guard: c.Guard, Engines: c.SearchEngines, Node: c.Node,
-		Boot: c.Boot}
+		Boot: c.Boot, Plans: s.plans}
 	trials := &trial.Trials{Launcher: launcher, Client: c.Client, Store: c.Store,
 		History: history, Clock: c.Clock,
 		Values: c.Values}
 	all := []resource{
 		scrapers.Resource{Client: c.Client, Reader: c.Client, Store: c.Store, Clock: c.Clock,
-			IDs: c.IDs, Guard: c.Guard, ExchangeRates: c.ExchangeRates, Ceilings: scrapers.Ceilings{
+			IDs: c.IDs, Guard: c.Guard, Plans: s.plans, ExchangeRates: c.ExchangeRates,
+			Ceilings: scrapers.Ceilings{
 				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections}},
 		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock},
 		previews.Resource{Trials: trials, Clock: c.Clock},
 		jobs.Resource{Client: c.Client, Store: c.Store, History: history, Clock: c.Clock},
-		data.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs, History: history},
-		groups.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs},
+		data.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs, History: history,
+			Plans: s.plans},
+		groups.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs, Plans: s.plans},
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, History: history,
 			Payments: c.Payments, Node: c.Node, Boot: c.Boot, Logger: c.Logger},
+		subscriptions.Resource{Plans: s.plans},
 		customers.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs,
 			Store: c.Store, History: history, Touches: s.touches, Agreement: c.UserAgreement},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},

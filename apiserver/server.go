@@ -30,6 +30,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/oidc"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/cache"
@@ -114,6 +115,8 @@ type Config struct {
 	HashKiB int
 	// UserAgreement is an HTML document that customers agree with; nil: there is none.
 	UserAgreement []byte
+	// Plans is the operator's catalogue of plans, JSON; nil: the one that comes with the program.
+	Plans []byte
 	// Payments is who takes customers' money; nil: nobody does, and there are no top-ups.
 	Payments payment.Provider
 	// Node and Boot name the process in the control plane.
@@ -131,6 +134,12 @@ type RecountedRun = admin.RecountedRun
 // OpenID says which issuer, and the way to it. Its Clock and Logger are the server's.
 type OpenID = oidc.Config
 
+// CheckPlans says what is wrong with a catalogue of plans.
+func CheckPlans(file []byte) error {
+	_, err := plans.Parse(file)
+	return err
+}
+
 // CheckIssuer says why an address cannot be that of an OpenID Connect issuer.
 func CheckIssuer(address string) error { return oidc.CheckIssuer(address) }
 
@@ -141,6 +150,7 @@ type Rate = limits.Figure
 type Server struct {
 	config  Config
 	touches *auth.Touches
+	plans   *plans.Catalogue
 	openID  *oidc.Issuer // nil: there is none
 	// accounts sign in here; nil where the OpenID Connect issuer signs people in.
 	accounts *accounts.Service
@@ -187,8 +197,14 @@ func New(config Config) (*Server, error) {
 	if config.Metrics == nil {
 		config.Metrics = telemetry.NewMetrics()
 	}
+	catalogue := plans.Standard()
+	if config.Plans != nil {
+		if catalogue, err = plans.Parse(config.Plans); err != nil {
+			return nil, fmt.Errorf("apiserver: %w", err)
+		}
+	}
 	m := newMetrics(config.Metrics)
-	s := &Server{config: config, refused: m.refused,
+	s := &Server{config: config, refused: m.refused, plans: catalogue,
 		touches: auth.NewTouches(config.Client, config.Clock, config.Logger)}
 	if config.OpenID != nil {
 		from := *config.OpenID
@@ -207,7 +223,7 @@ func New(config Config) (*Server, error) {
 	s.chain = &operation.Chain{
 		Auth: &auth.Authenticator{Client: config.Client, Issuer: issuer, OpenID: s.openID,
 			Touches: s.touches, Clock: config.Clock, IDs: config.IDs},
-		Limits: limiter, Streams: streams,
+		Limits: limiter, Streams: streams, Plans: catalogue,
 		Clock: config.Clock, IDs: config.IDs, Logger: config.Logger, Observer: m,
 		Tracer: config.Tracer, SpoolDir: config.DataDir,
 		Proxies: config.TrustedProxies,

@@ -87,6 +87,9 @@ const (
 	InvalidSignature      Code = "invalid_signature"
 	CustomerRequired      Code = "customer_required"
 	EmailUnverified       Code = "email_not_verified"
+	FeatureNotInPlan      Code = "feature_not_in_plan"
+	PlanLimitReached      Code = "plan_limit_reached"
+	SubscriptionInFlight  Code = "subscription_change_in_flight"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -194,6 +197,9 @@ var catalog = map[Code]Entry{
 	InvalidSignature:      {400, "Invalid signature"},
 	CustomerRequired:      {403, "Sign up first"},
 	EmailUnverified:       {403, "E-mail address not verified"},
+	FeatureNotInPlan:      {402, "The plan lacks the feature"},
+	PlanLimitReached:      {402, "The plan's limit is reached"},
+	SubscriptionInFlight:  {409, "A change is under way"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 
+	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
@@ -73,13 +74,18 @@ type CustomerStatistic struct {
 	QuotaUsage      map[string]int `json:"quotaUsage" doc:"What is used of each cap that plans have, by the cap's name"`
 }
 
-// newCustomer is what a profile says, nil for one that does not exist yet.
-func newCustomer(ref string, profile *client.Profile) Customer {
-	if profile == nil {
-		return Customer{CustomerUniqueRef: ref}
+// newCustomer is what a profile and a subscription say, each nil where there is none yet.
+func newCustomer(ref string, profile *client.Profile, subscription *client.Subscription) Customer {
+	c := Customer{CustomerUniqueRef: ref}
+	if profile != nil {
+		c.Email, c.Firstname, c.Lastname = profile.Email, profile.Firstname, profile.Lastname
+		c.AgreeWithTerms = profile.AgreedAt > 0
 	}
-	return Customer{CustomerUniqueRef: ref, Email: profile.Email, Firstname: profile.Firstname,
-		Lastname: profile.Lastname, AgreeWithTerms: profile.AgreedAt > 0}
+	if plan := subscription.Plan(); plan != "" {
+		status := subscriptions.Status(subscription)
+		c.Plan, c.SubscriptionStatus = &plan, &status
+	}
+	return c
 }
 
 // checkNames refuses a name that is blank, or terms that are not agreed with.

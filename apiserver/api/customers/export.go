@@ -105,7 +105,7 @@ func (e *exporter) write(ctx context.Context) error {
 func (e *exporter) account(context.Context) error {
 	profile := e.view.Profile(e.customer)
 	for _, one := range []exported{
-		{"profile", newCustomer(e.customer, profile)},
+		{"profile", newCustomer(e.customer, profile, e.view.Subscription(e.customer))},
 		{"additionalInfo", newInfo(profile)},
 		{"notificationPreferences", newPreferences(e.view.Inbox(e.customer))},
 		{"wallet", wallet.New(e.view, e.customer)},

@@ -21,7 +21,8 @@ func (r Resource) get() *operation.Operation {
 		Summary: "Answers the customer's profile",
 		Access:  auth.Read, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Customer, error) {
-		customer := newCustomer(from.Customer, from.View.Profile(from.Customer))
+		customer := newCustomer(from.Customer, from.View.Profile(from.Customer),
+			from.View.Subscription(from.Customer))
 		if in.WithStat {
 			customer.Statistic = newStatistic(from.View, from.Customer, r.Clock.Now())
 		}

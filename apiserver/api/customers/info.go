@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -62,7 +63,7 @@ func (r Resource) putInfo() *operation.Operation {
 		Summary: "Keeps values under keys of the customer's own",
 		Description: "Keys that the body does not name stay as they are. A customer has at most " +
 			"100 keys, and 65,536 bytes of keys and values.",
-		Access: auth.Write, Rate: limits.General,
+		Access: auth.Write, Feature: plans.DataCharts, Rate: limits.General,
 		Errors: []fault.Code{fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putInfoRequest) (AdditionalInfo,
 		error) {

@@ -43,6 +43,6 @@ func (r Resource) put() *operation.Operation {
 		if err != nil {
 			return Customer{}, err
 		}
-		return newCustomer(from.Customer, &profile), nil
+		return newCustomer(from.Customer, &profile, from.View.Subscription(from.Customer)), nil
 	})
 }

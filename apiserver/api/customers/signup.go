@@ -58,7 +58,7 @@ func (r Resource) signUp() *operation.Operation {
 		if err != nil {
 			return Customer{}, err
 		}
-		return newCustomer(from.Customer, &profile), nil
+		return newCustomer(from.Customer, &profile, from.View.Subscription(from.Customer)), nil
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
@@ -108,13 +109,16 @@ func (r Resource) putCategory() *operation.Operation {
 		Description: "Reads and downloads of the group take it as categories. A category that " +
 			"has the name gets the filter, and keeps its id. A group has at most 100, the groups " +
 			"of a customer 1,000.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
-		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.LimitReached},
+		Access: auth.Write, Feature: plans.GroupCustomCategories, Rate: limits.General,
+		Idempotency: operation.Required,
+		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.LimitReached,
+			fault.PlanLimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putCategoryRequest) (Category,
 		error) {
 		saved, err := client.Do(ctx, r.Client, client.PutCategory{ID: r.IDs.New(),
 			Customer: from.Customer, Group: in.ID, Name: in.Body.Name,
-			Filters: compacted(in.Body.Filters)}, from.Call)
+			Filters: compacted(in.Body.Filters), Cap: r.Plans.CapOf(from.View, from.Customer,
+				plans.GroupCustomCategoriesLimit)}, from.Call)
 		if err != nil {
 			return Category{}, err
 		}

@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -25,7 +26,7 @@ func (r Resource) client() *operation.Operation {
 			"2,000 characters. Control characters but tabs and line breaks go, and so do those " +
 			"that override the direction of writing. Nothing else of a text is rewritten. " +
 			"Numbers, booleans, null and members that begin with _ stay as they are.",
-		Access: auth.Read, Rate: limits.Read, Timeout: 5 * time.Minute,
+		Access: auth.Read, Feature: plans.ExternalAPI, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.InvalidFilter,
 			fault.InvalidSort, fault.InvalidPage},
 	}, func(ctx context.Context, from *operation.Caller,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
@@ -24,6 +25,7 @@ type Resource struct {
 	Store   rowstore.Reads
 	IDs     ids.Source
 	History *client.History
+	Plans   *plans.Catalogue
 }
 
 // Operations are all of the resource, in the order of the specification.

@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/export"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -55,7 +56,7 @@ func (r Resource) export() *operation.Operation {
 			"in which rows first have them. Those that the server adds (_…) come last. With " +
 			"fields, the columns are exactly those. " + formats + " An answer that breaks off " +
 			"ends without its last chunk.",
-		Access: auth.Read, Rate: limits.Read, Timeout: exportTime,
+		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read, Timeout: exportTime,
 		Media: export.MediaTypes(),
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
 			fault.InvalidFilter, fault.ExportTooLarge},

@@ -4,6 +4,7 @@ package groups
 import (
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -16,6 +17,7 @@ type Resource struct {
 	Client client.Client
 	Store  rowstore.Reads
 	IDs    ids.Source
+	Plans  *plans.Catalogue
 }
 
 // Operations are all of the resource, in the order of the specification.

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -80,7 +81,8 @@ func (r Resource) put() *operation.Operation {
 			"customer's groups is refused. With retentionCount, rows of older runs are deleted in " +
 			"the background when a run has ended.",
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
-		Errors: []fault.Code{fault.NotFound, fault.NameTaken, fault.LimitReached},
+		Errors: []fault.Code{fault.NotFound, fault.NameTaken, fault.LimitReached,
+			fault.PlanLimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Group, error) {
 		put, err := in.Body.over(from)
 		if err != nil {
@@ -88,6 +90,7 @@ func (r Resource) put() *operation.Operation {
 		}
 		if put.Create {
 			put.ID = r.IDs.New()
+			put.Cap = r.Plans.CapOf(from.View, from.Customer, plans.MaxGroups)
 		}
 		if put.DataTable == "" {
 			put.DataTable = tableName(put.Name)

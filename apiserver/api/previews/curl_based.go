@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/apiserver/internal/trial"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/fault"
@@ -37,7 +38,7 @@ func (r Resource) fromCurl() *operation.Operation {
 		Group:       group,
 		Summary:     "Proposes scrapers for the answer to a request, given as a curl command",
 		Description: description,
-		Access:      auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
+		Access:      auth.Read, Feature: plans.API, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *curlBasedRequest) ([]ScraperProposal,
 		error) {

@@ -127,7 +127,7 @@ func (r Resource) startList() *operation.Operation {
 		Errors: append([]fault.Code{fault.InvalidURL, fault.ListTooLarge, fault.TagNotResolved,
 			fault.GroupNotFound,
 			fault.ScraperNotFound, fault.NameTaken, fault.ListAlreadyRun, fault.TypeNotRunnable,
-			fault.SchemaValidation, fault.UploadTooSlow},
+			fault.SchemaValidation, fault.UploadTooSlow, fault.PlanLimitReached},
 			launch.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *listRunRequest) (LaunchedListRun,
 		error) {

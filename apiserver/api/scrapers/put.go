@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
@@ -33,7 +34,7 @@ const putDescription = "The full body is sent always. An id that is not one of t
 
 var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported,
 	fault.NotFound,
-	fault.NameTaken, fault.LimitReached, fault.SchemaGone}
+	fault.NameTaken, fault.LimitReached, fault.PlanLimitReached, fault.SchemaGone}
 
 type putRequest struct {
 	Body Scraper `body:"json"`
@@ -112,6 +113,7 @@ func (r Resource) save(ctx context.Context, from *operation.Caller, b *Scraper) 
 		Group: b.GroupRef, Spec: spec}
 	if put.Create {
 		put.ID = r.IDs.New()
+		put.Cap = r.Plans.CapOf(from.View, from.Customer, plans.MaxScrapers)
 	}
 	saved, err := client.Do(ctx, r.Client, put, from.Call)
 	if errors.Is(err, fault.New(fault.GroupNotFound, "")) {

@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
@@ -30,6 +31,7 @@ type Resource struct {
 	Clock  clock.Clock
 	IDs    ids.Source
 	Guard  Guard
+	Plans  *plans.Catalogue
 	// ExchangeRates are what currency rules convert by.
 	ExchangeRates ecb.Rates
 	Ceilings      Ceilings

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
@@ -24,6 +25,7 @@ type Launcher struct {
 	Clock   clock.Clock
 	IDs     ids.Source
 	Guard   Guard
+	Plans   *plans.Catalogue
 	// Engines are the search engines that the operator has configured, the default first.
 	Engines []model.SearchEngine
 	// Node and Boot name this process in claims of idempotency keys.

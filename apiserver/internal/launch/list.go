@@ -7,6 +7,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -216,7 +217,8 @@ func (p *plan) makeScraper() error {
 	p.endpoint, _ = model.EndpointOf(recipe.Endpoint) // a template's own counts, too
 	p.scraper = &client.PutScraper{Create: true, ID: p.IDs.New(), Customer: p.from.Customer,
 		Group: b.Group, Spec: spec,
-		ListRun: true, Tag: tag}
+		ListRun: true, Tag: tag,
+		Cap: p.Plans.CapOf(p.from.View, p.from.Customer, plans.MaxScrapers)}
 	return nil
 }
 

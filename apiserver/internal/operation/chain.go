@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/forwarded"
 	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
@@ -53,10 +54,12 @@ type Observer interface {
 }
 
 // Chain is what every call passes on its way to its handler and back. It has request id, framing,
-// credential, rate limit, access, idempotency key, decoding, handler, encoding, log and counters.
+// credential, rate limit, access, plan, idempotency key, decoding, handler, encoding, log and
+// counters.
 type Chain struct {
 	Auth     Authenticator
 	Limits   limits.Limiter
+	Plans    *plans.Catalogue
 	Streams  *limits.Streams
 	Clock    clock.Clock
 	IDs      ids.Source
@@ -261,6 +264,9 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 	if err := x.op.Access.Check(&x.from.Principal); err != nil {
 		return nil, err
 	}
+	if err := x.checkFeature(); err != nil {
+		return nil, err
+	}
 	ctx = client.WithActor(ctx, x.actor())
 	key, err := x.idempotencyKey()
 	if err != nil {
@@ -285,6 +291,15 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 		}
 	}
 	return x.op.handle(ctx, &x.from, value)
+}
+
+// checkFeature refuses a customer whose plan lacks what the operation needs. It does so before any
+// look at what the request names, so that it tells nothing of that.
+func (x *exchange) checkFeature() error {
+	if x.op.Feature == "" {
+		return nil
+	}
+	return x.Plans.Check(x.from.View, x.from.Customer, x.op.Feature)
 }
 
 // actor is the caller as the audit trail tells it.

@@ -76,6 +76,9 @@ func (op *Operation) describe(s *examples, route int) object {
 		id += "_by_" + strings.ToLower(op.Routes[route].Method)
 	}
 	description := strings.TrimSpace(op.Description + "\n\nAccess: " + string(op.Access) + ".")
+	if op.Feature != "" {
+		description += " Feature of plans: " + string(op.Feature) + "."
+	}
 	if op.Rate != limits.Unlimited {
 		description += " Rate class: " + string(op.Rate) + "."
 	}
@@ -265,6 +268,9 @@ func (op *Operation) problems() map[int][]string {
 	if op.Browser {
 		codes = append(codes, fault.CrossSite)
 	}
+	if op.Feature != "" {
+		codes = append(codes, fault.FeatureNotInPlan)
+	}
 	if op.Idempotency != Ignored {
 		codes = append(codes, fault.IdempotencyInFlight, fault.IdempotencyReused,
 			fault.IdempotencyOverflow)
@@ -327,6 +333,10 @@ func (op *Operation) Line() string {
 	if op.Rate == limits.Unlimited {
 		rate = "-"
 	}
-	return fmt.Sprintf("%s\t%s\taccess %s\trate %s\tidempotency %s", op.ID,
-		strings.Join(routes, ", "), op.Access, rate, idempotency)
+	feature := string(op.Feature)
+	if feature == "" {
+		feature = "-"
+	}
+	return fmt.Sprintf("%s\t%s\taccess %s\tfeature %s\trate %s\tidempotency %s", op.ID,
+		strings.Join(routes, ", "), op.Access, feature, rate, idempotency)
 }

@@ -36,6 +36,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -76,6 +77,7 @@ type Declaration struct {
 	Summary     string
 	Description string
 	Access      auth.Access
+	Feature     plans.Feature // that a customer with a plan needs; "": none
 	Rate        limits.Class
 	Idempotency Idempotency
 	// Leaderless: it answers while the control plane has no leader, too; Caller.View may be old

@@ -86,7 +86,8 @@ func (TouchKeysPayload) Declaration() Declaration {
 func (TouchKeysPayload) yields(None) {}
 
 // PutGroupPayload creates (Create) or replaces a group. Faults: GROUP_NOT_FOUND on an update of a
-// group that is not the customer's, NAME_TAKEN, limit_reached (10,000 groups a customer).
+// group that is not the customer's, NAME_TAKEN, limit_reached (10,000 groups a customer). Also
+// plan_limit_reached.
 type PutGroupPayload struct {
 	Create              bool   `cbor:"1,keyasint,omitempty"`
 	ID                  ids.ID `cbor:"2,keyasint"`
@@ -100,6 +101,8 @@ type PutGroupPayload struct {
 	// Retention is how many of the newest runs of each scraper keep their rows, 0: as many as the
 	// scraper says.
 	Retention int `cbor:"10,keyasint,omitempty" since:"2"`
+	// Cap is how many groups the customer's plan allows; nil: as many as anybody may have.
+	Cap *PlanCap `cbor:"11,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.
@@ -122,7 +125,8 @@ const RetentionSince = 2
 
 // PutScraperPayload creates (Create) or replaces a scraper. Faults: scraper_not_found on an update
 // of a scraper that is not the customer's, GROUP_NOT_FOUND, NAME_TAKEN (names are unique per
-// customer). Also limit_reached (100,000 scrapers a customer, 256 MiB with their recipes).
+// customer). Also limit_reached (100,000 scrapers a customer, 256 MiB with their recipes), and
+// plan_limit_reached.
 type PutScraperPayload struct {
 	Create   bool          `cbor:"1,keyasint,omitempty"`
 	ID       ids.ID        `cbor:"2,keyasint"`
@@ -131,6 +135,8 @@ type PutScraperPayload struct {
 	Spec     model.Scraper `cbor:"5,keyasint"`
 	ListRun  bool          `cbor:"6,keyasint,omitempty"`
 	Tag      string        `cbor:"7,keyasint,omitempty"`
+	// Cap is how many scrapers the customer's plan allows; nil: as many as anybody may have.
+	Cap *PlanCap `cbor:"8,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.
@@ -219,7 +225,7 @@ func (ReleaseClaimPayload) yields(None) {}
 // has failed at once. Faults: scraper_not_found, GROUP_NOT_FOUND, NAME_TAKEN,
 // scraper_already_running, WALLET_INSUFFICIENT_BALANCE, limit_reached (1,000 runs of a customer not
 // closed), type_not_runnable (no price). Also scraper_changed (Charge is of another endpoint than
-// the recipe's), customer_blocked, and trial_limit_reached of a trial.
+// the recipe's), customer_blocked, plan_limit_reached, and trial_limit_reached of a trial.
 type LaunchRunPayload struct {
 	Job        ids.ID             `cbor:"1,keyasint"`
 	Entry      ids.ID             `cbor:"2,keyasint"` // its ledger entry

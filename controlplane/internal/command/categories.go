@@ -7,7 +7,7 @@ import (
 
 // PutCategoryPayload saves a filter of a customer's group under a name. One that has the name is
 // replaced and keeps its id; a new one has ID. Faults: not_found (the group is not the customer's),
-// limit_reached (100 categories a group, 1,000 a customer).
+// limit_reached (100 categories a group, 1,000 a customer), plan_limit_reached.
 type PutCategoryPayload struct {
 	ID       ids.ID `cbor:"1,keyasint"`
 	Customer string `cbor:"2,keyasint"`
@@ -15,6 +15,8 @@ type PutCategoryPayload struct {
 	Name     string `cbor:"4,keyasint"`
 	// Filters is compact JSON that pkg/filter has parsed.
 	Filters []byte `cbor:"5,keyasint"`
+	// Cap is how many categories the customer's plan allows; nil: as many as anybody may have.
+	Cap *PlanCap `cbor:"6,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

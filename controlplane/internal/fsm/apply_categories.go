@@ -25,12 +25,16 @@ func putCategory(tx *state.Tx, p command.PutCategoryPayload) (state.Category, er
 	switch known := tx.CategoryByName(p.Group, p.Name); {
 	case known != nil:
 		category = *known
+		p.Cap = nil // none more
 	case len(tx.Categories(p.Group)) >= maxCategories:
 		return state.Category{}, fault.New(fault.LimitReached,
 			"a group has at most %d categories", maxCategories)
 	case tx.CategoriesOf(p.Customer) >= maxCategoriesInTotal:
 		return state.Category{}, fault.New(fault.LimitReached,
 			"the groups of a customer have at most %d categories", maxCategoriesInTotal)
+	}
+	if err := checkCap(p.Cap, tx.CategoriesOf(p.Customer)); err != nil {
+		return state.Category{}, err
 	}
 	category.Filters, category.UpdatedAt = p.Filters, tx.Now
 	saved := category

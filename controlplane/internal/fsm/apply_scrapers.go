@@ -15,9 +15,13 @@ import (
 func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	group := state.Group{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
 	if p.Create {
-		if len(tx.Groups(p.Customer)) >= maxGroups {
+		count := len(tx.Groups(p.Customer))
+		if count >= maxGroups {
 			return state.Group{},
 				fault.New(fault.LimitReached, "a customer has at most %d groups", maxGroups)
+		}
+		if err := checkCap(p.Cap, count); err != nil {
+			return state.Group{}, err
 		}
 	} else {
 		known := tx.Group(p.ID)
@@ -81,6 +85,9 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 		if count >= maxScrapers {
 			return scraper, fault.New(fault.LimitReached, "a customer has at most %d scrapers",
 				maxScrapers)
+		}
+		if err := checkCap(p.Cap, count); err != nil {
+			return scraper, err
 		}
 	} else {
 		known := tx.Scraper(p.ID)

@@ -273,6 +273,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireNotices(tx)
 	expireDeliveries(tx)
 	expireTopUps(tx)
+	expireSubscriptions(tx)
 	tx.TellFailures()
 	expireSessions(tx)
 	tx.ShareRecipes(maxSharedPerTick)

@@ -169,6 +169,12 @@ func registerAll(m *FSM) {
 	register(m, deleteCategory)
 	register(m, launchRuns)
 	register(m, stopGroup)
+	register(m, beginMove)
+	register(m, openCheckout)
+	register(m, tellContract)
+	register(m, endMove)
+	register(m, chooseFree)
+	register(m, putInvoice)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

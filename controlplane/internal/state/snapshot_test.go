@@ -221,6 +221,12 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 			accountsTable.remove(tx, account)
 		}
 		tx.SessionsByUse(func(s *Session) bool { tx.RemoveSession(s); return true })
+		for _, subscription := range subscriptionsTable.all(&tx.View, "id_prefix") {
+			subscriptionsTable.remove(tx, subscription)
+		}
+		for _, invoice := range invoicesTable.all(&tx.View, "id_prefix") {
+			tx.RemoveInvoice(invoice)
+		}
 		return nil
 	})
 	if err != nil {

@@ -28,6 +28,7 @@ func tables() []*kind {
 		&auditTable.kind, &auditHeadTable.kind, &auditFailuresTable.kind,
 		&accountsTable.kind, &sessionsTable.kind,
 		&categoriesTable.kind,
+		&subscriptionsTable.kind, &invoicesTable.kind,
 	}
 }
 

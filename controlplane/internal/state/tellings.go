@@ -108,6 +108,15 @@ func (u *TopUp) telling() telling {
 	}{u.Status, u.Asked, u.Paid}}
 }
 
+func (s *Subscription) telling() telling {
+	return telling{s.Customer, struct {
+		Plan      string `json:"plan"`
+		Active    bool   `json:"active"`
+		Scheduled string `json:"scheduledPlan,omitempty"`
+		Checkout  string `json:"checkoutOf,omitempty"`
+	}{s.Plan(), s.Active(), s.Scheduled(), s.Checkout.Plan}}
+}
+
 func (s *Schema) telling() telling {
 	return telling{s.Customer, struct {
 		Name    string `json:"name"`

@@ -182,6 +182,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
 		MaxHostConnections: config.MaxHostConnections, SearchEngines: config.SearchEngines,
 		UserAgreement: config.UserAgreement, Payments: payments, OpenID: issuer,
+		Plans:     config.Plans,
 		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
 		Logger: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer})
 	return err

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/cmd/shoal/internal/datadir"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 	"shoal.dev/shoal/controlplane"
@@ -69,6 +70,11 @@ func (c *Command) Validate() error {
 		c.OpenID.check(), c.Calls.check(c.NoRateLimits), c.Backups.check(),
 		c.Stripe.check(), c.Mail.check(), c.TLS.check()); err != nil {
 		return err
+	}
+	if len(c.Plans) > 0 {
+		if err := apiserver.CheckPlans(c.Plans); err != nil {
+			return fmt.Errorf("--plans: %w", err)
+		}
 	}
 	for host, to := range c.Origins {
 		if _, err := netip.ParseAddrPort(to); err != nil {

@@ -1,0 +1,74 @@
+package subscriptions
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
+)
+
+// currency is what plans are paid in.
+const currency = "EUR"
+
+// PlanFeatures is an entry of the catalogue of plans.
+type PlanFeatures struct {
+	Plan         string          `json:"plan" enum:"STARTER,BASIC,PRO,BUSINESS,TEAM"`
+	Level        int             `json:"level" doc:"Of two plans the dearer one has the higher"`
+	MonthlyPrice float64         `json:"monthlyPrice" doc:"EUR"`
+	Features     []plans.Feature `json:"features"`
+	Limits       map[string]int  `json:"limits" doc:"How many of a thing it allows; what is not named is not limited"`
+}
+
+// PlanPrice is what a plan costs.
+type PlanPrice struct {
+	Plan    string       `json:"plan" enum:"STARTER,BASIC,PRO,BUSINESS,TEAM"`
+	Monthly MonthlyPrice `json:"monthly"`
+}
+
+// MonthlyPrice is an amount of money.
+type MonthlyPrice struct {
+	Amount   float64 `json:"amount"`
+	Currency string  `json:"currency" doc:"EUR"`
+}
+
+// planFeatures is GET /api/plan-features.
+func (r Resource) planFeatures() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_plans", Routes: operation.Routes("GET /api/plan-features"), Group: group,
+		Summary: "Lists the legacy plans with their features and limits, by level",
+		Description: "A customer without a subscription pays as it goes. It has every feature, " +
+			"and none of these limits.",
+		Access: auth.Public, Rate: limits.Anonymous,
+	}, func(context.Context, *operation.Caller, *struct{}) ([]PlanFeatures, error) {
+		list := []PlanFeatures{}
+		for _, p := range r.Plans.Plans() {
+			entry := PlanFeatures{Plan: p.Name, Level: p.Level, MonthlyPrice: p.Price,
+				Features: append([]plans.Feature{}, p.Features...), Limits: map[string]int{}}
+			for name, most := range p.Limits {
+				entry.Limits[string(name)] = most
+			}
+			list = append(list, entry)
+		}
+		return list, nil
+	})
+}
+
+// prices is GET /api/subscription/prices.
+func (r Resource) prices() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_plan_prices", Routes: operation.Routes("GET /api/subscription/prices"),
+		Group: group, Summary: "Lists what the plans cost that customers may choose, by level",
+		Access: auth.Public, Rate: limits.Anonymous,
+	}, func(context.Context, *operation.Caller, *struct{}) ([]PlanPrice, error) {
+		list := []PlanPrice{}
+		for _, p := range r.Plans.Plans() {
+			if p.Offered {
+				list = append(list, PlanPrice{Plan: p.Name,
+					Monthly: MonthlyPrice{Amount: p.Price, Currency: currency}})
+			}
+		}
+		return list, nil
+	})
+}

@@ -1,0 +1,49 @@
+package client
+
+import (
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+)
+
+// What is replicated of subscriptions.
+type (
+	Subscription  = state.Subscription
+	Contract      = state.Contract
+	Checkout      = state.Checkout
+	Standing      = state.Standing
+	Invoice       = state.Invoice
+	InvoiceStatus = state.InvoiceStatus
+	PlanCap       = command.PlanCap
+)
+
+// The commands on subscriptions.
+type (
+	// BeginMove stands before a change that goes to the payment provider. OpenCheckout,
+	// TellContract or EndMove end it.
+	BeginMove    = command.BeginMovePayload
+	OpenCheckout = command.OpenCheckoutPayload
+	TellContract = command.TellContractPayload
+	EndMove      = command.EndMovePayload
+	ChooseFree   = command.ChooseFreePayload
+	PutInvoice   = command.PutInvoicePayload
+)
+
+// StarterPlan is the free plan.
+const StarterPlan = state.StarterPlan
+
+// Standings of a contract.
+const (
+	ContractPending = state.ContractPending
+	ContractLapsed  = state.ContractLapsed
+	ContractLive    = state.ContractLive
+	ContractEnded   = state.ContractEnded
+)
+
+// States of an invoice.
+const (
+	InvoiceDraft         = state.InvoiceDraft
+	InvoiceOpen          = state.InvoiceOpen
+	InvoiceUncollectible = state.InvoiceUncollectible
+	InvoiceVoid          = state.InvoiceVoid
+	InvoicePaid          = state.InvoicePaid
+)

@@ -1,0 +1,101 @@
+package command
+
+import (
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// PlanCap is how many of a thing a customer may have by its plan. The caller looked it up: the
+// catalogue of plans is the operator's.
+type PlanCap struct {
+	Plan string `cbor:"1,keyasint"`
+	Name string `cbor:"2,keyasint"` // of the cap
+	Most int    `cbor:"3,keyasint"`
+}
+
+// BeginMovePayload claims a customer's subscription for a change that goes to the payment provider:
+// there is one at a time, for two minutes at most. Its revision is a new one. Faults: unauthorized
+// for a customer that does not exist, subscription_change_in_flight.
+type BeginMovePayload struct {
+	Customer string `cbor:"1,keyasint"`
+	Move     ids.ID `cbor:"2,keyasint"` // a new one
+}
+
+// Declaration implements Payload.
+func (BeginMovePayload) Declaration() Declaration {
+	return Declaration{Number: 170, By: APIServer, Kept: true, Since: state.SubscriptionsSince}
+}
+
+func (BeginMovePayload) yields(state.Subscription) {}
+
+// OpenCheckoutPayload records where a customer can subscribe, and ends the move that asked for it.
+// Faults: subscription_change_in_flight when the move took too long and another one began.
+type OpenCheckoutPayload struct {
+	Customer string         `cbor:"1,keyasint"`
+	Move     ids.ID         `cbor:"2,keyasint"`
+	Checkout state.Checkout `cbor:"3,keyasint"`
+}
+
+// Declaration implements Payload.
+func (OpenCheckoutPayload) Declaration() Declaration {
+	return Declaration{Number: 171, By: APIServer, Kept: true, Since: state.SubscriptionsSince}
+}
+
+func (OpenCheckoutPayload) yields(state.Subscription) {}
+
+// TellContractPayload says how a contract stands at the payment provider, by an event of it or in
+// the answer to a Move. It says how things are, not what to add, so it comes to the same in any
+// order and number. What it answers has the contracts that are still to be ended there. Faults:
+// unauthorized for a customer that does not exist.
+type TellContractPayload struct {
+	Customer string         `cbor:"1,keyasint"`
+	Contract state.Contract `cbor:"2,keyasint"`
+	Move     ids.ID         `cbor:"3,keyasint,omitempty"` // it ends; zero: an event
+}
+
+// Declaration implements Payload.
+func (TellContractPayload) Declaration() Declaration {
+	return Declaration{Number: 172, By: APIServer, Kept: true, Since: state.SubscriptionsSince}
+}
+
+func (TellContractPayload) yields(state.Subscription) {}
+
+// EndMovePayload ends a move that changed nothing. One that is not under way is ended already.
+type EndMovePayload struct {
+	Customer string `cbor:"1,keyasint"`
+	Move     ids.ID `cbor:"2,keyasint"`
+}
+
+// Declaration implements Payload.
+func (EndMovePayload) Declaration() Declaration {
+	return Declaration{Number: 173, By: APIServer, Since: state.SubscriptionsSince}
+}
+
+func (EndMovePayload) yields(None) {}
+
+// ChooseFreePayload gives a customer without a live contract the free plan. Faults: unauthorized
+// for a customer that does not exist.
+type ChooseFreePayload struct {
+	Customer string `cbor:"1,keyasint"`
+}
+
+// Declaration implements Payload.
+func (ChooseFreePayload) Declaration() Declaration {
+	return Declaration{Number: 174, By: APIServer, Kept: true, Since: state.SubscriptionsSince}
+}
+
+func (ChooseFreePayload) yields(state.Subscription) {}
+
+// PutInvoicePayload says how an invoice stands at the payment provider, in any order and number.
+// Beyond 1,000 of a customer the oldest makes room. Faults: unauthorized for a customer that does
+// not exist.
+type PutInvoicePayload struct {
+	Invoice state.Invoice `cbor:"1,keyasint"`
+}
+
+// Declaration implements Payload.
+func (PutInvoicePayload) Declaration() Declaration {
+	return Declaration{Number: 175, By: APIServer, Since: state.SubscriptionsSince}
+}
+
+func (PutInvoicePayload) yields(None) {}

@@ -1,0 +1,259 @@
+package fsm
+
+import (
+	"slices"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const (
+	moveHeldMillis = 2 * 60 * 1000
+	maxContracts   = 10    // of those that are leaving, and as many that have gone
+	maxInvoices    = 1_000 // per customer; the oldest makes room
+)
+
+// checkCap refuses one more than a plan allows.
+func checkCap(by *command.PlanCap, count int) error {
+	if by == nil || count < by.Most {
+		return nil
+	}
+	return fault.New(fault.PlanLimitReached, "the plan %s allows %d (%s)", by.Plan, by.Most,
+		by.Name)
+}
+
+// changedSubscription is a customer's subscription as it is by now, to be changed.
+func changedSubscription(tx *state.Tx, customer string) (*state.Subscription, error) {
+	known := tx.Subscription(customer)
+	if known == nil {
+		if tx.Customer(customer) == nil {
+			return nil, fault.New(fault.Unauthorized, "the customer does not exist")
+		}
+		known = &state.Subscription{Customer: customer}
+	}
+	next := known.Clone()
+	turn(next, tx.Now)
+	return next, nil
+}
+
+// turn is what the passing of time does. A period that is over is followed by what was scheduled.
+// When the provider has told of no other for long, nothing follows.
+func turn(s *state.Subscription, now int64) {
+	c := &s.Contract
+	if c.Standing != state.ContractLive || now < c.PeriodEnd {
+		return
+	}
+	s.Paid = c.Plan
+	if c.Cancel || now >= c.PeriodEnd+state.LapseMillis {
+		c.Standing = state.ContractLapsed
+	}
+}
+
+// saveSubscription writes a subscription, and answers it.
+func saveSubscription(tx *state.Tx, s *state.Subscription) state.Subscription {
+	turn(s, tx.Now)
+	if c := &s.Checkout; c.Session != "" && c.Expires <= tx.Now {
+		*c = state.Checkout{}
+	}
+	tx.PutSubscription(s)
+	return *s
+}
+
+func beginMove(tx *state.Tx, p command.BeginMovePayload) (state.Subscription, error) {
+	next, err := changedSubscription(tx, p.Customer)
+	if err != nil {
+		return state.Subscription{}, err
+	}
+	if next.Move == p.Move {
+		return *next, nil
+	}
+	if !next.Move.IsZero() && tx.Now < next.MoveUntil {
+		return state.Subscription{}, errMoving()
+	}
+	next.Move, next.MoveUntil = p.Move, tx.Now+moveHeldMillis
+	next.Revision++
+	return saveSubscription(tx, next), nil
+}
+
+func errMoving() *fault.Error {
+	return fault.New(fault.SubscriptionInFlight, "another change of the subscription is under way")
+}
+
+// endMoveOf ends a move, if it is that one.
+func endMoveOf(s *state.Subscription, move ids.ID) {
+	if !move.IsZero() && s.Move == move {
+		s.Move, s.MoveUntil = ids.ID{}, 0
+	}
+}
+
+func openCheckout(tx *state.Tx, p command.OpenCheckoutPayload) (state.Subscription, error) {
+	next, err := changedSubscription(tx, p.Customer)
+	if err != nil {
+		return state.Subscription{}, err
+	}
+	switch {
+	case next.Checkout.Session == p.Checkout.Session:
+		return *next, nil
+	case next.Move != p.Move:
+		return state.Subscription{}, errMoving()
+	}
+	next.Checkout = p.Checkout
+	endMoveOf(next, p.Move)
+	return saveSubscription(tx, next), nil
+}
+
+func endMove(tx *state.Tx, p command.EndMovePayload) (command.None, error) {
+	if known := tx.Subscription(p.Customer); known != nil && known.Move == p.Move {
+		next := known.Clone()
+		endMoveOf(next, p.Move)
+		saveSubscription(tx, next)
+	}
+	return command.None{}, nil
+}
+
+func chooseFree(tx *state.Tx, p command.ChooseFreePayload) (state.Subscription, error) {
+	next, err := changedSubscription(tx, p.Customer)
+	if err != nil {
+		return state.Subscription{}, err
+	}
+	if !next.Active() {
+		next.Free = true
+	}
+	return saveSubscription(tx, next), nil
+}
+
+// tellContract follows what the provider says of a contract. The newest contract that was paid
+// counts; older ones are to be ended, and an ended one has ended whatever is told of it later.
+func tellContract(tx *state.Tx, p command.TellContractPayload) (state.Subscription, error) {
+	next, err := changedSubscription(tx, p.Customer)
+	if err != nil {
+		return state.Subscription{}, err
+	}
+	told := p.Contract
+	endMoveOf(next, p.Move)
+	next.Revision = max(next.Revision, told.Revision)
+	switch current := &next.Contract; {
+	case told.ID == current.ID:
+		follow(next, &told, tx.Now)
+	case told.Standing == state.ContractEnded:
+		forgetContract(next, told.ID)
+	case slices.Contains(next.Gone, told.ID):
+	case told.Standing != state.ContractPending && isOlder(&told, current):
+		leaveContract(next, told.ID)
+	case told.Standing == state.ContractLive:
+		switch {
+		case current.Standing == state.ContractEnded:
+			forgetContract(next, current.ID)
+		case current.ID != "":
+			leaveContract(next, current.ID)
+		}
+		next.Contract, next.Paid, next.Free = told, told.Plan, false
+		next.Checkout = state.Checkout{}
+	}
+	return saveSubscription(tx, next), nil
+}
+
+// isOlder says whether a contract was made before another one.
+func isOlder(c, than *state.Contract) bool {
+	if c.Created != than.Created {
+		return c.Created < than.Created
+	}
+	return c.ID < than.ID
+}
+
+// follow brings the current contract in line with what is told of it.
+func follow(s *state.Subscription, told *state.Contract, now int64) {
+	c := &s.Contract
+	if c.Standing == state.ContractEnded || told.Standing == state.ContractEnded {
+		c.Standing = state.ContractEnded
+		return
+	}
+	if isLater(told, c) {
+		c.Plan, c.Cancel, c.Revision = told.Plan, told.Cancel, told.Revision
+	}
+	if told.ToldAt > c.ToldAt || told.ToldAt == c.ToldAt && told.Standing > c.Standing {
+		c.Standing, c.ToldAt = told.Standing, told.ToldAt
+	}
+	if told.PeriodEnd > c.PeriodEnd {
+		if now < c.PeriodEnd { // by the provider's clock it is over: turn has not been there
+			s.Paid = c.Plan
+		}
+		c.PeriodEnd = told.PeriodEnd
+	}
+}
+
+// isLater says whether what is told of a plan is newer than what is known. It goes by our own count
+// of changes, then by the provider's clock. In the same second the cancelled one counts.
+func isLater(told, known *state.Contract) bool {
+	switch {
+	case told.Revision != known.Revision:
+		return told.Revision > known.Revision
+	case told.ToldAt != known.ToldAt:
+		return told.ToldAt > known.ToldAt
+	}
+	return told.Cancel && !known.Cancel
+}
+
+// leaveContract notes a contract that the provider has to end.
+func leaveContract(s *state.Subscription, id string) {
+	if !slices.Contains(s.Leaving, id) {
+		s.Leaving = pushBounded(s.Leaving, id)
+	}
+}
+
+// forgetContract notes a contract that has ended.
+func forgetContract(s *state.Subscription, id string) {
+	s.Leaving = slices.DeleteFunc(s.Leaving, func(l string) bool { return l == id })
+	if !slices.Contains(s.Gone, id) {
+		s.Gone = pushBounded(s.Gone, id)
+	}
+}
+
+// pushBounded adds a contract to a list, of which the oldest makes room.
+func pushBounded(list []string, id string) []string {
+	if len(list) >= maxContracts {
+		list = slices.Delete(list, 0, 1)
+	}
+	return append(list, id)
+}
+
+// putInvoice follows what the provider says of an invoice. Its states have an order, so it comes to
+// the same in whatever order they are told.
+func putInvoice(tx *state.Tx, p command.PutInvoicePayload) (command.None, error) {
+	told := p.Invoice
+	if tx.Customer(told.Customer) == nil {
+		return command.None{}, fault.New(fault.Unauthorized, "the customer does not exist")
+	}
+	known := tx.Invoice(told.ID)
+	switch {
+	case known == nil:
+		all := tx.Invoices(told.Customer)
+		if len(all) >= maxInvoices {
+			if told.IssuedAt <= all[0].IssuedAt {
+				return command.None{}, nil // it would be the one that makes room
+			}
+			tx.RemoveInvoice(all[0])
+		}
+	case known.Customer != told.Customer || told.Status < known.Status ||
+		told.Status == known.Status && told.ToldAt <= known.ToldAt:
+		return command.None{}, nil
+	default:
+		told.IssuedAt = known.IssuedAt
+	}
+	tx.PutInvoice(&told)
+	return command.None{}, nil
+}
+
+// expireSubscriptions lets periods end, a bounded number at a time.
+func expireSubscriptions(tx *state.Tx) {
+	var due []*state.Subscription
+	tx.DueSubscriptions(tx.Now, func(s *state.Subscription) bool {
+		due = append(due, s)
+		return len(due) < maxExpiredPerTick
+	})
+	for _, s := range due {
+		saveSubscription(tx, s.Clone())
+	}
+}

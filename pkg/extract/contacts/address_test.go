@@ -109,7 +109,7 @@ func TestProfiles(t *testing.T) {
 		"https://www.facebook.com/x": true, "https://de-de.facebook.com/x": true,
 		"http://amazon.co.uk/shops/x": true, "https://ebay.de/usr/x": true,
 		"https://maps.google.com/?q=x": true, "https://www.google.de/maps/place/x": true,
-		"https://firma.business.site/": true,
+		"https://firma.business.site/": true, "https://medium.com/@firma/post-1": true,
 		"https://facebook-agentur.de/": false, "https://amazonas-reisen.de/": false,
 		"https://www.google.de/": false, "https://firma.de/facebook.com": false,
 		"https://amazon.shop/": false, "": false,

@@ -110,6 +110,17 @@ var forms = []struct{ name, markup, want string }{
 	{"reversed by a sheet",
 		`<style>.r{unicode-bidi:bidi-override;direction:rtl}</style><p><span class="r">ed.amrif@ofni</span></p>`, "EMAIL_NOT_EXTRACTABLE "},
 	{"reversed by markup", `<bdo dir="rtl">ed.amrif@ofni</bdo>`, "EMAIL_NOT_EXTRACTABLE "},
+	// Buttons and checks are no protection.
+	{"picture of a button", `<a class="popup" href="/email-a-friend"><img src="/img/email-it.gif" alt="Email a friend"></a>
+<img id="share-reaction3-icon_img" src="/img/email.png" alt=""><img class="social-mail" src="/mail.svg">`, "NO_EMAIL_PUBLISHED "},
+	{"picture of an address", `<p>Write to us:</p><a href="#"><img src="/img/email.gif"></a>`,
+		"EMAIL_NOT_EXTRACTABLE "},
+	{"picture behind a label", `<p>E-Mail: <a href="/kontakt"><img src="/i/adr.gif"></a></p>`,
+		"EMAIL_NOT_EXTRACTABLE "},
+	{"script that checks an address", `<script>function isMail(s){return s.indexOf(".")>2 && s.indexOf("@") > 0 && !(s.charAt(0) == '@')}
+$('#message').html('Please check your email address!');</script>`, "NO_EMAIL_PUBLISHED "},
+	{"script that checks and makes", `<script>if(s.indexOf("@")>0){document.write('E-Mail: ' + n + "@" + d)}</script>`,
+		"EMAIL_NOT_EXTRACTABLE "},
 	{"reversed stars",
 		`<style>.r{unicode-bidi:bidi-override;direction:rtl}</style><p><span class="r">★★★</span></p>`, "NO_EMAIL_PUBLISHED "},
 	{"share links",

@@ -7,8 +7,8 @@ import (
 	"shoal.dev/shoal/pkg/wordset"
 )
 
-// profileDomains are social networks and marketplaces: what stands there is a profile, not a
-// website of one's own.
+// profileDomains are social networks, marketplaces and places to publish at. What stands there is a
+// profile, not a website of one's own.
 var profileDomains = wordset.Of(`
 facebook.com fb.com fb.me instagram.com threads.net threads.com linkedin.com xing.com twitter.com x.com tiktok.com youtube.com youtu.be
 pinterest.com snapchat.com t.me telegram.me wa.me whatsapp.com vk.com ok.ru weibo.com reddit.com tumblr.com linktr.ee beacons.ai
@@ -25,7 +25,8 @@ search.ch yellowpages.com yell.com pagesjaunes.fr paginegialle.it paginasamarill
 lieferando.de lieferando.at ubereats.com deliveroo.co.uk just-eat.co.uk thuisbezorgd.nl wolt.com doordash.com opentable.com
 opentable.de thefork.com quandoo.de jameda.de doctolib.de doctolib.fr doctolib.it treatwell.de treatwell.co.uk fresha.com planity.com
 myhammer.de check24.de fiverr.com upwork.com houzz.com houzz.de malt.com malt.fr freelancermap.de amazon.com.be g.page
-maps.app.goo.gl goo.gl business.site linkin.bio page.link`)
+maps.app.goo.gl goo.gl business.site linkin.bio page.link
+medium.com dev.to qiita.com note.com zhihu.com habr.com issuu.com about.me`)
 
 // profileNames are such names under any top-level domain.
 var profileNames = wordset.Of(`amazon ebay olx etsy shopee lazada mercadolibre airbnb tripadvisor yelp vinted booking pinterest`)

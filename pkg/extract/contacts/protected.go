@@ -18,6 +18,8 @@ var (
 	cryptedLink = regexp.MustCompile(`(?i)^javascript:.*(?:crypt|mail)`)
 	mailImage   = regexp.MustCompile(`(?i)(?:^|[/_.-])(?:e-?mail|mailadresse|mailaddress|e-?mail-?adresse|correo|courriel)[^/]*\.(?:png|gif|jpe?g|webp|svg)(?:\?|$)`)
 	iconImage   = regexp.MustCompile(`(?i)icon|symbol|logo|button|btn|envelope|letter|brief|sprite|32|24|16|64`)
+	// buttonName is the identity of an element that is a button, whatever its picture is called.
+	buttonName = regexp.MustCompile(`(?i)icon|symbol|logo|button|btn|share|social|toolbar`)
 	// not one that shares the page
 	madeMailto = regexp.MustCompile(`mailto:(?:['"` + "`" + `] ?\+ ?[a-z(]|[^?'"%&\s]+@)`)
 	endsLabel  = regexp.MustCompile(`(?i)(?:e-?mail|mail|e-post|correo|courriel|posta)(?:[ -]?(?:adresse|address))?[ ]?[:：][ \x1f\n]*$`)
@@ -46,6 +48,18 @@ var (
 	// charCodes are characters by their numbers; 64 is an at sign, 46 a point.
 	charCodes = regexp.MustCompile(`fromcharcode\(([0-9, ]+)\)`)
 )
+
+// checkedSign is an at sign that a script looks for in what a visitor typed.
+var checkedSign = regexp.MustCompile(
+	`(?:indexof|includes|search|contains|strpos|charat\([^)]{0,20}\)|[=!]==?) ?\(? ?(?:"(?:@|\\x40|\\u0040)"|` +
+		`'(?:@|\\x40|\\u0040)')`)
+
+// makesAddress says whether a script that speaks of mail, in lower case, has a part of which
+// addresses are made.
+func makesAddress(script string) bool {
+	return containsAny(script, makesMail) &&
+		containsAny(checkedSign.ReplaceAllString(script, ""), makesMail)
+}
 
 // writesCodes says whether a script makes a text of numbers that is an address, as far as its signs
 // tell.
@@ -114,7 +128,7 @@ func (p *parser) script(text string) {
 	}
 	text = strings.ToLower(text)
 	p.protected = p.protected || containsAny(text, putsText) &&
-		(strings.Contains(text, "mail") && containsAny(text, makesMail) ||
+		(strings.Contains(text, "mail") && makesAddress(text) ||
 			containsAny(text, encodings) ||
 			len(text) < maxLine &&
 				(strings.Contains(text, "mailto") && containsAny(text, decoders) ||
@@ -136,10 +150,24 @@ func (p *parser) image(attrs map[string]string) {
 	s := p.text.String()
 	name := attrs["src"]
 	labelled := endsLabel.MatchString(s[max(0, len(s)-40):])
-	if labelled && !iconImage.MatchString(name) || mailImage.MatchString(name) &&
-		!iconImage.MatchString(name) {
-		p.protected = true
+	if iconImage.MatchString(name) {
+		return
 	}
+	p.protected = p.protected || labelled || mailImage.MatchString(name) && !p.isButton(attrs)
+}
+
+// isButton says whether an image does something when it is clicked. It is in a link that leads
+// elsewhere than to a mail program, or it is called so.
+func (p *parser) isButton(attrs map[string]string) bool {
+	if buttonName.MatchString(attrs["id"]) || buttonName.MatchString(attrs["class"]) {
+		return true
+	}
+	if p.anchor < 0 {
+		return false
+	}
+	href := p.links[p.anchor].href
+	return !strings.HasPrefix(href, "#") &&
+		!(len(href) >= len("mailto:") && strings.EqualFold(href[:len("mailto:")], "mailto:"))
 }
 
 // signImage is the address of a picture of an at sign.

@@ -1,0 +1,118 @@
+package measure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"shoal.dev/shoal/bench/contacts"
+	"shoal.dev/shoal/bench/saved"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Contacts judges the e-mail addresses that are read of saved real pages.
+type Contacts struct {
+	Pages string `help:"Directory with the pages, under OWNER/NAME/PATH." required:"" placeholder:"DIR" type:"existingdir"`
+	Half  string `help:"Half of the corpus: tune, or held, which is noted." enum:"tune,held" default:"tune"`
+}
+
+// Help says what the figures are.
+func (*Contacts) Help() string {
+	return `Each page is read as the home page of a website whose other pages are not there. The corpus is a list of public sources
+and hashes of the addresses that a careful person would note down; bench/contacts/README.md says how its pages are
+gathered. The halves have no site in common. Under 90% of a half's pages, nothing is judged.
+
+A false alarm is a page whose address was taken for protected where none is.
+
+Example: shoal bench contacts --pages pages`
+}
+
+// Bounds of what is judged.
+const (
+	rightAddresses = 0.99 // of those that are answered
+	foundAddresses = 0.9  // of those that are published
+)
+
+// Measure reads a half of the pages.
+func (m *Contacts) Measure(ctx context.Context, on *Bench, report *Report) error {
+	entries, err := contacts.Corpus()
+	if err != nil {
+		return err
+	}
+	bodies, err := loadHalf(on, "contacts", m.Pages, saved.Half(m.Half), entries,
+		func(e *contacts.Entry) *saved.Source { return &e.Source })
+	if err != nil {
+		return err
+	}
+	reader, err := extract.Compile(model.Recipe{Endpoint: model.WebsiteContacts})
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	var pages, published, right, wrong, missed, alarms, unnoticed float64
+	for _, e := range entries {
+		body, found := bodies[e.SHA256]
+		if !found {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("bench: %w", err)
+		}
+		answer := readContacts(reader, &e.Source, body)
+		got := e.Judge(answer.addresses(), answer.Status == "EMAIL_NOT_EXTRACTABLE")
+		pages++
+		published += one(len(e.Own) > 0)
+		right += float64(got.Right)
+		wrong += float64(got.Wrong)
+		missed += float64(got.Missed)
+		alarms += one(got.Alarm)
+		unnoticed += one(got.Unnoticed)
+		report.note("%s, %s: %s, %+v", e.Site, e.Path, answer.Status, got)
+	}
+	table := report.table("Website contacts:", "half", "pages", "with an address", "precision, %",
+		"recall, %", "false alarms", "unnoticed protections")
+	precise, recalled := percent(right, right+wrong), percent(right, right+missed)
+	table.add(m.Half, pages, published, precise, recalled, alarms, unnoticed)
+	report.atMost("answered addresses that are wrong", 100-precise, 100*(1-rightAddresses), "%")
+	report.atMost("published addresses that are missed", 100-recalled, 100*(1-foundAddresses), "%")
+	return nil
+}
+
+// contactRow is what matters of the row of a website.
+type contactRow struct {
+	Emails string `json:"emails_all"`
+	Status string `json:"status"`
+}
+
+func (r *contactRow) addresses() []string {
+	if r.Emails == "" {
+		return nil
+	}
+	return strings.Split(r.Emails, "; ")
+}
+
+// readContacts reads a page as the home page of a website whose other pages are not there. A page
+// that cannot be read has no status.
+func readContacts(reader *extract.Extractor, source *saved.Source, body []byte) contactRow {
+	var row contactRow
+	body, err := inUTF8(body, source.ContentType())
+	if err != nil {
+		return row
+	}
+	pages := []extract.Page{{URL: source.Address, Asked: source.Address,
+		ContentType: source.ContentType(), Body: body}}
+	got, err := reader.Extract(pages...)
+	for err == nil && got.Ask != nil {
+		last := &pages[len(pages)-1]
+		last.Kept, last.Body = got.Ask.Keep, nil
+		pages = append(pages, extract.Page{URL: got.Ask.URL, Asked: got.Ask.URL,
+			Code: fault.PageStatus})
+		got, err = reader.Extract(pages...)
+	}
+	if err != nil || len(got.Rows) != 1 || json.Unmarshal(got.Rows[0], &row) != nil {
+		return contactRow{}
+	}
+	return row
+}

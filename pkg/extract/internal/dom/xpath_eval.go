@@ -11,6 +11,7 @@ import (
 type evaluation struct {
 	d     *Document
 	known map[*expression][]spot // of paths from the document, which lead to the same everywhere
+	told  verdicts
 }
 
 // focus is where an expression is evaluated: a node, and its place among those that the filters
@@ -96,17 +97,27 @@ func (v *evaluation) truth(e *expression, f focus) bool {
 	if r := v.reachOf(s); r != nil {
 		return r.count(v.d, s, f.at) > 0
 	}
+	told := v.toldOf(s)
 	v.d.along(s.axis, f.at, func(p spot) bool {
-		found = v.d.meets(s, p) && v.passes(s, p)
+		found = v.d.meets(s, p) && v.passes(s, told, p)
 		return !found
 	})
 	return found
 }
 
 // passes says whether a node passes filters none of which asks for places.
-func (v *evaluation) passes(s *step, p spot) bool {
-	for _, filter := range s.filters {
-		if !v.truth(filter, focus{p, 1, 1}) {
+func (v *evaluation) passes(s *step, told []verdict, p spot) bool {
+	for i, filter := range s.filters {
+		var said verdict
+		if told != nil {
+			said = told[i]
+		}
+		passed, known := said.about(p)
+		if !known {
+			passed = v.truth(filter, focus{p, 1, 1})
+			said.keep(p, passed)
+		}
+		if !passed {
 			return false
 		}
 	}
@@ -145,13 +156,14 @@ func (v *evaluation) step(s *step, from []spot) []spot {
 	case s.axis == "filter":
 		found := from
 		for _, filter := range s.filters {
-			found = v.filter(filter, found)
+			found = v.filter(filter, found, s.meeting())
 		}
 		return found
 	case !s.placed:
 		found := inOrder(v.d.alongAll(s, from))
 		if len(s.filters) > 0 {
-			found = slices.DeleteFunc(found, func(p spot) bool { return !v.passes(s, p) })
+			told := v.toldOf(s)
+			found = slices.DeleteFunc(found, func(p spot) bool { return !v.passes(s, told, p) })
 		}
 		return found
 	}
@@ -176,20 +188,29 @@ func (v *evaluation) step(s *step, from []spot) []spot {
 			return float64(len(found)) < most
 		})
 		for _, filter := range s.filters {
-			found = v.filter(filter, found)
+			found = v.filter(filter, found, s.meeting())
 		}
 		all = append(all, found...)
 	}
 	return inOrder(all)
 }
 
-// filter leaves of nodes in an axis' order those that pass.
-func (v *evaluation) filter(filter *expression, all []spot) []spot {
+// filter leaves of nodes in an axis' order those that pass. again says that the filter may be asked
+// of the same nodes from elsewhere.
+func (v *evaluation) filter(filter *expression, all []spot, again bool) []spot {
 	passed := make([]spot, 0, min(len(all), 4))
+	var told verdict
+	if again {
+		told = v.told.of(filter, len(v.d.xpath.nodes))
+	}
 	for i, p := range all {
-		f := focus{p, i + 1, len(all)}
-		if filter.kind == isNumber && v.number(filter, f) == float64(i+1) ||
-			filter.kind != isNumber && v.truth(filter, f) {
+		passes, known := told.about(p)
+		if f := (focus{p, i + 1, len(all)}); !known {
+			passes = filter.kind == isNumber && v.number(filter, f) == float64(i+1) ||
+				filter.kind != isNumber && v.truth(filter, f)
+			told.keep(p, passes)
+		}
+		if passes {
 			passed = append(passed, p)
 		}
 	}

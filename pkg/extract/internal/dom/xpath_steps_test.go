@@ -62,6 +62,47 @@ func TestXPathStepsAreLinear(t *testing.T) {
 	}
 }
 
+// A filter that asks for no places is evaluated once for a node, from wherever steps come to it.
+func TestXPathFiltersAreAskedOnce(t *testing.T) {
+	page := "<b>" + strings.Repeat("y", 40_000) + "x</b><b>x</b>" + strings.Repeat("<i></i>", 3000)
+	for _, expr := range []string{
+		"//preceding::b[contains(., 'x')][last() - 1]",
+		"//i/preceding::b[contains(substring-after(., 'y'), 'x')][1]",
+		"//i[preceding::b[contains(substring-after(., 'y'), 'z')]]",
+		"//i[count(preceding::b[contains(., 'x')]) > 1]",
+		"//i/preceding-sibling::*[not(starts-with(normalize-space(.), 'x'))][last()]",
+	} {
+		if steps, err := stepsOf(t, page, expr, maxSteps); err != nil {
+			t.Errorf("%s: %d steps, %v", expr, steps, err)
+		}
+	}
+}
+
+// Verdicts are bounded, and none is kept of a filter that asks for places.
+func TestXPathVerdictsAreBounded(t *testing.T) {
+	var v verdicts
+	kept := 0
+	for range 10 {
+		filter := &expression{kind: isTruth}
+		if v.of(filter, maxVerdicts/4) != nil {
+			t.Error("kept when it was asked once")
+		}
+		if v.of(filter, maxVerdicts/4) != nil {
+			kept++
+		}
+	}
+	if kept != 4 || v.size != maxVerdicts {
+		t.Errorf("%d kept, %d bytes", kept, v.size)
+	}
+	for _, filter := range []*expression{{kind: isNumber}, {kind: isTruth, position: true}} {
+		for range 2 {
+			if v.of(filter, 0) != nil {
+				t.Errorf("%+v is kept", filter)
+			}
+		}
+	}
+}
+
 // What asks each node for all before or behind it is paid for node by node, and ends with an error
 // where the budget does.
 func TestXPathStepsAreCharged(t *testing.T) {

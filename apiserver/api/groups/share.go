@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -76,11 +77,13 @@ func (r Resource) share() *operation.Operation {
 		Description: "All addresses are added or none; who has the group already keeps it. The " +
 			"answer does not tell whether an address is a customer's. A group is shared with " +
 			"100 addresses at most, the groups of a customer 2,000 times.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
-		Errors: []fault.Code{fault.NotFound, fault.LimitReached},
+		Access: auth.Write, Feature: plans.DataSharing, Rate: limits.General,
+		Idempotency: operation.Required,
+		Errors:      []fault.Code{fault.NotFound, fault.LimitReached, fault.PlanLimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *shareRequest) (operation.None,
 		error) {
-		share := client.ShareGroup{Customer: from.Customer, Group: in.ID}
+		share := client.ShareGroup{Customer: from.Customer, Group: in.ID,
+			Cap: r.Plans.CapOf(from.View, from.Customer, plans.DataSharingLimits)}
 		for _, with := range in.Body {
 			share.Emails = append(share.Emails, with.Email)
 		}

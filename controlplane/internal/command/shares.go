@@ -8,11 +8,13 @@ import (
 // ShareGroupPayload shares a customer's group with whoever has the e-mail addresses, for reading.
 // Who has it already keeps it. All are added or none. Faults: not_found (the group is not the
 // customer's), invalid_request (an address is the customer's own). Also limit_reached (100
-// addresses a group, 2,000 a customer, 1,000 groups an address).
+// addresses a group, 2,000 a customer, 1,000 groups an address) and plan_limit_reached.
 type ShareGroupPayload struct {
 	Customer string   `cbor:"1,keyasint"`
 	Group    ids.ID   `cbor:"2,keyasint"`
 	Emails   []string `cbor:"3,keyasint"` // each at most 254 bytes
+	// Cap is how many shares the customer's plan allows; nil: as many as anybody may have.
+	Cap *PlanCap `cbor:"4,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

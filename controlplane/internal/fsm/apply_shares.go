@@ -21,6 +21,9 @@ func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error)
 		return command.None{}, fault.Invalid(fault.NotFound, "id", "there is no such group")
 	}
 	added, err := newShares(tx, group, p.Emails)
+	if err == nil && len(added) > 0 {
+		err = checkCap(p.Cap, tx.SharesOf(p.Customer)+len(added)-1)
+	}
 	if err != nil {
 		return command.None{}, err
 	}

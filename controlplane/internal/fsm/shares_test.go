@@ -112,3 +112,18 @@ func TestSharesGoWithTheirGroup(t *testing.T) {
 		t.Errorf("%d shares are left of the group", len(v.Shares(group)))
 	}
 }
+
+// A plan caps what is added, not what is there.
+func TestSharesOfAPlanAreCapped(t *testing.T) {
+	b := newBench(t)
+	group, _ := b.members("g", 0)
+	capped := func(emails ...string) command.ShareGroupPayload {
+		share := shareWith(group, emails...)
+		share.Cap = &command.PlanCap{Plan: "PRO", Name: "DATA_SHARING_LIMITS", Most: 2}
+		return share
+	}
+	b.refused(capped("b@x.test", "c@x.test", "d@x.test"), fault.PlanLimitReached)
+	b.must(capped("b@x.test", "c@x.test"))
+	b.refused(capped("d@x.test"), fault.PlanLimitReached)
+	b.must(capped("c@x.test"))
+}

@@ -29,7 +29,7 @@ func tables() []*kind {
 		&accountsTable.kind, &sessionsTable.kind,
 		&categoriesTable.kind,
 		&subscriptionsTable.kind, &invoicesTable.kind,
-		&categoriesTable.kind, &sharesTable.kind,
+		&sharesTable.kind,
 	}
 }
 

@@ -34,6 +34,7 @@ var shownElsewhere = map[string]string{
 	"svc_get_scraper_sample_data":   "a trial answers 768 KiB at most",
 	"svc_preview_scraper_from_curl": "a trial answers 768 KiB at most",
 	"svc_preview_scraper_from_url":  "a trial answers 768 KiB at most",
+	"svc_list_group_shares":         "100 addresses of 254 bytes at most",
 	"svc_list_notifications":        "200 of 2 KiB at most",
 	"svc_list_webhooks":             "10 of 2 KiB at most",
 	"svc_create_webhook":            "one object, of one body",
@@ -96,6 +97,10 @@ func TestEveryListIsBounded(t *testing.T) {
 		"svc_list_categories": func() {
 			l.whole(apitest.Reader, "GET /api/scraper/data/group/"+l.group.String()+
 				"/categories", "", l.fillCategories(100))
+		},
+		"svc_list_shared_groups": func() {
+			l.whole(apitest.Reader, "GET /api/scraper/shared/group/list", "",
+				l.fillShared(1_000))
 		},
 		"svc_list_scraper_jobs": func() {
 			l.fillRuns(200)
@@ -272,6 +277,19 @@ func (l *lists) fillCategories(n int) int {
 	for i := range n {
 		l.Client.Must(l.t, client.PutCategory{ID: l.IDs.New(), Customer: "alice",
 			Group: l.group, Name: l.name(i, 200), Filters: filters})
+	}
+	return n
+}
+
+// fillShared shares groups of bob, as large as they may be, with alice.
+func (l *lists) fillShared(n int) int {
+	l.Client.Must(l.t, client.SignUp{Customer: "alice", Email: "alice@x.test"})
+	for i := range n {
+		group := client.PutGroup{Create: true, ID: l.IDs.New(), Customer: "bob",
+			Name: l.name(i, 200), DataTable: "t", StartType: "MANUAL"}
+		l.Client.Must(l.t, group)
+		l.Client.Must(l.t, client.ShareGroup{Customer: "bob", Group: group.ID,
+			Emails: []string{"alice@x.test"}})
 	}
 	return n
 }

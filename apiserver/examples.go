@@ -147,6 +147,7 @@ func examples() operation.Examples {
 		"svc_list_all_scraper_jobs text/csv; charset=utf-8":        `"id,state\r\n68e5,COMPLETED\r\n"`,
 		"svc_list_all_wallet_transactions application/x-ndjson":    `"{\"type\":\"CHARGE\"}\n"`,
 		"svc_list_all_wallet_transactions text/csv; charset=utf-8": `"id,type\r\n68e5,CHARGE\r\n"`,
+		"svc_list_group_shares":                                    `"ada@example.com"`,
 		"svc_get_additional_info":                                  `{"shoeSize": "42"}`,
 		"svc_get_notification_preferences":                         `{"SCRAPER_RUN_FAILED": "BOTH"}`,
 		"svc_get_data.jobId":                                       `"68e5b1c2d3f4a5b6c7d8e9f0"`,

@@ -33,6 +33,7 @@ type (
 	Schema       = state.Schema
 	Preview      = state.Preview
 	Category     = state.Category
+	Share        = state.Share
 	Recipe       = state.Recipe
 	Job          = state.Job
 	Wallet       = state.Wallet
@@ -105,6 +106,8 @@ type (
 	PutCategory   = command.PutCategoryPayload
 	// DeleteCategory leaves rows: they know of none.
 	DeleteCategory = command.DeleteCategoryPayload
+	ShareGroup     = command.ShareGroupPayload
+	RevokeShare    = command.RevokeSharePayload
 	DeleteSchema   = command.DeleteSchemaPayload
 	Deletion       = command.Deletion
 	// PreviewDelete goes before every deletion that has a preview.

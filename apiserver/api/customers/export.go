@@ -44,6 +44,12 @@ type link struct {
 	URL   string `json:"url"`
 }
 
+// exportedShare is an address that a group is shared with.
+type exportedShare struct {
+	GroupID ids.ID `json:"groupId"`
+	Email   string `json:"email"`
+}
+
 // export is GET /api/customer/export.
 func (r Resource) export() *operation.Operation {
 	const media = "application/x-ndjson"
@@ -52,8 +58,8 @@ func (r Resource) export() *operation.Operation {
 		Group:   group,
 		Summary: "Answers all that is the customer's, as one file",
 		Description: "Each line is {kind, value}. First come profile, additionalInfo, " +
-			"notificationPreferences, wallet, key, group with each category of it, schema and " +
-			"scraper. Then come " +
+			"notificationPreferences, wallet, key, group with each category and share (groupId, " +
+			"email) of it, schema and scraper. Then come " +
 			"notification, transaction, run with each link (jobId, url) of it, and row. Values " +
 			"are as the other operations answer them; keys have no secrets. Links and rows are " +
 			"those that are kept, of deleted groups and scrapers, too. It counts as one call, and " +
@@ -134,6 +140,11 @@ func (e *exporter) definitions(context.Context) error {
 				return err
 			}
 		}
+		for _, share := range e.view.Shares(group.ID) {
+			if err := e.line("share", exportedShare{group.ID, share.Email}); err != nil {
+				return err
+			}
+		}
 	}
 	for _, schema := range e.view.Schemas(e.customer) {
 		if err := e.line("schema", schemas.NewSchema(schema)); err != nil {
@@ -191,7 +202,7 @@ func (e *exporter) runs(ctx context.Context) error {
 		}
 		for _, job := range part {
 			e.meet(job.Group)
-			if err := e.line("run", jobs.NewJob(job)); err != nil {
+			if err := e.line("run", jobs.NewJob(job, e.customer)); err != nil {
 				return err
 			}
 			if err := e.links(ctx, job); err != nil {

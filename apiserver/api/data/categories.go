@@ -84,7 +84,7 @@ func (r Resource) categories() *operation.Operation {
 		Summary: "Lists the categories of a group, by name",
 		Access:  auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *categoriesRequest) ([]Category, error) {
-		if _, err := ownership.Group(from.View, from.Customer, in.ID, "id"); err != nil {
+		if _, err := ownership.ReadableGroup(from.View, from.Customer, in.ID, "id"); err != nil {
 			return nil, err
 		}
 		list := []Category{}

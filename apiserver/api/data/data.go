@@ -45,15 +45,16 @@ func (r Resource) Operations() []*operation.Operation {
 	}
 }
 
-// newest is the customer's newest run: a read of latest runs that goes on later does not see
-// younger ones.
+// newest is an owner's newest run: a read of latest runs that goes on later does not see younger
+// ones.
 type newest struct {
 	Queued int64  `json:"q"`
 	ID     ids.ID `json:"i"`
 }
 
-func newestRun(ctx context.Context, h *client.History, from *operation.Caller) (newest, error) {
-	j, err := h.Newest(ctx, from.View, from.Customer)
+func newestRun(ctx context.Context, h *client.History, v *client.View, owner string) (newest,
+	error) {
+	j, err := h.Newest(ctx, v, owner)
 	if err != nil || j == nil {
 		return newest{}, err
 	}

@@ -24,7 +24,7 @@ func (r *rig) deleteGroup(t *testing.T, query string) {
 	stays := client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice", Group: kept,
 		Spec: model.Scraper{Name: "stays", Type: model.SingleProduct}}
 	r.Client.Must(t, stays)
-	counts := map[string]any{"openRuns": 0, "scrapers": 2, "categories": 0}
+	counts := map[string]any{"openRuns": 0, "scrapers": 2, "categories": 0, "shares": 0}
 	if query != "" {
 		counts["rows"] = 8
 	}

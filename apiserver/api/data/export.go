@@ -109,7 +109,7 @@ func (in *exportRequest) name() string {
 func (in *exportRequest) source(ctx context.Context, r Resource,
 	from *operation.Caller) (export.Source, error) {
 	q := rowstore.ScanQuery{Bytes: exportBytes}
-	whole, err := in.scope(ctx, r.History, from)
+	whole, owner, err := in.scope(ctx, r.History, from)
 	if err != nil {
 		return nil, err
 	}
@@ -120,11 +120,11 @@ func (in *exportRequest) source(ctx context.Context, r Resource,
 	if q.Filter, err = where(named, in.Filters); err != nil {
 		return nil, err
 	}
-	asOf, err := newestRun(ctx, r.History, from)
+	asOf, err := newestRun(ctx, r.History, from.View, owner)
 	if err != nil {
 		return nil, fmt.Errorf("newest run: %w", err)
 	}
-	scopes, err := in.scopes(ctx, r.History, from.View, whole, asOf)
+	scopes, err := in.scopes(ctx, r.History, from, whole, asOf)
 	if err != nil {
 		return nil, err
 	}

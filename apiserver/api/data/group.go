@@ -133,19 +133,19 @@ func length(rows []json.RawMessage) (bytes int) {
 func (in *groupRequest) query(ctx context.Context, history *client.History,
 	from *operation.Caller) (rowstore.RowsQuery, error) {
 	q := rowstore.RowsQuery{Offset: in.Page * in.Size, Limit: in.Size, Bytes: partBytes}
-	if _, err := ownership.Group(from.View, from.Customer, in.ID, "id"); err != nil {
+	group, err := ownership.ReadableGroup(from.View, from.Customer, in.ID, "id")
+	if err != nil {
 		return q, err
 	}
 	if err := api.Reach(in.Page, in.Size, "read on with the cursor of GET "+
 		"/api/scraper/data?groupId="+in.ID.String()); err != nil {
 		return q, err
 	}
-	var err error
 	if q.Scope, err = scope(from.View, from.Customer, in.ID, in.ScraperID); err != nil {
 		return q, err
 	}
 	if in.IsLastRun {
-		asOf, err := newestRun(ctx, history, from)
+		asOf, err := newestRun(ctx, history, from.View, group.Customer)
 		if err == nil {
 			q.Scope.Jobs, err = latestRuns(ctx, history, from.View, in.ID, in.ScraperID, asOf)
 		}
@@ -164,10 +164,10 @@ func (in *groupRequest) query(ctx context.Context, history *client.History,
 	return q, err
 }
 
-// scope is a group's rows, or those of one scraper in it. The group is the customer's.
+// scope is a group's rows, or those of one scraper in it. The customer may read the group.
 func scope(v *client.View, customer string, group, scraper ids.ID) (rowstore.Scope, error) {
 	if !scraper.IsZero() {
-		if _, err := ownership.Scraper(v, customer, scraper, "scraperId"); err != nil {
+		if _, err := ownership.ReadableScraper(v, customer, scraper, "scraperId"); err != nil {
 			return rowstore.Scope{}, err
 		}
 	}

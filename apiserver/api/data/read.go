@@ -94,7 +94,8 @@ func (r Resource) read() *operation.Operation {
 func (in *readRequest) begin(ctx context.Context, r Resource, from *operation.Caller) (at place,
 	q rowstore.ScanQuery, identity []string, err error) {
 	q = rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
-	if q.Scope, err = in.scope(ctx, r.History, from); err != nil {
+	var owner string
+	if q.Scope, owner, err = in.scope(ctx, r.History, from); err != nil {
 		return at, q, nil, err
 	}
 	named, err := namedCategories(from.View, q.Scope.Group, in.Categories)
@@ -111,7 +112,7 @@ func (in *readRequest) begin(ctx context.Context, r Resource, from *operation.Ca
 			err = api.RefuseCursor()
 		}
 	} else {
-		if at.Newest, err = newestRun(ctx, r.History, from); err == nil {
+		if at.Newest, err = newestRun(ctx, r.History, from.View, owner); err == nil {
 			at.Upto, err = r.Store.Horizon(ctx)
 		}
 	}
@@ -124,7 +125,7 @@ func (in *readRequest) scan(ctx context.Context, r Resource, from *operation.Cal
 	q rowstore.ScanQuery) (
 	rows []api.Row, more bool, err error,
 ) {
-	scopes, err := in.scopes(ctx, r.History, from.View, q.Scope, at.Newest)
+	scopes, err := in.scopes(ctx, r.History, from, q.Scope, at.Newest)
 	if err != nil {
 		return nil, false, err
 	}
@@ -151,10 +152,11 @@ func (in *readRequest) scan(ctx context.Context, r Resource, from *operation.Cal
 
 // scopes are what is read one after the other: of each group that the rows lie under what whole
 // names. Of latest runs those as of a moment. At least one.
-func (in *selection) scopes(ctx context.Context, history *client.History, v *client.View,
+func (in *selection) scopes(ctx context.Context, history *client.History, from *operation.Caller,
 	whole rowstore.Scope, asOf newest) ([]rowstore.Scope, error) {
 	var scopes []rowstore.Scope
-	for _, group := range in.groups(v, whole.Group) {
+	v := from.View
+	for _, group := range in.groups(v, from.Customer, whole.Group) {
 		scope := client.Shown(v, group, whole.Scraper)
 		scope.Jobs = whole.Jobs
 		if in.IsLastRun {
@@ -170,11 +172,13 @@ func (in *selection) scopes(ctx context.Context, history *client.History, v *cli
 }
 
 // groups are those that the rows lie under, as they are read: one, but for a scraper that was
-// moved, whose rows stay where its runs were.
-func (in *selection) groups(v *client.View, group ids.ID) []ids.ID {
+// moved, whose rows stay where its runs were. What its owner does not share is left out.
+func (in *selection) groups(v *client.View, customer string, group ids.ID) []ids.ID {
 	groups := []ids.ID{group}
 	if s := v.Scraper(in.ScraperID); s != nil && in.GroupID.IsZero() && in.JobID.IsZero() {
-		groups = v.GroupsOf(s)
+		groups = slices.DeleteFunc(v.GroupsOf(s), func(group ids.ID) bool {
+			return !ownership.Reads(v, customer, s.Customer, group)
+		})
 	}
 	slices.Reverse(groups)
 	return groups
@@ -189,41 +193,45 @@ func intersect(left, right []ids.ID) []ids.ID {
 		func(id ids.ID) bool { return !slices.Contains(right, id) })
 }
 
-// scope is whose rows are read. The group, which the rows lie under, follows from job or scraper
-// when it is not named.
+// scope is whose rows are read, and whose they are. The group, which the rows lie under, follows
+// from job or scraper when it is not named.
 func (in *selection) scope(ctx context.Context, history *client.History,
-	from *operation.Caller) (rowstore.Scope, error) {
-	scope := rowstore.Scope{Group: in.GroupID, Scraper: in.ScraperID,
+	from *operation.Caller) (scope rowstore.Scope, owner string, err error) {
+	scope = rowstore.Scope{Group: in.GroupID, Scraper: in.ScraperID,
 		Since: client.RowsSince(from.View)}
 	if in.ScraperID.IsZero() && in.GroupID.IsZero() && in.JobID.IsZero() {
-		return scope, fault.Invalid(fault.InvalidRequest, "scraperId",
+		return scope, "", fault.Invalid(fault.InvalidRequest, "scraperId",
 			"scraperId, groupId or jobId is needed")
 	}
 	if !in.GroupID.IsZero() {
-		if _, err := ownership.Group(from.View, from.Customer, in.GroupID, "groupId"); err != nil {
-			return scope, err
+		group, err := ownership.ReadableGroup(from.View, from.Customer, in.GroupID, "groupId")
+		if err != nil {
+			return scope, "", err
 		}
+		owner = group.Customer
 	}
 	if !in.ScraperID.IsZero() {
-		scraper, err := ownership.Scraper(from.View, from.Customer, in.ScraperID, "scraperId")
+		scraper, err := ownership.ReadableScraper(from.View, from.Customer, in.ScraperID,
+			"scraperId")
 		if err != nil {
-			return scope, err
+			return scope, "", err
 		}
 		if in.GroupID.IsZero() {
-			scope.Group = scraper.Group
+			scope.Group, owner = scraper.Group, scraper.Customer
 		}
 	}
 	if !in.JobID.IsZero() {
-		job, err := ownership.Job(ctx, history, from.View, from.Customer, in.JobID, "jobId")
+		job, err := ownership.ReadableJob(ctx, history, from.View, from.Customer, in.JobID,
+			"jobId")
 		if err != nil {
-			return scope, err
+			return scope, "", err
 		}
 		scope.Jobs = []ids.ID{job.ID}
 		if in.GroupID.IsZero() {
-			scope.Group = job.Group
+			scope.Group, owner = job.Group, job.Customer
 		}
 	}
-	return scope, nil
+	return scope, owner, nil
 }
 
 // identity is what a cursor is bound to. A category that gets another filter ends it.

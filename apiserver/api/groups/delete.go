@@ -70,7 +70,8 @@ func (r Resource) previewDelete() *operation.Operation {
 	})
 }
 
-// warnings are of the cascade's counts: openRuns comes first, then scrapers, categories and rows.
+// warnings are of the cascade's counts: openRuns comes first, then scrapers, categories,
+// shares and rows.
 func (in *target) warnings(p *client.Preview) []string {
 	counts := p.Cascade.Counts
 	said := []string{fmt.Sprintf("%d scrapers are deleted.", counts[1].N),
@@ -78,8 +79,11 @@ func (in *target) warnings(p *client.Preview) []string {
 	if categories := counts[2].N; categories > 0 {
 		said = append(said, fmt.Sprintf("%d categories are deleted.", categories))
 	}
+	if shares := counts[3].N; shares > 0 {
+		said = append(said, fmt.Sprintf("%d others can read the group no longer.", shares))
+	}
 	if in.WithData {
-		said = append(said, fmt.Sprintf("All %d rows of the group are deleted.", counts[3].N))
+		said = append(said, fmt.Sprintf("All %d rows of the group are deleted.", counts[4].N))
 	} else {
 		said = append(said, "Its rows are read by run alone from then on.")
 	}

@@ -1,4 +1,5 @@
-// Package groups owns the operations on groups (specification 4.5).
+// Package groups owns the operations on groups (specification 4.5), and with whom they are shared
+// (4.6).
 package groups
 
 import (
@@ -27,6 +28,10 @@ func (r Resource) Operations() []*operation.Operation {
 		r.put(),
 		r.previewDelete(),
 		r.delete(),
+		r.listShared(),
+		r.share(),
+		r.revoke(),
+		r.recipients(),
 	}
 }
 
@@ -44,7 +49,7 @@ type Group struct {
 	UpdatedAt           api.Time `json:"updatedAt" stamped:"true"`
 }
 
-// NewGroup is a group, for its owner.
+// NewGroup is a group, for its owner or who may read it.
 func NewGroup(g *client.Group) Group {
 	answer := Group{ID: g.ID, Name: g.Name, DataTable: g.DataTable, StartType: g.StartType,
 		ShouldMatchProducts: g.ShouldMatchProducts, CustomerRef: g.Customer,

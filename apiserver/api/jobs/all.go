@@ -55,7 +55,7 @@ func (r Resource) all() *operation.Operation {
 		}
 		page.HasMore = len(found) > in.Limit
 		for _, j := range found[:min(in.Limit, len(found))] {
-			page.Items = append(page.Items, NewJob(j))
+			page.Items = append(page.Items, NewJob(j, from.Customer))
 		}
 		if page.HasMore {
 			last := found[in.Limit-1]
@@ -77,7 +77,7 @@ func (r Resource) behind(v *client.View, customer string,
 			return nil, fmt.Errorf("history: %w", err)
 		}
 		for _, j := range found {
-			part = append(part, NewJob(j))
+			part = append(part, NewJob(j, customer))
 			place = &rowstore.PastPlace{Value: j.Queued, ID: j.ID}
 		}
 		return part, nil

@@ -53,7 +53,8 @@ func (r Resource) errors() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller,
 		in *errorsRequest) (operation.Streamed[[]LinkError], error) {
 		var answer operation.Streamed[[]LinkError]
-		job, err := ownership.Job(ctx, r.History, from.View, from.Customer, in.JobID, "jobId")
+		job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, in.JobID,
+			"jobId")
 		if err != nil {
 			return answer, err
 		}

@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
@@ -32,15 +33,18 @@ func (r Resource) history() *operation.Operation {
 		ID: "svc_list_scraper_jobs", Routes: operation.Routes("GET /api/scraper/load-history"),
 		Group:   group,
 		Summary: "Lists the customer's runs, newest first unless told otherwise",
-		Access:  auth.Read, Rate: limits.Read,
+		Description: "With a groupId in filters that names one group which is shared with the " +
+			"customer, the runs in that group.",
+		Access: auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidFilter, fault.InvalidSort, fault.InvalidPage},
 	}, func(ctx context.Context, from *operation.Caller, in *historyRequest) (api.Page[Job],
 		error) {
 		var none api.Page[Job]
-		wanted, err := parseFilter(in.Filters)
+		node, err := parseFilter(in.Filters)
 		if err != nil {
 			return none, err
 		}
+		owner, wanted := whose(from.View, from.Customer, node)
 		order, err := parseSort(in.Sort)
 		if err != nil {
 			return none, err
@@ -51,11 +55,11 @@ func (r Resource) history() *operation.Operation {
 		var without []ids.ID
 		if !in.WithDeleted {
 			wanted = undeleted(from.View, wanted)
-			for _, deleted := range from.View.DeletedRunsOf(from.Customer) {
+			for _, deleted := range from.View.DeletedRunsOf(owner) {
 				without = append(without, deleted.Job)
 			}
 		}
-		query := client.RunPage{Customer: from.Customer, Wanted: wanted, Without: without,
+		query := client.RunPage{Customer: owner, Wanted: wanted, Without: without,
 			By: order.by, Compare: order.compare, Descending: order.descending,
 			Offset: in.Page * in.Size, Limit: in.Size}
 		found, total, err := r.History.Runs(ctx, from.View, query)
@@ -64,7 +68,7 @@ func (r Resource) history() *operation.Operation {
 		}
 		content := []Job{}
 		for _, j := range found {
-			content = append(content, NewJob(j))
+			content = append(content, NewJob(j, from.Customer))
 		}
 		return api.NewPage(content, total, in.Page, in.Size), nil
 	})
@@ -79,7 +83,7 @@ func undeleted(v *client.View,
 }
 
 // parseFilter reads a filter on the three fields that jobs are found by; nil: all are wanted.
-func parseFilter(text string) (func(rowstore.PastKind) bool, error) {
+func parseFilter(text string) (filter.Node, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -90,10 +94,44 @@ func parseFilter(text string) (func(rowstore.PastKind) bool, error) {
 	if err := checkFields(node); err != nil {
 		return nil, err
 	}
-	return func(k rowstore.PastKind) bool {
-		return filter.Match(node, map[string]any{"groupId": k.Group.String(),
-			"scraperId": k.Scraper.String(), "state": k.State})
-	}, nil
+	return node, nil
+}
+
+// whose says which customer's runs a filter asks for, and which of them are wanted; nil: all are.
+// They are the caller's own, unless it names one group that is shared with the caller.
+func whose(v *client.View, customer string, node filter.Node) (owner string,
+	wanted func(rowstore.PastKind) bool) {
+	if node == nil {
+		return customer, nil
+	}
+	owner = customer
+	group := v.Group(namedGroup(node))
+	if group != nil && ownership.Reads(v, customer, group.Customer, group.ID) {
+		owner = group.Customer
+	}
+	return owner, func(k rowstore.PastKind) bool {
+		return (owner == customer || k.Group == group.ID) &&
+			filter.Match(node, map[string]any{"groupId": k.Group.String(),
+				"scraperId": k.Scraper.String(), "state": k.State})
+	}
+}
+
+// namedGroup is the one group whose runs a filter lets pass, zero when it does not name one.
+func namedGroup(node filter.Node) (group ids.ID) {
+	switch n := node.(type) {
+	case filter.And:
+		for _, inner := range n {
+			if group = namedGroup(inner); !group.IsZero() {
+				return group
+			}
+		}
+	case filter.Compare:
+		if n.Field == "groupId" && (n.Op == filter.Eq || n.Op == filter.In) &&
+			len(n.Values) == 1 && n.Values[0].Kind == filter.Text {
+			group, _ = ids.Parse(n.Values[0].Text) // which checkCompare has seen
+		}
+	}
+	return group
 }
 
 // checkFields refuses other fields, and malformed ids: a misspelt filter must not answer nothing.

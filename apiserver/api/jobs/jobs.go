@@ -57,8 +57,8 @@ type Job struct {
 	IgnoresRobots      bool              `json:"ignoresRobots" doc:"robots.txt was switched off for it"`
 }
 
-// NewJob is a run's record, for its owner.
-func NewJob(j *client.Job) Job {
+// NewJob is a run's record, for its owner or a customer who may read it.
+func NewJob(j *client.Job, reader string) Job {
 	return Job{ID: j.ID, ScraperID: j.Scraper, GroupID: j.Group, State: j.State,
 		Queued:  api.Time(j.Queued),
 		Started: api.Time(j.Started), Finished: api.Time(j.Finished), SuccessLinks: j.Success,
@@ -66,7 +66,7 @@ func NewJob(j *client.Job) Job {
 		TotalLinks: j.Links, ItemsQuantity: j.Items, TotalRequests: j.Pages,
 		DeliveredPages: j.Delivered,
 		Duration:       duration(j), ErrorMessage: given(j.Message), StopReason: given(j.Reason),
-		LaunchedByCustomer: true,
+		LaunchedByCustomer: j.Customer == reader,
 		MaxChargeMicros:    j.MaxCharge, ChargedMicros: j.Charged, IgnoresRobots: j.IgnoresRobots}
 }
 

@@ -76,11 +76,11 @@ func (r Resource) stream() *operation.Operation {
 		Errors: []fault.Code{fault.JobNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
-		job, err := ownership.Job(ctx, r.History, from.View, from.Customer, in.ID, "id")
+		job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, in.ID, "id")
 		if err != nil {
 			return nil, err
 		}
-		return r.follow(job), nil
+		return r.follow(job, from.Customer), nil
 	})
 }
 
@@ -96,19 +96,20 @@ func (r Resource) streamOfScraper() *operation.Operation {
 		error) {
 		id := in.ID
 		// A scraper has one active run at most, and it is the newest.
-		if own, err := ownership.Scraper(from.View, from.Customer, id, "id"); err == nil {
-			id = own.LastJob
+		if read, err := ownership.ReadableScraper(from.View, from.Customer, id,
+			"id"); err == nil {
+			id = read.LastJob
 		}
-		job, err := ownership.Job(ctx, r.History, from.View, from.Customer, id, "id")
+		job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, id, "id")
 		if err != nil {
 			return nil, err
 		}
-		return r.follow(job), nil
+		return r.follow(job, from.Customer), nil
 	})
 }
 
-// follow tells of a job until it is closed.
-func (r Resource) follow(job *client.Job) operation.Events {
+// follow tells a customer of a job until it is closed, or is not shared with the customer any more.
+func (r Resource) follow(job *client.Job, customer string) operation.Events {
 	return func(ctx context.Context, to *operation.EventWriter) error {
 		for {
 			if err := to.Send("status", strconv.FormatUint(job.Index, 10),
@@ -122,17 +123,17 @@ func (r Resource) follow(job *client.Job) operation.Events {
 				return err
 			}
 			var err error
-			if job, err = r.newer(ctx, to, job); err != nil {
+			if job, err = r.newer(ctx, to, job, customer); err != nil || job == nil {
 				return err
 			}
 		}
 	}
 }
 
-// newer waits for a change of a job. This node's copy of the state may be older than job, and not
-// even have it yet.
-func (r Resource) newer(ctx context.Context, to *operation.EventWriter,
-	job *client.Job) (*client.Job, error) {
+// newer waits for a change of a job, and is nil when the customer may not read it by then. This
+// node's copy of the state may be older than job, and not even have it yet.
+func (r Resource) newer(ctx context.Context, to *operation.EventWriter, job *client.Job,
+	customer string) (*client.Job, error) {
 	for {
 		view := r.Client.View()
 		next, changed := view.WatchJob(job.ID)
@@ -143,6 +144,9 @@ func (r Resource) newer(ctx context.Context, to *operation.EventWriter,
 			}
 		}
 		if next != nil && next.Index > job.Index {
+			if !ownership.Reads(view, customer, next.Customer, next.Group) {
+				return nil, nil
+			}
 			return next, nil
 		}
 		if err := to.Wait(ctx, changed, nil); err != nil {

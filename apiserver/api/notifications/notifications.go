@@ -42,6 +42,7 @@ type Notification struct {
 	JobID     *ids.ID     `json:"jobId" doc:"The run that it is about"`
 	ScraperID *ids.ID     `json:"scraperId" doc:"The run's scraper"`
 	KeyID     *ids.ID     `json:"keyId" doc:"The API key that it is about"`
+	GroupID   *ids.ID     `json:"groupId" doc:"The shared group that it is about"`
 	// TransactionID is of the wallet's transactions.
 	TransactionID *ids.ID `json:"transactionId" doc:"The transaction of the top-up that it is about"`
 	WebhookID     *ids.ID `json:"webhookId" doc:"The webhook that was switched off"`
@@ -57,6 +58,8 @@ func NewNotification(n *client.Notice) Notification {
 		told.KeyID = &n.Subject
 	case n.Event == model.TopUpApplied:
 		told.TransactionID = &n.Subject
+	case n.Event == model.GroupShared:
+		told.GroupID = &n.Subject
 	case n.Event == model.WebhookDisabled:
 		told.WebhookID = &n.Subject
 	case !n.Subject.IsZero():

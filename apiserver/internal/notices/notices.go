@@ -26,6 +26,8 @@ func Title(n *client.Notice) string {
 		return "The payment of a top-up failed"
 	case model.APIKeyCreated:
 		return fmt.Sprintf("The API key %q was created", n.Name)
+	case model.GroupShared:
+		return fmt.Sprintf("The group %q is shared with you", n.Name)
 	case model.WebhookDisabled:
 		return "A webhook was switched off"
 	case model.WebhookTest:
@@ -54,6 +56,8 @@ func Text(n *client.Notice) string {
 		return fmt.Sprintf("%s were not paid in. No money has moved.", Euros(n.Micros))
 	case model.APIKeyCreated:
 		return "If it was not you, revoke it at once."
+	case model.GroupShared:
+		return "You can read its rows, categories and runs until its owner revokes that."
 	case model.WebhookDisabled:
 		return fmt.Sprintf("Nothing is sent to %s any more%s", n.Name, because(n.Message))
 	case model.WebhookTest:

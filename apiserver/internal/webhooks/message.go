@@ -18,7 +18,7 @@ type message struct {
 	Data      data        `json:"data"`
 }
 
-// data is what happened. Of the last five members it has the one that the event is about.
+// data is what happened. Of the last six members it has the one that the event is about.
 type data struct {
 	ID            ids.ID   `json:"id"` // of the notification, and the header webhook-id
 	Title         string   `json:"title"`
@@ -26,6 +26,7 @@ type data struct {
 	Run           *run     `json:"run,omitempty"`
 	Key           *key     `json:"key,omitempty"`
 	TopUp         *topUp   `json:"topUp,omitempty"`
+	Group         *group   `json:"group,omitempty"`
 	Webhook       *webhook `json:"webhook,omitempty"`
 	BalanceMicros *int64   `json:"balanceMicros,omitempty"`
 }
@@ -42,6 +43,11 @@ type run struct {
 }
 
 type key struct {
+	ID   ids.ID `json:"id"`
+	Name string `json:"name"`
+}
+
+type group struct {
 	ID   ids.ID `json:"id"`
 	Name string `json:"name"`
 }
@@ -68,6 +74,8 @@ func newMessage(n *client.Notice) ([]byte, error) {
 			ChargedMicros: n.Micros}
 	case model.APIKeyCreated:
 		told.Data.Key = &key{ID: n.Subject, Name: n.Name}
+	case model.GroupShared:
+		told.Data.Group = &group{ID: n.Subject, Name: n.Name}
 	case model.WalletLowBalance:
 		told.Data.BalanceMicros = &n.Micros
 	case model.TopUpApplied:

@@ -2,8 +2,8 @@ package command
 
 import "shoal.dev/shoal/pkg/ids"
 
-// DeleteGroupPayload removes a customer's group, stops the runs in it and deletes its scrapers
-// and categories.
+// DeleteGroupPayload removes a customer's group, stops the runs in it and deletes its scrapers,
+// categories and shares.
 // Records of runs stay. So do rows, unless the query is WithData: then all that the group has go.
 // Nobody sees the scrapers from then on; one command removes at most 200 of them, so
 // DeleteMembersPayload goes on. Token is that of the preview, "" for any that holds. Faults:

@@ -16,8 +16,8 @@ const (
 )
 
 // cascadeOfGroup is what the deletion of a group reaches: scrapers, runs that are not closed,
-// categories, and rows if they are to go. A scraper or category more or less since the
-// preview, or a run of one, is another state to decide on.
+// categories, shares, and rows if they are to go. A scraper, category or share more or less since
+// the preview, or a run of a scraper, is another state to decide on.
 func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	group := tx.Group(d.Target)
 	if group == nil || group.Customer != d.Customer {
@@ -39,9 +39,13 @@ func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 	for _, category := range categories {
 		note(category.ID)
 	}
+	shares := tx.Shares(group.ID)
+	for _, share := range shares {
+		_, _ = h.WriteString(share.Email)
+	}
 	cascade := state.Cascade{Name: group.Name, Type: "GROUP", Counts: []state.Count{
 		{Name: "openRuns", N: len(open)}, {Name: "scrapers", N: scrapers},
-		{Name: "categories", N: len(categories)}},
+		{Name: "categories", N: len(categories)}, {Name: "shares", N: len(shares)}},
 		Digest: h.Sum64() ^ uint64(d.Rows)}
 	if d.Query == command.WithData {
 		cascade.Counts = append(cascade.Counts, state.Count{Name: "rows", N: int(d.Rows)})
@@ -78,6 +82,7 @@ func deleteGroup(tx *state.Tx, p command.DeleteGroupPayload) (command.None, erro
 	}
 	tx.RemoveGroup(group)
 	removeCategories(tx, group.ID)
+	removeShares(tx, group.ID)
 	deleted := &state.DeletedGroup{Group: group.ID, Customer: group.Customer,
 		Rows: p.Deletion.Query == command.WithData, At: tx.Now}
 	tx.PutDeletedGroup(deleted)

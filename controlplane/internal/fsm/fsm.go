@@ -175,6 +175,8 @@ func registerAll(m *FSM) {
 	register(m, endMove)
 	register(m, chooseFree)
 	register(m, putInvoice)
+	register(m, shareGroup)
+	register(m, revokeShare)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

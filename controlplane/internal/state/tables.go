@@ -29,6 +29,7 @@ func tables() []*kind {
 		&accountsTable.kind, &sessionsTable.kind,
 		&categoriesTable.kind,
 		&subscriptionsTable.kind, &invoicesTable.kind,
+		&sharesTable.kind,
 	}
 }
 

@@ -134,6 +134,13 @@ func (c *Category) telling() telling {
 	}{c.Group, c.Name, c.UpdatedAt}}
 }
 
+func (s *Share) telling() telling {
+	return telling{s.Owner, struct {
+		Email     string `json:"email"`
+		CreatedAt int64  `json:"createdAt"`
+	}{s.Email, s.CreatedAt}}
+}
+
 // telling has of a node what an operator has said.
 func (n *Node) telling() telling {
 	return telling{"", struct {

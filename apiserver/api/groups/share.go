@@ -1,0 +1,137 @@
+package groups
+
+import (
+	"context"
+	"fmt"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const shared = "Shared groups"
+
+// maxShared is how many addresses a call may name.
+const maxShared = 100
+
+// listShared is GET /api/scraper/shared/group/list.
+func (Resource) listShared() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_shared_groups", Routes: operation.Routes(
+			"GET /api/scraper/shared/group/list"), Group: shared,
+		Summary: "Lists the groups that others share with the customer",
+		Description: "They are shared with the e-mail address of its profile. Their rows, " +
+			"categories, runs and link errors are read by the operations of one's own groups.",
+		Access: auth.Read, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Group, error) {
+		list := []Group{}
+		profile := from.View.Profile(from.Customer)
+		if profile == nil || profile.Email == "" {
+			return list, nil
+		}
+		for _, share := range from.View.SharesTo(profile.Email) {
+			list = append(list, NewGroup(from.View.Group(share.Group)))
+		}
+		return list, nil
+	})
+}
+
+// ShareInput is with whom a group is shared.
+type ShareInput struct {
+	Email      string `json:"email" required:"true" line:"true" doc:"Of a customer's profile; nobody has to have it yet"`
+	Permission string `json:"permission" enum:"READ" default:"READ"`
+}
+
+type shareRequest struct {
+	ID   ids.ID       `path:"id"`
+	Body []ShareInput `body:"json"`
+}
+
+// Validate implements operation.Validator.
+func (r *shareRequest) Validate() (faults fault.List) {
+	if len(r.Body) == 0 || len(r.Body) > maxShared {
+		return fault.List{fault.Invalid(fault.InvalidRequest, "email",
+			"1 to %d addresses are needed", maxShared)}
+	}
+	for i, share := range r.Body {
+		for _, found := range api.CheckEmail(share.Email) {
+			found.Field = fmt.Sprintf("[%d].email", i)
+			faults = append(faults, found)
+		}
+	}
+	return faults
+}
+
+// share is PUT /api/scraper/shared/group/{id}.
+func (r Resource) share() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_share_group", Routes: operation.Routes("PUT /api/scraper/shared/group/{id}"),
+		Group:   shared,
+		Summary: "Shares a group with others for reading, by their e-mail addresses",
+		Description: "All addresses are added or none; who has the group already keeps it. The " +
+			"answer does not tell whether an address is a customer's. A group is shared with " +
+			"100 addresses at most, the groups of a customer 2,000 times.",
+		Access: auth.Write, Feature: plans.DataSharing, Rate: limits.General,
+		Idempotency: operation.Required,
+		Errors:      []fault.Code{fault.NotFound, fault.LimitReached, fault.PlanLimitReached},
+	}, func(ctx context.Context, from *operation.Caller, in *shareRequest) (operation.None,
+		error) {
+		share := client.ShareGroup{Customer: from.Customer, Group: in.ID,
+			Cap: r.Plans.CapOf(from.View, from.Customer, plans.DataSharingLimits)}
+		for _, with := range in.Body {
+			share.Emails = append(share.Emails, with.Email)
+		}
+		_, err := client.Do(ctx, r.Client, share, from.Call)
+		return operation.None{}, err
+	})
+}
+
+type revokeRequest struct {
+	ID    ids.ID `path:"id"`
+	Email string `query:"email" required:"true" doc:"In whatever case"`
+}
+
+// revoke is DELETE /api/scraper/shared/group/{id}.
+func (r Resource) revoke() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_revoke_group_share",
+		Routes: operation.Routes("DELETE /api/scraper/shared/group/{id}"), Group: shared,
+		Summary: "Ends the share of a group with an e-mail address",
+		Access:  auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Errors: []fault.Code{fault.NotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *revokeRequest) (operation.None,
+		error) {
+		_, err := client.Do(ctx, r.Client, client.RevokeShare{Customer: from.Customer,
+			Group: in.ID, Email: in.Email}, from.Call)
+		return operation.None{}, err
+	})
+}
+
+type recipientsRequest struct {
+	ID ids.ID `path:"id"`
+}
+
+// recipients is GET /api/scraper/shared/group/{id}/list.
+func (Resource) recipients() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_list_group_shares",
+		Routes: operation.Routes("GET /api/scraper/shared/group/{id}/list"), Group: shared,
+		Summary: "Lists the e-mail addresses that a group is shared with, for its owner",
+		Access:  auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
+	}, func(_ context.Context, from *operation.Caller, in *recipientsRequest) ([]string, error) {
+		if _, err := ownership.Group(from.View, from.Customer, in.ID, "id"); err != nil {
+			return nil, err
+		}
+		list := []string{}
+		for _, share := range from.View.Shares(in.ID) {
+			list = append(list, share.Email)
+		}
+		return list, nil
+	})
+}

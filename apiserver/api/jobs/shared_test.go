@@ -1,0 +1,85 @@
+package jobs_test
+
+import (
+	"net/url"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+func (r *rig) share(t *testing.T, group ids.ID) {
+	t.Helper()
+	r.Client.Must(t, client.SignUp{Customer: "bob", Email: "bob@x.test"})
+	r.Client.Must(t, client.ShareGroup{Customer: "alice", Group: group,
+		Emails: []string{"bob@x.test"}})
+}
+
+// The history of a shared group is read by a filter that names it, and by no other. Who reads it
+// has not launched its runs.
+func TestHistoryOfASharedGroup(t *testing.T) {
+	r := start(t)
+	elsewhere := r.NewGroup(t, "alice", "elsewhere")
+	other := r.launch(t, r.newScraper(t, "other", elsewhere), 1)
+	job := r.launch(t, r.scraper, 1)
+	r.settleUnit(t, job, 0, 3)
+	r.Client.CloseRun(t, job)
+	r.share(t, r.group)
+	history := func(as, filter string, total int, has map[string]any) apitest.Scenario {
+		has["totalElements"] = total
+		return apitest.Scenario{Name: as + " " + filter, As: as, Status: 200, Has: has,
+			Do: "GET /api/scraper/load-history?filters=" + url.QueryEscape(filter)}
+	}
+	named := `{"groupId":"` + r.group.String() + `"}`
+	both := `{"groupId":{"in":["` + r.group.String() + `","` + elsewhere.String() + `"]}}`
+	r.Run(t,
+		history(apitest.User, named, 1, map[string]any{"content.0.launchedByCustomer": true}),
+		history(apitest.User, both, 2, map[string]any{}),
+		history(apitest.Other, `{}`, 0, map[string]any{}),
+		history(apitest.Other, both, 0, map[string]any{}),
+		history(apitest.Other, `{"groupId":"`+elsewhere.String()+`"}`, 0, map[string]any{}),
+		history(apitest.Other, `{"groupId":{"in":["`+r.group.String()+
+			`"]},"state":"COMPLETED"}`, 1, map[string]any{}),
+		history(apitest.Other, `{"$nor":[`+named+`]}`, 0, map[string]any{}),
+		history(apitest.Other, named, 1, map[string]any{"content.0.id": job,
+			"content.0.itemsQuantity": 3, "content.0.launchedByCustomer": false}),
+	)
+	errors := "GET /api/scraper/load-history/group/" + r.group.String() + "/job/"
+	r.Run(t,
+		apitest.Scenario{Name: "errors", As: apitest.Other, Do: errors + job.String() + "/errors",
+			Status: 200},
+		apitest.Scenario{Name: "errors elsewhere", As: apitest.Other,
+			Do: errors + other.String() + "/errors", Status: 400, Code: "job_not_found"},
+	)
+	r.Client.Archive(t, r.store, 0)
+	r.Run(t, history(apitest.Other, named, 1, map[string]any{"content.0.id": job}))
+	r.Client.Must(t, client.RevokeShare{Customer: "alice", Group: r.group, Email: "bob@x.test"})
+	r.Run(t, history(apitest.Other, named, 0, map[string]any{}))
+}
+
+// A stream tells who may read the run, and ends before what comes after that was revoked.
+func TestStreamOfASharedGroup(t *testing.T) {
+	r := start(t)
+	job := r.launch(t, r.scraper, 4)
+	r.share(t, r.group)
+	for n, path := range []string{"/api/scraper-job-status/" + job.String() + "/stream",
+		"/api/scraper/" + r.scraper.String() + "/stream-job-status"} {
+		f := r.openAs(t, apitest.Other, path)
+		if _, data := f.next(); data["state"] != "RUNNING" {
+			t.Errorf("%s begins with %v", path, data)
+		}
+		r.settleUnit(t, job, uint32(2*n), 1)
+		r.tick(t, func() {
+			if _, data := f.next(); data["totalRequests"] != float64(2*n+1) {
+				t.Errorf("%s goes on with %v", path, data)
+			}
+		})
+		r.Client.Must(t, client.RevokeShare{Customer: "alice", Group: r.group,
+			Email: "bob@x.test"})
+		r.settleUnit(t, job, uint32(2*n+1), 1)
+		r.tick(t, func() { f.expect("null") })
+		r.Client.Must(t, client.ShareGroup{Customer: "alice", Group: r.group,
+			Emails: []string{"bob@x.test"}})
+	}
+}

@@ -1,0 +1,98 @@
+package fsm
+
+import (
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// Bounds of shares.
+const (
+	maxShares        = 100   // of a group
+	maxSharesInTotal = 2_000 // of a customer's groups
+	maxSharesTo      = 1_000 // with an address
+)
+
+func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error) {
+	group := tx.Group(p.Group)
+	if group == nil || group.Customer != p.Customer {
+		return command.None{}, fault.Invalid(fault.NotFound, "id", "there is no such group")
+	}
+	added, err := newShares(tx, group, p.Emails)
+	if err == nil && len(added) > 0 {
+		err = checkCap(p.Cap, tx.SharesOf(p.Customer)+len(added)-1)
+	}
+	if err != nil {
+		return command.None{}, err
+	}
+	for _, share := range added {
+		if tx.Share(share.Group, share.Email) != nil {
+			continue // named twice
+		}
+		tx.PutShare(share)
+		if recipient := tx.ProfileByEmail(share.Email); recipient != nil {
+			notifyShared(tx, recipient.Customer, group)
+		}
+	}
+	return command.None{}, nil
+}
+
+// newShares are those of addresses that a group is not shared with. An address may be among them
+// twice, which the bounds count as two.
+func newShares(tx *state.Tx, group *state.Group, emails []string) (added []*state.Share,
+	err error) {
+	for _, email := range emails {
+		if tx.Share(group.ID, email) != nil {
+			continue
+		}
+		recipient := tx.ProfileByEmail(email)
+		switch {
+		case recipient != nil && recipient.Customer == group.Customer:
+			return nil, fault.Invalid(fault.InvalidRequest, "email", "the group is its own")
+		case len(tx.SharesTo(email)) >= maxSharesTo:
+			return nil, fault.Invalid(fault.LimitReached, "email",
+				"at most %d groups are shared with an address", maxSharesTo)
+		}
+		added = append(added, &state.Share{Group: group.ID, Email: email,
+			Owner: group.Customer, CreatedAt: tx.Now})
+	}
+	if len(added) > 0 && len(tx.Shares(group.ID))+len(added) > maxShares {
+		return nil, fault.New(fault.LimitReached,
+			"a group is shared with at most %d addresses", maxShares)
+	}
+	if len(added) > 0 && tx.SharesOf(group.Customer)+len(added) > maxSharesInTotal {
+		return nil, fault.New(fault.LimitReached,
+			"the groups of a customer have at most %d shares", maxSharesInTotal)
+	}
+	return added, nil
+}
+
+func revokeShare(tx *state.Tx, p command.RevokeSharePayload) (command.None, error) {
+	group := tx.Group(p.Group)
+	if group == nil || group.Customer != p.Customer {
+		return command.None{}, fault.Invalid(fault.NotFound, "id", "there is no such group")
+	}
+	share := tx.Share(p.Group, p.Email)
+	if share == nil {
+		return command.None{}, fault.Invalid(fault.NotFound, "email",
+			"the group is not shared with this address")
+	}
+	tx.RemoveShare(share)
+	return command.None{}, nil
+}
+
+// removeShares removes those of a group.
+func removeShares(tx *state.Tx, group ids.ID) {
+	for _, share := range tx.Shares(group) {
+		tx.RemoveShare(share)
+	}
+}
+
+// notifyShared tells a customer of a group that it may read. Who revokes and shares again tells
+// nobody twice.
+func notifyShared(tx *state.Tx, recipient string, group *state.Group) {
+	notify(tx, state.Notice{ID: state.NoticeID(model.GroupShared, recipient, group.ID, 0),
+		Customer: recipient, Event: model.GroupShared, Subject: group.ID, Name: group.Name})
+}

@@ -175,6 +175,9 @@ func registerAll(m *FSM) {
 	register(m, endMove)
 	register(m, chooseFree)
 	register(m, putInvoice)
+	register(m, setPassword)
+	register(m, disableAccount)
+	register(m, removeAccount)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -72,8 +72,8 @@ func (TouchSessionsPayload) Declaration() Declaration {
 func (TouchSessionsPayload) yields(None) {}
 
 // SetPasswordPayload gives an account another password, and ends its sessions but one. What it has
-// already changes nothing. Faults: unauthorized when the account is gone, or its password is not the
-// one that was checked any more.
+// already changes nothing. Faults: unauthorized when the account is gone, or its password is not
+// the one that was checked any more.
 type SetPasswordPayload struct {
 	Account  ids.ID `cbor:"1,keyasint"`
 	Was      string `cbor:"2,keyasint"` // the hash that was checked

@@ -75,7 +75,8 @@ func (s *Server) catalog(document func() []byte) []resource {
 			Issuer: s.issuerState, Metrics: c.Metrics, Document: document},
 	}
 	if s.accounts != nil {
-		all = append(all, signin.Resource{Accounts: s.accounts, Sessions: s.chain.Auth})
+		all = append(all, signin.Resource{Client: c.Client, Accounts: s.accounts,
+			Sessions: s.chain.Auth})
 	}
 	return all
 }

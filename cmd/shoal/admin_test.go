@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api/apitest"
@@ -23,4 +26,48 @@ func TestAdminCreate(t *testing.T) {
 	b.shoal("admin", "create", "ops@x.test", "--customer", "acme").want(t, terminal.ExitFailed,
 		"too short")
 	b.shoal("admin", "create").want(t, terminal.ExitUsage)
+}
+
+func TestAdminAccounts(t *testing.T) {
+	b := newShell(t)
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.String())
+		if r.Method != http.MethodGet {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		_, _ = io.WriteString(w, `{"content":[{"id":"66f0c2a1b7d4e8f900000001",
+			"email":"ann.more@x.test","customerRef":"acme","admin":false,
+			"createdAt":"2026-01-02T03:04:05.000Z","disabledAt":null},
+			{"id":"66f0c2a1b7d4e8f900000002","email":"Ann@x.test","customerRef":"self",
+			"admin":true,"createdAt":"2026-01-02T03:04:05.000Z",
+			"disabledAt":"2026-02-02T03:04:05.000Z"}],"totalElements":3}`)
+	}))
+	t.Cleanup(server.Close)
+	admin := func(args ...string) result {
+		t.Helper()
+		asked = nil
+		return b.shoal(append([]string{"admin", args[0], "--server", server.URL}, args[1:]...)...)
+	}
+	wantAsked := func(want string) {
+		t.Helper()
+		if got := asked[len(asked)-1]; got != want {
+			t.Errorf("it asked %s, want %s", got, want)
+		}
+	}
+	admin("list", "--match", "a&", "--customer", "acme", "--disabled").want(t, terminal.ExitOK,
+		"ann.more@x.test", "signs in", "administrator", "disabled 2026-02-02 03:04:05",
+		"2 of 3 accounts")
+	wantAsked("GET /api/admin/accounts?customer=acme&disabled=true&q=a%26&size=50")
+	admin("list", "--json").want(t, terminal.ExitOK, `"totalElements": 3`)
+	admin("list", "--limit", "201").want(t, terminal.ExitUsage, "1 to 200")
+	const path = "/api/admin/accounts/66f0c2a1b7d4e8f900000002"
+	admin("disable", "ann@X.test").want(t, terminal.ExitOK, "Ann@x.test does not sign in")
+	wantAsked("PUT " + path + "/disable")
+	admin("enable", "ann@x.test").want(t, terminal.ExitOK, "may sign in again")
+	wantAsked("DELETE " + path + "/disable")
+	admin("remove", "66f0c2a1b7d4e8f900000002").want(t, terminal.ExitOK, "is removed")
+	wantAsked("DELETE " + path)
+	admin("remove", "nobody@x.test").want(t, terminal.ExitFailed, "no account has")
 }

@@ -66,7 +66,7 @@ type grammar struct {
 	Cluster  clusterCommand    `cmd:"" help:"Make a cluster and its nodes."`
 	Bench    bench.Command     `cmd:"" help:"Measure this build on this machine."`
 	Audit    commands.Audit    `cmd:"" help:"List, export and verify the audit trail."`
-	Admin    commands.Admin    `cmd:"" help:"Make the account of an administrator."`
+	Admin    commands.Admin    `cmd:"" help:"Make, list, disable and remove accounts that sign in."`
 	Token    authority.Token   `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
 	Demo     demo.Command      `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
 	DemoWeb  demo.Web          `cmd:"" hidden:"" help:"Serve the demo web alone."`

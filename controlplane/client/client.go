@@ -140,6 +140,10 @@ type (
 	EndSessions   = command.EndSessionsPayload
 	SessionTouch  = command.SessionTouch
 	TouchSessions = command.TouchSessionsPayload
+
+	SetPassword    = command.SetPasswordPayload
+	DisableAccount = command.DisableAccountPayload
+	RemoveAccount  = command.RemoveAccountPayload
 )
 
 // States of a top-up that its paying ends.

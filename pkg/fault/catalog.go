@@ -40,6 +40,7 @@ const (
 	ScopeRejected         Code = "scope_rejected"
 	SignInOnly            Code = "sign_in_required"
 	CustomerBlocked       Code = "customer_blocked"
+	AccountDisabled       Code = "account_disabled"
 	CrossSite             Code = "cross_site_refused"
 	NotFound              Code = "not_found"
 	RouteNotFound         Code = "route_not_found"
@@ -150,6 +151,7 @@ var catalog = map[Code]Entry{
 	ScopeRejected:         {403, "Scope not allowed"},
 	SignInOnly:            {403, "Sign-in required"},
 	CustomerBlocked:       {403, "The customer is blocked"},
+	AccountDisabled:       {403, "The account is disabled"},
 	CrossSite:             {403, "Sent by another site"},
 	NotFound:              {400, "Not found"},
 	RouteNotFound:         {404, "No such route"},

@@ -8,6 +8,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -29,11 +30,19 @@ func (r *accountRequest) Validate() fault.List { return api.CheckEmail(r.Body.Em
 
 // Account is a person who signs in here.
 type Account struct {
-	ID          ids.ID   `json:"id"`
-	Email       string   `json:"email"`
-	CustomerRef string   `json:"customerRef"`
-	Admin       bool     `json:"admin"`
-	CreatedAt   api.Time `json:"createdAt"`
+	ID                ids.ID   `json:"id"`
+	Email             string   `json:"email"`
+	CustomerRef       string   `json:"customerRef"`
+	Admin             bool     `json:"admin"`
+	CreatedAt         api.Time `json:"createdAt"`
+	DisabledAt        api.Time `json:"disabledAt" doc:"Since when it does not sign in; null: it does"`
+	PasswordChangedAt api.Time `json:"passwordChangedAt" doc:"Null: it is the first password"`
+}
+
+func newAccount(a *client.Account) Account {
+	return Account{ID: a.ID, Email: a.Email, CustomerRef: a.Customer, Admin: a.Admin,
+		CreatedAt: api.Time(a.CreatedAt), DisabledAt: api.Time(a.DisabledAt),
+		PasswordChangedAt: api.Time(a.PasswordAt)}
 }
 
 // create is POST /api/admin/accounts.
@@ -51,7 +60,6 @@ func (r Resource) create() *operation.Operation {
 		if err != nil {
 			return Account{}, err
 		}
-		return Account{ID: made.ID, Email: made.Email, CustomerRef: made.Customer,
-			Admin: made.Admin, CreatedAt: api.Time(made.CreatedAt)}, nil
+		return newAccount(&made), nil
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	_ "embed"
+	"embed"
 	"errors"
 	"html/template"
 	"net/http"
@@ -19,14 +19,15 @@ import (
 // where the page is; a browser comes back to it.
 const pagePath = "/sign-in"
 
-//go:embed page.html
-var pageText string
+//go:embed *.html
+var pageFiles embed.FS
 
-// pageForm is a part of the program, and holds.
-var pageForm = template.Must(template.New("sign-in").Parse(pageText))
+// pages are a part of the program, and hold.
+var pages = template.Must(template.ParseFS(pageFiles, "*.html"))
 
-// shown is what the page says.
+// shown is what a page says.
 type shown struct {
+	Done     bool   // what the page is for is done
 	Clear    bool   // nothing can be entered
 	Customer string // who has signed in, "": nobody
 	Admin    bool
@@ -46,29 +47,45 @@ func (r Resource) page() *operation.Operation {
 	})
 }
 
-// show makes the page, with what is known of the caller.
+// show makes the sign-in page, with what is known of the caller.
 func (r Resource) show(ctx context.Context, from *operation.Caller, s shown,
 	status int) (operation.Raw, error) {
-	s.Clear = from.Way == operation.InTheClear
-	if secret := from.Cookie(operation.SessionCookie); secret != "" {
-		p, _, err := r.Sessions.Authenticate(ctx, "Bearer "+secret, "")
-		switch code := fault.CodeOf(err); {
-		case err == nil:
-			s.Customer, s.Admin = p.Customer, p.Admin
-		case code == fault.Unauthorized:
-			from.SetCookie(operation.SessionCookie, "", 0)
-		case s.Problem == "" && code == fault.CustomerBlocked:
-			s.Problem = problemText(err)
-		case code != fault.CustomerBlocked:
-			return operation.Raw{}, err
-		}
+	if err := r.look(ctx, from, &s); err != nil {
+		return operation.Raw{}, err
 	}
+	return r.render(from, "sign-in", s, status)
+}
+
+// look finds out who has signed in in the caller's browser. That is the caller then.
+func (r Resource) look(ctx context.Context, from *operation.Caller, s *shown) error {
+	s.Clear = from.Way == operation.InTheClear
+	secret := from.Cookie(operation.SessionCookie)
+	if secret == "" {
+		return nil
+	}
+	p, _, err := r.Sessions.Authenticate(ctx, "Bearer "+secret, "")
+	switch code := fault.CodeOf(err); {
+	case err == nil:
+		s.Customer, s.Admin, from.Principal = p.Customer, p.Admin, p
+	case code == fault.Unauthorized:
+		from.SetCookie(operation.SessionCookie, "", 0)
+	case s.Problem == "" && code == fault.CustomerBlocked:
+		s.Problem = problemText(err)
+	case code != fault.CustomerBlocked:
+		return err
+	}
+	return nil
+}
+
+// render makes a page.
+func (r Resource) render(from *operation.Caller, name string, s shown, status int) (operation.Raw,
+	error) {
 	if s.Token = from.Cookie(formCookie); s.Token == "" {
 		s.Token = rand.Text()
 	}
 	from.SetCookie(formCookie, s.Token, formLife)
 	var out bytes.Buffer
-	if err := pageForm.Execute(&out, s); err != nil {
+	if err := pages.ExecuteTemplate(&out, name, s); err != nil {
 		return operation.Raw{}, err
 	}
 	return operation.Raw{ContentType: "text/html; charset=utf-8", Body: out.Bytes(),
@@ -124,6 +141,12 @@ func back() operation.Raw {
 func problemText(err error) string {
 	var coded *fault.Error
 	if errors.As(err, &coded) {
+		switch coded.Field {
+		case "currentPassword":
+			return "The current password " + coded.Detail + "."
+		case "newPassword":
+			return "The new password " + coded.Detail + "."
+		}
 		return coded.Detail
 	}
 	return err.Error()

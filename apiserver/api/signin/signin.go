@@ -38,14 +38,16 @@ type Sessions interface {
 
 // Resource is how people sign in.
 type Resource struct {
+	Client   client.Client
 	Accounts *accounts.Service
 	Sessions Sessions
 }
 
 // Operations implements the catalogue's resource.
 func (r Resource) Operations() []*operation.Operation {
-	return []*operation.Operation{r.signIn(), r.signOut(), r.signOutEverywhere(), r.create(),
-		r.page(), r.enter(), r.leave()}
+	return []*operation.Operation{r.signIn(), r.signOut(), r.signOutEverywhere(),
+		r.changePassword(), r.list(), r.create(), r.disable(), r.enable(), r.remove(),
+		r.page(), r.enter(), r.leave(), r.passwordPage(), r.enterPassword()}
 }
 
 // SignInInput is who signs in.
@@ -78,7 +80,7 @@ func (r Resource) signIn() *operation.Operation {
 			"this machine. Too many attempts at an account, from one network or device, have to " +
 			"wait as the header Retry-After says.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true,
-		Errors: []fault.Code{fault.Unauthorized, fault.CustomerBlocked},
+		Errors: []fault.Code{fault.Unauthorized, fault.AccountDisabled, fault.CustomerBlocked},
 	}, func(ctx context.Context, from *operation.Caller, in *signInRequest) (SignedIn, error) {
 		account, err := r.open(ctx, from, in.Body.Email, in.Body.Password)
 		if err != nil {

@@ -60,6 +60,7 @@ const (
 	Refused   Outcome = "refused" // a wrong password, an unknown address or a blocked customer
 	TooOften  Outcome = "too_often"
 	SignedOut Outcome = "signed_out"
+	Changed   Outcome = "password_changed"
 )
 
 // Event is something that a person did, or tried.
@@ -116,8 +117,8 @@ var (
 var errWrong = fault.New(fault.Unauthorized, "the e-mail address or the password is wrong")
 
 // SignIn begins a session. An account that there is not takes as long as a wrong password. Faults:
-// unauthorized, rate_limited (retry says for how long), customer_blocked to who knows the password,
-// unavailable.
+// unauthorized, rate_limited (retry says for how long), unavailable, and to who knows the password
+// account_disabled or customer_blocked.
 func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry time.Duration,
 	err error) {
 	event := Event{Outcome: Refused, Email: a.Email, Address: a.Address}
@@ -239,7 +240,7 @@ const maxEmail = 254
 // Create makes an account. Its e-mail address was checked. Faults: invalid_request, email_taken,
 // limit_reached, unavailable.
 func (s *Service) Create(ctx context.Context, n NewAccount) (client.Account, error) {
-	if err := checkPassword(n.Email, n.Password); err != nil {
+	if err := checkPassword("password", n.Email, n.Password); err != nil {
 		return client.Account{}, err
 	}
 	hash, err := s.hashes.make(ctx, n.Password)

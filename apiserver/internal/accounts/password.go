@@ -109,18 +109,18 @@ func (h *hasher) matches(ctx context.Context, hash, password string) (bool, erro
 }
 
 // checkPassword refuses what is guessed at once. Its error names the field.
-func checkPassword(email, password string) error {
+func checkPassword(field, email, password string) error {
 	name, _, _ := strings.Cut(email, "@")
 	switch {
 	case len(password) < minPassword || len(password) > maxPassword:
-		return fault.Invalid(fault.InvalidRequest, "password", "must have %d to %d bytes",
+		return fault.Invalid(fault.InvalidRequest, field, "must have %d to %d bytes",
 			minPassword, maxPassword)
 	case strings.EqualFold(password, email), len(name) >= minPassword/2 &&
 		strings.Contains(strings.ToLower(password), strings.ToLower(name)):
-		return fault.Invalid(fault.InvalidRequest, "password", "must not be the e-mail address, "+
+		return fault.Invalid(fault.InvalidRequest, field, "must not be the e-mail address, "+
 			"nor have its name in it")
 	case strings.Count(password, password[:1]) == len(password):
-		return fault.Invalid(fault.InvalidRequest, "password", "must not repeat one character")
+		return fault.Invalid(fault.InvalidRequest, field, "must not repeat one character")
 	}
 	return nil
 }

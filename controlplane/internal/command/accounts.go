@@ -25,7 +25,7 @@ func (CreateAccountPayload) yields(state.Account) {}
 
 // OpenSessionPayload begins a session of an account. Beyond 20 of an account the one goes that was
 // not used for longest. Faults: unauthorized when the account's password is not the one that was
-// checked any more, customer_blocked.
+// checked any more, account_disabled, customer_blocked.
 type OpenSessionPayload struct {
 	Account  ids.ID     `cbor:"1,keyasint"`
 	Password string     `cbor:"2,keyasint"` // the hash that was checked
@@ -70,3 +70,48 @@ func (TouchSessionsPayload) Declaration() Declaration {
 }
 
 func (TouchSessionsPayload) yields(None) {}
+
+// SetPasswordPayload gives an account another password, and ends its sessions but one. What it has
+// already changes nothing. Faults: unauthorized when the account is gone, or its password is not
+// the one that was checked any more.
+type SetPasswordPayload struct {
+	Account  ids.ID `cbor:"1,keyasint"`
+	Was      string `cbor:"2,keyasint"` // the hash that was checked
+	Password string `cbor:"3,keyasint"` // the new hash
+	// Keep is the session that stays; zero: none.
+	Keep state.Hash `cbor:"4,keyasint,omitzero"`
+}
+
+// Declaration implements Payload.
+func (SetPasswordPayload) Declaration() Declaration {
+	return Declaration{Number: 154, By: APIServer, Since: state.AccountsSince}
+}
+
+func (SetPasswordPayload) yields(None) {}
+
+// DisableAccountPayload keeps an account from signing in and ends its sessions, or lets it sign in
+// again. One that is disabled keeps its time. Faults: not_found.
+type DisableAccountPayload struct {
+	Account ids.ID `cbor:"1,keyasint"`
+	Enable  bool   `cbor:"2,keyasint,omitempty"`
+}
+
+// Declaration implements Payload.
+func (DisableAccountPayload) Declaration() Declaration {
+	return Declaration{Number: 155, By: APIServer, Kept: true, Since: state.AccountsSince}
+}
+
+func (DisableAccountPayload) yields(None) {}
+
+// RemoveAccountPayload removes an account and ends its sessions. Its customer stays, and what that
+// has. One that is not there is removed already.
+type RemoveAccountPayload struct {
+	Account ids.ID `cbor:"1,keyasint"`
+}
+
+// Declaration implements Payload.
+func (RemoveAccountPayload) Declaration() Declaration {
+	return Declaration{Number: 156, By: APIServer, Since: state.AccountsSince}
+}
+
+func (RemoveAccountPayload) yields(None) {}

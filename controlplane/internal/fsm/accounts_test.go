@@ -144,3 +144,90 @@ func TestSessionsEnd(t *testing.T) {
 		t.Error("it ends with its longest time, however much it is used")
 	}
 }
+
+// A password is changed by who knows the one of now. All other sessions end, once.
+func TestPasswordsAreChanged(t *testing.T) {
+	b := newBench(t)
+	b.must(ann)
+	for n := range byte(3) {
+		b.must(opening(n + 1))
+	}
+	b.now = 500
+	set := command.SetPasswordPayload{Account: ann.ID, Was: "p1", Password: "p2",
+		Keep: state.Hash{2}}
+	wrong := set
+	wrong.Was = "p0"
+	b.refused(wrong, fault.Unauthorized)
+	wrong = set
+	wrong.Account = ids.ID{9}
+	b.refused(wrong, fault.Unauthorized)
+	b.must(set)
+	if open := b.view().Sessions(ann.ID); len(open) != 1 || open[0].Hash != set.Keep {
+		t.Errorf("%d sessions are open", len(open))
+	}
+	if a := b.view().Account(ann.ID); a.Password != "p2" || a.PasswordAt != 500 {
+		t.Errorf("%+v", a)
+	}
+	next := opening(7)
+	next.Password = "p2"
+	b.must(next)
+	told := len(b.trail())
+	b.now++
+	b.must(set) // again
+	if len(b.view().Sessions(ann.ID)) != 2 || b.view().Account(ann.ID).PasswordAt != 500 ||
+		len(b.trail()) != told {
+		t.Error("a repeat changes something")
+	}
+	b.refused(opening(8), fault.Unauthorized)
+	b.must(command.SetPasswordPayload{Account: ann.ID, Was: "p2", Password: "p3"})
+	b.refused(set, fault.Unauthorized) // late
+	if len(b.view().Sessions(ann.ID)) != 0 {
+		t.Error("a session stays")
+	}
+}
+
+// A disabled account has no session, a removed one is gone, and what came before does not come
+// back with repeats.
+func TestAccountsAreDisabledAndRemoved(t *testing.T) {
+	b := newBench(t)
+	b.must(ann)
+	b.must(opening(1))
+	disable, enable := command.DisableAccountPayload{Account: ann.ID},
+		command.DisableAccountPayload{Account: ann.ID, Enable: true}
+	b.refused(command.DisableAccountPayload{Account: ids.ID{9}}, fault.NotFound)
+	b.now = 700
+	first := b.ids.New()
+	b.by(anAdmin, first, disable)
+	b.now++
+	b.must(disable)
+	if a := b.view().Account(ann.ID); a.DisabledAt != 700 || len(b.view().Sessions(ann.ID)) != 0 {
+		t.Errorf("%+v", a)
+	}
+	b.refused(opening(2), fault.AccountDisabled)
+	b.must(enable)
+	b.must(opening(2))
+	b.by(anAdmin, first, disable) // a repeat of before
+	b.must(enable)
+	if a := b.view().Account(ann.ID); a.DisabledAt != 0 || len(b.view().Sessions(ann.ID)) != 1 {
+		t.Errorf("%+v", a)
+	}
+	for range 2 {
+		b.must(command.RemoveAccountPayload{Account: ann.ID})
+		if b.view().Account(ann.ID) != nil || b.view().Session(state.Hash{2}) != nil ||
+			b.view().Customer("ann") == nil {
+			t.Error("the account is not gone, or its customer is")
+		}
+	}
+	b.refused(opening(3), fault.Unauthorized)
+	actions := map[string]int{}
+	for _, e := range b.trail() {
+		for _, c := range e.Changes {
+			if c.Table == "accounts" {
+				actions[e.Action]++
+			}
+		}
+	}
+	if actions["svc_x"] != 1 || actions["command 155"] != 1 || actions["command 156"] != 1 {
+		t.Errorf("the trail tells %v", actions)
+	}
+}

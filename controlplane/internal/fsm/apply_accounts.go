@@ -4,6 +4,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // Bounds of who signs in.
@@ -39,6 +40,10 @@ func openSession(tx *state.Tx, p command.OpenSessionPayload) (state.Session, err
 	if account == nil || account.Password != p.Password {
 		return state.Session{}, fault.New(fault.Unauthorized, "the password was changed")
 	}
+	if account.DisabledAt != 0 {
+		return state.Session{}, fault.New(fault.AccountDisabled, "the operator of the service has "+
+			"disabled this account")
+	}
 	if tx.Customer(account.Customer).Blocked() {
 		return state.Session{}, fault.New(fault.CustomerBlocked, "the operator of the service "+
 			"has blocked this customer")
@@ -65,6 +70,57 @@ func endSessions(tx *state.Tx, p command.EndSessionsPayload) (command.None, erro
 	}
 	if ended {
 		tx.AuditEvent("sign-out")
+	}
+	return command.None{}, nil
+}
+
+func setPassword(tx *state.Tx, p command.SetPasswordPayload) (command.None, error) {
+	account := tx.Account(p.Account)
+	switch {
+	case account == nil:
+		return command.None{}, fault.New(fault.Unauthorized, "the account is not there any more")
+	case account.Password == p.Password:
+		return command.None{}, nil
+	case account.Password != p.Was:
+		return command.None{}, fault.New(fault.Unauthorized, "the password was changed")
+	}
+	next := *account
+	next.Password, next.PasswordAt = p.Password, tx.Now
+	tx.PutAccount(&next)
+	signOut(tx, account.ID, p.Keep)
+	return command.None{}, nil
+}
+
+// signOut ends the sessions of an account but one; zero: all.
+func signOut(tx *state.Tx, account ids.ID, keep state.Hash) {
+	for _, session := range tx.Sessions(account) {
+		if session.Hash != keep {
+			tx.RemoveSession(session)
+		}
+	}
+}
+
+func disableAccount(tx *state.Tx, p command.DisableAccountPayload) (command.None, error) {
+	account := tx.Account(p.Account)
+	if account == nil {
+		return command.None{}, fault.Invalid(fault.NotFound, "id", "no account has this id")
+	}
+	if p.Enable == (account.DisabledAt == 0) {
+		return command.None{}, nil
+	}
+	next := *account
+	if next.DisabledAt = tx.Now; p.Enable {
+		next.DisabledAt = 0
+	}
+	tx.PutAccount(&next)
+	signOut(tx, account.ID, state.Hash{})
+	return command.None{}, nil
+}
+
+func removeAccount(tx *state.Tx, p command.RemoveAccountPayload) (command.None, error) {
+	if account := tx.Account(p.Account); account != nil {
+		signOut(tx, account.ID, state.Hash{})
+		tx.RemoveAccount(account)
 	}
 	return command.None{}, nil
 }

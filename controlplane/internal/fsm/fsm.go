@@ -177,6 +177,9 @@ func registerAll(m *FSM) {
 	register(m, putInvoice)
 	register(m, shareGroup)
 	register(m, revokeShare)
+	register(m, setPassword)
+	register(m, disableAccount)
+	register(m, removeAccount)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -15,6 +15,10 @@ type Account struct {
 	Password  string `cbor:"4,keyasint"` // its argon2id hash, as apiserver/internal/accounts writes it
 	Admin     bool   `cbor:"5,keyasint,omitempty"`
 	CreatedAt int64  `cbor:"6,keyasint"`
+	// DisabledAt is since when it does not sign in, 0: it does.
+	DisabledAt int64 `cbor:"7,keyasint,omitempty"`
+	// PasswordAt is when the password was changed, 0: it is the first.
+	PasswordAt int64 `cbor:"8,keyasint,omitempty"`
 }
 
 var accountsTable = define(AccountsSince, "accounts",
@@ -25,10 +29,12 @@ var accountsTable = define(AccountsSince, "accounts",
 
 func (a *Account) telling() telling {
 	return telling{a.Customer, struct {
-		Email     string `json:"email"`
-		Admin     bool   `json:"admin"`
-		CreatedAt int64  `json:"createdAt"`
-	}{a.Email, a.Admin, a.CreatedAt}}
+		Email      string `json:"email"`
+		Admin      bool   `json:"admin"`
+		CreatedAt  int64  `json:"createdAt"`
+		DisabledAt int64  `json:"disabledAt,omitempty"`
+		PasswordAt int64  `json:"passwordAt,omitempty"`
+	}{a.Email, a.Admin, a.CreatedAt, a.DisabledAt, a.PasswordAt}}
 }
 
 // Account is nil when there is none of that id.
@@ -44,8 +50,16 @@ func (v *View) AccountsOf(customer string) []*Account {
 	return accountsTable.all(v, "customer_prefix", customer)
 }
 
+// EachAccount visits all by their e-mail addresses, until visit returns false.
+func (v *View) EachAccount(visit func(*Account) bool) {
+	accountsTable.each(v, false, visit, "email_prefix")
+}
+
 // PutAccount adds or replaces.
 func (t *Tx) PutAccount(a *Account) { accountsTable.put(t, a) }
+
+// RemoveAccount removes an account. Its sessions are the caller's to end.
+func (t *Tx) RemoveAccount(a *Account) { accountsTable.remove(t, a) }
 
 // How long a session lasts, in milliseconds: from its beginning, and from its last use.
 const (

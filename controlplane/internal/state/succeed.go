@@ -154,7 +154,8 @@ func (f *follower) block(tx *Tx) {
 }
 
 // signOut ends all sessions of the backup: which of them were ended since is not known. Accounts
-// that are there today are as they are today, so that no password is good again that was changed.
+// that are there today are as they are today. So no password is good again that was changed, and
+// nobody signs in who was disabled. One that was removed since stays away.
 func (f *follower) signOut(tx *Tx) {
 	for _, session := range sessionsTable.all(f.mine, "id_prefix") {
 		tx.RemoveSession(session)
@@ -162,6 +163,8 @@ func (f *follower) signOut(tx *Tx) {
 	for _, account := range accountsTable.all(f.mine, "id_prefix") {
 		if today := f.old.Account(account.ID); today != nil {
 			tx.PutAccount(today)
+		} else if f.descends {
+			tx.RemoveAccount(account)
 		}
 	}
 }

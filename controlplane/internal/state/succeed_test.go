@@ -287,7 +287,15 @@ func TestSucceedSignsOut(t *testing.T) {
 	if a := view.Account(ids.ID{1}); a.Password != "new" || a.Admin {
 		t.Errorf("the account is %+v", a)
 	}
-	if view.Account(ids.ID{2}) == nil {
-		t.Error("an account of the backup is gone")
+	if view.Account(ids.ID{2}) != nil {
+		t.Error("an account is back that was removed since")
+	}
+	other := clusterState(t, 5, 100, ids.ID{2}, 4, "n")
+	put(other, 6, Account{ID: ids.ID{2}, Email: "b@x.test", Password: "same"}, 2)
+	if _, err := other.Succeed(today, Restoration{}); err != nil {
+		t.Fatal(err)
+	}
+	if other.View().Account(ids.ID{2}) == nil {
+		t.Error("an account of another cluster's backup is gone")
 	}
 }

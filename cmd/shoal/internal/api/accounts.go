@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 )
 
 // NewAccount is an account that is to be made.
@@ -13,7 +15,59 @@ type NewAccount struct {
 	Admin       bool   `json:"admin"`
 }
 
-// CreateAccount makes an account; the credential must be an administrator's.
+const accountsPath = "/api/admin/accounts"
+
+// CreateAccount makes an account with which a person signs in; the credential must be an
+// administrator's.
 func (c *Client) CreateAccount(ctx context.Context, account NewAccount) error {
-	return c.send(ctx, http.MethodPost, "/api/admin/accounts", account, nil)
+	return c.send(ctx, http.MethodPost, accountsPath, account, nil)
+}
+
+// Account is a person who signs in. Times are ISO 8601, "" for none.
+type Account struct {
+	ID                string `json:"id"`
+	Email             string `json:"email"`
+	CustomerRef       string `json:"customerRef"`
+	Admin             bool   `json:"admin"`
+	CreatedAt         string `json:"createdAt"`
+	DisabledAt        string `json:"disabledAt"`
+	PasswordChangedAt string `json:"passwordChangedAt"`
+}
+
+// AccountFilter narrows the accounts; what is empty matches everything. Q is a part of the address.
+type AccountFilter struct {
+	Q, Customer string
+	Disabled    bool
+}
+
+// Accounts lists accounts by e-mail address; the credential must be an administrator's.
+func (c *Client) Accounts(ctx context.Context, filter AccountFilter,
+	size int) (Answer[Page[Account]], error) {
+	query := url.Values{"size": {strconv.Itoa(size)}}
+	for name, value := range map[string]string{"q": filter.Q, "customer": filter.Customer} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if filter.Disabled {
+		query.Set("disabled", "true")
+	}
+	var list Answer[Page[Account]]
+	err := c.get(ctx, accountsPath, query, &list)
+	return list, err
+}
+
+// DisableAccount keeps an account from signing in, or lets it sign in again; the credential must be
+// an administrator's.
+func (c *Client) DisableAccount(ctx context.Context, id string, disable bool) error {
+	method := http.MethodPut
+	if !disable {
+		method = http.MethodDelete
+	}
+	return c.send(ctx, method, accountsPath+"/"+url.PathEscape(id)+"/disable", nil, nil)
+}
+
+// RemoveAccount removes an account; the credential must be an administrator's.
+func (c *Client) RemoveAccount(ctx context.Context, id string) error {
+	return c.send(ctx, http.MethodDelete, accountsPath+"/"+url.PathEscape(id), nil, nil)
 }

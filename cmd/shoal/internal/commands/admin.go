@@ -9,7 +9,11 @@ import (
 
 // Admin gathers what is done for people who sign in.
 type Admin struct {
-	Create AdminCreate `cmd:"" help:"Make an account that signs in with a password, and administers the service."`
+	Create  AdminCreate  `cmd:"" help:"Make an account that signs in with a password, and administers the service."`
+	List    AdminList    `cmd:"" help:"List the accounts that sign in with a password."`
+	Disable AdminDisable `cmd:"" help:"Keep an account from signing in, and end its sessions."`
+	Enable  AdminEnable  `cmd:"" help:"Let a disabled account sign in again."`
+	Remove  AdminRemove  `cmd:"" help:"Remove an account."`
 }
 
 // AdminCreate is 'shoal admin create'.

@@ -1,0 +1,155 @@
+package commands
+
+import (
+	"context"
+	"strings"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+// AdminList is 'shoal admin list'.
+type AdminList struct {
+	Connection
+	Q        string `name:"match" help:"Only accounts with this text in their e-mail address." placeholder:"TEXT"`
+	Customer string `help:"Only accounts of this customer." placeholder:"REF"`
+	Disabled bool   `help:"Only accounts that are disabled."`
+	Limit    int    `default:"50" help:"Most accounts to list, up to 200."`
+	JSON     bool   `help:"Print the accounts as JSON."`
+}
+
+// Help teaches the command.
+func (*AdminList) Help() string {
+	return `It lists who signs in with a password: administrators and the people of customers.`
+}
+
+// Run lists the accounts.
+func (c *AdminList) Run(ctx context.Context, t *terminal.Terminal) error {
+	if c.Limit < 1 || c.Limit > mostAccounts {
+		return terminal.Usagef("--limit: 1 to %d", mostAccounts)
+	}
+	client, err := c.AdminClient(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	list, err := client.Accounts(ctx, api.AccountFilter{Q: c.Q, Customer: c.Customer,
+		Disabled: c.Disabled}, c.Limit)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return terminal.PrintJSON(t.Out, list)
+	}
+	var rows [][]string
+	for _, a := range list.Value.Content {
+		role, state := "customer", "signs in"
+		if a.Admin {
+			role = "administrator"
+		}
+		if a.DisabledAt != "" {
+			state = "disabled " + terminal.Moment(a.DisabledAt)
+		}
+		rows = append(rows, []string{a.ID, a.Email, a.CustomerRef, role, state,
+			terminal.Moment(a.CreatedAt)})
+	}
+	if err := terminal.PrintTable(t.Out, []string{"ACCOUNT", "E-MAIL", "CUSTOMER", "ROLE", "STATE",
+		"CREATED (UTC)"}, rows); err != nil {
+		return err
+	}
+	if n := int64(len(rows)); n < list.Value.TotalElements {
+		t.Notef("%d of %s", n, terminal.Plural(list.Value.TotalElements, "account"))
+	}
+	return nil
+}
+
+// mostAccounts is how many a page of the API has.
+const mostAccounts = 200
+
+// oneAccount is an account that a command is about.
+type oneAccount struct {
+	Connection
+	Account string `arg:"" help:"E-mail address of the account, or its id." placeholder:"ACCOUNT"`
+}
+
+// with finds the account and does something with it.
+func (c *oneAccount) with(ctx context.Context, t *terminal.Terminal,
+	do func(*api.Client, api.Account) error) error {
+	client, err := c.AdminClient(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if !strings.Contains(c.Account, "@") {
+		return do(client, api.Account{ID: c.Account, Email: c.Account})
+	}
+	list, err := client.Accounts(ctx, api.AccountFilter{Q: c.Account}, mostAccounts)
+	if err != nil {
+		return err
+	}
+	for _, a := range list.Value.Content {
+		if strings.EqualFold(a.Email, c.Account) {
+			return do(client, a)
+		}
+	}
+	return &terminal.ExitError{Code: terminal.ExitFailed,
+		Text: "no account has the e-mail address " + c.Account + ": 'shoal admin list' shows all"}
+}
+
+// AdminDisable is 'shoal admin disable'.
+type AdminDisable struct{ oneAccount }
+
+// Help teaches the command.
+func (*AdminDisable) Help() string {
+	return `Its sessions end at once, on every server. Its customer's API keys stay: 'shoal audit list' and the keys' list show what it
+has made.
+
+Example:
+
+  shoal admin disable ann@example.com`
+}
+
+// Run disables the account.
+func (c *AdminDisable) Run(ctx context.Context, t *terminal.Terminal) error {
+	return c.with(ctx, t, func(client *api.Client, a api.Account) error {
+		if err := client.DisableAccount(ctx, a.ID, true); err != nil {
+			return err
+		}
+		t.Notef("%s does not sign in any more; its sessions have ended", a.Email)
+		return nil
+	})
+}
+
+// AdminEnable is 'shoal admin enable'.
+type AdminEnable struct{ oneAccount }
+
+// Run enables the account.
+func (c *AdminEnable) Run(ctx context.Context, t *terminal.Terminal) error {
+	return c.with(ctx, t, func(client *api.Client, a api.Account) error {
+		if err := client.DisableAccount(ctx, a.ID, false); err != nil {
+			return err
+		}
+		t.Notef("%s may sign in again", a.Email)
+		return nil
+	})
+}
+
+// AdminRemove is 'shoal admin remove'.
+type AdminRemove struct{ oneAccount }
+
+// Help teaches the command.
+func (*AdminRemove) Help() string {
+	return `Its sessions end at once. Its customer stays, with all that it has; the e-mail address is free for another account. An
+account that may come back is better disabled.`
+}
+
+// Run removes the account.
+func (c *AdminRemove) Run(ctx context.Context, t *terminal.Terminal) error {
+	return c.with(ctx, t, func(client *api.Client, a api.Account) error {
+		if err := client.RemoveAccount(ctx, a.ID); err != nil {
+			return err
+		}
+		t.Notef("%s is removed", a.Email)
+		return nil
+	})
+}

@@ -174,6 +174,28 @@ func (h *History) RunsBefore(ctx context.Context, v *View, customer string,
 	return found, err
 }
 
+// Groups are those that a customer's runs are, or were, in.
+func (h *History) Groups(ctx context.Context, v *View, customer string) ([]ids.ID, error) {
+	var groups []ids.ID
+	known := map[ids.ID]bool{{}: true} // a trial has none
+	add := func(group ids.ID) {
+		if !known[group] {
+			known[group] = true
+			groups = append(groups, group)
+		}
+	}
+	v.CustomerJobs(customer, func(job *Job) bool { add(job.Group); return true })
+	path := archive.Path(v)
+	if path == nil {
+		return groups, nil
+	}
+	counts, err := h.past.CountPast(ctx, path, customer)
+	for _, count := range counts {
+		add(count.Group)
+	}
+	return groups, err
+}
+
 // RunPage asks for part of a customer's runs, without trials, by number.
 type RunPage struct {
 	Customer string

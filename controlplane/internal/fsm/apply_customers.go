@@ -54,7 +54,7 @@ func unblockCustomer(tx *state.Tx, p command.UnblockCustomerPayload) (state.Cust
 // keeps its time and its author.
 func setBlock(tx *state.Tx, ref string, at int64, by string) (state.Customer, error) {
 	known := tx.Customer(ref)
-	if known == nil {
+	if known == nil || known.Removed() {
 		return state.Customer{}, fault.Invalid(fault.NotFound, "ref",
 			"no customer has this reference")
 	}

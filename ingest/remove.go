@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
@@ -22,17 +23,19 @@ type RemovalConfig struct {
 		client.Proposer
 		View() *client.View
 	}
-	Store   Retaining
+	Store   Removing
 	History *client.History
+	Clock   clock.Clock
 	// Point is called at named places, so that tests can end the process there. They are
-	// "work.remove.before_erase", "work.remove.before_members", "work.remove.before_delete",
-	// "work.remove.after_delete" and "work.remove.before_forget".
+	// "work.remove.before_members", "work.remove.before_delete", "work.remove.after_delete",
+	// "work.remove.before_drop", "work.remove.after_condense", "work.remove.after_erase" and
+	// "work.remove.before_forget".
 	Point func(name string)
 }
 
 // Removal is the removal of what was deleted: the rows of runs, of scrapers and of groups, and the
 // scrapers of large groups. No read shows any of it any more. Page records stay, so that charges
-// can be recounted. What the state names is removed, however often, and only then the state forgets
+// can be recounted; of a removed customer their sums do. What the state names is removed, however often, and only then the state forgets
 // it.
 func Removal(config RemovalConfig) work.Kind {
 	if config.Point == nil {
@@ -53,8 +56,8 @@ func Removal(config RemovalConfig) work.Kind {
 
 // step removes some, and says whether there are more.
 func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
-	for _, some := range []func(context.Context) (bool, error){c.stepCustomers, c.stepGroups,
-		c.stepRuns, c.stepScrapers} {
+	for _, some := range []func(context.Context) (bool, error){c.stepGroups, c.stepRuns,
+		c.stepScrapers, c.stepCustomers} {
 		others, err := some(ctx)
 		if err != nil {
 			return false, err
@@ -62,53 +65,6 @@ func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
 		more = more || others
 	}
 	return more, nil
-}
-
-// stepCustomers goes on with the removal of some customers. It never asks to be called again at
-// once: groups that it deletes are removed in their turn.
-func (c *RemovalConfig) stepCustomers(ctx context.Context) (more bool, err error) {
-	var removing []string
-	c.Client.View().CustomersRemoving(func(customer *client.Customer) bool {
-		removing = append(removing, customer.Ref)
-		return len(removing) < removedAtOnce
-	})
-	for _, customer := range removing {
-		if err := c.eraseCustomer(ctx, customer); err != nil {
-			return false, err
-		}
-	}
-	return false, nil
-}
-
-// eraseCustomer removes what the state has of a customer. Once that and its groups are gone, and no
-// run of it can store anything, the rows of groups that were deleted without them go.
-func (c *RemovalConfig) eraseCustomer(ctx context.Context, customer string) error {
-	for c.Client.View().Leaves(customer) && c.Client.View().Customer(customer).Removed() {
-		c.Point("work.remove.before_erase")
-		if _, err := client.Do(ctx, c.Client, client.EraseCustomer{Customer: customer},
-			nil); err != nil {
-			return err
-		}
-	}
-	view := c.Client.View()
-	if len(view.DeletedGroupsOf(customer)) > 0 || len(view.OpenJobsOfCustomer(customer)) > 0 {
-		return nil
-	}
-	groups, err := c.History.Groups(ctx, view, customer)
-	if err != nil {
-		return err
-	}
-	for _, group := range groups {
-		err := c.clear(ctx, rowstore.Scope{Group: group}, func(view *client.View) bool {
-			return view.Customer(customer).Removed()
-		})
-		if err != nil {
-			return err
-		}
-	}
-	c.Point("work.remove.before_forget")
-	_, err = client.Do(ctx, c.Client, client.EraseCustomer{Customer: customer, Rows: true}, nil)
-	return err
 }
 
 // stepScrapers removes the rows of some deleted scrapers, and says whether there are more. Those of

@@ -36,7 +36,7 @@ func removing(t *testing.T) *replaced {
 func (r *replaced) removeStep(dies int) (outcome work.Outcome, died bool) {
 	defer func() { died = recover() != nil }()
 	kind := Removal(RemovalConfig{Client: r.client, Store: r.store,
-		History: client.NewHistory(r.store), Point: func(string) {
+		History: client.NewHistory(r.store), Clock: r.clock, Point: func(string) {
 			if dies--; dies == 0 {
 				panic("dies")
 			}
@@ -172,50 +172,6 @@ func TestRemovalTakesDeletedGroups(t *testing.T) {
 			r.check()
 			if deleted := r.client.View().DeletedGroup(r.groups[0]); deleted != nil {
 				t.Errorf("%+v is left", deleted)
-			}
-		})
-	}
-}
-
-// TestRemovalTakesCustomers dies at each of its points in turn. One group was deleted before, and
-// its rows stayed. One run is not closed.
-func TestRemovalTakesCustomers(t *testing.T) {
-	for dies := range 12 {
-		t.Run(fmt.Sprint(dies), func(t *testing.T) {
-			r := newReplaced(t, openStore(t))
-			r.move(2, 1, false)
-			for n := range 3 {
-				r.launch(r.scrapers[n], 3)
-				r.end(0)
-			}
-			deletion := client.Deletion{Customer: "ann", Operation: client.OpDeleteGroup,
-				Target: r.groups[1]}
-			r.client.Must(t, client.PreviewDelete{Deletion: deletion, Token: "t"})
-			r.client.Must(t, client.DeleteGroup{Deletion: deletion, Token: "t"})
-			r.client.Archive(t, r.store, 1)
-			r.launch(r.scrapers[0], 2)
-			under := r.open[0].ID
-			removal := client.Deletion{Customer: "ann", Operation: client.OpRemoveCustomer}
-			r.client.Must(t, client.PreviewDelete{Deletion: removal, Token: "t"})
-			r.client.Must(t, client.RemoveCustomer{Deletion: removal, Token: "t", By: "root"})
-			r.removeStep(dies)
-			r.removeStep(0)
-			r.check() // while a run is not closed no row goes
-			if err := r.store.Seal(t.Context(), under, nil); err != nil {
-				t.Fatal(err)
-			}
-			r.client.CloseRun(t, under)
-			for range 2 { // its groups, and then what is left
-				r.removeStep(dies)
-				r.removeStep(0)
-			}
-			for id := range r.stored {
-				r.rows[id] = 0
-			}
-			r.check()
-			customer := r.client.View().Customer("ann")
-			if customer.ErasedAt == 0 || r.client.View().Wallet("ann") == nil {
-				t.Errorf("%+v", customer)
 			}
 		})
 	}

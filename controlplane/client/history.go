@@ -174,6 +174,26 @@ func (h *History) RunsBefore(ctx context.Context, v *View, customer string,
 	return found, err
 }
 
+// ListsOf are those of some link lists that a customer's runs and trials have, at most
+// rowstore.MaxPast.
+func (h *History) ListsOf(ctx context.Context, v *View, customer string, lists []ids.ID) ([]ids.ID,
+	error) {
+	var theirs []ids.ID
+	for _, list := range lists {
+		if job := v.JobOfList(list); job != nil && job.Customer == customer {
+			theirs = append(theirs, list)
+		}
+	}
+	past, err := h.runs(ctx, v, rowstore.PastQuery{Customer: customer, Lists: lists, Trials: true,
+		By: rowstore.BySealed, Limit: rowstore.MaxPast})
+	for _, job := range past {
+		if v.Job(job.ID) == nil {
+			theirs = append(theirs, job.List)
+		}
+	}
+	return theirs, err
+}
+
 // Groups are those that a customer's runs are, or were, in.
 func (h *History) Groups(ctx context.Context, v *View, customer string) ([]ids.ID, error) {
 	var groups []ids.ID

@@ -71,6 +71,9 @@ func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
 	if tx.Customer(p.Customer) == nil {
 		return state.Key{}, fault.New(fault.Unauthorized, "the customer does not exist")
 	}
+	if tx.Customer(p.Customer).Removed() {
+		return state.Key{}, errRemoved()
+	}
 	if len(tx.Keys(p.Customer)) >= maxKeys {
 		return state.Key{}, fault.New(fault.LimitReached, "a customer has at most %d keys", maxKeys)
 	}

@@ -116,7 +116,8 @@ func (n *node) buildIngest(context.Context) error {
 		}, Point: n.point}))
 	history := controlclient.NewHistory(n.services.store)
 	n.worker.Add(ingest.Removal(ingest.RemovalConfig{Client: client, Store: n.services.store,
-		History: history, Point: n.point}))
+		History: history, Clock: n.clock, Point: n.point}))
+	n.worker.Add(ingest.Erasure(ingest.ErasureConfig{Client: client, Point: n.point}))
 	n.worker.Add(ingest.Retention(ingest.RetentionConfig{View: client.View, Point: n.point,
 		History: history, Store: n.services.store}))
 	return nil

@@ -35,8 +35,8 @@ type RemovalConfig struct {
 
 // Removal is the removal of what was deleted: the rows of runs, of scrapers and of groups, and the
 // scrapers of large groups. No read shows any of it any more. Page records stay, so that charges
-// can be recounted; of a removed customer their sums do. What the state names is removed, however often, and only then the state forgets
-// it.
+// can be recounted; of a removed customer their sums do. What the state names is removed, however
+// often, and only then the state forgets it.
 func Removal(config RemovalConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}

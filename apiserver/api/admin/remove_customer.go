@@ -62,9 +62,10 @@ func (r Resource) previewRemoveCustomer() *operation.Operation {
 		}
 		return api.PreviewDelete(ctx, r.Client, removal, func(*client.Preview) []string {
 			return []string{"Its credentials are refused for good.",
-				"Its profile, keys, groups, scrapers, schemas, notifications and rows are deleted.",
-				"Its wallet, ledger and history stay, under its reference.",
-				"Addresses and page records of its runs go with their age, within 90 days."}
+				"Its profile, accounts, keys, groups, scrapers, schemas, webhooks, notifications, " +
+					"rows and page records are deleted.",
+				"Its wallet, ledger, run records and audit trail stay, under its reference.",
+				"Backups that were made before have it all."}
 		})
 	})
 }
@@ -81,10 +82,11 @@ func (r Resource) removeCustomer() *operation.Operation {
 		Routes: operation.Routes("DELETE /api/admin/customers/{ref}"),
 		Group:  group, Summary: "Removes a customer after a preview",
 		Description: api.CommitDescription + " Its credentials are refused for good, its runs " +
-			"are stopped, and profile, keys and schemas are gone at once. Groups, scrapers, " +
-			"notifications and rows go in the background. Wallet, ledger and history stay, for " +
-			"the books. Backups that were made before have it all. Admins cannot remove " +
-			"themselves.",
+			"are stopped, and profile, accounts, keys and schemas are gone at once. The rest goes " +
+			"in the background: groups, scrapers, webhooks, notifications, rows, page records and " +
+			"link lists; erasedAt says when. Wallet, ledger, run records and audit trail stay, " +
+			"for the books, without names or addresses. Backups that were made before have it " +
+			"all. Admins cannot remove themselves.",
 		Access: auth.Admin, Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.NotFound}, api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller,

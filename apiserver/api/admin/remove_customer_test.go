@@ -27,7 +27,7 @@ func TestRemoveCustomer(t *testing.T) {
 	balance := s.Client.View().Wallet("alice").Balance()
 	keys := len(s.Client.View().Keys("alice"))
 	counts := map[string]any{"openRuns": 1, "rows": 0, "groups": 1, "scrapers": 1, "schemas": 0,
-		"keys": keys}
+		"keys": keys, "accounts": 0, "webhooks": 0}
 	s.Run(t,
 		apitest.Scenario{Name: "a key is no admin", As: apitest.User, Do: preview, Status: 401,
 			Code: "unauthorized"},

@@ -1,10 +1,10 @@
 package command
 
-// RemoveCustomerPayload removes a customer for good: its credentials are refused, its runs are
-// stopped, and its profile, accounts, sessions, keys and schemas are gone at once, and so are
-// e-mails that wait. EraseCustomerPayload goes on with the rest. Wallet, ledger and history stay, under a reference that says nothing of the person. By
-// is the admin. Token is that of the preview, "" for any that holds. Faults: not_found,
-// PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT.
+// RemoveCustomerPayload removes a customer for good: its credentials are refused, and its runs are
+// stopped. Profile, accounts, sessions, keys and schemas are gone at once, and so are e-mails that
+// wait. EraseCustomerPayload goes on with the rest. Wallet, ledger and history stay, under a
+// reference that says nothing of the person. By is the admin. Token is that of the preview, "" for
+// any that holds. Faults: not_found, PREVIEW_REQUIRED, CASCADE_COUNT_DRIFT.
 type RemoveCustomerPayload struct {
 	Deletion Deletion `cbor:"1,keyasint"`
 	Token    string   `cbor:"2,keyasint,omitempty"`

@@ -19,7 +19,9 @@ func testErase(s *suite) {
 	}
 	customer := jobs[0].Customer
 	jobs[1].Customer, jobs[2].Customer, jobs[3].Customer = customer, customer, customer+"x"
-	slices.SortFunc(jobs[:3], func(a, b rowstore.Job) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	slices.SortFunc(jobs[:3], func(a, b rowstore.Job) int {
+		return bytes.Compare(a.ID[:], b.ID[:])
+	})
 	rows, records, kept, other := jobs[0], jobs[1], jobs[2], jobs[3]
 	for _, job := range []rowstore.Job{rows, other} {
 		s.put(s.delivered(job, 0, 0, `{}`, `{}`), s.errored(job, 1, 0, "timeout", 0))

@@ -111,7 +111,6 @@ type (
 	// RemoveCustomer removes a customer, and EraseCustomer goes on with it.
 	RemoveCustomer = command.RemoveCustomerPayload
 	EraseCustomer  = command.EraseCustomerPayload
-	PutSchema      = command.PutSchemaPayload
 	DeleteSchema   = command.DeleteSchemaPayload
 	Deletion       = command.Deletion
 	// PreviewDelete goes before every deletion that has a preview.

@@ -146,6 +146,7 @@ func waitsForRows(tx *state.Tx, ref string) bool {
 func eraseSome(tx *state.Tx, ref string) {
 	room := erasedAtOnce
 	for _, group := range firstOf(tx.Groups(ref), &room) {
+		removeCategories(tx, group.ID)
 		tx.RemoveGroup(group)
 		tx.PutDeletedGroup(&state.DeletedGroup{Group: group.ID, Customer: group.Customer,
 			Rows: true, At: tx.Now})

@@ -95,6 +95,8 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 		Hash: state.Hash{9}})
 	group := ids.ID{'g', 'r', 'o', 'u', 'p'}
 	b.must(command.PutGroupPayload{Create: true, ID: group, Customer: leaver, Name: "g"})
+	b.must(command.PutCategoryPayload{ID: b.ids.New(), Customer: leaver, Group: group, Name: "c",
+		Filters: []byte("{}")})
 	spec := model.Scraper{Name: "s", Type: model.SingleProduct,
 		ItemsConfig: []model.Field{{Name: "leaver's field", Selector: "h1", Kind: model.Text}}}
 	scraper := b.must(command.PutScraperPayload{Create: true, ID: ids.ID{'s', 'c', 'r', 'a'},

@@ -32,7 +32,8 @@ func TestCrashesOfCustomerRemoval(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := c.Again(suite.NewKey()).Call(t.Context(), "POST", "/api/webhooks", nil,
-				map[string]any{"url": "https://shop.example/", "events": []model.Event{model.RunCompleted}},
+				map[string]any{"url": "https://shop.example/",
+					"events": []model.Event{model.RunCompleted}},
 				nil); err != nil {
 				t.Fatal(err)
 			}

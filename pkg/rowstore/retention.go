@@ -39,8 +39,8 @@ type Retention interface {
 	Condense(ctx context.Context, job ids.ID, sum Recount, at time.Time) error
 	// Holding returns jobs that have rows in a scope, at most most of them, in no order.
 	Holding(ctx context.Context, scope Scope, most int) ([]ids.ID, error)
-	// JobsOf returns jobs of a customer by id, those behind one, at most most of them. Of each there
-	// are rows, page records or charged addresses.
+	// JobsOf returns jobs of a customer by id, those behind one, at most most of them. Of each
+	// there are rows, page records or charged addresses.
 	JobsOf(ctx context.Context, customer string, after ids.ID, most int) ([]Job, error)
 	// EraseJob removes the rows, the page records and the charged addresses of a condensed job. Its
 	// sum stays. Idempotent.

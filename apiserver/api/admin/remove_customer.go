@@ -61,11 +61,16 @@ func (r Resource) previewRemoveCustomer() *operation.Operation {
 			return api.DeletionPreview{}, err
 		}
 		return api.PreviewDelete(ctx, r.Client, removal, func(*client.Preview) []string {
-			return []string{"Its credentials are refused for good.",
+			warnings := []string{"Its credentials are refused for good.",
 				"Its profile, accounts, keys, groups, scrapers, schemas, webhooks, notifications, " +
 					"rows and page records are deleted.",
 				"Its wallet, ledger, run records and audit trail stay, under its reference.",
 				"Backups that were made before have it all."}
+			if r.Client.View().Subscription(in.Ref).Active() {
+				warnings = append(warnings, "Its subscription goes on at the payment provider: "+
+					"cancel it first.")
+			}
+			return warnings
 		})
 	})
 }

@@ -117,6 +117,8 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 	b.must(command.EnqueueWorkPayload{ID: b.ids.New(), Kind: "launch", Customer: leaver})
 	b.index++
 	err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+		tx.PutSubscription(&state.Subscription{Customer: leaver})
+		tx.PutInvoice(&state.Invoice{ID: "invoice", Customer: leaver})
 		tx.PutNotice(&state.Notice{ID: b.ids.New(), Customer: leaver, Made: tx.Index})
 		tx.PutMail(&state.Mail{ID: b.ids.New(), Customer: leaver})
 		tx.PutInbox(state.Inbox{Customer: leaver, Notices: 2})

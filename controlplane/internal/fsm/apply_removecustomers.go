@@ -107,6 +107,9 @@ func eraseIdentity(tx *state.Tx, ref string) {
 		tx.RemoveMail(mail)
 	}
 	if profile := tx.Profile(ref); profile != nil {
+		for _, share := range tx.SharesTo(profile.Email) {
+			tx.RemoveShare(share)
+		}
 		tx.RemoveProfile(profile)
 	}
 	tx.RemoveLaunches(ref)
@@ -147,6 +150,7 @@ func eraseSome(tx *state.Tx, ref string) {
 	room := erasedAtOnce
 	for _, group := range firstOf(tx.Groups(ref), &room) {
 		removeCategories(tx, group.ID)
+		removeShares(tx, group.ID)
 		tx.RemoveGroup(group)
 		tx.PutDeletedGroup(&state.DeletedGroup{Group: group.ID, Customer: group.Customer,
 			Rows: true, At: tx.Now})

@@ -107,9 +107,6 @@ func eraseIdentity(tx *state.Tx, ref string) {
 		tx.RemoveMail(mail)
 	}
 	if profile := tx.Profile(ref); profile != nil {
-		for _, share := range tx.SharesTo(profile.Email) {
-			tx.RemoveShare(share)
-		}
 		tx.RemoveProfile(profile)
 	}
 	tx.RemoveLaunches(ref)

@@ -118,7 +118,6 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 	b.index++
 	err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
 		tx.PutShare(&state.Share{Group: group, Email: "bob@shop.test", Owner: leaver})
-		tx.PutShare(&state.Share{Group: b.ids.New(), Email: "ann@shop.test", Owner: "b"})
 		tx.PutSubscription(&state.Subscription{Customer: leaver})
 		tx.PutInvoice(&state.Invoice{ID: "invoice", Customer: leaver})
 		tx.PutNotice(&state.Notice{ID: b.ids.New(), Customer: leaver, Made: tx.Index})

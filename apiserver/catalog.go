@@ -70,7 +70,8 @@ func (s *Server) catalog(document func() []byte) []resource {
 		events.Resource{Client: c.Client, Clock: c.Clock, History: history},
 		webhooks.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Guard: c.Guard},
 		admin.Resource{Client: c.Client, Launcher: launcher, Clock: c.Clock, IDs: c.IDs,
-			Operator: c.Operator, History: history, Lag: c.Lag, Recount: c.Recount},
+			Operator: c.Operator, Store: c.Store, History: history, Lag: c.Lag,
+			Recount: c.Recount},
 		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,
 			Issuer: s.issuerState, Metrics: c.Metrics, Document: document},
 	}

@@ -26,6 +26,7 @@ var workPoints = []string{
 	"work.after_exchange:1", "work.after_exchange:2",
 	"work.backup.before_step", "work.backup.after_put", "work.backup.after_step",
 	"work.blobs.before_step", "work.blobs.after_step",
+	"work.erase.before_step", "work.erase.after_step",
 	"work.expire.before_step", "work.expire.after_keep", "work.expire.after_condense",
 	"work.expire.after_step",
 	"work.orphans.before_step", "work.orphans.before_drop:1", "work.orphans.before_drop:3",

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
@@ -22,17 +23,20 @@ type RemovalConfig struct {
 		client.Proposer
 		View() *client.View
 	}
-	Store Retaining
+	Store   Removing
+	History *client.History
+	Clock   clock.Clock
 	// Point is called at named places, so that tests can end the process there. They are
-	// "work.remove.before_members", "work.remove.before_delete", "work.remove.after_delete" and
+	// "work.remove.before_members", "work.remove.before_delete", "work.remove.after_delete",
+	// "work.remove.before_drop", "work.remove.after_condense", "work.remove.after_erase" and
 	// "work.remove.before_forget".
 	Point func(name string)
 }
 
 // Removal is the removal of what was deleted: the rows of runs, of scrapers and of groups, and the
 // scrapers of large groups. No read shows any of it any more. Page records stay, so that charges
-// can be recounted. What the state names is removed, however often, and only then the state forgets
-// it.
+// can be recounted; of a removed customer their sums do. What the state names is removed, however
+// often, and only then the state forgets it.
 func Removal(config RemovalConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
@@ -53,7 +57,7 @@ func Removal(config RemovalConfig) work.Kind {
 // step removes some, and says whether there are more.
 func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
 	for _, some := range []func(context.Context) (bool, error){c.stepGroups, c.stepRuns,
-		c.stepScrapers} {
+		c.stepScrapers, c.stepCustomers} {
 		others, err := some(ctx)
 		if err != nil {
 			return false, err

@@ -35,11 +35,12 @@ func removing(t *testing.T) *replaced {
 // removeStep takes a removal a step on, and says whether it died at the point of a number.
 func (r *replaced) removeStep(dies int) (outcome work.Outcome, died bool) {
 	defer func() { died = recover() != nil }()
-	kind := Removal(RemovalConfig{Client: r.client, Store: r.store, Point: func(string) {
-		if dies--; dies == 0 {
-			panic("dies")
-		}
-	}})
+	kind := Removal(RemovalConfig{Client: r.client, Store: r.store,
+		History: client.NewHistory(r.store), Clock: r.clock, Point: func(string) {
+			if dies--; dies == 0 {
+				panic("dies")
+			}
+		}})
 	outcome, err := kind.Step(r.t.Context(), work.Item{})
 	if err != nil {
 		r.t.Fatal(err)

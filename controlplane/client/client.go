@@ -108,6 +108,9 @@ type (
 	DeleteCategory = command.DeleteCategoryPayload
 	ShareGroup     = command.ShareGroupPayload
 	RevokeShare    = command.RevokeSharePayload
+	// RemoveCustomer removes a customer, and EraseCustomer goes on with it.
+	RemoveCustomer = command.RemoveCustomerPayload
+	EraseCustomer  = command.EraseCustomerPayload
 	DeleteSchema   = command.DeleteSchemaPayload
 	Deletion       = command.Deletion
 	// PreviewDelete goes before every deletion that has a preview.
@@ -159,6 +162,7 @@ const (
 	OpDeleteRun      = command.OpDeleteRun
 	OpDeleteGroup    = command.OpDeleteGroup
 	OpDeleteCategory = command.OpDeleteCategory
+	OpRemoveCustomer = command.OpRemoveCustomer
 	WithData         = command.WithData // of their queries
 )
 

@@ -174,6 +174,48 @@ func (h *History) RunsBefore(ctx context.Context, v *View, customer string,
 	return found, err
 }
 
+// ListsOf are those of some link lists that a customer's runs and trials have, at most
+// rowstore.MaxPast.
+func (h *History) ListsOf(ctx context.Context, v *View, customer string, lists []ids.ID) ([]ids.ID,
+	error) {
+	var theirs []ids.ID
+	for _, list := range lists {
+		if job := v.JobOfList(list); job != nil && job.Customer == customer {
+			theirs = append(theirs, list)
+		}
+	}
+	past, err := h.runs(ctx, v, rowstore.PastQuery{Customer: customer, Lists: lists, Trials: true,
+		By: rowstore.BySealed, Limit: rowstore.MaxPast})
+	for _, job := range past {
+		if v.Job(job.ID) == nil {
+			theirs = append(theirs, job.List)
+		}
+	}
+	return theirs, err
+}
+
+// Groups are those that a customer's runs are, or were, in.
+func (h *History) Groups(ctx context.Context, v *View, customer string) ([]ids.ID, error) {
+	var groups []ids.ID
+	known := map[ids.ID]bool{{}: true} // a trial has none
+	add := func(group ids.ID) {
+		if !known[group] {
+			known[group] = true
+			groups = append(groups, group)
+		}
+	}
+	v.CustomerJobs(customer, func(job *Job) bool { add(job.Group); return true })
+	path := archive.Path(v)
+	if path == nil {
+		return groups, nil
+	}
+	counts, err := h.past.CountPast(ctx, path, customer)
+	for _, count := range counts {
+		add(count.Group)
+	}
+	return groups, err
+}
+
 // RunPage asks for part of a customer's runs, without trials, by number.
 type RunPage struct {
 	Customer string

@@ -39,6 +39,12 @@ type Retention interface {
 	Condense(ctx context.Context, job ids.ID, sum Recount, at time.Time) error
 	// Holding returns jobs that have rows in a scope, at most most of them, in no order.
 	Holding(ctx context.Context, scope Scope, most int) ([]ids.ID, error)
+	// JobsOf returns jobs of a customer by id, those behind one, at most most of them. Of each
+	// there are rows, page records or charged addresses.
+	JobsOf(ctx context.Context, customer string, after ids.ID, most int) ([]Job, error)
+	// EraseJob removes the rows, the page records and the charged addresses of a condensed job. Its
+	// sum stays. Idempotent.
+	EraseJob(ctx context.Context, job ids.ID) error
 	// Expire removes the rows of the jobs that started before a time, and the page records of those
 	// that are condensed. It may leave what is up to a week older; a Scope hides it. It may take
 	// long, delays no other call and is to be called again after an error. Idempotent.

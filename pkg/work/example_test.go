@@ -15,6 +15,7 @@ func ExampleKinds() {
 	// backup controlplane
 	// blobs controlplane
 	// email apiserver
+	// erase ingest
 	// expire ingest
 	// orphans controlplane
 	// recount billing

@@ -9,6 +9,7 @@ const (
 	Backup  = "backup"  // the state is saved in the blob store
 	Blobs   = "blobs"   // the blob store is counted, and what expired there goes
 	Email   = "email"   // what customers are told is sent by e-mail
+	Erase   = "erase"   // what the state has of removed customers goes
 	Expire  = "expire"  // rows that are older than they may be go
 	Orphans = "orphans" // link lists that nothing names go
 	Recount = "recount" // the ledger is held against the page records
@@ -23,7 +24,7 @@ func Role(kind string) string {
 	switch kind {
 	case Email, Webhooks:
 		return "apiserver"
-	case Expire, Remove, Retain:
+	case Erase, Expire, Remove, Retain:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -35,5 +36,5 @@ func Role(kind string) string {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Email, Expire, Orphans, Recount, Remove, Retain, Webhooks}
+	return []string{Backup, Blobs, Email, Erase, Expire, Orphans, Recount, Remove, Retain, Webhooks}
 }

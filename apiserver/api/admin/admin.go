@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 const group = "Administration"
@@ -20,7 +21,9 @@ type Resource struct {
 	Launcher *launch.Launcher
 	Clock    clock.Clock
 	IDs      ids.Source
-	History  *client.History
+	// Store and History tell what a customer has.
+	Store   rowstore.Reads
+	History *client.History
 	// Operator is what administrators do to the cluster itself.
 	Operator client.Operator
 	// Lag is how many records each topic still holds, by its name.
@@ -44,6 +47,8 @@ func (r Resource) Operations() []*operation.Operation {
 		r.customer(),
 		r.blockCustomer(),
 		r.unblockCustomer(),
+		r.previewRemoveCustomer(),
+		r.removeCustomer(),
 		r.adjustWallet(),
 		r.requeue(),
 		r.audit(),

@@ -22,11 +22,14 @@ type CustomerListEntry struct {
 	Lastname          string   `json:"lastname"`
 	CreatedAt         api.Time `json:"createdAt"`
 	BlockedAt         api.Time `json:"blockedAt" doc:"Since when its credentials are refused; null: they are not"`
+	RemovedAt         api.Time `json:"removedAt" doc:"When it was removed for good; null: it was not"`
+	ErasedAt          api.Time `json:"erasedAt" doc:"When nothing was left of a removed one but its books; null: something is"`
 }
 
 func newCustomerListEntry(view *client.View, c *client.Customer) CustomerListEntry {
 	entry := CustomerListEntry{CustomerUniqueRef: c.Ref, CreatedAt: api.Time(c.CreatedAt),
-		BlockedAt: api.Time(c.BlockedAt)}
+		BlockedAt: api.Time(c.BlockedAt), RemovedAt: api.Time(c.RemovedAt),
+		ErasedAt: api.Time(c.ErasedAt)}
 	if profile := view.Profile(c.Ref); profile != nil {
 		entry.Email, entry.Firstname, entry.Lastname = profile.Email, profile.Firstname,
 			profile.Lastname

@@ -54,7 +54,8 @@ func TestCustomers(t *testing.T) {
 		apitest.Scenario{Name: "the second page", As: apitest.Admin, Do: list + "?size=2&page=1",
 			Status: 200, Has: map[string]any{"content.0": map[string]any{
 				"customerUniqueRef": "bob", "email": "Bob@Shop.test", "firstname": "Bob",
-				"lastname": "Smith", "createdAt": "2026-01-02T03:04:05.000Z", "blockedAt": nil},
+				"lastname": "Smith", "createdAt": "2026-01-02T03:04:05.000Z", "blockedAt": nil,
+				"removedAt": nil, "erasedAt": nil},
 				"totalElements": 4, "totalPages": 2, "number": 1, "size": 2},
 			Lacks: []string{"content.2"}},
 	)

@@ -223,7 +223,7 @@ func (a *Authenticator) signIn(ctx context.Context, view *client.View, who ident
 			return Principal{}, nil, fault.New(fault.ScopeRejected, "only admins act for "+
 				"another customer")
 		}
-		if view.Customer(customerRef) == nil {
+		if known := view.Customer(customerRef); known == nil || known.Removed() {
 			return Principal{}, nil,
 				fault.Invalid(fault.InvalidRequest, "X-Customer-Ref",
 					"no customer has this reference")

@@ -55,6 +55,8 @@ const (
 	OpDeleteScraper = "svc_delete_scraper"
 	OpDeleteRun     = "svc_delete_run_data"
 	OpDeleteGroup   = "svc_delete_group"
+	// OpRemoveCustomer is of the customer itself: it has no other target.
+	OpRemoveCustomer = "svc_admin_remove_customer"
 )
 
 // PreviewDeletePayload notes that the customer has been shown what a deletion does. Its token lets

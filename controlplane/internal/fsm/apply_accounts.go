@@ -21,6 +21,9 @@ func createAccount(tx *state.Tx, p command.CreateAccountPayload) (state.Account,
 		return state.Account{}, fault.Invalid(fault.EmailTaken, "email",
 			"another account has this address")
 	}
+	if tx.Customer(p.Customer).Removed() {
+		return state.Account{}, errRemoved()
+	}
 	if len(tx.AccountsOf(p.Customer)) >= maxAccounts {
 		return state.Account{}, fault.New(fault.LimitReached, "a customer has at most %d accounts",
 			maxAccounts)

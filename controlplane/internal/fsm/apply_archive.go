@@ -43,8 +43,12 @@ func dropArchived(tx *state.Tx, p command.DropArchivedPayload) (command.None, er
 	})
 	tx.PutArchive(&state.Archive{Upto: p.Upto})
 	for _, customer := range customers {
-		dropEntries(tx, customer, int(p.Keep)) // before their runs: these say whether they may go
-		dropRuns(tx, customer, int(p.Keep))
+		keep := int(p.Keep)
+		if tx.Customer(customer).Removed() {
+			keep = 0
+		}
+		dropEntries(tx, customer, keep) // before their runs: these say whether they may go
+		dropRuns(tx, customer, keep)
 	}
 	return command.None{}, nil
 }

@@ -54,7 +54,7 @@ func unblockCustomer(tx *state.Tx, p command.UnblockCustomerPayload) (state.Cust
 // keeps its time and its author.
 func setBlock(tx *state.Tx, ref string, at int64, by string) (state.Customer, error) {
 	known := tx.Customer(ref)
-	if known == nil {
+	if known == nil || known.Removed() {
 		return state.Customer{}, fault.Invalid(fault.NotFound, "ref",
 			"no customer has this reference")
 	}
@@ -70,6 +70,9 @@ func setBlock(tx *state.Tx, ref string, at int64, by string) (state.Customer, er
 func mintKey(tx *state.Tx, p command.MintKeyPayload) (state.Key, error) {
 	if tx.Customer(p.Customer) == nil {
 		return state.Key{}, fault.New(fault.Unauthorized, "the customer does not exist")
+	}
+	if tx.Customer(p.Customer).Removed() {
+		return state.Key{}, errRemoved()
 	}
 	if len(tx.Keys(p.Customer)) >= maxKeys {
 		return state.Key{}, fault.New(fault.LimitReached, "a customer has at most %d keys", maxKeys)

@@ -22,7 +22,8 @@ const (
 // notices there are. Beyond maxNotices the oldest one that was read makes room; while none was, the
 // new one is counted by the newest.
 func notify(tx *state.Tx, n state.Notice) {
-	if tx.ClusterVersion() < state.NoticesSince || tx.Notice(n.ID) != nil {
+	if tx.ClusterVersion() < state.NoticesSince || tx.Notice(n.ID) != nil ||
+		tx.Customer(n.Customer).Removed() {
 		return
 	}
 	n.At, n.Made = tx.Now, tx.Index

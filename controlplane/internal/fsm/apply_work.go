@@ -31,6 +31,8 @@ func enqueueWork(tx *state.Tx, p command.EnqueueWorkPayload) (command.None, erro
 	case len(p.Args) > maxWorkArgs:
 		return command.None{}, fault.Invalid(fault.InvalidRequest, "args",
 			"must have at most %d bytes", maxWorkArgs)
+	case tx.Customer(p.Customer).Removed():
+		return command.None{}, errRemoved()
 	case p.Once && wakeWork(tx, p):
 		return command.None{}, nil
 	case len(tx.WorkOf(p.Kind, p.Customer)) >= maxWork:

@@ -37,6 +37,9 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 		}
 		return m.load(stored.Number, stored.Result, stored.Fault)
 	}
+	if env.Actor != nil && tx.Customer(env.Actor.Customer).Removed() {
+		return Result{Err: errRemoved()} // it was let in before that
+	}
 	if env.Call != nil {
 		if replay, done := m.admitCall(tx, env, payload); done {
 			return replay

@@ -180,6 +180,8 @@ func registerAll(m *FSM) {
 	register(m, setPassword)
 	register(m, disableAccount)
 	register(m, removeAccount)
+	register(m, removeCustomer)
+	register(m, eraseCustomer)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

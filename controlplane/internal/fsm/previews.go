@@ -27,6 +27,7 @@ func cascades() map[string]func(*state.Tx, *command.Deletion) (state.Cascade, er
 		command.OpDeleteRun:      cascadeOfRun,
 		command.OpDeleteGroup:    cascadeOfGroup,
 		command.OpDeleteCategory: cascadeOfCategory,
+		command.OpRemoveCustomer: cascadeOfCustomer,
 	}
 }
 

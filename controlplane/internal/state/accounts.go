@@ -29,12 +29,11 @@ var accountsTable = define(AccountsSince, "accounts",
 
 func (a *Account) telling() telling {
 	return telling{a.Customer, struct {
-		Email      string `json:"email"`
-		Admin      bool   `json:"admin"`
-		CreatedAt  int64  `json:"createdAt"`
-		DisabledAt int64  `json:"disabledAt,omitempty"`
-		PasswordAt int64  `json:"passwordAt,omitempty"`
-	}{a.Email, a.Admin, a.CreatedAt, a.DisabledAt, a.PasswordAt}}
+		Admin      bool  `json:"admin"`
+		CreatedAt  int64 `json:"createdAt"`
+		DisabledAt int64 `json:"disabledAt,omitempty"`
+		PasswordAt int64 `json:"passwordAt,omitempty"`
+	}{a.Admin, a.CreatedAt, a.DisabledAt, a.PasswordAt}}
 }
 
 // Account is nil when there is none of that id.

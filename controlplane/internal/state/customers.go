@@ -19,14 +19,24 @@ type Customer struct {
 	// who said so.
 	BlockedAt int64  `cbor:"6,keyasint,omitempty" since:"2"`
 	BlockedBy string `cbor:"7,keyasint,omitempty" since:"2"`
+	// RemovedAt is when an admin removed it, 0: never; ErasedAt is when nothing of it was left but
+	// its ledger and history.
+	RemovedAt int64 `cbor:"8,keyasint,omitempty" since:"2"`
+	ErasedAt  int64 `cbor:"9,keyasint,omitempty" since:"2"`
 }
 
 // Blocked says whether the customer's credentials are refused. Those of none are not.
 func (c *Customer) Blocked() bool { return c != nil && c.BlockedAt != 0 }
 
 var customersTable = define(1, "customers",
-	index("id", true, func(c *Customer) []any { return []any{c.Ref} })).
-	told((*Customer).telling).always()
+	index("id", true, func(c *Customer) []any { return []any{c.Ref} }),
+	index("removing", true, func(c *Customer) []any {
+		if c.RemovedAt == 0 || c.ErasedAt != 0 {
+			return nil
+		}
+		return []any{c.RemovedAt, c.Ref}
+	}),
+).told((*Customer).telling).always()
 
 // Customer is nil when there is none of that ref.
 func (v *View) Customer(ref string) *Customer { return customersTable.first(v, "id", ref) }

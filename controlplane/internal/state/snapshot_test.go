@@ -221,6 +221,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 			accountsTable.remove(tx, account)
 		}
 		tx.SessionsByUse(func(s *Session) bool { tx.RemoveSession(s); return true })
+		for _, category := range categoriesTable.all(&tx.View, "id_prefix") {
+			tx.RemoveCategory(category)
+		}
 		for _, subscription := range subscriptionsTable.all(&tx.View, "id_prefix") {
 			subscriptionsTable.remove(tx, subscription)
 		}

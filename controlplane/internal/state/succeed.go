@@ -36,8 +36,8 @@ type Changes struct {
 // and the time. Who fetches which shard is, too: a fetcher at work holds a lease by the state of
 // today. The number of the newest dispatch and the index never count back, so they are of today,
 // too. The runs that were launched behind the cut are undone, and revisions go on above all there
-// were. Revoked keys stay revoked, customers are blocked or not as they are today, and nobody is
-// signed in. It fails when the states have different numbers of shards.
+// were. Revoked keys stay revoked, customers are blocked or not, or removed, as they are today, and
+// nobody is signed in. It fails when the states have different numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
@@ -141,12 +141,17 @@ func (f *follower) undo(tx *Tx) {
 }
 
 // block leaves the customers blocked who are, and no others: what an admin has decided since the
-// backup was not decided by what is restored.
+// backup was not decided by what is restored. Who was removed stays so, and is erased anew.
 func (f *follower) block(tx *Tx) {
 	f.mine.EachCustomer(func(c *Customer) bool {
-		if was := f.old.Customer(c.Ref); was != nil && was.BlockedAt != c.BlockedAt {
+		was := f.old.Customer(c.Ref)
+		if was == nil || c.Removed() {
+			return true
+		}
+		if was.Removed() || was.BlockedAt != c.BlockedAt {
 			next := *c
 			next.BlockedAt, next.BlockedBy = was.BlockedAt, was.BlockedBy
+			next.RemovedAt = was.RemovedAt
 			tx.PutCustomer(&next)
 		}
 		return true

@@ -241,7 +241,13 @@ func TestBlocksOutliveARestore(t *testing.T) {
 	}
 	set("ann", 0, "")
 	set("bob", 7, "root")
+	set("dan", 0, "")
 	older := l.save()
+	l.do(func(tx *Tx) {
+		tx.PutCustomer(&Customer{Ref: "dan", BlockedAt: 6, BlockedBy: "root", RemovedAt: 6,
+			ErasedAt: 7})
+	})
+	removed := l.save()
 	set("ann", 8, "root")
 	set("bob", 0, "")
 	set("eve", 9, "root") // came since, and goes
@@ -255,6 +261,14 @@ func TestBlocksOutliveARestore(t *testing.T) {
 	}
 	if view.Customer("eve") != nil {
 		t.Error("a customer who came since is there")
+	}
+	if dan := view.Customer("dan"); !dan.Removed() || !dan.Blocked() || dan.ErasedAt != 0 {
+		t.Errorf("removed since the backup: %+v", dan)
+	}
+	l.do(func(tx *Tx) { tx.PutCustomer(&Customer{Ref: "dan"}) })
+	l.restore(removed, false)
+	if dan := l.now.View().Customer("dan"); !dan.Removed() || !dan.Blocked() {
+		t.Errorf("removed in the backup: %+v", dan)
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 
 // What the audit trail tells of each kind of record. It is what people decide, not what follows
 // from it. So a record which only counts, or was only used, is not told as changed. Hashes of keys,
-// texts of recipes and what customers keep about themselves are not among it.
+// texts of recipes and what customers keep about themselves are not among it. Nor is who a person
+// is: the trail is never changed, and outlives a customer that is removed.
 
 // telling has a customer as nothing as long as it is not blocked.
 func (c *Customer) telling() telling {
@@ -19,7 +20,8 @@ func (c *Customer) telling() telling {
 	return telling{c.Ref, struct {
 		BlockedAt int64  `json:"blockedAt"`
 		BlockedBy string `json:"blockedBy"`
-	}{c.BlockedAt, c.BlockedBy}}
+		RemovedAt int64  `json:"removedAt,omitempty"`
+	}{c.BlockedAt, c.BlockedBy, c.RemovedAt}}
 }
 
 func (k *Key) telling() telling {
@@ -81,11 +83,9 @@ func (e *Entry) telling() telling {
 
 func (p *Profile) telling() telling {
 	return telling{p.Customer, struct {
-		Firstname string `json:"firstname"`
-		Lastname  string `json:"lastname"`
-		Infos     int    `json:"infos"`
-		UpdatedAt int64  `json:"updatedAt"`
-	}{p.Firstname, p.Lastname, len(p.Info), p.UpdatedAt}}
+		Infos     int   `json:"infos"`
+		UpdatedAt int64 `json:"updatedAt"`
+	}{len(p.Info), p.UpdatedAt}}
 }
 
 // telling has of an inbox what its customer has set and read, not what has come.

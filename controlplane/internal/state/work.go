@@ -66,6 +66,12 @@ type Work struct {
 var workTable = define(WorkSince, "work",
 	index("id", true, func(w *Work) []any { return []any{w.ID} }),
 	index("kind", true, func(w *Work) []any { return []any{w.Kind, w.Customer, w.ID} }),
+	index("customer", true, func(w *Work) []any {
+		if w.Customer == "" {
+			return nil
+		}
+		return []any{w.Customer, w.ID}
+	}),
 	index("waiting", true, func(w *Work) []any {
 		return inState(w, WorkWaiting, w.Kind, w.At, w.ID)
 	}),

@@ -144,20 +144,11 @@ func (s *Store) dropKept(ctx context.Context, l layout, job ids.ID) error {
 	if !l.weekly {
 		return nil
 	}
-	home, err := s.home(ctx, job)
-	if err != nil {
+	if err := s.exec(ctx, removeTimeout,
+		`DELETE FROM `+s.table("sums")+` WHERE job = `+id(job)); err != nil {
 		return err
 	}
-	for _, statement := range []string{
-		`DELETE FROM ` + s.table("sums") + ` WHERE job = ` + id(job),
-		`DELETE FROM ` + s.table("charged") + ` WHERE scraper = ` + id(home.scraper) +
-			` AND job = ` + id(job),
-	} {
-		if err := s.exec(ctx, removeTimeout, statement); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.dropCharged(ctx, job)
 }
 
 // Expire is rowstore.Retention. A partition goes as a whole once all in it is old and the jobs of

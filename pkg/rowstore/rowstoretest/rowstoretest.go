@@ -56,6 +56,7 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"Expire", testExpire},
 		{"KeepCharged", testKeepCharged},
 		{"Holding", testHolding},
+		{"Erase", testErase},
 		{"PagesModel", testPagesModel},
 		{"Recount", testRecount},
 		{"LinkErrors", testLinkErrors},

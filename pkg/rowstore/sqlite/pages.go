@@ -450,15 +450,18 @@ func (w *writer) deleteRecords(job int64) (more bool, err error) {
 
 // deleteKept removes what is kept of a job's records.
 func (w *writer) deleteKept(job int64) (more bool, err error) {
-	for _, statement := range []string{
-		`DELETE FROM sums WHERE job = (SELECT job FROM jobs WHERE id = ?)`,
-		`DELETE FROM charged WHERE (scraper, job) = (SELECT scraper, job FROM jobs WHERE id = ?)`,
-	} {
-		if _, err := w.exec(statement, job); err != nil {
-			return false, err
-		}
+	if _, err := w.exec(`DELETE FROM sums WHERE job = (SELECT job FROM jobs WHERE id = ?)`,
+		job); err != nil {
+		return false, err
 	}
-	return false, nil
+	return w.deleteCharged(job)
+}
+
+// deleteCharged removes the addresses that a job was charged for.
+func (w *writer) deleteCharged(job int64) (more bool, err error) {
+	_, err = w.exec(`DELETE FROM charged
+		WHERE (scraper, job) = (SELECT scraper, job FROM jobs WHERE id = ?)`, job)
+	return false, err
 }
 
 // find returns a job's number, 0 when it is not known.

@@ -114,10 +114,12 @@ func (n *node) buildIngest(context.Context) error {
 			scraper := client.View().Scraper(id)
 			return scraper == nil || scraper.ListRun
 		}, Point: n.point}))
+	history := controlclient.NewHistory(n.services.store)
 	n.worker.Add(ingest.Removal(ingest.RemovalConfig{Client: client, Store: n.services.store,
-		Point: n.point}))
+		History: history, Clock: n.clock, Point: n.point}))
+	n.worker.Add(ingest.Erasure(ingest.ErasureConfig{Client: client, Point: n.point}))
 	n.worker.Add(ingest.Retention(ingest.RetentionConfig{View: client.View, Point: n.point,
-		History: controlclient.NewHistory(n.services.store), Store: n.services.store}))
+		History: history, Store: n.services.store}))
 	return nil
 }
 

@@ -1,0 +1,201 @@
+package fsm
+
+import (
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// erasedAtOnce is how many records of a customer one command removes, about. Of keys and schemas it
+// removes all.
+const erasedAtOnce = 500
+
+// errRemoved is the answer to whatever is done for a customer that was removed.
+func errRemoved() error {
+	return fault.New(fault.CustomerBlocked, "an admin has removed this customer for good")
+}
+
+// cascadeOfCustomer is what the removal of a customer reaches.
+func cascadeOfCustomer(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
+	customer := tx.Customer(d.Customer)
+	if customer == nil || customer.Removed() {
+		return state.Cascade{}, fault.Invalid(fault.NotFound, "ref",
+			"no customer has this reference")
+	}
+	h := xxh3.New()
+	note := func(id ids.ID) { _, _ = h.Write(id[:]) } // a hash takes everything
+	groups, keys, schemas, scrapers := tx.Groups(d.Customer), tx.Keys(d.Customer),
+		tx.Schemas(d.Customer), 0
+	accounts, webhooks := tx.AccountsOf(d.Customer), tx.Webhooks(d.Customer)
+	for _, group := range groups {
+		note(group.ID)
+		scrapers += group.Scrapers
+	}
+	for _, key := range keys {
+		note(key.ID)
+	}
+	for _, schema := range schemas {
+		note(schema.ID)
+	}
+	for _, account := range accounts {
+		note(account.ID)
+	}
+	for _, hook := range webhooks {
+		note(hook.ID)
+	}
+	open := tx.OpenJobsOfCustomer(d.Customer)
+	for _, job := range open {
+		note(job.ID)
+	}
+	return state.Cascade{Name: d.Customer, Type: "CUSTOMER", Counts: []state.Count{
+		{Name: "openRuns", N: len(open)}, {Name: "rows", N: int(d.Rows)},
+		{Name: "groups", N: len(groups)}, {Name: "scrapers", N: scrapers},
+		{Name: "schemas", N: len(schemas)}, {Name: "keys", N: len(keys)},
+		{Name: "accounts", N: len(accounts)}, {Name: "webhooks", N: len(webhooks)}},
+		Digest: h.Sum64() ^ uint64(d.Rows) ^ uint64(scrapers)<<40}, nil
+}
+
+func removeCustomer(tx *state.Tx, p command.RemoveCustomerPayload) (command.None, error) {
+	if err := spendPreview(tx, &p.Deletion, p.Token); err != nil {
+		return command.None{}, err
+	}
+	customer := *tx.Customer(p.Deletion.Customer)
+	if !customer.Blocked() {
+		customer.BlockedAt, customer.BlockedBy = tx.Now, p.By
+	}
+	customer.RemovedAt = tx.Now
+	tx.PutCustomer(&customer)
+	eraseIdentity(tx, customer.Ref)
+	return command.None{}, nil
+}
+
+// eraseIdentity stops a customer's runs, and removes what says who it is or lets it in. Nobody is
+// called for it any more.
+func eraseIdentity(tx *state.Tx, ref string) {
+	for _, job := range tx.OpenJobsOfCustomer(ref) {
+		if !job.State.Final() {
+			endRun(tx, job, model.StoppedByCustomer)
+		}
+	}
+	for _, account := range tx.AccountsOf(ref) {
+		for _, session := range tx.Sessions(account.ID) {
+			tx.RemoveSession(session)
+		}
+		tx.RemoveAccount(account)
+	}
+	for _, key := range tx.Keys(ref) {
+		tx.RemoveKey(key)
+		tx.PutRevoked(&state.Revoked{Key: key.ID, At: tx.Now})
+	}
+	for _, hook := range tx.Webhooks(ref) {
+		if off := *hook; off.Off == "" || off.Next != 0 {
+			off.Off, off.Next = state.WebhookStopped, 0
+			tx.PutWebhook(&off)
+		}
+	}
+	for _, schema := range tx.Schemas(ref) {
+		tx.RemoveSchema(schema)
+	}
+	for _, preview := range tx.Previews(ref) {
+		tx.RemovePreview(preview)
+	}
+	for _, mail := range tx.MailsOf(ref) {
+		tx.RemoveMail(mail)
+	}
+	if profile := tx.Profile(ref); profile != nil {
+		tx.RemoveProfile(profile)
+	}
+	tx.RemoveLaunches(ref)
+}
+
+func eraseCustomer(tx *state.Tx, p command.EraseCustomerPayload) (command.None, error) {
+	customer := tx.Customer(p.Customer)
+	if !customer.Removed() || customer.ErasedAt != 0 {
+		return command.None{}, nil
+	}
+	eraseIdentity(tx, p.Customer) // which a restore may have brought back
+	eraseSome(tx, p.Customer)
+	dropEntries(tx, p.Customer, 0)
+	dropRuns(tx, p.Customer, 0)
+	open := len(tx.OpenJobsOfCustomer(p.Customer)) > 0
+	if daily := tx.Daily(p.Customer); daily != nil && !open {
+		tx.RemoveDaily(daily)
+	}
+	if p.Rows && !open && !tx.Leaves(p.Customer) && !waitsForRows(tx, p.Customer) {
+		wallet := *tx.Wallet(p.Customer)
+		wallet.Threshold = 0
+		tx.PutWallet(&wallet)
+		erased := *tx.Customer(p.Customer)
+		erased.ErasedAt = tx.Now
+		tx.PutCustomer(&erased)
+	}
+	return command.None{}, nil
+}
+
+// waitsForRows says whether other background work has to remove rows of the customer first.
+func waitsForRows(tx *state.Tx, ref string) bool {
+	return len(tx.DeletedGroupsOf(ref)) > 0 || len(tx.RemovalsOf(ref)) > 0
+}
+
+// eraseSome removes about erasedAtOnce of a customer's records that may be many. A group's scrapers
+// go by its own removal.
+func eraseSome(tx *state.Tx, ref string) {
+	room := erasedAtOnce
+	for _, group := range firstOf(tx.Groups(ref), &room) {
+		removeCategories(tx, group.ID)
+		removeShares(tx, group.ID)
+		tx.RemoveGroup(group)
+		tx.PutDeletedGroup(&state.DeletedGroup{Group: group.ID, Customer: group.Customer,
+			Rows: true, At: tx.Now})
+	}
+	for _, hook := range tx.Webhooks(ref) {
+		var log []*state.Delivery
+		tx.Deliveries(hook.ID, func(d *state.Delivery) bool {
+			log = append(log, d)
+			return len(log) <= room
+		})
+		whole := len(log) <= room
+		for _, delivery := range firstOf(log, &room) {
+			tx.RemoveDelivery(delivery)
+		}
+		if whole {
+			tx.RemoveWebhook(hook)
+		}
+	}
+	for _, item := range firstOf(tx.WorkFor(ref), &room) {
+		tx.RemoveWork(item)
+	}
+	for _, run := range firstOf(tx.DeletedRunsOf(ref), &room) {
+		tx.RemoveDeletedRun(run)
+	}
+	var claims []*state.Claim
+	tx.EachClaimOf(ref, func(c *state.Claim) bool {
+		claims = append(claims, c)
+		return len(claims) < room
+	})
+	for _, claim := range firstOf(claims, &room) {
+		dropClaim(tx, claim)
+	}
+	var notices []*state.Notice
+	tx.Notices(ref, func(n *state.Notice) bool {
+		notices = append(notices, n)
+		return len(notices) <= room
+	})
+	if len(notices) <= room {
+		tx.RemoveInbox(ref)
+	}
+	for _, notice := range firstOf(notices, &room) {
+		tx.RemoveNotice(notice)
+	}
+}
+
+// firstOf is what of some records there is room for, which it takes.
+func firstOf[R any](records []*R, room *int) []*R {
+	records = records[:min(len(records), *room)]
+	*room -= len(records)
+	return records
+}

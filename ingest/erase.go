@@ -1,0 +1,167 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const (
+	eraseEvery   = 10 * time.Second
+	erasedAtOnce = 256   // runs of one look at the row store
+	listsAtOnce  = 1_000 // link lists that are looked up together
+)
+
+// Removing is what the removal of what was deleted asks of the row store.
+type Removing interface {
+	Retaining
+	AllLists(ctx context.Context) ([]rowstore.ListInfo, error)
+	DropList(ctx context.Context, list ids.ID) error
+	Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error)
+	Condense(ctx context.Context, job ids.ID, sum rowstore.Recount, at time.Time) error
+	JobsOf(ctx context.Context, customer string, after ids.ID, most int) ([]rowstore.Job, error)
+	EraseJob(ctx context.Context, job ids.ID) error
+}
+
+// ErasureConfig is what an Erasure works with. Point may be left out.
+type ErasureConfig struct {
+	Client interface {
+		client.Proposer
+		View() *client.View
+	}
+	// Point is called at "work.erase.before_erase", so that tests can end the process there.
+	Point func(name string)
+}
+
+// Erasure is the removal of what the state has of customers that were removed, some by each
+// command. It takes nothing from the row store, so it waits for nothing.
+func Erasure(config ErasureConfig) work.Kind {
+	if config.Point == nil {
+		config.Point = func(string) {}
+	}
+	return work.Kind{Name: work.Erase, Recurring: true, AtStart: true,
+		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
+			for _, customer := range leavingCustomers(config.Client.View()) {
+				if err := config.erase(ctx, customer); err != nil {
+					return work.Outcome{}, fmt.Errorf("ingest: erase a customer: %w", err)
+				}
+			}
+			return work.Rest(nil, eraseEvery), nil
+		}}
+}
+
+// leavingCustomers are some of the customers of which something is left that should go.
+func leavingCustomers(view *client.View) (customers []string) {
+	view.CustomersRemoving(func(customer *client.Customer) bool {
+		customers = append(customers, customer.Ref)
+		return len(customers) < removedAtOnce
+	})
+	return customers
+}
+
+func (c *ErasureConfig) erase(ctx context.Context, customer string) error {
+	for {
+		view := c.Client.View()
+		if !view.Leaves(customer) || !view.Customer(customer).Removed() {
+			return nil
+		}
+		c.Point("work.erase.before_erase")
+		if _, err := client.Do(ctx, c.Client, client.EraseCustomer{Customer: customer},
+			nil); err != nil {
+			return err
+		}
+	}
+}
+
+// stepCustomers removes what the row store has of removed customers, once nothing can be added and
+// the rows of deleted groups and scrapers are gone. A customer that is not so far waits.
+func (c *RemovalConfig) stepCustomers(ctx context.Context) (more bool, err error) {
+	for _, customer := range leavingCustomers(c.Client.View()) {
+		view := c.Client.View()
+		if view.Leaves(customer) || len(view.DeletedGroupsOf(customer)) > 0 ||
+			len(view.RemovalsOf(customer)) > 0 || len(view.OpenJobsOfCustomer(customer)) > 0 {
+			continue
+		}
+		if err := c.eraseLists(ctx, customer); err != nil {
+			return false, err
+		}
+		if err := c.eraseRuns(ctx, customer); err != nil {
+			return false, err
+		}
+		c.Point("work.remove.before_forget")
+		if _, err := client.Do(ctx, c.Client, client.EraseCustomer{Customer: customer,
+			Rows: true}, nil); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// eraseLists removes the link lists of a customer's runs. Those of calls that never became runs are
+// nobody's, and go as such.
+func (c *RemovalConfig) eraseLists(ctx context.Context, customer string) error {
+	lists, err := c.Store.AllLists(ctx)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(lists, listsAtOnce) {
+		var ask []ids.ID
+		for _, list := range some {
+			ask = append(ask, list.ID)
+		}
+		theirs, err := c.History.ListsOf(ctx, c.Client.View(), customer, ask)
+		if err != nil {
+			return err
+		}
+		for _, list := range theirs {
+			if !c.Client.View().Customer(customer).Removed() {
+				return nil
+			}
+			c.Point("work.remove.before_drop")
+			if err := c.Store.DropList(ctx, list); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eraseRuns removes what is stored of a customer's runs: rows, page records with the errors of
+// links, and what was charged. The sums of records stay, for the recount. What a restore undid goes
+// by itself.
+func (c *RemovalConfig) eraseRuns(ctx context.Context, customer string) error {
+	for after := (ids.ID{}); ; {
+		jobs, err := c.Store.JobsOf(ctx, customer, after, erasedAtOnce)
+		if err != nil || len(jobs) == 0 {
+			return err
+		}
+		for _, job := range jobs {
+			after = job.ID
+			view := c.Client.View()
+			if !view.Customer(customer).Removed() {
+				return nil // a restore has brought it back
+			}
+			if view.UndoneRun(job.ID) != nil {
+				continue
+			}
+			sum, err := c.Store.Recount(ctx, job.ID)
+			if err != nil {
+				return err
+			}
+			if err := c.Store.Condense(ctx, job.ID, sum, c.Clock.Now()); err != nil {
+				return err
+			}
+			c.Point("work.remove.after_condense")
+			if err := c.Store.EraseJob(ctx, job.ID); err != nil {
+				return err
+			}
+			c.Point("work.remove.after_erase")
+		}
+	}
+}

@@ -44,6 +44,7 @@ var shownElsewhere = map[string]string{
 	"svc_list_webhook_deliveries":   "200 of 500 bytes at most",
 	"svc_list_schema_items":         "the same for everybody",
 	"svc_list_prices":               "the rows of one price table",
+	"svc_list_invoices":             "200 of 2,500 bytes at most",
 	"svc_list_plans":                "five plans",
 	"svc_list_plan_prices":          "five plans",
 	"svc_admin_nodes":               "one for each process of the cluster",

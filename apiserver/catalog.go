@@ -48,6 +48,8 @@ func (s *Server) catalog(document func() []byte) []resource {
 	trials := &trial.Trials{Launcher: launcher, Client: c.Client, Store: c.Store,
 		History: history, Clock: c.Clock,
 		Values: c.Values}
+	subscribing := subscriptions.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock,
+		Plans: s.plans, Payments: c.Payments, Logger: c.Logger}
 	all := []resource{
 		scrapers.Resource{Client: c.Client, Reader: c.Client, Store: c.Store, Clock: c.Clock,
 			IDs: c.IDs, Guard: c.Guard, Plans: s.plans, ExchangeRates: c.ExchangeRates,
@@ -61,8 +63,9 @@ func (s *Server) catalog(document func() []byte) []resource {
 		groups.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs, Plans: s.plans},
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, History: history,
-			Payments: c.Payments, Node: c.Node, Boot: c.Boot, Logger: c.Logger},
-		subscriptions.Resource{Plans: s.plans},
+			Payments: c.Payments, Subscriptions: subscribing, Node: c.Node, Boot: c.Boot,
+			Logger: c.Logger},
+		subscribing,
 		customers.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs,
 			Store: c.Store, History: history, Touches: s.touches, Agreement: c.UserAgreement},
 		keys.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, Touches: s.touches},

@@ -30,7 +30,7 @@ func tags() []operation.Tag {
 		{Name: "Shared groups", Description: "Groups that others may read, by their addresses."},
 		{Name: "Schemas", Description: "Extraction schemas: the customer's own and global ones."},
 		{Name: "Wallet", Description: "The prepaid wallet: balance, entries, prices, top-ups."},
-		{Name: "Subscriptions", Description: "Legacy plans: what they are, and what they cost."},
+		{Name: "Subscriptions", Description: "Legacy plans, subscriptions to them, and invoices."},
 		{Name: "Customer", Description: "The customer's profile, preferences and agreement."},
 		{Name: "API keys", Description: "Keys that programs call with."},
 		{Name: "Notifications", Description: "What customers are told, and how they want to be."},

@@ -14,9 +14,89 @@ type Provider interface {
 	// payment_provider_failed; whether there is a session then is not known, and nobody has its
 	// address.
 	Open(ctx context.Context, order Order) (Session, error)
-	// Read checks who signed a notice, and when. It says what the notice tells: a Paid, an Ended or
-	// a Reversed, or nil where that is no top-up's. Its faults: invalid_signature, invalid_body.
+	// Read checks who signed a notice, and when. It says what the notice tells: a Paid, an Ended, a
+	// Reversed, a Contract or an Invoice, or nil where that is nothing of ours. Its faults:
+	// invalid_signature, invalid_body.
 	Read(body []byte, signature string) (any, error)
+	// Subscribe makes a session in which a plan is subscribed to, by the rules of Open.
+	Subscribe(ctx context.Context, order PlanOrder) (Session, error)
+	// Amend has a contract go on differently from its next period on, and charges nothing now. It
+	// answers how the contract stands then. Its faults are payment_provider_failed; whether it was
+	// amended then is not known, and a notice will tell.
+	Amend(ctx context.Context, change Amendment) (Contract, error)
+	// End ends a contract at once, and owes its customer what is paid beyond. One that has ended
+	// has. Its faults are payment_provider_failed.
+	End(ctx context.Context, contract string) error
+}
+
+// PlanOrder is which plan is subscribed to.
+type PlanOrder struct {
+	Key      string // 1 to 255 characters, the same for tries at one session
+	Customer string
+	Cluster  string
+	Plan     string
+	Cents    int64  // of a euro, a month
+	Revision uint64 // of the change, by our count
+}
+
+// Amendment is how a contract goes on.
+type Amendment struct {
+	Key      string // 1 to 255 characters, the same for tries at one change
+	Contract string
+	Plan     string
+	Cents    int64 // of a euro, a month; 0: as it is
+	Cancel   bool  // it does not go on at all
+	Revision uint64
+}
+
+// Standing says how it stands with a contract.
+type Standing int
+
+// The standings. Pending was never paid for, Lapsed is not paid for any more.
+const (
+	Pending Standing = iota
+	Lapsed
+	Live
+	Over
+)
+
+// Contract tells how a subscription stands at the provider.
+type Contract struct {
+	ID        string // 1 to 255 bytes
+	Customer  string // of the PlanOrder
+	Cluster   string // of the PlanOrder; "": the subscription is none of ours
+	Plan      string // of the next period
+	Cancel    bool   // there is no next period
+	Revision  uint64 // of the newest change that it has
+	Created   time.Time
+	Standing  Standing
+	PeriodEnd time.Time
+	ToldAt    time.Time // when the notice was made; zero: an answer to a call
+}
+
+// InvoiceStatus is a state of an invoice.
+type InvoiceStatus int
+
+// The states, in an order in which none goes back.
+const (
+	Draft InvoiceStatus = iota
+	Unpaid
+	Uncollectible
+	Void
+	PaidUp
+)
+
+// Invoice tells how an invoice of a contract stands.
+type Invoice struct {
+	ID       string // 1 to 255 bytes
+	Customer string // of the PlanOrder
+	Cluster  string // of the PlanOrder
+	Cents    int64  // of its currency, 0 or above
+	Currency string // three small letters
+	Status   InvoiceStatus
+	Issued   time.Time
+	URL      string // an absolute address of at most 2,048 bytes, or ""
+	ToldAt   time.Time
 }
 
 // Order is what a session is for.

@@ -91,6 +91,11 @@ const (
 	FeatureNotInPlan      Code = "feature_not_in_plan"
 	PlanLimitReached      Code = "plan_limit_reached"
 	SubscriptionInFlight  Code = "subscription_change_in_flight"
+	InvalidPlan           Code = "invalid_plan"
+	NoSubscription        Code = "no_active_subscription"
+	NoDowngrade           Code = "no_downgrade_scheduled"
+
+	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
 
 // Codes that a link's error or a job's error message can carry.
@@ -202,6 +207,11 @@ var catalog = map[Code]Entry{
 	FeatureNotInPlan:      {402, "The plan lacks the feature"},
 	PlanLimitReached:      {402, "The plan's limit is reached"},
 	SubscriptionInFlight:  {409, "A change is under way"},
+	InvalidPlan:           {400, "Invalid plan"},
+	NoSubscription:        {400, "No active subscription"},
+	NoDowngrade:           {400, "No downgrade scheduled"},
+
+	SubscriptionsNotConfigured: {404, "No subscriptions here"},
 
 	PageRobots:            {0, "robots.txt forbids the page"},
 	PageAddressForbidden:  {0, "The address is private, reserved or otherwise forbidden"},

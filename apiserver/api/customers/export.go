@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/notifications"
 	"shoal.dev/shoal/apiserver/api/schemas"
 	"shoal.dev/shoal/apiserver/api/scrapers"
+	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/api/wallet"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -117,6 +118,16 @@ func (e *exporter) account(context.Context) error {
 		{"wallet", wallet.New(e.view, e.customer)},
 	} {
 		if err := e.lines.Encode(one); err != nil {
+			return err
+		}
+	}
+	if s := e.view.Subscription(e.customer); s != nil {
+		if err := e.line("subscription", subscriptions.NewSubscription(s)); err != nil {
+			return err
+		}
+	}
+	for _, invoice := range e.view.Invoices(e.customer) {
+		if err := e.line("invoice", subscriptions.NewInvoice(invoice)); err != nil {
 			return err
 		}
 	}

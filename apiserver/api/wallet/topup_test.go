@@ -39,6 +39,16 @@ func (f *till) Open(_ context.Context, order payment.Order) (payment.Session, er
 
 func (f *till) Read([]byte, string) (any, error) { return nil, nil }
 
+func (f *till) Subscribe(context.Context, payment.PlanOrder) (payment.Session, error) {
+	return payment.Session{}, f.fail
+}
+
+func (f *till) Amend(context.Context, payment.Amendment) (payment.Contract, error) {
+	return payment.Contract{}, f.fail
+}
+
+func (f *till) End(context.Context, string) error { return f.fail }
+
 func (f *till) asked() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,6 +5,7 @@ package wallet
 import (
 	"log/slog"
 
+	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
@@ -22,9 +23,11 @@ type Resource struct {
 	History *client.History
 	// Payments is who takes customers' money; nil: nobody does.
 	Payments payment.Provider
-	Node     string // of this process, in whose name calls are claimed
-	Boot     ids.ID
-	Logger   *slog.Logger
+	// Subscriptions take the notices that are of them.
+	Subscriptions subscriptions.Resource
+	Node          string // of this process, in whose name calls are claimed
+	Boot          ids.ID
+	Logger        *slog.Logger
 }
 
 // Operations are all of the resource, in the order of the specification.

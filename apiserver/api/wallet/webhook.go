@@ -27,7 +27,7 @@ func (r Resource) takeNotice() *operation.Operation {
 			"signature holds for five minutes. Notices may come twice and in any order.",
 		Access: auth.Public, Rate: limits.Unlimited,
 		Errors: []fault.Code{fault.TopUpNotConfigured, fault.InvalidSignature,
-			fault.AmountOverflow},
+			fault.AmountOverflow, fault.ProviderFailed},
 	}, func(ctx context.Context, from *operation.Caller, in *noticeRequest) (operation.None,
 		error) {
 		if r.Payments == nil {
@@ -45,6 +45,10 @@ func (r Resource) takeNotice() *operation.Operation {
 				client.EndTopUp{Session: told.Session, Failed: told.Failed}, nil)
 		case payment.Reversed:
 			err = r.reverse(ctx, told)
+		case payment.Contract:
+			err = r.Subscriptions.TakeContract(ctx, told, from.RequestID)
+		case payment.Invoice:
+			err = r.Subscriptions.TakeInvoice(ctx, told, from.RequestID)
 		}
 		return operation.None{}, err
 	})

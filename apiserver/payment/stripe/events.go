@@ -28,7 +28,11 @@ func Events() []string {
 	return []string{"checkout.session.completed", "checkout.session.async_payment_succeeded",
 		"checkout.session.async_payment_failed", "checkout.session.expired", "refund.created",
 		"refund.updated", "refund.failed", "charge.dispute.funds_withdrawn",
-		"charge.dispute.funds_reinstated"}
+		"charge.dispute.funds_reinstated",
+		"customer.subscription.created", "customer.subscription.updated",
+		"customer.subscription.deleted", "customer.subscription.paused",
+		"customer.subscription.resumed", "invoice.created", "invoice.finalized", "invoice.updated",
+		"invoice.paid", "invoice.voided", "invoice.marked_uncollectible", "invoice.deleted"}
 }
 
 var errUnreadable = fault.New(fault.InvalidBody, "the event cannot be read")
@@ -66,8 +70,43 @@ func (p *Provider) Read(body []byte, signature string) (any, error) {
 	case stripe.EventTypeChargeDisputeFundsWithdrawn,
 		stripe.EventTypeChargeDisputeFundsReinstated:
 		return readDispute(event.Type, event.Data.Raw)
+	case stripe.EventTypeCustomerSubscriptionCreated, stripe.EventTypeCustomerSubscriptionUpdated,
+		stripe.EventTypeCustomerSubscriptionDeleted, stripe.EventTypeCustomerSubscriptionPaused,
+		stripe.EventTypeCustomerSubscriptionResumed:
+		return toldContract(&event)
+	case stripe.EventTypeInvoiceCreated, stripe.EventTypeInvoiceFinalized,
+		stripe.EventTypeInvoiceUpdated, stripe.EventTypeInvoicePaid,
+		stripe.EventTypeInvoiceVoided, stripe.EventTypeInvoiceMarkedUncollectible,
+		stripe.EventTypeInvoiceDeleted:
+		return toldInvoice(&event)
 	}
 	return nil, nil
+}
+
+// toldContract is a contract as of the time of its event.
+func toldContract(event *stripe.Event) (any, error) {
+	contract, err := readContract(event.Data.Raw)
+	if err != nil || contract == nil {
+		return nil, err
+	}
+	if !isTime(event.Created) {
+		return nil, errUnreadable
+	}
+	contract.ToldAt = time.Unix(event.Created, 0)
+	return *contract, nil
+}
+
+// toldInvoice is an invoice as of the time of its event.
+func toldInvoice(event *stripe.Event) (any, error) {
+	told, err := readInvoice(event.Data.Raw, event.Type == stripe.EventTypeInvoiceDeleted)
+	if err != nil || told == nil {
+		return nil, err
+	}
+	if !isTime(event.Created) {
+		return nil, errUnreadable
+	}
+	told.ToldAt = time.Unix(event.Created, 0)
+	return *told, nil
 }
 
 // signedAt is the time in a valid signature, which the signature covers.

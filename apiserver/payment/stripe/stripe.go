@@ -140,13 +140,7 @@ func (p *Provider) Open(ctx context.Context, order payment.Order) (payment.Sessi
 	if err != nil {
 		return payment.Session{}, failed(err)
 	}
-	to, err := url.Parse(made.URL)
-	if err != nil || !isWeb(to) || len(made.URL) > maxURL || made.ID == "" ||
-		len(made.ID) > maxID {
-		return payment.Session{}, fault.New(fault.ProviderFailed,
-			"the payment provider made a session that nobody can pay")
-	}
-	return payment.Session{ID: made.ID, URL: made.URL, Expires: time.Unix(made.ExpiresAt, 0)}, nil
+	return readOpened(made)
 }
 
 // failed is what a caller hears of a failed call. What Stripe said is for the log.

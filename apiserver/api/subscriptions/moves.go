@@ -1,0 +1,254 @@
+package subscriptions
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const (
+	// askTime is for the provider to answer.
+	askTime = 20 * time.Second
+	// releaseTime is for ending a move that failed.
+	releaseTime = 10 * time.Second
+)
+
+// PlanInput is the plan that is wanted.
+type PlanInput struct {
+	Plan string `json:"plan" required:"true" enum:"STARTER,BASIC,PRO,BUSINESS,TEAM" code:"invalid_plan"`
+}
+
+type planRequest struct {
+	Body PlanInput `body:"json"`
+}
+
+var (
+	errNoProvider = fault.New(fault.SubscriptionsNotConfigured,
+		"nobody takes payments for this server: there is nothing to subscribe to")
+	errNone        = fault.New(fault.NoSubscription, "there is no active subscription")
+	errNoDowngrade = fault.New(fault.NoDowngrade, "no downgrade is scheduled")
+)
+
+// moveErrors are what every change can answer.
+func moveErrors(more ...fault.Code) []fault.Code {
+	return append([]fault.Code{fault.SubscriptionsNotConfigured, fault.ProviderFailed,
+		fault.SubscriptionInFlight}, more...)
+}
+
+// get is GET /api/subscription.
+func (r Resource) get() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_subscription", Routes: operation.Routes("GET /api/subscription"),
+		Group: group, Summary: "Answers the customer's legacy plan",
+		Description: "INACTIVE with plan null: the customer pays as it goes, without a plan.",
+		Access:      auth.Read, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (Subscription, error) {
+		return r.newSubscription(from.View.Subscription(from.Customer)), nil
+	})
+}
+
+// create is POST /api/subscription/create.
+func (r Resource) create() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_create_subscription", Routes: operation.Routes("POST /api/subscription/create"),
+		Group: group, Summary: "Opens a checkout in which a plan is subscribed to",
+		Description: "An ACTIVE subscription is answered as it is. The plan begins when the " +
+			"payment provider has told of the payment. The free plan begins at once.",
+		Access: auth.Write, Rate: limits.TopUp, Errors: moveErrors(fault.InvalidPlan),
+	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
+		known := from.View.Subscription(from.Customer)
+		plan, err := r.wanted(in.Body.Plan)
+		switch {
+		case err != nil:
+			return Subscription{}, err
+		case known.Active():
+			return r.newSubscription(known), nil
+		case plan.Name == client.StarterPlan:
+			return r.chooseFree(ctx, from)
+		}
+		return r.checkout(ctx, from, plan)
+	})
+}
+
+// change is POST /api/subscription/change.
+func (r Resource) change() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_change_subscription", Routes: operation.Routes("POST /api/subscription/change"),
+		Group: group, Summary: "Changes the plan",
+		Description: "A dearer plan opens a checkout, and takes the place of the old one when it " +
+			"is paid. A cheaper one is scheduled for the end of the period, and charges nothing " +
+			"now. The same plan changes nothing.",
+		Access: auth.Write, Rate: limits.TopUp,
+		Errors: moveErrors(fault.InvalidPlan, fault.NoSubscription),
+	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
+		known := from.View.Subscription(from.Customer)
+		plan, err := r.wanted(in.Body.Plan)
+		switch {
+		case err != nil:
+			return Subscription{}, err
+		case plan.Name == client.StarterPlan && !known.Active():
+			return r.chooseFree(ctx, from)
+		case known.Plan() == "":
+			return Subscription{}, errNone
+		case known.Plan() == plan.Name, known.Scheduled() == plan.Name:
+			return r.newSubscription(known), nil
+		}
+		if now := r.Plans.Find(known.Plan()); now == nil || plan.Level > now.Level {
+			return r.checkout(ctx, from, plan)
+		}
+		if plan.Name == client.StarterPlan {
+			return r.amend(ctx, from, payment.Amendment{Plan: known.Paid, Cancel: true})
+		}
+		return r.amend(ctx, from, payment.Amendment{Plan: plan.Name, Cents: plan.Cents()})
+	})
+}
+
+// cancel is POST /api/subscription/cancel.
+func (r Resource) cancel() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_cancel_subscription", Routes: operation.Routes("POST /api/subscription/cancel"),
+		Group: group, Summary: "Ends the subscription at the end of its period",
+		Description: "The plan stays until currentPeriodEnd, then it is STARTER. Until then " +
+			"cancel-downgrade takes it back.",
+		Access: auth.Write, Rate: limits.TopUp, Errors: moveErrors(fault.NoSubscription),
+	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (Subscription, error) {
+		known := from.View.Subscription(from.Customer)
+		switch {
+		case r.Payments == nil:
+			return Subscription{}, errNoProvider
+		case !known.Active():
+			return Subscription{}, errNone
+		case known.Plan() == client.StarterPlan, known.Scheduled() == client.StarterPlan:
+			return r.newSubscription(known), nil
+		}
+		return r.amend(ctx, from, payment.Amendment{Plan: known.Paid, Cancel: true})
+	})
+}
+
+// cancelDowngrade is POST /api/subscription/cancel-downgrade.
+func (r Resource) cancelDowngrade() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_cancel_downgrade",
+		Routes: operation.Routes("POST /api/subscription/cancel-downgrade"),
+		Group:  group, Summary: "Keeps the plan, in place of what was scheduled",
+		Access: auth.Write, Rate: limits.TopUp, Errors: moveErrors(fault.NoDowngrade),
+	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (Subscription, error) {
+		known := from.View.Subscription(from.Customer)
+		switch {
+		case r.Payments == nil:
+			return Subscription{}, errNoProvider
+		case known.Scheduled() == "":
+			return Subscription{}, errNoDowngrade
+		}
+		keep := payment.Amendment{Plan: known.Paid}
+		if known.Contract.Plan != known.Paid { // its price was changed, too
+			plan := r.Plans.Find(known.Paid)
+			if plan == nil {
+				return Subscription{}, fault.New(fault.InvalidPlan,
+					"the plan %s is not there any more", known.Paid)
+			}
+			keep.Cents = plan.Cents()
+		}
+		return r.amend(ctx, from, keep)
+	})
+}
+
+// wanted is a plan that a customer may choose.
+func (r Resource) wanted(name string) (*plans.Plan, error) {
+	if r.Payments == nil {
+		return nil, errNoProvider
+	}
+	plan := r.Plans.Find(name)
+	if plan == nil || !plan.Offered && plan.Name != client.StarterPlan {
+		return nil, fault.Invalid(fault.InvalidPlan, "plan", "is not to be had")
+	}
+	return plan, nil
+}
+
+func (r Resource) chooseFree(ctx context.Context, from *operation.Caller) (Subscription, error) {
+	made, err := client.Do(ctx, r.Client, client.ChooseFree{Customer: from.Customer}, nil)
+	return r.newSubscription(&made), err
+}
+
+// begin claims the subscription for a change. What it answers is how the subscription is now.
+func (r Resource) begin(ctx context.Context, customer string) (client.Subscription, error) {
+	return client.Do(ctx, r.Client, client.BeginMove{Customer: customer, Move: r.IDs.New()}, nil)
+}
+
+// end lets another change begin. What cannot be ended now is in two minutes.
+func (r Resource) end(ctx context.Context, customer string, move ids.ID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	defer cancel()
+	_, _ = client.Do(ctx, r.Client, client.EndMove{Customer: customer, Move: move}, nil)
+}
+
+// checkout opens one for a plan, or answers the one that is open. Whoever dies in between has made
+// a session that nobody pays, since nobody has its address.
+func (r Resource) checkout(ctx context.Context, from *operation.Caller,
+	plan *plans.Plan) (Subscription, error) {
+	begun, err := r.begin(ctx, from.Customer)
+	if err != nil {
+		return Subscription{}, err
+	}
+	if r.isOpen(&begun) && begun.Checkout.Plan == plan.Name || begun.Plan() == plan.Name {
+		r.end(ctx, from.Customer, begun.Move)
+		return r.newSubscription(&begun), nil
+	}
+	asking, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	session, err := r.Payments.Subscribe(asking, payment.PlanOrder{Key: begun.Move.String(),
+		Customer: from.Customer, Cluster: clusterOf(from.View), Plan: plan.Name,
+		Cents: plan.Cents(), Revision: begun.Revision})
+	if err != nil {
+		r.end(ctx, from.Customer, begun.Move)
+		return Subscription{}, err
+	}
+	made, err := client.Do(ctx, r.Client, client.OpenCheckout{Customer: from.Customer,
+		Move: begun.Move, Checkout: client.Checkout{Session: session.ID, URL: session.URL,
+			Plan: plan.Name, Expires: session.Expires.UnixMilli()}}, nil)
+	return r.newSubscription(&made), err
+}
+
+// amend has the contract go on differently. Whoever dies in between has amended it: the provider
+// tells of that, and the state follows.
+func (r Resource) amend(ctx context.Context, from *operation.Caller,
+	change payment.Amendment) (Subscription, error) {
+	begun, err := r.begin(ctx, from.Customer)
+	if err != nil {
+		return Subscription{}, err
+	}
+	known := from.View.Subscription(from.Customer)
+	if !begun.Active() || begun.Contract.ID != known.Contract.ID || begun.Paid != known.Paid {
+		r.end(ctx, from.Customer, begun.Move)
+		return Subscription{}, fault.New(fault.SubscriptionInFlight,
+			"the subscription has just changed")
+	}
+	change.Key, change.Contract = begun.Move.String(), begun.Contract.ID
+	change.Revision = begun.Revision
+	asking, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	told, err := r.Payments.Amend(asking, change)
+	if err != nil {
+		r.end(ctx, from.Customer, begun.Move)
+		return Subscription{}, err
+	}
+	made, err := client.Do(ctx, r.Client, client.TellContract{Customer: from.Customer,
+		Contract: newContract(&told), Move: begun.Move}, nil)
+	return r.newSubscription(&made), err
+}
+
+// clusterOf names the cluster, so that others with the same provider let its notices be.
+func clusterOf(v *client.View) string {
+	if cluster := v.Cluster(); cluster != nil {
+		return cluster.ID.String()
+	}
+	return ""
+}

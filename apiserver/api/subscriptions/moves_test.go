@@ -1,0 +1,323 @@
+package subscriptions_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+)
+
+// Calls of alice's.
+const (
+	create  = "POST /api/subscription/create"
+	change  = "POST /api/subscription/change"
+	cancel  = "POST /api/subscription/cancel"
+	restore = "POST /api/subscription/cancel-downgrade"
+)
+
+// move is a change, with a plan or "", and what it answers.
+func move(do, plan string, has map[string]any) apitest.Scenario {
+	sc := apitest.Scenario{Name: do + " " + plan, As: apitest.User, Do: do, Status: 200, Has: has}
+	if plan != "" {
+		sc.Body = fmt.Sprintf(`{"plan": %q}`, plan)
+	}
+	return sc
+}
+
+func refusal(sc apitest.Scenario, status int, code string) apitest.Scenario {
+	sc.Status, sc.Code, sc.Has = status, code, nil
+	return sc
+}
+
+// stands is a subscription without a checkout.
+func stands(plan, status, scheduled any) map[string]any {
+	return map[string]any{"plan": plan, "status": status, "scheduledPlan": scheduled,
+		"payment": nil}
+}
+
+// subscribed is a shop in which alice has PRO.
+func subscribed(t *testing.T) *shop {
+	t.Helper()
+	s := openShop(t)
+	s.Run(t, move(create, "PRO", nil))
+	s.Run(t, s.pay(1, "sub_1"))
+	return s
+}
+
+// TestMoves is the table of specification 3.
+func TestMoves(t *testing.T) {
+	none := func(t *testing.T) *shop { t.Helper(); return openShop(t) }
+	free := func(t *testing.T) *shop {
+		t.Helper()
+		s := openShop(t)
+		s.Run(t, move(change, "STARTER", stands("STARTER", "ACTIVE", nil)))
+		return s
+	}
+	lower := func(t *testing.T) *shop {
+		t.Helper()
+		s := subscribed(t)
+		s.Run(t, move(change, "BASIC", stands("PRO", "ACTIVE", "BASIC")))
+		return s
+	}
+	ending := func(t *testing.T) *shop {
+		t.Helper()
+		s := subscribed(t)
+		s.Run(t, move(cancel, "", stands("PRO", "ACTIVE", "STARTER")))
+		return s
+	}
+	ended := func(t *testing.T) *shop {
+		t.Helper()
+		s := ending(t)
+		s.Clock.Advance(monthSeconds * time.Second)
+		s.Client.Tick(t)
+		return s
+	}
+	pays := func(plan any, status string, session int) map[string]any {
+		return map[string]any{"plan": plan, "status": status, "scheduledPlan": nil,
+			"payment.url": fmt.Sprint("https://pay.test/cs_", session)}
+	}
+	for _, c := range []struct {
+		name    string
+		from    func(*testing.T) *shop
+		do      string
+		plan    string
+		want    map[string]any
+		refused string
+	}{
+		{"create, none", none, create, "PRO", pays(nil, "INACTIVE", 1), ""},
+		{"create, active", subscribed, create, "BASIC", stands("PRO", "ACTIVE", nil), ""},
+		{"create, free", free, create, "PRO", stands("STARTER", "ACTIVE", nil), ""},
+		{"create, ended", ended, create, "BASIC", pays("STARTER", "INACTIVE", 2), ""},
+		{"create the free one", none, create, "STARTER", stands("STARTER", "ACTIVE", nil), ""},
+		{"create what is not offered", none, create, "TEAM", nil, "invalid_plan"},
+		{"create what is no plan", none, create, "GOLD", nil, "invalid_plan"},
+		{"higher", subscribed, change, "BUSINESS", pays("PRO", "ACTIVE", 2), ""},
+		{"higher, free", free, change, "BASIC", pays("STARTER", "ACTIVE", 1), ""},
+		{"higher, ended", ended, change, "BASIC", pays("STARTER", "INACTIVE", 2), ""},
+		{"lower", subscribed, change, "BASIC", stands("PRO", "ACTIVE", "BASIC"), ""},
+		{"lower again", lower, change, "BASIC", stands("PRO", "ACTIVE", "BASIC"), ""},
+		{"lower, ending", ending, change, "BASIC", stands("PRO", "ACTIVE", "BASIC"), ""},
+		{"same", subscribed, change, "PRO", stands("PRO", "ACTIVE", nil), ""},
+		{"free, none", none, change, "STARTER", stands("STARTER", "ACTIVE", nil), ""},
+		{"free, ended", ended, change, "STARTER", stands("STARTER", "ACTIVE", nil), ""},
+		{"free, active", subscribed, change, "STARTER", stands("PRO", "ACTIVE", "STARTER"), ""},
+		{"change, none", none, change, "PRO", nil, "no_active_subscription"},
+		{"change to what is not offered", subscribed, change, "TEAM", nil, "invalid_plan"},
+		{"cancel", subscribed, cancel, "", stands("PRO", "ACTIVE", "STARTER"), ""},
+		{"cancel again", ending, cancel, "", stands("PRO", "ACTIVE", "STARTER"), ""},
+		{"cancel, lower", lower, cancel, "", stands("PRO", "ACTIVE", "STARTER"), ""},
+		{"cancel, free", free, cancel, "", stands("STARTER", "ACTIVE", nil), ""},
+		{"cancel, none", none, cancel, "", nil, "no_active_subscription"},
+		{"cancel, ended", ended, cancel, "", nil, "no_active_subscription"},
+		{"restore, lower", lower, restore, "", stands("PRO", "ACTIVE", nil), ""},
+		{"restore, ending", ending, restore, "", stands("PRO", "ACTIVE", nil), ""},
+		{"restore, nothing", subscribed, restore, "", nil, "no_downgrade_scheduled"},
+		{"restore, none", none, restore, "", nil, "no_downgrade_scheduled"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := c.from(t)
+			sc := move(c.do, c.plan, c.want)
+			if c.refused != "" {
+				sc = refusal(sc, 400, c.refused)
+			}
+			s.Run(t, sc)
+			if c.refused == "" {
+				s.Run(t, apitest.Scenario{Name: "read", As: apitest.Reader,
+					Do: "GET /api/subscription", Status: 200, Has: c.want})
+			}
+		})
+	}
+}
+
+func TestMovesWithoutAProvider(t *testing.T) {
+	s := apitest.Start(t)
+	for _, sc := range []apitest.Scenario{move(create, "PRO", nil), move(change, "STARTER", nil),
+		move(cancel, "", nil), move(restore, "", nil)} {
+		s.Run(t, refusal(sc, 404, "subscriptions_not_configured"))
+	}
+	s.Run(t, apitest.Scenario{Name: "read", As: apitest.Reader, Do: "GET /api/subscription",
+		Status: 200, Has: stands(nil, "INACTIVE", nil)},
+		apitest.Scenario{Name: "invoices", As: apitest.Reader, Do: "GET /api/billing-history",
+			Status: 200, Has: map[string]any{"content": []any{}}})
+}
+
+// TestPricesFollowTheMoves: what the provider charges next is what was scheduled, and the old price
+// again when that is taken back.
+func TestPricesFollowTheMoves(t *testing.T) {
+	s := subscribed(t)
+	for _, step := range []struct {
+		move  apitest.Scenario
+		cents int
+		ends  bool
+	}{
+		{move(change, "BASIC", nil), 2_900, false},
+		{move(restore, "", nil), 7_900, false},
+		{move(change, "STARTER", nil), 7_900, true},
+		{move(change, "BASIC", nil), 2_900, false},
+	} {
+		s.Run(t, step.move)
+		if got := s.cents("sub_1"); got != step.cents ||
+			s.subs["sub_1"].CancelAtPeriodEnd != step.ends {
+			t.Errorf("%s: %d cents, %+v", step.move.Name, got, s.subs["sub_1"])
+		}
+	}
+	s.Clock.Advance(monthSeconds * time.Second)
+	s.Client.Tick(t)
+	s.Run(t, apitest.Scenario{Name: "the next period", As: apitest.User,
+		Do: "GET /api/subscription", Status: 200, Has: stands("BASIC", "ACTIVE", nil)})
+}
+
+// TestUpgradeReplaces: the dearer plan begins when it is paid, and the old contract is ended at the
+// provider. While that fails the notice is not answered.
+func TestUpgradeReplaces(t *testing.T) {
+	s := subscribed(t)
+	s.Run(t, move(change, "BUSINESS", nil))
+	paid := s.pay(2, "sub_2")
+	s.set(func() { s.fail = true })
+	s.Run(t, refusal(paid, 502, "payment_provider_failed"))
+	s.set(func() { s.fail = false })
+	s.Client.Lose(1)
+	s.Run(t, refusal(paid, 503, "unavailable"))
+	s.Client.Lose(2)
+	s.Run(t, refusal(paid, 503, "unavailable"), paid, paid)
+	s.Run(t, apitest.Scenario{Name: "read", As: apitest.User, Do: "GET /api/subscription",
+		Status: 200, Has: stands("BUSINESS", "ACTIVE", nil)},
+		s.told("customer.subscription.deleted", "sub_1"),
+		s.told("customer.subscription.updated", "sub_2"),
+		apitest.Scenario{Name: "stays", As: apitest.User, Do: "GET /api/subscription",
+			Status: 200, Has: stands("BUSINESS", "ACTIVE", nil)})
+	if s.subs["sub_1"].Status != "canceled" || s.subs["sub_2"].Status != "active" {
+		t.Errorf("%+v, %+v", s.subs["sub_1"], s.subs["sub_2"])
+	}
+}
+
+// TestContractNotices: old, repeated, out of order, forged, of others.
+func TestContractNotices(t *testing.T) {
+	s := subscribed(t)
+	read := func(plan, status, scheduled any) apitest.Scenario {
+		return apitest.Scenario{Name: "read", As: apitest.User, Do: "GET /api/subscription",
+			Status: 200, Has: stands(plan, status, scheduled)}
+	}
+	before := s.told("customer.subscription.updated", "sub_1")
+	s.Clock.Advance(time.Second)
+	s.set(func() { s.subs["sub_1"].CancelAtPeriodEnd = true }) // by hand
+	later := s.told("customer.subscription.updated", "sub_1")
+	s.Run(t, later, later, before, read("PRO", "ACTIVE", "STARTER"))
+	forged := s.told("customer.subscription.deleted", "sub_1")
+	forged.Body = strings.Replace(forged.Body, "PRO", "TEAM", 1)
+	s.Run(t, refusal(forged, 400, "invalid_signature"))
+	for _, of := range []string{"shoal_cluster", "shoal_customer"} {
+		s.subs["sub_9"] = &sub{ID: "sub_9", Status: "active", Created: 9_000_000_000,
+			Metadata: map[string]string{}}
+		for name, value := range s.subs["sub_1"].Metadata {
+			s.subs["sub_9"].Metadata[name] = value
+		}
+		s.subs["sub_9"].Items = s.subs["sub_1"].Items
+		s.subs["sub_9"].Metadata[of] = "other"
+		s.Run(t, s.told("customer.subscription.created", "sub_9"))
+	}
+	s.Run(t, read("PRO", "ACTIVE", "STARTER"))
+	s.set(func() { s.subs["sub_1"].Status = "canceled" })
+	s.Run(t, s.told("customer.subscription.deleted", "sub_1"), later,
+		read("STARTER", "INACTIVE", nil))
+}
+
+// TestCreateTogether: 64 calls at once open one checkout.
+func TestCreateTogether(t *testing.T) {
+	s := openShop(t)
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() {
+			a := s.Call(t, move(create, "PRO", nil))
+			if a.Status != 409 && (a.Status != 200 ||
+				a.Text("payment.url") != "https://pay.test/cs_1") {
+				t.Errorf("%d %s", a.Status, a.Body)
+			}
+		})
+	}
+	all.Wait()
+	s.Run(t, move(create, "PRO", map[string]any{"payment.url": "https://pay.test/cs_1"}))
+	if s.asked != 1 {
+		t.Errorf("the provider was asked %d times", s.asked)
+	}
+	s.Run(t, move(create, "BASIC", map[string]any{"payment.url": "https://pay.test/cs_2"}))
+	s.Clock.Advance(25 * time.Hour) // it has expired
+	s.Run(t, apitest.Scenario{Name: "expired", As: s.token(t), Do: "GET /api/subscription",
+		Status: 200, Has: stands(nil, "INACTIVE", nil)})
+}
+
+// token is alice's key: sign-in tokens are an hour old.
+func (s *shop) token(*testing.T) string { return s.Secrets[apitest.User] }
+
+// TestMovesOfTheKilled: a provider that fails leaves everything as it was. Who dies behind the
+// provider's answer has changed the contract; its notice tells, and another move waits two minutes.
+func TestMovesOfTheKilled(t *testing.T) {
+	s := subscribed(t)
+	s.set(func() { s.fail = true })
+	s.Run(t, refusal(move(cancel, "", nil), 502, "payment_provider_failed"))
+	s.set(func() { s.fail = false })
+	s.Run(t, apitest.Scenario{Name: "as before", As: apitest.User, Do: "GET /api/subscription",
+		Status: 200, Has: stands("PRO", "ACTIVE", nil)})
+	calls := 0
+	s.set(func() {
+		s.during = func() {
+			if calls++; calls == 2 { // the change; the first call reads
+				s.Client.Fail(errors.New("killed"))
+			}
+		}
+	})
+	s.Run(t, refusal(move(cancel, "", nil), 500, "internal_error"))
+	s.set(func() { s.during = nil })
+	s.Client.Fail(nil)
+	s.Run(t, refusal(move(restore, "", nil), 400, "no_downgrade_scheduled"),
+		s.told("customer.subscription.updated", "sub_1"),
+		apitest.Scenario{Name: "told", As: apitest.User, Do: "GET /api/subscription", Status: 200,
+			Has: stands("PRO", "ACTIVE", "STARTER")},
+		refusal(move(restore, "", nil), 409, "subscription_change_in_flight"))
+	s.Clock.Advance(2 * time.Minute)
+	s.Run(t, move(restore, "", stands("PRO", "ACTIVE", nil)))
+}
+
+func TestInvoices(t *testing.T) {
+	s := subscribed(t)
+	invoice := func(id, status, day string, cents int, with ...string) apitest.Scenario {
+		at, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprintf(`{"id": %q, "status": %q, "currency": "eur", "total": %d,
+			"created": %d, "hosted_invoice_url": "https://pay.test/%s", "parent":
+			{"subscription_details": {"metadata": {"shoal_customer": "alice", "shoal_plan": "PRO",
+			"shoal_cluster": %q}}}}`, id, status, cents, at.Unix(), id,
+			s.Client.View().Cluster().ID)
+		return s.notice("invoice.updated", strings.NewReplacer(with...).Replace(text))
+	}
+	s.Run(t, invoice("in_1", "paid", "2026-01-31", 7_900), invoice("in_1", "open", "2026-01-31", 1),
+		invoice("in_2", "draft", "2026-02-28", 2_905), invoice("in_3", "open", "2026-03-01", 100),
+		invoice("in_4", "open", "2026-03-01", 100, "alice", "nobody"),
+		invoice("in_5", "open", "2026-03-01", 100, `"shoal_cluster": "`, `"shoal_cluster": "f`),
+		invoice("in_6", "open", "2026-03-01", 100, "shoal_", "shop_"))
+	list := func(query string, total int, first any) apitest.Scenario {
+		return apitest.Scenario{Name: "list " + query, As: apitest.Reader,
+			Do: "GET /api/billing-history" + query, Status: 200,
+			Has: map[string]any{"totalElements": total, "content.0.id": first}}
+	}
+	s.Run(t, list("", 3, "in_3"), list("?size=1&page=2", 3, "in_1"),
+		list("?status=DRAFT", 1, "in_2"), list("?from=2026-02-28", 2, "in_3"),
+		list("?to=2026-02-28", 2, "in_2"), list("?from=2026-01-31&to=2026-01-31", 1, "in_1"),
+		apitest.Scenario{Name: "whole", As: apitest.Reader,
+			Do: "GET /api/billing-history?status=PAID", Status: 200, Has: map[string]any{
+				"number": 0, "size": 20, "totalPages": 1, "content": []any{map[string]any{
+					"id": "in_1", "amount": 79, "currency": "EUR", "status": "PAID",
+					"issuedAt":         "2026-01-31T00:00:00.000Z",
+					"hostedInvoiceUrl": "https://pay.test/in_1"}}}},
+		apitest.Scenario{Name: "another's", As: apitest.Other, Do: "GET /api/billing-history",
+			Status: 200, Has: map[string]any{"content": []any{}}},
+		apitest.Scenario{Name: "no day", As: apitest.Reader,
+			Do: "GET /api/billing-history?from=2026-02-30", Status: 400, Code: "invalid_request",
+			Has: map[string]any{"errors.0.field": "from"}})
+}

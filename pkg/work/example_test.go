@@ -16,6 +16,7 @@ func ExampleKinds() {
 	// blobs controlplane
 	// email apiserver
 	// expire ingest
+	// launch apiserver
 	// orphans controlplane
 	// recount billing
 	// remove ingest

@@ -10,6 +10,7 @@ const (
 	Blobs   = "blobs"   // the blob store is counted, and what expired there goes
 	Email   = "email"   // what customers are told is sent by e-mail
 	Expire  = "expire"  // rows that are older than they may be go
+	Launch  = "launch"  // runs that are due are launched
 	Orphans = "orphans" // link lists that nothing names go
 	Recount = "recount" // the ledger is held against the page records
 	Remove  = "remove"  // rows of what was deleted go
@@ -21,7 +22,7 @@ const (
 // Role is the role whose nodes do a kind of work, "" of a kind that there is not.
 func Role(kind string) string {
 	switch kind {
-	case Email, Webhooks:
+	case Email, Launch, Webhooks:
 		return "apiserver"
 	case Expire, Remove, Retain:
 		return "ingest"
@@ -35,5 +36,6 @@ func Role(kind string) string {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Email, Expire, Orphans, Recount, Remove, Retain, Webhooks}
+	return []string{Backup, Blobs, Email, Expire, Launch, Orphans, Recount, Remove, Retain,
+		Webhooks}
 }

@@ -180,6 +180,9 @@ func registerAll(m *FSM) {
 	register(m, setPassword)
 	register(m, disableAccount)
 	register(m, removeAccount)
+	register(m, moveSchedules)
+	register(m, arrangeGroups)
+	register(m, putStartType)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -97,9 +97,10 @@ bench-peers: peers
 	go run ./bench $(BENCH)
 	go run ./bench -absent $(BENCH)
 
-## simulation: the protocol under 100,000 seeds of faults
+## simulation: the protocol under 100,000 seeds of faults, and a year of 10,000 schedules
 simulation:
 	go test ./controlplane/internal/simulation -seeds 100000 -v -timeout 1h
+	go test ./controlplane/internal/leadership -run YearOfSchedules -schedules 10000 -days 365 -v -timeout 3h
 
 ## guards: every spelling of every forbidden address at every way out, by a browser where there is one (make test: each fourth)
 guards:

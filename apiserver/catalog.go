@@ -18,7 +18,6 @@ import (
 	"shoal.dev/shoal/apiserver/api/system"
 	"shoal.dev/shoal/apiserver/api/wallet"
 	"shoal.dev/shoal/apiserver/api/webhooks"
-	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/trial"
 	"shoal.dev/shoal/controlplane/client"
@@ -42,9 +41,7 @@ func (s *Server) issuerState() (reachable, known bool) {
 func (s *Server) catalog(document func() []byte) []resource {
 	c := &s.config
 	history := client.NewHistory(c.Store)
-	launcher := &launch.Launcher{Client: c.Client, Store: c.Store, History: history,
-		Clock: c.Clock, IDs: c.IDs, Guard: c.Guard, Engines: c.SearchEngines, Node: c.Node,
-		Boot: c.Boot, Plans: s.plans}
+	launcher := s.launcher()
 	trials := &trial.Trials{Launcher: launcher, Client: c.Client, Store: c.Store,
 		History: history, Clock: c.Clock,
 		Values: c.Values}

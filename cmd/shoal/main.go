@@ -47,7 +47,7 @@ type grammar struct {
 	Detect   commands.Detect   `cmd:"" help:"Show what a page could be read with."`
 	Preview  commands.Preview  `cmd:"" help:"Show what of a page becomes rows."`
 	Scraper  commands.Scrapers `cmd:"" help:"List, read, save, copy and delete scrapers."`
-	Group    commands.Groups   `cmd:"" help:"Launch all scrapers of a group, or stop them."`
+	Group    commands.Groups   `cmd:"" help:"Launch all scrapers of a group, stop them, or say when they start."`
 	Run      commands.Run      `cmd:"" help:"Launch a list run: read every address of a list and extract fields."`
 	Estimate commands.Estimate `cmd:"" help:"Say what a run of a scraper will probably cost."`
 	Jobs     commands.Jobs     `cmd:"" help:"List runs, newest first."`

@@ -252,6 +252,9 @@ func TestGroupRunAndStop(t *testing.T) {
 		t.Errorf("the call is %s", last)
 	}
 	b.shoal("group", "stop", apitest.GroupID, "--json").want(t, terminal.ExitOK, `"reason": "FILE"`)
+	b.shoal("group", "start-type", "news", "DAILY").want(t, terminal.ExitOK,
+		apitest.ScraperID+" 2026-01-03T00:17:00.000Z", apitest.SavedID+" by hand")
+	b.shoal("group", "start-type", "news", "HOURLY").want(t, terminal.ExitUsage, "HOURLY")
 	b.shoal("group", "stop", "nobody").want(t, terminal.ExitFailed, `no group "nobody"`)
 }
 
@@ -436,7 +439,8 @@ func TestHelpTeaches(t *testing.T) {
 		"bench frontier", "bench rows", "bench raft", "bench soak",
 		"demo", "demo-web", "version", "scrape", "detect", "preview", "errors", "completion", "man",
 		"scraper list", "scraper get", "scraper put", "scraper copy", "scraper delete",
-		"estimate", "group run", "group stop", "requeue"} {
+		"estimate", "group run", "group stop",
+		"group start-type", "requeue"} {
 		b.shoal(append(strings.Fields(command), "--help")...).want(t, terminal.ExitOK,
 			"Usage: shoal "+command)
 	}

@@ -37,3 +37,18 @@ const (
 
 // SkipFor is the reason to skip a scraper whose launch had a fault.
 func SkipFor(err error) SkipReason { return command.SkipFor(err) }
+
+// What starts by itself.
+type (
+	// Schedule is when a scraper, or a group, starts.
+	Schedule     = state.Schedule
+	Start        = state.Start
+	PutStartType = command.PutStartTypePayload
+	// LaunchItem is the background work of a LaunchRuns.
+	LaunchItem = command.LaunchItem
+	// DueRuns says what an item of background work launches.
+	DueRuns = state.DueRuns
+)
+
+// DueOf is what the arguments of an item say.
+func DueOf(args []byte) DueRuns { return state.DueOf(args) }

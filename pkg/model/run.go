@@ -69,6 +69,8 @@ type Scraper struct {
 	PostProcessRules []PostProcessRule `json:"postProcessRules,omitempty" cbor:"6,keyasint,omitempty"`
 	Schedule         string            `json:"schedule,omitempty" cbor:"7,keyasint,omitempty"`
 	Config           *ScraperConfig    `json:"config,omitempty" cbor:"8,keyasint,omitempty"`
+	// ScheduleTimezone is the time zone of Schedule, "": UTC.
+	ScheduleTimezone string `json:"scheduleTimezone,omitempty" cbor:"10,keyasint,omitempty" since:"2"`
 	// Search is the engine of the newest launch, nobody's to write: searches belong to the
 	// operator's engines.
 	Search *SearchEngine `json:"-" cbor:"9,keyasint,omitempty"`

@@ -11,6 +11,7 @@ const (
 	Email   = "email"   // what customers are told is sent by e-mail
 	Erase   = "erase"   // what the state has of removed customers goes
 	Expire  = "expire"  // rows that are older than they may be go
+	Launch  = "launch"  // runs that are due are launched
 	Orphans = "orphans" // link lists that nothing names go
 	Recount = "recount" // the ledger is held against the page records
 	Remove  = "remove"  // rows of what was deleted go
@@ -22,7 +23,7 @@ const (
 // Role is the role whose nodes do a kind of work, "" of a kind that there is not.
 func Role(kind string) string {
 	switch kind {
-	case Email, Webhooks:
+	case Email, Launch, Webhooks:
 		return "apiserver"
 	case Erase, Expire, Remove, Retain:
 		return "ingest"
@@ -36,5 +37,6 @@ func Role(kind string) string {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Email, Erase, Expire, Orphans, Recount, Remove, Retain, Webhooks}
+	return []string{Backup, Blobs, Email, Erase, Expire, Launch, Orphans, Recount, Remove, Retain,
+		Webhooks}
 }

@@ -143,7 +143,7 @@ func (e *exporter) account(context.Context) error {
 func (e *exporter) definitions(context.Context) error {
 	for _, group := range e.view.Groups(e.customer) {
 		e.meet(group.ID)
-		if err := e.line("group", groups.NewGroup(group)); err != nil {
+		if err := e.line("group", groups.NewGroup(e.view, group)); err != nil {
 			return err
 		}
 		for _, category := range e.view.Categories(group.ID) {

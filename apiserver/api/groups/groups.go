@@ -26,6 +26,7 @@ func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.list(),
 		r.put(),
+		r.putStartType(),
 		r.previewDelete(),
 		r.delete(),
 		r.listShared(),
@@ -40,7 +41,9 @@ type Group struct {
 	ID                  ids.ID   `json:"id" doc:"Empty or omitted: create"`
 	Name                string   `json:"name" required:"true" min:"1" max:"200" line:"true" doc:"Unique per customer"`
 	DataTable           string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
-	StartType           string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" default:"MANUAL" doc:"Kept; this version starts no run by itself"`
+	StartType           string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" default:"MANUAL" doc:"DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all"`
+	ScheduleTimezone    string   `json:"scheduleTimezone" max:"64" doc:"Time zone of the group's starts, of the IANA database; empty: UTC"`
+	NextStart           api.Time `json:"nextStart" stamped:"true" doc:"Null while the group does not start by itself"`
 	ShouldMatchProducts bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
 	RetentionCount      *int     `json:"retentionCount" min:"1" doc:"Newest runs of each scraper whose rows are kept; null: as the scrapers say"`
 	CustomerRef         string   `json:"customerRef" stamped:"true" doc:"The owner's customerUniqueRef"`
@@ -49,12 +52,12 @@ type Group struct {
 	UpdatedAt           api.Time `json:"updatedAt" stamped:"true"`
 }
 
-// NewGroup is a group, for its owner or who may read it.
-func NewGroup(g *client.Group) Group {
+// NewGroup is a group of a view, for its owner or who may read it.
+func NewGroup(v *client.View, g *client.Group) Group {
 	answer := Group{ID: g.ID, Name: g.Name, DataTable: g.DataTable, StartType: g.StartType,
 		ShouldMatchProducts: g.ShouldMatchProducts, CustomerRef: g.Customer,
-		ScraperCount: g.Scrapers,
-		CreatedAt:    api.Time(g.CreatedAt), UpdatedAt: api.Time(g.UpdatedAt)}
+		ScheduleTimezone: g.Zone, NextStart: api.NextGroupStart(v, g), ScraperCount: g.Scrapers,
+		CreatedAt: api.Time(g.CreatedAt), UpdatedAt: api.Time(g.UpdatedAt)}
 	if count := g.Retention; count > 0 {
 		answer.RetentionCount = &count
 	}

@@ -26,7 +26,7 @@ func (Resource) list() *operation.Operation {
 		all := from.View.Groups(from.Customer)
 		next := func() (part []Group, err error) {
 			for _, g := range all[:min(len(all), listedAtOnce)] {
-				part = append(part, NewGroup(g))
+				part = append(part, NewGroup(from.View, g))
 			}
 			all = all[len(part):]
 			return part, nil

@@ -17,6 +17,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/schedule"
 )
 
 // GroupInput is a GroupDTO of which an update need not name everything.
@@ -24,7 +25,9 @@ type GroupInput struct {
 	ID                  ids.ID    `json:"id" doc:"Empty or omitted: create"`
 	Name                *string   `json:"name" min:"1" max:"200" line:"true" doc:"Unique per customer; needed to create"`
 	DataTable           *string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
-	StartType           *string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"Kept; this version starts no run by itself. A new group's is MANUAL unless told."`
+	StartType           *string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all. A new group's is MANUAL unless told."`
+	ScheduleTimezone    *string   `json:"scheduleTimezone" max:"64" doc:"Time zone of the group's starts, of the IANA database; empty: UTC"`
+	NextStart           api.Time  `json:"nextStart" stamped:"true"`
 	ShouldMatchProducts *bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
 	RetentionCount      Retention `json:"retentionCount" doc:"Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say"`
 	CustomerRef         string    `json:"customerRef" stamped:"true"`
@@ -63,6 +66,12 @@ type putRequest struct {
 
 // Validate implements operation.Validator.
 func (r *putRequest) Validate() fault.List {
+	if zone := r.Body.ScheduleTimezone; zone != nil {
+		if err := schedule.CheckZone(*zone); err != nil {
+			return fault.List{fault.Invalid(fault.InvalidRequest, "scheduleTimezone",
+				"is no time zone of the IANA database, like Europe/Paris")}
+		}
+	}
 	switch name := r.Body.Name; {
 	case name == nil && r.Body.ID.IsZero():
 		return fault.List{fault.Invalid(fault.InvalidRequest, "name", "is required")}
@@ -103,7 +112,7 @@ func (r Resource) put() *operation.Operation {
 		if err != nil {
 			return Group{}, err
 		}
-		return NewGroup(&made), nil
+		return NewGroup(r.Client.View(), &made), nil
 	})
 }
 
@@ -119,8 +128,8 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 		put.Name, put.DataTable = known.Name, known.DataTable
 		put.StartType, put.ShouldMatchProducts = known.StartType, known.ShouldMatchProducts
 		put.Filled = b.Name == nil || b.DataTable == nil || b.StartType == nil ||
-			b.ShouldMatchProducts == nil || !b.RetentionCount.named
-		put.Retention = known.Retention
+			b.ShouldMatchProducts == nil || !b.RetentionCount.named || b.ScheduleTimezone == nil
+		put.Retention, put.Zone = known.Retention, known.Zone
 	}
 	if b.RetentionCount.named {
 		put.Retention = b.RetentionCount.count
@@ -128,6 +137,7 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 	setNamed(&put.Name, b.Name)
 	setNamed(&put.DataTable, b.DataTable)
 	setNamed(&put.StartType, b.StartType)
+	setNamed(&put.Zone, b.ScheduleTimezone)
 	setNamed(&put.ShouldMatchProducts, b.ShouldMatchProducts)
 	return put, nil
 }

@@ -36,7 +36,8 @@ func (Resource) listShared() *operation.Operation {
 			return list, nil
 		}
 		for _, share := range from.View.SharesTo(profile.Email) {
-			list = append(list, NewGroup(from.View.Group(share.Group)))
+			list = append(list, NewGroup(from.View,
+				from.View.Group(share.Group)))
 		}
 		return list, nil
 	})

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/prelaunch"
+	"shoal.dev/shoal/pkg/schedule"
 )
 
 // Bounds of pagination.
@@ -34,12 +35,6 @@ type checker struct {
 
 func (c *checker) invalid(field, format string, args ...any) {
 	c.faults = append(c.faults, fault.Invalid(fault.SchemaValidation, field, format, args...))
-}
-
-// missing refuses what this version cannot do: a scraper that is saved does what it says.
-func (c *checker) missing(field, what string) {
-	c.faults = append(c.faults, fault.Invalid(fault.NotSupported, field, "%s not supported by "+
-		"this version; leave it out", what))
 }
 
 // check is everything that is wrong with a scraper, each fault with its field. known is the one
@@ -69,9 +64,7 @@ func (r Resource) check(from *operation.Caller, spec *model.Scraper,
 		c.invalid("sourceConfig.tryWithHiddenData",
 			"only APPLICATION_LD_JSON and AI_CONF read hidden data")
 	}
-	if spec.Schedule != "" {
-		c.missing("schedule", "schedules are")
-	}
+	c.schedule(spec, listed)
 	if spec.Config != nil {
 		c.config(spec.Config)
 		if given := spec.Config.EndpointTag; given != "" && given != tag &&
@@ -80,6 +73,23 @@ func (r Resource) check(from *operation.Caller, spec *model.Scraper,
 		}
 	}
 	return c.faults
+}
+
+// schedule checks when the scraper starts by itself.
+func (c *checker) schedule(spec *model.Scraper, listed bool) {
+	switch {
+	case spec.Schedule == "":
+		if err := schedule.CheckZone(spec.ScheduleTimezone); err != nil {
+			c.invalid("scheduleTimezone", "%s", detail(err))
+		}
+	case listed:
+		c.invalid("schedule", "the scraper of a list run starts with its list")
+	default:
+		_, err := schedule.Parse(spec.Schedule, spec.ScheduleTimezone)
+		if coded := (*fault.Error)(nil); errors.As(err, &coded) {
+			c.faults = append(c.faults, coded)
+		}
+	}
 }
 
 // stays refuses to make of a list run's scraper what its list cannot be read by.

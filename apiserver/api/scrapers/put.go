@@ -16,8 +16,8 @@ import (
 )
 
 const putDescription = "The full body is sent always. An id that is not one of the customer's " +
-	"scrapers is refused. What this version cannot run (other types, schedules) is " +
-	"refused with not_supported or type_not_runnable rather than kept and ignored. MARKETPLACE " +
+	"scrapers is refused. What this version cannot run (other types) is " +
+	"refused with type_not_runnable rather than kept and ignored. MARKETPLACE " +
 	"and SEARCH_ENGINE_SEARCH have fields of their own. Rows of a shop have position (in a " +
 	"list), title, url, price, priceMax, listPrice, currency, availability, condition and brand. " +
 	"They have sku, gtin, mpn, productId, category, rating, reviewCount, image, images, " +
@@ -32,9 +32,8 @@ const putDescription = "The full body is sent always. An id that is not one of t
 	"language model, asked for what the page does not state, gave no answer. It is no_rows where " +
 	"the page states nothing and there is no model."
 
-var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable, fault.NotSupported,
-	fault.NotFound,
-	fault.NameTaken, fault.LimitReached, fault.PlanLimitReached, fault.SchemaGone}
+var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable,
+	fault.NotFound, fault.NameTaken, fault.LimitReached, fault.PlanLimitReached, fault.SchemaGone}
 
 type putRequest struct {
 	Body Scraper `body:"json"`
@@ -93,7 +92,8 @@ func (r Resource) save(ctx context.Context, from *operation.Caller, b *Scraper) 
 	spec := model.Scraper{Name: b.Name, Type: b.Type, SourceConfig: b.SourceConfig,
 		ItemsConfig: b.ItemsConfig,
 		Schema:      b.Schema, PostProcessRules: b.PostProcessRules, Schedule: b.Schedule,
-		Config: b.Config}
+		ScheduleTimezone: b.ScheduleTimezone,
+		Config:           b.Config}
 	var known *client.Scraper
 	if !b.ID.IsZero() {
 		var err error

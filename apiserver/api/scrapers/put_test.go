@@ -103,7 +103,7 @@ func TestPutCreates(t *testing.T) {
 func TestPutRefuses(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
-	const invalid, missing = "schema_validation_failed", "not_supported"
+	const invalid = "schema_validation_failed"
 	page := func(members string) json.RawMessage {
 		return source(`{"url":"https://shop.test/","pagination":` + members + `}`)
 	}
@@ -192,7 +192,9 @@ func TestPutRefuses(t *testing.T) {
 		{"placeholder with the tokens turned off", []any{"sourceConfig", source(`{"curl":"curl 'https://shop.test/{{A}}'",
 			"prelaunch":{"discoveryUrl":"https://shop.test/","tokens":[]}}`)}, invalid, "sourceConfig.curl"},
 		{"stray schema", []any{"schema", map[string]any{"id": "x"}}, invalid, "schema"},
-		{"schedule", []any{"schedule", "0 0 * * *"}, missing, "schedule"},
+		{"schedule", []any{"schedule", "0 0 31 2 *"}, invalid, "schedule"},
+		{"no zone", []any{"schedule", "0 0 * * *", "scheduleTimezone", "Mars/Base"}, invalid,
+			"scheduleTimezone"},
 		{"rules", []any{"postProcessRules", source(`[{"kind":"REGEX_CLEAN","sourceField":"a","outputField":"b"},
 			{"kind":"CURRENCY_CONVERT","sourceField":"a","outputField":"scraperId","params":{"from":"EUR","to":"XAU"}}]`)},
 			invalid, "postProcessRules[0].params.pattern postProcessRules[1].outputField " +

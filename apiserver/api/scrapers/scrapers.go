@@ -74,7 +74,9 @@ type Recipe struct {
 	SourceConfig            model.SourceConfig      `json:"sourceConfig" required:"true"`
 	ItemsConfig             []model.Field           `json:"itemsConfig" doc:"The fields of a row, in their order"`
 	PostProcessRules        []model.PostProcessRule `json:"postProcessRules" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
-	Schedule                string                  `json:"schedule" doc:"Cron expression; not in this version"`
+	Schedule                string                  `json:"schedule" max:"128" doc:"Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group"`
+	ScheduleTimezone        string                  `json:"scheduleTimezone" max:"64" doc:"Time zone of schedule, of the IANA database; empty: UTC"`
+	NextStart               api.Time                `json:"nextStart" stamped:"true" doc:"By its own schedule, or with its group; null while nothing starts it by itself"`
 	Config                  *model.ScraperConfig    `json:"config"`
 	CreatedAt               api.Time                `json:"createdAt" stamped:"true"`
 	UpdatedAt               api.Time                `json:"updatedAt" stamped:"true"`
@@ -123,8 +125,10 @@ func newRecipe(v *client.View, s *client.Scraper) Recipe {
 	r := Recipe{ID: s.ID, Name: s.Spec.Name, GroupRef: s.Group, Type: s.Spec.Type,
 		SourceConfig: s.Spec.SourceConfig,
 		ItemsConfig:  s.Spec.ItemsConfig, PostProcessRules: s.Spec.PostProcessRules,
-		Schedule: s.Spec.Schedule,
-		Config:   s.Spec.Config, CreatedAt: api.Time(s.CreatedAt), UpdatedAt: api.Time(s.UpdatedAt)}
+		Schedule: s.Spec.Schedule, ScheduleTimezone: s.Spec.ScheduleTimezone,
+		NextStart: api.NextStart(v, s),
+		Config:    s.Spec.Config, CreatedAt: api.Time(s.CreatedAt),
+		UpdatedAt: api.Time(s.UpdatedAt)}
 	if r.ItemsConfig == nil {
 		r.ItemsConfig = []model.Field{}
 	}

@@ -202,7 +202,7 @@ func (p *plan) makeScraper() error {
 			return fault.Invalid(fault.TypeNotRunnable, "templateScraperId",
 				"a search has queries, not addresses")
 		}
-		spec.Name, spec.Schedule = b.Name, ""
+		spec.Name, spec.Schedule, spec.ScheduleTimezone = b.Name, "", ""
 		spec.SourceConfig = model.SourceConfig{Pagination: spec.SourceConfig.Pagination,
 			TryWithHiddenData: spec.SourceConfig.TryWithHiddenData}
 	}

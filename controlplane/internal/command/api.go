@@ -103,6 +103,8 @@ type PutGroupPayload struct {
 	Retention int `cbor:"10,keyasint,omitempty" since:"2"`
 	// Cap is how many groups the customer's plan allows; nil: as many as anybody may have.
 	Cap *PlanCap `cbor:"11,keyasint,omitempty" since:"2"`
+	// Zone is the time zone of its starts, "": UTC.
+	Zone string `cbor:"12,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.
@@ -112,10 +114,10 @@ func (PutGroupPayload) Declaration() Declaration {
 
 func (PutGroupPayload) yields(state.Group) {}
 
-// Needs implements Needing: a group with a retention does.
+// Needs implements Needing: a group with a retention or a time zone does.
 func (p PutGroupPayload) Needs() uint32 {
-	if p.Retention != 0 {
-		return RetentionSince
+	if p.Retention != 0 || p.Zone != "" {
+		return max(RetentionSince, LaunchesSince)
 	}
 	return 1
 }
@@ -145,6 +147,14 @@ func (PutScraperPayload) Declaration() Declaration {
 }
 
 func (PutScraperPayload) yields(state.Scraper) {}
+
+// Needs implements Needing: a scraper that starts by itself does.
+func (p PutScraperPayload) Needs() uint32 {
+	if p.Spec.Schedule != "" || p.Spec.ScheduleTimezone != "" {
+		return LaunchesSince
+	}
+	return 1
+}
 
 // PutRetentionPayload sets how many of the newest runs of a customer's scraper keep their rows. It
 // is 1 or more; 0: all. Faults: scraper_not_found, invalid_request below 0.

@@ -20,10 +20,10 @@ const LaunchesSince = 2
 
 // LaunchRunsPayload makes runs of scrapers of one group, all in one step. What the state refuses of
 // them is skipped, with the reason. It stands under a call, whose record is what makes it happen
-// once. Faults: not_found, customer_blocked.
+// once, or has an Item. Faults: not_found, customer_blocked.
 type LaunchRunsPayload struct {
 	Customer string     `cbor:"1,keyasint"`
-	Group    ids.ID     `cbor:"2,keyasint"`
+	Group    ids.ID     `cbor:"2,keyasint,omitempty"` // zero: the scrapers are of any groups
 	Runs     []GroupRun `cbor:"3,keyasint,omitempty"` // at most MaxRunsAtOnce
 	// Engines are the search engines that the runs name.
 	Engines []model.SearchEngine `cbor:"4,keyasint,omitempty"`
@@ -31,6 +31,17 @@ type LaunchRunsPayload struct {
 	// those beyond.
 	Skipped []SkippedScraper `cbor:"5,keyasint,omitempty"`
 	Unnamed uint32           `cbor:"6,keyasint,omitempty"`
+	// Item is the background work that the runs are of; nil: a call's.
+	Item *LaunchItem `cbor:"7,keyasint,omitempty"`
+}
+
+// LaunchItem is the background work of a LaunchRunsPayload, which moves it on in the same step. A
+// command that does not begin where the item is changes nothing.
+type LaunchItem struct {
+	ID   ids.ID `cbor:"1,keyasint"`
+	From []byte `cbor:"2,keyasint,omitempty"` // the item's cursor before
+	Upto []byte `cbor:"3,keyasint,omitempty"` // and after
+	Done bool   `cbor:"4,keyasint,omitempty"` // nothing is left: the item goes
 }
 
 // GroupRun is one run of a LaunchRunsPayload. What it has in common with LaunchRunPayload means the
@@ -113,3 +124,58 @@ func SkipFor(err error) state.SkipReason {
 	}
 	return state.SkipInvalid
 }
+
+// MaxMoves is how many schedules one command moves on.
+const MaxMoves = 500
+
+// MoveSchedulesPayload says when schedules start next, and makes background work of the starts that
+// are due: all in one step. A schedule that has changed or moved on since is left as it is. So is
+// one that is due while its customer has too much of that work.
+type MoveSchedulesPayload struct {
+	Moves []ScheduleMove `cbor:"1,keyasint"` // at most MaxMoves
+}
+
+// ScheduleMove moves one schedule on. Times are Unix milliseconds.
+type ScheduleMove struct {
+	Target ids.ID `cbor:"1,keyasint"`
+	Set    uint64 `cbor:"2,keyasint"`           // as the schedule has it
+	From   int64  `cbor:"3,keyasint,omitempty"` // the start that was next
+	To     int64  `cbor:"4,keyasint"`           // the start that is next
+	Start  int64  `cbor:"5,keyasint,omitempty"` // that is due; 0: none is
+	Missed uint32 `cbor:"6,keyasint,omitempty"` // starts from From on that are too old
+	Item   ids.ID `cbor:"7,keyasint,omitempty"` // id of the work that it may become
+}
+
+// Declaration implements Payload.
+func (MoveSchedulesPayload) Declaration() Declaration {
+	return Declaration{Number: 202, By: Leader, Since: LaunchesSince}
+}
+
+func (MoveSchedulesPayload) yields(None) {}
+
+// ArrangeGroupsPayload has groups start by their start types that do not yet: a version of the
+// cluster without schedules had made them.
+type ArrangeGroupsPayload struct {
+	Groups []ids.ID `cbor:"1,keyasint"`
+}
+
+// Declaration implements Payload.
+func (ArrangeGroupsPayload) Declaration() Declaration {
+	return Declaration{Number: 203, By: Leader, Since: LaunchesSince}
+}
+
+func (ArrangeGroupsPayload) yields(None) {}
+
+// PutStartTypePayload says how a group starts. Faults: not_found.
+type PutStartTypePayload struct {
+	Customer  string `cbor:"1,keyasint"`
+	Group     ids.ID `cbor:"2,keyasint"`
+	StartType string `cbor:"3,keyasint"`
+}
+
+// Declaration implements Payload.
+func (PutStartTypePayload) Declaration() Declaration {
+	return Declaration{Number: 204, By: APIServer, Kept: true, Since: LaunchesSince}
+}
+
+func (PutStartTypePayload) yields(state.Group) {}

@@ -1,14 +1,20 @@
 package fsm
 
 import (
+	"bytes"
+
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 )
 
 func launchRuns(tx *state.Tx, p command.LaunchRunsPayload) (command.LaunchedRuns, error) {
 	answer := command.LaunchedRuns{Unnamed: p.Unnamed}
+	if p.Item != nil {
+		return launchItem(tx, p)
+	}
 	if group := tx.Group(p.Group); group == nil || group.Customer != p.Customer {
 		return answer, fault.Invalid(fault.NotFound, "id", "no group has this id")
 	}
@@ -20,10 +26,16 @@ func launchRuns(tx *state.Tx, p command.LaunchRunsPayload) (command.LaunchedRuns
 		return answer, fault.New(fault.CustomerBlocked, "an admin has blocked this customer: it "+
 			"launches no runs")
 	}
+	launchMembers(tx, &p, &answer)
+	return answer, nil
+}
+
+// launchMembers makes the runs of a command that may have been made.
+func launchMembers(tx *state.Tx, p *command.LaunchRunsPayload, answer *command.LaunchedRuns) {
 	answer.Skipped = append(answer.Skipped, p.Skipped...)
 	for i := range p.Runs {
 		run := &p.Runs[i]
-		job, reason := launchMember(tx, &p, run)
+		job, reason := launchMember(tx, p, run)
 		switch {
 		case reason == 0:
 			answer.Jobs = append(answer.Jobs, job)
@@ -34,14 +46,14 @@ func launchRuns(tx *state.Tx, p command.LaunchRunsPayload) (command.LaunchedRuns
 			answer.Unnamed++
 		}
 	}
-	return answer, nil
 }
 
 // launchMember makes one run of a group's launch, or says why it is none.
 func launchMember(tx *state.Tx, p *command.LaunchRunsPayload, run *command.GroupRun) (
 	job command.GroupJob, reason state.SkipReason) {
 	scraper := tx.Scraper(run.Scraper)
-	if scraper == nil || scraper.Group != p.Group || scraper.ListRun || run.Links == 0 {
+	if scraper == nil || !p.Group.IsZero() && scraper.Group != p.Group || scraper.ListRun ||
+		run.Links == 0 {
 		return job, state.SkipNoSource
 	}
 	launch := command.LaunchRunPayload{Job: run.Job, Entry: run.Entry, Customer: p.Customer,
@@ -59,12 +71,75 @@ func launchMember(tx *state.Tx, p *command.LaunchRunsPayload, run *command.Group
 		Queued: launched.Queued}, 0
 }
 
+// launchItem makes the runs of an item of background work, and moves it on: once, whoever asks for
+// it, and however often.
+func launchItem(tx *state.Tx, p command.LaunchRunsPayload) (command.LaunchedRuns, error) {
+	answer := command.LaunchedRuns{Unnamed: p.Unnamed}
+	item := tx.WorkItem(p.Item.ID)
+	if item == nil || item.Customer != p.Customer || !bytes.Equal(item.Cursor, p.Item.From) ||
+		len(p.Runs) > command.MaxRunsAtOnce || len(p.Skipped) > command.MaxSkips ||
+		len(tx.OpenJobsOfCustomer(p.Customer))+len(p.Runs) > maxOpenRuns { // what is due waits
+		return answer, nil
+	}
+	if tx.Customer(p.Customer).Blocked() {
+		for i := range p.Runs {
+			answer.Skipped = append(answer.Skipped, command.SkippedScraper{
+				Scraper: p.Runs[i].Scraper, Reason: state.SkipBlocked})
+		}
+		answer.Skipped = append(answer.Skipped, p.Skipped...)
+	} else {
+		launchMembers(tx, &p, &answer)
+	}
+	countStarts(tx, &p, &answer)
+	if p.Item.Done {
+		tx.RemoveWork(item)
+		return answer, nil
+	}
+	moved := *item
+	moved.Cursor, moved.Advanced = p.Item.Upto, tx.Now
+	tx.PutWork(&moved)
+	return answer, nil
+}
+
+// countStarts notes at the schedules what became of their starts: of the group's, or of each
+// scraper's.
+func countStarts(tx *state.Tx, p *command.LaunchRunsPayload, answer *command.LaunchedRuns) {
+	note := func(target ids.ID, launched, skipped uint32, reason state.SkipReason, done bool) {
+		known := tx.Schedule(target)
+		if known == nil || known.Pending != p.Item.ID {
+			return
+		}
+		noted := *known
+		noted.Count(launched, skipped, reason)
+		if done {
+			noted.Pending = ids.ID{}
+		}
+		tx.PutSchedule(&noted)
+	}
+	if !p.Group.IsZero() {
+		reason := state.SkipReason(0)
+		if n := len(answer.Skipped); n > 0 {
+			reason = answer.Skipped[n-1].Reason
+		}
+		note(p.Group, uint32(len(answer.Jobs)), uint32(len(answer.Skipped))+answer.Unnamed, reason,
+			p.Item.Done)
+		return
+	}
+	for _, job := range answer.Jobs {
+		note(job.Scraper, 1, 0, 0, true)
+	}
+	for _, s := range answer.Skipped {
+		note(s.Scraper, 0, 1, s.Reason, true)
+	}
+}
+
 func stopGroup(tx *state.Tx, p command.StopGroupPayload) (command.LaunchedRuns, error) {
 	answer := command.LaunchedRuns{}
 	group := tx.Group(p.Group)
 	if group == nil || group.Customer != p.Customer {
 		return answer, fault.Invalid(fault.NotFound, "id", "no group has this id")
 	}
+	stopStart(tx, group.ID)
 	for _, job := range openInGroup(tx, group) {
 		scraper := tx.Scraper(job.Scraper)
 		if job.State.Final() || scraper == nil || scraper.Group != group.ID {

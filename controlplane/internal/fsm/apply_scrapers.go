@@ -35,8 +35,9 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	}
 	group.Name, group.DataTable, group.StartType = p.Name, p.DataTable, p.StartType
 	group.ShouldMatchProducts, group.UpdatedAt = p.ShouldMatchProducts, tx.Now
-	group.Retention = p.Retention
+	group.Retention, group.Zone = p.Retention, p.Zone
 	tx.PutGroup(&group)
+	arrangeGroup(tx, &group)
 	return group, nil
 }
 
@@ -171,6 +172,8 @@ func saveScraper(tx *state.Tx, scraper *state.Scraper) {
 		tx.PutRecipe(&state.Recipe{Scraper: scraper.ID, Revision: scraper.Revision, Recipe: recipe})
 	}
 	tx.PutScraper(scraper)
+	tx.Arrange(state.Schedule{Target: scraper.ID, Customer: scraper.Customer,
+		Cron: scraper.Spec.Schedule, Zone: scraper.Spec.ScheduleTimezone})
 	pruneRecipes(tx, scraper.ID)
 }
 

@@ -97,7 +97,7 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 	b.must(command.PutGroupPayload{Create: true, ID: group, Customer: leaver, Name: "g"})
 	b.must(command.PutCategoryPayload{ID: b.ids.New(), Customer: leaver, Group: group, Name: "c",
 		Filters: []byte("{}")})
-	spec := model.Scraper{Name: "s", Type: model.SingleProduct,
+	spec := model.Scraper{Name: "s", Type: model.SingleProduct, Schedule: "0 5 * * *",
 		ItemsConfig: []model.Field{{Name: "leaver's field", Selector: "h1", Kind: model.Text}}}
 	scraper := b.must(command.PutScraperPayload{Create: true, ID: ids.ID{'s', 'c', 'r', 'a'},
 		Customer: leaver, Group: group, Spec: spec}).(state.Scraper)

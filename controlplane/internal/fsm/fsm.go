@@ -182,6 +182,9 @@ func registerAll(m *FSM) {
 	register(m, removeAccount)
 	register(m, removeCustomer)
 	register(m, eraseCustomer)
+	register(m, moveSchedules)
+	register(m, arrangeGroups)
+	register(m, putStartType)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -107,7 +107,7 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 		began: began, returned: make(chan model.Marker, maxReturned), planNow: newSignal(),
 		planLater:  newSignal(),
 		publishNow: newSignal(), finishNow: newSignal(), assignNow: newSignal(),
-		markNow: newSignal(), marksWanted: map[uint16]struct{}{}}
+		markNow: newSignal(), startNow: newSignal(), marksWanted: map[uint16]struct{}{}}
 	store := h.node.Store
 	view := h.node.View
 	defer h.node.Between()()

@@ -51,6 +51,7 @@ type Leadership struct {
 	finishNow   signal
 	assignNow   signal
 	markNow     signal
+	startNow    signal     // something is to start by itself, or at another time
 	assigning   sync.Mutex // one plan of assignments, or one heartbeat, at a time
 	marksMu     sync.Mutex
 	marksWanted map[uint16]struct{} // shards newly held
@@ -90,6 +91,8 @@ func (l *Leadership) observe(payload command.Payload, result any) {
 		l.finishNow.raise()
 	case command.CloseRunPayload:
 		l.runClosed(p.Job) // as long as the state is sure to have it
+	case command.PutScraperPayload, command.PutGroupPayload, command.PutStartTypePayload:
+		l.startNow.raise()
 	case command.RegisterNodePayload, command.DrainNodePayload:
 		l.assignNow.raise()
 	}
@@ -130,6 +133,7 @@ func (l *Leadership) work(ctx context.Context) {
 		"assign": l.assignWhenDue, "expire": l.expire, "undone": l.dropUndone,
 		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion,
 		"digests": l.compareDigests, "archive": l.archivePast,
+		"schedules": l.startDue,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })
 	}

@@ -39,4 +39,7 @@ func (t *Tx) PutDeletedGroup(d *DeletedGroup) { deletedGroupsTable.put(t, d) }
 func (t *Tx) RemoveDeletedGroup(d *DeletedGroup) { deletedGroupsTable.remove(t, d) }
 
 // RemoveGroup removes a group's own record.
-func (t *Tx) RemoveGroup(g *Group) { groupsTable.remove(t, g) }
+func (t *Tx) RemoveGroup(g *Group) {
+	groupsTable.remove(t, g)
+	t.disarrange(g.ID)
+}

@@ -156,6 +156,7 @@ func (t *Tx) RemoveScraper(s *Scraper, used bool) {
 		t.release(s.Content)
 	}
 	scrapersTable.remove(t, s)
+	t.disarrange(s.ID)
 }
 
 // bytesOf is what a scraper takes in a snapshot with its recipe; 0 of one without Content.

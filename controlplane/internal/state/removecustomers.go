@@ -43,9 +43,6 @@ func (v *View) EachClaimOf(customer string, visit func(*Claim) bool) {
 // RemoveProfile removes.
 func (t *Tx) RemoveProfile(p *Profile) { profilesTable.remove(t, p) }
 
-// RemoveAccount removes.
-func (t *Tx) RemoveAccount(a *Account) { accountsTable.remove(t, a) }
-
 // RemoveInbox removes a customer's.
 func (t *Tx) RemoveInbox(customer string) {
 	if inbox := inboxesTable.first(&t.View, "id", customer); inbox != nil {

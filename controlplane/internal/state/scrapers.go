@@ -20,6 +20,8 @@ type Group struct {
 	Scrapers            int    `cbor:"9,keyasint,omitempty"` // members
 	// Retention is how many newest runs of each scraper keep their rows, 0: the scrapers say.
 	Retention int `cbor:"10,keyasint,omitempty" since:"2"`
+	// Zone is the time zone of its starts, "": UTC.
+	Zone string `cbor:"11,keyasint,omitempty" since:"2"`
 }
 
 var groupsTable = define(1, "groups",
@@ -39,6 +41,11 @@ func (v *View) GroupByName(customer, name string) *Group {
 // Groups lists a customer's groups, oldest first.
 func (v *View) Groups(customer string) []*Group {
 	return groupsTable.all(v, "customer_prefix", customer)
+}
+
+// EachGroup visits all groups, by id, until visit returns false.
+func (v *View) EachGroup(visit func(*Group) bool) {
+	groupsTable.each(v, false, visit, "id_prefix")
 }
 
 // PutGroup adds or replaces.
@@ -110,6 +117,17 @@ func (v *View) Scrapers(customer string, visit func(*Scraper) bool) {
 // group it visits those that are to be removed.
 func (v *View) GroupScrapers(group ids.ID, visit func(*Scraper) bool) {
 	scrapersTable.each(v, true, visit, "group_prefix", group)
+}
+
+// GroupScrapersFrom visits a group's scrapers, oldest first, until visit returns false. It begins
+// behind the one that was made at a time and has an id.
+func (v *View) GroupScrapersFrom(group ids.ID, made int64, id ids.ID, visit func(*Scraper) bool) {
+	scrapersTable.from(v, func(s *Scraper) bool {
+		if s.Group == group && s.CreatedAt == made && s.ID == id {
+			return true
+		}
+		return s.Group == group && visit(s)
+	}, "group", group, made, id)
 }
 
 // GroupsOf are the groups where a scraper has rows, as far as the state knows. These are its own,

@@ -16,12 +16,14 @@ const (
 	SkipLimit        SkipReason = 7 // too many runs are open
 	SkipSchema       SkipReason = 8 // its schema is not there any more
 	SkipUnreachable  SkipReason = 9
+	SkipBlocked      SkipReason = 10 // an admin has blocked the customer; of due starts alone
 )
 
 // skipNames are the reasons as people see them.
 func skipNames() []string {
 	return []string{"", "FILE", "ALREADY_RUNNING", "NO_SOURCE", "CONFIG_INVALID", "NOT_AFFORDABLE",
-		"TIER_UNAVAILABLE", "LIMIT_REACHED", "SCHEMA_GONE", "START_UNREACHABLE"}
+		"TIER_UNAVAILABLE", "LIMIT_REACHED", "SCHEMA_GONE", "START_UNREACHABLE",
+		"CUSTOMER_BLOCKED"}
 }
 
 // String is the reason as people see it; one of a later version is its number.

@@ -61,6 +61,9 @@ type Work struct {
 	Epoch    uint64 `cbor:"12,keyasint,omitempty"`
 	Failures uint32 `cbor:"13,keyasint,omitempty"` // in a row, without progress
 	Error    string `cbor:"14,keyasint,omitempty"` // of the newest failure
+	// Cursor is how far the commands have come that name the item. Unlike Progress no node's report
+	// changes it.
+	Cursor []byte `cbor:"15,keyasint,omitempty"`
 }
 
 var workTable = define(WorkSince, "work",

@@ -54,3 +54,19 @@ func (c *Client) Requeue(ctx context.Context, job string, maxCharge *int64) (Ans
 	err := c.send(ctx, http.MethodPost, path, nil, &launch)
 	return launch, err
 }
+
+// ScraperStart is how a scraper of a group starts; NextStart is nil while nothing starts it by
+// itself.
+type ScraperStart struct {
+	ScraperID string  `json:"scraperId"`
+	NextStart *string `json:"nextStart"`
+}
+
+// PutStartType says when a group starts by itself.
+func (c *Client) PutStartType(ctx context.Context, id, startType string) (Answer[[]ScraperStart],
+	error) {
+	var starts Answer[[]ScraperStart]
+	err := c.send(ctx, http.MethodPut, groupPath(id)+"/start-type/"+url.PathEscape(startType), nil,
+		&starts)
+	return starts, err
+}

@@ -12,6 +12,8 @@ import (
 type Groups struct {
 	Run  GroupRun  `cmd:"" help:"Launch all scrapers of a group."`
 	Stop GroupStop `cmd:"" help:"Stop all runs of a group."`
+	// StartType says when the group starts by itself.
+	StartType GroupStartType `cmd:"" help:"Say when a group starts by itself."`
 }
 
 // GroupRun is 'shoal group run'.
@@ -100,5 +102,55 @@ func onGroup(ctx context.Context, t *terminal.Terminal, at *Connection, name str
 	}
 	t.Notef("%s %s, %s skipped", terminal.Plural(int64(len(runs.Jobs)), "run"), did,
 		terminal.Plural(int64(runs.SkippedTotal), "scraper"))
+	return nil
+}
+
+// GroupStartType is 'shoal group start-type'.
+type GroupStartType struct {
+	Connection
+	Group string `arg:"" help:"Id or name of a group."`
+	Type  string `arg:"" enum:"MANUAL,DAILY,WEEKLY,NONE" help:"MANUAL, DAILY, WEEKLY or NONE."`
+	JSON  bool   `help:"Print the server's answer as JSON."`
+}
+
+// Help teaches the command.
+func (*GroupStartType) Help() string {
+	return `DAILY and WEEKLY start the group's scrapers between 00:00 and 06:00 (of Monday), at a minute of the group's own. A
+scraper's own schedule wins. NONE pauses all, MANUAL the group's starts alone.
+
+Example:
+
+  shoal group start-type shops DAILY
+
+It prints each scraper with its next start.`
+}
+
+// Run sets the start type.
+func (c *GroupStartType) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.Client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	group, err := needGroup(ctx, client, c.Group)
+	if err != nil {
+		return err
+	}
+	answer, err := client.PutStartType(ctx, group.ID, c.Type)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return terminal.PrintJSON(t.Out, answer)
+	}
+	for _, s := range answer.Value {
+		next := "by hand"
+		if s.NextStart != nil {
+			next = *s.NextStart
+		}
+		if _, err := fmt.Fprintln(t.Out, s.ScraperID, next); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -187,7 +187,11 @@ func (n *node) buildAPI(context.Context) (err error) {
 		Plans:     config.Plans,
 		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
 		Logger: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer})
-	return err
+	if err != nil {
+		return err
+	}
+	n.worker.Add(n.api.DueRuns(n.point))
+	return nil
 }
 
 func (n *node) apiPart() lifecycle.Part {

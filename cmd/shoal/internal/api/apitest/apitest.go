@@ -229,6 +229,9 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 		return map[string]any{"groupId": GroupID, "skippedTotal": 1, "jobs": []map[string]any{
 			{"jobId": RunID, "scraperId": ScraperID, "status": "PENDING"}},
 			"skipped": []map[string]any{{"scraperId": SavedID, "reason": "FILE"}}}
+	case "PUT /api/scraper/group/" + GroupID + "/start-type/DAILY":
+		return []map[string]any{{"scraperId": ScraperID, "startType": "DAILY",
+			"nextStart": "2026-01-03T00:17:00.000Z"}, {"scraperId": SavedID, "nextStart": nil}}
 	case "POST /api/admin/jobs/" + RunID + "/requeue":
 		return map[string]any{"jobId": SavedID, "scraperId": ScraperID, "linksQueued": 7,
 			"status": "PENDING"}

@@ -1,0 +1,98 @@
+package groups
+
+import (
+	"context"
+	"io"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// GroupStartType is the specification's StartTypeForGroupDTO: how a scraper of a group starts.
+type GroupStartType struct {
+	ScraperID ids.ID   `json:"scraperId"`
+	StartType string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"The group's"`
+	Schedule  string   `json:"schedule" doc:"The scraper's own cron expression, which wins; empty: it starts with its group"`
+	NextStart api.Time `json:"nextStart" doc:"Null while nothing starts it by itself"`
+}
+
+type startTypeRequest struct {
+	ID        ids.ID `path:"id"`
+	StartType string `path:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE"`
+}
+
+// putStartType is PUT /api/scraper/group/{id}/start-type/{startType}.
+func (r Resource) putStartType() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:      "svc_put_group_start_type",
+		Routes:  operation.Routes("PUT /api/scraper/group/{id}/start-type/{startType}"),
+		Group:   group,
+		Summary: "Says how the scrapers of a group start",
+		Description: "DAILY and WEEKLY start between 00:00 and 06:00 (of Monday) in the group's " +
+			"time zone, at a minute that is the group's own. A scraper's own schedule wins. NONE " +
+			"pauses both, MANUAL the group's alone. Of starts that were missed the newest is made " +
+			"up for if it is under an hour old. A scraper that runs is skipped.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Errors: []fault.Code{fault.NotFound, fault.FeatureNotInPlan},
+	}, func(ctx context.Context, from *operation.Caller, in *startTypeRequest) (
+		operation.Streamed[[]GroupStartType], error) {
+		var answer operation.Streamed[[]GroupStartType]
+		if needs := featureOf(in.StartType); needs != "" {
+			if err := r.Plans.Check(from.View, from.Customer, needs); err != nil {
+				return answer, err
+			}
+		}
+		put := client.PutStartType{Customer: from.Customer, Group: in.ID, StartType: in.StartType}
+		if _, err := client.Do(ctx, r.Client, put, from.Call); err != nil {
+			return answer, err
+		}
+		next := startTypes(r.Client.View(), in)
+		first, err := next()
+		if len(first) < listedAtOnce {
+			answer.Whole = append([]GroupStartType{}, first...)
+			return answer, err
+		}
+		answer.Write = func(_ context.Context, w io.Writer) error {
+			return api.WriteArray(w, func() (part []GroupStartType, err error) {
+				if part, first = first, nil; part == nil {
+					part, err = next()
+				}
+				return part, err
+			})
+		}
+		return answer, nil
+	})
+}
+
+// featureOf is what a customer's plan must have for a start type; "": nothing.
+func featureOf(startType string) plans.Feature {
+	switch startType {
+	case "MANUAL":
+		return plans.ManualRun
+	case "DAILY":
+		return plans.DailyScheduler
+	case "WEEKLY":
+		return plans.WeeklyScheduler
+	}
+	return ""
+}
+
+// startTypes answers the scrapers of a group in parts, oldest first; nil at the end.
+func startTypes(v *client.View, in *startTypeRequest) func() ([]GroupStartType, error) {
+	var last client.Scraper
+	return func() (part []GroupStartType, err error) {
+		v.GroupScrapersFrom(in.ID, last.CreatedAt, last.ID, func(s *client.Scraper) bool {
+			last.CreatedAt, last.ID = s.CreatedAt, s.ID
+			part = append(part, GroupStartType{ScraperID: s.ID, StartType: in.StartType,
+				Schedule: s.Spec.Schedule, NextStart: api.NextStart(v, s)})
+			return len(part) < listedAtOnce
+		})
+		return part, nil
+	}
+}

@@ -1,0 +1,137 @@
+package launch
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const (
+	// dueAtOnce are launched by one command. Their hosts are looked up at a time.
+	dueAtOnce = hostsAtOnce
+	// dueLookedAt bounds the scrapers with a schedule of their own that one step passes over.
+	dueLookedAt = 10_000
+	// roomRests is how long a start waits whose customer has all the runs open that it may.
+	roomRests = 5 * time.Second
+)
+
+// DueConfig is what the launch of due runs works with. Point may be left out.
+type DueConfig struct {
+	Launcher *Launcher
+	// Point is called at "work.launch.before_commit" and "work.launch.after_commit", so that tests
+	// can end the process there.
+	Point func(name string)
+}
+
+// Due is the launch of runs that are due, a kind of background work. A step launches some. The
+// command that makes their runs moves the item on, so whatever is done again launches nothing.
+func Due(config DueConfig) work.Kind {
+	if config.Point == nil {
+		config.Point = func(string) {}
+	}
+	return work.Kind{Name: work.Launch, AtOnce: 4, Held: 64, PerCustomer: 1,
+		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
+			outcome, err := config.step(ctx, item.ID)
+			if err != nil {
+				return outcome, fmt.Errorf("launch what is due: %w", err)
+			}
+			return outcome, nil
+		}}
+}
+
+// step launches the next of an item.
+func (c *DueConfig) step(ctx context.Context, id ids.ID) (work.Outcome, error) {
+	view, err := c.Launcher.Client.Fresh(ctx)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	item := view.WorkItem(id)
+	if item == nil {
+		return work.Done(), nil // another owner has done it
+	}
+	g := newGathering(c.Launcher, view, item.Customer)
+	due := client.DueOf(item.Args)
+	next := &client.LaunchItem{ID: id, From: item.Cursor}
+	if due.Group.IsZero() {
+		g.addScrapers(due.Scrapers, next)
+	} else {
+		g.addGroup(due.Group, next)
+	}
+	if len(g.runs)+len(g.skipped) == 0 && !next.Done && string(next.From) == string(next.Upto) {
+		return work.Rest(nil, roomRests), nil
+	}
+	if err := g.makeReady(ctx); err != nil {
+		g.dropLists(ctx)
+		return work.Outcome{}, err
+	}
+	runs := g.command(due.Group)
+	runs.Item = next
+	c.Point("work.launch.before_commit")
+	launched, err := client.Do(ctx, c.Launcher.Client, runs, nil)
+	c.Point("work.launch.after_commit")
+	if uncertain(err) {
+		return work.Outcome{}, err // lists that have no runs are orphans
+	}
+	g.keepLists(launched.Jobs)
+	g.dropLists(ctx)
+	switch {
+	case err != nil:
+		return work.Outcome{}, err
+	case len(runs.Runs) > 0 && len(launched.Jobs)+len(launched.Skipped) == 0:
+		return work.Rest(nil, roomRests), nil // there is no room any more, or another owner's
+	case next.Done:
+		return work.Done(), nil
+	}
+	return work.GoOn(nil), nil
+}
+
+// full says whether no further scraper can be launched now.
+func (g *gathering) full() bool { return len(g.runs) >= min(g.room, dueAtOnce) }
+
+// addScrapers adds scrapers from where an item is, and says where it is afterwards.
+func (g *gathering) addScrapers(scrapers []ids.ID, item *client.LaunchItem) {
+	at := 0
+	if len(item.From) == 2 {
+		at = int(binary.BigEndian.Uint16(item.From))
+	}
+	for ; at < len(scrapers) && !g.full(); at++ {
+		if s := g.view.Scraper(scrapers[at]); s == nil || s.Customer != g.customer {
+			g.skip(scrapers[at], client.SkipNoSource)
+		} else {
+			g.add(s)
+		}
+	}
+	item.Done = at >= len(scrapers)
+	if at > 0 {
+		item.Upto = binary.BigEndian.AppendUint16(nil, uint16(at))
+	}
+}
+
+// addGroup adds scrapers of a group that have no schedule of their own, from where an item is, and
+// says where it is afterwards.
+func (g *gathering) addGroup(group ids.ID, item *client.LaunchItem) {
+	made, from := int64(0), ids.ID{}
+	if len(item.From) == 8+len(from) {
+		made = int64(binary.BigEndian.Uint64(item.From))
+		copy(from[:], item.From[8:])
+	}
+	item.Done, item.Upto = true, item.From
+	looked := 0
+	g.view.GroupScrapersFrom(group, made, from, func(s *client.Scraper) bool {
+		if g.full() || looked == dueLookedAt {
+			item.Done = false
+			return false
+		}
+		looked++
+		item.Upto = append(binary.BigEndian.AppendUint64(nil, uint64(s.CreatedAt)), s.ID[:]...)
+		if s.Spec.Schedule == "" {
+			g.add(s)
+		}
+		return true
+	})
+}

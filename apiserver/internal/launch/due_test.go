@@ -1,0 +1,230 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// dueRig is a launcher and an item of background work.
+type dueRig struct {
+	*rig
+	t    *testing.T
+	item ids.ID
+}
+
+// newDue has scrapers of a group, and a start of the group that is due. Two of them do not start
+// with it: one has a schedule, one no address.
+func newDue(t *testing.T, scrapers int) *dueRig {
+	t.Helper()
+	r := &dueRig{rig: newRig(t), t: t}
+	for n := range scrapers - 1 {
+		r.add(fmt.Sprint("s", n), "https://shop.test/", "")
+	}
+	r.add("scheduled", "https://shop.test/", "0 0 * * *")
+	r.add("sourceless", "", "")
+	r.state.Must(t, client.PutStartType{Customer: "alice", Group: r.group, StartType: "DAILY"})
+	r.item = r.state.StartDue(t, r.group)
+	return r
+}
+
+func (r *dueRig) add(name, url, schedule string) {
+	r.state.Must(r.t, client.PutScraper{Create: true, ID: r.IDs.New(), Customer: "alice",
+		Group: r.group, Spec: model.Scraper{Name: name, Type: model.SingleProduct,
+			Schedule: schedule, SourceConfig: model.SourceConfig{URL: url}, ItemsConfig: title}})
+}
+
+// do takes the item on until it ends, or rests.
+func (r *dueRig) do(kind work.Kind) (end work.End, err error) {
+	for {
+		outcome, err := kind.Step(r.t.Context(), work.Item{ID: r.item})
+		if err != nil || outcome.End != work.Held {
+			return outcome.End, err
+		}
+	}
+}
+
+// check wants one run of each scraper that starts with the group, and no list beyond.
+func (r *dueRig) check(scrapers int) {
+	r.t.Helper()
+	view := r.state.View()
+	seen := map[ids.ID]bool{}
+	for _, job := range view.OpenJobsOfCustomer("alice") {
+		if seen[job.Scraper] {
+			r.t.Error("a scraper runs twice")
+		}
+		seen[job.Scraper] = true
+	}
+	start := view.Schedule(r.group).Starts[0]
+	if len(seen) != scrapers || view.WorkItem(r.item) != nil ||
+		start.Launched != uint32(scrapers) || start.Skipped != 1 {
+		r.t.Errorf("%d runs of %d, %+v", len(seen), scrapers, start)
+	}
+}
+
+func TestDueGroup(t *testing.T) {
+	const scrapers = 2*dueAtOnce + 3
+	r := newDue(t, scrapers)
+	if end, err := r.do(Due(DueConfig{Launcher: r.Launcher})); end != work.Ended || err != nil {
+		t.Fatal(end, err)
+	}
+	r.check(scrapers)
+	r.wantLists(t, scrapers)
+	if end, err := r.do(Due(DueConfig{Launcher: r.Launcher})); end != work.Ended || err != nil {
+		t.Error("an item that is done:", end, err)
+	}
+}
+
+// Two owners do one item at once: each run is made once, and their lists are all of somebody.
+func TestDueGroupOfTwoOwners(t *testing.T) {
+	const scrapers = 2*dueAtOnce + 3
+	r := newDue(t, scrapers)
+	var owners sync.WaitGroup
+	for range 2 {
+		owners.Go(func() {
+			for {
+				end, err := r.do(Due(DueConfig{Launcher: r.Launcher}))
+				if err != nil {
+					t.Error(err)
+				}
+				if end == work.Ended || err != nil {
+					return
+				}
+			}
+		})
+	}
+	owners.Wait()
+	r.check(scrapers)
+	r.wantLists(t, scrapers)
+}
+
+// An owner that is killed before or behind a command, or hears nothing of it, leaves what the next
+// one goes on with.
+func TestDueGroupOfTheKilled(t *testing.T) {
+	const scrapers = 2*dueAtOnce + 3
+	killed := errors.New("killed")
+	for _, at := range []string{"work.launch.before_commit", "work.launch.after_commit", "lost"} {
+		for nth := 1; nth <= 3; nth++ {
+			r := newDue(t, scrapers)
+			passed := 0
+			kind := Due(DueConfig{Launcher: r.Launcher, Point: func(name string) {
+				if at == "lost" && name == "work.launch.before_commit" {
+					if passed++; passed == nth {
+						r.state.Lose(1)
+					}
+				} else if name == at {
+					if passed++; passed == nth {
+						panic(killed)
+					}
+				}
+			}})
+			func() {
+				defer func() {
+					if reason := recover(); reason != nil && reason != killed {
+						panic(reason)
+					}
+				}()
+				if _, err := r.do(kind); err == nil && at == "lost" {
+					t.Error("nobody heard that the answer was lost")
+				}
+			}()
+			end, err := r.do(Due(DueConfig{Launcher: r.Launcher}))
+			if end != work.Ended || err != nil {
+				t.Fatalf("%s %d: %v %v", at, nth, end, err)
+			}
+			r.check(scrapers)
+		}
+	}
+}
+
+// A start that meets the bound on open runs waits, and is not skipped.
+func TestDueGroupWaitsForRoom(t *testing.T) {
+	r := newDue(t, 3)
+	busy := r.fill(client.MaxRunsAtOnce - 1)
+	for range 2 {
+		if end, err := r.do(Due(DueConfig{Launcher: r.Launcher})); end != work.Rested ||
+			err != nil {
+			t.Fatal(end, err)
+		}
+	}
+	if n := len(r.state.View().OpenJobsOfCustomer("alice")); n != client.MaxRunsAtOnce {
+		t.Fatalf("%d runs", n)
+	}
+	r.state.Must(t, client.StopGroup{Customer: "alice", Group: busy})
+	for _, job := range r.state.View().OpenJobsOfCustomer("alice") {
+		if job.Group == busy {
+			r.state.CloseRun(t, job.ID)
+		}
+	}
+	if end, err := r.do(Due(DueConfig{Launcher: r.Launcher})); end != work.Ended || err != nil {
+		t.Fatal(end, err)
+	}
+	r.check(3)
+}
+
+// fill has so many runs of another group open.
+func (r *dueRig) fill(runs int) (group ids.ID) {
+	group = r.IDs.New()
+	r.state.Must(r.t, client.PutGroup{Create: true, ID: group, Customer: "alice", Name: "busy",
+		DataTable: "busy", StartType: "MANUAL"})
+	launch := client.LaunchRuns{Customer: "alice", Group: group}
+	for n := range runs {
+		scraper := r.IDs.New()
+		r.state.Must(r.t, client.PutScraper{Create: true, ID: scraper, Customer: "alice",
+			Group: group, Spec: model.Scraper{Name: fmt.Sprint("busy", n),
+				Type: model.SingleProduct, ItemsConfig: title}})
+		launch.Runs = append(launch.Runs, client.GroupRun{Job: r.IDs.New(), Entry: r.IDs.New(),
+			List: r.IDs.New(), Scraper: scraper, Links: 1, Tiers: model.TiersOf(model.Plain)})
+	}
+	r.state.Must(r.t, launch)
+	return group
+}
+
+// Scrapers start by their own schedules, and one that runs is skipped.
+func TestDueScrapers(t *testing.T) {
+	r := &dueRig{rig: newRig(t), t: t}
+	r.add("one", "https://shop.test/", "0 0 * * *")
+	r.add("two", "https://shop.test/", "0 0 * * *")
+	view := r.state.View()
+	one, two := view.ScraperByName("alice", "one").ID, view.ScraperByName("alice", "two").ID
+	if _, err := r.Start(t.Context(), r.caller(""), two, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.item = r.state.StartDue(t, one, two)
+	if end, err := r.do(Due(DueConfig{Launcher: r.Launcher})); end != work.Ended || err != nil {
+		t.Fatal(end, err)
+	}
+	view = r.state.View()
+	first, second := view.Schedule(one).Starts, view.Schedule(two).Starts
+	if len(first) != 1 || first[0].Launched != 1 || len(second) != 1 || second[0].Launched != 0 ||
+		second[0].Reason != client.SkipRunning || len(view.OpenJobsOf(one)) != 1 {
+		t.Errorf("%+v, %+v", first, second)
+	}
+	r.wantLists(t, 2)
+}
+
+// While nobody leads a step fails, and is tried again.
+func TestDueWithoutALeader(t *testing.T) {
+	r := newDue(t, 2)
+	r.state.Fail(clienttest.Down())
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	kind := Due(DueConfig{Launcher: r.Launcher})
+	if _, err := kind.Step(ctx, work.Item{ID: r.item}); err == nil {
+		t.Error("it went on")
+	}
+	r.state.Fail(nil)
+	if end, err := r.do(kind); end != work.Ended || err != nil {
+		t.Fatal(end, err)
+	}
+	r.check(2)
+}

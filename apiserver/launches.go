@@ -1,0 +1,21 @@
+package apiserver
+
+import (
+	"shoal.dev/shoal/apiserver/internal/launch"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// launcher is what makes runs.
+func (s *Server) launcher() *launch.Launcher {
+	c := &s.config
+	return &launch.Launcher{Client: c.Client, Store: c.Store, History: client.NewHistory(c.Store),
+		Clock: c.Clock, IDs: c.IDs, Guard: c.Guard, Engines: c.SearchEngines, Node: c.Node,
+		Boot: c.Boot, Plans: s.plans}
+}
+
+// DueRuns is the launch of runs that are due, a kind of background work. point is called at named
+// places, so that tests can end the process there; nil: nobody is told.
+func (s *Server) DueRuns(point func(name string)) work.Kind {
+	return launch.Due(launch.DueConfig{Launcher: s.launcher(), Point: point})
+}

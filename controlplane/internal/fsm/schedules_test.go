@@ -1,0 +1,199 @@
+package fsm
+
+import (
+	"slices"
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// scheduled makes a scraper of the customer a that starts by itself.
+func (b *bench) scheduled(group ids.ID, name string) ids.ID {
+	b.t.Helper()
+	return b.must(command.PutScraperPayload{Create: true, ID: b.ids.New(), Customer: "a",
+		Group: group, Spec: model.Scraper{Name: name, Type: model.SingleProduct,
+			Schedule:    "* * * * *",
+			ItemsConfig: []model.Field{{Name: "title", Selector: "h1", Kind: model.Text}}},
+	}).(state.Scraper).ID
+}
+
+// move is a move of a schedule as it is.
+func (b *bench) move(target ids.ID, to, start int64) command.ScheduleMove {
+	b.t.Helper()
+	s := b.view().Schedule(target)
+	if s == nil {
+		b.t.Fatal("there is no schedule")
+	}
+	return command.ScheduleMove{Target: target, Set: s.Set, From: s.Next, To: to, Start: start,
+		Item: b.ids.New()}
+}
+
+func (b *bench) moves(moves ...command.ScheduleMove) {
+	b.t.Helper()
+	b.must(command.MoveSchedulesPayload{Moves: moves})
+}
+
+// A start becomes work once, however often and late its move comes; what was set since wins.
+func TestScheduleMovesOnce(t *testing.T) {
+	b := newBench(t)
+	group, _ := b.members("g", 0)
+	one, two := b.scheduled(group, "one"), b.scheduled(group, "two")
+	first := []command.ScheduleMove{b.move(one, 60, 0), b.move(two, 60, 0)}
+	b.moves(first...)
+	if n := len(b.view().WorkOf(work.Launch, "a")); n != 0 {
+		t.Fatalf("%d items before anything is due", n)
+	}
+	due := []command.ScheduleMove{b.move(one, 120, 60), b.move(two, 120, 60)}
+	for range 3 {
+		b.moves(due...)
+		b.moves(first...)
+		items := b.view().WorkOf(work.Launch, "a")
+		if len(items) != 1 || !slices.Equal(state.DueOf(items[0].Args).Scrapers,
+			[]ids.ID{one, two}) {
+			t.Fatalf("%d items", len(items))
+		}
+	}
+	again := b.move(one, 180, 120)
+	b.moves(again) // while its last start is under way
+	s := b.view().Schedule(one)
+	if last := s.Starts[len(s.Starts)-1]; s.Next != 180 || last.Skipped != 1 ||
+		last.Reason != state.SkipRunning || len(b.view().WorkOf(work.Launch, "a")) != 1 {
+		t.Errorf("%+v", s)
+	}
+	stale := b.move(two, 180, 120)
+	known := b.view().Scraper(two)
+	spec := known.Spec
+	spec.Schedule = "5 * * * *"
+	b.must(command.PutScraperPayload{ID: two, Customer: "a", Group: group, Spec: spec})
+	b.moves(stale)
+	if s := b.view().Schedule(two); s.Next != 0 || s.Cron != "5 * * * *" {
+		t.Errorf("of another expression: %+v", s)
+	}
+	missed := b.move(one, 1_000, 0)
+	missed.Missed = 7
+	b.moves(missed)
+	if s := b.view().Schedule(one); s.Starts[len(s.Starts)-1] != (state.Start{At: 180, Missed: 7}) {
+		t.Errorf("%+v", s.Starts)
+	}
+	b.must(command.PutStartTypePayload{Customer: "a", Group: group, StartType: "NONE"})
+	before := len(b.view().Schedule(one).Starts)
+	b.moves(b.move(one, 2_000, 1_000))
+	if s := b.view().Schedule(one); s.Next != 2_000 || len(s.Starts) != before {
+		t.Errorf("while it is paused: %+v", s)
+	}
+	spec.Schedule = ""
+	b.must(command.PutScraperPayload{ID: two, Customer: "a", Group: group, Spec: spec})
+	b.deleteGroup(group, "")
+	if b.view().Schedule(one) != nil || b.view().Schedule(two) != nil {
+		t.Error("a schedule is left")
+	}
+}
+
+// What is due of one customer becomes a bounded number of items; the rest waits.
+func TestStartsAreBounded(t *testing.T) {
+	b := newBench(t)
+	group, _ := b.members("g", 0)
+	var all []command.ScheduleMove
+	for range state.MaxDueScrapers + 1 {
+		all = append(all, b.move(b.scheduled(group, b.ids.New().String()), 60, 1))
+	}
+	b.moves(all...)
+	if items := b.view().WorkOf(work.Launch, "a"); len(items) != 2 {
+		t.Fatalf("%d items", len(items))
+	}
+	for _, item := range b.view().WorkOf(work.Launch, "a") {
+		if n := len(item.Args); n > maxWorkArgs {
+			t.Errorf("arguments of %d bytes", n)
+		}
+	}
+	for range state.MaxLaunches + 5 {
+		b.moves(b.move(b.scheduled(group, b.ids.New().String()), 60, 1))
+	}
+	waiting := 0
+	b.view().SchedulesByDue(func(s *state.Schedule) bool {
+		if s.Next == 0 {
+			waiting++
+		}
+		return true
+	})
+	if n := len(b.view().WorkOf(work.Launch, "a")); n != state.MaxLaunches || waiting != 7 {
+		t.Errorf("%d items, %d starts wait", n, waiting)
+	}
+}
+
+// Groups start by their type; the command for those of before changes nothing of the others.
+func TestGroupsAreArranged(t *testing.T) {
+	b := newBench(t)
+	group, _ := b.members("g", 0)
+	kind := func() string {
+		if s := b.view().Schedule(group); s != nil {
+			return s.Cron
+		}
+		return ""
+	}
+	for _, startType := range []string{"DAILY", "WEEKLY", "MANUAL", "DAILY", "NONE"} {
+		b.must(command.PutStartTypePayload{Customer: "a", Group: group, StartType: startType})
+		b.must(command.ArrangeGroupsPayload{Groups: []ids.ID{group, {9}}})
+		want := startType
+		if startType == "MANUAL" || startType == "NONE" {
+			want = ""
+		}
+		if kind() != want {
+			t.Errorf("%s: it starts %q", startType, kind())
+		}
+	}
+	b.must(command.PutStartTypePayload{Customer: "a", Group: group, StartType: "DAILY"})
+	b.moves(b.move(group, 60, 0))
+	set := *b.view().Schedule(group)
+	b.must(command.ArrangeGroupsPayload{Groups: []ids.ID{group}})
+	if got := b.view().Schedule(group); got.Next != 60 || got.Set != set.Set {
+		t.Errorf("%+v", got)
+	}
+	b.moves(b.move(group, 120, 60))
+	b.must(command.StopGroupPayload{Customer: "a", Group: group})
+	if n := len(b.view().WorkOf(work.Launch, "a")); n != 0 || !b.view().Schedule(group).Pending.
+		IsZero() {
+		t.Errorf("%d items after the group was stopped", n)
+	}
+	b.must(command.PutGroupPayload{ID: group, Customer: "a", Name: "g", StartType: "DAILY",
+		Zone: "Europe/Berlin"})
+	if got := b.view().Schedule(group); got.Next != 0 || got.Zone != "Europe/Berlin" {
+		t.Errorf("in another zone: %+v", got)
+	}
+}
+
+// The runs of an item are made once: a command that comes again, or from another owner, changes
+// nothing, and what does not fit waits.
+func TestItemLaunchesOnce(t *testing.T) {
+	b := newBench(t)
+	group, members := b.members("g", 2)
+	b.must(command.PutStartTypePayload{Customer: "a", Group: group, StartType: "DAILY"})
+	b.moves(b.move(group, 60, 0))
+	b.moves(b.move(group, 120, 60))
+	item := b.view().WorkOf(work.Launch, "a")[0]
+	first := b.groupLaunch(group, members[0])
+	first.Item = &command.LaunchItem{ID: item.ID, Upto: []byte{1}}
+	second := b.groupLaunch(group, members[1])
+	second.Skipped = []command.SkippedScraper{{Scraper: ids.ID{8}, Reason: state.SkipTiers}}
+	second.Item = &command.LaunchItem{ID: item.ID, From: []byte{1}, Done: true}
+	other := b.groupLaunch(group, members...)
+	other.Item = &command.LaunchItem{ID: item.ID, Done: true}
+	for _, c := range []struct {
+		p    command.LaunchRunsPayload
+		want int
+	}{{second, 0}, {first, 1}, {first, 0}, {other, 0}, {second, 1}, {second, 0}, {other, 0}} {
+		if got := b.must(c.p).(command.LaunchedRuns); len(got.Jobs) != c.want {
+			t.Fatalf("%d jobs, want %d", len(got.Jobs), c.want)
+		}
+	}
+	s := b.view().Schedule(group)
+	if want := (state.Start{At: 60, Launched: 2, Skipped: 1, Reason: state.SkipTiers}); len(
+		s.Starts) != 1 || s.Starts[0] != want || !s.Pending.IsZero() ||
+		b.view().WorkItem(item.ID) != nil {
+		t.Errorf("%+v", s)
+	}
+}

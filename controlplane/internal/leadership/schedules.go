@@ -1,0 +1,153 @@
+package leadership
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/schedule"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const (
+	// schedulesEvery is how long the routine sleeps at most: a clock may jump.
+	schedulesEvery = 15 * time.Second
+	// fullRests is how long starts wait of which a customer has too many.
+	fullRests = time.Second
+	// groupsAtOnce are arranged by one command.
+	groupsAtOnce = 500
+	// neverAgain is the next start of what never comes again: the year 9999.
+	neverAgain = 253_370_764_800_000
+)
+
+// startDue says of each schedule when it starts next, and makes work of the starts that are due.
+// What another leader has said already the state passes over.
+func (l *Leadership) startDue(ctx context.Context) error {
+	l.startNow.raise()
+	arranged := false
+	for {
+		if l.view().ClusterVersion() >= state.SchedulesSince {
+			if !arranged {
+				if err := l.arrangeGroups(ctx); err != nil {
+					return err
+				}
+				arranged = true
+			}
+			if err := l.moveSchedules(ctx); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.startNow:
+		case <-l.config.Clock.After(l.untilStart()):
+		}
+	}
+}
+
+// moveSchedules moves on what is due, until nothing is that may be.
+func (l *Leadership) moveSchedules(ctx context.Context) error {
+	var zones schedule.Zones
+	for {
+		moves := dueMoves(l.view(), l.clocks.Now(), &zones, l.config.IDs)
+		if len(moves) == 0 {
+			return nil
+		}
+		l.config.Point("leader.before_schedules")
+		if _, err := l.propose(ctx, command.MoveSchedulesPayload{Moves: moves}); err != nil {
+			return err
+		}
+		l.config.Point("leader.after_schedules")
+	}
+}
+
+// dueMoves are the moves of schedules that are due at a time, as many as one command takes. Those
+// of customers who have too much work of starts are passed over.
+func dueMoves(view *state.View, now time.Time, zones *schedule.Zones,
+	source ids.Source) (moves []command.ScheduleMove) {
+	full := map[string]bool{}
+	view.SchedulesByDue(func(s *state.Schedule) bool {
+		if s.Next > now.UnixMilli() || len(moves) == command.MaxMoves {
+			return false
+		}
+		move := moveOf(s, now, zones)
+		if move.Start != 0 {
+			known, told := full[s.Customer]
+			if !told {
+				known = len(view.WorkOf(work.Launch, s.Customer)) >= state.MaxLaunches
+				full[s.Customer] = known
+			}
+			if known {
+				return true
+			}
+			move.Item = source.New()
+		}
+		moves = append(moves, move)
+		return true
+	})
+	return moves
+}
+
+// moveOf is what is due of a schedule at a time. One that this binary cannot read does not come
+// again.
+func moveOf(s *state.Schedule, now time.Time, zones *schedule.Zones) command.ScheduleMove {
+	move := command.ScheduleMove{Target: s.Target, Set: s.Set, From: s.Next, To: neverAgain}
+	parsed, err := zones.Of(s.Target, s.Group, s.Cron, s.Zone)
+	if err != nil {
+		return move
+	}
+	var due schedule.Due
+	if s.Next == 0 { // it was set just now: nothing before counts
+		if next, ok := parsed.Next(now); ok {
+			due.Next = next.UnixMilli()
+		}
+	} else {
+		due = parsed.Look(time.UnixMilli(s.Next), now)
+	}
+	move.Start, move.Missed = due.Start, due.Missed
+	if due.Next != 0 {
+		move.To = due.Next
+	}
+	return move
+}
+
+// untilStart is how long nothing is due.
+func (l *Leadership) untilStart() time.Duration {
+	wait := schedulesEvery
+	now := l.clocks.Now()
+	l.view().SchedulesByDue(func(s *state.Schedule) bool {
+		wait = min(wait, max(time.UnixMilli(s.Next).Sub(now), fullRests))
+		return false
+	})
+	return wait
+}
+
+// arrangeGroups has groups start that a version without schedules has made.
+func (l *Leadership) arrangeGroups(ctx context.Context) error {
+	view := l.view()
+	var groups []ids.ID
+	flush := func() error {
+		if len(groups) == 0 {
+			return nil
+		}
+		_, err := l.propose(ctx, command.ArrangeGroupsPayload{Groups: groups})
+		groups = nil
+		return err
+	}
+	var err error
+	view.EachGroup(func(g *state.Group) bool {
+		if (g.StartType == "DAILY" || g.StartType == "WEEKLY") && view.Schedule(g.ID) == nil {
+			if groups = append(groups, g.ID); len(groups) == groupsAtOnce {
+				err = flush()
+			}
+		}
+		return err == nil && ctx.Err() == nil
+	})
+	if err != nil {
+		return err
+	}
+	return flush()
+}

@@ -230,6 +230,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, invoice := range invoicesTable.all(&tx.View, "id_prefix") {
 			tx.RemoveInvoice(invoice)
 		}
+		for _, share := range sharesTable.all(&tx.View, "id_prefix") {
+			sharesTable.remove(tx, share)
+		}
 		for _, category := range categoriesTable.all(&tx.View, "id_prefix") {
 			categoriesTable.remove(tx, category)
 		}

@@ -230,6 +230,10 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, invoice := range invoicesTable.all(&tx.View, "id_prefix") {
 			tx.RemoveInvoice(invoice)
 		}
+		for _, category := range categoriesTable.all(&tx.View, "id_prefix") {
+			categoriesTable.remove(tx, category)
+		}
+		tx.TicketsByAge(func(t *Ticket) bool { tx.RemoveTicket(t); return true })
 		return nil
 	})
 	if err != nil {

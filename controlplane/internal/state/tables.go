@@ -30,6 +30,7 @@ func tables() []*kind {
 		&categoriesTable.kind,
 		&subscriptionsTable.kind, &invoicesTable.kind,
 		&sharesTable.kind,
+		&ticketsTable.kind,
 	}
 }
 

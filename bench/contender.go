@@ -83,11 +83,12 @@ type task struct {
 	Web           string // host:port
 	WarmUp, Pages int
 	Concurrency   int
-	Dir           string // for what it has to write
-	Shoal         string // the product's binary
-	Peers         string // directory of the jobs' programs
-	Profile       string // file for its CPU profile, "" for none
-	Absent        bool   // one field more, which the page does not have
+	Dir           string   // for what it has to write
+	Shoal         string   // the product's binary
+	Peers         string   // directory of the jobs' programs
+	Profile       string   // file for its CPU profile, "" for none
+	Absent        bool     // one field more, which the page does not have
+	Serve         []string // flags of the service beside its usual ones
 }
 
 func (t *task) recipe() model.Recipe {

@@ -43,11 +43,12 @@ func startLoop(ctx context.Context, t task) (crawler, error) {
 	}
 	l := &loopCrawler{binary: t.Shoal, data: data, said: &bytes.Buffer{}, fields: fields(t.Absent)}
 	connections := strconv.Itoa(max(t.Concurrency/hosts, 1))
-	l.serve = newCommand(ctx, t.Shoal, "serve", "--data", data, "--listen", "127.0.0.1:0",
+	flags := append([]string{"serve", "--data", data, "--listen", "127.0.0.1:0",
 		"--no-rate-limits",
-		"--egress-allow", "127.0.0.0/8", "--egress-origin", "*.example="+t.Web,
+		"--egress-allow", "127.0.0.0/8", "--egress-origin", "*.example=" + t.Web,
 		"--host-rate", "1e6", "--max-host-rate", "1e6",
-		"--host-connections", connections, "--max-host-connections", connections)
+		"--host-connections", connections, "--max-host-connections", connections}, t.Serve...)
+	l.serve = newCommand(ctx, t.Shoal, flags...)
 	l.serve.Stdout, l.serve.Stderr = l.said, l.said
 	if t.Profile != "" {
 		l.serve.Env = append(os.Environ(), "SHOAL_CPUPROFILE="+t.Profile)

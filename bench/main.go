@@ -54,6 +54,9 @@ func run(ctx context.Context, args []string) error {
 			return runContender(ctx, args[1])
 		}
 	}
+	if len(args) > 0 && args[0] == apiMode {
+		return measureAPI(ctx, args[1:])
+	}
 	o, err := parseOptions(args)
 	if err != nil {
 		return err

@@ -147,6 +147,9 @@ type (
 	SetPassword    = command.SetPasswordPayload
 	DisableAccount = command.DisableAccountPayload
 	RemoveAccount  = command.RemoveAccountPayload
+	// IssueTicket and TakeTicket stand around the opening of a stream.
+	IssueTicket = command.IssueTicketPayload
+	TakeTicket  = command.TakeTicketPayload
 )
 
 // States of a top-up that its paying ends.

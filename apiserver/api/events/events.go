@@ -26,6 +26,7 @@ type Resource struct {
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
 		r.stream(),
+		r.issue(),
 	}
 }
 

@@ -25,6 +25,7 @@ const (
 
 type streamRequest struct {
 	Header uint64 `header:"Last-Event-ID" default:"0" doc:"Where a stream before this one ended: what has changed since is told"`
+	Ticket string `query:"ticket" doc:"In place of a credential: POST /api/events/ticket makes one"`
 	Query  uint64 `query:"lastEventId" default:"0" doc:"The same, for browsers, which cannot send the header by themselves"`
 }
 
@@ -39,7 +40,7 @@ func (r Resource) stream() *operation.Operation {
 			"it is told. What has changed together has its id in the last of its events. After " +
 			"resync whatever is shown is to be read again: too much has changed since " +
 			"Last-Event-ID, or nobody knows.",
-		Access: auth.Read, Rate: limits.Read, NamedEvents: told(),
+		Access: auth.Read, Rate: limits.Read, Tickets: true, NamedEvents: told(),
 	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
 		// what changes from the answer on is told

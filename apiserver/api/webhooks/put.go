@@ -58,7 +58,7 @@ func (r Resource) create() *operation.Operation {
 			"webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes " +
 			"one. Otherwise it is tried 8 times over 24 hours, each time under the same " +
 			"webhook-id; one that came may come again. The answer holds the secret, once.",
-		Access: auth.Write, Rate: limits.General, Status: 201,
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Optional, Status: 201,
 		Errors: []fault.Code{fault.InvalidURL, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *createRequest) (WebhookWithSecret,
 		error) {
@@ -67,7 +67,7 @@ func (r Resource) create() *operation.Operation {
 		}
 		made, err := client.Do(ctx, r.Client, client.PutWebhook{ID: r.IDs.New(),
 			Customer: from.Customer, URL: in.Body.URL, Events: in.Body.Events, Off: in.Body.off(),
-			Secret: webhooks.NewSecret()}, nil)
+			Secret: webhooks.NewSecret()}, from.Call)
 		if err != nil {
 			return WebhookWithSecret{}, err
 		}
@@ -118,14 +118,14 @@ func (r Resource) rotate() *operation.Operation {
 		Group: group, Summary: "Gives a webhook another secret",
 		Description: "The answer holds it, once. Meanwhile requests have two signatures, and " +
 			"either one will do. With 0 the former secret ends at once.",
-		Access: auth.Write, Rate: limits.General,
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *rotateRequest) (WebhookWithSecret,
 		error) {
 		overlap := time.Duration(in.Body.OverlapHours) * time.Hour
 		rotated, err := client.Do(ctx, r.Client, client.RotateWebhook{ID: in.ID,
 			Customer: from.Customer, Secret: webhooks.NewSecret(),
-			Overlap: overlap.Milliseconds()}, nil)
+			Overlap: overlap.Milliseconds()}, from.Call)
 		if err != nil {
 			return WebhookWithSecret{}, err
 		}

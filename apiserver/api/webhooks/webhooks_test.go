@@ -157,3 +157,31 @@ func TestDisabledWebhookIsTold(t *testing.T) {
 			Has: map[string]any{"enabled": false, "disabledBecause": "GONE"}},
 	)
 }
+
+// A webhook that is made, and a secret that is rotated, again under one key is what it was.
+func TestRepeatedCallsAnswerTheFirstSecret(t *testing.T) {
+	s := apitest.Start(t)
+	key := map[string]string{"Idempotency-Key": "one"}
+	makes := post("make", path, body)
+	makes.Status, makes.Header = 201, key
+	made, again := s.Call(t, makes), s.Call(t, makes)
+	if string(made.Body) != string(again.Body) || made.Text("secret") == "" ||
+		again.Header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("%s, then %s", made.Body, again.Body)
+	}
+	if hooks := s.Client.View().Webhooks("alice"); len(hooks) != 1 {
+		t.Errorf("there are %d", len(hooks))
+	}
+	other := post("another body", path, `{"url":"https://c.test/","events":["RUN_ANOMALY"]}`)
+	other.Status, other.Code, other.Header = 422, "idempotency_key_reused", key
+	s.Run(t, other)
+
+	rotate := post("rotate", path+"/"+made.Text("id")+"/rotate", "{}")
+	rotate.Status, rotate.Header = 200, key
+	rotated, again := s.Call(t, rotate), s.Call(t, rotate)
+	if string(rotated.Body) != string(again.Body) ||
+		rotated.Text("secret") == made.Text("secret") ||
+		again.Header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("%s, then %s", rotated.Body, again.Body)
+	}
+}

@@ -19,7 +19,7 @@ type audited struct {
 func (c audited) Propose(ctx context.Context, payload client.Payload, call *client.Call) (any,
 	error) {
 	switch payload.(type) {
-	case client.TouchKeys, client.TouchSessions,
+	case client.TouchKeys, client.TouchSessions, client.TakeTicket,
 		client.TakeMails, client.RecordMails, client.RenewClaims,
 		client.OpenCustomer: // which the server proposes by itself
 	default:

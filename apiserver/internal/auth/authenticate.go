@@ -139,8 +139,10 @@ func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization stri
 // Holds says whether a credential that was let in would be let in again, by what this node knows.
 // Long answers ask it while they are sent. Faults: unauthorized when its key was revoked, or its
 // session ended, or any of these or its token has expired since; customer_blocked.
-func (a *Authenticator) Holds(p *Principal) error {
-	view := a.Client.View()
+func (a *Authenticator) Holds(p *Principal) error { return a.holds(a.Client.View(), p) }
+
+// holds is Holds by a view.
+func (a *Authenticator) holds(view *client.View, p *Principal) error {
 	if p.Session != nil {
 		session := view.Session(p.Session.Hash)
 		if session == nil || session.Ended(a.Clock.Now().UnixMilli()) {

@@ -114,6 +114,14 @@ func (x *exchange) credential() (text string, browser bool) {
 	return "", false
 }
 
+// ticket is the one that stands in the address in place of a credential, "" where there is none.
+func (x *exchange) ticket() string {
+	if !x.op.Tickets || len(x.rc.Request.Header.Peek("Authorization")) > 0 {
+		return ""
+	}
+	return string(x.rc.QueryArgs().Peek("ticket"))
+}
+
 var errCrossSite = fault.New(fault.CrossSite, "a page of another site has sent this call")
 
 // checkSite refuses what another site's page has a browser send, by the rules of net/http. A

@@ -35,6 +35,10 @@ type Authenticator interface {
 	// AuthenticateHere does so for tokens by what this node knows, which may be old.
 	AuthenticateHere(ctx context.Context, authorization string) (auth.Principal, *client.View,
 		error)
+	// Redeem finds out who asked for a ticket, and takes it. KnowsTicket says without a look
+	// elsewhere whether it is good. Its faults: unauthorized, customer_blocked, unavailable.
+	Redeem(ctx context.Context, ticket string) (auth.Principal, *client.View, error)
+	KnowsTicket(ticket string) bool
 	// Holds refuses a principal whose credential was revoked since, or whose customer was blocked.
 	// It costs no more than a look at what this node knows.
 	Holds(p *auth.Principal) error
@@ -327,13 +331,16 @@ func (x *exchange) identify(ctx context.Context) error {
 	if x.op.Access == auth.Public {
 		return x.takeFromBucket(ctx, x.holder(), "", x.op.Rate)
 	}
-	known := x.Auth.Known(credential)
+	known, ticket := x.Auth.Known(credential), x.ticket()
+	if ticket != "" {
+		known = x.Auth.KnowsTicket(ticket)
+	}
 	if !known { // whether there is such a key asks the leader
 		if limited := x.takeFromBucket(ctx, x.holder(), "", limits.Anonymous); limited != nil {
 			return limited
 		}
 	}
-	principal, view, err := x.authenticate(ctx, credential)
+	principal, view, err := x.authenticate(ctx, credential, ticket)
 	if err != nil {
 		if known {
 			if limited := x.takeFromBucket(ctx, x.holder(), "", limits.Anonymous); limited != nil {
@@ -354,7 +361,7 @@ func (x *exchange) identify(ctx context.Context) error {
 	return x.takeFromBucket(ctx, principal.Holder(), principal.Payer(), class)
 }
 
-func (x *exchange) authenticate(ctx context.Context, credential string) (auth.Principal,
+func (x *exchange) authenticate(ctx context.Context, credential, ticket string) (auth.Principal,
 	*client.View, error) {
 	customer := string(x.rc.Request.Header.Peek("X-Customer-Ref"))
 	patience := client.Patience
@@ -363,6 +370,9 @@ func (x *exchange) authenticate(ctx context.Context, credential string) (auth.Pr
 	}
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	if ticket != "" {
+		return x.Auth.Redeem(asking, ticket)
+	}
 	principal, view, err := x.Auth.Authenticate(asking, credential, customer)
 	if x.op.Leaderless && fault.CodeOf(err) == fault.Unavailable {
 		return x.Auth.AuthenticateHere(ctx, credential)

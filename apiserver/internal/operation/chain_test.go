@@ -43,6 +43,12 @@ func (e everyone) AuthenticateHere(_ context.Context, authorization string) (aut
 	return e.Authenticate(context.Background(), authorization, "")
 }
 
+func (everyone) Redeem(context.Context, string) (auth.Principal, *client.View, error) {
+	return auth.Principal{}, nil, fault.New(fault.Unauthorized, "no")
+}
+
+func (everyone) KnowsTicket(string) bool { return false }
+
 func (everyone) Holds(*auth.Principal) error { return nil }
 
 func (everyone) Used(*auth.Principal, netip.Addr) {}
@@ -332,7 +338,10 @@ func TestFailures(t *testing.T) {
 }
 
 // leaderless knows nobody: the control plane has no leader.
-type leaderless struct{ patience chan time.Duration }
+type leaderless struct {
+	everyone
+	patience chan time.Duration
+}
 
 func (l leaderless) Authenticate(ctx context.Context, _, _ string) (auth.Principal, *client.View,
 	error) {
@@ -340,12 +349,6 @@ func (l leaderless) Authenticate(ctx context.Context, _, _ string) (auth.Princip
 	l.patience <- time.Until(until)
 	return auth.Principal{}, nil, fault.New(fault.Unavailable, "the control plane has no leader")
 }
-
-func (leaderless) Known(string) bool { return true }
-
-func (leaderless) Holds(*auth.Principal) error { return nil }
-
-func (leaderless) Used(*auth.Principal, netip.Addr) {}
 
 func (leaderless) AuthenticateHere(context.Context, string) (auth.Principal, *client.View, error) {
 	return auth.Principal{}, nil, fault.New(fault.Unauthorized, "not by this node alone")
@@ -360,7 +363,7 @@ func TestWithoutALeader(t *testing.T) {
 		return None{}, nil
 	}))
 	patience := make(chan time.Duration, 1)
-	r.chain.Auth = leaderless{patience}
+	r.chain.Auth = leaderless{patience: patience}
 	answer := r.expect(head("POST /long"), 503, "unavailable")
 	if waits := <-patience; waits <= 0 || waits > client.Patience {
 		t.Errorf("it waits %v for a leader", waits)

@@ -86,6 +86,8 @@ type Declaration struct {
 	Status     int // of success: 200 unless told; an operation that answers None has 204
 	// of refused input that has no code of its own: invalid_request unless told
 	Invalid fault.Code
+	// Tickets says that the query parameter ticket is a credential, too, where no header is.
+	Tickets bool
 	// Browser says that it sets cookies, so that it is refused to pages of other sites.
 	Browser bool
 	// Errors are the codes that the handler itself can answer, beside those that the declaration

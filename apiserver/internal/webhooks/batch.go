@@ -43,6 +43,9 @@ func (b *batch) fill(ctx context.Context) {
 		if w.Next > now || len(b.open) == atOnce {
 			return false
 		}
+		if view.Customer(w.Customer).Blocked() {
+			return true
+		}
 		view.DeliveriesDue(w.ID, func(d *client.Delivery) bool {
 			if d.Due > now || !b.room(w) {
 				return false

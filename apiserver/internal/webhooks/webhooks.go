@@ -103,12 +103,13 @@ func (c *caller) step(ctx context.Context, _ work.Item) (work.Outcome, error) {
 	}
 }
 
-// due says whether a delivery is due, as far as this node knows.
+// due says whether a delivery is due, as far as this node knows. What a blocked customer would be
+// told waits until it is unblocked.
 func (c *caller) due() (due bool) {
-	now := c.Clock.Now().UnixMilli()
-	c.Client.View().WebhooksDue(func(w *client.Webhook) bool {
-		due = w.Next <= now
-		return false
+	now, view := c.Clock.Now().UnixMilli(), c.Client.View()
+	view.WebhooksDue(func(w *client.Webhook) bool {
+		due = w.Next <= now && !view.Customer(w.Customer).Blocked()
+		return w.Next <= now && !due
 	})
 	return due
 }

@@ -381,3 +381,27 @@ func TestDownControlPlane(t *testing.T) {
 		t.Errorf("%d calls, then %+v", len(heads), d.newest(hook))
 	}
 }
+
+// What a blocked customer would be told waits, and holds up nobody.
+func TestBlockedCustomersAreNotCalled(t *testing.T) {
+	d, r := newDesk(t, loopback()), newReceiver(t, takes)
+	d.customer("bob")
+	blocked := d.hook("ann", r.URL+"/ann")
+	other := d.hook("bob", r.URL+"/bob")
+	d.happens("ann")
+	d.client.Must(t, client.BlockCustomer{Customer: "ann", By: "root"})
+	d.must()
+	if heads, _ := r.calls(); len(heads) != 0 {
+		t.Errorf("%d calls", len(heads))
+	}
+	d.happens("bob")
+	d.must()
+	if d.newest(other).State != "DELIVERED" || d.newest(blocked).State != "PENDING" {
+		t.Errorf("bob's is %+v, ann's %+v", d.newest(other), d.newest(blocked))
+	}
+	d.client.Must(t, client.UnblockCustomer{Customer: "ann"})
+	d.must()
+	if got := d.newest(blocked); got.State != "DELIVERED" || got.Tries != 1 {
+		t.Errorf("after the block %+v", got)
+	}
+}

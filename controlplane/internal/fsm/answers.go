@@ -29,6 +29,7 @@ func answers() map[command.Number]answer {
 	add(all, keepSchema, remakeSchema)
 	add(all, keepLaunched, remakeLaunched)
 	add(all, keepEntry, remakeEntry)
+	add(all, keepWebhook, remakeWebhook)
 	return all
 }
 
@@ -224,4 +225,23 @@ func remakeEntry(p command.AdjustWalletPayload, k keptEntry, at int64) state.Ent
 	return state.Entry{ID: k.ID, Customer: p.Customer, Type: state.EntryAdjustment,
 		Status: state.EntryApplied, Amount: p.Amount, Note: p.Note, BalanceAfter: k.After,
 		CreatedAt: at, SettledAt: at, Sequence: k.Sequence, Created: k.Created}
+}
+
+type keptWebhook struct {
+	_      struct{} `cbor:",toarray"`
+	ID     ids.ID
+	Secret []byte
+}
+
+func keepWebhook(p command.PutWebhookPayload, w state.Webhook) (keptWebhook, bool) {
+	return keptWebhook{ID: w.ID, Secret: w.Secret}, len(p.Secret) > 0
+}
+
+func remakeWebhook(p command.PutWebhookPayload, k keptWebhook, at int64) state.Webhook {
+	w := state.Webhook{ID: k.ID, Customer: p.Customer, URL: p.URL, Events: p.Events,
+		Secret: k.Secret, CreatedAt: at}
+	if p.Off {
+		w.Off = state.WebhookStopped
+	}
+	return w
 }

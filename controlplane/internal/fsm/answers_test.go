@@ -55,6 +55,13 @@ func TestRecordsAreBrief(t *testing.T) {
 			changed.Spec = model.Scraper{Name: "other", Type: "AI_CONF"}
 			return p, changed
 		},
+		"a webhook": func(b *trials) (call, after command.Payload) {
+			p := command.PutWebhookPayload{ID: b.ids.New(), Customer: customer, URL: long,
+				Events: model.Events(), Off: true, Secret: []byte(long[:24])}
+			changed := p
+			changed.URL, changed.Secret = "https://other.test/", nil
+			return p, changed
+		},
 		"a schema": func(b *trials) (call, after command.Payload) {
 			p := command.PutSchemaPayload{ID: b.ids.New(), Customer: customer, Name: long,
 				Type: "t", Content: []byte(strings.Repeat(long, 300)), Description: long,

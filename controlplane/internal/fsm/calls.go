@@ -279,6 +279,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireSubscriptions(tx)
 	tx.TellFailures()
 	expireSessions(tx)
+	expireTickets(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

@@ -165,6 +165,8 @@ func registerAll(m *FSM) {
 	register(m, openSession)
 	register(m, endSessions)
 	register(m, touchSessions)
+	register(m, issueTicket)
+	register(m, takeTicket)
 	register(m, putCategory)
 	register(m, deleteCategory)
 	register(m, launchRuns)

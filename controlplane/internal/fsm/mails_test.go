@@ -113,6 +113,34 @@ func TestMailsGather(t *testing.T) {
 	}
 }
 
+// A hundred runs that fail within an hour are one e-mail in it, and one behind it.
+func TestFloodsAreOneMail(t *testing.T) {
+	b := newMailBench(t)
+	b.now = 100_000_000
+	scraper := b.product("Shop")
+	const runs = 100
+	began, sent, told := b.now, map[int64]uint64{}, uint64(0)
+	for hour := int64(0); hour < 2; {
+		if n := (b.now - began) * runs / mailedMillis; n < runs && b.now%36_000 == 0 {
+			job := b.run(scraper, 1, model.Errored)
+			b.must(command.CloseRunPayload{Job: job})
+		}
+		for _, m := range b.must(command.TakeMailsPayload{Most: 10}).([]state.Mail) {
+			if m.Event != model.RunFailed {
+				t.Errorf("an e-mail of %s", m.Event)
+			}
+			sent[hour]++
+			told += m.Count
+			b.must(command.RecordMailsPayload{Done: []ids.ID{m.ID}})
+		}
+		b.now += 4_000
+		hour = (b.now - began) / (mailedMillis + gatherMillis)
+	}
+	if sent[0] != 1 || sent[1] != 1 || told < runs-1 {
+		t.Errorf("e-mails by hour %v, which tell of %d runs", sent, told)
+	}
+}
+
 func TestMailsThatArePutOff(t *testing.T) {
 	b := newMailBench(t)
 	b.now = 100_000_000

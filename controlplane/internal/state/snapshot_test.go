@@ -237,6 +237,7 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 			categoriesTable.remove(tx, category)
 		}
 		tx.SchedulesByDue(func(s *Schedule) bool { tx.disarrange(s.Target); return true })
+		tx.TicketsByAge(func(t *Ticket) bool { tx.RemoveTicket(t); return true })
 		return nil
 	})
 	if err != nil {

@@ -165,6 +165,9 @@ func (f *follower) signOut(tx *Tx) {
 	for _, session := range sessionsTable.all(f.mine, "id_prefix") {
 		tx.RemoveSession(session)
 	}
+	for _, ticket := range ticketsTable.all(f.mine, "id_prefix") {
+		tx.RemoveTicket(ticket) // it may have been taken since
+	}
 	for _, account := range accountsTable.all(f.mine, "id_prefix") {
 		if today := f.old.Account(account.ID); today != nil {
 			tx.PutAccount(today)

@@ -280,6 +280,7 @@ func TestSucceedSignsOut(t *testing.T) {
 		err := s.Update(index, 1000, func(tx *Tx) error {
 			tx.PutAccount(&account)
 			tx.PutSession(&Session{Hash: Hash{hash}, Account: account.ID})
+			tx.PutTicket(&Ticket{Hash: Hash{hash}})
 			return nil
 		})
 		if err != nil {
@@ -294,8 +295,8 @@ func TestSucceedSignsOut(t *testing.T) {
 	}
 	view := restored.View()
 	for hash := range byte(4) {
-		if view.Session(Hash{hash}) != nil {
-			t.Errorf("session %d is open", hash)
+		if view.Session(Hash{hash}) != nil || view.Ticket(Hash{hash}) != nil {
+			t.Errorf("session %d is open, or a ticket good", hash)
 		}
 	}
 	if a := view.Account(ids.ID{1}); a.Password != "new" || a.Admin {

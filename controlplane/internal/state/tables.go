@@ -31,6 +31,7 @@ func tables() []*kind {
 		&subscriptionsTable.kind, &invoicesTable.kind,
 		&sharesTable.kind,
 		&schedulesTable.kind,
+		&ticketsTable.kind,
 	}
 }
 

@@ -1,0 +1,37 @@
+package events
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+)
+
+// StreamTicket opens one stream.
+type StreamTicket struct {
+	Ticket    string   `json:"ticket" doc:"The query parameter ticket of GET /api/events/stream"`
+	ExpiresAt api.Time `json:"expiresAt"`
+}
+
+// issue is POST /api/events/ticket.
+func (r Resource) issue() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_issue_ticket", Routes: operation.Routes("POST /api/events/ticket"), Group: group,
+		Summary: "Makes a ticket that opens one stream of events",
+		Description: "For pages of browsers, which cannot send a bearer credential with a " +
+			"stream. It is good for a minute, once, at any server, and its stream ends with the " +
+			"credential that asked for it. A page that is signed in by cookie needs none. Beyond " +
+			"20 of a customer the oldest one goes.",
+		Access: auth.Read, Rate: limits.General, Status: 201,
+	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (StreamTicket, error) {
+		ticket := auth.NewTicket()
+		issued, err := client.Do(ctx, r.Client, from.Issue(ticket), nil)
+		if err != nil {
+			return StreamTicket{}, err
+		}
+		return StreamTicket{Ticket: ticket, ExpiresAt: api.Time(issued.Expires)}, nil
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"shoal.dev/shoal/controlplane/identity"
+	"shoal.dev/shoal/controlplane/internal/leadership"
 	"shoal.dev/shoal/controlplane/internal/node"
 	"shoal.dev/shoal/pkg/fault"
 )
@@ -30,6 +31,21 @@ func (c caller) SafeTime(ctx context.Context) (time.Time, error) {
 		return err
 	})
 	return time.UnixMilli(at.Millis), err
+}
+
+// Spare is how much longer the row store keeps what the newest restore may be wrong about. Until
+// then no background work destroys anything. 0: there was no restore lately. Its error is that of
+// SafeTime.
+func (s *Server) Spare(ctx context.Context) (time.Duration, error) {
+	over := leadership.GraceOver(s.node.View().Cluster(), s.config.RestoreGrace)
+	if over.IsZero() {
+		return 0, nil
+	}
+	now, err := s.Client().SafeTime(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return max(0, over.Sub(now)), nil
 }
 
 // safeTimeHere is the leader's answer.

@@ -93,21 +93,26 @@ func (w *Worker) step(ctx context.Context, t *task) (more bool) {
 	defer func() { <-t.kind.slots }()
 	w.config.Point("work." + t.kind.Name + ".before_step")
 	began := w.config.Clock.Now()
-	outcome, err := guarded(ctx, t.kind.Step, t.item)
+	outcome, err := w.guarded(ctx, t)
 	w.metrics.stepped(t.kind.Name, err, ctx.Err() != nil, w.config.Clock.Now().Sub(began))
 	w.config.Point("work." + t.kind.Name + ".after_step")
 	return w.noteOutcome(t, outcome, err, ctx.Err() != nil)
 }
 
-// guarded runs a step. A panic is its failure, not the process's end.
-func guarded(ctx context.Context, step func(context.Context, Item) (Outcome, error),
-	item Item) (outcome Outcome, err error) {
+// guarded runs a step, or puts it off while nothing is destroyed. A panic is its failure, not the
+// process's end.
+func (w *Worker) guarded(ctx context.Context, t *task) (outcome Outcome, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = fmt.Errorf("work: a step panicked: %v\n%s", reason, debug.Stack())
 		}
 	}()
-	return step(ctx, item)
+	if Destroys(t.kind.Name) {
+		if spared, err := w.config.Spare(ctx); err != nil || spared > 0 {
+			return Rest(t.item.Progress, spared), err
+		}
+	}
+	return t.kind.Step(ctx, t.item)
 }
 
 // noteOutcome notes what a step came to.

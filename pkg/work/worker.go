@@ -42,6 +42,8 @@ type Config struct {
 	Clock   clock.Clock
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics
+	// Spare says for how long from now on nothing is destroyed, because of a restore; nil: never.
+	Spare func(ctx context.Context) (time.Duration, error)
 	// Point is called with the name of each step's end, for tests that end the process there.
 	Point func(name string)
 }
@@ -84,6 +86,9 @@ func New(config Config) *Worker {
 	}
 	if config.Point == nil {
 		config.Point = func(string) {}
+	}
+	if config.Spare == nil {
+		config.Spare = func(context.Context) (time.Duration, error) { return 0, nil }
 	}
 	return &Worker{config: config, metrics: newMetrics(config.Metrics),
 		renewed: make(chan struct{}, 1), tasks: map[ids.ID]*task{}}

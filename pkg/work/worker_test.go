@@ -326,6 +326,39 @@ func TestRecurringWork(t *testing.T) {
 	})
 }
 
+// TestNothingIsDestroyedInTheGrace: of all kinds, those that destroy wait until what a restore may
+// want need not be kept any longer.
+func TestNothingIsDestroyedInTheGrace(t *testing.T) {
+	waits := map[string]bool{work.Backup: false, work.Blobs: false, work.Email: false,
+		work.Erase: false, work.Expire: true, work.Launch: false, work.Orphans: false,
+		work.Recount: false, work.Remove: true, work.Retain: true, work.Webhooks: false}
+	for _, name := range work.Kinds() {
+		t.Run(name, func(t *testing.T) {
+			wait, said := waits[name]
+			if !said {
+				t.Fatal("say whether it waits")
+			}
+			in(t, func(w *world) {
+				w.spared = time.Now().Add(10 * time.Hour)
+				var ran atomic.Int64
+				w.start("a", work.Kind{Name: name, Recurring: true, AtStart: true,
+					Step: func(context.Context, work.Item) (work.Outcome, error) {
+						ran.Add(1)
+						return work.Rest(nil, 100*time.Hour), nil
+					}})
+				pass(9 * time.Hour)
+				if got := ran.Load() == 0; got != wait {
+					t.Errorf("it waits: %v", got)
+				}
+				pass(2 * time.Hour)
+				if got := ran.Load(); got != 1 {
+					t.Errorf("it ran %d times", got)
+				}
+			})
+		})
+	}
+}
+
 // TestAKindThatMayNotBeDoneIsReleased, at once.
 func TestAKindThatMayNotBeDoneIsReleased(t *testing.T) {
 	in(t, func(w *world) {

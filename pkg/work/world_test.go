@@ -28,6 +28,7 @@ type world struct {
 	ids     ids.Source
 
 	mu      sync.Mutex
+	spared  time.Time                 // until when nothing is destroyed
 	written map[ids.ID]map[uint64]int // item → unit → times
 	items   map[ids.ID]uint64         // item → its units
 }
@@ -162,7 +163,8 @@ func (w *world) startWith(name string, point func(string), kinds ...work.Kind) *
 	p := &process{world: w, name: name, ended: make(chan struct{}), point: point}
 	p.table = &counted{Table: client.Work(w.control, name, boot), process: p}
 	p.Worker = work.New(work.Config{Table: p.table, IDs: &ids.Sequence{},
-		Clock: clock.System{}, Point: p.pass})
+		Clock: clock.System{}, Point: p.pass,
+		Spare: func(context.Context) (time.Duration, error) { return time.Until(w.spared), nil }})
 	if len(kinds) == 0 {
 		kinds = []work.Kind{w.units(p, 100*time.Millisecond)}
 	}

@@ -106,6 +106,9 @@ func eraseIdentity(tx *state.Tx, ref string) {
 	for _, mail := range tx.MailsOf(ref) {
 		tx.RemoveMail(mail)
 	}
+	for _, ticket := range tx.Tickets(ref) {
+		tx.RemoveTicket(ticket)
+	}
 	if profile := tx.Profile(ref); profile != nil {
 		tx.RemoveProfile(profile)
 	}

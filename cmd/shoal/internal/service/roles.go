@@ -69,7 +69,8 @@ func (n *node) buildRates(context.Context) error {
 
 func (n *node) buildWork(context.Context) error {
 	n.worker = work.New(work.Config{Table: controlclient.Work(n.control.Client(), n.name, n.boot),
-		IDs: n.ids, Clock: n.clock, Logger: n.forRole("work"), Metrics: n.metrics, Point: n.point})
+		IDs: n.ids, Clock: n.clock, Logger: n.forRole("work"), Metrics: n.metrics,
+		Spare: n.control.Spare, Point: n.point})
 	return nil
 }
 

@@ -13,14 +13,13 @@ import (
 func TestStartType(t *testing.T) {
 	s := apitest.Start(t)
 	group := s.NewGroup(t, "alice", "g")
-	add := func(name, schedule string) ids.ID {
-		id := s.IDs.New()
+	add := func(id ids.ID, name, schedule string) ids.ID {
 		s.Client.Must(t, client.PutScraper{Create: true, ID: id, Customer: "alice", Group: group,
 			Spec: model.Scraper{Name: name, Type: model.SingleProduct, Schedule: schedule,
 				SourceConfig: model.SourceConfig{URL: "https://shop.test/"}}})
 		return id
 	}
-	plain, own := add("plain", ""), add("own", "5 5 * * *")
+	plain, own := add(ids.ID{1}, "plain", ""), add(ids.ID{2}, "own", "5 5 * * *")
 	path := "PUT /api/scraper/group/" + group.String() + "/start-type/"
 	s.Run(t,
 		apitest.Scenario{Name: "no key", As: apitest.User, Do: path + "DAILY", Status: 400,

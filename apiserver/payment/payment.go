@@ -129,10 +129,10 @@ type Ended struct {
 	Failed  bool // the payment was tried, and refused; else the session has expired
 }
 
-// Reversed tells that money of a payment went back, or came back after all.
+// Reversed tells that money of a payment went back, and how much of it came back after all.
 type Reversed struct {
-	ID       string // of the refund or dispute
-	Payment  string
-	Micros   int64 // above 0
-	Returned bool
+	ID      string // of the refund or dispute
+	Payment string
+	Micros  int64 // above 0
+	Back    int64 // micros that came back, 0 to Micros
 }

@@ -81,7 +81,7 @@ func (r Resource) pay(ctx context.Context, told *payment.Paid, correlation strin
 	}
 	for _, waiting := range paid.Waiting {
 		if err := r.reverse(ctx, payment.Reversed{ID: waiting.ID, Payment: waiting.Payment,
-			Micros: waiting.Amount, Returned: waiting.Returned}); err != nil {
+			Micros: waiting.Amount, Back: waiting.Back}); err != nil {
 			return err
 		}
 	}
@@ -90,6 +90,6 @@ func (r Resource) pay(ctx context.Context, told *payment.Paid, correlation strin
 
 func (r Resource) reverse(ctx context.Context, told payment.Reversed) error {
 	_, err := client.Do(ctx, r.Client, client.ReverseTopUp{ID: told.ID, Payment: told.Payment,
-		Amount: told.Micros, Returned: told.Returned, Entry: r.IDs.New()}, nil)
+		Amount: told.Micros, Back: told.Back, Entry: r.IDs.New()}, nil)
 	return err
 }

@@ -201,6 +201,10 @@ func TestMoneyGoesBack(t *testing.T) {
 		return told(s, "charge.dispute."+kind, `{"id": "dp_1", "object": "dispute",
 			"amount": 1000, "currency": "eur", "payment_intent": "pi_1"}`)
 	}
+	part := told(s, "charge.dispute.funds_reinstated", `{"id": "dp_1", "object": "dispute",
+		"amount": 1000, "currency": "eur", "payment_intent": "pi_1", "balance_transactions": [
+		{"id": "txn_1", "amount": -1000, "currency": "eur"},
+		{"id": "txn_2", "amount": 400, "currency": "eur"}]}`)
 	early := refunded(s, "re_0", "succeeded", 100)
 	early.Name = "a refund before the payment"
 	s.Run(t, early, paid(s))
@@ -216,7 +220,10 @@ func TestMoneyGoesBack(t *testing.T) {
 		{refunded(s, "re_1", "succeeded", 300), 9_000_000}, // late
 		{dispute("funds_withdrawn"), -1_000_000},
 		{dispute("funds_withdrawn"), -1_000_000},
+		{part, 3_000_000},
+		{part, 3_000_000},
 		{dispute("funds_reinstated"), 9_000_000},
+		{part, 9_000_000},                       // late
 		{dispute("funds_withdrawn"), 9_000_000}, // late
 	} {
 		s.Run(t, step.notice)
@@ -224,6 +231,7 @@ func TestMoneyGoesBack(t *testing.T) {
 	}
 	s.Run(t, apitest.Scenario{Name: "entries", As: apitest.Reader,
 		Do: "GET /api/wallet/transactions", Status: 200, Has: map[string]any{
-			"totalElements": 7, "content.0.type": "ADJUSTMENT",
-			"content.0.amountMicros": 10_000_000, "content.1.amountMicros": -10_000_000}})
+			"totalElements": 8, "content.0.type": "ADJUSTMENT",
+			"content.0.amountMicros": 6_000_000, "content.1.amountMicros": 4_000_000,
+			"content.2.amountMicros": -10_000_000}})
 }

@@ -157,15 +157,15 @@ func readRefund(raw []byte) (any, error) {
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, errUnreadable
 	}
-	returned := false
+	back := int64(0)
 	switch r.Status {
 	case stripe.RefundStatusSucceeded:
 	case stripe.RefundStatusFailed, stripe.RefundStatusCanceled:
-		returned = true
+		back = r.Amount
 	default:
 		return nil, nil // has not gone yet
 	}
-	return readReversal(r.ID, r.PaymentIntent, r.Currency, r.Amount, returned)
+	return readReversal(r.ID, r.PaymentIntent, r.Currency, r.Amount, back)
 }
 
 func readDispute(kind stripe.EventType, raw []byte) (any, error) {
@@ -173,12 +173,34 @@ func readDispute(kind stripe.EventType, raw []byte) (any, error) {
 	if err := json.Unmarshal(raw, &d); err != nil {
 		return nil, errUnreadable
 	}
-	return readReversal(d.ID, d.PaymentIntent, d.Currency, d.Amount,
-		kind == stripe.EventTypeChargeDisputeFundsReinstated)
+	back := int64(0)
+	if kind == stripe.EventTypeChargeDisputeFundsReinstated {
+		back = reinstated(&d)
+	}
+	return readReversal(d.ID, d.PaymentIntent, d.Currency, d.Amount, back)
+}
+
+// reinstated is how much of a dispute came back, in cents. Its movements on the balance say so, but
+// for one that is settled in another currency: of that all came back.
+func reinstated(d *stripe.Dispute) int64 {
+	sum := int64(0)
+	for _, moved := range d.BalanceTransactions {
+		switch {
+		case moved == nil:
+		case moved.Currency != d.Currency:
+			return d.Amount
+		case moved.Amount > 0:
+			sum += min(moved.Amount, d.Amount-sum)
+		}
+	}
+	if sum == 0 {
+		return d.Amount
+	}
+	return sum
 }
 
 func readReversal(id string, of *stripe.PaymentIntent, in stripe.Currency, cents int64,
-	returned bool) (any, error) {
+	back int64) (any, error) {
 	if of == nil || in != currency {
 		return nil, nil // no checkout of ours
 	}
@@ -186,7 +208,7 @@ func readReversal(id string, of *stripe.PaymentIntent, in stripe.Currency, cents
 		return nil, errUnreadable
 	}
 	return payment.Reversed{ID: id, Payment: of.ID, Micros: cents * microsPerCent,
-		Returned: returned}, nil
+		Back: back * microsPerCent}, nil
 }
 
 func isID(id string) bool { return id != "" && len(id) <= maxID }

@@ -84,14 +84,21 @@ func TestEvents(t *testing.T) {
 	}
 	const dispute = `{"id": "dp_1", "object": "dispute", "amount": 1234, "currency": "eur",
 		"payment_intent": {"id": "pi_1", "object": "payment_intent"}, "status": "needs_response"}`
+	moved := func(currency string) string {
+		return strings.Replace(dispute, `"status"`, strings.ReplaceAll(`"balance_transactions": [
+			{"id": "txn_1", "object": "balance_transaction", "amount": -1234, "currency": "eur"},
+			{"id": "txn_2", "object": "balance_transaction", "amount": 600, "currency": "eur"}],
+			"status"`, "eur", currency), 1)
+	}
 	paid := payment.Paid{Session: "cs_1", Payment: "pi_1", Customer: "alice", Cluster: "c1",
 		Micros: 12_340_000}
 	elsewhere, nobody, ofNobody := paid, paid, paid
 	elsewhere.Micros, nobody.Customer, ofNobody.Payment = 0, "", ""
 	gone := payment.Reversed{ID: "re_1", Payment: "pi_1", Micros: 5_000_000}
-	back := payment.Reversed{ID: "re_1", Payment: "pi_1", Micros: 5_000_000, Returned: true}
+	back := payment.Reversed{ID: "re_1", Payment: "pi_1", Micros: 5_000_000, Back: 5_000_000}
 	lost := payment.Reversed{ID: "dp_1", Payment: "pi_1", Micros: 12_340_000}
-	won := payment.Reversed{ID: "dp_1", Payment: "pi_1", Micros: 12_340_000, Returned: true}
+	won := payment.Reversed{ID: "dp_1", Payment: "pi_1", Micros: 12_340_000, Back: 12_340_000}
+	halved := payment.Reversed{ID: "dp_1", Payment: "pi_1", Micros: 12_340_000, Back: 6_000_000}
 	for _, c := range []struct {
 		name, kind, object string
 		want               any
@@ -121,6 +128,9 @@ func TestEvents(t *testing.T) {
 		{"refund of a charge", "refund.created", refund("succeeded", `"pi_1"`, "null"), nil},
 		{"disputed", "charge.dispute.funds_withdrawn", dispute, lost},
 		{"dispute won", "charge.dispute.funds_reinstated", dispute, won},
+		{"dispute won in part", "charge.dispute.funds_reinstated", moved("eur"), halved},
+		{"a part elsewhere", "charge.dispute.funds_reinstated", moved("usd"), won},
+		{"a part, told late", "charge.dispute.funds_withdrawn", moved("eur"), lost},
 		{"something else", "customer.created", `{"id": "cus_1"}`, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

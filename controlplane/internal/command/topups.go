@@ -71,15 +71,15 @@ func (EndTopUpPayload) Declaration() Declaration {
 
 func (EndTopUpPayload) yields(None) {}
 
-// ReverseTopUpPayload says that money of a payment went back, or that it came back after all, which
-// is final. The wallet follows, once for each, and may fall below zero. Before the payment is known
-// it only remembers. Faults: amount_overflow.
+// ReverseTopUpPayload says that money of a payment went back, and how much of it came back after
+// all, which is final. The wallet follows, once for each, and may fall below zero. Before the
+// payment is known it only remembers. Faults: amount_overflow.
 type ReverseTopUpPayload struct {
-	ID       string `cbor:"1,keyasint"` // the provider's, of the refund or dispute
-	Payment  string `cbor:"2,keyasint"`
-	Amount   int64  `cbor:"3,keyasint"` // micros, above 0
-	Returned bool   `cbor:"4,keyasint,omitempty"`
-	Entry    ids.ID `cbor:"5,keyasint"` // the ledger entry, if there is one to be made
+	ID      string `cbor:"1,keyasint"` // the provider's, of the refund or dispute
+	Payment string `cbor:"2,keyasint"`
+	Amount  int64  `cbor:"3,keyasint"`           // micros, above 0
+	Back    int64  `cbor:"4,keyasint,omitempty"` // micros of it that came back, Amount at most
+	Entry   ids.ID `cbor:"5,keyasint"`           // the ledger entry, if there is one to be made
 }
 
 // Declaration implements Payload.

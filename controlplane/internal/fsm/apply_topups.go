@@ -106,15 +106,14 @@ func reverseTopUp(tx *state.Tx, p command.ReverseTopUpPayload) (state.Reversal, 
 	if known := tx.Reversal(p.ID); known != nil {
 		next = *known
 	}
-	next.Returned = next.Returned || p.Returned
+	next.Back = max(next.Back, min(p.Back, next.Amount))
 	paid := tx.TopUpOf(next.Payment)
-	next.Matched = paid != nil
-	if away := next.Matched && !next.Returned; away != next.Booked {
-		amount := -next.Amount
-		if !away {
-			amount = next.Amount
-		}
-		if err := bookReversal(tx, p, paid, amount); err != nil {
+	away := int64(0)
+	if next.Matched = paid != nil; next.Matched {
+		away = next.Amount - next.Back
+	}
+	if away != next.Booked {
+		if err := bookReversal(tx, p, paid, next.Booked-away); err != nil {
 			return state.Reversal{}, err
 		}
 		next.Booked = away

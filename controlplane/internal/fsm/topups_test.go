@@ -25,10 +25,10 @@ func (b *bench) pay(session string, amount int64) command.PaidTopUp {
 		Amount: amount, Entry: b.ids.New()}).(command.PaidTopUp)
 }
 
-func (b *bench) reverse(id, session string, amount int64, returned bool) state.Reversal {
+func (b *bench) reverse(id, session string, amount, back int64) state.Reversal {
 	b.t.Helper()
 	return b.must(command.ReverseTopUpPayload{ID: id, Payment: "p " + session, Amount: amount,
-		Returned: returned, Entry: b.ids.New()}).(state.Reversal)
+		Back: back, Entry: b.ids.New()}).(state.Reversal)
 }
 
 // TestTopUpMoves goes through every state of a top-up and all that the provider may tell then.
@@ -107,7 +107,7 @@ func TestTopUpIsAnEntry(t *testing.T) {
 	if paid.TopUp.Asked != 10_000_000 || paid.TopUp.Paid != 12_340_000 || paid.Waiting != nil {
 		t.Errorf("paid %+v", paid)
 	}
-	b.reverse("re_1", "s", 2_340_000, false)
+	b.reverse("re_1", "s", 2_340_000, 0)
 	var entries []*state.Entry
 	b.view().Entries("a", func(e *state.Entry) bool { entries = append(entries, e); return true })
 	if len(entries) != 3 || entries[1].Type != state.EntryTopUp ||
@@ -152,12 +152,12 @@ func TestUnmatchedMoneyIsHeld(t *testing.T) {
 			t.Errorf("books %+v", books)
 		}
 	}
-	b.reverse("re_1", "s", 500, false)
+	b.reverse("re_1", "s", 500, 0)
 	if books := b.view().Books(); books.Unmatched != 0 || books.Clearing != 0 {
 		t.Errorf("after the refund: %+v", books)
 	}
 	b.pay("t", 0) // in another currency: no amount is known, and none is booked
-	b.reverse("re_2", "t", 500, false)
+	b.reverse("re_2", "t", 500, 0)
 	if books := b.view().Books(); books.Unmatched != 0 || books.Clearing != 0 {
 		t.Errorf("after another currency: %+v", books)
 	}
@@ -167,10 +167,10 @@ func TestUnmatchedMoneyIsHeld(t *testing.T) {
 // of ours never end.
 func TestReversalsWait(t *testing.T) {
 	b := newBench(t)
-	if r := b.reverse("re_1", "s", 300, false); r.Booked || r.Matched {
+	if r := b.reverse("re_1", "s", 300, 0); r.Booked != 0 || r.Matched {
 		t.Errorf("without a payment: %+v", r)
 	}
-	b.reverse("re_2", "s", 200, true) // had failed before anything else was told
+	b.reverse("re_2", "s", 200, 200) // had failed before anything else was told
 	paid := b.pay("s", 1_000)
 	if len(paid.Waiting) != 2 {
 		t.Fatalf("waiting: %+v", paid.Waiting)
@@ -179,7 +179,7 @@ func TestReversalsWait(t *testing.T) {
 		t.Errorf("a repeat tells of %+v", again.Waiting)
 	}
 	for _, w := range paid.Waiting {
-		b.reverse(w.ID, "s", w.Amount, w.Returned)
+		b.reverse(w.ID, "s", w.Amount, w.Back)
 	}
 	if again := b.pay("s", 1_000); again.Waiting != nil {
 		t.Errorf("still waiting: %+v", again.Waiting)
@@ -198,7 +198,7 @@ func TestReversalsWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.now += maxWaitingReversals
-	b.reverse("one more", "none of ours", 1, false)
+	b.reverse("one more", "none of ours", 1, 0)
 	if b.view().Reversal("re 0") != nil || b.view().Reversal("re 1") == nil {
 		t.Error("not the oldest made room")
 	}
@@ -221,9 +221,9 @@ type paying struct {
 }
 
 type reversed struct {
-	session  string
-	amount   int64
-	returned bool
+	session string
+	amount  int64
+	back    int64 // of it
 }
 
 func (d *paying) tell(t *rapid.T, payload command.Payload) {
@@ -250,7 +250,7 @@ func (d *paying) settle(t *rapid.T, pay command.PayTopUpPayload) {
 	for _, w := range d.must(t, pay).(command.PaidTopUp).Waiting {
 		if rapid.IntRange(0, 3).Draw(t, "killed") > 0 {
 			d.tell(t, command.ReverseTopUpPayload{ID: w.ID, Payment: w.Payment, Amount: w.Amount,
-				Returned: w.Returned, Entry: d.ids.New()})
+				Back: w.Back, Entry: d.ids.New()})
 		}
 	}
 }
@@ -261,11 +261,12 @@ func (d *paying) reverse(t *rapid.T) {
 	if !known {
 		r = reversed{session: d.draw(t), amount: rapid.Int64Range(1, 3_000).Draw(t, "amount")}
 	}
-	returned := rapid.IntRange(0, 3).Draw(t, "returned") == 0
-	r.returned = r.returned || returned
+	back := min(rapid.Int64Range(-6_000, 4_000).Draw(t, "back"), r.amount)
+	back = max(back, 0) // in most cases nothing, in some a part or all
+	r.back = max(r.back, back)
 	d.away[id] = r
 	d.tell(t, command.ReverseTopUpPayload{ID: id, Payment: "p " + r.session, Amount: r.amount,
-		Returned: returned, Entry: d.ids.New()})
+		Back: back, Entry: d.ids.New()})
 }
 
 // repeat tells again what was told before, with the entry of then or another one.
@@ -329,8 +330,8 @@ func (d *paying) exact(t *rapid.T) {
 		}
 	}
 	for _, r := range d.away {
-		if _, paid := d.paid[r.session]; paid && !r.returned {
-			want -= r.amount
+		if _, paid := d.paid[r.session]; paid {
+			want -= r.amount - r.back
 		}
 	}
 	view := d.m.Store().View()

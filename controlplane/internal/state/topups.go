@@ -92,8 +92,8 @@ type Reversal struct {
 	ID      string `cbor:"1,keyasint"` // the provider's
 	Payment string `cbor:"2,keyasint"`
 	Amount  int64  `cbor:"3,keyasint"` // micros, above 0
-	// Back is how much of it came back, in micros: the refund failed, or the dispute was won, perhaps
-	// in part. It never becomes less.
+	// Back is how much of it came back, in micros: the refund failed, or the dispute was won,
+	// perhaps in part. It never becomes less.
 	Back    int64 `cbor:"4,keyasint,omitempty"`
 	Booked  int64 `cbor:"5,keyasint,omitempty"` // micros that the top-up is without now
 	Matched bool  `cbor:"6,keyasint,omitempty"` // the payment is known

@@ -35,9 +35,13 @@ func (c caller) SafeTime(ctx context.Context) (time.Time, error) {
 
 // Spare is how much longer the row store keeps what the newest restore may be wrong about. Until
 // then no background work destroys anything. 0: there was no restore lately. Its error is that of
-// SafeTime.
+// Fresh or SafeTime.
 func (s *Server) Spare(ctx context.Context) (time.Duration, error) {
-	over := leadership.GraceOver(s.node.View().Cluster(), s.config.RestoreGrace)
+	view, err := s.Client().Fresh(ctx) // this node may not have heard of the restore yet
+	if err != nil {
+		return 0, err
+	}
+	over := leadership.GraceOver(view.Cluster(), s.config.RestoreGrace)
 	if over.IsZero() {
 		return 0, nil
 	}

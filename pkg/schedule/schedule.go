@@ -76,7 +76,9 @@ func readZone(name string) (*time.Location, error) {
 		return time.UTC, nil
 	}
 	zone, err := time.LoadLocation(name)
-	if err != nil || len(name) > MaxZone || name == "Local" {
+	// Other files that machines keep beside the zones have small letters first, like right/UTC.
+	if err != nil || len(name) > MaxZone || name == "Local" || name == "Factory" ||
+		name[0] < 'A' || name[0] > 'Z' {
 		return nil, fault.Invalid(fault.SchemaValidation, "scheduleTimezone",
 			"is no time zone of the IANA database, like Europe/Paris")
 	}

@@ -76,7 +76,8 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%q is taken", expression)
 		}
 	}
-	for _, zone := range []string{"Local", "Nowhere/Land", "../etc/passwd",
+	for _, zone := range []string{"Local", "Nowhere/Land", "../etc/passwd", "right/UTC",
+		"posixrules", "Factory",
 		strings.Repeat("x", MaxZone+1)} {
 		if _, err := Parse("0 0 * * *", zone); err == nil || CheckZone(zone) == nil {
 			t.Errorf("zone %q is taken", zone)

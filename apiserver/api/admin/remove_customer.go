@@ -54,8 +54,11 @@ func (r Resource) previewRemoveCustomer() *operation.Operation {
 		Description: api.PreviewDescription + " rows are those of runs that have ended; " +
 			"openRuns are stopped.",
 		Access: auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
-	}, func(ctx context.Context, _ *operation.Caller, in *customerRequest) (api.DeletionPreview,
-		error) {
+	}, func(ctx context.Context, from *operation.Caller,
+		in *customerRequest) (api.DeletionPreview, error) {
+		if in.Ref == from.Subject {
+			return api.DeletionPreview{}, errSelf
+		}
 		removal, err := r.removal(ctx, in.Ref)
 		if err != nil {
 			return api.DeletionPreview{}, err
@@ -74,6 +77,9 @@ func (r Resource) previewRemoveCustomer() *operation.Operation {
 		})
 	})
 }
+
+var errSelf = fault.Invalid(fault.InvalidRequest, "ref",
+	"an admin cannot remove itself: nobody might be left")
 
 type removeCustomerRequest struct {
 	customerRequest
@@ -97,8 +103,7 @@ func (r Resource) removeCustomer() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller,
 		in *removeCustomerRequest) (operation.None, error) {
 		if in.Ref == from.Subject {
-			return operation.None{}, fault.Invalid(fault.InvalidRequest, "ref",
-				"an admin cannot remove itself: nobody might be left")
+			return operation.None{}, errSelf
 		}
 		removal, err := r.removal(ctx, in.Ref)
 		if errors.Is(err, fault.New(fault.NotFound, "")) {

@@ -43,10 +43,12 @@ func (r Resource) stream() *operation.Operation {
 		Access: auth.Read, Rate: limits.Read, Tickets: true, NamedEvents: told(),
 	}, func(_ context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
-		// what changes from the answer on is told
-		following := r.Client.Follow(from.Customer, max(in.Header, in.Query))
-		t := &teller{Resource: r, following: following, customer: from.Customer}
-		return t.tell, nil
+		customer, behind := from.Customer, max(in.Header, in.Query)
+		return func(ctx context.Context, to *operation.EventWriter) error {
+			t := &teller{Resource: r, customer: customer,
+				following: r.Client.Follow(customer, behind)}
+			return t.tell(ctx, to)
+		}, nil
 	})
 }
 

@@ -91,7 +91,7 @@ func (r Resource) put() *operation.Operation {
 			"the background when a run has ended.",
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.NameTaken, fault.LimitReached,
-			fault.PlanLimitReached},
+			fault.PlanLimitReached, fault.FeatureNotInPlan},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Group, error) {
 		put, err := in.Body.over(from)
 		if err != nil {
@@ -100,6 +100,9 @@ func (r Resource) put() *operation.Operation {
 		if put.Create {
 			put.ID = r.IDs.New()
 			put.Cap = r.Plans.CapOf(from.View, from.Customer, plans.MaxGroups)
+		}
+		if err := r.checkStartType(from, &put); err != nil {
+			return Group{}, err
 		}
 		if put.DataTable == "" {
 			put.DataTable = tableName(put.Name)
@@ -114,6 +117,20 @@ func (r Resource) put() *operation.Operation {
 		}
 		return NewGroup(r.Client.View(), &made), nil
 	})
+}
+
+// checkStartType refuses a start type that the customer's plan lacks, unless the group has it. A
+// new group may be MANUAL with any plan.
+func (r Resource) checkStartType(from *operation.Caller, put *client.PutGroup) error {
+	has := "MANUAL"
+	if !put.Create {
+		has = from.View.Group(put.ID).StartType
+	}
+	needs := featureOf(put.StartType)
+	if needs == "" || put.StartType == has {
+		return nil
+	}
+	return r.Plans.Check(from.View, from.Customer, needs)
 }
 
 // over is the command: what the body does not name is the group's as it is, or a new one's.

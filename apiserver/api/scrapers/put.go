@@ -33,7 +33,8 @@ const putDescription = "The full body is sent always. An id that is not one of t
 	"the page states nothing and there is no model."
 
 var putErrors = []fault.Code{fault.SchemaValidation, fault.TypeNotRunnable,
-	fault.NotFound, fault.NameTaken, fault.LimitReached, fault.PlanLimitReached, fault.SchemaGone}
+	fault.NotFound, fault.NameTaken, fault.LimitReached, fault.PlanLimitReached,
+	fault.FeatureNotInPlan, fault.SchemaGone}
 
 type putRequest struct {
 	Body Scraper `body:"json"`
@@ -99,6 +100,11 @@ func (r Resource) save(ctx context.Context, from *operation.Caller, b *Scraper) 
 		var err error
 		if known, err = ownership.Scraper(from.View, from.Customer, b.ID, "id"); err != nil {
 			return nil, fault.Invalid(fault.NotFound, "id", "there is no such scraper")
+		}
+	}
+	if spec.Schedule != "" && (known == nil || known.Spec.Schedule != spec.Schedule) {
+		if err := r.Plans.Check(from.View, from.Customer, plans.DailyScheduler); err != nil {
+			return nil, err
 		}
 	}
 	faults := append(r.check(from, &spec, known),

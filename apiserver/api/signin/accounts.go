@@ -100,6 +100,11 @@ func (r Resource) remove() *operation.Operation {
 		Access: auth.Admin, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *accountIDRequest) (operation.None,
 		error) {
+		if from.Session != nil && from.Session.Account == in.ID {
+			return operation.None{}, fault.Invalid(fault.InvalidRequest, "id",
+				"an admin cannot remove the account that it has signed in with: nobody might be "+
+					"left")
+		}
 		if from.View.Account(in.ID) == nil {
 			return operation.None{}, fault.Invalid(fault.NotFound, "id", "no account has this id")
 		}

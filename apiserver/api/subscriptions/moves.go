@@ -105,7 +105,7 @@ func (r Resource) change() *operation.Operation {
 			return r.checkout(ctx, from, plan)
 		}
 		if plan.Name == client.StarterPlan {
-			return r.amend(ctx, from, payment.Amendment{Plan: known.Paid, Cancel: true})
+			return r.amend(ctx, from, payment.Amendment{Cancel: true})
 		}
 		return r.amend(ctx, from, payment.Amendment{Plan: plan.Name, Cents: plan.Cents()})
 	})
@@ -129,7 +129,7 @@ func (r Resource) cancel() *operation.Operation {
 		case known.Plan() == client.StarterPlan, known.Scheduled() == client.StarterPlan:
 			return r.newSubscription(known), nil
 		}
-		return r.amend(ctx, from, payment.Amendment{Plan: known.Paid, Cancel: true})
+		return r.amend(ctx, from, payment.Amendment{Cancel: true})
 	})
 }
 
@@ -230,6 +230,9 @@ func (r Resource) amend(ctx context.Context, from *operation.Caller,
 		r.end(ctx, from.Customer, begun.Move)
 		return Subscription{}, fault.New(fault.SubscriptionInFlight,
 			"the subscription has just changed")
+	}
+	if change.Cancel { // the provider keeps the price that goes with the contract's plan
+		change.Plan = begun.Contract.Plan
 	}
 	change.Key, change.Contract = begun.Move.String(), begun.Contract.ID
 	change.Revision = begun.Revision

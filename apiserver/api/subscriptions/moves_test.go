@@ -158,6 +158,12 @@ func TestPricesFollowTheMoves(t *testing.T) {
 		{move(restore, "", nil), 7_900, false},
 		{move(change, "STARTER", nil), 7_900, true},
 		{move(change, "BASIC", nil), 2_900, false},
+		{move(cancel, "", stands("PRO", "ACTIVE", "STARTER")), 2_900, true},
+		{move(restore, "", stands("PRO", "ACTIVE", nil)), 7_900, false},
+		{move(change, "BASIC", nil), 2_900, false},
+		{move(change, "STARTER", nil), 2_900, true},
+		{move(restore, "", nil), 7_900, false},
+		{move(change, "BASIC", nil), 2_900, false},
 	} {
 		s.Run(t, step.move)
 		if got := s.cents("sub_1"); got != step.cents ||

@@ -143,6 +143,10 @@ func (a *Authenticator) Holds(p *Principal) error { return a.holds(a.Client.View
 
 // holds is Holds by a view.
 func (a *Authenticator) holds(view *client.View, p *Principal) error {
+	if view.Customer(p.Customer).Removed() { // an admin may act for it
+		return fault.New(fault.CustomerBlocked, "the operator of the service has removed this "+
+			"customer")
+	}
 	if p.Session != nil {
 		session := view.Session(p.Session.Hash)
 		if session == nil || session.Ended(a.Clock.Now().UnixMilli()) {

@@ -77,17 +77,34 @@ func (c *DueConfig) step(ctx context.Context, id ids.ID) (work.Outcome, error) {
 	if uncertain(err) {
 		return work.Outcome{}, err // lists that have no runs are orphans
 	}
+	if err == nil && len(runs.Runs) > 0 && len(launched.Jobs)+len(launched.Skipped) == 0 {
+		// There is no room any more, another owner was here, or this command was applied before.
+		if view, err = c.Launcher.Client.Fresh(ctx); err != nil {
+			return work.Outcome{}, err // lists that have no runs are orphans
+		}
+		g.keepLists(jobsOf(view, runs.Runs))
+		g.dropLists(ctx)
+		return work.Rest(nil, roomRests), nil
+	}
 	g.keepLists(launched.Jobs)
 	g.dropLists(ctx)
 	switch {
 	case err != nil:
 		return work.Outcome{}, err
-	case len(runs.Runs) > 0 && len(launched.Jobs)+len(launched.Skipped) == 0:
-		return work.Rest(nil, roomRests), nil // there is no room any more, or another owner's
 	case next.Done:
 		return work.Done(), nil
 	}
 	return work.GoOn(nil), nil
+}
+
+// jobsOf are those of some runs that there are.
+func jobsOf(view *client.View, runs []client.GroupRun) (jobs []client.GroupJob) {
+	for i := range runs {
+		if view.Job(runs[i].Job) != nil {
+			jobs = append(jobs, client.GroupJob{Job: runs[i].Job})
+		}
+	}
+	return jobs
 }
 
 // full says whether no further scraper can be launched now.

@@ -107,6 +107,37 @@ func TestDueGroupOfTwoOwners(t *testing.T) {
 	r.wantLists(t, scrapers)
 }
 
+// passedOver proposes each command twice, as a node does that a snapshot has carried past the
+// first. It answers what the second came to.
+type passedOver struct{ Client }
+
+func (p passedOver) Propose(ctx context.Context, payload client.Payload, call *client.Call) (any,
+	error) {
+	if _, err := p.Client.Propose(ctx, payload, call); err != nil {
+		return nil, err
+	}
+	return p.Client.Propose(ctx, payload, call)
+}
+
+// An owner that does not hear what its command came to leaves the lists of the runs that it made.
+func TestDueGroupOfOnePassedOver(t *testing.T) {
+	const scrapers = 2*dueAtOnce + 3
+	r := newDue(t, scrapers)
+	launcher := *r.Launcher
+	launcher.Client = passedOver{launcher.Client}
+	for {
+		end, err := r.do(Due(DueConfig{Launcher: &launcher}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end == work.Ended {
+			break
+		}
+	}
+	r.check(scrapers)
+	r.wantLists(t, scrapers)
+}
+
 // An owner that is killed before or behind a command, or hears nothing of it, leaves what the next
 // one goes on with.
 func TestDueGroupOfTheKilled(t *testing.T) {

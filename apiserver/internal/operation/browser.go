@@ -8,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -125,11 +126,15 @@ func (x *exchange) ticket() string {
 var errCrossSite = fault.New(fault.CrossSite, "a page of another site has sent this call")
 
 // checkSite refuses what another site's page has a browser send, by the rules of net/http. A
-// browser says with Sec-Fetch-Site or Origin where a write comes from. Programs say neither.
+// browser says with Sec-Fetch-Site or Origin where a write comes from. Programs say neither. What
+// writes is a write by whatever method: a link leads to GET, too.
 func (x *exchange) checkSite() error {
 	h := &x.rc.Request.Header
 	request := &http.Request{Method: string(h.Method()), Host: string(h.Host()),
 		Header: http.Header{}}
+	if x.op.Access == auth.Write || x.op.Access == auth.SignInOnly {
+		request.Method = http.MethodPost
+	}
 	for _, name := range []string{"Sec-Fetch-Site", "Origin"} {
 		if value := h.Peek(name); len(value) > 0 {
 			request.Header.Set(name, string(value))

@@ -36,6 +36,9 @@ func (x *exchange) idempotencyKey() (string, error) {
 	if x.op.Idempotency == Ignored {
 		return "", nil
 	}
+	if len(x.rc.Request.Header.PeekAll("Idempotency-Key")) > 1 {
+		return "", fault.Invalid(fault.InvalidRequest, "Idempotency-Key", "must be given once")
+	}
 	raw := x.rc.Request.Header.Peek("Idempotency-Key")
 	key := strings.TrimSpace(string(raw))
 	switch {

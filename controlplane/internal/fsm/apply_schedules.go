@@ -14,6 +14,8 @@ func arrangeGroup(tx *state.Tx, g *state.Group) {
 	cron := ""
 	if g.StartType == "DAILY" || g.StartType == "WEEKLY" {
 		cron = g.StartType
+	} else {
+		stopStart(tx, g.ID)
 	}
 	tx.Arrange(state.Schedule{Target: g.ID, Customer: g.Customer, Group: true, Cron: cron,
 		Zone: g.Zone})

@@ -13,6 +13,7 @@ const (
 	maxShares        = 100   // of a group
 	maxSharesInTotal = 2_000 // of a customer's groups
 	maxSharesTo      = 1_000 // with an address
+	maxSharesOfTwo   = 100   // of one customer's groups with an address, so that nobody fills it
 )
 
 func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error) {
@@ -54,6 +55,9 @@ func newShares(tx *state.Tx, group *state.Group, emails []string) (added []*stat
 		case len(tx.SharesTo(email)) >= maxSharesTo:
 			return nil, fault.Invalid(fault.LimitReached, "email",
 				"at most %d groups are shared with an address", maxSharesTo)
+		case sharedBy(tx, group.Customer, email) >= maxSharesOfTwo:
+			return nil, fault.Invalid(fault.LimitReached, "email",
+				"at most %d groups of a customer are shared with an address", maxSharesOfTwo)
 		}
 		added = append(added, &state.Share{Group: group.ID, Email: email,
 			Owner: group.Customer, CreatedAt: tx.Now})
@@ -67,6 +71,16 @@ func newShares(tx *state.Tx, group *state.Group, emails []string) (added []*stat
 			"the groups of a customer have at most %d shares", maxSharesInTotal)
 	}
 	return added, nil
+}
+
+// sharedBy counts the groups of an owner that are shared with an address.
+func sharedBy(tx *state.Tx, owner, email string) (count int) {
+	for _, share := range tx.SharesTo(email) {
+		if share.Owner == owner {
+			count++
+		}
+	}
+	return count
 }
 
 func revokeShare(tx *state.Tx, p command.RevokeSharePayload) (command.None, error) {

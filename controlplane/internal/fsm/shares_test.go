@@ -84,9 +84,24 @@ func TestSharesAreBounded(t *testing.T) {
 	b.refused(shareWith(group, "more@x.test"), fault.LimitReached)
 
 	b = newBench(t)
-	for n := range maxSharesTo {
+	for n := range maxSharesOfTwo {
 		group, _ = b.members(fmt.Sprint("g", n), 0)
 		b.must(shareWith(group, "p@x.test"))
+	}
+	group, _ = b.members("last", 0)
+	b.refused(shareWith(group, "P@x.test"), fault.LimitReached) // however few others have
+	b.must(shareWith(group, "q@x.test"))
+
+	b = newBench(t)
+	b.index++
+	if err := b.m.Store().Update(b.index, b.now, func(tx *state.Tx) error {
+		for n := range maxSharesTo {
+			tx.PutShare(&state.Share{Group: b.ids.New(), Email: "p@x.test",
+				Owner: fmt.Sprint("owner ", n)})
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 	group, _ = b.members("last", 0)
 	b.refused(shareWith(group, "P@x.test"), fault.LimitReached)

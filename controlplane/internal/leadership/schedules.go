@@ -73,16 +73,16 @@ func dueMoves(view *state.View, now time.Time, zones *schedule.Zones,
 		if s.Next > now.UnixMilli() || len(moves) == command.MaxMoves {
 			return false
 		}
+		known, told := full[s.Customer]
+		if !told {
+			known = len(view.WorkOf(work.Launch, s.Customer)) >= state.MaxLaunches
+			full[s.Customer] = known
+		}
+		if known && s.Next != 0 { // before its expression is read, which takes longer
+			return true
+		}
 		move := moveOf(s, now, zones)
 		if move.Start != 0 {
-			known, told := full[s.Customer]
-			if !told {
-				known = len(view.WorkOf(work.Launch, s.Customer)) >= state.MaxLaunches
-				full[s.Customer] = known
-			}
-			if known {
-				return true
-			}
 			move.Item = source.New()
 		}
 		moves = append(moves, move)

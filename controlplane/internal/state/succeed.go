@@ -36,8 +36,9 @@ type Changes struct {
 // and the time. Who fetches which shard is, too: a fetcher at work holds a lease by the state of
 // today. The number of the newest dispatch and the index never count back, so they are of today,
 // too. The runs that were launched behind the cut are undone, and revisions go on above all there
-// were. Revoked keys stay revoked, customers are blocked or not, or removed, as they are today, and
-// nobody is signed in. It fails when the states have different numbers of shards.
+// were. Revoked keys stay revoked, and so do shares. Customers are blocked or not, or removed, as
+// they are today. Subscriptions and invoices are those of today. Nobody is signed in. It fails when
+// the states have different numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
@@ -60,6 +61,8 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 		f.revoke(tx)
 		f.block(tx)
 		f.signOut(tx)
+		f.unshare(tx)
+		f.keepContracts(tx)
 		f.succeedWork(tx)
 		for _, node := range mine.Nodes() {
 			tx.RemoveNode(node)
@@ -173,6 +176,33 @@ func (f *follower) signOut(tx *Tx) {
 			tx.PutAccount(today)
 		} else if f.descends {
 			tx.RemoveAccount(account)
+		}
+	}
+}
+
+// unshare takes shares back that were revoked since the backup.
+func (f *follower) unshare(tx *Tx) {
+	if !f.descends {
+		return
+	}
+	for _, share := range sharesTable.all(f.mine, "id_prefix") {
+		if f.old.Share(share.Group, share.Email) == nil {
+			tx.RemoveShare(share)
+		}
+	}
+}
+
+// keepContracts keeps subscriptions and invoices as they are today. They are the payment
+// provider's, which has told of them, and does not do so again.
+func (f *follower) keepContracts(tx *Tx) {
+	for _, subscription := range subscriptionsTable.all(f.old, "id_prefix") {
+		if f.mine.Customer(subscription.Customer) != nil {
+			tx.PutSubscription(subscription)
+		}
+	}
+	for _, invoice := range invoicesTable.all(f.old, "id_prefix") {
+		if f.mine.Customer(invoice.Customer) != nil {
+			tx.PutInvoice(invoice)
 		}
 	}
 }

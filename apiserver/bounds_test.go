@@ -284,14 +284,16 @@ func (l *lists) fillCategories(n int) int {
 	return n
 }
 
-// fillShared shares groups of bob, as large as they may be, with alice.
+// fillShared shares groups, as large as they may be, with alice, a hundred of each owner.
 func (l *lists) fillShared(n int) int {
 	l.Client.Must(l.t, client.SignUp{Customer: "alice", Email: "alice@x.test"})
 	for i := range n {
-		group := client.PutGroup{Create: true, ID: l.IDs.New(), Customer: "bob",
+		owner := fmt.Sprint("owner ", i/100)
+		l.Client.Must(l.t, client.OpenCustomer{Customer: owner, Entry: l.IDs.New()})
+		group := client.PutGroup{Create: true, ID: l.IDs.New(), Customer: owner,
 			Name: l.name(i, 200), DataTable: "t", StartType: "MANUAL"}
 		l.Client.Must(l.t, group)
-		l.Client.Must(l.t, client.ShareGroup{Customer: "bob", Group: group.ID,
+		l.Client.Must(l.t, client.ShareGroup{Customer: owner, Group: group.ID,
 			Emails: []string{"alice@x.test"}})
 	}
 	return n

@@ -208,25 +208,30 @@ func TestMoneyIsShownInEuros(t *testing.T) {
 	}
 }
 
+// ruleTests are the files of the rules' own tests.
+var ruleTests = []string{"rules_test.yml", "rules_of_hours_test.yml"}
+
 // TestAlertsAreComplete wants of every alert a severity, a summary, the address of its runbook, and
 // a test of it both firing and silent.
 func TestAlertsAreComplete(t *testing.T) {
-	var file struct {
-		Tests []struct {
-			Checks []struct {
-				Alert    string `yaml:"alertname"`
-				Expected []any  `yaml:"exp_alerts"`
-			} `yaml:"alert_rule_test"`
-		}
-	}
-	read(t, "rules_test.yml", func(data []byte) error { return yaml.Unmarshal(data, &file) })
 	fires, silent := map[string]bool{}, map[string]bool{}
-	for _, test := range file.Tests {
-		for _, check := range test.Checks {
-			if len(check.Expected) > 0 {
-				fires[check.Alert] = true
-			} else {
-				silent[check.Alert] = true
+	for _, name := range ruleTests {
+		var file struct {
+			Tests []struct {
+				Checks []struct {
+					Alert    string `yaml:"alertname"`
+					Expected []any  `yaml:"exp_alerts"`
+				} `yaml:"alert_rule_test"`
+			}
+		}
+		read(t, name, func(data []byte) error { return yaml.Unmarshal(data, &file) })
+		for _, test := range file.Tests {
+			for _, check := range test.Checks {
+				if len(check.Expected) > 0 {
+					fires[check.Alert] = true
+				} else {
+					silent[check.Alert] = true
+				}
 			}
 		}
 	}
@@ -314,7 +319,7 @@ func TestPromtool(t *testing.T) {
 		}
 	}
 	run("check", "rules", "alerts.yml")
-	run("test", "rules", "rules_test.yml")
+	run(append([]string{"test", "rules"}, ruleTests...)...)
 
 	type record struct {
 		Record string `yaml:"record"`

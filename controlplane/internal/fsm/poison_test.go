@@ -151,8 +151,8 @@ func applied(b *trials, payload command.Payload) (changed bool) {
 	return result.Err == nil
 }
 
-// Whatever text stands in a command that takes effect, in what is told of it, or in a rule: the
-// state that it makes is kept and read back.
+// Whatever text stands in a command that takes effect, the state that it makes is kept and read
+// back. So is what the audit trail tells of it.
 func TestHostileCommandsAreKept(t *testing.T) {
 	took, trail := 0, 0
 	for _, text := range []string{"a\xffb", "a@b.test", strings.Repeat("\xff", 70_000)} {

@@ -1,7 +1,9 @@
 package apiserver_test
 
 import (
+	"encoding/json"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -42,5 +44,54 @@ func wantNamed(t *testing.T, a apitest.Answer) {
 	said := string(a.Body)
 	if !strings.Contains(said, "control characters") || !strings.Contains(said, `"field":"name"`) {
 		t.Errorf("%s", a.Body)
+	}
+}
+
+// TestMicrosAreSaidToBeMicros: wherever the description has an amount of micros, it says that they
+// are millionths of a euro.
+func TestMicrosAreSaidToBeMicros(t *testing.T) {
+	var document any
+	text, err := os.ReadFile("testdata/openapi.json")
+	if err == nil {
+		err = json.Unmarshal(text, &document)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	amounts := 0
+	check := func(name string, what any) {
+		said, _ := what.(map[string]any)["description"].(string)
+		if !strings.HasSuffix(name, "Micros") {
+			return
+		}
+		if amounts++; !strings.Contains(strings.ToLower(said), "micros, millionths of a euro") {
+			t.Errorf("%s: %q does not say that they are millionths of a euro", name, said)
+		}
+	}
+	var walk func(any)
+	walk = func(node any) {
+		switch node := node.(type) {
+		case []any:
+			for _, one := range node {
+				walk(one)
+			}
+		case map[string]any:
+			if name, is := node["name"].(string); is && node["in"] != nil {
+				check(name, node)
+			}
+			properties, _ := node["properties"].(map[string]any)
+			for name, property := range properties {
+				if one, is := property.(map[string]any); is {
+					check(name, one)
+				}
+			}
+			for _, one := range node {
+				walk(one)
+			}
+		}
+	}
+	walk(document)
+	if amounts < 20 {
+		t.Errorf("only %d amounts are found: the walk does not see the description", amounts)
 	}
 }

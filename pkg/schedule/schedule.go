@@ -1,6 +1,6 @@
 // Package schedule owns when scheduled runs start: cron expressions of five fields in a time zone
-// (decisions 33 and 65). It reads no clock. Time zones are those of the binary, the same on every
-// machine.
+// (decisions 33 and 65). It reads no clock. Time zones are the machine's, or the binary's where it
+// has none: what is replicated is the start that one node has reckoned.
 package schedule
 
 import (

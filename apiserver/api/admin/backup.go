@@ -65,8 +65,8 @@ type RestoreReport struct {
 	CustomersGone int      `json:"customersGone" doc:"Customers who came since"`
 	ScrapersGone  int      `json:"scrapersGone" doc:"Scrapers that were made since"`
 	ScrapersBack  int      `json:"scrapersBack" doc:"Scrapers that were changed since, and are as they were"`
-	BalanceMicros int64    `json:"balanceMicros" doc:"Of all customers together, as it was"`
-	BeforeMicros  int64    `json:"beforeMicros" doc:"Of all customers together before the restore"`
+	BalanceMicros int64    `json:"balanceMicros" doc:"Of all customers together, as it was, in micros, millionths of a euro"`
+	BeforeMicros  int64    `json:"beforeMicros" doc:"Of all customers together before the restore, in micros, millionths of a euro"`
 }
 
 func newReport(r client.Restored) RestoreReport {

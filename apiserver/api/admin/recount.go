@@ -19,8 +19,8 @@ type RecountedRun struct {
 	JobID         ids.ID `json:"jobId"`
 	CustomerRef   string `json:"customerRef"`
 	EntryID       ids.ID `json:"entryId"`
-	LedgerMicros  int64  `json:"ledgerMicros"`
-	RecountMicros int64  `json:"recountMicros"`
+	LedgerMicros  int64  `json:"ledgerMicros" doc:"Micros, millionths of a euro"`
+	RecountMicros int64  `json:"recountMicros" doc:"Micros, millionths of a euro"`
 	LedgerPages   uint64 `json:"ledgerPages" doc:"Charged or paid by free requests"`
 	RecountPages  uint64 `json:"recountPages" doc:"Delivered"`
 	LedgerItems   uint64 `json:"ledgerItems"`

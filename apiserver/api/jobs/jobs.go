@@ -52,8 +52,8 @@ type Job struct {
 	ErrorMessage       *string           `json:"errorMessage"`
 	StopReason         *model.StopReason `json:"stopReason" doc:"STOPPED_BY_CUSTOMER, WALLET_INSUFFICIENT_BALANCE or MAX_CHARGE_REACHED"`
 	LaunchedByCustomer bool              `json:"launchedByCustomer" doc:"False when the owner of a shared group launched it"`
-	MaxChargeMicros    *int64            `json:"maxChargeMicros" doc:"The cap it was launched with"`
-	ChargedMicros      int64             `json:"chargedMicros" doc:"Charged so far"`
+	MaxChargeMicros    *int64            `json:"maxChargeMicros" doc:"The cap it was launched with, in micros, millionths of a euro"`
+	ChargedMicros      int64             `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro"`
 	IgnoresRobots      bool              `json:"ignoresRobots" doc:"robots.txt was switched off for it"`
 }
 

@@ -23,9 +23,9 @@ type estimateRequest struct {
 type RunEstimate struct {
 	Links          uint32 `json:"links" doc:"Addresses that the estimate is for"`
 	Pages          int64  `json:"pages" doc:"Pages delivered"`
-	MinMicros      int64  `json:"minMicros"`
-	MaxMicros      int64  `json:"maxMicros"`
-	BalanceMicros  int64  `json:"balanceMicros"`
+	MinMicros      int64  `json:"minMicros" doc:"Micros, millionths of a euro"`
+	MaxMicros      int64  `json:"maxMicros" doc:"Micros, millionths of a euro"`
+	BalanceMicros  int64  `json:"balanceMicros" doc:"Micros, millionths of a euro"`
 	Affordable     bool   `json:"affordable" doc:"The balance pays for maxMicros"`
 	RunsConsidered int    `json:"runsConsidered" doc:"Runs of the past that the estimate goes by, at most 20; 0: it is the range of all that may be"`
 }

@@ -108,9 +108,9 @@ type GroupEstimate struct {
 	Scrapers           int    `json:"scrapers" doc:"That would be launched"`
 	Links              int64  `json:"links"`
 	Pages              int64  `json:"pages" doc:"Pages delivered"`
-	MinMicros          int64  `json:"minMicros"`
-	MaxMicros          int64  `json:"maxMicros"`
-	BalanceMicros      int64  `json:"balanceMicros"`
+	MinMicros          int64  `json:"minMicros" doc:"Micros, millionths of a euro"`
+	MaxMicros          int64  `json:"maxMicros" doc:"Micros, millionths of a euro"`
+	BalanceMicros      int64  `json:"balanceMicros" doc:"Micros, millionths of a euro"`
 	Affordable         bool   `json:"affordable" doc:"The balance pays for maxMicros"`
 	ScrapersConsidered int    `json:"scrapersConsidered" doc:"Scrapers that the estimate goes by, at most 100; the others are taken to be like them"`
 }

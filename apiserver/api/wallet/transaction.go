@@ -12,9 +12,9 @@ type Transaction struct {
 	ID                 ids.ID            `json:"id"`
 	Type               string            `json:"type" enum:"TOPUP,CHARGE,ADJUSTMENT,FREE_GRANT"`
 	Status             string            `json:"status" enum:"OPEN,SETTLED,APPLIED,EXPIRED,FAILED,UNMATCHED"`
-	AmountMicros       int64             `json:"amountMicros"`
+	AmountMicros       int64             `json:"amountMicros" doc:"Micros, millionths of a euro"`
 	FreeRequestsDelta  int64             `json:"freeRequestsDelta"`
-	BalanceAfterMicros *int64            `json:"balanceAfterMicros" doc:"Null while the entry is OPEN"`
+	BalanceAfterMicros *int64            `json:"balanceAfterMicros" doc:"Micros, millionths of a euro; null while the entry is OPEN"`
 	Source             *model.Source     `json:"source" doc:"RUN, SAMPLE, PREVIEW_URL, PREVIEW_CURL or null"`
 	JobID              *ids.ID           `json:"jobId"`
 	ScraperID          *ids.ID           `json:"scraperId"`
@@ -29,8 +29,8 @@ type TransactionLine struct {
 	Label           string `json:"label"`
 	Pages           uint64 `json:"pages" doc:"Pages charged"`
 	FreePages       uint64 `json:"freePages" doc:"Pages that free requests paid"`
-	UnitPriceMicros int64  `json:"unitPriceMicros"`
-	AmountMicros    int64  `json:"amountMicros" doc:"0 or below"`
+	UnitPriceMicros int64  `json:"unitPriceMicros" doc:"Micros, millionths of a euro"`
+	AmountMicros    int64  `json:"amountMicros" doc:"Micros, millionths of a euro; 0 or below"`
 }
 
 // NewTransaction is the public form of an entry.

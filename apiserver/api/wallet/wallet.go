@@ -46,11 +46,11 @@ func (r Resource) Operations() []*operation.Operation {
 
 // Wallet is a customer's balance. Money is in micros.
 type Wallet struct {
-	BalanceMicros             int64  `json:"balanceMicros" doc:"Charges of runs under way included"`
+	BalanceMicros             int64  `json:"balanceMicros" doc:"Micros, millionths of a euro; charges of runs under way included"`
 	Currency                  string `json:"currency" doc:"EUR"`
 	FreeRequestsRemaining     int64  `json:"freeRequestsRemaining"`
 	LowBalance                bool   `json:"lowBalance" doc:"The balance is below the threshold"`
-	LowBalanceThresholdMicros int64  `json:"lowBalanceThresholdMicros"`
+	LowBalanceThresholdMicros int64  `json:"lowBalanceThresholdMicros" doc:"Micros, millionths of a euro"`
 	WalletBillingEnabled      bool   `json:"walletBillingEnabled"`
 }
 

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -81,8 +83,98 @@ func TestWhatEncodesDecodes(t *testing.T) {
 	}
 }
 
-// FuzzWhatEncodesApplies takes any payload of any command. A leader refuses it with a code, or
-// every replica applies it without a panic, and its state is kept and read back.
+// aim has a payload speak of what the bench has, so that it changes something there.
+func aim(b *trials, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			aim(b, v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			aim(b, v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Field(i)
+			switch name := v.Type().Field(i).Name; {
+			case name == "Customer" && field.Kind() == reflect.String:
+				field.SetString(customer)
+			case name == "Group" && field.Type() == reflect.TypeFor[ids.ID]():
+				field.Set(reflect.ValueOf(b.group))
+			case name == "Scraper" && field.Type() == reflect.TypeFor[ids.ID]():
+				field.Set(reflect.ValueOf(b.scraper))
+			default:
+				aim(b, field)
+			}
+		}
+	}
+}
+
+func aimed(b *trials, payload command.Payload) command.Payload {
+	at := reflect.New(reflect.TypeOf(payload))
+	at.Elem().Set(reflect.ValueOf(payload))
+	aim(b, at.Elem())
+	return at.Elem().Interface().(command.Payload)
+}
+
+// hostileAdmin has the audit trail tell of all that a command does.
+func hostileAdmin() *state.Actor {
+	return &state.Actor{Subject: "s\xff", Admin: true, Customer: customer, Operation: "o\xff",
+		Address: "a\xff", Correlation: "c\xff"}
+}
+
+// applied proposes a payload in an admin's name and applies it, unless it is refused with a code.
+// The state is kept in a snapshot and read back, the same.
+func applied(b *trials, payload command.Payload) (changed bool) {
+	b.Helper()
+	data, err := b.m.EncodeBy(hostileAdmin(), b.ids.New(), b.now, payload,
+		&command.Call{Customer: customer, Operation: "o\xff", Key: "k\xff"})
+	if coded := (*fault.Error)(nil); err != nil && !errors.As(err, &coded) {
+		b.Fatalf("%T: refused without a code: %v", payload, err)
+	}
+	if err != nil {
+		return false
+	}
+	b.index++
+	result := b.m.Apply(b.index, data)
+	if coded := (*fault.Error)(nil); result.Err != nil && !errors.As(result.Err, &coded) {
+		b.Fatalf("%T: refused without a code: %v", payload, result.Err)
+	}
+	kept, again := snapshotOf(b.T, b.m), New()
+	if err := again.Restore(bytes.NewReader(kept)); err != nil {
+		b.Fatalf("%T: %v", payload, err)
+	}
+	if !bytes.Equal(kept, snapshotOf(b.T, again)) {
+		b.Errorf("%T: the state is another once it was read back", payload)
+	}
+	return result.Err == nil
+}
+
+// Whatever text stands in a command that takes effect, the state that it makes is kept and read
+// back. So is what the audit trail tells of it.
+func TestHostileCommandsAreKept(t *testing.T) {
+	took, trail := 0, 0
+	for _, text := range []string{"a\xffb", "a@b.test", strings.Repeat("\xff", 70_000)} {
+		for number, sample := range samples(t, New()) {
+			b := newTrials(t)
+			if number == (command.ActivateVersionPayload{}).Declaration().Number {
+				continue // the version is a number
+			}
+			if applied(b, aimed(b, hostile(sample, text, nested(26)))) {
+				took++
+			}
+			b.view().EachAudit(func(*state.AuditEntry) bool { trail++; return true })
+		}
+	}
+	if took < 60 || trail < 30 {
+		t.Errorf("%d commands took effect, %d entries told of them: the rest shows nothing", took,
+			trail)
+	}
+}
+
+// FuzzWhatEncodesApplies takes any payload of any command, proposed by an admin. A leader refuses
+// it with a code, or every replica applies it without a panic, and its state is kept and read back.
 func FuzzWhatEncodesApplies(f *testing.F) {
 	for number, sample := range samples(f, New()) {
 		for _, levels := range []int{0, 26, 32} {
@@ -90,31 +182,20 @@ func FuzzWhatEncodesApplies(f *testing.F) {
 			if err != nil {
 				f.Fatal(err)
 			}
-			f.Add(uint16(number), body)
+			f.Add(uint16(number), body, levels == 0)
 		}
-		f.Add(uint16(number), emptyMap)
+		f.Add(uint16(number), emptyMap, true)
 	}
-	f.Fuzz(func(t *testing.T, number uint16, body []byte) {
+	f.Fuzz(func(t *testing.T, number uint16, body []byte, aims bool) {
 		b := newTrials(t)
 		payload, err := b.m.DecodePayload(command.Number(number), body)
 		if err != nil {
 			return
 		}
-		data, err := b.m.Encode(b.ids.New(), b.now, payload, nil)
-		if coded := (*fault.Error)(nil); err != nil && !errors.As(err, &coded) {
-			t.Fatalf("refused without a code: %v", err)
+		if aims {
+			payload = aimed(b, payload)
 		}
-		if err != nil {
-			return
-		}
-		b.index++
-		result := b.m.Apply(b.index, data)
-		if coded := (*fault.Error)(nil); result.Err != nil && !errors.As(result.Err, &coded) {
-			t.Fatalf("refused without a code: %v", result.Err)
-		}
-		if err := New().Restore(bytes.NewReader(snapshotOf(t, b.m))); err != nil {
-			t.Fatal(err)
-		}
+		applied(b, payload)
 	})
 }
 

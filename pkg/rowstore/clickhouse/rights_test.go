@@ -1,19 +1,13 @@
 package clickhouse_test
 
 import (
-	"crypto/rand"
-	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 )
 
@@ -25,6 +19,7 @@ type may struct {
 	reads   bool     // every table; without it the schema's version alone
 	inserts []string // tables
 	deletes []string
+	marks   []string // tables whose comment it writes
 }
 
 var codeSpan = regexp.MustCompile("`([a-z]+)`")
@@ -55,6 +50,9 @@ func documented(t *testing.T) map[string]may {
 				}
 				if strings.Contains(part, "deletes") {
 					does.deletes = append(does.deletes, name[1])
+				}
+				if strings.Contains(part, "marks") {
+					does.marks = append(does.marks, name[1])
 				}
 			}
 		}
@@ -111,6 +109,8 @@ func TestRightsFileSaysWhatTheTableSays(t *testing.T) {
 					does.inserts = append(does.inserts, table)
 				case right == "ALTER DELETE" && table != "*":
 					does.deletes = append(does.deletes, table)
+				case right == "ALTER MODIFY COMMENT" && table != "*":
+					does.marks = append(does.marks, table)
 				default:
 					t.Errorf("%s: nothing speaks of %s", statement, right)
 				}
@@ -125,35 +125,11 @@ func TestRightsFileSaysWhatTheTableSays(t *testing.T) {
 		got := told[role]
 		if got.all != want.all || got.reads != want.reads ||
 			sorted(got.inserts) != sorted(want.inserts) ||
-			sorted(got.deletes) != sorted(want.deletes) {
+			sorted(got.deletes) != sorted(want.deletes) ||
+			sorted(got.marks) != sorted(want.marks) {
 			t.Errorf("%s is granted %+v, the table says %+v", role, got, want)
 		}
 	}
-}
-
-// ask has the server carry a statement out as a user, "" for the one of the address.
-func ask(t *testing.T, user, statement string) (answer string, err error) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server(t),
-		strings.NewReader(statement))
-	if err != nil {
-		return "", err
-	}
-	if user != "" {
-		request.URL.User = nil
-		request.Header.Set("X-ClickHouse-User", user)
-		request.Header.Set("X-ClickHouse-Key", password)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", statement, text)
-	}
-	return strings.TrimSpace(string(text)), err
 }
 
 // allowed says whether the server did what it was asked; it refuses for want of rights alone.
@@ -165,53 +141,50 @@ func allowed(t *testing.T, role string, err error) bool {
 	return err == nil
 }
 
-// TestRightsOfRoles: with the rights that deploy/rights/clickhouse.sql gives, each role can open
-// the database and do its own part, and nothing beside what deploy/README.md says. It needs a
-// server whose user may make users; an engine without access management is passed over.
+// TestRightsOfRoles gives each role the rights of deploy/rights/clickhouse.sql. It can open the
+// database and make every call that it makes, and nothing beside what deploy/README.md says. This
+// needs a server whose user may make users, or the scripts that start one with roles.
 func TestRightsOfRoles(t *testing.T) {
-	db, suffix := database(t), "_"+rand.Text()
+	e := enter(t)
 	roles := documented(t)
-	for role := range roles {
-		_, err := ask(t, "", "CREATE USER "+role+suffix+" IDENTIFIED BY '"+password+"'")
-		if err != nil && strings.Contains(err.Error(), "ACCESS_") {
-			t.Skipf("users cannot be made here: %v", err)
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { query(t, "DROP USER "+role+suffix) })
-	}
-	for _, statement := range grants(t, db, suffix) {
-		query(t, statement)
-	}
-	r := &rights{cluster: newClusterOf(t, db), suffix: suffix}
+	r := &rights{cluster: newClusterOf(t, e.name), entrance: e}
 	r.as("controlplane", func(s *clickhouse.Store) { // makes the tables
 		if whose, err := s.Claim(t.Context(), "cluster1", true); err != nil || whose != "cluster1" {
 			t.Errorf("claimed by %q, %v", whose, err)
 		}
 	})
-	tables := strings.Fields(query(t, "SELECT name FROM system.tables WHERE database = '"+db+
-		"' AND engine LIKE '%MergeTree'"))
+	names, err := e.ask(t, "", "SELECT name FROM system.tables WHERE database = '"+e.name+
+		"' AND engine LIKE '%MergeTree'")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for role, may := range roles {
 		if !may.all {
-			r.hold(role, may, append(tables, "intake", "intakeweekly"))
+			r.hold(role, may, append(strings.Fields(names), "intake", "intakeweekly"))
 		}
 	}
-	work := r.works()
 	for _, role := range []string{"apiserver", "ingest", "billing", "fetcher", "controlplane"} {
-		r.as(role, work[role])
+		r.as(role, func(s *clickhouse.Store) {
+			for _, call := range r.calls(role, s) {
+				if err := call.do(t.Context()); err != nil {
+					t.Errorf("%s: %s: %v", role, call.method, err)
+				}
+			}
+			r.refuse(role, s)
+		})
 	}
 }
 
 // rights is a database that the users of all roles have been granted theirs on.
 type rights struct {
 	*cluster
-	suffix string
+	entrance
 }
 
 // as opens the database as a role's user.
 func (r *rights) as(role string, use func(s *clickhouse.Store)) {
 	r.Helper()
-	s := open(r, clickhouse.Config{Database: r.db, Node: role,
+	s := open(r, clickhouse.Config{URL: r.url, Database: r.db, Node: role,
 		Username: role + r.suffix, Password: password})
 	use(s)
 	if err := s.Close(); err != nil {
@@ -235,77 +208,15 @@ func (r *rights) hold(role string, may may, tables []string) {
 			"TRUNCATE TABLE " + name:                                      false,
 			"DROP TABLE " + name:                                          false,
 		} {
-			_, err := ask(r.T, role+r.suffix, statement)
+			_, err := r.ask(r.T, role+r.suffix, statement)
 			if got := allowed(r.T, role, err); got != want {
 				r.Errorf("%s: %s: allowed %v, want %v", role, statement, got, want)
 			}
 		}
 	}
-}
-
-// works are what each role's process does.
-func (r *rights) works() map[string]func(s *clickhouse.Store) {
-	ctx, list, dropped := r.Context(), r.ids.New(), r.ids.New()
-	must := func(err error) {
-		r.Helper()
-		if err != nil {
-			r.Error(err)
-		}
-	}
-	refused := func(role, what string, err error) {
-		r.Helper()
-		if allowed(r.T, role, err) {
-			r.Errorf("%s may %s", role, what)
-		}
-	}
-	put := func(s *clickhouse.Store) error {
-		_, err := s.PutPages(ctx, []rowstore.PageWrite{r.page(0, r.ids.New(), 2)})
-		return err
-	}
-	return map[string]func(s *clickhouse.Store){
-		"apiserver": func(s *clickhouse.Store) {
-			in, err := s.CreateList(ctx, list)
-			must(err)
-			_, err = in.Add(ctx, "http://a.test/", "http://a.test/")
-			must(err)
-			_, err = in.Finish(ctx)
-			must(err)
-			in, err = s.CreateList(ctx, dropped)
-			must(err)
-			_, err = in.Add(ctx, "http://a.test/", "http://a.test/")
-			must(err)
-			must(in.Abort(ctx))
-			_, err = s.Horizon(ctx)
-			must(err)
-			refused("apiserver", "store pages", put(s))
-		},
-		"ingest": func(s *clickhouse.Store) {
-			must(put(s))
-			must(s.Expire(ctx, time.Now()))
-			_, err := s.CreateList(ctx, r.ids.New())
-			refused("ingest", "make lists", err)
-		},
-		"billing": func(s *clickhouse.Store) {
-			counted, err := s.Recount(ctx, r.job.ID)
-			must(err)
-			r.equal("pages", uint64(1), counted.Delivered)
-			refused("billing", "delete a run", s.DeleteJob(ctx, r.job.ID, true))
-		},
-		"fetcher": func(s *clickhouse.Store) {
-			_, err := s.AllLists(ctx)
-			refused("fetcher", "read lists", err)
-			_, err = s.Recount(ctx, r.job.ID)
-			refused("fetcher", "read records", err)
-			refused("fetcher", "store pages", put(s))
-		},
-		"controlplane": func(s *clickhouse.Store) {
-			links, err := s.Links(ctx, list, 0, 10)
-			must(err)
-			r.equal("links", 1, len(links))
-			must(s.Seal(ctx, r.job.ID, nil))
-			must(s.DeleteJob(ctx, r.job.ID, true))
-			must(s.DropList(ctx, list))
-			must(s.Expire(ctx, time.Now()))
-		},
+	const mark = "weeks" // has a comment, which says where rows are
+	_, err := r.ask(r.T, role+r.suffix, "ALTER TABLE "+r.db+"."+mark+" MODIFY COMMENT 'from 0 alone'")
+	if got := allowed(r.T, role, err); got != slices.Contains(may.marks, mark) {
+		r.Errorf("%s: marks %s: %v", role, mark, got)
 	}
 }

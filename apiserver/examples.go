@@ -67,6 +67,7 @@ func examples() operation.Examples {
 		"WebhookInput.events":                `["SCRAPER_RUN_FAILED"]`,
 		"WebhookWithSecret.events":           `["SCRAPER_RUN_FAILED"]`,
 		"WebhookWithSecret.secret":           `"whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"`,
+		"Start.reason":                       `null`,
 		"StreamTicket.ticket":                `"svc_ticket_4GZ7Q2YB5M3KXJ6WAVTNRCEPLD4GZ7Q2YB5M3KXJ6WAVTNRCEPLD"`,
 		"svc_get_wallet_statement.month":     `"2026-01"`,
 		"WebhookDelivery.status":             `200`,

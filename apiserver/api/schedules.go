@@ -1,29 +1,123 @@
 package api
 
-import "shoal.dev/shoal/controlplane/client"
+import (
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/schedule"
+)
 
 // never is a start that is too far away to be one.
 const never = 253_370_764_800_000 // the year 9999
 
 // NextStart is when a scraper starts next by itself: by its own schedule, or with its group. It is
-// null while nobody has said it yet, and of what is paused or starts by hand alone.
+// null of what is paused or starts by hand alone.
 func NextStart(v *client.View, s *client.Scraper) Time {
 	group := v.Group(s.Group)
 	if group == nil || group.StartType == "NONE" {
 		return 0
 	}
 	if s.Spec.Schedule == "" {
-		return nextOf(v.Schedule(group.ID))
+		return NextGroupStart(v, group)
 	}
-	return nextOf(v.Schedule(s.ID))
+	return nextOf(v.Schedule(s.ID), s.UpdatedAt)
 }
 
 // NextGroupStart is when a group starts next by itself.
-func NextGroupStart(v *client.View, g *client.Group) Time { return nextOf(v.Schedule(g.ID)) }
+func NextGroupStart(v *client.View, g *client.Group) Time {
+	return nextOf(v.Schedule(g.ID), g.UpdatedAt)
+}
 
-func nextOf(s *client.Schedule) Time {
-	if s == nil || s.Next >= never {
+// nextOf is the next start of a schedule. While the leader has not looked at it, it is the first
+// one behind the change that set it, in Unix milliseconds.
+func nextOf(s *client.Schedule, changed int64) Time {
+	switch {
+	case s == nil || s.Next >= never:
+		return 0
+	case s.Next != 0:
+		return Time(s.Next)
+	}
+	var zones schedule.Zones
+	parsed, err := zones.Of(s.Target, s.Group, s.Cron, s.Zone)
+	if err != nil {
+		return 0 // it was checked by a binary with more time zones
+	}
+	next, ok := parsed.Next(time.UnixMilli(changed))
+	if !ok {
 		return 0
 	}
-	return Time(s.Next)
+	return Time(next.UnixMilli())
+}
+
+// Starts says how a scraper or a group starts by itself, and what became of its newest starts.
+type Starts struct {
+	ScraperID        *ids.ID `json:"scraperId" doc:"Null of a group"`
+	GroupID          ids.ID  `json:"groupId"`
+	StartType        string  `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"The group's"`
+	Schedule         string  `json:"schedule" doc:"The scraper's own cron expression, which wins; empty: it starts with its group"`
+	ScheduleTimezone string  `json:"scheduleTimezone" doc:"Time zone of the IANA database; empty: UTC"`
+	NextStart        Time    `json:"nextStart" doc:"Null while nothing starts it by itself"`
+	Starts           []Start `json:"starts" doc:"The newest, the newest first, at most 5"`
+}
+
+// Start is what became of a start.
+type Start struct {
+	At       Time    `json:"at" doc:"When it was due; of starts that were missed, the first"`
+	Outcome  string  `json:"outcome" enum:"STARTING,LAUNCHED,SKIPPED,MISSED,NOTHING" doc:"STARTING: it is being launched. LAUNCHED: at least one scraper was. MISSED: the service was down, or far behind. NOTHING: there was no scraper to launch, or it was stopped before"`
+	Launched uint32  `json:"launched" doc:"Scrapers"`
+	Skipped  uint32  `json:"skipped" doc:"Scrapers that were passed over"`
+	Missed   uint32  `json:"missed" doc:"Starts that were missed, at most 100 are counted"`
+	Reason   *string `json:"reason" doc:"Why scrapers were skipped: one of the reasons of a group's run, CUSTOMER_BLOCKED, FEATURE_NOT_IN_PLAN, or STILL_STARTING while the start before was being launched. Of several it is the one that somebody has to mend"`
+}
+
+// StartsOf is how a scraper starts: by its own schedule, or with its group.
+func StartsOf(v *client.View, s *client.Scraper) Starts {
+	answer := Starts{ScraperID: &s.ID, GroupID: s.Group, Schedule: s.Spec.Schedule,
+		ScheduleTimezone: s.Spec.ScheduleTimezone, NextStart: NextStart(v, s)}
+	target := s.ID
+	if group := v.Group(s.Group); group != nil {
+		answer.StartType = group.StartType
+		if s.Spec.Schedule == "" {
+			target, answer.ScheduleTimezone = group.ID, group.Zone
+		}
+	}
+	answer.Starts = startsOf(v, v.Schedule(target))
+	return answer
+}
+
+// StartsOfGroup is how a group starts.
+func StartsOfGroup(v *client.View, g *client.Group) Starts {
+	return Starts{GroupID: g.ID, StartType: g.StartType, ScheduleTimezone: g.Zone,
+		NextStart: NextGroupStart(v, g), Starts: startsOf(v, v.Schedule(g.ID))}
+}
+
+func startsOf(v *client.View, s *client.Schedule) []Start {
+	starts := []Start{}
+	if s == nil {
+		return starts
+	}
+	made := s.Launching()
+	for i := len(s.Starts) - 1; i >= 0; i-- {
+		known := s.Starts[i]
+		start := Start{At: Time(known.At), Outcome: "NOTHING", Launched: known.Launched,
+			Skipped: known.Skipped, Missed: known.Missed}
+		item := v.WorkItem(s.Pending)
+		switch {
+		case known.Missed > 0:
+			start.Outcome = "MISSED"
+		case i == made && item != nil && item.State != client.WorkFailed:
+			start.Outcome = "STARTING"
+		case known.Launched > 0:
+			start.Outcome = "LAUNCHED"
+		case known.Skipped > 0:
+			start.Outcome = "SKIPPED"
+		}
+		if known.Reason != 0 {
+			reason := known.Reason.String()
+			start.Reason = &reason
+		}
+		starts = append(starts, start)
+	}
+	return starts
 }

@@ -18,7 +18,7 @@ type (
 	SkipReason = state.SkipReason
 )
 
-// The reasons that are known before the command.
+// The reasons that are known before the command, and SkipBlocked.
 const (
 	SkipFile         = state.SkipFile
 	SkipRunning      = state.SkipRunning
@@ -27,6 +27,8 @@ const (
 	SkipUnaffordable = state.SkipUnaffordable
 	SkipLimit        = state.SkipLimit
 	SkipSchema       = state.SkipSchema
+	SkipPlan         = state.SkipPlan
+	SkipBlocked      = state.SkipBlocked
 )
 
 // Bounds of a LaunchRuns.

@@ -22,6 +22,7 @@ const (
 	RunAnomaly        Event = "RUN_ANOMALY"
 	APIKeyCreated     Event = "API_KEY_CREATED"
 	WebhookDisabled   Event = "WEBHOOK_DISABLED"
+	StartRefused      Event = "SCHEDULED_START_REFUSED"
 
 	MoreNotices Event = "MORE_NOTICES"
 	WebhookTest Event = "WEBHOOK_TEST"
@@ -31,7 +32,7 @@ const (
 func Events() []Event {
 	return []Event{RunFailed, RunCompleted, RunStoppedBalance, WalletLowBalance, TopUpApplied,
 		TopUpFailed, QuotaNearLimit, MergeCompleted, MatchCompleted, MatchFailed, GroupShared,
-		RunAnomaly, APIKeyCreated, WebhookDisabled}
+		RunAnomaly, APIKeyCreated, WebhookDisabled, StartRefused}
 }
 
 // NoticePreference says by which ways a customer wants to be told of an event.
@@ -54,7 +55,8 @@ func NoticePreferences() []NoticePreference {
 // security are told both ways, the rest in the application.
 func (e Event) Preference() NoticePreference {
 	if slices.Contains([]Event{RunFailed, RunStoppedBalance, WalletLowBalance, TopUpFailed,
-		QuotaNearLimit, MatchFailed, RunAnomaly, APIKeyCreated, WebhookDisabled}, e) {
+		QuotaNearLimit, MatchFailed, RunAnomaly, APIKeyCreated, WebhookDisabled,
+		StartRefused}, e) {
 		return BothWays
 	}
 	return InApp

@@ -16,6 +16,7 @@ func TestPreferencesUnlessTold(t *testing.T) {
 		model.MatchCompleted: model.InApp, model.MatchFailed: model.BothWays,
 		model.GroupShared: model.InApp, model.RunAnomaly: model.BothWays,
 		model.APIKeyCreated: model.BothWays, model.WebhookDisabled: model.BothWays,
+		model.StartRefused: model.BothWays,
 	}
 	if len(want) != len(model.Events()) {
 		t.Errorf("there are %d events", len(model.Events()))

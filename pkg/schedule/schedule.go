@@ -6,6 +6,7 @@ package schedule
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // where the machine has no time zones
@@ -57,6 +58,11 @@ func Parse(expression, zone string) (Schedule, error) {
 			return s, bad("%q: a field has numbers, names, ranges, lists and steps", f)
 		}
 	}
+	for i, f := range fields {
+		if step := longestStep(f); step > largest(i) {
+			return s, bad("%q: a step of %d is longer than the field", f, step)
+		}
+	}
 	if !gronx.New().IsValid(s.expression) {
 		return s, bad("is no cron expression: minute, hour, day of the month, month and day of " +
 			"the week")
@@ -65,6 +71,20 @@ func Parse(expression, zone string) (Schedule, error) {
 		return s, bad("never comes")
 	}
 	return s, nil
+}
+
+// largest is the largest value of a field, by its place.
+func largest(place int) int { return []int{59, 23, 31, 12, 7}[place] }
+
+// longestStep is the longest one of a field's items; 0: it has none.
+func longestStep(field string) (longest int) {
+	for one := range strings.SplitSeq(field, ",") {
+		if _, text, stepped := strings.Cut(one, "/"); stepped {
+			step, _ := strconv.Atoi(text) // of digits
+			longest = max(longest, step)
+		}
+	}
+	return longest
 }
 
 func bad(format string, args ...any) error {

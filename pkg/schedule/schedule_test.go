@@ -70,7 +70,8 @@ func TestNext(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	for _, expression := range []string{"", "* * * *", "* * * * * *", "@daily", "60 * * * *",
 		"* 24 * * *", "* * 0 * *", "* * * 13 *", "* * * * 8", "x * * * *", "0 0 31 2 *",
-		"0 0 L * *", "0 0 15W * *", "* * * * 1#2", "*/0 * * * *", "5-1 * * * *", "? * * * *",
+		"0 0 L * *", "0 0 15W * *", "* * * * 1#2", "*/0 * * * *", "*/60 * * * *",
+		"0 1-5/24 * * *", "0,*/99 * * * *", "0 0 * * */8", "5-1 * * * *", "? * * * *",
 		"0 0 * * *" + strings.Repeat(" ", MaxExpression)} {
 		if _, err := Parse(expression, ""); err == nil {
 			t.Errorf("%q is taken", expression)

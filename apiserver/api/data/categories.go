@@ -43,6 +43,10 @@ func (c *Category) Validate() fault.List {
 		return fault.List{fault.Invalid(fault.InvalidRequest, "name",
 			"must not begin or end with a space")}
 	}
+	if _, err := ids.Parse(c.Name); err == nil { // reads name categories by either
+		return fault.List{fault.Invalid(fault.InvalidRequest, "name",
+			"must not look like an id, of 24 hexadecimal digits")}
+	}
 	if len(c.Filters) == 0 {
 		return nil
 	}

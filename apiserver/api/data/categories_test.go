@@ -45,6 +45,8 @@ func TestPutCategory(t *testing.T) {
 			Header: key("f"), Status: 400, Code: "not_found"},
 		refused("unnamed", `{"filters":{}}`, "invalid_request", "name"),
 		refused("spaced", `{"name":" a","filters":{}}`, "invalid_request", "name"),
+		refused("named like an id", `{"name":"68e5b1c2d3f4a5b6c7d8e9f0","filters":{}}`,
+			"invalid_request", "name"),
 		refused("unfiltered", `{"name":"a"}`, "invalid_request", "filters"),
 		refused("null", `{"name":"a","filters":null}`, "invalid_filter", "filters"),
 		refused("operator", `{"name":"a","filters":{"n":{"$near":1}}}`, "invalid_filter",

@@ -27,6 +27,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.list(),
 		r.put(),
 		r.putStartType(),
+		r.starts(),
 		r.previewDelete(),
 		r.delete(),
 		r.listShared(),

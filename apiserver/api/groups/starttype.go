@@ -86,11 +86,19 @@ func featureOf(startType string) plans.Feature {
 // startTypes answers the scrapers of a group in parts, oldest first; nil at the end.
 func startTypes(v *client.View, in *startTypeRequest) func() ([]GroupStartType, error) {
 	var last client.Scraper
+	var withGroup api.Time
+	if g := v.Group(in.ID); g != nil {
+		withGroup = api.NextGroupStart(v, g)
+	}
 	return func() (part []GroupStartType, err error) {
 		v.GroupScrapersFrom(in.ID, last.CreatedAt, last.ID, func(s *client.Scraper) bool {
 			last.CreatedAt, last.ID = s.CreatedAt, s.ID
-			part = append(part, GroupStartType{ScraperID: s.ID, StartType: in.StartType,
-				Schedule: s.Spec.Schedule, NextStart: api.NextStart(v, s)})
+			how := GroupStartType{ScraperID: s.ID, StartType: in.StartType,
+				Schedule: s.Spec.Schedule, NextStart: withGroup}
+			if s.Spec.Schedule != "" {
+				how.NextStart = api.NextStart(v, s)
+			}
+			part = append(part, how)
 			return len(part) < listedAtOnce
 		})
 		return part, nil

@@ -40,9 +40,9 @@ type Notification struct {
 	CreatedAt api.Time    `json:"createdAt"`
 	Read      bool        `json:"read"`
 	JobID     *ids.ID     `json:"jobId" doc:"The run that it is about"`
-	ScraperID *ids.ID     `json:"scraperId" doc:"The run's scraper"`
+	ScraperID *ids.ID     `json:"scraperId" doc:"The run's scraper, or the one whose start was refused"`
 	KeyID     *ids.ID     `json:"keyId" doc:"The API key that it is about"`
-	GroupID   *ids.ID     `json:"groupId" doc:"The shared group that it is about"`
+	GroupID   *ids.ID     `json:"groupId" doc:"The group that it is about"`
 	// TransactionID is of the wallet's transactions.
 	TransactionID *ids.ID `json:"transactionId" doc:"The transaction of the top-up that it is about"`
 	WebhookID     *ids.ID `json:"webhookId" doc:"The webhook that was switched off"`
@@ -52,13 +52,20 @@ type Notification struct {
 // NewNotification is a notice as its customer reads it.
 func NewNotification(n *client.Notice) Notification {
 	told := Notification{ID: n.ID, Event: n.Event, Title: notices.Title(n), Text: notices.Text(n),
-		CreatedAt: api.Time(n.At), Read: n.Read, Count: max(n.Count, 1)}
+		CreatedAt: api.Time(n.At), Read: n.Read, Count: 1}
+	if n.Event == model.MoreNotices {
+		told.Count = max(n.Count, 1)
+	}
 	switch {
 	case n.Event == model.APIKeyCreated:
 		told.KeyID = &n.Subject
 	case n.Event == model.TopUpApplied:
 		told.TransactionID = &n.Subject
 	case n.Event == model.GroupShared:
+		told.GroupID = &n.Subject
+	case n.Event == model.StartRefused && !n.Scraper.IsZero():
+		told.ScraperID = &n.Scraper
+	case n.Event == model.StartRefused:
 		told.GroupID = &n.Subject
 	case n.Event == model.WebhookDisabled:
 		told.WebhookID = &n.Subject

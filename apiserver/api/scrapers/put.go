@@ -54,7 +54,7 @@ func (r Resource) put() *operation.Operation {
 		if err != nil {
 			return Scraper{}, err
 		}
-		return NewScraper(from.View, saved), nil
+		return NewScraper(r.Reader.View(), saved), nil
 	})
 }
 
@@ -83,7 +83,7 @@ func (r Resource) putV2() *operation.Operation {
 		if err != nil {
 			return EnrichedScraper{}, err
 		}
-		return newEnriched(from.View, saved), nil
+		return newEnriched(r.Reader.View(), saved), nil
 	})
 }
 

@@ -57,6 +57,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.getV2(),
 		r.get(),
 		r.list(),
+		r.starts(),
 		r.retention(),
 		r.previewDelete(),
 		r.delete(),

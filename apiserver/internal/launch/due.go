@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/work"
@@ -57,6 +58,7 @@ func (c *DueConfig) step(ctx context.Context, id ids.ID) (work.Outcome, error) {
 	g := newGathering(c.Launcher, view, item.Customer)
 	due := client.DueOf(item.Args)
 	next := &client.LaunchItem{ID: id, From: item.Cursor}
+	g.gated = c.Launcher.gateOf(view, item.Customer, due.Group)
 	if due.Group.IsZero() {
 		g.addScrapers(due.Scrapers, next)
 	} else {
@@ -95,6 +97,16 @@ func (c *DueConfig) step(ctx context.Context, id ids.ID) (work.Outcome, error) {
 		return work.Done(), nil
 	}
 	return work.GoOn(nil), nil
+}
+
+// gateOf says whether the customer's plan lacks what starts by itself: a group by its start type,
+// or scrapers by their schedules.
+func (l *Launcher) gateOf(view *client.View, customer string, group ids.ID) bool {
+	needs := plans.DailyScheduler
+	if g := view.Group(group); g != nil && g.StartType == "WEEKLY" {
+		needs = plans.WeeklyScheduler
+	}
+	return l.Plans.Check(view, customer, needs) != nil
 }
 
 // jobsOf are those of some runs that there are.

@@ -259,3 +259,19 @@ func TestDueWithoutALeader(t *testing.T) {
 	}
 	r.check(2)
 }
+
+// A plan that has no starts by schedule launches nothing, and the customer is told.
+func TestDueWithoutThePlan(t *testing.T) {
+	r := newDue(t, 2)
+	r.state.Must(t, client.ChooseFree{Customer: "alice"})
+	if end, err := r.do(Due(DueConfig{Launcher: r.Launcher})); end != work.Ended || err != nil {
+		t.Fatal(end, err)
+	}
+	view := r.state.View()
+	start := view.Schedule(r.group).Starts[0]
+	if start.Launched != 0 || start.Skipped != 3 || start.Reason != client.SkipPlan ||
+		view.Inbox("alice").Unread != 1 {
+		t.Errorf("%+v, %d notices", start, view.Inbox("alice").Unread)
+	}
+	r.wantLists(t, 0)
+}

@@ -84,6 +84,7 @@ type gathering struct {
 	view     *client.View
 	customer string
 	broke    bool // no page can be paid for
+	gated    bool // the customer's plan has no such start
 	room     int  // runs that the customer may open
 
 	runs    []member
@@ -129,6 +130,8 @@ func (g *gathering) add(s *client.Scraper) {
 // look makes a member of a scraper, unless there is a reason to skip it. What is cheap comes first.
 func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 	switch {
+	case g.gated:
+		return client.SkipPlan
 	case s.Spec.Type == model.File:
 		return client.SkipFile
 	case s.ListRun:

@@ -4,6 +4,7 @@ package notices
 
 import (
 	"fmt"
+	"strings"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
@@ -30,6 +31,8 @@ func Title(n *client.Notice) string {
 		return fmt.Sprintf("The group %q is shared with you", n.Name)
 	case model.WebhookDisabled:
 		return "A webhook was switched off"
+	case model.StartRefused:
+		return fmt.Sprintf("A scheduled start of %q was refused", n.Name)
 	case model.WebhookTest:
 		return "A test of your webhook"
 	case model.MoreNotices:
@@ -60,12 +63,38 @@ func Text(n *client.Notice) string {
 		return "You can read its rows, categories and runs until its owner revokes that."
 	case model.WebhookDisabled:
 		return fmt.Sprintf("Nothing is sent to %s any more%s", n.Name, because(n.Message))
+	case model.StartRefused:
+		return refusal(n)
 	case model.WebhookTest:
 		return "Nothing has happened."
 	case model.MoreNotices:
 		return "They found no room, since so many notices were unread."
 	}
 	return ""
+}
+
+// refusal says why a start was refused, and what helps.
+func refusal(n *client.Notice) string {
+	why, helps := "it could not be launched ("+n.Message+")", ""
+	switch n.Message {
+	case client.SkipUnaffordable.String():
+		why, helps = "the wallet cannot pay for a page", "Top it up."
+	case client.SkipBlocked.String():
+		why, helps = "your account is blocked", "Ask the operator."
+	case client.SkipPlan.String():
+		why, helps = "your plan has no starts by schedule", "Change the plan."
+	case client.SkipInvalid.String():
+		why, helps = "its configuration cannot run", "Check the fields."
+	case client.SkipSchema.String():
+		why, helps = "its schema was deleted", "Choose another one."
+	case client.SkipNoSource.String():
+		why, helps = "it has no address to begin at", "Add one."
+	}
+	what := "It did not start: "
+	if n.Scraper.IsZero() {
+		what = many(n.Count, "scraper") + " of the group did not start: "
+	}
+	return strings.TrimSpace(what + why + ". " + helps)
 }
 
 // many is a number of things.

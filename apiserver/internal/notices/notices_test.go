@@ -20,11 +20,26 @@ func TestEuros(t *testing.T) {
 	}
 }
 
+// TestRefusals: each reason of a refusal has words of its own.
+func TestRefusals(t *testing.T) {
+	seen := map[string]bool{}
+	for _, reason := range []client.SkipReason{client.SkipUnaffordable, client.SkipBlocked,
+		client.SkipPlan, client.SkipInvalid, client.SkipSchema, client.SkipNoSource} {
+		text := notices.Text(&client.Notice{Event: model.StartRefused, Message: reason.String(),
+			Count: 1})
+		if strings.Contains(text, "_") || !strings.HasPrefix(text, "1 scraper of") || seen[text] {
+			t.Errorf("%s: %q", reason, text)
+		}
+		seen[text] = true
+	}
+}
+
 // TestWhatIsToldHasWords: events that have a cause have a title and a text.
 func TestWhatIsToldHasWords(t *testing.T) {
 	for _, event := range []model.Event{model.RunFailed, model.RunCompleted,
 		model.RunStoppedBalance, model.WalletLowBalance, model.TopUpApplied, model.TopUpFailed,
-		model.APIKeyCreated, model.WebhookDisabled, model.WebhookTest, model.MoreNotices} {
+		model.APIKeyCreated, model.StartRefused, model.WebhookDisabled, model.WebhookTest,
+		model.MoreNotices} {
 		n := &client.Notice{Event: event, Name: "Shop"}
 		if title := notices.Title(n); strings.Contains(title, "_") || notices.Text(n) == "" {
 			t.Errorf("%s: %q, %q", event, title, notices.Text(n))

@@ -330,7 +330,9 @@ func TestFailures(t *testing.T) {
 		t.Errorf("request id %q", id)
 	}
 	r.expect(head("GET /coded", "Content-Length: 1")+"x", 400, "takes no body")
-	r.expect(head("GET /coded", "Content-Length: 7")+`{"a":1}`, 400, "takes no body")
+	r.expect(head("GET /coded", "Content-Length: 7")+`{"a":1}`, 400, `"field":"a"`)
+	r.expect(head("GET /coded", "Content-Length: 13")+`{"a":1,"a":2}`, 400, "takes no body")
+	r.expect(head("GET /coded", "Content-Length: 4")+`null`, 400, "takes no body")
 	for _, nothing := range []string{"{}", " { }\n"} { // decision 57
 		r.expect(head("GET /coded", fmt.Sprintf("Content-Length: %d", len(nothing)))+nothing, 400,
 			"job_not_found")

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -150,7 +151,7 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 			return value, nil, err
 		}
 		if !isNothing(body) {
-			p.add(fault.InvalidBody, "", "this operation takes no body")
+			refuseBody(body, p)
 		}
 		body = nil
 	}
@@ -158,6 +159,19 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 		p.list = validate(value, r)
 	}
 	return value, body, p.list.OrNil()
+}
+
+// refuseBody names what the body of an operation that has none says.
+func refuseBody(body []byte, p *problems) {
+	const detail = "this operation takes no body"
+	var members map[string]json.RawMessage
+	if checkSyntax(body) != nil || json.Unmarshal(body, &members) != nil || members == nil {
+		p.add(fault.InvalidBody, "", detail)
+		return
+	}
+	for _, name := range sortedKeys(members) {
+		p.add(fault.UnknownField, name, detail)
+	}
 }
 
 // isNothing says whether a body says nothing: many clients send {} where there is no body (decision

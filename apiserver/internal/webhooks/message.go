@@ -18,7 +18,7 @@ type message struct {
 	Data      data        `json:"data"`
 }
 
-// data is what happened. Of the last six members it has the one that the event is about.
+// data is what happened. Of the last seven members it has the one that the event is about.
 type data struct {
 	ID            ids.ID   `json:"id"` // of the notification, and the header webhook-id
 	Title         string   `json:"title"`
@@ -28,6 +28,7 @@ type data struct {
 	TopUp         *topUp   `json:"topUp,omitempty"`
 	Group         *group   `json:"group,omitempty"`
 	Webhook       *webhook `json:"webhook,omitempty"`
+	Start         *start   `json:"start,omitempty"`
 	BalanceMicros *int64   `json:"balanceMicros,omitempty"`
 }
 
@@ -50,6 +51,15 @@ type key struct {
 type group struct {
 	ID   ids.ID `json:"id"`
 	Name string `json:"name"`
+}
+
+// start is a start by schedule that was refused, of a scraper or a group.
+type start struct {
+	ScraperID *ids.ID `json:"scraperId,omitempty"`
+	GroupID   *ids.ID `json:"groupId,omitempty"`
+	Name      string  `json:"name"`
+	Reason    string  `json:"reason"`
+	Skipped   uint64  `json:"skipped"` // scrapers
 }
 
 type topUp struct {
@@ -82,6 +92,13 @@ func newMessage(n *client.Notice) ([]byte, error) {
 		told.Data.TopUp = &topUp{TransactionID: &n.Subject, AmountMicros: n.Micros}
 	case model.TopUpFailed:
 		told.Data.TopUp = &topUp{AmountMicros: n.Micros}
+	case model.StartRefused:
+		told.Data.Start = &start{Name: n.Name, Reason: n.Message, Skipped: n.Count}
+		if n.Scraper.IsZero() {
+			told.Data.Start.GroupID = &n.Subject
+		} else {
+			told.Data.Start.ScraperID = &n.Scraper
+		}
 	case model.WebhookDisabled, model.WebhookTest:
 		told.Data.Webhook = &webhook{ID: n.Subject, URL: n.Name}
 	}

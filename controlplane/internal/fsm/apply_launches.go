@@ -113,13 +113,16 @@ func countStarts(tx *state.Tx, p *command.LaunchRunsPayload, answer *command.Lau
 		noted.Count(launched, skipped, reason)
 		if done {
 			noted.Pending = ids.ID{}
+			notifyRefused(tx, &noted)
 		}
 		tx.PutSchedule(&noted)
 	}
 	if !p.Group.IsZero() {
 		reason := state.SkipReason(0)
-		if n := len(answer.Skipped); n > 0 {
-			reason = answer.Skipped[n-1].Reason
+		for _, s := range answer.Skipped {
+			if reason = s.Reason; reason.Refusal() {
+				break
+			}
 		}
 		note(p.Group, uint32(len(answer.Jobs)), uint32(len(answer.Skipped))+answer.Unnamed, reason,
 			p.Item.Done)

@@ -98,6 +98,24 @@ func notifyRun(tx *state.Tx, job *state.Job) {
 	notify(tx, n)
 }
 
+// notifyRefused tells of a start that was refused, unless the one before it was for the same
+// reason.
+func notifyRefused(tx *state.Tx, s *state.Schedule) {
+	start, news := s.Refused()
+	if !news {
+		return
+	}
+	n := state.Notice{ID: state.NoticeID(model.StartRefused, s.Customer, s.Target,
+		uint64(start.At)), Customer: s.Customer, Event: model.StartRefused, Subject: s.Target,
+		Message: start.Reason.String(), Count: uint64(start.Skipped)}
+	if scraper := tx.Scraper(s.Target); scraper != nil {
+		n.Scraper, n.Name = s.Target, scraper.Spec.Name
+	} else if group := tx.Group(s.Target); group != nil {
+		n.Name = group.Name
+	}
+	notify(tx, n)
+}
+
 // notifyLow tells of a balance that falls below the customer's threshold.
 func notifyLow(tx *state.Tx, w *state.Wallet) {
 	if w.Balance() >= w.Threshold {

@@ -100,7 +100,7 @@ func (s *starting) paused(known *state.Schedule) (paused, gone bool) {
 // start waits. One that finds the work of the newest start under way is skipped.
 func (s *starting) start(moved *state.Schedule, m *command.ScheduleMove) bool {
 	if w := s.WorkItem(moved.Pending); w != nil && w.State != state.WorkFailed {
-		moved.Note(state.Start{At: m.Start, Skipped: 1, Reason: state.SkipRunning})
+		moved.Note(state.Start{At: m.Start, Skipped: 1, Reason: state.SkipStarting})
 		return true
 	}
 	item := s.last[moved.Customer]

@@ -61,7 +61,7 @@ func TestScheduleMovesOnce(t *testing.T) {
 	b.moves(again) // while its last start is under way
 	s := b.view().Schedule(one)
 	if last := s.Starts[len(s.Starts)-1]; s.Next != 180 || last.Skipped != 1 ||
-		last.Reason != state.SkipRunning || len(b.view().WorkOf(work.Launch, "a")) != 1 {
+		last.Reason != state.SkipStarting || len(b.view().WorkOf(work.Launch, "a")) != 1 {
 		t.Errorf("%+v", s)
 	}
 	stale := b.move(two, 180, 120)
@@ -196,4 +196,48 @@ func TestItemLaunchesOnce(t *testing.T) {
 		b.view().WorkItem(item.ID) != nil {
 		t.Errorf("%+v", s)
 	}
+}
+
+// A start that is refused is told once, however often it is for the same reason. It is told again
+// when it is for another one, or behind a start that was made.
+func TestRefusedStartsAreTold(t *testing.T) {
+	b := newBench(t)
+	group, _ := b.members("g", 0)
+	scraper := b.scheduled(group, "one")
+	b.moves(b.move(scraper, 60, 0))
+	at := int64(60)
+	start := func(reason state.SkipReason, notices int) {
+		t.Helper()
+		b.moves(b.move(scraper, at+60, at))
+		item := b.view().WorkOf(work.Launch, "a")[0]
+		b.moves(b.move(scraper, at+90, at+60)) // while that is under way
+		p := command.LaunchRunsPayload{Customer: "a", Item: &command.LaunchItem{ID: item.ID,
+			Done: true}}
+		if p.Skipped = []command.SkippedScraper{{Scraper: scraper, Reason: reason}}; reason == 0 {
+			p.Skipped, p.Runs = nil, b.groupLaunch(group, scraper).Runs
+		}
+		b.must(p)
+		b.must(p)
+		s := b.view().Schedule(scraper)
+		made := s.Starts[s.Launching()]
+		if made.At != at || made.Reason != reason || made.Launched+made.Skipped != 1 {
+			t.Errorf("of the start at %d: %+v", at, s.Starts)
+		}
+		all := told(b.view(), "a")
+		if len(all) != notices {
+			t.Fatalf("%d notices, want %d", len(all), notices)
+		}
+		if news := all; reason.Refusal() && (news[0].Event != model.StartRefused ||
+			news[0].Scraper != scraper || news[0].Message != reason.String()) {
+			t.Errorf("%+v", news[0])
+		}
+		at += 90
+	}
+	start(state.SkipUnaffordable, 1)
+	start(state.SkipUnaffordable, 1)
+	start(state.SkipPlan, 2)
+	start(state.SkipRunning, 2)
+	start(state.SkipPlan, 3)
+	start(0, 3)
+	start(state.SkipBlocked, 4)
 }

@@ -86,18 +86,43 @@ func (s *Schedule) Note(start Start) {
 	s.Starts = append(append([]Start{}, s.Starts[from:]...), start)
 }
 
-// Count adds to the newest start that was not missed.
-func (s *Schedule) Count(launched, skipped uint32, reason SkipReason) {
-	s.Starts = append([]Start{}, s.Starts...)
-	for i := len(s.Starts) - 1; i >= 0; i-- {
-		if start := &s.Starts[i]; start.Missed == 0 {
-			start.Launched += launched
-			if start.Skipped += skipped; skipped > 0 {
-				start.Reason = reason
-			}
-			return
+// Launching is the place in Starts of the newest that was made; -1: it is not known any more.
+func (s *Schedule) Launching() int { return s.launching(len(s.Starts)) }
+
+// launching is the place of the newest start that was made, of those before a place. Starts that
+// were missed, or passed over since the one before was under way, are none.
+func (s *Schedule) launching(before int) int {
+	for i := before - 1; i >= 0; i-- {
+		if s.Starts[i].Missed == 0 && s.Starts[i].Reason != SkipStarting {
+			return i
 		}
 	}
+	return -1
+}
+
+// Count adds to the newest start that was made. Of its reasons a refusal is kept.
+func (s *Schedule) Count(launched, skipped uint32, reason SkipReason) {
+	i := s.launching(len(s.Starts))
+	if i < 0 {
+		return
+	}
+	s.Starts = append([]Start{}, s.Starts...)
+	start := &s.Starts[i]
+	start.Launched += launched
+	if start.Skipped += skipped; skipped > 0 && !start.Reason.Refusal() {
+		start.Reason = reason
+	}
+}
+
+// Refused is the newest start that was made, if it was refused for another reason than the one
+// before it, or that one was not. A customer is told of it once, however often it comes.
+func (s *Schedule) Refused() (start Start, news bool) {
+	i := s.launching(len(s.Starts))
+	if i < 0 || !s.Starts[i].Reason.Refusal() {
+		return start, false
+	}
+	before := s.launching(i)
+	return s.Starts[i], before < 0 || s.Starts[before].Reason != s.Starts[i].Reason
 }
 
 // MaxDueScrapers is how many scrapers one item of background work launches by their own schedules.

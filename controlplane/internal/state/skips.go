@@ -17,13 +17,25 @@ const (
 	SkipSchema       SkipReason = 8 // its schema is not there any more
 	SkipUnreachable  SkipReason = 9
 	SkipBlocked      SkipReason = 10 // an admin has blocked the customer; of due starts alone
+	SkipPlan         SkipReason = 11 // the customer's plan does not start by itself; so, too
+	SkipStarting     SkipReason = 12 // what the start before it launches is under way; so, too
 )
 
 // skipNames are the reasons as people see them.
 func skipNames() []string {
 	return []string{"", "FILE", "ALREADY_RUNNING", "NO_SOURCE", "CONFIG_INVALID", "NOT_AFFORDABLE",
 		"TIER_UNAVAILABLE", "LIMIT_REACHED", "SCHEMA_GONE", "START_UNREACHABLE",
-		"CUSTOMER_BLOCKED"}
+		"CUSTOMER_BLOCKED", "FEATURE_NOT_IN_PLAN", "STILL_STARTING"}
+}
+
+// Refusal says whether nothing starts until somebody mends it: the balance, the plan or the recipe,
+// or an admin, stands in the way.
+func (r SkipReason) Refusal() bool {
+	switch r {
+	case SkipUnaffordable, SkipBlocked, SkipPlan, SkipInvalid, SkipSchema, SkipNoSource:
+		return true
+	}
+	return false
 }
 
 // String is the reason as people see it; one of a later version is its number.

@@ -1,0 +1,32 @@
+package scrapers
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// starts is GET /api/scraper/{id}/starts.
+func (Resource) starts() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_scraper_starts", Routes: operation.Routes("GET /api/scraper/{id}/starts"),
+		Group:   group,
+		Summary: "Answers when a scraper starts by itself, and what became of its newest starts",
+		Description: "A scraper without a schedule of its own starts with its group, and the " +
+			"starts are the group's. The first start that the balance, the plan or the recipe " +
+			"refuses is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same " +
+			"reason.",
+		Access: auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.ScraperNotFound},
+	}, func(_ context.Context, from *operation.Caller, in *getRequest) (api.Starts, error) {
+		s, err := ownership.Scraper(from.View, from.Customer, in.ID, "id")
+		if err != nil {
+			return api.Starts{}, err
+		}
+		return api.StartsOf(from.View, s), nil
+	})
+}

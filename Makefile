@@ -8,6 +8,8 @@ BENCH    ?= -out bench/results
 
 # How tests are run. CI tells and bounds what each package takes (.ci/gotest).
 GO_TEST ?= go test
+# What runs vet over everything need not run it again for each package.
+VETTED := -vet=off
 
 # The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory, and not
 # over the simulation, which has no such memory. What it tests is not tested again without it, but for what looks for tools.
@@ -37,17 +39,17 @@ test:
 	go vet ./...
 ifneq ($(CC_FOUND),)
 	$(MAKE) race
-	$(GO_TEST) -timeout 25m $(UNRACED)
+	$(GO_TEST) $(VETTED) -timeout 25m $(UNRACED)
 else
-	$(GO_TEST) -timeout 25m $(TESTED)
+	$(GO_TEST) $(VETTED) -timeout 25m $(TESTED)
 endif
 	@echo "left out: $(or $(LEFT_OUT),nothing)"
 
 # The tests of the race detector's packages that look for tools, where there may be none. The service looks for a browser
 # whenever it starts.
 tooled:
-	$(GO_TEST) -timeout 25m -run $(TOOLED) $(TOOLS)
-	$(GO_TEST) -timeout 25m ./cmd/shoal
+	$(GO_TEST) $(VETTED) -timeout 25m -run $(TOOLED) $(TOOLS)
+	$(GO_TEST) $(VETTED) -timeout 25m ./cmd/shoal
 
 # What tests look for on PATH, and what is not shown without it. Real services and alert rules have suites of their own.
 BROWSERS := chromium chromium-browser google-chrome headless-shell
@@ -62,15 +64,15 @@ LEFT_OUT  = $(strip $(if $(CC_FOUND),,the race detector (no C compiler);) \
 ## check: what to run before each commit: vet and the quick tests, under 3 minutes on 2 cores once built
 check:
 	go vet ./...
-	go test -short -p 4 -timeout 5m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
+	go test $(VETTED) -short -p 4 -timeout 5m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
 
 race: elections raced
 
 elections:
-	CGO_ENABLED=1 $(GO_TEST) -race -short -timeout 25m $(ELECTING)
+	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 25m $(ELECTING)
 
 raced:
-	CGO_ENABLED=1 $(GO_TEST) -race -short -timeout 25m $(RACED)
+	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 25m $(RACED)
 
 ## browser: tier render in a real Chromium, which there has to be
 browser:
@@ -130,7 +132,7 @@ scale:
 ## cluster: the suites on real Kafka, Redis, ClickHouse, S3 and stripe-mock, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL,
 ## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2. Its parts may run side
 ## by side, each on services of its own
-CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) -p 1 -count=1 -timeout 50m
+CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) $(VETTED) -p 1 -count=1 -timeout 50m
 cluster: cluster-stores cluster-faults cluster-nodes
 
 cluster-stores:

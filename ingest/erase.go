@@ -47,7 +47,8 @@ func Erasure(config ErasureConfig) work.Kind {
 	}
 	return work.Kind{Name: work.Erase, Recurring: true, AtStart: true,
 		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
-			for _, customer := range leavingCustomers(config.Client.View()) {
+			view := config.Client.View()
+			for _, customer := range leavingCustomers(view, view.Leaves) {
 				if err := config.erase(ctx, customer); err != nil {
 					return work.Outcome{}, fmt.Errorf("ingest: erase a customer: %w", err)
 				}
@@ -56,10 +57,13 @@ func Erasure(config ErasureConfig) work.Kind {
 		}}
 }
 
-// leavingCustomers are some of the customers of which something is left that should go.
-func leavingCustomers(view *client.View) (customers []string) {
+// leavingCustomers are some of the customers of which something is left that should go, and now
+// can.
+func leavingCustomers(view *client.View, can func(customer string) bool) (customers []string) {
 	view.CustomersRemoving(func(customer *client.Customer) bool {
-		customers = append(customers, customer.Ref)
+		if can(customer.Ref) {
+			customers = append(customers, customer.Ref)
+		}
 		return len(customers) < removedAtOnce
 	})
 	return customers
@@ -80,27 +84,38 @@ func (c *ErasureConfig) erase(ctx context.Context, customer string) error {
 }
 
 // stepCustomers removes what the row store has of removed customers, once nothing can be added and
-// the rows of deleted groups and scrapers are gone. A customer that is not so far waits.
+// the rows of deleted groups and scrapers are gone. A customer that is not so far waits. One that
+// cannot be done is told, and tried again after all others.
 func (c *RemovalConfig) stepCustomers(ctx context.Context) (more bool, err error) {
-	for _, customer := range leavingCustomers(c.Client.View()) {
-		view := c.Client.View()
-		if view.Leaves(customer) || len(view.DeletedGroupsOf(customer)) > 0 ||
-			len(view.RemovalsOf(customer)) > 0 || len(view.OpenJobsOfCustomer(customer)) > 0 {
-			continue
-		}
-		if err := c.eraseLists(ctx, customer); err != nil {
-			return false, err
-		}
-		if err := c.eraseRuns(ctx, customer); err != nil {
-			return false, err
-		}
-		c.Point("work.remove.before_forget")
-		if _, err := client.Do(ctx, c.Client, client.EraseCustomer{Customer: customer,
-			Rows: true}, nil); err != nil {
-			return false, err
+	view := c.Client.View()
+	leaving := leavingCustomers(view, func(customer string) bool {
+		return !c.passed[customer] && !view.Leaves(customer) &&
+			len(view.DeletedGroupsOf(customer)) == 0 && len(view.RemovalsOf(customer)) == 0 &&
+			len(view.OpenJobsOfCustomer(customer)) == 0
+	})
+	for _, customer := range leaving {
+		if err := c.passed.note(customer, c.eraseStored(ctx, customer)); err != nil {
+			return false, fmt.Errorf("customer %s: %w", customer, err)
 		}
 	}
+	if len(leaving) == removedAtOnce {
+		return true, nil
+	}
+	clear(c.passed)
 	return false, nil
+}
+
+// eraseStored removes all that the row store has of a customer, and tells the state so.
+func (c *RemovalConfig) eraseStored(ctx context.Context, customer string) error {
+	if err := c.eraseLists(ctx, customer); err != nil {
+		return err
+	}
+	if err := c.eraseRuns(ctx, customer); err != nil {
+		return err
+	}
+	c.Point("work.remove.before_forget")
+	_, err := client.Do(ctx, c.Client, client.EraseCustomer{Customer: customer, Rows: true}, nil)
+	return err
 }
 
 // eraseLists removes the link lists of a customer's runs. Those of calls that never became runs are

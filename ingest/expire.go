@@ -35,6 +35,8 @@ type ExpiryConfig struct {
 	// Point is called at named places, "work.expire.after_keep" and "work.expire.after_condense",
 	// so that tests can end the process there.
 	Point func(name string)
+
+	passed passed[ids.ID] // runs
 }
 
 // Expiry is the removal of what is stored of runs that started long ago: rows, page records, and
@@ -44,6 +46,7 @@ func Expiry(config ExpiryConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
 	}
+	config.passed = passed[ids.ID]{}
 	return work.Kind{Name: work.Expire, Recurring: true,
 		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
 			now, err := config.Safe(ctx)
@@ -62,33 +65,46 @@ func Expiry(config ExpiryConfig) work.Kind {
 		}}
 }
 
-// expire condenses some runs, or removes what may go when there are no more of them.
+// expire condenses some runs, or removes what may go when there are no more of them. One that
+// cannot be condensed is told, and tried again after all others.
 func (c *ExpiryConfig) expire(ctx context.Context, now time.Time) (more bool, err error) {
 	before := now.Add(-rowstore.Expiry)
-	jobs, err := c.Store.Expiring(ctx, before, expiredAtOnce)
+	most := expiredAtOnce + len(c.passed)
+	jobs, err := c.Store.Expiring(ctx, before, most)
 	if err != nil {
 		return false, err
 	}
 	for _, job := range jobs {
-		if job.Scraper != job.ID && c.Reruns(job.Scraper) { // a trial is its own scraper
-			if err := c.keepCharged(ctx, job); err != nil {
-				return false, err
-			}
-			c.Point("work.expire.after_keep")
+		if c.passed[job.ID] {
+			continue
 		}
-		sum, err := c.Store.Recount(ctx, job.ID)
-		if err != nil {
-			return false, err
+		if err := c.passed.note(job.ID, c.condense(ctx, job, now)); err != nil {
+			return false, fmt.Errorf("run %s: %w", job.ID, err)
 		}
-		if err := c.Store.Condense(ctx, job.ID, sum, now); err != nil {
-			return false, err
-		}
-		c.Point("work.expire.after_condense")
 	}
-	if len(jobs) == expiredAtOnce {
+	if len(jobs) == most {
 		return true, nil
 	}
+	clear(c.passed)
 	return false, c.Store.Expire(ctx, before)
+}
+
+func (c *ExpiryConfig) condense(ctx context.Context, job rowstore.Job, now time.Time) error {
+	if job.Scraper != job.ID && c.Reruns(job.Scraper) { // a trial is its own scraper
+		if err := c.keepCharged(ctx, job); err != nil {
+			return err
+		}
+		c.Point("work.expire.after_keep")
+	}
+	sum, err := c.Store.Recount(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	if err := c.Store.Condense(ctx, job.ID, sum, now); err != nil {
+		return err
+	}
+	c.Point("work.expire.after_condense")
+	return nil
 }
 
 // keepCharged keeps what a run was charged for. Its parts follow from its records alone, so that
@@ -107,11 +123,10 @@ func (c *ExpiryConfig) keepCharged(ctx context.Context, job rowstore.Job) error 
 		if r.Outcome != model.Delivered || r.Quantity == 0 || r.Unit.Page != 0 {
 			return nil
 		}
-		canonical, err := address.Canonical(r.URL)
-		if err != nil {
-			return fmt.Errorf("run %s, unit %v: %w", job.ID, r.Unit, err)
+		// What is no address any more no list can have: it would be refused.
+		if canonical, err := address.Canonical(r.URL); err == nil {
+			kept.Hashes = append(kept.Hashes, rowstore.ChargedHash(job.Scraper, canonical))
 		}
-		kept.Hashes = append(kept.Hashes, rowstore.ChargedHash(job.Scraper, canonical))
 		if len(kept.Hashes) == rowstore.MaxKept {
 			return flush()
 		}

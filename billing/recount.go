@@ -21,7 +21,7 @@ type Recounted struct {
 	Customer string
 	Entry    ids.ID
 	// LedgerMicros is what the entry charged, RecountMicros what the page records cost at the run's
-	// prices less what free requests paid and what was delivered unbilled; micros, 0 or more.
+	// prices. What free requests paid, or was delivered unbilled, is taken off. Micros, 0 or more.
 	LedgerMicros  int64
 	RecountMicros int64
 	LedgerPages   uint64 // charged or free, as often as charged

@@ -51,7 +51,8 @@ func (r Resource) estimate() *operation.Operation {
 		}
 		balance := balanceOf(from)
 		return RunEstimate{Links: e.Links, Pages: e.Pages, MinMicros: e.Min, MaxMicros: e.Max,
-			BalanceMicros: balance, Affordable: e.Max == 0 || balance >= e.Max, RunsConsidered: e.Runs}, nil
+			BalanceMicros: balance, Affordable: e.Max == 0 || balance >= e.Max,
+			RunsConsidered: e.Runs}, nil
 	})
 }
 

@@ -278,8 +278,8 @@ func settleReceipts(tx *state.Tx, p command.SettlePayload) (command.Settled, err
 	return settled, nil
 }
 
-// settleUnit charges and counts one unit. It is charged if billing was on when it went out and is
-// on now: what is switched off charges nothing from that moment, and what was free stays so.
+// settleUnit charges and counts one unit. It is charged if billing was on when it went out, and is
+// on now.
 func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receipt) {
 	r.dirty = true
 	before := out.Money()

@@ -57,15 +57,17 @@ func TestSettings(t *testing.T) {
 	}
 	one := func(f state.RateFigure) *[]state.RateFigure { return &[]state.RateFigure{f} }
 	for name, p := range map[string]command.PutSettingsPayload{
-		"too many":     {Rates: figures(command.MaxRateFigures + 1)},
-		"twice":        {Rates: &[]state.RateFigure{(*figures(1))[0], (*figures(1))[0]}},
-		"no name":      {Rates: one(state.RateFigure{Count: 1, Per: 1_000})},
-		"a long name":  {Rates: one(state.RateFigure{Class: strings.Repeat("x", 65), Count: 1, Per: 1_000})},
-		"none":         {CustomerRates: one(state.RateFigure{Class: "run", Count: 0, Per: 1_000})},
-		"a great many": {CustomerRates: one(state.RateFigure{Class: "run", Count: 1_000_001, Per: 1_000})},
-		"too often":    {Rates: one(state.RateFigure{Class: "run", Count: 1, Per: 999})},
-		"too rarely":   {Rates: one(state.RateFigure{Class: "run", Count: 1, Per: 86_400_001})},
-		"a threshold":  {Threshold: of(int64(command.MaxThreshold + 1))},
+		"too many": {Rates: figures(command.MaxRateFigures + 1)},
+		"twice":    {Rates: &[]state.RateFigure{(*figures(1))[0], (*figures(1))[0]}},
+		"no name":  {Rates: one(state.RateFigure{Count: 1, Per: 1_000})},
+		"a long name": {Rates: one(state.RateFigure{Class: strings.Repeat("x", 65), Count: 1,
+			Per: 1_000})},
+		"none": {CustomerRates: one(state.RateFigure{Class: "run", Count: 0, Per: 1_000})},
+		"a great many": {CustomerRates: one(state.RateFigure{Class: "run", Count: 1_000_001,
+			Per: 1_000})},
+		"too often":   {Rates: one(state.RateFigure{Class: "run", Count: 1, Per: 999})},
+		"too rarely":  {Rates: one(state.RateFigure{Class: "run", Count: 1, Per: 86_400_001})},
+		"a threshold": {Threshold: of(int64(command.MaxThreshold + 1))},
 	} {
 		before := b.view().Settings().Revision
 		p.BillingOff = of(true)

@@ -292,7 +292,8 @@ func newLimiter(config Config) (limits.Limiter, error) {
 	for class, rate := range config.CustomerRates {
 		customers[limits.Class(class)] = rate
 	}
-	return &limits.Buckets{Cache: config.Limiter, Figures: figures, Customers: customers}, nil
+	return &limits.Buckets{Cache: config.Limiter, Figures: figures, Customers: customers,
+		Set: (&setFigures{of: config.Client}).now}, nil
 }
 
 // CheckRates refuses figures of classes that there are not, and figures that are not positive.

@@ -375,7 +375,8 @@ func TestOperatorsHaveADoorOfTheirOwn(t *testing.T) {
 
 func TestRates(t *testing.T) {
 	c := clock.NewManual(time.Unix(1_800_000_000, 0))
-	limiter, err := newLimiter(Config{Limiter: cache.NewLocal(c),
+	fake := clienttest.New(t, c)
+	limiter, err := newLimiter(Config{Client: fake, Limiter: cache.NewLocal(c),
 		Rates: map[string]Rate{"run": {Count: 2, Per: time.Minute}}})
 	if err != nil {
 		t.Fatal(err)
@@ -386,7 +387,7 @@ func TestRates(t *testing.T) {
 	if got := limiter.Take(t.Context(), "k", "", limits.ListRun).Limit; got != 6 {
 		t.Errorf("another class's limit %d", got)
 	}
-	limiter, err = newLimiter(Config{Limiter: cache.NewLocal(c),
+	limiter, err = newLimiter(Config{Client: fake, Limiter: cache.NewLocal(c),
 		CustomerRates: map[string]Rate{"run": {Count: 1, Per: time.Minute}}})
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ type Recounted struct {
 	Customer string
 	Entry    ids.ID
 	// LedgerMicros is what the entry charged, RecountMicros what the page records cost at the run's
-	// prices less what free requests paid; micros, 0 or more.
+	// prices. What free requests paid, or was delivered unbilled, is taken off. Micros, 0 or more.
 	LedgerMicros  int64
 	RecountMicros int64
 	LedgerPages   uint64 // charged or free, as often as charged
@@ -107,8 +107,8 @@ func recountJob(ctx context.Context, view *client.View, store Recounter, job *cl
 		LedgerItems:  job.Items, RecountItems: counted.Items}
 	free := map[string]uint64{}
 	for _, line := range entry.Lines {
-		free[line.RowKey] = line.FreePages
-		result.LedgerPages += line.Pages + line.FreePages
+		free[line.RowKey] = line.FreePages + line.Unbilled
+		result.LedgerPages += line.Pages + line.FreePages + line.Unbilled
 	}
 	prices := view.Prices(job.Prices)
 	for row, quantity := range counted.Quantity {

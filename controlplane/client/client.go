@@ -136,6 +136,10 @@ type (
 	// BlockCustomer ends what a customer may do; its runs under way go on.
 	BlockCustomer   = command.BlockCustomerPayload
 	UnblockCustomer = command.UnblockCustomerPayload
+	// PutSettings changes what operators have set.
+	PutSettings = command.PutSettingsPayload
+	Settings    = state.Settings
+	RateFigure  = state.RateFigure
 	// NoteSignIn has the audit trail tell of a sign-in, which failed or did not.
 	NoteSignIn    = command.NoteSignInPayload
 	CreateAccount = command.CreateAccountPayload
@@ -168,6 +172,9 @@ const (
 	OpRemoveCustomer = command.OpRemoveCustomer
 	WithData         = command.WithData // of their queries
 )
+
+// LowBalanceMicros is the low-balance threshold of a new wallet unless an operator has set one.
+const LowBalanceMicros = state.LowBalanceMicros
 
 // SessionMillis is how long a session lasts at most, in milliseconds.
 const SessionMillis = state.SessionMillis

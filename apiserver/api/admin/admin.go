@@ -43,6 +43,8 @@ type Client interface {
 // Operations are all of the resource, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{
+		r.settings(),
+		r.putSettings(),
 		r.customers(),
 		r.customer(),
 		r.blockCustomer(),

@@ -26,7 +26,7 @@ type RunEstimate struct {
 	MinMicros      int64  `json:"minMicros" doc:"Micros, millionths of a euro"`
 	MaxMicros      int64  `json:"maxMicros" doc:"Micros, millionths of a euro"`
 	BalanceMicros  int64  `json:"balanceMicros" doc:"Micros, millionths of a euro"`
-	Affordable     bool   `json:"affordable" doc:"The balance pays for maxMicros"`
+	Affordable     bool   `json:"affordable" doc:"The balance pays for maxMicros, or nothing is charged"`
 	RunsConsidered int    `json:"runsConsidered" doc:"Runs of the past that the estimate goes by, at most 20; 0: it is the range of all that may be"`
 }
 
@@ -51,7 +51,8 @@ func (r Resource) estimate() *operation.Operation {
 		}
 		balance := balanceOf(from)
 		return RunEstimate{Links: e.Links, Pages: e.Pages, MinMicros: e.Min, MaxMicros: e.Max,
-			BalanceMicros: balance, Affordable: balance >= e.Max, RunsConsidered: e.Runs}, nil
+			BalanceMicros: balance, Affordable: e.Max == 0 || balance >= e.Max,
+			RunsConsidered: e.Runs}, nil
 	})
 }
 

@@ -111,7 +111,7 @@ type GroupEstimate struct {
 	MinMicros          int64  `json:"minMicros" doc:"Micros, millionths of a euro"`
 	MaxMicros          int64  `json:"maxMicros" doc:"Micros, millionths of a euro"`
 	BalanceMicros      int64  `json:"balanceMicros" doc:"Micros, millionths of a euro"`
-	Affordable         bool   `json:"affordable" doc:"The balance pays for maxMicros"`
+	Affordable         bool   `json:"affordable" doc:"The balance pays for maxMicros, or nothing is charged"`
 	ScrapersConsidered int    `json:"scrapersConsidered" doc:"Scrapers that the estimate goes by, at most 100; the others are taken to be like them"`
 }
 
@@ -140,5 +140,5 @@ func newGroupEstimate(from *operation.Caller, group ids.ID,
 	balance := balanceOf(from)
 	return GroupEstimate{GroupID: group, Scrapers: e.Scrapers, Links: e.Links, Pages: e.Pages,
 		MinMicros: e.Min, MaxMicros: e.Max, BalanceMicros: balance,
-		Affordable: balance >= e.Max, ScrapersConsidered: e.Considered}
+		Affordable: e.Max == 0 || balance >= e.Max, ScrapersConsidered: e.Considered}
 }

@@ -176,7 +176,7 @@ func (s *statement) writeTable(ctx context.Context, w io.Writer) error {
 // posting is a line of a statement, as text.
 type posting struct {
 	SettledAt, Type, Source, Job string
-	Pages                        uint64 // charged or free
+	Pages                        uint64 // charged, free or unbilled
 	Amount, After                string // in euros
 }
 
@@ -187,7 +187,7 @@ func newPosting(e *client.Entry) posting {
 		p.Job = e.Job.String()
 	}
 	for _, line := range e.Lines {
-		p.Pages += line.Pages + line.FreePages
+		p.Pages += line.Pages + line.FreePages + line.Unbilled
 	}
 	return p
 }

@@ -41,6 +41,10 @@ type TopUpStatus struct {
 var errNoProvider = fault.New(fault.TopUpNotConfigured,
 	"nobody takes payments for this server; its operator adjusts wallets")
 
+// errBillingOff refuses a top-up. What was begun before is credited all the same when it is paid.
+var errBillingOff = fault.New(fault.TopUpNotConfigured,
+	"nothing is charged here: the operator has switched billing off")
+
 // startTopUp is POST /api/wallet/topup.
 func (r Resource) startTopUp() *operation.Operation {
 	return operation.Define(operation.Declaration{
@@ -53,8 +57,11 @@ func (r Resource) startTopUp() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller, in *struct {
 		Body TopUpInput `body:"json"`
 	}) (StartedTopUp, error) {
-		if r.Payments == nil {
+		switch {
+		case r.Payments == nil:
 			return StartedTopUp{}, errNoProvider
+		case from.View.Settings().BillingOff:
+			return StartedTopUp{}, errBillingOff
 		}
 		replay, err := client.Begin[client.OpenTopUp](ctx, r.Client,
 			client.ClaimCall{Node: r.Node, Boot: r.Boot}, from.Call)

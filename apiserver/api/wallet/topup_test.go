@@ -241,3 +241,30 @@ func TestTopUpRate(t *testing.T) {
 		}
 	}
 }
+
+// While billing is off nothing is asked for. What is being opened when it is switched off is not
+// handed out.
+func TestTopUpWhileBillingIsOff(t *testing.T) {
+	provider := &till{}
+	s := apitest.Start(t, paidTo(provider))
+	bill := func(on bool) {
+		off := !on
+		s.Client.Must(t, client.PutSettings{BillingOff: &off})
+	}
+	bill(false)
+	s.Run(t, refusal(topUp("a", tenEUR)).of(404, "top_up_not_configured"))
+	if provider.asked() > 0 {
+		t.Error("the provider was asked")
+	}
+	bill(true)
+	provider.during = func() { bill(false) }
+	s.Run(t, refusal(topUp("a", tenEUR)).of(404, "top_up_not_configured"))
+	provider.during = nil
+	bill(true)
+	begun := topUp("b", tenEUR)
+	begun.Status = 200
+	s.Run(t, begun)
+	bill(false)
+	s.Run(t, apitest.Scenario{Name: "status", As: apitest.User, Do: "GET /api/wallet/topup/cs_2",
+		Status: 200, Has: map[string]any{"status": "OPEN"}})
+}

@@ -29,6 +29,7 @@ type TransactionLine struct {
 	Label           string `json:"label"`
 	Pages           uint64 `json:"pages" doc:"Pages charged"`
 	FreePages       uint64 `json:"freePages" doc:"Pages that free requests paid"`
+	UnbilledPages   uint64 `json:"unbilledPages" doc:"Pages delivered while billing was switched off: they cost nothing"`
 	UnitPriceMicros int64  `json:"unitPriceMicros" doc:"Micros, millionths of a euro"`
 	AmountMicros    int64  `json:"amountMicros" doc:"Micros, millionths of a euro; 0 or below"`
 }
@@ -51,7 +52,7 @@ func NewTransaction(e *client.Entry) Transaction {
 	}
 	for _, l := range e.Lines {
 		t.Lines = append(t.Lines, TransactionLine{Label: l.Label, Pages: l.Pages,
-			FreePages:       l.FreePages,
+			FreePages: l.FreePages, UnbilledPages: l.Unbilled,
 			UnitPriceMicros: l.UnitPrice, AmountMicros: l.Amount})
 	}
 	return t

@@ -51,7 +51,7 @@ type Wallet struct {
 	FreeRequestsRemaining     int64  `json:"freeRequestsRemaining"`
 	LowBalance                bool   `json:"lowBalance" doc:"The balance is below the threshold"`
 	LowBalanceThresholdMicros int64  `json:"lowBalanceThresholdMicros" doc:"Micros, millionths of a euro"`
-	WalletBillingEnabled      bool   `json:"walletBillingEnabled"`
+	WalletBillingEnabled      bool   `json:"walletBillingEnabled" doc:"False: the wallet is informational, and nothing is charged"`
 }
 
 // New is a customer's wallet in a view. Every customer has one: it comes into being with the
@@ -64,5 +64,5 @@ func New(view *client.View, customer string) Wallet {
 	return Wallet{BalanceMicros: w.Balance(), Currency: "EUR",
 		FreeRequestsRemaining: w.Free + w.FreeHeld,
 		LowBalance:            w.Balance() < w.Threshold, LowBalanceThresholdMicros: w.Threshold,
-		WalletBillingEnabled: true}
+		WalletBillingEnabled: !view.Settings().BillingOff}
 }

@@ -46,7 +46,7 @@ func (l *Launcher) Estimate(ctx context.Context, from *Caller, id ids.ID,
 	}
 	e, charge, err := l.estimate(ctx, from, scraper, links)
 	if err == nil {
-		e.takeFree(from.View.Wallet(from.Customer), charge)
+		e.takeFree(from.View, from.Customer, charge)
 	}
 	return e, err
 }
@@ -156,7 +156,7 @@ func costOf(entry *client.Entry, charge *charging) cost {
 		if row, found := charge.prices.Row(line.RowKey); found {
 			unit = row.Micros
 		}
-		c.micros += float64(line.Pages+line.FreePages) * float64(unit)
+		c.micros += float64(line.Pages+line.FreePages+line.Unbilled) * float64(unit)
 		c.least, c.dearest = min(c.least, unit*quantity), max(c.dearest, unit*quantity)
 	}
 	return c
@@ -245,8 +245,13 @@ func (e *Estimate) ofAll(charge charging, maxPages int) {
 }
 
 // takeFree takes off what free requests pay: at most as many of the dearest pages, and at least as
-// many of the cheapest.
-func (e *Estimate) takeFree(w *client.Wallet, charge charging) {
+// many of the cheapest. While billing is off all is free.
+func (e *Estimate) takeFree(v *client.View, customer string, charge charging) {
+	if v.Settings().BillingOff {
+		e.Min, e.Max = 0, 0
+		return
+	}
+	w := v.Wallet(customer)
 	if w == nil || charge.PaidOnly {
 		return
 	}

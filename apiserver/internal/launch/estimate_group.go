@@ -59,7 +59,7 @@ func (l *Launcher) EstimateGroup(ctx context.Context, from *Caller, id ids.ID) (
 	scale := float64(e.Scrapers) / float64(e.Considered)
 	e.Links, e.Pages = whole(float64(links)*scale), whole(float64(sum.Pages)*scale)
 	sum.Min, sum.Max = whole(float64(sum.Min)*scale), whole(float64(sum.Max)*scale)
-	sum.takeFree(from.View.Wallet(from.Customer), charging{least: least, dearest: dearest})
+	sum.takeFree(from.View, from.Customer, charging{least: least, dearest: dearest})
 	e.Min, e.Max = sum.Min, sum.Max
 	return e, nil
 }

@@ -98,6 +98,33 @@ type Buckets struct {
 	// Customers are the figures of a customer's credentials together; a class without one has
 	// CustomerFactor times its own.
 	Customers map[Class]Figure
+	// Set are the operators' figures of this moment, which win; nil: there are none.
+	Set func() *Set
+}
+
+// Set are figures that take the place of others, by class.
+type Set struct{ Figures, Customers map[Class]Figure }
+
+// figures are those of a class as they are now: a credential's, and a customer's of all its
+// credentials together.
+func (b *Buckets) figures(class Class) (own, together Figure, limited bool) {
+	var set Set
+	if b.Set != nil {
+		set = *b.Set()
+	}
+	if own, limited = set.Figures[class]; !limited {
+		if own, limited = b.Figures[class]; !limited {
+			return Figure{}, Figure{}, false
+		}
+	}
+	var told bool
+	if together, told = set.Customers[class]; !told {
+		together, told = b.Customers[class]
+	}
+	if !told {
+		together = Figure{Count: CustomerFactor * own.Count, Per: own.Per}
+	}
+	return own, together, true
 }
 
 // CustomerFactor is how many times a credential's figure all credentials of a customer have
@@ -106,17 +133,13 @@ const CustomerFactor = 10
 
 // Take implements Limiter.
 func (b *Buckets) Take(ctx context.Context, holder, customer string, class Class) Verdict {
-	figure, limited := b.Figures[class]
+	figure, together, limited := b.figures(class)
 	if !limited {
 		return Verdict{Allowed: true}
 	}
 	own := b.Cache.Take(ctx, string(class)+" "+holder, figure)
 	if !own.Allowed || customer == "" {
 		return own // a refused call costs the customer nothing
-	}
-	together, told := b.Customers[class]
-	if !told {
-		together = Figure{Count: CustomerFactor * figure.Count, Per: figure.Per}
 	}
 	all := b.Cache.Take(ctx, string(class)+" customer "+customer, together)
 	if !all.Allowed || all.Remaining < own.Remaining {

@@ -46,6 +46,12 @@ func (d *Dispatcher) Applied(payload command.Payload, result any) {
 		d.gone(resultOf[command.SettlePayload](result).Gone)
 	case command.AdjustWalletPayload:
 		d.feedCustomer(d.byRef[p.Customer])
+	case command.PayTopUpPayload:
+		d.feedCustomer(d.byRef[resultOf[command.PayTopUpPayload](result).TopUp.Customer])
+	case command.PutSettingsPayload: // billing may be off now
+		for _, c := range d.customers {
+			d.feedCustomer(c)
+		}
 	case command.CloseRunPayload:
 		if job := d.config.View().Job(p.Job); job == nil || job.Closed {
 			d.drop(p.Job)

@@ -16,9 +16,6 @@ const (
 	maxScraperBytes = 256 << 20
 )
 
-// lowBalanceMicros is the threshold of a new wallet: 5 EUR.
-const lowBalanceMicros = 5_000_000
-
 func openCustomer(tx *state.Tx, p command.OpenCustomerPayload) (state.Customer, error) {
 	if known := tx.Customer(p.Customer); known != nil {
 		return *known, nil
@@ -29,7 +26,11 @@ func openCustomer(tx *state.Tx, p command.OpenCustomerPayload) (state.Customer, 
 	if cluster := tx.Cluster(); cluster != nil {
 		grant = cluster.FreeGrant
 	}
-	tx.PutWallet(&state.Wallet{Customer: p.Customer, Threshold: lowBalanceMicros})
+	threshold := int64(state.LowBalanceMicros)
+	if set := tx.Settings().Threshold; set != nil {
+		threshold = *set
+	}
+	tx.PutWallet(&state.Wallet{Customer: p.Customer, Threshold: threshold})
 	books := openBooks(tx)
 	wallet := books.wallet(p.Customer)
 	move(&books.system.FreeIssued, &wallet.Free, grant)

@@ -24,6 +24,10 @@ func openTopUp(tx *state.Tx, p command.OpenTopUpPayload) (command.OpenedTopUp, e
 		}
 		return opened, nil
 	}
+	if tx.Settings().BillingOff {
+		return opened, fault.New(fault.TopUpNotConfigured, "nothing is charged here: the operator "+
+			"has switched billing off")
+	}
 	if tx.OpenTopUps(p.Customer) >= maxOpenTopUps {
 		return opened, fault.New(fault.LimitReached, "a customer has at most %d open top-ups; "+
 			"pay one, or wait until they expire", maxOpenTopUps)

@@ -29,11 +29,13 @@ type batch struct {
 	daily *dailies
 	runs  map[ids.ID]*ledgerOfRun
 	order []ids.ID
+	// unbilled: billing is off, so that nothing is reserved and nothing charged.
+	unbilled bool
 }
 
 func openBatch(tx *state.Tx) *batch {
 	return &batch{tx: tx, books: openBooks(tx), daily: openDailies(tx),
-		runs: map[ids.ID]*ledgerOfRun{}}
+		runs: map[ids.ID]*ledgerOfRun{}, unbilled: tx.Settings().BillingOff}
 }
 
 // run is the command's own copy of a run's records with its sets; nil when the run is closed or
@@ -144,8 +146,12 @@ func (b *batch) admit(r *ledgerOfRun, out *state.Out, domain uint64) (verdict ve
 
 // fund decides what is held for a unit: free requests first, then the price of the dearest tier
 // that money reaches for. An endpoint's row may make tier plain dearer than another, so tiers are
-// given up by their price.
+// given up by their price. While billing is off nothing is held, and nothing refused.
 func (b *batch) fund(r *ledgerOfRun, wallet *state.Wallet, out *state.Out, want uint32) bool {
+	if b.unbilled {
+		out.Tiers, out.Grant, out.Unbilled = r.job.Tiers, want, true
+		return true
+	}
 	free := uint32(0)
 	if !r.job.Charge.PaidOnly {
 		free = uint32(min(int64(want), max(wallet.Free, 0)))
@@ -272,13 +278,15 @@ func settleReceipts(tx *state.Tx, p command.SettlePayload) (command.Settled, err
 	return settled, nil
 }
 
-// settleUnit charges and counts one unit.
+// settleUnit charges and counts one unit. It is charged if billing was on when it went out, and is
+// on now.
 func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receipt) {
 	r.dirty = true
 	before := out.Money()
 	paid := receipt.Outcome == model.Delivered && receipt.Quantity > 0
 	row, _ := r.prices.Row(receipt.PriceRow)
-	charged, byFree := b.books.spend(b.books.wallet(r.job.Customer), out, paid,
+	unbilled := b.unbilled || out.Unbilled
+	charged, byFree := b.books.spend(b.books.wallet(r.job.Customer), out, paid && !unbilled,
 		row.Of(int64(receipt.Quantity)))
 	b.daily.end(r.job.Customer, out.Read, paid)
 	out.Read = nil
@@ -289,7 +297,10 @@ func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receip
 		r.job.Pages++
 		r.job.Items += uint64(receipt.Items)
 		r.job.Charged += charged
-		if paid {
+		switch {
+		case paid && unbilled:
+			lineOf(&r.entry, row).Unbilled += uint64(receipt.Quantity)
+		case paid:
 			book(&r.entry, row, receipt.Quantity, charged, byFree)
 		}
 	case model.Errored:
@@ -300,15 +311,20 @@ func (b *batch) settleUnit(r *ledgerOfRun, out *state.Out, receipt *model.Receip
 	out.Attempt = 1 // a chain that makes progress is not given up
 }
 
-// book adds a delivered page to the entry's line of its price row.
-func book(e *state.Entry, row price.Row, quantity uint32, charged int64, byFree bool) {
+// lineOf is the entry's line of a price row, which is added where there is none.
+func lineOf(e *state.Entry, row price.Row) *state.Line {
 	at := slices.IndexFunc(e.Lines, func(l state.Line) bool { return l.RowKey == row.RowKey })
 	if at < 0 {
 		at = len(e.Lines)
 		e.Lines = append(e.Lines,
 			state.Line{RowKey: row.RowKey, Label: row.Label, UnitPrice: row.Micros})
 	}
-	line := &e.Lines[at]
+	return &e.Lines[at]
+}
+
+// book adds a delivered page to the entry's line of its price row.
+func book(e *state.Entry, row price.Row, quantity uint32, charged int64, byFree bool) {
+	line := lineOf(e, row)
 	if byFree {
 		line.FreePages++
 		e.FreeDelta--

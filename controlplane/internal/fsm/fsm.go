@@ -187,6 +187,7 @@ func registerAll(m *FSM) {
 	register(m, moveSchedules)
 	register(m, arrangeGroups)
 	register(m, putStartType)
+	register(m, putSettings)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -42,6 +42,9 @@ func (d *money) deliver(t *rapid.T) {
 	want, line := row.Micros*int64(receipt.Quantity), d.line(job.ID, receipt.PriceRow)
 	switch {
 	case unpaid:
+	case out.Unbilled || d.off():
+		want = 0
+		line.Unbilled += uint64(receipt.Quantity)
 	case out.Free > 0:
 		want = 0
 		line.FreePages++
@@ -86,7 +89,7 @@ func (d *money) covers(t *rapid.T) {
 			}
 			for _, tier := range o.Tiers.Tiers() {
 				if price, _ := d.pricesOf(job).Rows.Page(tier, job.Charge); !o.Limited &&
-					price > o.Price {
+					!o.Unbilled && price > o.Price {
 					t.Fatalf("%d are held for a page that costs %d by %s: %+v", o.Price, price,
 						tier, job)
 				}
@@ -102,7 +105,7 @@ func (d *money) covers(t *rapid.T) {
 		for _, line := range entry.Lines {
 			want := d.line(id, line.RowKey)
 			if line.Pages != want.Pages || line.FreePages != want.FreePages ||
-				line.Amount != want.Amount {
+				line.Amount != want.Amount || line.Unbilled != want.Unbilled {
 				t.Fatalf("line %+v, the receipts come to %+v", line, want)
 			}
 		}
@@ -207,6 +210,9 @@ func (d *money) limits(t *rapid.T) {
 			if o.Limited && (o.Money() != 0 || o.Free != 0 || o.Read != nil) {
 				t.Fatalf("%+v is over a limit and holds something", o)
 			}
+			if o.Unbilled && (o.Money() != 0 || o.Free != 0) {
+				t.Fatalf("%+v is not billed and holds something", o)
+			}
 		}
 	}
 	for _, domain := range daily.Domains {
@@ -285,8 +291,9 @@ func (d *money) crawling(step func(*rapid.T)) func(*rapid.T) {
 func (d *money) steps() map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
 		"adjust": d.adjust, "reprice": d.reprice, "launch": d.launch,
-		"extend":       d.crawling(d.extend),
-		"extend again": d.crawling(d.extend), "redispatch": d.crawling(d.redispatch),
+		"switch billing": d.switchBilling,
+		"extend":         d.crawling(d.extend),
+		"extend again":   d.crawling(d.extend), "redispatch": d.crawling(d.redispatch),
 		"stop": d.stop, "close": d.close,
 		"tomorrow": d.tomorrow, "deliver": d.crawling(d.deliver),
 		"deliver again": d.crawling(d.deliver),

@@ -107,16 +107,16 @@ func TestThreshold(t *testing.T) {
 			t.Fatalf("%d notices, want %d", got, want)
 		}
 	}
-	adjust(lowBalanceMicros)
-	put(2 * lowBalanceMicros) // whoever sets it sees the balance
+	adjust(state.LowBalanceMicros)
+	put(2 * state.LowBalanceMicros) // whoever sets it sees the balance
 	adjust(-1)
 	holds(0)
 	put(0)
-	adjust(-lowBalanceMicros + 1)
+	adjust(-state.LowBalanceMicros + 1)
 	holds(0)
 	adjust(-1)
 	holds(1)
-	put(-lowBalanceMicros)
+	put(-state.LowBalanceMicros)
 	put(0)
 	adjust(-1)
 	holds(1)
@@ -139,7 +139,7 @@ func TestMoneyIsToldOf(t *testing.T) {
 		return all
 	}
 	adjust(-1)
-	adjust(lowBalanceMicros)
+	adjust(state.LowBalanceMicros)
 	if got := events(); len(got) != 0 {
 		t.Fatalf("who was low before is told %v", got)
 	}
@@ -149,11 +149,11 @@ func TestMoneyIsToldOf(t *testing.T) {
 	if got := fmt.Sprint(events()); got != "[WALLET_LOW_BALANCE]" {
 		t.Fatalf("told %s", got)
 	}
-	if n := told(b.view(), "a")[0]; n.Micros != lowBalanceMicros-1 {
+	if n := told(b.view(), "a")[0]; n.Micros != state.LowBalanceMicros-1 {
 		t.Errorf("of the balance: %+v", n)
 	}
 	adjust(2)
-	adjust(-lowBalanceMicros)
+	adjust(-state.LowBalanceMicros)
 	if got := fmt.Sprint(events()); got != "[WALLET_LOW_BALANCE WALLET_LOW_BALANCE]" {
 		t.Fatalf("told %s", got)
 	}

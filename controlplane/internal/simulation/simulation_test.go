@@ -271,8 +271,8 @@ func (w *world) recount(job *state.Job) error {
 		}
 	}
 	for _, line := range entry.Lines {
-		if int64(line.Pages+line.FreePages) != quantity[line.RowKey] || line.FreePages > 0 &&
-			job.Charge.PaidOnly {
+		if int64(line.Pages+line.FreePages+line.Unbilled) != quantity[line.RowKey] ||
+			line.FreePages > 0 && job.Charge.PaidOnly {
 			return fmt.Errorf("line %+v, the records have %v", line, quantity)
 		}
 		delete(quantity, line.RowKey)

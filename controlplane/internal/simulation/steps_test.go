@@ -393,13 +393,14 @@ func (w *world) repeat(s int) {
 	}
 }
 
-// order is what customers do in the middle of things: stop, top up, wait, launch.
+// order is what customers and operators do in the middle of things: stop, top up, wait, switch
+// billing, launch.
 func (w *world) order() error {
 	if len(w.runs) == 0 {
 		return nil
 	}
 	truth := w.runs[w.r.IntN(len(w.runs))]
-	switch w.r.IntN(4) {
+	switch w.r.IntN(5) {
 	case 0:
 		if truth.launched {
 			_, err := w.propose(context.Background(),
@@ -410,6 +411,10 @@ func (w *world) order() error {
 		return w.topUp(truth.customer, int64(w.r.IntN(5*pagePrice)+1))
 	case 2:
 		w.now += day / 3
+	case 3:
+		off := w.r.IntN(2) == 0
+		_, err := w.propose(context.Background(), command.PutSettingsPayload{BillingOff: &off})
+		return err
 	}
 	return w.launch(truth)
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"container/list"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,7 @@ type Touch struct {
 // touching is whose thing it is, and what.
 type touching struct {
 	customer string
+	all      bool // of every customer alike
 	touch    Touch
 }
 
@@ -47,8 +49,14 @@ type touching struct {
 func (tb *table[R]) followed(touch func(*R) (customer string, what Touch)) *table[R] {
 	tb.touch = func(record any) touching {
 		customer, what := touch(record.(*R))
-		return touching{customer, what}
+		return touching{customer: customer, touch: what}
 	}
+	return tb
+}
+
+// followedByAll says that a change of the table's records changes a thing of every customer.
+func (tb *table[R]) followedByAll(what Touch) *table[R] {
+	tb.touch = func(any) touching { return touching{all: true, touch: what} }
 	return tb
 }
 
@@ -208,21 +216,28 @@ func (all *followers) tell(touches []touching, index uint64) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for _, t := range touches {
-		trail := all.trails[t.customer]
-		if trail == nil {
-			continue
+		if t.all {
+			for _, trail := range slices.Collect(maps.Values(all.trails)) { // room may take some
+				all.note(trail, t.touch, index)
+			}
+		} else if trail := all.trails[t.customer]; trail != nil {
+			all.note(trail, t.touch, index)
 		}
-		if known := trail.of[t.touch]; known != nil {
-			known.Value = step{t.touch, index}
-			trail.steps.MoveToBack(known)
-		} else {
-			trail.of[t.touch] = trail.steps.PushBack(step{t.touch, index})
-			all.touched++
-			all.makeRoom(trail)
-		}
-		for _, f := range trail.followers {
-			f.wake()
-		}
+	}
+}
+
+// note takes down for a trail what a command has touched.
+func (all *followers) note(trail *trail, touch Touch, index uint64) {
+	if known := trail.of[touch]; known != nil {
+		known.Value = step{touch, index}
+		trail.steps.MoveToBack(known)
+	} else {
+		trail.of[touch] = trail.steps.PushBack(step{touch, index})
+		all.touched++
+		all.makeRoom(trail)
+	}
+	for _, f := range trail.followers {
+		f.wake()
 	}
 }
 

@@ -186,8 +186,8 @@ func (s *followedStore) touch(customer string, from, count int) {
 	s.t.Helper()
 	s.do(func(tx *Tx) {
 		for n := from; n < from+count; n++ {
-			tx.touches = append(tx.touches, touching{customer,
-				Touch{What: TouchedJob, ID: numbered(uint64(n))}})
+			tx.touches = append(tx.touches, touching{customer: customer,
+				touch: Touch{What: TouchedJob, ID: numbered(uint64(n))}})
 		}
 	})
 }
@@ -251,5 +251,25 @@ func BenchmarkFollowed(b *testing.B) {
 				})
 			}
 		})
+	}
+}
+
+// Settings are everybody's: who follows any customer hears of them, also who comes again.
+func TestSettingsAreFollowedByAll(t *testing.T) {
+	s := newFollowed(t)
+	s.putJobs("ann", 1)
+	ann, bob := s.Follow("ann", 0), s.Follow("bob", 0)
+	ann.Take()
+	bob.Take()
+	seen := s.count
+	bob.End()
+	s.do(func(tx *Tx) { tx.PutSettings(&Settings{Revision: 1, BillingOff: true}) })
+	again := s.Follow("bob", seen)
+	for name, f := range map[string]*Following{"ann": ann, "bob": again} {
+		taken := f.Take()
+		if len(taken.Touches) != 1 || taken.Touches[0].What != TouchedWallet || taken.Missed {
+			t.Errorf("%s hears %+v", name, taken)
+		}
+		f.End()
 	}
 }

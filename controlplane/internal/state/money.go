@@ -104,7 +104,7 @@ type Entry struct {
 }
 
 // Line is a total per price row within an entry. Pages counts charged quantities; FreePages those
-// that a free request paid.
+// that a free request paid; Unbilled quantities that were delivered while billing was off.
 type Line struct {
 	RowKey    string `cbor:"1,keyasint"`
 	Label     string `cbor:"2,keyasint"`
@@ -112,6 +112,7 @@ type Line struct {
 	FreePages uint64 `cbor:"4,keyasint,omitempty"`
 	UnitPrice int64  `cbor:"5,keyasint"`
 	Amount    int64  `cbor:"6,keyasint,omitempty"` // 0 or below
+	Unbilled  uint64 `cbor:"7,keyasint,omitempty" since:"2"`
 }
 
 var entriesTable = define(1, "entries",

@@ -45,6 +45,8 @@ type Out struct {
 	Price   int64  // held per page otherwise
 	Read    *Read  // what it counts towards daily limits, nil: nothing
 	Limited bool   // a daily limit is reached: nothing is held, and nothing will be fetched
+	// Unbilled: billing was off when it went out. Nothing is held, and its pages cost nothing.
+	Unbilled bool
 }
 
 // Money is what is held for the seq.
@@ -93,6 +95,8 @@ type savedOut struct {
 	Price   int64         `cbor:"7,keyasint"`
 	Read    *Read         `cbor:"8,keyasint,omitempty"`
 	Limited bool          `cbor:"9,keyasint,omitempty"`
+	// Unbilled ones are made by settings alone.
+	Unbilled bool `cbor:"10,keyasint,omitempty" since:"2"`
 }
 
 func saveChain(seq uint32, c *Chain) savedChain {
@@ -114,7 +118,7 @@ func (r *Run) save() (savedRun, error) {
 		saved.Out = append(saved.Out,
 			savedOut{Chain: saveChain(seq, &o.Chain), Number: o.Number, Attempt: o.Attempt,
 				Tiers: o.Tiers, Grant: o.Grant, Free: o.Free, Price: o.Price, Read: o.Read,
-				Limited: o.Limited})
+				Limited: o.Limited, Unbilled: o.Unbilled})
 	}
 	for _, seq := range slices.Sorted(maps.Keys(r.Begun)) {
 		saved.Begun = append(saved.Begun, saveChain(seq, r.Begun[seq]))
@@ -130,7 +134,7 @@ func (saved savedRun) run() (*Run, error) {
 	for _, s := range saved.Out {
 		o := &Out{Chain: s.Chain.chain(), Number: s.Number, Attempt: s.Attempt, Tiers: s.Tiers,
 			Grant: s.Grant,
-			Free:  s.Free, Price: s.Price, Read: s.Read, Limited: s.Limited}
+			Free:  s.Free, Price: s.Price, Read: s.Read, Limited: s.Limited, Unbilled: s.Unbilled}
 		r.Out[s.Chain.Seq] = o
 		r.Reserved += o.Money()
 	}

@@ -238,6 +238,7 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		}
 		tx.SchedulesByDue(func(s *Schedule) bool { tx.disarrange(s.Target); return true })
 		tx.TicketsByAge(func(t *Ticket) bool { tx.RemoveTicket(t); return true })
+		settingsTable.remove(tx, tx.Settings())
 		return nil
 	})
 	if err != nil {

@@ -37,8 +37,8 @@ type Changes struct {
 // today. The number of the newest dispatch and the index never count back, so they are of today,
 // too. The runs that were launched behind the cut are undone, and revisions go on above all there
 // were. Revoked keys stay revoked, and so do shares. Customers are blocked or not, or removed, as
-// they are today. Subscriptions and invoices are those of today. Nobody is signed in. It fails when
-// the states have different numbers of shards.
+// they are today. Subscriptions and invoices are those of today, and so are the operators'
+// settings. Nobody is signed in. It fails when the states have different numbers of shards.
 func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 	before.mu.RLock()
 	old, index, now, dispatched := before.View(), before.index, before.now, before.dispatched
@@ -63,6 +63,7 @@ func (s *Store) Succeed(before *Store, r Restoration) (Changes, error) {
 		f.signOut(tx)
 		f.unshare(tx)
 		f.keepContracts(tx)
+		f.keepSettings(tx)
 		f.succeedWork(tx)
 		for _, node := range mine.Nodes() {
 			tx.RemoveNode(node)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -312,5 +313,33 @@ func TestSucceedSignsOut(t *testing.T) {
 	}
 	if other.View().Account(ids.ID{2}) == nil {
 		t.Error("an account of another cluster's backup is gone")
+	}
+}
+
+// What an operator has set since the backup holds behind a restore. Where nothing was set the
+// backup's settings do.
+func TestSucceedKeepsSettings(t *testing.T) {
+	for name, today := range map[string]*Settings{"set": {Revision: 7, BillingOff: true},
+		"nothing is set": nil} {
+		restored := clusterState(t, 5, 100, ids.ID{1}, 4, "n")
+		old := clusterState(t, 9, 900, ids.ID{1}, 4, "n")
+		put := func(s *Store, index uint64, set Settings) {
+			err := s.Update(index, 1000, func(tx *Tx) error { tx.PutSettings(&set); return nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := Settings{Revision: 3, ChangedBy: "root"}
+		put(restored, 6, want)
+		if today != nil {
+			put(old, 10, *today)
+			want = *today
+		}
+		if _, err := restored.Succeed(old, Restoration{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := restored.View().Settings(); !reflect.DeepEqual(*got, want) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
 	}
 }

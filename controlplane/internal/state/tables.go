@@ -32,6 +32,7 @@ func tables() []*kind {
 		&sharesTable.kind,
 		&schedulesTable.kind,
 		&ticketsTable.kind,
+		&settingsTable.kind,
 	}
 }
 

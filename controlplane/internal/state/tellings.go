@@ -2,6 +2,7 @@ package state
 
 import (
 	"encoding/hex"
+	"fmt"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -139,6 +140,27 @@ func (s *Share) telling() telling {
 		Email     string `json:"email"`
 		CreatedAt int64  `json:"createdAt"`
 	}{s.Email, s.CreatedAt}}
+}
+
+func (s *Settings) telling() telling {
+	detail := struct {
+		Billing       bool   `json:"walletBillingEnabled"`
+		Threshold     int64  `json:"lowBalanceThresholdMicros,omitempty"`
+		Rates         string `json:"rates,omitempty"`
+		CustomerRates string `json:"customerRates,omitempty"`
+	}{Billing: !s.BillingOff, Rates: tellRates(s.Rates), CustomerRates: tellRates(s.CustomerRates)}
+	if s.Threshold != nil {
+		detail.Threshold = *s.Threshold
+	}
+	return telling{"", detail}
+}
+
+func tellRates(figures []RateFigure) string {
+	text := ""
+	for _, f := range figures {
+		text += fmt.Sprintf("%s=%d/%dms ", f.Class, f.Count, f.Per)
+	}
+	return text
 }
 
 // telling has of a node what an operator has said.

@@ -117,6 +117,7 @@ type Line struct {
 	Label           string `json:"label"`
 	Pages           int64  `json:"pages"`
 	FreePages       int64  `json:"freePages"`
+	UnbilledPages   int64  `json:"unbilledPages"`
 	UnitPriceMicros int64  `json:"unitPriceMicros"`
 	AmountMicros    int64  `json:"amountMicros"`
 }

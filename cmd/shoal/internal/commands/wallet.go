@@ -103,6 +103,9 @@ func Lines(entry *api.Transaction) string {
 		if line.FreePages > 0 {
 			text += fmt.Sprintf(", %s free", terminal.Count(line.FreePages))
 		}
+		if line.UnbilledPages > 0 {
+			text += fmt.Sprintf(", %s unbilled", terminal.Count(line.UnbilledPages))
+		}
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, "; ")

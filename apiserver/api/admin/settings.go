@@ -1,0 +1,141 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// ServiceSettings are what operators have set for all nodes together (decisions 40 and 42).
+type ServiceSettings struct {
+	WalletBillingEnabled      bool              `json:"walletBillingEnabled" doc:"False: pages are counted and shown, nothing is reserved or charged, and top-ups answer 404"`
+	LowBalanceThresholdMicros int64             `json:"lowBalanceThresholdMicros" doc:"Of new wallets, in micros, millionths of a euro; customers set their own"`
+	Rates                     map[string]string `json:"rates" doc:"How often a credential may make calls of a class, COUNT/PER, where that is not as each server was started with"`
+	CustomerRates             map[string]string `json:"customerRates" doc:"The same for all credentials of a customer together"`
+	Revision                  uint64            `json:"revision" doc:"Of the newest change; 0: nothing was ever set"`
+	ChangedAt                 api.Time          `json:"changedAt"`
+	ChangedBy                 string            `json:"changedBy" doc:"The admin's subject"`
+}
+
+func newSettings(s *client.Settings) ServiceSettings {
+	answer := ServiceSettings{WalletBillingEnabled: !s.BillingOff,
+		LowBalanceThresholdMicros: client.LowBalanceMicros, Rates: textsOf(s.Rates),
+		CustomerRates: textsOf(s.CustomerRates), Revision: s.Revision,
+		ChangedAt: api.Time(s.ChangedAt), ChangedBy: s.ChangedBy}
+	if s.Threshold != nil {
+		answer.LowBalanceThresholdMicros = *s.Threshold
+	}
+	return answer
+}
+
+func textsOf(figures []client.RateFigure) map[string]string {
+	texts := map[string]string{}
+	for _, f := range figures {
+		per := (time.Duration(f.Per) * time.Millisecond).String()
+		if strings.HasSuffix(per, "m0s") {
+			per = strings.TrimSuffix(per, "0s")
+		}
+		if strings.HasSuffix(per, "h0m") {
+			per = strings.TrimSuffix(per, "0m")
+		}
+		texts[f.Class] = fmt.Sprintf("%d/%s", f.Count, per)
+	}
+	return texts
+}
+
+// ServiceSettingsInput is what an operator sets. What it does not name stays as it is.
+type ServiceSettingsInput struct {
+	WalletBillingEnabled      *bool             `json:"walletBillingEnabled" doc:"False: pages are counted and shown, nothing is reserved or charged, and top-ups answer 404"`
+	LowBalanceThresholdMicros *int64            `json:"lowBalanceThresholdMicros" min:"0" max:"1000000000000" doc:"Of new wallets, in micros, millionths of a euro"`
+	Rates                     map[string]string `json:"rates" doc:"All figures of credentials, COUNT/PER by class; a class that is left out is as each server was started with"`
+	CustomerRates             map[string]string `json:"customerRates" doc:"All figures of customers, likewise"`
+	Revision                  uint64            `json:"revision" stamped:"true"`
+	ChangedAt                 api.Time          `json:"changedAt" stamped:"true"`
+	ChangedBy                 string            `json:"changedBy" stamped:"true"`
+}
+
+// Validate implements operation.Validator.
+func (in *ServiceSettingsInput) Validate() fault.List {
+	_, list := figuresOf("rates", in.Rates)
+	_, others := figuresOf("customerRates", in.CustomerRates)
+	return append(list, others...)
+}
+
+// figuresOf reads figures, by class, ascending; nil when none are named.
+func figuresOf(field string, texts map[string]string) (*[]client.RateFigure, fault.List) {
+	if texts == nil {
+		return nil, nil
+	}
+	var list fault.List
+	figures := []client.RateFigure{}
+	for _, class := range slices.Sorted(maps.Keys(texts)) {
+		known := slices.Contains(limits.Classes(), limits.Class(class))
+		if !known || field == "customerRates" && limits.Class(class) == limits.Anonymous {
+			list = append(list, fault.Invalid(fault.InvalidRequest, field+"."+class,
+				"is no class of calls that has such a figure"))
+			continue
+		}
+		limit, err := cache.ParseLimit(texts[class])
+		if err != nil {
+			list = append(list, fault.Invalid(fault.InvalidRequest, field+"."+class, "%v", err))
+			continue
+		}
+		figures = append(figures, client.RateFigure{Class: class, Count: uint32(limit.Count),
+			Per: limit.Per.Milliseconds()})
+	}
+	return &figures, list
+}
+
+// settings is GET /api/admin/settings.
+func (Resource) settings() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_get_settings", Routes: operation.Routes("GET /api/admin/settings"),
+		Group:   group,
+		Summary: "Answers what operators have set for the whole service",
+		Access:  auth.Admin, Rate: limits.General,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (ServiceSettings, error) {
+		return newSettings(from.View.Settings()), nil
+	})
+}
+
+// putSettings is PUT /api/admin/settings.
+func (r Resource) putSettings() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_put_settings", Routes: operation.Routes("PUT /api/admin/settings"),
+		Group:   group,
+		Summary: "Sets what holds for the whole service, at all its nodes",
+		Description: "What the body does not name stays as it is. It holds from the next call on, " +
+			"and for runs under way. A page is charged if billing was on when it was sent out " +
+			"and is on when it comes back. So what is under way costs nothing once billing is " +
+			"off, and what was sent out meanwhile stays free. Servers without rate limits have " +
+			"none in spite of figures here. A restore leaves the settings as they are.",
+		Access: auth.Admin, Rate: limits.General,
+	}, func(ctx context.Context, from *operation.Caller, in *struct {
+		Body ServiceSettingsInput `body:"json"`
+	}) (ServiceSettings, error) {
+		change := client.PutSettings{By: from.Subject,
+			Threshold: in.Body.LowBalanceThresholdMicros}
+		if on := in.Body.WalletBillingEnabled; on != nil {
+			off := !*on
+			change.BillingOff = &off
+		}
+		change.Rates, _ = figuresOf("rates", in.Body.Rates) // they are valid
+		change.CustomerRates, _ = figuresOf("customerRates", in.Body.CustomerRates)
+		set, err := client.Do(ctx, r.Client, change, nil)
+		if err != nil {
+			return ServiceSettings{}, err
+		}
+		return newSettings(&set), nil
+	})
+}

@@ -1,0 +1,98 @@
+package admin_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+)
+
+const settingsRoute = "/api/admin/settings"
+
+// set is a PUT of settings by an admin.
+func set(name, body string, has map[string]any) apitest.Scenario {
+	return apitest.Scenario{Name: name, As: apitest.Admin, Do: "PUT " + settingsRoute, Body: body,
+		Status: 200, Has: has}
+}
+
+func TestSettings(t *testing.T) {
+	s := apitest.Start(t)
+	at := "2026-01-02T03:04:05.000Z"
+	none := map[string]any{"": map[string]any{"walletBillingEnabled": true,
+		"lowBalanceThresholdMicros": 5_000_000, "rates": map[string]any{},
+		"customerRates": map[string]any{}, "revision": 0, "changedAt": nil, "changedBy": ""}}
+	get := apitest.Scenario{Name: "get", As: apitest.Admin, Do: "GET " + settingsRoute,
+		Status: 200, Has: none}
+	for _, do := range []string{"GET ", "PUT "} {
+		body := ""
+		if do == "PUT " {
+			body = `{"walletBillingEnabled": false}`
+		}
+		s.Run(t, apitest.Scenario{Name: do + "by a key", As: apitest.User, Do: do + settingsRoute,
+			Body: body, Status: 401, Code: "unauthorized"})
+	}
+	s.Run(t, get, set("nothing", `{}`, none),
+		set("some", `{"walletBillingEnabled": false, "rates": {"run": "20/1m", "read": "5/1h",
+			"mint": "7/1m30s"}}`, map[string]any{"walletBillingEnabled": false, "rates.run": "20/1m",
+			"rates.read": "5/1h", "rates.mint": "7/1m30s", "revision": 1, "changedAt": at,
+			"changedBy": "root"}),
+		set("others", `{"lowBalanceThresholdMicros": 0, "customerRates": {"run": "9/1m"},
+			"revision": 77, "changedAt": "2020-01-01T00:00:00.000Z", "changedBy": "eve"}`,
+			map[string]any{"walletBillingEnabled": false, "rates.run": "20/1m",
+				"customerRates.run": "9/1m", "lowBalanceThresholdMicros": 0, "revision": 2}),
+		set("fewer", `{"rates": {}}`, map[string]any{"rates": map[string]any{},
+			"customerRates.run": "9/1m", "revision": 3}))
+	for body, field := range map[string]string{
+		`{"rates": {"walk": "1/1m"}}`:               "rates.walk",
+		`{"rates": {"run": "0/1m"}}`:                "rates.run",
+		`{"rates": {"run": "often"}}`:               "rates.run",
+		`{"customerRates": {"anonymous": "9/1m"}}`:  "customerRates.anonymous",
+		`{"lowBalanceThresholdMicros": -1}`:         "lowBalanceThresholdMicros",
+		`{"lowBalanceThresholdMicros": 1e13}`:       "lowBalanceThresholdMicros",
+		`{"walletBillingEnabled": "no"}`:            "walletBillingEnabled",
+		`{"walletBilingEnabled": true}`:             "walletBilingEnabled",
+		`{"walletBillingEnabled": true, "rates":1}`: "rates",
+	} {
+		bad := set(body, body, map[string]any{"errors.0.field": field})
+		bad.Status = 400
+		s.Run(t, bad)
+	}
+	if now := s.Client.View().Settings(); now.Revision != 3 || !now.BillingOff {
+		t.Errorf("what was refused was done in part: %+v", now)
+	}
+}
+
+// Without a cent and a free request everything is launched while billing is off, and nothing when
+// it is on again.
+func TestBillingIsSwitchedOff(t *testing.T) {
+	s := apitest.Start(t, apitest.WithStore(apitest.NewStore(t)))
+	s.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: s.IDs.New(), Amount: -1})
+	wallet := func(on bool) apitest.Scenario {
+		return apitest.Scenario{Name: fmt.Sprint("wallet ", on), As: apitest.User,
+			Do: "GET /api/wallet", Status: 200, Has: map[string]any{"walletBillingEnabled": on,
+				"balanceMicros": -1}}
+	}
+	s.Run(t, wallet(true), set("off", `{"walletBillingEnabled": false}`, nil), wallet(false),
+		set("on", `{"walletBillingEnabled": true}`, nil), wallet(true))
+}
+
+// Figures hold from the next call on, and those of the server's start when they are taken back.
+func TestRatesAreSet(t *testing.T) {
+	s := apitest.Start(t, apitest.WithRateLimits)
+	limit := func(name string, figure int) apitest.Scenario {
+		return apitest.Scenario{Name: name, As: apitest.Other, Do: "GET /api/wallet", Status: 200,
+			Headers: map[string]string{"RateLimit-Limit": fmt.Sprint(figure)}}
+	}
+	s.Run(t, limit("by default", 600), set("few", `{"rates": {"read": "2/1h"}}`, nil),
+		limit("few", 2), limit("the last", 2))
+	tooMany := limit("too many", 2)
+	tooMany.Status, tooMany.Code = 429, "rate_limited"
+	s.Run(t, tooMany, set("as ever", `{"rates": {}}`, nil))
+	tooMany.Headers = nil
+	s.Run(t, tooMany) // what was used up comes back by and by
+	s.Clock.Advance(time.Minute)
+	s.Run(t, limit("as ever", 600), set("together", `{"customerRates": {"read": "3/1h"}}`, nil),
+		limit("together", 3))
+}

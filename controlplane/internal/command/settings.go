@@ -1,0 +1,33 @@
+package command
+
+import "shoal.dev/shoal/controlplane/internal/state"
+
+// Bounds of settings.
+const (
+	MaxRateFigures   = 64
+	MaxRateClassName = 64                // bytes
+	MaxRateCount     = 1_000_000         // calls of a figure
+	MaxRateMillis    = 86_400_000        // 24 hours
+	MaxThreshold     = 1_000_000_000_000 // micros
+)
+
+// PutSettingsPayload changes the operators' settings: what it names, and nothing else. It answers
+// the settings behind it. One that changes nothing leaves the revision as it is. Faults:
+// invalid_request.
+type PutSettingsPayload struct {
+	By string `cbor:"1,keyasint,omitempty"` // the admin's subject
+	// BillingOff switches wallet billing off, or on; nil: as it is.
+	BillingOff *bool `cbor:"2,keyasint,omitempty"`
+	// Threshold is of new wallets, in micros; nil: as it is. Below 0: that of the program.
+	Threshold *int64 `cbor:"3,keyasint,omitempty"`
+	// Rates and CustomerRates replace all figures, by class, ascending; nil: as they are.
+	Rates         *[]state.RateFigure `cbor:"4,keyasint,omitempty"`
+	CustomerRates *[]state.RateFigure `cbor:"5,keyasint,omitempty"`
+}
+
+// Declaration implements Payload.
+func (PutSettingsPayload) Declaration() Declaration {
+	return Declaration{Number: 132, By: APIServer, Kept: true, Since: state.SettingsSince}
+}
+
+func (PutSettingsPayload) yields(state.Settings) {}

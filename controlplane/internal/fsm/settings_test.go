@@ -1,0 +1,162 @@
+package fsm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// figures are n that are in order.
+func figures(n int) *[]state.RateFigure {
+	list := []state.RateFigure{}
+	for i := range n {
+		list = append(list, state.RateFigure{Class: fmt.Sprintf("c%03d", i), Count: 1, Per: 1_000})
+	}
+	return &list
+}
+
+func of[T any](value T) *T { return &value }
+
+// What is not named stays, what is repeated changes nothing, and each bound holds at its edge.
+func TestSettings(t *testing.T) {
+	b := newBench(t)
+	put := func(p command.PutSettingsPayload) state.Settings {
+		t.Helper()
+		return b.must(p).(state.Settings)
+	}
+	if s := b.view().Settings(); s.Revision != 0 || s.BillingOff {
+		t.Errorf("at first they are %+v", s)
+	}
+	off := put(command.PutSettingsPayload{By: "root", BillingOff: of(true)})
+	if !off.BillingOff || off.Revision != 1 || off.ChangedBy != "root" || off.ChangedAt != b.now {
+		t.Errorf("switched off: %+v", off)
+	}
+	if again := put(command.PutSettingsPayload{By: "eve", BillingOff: of(true)}); again.Revision !=
+		1 || again.ChangedBy != "root" {
+		t.Errorf("again: %+v", again)
+	}
+	set := put(command.PutSettingsPayload{Threshold: of(int64(command.MaxThreshold)),
+		Rates: figures(command.MaxRateFigures)})
+	if !set.BillingOff || set.Revision != 2 || len(set.Rates) != command.MaxRateFigures ||
+		*set.Threshold != command.MaxThreshold {
+		t.Errorf("the rest: %+v", set)
+	}
+	b.must(command.OpenCustomerPayload{Customer: "new", Entry: b.ids.New()})
+	if w := b.view().Wallet("new"); w.Threshold != command.MaxThreshold {
+		t.Errorf("a new wallet is low below %d", w.Threshold)
+	}
+	if s := put(command.PutSettingsPayload{Threshold: of(int64(-1)), Rates: figures(0),
+		BillingOff: of(false)}); s.Threshold != nil || s.Rates != nil || s.BillingOff {
+		t.Errorf("all taken back: %+v", s)
+	}
+	one := func(f state.RateFigure) *[]state.RateFigure { return &[]state.RateFigure{f} }
+	for name, p := range map[string]command.PutSettingsPayload{
+		"too many": {Rates: figures(command.MaxRateFigures + 1)},
+		"twice":    {Rates: &[]state.RateFigure{(*figures(1))[0], (*figures(1))[0]}},
+		"no name":  {Rates: one(state.RateFigure{Count: 1, Per: 1_000})},
+		"a long name": {Rates: one(state.RateFigure{Class: strings.Repeat("x", 65), Count: 1,
+			Per: 1_000})},
+		"none": {CustomerRates: one(state.RateFigure{Class: "run", Count: 0, Per: 1_000})},
+		"a great many": {CustomerRates: one(state.RateFigure{Class: "run", Count: 1_000_001,
+			Per: 1_000})},
+		"too often":   {Rates: one(state.RateFigure{Class: "run", Count: 1, Per: 999})},
+		"too rarely":  {Rates: one(state.RateFigure{Class: "run", Count: 1, Per: 86_400_001})},
+		"a threshold": {Threshold: of(int64(command.MaxThreshold + 1))},
+	} {
+		before := b.view().Settings().Revision
+		p.BillingOff = of(true)
+		b.refused(p, fault.InvalidRequest)
+		if now := b.view().Settings(); now.Revision != before || now.BillingOff {
+			t.Errorf("%s: a part of it was done: %+v", name, now)
+		}
+	}
+}
+
+// The trail tells of a change whoever made it, and of no repeat.
+func TestTheTrailTellsOfSettings(t *testing.T) {
+	b := newBench(t)
+	for n := range byte(2) {
+		b.by(anAdmin, ids.ID{50 + n}, command.PutSettingsPayload{By: "root", BillingOff: of(true)})
+	}
+	trail := b.trail()
+	if len(trail) != 1 || len(trail[0].Changes) != 1 {
+		t.Fatalf("told: %+v", trail)
+	}
+	if c := trail[0].Changes[0]; c.Table != "settings" || c.Before != "" ||
+		c.After != `{"walletBillingEnabled":false}` {
+		t.Errorf("told: %+v", c)
+	}
+}
+
+// A run of a customer without a cent goes on while billing is off: also one that only money pays
+// for. The pages are counted, and the next run is refused once it is on again.
+func TestBillingIsSwitchedUnderARun(t *testing.T) {
+	b := newTrialsWith(t, 5, 1)
+	launch := func() (command.LaunchRunPayload, error) {
+		p := command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: customer,
+			Scraper: b.scraper, List: b.ids.New(), Links: 20, Tiers: model.TiersOf(model.Plain)}
+		return p, b.do(p)
+	}
+	run, err := launch()
+	if err != nil { // five free requests
+		t.Fatal(err)
+	}
+	page := func(seq uint32) {
+		t.Helper()
+		b.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: run.Job,
+			Seqs: []uint32{seq}}}})
+		b.must(command.SettlePayload{Receipts: []model.Receipt{{Job: run.Job,
+			Unit: model.Unit{Seq: seq}, Outcome: model.Delivered, PriceRow: "tier:plain",
+			Quantity: 1, Items: 1, Last: true}}})
+	}
+	for seq := range uint32(5) {
+		page(seq)
+	}
+	b.must(command.PutSettingsPayload{BillingOff: of(true)})
+	for seq := range uint32(10) {
+		page(5 + seq)
+	}
+	entry, job := b.view().Entry(run.Entry), b.view().Job(run.Job)
+	if job.Delivered != 15 || job.Charged != 0 || job.State != model.Running {
+		t.Errorf("the run is %+v", job)
+	}
+	if l := entry.Lines[0]; len(entry.Lines) != 1 || l.FreePages != 5 || l.Unbilled != 10 ||
+		l.Pages != 0 || entry.Amount != 0 {
+		t.Errorf("its entry is %+v", entry)
+	}
+	b.must(command.PutSettingsPayload{BillingOff: of(false)})
+	b.must(command.ExtendWindowPayload{Runs: []command.WindowRun{{Job: run.Job,
+		Seqs: []uint32{15}}}})
+	if job = b.view().Job(run.Job); job.Reason != model.InsufficientBalance {
+		t.Errorf("switched on again: %+v", job)
+	}
+	b.must(command.CloseRunPayload{Job: run.Job})
+	if _, err := launch(); fault.CodeOf(err) != fault.WalletInsufficient {
+		t.Errorf("without a cent: %v", err)
+	}
+}
+
+// Whoever has no top-up open opens none while billing is off. One that was opened before is
+// credited: the money was taken.
+func TestTopUpsWhileBillingIsOff(t *testing.T) {
+	b := newBench(t)
+	open := func(session string) command.OpenTopUpPayload {
+		return command.OpenTopUpPayload{Session: session, Customer: "a", Amount: 5_000_000,
+			Expires: 1 << 40}
+	}
+	b.must(open("cs_1"))
+	b.must(command.PutSettingsPayload{BillingOff: of(true)})
+	b.refused(open("cs_2"), fault.TopUpNotConfigured)
+	b.must(open("cs_1")) // a repeat
+	b.must(command.PayTopUpPayload{Session: "cs_1", Payment: "pi_1", Customer: "a",
+		Amount: 5_000_000, Entry: b.ids.New()})
+	if w := b.view().Wallet("a"); w.Balance() != 5_000_000 {
+		t.Errorf("balance %d", w.Balance())
+	}
+}

@@ -1,0 +1,52 @@
+package state
+
+// SettingsSince is the version of the cluster from which on operators have settings in the state.
+const SettingsSince = 2
+
+// LowBalanceMicros is the threshold of a new wallet, unless an operator has set one: 5 EUR.
+const LowBalanceMicros = 5_000_000
+
+// Settings are what operators have set for all nodes together. Of the zero value nothing is set.
+type Settings struct {
+	Revision uint64 `cbor:"1,keyasint"` // of the newest change, from 1; 0: nothing was ever set
+	// BillingOff says that pages are counted and shown, and nothing is reserved or charged.
+	BillingOff bool `cbor:"2,keyasint,omitempty"`
+	// Threshold is the low-balance threshold of new wallets, in micros; nil: that of the program.
+	Threshold *int64 `cbor:"3,keyasint,omitempty"`
+	// Rates and CustomerRates take the place of what each server was started with, by class,
+	// ascending. A class that is not among them stays as it is there.
+	Rates         []RateFigure `cbor:"4,keyasint,omitempty"`
+	CustomerRates []RateFigure `cbor:"5,keyasint,omitempty"`
+	ChangedAt     int64        `cbor:"6,keyasint,omitempty"` // Unix milliseconds of state time
+	ChangedBy     string       `cbor:"7,keyasint,omitempty"` // the admin's subject
+}
+
+// RateFigure is how often calls of a class may be made.
+type RateFigure struct {
+	Class string `cbor:"1,keyasint"`
+	Count uint32 `cbor:"2,keyasint"` // 1 or more
+	Per   int64  `cbor:"3,keyasint"` // milliseconds, 1,000 or more
+}
+
+var settingsTable = define(SettingsSince, "settings",
+	index("id", true, func(*Settings) []any { return []any{"settings"} }),
+).told((*Settings).telling).always().followedByAll(Touch{What: TouchedWallet})
+
+// Settings are what holds now. They are not to be changed.
+func (v *View) Settings() *Settings {
+	if known := settingsTable.first(v, "id", "settings"); known != nil {
+		return known
+	}
+	return &Settings{}
+}
+
+// PutSettings sets them.
+func (t *Tx) PutSettings(s *Settings) { settingsTable.put(t, s) }
+
+// keepSettings keeps the settings as they are today: what an operator has decided since the backup
+// was not decided by it. Where the state that is replaced never had any, the backup's hold.
+func (f *follower) keepSettings(tx *Tx) {
+	if today := f.old.Settings(); today.Revision > 0 {
+		tx.PutSettings(today)
+	}
+}

@@ -268,14 +268,19 @@ func (c *check) without(runs []*client.Job) []*client.Job {
 		func(job *client.Job) bool { return slices.Contains(c.Last.Found, job.ID) })
 }
 
-// count holds one run's entry against its page records.
+// count holds one run's entry against its page records. A run whose records cannot be read while
+// the row store answers is not equal, and keeps no other from being counted.
 func (d *Daily) count(ctx context.Context, c *check, job *client.Job, entry *client.Entry) error {
-	run, err := recountJob(ctx, d.config.Control.View(), d.config.Store, job, entry)
-	if err != nil {
-		return err
+	run, unread := recountJob(ctx, d.config.Control.View(), d.config.Store, job, entry)
+	if unread != nil {
+		if _, away := d.config.Store.Recount(ctx, ids.ID{}); away != nil || ctx.Err() != nil {
+			return unread
+		}
+		d.config.Logger.Error("billing: a run cannot be counted", "job", job.ID, "customer",
+			job.Customer, "error", unread)
 	}
 	d.runs.Inc()
-	if run.Equal() {
+	if unread == nil && run.Equal() {
 		return nil
 	}
 	now, err := d.config.History.Run(ctx, d.config.Control.View(), job.ID)
@@ -290,6 +295,9 @@ func (d *Daily) count(ctx context.Context, c *check, job *client.Job, entry *cli
 		return nil
 	}
 	c.Found = append(c.Found, job.ID)
+	if unread != nil {
+		return nil // it is told
+	}
 	d.config.Logger.Error("billing: the ledger is not what the page records say", "job", run.Job,
 		"customer", run.Customer,
 		"entry", run.Entry, "ledgerMicros", run.LedgerMicros, "recountMicros", run.RecountMicros,

@@ -35,6 +35,7 @@ type records struct {
 	of   map[ids.ID]rowstore.Recount
 	read []ids.ID
 	fail error
+	torn ids.ID // a run whose records cannot be read
 	hold func() // called within each read
 }
 
@@ -43,7 +44,13 @@ func (r *records) Recount(_ context.Context, job ids.ID) (rowstore.Recount, erro
 	if r.fail != nil {
 		return rowstore.Recount{}, r.fail
 	}
+	if job.IsZero() {
+		return rowstore.Recount{}, nil // nobody's
+	}
 	r.read = append(r.read, job)
+	if job == r.torn {
+		return rowstore.Recount{}, errors.New("a record cannot be read")
+	}
 	return r.of[job], nil
 }
 
@@ -316,6 +323,28 @@ func TestDailyWaitsForTheRowStore(t *testing.T) {
 	}
 	c.store.fail = nil
 	c.wantRead(c.look(d), 0)
+}
+
+// TestDailyCountsBesideATornRun: a run whose records cannot be read is told like an unequal one. It
+// keeps no other from being counted.
+func TestDailyCountsBesideATornRun(t *testing.T) {
+	c := newChecked(t)
+	c.run(1)
+	c.store.torn = c.run(1)
+	c.run(1)
+	d, log, metric := c.daily()
+	c.wantRead(c.look(d), 0, 1, 2)
+	if metric("shoal_billing_recount_unequal_runs") != 1 ||
+		metric("shoal_billing_recount_ended_timestamp_seconds") == 0 ||
+		!strings.Contains(log.String(), c.store.torn.String()) {
+		t.Errorf("it is not told: %s", log)
+	}
+	c.store.torn = ids.ID{}
+	c.newDay()
+	c.look(d)
+	if unequal := metric("shoal_billing_recount_unequal_runs"); unequal != 0 {
+		t.Errorf("%v runs are unequal once all can be read", unequal)
+	}
 }
 
 // TestDailyComesDueEachDay, at an hour of its own, and rests until then.

@@ -58,6 +58,7 @@ var shownElsewhere = map[string]string{
 	"svc_run_group":                 "TestRunOfAHugeGroup",
 	"svc_run_group_by_post":         "TestRunOfAHugeGroup",
 	"svc_put_group_start_type":      "streamed, 1,000 of 300 bytes at a time",
+	"svc_get_row_receipt":           "the tries of one page",
 	"svc_list_scraper_starts":       "5 of 200 bytes at most",
 	"svc_list_group_starts":         "5 of 200 bytes at most",
 	"svc_stop_group":                "1,000 runs of 150 bytes at most",

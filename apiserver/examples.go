@@ -2,6 +2,9 @@ package apiserver
 
 import "shoal.dev/shoal/apiserver/internal/operation"
 
+// rowIDExample names a row of the run.
+const rowIDExample = `"aOWxwtPktbbHyNnwBQAC"`
+
 // examples are what members and parameters look like in the description (operation.Examples). What
 // they show is one shop's scraper, its run and what came of it.
 func examples() operation.Examples {
@@ -72,6 +75,18 @@ func examples() operation.Examples {
 		"WebhookInput.events":                `["SCRAPER_RUN_FAILED"]`,
 		"WebhookWithSecret.events":           `["SCRAPER_RUN_FAILED"]`,
 		"WebhookWithSecret.secret":           `"whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"`,
+		"RowReceipt.rowId":                   rowIDExample,
+		"rowId":                              rowIDExample,
+		"RowReceipt.finalUrl":                `null`,
+		"RowReceipt.tier":                    `"plain"`,
+		"RowReceipt.bodySha256":              `"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`,
+		"RowReceipt.url":                     `"https://shop.example/books"`,
+		"RowPrice.label":                     `"Plain"`,
+		"RowPrice.rowKey":                    `"tier:plain"`,
+		"RowTry.code":                        `null`,
+		"RowReceipt.status":                  `200`,
+		"RowTry.status":                      `200`,
+		"RowTry.tier":                        `"plain"`,
 		"Start.reason":                       `null`,
 		"StreamTicket.ticket":                `"svc_ticket_4GZ7Q2YB5M3KXJ6WAVTNRCEPLD4GZ7Q2YB5M3KXJ6WAVTNRCEPLD"`,
 		"svc_get_wallet_statement.month":     `"2026-01"`,

@@ -12,7 +12,7 @@ import (
 const scrapedAtLayout = "2006-01-02T15:04:05.000Z"
 
 // completeRows makes complete documents of a page's rows: the extractor's object, then the server's
-// keys, which are the same for all rows of the page.
+// keys. But for the row's id they are the same for all rows of the page.
 func completeRows(p *model.Page, job rowstore.Job) {
 	if len(p.Rows) == 0 {
 		return
@@ -20,8 +20,9 @@ func completeRows(p *model.Page, job rowstore.Job) {
 	tail := serverKeys(p, job)
 	size := 0
 	for _, row := range p.Rows {
-		size += len(row) + len(tail)
+		size += len(row) + len(tail) + model.MaxRowIDText + len(`"}`)
 	}
+	id := model.RowID{Job: job.ID, Unit: p.Unit}
 	docs := make([]byte, 0, size) // one allocation for all rows: they live and die together
 	for i, row := range p.Rows {
 		start := len(docs)
@@ -30,12 +31,15 @@ func completeRows(p *model.Page, job rowstore.Job) {
 			docs = append(docs, ',')
 		}
 		docs = append(docs, tail...)
+		id.Place = uint32(i)
+		docs, _ = id.AppendText(docs) // it never fails
+		docs = append(docs, `"}`...)
 		p.Rows[i] = docs[start:len(docs):len(docs)]
 	}
 }
 
-// serverKeys is the end of a document, from the first server key to the closing brace (decision 37
-// for the addresses).
+// serverKeys is the end of a document, from the first server key to where the row's id stands
+// (decision 37 for the addresses).
 func serverKeys(p *model.Page, job rowstore.Job) []byte {
 	id := job.ID.String()
 	tail := make([]byte, 0, 256+len(p.URL)+len(p.Final))
@@ -48,5 +52,5 @@ func serverKeys(p *model.Page, job rowstore.Job) []byte {
 	tail = append(append(tail, `","_jobId":"`...), id...)
 	tail = append(append(tail, `","_scraperJobStatusId":"`...), id...)
 	tail = append(append(tail, `","_scraperId":"`...), job.Scraper.String()...)
-	return append(tail, `"}`...)
+	return append(tail, `","_rowId":"`...)
 }

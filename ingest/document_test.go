@@ -12,7 +12,9 @@ func TestCompleteRows(t *testing.T) {
 	at := time.Date(2026, 3, 1, 23, 4, 5, 67_900_000, time.FixedZone("", 3600)).UnixMicro()
 	job := rowstore.Job{ID: id(1), Scraper: id(2)}
 	const ids = `"_scrapedAt":"2026-03-01T22:04:05.067Z","_jobId":"000000000000000000000001",` +
-		`"_scraperJobStatusId":"000000000000000000000001","_scraperId":"000000000000000000000002"}`
+		`"_scraperJobStatusId":"000000000000000000000001","_scraperId":"000000000000000000000002",` +
+		`"_rowId":"AAAAAAAAAAAAAAAB`
+	const first, second = ids + `BQIA"}`, ids + `BQIB"}`
 	for name, c := range map[string]struct {
 		page model.Page
 		want []string
@@ -20,26 +22,27 @@ func TestCompleteRows(t *testing.T) {
 		"members, then the server's keys": {
 			model.Page{URL: "http://a.test/", At: at,
 				Rows: [][]byte{[]byte(`{"t":1}`), []byte(`{"t":2}`)}},
-			[]string{`{"t":1,"_sourceUrl":"http://a.test/",` + ids,
-				`{"t":2,"_sourceUrl":"http://a.test/",` + ids},
+			[]string{`{"t":1,"_sourceUrl":"http://a.test/",` + first,
+				`{"t":2,"_sourceUrl":"http://a.test/",` + second},
 		},
 		"an empty object": {
 			model.Page{URL: "http://a.test/", At: at, Rows: [][]byte{[]byte(`{}`)}},
-			[]string{`{"_sourceUrl":"http://a.test/",` + ids},
+			[]string{`{"_sourceUrl":"http://a.test/",` + first},
 		},
 		"redirected": {
 			model.Page{URL: "http://a.test/", Final: "http://b.test/", At: at,
 				Rows: [][]byte{[]byte(`{}`)}},
-			[]string{`{"_sourceUrl":"http://a.test/","_finalUrl":"http://b.test/",` + ids},
+			[]string{`{"_sourceUrl":"http://a.test/","_finalUrl":"http://b.test/",` + first},
 		},
 		"redirected to itself": {
 			model.Page{URL: "http://a.test/", Final: "http://a.test/", At: at,
 				Rows: [][]byte{[]byte(`{}`)}},
-			[]string{`{"_sourceUrl":"http://a.test/",` + ids},
+			[]string{`{"_sourceUrl":"http://a.test/",` + first},
 		},
 		"no rows": {model.Page{URL: "http://a.test/"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c.page.Unit = model.Unit{Seq: 5, Page: 2}
 			completeRows(&c.page, job)
 			if len(c.page.Rows) != len(c.want) {
 				t.Fatalf("%d rows, want %d", len(c.page.Rows), len(c.want))

@@ -45,6 +45,7 @@ func (Row) Schema() *jsonschema.Schema {
 			"_finalUrl":  text("Where redirects led, if they did"),
 			"_scrapedAt": {Type: "string", Format: "date-time"},
 			"_jobId":     text("Run that made the row"),
+			"_rowId":     text("The row's id, for good: GET /api/scraper/data/{rowId}/receipt"),
 			"_scraperId": text("Scraper of that run"),
 		},
 		AdditionalProperties: &jsonschema.Schema{}}

@@ -129,6 +129,9 @@ type Page struct {
 	// Detail is what there is to say of an Errored page beyond its Code, in words for its customer;
 	// "" for nothing.
 	Detail string `cbor:"21,keyasint,omitempty"`
+	// BodyHash is the SHA-256 of the newest body that the page's own address answered, without its
+	// encoding for the wire. nil: none was read whole.
+	BodyHash []byte `cbor:"22,keyasint,omitempty"`
 }
 
 // Receipt is the proof that a unit is durably stored, on the topic `receipts`. A Cancelled one

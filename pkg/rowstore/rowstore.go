@@ -202,6 +202,11 @@ type Record struct {
 	Items    uint32
 	Last     bool
 	At       int64 // Unix microseconds
+	// As model.Page has them.
+	Final         string
+	Tries         []model.Try
+	Bytes, Millis uint32
+	BodyHash      []byte
 }
 
 // Scope says whose rows are read: those of the group, and of one scraper when Scraper is not zero.
@@ -291,6 +296,8 @@ type Reads interface {
 	Scan(ctx context.Context, q ScanQuery) (docs []json.RawMessage, last int64, err error)
 	// LinkErrors returns the errored links of a job after a unit (nil: from the first), ascending.
 	LinkErrors(ctx context.Context, job ids.ID, after *model.Unit, most int) ([]LinkError, error)
+	// Record is the page record of a unit; nil: there is none.
+	Record(ctx context.Context, job ids.ID, unit model.Unit) (*Record, error)
 }
 
 // Columns are what every engine's schema has for jobs, page records and rows, under these names. A

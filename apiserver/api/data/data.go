@@ -36,6 +36,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.download(),
 		r.read(),
 		r.export(),
+		r.receipt(),
 		r.previewDelete(),
 		r.delete(),
 		r.categories(),

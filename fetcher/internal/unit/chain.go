@@ -56,6 +56,7 @@ type fetchState struct {
 	by        model.Tier // what brought the unit's own page, once it is there
 	busy      int        // times in a row that the tier could take no more
 	wire      int64
+	hash      []byte // SHA-256 of the newest body of the unit's own page, nil without one
 	why       string // in words, why the newest try brought no row; "" where its code says it all
 
 	until time.Time      // the unit's time is over, zero: it has no limit
@@ -138,7 +139,8 @@ func (t *Turn) target() (at string, as *curl.Request) {
 func (c *Chain) page() *model.Page {
 	now := c.units.config.Clock.Now()
 	p := &model.Page{Job: c.task.Job, Unit: c.unit, Fetch: c.units.config.IDs.New(), URL: c.url,
-		Tries: c.fetch.tries, Bytes: clamp(c.fetch.wire), At: now.UnixMicro()}
+		Tries: c.fetch.tries, Bytes: clamp(c.fetch.wire), At: now.UnixMicro(),
+		BodyHash: c.fetch.hash}
 	if !c.fetch.began.IsZero() {
 		p.Millis = clamp(now.Sub(c.fetch.began).Milliseconds())
 	}

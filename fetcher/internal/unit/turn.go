@@ -2,6 +2,7 @@ package unit
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -415,6 +416,8 @@ func (t *Turn) readPage(ctx context.Context, response *web.Page) Step {
 	asked := t.fetch.asked
 	if asked == "" {
 		asked, t.fetch.by = t.url, t.tiers[t.fetch.tier]
+		hash := sha256.Sum256(response.Body)
+		t.fetch.hash = hash[:]
 	}
 	next := t.extractPages(ctx,
 		extract.Page{URL: response.Final, ContentType: response.ContentType,

@@ -96,6 +96,16 @@ func (s *Store) EachRecord(ctx context.Context, job ids.ID,
 	}
 }
 
+// Record is rowstore.Reads.
+func (s *Store) Record(ctx context.Context, job ids.ID, unit model.Unit) (*rowstore.Record, error) {
+	found, err := s.records(ctx, job,
+		fmt.Sprintf(`seq = %d AND page = %d`, unit.Seq, unit.Page), 1)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0].Record, nil
+}
+
 // LinkErrors is rowstore.Reads.
 func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 	most int) ([]rowstore.LinkError, error) {

@@ -168,6 +168,41 @@ func testCancelled(s *suite) {
 	s.equal("receipt beside a record", receipt(cancelled), s.put(cancelled)[0])
 }
 
+// testRecord: the record of a unit is found by it, whole, as long as it is there.
+func testRecord(s *suite) {
+	job, other := s.job(), s.job()
+	w := s.delivered(job, math.MaxInt32, math.MaxUint32, `{"v":1}`, `{"v":2}`)
+	p := w.Page
+	p.Final, p.BodyHash = "https://host.test/final", []byte{0, 255, 7}
+	p.Tries = []model.Try{{Tier: model.Plain, Code: "blocked", Status: 403, Millis: 3},
+		{Tier: model.Super, Status: 200, Millis: 9}}
+	failed := s.errored(job, 0, 0, "timeout", 0)
+	failed.Page.Detail, failed.Page.Last = "no answer", true
+	s.put(w, failed, s.delivered(other, 0, 1, `{}`))
+	record := func(p *model.Page) *rowstore.Record {
+		return &rowstore.Record{Unit: p.Unit, Fetch: p.Fetch, Outcome: p.Outcome, Code: p.Code,
+			Detail: p.Detail, Status: p.Status, URL: p.URL, PriceRow: p.PriceRow,
+			Quantity: p.Quantity, Items: uint32(len(p.Rows)), Last: p.Last, At: p.At,
+			Final: p.Final, Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis,
+			BodyHash: p.BodyHash}
+	}
+	check := func(what string, job rowstore.Job, unit model.Unit, want *rowstore.Record) {
+		s.Helper()
+		got, err := s.store.Record(s.ctx, job.ID, unit)
+		s.ok(err)
+		s.equal(what, want, got)
+	}
+	check("delivered", job, p.Unit, record(p))
+	check("errored", job, failed.Page.Unit, record(failed.Page))
+	check("another page", job, model.Unit{Page: 1}, nil)
+	check("of another run", other, failed.Page.Unit, nil)
+	check("of no run", s.job(), failed.Page.Unit, nil)
+	s.ok(s.store.DeleteJob(s.ctx, job.ID, false))
+	check("without its rows", job, p.Unit, record(p))
+	s.ok(s.store.DeleteJob(s.ctx, job.ID, true))
+	check("deleted", job, p.Unit, nil)
+}
+
 func testRecords(s *suite) {
 	job := s.job()
 	var chain []rowstore.PageWrite
@@ -216,7 +251,8 @@ func testRecords(s *suite) {
 			p := chain[0].Page
 			s.equal("record", rowstore.Record{Unit: p.Unit, Fetch: p.Fetch, Outcome: p.Outcome,
 				Status: 200, URL: p.URL,
-				PriceRow: "tier:plain", Quantity: 1, Items: 1, At: p.At}, r)
+				PriceRow: "tier:plain", Quantity: 1, Items: 1, At: p.At, Tries: p.Tries,
+				Bytes: p.Bytes, Millis: p.Millis}, r)
 		}
 		return nil
 	}))

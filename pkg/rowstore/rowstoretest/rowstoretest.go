@@ -19,7 +19,7 @@ import (
 
 // RunCore runs what writes to and reads from every table, by few tests of the suite.
 func RunCore(t *testing.T, open func(t *testing.T) rowstore.Store) {
-	run(t, open, "Lists", "FirstRecordWins", "Records", "Seal", "DeleteJob", "Recount",
+	run(t, open, "Lists", "FirstRecordWins", "Record", "Records", "Seal", "DeleteJob", "Recount",
 		"LinkErrors", "NewestFirst", "Refused", "WhateverAPageHolds")
 }
 
@@ -47,6 +47,7 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"Cancelled", testCancelled},
 		{"Refused", testRefused},
 		{"WhateverAPageHolds", testWhateverAPageHolds},
+		{"Record", testRecord},
 		{"Records", testRecords},
 		{"Seal", testSeal},
 		{"SealUnknown", testSealUnknown},

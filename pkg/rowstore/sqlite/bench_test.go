@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"strings"
@@ -30,16 +31,18 @@ func batch(source *ids.Sequence, job rowstore.Job, from, count int) []rowstore.P
 	for i := range pages {
 		seq := from + i
 		url := fmt.Sprintf("https://host-%d.example.test/products/item-%d", seq%1000, seq)
-		row := fmt.Sprintf(`{"_jobId":%q,"_sourceUrl":%q,"_scrapedAt":"2026-01-31T12:00:00Z","title":"Product %d","price":"%d.99",`+
-			`"sku":"SKU-%d","description":%q}`, job.ID, url, seq, seq%500, seq,
+		row := fmt.Sprintf(`{"_jobId":%q,"_sourceUrl":%q,"_scrapedAt":"2026-01-31T12:00:00Z","_rowId":%q,"title":"Product %d","price":"%d.99",`+
+			`"sku":"SKU-%d","description":%q}`, job.ID, url,
+			model.RowID{Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}}, seq, seq%500, seq,
 			strings.Repeat("words ", 40))
+		hash := sha256.Sum256([]byte(url))
 		pages[i] = rowstore.PageWrite{Job: job, Page: &model.Page{
 			Job: job.ID, Unit: model.Unit{Seq: uint32(seq)}, Fetch: source.New(),
 			Outcome: model.Delivered, Status: 200,
 			URL: url, PriceRow: "tier:plain", Quantity: 1,
 			Tries: []model.Try{{Status: 200, Millis: 40}}, Bytes: 20_000,
 			Millis: 41, At: 1_700_000_000_000_000 + int64(seq), Last: true,
-			Rows: [][]byte{[]byte(row)},
+			Rows: [][]byte{[]byte(row)}, BodyHash: hash[:],
 		}}
 	}
 	return pages

@@ -117,6 +117,15 @@ func records(ctx context.Context, db *sql.DB, job ids.ID, where string, after in
 	return records, nil
 }
 
+// Record is rowstore.Reads.
+func (s *Store) Record(ctx context.Context, job ids.ID, unit model.Unit) (*rowstore.Record, error) {
+	found, err := records(ctx, s.reads, job, "unit = ?", unitKey(unit), 1)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
 // LinkErrors is rowstore.Reads.
 func (s *Store) LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 	most int) ([]rowstore.LinkError, error) {

@@ -29,6 +29,7 @@ type Content struct {
 	Spent  bool                `cbor:"10,keyasint,omitempty"`
 	Next   *model.Continuation `cbor:"11,keyasint,omitempty"`
 	Detail string              `cbor:"12,keyasint,omitempty"`
+	Body   []byte              `cbor:"13,keyasint,omitempty"` // SHA-256
 }
 
 // Codec encodes contents. Its zero value is not usable.
@@ -48,7 +49,7 @@ func (c Codec) Encode(p *model.Page) ([]byte, error) {
 	encoded, err := c.mode.Marshal(utf8text.MendText(&Content{Fetch: p.Fetch, Code: p.Code,
 		Status: p.Status, URL: p.URL, Final: p.Final,
 		Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next,
-		Detail: p.Detail}))
+		Detail: p.Detail, Body: p.BodyHash}))
 	if err != nil {
 		return nil, fmt.Errorf("encode record %v: %w", p.Unit, err)
 	}
@@ -71,7 +72,8 @@ func Decode(encoded []byte, r *rowstore.Record) (*model.Continuation, error) {
 	}
 	c := utf8text.MendText(&read).(*Content)
 	r.Fetch, r.Code, r.Status, r.URL, r.At = c.Fetch, c.Code, c.Status, c.URL, c.At
-	r.Detail = c.Detail
+	r.Detail, r.Final, r.Tries, r.BodyHash = c.Detail, c.Final, c.Tries, c.Body
+	r.Bytes, r.Millis = c.Bytes, c.Millis
 	return c.Next, nil
 }
 

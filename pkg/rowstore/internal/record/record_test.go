@@ -25,7 +25,7 @@ func TestEncoding(t *testing.T) {
 		Millis: 7, At: 8,
 		Spent: true, Next: &model.Continuation{Page: 1, URL: "https://c.test/",
 			Seen: []uint64{1 << 63}, KnownRows: []uint64{9}},
-		Detail: "why",
+		Detail: "why", BodyHash: []byte{1, 2, 255},
 	}
 	codec, err := NewCodec()
 	if err != nil {
@@ -59,7 +59,8 @@ func TestEncoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := rowstore.Record{Fetch: page.Fetch, Code: "timeout", Detail: "why", Status: 503,
-		URL: page.URL, At: 8}
+		URL: page.URL, At: 8, Final: page.Final, Tries: page.Tries, Bytes: 6, Millis: 7,
+		BodyHash: page.BodyHash}
 	if diff := cmp.Diff(want, got) + cmp.Diff(page.Next, next); diff != "" {
 		t.Error(diff)
 	}

@@ -1,0 +1,144 @@
+package data
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// RowReceipt says where a row comes from: how its page was fetched, and what that costs.
+type RowReceipt struct {
+	RowID      string    `json:"rowId"`
+	JobID      ids.ID    `json:"jobId"`
+	ScraperID  ids.ID    `json:"scraperId"`
+	GroupID    ids.ID    `json:"groupId"`
+	URL        string    `json:"url" doc:"Address of the page, as it was listed or found"`
+	FinalURL   *string   `json:"finalUrl" doc:"Where redirects led; null: nowhere else"`
+	Status     uint16    `json:"status" doc:"HTTP status of the last answer"`
+	ScrapedAt  api.Time  `json:"scrapedAt"`
+	DurationMS uint32    `json:"durationMillis" doc:"From the first request to the page's end"`
+	Bytes      uint32    `json:"bytes" doc:"Of bodies off the wire, over all tries"`
+	Rows       uint32    `json:"rows" doc:"That the page has brought, this one among them"`
+	Tier       string    `json:"tier" doc:"The tier that brought the page: plain, render, super or render+super"`
+	Tries      []RowTry  `json:"tries" doc:"In their order: the chain of tiers"`
+	BodySHA256 *string   `json:"bodySha256" doc:"Of the body that the page's own address answered, without its encoding for the wire. Null of pages from before there were receipts."`
+	Price      *RowPrice `json:"price" doc:"Null for those with whom the group is shared"`
+}
+
+// RowTry is one try at a page.
+type RowTry struct {
+	Tier       string  `json:"tier"`
+	Code       *string `json:"code" doc:"What went wrong, for programs; null: nothing did"`
+	Status     *uint16 `json:"status" doc:"HTTP status; null without an answer"`
+	DurationMS uint32  `json:"durationMillis"`
+}
+
+// RowPrice is what a page costs, in micros: millionths of a euro. Its rows share it.
+type RowPrice struct {
+	RowKey     string `json:"rowKey" doc:"Row of the price list that the run was launched under; empty: the page costs nothing"`
+	Label      string `json:"label"`
+	Quantity   uint32 `json:"quantity" doc:"How many times that price"`
+	UnitMicros int64  `json:"unitPriceMicros" doc:"In micros, millionths of a euro"`
+	Micros     int64  `json:"amountMicros" doc:"Of the page, in micros, millionths of a euro, before free requests: the run's transaction tells how many pages were free"`
+}
+
+type receiptRequest struct {
+	RowID string `path:"rowId" pattern:"^[A-Za-z0-9_-]{20,36}$" doc:"A row's _rowId"`
+}
+
+// receipt is GET /api/scraper/data/{rowId}/receipt.
+func (r Resource) receipt() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_get_row_receipt",
+		Routes: operation.Routes("GET /api/scraper/data/{rowId}/receipt"), Group: group,
+		Summary: "Says where a row comes from",
+		Description: "A row's id is its _rowId. The receipt is that of the page which brought " +
+			"the row, and is there as long as the row is.",
+		Access: auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *receiptRequest) (RowReceipt, error) {
+		var id model.RowID
+		if err := id.UnmarshalText([]byte(in.RowID)); err != nil {
+			return RowReceipt{}, fault.Invalid(fault.InvalidID, "rowId", "is no _rowId of a row")
+		}
+		job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, id.Job,
+			"rowId")
+		if err != nil {
+			if fault.CodeOf(err) == fault.JobNotFound {
+				err = noRow()
+			}
+			return RowReceipt{}, err
+		}
+		if !shown(from.View, job) {
+			return RowReceipt{}, noRow()
+		}
+		record, err := r.Store.Record(ctx, job.ID, id.Unit)
+		if err != nil {
+			return RowReceipt{}, fmt.Errorf("receipt of row %s: %w", in.RowID, err)
+		}
+		if record == nil || record.Outcome != model.Delivered || id.Place >= record.Items {
+			return RowReceipt{}, noRow()
+		}
+		answer := newReceipt(in.RowID, job, record)
+		if job.Customer == from.Customer {
+			answer.Price = priceOf(from.View, job, record)
+		}
+		return answer, nil
+	})
+}
+
+func noRow() error { return fault.Invalid(fault.NotFound, "rowId", "there is no such row") }
+
+// shown says whether rows of a run may be seen.
+func shown(v *client.View, job *client.Job) bool {
+	scope := client.Shown(v, job.Group, ids.ID{})
+	return job.Started*1000 >= scope.Since && !slices.Contains(scope.Without, job.ID) &&
+		!slices.Contains(scope.Gone, job.Scraper)
+}
+
+func newReceipt(id string, job *client.Job, record *rowstore.Record) RowReceipt {
+	answer := RowReceipt{RowID: id, JobID: job.ID, ScraperID: job.Scraper, GroupID: job.Group,
+		URL: record.URL, Status: record.Status, ScrapedAt: api.Time(record.At / 1000),
+		DurationMS: record.Millis, Bytes: record.Bytes, Rows: record.Items, Tries: []RowTry{}}
+	if record.Final != "" && record.Final != record.URL {
+		answer.FinalURL = &record.Final
+	}
+	for _, try := range record.Tries {
+		made := RowTry{Tier: try.Tier.String(), DurationMS: try.Millis}
+		if try.Code != "" {
+			made.Code = &try.Code
+		}
+		if try.Status != 0 {
+			made.Status = &try.Status
+		}
+		answer.Tries, answer.Tier = append(answer.Tries, made), made.Tier
+	}
+	if len(record.BodyHash) > 0 {
+		hash := hex.EncodeToString(record.BodyHash)
+		answer.BodySHA256 = &hash
+	}
+	return answer
+}
+
+// priceOf is what a page costs by the prices of its run.
+func priceOf(v *client.View, job *client.Job, record *rowstore.Record) *RowPrice {
+	price := &RowPrice{RowKey: record.PriceRow, Quantity: record.Quantity}
+	if table := v.Prices(job.Prices); table != nil && record.PriceRow != "" {
+		if row, known := table.Rows.Row(record.PriceRow); known {
+			price.Label, price.UnitMicros = row.Label, row.Micros
+			price.Micros = row.Of(int64(record.Quantity))
+		}
+	}
+	return price
+}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/alecthomas/kong"
+
 	"shoal.dev/shoal/cmd/shoal/internal/api/apitest"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
 )
@@ -248,6 +250,29 @@ func TestMisspeltVariablesAreTold(t *testing.T) {
 		"SHOAL_WHATEVER_ELSE sets nothing: no flag is called --whatever-else")
 	if strings.Count(got.err, "\n") != 2 {
 		t.Errorf("it tells more:\n%s", got.err)
+	}
+}
+
+// TestVariablesThatSetSomethingAreNotTold: several commands have flags of one name, with variables
+// of their own.
+func TestVariablesThatSetSomethingAreNotTold(t *testing.T) {
+	parser, err := kong.New(&grammar{}, kong.Name("shoal"), kong.DefaultEnvars("SHOAL"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := 0
+	for _, leaf := range parser.Model.Leaves(true) {
+		for _, flag := range leaf.Flags {
+			for _, name := range flag.Envs {
+				t.Setenv(name, "x")
+				set++
+			}
+		}
+	}
+	b := newShell(t)
+	got := b.shoal("version")
+	if got.want(t, terminal.ExitOK); strings.Contains(got.err, "sets nothing") || set < 100 {
+		t.Errorf("%d variables are set, and it tells:\n%s", set, got.err)
 	}
 }
 

@@ -20,12 +20,7 @@ var ofOthers = regexp.MustCompile(`^SHOAL_((.*_)?(SERVICE_(HOST|PORT.*)|PORT(_.*
 // tellMisspelt names variables of the environment that no flag has: what they should set is not
 // set.
 func tellMisspelt(t *terminal.Terminal, app *kong.Application, environment []string) {
-	flags, known := configfile.Flags(app), map[string]bool{}
-	for _, flag := range flags {
-		for _, name := range flag.Envs {
-			known[name] = true
-		}
-	}
+	flags, known := configfile.Flags(app), configfile.Variables(app)
 	slices.Sort(environment)
 	for _, variable := range environment {
 		name, _, _ := strings.Cut(variable, "=")

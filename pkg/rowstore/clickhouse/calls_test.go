@@ -110,6 +110,10 @@ func (r *rights) apiserver(s *clickhouse.Store) []call {
 		{"EachRecord", func(ctx context.Context) error {
 			return s.EachRecord(ctx, r.job.ID, func(rowstore.Record) error { return nil })
 		}},
+		{"Record", func(ctx context.Context) error {
+			_, err := s.Record(ctx, r.job.ID, model.Unit{})
+			return err
+		}},
 		{"LinkErrors", func(ctx context.Context) error {
 			_, err := s.LinkErrors(ctx, r.job.ID, nil, 1)
 			return err

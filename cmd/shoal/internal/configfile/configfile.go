@@ -128,20 +128,35 @@ func (c *File) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, err
 	return strings.Join(values, string(sep)), nil
 }
 
-// Flags are the flags of all commands, by name.
+// Flags are the flags of all commands, by name. Of those with one name it is the first command's.
 func Flags(app *kong.Application) map[string]*kong.Flag {
 	flags := map[string]*kong.Flag{}
-	gatherFlags(app.Node, flags)
+	eachFlag(app.Node, func(flag *kong.Flag) {
+		if flags[flag.Name] == nil {
+			flags[flag.Name] = flag
+		}
+	})
 	return flags
 }
 
-func gatherFlags(node *kong.Node, into map[string]*kong.Flag) {
+// Variables are the variables of the environment that set a flag of any command.
+func Variables(app *kong.Application) map[string]bool {
+	variables := map[string]bool{}
+	eachFlag(app.Node, func(flag *kong.Flag) {
+		for _, name := range flag.Envs {
+			variables[name] = true
+		}
+	})
+	return variables
+}
+
+func eachFlag(node *kong.Node, visit func(*kong.Flag)) {
 	for _, flag := range node.Flags {
-		into[flag.Name] = flag
+		visit(flag)
 	}
 	for _, child := range node.Children {
 		if !child.Hidden {
-			gatherFlags(child, into)
+			eachFlag(child, visit)
 		}
 	}
 }

@@ -34,13 +34,13 @@ type Connections struct {
 	KafkaPasswordFile string   `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
 
 	ClickhouseURL          string `group:"services" help:"ClickHouse (HTTP), instead of SQLite in the data directory: http://HOST:PORT/DATABASE or https://…." placeholder:"URL" secret:"url"`
-	ClickhouseUser         string `group:"services" help:"User at ClickHouse, unless the URL names one." placeholder:"USER"`
+	ClickhouseUser         string `group:"services" help:"User at ClickHouse, instead of one that the URL names." placeholder:"USER"`
 	ClickhousePassword     string `group:"services" help:"Password of --clickhouse-user; not on the command line." placeholder:"PASSWORD" secret:"value"`
 	ClickhousePasswordFile string `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
 	ClickhouseCAFile       string `group:"services" help:"Authorities of ClickHouse's certificate (PEM)." type:"path" placeholder:"FILE"`
 
 	RedisAddr         string `group:"services" help:"Redis, instead of limits and caches of each process; redis://HOST:PORT/DATABASE, and rediss:// with TLS, will do, too." placeholder:"HOST:PORT" secret:"url"`
-	RedisUser         string `group:"services" help:"User at Redis, unless the URL names one or it is the default user." placeholder:"USER"`
+	RedisUser         string `group:"services" help:"User at Redis, instead of one that the URL names; the default user without either." placeholder:"USER"`
 	RedisPassword     string `group:"services" help:"Password at Redis; not on the command line." placeholder:"PASSWORD" secret:"value"`
 	RedisPasswordFile string `group:"services" help:"File that holds it." type:"path" placeholder:"FILE"`
 	RedisCAFile       string `group:"services" help:"Authorities of Redis's certificate (PEM)." type:"path" placeholder:"FILE"`

@@ -352,7 +352,7 @@ func TestReconcileNamesEachDifference(t *testing.T) {
 	b.api.Reconciled = `[{"kind":"PAYMENT_MISSING","customerRef":"acme","subject":"pi_1",
 		"hereMicros":0,"wantMicros":5000000}]`
 	b.shoal("billing", "reconcile").want(t, terminal.ExitDiffers, "PAYMENT_MISSING", "acme",
-		"pi_1", "5 EUR", "differs in 1 place")
+		"pi_1", "5.00 EUR", "differs in 1 place")
 	b.api.Reconciled = `[]`
 	b.api.Recounts = `[{"jobId":"j9","ledgerMicros":150,"recountMicros":300,"equal":false}]`
 	b.shoal("billing", "reconcile").want(t, terminal.ExitDiffers, "RUN", "j9")

@@ -9,8 +9,8 @@ import (
 
 const (
 	entriesAtOnce = 500
-	// maxWaiting bounds the entries of a wallet that were made after one which was sealed after
-	// them: those of a run as long as the run took.
+	// maxWaiting bounds the entries that wait for an older one which was sealed later. Such are
+	// those that were made while a run went on.
 	maxWaiting = 1_000_000
 )
 

@@ -49,6 +49,7 @@ var shownElsewhere = map[string]string{
 	"svc_list_plan_prices":          "five plans",
 	"svc_admin_nodes":               "one for each process of the cluster",
 	"svc_admin_backups":             "1,000 names of 60 bytes at most",
+	"svc_admin_reconcile":           "1,000 differences of 600 bytes at most",
 	"svc_admin_work":                "200 items of 500 bytes of text at most",
 	"svc_admin_audit":               "4 MiB, and then one entry of 14 KiB at most",
 	"svc_admin_accounts":            "200 accounts of 700 bytes at most",

@@ -20,6 +20,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/webhooks"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/trial"
+	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
 )
 
@@ -47,6 +48,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		Values: c.Values}
 	subscribing := subscriptions.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock,
 		Plans: s.plans, Payments: c.Payments, Logger: c.Logger}
+	accounts, _ := c.Payments.(payment.Accounts) // nil where it keeps none
 	all := []resource{
 		scrapers.Resource{Client: c.Client, Reader: c.Client, Store: c.Store, Clock: c.Clock,
 			IDs: c.IDs, Guard: c.Guard, Plans: s.plans, ExchangeRates: c.ExchangeRates,
@@ -71,7 +73,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		webhooks.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Guard: c.Guard},
 		admin.Resource{Client: c.Client, Launcher: launcher, Clock: c.Clock, IDs: c.IDs,
 			Operator: c.Operator, Store: c.Store, History: history, Lag: c.Lag,
-			Recount: c.Recount},
+			Recount: c.Recount, Accounts: accounts},
 		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,
 			Issuer: s.issuerState, Metrics: c.Metrics, Document: document},
 	}

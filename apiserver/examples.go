@@ -50,6 +50,8 @@ func examples() operation.Examples {
 		"ServiceSettings.changedBy":          `"auth0|5f7c8ec7"`,
 		"ServiceSettingsInput.rates":         `{"run": "20/1m"}`,
 		"ServiceSettingsInput.customerRates": `{"run": "200/1m"}`,
+		"LedgerDifference.customerRef":       `"auth0|5f7c8ec7"`,
+		"LedgerDifference.subject":           `"pi_3Qx0yz2eZvKYlo2C"`,
 		"RulePreview.output":                 `13.6`,
 		"Schema.type":                        `"PRODUCT"`,
 		"SchemaInput.type":                   `"PRODUCT"`,

@@ -5,6 +5,7 @@ package payment
 
 import (
 	"context"
+	"iter"
 	"time"
 )
 
@@ -135,4 +136,22 @@ type Reversed struct {
 	Payment string
 	Micros  int64 // above 0
 	Back    int64 // micros that came back, 0 to Micros
+}
+
+// Accounts is a provider that tells what has moved on our account there.
+type Accounts interface {
+	// Movements are the payments and reversals whose money moved from a time on and before another
+	// one. A reversal may be among them several times. An error is the last that is yielded:
+	// payment_provider_failed.
+	Movements(ctx context.Context, from, to time.Time) iter.Seq2[Movement, error]
+}
+
+// Movement is a payment, or what went back of one, as the provider has it now.
+type Movement struct {
+	Payment  string
+	Reversal string // of the refund or dispute; "": it is the payment
+	Cluster  string // of the Order, where it is a payment and the provider says so
+	Customer string // likewise
+	// Micros are what was paid, 0 in another currency, or what is away now.
+	Micros int64
 }

@@ -344,6 +344,21 @@ func TestNodesAndDrain(t *testing.T) {
 		"goes on draining")
 }
 
+func TestReconcileNamesEachDifference(t *testing.T) {
+	b := newShell(t)
+	b.api.Recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true}]`
+	b.shoal("billing", "reconcile").want(t, terminal.ExitOK,
+		"2 payments and 1 reversal at the provider in 31 days, 1 run: all agree")
+	b.api.Reconciled = `[{"kind":"PAYMENT_MISSING","customerRef":"acme","subject":"pi_1",
+		"hereMicros":0,"wantMicros":5000000}]`
+	b.shoal("billing", "reconcile").want(t, terminal.ExitDiffers, "PAYMENT_MISSING", "acme",
+		"pi_1", "5.00 EUR", "differs in 1 place")
+	b.api.Reconciled = `[]`
+	b.api.Recounts = `[{"jobId":"j9","ledgerMicros":150,"recountMicros":300,"equal":false}]`
+	b.shoal("billing", "reconcile").want(t, terminal.ExitDiffers, "RUN", "j9")
+	b.shoal("billing", "reconcile", "--no-recount").want(t, terminal.ExitOK, "all agree")
+}
+
 func TestRecountFailsOnADifference(t *testing.T) {
 	b := newShell(t)
 	b.api.Recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":150,"equal":true}]`

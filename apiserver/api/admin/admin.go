@@ -7,6 +7,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
@@ -28,6 +29,8 @@ type Resource struct {
 	Operator client.Operator
 	// Lag is how many records each topic still holds, by its name.
 	Lag func(ctx context.Context) map[string]int64
+	// Accounts tell what has moved at the payment provider; nil: nobody takes payments.
+	Accounts payment.Accounts
 	// Recount holds the ledger of every closed run in a view against its page records.
 	Recount func(ctx context.Context, view *client.View) iter.Seq2[RecountedRun, error]
 }
@@ -56,6 +59,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.audit(),
 		r.status(),
 		r.recount(),
+		r.reconcile(),
 		r.nodes(),
 		r.work(),
 		r.drain(),

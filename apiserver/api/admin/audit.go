@@ -27,7 +27,8 @@ type AuditTrailEntry struct {
 	CustomerUniqueRef string             `json:"customerUniqueRef" doc:"Whom it is about; empty for nobody"`
 	Changes           []AuditTrailChange `json:"changes"`
 	MoreChanges       uint32             `json:"moreChanges" doc:"At least so many more that are not listed"`
-	Count             uint32             `json:"count" doc:"Of sign-ins that failed: how many in that minute"`
+	Count             uint32             `json:"count" doc:"Of sign-ins that failed: how many in one minute"`
+	FailedFrom        api.Time           `json:"failedFrom" doc:"Of sign-ins that failed: when their minute began"`
 	LeftBehind        *AuditTrailMark    `json:"leftBehind" doc:"Of a restore: the end of the trail of the state that it replaced"`
 	Generation        ids.ID             `json:"generation" doc:"Of the state; each restore begins one"`
 	Index             uint64             `json:"index" doc:"Raft index of the command"`
@@ -66,7 +67,7 @@ func newAuditEntry(r client.AuditRecord) AuditTrailEntry {
 			CustomerUniqueRef: r.Actor.Customer, Operation: r.Actor.Operation,
 			Address: r.Actor.Address, CorrelationID: r.Actor.Correlation},
 		CustomerUniqueRef: r.Customer, Changes: []AuditTrailChange{}, MoreChanges: r.More,
-		Count: r.Count, Generation: r.Generation, Index: r.Index,
+		Count: r.Count, FailedFrom: api.Time(r.FailedFrom), Generation: r.Generation, Index: r.Index,
 		Hash: hex.EncodeToString(r.Hash[:]), PreviousHash: hex.EncodeToString(r.Before[:])}
 	if !r.Actor.Key.IsZero() {
 		e.Actor.KeyID = &r.Actor.Key

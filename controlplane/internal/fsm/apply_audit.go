@@ -1,7 +1,9 @@
 package fsm
 
 import (
-	"fmt"
+	"reflect"
+	"strings"
+	"unicode"
 
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
@@ -16,12 +18,25 @@ const (
 )
 
 // audit writes the entry of the audit trail that a command deserves.
-func audit(tx *state.Tx, env *command.Envelope) {
-	action := fmt.Sprintf("command %d", env.Number)
+func audit(tx *state.Tx, env *command.Envelope, payload command.Payload) {
+	action := actionOf(payload)
 	if env.Actor != nil {
 		action = env.Actor.Operation
 	}
 	tx.Audit(action)
+}
+
+// actionOf names a command that nobody called for: move-schedules for MoveSchedulesPayload. The
+// names stand in golden files, so that they stay what they are.
+func actionOf(payload command.Payload) string {
+	var action strings.Builder
+	for i, c := range strings.TrimSuffix(reflect.TypeOf(payload).Name(), "Payload") {
+		if unicode.IsUpper(c) && i > 0 {
+			action.WriteByte('-')
+		}
+		action.WriteRune(unicode.ToLower(c))
+	}
+	return action.String()
 }
 
 func dropAudit(tx *state.Tx, p command.DropAuditPayload) (command.None, error) {

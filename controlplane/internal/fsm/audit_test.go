@@ -120,7 +120,7 @@ func TestTheTrailTellsWhatWasDone(t *testing.T) {
 			t.Errorf("%s: of %q: %q", test.name, e.Customer, told)
 		}
 		if test.by != nil && (e.Actor != *test.by || e.Action != test.by.Operation) ||
-			test.by == nil && e.Action != fmt.Sprint("command ", test.do.Declaration().Number) {
+			test.by == nil && e.Action != actionOf(test.do) {
 			t.Errorf("%s: by %+v, as %s", test.name, e.Actor, e.Action)
 		}
 		record, err := archive.EncodeAudit(e)
@@ -213,6 +213,8 @@ func TestDroppedAuditEntries(t *testing.T) {
 // Failed sign-ins are summed by minute and address, and of too many addresses as one.
 func TestFailedSignInsAreSummed(t *testing.T) {
 	b := newBench(t)
+	const minute = 30_000_000
+	b.now = minute * 60_000
 	fail := func(address string) {
 		t.Helper()
 		by := *aliceFails
@@ -240,7 +242,7 @@ func TestFailedSignInsAreSummed(t *testing.T) {
 	counts := map[string]uint32{}
 	for _, e := range b.trail() {
 		counts[e.Actor.Address] += e.Count
-		if e.Action != state.FailedSignIn {
+		if e.Action != state.FailedSignIn || e.FailedFrom != minute*60_000 || e.At <= e.FailedFrom {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -353,5 +355,26 @@ func TestTheTrailOverRestores(t *testing.T) {
 	}
 	if head := b.view().AuditHead(); head.Archived != 4 || head.Waiting != 0 {
 		t.Errorf("%+v", head)
+	}
+}
+
+// Every command has a name in the trail, one of its own, whoever proposes it.
+func TestEveryCommandHasAName(t *testing.T) {
+	known := map[string]command.Number{}
+	for number, payload := range samples(t, New()) {
+		name := actionOf(payload)
+		if other, twice := known[name]; twice || len(name) < 4 || len(name) > maxActionBytes ||
+			strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "" || name[0] == '-' {
+			t.Errorf("command %d is called %q, command %d too: %v", number, name, other, twice)
+		}
+		known[name] = number
+	}
+	if known["move-schedules"] == 0 || known["put-settings"] == 0 {
+		t.Errorf("the names are %v", known)
+	}
+	b := newBench(t)
+	b.must(command.AdjustWalletPayload{Customer: "a", Entry: b.ids.New(), Amount: 7})
+	if trail := b.trail(); len(trail) != 1 || trail[0].Action != "adjust-wallet" {
+		t.Errorf("told: %+v", trail)
 	}
 }

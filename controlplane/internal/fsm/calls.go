@@ -51,7 +51,7 @@ func (m *FSM) applyOnce(tx *state.Tx, env *command.Envelope, known entry,
 	if err != nil {
 		result = Result{Err: notCoded(err)}
 	} else {
-		audit(tx, env)
+		audit(tx, env, payload)
 	}
 	if known.Kept {
 		stored := &state.StoredResult{Command: env.ID, Number: uint16(env.Number),

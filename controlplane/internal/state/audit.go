@@ -47,6 +47,8 @@ type AuditEntry struct {
 	More uint32 `cbor:"10,keyasint,omitempty"`
 	// Count is of failed sign-ins that are one entry.
 	Count uint32 `cbor:"11,keyasint,omitempty"`
+	// FailedFrom is when the minute of those began, in Unix milliseconds; 0: it is of none.
+	FailedFrom int64 `cbor:"13,keyasint,omitempty"`
 	// Restored is the head that a restore left behind; nil: it was no restore.
 	Restored *AuditMark `cbor:"12,keyasint,omitempty"`
 }
@@ -217,7 +219,7 @@ func (t *Tx) TellFailures() {
 	}, "id_prefix")
 	for _, f := range over {
 		auditFailuresTable.remove(t, f)
-		t.appendAudit(&AuditEntry{Action: FailedSignIn, Count: f.Count,
+		t.appendAudit(&AuditEntry{Action: FailedSignIn, Count: f.Count, FailedFrom: f.Minute * 60_000,
 			Actor: Actor{Address: f.Address}})
 	}
 }

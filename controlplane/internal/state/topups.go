@@ -130,3 +130,13 @@ func (t *Tx) PutReversal(r *Reversal) { reversalsTable.put(t, r) }
 
 // RemoveReversal removes one that waited in vain.
 func (t *Tx) RemoveReversal(r *Reversal) { reversalsTable.remove(t, r) }
+
+// EachTopUp visits all top-ups that are known, by session, until visit returns false.
+func (v *View) EachTopUp(visit func(*TopUp) bool) {
+	topUpsTable.each(v, false, visit, "id_prefix")
+}
+
+// EachReversal visits all reversals that are known, by id, until visit returns false.
+func (v *View) EachReversal(visit func(*Reversal) bool) {
+	reversalsTable.each(v, false, visit, "id_prefix")
+}

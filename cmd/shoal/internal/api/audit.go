@@ -18,6 +18,7 @@ type AuditEntry struct {
 	Action            string `json:"action"`
 	CustomerUniqueRef string `json:"customerUniqueRef"`
 	Count             uint32 `json:"count"`
+	FailedFrom        string `json:"failedFrom"`
 	MoreChanges       uint32 `json:"moreChanges"`
 	Actor             struct {
 		Subject string  `json:"subject"`

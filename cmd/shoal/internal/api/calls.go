@@ -182,6 +182,27 @@ type Recount struct {
 	RecountItems  uint64 `json:"recountItems"`
 }
 
+// Reconciliation is how the ledger compares with the payment provider, and with itself.
+type Reconciliation struct {
+	ProviderAsked   bool               `json:"providerAsked"`
+	Days            int                `json:"days"`
+	Payments        int64              `json:"payments"`
+	Reversals       int64              `json:"reversals"`
+	Wallets         int64              `json:"wallets"`
+	Entries         int64              `json:"entries"`
+	Differences     []LedgerDifference `json:"differences"`
+	MoreDifferences int64              `json:"moreDifferences"`
+}
+
+// LedgerDifference is something that is not as it ought to be, in micros.
+type LedgerDifference struct {
+	Kind        string `json:"kind"`
+	CustomerRef string `json:"customerRef"`
+	Subject     string `json:"subject"`
+	HereMicros  int64  `json:"hereMicros"`
+	WantMicros  int64  `json:"wantMicros"`
+}
+
 // Answer is an answer of the API: what the command line reads of it, and all of it as it came.
 type Answer[T any] struct {
 	Value  T
@@ -423,6 +444,15 @@ func (c *Client) Drain(ctx context.Context, node string, drain bool) error {
 // administrator's.
 func (c *Client) RemoveNode(ctx context.Context, node string) error {
 	return c.send(ctx, http.MethodDelete, "/api/admin/nodes/"+url.PathEscape(node), nil, nil)
+}
+
+// Reconcile holds the ledger against the payment provider and against itself, over so many days;
+// the credential must be an administrator's.
+func (c *Client) Reconcile(ctx context.Context, days int) (Answer[Reconciliation], error) {
+	var answer Answer[Reconciliation]
+	err := c.send(ctx, http.MethodPost,
+		fmt.Sprintf("/api/admin/billing/reconcile?days=%d", days), nil, &answer)
+	return answer, err
 }
 
 // Recount compares every run's ledger entry with its page records; the credential must be an

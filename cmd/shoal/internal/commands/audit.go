@@ -95,7 +95,8 @@ func auditRow(e *api.AuditEntry) []string {
 		what = append(what, fmt.Sprintf("and %d more", e.MoreChanges))
 	}
 	if e.Count > 0 {
-		what = append(what, terminal.Plural(int64(e.Count), "time"))
+		what = append(what, terminal.Plural(int64(e.Count), "time")+" from "+
+			terminal.Moment(e.FailedFrom))
 	}
 	return []string{strconv.FormatUint(e.Number, 10), terminal.Moment(e.At), e.Action, who,
 		e.CustomerUniqueRef, e.Actor.Address, strings.Join(what, ", ")}

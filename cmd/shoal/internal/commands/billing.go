@@ -10,7 +10,8 @@ import (
 
 // Billing is 'shoal billing', the operator's look at what runs cost.
 type Billing struct {
-	Recount Recount `cmd:"" help:"Compute every run's charge again from its page records and compare it with the ledger."`
+	Recount   Recount   `cmd:"" help:"Compute every run's charge again from its page records and compare it with the ledger."`
+	Reconcile Reconcile `cmd:"" help:"Compare the ledger with the payment provider, with itself and with the page records."`
 }
 
 // Recount is 'shoal billing recount', which compares the ledger with the page records.

@@ -92,6 +92,7 @@ const (
 	ExitChanged     = 7
 	ExitForked      = 8
 	ExitOrder       = 9
+	ExitDiffers     = 10 // of shoal billing reconcile
 	ExitInterrupted = 130
 )
 

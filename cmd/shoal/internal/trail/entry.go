@@ -49,6 +49,7 @@ type Entry struct {
 	More       uint32   `cbor:"10,keyasint,omitempty"`
 	Count      uint32   `cbor:"11,keyasint,omitempty"`
 	Restored   *Mark    `cbor:"12,keyasint,omitempty"`
+	FailedFrom int64    `cbor:"13,keyasint,omitempty"` // in milliseconds since 1970
 	// Stated is the hash that stands with the entry. It is not part of it.
 	Stated Hash `cbor:"-"`
 }
@@ -107,6 +108,7 @@ type line struct {
 	Changes           []lineChange `json:"changes"`
 	MoreChanges       uint32       `json:"moreChanges"`
 	Count             uint32       `json:"count"`
+	FailedFrom        *time.Time   `json:"failedFrom"`
 	LeftBehind        *Mark        `json:"leftBehind"`
 	Generation        ids.ID       `json:"generation"`
 	Index             uint64       `json:"index"`
@@ -145,6 +147,9 @@ func Read(text []byte) (*Entry, error) {
 		Actor: Actor{Subject: l.Actor.Subject, Admin: l.Actor.Admin,
 			Customer: l.Actor.CustomerUniqueRef, Operation: l.Actor.Operation,
 			Address: l.Actor.Address, Correlation: l.Actor.CorrelationID}}
+	if l.FailedFrom != nil {
+		e.FailedFrom = l.FailedFrom.UnixMilli()
+	}
 	if l.Actor.KeyID != nil {
 		e.Actor.Key = *l.Actor.KeyID
 	}

@@ -58,6 +58,10 @@ func throughTheAPI(t *testing.T, e *Entry) *Entry {
 			Admin: e.Actor.Admin, CustomerUniqueRef: e.Actor.Customer,
 			Operation: e.Actor.Operation, Address: e.Actor.Address,
 			CorrelationID: e.Actor.Correlation}}
+	if e.FailedFrom != 0 {
+		at := time.UnixMilli(e.FailedFrom)
+		l.FailedFrom = &at
+	}
 	if e.Actor.Key != (ids.ID{}) {
 		l.Actor.KeyID = &e.Actor.Key
 	}

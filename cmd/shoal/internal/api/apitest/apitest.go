@@ -37,6 +37,7 @@ type Server struct {
 	LastEventID []string
 	Balance     int64
 	Recounts    string
+	Reconciled  string             // the differences of the ledger
 	Leader      string             // of the control plane, "" for none
 	Nodes       []string           // the one node, at each look; the last one stays
 	Refuse      map[string]Problem // by METHOD path; "*" for all
@@ -75,7 +76,7 @@ const (
 func New(t *testing.T) *Server {
 	f := &Server{
 		Bodies: map[string]string{}, Types: map[string]string{}, Keys: map[string][]string{},
-		Refuse: map[string]Problem{}, Recounts: "[]", Leader: "n1",
+		Refuse: map[string]Problem{}, Recounts: "[]", Reconciled: "[]", Leader: "n1",
 		groups: []map[string]any{{"id": GroupID, "name": "news",
 			"dataTable": "news", "startType": "MANUAL"}},
 		Entries: []map[string]any{},
@@ -308,6 +309,9 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 			"takenAt":    "2026-11-02T03:04:05.000Z",
 			"runsUndone": 3, "rowsUntil": "2026-11-03T03:04:05.000Z", "keysRevoked": 1,
 			"balanceMicros": 500_000, "beforeMicros": 2_500_000}
+	case "POST /api/admin/billing/reconcile":
+		return map[string]any{"providerAsked": true, "days": 31, "payments": 2, "reversals": 1,
+			"wallets": 3, "entries": 9, "differences": json.RawMessage(f.Reconciled)}
 	case "POST /api/admin/billing/recount":
 		return json.RawMessage(f.Recounts)
 	}

@@ -1,0 +1,355 @@
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/reconcile"
+	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// bank is a payment provider: what moved there, and what it has still to tell.
+type bank struct {
+	moved   map[string]payment.Movement // by payment or reversal
+	notices []client.Payload
+	fail    error
+}
+
+func (b *bank) Movements(context.Context, time.Time, time.Time) iter.Seq2[payment.Movement, error] {
+	return func(yield func(payment.Movement, error) bool) {
+		for _, m := range b.moved {
+			if !yield(m, nil) {
+				return
+			}
+		}
+		if b.fail != nil {
+			yield(payment.Movement{}, b.fail)
+		}
+	}
+}
+
+// months is a ledger in which random things happen for months.
+type months struct {
+	*testing.T
+	r     *rand.Rand
+	clock *clock.Manual
+	fake  *clienttest.Client
+	store rowstore.Store
+	ids   ids.Source
+	bank  bank
+	count int
+	// reversals that are away, with their payments and amounts
+	away     map[string]client.ReverseTopUp
+	left     map[string]int64 // of payments, not reversed
+	scrapers map[string]ids.ID
+	runs     []*crawl
+}
+
+// crawl is a run that is not closed.
+type crawl struct {
+	job   ids.ID
+	links uint32
+	next  uint32
+}
+
+var customers = []string{"ann", "bob"}
+
+func newMonths(t *testing.T, seed uint64) *months {
+	c := clock.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	m := &months{T: t, r: rand.New(rand.NewPCG(seed, 17)), clock: c, fake: clienttest.New(t, c),
+		store: apitest.NewStore(t), ids: ids.Random{Now: c.Now},
+		bank: bank{moved: map[string]payment.Movement{}}, away: map[string]client.ReverseTopUp{},
+		left: map[string]int64{}, scrapers: map[string]ids.ID{}}
+	for _, ref := range customers {
+		m.fake.Must(t, client.OpenCustomer{Customer: ref, Entry: m.ids.New()})
+		group := m.ids.New()
+		m.fake.Must(t, client.PutGroup{Create: true, ID: group, Customer: ref, Name: "g",
+			DataTable: "t", StartType: "MANUAL"})
+		m.scrapers[ref] = m.ids.New()
+		m.fake.Must(t, client.PutScraper{Create: true, ID: m.scrapers[ref], Customer: ref,
+			Group: group, Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
+	}
+	return m
+}
+
+func (m *months) one(names []string) string {
+	slices.Sort(names)
+	return names[m.r.IntN(len(names))]
+}
+
+// pay is a payment at the bank, for a customer or for one that is not there.
+func (m *months) pay() {
+	m.count++
+	id, session := fmt.Sprint("pi_", m.count), fmt.Sprint("cs_", m.count)
+	ref := append(customers, "nobody")[m.r.IntN(3)]
+	micros := int64(1+m.r.IntN(100)) * 10_000
+	m.bank.moved[id] = payment.Movement{Payment: id, Customer: ref, Micros: micros,
+		Cluster: m.fake.View().Cluster().ID.String()}
+	m.left[id] = micros
+	m.bank.notices = append(m.bank.notices, client.PayTopUp{Session: session, Payment: id,
+		Customer: ref, Amount: micros, Entry: m.ids.New()})
+}
+
+// reverse has a part of a payment go back: a refund, or a dispute.
+func (m *months) reverse() {
+	if len(m.left) == 0 {
+		return
+	}
+	of := m.one(slices.Collect(maps.Keys(m.left)))
+	cents := m.left[of] / 10_000
+	if cents == 0 {
+		return
+	}
+	m.count++
+	told := client.ReverseTopUp{ID: fmt.Sprint("re_", m.count), Payment: of,
+		Amount: (1 + m.r.Int64N(cents)) * 10_000}
+	m.left[of] -= told.Amount
+	m.away[told.ID] = told
+	m.tellReversal(told)
+}
+
+// giveBack has a part of what went back come back.
+func (m *months) giveBack() {
+	if len(m.away) == 0 {
+		return
+	}
+	told := m.away[m.one(slices.Collect(maps.Keys(m.away)))]
+	told.Back += m.r.Int64N(told.Amount - told.Back + 1)
+	m.away[told.ID] = told
+	m.tellReversal(told)
+}
+
+func (m *months) tellReversal(told client.ReverseTopUp) {
+	m.bank.moved[told.ID] = payment.Movement{Payment: told.Payment, Reversal: told.ID,
+		Micros: told.Amount - told.Back}
+	told.Entry = m.ids.New()
+	m.bank.notices = append(m.bank.notices, told)
+}
+
+// tell gives some notices to the ledger, in any order, some of them twice. What was told of a
+// payment tells again of the reversals that waited for it.
+func (m *months) tell(most int) {
+	for ; most > 0 && len(m.bank.notices) > 0; most-- {
+		at := m.r.IntN(len(m.bank.notices))
+		notice := m.bank.notices[at]
+		if m.r.IntN(4) > 0 {
+			m.bank.notices = slices.Delete(m.bank.notices, at, at+1)
+		}
+		paid, is := m.fake.Must(m, notice).(client.PaidTopUp)
+		if !is {
+			continue
+		}
+		for _, w := range paid.Waiting {
+			m.fake.Must(m, client.ReverseTopUp{ID: w.ID, Payment: w.Payment, Amount: w.Amount,
+				Back: w.Back, Entry: m.ids.New()})
+		}
+	}
+}
+
+func (m *months) adjust() {
+	m.fake.Must(m, client.AdjustWallet{Customer: customers[m.r.IntN(2)], Entry: m.ids.New(),
+		Amount: int64(m.r.IntN(3_000)) - 1_000, Note: "n"})
+}
+
+func (m *months) switchBilling() {
+	off := m.r.IntN(2) == 0
+	m.fake.Must(m, client.PutSettings{BillingOff: &off})
+}
+
+// launch begins a run, unless money or another run is in the way.
+func (m *months) launch() {
+	ref := customers[m.r.IntN(2)]
+	run := &crawl{job: m.ids.New(), links: 1 + uint32(m.r.IntN(8))}
+	_, err := m.fake.Propose(m.Context(), client.LaunchRun{Job: run.job, Entry: m.ids.New(),
+		Customer: ref, Scraper: m.scrapers[ref], List: m.ids.New(), Links: run.links,
+		Tiers: model.AllTiers}, nil)
+	if err == nil {
+		m.runs = append(m.runs, run)
+	}
+}
+
+// crawl settles a page of a run, some of them twice, or ends it.
+func (m *months) crawl() {
+	if len(m.runs) == 0 {
+		return
+	}
+	at := m.r.IntN(len(m.runs))
+	run := m.runs[at]
+	job := m.fake.View().Job(run.job)
+	if run.next == run.links || job.State.Final() || m.r.IntN(10) == 0 {
+		if run.next < run.links && !job.State.Final() {
+			m.fake.Must(m, client.StopRun{Customer: job.Customer, Job: run.job})
+		}
+		m.fake.CloseRun(m, run.job)
+		m.runs = slices.Delete(m.runs, at, at+1)
+		return
+	}
+	m.fake.Dispatch(m, run.job, run.next)
+	receipts := []model.Receipt{{Job: run.job, Unit: model.Unit{Seq: run.next},
+		Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1, Items: 1, Last: true}}
+	for range 1 + m.r.IntN(2) {
+		if err := m.fake.Settle(m.Context(), receipts, nil); err != nil {
+			m.Fatal(err)
+		}
+	}
+	run.next++
+}
+
+func (m *months) wait() {
+	m.clock.Advance(time.Duration(1+m.r.IntN(48)) * time.Hour)
+	m.fake.Tick(m)
+}
+
+// reconciled is what a reconciliation finds.
+func (m *months) reconciled() reconcile.Report {
+	m.Helper()
+	now := m.clock.Now()
+	report, err := reconcile.Run(m.Context(), m.fake, client.NewHistory(m.store), &m.bank,
+		now.Add(-399*24*time.Hour), now.Add(time.Hour))
+	if err != nil {
+		m.Fatal(err)
+	}
+	return report
+}
+
+// TestMonths: whatever happens in months, in whatever order it is told, ledger, provider and
+// prefix sums agree once all is told. While something is not told, that alone is named.
+func TestMonths(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 12
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			m := newMonths(t, seed)
+			for range 250 {
+				switch m.r.IntN(16) {
+				case 0:
+					m.pay()
+				case 1:
+					m.reverse()
+				case 2:
+					m.giveBack()
+				case 3:
+					m.tell(3)
+				case 4:
+					m.adjust()
+				case 5:
+					m.switchBilling()
+				case 6:
+					m.wait()
+				case 7:
+					m.fake.Archive(t, m.store, m.r.IntN(3))
+				case 8:
+					m.launch()
+				default:
+					m.crawl()
+				}
+			}
+			for _, d := range m.reconciled().Differences {
+				switch d.Kind {
+				case reconcile.PaymentMissing, reconcile.ReversalMissing,
+					reconcile.ReversalAmount:
+				default:
+					t.Errorf("before all is told: %+v", d)
+				}
+			}
+			for len(m.bank.notices) > 0 {
+				m.tell(10)
+			}
+			report := m.reconciled()
+			if len(report.Differences) > 0 {
+				t.Errorf("all is told: %+v", report.Differences)
+			}
+			if report.Wallets != 2 || report.Payments+report.Reversals != len(m.bank.moved) {
+				t.Errorf("looked at %+v of %d movements", report, len(m.bank.moved))
+			}
+		})
+	}
+}
+
+// Each kind of difference with the provider is named, with whom and what it is about.
+func TestDifferencesAreNamed(t *testing.T) {
+	for want, change := range map[reconcile.Kind]func(m *months){
+		reconcile.PaymentMissing: func(m *months) { m.bank.notices = nil; m.pay() },
+		reconcile.PaymentUnknown: func(m *months) { clear(m.bank.moved) },
+		reconcile.PaymentAmount: func(m *months) {
+			moved := m.bank.moved["pi_1"]
+			moved.Micros++
+			m.bank.moved["pi_1"] = moved
+		},
+		reconcile.ReversalMissing: func(m *months) { m.reverse() },
+		reconcile.ReversalUnknown: func(m *months) {
+			m.reverse()
+			m.tell(10)
+			delete(m.bank.moved, "re_2")
+		},
+		reconcile.ReversalAmount: func(m *months) {
+			m.reverse()
+			m.tell(10)
+			moved := m.bank.moved["re_2"]
+			moved.Micros--
+			m.bank.moved["re_2"] = moved
+		},
+	} {
+		m := newMonths(t, 3)
+		m.pay()
+		for len(m.bank.notices) > 0 {
+			m.tell(1)
+		}
+		if got := m.reconciled().Differences; len(got) > 0 {
+			t.Fatalf("at first: %+v", got)
+		}
+		change(m)
+		if got := m.reconciled().Differences; len(got) != 1 || got[0].Kind != want ||
+			got[0].Subject == "" || got[0].Here == got[0].Want {
+			t.Errorf("%s: %+v", want, got)
+		}
+	}
+}
+
+// Payments of other shops, and what the provider does not answer, are no differences.
+func TestOthersAndFailures(t *testing.T) {
+	m := newMonths(t, 4)
+	m.bank.moved["pi_x"] = payment.Movement{Payment: "pi_x", Cluster: "other", Micros: 7}
+	m.bank.moved["pi_y"] = payment.Movement{Payment: "pi_y", Micros: 7}
+	m.bank.moved["re_x"] = payment.Movement{Payment: "pi_x", Reversal: "re_x", Micros: 7}
+	if r := m.reconciled(); len(r.Differences) > 0 || r.Payments+r.Reversals > 0 || !r.Provider {
+		t.Errorf("of others: %+v", r)
+	}
+	m.bank.fail = fault.New(fault.ProviderFailed, "away")
+	_, err := reconcile.Run(t.Context(), m.fake, client.NewHistory(m.store), &m.bank,
+		m.clock.Now(), m.clock.Now())
+	if fault.CodeOf(err) != fault.ProviderFailed {
+		t.Errorf("the provider fails: %v", err)
+	}
+	m.bank.fail = nil
+	for n := range reconcile.MaxMovements {
+		id := fmt.Sprint("pi_many_", n)
+		m.bank.moved[id] = payment.Movement{Payment: id}
+	}
+	_, err = reconcile.Run(t.Context(), m.fake, client.NewHistory(m.store), &m.bank,
+		m.clock.Now(), m.clock.Now())
+	if fault.CodeOf(err) != fault.LimitReached {
+		t.Errorf("too much has moved: %v", err)
+	}
+	r, err := reconcile.Run(t.Context(), m.fake, client.NewHistory(m.store), nil, m.clock.Now(),
+		m.clock.Now())
+	if err != nil || r.Provider || len(r.Differences) > 0 || r.Wallets != 2 {
+		t.Errorf("without a provider: %+v, %v", r, err)
+	}
+}

@@ -1,0 +1,68 @@
+package reconcile
+
+import (
+	"context"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+const (
+	entriesAtOnce = 500
+	// maxWaiting bounds the entries that wait for an older one which was sealed later. Such are
+	// those that were made while a run went on.
+	maxWaiting = 1_000_000
+)
+
+// sealed is what counts of an entry.
+type sealed struct {
+	amount, after int64
+	id            string
+}
+
+// wallet walks a wallet's ledger back to its beginning, in the order in which it was sealed. It
+// reads the entries in the order in which they were made: those that come too early wait.
+func (r *Report) wallet(ctx context.Context, view *client.View, history *client.History,
+	w *client.Wallet) error {
+	r.Wallets++
+	waiting := map[uint64]sealed{}
+	next, sum, open := w.Sequence, w.Sealed, int64(0)
+	gap := ""
+	for before := uint64(0); ; {
+		part, err := history.EntriesBefore(ctx, view, w.Customer, before, entriesAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, e := range part {
+			if before = e.Created; e.Sequence == 0 {
+				open += e.Amount
+				continue
+			}
+			r.Entries++
+			waiting[e.Sequence] = sealed{e.Amount, e.BalanceAfter, e.ID.String()}
+		}
+		for one, come := waiting[next]; come; one, come = waiting[next] {
+			delete(waiting, next)
+			if one.after != sum && gap == "" {
+				gap = one.id
+				r.compare(PrefixSum, w.Customer, one.id, one.after, sum)
+			}
+			sum -= one.amount
+			next--
+		}
+		if len(waiting) > maxWaiting {
+			return fault.New(fault.LimitReached, "more than %d entries wait for one", maxWaiting)
+		}
+		if len(part) < entriesAtOnce {
+			break
+		}
+	}
+	if next > 0 || len(waiting) > 0 {
+		r.differ(Difference{Kind: PrefixSum, Customer: w.Customer, Here: int64(len(waiting)),
+			Want: int64(next)})
+		return nil
+	}
+	r.compare(PrefixSum, w.Customer, "", 0, sum)
+	r.compare(Balance, w.Customer, "", w.Balance(), w.Sealed+open)
+	return nil
+}

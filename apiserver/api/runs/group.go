@@ -18,7 +18,7 @@ import (
 type RunsOfGroup struct {
 	GroupID      ids.ID           `json:"groupId"`
 	Jobs         []LaunchedRun    `json:"jobs" doc:"Runs that were launched, or stopped"`
-	Skipped      []SkippedScraper `json:"skipped" doc:"Scrapers that were passed over, at most 10,000"`
+	Skipped      []SkippedScraper `json:"skipped" doc:"Scrapers that were passed over, at most 1,000"`
 	SkippedTotal int              `json:"skippedTotal" doc:"All that were passed over"`
 }
 
@@ -44,7 +44,7 @@ func newGroupRuns(group ids.ID, l *client.LaunchedRuns) RunsOfGroup {
 
 type groupRunRequest struct {
 	ID        ids.ID `path:"id"`
-	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"All runs together stop rather than cost more: each may cost an equal part. In micros, millionths of a euro"`
+	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"All runs together stop rather than cost more. Each gets its cheapest page, and of the rest by what its last run cost, or its links. Where no page is left a scraper is skipped as NOT_AFFORDABLE. In micros, millionths of a euro"`
 }
 
 const groupRunID = "svc_run_group"

@@ -27,7 +27,7 @@ const (
 // StartGroup launches a run of each scraper of a group that can run, as many as the customer may
 // have open. The others are skipped, each with the reason. One command makes all runs, so a call
 // that was made before answers the original ones. maxCharge, in micros, is the most that all runs
-// together may cost: each may cost an equal part. nil: no cap. Faults: not_found, customer_blocked
+// together may cost: see divide. nil: no cap. Faults: not_found, customer_blocked
 // and those of idempotency keys.
 func (l *Launcher) StartGroup(ctx context.Context, from *Caller, id ids.ID,
 	maxCharge *int64) (client.LaunchedRuns, error) {
@@ -51,6 +51,7 @@ func (l *Launcher) StartGroup(ctx context.Context, from *Caller, id ids.ID,
 		g.add(s)
 		return ctx.Err() == nil
 	})
+	g.leaveOut(maxCharge)
 	if err := g.makeReady(ctx); err != nil {
 		g.dropLists(ctx)
 		return none, err
@@ -99,7 +100,9 @@ type member struct {
 	engine  *model.SearchEngine
 	host    string // where it begins
 	reason  client.SkipReason
-	written bool // its list is there
+	written bool  // its list is there
+	page    int64 // what its cheapest page costs, in micros; 0: nothing, or a free request pays
+	past    int64 // what its last run was charged, in micros; 0: nothing, or it is not known
 }
 
 func newGathering(l *Launcher, v *client.View, customer string) *gathering {
@@ -172,7 +175,21 @@ func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 	m.run = client.GroupRun{Job: g.IDs.New(), Entry: g.IDs.New(), List: g.IDs.New(),
 		Scraper: s.ID, Tiers: tiers, Charge: endpoint.Charge,
 		IgnoresRobots: recipe.Politeness.IgnoreRobots || m.engine != nil && m.engine.IgnoreRobots}
+	m.page = g.pageOf(m)
+	if job := g.view.Job(s.LastJob); job != nil && job.Closed {
+		m.past = job.Charged
+	}
 	return 0
+}
+
+// pageOf is the least that a page of a run costs while no free request pays for it.
+func (g *gathering) pageOf(m *member) int64 {
+	wallet, prices := g.view.Wallet(g.customer), g.view.CurrentPrices()
+	if prices == nil || wallet != nil && wallet.Free > 0 && !m.run.Charge.PaidOnly {
+		return 0
+	}
+	page, _ := prices.Rows.Cheapest(m.run.Tiers, m.run.Charge)
+	return page
 }
 
 // makeReady looks the hosts up and writes the lists.
@@ -280,17 +297,6 @@ func (g *gathering) writeList(ctx context.Context, m *member) error {
 		}
 	}
 	return err
-}
-
-// divide gives each run an equal part of what all may cost.
-func (g *gathering) divide(most *int64) {
-	if most == nil || len(g.runs) == 0 {
-		return
-	}
-	part := *most / int64(len(g.runs))
-	for i := range g.runs {
-		g.runs[i].run.MaxCharge = &part
-	}
 }
 
 // command is that of the launch.

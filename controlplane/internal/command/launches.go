@@ -11,8 +11,9 @@ import (
 const (
 	// MaxRunsAtOnce is how many runs one command makes: as many as a customer may have open.
 	MaxRunsAtOnce = 1_000
-	// MaxSkips is how many scrapers that were passed over one command names.
-	MaxSkips = 10_000
+	// MaxSkips is how many scrapers that were passed over one command names. They stand in the
+	// record of an idempotency key, too: 1,000 take 17 KB of it, and as many runs 50.
+	MaxSkips = 1_000
 )
 
 // LaunchesSince is the version of the cluster from which on groups are launched.

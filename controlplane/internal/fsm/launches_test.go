@@ -95,6 +95,9 @@ func TestLargestLaunch(t *testing.T) {
 	}
 	began := time.Now()
 	answer := b.under("k", ids.ID{1, 1}, p).Value.(command.LaunchedRuns)
+	if claim := b.view().Claim("a", "run", "k"); claim == nil || len(claim.Result) > 70<<10 {
+		t.Errorf("its record has %d bytes", len(claim.Result))
+	}
 	t.Logf("%d bytes, applied in %v", len(body), time.Since(began))
 	if len(answer.Jobs) != command.MaxRunsAtOnce || len(answer.Skipped) != command.MaxSkips {
 		t.Errorf("%d jobs, %d skipped", len(answer.Jobs), len(answer.Skipped))

@@ -1,0 +1,58 @@
+package launch
+
+import (
+	"math/bits"
+
+	"shoal.dev/shoal/controlplane/client"
+)
+
+// maxWeight bounds what a run counts for when a cap is divided, so that no sum overflows.
+const maxWeight = 1 << 50
+
+// leaveOut skips the scrapers, those last in order, for which a cap of all runs has no page left. A
+// run whose part does not pay for a page would stop at once, and so would all of them.
+func (g *gathering) leaveOut(most *int64) {
+	if most == nil {
+		return
+	}
+	left, kept := *most, g.runs[:0]
+	for _, m := range g.runs {
+		if m.page > left {
+			g.skip(m.run.Scraper, client.SkipUnaffordable)
+			continue
+		}
+		left -= m.page
+		kept = append(kept, m)
+	}
+	g.runs = kept
+}
+
+// divide gives each run a part of what all may cost: a page, and of the rest by what the runs will
+// probably cost. That is what the scraper's last run did, or a page for each link.
+func (g *gathering) divide(most *int64) {
+	if most == nil || len(g.runs) == 0 {
+		return
+	}
+	rest, whole := *most, uint64(0)
+	for i := range g.runs {
+		rest -= g.runs[i].page
+		whole += g.runs[i].weight()
+	}
+	for i := range g.runs {
+		m := &g.runs[i]
+		// Neither the product nor what is left of it overflows: a weight is at most the whole.
+		high, low := bits.Mul64(uint64(rest), m.weight())
+		share, _ := bits.Div64(high, low, whole)
+		part := m.page + int64(share)
+		m.run.MaxCharge = &part
+	}
+}
+
+// weight is what a run will probably cost beside others, at least 1.
+func (m *member) weight() uint64 {
+	cost := m.past
+	if cost == 0 {
+		cost = max(m.page, 1) * int64(m.run.Links)
+	}
+	return uint64(min(max(cost, 1), maxWeight))
+}

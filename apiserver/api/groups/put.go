@@ -23,7 +23,7 @@ import (
 // GroupInput is a GroupDTO of which an update need not name everything.
 type GroupInput struct {
 	ID                  ids.ID    `json:"id" doc:"Empty or omitted: create"`
-	Name                *string   `json:"name" min:"1" max:"200" line:"true" doc:"Unique per customer; needed to create"`
+	Name                *string   `json:"name" form:"filled-line" min:"1" max:"200" doc:"Unique per customer; needed to create"`
 	DataTable           *string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
 	StartType           *string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all. A new group's is MANUAL unless told."`
 	ScheduleTimezone    *string   `json:"scheduleTimezone" max:"64" doc:"Time zone of the group's starts, of the IANA database; empty: UTC"`
@@ -72,11 +72,8 @@ func (r *putRequest) Validate() fault.List {
 				"is no time zone of the IANA database, like Europe/Paris")}
 		}
 	}
-	switch name := r.Body.Name; {
-	case name == nil && r.Body.ID.IsZero():
+	if r.Body.Name == nil && r.Body.ID.IsZero() {
 		return fault.List{fault.Invalid(fault.InvalidRequest, "name", "is required")}
-	case name != nil && strings.TrimSpace(*name) == "":
-		return fault.List{fault.Invalid(fault.InvalidRequest, "name", "must not be blank")}
 	}
 	return nil
 }

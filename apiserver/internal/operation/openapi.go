@@ -147,7 +147,7 @@ func (op *Operation) parameters(s *examples) []object {
 }
 
 func parameterSchema(s *examples, f *field) *jsonschema.Schema {
-	made := s.field(f, true)
+	made := s.value(f, true)
 	if made.Ref == "" {
 		made.Description = ""
 	}
@@ -160,8 +160,9 @@ func (op *Operation) requestBody(s *examples) object {
 			"application/json": withExample(object{"schema": object{"type": "object"}},
 				s.text(op, "application/json"))}}
 	}
-	content := object{op.request.mediaTypes()[0]: withExample(
-		object{"schema": s.schemas.of(op.request.body.typ, true)},
+	schema := s.schemas.of(op.request.body.typ, true)
+	op.request.body.rules.describe(schema, op.request.body.typ, true)
+	content := object{op.request.mediaTypes()[0]: withExample(object{"schema": schema},
 		s.of(op.request.body.typ, true, op.ID))}
 	if op.request.stream != nil {
 		for _, media := range op.request.stream.types {

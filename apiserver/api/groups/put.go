@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -36,6 +37,9 @@ type GroupInput struct {
 	UpdatedAt           api.Time  `json:"updatedAt" stamped:"true"`
 }
 
+// maxRetention is the largest number that every reader of JSON reads exactly.
+const maxRetention = 1<<53 - 1
+
 // Retention is a count of runs that a body may leave out, or clear by null.
 type Retention struct {
 	named bool
@@ -44,20 +48,22 @@ type Retention struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *Retention) UnmarshalJSON(data []byte) error {
-	var count *int
-	if err := json.Unmarshal(data, &count); err != nil || count != nil && *count < 1 {
-		return fault.New(fault.InvalidRequest, "must be a whole number of at least 1, or null")
+	var count *float64
+	if err := json.Unmarshal(data, &count); err != nil || count != nil &&
+		(*count < 1 || *count > maxRetention || *count != math.Trunc(*count)) {
+		return fault.New(fault.InvalidRequest, "must be a whole number of 1 to %d, or null",
+			maxRetention)
 	}
 	if r.named = true; count != nil {
-		r.count = *count
+		r.count = int(*count)
 	}
 	return nil
 }
 
 // Schema describes it in the OpenAPI document.
 func (Retention) Schema() *jsonschema.Schema {
-	least := 1.0
-	return &jsonschema.Schema{Types: []string{"integer", "null"}, Minimum: &least}
+	least, most := 1.0, float64(maxRetention)
+	return &jsonschema.Schema{Types: []string{"integer", "null"}, Minimum: &least, Maximum: &most}
 }
 
 type putRequest struct {

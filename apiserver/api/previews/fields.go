@@ -14,7 +14,7 @@ import (
 // FieldsPreviewInput is the body of a preview of fields.
 type FieldsPreviewInput struct {
 	URL    string   `json:"url" max:"8192" required:"true" min:"1"`
-	Fields []string `json:"fields" unique:"true" each:"max=100 form=hint" required:"true" min:"1" max:"100" doc:"What to look for: price, brand, release date …"`
+	Fields []string `json:"fields" unique:"true" each:"max=100 form=column" required:"true" min:"1" max:"100" doc:"What to look for: price, brand, release date …"`
 }
 
 // FieldsPreview answers a preview of fields.

@@ -43,7 +43,7 @@ type Schema struct {
 	Name           string          `json:"name" max:"200" form:"line" doc:"Of the list; the content's title, the template's name or type and version when empty"`
 	Version        int64           `json:"version" required:"true" min:"0" max:"1000000000"`
 	Type           string          `json:"type" required:"true" enum:"PRODUCT,REVIEW,ARTICLE,JOB_POSTING,REAL_ESTATE,EVENT,ORGANIZATION,SERP,CUSTOM"`
-	Content        json.RawMessage `json:"content" required:"true" doc:"JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only"`
+	Content        json.RawMessage `json:"content" required:"true" object:"true" doc:"JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only"`
 	Description    string          `json:"description" max:"2000"`
 	TemplateID     string          `json:"templateId" max:"64" doc:"Global schema that it was forked from"`
 	TemplateName   string          `json:"templateName" max:"200"`

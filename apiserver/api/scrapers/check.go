@@ -153,7 +153,7 @@ func (c *checker) pagination(source *model.SourceConfig) {
 	if p == nil {
 		return
 	}
-	members := paginationMembers[p.Type]
+	members := PaginationMembers()[p.Type]
 	for _, member := range []struct {
 		name  string
 		given bool
@@ -187,16 +187,19 @@ func (c *checker) pagination(source *model.SourceConfig) {
 	}
 }
 
-// paginationMembers are those of each type. Selectors and paths are checked with the fields.
-var paginationMembers = map[model.PaginationType][]string{
-	model.PaginationNone: {},
-	model.URLPageParam:   {"param", "start", "step", "max"},
-	model.OffsetParam:    {"param", "pageSize", "max"},
-	model.URLTemplate:    {"template", "max"},
-	model.NextLink:       {"selector", "max"},
-	model.JSONCursor:     {"param", "cursorPath", "max"},
-	model.LoadMore:       {"selector", "max"},
-	model.InfiniteScroll: {"max"},
+// PaginationMembers are the members that each type of pagination has. Selectors and paths are
+// checked with the fields.
+func PaginationMembers() map[model.PaginationType][]string {
+	return map[model.PaginationType][]string{
+		model.PaginationNone: {},
+		model.URLPageParam:   {"param", "start", "step", "max"},
+		model.OffsetParam:    {"param", "pageSize", "max"},
+		model.URLTemplate:    {"template", "max"},
+		model.NextLink:       {"selector", "max"},
+		model.JSONCursor:     {"param", "cursorPath", "max"},
+		model.LoadMore:       {"selector", "max"},
+		model.InfiniteScroll: {"max"},
+	}
 }
 
 // template checks where the pages of URL_TEMPLATE are. Those of a curl command stay on its host:

@@ -207,6 +207,10 @@ func (s shapes) decodeJSON(data []byte, v reflect.Value, r *rules, path string, 
 	data = bytes.TrimSpace(data)
 	t := v.Type()
 	if t == rawType {
+		if r.object && data[0] != '{' {
+			p.add(r.code, path, "must be an object")
+			return
+		}
 		v.SetBytes(slices.Clone(data))
 		return
 	}

@@ -21,6 +21,12 @@ const (
 const column = "must have another character than spaces, no control characters, \" or \\, " +
 	"and not begin with $"
 
+// Filled is the pattern of texts that are not blank.
+func Filled() string {
+	pattern, _, _ := formOf("filled")
+	return pattern
+}
+
 // formOf is what a tag names.
 func formOf(name string) (pattern, says string, known bool) {
 	switch name {
@@ -32,15 +38,12 @@ func formOf(name string) (pattern, says string, known bool) {
 		return `^[^` + controls + `]*[^` + controls + blanks + `][^` + controls + `]*$`,
 			"must not be blank, and one line without control characters", true
 	case "trimmed-line":
-		return `^[^` + controls + blanks + `](?:[^` + controls + `]*[^` + controls + blanks +
-			`])?$`, "must be one line, and not begin or end with a space", true
+		return `^(?:[^` + controls + blanks + `]|[^` + controls + blanks + `][^` + controls +
+			`]*[^` + controls + blanks + `])$`, "must be one line, and not begin or end with a space", true
 	case "field":
 		return `^_*` + plain, column + "; underscores before it do not count", true
 	case "column":
 		return `^` + plain, column + " or _", true
-	case "hint":
-		return `^(?:[` + blanks + `]+[^` + blanks + `]|[^_` + blanks + `])`,
-			"must not be blank, and not begin with _", true
 	case "attribute":
 		return `^[^ \x09\x0a\x0c\x0d/>="'<\x00]*$`, "no attribute can have this name", true
 	case "web":

@@ -182,6 +182,9 @@ func (r *rules) describe(made *jsonschema.Schema, t reflect.Type, request bool) 
 		made.Pattern = r.pattern.String()
 	}
 	made.UniqueItems = r.unique
+	if r.object {
+		made.Type = "object"
+	}
 	if r.each != nil {
 		inner := made.Items
 		if inner == nil {

@@ -27,6 +27,7 @@ type rules struct {
 	says     string     // of a text that does not match
 	must     bool       // a truth value that has to be true
 	unique   bool       // no item comes twice
+	object   bool       // raw JSON that is an object
 	each     *rules     // of items, and of the values of a map
 	keys     *rules     // of the names of a map's members
 	code     fault.Code // "": the operation's
@@ -109,7 +110,7 @@ func readRules(t reflect.Type, f reflect.StructField) rules {
 		doc:   f.Tag.Get("doc"),
 		alone: f.Tag.Get("alone") == "json",
 		must:  f.Tag.Get("must") == "true", unique: f.Tag.Get("unique") == "true",
-		format: f.Tag.Get("format"), values: enumOf(f.Type),
+		format: f.Tag.Get("format"), object: f.Tag.Get("object") == "true", values: enumOf(f.Type),
 	}
 	switch f.Type.Kind() {
 	case reflect.Map:

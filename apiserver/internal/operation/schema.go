@@ -178,6 +178,9 @@ func (r *rules) describe(made *jsonschema.Schema, t reflect.Type, request bool) 
 			made.Not.Enum = append(made.Not.Enum, json.RawMessage(defaultJSON(t, value)))
 		}
 	}
+	if r.unlike != nil {
+		made.Not = &jsonschema.Schema{Pattern: r.unlike.String()}
+	}
 	if r.pattern != nil {
 		made.Pattern = r.pattern.String()
 	}

@@ -22,6 +22,7 @@ type rules struct {
 	enum     []string
 	values   []string // of its type
 	not      []string
+	unlike   *regexp.Regexp
 	format   string // of the description alone: something else checks it
 	pattern  *regexp.Regexp
 	says     string     // of a text that does not match
@@ -131,6 +132,9 @@ func readRules(t reflect.Type, f reflect.StructField) rules {
 	}
 	if text := f.Tag.Get("not"); text != "" {
 		r.not = strings.Split(text, ",")
+	}
+	if text := f.Tag.Get("unlike"); text != "" {
+		r.unlike = regexp.MustCompile(text)
 	}
 	if text := f.Tag.Get("pattern"); text != "" {
 		r.pattern = regexp.MustCompile(text)
@@ -253,6 +257,8 @@ func (r *rules) checkText(text, path string, p *problems) {
 	switch {
 	case slices.Contains(r.not, text):
 		p.add(r.code, path, "must be none of %s", strings.Join(r.not, ", "))
+	case r.unlike != nil && r.unlike.MatchString(text):
+		p.add(r.code, path, "must not match %s", r.unlike)
 	case r.pattern == nil || r.pattern.MatchString(text):
 	case r.says != "":
 		p.add(r.code, path, "%s", r.says)

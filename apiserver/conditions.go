@@ -74,7 +74,7 @@ func conditionOfRules() *jsonschema.Schema {
 	return when("kind", text("CURRENCY_CONVERT"), params(has("from", code), has("to", code)),
 		when("kind", text("ENUM_MAP"), params(has("mapping",
 			&jsonschema.Schema{Type: "object", MinProperties: jsonschema.Ptr(1)}),
-			properties("default", &jsonschema.Schema{})), regex))
+			properties("default", &jsonschema.Schema{Description: "Any value"})), regex))
 }
 
 // conditionOfScrapers is a chain over the types.
@@ -93,7 +93,7 @@ func conditionOfScrapers() *jsonschema.Schema {
 		of   model.ScraperType
 		then *jsonschema.Schema
 	}{
-		{model.File, &jsonschema.Schema{Not: &jsonschema.Schema{}}},
+		{model.File, properties("type", &jsonschema.Schema{Not: text(model.File)})},
 		{model.SearchEngineSearch, join(noSchema, noFields, noHidden, noTag, search)},
 		{model.AIConf, join(has("schema", typed("object")), noFields, noTag, sourceOfPages())},
 		{model.Marketplace, join(noSchema, noFields, noHidden, sourceOfPages(),

@@ -32,7 +32,7 @@ const (
 type Category struct {
 	ID        ids.ID          `json:"id" stamped:"true"`
 	Name      string          `json:"name" form:"trimmed-line" unlike:"^[0-9a-fA-F]{24}$" required:"true" min:"1" max:"200" doc:"Unique within the group; one that has it is replaced"`
-	Filters   json.RawMessage `json:"filters" required:"true" object:"true" code:"invalid_filter" doc:"A filter as reads take it, of at most 16,384 bytes without spaces: {\"price\":{\"$gt\":10}}"`
+	Filters   json.RawMessage `json:"filters" required:"true" object:"true" doc:"A filter as reads take it, of at most 16,384 bytes without spaces: {\"price\":{\"$gt\":10}}"`
 	CreatedAt api.Time        `json:"createdAt" stamped:"true"`
 	UpdatedAt api.Time        `json:"updatedAt" stamped:"true"`
 }

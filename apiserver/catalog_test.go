@@ -110,8 +110,8 @@ func checkTags(t *testing.T, ops []*operation.Operation) {
 	}
 }
 
-// checkEnums refuses a component that is called like an enum of another one: makers of clients give
-// an enum a type of its own, named by its component and member.
+// checkEnums refuses a component that is called like an enum of another one. Makers of clients give
+// each enum a type, named by its component and member.
 func checkEnums(t *testing.T, components openapi3.Schemas) {
 	t.Helper()
 	for name, component := range components {

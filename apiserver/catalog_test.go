@@ -86,6 +86,7 @@ func TestGoldens(t *testing.T) {
 	names := slices.Sorted(maps.Keys(loaded.Components.Schemas))
 	golden(t, "components.txt", []byte(strings.Join(names, "\n")+"\n"))
 	checkNames(t, names)
+	checkEnums(t, loaded.Components.Schemas)
 }
 
 // checkTags wants each operation in a group of the description, and each group used: whoever adds
@@ -105,6 +106,20 @@ func checkTags(t *testing.T, ops []*operation.Operation) {
 	for name, is := range used {
 		if !is {
 			t.Errorf("the tag %s has no operation", name)
+		}
+	}
+}
+
+// checkEnums refuses a component that is called like an enum of another one. Makers of clients give
+// each enum a type, named by its component and member.
+func checkEnums(t *testing.T, components openapi3.Schemas) {
+	t.Helper()
+	for name, component := range components {
+		for member, schema := range component.Value.Properties {
+			made := name + strings.ToUpper(member[:1]) + member[1:]
+			if _, taken := components[made]; taken && len(schema.Value.Enum) > 0 {
+				t.Errorf("%s is called like the enum of %s.%s", made, name, member)
+			}
 		}
 	}
 }

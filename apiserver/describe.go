@@ -8,14 +8,26 @@ import (
 )
 
 // document is the description of operations, an OpenAPI document.
-func document(ops []*operation.Operation) ([]byte, error) {
-	return operation.OpenAPI(about(), ops)
+func document(ops []*operation.Operation, of ...func(*operation.About)) ([]byte, error) {
+	said := about()
+	for _, add := range of {
+		add(&said)
+	}
+	return operation.OpenAPI(said, ops)
+}
+
+// ceilings says in the description what this server allows at most.
+func (s *Server) ceilings(said *operation.About) {
+	said.Most = map[string]float64{
+		"PolitenessInput.requestsPerSecond": s.config.MaxHostRate,
+		"PolitenessInput.connections":       float64(s.config.MaxHostConnections),
+	}
 }
 
 // about is what the description says beside its operations.
 func about() operation.About {
 	return operation.About{Title: "Shoal", Version: "1.0", Description: describe(), Tags: tags(),
-		Examples: examples()}
+		Examples: examples(), Conditions: conditions()}
 }
 
 // tags are the groups of operations, as the catalogue has them.

@@ -190,6 +190,7 @@ func examples() operation.Examples {
 		"svc_list_group_shares":                                    `"ada@example.com"`,
 		"svc_get_additional_info":                                  `{"shoeSize": "42"}`,
 		"svc_get_notification_preferences":                         `{"SCRAPER_RUN_FAILED": "BOTH"}`,
+		"svc_export_data.jobId":                                    `"68e5b1c2d3f4a5b6c7d8e9f0"`,
 		"svc_get_data.jobId":                                       `"68e5b1c2d3f4a5b6c7d8e9f0"`,
 		"svc_metrics text/plain":                                   `"shoal_up 1\n"`,
 		"svc_payment_canceled text/html":                           `"<!doctype html><title>Canceled</title>"`,

@@ -230,7 +230,11 @@ func (s schema) bounds() (bounds []string) {
 			bounds = append(bounds, fmt.Sprintf(format, values...))
 		}
 	}
-	note(len(s.Enum) > 0, "%s", joined(s.Enum, ", ", "`%v`"))
+	if len(s.Enum) > 10 { // or a sentence is of nothing else
+		note(true, "one of %d from `%v` to `%v`", len(s.Enum), s.Enum[0], s.Enum[len(s.Enum)-1])
+	} else {
+		note(len(s.Enum) > 0, "%s", joined(s.Enum, ", ", "`%v`"))
+	}
 	note(s.Default != nil, "default `%v`", s.Default)
 	note(s.Pattern != "", "`%s`", s.Pattern)
 	for _, b := range []struct {

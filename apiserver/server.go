@@ -337,7 +337,7 @@ func (s *Server) operations() ([]*operation.Operation, error) {
 		ops = append(ops, r.Operations()...)
 	}
 	var err error
-	described, err = document(ops)
+	described, err = document(ops, s.ceilings)
 	return ops, err
 }
 

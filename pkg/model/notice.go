@@ -46,6 +46,20 @@ const (
 	NotAtAll NoticePreference = "NONE"
 )
 
+// Values are the identifiers of all events that customers may name.
+func (Event) Values() []string { return texts(Events()) }
+
+// Values are all preferences.
+func (NoticePreference) Values() []string { return texts(NoticePreferences()) }
+
+func texts[T ~string](list []T) []string {
+	made := make([]string, len(list))
+	for i, one := range list {
+		made[i] = string(one)
+	}
+	return made
+}
+
 // NoticePreferences are all preferences.
 func NoticePreferences() []NoticePreference {
 	return []NoticePreference{ByEmail, InApp, BothWays, NotAtAll}

@@ -17,16 +17,8 @@ type adjustRequest struct {
 }
 
 type walletAdjustment struct {
-	AmountMicros int64  `json:"amountMicros" required:"true" min:"-1000000000000000" max:"1000000000000000" doc:"Micros, millionths of a euro; not 0, negative takes away"`
+	AmountMicros int64  `json:"amountMicros" required:"true" not:"0" min:"-1000000000000000" max:"1000000000000000" doc:"Micros, millionths of a euro; not 0, negative takes away"`
 	Note         string `json:"note" max:"500" doc:"Why; shown to operators"`
-}
-
-// Validate implements operation.Validator.
-func (b *walletAdjustment) Validate() fault.List {
-	if b.AmountMicros == 0 {
-		return fault.List{fault.Invalid(fault.InvalidRequest, "amountMicros", "must not be 0")}
-	}
-	return nil
 }
 
 // adjustWallet is POST /api/admin/customers/{ref}/wallet/adjustments.

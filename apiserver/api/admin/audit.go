@@ -97,7 +97,7 @@ type auditRequest struct {
 	To       api.Time `query:"to" doc:"Before"`
 	Order    string   `query:"order" default:"newest" enum:"newest,oldest" doc:"Which comes first"`
 	Limit    int      `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor   string   `query:"cursor" doc:"nextCursor of the page before"`
+	Cursor   string   `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
 	Format   string   `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
 }
 

@@ -71,7 +71,7 @@ func newCounts(view *client.View, ref string, now time.Time) CustomerCounts {
 type customersRequest struct {
 	Q       string `query:"q" max:"254" doc:"Only customers with this text in their reference or e-mail address, in whatever case"`
 	Blocked bool   `query:"blocked" default:"false" doc:"Only customers that are blocked"`
-	Page    int    `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Zero-based"`
+	Page    int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based"`
 	Size    int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
 }
 

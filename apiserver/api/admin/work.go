@@ -47,7 +47,7 @@ type workRequest struct {
 	Kind     string `query:"kind" max:"32" doc:"Only items of this kind"`
 	State    string `query:"state" enum:",WAITING,READY,HELD,FAILED" doc:"Only items in this state"`
 	Customer string `query:"customerRef" max:"128" doc:"Only this customer's items"`
-	Page     int    `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Zero-based"`
+	Page     int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based"`
 	Size     int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
 }
 

@@ -4,14 +4,12 @@ package customers
 
 import (
 	"context"
-	"strings"
 
 	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
-	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 )
@@ -86,20 +84,4 @@ func newCustomer(ref string, profile *client.Profile, subscription *client.Subsc
 		c.Plan, c.SubscriptionStatus = &plan, &status
 	}
 	return c
-}
-
-// checkNames refuses a name that is blank, or terms that are not agreed with.
-func checkNames(first, last string, agree bool) fault.List {
-	var list fault.List
-	for _, name := range []struct{ field, text string }{{"firstname", first}, {"lastname", last}} {
-		if strings.TrimSpace(name.text) == "" {
-			list = append(list,
-				fault.Invalid(fault.InvalidRequest, name.field, "must not be blank"))
-		}
-	}
-	if !agree {
-		list = append(list, fault.Invalid(fault.InvalidRequest, "agreeWithTerms",
-			"must be true: the service is used under the user agreement"))
-	}
-	return list
 }

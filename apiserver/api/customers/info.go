@@ -2,10 +2,8 @@ package customers
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -13,12 +11,6 @@ import (
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
-)
-
-// Bounds of one key and its value, in characters.
-const (
-	maxInfoKey   = 64
-	maxInfoValue = 4_096
 )
 
 // AdditionalInfo is what a customer keeps under keys of its own.
@@ -35,24 +27,7 @@ func newInfo(profile *client.Profile) AdditionalInfo {
 }
 
 type putInfoRequest struct {
-	Body AdditionalInfo `body:"json"`
-}
-
-// Validate implements operation.Validator.
-func (r *putInfoRequest) Validate() fault.List {
-	var list fault.List
-	for _, key := range slices.Sorted(maps.Keys(r.Body)) {
-		value := r.Body[key]
-		if strings.TrimSpace(key) == "" || utf8.RuneCountInString(key) > maxInfoKey {
-			list = append(list, fault.Invalid(fault.InvalidRequest, key,
-				"a key has 1 to %d characters, and is not blank", maxInfoKey))
-		}
-		if utf8.RuneCountInString(value) > maxInfoValue {
-			list = append(list, fault.Invalid(fault.InvalidRequest, key,
-				"may have at most %d characters", maxInfoValue))
-		}
-	}
-	return list
+	Body AdditionalInfo `body:"json" keys:"max=64 form=filled" each:"max=4096"`
 }
 
 // putInfo is PUT /api/customer/preferences/additional-info.
@@ -99,7 +74,7 @@ func (Resource) getInfo() *operation.Operation {
 }
 
 type deleteInfoRequest struct {
-	Key string `path:"key"`
+	Key string `path:"key" min:"1" max:"64"`
 }
 
 // deleteInfo is DELETE /api/customer/preferences/additional-info/{key}.

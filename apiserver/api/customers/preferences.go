@@ -2,10 +2,8 @@ package customers
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -16,35 +14,18 @@ import (
 )
 
 // NotificationPreferences say by which ways the customer is told of events, by their identifiers.
-type NotificationPreferences map[string]model.NoticePreference
+type NotificationPreferences map[model.Event]model.NoticePreference
 
 func newPreferences(inbox client.Inbox) NotificationPreferences {
 	preferences := NotificationPreferences{}
 	for _, event := range model.Events() {
-		preferences[string(event)] = inbox.Preference(event)
+		preferences[event] = inbox.Preference(event)
 	}
 	return preferences
 }
 
 type putPreferencesRequest struct {
 	Body NotificationPreferences `body:"json"`
-}
-
-// Validate implements operation.Validator.
-func (r *putPreferencesRequest) Validate() fault.List {
-	var list fault.List
-	for _, event := range slices.Sorted(maps.Keys(r.Body)) {
-		if !slices.Contains(model.Events(), model.Event(event)) {
-			list = append(list, fault.Invalid(fault.InvalidRequest, event,
-				"is not the identifier of an event"))
-			continue
-		}
-		if how := r.Body[event]; !slices.Contains(model.NoticePreferences(), how) {
-			list = append(list, fault.Invalid(fault.InvalidRequest, event,
-				"must be one of %s", strings.Trim(fmt.Sprint(model.NoticePreferences()), "[]")))
-		}
-	}
-	return list
 }
 
 // putPreferences is PUT /api/customer/preferences/notifications.

@@ -7,14 +7,13 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
-	"shoal.dev/shoal/pkg/fault"
 )
 
 // CustomerInput is what a customer may change of its profile.
 type CustomerInput struct {
-	Firstname          string             `json:"firstname" required:"true" min:"1" max:"100" line:"true"`
-	Lastname           string             `json:"lastname" required:"true" min:"1" max:"100" line:"true"`
-	AgreeWithTerms     bool               `json:"agreeWithTerms" required:"true" doc:"Must be true"`
+	Firstname          string             `json:"firstname" form:"filled-line" required:"true" min:"1" max:"100"`
+	Lastname           string             `json:"lastname" form:"filled-line" required:"true" min:"1" max:"100"`
+	AgreeWithTerms     bool               `json:"agreeWithTerms" must:"true" required:"true" doc:"Must be true"`
 	CustomerUniqueRef  string             `json:"customerUniqueRef" stamped:"true"`
 	Email              string             `json:"email" stamped:"true" doc:"Never changes"`
 	Plan               *string            `json:"plan" stamped:"true"`
@@ -24,11 +23,6 @@ type CustomerInput struct {
 
 type putRequest struct {
 	Body CustomerInput `body:"json"`
-}
-
-// Validate implements operation.Validator.
-func (r *putRequest) Validate() fault.List {
-	return checkNames(r.Body.Firstname, r.Body.Lastname, r.Body.AgreeWithTerms)
 }
 
 // put is PUT /api/customer.

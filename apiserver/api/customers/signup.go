@@ -14,10 +14,10 @@ import (
 
 // SignUpInput is what a customer says of itself at first.
 type SignUpInput struct {
-	Firstname          string             `json:"firstname" required:"true" min:"1" max:"100" line:"true"`
-	Lastname           string             `json:"lastname" required:"true" min:"1" max:"100" line:"true"`
-	Email              string             `json:"email" required:"true" line:"true" doc:"Never changes"`
-	AgreeWithTerms     bool               `json:"agreeWithTerms" required:"true" doc:"Must be true"`
+	Firstname          string             `json:"firstname" form:"filled-line" required:"true" min:"1" max:"100"`
+	Lastname           string             `json:"lastname" form:"filled-line" required:"true" min:"1" max:"100"`
+	Email              string             `json:"email" max:"254" required:"true" format:"email" doc:"Never changes"`
+	AgreeWithTerms     bool               `json:"agreeWithTerms" must:"true" required:"true" doc:"Must be true"`
 	CustomerUniqueRef  string             `json:"customerUniqueRef" stamped:"true"`
 	Plan               *string            `json:"plan" stamped:"true"`
 	SubscriptionStatus *string            `json:"subscriptionStatus" stamped:"true"`
@@ -30,8 +30,7 @@ type signUpRequest struct {
 
 // Validate implements operation.Validator.
 func (r *signUpRequest) Validate() fault.List {
-	return append(checkNames(r.Body.Firstname, r.Body.Lastname, r.Body.AgreeWithTerms),
-		api.CheckEmail(r.Body.Email)...)
+	return api.CheckEmail(r.Body.Email)
 }
 
 // signUp is POST /api/customer.

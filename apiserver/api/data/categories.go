@@ -31,22 +31,14 @@ const (
 // Category is the specification's CustomerCategoryDTO.
 type Category struct {
 	ID        ids.ID          `json:"id" stamped:"true"`
-	Name      string          `json:"name" required:"true" min:"1" max:"200" line:"true" doc:"Unique within the group; one that has it is replaced"`
-	Filters   json.RawMessage `json:"filters" required:"true" doc:"A filter as reads take it, of at most 16,384 bytes without spaces: {\"price\":{\"$gt\":10}}"`
+	Name      string          `json:"name" form:"trimmed-line" unlike:"^[0-9a-fA-F]{24}$" required:"true" min:"1" max:"200" doc:"Unique within the group; one that has it is replaced"`
+	Filters   json.RawMessage `json:"filters" required:"true" object:"true" doc:"A filter as reads take it, of at most 16,384 bytes without spaces: {\"price\":{\"$gt\":10}}"`
 	CreatedAt api.Time        `json:"createdAt" stamped:"true"`
 	UpdatedAt api.Time        `json:"updatedAt" stamped:"true"`
 }
 
 // Validate implements operation.Validator.
 func (c *Category) Validate() fault.List {
-	if c.Name != "" && strings.TrimSpace(c.Name) != c.Name {
-		return fault.List{fault.Invalid(fault.InvalidRequest, "name",
-			"must not begin or end with a space")}
-	}
-	if _, err := ids.Parse(c.Name); err == nil { // reads name categories by either
-		return fault.List{fault.Invalid(fault.InvalidRequest, "name",
-			"must not look like an id, of 24 hexadecimal digits")}
-	}
 	if len(c.Filters) == 0 {
 		return nil
 	}

@@ -48,7 +48,7 @@ func TestPutCategory(t *testing.T) {
 		refused("named like an id", `{"name":"68e5b1c2d3f4a5b6c7d8e9f0","filters":{}}`,
 			"invalid_request", "name"),
 		refused("unfiltered", `{"name":"a"}`, "invalid_request", "filters"),
-		refused("null", `{"name":"a","filters":null}`, "invalid_filter", "filters"),
+		refused("null", `{"name":"a","filters":null}`, "invalid_request", "filters"),
 		refused("operator", `{"name":"a","filters":{"n":{"$near":1}}}`, "invalid_filter",
 			"filters.n.$near"),
 		refused("unknown", `{"name":"a","filters":{},"filter":{}}`, "unknown_field", "filter"),

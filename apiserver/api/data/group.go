@@ -27,11 +27,11 @@ const (
 
 type groupRequest struct {
 	ID         ids.ID   `path:"id"`
-	Page       int      `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Zero-based; page times size may be at most 100,000"`
+	Page       int      `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based; page times size may be at most 100,000"`
 	Size       int      `query:"size" default:"20" min:"1" clamp:"1000" code:"invalid_page"`
-	Sort       []string `query:"sort" max:"5" code:"invalid_sort" doc:"A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told."`
-	Categories []string `query:"categories" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
-	Filters    string   `query:"filters" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
+	Sort       []string `query:"sort" each:"max=1024" max:"5" code:"invalid_sort" doc:"A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told."`
+	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
+	Filters    string   `query:"filters" max:"32768" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
 	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
 	ScraperID  ids.ID   `query:"scraperId" doc:"Only rows of this scraper"`
 }

@@ -27,15 +27,15 @@ type selection struct {
 	GroupID    ids.ID   `query:"groupId"`
 	JobID      ids.ID   `query:"jobId"`
 	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
-	Categories []string `query:"categories" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
-	Filters    string   `query:"filters" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
-	Fields     []string `query:"fields" doc:"Only these members of each row; repeated, or with commas"`
+	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
+	Filters    string   `query:"filters" max:"32768" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
+	Fields     []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members of each row; repeated, or with commas"`
 }
 
 type readRequest struct {
 	selection
 	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor string `query:"cursor" doc:"nextCursor of the page before, with otherwise equal parameters (but limit and fields)"`
+	Cursor string `query:"cursor" max:"1024" doc:"nextCursor of the page before, with otherwise equal parameters (but limit and fields)"`
 }
 
 // place is where a read goes on, and what it saw at its beginning: rows and runs that came later

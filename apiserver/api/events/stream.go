@@ -25,7 +25,7 @@ const (
 
 type streamRequest struct {
 	Header uint64 `header:"Last-Event-ID" default:"0" doc:"Where a stream before this one ended: what has changed since is told"`
-	Ticket string `query:"ticket" doc:"In place of a credential: POST /api/events/ticket makes one"`
+	Ticket string `query:"ticket" max:"128" doc:"In place of a credential: POST /api/events/ticket makes one"`
 	Query  uint64 `query:"lastEventId" default:"0" doc:"The same, for browsers, which cannot send the header by themselves"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -23,7 +24,7 @@ import (
 // GroupInput is a GroupDTO of which an update need not name everything.
 type GroupInput struct {
 	ID                  ids.ID    `json:"id" doc:"Empty or omitted: create"`
-	Name                *string   `json:"name" min:"1" max:"200" line:"true" doc:"Unique per customer; needed to create"`
+	Name                *string   `json:"name" form:"filled-line" min:"1" max:"200" doc:"Unique per customer; needed to create"`
 	DataTable           *string   `json:"dataTable" pattern:"^([a-z0-9_]{1,63})?$" doc:"Label of the group's data collection; made from the name when empty"`
 	StartType           *string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"DAILY and WEEKLY start the scrapers without a schedule of their own; NONE pauses all. A new group's is MANUAL unless told."`
 	ScheduleTimezone    *string   `json:"scheduleTimezone" max:"64" doc:"Time zone of the group's starts, of the IANA database; empty: UTC"`
@@ -36,6 +37,9 @@ type GroupInput struct {
 	UpdatedAt           api.Time  `json:"updatedAt" stamped:"true"`
 }
 
+// maxRetention is the largest number that every reader of JSON reads exactly.
+const maxRetention = 1<<53 - 1
+
 // Retention is a count of runs that a body may leave out, or clear by null.
 type Retention struct {
 	named bool
@@ -44,20 +48,21 @@ type Retention struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *Retention) UnmarshalJSON(data []byte) error {
-	var count *int
-	if err := json.Unmarshal(data, &count); err != nil || count != nil && *count < 1 {
+	var count *float64
+	if err := json.Unmarshal(data, &count); err != nil || count != nil &&
+		(*count < 1 || *count > maxRetention || *count != math.Trunc(*count)) {
 		return fault.New(fault.InvalidRequest, "must be a whole number of at least 1, or null")
 	}
 	if r.named = true; count != nil {
-		r.count = *count
+		r.count = int(*count)
 	}
 	return nil
 }
 
 // Schema describes it in the OpenAPI document.
 func (Retention) Schema() *jsonschema.Schema {
-	least := 1.0
-	return &jsonschema.Schema{Types: []string{"integer", "null"}, Minimum: &least}
+	least, most := 1.0, float64(maxRetention)
+	return &jsonschema.Schema{Types: []string{"integer", "null"}, Minimum: &least, Maximum: &most}
 }
 
 type putRequest struct {
@@ -72,11 +77,8 @@ func (r *putRequest) Validate() fault.List {
 				"is no time zone of the IANA database, like Europe/Paris")}
 		}
 	}
-	switch name := r.Body.Name; {
-	case name == nil && r.Body.ID.IsZero():
+	if r.Body.Name == nil && r.Body.ID.IsZero() {
 		return fault.List{fault.Invalid(fault.InvalidRequest, "name", "is required")}
-	case name != nil && strings.TrimSpace(*name) == "":
-		return fault.List{fault.Invalid(fault.InvalidRequest, "name", "must not be blank")}
 	}
 	return nil
 }

@@ -17,9 +17,6 @@ import (
 
 const shared = "Shared groups"
 
-// maxShared is how many addresses a call may name.
-const maxShared = 100
-
 // listShared is GET /api/scraper/shared/group/list.
 func (Resource) listShared() *operation.Operation {
 	return operation.Define(operation.Declaration{
@@ -45,21 +42,17 @@ func (Resource) listShared() *operation.Operation {
 
 // ShareInput is with whom a group is shared.
 type ShareInput struct {
-	Email      string `json:"email" required:"true" line:"true" doc:"Of a customer's profile; nobody has to have it yet"`
+	Email      string `json:"email" max:"254" required:"true" format:"email" doc:"Of a customer's profile; nobody has to have it yet"`
 	Permission string `json:"permission" enum:"READ" default:"READ"`
 }
 
 type shareRequest struct {
 	ID   ids.ID       `path:"id"`
-	Body []ShareInput `body:"json"`
+	Body []ShareInput `body:"json" min:"1" max:"100"`
 }
 
 // Validate implements operation.Validator.
 func (r *shareRequest) Validate() (faults fault.List) {
-	if len(r.Body) == 0 || len(r.Body) > maxShared {
-		return fault.List{fault.Invalid(fault.InvalidRequest, "email",
-			"1 to %d addresses are needed", maxShared)}
-	}
 	for i, share := range r.Body {
 		for _, found := range api.CheckEmail(share.Email) {
 			found.Field = fmt.Sprintf("[%d].email", i)
@@ -95,7 +88,7 @@ func (r Resource) share() *operation.Operation {
 
 type revokeRequest struct {
 	ID    ids.ID `path:"id"`
-	Email string `query:"email" required:"true" doc:"In whatever case"`
+	Email string `query:"email" max:"254" required:"true" doc:"In whatever case"`
 }
 
 // revoke is DELETE /api/scraper/shared/group/{id}.

@@ -14,8 +14,8 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// GroupStartType is the specification's StartTypeForGroupDTO: how a scraper of a group starts.
-type GroupStartType struct {
+// StartTypeForGroup is the specification's StartTypeForGroupDTO: how a scraper of a group starts.
+type StartTypeForGroup struct {
 	ScraperID ids.ID   `json:"scraperId"`
 	StartType string   `json:"startType" enum:"MANUAL,DAILY,WEEKLY,NONE" doc:"The group's"`
 	Schedule  string   `json:"schedule" doc:"The scraper's own cron expression, which wins; empty: it starts with its group"`
@@ -41,8 +41,8 @@ func (r Resource) putStartType() *operation.Operation {
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.FeatureNotInPlan},
 	}, func(ctx context.Context, from *operation.Caller, in *startTypeRequest) (
-		operation.Streamed[[]GroupStartType], error) {
-		var answer operation.Streamed[[]GroupStartType]
+		operation.Streamed[[]StartTypeForGroup], error) {
+		var answer operation.Streamed[[]StartTypeForGroup]
 		if needs := featureOf(in.StartType); needs != "" {
 			if err := r.Plans.Check(from.View, from.Customer, needs); err != nil {
 				return answer, err
@@ -55,11 +55,11 @@ func (r Resource) putStartType() *operation.Operation {
 		next := startTypes(r.Client.View(), in)
 		first, err := next()
 		if len(first) < listedAtOnce {
-			answer.Whole = append([]GroupStartType{}, first...)
+			answer.Whole = append([]StartTypeForGroup{}, first...)
 			return answer, err
 		}
 		answer.Write = func(_ context.Context, w io.Writer) error {
-			return api.WriteArray(w, func() (part []GroupStartType, err error) {
+			return api.WriteArray(w, func() (part []StartTypeForGroup, err error) {
 				if part, first = first, nil; part == nil {
 					part, err = next()
 				}
@@ -84,16 +84,16 @@ func featureOf(startType string) plans.Feature {
 }
 
 // startTypes answers the scrapers of a group in parts, oldest first; nil at the end.
-func startTypes(v *client.View, in *startTypeRequest) func() ([]GroupStartType, error) {
+func startTypes(v *client.View, in *startTypeRequest) func() ([]StartTypeForGroup, error) {
 	var last client.Scraper
 	var withGroup api.Time
 	if g := v.Group(in.ID); g != nil {
 		withGroup = api.NextGroupStart(v, g)
 	}
-	return func() (part []GroupStartType, err error) {
+	return func() (part []StartTypeForGroup, err error) {
 		v.GroupScrapersFrom(in.ID, last.CreatedAt, last.ID, func(s *client.Scraper) bool {
 			last.CreatedAt, last.ID = s.CreatedAt, s.ID
-			how := GroupStartType{ScraperID: s.ID, StartType: in.StartType,
+			how := StartTypeForGroup{ScraperID: s.ID, StartType: in.StartType,
 				Schedule: s.Spec.Schedule, NextStart: withGroup}
 			if s.Spec.Schedule != "" {
 				how.NextStart = api.NextStart(v, s)

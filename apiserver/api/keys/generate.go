@@ -2,7 +2,6 @@ package keys
 
 import (
 	"context"
-	"strings"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -26,18 +25,10 @@ type GeneratedKey struct {
 }
 
 type generateRequest struct {
-	Name  string      `query:"name" required:"true" min:"1" max:"64" line:"true" doc:"Label of the key"`
+	Name  string      `query:"name" form:"filled-line" required:"true" min:"1" max:"64" doc:"Label of the key"`
 	Scope model.Scope `query:"scope" required:"true" enum:"USER,LLM_READ,LLM_FULL" code:"invalid_scope" doc:"What it may do"`
 	// ExpiresAt is 0 when it is not given.
 	ExpiresAt api.Time `query:"expiresAt" doc:"From when it is refused, a time to come; without it the key does not expire"`
-}
-
-// Validate implements operation.Validator.
-func (r *generateRequest) Validate() fault.List {
-	if strings.TrimSpace(r.Name) == "" {
-		return fault.List{fault.Invalid(fault.InvalidRequest, "name", "must not be blank")}
-	}
-	return nil
 }
 
 // generate is PUT /api/key/generate.

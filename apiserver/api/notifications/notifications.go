@@ -82,7 +82,7 @@ type UnreadNotifications struct {
 
 type listRequest struct {
 	Unread bool `query:"unread" default:"false" doc:"Lists those alone that were not read"`
-	Page   int  `query:"page" default:"0" min:"0" code:"invalid_page"`
+	Page   int  `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page"`
 	Size   int  `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
 }
 

@@ -19,9 +19,9 @@ import (
 // CurlPreviewInput is the body of a preview of a request.
 type CurlPreviewInput struct {
 	ID      ids.ID `json:"id" doc:"Of a scraper that a proposal is to replace"`
-	Name    string `json:"name" required:"true" min:"1" max:"200" line:"true"`
+	Name    string `json:"name" form:"filled-line" required:"true" min:"1" max:"200"`
 	GroupID ids.ID `json:"groupId" required:"true"`
-	Curl    string `json:"curl" required:"true" min:"1" doc:"As browsers copy it, for bash or Windows cmd"`
+	Curl    string `json:"curl" max:"131072" required:"true" min:"1" doc:"As browsers copy it, for bash or Windows cmd"`
 }
 
 type curlBasedRequest struct {

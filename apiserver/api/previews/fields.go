@@ -2,8 +2,6 @@ package previews
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -15,8 +13,8 @@ import (
 
 // FieldsPreviewInput is the body of a preview of fields.
 type FieldsPreviewInput struct {
-	URL    string   `json:"url" required:"true" min:"1"`
-	Fields []string `json:"fields" required:"true" min:"1" max:"100" doc:"What to look for: price, brand, release date …"`
+	URL    string   `json:"url" max:"8192" required:"true" min:"1"`
+	Fields []string `json:"fields" unique:"true" each:"max=100 form=column" required:"true" min:"1" max:"100" doc:"What to look for: price, brand, release date …"`
 }
 
 // FieldsPreview answers a preview of fields.
@@ -31,32 +29,7 @@ type fieldsRequest struct {
 	Body      FieldsPreviewInput `body:"json" limit:"65536"`
 }
 
-const (
-	fieldsID     = "svc_preview_from_url"
-	maxNameChars = 100
-)
-
-// Validate implements operation.Validator.
-func (r *fieldsRequest) Validate() fault.List {
-	var faults fault.List
-	seen := map[string]bool{}
-	for i, name := range r.Body.Fields {
-		switch {
-		case strings.TrimSpace(name) == "" || len([]rune(name)) > maxNameChars ||
-			strings.HasPrefix(name, "_"):
-			faults = append(faults,
-				fault.Invalid(fault.InvalidRequest, fmt.Sprintf("fields[%d]", i),
-					"must be a name of 1 to %d characters that does not begin with _",
-					maxNameChars))
-		case seen[name]:
-			faults = append(faults,
-				fault.Invalid(fault.InvalidRequest, fmt.Sprintf("fields[%d]", i),
-					"is there already"))
-		}
-		seen[name] = true
-	}
-	return faults
-}
+const fieldsID = "svc_preview_from_url"
 
 // fields is POST /api/scraper-simple/preview-from-url.
 func (r Resource) fields() *operation.Operation {

@@ -17,10 +17,10 @@ import (
 // URLPreviewInput is the body of a preview of an address.
 type URLPreviewInput struct {
 	ID          ids.ID        `json:"id" doc:"Of a scraper that a proposal is to replace"`
-	Name        string        `json:"name" required:"true" min:"1" max:"200" line:"true"`
+	Name        string        `json:"name" form:"filled-line" required:"true" min:"1" max:"200"`
 	GroupID     ids.ID        `json:"groupId" required:"true"`
-	URL         string        `json:"url" required:"true" min:"1"`
-	ItemsConfig []model.Field `json:"itemsConfig" doc:"Fields to be tried first"`
+	URL         string        `json:"url" max:"8192" required:"true" min:"1"`
+	ItemsConfig []model.Field `json:"itemsConfig" max:"500" doc:"Fields to be tried first"`
 }
 
 type urlBasedRequest struct {

@@ -26,13 +26,13 @@ const listRunTime = 20 * time.Minute
 // ListRun is the body of a list run.
 type ListRun struct {
 	GroupID           ids.ID            `json:"groupId" doc:"Group that stores the rows; needed without scraperId"`
-	Name              string            `json:"name" max:"200" line:"true" doc:"Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice."`
-	URLs              []string          `json:"urls" alone:"json" max:"100000" code:"LIST_TOO_LARGE" doc:"The addresses"`
+	Name              string            `json:"name" max:"200" form:"line" doc:"Name of the list's scraper, unique per customer; needed without scraperId. Resend it when retrying a failed call: it protects from running twice."`
+	URLs              []string          `json:"urls" each:"max=8192 code=INVALID_URL" alone:"json" max:"100000" code:"LIST_TOO_LARGE" doc:"The addresses"`
 	EndpointTag       string            `json:"endpointTag" max:"200" doc:"What reads the addresses instead of fields. It is websitecontacts (at most 5,000 addresses, keys of the scope LLM_FULL) or the tag of a plugin: /plugin/marketplace/pdp or /plugin/marketplace/search. It is never inferred."`
 	ScraperID         ids.ID            `json:"scraperId" doc:"Run an existing list scraper again"`
 	TemplateScraperID ids.ID            `json:"templateScraperId" doc:"Use this scraper's recipe (type, fields, pagination, politeness) on the addresses"`
 	Type              model.ScraperType `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON" doc:"With itemsConfig: SINGLE_PRODUCT unless told"`
-	ItemsConfig       []model.Field     `json:"itemsConfig" doc:"The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given."`
+	ItemsConfig       []model.Field     `json:"itemsConfig" max:"500" doc:"The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given."`
 	Rerun             bool              `json:"rerun" doc:"Only addresses that were never charged under this scraper"`
 	Force             bool              `json:"force" doc:"All addresses again"`
 	MaxChargeMicros   *int64            `json:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`

@@ -40,35 +40,24 @@ func (r Resource) Operations() []*operation.Operation {
 // Schema is the specification's Schema.
 type Schema struct {
 	ID             ids.ID          `json:"id" doc:"Set to update; an id that is not one of the customer's schemas creates a new one"`
-	Name           string          `json:"name" max:"200" line:"true" doc:"Of the list; the content's title, the template's name or type and version when empty"`
+	Name           string          `json:"name" max:"200" form:"line" doc:"Of the list; the content's title, the template's name or type and version when empty"`
 	Version        int64           `json:"version" required:"true" min:"0" max:"1000000000"`
 	Type           string          `json:"type" required:"true" enum:"PRODUCT,REVIEW,ARTICLE,JOB_POSTING,REAL_ESTATE,EVENT,ORGANIZATION,SERP,CUSTOM"`
-	Content        json.RawMessage `json:"content" required:"true" doc:"JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only"`
+	Content        json.RawMessage `json:"content" required:"true" object:"true" doc:"JSON Schema of an object with properties, or of an array of such objects: at most 65,536 bytes, 500 properties, references within the document only"`
 	Description    string          `json:"description" max:"2000"`
 	TemplateID     string          `json:"templateId" max:"64" doc:"Global schema that it was forked from"`
 	TemplateName   string          `json:"templateName" max:"200"`
-	DomainPatterns []string        `json:"domainPatterns" max:"100" doc:"Hosts that it is meant for"`
+	DomainPatterns []string        `json:"domainPatterns" each:"min=1 max=253" max:"100" doc:"Hosts that it is meant for"`
 	CustomerRef    *string         `json:"customerRef" stamped:"true" doc:"Null for global schemas"`
 	CreatedAt      api.Time        `json:"createdAt" stamped:"true"`
 	UpdatedAt      api.Time        `json:"updatedAt" stamped:"true"`
 }
-
-// maxPattern bounds a domain pattern, in bytes.
-const maxPattern = 253
 
 // Validate implements operation.Validator.
 func (s *Schema) Validate() fault.List {
 	var faults fault.List
 	if _, err := schema.Compile(s.Content); len(s.Content) > 0 && err != nil {
 		faults = append(faults, problems(err)...)
-	}
-	for _, p := range s.DomainPatterns {
-		if p == "" || len(p) > maxPattern {
-			faults = append(faults,
-				fault.Invalid(fault.SchemaValidation, "domainPatterns",
-					"a pattern has 1 to %d bytes", maxPattern))
-			break
-		}
 	}
 	return faults
 }

@@ -54,7 +54,7 @@ func TestPut(t *testing.T) {
 			invalid, "content"),
 		refused("domain pattern",
 			`{"version":1,"type":"PRODUCT","content":`+product+`,"domainPatterns":[""]}`, invalid,
-			"domainPatterns"),
+			"domainPatterns[0]"),
 		refused("unknown member",
 			`{"version":1,"type":"PRODUCT","contents":1,"content":`+product+`}`, "unknown_field",
 			"contents"),

@@ -2,7 +2,6 @@ package scrapers
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -16,12 +15,6 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/prelaunch"
 	"shoal.dev/shoal/pkg/schedule"
-)
-
-// Bounds of pagination.
-const (
-	maxStep  = 1_000_000 // of page numbers: start, step; of offsets: the page size
-	maxParam = 256       // bytes of a parameter's name
 )
 
 // checker collects everything that is wrong with a scraper.
@@ -48,15 +41,10 @@ func (r Resource) check(from *operation.Caller, spec *model.Scraper,
 		listed, tag = known.ListRun, known.Tag
 		c.stays(spec, known)
 	}
-	if strings.TrimSpace(spec.Name) == "" {
-		c.invalid("name", "must not be blank")
-	}
 	c.search(spec)
 	c.source(&spec.SourceConfig, listed || spec.Type == model.SearchEngineSearch)
 	if spec.Type != model.SearchEngineSearch {
 		c.pagination(&spec.SourceConfig)
-	} else if p := spec.SourceConfig.Pagination; p != nil {
-		c.within("sourceConfig.pagination.max", p.Max, 1, model.MaxMaxPages)
 	}
 	c.recipe(spec, tag)
 	if spec.SourceConfig.TryWithHiddenData && spec.Type != model.ApplicationLDJSON &&
@@ -165,13 +153,7 @@ func (c *checker) pagination(source *model.SourceConfig) {
 	if p == nil {
 		return
 	}
-	members, known := paginationMembers[p.Type]
-	if !known {
-		c.invalid(field+".type", "must be one of NONE, URL_PAGE_PARAM, OFFSET_PARAM, "+
-			"URL_TEMPLATE, NEXT_LINK, JSON_CURSOR, "+
-			"LOAD_MORE, INFINITE_SCROLL")
-		return
-	}
+	members := PaginationMembers()[p.Type]
 	for _, member := range []struct {
 		name  string
 		given bool
@@ -189,22 +171,15 @@ func (c *checker) pagination(source *model.SourceConfig) {
 		path := field + "." + member
 		switch member {
 		case "param":
-			if p.Param == "" || len(p.Param) > maxParam {
-				c.invalid(path, "the name of a parameter of 1 to %d bytes is needed", maxParam)
+			if p.Param == "" {
+				c.invalid(path, "is required")
 			}
-		case "start":
-			c.within(path, p.Start, 0, maxStep)
-		case "step":
-			c.within(path, p.Step, 1, maxStep)
 		case "pageSize":
 			if p.PageSize == nil {
 				c.invalid(path, "is required")
 			}
-			c.within(path, p.PageSize, 1, maxStep)
 		case "template":
 			c.template(path, source)
-		case "max":
-			c.within(path, p.Max, 1, model.MaxMaxPages)
 		}
 	}
 	if p.Renders() && source.Curl != "" {
@@ -212,16 +187,19 @@ func (c *checker) pagination(source *model.SourceConfig) {
 	}
 }
 
-// paginationMembers are those of each type. Selectors and paths are checked with the fields.
-var paginationMembers = map[model.PaginationType][]string{
-	model.PaginationNone: {},
-	model.URLPageParam:   {"param", "start", "step", "max"},
-	model.OffsetParam:    {"param", "pageSize", "max"},
-	model.URLTemplate:    {"template", "max"},
-	model.NextLink:       {"selector", "max"},
-	model.JSONCursor:     {"param", "cursorPath", "max"},
-	model.LoadMore:       {"selector", "max"},
-	model.InfiniteScroll: {"max"},
+// PaginationMembers are the members that each type of pagination has. Selectors and paths are
+// checked with the fields.
+func PaginationMembers() map[model.PaginationType][]string {
+	return map[model.PaginationType][]string{
+		model.PaginationNone: {},
+		model.URLPageParam:   {"param", "start", "step", "max"},
+		model.OffsetParam:    {"param", "pageSize", "max"},
+		model.URLTemplate:    {"template", "max"},
+		model.NextLink:       {"selector", "max"},
+		model.JSONCursor:     {"param", "cursorPath", "max"},
+		model.LoadMore:       {"selector", "max"},
+		model.InfiniteScroll: {"max"},
+	}
 }
 
 // template checks where the pages of URL_TEMPLATE are. Those of a curl command stay on its host:
@@ -257,12 +235,6 @@ func (c *checker) template(field string, source *model.SourceConfig) {
 	}
 }
 
-func (c *checker) within(field string, n *int, least, most int) {
-	if n != nil && (*n < least || *n > most) {
-		c.invalid(field, "must be %d to %d", least, most)
-	}
-}
-
 // recipe checks type and fields by the code that will use them. tag is what reads the pages
 // instead, if anything does.
 func (c *checker) recipe(spec *model.Scraper, tag string) {
@@ -283,24 +255,7 @@ func (c *checker) recipe(spec *model.Scraper, tag string) {
 	}
 }
 
-// tiers checks the names alone: what the server has may change until the run.
-func (c *checker) tiers(names []string) {
-	for i, name := range names {
-		if _, ok := model.ParseTier(name); !ok {
-			c.invalid(fmt.Sprintf("config.tiers[%d]", i),
-				"must be one of plain, render, super, render+super")
-		}
-		if slices.Contains(names[:i], name) {
-			c.invalid(fmt.Sprintf("config.tiers[%d]", i), "is named twice")
-		}
-	}
-}
-
 func (c *checker) config(config *model.ScraperConfig) {
-	if n := config.RetentionCount; n != nil && *n < 1 {
-		c.invalid("config.retentionCount", "must be at least 1")
-	}
-	c.tiers(config.Tiers)
 	p, most := config.Politeness, c.ceilings
 	if p == nil {
 		return

@@ -21,7 +21,7 @@ type listRequest struct {
 	GroupID      ids.ID `query:"groupId"`
 	HasRunWithin string `query:"hasRunWithin" pattern:"^[1-9][0-9]{0,3}[mhdw]$" doc:"A run was launched within the last minutes, hours, days or weeks: 7d"`
 	Limit        int    `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor       string `query:"cursor" doc:"nextCursor of the page before, with otherwise equal parameters"`
+	Cursor       string `query:"cursor" max:"1024" doc:"nextCursor of the page before, with otherwise equal parameters"`
 }
 
 // listPlace is the last scraper of the page before.

@@ -69,12 +69,12 @@ func (r Resource) Operations() []*operation.Operation {
 // Recipe is what the two public forms of a scraper share.
 type Recipe struct {
 	ID                      ids.ID                  `json:"id" doc:"Empty or omitted: create"`
-	Name                    string                  `json:"name" required:"true" min:"1" max:"200" line:"true" doc:"Unique per customer"`
+	Name                    string                  `json:"name" form:"filled-line" required:"true" min:"1" max:"200" doc:"Unique per customer"`
 	GroupRef                ids.ID                  `json:"groupRef" required:"true" doc:"Id of the owning group"`
 	Type                    model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF,MARKETPLACE,SEARCH_ENGINE_SEARCH,FILE" doc:"All but FILE, whose scrapers are made by uploads, can be saved here"`
 	SourceConfig            model.SourceConfig      `json:"sourceConfig" required:"true"`
-	ItemsConfig             []model.Field           `json:"itemsConfig" doc:"The fields of a row, in their order"`
-	PostProcessRules        []model.PostProcessRule `json:"postProcessRules" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
+	ItemsConfig             []model.Field           `json:"itemsConfig" max:"500" doc:"The fields of a row, in their order"`
+	PostProcessRules        []model.PostProcessRule `json:"postProcessRules" max:"100" doc:"Applied to each row, in this order; a rule sees what those before it wrote"`
 	Schedule                string                  `json:"schedule" max:"128" doc:"Cron expression of five fields by which it starts by itself, like 0 6 * * mon-fri; empty: with its group"`
 	ScheduleTimezone        string                  `json:"scheduleTimezone" max:"64" doc:"Time zone of schedule, of the IANA database; empty: UTC"`
 	NextStart               api.Time                `json:"nextStart" stamped:"true" doc:"By its own schedule, or with its group; null while nothing starts it by itself"`
@@ -103,7 +103,7 @@ type EnrichedScraper struct {
 
 // SchemaWithContent is an extraction schema with its document.
 type SchemaWithContent struct {
-	ID      string          `json:"id"`
+	ID      string          `json:"id" required:"true" max:"64"`
 	Content json.RawMessage `json:"content" stamped:"true" doc:"Null when the schema is gone"`
 }
 

@@ -1,18 +1,6 @@
 package scrapers
 
-import (
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
-	"shoal.dev/shoal/pkg/model"
-)
-
-// Bounds of searches.
-const (
-	maxQueries = 1_000
-	maxQuery   = 512 // characters
-)
+import "shoal.dev/shoal/pkg/model"
 
 // search checks what only scrapers of the type SEARCH_ENGINE_SEARCH have, and what they cannot
 // have.
@@ -32,20 +20,8 @@ func (c *checker) search(spec *model.Scraper) {
 	if source.URL != "" {
 		c.invalid("sourceConfig.url", "a search has queries instead of an address")
 	}
-	if n := len(source.Queries); n < 1 || n > maxQueries {
-		c.invalid("sourceConfig.queries", "1 to %d are needed", maxQueries)
-		return
-	}
-	seen := map[string]bool{}
-	for i, query := range source.Queries {
-		field := fmt.Sprintf("sourceConfig.queries[%d]", i)
-		switch {
-		case strings.TrimSpace(query) == "" || utf8.RuneCountInString(query) > maxQuery:
-			c.invalid(field, "must be 1 to %d characters, not all blank", maxQuery)
-		case seen[query]:
-			c.invalid(field, "is there already")
-		}
-		seen[query] = true
+	if len(source.Queries) == 0 {
+		c.invalid("sourceConfig.queries", "at least one is needed")
 	}
 	if p := source.Pagination; p != nil && *p != (model.Pagination{Type: model.PaginationNone}) &&
 		*p != (model.Pagination{Type: model.URLPageParam, Max: p.Max}) {

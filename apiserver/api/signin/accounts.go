@@ -17,7 +17,7 @@ type accountsRequest struct {
 	Q        string `query:"q" max:"254" doc:"Only accounts with this text in their e-mail address, in whatever case"`
 	Customer string `query:"customer" max:"128" doc:"Only accounts of this customerUniqueRef"`
 	Disabled bool   `query:"disabled" default:"false" doc:"Only accounts that are disabled"`
-	Page     int    `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Zero-based"`
+	Page     int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based"`
 	Size     int    `query:"size" default:"50" min:"1" max:"200" code:"invalid_page"`
 }
 

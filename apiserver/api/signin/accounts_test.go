@@ -236,7 +236,7 @@ func TestPasswordPage(t *testing.T) {
 	form.Set("current", password)
 	form.Set("next", "short")
 	form.Set("again", "short")
-	b.wants(b.post("/sign-in/password", form, 400), "The new password must have 12 to 256 bytes.")
+	b.wants(b.post("/sign-in/password", form, 400), "The new password must have 12 to 256 characters.")
 	form.Set("next", next)
 	form.Set("again", next)
 	b.wants(b.post("/sign-in/password", form, 200), "The password is changed")

@@ -15,9 +15,9 @@ import (
 
 // AccountInput is an account that is to be made.
 type AccountInput struct {
-	Email       string `json:"email" required:"true" line:"true" doc:"Never changes"`
-	Password    string `json:"password" required:"true" doc:"12 to 256 bytes"`
-	CustomerRef string `json:"customerRef" max:"128" line:"true" doc:"As whom the account signs in; \"\" is a customer of its own"`
+	Email       string `json:"email" required:"true" max:"254" format:"email" doc:"Never changes"`
+	Password    string `json:"password" required:"true" min:"12" max:"256" doc:"Not the e-mail address, and not one that everybody takes"`
+	CustomerRef string `json:"customerRef" max:"128" form:"line" doc:"As whom the account signs in; \"\" is a customer of its own"`
 	Admin       bool   `json:"admin" doc:"It administers the service"`
 }
 

@@ -94,9 +94,9 @@ func (r Resource) render(from *operation.Caller, name string, s shown, status in
 
 type enterRequest struct {
 	Body struct {
-		Token    string `json:"token"`
-		Email    string `json:"email"`
-		Password string `json:"password"`
+		Token    string `json:"token" max:"1024"`
+		Email    string `json:"email" max:"1024"`
+		Password string `json:"password" max:"1024"`
 	} `body:"form" limit:"4096"`
 }
 
@@ -154,8 +154,8 @@ func problemText(err error) string {
 
 type leaveRequest struct {
 	Body struct {
-		Token      string `json:"token"`
-		Everywhere string `json:"everywhere"`
+		Token      string `json:"token" max:"1024"`
+		Everywhere string `json:"everywhere" max:"1024"`
 	} `body:"form" limit:"4096"`
 }
 

@@ -16,8 +16,8 @@ const passwordPath = "/sign-in/password"
 
 // PasswordInput is a password that is to be changed.
 type PasswordInput struct {
-	CurrentPassword string `json:"currentPassword" required:"true"`
-	NewPassword     string `json:"newPassword" required:"true" doc:"12 to 256 bytes"`
+	CurrentPassword string `json:"currentPassword" required:"true" max:"256"`
+	NewPassword     string `json:"newPassword" required:"true" min:"12" max:"256" doc:"Not the e-mail address, and not one that everybody takes"`
 }
 
 type passwordRequest struct {
@@ -75,10 +75,10 @@ func (r Resource) showPassword(ctx context.Context, from *operation.Caller, s sh
 
 type passwordForm struct {
 	Body struct {
-		Token   string `json:"token"`
-		Current string `json:"current"`
-		Next    string `json:"next"`
-		Again   string `json:"again"`
+		Token   string `json:"token" max:"1024"`
+		Current string `json:"current" max:"1024"`
+		Next    string `json:"next" max:"1024"`
+		Again   string `json:"again" max:"1024"`
 	} `body:"form" limit:"4096"`
 }
 

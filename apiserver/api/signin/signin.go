@@ -52,8 +52,8 @@ func (r Resource) Operations() []*operation.Operation {
 
 // SignInInput is who signs in.
 type SignInInput struct {
-	Email    string `json:"email" required:"true"`
-	Password string `json:"password" required:"true"`
+	Email    string `json:"email" required:"true" max:"254"`
+	Password string `json:"password" required:"true" max:"256"`
 }
 
 type signInRequest struct {

@@ -127,7 +127,7 @@ func (r Resource) topUpStatus() *operation.Operation {
 		Access: auth.Read, Rate: limits.Read,
 		Errors: []fault.Code{fault.TopUpNotConfigured, fault.TopUpNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *struct {
-		SessionID string `path:"sessionId" doc:"As the start of the top-up answered it"`
+		SessionID string `path:"sessionId" max:"255" doc:"As the start of the top-up answered it"`
 	}) (TopUpStatus, error) {
 		if r.Payments == nil {
 			return TopUpStatus{}, errNoProvider

@@ -20,7 +20,7 @@ type TransactionPage struct {
 }
 
 type transactionsRequest struct {
-	Page int `query:"page" default:"0" min:"0" code:"invalid_page" doc:"Zero-based"`
+	Page int `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page" doc:"Zero-based"`
 	Size int `query:"size" default:"20" min:"1" max:"100" code:"invalid_page"`
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 type noticeRequest struct {
-	Signature string `header:"Stripe-Signature" doc:"By which the payment provider shows that it is it"`
+	Signature string `header:"Stripe-Signature" max:"4096" doc:"By which the payment provider shows that it is it"`
 	Body      []byte `body:"raw" limit:"262144"`
 }
 

@@ -3,8 +3,6 @@ package webhooks
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -20,7 +18,7 @@ import (
 // WebhookInput is what a customer says of a webhook.
 type WebhookInput struct {
 	URL     string        `json:"url" required:"true" max:"1024" doc:"A public http or https address. Redirects are not followed."`
-	Events  []model.Event `json:"events" required:"true" min:"1" max:"32" doc:"Identifiers of the preferences for notifications, which do not matter here"`
+	Events  []model.Event `json:"events" unique:"true" required:"true" min:"1" max:"32" doc:"Identifiers of the preferences for notifications, which do not matter here"`
 	Enabled *bool         `json:"enabled" doc:"Whether it gets new events; true unless told. What is pending when it is switched off fails."`
 }
 
@@ -33,12 +31,6 @@ func (b *WebhookInput) check(guard Guard) error {
 			why = coded.Detail
 		}
 		list = append(list, fault.Invalid(fault.InvalidURL, "url", "%s", why))
-	}
-	for i, event := range b.Events {
-		if !slices.Contains(model.Events(), event) || slices.Contains(b.Events[:i], event) {
-			list = append(list, fault.Invalid(fault.InvalidRequest, fmt.Sprintf("events[%d]", i),
-				"must be the identifier of an event, each once"))
-		}
 	}
 	return list.OrNil()
 }

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/forwarded"
@@ -127,7 +128,7 @@ func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry t
 			s.note(ctx, event)
 		}
 	}()
-	if len(a.Email) > maxEmail || len(a.Password) > maxPassword {
+	if len(a.Email) > maxEmail || utf8.RuneCountInString(a.Password) > maxPassword {
 		return Opened{}, 0, errWrong
 	}
 	view, err := s.Client.Fresh(ctx)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+	"unicode/utf8"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
@@ -50,7 +51,7 @@ func (s *Service) ChangePassword(ctx context.Context, p *auth.Principal, c Chang
 		return retry, fault.New(fault.RateLimited, "too many attempts: try again in %s", wait(retry))
 	}
 	right := false
-	if len(c.Current) <= maxPassword {
+	if utf8.RuneCountInString(c.Current) <= maxPassword {
 		if right, err = s.hashes.matches(ctx, account.Password, c.Current); err != nil {
 			return 0, err
 		}

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
 
@@ -26,7 +27,7 @@ const (
 	hashBytes  = 32
 )
 
-// Bounds of a password, in bytes. The longest keeps a request small.
+// Bounds of a password, in characters. The longest keeps a request small.
 const (
 	minPassword = 12
 	maxPassword = 256
@@ -112,8 +113,9 @@ func (h *hasher) matches(ctx context.Context, hash, password string) (bool, erro
 func checkPassword(field, email, password string) error {
 	name, _, _ := strings.Cut(email, "@")
 	switch {
-	case len(password) < minPassword || len(password) > maxPassword:
-		return fault.Invalid(fault.InvalidRequest, field, "must have %d to %d bytes",
+	case utf8.RuneCountInString(password) < minPassword ||
+		utf8.RuneCountInString(password) > maxPassword:
+		return fault.Invalid(fault.InvalidRequest, field, "must have %d to %d characters",
 			minPassword, maxPassword)
 	case strings.EqualFold(password, email), len(name) >= minPassword/2 &&
 		strings.Contains(strings.ToLower(password), strings.ToLower(name)):

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -106,7 +107,7 @@ func reason(err error) string {
 }
 
 // decodeBody reads a whole JSON document, with or without a byte order mark.
-func (s shapes) decodeBody(data []byte, v reflect.Value, p *problems) {
+func (s shapes) decodeBody(data []byte, v reflect.Value, r *rules, p *problems) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(data)) == 0 {
 		p.add(fault.InvalidBody, "", "a JSON body is needed")
@@ -125,7 +126,7 @@ func (s shapes) decodeBody(data []byte, v reflect.Value, p *problems) {
 		p.add(fault.InvalidBody, "", "not valid JSON: %v", err)
 		return
 	}
-	s.decodeJSON(data, v, &rules{required: true}, "", p)
+	s.decodeJSON(data, v, r, "", p)
 }
 
 // checkSyntax reads all tokens once, so that what follows can rely on valid JSON. It refuses
@@ -206,6 +207,10 @@ func (s shapes) decodeJSON(data []byte, v reflect.Value, r *rules, path string, 
 	data = bytes.TrimSpace(data)
 	t := v.Type()
 	if t == rawType {
+		if r.object && data[0] != '{' {
+			p.add(r.code, path, "must be an object")
+			return
+		}
 		v.SetBytes(slices.Clone(data))
 		return
 	}
@@ -245,7 +250,7 @@ func (s shapes) decodeJSON(data []byte, v reflect.Value, r *rules, path string, 
 	case reflect.Slice:
 		s.decodeArray(data, v, r, path, p)
 	default:
-		if json.Unmarshal(data, v.Addr().Interface()) != nil {
+		if json.Unmarshal(data, v.Addr().Interface()) != nil && !setWhole(data, v) {
 			p.add(r.code, path, "must be %s", kindName(t))
 			return
 		}
@@ -253,6 +258,23 @@ func (s shapes) decodeJSON(data []byte, v reflect.Value, r *rules, path string, 
 	if len(p.list) == before {
 		r.check(v, path, p)
 	}
+}
+
+// setWhole sets an integer from a number like 1.0 or 1e3, which is whole, too.
+func setWhole(data []byte, v reflect.Value) bool {
+	n, err := strconv.ParseFloat(string(data), 64)
+	if err != nil || n != math.Trunc(n) || math.Abs(n) > exact {
+		return false
+	}
+	switch {
+	case v.CanInt() && !v.OverflowInt(int64(n)):
+		v.SetInt(int64(n))
+	case v.CanUint() && n >= 0 && !v.OverflowUint(uint64(n)):
+		v.SetUint(uint64(n))
+	default:
+		return false
+	}
+	return true
 }
 
 func (s shapes) decodeObject(data []byte, v reflect.Value, path string, p *problems) {
@@ -304,7 +326,7 @@ func (s shapes) decodeMap(data []byte, v reflect.Value, path string, p *problems
 		} else {
 			s.decodeJSON(members[name], value, &rules{required: true}, join(path, name), p)
 		}
-		v.SetMapIndex(reflect.ValueOf(name), value)
+		v.SetMapIndex(reflect.ValueOf(name).Convert(v.Type().Key()), value)
 	}
 }
 

@@ -30,6 +30,11 @@ type About struct {
 	Tags []Tag
 	// Examples are what examples are made of.
 	Examples Examples
+	// Conditions are what members of components mean for others, by the component's name: if, then
+	// and else.
+	Conditions map[string]*jsonschema.Schema
+	// Most are bounds that this server alone has, by component.member.
+	Most map[string]float64
 }
 
 // OpenAPI is the description of operations, OpenAPI 3.1, as indented JSON.
@@ -47,6 +52,17 @@ func OpenAPI(about About, ops []*Operation) ([]byte, error) {
 		}
 	}
 	s.schemas.of(reflect.TypeFor[Problem](), false)
+	for name, condition := range about.Conditions {
+		component, known := s.components[name]
+		if !known {
+			return nil, fmt.Errorf("operation: a condition of %s, which is no component", name)
+		}
+		component.If, component.Then, component.Else = condition.If, condition.Then, condition.Else
+	}
+	for name, most := range about.Most {
+		component, member, _ := strings.Cut(name, ".")
+		s.components[component].Properties[member].Maximum = &most
+	}
 	document := object{
 		"openapi": "3.1.0",
 		"info": object{"title": about.Title, "version": about.Version,
@@ -140,14 +156,15 @@ func (op *Operation) parameters(s *examples) []object {
 			"required": op.Idempotency == Required,
 			"description": "A UUID, for example. The same key within 24 hours gives the first " +
 				"answer again.",
-			"schema":  object{"type": "string", "minLength": 1, "maxLength": 255},
+			"schema": object{"type": "string", "minLength": 1, "maxLength": 255,
+				"pattern": "^[!-~]([ -~]*[!-~])?$"},
 			"example": "6f9619ff-8b86-4d01-b42d-00cf4fc964ff"})
 	}
 	return list
 }
 
 func parameterSchema(s *examples, f *field) *jsonschema.Schema {
-	made := s.field(f, true)
+	made := s.value(f, true)
 	if made.Ref == "" {
 		made.Description = ""
 	}
@@ -160,8 +177,9 @@ func (op *Operation) requestBody(s *examples) object {
 			"application/json": withExample(object{"schema": object{"type": "object"}},
 				s.text(op, "application/json"))}}
 	}
-	content := object{op.request.mediaTypes()[0]: withExample(
-		object{"schema": s.schemas.of(op.request.body.typ, true)},
+	schema := s.schemas.of(op.request.body.typ, true)
+	op.request.body.rules.describe(schema, op.request.body.typ, true)
+	content := object{op.request.mediaTypes()[0]: withExample(object{"schema": schema},
 		s.of(op.request.body.typ, true, op.ID))}
 	if op.request.stream != nil {
 		for _, media := range op.request.stream.types {

@@ -34,6 +34,7 @@ type bodyField struct {
 	limit int
 	raw   bool // is handed on as it came
 	form  bool // as a browser sends one
+	rules rules
 }
 
 type streamField struct {
@@ -62,7 +63,8 @@ func compileRequest(id string, t reflect.Type) *request {
 		f := t.Field(i)
 		if form := f.Tag.Get("body"); form != "" {
 			r.body = &bodyField{index: f.Index, typ: f.Type, limit: bodyLimit, raw: form == "raw",
-				form: form == "form"}
+				form: form == "form", rules: readRules(t, f)}
+			r.body.rules.required = true
 			if text := f.Tag.Get("limit"); text != "" {
 				limit, err := strconv.Atoi(text)
 				if err != nil {
@@ -145,7 +147,7 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 			v.FieldByIndex(r.body.index).SetBytes(body)
 			break
 		}
-		r.shapes.decodeBody(body, v.FieldByIndex(r.body.index), p)
+		r.shapes.decodeBody(body, v.FieldByIndex(r.body.index), &r.body.rules, p)
 	case in.hasBody:
 		if body, err = in.read(bodyLimit); err != nil {
 			return value, nil, err
@@ -225,12 +227,11 @@ func (r *request) decodeQuery(in *incoming, v reflect.Value, streamed bool, p *p
 
 func (r *request) decodeRepeated(texts []string, into reflect.Value, f *field, p *problems) {
 	into.Set(reflect.MakeSlice(into.Type(), len(texts), len(texts)))
-	item := f.rules
-	item.min, item.max = nil, nil
+	item := rules{code: f.rules.code}
 	for i, text := range texts {
 		r.shapes.decodeText(text, into.Index(i), &item, f.name, p)
 	}
-	f.rules.bounds(float64(len(texts)), f.name, " items", p)
+	f.rules.check(into, f.name, p)
 }
 
 // mediaTypes are those of the body, that of a whole one first.

@@ -1,9 +1,12 @@
 package operation
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -123,36 +126,81 @@ func (s *schemas) object(t reflect.Type, request bool) *jsonschema.Schema {
 	return made
 }
 
-// field is a member's schema with what its tags say.
+// field is a member's schema with what its tags say. In a request one that may be left out may be
+// null, too.
 func (s *schemas) field(f *field, request bool) *jsonschema.Schema {
-	made := s.of(f.typ, request)
-	if made.Ref != "" && f.rules.doc != "" {
-		made = &jsonschema.Schema{Ref: made.Ref}
+	made := s.value(f, request)
+	if f.typ.Kind() == reflect.Pointer || request && !f.rules.required {
+		made = nullable(made)
 	}
-	if f.typ == idType && f.rules.required {
-		made.Pattern = "^[0-9a-fA-F]{24}$"
-	}
-	made.Description = f.rules.doc
-	made.ReadOnly = f.rules.stamped
-	for _, value := range f.rules.enum {
-		made.Enum = append(made.Enum, value)
-	}
-	if f.rules.pattern != nil {
-		made.Pattern = f.rules.pattern.String()
-	}
-	if f.rules.line {
-		made.Pattern = linePattern
-	}
-	if f.rules.fallback != nil {
-		made.Default = defaultJSON(f.typ, *f.rules.fallback)
-	}
-	bound(made, &f.rules, f.typ)
 	return made
 }
 
-// linePattern is a text without control characters, in words that every language's regular
-// expressions know.
-const linePattern = `^[^\x00-\x1f\x7f-\x9f]*$`
+// value is the schema of a member that is there, or of a parameter, which is never null.
+func (s *schemas) value(f *field, request bool) *jsonschema.Schema {
+	t := f.typ
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	made := s.of(t, request)
+	switch {
+	case t != idType:
+	case f.rules.required:
+		made.Pattern = "^[0-9a-fA-F]{24}$"
+	case request: // nothing has it, and a handler would take it for none given
+		made.Not = &jsonschema.Schema{Enum: []any{strings.Repeat("0", 24)}}
+	}
+	made.Description = f.rules.doc
+	made.ReadOnly = f.rules.stamped
+	f.rules.describe(made, t, request)
+	if f.rules.fallback != nil {
+		made.Default = defaultJSON(t, *f.rules.fallback)
+	}
+	return made
+}
+
+// describe says in a schema what check enforces.
+func (r *rules) describe(made *jsonschema.Schema, t reflect.Type, request bool) {
+	allowed := r.enum
+	if request {
+		allowed = slices.Concat(r.enum, r.values)
+	}
+	for _, value := range allowed {
+		made.Enum = append(made.Enum, value)
+	}
+	made.Format = cmp.Or(made.Format, r.format)
+	if r.must {
+		made.Enum = []any{true}
+	}
+	if len(r.not) > 0 {
+		made.Not = &jsonschema.Schema{}
+		for _, value := range r.not {
+			made.Not.Enum = append(made.Not.Enum, json.RawMessage(defaultJSON(t, value)))
+		}
+	}
+	if r.unlike != nil {
+		made.Not = &jsonschema.Schema{Pattern: r.unlike.String()}
+	}
+	if r.pattern != nil {
+		made.Pattern = r.pattern.String()
+	}
+	made.UniqueItems = r.unique
+	if r.object {
+		made.Type = "object"
+	}
+	if r.each != nil {
+		inner := made.Items
+		if inner == nil {
+			inner = made.AdditionalProperties
+		}
+		r.each.describe(inner, t.Elem(), request)
+	}
+	if r.keys != nil && request {
+		made.PropertyNames = &jsonschema.Schema{Type: "string"}
+		r.keys.describe(made.PropertyNames, t.Key(), request)
+	}
+	bound(made, r, t)
+}
 
 // bound writes min and max as what they bound: a value, characters or items.
 func bound(to *jsonschema.Schema, r *rules, t reflect.Type) {
@@ -162,9 +210,6 @@ func bound(to *jsonschema.Schema, r *rules, t reflect.Type) {
 		}
 		i := int(math.Round(*n))
 		return &i
-	}
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -197,9 +242,14 @@ func defaultJSON(t reflect.Type, text string) []byte {
 func nullable(of *jsonschema.Schema) *jsonschema.Schema {
 	switch {
 	case of.Ref != "":
-		return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{of, {Type: "null"}}}
+		outer := &jsonschema.Schema{Description: of.Description, ReadOnly: of.ReadOnly,
+			AnyOf: []*jsonschema.Schema{{Ref: of.Ref}, {Type: "null"}}}
+		return outer
 	case of.Type != "":
 		of.Types, of.Type = []string{of.Type, "null"}, ""
+		if len(of.Enum) > 0 {
+			of.Enum = append(of.Enum, nil)
+		}
 	}
 	return of
 }

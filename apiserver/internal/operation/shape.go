@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"shoal.dev/shoal/pkg/fault"
@@ -20,8 +20,17 @@ type rules struct {
 	min, max *float64
 	clamp    *int64
 	enum     []string
+	values   []string // of its type
+	not      []string
+	unlike   *regexp.Regexp
+	format   string // of the description alone: something else checks it
 	pattern  *regexp.Regexp
-	line     bool       // a text without control characters
+	says     string     // of a text that does not match
+	must     bool       // a truth value that has to be true
+	unique   bool       // no item comes twice
+	object   bool       // raw JSON that is an object
+	each     *rules     // of items, and of the values of a map
+	keys     *rules     // of the names of a map's members
 	code     fault.Code // "": the operation's
 	doc      string
 	alone    bool // alone:"json": not among the parameters of a streamed body
@@ -77,9 +86,10 @@ func (sh *shape) collect(t reflect.Type, prefix []int, tag string) {
 		if _, twice := sh.byName[name]; twice {
 			panic(fmt.Sprintf("operation: %s has two fields %q", t, name))
 		}
+		read := readRules(t, f)
+		read.widen(f.Type)
 		sh.byName[name] = len(sh.fields)
-		sh.fields = append(sh.fields,
-			field{name: name, index: index, typ: f.Type, rules: readRules(t, f)})
+		sh.fields = append(sh.fields, field{name: name, index: index, typ: f.Type, rules: read})
 	}
 }
 
@@ -100,7 +110,15 @@ func readRules(t reflect.Type, f reflect.StructField) rules {
 		min: number("min"), max: number("max"), code: fault.Code(f.Tag.Get("code")),
 		doc:   f.Tag.Get("doc"),
 		alone: f.Tag.Get("alone") == "json",
-		line:  f.Tag.Get("line") == "true",
+		must:  f.Tag.Get("must") == "true", unique: f.Tag.Get("unique") == "true",
+		format: f.Tag.Get("format"), object: f.Tag.Get("object") == "true", values: enumOf(f.Type),
+	}
+	switch f.Type.Kind() {
+	case reflect.Map:
+		r.keys = readParts(t, f, "keys", f.Type.Key())
+		r.each = readParts(t, f, "each", f.Type.Elem())
+	case reflect.Slice:
+		r.each = readParts(t, f, "each", f.Type.Elem())
 	}
 	if n := number("clamp"); n != nil {
 		most := int64(*n)
@@ -112,8 +130,22 @@ func readRules(t reflect.Type, f reflect.StructField) rules {
 	if text := f.Tag.Get("enum"); text != "" {
 		r.enum = strings.Split(text, ",")
 	}
+	if text := f.Tag.Get("not"); text != "" {
+		r.not = strings.Split(text, ",")
+	}
+	if text := f.Tag.Get("unlike"); text != "" {
+		r.unlike = regexp.MustCompile(text)
+	}
 	if text := f.Tag.Get("pattern"); text != "" {
 		r.pattern = regexp.MustCompile(text)
+	}
+	if name := f.Tag.Get("form"); name != "" {
+		pattern, says, known := formOf(name)
+		if !known || r.pattern != nil {
+			panic(fmt.Sprintf("operation: %s.%s: no form %q, or a pattern beside it", t, f.Name,
+				name))
+		}
+		r.pattern, r.says = regexp.MustCompile(pattern), says
 	}
 	if _, known := fault.Catalog()[r.code]; r.code != "" && !known {
 		panic(fmt.Sprintf("operation: %s.%s: no such code %q", t, f.Name, r.code))
@@ -149,48 +181,102 @@ func (r *rules) check(v reflect.Value, path string, p *problems) {
 	}
 	switch v.Kind() {
 	case reflect.Int, reflect.Int64, reflect.Int32:
+		if slices.Contains(r.not, strconv.FormatInt(v.Int(), 10)) {
+			p.add(r.code, path, "must not be %d", v.Int())
+		}
+		r.bounds(float64(v.Int()), path, "", p)
 		if r.clamp != nil && v.Int() > *r.clamp {
 			v.SetInt(*r.clamp)
 		}
-		r.bounds(float64(v.Int()), path, "", p)
 	case reflect.Uint, reflect.Uint64, reflect.Uint32:
 		r.bounds(float64(v.Uint()), path, "", p)
 	case reflect.Float64:
 		r.bounds(v.Float(), path, "", p)
 	case reflect.String:
 		r.checkText(v.String(), path, p)
+	case reflect.Bool:
+		if r.must && !v.Bool() {
+			p.add(r.code, path, "must be true")
+		}
 	case reflect.Slice, reflect.Map:
 		if !readsJSON(v.Type()) {
 			r.bounds(float64(v.Len()), path, " items", p)
+			r.checkParts(v, path, p)
+		}
+	}
+}
+
+// checkParts holds the items of an array, or the members of a map, against their rules.
+func (r *rules) checkParts(v reflect.Value, path string, p *problems) {
+	if v.Kind() == reflect.Map {
+		if r.keys == nil && r.each == nil {
+			return
+		}
+		names := v.MapKeys()
+		slices.SortFunc(names,
+			func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, name := range names {
+			at := join(path, name.String())
+			if r.keys != nil {
+				r.keys.check(name, at, p)
+			}
+			if r.each != nil {
+				r.each.check(v.MapIndex(name), at, p)
+			}
+		}
+		return
+	}
+	seen := map[any]bool{}
+	for i := range v.Len() {
+		item := v.Index(i)
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if r.each != nil {
+			r.each.check(item, at, p)
+		}
+		if !r.unique {
+			continue
+		}
+		if key := item.Interface(); seen[key] {
+			p.add(r.code, at, "is there already")
+		} else {
+			seen[key] = true
 		}
 	}
 }
 
 func (r *rules) checkText(text, path string, p *problems) {
-	if r.enum != nil {
-		for _, allowed := range r.enum {
-			if text == allowed {
-				return
-			}
+	if allowed := slices.Concat(r.enum, r.values); len(allowed) > 0 {
+		if !slices.Contains(allowed, text) {
+			p.add(r.code, path, "must be one of %s", strings.Join(allowed, ", "))
 		}
-		p.add(r.code, path, "must be one of %s", strings.Join(r.enum, ", "))
 		return
 	}
-	r.bounds(float64(utf8.RuneCountInString(text)), path, " characters", p)
-	if r.pattern != nil && !r.pattern.MatchString(text) {
-		p.add(r.code, path, "must match %s", r.pattern)
+	if !r.bounds(float64(utf8.RuneCountInString(text)), path, " characters", p) {
+		return
 	}
-	if r.line && strings.ContainsFunc(text, unicode.IsControl) {
-		p.add(r.code, path, "must be one line without control characters")
+	switch {
+	case slices.Contains(r.not, text):
+		p.add(r.code, path, "must be none of %s", strings.Join(r.not, ", "))
+	case r.unlike != nil && r.unlike.MatchString(text):
+		p.add(r.code, path, "must not match %s", r.unlike)
+	case r.pattern == nil || r.pattern.MatchString(text):
+	case r.says != "":
+		p.add(r.code, path, "%s", r.says)
+	default:
+		p.add(r.code, path, "must match %s", r.pattern)
 	}
 }
 
-func (r *rules) bounds(n float64, path, unit string, p *problems) {
+// bounds complains of what is not within min and max, and says whether it is.
+func (r *rules) bounds(n float64, path, unit string, p *problems) bool {
 	format := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	switch {
 	case r.min != nil && n < *r.min:
 		p.add(r.code, path, "must be at least %s%s", format(*r.min), unit)
 	case r.max != nil && n > *r.max:
 		p.add(r.code, path, "must be at most %s%s", format(*r.max), unit)
+	default:
+		return true
 	}
+	return false
 }

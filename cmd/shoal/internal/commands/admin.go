@@ -26,7 +26,7 @@ type AdminCreate struct {
 // Help teaches the command.
 func (*AdminCreate) Help() string {
 	return `The password is asked for, twice, and not shown. Where nobody sits at a terminal it is the next line of the input. It
-has 12 to 256 bytes. The account signs in at /sign-in of the service, which has to run.
+has 12 to 256 characters. The account signs in at /sign-in of the service, which has to run.
 
 Example:
 

@@ -1,0 +1,207 @@
+package apiserver
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"shoal.dev/shoal/apiserver/api/scrapers"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// conditions are what members of a request's component mean for others, by the component's name.
+// Handlers enforce them; TestTheDescriptionIsEnforced holds both together. Each is an if with then
+// and else, which makers of clients pass over: a client's types stay plain.
+func conditions() map[string]*jsonschema.Schema {
+	scraper := conditionOfScrapers()
+	return map[string]*jsonschema.Schema{
+		"ScraperInput":         scraper,
+		"EnrichedScraperInput": scraper,
+		"FieldInput": when("kind", text(model.Attr),
+			has("attr", &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}),
+			properties("attr", blank())),
+		"PostProcessRuleInput": conditionOfRules(),
+		"PrelaunchInput": when("tokens", filled(), has("discoveryUrl",
+			&jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}), nil),
+		"GroupInput": when("id", id(), nil, has("name", typed("string"))),
+		"ListRunInput": when("endpointTag",
+			text(append(extract.Tags(), model.WebsiteContacts)...),
+			join(properties("itemsConfig", none()), properties("templateScraperId", blank()),
+				conditionOfLists()),
+			join(properties("endpointTag", blank()), oneSource(), conditionOfLists())),
+	}
+}
+
+// conditionOfLists are what a list run has whatever reads it.
+func conditionOfLists() *jsonschema.Schema {
+	return join(
+		when("scraperId", id(), nil, join(has("groupId", id()),
+			has("name", &jsonschema.Schema{Type: "string", Pattern: operation.Filled()}),
+			has("urls", &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1)}))),
+		when("type", typed("string"), has("itemsConfig", filled()), nil),
+		when("rerun", text(true), properties("force", &jsonschema.Schema{Not: text(true)}), nil))
+}
+
+// oneSource wants exactly one of what may say how addresses are read.
+func oneSource() *jsonschema.Schema {
+	return &jsonschema.Schema{OneOf: []*jsonschema.Schema{has("itemsConfig", filled()),
+		has("templateScraperId", id()), has("scraperId", id())}}
+}
+
+func conditionOfRules() *jsonschema.Schema {
+	code := &jsonschema.Schema{Type: "string", Pattern: "^[A-Z]{3}$"}
+	params := func(members ...*jsonschema.Schema) *jsonschema.Schema {
+		made := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{},
+			AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
+		for _, member := range members {
+			maps.Copy(made.Properties, member.Properties)
+			made.Required = append(made.Required, member.Required...)
+		}
+		return has("params", made)
+	}
+	regex := params(has("pattern", &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1),
+		MaxLength: jsonschema.Ptr(512)}),
+		properties("replacement", &jsonschema.Schema{Types: []string{"string", "null"},
+			MaxLength: jsonschema.Ptr(1024)}),
+		properties("group", &jsonschema.Schema{Types: []string{"integer", "null"},
+			Minimum: jsonschema.Ptr(0.0)}),
+		properties("onNoMatch", text[any]("KEEP", "NULL", "EMPTY", nil)))
+	regex = join(regex, properties("params",
+		when("group", typed("integer"), properties("replacement", typed("null")), nil)))
+	return when("kind", text("CURRENCY_CONVERT"), params(has("from", code), has("to", code)),
+		when("kind", text("ENUM_MAP"), params(has("mapping",
+			&jsonschema.Schema{Type: "object", MinProperties: jsonschema.Ptr(1)}),
+			properties("default", &jsonschema.Schema{Description: "Any value"})), regex))
+}
+
+// conditionOfScrapers is a chain over the types.
+func conditionOfScrapers() *jsonschema.Schema {
+	noSchema := properties("schema", typed("null"))
+	noFields := properties("itemsConfig", none())
+	noHidden := source(properties("tryWithHiddenData", text[any](false, nil)))
+	noTag := when("id", id(), nil, properties("config", properties("endpointTag", blank())))
+	fields := join(has("itemsConfig", filled()), noSchema, noHidden, noTag, sourceOfPages())
+	search := source(join(has("queries", filled()), properties("url", blank()),
+		properties("curl", blank()), noTokens(),
+		properties("pagination", join(lacks("param", "start", "step", "pageSize", "template",
+			"selector", "cursorPath"), when("type", text(model.URLPageParam), nil,
+			join(properties("type", text(model.PaginationNone)), lacks("max")))))))
+	types := []struct {
+		of   model.ScraperType
+		then *jsonschema.Schema
+	}{
+		{model.File, properties("type", &jsonschema.Schema{Not: text(model.File)})},
+		{model.SearchEngineSearch, join(noSchema, noFields, noHidden, noTag, search)},
+		{model.AIConf, join(has("schema", typed("object")), noFields, noTag, sourceOfPages())},
+		{model.Marketplace, join(noSchema, noFields, noHidden, sourceOfPages(),
+			when("id", id(), nil, properties("config", properties("endpointTag",
+				text(append([]any{"", nil}, anys(extract.Tags())...)...)))))},
+		{model.ApplicationLDJSON, join(noSchema, noTag, sourceOfPages())},
+	}
+	made := fields
+	for _, t := range slices.Backward(types) {
+		made = when("type", text(t.of), t.then, made)
+	}
+	return made
+}
+
+// sourceOfPages is a source of all types but searches: an address or a curl command. The scraper of
+// a list has neither, and nothing but its id tells that.
+func sourceOfPages() *jsonschema.Schema {
+	one := source(&jsonschema.Schema{OneOf: []*jsonschema.Schema{has("url", some()),
+		has("curl", some())}})
+	return join(when("id", id(), nil, one),
+		source(join(properties("queries", none()), properties("engine", blank()),
+			when("curl", some(), join(properties("url", blank()), properties("pagination",
+				properties("type", &jsonschema.Schema{Not: text(model.LoadMore,
+					model.InfiniteScroll)}))), noTokens()),
+			properties("pagination", conditionOfPages()))))
+}
+
+// noTokens are of what has no placeholders.
+func noTokens() *jsonschema.Schema {
+	return properties("prelaunch", properties("tokens", none()))
+}
+
+// conditionOfPages is a chain over the types of pagination.
+func conditionOfPages() *jsonschema.Schema {
+	needed := map[string]*jsonschema.Schema{"param": some(), "template": some(),
+		"pageSize": typed("integer"), "selector": some(), "cursorPath": some()}
+	var made *jsonschema.Schema
+	members := scrapers.PaginationMembers()
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		others := slices.DeleteFunc([]string{"param", "start", "step", "pageSize", "template",
+			"selector", "cursorPath", "max"},
+			func(member string) bool { return slices.Contains(members[name], member) })
+		then := []*jsonschema.Schema{lacks(others...)}
+		for _, member := range members[name] {
+			if schema := needed[member]; schema != nil {
+				then = append(then, has(member, schema))
+			}
+		}
+		made = when("type", text(name), join(then...), made)
+	}
+	return made
+}
+
+// What conditions are made of. What is blank, or none, is as if it was not there.
+func blank() *jsonschema.Schema { return text[any]("", nil) }
+func some() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}
+}
+func none() *jsonschema.Schema { return &jsonschema.Schema{MaxItems: jsonschema.Ptr(0)} }
+func filled() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "array", MinItems: jsonschema.Ptr(1)}
+}
+func id() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(24)}
+}
+
+func typed(name string) *jsonschema.Schema { return &jsonschema.Schema{Type: name} }
+
+// text is one of some values.
+func text[T any](values ...T) *jsonschema.Schema {
+	return &jsonschema.Schema{Enum: anys(values)}
+}
+
+func anys[T any](values []T) []any {
+	made := make([]any, len(values))
+	for i, value := range values {
+		made[i] = value
+	}
+	return made
+}
+
+// properties says what a member is like when it is there, has wants it there.
+func properties(member string, schema *jsonschema.Schema) *jsonschema.Schema {
+	return &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{member: schema}}
+}
+
+func has(member string, schema *jsonschema.Schema) *jsonschema.Schema {
+	made := properties(member, schema)
+	made.Required = []string{member}
+	return made
+}
+
+func source(schema *jsonschema.Schema) *jsonschema.Schema {
+	return properties("sourceConfig", schema)
+}
+
+// lacks wants members blank.
+func lacks(members ...string) *jsonschema.Schema {
+	made := &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{}}
+	for _, member := range members {
+		made.Properties[member] = blank()
+	}
+	return made
+}
+
+func join(all ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AllOf: all} }
+
+// when says what holds where a member is like that, and what elsewhere; nil: nothing.
+func when(member string, like, then, otherwise *jsonschema.Schema) *jsonschema.Schema {
+	return &jsonschema.Schema{If: has(member, like), Then: then, Else: otherwise}
+}

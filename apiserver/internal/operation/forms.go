@@ -1,0 +1,113 @@
+package operation
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// What characters are, as parts of a class: blanks are those of Unicode's White_Space.
+const (
+	controls = `\x00-\x1f\x7f-\x9f`
+	blanks   = `\x09-\x0d\x20\x85\xa0` + "\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+	// plain is a column's name whose first character is no underscore: no filter could ask for one
+	// that breaks these rules.
+	plain = `(?:[^_$"\\` + controls + blanks + `][^"\\` + controls + `]*|[` + blanks + `][^"\\` +
+		controls + `]*[^"\\` + controls + blanks + `][^"\\` + controls + `]*)$`
+)
+
+const column = "must have another character than spaces, no control characters, \" or \\, " +
+	"and not begin with $"
+
+// Filled is the pattern of texts that are not blank.
+func Filled() string {
+	pattern, _, _ := formOf("filled")
+	return pattern
+}
+
+// formOf is what a tag names.
+func formOf(name string) (pattern, says string, known bool) {
+	switch name {
+	case "line":
+		return `^[^` + controls + `]*$`, "must be one line without control characters", true
+	case "filled":
+		return `[^` + blanks + `]`, "must not be blank", true
+	case "filled-line":
+		return `^[^` + controls + `]*[^` + controls + blanks + `][^` + controls + `]*$`,
+			"must not be blank, and one line without control characters", true
+	case "trimmed-line":
+		return `^(?:[^` + controls + blanks + `]|[^` + controls + blanks + `][^` + controls +
+			`]*[^` + controls + blanks + `])$`, "must be one line, and not begin or end with a space", true
+	case "field":
+		return `^_*` + plain, column + "; underscores before it do not count", true
+	case "column":
+		return `^` + plain, column + " or _", true
+	case "attribute":
+		return `^[^ \x09\x0a\x0c\x0d/>="'<\x00]*$`, "no attribute can have this name", true
+	case "web":
+		return `^[\x00-\x20]*[Hh][Tt][Tt][Pp][Ss]?:`, "must begin with http:// or https://", true
+	}
+	return "", "", false
+}
+
+// exact is the largest whole number that every reader of JSON reads exactly (RFC 8259, section 6).
+const exact = 1<<53 - 1
+
+// widen gives whole numbers without a bound those of their type.
+func (r *rules) widen(t reflect.Type) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if readsJSON(t) || readsText(t) {
+		return
+	}
+	least, most := -float64(exact), float64(exact)
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+	case reflect.Int32:
+		least, most = math.MinInt32, math.MaxInt32
+	case reflect.Uint, reflect.Uint64:
+		least = 0
+	case reflect.Uint32:
+		least, most = 0, math.MaxUint32
+	default:
+		return
+	}
+	if r.min == nil {
+		r.min = &least
+	}
+	if r.max == nil {
+		r.max = &most
+	}
+}
+
+// readParts reads the rules of items, or of the names of a map's members, which are of type t:
+// words of name=value between spaces.
+func readParts(owner reflect.Type, f reflect.StructField, tag string, t reflect.Type) *rules {
+	text := f.Tag.Get(tag)
+	if text == "" && enumOf(t) == nil {
+		return nil
+	}
+	var made strings.Builder
+	for _, word := range strings.Fields(text) {
+		name, value, _ := strings.Cut(word, "=")
+		fmt.Fprintf(&made, "%s:%s ", name, strconv.Quote(value))
+	}
+	f.Tag, f.Type = reflect.StructTag(made.String()), t
+	read := readRules(owner, f)
+	return &read
+}
+
+// Enumerated is a type of texts that has so many values. Requests may have no other; answers of
+// later versions may.
+type Enumerated interface{ Values() []string }
+
+// enumOf is the values of a type, nil for one of any.
+func enumOf(t reflect.Type) []string {
+	if all, ok := reflect.Zero(t).Interface().(Enumerated); ok && t.Kind() == reflect.String {
+		return all.Values()
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// absent stands for a member that is not there.
+type absent struct{}
+
+// with is a copy of a JSON value that has another value at a path.
+func with(of any, path []any, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	switch part := path[0].(type) {
+	case string:
+		members, _ := of.(map[string]any)
+		made := maps.Clone(members)
+		if made == nil {
+			made = map[string]any{}
+		}
+		if made[part] = with(made[part], path[1:], value); made[part] == (absent{}) {
+			delete(made, part)
+		}
+		return made
+	case int:
+		items := slices.Clone(of.([]any))
+		items[part] = with(items[part], path[1:], value)
+		return items
+	}
+	return nil
+}
+
+// dotted is a path as faults name it.
+func dotted(path []any) string {
+	var made strings.Builder
+	for _, part := range path {
+		if i, isIndex := part.(int); isIndex {
+			fmt.Fprintf(&made, "[%d]", i)
+			continue
+		}
+		fmt.Fprintf(&made, ".%s", part)
+	}
+	return strings.TrimPrefix(made.String(), ".")
+}
+
+// plainText is a value as a parameter.
+func plainText(value any) string {
+	if text, ok := value.(string); ok {
+		return text
+	}
+	text, _ := json.Marshal(value) // of an example or ours, which is JSON
+	return string(text)
+}
+
+func short(value any) string { return fmt.Sprintf("%.80s", plainText(value)) }
+
+// oddities are values that some schema forgets to refuse.
+func oddities() []any {
+	return []any{nil, "", " ", "a", "_", "_a", "$a", `a"b`, `a\b`, "a\nb", "\u0085", "\u00a0", "ü",
+		" a", "a ", "a b", "_ a", "000000000000000000000000", "NO_SUCH", true, false,
+		json.Number("1"), json.Number("1.0"), json.Number("1.5"), json.Number("-1"),
+		json.Number("0"), []any{}, map[string]any{}}
+}
+
+// values are those that a schema's bounds suggest, on both sides of each, and odd ones.
+func (h *sameness) values(name string, schema map[string]any) []any {
+	list := oddities()
+	number := func(keyword string) (int64, bool) {
+		n, ok := schema[keyword].(json.Number)
+		whole, err := n.Int64()
+		return whole, ok && err == nil
+	}
+	for _, keyword := range []string{"minimum", "maximum"} {
+		if n, ok := number(keyword); ok {
+			for _, near := range []int64{n - 1, n, n + 1} {
+				list = append(list, json.Number(fmt.Sprint(near)))
+			}
+		}
+	}
+	for _, keyword := range []string{"minLength", "maxLength"} {
+		if n, ok := number(keyword); ok {
+			for _, near := range []int64{n - 1, n, n + 1} {
+				for _, fill := range []string{"a", "ü"} {
+					list = append(list, lengthened(name, fill, int(near)))
+				}
+			}
+		}
+	}
+	for _, keyword := range []string{"minItems", "maxItems"} {
+		if n, ok := number(keyword); ok {
+			for _, near := range []int64{n - 1, n, n + 1} {
+				list = append(list, h.items(schema, int(near)))
+			}
+		}
+	}
+	if schema["uniqueItems"] == true {
+		one := h.items(schema, 1)[0]
+		list = append(list, []any{one, one})
+	}
+	if enum, ok := schema["enum"].([]any); ok {
+		list = append(list, enum...)
+	}
+	if own := meaningful(name, schema); own != nil {
+		list = append(list, own)
+	}
+	return slices.DeleteFunc(list, func(value any) bool { return value == (absent{}) })
+}
+
+// items are so many different ones of an array.
+func (h *sameness) items(schema map[string]any, n int) []any {
+	if n < 0 {
+		return nil
+	}
+	of := h.resolve(schema["items"])
+	made := make([]any, n)
+	enum, _ := of["enum"].([]any)
+	for i := range made {
+		switch item := h.sample(of); {
+		case enum != nil:
+			made[i] = enum[i%len(enum)]
+		case of["type"] == "string":
+			made[i] = fmt.Sprint("https://shop.example/", i)
+		default:
+			members, _ := item.(map[string]any)
+			for name := range members {
+				if name == "name" || name == "outputField" {
+					members[name] = fmt.Sprint("n", i)
+				}
+			}
+			made[i] = item
+		}
+	}
+	return made
+}
+
+// meanings are members that say something in a language of its own, with a text of it. Their
+// schemas bound them; that they are well said is beyond a schema.
+func meanings() map[string]string {
+	return map[string]string{
+		"url": "https://shop.example/", "urls": "https://shop.example/",
+		"discoveryUrl": "https://shop.example/", "curl": "curl https://shop.example/",
+		"selector": "h1", "cursorPath": "$.next", "template": "/{page}",
+		"email": "a@shop.example", "filters": `{}`, "sort": "", "cursor": "",
+		"schedule": "0 6 * * 1", "scheduleTimezone": "Europe/Paris", "endpointTag": "",
+		"content": "", "params": "", "validatePattern": "^a+$", "engine": "", "expression": "/a",
+		"id": "", "ticket": "", "groupRef": "", "expiresAt": "2030-01-01T00:00:00Z",
+		"to": "2026-01-31", "from": "2026-01-01", "password": "aB3$aB3$aB3$",
+		"newPassword": "aB3$aB3$aB3$",
+	}
+}
+
+// lengthened is a text of so many characters, which means something where that is asked for.
+func lengthened(name, fill string, n int) any {
+	base := meanings()[name]
+	if name == "curl" {
+		base += " --data "
+	}
+	switch name {
+	case "password", "newPassword", "url", "urls", "discoveryUrl", "curl", "template", "selector",
+		"validatePattern":
+	default:
+		base = ""
+	}
+	if n < len(base) {
+		return absent{}
+	}
+	return base + strings.Repeat(fill, n-len(base))
+}
+
+// meaningful is a text that means something, nil where any does.
+func meaningful(name string, schema map[string]any) any {
+	if text := meanings()[name]; text != "" && schema["type"] == "string" {
+		return text
+	}
+	return nil
+}
+
+// isBeyond says that a code is of what no schema can know: what there is, and what the caller may
+// still have.
+func isBeyond(code fault.Code) bool {
+	return strings.HasSuffix(string(code), "not_found") ||
+		slices.Contains([]fault.Code{fault.Unavailable, fault.LimitReached, fault.NameTaken,
+			fault.Unauthorized, fault.InvalidCursor, fault.SchemaGone,
+			fault.IdempotencyReused}, code)
+}

@@ -24,7 +24,8 @@ func TestTheCorpusHolds(t *testing.T) {
 			t.Errorf("%s: site %s of %s", e.Path, e.Site, e.Address)
 		case seen[e.Site]:
 			t.Errorf("%s: the second one of %s", e.Path, e.Site)
-		case len(e.SHA256) != 64 || len(e.Commit) != 40 || e.Title == "" || undated != nil ||
+		case len(e.SHA256) != 64 || len(e.Commit) != 40 || e.Title == "" ||
+			e.Date != "" && undated != nil ||
 			len(e.With) == 0 || len(e.Without) == 0:
 			t.Errorf("%s: incomplete", e.Path)
 		}
@@ -47,6 +48,8 @@ func TestJudge(t *testing.T) {
 			`}`: {true, true, true, true},
 		`{"title":"News: the bridge opens","author":"Ann Lee, Bo Ek",` +
 			`"datePublished":"2026-02-28",` + text + `}`: {true, true, true, true},
+		`{"title":"The bridge opens","author":"Ann Lee and Bo Ek",` +
+			`"datePublished":"2026-03-01",` + text + `}`: {true, true, true, true},
 		`{"title":"The Daily Wire","author":"Lee Ann","datePublished":"2026-02-27",` +
 			`"articleBody":"the mayor"}`: {},
 		`{"title":"The bridge opens | The Daily Wire","author":"by Ann Lee","articleBody":` +

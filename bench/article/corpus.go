@@ -19,7 +19,7 @@ type Entry struct {
 type Answer struct {
 	Title   string   `json:"title"`
 	Authors []string `json:"authors,omitempty"` // none where the page names nobody
-	Date    string   `json:"date"`              // of publication: 2006-01-02
+	Date    string   `json:"date"`              // of publication: 2006-01-02; "" where the page has none
 	With    []string `json:"with"`              // parts of its text
 	Without []string `json:"without"`           // parts of the page that are none of its text
 }

@@ -2,9 +2,12 @@ package article
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
+
+	"shoal.dev/shoal/pkg/wordset"
 )
 
 // Schema is what an article is read by: a JSON Schema whose properties Judge knows.
@@ -73,12 +76,23 @@ func (a *Answer) names(author string) bool {
 	if len(a.Authors) == 0 {
 		return true
 	}
-	got := strings.Join(words(author), " ")
-	all := strings.Join(words(strings.Join(a.Authors, " ")), " ")
+	got := strings.Join(names(author), " ")
+	all := strings.Join(names(strings.Join(a.Authors, " ")), " ")
 	return got != "" && strings.Contains(" "+all+" ", " "+got+" ")
 }
 
+// joining are the words between the last two of several authors.
+var joining = wordset.Of("and und et y e en og och i")
+
+// names are the words of names: by three and one, or by one and another.
+func names(authors string) []string {
+	return slices.DeleteFunc(words(authors), func(word string) bool { return joining[word] })
+}
+
 func (a *Answer) dated(date string) bool {
+	if a.Date == "" {
+		return date == ""
+	}
 	want, err := time.Parse(time.DateOnly, a.Date)
 	if err != nil {
 		return false

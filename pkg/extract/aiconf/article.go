@@ -37,7 +37,8 @@ func (r *reader) article() *prose.Article {
 	if r.read == nil {
 		r.read = &prose.Article{}
 		if r.data.Root != nil {
-			*r.read = prose.Read(r.data.Root, r.mentioned().heading, r.page.URL)
+			*r.read = prose.Read(r.data.Root, r.mentioned().heading, r.page.URL,
+				r.data.MetaValue("description"), r.data.MetaValue("og:description"))
 		}
 	}
 	return r.read
@@ -48,8 +49,14 @@ func (r *reader) article() *prose.Article {
 func (r *reader) ofArticle(f *field, things []*structured.Item) (value []byte, weak bool) {
 	found := r.article()
 	for _, it := range things {
+		if it.Source != structured.JSONLD && found.Sure {
+			continue // read off the page, with all that stands in it
+		}
 		stated := it.Text("articleBody")
 		if 2*len(stated) > 3*len(found.Text) && !strings.Contains(stated, "</") {
+			if !strings.Contains(stated, found.Lead) {
+				stated = found.Lead + "\n\n" + stated
+			}
 			if value := r.coerce(f, textOnly(stated, false)); value != nil {
 				return value, false
 			}
@@ -97,7 +104,7 @@ func (r *reader) titled(f *field, value []byte) []byte {
 }
 
 // parting is what stands between a title and the site's name.
-var parting = regexp.MustCompile(`\s+[|–—•·›»«:/-]+\s+|\s*\|\s*`)
+var parting = regexp.MustCompile(`\s+[|–—•·›»«:/-]+\s+|\s*\|\s*|\s*--+\s*`)
 
 // unsited is a title without the name of the site before or behind it.
 func (r *reader) unsited(title string) string {
@@ -144,6 +151,7 @@ func (r *reader) siteNames() []string {
 	}
 	add(r.data.MetaValue("og:site_name"))
 	add(r.data.MetaValue("application-name"))
+	add(r.data.MetaValue("dc.publisher"))
 	for _, it := range r.data.Items {
 		if it.Is("WebSite") {
 			add(it.Text("name"))

@@ -20,6 +20,9 @@ const (
 		namePart + `)){1,5}`
 	fullNames = fullName + `(?:(?:, | und | and | et | y | e | en | og | och | i | & )` +
 		fullName + `){0,4}`
+	// labelNames are names of which those behind a comma are capitals alone: others are offices.
+	labelNames = fullName + `(?:, ` + namePart + `(?: ` + namePart + `){1,3}|` +
+		`(?: und | and | et | y | e | en | og | och | i | & )` + fullName + `){0,4}`
 )
 
 var (
@@ -32,7 +35,14 @@ var (
 	// dateBehind is a day with the month's name first, and what stands before a date.
 	dateBehind = regexp.MustCompile(`(?:\s+[-–|·/]+)?\s+\pL{3,10}\.? [0-9]{1,2}, [0-9]{4}.*$`)
 	// agency is the sign of an agency behind a name.
-	agency = regexp.MustCompile(`\s*/\s*\p{Lu}{2}[\pL-]{0,8}$`)
+	agency = regexp.MustCompile(`\s*/\s*\p{Lu}{2}[\pL-]{0,8}$|, (?i:dpa(?:-\pL+)?|afp|apa?|reuters|` +
+		`ansa|efe|sid|kna|epd|upi|tass|ritzau|ntb|anp|belga|pap|ots)$`)
+	// interviewed stands between who speaks and who asks.
+	interviewed = regexp.MustCompile(`(?i) (?:im gespräch mit|im interview mit|in conversation with|` +
+		`en conversación con|in gesprek met) `)
+	// company is the legal form of who is no person.
+	company = regexp.MustCompile(`(?:^|[\s(])(?:e\. ?V\.|GmbH|mbH|AG|KG|Inc\.?|Ltd\.?|LLC|S\.?A\.|` +
+		`S\.?p\.?A\.|S\.?r\.?l\.|B\.V\.|AB|A/S|Stiftung|Foundation|Verlag|Verband)(?:$|[\s),])`)
 	// pictured is who made the pictures, behind a name.
 	pictured = regexp.MustCompile(`(?i)[ ,|–-]+(?:fotos?|photos?|illustration(?:en|s)?|bild(?:er)?)` +
 		`(?: von| by| par| de|:).*$`)
@@ -44,8 +54,8 @@ var (
 		fullNames + `),?(?:\s+(?:am|on|le|il|el|vom)\s.*|\s*[,|·–/-]?\s*[0-9].*|\s{2,}.*)?$`)
 	// labelled is a name behind a word that says that it is the author's.
 	labelled = regexp.MustCompile(`(?:^|[\s|(])(?i:autor(?:in)?|author|auteure?|autore|autora|` +
-		`verfasser(?:in)?|text|texto|texte|testo|tekst|auteur|författare|forfatter|kirjoittaja|` +
-		`szerző|автор)\s*:\s*(` + fullNames + `)`)
+		`verfasser(?:in)?|texto?|texte|testo|tekst|text (?:&|und|and|\+) (?:fotos?|photos?|bilder)|auteur|författare|forfatter|kirjoittaja|` +
+		`szerző|автор)\s*:\s*(` + labelNames + `)(?:$|[^\pL])`)
 	// labelledEast is the same where names have no capitals.
 	labelledEast = regexp.MustCompile(`(?:作者|记者|記者|责任编辑|責任編輯|文|編集|執筆|글)\s*[:：]\s*` +
 		`(\pL{2,12})`)
@@ -58,7 +68,8 @@ var (
 
 // nobodies are authors who are none.
 var nobodies = wordset.Of("admin administrator administrador editor author autor " +
-	"follow folgen webmaster user guest gast anonymous anonym default root")
+	"follow folgen webmaster user guest gast anonymous anonym default root veröffentlicht " +
+	"published")
 
 // collectives are authors of whom somebody in particular may be named elsewhere.
 var collectives = wordset.Of("redaktion onlineredaktion redaction redacción redazione redactie " +
@@ -72,6 +83,7 @@ func bylined(text string) string {
 		strings.Contains(text, "[at]") || nobodies[strings.ToLower(text)] {
 		return ""
 	}
+	text = interviewed.ReplaceAllString(text, ", ")
 	for _, sign := range [...]*regexp.Regexp{by, pictured, dateBehind, dayBehind, agency,
 		andThen} {
 		if bare := strings.TrimSpace(sign.ReplaceAllString(text, "")); bare != "" {
@@ -85,6 +97,7 @@ func bylined(text string) string {
 func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 	var site []byte
 	var found []byte
+	weak := false // any page has such a line
 	look := func(value []byte) bool {
 		var name string
 		if value == nil || json.Unmarshal(value, &name) != nil {
@@ -93,6 +106,7 @@ func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 		}
 		bare := bylined(r.unsited(name))
 		if bare == "" || collectives[normal(bare)] || r.isLikeSite(bare) ||
+			company.MatchString(bare) || site != nil && weak && !onlyName.MatchString(bare) ||
 			site != nil && string(site) == string(value) {
 			if site == nil && bylined(name) != "" {
 				site = value
@@ -109,22 +123,23 @@ func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 		if value != nil && r.isByPublisher(it) {
 			site = value
 		} else if look(value) {
-			return found
+			return r.shownInstead(f, found)
 		}
 	}
 	for _, s := range []stated{r.ofMeta(f), textOnly(r.labelledMeta(), true), r.ofPairs(f)} {
 		if value := r.coerce(f, s); look(value) {
-			return found
+			return r.shownInstead(f, found)
 		}
 	}
 	if value := r.ofNamed(f); look(value) {
 		return found
 	}
 	called, many := r.calledAuthor()
-	lines := []string{called, r.article().Byline, r.lineBelow()}
+	lines := []string{called, r.boxedAuthor(), r.article().Byline, r.lineBelow()}
 	if many {
-		lines = lines[2:] // the library takes the first of them
+		lines = lines[3:] // the library takes the first of them
 	}
+	weak = true
 	for _, line := range lines {
 		if len(line) > maxByline {
 			continue
@@ -134,6 +149,32 @@ func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
 		}
 	}
 	return site
+}
+
+// account is the name of an account: one word in small letters and digits.
+var account = regexp.MustCompile(`^[a-z][a-z0-9_.-]{3,}$`)
+
+// shownInstead is the author whom readers see where they do not see the stated one anywhere, or it
+// is the name of an account.
+func (r *reader) shownInstead(f *field, stated []byte) []byte {
+	var name string
+	if json.Unmarshal(stated, &name) != nil || r.data.Root == nil ||
+		!onlyName.MatchString(name) && !account.MatchString(name) {
+		return stated
+	}
+	isAccount := account.MatchString(name)
+	name = strings.ToLower(name)
+	for n := range r.data.Root.Descendants() {
+		if !isAccount && n.Type == html.TextNode && !unread[n.Parent.DataAtom] &&
+			strings.Contains(strings.ToLower(n.Data), name) {
+			return stated
+		}
+	}
+	shown, many := r.calledAuthor()
+	if shown = bylined(shown); many || !onlyName.MatchString(shown) || r.isLikeSite(shown) {
+		return stated
+	}
+	return r.coerce(f, textOnly(shown, false))
 }
 
 // minSite is how long the name of a site is, in normal form, that others hold by no accident.
@@ -274,6 +315,9 @@ func (r *reader) lineBelow() string {
 					return m[1]
 				}
 			}
+			if m := byName.FindStringSubmatch(firstLine(n)); m != nil {
+				return m[1]
+			}
 			if n.FirstChild != nil && n.FirstChild.Type == html.TextNode {
 				passed += len(n.FirstChild.Data)
 			}
@@ -281,6 +325,50 @@ func (r *reader) lineBelow() string {
 	}
 	return label
 }
+
+// firstLine is what an element says before its first line break, "" if it has none.
+func firstLine(n *html.Node) string {
+	var line strings.Builder
+	for c := n.FirstChild; c != nil && line.Len() <= maxByline; c = c.NextSibling {
+		switch {
+		case c.DataAtom == atom.Br:
+			return strings.Join(strings.Fields(line.String()), " ")
+		case c.Type == html.TextNode:
+			line.WriteString(beginning(c.Data, maxByline))
+		case c.Type == html.ElementNode && !isUnseen(c):
+			line.WriteString(shownText(c, maxByline))
+		}
+	}
+	return ""
+}
+
+// boxedAuthor is the name that heads the box about the author, or stands alone in it.
+func (r *reader) boxedAuthor() string {
+	if r.data.Root == nil {
+		return ""
+	}
+	for n := range r.data.Root.Descendants() {
+		if n.Type != html.ElementNode || !hasWord(n, boxes) || !hasWord(n, authorWords) {
+			continue
+		}
+		looked := 0
+		for c := range n.Descendants() {
+			if looked++; looked > maxBoxed {
+				break
+			}
+			name := strings.TrimSpace(c.Data)
+			if c.Type == html.TextNode && len(name) <= maxByline && onlyName.MatchString(name) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// boxes are the words of boxes about authors, and maxBoxed how many nodes of one are looked at.
+var boxes = wordset.Of("bio box about info card profile")
+
+const maxBoxed = 30
 
 // maxLines bounds the lines of a page that are looked at for one field.
 const maxLines = 4_000

@@ -2,6 +2,7 @@ package aiconf
 
 import (
 	"cmp"
+	"net/url"
 	"strings"
 	"unicode"
 
@@ -17,30 +18,53 @@ import (
 // of it, or of a part for programs that read aloud. What has most of the page's titles is better.
 func (r *reader) headline(first *html.Node) *html.Node {
 	found := detect.Heading(r.data, r.page.URL)
-	if found == nil || r.isSite(shownText(found, maxShown)) {
+	if found == nil || r.isSite(shownText(found, maxShown)) || r.leadsHome(found) {
 		found = first
 	}
 	parts := map[string]bool{}
-	for _, part := range parting.Split(within(r.data.Title), -1) {
-		parts[normal(part)] = true
+	split := parting.Split(within(r.data.Title), -1)
+	for i := range split[:min(len(split), maxParts)] {
+		run := ""
+		for _, part := range split[i:min(len(split), maxParts)] {
+			run += normal(part)
+			parts[run] = true
+		}
 	}
 	if found == nil || !r.isPart(parts, found) {
 		return found
 	}
 	// Titles lead from the site to the article, or back: the article has the longest name.
-	most, looked := len(normal(shownText(found, maxShown))), 0
+	most, looked, home := len(normal(shownText(found, maxShown))), 0, ""
 	for n := range r.data.Root.Descendants() {
 		switch n.DataAtom {
 		case atom.H1, atom.H2, atom.H3:
 			if looked++; looked > maxLike {
 				return found
 			}
-			if length := len(normal(shownText(n, maxShown))); length > most && r.isPart(parts, n) {
-				found, most = n, length
+			name := normal(shownText(n, maxShown))
+			if r.leadsHome(n) {
+				home = name // and what repeats it is the site's motto
+			}
+			if len(name) > most && name != home && r.isPart(parts, n) {
+				found, most = n, len(name)
 			}
 		}
 	}
 	return found
+}
+
+// maxParts is how many parts of a title are looked at: headings are one or more of them.
+const maxParts = 8
+
+// leadsHome says whether a heading is a link to the site's first page, as its name is.
+func (r *reader) leadsHome(heading *html.Node) bool {
+	for n := range heading.Descendants() {
+		if n.DataAtom == atom.A {
+			at, err := url.Parse(r.data.Resolve(attrOf(n, "href")))
+			return err == nil && at.Host != "" && strings.Trim(at.Path, "/") == ""
+		}
+	}
+	return false
 }
 
 // within is the beginning of a title: what is longer is no title.

@@ -46,6 +46,11 @@ func TestArticleIsTitledAsShown(t *testing.T) {
 		"a day and a kicker in the heading": `<title>The new bridge opens at last</title>
 			<h1><time>1 May 2026</time><span class="kicker">Traffic</span>
 			The new bridge opens at last</h1>`,
+		"the site's name as a link home": `<title>The new bridge opens at last | The Wire of the whole
+			city</title><h1><a href="/">The Wire of the whole city</a></h1>
+			<h2>The Wire of the whole city</h2><h1>The new bridge opens at last</h1>`,
+		"a line between the title and the site": `<title>The Wire --The new bridge opens at last</title>
+			<h3>The new bridge opens at last</h3>`,
 		"how it is read, above it": `<title>The new bridge opens at last</title>
 			<h1><ruby>The<rp>(</rp><rt>thuh</rt><rp>)</rp></ruby> new bridge opens at last</h1>`,
 		"something else that is stated": `<title>The new bridge opens at last | Wire</title>
@@ -82,8 +87,19 @@ func TestAuthorAsShown(t *testing.T) {
 			<meta property="og:site_name" content="The Wire"><p>By Ann Lee</p>`, "Ann Lee"},
 		"the site beside someone": {`<meta property="og:site_name" content="The Wire">
 			<meta name="author" content="The Wire - Ann Lee">`, "Ann Lee"},
-		"nobody":        {`<meta name="author" content="admin"><p>By Ann Lee</p>`, "Ann Lee"},
-		"the newsroom":  {`<meta name="author" content="Redaktion">`, "Redaktion"},
+		"nobody":       {`<meta name="author" content="admin"><p>By Ann Lee</p>`, "Ann Lee"},
+		"the newsroom": {`<meta name="author" content="Redaktion">`, "Redaktion"},
+		"an agency":    {`<div class="author">Von Ann Lee, dpa</div>`, "Ann Lee"},
+		"an interview": {`<p class="author">Ann Lee im Gespräch mit Bo Ek</p>`, "Ann Lee, Bo Ek"},
+		"a company, and someone": {`<meta name="author" content="Bridges e. V."><p><b>Autorin: Ann
+			Lee, Leiterin der City</b></p>`, "Ann Lee"},
+		"before a place": {`<p>Von <a href="https://lee.example">Ann Lee</a> und <b>Bo Ek</b><br>
+			Kakuma, Kenia</p>`, "Ann Lee und Bo Ek"},
+		"a box": {`<div class="author-bio"><h3>Ann Lee</h3><p>writes of bridges</p></div>`, "Ann Lee"},
+		"who is seen": {`<meta name="author" content="Bo Ek"><a href="/staff/ann-lee/">Ann Lee</a>`,
+			"Ann Lee"},
+		"an account": {`<meta name="author" content="annlee"><a href="/staff/ann-lee/">Ann Lee</a>`,
+			"Ann Lee"},
 		"no one":        {`<p>By the way, it rained.</p>`, ""},
 		"a commentator": {`<div class="comments"><a class="comment-author">Bo Ek</a></div>`, ""},
 		"many of them": {`<ul><li class="author">Bo Ek<li class="author">Cy Oh<li class="author">Ida Po` +
@@ -114,6 +130,24 @@ func TestDayAsShown(t *testing.T) {
 			want: "2003-03-31"},
 		"with its year at the end": {address: "https://wire.example/news/23-01-2022-bridge/17.html",
 			want: "2022-01-23"},
+		"a label in an element of its own": {before: far, behind: `<p>Seen since 1.1.2020</p>` +
+			`<li><p>Mise en ligne</p><p>23 mai 2019</p></li>`, want: "2019-05-23"},
+		"a teaser of the article itself": {before: far, behind: `<p>1.1.2020</p><p>2.1.2020</p>` +
+			`<a href="/b"><p>9.9.2019</p></a><a href="/a"><p>10.11.2021</p> It opens</a>`,
+			want: "2021-11-10"},
+		"an attribute": {before: `<div data-date="18. März 2020"></div>`,
+			behind: `<p>1.1.2020</p><p>2.1.2020</p>`, want: "2020-03-18"},
+		"an element with a mark": {before: far, behind: `<meta name="date" content="2022-01-21">` +
+			`<p><b itemprop="datePublished" content="2022-01-27">now</b></p>`, want: "2022-01-27"},
+		"changed before it was published": {before: `<time datetime="2022-03-09">9.3.</time>` +
+			`<meta property="article:published_time" content="2022-11-17T10:33:13Z">` +
+			`<meta property="article:modified_time" content="2022-11-17T10:32:18Z">`,
+			want: "2022-03-09"},
+		"stated as it is shown": {before: `<time datetime="2023-11-06">6.11.</time>` +
+			`<meta property="article:published_time" content="2023-11-06T14:25:00Z">` +
+			`<script type="application/ld+json">{"@type":"NewsArticle","headline":` +
+			`"The new bridge opens","datePublished":"2023-11-03T10:25:00Z"}</script>`,
+			want: "2023-11-06"},
 		"no day": {address: "https://wire.example/news/20229931_bridge.html"},
 		"beside the text": {before: far,
 			behind: `<aside><p>Published 1 June 2026</p></aside>`},

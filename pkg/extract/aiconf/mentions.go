@@ -237,7 +237,7 @@ func (r *reader) heading() *html.Node {
 		text := normal(shown)
 		switch {
 		case text == "":
-		case r.isSite(shown):
+		case r.isSite(shown) || r.wantsArticle() && r.leadsHome(n):
 			if site == nil {
 				site = n
 			}
@@ -425,5 +425,6 @@ func beginning(text string, most int) string {
 // inLine are the elements that do not part words.
 var inLine = map[atom.Atom]bool{atom.A: true, atom.Abbr: true, atom.B: true, atom.Bdi: true,
 	atom.Em: true, atom.I: true, atom.Ins: true,
-	atom.Mark: true, atom.Small: true, atom.Span: true, atom.Strong: true, atom.Sub: true,
+	atom.Mark: true, atom.Ruby: true, atom.Rb: true,
+	atom.Small: true, atom.Span: true, atom.Strong: true, atom.Sub: true,
 	atom.Sup: true, atom.U: true}

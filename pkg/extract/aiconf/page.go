@@ -137,7 +137,9 @@ const minTitled = 10
 func (r *reader) isHeading(it *structured.Item) bool {
 	name := normal(it.Text("name"))
 	if heading := r.mentioned().heading; heading != nil {
-		return name != "" && name == normal(shownText(heading, maxShown))
+		shown := normal(shownText(heading, maxShown))
+		return shown != "" && (name == shown ||
+			r.wantsArticle() && normal(it.Text("headline")) == shown)
 	}
 	return len(name) >= minTitled && strings.Contains(normal(r.data.Title), name)
 }
@@ -255,6 +257,10 @@ func (r *reader) ofPage(f *field, things []*structured.Item) (value []byte, weak
 	case f.means("articleBody"):
 		if value, weak := r.ofArticle(f, things); value != nil {
 			return value, weak
+		}
+	case f.means("datePublished") && r.wantsArticle():
+		if value := r.ofDay(f, things); value != nil {
+			return value, false
 		}
 	case f.means("author"):
 		if value := r.ofAuthor(f, things); value != nil {

@@ -1,6 +1,7 @@
 package aiconf
 
 import (
+	"bytes"
 	"cmp"
 	"regexp"
 	"strconv"
@@ -9,6 +10,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"shoal.dev/shoal/pkg/extract/internal/structured"
 )
 
 // monthNames are the beginnings of the names of the months, in the languages of most pages.
@@ -43,7 +46,7 @@ func monthOf(word string) time.Month {
 
 var (
 	yearFirst = regexp.MustCompile(`\b((?:19|20)[0-9]{2})([-/.])([0-9]{1,2})([-/.])([0-9]{1,2})(?:\b|T)`)
-	dayFirst  = regexp.MustCompile(`\b([0-9]{1,2})([-/.]) ?([0-9]{1,2})([-/.]) ?((?:19|20)?[0-9]{2})\b`)
+	dayFirst  = regexp.MustCompile(`\b([0-9]{1,2}) ?([-/.|]) ?([0-9]{1,2}) ?([-/.|]) ?((?:19|20)?[0-9]{2})\b`)
 	dayMonth  = regexp.MustCompile(`\b([0-9]{1,2})(?:\.|st|nd|rd|th|er|º|ª)?[ -](?:(?:de|of) )?(\pL{3,})\.?,?[ -](?:(?:de|del) )?((?:19|20)[0-9]{2})\b`)
 	monthDay  = regexp.MustCompile(`(\pL{3,})\.? ([0-9]{1,2})(?:st|nd|rd|th)?,? ((?:19|20)[0-9]{2})\b`)
 	yearMonth = regexp.MustCompile(`\b((?:19|20)[0-9]{2})\.? (\pL{3,}) ([0-9]{1,2})\b`)
@@ -159,6 +162,9 @@ func (r *reader) published(f *field) []byte {
 					after = dayIn(c.Data, r.readsMonthFirst())
 				}
 			case c.Type != html.ElementNode || isUnseen(c):
+			case seen && after == "" && !r.names.isBeside(c) &&
+				dayIn(attrOf(c, "data-date"), r.readsMonthFirst()) != "":
+				after = dayIn(attrOf(c, "data-date"), r.readsMonthFirst())
 			case c.DataAtom == atom.Time && !r.names.isBeside(c):
 				timed = dayIn(attrOf(c, "datetime"), false)
 				if timed == "" {
@@ -206,7 +212,7 @@ var (
 // datedAnywhere is the day that a label anywhere calls that of publication, else the one of the
 // page's title or address. Else it is the day of a change, or the only day that the page names.
 func (r *reader) datedAnywhere() string {
-	published, changed, only := "", "", ""
+	published, changed, only, listed := "", "", "", ""
 	several, looked := false, 0
 	look := func(text string) {
 		day := dayIn(text, r.readsMonthFirst())
@@ -224,13 +230,23 @@ func (r *reader) datedAnywhere() string {
 	var visit func(n *html.Node)
 	visit = func(n *html.Node) {
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			if c.Type != html.ElementNode || isUnseen(c) || r.names.isBeside(c) {
+			if c.Type != html.ElementNode || isUnseen(c) {
+				continue
+			}
+			if c.DataAtom == atom.A && listed == "" && looked < maxLines &&
+				r.isPage(r.data.Resolve(attrOf(c, "href"))) {
+				listed = dayIn(shownText(c, maxDated), r.readsMonthFirst())
+			}
+			if r.names.isBeside(c) {
 				continue
 			}
 			if isLine(c) && looked < maxLines {
 				looked++
 				if text := shownText(c, maxDated); len(text) <= maxDated {
 					look(text)
+					if published == "" && dayLabels.MatchString(text) && c.NextSibling != nil {
+						published = r.dayBeside(c)
+					}
 				}
 			}
 			visit(c)
@@ -250,5 +266,68 @@ func (r *reader) datedAnywhere() string {
 	} else if m := yearLast.FindStringSubmatch(r.page.URL); m != nil {
 		addressed = dayOf(m[3], m[2], m[1])
 	}
-	return cmp.Or(published, titled, addressed, changed, only)
+	return cmp.Or(published, titled, addressed, listed, changed, only)
+}
+
+// dayBeside is the day that stands behind a label and is all that its element says.
+func (r *reader) dayBeside(label *html.Node) string {
+	for n := label.NextSibling; n != nil; n = n.NextSibling {
+		text := n.Data
+		if n.Type == html.ElementNode {
+			text = shownText(n, maxDated)
+		}
+		if strings.TrimSpace(text) != "" {
+			if len(text) > maxDated {
+				return ""
+			}
+			return dayIn(text, r.readsMonthFirst())
+		}
+	}
+	return ""
+}
+
+// ofDay is the day of publication where what the page states of it is to be doubted, or is only in
+// an element. It is nil where what the page states counts as of any other field.
+func (r *reader) ofDay(f *field, things []*structured.Item) []byte {
+	item := []byte(nil)
+	for _, it := range things {
+		if item == nil {
+			item = r.ofItem(f, it)
+		}
+	}
+	const from, to = "article:published_time", "article:modified_time"
+	meta := r.coerce(f, textOnly(r.data.MetaValue(from), true))
+	if changed := r.data.MetaValue(to); changed != "" && r.data.MetaValue(from) > changed {
+		if item == nil { // nothing is changed before it is published
+			return r.published(f)
+		}
+		return nil
+	}
+	switch {
+	case item == nil && meta == nil:
+		return r.coerce(f, textOnly(r.markedDay(), true))
+	case item != nil && meta != nil && !bytes.Equal(item, meta) &&
+		bytes.Equal(meta, r.published(f)):
+		return meta
+	}
+	return nil
+}
+
+// markedDay is the one day that elements of the page mark as that of publication.
+func (r *reader) markedDay() string {
+	if r.data.Root == nil {
+		return ""
+	}
+	marked := ""
+	for n := range r.data.Root.Descendants() {
+		if attrOf(n, "itemprop") != "datePublished" {
+			continue
+		}
+		day := dayIn(cmp.Or(attrOf(n, "datetime"), attrOf(n, "content")), false)
+		if marked != "" && marked != day {
+			return ""
+		}
+		marked = day
+	}
+	return marked
 }

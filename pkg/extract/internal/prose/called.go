@@ -45,7 +45,7 @@ func calledText(root *html.Node) string {
 	var visit func(n *html.Node)
 	visit = func(n *html.Node) {
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			if c.Type != html.ElementNode || unread[c.DataAtom] {
+			if c.Type != html.ElementNode || unread[c.DataAtom] || isComments(c) {
 				continue
 			}
 			if !isBody(c) {
@@ -68,6 +68,18 @@ func calledText(root *html.Node) string {
 	return best
 }
 
+// isElsewhere says whether the longest paragraph of a text is not in another one.
+func isElsewhere(called, text string) bool {
+	longest := ""
+	for paragraph := range strings.SplitSeq(called, "\n\n") {
+		if len(paragraph) > len(longest) {
+			longest = paragraph
+		}
+	}
+	longest = plain(longest)
+	return len(longest) > minLead && !strings.Contains(plain(text), longest[:startsWith])
+}
+
 // Bounds of texts, in bytes: of an article, and of a paragraph that is no label.
 const (
 	minBody = 200
@@ -76,7 +88,7 @@ const (
 
 var unread = map[atom.Atom]bool{atom.Script: true, atom.Style: true, atom.Noscript: true,
 	atom.Template: true, atom.Head: true, atom.Svg: true, atom.Form: true, atom.Button: true,
-	atom.Select: true, atom.Nav: true, atom.Iframe: true}
+	atom.Select: true, atom.Nav: true, atom.Iframe: true, atom.Rt: true, atom.Rp: true}
 
 // blocks are the elements of a text that part it.
 var blocks = map[atom.Atom]bool{atom.P: true, atom.Li: true, atom.Blockquote: true, atom.Pre: true,
@@ -85,18 +97,19 @@ var blocks = map[atom.Atom]bool{atom.P: true, atom.Li: true, atom.Blockquote: tr
 
 // paragraphs are the texts of an element in order, without what stands beside them or leads away.
 func paragraphs(n *html.Node) (list []string) {
+	var heads []bool // which of them are headings
 	var visit func(n *html.Node)
 	visit = func(n *html.Node) {
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
 			switch {
 			case c.Type == html.TextNode:
 				if text := plain(c.Data); len(text) >= minLead {
-					list = append(list, text)
+					list, heads = append(list, text), append(heads, false)
 				}
 			case c.Type != html.ElementNode || unread[c.DataAtom] || isApart(c) || isPicture(c):
 			case blocks[c.DataAtom] && !holdsBlock(c):
-				if text := plain(textOf(c)); text != "" && !leadsAway(c) {
-					list = append(list, text)
+				if text := plain(textOf(c)); text != "" && (isHeading(c) || !leadsAway(c)) {
+					list, heads = append(list, text), append(heads, isHeading(c))
 				}
 			default:
 				visit(c)
@@ -104,6 +117,9 @@ func paragraphs(n *html.Node) (list []string) {
 		}
 	}
 	visit(n)
+	for len(list) > 0 && heads[len(list)-1] {
+		list = list[:len(list)-1] // a heading of nothing
+	}
 	return list
 }
 
@@ -163,6 +179,25 @@ func lead(root, heading *html.Node, text string) string {
 		return ""
 	}
 	return strings.Join(found, "\n\n") + "\n\n"
+}
+
+// described is the lead that says what the page says of itself; "" where readers do not see it.
+// Captions may be leads.
+func described(root *html.Node, description string) string {
+	description = plain(description)
+	if len(description) < minLead {
+		return ""
+	}
+	begins := strings.ToValidUTF8(description[:minLead], "")
+	for n := range root.Descendants() {
+		if n.Type != html.TextNode || n.Parent == nil || unread[n.Parent.DataAtom] {
+			continue
+		}
+		if said := plain(n.Data); strings.HasPrefix(said, begins) {
+			return said
+		}
+	}
+	return ""
 }
 
 // isParagraph says whether an element has a text and no block in it.

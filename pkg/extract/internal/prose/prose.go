@@ -14,6 +14,7 @@ import (
 // Article is what a page has of an article. All of it is empty where there is none.
 type Article struct {
 	Text   string // its paragraphs, divided by line breaks
+	Lead   string // what the page says of itself, where readers see it, too
 	Byline string // who wrote it, as the page says it
 	Sure   bool   // there is so much of it that the page is hardly about anything else
 }
@@ -27,9 +28,10 @@ const (
 	maxText     = 1 << 20          // bytes of all its texts
 )
 
-// Read finds the article of a page, whose heading is nil where it has none. The tree stays as it
-// is. Pages of more than 10,000 elements or 1 MiB of text have none.
-func Read(root, heading *html.Node, pageURL string) Article {
+// Read finds the article of a page, whose heading is nil where it has none. What the page says of
+// itself is part of the text where readers see it, too. The tree stays as it is.
+// Pages of more than 10,000 elements or 1 MiB of text have none.
+func Read(root, heading *html.Node, pageURL string, descriptions ...string) Article {
 	base, err := url.Parse(pageURL)
 	if err != nil || !isBounded(root) {
 		return Article{}
@@ -48,12 +50,22 @@ func Read(root, heading *html.Node, pageURL string) Article {
 		return Article{}
 	}
 	text := strings.TrimSpace(rendered.String())
-	if called := calledText(root); len(called)*2 > len(text)*3 {
-		text = called // the library has lost some of it
+	if called := calledText(root); len(called)*2 > len(text)*3 || len(called) > len(text) &&
+		isElsewhere(called, text) {
+		text = called // the library has lost some of it, or read another block
 	} else {
 		text = lead(root, heading, text) + text
 	}
-	return Article{Text: text, Byline: found.Byline(), Sure: sure}
+	leads := ""
+	for _, description := range descriptions {
+		if leads == "" {
+			leads = described(root, description)
+		}
+	}
+	if leads != "" && !strings.Contains(plain(text), leads[:startsWith]) {
+		text = leads + "\n\n" + text
+	}
+	return Article{Text: text, Lead: leads, Byline: found.Byline(), Sure: sure}
 }
 
 func isBounded(root *html.Node) bool {

@@ -44,6 +44,7 @@ func TestBounds(t *testing.T) {
 
 // TestTextIsWhole: what an article has of text comes out, and nothing that stands in it or beside.
 func TestTextIsWhole(t *testing.T) {
+	const lead = "The mayor has said that the bridge over the river has cost more than any before."
 	said := func(of string) string {
 		return "<p>" + strings.Repeat("Many came to see "+of+", and danced until night. ", 6) +
 			"</p>"
@@ -62,6 +63,25 @@ func TestTextIsWhole(t *testing.T) {
 		"a caption": {`<h1>It opens</h1><article>` + said("it") + `<div class="visual"><img src=a.png>` +
 			`<div><strong>The mayor, seen from the side</strong></div></div>` + said("her") +
 			said("him") + `</article>`, "see her", "from the side"},
+		"headings between paragraphs": {`<h1>It opens</h1><div class="entry-content">` +
+			`<div class="row"><div>` + said("it") + `<h2>What came then</h2></div><div>` + said("her") +
+			said("us") + said("him") + said("them") + said("all") + `</div></div></div>`,
+			"What came then", ""},
+		"a menu in it": {`<h1>It opens</h1><article>` + said("it") + `<ol><li><a href=/1>Of a hall</a>` +
+			`<li><a href=/2>Of a road</a><li><a href=/3>Of a mill</a><li><a href=/4>Of a ford</a></ol>` +
+			said("her") + said("him") + `</article>`, "see her", "Of a mill"},
+		"what the page says of itself": {`<meta name="description" content="` + lead + `"><h1>It opens` +
+			`</h1><div><div class="teaser"><p>` + lead + `</p></div></div><article>` + said("it") +
+			said("her") + said("him") + `</article>`, lead, ""},
+		"a caption in a paragraph": {`<h1>It opens</h1><article>` + said("it") +
+			`<p>Abbildung: The bridge from the south</p>` + said("her") + said("him") + `</article>`,
+			"see her", "from the south"},
+		"comments with the name of the text": {`<h1>It opens</h1><div class="entry-content">` +
+			`<div class="row"><div class="col">` + said("it") + `</div><div class="col">` +
+			said("her") + said("us") + `</div></div><div class="row"><div class="col">` + said("him") +
+			said("them") + said("all") + `</div></div></div><div id="comment-1">` +
+			`<div class="comment-content entry-content">` + said("you") + `</div></div>`,
+			"see him", "see you"},
 		"an author's box": {`<h1>It opens</h1><article>` + said("it") + said("her") + said("him") +
 			`<div class="author-box"><p>Ann Lee writes of bridges, and has for years.</p></div>` +
 			`</article>`, "see him", "writes of bridges"},
@@ -76,7 +96,7 @@ func TestTextIsWhole(t *testing.T) {
 				heading = n
 			}
 		}
-		got := Read(root, heading, "https://wire.example/a")
+		got := Read(root, heading, "https://wire.example/a", lead)
 		if !strings.Contains(got.Text, c.with) {
 			t.Errorf("%s: no %q in %q", name, c.with, got.Text)
 		}

@@ -1,6 +1,7 @@
 package prose
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -15,7 +16,7 @@ import (
 func trim(article *html.Node) {
 	var apart []*html.Node
 	for n := range article.Descendants() {
-		if n.Type == html.ElementNode && (isApart(n) || isPicture(n)) {
+		if n.Type == html.ElementNode && (isApart(n) || isPicture(n) || isMenu(n)) {
 			apart = append(apart, n)
 		}
 	}
@@ -41,6 +42,9 @@ var apart = wordset.Of("caption credit credits copyright bildunterschrift bildte
 	"breadcrumbs authorbox bio readmore tags ratings tweet embedded fb instagram author " +
 	"citation noprint cookie paywall")
 
+// comments are the words of elements with what readers wrote.
+var comments = wordset.Of("comment comments commentlist respond")
+
 // maxCalled is how much of an element's class or id is looked at, in bytes.
 const maxCalled = 600
 
@@ -50,13 +54,27 @@ func isApart(n *html.Node) bool {
 	case atom.Figcaption, atom.Aside, atom.Nav, atom.Footer, atom.Rt, atom.Rp:
 		return true
 	}
+	return isCalled(n, apart)
+}
+
+// isComments says whether an element's name says that readers wrote it.
+func isComments(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Html, atom.Body, atom.Main, atom.Article:
+		return false // they are called after whether there are any
+	}
+	return isCalled(n, comments)
+}
+
+// isCalled says whether an element's class or id has one of the words.
+func isCalled(n *html.Node, any map[string]bool) bool {
 	for _, a := range n.Attr {
 		if a.Key != "class" && a.Key != "id" {
 			continue
 		}
 		called := strings.ToLower(a.Val[:min(len(a.Val), maxCalled)])
 		for word := range strings.FieldsFuncSeq(called, isSign) {
-			if apart[word] {
+			if any[word] {
 				return true
 			}
 		}
@@ -64,12 +82,41 @@ func isApart(n *html.Node) bool {
 	return false
 }
 
+// minMenu is how many links a list has that is a menu.
+const minMenu = 4
+
+// isMenu says whether an element is a list of links, each of them all of its item.
+func isMenu(n *html.Node) bool {
+	if n.DataAtom != atom.Ul && n.DataAtom != atom.Ol {
+		return false
+	}
+	items := 0
+	for c := range n.ChildNodes() {
+		if c.DataAtom != atom.Li {
+			continue
+		}
+		if items++; !leadsAway(c) {
+			return false
+		}
+	}
+	return items >= minMenu
+}
+
 // maxCaption is how long the text of a picture is, in bytes.
 const maxCaption = 250
 
-// isPicture says whether an element is a picture with its text, and nothing else.
+// captioned is how the text of a picture begins.
+var captioned = regexp.MustCompile(`^(?i:abbildung|abb\.|bild|foto|photo|figure|fig\.|image|imagen|immagine)` +
+	`[^\pL:.]{0,6}[:.©]`)
+
+// isPicture says whether an element is a picture with its text, and nothing else, or such a text.
 func isPicture(n *html.Node) bool {
-	if n.DataAtom != atom.Div && n.DataAtom != atom.Figure {
+	switch n.DataAtom {
+	case atom.P, atom.Span:
+		text := strings.TrimSpace(textOf(n))
+		return len(text) <= maxCaption && captioned.MatchString(text)
+	case atom.Div, atom.Figure:
+	default:
 		return false
 	}
 	pictures, length := 0, 0
@@ -116,12 +163,19 @@ func lastBlock(article *html.Node) *html.Node {
 // longHeading is how long a line is that is no heading, in bytes.
 const longHeading = 80
 
+func isHeading(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+		return true
+	}
+	return false
+}
+
 // leadsAway says whether the last block of an article is a heading of nothing, or links and little
 // else.
 func leadsAway(n *html.Node) bool {
 	text := strings.TrimSpace(textOf(n))
-	switch n.DataAtom {
-	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+	if isHeading(n) || isBold(n, text) {
 		return len(text) <= longHeading
 	}
 	linked := 0
@@ -131,6 +185,20 @@ func leadsAway(n *html.Node) bool {
 		}
 	}
 	return 10*linked > 8*len(text)
+}
+
+// isBold says whether all of a paragraph's text is in one bold element, as headings are where
+// editors have no others. A sentence to its end is none.
+func isBold(n *html.Node, text string) bool {
+	if n.DataAtom != atom.P && n.DataAtom != atom.Div || strings.HasSuffix(text, ".") {
+		return false
+	}
+	for c := range n.ChildNodes() {
+		if c.DataAtom == atom.Strong || c.DataAtom == atom.B {
+			return strings.TrimSpace(textOf(c)) == text
+		}
+	}
+	return false
 }
 
 func textOf(n *html.Node) string {
@@ -149,5 +217,5 @@ func textOf(n *html.Node) string {
 // inLine are the elements that part no text.
 var inLine = map[atom.Atom]bool{atom.A: true, atom.Abbr: true, atom.B: true, atom.Br: true,
 	atom.Code: true, atom.Em: true, atom.I: true, atom.Img: true, atom.Mark: true, atom.Q: true,
-	atom.Small: true, atom.Span: true, atom.Strong: true, atom.Sub: true, atom.Sup: true,
-	atom.U: true}
+	atom.Ruby: true, atom.Rb: true, atom.Small: true, atom.Span: true,
+	atom.Strong: true, atom.Sub: true, atom.Sup: true, atom.U: true}

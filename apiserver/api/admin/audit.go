@@ -67,7 +67,8 @@ func newAuditEntry(r client.AuditRecord) AuditTrailEntry {
 			CustomerUniqueRef: r.Actor.Customer, Operation: r.Actor.Operation,
 			Address: r.Actor.Address, CorrelationID: r.Actor.Correlation},
 		CustomerUniqueRef: r.Customer, Changes: []AuditTrailChange{}, MoreChanges: r.More,
-		Count: r.Count, FailedFrom: api.Time(r.FailedFrom), Generation: r.Generation, Index: r.Index,
+		Count: r.Count, FailedFrom: api.Time(r.FailedFrom),
+		Generation: r.Generation, Index: r.Index,
 		Hash: hex.EncodeToString(r.Hash[:]), PreviousHash: hex.EncodeToString(r.Before[:])}
 	if !r.Actor.Key.IsZero() {
 		e.Actor.KeyID = &r.Actor.Key

@@ -219,8 +219,9 @@ func (t *Tx) TellFailures() {
 	}, "id_prefix")
 	for _, f := range over {
 		auditFailuresTable.remove(t, f)
-		t.appendAudit(&AuditEntry{Action: FailedSignIn, Count: f.Count, FailedFrom: f.Minute * 60_000,
-			Actor: Actor{Address: f.Address}})
+		t.appendAudit(&AuditEntry{Action: FailedSignIn, Count: f.Count,
+			FailedFrom: f.Minute * 60_000,
+			Actor:      Actor{Address: f.Address}})
 	}
 }
 

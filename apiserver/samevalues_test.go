@@ -152,7 +152,7 @@ func meanings() map[string]string {
 		"content": "", "params": "", "validatePattern": "^a+$", "engine": "", "expression": "/a",
 		"id": "", "ticket": "", "groupRef": "", "rowId": "",
 		"expiresAt": "2030-01-01T00:00:00Z",
-		"to": "2026-01-31", "from": "2026-01-01", "password": "aB3$aB3$aB3$",
+		"to":        "2026-01-31", "from": "2026-01-01", "password": "aB3$aB3$aB3$",
 		"newPassword": "aB3$aB3$aB3$",
 	}
 }

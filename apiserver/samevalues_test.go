@@ -150,8 +150,9 @@ func meanings() map[string]string {
 		"email": "a@shop.example", "filters": `{}`, "sort": "", "cursor": "",
 		"schedule": "0 6 * * 1", "scheduleTimezone": "Europe/Paris", "endpointTag": "",
 		"content": "", "params": "", "validatePattern": "^a+$", "engine": "", "expression": "/a",
-		"id": "", "ticket": "", "groupRef": "", "expiresAt": "2030-01-01T00:00:00Z",
-		"to": "2026-01-31", "from": "2026-01-01", "password": "aB3$aB3$aB3$",
+		"id": "", "ticket": "", "groupRef": "", "rowId": "",
+		"expiresAt": "2030-01-01T00:00:00Z",
+		"to":        "2026-01-31", "from": "2026-01-01", "password": "aB3$aB3$aB3$",
 		"newPassword": "aB3$aB3$aB3$",
 	}
 }

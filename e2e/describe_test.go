@@ -47,23 +47,69 @@ func TestDescriptionIsClean(t *testing.T) {
 	}
 }
 
-// TestDescriptionMakesAClient generates a client from the description, which reads a page with it:
-// group, scraper, run, wait, rows.
-func TestDescriptionMakesAClient(t *testing.T) {
+// oapiCodegen makes the client in Go.
+const oapiCodegen = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
+
+// TestDescriptionMakesClients generates clients from the description, in three languages. Each
+// reads a page: group, scraper, run, wait, rows.
+func TestDescriptionMakesClients(t *testing.T) {
 	wantsDescribe(t)
 	web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1})
 	s := newSingle(t, suite.Fast(), web)
 	s.Up(t)
 	ctx := suite.Within(t, suite.Patience)
-	into := t.TempDir()
-	runTool(t, ctx, "python/bin", "openapi-python-client", "generate", "--path",
-		"../"+describedIn, "--meta", "none", "--output-path", filepath.Join(into, "shoal_client"))
-	t.Setenv("PYTHONPATH", into)
-	url := slices.Collect(web.URLs(1))[0]
-	said := runTool(t, ctx, "python/bin", "python", "python/main.py", s.p.Server(), s.p.Key(), url)
-	if !strings.HasPrefix(said, "COMPLETED 1 ") {
-		t.Errorf("%s", said)
+	given := []string{s.p.Server(), s.p.Key(), slices.Collect(web.URLs(1))[0]}
+	described, err := filepath.Abs(describedIn)
+	if err != nil {
+		t.Fatal(err)
 	}
+	job := func(said string) {
+		t.Helper()
+		if !strings.Contains(said, "COMPLETED 1 ") {
+			t.Errorf("%s", said)
+		}
+	}
+	t.Run("python", func(t *testing.T) {
+		into := t.TempDir()
+		runTool(t, ctx, "python/bin", "openapi-python-client", "generate", "--path", described,
+			"--meta", "none", "--output-path", filepath.Join(into, "shoal_client"))
+		t.Setenv("PYTHONPATH", into)
+		job(runTool(t, ctx, "python/bin", append([]string{"python", "python/main.py"},
+			given...)...))
+	})
+	t.Run("typescript", func(t *testing.T) {
+		into := copied(t, "typescript")
+		modules, err := filepath.Abs(filepath.Join(describeTools, "node_modules"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(modules, filepath.Join(into, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+		runTool(t, ctx, "node_modules/.bin", "openapi-typescript", described, "-o",
+			filepath.Join(into, "schema.d.ts"))
+		runTool(t, ctx, "node_modules/.bin", "tsc", "-p", into)
+		job(runIn(t, ctx, into, append([]string{"node", "main.js"}, given...)...))
+	})
+	t.Run("go", func(t *testing.T) {
+		into := copied(t, "go")
+		if err := os.Mkdir(filepath.Join(into, "shoal"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		runIn(t, ctx, into, "go", "run", oapiCodegen, "-config", "generate.yaml", "-o",
+			"shoal/shoal.gen.go", described)
+		job(runIn(t, ctx, into, append([]string{"go", "run", "."}, given...)...))
+	})
+}
+
+// copied is a copy of a client's folder, in which it is made.
+func copied(t *testing.T, name string) string {
+	t.Helper()
+	into := t.TempDir()
+	if err := os.CopyFS(into, os.DirFS(filepath.Join("describe", name))); err != nil {
+		t.Fatal(err)
+	}
+	return into
 }
 
 // runTool runs an installed tool in the folder of its settings, and answers what it said.
@@ -73,8 +119,14 @@ func runTool(t *testing.T, ctx context.Context, folder string, command ...string
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := exec.CommandContext(ctx, tool, command[1:]...)
-	run.Dir = "describe"
+	return runIn(t, ctx, "describe", append([]string{tool}, command[1:]...)...)
+}
+
+// runIn runs a command in a folder, and answers what it said.
+func runIn(t *testing.T, ctx context.Context, folder string, command ...string) string {
+	t.Helper()
+	run := exec.CommandContext(ctx, command[0], command[1:]...)
+	run.Dir = folder
 	run.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
 	said, err := run.CombinedOutput()
 	if err != nil {

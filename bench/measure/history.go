@@ -30,8 +30,8 @@ type History struct {
 	Scrapers  int           `help:"Scrapers, over all customers evenly." default:"1000000"`
 	Recipes   int           `help:"Different recipes of the scrapers." default:"1000"`
 	Reads     int           `help:"Pages to read of each kind." default:"2000"`
-	WriteRate float64       `help:"Commands a second while snapshots are written, and while not." default:"50"`
-	Time      time.Duration `help:"Of commands in each of these two." default:"60s"`
+	WriteRate float64       `help:"Commands a second while snapshots are written, and while not, by turns." default:"50"`
+	Time      time.Duration `help:"Of commands in each of these two, in all." default:"60s"`
 	Stores    []string      `help:"Row stores: sqlite, clickhouse." default:"sqlite"`
 	Profile   string        `help:"Directory for profiles of the service: its heap in each case, its CPU in each restart." placeholder:"DIR" type:"path"`
 
@@ -45,21 +45,24 @@ state keeps the newest ten runs and entries of each customer, as if the runs had
 are one customer's. Then the process is killed and started again, and the time is taken until it is ready. Live heap is what
 is left after a collection. Pages are read by one reader, one at a time, of customers at random: the newest page by number,
 any other by number, and all of a customer's by cursor. Commands (a group is replaced) are sent when they are due, as in
-'shoal bench api', once without snapshots and once while one snapshot is written after the other.
+'shoal bench api'. Every 20 seconds or so a snapshot is written beside them. The seconds in which one was, and those in which none
+was, are told apart: both are of one process, by turns, whatever else the machine does.
 
 Example: shoal bench history --runs 0,10000 --live 1000 --customers 1000 --active 100 --scrapers 10000`
 }
 
 // Aims.
 const (
-	historyHeap    = 3_000 // MB of live heap
-	historyPart    = 200   // MB of it that the runs take
-	snapshotDelay  = 20    // ms that a command takes longer at p99.9
-	historyRestart = 15    // s to ready
-	newestPage     = 20    // ms, p99
-	laterPage      = 50    // ms, p99
-	snapshotNever  = "100000000"
-	snapshotAlways = "50" // entries, and milliseconds
+	historyHeap    = 3_000       // MB of live heap
+	historyPart    = 200         // MB of it that the runs take
+	snapshotDelay  = 20          // ms that a command takes longer at p99.9
+	historyRestart = 15          // s to ready
+	newestPage     = 20          // ms, p99
+	laterPage      = 50          // ms, p99
+	snapshotNever  = 100_000_000 // entries
+	commandTurn    = time.Second // at most, or a quarter of --time
+	snapshotTurn   = 20          // of these, from one snapshot's beginning to the next one's
+	turnsWithin    = 20 * time.Minute
 	historyKeep    = 10
 	liveAtOnce     = 64
 	liveWithin     = 2 * time.Hour
@@ -239,10 +242,10 @@ func (c *historyCase) open(ctx context.Context) (rowstore.Store, error) {
 
 // serve starts the service with these variables, and says how long that took and how much of it was
 // its own work.
-func (c *historyCase) serve(ctx context.Context, snapshots string, env ...string) (s *service, took,
+func (c *historyCase) serve(ctx context.Context, snapshots int, env ...string) (s *service, took,
 	cpu time.Duration, err error) {
 	args := append(unbounded(liveAtOnce), "--ops-listen", c.ops, "--ops-profiles",
-		"--raft-snapshot-entries", snapshots)
+		"--raft-snapshot-entries", strconv.Itoa(snapshots))
 	if c.database != "" {
 		at, err := url.Parse(c.ClickhouseURL)
 		if err != nil {
@@ -317,23 +320,19 @@ func (c *historyCase) look(ctx context.Context) error {
 	if err := c.readPages(ctx, s, &point); err != nil {
 		return err
 	}
-	c.on.Say("history: commands without snapshots")
-	if point.aloneP999, err = c.sendCommands(ctx, s, "without snapshots"); err != nil {
-		return err
-	}
 	s.Kill()
 	if c.Profile != "" {
 		if err := c.profileRestart(ctx); err != nil {
 			return err
 		}
 	}
-	again, took, cpu, err := c.serve(ctx, snapshotAlways)
+	again, took, cpu, err := c.serve(ctx,
+		max(int(c.WriteRate*snapshotTurn*c.turn().Seconds()), 1))
 	if err != nil {
 		return err
 	}
 	s = again
-	c.on.Say("history: commands beside snapshots")
-	if point.snapshotsP999, err = c.sendCommands(ctx, s, "beside snapshots"); err != nil {
+	if err := c.sendCommands(ctx, s, &point); err != nil {
 		return err
 	}
 	size, seconds, err := c.snapshots(ctx)

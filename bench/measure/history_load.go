@@ -13,8 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"shoal.dev/shoal/controlplane/client/historytest"
 	"shoal.dev/shoal/testkit/api"
 )
@@ -100,45 +98,6 @@ func (c *historyCase) snapshots(ctx context.Context) (size, seconds float64, err
 		thousands(strconv.Itoa(c.runs)), figure(count))
 	return metric(text, "shoal_controlplane_snapshot_bytes"),
 		metric(text, "shoal_controlplane_snapshot_seconds_sum") / count, nil
-}
-
-// sendCommands replaces groups, each when it is due, and returns the p99.9 in milliseconds.
-func (c *historyCase) sendCommands(ctx context.Context, s *service, what string) (float64, error) {
-	at, err := url.Parse(s.Client.Server)
-	if err != nil {
-		return 0, fmt.Errorf("bench: %w", err)
-	}
-	token := historytest.Key(1)
-	as := s.who(1)
-	group, err := as.PutGroup(ctx, "replaced "+api.NewKey())
-	if err != nil {
-		return 0, err
-	}
-	body, err := json.Marshal(map[string]any{"id": group, "name": "replaced " + group,
-		"dataTable": "rows", "startType": "MANUAL", "shouldMatchProducts": false})
-	if err != nil {
-		return 0, fmt.Errorf("bench: %w", err)
-	}
-	sent := &calls{host: at.Host, token: token}
-	sent.of[writes] = []call{{name: "replace a group", method: fasthttp.MethodPut,
-		path: "/api/scraper/group", body: body}}
-	sender := &API{WriteRate: c.WriteRate, Time: c.Time, Connections: liveAtOnce}
-	client := &fasthttp.HostClient{Addr: at.Host, MaxConns: sender.Connections,
-		MaxIdemponentCallAttempts: 1, ReadTimeout: time.Minute, WriteTimeout: time.Minute}
-	defer client.CloseIdleConnections()
-	if _, err := sender.send(ctx, client, sent, apiWarmUp); err != nil {
-		return 0, err
-	}
-	found, err := sender.send(ctx, client, sent, c.Time)
-	if err != nil {
-		return 0, err
-	}
-	name := thousands(strconv.Itoa(c.runs)) + " " + what
-	found.tellFailed(c.report, name)
-	h := &found.kinds[writes]
-	c.commands.add(name, float64(h.n), millis(h.quantile(0.5)), millis(h.quantile(0.99)),
-		millis(h.quantile(0.999)), millis(h.longest))
-	return millis(h.quantile(0.999)), nil
 }
 
 // listing is one of the two lists that are read.

@@ -144,10 +144,11 @@ func (c *Config) raftSettings(logger hclog.Logger) *raft.Config {
 
 // look opens the snapshots and finds out whether there is a log.
 func (r *Raft) look(dir string, logger hclog.Logger) (raft.SnapshotStore, error) {
-	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, logger)
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, logger)
 	if err != nil {
 		return nil, fmt.Errorf("controlplane: open the snapshots: %w", err)
 	}
+	snapshots := &snapshots{SnapshotStore: files, dir: filepath.Join(dir, "snapshots")}
 	r.known, err = raft.HasExistingState(r.logs, r.logs, snapshots)
 	if err != nil {
 		return nil, fmt.Errorf("controlplane: read the log: %w", err)

@@ -14,6 +14,9 @@ import (
 // long.
 const writesRemembered = time.Minute
 
+// deletedAtOnce is how many entries a write removes at most while the log goes on behind them.
+const deletedAtOnce = 128
+
 // store is Raft's log, term and vote on disk. Every write of it is synced before it returns, and
 // timed.
 type store struct {
@@ -35,8 +38,23 @@ func (s *store) StoreLogs(entries []*raft.Log) error {
 	return s.write(func() error { return s.BoltStore.StoreLogs(entries) })
 }
 
-// DeleteRange implements raft.LogStore.
+// DeleteRange implements raft.LogStore. What is old goes in parts, and the entries of commands take
+// turns with them. The end of the log, which another leader's replaces, goes at once. Entries that
+// were left of it behind a gap would be taken for the newest.
 func (s *store) DeleteRange(first, last uint64) error {
+	newest, err := s.LastIndex()
+	if err != nil {
+		return err
+	}
+	for last < newest && last-first >= deletedAtOnce {
+		part := first
+		if err := s.write(func() error {
+			return s.BoltStore.DeleteRange(part, part+deletedAtOnce-1)
+		}); err != nil {
+			return err
+		}
+		first += deletedAtOnce
+	}
 	return s.write(func() error { return s.BoltStore.DeleteRange(first, last) })
 }
 

@@ -73,7 +73,7 @@ type briefClaim struct {
 	Kept     []byte   `cbor:"15,keyasint,omitempty"`
 }
 
-func (c *Claim) brief() any {
+func (c *Claim) brief(*Claim) any {
 	if c.Name == (CallName{}) {
 		return c
 	}

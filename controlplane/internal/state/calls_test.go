@@ -33,7 +33,7 @@ func TestClaimsTakeNoMoreThanTheySay(t *testing.T) {
 		if c.Done {
 			c.Number = rapid.Uint16Range(1, 255).Draw(t, "number")
 		}
-		data, err := codec.New().Marshal(claimsTable.encoded(&c))
+		data, err := codec.New().Marshal(claimsTable.encoded(&c, claimsTable.empty()))
 		if err != nil {
 			t.Fatal(err)
 		}

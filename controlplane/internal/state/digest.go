@@ -29,12 +29,18 @@ type Digest struct {
 type summer struct {
 	codec  *codec.Codec
 	buffer bytes.Buffer
+	into   map[*kind]any // a record of each, to be made into what is summed
 }
+
+func newSummer() summer { return summer{codec: codec.New(), into: map[*kind]any{}} }
 
 // record is what a record adds to the sum.
 func (s *summer) record(k *kind, record any) uint64 {
 	s.buffer.Reset()
-	if err := s.codec.Write(&s.buffer, k.encoded(record)); err != nil {
+	if s.into[k] == nil {
+		s.into[k] = k.empty()
+	}
+	if err := s.codec.Write(&s.buffer, k.encoded(record, s.into[k])); err != nil {
 		// a programmer's slip: snapshots hold it, too
 		panic(fmt.Sprintf("state: encode a record of %s: %v", k.name, err))
 	}

@@ -128,7 +128,7 @@ func TestRecipesStandOnce(t *testing.T) {
 			}
 			bytes := 0
 			v.EachScraper(func(s *Scraper) bool {
-				bytes += len(encoded(t, s.own())) + len(encoded(t, s.Spec.Recipe()))
+				bytes += len(encoded(t, s.own(new(Scraper)))) + len(encoded(t, s.Spec.Recipe()))
 				return true
 			})
 			if counted := v.Customer("ann").ScraperBytes; counted != bytes {

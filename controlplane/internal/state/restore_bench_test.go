@@ -14,10 +14,10 @@ import (
 )
 
 var restoredScrapers = flag.Int("restored-scrapers", 2_000,
-	"scrapers in the snapshot that BenchmarkRestore reads, ten of each customer")
+	"scrapers in the snapshots that benchmarks read and write, ten of each customer")
 
-// BenchmarkRestore reads a snapshot of definitions, as a node does when it starts.
-func BenchmarkRestore(b *testing.B) {
+// storeToRestore makes a state of customers with their scrapers, all of one recipe.
+func storeToRestore(b *testing.B) *Store {
 	s := NewStore()
 	// Ids are scattered.
 	id := func(kind string, n int) (id ids.ID) {
@@ -38,6 +38,8 @@ func BenchmarkRestore(b *testing.B) {
 				DataTable: "products", StartType: "MANUAL"})
 			for n := range ofCustomer {
 				scraper := id("scraper", c*ofCustomer+n)
+				tx.PutRecipe(&Recipe{Scraper: scraper, Revision: 1,
+					Recipe: model.Recipe{Type: model.MultipleProducts}})
 				tx.PutScraper(&Scraper{ID: scraper, Customer: customer, Group: group, Revision: 1,
 					CreatedAt: int64(n), Spec: model.Scraper{Name: fmt.Sprint("Products of ", n),
 						Type: model.MultipleProducts}})
@@ -48,6 +50,44 @@ func BenchmarkRestore(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	return s
+}
+
+// BenchmarkSnapshot writes a snapshot of definitions. Commands share the processors with it, so
+// what counts beside the time is that it leaves no garbage.
+func BenchmarkSnapshot(b *testing.B) {
+	s := storeToRestore(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Snapshot().Write(io.Discard); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(*restoredScrapers),
+		"ns/scraper")
+}
+
+// BenchmarkTakeSnapshot takes a snapshot of many open runs: commands wait meanwhile.
+func BenchmarkTakeSnapshot(b *testing.B) {
+	const runs = 10_000
+	s := NewStore()
+	for n := range runs {
+		run := NewRun(ids.ID{byte(n >> 8), byte(n)})
+		run.Out[200] = &Out{Grant: 1}
+		run.Closed.AddRange(0, 100)
+		s.runs[run.Job] = run
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if taken := s.Snapshot(); len(taken.runs) != runs {
+			b.Fatalf("%d runs", len(taken.runs))
+		}
+	}
+}
+
+// BenchmarkRestore reads a snapshot of definitions, as a node does when it starts.
+func BenchmarkRestore(b *testing.B) {
+	s := storeToRestore(b)
 	var snapshot bytes.Buffer
 	if err := s.Snapshot().Write(&snapshot); err != nil {
 		b.Fatal(err)

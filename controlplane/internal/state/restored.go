@@ -10,7 +10,6 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/pkg/model"
 )
 
@@ -109,7 +108,7 @@ func readRaw(dec *cbor.Decoder, count int) ([]cbor.RawMessage, error) {
 
 func (k *kind) decode(raw []cbor.RawMessage) decoded {
 	d := decoded{items: make([][]item, len(k.indexes))}
-	summer := summer{codec: codec.New()}
+	summer := newSummer()
 	_, mode := summer.codec.Modes()
 	for _, data := range raw {
 		record := k.empty()

@@ -1,8 +1,9 @@
 package state
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -57,20 +58,6 @@ func NewRun(job ids.ID) *Run {
 	return &Run{Job: job, Out: map[uint32]*Out{}, Closed: roaring.New(), Begun: map[uint32]*Chain{}}
 }
 
-func (r *Run) clone() *Run {
-	c := &Run{Job: r.Job, Out: make(map[uint32]*Out, len(r.Out)), Closed: r.Closed.Clone(),
-		Begun: make(map[uint32]*Chain, len(r.Begun)), Reserved: r.Reserved}
-	for seq, o := range r.Out {
-		copied := *o
-		c.Out[seq] = &copied
-	}
-	for seq, chain := range r.Begun {
-		copied := *chain
-		c.Begun[seq] = &copied
-	}
-	return c
-}
-
 // savedRun is a run in a snapshot: sorted, so that equal states have equal snapshots.
 type savedRun struct {
 	Job    ids.ID       `cbor:"1,keyasint"`
@@ -107,23 +94,43 @@ func (c savedChain) chain() Chain {
 	return Chain{Start: c.Start, From: c.From}
 }
 
-func (r *Run) save() (savedRun, error) {
-	closed, err := r.Closed.ToBytes()
-	if err != nil {
-		return savedRun{}, fmt.Errorf("closed set of run %s: %w", r.Job, err)
+// saveRuns are all runs as they are written, but for their order and that of their lists. Commands
+// wait meanwhile, so they share few pieces of memory.
+func saveRuns(runs map[ids.ID]*Run) ([]savedRun, error) {
+	var bytesClosed, outs, begun int
+	for _, r := range runs {
+		bytesClosed += int(r.Closed.GetSerializedSizeInBytes())
+		outs, begun = outs+len(r.Out), begun+len(r.Begun)
 	}
-	saved := savedRun{Job: r.Job, Closed: closed}
-	for _, seq := range slices.Sorted(maps.Keys(r.Out)) {
-		o := r.Out[seq]
-		saved.Out = append(saved.Out,
-			savedOut{Chain: saveChain(seq, &o.Chain), Number: o.Number, Attempt: o.Attempt,
-				Tiers: o.Tiers, Grant: o.Grant, Free: o.Free, Price: o.Price, Read: o.Read,
-				Limited: o.Limited, Unbilled: o.Unbilled})
+	var closed bytes.Buffer
+	closed.Grow(bytesClosed)
+	all, out, chains := make([]savedRun, 0, len(runs)), make([]savedOut, 0, outs),
+		make([]savedChain, 0, begun)
+	for _, r := range runs {
+		fromClosed, fromOut, fromChain := closed.Len(), len(out), len(chains)
+		if _, err := r.Closed.WriteTo(&closed); err != nil {
+			return nil, fmt.Errorf("closed set of run %s: %w", r.Job, err)
+		}
+		for seq, o := range r.Out {
+			out = append(out, savedOut{Chain: saveChain(seq, &o.Chain), Number: o.Number,
+				Attempt: o.Attempt, Tiers: o.Tiers, Grant: o.Grant, Free: o.Free, Price: o.Price,
+				Read: o.Read, Limited: o.Limited, Unbilled: o.Unbilled})
+		}
+		for seq, chain := range r.Begun {
+			chains = append(chains, saveChain(seq, chain))
+		}
+		all = append(all, savedRun{Job: r.Job, Closed: closed.Bytes()[fromClosed:],
+			Out: out[fromOut:], Begun: chains[fromChain:]})
 	}
-	for _, seq := range slices.Sorted(maps.Keys(r.Begun)) {
-		saved.Begun = append(saved.Begun, saveChain(seq, r.Begun[seq]))
-	}
-	return saved, nil
+	return all, nil
+}
+
+// sort puts the lists into the order in which they are written.
+func (saved *savedRun) sort() {
+	slices.SortFunc(saved.Out, func(a, b savedOut) int {
+		return cmp.Compare(a.Chain.Seq, b.Chain.Seq)
+	})
+	slices.SortFunc(saved.Begun, func(a, b savedChain) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
 func (saved savedRun) run() (*Run, error) {

@@ -2,16 +2,15 @@ package state
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"runtime"
 	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 
 	"shoal.dev/shoal/controlplane/internal/codec"
-	"shoal.dev/shoal/pkg/ids"
 )
 
 // SnapshotVersion is the newest version that is read. Every version ever released stays readable
@@ -22,7 +21,8 @@ const SnapshotVersion = 2
 // Snapshot is the whole state at one moment.
 type Snapshot struct {
 	view   *View
-	runs   []*Run
+	runs   []savedRun // in any order, as are their lists
+	failed error      // of the runs
 	header snapshotHeader
 }
 
@@ -41,7 +41,8 @@ type section struct {
 
 const runsSection = "runs"
 
-// Snapshot takes the state as it is now. It must not run beside Update.
+// Snapshot takes the state as it is now. It must not run beside Update, so commands wait for it. Of
+// each open run it copies what changes in place, and leaves the order to Write.
 func (s *Store) Snapshot() *Snapshot {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -49,15 +50,15 @@ func (s *Store) Snapshot() *Snapshot {
 	snap := &Snapshot{view: view,
 		header: snapshotHeader{Version: int(view.ClusterVersion()), Index: s.index, Now: s.now,
 			Dispatched: s.dispatched}}
-	for _, id := range slices.SortedFunc(maps.Keys(s.runs),
-		func(a, b ids.ID) int { return slices.Compare(a[:], b[:]) }) {
-		snap.runs = append(snap.runs, s.runs[id].clone())
-	}
+	snap.runs, snap.failed = saveRuns(s.runs)
 	return snap
 }
 
 // Write writes the snapshot. Equal states give equal bytes.
 func (s *Snapshot) Write(w io.Writer) error {
+	if s.failed != nil {
+		return fmt.Errorf("state: snapshot: %w", s.failed)
+	}
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	encMode, _ := codec.New().Modes()
 	enc := encMode.NewEncoder(buffered)
@@ -72,13 +73,11 @@ func (s *Snapshot) Write(w io.Writer) error {
 	if err := enc.Encode(section{Name: runsSection, Count: len(s.runs)}); err != nil {
 		return fmt.Errorf("state: snapshot of runs: %w", err)
 	}
-	for _, run := range s.runs {
-		saved, err := run.save()
-		if err != nil {
-			return err
-		}
-		if err := enc.Encode(saved); err != nil {
-			return fmt.Errorf("state: snapshot of run %s: %w", run.Job, err)
+	slices.SortFunc(s.runs, func(a, b savedRun) int { return bytes.Compare(a.Job[:], b.Job[:]) })
+	for i := range s.runs {
+		s.runs[i].sort()
+		if err := enc.Encode(&s.runs[i]); err != nil {
+			return fmt.Errorf("state: snapshot of run %s: %w", s.runs[i].Job, err)
 		}
 	}
 	return buffered.Flush()
@@ -94,12 +93,12 @@ func (k *kind) write(enc *cbor.Encoder, v *View) error {
 		return err
 	}
 	var err error
-	written := 0
+	written, into := 0, k.empty()
 	scan(all, "", false, func(record any) bool {
 		if written++; written%yieldAfter == 0 {
 			runtime.Gosched()
 		}
-		err = enc.Encode(k.encoded(record))
+		err = enc.Encode(k.encoded(record, into))
 		return err == nil
 	})
 	return err

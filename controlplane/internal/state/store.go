@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"shoal.dev/shoal/controlplane/internal/codec"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -38,7 +37,7 @@ type Store struct {
 
 // NewStore makes an empty state.
 func NewStore() *Store {
-	s := &Store{runs: map[ids.ID]*Run{}, summer: summer{codec: codec.New()},
+	s := &Store{runs: map[ids.ID]*Run{}, summer: newSummer(),
 		followers: newFollowers()}
 	var all []*content
 	for _, k := range tables() {

@@ -45,10 +45,10 @@ type kind struct {
 	name    string
 	since   uint32 // the cluster's version that has the table
 	indexes []indexed
-	id      int           // which of the indexes has the key of the records
-	watched bool          // a record can be watched
-	empty   func() any    // makes a record to be decoded into
-	form    func(any) any // a record as it is written and summed; nil: as it is
+	id      int                        // which of the indexes has the key of the records
+	watched bool                       // a record can be watched
+	empty   func() any                 // makes a record to be decoded into
+	form    func(record, into any) any // a record as it is written and summed; nil: as it is
 	// touch is what followers of a customer are told of a record; nil: nothing
 	touch func(any) touching
 
@@ -82,18 +82,19 @@ func (tb *table[R]) watchable() *table[R] {
 	return tb
 }
 
-// written says how records are written and summed: without what other records say of them.
-func (tb *table[R]) written(form func(*R) any) *table[R] {
-	tb.form = func(record any) any { return form(record.(*R)) }
+// written says how records are written and summed: without what other records say of them. The form
+// may use the record into for that, which is overwritten by the next one's.
+func (tb *table[R]) written(form func(r, into *R) any) *table[R] {
+	tb.form = func(record, into any) any { return form(record.(*R), into.(*R)) }
 	return tb
 }
 
-// encoded is a record as it is written and summed.
-func (k *kind) encoded(record any) any {
+// encoded is a record as it is written and summed; into is an empty one, which may be used for it.
+func (k *kind) encoded(record, into any) any {
 	if k.form == nil {
 		return record
 	}
-	return k.form(record)
+	return k.form(record, into)
 }
 
 // keyed is an index over records R.

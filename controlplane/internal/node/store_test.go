@@ -1,0 +1,143 @@
+package node
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"shoal.dev/shoal/pkg/clock"
+)
+
+// openLog makes a log with entries 1 to n, and says how often it was written from then on.
+func openLog(t *testing.T, n uint64) (log *store, writes *int) {
+	t.Helper()
+	bolt, err := raftboltdb.NewBoltStore(filepath.Join(t.TempDir(), "log.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = bolt.Close() })
+	writes = new(int)
+	log = &store{BoltStore: bolt, clock: clock.NewManual(time.Unix(1, 0)),
+		before: func() { *writes++ }, took: func(float64) {}}
+	var entries []*raft.Log
+	for index := uint64(1); index <= n; index++ {
+		entries = append(entries, &raft.Log{Index: index, Term: 1})
+	}
+	if err := log.StoreLogs(entries); err != nil {
+		t.Fatal(err)
+	}
+	*writes = 0
+	return log, writes
+}
+
+func TestOldEntriesGoInParts(t *testing.T) {
+	for _, c := range []struct {
+		about       string
+		first, last uint64
+		writes      int
+	}{
+		{"as many as go at once", 1, deletedAtOnce, 1},
+		{"one more", 1, deletedAtOnce + 1, 2},
+		{"three parts", 1, 3 * deletedAtOnce, 3},
+		{"one", 1, 1, 1},
+		{"the end of the log", 2, 4 * deletedAtOnce, 1},
+		{"all", 1, 4 * deletedAtOnce, 1},
+	} {
+		log, writes := openLog(t, 4*deletedAtOnce)
+		if err := log.DeleteRange(c.first, c.last); err != nil {
+			t.Fatal(err)
+		}
+		if *writes != c.writes {
+			t.Errorf("%s: %d writes, want %d", c.about, *writes, c.writes)
+		}
+		for index := uint64(1); index <= 4*deletedAtOnce; index++ {
+			err := log.GetLog(index, &raft.Log{})
+			if gone := c.first <= index && index <= c.last; gone != errors.Is(err,
+				raft.ErrLogNotFound) || !gone && err != nil {
+				t.Errorf("%s: entry %d: %v, and it went is %v", c.about, index, err, gone)
+			}
+		}
+	}
+}
+
+// A process may die between two parts: what is left is the end of the log, without a gap.
+func TestPartsGoFromTheFront(t *testing.T) {
+	log, writes := openLog(t, 4*deletedAtOnce)
+	killed := errors.New("killed")
+	log.before = func() {
+		if *writes++; *writes == 3 {
+			panic(killed)
+		}
+	}
+	func() {
+		defer func() {
+			if caught := recover(); caught != any(killed) {
+				t.Fatalf("it panicked with %v", caught)
+			}
+		}()
+		_ = log.DeleteRange(1, 4*deletedAtOnce-1)
+	}()
+	first, err := log.FirstIndex()
+	if err != nil || first != 2*deletedAtOnce+1 {
+		t.Fatalf("the log begins at %d, want %d: %v", first, 2*deletedAtOnce+1, err)
+	}
+	if last, err := log.LastIndex(); err != nil || last != 4*deletedAtOnce {
+		t.Fatalf("the log ends at %d: %v", last, err)
+	}
+}
+
+func TestSnapshotsAreWrittenWholeAndSynced(t *testing.T) {
+	dir := t.TempDir()
+	files, err := raft.NewFileSnapshotStore(dir, 2, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &snapshots{SnapshotStore: files, dir: filepath.Join(dir, "snapshots")}
+	_, transport := raft.NewInmemTransport("a")
+	create := func(index uint64) *syncedSink {
+		sink, err := made.Create(1, index, 1, raft.Configuration{}, 1, transport)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sink.(*syncedSink)
+	}
+	data := bytes.Repeat([]byte("0123456789abcdef"), (syncedAtOnce*5/2)/16)
+	sink := create(1)
+	for part := range slices.Chunk(data, 1000) {
+		if _, err := sink.Write(part); err != nil {
+			t.Fatal(err)
+		}
+		if sink.behind >= syncedAtOnce {
+			t.Fatalf("%d bytes wait for the disk", sink.behind)
+		}
+	}
+	if err := errors.Join(sink.Close(), sink.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, stored, err := made.Open(sink.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stored.Close() }()
+	if got, err := io.ReadAll(stored); err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("%d bytes came back of %d: %v", len(got), len(data), err)
+	}
+	cancelled := create(2)
+	if _, err := cancelled.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := cancelled.Cancel(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(made.dir); len(left) != 1 {
+		t.Fatalf("a cancelled snapshot left files: %v", left)
+	}
+}

@@ -35,8 +35,8 @@ func (c *historyCase) sendCommands(ctx context.Context, s *service, point *histo
 	c.on.Say("history: commands without and beside snapshots")
 	alone, beside := newLatencies(), newLatencies()
 	wanted := int64(c.WriteRate * c.Time.Seconds())
-	begun := time.Now()
-	for min(alone.kinds[writes].n, beside.kinds[writes].n) < wanted &&
+	begun, unfinished := time.Now(), false
+	for (unfinished || min(alone.kinds[writes].n, beside.kinds[writes].n) < wanted) &&
 		time.Since(begun) < turnsWithin {
 		before, err := c.snapshotNames()
 		if err != nil {
@@ -50,6 +50,7 @@ func (c *historyCase) sendCommands(ctx context.Context, s *service, point *histo
 		if err != nil {
 			return err
 		}
+		unfinished = underWay(after)
 		if underWay(before) || !slices.Equal(before, after) {
 			beside.merge(found)
 		} else {

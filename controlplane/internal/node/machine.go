@@ -178,7 +178,7 @@ type snapshot struct {
 // Persist implements raft.FSMSnapshot.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	began, counted := s.metrics.now(), countedWriter{to: sink}
-	if err := s.state.Write(&counted); err != nil {
+	if err := s.state.Write(&pacedWriter{to: &counted, clock: s.metrics.clock}); err != nil {
 		_ = sink.Cancel() // the snapshot failed already
 		return err
 	}

@@ -3,15 +3,25 @@ package node
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/raft"
+
+	"shoal.dev/shoal/pkg/clock"
 )
 
 // syncedAtOnce is how many bytes of a snapshot wait for the disk at most. The log's disk is the
 // same: its next write waits until what is before it is there, and commands wait for that write.
 const syncedAtOnce = 1 << 20
+
+const (
+	// longestRest is how long the writer of a snapshot rests between two pieces at most, so that a
+	// loaded machine writes it in time.
+	longestRest = 5 * time.Millisecond
+)
 
 // snapshots are Raft's in files of dir, which are synced while they are written.
 type snapshots struct {
@@ -62,4 +72,24 @@ func (s *syncedSink) Close() error {
 func (s *syncedSink) Cancel() error {
 	_ = s.file.Close() // nothing was written by it
 	return s.SnapshotSink.Cancel()
+}
+
+// pacedWriter has whoever writes rest between two pieces, for as long as the piece took to make.
+// Commands have the processors of a small machine then.
+type pacedWriter struct {
+	to     io.Writer
+	clock  clock.Clock
+	rested time.Time // when the piece was begun; zero: it is the first
+}
+
+// Write implements io.Writer.
+func (w *pacedWriter) Write(piece []byte) (int, error) {
+	n, err := w.to.Write(piece)
+	now := w.clock.Now()
+	if worked := now.Sub(w.rested); !w.rested.IsZero() && worked > 0 {
+		<-w.clock.After(min(worked, longestRest))
+		now = w.clock.Now()
+	}
+	w.rested = now
+	return n, err
 }

@@ -141,3 +141,34 @@ func TestSnapshotsAreWrittenWholeAndSynced(t *testing.T) {
 		t.Fatalf("a cancelled snapshot left files: %v", left)
 	}
 }
+
+// restingClock lets each timer pass at once.
+type restingClock struct {
+	*clock.Manual
+	rests []time.Duration
+}
+
+func (c *restingClock) After(d time.Duration) <-chan time.Time {
+	c.rests = append(c.rests, d)
+	c.Advance(d)
+	return c.Manual.After(0)
+}
+
+func TestWritersOfSnapshotsRest(t *testing.T) {
+	now := &restingClock{Manual: clock.NewManual(time.Unix(1, 0))}
+	var out bytes.Buffer
+	w := &pacedWriter{to: &out, clock: now}
+	for _, worked := range []time.Duration{time.Hour, time.Millisecond, 0, longestRest + 1, 1} {
+		now.Advance(worked)
+		if n, err := w.Write([]byte("piece ")); n != 6 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	want := []time.Duration{time.Millisecond, longestRest, 1}
+	if !slices.Equal(now.rests, want) {
+		t.Errorf("it rested %v, want %v", now.rests, want)
+	}
+	if out.Len() != 5*6 {
+		t.Errorf("%q was written", out.String())
+	}
+}

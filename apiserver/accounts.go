@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 )
 
-// openAccounts makes the service by which people sign in here.
+// openAccounts makes the service that signs people in here.
 func openAccounts(config Config, issuer *auth.Issuer, m *metrics) (*accounts.Service, error) {
 	key, err := issuer.Derive("devices that have signed in")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Certificate is a pair of PEM files with which customers' connections are encrypted. A pair that
+// Certificate is a pair of PEM files that encrypt customers' connections. A pair that
 // replaces it is taken by the next handshake; connections that are open stay.
 type Certificate struct {
 	certFile, keyFile string
@@ -74,7 +74,7 @@ func (c *Certificate) reread() (changed bool, err error) {
 	return true, nil
 }
 
-// config is that of handshakes. Each looks at the files, which costs two calls of the system.
+// config is the configuration of handshakes. Each looks at the files: two calls of the system.
 func (c *Certificate) config(log *slog.Logger) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {

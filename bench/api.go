@@ -15,7 +15,7 @@ import (
 	"shoal.dev/shoal/testkit/synthweb"
 )
 
-// apiMode is the argument by which the API is measured, not the crawling.
+// apiMode is the argument that has the API measured, not the crawling.
 const apiMode = "api"
 
 // What the API has to keep up while a crawl runs.

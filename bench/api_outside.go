@@ -84,7 +84,7 @@ func (o *outside) sessions() int {
 	return len(o.made)
 }
 
-// flags are those of a service that asks here. Its secrets are files in dir.
+// flags are the flags of a service that asks here. Its secrets are files in dir.
 func (o *outside) flags(dir string) ([]string, error) {
 	key, secret := filepath.Join(dir, "stripe-key"), filepath.Join(dir, "stripe-secret")
 	if err := errors.Join(os.WriteFile(key, []byte("sk_test_bench"), 0o600),

@@ -57,7 +57,7 @@ func Erasure(config ErasureConfig) work.Kind {
 		}}
 }
 
-// leavingCustomers are some of the customers of which something is left that should go, and now
+// leavingCustomers are some of the removed customers with something left that should go, and now
 // can.
 func leavingCustomers(view *client.View, can func(customer string) bool) (customers []string) {
 	view.CustomersRemoving(func(customer *client.Customer) bool {

@@ -29,7 +29,7 @@ const (
 // ExportTypes are the media types that an exported list may have beside JSON.
 func ExportTypes() []string { return []string{typeCSV, typeJSONL} }
 
-// Exported says whether a format is one in which all that follows comes in one answer.
+// Exported says whether a format brings all that follows in one answer.
 func Exported(format string) bool { return format == formatCSV || format == formatJSONL }
 
 // Export is an answer with all items, which come from next in parts of any length, the last of them

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"fmt"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
@@ -60,6 +61,18 @@ func PreviewDelete(ctx context.Context, c client.Proposer, d client.Deletion,
 	summary.Warnings = append(summary.Warnings, warnings(&made)...)
 	return DeletionPreview{Token: made.Token, OpName: made.Operation,
 		TargetEntityID: made.Target, PreviewSummary: summary}, nil
+}
+
+// StoppedRuns warns of the open runs that a deletion stops, and of their rows where these go, too.
+func StoppedRuns(open int, withData bool) []string {
+	if open == 0 {
+		return nil
+	}
+	said := []string{fmt.Sprintf("%d runs are under way and are stopped.", open)}
+	if withData {
+		said = append(said, "The rows that they have brought by then are deleted, too.")
+	}
+	return said
 }
 
 // PreviewToken is the token in the request of a DELETE.

@@ -19,7 +19,7 @@ type Provider interface {
 	// Reversed, a Contract or an Invoice, or nil where that is nothing of ours. Its faults:
 	// invalid_signature, invalid_body.
 	Read(body []byte, signature string) (any, error)
-	// Subscribe makes a session in which a plan is subscribed to, by the rules of Open.
+	// Subscribe makes a session that sells a plan, by the rules of Open.
 	Subscribe(ctx context.Context, order PlanOrder) (Session, error)
 	// Amend has a contract go on differently from its next period on, and charges nothing now. It
 	// answers how the contract stands then. Its faults are payment_provider_failed; whether it was

@@ -48,40 +48,33 @@ func (m *Article) Measure(ctx context.Context, on *Bench, report *Report) error 
 	if err != nil {
 		return err
 	}
-	bodies, err := loadHalf(on, "article", m.Pages, saved.Half(m.Half), entries,
-		func(e *article.Entry) *saved.Source { return &e.Source })
-	if err != nil {
-		return err
-	}
 	reader, err := extract.Compile(model.Recipe{Type: model.AIConf,
 		Schema: []byte(article.Schema)})
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
 	var pages, title, author, named, date, text, right float64
-	for _, e := range entries {
-		body, found := bodies[e.SHA256]
-		if !found {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("bench: %w", err)
-		}
-		var got article.Judgement
-		rows := readPage(reader, &e.Source, body)
-		if len(rows) == 1 {
-			got = e.Judge(rows[0])
-		}
-		pages++
-		title += one(got.Title)
-		date += one(got.Date)
-		text += one(got.Text)
-		right += one(got.Right())
-		if len(e.Authors) > 0 {
-			named++
-			author += one(got.Author)
-		}
-		report.note("%s, %s: %d rows, %+v", e.Site, e.Path, len(rows), got)
+	err = readHalf(ctx, on, "article", m.Pages, saved.Half(m.Half), entries,
+		func(e *article.Entry) *saved.Source { return &e.Source },
+		func(e *article.Entry, body []byte) {
+			var got article.Judgement
+			rows := readPage(reader, &e.Source, body)
+			if len(rows) == 1 {
+				got = e.Judge(rows[0])
+			}
+			pages++
+			title += one(got.Title)
+			date += one(got.Date)
+			text += one(got.Text)
+			right += one(got.Right())
+			if len(e.Authors) > 0 {
+				named++
+				author += one(got.Author)
+			}
+			report.note("%s, %s: %d rows, %+v", e.Site, e.Path, len(rows), got)
+		})
+	if err != nil {
+		return err
 	}
 	table := report.table("Articles:", "half", "count", "right, %", "title, %", "author, %",
 		"date, %", "text, %")
@@ -97,31 +90,27 @@ func (m *Article) lists(ctx context.Context, on *Bench, report *Report) error {
 	if err != nil {
 		return err
 	}
-	bodies, err := loadHalf(on, "detect", m.Pages, saved.Half(m.Half), entries,
-		func(e *detect.Entry) *saved.Source { return &e.Source })
-	if err != nil {
-		return err
-	}
 	reader, err := extract.Compile(model.Recipe{Type: model.AIConf,
 		Schema: []byte(productSchema)})
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
 	var pages, alone, priced float64
-	for _, e := range entries {
-		body, found := bodies[e.SHA256]
-		if !found || e.Count == 0 {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("bench: %w", err)
-		}
-		pages++
-		if rows := readPage(reader, &e.Source, body); len(rows) == 1 {
-			alone++
-			priced += one(hasPrice(rows[0]))
-			report.note("%s, %s: %.200s", e.Site, e.Path, rows[0])
-		}
+	err = readHalf(ctx, on, "detect", m.Pages, saved.Half(m.Half), entries,
+		func(e *detect.Entry) *saved.Source { return &e.Source },
+		func(e *detect.Entry, body []byte) {
+			if e.Count == 0 {
+				return
+			}
+			pages++
+			if rows := readPage(reader, &e.Source, body); len(rows) == 1 {
+				alone++
+				priced += one(hasPrice(rows[0]))
+				report.note("%s, %s: %.200s", e.Site, e.Path, rows[0])
+			}
+		})
+	if err != nil {
+		return err
 	}
 	table := report.table("Pages with a list, read as one product:", "half", "count",
 		"one row, %", "one row with a price, %")

@@ -42,34 +42,27 @@ func (m *Contacts) Measure(ctx context.Context, on *Bench, report *Report) error
 	if err != nil {
 		return err
 	}
-	bodies, err := loadHalf(on, "contacts", m.Pages, saved.Half(m.Half), entries,
-		func(e *contacts.Entry) *saved.Source { return &e.Source })
-	if err != nil {
-		return err
-	}
 	reader, err := extract.Compile(model.Recipe{Endpoint: model.WebsiteContacts})
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
 	var pages, published, right, wrong, missed, alarms, unnoticed float64
-	for _, e := range entries {
-		body, found := bodies[e.SHA256]
-		if !found {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("bench: %w", err)
-		}
-		answer := readContacts(reader, &e.Source, body)
-		got := e.Judge(answer.addresses(), answer.Status == "EMAIL_NOT_EXTRACTABLE")
-		pages++
-		published += one(len(e.Own) > 0)
-		right += float64(got.Right)
-		wrong += float64(got.Wrong)
-		missed += float64(got.Missed)
-		alarms += one(got.Alarm)
-		unnoticed += one(got.Unnoticed)
-		report.note("%s, %s: %s, %+v", e.Site, e.Path, answer.Status, got)
+	err = readHalf(ctx, on, "contacts", m.Pages, saved.Half(m.Half), entries,
+		func(e *contacts.Entry) *saved.Source { return &e.Source },
+		func(e *contacts.Entry, body []byte) {
+			answer := readContacts(reader, &e.Source, body)
+			got := e.Judge(answer.addresses(), answer.Status == "EMAIL_NOT_EXTRACTABLE")
+			pages++
+			published += one(len(e.Own) > 0)
+			right += float64(got.Right)
+			wrong += float64(got.Wrong)
+			missed += float64(got.Missed)
+			alarms += one(got.Alarm)
+			unnoticed += one(got.Unnoticed)
+			report.note("%s, %s: %s, %+v", e.Site, e.Path, answer.Status, got)
+		})
+	if err != nil {
+		return err
 	}
 	table := report.table("Website contacts:", "half", "pages", "with an address", "precision, %",
 		"recall, %", "false alarms", "unnoticed protections")

@@ -59,27 +59,20 @@ func (m *Detect) Measure(ctx context.Context, on *Bench, report *Report) error {
 	if err != nil {
 		return err
 	}
-	pages, err := loadHalf(on, "detect", m.Pages, saved.Half(m.Half), entries,
-		func(e *detect.Entry) *saved.Source { return &e.Source })
-	if err != nil {
-		return err
-	}
 	detector, err := extract.Compile(model.Recipe{Type: model.Detection})
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
 	s := scores{}
-	for _, e := range entries {
-		body, found := pages[e.SHA256]
-		if !found {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("bench: %w", err)
-		}
-		result := detectPage(detector, &e, body)
-		s.add(&e, result)
-		report.note("%s, %s/%s: %s", e.Site, e.Repository, e.Path, result.first.Verdict)
+	err = readHalf(ctx, on, "detect", m.Pages, saved.Half(m.Half), entries,
+		func(e *detect.Entry) *saved.Source { return &e.Source },
+		func(e *detect.Entry, body []byte) {
+			result := detectPage(detector, e, body)
+			s.add(e, result)
+			report.note("%s, %s/%s: %s", e.Site, e.Repository, e.Path, result.first.Verdict)
+		})
+	if err != nil {
+		return err
 	}
 	return s.tell(report)
 }

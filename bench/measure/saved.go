@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"context"
 	"fmt"
 
 	"shoal.dev/shoal/bench/saved"
@@ -8,6 +9,27 @@ import (
 
 // minFound is the share of a half's pages below which nothing is judged.
 const minFound = 0.9
+
+// readHalf hands the pages of a half of a corpus on, each with its entry, in the corpus's order. what
+// names the corpus.
+func readHalf[E any](ctx context.Context, on *Bench, what, dir string, half saved.Half,
+	entries []E, source func(*E) *saved.Source, read func(entry *E, body []byte)) error {
+	bodies, err := loadHalf(on, what, dir, half, entries, source)
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		body, found := bodies[source(&entries[i]).SHA256]
+		if !found {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("bench: %w", err)
+		}
+		read(&entries[i], body)
+	}
+	return nil
+}
 
 // loadHalf reads the pages of a half of a corpus, by their hashes. what names the corpus.
 func loadHalf[E any](on *Bench, what, dir string, half saved.Half, entries []E,

@@ -12,7 +12,7 @@ type Actor = state.Actor
 
 type actorKey struct{}
 
-// WithActor is a context in which everything is proposed for somebody.
+// WithActor is a context that proposes everything for somebody.
 func WithActor(ctx context.Context, actor *Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, actor)
 }

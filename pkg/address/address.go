@@ -33,7 +33,7 @@ type Address struct {
 	Named bool
 }
 
-// Canonical is the address by which pages are told apart, as a browser reads it (WHATWG). It has a
+// Canonical is the address that tells pages apart, as a browser reads it (WHATWG). It has a
 // lower-case host and no fragment, user name, password or default port. The query keeps its order.
 // It is what Canonical itself leaves unchanged. Its error has the code INVALID_URL.
 func Canonical(url string) (string, error) {

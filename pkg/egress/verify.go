@@ -129,7 +129,7 @@ func (v *verifier) remember(chain []*x509.Certificate) {
 	v.issuers.Add(sha256.Sum256(chain[1].Raw), by)
 }
 
-// Extensions by which a certificate bounds those below it by their contents (RFC 5280, 4.2.1).
+// Extensions that bound the contents of certificates below (RFC 5280, 4.2.1).
 var (
 	nameConstraints   = asn1.ObjectIdentifier{2, 5, 29, 30}
 	policyConstraints = asn1.ObjectIdentifier{2, 5, 29, 36}

@@ -35,7 +35,7 @@ func Events() []Event {
 		RunAnomaly, APIKeyCreated, WebhookDisabled, StartRefused}
 }
 
-// NoticePreference says by which ways a customer wants to be told of an event.
+// NoticePreference says how a customer wants to be told of an event.
 type NoticePreference string
 
 // The preferences.

@@ -62,7 +62,7 @@ func compacted(text json.RawMessage) []byte {
 	return compact.Bytes()
 }
 
-// NewCategory is a saved category.
+// NewCategory is a saved category, as the API answers it.
 func NewCategory(c *client.Category) Category {
 	return Category{ID: c.ID, Name: c.Name, Filters: c.Filters, CreatedAt: api.Time(c.CreatedAt),
 		UpdatedAt: api.Time(c.UpdatedAt)}
@@ -192,7 +192,7 @@ func where(named []*client.Category, text string) (filter.Node, error) {
 	return filter.Join(anyOf, also)
 }
 
-// namedCategories are those of a group that go by ids or names, each once. A text that is none of
+// namedCategories are a group's categories by ids or names, each once. A text that is none of
 // them is a list of them with commas.
 func namedCategories(v *client.View, group ids.ID, texts []string) ([]*client.Category, error) {
 	var named []*client.Category

@@ -83,13 +83,7 @@ func (in *target) warnings(p *client.Preview) []string {
 	} else {
 		said = append(said, "Its rows stay in the group.")
 	}
-	if open := p.Cascade.Counts[0].N; open > 0 {
-		said = append(said, fmt.Sprintf("%d runs are under way and are stopped.", open))
-		if in.WithData {
-			said = append(said, "The rows that they have brought by then are deleted, too.")
-		}
-	}
-	return said
+	return append(said, api.StoppedRuns(p.Cascade.Counts[0].N, in.WithData)...)
 }
 
 type deleteRequest struct {

@@ -70,7 +70,7 @@ type statement struct {
 
 var errLedgerGap = errors.New("the ledger lacks entries")
 
-// sum finds the balances. Entries are read in the order in which they were made and count in that
+// sum finds the balances. Entries are read in the order of their making and count in that
 // in which they were sealed. So it reads on until it has all that were sealed since the month
 // began. Their numbers follow the last one before.
 func (s *statement) sum(ctx context.Context) error {

@@ -10,9 +10,9 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// A device is a browser in which an account has signed in before. It shows a text that this service
-// signed then, and has guesses of its own. Whoever guesses at an account from elsewhere uses up
-// those of strangers, and does not lock its owner out.
+// A device is a browser that an account has signed in with before. It shows a text that this
+// service signed then, and has guesses of its own. Whoever guesses at an account from elsewhere
+// uses up those of strangers, and does not lock its owner out.
 
 // newDevice is the text of a new device of an account.
 func (s *Service) newDevice(account ids.ID) string {

@@ -51,7 +51,7 @@ func (l *Launcher) Estimate(ctx context.Context, from *Caller, id ids.ID,
 	return e, err
 }
 
-// estimate is that of a scraper, with nothing taken off for free requests.
+// estimate is a scraper's estimate, with nothing taken off for free requests.
 func (l *Launcher) estimate(ctx context.Context, from *Caller, scraper *client.Scraper,
 	links uint32) (Estimate, charging, error) {
 	e := Estimate{Links: links}
@@ -147,7 +147,7 @@ type cost struct {
 	least, dearest int64 // of a page
 }
 
-// costOf is that of a ledger entry, for all its links together.
+// costOf is the cost of a ledger entry, for all its links together.
 func costOf(entry *client.Entry, charge *charging) cost {
 	c := cost{least: math.MaxInt64}
 	quantity := int64(max(charge.Quantity, 1))
@@ -171,7 +171,7 @@ func pageRange(past []cost) (least, dearest int64) {
 	return min(least, dearest), dearest
 }
 
-// costs are those of the newest runs that read all of what they were given. What a rerun reads is
+// costs are the costs of the newest runs that read all of their links. What a rerun reads is
 // what others left, and a run that was stopped says nothing about a whole one.
 func (l *Launcher) costs(ctx context.Context, v *client.View, scraper *client.Scraper,
 	charge *charging) ([]cost, error) {

@@ -14,6 +14,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -21,8 +22,11 @@ import (
 const (
 	atOnce    = 20 // e-mails of one step, over one connection
 	lookEvery = 15 * time.Second
-	maxTries  = 8 // of one e-mail that the server puts off
+	maxTries  = 8 // of one e-mail that the server puts off, in about a day
 )
+
+// tryAgain is how long an e-mail waits that the server has put off.
+var tryAgain = retry.Backoff{First: 5 * time.Minute, Most: 8 * time.Hour}
 
 // Config is what a Kind works with. Point may be left out.
 type Config struct {
@@ -104,7 +108,7 @@ func (m *mailer) send(ctx context.Context, mails []client.Mail) (record client.R
 		}
 		if outcome == "later" {
 			record.Later = append(record.Later, client.MailLater{ID: mail.ID,
-				After: pause(mail.Tries).Milliseconds()})
+				After: tryAgain.After(int(mail.Tries) + 1).Milliseconds()})
 		} else {
 			record.Done = append(record.Done, mail.ID)
 		}
@@ -135,9 +139,4 @@ func (m *mailer) deliver(connection *connection, mail *client.Mail, to string) (
 	m.Logger.Warn("an e-mail was refused for good", "mail", mail.ID.String(), "customer",
 		mail.Customer, "error", err)
 	return "refused", nil
-}
-
-// pause is how long an e-mail that was put off so often waits: eight tries are made in about a day.
-func pause(tries uint32) time.Duration {
-	return min(5*time.Minute<<min(tries, 10), 8*time.Hour)
 }

@@ -1,4 +1,4 @@
-// Package notices owns the words in which customers are told what happened. Where they are read, in
+// Package notices owns the words that tell customers what happened. Where they are read, in
 // the application or an e-mail, is not known here.
 package notices
 

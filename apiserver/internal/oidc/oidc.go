@@ -37,7 +37,7 @@ type Issuer struct {
 	keys   *source
 }
 
-// New makes an issuer, of which nothing is asked before Run.
+// New makes an issuer. It asks for nothing before Run.
 func New(config Config) (*Issuer, error) {
 	if err := CheckIssuer(config.Issuer); err != nil {
 		return nil, fmt.Errorf("oidc: %w", err)

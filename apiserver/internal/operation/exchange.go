@@ -165,7 +165,7 @@ type Raw struct {
 // the connection off, so that a client does not take a part for the whole.
 type Download struct {
 	ContentType string
-	// Name is that of the file for browsers, of letters, digits, '-' and '.'; "": none.
+	// Name is the file's name for browsers, of letters, digits, '-' and '.'; "": none.
 	Name  string
 	Write func(ctx context.Context, w io.Writer) error // runs after the handler has returned
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// secretBytes are those of a new secret. Standard Webhooks takes 24 to 64.
+// secretBytes is the length of a new secret. Standard Webhooks takes 24 to 64.
 const secretBytes = 32
 
 // NewSecret is what signs a webhook's requests.

@@ -190,5 +190,5 @@ func reason(err error) string {
 	return text
 }
 
-// name is that of a delivery.
+// name tells deliveries apart.
 type name struct{ webhook, message ids.ID }

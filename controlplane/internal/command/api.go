@@ -42,7 +42,7 @@ func (p MintKeyPayload) Needs() uint32 {
 	return 1
 }
 
-// KeysExpireSince is the version of the cluster from which on keys may expire.
+// KeysExpireSince is the first cluster version in which keys may expire.
 const KeysExpireSince = 2
 
 // Declaration implements Payload.
@@ -122,7 +122,7 @@ func (p PutGroupPayload) Needs() uint32 {
 	return 1
 }
 
-// RetentionSince is the version of the cluster from which on newer runs replace older ones.
+// RetentionSince is the first cluster version in which newer runs replace older ones.
 const RetentionSince = 2
 
 // PutScraperPayload creates (Create) or replaces a scraper. Faults: scraper_not_found on an update
@@ -187,7 +187,7 @@ func (DeleteScraperPayload) Declaration() Declaration {
 
 func (DeleteScraperPayload) yields(None) {}
 
-// ScraperDeletesSince is the version of the cluster from which on scrapers are deleted, and
+// ScraperDeletesSince is the first cluster version in which scrapers are deleted, and
 // previews of that are noted.
 const ScraperDeletesSince = 2
 

@@ -62,7 +62,7 @@ type Payload interface {
 // is refused by clusters of a version before the one that it needs.
 type Needing interface{ Needs() uint32 }
 
-// Since is the version of the cluster from which on it takes a payload.
+// Since is the first cluster version that takes a payload.
 func Since(payload Payload) uint32 {
 	since := payload.Declaration().Since
 	if p, ok := payload.(Needing); ok {

@@ -30,5 +30,5 @@ func (UnblockCustomerPayload) Declaration() Declaration {
 
 func (UnblockCustomerPayload) yields(state.Customer) {}
 
-// BlocksSince is the version of the cluster from which on customers are blocked.
+// BlocksSince is the first cluster version in which customers are blocked.
 const BlocksSince = 2

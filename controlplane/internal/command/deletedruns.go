@@ -2,7 +2,7 @@ package command
 
 import "shoal.dev/shoal/pkg/ids"
 
-// DeletesSince is the version of the cluster from which on the rows of single runs, and groups, are
+// DeletesSince is the first cluster version in which the rows of single runs, and groups, are
 // deleted.
 const DeletesSince = 2
 

@@ -16,7 +16,7 @@ const (
 	MaxSkips = 1_000
 )
 
-// LaunchesSince is the version of the cluster from which on groups are launched.
+// LaunchesSince is the first cluster version in which groups are launched.
 const LaunchesSince = 2
 
 // LaunchRunsPayload makes runs of scrapers of one group, all in one step. What the state refuses of

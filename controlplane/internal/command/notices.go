@@ -19,7 +19,7 @@ func (ReadNoticesPayload) Declaration() Declaration {
 
 func (ReadNoticesPayload) yields(state.Inbox) {}
 
-// PreferNoticesPayload sets by which ways a customer is told of events; others stay as they are.
+// PreferNoticesPayload sets how a customer is told of events; others stay as they are.
 // Faults: limit_reached, when there are more preferences than events.
 type PreferNoticesPayload struct {
 	Customer string             `cbor:"1,keyasint"`

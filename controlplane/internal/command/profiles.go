@@ -54,5 +54,5 @@ func (ChangeInfoPayload) Declaration() Declaration {
 
 func (ChangeInfoPayload) yields(state.Profile) {}
 
-// ProfilesSince is the version of the cluster from which on customers have profiles.
+// ProfilesSince is the first cluster version in which customers have profiles.
 const ProfilesSince = 2

@@ -5,7 +5,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// TopUpsSince is the version of the cluster from which on customers pay in through a provider.
+// TopUpsSince is the first cluster version in which customers pay in through a provider.
 const TopUpsSince = 2
 
 // OpenTopUpPayload records a session that the payment provider has made for a customer, and answers

@@ -86,7 +86,7 @@ func recordMails(tx *state.Tx, p command.RecordMailsPayload) (command.None, erro
 	return command.None{}, nil
 }
 
-// byEmail and inApp say by which of the two ways a preference tells.
+// byEmail and inApp say which of the two ways a preference has.
 func byEmail(how model.NoticePreference) bool {
 	return how == model.ByEmail || how == model.BothWays
 }

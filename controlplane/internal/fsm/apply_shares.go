@@ -40,8 +40,8 @@ func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error)
 	return command.None{}, nil
 }
 
-// newShares are those of addresses that a group is not shared with. An address may be among them
-// twice, which the bounds count as two.
+// newShares are shares for the addresses that have none of a group yet. An address may be among
+// them twice, which the bounds count as two.
 func newShares(tx *state.Tx, group *state.Group, emails []string) (added []*state.Share,
 	err error) {
 	for _, email := range emails {

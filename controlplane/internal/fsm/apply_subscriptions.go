@@ -211,7 +211,7 @@ func forgetContract(s *state.Subscription, id string) {
 	}
 }
 
-// pushBounded adds a contract to a list, of which the oldest makes room.
+// pushBounded adds a contract to a list; the oldest makes room.
 func pushBounded(list []string, id string) []string {
 	if len(list) >= maxContracts {
 		list = slices.Delete(list, 0, 1)

@@ -14,7 +14,7 @@ import (
 const (
 	// schedulesEvery is how long the routine sleeps at most: a clock may jump.
 	schedulesEvery = 15 * time.Second
-	// fullRests is how long starts wait of which a customer has too many.
+	// fullRests is how long a customer's starts wait where it has too many.
 	fullRests = time.Second
 	// groupsAtOnce are arranged by one command.
 	groupsAtOnce = 500

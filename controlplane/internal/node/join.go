@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/identity"
 	"shoal.dev/shoal/controlplane/internal/membership"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -125,7 +126,7 @@ func (n *Node) Belong(ctx context.Context) error {
 			}
 			return nil
 		}
-		if !n.pause(ctx, n.config.Cluster.pace()) {
+		if !clock.Pause(ctx, n.config.Clock, n.config.Cluster.pace()) {
 			return nil
 		}
 	}
@@ -271,7 +272,7 @@ func (n *Node) AwaitAdmission(ctx context.Context) (admitted bool, err error) {
 				"this binary knows %d at most: "+
 				"start one that is as new as the other nodes'", active, n.config.Newest)
 		}
-		if !n.pause(ctx, n.config.Cluster.pace()/4) {
+		if !clock.Pause(ctx, n.config.Clock, n.config.Cluster.pace()/4) {
 			return false, nil
 		}
 	}
@@ -313,7 +314,7 @@ func (n *Node) LeaveCluster() {
 		return
 	}
 	for !n.removed(ctx) {
-		if !n.pause(ctx, n.config.Cluster.pace()/4) {
+		if !clock.Pause(ctx, n.config.Clock, n.config.Cluster.pace()/4) {
 			n.config.Logger.Warn("this node was not removed in time; it will be when it has " +
 				"been gone for long")
 			return

@@ -20,7 +20,6 @@ import (
 	"shoal.dev/shoal/controlplane/internal/fsm"
 	"shoal.dev/shoal/controlplane/internal/port"
 	"shoal.dev/shoal/controlplane/internal/state"
-	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -286,11 +285,6 @@ func (n *Node) Refused() (connections, calls uint64) {
 		return 0, 0
 	}
 	return r.Port.Refused()
-}
-
-// pause waits; false when ctx ended.
-func (n *Node) pause(ctx context.Context, d time.Duration) bool {
-	return clock.Pause(ctx, n.config.Clock, d)
 }
 
 // measure declares what is read when somebody asks.

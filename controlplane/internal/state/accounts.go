@@ -4,7 +4,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// AccountsSince is the version of the cluster from which on people sign in by account.
+// AccountsSince is the first cluster version in which people sign in by account.
 const AccountsSince = 2
 
 // Account is a person who signs in here, as a customer.

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// AuditSince is the version of the cluster from which on there is an audit trail.
+// AuditSince is the first cluster version in which there is an audit trail.
 const AuditSince = 2
 
 // Actor is who had a command proposed, as the API knows it. All of its texts are bounded there.

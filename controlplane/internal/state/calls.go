@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// BriefSince is the version of the cluster from which on idempotency records are brief. They name a
+// BriefSince is the first cluster version in which idempotency records are brief. They name a
 // call by its hash, and keep of its result only what the call does not say itself.
 const BriefSince = 2
 

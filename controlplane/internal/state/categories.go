@@ -2,7 +2,7 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
-// CategoriesSince is the version of the cluster from which on groups have categories.
+// CategoriesSince is the first cluster version in which groups have categories.
 const CategoriesSince = 2
 
 // Category is a filter of a group's rows that was saved under a name (specification 2.7).

@@ -17,7 +17,7 @@ var deletedGroupsTable = define(2, "deletedGroups",
 	index("customer", true, func(d *DeletedGroup) []any { return []any{d.Customer, d.Group} }),
 ).untold()
 
-// DeletedGroup is nil for a group that was not deleted, or of which nothing is left.
+// DeletedGroup is nil for a group that was not deleted, or has nothing left.
 func (v *View) DeletedGroup(group ids.ID) *DeletedGroup {
 	return deletedGroupsTable.first(v, "id", group)
 }

@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// NoticesSince is the version of the cluster from which on customers are told what happens.
+// NoticesSince is the first cluster version in which customers are told what happens.
 const NoticesSince = 2
 
 // Notice tells a customer of something that happened. The command that made it happen has made it.
@@ -45,7 +45,7 @@ var noticesTable = define(NoticesSince, "notices",
 	return n.Customer, Touch{What: TouchedNotice, ID: n.ID}
 })
 
-// NoticeID is that of an event about a subject. Its time is the subject's, so that the id of what
+// NoticeID is the id of an event about a subject. Its time is the subject's, so that the id of what
 // happens again after a restore is the same.
 func NoticeID(event model.Event, customer string, subject ids.ID, index uint64) ids.ID {
 	sum := sha256.Sum256(key(string(event), customer, subject, index))
@@ -97,7 +97,7 @@ type MailTime struct {
 	At    int64       `cbor:"2,keyasint"`
 }
 
-// Preference is by which ways a customer wants to be told of an event.
+// Preference is how a customer wants to be told of an event.
 type Preference struct {
 	Event model.Event            `cbor:"1,keyasint"`
 	How   model.NoticePreference `cbor:"2,keyasint"`

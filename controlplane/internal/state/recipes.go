@@ -9,7 +9,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// ContentsSince is the version of the cluster from which on recipes stand in the state by content.
+// ContentsSince is the first cluster version in which recipes stand in the state by content.
 const ContentsSince = 2
 
 // Hash is a SHA-256: of a recipe as it is encoded, or of a secret.

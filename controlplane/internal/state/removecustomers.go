@@ -3,7 +3,7 @@ package state
 // Removed says whether the customer was removed. It stays for its ledger and history.
 func (c *Customer) Removed() bool { return c != nil && c.RemovedAt != 0 }
 
-// CustomersRemoving visits the customers of which something is left that should go, until visit
+// CustomersRemoving visits the removed customers with something left that should go, until visit
 // returns false.
 func (v *View) CustomersRemoving(visit func(*Customer) bool) {
 	customersTable.each(v, false, visit, "removing_prefix")

@@ -2,7 +2,7 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
-// SharesSince is the version of the cluster from which on groups are shared.
+// SharesSince is the first cluster version in which groups are shared.
 const SharesSince = 2
 
 // Share lets whoever signed up with an e-mail address read a group (specification 4.6). Nobody has

@@ -120,7 +120,7 @@ func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	return nil
 }
 
-// begin is a command's write, of which nothing is seen before commit.
+// begin starts a command's write. Nobody sees any of it before commit.
 func (s *Store) begin(index uint64) *Tx {
 	return &Tx{View: View{slices.Clone(*s.tables.Load())}, store: s, Index: index, Now: s.now}
 }

@@ -6,7 +6,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// SubscriptionsSince is the version of the cluster from which on there are subscriptions.
+// SubscriptionsSince is the first cluster version in which there are subscriptions.
 const SubscriptionsSince = 2
 
 // StarterPlan is the free plan. It is what is left when a paid one has ended.

@@ -2,7 +2,7 @@ package state
 
 import "shoal.dev/shoal/pkg/ids"
 
-// TicketsSince is the version of the cluster from which on streams are opened by tickets.
+// TicketsSince is the first cluster version in which streams are opened by tickets.
 const TicketsSince = 2
 
 // TicketMillis is how long a ticket is good.

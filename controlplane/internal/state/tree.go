@@ -186,7 +186,7 @@ func (c *cursor) fill() {
 	}
 }
 
-// watcher tells that something has changed. Its zero value is one of which nothing has.
+// watcher tells that something has changed. By its zero value nothing has.
 type watcher struct {
 	mu      sync.Mutex
 	changed chan struct{} // nil while nobody watches

@@ -7,7 +7,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 )
 
-// WebhooksSince is the version of the cluster from which on customers have webhooks.
+// WebhooksSince is the first cluster version in which customers have webhooks.
 const WebhooksSince = 2
 
 // Why a webhook gets no new deliveries; "": it gets them.

@@ -87,7 +87,7 @@ func Open(ctx context.Context, client *egress.Client, config Config) (*Web, erro
 	return w, nil
 }
 
-// Leave closes what is kept open to an authority of which nothing is to be asked for now.
+// Leave closes what is kept open to an authority that nobody asks for now.
 func (w *Web) Leave(authority string) { w.client.Leave(authority) }
 
 // Close ends what is under way for robots.txt, and the browser. Whoever fetches must have ended.

@@ -191,7 +191,7 @@ func (r *reader) published(f *field) []byte {
 }
 
 var (
-	// dayLabels say that a day is that of publication, in the languages of most pages.
+	// dayLabels say that a day is the day of publication, in the languages of most pages.
 	dayLabels = regexp.MustCompile(`(?i)(?:^|[\s|(>])(?:published|posted|publication date|` +
 		`veröffentlicht|publiziert|erschienen|erstellt|gepostet|datum|publié|mise en ligne|paru|` +
 		`publicado|publicada|fecha|pubblicato|pubblicata|data|gepubliceerd|geplaatst|publicerad|` +

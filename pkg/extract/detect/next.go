@@ -288,7 +288,7 @@ func (p *probe) pageNumber(n *html.Node) int {
 
 var digitRuns = regexp.MustCompile(`[0-9]+`)
 
-// isNextNumber says whether an address is that of a page but for a number that is larger, or added.
+// isNextNumber says whether an address is a page's with a larger number, or an added one.
 // The number is that of a page or of its first item.
 func isNextNumber(from, to *url.URL) bool {
 	a, b := from.RequestURI(), to.RequestURI()

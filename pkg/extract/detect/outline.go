@@ -174,7 +174,7 @@ func isAside(e *element, all int) bool {
 		strings.Fields(attribute(e.node, "class")), isAsideName)
 }
 
-// isAsideName says whether a class or an id is that of what stands beside. It is not that of what
+// isAsideName says whether a class or an id names what stands beside. It does not name what
 // has such a thing beside it or in it.
 func isAsideName(name string) bool {
 	switch name {

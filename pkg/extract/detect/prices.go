@@ -123,7 +123,7 @@ func (n *naming) prices() {
 	}
 }
 
-// isBeside says whether a price is that of something beside the item.
+// isBeside says whether a price belongs to something beside the item.
 func isBeside(text string) bool {
 	text = strings.ToLower(text)
 	for _, word := range [...]string{"save ", "tax", " off", "shipping", "versand", "livraison",

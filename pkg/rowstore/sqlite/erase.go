@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"shoal.dev/shoal/pkg/ids"
@@ -12,19 +11,14 @@ import (
 // JobsOf is rowstore.Retention. It looks at every job behind the id: few customers are removed.
 func (s *Store) JobsOf(ctx context.Context, customer string, after ids.ID,
 	most int) ([]rowstore.Job, error) {
-	rows, err := s.loop.QueryContext(ctx, `SELECT job, customer, grp, scraper, started FROM jobs
+	rows, err := s.loop.QueryContext(ctx, selectJobs+`
 		WHERE job > ? AND customer = ?
 			AND (EXISTS (SELECT 1 FROM spans WHERE spans.job = jobs.id)
 			OR EXISTS (SELECT 1 FROM pages WHERE pages.job = jobs.id)
 			OR EXISTS (SELECT 1 FROM charged WHERE charged.scraper = jobs.scraper
 				AND charged.job = jobs.job))
 		ORDER BY job`+limit, after[:], customer, most)
-	var jobs []rowstore.Job
-	err = each(rows, err, func(rows *sql.Rows) error {
-		job, err := scanJob(rows)
-		jobs = append(jobs, job)
-		return err
-	})
+	jobs, err := scanJobs(rows, err)
 	if err != nil {
 		return nil, fmt.Errorf("row store: jobs of a customer: %w", err)
 	}

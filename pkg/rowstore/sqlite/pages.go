@@ -398,7 +398,7 @@ func (s *Store) deleteBy(ctx context.Context, job ids.ID,
 func (s *Store) JobsSince(ctx context.Context, started int64,
 	visit func(rowstore.Job) error) error {
 	rows, err := s.loop.QueryContext(ctx,
-		`SELECT job, customer, grp, scraper, started FROM jobs WHERE started >= ? AND customer <> ''`, started)
+		selectJobs+` WHERE started >= ? AND customer <> ''`, started)
 	err = each(rows, err, func(rows *sql.Rows) error {
 		job, err := scanJob(rows)
 		if err != nil {
@@ -410,6 +410,19 @@ func (s *Store) JobsSince(ctx context.Context, started int64,
 		return fmt.Errorf("row store: jobs of late: %w", err)
 	}
 	return nil
+}
+
+// selectJobs has the columns that scanJob reads.
+const selectJobs = `SELECT job, customer, grp, scraper, started FROM jobs`
+
+// scanJobs collects what a query of selectJobs has found.
+func scanJobs(rows *sql.Rows, err error) (jobs []rowstore.Job, _ error) {
+	err = each(rows, err, func(rows *sql.Rows) error {
+		job, err := scanJob(rows)
+		jobs = append(jobs, job)
+		return err
+	})
+	return jobs, err
 }
 
 func scanJob(rows *sql.Rows) (job rowstore.Job, err error) {

@@ -33,16 +33,11 @@ CREATE TABLE IF NOT EXISTS charged (
 
 // Expiring is rowstore.Retention.
 func (s *Store) Expiring(ctx context.Context, before time.Time, most int) ([]rowstore.Job, error) {
-	rows, err := s.loop.QueryContext(ctx, `SELECT job, customer, grp, scraper, started FROM jobs
+	rows, err := s.loop.QueryContext(ctx, selectJobs+`
 		WHERE started < ? AND sealed = 1 AND EXISTS (SELECT 1 FROM pages WHERE pages.job = jobs.id)
 			AND NOT EXISTS (SELECT 1 FROM sums WHERE sums.job = jobs.job)`+limit,
 		before.UnixMicro(), most)
-	var jobs []rowstore.Job
-	err = each(rows, err, func(rows *sql.Rows) error {
-		job, err := scanJob(rows)
-		jobs = append(jobs, job)
-		return err
-	})
+	jobs, err := scanJobs(rows, err)
 	if err != nil {
 		return nil, fmt.Errorf("row store: jobs that expire: %w", err)
 	}

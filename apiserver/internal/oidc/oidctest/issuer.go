@@ -138,7 +138,7 @@ func NewKey(t testing.TB, algorithm jose.SignatureAlgorithm) any {
 	return key
 }
 
-// Claims are those of a good token of a subject, good for five minutes from now.
+// Claims are the claims of a good token of a subject, good for five minutes from now.
 func (i *Issuer) Claims(subject string, now time.Time) map[string]any {
 	return map[string]any{"iss": i.URL, "aud": Audience, "sub": subject,
 		"iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(),

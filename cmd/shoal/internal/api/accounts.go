@@ -17,7 +17,7 @@ type NewAccount struct {
 
 const accountsPath = "/api/admin/accounts"
 
-// CreateAccount makes an account with which a person signs in; the credential must be an
+// CreateAccount makes an account that a person signs in with; the credential must be an
 // administrator's.
 func (c *Client) CreateAccount(ctx context.Context, account NewAccount) error {
 	return c.send(ctx, http.MethodPost, accountsPath, account, nil)

@@ -255,7 +255,7 @@ func parseHead(text string) (*trail.Head, error) {
 	return head, nil
 }
 
-// exitCode is that of the first finding.
+// exitCode is the code of the first finding.
 func exitCode(kind trail.Kind) int {
 	switch kind {
 	case trail.Gap:

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -164,24 +165,36 @@ func (c *ScraperPut) Run(ctx context.Context, t *terminal.Terminal) error {
 		scraper["name"] = c.Name
 	}
 	if group, named := scraper["groupRef"].(string); c.Group != "" || !named || group == "" {
-		if c.Group == "" {
-			c.Group = "default"
-		}
-		group, err := EnsureGroup(ctx, client, c.Group)
-		if err != nil {
-			return err
-		}
-		scraper["groupRef"] = group.ID
+		c.Group = cmp.Or(c.Group, "default")
 	}
-	saved, err := client.PutScraper(ctx, scraper)
+	saved, err := putInto(ctx, client, scraper, c.Group)
 	if err != nil {
 		return err
 	}
-	if c.JSON {
+	if !c.JSON {
+		t.Notef("saved as %s", saved.Value.Name)
+	}
+	return printSaved(t, saved, c.JSON)
+}
+
+// putInto saves a scraper in a group, named or by id; "" leaves it in its own.
+func putInto(ctx context.Context, client *api.Client, scraper map[string]any,
+	group string) (api.Answer[api.Scraper], error) {
+	if group != "" {
+		found, err := EnsureGroup(ctx, client, group)
+		if err != nil {
+			return api.Answer[api.Scraper]{}, err
+		}
+		scraper["groupRef"] = found.ID
+	}
+	return client.PutScraper(ctx, scraper)
+}
+
+func printSaved(t *terminal.Terminal, saved api.Answer[api.Scraper], asJSON bool) error {
+	if asJSON {
 		return terminal.PrintJSON(t.Out, saved)
 	}
-	t.Notef("saved as %s", saved.Value.Name)
-	_, err = fmt.Fprintln(t.Out, saved.Value.ID)
+	_, err := fmt.Fprintln(t.Out, saved.Value.ID)
 	return err
 }
 
@@ -246,22 +259,11 @@ func (c *ScraperCopy) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	delete(scraper, "id")
 	scraper["name"] = c.Name
-	if c.Group != "" {
-		group, err := EnsureGroup(ctx, client, c.Group)
-		if err != nil {
-			return err
-		}
-		scraper["groupRef"] = group.ID
-	}
-	saved, err := client.PutScraper(ctx, scraper)
+	saved, err := putInto(ctx, client, scraper, c.Group)
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return terminal.PrintJSON(t.Out, saved)
-	}
-	_, err = fmt.Fprintln(t.Out, saved.Value.ID)
-	return err
+	return printSaved(t, saved, c.JSON)
 }
 
 // ScraperDelete is 'shoal scraper delete'.

@@ -44,7 +44,7 @@ func (m *MailFlags) check() error {
 	return err
 }
 
-// buildMail makes the node one that sends e-mails, if it is told by which server.
+// buildMail lets the node send e-mails if it is told a server.
 func (n *node) buildMail() error {
 	if n.config.Mail.Address == "" {
 		return nil

@@ -102,7 +102,7 @@ func isScheme(text string) bool {
 	return true
 }
 
-// startsWithDigit says whether text is that of a port: no address has a digit behind its scheme.
+// startsWithDigit says whether text is a port: no address has a digit behind its scheme.
 func startsWithDigit(text string) bool {
 	return text != "" && '0' <= text[0] && text[0] <= '9'
 }

@@ -95,7 +95,7 @@ type siblingResult struct {
 	got  outcome
 }
 
-// manySiblings is the place from which on a search is remembered, so that the next sibling's need
+// manySiblings is the place behind which a search is remembered, so that the next sibling's need
 // not repeat it.
 const manySiblings = 32
 

@@ -263,7 +263,7 @@ func (l selectorList) readsCounts() bool {
 	return false
 }
 
-// minNeedle is the length from which on it is worth while to look for a needle.
+// minNeedle is the shortest needle that is worth looking for.
 const minNeedle = 3
 
 // needle is the longest text that the start tag of each match has in its attributes, "" if none is

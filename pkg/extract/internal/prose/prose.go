@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Article is what a page has of an article. All of it is empty where there is none.
+// Article is the article of a page. All of it is empty where there is none.
 type Article struct {
 	Text   string // its paragraphs, divided by line breaks
 	Lead   string // what the page says of itself, where readers see it, too

@@ -106,7 +106,7 @@ func isPlain(cell []byte) bool {
 	return origin > 0 && isPlainPath(cell[origin:])
 }
 
-// originLength is that of the scheme and host that an address begins with. It is 0 if a browser may
+// originLength is the length of an address's scheme and host. It is 0 if a browser may
 // write them otherwise: numbers for hosts, ports and names beyond ASCII.
 func originLength[T string | []byte](address T) int {
 	from := len("http://")

@@ -10,8 +10,8 @@ import (
 // minFound is the share of a half's pages below which nothing is judged.
 const minFound = 0.9
 
-// readHalf hands the pages of a half of a corpus on, each with its entry, in the corpus's order. what
-// names the corpus.
+// readHalf hands on the pages of a half of a corpus, each with its entry, in the corpus's order.
+// what names the corpus.
 func readHalf[E any](ctx context.Context, on *Bench, what, dir string, half saved.Half,
 	entries []E, source func(*E) *saved.Source, read func(entry *E, body []byte)) error {
 	bodies, err := loadHalf(on, what, dir, half, entries, source)

@@ -42,7 +42,7 @@ func (r Resource) putPreferences() *operation.Operation {
 		in *putPreferencesRequest) (NotificationPreferences, error) {
 		change := client.PreferNotices{Customer: from.Customer}
 		for _, event := range slices.Sorted(maps.Keys(in.Body)) {
-			change.Set = append(change.Set, client.Preference{Event: model.Event(event),
+			change.Set = append(change.Set, client.Preference{Event: event,
 				How: in.Body[event]})
 		}
 		inbox, err := client.Do(ctx, r.Client, change, from.Call)

@@ -227,7 +227,7 @@ func TestAccountsAreDisabledAndRemoved(t *testing.T) {
 			}
 		}
 	}
-	if actions["svc_x"] != 1 || actions["command 155"] != 1 || actions["command 156"] != 1 {
+	if actions["svc_x"] != 1 || actions["disable-account"] != 1 || actions["remove-account"] != 1 {
 		t.Errorf("the trail tells %v", actions)
 	}
 }

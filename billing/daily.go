@@ -297,10 +297,10 @@ func (d *Daily) count(ctx context.Context, c *check, job *client.Job, entry *cli
 	c.Found = append(c.Found, job.ID)
 	if unread == nil { // else it is told
 		d.config.Logger.Error("billing: the ledger is not what the page records say",
-			"job", run.Job, "customer", run.Customer, "entry", run.Entry, "ledgerMicros", run.LedgerMicros, "recountMicros", run.RecountMicros,
-			"ledgerPages", run.LedgerPages,
-			"recountPages", run.RecountPages, "ledgerItems", run.LedgerItems, "recountItems",
-			run.RecountItems)
+			"job", run.Job, "customer", run.Customer, "entry", run.Entry,
+			"ledgerMicros", run.LedgerMicros, "recountMicros", run.RecountMicros,
+			"ledgerPages", run.LedgerPages, "recountPages", run.RecountPages,
+			"ledgerItems", run.LedgerItems, "recountItems", run.RecountItems)
 	}
 	return nil
 }

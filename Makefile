@@ -23,7 +23,7 @@ ELECTING := ./controlplane
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race elections raced browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster cluster-stores cluster-faults cluster-nodes faults failover cluster-scale watched capacity alerts describe lint fuzz nightly clean
+.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster cluster-watch cluster-stores cluster-faults cluster-nodes faults failover cluster-scale watched capacity alerts describe lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -66,12 +66,8 @@ check:
 	go vet ./...
 	go test $(VETTED) -short -p 4 -timeout 5m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
 
-race: elections raced
-
-elections:
+race:
 	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 25m $(ELECTING)
-
-raced:
 	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 25m $(RACED)
 
 ## browser: tier render in a real Chromium, which there has to be
@@ -130,10 +126,13 @@ scale:
 	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 90m
 
 ## cluster: the suites on real Kafka, Redis, ClickHouse, S3 and stripe-mock, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL,
-## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2. Its parts may run side
-## by side, each on services of its own
+## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2. All parts but the
+## first may run side by side, each on services of its own
 CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) $(VETTED) -p 1 -count=1 -timeout 50m
-cluster: cluster-stores cluster-faults cluster-nodes
+cluster: cluster-watch cluster-stores cluster-faults cluster-nodes
+
+cluster-watch:
+	$(CLUSTER) -run TestAlerts ./e2e/cluster
 
 cluster-stores:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
@@ -145,7 +144,7 @@ cluster-faults:
 	$(CLUSTER) -run TestFaults ./e2e/cluster
 
 cluster-nodes:
-	$(CLUSTER) -skip TestFaults ./testkit/netns ./e2e/cluster
+	$(CLUSTER) -skip 'TestFaults|TestAlerts' ./testkit/netns ./e2e/cluster
 
 ## faults: the whole fault matrix, FAULT_SEEDS times each cell, with outages of OUTAGE
 FAULT_SEEDS ?= 1

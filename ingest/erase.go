@@ -89,7 +89,7 @@ func (c *ErasureConfig) erase(ctx context.Context, customer string) error {
 func (c *RemovalConfig) stepCustomers(ctx context.Context) (more bool, err error) {
 	view := c.Client.View()
 	leaving := leavingCustomers(view, func(customer string) bool {
-		return !c.passed[customer] && !view.Leaves(customer) &&
+		return !c.passed.has(customer) && !view.Leaves(customer) &&
 			len(view.DeletedGroupsOf(customer)) == 0 && len(view.RemovalsOf(customer)) == 0 &&
 			len(view.OpenJobsOfCustomer(customer)) == 0
 	})
@@ -101,7 +101,7 @@ func (c *RemovalConfig) stepCustomers(ctx context.Context) (more bool, err error
 	if len(leaving) == removedAtOnce {
 		return true, nil
 	}
-	clear(c.passed)
+	c.passed.forget()
 	return false, nil
 }
 

@@ -36,7 +36,7 @@ type ExpiryConfig struct {
 	// so that tests can end the process there.
 	Point func(name string)
 
-	passed passed[ids.ID] // runs
+	passed *passed[ids.ID] // runs
 }
 
 // Expiry is the removal of what is stored of runs that started long ago: rows, page records, and
@@ -46,7 +46,7 @@ func Expiry(config ExpiryConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
 	}
-	config.passed = passed[ids.ID]{}
+	config.passed = newPassed[ids.ID]()
 	return work.Kind{Name: work.Expire, Recurring: true,
 		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
 			now, err := config.Safe(ctx)
@@ -69,13 +69,13 @@ func Expiry(config ExpiryConfig) work.Kind {
 // cannot be condensed is told, and tried again after all others.
 func (c *ExpiryConfig) expire(ctx context.Context, now time.Time) (more bool, err error) {
 	before := now.Add(-rowstore.Expiry)
-	most := expiredAtOnce + len(c.passed)
+	most := expiredAtOnce + c.passed.count()
 	jobs, err := c.Store.Expiring(ctx, before, most)
 	if err != nil {
 		return false, err
 	}
 	for _, job := range jobs {
-		if c.passed[job.ID] {
+		if c.passed.has(job.ID) {
 			continue
 		}
 		if err := c.passed.note(job.ID, c.condense(ctx, job, now)); err != nil {
@@ -85,7 +85,7 @@ func (c *ExpiryConfig) expire(ctx context.Context, now time.Time) (more bool, er
 	if len(jobs) == most {
 		return true, nil
 	}
-	clear(c.passed)
+	c.passed.forget()
 	return false, c.Store.Expire(ctx, before)
 }
 

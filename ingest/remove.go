@@ -32,7 +32,7 @@ type RemovalConfig struct {
 	// "work.remove.before_forget".
 	Point func(name string)
 
-	passed passed[string] // customers
+	passed *passed[string] // customers
 }
 
 // Removal is the removal of what was deleted: the rows of runs, of scrapers and of groups, and the
@@ -43,7 +43,7 @@ func Removal(config RemovalConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
 	}
-	config.passed = passed[string]{}
+	config.passed = newPassed[string]()
 	return work.Kind{Name: work.Remove, Recurring: true, AtStart: true,
 		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
 			more, err := config.step(ctx)

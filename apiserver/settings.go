@@ -16,16 +16,16 @@ type setFigures struct {
 }
 
 type madeFigures struct {
-	from *client.Settings
+	from client.Settings
 	set  limits.Set
 }
 
 func (f *setFigures) now() *limits.Set {
 	settings := f.of.View().Settings()
-	if made := f.made.Load(); made != nil && made.from == settings {
+	if made := f.made.Load(); made != nil && made.from.Revision == settings.Revision {
 		return &made.set
 	}
-	made := &madeFigures{from: settings, set: limits.Set{Figures: figuresOf(settings.Rates),
+	made := &madeFigures{from: *settings, set: limits.Set{Figures: figuresOf(settings.Rates),
 		Customers: figuresOf(settings.CustomerRates)}}
 	f.made.Store(made)
 	return &made.set

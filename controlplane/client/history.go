@@ -322,7 +322,7 @@ func (h *History) Entries(ctx context.Context, v *View, customer string, offset,
 	if wallet == nil {
 		return nil, 0, nil
 	}
-	here := h.entriesHere(v, customer, 0)
+	here := h.entriesHere(v, customer, nil)
 	// Entries are archived in the order in which they were sealed, not made: what is here may be
 	// older than what is there.
 	first := max(offset-len(here), 0)
@@ -335,10 +335,11 @@ func (h *History) Entries(ctx context.Context, v *View, customer string, offset,
 	return page[:min(limit, len(page))], int64(len(here)) + int64(wallet.Archived), nil
 }
 
-// EntriesBefore is part of a customer's ledger, newest first, of the entries that were made before
-// an index; 0: from the newest. One command makes one entry of a customer.
-func (h *History) EntriesBefore(ctx context.Context, v *View, customer string, before uint64,
-	most int) ([]*Entry, error) {
+// EntriesBefore is part of a customer's ledger, newest first, of the entries before a place; nil:
+// from the newest. One command makes many entries of a customer where it launches many runs, so
+// that an index alone is no place.
+func (h *History) EntriesBefore(ctx context.Context, v *View, customer string,
+	before *rowstore.PastPlace, most int) ([]*Entry, error) {
 	past, err := h.entries(ctx, v, rowstore.PastEntriesQuery{Customer: customer, Before: before,
 		Limit: most})
 	if err != nil {
@@ -349,12 +350,18 @@ func (h *History) EntriesBefore(ctx context.Context, v *View, customer string, b
 	return merged[:min(most, len(merged))], nil
 }
 
-// entriesHere are the entries that the archive has not, newest first, of those made before an
-// index; 0: all.
-func (h *History) entriesHere(v *View, customer string, before uint64) []*Entry {
+// PlaceOf is where a ledger goes on behind an entry.
+func PlaceOf(e *Entry) *rowstore.PastPlace {
+	return &rowstore.PastPlace{Value: int64(e.Created), ID: e.ID}
+}
+
+// entriesHere are the entries that the archive has not, newest first, of those before a place; nil:
+// all.
+func (h *History) entriesHere(v *View, customer string, before *rowstore.PastPlace) []*Entry {
 	var here []*Entry
 	v.Entries(customer, func(e *Entry) bool {
-		if !v.ArchivedEntry(e) && (before == 0 || e.Created < before) {
+		if !v.ArchivedEntry(e) && (before == nil ||
+			newerEntry(e, &Entry{Created: uint64(before.Value), ID: before.ID}) > 0) {
 			here = append(here, e)
 		}
 		return true

@@ -204,12 +204,12 @@ func (w *twins) compare(r *rapid.T) {
 	}, w)
 	same(r, "the ledger by cursor", func(h *client.History, v *client.View) (all []*client.Entry,
 		err error) {
-		for before := uint64(0); ; {
+		for before := (*rowstore.PastPlace)(nil); ; {
 			part, err := h.EntriesBefore(ctx, v, "alice", before, limit)
 			if all = append(all, part...); err != nil || len(part) < limit {
 				return all, err
 			}
-			before = part[len(part)-1].Created
+			before = client.PlaceOf(part[len(part)-1])
 		}
 	}, w)
 	same(r, "closed runs and their entries", func(h *client.History,
@@ -317,7 +317,7 @@ func TestHistoryIsReadInParts(t *testing.T) {
 		place = &rowstore.PastPlace{Value: last.Queued, ID: last.ID}
 	}
 	entries := 0
-	for before := uint64(0); ; {
+	for before := (*rowstore.PastPlace)(nil); ; {
 		part, err := history.EntriesBefore(t.Context(), view, "alice", before, most)
 		if err != nil || len(part) > most {
 			t.Fatalf("%d entries, %v", len(part), err)
@@ -325,7 +325,7 @@ func TestHistoryIsReadInParts(t *testing.T) {
 		if entries += len(part); len(part) == 0 {
 			break
 		}
-		before = part[len(part)-1].Created
+		before = client.PlaceOf(part[len(part)-1])
 	}
 	if read != runs || entries < runs || past.most > most {
 		t.Errorf("%d runs and %d entries, by at most %d records", read, entries, past.most)

@@ -155,7 +155,7 @@ type PastQuery struct {
 	Limit      int // 1 to MaxPast
 }
 
-// PastPlace is a run in an order: its value there, and its id.
+// PastPlace is a run in an order, or an entry in that of their making: its value there, and its id.
 type PastPlace struct {
 	Value int64
 	ID    ids.ID
@@ -166,7 +166,9 @@ type PastEntriesQuery struct {
 	Path     Path
 	Customer string   // "": any, with IDs
 	IDs      []ids.ID // nil: any
-	Before   uint64   // created before an index; 0: any
-	Offset   int
-	Limit    int // 1 to MaxPast
+	// Before leaves out what does not come before a place of the order; nil: begin with the newest.
+	// One command makes many entries of a customer where it launches many runs.
+	Before *PastPlace
+	Offset int
+	Limit  int // 1 to MaxPast
 }

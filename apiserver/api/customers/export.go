@@ -187,7 +187,7 @@ func (e *exporter) notices(context.Context) (err error) {
 }
 
 func (e *exporter) transactions(ctx context.Context) error {
-	for before := uint64(0); ; {
+	for before := (*rowstore.PastPlace)(nil); ; {
 		part, err := e.History.EntriesBefore(ctx, e.view, e.customer, before, exportedAtOnce)
 		if err != nil {
 			return fmt.Errorf("ledger to export: %w", err)
@@ -196,7 +196,7 @@ func (e *exporter) transactions(ctx context.Context) error {
 			if err := e.line("transaction", wallet.NewTransaction(entry)); err != nil {
 				return err
 			}
-			before = entry.Created
+			before = client.PlaceOf(entry)
 		}
 		if len(part) < exportedAtOnce {
 			return nil

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"slices"
+	"math"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -51,7 +51,7 @@ type RowPrice struct {
 	Label      string `json:"label"`
 	Quantity   uint32 `json:"quantity" doc:"How many times that price"`
 	UnitMicros int64  `json:"unitPriceMicros" doc:"In micros, millionths of a euro"`
-	Micros     int64  `json:"amountMicros" doc:"Of the page, in micros, millionths of a euro, before free requests: the run's transaction tells how many pages were free"`
+	Micros     int64  `json:"amountMicros" doc:"Of the page, in micros, millionths of a euro, before free requests. The transaction of the run tells how many pages were free or not billed."`
 }
 
 type receiptRequest struct {
@@ -80,14 +80,15 @@ func (r Resource) receipt() *operation.Operation {
 			}
 			return RowReceipt{}, err
 		}
-		if !shown(from.View, job) {
-			return RowReceipt{}, noRow()
-		}
 		record, err := r.Store.Record(ctx, job.ID, id.Unit)
 		if err != nil {
 			return RowReceipt{}, fmt.Errorf("receipt of row %s: %w", in.RowID, err)
 		}
-		if record == nil || record.Outcome != model.Delivered || id.Place >= record.Items {
+		has, err := r.hasRows(ctx, from.View, job)
+		if err != nil {
+			return RowReceipt{}, fmt.Errorf("receipt of row %s: %w", in.RowID, err)
+		}
+		if !has || record == nil || record.Outcome != model.Delivered || id.Place >= record.Items {
 			return RowReceipt{}, noRow()
 		}
 		answer := newReceipt(in.RowID, job, record)
@@ -100,11 +101,14 @@ func (r Resource) receipt() *operation.Operation {
 
 func noRow() error { return fault.Invalid(fault.NotFound, "rowId", "there is no such row") }
 
-// shown says whether rows of a run may be seen.
-func shown(v *client.View, job *client.Job) bool {
+// hasRows says whether a run still has rows that may be seen. Page records stay when rows go, and
+// are what rows are charged by.
+func (r Resource) hasRows(ctx context.Context, v *client.View, job *client.Job) (bool, error) {
 	scope := client.Shown(v, job.Group, ids.ID{})
-	return job.Started*1000 >= scope.Since && !slices.Contains(scope.Without, job.ID) &&
-		!slices.Contains(scope.Gone, job.Scraper)
+	scope.Jobs = []ids.ID{job.ID}
+	rows, _, err := r.Store.Scan(ctx, rowstore.ScanQuery{Scope: scope, Upto: math.MaxInt64,
+		Limit: 1})
+	return len(rows) > 0, err
 }
 
 func newReceipt(id string, job *client.Job, record *rowstore.Record) RowReceipt {

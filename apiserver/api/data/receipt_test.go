@@ -101,6 +101,13 @@ func TestReceiptGoesWithItsRow(t *testing.T) {
 	drop(other+"?withData=true", other+"/preview-delete?withData=true")
 	read(1, 400)
 	read(2, 200)
+	// So it does when they have gone and nothing in the state says so any more.
+	r.run(t, r.shop, `{"n":9}`)
+	read(3, 200)
+	if err := r.store.DeleteJob(t.Context(), r.jobs[3], false); err != nil {
+		t.Fatal(err)
+	}
+	read(3, 400)
 	group := "/api/scraper/group/" + r.group.String()
 	drop(group+"?withData=true", group+"/preview-delete?withData=true")
 	read(2, 400)

@@ -86,6 +86,33 @@ func (r *rig) gone(t *testing.T, name string) ids.ID {
 	return r.newScraper(t, name, "https://shop.invalid/")
 }
 
+// hasLedgerOf reads the ledger an entry at a time, in which the runs of one command are neighbours.
+func (r *rig) hasLedgerOf(t *testing.T, jobs []string) {
+	t.Helper()
+	var entered []string
+	for cursor := ""; ; {
+		page := r.Call(t, apitest.Scenario{As: apitest.User,
+			Do: "GET /api/wallet/transactions/all?limit=1&cursor=" + cursor})
+		answer := page.JSON.(map[string]any)
+		for _, entry := range answer["items"].([]any) {
+			if job, is := entry.(map[string]any)["jobId"].(string); is {
+				entered = append(entered, job)
+			}
+		}
+		next, more := answer["nextCursor"].(string)
+		if cursor = next; !more {
+			break
+		}
+	}
+	for _, job := range jobs {
+		if n := len(slices.DeleteFunc(slices.Clone(entered), func(j string) bool {
+			return j != job
+		})); n != 1 {
+			t.Errorf("run %s stands %d times in the ledger", job, n)
+		}
+	}
+}
+
 func TestRunOfAGroup(t *testing.T) {
 	r := start(t)
 	good, want := r.mixed(t)
@@ -134,6 +161,7 @@ func TestRunOfAGroup(t *testing.T) {
 		r.Run(t, c)
 	}
 	r.nothingLeft(t)
+	r.hasLedgerOf(t, jobs)
 	stop := "/api/scraper/group/" + r.group.String() + "/stop"
 	stopped := r.Call(t, apitest.Scenario{As: apitest.User, Do: "POST " + stop})
 	if _, ended := launchedIn(stopped); len(ended) != 3 {

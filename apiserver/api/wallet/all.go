@@ -11,6 +11,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 type allRequest struct {
@@ -22,9 +24,18 @@ type allRequest struct {
 // exportedAtOnce are read from the ledger at a time.
 const exportedAtOnce = 1_000
 
-// allPlace is where a read of the ledger goes on: before what one command has made.
+// allPlace is where a read of the ledger goes on: before an entry that one command has made.
 type allPlace struct {
 	Before uint64 `json:"b"`
+	ID     ids.ID `json:"i"`
+}
+
+// place is nil for the newest.
+func (p allPlace) place() *rowstore.PastPlace {
+	if p.Before == 0 {
+		return nil
+	}
+	return &rowstore.PastPlace{Value: int64(p.Before), ID: p.ID}
 }
 
 // all is GET /api/wallet/transactions/all.
@@ -48,11 +59,11 @@ func (r Resource) all() *operation.Operation {
 			}
 		}
 		if api.Exported(in.Format) {
-			next := r.before(from.View, from.Customer, at.Before)
+			next := r.before(from.View, from.Customer, at.place())
 			return api.Export[Transaction, api.CursorPage[Transaction]](in.Format, next), nil
 		}
 		page := api.CursorPage[Transaction]{Items: []Transaction{}}
-		found, err := r.History.EntriesBefore(ctx, from.View, from.Customer, at.Before, in.Limit+1)
+		found, err := r.History.EntriesBefore(ctx, from.View, from.Customer, at.place(), in.Limit+1)
 		if err != nil {
 			return answer, fmt.Errorf("ledger: %w", err)
 		}
@@ -61,7 +72,8 @@ func (r Resource) all() *operation.Operation {
 			page.Items = append(page.Items, NewTransaction(e))
 		}
 		if page.HasMore {
-			next := api.NewCursor(allPlace{found[in.Limit-1].Created}, "ledger", from.Customer)
+			last := found[in.Limit-1]
+			next := api.NewCursor(allPlace{last.Created, last.ID}, "ledger", from.Customer)
 			page.NextCursor = &next
 		}
 		answer.Whole = page
@@ -69,16 +81,16 @@ func (r Resource) all() *operation.Operation {
 	})
 }
 
-// before reads a customer's transactions before an index in parts, nil at the end.
+// before reads a customer's transactions before a place in parts, nil at the end.
 func (r Resource) before(v *client.View, customer string,
-	index uint64) func(ctx context.Context) ([]Transaction, error) {
+	place *rowstore.PastPlace) func(ctx context.Context) ([]Transaction, error) {
 	return func(ctx context.Context) (part []Transaction, err error) {
-		found, err := r.History.EntriesBefore(ctx, v, customer, index, exportedAtOnce)
+		found, err := r.History.EntriesBefore(ctx, v, customer, place, exportedAtOnce)
 		if err != nil {
 			return nil, fmt.Errorf("ledger: %w", err)
 		}
 		for _, e := range found {
-			part, index = append(part, NewTransaction(e)), e.Created
+			part, place = append(part, NewTransaction(e)), client.PlaceOf(e)
 		}
 		return part, nil
 	}

@@ -16,6 +16,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 type statementRequest struct {
@@ -112,13 +113,13 @@ func (s *statement) sum(ctx context.Context) error {
 
 // each visits sealed entries, newest first, until visit returns false.
 func (s *statement) each(ctx context.Context, visit func(*client.Entry) bool) error {
-	for index := uint64(0); ; {
-		part, err := s.History.EntriesBefore(ctx, s.view, s.customer, index, exportedAtOnce)
+	for place := (*rowstore.PastPlace)(nil); ; {
+		part, err := s.History.EntriesBefore(ctx, s.view, s.customer, place, exportedAtOnce)
 		if err != nil {
 			return fmt.Errorf("ledger: %w", err)
 		}
 		for _, e := range part {
-			if index = e.Created; e.Sequence > 0 && !visit(e) {
+			if place = client.PlaceOf(e); e.Sequence > 0 && !visit(e) {
 				return nil
 			}
 		}

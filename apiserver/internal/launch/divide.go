@@ -15,13 +15,16 @@ func (g *gathering) leaveOut(most *int64) {
 	if most == nil {
 		return
 	}
-	left, kept := *most, g.runs[:0]
+	left, free, kept := *most, g.free, g.runs[:0]
 	for _, m := range g.runs {
-		if m.page > left {
+		switch m.first = m.page; {
+		case m.free && free > 0:
+			free, m.first = free-1, 0
+		case m.page > left:
 			g.skip(m.run.Scraper, client.SkipUnaffordable)
 			continue
 		}
-		left -= m.page
+		left -= m.first
 		kept = append(kept, m)
 	}
 	g.runs = kept
@@ -35,7 +38,7 @@ func (g *gathering) divide(most *int64) {
 	}
 	rest, whole := *most, uint64(0)
 	for i := range g.runs {
-		rest -= g.runs[i].page
+		rest -= g.runs[i].first
 		whole += g.runs[i].weight()
 	}
 	for i := range g.runs {
@@ -43,7 +46,7 @@ func (g *gathering) divide(most *int64) {
 		// Neither the product nor what is left of it overflows: a weight is at most the whole.
 		high, low := bits.Mul64(uint64(rest), m.weight())
 		share, _ := bits.Div64(high, low, whole)
-		part := m.page + int64(share)
+		part := m.first + int64(share)
 		m.run.MaxCharge = &part
 	}
 }

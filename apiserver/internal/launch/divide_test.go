@@ -50,6 +50,18 @@ func TestDivide(t *testing.T) {
 				len(g.skipped))
 		}
 	}
+	// Two free requests pay for two first pages, and no more.
+	some, most := &gathering{free: 2}, int64(200)
+	for range 5 {
+		m := divided(150, 0, 1)
+		m.free = true
+		some.runs = append(some.runs, m)
+	}
+	some.leaveOut(&most)
+	if some.divide(&most); len(some.runs) != 3 || len(some.skipped) != 2 ||
+		*some.runs[0].run.MaxCharge != 16 || *some.runs[2].run.MaxCharge != 166 {
+		t.Errorf("with free requests: %+v", some.runs)
+	}
 	g := &gathering{runs: []member{divided(150, 0, 1)}}
 	g.leaveOut(nil)
 	if g.divide(nil); len(g.runs) != 1 || g.runs[0].run.MaxCharge != nil {

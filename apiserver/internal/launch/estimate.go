@@ -208,7 +208,7 @@ func (l *Launcher) costs(ctx context.Context, v *client.View, scraper *client.Sc
 // customer's newest ledger entries.
 func (l *Launcher) sampled(ctx context.Context, from *Caller, scraper ids.ID,
 	charge *charging) error {
-	newest, err := l.History.EntriesBefore(ctx, from.View, from.Customer, 0, maxLookedAt)
+	newest, err := l.History.EntriesBefore(ctx, from.View, from.Customer, nil, maxLookedAt)
 	if err != nil {
 		return fmt.Errorf("newest ledger entries: %w", err)
 	}

@@ -84,9 +84,10 @@ type gathering struct {
 	*Launcher
 	view     *client.View
 	customer string
-	broke    bool // no page can be paid for
-	gated    bool // the customer's plan has no such start
-	room     int  // runs that the customer may open
+	broke    bool  // no page can be paid for
+	gated    bool  // the customer's plan has no such start
+	room     int   // runs that the customer may open
+	free     int64 // free requests that are left
 
 	runs    []member
 	skipped []client.SkippedScraper
@@ -101,14 +102,20 @@ type member struct {
 	host    string // where it begins
 	reason  client.SkipReason
 	written bool  // its list is there
-	page    int64 // what its cheapest page costs, in micros; 0: nothing, or a free request pays
+	page    int64 // what its cheapest page costs, in micros
+	free    bool  // free requests pay for its pages while there are any
+	first   int64 // what its first page costs: 0 where a free request is left for it
 	past    int64 // what its last run was charged, in micros; 0: nothing, or it is not known
 }
 
 func newGathering(l *Launcher, v *client.View, customer string) *gathering {
-	return &gathering{Launcher: l, view: v, customer: customer,
+	g := &gathering{Launcher: l, view: v, customer: customer,
 		broke: affordable(v, customer) != nil,
 		room:  client.MaxRunsAtOnce - len(v.OpenJobsOfCustomer(customer))}
+	if wallet := v.Wallet(customer); wallet != nil {
+		g.free = wallet.Free
+	}
+	return g
 }
 
 // skip notes a scraper that is not launched.
@@ -175,17 +182,17 @@ func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 	m.run = client.GroupRun{Job: g.IDs.New(), Entry: g.IDs.New(), List: g.IDs.New(),
 		Scraper: s.ID, Tiers: tiers, Charge: endpoint.Charge,
 		IgnoresRobots: recipe.Politeness.IgnoreRobots || m.engine != nil && m.engine.IgnoreRobots}
-	m.page = g.pageOf(m)
+	m.page, m.free = g.pageOf(m), !m.run.Charge.PaidOnly
 	if job := g.view.Job(s.LastJob); job != nil && job.Closed {
 		m.past = job.Charged
 	}
 	return 0
 }
 
-// pageOf is the least that a page of a run costs while no free request pays for it.
+// pageOf is the least that a page of a run costs, unless a free request pays for it.
 func (g *gathering) pageOf(m *member) int64 {
-	wallet, prices := g.view.Wallet(g.customer), g.view.CurrentPrices()
-	if prices == nil || wallet != nil && wallet.Free > 0 && !m.run.Charge.PaidOnly {
+	prices := g.view.CurrentPrices()
+	if prices == nil || g.view.Settings().BillingOff {
 		return 0
 	}
 	page, _ := prices.Rows.Cheapest(m.run.Tiers, m.run.Charge)

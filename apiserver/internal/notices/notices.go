@@ -87,8 +87,6 @@ func refusal(n *client.Notice) string {
 		why, helps = "its configuration cannot run", "Check the fields."
 	case client.SkipSchema.String():
 		why, helps = "its schema was deleted", "Choose another one."
-	case client.SkipNoSource.String():
-		why, helps = "it has no address to begin at", "Add one."
 	}
 	what := "It did not start: "
 	if n.Scraper.IsZero() {

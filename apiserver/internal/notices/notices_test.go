@@ -24,7 +24,7 @@ func TestEuros(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	seen := map[string]bool{}
 	for _, reason := range []client.SkipReason{client.SkipUnaffordable, client.SkipBlocked,
-		client.SkipPlan, client.SkipInvalid, client.SkipSchema, client.SkipNoSource} {
+		client.SkipPlan, client.SkipInvalid, client.SkipSchema} {
 		text := notices.Text(&client.Notice{Event: model.StartRefused, Message: reason.String(),
 			Count: 1})
 		if strings.Contains(text, "_") || !strings.HasPrefix(text, "1 scraper of") || seen[text] {

@@ -5,6 +5,8 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"shoal.dev/shoal/apiserver/payment"
@@ -148,8 +150,8 @@ func (r *Report) againstProvider(view *client.View, there *movements, from, to i
 	if known := view.Cluster(); known != nil {
 		cluster = known.ID.String()
 	}
-	for id, moved := range there.payments {
-		known := view.TopUpOf(id)
+	for _, id := range slices.Sorted(maps.Keys(there.payments)) {
+		moved, known := there.payments[id], view.TopUpOf(id)
 		switch {
 		case known != nil:
 			r.Payments++
@@ -160,7 +162,8 @@ func (r *Report) againstProvider(view *client.View, there *movements, from, to i
 				Want: moved.Micros})
 		}
 	}
-	for id, moved := range there.reversals {
+	for _, id := range slices.Sorted(maps.Keys(there.reversals)) {
+		moved := there.reversals[id]
 		topUp := view.TopUpOf(moved.Payment)
 		if topUp == nil || topUp.Paid == 0 {
 			continue // of another shop, or told above

@@ -5,6 +5,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/rowstore"
 )
 
 const (
@@ -28,13 +29,13 @@ func (r *Report) wallet(ctx context.Context, view *client.View, history *client.
 	waiting := map[uint64]sealed{}
 	next, sum, open := w.Sequence, w.Sealed, int64(0)
 	gap := ""
-	for before := uint64(0); ; {
+	for before := (*rowstore.PastPlace)(nil); ; {
 		part, err := history.EntriesBefore(ctx, view, w.Customer, before, entriesAtOnce)
 		if err != nil {
 			return err
 		}
 		for _, e := range part {
-			if before = e.Created; e.Sequence == 0 {
+			if before = client.PlaceOf(e); e.Sequence == 0 {
 				open += e.Amount
 				continue
 			}

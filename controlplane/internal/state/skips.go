@@ -32,7 +32,7 @@ func skipNames() []string {
 // or an admin, stands in the way.
 func (r SkipReason) Refusal() bool {
 	switch r {
-	case SkipUnaffordable, SkipBlocked, SkipPlan, SkipInvalid, SkipSchema, SkipNoSource:
+	case SkipUnaffordable, SkipBlocked, SkipPlan, SkipInvalid, SkipSchema:
 		return true
 	}
 	return false

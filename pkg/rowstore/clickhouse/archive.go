@@ -264,8 +264,8 @@ func (s *Store) PastEntries(ctx context.Context, q rowstore.PastEntriesQuery) ([
 	if q.IDs != nil {
 		where += ` AND id IN ` + idSet(q.IDs)
 	}
-	if q.Before > 0 {
-		where += fmt.Sprintf(` AND created < %d`, q.Before)
+	if q.Before != nil {
+		where += fmt.Sprintf(` AND (created, id) < (%d, %s)`, q.Before.Value, id(q.Before.ID))
 	}
 	entries, err := past(ctx, s, `SELECT `+pastEntryColumns+` FROM `+s.table("past_entries")+
 		` WHERE `+where+` ORDER BY created DESC, id DESC LIMIT 1 BY id`+

@@ -79,13 +79,17 @@ func (a *Archive) PastEntries(_ context.Context, q rowstore.PastEntriesQuery) ([
 	for _, e := range a.entries {
 		if on(q.Path, e.Generation, e.Sealed) && (q.Customer == "" || q.Customer == e.Customer) &&
 			(q.IDs == nil || slices.Contains(q.IDs, e.ID)) &&
-			(q.Before == 0 || e.Created < q.Before) {
+			(q.Before == nil || isBefore(e, q.Before)) {
 			entries = append(entries, e)
 		}
 	}
 	slices.SortFunc(entries, newerEntry)
 	entries = entries[min(q.Offset, len(entries)):]
 	return entries[:min(q.Limit, len(entries))], nil
+}
+
+func isBefore(e rowstore.PastEntry, place *rowstore.PastPlace) bool {
+	return newerEntry(e, rowstore.PastEntry{Created: uint64(place.Value), ID: place.ID}) > 0
 }
 
 func newerEntry(a, b rowstore.PastEntry) int {

@@ -287,8 +287,8 @@ func pastEntries(q rowstore.PastEntriesQuery) (text string, args []any) {
 		where.and(`customer = ?`, q.Customer)
 	}
 	where.among(`id`, q.IDs)
-	if q.Before > 0 {
-		where.and(`created < ?`, int64(q.Before))
+	if q.Before != nil {
+		where.and(`(created, id) < (?, ?)`, q.Before.Value, q.Before.ID[:])
 	}
 	return page(`past_entries`, pastEntryColumns, where, `created`, ` DESC`),
 		append(where.args, q.Limit, q.Offset)

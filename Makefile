@@ -23,7 +23,7 @@ ELECTING := ./controlplane
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster cluster-watch cluster-stores cluster-faults cluster-nodes faults failover cluster-scale watched capacity alerts describe lint fuzz nightly clean
+.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -126,25 +126,14 @@ scale:
 	go test ./e2e -run 'TestScale|TestSlowHosts|TestIdle' -scale -v -timeout 90m
 
 ## cluster: the suites on real Kafka, Redis, ClickHouse, S3 and stripe-mock, found by KAFKA_BROKERS, REDIS_ADDR, CLICKHOUSE_URL,
-## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2. All parts but the
-## first may run side by side, each on services of its own
+## S3_URL and STRIPE_URL, stopped and started by the scripts in SHOAL_SERVICES; Linux, root, iproute2
 CLUSTER := SHOAL_CLUSTER_SUITE=1 $(GO_TEST) $(VETTED) -p 1 -count=1 -timeout 50m
-cluster: cluster-watch cluster-stores cluster-faults cluster-nodes
-
-cluster-watch:
-	$(CLUSTER) -run TestAlerts ./e2e/cluster
-
-cluster-stores:
+cluster:
 	$(CLUSTER) -run 'TestRedis|ByRedis|OfRedis|ServersShare' ./pkg/cache ./apiserver
 	$(CLUSTER) -run 'S3|OfACluster' ./pkg/blobstore ./controlplane
 	$(CLUSTER) -run StripeMock ./apiserver/payment/stripe
 	$(CLUSTER) -p 2 ./pkg/stream/kafka ./pkg/rowstore/clickhouse # each stops its own service alone
-
-cluster-faults:
-	$(CLUSTER) -run TestFaults ./e2e/cluster
-
-cluster-nodes:
-	$(CLUSTER) -skip 'TestFaults|TestAlerts' ./testkit/netns ./e2e/cluster
+	$(CLUSTER) ./testkit/netns ./e2e/cluster
 
 ## faults: the whole fault matrix, FAULT_SEEDS times each cell, with outages of OUTAGE
 FAULT_SEEDS ?= 1

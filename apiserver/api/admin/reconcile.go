@@ -11,7 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 )
 
-// settling is for the provider to tell of what has just moved.
+// settling is how long the provider may take to tell of what has moved.
 const settling = 5 * time.Minute
 
 // Reconciliation is how the ledger compares with the payment provider, and with itself.

@@ -25,7 +25,7 @@ import (
 )
 
 // usual is what a package may take that has no budget of its own, in seconds.
-const usual = 180
+const usual = 300
 
 // event is a line of `go test -json` (go doc test2json).
 type event struct {

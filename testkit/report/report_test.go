@@ -41,7 +41,7 @@ func TestReport(t *testing.T) {
 			wants: []string{"what it says", "the package's line"}, not: []string{"chatter"}},
 		"is slow": {said: spoken("pass", "40.1"), budgets: budgets, wantError: "budgets",
 			wants: []string{"pkg/one took 40 s, its budget is 40 s"}},
-		"has no budget": {said: strings.ReplaceAll(spoken("pass", "181"), "pkg/one", "pkg/two"),
+		"has no budget": {said: strings.ReplaceAll(spoken("pass", "301"), "pkg/one", "pkg/two"),
 			budgets: budgets, wantError: "budgets"},
 		"is not judged": {said: spoken("pass", "4000")},
 		"does not build": {said: `{"ImportPath":"shoal.dev/shoal/pkg/one","Action":"build-output","Output":"one.go:1: no\n"}

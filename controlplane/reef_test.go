@@ -250,9 +250,21 @@ func serversOf(node *running) string {
 	return strings.Join(list, " ")
 }
 
+// untilServers waits until the leader and all voters that run have these servers. A voter that has
+// not heard of the third one gives it no vote: two that lose their leader then stand.
 func (r *reef) untilServers(want string) {
 	r.t.Helper()
-	r.until("servers are "+want, func() bool { return r.servers() == want })
+	r.until("servers are "+want, func() bool {
+		if r.servers() != want {
+			return false
+		}
+		for name, node := range r.nodes {
+			if slices.Contains(strings.Fields(want), name+"*") && serversOf(node) != want {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // registered are the names of the nodes in the state.

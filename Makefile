@@ -104,7 +104,7 @@ simulation:
 	go test ./controlplane/internal/simulation -seeds 100000 -v -timeout 1h
 	go test ./controlplane/internal/leadership -run YearOfSchedules -schedules 10000 -days 365 -v -timeout 3h
 
-## guards: every spelling of every forbidden address at every way out, by a browser where there is one (make test: each fourth)
+## guards: every spelling of every forbidden address at every way out, by a browser where there is one (make test: each fourth; short runs: each twelfth)
 guards:
 	SHOAL_GUARD_SUITE=1 go test ./fetcher ./e2e -run 'Guard|Trap' -v -timeout 30m
 

@@ -118,7 +118,7 @@ func TestEveryTypeOnHostilePages(t *testing.T) {
 // beginning is how many bytes of a page are read where nothing is measured.
 func beginning() int {
 	if testing.Short() {
-		return 10_000
+		return 4_000
 	}
 	return 50_000
 }

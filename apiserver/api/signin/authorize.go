@@ -20,10 +20,11 @@ import (
 const authorizePath = "/oauth/authorize"
 
 // named is a Host header that can be a part of addresses.
-var named = regexp.MustCompile(`^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$`)
+var named = regexp.MustCompile(
+	`^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$`)
 
-// base is this service's own address, as its caller knows it: the issuer (RFC 8414), and whom tokens
-// are for.
+// base is this service's own address, as its caller knows it: the issuer (RFC 8414), and whom
+// tokens are for.
 func base(from *operation.Caller) (string, error) {
 	scheme := "https://"
 	switch {
@@ -172,8 +173,8 @@ type decideRequest struct {
 // decide is POST /oauth/authorize.
 func (r Resource) decide() *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_authorize_form", Routes: operation.Routes("POST " + authorizePath), Group: programs,
-		Summary: "Takes the form of the page, and leads back to the program",
+		ID: "svc_authorize_form", Routes: operation.Routes("POST " + authorizePath),
+		Group: programs, Summary: "Takes the form of the page, and leads back to the program",
 		Description: "The answer has code, state and iss, or error. The code is good for a minute, and " +
 			"once.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},

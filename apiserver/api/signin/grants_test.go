@@ -146,8 +146,8 @@ func (a *agent) calls(token, do string, status int) apitest.Answer {
 
 const whoAmI = "GET /api/key/whoami"
 
-// An agent finds its way from the metadata to a call, with another's library: registration, sign-in,
-// consent, tokens, refresh, revocation.
+// An agent finds its way from the metadata to a call, with another's library: registration,
+// sign-in, consent, tokens, refresh, revocation.
 func TestTheWholeWayOfAnAgent(t *testing.T) {
 	s := start(t)
 	a := newAgent(t, s)
@@ -351,23 +351,30 @@ func TestTokensAreRefused(t *testing.T) {
 		status int
 		want   string
 	}{
-		"wrong verifier":    {code(set("code_verifier", strings.Repeat("x", 43))), 400, "invalid_grant"},
-		"no verifier":       {code(set("code_verifier", "")), 400, "invalid_request"},
-		"short verifier":    {code(set("code_verifier", strings.Repeat("x", 42))), 400, "invalid_request"},
-		"long verifier":     {code(set("code_verifier", strings.Repeat("x", 129))), 400, "invalid_request"},
-		"foreign redirect":  {code(set("redirect_uri", "https://agent.example/back")), 400, "invalid_grant"},
-		"another port":      {code(set("redirect_uri", "http://127.0.0.1:9/back?of=agent")), 400, "invalid_grant"},
-		"wrong resource":    {code(set("resource", "https://other.example")), 400, "invalid_target"},
-		"foreign program":   {code(set("client_id", other.ClientID)), 400, "invalid_grant"},
-		"no program":        {code(set("client_id", "")), 401, "invalid_client"},
-		"no code":           {code(set("code", "")), 400, "invalid_grant"},
-		"made-up code":      {code(set("code", "svc_code_x")), 400, "invalid_grant"},
-		"expired code":      {late, 400, "invalid_grant"},
-		"another grant":     {code(set("grant_type", "password")), 400, "unsupported_grant_type"},
-		"more scope":        {refresh(set("scope", "LLM_FULL")), 400, "invalid_scope"},
-		"refresh elsewhere": {refresh(set("resource", "https://other.example")), 400, "invalid_target"},
-		"foreign refresh":   {refresh(set("client_id", other.ClientID)), 400, "invalid_grant"},
-		"made-up refresh":   {refresh(set("refresh_token", "x")), 400, "invalid_grant"},
+		"wrong verifier": {code(set("code_verifier", strings.Repeat("x", 43))), 400,
+			"invalid_grant"},
+		"no verifier": {code(set("code_verifier", "")), 400, "invalid_request"},
+		"short verifier": {code(set("code_verifier", strings.Repeat("x", 42))), 400,
+			"invalid_request"},
+		"long verifier": {code(set("code_verifier", strings.Repeat("x", 129))), 400,
+			"invalid_request"},
+		"foreign redirect": {code(set("redirect_uri", "https://agent.example/back")), 400,
+			"invalid_grant"},
+		"another port": {code(set("redirect_uri", "http://127.0.0.1:9/back?of=agent")), 400,
+			"invalid_grant"},
+		"wrong resource": {code(set("resource", "https://other.example")), 400,
+			"invalid_target"},
+		"foreign program": {code(set("client_id", other.ClientID)), 400, "invalid_grant"},
+		"no program":      {code(set("client_id", "")), 401, "invalid_client"},
+		"no code":         {code(set("code", "")), 400, "invalid_grant"},
+		"made-up code":    {code(set("code", "svc_code_x")), 400, "invalid_grant"},
+		"expired code":    {late, 400, "invalid_grant"},
+		"another grant":   {code(set("grant_type", "password")), 400, "unsupported_grant_type"},
+		"more scope":      {refresh(set("scope", "LLM_FULL")), 400, "invalid_scope"},
+		"refresh elsewhere": {refresh(set("resource", "https://other.example")), 400,
+			"invalid_target"},
+		"foreign refresh": {refresh(set("client_id", other.ClientID)), 400, "invalid_grant"},
+		"made-up refresh": {refresh(set("refresh_token", "x")), 400, "invalid_grant"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := a.form("/oauth/token", c.form, c.status)
@@ -434,7 +441,8 @@ func TestRegistrations(t *testing.T) {
 			}
 		})
 	}
-	if register(t, s, uris(long)).Text("client_id") == register(t, s, uris(long)).Text("client_id") {
+	first, second := register(t, s, uris(long)), register(t, s, uris(long))
+	if first.Text("client_id") == second.Text("client_id") {
 		t.Error("two programs have one id")
 	}
 }

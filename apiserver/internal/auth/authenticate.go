@@ -103,7 +103,7 @@ func (a *Authenticator) resume(ctx context.Context, secret, customerRef string) 
 }
 
 // Known says whether this node has heard of a credential, without asking anyone. One that has the
-// form of a key, a session or an access token, and is not here, may be new; everything else is not
+// form of a key, a session or an access token, and is not here, may be new. Everything else is not
 // valid.
 func (a *Authenticator) Known(authorization string) bool {
 	_, credential, _ := strings.Cut(authorization, " ")

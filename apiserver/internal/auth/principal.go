@@ -24,8 +24,8 @@ type Principal struct {
 	// has verified, "" for none.
 	Foreign bool
 	Email   string
-	// Until is the last Unix millisecond of a sign-in credential, leeway between clocks included. An
-	// access token is refused from it on.
+	// Until is the last Unix millisecond of a sign-in credential, leeway between clocks included.
+	// An access token is refused from it on.
 	Until int64
 	// Stranger is a foreign credential of whom nobody is a customer yet.
 	Stranger bool

@@ -1,11 +1,11 @@
 // Package grants owns how people let programs call in their stead: OAuth 2.1 with PKCE, as agents
 // ask for it. It has what programs are, what they may ask for, codes and tokens. It answers with
-// these or a Refusal. It knows no HTTP and no page; who calls with an access token is package
-// auth's, and what is kept of it all is the control plane's.
+// these or a Refusal. It knows no HTTP and no page. Who calls with an access token is package
+// auth's; what is kept of it all is the control plane's.
 //
-// The protocol is small, and what libraries of it bring is storage: theirs keep tokens in a
-// database, with rules of their own for what is used once. Here a code is spent, and a token
-// replaced, by one command of the replicated state.
+// The protocol is small, and what libraries of it bring is storage. They keep tokens in a database,
+// with rules of their own for what is used once. Here a code is spent, and a token replaced, by one
+// command of the replicated state.
 package grants
 
 import (
@@ -130,8 +130,8 @@ func (s *Service) Redeem(ctx context.Context, r Redemption, base string) (Tokens
 // Renewal is a program that shows a refresh token. Scope and Resource may be "": those of before.
 type Renewal struct{ Program, Refresh, Scope, Resource string }
 
-// Refresh gives a grant other tokens. Refusals: invalid_client, invalid_scope for another scope than
-// was granted, invalid_target, invalid_grant. Faults: unavailable.
+// Refresh gives a grant other tokens. Refusals: invalid_client, invalid_scope for another scope
+// than was granted, invalid_target, invalid_grant. Faults: unavailable.
 func (s *Service) Refresh(ctx context.Context, r Renewal, base string) (Tokens, error) {
 	resource, err := s.admit(r.Program, r.Resource, base)
 	if err != nil {

@@ -112,8 +112,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-// allows says whether a program has registered an address: to the letter, but for the port on the
-// loopback, which is another one at each start of a program (RFC 8252, section 7.3).
+// allows says whether a program has registered an address, to the letter. The port on the loopback
+// does not count: it is another one at each start of a program (RFC 8252, section 7.3).
 func (p *Program) allows(redirect string) bool {
 	if !mayLeadTo(redirect) {
 		return false

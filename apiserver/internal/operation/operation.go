@@ -94,8 +94,8 @@ type Declaration struct {
 	Tickets bool
 	// Browser says that it sets cookies, so that it is refused to pages of other sites.
 	Browser bool
-	// Lenient says that query parameters which it does not have are passed over. Standards of others
-	// want that.
+	// Lenient says that query parameters which it does not have are passed over. Standards of
+	// others want that.
 	Lenient bool
 	// Errors are the codes that the handler itself can answer, beside those that the declaration
 	// implies.

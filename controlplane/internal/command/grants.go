@@ -29,8 +29,8 @@ func (IssueCodePayload) yields(state.GrantCode) {}
 
 // RedeemCodePayload makes a grant of a code. The answer has no id where it makes none. That is so
 // when there is no such code, its minute is over, or it is not this program's. Whoever shows a code
-// uses it up, and a second one ends the grant that it became. Beyond 20 of an account the grant goes
-// that was not used for longest.
+// uses it up, and a second one ends the grant that it became. Beyond 20 of an account the grant
+// goes that was not used for longest.
 type RedeemCodePayload struct {
 	Hash     state.Hash `cbor:"1,keyasint"`
 	Client   state.Hash `cbor:"2,keyasint"`

@@ -63,15 +63,29 @@ func TestCodes(t *testing.T) {
 		made   bool
 	}{
 		"as it was asked for": {nil, 0, true},
-		"no address":          {func(p *command.RedeemCodePayload) { p.Redirect = state.Hash{} }, 0, true},
-		"the service":         {func(p *command.RedeemCodePayload) { p.Resource = "https://s.test" }, 0, true},
-		"another service":     {func(p *command.RedeemCodePayload) { p.Resource = "https://t.test" }, 0, false},
-		"another verifier":    {func(p *command.RedeemCodePayload) { p.Verifier[0]++ }, 0, false},
-		"another program":     {func(p *command.RedeemCodePayload) { p.Client[0]++ }, 0, false},
-		"another address":     {func(p *command.RedeemCodePayload) { p.Redirect[0]++ }, 0, false},
-		"another code":        {func(p *command.RedeemCodePayload) { p.Hash[0]++ }, 0, false},
-		"at its end":          {nil, state.GrantCodeMillis - 1, true},
-		"behind its end":      {nil, state.GrantCodeMillis, false},
+		"no address": {func(p *command.RedeemCodePayload) {
+			p.Redirect = state.Hash{}
+		}, 0, true},
+		"the service": {func(p *command.RedeemCodePayload) {
+			p.Resource = "https://s.test"
+		}, 0, true},
+		"another service": {func(p *command.RedeemCodePayload) {
+			p.Resource = "https://t.test"
+		}, 0, false},
+		"another verifier": {func(p *command.RedeemCodePayload) {
+			p.Verifier[0]++
+		}, 0, false},
+		"another program": {func(p *command.RedeemCodePayload) {
+			p.Client[0]++
+		}, 0, false},
+		"another address": {func(p *command.RedeemCodePayload) {
+			p.Redirect[0]++
+		}, 0, false},
+		"another code": {func(p *command.RedeemCodePayload) {
+			p.Hash[0]++
+		}, 0, false},
+		"at its end":     {nil, state.GrantCodeMillis - 1, true},
+		"behind its end": {nil, state.GrantCodeMillis, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := consents(t)
@@ -219,7 +233,8 @@ func TestGrantsEnd(t *testing.T) {
 		payload command.Payload
 		ends    bool
 	}{
-		"sign-out":            {command.EndSessionsPayload{Account: ann.ID, Hash: state.Hash{1}}, false},
+		"sign-out": {command.EndSessionsPayload{Account: ann.ID,
+			Hash: state.Hash{1}}, false},
 		"sign-out everywhere": {command.EndSessionsPayload{Account: ann.ID}, true},
 		"another's":           {command.EndSessionsPayload{Account: ids.ID{9}}, false},
 		"password": {command.SetPasswordPayload{Account: ann.ID, Was: "p1", Password: "p2",

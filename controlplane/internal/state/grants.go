@@ -17,12 +17,13 @@ const (
 	// GrantRepeatMillis is for how long the refresh token of before gets the answer once more that
 	// its first use got. The answer may have been lost.
 	GrantRepeatMillis = 30_000
-	// GrantCodeKeptMillis is for how long a code is known after its end, so that a second use shows.
+	// GrantCodeKeptMillis is for how long a code is known behind its end, so that a second use
+	// shows.
 	GrantCodeKeptMillis = 10 * 60_000
 )
 
-// Grant is a program that a person lets call in the customer's stead (RFC 6749). Of its tokens the
-// hashes alone are known.
+// Grant is a program that a person lets call in the customer's stead (RFC 6749). Of its tokens
+// the hashes alone are known.
 type Grant struct {
 	ID       ids.ID      `cbor:"1,keyasint"`
 	Account  ids.ID      `cbor:"2,keyasint"`
@@ -31,8 +32,8 @@ type Grant struct {
 	Name     string      `cbor:"5,keyasint"` // of the program, as it calls itself
 	Scope    model.Scope `cbor:"6,keyasint"`
 	Resource string      `cbor:"7,keyasint"` // whom its tokens are for (RFC 8707)
-	// Family is the hash of what all its refresh tokens have in common, Refresh that of the one that
-	// is good, Was that of the one before.
+	// Family is the hash of what all its refresh tokens have in common. Refresh is that of the one
+	// that is good, Was that of the one before.
 	Family      Hash  `cbor:"8,keyasint"`
 	Refresh     Hash  `cbor:"9,keyasint"`
 	Was         Hash  `cbor:"10,keyasint,omitzero"`

@@ -162,9 +162,9 @@ func (f *follower) block(tx *Tx) {
 	})
 }
 
-// signOut ends all sessions and grants of the backup: which of them ended since is not known. Accounts
-// that are there today are as they are today. So no password is good again that was changed, and
-// nobody signs in who was disabled. One that was removed since stays away.
+// signOut ends all sessions and grants of the backup: which of them ended since is not known.
+// Accounts that are there today are as they are today. So no password is good again that was
+// changed, and nobody signs in who was disabled. One that was removed since stays away.
 func (f *follower) signOut(tx *Tx) {
 	for _, session := range sessionsTable.all(f.mine, "id_prefix") {
 		tx.RemoveSession(session)

@@ -243,7 +243,7 @@ func TestAgentsMayDoWhatWasGranted(t *testing.T) {
 		t.Errorf("the scope is %v", token.Extra("scope"))
 	}
 	a.calls(token.AccessToken, "GET /api/scraper/group/list", 200)
-	a.calls(token.AccessToken, "PUT /api/scraper/group/create", 403)
+	a.calls(token.AccessToken, "PUT /api/scraper/group", 403)
 	a.Scopes = nil
 	if said := a.decide(a.question(), "LLM_FULL"); said.Get("error") != "access_denied" {
 		t.Errorf("a form that grants more than was asked for: %v", said)
@@ -451,7 +451,12 @@ func TestRegistrations(t *testing.T) {
 func TestGrantsAreEnded(t *testing.T) {
 	a := newAgent(t, start(t))
 	a.signIn(a.question())
-	first, second, third := a.allowed("LLM_READ"), a.allowed("LLM_READ"), a.allowed("LLM_FULL")
+	var made []*oauth2.Token
+	for _, scope := range []string{"LLM_READ", "LLM_READ", "LLM_FULL"} {
+		made = append(made, a.allowed(scope))
+		a.s.Clock.Advance(time.Second)
+	}
+	first, second, third := made[0], made[1], made[2]
 	page := a.get("/sign-in/programs", 200)
 	a.wants(page, "everything but API keys")
 	_, rest, _ := strings.Cut(page, `name="grant" value="`)

@@ -54,6 +54,11 @@ func kindsOfCallers(t *testing.T, s *Server) []kindOfCaller {
 		fake.Must(t, client.CreateAccount{ID: ids.ID{1}, Customer: "alice", Email: "a@x.test"})
 		fake.Must(t, client.OpenSession{Account: ids.ID{1}, Hash: auth.HashSession(session)})
 	}
+	granted := auth.AccessStart + strings.Repeat("A", 52)
+	fake.Must(t, client.CreateAccount{ID: ids.ID{2}, Customer: "alice", Email: "b@x.test"})
+	fake.Must(t, client.OpenSession{Account: ids.ID{2}, Hash: client.Hash{2}})
+	fake.Must(t, client.IssueCode{Session: client.Hash{2}, Scope: model.ScopeLLMFull})
+	fake.Must(t, client.RedeemCode{Grant: ids.ID{3}, Access: auth.HashSession(granted)})
 	user, _ := key("alice", model.ScopeUser)
 	full, _ := key("alice", model.ScopeLLMFull)
 	read, _ := key("alice", model.ScopeLLMRead)
@@ -74,6 +79,7 @@ func kindsOfCallers(t *testing.T, s *Server) []kindOfCaller {
 		{"blocked key", blocked, "", nil}, {"blocked sign-in", token("mallory", false), "", nil},
 		{"blocked admin", token("mallory", true), "alice", nil},
 		{"session", session, "", open}, {"session for other", session, "mallory", open},
+		{"grant", granted, "", nil}, {"grant for other", granted, "mallory", nil},
 		{"admin", token("root", true), "", nil},
 		{"admin for alice", token("root", true), "alice", nil},
 		{"admin for blocked", token("root", true), "mallory", nil},

@@ -37,6 +37,7 @@ var shownElsewhere = map[string]string{
 	"svc_list_group_shares":         "100 addresses of 254 bytes at most",
 	"svc_list_notifications":        "200 of 2 KiB at most",
 	"svc_list_webhooks":             "10 of 2 KiB at most",
+	"svc_list_grants":               "2,000 of 300 bytes at most",
 	"svc_create_webhook":            "one object, of one body",
 	"svc_get_webhook":               "one object, of one body",
 	"svc_put_webhook":               "one object, of one body",

@@ -79,7 +79,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 	}
 	if s.accounts != nil {
 		all = append(all, signin.Resource{Client: c.Client, Accounts: s.accounts,
-			Sessions: s.chain.Auth})
+			Sessions: s.chain.Auth, Grants: s.grants})
 	}
 	return all
 }

@@ -450,7 +450,8 @@ func (h *sameness) send(t *testing.T, c *call, field string) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode < 400 {
+	if answer.StatusCode < 400 || strings.HasPrefix(answer.Header.Get("Content-Type"),
+		"text/html") { // a page says what is wrong to a person
 		return ""
 	}
 	said, err := io.ReadAll(answer.Body)

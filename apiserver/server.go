@@ -26,6 +26,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/admin"
 	"shoal.dev/shoal/apiserver/internal/accounts"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/grants"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/oidc"
@@ -154,7 +155,9 @@ type Server struct {
 	openID  *oidc.Issuer // nil: there is none
 	// accounts sign in here; nil where the OpenID Connect issuer signs people in.
 	accounts *accounts.Service
-	chain    *operation.Chain
+	// grants let programs call in their stead; nil where there are no accounts.
+	grants *grants.Service
+	chain  *operation.Chain
 	// customers and operators serve what comes by the listeners of each.
 	customers, operators fasthttp.RequestHandler
 	stopping             atomic.Bool
@@ -230,6 +233,9 @@ func New(config Config) (*Server, error) {
 	}
 	if s.openID == nil {
 		if s.accounts, err = openAccounts(config, issuer, m); err != nil {
+			return nil, fmt.Errorf("apiserver: %w", err)
+		}
+		if s.grants, err = openGrants(config, issuer); err != nil {
 			return nil, fmt.Errorf("apiserver: %w", err)
 		}
 	}

@@ -27,6 +27,8 @@ type (
 	Key          = state.Key
 	Account      = state.Account
 	Session      = state.Session
+	Grant        = state.Grant
+	GrantCode    = state.GrantCode
 	Hash         = state.Hash
 	Group        = state.Group
 	Scraper      = state.Scraper
@@ -154,6 +156,11 @@ type (
 	// IssueTicket and TakeTicket stand around the opening of a stream.
 	IssueTicket = command.IssueTicketPayload
 	TakeTicket  = command.TakeTicketPayload
+	// IssueCode, RedeemCode, RefreshGrant and EndGrant are the life of a grant.
+	IssueCode    = command.IssueCodePayload
+	RedeemCode   = command.RedeemCodePayload
+	RefreshGrant = command.RefreshGrantPayload
+	EndGrant     = command.EndGrantPayload
 )
 
 // States of a top-up that its paying ends.

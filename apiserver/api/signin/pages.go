@@ -9,10 +9,12 @@ import (
 	"errors"
 	"html/template"
 	"net/http"
+	"net/url"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -34,6 +36,22 @@ type shown struct {
 	Token    string // of the forms
 	Email    string // as it was entered
 	Problem  string
+	Next     string   // where to go then, "": the page
+	Consent  *consent // what a program asks for
+	Grants   []*client.Grant
+}
+
+type pageRequest struct {
+	Next string `query:"next" max:"16384" doc:"Where a program's question is asked again, once somebody has signed in"`
+}
+
+// onward is the address of a program's question, "" for any other: no link leads elsewhere by it.
+func onward(text string) string {
+	if at, err := url.Parse(text); err == nil && at.Scheme == "" && at.Host == "" &&
+		at.Path == authorizePath {
+		return authorizePath + "?" + at.Query().Encode()
+	}
+	return ""
 }
 
 // page is GET /sign-in.
@@ -42,8 +60,8 @@ func (r Resource) page() *operation.Operation {
 		ID: "svc_sign_in_page", Routes: operation.Routes("GET " + pagePath), Group: group,
 		Summary: "Shows a form to sign in, or who has signed in", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
-	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
-		return r.show(ctx, from, shown{}, 0)
+	}, func(ctx context.Context, from *operation.Caller, in *pageRequest) (operation.Raw, error) {
+		return r.show(ctx, from, shown{Next: onward(in.Next)}, 0)
 	})
 }
 
@@ -97,7 +115,8 @@ type enterRequest struct {
 		Token    string `json:"token" max:"1024"`
 		Email    string `json:"email" max:"1024"`
 		Password string `json:"password" max:"1024"`
-	} `body:"form" limit:"4096"`
+		Next     string `json:"next" max:"16384"`
+	} `body:"form" limit:"65536"`
 }
 
 var errForm = fault.New(fault.InvalidRequest, "The form was too old, or your browser keeps no "+
@@ -119,6 +138,9 @@ func (r Resource) enter() *operation.Operation {
 		var err error = errForm
 		if from.Way == operation.InTheClear || fresh(from, in.Body.Token) {
 			if _, err = r.open(ctx, from, in.Body.Email, in.Body.Password); err == nil {
+				if to := onward(in.Body.Next); to != "" {
+					return lead(to), nil
+				}
 				return back(), nil
 			}
 		}
@@ -126,7 +148,8 @@ func (r Resource) enter() *operation.Operation {
 		if entry.Status >= http.StatusInternalServerError {
 			return operation.Raw{}, err
 		}
-		return r.show(ctx, from, shown{Email: in.Body.Email, Problem: problemText(err)},
+		return r.show(ctx, from, shown{Email: in.Body.Email, Problem: problemText(err),
+			Next: onward(in.Body.Next)},
 			entry.Status)
 	})
 }

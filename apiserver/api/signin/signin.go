@@ -9,6 +9,7 @@ import (
 
 	"shoal.dev/shoal/apiserver/internal/accounts"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/grants"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
@@ -41,13 +42,16 @@ type Resource struct {
 	Client   client.Client
 	Accounts *accounts.Service
 	Sessions Sessions
+	Grants   *grants.Service
 }
 
 // Operations implements the catalogue's resource.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{r.signIn(), r.signOut(), r.signOutEverywhere(),
 		r.changePassword(), r.list(), r.create(), r.disable(), r.enable(), r.remove(),
-		r.page(), r.enter(), r.leave(), r.passwordPage(), r.enterPassword()}
+		r.page(), r.enter(), r.leave(), r.passwordPage(), r.enterPassword(),
+		r.metadata(), r.resourceMetadata(), r.register(), r.authorize(), r.decide(), r.token(),
+		r.revoke(), r.listGrants(), r.endGrant(), r.programsPage(), r.endProgram()}
 }
 
 // SignInInput is who signs in.

@@ -43,6 +43,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	if strings.HasPrefix(credential, sessionStart) {
 		return a.resume(ctx, credential, customerRef)
 	}
+	if strings.HasPrefix(credential, AccessStart) {
+		return a.byGrant(ctx, credential, customerRef)
+	}
 	var who identity
 	if !isKey {
 		var err error
@@ -99,13 +102,17 @@ func (a *Authenticator) resume(ctx context.Context, secret, customerRef string) 
 	return p, view, err
 }
 
-// Known says whether this node has heard of a credential, without asking anyone. One that has a
-// key's or a session's form, and is not here, may be new; everything else is not valid.
+// Known says whether this node has heard of a credential, without asking anyone. One that has the
+// form of a key, a session or an access token, and is not here, may be new. Everything else is not
+// valid.
 func (a *Authenticator) Known(authorization string) bool {
 	_, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
 	if isSession(credential) {
 		return a.Client.View().Session(HashSession(credential)) != nil
+	}
+	if isAccess(credential) {
+		return a.Client.View().GrantByAccess(HashSession(credential)) != nil
 	}
 	return !wellFormed(credential) || findKey(a.Client.View(), credential) != nil
 }
@@ -119,9 +126,10 @@ func (a *Authenticator) AuthenticateHere(ctx context.Context, authorization stri
 	scheme, credential, _ := strings.Cut(authorization, " ")
 	credential = strings.TrimSpace(credential)
 	if !strings.EqualFold(scheme, "Bearer") || strings.HasPrefix(credential, keyStart) ||
-		strings.HasPrefix(credential, sessionStart) {
+		strings.HasPrefix(credential, sessionStart) ||
+		strings.HasPrefix(credential, AccessStart) {
 		return Principal{}, nil, fault.New(fault.Unavailable, "the control plane has no leader; "+
-			"API keys and sessions cannot be checked")
+			"API keys, sessions and access tokens cannot be checked")
 	}
 	who, err := a.check(ctx, credential)
 	if err != nil {
@@ -154,6 +162,9 @@ func (a *Authenticator) holds(view *client.View, p *Principal) error {
 		}
 		return admit(view, p.Subject)
 	}
+	if p.Grant != nil {
+		return a.holdsGrant(view, p)
+	}
 	if p.Key == nil {
 		if a.Clock.Now().UnixMilli() > p.Until {
 			return fault.New(fault.Unauthorized, "the token has expired")
@@ -169,7 +180,7 @@ func (a *Authenticator) holds(view *client.View, p *Principal) error {
 // Used notes that a caller was let in, and from where; the zero address is not known.
 func (a *Authenticator) Used(p *Principal, from netip.Addr) {
 	switch {
-	case p.Key != nil:
+	case p.Key != nil && p.Grant == nil:
 		a.Touches.touch(p.Key.ID, from)
 	case p.Session != nil:
 		a.Touches.touchSession(p.Session.Hash)

@@ -14,6 +14,8 @@ import (
 type Principal struct {
 	Customer string      // whose resources are meant
 	Key      *client.Key // nil for a sign-in credential
+	// Grant is what an access token is of, which counts as a Key of its scope; nil: it is none.
+	Grant *client.Grant
 	// Session is a sign-in credential that is a browser's session, nil for a token.
 	Session *client.Session
 	Subject string // of a sign-in credential
@@ -23,6 +25,7 @@ type Principal struct {
 	Foreign bool
 	Email   string
 	// Until is the last Unix millisecond of a sign-in credential, leeway between clocks included.
+	// An access token is refused from it on.
 	Until int64
 	// Stranger is a foreign credential of whom nobody is a customer yet.
 	Stranger bool

@@ -67,7 +67,10 @@ func (a *Authenticator) Redeem(ctx context.Context, ticket string) (Principal, *
 	p := Principal{Customer: taken.Customer, Subject: taken.Subject, Admin: taken.Admin,
 		Until: taken.Until}
 	if !taken.Key.IsZero() {
-		if p.Key = view.Key(taken.Key); p.Key == nil {
+		if grant := view.Grant(taken.Key); grant != nil {
+			p.granted(grant)
+			p.Until = taken.Until
+		} else if p.Key = view.Key(taken.Key); p.Key == nil {
 			return Principal{}, nil, fault.New(fault.Unauthorized, "the key was revoked")
 		}
 	}

@@ -198,7 +198,7 @@ func (c *Chain) beginExchange(op *Operation, rc *fasthttp.RequestCtx) *exchange 
 	}
 	peer, _ := netip.AddrFromSlice(rc.RemoteIP()) // the zero address when it has none
 	h := &rc.Request.Header
-	x.from.Way = x.way(peer)
+	x.from.Way, x.from.Host = x.way(peer), string(h.Host())
 	x.from.cookie = func(name string) string { return string(rc.Request.Header.Cookie(name)) }
 	x.address = c.Proxies.Caller(peer, lines(h.PeekAll("Forwarded")),
 		lines(h.PeekAll("X-Forwarded-For")))

@@ -159,6 +159,9 @@ type Raw struct {
 	Status   int
 	Location string
 	Forms    bool // the page has forms, which go to this server
+	// FormsTo is a source of other pages that an answer to a form may lead to; "": none.
+	FormsTo string
+	Secret  bool // no cache may keep it; pages with forms are so
 }
 
 // Download is an answer that is written as it is made, of any length. An error in the middle breaks
@@ -213,7 +216,10 @@ func (x *exchange) succeed(answer any) {
 	case Raw:
 		x.rc.SetContentType(answer.ContentType)
 		if strings.HasPrefix(answer.ContentType, "text/html") {
-			x.protect(answer.Forms)
+			x.protect(answer.Forms, answer.FormsTo)
+		}
+		if answer.Secret {
+			x.rc.Response.Header.Set("Cache-Control", "no-store")
 		}
 		if answer.Status != 0 {
 			x.rc.SetStatusCode(answer.Status)
@@ -240,11 +246,14 @@ func (x *exchange) succeed(answer any) {
 }
 
 // protect keeps a page from running scripts, loading anything, and being shown within another. Its
-// forms, if it has any, go to this server alone, and what it says is kept nowhere.
-func (x *exchange) protect(forms bool) {
+// forms, if it has any, go to this server alone, and what it says is kept nowhere. Browsers hold an
+// answer to a form that leads on to the same rule, so a place that it may lead to is named.
+func (x *exchange) protect(forms bool, to string) {
 	h, action := &x.rc.Response.Header, "'none'"
 	if forms {
-		action = "'self'"
+		if action = "'self'"; to != "" {
+			action += " " + to
+		}
 		h.Set("Cache-Control", "no-store")
 	}
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+

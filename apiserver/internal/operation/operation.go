@@ -94,6 +94,9 @@ type Declaration struct {
 	Tickets bool
 	// Browser says that it sets cookies, so that it is refused to pages of other sites.
 	Browser bool
+	// Lenient says that query parameters which it does not have are passed over. Standards of
+	// others want that.
+	Lenient bool
 	// Errors are the codes that the handler itself can answer, beside those that the declaration
 	// implies.
 	Errors  []fault.Code
@@ -133,6 +136,8 @@ type Caller struct {
 	// Address is from where the call came, as far as trusted proxies say, and Way how.
 	Address netip.Addr
 	Way     Way
+	// Host is the name, with its port, by which the caller has called this server.
+	Host string
 	// RetryAfter is when a refused call may be repeated, set by its handler; 0: the usual.
 	RetryAfter time.Duration
 
@@ -177,6 +182,7 @@ func Define[In, Out any](d Declaration, handle Handler[In, Out]) *Operation {
 		op.Timeout = 30 * time.Second
 	}
 	op.request = compileRequest(op.ID, reflect.TypeFor[In]())
+	op.request.lenient = op.Lenient
 	op.handle = func(ctx context.Context, from *Caller, in reflect.Value) (any, error) {
 		return handle(ctx, from, in.Interface().(*In))
 	}

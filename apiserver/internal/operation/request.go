@@ -26,6 +26,8 @@ type request struct {
 	header *shape
 	body   *bodyField
 	stream *streamField
+	// unknown query parameters are passed over
+	lenient bool
 }
 
 type bodyField struct {
@@ -219,7 +221,7 @@ func (r *request) decodeQuery(in *incoming, v reflect.Value, streamed bool, p *p
 		}
 	}
 	for _, name := range sortedKeys(in.query) {
-		if !known[name] {
+		if !known[name] && !r.lenient {
 			p.add(fault.UnknownParameter, name, "there is no such parameter")
 		}
 	}

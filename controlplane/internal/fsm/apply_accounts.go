@@ -65,6 +65,9 @@ func openSession(tx *state.Tx, p command.OpenSessionPayload) (state.Session, err
 
 func endSessions(tx *state.Tx, p command.EndSessionsPayload) (command.None, error) {
 	ended := false
+	if p.Hash == (state.Hash{}) {
+		endGrants(tx, p.Account)
+	}
 	for _, session := range tx.Sessions(p.Account) {
 		if p.Hash == (state.Hash{}) || session.Hash == p.Hash {
 			tx.RemoveSession(session)
@@ -94,8 +97,9 @@ func setPassword(tx *state.Tx, p command.SetPasswordPayload) (command.None, erro
 	return command.None{}, nil
 }
 
-// signOut ends the sessions of an account but one; zero: all.
+// signOut ends the sessions of an account but one; zero: all. What it has granted ends with them.
 func signOut(tx *state.Tx, account ids.ID, keep state.Hash) {
+	endGrants(tx, account)
 	for _, session := range tx.Sessions(account) {
 		if session.Hash != keep {
 			tx.RemoveSession(session)

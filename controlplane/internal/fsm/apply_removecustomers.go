@@ -82,6 +82,7 @@ func eraseIdentity(tx *state.Tx, ref string) {
 		}
 	}
 	for _, account := range tx.AccountsOf(ref) {
+		endGrants(tx, account.ID)
 		for _, session := range tx.Sessions(account.ID) {
 			tx.RemoveSession(session)
 		}

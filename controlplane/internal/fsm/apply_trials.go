@@ -11,6 +11,9 @@ import (
 // maxTrials is how many billable trials a day a key of the scope LLM_READ has (decision 7).
 const maxTrials = 20
 
+var errTrials = fault.New(fault.TrialLimitReached,
+	"a key of the scope LLM_READ has %d billable samples and previews a day (UTC)", maxTrials)
+
 const trialRevision = 1
 
 func launchTrial(tx *state.Tx, p *command.LaunchRunPayload) (command.Launched, error) {
@@ -54,6 +57,9 @@ func countTrial(tx *state.Tx, p *command.LaunchRunPayload) error {
 	if p.Trial.Key.IsZero() {
 		return nil
 	}
+	if grant := tx.Grant(p.Trial.Key); grant != nil && grant.Customer == p.Customer {
+		return countTrialOf(tx, grant)
+	}
 	known := tx.Key(p.Trial.Key)
 	if known == nil || known.Customer != p.Customer {
 		return fault.New(fault.Unauthorized, "the key was revoked")
@@ -63,9 +69,7 @@ func countTrial(tx *state.Tx, p *command.LaunchRunPayload) error {
 		key.TrialDay, key.Trials = day, 0
 	}
 	if key.Trials >= maxTrials {
-		return fault.New(fault.TrialLimitReached,
-			"a key of the scope LLM_READ has %d billable samples and previews a day (UTC)",
-			maxTrials)
+		return errTrials
 	}
 	key.Trials++
 	tx.PutKey(&key)
@@ -74,6 +78,7 @@ func countTrial(tx *state.Tx, p *command.LaunchRunPayload) error {
 
 // uncountTrial gives a trial that delivered nothing back to its key.
 func uncountTrial(tx *state.Tx, job *state.Job) {
+	uncountTrialOf(tx, job)
 	key := tx.Key(job.Key)
 	if key == nil || job.Delivered > 0 || key.TrialDay != utcDay(job.Queued) || key.Trials == 0 {
 		return

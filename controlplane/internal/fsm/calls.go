@@ -280,6 +280,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	tx.TellFailures()
 	expireSessions(tx)
 	expireTickets(tx)
+	expireGrants(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

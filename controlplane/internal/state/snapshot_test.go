@@ -238,6 +238,8 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		}
 		tx.SchedulesByDue(func(s *Schedule) bool { tx.disarrange(s.Target); return true })
 		tx.TicketsByAge(func(t *Ticket) bool { tx.RemoveTicket(t); return true })
+		tx.GrantsByUse(func(g *Grant) bool { tx.RemoveGrant(g); return true })
+		tx.GrantCodesByAge(func(c *GrantCode) bool { tx.RemoveGrantCode(c); return true })
 		settingsTable.remove(tx, tx.Settings())
 		return nil
 	})

@@ -162,15 +162,21 @@ func (f *follower) block(tx *Tx) {
 	})
 }
 
-// signOut ends all sessions of the backup: which of them were ended since is not known. Accounts
-// that are there today are as they are today. So no password is good again that was changed, and
-// nobody signs in who was disabled. One that was removed since stays away.
+// signOut ends all sessions and grants of the backup: which of them ended since is not known.
+// Accounts that are there today are as they are today. So no password is good again that was
+// changed, and nobody signs in who was disabled. One that was removed since stays away.
 func (f *follower) signOut(tx *Tx) {
 	for _, session := range sessionsTable.all(f.mine, "id_prefix") {
 		tx.RemoveSession(session)
 	}
 	for _, ticket := range ticketsTable.all(f.mine, "id_prefix") {
 		tx.RemoveTicket(ticket) // it may have been taken since
+	}
+	for _, grant := range grantsTable.all(f.mine, "id_prefix") {
+		tx.RemoveGrant(grant) // it may have been ended since
+	}
+	for _, code := range grantCodesTable.all(f.mine, "id_prefix") {
+		tx.RemoveGrantCode(code)
 	}
 	for _, account := range accountsTable.all(f.mine, "id_prefix") {
 		if today := f.old.Account(account.ID); today != nil {

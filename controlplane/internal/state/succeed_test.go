@@ -282,6 +282,8 @@ func TestSucceedSignsOut(t *testing.T) {
 			tx.PutAccount(&account)
 			tx.PutSession(&Session{Hash: Hash{hash}, Account: account.ID})
 			tx.PutTicket(&Ticket{Hash: Hash{hash}})
+			tx.PutGrant(&Grant{ID: ids.ID{hash}, Access: Hash{hash}})
+			tx.PutGrantCode(&GrantCode{Hash: Hash{hash}})
 			return nil
 		})
 		if err != nil {
@@ -296,8 +298,9 @@ func TestSucceedSignsOut(t *testing.T) {
 	}
 	view := restored.View()
 	for hash := range byte(4) {
-		if view.Session(Hash{hash}) != nil || view.Ticket(Hash{hash}) != nil {
-			t.Errorf("session %d is open, or a ticket good", hash)
+		if view.Session(Hash{hash}) != nil || view.Ticket(Hash{hash}) != nil ||
+			view.Grant(ids.ID{hash}) != nil || view.GrantCode(Hash{hash}) != nil {
+			t.Errorf("session or grant %d is open, or a ticket or code good", hash)
 		}
 	}
 	if a := view.Account(ids.ID{1}); a.Password != "new" || a.Admin {

@@ -33,6 +33,7 @@ func tables() []*kind {
 		&schedulesTable.kind,
 		&ticketsTable.kind,
 		&settingsTable.kind,
+		&grantsTable.kind, &grantCodesTable.kind,
 	}
 }
 

@@ -1,0 +1,202 @@
+package signin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/grants"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// programs is the group of what programs ask, and people decide, about grants.
+const programs = "Programs"
+
+// Answers of OAuth have the names and errors of its standards, which programs' libraries know, not
+// those of this API. Only what the chain of checks refuses is a Problem.
+var inJSON = []string{"application/json"}
+
+// answerJSON answers a program.
+func answerJSON(status int, body any) (operation.Raw, error) {
+	data, err := json.Marshal(body)
+	return operation.Raw{ContentType: "application/json", Body: data, Status: status,
+		Secret: true}, err
+}
+
+// answerRefusal answers with a refusal. Other errors are the chain's.
+func answerRefusal(err error) (operation.Raw, error) {
+	refusal := (*grants.Refusal)(nil)
+	if !errors.As(err, &refusal) {
+		return operation.Raw{}, err
+	}
+	status := http.StatusBadRequest
+	if refusal.Code == "invalid_client" {
+		status = http.StatusUnauthorized
+	}
+	return answerJSON(status, map[string]string{"error": refusal.Code,
+		"error_description": refusal.Detail})
+}
+
+// metadata is GET /.well-known/oauth-authorization-server.
+func (r Resource) metadata() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_oauth_metadata", Group: programs,
+		Routes:  operation.Routes("GET /.well-known/oauth-authorization-server"),
+		Summary: "Says where and how programs ask for grants", Access: auth.Public,
+		Description: "The metadata of RFC 8414.", Rate: limits.Anonymous, Media: inJSON,
+		Lenient: true,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
+		own, err := base(from)
+		if err != nil {
+			return operation.Raw{}, err
+		}
+		return answerJSON(0, map[string]any{
+			"issuer":                                         own,
+			"authorization_endpoint":                         own + authorizePath,
+			"token_endpoint":                                 own + "/oauth/token",
+			"registration_endpoint":                          own + "/oauth/register",
+			"revocation_endpoint":                            own + "/oauth/revoke",
+			"scopes_supported":                               grants.Scopes(),
+			"response_types_supported":                       []string{"code"},
+			"response_modes_supported":                       []string{"query"},
+			"grant_types_supported":                          grantTypes,
+			"code_challenge_methods_supported":               []string{"S256"},
+			"token_endpoint_auth_methods_supported":          []string{"none"},
+			"revocation_endpoint_auth_methods_supported":     []string{"none"},
+			"authorization_response_iss_parameter_supported": true,
+		})
+	})
+}
+
+var grantTypes = []string{"authorization_code", "refresh_token"}
+
+// resourceMetadata is GET /.well-known/oauth-protected-resource.
+func (r Resource) resourceMetadata() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_oauth_resource", Group: programs,
+		Routes:  operation.Routes("GET /.well-known/oauth-protected-resource"),
+		Summary: "Says who grants access to this service: itself", Access: auth.Public,
+		Description: "The metadata of RFC 9728.", Rate: limits.Anonymous, Media: inJSON,
+		Lenient: true,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
+		own, err := base(from)
+		if err != nil {
+			return operation.Raw{}, err
+		}
+		return answerJSON(0, map[string]any{"resource": own,
+			"authorization_servers": []string{own}, "scopes_supported": grants.Scopes(),
+			"bearer_methods_supported": []string{"header"}})
+	})
+}
+
+type registerRequest struct {
+	Body []byte `body:"raw" limit:"16384"`
+}
+
+// register is POST /oauth/register.
+func (r Resource) register() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_register_program", Routes: operation.Routes("POST /oauth/register"),
+		Group: programs, Summary: "Registers a program, and answers its client_id",
+		Description: "Dynamic registration of RFC 7591. redirect_uris has 1 to 5 addresses, of https " +
+			"or of http on the loopback. client_name has at most 64 characters. All programs are " +
+			"public: they have no secret. The service keeps nothing of them; a client_id asks for " +
+			"grants for 400 days. Other members are passed over.",
+		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON, Status: http.StatusCreated,
+	}, func(_ context.Context, _ *operation.Caller, in *registerRequest) (operation.Raw, error) {
+		var said struct {
+			Name      string   `json:"client_name"`
+			Redirects []string `json:"redirect_uris"`
+		}
+		if json.Unmarshal(in.Body, &said) != nil {
+			return answerRefusal(&grants.Refusal{Code: "invalid_client_metadata",
+				Detail: "the body is a JSON object, client_name a text, redirect_uris a list"})
+		}
+		id, made, err := r.Grants.Register(said.Name, said.Redirects)
+		if err != nil {
+			return answerRefusal(err)
+		}
+		return answerJSON(0, map[string]any{"client_id": id,
+			"client_id_issued_at": made.Registered, "client_name": made.Name,
+			"redirect_uris": made.Redirects, "token_endpoint_auth_method": "none",
+			"grant_types": grantTypes, "response_types": []string{"code"}})
+	})
+}
+
+type tokenRequest struct {
+	Body struct {
+		GrantType string `json:"grant_type" max:"64" doc:"authorization_code or refresh_token"`
+		ClientID  string `json:"client_id" max:"4096"`
+		Code      string `json:"code" max:"1024" doc:"Of authorization_code"`
+		Redirect  string `json:"redirect_uri" max:"1024" doc:"Of authorization_code: as the code was asked for"`
+		Verifier  string `json:"code_verifier" max:"1024" doc:"Of authorization_code: what the challenge is the sum of"`
+		Refresh   string `json:"refresh_token" max:"1024" doc:"Of refresh_token"`
+		Scope     string `json:"scope" max:"256" doc:"Of refresh_token: what was granted, or nothing"`
+		Resource  string `json:"resource" max:"1024" doc:"What the code was asked for, or nothing"`
+	} `body:"form" limit:"16384"`
+}
+
+// token is POST /oauth/token.
+func (r Resource) token() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_token", Routes: operation.Routes("POST /oauth/token"), Group: programs,
+		Summary: "Gives tokens for a code, or for a refresh token",
+		Description: "The access token is good for 15 minutes, and calls like an API key of the scope " +
+			"that was granted. The refresh token is good once, and comes with another one. Whoever " +
+			"shows one that was used before ends the grant. For 30 seconds the one before the newest " +
+			"gets the same answer again, since the first may have been lost. A grant ends after 30 " +
+			"days without a refresh. Refusals are 400 or 401 with error and error_description, as RFC 6749 " +
+			"has them.",
+		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON,
+	}, func(ctx context.Context, from *operation.Caller, in *tokenRequest) (operation.Raw,
+		error) {
+		own, err := base(from)
+		if err != nil {
+			return operation.Raw{}, err
+		}
+		var tokens grants.Tokens
+		switch b := &in.Body; b.GrantType {
+		case "authorization_code":
+			tokens, err = r.Grants.Redeem(ctx, grants.Redemption{Program: b.ClientID, Code: b.Code,
+				Redirect: b.Redirect, Verifier: b.Verifier, Resource: b.Resource}, own)
+		case "refresh_token":
+			tokens, err = r.Grants.Refresh(ctx, grants.Renewal{Program: b.ClientID,
+				Refresh: b.Refresh, Scope: b.Scope, Resource: b.Resource}, own)
+		default:
+			err = &grants.Refusal{Code: "unsupported_grant_type",
+				Detail: "grant_type is authorization_code or refresh_token"}
+		}
+		if err != nil {
+			return answerRefusal(err)
+		}
+		return answerJSON(0, map[string]any{"access_token": tokens.Access, "token_type": "Bearer",
+			"expires_in": int(tokens.Life.Seconds()), "refresh_token": tokens.Refresh,
+			"scope": tokens.Scope})
+	})
+}
+
+type revokeRequest struct {
+	Body struct {
+		Token    string `json:"token" max:"1024"`
+		ClientID string `json:"client_id" max:"4096"`
+	} `body:"form" limit:"16384"`
+}
+
+// revoke is POST /oauth/revoke.
+func (r Resource) revoke() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_revoke_token", Routes: operation.Routes("POST /oauth/revoke"), Group: programs,
+		Summary: "Ends the grant that a token is of",
+		Description: "The revocation of RFC 7009, by a refresh token or the newest access token. A token " +
+			"that the program does not have changes nothing, and is answered alike.",
+		Access: auth.Public, Rate: limits.Anonymous, Media: inJSON,
+	}, func(ctx context.Context, _ *operation.Caller, in *revokeRequest) (operation.Raw, error) {
+		if err := r.Grants.Revoke(ctx, in.Body.ClientID, in.Body.Token); err != nil {
+			return operation.Raw{}, err
+		}
+		return answerJSON(0, struct{}{})
+	})
+}

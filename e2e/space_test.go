@@ -40,7 +40,7 @@ func TestRunsWaitForSpace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	left(spaceFloor)
+	left(2 * spaceFloor)
 	s.start()
 	s.Fill(s.Client, suite.Plenty)
 	o := suite.ProductOrder(s.Client, slices.Collect(web.URLs(spaceHosts*spacePages)))

@@ -23,7 +23,7 @@ ELECTING := ./controlplane
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe lint fuzz nightly clean
+.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -169,6 +169,12 @@ describe:
 	e2e/describe/install
 	SHOAL_DESCRIBE_SUITE=1 go test ./e2e -count=1 -run TestDescription -v -timeout 1h
 
+## readback: 1,000,000 rows exported in each format while others come in, and read back equal (100,000 of them as a sheet), on
+## SQLite, and on ClickHouse where CLICKHOUSE_URL names one
+READBACK_ROWS ?= 1000000
+readback:
+	go test ./apiserver/api/data -count=1 -run TestReadBack -readback-rows $(READBACK_ROWS) -v -timeout 4h
+
 ## lint: golangci-lint with .golangci.yml
 lint:
 	go run $(LINT) run ./...
@@ -184,7 +190,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: bounds hot simulation guards exactness crash archive scale fuzz failover watched faults
+nightly: bounds hot simulation guards exactness crash archive scale readback fuzz failover watched faults
 
 clean:
 	rm -rf bin

@@ -121,8 +121,10 @@ type Config struct {
 	// Payments is who takes customers' money; nil: nobody does, and there are no top-ups.
 	Payments payment.Provider
 	// Node and Boot name the process in the control plane.
-	Node   string
-	Boot   ids.ID
+	Node string
+	Boot ids.ID
+	// Disk is that of DataDir, whose floor bodies leave free; nil: 1 GiB of it stays free.
+	Disk   *telemetry.Disk
 	Logger *slog.Logger
 	// Metrics is where the server counts, and what /metrics answers; metrics of its own when nil.
 	Metrics *telemetry.Metrics
@@ -228,7 +230,7 @@ func New(config Config) (*Server, error) {
 			Touches: s.touches, Clock: config.Clock, IDs: config.IDs},
 		Limits: limiter, Streams: streams, Plans: catalogue,
 		Clock: config.Clock, IDs: config.IDs, Logger: config.Logger, Observer: m,
-		Tracer: config.Tracer, SpoolDir: config.DataDir,
+		Tracer: config.Tracer, SpoolDir: config.DataDir, Disk: config.Disk,
 		Proxies: config.TrustedProxies,
 	}
 	if s.openID == nil {

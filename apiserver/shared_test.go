@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -55,6 +56,7 @@ func named(t *testing.T) []string {
 	}
 	filter := url.QueryEscape(`{"groupId":"`) + "{group}" + url.QueryEscape(`"}`)
 	return append(calls, "GET /api/scraper/load-history?filters="+filter,
+		"GET /api/scraper/load-history/all?groupId={group}",
 		"GET /api/scraper/data?groupId={group}", "GET /api/scraper/data?scraperId={scraper}",
 		"GET /api/scraper/data?jobId={job}", "GET /api/scraper/data/export?groupId={group}",
 		"GET /api/scraper/data/export?scraperId={scraper}",
@@ -85,9 +87,12 @@ func nameIDs(path string) string {
 	return strings.ReplaceAll(path, "{id}", kind)
 }
 
+// money is an amount in an answer.
+var money = regexp.MustCompile(`"[A-Za-z]*Micros":-?[0-9]+`)
+
 // Every route that names something of a group is called by its owner, a reader, a stranger, and for
 // what nobody has. What is foreign is, byte for byte, what is
-// missing. Nothing that writes lets through who does not own it.
+// missing. Nothing that writes lets through who does not own it, and no amount of money is told.
 func TestSharedRoutes(t *testing.T) {
 	store := apitest.NewStore(t)
 	s := apitest.Start(t, apitest.WithStore(store))
@@ -121,6 +126,9 @@ func TestSharedRoutes(t *testing.T) {
 		if diff := cmp.Diff(plain(gone, missing), plain(foreign, real)); diff != "" {
 			t.Errorf("%s: foreign is not as missing: %s", call, diff)
 		}
+		if told := money.Find(shared.Body); told != nil {
+			t.Errorf("%s: who reads a shared group is told %s", call, told)
+		}
 		if shared.Status < 300 && !strings.HasPrefix(call, "GET") {
 			t.Errorf("%s: who does not own it got %d", call, shared.Status)
 		}
@@ -147,8 +155,10 @@ func share(t *testing.T, s *apitest.Server) things {
 	th := things{s.NewGroup(t, "alice", "g"), s.IDs.New(), s.IDs.New(), s.IDs.New()}
 	s.Client.Must(t, client.PutScraper{Create: true, ID: th.scraper, Customer: "alice",
 		Group: th.group, Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
+	most := int64(1_000)
 	s.Client.Must(t, client.LaunchRun{Job: th.job, Entry: s.IDs.New(), Customer: "alice",
-		Scraper: th.scraper, List: s.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain)})
+		Scraper: th.scraper, List: s.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain),
+		MaxCharge: &most})
 	s.Client.Must(t, client.StopRun{Customer: "alice", Job: th.job})
 	s.Client.CloseRun(t, th.job)
 	s.Client.Must(t, client.PutCategory{ID: th.category, Customer: "alice", Group: th.group,

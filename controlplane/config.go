@@ -107,6 +107,12 @@ type Config struct {
 	Point       func(name string)
 	BeforeWrite func()
 
+	// Disk is that of Dir, nil: it is never short. RowsFloor is that of the row store's disk, nil:
+	// there is none. As long as one of them is short the leader takes in nothing new and sends
+	// nothing out.
+	Disk      *telemetry.Disk
+	RowsFloor *telemetry.Floor
+
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics // may be nil
 	Tracer  *telemetry.Tracer  // nil: no traces
@@ -224,7 +230,7 @@ func (c *Config) forNode() node.Config {
 		Newest:   c.newest, Clock: c.Clock, IDs: c.IDs, Snapshots: c.Snapshots,
 		ElectionTimeout: c.ElectionTimeout,
 		Point:           c.Point, BeforeWrite: c.BeforeWrite, Logger: c.Logger, Metrics: c.Metrics,
-		Cluster:   c.Cluster,
+		Disk: c.Disk, Cluster: c.Cluster,
 		Transport: c.transport, Voters: c.voters, Dial: c.dial}
 }
 
@@ -240,7 +246,7 @@ func (s *Server) forLeadership() leadership.Config {
 		Lease:     c.Lease,
 		EndWithin: c.EndWithin, FetchDeadline: c.FetchDeadline, MarkerEvery: c.MarkerEvery,
 		RestoreGrace: c.RestoreGrace, ArchiveEvery: c.ArchiveEvery,
-		ArchiveKeep: uint32(c.ArchiveKeep), HistoryKept: c.HistoryKept,
+		ArchiveKeep: uint32(c.ArchiveKeep), HistoryKept: c.HistoryKept, RowsFloor: c.RowsFloor,
 		Point: c.Point, Logger: c.Logger, Metrics: c.Metrics,
 		Tracer: c.Tracer}
 	if c.Cluster != nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type lists struct {
 	sealed  map[ids.ID]bool
 	emptied map[ids.ID]bool // without rows
 	atOnce  int             // most links that one reading answers; 0: as many as it asks for
+	free    atomic.Uint64   // bytes on its disk; 0: nobody knows
 }
 
 func newLists() *lists {
@@ -73,6 +75,11 @@ func (l *lists) LinksAt(_ context.Context, list ids.ID, seqs []uint32) ([]rowsto
 }
 
 func (l *lists) Advance(context.Context) error { return nil }
+
+func (l *lists) Free(context.Context) (bytes uint64, known bool, err error) {
+	bytes = l.free.Load()
+	return bytes, bytes > 0, nil
+}
 
 func (l *lists) AllLists(context.Context) ([]rowstore.ListInfo, error) {
 	l.mu.Lock()

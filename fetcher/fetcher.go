@@ -56,6 +56,8 @@ type Config struct {
 	Model     Model // answers the prompts of extractions; nil: nobody does
 	Questions int   // to the model at once, DefaultQuestions when 0; each takes one of Workers
 
+	Disk *telemetry.Disk // of the node; nil: it is never short
+
 	Rates ecb.Rates // for currency rules; the bundled table when nil
 
 	Workers     int // requests under way, at most
@@ -144,6 +146,7 @@ func New(config Config) *Fetcher {
 		State:     func() hold.State { return config.Control.View() },
 		Heartbeat: config.Control.Heartbeat, ShardOf: config.ShardOf,
 		Leave: config.Web.Leave, Plan: f.plan, Pages: f.units.PagesPassed,
+		Short:    config.Disk.Short,
 		MaxBytes: config.MaxBytes, Timeout: config.Timeout, StopWithin: config.StopWithin,
 		Clock: config.Clock, Logger: config.Logger, Reader: config.Reader, Point: config.Point,
 	})

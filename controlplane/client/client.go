@@ -260,9 +260,12 @@ type Heartbeat struct {
 	Holding []ShardEpoch
 	// Leaving: the process stops. It takes nothing more and lets go of what it holds on its own.
 	Leaving bool
-	Open    int    // tasks held open
-	Unread  int64  // records of its shards' tasks that it has not read, some seconds ago
-	Pages   uint64 // passed on since the start of the process
+	// Short: the node's disk has less than its floor. It goes on with what it holds, and takes
+	// nothing more as long as another one can.
+	Short  bool   `cbor:",omitempty"`
+	Open   int    // tasks held open
+	Unread int64  // records of its shards' tasks that it has not read, some seconds ago
+	Pages  uint64 // passed on since the start of the process
 }
 
 // ShardEpoch names a shard's tenure.

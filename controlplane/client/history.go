@@ -152,21 +152,40 @@ func (h *History) Newest(ctx context.Context, v *View, customer string) (newest 
 	return jobs[0], nil
 }
 
-// RunsBefore are a customer's runs, without trials, newest first, behind a place; nil: from the
-// newest.
-func (h *History) RunsBefore(ctx context.Context, v *View, customer string,
-	place *rowstore.PastPlace, most int) ([]*Job, error) {
-	var here []*Job
-	v.CustomerJobs(customer, func(job *Job) bool {
+// RunsOf are the runs of a customer, in one group unless that is zero; without trials.
+type RunsOf struct {
+	Customer string
+	Group    ids.ID
+}
+
+// RunsBefore are runs, newest first, behind a place; nil: from the newest.
+func (h *History) RunsBefore(ctx context.Context, v *View, of RunsOf, place *rowstore.PastPlace,
+	most int) ([]*Job, error) {
+	var here, found []*Job
+	v.CustomerJobs(of.Customer, func(job *Job) bool {
 		behind := place == nil || Newer(&Job{Queued: place.Value, ID: place.ID}, job)
-		if behind && !job.Trial() && !v.Archived(job) {
+		if behind && !job.Trial() && !v.Archived(job) &&
+			(of.Group.IsZero() || job.Group == of.Group) {
 			here = append(here, job)
 		}
 		return len(here) < most
 	})
-	q := rowstore.PastQuery{Customer: customer, By: rowstore.ByQueued, Descending: true,
+	q := rowstore.PastQuery{Customer: of.Customer, By: rowstore.ByQueued, Descending: true,
 		Behind: place, Limit: most}
-	var found []*Job
+	if path := archive.Path(v); !of.Group.IsZero() && path != nil {
+		counts, err := h.past.CountPast(ctx, path, of.Customer)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range counts {
+			if c.Group == of.Group {
+				q.Kinds = append(q.Kinds, c.PastKind)
+			}
+		}
+		if len(q.Kinds) == 0 {
+			return here, nil
+		}
+	}
 	err := h.visit(ctx, v, q, here, func(job *Job) bool {
 		found = append(found, job)
 		return len(found) < most

@@ -194,7 +194,7 @@ func (w *twins) compare(r *rapid.T) {
 	same(r, "runs by cursor", func(h *client.History, v *client.View) (all []*client.Job,
 		err error) {
 		for place := (*rowstore.PastPlace)(nil); ; {
-			part, err := h.RunsBefore(ctx, v, "alice", place, limit)
+			part, err := h.RunsBefore(ctx, v, client.RunsOf{Customer: "alice"}, place, limit)
 			if all = append(all, part...); err != nil || len(part) < limit {
 				return all, err
 			}
@@ -306,7 +306,8 @@ func TestHistoryIsReadInParts(t *testing.T) {
 	history, view := client.NewHistory(past), w.less.View()
 	read := 0
 	for place := (*rowstore.PastPlace)(nil); ; {
-		part, err := history.RunsBefore(t.Context(), view, "alice", place, most)
+		part, err := history.RunsBefore(t.Context(), view, client.RunsOf{Customer: "alice"}, place,
+			most)
 		if err != nil || len(part) > most {
 			t.Fatalf("%d runs, %v", len(part), err)
 		}

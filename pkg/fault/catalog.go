@@ -94,6 +94,7 @@ const (
 	InvalidPlan           Code = "invalid_plan"
 	NoSubscription        Code = "no_active_subscription"
 	NoDowngrade           Code = "no_downgrade_scheduled"
+	OutOfSpace            Code = "out_of_space"
 
 	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
@@ -210,6 +211,7 @@ var catalog = map[Code]Entry{
 	InvalidPlan:           {400, "Invalid plan"},
 	NoSubscription:        {400, "No active subscription"},
 	NoDowngrade:           {400, "No downgrade scheduled"},
+	OutOfSpace:            {503, "Too little disk space"},
 
 	SubscriptionsNotConfigured: {404, "No subscriptions here"},
 

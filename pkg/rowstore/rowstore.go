@@ -68,6 +68,8 @@ type Store interface {
 	// Advance brings the schema to its newest version, which programs of cluster version 1 refuse.
 	// It is called once the cluster has none of them any more, by who may make tables. Idempotent.
 	Advance(ctx context.Context) error
+	// Free is how many bytes the store's disk has left, where that is known.
+	Free(ctx context.Context) (bytes uint64, known bool, err error)
 	// Close waits for writes under way and releases the engine.
 	Close() error
 }

@@ -159,7 +159,7 @@ func TestNobodyHasToListen(t *testing.T) {
 func TestNodeTellsOfItself(t *testing.T) {
 	m := NewMetrics()
 	Node{Name: "f1", Roles: []string{"fetcher", "ingest"}, Version: "1.2",
-		Dir: t.TempDir()}.Declare(m)
+		Disk: &Disk{Dir: t.TempDir(), Floor: NewFloor(7)}}.Declare(m)
 	if value(t, m, "shoal_node_info", "node=f1", "version=1.2") != 1 ||
 		value(t, m, "shoal_node_role_info", "node=f1", "role=ingest") != 1 {
 		t.Error("no name or role")
@@ -168,5 +168,8 @@ func TestNodeTellsOfItself(t *testing.T) {
 		value(t, m, "shoal_node_disk_size_bytes")
 	if free <= 0 || size < free {
 		t.Errorf("%g of %g bytes are free", free, size)
+	}
+	if floor := value(t, m, "shoal_node_disk_floor_bytes"); floor != 7 {
+		t.Errorf("the floor is %g", floor)
 	}
 }

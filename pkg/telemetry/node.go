@@ -9,7 +9,7 @@ type Node struct {
 	Name    string
 	Roles   []string
 	Version string
-	Dir     string // whose disk is watched, "": none
+	Disk    *Disk // that is watched; nil: none
 	// CertificateExpires is when the node's identity ends; zero: it has none.
 	CertificateExpires time.Time
 }
@@ -36,11 +36,21 @@ func (n Node) Declare(to *Metrics) {
 				}
 			}).
 		Declare(to)
-	NewSamples(func() (disk, bool) { return diskOf(n.Dir) }).
+	NewSamples(n.disk).
 		Gauge("shoal_node_disk_free_bytes", "Room on the data directory's file system.",
 			func(d disk) float64 { return float64(d.free) }).
 		Gauge("shoal_node_disk_size_bytes", "Size of the data directory's file system.",
 			func(d disk) float64 { return float64(d.size) }).
+		Declare(to)
+	NewSamples(func() (float64, bool) {
+		if n.Disk == nil || n.Disk.Floor == nil {
+			return 0, false
+		}
+		return float64(n.Disk.Floor.Bytes()), true
+	}).
+		Gauge("shoal_node_disk_floor_bytes",
+			"What stays free on the data directory's file system; below it nothing new is taken in.",
+			func(bytes float64) float64 { return bytes }).
 		Declare(to)
 	NewSamples(func() (time.Time, bool) {
 		return n.CertificateExpires,
@@ -50,4 +60,16 @@ func (n Node) Declare(to *Metrics) {
 			"When the node's certificate ends, in Unix time.",
 			func(at time.Time) float64 { return float64(at.Unix()) }).
 		Declare(to)
+}
+
+// disk is how it stands with the watched one.
+func (n Node) disk() (of disk, known bool) {
+	if n.Disk == nil {
+		return of, false
+	}
+	if of, known = diskOf(n.Disk.Dir); !known {
+		return of, false
+	}
+	of.free, known = n.Disk.Left()
+	return of, known
 }

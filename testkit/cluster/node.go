@@ -81,6 +81,9 @@ func (n *Node) Start() error {
 	if n == c.nodes[0] {
 		args = append(args, "--bootstrap")
 	}
+	if n.Disk > 0 { // small ones are below every floor
+		args = append(args, "--free-mb", "0")
+	}
 	for _, other := range c.With(ControlPlane) {
 		if other != n {
 			args = append(args, "--join", other.at(gossipPort).String())

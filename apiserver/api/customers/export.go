@@ -207,7 +207,8 @@ func (e *exporter) transactions(ctx context.Context) error {
 // runs writes runs, those of deleted scrapers too, each with the links that it was given.
 func (e *exporter) runs(ctx context.Context) error {
 	for place := (*rowstore.PastPlace)(nil); ; {
-		part, err := e.History.RunsBefore(ctx, e.view, e.customer, place, exportedAtOnce)
+		part, err := e.History.RunsBefore(ctx, e.view, client.RunsOf{Customer: e.customer}, place,
+			exportedAtOnce)
 		if err != nil {
 			return fmt.Errorf("history to export: %w", err)
 		}

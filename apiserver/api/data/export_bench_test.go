@@ -45,7 +45,8 @@ func BenchmarkExport(b *testing.B) {
 }
 
 func benchExport(b *testing.B, store rowstore.Store) {
-	job := putBenchRows(b, store)
+	job := newBenchJob()
+	putBenchRows(b, store, job, 0, *benchRows)
 	upto, err := store.Horizon(b.Context())
 	if err != nil {
 		b.Fatal(err)
@@ -101,31 +102,56 @@ func (c *counted) Write(p []byte) (int, error) {
 	return io.Discard.Write(p)
 }
 
-// putBenchRows stores rows as a list run does.
-func putBenchRows(b *testing.B, store rowstore.Store) rowstore.Job {
-	b.Helper()
+// newBenchJob is a run in a group of its own.
+func newBenchJob() rowstore.Job {
 	source := ids.Random{Now: time.Now}
-	job := rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(),
+	return rowstore.Job{ID: source.New(), Group: source.New(), Scraper: source.New(),
 		Started: time.Now().UnixMicro()}
-	for from := 0; from < *benchRows; from += 1_000 {
-		pages := make([]rowstore.PageWrite, min(1_000, *benchRows-from))
+}
+
+// putBenchRows stores the rows of a run from a number up to another, as a list run does.
+func putBenchRows(t testing.TB, store rowstore.Store, job rowstore.Job, from, upto int) {
+	t.Helper()
+	source := ids.Random{Now: time.Now}
+	for ; from < upto; from += 1_000 {
+		pages := make([]rowstore.PageWrite, min(1_000, upto-from))
 		for i := range pages {
 			seq := from + i
-			url := fmt.Sprintf("https://host-%d.example.test/products/item-%d", seq%1000, seq)
-			row := fmt.Sprintf(`{"title":"Product %d, new","price":"%d.99","sku":"SKU-%d",`+
-				`"inStock":%v,"description":%q,"_sourceUrl":%q,`+
-				`"_scrapedAt":"2026-01-31T12:00:00.000Z","_jobId":%q}`, seq%5000, seq%500, seq,
-				seq%3 == 0, strings.Repeat(fmt.Sprintf("words %05x ",
-					seq*2654435761%100_000), 18), url, job.ID)
+			row := benchRow{seq, job.ID}
 			pages[i] = rowstore.PageWrite{Job: job, Page: &model.Page{Job: job.ID,
 				Unit: model.Unit{Seq: uint32(seq)}, Fetch: source.New(),
-				Outcome: model.Delivered, Status: 200, URL: url,
+				Outcome: model.Delivered, Status: 200, URL: row.url(),
 				PriceRow: model.Plain.PriceRow(), Quantity: 1, At: job.Started + int64(seq),
-				Last: true, Rows: [][]byte{[]byte(row)}}}
+				Last: true, Rows: [][]byte{row.json()}}}
 		}
-		if _, err := store.PutPages(b.Context(), pages); err != nil {
-			b.Fatal(err)
+		if _, err := store.PutPages(t.Context(), pages); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return job
+}
+
+// benchRow is a row of 5 fields and 480 bytes.
+type benchRow struct {
+	seq int
+	job ids.ID
+}
+
+func (r benchRow) url() string {
+	return fmt.Sprintf("https://host-%d.example.test/products/item-%d", r.seq%1000, r.seq)
+}
+
+func (r benchRow) json() []byte {
+	c := r.cells()
+	return fmt.Appendf(nil, `{"title":%q,"price":%q,"sku":%q,"inStock":%s,"description":%q,`+
+		`"_sourceUrl":%q,"_scrapedAt":%q,"_jobId":%q}`, c["title"], c["price"], c["sku"],
+		c["inStock"], c["description"], c["_sourceUrl"], c["_scrapedAt"], c["_jobId"])
+}
+
+// cells are its members as text.
+func (r benchRow) cells() map[string]string {
+	return map[string]string{"title": fmt.Sprintf("Product %d, new", r.seq%5000),
+		"price": fmt.Sprintf("%d.99", r.seq%500), "sku": fmt.Sprintf("SKU-%d", r.seq),
+		"inStock":     fmt.Sprint(r.seq%3 == 0),
+		"description": strings.Repeat(fmt.Sprintf("words %05x ", r.seq*2654435761%100_000), 18),
+		"_sourceUrl":  r.url(), "_scrapedAt": "2026-01-31T12:00:00.000Z", "_jobId": r.job.String()}
 }

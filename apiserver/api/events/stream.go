@@ -143,7 +143,7 @@ func (t *teller) newest(ctx context.Context, view *client.View, touch client.Tou
 			return nil, nil
 		}
 		return &frame{jobStatus, JobStatusEvent{JobID: job.ID, ScraperID: job.Scraper,
-			GroupID: job.Group, JobProgress: jobs.NewProgress(job)}}, nil
+			GroupID: job.Group, JobProgress: jobs.NewProgress(job, t.customer)}}, nil
 	case client.TouchedWallet:
 		now := wallet.New(view, t.customer)
 		if now == t.wallet { // what is reserved has changed, which nobody sees

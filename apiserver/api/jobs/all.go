@@ -9,15 +9,18 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
 type allRequest struct {
-	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
-	Cursor string `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
-	Format string `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+	GroupID ids.ID `query:"groupId" doc:"Runs in this group alone: one of the customer's, or one that is shared with it"`
+	Limit   int    `query:"limit" default:"100" min:"1" clamp:"1000"`
+	Cursor  string `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
+	Format  string `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
 }
 
 // exportedAtOnce are read from the history at a time.
@@ -30,7 +33,9 @@ func (r Resource) all() *operation.Operation {
 		Routes: operation.Routes("GET /api/scraper/load-history/all"), Group: group,
 		Summary: "Reads all of the customer's runs, newest first, by cursor",
 		Description: "There is no last page: the cursor leads to the first run that is still " +
-			"kept. Runs that are launched meanwhile are not among those that follow.",
+			"kept. Runs that are launched meanwhile are not among those that follow. With " +
+			"groupId it reads a group, also one that is shared with the customer; an answer " +
+			"under way breaks off when that ends.",
 		Media:  api.ExportTypes(),
 		Access: auth.Read, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Errors: []fault.Code{fault.InvalidCursor},
@@ -40,16 +45,17 @@ func (r Resource) all() *operation.Operation {
 		var behind *rowstore.PastPlace
 		if in.Cursor != "" {
 			behind = &rowstore.PastPlace{}
-			if err := api.ReadCursor(in.Cursor, behind, "jobs", from.Customer); err != nil {
+			if err := api.ReadCursor(in.Cursor, behind, in.read(from.Customer)...); err != nil {
 				return answer, err
 			}
 		}
+		of := runsOf(from.View, from.Customer, in.GroupID)
 		if api.Exported(in.Format) {
-			next := r.behind(from.View, from.Customer, behind)
+			next := r.behind(from, of, behind)
 			return api.Export[Job, api.CursorPage[Job]](in.Format, next), nil
 		}
 		page := api.CursorPage[Job]{Items: []Job{}}
-		found, err := r.History.RunsBefore(ctx, from.View, from.Customer, behind, in.Limit+1)
+		found, err := r.History.RunsBefore(ctx, from.View, of, behind, in.Limit+1)
 		if err != nil {
 			return answer, fmt.Errorf("history: %w", err)
 		}
@@ -59,8 +65,8 @@ func (r Resource) all() *operation.Operation {
 		}
 		if page.HasMore {
 			last := found[in.Limit-1]
-			next := api.NewCursor(rowstore.PastPlace{Value: last.Queued, ID: last.ID}, "jobs",
-				from.Customer)
+			next := api.NewCursor(rowstore.PastPlace{Value: last.Queued, ID: last.ID},
+				in.read(from.Customer)...)
 			page.NextCursor = &next
 		}
 		answer.Whole = page
@@ -68,11 +74,34 @@ func (r Resource) all() *operation.Operation {
 	})
 }
 
-// behind reads a customer's runs behind a place in parts, nil at the end.
-func (r Resource) behind(v *client.View, customer string,
+// read is what a cursor of the call is bound to.
+func (in *allRequest) read(customer string) []string {
+	if in.GroupID.IsZero() {
+		return []string{"jobs", customer}
+	}
+	return []string{"jobs", customer, in.GroupID.String()}
+}
+
+// runsOf are a customer's own runs, in one group unless that is zero, or those of a group that is
+// shared with it.
+func runsOf(v *client.View, customer string, group ids.ID) client.RunsOf {
+	of := client.RunsOf{Customer: customer, Group: group}
+	if g := v.Group(group); g != nil && ownership.Reads(v, customer, g.Customer, group) {
+		of.Customer = g.Customer
+	}
+	return of
+}
+
+// behind reads runs behind a place in parts, nil at the end. It breaks off when they are not shared
+// with the caller any more.
+func (r Resource) behind(from *operation.Caller, of client.RunsOf,
 	place *rowstore.PastPlace) func(ctx context.Context) ([]Job, error) {
+	view, customer := from.View, from.Customer
 	return func(ctx context.Context) (part []Job, err error) {
-		found, err := r.History.RunsBefore(ctx, v, customer, place, exportedAtOnce)
+		if !ownership.Reads(r.Client.View(), customer, of.Customer, of.Group) {
+			return nil, fault.New(fault.NotFound, "the group is not shared any more")
+		}
+		found, err := r.History.RunsBefore(ctx, view, of, place, exportedAtOnce)
 		if err != nil {
 			return nil, fmt.Errorf("history: %w", err)
 		}

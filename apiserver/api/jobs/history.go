@@ -46,6 +46,10 @@ func (r Resource) history() *operation.Operation {
 		}
 		owner, wanted := whose(from.View, from.Customer, node)
 		order, err := parseSort(in.Sort)
+		if err == nil && owner != from.Customer && order.by == rowstore.ByCharged {
+			err = fault.Invalid(fault.InvalidSort, "sort",
+				"what runs of a shared group were charged is its owner's to know")
+		}
 		if err != nil {
 			return none, err
 		}

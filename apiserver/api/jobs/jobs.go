@@ -52,22 +52,36 @@ type Job struct {
 	ErrorMessage       *string           `json:"errorMessage"`
 	StopReason         *model.StopReason `json:"stopReason" doc:"STOPPED_BY_CUSTOMER, WALLET_INSUFFICIENT_BALANCE or MAX_CHARGE_REACHED"`
 	LaunchedByCustomer bool              `json:"launchedByCustomer" doc:"False when the owner of a shared group launched it"`
-	MaxChargeMicros    *int64            `json:"maxChargeMicros" doc:"The cap it was launched with, in micros, millionths of a euro"`
-	ChargedMicros      int64             `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro"`
+	MaxChargeMicros    *int64            `json:"maxChargeMicros" doc:"The cap it was launched with, in micros, millionths of a euro; null for those with whom the group is shared"`
+	ChargedMicros      *int64            `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro; null for those with whom the group is shared"`
 	IgnoresRobots      bool              `json:"ignoresRobots" doc:"robots.txt was switched off for it"`
 }
 
-// NewJob is a run's record, for its owner or a customer who may read it.
+// NewJob is a run's record, for its owner or a customer who may read it. What it costs is its
+// owner's alone.
 func NewJob(j *client.Job, reader string) Job {
-	return Job{ID: j.ID, ScraperID: j.Scraper, GroupID: j.Group, State: j.State,
+	record := Job{ID: j.ID, ScraperID: j.Scraper, GroupID: j.Group, State: j.State,
 		Queued:  api.Time(j.Queued),
 		Started: api.Time(j.Started), Finished: api.Time(j.Finished), SuccessLinks: j.Success,
 		ErrorLinks: j.Errors,
 		TotalLinks: j.Links, ItemsQuantity: j.Items, TotalRequests: j.Pages,
 		DeliveredPages: j.Delivered,
 		Duration:       duration(j), ErrorMessage: given(j.Message), StopReason: given(j.Reason),
-		LaunchedByCustomer: j.Customer == reader,
-		MaxChargeMicros:    j.MaxCharge, ChargedMicros: j.Charged, IgnoresRobots: j.IgnoresRobots}
+		LaunchedByCustomer: j.Customer == reader, ChargedMicros: charged(j, reader),
+		IgnoresRobots: j.IgnoresRobots}
+	if j.Customer == reader {
+		record.MaxChargeMicros = j.MaxCharge
+	}
+	return record
+}
+
+// charged is what a run was charged, for its owner; nil for others.
+func charged(j *client.Job, reader string) *int64 {
+	if j.Customer != reader {
+		return nil
+	}
+	micros := j.Charged
+	return &micros
 }
 
 // duration is nil until the run is closed.

@@ -31,16 +31,16 @@ type JobProgress struct {
 	ErrorLinks     uint32            `json:"errorLinks"`
 	TotalLinks     uint32            `json:"totalLinks"`
 	DeliveredPages uint64            `json:"deliveredPages"`
-	ChargedMicros  int64             `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro"`
+	ChargedMicros  *int64            `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro; null for those with whom the group is shared"`
 }
 
-// NewProgress is how it stands with a run.
-func NewProgress(j *client.Job) JobProgress {
+// NewProgress is how it stands with a run, for its owner or a customer who may read it.
+func NewProgress(j *client.Job, reader string) JobProgress {
 	return JobProgress{State: streamState(j), ItemsQuantity: j.Items, TotalRequests: j.Pages,
 		Duration:     duration(j),
 		ErrorMessage: given(j.Message), StopReason: given(j.Reason), SuccessLinks: j.Success,
 		ErrorLinks: j.Errors,
-		TotalLinks: j.Links, DeliveredPages: j.Delivered, ChargedMicros: j.Charged}
+		TotalLinks: j.Links, DeliveredPages: j.Delivered, ChargedMicros: charged(j, reader)}
 }
 
 // streamState is a job's state in the stream's words (decision 13). A run that still drains is
@@ -113,7 +113,7 @@ func (r Resource) follow(job *client.Job, customer string) operation.Events {
 	return func(ctx context.Context, to *operation.EventWriter) error {
 		for {
 			if err := to.Send("status", strconv.FormatUint(job.Index, 10),
-				NewProgress(job)); err != nil {
+				NewProgress(job, customer)); err != nil {
 				return err
 			}
 			if job.Closed {

@@ -63,7 +63,7 @@ func (r Resource) startGroup() *operation.Operation {
 		Access: auth.Write, Rate: limits.GroupRun, Idempotency: operation.Optional,
 		Timeout: 2 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.IdempotencyInFlight,
-			fault.IdempotencyOverflow},
+			fault.IdempotencyOverflow, fault.OutOfSpace},
 	}, func(ctx context.Context, from *operation.Caller, in *groupRunRequest) (RunsOfGroup,
 		error) {
 		launched, err := r.Launcher.StartGroup(ctx, api.Launching(from, groupRunID), in.ID,

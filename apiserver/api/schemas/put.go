@@ -28,7 +28,8 @@ func (r Resource) put() *operation.Operation {
 			"change go on with the schema as it was.",
 		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
 		Invalid: fault.SchemaValidation,
-		Errors:  []fault.Code{fault.SchemaValidation, fault.LimitReached},
+		Errors: []fault.Code{fault.SchemaValidation, fault.LimitReached,
+			fault.OutOfSpace},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Schema, error) {
 		return r.save(ctx, from, from.Customer, &in.Body)
 	})
@@ -43,7 +44,8 @@ func (r Resource) putGlobal() *operation.Operation {
 		Description: "Every customer may read global schemas and use them in AI_CONF scrapers.",
 		Access:      auth.Admin, Rate: limits.General, Idempotency: operation.Optional,
 		Invalid: fault.SchemaValidation,
-		Errors:  []fault.Code{fault.SchemaValidation, fault.LimitReached},
+		Errors: []fault.Code{fault.SchemaValidation, fault.LimitReached,
+			fault.OutOfSpace},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Schema, error) {
 		return r.save(ctx, from, "", &in.Body)
 	})

@@ -75,10 +75,12 @@ type Health struct {
 }
 
 // Readiness says that calls are served. A server whose issuer is away is ready: keys, and tokens
-// of keys that it knows, go on.
+// of keys that it knows, go on. One whose disks are short is, too: reads go on, and so do stops and
+// payments.
 type Readiness struct {
 	Status string `json:"status" enum:"ok"`
 	Issuer string `json:"issuer,omitempty" enum:"reachable,away" doc:"How it stands with the OpenID Connect issuer; left out where there is none"`
+	Space  string `json:"space" enum:"ok,short" doc:"Whether disks have room; while they are short, lists, launches and uploads are refused with out_of_space"`
 }
 
 // healthz is GET /healthz.
@@ -107,7 +109,10 @@ func (r Resource) readyz() *operation.Operation {
 			return Readiness{}, fault.Wrap(fault.Unavailable, err,
 				"the control plane does not answer")
 		}
-		answer := Readiness{Status: "ok"}
+		answer := Readiness{Status: "ok", Space: "ok"}
+		if r.Client.View().IsShort() {
+			answer.Space = "short"
+		}
 		if reachable, known := r.Issuer(); known && reachable {
 			answer.Issuer = "reachable"
 		} else if known {

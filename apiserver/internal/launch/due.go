@@ -17,7 +17,8 @@ const (
 	dueAtOnce = hostsAtOnce
 	// dueLookedAt bounds the scrapers with a schedule of their own that one step passes over.
 	dueLookedAt = 10_000
-	// roomRests is how long a start waits whose customer has all the runs open that it may.
+	// roomRests is how long a start waits whose customer has all the runs open that it may, or
+	// while disks are short.
 	roomRests = 5 * time.Second
 )
 
@@ -54,6 +55,9 @@ func (c *DueConfig) step(ctx context.Context, id ids.ID) (work.Outcome, error) {
 	item := view.WorkItem(id)
 	if item == nil {
 		return work.Done(), nil // another owner has done it
+	}
+	if view.IsShort() {
+		return work.Rest(nil, roomRests), nil
 	}
 	g := newGathering(c.Launcher, view, item.Customer)
 	due := client.DueOf(item.Args)

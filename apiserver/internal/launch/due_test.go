@@ -84,6 +84,23 @@ func TestDueGroup(t *testing.T) {
 	}
 }
 
+// What is due waits while disks are short, and starts once there is room.
+func TestDueGroupWaitsForSpace(t *testing.T) {
+	const scrapers = 3
+	r := newDue(t, scrapers)
+	r.state.Short(t, "row store")
+	if end, err := r.do(Due(DueConfig{Launcher: r.Launcher})); end != work.Rested || err != nil {
+		t.Fatal(end, err)
+	}
+	r.wantLists(t, 0)
+	r.state.Short(t, "")
+	if end, err := r.do(Due(DueConfig{Launcher: r.Launcher})); end != work.Ended || err != nil {
+		t.Fatal(end, err)
+	}
+	r.check(scrapers)
+	r.wantLists(t, scrapers)
+}
+
 // Two owners do one item at once: each run is made once, and their lists are all of somebody.
 func TestDueGroupOfTwoOwners(t *testing.T) {
 	const scrapers = 2*dueAtOnce + 3

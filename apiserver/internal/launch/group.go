@@ -27,8 +27,8 @@ const (
 // StartGroup launches a run of each scraper of a group that can run, as many as the customer may
 // have open. The others are skipped, each with the reason. One command makes all runs, so a call
 // that was made before answers the original ones. maxCharge, in micros, is the most that all runs
-// together may cost: see divide. nil: no cap. Faults: not_found, customer_blocked
-// and those of idempotency keys.
+// together may cost: see divide. nil: no cap. Faults: not_found, customer_blocked,
+// out_of_space and those of idempotency keys.
 func (l *Launcher) StartGroup(ctx context.Context, from *Caller, id ids.ID,
 	maxCharge *int64) (client.LaunchedRuns, error) {
 	none := client.LaunchedRuns{}

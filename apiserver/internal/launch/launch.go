@@ -75,7 +75,7 @@ type Caller struct {
 func Errors() []fault.Code {
 	return []fault.Code{fault.ScraperAlreadyRunning, fault.TierUnavailable,
 		fault.WalletInsufficient, fault.LimitReached, fault.IdempotencyInFlight,
-		fault.IdempotencyOverflow, fault.SchemaGone, fault.ScraperChanged}
+		fault.IdempotencyOverflow, fault.SchemaGone, fault.ScraperChanged, fault.OutOfSpace}
 }
 
 // affordable refuses a launch that cannot fetch a single page before anything is taken in. The

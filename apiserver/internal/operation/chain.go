@@ -78,6 +78,8 @@ type Chain struct {
 	// SpoolDir is a folder for bodies that are being received; the system's for temporary files
 	// when "".
 	SpoolDir string
+	// Disk is that of SpoolDir, whose floor bodies leave free; nil: 1 GiB of it stays free.
+	Disk *telemetry.Disk
 
 	underway underway
 	shares   shares        // of large and streamed bodies
@@ -90,6 +92,10 @@ type Chain struct {
 func (c *Chain) Handler(ops []*Operation) fasthttp.RequestHandler {
 	if c.places == nil {
 		c.places, c.free = make(chan struct{}, maxLarge), telemetry.FreeSpace
+		if c.Disk != nil {
+			c.free = func(string) (uint64, bool) { return c.Disk.Left() }
+			c.spools.reserve = int64(c.Disk.Floor.Bytes())
+		}
 	}
 	return c.Routes(ops, func(op *Operation) fasthttp.RequestHandler {
 		return func(rc *fasthttp.RequestCtx) { c.serve(op, rc) }

@@ -111,6 +111,9 @@ func (x *exchange) hash(in *incoming, body []byte) uint64 {
 	return h.Sum64()
 }
 
+// spaceRetry is when a call may be repeated for which there was no disk space.
+const spaceRetry = time.Minute
+
 // fail answers with an error.
 func (x *exchange) fail(err error) {
 	var coded *fault.Error
@@ -128,6 +131,8 @@ func (x *exchange) fail(err error) {
 	case problem.Code == fault.TrialLimitReached:
 		now := x.Clock.Now().UTC()
 		h.Set("Retry-After", seconds(now.Truncate(24*time.Hour).AddDate(0, 0, 1).Sub(now)))
+	case problem.Code == fault.OutOfSpace:
+		h.Set("Retry-After", seconds(spaceRetry))
 	case x.from.RetryAfter > 0:
 		h.Set("Retry-After", seconds(x.from.RetryAfter))
 	case problem.Status == 429 || problem.Status == 503:

@@ -31,7 +31,8 @@ func DescribeBodies() string {
 		"taken at a time, and others wait for them. "+
 		"A streamed body has at most %d GiB (413). They are kept on disk until they are worked "+
 		"on; when that is full, the "+
-		"call ends with 503 unavailable.", p.least/int64(p.window/time.Second), p.window, p.stall,
+		"call ends with 503 unavailable, and where the disk itself has no room with "+
+		"out_of_space.", p.least/int64(p.window/time.Second), p.window, p.stall,
 		customerShare, maxReceived>>30)
 }
 
@@ -124,8 +125,12 @@ func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.
 	}
 	source := &reading{from: x.body}
 	to := &spool{Writer: file, take: func(n int64) error {
-		return x.spools.takeBytes(x.from.Customer, n,
-			func() (uint64, bool) { return x.free(x.SpoolDir) })
+		free := func() (uint64, bool) { return x.free(x.SpoolDir) }
+		err := x.spools.takeBytes(x.from.Customer, n, free)
+		if left, known := free(); err != nil && known && left < uint64(x.spools.least()+n) {
+			return errDiskShort
+		}
+		return err
 	}}
 	x.after(func() { x.spools.leave(x.from.Customer, to.taken) })
 	err = refine(to, io.LimitReader(source, limit+1))

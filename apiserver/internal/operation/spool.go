@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"io"
 	"sync"
 
@@ -12,7 +13,7 @@ import (
 const (
 	maxSpooled      = 16 << 30 // of all customers together
 	maxSpooledOfOne = 4 << 30  // of one customer
-	// spoolReserve is what stays free on the disk, whatever else fills it.
+	// spoolReserve is what stays free on the disk, whatever else fills it, unless told.
 	spoolReserve = 1 << 30
 	// spoolStep is taken at a time.
 	spoolStep = 4 << 20
@@ -20,6 +21,8 @@ const (
 
 // spools counts what bodies take on disk. The zero value is ready.
 type spools struct {
+	reserve int64 // bytes that stay free on the disk; 0: spoolReserve
+
 	mu    sync.Mutex
 	all   int64
 	ofOne map[string]int64 // by customer, of those that have some
@@ -28,10 +31,15 @@ type spools struct {
 var (
 	errSpoolsFull = fault.New(fault.Unavailable,
 		"bodies and answers that are under way take all the disk there is for them; try again later")
+	errDiskShort = fault.New(fault.OutOfSpace,
+		"the disk has too little room for bodies of this length; try again later")
 	errCustomerFull = fault.New(fault.Unavailable,
 		"the customer's other bodies and answers that are under way leave no room for this one; "+
 			"try again after them")
 )
+
+// least is how many bytes stay free on the disk.
+func (s *spools) least() int64 { return cmp.Or(s.reserve, spoolReserve) }
 
 // takeBytes takes n bytes for a customer, or none. free is what the disk has left, as far as that
 // is known.
@@ -39,7 +47,7 @@ func (s *spools) takeBytes(customer string, n int64, free func() (uint64, bool))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch left, known := free(); {
-	case s.all+n > maxSpooled, known && left < uint64(spoolReserve+n):
+	case s.all+n > maxSpooled, known && left < uint64(s.least()+n):
 		return errSpoolsFull
 	case s.ofOne[customer]+n > maxSpooledOfOne+customerShare*spoolStep: // steps that are not full
 		return errCustomerFull

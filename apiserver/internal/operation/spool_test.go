@@ -78,7 +78,7 @@ func TestBodiesLeaveTheDiskItsReserve(t *testing.T) {
 		x := &exchange{Chain: c,
 			body: &body{source: &io.LimitedReader{R: zeros{}, N: 3 * spoolStep / 2}, declared: -1}}
 		received, err := x.receive(context.Background(), maxReceived, Verbatim)
-		if full != errors.Is(err, errSpoolsFull) || full != (received == nil) {
+		if full != errors.Is(err, errDiskShort) || full != (received == nil) {
 			t.Errorf("full %v: %v", full, err)
 		}
 		if received != nil {

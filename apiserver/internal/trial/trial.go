@@ -40,7 +40,7 @@ const (
 func Errors() []fault.Code {
 	return []fault.Code{fault.InvalidURL, fault.SchemaValidation, fault.SourceUnreachable,
 		fault.WalletInsufficient, fault.MaxChargeReached, fault.LimitReached,
-		fault.TrialLimitReached}
+		fault.TrialLimitReached, fault.OutOfSpace}
 }
 
 // Trials runs trials. Its fields are set before its first use, and it is safe for concurrent use

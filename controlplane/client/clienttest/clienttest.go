@@ -170,6 +170,12 @@ func (c *Client) Replace(t testing.TB) {
 	before.Abandon()
 }
 
+// Short says whose disks have too little room for anything new; "": there is room.
+func (c *Client) Short(t testing.TB, whose string) {
+	t.Helper()
+	c.Must(t, command.NoteSpacePayload{Short: whose})
+}
+
 var errNotHere = errors.New("clienttest: not part of this control plane")
 
 // Dispatch sends links of a run out, as far as money reaches.

@@ -30,6 +30,25 @@ func activateVersion(tx *state.Tx, p command.ActivateVersionPayload) (command.No
 	return command.None{}, nil
 }
 
+// errShort refuses what would take more room, as long as there is too little.
+func errShort() error {
+	return fault.New(fault.OutOfSpace, "the service has too little disk space to take in anything "+
+		"new; what is under way waits. Try again later")
+}
+
+func noteSpace(tx *state.Tx, p command.NoteSpacePayload) (command.None, error) {
+	if len(p.Short) > command.MaxShortBytes {
+		return command.None{}, fault.Invalid(fault.InvalidRequest, "short", "at most %d bytes",
+			command.MaxShortBytes)
+	}
+	if known := tx.Cluster(); known != nil && known.Short != p.Short {
+		noted := *known
+		noted.Short = p.Short
+		tx.PutCluster(&noted)
+	}
+	return command.None{}, nil
+}
+
 func registerNode(tx *state.Tx, p command.RegisterNodePayload) (command.None, error) {
 	if err := bindServices(tx, p); err != nil {
 		return command.None{}, err

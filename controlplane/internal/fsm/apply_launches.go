@@ -26,6 +26,9 @@ func launchRuns(tx *state.Tx, p command.LaunchRunsPayload) (command.LaunchedRuns
 		return answer, fault.New(fault.CustomerBlocked, "an admin has blocked this customer: it "+
 			"launches no runs")
 	}
+	if tx.IsShort() {
+		return answer, errShort()
+	}
 	launchMembers(tx, &p, &answer)
 	return answer, nil
 }
@@ -77,6 +80,7 @@ func launchItem(tx *state.Tx, p command.LaunchRunsPayload) (command.LaunchedRuns
 	answer := command.LaunchedRuns{Unnamed: p.Unnamed}
 	item := tx.WorkItem(p.Item.ID)
 	if item == nil || item.Customer != p.Customer || !bytes.Equal(item.Cursor, p.Item.From) ||
+		len(p.Runs) > 0 && tx.IsShort() ||
 		len(p.Runs) > command.MaxRunsAtOnce || len(p.Skipped) > command.MaxSkips ||
 		len(tx.OpenJobsOfCustomer(p.Customer))+len(p.Runs) > maxOpenRuns { // what is due waits
 		return answer, nil

@@ -13,6 +13,9 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 		return none, fault.New(fault.CustomerBlocked, "an admin has blocked this customer: it "+
 			"launches no runs")
 	}
+	if tx.IsShort() {
+		return none, errShort()
+	}
 	if p.Trial != nil {
 		return launchTrial(tx, &p)
 	}

@@ -14,6 +14,9 @@ const (
 )
 
 func putSchema(tx *state.Tx, p command.PutSchemaPayload) (state.Schema, error) {
+	if tx.IsShort() {
+		return state.Schema{}, errShort()
+	}
 	schema := state.Schema{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
 	known := tx.Schema(p.Known)
 	if known != nil && known.Customer != p.Customer {

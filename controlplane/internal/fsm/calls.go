@@ -119,6 +119,9 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 		}
 		return
 	case command.ClaimCallPayload:
+		if result.Err != nil {
+			return // it is not claimed
+		}
 		under := result.Value.(*state.Claim)
 		claim := tx.NewClaim(call.Customer, call.Operation, call.Key)
 		claim.List, claim.Node, claim.Boot = under.List, under.Node, under.Boot
@@ -209,7 +212,11 @@ func (m *FSM) load(number uint16, value, failure []byte) Result {
 	return Result{Value: decoded}
 }
 
-func claimCall(_ *state.Tx, p command.ClaimCallPayload) (*state.Claim, error) {
+// claimCall begins a call that takes time. One that brings a link list has to have room for it.
+func claimCall(tx *state.Tx, p command.ClaimCallPayload) (*state.Claim, error) {
+	if !p.List.IsZero() && tx.IsShort() {
+		return nil, errShort()
+	}
 	return &state.Claim{List: p.List, Node: p.Node, Boot: p.Boot}, nil
 }
 

@@ -49,6 +49,7 @@ type Store interface {
 	PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
 	ExpirePast(ctx context.Context, before time.Time) error
 	PastHead(ctx context.Context, path rowstore.Path) (uint64, error)
+	Free(ctx context.Context) (bytes uint64, known bool, err error)
 }
 
 // Config is what all leaderships of a node have in common. The control plane's own configuration
@@ -87,6 +88,7 @@ type Config struct {
 	ArchiveKeep  uint32
 	HistoryKept  time.Duration // how long an ended run stays in the archive
 	Autopilot    quorum.Config
+	RowsFloor    *telemetry.Floor // of the row store's disk; nil: it is never short
 
 	Point   func(name string)
 	Logger  *slog.Logger

@@ -44,6 +44,8 @@ type Leadership struct {
 	historyExpired time.Time
 	// since when members have been gone, as the autopilot saw them last
 	gone atomic.Pointer[map[string]time.Time]
+	// what the row store's disk has left, as it said last
+	rows atomic.Pointer[room]
 
 	planNow     signal // a command made room, brought work or money
 	planLater   signal // the leader's own steps may have made room
@@ -93,6 +95,9 @@ func (l *Leadership) observe(payload command.Payload, result any) {
 		l.runClosed(p.Job) // as long as the state is sure to have it
 	case command.PutScraperPayload, command.PutGroupPayload, command.PutStartTypePayload:
 		l.startNow.raise()
+	case command.NoteSpacePayload:
+		l.planNow.raise()
+		l.publishNow.raise()
 	case command.RegisterNodePayload, command.DrainNodePayload:
 		l.assignNow.raise()
 	}
@@ -133,7 +138,7 @@ func (l *Leadership) work(ctx context.Context) {
 		"assign": l.assignWhenDue, "expire": l.expire, "undone": l.dropUndone,
 		"autopilot": l.autopilot, "clocks": l.compareClocks, "version": l.activateVersion,
 		"digests": l.compareDigests, "archive": l.archivePast,
-		"schedules": l.startDue,
+		"schedules": l.startDue, "space": l.watchSpace,
 	} {
 		routines.Go(func() { l.keep(ctx, name, routine) })
 	}

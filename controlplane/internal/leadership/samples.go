@@ -15,6 +15,7 @@ func (h *Holder) measure(to *telemetry.Metrics) {
 	h.measureMoney(to)
 	h.measureShards(to)
 	h.measureArchive(to)
+	h.measureSpace(to)
 	h.clocks.measure(to, func() bool { return h.Current() != nil })
 }
 

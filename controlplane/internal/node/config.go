@@ -32,6 +32,7 @@ type Config struct {
 
 	Point       func(name string) // called at named places, for crash tests
 	BeforeWrite func()            // called before Raft's log, term or vote is written
+	Disk        *telemetry.Disk   // of Dir; nil: it is never short
 
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics // may be nil

@@ -47,6 +47,8 @@ type (
 		Digests []state.Digest `cbor:"9,keyasint,omitempty"`
 		// the cluster's version, as its copy of the state has it; 0: 1
 		Active uint32 `cbor:"10,keyasint,omitempty"`
+		// Short: the node's disk has less than its floor.
+		Short bool `cbor:"11,keyasint,omitempty"`
 	}
 
 	// Answer is what a node says of itself, and who it is by its certificate.
@@ -93,7 +95,8 @@ func (n *Node) report() (Report, error) {
 	defer n.Leave()
 	answer := Report{Status: status, LastIndex: r.LastIndex(),
 		Clock: n.config.Clock.Now().UnixMilli(), Applies: n.config.Newest,
-		Digests: n.Store().Digests(), Active: n.View().ClusterVersion()}
+		Digests: n.Store().Digests(), Active: n.View().ClusterVersion(),
+		Short: n.Short()}
 	if r.State() != raft.Leader {
 		answer.Silence = max(time.Since(r.LastContact()), 1)
 	}
@@ -107,6 +110,9 @@ func (n *Node) report() (Report, error) {
 	answer.LastTerm, err = strconv.ParseUint(r.Stats()["last_log_term"], 10, 64)
 	return answer, err
 }
+
+// Short says whether this node's disk has less than its floor.
+func (n *Node) Short() bool { return n.config.Disk.Short() }
 
 // statusOf is what the node at an address says of itself.
 func (n *Node) statusOf(ctx context.Context, address string) (answer Answer, err error) {

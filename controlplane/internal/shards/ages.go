@@ -1,6 +1,9 @@
 package shards
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Ages says how long ago each node that this leader has heard was heard last.
 func (t *Tracker) Ages() map[string]time.Duration {
@@ -12,4 +15,22 @@ func (t *Tracker) Ages() map[string]time.Duration {
 		ages[node] = now.Sub(m.heard)
 	}
 	return ages
+}
+
+// Short names the fetchers when the disks of all that are heard are short, in order; else none.
+func (t *Tracker) Short() (names []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.config.Now()
+	for name, m := range t.members {
+		switch {
+		case !t.fresh(m, now) || m.beat.Leaving:
+		case !m.beat.Short:
+			return nil
+		default:
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

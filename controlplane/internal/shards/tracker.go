@@ -26,10 +26,12 @@
 //
 // A node that drains or stops lets go of everything at once, and of a shard that nobody can take
 // nobody is the owner. When shares change otherwise (a node joins, or weighs more than before), an
-// eighth of the shards is on the move at a time. So the others go on being fetched.
+// eighth of the shards is on the move at a time. So the others go on being fetched. Nodes whose
+// disks are short have shards only while no other one can.
 package shards
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -153,12 +155,22 @@ func (t *Tracker) Plan(nodes []*state.Node, shards []*state.Shard) []command.Sha
 	t.planned = now
 	p := plan{t: t, now: now, nodes: make(map[string]*state.Node, len(nodes)),
 		stays: map[string]bool{}}
+	var short []Candidate
 	for _, n := range nodes {
 		p.nodes[n.Name] = n
-		if m := t.of(n); t.fresh(m, p.now) && !departs(n, m) {
-			p.live = append(p.live, Candidate{Node: n.Name, Weight: n.Capacity})
-			p.stays[n.Name] = true
+		m := t.of(n)
+		if !t.fresh(m, p.now) || departs(n, m) {
+			continue
 		}
+		p.stays[n.Name] = true
+		if candidate := (Candidate{Node: n.Name, Weight: n.Capacity}); m.beat.Short {
+			short = append(short, candidate)
+		} else {
+			p.live = append(p.live, candidate)
+		}
+	}
+	if !slices.ContainsFunc(p.live, func(c Candidate) bool { return c.Weight > 0 }) {
+		p.live = append(p.live, short...) // better one without room than none
 	}
 	p.room = max(1, len(shards)/movingShare)
 	for _, s := range shards {

@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -120,6 +121,44 @@ func TestFreshNodeHasItsShardsWithTheFirstAnswer(t *testing.T) {
 			hold[0].Epoch != shard.Epoch {
 			t.Fatalf("owner %q before: told to hold %v", owner, hold)
 		}
+	}
+}
+
+// Who is short of disk hands over bit by bit to those who are not, and keeps all where nobody else
+// is there.
+func TestNodesWithoutRoomHandOver(t *testing.T) {
+	now := time.Unix(100, 0)
+	tracker := New(Config{Lease: time.Second, EndWithin: within(time.Second),
+		Now: func() time.Time { return now }})
+	nodes := []*state.Node{{Name: "full", Boot: ids.ID{1}, Capacity: 1},
+		{Name: "roomy", Boot: ids.ID{2}, Capacity: 1}}
+	beat := client.Heartbeat{Node: "full", Boot: ids.ID{1}, Short: true}
+	var list []*state.Shard
+	for n := range uint16(64) {
+		list = append(list, &state.Shard{Number: n, Owner: "full", Epoch: 1})
+		beat.Holding = append(beat.Holding, client.ShardEpoch{Shard: n, Epoch: 1})
+	}
+	tracker.Heard(beat)
+	if changes := tracker.Plan(nodes[:1], list); len(changes) != 0 {
+		t.Errorf("%d shards of the only node move", len(changes))
+	}
+	if short := tracker.Short(); !slices.Equal(short, []string{"full"}) {
+		t.Errorf("short are %v", short)
+	}
+	tracker.Heard(client.Heartbeat{Node: "roomy", Boot: ids.ID{2}})
+	if changes := tracker.Plan(nodes, list); len(changes) != 64/movingShare ||
+		changes[0].Owner != "full" || changes[0].Next != "roomy" {
+		t.Errorf("%d shards move: %+v", len(changes), changes)
+	}
+	if short := tracker.Short(); short != nil {
+		t.Errorf("one has room, and short are %v", short)
+	}
+	tracker.Heard(client.Heartbeat{Node: "roomy", Boot: ids.ID{2}, Leaving: true, Short: true})
+	if short := tracker.Short(); !slices.Equal(short, []string{"full"}) {
+		t.Errorf("without the one that leaves, short are %v", short)
+	}
+	if now = now.Add(time.Second); tracker.Short() != nil {
+		t.Error("who is silent is short")
 	}
 }
 

@@ -20,6 +20,18 @@ type Cluster struct {
 	Generation *Generation `cbor:"8,keyasint,omitempty" since:"2"`
 	// Version is what all members can apply (package command); 0 is 1, too.
 	Version uint32 `cbor:"9,keyasint,omitempty" since:"2"`
+	// Short says whose disks have less than their floor, for operators. While it is not "", nothing
+	// new is taken in and nothing is sent out.
+	Short string `cbor:"10,keyasint,omitempty" since:"2"`
+}
+
+// SpaceSince is the version of the cluster that knows of disks without room.
+const SpaceSince = 2
+
+// IsShort says whether disks have too little room for anything new.
+func (v *View) IsShort() bool {
+	cluster := v.Cluster()
+	return cluster != nil && cluster.Short != ""
 }
 
 // Generation is the time of a cluster's state from one restore to the next.

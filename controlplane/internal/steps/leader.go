@@ -122,8 +122,12 @@ func nowhere(seqs []uint32) []rowstore.Link {
 
 // Extend proposes what goes out next; whatever it picked it proposes until the outcome is known or
 // ctx ends. As long as little was picked it reads on: a long list whose hosts have no room would
-// cost a command for each reading otherwise. It reports whether there was anything to do.
+// cost a command for each reading otherwise. It reports whether there was anything to do. As long
+// as disks are short nothing goes out.
 func (l *Steps) Extend(ctx context.Context) (bool, error) {
+	if l.State().View().IsShort() {
+		return false, nil
+	}
 	plan, read, failed := l.gather(ctx)
 	if len(plan) == 0 {
 		return read, failed
@@ -158,8 +162,11 @@ func (l *Steps) gather(ctx context.Context) (plan []command.WindowRun, read bool
 }
 
 // Publish sends unsent tasks of a shard as far as the log has room. It reports whether all were
-// sent.
+// sent. As long as disks are short there are none to be sent.
 func (l *Steps) Publish(ctx context.Context, shard int) (bool, error) {
+	if l.State().View().IsShort() {
+		return true, nil
+	}
 	for {
 		sends := l.Dispatcher.Unsent(shard, publishMost)
 		if len(sends) == 0 {

@@ -72,6 +72,8 @@ type Config struct {
 	Plan func(task *model.Task) Plan
 	// Pages counts those passed on since the start, for the leader.
 	Pages func() uint64
+	// Short says whether the node's disk has less than its floor.
+	Short func() bool
 
 	MaxBytes   int64         // nothing is begun while as many are held
 	Timeout    time.Duration // of one try at a page

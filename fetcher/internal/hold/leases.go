@@ -69,7 +69,7 @@ func (h *Hold) sendHeartbeat(ctx context.Context, timeout time.Duration) (next t
 	ctx, cancel := context.WithTimeout(ctx, max(timeout, firstBeat))
 	defer cancel()
 	beat := client.Heartbeat{Node: h.config.Node, Boot: h.config.Boot, Pages: h.config.Pages(),
-		Unread: h.behind.Load()}
+		Unread: h.behind.Load(), Short: h.config.Short()}
 	h.mu.Lock()
 	for _, s := range h.shards {
 		beat.Holding = append(beat.Holding, client.ShardEpoch{Shard: s.number, Epoch: s.epoch})

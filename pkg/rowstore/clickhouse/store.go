@@ -187,6 +187,16 @@ func (s *Store) Identity(ctx context.Context) (string, error) {
 	return "clickhouse " + s.db + " " + found[0], nil
 }
 
+// Free is what the disk has left on which the server keeps its data. It takes no rights.
+func (s *Store) Free(ctx context.Context) (bytes uint64, known bool, err error) {
+	found, err := read(ctx, s, "SELECT filesystemAvailable()",
+		func(rows driver.Rows) (bytes uint64, err error) { return bytes, rows.Scan(&bytes) })
+	if err != nil || len(found) == 0 {
+		return 0, false, fmt.Errorf("row store: free space: %w", err)
+	}
+	return found[0], true, nil
+}
+
 func (s *Store) prepare(ctx context.Context) (err error) {
 	if s.encode, err = record.NewCodec(); err != nil {
 		return fmt.Errorf("row store: %w", err)

@@ -33,6 +33,8 @@ type Config struct {
 	// "rowstore.before_commit" and "rowstore.after_commit". A list has
 	// "rowstore.list_before_finish" and "rowstore.list_after_finish". nil: nothing.
 	Point func(name string)
+	// Free is how many bytes the disk of a directory has left; nil: nobody knows.
+	Free func(dir string) (bytes uint64, known bool)
 }
 
 // Bounds of memory.
@@ -51,6 +53,7 @@ const (
 // Store is a rowstore.Store on SQLite.
 type Store struct {
 	dir    string
+	free   func(dir string) (bytes uint64, known bool) // nil: nobody knows
 	writer *writer
 	reads  *sql.DB // customers' reads
 	// what the crawl itself reads: it never waits for a customer's
@@ -94,7 +97,8 @@ func Open(config Config) (*Store, error) {
 		return db
 	}
 	return &Store{
-		dir: config.Dir, writer: writer, reads: pool(readConnections), loop: pool(loopConnections),
+		dir: config.Dir, free: config.Free, writer: writer,
+		reads: pool(readConnections), loop: pool(loopConnections),
 		chunks: chunks, encode: encode, intakes: intake.NewGate(), patterns: patterns,
 	}, nil
 }
@@ -109,6 +113,15 @@ func (*Store) Claim(_ context.Context, owner string, _ bool) (whose string, err 
 
 // Advance implements rowstore.Store: one process has no programs of before beside it.
 func (*Store) Advance(context.Context) error { return nil }
+
+// Free implements rowstore.Store.
+func (s *Store) Free(context.Context) (bytes uint64, known bool, err error) {
+	if s.free == nil {
+		return 0, false, nil
+	}
+	bytes, known = s.free(s.dir)
+	return bytes, known, nil
+}
 
 // Close waits for the write under way and closes the database. Later calls fail, but for Close
 // itself.

@@ -53,7 +53,7 @@ type Job struct {
 	ItemsQuantity int64  `json:"itemsQuantity"`
 	TotalRequests int64  `json:"totalRequests"`
 	Duration      *int64 `json:"duration"`
-	ChargedMicros int64  `json:"chargedMicros"`
+	ChargedMicros *int64 `json:"chargedMicros"` // nil: it is another customer's to know
 	ErrorMessage  string `json:"errorMessage"`
 	StopReason    string `json:"stopReason"`
 

@@ -92,7 +92,7 @@ func (c *Job) show(t *terminal.Terminal, job *api.Job) error {
 	if job.Duration != nil {
 		pairs = append(pairs, []string{"took", terminal.Lasted(*job.Duration)})
 	}
-	pairs = append(pairs, []string{"cost", terminal.Euros(job.ChargedMicros)})
+	pairs = append(pairs, []string{"cost", cost(job)})
 	return terminal.PrintPairs(t.Out, pairs)
 }
 

@@ -82,5 +82,13 @@ func jobRow(job *api.Job) []string {
 	return []string{job.ID, job.State, terminal.Moment(job.Started), took,
 		terminal.Count(job.TotalLinks), terminal.Count(job.TotalRequests),
 		terminal.Count(job.ItemsQuantity), terminal.Count(job.ErrorLinks),
-		terminal.Euros(job.ChargedMicros), reason}
+		cost(job), reason}
+}
+
+// cost is what a run was charged, "" for a run of a group that is shared with the caller.
+func cost(job *api.Job) string {
+	if job.ChargedMicros == nil {
+		return ""
+	}
+	return terminal.Euros(*job.ChargedMicros)
 }

@@ -30,6 +30,7 @@ import (
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 	"shoal.dev/shoal/testkit/crash"
+	"shoal.dev/shoal/testkit/shortdisk"
 	"shoal.dev/shoal/testkit/skew"
 )
 
@@ -58,6 +59,8 @@ type node struct {
 	ids      ids.Source
 	*signals
 	point    func(string)
+	free     func(dir string) (bytes uint64, known bool) // of a disk
+	disk     *telemetry.Disk
 	stopping <-chan struct{} // closed when the process was told to stop
 	listener net.Listener    // of the API; nil without that role
 	admin    net.Listener    // of the API, for operators; nil: they share the other
@@ -93,7 +96,8 @@ func RunOn(ctx context.Context, config Config, on *Services) (err error) {
 	clock := skew.FromEnv(os.Getenv)
 	n := &node{config: config, name: NodeName, clock: clock, ids: ids.Random{Now: clock.Now},
 		boot: ids.Random{Now: clock.Now}.New(), point: crash.FromEnv(os.Getenv),
-		stopping: ctx.Done()}
+		free: shortdisk.FromEnv(os.Getenv, telemetry.FreeSpace), stopping: ctx.Done()}
+	n.disk = &telemetry.Disk{Dir: config.Data, Free: n.free, Floor: n.floor()}
 	if err := n.identify(); err != nil {
 		return err
 	}
@@ -175,10 +179,18 @@ func (n *node) close() (err error) {
 	return err
 }
 
+// floor is how much of one disk stays free; nil: it is never looked.
+func (n *node) floor() *telemetry.Floor {
+	if n.config.FreeMB == 0 {
+		return nil
+	}
+	return telemetry.NewFloor(uint64(n.config.FreeMB) << 20)
+}
+
 // about is what the process tells of itself.
 func (n *node) about() telemetry.Node {
 	about := telemetry.Node{Name: n.name, Roles: n.config.Roles, Version: version.String(),
-		Dir: n.config.Data}
+		Disk: n.disk}
 	if n.identity != nil {
 		about.CertificateExpires = n.identity.Expires()
 	}

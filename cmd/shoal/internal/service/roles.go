@@ -19,6 +19,7 @@ import (
 	"shoal.dev/shoal/pkg/lifecycle"
 	"shoal.dev/shoal/pkg/rules/ecb"
 	"shoal.dev/shoal/pkg/stream"
+	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 	"shoal.dev/shoal/testkit/crash"
 )
@@ -139,7 +140,7 @@ func (n *node) buildFetcher(context.Context) error {
 	poison := crash.PoisonFromEnv(os.Getenv)
 	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: n.boot, Log: n.records,
 		Control: fetcher.FromClient(n.control.Client()), Web: n.web, Model: asked, Rates: n.rates,
-		IDs:   n.ids,
+		IDs: n.ids, Disk: n.disk,
 		Clock: n.clock, ShardOf: shardBy(n.records.Partitions()), Workers: config.FetchWorkers,
 		Timeout: config.FetchTimeout, StopWithin: config.stopWithin(),
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
@@ -179,7 +180,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 		Store:    on.store, Guard: n.egress, ExchangeRates: n.rates, Limiter: on.cache,
 		Values: on.cache, Lag: on.lag,
 		Recount: n.recount, Node: n.name, Boot: n.boot, Clock: n.clock, IDs: n.ids,
-		DataDir: config.Data, Certificate: certificate,
+		DataDir: config.Data, Disk: n.watched(), Certificate: certificate,
 		NoRateLimits: config.NoRateLimits, Rates: config.Calls.Rates,
 		CustomerRates:  config.Calls.CustomerRates,
 		TrustedProxies: config.Calls.TrustedProxies, MaxHostRate: config.MaxHostRate,
@@ -193,6 +194,14 @@ func (n *node) buildAPI(context.Context) (err error) {
 	}
 	n.worker.Add(n.api.DueRuns(n.point))
 	return nil
+}
+
+// watched is the disk of the data directory, where it has a floor.
+func (n *node) watched() *telemetry.Disk {
+	if n.disk.Floor == nil {
+		return nil
+	}
+	return n.disk
 }
 
 func (n *node) apiPart() lifecycle.Part {

@@ -43,6 +43,9 @@ const (
 	maxLogFiles = 100
 )
 
+// maxFreeMB bounds --free-mb: a terabyte.
+const maxFreeMB = 1 << 20
+
 // Bounds of the days that an ended run stays in the history: no fewer than its rows stay.
 const (
 	minHistoryDays = 90
@@ -92,6 +95,8 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--log-mb: 1 to %d", maxLogMB)
 	case c.LogFiles < 1 || c.LogFiles > maxLogFiles:
 		return fmt.Errorf("--log-files: 1 to %d", maxLogFiles)
+	case c.FreeMB < 0 || c.FreeMB > maxFreeMB:
+		return fmt.Errorf("--free-mb: 0 to %d", maxFreeMB)
 	case c.HistoryDays < minHistoryDays || c.HistoryDays > maxHistoryDays:
 		return fmt.Errorf("--history-days: %d to %d", minHistoryDays, maxHistoryDays)
 	case c.StopGrace < 0:

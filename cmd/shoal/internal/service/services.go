@@ -124,7 +124,7 @@ func (c *ServicesConfig) openLog(ctx context.Context, n *node) (stream.Log, erro
 func (c *ServicesConfig) openRows(ctx context.Context, n *node) (rowstore.Store, error) {
 	if c.ClickhouseURL == "" {
 		store, err := sqlite.Open(sqlite.Config{Dir: filepath.Join(n.config.Data, "rows"),
-			Point: n.point})
+			Point: n.point, Free: n.free})
 		if err != nil {
 			return nil, err
 		}

@@ -61,6 +61,9 @@ func (n *node) stateSettings(shared controlplane.Services) controlplane.Config {
 	settings.Log, settings.Store, settings.Point = n.records, n.services.store, n.point
 	settings.BeforeWrite, settings.ElectionTimeout = slowdisk.FromEnv(os.Getenv),
 		cluster.ElectionTimeout
+	if floor := n.floor(); floor != nil {
+		settings.Disk, settings.RowsFloor = n.disk, floor
+	}
 	settings.HostRate, settings.MaxHostRate = config.HostRate, config.MaxHostRate
 	settings.HostOf, settings.ShardOf = authorityOf, shardBy(int(settings.Shards))
 	settings.Backups = controlplane.Backups{Every: config.Backups.Every, Keep: config.Backups.Keep}

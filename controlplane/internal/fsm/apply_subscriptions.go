@@ -7,6 +7,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
 
 const (
@@ -22,6 +23,21 @@ func checkCap(by *command.PlanCap, count int) error {
 	}
 	return fault.New(fault.PlanLimitReached, "the plan %s allows %d (%s)", by.Plan, by.Most,
 		by.Name)
+}
+
+// notifyNear tells a customer that has just made one more, or several, that it is near what its plan
+// allows: when it has come to four fifths, rounded up. Below it again, it is told again.
+func notifyNear(tx *state.Tx, customer string, by *command.PlanCap, before, now int) {
+	if by == nil {
+		return
+	}
+	if near := (by.Most*4 + 4) / 5; before >= near || now < near {
+		return
+	}
+	notify(tx, state.Notice{
+		ID:       state.NoticeID(model.QuotaNearLimit, customer, moment(tx), tx.Index),
+		Customer: customer, Event: model.QuotaNearLimit, Name: by.Name, Message: by.Plan,
+		Count: uint64(now), Most: uint64(by.Most)})
 }
 
 // changedSubscription is a customer's subscription as it is by now, to be changed.

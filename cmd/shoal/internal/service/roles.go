@@ -210,7 +210,11 @@ func (n *node) recount(ctx context.Context,
 				RecountMicros: c.RecountMicros, LedgerPages: c.LedgerPages,
 				RecountPages: c.RecountPages,
 				LedgerItems:  c.LedgerItems, RecountItems: c.RecountItems, Equal: c.Equal(),
-				Undone: c.Undone}
+				Unreadable: c.Unread != nil, Undone: c.Undone}
+			if c.Unread != nil {
+				n.forRole(identity.APIServer).Error("a run cannot be recounted", "job", c.Job,
+					"customer", c.Customer, "error", c.Unread)
+			}
 			if !yield(run, err) {
 				return
 			}

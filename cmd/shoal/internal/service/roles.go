@@ -166,6 +166,10 @@ func (n *node) buildAPI(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if payments != nil {
+		n.worker.Add(apiserver.Contracts(apiserver.ContractsConfig{Client: n.control.Client(),
+			Payments: payments, Logger: n.forRole("contracts"), Point: n.point}))
+	}
 	issuer, err := n.openOpenID()
 	if err != nil {
 		return err

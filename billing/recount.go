@@ -38,8 +38,8 @@ type Recounted struct {
 // Equal says whether the ledger is what the page records say. Of a run that was undone there is no
 // ledger to be held against, and of one that was not read there are no records.
 func (r Recounted) Equal() bool {
-	return !r.Undone && r.Unread == nil && r.LedgerMicros == r.RecountMicros && r.LedgerPages == r.RecountPages &&
-		r.LedgerItems == r.RecountItems
+	return !r.Undone && r.Unread == nil && r.LedgerMicros == r.RecountMicros &&
+		r.LedgerPages == r.RecountPages && r.LedgerItems == r.RecountItems
 }
 
 // recountedAtOnce is how many runs, with their entries, are looked up at a time.

@@ -199,8 +199,8 @@ func subscribed(t *testing.T) (*crashCase, *till, map[string]any) {
 }
 
 // TestCrashesOfSubscriptions kills the process around each call that ends something at the payment
-// provider, and in the work that makes them. The customer is removed meanwhile, and notices come. In
-// the end nothing can be paid any more, and what was told is there once.
+// provider, and in the work that makes them. The customer is removed meanwhile, and notices come.
+// In the end nothing can be paid any more, and what was told is there once.
 func TestCrashesOfSubscriptions(t *testing.T) {
 	t.Parallel()
 	type kill struct {

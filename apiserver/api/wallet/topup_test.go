@@ -190,8 +190,8 @@ func TestTopUpKeysTogether(t *testing.T) {
 	}
 }
 
-// TestTopUpsByTheThousand: of 64 calls at once under each of 1,000 keys one makes a session. Each is
-// paid for, told 64 times at once, and credited once.
+// TestTopUpsByTheThousand: of 64 calls at once under each of 1,000 keys one makes a session. Each
+// is paid for, told 64 times at once, and credited once.
 func TestTopUpsByTheThousand(t *testing.T) {
 	keys := 1_000
 	if testing.Short() {

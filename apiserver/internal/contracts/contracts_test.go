@@ -121,7 +121,7 @@ func TestWhatIsToEndEnds(t *testing.T) {
 // killed ends a step as a process's death does.
 type killed struct{}
 
-// TestEndingOfTheKilled dies at each point there is, and is begun anew: all has ended, and only what
+// TestEndingOfTheKilled dies at each point there is, and is begun anew: all has ended. Only what
 // was ended when it died is ended twice.
 func TestEndingOfTheKilled(t *testing.T) {
 	for at := 1; ; at++ {

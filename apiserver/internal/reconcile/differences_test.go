@@ -63,8 +63,8 @@ func TestDifferencesOfTheBooksAreNamed(t *testing.T) {
 			spoilWallet(m, func(w *client.Wallet) { w.Available++ })
 		},
 		reconcile.PrefixSum: func(m *months) {
+			entry := m.entry(1)
 			m.fake.Spoil(m, func(tx *clienttest.Tx) {
-				entry := m.entry(1)
 				entry.BalanceAfter++
 				tx.PutEntry(&entry)
 			})
@@ -90,16 +90,12 @@ func TestDifferencesOfTheBooksAreNamed(t *testing.T) {
 func TestGapsAreNamed(t *testing.T) {
 	for name, change := range map[string]func(m *months){
 		"an entry is missing": func(m *months) {
-			m.fake.Spoil(m, func(tx *clienttest.Tx) {
-				entry := m.entry(1)
-				tx.RemoveEntry(&entry)
-			})
+			entry := m.entry(1)
+			m.fake.Spoil(m, func(tx *clienttest.Tx) { tx.RemoveEntry(&entry) })
 		},
 		"the newest is missing": func(m *months) {
-			m.fake.Spoil(m, func(tx *clienttest.Tx) {
-				entry := m.entry(0)
-				tx.RemoveEntry(&entry)
-			})
+			entry := m.entry(0)
+			m.fake.Spoil(m, func(tx *clienttest.Tx) { tx.RemoveEntry(&entry) })
 		},
 		"another sum": func(m *months) {
 			spoilWallet(m, func(w *client.Wallet) { w.Available++; w.Sealed++ })

@@ -102,8 +102,8 @@ func (m *months) subscribe() {
 		}
 	case 1:
 		m.count++
-		m.subs[ref] = append(m.subs[ref], client.Contract{ID: fmt.Sprint("sub_", ref, m.count), Plan: "PRO",
-			Created: m.clock.Now().Unix(), Standing: client.ContractLive,
+		m.subs[ref] = append(m.subs[ref], client.Contract{ID: fmt.Sprint("sub_", ref, m.count),
+			Plan: "PRO", Created: m.clock.Now().Unix(), Standing: client.ContractLive,
 			PeriodEnd: m.clock.Now().Add(30 * 24 * time.Hour).UnixMilli()})
 	case 2:
 		m.fake.View().EndingSubscriptions(func(s *client.Subscription) bool {

@@ -25,8 +25,8 @@ func checkCap(by *command.PlanCap, count int) error {
 		by.Name)
 }
 
-// notifyNear tells a customer that has just made one more, or several, that it is near what its plan
-// allows: when it has come to four fifths, rounded up. Below it again, it is told again.
+// notifyNear tells a customer that has just made more that it is near what its plan allows. That is
+// from four fifths on, rounded up. Who has had fewer again is told again.
 func notifyNear(tx *state.Tx, customer string, by *command.PlanCap, before, now int) {
 	if by == nil {
 		return

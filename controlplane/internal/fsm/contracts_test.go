@@ -78,8 +78,8 @@ func TestReplacedCheckoutsEnd(t *testing.T) {
 	want("t10", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9")
 }
 
-// TestContractsOfTheRemovedEnd: whatever is told of a removed customer's contracts, before and
-// afterwards, each is to be ended until it is told that it has, and then never again.
+// TestContractsOfTheRemovedEnd: whatever is told of a removed customer's contracts, and when, each
+// is to be ended until it has. It is not to be ended again.
 func TestContractsOfTheRemovedEnd(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newBench(t)

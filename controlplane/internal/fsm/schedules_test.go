@@ -242,8 +242,8 @@ func TestRefusedStartsAreTold(t *testing.T) {
 	start(state.SkipBlocked, 4)
 }
 
-// Of what kept scrapers of one start from being launched, want of money is told, then what else has
-// to be mended: whatever came first, in one command or in several.
+// Of what kept scrapers of one start from being launched, want of money is told. Then comes what
+// else has to be mended. It does not matter what came first, or in how many commands.
 func TestWantOfMoneyIsToldFirst(t *testing.T) {
 	reasons := []state.SkipReason{state.SkipRunning, state.SkipInvalid, state.SkipUnaffordable,
 		state.SkipSchema, state.SkipFile}

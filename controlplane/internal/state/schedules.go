@@ -100,7 +100,7 @@ func (s *Schedule) launching(before int) int {
 	return -1
 }
 
-// Count adds to the newest start that was made. It keeps the newest of its reasons that none of them
+// Count adds to the newest start that was made. It keeps the newest of its reasons that none
 // outranks.
 func (s *Schedule) Count(launched, skipped uint32, reason SkipReason) {
 	i := s.launching(len(s.Starts))

@@ -38,8 +38,8 @@ func (r SkipReason) Refusal() bool {
 	return false
 }
 
-// Outranks says whether of two reasons this one is told, and the other one is not: what somebody has
-// to mend, and of that what money mends.
+// Outranks says whether of two reasons this one is told, and the other one is not. What money mends
+// goes before what somebody else mends, and that before what nobody has to.
 func (r SkipReason) Outranks(other SkipReason) bool { return r.rank() > other.rank() }
 
 func (r SkipReason) rank() int {

@@ -148,8 +148,8 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 }
 
 // passing says whether the same call may succeed later. Such a refusal is not kept. That is by
-// paying, by waiting, or when the service is well again (decision 5). So it is when a block is taken
-// back, or billing switched on.
+// paying, by waiting, or when the service is well again (decision 5). So it is when a block is
+// taken back, or billing switched on.
 func passing(err error) bool {
 	if err == nil {
 		return false

@@ -273,7 +273,7 @@ func (c *check) without(runs []*client.Job) []*client.Job {
 func (d *Daily) count(ctx context.Context, c *check, job *client.Job, entry *client.Entry) error {
 	run, unread := recountJob(ctx, d.config.Control.View(), d.config.Store, job, entry)
 	if unread != nil {
-		if _, away := d.config.Store.Recount(ctx, ids.ID{}); away != nil || ctx.Err() != nil {
+		if isAway(ctx, d.config.Store) {
 			return unread
 		}
 		d.config.Logger.Error("billing: a run cannot be counted", "job", job.ID, "customer",

@@ -28,6 +28,9 @@ type Provider interface {
 	// End ends a contract at once, and owes its customer what is paid beyond. One that has ended
 	// has. Its faults are payment_provider_failed.
 	End(ctx context.Context, contract string) error
+	// Expire has nobody pay in a session any more. One that was paid, or has expired, stays so. Its
+	// faults are payment_provider_failed.
+	Expire(ctx context.Context, session string) error
 }
 
 // PlanOrder is which plan is subscribed to.

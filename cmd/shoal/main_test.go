@@ -356,6 +356,8 @@ func TestReconcileNamesEachDifference(t *testing.T) {
 	b.api.Reconciled = `[]`
 	b.api.Recounts = `[{"jobId":"j9","ledgerMicros":150,"recountMicros":300,"equal":false}]`
 	b.shoal("billing", "reconcile").want(t, terminal.ExitDiffers, "RUN", "j9")
+	b.api.Recounts = `[{"jobId":"j8","ledgerMicros":150,"equal":false,"unreadable":true}]`
+	b.shoal("billing", "reconcile").want(t, terminal.ExitDiffers, "RUN_UNREADABLE", "j8")
 	b.shoal("billing", "reconcile", "--no-recount").want(t, terminal.ExitOK, "all agree")
 }
 
@@ -371,6 +373,12 @@ func TestRecountFailsOnADifference(t *testing.T) {
 	b.api.Recounts = `[{"jobId":"j1","ledgerMicros":150,"recountMicros":300,"equal":false}]`
 	b.shoal("billing", "recount", "--json").want(t, terminal.ExitFailed, "differ: j1",
 		`"recountMicros": 300`)
+	b.api.Recounts = `[{"jobId":"j1","ledgerMicros":150,"equal":false,"unreadable":true},
+		{"jobId":"j2","ledgerMicros":150,"recountMicros":300,"equal":false},
+		{"jobId":"j3","ledgerMicros":150,"recountMicros":150,"equal":true}]`
+	b.shoal("billing", "recount").want(t, terminal.ExitFailed, "UNREADABLE", "unknown",
+		"1 run of 3: ledger and page records differ: j2",
+		"1 run of 3: the page records cannot be read (the server's log says why): j1", "j3")
 }
 
 func TestErrorsHaveTheirExitCodes(t *testing.T) {

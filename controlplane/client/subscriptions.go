@@ -24,6 +24,7 @@ type (
 	OpenCheckout = command.OpenCheckoutPayload
 	TellContract = command.TellContractPayload
 	EndMove      = command.EndMovePayload
+	EndCheckout  = command.EndCheckoutPayload
 	ChooseFree   = command.ChooseFreePayload
 	PutInvoice   = command.PutInvoicePayload
 )

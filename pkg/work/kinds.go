@@ -6,16 +6,18 @@ package work
 
 // The kinds of work. Each belongs to one role, whose nodes alone do it.
 const (
-	Backup  = "backup"  // the state is saved in the blob store
-	Blobs   = "blobs"   // the blob store is counted, and what expired there goes
-	Email   = "email"   // what customers are told is sent by e-mail
-	Erase   = "erase"   // what the state has of removed customers goes
-	Expire  = "expire"  // rows that are older than they may be go
-	Launch  = "launch"  // runs that are due are launched
-	Orphans = "orphans" // link lists that nothing names go
-	Recount = "recount" // the ledger is held against the page records
-	Remove  = "remove"  // rows of what was deleted go
-	Retain  = "retain"  // rows of runs that newer ones replace go
+	Backup = "backup" // the state is saved in the blob store
+	Blobs  = "blobs"  // the blob store is counted, and what expired there goes
+	// Contracts ends, at the payment provider, subscriptions and checkouts that are to end.
+	Contracts = "contracts"
+	Email     = "email"   // what customers are told is sent by e-mail
+	Erase     = "erase"   // what the state has of removed customers goes
+	Expire    = "expire"  // rows that are older than they may be go
+	Launch    = "launch"  // runs that are due are launched
+	Orphans   = "orphans" // link lists that nothing names go
+	Recount   = "recount" // the ledger is held against the page records
+	Remove    = "remove"  // rows of what was deleted go
+	Retain    = "retain"  // rows of runs that newer ones replace go
 	// Webhooks calls customers that want to be told of events by requests.
 	Webhooks = "webhooks"
 )
@@ -23,7 +25,7 @@ const (
 // Role is the role whose nodes do a kind of work, "" of a kind that there is not.
 func Role(kind string) string {
 	switch kind {
-	case Email, Launch, Webhooks:
+	case Contracts, Email, Launch, Webhooks:
 		return "apiserver"
 	case Erase, Expire, Remove, Retain:
 		return "ingest"
@@ -48,6 +50,6 @@ func Destroys(kind string) bool {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Email, Erase, Expire, Launch, Orphans, Recount, Remove, Retain,
-		Webhooks}
+	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Launch, Orphans, Recount, Remove,
+		Retain, Webhooks}
 }

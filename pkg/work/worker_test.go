@@ -329,9 +329,10 @@ func TestRecurringWork(t *testing.T) {
 // TestNothingIsDestroyedInTheGrace: of all kinds, those that destroy wait until what a restore may
 // want need not be kept any longer.
 func TestNothingIsDestroyedInTheGrace(t *testing.T) {
-	waits := map[string]bool{work.Backup: false, work.Blobs: false, work.Email: false,
-		work.Erase: false, work.Expire: true, work.Launch: false, work.Orphans: false,
-		work.Recount: false, work.Remove: true, work.Retain: true, work.Webhooks: false}
+	waits := map[string]bool{work.Backup: false, work.Blobs: false, work.Contracts: false,
+		work.Email: false, work.Erase: false, work.Expire: true, work.Launch: false,
+		work.Orphans: false, work.Recount: false, work.Remove: true, work.Retain: true,
+		work.Webhooks: false}
 	for _, name := range work.Kinds() {
 		t.Run(name, func(t *testing.T) {
 			wait, said := waits[name]

@@ -26,6 +26,7 @@ type RecountedRun struct {
 	LedgerItems   uint64 `json:"ledgerItems"`
 	RecountItems  uint64 `json:"recountItems"`
 	Equal         bool   `json:"equal"`
+	Unreadable    bool   `json:"unreadable,omitempty" doc:"Its page records cannot be read, though those of others can; the server's log says why"`
 	Undone        bool   `json:"undone,omitempty" doc:"A restore undid the run: it is in no ledger, and nobody reads what is stored of it"`
 }
 
@@ -36,7 +37,8 @@ func (r Resource) recount() *operation.Operation {
 		Group:   group,
 		Summary: "Computes every closed run's charge anew from its page records",
 		Description: "Nothing is changed. A run whose ledger entry is not what its page records " +
-			"say has equal false. Runs that a " +
+			"say has equal false. One whose page records cannot be read has unreadable true, " +
+			"too, and keeps no other from being counted. Runs that a " +
 			"restore undid, and of which something is stored still, have undone true; they are " +
 			"in no ledger.",
 		Access: auth.Admin, Rate: limits.General, Timeout: 10 * time.Minute,

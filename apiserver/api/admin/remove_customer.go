@@ -70,8 +70,7 @@ func (r Resource) previewRemoveCustomer() *operation.Operation {
 				"Its wallet, ledger, run records and audit trail stay, under its reference.",
 				"Backups that were made before have it all."}
 			if r.Client.View().Subscription(in.Ref).Active() {
-				warnings = append(warnings, "Its subscription goes on at the payment provider: "+
-					"cancel it first.")
+				warnings = append(warnings, "Its subscription is ended at the payment provider.")
 			}
 			return warnings
 		})

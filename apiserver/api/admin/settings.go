@@ -103,7 +103,7 @@ func (Resource) settings() *operation.Operation {
 		ID: "svc_admin_get_settings", Routes: operation.Routes("GET /api/admin/settings"),
 		Group:   group,
 		Summary: "Answers what operators have set for the whole service",
-		Access:  auth.Admin, Rate: limits.General,
+		Access:  auth.Admin, Rate: limits.Settings,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (ServiceSettings, error) {
 		return newSettings(from.View.Settings()), nil
 	})
@@ -119,8 +119,9 @@ func (r Resource) putSettings() *operation.Operation {
 			"and for runs under way. A page is charged if billing was on when it was sent out " +
 			"and is on when it comes back. So what is under way costs nothing once billing is " +
 			"off, and what was sent out meanwhile stays free. Servers without rate limits have " +
-			"none in spite of figures here. A restore leaves the settings as they are.",
-		Access: auth.Admin, Rate: limits.General,
+			"none in spite of figures here. No figure keeps operators from this call. A restore " +
+			"leaves the settings as they are.",
+		Access: auth.Admin, Rate: limits.Settings,
 	}, func(ctx context.Context, from *operation.Caller, in *struct {
 		Body ServiceSettingsInput `body:"json"`
 	}) (ServiceSettings, error) {

@@ -1,11 +1,14 @@
 package admin_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/controlplane/client"
 )
 
@@ -95,4 +98,25 @@ func TestRatesAreSet(t *testing.T) {
 	s.Clock.Advance(time.Minute)
 	s.Run(t, limit("as ever", 600), set("together", `{"customerRates": {"read": "3/1h"}}`, nil),
 		limit("together", 3))
+}
+
+// Whatever figures an operator sets, the one that locks operators out included, can be taken back.
+func TestNoFigureLocksOperatorsOut(t *testing.T) {
+	s := apitest.Start(t, apitest.WithRateLimits)
+	least := map[string]string{}
+	for _, class := range limits.Classes() {
+		least[string(class)] = "1/24h"
+	}
+	customers := maps.Clone(least)
+	delete(customers, string(limits.Anonymous))
+	body, err := json.Marshal(map[string]any{"rates": least, "customerRates": customers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := apitest.Scenario{Name: "others", As: apitest.Admin, Do: "GET /api/admin/customers",
+		Status: 200}
+	s.Run(t, set("least", string(body), nil), status)
+	status.Status, status.Code = 429, "rate_limited"
+	s.Run(t, status, apitest.Scenario{Name: "get", As: apitest.Admin, Do: "GET " + settingsRoute,
+		Status: 200}, set("as ever", `{"rates": {}, "customerRates": {}}`, nil))
 }

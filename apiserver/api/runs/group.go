@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -60,8 +61,8 @@ func (r Resource) startGroup() *operation.Operation {
 			"a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could " +
 			"not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. " +
 			"The same Idempotency-Key within 24 hours answers the original runs.",
-		Access: auth.Write, Rate: limits.GroupRun, Idempotency: operation.Optional,
-		Timeout: 2 * time.Minute,
+		Access: auth.Write, Feature: plans.ManualRun, Rate: limits.GroupRun,
+		Idempotency: operation.Optional, Timeout: 2 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.IdempotencyInFlight,
 			fault.IdempotencyOverflow, fault.OutOfSpace},
 	}, func(ctx context.Context, from *operation.Caller, in *groupRunRequest) (RunsOfGroup,

@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -122,8 +123,8 @@ func (r Resource) startList() *operation.Operation {
 			"that end uncharged, and 3 reads of a domain. A customer who has never topped up " +
 			"gets a run that has failed with a message. With the tag of a plugin the rows are " +
 			"those of MARKETPLACE, described at PUT /api/scraper.",
-		Access: auth.Write, Rate: limits.ListRun, Idempotency: operation.Optional,
-		Timeout: listRunTime,
+		Access: auth.Write, Feature: plans.ManualRun, Rate: limits.ListRun,
+		Idempotency: operation.Optional, Timeout: listRunTime,
 		Errors: append([]fault.Code{fault.InvalidURL, fault.ListTooLarge, fault.TagNotResolved,
 			fault.GroupNotFound,
 			fault.ScraperNotFound, fault.NameTaken, fault.ListAlreadyRun, fault.TypeNotRunnable,

@@ -9,6 +9,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -33,7 +34,8 @@ func (r Resource) start() *operation.Operation {
 			"same Idempotency-Key " +
 			"within 24 hours answers the original run. Scrapers of list runs run through POST " +
 			"/api/scraper/url-list-run.",
-		Access: auth.Write, Rate: limits.Run, Idempotency: operation.Optional, Timeout: time.Minute,
+		Access: auth.Write, Feature: plans.ManualRun, Rate: limits.Run,
+		Idempotency: operation.Optional, Timeout: time.Minute,
 		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable,
 			fault.StartURLsUnreachable, fault.SearchNotConfigured}, launch.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *runRequest) (LaunchedRun, error) {

@@ -57,11 +57,8 @@ func (r Resource) startTopUp() *operation.Operation {
 	}, func(ctx context.Context, from *operation.Caller, in *struct {
 		Body TopUpInput `body:"json"`
 	}) (StartedTopUp, error) {
-		switch {
-		case r.Payments == nil:
+		if r.Payments == nil {
 			return StartedTopUp{}, errNoProvider
-		case from.View.Settings().BillingOff:
-			return StartedTopUp{}, errBillingOff
 		}
 		replay, err := client.Begin[client.OpenTopUp](ctx, r.Client,
 			client.ClaimCall{Node: r.Node, Boot: r.Boot}, from.Call)
@@ -72,7 +69,7 @@ func (r Resource) startTopUp() *operation.Operation {
 			return newTopUp(*replay), nil
 		}
 		opened, err := r.open(ctx, from, in.Body.AmountCents)
-		if err != nil {
+		if err != nil { // what passes is not kept under the key
 			r.release(ctx, from.Call)
 			return StartedTopUp{}, err
 		}
@@ -88,6 +85,9 @@ func newTopUp(opened client.OpenedTopUp) StartedTopUp {
 // nobody pays, since nobody has its address.
 func (r Resource) open(ctx context.Context, from *operation.Caller,
 	cents int64) (client.OpenedTopUp, error) {
+	if from.View.Settings().BillingOff {
+		return client.OpenedTopUp{}, errBillingOff
+	}
 	asking, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	session, err := r.Payments.Open(asking, payment.Order{Key: from.Call.Ticket.String(),

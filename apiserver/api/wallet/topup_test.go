@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +49,8 @@ func (f *till) Amend(context.Context, payment.Amendment) (payment.Contract, erro
 }
 
 func (f *till) End(context.Context, string) error { return f.fail }
+
+func (f *till) Expire(context.Context, string) error { return f.fail }
 
 func (f *till) asked() int {
 	f.mu.Lock()
@@ -187,6 +190,54 @@ func TestTopUpKeysTogether(t *testing.T) {
 	}
 }
 
+// TestTopUpsByTheThousand: of 64 calls at once under each of 1,000 keys one makes a session. Each
+// is paid for, told 64 times at once, and credited once.
+func TestTopUpsByTheThousand(t *testing.T) {
+	keys := 1_000
+	if testing.Short() {
+		keys = 50
+	}
+	const calls = 64
+	provider := &till{}
+	s := apitest.Start(t, paidTo(provider))
+	balance := s.Client.View().Wallet("alice").Balance()
+	var refused atomic.Int64
+	for n := range keys {
+		key, session := fmt.Sprint("key ", n), fmt.Sprint("cs_", n+1)
+		var all sync.WaitGroup
+		for range calls {
+			all.Go(func() {
+				a := s.Call(t, topUp(key, tenEUR))
+				if a.Status == 409 && a.Text("code") == "idempotency_in_flight" {
+					refused.Add(1)
+				} else if a.Status != 200 || a.Text("sessionId") != session {
+					t.Errorf("%s: %d %s", key, a.Status, a.Body)
+				}
+			})
+		}
+		all.Wait()
+		for range calls {
+			all.Go(func() {
+				s.Client.Must(t, client.PayTopUp{Session: session, Payment: "pi" + session,
+					Customer: "alice", Amount: 10_000_000, Entry: s.IDs.New()})
+			})
+		}
+		all.Wait()
+	}
+	view := s.Client.View()
+	if n := provider.asked(); n != keys || view.OpenTopUps("alice") != 0 {
+		t.Errorf("%d sessions for %d keys, and %d are open", n, keys, view.OpenTopUps("alice"))
+	}
+	if got := view.Wallet("alice").Balance() - balance; got != int64(keys)*10_000_000 {
+		t.Errorf("%d micros were credited for %d keys", got, keys)
+	}
+	if n := view.Customer("alice").Claims; n != keys {
+		t.Errorf("%d idempotency records for %d keys", n, keys)
+	}
+	t.Logf("%d keys, %d calls, of which %d came while the first was under way", keys, keys*calls,
+		refused.Load())
+}
+
 // TestTopUpCanBeTriedAgain: a provider that fails leaves the key free, and nothing else.
 func TestTopUpCanBeTriedAgain(t *testing.T) {
 	provider := &till{fail: fault.New(fault.ProviderFailed, "down")}
@@ -261,10 +312,11 @@ func TestTopUpWhileBillingIsOff(t *testing.T) {
 	s.Run(t, refusal(topUp("a", tenEUR)).of(404, "top_up_not_configured"))
 	provider.during = nil
 	bill(true)
-	begun := topUp("b", tenEUR)
-	begun.Status = 200
+	begun := topUp("a", tenEUR) // what was refused meanwhile is not kept
+	begun.Status, begun.Headers = 200, map[string]string{"Idempotency-Replayed": ""}
 	s.Run(t, begun)
 	bill(false)
-	s.Run(t, apitest.Scenario{Name: "status", As: apitest.User, Do: "GET /api/wallet/topup/cs_2",
-		Status: 200, Has: map[string]any{"status": "OPEN"}})
+	begun.Name, begun.Headers = "again", map[string]string{"Idempotency-Replayed": "true"}
+	s.Run(t, begun, apitest.Scenario{Name: "status", As: apitest.User,
+		Do: "GET /api/wallet/topup/cs_2", Status: 200, Has: map[string]any{"status": "OPEN"}})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -33,6 +34,8 @@ func Title(n *client.Notice) string {
 		return "A webhook was switched off"
 	case model.StartRefused:
 		return fmt.Sprintf("A scheduled start of %q was refused", n.Name)
+	case model.QuotaNearLimit:
+		return fmt.Sprintf("You are near what your plan allows of %s", capped(n.Name))
 	case model.WebhookTest:
 		return "A test of your webhook"
 	case model.MoreNotices:
@@ -65,12 +68,29 @@ func Text(n *client.Notice) string {
 		return fmt.Sprintf("Nothing is sent to %s any more%s", n.Name, because(n.Message))
 	case model.StartRefused:
 		return refusal(n)
+	case model.QuotaNearLimit:
+		return fmt.Sprintf("You have %d, and the plan %s allows %d.", n.Count, n.Message, n.Most)
 	case model.WebhookTest:
 		return "Nothing has happened."
 	case model.MoreNotices:
 		return "They found no room, since so many notices were unread."
 	}
 	return ""
+}
+
+// capped are the things that a cap of a plan counts.
+func capped(name string) string {
+	switch plans.Cap(name) {
+	case plans.MaxScrapers:
+		return "scrapers"
+	case plans.MaxGroups:
+		return "groups"
+	case plans.DataSharingLimits:
+		return "shares"
+	case plans.GroupCustomCategoriesLimit:
+		return "categories"
+	}
+	return name
 }
 
 // refusal says why a start was refused, and what helps.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"shoal.dev/shoal/apiserver/internal/notices"
+	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
 )
@@ -38,11 +39,26 @@ func TestRefusals(t *testing.T) {
 func TestWhatIsToldHasWords(t *testing.T) {
 	for _, event := range []model.Event{model.RunFailed, model.RunCompleted,
 		model.RunStoppedBalance, model.WalletLowBalance, model.TopUpApplied, model.TopUpFailed,
-		model.APIKeyCreated, model.StartRefused, model.WebhookDisabled, model.WebhookTest,
-		model.MoreNotices} {
+		model.APIKeyCreated, model.StartRefused, model.WebhookDisabled, model.QuotaNearLimit,
+		model.WebhookTest, model.MoreNotices} {
 		n := &client.Notice{Event: event, Name: "Shop"}
 		if title := notices.Title(n); strings.Contains(title, "_") || notices.Text(n) == "" {
 			t.Errorf("%s: %q, %q", event, title, notices.Text(n))
 		}
+	}
+}
+
+// TestCapsHaveWords: each cap of a plan says what it counts.
+func TestCapsHaveWords(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range plans.Caps() {
+		n := &client.Notice{Event: model.QuotaNearLimit, Name: string(name), Message: "PRO",
+			Count: 8, Most: 10}
+		title := notices.Title(n)
+		if strings.Contains(title, "_") || seen[title] ||
+			notices.Text(n) != "You have 8, and the plan PRO allows 10." {
+			t.Errorf("%s: %q, %q", name, title, notices.Text(n))
+		}
+		seen[title] = true
 	}
 }

@@ -114,7 +114,7 @@ func Run(ctx context.Context, reader client.Reader, history *client.History,
 	}
 	r.books(view)
 	for _, wallet := range view.Wallets() {
-		if err := r.wallet(ctx, view, history, wallet); err != nil {
+		if err := r.wallet(ctx, view, history, wallet, maxWaiting); err != nil {
 			return r, fmt.Errorf("ledger of %s: %w", wallet.Customer, err)
 		}
 	}

@@ -22,9 +22,10 @@ type sealed struct {
 }
 
 // wallet walks a wallet's ledger back to its beginning, in the order in which it was sealed. It
-// reads the entries in the order in which they were made: those that come too early wait.
+// reads the entries in the order in which they were made: those that come too early wait, so many
+// at most.
 func (r *Report) wallet(ctx context.Context, view *client.View, history *client.History,
-	w *client.Wallet) error {
+	w *client.Wallet, most int) error {
 	r.Wallets++
 	waiting := map[uint64]sealed{}
 	next, sum, open := w.Sequence, w.Sealed, int64(0)
@@ -51,8 +52,8 @@ func (r *Report) wallet(ctx context.Context, view *client.View, history *client.
 			sum -= one.amount
 			next--
 		}
-		if len(waiting) > maxWaiting {
-			return fault.New(fault.LimitReached, "more than %d entries wait for one", maxWaiting)
+		if len(waiting) > most {
+			return fault.New(fault.LimitReached, "more than %d entries wait for one", most)
 		}
 		if len(part) < entriesAtOnce {
 			break

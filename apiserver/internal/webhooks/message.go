@@ -18,7 +18,7 @@ type message struct {
 	Data      data        `json:"data"`
 }
 
-// data is what happened. Of the last seven members it has the one that the event is about.
+// data is what happened. Of the last eight members it has the one that the event is about.
 type data struct {
 	ID            ids.ID   `json:"id"` // of the notification, and the header webhook-id
 	Title         string   `json:"title"`
@@ -29,6 +29,7 @@ type data struct {
 	Group         *group   `json:"group,omitempty"`
 	Webhook       *webhook `json:"webhook,omitempty"`
 	Start         *start   `json:"start,omitempty"`
+	Quota         *quota   `json:"quota,omitempty"`
 	BalanceMicros *int64   `json:"balanceMicros,omitempty"`
 }
 
@@ -60,6 +61,14 @@ type start struct {
 	Name      string  `json:"name"`
 	Reason    string  `json:"reason"`
 	Skipped   uint64  `json:"skipped"` // scrapers
+}
+
+// quota is how much of what a plan allows is used.
+type quota struct {
+	Limit string `json:"limit"` // the name of the plan's cap
+	Plan  string `json:"plan"`
+	Used  uint64 `json:"used"`
+	Most  uint64 `json:"most"`
 }
 
 type topUp struct {
@@ -99,6 +108,8 @@ func newMessage(n *client.Notice) ([]byte, error) {
 		} else {
 			told.Data.Start.ScraperID = &n.Scraper
 		}
+	case model.QuotaNearLimit:
+		told.Data.Quota = &quota{Limit: n.Name, Plan: n.Message, Used: n.Count, Most: n.Most}
 	case model.WebhookDisabled, model.WebhookTest:
 		told.Data.Webhook = &webhook{ID: n.Subject, URL: n.Name}
 	}

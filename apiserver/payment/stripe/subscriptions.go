@@ -130,6 +130,21 @@ func (p *Provider) End(ctx context.Context, contract string) error {
 	return nil
 }
 
+// Expire implements payment.Provider. Stripe refuses it of a session that is not open.
+func (p *Provider) Expire(ctx context.Context, session string) error {
+	_, err := p.client.V1CheckoutSessions.Expire(ctx, session, nil)
+	refused := (*stripe.Error)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && (refused.HTTPStatusCode == http.StatusNotFound ||
+		refused.HTTPStatusCode == http.StatusBadRequest &&
+			refused.Type == stripe.ErrorTypeInvalidRequest):
+		return nil
+	}
+	return failed(err)
+}
+
 // subscription is what is read of one. Since 2025-03-31 the period is its item's.
 type subscription struct {
 	ID                string            `json:"id"`

@@ -199,6 +199,23 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// TestExpire: what is not open has ended. What cannot be asked has not.
+func TestExpire(t *testing.T) {
+	for status, ends := range map[int]bool{200: true, 400: true, 404: true, 500: false, 401: false,
+		429: false} {
+		body := `{"id": "cs_1", "status": "expired"}`
+		if status != 200 {
+			body = `{"error": {"type": "invalid_request_error"}}`
+		}
+		p, asked := answering(t, status, body)
+		if err := p.Expire(t.Context(), "cs_1"); (err == nil) != ends ||
+			(*asked)[0].Method != http.MethodPost ||
+			(*asked)[0].URL.Path != "/v1/checkout/sessions/cs_1/expire" {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
 // TestStripeMockTakesPlanCalls has Stripe's own description of its API check every parameter.
 func TestStripeMockTakesPlanCalls(t *testing.T) {
 	mock := os.Getenv("STRIPE_URL")
@@ -227,10 +244,11 @@ func TestStripeMockTakesPlanCalls(t *testing.T) {
 		Plan: "PRO", Cents: 1, Revision: 1}) // the answer is none
 	_, err = p.Amend(t.Context(), payment.Amendment{Key: "l", Contract: "sub_1", Plan: "BASIC",
 		Cents: 1, Revision: 2})
-	if end := p.End(t.Context(), "sub_1"); err != nil || end != nil {
-		t.Errorf("%v, %v", err, end)
+	end, expire := p.End(t.Context(), "sub_1"), p.Expire(t.Context(), "cs_1")
+	if err != nil || end != nil || expire != nil {
+		t.Errorf("%v, %v, %v", err, end, expire)
 	}
-	if d := cmp.Diff([]int{200, 200, 200, 200}, statuses); d != "" {
+	if d := cmp.Diff([]int{200, 200, 200, 200, 200}, statuses); d != "" {
 		t.Error(d)
 	}
 }

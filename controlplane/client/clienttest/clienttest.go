@@ -37,7 +37,8 @@ type Client struct {
 	index  uint64
 	frozen *client.View
 	down   error
-	lost   int // the answer of which command from now is lost, from 1; 0: none
+	lost   int    // the answer of which command from now is lost, from 1; 0: none
+	newest []byte // command
 }
 
 // New makes a cluster of 4 shards with prices of plain and rendered pages and of all endpoints.
@@ -100,6 +101,7 @@ func (c *Client) Propose(ctx context.Context, payload command.Payload, call *cli
 		return nil, err
 	}
 	c.index++
+	c.newest = data
 	result := c.fsm.Apply(c.index, data)
 	if c.lost > 0 {
 		if c.lost--; c.lost == 0 {

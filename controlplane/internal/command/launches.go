@@ -179,4 +179,4 @@ func (PutStartTypePayload) Declaration() Declaration {
 	return Declaration{Number: 204, By: APIServer, Kept: true, Since: LaunchesSince}
 }
 
-func (PutStartTypePayload) yields(state.Group) {}
+func (PutStartTypePayload) yields(None) {}

@@ -86,6 +86,20 @@ func (ChooseFreePayload) Declaration() Declaration {
 
 func (ChooseFreePayload) yields(state.Subscription) {}
 
+// EndCheckoutPayload says that nobody can pay in a checkout any more. One that is not known has
+// ended.
+type EndCheckoutPayload struct {
+	Customer string `cbor:"1,keyasint"`
+	Session  string `cbor:"2,keyasint"` // the provider's id
+}
+
+// Declaration implements Payload.
+func (EndCheckoutPayload) Declaration() Declaration {
+	return Declaration{Number: 209, By: APIServer, Since: state.SubscriptionsSince}
+}
+
+func (EndCheckoutPayload) yields(None) {}
+
 // PutInvoicePayload says how an invoice stands at the payment provider, in any order and number.
 // Beyond 1,000 of a customer the oldest makes room. Faults: unauthorized for a customer that does
 // not exist.

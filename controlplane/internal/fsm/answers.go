@@ -30,6 +30,8 @@ func answers() map[command.Number]answer {
 	add(all, keepLaunched, remakeLaunched)
 	add(all, keepEntry, remakeEntry)
 	add(all, keepWebhook, remakeWebhook)
+	add(all, keepProfile, remakeProfile)
+	add(all, keepCategory, remakeCategory)
 	return all
 }
 
@@ -244,4 +246,33 @@ func remakeWebhook(p command.PutWebhookPayload, k keptWebhook, at int64) state.W
 		w.Off = state.WebhookStopped
 	}
 	return w
+}
+
+// keptProfile is of a customer that had said nothing of itself before it signed up.
+type keptProfile struct {
+	_ struct{} `cbor:",toarray"`
+}
+
+func keepProfile(command.SignUpPayload, state.Profile) (keptProfile, bool) {
+	return keptProfile{}, true
+}
+
+func remakeProfile(p command.SignUpPayload, _ keptProfile, at int64) state.Profile {
+	return state.Profile{Customer: p.Customer, Email: p.Email, Firstname: p.Firstname,
+		Lastname: p.Lastname, AgreedAt: at, UpdatedAt: at}
+}
+
+type keptCategory struct {
+	_       struct{} `cbor:",toarray"`
+	ID      ids.ID
+	Created int64
+}
+
+func keepCategory(_ command.PutCategoryPayload, c state.Category) (keptCategory, bool) {
+	return keptCategory{ID: c.ID, Created: c.CreatedAt}, true
+}
+
+func remakeCategory(p command.PutCategoryPayload, k keptCategory, at int64) state.Category {
+	return state.Category{ID: k.ID, Group: p.Group, Customer: p.Customer, Name: p.Name,
+		Filters: p.Filters, CreatedAt: k.Created, UpdatedAt: at}
 }

@@ -76,6 +76,24 @@ func TestRecordsAreBrief(t *testing.T) {
 				Dropped: math.MaxUint32, Tiers: model.TiersOf(model.Plain), Scraper: b.scraper}
 			return p, command.StopRunPayload{Customer: customer, Scraper: b.scraper}
 		},
+		"a category": func(b *trials) (call, after command.Payload) {
+			p := command.PutCategoryPayload{ID: b.ids.New(), Customer: customer, Group: b.group,
+				Name: long, Filters: []byte(strings.Repeat(long, 80))}
+			changed := p
+			changed.Filters = []byte("{}")
+			return p, changed
+		},
+		"a start type": func(b *trials) (call, after command.Payload) {
+			p := command.PutStartTypePayload{Customer: customer, Group: b.group,
+				StartType: "DAILY"}
+			return p, command.PutStartTypePayload{Customer: customer, Group: b.group,
+				StartType: "MANUAL"}
+		},
+		"a sign-up": func(*trials) (call, after command.Payload) {
+			return command.SignUpPayload{Customer: customer, Email: long, Firstname: long,
+					Lastname: long}, command.RenameCustomerPayload{Customer: customer,
+					Firstname: "other"}
+		},
 		"a stop": func(b *trials) (call, after command.Payload) {
 			b.must(command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(),
 				Customer: customer, List: b.ids.New(), Links: 1,

@@ -38,7 +38,9 @@ func putCategory(tx *state.Tx, p command.PutCategoryPayload) (state.Category, er
 	}
 	category.Filters, category.UpdatedAt = p.Filters, tx.Now
 	saved := category
+	before := tx.CategoriesOf(p.Customer)
 	tx.PutCategory(&saved)
+	notifyNear(tx, p.Customer, p.Cap, before, tx.CategoriesOf(p.Customer))
 	return category, nil
 }
 

@@ -124,8 +124,8 @@ func countStarts(tx *state.Tx, p *command.LaunchRunsPayload, answer *command.Lau
 	if !p.Group.IsZero() {
 		reason := state.SkipReason(0)
 		for _, s := range answer.Skipped {
-			if reason = s.Reason; reason.Refusal() {
-				break
+			if s.Reason.Outranks(reason) {
+				reason = s.Reason
 			}
 		}
 		note(p.Group, uint32(len(answer.Jobs)), uint32(len(answer.Skipped))+answer.Unnamed, reason,

@@ -74,7 +74,7 @@ func removeCustomer(tx *state.Tx, p command.RemoveCustomerPayload) (command.None
 }
 
 // eraseIdentity stops a customer's runs, and removes what says who it is or lets it in. Nobody is
-// called for it any more.
+// called for it any more, and nothing is sold to it.
 func eraseIdentity(tx *state.Tx, ref string) {
 	for _, job := range tx.OpenJobsOfCustomer(ref) {
 		if !job.State.Final() {
@@ -114,6 +114,7 @@ func eraseIdentity(tx *state.Tx, ref string) {
 		tx.RemoveProfile(profile)
 	}
 	tx.RemoveLaunches(ref)
+	endSubscription(tx, ref)
 }
 
 func eraseCustomer(tx *state.Tx, p command.EraseCustomerPayload) (command.None, error) {

@@ -38,7 +38,10 @@ func launchRun(tx *state.Tx, p command.LaunchRunPayload) (command.Launched, erro
 	if err != nil {
 		return none, err
 	}
-	if known := tx.Scraper(scraper.ID); known == nil || known.Revision != scraper.Revision {
+	switch known := tx.Scraper(scraper.ID); {
+	case known == nil && p.NewScraper != nil:
+		saveNew(tx, &scraper, p.NewScraper)
+	case known == nil || known.Revision != scraper.Revision:
 		saveScraper(tx, &scraper)
 	}
 	job := newJob(tx, &p, prices)

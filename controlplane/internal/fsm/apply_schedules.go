@@ -30,16 +30,16 @@ func arrangeGroups(tx *state.Tx, p command.ArrangeGroupsPayload) (command.None, 
 	return command.None{}, nil
 }
 
-func putStartType(tx *state.Tx, p command.PutStartTypePayload) (state.Group, error) {
+func putStartType(tx *state.Tx, p command.PutStartTypePayload) (command.None, error) {
 	known := tx.Group(p.Group)
 	if known == nil || known.Customer != p.Customer {
-		return state.Group{}, fault.Invalid(fault.NotFound, "id", "no group has this id")
+		return command.None{}, fault.Invalid(fault.NotFound, "id", "no group has this id")
 	}
 	group := *known
 	group.StartType, group.UpdatedAt = p.StartType, tx.Now
 	tx.PutGroup(&group)
 	arrangeGroup(tx, &group)
-	return group, nil
+	return command.None{}, nil
 }
 
 // starting is the work that one command makes of the starts that are due.

@@ -14,8 +14,9 @@ import (
 
 func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	group := state.Group{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
+	count := 0 // of a new one: how many there are
 	if p.Create {
-		count := len(tx.Groups(p.Customer))
+		count = len(tx.Groups(p.Customer))
 		if count >= maxGroups {
 			return state.Group{},
 				fault.New(fault.LimitReached, "a customer has at most %d groups", maxGroups)
@@ -38,6 +39,9 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	group.Retention, group.Zone = p.Retention, p.Zone
 	tx.PutGroup(&group)
 	arrangeGroup(tx, &group)
+	if p.Create {
+		notifyNear(tx, p.Customer, p.Cap, count, len(tx.Groups(p.Customer)))
+	}
 	return group, nil
 }
 
@@ -46,9 +50,26 @@ func putScraper(tx *state.Tx, p command.PutScraperPayload) (state.Scraper, error
 	if err != nil {
 		return state.Scraper{}, err
 	}
-	saveScraper(tx, &scraper)
+	saveNew(tx, &scraper, &p)
 	scraper.Content = state.Hash{} // the record's alone
 	return scraper, nil
+}
+
+// saveNew writes a record that checkScraper has made, and tells its customer of the plan's cap.
+func saveNew(tx *state.Tx, scraper *state.Scraper, p *command.PutScraperPayload) {
+	saveScraper(tx, scraper)
+	if p.Create {
+		count := countScrapers(tx, p.Customer)
+		notifyNear(tx, p.Customer, p.Cap, count-1, count)
+	}
+}
+
+// countScrapers counts a customer's.
+func countScrapers(tx *state.Tx, customer string) (count int) {
+	for _, group := range tx.Groups(customer) {
+		count += group.Scrapers
+	}
+	return count
 }
 
 // putRetention changes one setting. It is no part of the recipe: the revision stays.
@@ -79,10 +100,7 @@ func putRetention(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, e
 func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, error) {
 	scraper := state.Scraper{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
 	if p.Create {
-		count := 0
-		for _, group := range tx.Groups(p.Customer) {
-			count += group.Scrapers
-		}
+		count := countScrapers(tx, p.Customer)
 		if count >= maxScrapers {
 			return scraper, fault.New(fault.LimitReached, "a customer has at most %d scrapers",
 				maxScrapers)

@@ -28,6 +28,7 @@ func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error)
 	if err != nil {
 		return command.None{}, err
 	}
+	before := tx.SharesOf(p.Customer)
 	for _, share := range added {
 		if tx.Share(share.Group, share.Email) != nil {
 			continue // named twice
@@ -37,6 +38,7 @@ func shareGroup(tx *state.Tx, p command.ShareGroupPayload) (command.None, error)
 			notifyShared(tx, recipient.Customer, group)
 		}
 	}
+	notifyNear(tx, p.Customer, p.Cap, before, tx.SharesOf(p.Customer))
 	return command.None{}, nil
 }
 

@@ -7,11 +7,12 @@ import (
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
 
 const (
 	moveHeldMillis = 2 * 60 * 1000
-	maxContracts   = 10    // of those that are leaving, and as many that have gone
+	maxContracts   = 10    // of those that are leaving, as many that have gone, and checkouts
 	maxInvoices    = 1_000 // per customer; the oldest makes room
 )
 
@@ -22,6 +23,21 @@ func checkCap(by *command.PlanCap, count int) error {
 	}
 	return fault.New(fault.PlanLimitReached, "the plan %s allows %d (%s)", by.Plan, by.Most,
 		by.Name)
+}
+
+// notifyNear tells a customer that has just made more that it is near what its plan allows. That is
+// from four fifths on, rounded up. Who has had fewer again is told again.
+func notifyNear(tx *state.Tx, customer string, by *command.PlanCap, before, now int) {
+	if by == nil {
+		return
+	}
+	if near := (by.Most*4 + 4) / 5; before >= near || now < near {
+		return
+	}
+	notify(tx, state.Notice{
+		ID:       state.NoticeID(model.QuotaNearLimit, customer, moment(tx), tx.Index),
+		Customer: customer, Event: model.QuotaNearLimit, Name: by.Name, Message: by.Plan,
+		Count: uint64(now), Most: uint64(by.Most)})
 }
 
 // changedSubscription is a customer's subscription as it is by now, to be changed.
@@ -99,9 +115,49 @@ func openCheckout(tx *state.Tx, p command.OpenCheckoutPayload) (state.Subscripti
 	case next.Move != p.Move:
 		return state.Subscription{}, errMoving()
 	}
+	leaveCheckout(next)
 	next.Checkout = p.Checkout
 	endMoveOf(next, p.Move)
 	return saveSubscription(tx, next), nil
+}
+
+// leaveCheckout notes the checkout, if there is one, as one that the provider has to end. One that
+// was paid has ended.
+func leaveCheckout(s *state.Subscription) {
+	if s.Checkout.Session != "" {
+		s.Stale = pushBounded(s.Stale, s.Checkout.Session)
+		s.Checkout = state.Checkout{}
+	}
+}
+
+func endCheckout(tx *state.Tx, p command.EndCheckoutPayload) (command.None, error) {
+	known := tx.Subscription(p.Customer)
+	if known == nil || known.Checkout.Session != p.Session &&
+		!slices.Contains(known.Stale, p.Session) {
+		return command.None{}, nil
+	}
+	next := known.Clone()
+	if next.Checkout.Session == p.Session {
+		next.Checkout = state.Checkout{}
+	}
+	next.Stale = slices.DeleteFunc(next.Stale, func(s string) bool { return s == p.Session })
+	saveSubscription(tx, next)
+	return command.None{}, nil
+}
+
+// endSubscription notes all that the provider has to end of a customer that is removed.
+func endSubscription(tx *state.Tx, customer string) {
+	known := tx.Subscription(customer)
+	if known == nil {
+		return
+	}
+	next := known.Clone()
+	leaveCheckout(next)
+	if c := &next.Contract; c.ID != "" && c.Standing != state.ContractEnded {
+		leaveContract(next, c.ID)
+	}
+	next.Move, next.MoveUntil = ids.ID{}, 0
+	saveSubscription(tx, next)
 }
 
 func endMove(tx *state.Tx, p command.EndMovePayload) (command.None, error) {
@@ -150,9 +206,21 @@ func tellContract(tx *state.Tx, p command.TellContractPayload) (state.Subscripti
 			leaveContract(next, current.ID)
 		}
 		next.Contract, next.Paid, next.Free = told, told.Plan, false
-		next.Checkout = state.Checkout{}
+		leaveCheckout(next)
+	}
+	switch {
+	case told.Standing == state.ContractEnded:
+		next.Leaving = slices.DeleteFunc(next.Leaving, func(l string) bool { return l == told.ID })
+	case tx.Customer(p.Customer).Removed() && !hasEnded(next, told.ID):
+		leaveContract(next, told.ID)
 	}
 	return saveSubscription(tx, next), nil
+}
+
+// hasEnded says whether a contract is known to have ended.
+func hasEnded(s *state.Subscription, id string) bool {
+	return slices.Contains(s.Gone, id) ||
+		s.Contract.ID == id && s.Contract.Standing == state.ContractEnded
 }
 
 // isOlder says whether a contract was made before another one.
@@ -211,7 +279,7 @@ func forgetContract(s *state.Subscription, id string) {
 	}
 }
 
-// pushBounded adds a contract to a list; the oldest makes room.
+// pushBounded adds a contract, or a checkout, to a list; the oldest makes room.
 func pushBounded(list []string, id string) []string {
 	if len(list) >= maxContracts {
 		list = slices.Delete(list, 0, 1)

@@ -151,14 +151,16 @@ func (m *FSM) finishCall(tx *state.Tx, env *command.Envelope, payload command.Pa
 }
 
 // passing says whether the same call may succeed later. Such a refusal is not kept. That is by
-// paying, by waiting, when the service is well again (decision 5), or when a block is taken back.
+// paying, by waiting, or when the service is well again (decision 5). So it is when a block is
+// taken back, or billing switched on.
 func passing(err error) bool {
 	if err == nil {
 		return false
 	}
 	code := fault.CodeOf(err)
 	status := fault.Lookup(code).Status
-	return status == 402 || status == 429 || status >= 500 || code == fault.CustomerBlocked
+	return status == 402 || status == 429 || status >= 500 || code == fault.CustomerBlocked ||
+		code == fault.TopUpNotConfigured
 }
 
 func addClaim(tx *state.Tx, c *state.Claim) {

@@ -193,6 +193,7 @@ func registerAll(m *FSM) {
 	register(m, putStartType)
 	register(m, putSettings)
 	register(m, noteSpace)
+	register(m, endCheckout)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

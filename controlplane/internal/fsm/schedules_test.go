@@ -241,3 +241,44 @@ func TestRefusedStartsAreTold(t *testing.T) {
 	start(0, 3)
 	start(state.SkipBlocked, 4)
 }
+
+// Of what kept scrapers of one start from being launched, want of money is told. Then comes what
+// else has to be mended. It does not matter what came first, or in how many commands.
+func TestWantOfMoneyIsToldFirst(t *testing.T) {
+	reasons := []state.SkipReason{state.SkipRunning, state.SkipInvalid, state.SkipUnaffordable,
+		state.SkipSchema, state.SkipFile}
+	for from := range reasons {
+		for _, together := range []bool{true, false} {
+			b := newBench(t)
+			group, scrapers := b.members("g", len(reasons))
+			b.must(command.PutStartTypePayload{Customer: "a", Group: group, StartType: "DAILY"})
+			b.moves(b.move(group, 60, 0))
+			b.moves(b.move(group, 120, 60))
+			item := b.view().WorkOf(work.Launch, "a")[0]
+			var skipped []command.SkippedScraper
+			for n, scraper := range scrapers {
+				skipped = append(skipped, command.SkippedScraper{Scraper: scraper,
+					Reason: reasons[(from+n)%len(reasons)]})
+			}
+			p := command.LaunchRunsPayload{Customer: "a", Group: group,
+				Item: &command.LaunchItem{ID: item.ID}}
+			for at := range skipped {
+				p.Item.From, p.Item.Upto = p.Item.Upto, []byte{byte(at + 1)}
+				p.Skipped, p.Item.Done = skipped[at:at+1], at+1 == len(skipped)
+				if together {
+					p.Skipped, p.Item.Done = skipped, true
+				}
+				b.must(p)
+				if together {
+					break
+				}
+			}
+			start := b.view().Schedule(group).Starts[0]
+			news := told(b.view(), "a")
+			if start.Reason != state.SkipUnaffordable || int(start.Skipped) != len(skipped) ||
+				len(news) != 1 || news[0].Message != "NOT_AFFORDABLE" {
+				t.Errorf("from %d, together %v: %+v, %+v", from, together, start, news)
+			}
+		}
+	}
+}

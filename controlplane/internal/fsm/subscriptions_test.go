@@ -314,6 +314,76 @@ func TestPlanCaps(t *testing.T) {
 	b.must(scraper) // without a plan there is no cap
 }
 
+// TestQuotaNearLimitIsTold: at four fifths of what a plan allows its customer is told, once until
+// there is less again. Who has no cap is told nothing.
+func TestQuotaNearLimitIsTold(t *testing.T) {
+	for most, near := range map[int]int{1: 1, 2: 2, 3: 3, 4: 4, 5: 4, 6: 5, 10: 8} {
+		b := newBench(t)
+		limit := &command.PlanCap{Plan: "PRO", Name: "MAX_GROUPS", Most: most}
+		group := command.PutGroupPayload{Customer: "a", Cap: limit}
+		for n := 1; n <= most; n++ {
+			group.ID, group.Name, group.Create = b.ids.New(), fmt.Sprint("n", n), true
+			b.must(group)
+			group.Create = false
+			b.must(group) // none more
+			all := told(b.view(), "a")
+			if len(all) > 0 != (n >= near) || len(all) > 1 {
+				t.Fatalf("%d of %d: %d notices", n, most, len(all))
+			}
+		}
+		got := told(b.view(), "a")[0]
+		if got.Event != model.QuotaNearLimit || got.Name != "MAX_GROUPS" || got.Message != "PRO" ||
+			int(got.Count) != near || int(got.Most) != most {
+			t.Errorf("told %+v", got)
+		}
+		b.deleteGroup(group.ID, "")
+		group.ID, group.Create = b.ids.New(), true
+		b.must(group)
+		if again := len(told(b.view(), "a")); again > 1 != (most-1 < near) {
+			t.Errorf("one of %d less, and again: %d notices", most, again)
+		}
+	}
+}
+
+// TestEachCapIsTold: of scrapers, by themselves and of list runs, of categories and of shares.
+func TestEachCapIsTold(t *testing.T) {
+	limit := func(name string, most int) *command.PlanCap {
+		return &command.PlanCap{Plan: "PRO", Name: name, Most: most}
+	}
+	b := newBench(t)
+	group, _ := b.members("g", 0)
+	want := func(name string, count int) {
+		t.Helper()
+		all := told(b.view(), "a")
+		if len(all) != count || all[0].Name != name || all[0].Event != model.QuotaNearLimit {
+			t.Errorf("%s: %d notices, want %d", name, len(all), count)
+		}
+	}
+	scraper := command.PutScraperPayload{Create: true, ID: b.ids.New(), Customer: "a",
+		Group: group, Spec: model.Scraper{Name: "one"}, Cap: limit("MAX_SCRAPERS", 1)}
+	b.must(scraper)
+	want("MAX_SCRAPERS", 1)
+	list := scraper
+	list.ID, list.Spec.Name, list.ListRun = b.ids.New(), "two", true
+	list.Cap = limit("MAX_SCRAPERS", 2)
+	b.must(command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: "a",
+		Scraper: list.ID, NewScraper: &list, List: b.ids.New(), Links: 1,
+		Tiers: model.TiersOf(model.Plain)})
+	want("MAX_SCRAPERS", 2)
+	b.must(command.PutCategoryPayload{ID: b.ids.New(), Customer: "a", Group: group, Name: "c",
+		Cap: limit("GROUP_CUSTOM_CATEGORIES_LIMIT", 1)})
+	want("GROUP_CUSTOM_CATEGORIES_LIMIT", 3)
+	share := shareWith(group, "x@x.test", "x@x.test", "y@x.test")
+	share.Cap = limit("DATA_SHARING_LIMITS", 3)
+	b.must(share)
+	if got := len(told(b.view(), "a")); got != 3 {
+		t.Errorf("2 of 3 shares: %d notices", got)
+	}
+	share.Emails = []string{"z@x.test"}
+	b.must(share)
+	want("DATA_SHARING_LIMITS", 4)
+}
+
 // TestInvoicesInAnyOrder: each state wins over those before it.
 func TestInvoicesInAnyOrder(t *testing.T) {
 	states := []state.InvoiceStatus{state.InvoiceDraft, state.InvoiceOpen,

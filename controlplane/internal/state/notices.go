@@ -22,13 +22,15 @@ type Notice struct {
 	Read     bool        `cbor:"6,keyasint,omitempty"`
 	Subject  ids.ID      `cbor:"7,keyasint,omitzero"`   // the run, or the key, that it is about
 	Scraper  ids.ID      `cbor:"8,keyasint,omitzero"`   // of the run
-	Name     string      `cbor:"9,keyasint,omitempty"`  // of the scraper, or the key
-	Message  string      `cbor:"10,keyasint,omitempty"` // of the run: why it failed
+	Name     string      `cbor:"9,keyasint,omitempty"`  // of the scraper, the key, or the cap
+	Message  string      `cbor:"10,keyasint,omitempty"` // why the run failed, or the plan
 	Pages    uint64      `cbor:"11,keyasint,omitempty"` // of the run, as its job counts them
 	Items    uint64      `cbor:"12,keyasint,omitempty"` // rows of the run
 	Errors   uint32      `cbor:"13,keyasint,omitempty"` // links of the run that failed
 	Micros   int64       `cbor:"14,keyasint,omitempty"` // charged or paid in, or the balance
-	Count    uint64      `cbor:"15,keyasint,omitempty"` // of MORE_NOTICES: how many it stands for
+	// Count is of MORE_NOTICES how many it stands for, of QUOTA_NEAR_LIMIT how many there are.
+	Count uint64 `cbor:"15,keyasint,omitempty"`
+	Most  uint64 `cbor:"16,keyasint,omitempty"` // of QUOTA_NEAR_LIMIT: how many the plan allows
 }
 
 var noticesTable = define(NoticesSince, "notices",

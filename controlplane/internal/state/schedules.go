@@ -100,7 +100,8 @@ func (s *Schedule) launching(before int) int {
 	return -1
 }
 
-// Count adds to the newest start that was made. Of its reasons a refusal is kept.
+// Count adds to the newest start that was made. It keeps the newest of its reasons that none
+// outranks.
 func (s *Schedule) Count(launched, skipped uint32, reason SkipReason) {
 	i := s.launching(len(s.Starts))
 	if i < 0 {
@@ -109,7 +110,7 @@ func (s *Schedule) Count(launched, skipped uint32, reason SkipReason) {
 	s.Starts = append([]Start{}, s.Starts...)
 	start := &s.Starts[i]
 	start.Launched += launched
-	if start.Skipped += skipped; skipped > 0 && !start.Reason.Refusal() {
+	if start.Skipped += skipped; skipped > 0 && !start.Reason.Outranks(reason) {
 		start.Reason = reason
 	}
 }

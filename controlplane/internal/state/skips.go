@@ -38,6 +38,22 @@ func (r SkipReason) Refusal() bool {
 	return false
 }
 
+// Outranks says whether of two reasons this one is told, and the other one is not. What money mends
+// goes before what somebody else mends, and that before what nobody has to.
+func (r SkipReason) Outranks(other SkipReason) bool { return r.rank() > other.rank() }
+
+func (r SkipReason) rank() int {
+	switch {
+	case r == SkipUnaffordable:
+		return 3
+	case r.Refusal():
+		return 2
+	case r != 0:
+		return 1
+	}
+	return 0
+}
+
 // String is the reason as people see it; one of a later version is its number.
 func (r SkipReason) String() string {
 	if names := skipNames(); int(r) < len(names) {

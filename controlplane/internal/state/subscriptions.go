@@ -69,12 +69,16 @@ type Subscription struct {
 	Move      ids.ID `cbor:"8,keyasint,omitempty"`
 	MoveUntil int64  `cbor:"9,keyasint,omitempty"`
 	Revision  uint64 `cbor:"10,keyasint,omitempty"` // of the newest change
+	// Stale are checkouts in which nobody is to pay any more, so that the provider has still to end
+	// them. They have a bound.
+	Stale []string `cbor:"11,keyasint,omitempty"`
 }
 
 // Clone is a copy that may be changed.
 func (s *Subscription) Clone() *Subscription {
 	c := *s
 	c.Leaving, c.Gone = slices.Clone(s.Leaving), slices.Clone(s.Gone)
+	c.Stale = slices.Clone(s.Stale)
 	return &c
 }
 
@@ -126,6 +130,12 @@ var subscriptionsTable = define(SubscriptionsSince, "subscriptions",
 		}
 		return nil
 	}),
+	index("ending", false, func(s *Subscription) []any {
+		if len(s.Leaving)+len(s.Stale) == 0 {
+			return nil
+		}
+		return []any{s.Customer}
+	}),
 ).told((*Subscription).telling)
 
 // Subscription is nil when the customer never had one.
@@ -139,6 +149,12 @@ func (v *View) DueSubscriptions(by int64, visit func(*Subscription) bool) {
 	subscriptionsTable.each(v, false, func(s *Subscription) bool {
 		return s.due() <= by && visit(s)
 	}, "due_prefix")
+}
+
+// EndingSubscriptions visits those of which the provider has something to end, by customer, until
+// visit returns false.
+func (v *View) EndingSubscriptions(visit func(*Subscription) bool) {
+	subscriptionsTable.each(v, false, visit, "ending_prefix")
 }
 
 // PutSubscription adds or replaces.

@@ -178,6 +178,7 @@ type Recount struct {
 	LedgerMicros  int64  `json:"ledgerMicros"`
 	RecountMicros int64  `json:"recountMicros"`
 	Equal         bool   `json:"equal"`
+	Unreadable    bool   `json:"unreadable,omitempty"`
 	Undone        bool   `json:"undone,omitempty"`
 	RecountItems  uint64 `json:"recountItems"`
 }

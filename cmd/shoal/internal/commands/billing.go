@@ -23,7 +23,8 @@ type Recount struct {
 // Help teaches the command.
 func (*Recount) Help() string {
 	return `It asks as an administrator, with a token of the local issuer from the data directory, or with the sign-in token in
-SHOAL_KEY. The exit code is 0 when every run's ledger entry equals what its page records add up to, and 1 when one does not.`
+SHOAL_KEY. The exit code is 0 when every run's ledger entry equals what its page records add up to, and 1 when one does not. A run
+whose page records cannot be read is named, counts as one that does not, and keeps no other from being compared.`
 }
 
 // Run recounts and compares.
@@ -39,9 +40,14 @@ func (c *Recount) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	runs := recounted.Value
 	var total, undone int64
-	var differ []string
+	var differ, unread []string
 	rows := make([][]string, len(runs))
 	for i, run := range runs {
+		if run.Unreadable {
+			unread = append(unread, run.JobID)
+			rows[i] = []string{run.JobID, terminal.Euros(run.LedgerMicros), "unknown", "UNREADABLE"}
+			continue
+		}
 		if run.Undone {
 			undone++
 			rows[i] = []string{run.JobID, "none",
@@ -65,10 +71,8 @@ func (c *Recount) Run(ctx context.Context, t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	if len(differ) > 0 {
-		return &terminal.ExitError{Code: terminal.ExitFailed,
-			Text: fmt.Sprintf("%s of %d: ledger and page records differ: %s",
-				terminal.Plural(int64(len(differ)), "run"), len(runs), strings.Join(differ, ", "))}
+	if text := c.failure(len(runs), differ, unread); text != "" {
+		return &terminal.ExitError{Code: terminal.ExitFailed, Text: text}
 	}
 	t.Notef("%s, %s: the ledger equals the page records",
 		terminal.Plural(int64(len(runs))-undone, "run"), terminal.Euros(total))
@@ -77,4 +81,18 @@ func (c *Recount) Run(ctx context.Context, t *terminal.Terminal) error {
 			"restore's grace is over", terminal.Plural(undone, "run"))
 	}
 	return nil
+}
+
+// failure names the runs that are not as they ought to be, of so many; "": there are none.
+func (*Recount) failure(of int, differ, unread []string) string {
+	var said []string
+	name := func(runs []string, what string) {
+		if len(runs) > 0 {
+			said = append(said, fmt.Sprintf("%s of %d: %s: %s",
+				terminal.Plural(int64(len(runs)), "run"), of, what, strings.Join(runs, ", ")))
+		}
+	}
+	name(differ, "ledger and page records differ")
+	name(unread, "the page records cannot be read (the server's log says why)")
+	return strings.Join(said, "; ")
 }

@@ -81,7 +81,11 @@ func differences(ledger []api.LedgerDifference, runs []api.Recount) (rows [][]st
 		rows = append(rows, []string{d.Kind, d.CustomerRef, d.Subject, here, want})
 	}
 	for _, run := range runs {
-		if !run.Equal && !run.Undone {
+		switch {
+		case run.Unreadable:
+			rows = append(rows, []string{"RUN_UNREADABLE", "", run.JobID,
+				terminal.Euros(run.LedgerMicros), "unknown"})
+		case !run.Equal && !run.Undone:
 			rows = append(rows, []string{"RUN", "", run.JobID, terminal.Euros(run.LedgerMicros),
 				terminal.Euros(run.RecountMicros)})
 		}

@@ -167,6 +167,10 @@ func (n *node) buildAPI(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if payments != nil {
+		n.worker.Add(apiserver.Contracts(apiserver.ContractsConfig{Client: n.control.Client(),
+			Payments: payments, Logger: n.forRole("contracts"), Point: n.point}))
+	}
 	issuer, err := n.openOpenID()
 	if err != nil {
 		return err
@@ -219,7 +223,11 @@ func (n *node) recount(ctx context.Context,
 				RecountMicros: c.RecountMicros, LedgerPages: c.LedgerPages,
 				RecountPages: c.RecountPages,
 				LedgerItems:  c.LedgerItems, RecountItems: c.RecountItems, Equal: c.Equal(),
-				Undone: c.Undone}
+				Unreadable: c.Unread != nil, Undone: c.Undone}
+			if c.Unread != nil {
+				n.forRole(identity.APIServer).Error("a run cannot be recounted", "job", c.Job,
+					"customer", c.Customer, "error", c.Unread)
+			}
 			if !yield(run, err) {
 				return
 			}

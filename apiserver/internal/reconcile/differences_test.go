@@ -1,0 +1,167 @@
+package reconcile_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/reconcile"
+	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// moveBooks moves a micro from adjustments to another account, so that all still sum to zero.
+func moveBooks(m *months, to func(*clienttest.Books) *int64) {
+	m.fake.Spoil(m, func(tx *clienttest.Tx) {
+		books := *tx.Books()
+		books.Adjustments--
+		*to(&books)++
+		tx.PutBooks(&books)
+	})
+}
+
+// spoilWallet changes ann's wallet, and keeps the sum of all accounts.
+func spoilWallet(m *months, change func(*client.Wallet)) {
+	m.fake.Spoil(m, func(tx *clienttest.Tx) {
+		wallet, books := *tx.Wallet("ann"), *tx.Books()
+		before := wallet.Balance()
+		change(&wallet)
+		books.Adjustments -= wallet.Balance() - before
+		tx.PutWallet(&wallet)
+		tx.PutBooks(&books)
+	})
+}
+
+// entry is the newest sealed entry of ann's but so many.
+func (m *months) entry(but int) client.Entry {
+	all, err := client.NewHistory(m.store).EntriesBefore(m.Context(), m.fake.View(), "ann", nil,
+		but+1)
+	if err != nil || len(all) <= but {
+		m.Fatal(len(all), err)
+	}
+	return *all[but]
+}
+
+// Each kind of difference of the ledger with itself is named, whatever else is right.
+func TestDifferencesOfTheBooksAreNamed(t *testing.T) {
+	for want, change := range map[reconcile.Kind]func(m *months){
+		reconcile.Clearing: func(m *months) {
+			moveBooks(m, func(b *clienttest.Books) *int64 { return &b.Clearing })
+		},
+		reconcile.Unmatched: func(m *months) {
+			moveBooks(m, func(b *clienttest.Books) *int64 { return &b.Unmatched })
+		},
+		reconcile.Books: func(m *months) {
+			moveBooks(m, func(b *clienttest.Books) *int64 { return new(int64) })
+		},
+		reconcile.FreeBooks: func(m *months) {
+			moveBooks(m, func(b *clienttest.Books) *int64 { b.Adjustments++; return &b.FreeUsed })
+		},
+		reconcile.Balance: func(m *months) {
+			spoilWallet(m, func(w *client.Wallet) { w.Available++ })
+		},
+		reconcile.PrefixSum: func(m *months) {
+			entry := m.entry(1)
+			m.fake.Spoil(m, func(tx *clienttest.Tx) {
+				entry.BalanceAfter++
+				tx.PutEntry(&entry)
+			})
+		},
+	} {
+		m := newMonths(t, 3)
+		for range 3 {
+			m.fake.Must(t, client.AdjustWallet{Customer: "ann", Entry: m.ids.New(), Amount: 5})
+		}
+		if got := m.reconciled().Differences; len(got) > 0 {
+			t.Fatalf("at first: %+v", got)
+		}
+		change(m)
+		if got := m.reconciled().Differences; len(got) != 1 || got[0].Kind != want ||
+			got[0].Here == got[0].Want || want == reconcile.PrefixSum && got[0].Subject !=
+			m.entry(1).ID.String() {
+			t.Errorf("%s: %+v", want, got)
+		}
+	}
+}
+
+// An entry that is missing, and sums that do not begin at nothing, are found, too.
+func TestGapsAreNamed(t *testing.T) {
+	for name, change := range map[string]func(m *months){
+		"an entry is missing": func(m *months) {
+			entry := m.entry(1)
+			m.fake.Spoil(m, func(tx *clienttest.Tx) { tx.RemoveEntry(&entry) })
+		},
+		"the newest is missing": func(m *months) {
+			entry := m.entry(0)
+			m.fake.Spoil(m, func(tx *clienttest.Tx) { tx.RemoveEntry(&entry) })
+		},
+		"another sum": func(m *months) {
+			spoilWallet(m, func(w *client.Wallet) { w.Available++; w.Sealed++ })
+		},
+	} {
+		m := newMonths(t, 3)
+		for range 3 {
+			m.fake.Must(t, client.AdjustWallet{Customer: "ann", Entry: m.ids.New(), Amount: 5})
+		}
+		change(m)
+		got := m.reconciled().Differences
+		if len(got) == 0 || slices.ContainsFunc(got, func(d reconcile.Difference) bool {
+			return d.Kind != reconcile.PrefixSum || d.Customer != "ann" || d.Here == d.Want
+		}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// At its bound the provider's movements are all held; one more is refused, and says what helps.
+func TestMovementsAreBounded(t *testing.T) {
+	m := newMonths(t, 4)
+	add := func(n int) {
+		id := fmt.Sprint("pi_many_", n)
+		m.bank.moved[id] = payment.Movement{Payment: id}
+	}
+	for n := range reconcile.MaxMovements {
+		add(n)
+	}
+	if got := m.reconciled(); len(got.Differences) > 0 {
+		t.Errorf("at the bound: %+v", got)
+	}
+	add(reconcile.MaxMovements)
+	now := m.clock.Now()
+	_, err := reconcile.Run(t.Context(), m.fake, client.NewHistory(m.store), &m.bank, now, now)
+	if fault.CodeOf(err) != fault.LimitReached {
+		t.Errorf("too much has moved: %v", err)
+	}
+}
+
+// A thousand differences are listed, and those beyond are counted.
+func TestDifferencesAreBounded(t *testing.T) {
+	for _, beyond := range []int{0, 1, 7} {
+		m := newMonths(t, 5)
+		for range reconcile.MaxDifferences + beyond {
+			m.pay()
+		}
+		got := m.reconciled()
+		if len(got.Differences) != reconcile.MaxDifferences || got.More != beyond {
+			t.Errorf("%d beyond: %d are listed, and %d more", beyond, len(got.Differences),
+				got.More)
+		}
+	}
+}
+
+// A ledger of more entries than are read at a time is walked whole, wherever they are.
+func TestLongLedgersAreWalked(t *testing.T) {
+	m := newMonths(t, 6)
+	const entries = 1_001
+	for n := range entries {
+		m.fake.Must(t, client.AdjustWallet{Customer: "ann", Entry: m.ids.New(), Amount: int64(n)})
+		if n == entries/2 {
+			m.fake.Archive(t, m.store, 3)
+		}
+	}
+	if got := m.reconciled(); len(got.Differences) > 0 || got.Entries != entries+2 {
+		t.Errorf("%+v", got)
+	}
+}

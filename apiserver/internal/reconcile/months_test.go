@@ -1,0 +1,249 @@
+package reconcile_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/reconcile"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// beside is what months have beside the ledger: the pages that are stored, what the bank has ever
+// told, and a backup.
+type beside struct {
+	pages    map[ids.ID]map[uint32]bool // of each run, by seq
+	told     []client.Payload
+	invoices map[string]client.InvoiceStatus // as the bank has them
+	subs     map[string][]client.Contract    // by customer
+	saved    *saved
+	restores int
+}
+
+// saved is a backup, with how far runs were.
+type saved struct {
+	state []byte
+	pages map[ids.ID]map[uint32]bool
+	runs  []crawl
+}
+
+func newBeside() beside {
+	return beside{pages: map[ids.ID]map[uint32]bool{}, invoices: map[string]client.InvoiceStatus{},
+		subs: map[string][]client.Contract{}}
+}
+
+// keep notes a page that is stored.
+func (b *beside) keep(job ids.ID, seq uint32) {
+	if b.pages[job] == nil {
+		b.pages[job] = map[uint32]bool{}
+	}
+	b.pages[job][seq] = true
+}
+
+func copied(pages map[ids.ID]map[uint32]bool) map[ids.ID]map[uint32]bool {
+	copied := map[ids.ID]map[uint32]bool{}
+	for job, seqs := range pages {
+		copied[job] = map[uint32]bool{}
+		for seq := range seqs {
+			copied[job][seq] = true
+		}
+	}
+	return copied
+}
+
+// announce is a notice that the bank will give.
+func (m *months) announce(notice client.Payload) {
+	m.bank.notices = append(m.bank.notices, notice)
+	m.told = append(m.told, notice)
+}
+
+// restore takes a backup, or puts the state back to the one that was taken last. What is stored of
+// later goes, runs go on from where they were, and the bank tells again all that it ever told.
+func (m *months) restore() {
+	if m.saved == nil || m.r.IntN(2) == 0 {
+		m.saved = &saved{state: m.fake.Backup(m), pages: copied(m.pages)}
+		for _, run := range m.runs {
+			m.saved.runs = append(m.saved.runs, *run)
+		}
+		return
+	}
+	m.restores++
+	m.fake.Restore(m, m.saved.state, m.ids.New())
+	m.pages, m.runs = copied(m.saved.pages), nil
+	for _, run := range m.saved.runs {
+		m.runs = append(m.runs, &run)
+	}
+	m.bank.notices = append([]client.Payload{}, m.told...)
+}
+
+// lead has a new leader: what was proposed last is proposed again, and a node begins with its
+// snapshot.
+func (m *months) lead() {
+	m.fake.Repeat()
+	m.fake.Replace(m)
+}
+
+// subscribe moves a subscription: none of it may touch a wallet.
+func (m *months) subscribe() {
+	ref := customers[m.r.IntN(2)]
+	switch m.r.IntN(4) {
+	case 0:
+		move := m.ids.New()
+		if _, err := m.fake.Propose(m.Context(), client.BeginMove{Customer: ref, Move: move},
+			nil); err != nil {
+			return // another one is under way
+		}
+		if m.r.IntN(2) == 0 {
+			m.fake.Must(m, client.OpenCheckout{Customer: ref, Move: move, Checkout: client.Checkout{
+				Session: "cs_" + move.String(), URL: "u", Plan: "PRO",
+				Expires: m.clock.Now().Add(24 * time.Hour).UnixMilli()}})
+		}
+	case 1:
+		m.count++
+		m.subs[ref] = append(m.subs[ref], client.Contract{ID: fmt.Sprint("sub_", ref, m.count),
+			Plan: "PRO", Created: m.clock.Now().Unix(), Standing: client.ContractLive,
+			PeriodEnd: m.clock.Now().Add(30 * 24 * time.Hour).UnixMilli()})
+	case 2:
+		m.fake.View().EndingSubscriptions(func(s *client.Subscription) bool {
+			for _, session := range s.Stale {
+				m.fake.Must(m, client.EndCheckout{Customer: s.Customer, Session: session})
+			}
+			return true
+		})
+	default:
+		m.tellContract(ref)
+	}
+}
+
+// tellContract tells how a contract stands, or has changed.
+func (m *months) tellContract(ref string) {
+	if len(m.subs[ref]) == 0 {
+		return
+	}
+	c := &m.subs[ref][m.r.IntN(len(m.subs[ref]))]
+	switch m.r.IntN(4) {
+	case 0:
+		c.Plan, c.Revision = []string{"PRO", "BASIC"}[m.r.IntN(2)], c.Revision+1
+	case 1:
+		c.Cancel, c.Revision = !c.Cancel, c.Revision+1
+	case 2:
+		c.Standing = client.Standing(m.r.IntN(4))
+	}
+	c.ToldAt = m.clock.Now().Unix()
+	m.fake.Must(m, client.TellContract{Customer: ref, Contract: *c})
+}
+
+// invoice makes one at the bank, which tells of it three times, in any order.
+func (m *months) invoice() {
+	m.count++
+	id, ref := fmt.Sprint("in_", m.count), customers[m.r.IntN(2)]
+	end := []client.InvoiceStatus{client.InvoicePaid, client.InvoiceVoid,
+		client.InvoiceUncollectible}[m.r.IntN(3)]
+	m.invoices[id] = end
+	for _, status := range []client.InvoiceStatus{client.InvoiceDraft, client.InvoiceOpen, end} {
+		m.announce(client.PutInvoice{Invoice: client.Invoice{ID: id, Customer: ref, Cents: 7_900,
+			Currency: "eur", Status: status, IssuedAt: m.clock.Now().UnixMilli(),
+			ToldAt: m.clock.Now().Unix()}})
+	}
+}
+
+// recounted holds the entry of each closed run against the pages that are stored of it.
+func (m *months) recounted() (runs int) {
+	m.Helper()
+	history, view := client.NewHistory(m.store), m.fake.View()
+	for index := uint64(0); ; {
+		jobs, err := history.ClosedAfter(m.Context(), view, index, 100)
+		if err != nil {
+			m.Fatal(err)
+		}
+		if len(jobs) == 0 {
+			return runs
+		}
+		entries, err := history.EntriesOf(m.Context(), view, jobs)
+		if err != nil {
+			m.Fatal(err)
+		}
+		for _, job := range jobs {
+			index = job.Index
+			runs++
+			entry, pages, cost := entries[job.Entry], uint64(0), int64(0)
+			for _, line := range entry.Lines {
+				pages += line.Pages + line.FreePages + line.Unbilled
+				cost += int64(line.Pages) * line.UnitPrice
+			}
+			if pages != uint64(len(m.pages[job.ID])) || entry.Amount != -cost {
+				m.Errorf("run %s has %d pages stored, and its entry says %d, %d micros of %d",
+					job.ID, len(m.pages[job.ID]), pages, entry.Amount, -cost)
+			}
+		}
+	}
+}
+
+// TestMonths: whatever happens in months, in whatever order it is told, ledger, provider, prefix
+// sums and stored pages agree once all is told. While something is not told, that alone is named.
+// Launches, settles, top-ups, disputes, subscription moves, leader changes, archive and restore are
+// all among it.
+func TestMonths(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 12
+	}
+	recounted, restores := 0, 0
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			m := newMonths(t, seed)
+			happens := []func(){m.pay, m.reverse, m.giveBack, func() { m.tell(3) }, m.adjust,
+				m.switchBilling, m.wait, func() { m.fake.Archive(t, m.store, m.r.IntN(3)) },
+				m.launch, m.subscribe, m.invoice, m.lead}
+			for range 300 {
+				switch n := m.r.IntN(20); {
+				case n < len(happens):
+					happens[n]()
+				case n == len(happens) && m.r.IntN(4) == 0:
+					m.restore()
+				default:
+					m.crawl()
+				}
+			}
+			for _, d := range m.reconciled().Differences {
+				switch d.Kind {
+				case reconcile.PaymentMissing, reconcile.ReversalMissing,
+					reconcile.ReversalAmount:
+				default:
+					t.Errorf("before all is told: %+v", d)
+				}
+			}
+			for len(m.bank.notices) > 0 {
+				m.tell(10)
+			}
+			report := m.reconciled()
+			if len(report.Differences) > 0 {
+				t.Errorf("all is told: %+v", report.Differences)
+			}
+			if report.Wallets != 2 || report.Payments+report.Reversals != len(m.bank.moved) {
+				t.Errorf("looked at %+v of %d movements", report, len(m.bank.moved))
+			}
+			for id, status := range m.invoices {
+				if known := m.fake.View().Invoice(id); known == nil || known.Status != status {
+					t.Errorf("invoice %s: %+v, want the status %d", id, known, status)
+				}
+			}
+			recounted += m.recounted()
+			restores += m.restores
+		})
+	}
+	if uint64(recounted) < seeds || uint64(restores) < seeds/2 {
+		t.Errorf("%d runs and %d restores in %d months are too few", recounted, restores, seeds)
+	}
+}
+
+// The list of kinds has each once, so that their tests can be held against it.
+func TestKindsAreAll(t *testing.T) {
+	kinds := reconcile.Kinds()
+	slices.Sort(kinds)
+	if len(slices.Compact(kinds)) != 12 {
+		t.Errorf("kinds %v", kinds)
+	}
+}

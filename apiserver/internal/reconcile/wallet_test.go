@@ -1,0 +1,41 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore/rowstoretest"
+)
+
+// TestWaitingIsBounded: entries that were made while a run went on, and sealed before it, wait for
+// it. There may be so many, and not one more.
+func TestWaitingIsBounded(t *testing.T) {
+	c := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	fake, made := clienttest.New(t, c), ids.Random{Now: c.Now}
+	fake.Must(t, client.OpenCustomer{Customer: "ann", Entry: made.New()})
+	group, scraper, job := made.New(), made.New(), made.New()
+	fake.Must(t, client.PutGroup{Create: true, ID: group, Customer: "ann", Name: "g"})
+	fake.Must(t, client.PutScraper{Create: true, ID: scraper, Customer: "ann", Group: group,
+		Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
+	fake.Must(t, client.LaunchRun{Job: job, Entry: made.New(), Customer: "ann", Scraper: scraper,
+		List: made.New(), Links: 1, Tiers: model.TiersOf(model.Plain)})
+	for range entriesAtOnce + 200 { // those that are read together wait together
+		fake.Must(t, client.AdjustWallet{Customer: "ann", Entry: made.New(), Amount: 5})
+	}
+	fake.Must(t, client.StopRun{Customer: "ann", Job: job})
+	fake.CloseRun(t, job)
+	history := client.NewHistory(&rowstoretest.Archive{})
+	for most, refused := range map[int]bool{entriesAtOnce - 1: true, entriesAtOnce: false} {
+		var r Report
+		err := r.wallet(t.Context(), fake.View(), history, fake.View().Wallet("ann"), most)
+		if refused != (fault.CodeOf(err) == fault.LimitReached) || len(r.Differences) > 0 {
+			t.Errorf("at most %d wait: %v, %+v", most, err, r.Differences)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+)
+
+func (b *bench) checkout(session string) {
+	b.t.Helper()
+	move := b.ids.New()
+	b.must(command.BeginMovePayload{Customer: "a", Move: move})
+	open := command.OpenCheckoutPayload{Customer: "a", Move: move, Checkout: state.Checkout{
+		Session: session, URL: "u", Plan: "PRO", Expires: b.now + 1_000}}
+	b.must(open)
+	b.must(open)
+}
+
+// ending is what the provider has to end of a customer.
+func (b *bench) ending() (contracts, checkouts []string) {
+	b.view().EndingSubscriptions(func(s *state.Subscription) bool {
+		contracts, checkouts = append(contracts, s.Leaving...), append(checkouts, s.Stale...)
+		return true
+	})
+	return contracts, checkouts
+}
+
+func (b *bench) remove(ref string) {
+	b.t.Helper()
+	d := command.Deletion{Customer: ref, Operation: command.OpRemoveCustomer}
+	b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"})
+	b.must(command.RemoveCustomerPayload{Deletion: d, Token: "t", By: "root"})
+}
+
+// TestReplacedCheckoutsEnd: a newer checkout, and a contract, leave those before them to be ended:
+// once, and at most ten. One that has expired has ended.
+func TestReplacedCheckoutsEnd(t *testing.T) {
+	b := newBench(t)
+	want := func(current string, stale ...string) {
+		t.Helper()
+		if _, got := b.ending(); !slices.Equal(got, stale) ||
+			b.view().Subscription("a").Checkout.Session != current {
+			t.Errorf("current %q, to be ended %v; want %q, %v",
+				b.view().Subscription("a").Checkout.Session, got, current, stale)
+		}
+	}
+	end := func(session string) {
+		b.must(command.EndCheckoutPayload{Customer: "a", Session: session})
+	}
+	end("s0") // of a customer without any
+	b.checkout("s1")
+	want("s1")
+	b.checkout("s2")
+	want("s2", "s1")
+	end("s1")
+	end("s1")
+	want("s2")
+	b.must(command.EndCheckoutPayload{Customer: "b", Session: "s2"}) // another's
+	want("s2")
+	b.contract(contract("c"))
+	want("", "s2")
+	end("s2")
+	b.checkout("s3")
+	end("s3")
+	want("")
+	b.checkout("s4")
+	b.now += 1_000
+	b.checkout("s5")
+	want("s5")
+	for n := range maxContracts + 1 {
+		b.checkout(fmt.Sprint("t", n))
+	}
+	want("t10", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9")
+}
+
+// TestContractsOfTheRemovedEnd: whatever is told of a removed customer's contracts, and when, each
+// is to be ended until it has. It is not to be ended again.
+func TestContractsOfTheRemovedEnd(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		b := newBench(t)
+		lives, ended := map[string]bool{}, map[string]bool{}
+		removed := false
+		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+			id := fmt.Sprint("c", rapid.IntRange(1, 3).Draw(rt, "contract"))
+			switch rapid.IntRange(0, 9).Draw(rt, "step") {
+			case 0:
+				if !removed {
+					b.checkout(fmt.Sprint("s", b.index))
+					b.remove("a")
+					removed = true
+					if _, open := b.ending(); len(open) == 0 ||
+						b.view().Subscription("a").Checkout.Session != "" {
+						rt.Fatalf("the checkout goes on: %+v", b.view().Subscription("a"))
+					}
+				}
+			case 1, 2:
+				if leaving, _ := b.ending(); len(leaving) > 0 {
+					id = leaving[0]
+				}
+				b.contract(contract(id, func(c *state.Contract) {
+					c.Standing = state.ContractEnded
+				}))
+				ended[id] = true
+			default:
+				c := contract(id, func(c *state.Contract) {
+					c.Created, c.ToldAt = int64(id[1]), int64(b.index)
+					c.Standing = state.Standing(rapid.IntRange(0, 2).Draw(rt, "standing"))
+				})
+				b.contract(c)
+				if c.Standing == state.ContractLive || removed {
+					lives[id] = true
+				}
+			}
+			if !removed {
+				continue
+			}
+			b.must(command.EraseCustomerPayload{Customer: "a", Rows: true})
+			leaving, _ := b.ending()
+			for id := range lives {
+				if slices.Contains(leaving, id) == ended[id] {
+					rt.Fatalf("%s, ended %v: %+v", id, ended[id], b.view().Subscription("a"))
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,272 @@
+package e2e
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/testkit/crash"
+	"shoal.dev/shoal/testkit/synthweb"
+)
+
+const paySecret = "whsec_of_the_test"
+
+// till is as much of the payment provider's API as subscriptions need. It outlives the product, and
+// can end it: at a call from now on, before or behind what the call does.
+type till struct {
+	t *testing.T
+
+	mu       sync.Mutex
+	sessions map[string]string // status by id
+	byKey    map[string]string // session by idempotency key
+	sold     map[string]map[string]string
+	contract string // status of sub_1
+	calls    int    // that end something, while armed
+	killAt   int    // which of them kills, from 1; 0: none
+	behind   bool
+	kill     func()
+}
+
+func openTill(t *testing.T) (*till, string) {
+	t.Helper()
+	f := &till{t: t, sessions: map[string]string{}, byKey: map[string]string{},
+		sold: map[string]map[string]string{}, contract: "active"}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	return f, server.URL
+}
+
+// ServeHTTP implements http.Handler.
+func (f *till) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := r.ParseForm(); err != nil {
+		f.t.Error(err)
+	}
+	id, ends := strings.CutPrefix(r.URL.Path, "/v1/checkout/sessions/")
+	switch id = strings.TrimSuffix(id, "/expire"); {
+	case r.URL.Path == "/v1/checkout/sessions":
+		id := f.sell(r)
+		_, _ = fmt.Fprintf(w, `{"id": %q, "url": "https://pay.test/%s", "expires_at": %d}`, id, id,
+			time.Now().Add(24*time.Hour).Unix())
+	case ends:
+		f.end(func() {
+			if f.sessions[id] == "open" {
+				f.sessions[id] = "expired"
+			}
+		})
+		_, _ = fmt.Fprintf(w, `{"id": %q}`, id)
+	case r.Method == http.MethodDelete && r.URL.Path == "/v1/subscriptions/sub_1":
+		f.end(func() { f.contract = "canceled" })
+		_, _ = w.Write([]byte(`{"id": "sub_1"}`))
+	default:
+		f.t.Errorf("%s %s is not known", r.Method, r.URL.Path)
+	}
+}
+
+// sell makes a session: one for each idempotency key.
+func (f *till) sell(r *http.Request) string {
+	key := r.Header.Get("Idempotency-Key")
+	id, known := f.byKey[key]
+	if !known {
+		id = fmt.Sprint("cs_", len(f.sessions)+1)
+		f.byKey[key], f.sessions[id], f.sold[id] = id, "open", map[string]string{}
+		for name := range r.Form {
+			if member, is := strings.CutPrefix(name, "subscription_data[metadata]["); is {
+				f.sold[id][strings.TrimSuffix(member, "]")] = r.Form.Get(name)
+			}
+		}
+	}
+	return id
+}
+
+// arm has a call end the product, counted from the first of all; 0: none does.
+func (f *till) arm(kill func(), call int, behind bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kill, f.killAt, f.behind = kill, call, behind
+}
+
+// end ends something, and perhaps the product. mu is held.
+func (f *till) end(effect func()) {
+	if f.kill != nil {
+		f.calls++
+	}
+	if f.kill == nil || f.calls != f.killAt {
+		effect()
+		return
+	}
+	if f.behind {
+		effect()
+	}
+	f.kill()
+}
+
+// state is how everything stands.
+func (f *till) state() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Sprintf("%v, the contract is %s", f.sessions, f.contract)
+}
+
+// tell has a notice delivered, as often as it takes.
+func (c *crashCase) tell(kind string, object any) {
+	c.T.Helper()
+	told, err := json.Marshal(map[string]any{"id": "evt_1", "object": "event", "type": kind,
+		"created": time.Now().Unix(), "data": map[string]any{"object": object}})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	c.survive(kind, func(ctx context.Context) error {
+		at := time.Now().Unix()
+		sum := hmac.New(sha256.New, []byte(paySecret))
+		_, _ = fmt.Fprintf(sum, "%d.%s", at, told) // a hash takes everything
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+			c.Server+"/api/subscription/webhook", strings.NewReader(string(told)))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Stripe-Signature",
+			fmt.Sprintf("t=%d,v1=%s", at, hex.EncodeToString(sum.Sum(nil))))
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusNoContent {
+			return fmt.Errorf("the notice is answered %d", answer.StatusCode)
+		}
+		return nil
+	})
+}
+
+// contractOf is the subscription that a session sold, as the provider tells of it.
+func (f *till) contractOf(session string) map[string]any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sessions[session] = "complete"
+	return map[string]any{"id": "sub_1", "object": "subscription", "status": f.contract,
+		"created": time.Now().Unix(), "metadata": f.sold[session],
+		"items": map[string]any{"data": []any{map[string]any{"id": "si_1",
+			"current_period_end": time.Now().Add(30 * 24 * time.Hour).Unix()}}}}
+}
+
+// subscribed is a product whose customer has paid for BASIC, and has then asked for two others.
+func subscribed(t *testing.T) (*crashCase, *till, map[string]any) {
+	t.Helper()
+	f, address := openTill(t)
+	web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, PageBytes: []int{2500}})
+	dir := t.TempDir()
+	key, secret := filepath.Join(dir, "key"), filepath.Join(dir, "secret")
+	for path, text := range map[string]string{key: "sk_test_1", secret: paySecret} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := append(suite.Fast(), "--no-rate-limits", "--stripe-key-file", key,
+		"--stripe-secret-file", secret, "--stripe-return-url", "http://localhost",
+		"--stripe-url", address)
+	c := &crashCase{service: &service{single: newSingle(t, args, web)}}
+	c.Service = &suite.Service{T: t, Product: c.single, Web: web, Args: args}
+	c.bring()
+	move := func(way, plan string) {
+		if err := c.Call(t.Context(), "POST", "/api/subscription/"+way, nil,
+			map[string]string{"plan": plan}, nil); err != nil {
+			t.Fatalf("%s %s: %v", way, plan, err)
+		}
+	}
+	move("create", "BASIC")
+	contract := f.contractOf("cs_1")
+	c.tell("customer.subscription.created", contract)
+	move("change", "PRO")
+	c.Down(t)
+	c.bring()
+	move("change", "BUSINESS")
+	return c, f, contract
+}
+
+// TestCrashesOfSubscriptions kills the process around each call that ends something at the payment
+// provider, and in the work that makes them. The customer is removed meanwhile, and notices come.
+// In the end nothing can be paid any more, and what was told is there once.
+func TestCrashesOfSubscriptions(t *testing.T) {
+	t.Parallel()
+	type kill struct {
+		name, env string
+		call      int
+		behind    bool
+	}
+	kills := []kill{{name: "none"}}
+	for call := 1; call <= 2; call++ {
+		kills = append(kills, kill{fmt.Sprint("before call ", call), "", call, false},
+			kill{fmt.Sprint("behind call ", call), "", call, true})
+	}
+	for _, point := range []string{"work.contracts.before_step:1", "work.contracts.after_step:1",
+		"work.contracts.before_end:1", "work.contracts.after_end:1", "work.contracts.after_end:2",
+		"work.contracts.after_end:3"} {
+		kills = append(kills, kill{name: point, env: crash.At + "=" + point})
+	}
+	for _, k := range kills {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			c, f, contract := subscribed(t)
+			ref := suite.Must(c.Whoami(t.Context()))(t)
+			if k.env != "" {
+				c.Down(t)
+				c.bring(k.env)
+			}
+			f.arm(c.p.Kill, k.call, k.behind)
+			c.tell("customer.subscription.updated", contract)
+			invoice := map[string]any{"id": "in_1", "status": "paid", "currency": "eur",
+				"total": 2_900, "created": time.Now().Unix(), "parent": map[string]any{
+					"subscription_details": map[string]any{"metadata": contract["metadata"]}}}
+			for range 2 {
+				c.tell("invoice.paid", invoice)
+			}
+			c.survive("history", func(ctx context.Context) error {
+				var list struct{ TotalElements int }
+				err := c.Call(ctx, "GET", "/api/billing-history", nil, nil, &list)
+				if err == nil && list.TotalElements != 1 {
+					t.Errorf("%d invoices", list.TotalElements)
+				}
+				return err
+			})
+			c.removeCustomer(ref)
+			const want = "map[cs_1:complete cs_2:expired cs_3:expired], the contract is canceled"
+			for ctx := suite.Within(t, suite.Patience); f.state() != want; {
+				select {
+				case <-c.p.Ended():
+					if !c.buried() {
+						t.Fatal("the process survives its end")
+					}
+					c.bring()
+				case <-ctx.Done():
+					t.Fatalf("in the end: %s", f.state())
+				case <-time.After(100 * time.Millisecond):
+				}
+			}
+			if (len(c.Deaths) > 0) != (k.name != "none") && k.env == "" {
+				t.Errorf("%d deaths", len(c.Deaths))
+			}
+			// What the provider tells late changes nothing.
+			contract["status"] = "active"
+			c.tell("customer.subscription.updated", contract)
+			c.tell("customer.subscription.deleted", contract)
+			if f.state() != want {
+				t.Errorf("afterwards: %s", f.state())
+			}
+		})
+	}
+}

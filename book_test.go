@@ -250,6 +250,29 @@ func TestDocumentedPathsAreThere(t *testing.T) {
 	}
 }
 
+// stop is a row of the table of one page's way: a file, and functions or types of it.
+var stop = regexp.MustCompile("(?m)^\\| `([a-z0-9_/]+\\.go)` \\|.*\\| (`.*`) \\|$")
+
+// TestOnePageIsFollowed keeps the table of the files that have a page in their hands true, and
+// short enough to be read.
+func TestOnePageIsFollowed(t *testing.T) {
+	const most = 25 // files
+	all := texts(t)
+	stops := stop.FindAllStringSubmatch(all["docs/architecture.md"], -1)
+	if len(stops) < 10 || len(stops) > most {
+		t.Errorf("the way of a page has %d files, at most %d", len(stops), most)
+	}
+	for _, found := range stops {
+		for name := range strings.SplitSeq(found[2], ", ") {
+			name = strings.Trim(name, "`")
+			declared := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type )` + name + `\b`)
+			if !declared.MatchString(all[found[1]]) {
+				t.Errorf("%s has no %s", found[1], name)
+			}
+		}
+	}
+}
+
 // hasFile says whether a folder has a file of that name, however deep.
 func hasFile(all map[string]string, folder, file string) bool {
 	for name := range all {

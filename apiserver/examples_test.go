@@ -29,6 +29,17 @@ func TestEveryOperationHasExamples(t *testing.T) {
 	}
 }
 
+// TestExamplesAreGivenOnce: of two tables with one name, the description would show the later one.
+func TestExamplesAreGivenOnce(t *testing.T) {
+	given := 0
+	for _, table := range exampleTables() {
+		given += len(table)
+	}
+	if once := len(examples()); once != given {
+		t.Errorf("%d names of %d are given once", once, given)
+	}
+}
+
 // TestExamplesAreWhatTheyAreExamplesOf holds every example of the description to the schema that
 // stands beside it.
 func TestExamplesAreWhatTheyAreExamplesOf(t *testing.T) {

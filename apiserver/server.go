@@ -168,40 +168,45 @@ type Server struct {
 	endWork, endStreams context.CancelFunc
 }
 
+// setDefaults fills in what may be left out.
+func (c *Config) setDefaults() {
+	if c.FinishWithin <= 0 {
+		c.FinishWithin = DefaultFinishWithin
+	}
+	if c.Lag == nil {
+		c.Lag = func(context.Context) map[string]int64 { return map[string]int64{} }
+	}
+	if c.Recount == nil {
+		c.Recount = func(context.Context, *client.View) iter.Seq2[RecountedRun, error] {
+			return func(yield func(RecountedRun, error) bool) {
+				yield(RecountedRun{}, fault.New(fault.Unavailable, "this process cannot recount"))
+			}
+		}
+	}
+	if c.Operator == nil {
+		c.Operator = noOperator{}
+	}
+	if c.ExchangeRates == nil {
+		c.ExchangeRates = ecb.Bundled()
+	}
+	if c.Limiter == nil {
+		c.Limiter = cache.NewLocal(c.Clock)
+	}
+	if c.Values == nil {
+		c.Values = cache.NewLocal(c.Clock)
+	}
+	if c.Metrics == nil {
+		c.Metrics = telemetry.NewMetrics()
+	}
+}
+
 // New makes a server.
 func New(config Config) (*Server, error) {
 	issuer, err := auth.OpenIssuer(config.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)
 	}
-	if config.FinishWithin <= 0 {
-		config.FinishWithin = DefaultFinishWithin
-	}
-	if config.Lag == nil {
-		config.Lag = func(context.Context) map[string]int64 { return map[string]int64{} }
-	}
-	if config.Recount == nil {
-		config.Recount = func(context.Context, *client.View) iter.Seq2[RecountedRun, error] {
-			return func(yield func(RecountedRun, error) bool) {
-				yield(RecountedRun{}, fault.New(fault.Unavailable, "this process cannot recount"))
-			}
-		}
-	}
-	if config.Operator == nil {
-		config.Operator = noOperator{}
-	}
-	if config.ExchangeRates == nil {
-		config.ExchangeRates = ecb.Bundled()
-	}
-	if config.Limiter == nil {
-		config.Limiter = cache.NewLocal(config.Clock)
-	}
-	if config.Values == nil {
-		config.Values = cache.NewLocal(config.Clock)
-	}
-	if config.Metrics == nil {
-		config.Metrics = telemetry.NewMetrics()
-	}
+	config.setDefaults()
 	catalogue := plans.Standard()
 	if config.Plans != nil {
 		if catalogue, err = plans.Parse(config.Plans); err != nil {

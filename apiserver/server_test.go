@@ -381,10 +381,10 @@ func TestRates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := limiter.Take(t.Context(), "k", "", limits.Run).Limit; got != 2 {
+	if got := limiter.TakeCall(t.Context(), "k", "", limits.Run).Limit; got != 2 {
 		t.Errorf("limit %d", got)
 	}
-	if got := limiter.Take(t.Context(), "k", "", limits.ListRun).Limit; got != 6 {
+	if got := limiter.TakeCall(t.Context(), "k", "", limits.ListRun).Limit; got != 6 {
 		t.Errorf("another class's limit %d", got)
 	}
 	limiter, err = newLimiter(Config{Client: fake, Limiter: cache.NewLocal(c),
@@ -392,7 +392,7 @@ func TestRates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := limiter.Take(t.Context(), "k", "c", limits.Run).Limit; got != 1 {
+	if got := limiter.TakeCall(t.Context(), "k", "c", limits.Run).Limit; got != 1 {
 		t.Errorf("a customer's limit %d", got)
 	}
 	for _, rates := range []map[string]Rate{{"walk": {Count: 1, Per: 1}},

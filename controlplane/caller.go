@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -76,6 +77,26 @@ func (c caller) Settle(ctx context.Context, receipts []model.Receipt,
 			"error", err)
 	}
 	return nil
+}
+
+// settleReceipts applies receipts in their order, in as many commands as their size asks for.
+func settleReceipts(receipts []model.Receipt,
+	propose func(command.Payload) (fsm.Result, error)) error {
+	if len(receipts) == 0 {
+		return nil
+	}
+	result, err := propose(command.SettlePayload{Receipts: receipts})
+	if errors.Is(err, errTooLarge) && len(receipts) > 1 {
+		half := len(receipts) / 2
+		if err := settleReceipts(receipts[:half], propose); err != nil {
+			return err
+		}
+		return settleReceipts(receipts[half:], propose)
+	}
+	if err != nil {
+		return err
+	}
+	return result.Err
 }
 
 // Heartbeat implements client.Client.

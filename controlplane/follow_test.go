@@ -22,7 +22,7 @@ func TestFollowersAtEveryNode(t *testing.T) {
 		f := c.at(n).Follow("ann", 0)
 		t.Cleanup(f.End)
 		<-f.Woken()
-		if taken := f.Take(); len(taken.Touches) > 0 || taken.Missed {
+		if taken := f.TakeChanges(); len(taken.Touches) > 0 || taken.Missed {
 			t.Fatalf("node %d begins with %+v", n, taken)
 		}
 		followings = append(followings, f)
@@ -36,14 +36,14 @@ func TestFollowersAtEveryNode(t *testing.T) {
 	}
 	for n, f := range followings {
 		<-f.Woken()
-		taken := f.Take()
+		taken := f.TakeChanges()
 		if want := []client.Touch{{What: client.TouchedWallet}}; !slices.Equal(taken.Touches,
 			want) || taken.View.Wallet("ann").Balance() != 7 {
 			t.Errorf("node %d takes %+v", n, taken)
 		}
 		late := c.at(n).Follow("ann", taken.Index-1) // another node's stream goes on here
 		<-late.Reached()
-		if taken := late.Take(); taken.Missed || taken.Over {
+		if taken := late.TakeChanges(); taken.Missed || taken.Over {
 			t.Errorf("node %d takes %+v", n, taken)
 		}
 		late.End()
@@ -53,11 +53,11 @@ func TestFollowersAtEveryNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, f := range followings {
-		for taken := f.Take(); !taken.Over; taken = f.Take() {
+		for taken := f.TakeChanges(); !taken.Over; taken = f.TakeChanges() {
 			<-f.Woken()
 		}
 		again := c.at(n).Follow("ann", 0)
-		if taken := again.Take(); taken.Over {
+		if taken := again.TakeChanges(); taken.Over {
 			t.Errorf("node %d: what follows the new state is over, too", n)
 		}
 		again.End()

@@ -117,9 +117,9 @@ func (p *proposer) append(ctx context.Context, actor *client.Actor, id ids.ID,
 	return p.node.Append(ctx, data)
 }
 
-// Begin implements leadership.Proposer. It has a command applied, not a barrier, because other
+// BeginTerm implements leadership.Proposer. It has a command applied, not a barrier, because other
 // nodes wait for the index of what is committed, and a barrier is never applied.
-func (p *proposer) Begin(ctx context.Context) (term, index uint64, err error) {
+func (p *proposer) BeginTerm(ctx context.Context) (term, index uint64, err error) {
 	id := p.config.IDs.New()
 	err = p.retry(ctx, func() (err error) {
 		if term, err = p.node.Term(ctx); err != nil {
@@ -192,26 +192,6 @@ func (p *proposer) Settle(ctx context.Context, receipts []model.Receipt) error {
 		error) {
 		return p.Propose(ctx, payload)
 	})
-}
-
-// settleReceipts applies receipts in their order, in as many commands as their size asks for.
-func settleReceipts(receipts []model.Receipt,
-	propose func(command.Payload) (fsm.Result, error)) error {
-	if len(receipts) == 0 {
-		return nil
-	}
-	result, err := propose(command.SettlePayload{Receipts: receipts})
-	if errors.Is(err, errTooLarge) && len(receipts) > 1 {
-		half := len(receipts) / 2
-		if err := settleReceipts(receipts[:half], propose); err != nil {
-			return err
-		}
-		return settleReceipts(receipts[half:], propose)
-	}
-	if err != nil {
-		return err
-	}
-	return result.Err
 }
 
 const (

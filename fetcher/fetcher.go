@@ -171,7 +171,7 @@ func unitConfig(config Config) unit.Config {
 
 // plan begins the work on a task that came.
 func (f *Fetcher) plan(task *model.Task) hold.Plan {
-	chain, host, pace := f.units.Begin(task)
+	chain, host, pace := f.units.BeginChain(task)
 	return hold.Plan{Unit: chain, Refused: host == "", Host: host, Pace: pace}
 }
 
@@ -232,7 +232,7 @@ func (f *Fetcher) work(turn *unit.Turn, task *hold.Task) {
 	chain := task.Unit.(*unit.Chain)
 	ctx, end := task.BeginTurn(chain.IsTrial())
 	defer end()
-	next := turn.Take(ctx, chain, task)
+	next := turn.TakeStep(ctx, chain, task)
 	if errors.Is(context.Cause(ctx), hold.ErrAbandoned) {
 		next = chain.Abandon(next)
 	}

@@ -61,8 +61,8 @@ type Verdict struct {
 // Limiter counts calls and places. No method fails: what cannot be asked is decided by the process
 // alone, on its safe side. Implementations are safe for concurrent use.
 type Limiter interface {
-	// Take takes one call from the bucket of this name. A bucket that is not known is full.
-	Take(ctx context.Context, bucket string, limit Limit) Verdict
+	// TakeCall takes one call from the bucket of this name. A bucket that is not known is full.
+	TakeCall(ctx context.Context, bucket string, limit Limit) Verdict
 	// Enter takes one of at most so many places of a room. leave gives it back, once however often
 	// it is called; it is nil when the room is full.
 	Enter(ctx context.Context, room string, most int) (leave func())

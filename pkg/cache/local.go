@@ -53,8 +53,8 @@ func NewLocal(c clock.Clock) *Local {
 	return l
 }
 
-// Take implements Limiter.
-func (l *Local) Take(_ context.Context, name string, limit Limit) Verdict {
+// TakeCall implements Limiter.
+func (l *Local) TakeCall(_ context.Context, name string, limit Limit) Verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()

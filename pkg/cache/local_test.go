@@ -29,7 +29,7 @@ func TestBuckets(t *testing.T) {
 		start, allowed := now.Now(), 0
 		for range rapid.IntRange(1, 300).Draw(t, "calls") {
 			now.Advance(time.Duration(rapid.IntRange(0, 3_000).Draw(t, "gap")) * time.Millisecond)
-			v := c.Take(t.Context(), "b", limit)
+			v := c.TakeCall(t.Context(), "b", limit)
 			if v.Allowed {
 				allowed++
 			}
@@ -45,7 +45,7 @@ func TestBuckets(t *testing.T) {
 				continue
 			}
 			now.Advance(v.Retry + time.Microsecond)
-			if !c.Take(t.Context(), "b", limit).Allowed {
+			if !c.TakeCall(t.Context(), "b", limit).Allowed {
 				t.Fatalf("not allowed after %v", v.Retry)
 			}
 			allowed++
@@ -58,9 +58,10 @@ func TestLocalIsBounded(t *testing.T) {
 	c := cache.NewLocal(clock.NewManual(time.Unix(1_800_000_000, 0)))
 	one := cache.Limit{Count: 1, Per: time.Hour}
 	for i := range 100_001 {
-		c.Take(t.Context(), fmt.Sprint(i), one)
+		c.TakeCall(t.Context(), fmt.Sprint(i), one)
 	}
-	if !c.Take(t.Context(), "0", one).Allowed || c.Take(t.Context(), "100000", one).Allowed {
+	if !c.TakeCall(t.Context(), "0", one).Allowed ||
+		c.TakeCall(t.Context(), "100000", one).Allowed {
 		t.Error("buckets are not bounded, or the wrong one went")
 	}
 	large := make([]byte, cache.MaxValueBytes)

@@ -145,9 +145,9 @@ func (r *Redis) Counts() Counts {
 		Down:  r.down.Load()}
 }
 
-// Take implements Limiter.
-func (r *Redis) Take(ctx context.Context, name string, limit Limit) Verdict {
-	share := r.alone.Take(ctx, name, Limit{Count: r.share(limit.Count), Per: limit.Per})
+// TakeCall implements Limiter.
+func (r *Redis) TakeCall(ctx context.Context, name string, limit Limit) Verdict {
+	share := r.alone.TakeCall(ctx, name, Limit{Count: r.share(limit.Count), Per: limit.Per})
 	verdict, asked := r.askBucket(ctx, r.key("bucket", name), limit)
 	if !asked {
 		r.decided.Add(1)

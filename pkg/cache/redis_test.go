@@ -108,8 +108,8 @@ func TestAlike(t *testing.T) {
 			gap := time.Duration(rapid.IntRange(0, 3_000).Draw(t, "gap")) * time.Millisecond
 			// never just where a call comes in: the two round differently
 			advance(gap + 137*time.Microsecond)
-			ours, theirs := local.Take(t.Context(), "b", limit),
-				shared.Take(t.Context(), "b", limit)
+			ours, theirs := local.TakeCall(t.Context(), "b", limit),
+				shared.TakeCall(t.Context(), "b", limit)
 			near := func(a, b time.Duration) bool {
 				return math.Abs(float64(a-b)) < float64(time.Millisecond)
 			}
@@ -151,7 +151,8 @@ func TestRefusedByRedis(t *testing.T) {
 		t.Errorf("%d calls allowed, %+v", got, c.Counts())
 	}
 	c = open(t, cache.Config{Addr: mini.Addr(), Password: "secret"})
-	if c.Take(t.Context(), "b", cache.Limit{Count: 4, Per: time.Hour}); c.Counts().Failures != 0 {
+	c.TakeCall(t.Context(), "b", cache.Limit{Count: 4, Per: time.Hour})
+	if c.Counts().Failures != 0 {
 		t.Errorf("with the password: %+v", c.Counts())
 	}
 	for _, key := range mini.Keys() {

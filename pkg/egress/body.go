@@ -213,7 +213,7 @@ type members struct {
 	from *bufio.Reader
 }
 
-func (m *members) begin() error {
+func (m *members) beginMember() error {
 	err := m.Reset(m.from)
 	m.Multistream(false)
 	return err
@@ -227,7 +227,7 @@ func (m *members) Read(p []byte) (int, error) {
 	if head, _ := m.from.Peek(2); string(head) != "\x1f\x8b" {
 		return n, io.EOF
 	}
-	return n, m.begin()
+	return n, m.beginMember()
 }
 
 // start takes a decompressor from its pool, or makes one, and lets it read the beginning.
@@ -241,7 +241,7 @@ func (d *decoders) start(coding string, r *bufio.Reader) (decoder io.Reader, giv
 			z = new(members)
 		}
 		z.from = r
-		return z, func() { z.from = nil; d.gzip.Put(z) }, z.begin()
+		return z, func() { z.from = nil; d.gzip.Put(z) }, z.beginMember()
 	case "deflate":
 		// Half of the web's "deflate" has zlib's frame, as it should, and half has none.
 		if head, _ := r.Peek(2); len(head) == 2 && head[0]&0x0f == 8 &&

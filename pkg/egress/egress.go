@@ -175,7 +175,7 @@ func (c *Client) send(ctx context.Context, to address.Address, req *Request) (*R
 	}
 	defer func() { <-c.slots }()
 
-	conn := c.pool.take(originOf(to, req))
+	conn := c.pool.takeConn(originOf(to, req))
 	if conn == nil {
 		var err error
 		if conn, err = c.dial(ctx, to, req, deadline); err != nil {

@@ -90,9 +90,9 @@ func newPool(max int, maxBytes int64, timeout time.Duration) *pool {
 	return &pool{max: max, maxBytes: maxBytes, timeout: timeout, idle: make(map[origin]*conn)}
 }
 
-// take is an idle connection that looks open, or nil. Whatever a server sent unasked, or the end
-// that it announced while the connection was idle, is seen here, before a request is written.
-func (p *pool) take(to origin) *conn {
+// takeConn is an idle connection that looks open, or nil. Whatever a server sent unasked, or the
+// end that it announced while the connection was idle, is seen here, before a request is written.
+func (p *pool) takeConn(to origin) *conn {
 	for {
 		p.mu.Lock()
 		c := p.idle[to]

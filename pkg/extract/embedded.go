@@ -32,9 +32,3 @@ func (e *Extractor) embedded(p Page, m *memory) (Result, error) {
 	}
 	return found, nil
 }
-
-// isHTML says whether a page is HTML by its media type, or begins like it.
-func isHTML(p Page) bool {
-	body := p.Start()
-	return p.CheckHTML() == nil && len(body) > 0 && body[0] == '<'
-}

@@ -87,7 +87,7 @@ func (e *Extractor) explainFields(ctx context.Context, p Page, isHTML bool) stri
 	}()
 	var missing []int
 	if isJSON {
-		lines, err := checkJSON(p)
+		lines, err := p.CheckJSON()
 		if err != nil || m.json.Parse(p.Body, lines) != nil {
 			return ""
 		}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -152,7 +151,7 @@ func (e *Extractor) ExtractContext(ctx context.Context, pages ...Page) (Result, 
 	switch {
 	case e.rows.Read != nil:
 		return e.read(pages, m)
-	case e.rows.JSON != nil && rows.IsEmbedded(e.recipe.Fields) && isHTML(pages[0]):
+	case e.rows.JSON != nil && rows.IsEmbedded(e.recipe.Fields) && pages[0].IsHTML():
 		return e.embedded(pages[0], m)
 	case e.rows.JSON != nil:
 		return e.json(pages[0], m)
@@ -186,7 +185,7 @@ func (e *Extractor) html(p Page, m *memory) (Result, error) {
 }
 
 func (e *Extractor) json(p Page, m *memory) (Result, error) {
-	lines, err := checkJSON(p)
+	lines, err := p.CheckJSON()
 	if err != nil {
 		return Result{}, err
 	}
@@ -211,28 +210,6 @@ func tooSlow(ctx context.Context, err error, why string) error {
 		return err
 	}
 	return fault.Wrap(fault.PageTooCostly, err, "%s", why)
-}
-
-// checkJSON refuses what is no JSON body. Another media type is none. Under one that says little,
-// as many APIs send, a body has to begin like an object or an array. lines says that each line is a
-// value.
-func checkJSON(p Page) (lines bool, err error) {
-	media := p.Media()
-	switch {
-	case media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"):
-		return false, nil
-	case media == "application/x-ndjson" || media == "application/ndjson" ||
-		media == "application/jsonl":
-		return true, nil
-	case media == "" || strings.HasPrefix(media, "text/") ||
-		strings.HasSuffix(media, "javascript") ||
-		strings.HasSuffix(media, "json") || strings.HasSuffix(media, "/octet-stream"):
-		if body := p.Start(); len(body) > 0 && (body[0] == '{' || body[0] == '[') {
-			return false, nil
-		}
-		return false, fault.New(fault.PageNotJSON, "the answer does not look like JSON")
-	}
-	return false, fault.New(fault.PageNotJSON, "the media type is %.100q", media)
 }
 
 // Unfetched makes the rows of an address that needs no fetch, of a page without a body; false: it
@@ -274,25 +251,4 @@ func (e *Extractor) read(pages []Page, m *memory) (Result, error) {
 	}
 	return Result{Rows: m.out.Rows(), Next: more.Next, Ask: more.Ask, Rejected: more.Rejected,
 		Free: more.Free}, nil
-}
-
-// following is where the pagination's selector leads in a page that its type reads by itself.
-func (e *Extractor) following(p Page, m *memory) (string, error) {
-	if e.next.selector == nil || p.Code != "" || p.CheckHTML() != nil {
-		return "", nil
-	}
-	defer m.doc.Reset()
-	if err := m.doc.Parse(p.Body); err != nil {
-		return "", fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
-	}
-	return e.nextLink(p, m)
-}
-
-// nextLink is where the parsed page leads to. What was read of it before is paid for with it.
-func (e *Extractor) nextLink(p Page, m *memory) (string, error) {
-	next := e.next.ofHTML(&m.doc, p.URL)
-	if err := m.doc.Err(); err != nil {
-		return "", tooSlow(m.out.Context(), err, "the selectors take too long on this page")
-	}
-	return next, nil
 }

@@ -46,6 +46,27 @@ func compileLink(r model.Recipe) (l link, f *fault.Error) {
 	return l, f
 }
 
+// following is where the pagination's selector leads in a page that its type reads by itself.
+func (e *Extractor) following(p Page, m *memory) (string, error) {
+	if e.next.selector == nil || p.Code != "" || p.CheckHTML() != nil {
+		return "", nil
+	}
+	defer m.doc.Reset()
+	if err := m.doc.Parse(p.Body); err != nil {
+		return "", fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
+	}
+	return e.nextLink(p, m)
+}
+
+// nextLink is where the parsed page leads to. What was read of it before is paid for with it.
+func (e *Extractor) nextLink(p Page, m *memory) (string, error) {
+	next := e.next.ofHTML(&m.doc, p.URL)
+	if err := m.doc.Err(); err != nil {
+		return "", tooSlow(m.out.Context(), err, "the selectors take too long on this page")
+	}
+	return next, nil
+}
+
 // ofHTML is where the selector's first match leads: its href. Of an attribute, a text or a value
 // that an XPath expression gives, it is that itself. It is resolved as a browser would: against the
 // page's base element if it has one, else against its address.

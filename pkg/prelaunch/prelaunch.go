@@ -69,62 +69,71 @@ func Compile(p *model.Prelaunch) (*Rules, fault.List) {
 	if p == nil || len(p.Tokens) == 0 {
 		return nil, nil
 	}
-	const field = "sourceConfig.prelaunch."
-	var faults fault.List
-	invalid := func(member, format string, args ...any) {
-		faults = append(faults,
-			fault.Invalid(fault.SchemaValidation, field+member, format, args...))
-	}
+	var c checker
 	r := &Rules{URL: p.DiscoveryURL, TTL: DefaultTTL, Hash: hash(p)}
 	switch {
 	case p.DiscoveryURL == "":
-		invalid("discoveryUrl", "is required")
+		c.invalid("discoveryUrl", "is required")
 	case len((&curl.Request{URL: p.DiscoveryURL}).Placeholders()) > 0:
-		invalid("discoveryUrl", "placeholders may not stand in it: it is read for their values")
+		c.invalid("discoveryUrl", "placeholders may not stand in it: it is read for their values")
 	}
 	if p.TTLMinutes != nil {
 		if *p.TTLMinutes < 1 || *p.TTLMinutes > maxTTL {
-			invalid("ttlMinutes", "must be 1 to %d", maxTTL)
+			c.invalid("ttlMinutes", "must be 1 to %d", maxTTL)
 		}
 		r.TTL = time.Duration(*p.TTLMinutes) * time.Minute
 	}
 	if len(p.Tokens) > maxTokens {
-		invalid("tokens", "at most %d tokens are allowed", maxTokens)
-		return nil, faults
+		c.invalid("tokens", "at most %d tokens are allowed", maxTokens)
+		return nil, c.faults
 	}
-	var patterns pattern.Total
-	for i, rule := range p.Tokens {
-		at := fmt.Sprintf("tokens[%d].", i)
-		t := token{name: rule.Name}
-		switch {
-		case !names.MatchString(rule.Name) || len(rule.Name) > maxName:
-			invalid(at+"name", "must be 1 to %d letters, digits and underscores", maxName)
-		case r.Has(rule.Name):
-			invalid(at+"name", "another token has this name")
-		}
-		var err error
-		if t.find, err = finder(rule.Source, rule.Expression, &patterns); err != nil {
-			member := "expression"
-			if errors.Is(err, errSource) {
-				member = "source"
-			}
-			invalid(at+member, "%v", err)
-		}
-		valid := rule.ValidatePattern
-		if valid == "" || valid == DefaultPattern {
-			// RE2 counts only to 1,000, and no value is longer anyway
-			valid = `^[A-Za-z0-9._=+/~-]+$`
-		}
-		if t.pattern, err = compilePattern(valid, maxPattern, &patterns); err != nil {
-			invalid(at+"validatePattern", "must be a regular expression (RE2) of at most %d "+
-				"characters: %v", maxPattern, err)
-		}
-		r.tokens = append(r.tokens, t)
+	for i := range p.Tokens {
+		r.tokens = append(r.tokens, c.token(fmt.Sprintf("tokens[%d].", i), &p.Tokens[i], r))
 	}
-	if len(faults) > 0 {
-		return nil, faults
+	if len(c.faults) > 0 {
+		return nil, c.faults
 	}
 	return r, nil
+}
+
+// checker compiles rules, and notes what is wrong with them.
+type checker struct {
+	patterns pattern.Total
+	faults   fault.List
+}
+
+func (c *checker) invalid(member, format string, args ...any) {
+	c.faults = append(c.faults, fault.Invalid(fault.SchemaValidation,
+		"sourceConfig.prelaunch."+member, format, args...))
+}
+
+// token compiles the rule that stands at a place, behind others.
+func (c *checker) token(at string, rule *model.TokenRule, before *Rules) token {
+	t := token{name: rule.Name}
+	switch {
+	case !names.MatchString(rule.Name) || len(rule.Name) > maxName:
+		c.invalid(at+"name", "must be 1 to %d letters, digits and underscores", maxName)
+	case before.Has(rule.Name):
+		c.invalid(at+"name", "another token has this name")
+	}
+	var err error
+	if t.find, err = finder(rule.Source, rule.Expression, &c.patterns); err != nil {
+		member := "expression"
+		if errors.Is(err, errSource) {
+			member = "source"
+		}
+		c.invalid(at+member, "%v", err)
+	}
+	valid := rule.ValidatePattern
+	if valid == "" || valid == DefaultPattern {
+		// RE2 counts only to 1,000, and no value is longer anyway
+		valid = `^[A-Za-z0-9._=+/~-]+$`
+	}
+	if t.pattern, err = compilePattern(valid, maxPattern, &c.patterns); err != nil {
+		c.invalid(at+"validatePattern", "must be a regular expression (RE2) of at most %d "+
+			"characters: %v", maxPattern, err)
+	}
+	return t
 }
 
 func hash(p *model.Prelaunch) uint64 {

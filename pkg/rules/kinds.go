@@ -109,8 +109,38 @@ func compact(value json.RawMessage) json.RawMessage {
 // groups and $$ for a dollar sign.
 func (c *checker) regex(params map[string]json.RawMessage) maker {
 	c.known(params, "pattern", "replacement", "group", "onNoMatch")
-	var source, replacement string
-	group, noMatch := -1, "KEEP"
+	r := regexRule{pattern: c.pattern(params), group: -1, noMatch: "KEEP"}
+	if r.pattern == nil {
+		return nil
+	}
+	var replacement string
+	hasReplacement := read(c, params, "replacement", &replacement, "text")
+	if len(replacement) > maxReplacement {
+		c.invalid("params.replacement", "has at most %d bytes", maxReplacement)
+	}
+	if hasGroup := read(c, params, "group", &r.group, "a whole number"); hasGroup {
+		if r.group < 0 || r.group > r.pattern.Groups() {
+			c.invalid("params.group", "the pattern has the groups 0 to %d", r.pattern.Groups())
+		}
+		if hasReplacement {
+			c.invalid("params.replacement", "group and replacement exclude each other")
+		}
+	}
+	read(c, params, "onNoMatch", &r.noMatch, "text")
+	if r.noMatch != "KEEP" && r.noMatch != "NULL" && r.noMatch != "EMPTY" {
+		c.invalid("params.onNoMatch", "must be one of KEEP, NULL, EMPTY")
+	}
+	var err error
+	if r.replacer, err = pattern.NewReplacer(r.pattern, replacement); err != nil {
+		c.invalid("params.pattern", "is no regular expression (RE2): %v", err)
+		return nil
+	}
+	return r.write
+}
+
+// pattern is the compiled pattern of a rule, nil for none of its bounds.
+func (c *checker) pattern(params map[string]json.RawMessage) *pattern.Pattern {
+	var source string
 	if !read(c, params, "pattern", &source, "text") || source == "" ||
 		utf8.RuneCountInString(source) > maxPattern {
 		c.invalid("params.pattern", "a regular expression (RE2) of 1 to %d characters is needed",
@@ -125,56 +155,46 @@ func (c *checker) regex(params map[string]json.RawMessage) maker {
 		c.invalid("params.pattern", "is no regular expression (RE2) of its bounds: %v", err)
 		return nil
 	}
-	hasReplacement := read(c, params, "replacement", &replacement, "text")
-	if len(replacement) > maxReplacement {
-		c.invalid("params.replacement", "has at most %d bytes", maxReplacement)
+	return compiled
+}
+
+// regexRule cleans a text: by a group of its pattern, or a replacement of all that matches.
+type regexRule struct {
+	pattern  *pattern.Pattern
+	group    int // below 0: none
+	replacer *pattern.Replacer
+	noMatch  string // KEEP, NULL or EMPTY
+}
+
+// write is what the rule makes of a value.
+func (r regexRule) write(b *pattern.Budget, value json.RawMessage, _ Day) (written, error) {
+	if string(value) == "null" {
+		return written{}, nil
 	}
-	if hasGroup := read(c, params, "group", &group, "a whole number"); hasGroup {
-		if group < 0 || group > compiled.Groups() {
-			c.invalid("params.group", "the pattern has the groups 0 to %d", compiled.Groups())
-		}
-		if hasReplacement {
-			c.invalid("params.replacement", "group and replacement exclude each other")
-		}
+	text := textOf(value)
+	match := r.pattern.Find(b, text)
+	switch {
+	case b.Err() != nil:
+		return written{}, tooSlow(b.Err())
+	case match == nil && r.noMatch == "KEEP":
+		return written{value: value}, nil
+	case match == nil && r.noMatch == "NULL":
+		return written{value: null}, nil
+	case match == nil:
+		return written{value: quoted("")}, nil
+	case r.group >= 0 && match[2*r.group] < 0: // a group that took no part
+		return written{value: quoted("")}, nil
+	case r.group >= 0:
+		return written{value: quoted(text[match[2*r.group]:match[2*r.group+1]])}, nil
 	}
-	if read(c, params, "onNoMatch", &noMatch, "text"); noMatch != "KEEP" && noMatch != "NULL" &&
-		noMatch != "EMPTY" {
-		c.invalid("params.onNoMatch", "must be one of KEEP, NULL, EMPTY")
+	clean, ok := r.replacer.Replace(b, text, 2*MaxRowBytes)
+	switch {
+	case b.Err() != nil:
+		return written{}, tooSlow(b.Err())
+	case !ok:
+		return written{}, tooLarge()
 	}
-	replacer, err := pattern.NewReplacer(compiled, replacement)
-	if err != nil {
-		c.invalid("params.pattern", "is no regular expression (RE2): %v", err)
-		return nil
-	}
-	return func(b *pattern.Budget, value json.RawMessage, _ Day) (written, error) {
-		if string(value) == "null" {
-			return written{}, nil
-		}
-		text := textOf(value)
-		match := compiled.Find(b, text)
-		switch {
-		case b.Err() != nil:
-			return written{}, tooSlow(b.Err())
-		case match == nil && noMatch == "KEEP":
-			return written{value: value}, nil
-		case match == nil && noMatch == "NULL":
-			return written{value: null}, nil
-		case match == nil:
-			return written{value: quoted("")}, nil
-		case group >= 0 && match[2*group] < 0: // a group that took no part
-			return written{value: quoted("")}, nil
-		case group >= 0:
-			return written{value: quoted(text[match[2*group]:match[2*group+1]])}, nil
-		}
-		clean, ok := replacer.Replace(b, text, 2*MaxRowBytes)
-		switch {
-		case b.Err() != nil:
-			return written{}, tooSlow(b.Err())
-		case !ok:
-			return written{}, tooLarge()
-		}
-		return written{value: quoted(clean)}, nil
-	}
+	return written{value: quoted(clean)}, nil
 }
 
 // tooSlow is the error of a budget that has ended.

@@ -91,8 +91,8 @@ func benchExport(b *testing.B, store rowstore.Store) {
 // benchDisk has room for everything.
 type benchDisk struct{ dir string }
 
-func (d benchDisk) Dir() string    { return d.dir }
-func (benchDisk) Take(int64) error { return nil }
+func (d benchDisk) Dir() string        { return d.dir }
+func (benchDisk) TakeRoom(int64) error { return nil }
 
 type counted struct{ bytes int }
 

@@ -67,7 +67,7 @@ func (r Resource) read() *operation.Operation {
 		if err != nil {
 			return page, err
 		}
-		at, q, identity, err := in.begin(ctx, r, from)
+		at, q, identity, err := in.makeQuery(ctx, r, from)
 		if err != nil {
 			return page, err
 		}
@@ -89,9 +89,9 @@ func (r Resource) read() *operation.Operation {
 	})
 }
 
-// begin is the place where the read is, its query, and what its cursors are bound to. The scope is
-// decided anew with every page, by what the caller may see now.
-func (in *readRequest) begin(ctx context.Context, r Resource, from *operation.Caller) (at place,
+// makeQuery is the place where the read is, its query, and what its cursors are bound to. The scope
+// is decided anew with every page, by what the caller may see now.
+func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operation.Caller) (at place,
 	q rowstore.ScanQuery, identity []string, err error) {
 	q = rowstore.ScanQuery{Limit: in.Limit, Bytes: api.PageBytes}
 	var owner string

@@ -95,7 +95,7 @@ func (s *sanitizer) value(value string) error {
 		}
 		named := false // the token is a member's name
 		if n := len(inside); n > 0 {
-			named = inside[n-1].begin(s)
+			named = inside[n-1].writeSeparator(s)
 		}
 		switch token := token.(type) {
 		case json.Delim:
@@ -122,8 +122,9 @@ type nesting struct {
 	tokens int
 }
 
-// begin writes what stands before the next token, and says whether that is a member's name.
-func (p *nesting) begin(s *sanitizer) (name bool) {
+// writeSeparator writes what stands before the next token, and says whether that is a member's
+// name.
+func (p *nesting) writeSeparator(s *sanitizer) (name bool) {
 	name = p.object && p.tokens%2 == 0
 	if p.tokens > 0 && (name || !p.object) {
 		s.write(",")

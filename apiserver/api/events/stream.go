@@ -90,11 +90,11 @@ func (t *teller) tell(ctx context.Context, to *operation.EventWriter) error {
 
 // tellOnce tells what has changed since the last time.
 func (t *teller) tellOnce(ctx context.Context) error {
-	taken := t.following.Take()
+	taken := t.following.TakeChanges()
 	if taken.Over { // what changes from now on is of another state
 		t.following.End()
 		t.following = t.Client.Follow(t.customer, 0)
-		taken = t.following.Take()
+		taken = t.following.TakeChanges()
 		taken.Missed = true
 	}
 	var frames []frame

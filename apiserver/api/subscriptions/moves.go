@@ -178,13 +178,13 @@ func (r Resource) chooseFree(ctx context.Context, from *operation.Caller) (Subsc
 	return r.newSubscription(&made), err
 }
 
-// begin claims the subscription for a change. What it answers is how the subscription is now.
-func (r Resource) begin(ctx context.Context, customer string) (client.Subscription, error) {
+// claimMove claims the subscription for a change. What it answers is how the subscription is now.
+func (r Resource) claimMove(ctx context.Context, customer string) (client.Subscription, error) {
 	return client.Do(ctx, r.Client, client.BeginMove{Customer: customer, Move: r.IDs.New()}, nil)
 }
 
-// end lets another change begin. What cannot be ended now is in two minutes.
-func (r Resource) end(ctx context.Context, customer string, move ids.ID) {
+// releaseMove lets another change begin. What cannot be ended now is in two minutes.
+func (r Resource) releaseMove(ctx context.Context, customer string, move ids.ID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	_, _ = client.Do(ctx, r.Client, client.EndMove{Customer: customer, Move: move}, nil)
@@ -194,12 +194,12 @@ func (r Resource) end(ctx context.Context, customer string, move ids.ID) {
 // a session that nobody pays, since nobody has its address.
 func (r Resource) checkout(ctx context.Context, from *operation.Caller,
 	plan *plans.Plan) (Subscription, error) {
-	begun, err := r.begin(ctx, from.Customer)
+	begun, err := r.claimMove(ctx, from.Customer)
 	if err != nil {
 		return Subscription{}, err
 	}
 	if r.isOpen(&begun) && begun.Checkout.Plan == plan.Name || begun.Plan() == plan.Name {
-		r.end(ctx, from.Customer, begun.Move)
+		r.releaseMove(ctx, from.Customer, begun.Move)
 		return r.newSubscription(&begun), nil
 	}
 	asking, cancel := context.WithTimeout(ctx, askTime)
@@ -208,7 +208,7 @@ func (r Resource) checkout(ctx context.Context, from *operation.Caller,
 		Customer: from.Customer, Cluster: clusterOf(from.View), Plan: plan.Name,
 		Cents: plan.Cents(), Revision: begun.Revision})
 	if err != nil {
-		r.end(ctx, from.Customer, begun.Move)
+		r.releaseMove(ctx, from.Customer, begun.Move)
 		return Subscription{}, err
 	}
 	made, err := client.Do(ctx, r.Client, client.OpenCheckout{Customer: from.Customer,
@@ -221,13 +221,13 @@ func (r Resource) checkout(ctx context.Context, from *operation.Caller,
 // tells of that, and the state follows.
 func (r Resource) amend(ctx context.Context, from *operation.Caller,
 	change payment.Amendment) (Subscription, error) {
-	begun, err := r.begin(ctx, from.Customer)
+	begun, err := r.claimMove(ctx, from.Customer)
 	if err != nil {
 		return Subscription{}, err
 	}
 	known := from.View.Subscription(from.Customer)
 	if !begun.Active() || begun.Contract.ID != known.Contract.ID || begun.Paid != known.Paid {
-		r.end(ctx, from.Customer, begun.Move)
+		r.releaseMove(ctx, from.Customer, begun.Move)
 		return Subscription{}, fault.New(fault.SubscriptionInFlight,
 			"the subscription has just changed")
 	}
@@ -240,7 +240,7 @@ func (r Resource) amend(ctx context.Context, from *operation.Caller,
 	defer cancel()
 	told, err := r.Payments.Amend(asking, change)
 	if err != nil {
-		r.end(ctx, from.Customer, begun.Move)
+		r.releaseMove(ctx, from.Customer, begun.Move)
 		return Subscription{}, err
 	}
 	made, err := client.Do(ctx, r.Client, client.TellContract{Customer: from.Customer,

@@ -181,7 +181,7 @@ func (s *Service) takeGuess(ctx context.Context, a Attempt, account *client.Acco
 	sum := sha256.Sum256([]byte(strings.ToLower(a.Email)))
 	at := hex.EncodeToString(sum[:])
 	take := func(bucket string, limit cache.Limit) time.Duration {
-		v := s.Limiter.Take(ctx, "sign-in "+bucket, limit)
+		v := s.Limiter.TakeCall(ctx, "sign-in "+bucket, limit)
 		if v.Allowed {
 			return 0
 		}

@@ -31,7 +31,7 @@ type disk struct {
 var errFull = errors.New("the disk is full")
 
 func (d *disk) Dir() string { return d.dir }
-func (d *disk) Take(bytes int64) error {
+func (d *disk) TakeRoom(bytes int64) error {
 	if d.room < bytes {
 		return errFull
 	}

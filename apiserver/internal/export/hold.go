@@ -14,8 +14,8 @@ import (
 type Disk interface {
 	// Dir is the folder; "" is the system's for temporary files.
 	Dir() string
-	// Take takes room of so many bytes before they are written. An error: there is none.
-	Take(bytes int64) error
+	// TakeRoom takes room of so many bytes before they are written. An error: there is none.
+	TakeRoom(bytes int64) error
 }
 
 const (
@@ -62,7 +62,7 @@ func (h *hold) put() error {
 	if h.written+size > maxHeld {
 		return errNoRoom
 	}
-	if err := h.disk.Take(size); err != nil {
+	if err := h.disk.TakeRoom(size); err != nil {
 		return err
 	}
 	if h.file == nil {

@@ -112,7 +112,7 @@ func (s *sheet) row(cells []cell) error {
 
 // put writes the cells as the next row.
 func (s *sheet) put() error {
-	if err := s.take(); err != nil {
+	if err := s.takeRoom(); err != nil {
 		return err
 	}
 	s.rows++
@@ -134,8 +134,8 @@ const (
 	textBytes = 5
 )
 
-// take takes room for the cells, never less than the library writes of them.
-func (s *sheet) take() error {
+// takeRoom takes room for the cells, never less than the library writes of them.
+func (s *sheet) takeRoom() error {
 	if s.disk == nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (s *sheet) take() error {
 		}
 	}
 	for s.taken < int64(bytes) {
-		if err := s.disk.Take(sheetStep); err != nil {
+		if err := s.disk.TakeRoom(sheetStep); err != nil {
 			return err
 		}
 		s.taken += sheetStep

@@ -83,16 +83,18 @@ type Verdict = cache.Verdict
 
 // Limiter decides on calls. Implementations are safe for concurrent use.
 type Limiter interface {
-	// Take takes one call of a class from its holder's bucket, and from its customer's when there
-	// is one. The verdict is that of the bucket which binds.
-	Take(ctx context.Context, holder, customer string, class Class) Verdict
+	// TakeCall takes one call of a class from its holder's bucket, and from its customer's when
+	// there is one. The verdict is that of the bucket which binds.
+	TakeCall(ctx context.Context, holder, customer string, class Class) Verdict
 }
 
 // Off is the switch: it allows everything.
 type Off struct{}
 
-// Take implements Limiter.
-func (Off) Take(context.Context, string, string, Class) Verdict { return Verdict{Allowed: true} }
+// TakeCall implements Limiter.
+func (Off) TakeCall(context.Context, string, string, Class) Verdict {
+	return Verdict{Allowed: true}
+}
 
 // Buckets is the Limiter by figures. A class without one is not limited.
 type Buckets struct {
@@ -138,17 +140,17 @@ func (b *Buckets) figures(class Class) (own, together Figure, limited bool) {
 // together (decision 55).
 const CustomerFactor = 10
 
-// Take implements Limiter.
-func (b *Buckets) Take(ctx context.Context, holder, customer string, class Class) Verdict {
+// TakeCall implements Limiter.
+func (b *Buckets) TakeCall(ctx context.Context, holder, customer string, class Class) Verdict {
 	figure, together, limited := b.figures(class)
 	if !limited {
 		return Verdict{Allowed: true}
 	}
-	own := b.Cache.Take(ctx, string(class)+" "+holder, figure)
+	own := b.Cache.TakeCall(ctx, string(class)+" "+holder, figure)
 	if !own.Allowed || customer == "" {
 		return own // a refused call costs the customer nothing
 	}
-	all := b.Cache.Take(ctx, string(class)+" customer "+customer, together)
+	all := b.Cache.TakeCall(ctx, string(class)+" customer "+customer, together)
 	if !all.Allowed || all.Remaining < own.Remaining {
 		return all
 	}

@@ -19,7 +19,7 @@ func TestHoldersAndClassesAreApart(t *testing.T) {
 		want   bool
 	}{{"a", Run, true}, {"a", Run, false}, {"b", Run, true}, {"a", ListRun, true},
 		{"a", Read, true}, {"a", Read, true}} {
-		if got := b.Take(t.Context(), test.holder, "", test.class).Allowed; got != test.want {
+		if got := b.TakeCall(t.Context(), test.holder, "", test.class).Allowed; got != test.want {
 			t.Errorf("%s %s: %v", test.holder, test.class, got)
 		}
 	}
@@ -34,7 +34,7 @@ func TestKeysShareTheirCustomersBucket(t *testing.T) {
 	allowed := 0
 	for key := range 30 {
 		for call := range 3 {
-			v := b.Take(t.Context(), fmt.Sprint("key ", key), "alice", Run)
+			v := b.TakeCall(t.Context(), fmt.Sprint("key ", key), "alice", Run)
 			if v.Allowed {
 				allowed++
 			}
@@ -46,11 +46,11 @@ func TestKeysShareTheirCustomersBucket(t *testing.T) {
 	if allowed != 20 {
 		t.Errorf("%d calls of 30 keys are allowed, want 20", allowed)
 	}
-	if !b.Take(t.Context(), "key 30", "bob", Run).Allowed {
+	if !b.TakeCall(t.Context(), "key 30", "bob", Run).Allowed {
 		t.Error("another customer is refused")
 	}
 	manual.Advance(3 * time.Second)
-	if v := b.Take(t.Context(), "key 31", "alice", Run); !v.Allowed || v.Limit != 20 ||
+	if v := b.TakeCall(t.Context(), "key 31", "alice", Run); !v.Allowed || v.Limit != 20 ||
 		v.Remaining != 0 {
 		t.Errorf("after a twentieth of the time: %+v", v)
 	}

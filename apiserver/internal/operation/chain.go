@@ -395,7 +395,7 @@ func (x *exchange) takeFromBucket(ctx context.Context, holder, customer string,
 	if class == limits.Unlimited {
 		return nil
 	}
-	v := x.Limits.Take(ctx, holder, customer, class)
+	v := x.Limits.TakeCall(ctx, holder, customer, class)
 	if v.Limit > 0 {
 		h := &x.rc.Response.Header
 		h.Set("RateLimit-Limit", itoa(v.Limit))

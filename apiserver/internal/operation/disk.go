@@ -20,8 +20,8 @@ func (x *exchange) disk() *Disk {
 // name, or go with who made them.
 func (d *Disk) Dir() string { return d.dir }
 
-// Take takes room of so many bytes. Its fault is unavailable.
-func (d *Disk) Take(bytes int64) error {
+// TakeRoom takes room of so many bytes. Its fault is unavailable.
+func (d *Disk) TakeRoom(bytes int64) error {
 	if err := d.spools.takeBytes(d.customer, bytes, d.free); err != nil {
 		return err
 	}

@@ -163,10 +163,17 @@ func (op *Operation) parameters(s *examples) []object {
 	return list
 }
 
+// parameterSchema is of a text that is there: no text of a parameter is null, whatever its type may
+// be elsewhere.
 func parameterSchema(s *examples, f *field) *jsonschema.Schema {
 	made := s.value(f, true)
 	if made.Ref == "" {
 		made.Description = ""
+	}
+	if types := slices.DeleteFunc(slices.Clone(made.Types), func(name string) bool {
+		return name == "null"
+	}); len(types) == 1 {
+		made.Type, made.Types = types[0], nil
 	}
 	return made
 }

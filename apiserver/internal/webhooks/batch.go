@@ -51,7 +51,7 @@ func (b *batch) fill(ctx context.Context) {
 				return false
 			}
 			if b.open[name{w.ID, d.Notice.ID}] == nil {
-				b.begin(ctx, w, d)
+				b.startCall(ctx, w, d)
 			}
 			return true
 		})
@@ -71,7 +71,7 @@ func (b *batch) room(w *client.Webhook) bool {
 		len(b.open) < atOnce
 }
 
-func (b *batch) begin(ctx context.Context, w *client.Webhook, d *client.Delivery) {
+func (b *batch) startCall(ctx context.Context, w *client.Webhook, d *client.Delivery) {
 	of := name{w.ID, d.Notice.ID}
 	b.open[of] = w
 	b.count(w, 1)

@@ -17,11 +17,11 @@ import (
 // lead is one leadership, from its beginning until ctx ends. It fails only when this node cannot
 // lead this cluster.
 func (h *Holder) lead(ctx context.Context) error {
-	term, began, err := h.config.Proposer.Begin(ctx)
+	term, began, err := h.config.Proposer.BeginTerm(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // leadership is over, or ends
 	}
-	h.clocks.Begin() // what earlier leaders stamped is applied now
+	h.clocks.BeginTerm() // what earlier leaders stamped is applied now
 	cluster, err := h.createCluster(ctx)
 	if err != nil || cluster == nil {
 		return err

@@ -64,14 +64,14 @@ func (c *Clocks) Now() time.Time {
 	return time.UnixMilli(max(stamp, now))
 }
 
-// Begin begins a leadership's time where that of the state is. All that earlier leaders
+// BeginTerm begins a leadership's time where that of the state is. All that earlier leaders
 // committed has to be applied.
-func (c *Clocks) Begin() {
+func (c *Clocks) BeginTerm() {
 	var at time.Time
 	if _, now := c.node.Store().Progress(); now > 0 {
 		at = time.UnixMilli(now)
 	}
-	c.keeper.Begin(c.reading(), at)
+	c.keeper.BeginTerm(c.reading(), at)
 }
 
 // Safe is the time by which things may be removed, when it is certain what time it is.

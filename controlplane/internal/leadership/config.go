@@ -24,9 +24,9 @@ import (
 // to another leader, which has its own. An error means that the outcome is not known, because the
 // leadership is over or ctx has ended.
 type Proposer interface {
-	// Begin has a command applied in a term of this node's, and thereby everything of earlier
+	// BeginTerm has a command applied in a term of this node's, and thereby everything of earlier
 	// terms. It returns the term and the command's index.
-	Begin(ctx context.Context) (term, index uint64, err error)
+	BeginTerm(ctx context.Context) (term, index uint64, err error)
 	Propose(ctx context.Context, payload command.Payload) (fsm.Result, error)
 	// Settle applies receipts in their order, in as many commands as their size asks for.
 	Settle(ctx context.Context, receipts []model.Receipt) error

@@ -29,7 +29,7 @@ func (w *world) changeClocks() {
 		w.voters[w.leads].off = 0 // the founder's clock is the first time
 		at = time.Time{}
 	}
-	w.voters[w.leads].keeper.Begin(w.reading(w.leads), at)
+	w.voters[w.leads].keeper.BeginTerm(w.reading(w.leads), at)
 }
 
 func (w *world) reading(node int) timekeeper.Reading {

@@ -171,8 +171,8 @@ type Taken struct {
 	Over bool
 }
 
-// Take takes what was changed since the last one.
-func (f *Following) Take() Taken {
+// TakeChanges takes what was changed since the last one.
+func (f *Following) TakeChanges() Taken {
 	index, _ := f.store.Progress() // what was changed up to it stands in the trails
 	all := &f.store.followers
 	all.mu.Lock()

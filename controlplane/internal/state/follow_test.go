@@ -48,7 +48,7 @@ func numbered(n uint64) (id ids.ID) {
 // expect takes, and holds it against jobs in their order.
 func (s *followedStore) expect(f *Following, jobs ...uint64) {
 	s.t.Helper()
-	taken := f.Take()
+	taken := f.TakeChanges()
 	var got []uint64
 	for _, touch := range taken.Touches {
 		got = append(got, binary.BigEndian.Uint64(touch.ID[4:]))
@@ -82,7 +82,7 @@ func TestFollowersHearOfTheirCustomerAlone(t *testing.T) {
 	})
 	want := []Touch{{What: TouchedWallet}, {What: TouchedTopUp, Session: "s"},
 		{What: TouchedNotice, ID: ids.ID{9}}}
-	if got := alice.Take().Touches; !slices.Equal(got, want) {
+	if got := alice.TakeChanges().Touches; !slices.Equal(got, want) {
 		t.Errorf("taken %v", got)
 	}
 	s.expect(bob)
@@ -130,7 +130,7 @@ func TestFollowersComeBack(t *testing.T) {
 		t.Error("what nobody has come back for is still taken down")
 	}
 	f = s.Follow("alice", stood)
-	if taken := f.Take(); !taken.Missed || taken.Index != s.count {
+	if taken := f.TakeChanges(); !taken.Missed || taken.Index != s.count {
 		t.Errorf("after a long time: %+v", taken)
 	}
 	s.putJobs("alice", 5)
@@ -156,7 +156,7 @@ func TestFollowersWaitForWhatTheyHaveSeen(t *testing.T) {
 	s.expect(f, 4)
 
 	early := s.Follow("alice", s.count+1)
-	if taken := early.Take(); !taken.Missed { // it did not wait
+	if taken := early.TakeChanges(); !taken.Missed { // it did not wait
 		t.Errorf("taken %+v", taken)
 	}
 	s.putJobs("alice", 5)
@@ -174,7 +174,7 @@ func TestFollowersOfAReplacedState(t *testing.T) {
 	<-f.Woken()
 	<-ahead.Reached()
 	for _, f := range []*Following{f, ahead, s.Follow("bob", 0)} {
-		if taken := f.Take(); !taken.Over || len(taken.Touches) > 0 {
+		if taken := f.TakeChanges(); !taken.Over || len(taken.Touches) > 0 {
 			t.Errorf("taken %+v", taken)
 		}
 		f.End()
@@ -197,12 +197,12 @@ func TestTouchesAreBounded(t *testing.T) {
 	s := newFollowed(t)
 	f, slow := s.Follow("alice", 0), s.Follow("alice", 0)
 	s.touch("alice", 0, maxTouchedOfOne)
-	if taken := f.Take(); len(taken.Touches) != maxTouchedOfOne || taken.Missed {
+	if taken := f.TakeChanges(); len(taken.Touches) != maxTouchedOfOne || taken.Missed {
 		t.Errorf("taken %d", len(taken.Touches))
 	}
 	s.touch("alice", maxTouchedOfOne, 1)
 	s.expect(f, maxTouchedOfOne)
-	if taken := slow.Take(); !taken.Missed {
+	if taken := slow.TakeChanges(); !taken.Missed {
 		t.Errorf("taken %d of %d", len(taken.Touches), maxTouchedOfOne+1)
 	}
 	slow.End()
@@ -222,7 +222,7 @@ func TestTouchesAreBounded(t *testing.T) {
 	if s.followers.touched != maxTouched || s.followers.trails["alice"] != nil {
 		t.Errorf("%d are remembered", s.followers.touched)
 	}
-	if taken := last.Take(); taken.Missed {
+	if taken := last.TakeChanges(); taken.Missed {
 		t.Error("what fits was missed")
 	}
 	s.touch("carol", maxTouched, 1)
@@ -259,14 +259,14 @@ func TestSettingsAreFollowedByAll(t *testing.T) {
 	s := newFollowed(t)
 	s.putJobs("ann", 1)
 	ann, bob := s.Follow("ann", 0), s.Follow("bob", 0)
-	ann.Take()
-	bob.Take()
+	ann.TakeChanges()
+	bob.TakeChanges()
 	seen := s.count
 	bob.End()
 	s.do(func(tx *Tx) { tx.PutSettings(&Settings{Revision: 1, BillingOff: true}) })
 	again := s.Follow("bob", seen)
 	for name, f := range map[string]*Following{"ann": ann, "bob": again} {
-		taken := f.Take()
+		taken := f.TakeChanges()
 		if len(taken.Touches) != 1 || taken.Touches[0].What != TouchedWallet || taken.Missed {
 			t.Errorf("%s hears %+v", name, taken)
 		}

@@ -122,7 +122,7 @@ func Restore(r io.Reader) (*Store, error) {
 	}
 	s := NewStore()
 	s.index, s.now, s.dispatched = header.Index, header.Now, header.Dispatched
-	tx := s.begin(header.Index)
+	tx := s.beginTx(header.Index)
 	byName := map[string]*kind{}
 	for _, t := range tables() {
 		byName[t.name] = t

@@ -109,7 +109,7 @@ func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	if s.now/digestMillis != before/digestMillis {
 		defer s.digest()
 	}
-	t := s.begin(index)
+	t := s.beginTx(index)
 	if err := apply(t); err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func (s *Store) Update(index uint64, stamp int64, apply func(*Tx) error) error {
 	return nil
 }
 
-// begin starts a command's write. Nobody sees any of it before commit.
-func (s *Store) begin(index uint64) *Tx {
+// beginTx starts a command's write. Nobody sees any of it before commit.
+func (s *Store) beginTx(index uint64) *Tx {
 	return &Tx{View: View{slices.Clone(*s.tables.Load())}, store: s, Index: index, Now: s.now}
 }
 

@@ -69,9 +69,9 @@ type Keeper struct {
 	wary    time.Duration // elapsed until which nothing goes by age
 }
 
-// Begin begins a leadership with the state's time, zero: there is no state yet. What an earlier one
-// of this process knew stays known.
-func (k *Keeper) Begin(r Reading, state time.Time) {
+// BeginTerm begins a leadership with the state's time, zero: there is no state yet. What an earlier
+// one of this process knew stays known.
+func (k *Keeper) BeginTerm(r Reading, state time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	known := k.begun

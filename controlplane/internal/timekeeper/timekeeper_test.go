@@ -35,7 +35,7 @@ func wantStamp(t *testing.T, k *Keeper, m machine, now, off time.Duration) {
 func TestOneWrongClockMovesNothing(t *testing.T) {
 	var k Keeper
 	wrong, right := machine{off: 90 * 24 * time.Hour}, machine{}
-	k.Begin(wrong.reading(0), start)
+	k.BeginTerm(wrong.reading(0), start)
 	wantStamp(t, &k, wrong, time.Hour, 0)
 	found := k.Hear(wrong.reading(time.Hour), 3,
 		[]Witness{right.witness(time.Hour, wrong), right.witness(time.Hour, wrong)})
@@ -57,7 +57,7 @@ func TestAClockThatStepsIsNotFollowed(t *testing.T) {
 	for _, off := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
 		var k Keeper
 		clock, others := machine{}, []Witness{{Wall: start}, {Wall: start}}
-		k.Begin(clock.reading(0), start)
+		k.BeginTerm(clock.reading(0), start)
 		k.Hear(clock.reading(0), 3, others)
 		clock.off = off
 		wall, elapsed := clock.reading(time.Minute), time.Minute
@@ -75,7 +75,7 @@ func TestAClockThatStepsIsNotFollowed(t *testing.T) {
 func TestALongPauseOfAllIsTime(t *testing.T) {
 	var k Keeper
 	m := machine{born: 72 * time.Hour}
-	k.Begin(m.reading(m.born), start)
+	k.BeginTerm(m.reading(m.born), start)
 	if got := k.Stamp(m.reading(m.born)); !got.Equal(start) {
 		t.Errorf("before others are heard the stamp is %v", got)
 	}
@@ -93,7 +93,7 @@ func TestALongPauseOfAllIsTime(t *testing.T) {
 func TestTwoVotersThatDifferDecideNothing(t *testing.T) {
 	var k Keeper
 	m := machine{off: time.Hour}
-	k.Begin(m.reading(0), start)
+	k.BeginTerm(m.reading(0), start)
 	found := k.Hear(m.reading(0), 2, []Witness{machine{}.witness(0, m)})
 	if found.Verdict != Disputed {
 		t.Errorf("found %+v", found)
@@ -107,7 +107,7 @@ func TestTwoVotersThatDifferDecideNothing(t *testing.T) {
 func TestStateThatIsAheadGoesOnAtHalfThePace(t *testing.T) {
 	var k Keeper
 	m := machine{}
-	k.Begin(m.reading(0), start.Add(10*time.Hour))
+	k.BeginTerm(m.reading(0), start.Add(10*time.Hour))
 	k.Hear(m.reading(0), 1, nil)
 	for hours := range 40 {
 		now := time.Duration(hours) * time.Hour
@@ -122,7 +122,7 @@ func TestStateThatIsAheadGoesOnAtHalfThePace(t *testing.T) {
 func TestAnOnlyVoterMustKeepToAJump(t *testing.T) {
 	var k Keeper
 	m := machine{}
-	k.Begin(m.reading(0), start.Add(-3*time.Hour)) // it was off for a while
+	k.BeginTerm(m.reading(0), start.Add(-3*time.Hour)) // it was off for a while
 	k.Hear(m.reading(0), 1, nil)
 	wantStamp(t, &k, m, 0, 0)
 	if _, ok := k.Safe(m.reading(0)); !ok {
@@ -134,7 +134,7 @@ func TestAnOnlyVoterMustKeepToAJump(t *testing.T) {
 			t.Fatalf("found %+v", found)
 		}
 		wantStamp(t, &k, m, now, 0)
-		k.Begin(m.reading(now), start) // the state was restored, or leadership lost and won
+		k.BeginTerm(m.reading(now), start) // the state was restored, or leadership lost and won
 	}
 	k.Hear(m.reading(Steady), 1, nil)
 	wantStamp(t, &k, m, Steady, m.off)
@@ -152,7 +152,7 @@ func TestTheFirstTimeOfAClusterIsItsFoundersClock(t *testing.T) {
 	if got := k.Stamp(m.reading(0)); !got.IsZero() {
 		t.Errorf("before a leadership the stamp is %v", got)
 	}
-	k.Begin(m.reading(0), time.Time{})
+	k.BeginTerm(m.reading(0), time.Time{})
 	wantStamp(t, &k, m, time.Second, 0)
 }
 
@@ -167,7 +167,7 @@ func TestNoMinorityOfClocksMovesTime(t *testing.T) {
 			machines[i].off = time.Duration(rapid.IntRange(-20, 20).Draw(t, "off")) * time.Second
 		}
 		now, state, leader := time.Duration(0), start, 0
-		keepers[0].Begin(machines[0].reading(0), state)
+		keepers[0].BeginTerm(machines[0].reading(0), state)
 		stamp := func() {
 			next := keepers[leader].Stamp(machines[leader].reading(now))
 			if next.After(state) {
@@ -193,13 +193,13 @@ func TestNoMinorityOfClocksMovesTime(t *testing.T) {
 				}
 			case 2:
 				leader = rapid.IntRange(0, voters-1).Draw(t, "leader")
-				keepers[leader].Begin(machines[leader].reading(now), state)
+				keepers[leader].BeginTerm(machines[leader].reading(now), state)
 			case 3: // all are stopped for a while
 				now += time.Duration(rapid.IntRange(0, 1000).Draw(t, "hours")) * time.Hour
 				for i := range keepers {
 					keepers[i], machines[i].born = &Keeper{}, now
 				}
-				keepers[leader].Begin(machines[leader].reading(now), state)
+				keepers[leader].BeginTerm(machines[leader].reading(now), state)
 			case 4, 5:
 				var witnesses []Witness
 				for i, m := range machines {

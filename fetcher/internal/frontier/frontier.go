@@ -192,9 +192,9 @@ func (f *Frontier) Next(now time.Time) (*Item, time.Duration) {
 	return nil, f.sleep(t)
 }
 
-// Take hands out a certain item out of turn. It has to be the first of its run at its host, and the
-// host may be asked now.
-func (f *Frontier) Take(it *Item, now time.Time) bool {
+// TakeItem hands out a certain item out of turn. It has to be the first of its run at its host, and
+// the host may be asked now.
+func (f *Frontier) TakeItem(it *Item, now time.Time) bool {
 	t := f.nanos(now)
 	f.wake(t)
 	if it.state != waiting || it.queue.items.front() != it {

@@ -74,15 +74,15 @@ func TestTake(t *testing.T) {
 	f.Add(other, now)
 	f.Add(first, now)
 	f.Resume(second, now.Add(2*time.Second), now)
-	if f.Take(second, now) || !f.Take(first, now) || f.Take(first, now) {
+	if f.TakeItem(second, now) || !f.TakeItem(first, now) || f.TakeItem(first, now) {
 		t.Fatal("at first")
 	}
 	now = now.Add(2 * time.Second)
-	if f.Take(second, now) {
+	if f.TakeItem(second, now) {
 		t.Fatal("both connections of a host that has one are taken")
 	}
 	f.Done(first, Answer{Host: "a"}, now)
-	if !f.Take(second, now) || takeItem(t, f, now) != other || f.Waiting() != 0 {
+	if !f.TakeItem(second, now) || takeItem(t, f, now) != other || f.Waiting() != 0 {
 		t.Fatal("at last")
 	}
 	f.Done(second, Answer{}, now)

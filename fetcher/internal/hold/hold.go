@@ -139,62 +139,6 @@ func (h *Hold) Start(ctx, work context.Context, end func()) {
 // Wait returns when all that Start began has ended.
 func (h *Hold) Wait() { h.running.Wait() }
 
-// AwaitTurn is the next task to work on; nil when ctx has ended. Its turn ends with EndTurn.
-func (h *Hold) AwaitTurn(ctx context.Context) *Task {
-	for ctx.Err() == nil {
-		task, wait := h.nextTurn()
-		if task != nil {
-			return task
-		}
-		var due <-chan time.Time
-		if wait != frontier.Forever {
-			due = h.config.Clock.After(wait)
-		}
-		select {
-		case <-ctx.Done():
-		case <-h.wake:
-		case <-due:
-		}
-	}
-	return nil
-}
-
-// nextTurn is the task whose turn it is, or how long to wait for one.
-func (h *Hold) nextTurn() (*Task, time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	next := h.frontier.Next
-	if h.held >= h.config.MaxBytes {
-		next = h.nextKept
-	}
-	it, wait := next(h.config.Clock.Now())
-	if it == nil {
-		return nil, wait
-	}
-	task := it.Value.(*Task)
-	delete(h.timed, task)
-	return task, 0
-}
-
-// lookAgain is how long nextKept waits for a host.
-const lookAgain = 50 * time.Millisecond
-
-// nextKept is Next while too much is held: only tasks that keep something may go on, since their
-// end gives it back. It needs mu.
-func (h *Hold) nextKept(now time.Time) (*frontier.Item, time.Duration) {
-	wait := frontier.Forever
-	for t := range h.timed {
-		if t.kept == 0 {
-			continue
-		}
-		if h.frontier.Take(&t.item, now) {
-			return &t.item, 0
-		}
-		wait = lookAgain
-	}
-	return nil, wait
-}
-
 // sweep ends the work on shards whose lease has lapsed, requests under way included. It takes back
 // what waits in vain: tasks of a release that takes too long, and those of ended runs. The latter
 // are answered at once, however slow their hosts are.

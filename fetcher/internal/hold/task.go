@@ -7,10 +7,18 @@ import (
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/stream"
 )
 
 // ErrAbandoned ends the turn of a trial that nobody waits for any more.
 var ErrAbandoned = errors.New("fetcher: the trial has ended")
+
+// tellEvery is how often the log may tell of skipped records.
+const tellEvery = time.Minute
+
+// fetchMost is how many tasks are read at once.
+const fetchMost = 512
 
 // Task is a task held open: from its arrival until the log has accepted its final page. Whoever has
 // its turn works on its Unit alone. Its methods may be called during a turn.
@@ -31,6 +39,125 @@ type Task struct {
 	abandon context.CancelCauseFunc
 }
 
+// readTasks takes in what comes, until the shard is dropped.
+func (h *Hold) readTasks(s *shard) {
+	defer s.reader.Close()
+	failures := 0
+	for {
+		messages, err := s.reader.Fetch(s.ctx, fetchMost)
+		switch {
+		case s.ctx.Err() != nil:
+			return
+		// the log is closed, or somebody else has opened the shard
+		case errors.Is(err, stream.ErrClosed):
+			h.mu.Lock()
+			h.dropShard(s)
+			h.mu.Unlock()
+			return
+		case err != nil:
+			h.config.Logger.Warn("fetcher: cannot read tasks", "shard", s.number, "error", err)
+			failures++
+			if !pauses.Wait(s.ctx, h.config.Clock, failures) {
+				return
+			}
+			continue
+		}
+		failures = 0
+		h.takeInTasks(s, messages)
+	}
+}
+
+// skipRecords notes records that would be refused each time: their units are found by markers. It
+// needs mu.
+func (h *Hold) skipRecords(records uint64) {
+	if records == 0 {
+		return
+	}
+	h.counts.undecodable.Add(records)
+	h.untold += records
+	if now := h.config.Clock.Now(); h.told.IsZero() || now.Sub(h.told) >= tellEvery {
+		h.config.Logger.Warn("fetcher: tasks skipped that cannot be decoded, or have no budget",
+			"records", h.untold)
+		h.told, h.untold = now, 0
+	}
+}
+
+// takeInTasks puts tasks into the frontier and markers into the outbox, in their order.
+func (h *Hold) takeInTasks(s *shard, messages []stream.Message) {
+	type arrival struct {
+		task   *Task
+		marker *model.Marker
+	}
+	arrivals := make([]arrival, 0, len(messages))
+	skipped := uint64(0)
+	for _, m := range messages {
+		var task *model.Task
+		var marker *model.Marker
+		var err error
+		read := func() { task, marker, err = stream.DecodeTasks(m.Value) }
+		if panicked := h.config.Reader.Run(reading.Page{URL: "a record of tasks", Body: m.Value},
+			read); panicked != nil {
+			err = panicked
+		}
+		switch {
+		case err != nil || task != nil && task.Budget == 0:
+			skipped++
+		case marker != nil:
+			arrivals = append(arrivals, arrival{marker: marker})
+		default:
+			arrivals = append(arrivals, arrival{task: h.newTask(s, task)})
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.skipRecords(skipped)
+	if s.gone {
+		return
+	}
+	for _, a := range arrivals {
+		if a.marker != nil {
+			s.newest = max(s.newest, a.marker.Newest)
+			h.enqueue(s, outgoing{marker: a.marker})
+		} else {
+			h.admitTask(s, a.task)
+		}
+	}
+	notify(h.wake)
+}
+
+// admitTask takes a task in, unless it comes again or late, its seq is held open, or too many are.
+// One whose final page is not accepted yet gives its place to its next dispatch. Leaders publish a
+// shard's tasks in the order of their numbers, which never count back, and say in leases and
+// markers how far they are. What is not above the newest is a repeat of the log's, or from a leader
+// that has been replaced. It needs mu.
+func (h *Hold) admitTask(s *shard, t *Task) {
+	job, seq := t.task.Job, t.task.Seq
+	held := s.open[job][seq]
+	late := t.task.Number <= s.newest
+	s.newest = max(s.newest, t.task.Number)
+	if late || held != nil && !held.done || held == nil && h.open >= maxOpen {
+		h.counts.dropped.Add(1)
+		return
+	}
+	if s.open[job] == nil {
+		s.open[job] = map[uint32]*Task{}
+	}
+	s.open[job][seq] = t
+	if held == nil {
+		s.tasks++
+		h.open++
+	}
+	if t.refused {
+		h.postPage(t, t.Unit.Refuse(), true)
+		return
+	}
+	if s.releasing {
+		h.layDownTask(t)
+		return
+	}
+	h.frontier.Add(&t.item, h.config.Clock.Now())
+}
+
 // newTask begins a task of a shard.
 func (h *Hold) newTask(s *shard, task *model.Task) *Task {
 	plan := h.config.Plan(task)
@@ -38,6 +165,76 @@ func (h *Hold) newTask(s *shard, task *model.Task) *Task {
 	t.item = frontier.Item{Customer: task.Customer, Job: task.Job, Host: plan.Host,
 		Pace: plan.Pace, Value: t}
 	return t
+}
+
+// closeTask takes a task whose final page the log has accepted out of the open ones. It needs mu.
+func (h *Hold) closeTask(s *shard, t *Task) {
+	job, seq := t.task.Job, t.task.Seq
+	if s.open[job][seq] != t {
+		return
+	}
+	delete(s.open[job], seq)
+	if len(s.open[job]) == 0 {
+		delete(s.open, job)
+	}
+	s.tasks--
+	h.open--
+}
+
+// AwaitTurn is the next task to work on; nil when ctx has ended. Its turn ends with EndTurn.
+func (h *Hold) AwaitTurn(ctx context.Context) *Task {
+	for ctx.Err() == nil {
+		task, wait := h.nextTurn()
+		if task != nil {
+			return task
+		}
+		var due <-chan time.Time
+		if wait != frontier.Forever {
+			due = h.config.Clock.After(wait)
+		}
+		select {
+		case <-ctx.Done():
+		case <-h.wake:
+		case <-due:
+		}
+	}
+	return nil
+}
+
+// nextTurn is the task whose turn it is, or how long to wait for one.
+func (h *Hold) nextTurn() (*Task, time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	next := h.frontier.Next
+	if h.held >= h.config.MaxBytes {
+		next = h.nextKept
+	}
+	it, wait := next(h.config.Clock.Now())
+	if it == nil {
+		return nil, wait
+	}
+	task := it.Value.(*Task)
+	delete(h.timed, task)
+	return task, 0
+}
+
+// lookAgain is how long nextKept waits for a host.
+const lookAgain = 50 * time.Millisecond
+
+// nextKept is Next while too much is held: only tasks that keep something may go on, since their
+// end gives it back. It needs mu.
+func (h *Hold) nextKept(now time.Time) (*frontier.Item, time.Duration) {
+	wait := frontier.Forever
+	for t := range h.timed {
+		if t.kept == 0 {
+			continue
+		}
+		if h.frontier.TakeItem(&t.item, now) {
+			return &t.item, 0
+		}
+		wait = lookAgain
+	}
+	return nil, wait
 }
 
 // BeginTurn is what a turn runs under. It ends with the shard, and a trial's with its run, too, for

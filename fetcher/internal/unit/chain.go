@@ -66,8 +66,8 @@ type fetchState struct {
 	prompt *extract.Prompt // to the language model, not answered yet
 }
 
-// Begin begins a task: what it asks first, "" where it cannot be begun, and at which pace.
-func (u *Units) Begin(task *model.Task) (c *Chain, host string, pace frontier.Pace) {
+// BeginChain begins a task: what it asks first, "" where it cannot be begun, and at which pace.
+func (u *Units) BeginChain(task *model.Task) (c *Chain, host string, pace frontier.Pace) {
 	c = &Chain{units: u, task: task, left: task.Budget, unit: model.Unit{Seq: task.Seq},
 		url: task.URL}
 	if from := task.From; from != nil {

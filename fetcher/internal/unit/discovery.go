@@ -225,18 +225,25 @@ func (t *Turn) readTokens(ctx context.Context) (map[string]string, Step, error) 
 	}
 	defer response.Release()
 	next.Answer.Host = address.AuthorityOf(response.Final)
-	var values map[string]string
+	values, err := t.findTokens(ctx, response)
+	return values, next, err
+}
+
+// findTokens reads the page of a discovery.
+func (t *Turn) findTokens(ctx context.Context, response *web.Page) (values map[string]string,
+	err error) {
+	d := t.fetch.discovery
 	panicked := t.units.config.Reader.Run(reading.Page{URL: response.Final,
 		ContentType: response.ContentType,
 		Body:        response.Body},
 		func() { values, err = d.source.find(ctx, response.Body) })
 	if panicked != nil {
-		values, err = nil, panicked
+		return nil, panicked
 	}
 	if err == nil && d.futile != 0 {
 		t.units.hosts.note(address.AuthorityOf(d.start), d.futile, t.units.config.Clock.Now())
 	}
-	return values, next, err
+	return values, err
 }
 
 // permitWait is how long a discovery waits when there are as many as there may be.

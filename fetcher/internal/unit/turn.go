@@ -70,9 +70,9 @@ func (c *Chain) IsTrial() bool {
 	return job != nil && job.Trial()
 }
 
-// Take makes a chain's next request, and does with its answer what follows. It ends with ctx, for
-// which the Step is zero.
-func (t *Turn) Take(ctx context.Context, c *Chain, lease Lease) Step {
+// TakeStep makes a chain's next request, and does with its answer what follows. It ends with ctx,
+// for which the Step is zero.
+func (t *Turn) TakeStep(ctx context.Context, c *Chain, lease Lease) Step {
 	u := c.units
 	u.counts.turns.Add(1)
 	defer u.counts.turns.Add(-1)

@@ -53,7 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 // testBucket: the answers on the way to an empty bucket and behind it.
 func testBucket(t *testing.T, s Subject) {
 	for call := 1; call <= 6; call++ {
-		v := s.Cache.Take(t.Context(), "b", hourly)
+		v := s.Cache.TakeCall(t.Context(), "b", hourly)
 		left := max(0, 4-call)
 		if v.Allowed != (call <= 4) || v.Limit != 4 || v.Remaining != left {
 			t.Errorf("call %d: %+v", call, v)
@@ -70,15 +70,15 @@ func testBucket(t *testing.T, s Subject) {
 func testBucketFills(t *testing.T, s Subject) {
 	limit := cache.Limit{Count: 2, Per: 400 * time.Millisecond}
 	for round := range 3 {
-		v := s.Cache.Take(t.Context(), "b", limit)
+		v := s.Cache.TakeCall(t.Context(), "b", limit)
 		for call := 0; v.Allowed; call++ {
 			if call > 1000 {
 				t.Fatal("the bucket does not become empty")
 			}
-			v = s.Cache.Take(t.Context(), "b", limit)
+			v = s.Cache.TakeCall(t.Context(), "b", limit)
 		}
 		s.Advance(v.Retry + time.Millisecond)
-		if v := s.Cache.Take(t.Context(), "b", limit); !v.Allowed {
+		if v := s.Cache.TakeCall(t.Context(), "b", limit); !v.Allowed {
 			t.Errorf("round %d: refused after the time that was told: %+v", round, v)
 		}
 	}
@@ -91,7 +91,7 @@ func testBucketsApart(t *testing.T, s Subject) {
 		want   bool
 	}{{"a", true}, {"a", false}, {"b", true}, {"a b", true}, {"a:b", true}, {"", true},
 		{"b", false}} {
-		if got := s.Cache.Take(t.Context(), test.bucket, one).Allowed; got != test.want {
+		if got := s.Cache.TakeCall(t.Context(), test.bucket, one).Allowed; got != test.want {
 			t.Errorf("%q: %v", test.bucket, got)
 		}
 	}
@@ -101,11 +101,11 @@ func testBucketsApart(t *testing.T, s Subject) {
 func testLimitChanges(t *testing.T, s Subject) {
 	wide, narrow := cache.Limit{Count: 100, Per: time.Hour}, cache.Limit{Count: 2, Per: time.Minute}
 	for range 90 {
-		s.Cache.Take(t.Context(), "b", wide)
+		s.Cache.TakeCall(t.Context(), "b", wide)
 	}
 	allowed := 0
 	for range 10 {
-		v := s.Cache.Take(t.Context(), "b", narrow)
+		v := s.Cache.TakeCall(t.Context(), "b", narrow)
 		if v.Limit != 2 || v.Remaining > 1 || v.Reset > time.Minute+time.Second {
 			t.Errorf("%+v", v)
 		}
@@ -134,7 +134,7 @@ func Drain(t testing.TB, limit cache.Limit, through ...cache.Limiter) int64 {
 	for i := range callers {
 		calls.Go(func() {
 			for range 2 * limit.Count / callers {
-				if through[i%len(through)].Take(t.Context(), "drained", limit).Allowed {
+				if through[i%len(through)].TakeCall(t.Context(), "drained", limit).Allowed {
 					allowed.Add(1)
 				}
 			}
@@ -230,8 +230,8 @@ func testLongNames(t *testing.T, s Subject) {
 	expect(t, s.Cache, long, []byte("a"))
 	expect(t, s.Cache, long+"n", []byte("b"))
 	one := cache.Limit{Count: 1, Per: time.Hour}
-	if !s.Cache.Take(t.Context(), long, one).Allowed ||
-		s.Cache.Take(t.Context(), long, one).Allowed {
+	if !s.Cache.TakeCall(t.Context(), long, one).Allowed ||
+		s.Cache.TakeCall(t.Context(), long, one).Allowed {
 		t.Error("a bucket with a long name")
 	}
 }

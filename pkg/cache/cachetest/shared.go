@@ -67,7 +67,7 @@ func testOneLimit(t *testing.T, s Server) {
 		t.Errorf("%d calls allowed of 100", got)
 	}
 	for call, through := range []cache.Cache{a, b, a, b, b, a} {
-		v := through.Take(t.Context(), "b", hourly)
+		v := through.TakeCall(t.Context(), "b", hourly)
 		if v.Allowed != (call < 4) || v.Limit != 4 || v.Remaining != max(0, 3-call) {
 			t.Errorf("call %d: %+v", call, v)
 		}
@@ -125,7 +125,7 @@ func testWiped(t *testing.T, s Server) {
 	a, b := s.Open(t, 2, lease), s.Open(t, 2, lease)
 	a.Set(t.Context(), "k", []byte("v"), time.Hour)
 	for range 5 {
-		a.Take(t.Context(), "b", hourly)
+		a.TakeCall(t.Context(), "b", hourly)
 	}
 	for range 3 {
 		if a.Enter(t.Context(), "r", 3) == nil {
@@ -134,7 +134,7 @@ func testWiped(t *testing.T, s Server) {
 	}
 	s.Wipe()
 	expect(t, b, "k", nil)
-	if v := b.Take(t.Context(), "b", hourly); !v.Allowed || v.Remaining != 3 {
+	if v := b.TakeCall(t.Context(), "b", hourly); !v.Allowed || v.Remaining != 3 {
 		t.Errorf("a bucket that is not known is not full: %+v", v)
 	}
 	if a.Enter(t.Context(), "r", 3) != nil {
@@ -166,7 +166,7 @@ func testWipedAllTheTime(t *testing.T, s Server) {
 					t.Errorf("%s is %q", key, got)
 				}
 				c.Set(t.Context(), key, []byte("value "+key), time.Hour)
-				if v := c.Take(t.Context(), key, hourly); v.Limit != 4 || v.Remaining > 3 ||
+				if v := c.TakeCall(t.Context(), key, hourly); v.Limit != 4 || v.Remaining > 3 ||
 					v.Reset > 4*quarter {
 					t.Errorf("%+v", v)
 				}
@@ -195,7 +195,7 @@ func testGone(t *testing.T, s Server, leave, comeBack func()) {
 	a, b := s.Open(t, 2, lease), s.Open(t, 2, lease)
 	limit := cache.Limit{Count: 8, Per: 24 * time.Hour}
 	for range 2 {
-		a.Take(t.Context(), "b", limit)
+		a.TakeCall(t.Context(), "b", limit)
 	}
 	for range 2 {
 		if a.Enter(t.Context(), "r", 6) == nil {
@@ -212,7 +212,7 @@ func testGone(t *testing.T, s Server, leave, comeBack func()) {
 	if got := Allowed(t, b, "b", limit, 10); got != 4 {
 		t.Errorf("%d calls allowed by the other one", got)
 	}
-	if v := a.Take(t.Context(), "b", limit); v.Limit != 4 || v.Remaining != 0 || v.Retry <= 0 {
+	if v := a.TakeCall(t.Context(), "b", limit); v.Limit != 4 || v.Remaining != 0 || v.Retry <= 0 {
 		t.Errorf("%+v", v)
 	}
 	if a.Enter(t.Context(), "r", 6) == nil || a.Enter(t.Context(), "r", 6) != nil {
@@ -224,7 +224,7 @@ func testGone(t *testing.T, s Server, leave, comeBack func()) {
 		t.Errorf("counts %+v", before)
 	}
 	for range 1000 {
-		a.Take(t.Context(), "b", limit)
+		a.TakeCall(t.Context(), "b", limit)
 		a.Set(t.Context(), "k", nil, time.Hour)
 	}
 	if after := a.Counts(); after.Failures != before.Failures || after.Alone != before.Alone+1000 {
@@ -260,7 +260,7 @@ func Allowed(t testing.TB, c cache.Limiter, bucket string, limit cache.Limit,
 	calls int) (allowed int) {
 	t.Helper()
 	for range calls {
-		if c.Take(t.Context(), bucket, limit).Allowed {
+		if c.TakeCall(t.Context(), bucket, limit).Allowed {
 			allowed++
 		}
 	}
@@ -274,7 +274,7 @@ func testNeverThere(t *testing.T, s Server) {
 	if got := Allowed(t, c, "b", hourly, 8); got != 1 {
 		t.Errorf("%d calls allowed", got)
 	}
-	if v := c.Take(t.Context(), "small", cache.Limit{Count: 2, Per: time.Hour}); !v.Allowed ||
+	if v := c.TakeCall(t.Context(), "small", cache.Limit{Count: 2, Per: time.Hour}); !v.Allowed ||
 		v.Limit != 1 {
 		t.Errorf("less than one call is allowed: %+v", v)
 	}

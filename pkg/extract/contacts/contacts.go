@@ -314,7 +314,7 @@ func (a answer) write(out *rows.Writer) error {
 	if len(a.found) > 0 {
 		email, source = a.found[0].email, a.found[0].url
 	}
-	row := out.Begin()
+	row := out.BeginRow()
 	row.AddText("website", a.website)
 	row.AddText("email", email)
 	row.AddText("emails_all", strings.Join(all, "; "))

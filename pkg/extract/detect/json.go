@@ -148,58 +148,15 @@ type column struct {
 	varies       bool   // another one is not the same
 }
 
+// columnsOf are the columns that say something of the objects, each under a name of its own.
 func columnsOf(objects []*structured.JSON) []column {
-	byPath := map[string]*column{}
-	var order []string
-	var add func(v *structured.JSON, name, path string, depth int)
-	add = func(v *structured.JSON, name, path string, depth int) {
-		for i := range v.Members {
-			m := &v.Members[i]
-			full := strings.TrimLeft(m.Name, "_$")
-			if full == "" || !printable(m.Name) {
-				continue
-			}
-			if name != "" {
-				full = name + "_" + full
-			}
-			at := path + step(m.Name)
-			switch m.Value.Kind {
-			case structured.Object:
-				if depth < maxNested {
-					add(&m.Value, full, at, depth+1)
-				}
-				continue
-			case structured.Array:
-				if len(m.Value.Members) > 0 && m.Value.Members[0].Value.Kind == structured.Object {
-					continue
-				}
-			}
-			c := byPath[at]
-			if c == nil {
-				lower := strings.ToLower(m.Name)
-				c = &column{name: full, path: at, price: strings.Contains(lower, "price"),
-					title: depth == 0 &&
-						slices.Contains([]string{"title", "name", "headline", "productname",
-							"product_name", "displayname", "label"}, lower)}
-				byPath[at] = c
-				order = append(order, at)
-			}
-			if isEmpty(&m.Value) {
-				continue
-			}
-			if c.have++; c.have == 1 {
-				c.first = m.Value.Text
-			}
-			c.varies = c.varies || m.Value.Text != c.first || m.Value.Kind == structured.Array
-		}
-	}
+	all := columnSet{byPath: map[string]*column{}}
 	for _, object := range objects {
-		add(object, "", "", 0)
+		all.addMembers(object, "", "", 0)
 	}
 	names := map[string]bool{}
 	var columns []column
-	for _, at := range order {
-		c := byPath[at]
+	for _, c := range all.order {
 		if c.have == len(objects) && len(objects) >= minConstant && !c.varies && !c.price &&
 			!isCurrency(c.name) {
 			continue // it says nothing of any of them
@@ -213,6 +170,62 @@ func columnsOf(objects []*structured.JSON) []column {
 		}
 	}
 	return columns
+}
+
+// columnSet gathers the columns of objects, in the order in which they come.
+type columnSet struct {
+	byPath map[string]*column
+	order  []*column
+}
+
+// addMembers adds an object's members, and those of the objects in it. name and path are its own.
+func (s *columnSet) addMembers(v *structured.JSON, name, path string, depth int) {
+	for i := range v.Members {
+		m := &v.Members[i]
+		full := strings.TrimLeft(m.Name, "_$")
+		if full == "" || !printable(m.Name) {
+			continue
+		}
+		if name != "" {
+			full = name + "_" + full
+		}
+		at := path + step(m.Name)
+		switch m.Value.Kind {
+		case structured.Object:
+			if depth < maxNested {
+				s.addMembers(&m.Value, full, at, depth+1)
+			}
+			continue
+		case structured.Array:
+			if len(m.Value.Members) > 0 && m.Value.Members[0].Value.Kind == structured.Object {
+				continue
+			}
+		}
+		c := s.byPath[at]
+		if c == nil {
+			lower := strings.ToLower(m.Name)
+			c = &column{name: full, path: at, price: strings.Contains(lower, "price"),
+				title: depth == 0 && slices.Contains(titleNames, lower)}
+			s.byPath[at] = c
+			s.order = append(s.order, c)
+		}
+		c.note(&m.Value)
+	}
+}
+
+// titleNames are what makers of sites call an object's title, in lower case.
+var titleNames = []string{"title", "name", "headline", "productname", "product_name",
+	"displayname", "label"}
+
+// note counts one object's value.
+func (c *column) note(v *structured.JSON) {
+	if isEmpty(v) {
+		return
+	}
+	if c.have++; c.have == 1 {
+		c.first = v.Text
+	}
+	c.varies = c.varies || v.Text != c.first || v.Kind == structured.Array
 }
 
 // isEmpty says whether a value says nothing.

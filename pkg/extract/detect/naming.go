@@ -21,8 +21,8 @@ type naming struct {
 	fields []field
 }
 
-// take makes a field of a leaf.
-func (n *naming) take(name string, l *leaf) {
+// addField makes a field of a leaf.
+func (n *naming) addField(name string, l *leaf) {
 	if slices.ContainsFunc(n.fields, func(f field) bool { return f.name == name }) {
 		return
 	}
@@ -48,7 +48,7 @@ func (n *naming) best(name string, score func(*leaf) float64) *leaf {
 		}
 	}
 	if best != nil {
-		n.take(name, best)
+		n.addField(name, best)
 	}
 	return best
 }
@@ -298,7 +298,7 @@ func (n *naming) rest() {
 			}
 		}
 		if name != "" {
-			n.take(name, l)
+			n.addField(name, l)
 		}
 	}
 }

@@ -214,10 +214,18 @@ func (p *probe) groups(captions []caption) []group {
 			}
 		}
 	}
+	all := make([]*group, len(order))
+	for i, c := range order {
+		all[i] = found[c]
+	}
+	return distinctGroups(all)
+}
+
+// distinctGroups are the groups that have neither too few members nor too many, each set once.
+func distinctGroups(all []*group) []group {
 	var groups []group
 	seen := map[uint64]bool{}
-	for _, c := range order {
-		g := found[c]
+	for _, g := range all {
 		if len(g.members) < minItems || len(g.members) > maxItems {
 			continue
 		}

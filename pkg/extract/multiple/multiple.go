@@ -98,7 +98,7 @@ func extract[E ~int32, M any](f finder[E, M], columns []rows.Column, out *rows.W
 		matches = found
 	}
 	for n := range matches[0] {
-		row, item := out.Begin(), E(root)
+		row, item := out.BeginRow(), E(root)
 		if ok {
 			item = items[n]
 		}

@@ -20,7 +20,7 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 		return rows.Maker{}, faults
 	case isJSON:
 		return rows.Maker{JSON: func(doc *jsondoc.Document, out *rows.Writer) error {
-			row := out.Begin()
+			row := out.BeginRow()
 			for i := range columns {
 				row.AddJSON(doc, &columns[i], columns[i].Path.First(doc))
 			}
@@ -39,7 +39,7 @@ func Compile(r model.Recipe) (rows.Maker, fault.List) {
 		only = append(only, rows.Base())
 	}
 	return rows.Maker{Only: only, Rows: func(doc *dom.Document, out *rows.Writer) error {
-		row := out.Begin()
+		row := out.BeginRow()
 		for i := range columns {
 			row.Add(doc, &columns[i], columns[i].Selector.First(doc), dom.Whole)
 		}

@@ -200,7 +200,7 @@ func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWrite
 	if err != nil {
 		return nil, fmt.Errorf("row store: create list %s: %w", list, err)
 	}
-	links, err := s.intakes.Begin(ctx, "", list.String())
+	links, err := s.intakes.BeginList(ctx, "", list.String())
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ type listWriter struct {
 // CreateList is rowstore.Lists. At most 32 lists are taken in at a time, and one of more than
 // 200,000 links: CreateList and Add wait for that. A list has at most 5,000,000 links of 8 KiB.
 func (s *Store) CreateList(ctx context.Context, list ids.ID) (rowstore.ListWriter, error) {
-	links, err := s.intakes.Begin(ctx, s.dir, list.String())
+	links, err := s.intakes.BeginList(ctx, s.dir, list.String())
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (v *Verifier) Add(e *Entry) {
 	hash := e.Sum()
 	if hash != e.Stated {
 		if v.pending = append(v.pending, e.Number); len(v.pending) == maxPending {
-			v.settle(0)
+			v.judgePending(0)
 		}
 		return
 	}
@@ -108,7 +108,7 @@ func (v *Verifier) Add(e *Entry) {
 	case e.Number > last:
 		v.goOn(e, hash)
 	case e.Restored != nil && v.leads(e):
-		v.settle(0)
+		v.judgePending(0)
 		for n := e.Number; n <= last; n++ {
 			delete(v.seen, n)
 		}
@@ -117,7 +117,7 @@ func (v *Verifier) Add(e *Entry) {
 		}
 		v.accept(e, hash)
 	default:
-		v.settle(0)
+		v.judgePending(0)
 		v.late(e, hash)
 	}
 }
@@ -141,7 +141,7 @@ func (v *Verifier) leads(e *Entry) bool {
 func (v *Verifier) goOn(e *Entry, hash Hash) {
 	last := v.lastNumber()
 	direct := len(v.pending) == 0 && e.Number == last+1 && !v.loose
-	v.settle(e.Number)
+	v.judgePending(e.Number)
 	switch {
 	case !direct:
 	case e.Before != v.hash:
@@ -174,12 +174,12 @@ func (v *Verifier) note(e *Entry, hash Hash) {
 	}
 }
 
-// settle says which of the entries between the last that is as it was made and the next one were
-// changed, and which are missing. next is 0 where none follows.
+// judgePending says which of the entries between the last that is as it was made and the next one
+// were changed, and which are missing. next is 0 where none follows.
 //
 // A changed entry may claim any number. Its place tells it where nothing is missing; its claim does
 // otherwise, if it fits.
-func (v *Verifier) settle(next uint64) {
+func (v *Verifier) judgePending(next uint64) {
 	last := v.lastNumber()
 	if next == 0 {
 		next = last + uint64(len(v.pending)) + 1
@@ -264,7 +264,7 @@ func (v *Verifier) find(f Finding) {
 
 // Finish says what the trail is like. Nothing may be added afterwards.
 func (v *Verifier) Finish() Report {
-	v.settle(0)
+	v.judgePending(0)
 	for _, s := range v.gaps {
 		v.find(Finding{Kind: Gap, Number: s.from, Upto: s.upto})
 	}

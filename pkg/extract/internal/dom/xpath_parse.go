@@ -129,7 +129,7 @@ func (p *xpathParser) look(ahead int) string {
 
 func (p *xpathParser) peek() string { return p.look(0) }
 
-func (p *xpathParser) take(token string) bool {
+func (p *xpathParser) acceptToken(token string) bool {
 	if p.peek() != token {
 		return false
 	}
@@ -138,7 +138,7 @@ func (p *xpathParser) take(token string) bool {
 }
 
 func (p *xpathParser) expect(token string) error {
-	if !p.take(token) {
+	if !p.acceptToken(token) {
 		return fmt.Errorf("%s is missing before %s", token, p.here())
 	}
 	return nil
@@ -181,7 +181,7 @@ func (p *xpathParser) binary(level int) (*expression, error) {
 }
 
 func (p *xpathParser) negative() (*expression, error) {
-	if p.take("-") {
+	if p.acceptToken("-") {
 		e, err := p.negative()
 		if err != nil {
 			return nil, err
@@ -190,7 +190,7 @@ func (p *xpathParser) negative() (*expression, error) {
 			position: e.position}, nil
 	}
 	left, err := p.path()
-	for err == nil && p.take("|") {
+	for err == nil && p.acceptToken("|") {
 		var right *expression
 		if right, err = p.path(); err == nil {
 			if left.kind != isNodes || right.kind != isNodes {
@@ -287,18 +287,18 @@ func (p *xpathParser) call() (*expression, error) {
 func (p *xpathParser) location(e *expression, begins bool) (*expression, error) {
 	all := step{axis: "descendant-or-self", test: "node()"}
 	switch {
-	case begins && p.take("/"):
+	case begins && p.acceptToken("/"):
 		e.absolute = true
 		if t := p.peek(); t == "" || t != "*" && t != "@" && t != "." && t != ".." &&
 			!isLetter(t[0]) && t[0] != '_' && t[0] < 0x80 {
 			return e, nil
 		}
-	case begins && p.take("//"):
+	case begins && p.acceptToken("//"):
 		e.absolute = true
 		e.add(all)
 	case begins:
-	case p.take("/"):
-	case p.take("//"):
+	case p.acceptToken("/"):
+	case p.acceptToken("//"):
 		e.add(all)
 	default:
 		return e, nil
@@ -309,9 +309,9 @@ func (p *xpathParser) location(e *expression, begins bool) (*expression, error) 
 			return nil, err
 		}
 		e.add(s)
-		if p.take("//") {
+		if p.acceptToken("//") {
 			e.add(all)
-		} else if !p.take("/") {
+		} else if !p.acceptToken("/") {
 			return e, nil
 		}
 	}
@@ -336,14 +336,14 @@ func (e *expression) add(s step) {
 }
 
 func (p *xpathParser) step() (step, error) {
-	if p.take(".") {
+	if p.acceptToken(".") {
 		return step{axis: "self", test: "node()"}, nil
 	}
-	if p.take("..") {
+	if p.acceptToken("..") {
 		return step{axis: "parent", test: "node()"}, nil
 	}
 	s := step{axis: "child"}
-	if p.take("@") {
+	if p.acceptToken("@") {
 		s.axis = "attribute"
 	} else if p.look(1) == "::" {
 		if s.axis = p.peek(); !slices.Contains(axes, s.axis) {
@@ -376,7 +376,7 @@ func (p *xpathParser) step() (step, error) {
 }
 
 func (p *xpathParser) filters() (filters []*expression, err error) {
-	for p.take("[") {
+	for p.acceptToken("[") {
 		f, err := p.binary(0)
 		if err != nil {
 			return nil, err

@@ -29,7 +29,7 @@ func (p *parser) chain(op string, k logicalKind, next func() (logical, error)) (
 		all.of = append(all.of, l)
 		before := p.i
 		p.skipSpace()
-		if !p.take(op) {
+		if !p.acceptText(op) {
 			p.i = before
 			break
 		}
@@ -43,7 +43,7 @@ func (p *parser) chain(op string, k logicalKind, next func() (logical, error)) (
 
 // basic reads a condition in brackets, a test or a comparison.
 func (p *parser) basic() (logical, error) {
-	if p.take("!") {
+	if p.acceptText("!") {
 		p.skipSpace()
 		var l logical
 		var err error
@@ -104,7 +104,7 @@ func (p *parser) parenthesis() (logical, error) {
 
 func (p *parser) comparison() string {
 	for _, op := range []string{"==", "!=", "<=", ">=", "<", ">"} {
-		if p.take(op) {
+		if p.acceptText(op) {
 			return op
 		}
 	}
@@ -183,7 +183,7 @@ func (p *parser) operand() (operand, error) {
 	case "":
 		for word, k := range map[string]kind{"null": kindNull, "false": kindFalse,
 			"true": kindTrue} {
-			if p.take(word) {
+			if p.acceptText(word) {
 				return operand{literal: value{kind: k, node: None}}, nil
 			}
 		}

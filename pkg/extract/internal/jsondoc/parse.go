@@ -57,8 +57,8 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-// take moves behind a text if it comes next.
-func (p *parser) take(text string) bool {
+// acceptText moves behind a text if it comes next.
+func (p *parser) acceptText(text string) bool {
 	if !strings.HasPrefix(p.s[p.i:], text) {
 		return false
 	}
@@ -67,7 +67,7 @@ func (p *parser) take(text string) bool {
 }
 
 func (p *parser) expect(text string) error {
-	if !p.take(text) {
+	if !p.acceptText(text) {
 		return p.unexpected(text)
 	}
 	return nil
@@ -84,14 +84,14 @@ func (p *parser) query(relative bool) (query, error) {
 		var s segment
 		var err error
 		switch {
-		case p.take(".."):
+		case p.acceptText(".."):
 			s.descendant = true
 			if p.peek() == '[' {
 				s.selectors, err = p.brackets()
 			} else {
 				s.selectors, err = p.shorthand()
 			}
-		case p.take("."):
+		case p.acceptText("."):
 			s.selectors, err = p.shorthand()
 		case p.peek() == '[':
 			s.selectors, err = p.brackets()
@@ -108,7 +108,7 @@ func (p *parser) query(relative bool) (query, error) {
 
 // shorthand reads the name or * behind a point.
 func (p *parser) shorthand() ([]selector, error) {
-	if p.take("*") {
+	if p.acceptText("*") {
 		return []selector{{kind: byWildcard}}, nil
 	}
 	start := p.i
@@ -150,10 +150,10 @@ func (p *parser) brackets() ([]selector, error) {
 		}
 		all = append(all, s)
 		p.skipSpace()
-		if p.take("]") {
+		if p.acceptText("]") {
 			return all, nil
 		}
-		if !p.take(",") {
+		if !p.acceptText(",") {
 			return nil, p.unexpected("] or ,")
 		}
 	}
@@ -179,7 +179,7 @@ func (p *parser) selector() (s selector, err error) {
 	}
 	before := p.i
 	p.skipSpace()
-	if !p.take(":") {
+	if !p.acceptText(":") {
 		if p.i = before; start == nil {
 			return s, p.unexpected("a selector")
 		}
@@ -197,7 +197,7 @@ func (p *parser) slice(start *int) (s selector, err error) {
 	}
 	before := p.i
 	p.skipSpace()
-	if !p.take(":") {
+	if !p.acceptText(":") {
 		p.i = before
 		return s, nil
 	}

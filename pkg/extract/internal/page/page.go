@@ -66,6 +66,34 @@ func (p Page) CheckHTML() error {
 	}
 }
 
+// IsHTML says whether a page is HTML by its media type, and begins like it.
+func (p Page) IsHTML() bool {
+	body := p.Start()
+	return p.CheckHTML() == nil && len(body) > 0 && body[0] == '<'
+}
+
+// CheckJSON refuses what is no JSON body, coded not_json. Another media type is none. Under one
+// that says little, as many APIs send, a body has to begin like an object or an array. lines says
+// that each line is a value.
+func (p Page) CheckJSON() (lines bool, err error) {
+	media := p.Media()
+	switch {
+	case media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"):
+		return false, nil
+	case media == "application/x-ndjson" || media == "application/ndjson" ||
+		media == "application/jsonl":
+		return true, nil
+	case media == "" || strings.HasPrefix(media, "text/") ||
+		strings.HasSuffix(media, "javascript") ||
+		strings.HasSuffix(media, "json") || strings.HasSuffix(media, "/octet-stream"):
+		if body := p.Start(); len(body) > 0 && (body[0] == '{' || body[0] == '[') {
+			return false, nil
+		}
+		return false, fault.New(fault.PageNotJSON, "the answer does not look like JSON")
+	}
+	return false, fault.New(fault.PageNotJSON, "the media type is %.100q", media)
+}
+
 // Ask is something outside that is needed before a page's rows can be made. One of URL and Prompt
 // is set. Extract is then called again with the same pages and one more: the answer, or a Page that
 // says why there is none.

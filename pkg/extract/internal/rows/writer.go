@@ -68,8 +68,8 @@ type Row struct {
 	full   bool   // the row's bound is exceeded: nothing is added any more
 }
 
-// Begin starts a row.
-func (w *Writer) Begin() *Row {
+// BeginRow starts a row.
+func (w *Writer) BeginRow() *Row {
 	w.buf = append(w.buf[:0], '{')
 	w.row = Row{w: w, cell: w.row.cell[:0]}
 	return &w.row

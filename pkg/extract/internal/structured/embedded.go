@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/html"
-
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/jsontext"
 )
@@ -38,13 +36,6 @@ func Embedded(body []byte) ([]byte, error) {
 		out = append(out, b.JSON...)
 	}
 	return append(out, "}}"...), nil
-}
-
-func blobsOf(root *html.Node) []Blob {
-	r := reader{data: &Data{Root: root}, root: root, base: baseOf(root, "")}
-	r.walk(root)
-	r.finishFlight()
-	return r.data.Framework
 }
 
 // NamedBlobs are blobs under the names that they have in a document of Embedded.

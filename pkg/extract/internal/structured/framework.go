@@ -7,11 +7,38 @@ import (
 	"unsafe"
 
 	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
 )
 
 // minBlob is the size of JSON, in bytes, below which an attribute or a variable says nothing about
 // the page.
 const minBlob = 16
+
+// blobsOf are the page's blobs. Nothing else of it is read.
+func blobsOf(root *html.Node) []Blob {
+	r := reader{data: &Data{Root: root}, root: root}
+	for n := range root.Descendants() {
+		if n.Type == html.ElementNode {
+			r.readBlobs(n)
+		}
+	}
+	r.finishFlight()
+	return r.data.Framework
+}
+
+// readBlobs reads what an element holds for scripts: JSON in data-* attributes, or a script itself.
+func (r *reader) readBlobs(n *html.Node) {
+	for i := range n.Attr {
+		a := &n.Attr[i]
+		if strings.HasPrefix(a.Key, "data-") && len(a.Val) > minBlob &&
+			(a.Val[0] == '{' || a.Val[0] == '[') {
+			r.addJSON(a.Key, a.Val)
+		}
+	}
+	if n.DataAtom == atom.Script {
+		r.readScript(n)
+	}
+}
 
 // readScript reads a script element: JSON-LD, JSON, or the data that a script begins with.
 func (r *reader) readScript(n *html.Node) {
@@ -19,7 +46,8 @@ func (r *reader) readScript(n *html.Node) {
 		return
 	}
 	text := n.FirstChild.Data
-	media, _, _ := strings.Cut(attr(n, "type"), ";")
+	name, kind := attr(n, "id"), attr(n, "type")
+	media, _, _ := strings.Cut(kind, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
 	switch {
 	case media == "application/ld+json":
@@ -27,7 +55,6 @@ func (r *reader) readScript(n *html.Node) {
 	case media == "importmap" || media == "speculationrules":
 	case media == "application/json" || media == "text/x-magento-init" ||
 		strings.HasSuffix(media, "+json"):
-		name := attr(n, "id")
 		if name == "__NUXT_DATA__" {
 			text = revive(text)
 		}

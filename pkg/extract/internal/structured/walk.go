@@ -64,10 +64,9 @@ func (r *reader) walk(root *html.Node) {
 		if n.Type != html.ElementNode {
 			continue
 		}
-		r.readAttrs(n)
+		r.noteMarks(n)
+		r.readBlobs(n)
 		switch n.DataAtom {
-		case atom.Script:
-			r.readScript(n)
 		case atom.Meta:
 			r.readMeta(n)
 		case atom.Title:
@@ -94,17 +93,14 @@ func (r *reader) walk(root *html.Node) {
 	}
 }
 
-// readAttrs notes what other readers will find, and reads data-* attributes that hold JSON.
-func (r *reader) readAttrs(n *html.Node) {
+// noteMarks notes what the readers of marked items will find.
+func (r *reader) noteMarks(n *html.Node) {
 	for i := range n.Attr {
-		switch a := &n.Attr[i]; {
-		case a.Key == "itemscope":
+		switch n.Attr[i].Key {
+		case "itemscope":
 			r.hasScopes = true
-		case a.Key == "typeof":
+		case "typeof":
 			r.hasTypeof = true
-		case strings.HasPrefix(a.Key, "data-") && len(a.Val) > minBlob &&
-			(a.Val[0] == '{' || a.Val[0] == '['):
-			r.addJSON(a.Key, a.Val)
 		}
 	}
 }

@@ -54,9 +54,9 @@ type List struct {
 	over   bool
 }
 
-// Begin waits for its turn and begins a list. dir, the system's folder for temporary files when
+// BeginList waits for its turn and begins a list. dir, the system's folder for temporary files when
 // empty, holds the canonical addresses meanwhile; name is what errors call the list.
-func (g *Gate) Begin(ctx context.Context, dir, name string) (*List, error) {
+func (g *Gate) BeginList(ctx context.Context, dir, name string) (*List, error) {
 	select {
 	case g.all <- struct{}{}:
 	case <-ctx.Done():

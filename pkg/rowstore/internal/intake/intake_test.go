@@ -16,7 +16,7 @@ import (
 
 func beginList(t *testing.T, gate *Gate) *List {
 	t.Helper()
-	list, err := gate.Begin(t.Context(), t.TempDir(), "list")
+	list, err := gate.BeginList(t.Context(), t.TempDir(), "list")
 	if err != nil {
 		t.Fatal(err)
 	}

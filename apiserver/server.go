@@ -24,6 +24,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/api/admin"
+	"shoal.dev/shoal/apiserver/api/signin"
 	"shoal.dev/shoal/apiserver/internal/accounts"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/grants"
@@ -245,6 +246,7 @@ func New(config Config) (*Server, error) {
 		if s.grants, err = openGrants(config, issuer); err != nil {
 			return nil, fmt.Errorf("apiserver: %w", err)
 		}
+		s.chain.Metadata = signin.MetadataPath
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)

@@ -15,8 +15,9 @@ func TestWhoAmI(t *testing.T) {
 	s := apitest.Start(t)
 	s.Run(t,
 		apitest.Scenario{Name: "no credential", Do: "GET /api/key/whoami", Status: 401,
-			Code:    "unauthorized",
-			Headers: map[string]string{"WWW-Authenticate": "Bearer"}},
+			Code: "unauthorized",
+			Headers: map[string]string{"WWW-Authenticate": `Bearer resource_metadata="` + s.URL +
+				`/.well-known/oauth-protected-resource"`}},
 		apitest.Scenario{Name: "unknown key", As: "svc_live_abcdefg.secret",
 			Do: "GET /api/key/whoami", Status: 401,
 			Code: "unauthorized"},

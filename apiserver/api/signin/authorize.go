@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
-	"strings"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/grants"
@@ -19,23 +17,17 @@ import (
 // authorizePath is where a program sends the person whom it works for.
 const authorizePath = "/oauth/authorize"
 
-// named is a Host header that can be a part of addresses.
-var named = regexp.MustCompile(
-	`^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$`)
-
 // base is this service's own address, as its caller knows it: the issuer (RFC 8414), and whom
 // tokens are for.
 func base(from *operation.Caller) (string, error) {
-	scheme := "https://"
-	switch {
-	case from.Way == operation.InTheClear:
+	if from.Way == operation.InTheClear {
 		return "", errClear
-	case !named.MatchString(from.Host):
-		return "", fault.Invalid(fault.InvalidRequest, "Host", "must be a name or an address")
-	case from.Way == operation.OnTheSpot:
-		scheme = "http://"
 	}
-	return scheme + strings.ToLower(from.Host), nil
+	own := from.Base()
+	if own == "" {
+		return "", fault.Invalid(fault.InvalidRequest, "Host", "must be a name or an address")
+	}
+	return own, nil
 }
 
 // consent is what the page of a program says.

@@ -160,7 +160,10 @@ func TestTheWholeWayOfAnAgent(t *testing.T) {
 			t.Errorf("%s is %q", member, said.Text(member))
 		}
 	}
-	said = s.Call(t, apitest.Scenario{Do: "GET /.well-known/oauth-protected-resource"})
+	refused := a.calls("svc_access_none", whoAmI, 401).Header.Get("WWW-Authenticate")
+	metadata := strings.TrimSuffix(strings.TrimPrefix(refused,
+		`Bearer resource_metadata="`+s.URL), `"`)
+	said = s.Call(t, apitest.Scenario{Do: "GET " + metadata})
 	if said.Text("resource") != s.URL || said.Text("authorization_servers.0") != s.URL {
 		t.Errorf("the resource says %s", said.Body)
 	}

@@ -73,11 +73,14 @@ func (r Resource) metadata() *operation.Operation {
 
 var grantTypes = []string{"authorization_code", "refresh_token"}
 
+// MetadataPath is where programs that were refused find out whom to ask (RFC 9728).
+const MetadataPath = "/.well-known/oauth-protected-resource"
+
 // resourceMetadata is GET /.well-known/oauth-protected-resource.
 func (r Resource) resourceMetadata() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_oauth_resource", Group: programs,
-		Routes:  operation.Routes("GET /.well-known/oauth-protected-resource"),
+		Routes:  operation.Routes("GET " + MetadataPath),
 		Summary: "Says who grants access to this service: itself", Access: auth.Public,
 		Description: "The metadata of RFC 9728.", Rate: limits.Anonymous, Media: inJSON,
 		Lenient: true,

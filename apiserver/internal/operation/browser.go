@@ -3,6 +3,7 @@ package operation
 import (
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strings"
 	"time"
 
@@ -74,6 +75,22 @@ func isLoopback(host string) bool {
 	}
 	name, _, _ := strings.Cut(host, ":")
 	return strings.EqualFold(name, "localhost")
+}
+
+// named is a Host header that can be a part of addresses.
+var named = regexp.MustCompile(
+	`^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$`)
+
+// Base is this service's own address, as its caller knows it, without a path. It is "" in the
+// clear, where nobody knows whom an answer is of, and for a name that is none.
+func (c *Caller) Base() string {
+	switch {
+	case c.Way == InTheClear || !named.MatchString(c.Host):
+		return ""
+	case c.Way == OnTheSpot:
+		return "http://" + strings.ToLower(c.Host)
+	}
+	return "https://" + strings.ToLower(c.Host)
 }
 
 // Cookie is the value of a cookie, "" when it is not there or came in the clear.

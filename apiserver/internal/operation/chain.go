@@ -70,6 +70,8 @@ type Chain struct {
 	Logger   *slog.Logger
 	Observer Observer
 	Tracer   *telemetry.Tracer // nil: no traces
+	// Metadata is the path of what tells programs where to ask for access; "": nowhere.
+	Metadata string
 	// Work is the context of calls, Streaming that of open streams: it ends first.
 	Work, Streaming context.Context
 

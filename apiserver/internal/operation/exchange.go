@@ -127,7 +127,7 @@ func (x *exchange) fail(err error) {
 	h := &x.rc.Response.Header
 	switch {
 	case problem.Status == 401:
-		h.Set("WWW-Authenticate", "Bearer")
+		h.Set("WWW-Authenticate", x.challenge())
 	case problem.Code == fault.TrialLimitReached:
 		now := x.Clock.Now().UTC()
 		h.Set("Retry-After", seconds(now.Truncate(24*time.Hour).AddDate(0, 0, 1).Sub(now)))
@@ -148,6 +148,15 @@ func (x *exchange) fail(err error) {
 		panic(err) // plain texts and numbers
 	}
 	x.rc.SetBody(data)
+}
+
+// challenge says how to call with a credential, and to programs where to ask for one (RFC 9728,
+// section 5.1).
+func (x *exchange) challenge() string {
+	if own := x.from.Base(); own != "" && x.Metadata != "" {
+		return `Bearer resource_metadata="` + own + x.Metadata + `"`
+	}
+	return "Bearer"
 }
 
 func (x *exchange) replayed() {

@@ -14,6 +14,7 @@ func ExampleKinds() {
 	// Output:
 	// backup controlplane
 	// blobs controlplane
+	// contracts apiserver
 	// email apiserver
 	// erase ingest
 	// expire ingest

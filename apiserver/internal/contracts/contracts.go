@@ -1,6 +1,6 @@
 // Package contracts owns how the payment provider is brought to end what is to end. These are
-// checkouts and contracts that newer ones replaced, or whose customer was removed. What is to end is
-// replicated state; this does it, and notes that it is done.
+// checkouts and contracts that newer ones replaced, or whose customer was removed. What is to end
+// is replicated state; this does it, and notes that it is done.
 package contracts
 
 import (

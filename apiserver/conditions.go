@@ -39,9 +39,10 @@ func conditions() map[string]*jsonschema.Schema {
 
 // contentOfRows wants a row, or an array of rows, described by itself or by a reference.
 func contentOfRows() *jsonschema.Schema {
-	row := has("properties", &jsonschema.Schema{Type: "object", MinProperties: jsonschema.Ptr(1)})
-	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{row, has("items", typed("object")),
-		has("$ref", typed("string"))}}
+	row := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{has("$ref",
+		&jsonschema.Schema{Type: "string", Pattern: "^#."}), has("properties",
+		&jsonschema.Schema{Type: "object", MinProperties: jsonschema.Ptr(1)})}}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{row, has("items", row)}}
 }
 
 // conditionOfLists are what a list run has whatever reads it.

@@ -26,6 +26,8 @@ func conditions() map[string]*jsonschema.Schema {
 		"PostProcessRuleInput": conditionOfRules(),
 		"PrelaunchInput": when("tokens", filled(), has("discoveryUrl",
 			&jsonschema.Schema{Type: "string", MinLength: jsonschema.Ptr(1)}), nil),
+		"SchemaInput": when("content", typed("object"), properties("content", contentOfRows()),
+			nil),
 		"GroupInput": when("id", id(), nil, has("name", typed("string"))),
 		"ListRunInput": when("endpointTag",
 			text(append(extract.Tags(), model.WebsiteContacts)...),
@@ -33,6 +35,14 @@ func conditions() map[string]*jsonschema.Schema {
 				conditionOfLists()),
 			join(properties("endpointTag", blank()), oneSource(), conditionOfLists())),
 	}
+}
+
+// contentOfRows wants a row, or an array of rows, described by itself or by a reference.
+func contentOfRows() *jsonschema.Schema {
+	row := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{has("$ref",
+		&jsonschema.Schema{Type: "string", Pattern: "^#."}), has("properties",
+		&jsonschema.Schema{Type: "object", MinProperties: jsonschema.Ptr(1)})}}
+	return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{row, has("items", row)}}
 }
 
 // conditionOfLists are what a list run has whatever reads it.

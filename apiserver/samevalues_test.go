@@ -63,9 +63,9 @@ func short(value any) string { return fmt.Sprintf("%.80s", plainText(value)) }
 
 // oddities are values that some schema forgets to refuse.
 func oddities() []any {
-	return []any{nil, "", " ", "a", "_", "_a", "$a", `a"b`, `a\b`, "a\nb", "\u0085", "\u00a0", "ü",
-		" a", "a ", "a b", "_ a", "000000000000000000000000", "NO_SUCH", true, false,
-		json.Number("1"), json.Number("1.0"), json.Number("1.5"), json.Number("-1"),
+	return []any{nil, "", " ", "a", "_", "_a", "$a", `a"b`, `a\b`, "a\nb", "\ta", "\u0085a",
+		"\u0085", "\u00a0", "ü", " a", "a ", "a b", "_ a", "000000000000000000000000", "NO_SUCH",
+		true, false, json.Number("1"), json.Number("1.0"), json.Number("1.5"), json.Number("-1"),
 		json.Number("0"), []any{}, map[string]any{}}
 }
 

@@ -47,7 +47,8 @@ func (t *Time) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Schema describes a Time in the OpenAPI document.
+// Schema describes a Time in the OpenAPI document: there is none before 1970.
 func (Time) Schema() *jsonschema.Schema {
-	return &jsonschema.Schema{Types: []string{"string", "null"}, Format: "date-time"}
+	return &jsonschema.Schema{Types: []string{"string", "null"}, Format: "date-time",
+		Pattern: "^(19[7-9]|[2-9][0-9])[0-9]"}
 }

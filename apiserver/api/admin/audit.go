@@ -123,6 +123,7 @@ func (r Resource) audit() *operation.Operation {
 			"or revoked, every block and every adjustment. Entries are never changed and never " +
 			"removed. Each names the hash of the one before.",
 		Access: auth.Admin, Rate: limits.Read, Timeout: 10 * time.Minute,
+		Media:  api.ExportTypes(),
 		Errors: []fault.Code{fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *auditRequest) (operation.Streamed[api.CursorPage[AuditTrailEntry]], error) {

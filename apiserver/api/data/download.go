@@ -15,7 +15,7 @@ import (
 type downloadRequest struct {
 	ID         ids.ID        `path:"id"`
 	Categories []string      `query:"categories" max:"20" each:"max=4096" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
-	Filters    string        `query:"filters" max:"1000000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
+	Filters    string        `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
 	Format     export.Format `query:"format" default:"xlsx" enum:"xlsx,csv,jsonl,parquet"`
 }
 

@@ -31,7 +31,7 @@ type groupRequest struct {
 	Size       int      `query:"size" default:"20" min:"1" clamp:"1000" code:"invalid_page"`
 	Sort       []string `query:"sort" each:"max=1024" max:"5" code:"invalid_sort" doc:"A field, then asc or desc: price,desc. scrapedAt is _scrapedAt. Newest first unless told."`
 	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
-	Filters    string   `query:"filters" max:"1000000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
+	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
 	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
 	ScraperID  ids.ID   `query:"scraperId" doc:"Only rows of this scraper"`
 }

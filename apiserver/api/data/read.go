@@ -28,7 +28,7 @@ type selection struct {
 	JobID      ids.ID   `query:"jobId"`
 	IsLastRun  bool     `query:"isLastRun" default:"false" doc:"Only rows of each scraper's newest run"`
 	Categories []string `query:"categories" max:"20" each:"max=4096" doc:"Categories of the group, by id or name: rows of any of them. Repeated, or with commas unless a name has some; at most 20. With filters, rows have to meet both."`
-	Filters    string   `query:"filters" max:"1000000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
+	Filters    string   `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter: {\"price\":{\"$gt\":10}}"`
 	Fields     []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members of each row; repeated, or with commas"`
 }
 

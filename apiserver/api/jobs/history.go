@@ -20,7 +20,7 @@ import (
 )
 
 type historyRequest struct {
-	Filters     string `query:"filters" max:"1000000" code:"invalid_filter" doc:"JSON filter on groupId, scraperId and state, for example {\"state\":{\"$in\":[\"PENDING\",\"RUNNING\"]}}"`
+	Filters     string `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter on groupId, scraperId and state, for example {\"state\":{\"$in\":[\"PENDING\",\"RUNNING\"]}}"`
 	WithDeleted bool   `query:"withDeleted" default:"false" doc:"Runs that were deleted by their rows or with their scraper, too"`
 	Page        int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page"`
 	Size        int    `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`

@@ -28,8 +28,8 @@ type historyRequest struct {
 	Page   int    `query:"page" default:"0" min:"0" max:"100000" code:"invalid_page"`
 	Size   int    `query:"size" default:"20" min:"1" clamp:"200" code:"invalid_page"`
 	Status string `query:"status" enum:"PAID,OPEN,UNCOLLECTIBLE,VOID,DRAFT" doc:"All when empty"`
-	From   string `query:"from" pattern:"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$" doc:"The first day (UTC), 2026-01-31"`
-	To     string `query:"to" pattern:"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$" doc:"The last day (UTC)"`
+	From   string `query:"from" form:"day" doc:"The first day (UTC), 2026-01-31"`
+	To     string `query:"to" form:"day" doc:"The last day (UTC)"`
 
 	from, until time.Time // zero: without that end
 }

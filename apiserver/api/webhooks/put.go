@@ -17,7 +17,7 @@ import (
 
 // WebhookInput is what a customer says of a webhook.
 type WebhookInput struct {
-	URL     string        `json:"url" required:"true" max:"1024" doc:"A public http or https address. Redirects are not followed."`
+	URL     string        `json:"url" required:"true" min:"1" max:"1024" doc:"A public http or https address. Redirects are not followed."`
 	Events  []model.Event `json:"events" unique:"true" required:"true" min:"1" max:"32" doc:"Identifiers of the preferences for notifications, which do not matter here"`
 	Enabled *bool         `json:"enabled" doc:"Whether it gets new events; true unless told. What is pending when it is switched off fails."`
 }

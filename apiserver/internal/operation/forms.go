@@ -11,10 +11,12 @@ import (
 // What characters are, as parts of a class: blanks are those of Unicode's White_Space.
 const (
 	controls = `\x00-\x1f\x7f-\x9f`
-	blanks   = `\x09-\x0d\x20\x85\xa0` + "\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+	// spaces are the blanks that are no controls
+	spaces = `\x20\xa0` + "\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+	blanks = `\x09-\x0d\x85` + spaces
 	// plain is a column's name whose first character is no underscore: no filter could ask for one
 	// that breaks these rules.
-	plain = `(?:[^_$"\\` + controls + blanks + `][^"\\` + controls + `]*|[` + blanks + `][^"\\` +
+	plain = `(?:[^_$"\\` + controls + blanks + `][^"\\` + controls + `]*|[` + spaces + `][^"\\` +
 		controls + `]*[^"\\` + controls + blanks + `][^"\\` + controls + `]*)$`
 )
 
@@ -44,6 +46,9 @@ func formOf(name string) (pattern, says string, known bool) {
 		return `^_*` + plain, column + "; underscores before it do not count", true
 	case "column":
 		return `^` + plain, column + " or _", true
+	case "day": // or none
+		return `^(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-` +
+			`(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-9])))?$`, "must be a day, such as 2026-01-31", true
 	case "attribute":
 		return `^[^ \x09\x0a\x0c\x0d/>="'<\x00]*$`, "no attribute can have this name", true
 	case "web":

@@ -3,6 +3,7 @@ package operation
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -240,11 +241,20 @@ func (op *Operation) responses(s *examples) object {
 	}
 	out := object{fmt.Sprint(op.Status): answer}
 	for status, codes := range op.problems() {
+		content := object{"application/problem+json": object{
+			"schema": object{"$ref": "#/components/schemas/Problem"}}}
+		if op.answersPages() && status < http.StatusInternalServerError {
+			content["text/html"] = object{"schema": object{"type": "string"}}
+		}
 		out[fmt.Sprint(status)] = object{"description": "Codes: " + strings.Join(codes, ", "),
-			"content": object{"application/problem+json": object{
-				"schema": object{"$ref": "#/components/schemas/Problem"}}}}
+			"content": content}
 	}
 	return out
+}
+
+// answersPages says that people see the operation's answers, refusals among them.
+func (op *Operation) answersPages() bool {
+	return op.Browser && slices.Contains(op.Media, "text/html")
 }
 
 // describeEvents gives the media type the schemas and examples of named events, and says which they
@@ -273,7 +283,8 @@ func (op *Operation) media() []string {
 
 // problems are the error codes by status: the handler's and those that the declaration implies.
 func (op *Operation) problems() map[int][]string {
-	codes := append([]fault.Code{fault.Internal, fault.Unavailable}, op.Errors...)
+	codes := append([]fault.Code{fault.Internal, fault.Unavailable, fault.HeaderTooLarge,
+		fault.UploadTooSlow}, op.Errors...)
 	if op.Access != auth.Public {
 		codes = append(codes, fault.Unauthorized, fault.ScopeRejected,
 			fault.CustomerBlocked)
@@ -323,8 +334,7 @@ func (op *Operation) problems() map[int][]string {
 func (r *request) problems() []fault.Code {
 	codes := []fault.Code{fault.InvalidRequest, fault.UnknownParameter, fault.InvalidBody}
 	if r.body != nil {
-		codes = append(codes, fault.UnknownField, fault.PayloadTooLarge, fault.UnsupportedMediaType,
-			fault.UploadTooSlow)
+		codes = append(codes, fault.UnknownField, fault.PayloadTooLarge, fault.UnsupportedMediaType)
 	}
 	of := func(fields []field) {
 		for i := range fields {

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"shoal.dev/shoal/apiserver/internal/accounts"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // openAccounts makes the service that signs people in here.
@@ -11,8 +12,33 @@ func openAccounts(config Config, issuer *auth.Issuer, m *metrics) (*accounts.Ser
 	if err != nil {
 		return nil, err
 	}
+	links, err := openLinks(issuer, config.PublicURL)
+	if err != nil {
+		return nil, err
+	}
 	return accounts.New(accounts.Config{HashKiB: config.HashKiB, Client: config.Client,
 		Limiter: config.Limiter,
 		Clock:   config.Clock, IDs: config.IDs, DeviceKey: key, Logger: config.Logger,
+		Links: links, Mails: config.Mails,
 		Count: func(o accounts.Outcome) { m.signIns.WithLabelValues(string(o)).Inc() }})
+}
+
+// openLinks makes the links of letters.
+func openLinks(issuer *auth.Issuer, public string) (accounts.Links, error) {
+	key, err := issuer.Derive("links of letters")
+	return accounts.Links{Key: key, Public: public}, err
+}
+
+// CheckPublicURL says why an address cannot be where browsers find the service.
+func CheckPublicURL(address string) error { return accounts.CheckPublic(address) }
+
+// LetterLinks makes the links of letters, as the server of a data directory knows them. public is
+// where browsers find the service.
+func LetterLinks(dataDir, public string) (func(letter ids.ID) string, error) {
+	issuer, err := auth.OpenIssuer(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	links, err := openLinks(issuer, public)
+	return links.To, err
 }

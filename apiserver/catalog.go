@@ -79,7 +79,8 @@ func (s *Server) catalog(document func() []byte) []resource {
 	}
 	if s.accounts != nil {
 		all = append(all, signin.Resource{Client: c.Client, Accounts: s.accounts,
-			Sessions: s.chain.Auth, Grants: s.grants})
+			Sessions: s.chain.Auth, Grants: s.grants,
+			Agreement: len(c.UserAgreement) > 0})
 	}
 	return all
 }

@@ -37,8 +37,9 @@ func newMetrics(to *telemetry.Metrics) *metrics {
 		limited: to.Counters("shoal_apiserver_rate_limited_total",
 			"Calls refused by a rate limit, by its class.", "class"),
 		signIns: to.Counters("shoal_apiserver_sign_ins_total",
-			"Attempts to sign in with a password, and sign-outs, by outcome: signed_in, refused, "+
-				"too_often, signed_out.", "outcome"),
+			"Attempts to sign in with a password, and what is beside them, by outcome: signed_in, "+
+				"refused, too_often, signed_out, password_changed, letter_asked, "+
+				"password_recovered, signed_up.", "outcome"),
 		refused: to.Counter("shoal_apiserver_connections_refused_total",
 			"Connections refused because their address has its share."),
 	}

@@ -113,6 +113,10 @@ type Config struct {
 	SearchEngines []model.SearchEngine
 	// OpenID is an OpenID Connect issuer whose tokens sign in, beside the local one's; nil: none.
 	OpenID *OpenID
+	// PublicURL is where browsers find the service, as e-mails name it: https://HOST; "": unknown.
+	PublicURL string
+	// Mails says that e-mails are sent to customers, by this process or another.
+	Mails bool
 	// HashKiB is the memory that a password's hash takes; 64 MiB unless told.
 	HashKiB int
 	// UserAgreement is an HTML document that customers agree with; nil: there is none.

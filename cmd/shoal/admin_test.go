@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api/apitest"
@@ -31,9 +32,17 @@ func TestAdminCreate(t *testing.T) {
 func TestAdminAccounts(t *testing.T) {
 	b := newShell(t)
 	var asked []string
+	link, sent := "/sign-in/new-password?link=x", ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.URL.String())
 		if r.Method != http.MethodGet {
+			if strings.HasSuffix(r.URL.Path, "/password-link") {
+				_, _ = io.WriteString(w, `{"link":"`+link+`",
+					"expiresAt":"2026-01-03T03:04:05.000Z"}`)
+				return
+			}
+			body, _ := io.ReadAll(r.Body)
+			sent = string(body)
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
@@ -67,6 +76,19 @@ func TestAdminAccounts(t *testing.T) {
 	wantAsked("PUT " + path + "/disable")
 	admin("enable", "ann@x.test").want(t, terminal.ExitOK, "may sign in again")
 	wantAsked("DELETE " + path + "/disable")
+	admin("reset", "ann@x.test").want(t, terminal.ExitOK, "until 2026-01-03 03:04:05 UTC",
+		server.URL+link)
+	wantAsked("POST " + path + "/password-link")
+	link = "https://shoal.test" + link
+	if made := admin("reset", "ann@x.test"); made.out != link+"\n" {
+		t.Errorf("it prints %s", made.out)
+	}
+	b.in = "staple battery horse\n"
+	admin("reset", "ann@x.test", "--password").want(t, terminal.ExitOK, "has another password")
+	wantAsked("PUT " + path + "/password")
+	if sent != `{"password":"staple battery horse"}` {
+		t.Errorf("it sent %s", sent)
+	}
 	admin("remove", "66f0c2a1b7d4e8f900000002").want(t, terminal.ExitOK, "is removed")
 	wantAsked("DELETE " + path)
 	admin("remove", "nobody@x.test").want(t, terminal.ExitFailed, "no account has")

@@ -24,6 +24,7 @@ type (
 	Inbox        = state.Inbox
 	Preference   = state.Preference
 	Mail         = state.Mail
+	Letter       = state.Letter
 	Key          = state.Key
 	Account      = state.Account
 	Session      = state.Session
@@ -153,6 +154,11 @@ type (
 	SetPassword    = command.SetPasswordPayload
 	DisableAccount = command.DisableAccountPayload
 	RemoveAccount  = command.RemoveAccountPayload
+	// PutLetter has a letter sent, and HandLetter makes one that an admin hands on. UseLetter sets
+	// a password by it, or makes the account.
+	PutLetter  = command.PutLetterPayload
+	HandLetter = command.HandLetterPayload
+	UseLetter  = command.UseLetterPayload
 	// IssueTicket and TakeTicket stand around the opening of a stream.
 	IssueTicket = command.IssueTicketPayload
 	TakeTicket  = command.TakeTicketPayload
@@ -182,6 +188,9 @@ const (
 
 // LowBalanceMicros is the low-balance threshold of a new wallet unless an operator has set one.
 const LowBalanceMicros = state.LowBalanceMicros
+
+// LetterMillis is how long the link of a letter is good, in milliseconds.
+const LetterMillis = state.LetterMillis
 
 // SessionMillis is how long a session lasts at most, in milliseconds.
 const SessionMillis = state.SessionMillis

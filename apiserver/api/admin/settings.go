@@ -23,6 +23,7 @@ type ServiceSettings struct {
 	LowBalanceThresholdMicros int64             `json:"lowBalanceThresholdMicros" doc:"Of new wallets, in micros, millionths of a euro; customers set their own"`
 	Rates                     map[string]string `json:"rates" doc:"How often a credential may make calls of a class, COUNT/PER, where that is not as each server was started with"`
 	CustomerRates             map[string]string `json:"customerRates" doc:"The same for all credentials of a customer together"`
+	SignUpEnabled             bool              `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
 	Revision                  uint64            `json:"revision" doc:"Of the newest change; 0: nothing was ever set"`
 	ChangedAt                 api.Time          `json:"changedAt"`
 	ChangedBy                 string            `json:"changedBy" doc:"The admin's subject"`
@@ -31,7 +32,7 @@ type ServiceSettings struct {
 func newSettings(s *client.Settings) ServiceSettings {
 	answer := ServiceSettings{WalletBillingEnabled: !s.BillingOff,
 		LowBalanceThresholdMicros: client.LowBalanceMicros, Rates: textsOf(s.Rates),
-		CustomerRates: textsOf(s.CustomerRates), Revision: s.Revision,
+		CustomerRates: textsOf(s.CustomerRates), SignUpEnabled: s.SignUp, Revision: s.Revision,
 		ChangedAt: api.Time(s.ChangedAt), ChangedBy: s.ChangedBy}
 	if s.Threshold != nil {
 		answer.LowBalanceThresholdMicros = *s.Threshold
@@ -60,6 +61,7 @@ type ServiceSettingsInput struct {
 	LowBalanceThresholdMicros *int64            `json:"lowBalanceThresholdMicros" min:"0" max:"1000000000000" doc:"Of new wallets, in micros, millionths of a euro"`
 	Rates                     map[string]string `json:"rates" doc:"All figures of credentials, COUNT/PER by class; a class that is left out is as each server was started with"`
 	CustomerRates             map[string]string `json:"customerRates" doc:"All figures of customers, likewise"`
+	SignUpEnabled             *bool             `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
 	Revision                  uint64            `json:"revision" stamped:"true"`
 	ChangedAt                 api.Time          `json:"changedAt" stamped:"true"`
 	ChangedBy                 string            `json:"changedBy" stamped:"true"`
@@ -126,7 +128,7 @@ func (r Resource) putSettings() *operation.Operation {
 		Body ServiceSettingsInput `body:"json"`
 	}) (ServiceSettings, error) {
 		change := client.PutSettings{By: from.Subject,
-			Threshold: in.Body.LowBalanceThresholdMicros}
+			Threshold: in.Body.LowBalanceThresholdMicros, SignUp: in.Body.SignUpEnabled}
 		if on := in.Body.WalletBillingEnabled; on != nil {
 			off := !*on
 			change.BillingOff = &off

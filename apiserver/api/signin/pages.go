@@ -34,7 +34,12 @@ type shown struct {
 	Customer string // who has signed in, "": nobody
 	Admin    bool
 	Token    string // of the forms
-	Email    string // as it was entered
+	Email    string // as it was entered, or the link's
+	Link     string // that came by e-mail and is good
+	Silent   bool   // no letters are sent
+	SignUp   bool   // people make accounts for themselves
+	New      bool   // the link's account is one that is made
+	Agreed   bool   // who signs up agrees with the operator's terms
 	Problem  string
 	Next     string   // where to go then, "": the page
 	Consent  *consent // what a program asks for
@@ -76,7 +81,7 @@ func (r Resource) show(ctx context.Context, from *operation.Caller, s shown,
 
 // look finds out who has signed in in the caller's browser. That is the caller then.
 func (r Resource) look(ctx context.Context, from *operation.Caller, s *shown) error {
-	s.Clear = from.Way == operation.InTheClear
+	s.Clear, s.SignUp = from.Way == operation.InTheClear, r.Accounts.SignsUp()
 	secret := from.Cookie(operation.SessionCookie)
 	if secret == "" {
 		return nil

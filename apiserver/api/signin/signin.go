@@ -43,13 +43,18 @@ type Resource struct {
 	Accounts *accounts.Service
 	Sessions Sessions
 	Grants   *grants.Service
+	// Agreement says that there is one that customers agree with.
+	Agreement bool
 }
 
 // Operations implements the catalogue's resource.
 func (r Resource) Operations() []*operation.Operation {
 	return []*operation.Operation{r.signIn(), r.signOut(), r.signOutEverywhere(),
 		r.changePassword(), r.list(), r.create(), r.disable(), r.enable(), r.remove(),
+		r.handLink(), r.setPassword(),
 		r.page(), r.enter(), r.leave(), r.passwordPage(), r.enterPassword(),
+		r.recoverPage(), r.enterRecover(), r.newPasswordPage(), r.enterNewPassword(),
+		r.signUpPage(), r.enterSignUp(),
 		r.metadata(), r.resourceMetadata(), r.register(), r.authorize(), r.decide(), r.token(),
 		r.revoke(), r.listGrants(), r.endGrant(), r.programsPage(), r.endProgram()}
 }

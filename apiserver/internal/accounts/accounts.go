@@ -23,7 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Config is what a Service needs. All of it must be set but HashKiB.
+// Config is what a Service needs. All of it must be set but HashKiB, Mails and Links.Public.
 type Config struct {
 	HashKiB   int // memory of a password's hash; 64 MiB unless told
 	Client    client.Client
@@ -31,6 +31,8 @@ type Config struct {
 	Clock     clock.Clock
 	IDs       ids.Source
 	DeviceKey []byte // signs the texts of devices, the same for all servers
+	Links     Links  // of letters
+	Mails     bool   // e-mails are sent
 	Logger    *slog.Logger
 	Count     func(Outcome) // of each attempt to sign in, and of each sign-out
 }
@@ -62,6 +64,9 @@ const (
 	TooOften  Outcome = "too_often"
 	SignedOut Outcome = "signed_out"
 	Changed   Outcome = "password_changed"
+	Asked     Outcome = "letter_asked" // for an address that an account has, or none
+	Recovered Outcome = "password_recovered"
+	SignedUp  Outcome = "signed_up"
 )
 
 // Event is something that a person did, or tried.

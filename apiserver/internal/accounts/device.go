@@ -3,8 +3,6 @@ package accounts
 import (
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"strings"
 
 	"shoal.dev/shoal/pkg/ids"
@@ -17,20 +15,14 @@ import (
 // newDevice is the text of a new device of an account.
 func (s *Service) newDevice(account ids.ID) string {
 	name := account.String() + "." + rand.Text()
-	return name + "." + s.sign(name)
+	return name + "." + sign(s.DeviceKey, name)
 }
 
 // knows says whether the text is that of a device of the account, and which.
 func (s *Service) knows(device string, account ids.ID) (name string, known bool) {
 	at := strings.LastIndexByte(device, '.')
-	if at < 0 || !hmac.Equal([]byte(device[at+1:]), []byte(s.sign(device[:at]))) {
+	if at < 0 || !hmac.Equal([]byte(device[at+1:]), []byte(sign(s.DeviceKey, device[:at]))) {
 		return "", false
 	}
 	return device[:at], strings.HasPrefix(device, account.String()+".")
-}
-
-func (s *Service) sign(name string) string {
-	sum := hmac.New(sha256.New, s.DeviceKey)
-	_, _ = sum.Write([]byte(name)) // never fails
-	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
 }

@@ -14,6 +14,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/retry"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
@@ -28,13 +29,15 @@ const (
 // tryAgain is how long an e-mail waits that the server has put off.
 var tryAgain = retry.Backoff{First: 5 * time.Minute, Most: 8 * time.Hour}
 
-// Config is what a Kind works with. Point may be left out.
+// Config is what a Kind works with. Link and Point may be left out.
 type Config struct {
 	Server  Server
 	Client  client.Client
 	Clock   clock.Clock
 	Logger  *slog.Logger
 	Metrics *telemetry.Metrics
+	// Link is the link of a letter; nil: letters are not sent.
+	Link func(letter ids.ID) string
 	// Point is called at "work.email.after_send", so that tests can end the process there.
 	Point func(name string)
 }
@@ -55,14 +58,15 @@ func Kind(config Config) work.Kind {
 }
 
 func (m *mailer) step(ctx context.Context, _ work.Item) (work.Outcome, error) {
-	if !m.waits() {
+	letters := m.letters()
+	if len(letters) == 0 && !m.waits() {
 		return work.Rest(nil, lookEvery), nil
 	}
 	mails, err := client.Do(ctx, m.Client, client.TakeMails{Most: atOnce}, nil)
 	if err != nil {
 		return work.Outcome{}, fmt.Errorf("apiserver: take e-mails: %w", err)
 	}
-	record, failed := m.send(ctx, mails)
+	record, failed := m.send(ctx, append(letters, m.told(mails)...))
 	if len(record.Done)+len(record.Later) > 0 {
 		if _, err := client.Do(ctx, m.Client, record, nil); err != nil {
 			return work.Outcome{}, fmt.Errorf("apiserver: note e-mails: %w", err)
@@ -71,7 +75,7 @@ func (m *mailer) step(ctx context.Context, _ work.Item) (work.Outcome, error) {
 	if failed != nil {
 		return work.Outcome{}, fmt.Errorf("apiserver: send e-mails: %w", failed)
 	}
-	if len(mails) == atOnce {
+	if len(mails) == atOnce || len(letters) == atOnce {
 		return work.GoOn(nil), nil
 	}
 	return work.Rest(nil, lookEvery), nil
@@ -87,8 +91,51 @@ func (m *mailer) waits() (waits bool) {
 	return waits
 }
 
+// outgoing is an e-mail that is about to be sent.
+type outgoing struct {
+	id       ids.ID
+	customer string
+	to       string // "": nowhere
+	at       time.Time
+	tries    uint32 // that failed
+	content  content
+}
+
+// letters are those that are due. They do not change, so nobody has to take them.
+func (m *mailer) letters() (due []outgoing) {
+	if m.Link == nil {
+		return nil
+	}
+	now := m.Clock.Now().UnixMilli()
+	m.Client.View().LettersDue(func(l *client.Letter) bool {
+		if l.At > now || len(due) == atOnce {
+			return false
+		}
+		due = append(due, outgoing{id: l.ID, customer: l.Customer, to: l.Email, tries: l.Tries,
+			at:      time.UnixMilli(l.Expires - client.LetterMillis),
+			content: newLetter(l, m.Link(l.ID))})
+		return true
+	})
+	return due
+}
+
+// told are e-mails of what happened.
+func (m *mailer) told(mails []client.Mail) []outgoing {
+	view, all := m.Client.View(), make([]outgoing, len(mails))
+	for i := range mails {
+		mail := &mails[i]
+		all[i] = outgoing{id: mail.ID, customer: mail.Customer, tries: mail.Tries,
+			at:      time.UnixMilli(mail.Notices[len(mail.Notices)-1].At),
+			content: newContent(mail)}
+		if profile := view.Profile(mail.Customer); profile != nil {
+			all[i].to = profile.Email
+		}
+	}
+	return all
+}
+
 // send sends e-mails until the server fails, and says what became of each until then.
-func (m *mailer) send(ctx context.Context, mails []client.Mail) (record client.RecordMails,
+func (m *mailer) send(ctx context.Context, mails []outgoing) (record client.RecordMails,
 	failed error) {
 	if len(mails) == 0 {
 		return record, nil
@@ -98,19 +145,18 @@ func (m *mailer) send(ctx context.Context, mails []client.Mail) (record client.R
 		return record, err
 	}
 	defer connection.close()
-	view := m.Client.View()
 	for i := range mails {
 		mail, outcome := &mails[i], "nowhere"
-		if profile := view.Profile(mail.Customer); profile != nil && profile.Email != "" {
-			if outcome, err = m.deliver(connection, mail, profile.Email); err != nil {
+		if mail.to != "" {
+			if outcome, err = m.deliver(connection, mail); err != nil {
 				return record, err
 			}
 		}
 		if outcome == "later" {
-			record.Later = append(record.Later, client.MailLater{ID: mail.ID,
-				After: tryAgain.After(int(mail.Tries) + 1).Milliseconds()})
+			record.Later = append(record.Later, client.MailLater{ID: mail.id,
+				After: tryAgain.After(int(mail.tries) + 1).Milliseconds()})
 		} else {
-			record.Done = append(record.Done, mail.ID)
+			record.Done = append(record.Done, mail.id)
 		}
 		m.sent.WithLabelValues(outcome).Inc()
 	}
@@ -118,9 +164,8 @@ func (m *mailer) send(ctx context.Context, mails []client.Mail) (record client.R
 }
 
 // deliver sends one e-mail. Its error is the server's, by which no other one would be sent either.
-func (m *mailer) deliver(connection *connection, mail *client.Mail, to string) (outcome string,
-	err error) {
-	message, err := m.Server.message(mail, to)
+func (m *mailer) deliver(connection *connection, mail *outgoing) (outcome string, err error) {
+	message, err := m.Server.message(mail)
 	if err != nil { // nobody can send it, and it holds up no other
 		err = &refusal{error: err}
 	} else {
@@ -133,10 +178,10 @@ func (m *mailer) deliver(connection *connection, mail *client.Mail, to string) (
 		return "sent", nil
 	case !errors.As(err, &refused):
 		return "", err
-	case refused.passing && mail.Tries+1 < maxTries:
+	case refused.passing && mail.tries+1 < maxTries:
 		return "later", nil
 	}
-	m.Logger.Warn("an e-mail was refused for good", "mail", mail.ID.String(), "customer",
-		mail.Customer, "error", err)
+	m.Logger.Warn("an e-mail was refused for good", "mail", mail.id.String(), "customer",
+		mail.customer, "error", err)
 	return "refused", nil
 }

@@ -147,6 +147,7 @@ type post struct {
 	ids    ids.Sequence
 	server mailer.Server
 	kill   func() // after an e-mail was sent, before it is noted
+	link   func(ids.ID) string
 	logs   bytes.Buffer
 }
 
@@ -186,6 +187,7 @@ func (p *post) step() (outcome work.Outcome, err error) {
 		}
 	}()
 	kind := mailer.Kind(mailer.Config{Server: p.server, Client: p.client, Clock: p.clock,
+		Link:   p.link,
 		Logger: slog.New(slog.NewTextHandler(&p.logs, nil)), Point: func(string) { p.kill() }})
 	return kind.Step(context.Background(), work.Item{})
 }

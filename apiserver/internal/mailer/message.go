@@ -26,19 +26,20 @@ type content struct {
 	Text  string // of a notice that is alone
 	Items []item // of several
 	More  uint64 // beside them
-	Event string
+	Link  string // "": none
+	Why   string // it comes
 }
 
 type item struct{ At, Title, Text string }
 
 func newContent(m *client.Mail) content {
 	first := &m.Notices[0]
+	why := fmt.Sprintf("You get this because your notification preferences say so for %s.", m.Event)
 	if m.Count == 1 {
-		return content{Title: notices.Title(first), Text: notices.Text(first),
-			Event: string(m.Event)}
+		return content{Title: notices.Title(first), Text: notices.Text(first), Why: why}
 	}
 	c := content{Title: fmt.Sprintf("%s, and %d more", notices.Title(first), m.Count-1),
-		More: m.Count - uint64(len(m.Notices)), Event: string(m.Event)}
+		More: m.Count - uint64(len(m.Notices)), Why: why}
 	for i := range m.Notices {
 		n := &m.Notices[i]
 		c.Items = append(c.Items, item{time.UnixMilli(n.At).UTC().Format("2006-01-02 15:04 UTC"),
@@ -47,23 +48,46 @@ func newContent(m *client.Mail) content {
 	return c
 }
 
+// newLetter says what a letter's link is for.
+func newLetter(l *client.Letter, link string) content {
+	until := time.UnixMilli(l.Expires).UTC().Format("2006-01-02 15:04 UTC")
+	stays := "If it was not you, do nothing: the password stays as it is."
+	switch {
+	case l.Account.IsZero():
+		return content{Title: "Finish signing up", Link: link,
+			Text: "Somebody, most likely you, wants an account with this e-mail address. The link " +
+				"makes it, once, until " + until + ".",
+			Why: "If it was not you, do nothing: no account is made."}
+	case l.SignUp:
+		return content{Title: "You have an account already", Link: link,
+			Text: "Somebody, most likely you, wanted to sign up with this e-mail address, which has " +
+				"an account. Sign in with its password. If it is forgotten, the link sets a new " +
+				"one, once, until " + until + ".",
+			Why: stays}
+	}
+	return content{Title: "Set a new password", Link: link,
+		Text: "Somebody, most likely you, has forgotten the password of the account with this " +
+			"e-mail address. The link sets a new one, once, until " + until +
+			". All devices are signed out then.",
+		Why: stays}
+}
+
 // message is an e-mail as it is sent. Repeats of it are equal, but for the marks between its parts.
-func (s *Server) message(m *client.Mail, to string) (*mail.Msg, error) {
+func (s *Server) message(m *outgoing) (*mail.Msg, error) {
 	message := mail.NewMsg()
 	if err := message.From(s.From); err != nil {
 		return nil, fmt.Errorf("the sender's address: %w", err)
 	}
-	if err := message.To(to); err != nil {
-		return nil, fmt.Errorf("the address of customer %s: %w", m.Customer, err)
+	if err := message.To(m.to); err != nil {
+		return nil, fmt.Errorf("the address of customer %s: %w", m.customer, err)
 	}
 	sender := message.GetFrom()[0].Address
-	message.SetMessageIDWithValue(m.ID.String() + sender[strings.LastIndex(sender, "@"):])
-	message.SetDateWithValue(time.UnixMilli(m.Notices[len(m.Notices)-1].At).UTC())
+	message.SetMessageIDWithValue(m.id.String() + sender[strings.LastIndex(sender, "@"):])
+	message.SetDateWithValue(m.at.UTC())
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
-	c := newContent(m)
-	message.Subject(c.Title)
+	message.Subject(m.content.Title)
 	var page bytes.Buffer
-	if err := mailTemplate.Execute(&page, c); err != nil {
+	if err := mailTemplate.Execute(&page, m.content); err != nil {
 		return nil, err
 	}
 	text, err := plain(page.String())

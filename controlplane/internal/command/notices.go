@@ -46,10 +46,10 @@ func (TakeMailsPayload) Declaration() Declaration {
 
 func (TakeMailsPayload) yields([]state.Mail) {}
 
-// RecordMailsPayload notes what became of e-mails that were taken. What is not known any more is
-// passed over.
+// RecordMailsPayload notes what became of e-mails that were taken, and of letters that were due.
+// What is not known any more is passed over.
 type RecordMailsPayload struct {
-	Done  []ids.ID    `cbor:"1,keyasint,omitempty"` // sent, or refused for good: they go
+	Done  []ids.ID    `cbor:"1,keyasint,omitempty"` // sent, or refused for good
 	Later []MailLater `cbor:"2,keyasint,omitempty"`
 }
 

@@ -23,6 +23,8 @@ type PutSettingsPayload struct {
 	// Rates and CustomerRates replace all figures, by class, ascending; nil: as they are.
 	Rates         *[]state.RateFigure `cbor:"4,keyasint,omitempty"`
 	CustomerRates *[]state.RateFigure `cbor:"5,keyasint,omitempty"`
+	// SignUp lets people make accounts for themselves, or not; nil: as it is.
+	SignUp *bool `cbor:"6,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

@@ -35,6 +35,7 @@ func createAccount(tx *state.Tx, p command.CreateAccountPayload) (state.Account,
 	account := state.Account{ID: p.ID, Email: p.Email, Customer: p.Customer, Password: p.Password,
 		Admin: p.Admin, CreatedAt: tx.Now}
 	tx.PutAccount(&account)
+	dropLetters(tx, account.Email) // which make one
 	return account, nil
 }
 
@@ -94,6 +95,7 @@ func setPassword(tx *state.Tx, p command.SetPasswordPayload) (command.None, erro
 	next.Password, next.PasswordAt = p.Password, tx.Now
 	tx.PutAccount(&next)
 	signOut(tx, account.ID, p.Keep)
+	dropLetters(tx, account.Email)
 	return command.None{}, nil
 }
 
@@ -121,12 +123,14 @@ func disableAccount(tx *state.Tx, p command.DisableAccountPayload) (command.None
 	}
 	tx.PutAccount(&next)
 	signOut(tx, account.ID, state.Hash{})
+	dropLetters(tx, account.Email)
 	return command.None{}, nil
 }
 
 func removeAccount(tx *state.Tx, p command.RemoveAccountPayload) (command.None, error) {
 	if account := tx.Account(p.Account); account != nil {
 		signOut(tx, account.ID, state.Hash{})
+		dropLetters(tx, account.Email)
 		tx.RemoveAccount(account)
 	}
 	return command.None{}, nil

@@ -74,6 +74,9 @@ func recordMails(tx *state.Tx, p command.RecordMailsPayload) (command.None, erro
 		if mail := tx.Mail(id); mail != nil && mail.Taken {
 			tx.RemoveMail(mail)
 		}
+		if letter := tx.Letter(id); letter != nil {
+			recordLetter(tx, letter, 0)
+		}
 	}
 	for _, later := range p.Later {
 		if known := tx.Mail(later.ID); known != nil && known.Taken {
@@ -81,6 +84,9 @@ func recordMails(tx *state.Tx, p command.RecordMailsPayload) (command.None, erro
 			mail.Tries++
 			mail.At = tx.Now + max(later.After, gatherMillis)
 			tx.PutMail(&mail)
+		}
+		if letter := tx.Letter(later.ID); letter != nil {
+			recordLetter(tx, letter, max(later.After, 1))
 		}
 	}
 	return command.None{}, nil

@@ -86,6 +86,7 @@ func eraseIdentity(tx *state.Tx, ref string) {
 		for _, session := range tx.Sessions(account.ID) {
 			tx.RemoveSession(session)
 		}
+		dropLetters(tx, account.Email)
 		tx.RemoveAccount(account)
 	}
 	for _, key := range tx.Keys(ref) {

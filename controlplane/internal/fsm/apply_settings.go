@@ -16,6 +16,9 @@ func putSettings(tx *state.Tx, p command.PutSettingsPayload) (state.Settings, er
 	if p.BillingOff != nil {
 		next.BillingOff = *p.BillingOff
 	}
+	if p.SignUp != nil {
+		next.SignUp = *p.SignUp
+	}
 	if p.Threshold != nil {
 		next.Threshold = p.Threshold
 		if *p.Threshold < 0 {

@@ -290,6 +290,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	expireSessions(tx)
 	expireTickets(tx)
 	expireGrants(tx)
+	expireLetters(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

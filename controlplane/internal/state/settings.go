@@ -19,6 +19,8 @@ type Settings struct {
 	CustomerRates []RateFigure `cbor:"5,keyasint,omitempty"`
 	ChangedAt     int64        `cbor:"6,keyasint,omitempty"` // Unix milliseconds of state time
 	ChangedBy     string       `cbor:"7,keyasint,omitempty"` // the admin's subject
+	// SignUp says that people may make accounts for themselves.
+	SignUp bool `cbor:"8,keyasint,omitempty"`
 }
 
 // RateFigure is how often calls of a class may be made.

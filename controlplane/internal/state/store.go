@@ -267,6 +267,12 @@ func (tb *table[R]) each(v *View, reverse bool, visit func(*R) bool, index strin
 		func(record any) bool { return visit(record.(*R)) })
 }
 
+// count is how many records are in an index.
+func (tb *table[R]) count(v *View, index string) int {
+	at, _ := tb.find(index)
+	return contentOf(v.tables, &tb.kind).trees[at].Len()
+}
+
 // backwards are the records whose keys of an index begin with what is given, the last one first.
 func (tb *table[R]) backwards(v *View, index string, args ...any) *cursor {
 	at, _ := tb.find(index)

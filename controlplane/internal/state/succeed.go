@@ -178,6 +178,9 @@ func (f *follower) signOut(tx *Tx) {
 	for _, code := range grantCodesTable.all(f.mine, "id_prefix") {
 		tx.RemoveGrantCode(code)
 	}
+	for _, letter := range lettersTable.all(f.mine, "id_prefix") {
+		tx.RemoveLetter(letter) // it may have been used since
+	}
 	for _, account := range accountsTable.all(f.mine, "id_prefix") {
 		if today := f.old.Account(account.ID); today != nil {
 			tx.PutAccount(today)

@@ -284,6 +284,7 @@ func TestSucceedSignsOut(t *testing.T) {
 			tx.PutTicket(&Ticket{Hash: Hash{hash}})
 			tx.PutGrant(&Grant{ID: ids.ID{hash}, Access: Hash{hash}})
 			tx.PutGrantCode(&GrantCode{Hash: Hash{hash}})
+			tx.PutLetter(&Letter{ID: ids.ID{hash}, Account: account.ID})
 			return nil
 		})
 		if err != nil {
@@ -299,8 +300,9 @@ func TestSucceedSignsOut(t *testing.T) {
 	view := restored.View()
 	for hash := range byte(4) {
 		if view.Session(Hash{hash}) != nil || view.Ticket(Hash{hash}) != nil ||
-			view.Grant(ids.ID{hash}) != nil || view.GrantCode(Hash{hash}) != nil {
-			t.Errorf("session or grant %d is open, or a ticket or code good", hash)
+			view.Grant(ids.ID{hash}) != nil || view.GrantCode(Hash{hash}) != nil ||
+			view.Letter(ids.ID{hash}) != nil {
+			t.Errorf("session or grant %d is open, or a ticket, code or letter good", hash)
 		}
 	}
 	if a := view.Account(ids.ID{1}); a.Password != "new" || a.Admin {

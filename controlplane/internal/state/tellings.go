@@ -148,7 +148,9 @@ func (s *Settings) telling() telling {
 		Threshold     int64  `json:"lowBalanceThresholdMicros,omitempty"`
 		Rates         string `json:"rates,omitempty"`
 		CustomerRates string `json:"customerRates,omitempty"`
-	}{Billing: !s.BillingOff, Rates: tellRates(s.Rates), CustomerRates: tellRates(s.CustomerRates)}
+		SignUp        bool   `json:"signUpEnabled,omitempty"`
+	}{Billing: !s.BillingOff, Rates: tellRates(s.Rates), CustomerRates: tellRates(s.CustomerRates),
+		SignUp: s.SignUp}
 	if s.Threshold != nil {
 		detail.Threshold = *s.Threshold
 	}

@@ -71,3 +71,24 @@ func (c *Client) DisableAccount(ctx context.Context, id string, disable bool) er
 func (c *Client) RemoveAccount(ctx context.Context, id string) error {
 	return c.send(ctx, http.MethodDelete, accountsPath+"/"+url.PathEscape(id), nil, nil)
 }
+
+// PasswordLink is where a person sets the password of an account. Link begins with / where the
+// server does not know its public address. ExpiresAt is ISO 8601.
+type PasswordLink struct {
+	Link      string `json:"link"`
+	ExpiresAt string `json:"expiresAt"`
+}
+
+// MakePasswordLink makes a link for an account; the credential must be an administrator's.
+func (c *Client) MakePasswordLink(ctx context.Context, id string) (PasswordLink, error) {
+	var made PasswordLink
+	err := c.send(ctx, http.MethodPost, accountsPath+"/"+url.PathEscape(id)+"/password-link", nil,
+		&made)
+	return made, err
+}
+
+// SetPassword gives an account another password; the credential must be an administrator's.
+func (c *Client) SetPassword(ctx context.Context, id, password string) error {
+	return c.send(ctx, http.MethodPut, accountsPath+"/"+url.PathEscape(id)+"/password",
+		map[string]string{"password": password}, nil)
+}

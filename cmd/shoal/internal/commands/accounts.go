@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
@@ -131,6 +132,53 @@ func (c *AdminEnable) Run(ctx context.Context, t *terminal.Terminal) error {
 		}
 		t.Notef("%s may sign in again", a.Email)
 		return nil
+	})
+}
+
+// AdminReset is 'shoal admin reset'.
+type AdminReset struct {
+	oneAccount
+	Password bool `help:"Set a new password, which is asked for, instead of making a link."`
+}
+
+// Help teaches the command.
+func (*AdminReset) Help() string {
+	return `It prints a link at which the person sets a new password: good once, for 24 hours. Who has the link has the account, so
+hand it to nobody else. Its address is --public-url of the service, or that of --server. Sessions of the account end when
+the password is set.
+
+Where nobody sits at a terminal --password takes the next line of the input.
+
+Example:
+
+  shoal admin reset ann@example.com`
+}
+
+// Run makes a link, or sets the password.
+func (c *AdminReset) Run(ctx context.Context, t *terminal.Terminal) error {
+	return c.with(ctx, t, func(client *api.Client, a api.Account) error {
+		if c.Password {
+			password, err := newPassword(t)
+			if err != nil {
+				return err
+			}
+			if err := client.SetPassword(ctx, a.ID, password); err != nil {
+				return err
+			}
+			t.Notef("%s has another password; its sessions have ended", a.Email)
+			return nil
+		}
+		made, err := client.MakePasswordLink(ctx, a.ID)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(made.Link, "/") {
+			made.Link = client.Server() + made.Link
+		}
+		t.Notef("%s sets a new password there, once, until %s UTC:", a.Email,
+			terminal.Moment(made.ExpiresAt))
+		_, err = fmt.Fprintln(t.Out, made.Link)
+		return err
 	})
 }
 

@@ -13,6 +13,7 @@ type Admin struct {
 	List    AdminList    `cmd:"" help:"List the accounts that sign in with a password."`
 	Disable AdminDisable `cmd:"" help:"Keep an account from signing in, and end its sessions."`
 	Enable  AdminEnable  `cmd:"" help:"Let a disabled account sign in again."`
+	Reset   AdminReset   `cmd:"" help:"Make a link that sets a forgotten password, or set it here."`
 	Remove  AdminRemove  `cmd:"" help:"Remove an account."`
 }
 
@@ -40,18 +41,9 @@ func (c *AdminCreate) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	password, err := t.Secret("Password: ")
+	password, err := newPassword(t)
 	if err != nil {
 		return err
-	}
-	if t.Asks() {
-		again, err := t.Secret("Once more: ")
-		if err != nil {
-			return err
-		}
-		if again != password {
-			return terminal.Usagef("the two passwords differ")
-		}
 	}
 	err = client.CreateAccount(ctx, api.NewAccount{Email: c.Email, Password: password,
 		CustomerRef: c.Customer, Admin: true})
@@ -60,4 +52,17 @@ func (c *AdminCreate) Run(ctx context.Context, t *terminal.Terminal) error {
 	}
 	t.Notef("%s signs in at %s/sign-in", c.Email, client.Server())
 	return nil
+}
+
+// newPassword asks for a new password, and a person once more.
+func newPassword(t *terminal.Terminal) (string, error) {
+	password, err := t.Secret("Password: ")
+	if err != nil || !t.Asks() {
+		return password, err
+	}
+	again, err := t.Secret("Once more: ")
+	if err == nil && again != password {
+		err = terminal.Usagef("the two passwords differ")
+	}
+	return password, err
 }

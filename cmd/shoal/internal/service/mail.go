@@ -53,8 +53,14 @@ func (n *node) buildMail() error {
 	if err != nil {
 		return err
 	}
-	n.worker.Add(apiserver.Email(apiserver.MailConfig{Server: server,
-		Client: n.control.Client(), Clock: n.clock, Logger: n.forRole("mail"),
-		Metrics: n.metrics, Point: n.point}))
+	config := apiserver.MailConfig{Server: server, Client: n.control.Client(), Clock: n.clock,
+		Logger: n.forRole("mail"), Metrics: n.metrics, Point: n.point}
+	if n.config.PublicURL != "" {
+		config.Link, err = apiserver.LetterLinks(n.config.Data, n.config.PublicURL)
+		if err != nil {
+			return err
+		}
+	}
+	n.worker.Add(apiserver.Email(config))
 	return nil
 }

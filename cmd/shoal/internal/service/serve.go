@@ -74,6 +74,11 @@ func (c *Command) Validate() error {
 		c.Stripe.check(), c.Mail.check(), c.TLS.check()); err != nil {
 		return err
 	}
+	if c.PublicURL != "" {
+		if err := apiserver.CheckPublicURL(c.PublicURL); err != nil {
+			return fmt.Errorf("--public-url: %w", err)
+		}
+	}
 	if len(c.Plans) > 0 {
 		if err := apiserver.CheckPlans(c.Plans); err != nil {
 			return fmt.Errorf("--plans: %w", err)

@@ -1,0 +1,42 @@
+package accounts
+
+import (
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// A link is of the letter that was signed, with this service's key, and of no other.
+func TestLinks(t *testing.T) {
+	links := Links{Key: []byte("key"), Public: "https://shoal.test"}
+	link := links.To(ids.ID{7})
+	text, here := strings.CutPrefix(link, "https://shoal.test/sign-in/new-password?link=")
+	if id, good := links.read(text); !here || !good || id != (ids.ID{7}) {
+		t.Fatalf("%s is of %s", link, id)
+	}
+	_, signature, _ := strings.Cut(text, ".")
+	for _, bad := range []string{"", ".", text[:len(text)-1], text + "A", signature,
+		(ids.ID{8}).String() + "." + signature, "x." + sign(links.Key, "x"),
+		(ids.ID{7}).String() + "." + sign([]byte("other"), (ids.ID{7}).String())} {
+		if _, good := links.read(bad); good {
+			t.Errorf("%q is good", bad)
+		}
+	}
+}
+
+func TestPublicAddresses(t *testing.T) {
+	for _, good := range []string{"https://shoal.test", "https://shoal.test:8443",
+		"http://127.0.0.1:8080", "http://localhost", "http://[::1]:80"} {
+		if err := CheckPublic(good); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for _, bad := range []string{"", "shoal.test", "http://shoal.test", "https://", "ftp://x.test",
+		"https://shoal.test/", "https://u@shoal.test", "https://shoal.test?x", "https://x.test#",
+		"javascript:alert(1)", "https://" + strings.Repeat("x", 300)} {
+		if CheckPublic(bad) == nil {
+			t.Errorf("%s is taken", bad)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/forwarded"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/cache"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Asking is a person who wants a letter, with which to set a new password or to make an account.
+type Asking struct {
+	Email   string
+	SignUp  bool       // who asks wants an account
+	Address netip.Addr // from where
+	Device  string     // what the browser shows of before, "" for nothing
+}
+
+// letters are those that may be asked for from a network, whosever, or from a known device. How
+// many go to one address is the state's to say, so that no flood from anywhere fills a mailbox.
+var letters = cache.Limit{Count: 10, Per: 15 * time.Minute}
+
+// SendsLetters says whether letters go out from here.
+func (s *Service) SendsLetters() bool { return s.Mails && s.Links.Public != "" }
+
+// newAccounts are those that people make for themselves from a network.
+var newAccounts = cache.Limit{Count: 5, Per: 24 * time.Hour}
+
+// SignsUp says whether people make accounts for themselves here.
+func (s *Service) SignsUp() bool { return s.SendsLetters() && s.Client.View().Settings().SignUp }
+
+// SendLetter has a letter sent to an address. Whether there is an account that has it shows neither
+// in the answer nor in the time that it takes. Faults: rate_limited (retry says for how
+// long), unavailable.
+func (s *Service) SendLetter(ctx context.Context, f Asking) (retry time.Duration, err error) {
+	view, err := s.Client.Fresh(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the state: %w", err)
+	}
+	event := Event{Outcome: Asked, Email: f.Email, Address: f.Address}
+	bucket, known := "from "+forwarded.Holder(f.Address), false
+	if account := view.AccountByEmail(f.Email); account != nil {
+		if name, of := s.knows(f.Device, account.ID); of {
+			bucket, known = "device "+name, true
+		}
+	}
+	if v := s.Limiter.TakeCall(ctx, "letters "+bucket, letters); !v.Allowed {
+		event.Outcome = TooOften
+		s.note(ctx, event)
+		retry := max(v.Retry, time.Second)
+		return retry, fault.New(fault.RateLimited, "too many letters were asked for: try again "+
+			"in %s", wait(retry))
+	}
+	if _, err := client.Do(ctx, s.Client, client.PutLetter{ID: s.IDs.New(), Email: f.Email,
+		Known: known, SignUp: f.SignUp}, nil); err != nil {
+		return 0, err
+	}
+	s.note(ctx, event)
+	return 0, nil
+}
+
+var errLink = fault.New(fault.Unauthorized, "this link is not good any more. Each is good once, "+
+	"for a while. Ask for another one")
+
+// Follow is the letter of a link that is good. Faults: unauthorized when it is not, unavailable.
+func (s *Service) Follow(ctx context.Context, link string) (client.Letter, error) {
+	id, good := s.Links.read(link)
+	if !good {
+		return client.Letter{}, errLink
+	}
+	view, err := s.Client.Fresh(ctx)
+	if err != nil {
+		return client.Letter{}, fmt.Errorf("read the state: %w", err)
+	}
+	letter := view.Letter(id)
+	if letter == nil || letter.Expires <= s.Clock.Now().UnixMilli() ||
+		letter.Account.IsZero() && !view.Settings().SignUp {
+		return client.Letter{}, errLink
+	}
+	return *letter, nil
+}
+
+// Used is what came of a link.
+type Used struct {
+	Device string // signs in whatever strangers have guessed before
+	Made   bool   // the account
+}
+
+// UseLink gives the account of a link another password, and ends all its sessions; or it makes the
+// account. Faults: invalid_request, unauthorized when the link is not good, rate_limited (retry
+// says for how long), unavailable.
+func (s *Service) UseLink(ctx context.Context, link, password string, from netip.Addr) (used Used,
+	retry time.Duration, err error) {
+	letter, err := s.Follow(ctx, link)
+	if err != nil {
+		return Used{}, 0, err
+	}
+	if err := checkPassword("newPassword", letter.Email, password); err != nil {
+		return Used{}, 0, err
+	}
+	event := Event{Outcome: Recovered, Email: letter.Email, Customer: letter.Customer,
+		Address: from}
+	if letter.Account.IsZero() {
+		v := s.Limiter.TakeCall(ctx, "accounts from "+forwarded.Holder(from), newAccounts)
+		if !v.Allowed {
+			event.Outcome = TooOften
+			s.note(ctx, event)
+			retry := max(v.Retry, time.Second)
+			return Used{}, retry, fault.New(fault.RateLimited, "too many accounts were made from "+
+				"your network: try again in %s", wait(retry))
+		}
+	}
+	hash, err := s.hashes.make(ctx, password)
+	if err != nil {
+		return Used{}, 0, err
+	}
+	account := s.Client.View().Account(letter.Account)
+	use := client.UseLetter{Letter: letter.ID, Account: letter.Account, Password: hash}
+	if used.Made = letter.Account.IsZero(); used.Made {
+		use.Account, use.Entry = s.IDs.New(), s.IDs.New()
+		account = &client.Account{ID: use.Account, Customer: use.Account.String()}
+		event.Outcome, event.Customer = SignedUp, account.Customer
+	} else if account == nil {
+		return Used{}, 0, errLink
+	}
+	_, err = client.Do(as(ctx, account), s.Client, use, nil)
+	switch code := fault.CodeOf(err); {
+	case err != nil && (code == fault.Unauthorized || code == fault.EmailTaken):
+		return Used{}, 0, errLink // another one has used it
+	case err != nil:
+		return Used{}, 0, err
+	}
+	s.note(ctx, event)
+	used.Device = s.newDevice(account.ID)
+	return used, 0, nil
+}
+
+// HandLink makes a link for an account that an admin hands on, which is good until a time in Unix
+// milliseconds. Faults: not_found, account_disabled, unavailable.
+func (s *Service) HandLink(ctx context.Context, account ids.ID) (link string, expires int64,
+	err error) {
+	letter, err := client.Do(ctx, s.Client, client.HandLetter{ID: s.IDs.New(), Account: account},
+		nil)
+	if err != nil {
+		return "", 0, err
+	}
+	return s.Links.To(letter.ID), letter.Expires, nil
+}
+
+// SetPassword gives an account another password in the name of an admin, and ends its sessions.
+// Faults: invalid_request, not_found, unavailable.
+func (s *Service) SetPassword(ctx context.Context, id ids.ID, password string) error {
+	view, err := s.Client.Fresh(ctx)
+	if err != nil {
+		return fmt.Errorf("read the state: %w", err)
+	}
+	account := view.Account(id)
+	if account == nil {
+		return fault.Invalid(fault.NotFound, "id", "no account has this id")
+	}
+	if err := checkPassword("password", account.Email, password); err != nil {
+		return err
+	}
+	hash, err := s.hashes.make(ctx, password)
+	if err != nil {
+		return err
+	}
+	_, err = client.Do(ctx, s.Client, client.SetPassword{Account: id, Was: account.Password,
+		Password: hash}, nil)
+	if fault.CodeOf(err) == fault.Unauthorized {
+		return fault.New(fault.Unavailable, "the password was changed meanwhile: try again")
+	}
+	return err
+}

@@ -289,7 +289,7 @@ func tick(tx *state.Tx, _ command.TickPayload) (command.None, error) {
 	tx.TellFailures()
 	expireSessions(tx)
 	expireTickets(tx)
-	expireGrants(tx)
+	expireExports(tx)
 	tx.ShareRecipes(maxSharedPerTick)
 	return command.None{}, nil
 }

@@ -241,6 +241,7 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		tx.GrantsByUse(func(g *Grant) bool { tx.RemoveGrant(g); return true })
 		tx.GrantCodesByAge(func(c *GrantCode) bool { tx.RemoveGrantCode(c); return true })
 		settingsTable.remove(tx, tx.Settings())
+		tx.ExportsByExpiry(func(e *Export) bool { tx.RemoveExport(e); return true })
 		return nil
 	})
 	if err != nil {

@@ -34,6 +34,7 @@ func tables() []*kind {
 		&ticketsTable.kind,
 		&settingsTable.kind,
 		&grantsTable.kind, &grantCodesTable.kind,
+		&exportsTable.kind,
 	}
 }
 

@@ -3,7 +3,6 @@ package apiserver
 import (
 	"shoal.dev/shoal/apiserver/api/admin"
 	"shoal.dev/shoal/apiserver/api/customers"
-	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/events"
 	"shoal.dev/shoal/apiserver/api/groups"
 	"shoal.dev/shoal/apiserver/api/jobs"
@@ -57,8 +56,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock},
 		previews.Resource{Trials: trials, Clock: c.Clock},
 		jobs.Resource{Client: c.Client, Store: c.Store, History: history, Clock: c.Clock},
-		data.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs, History: history,
-			Plans: s.plans},
+		s.rows(),
 		groups.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs, Plans: s.plans},
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, History: history,

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/work"
@@ -12,6 +13,22 @@ func (s *Server) launcher() *launch.Launcher {
 	return &launch.Launcher{Client: c.Client, Store: c.Store, History: client.NewHistory(c.Store),
 		Clock: c.Clock, IDs: c.IDs, Guard: c.Guard, Engines: c.SearchEngines, Node: c.Node,
 		Boot: c.Boot, Plans: s.plans}
+}
+
+// rows is what reads rows.
+func (s *Server) rows() data.Resource {
+	c := &s.config
+	return data.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs,
+		History: client.NewHistory(c.Store), Plans: s.plans, Blobs: c.Blobs}
+}
+
+// KeptExports is the writing of kept exports, a kind of background work. point is called at named
+// places, so that tests can end the process there; nil: nobody is told.
+func (s *Server) KeptExports(point func(name string)) work.Kind {
+	if point == nil {
+		point = func(string) {}
+	}
+	return s.rows().Keeping(point)
 }
 
 // DueRuns is the launch of runs that are due, a kind of background work. point is called at named

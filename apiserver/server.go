@@ -24,6 +24,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/api/admin"
+	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/signin"
 	"shoal.dev/shoal/apiserver/internal/accounts"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -128,6 +129,8 @@ type Config struct {
 	// Node and Boot name the process in the control plane.
 	Node string
 	Boot ids.ID
+	// Blobs is where kept exports are; nil: none are kept.
+	Blobs data.Blobs
 	// Disk is that of DataDir, whose floor bodies leave free; nil: 1 GiB of it stays free.
 	Disk   *telemetry.Disk
 	Logger *slog.Logger

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -48,7 +50,8 @@ func newSweeper(s *Server) *sweeper {
 }
 
 // Blobs is the removal of blobs that expired, and the count of what is left: background work of the
-// node that leads. Nothing in the state names blobs yet, so none is taken for an orphan.
+// node that leads. Of kept exports those go that the state does not name; of other kinds none is
+// taken for an orphan.
 func (s *Server) Blobs() work.Kind {
 	return work.Kind{Name: work.Blobs, Recurring: true, AtStart: true,
 		Ready: func() bool { return s.holder.Current() != nil },
@@ -72,8 +75,11 @@ func (w *sweeper) sweep(ctx context.Context) error {
 		now = time.Time{}
 	}
 	for _, kind := range blobstore.Kinds() {
-		tally, err := w.s.config.Blobs.Sweep(ctx, kind, blobstore.Sweeping{
-			Now: now, Grace: blobGrace})
+		how := blobstore.Sweeping{Now: now, Grace: blobGrace}
+		if kind == blobstore.Exports {
+			how.Named = w.namedExports
+		}
+		tally, err := w.s.config.Blobs.Sweep(ctx, kind, how)
 		if w.removed != nil {
 			w.removed.WithLabelValues(kind.Name, "expired").Add(float64(tally.Expired))
 			w.removed.WithLabelValues(kind.Name, "orphan").Add(float64(tally.Orphans))
@@ -87,6 +93,23 @@ func (w *sweeper) sweep(ctx context.Context) error {
 		w.mu.Unlock()
 	}
 	return errors.Join(failed...)
+}
+
+// namedExports says which files of kept exports the state names: ID-BLOB, each 24 hex digits.
+func (w *sweeper) namedExports(ctx context.Context) (func(blobstore.Key) bool, error) {
+	view, err := w.s.proposer.Fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(key blobstore.Key) bool {
+		id, blob, _ := strings.Cut(key.ID, "-")
+		parsed, err := ids.Parse(id)
+		if err != nil {
+			return false
+		}
+		e := view.Export(parsed)
+		return e != nil && e.Customer == key.Owner && e.Blob.String() == blob
+	}, nil
 }
 
 // shown is what there is of each kind, on the leader that has looked.

@@ -95,6 +95,9 @@ const (
 	NoSubscription        Code = "no_active_subscription"
 	NoDowngrade           Code = "no_downgrade_scheduled"
 	OutOfSpace            Code = "out_of_space"
+	ExportsNotKept        Code = "exports_not_kept"
+	ExportNotReady        Code = "export_not_ready"
+	RangeNotSatisfiable   Code = "range_not_satisfiable"
 
 	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
@@ -212,6 +215,9 @@ var catalog = map[Code]Entry{
 	NoSubscription:        {400, "No active subscription"},
 	NoDowngrade:           {400, "No downgrade scheduled"},
 	OutOfSpace:            {503, "Too little disk space"},
+	ExportsNotKept:        {404, "No exports are kept here"},
+	ExportNotReady:        {409, "The export is not ready"},
+	RangeNotSatisfiable:   {416, "No such bytes"},
 
 	SubscriptionsNotConfigured: {404, "No subscriptions here"},
 

@@ -18,6 +18,7 @@ func ExampleKinds() {
 	// email apiserver
 	// erase ingest
 	// expire ingest
+	// export apiserver
 	// launch apiserver
 	// orphans controlplane
 	// recount billing

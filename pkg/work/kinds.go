@@ -12,6 +12,7 @@ const (
 	Contracts = "contracts"
 	Email     = "email"   // what customers are told is sent by e-mail
 	Erase     = "erase"   // what the state has of removed customers goes
+	Export    = "export"  // rows are written to files that are kept
 	Expire    = "expire"  // rows that are older than they may be go
 	Launch    = "launch"  // runs that are due are launched
 	Orphans   = "orphans" // link lists that nothing names go
@@ -25,7 +26,7 @@ const (
 // Role is the role whose nodes do a kind of work, "" of a kind that there is not.
 func Role(kind string) string {
 	switch kind {
-	case Contracts, Email, Launch, Webhooks:
+	case Contracts, Email, Export, Launch, Webhooks:
 		return "apiserver"
 	case Erase, Expire, Remove, Retain:
 		return "ingest"
@@ -50,6 +51,6 @@ func Destroys(kind string) bool {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Launch, Orphans, Recount, Remove,
-		Retain, Webhooks}
+	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Launch, Orphans, Recount,
+		Remove, Retain, Webhooks}
 }

@@ -330,7 +330,8 @@ func TestRecurringWork(t *testing.T) {
 // want need not be kept any longer.
 func TestNothingIsDestroyedInTheGrace(t *testing.T) {
 	waits := map[string]bool{work.Backup: false, work.Blobs: false, work.Contracts: false,
-		work.Email: false, work.Erase: false, work.Expire: true, work.Launch: false,
+		work.Email: false, work.Erase: false, work.Expire: true, work.Export: false,
+		work.Launch:  false,
 		work.Orphans: false, work.Recount: false, work.Remove: true, work.Retain: true,
 		work.Webhooks: false}
 	for _, name := range work.Kinds() {

@@ -26,6 +26,7 @@ type Resource struct {
 	IDs     ids.Source
 	History *client.History
 	Plans   *plans.Catalogue
+	Blobs   Blobs // nil: no exports are kept
 }
 
 // Operations are all of the resource, in the order of the specification.
@@ -36,6 +37,11 @@ func (r Resource) Operations() []*operation.Operation {
 		r.download(),
 		r.read(),
 		r.export(),
+		r.keep(),
+		r.keptList(),
+		r.kept(),
+		r.keptFile(),
+		r.dropKept(),
 		r.receipt(),
 		r.previewDelete(),
 		r.delete(),

@@ -46,6 +46,7 @@ const (
 type Server struct {
 	URL     string
 	Client  *clienttest.Client
+	API     *apiserver.Server
 	Clock   *clock.Manual
 	IDs     ids.Source
 	DataDir string
@@ -124,6 +125,7 @@ func Start(t *testing.T, options ...Option) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.API = server
 	s.mintAll(t)
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -243,7 +243,9 @@ func (x *exchange) succeed(answer any) {
 		}
 		x.rc.SetBody(answer.Body)
 	case Download:
-		x.download(answer)
+		x.download(answer, -1)
+	case File:
+		x.file(answer)
 	case Events:
 		x.stream(answer)
 	default:
@@ -333,8 +335,8 @@ func (h held) Write(p []byte) (int, error) {
 const downloadBuffer = 32 << 10
 
 // download sends what is written on a goroutine that the server waits for; it must not touch the
-// request any more.
-func (x *exchange) download(answer Download) {
+// request any more. It has so many bytes, -1: nobody knows. Not begun: the answer is an error.
+func (x *exchange) download(answer Download, bytes int) (begins bool) {
 	read, write := io.Pipe()
 	log := x.Logger.With("operation", x.op.ID, "correlationId", x.id)
 	ctx, cancel := context.WithTimeout(x.Work, x.op.Timeout)
@@ -360,7 +362,7 @@ func (x *exchange) download(answer Download) {
 	begun := bufio.NewReader(read)
 	if _, err := begun.Peek(1); err != nil && !errors.Is(err, io.EOF) {
 		x.fail(err) // before anything was written: the client can be told
-		return
+		return false
 	}
 	x.rc.SetContentType(answer.ContentType)
 	x.rc.Response.Header.Set("Cache-Control", "no-store")
@@ -372,7 +374,8 @@ func (x *exchange) download(answer Download) {
 	x.rc.SetBodyStream(struct {
 		io.Reader
 		io.Closer
-	}{begun, read}, -1)
+	}{begun, read}, bytes)
+	return true
 }
 
 // recovering makes an error of a panic.

@@ -213,7 +213,7 @@ func (op *Operation) responses(s *examples) object {
 			answer["description"] = op.describeEvents(s, content)
 		}
 		answer["content"] = object{"text/event-stream": content}
-	case op.response == reflect.TypeFor[Download]():
+	case op.response == reflect.TypeFor[Download](), op.response == fileType:
 		content := object{}
 		for _, media := range op.media() {
 			content[media] = withExample(
@@ -240,6 +240,11 @@ func (op *Operation) responses(s *examples) object {
 		answer["content"] = content
 	}
 	out := object{fmt.Sprint(op.Status): answer}
+	if op.response == fileType {
+		out["206"] = object{"description": "The range that was asked for",
+			"content": answer["content"]}
+		out["304"] = object{"description": "The client has these bytes"}
+	}
 	for status, codes := range op.problems() {
 		content := object{"application/problem+json": object{
 			"schema": object{"$ref": "#/components/schemas/Problem"}}}

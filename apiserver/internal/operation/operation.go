@@ -195,5 +195,5 @@ func (op *Operation) Streams() bool { return op.response == reflect.TypeFor[Even
 // isLong says whether the answer is as long as its maker makes it: while it is sent it has a place
 // among the customer's streams.
 func (op *Operation) isLong() bool {
-	return op.Streams() || op.response == reflect.TypeFor[Download]()
+	return op.Streams() || op.response == reflect.TypeFor[Download]() || op.response == fileType
 }

@@ -172,6 +172,9 @@ func eraseSome(tx *state.Tx, ref string) {
 			tx.RemoveWebhook(hook)
 		}
 	}
+	for _, e := range firstOf(tx.Exports(ref), &room) {
+		removeExport(tx, e)
+	}
 	for _, item := range firstOf(tx.WorkFor(ref), &room) {
 		tx.RemoveWork(item)
 	}

@@ -197,6 +197,9 @@ func registerAll(m *FSM) {
 	register(m, putSettings)
 	register(m, noteSpace)
 	register(m, endCheckout)
+	register(m, askExport)
+	register(m, endExport)
+	register(m, dropExport)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -242,6 +242,7 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		tx.GrantCodesByAge(func(c *GrantCode) bool { tx.RemoveGrantCode(c); return true })
 		settingsTable.remove(tx, tx.Settings())
 		tx.LettersByAge(func(l *Letter) bool { tx.RemoveLetter(l); return true })
+		tx.ExportsByExpiry(func(e *Export) bool { tx.RemoveExport(e); return true })
 		return nil
 	})
 	if err != nil {

@@ -35,6 +35,7 @@ func tables() []*kind {
 		&settingsTable.kind,
 		&grantsTable.kind, &grantCodesTable.kind,
 		&lettersTable.kind,
+		&exportsTable.kind,
 	}
 }
 

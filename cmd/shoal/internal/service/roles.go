@@ -179,7 +179,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	n.api, err = apiserver.New(apiserver.Config{Client: n.control.Client(),
+	settings := apiserver.Config{Client: n.control.Client(),
 		Operator: n.control.Operator(),
 		Store:    on.store, Guard: n.egress, ExchangeRates: n.rates, Limiter: on.cache,
 		Values: on.cache, Lag: on.lag,
@@ -193,11 +193,15 @@ func (n *node) buildAPI(context.Context) (err error) {
 		Plans:     config.Plans,
 		PublicURL: config.PublicURL, Mails: config.Mail.Address != "",
 		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
-		Logger: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer})
-	if err != nil {
+		Logger: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer}
+	if on.blobs != nil { // and no interface that holds a nil pointer
+		settings.Blobs = on.blobs
+	}
+	if n.api, err = apiserver.New(settings); err != nil {
 		return err
 	}
 	n.worker.Add(n.api.DueRuns(n.point))
+	n.worker.Add(n.api.KeptExports(n.point))
 	return nil
 }
 

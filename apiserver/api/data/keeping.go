@@ -1,0 +1,201 @@
+package data
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/export"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const (
+	// keepingTries is how often a file is written until its export has failed.
+	keepingTries = 5
+	// shortRests is how long files wait while disks are short.
+	shortRests = 10 * time.Second
+)
+
+// Keeping is the writing of kept exports, a kind of background work. A file is written under a name
+// of its own, and then one command says that it is the export's. What is written again beside it,
+// or after it, is nobody's and goes. Point is called at "work.export.before_put",
+// "work.export.after_put" and "work.export.after_end", so that tests can end the process there.
+func (r Resource) Keeping(point func(name string)) work.Kind {
+	k := keeping{r, point}
+	return work.Kind{Name: work.Export, AtOnce: 2, Held: 8, PerCustomer: 1,
+		Ready: func() bool { return r.Blobs != nil },
+		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
+			outcome, err := k.step(ctx, item)
+			if err != nil {
+				return outcome, fmt.Errorf("keep an export: %w", err)
+			}
+			return outcome, nil
+		}}
+}
+
+type keeping struct {
+	Resource
+	point func(name string)
+}
+
+func (k *keeping) step(ctx context.Context, item work.Item) (work.Outcome, error) {
+	view, err := k.Client.Fresh(ctx)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	e := view.Export(item.ID)
+	if e == nil || e.State != client.ExportWaiting {
+		return work.Done(), nil // it was dropped, or another owner has done it
+	}
+	if view.IsShort() {
+		return work.Rest(nil, shortRests), nil
+	}
+	if refused := k.revoked(view, e); refused != nil {
+		return k.fail(ctx, e, refused)
+	}
+	end, err := k.write(ctx, view, e)
+	var final *fault.Error
+	switch {
+	case errors.Is(err, blobstore.ErrTooLarge):
+		return k.fail(ctx, e, fault.New(fault.ExportTooLarge, "a kept file has at most %d GiB",
+			blobstore.Exports.MaxBytes>>30))
+	case errors.As(err, &final) && fault.Lookup(final.Code).Status < 500:
+		return k.fail(ctx, e, final)
+	case err != nil && item.Failures+1 >= keepingTries && ctx.Err() == nil:
+		outcome, failed := k.fail(ctx, e, fault.New(fault.Internal, "the rows cannot be written"))
+		if failed != nil {
+			err = errors.Join(err, failed)
+			return outcome, err
+		}
+		return outcome, nil
+	case err != nil:
+		return work.Outcome{}, err
+	}
+	return k.end(ctx, e, end)
+}
+
+// fail says that an export never will be ready.
+func (k *keeping) fail(ctx context.Context, e *client.Export, why *fault.Error) (work.Outcome,
+	error) {
+	detail := why.Detail
+	if detail == "" {
+		detail = fault.Lookup(why.Code).Title
+	}
+	return k.end(ctx, e, client.EndExport{ID: e.ID, Code: string(why.Code), Detail: detail})
+}
+
+// end has the state take the word on an export. A file that is not the one which stands is removed.
+func (k *keeping) end(ctx context.Context, e *client.Export, end client.EndExport) (work.Outcome,
+	error) {
+	stands, err := client.Do(ctx, k.Client, end, nil)
+	k.point("work.export.after_end")
+	if err != nil && fault.CodeOf(err) != fault.NotFound { // dropped meanwhile
+		return work.Outcome{}, err
+	}
+	if !end.Blob.IsZero() && stands.Blob != end.Blob {
+		if err := k.Blobs.Delete(ctx, keyOf(e, end.Blob)); err != nil {
+			return work.Outcome{}, err
+		}
+	}
+	return work.Done(), nil
+}
+
+// revoked says why an export may not be written any more, nil if it may.
+func (k *keeping) revoked(v *client.View, e *client.Export) *fault.Error {
+	if !e.Key.IsZero() && v.Key(e.Key) == nil {
+		return fault.New(fault.Unauthorized, "the key that asked for it was revoked")
+	}
+	return mayNot(v, e)
+}
+
+// write writes the rows to a file of the blob store, as long as they may be read.
+func (k *keeping) write(ctx context.Context, v *client.View,
+	e *client.Export) (end client.EndExport, err error) {
+	var asked keptRequest
+	if err := json.Unmarshal(e.Request, &asked); err != nil {
+		return end, err
+	}
+	end = client.EndExport{ID: e.ID, Blob: k.IDs.New()}
+	rows, options, err := k.source(ctx, v, e, &asked, &end.Rows)
+	if err != nil {
+		return end, err
+	}
+	k.point("work.export.before_put")
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	read, written := io.Pipe()
+	failed := make(chan error, 1)
+	go func() {
+		err := export.Write(ctx, written, rows, options)
+		_ = written.CloseWithError(err) // never fails
+		failed <- err
+	}()
+	blob, err := k.Blobs.Put(ctx, keyOf(e, end.Blob), read)
+	_ = read.CloseWithError(io.ErrClosedPipe) // so that the writer ends, too
+	if wrote := <-failed; wrote != nil && !errors.Is(wrote, io.ErrClosedPipe) {
+		err = wrote
+	}
+	k.point("work.export.after_put")
+	end.Bytes, end.Digest = blob.Bytes, blob.Digest[:]
+	return end, err
+}
+
+// source is the rows of an export, which it counts, and how they are written. It ends with an error
+// once they may not be read any more.
+func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, asked *keptRequest,
+	count *int64) (export.Source, export.Options, error) {
+	o := export.Options{Format: asked.Format, BOM: asked.BOM, Unguarded: !asked.Guard}
+	from := &operation.Caller{Principal: auth.Principal{Customer: e.Customer}, View: v}
+	whole, _, err := asked.scope(ctx, k.History, from)
+	if err != nil {
+		return nil, o, err
+	}
+	named, err := namedCategories(v, whole.Group, asked.Categories)
+	if err != nil {
+		return nil, o, err
+	}
+	q := rowstore.ScanQuery{Bytes: exportBytes, Upto: asked.Upto}
+	if q.Filter, err = where(named, asked.Filters); err != nil {
+		return nil, o, err
+	}
+	scopes, err := asked.scopes(ctx, k.History, from, whole, asked.Newest)
+	if err != nil {
+		return nil, o, err
+	}
+	if o.Fields, err = asked.fields(); err != nil {
+		return nil, o, err
+	}
+	if o.Format != export.JSONL && o.Fields == nil {
+		if o.First, err = asked.configured(ctx, k.History, from); err != nil {
+			return nil, o, err
+		}
+	}
+	return func(ctx context.Context) iter.Seq2[[]json.RawMessage, error] {
+		*count = 0 // columns may ask for a look of their own
+		return func(yield func([]json.RawMessage, error) bool) {
+			for rows, err := range scanAll(ctx, k.Store, scopes, q, asked.Limit) {
+				if now := k.Client.View(); err == nil {
+					if refused := k.revoked(now, e); refused != nil {
+						err = refused
+					} else if now.Export(e.ID) == nil && now.Customer(e.Customer) != nil {
+						err = fault.New(fault.NotFound, "the export was deleted")
+					}
+				}
+				*count += int64(len(rows))
+				if !yield(rows, err) || err != nil {
+					return
+				}
+			}
+		}
+	}, o, nil
+}

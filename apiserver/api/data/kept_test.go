@@ -1,0 +1,386 @@
+package data_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const keptPath = "/api/scraper/data/exports"
+
+// keeper is a rig whose exports are kept.
+type keeper struct {
+	*rig
+	blobs *blobstore.Store
+}
+
+func startKeeper(t *testing.T) *keeper {
+	t.Helper()
+	k := &keeper{}
+	var err error
+	if k.blobs, err = blobstore.OpenDirectory(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k.blobs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	k.rig = startOn(t, apitest.NewStore(t),
+		func(config *apiserver.Config) { config.Blobs = k.blobs })
+	return k
+}
+
+// ask asks for an export, as somebody.
+func (k *keeper) ask(t *testing.T, as, query string) ids.ID {
+	t.Helper()
+	a := k.Call(t, apitest.Scenario{As: as, Do: "POST " + keptPath + "?" + query})
+	id, err := ids.Parse(a.Text("id"))
+	if a.Status != 202 || err != nil || a.Text("state") != "WAITING" {
+		t.Fatalf("%s: %d %s", query, a.Status, a.Body)
+	}
+	return id
+}
+
+// step does the work on an export once; it dies at the point of a number, 0: at none.
+func (k *keeper) step(t *testing.T, id ids.ID, dies int) (end work.End, died bool) {
+	t.Helper()
+	defer func() {
+		if value := recover(); value != nil {
+			died = true
+		}
+	}()
+	kind := k.API.KeptExports(func(string) {
+		if dies--; dies == 0 {
+			panic("dies")
+		}
+	})
+	outcome, err := kind.Step(t.Context(), work.Item{ID: id, Kind: work.Export,
+		Customer: "alice"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome.End, false
+}
+
+// files is how many there are in the blob store.
+func (k *keeper) files(t *testing.T) int {
+	t.Helper()
+	page, err := k.blobs.List(t.Context(), blobstore.Exports, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(page.Blobs)
+}
+
+func (k *keeper) state(id ids.ID, has map[string]any) apitest.Scenario {
+	return apitest.Scenario{Name: "state", As: apitest.Reader, Do: "GET " + keptPath + "/" +
+		id.String(), Status: 200, Has: has}
+}
+
+func file(as string, id ids.ID, status int, header map[string]string) apitest.Scenario {
+	return apitest.Scenario{Name: fmt.Sprint("file ", header), As: as,
+		Do: "GET " + keptPath + "/" + id.String() + "/file", Status: status, Header: header}
+}
+
+// Each format is kept as it is exported, of the rows that were there when it was asked for.
+func TestKeptExports(t *testing.T) {
+	for _, format := range []string{"csv", "jsonl", "xlsx", "parquet"} {
+		t.Run(format, func(t *testing.T) {
+			k := startKeeper(t)
+			query := "format=" + format + "&groupId=" + k.group.String() + "&" +
+				filters(`{"n":{"$gt":2}}`)
+			want := k.Call(t, apitest.Scenario{As: apitest.User,
+				Do: "GET /api/scraper/data/export?" + query})
+			id := k.ask(t, apitest.User, query)
+			k.rig.run(t, k.shop, `{"n":9}`) // it comes too late
+			waits := file(apitest.User, id, 409, nil)
+			waits.Code = "export_not_ready"
+			k.Run(t, k.state(id, map[string]any{"state": "WAITING", "bytes": nil, "sha256": nil,
+				"endedAt": nil, "groupId": k.group, "jobId": nil}), waits)
+			if end, _ := k.step(t, id, 0); end != work.Ended {
+				t.Fatal(end)
+			}
+			ready := file(apitest.Reader, id, 200, nil)
+			ready.Headers = map[string]string{"Accept-Ranges": "bytes", "ETag": "*",
+				"Content-Type": want.Header.Get("Content-Type"), "Content-Length": "*",
+				"Content-Disposition": `attachment; filename="rows-` + id.String() + "." +
+					format + `"`}
+			ready.Check = func(t *testing.T, a apitest.Answer) {
+				got, wanted := string(a.Body), string(want.Body)
+				if format == "xlsx" || format == "parquet" {
+					got, wanted = column(t, format, a.Body), column(t, format, want.Body)
+				}
+				if got != wanted || len(got) < 10 {
+					t.Errorf("kept %s, exported %s", got, wanted)
+				}
+			}
+			k.Run(t, ready, k.state(id, map[string]any{"state": "READY", "rows": 6,
+				"errorCode": nil}),
+				apitest.Scenario{Name: "listed", As: apitest.Reader, Do: "GET " + keptPath,
+					Status: 200, Has: map[string]any{"0.id": id, "0.format": format}},
+				apitest.Scenario{Name: "listed for others", As: apitest.Other,
+					Do: "GET " + keptPath, Status: 200, Has: map[string]any{"": []any{}}})
+			gone := file(apitest.Other, id, 400, nil)
+			gone.Code = "not_found"
+			missing := file(apitest.Other, k.IDs.New(), 400, nil)
+			missing.Code = "not_found"
+			k.Run(t, gone, missing)
+			drop := apitest.Scenario{Name: "drop", Do: "DELETE " + keptPath + "/" + id.String(),
+				Status: 400, Code: "not_found",
+				Header: map[string]string{"Idempotency-Key": "drop"}}
+			drop.As = apitest.Other
+			k.Run(t, drop, ready)
+			drop.As, drop.Status, drop.Code = apitest.User, 204, ""
+			k.Run(t, drop, drop) // the same call
+			if n := k.files(t); n != 0 || k.Client.View().Export(id) != nil {
+				t.Errorf("%d files are left", n)
+			}
+		})
+	}
+}
+
+// Ranges at their edges, by the rules of HTTP.
+func TestRangesOfKeptExports(t *testing.T) {
+	k := startKeeper(t)
+	id := k.ask(t, apitest.User, "format=jsonl&jobId="+k.jobs[0].String())
+	k.step(t, id, 0)
+	whole := k.Call(t, file(apitest.User, id, 200, nil))
+	all, tag := string(whole.Body), whole.Header.Get("ETag")
+	n := len(all)
+	if n < 20 {
+		t.Fatalf("%q", all)
+	}
+	for _, c := range []struct {
+		ranged, ifRange string
+		status          int
+		want            string // of 206: the Content-Range
+		from, to        int
+	}{
+		{"bytes=0-0", "", 206, fmt.Sprintf("bytes 0-0/%d", n), 0, 1},
+		{"bytes=3-9", "", 206, fmt.Sprintf("bytes 3-9/%d", n), 3, 10},
+		{"bytes=3-9", tag, 206, fmt.Sprintf("bytes 3-9/%d", n), 3, 10},
+		{"bytes=3-9", `"other"`, 200, "", 0, n},
+		{"bytes=5-", "", 206, fmt.Sprintf("bytes 5-%d/%d", n-1, n), 5, n},
+		{"bytes=-4", "", 206, fmt.Sprintf("bytes %d-%d/%d", n-4, n-1, n), n - 4, n},
+		{"bytes=-99999", "", 206, fmt.Sprintf("bytes 0-%d/%d", n-1, n), 0, n},
+		{fmt.Sprintf("bytes=%d-", n-1), "", 206, fmt.Sprintf("bytes %d-%d/%d", n-1, n-1, n), n - 1,
+			n},
+		{fmt.Sprintf("bytes=2-%d", n+9), "", 206, fmt.Sprintf("bytes 2-%d/%d", n-1, n), 2, n},
+		{fmt.Sprintf("bytes=%d-", n), "", 416, "", 0, 0},
+		{"bytes=-0", "", 416, "", 0, 0},
+		{"bytes=9-3", "", 200, "", 0, n}, {"bytes=a-b", "", 200, "", 0, n},
+		{"bytes=+1-2", "", 200, "", 0, n}, {"bytes=-", "", 200, "", 0, n},
+		{"rows=0-1", "", 200, "", 0, n}, {"bytes=0-1,3-4", "", 200, "", 0, n},
+		{"bytes=0-99999999999999999999", "", 200, "", 0, n},
+	} {
+		header := map[string]string{"Range": c.ranged}
+		if c.ifRange != "" {
+			header["If-Range"] = c.ifRange
+		}
+		part := file(apitest.User, id, c.status, header)
+		part.Headers = map[string]string{"Content-Range": c.want, "ETag": tag}
+		if c.status == 416 {
+			part.Code = "range_not_satisfiable"
+			part.Headers = map[string]string{"Content-Range": fmt.Sprintf("bytes */%d", n)}
+		} else {
+			part.Check = func(t *testing.T, a apitest.Answer) {
+				if string(a.Body) != all[c.from:c.to] {
+					t.Errorf("%q, want %q", a.Body, all[c.from:c.to])
+				}
+			}
+		}
+		k.Run(t, part)
+	}
+	same := file(apitest.User, id, 304, map[string]string{"If-None-Match": `"a", W/` + tag})
+	same.Headers = map[string]string{"ETag": tag, "Content-Range": ""}
+	k.Run(t, same, file(apitest.User, id, 200, map[string]string{"If-None-Match": `"a"`}))
+	// Places for long answers are given back, whatever the answer was.
+	for range 30 {
+		k.Run(t, same)
+	}
+}
+
+// Killed at each of its points, and done again, an export has one file; so it has when two owners
+// do it at once.
+func TestKeptExportIsWrittenOnce(t *testing.T) {
+	for dies := 1; ; dies++ {
+		k := startKeeper(t)
+		id := k.ask(t, apitest.User, "groupId="+k.group.String())
+		_, died := k.step(t, id, dies)
+		if !died {
+			if dies < 4 {
+				t.Errorf("%d points are passed", dies-1)
+			}
+			break
+		}
+		k.step(t, id, 0)
+		first := k.Client.View().Export(id)
+		if first.State != client.ExportReady || first.Rows != 8 {
+			t.Fatalf("killed at point %d: %+v", dies, first)
+		}
+		k.step(t, id, 0)
+		if again := k.Client.View().Export(id); again.Blob != first.Blob {
+			t.Errorf("done again, it is %+v", again)
+		}
+		k.Run(t, file(apitest.User, id, 200, nil))
+	}
+	k := startKeeper(t)
+	id := k.ask(t, apitest.User, "groupId="+k.group.String())
+	var owners sync.WaitGroup
+	for range 3 {
+		owners.Go(func() { k.step(t, id, 0) })
+	}
+	owners.Wait()
+	if n := k.files(t); n != 1 {
+		t.Errorf("%d files of one export", n)
+	}
+	k.Run(t, file(apitest.User, id, 200, nil))
+}
+
+// Who may not read the rows any more gets no file: not of an export that waits, nor of one that was
+// ready.
+func TestKeptExportsOfWhoMayNotRead(t *testing.T) {
+	k := startKeeper(t)
+	k.share(t)
+	query := "groupId=" + k.group.String()
+	ready, waits := k.ask(t, apitest.Other, query), k.ask(t, apitest.Other, query)
+	k.step(t, ready, 0)
+	k.Run(t, file(apitest.Other, ready, 200, nil))
+	k.Client.Must(t, client.RevokeShare{Customer: "alice", Group: k.group, Email: "bob@x.test"})
+	k.step(t, waits, 0)
+	if e := k.Client.View().Export(waits); e.State != client.ExportFailed ||
+		e.Code != "not_found" {
+		t.Errorf("once its share was revoked, it is %+v", e)
+	}
+	refused := file(apitest.Other, ready, 400, nil)
+	refused.Code = "not_found"
+	k.Run(t, refused, apitest.Scenario{Name: "listed", As: apitest.Other, Do: "GET " + keptPath,
+		Status: 200, Has: map[string]any{"": []any{}}})
+	keyed := k.ask(t, apitest.LLM, query)
+	for _, key := range k.Client.View().Keys("alice") {
+		if key.Name == apitest.LLM {
+			k.Client.Must(t, client.RevokeKey{Customer: "alice", ID: key.ID})
+		}
+	}
+	k.step(t, keyed, 0)
+	k.Run(t, k.state(keyed, map[string]any{"state": "FAILED", "errorCode": "unauthorized",
+		"bytes": nil}))
+	k.Client.Must(t, client.BlockCustomer{Customer: "bob", By: "root"})
+	if n := k.files(t); n != 1 {
+		t.Errorf("%d files", n)
+	}
+}
+
+// slow is a blob store whose files end only when it is told.
+type slow struct {
+	*blobstore.Store
+	begun chan struct{}
+	goOn  chan struct{}
+}
+
+func (s *slow) Put(ctx context.Context, key blobstore.Key,
+	from io.Reader) (blobstore.Written, error) {
+	s.begun <- struct{}{}
+	<-s.goOn
+	return s.Store.Put(ctx, key, from)
+}
+
+// An export that is under way when it is deleted, or its share ends, leaves no file.
+func TestKeptExportUnderWay(t *testing.T) {
+	for name, strike := range map[string]func(k *keeper, id ids.ID){
+		"deleted": func(k *keeper, id ids.ID) {
+			k.Client.Must(t, client.DropExport{ID: id, Customer: "bob"})
+		},
+		"share ended": func(k *keeper, _ ids.ID) {
+			k.Client.Must(t, client.RevokeShare{Customer: "alice", Group: k.group,
+				Email: "bob@x.test"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			blobs, err := blobstore.OpenDirectory(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = blobs.Close() })
+			s := &slow{Store: blobs, begun: make(chan struct{}), goOn: make(chan struct{})}
+			k := &keeper{blobs: blobs, rig: startOn(t, apitest.NewStore(t),
+				func(config *apiserver.Config) { config.Blobs = s })}
+			k.share(t)
+			for n := range 400 { // more than is read ahead
+				k.rig.run(t, k.shop, fmt.Sprintf(`{"n":%d,"text":%q}`, n,
+					strings.Repeat("x", 20_000)))
+			}
+			id := k.ask(t, apitest.Other, "groupId="+k.group.String())
+			done := make(chan struct{})
+			go func() { defer close(done); k.step(t, id, 0) }()
+			<-s.begun
+			strike(k, id)
+			close(s.goOn)
+			<-done
+			if n := k.files(t); n != 0 {
+				t.Errorf("%d files are left", n)
+			}
+			if e := k.Client.View().Export(id); e != nil && e.State != client.ExportFailed {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// What is asked for is checked before, bounded, and the same call asks once.
+func TestKeptExportsAreBounded(t *testing.T) {
+	k := startKeeper(t)
+	group := "groupId=" + k.group.String()
+	post := func(query string, status int, code string) apitest.Scenario {
+		return apitest.Scenario{Name: query, As: apitest.User, Do: "POST " + keptPath + "?" + query,
+			Status: status, Code: code}
+	}
+	reader := post(group, 403, "scope_rejected")
+	reader.As = apitest.Reader
+	foreign := post(group, 400, "not_found")
+	foreign.As = apitest.Other
+	once := post(group, 202, "")
+	once.Header = map[string]string{"Idempotency-Key": "k"}
+	k.Run(t, reader, foreign, post("", 400, "invalid_request"),
+		post(group+"&filters=x", 400, "invalid_filter"), post(group+"&format=ods", 400,
+			"invalid_request"),
+		post("jobId="+unknown, 400, "job_not_found"), once, once)
+	if n := len(k.Client.View().Exports("alice")); n != 1 {
+		t.Fatalf("%d exports are asked for by one call", n)
+	}
+	for range client.MaxExports - 1 {
+		k.ask(t, apitest.User, group)
+	}
+	k.Run(t, post(group, 402, "limit_reached"))
+	k.Clock.Advance(7*24*time.Hour - time.Second)
+	k.Client.Tick(t)
+	k.Run(t, post(group, 402, "limit_reached"))
+	k.Clock.Advance(time.Second)
+	k.Client.Tick(t)
+	if n := len(k.Client.View().Exports("alice")); n != 0 {
+		t.Errorf("%d exports are left", n)
+	}
+	k.Client.Short(t, "row store")
+	k.Run(t, post(group, 503, "out_of_space"))
+	k.Client.Short(t, "")
+	id := k.ask(t, apitest.User, group)
+	k.Client.Short(t, "row store")
+	if end, _ := k.step(t, id, 0); end != work.Rested {
+		t.Errorf("without room it %v", end)
+	}
+	none := start(t)
+	none.Run(t, apitest.Scenario{Name: "nowhere to keep", As: apitest.User, Status: 404,
+		Code: "exports_not_kept", Do: "POST " + keptPath + "?groupId=" + none.group.String()})
+}

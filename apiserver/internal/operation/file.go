@@ -1,0 +1,131 @@
+package operation
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// File is an answer that was there before it was asked for: bytes that are always the same under
+// their tag. A client gets all of it, or one range, and goes on later where it broke off.
+type File struct {
+	ContentType string
+	Name        string // as that of a Download
+	Bytes       int64
+	Tag         string // names the bytes; of letters and digits
+	Part               // that is asked for
+	// Write writes so many bytes from a place on, and runs after the handler has returned.
+	Write func(ctx context.Context, w io.Writer, from, length int64) error
+}
+
+// Part is how a request asks for a part of a File (RFC 9110, sections 13 and 14).
+type Part struct {
+	Range       string `header:"Range" max:"256" doc:"bytes=FROM-TO, bytes=FROM- or bytes=-LAST: one range of bytes. Others, and several, are ignored: the answer is whole."`
+	IfRange     string `header:"If-Range" max:"256" doc:"The ETag of the bytes that the client has; of other bytes the answer is whole"`
+	IfNoneMatch string `header:"If-None-Match" max:"1024" doc:"304 if one of these is the ETag"`
+}
+
+var fileType = reflect.TypeFor[File]()
+
+// file answers with a file, or with a part of it.
+func (x *exchange) file(f File) {
+	tag := `"` + f.Tag + `"`
+	h := &x.rc.Response.Header
+	if matches(f.IfNoneMatch, tag) {
+		h.Set("ETag", tag)
+		x.rc.SetStatusCode(304)
+		x.rc.Response.SkipBody = true
+		if x.ended != nil {
+			x.ended()
+		}
+		return
+	}
+	from, length, ranged, err := f.part(tag)
+	if err != nil {
+		h.Set("Content-Range", fmt.Sprintf("bytes */%d", f.Bytes))
+		if x.ended != nil {
+			x.ended()
+		}
+		x.fail(err)
+		return
+	}
+	answer := Download{ContentType: f.ContentType, Name: f.Name,
+		Write: func(ctx context.Context, w io.Writer) error {
+			return f.Write(ctx, w, from, length)
+		}}
+	if !x.download(answer, int(length)) {
+		return
+	}
+	h.Set("ETag", tag)
+	h.Set("Accept-Ranges", "bytes")
+	if ranged {
+		x.rc.SetStatusCode(206)
+		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+length-1, f.Bytes))
+	}
+}
+
+// part is what the request asks for of the file; not ranged: all of it. Its fault is
+// range_not_satisfiable.
+func (f *File) part(tag string) (from, length int64, ranged bool, err error) {
+	first, last, is := parseRange(f.Range)
+	switch {
+	case !is, f.IfRange != "" && strings.TrimSpace(f.IfRange) != tag:
+		return 0, f.Bytes, false, nil
+	case first < 0: // the last ones
+		from, last = max(f.Bytes-last, 0), f.Bytes-1
+	case last < 0:
+		from, last = first, f.Bytes-1
+	default:
+		from, last = first, min(last, f.Bytes-1)
+	}
+	if from > last {
+		return 0, 0, false, fault.New(fault.RangeNotSatisfiable, "the file has %d bytes", f.Bytes)
+	}
+	return from, last - from + 1, true, nil
+}
+
+// parseRange reads one range of bytes. first is -1 for the last ones, so many as last says; last is
+// -1 for all that follow. What cannot be read is none, and is ignored.
+func parseRange(text string) (first, last int64, is bool) {
+	set, found := strings.CutPrefix(strings.TrimSpace(text), "bytes=")
+	left, right, dash := strings.Cut(strings.TrimSpace(set), "-")
+	if !found || !dash || strings.Contains(set, ",") {
+		return 0, 0, false
+	}
+	number := func(digits string) (int64, bool) {
+		if strings.Trim(digits, "0123456789") != "" {
+			return 0, false // a sign, for one
+		}
+		n, err := strconv.ParseInt(digits, 10, 64)
+		return n, err == nil
+	}
+	first, last = -1, -1
+	leftIs, rightIs := true, true
+	if left != "" {
+		first, leftIs = number(left)
+	}
+	if right != "" {
+		last, rightIs = number(right)
+	}
+	switch {
+	case !leftIs || !rightIs, left == "" && right == "", left != "" && right != "" && last < first:
+		return 0, 0, false
+	}
+	return first, last, true
+}
+
+// matches says whether a list of tags names one, or any.
+func matches(list, tag string) bool {
+	for text := range strings.SplitSeq(list, ",") {
+		text = strings.TrimSpace(text)
+		if text == "*" || strings.TrimPrefix(text, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}

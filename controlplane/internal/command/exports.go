@@ -1,0 +1,71 @@
+package command
+
+import (
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Bounds of kept exports.
+const (
+	MaxExports       = 20       // of a customer
+	MaxExportBytes   = 8 << 30  // of the files of a customer together
+	MaxExportRequest = 32 << 10 // bytes of a request
+	MaxExportGroups  = 1_000    // in which the rows of one lie
+	maxExportText    = 500      // bytes of why one failed
+)
+
+// AskExportPayload has rows written to a file that is kept, by an item of background work that has
+// the same id. One whose id is there changes nothing. Faults: limit_reached, out_of_space,
+// invalid_request, customer_blocked.
+type AskExportPayload struct {
+	ID       ids.ID   `cbor:"1,keyasint"`
+	Customer string   `cbor:"2,keyasint"`
+	Key      ids.ID   `cbor:"3,keyasint,omitempty"`
+	Request  []byte   `cbor:"4,keyasint"`
+	Owner    string   `cbor:"5,keyasint"`
+	Groups   []ids.ID `cbor:"6,keyasint"`
+	Kept     int64    `cbor:"7,keyasint"` // for so many milliseconds
+}
+
+// Declaration implements Payload.
+func (AskExportPayload) Declaration() Declaration {
+	return Declaration{Number: 206, By: APIServer, Kept: true, Since: state.ExportsSince}
+}
+
+func (AskExportPayload) yields(state.Export) {}
+
+// EndExportPayload says that the file of an export is durably in the blob store, or that it never
+// will be: Code is not "". The first word stands. It answers the export as it is then. A file that
+// would give the customer more bytes than it may have is none. Faults: not_found.
+type EndExportPayload struct {
+	ID     ids.ID `cbor:"1,keyasint"`
+	Blob   ids.ID `cbor:"2,keyasint,omitempty"`
+	Bytes  int64  `cbor:"3,keyasint,omitempty"`
+	Rows   int64  `cbor:"4,keyasint,omitempty"`
+	Digest []byte `cbor:"5,keyasint,omitempty"` // SHA-256
+	Code   string `cbor:"6,keyasint,omitempty"`
+	Detail string `cbor:"7,keyasint,omitempty"`
+}
+
+// Declaration implements Payload.
+func (EndExportPayload) Declaration() Declaration {
+	return Declaration{Number: 207, By: APIServer, Since: state.ExportsSince}
+}
+
+func (EndExportPayload) yields(state.Export) {}
+
+// Shortened is a text with at most as many bytes as an export keeps.
+func Shortened(text string) string { return text[:min(len(text), maxExportText)] }
+
+// DropExportPayload removes an export of a customer, with its background work. Faults: not_found.
+type DropExportPayload struct {
+	ID       ids.ID `cbor:"1,keyasint"`
+	Customer string `cbor:"2,keyasint"`
+}
+
+// Declaration implements Payload.
+func (DropExportPayload) Declaration() Declaration {
+	return Declaration{Number: 208, By: APIServer, Kept: true, Since: state.ExportsSince}
+}
+
+func (DropExportPayload) yields(None) {}

@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/testkit/crash"
+)
+
+// keptExport is what the API says of a kept export.
+type keptExport struct {
+	ID    string `json:"id"`
+	State string `json:"state"`
+	Rows  int64  `json:"rows"`
+}
+
+// TestCrashesOfKeptExports kills the process at each point at which a kept export is written. In
+// the end there is one file, with each row of the run once.
+func TestCrashesOfKeptExports(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"work.export.before_step", "work.export.before_put",
+		"work.export.after_put", "work.export.after_end", "work.export.after_step"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			c, _, run := newRepeated(t)
+			c.bring(crash.At + "=" + point)
+			query := url.Values{"jobId": {run.JobID}, "format": {"jsonl"}}
+			var kept keptExport
+			c.survive("export", func(ctx context.Context) error {
+				return c.Again("kept").Call(ctx, "POST", "/api/scraper/data/exports", query, nil,
+					&kept)
+			})
+			for ctx := suite.Within(t, suite.Patience); kept.State != "READY"; {
+				c.survive("look", func(ctx context.Context) error {
+					return c.Call(ctx, "GET", "/api/scraper/data/exports/"+kept.ID, nil, nil,
+						&kept)
+				})
+				select {
+				case <-ctx.Done():
+					t.Fatalf("it is not ready: %+v", kept)
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+			if len(c.Deaths) == 0 {
+				c.awaitDeath()
+			}
+			whole := c.read("/api/scraper/data/exports/"+kept.ID+"/file", nil)
+			if want := c.read("/api/scraper/data/export", query); kept.Rows != retainedPages ||
+				whole != want {
+				t.Errorf("%d rows are kept:\n%s\nof:\n%s", kept.Rows, whole, want)
+			}
+		})
+	}
+}
+
+// read is all of an answer, however often the process dies.
+func (c *crashCase) read(path string, query url.Values) (text string) {
+	c.T.Helper()
+	c.survive("read", func(ctx context.Context) error {
+		answer, err := c.Do(ctx, "GET", path, query, "", nil)
+		if err != nil {
+			return err
+		}
+		all, err := io.ReadAll(answer.Body)
+		text = string(all)
+		return errors.Join(err, answer.Body.Close())
+	})
+	return text
+}

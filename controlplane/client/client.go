@@ -162,7 +162,7 @@ type (
 	// IssueTicket and TakeTicket stand around the opening of a stream.
 	IssueTicket = command.IssueTicketPayload
 	TakeTicket  = command.TakeTicketPayload
-	// IssueCode, RedeemCode, RefreshGrant and EndGrant are the life of a grant.
+	// IssueCode and its like are the life of a grant.
 	IssueCode    = command.IssueCodePayload
 	RedeemCode   = command.RedeemCodePayload
 	RefreshGrant = command.RefreshGrantPayload

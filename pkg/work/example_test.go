@@ -9,20 +9,20 @@ import (
 // Every kind of work has the role that does it.
 func ExampleKinds() {
 	for _, kind := range work.Kinds() {
-		fmt.Println(kind, work.Role(kind))
+		fmt.Printf("%s is done by %s.\n", kind, work.Role(kind))
 	}
 	// Output:
-	// backup controlplane
-	// blobs controlplane
-	// contracts apiserver
-	// email apiserver
-	// erase ingest
-	// expire ingest
-	// export apiserver
-	// launch apiserver
-	// orphans controlplane
-	// recount billing
-	// remove ingest
-	// retain ingest
-	// webhooks apiserver
+	// backup is done by controlplane.
+	// blobs is done by controlplane.
+	// contracts is done by apiserver.
+	// email is done by apiserver.
+	// erase is done by ingest.
+	// expire is done by ingest.
+	// export is done by apiserver.
+	// launch is done by apiserver.
+	// orphans is done by controlplane.
+	// recount is done by billing.
+	// remove is done by ingest.
+	// retain is done by ingest.
+	// webhooks is done by apiserver.
 }

@@ -51,6 +51,6 @@ func Destroys(kind string) bool {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Launch, Orphans, Recount,
-		Remove, Retain, Webhooks}
+	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Launch, Orphans,
+		Recount, Remove, Retain, Webhooks}
 }

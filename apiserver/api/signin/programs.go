@@ -118,9 +118,12 @@ func (r Resource) endProgram() *operation.Operation {
 		if err := r.look(ctx, from, &s); err != nil {
 			return operation.Raw{}, err
 		}
-		id, err := ids.Parse(in.Body.Grant)
-		if err != nil || from.Session == nil {
+		if from.Session == nil {
 			return back(), nil
+		}
+		id, err := ids.Parse(in.Body.Grant)
+		if err != nil {
+			return r.showPrograms(ctx, from, shown{Problem: errForm.Detail}, http.StatusBadRequest)
 		}
 		if err := r.Grants.End(ctx, &from.Principal, id); err != nil {
 			return operation.Raw{}, err

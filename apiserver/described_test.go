@@ -41,6 +41,9 @@ func TestFormatsAreDescribed(t *testing.T) {
 				if p.Name != "format" {
 					continue
 				}
+				if _, answers := op.Responses["200"]; !answers {
+					continue // the answer comes by another call
+				}
 				seen++
 				if all := op.Responses["200"].Content; len(all) < len(p.Schema.Enum) {
 					t.Errorf("%s %s: %d media types for the formats %v", method, path, len(all),

@@ -19,7 +19,8 @@ func (s *Server) launcher() *launch.Launcher {
 func (s *Server) rows() data.Resource {
 	c := &s.config
 	return data.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs,
-		History: client.NewHistory(c.Store), Plans: s.plans, Blobs: c.Blobs}
+		History: client.NewHistory(c.Store), Plans: s.plans, Blobs: c.Blobs,
+		Dir: c.DataDir, Disk: c.Disk}
 }
 
 // KeptExports is the writing of kept exports, a kind of background work. point is called at named

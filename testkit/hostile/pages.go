@@ -140,6 +140,16 @@ func data() []Page {
 				`{"@id":"#a","@type":"Product","offers":[`+many(200, `{"@id":"#a"},`)+`{}]},`) +
 				`{}]}`
 		}),
+		script("one refers to itself", linked, func() string { // in fewer bytes than are bounded
+			return `{"@id":"#a","@type":"Product","name":"x","offers":[` +
+				many(250, `{"@id":"#a"},`) + `{}]}`
+		}),
+		script("pages of one list of one product", linked, func() string {
+			return `{"@graph":[` + many(500, `{"mainEntity":{"@id":"#l"}},`) +
+				`{"@id":"#l","@type":"ItemList","itemListElement":[` + many(500, `{"@id":"#p"},`) +
+				`{}]},{"@id":"#p","@type":"Product","name":"x","offers":[` +
+				many(500, `{"@id":"#o"},`) + `{}]},{"@id":"#o","price":[` + many(500, "1,") + `1]}]}`
+		}),
 		script("JSON-LD without an end", linked,
 			func() string { return `{"name":"` + many(5<<20, "x") }),
 		script("JSON-LD of commas", linked, func() string { return "{" + many(5<<20, ",") + "}" }),

@@ -25,7 +25,8 @@ func TestSettings(t *testing.T) {
 	at := "2026-01-02T03:04:05.000Z"
 	none := map[string]any{"": map[string]any{"walletBillingEnabled": true,
 		"lowBalanceThresholdMicros": 5_000_000, "rates": map[string]any{},
-		"customerRates": map[string]any{}, "revision": 0, "changedAt": nil, "changedBy": ""}}
+		"customerRates": map[string]any{}, "signUpEnabled": false,
+		"revision": 0, "changedAt": nil, "changedBy": ""}}
 	get := apitest.Scenario{Name: "get", As: apitest.Admin, Do: "GET " + settingsRoute,
 		Status: 200, Has: none}
 	for _, do := range []string{"GET ", "PUT "} {

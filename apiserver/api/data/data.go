@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 const group = "Data"
@@ -27,6 +28,10 @@ type Resource struct {
 	History *client.History
 	Plans   *plans.Catalogue
 	Blobs   Blobs // nil: no exports are kept
+	// Dir is where files are put together that are kept then; "": the system's for temporary ones.
+	// Disk is that of Dir, whose floor they leave free; nil: it is not looked.
+	Dir  string
+	Disk *telemetry.Disk
 }
 
 // Operations are all of the resource, in the order of the specification.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"runtime/debug"
 	"time"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -16,6 +17,7 @@ import (
 	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -24,7 +26,31 @@ const (
 	keepingTries = 5
 	// shortRests is how long files wait while disks are short.
 	shortRests = 10 * time.Second
+	// maxRoom bounds the files of one export that are put together, in bytes.
+	maxRoom = 16 << 30
 )
+
+// room is where one file is put together.
+type room struct {
+	dir   string
+	disk  *telemetry.Disk
+	taken int64
+}
+
+// Dir implements export.Disk.
+func (r *room) Dir() string { return r.dir }
+
+// TakeRoom implements export.Disk. Faults: out_of_space, export_too_large.
+func (r *room) TakeRoom(bytes int64) error {
+	if r.taken += bytes; r.taken > maxRoom {
+		return fault.New(fault.ExportTooLarge, "the file takes more than %d GiB to put together",
+			maxRoom>>30)
+	}
+	if r.disk.Short() {
+		return fault.New(fault.OutOfSpace, "the disk has too little room for this file")
+	}
+	return nil
+}
 
 // Keeping is the writing of kept exports, a kind of background work. A file is written under a name
 // of its own, and then one command says that it is the export's. What is written again beside it,
@@ -69,6 +95,8 @@ func (k *keeping) step(ctx context.Context, item work.Item) (work.Outcome, error
 	case errors.Is(err, blobstore.ErrTooLarge):
 		return k.fail(ctx, e, fault.New(fault.ExportTooLarge, "a kept file has at most %d GiB",
 			blobstore.Exports.MaxBytes>>30))
+	case errors.As(err, &final) && final.Code == fault.OutOfSpace:
+		return work.Rest(nil, shortRests), nil
 	case errors.As(err, &final) && fault.Lookup(final.Code).Status < 500:
 		return k.fail(ctx, e, final)
 	case err != nil && item.Failures+1 >= keepingTries && ctx.Err() == nil:
@@ -112,7 +140,7 @@ func (k *keeping) end(ctx context.Context, e *client.Export, end client.EndExpor
 
 // revoked says why an export may not be written any more, nil if it may.
 func (k *keeping) revoked(v *client.View, e *client.Export) *fault.Error {
-	if !e.Key.IsZero() && v.Key(e.Key) == nil {
+	if !e.Key.IsZero() && v.Key(e.Key) == nil && v.Grant(e.Key) == nil {
 		return fault.New(fault.Unauthorized, "the key that asked for it was revoked")
 	}
 	return mayNot(v, e)
@@ -136,9 +164,15 @@ func (k *keeping) write(ctx context.Context, v *client.View,
 	read, written := io.Pipe()
 	failed := make(chan error, 1)
 	go func() {
-		err := export.Write(ctx, written, rows, options)
-		_ = written.CloseWithError(err) // never fails
-		failed <- err
+		var err error
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("export panicked: %v\n%s", r, debug.Stack())
+			}
+			_ = written.CloseWithError(err) // never fails
+			failed <- err
+		}()
+		err = export.Write(ctx, written, rows, options)
 	}()
 	blob, err := k.Blobs.Put(ctx, keyOf(e, end.Blob), read)
 	_ = read.CloseWithError(io.ErrClosedPipe) // so that the writer ends, too
@@ -154,7 +188,8 @@ func (k *keeping) write(ctx context.Context, v *client.View,
 // once they may not be read any more.
 func (k *keeping) source(ctx context.Context, v *client.View, e *client.Export, asked *keptRequest,
 	count *int64) (export.Source, export.Options, error) {
-	o := export.Options{Format: asked.Format, BOM: asked.BOM, Unguarded: !asked.Guard}
+	o := export.Options{Format: asked.Format, BOM: asked.BOM, Unguarded: !asked.Guard,
+		Disk: &room{dir: k.Dir, disk: k.Disk}}
 	from := &operation.Caller{Principal: auth.Principal{Customer: e.Customer}, View: v}
 	whole, _, err := asked.scope(ctx, k.History, from)
 	if err != nil {

@@ -103,7 +103,11 @@ func (r Resource) examine(ctx context.Context, from *operation.Caller,
 		if !errors.As(err, &refusal) {
 			return nil, operation.Raw{}, err
 		}
-		return nil, lead(request.Refused(own, refusal)), nil
+		// Anyone may register any address: nobody is led there without a word of theirs (RFC 9700,
+		// 4.11.2).
+		raw, err := r.render(from, "consent", shown{Problem: refusal.Code + ": " + refusal.Detail,
+			Consent: &consent{Refuse: true}}, http.StatusBadRequest)
+		return nil, raw, err
 	}
 	ask := &asking{asked: asked, request: request, base: own}
 	if err := r.look(ctx, from, &ask.shown); err != nil {

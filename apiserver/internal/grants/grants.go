@@ -114,6 +114,13 @@ func (s *Service) Redeem(ctx context.Context, r Redemption, base string) (Tokens
 		return Tokens{}, refuse("invalid_request", "code_verifier has 43 to 128 characters, as "+
 			"RFC 7636 has them")
 	}
+	view, err := s.Client.Fresh(ctx)
+	if err != nil {
+		return Tokens{}, fmt.Errorf("read the state: %w", err)
+	}
+	if view.GrantCode(hash(r.Code)) == nil { // invented, and so nothing for the log
+		return Tokens{}, errCode
+	}
 	tokens := Tokens{Refresh: refreshStart + rand.Text() + secret()}
 	tokens.Access = auth.AccessStart + s.follow("access", tokens.Refresh)
 	redeem := client.RedeemCode{Hash: hash(r.Code), Client: hash(r.Program),

@@ -32,6 +32,7 @@ func answers() map[command.Number]answer {
 	add(all, keepWebhook, remakeWebhook)
 	add(all, keepProfile, remakeProfile)
 	add(all, keepCategory, remakeCategory)
+	add(all, keepExport, remakeExport)
 	return all
 }
 
@@ -275,4 +276,19 @@ func keepCategory(_ command.PutCategoryPayload, c state.Category) (keptCategory,
 func remakeCategory(p command.PutCategoryPayload, k keptCategory, at int64) state.Category {
 	return state.Category{ID: k.ID, Group: p.Group, Customer: p.Customer, Name: p.Name,
 		Filters: p.Filters, CreatedAt: k.Created, UpdatedAt: at}
+}
+
+type keptExport struct {
+	_  struct{} `cbor:",toarray"`
+	ID ids.ID
+}
+
+func keepExport(_ command.AskExportPayload, e state.Export) (keptExport, bool) {
+	return keptExport{ID: e.ID}, true
+}
+
+func remakeExport(p command.AskExportPayload, k keptExport, at int64) state.Export {
+	return state.Export{ID: k.ID, Customer: p.Customer, Key: p.Key, Request: p.Request,
+		Owner: p.Owner, Groups: p.Groups, State: state.ExportWaiting, CreatedAt: at,
+		ExpiresAt: at + p.Kept}
 }

@@ -207,7 +207,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 
 // watched is the disk of the data directory, where it has a floor.
 func (n *node) watched() *telemetry.Disk {
-	if n.disk.Floor == nil {
+	if n.disk == nil || n.disk.Floor == nil {
 		return nil
 	}
 	return n.disk

@@ -107,7 +107,8 @@ func (p *Page) productOf(item *structured.Item, variants ...*structured.Item) Pr
 			found.ReviewCount = amount.Count(ratings[0].Text("ratingCount"))
 		}
 	}
-	o := &offers{page: p}
+	o := &offers{page: p, seen: map[*structured.Item]int{},
+		summed: map[*structured.Item]bool{}}
 	o.read(item, 0)
 	for _, variant := range variants {
 		o.read(variant, 0)
@@ -167,26 +168,55 @@ func (p *Page) entities(item *structured.Item, property string) []*structured.It
 	return list
 }
 
+// holders are the page's items, and the items that they hold by a property. Each is there once,
+// however often the page names it.
+func (p *Page) holders(property string) []*structured.Item {
+	var list []*structured.Item
+	seen := map[*structured.Item]bool{}
+	add := func(item *structured.Item) {
+		if !seen[item] {
+			seen[item] = true
+			list = append(list, item)
+		}
+	}
+	for _, item := range p.data.Items {
+		add(item)
+		for _, held := range p.entities(item, property) {
+			add(held)
+		}
+	}
+	return list
+}
+
 // offers sums up what a product is offered for.
 type offers struct {
 	page                                    *Page
+	seen                                    map[*structured.Item]int // 1 more than the least depth
+	summed                                  map[*structured.Item]bool
 	least, most, list, currency             string
 	availability, condition, url, sku, gtin string
 }
 
+// read sums up an item's offers. What was read as near before adds nothing: references lead in
+// circles, and each way of going round would be gone.
 func (o *offers) read(item *structured.Item, depth int) {
-	if depth > maxDepth {
+	if before := o.seen[item]; depth > maxDepth || before > 0 && before <= depth+1 {
 		return
 	}
+	o.seen[item] = depth + 1
 	for _, offer := range o.page.entities(item, "offers") {
-		o.offer(offer, depth)
+		if !o.summed[offer] {
+			o.summed[offer] = true
+			o.offer(offer)
+		}
+		o.read(offer, depth+1) // the offers of an AggregateOffer
 	}
 	for _, variant := range o.page.entities(item, "hasVariant") {
 		o.read(variant, depth+1)
 	}
 }
 
-func (o *offers) offer(offer *structured.Item, depth int) {
+func (o *offers) offer(offer *structured.Item) {
 	if o.currency == "" {
 		o.currency = strings.ToUpper(offer.Text("priceCurrency"))
 	}
@@ -226,7 +256,6 @@ func (o *offers) offer(offer *structured.Item, depth int) {
 			*pair.to = pair.from
 		}
 	}
-	o.read(offer, depth+1) // the offers of an AggregateOffer
 }
 
 func (o *offers) price(text string) {
@@ -246,29 +275,37 @@ func (o *offers) price(text string) {
 // other.
 func (p *Page) listed() []Product {
 	var list []Product
+	known := map[*structured.Item]Product{} // a list may name one product as often as it likes
 	add := func(item *structured.Item, address string) {
-		found := p.productOf(item)
+		found, is := known[item]
+		if !is {
+			found = p.productOf(item)
+			known[item] = found
+		}
 		if found.URL == "" {
 			found.URL = p.resolve(address)
 		}
 		list = append(list, found)
 	}
-	for _, item := range p.data.Items {
-		for _, holder := range append([]*structured.Item{item}, p.entities(item, "mainEntity")...) {
-			if !holder.Is("ItemList", "OfferCatalog") {
+	seen := map[*structured.Item]bool{}
+	for _, holder := range p.holders("mainEntity") {
+		if !holder.Is("ItemList", "OfferCatalog") {
+			continue
+		}
+		for _, entry := range p.entities(holder, "itemListElement") {
+			if seen[entry] {
 				continue
 			}
-			for _, entry := range p.entities(holder, "itemListElement") {
-				if entry.Is(productTypes...) {
-					add(entry, "")
-					continue
-				}
-				product := entry
-				if inner := p.entities(entry, "item"); len(inner) > 0 {
-					product = inner[0]
-				}
-				add(product, firstOf(entry.Text("url"), entry.Text("item"), product.ID))
+			seen[entry] = true
+			if entry.Is(productTypes...) {
+				add(entry, "")
+				continue
 			}
+			product := entry
+			if inner := p.entities(entry, "item"); len(inner) > 0 {
+				product = inner[0]
+			}
+			add(product, firstOf(entry.Text("url"), entry.Text("item"), product.ID))
 		}
 	}
 	if len(list) > 0 {
@@ -293,19 +330,16 @@ func firstOf(texts ...string) string {
 
 // trail is the category by the page's breadcrumb list, without the product itself.
 func (p *Page) trail(title string) string {
-	for _, item := range p.data.Items {
-		holders := append([]*structured.Item{item}, p.entities(item, "breadcrumb")...)
-		for _, holder := range holders {
-			if !holder.Is("BreadcrumbList") {
-				continue
-			}
-			var names []string
-			for _, entry := range p.entities(holder, "itemListElement") {
-				names = append(names, firstOf(entry.Text("name"), p.name(entry, "item")))
-			}
-			if path := path(names, title); path != "" {
-				return path
-			}
+	for _, holder := range p.holders("breadcrumb") {
+		if !holder.Is("BreadcrumbList") {
+			continue
+		}
+		var names []string
+		for _, entry := range p.entities(holder, "itemListElement") {
+			names = append(names, firstOf(entry.Text("name"), p.name(entry, "item")))
+		}
+		if path := path(names, title); path != "" {
+			return path
 		}
 	}
 	return ""

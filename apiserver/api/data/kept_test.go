@@ -11,9 +11,11 @@ import (
 
 	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/blobstore"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -281,6 +283,23 @@ func TestKeptExportsOfWhoMayNotRead(t *testing.T) {
 	if n := k.files(t); n != 1 {
 		t.Errorf("%d files", n)
 	}
+}
+
+// A program's export is kept as long as the program may call.
+func TestKeptExportsOfPrograms(t *testing.T) {
+	k := startKeeper(t)
+	access, session := auth.AccessStart+strings.Repeat("A", 52), client.Hash{2}
+	k.Client.Must(t, client.CreateAccount{ID: ids.ID{2}, Customer: "alice", Email: "b@x.test"})
+	k.Client.Must(t, client.OpenSession{Account: ids.ID{2}, Hash: session})
+	k.Client.Must(t, client.IssueCode{Session: session, Scope: model.ScopeLLMFull})
+	k.Client.Must(t, client.RedeemCode{Grant: ids.ID{3}, Access: auth.HashSession(access)})
+	query := "groupId=" + k.group.String()
+	ready, waits := k.ask(t, access, query), k.ask(t, access, query)
+	k.step(t, ready, 0)
+	k.Run(t, k.state(ready, map[string]any{"state": "READY"}))
+	k.Client.Must(t, client.EndGrant{Customer: "alice", Grant: ids.ID{3}})
+	k.step(t, waits, 0)
+	k.Run(t, k.state(waits, map[string]any{"state": "FAILED", "errorCode": "unauthorized"}))
 }
 
 // slow is a blob store whose files end only when it is told.

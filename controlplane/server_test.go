@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
-	// Tests kill nodes whatever they do. What raft 1.8.0 has committed then, and not applied, it drops
-	// without an answer to who waits.
+	// Tests kill nodes whatever they do. What raft 1.8.0 has committed then, and not applied, it
+	// drops without an answer to who waits.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/hashicorp/raft.(*deferError).Error"))
 }

@@ -196,6 +196,12 @@ func (r *rights) ingest(s *clickhouse.Store) []call {
 
 func (r *rights) controlplane(s *clickhouse.Store) []call {
 	return []call{
+		{"Free", func(ctx context.Context) error {
+			if bytes, known, err := s.Free(ctx); err != nil || !known || bytes == 0 {
+				return fmt.Errorf("%d bytes are free, known: %v: %w", bytes, known, err)
+			}
+			return nil
+		}},
 		{"Claim", func(ctx context.Context) error {
 			_, err := s.Claim(ctx, "cluster1", false)
 			return err

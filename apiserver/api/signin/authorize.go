@@ -62,8 +62,9 @@ func (r Resource) authorize() *operation.Operation {
 		ID: "svc_authorize_page", Routes: operation.Routes("GET " + authorizePath), Group: programs,
 		Summary: "Asks a person whether a program may call in the customer's stead",
 		Description: "The authorization endpoint of OAuth 2.1, with PKCE. Who has not signed in is led " +
-			"to the sign-in page first, and back. An answer goes to redirect_uri. Where that is not " +
-			"the program's, the page says so and nothing is sent. Other parameters are passed over.",
+			"to the sign-in page first, and back. The person's answer goes to redirect_uri. What is " +
+			"wrong with the question is told to the person, and nothing is sent. Other parameters " +
+			"are passed over.",
 		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Lenient: true,
 		Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *authorizeRequest) (operation.Raw,

@@ -11,12 +11,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
 	"shoal.dev/shoal/apiserver/internal/contracts"
 	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -43,12 +47,15 @@ type rig struct {
 	fake *clienttest.Client
 	ids  ids.Source
 	shop *shop
+
+	refused prometheus.Counter
 }
 
 func newRig(t *testing.T) *rig {
 	c := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	return &rig{T: t, fake: clienttest.New(t, c), ids: ids.Random{Now: c.Now},
-		shop: &shop{ended: map[string]int{}}}
+		shop:    &shop{ended: map[string]int{}},
+		refused: contracts.CountRefused(telemetry.NewMetrics())}
 }
 
 // subscribed makes a customer with a contract that a newer one replaced, and an older checkout.
@@ -74,7 +81,7 @@ func (r *rig) remove(ref string) {
 }
 
 func (r *rig) kind(point func(string)) work.Kind {
-	return contracts.Kind(contracts.Config{Client: r.fake, Payments: r.shop,
+	return contracts.Kind(contracts.Config{Client: r.fake, Payments: r.shop, Refused: r.refused,
 		Logger: slog.New(slog.DiscardHandler), Point: point})
 }
 
@@ -161,35 +168,78 @@ func TestEndingOfTheKilled(t *testing.T) {
 		if twice > 1 {
 			t.Errorf("killed at point %d: %v", at, r.shop.ended)
 		}
-		r.fake.View().EndingSubscriptions(func(s *client.Subscription) bool {
+		r.fake.View().EndingSubscriptions("", func(s *client.Subscription) bool {
 			t.Errorf("killed at point %d: %+v", at, s)
 			return true
 		})
 	}
 }
 
-// TestRefusalsKeepNobodyFromEnding: what the provider refuses stays, is tried again, and all else
-// has ended. So it is when the note of it fails.
+// TestRefusalsKeepNobodyFromEnding: what the provider refuses stays, is tried again after a short
+// rest, and all else has ended. So it is when the note of it fails.
 func TestRefusalsKeepNobodyFromEnding(t *testing.T) {
 	r := newRig(t)
 	r.subscribed("ann")
 	r.subscribed("bob")
 	r.shop.refuse = "cs_ann"
 	kind := r.kind(nil)
-	if _, err := r.step(kind); err == nil || !strings.Contains(err.Error(), "cs_ann0") {
-		t.Errorf("the step says %v", err)
+	if outcome, err := r.step(kind); err != nil || outcome.End != work.Rested ||
+		outcome.Rest > time.Minute {
+		t.Errorf("the step ends with %+v, %v", outcome, err)
+	}
+	var counted dto.Metric
+	if err := r.refused.Write(&counted); err != nil || counted.GetCounter().GetValue() != 1 {
+		t.Errorf("%v refusals are counted, not 1: %v", counted.GetCounter().GetValue(), err)
 	}
 	r.ended("cs_bob0", "sub_ann0", "sub_bob0")
 	r.shop.refuse = ""
 	r.fake.Fail(errors.New("no leader"))
-	if _, err := r.step(kind); err == nil {
-		t.Error("what was not noted is done")
+	if outcome, err := r.step(kind); err != nil || outcome.End != work.Rested {
+		t.Errorf("what was not noted ends with %+v, %v", outcome, err)
 	}
 	r.fake.Fail(nil)
 	if _, err := r.step(kind); err != nil {
 		t.Fatal(err)
 	}
 	r.ended("cs_ann0", "cs_bob0", "sub_ann0", "sub_bob0")
+}
+
+// TestManyRefusalsKeepNobodyFromEnding: what comes last ends behind hundreds that are refused for
+// good. The provider is asked for a bounded number in a row.
+func TestManyRefusalsKeepNobodyFromEnding(t *testing.T) {
+	r := newRig(t)
+	for n := range 205 {
+		r.subscribed(fmt.Sprintf("bad%03d", n))
+	}
+	r.subscribed("zoe")
+	r.shop.refuse = "cs_bad"
+	kind, item := r.kind(nil), work.Item{}
+	for steps := 0; r.shop.ended["cs_zoe0"] == 0; steps++ {
+		before := len(r.shop.ended)
+		outcome, err := kind.Step(r.Context(), item)
+		if err != nil || outcome.Rest > time.Minute {
+			t.Fatal(outcome, err)
+		}
+		if asked := len(r.shop.ended) - before; asked > 12 || steps > 21 {
+			t.Fatalf("step %d ended %d", steps, asked)
+		}
+		item.Progress = outcome.Progress
+	}
+}
+
+// TestEarlierOnesComeRound: who comes before the progress is not forgotten behind it.
+func TestEarlierOnesComeRound(t *testing.T) {
+	r := newRig(t)
+	r.subscribed("ann")
+	kind := r.kind(nil)
+	outcome, err := kind.Step(r.Context(), work.Item{Progress: []byte("bob")})
+	if err != nil || outcome.End != work.GoOn(nil).End || len(outcome.Progress) > 0 {
+		t.Fatal(outcome, err)
+	}
+	if _, err := r.step(kind); err != nil {
+		t.Fatal(err)
+	}
+	r.ended("cs_ann0", "sub_ann0")
 }
 
 // TestManyEndInSteps: a step is bounded, and another one follows at once.

@@ -106,7 +106,7 @@ func (m *months) subscribe() {
 			Plan: "PRO", Created: m.clock.Now().Unix(), Standing: client.ContractLive,
 			PeriodEnd: m.clock.Now().Add(30 * 24 * time.Hour).UnixMilli()})
 	case 2:
-		m.fake.View().EndingSubscriptions(func(s *client.Subscription) bool {
+		m.fake.View().EndingSubscriptions("", func(s *client.Subscription) bool {
 			for _, session := range s.Stale {
 				m.fake.Must(m, client.EndCheckout{Customer: s.Customer, Session: session})
 			}

@@ -23,7 +23,7 @@ func (b *bench) checkout(session string) {
 
 // ending is what the provider has to end of a customer.
 func (b *bench) ending() (contracts, checkouts []string) {
-	b.view().EndingSubscriptions(func(s *state.Subscription) bool {
+	b.view().EndingSubscriptions("", func(s *state.Subscription) bool {
 		contracts, checkouts = append(contracts, s.Leaving...), append(checkouts, s.Stale...)
 		return true
 	})

@@ -85,8 +85,18 @@ func (b *books) seal(w *state.Wallet, e *state.Entry, status string) {
 	e.Status, e.Sequence, e.BalanceAfter, e.SettledAt = status, w.Sequence, w.Sealed, b.tx.Now
 }
 
+// exactMicros bounds a balance that adjustments make, either way: every client reads a whole number
+// up to it exactly (RFC 8259, section 6). It is nine billion euros.
+const exactMicros = 1<<53 - 1
+
 // adjust books an operator's adjustment.
 func (b *books) adjust(w *state.Wallet, amount int64) error {
+	after := w.Balance() + amount
+	if b.tx.ClusterVersion() >= 2 &&
+		(amount > 0 && after > exactMicros || amount < 0 && after < -exactMicros) {
+		return fault.Invalid(fault.AmountOverflow, "amountMicros",
+			"the balance would leave the range that clients read exactly")
+	}
 	return transfer(&b.system.Adjustments, &w.Available, w.Balance(), amount)
 }
 

@@ -3,6 +3,7 @@ package fsm
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -137,6 +138,26 @@ func TestTopUpRefusals(t *testing.T) {
 		fault.AmountOverflow)
 	if b.view().TopUp("v") != nil {
 		t.Error("a refused payment left something")
+	}
+}
+
+// TestAdjustmentsStayExact: no number of them makes a balance that a client cannot read exactly.
+func TestAdjustmentsStayExact(t *testing.T) {
+	const edge = 1<<53 - 1
+	for _, sign := range []int64{1, -1} {
+		b := newBench(t)
+		adjust := func(amount int64) command.AdjustWalletPayload {
+			return command.AdjustWalletPayload{Customer: "a", Entry: b.ids.New(), Amount: amount}
+		}
+		b.must(adjust(sign*edge - b.view().Wallet("a").Balance()))
+		for _, amount := range []int64{sign, sign * 1e15, sign * math.MaxInt64} {
+			b.refused(adjust(amount), fault.AmountOverflow)
+		}
+		if got := b.view().Wallet("a").Balance(); got != sign*edge {
+			t.Errorf("the balance is %d", got)
+		}
+		b.must(adjust(-sign))
+		b.must(adjust(sign))
 	}
 }
 

@@ -151,10 +151,12 @@ func (v *View) DueSubscriptions(by int64, visit func(*Subscription) bool) {
 	}, "due_prefix")
 }
 
-// EndingSubscriptions visits those of which the provider has something to end, by customer, until
-// visit returns false.
-func (v *View) EndingSubscriptions(visit func(*Subscription) bool) {
-	subscriptionsTable.each(v, false, visit, "ending_prefix")
+// EndingSubscriptions visits those of which the provider has something to end, by customer, behind
+// one customer ("": from the first), until visit returns false.
+func (v *View) EndingSubscriptions(after string, visit func(*Subscription) bool) {
+	subscriptionsTable.from(v, func(s *Subscription) bool {
+		return s.Customer == after || visit(s)
+	}, "ending", after)
 }
 
 // PutSubscription adds or replaces.

@@ -167,9 +167,11 @@ func (n *node) buildAPI(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	refused := apiserver.CountRefusedEndings(n.metrics)
 	if payments != nil {
 		n.worker.Add(apiserver.Contracts(apiserver.ContractsConfig{Client: n.control.Client(),
-			Payments: payments, Logger: n.forRole("contracts"), Point: n.point}))
+			Payments: payments, Logger: n.forRole("contracts"), Refused: refused,
+			Point: n.point}))
 	}
 	issuer, err := n.openOpenID()
 	if err != nil {

@@ -78,7 +78,8 @@ func (r Resource) categories() *operation.Operation {
 		ID:     "svc_list_categories",
 		Routes: operation.Routes("GET /api/scraper/data/group/{id}/categories"), Group: group,
 		Summary: "Lists the categories of a group, by name",
-		Access:  auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
+		Access:  auth.Read, Agents: operation.Reads,
+		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *categoriesRequest) ([]Category, error) {
 		if _, err := ownership.ReadableGroup(from.View, from.Customer, in.ID, "id"); err != nil {
 			return nil, err
@@ -105,7 +106,8 @@ func (r Resource) putCategory() *operation.Operation {
 		Description: "Reads and downloads of the group take it as categories. A category that " +
 			"has the name gets the filter, and keeps its id. A group has at most 100, the groups " +
 			"of a customer 1,000.",
-		Access: auth.Write, Feature: plans.GroupCustomCategories, Rate: limits.General,
+		Access: auth.Write, Agents: operation.Adds,
+		Feature: plans.GroupCustomCategories, Rate: limits.General,
 		Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.LimitReached,
 			fault.PlanLimitReached},
@@ -142,7 +144,8 @@ func (r Resource) previewDeleteCategory() *operation.Operation {
 		Group:       group,
 		Summary:     "Shows what the deletion of a category would do",
 		Description: api.PreviewDescription,
-		Access:      auth.Write, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
+		Access:      auth.Write, Agents: operation.Adds,
+		Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *categoryTarget) (api.DeletionPreview, error) {
 		return api.PreviewDelete(ctx, r.Client, in.deletion(from),
@@ -165,7 +168,8 @@ func (r Resource) deleteCategory() *operation.Operation {
 			"DELETE /api/scraper/data/group/{id}/category/{categoryId}"), Group: group,
 		Summary:     "Deletes a category after a preview",
 		Description: api.CommitDescription + " Rows stay.",
-		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access:      auth.Write, Agents: operation.Destroys,
+		Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.NotFound}, api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller,
 		in *deleteCategoryRequest) (operation.None, error) {

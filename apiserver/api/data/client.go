@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/apiserver/internal/scraped"
 	"shoal.dev/shoal/pkg/fault"
 )
 
@@ -26,7 +27,8 @@ func (r Resource) client() *operation.Operation {
 			"2,000 characters. Control characters but tabs and line breaks go, and so do those " +
 			"that override the direction of writing. Nothing else of a text is rewritten. " +
 			"Numbers, booleans, null and members that begin with _ stay as they are.",
-		Access: auth.Read, Feature: plans.ExternalAPI, Rate: limits.Read, Timeout: 5 * time.Minute,
+		Access: auth.Read, Agents: operation.Reads,
+		Feature: plans.ExternalAPI, Rate: limits.Read, Timeout: 5 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.InvalidFilter,
 			fault.InvalidSort, fault.InvalidPage},
 	}, func(ctx context.Context, from *operation.Caller,
@@ -68,6 +70,11 @@ func (r Resource) client() *operation.Operation {
 // sanitizedRow is a stored row that writes itself as agents get it. It may become much longer than
 // it is stored, so it is never in memory.
 type sanitizedRow json.RawMessage
+
+// WriteTo implements io.WriterTo.
+func (r sanitizedRow) WriteTo(to io.Writer) (int64, error) {
+	return 0, scraped.WriteRow(to, json.RawMessage(r), "")
+}
 
 // Schema describes a sanitized row in the OpenAPI document.
 func (sanitizedRow) Schema() *jsonschema.Schema {

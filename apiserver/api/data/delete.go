@@ -72,7 +72,7 @@ func (r Resource) previewDelete() *operation.Operation {
 		Summary: "Shows what the deletion of a run's rows would do",
 		Description: api.PreviewDescription + " rows are counted of a run that has ended; one " +
 			"that is under way (openRuns) is stopped.",
-		Access: auth.Write, Rate: limits.General, Errors: deleteErrors,
+		Access: auth.Write, Agents: operation.Adds, Rate: limits.General, Errors: deleteErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *target) (api.DeletionPreview, error) {
 		deletion, err := in.deletion(ctx, r, from)
 		if err != nil {
@@ -107,7 +107,8 @@ func (r Resource) delete() *operation.Operation {
 		Description: api.CommitDescription + " A run that is under way is stopped. Nobody sees " +
 			"its rows from then on, and they go in the background. The scraper's last run is " +
 			"the one before it. Its record stays, and so does what was charged.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access: auth.Write, Agents: operation.Destroys,
+		Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.LimitReached, fault.JobNotFound},
 			api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,

@@ -123,7 +123,8 @@ func (r Resource) keep() *operation.Operation {
 			"then READY or FAILED. It is not written, or read, once whoever asked for it may " +
 			"not read the rows any more. A customer keeps 20 exports at most, and 8 GiB of " +
 			"files. One file has at most 4 GiB.",
-		Access: auth.Write, Feature: plans.DataExport, Rate: limits.Read, Status: 202,
+		Access: auth.Write, Agents: operation.Adds,
+		Feature: plans.DataExport, Rate: limits.Read, Status: 202,
 		Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
 			fault.InvalidFilter, fault.LimitReached, fault.OutOfSpace, fault.ExportsNotKept},
@@ -188,7 +189,7 @@ func (r Resource) keptList() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_kept_exports", Routes: operation.Routes("GET /api/scraper/data/exports"),
 		Group: group, Summary: "Lists the customer's kept exports, the newest first",
-		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read,
+		Access: auth.Read, Agents: operation.Reads, Feature: plans.DataExport, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]KeptExport, error) {
 		list := []KeptExport{}
 		own := from.View.Exports(from.Customer)
@@ -215,7 +216,7 @@ func (r Resource) kept() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_kept_export", Routes: operation.Routes("GET /api/scraper/data/exports/{id}"),
 		Group: group, Summary: "Says how it stands with a kept export",
-		Access: auth.Read, Feature: plans.DataExport, Rate: limits.Read,
+		Access: auth.Read, Agents: operation.Reads, Feature: plans.DataExport, Rate: limits.Read,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *keptIDRequest) (KeptExport, error) {
 		e, err := ownExport(from.View, from.Customer, in.ID)
@@ -300,7 +301,8 @@ func (r Resource) dropKept() *operation.Operation {
 		ID:     "svc_delete_kept_export",
 		Routes: operation.Routes("DELETE /api/scraper/data/exports/{id}"), Group: group,
 		Summary: "Removes a kept export with its file, or gives it up",
-		Access:  auth.Write, Rate: limits.General, Idempotency: operation.Optional,
+		Access:  auth.Write, Agents: operation.Destroys,
+		Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *keptIDRequest) (operation.None, error) {

@@ -57,7 +57,7 @@ func (r Resource) read() *operation.Operation {
 			"stored later need a new read. A page may have fewer rows than limit although more " +
 			"follow, when they are large. The " +
 			"rows of a scraper that had runs in several groups come group by group.",
-		Access: auth.Read, Rate: limits.Read,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.NotFound, fault.ScraperNotFound, fault.JobNotFound,
 			fault.InvalidFilter, fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller,

@@ -66,7 +66,8 @@ func (r Resource) receipt() *operation.Operation {
 		Summary: "Says where a row comes from",
 		Description: "A row's id is its _rowId. The receipt is that of the page which brought " +
 			"the row, and is there as long as the row is.",
-		Access: auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
+		Access: auth.Read, Agents: operation.Reads,
+		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *receiptRequest) (RowReceipt, error) {
 		var id model.RowID
 		if err := id.UnmarshalText([]byte(in.RowID)); err != nil {

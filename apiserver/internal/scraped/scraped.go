@@ -1,4 +1,6 @@
-package data
+// Package scraped owns the form in which agents get scraped texts (specification 2.8, decision 50).
+// Each is marked as data, and says where it was scraped. It knows no operation.
+package scraped
 
 import (
 	"bufio"
@@ -15,31 +17,33 @@ import (
 // maxContent is how many characters of a scraped text agents get (decision 50).
 const maxContent = 2_000
 
-// scraped is a text that came from a page.
-type scraped struct {
-	Type      string `json:"type"`
+// Text is a text that came from a page.
+type Text struct {
+	Type      string `json:"type"` // scraped
 	Content   string `json:"content"`
 	Origin    string `json:"origin"`
 	Truncated bool   `json:"truncated"`
 }
 
-var errNotARow = errors.New("data: a stored row is no JSON object")
+var errNotARow = errors.New("scraped: a stored row is no JSON object")
 
-// WriteTo implements io.WriterTo.
-func (r sanitizedRow) WriteTo(to io.Writer) (int64, error) {
-	s := sanitizer{out: bufio.NewWriter(to)}
-	m := rowstore.MembersOf(json.RawMessage(r))
+// WriteRow writes a row with its texts marked. Their origin is the row's _sourceUrl, or where it
+// has none the one that is given. Members that begin with _ are the server's, and stay as they are.
+// It may become much longer.
+func WriteRow(to io.Writer, row json.RawMessage, origin string) error {
+	s := sanitizer{out: bufio.NewWriter(to), origin: origin}
+	m := rowstore.MembersOf(row)
 	for m.Next() {
 		if m.Key == "_sourceUrl" {
 			s.origin, _ = rowstore.TextOf(m.Value)
 		}
 	}
 	if !m.Whole() {
-		return 0, errNotARow
+		return errNotARow
 	}
 	s.write("{")
 	separator := ""
-	for m = rowstore.MembersOf(json.RawMessage(r)); m.Next(); separator = "," {
+	for m = rowstore.MembersOf(row); m.Next(); separator = "," {
 		s.write(separator)
 		s.encode(m.Key)
 		s.write(":")
@@ -48,11 +52,20 @@ func (r sanitizedRow) WriteTo(to io.Writer) (int64, error) {
 			continue
 		}
 		if err := s.value(m.Value); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	s.write("}")
-	return 0, s.out.Flush()
+	return s.out.Flush()
+}
+
+// WriteValue writes a JSON value with all texts in it marked, as scraped from origin.
+func WriteValue(to io.Writer, value json.RawMessage, origin string) error {
+	s := sanitizer{out: bufio.NewWriter(to), origin: origin}
+	if err := s.value(string(value)); err != nil {
+		return err
+	}
+	return s.out.Flush()
 }
 
 // sanitizer writes one row. What out cannot write is Flush's to tell.
@@ -71,7 +84,7 @@ func (s *sanitizer) encode(value any) {
 
 func (s *sanitizer) text(text string) {
 	content, cut := cleanText(text)
-	s.encode(scraped{"scraped", content, s.origin, cut})
+	s.encode(Text{"scraped", content, s.origin, cut})
 }
 
 // value writes a value with its texts marked, token by token: it may nest as deep as it likes.
@@ -85,7 +98,7 @@ func (s *sanitizer) value(value string) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("a stored row is no JSON: %w", err)
+			return fmt.Errorf("scraped: a value is no JSON: %w", err)
 		}
 		delim, _ := token.(json.Delim)
 		if delim == '}' || delim == ']' {

@@ -32,6 +32,9 @@ func Rows(stored []json.RawMessage) []Row {
 // MarshalJSON writes a row as it is.
 func (r Row) MarshalJSON() ([]byte, error) { return json.RawMessage(r).MarshalJSON() }
 
+// ScrapedRow implements operation.ScrapedRow: agents get its texts marked.
+func (Row) ScrapedRow() {}
+
 // Schema describes a row in the OpenAPI document: its members are what its scraper makes.
 func (Row) Schema() *jsonschema.Schema {
 	text := func(doc string) *jsonschema.Schema {

@@ -49,6 +49,7 @@ const (
 	GroupNotFound         Code = "GROUP_NOT_FOUND"
 	JobNotFound           Code = "job_not_found"
 	KeyNotFound           Code = "key_not_found"
+	SessionNotFound       Code = "session_not_found"
 	ScraperAlreadyRunning Code = "scraper_already_running"
 	StartURLsUnreachable  Code = "start_urls_unreachable"
 	TierUnavailable       Code = "tier_unavailable"
@@ -169,6 +170,7 @@ var catalog = map[Code]Entry{
 	GroupNotFound:         {404, "Group not found"},
 	JobNotFound:           {400, "Job not found"},
 	KeyNotFound:           {404, "Key not found"},
+	SessionNotFound:       {404, "No session has this id"},
 	ScraperAlreadyRunning: {400, "Scraper already running"},
 	StartURLsUnreachable:  {400, "Start addresses unreachable"},
 	TierUnavailable:       {400, "No way of fetching is left"},

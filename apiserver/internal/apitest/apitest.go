@@ -241,6 +241,9 @@ func (s *Server) Call(t *testing.T, sc Scenario) Answer {
 	}
 	for name, value := range sc.Header {
 		request.Header.Set(name, value)
+		if name == "Host" {
+			request.Host = value
+		}
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

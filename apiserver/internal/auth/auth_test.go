@@ -142,6 +142,7 @@ func TestAccess(t *testing.T) {
 		Write:      {user, full, signIn, admin, acting},
 		Mint:       {user, signIn, admin, acting},
 		Restricted: {full},
+		Agent:      {full, read},
 		SignInOnly: {signIn, admin},
 		Admin:      {admin, acting},
 	} {

@@ -69,6 +69,7 @@ const (
 	Write      Access = "write"      // all but LLM_READ keys
 	Mint       Access = "mint"       // USER keys and sign-in
 	Restricted Access = "restricted" // LLM_FULL keys (website contacts)
+	Agent      Access = "agent"      // LLM_READ and LLM_FULL keys (the agent gateway)
 	SignInOnly Access = "sign-in"    // sign-in of the customer itself
 	SignUp     Access = "sign-up"    // the same, and of who is not a customer yet
 	Admin      Access = "admin"      // sign-in with the role admin
@@ -91,6 +92,8 @@ func (a Access) Check(p *Principal) error {
 		allowed = scope != model.ScopeLLMRead
 	case Mint:
 		allowed = p.SignIn() || scope == model.ScopeUser
+	case Agent:
+		allowed = scope == model.ScopeLLMRead || scope == model.ScopeLLMFull
 	case Restricted:
 		allowed = scope == model.ScopeLLMFull
 	case SignInOnly, SignUp:

@@ -35,6 +35,7 @@ const (
 	Harvest   Class = "harvest"
 	TopUp     Class = "top-up"
 	Mint      Class = "mint"
+	Agents    Class = "agents" // messages to the agent gateway, beside the calls that they make
 	// SelfRead counts instead of Read for the self-hosting customer (decision 64). It has no figure
 	// unless told.
 	SelfRead Class = "self-read"
@@ -71,6 +72,7 @@ func Defaults() map[Class]Figure {
 		Harvest:   perHour(6),
 		TopUp:     perMinute(5),
 		Mint:      perHour(10),
+		Agents:    perMinute(300),
 	}
 }
 

@@ -149,7 +149,7 @@ func (x *exchange) checkSite() error {
 	h := &x.rc.Request.Header
 	request := &http.Request{Method: string(h.Method()), Host: string(h.Host()),
 		Header: http.Header{}}
-	if x.op.Access == auth.Write || x.op.Access == auth.SignInOnly {
+	if x.op.Access == auth.Write || x.op.Access == auth.SignInOnly || x.op.Access == auth.Agent {
 		request.Method = http.MethodPost
 	}
 	for _, name := range []string{"Sec-Fetch-Site", "Origin"} {
@@ -157,8 +157,16 @@ func (x *exchange) checkSite() error {
 			request.Header.Set(name, string(value))
 		}
 	}
-	if err := http.NewCrossOriginProtection().Check(request); err != nil {
+	if err := http.NewCrossOriginProtection().Check(request); err != nil || x.isRebound() {
 		return errCrossSite
 	}
 	return nil
+}
+
+// isRebound says whether an agent calls from this machine by a name that is not this machine's. A
+// page can have its own name lead here, and looks like no other site then.
+func (x *exchange) isRebound() bool {
+	peer, _ := netip.AddrFromSlice(x.rc.RemoteIP())
+	return x.op.Access == auth.Agent && peer.IsLoopback() && !x.Proxies.Trust(peer) &&
+		!isLoopback(string(x.rc.Request.Header.Host()))
 }

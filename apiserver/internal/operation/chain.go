@@ -239,10 +239,15 @@ func printable(text string, most int) bool {
 func (c *Chain) serve(op *Operation, rc *fasthttp.RequestCtx) {
 	c.underway.addOne()
 	defer c.underway.removeOne()
-	x := c.beginExchange(op, rc)
-	ctx, cancel := context.WithTimeout(c.Work, op.Timeout)
+	c.beginExchange(op, rc).run(c.Work)
+}
+
+// run answers the call, within its operation's time and the server's.
+func (x *exchange) run(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, x.op.Timeout)
 	defer cancel()
-	ctx, x.span = c.Tracer.Root(ctx, "api.call", x.started)
+	defer context.AfterFunc(x.Work, cancel)()
+	ctx, x.span = x.Tracer.Root(ctx, "api.call", x.started)
 	answer, err := x.answer(ctx)
 	if err != nil {
 		x.fail(err)

@@ -154,7 +154,7 @@ func (x *exchange) fail(err error) {
 // section 5.1).
 func (x *exchange) challenge() string {
 	if own := x.from.Base(); own != "" && x.Metadata != "" {
-		return `Bearer resource_metadata="` + own + x.Metadata + `"`
+		return `Bearer resource_metadata="` + own + x.Metadata + x.op.Resource + `"`
 	}
 	return "Bearer"
 }
@@ -248,6 +248,8 @@ func (x *exchange) succeed(answer any) {
 		x.file(answer)
 	case Events:
 		x.stream(answer)
+	case Served:
+		x.hand(answer)
 	default:
 		data, err := encode(answer)
 		if err != nil {

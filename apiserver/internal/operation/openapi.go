@@ -36,6 +36,8 @@ type About struct {
 	Conditions map[string]*jsonschema.Schema
 	// Most are bounds that this server alone has, by component.member.
 	Most map[string]float64
+	// Part says that it describes some operations of several: components of others are not there.
+	Part bool
 }
 
 // OpenAPI is the description of operations, OpenAPI 3.1, as indented JSON.
@@ -55,14 +57,19 @@ func OpenAPI(about About, ops []*Operation) ([]byte, error) {
 	s.schemas.of(reflect.TypeFor[Problem](), false)
 	for name, condition := range about.Conditions {
 		component, known := s.components[name]
-		if !known {
+		switch {
+		case !known && about.Part:
+			continue
+		case !known:
 			return nil, fmt.Errorf("operation: a condition of %s, which is no component", name)
 		}
 		component.If, component.Then, component.Else = condition.If, condition.Then, condition.Else
 	}
 	for name, most := range about.Most {
 		component, member, _ := strings.Cut(name, ".")
-		s.components[component].Properties[member].Maximum = &most
+		if known := s.components[component]; known != nil || !about.Part {
+			known.Properties[member].Maximum = &most
+		}
 	}
 	document := object{
 		"openapi": "3.1.0",
@@ -102,6 +109,9 @@ func (op *Operation) describe(s *examples, route int) object {
 	out := object{"operationId": id, "summary": op.Summary,
 		"description": strings.TrimSpace(description),
 		"responses":   op.responses(s)}
+	if op.Agents != "" {
+		out["x-agents"] = NewTool(op).summary()
+	}
 	if op.Group != "" {
 		out["tags"] = []string{op.Group}
 	}
@@ -220,7 +230,7 @@ func (op *Operation) responses(s *examples) object {
 				object{"schema": object{"type": "string", "format": "binary"}}, s.text(op, media))
 		}
 		answer["content"] = content
-	case op.response == reflect.TypeFor[Raw]():
+	case op.response == reflect.TypeFor[Raw](), op.response == reflect.TypeFor[Served]():
 		content := object{}
 		for _, media := range op.media() {
 			schema := object{"type": "string"}

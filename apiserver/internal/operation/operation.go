@@ -22,7 +22,9 @@
 // pattern, unlike, or form, which is a pattern by its name (formOf). Then come must (true and
 // nothing else), unique (no item twice) and object (raw JSON that is one). each and keys hold rules
 // of items, of the values of a map and of its names, like each:"min=1 max=9". The last are code
-// (the error code when the value is refused), stamped (accepted and ignored), doc and format. A
+// (the error code when the value is refused), stamped (accepted and ignored), doc and format.
+// agent:"required" is what agents have to give though others need not, and agent:"hidden" what they
+// cannot give. A
 // type that has Values is an enum of them. A pointer may be null, and so may what is not required.
 // Whole numbers without bounds have those of their type, and of what JSON holds exactly. A struct
 // that has Validate() fault.List is asked last.
@@ -81,6 +83,7 @@ type Declaration struct {
 	Summary     string
 	Description string
 	Access      auth.Access
+	Agents      Effect        // what agents are told of a call; "": they cannot make it
 	Feature     plans.Feature // that a customer with a plan needs; "": none
 	Rate        limits.Class
 	Idempotency Idempotency
@@ -94,6 +97,9 @@ type Declaration struct {
 	Tickets bool
 	// Browser says that it sets cookies, so that it is refused to pages of other sites.
 	Browser bool
+	// Resource is the path of a protected resource that is told apart from the API as a whole (RFC
+	// 9728, section 3.1); "": it is none.
+	Resource string
 	// Lenient says that query parameters which it does not have are passed over. Standards of
 	// others want that.
 	Lenient bool
@@ -183,6 +189,7 @@ func Define[In, Out any](d Declaration, handle Handler[In, Out]) *Operation {
 	}
 	op.request = compileRequest(op.ID, reflect.TypeFor[In]())
 	op.request.lenient = op.Lenient
+	op.checkAgents()
 	op.handle = func(ctx context.Context, from *Caller, in reflect.Value) (any, error) {
 		return handle(ctx, from, in.Interface().(*In))
 	}

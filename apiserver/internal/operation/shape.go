@@ -33,7 +33,9 @@ type rules struct {
 	keys     *rules     // of the names of a map's members
 	code     fault.Code // "": the operation's
 	doc      string
-	alone    bool // alone:"json": not among the parameters of a streamed body
+	alone    bool   // alone:"json": not among the parameters of a streamed body
+	agent    string // agentNeeds or agentLacks, "" for neither
+	scraped  string // the member that says where texts were scraped; "": none were
 }
 
 // field is one field of a request struct.
@@ -108,7 +110,7 @@ func readRules(t reflect.Type, f reflect.StructField) rules {
 	r := rules{
 		required: f.Tag.Get("required") == "true", stamped: f.Tag.Get("stamped") == "true",
 		min: number("min"), max: number("max"), code: fault.Code(f.Tag.Get("code")),
-		doc:   f.Tag.Get("doc"),
+		doc: f.Tag.Get("doc"), agent: f.Tag.Get("agent"), scraped: f.Tag.Get("scraped"),
 		alone: f.Tag.Get("alone") == "json",
 		must:  f.Tag.Get("must") == "true", unique: f.Tag.Get("unique") == "true",
 		format: f.Tag.Get("format"), object: f.Tag.Get("object") == "true", values: enumOf(f.Type),

@@ -1,0 +1,114 @@
+package operation
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Inside is a call that comes from within the process, in the stead of one who calls another
+// operation. It passes the whole chain of checks, as if it came by itself.
+type Inside struct {
+	// Outer is the call that it is a part of, and Credential what that came with.
+	Outer      *Caller
+	Credential string
+	Path       map[string]string
+	Query      url.Values
+	Key        string // the idempotency key; "": none
+	Body       []byte // JSON; nil: none
+}
+
+// Inner is what came of a call from within. It is closed.
+type Inner struct {
+	Status      int
+	ContentType string
+	// RetryAfter is in seconds, as text; "": nothing is said.
+	RetryAfter string
+	// Job is the run that the call made or is about, and Reason why an answer is empty.
+	Job    ids.ID
+	Reason string
+	// Body is the answer, or the Problem.
+	Body io.Reader
+
+	rc     *fasthttp.RequestCtx // has the body's bytes
+	cancel context.CancelFunc
+}
+
+// Close ends an answer that comes as a stream. It may be called again, and by others.
+func (i *Inner) Close() {
+	i.cancel()
+	if closer, ok := i.Body.(io.Closer); ok {
+		_ = closer.Close() // who reads sees it end
+	}
+}
+
+// Do makes a call from within. It is given up when ctx ends or the outer caller hangs up.
+func (c *Chain) Do(ctx context.Context, op *Operation, call *Inside) *Inner {
+	ctx, cancel := context.WithCancel(ctx)
+	outer := call.Outer
+	rc := &fasthttp.RequestCtx{}
+	rc.Init2(&within{ctx: ctx, gone: outer.Gone}, nil, true)
+	h := &rc.Request.Header
+	h.SetMethod(op.Routes[0].Method)
+	target := call.path(op)
+	if query := call.Query.Encode(); query != "" {
+		target += "?" + query
+	}
+	rc.Request.SetRequestURI(target)
+	h.SetHost(outer.Host)
+	h.Set("X-Request-Id", outer.RequestID)
+	h.Set("Authorization", call.Credential)
+	if call.Key != "" {
+		h.Set("Idempotency-Key", call.Key)
+	}
+	if call.Body != nil {
+		h.SetContentType("application/json")
+		rc.Request.SetBodyStream(bytes.NewReader(call.Body), len(call.Body))
+	}
+	for name, value := range call.Path {
+		rc.SetUserValue(name, url.PathEscape(value))
+	}
+	c.underway.addOne()
+	defer c.underway.removeOne()
+	x := c.beginExchange(op, rc)
+	x.from.Way, x.from.Address, x.address = outer.Way, outer.Address, outer.Address
+	x.run(ctx)
+	inner := &Inner{Status: rc.Response.StatusCode(), rc: rc, cancel: cancel, Job: x.from.Job,
+		Reason: x.from.Reason, ContentType: string(rc.Response.Header.ContentType()),
+		RetryAfter: string(rc.Response.Header.Peek("Retry-After"))}
+	if rc.Response.IsBodyStream() {
+		inner.Body = rc.Response.BodyStream()
+	} else {
+		inner.Body = bytes.NewReader(rc.Response.Body())
+	}
+	return inner
+}
+
+// within is the connection of a call from within: there is none.
+type within struct {
+	net.Conn
+	ctx  context.Context
+	gone func() bool
+}
+
+// Gone says whether nobody waits for the answer.
+func (w *within) Gone() bool { return w.ctx.Err() != nil || w.gone() }
+
+// RemoteAddr implements net.Conn.
+func (*within) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.IPv4Unspecified(), 0))
+}
+
+// LocalAddr implements net.Conn.
+func (w *within) LocalAddr() net.Addr { return w.RemoteAddr() }
+
+// SetReadDeadline implements net.Conn: the body is there.
+func (*within) SetReadDeadline(time.Time) error { return nil }

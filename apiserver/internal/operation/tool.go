@@ -1,0 +1,270 @@
+package operation
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Tool is an operation as agents call it: with named arguments, wherever the operation has them.
+type Tool struct {
+	*Operation
+	// Input describes the arguments, and Result an answer of success, each by itself.
+	Input, Result *jsonschema.Schema
+	// List is the member of an answer whose items may be told in parts; "": the answer itself is
+	// the list. Listed says whether there is one.
+	List   string
+	Listed bool
+
+	arguments map[string]argument
+	marks     *marks
+}
+
+// argument is where an argument goes.
+type argument struct {
+	in     string // path, query, body, whole (the body itself), or key
+	needed bool   // by agents alone: the operation itself complains of what it needs
+}
+
+// Names of arguments that a tool has beside those of its operation.
+const (
+	KeyArgument    = "idempotencyKey"
+	CursorArgument = "cursor"
+)
+
+// defs is where the components of a tool's schemas are.
+const defs = "#/$defs/"
+
+// NewTool makes the tool of an operation; nil: agents do not see it.
+func NewTool(op *Operation) *Tool {
+	if op.Agents == "" {
+		return nil
+	}
+	t := &Tool{Operation: op, arguments: map[string]argument{}}
+	in := newSchemas()
+	in.refs = defs
+	t.Input = &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{},
+		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
+	for i := range op.request.path.fields {
+		t.add(in, "path", &op.request.path.fields[i])
+	}
+	for i := range op.request.query.fields {
+		t.add(in, "query", &op.request.query.fields[i])
+	}
+	if op.request.body != nil {
+		t.addBody(in)
+	}
+	if op.Idempotency != Ignored {
+		t.put(KeyArgument, "key", false, &jsonschema.Schema{Type: "string",
+			Description: "The same key within 24 hours gives the first answer again: send it " +
+				"again when a call has failed on the way"})
+	}
+	if _, own := t.arguments[CursorArgument]; !own {
+		t.put(CursorArgument, "cursor", false, &jsonschema.Schema{Type: "string",
+			Description: "cursor of a truncated answer, with otherwise equal arguments: the rest"})
+	}
+	t.Input.Defs = in.components
+	t.describeResult()
+	return t
+}
+
+func (t *Tool) add(s *schemas, in string, f *field) {
+	if f.rules.agent == agentLacks || f.rules.stamped {
+		return
+	}
+	made := s.value(f, true)
+	if in == "body" {
+		made = s.field(f, true)
+	}
+	needed := f.rules.agent == agentNeeds
+	t.put(f.name, in, f.rules.required || needed, made)
+	t.arguments[f.name] = argument{in: in, needed: needed}
+}
+
+func (t *Tool) put(name, in string, required bool, schema *jsonschema.Schema) {
+	t.arguments[name] = argument{in: in}
+	t.Input.Properties[name] = schema
+	t.Input.PropertyOrder = append(t.Input.PropertyOrder, name)
+	if required {
+		t.Input.Required = append(t.Input.Required, name)
+	}
+}
+
+// addBody makes arguments of the members of a body. A body that is no object is one argument. So is
+// one with a name that stands for something else.
+func (t *Tool) addBody(s *schemas) {
+	body := t.request.body
+	var members []field
+	if shape := t.request.shapes[body.typ]; shape != nil {
+		members = shape.fields
+	}
+	taken := func(f field) bool {
+		_, twice := t.arguments[f.name]
+		return twice || f.name == KeyArgument || f.name == CursorArgument
+	}
+	if members == nil || slices.ContainsFunc(members, taken) {
+		schema := s.of(body.typ, true)
+		body.rules.describe(schema, body.typ, true)
+		t.put("body", "whole", true, schema)
+		return
+	}
+	for i := range members {
+		t.add(s, "body", &members[i])
+	}
+}
+
+// describeResult describes what an answer has, and finds out what of it is scraped.
+func (t *Tool) describeResult() {
+	answer := t.response
+	if t.Streams() {
+		answer = reflect.TypeOf(t.Event)
+	}
+	s := newSchemas()
+	s.refs, s.marked = defs, true
+	if answer != reflect.TypeFor[None]() {
+		t.Result = s.of(answer, false)
+		t.Result.Defs = s.components
+		t.marks = marksOf(answer)
+		t.List, t.Listed = listOf(answer)
+	}
+}
+
+// listOf is the member of an answer that makes it long.
+func listOf(t reflect.Type) (name string, listed bool) {
+	if t.Kind() == reflect.Slice && t != rawType {
+		return "", true
+	}
+	if t.Kind() != reflect.Struct {
+		return "", false
+	}
+	sh := &shape{byName: map[string]int{}}
+	sh.collect(t, nil, "json")
+	lists := 0
+	for _, f := range sh.fields {
+		if f.typ.Kind() != reflect.Slice || f.typ == rawType {
+			continue
+		}
+		if f.name == "content" || f.name == "items" {
+			return f.name, true
+		}
+		name = f.name
+		lists++
+	}
+	return name, lists == 1
+}
+
+// Fill makes a call of arguments. It refuses arguments that the tool does not have, and wants those
+// that agents need; the rest is the operation's to check. more are those of no operation.
+func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
+	call.Path, call.Query = map[string]string{}, url.Values{}
+	body := map[string]json.RawMessage{}
+	var faults fault.List
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		value := bytes.TrimSpace(args[name])
+		a, known := t.arguments[name]
+		switch {
+		case !known:
+			faults = append(faults, fault.Invalid(fault.UnknownParameter, name,
+				"the tool has no such argument"))
+		case a.in == "whole":
+			call.Body = value
+		case a.in == "body":
+			body[name] = value
+		case string(value) == "null": // is none
+		case a.in == "path":
+			call.Path[name] = plainText(value)
+		case a.in == "query":
+			for _, one := range several(value) {
+				call.Query.Add(name, plainText(one))
+			}
+		case a.in == "key":
+			call.Key = plainText(value)
+		}
+	}
+	for _, name := range t.Input.PropertyOrder {
+		value, given := args[name]
+		if t.arguments[name].needed && (!given || string(value) == "null") {
+			faults = append(faults, fault.Invalid(fault.InvalidRequest, name,
+				"is required of agents"))
+		}
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	if t.request.body != nil && call.Body == nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return fault.Wrap(fault.InvalidBody, err, "the arguments are no JSON")
+		}
+		call.Body = encoded
+	}
+	return nil
+}
+
+// plainText is a JSON value as a parameter has it: a text without its quotes, all else as JSON.
+func plainText(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
+
+// several are the items of an array, or the value itself.
+func several(value json.RawMessage) []json.RawMessage {
+	var items []json.RawMessage
+	if bytes.HasPrefix(value, []byte("[")) && json.Unmarshal(value, &items) == nil {
+		return items
+	}
+	return []json.RawMessage{value}
+}
+
+// path is that of the operation with its parameters filled in.
+func (c *Inside) path(op *Operation) string {
+	path := op.Routes[0].Path
+	for name, value := range c.Path {
+		path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(value))
+	}
+	return path
+}
+
+// Hints are what agents are told of a call's effect (the protocol's annotations of a tool).
+type Hints struct {
+	Effect      Effect `json:"effect"`
+	ReadOnly    bool   `json:"readOnlyHint"`
+	Destructive bool   `json:"destructiveHint"`
+	Idempotent  bool   `json:"idempotentHint"`
+	OpenWorld   bool   `json:"openWorldHint"`
+}
+
+// Hints are those of the operation.
+func (op *Operation) Hints() Hints {
+	e := op.Agents
+	return Hints{Effect: e, ReadOnly: e == Reads, Destructive: e == Destroys,
+		Idempotent: e == Reads || e == Sets || e == Destroys, OpenWorld: e == Spends}
+}
+
+// summary is what the description says of an operation to agents.
+func (t *Tool) summary() any {
+	needs := []string{}
+	for _, name := range t.Input.PropertyOrder {
+		if t.arguments[name].needed {
+			needs = append(needs, name)
+		}
+	}
+	return struct {
+		Hints
+		Needs []string `json:"needs"` // of agents alone
+	}{t.Hints(), needs}
+}
+
+// HasCursor says whether the operation has cursors of its own.
+func (t *Tool) HasCursor() bool { return t.arguments[CursorArgument].in == "query" }

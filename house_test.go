@@ -203,6 +203,7 @@ func TestImplementationsStayBehindTheirInterfaces(t *testing.T) {
 		{"github.com/alecthomas/kong", []string{"cmd"}},
 		{"go.opentelemetry.io", []string{"pkg/telemetry"}},
 		{"github.com/stripe/stripe-go/v85", []string{"apiserver/payment/stripe"}},
+		{"github.com/modelcontextprotocol/go-sdk", []string{"apiserver/agents", "cmd"}},
 	}
 	for _, s := range sources(t) {
 		if s.test || forTests(s.dir) {

@@ -38,7 +38,7 @@ func (s *Server) issuerState() (reachable, known bool) {
 
 // catalog is every resource of the customers' and the operators' API, in the order of the
 // specification, each with what it uses. Behind them is what is asked of the server itself.
-func (s *Server) catalog(document func() []byte) []resource {
+func (s *Server) catalog(document, agentDocument func() []byte) []resource {
 	c := &s.config
 	history := client.NewHistory(c.Store)
 	launcher := s.launcher()
@@ -73,7 +73,8 @@ func (s *Server) catalog(document func() []byte) []resource {
 			Operator: c.Operator, Store: c.Store, History: history, Lag: c.Lag,
 			Recount: c.Recount, Accounts: accounts},
 		system.Resource{Client: c.Client, Clock: c.Clock, Stopping: s.stopping.Load,
-			Issuer: s.issuerState, Metrics: c.Metrics, Document: document},
+			Issuer: s.issuerState, Metrics: c.Metrics, Document: document,
+			Agents: agentDocument},
 	}
 	if s.accounts != nil {
 		all = append(all, signin.Resource{Client: c.Client, Accounts: s.accounts,

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"slices"
 
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -14,6 +15,18 @@ func document(ops []*operation.Operation, of ...func(*operation.About)) ([]byte,
 		add(&said)
 	}
 	return operation.OpenAPI(said, ops)
+}
+
+// agentDocument is the description of those operations that agents may call.
+func agentDocument(ops []*operation.Operation, of ...func(*operation.About)) ([]byte, error) {
+	tools := slices.DeleteFunc(slices.Clone(ops),
+		func(op *operation.Operation) bool { return op.Agents == "" })
+	return document(tools, append(of, func(said *operation.About) {
+		said.Part = true
+		said.Title += " for agents"
+		said.Description = "The operations that agents may call, as tools of POST /mcp, named by their ids. " +
+			"Every text that was scraped comes marked as data there. " + said.Description
+	})...)
 }
 
 // ceilings says in the description what this server allows at most.
@@ -51,6 +64,7 @@ func tags() []operation.Tag {
 		{Name: "Sign-in", Description: "Sessions of people, who have a password here."},
 		{Name: "Programs", Description: "Programs that people let call in their stead: OAuth 2.1."},
 		{Name: "Administration", Description: "What operators ask of the service and tell it."},
+		{Name: "Agents", Description: "The gateway of agents, which calls operations as tools."},
 		{Name: "System", Description: "Questions to the server itself, by probes and tools."},
 	}
 }

@@ -11,7 +11,7 @@ import (
 // table.
 func exampleTables() []operation.Examples {
 	return []operation.Examples{memberExamples(),
-		signInExamples(), grantExamples(), customerExamples(), scraperExamples(),
+		signInExamples(), grantExamples(), agentExamples(), customerExamples(), scraperExamples(),
 		runExamples(), groupExamples(), moneyExamples(), noticeExamples(), operatorExamples()}
 }
 
@@ -136,14 +136,15 @@ func grantExamples() operation.Examples {
 			"redirect_uri": "http://127.0.0.1/back", "scope": "LLM_READ", "state": "af0ifjsldkj",
 			"code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
 			"code_challenge_method": "S256", "resource": "https://shoal.example"}`,
-		"svc_authorize_form text/html":          `"<!doctype html><title>Let a program in</title>"`,
-		"svc_authorize_page text/html":          `"<!doctype html><title>Let a program in</title>"`,
-		"svc_oauth_metadata application/json":   `{"issuer": "https://shoal.example"}`,
-		"svc_oauth_resource application/json":   `{"resource": "https://shoal.example"}`,
-		"svc_programs_form":                     `{"token": "QEJ3F7", "grant": "68e5b1c2d3f4a5b6c7d8e9f0"}`,
-		"svc_programs_form text/html":           `"<!doctype html><title>Programs</title>"`,
-		"svc_programs_page text/html":           `"<!doctype html><title>Programs</title>"`,
-		"svc_register_program application/json": `{"client_id": "svc_client_eyJuIjoiYSJ9.c2ln"}`,
+		"svc_authorize_form text/html":              `"<!doctype html><title>Let a program in</title>"`,
+		"svc_authorize_page text/html":              `"<!doctype html><title>Let a program in</title>"`,
+		"svc_oauth_metadata application/json":       `{"issuer": "https://shoal.example"}`,
+		"svc_oauth_resource application/json":       `{"resource": "https://shoal.example"}`,
+		"svc_oauth_agent_resource application/json": `{"resource": "https://shoal.example/mcp"}`,
+		"svc_programs_form":                         `{"token": "QEJ3F7", "grant": "68e5b1c2d3f4a5b6c7d8e9f0"}`,
+		"svc_programs_form text/html":               `"<!doctype html><title>Programs</title>"`,
+		"svc_programs_page text/html":               `"<!doctype html><title>Programs</title>"`,
+		"svc_register_program application/json":     `{"client_id": "svc_client_eyJuIjoiYSJ9.c2ln"}`,
 		"svc_revoke_token": `{"token": "svc_refresh_QEJ3F7",
 			"client_id": "svc_client_eyJuIjoiYSJ9.c2ln"}`,
 		"svc_revoke_token application/json": `{}`,
@@ -307,6 +308,18 @@ func noticeExamples() operation.Examples {
 		"WebhookWithSecret.secret":         `"whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"`,
 		"svc_get_notification_preferences": `{"SCRAPER_RUN_FAILED": "BOTH"}`,
 		"svc_put_notification_preferences": `{"SCRAPER_RUN_FAILED": "BOTH"}`,
+	}
+}
+
+// agentExamples are of the agent gateway.
+func agentExamples() operation.Examples {
+	return operation.Examples{
+		"svc_agent_api_docs application/json": `{"openapi": "3.1.0"}`,
+		"svc_mcp application/json": `{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+			"params": {"name": "svc_get_wallet", "arguments": {}}}`,
+		"svc_mcp text/event-stream":             `"event: message\ndata: {\"jsonrpc\": \"2.0\", \"id\": 1}\n\n"`,
+		"svc_end_mcp_session application/json":  `{}`,
+		"svc_end_mcp_session text/event-stream": `""`,
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"shoal.dev/shoal/apiserver/agents"
 	"shoal.dev/shoal/apiserver/api/admin"
 	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/signin"
@@ -168,6 +169,7 @@ type Server struct {
 	// grants let programs call in their stead; nil where there are no accounts.
 	grants *grants.Service
 	chain  *operation.Chain
+	agents *agents.Gateway
 	// customers and operators serve what comes by the listeners of each.
 	customers, operators fasthttp.RequestHandler
 	stopping             atomic.Bool
@@ -353,13 +355,20 @@ func RateClasses() []string {
 
 // operations is everything that is served. The description describes itself, too.
 func (s *Server) operations() ([]*operation.Operation, error) {
-	var described []byte
+	var described, forAgents []byte
 	var ops []*operation.Operation
-	for _, r := range s.catalog(func() []byte { return described }) {
+	for _, r := range s.catalog(func() []byte { return described },
+		func() []byte { return forAgents }) {
 		ops = append(ops, r.Operations()...)
 	}
+	s.agents = agents.New(agents.Config{Chain: s.chain, Client: s.config.Client,
+		History: client.NewHistory(s.config.Store), Clock: s.config.Clock}, ops)
+	ops = append(ops, s.agents.Operations()...)
 	var err error
-	described, err = document(ops, s.ceilings)
+	if described, err = document(ops, s.ceilings); err != nil {
+		return nil, err
+	}
+	forAgents, err = agentDocument(ops, s.ceilings)
 	return ops, err
 }
 
@@ -415,6 +424,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	s.endStreams()
 	s.endWork()
+	s.agents.Close()
 	cutOff, cancel := context.WithTimeout(context.Background(), cutOffTimeout)
 	defer cancel()
 	err = errors.Join(err, s.chain.Wait(cutOff))

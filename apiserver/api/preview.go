@@ -77,7 +77,7 @@ func StoppedRuns(open int, withData bool) []string {
 
 // PreviewToken is the token in the request of a DELETE.
 type PreviewToken struct {
-	Query  string `query:"token" max:"64" doc:"Of the preview; X-Preview-Token does as well"`
+	Query  string `query:"token" agent:"required" max:"64" doc:"Of the preview; X-Preview-Token does as well"`
 	Header string `header:"X-Preview-Token" max:"64"`
 }
 

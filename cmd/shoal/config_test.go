@@ -139,7 +139,7 @@ func TestCallFlags(t *testing.T) {
 		says  string
 	}{
 		{[]string{"--rate", "walk=1/1m"},
-			`--rate: "walk" is none of anonymous, general, group-run`},
+			`--rate: "walk" is none of agents, anonymous, general, group-run`},
 		{[]string{"--rate", "run"}, "--rate"},
 		{[]string{"--rate", "run=10"}, "want COUNT/PER"},
 		{[]string{"--rate", "run=/1m"}, "want COUNT/PER"},

@@ -62,6 +62,7 @@ type grammar struct {
 	Work     commands.Work     `cmd:"" help:"List the background work that is open, what is stuck first."`
 	Health   commands.Health   `cmd:"" help:"Ask a process whether it is ready."`
 	Billing  commands.Billing  `cmd:"" help:"Check the ledger against the stored pages."`
+	Mcp      commands.MCP      `cmd:"" help:"Speak with an agent's client, on standard input and output."`
 	Fetcher  commands.Fetcher  `cmd:"" help:"Drain a fetcher."`
 	Cluster  clusterCommand    `cmd:"" help:"Make a cluster and its nodes."`
 	Bench    bench.Command     `cmd:"" help:"Measure this build on this machine."`

@@ -19,7 +19,7 @@ func (r Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_customer", Routes: operation.Routes("GET /api/customer"), Group: group,
 		Summary: "Answers the customer's profile",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Customer, error) {
 		customer := newCustomer(from.Customer, from.View.Profile(from.Customer),
 			from.View.Subscription(from.Customer))

@@ -38,7 +38,7 @@ func (r Resource) putInfo() *operation.Operation {
 		Summary: "Keeps values under keys of the customer's own",
 		Description: "Keys that the body does not name stay as they are. A customer has at most " +
 			"100 keys, and 65,536 bytes of keys and values.",
-		Access: auth.Write, Feature: plans.DataCharts, Rate: limits.General,
+		Access: auth.Write, Agents: operation.Sets, Feature: plans.DataCharts, Rate: limits.General,
 		Errors: []fault.Code{fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *putInfoRequest) (AdditionalInfo,
 		error) {
@@ -67,7 +67,7 @@ func (Resource) getInfo() *operation.Operation {
 		ID:     "svc_get_additional_info",
 		Routes: operation.Routes("GET /api/customer/preferences/additional-info"), Group: group,
 		Summary: "Answers all that the customer keeps",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (AdditionalInfo, error) {
 		return newInfo(from.View.Profile(from.Customer)), nil
 	})
@@ -84,7 +84,7 @@ func (r Resource) deleteInfo() *operation.Operation {
 		Routes: operation.Routes("DELETE /api/customer/preferences/additional-info/{key}"),
 		Group:  group, Summary: "Removes a key, and answers what remains",
 		Description: "A key that is not there is removed already.",
-		Access:      auth.Write, Rate: limits.General,
+		Access:      auth.Write, Agents: operation.Destroys, Rate: limits.General,
 	}, func(ctx context.Context, from *operation.Caller, in *deleteInfoRequest) (AdditionalInfo,
 		error) {
 		if profile := from.View.Profile(from.Customer); profile == nil {

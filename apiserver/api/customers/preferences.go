@@ -36,7 +36,7 @@ func (r Resource) putPreferences() *operation.Operation {
 		Summary: "Sets by which ways the customer is told of events",
 		Description: "Events that the body does not name stay as they are. The ways are EMAIL, " +
 			"IN_APP, BOTH and NONE. What cannot be sent by e-mail stands in the application.",
-		Access: auth.Write, Rate: limits.General,
+		Access: auth.Write, Agents: operation.Sets, Rate: limits.General,
 		Errors: []fault.Code{fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *putPreferencesRequest) (NotificationPreferences, error) {
@@ -59,7 +59,7 @@ func (Resource) getPreferences() *operation.Operation {
 		ID:     "svc_get_notification_preferences",
 		Routes: operation.Routes("GET /api/customer/preferences/notifications"), Group: group,
 		Summary: "Answers by which ways the customer is told of each event",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (NotificationPreferences,
 		error) {
 		return newPreferences(from.View.Inbox(from.Customer)), nil

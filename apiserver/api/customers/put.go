@@ -30,7 +30,7 @@ func (r Resource) put() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_put_customer", Routes: operation.Routes("PUT /api/customer"), Group: group,
 		Summary: "Changes the customer's name",
-		Access:  auth.Write, Rate: limits.General,
+		Access:  auth.Write, Agents: operation.Sets, Rate: limits.General,
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Customer, error) {
 		profile, err := client.Do(ctx, r.Client, client.RenameCustomer{Customer: from.Customer,
 			Firstname: in.Body.Firstname, Lastname: in.Body.Lastname}, from.Call)

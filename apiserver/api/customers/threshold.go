@@ -31,7 +31,7 @@ func (r Resource) putWalletPreferences() *operation.Operation {
 		Summary: "Sets below which balance the wallet is low",
 		Description: "A new wallet's threshold is 5 EUR. A balance that is below the new one " +
 			"already is not told.",
-		Access: auth.Write, Rate: limits.General,
+		Access: auth.Write, Agents: operation.Sets, Rate: limits.General,
 	}, func(ctx context.Context, from *operation.Caller,
 		in *putWalletPreferencesRequest) (WalletPreferences, error) {
 		wallet, err := client.Do(ctx, r.Client, client.PutThreshold{Customer: from.Customer,
@@ -46,7 +46,7 @@ func (Resource) getWalletPreferences() *operation.Operation {
 		ID:     "svc_get_wallet_preferences",
 		Routes: operation.Routes("GET /api/customer/preferences/wallet"), Group: group,
 		Summary: "Answers below which balance the wallet is low",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (WalletPreferences, error) {
 		var preferences WalletPreferences
 		if wallet := from.View.Wallet(from.Customer); wallet != nil {

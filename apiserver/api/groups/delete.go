@@ -60,7 +60,7 @@ func (r Resource) previewDelete() *operation.Operation {
 		Summary: "Shows what the deletion of a group would do",
 		Description: api.PreviewDescription + " All scrapers of the group go with it. rows are " +
 			"those of runs that have ended; openRuns are stopped.",
-		Access: auth.Write, Rate: limits.General, Errors: deleteErrors,
+		Access: auth.Write, Agents: operation.Adds, Rate: limits.General, Errors: deleteErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *target) (api.DeletionPreview, error) {
 		deletion, err := in.deletion(ctx, r, from)
 		if err != nil {
@@ -105,7 +105,8 @@ func (r Resource) delete() *operation.Operation {
 			"does what was charged. Without withData its rows stay, too, and are read by run. " +
 			"With it nobody sees them from then on, and they go in the background. Rows that " +
 			"its scrapers have in other groups stay.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access: auth.Write, Agents: operation.Destroys,
+		Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.LimitReached, fault.NotFound}, api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,
 		error) {

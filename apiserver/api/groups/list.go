@@ -19,7 +19,7 @@ func (Resource) list() *operation.Operation {
 		ID: "svc_list_groups", Routes: operation.Routes("GET /api/scraper/group/list"),
 		Group:   group,
 		Summary: "Lists the customer's own groups, oldest first",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Streamed[[]Group],
 		error) {
 		var answer operation.Streamed[[]Group]

@@ -91,7 +91,8 @@ func (r Resource) put() *operation.Operation {
 		Description: "What an update does not name stays as it is. An id that is not one of the " +
 			"customer's groups is refused. With retentionCount, rows of older runs are deleted in " +
 			"the background when a run has ended.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access: auth.Write, Agents: operation.Adds,
+		Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.NameTaken, fault.LimitReached,
 			fault.PlanLimitReached, fault.FeatureNotInPlan},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Group, error) {

@@ -25,7 +25,7 @@ func (Resource) listShared() *operation.Operation {
 		Summary: "Lists the groups that others share with the customer",
 		Description: "They are shared with the e-mail address of its profile. Their rows, " +
 			"categories, runs and link errors are read by the operations of one's own groups.",
-		Access: auth.Read, Rate: limits.Read,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Group, error) {
 		list := []Group{}
 		profile := from.View.Profile(from.Customer)
@@ -71,7 +71,8 @@ func (r Resource) share() *operation.Operation {
 		Description: "All addresses are added or none; who has the group already keeps it. The " +
 			"answer does not tell whether an address is a customer's. A group is shared with " +
 			"100 addresses at most, the groups of a customer 2,000 times.",
-		Access: auth.Write, Feature: plans.DataSharing, Rate: limits.General,
+		Access: auth.Write, Agents: operation.Sets,
+		Feature: plans.DataSharing, Rate: limits.General,
 		Idempotency: operation.Required,
 		Errors:      []fault.Code{fault.NotFound, fault.LimitReached, fault.PlanLimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *shareRequest) (operation.None,
@@ -97,7 +98,8 @@ func (r Resource) revoke() *operation.Operation {
 		ID:     "svc_revoke_group_share",
 		Routes: operation.Routes("DELETE /api/scraper/shared/group/{id}"), Group: shared,
 		Summary: "Ends the share of a group with an e-mail address",
-		Access:  auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access:  auth.Write, Agents: operation.Destroys,
+		Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *revokeRequest) (operation.None,
 		error) {
@@ -117,7 +119,8 @@ func (Resource) recipients() *operation.Operation {
 		ID:     "svc_list_group_shares",
 		Routes: operation.Routes("GET /api/scraper/shared/group/{id}/list"), Group: shared,
 		Summary: "Lists the e-mail addresses that a group is shared with, for its owner",
-		Access:  auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
+		Access:  auth.Read, Agents: operation.Reads,
+		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *recipientsRequest) ([]string, error) {
 		if _, err := ownership.Group(from.View, from.Customer, in.ID, "id"); err != nil {
 			return nil, err

@@ -26,7 +26,8 @@ func (Resource) starts() *operation.Operation {
 		Description: "Scrapers with a schedule of their own have starts of their own. The first " +
 			"start of which the balance, the plan or a recipe refuses scrapers is told as " +
 			"SCHEDULED_START_REFUSED. Those behind it are not, for the same reason.",
-		Access: auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
+		Access: auth.Read, Agents: operation.Reads,
+		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *startsRequest) (api.Starts, error) {
 		g, err := ownership.Group(from.View, from.Customer, in.ID, "id")
 		if err != nil {

@@ -38,7 +38,8 @@ func (r Resource) putStartType() *operation.Operation {
 			"time zone, at a minute that is the group's own. A scraper's own schedule wins. NONE " +
 			"pauses both, MANUAL the group's alone. Of starts that were missed the newest is made " +
 			"up for if it is under an hour old. A scraper that runs is skipped.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access: auth.Write, Agents: operation.Sets,
+		Rate: limits.General, Idempotency: operation.Required,
 		Errors: []fault.Code{fault.NotFound, fault.FeatureNotInPlan},
 	}, func(ctx context.Context, from *operation.Caller, in *startTypeRequest) (
 		operation.Streamed[[]StartTypeForGroup], error) {

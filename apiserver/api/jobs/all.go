@@ -20,7 +20,7 @@ type allRequest struct {
 	GroupID ids.ID `query:"groupId" doc:"Runs in this group alone: one of the customer's, or one that is shared with it"`
 	Limit   int    `query:"limit" default:"100" min:"1" clamp:"1000"`
 	Cursor  string `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
-	Format  string `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+	Format  string `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
 }
 
 // exportedAtOnce are read from the history at a time.
@@ -37,7 +37,7 @@ func (r Resource) all() *operation.Operation {
 			"groupId it reads a group, also one that is shared with the customer; an answer " +
 			"under way breaks off when that ends.",
 		Media:  api.ExportTypes(),
-		Access: auth.Read, Rate: limits.Read, Timeout: 10 * time.Minute,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Errors: []fault.Code{fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *allRequest) (operation.Streamed[api.CursorPage[Job]], error) {

@@ -28,7 +28,7 @@ const errorsAtOnce = 1_000
 type LinkError struct {
 	URL    string     `json:"url"`
 	Status *uint16    `json:"status" doc:"HTTP status of the last answer; null without one"`
-	Error  string     `json:"error" doc:"What went wrong, in words"`
+	Error  string     `json:"error" scraped:"url" doc:"What went wrong, in words"`
 	Code   fault.Code `json:"code" doc:"What went wrong, for programs"`
 	Place  string     `json:"place" doc:"To go on behind this error with after"`
 }
@@ -48,7 +48,7 @@ func (r Resource) errors() *operation.Operation {
 		Summary: "Lists the errors of a run's links, in the order of its list",
 		Description: "At most 100,000; when there are as many as limit, those behind them " +
 			"come with after.",
-		Access: auth.Read, Rate: limits.Read, Timeout: 2 * time.Minute,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 2 * time.Minute,
 		Errors: []fault.Code{fault.JobNotFound},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *errorsRequest) (operation.Streamed[[]LinkError], error) {

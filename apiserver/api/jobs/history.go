@@ -35,7 +35,7 @@ func (r Resource) history() *operation.Operation {
 		Summary: "Lists the customer's runs, newest first unless told otherwise",
 		Description: "With a groupId in filters that names one group which is shared with the " +
 			"customer, the runs in that group.",
-		Access: auth.Read, Rate: limits.Read,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidFilter, fault.InvalidSort, fault.InvalidPage},
 	}, func(ctx context.Context, from *operation.Caller, in *historyRequest) (api.Page[Job],
 		error) {

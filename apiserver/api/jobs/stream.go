@@ -72,7 +72,7 @@ func (r Resource) stream() *operation.Operation {
 		ID:     "svc_stream_scraper_job",
 		Routes: operation.Routes("GET /api/scraper-job-status/{id}/stream"), Group: group,
 		Summary: "Streams the progress of a run", Description: streamDescription,
-		Access: auth.Read, Rate: limits.Read, Event: JobProgress{},
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Event: JobProgress{},
 		Errors: []fault.Code{fault.JobNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {
@@ -90,7 +90,7 @@ func (r Resource) streamOfScraper() *operation.Operation {
 		ID:     "svc_stream_scraper",
 		Routes: operation.Routes("GET /api/scraper/{id}/stream-job-status"), Group: group,
 		Summary: "Streams the progress of a scraper's run", Description: streamDescription,
-		Access: auth.Read, Rate: limits.Read, Event: JobProgress{},
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Event: JobProgress{},
 		Errors: []fault.Code{fault.JobNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *streamRequest) (operation.Events,
 		error) {

@@ -22,7 +22,7 @@ func (r Resource) delete() *operation.Operation {
 		Summary: "Revokes an API key at once",
 		Description: "A key may revoke any key of its customer, itself included; keys of scope " +
 			"LLM_READ may not.",
-		Access: auth.Write, Rate: limits.General,
+		Access: auth.Write, Agents: operation.Destroys, Rate: limits.General,
 		Errors: []fault.Code{fault.KeyNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,
 		error) {

@@ -18,7 +18,7 @@ func (r Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_keys", Routes: operation.Routes("GET /api/key/list"), Group: group,
 		Summary: "Lists the API keys, oldest first, without their secrets",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (KeyList, error) {
 		list := KeyList{Keys: []Key{}}
 		for _, k := range from.View.Keys(from.Customer) {

@@ -29,7 +29,7 @@ func (r Resource) whoAmI() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_whoami", Routes: operation.Routes("GET /api/key/whoami"), Group: group,
 		Summary: "Says who the credential belongs to",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (Identity, error) {
 		if from.SignIn() {
 			return Identity{CustomerRef: from.Customer, Scope: model.ScopeUser}, nil

@@ -93,7 +93,7 @@ func (Resource) list() *operation.Operation {
 		Group: group, Summary: "Lists the customer's notifications, newest first",
 		Description: "They stay for 90 days. Beyond 1,000 the oldest one that was read goes. " +
 			"While none was read, the newest one counts those that find no room.",
-		Access: auth.Read, Rate: limits.Read,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidPage},
 	}, func(_ context.Context, from *operation.Caller, in *listRequest) (api.Page[Notification],
 		error) {
@@ -123,7 +123,7 @@ func (Resource) unread() *operation.Operation {
 		ID:     "svc_count_unread_notifications",
 		Routes: operation.Routes("GET /api/notifications/unread"), Group: group,
 		Summary: "Counts the notifications that the customer has not read",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (UnreadNotifications, error) {
 		return UnreadNotifications{Unread: from.View.Inbox(from.Customer).Unread}, nil
 	})
@@ -145,7 +145,7 @@ func (r Resource) put() *operation.Operation {
 		ID: "svc_put_notification", Routes: operation.Routes("PUT /api/notifications/{id}"),
 		Group: group, Summary: "Notes that a notification was read, or that it was not",
 		Description: "Answers how many are unread then.",
-		Access:      auth.Write, Rate: limits.General,
+		Access:      auth.Write, Agents: operation.Sets, Rate: limits.General,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (UnreadNotifications,
 		error) {
@@ -160,7 +160,7 @@ func (r Resource) readAll() *operation.Operation {
 		ID: "svc_read_notifications", Routes: operation.Routes("POST /api/notifications/read"),
 		Group: group, Summary: "Notes that all notifications were read",
 		Description: "Answers how many are unread then: those that came meanwhile.",
-		Access:      auth.Write, Rate: limits.General,
+		Access:      auth.Write, Agents: operation.Sets, Rate: limits.General,
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (UnreadNotifications,
 		error) {
 		return r.mark(ctx, client.ReadNotices{Customer: from.Customer})

@@ -25,7 +25,7 @@ type CurlPreviewInput struct {
 }
 
 type curlBasedRequest struct {
-	MaxCharge *int64           `query:"maxChargeMicros" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	MaxCharge *int64           `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
 	Body      CurlPreviewInput `body:"json" limit:"262144"`
 }
 
@@ -38,7 +38,8 @@ func (r Resource) fromCurl() *operation.Operation {
 		Group:       group,
 		Summary:     "Proposes scrapers for the answer to a request, given as a curl command",
 		Description: description,
-		Access:      auth.Read, Feature: plans.API, Rate: limits.Preview, Timeout: trial.Timeout,
+		Access:      auth.Read, Agents: operation.Spends,
+		Feature: plans.API, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *curlBasedRequest) ([]ScraperProposal,
 		error) {

@@ -20,12 +20,12 @@ type FieldsPreviewInput struct {
 // FieldsPreview answers a preview of fields.
 type FieldsPreview struct {
 	URL       string         `json:"url"`
-	Fields    map[string]any `json:"fields" doc:"What the page says, by the names asked for; null where it says nothing"`
+	Fields    map[string]any `json:"fields" scraped:"url" doc:"What the page says, by the names asked for; null where it says nothing"`
 	ElapsedMs int64          `json:"elapsedMs"`
 }
 
 type fieldsRequest struct {
-	MaxCharge *int64             `query:"maxChargeMicros" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	MaxCharge *int64             `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
 	Body      FieldsPreviewInput `body:"json" limit:"65536"`
 }
 
@@ -43,7 +43,7 @@ func (r Resource) fields() *operation.Operation {
 			"language model is asked for the rest. Of a list the first item counts. The page is " +
 			"fetched and paid like any other. One that says nothing of what is asked costs " +
 			"nothing, and the header Shoal-Reason says why. Nothing is saved.",
-		Access: auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
+		Access: auth.Read, Agents: operation.Spends, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.TypeNotRunnable}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *fieldsRequest) (FieldsPreview, error) {
 		began := r.Clock.Now()

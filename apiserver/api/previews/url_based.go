@@ -26,7 +26,7 @@ type URLPreviewInput struct {
 type urlBasedRequest struct {
 	TryWithHiddenData bool            `query:"tryWithHiddenData" default:"false" doc:"Read microdata and RDFa where JSON-LD states nothing"`
 	UseCache          bool            `query:"useCache" default:"false" doc:"Answer the same preview of the last hour, if there is one"`
-	MaxCharge         *int64          `query:"maxChargeMicros" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	MaxCharge         *int64          `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
 	Body              URLPreviewInput `body:"json" limit:"262144"`
 }
 
@@ -44,7 +44,7 @@ func (r Resource) fromURL() *operation.Operation {
 		ID: urlBasedID, Routes: operation.Routes("POST /api/scraper-simple/url-based"),
 		Group:   group,
 		Summary: "Proposes scrapers for a page", Description: description,
-		Access: auth.Read, Rate: limits.Preview, Timeout: trial.Timeout,
+		Access: auth.Read, Agents: operation.Spends, Rate: limits.Preview, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *urlBasedRequest) ([]ScraperProposal,
 		error) {

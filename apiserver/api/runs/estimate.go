@@ -41,7 +41,7 @@ func (r Resource) estimate() *operation.Operation {
 			"longest chains by the dearest. A sample narrows the tiers to those it needed. " +
 			"Free requests are taken off. A new list is estimated by the scraper that is to be " +
 			"its template, with links. It is no cap: maxChargeMicros of a launch is.",
-		Access: auth.Read, Rate: limits.Read,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound, fault.TierUnavailable, fault.SchemaGone,
 			fault.SearchNotConfigured},
 	}, func(ctx context.Context, from *operation.Caller, in *estimateRequest) (RunEstimate, error) {

@@ -45,7 +45,7 @@ func newGroupRuns(group ids.ID, l *client.LaunchedRuns) RunsOfGroup {
 
 type groupRunRequest struct {
 	ID        ids.ID `path:"id"`
-	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"All runs together stop rather than cost more. Each gets its cheapest page, and of the rest by what its last run cost, or its links. Where no page is left a scraper is skipped as NOT_AFFORDABLE. In micros, millionths of a euro"`
+	MaxCharge *int64 `query:"maxChargeMicros" agent:"required" min:"0" doc:"All runs together stop rather than cost more. Each gets its cheapest page, and of the rest by what its last run cost, or its links. Where no page is left a scraper is skipped as NOT_AFFORDABLE. In micros, millionths of a euro"`
 }
 
 const groupRunID = "svc_run_group"
@@ -61,7 +61,8 @@ func (r Resource) startGroup() *operation.Operation {
 			"a time, and scrapers beyond are skipped as LIMIT_REACHED. So are those that could " +
 			"not be made ready within 45 s. Scrapers of list runs have NO_SOURCE. " +
 			"The same Idempotency-Key within 24 hours answers the original runs.",
-		Access: auth.Write, Feature: plans.ManualRun, Rate: limits.GroupRun,
+		Access: auth.Write, Agents: operation.Spends,
+		Feature: plans.ManualRun, Rate: limits.GroupRun,
 		Idempotency: operation.Optional, Timeout: 2 * time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.IdempotencyInFlight,
 			fault.IdempotencyOverflow, fault.OutOfSpace},
@@ -89,7 +90,8 @@ func (r Resource) stopGroup() *operation.Operation {
 		Description: "The state of each run is final at once. Pages that are being fetched are " +
 			"still stored and charged; the call does not wait for them. Rows already there are " +
 			"kept. Scrapers that are not running are left as they are.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Optional,
+		Access: auth.Write, Agents: operation.Sets,
+		Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *groupRequest) (RunsOfGroup, error) {
 		stopped, err := client.Do(ctx, r.Client,
@@ -125,7 +127,8 @@ func (r Resource) estimateGroup() *operation.Operation {
 		Description: "It is the sum of the estimates of the scrapers that a run of the group " +
 			"would launch. Of more than 100 it looks at 100, spread over all. Free requests are " +
 			"taken off once. It is no cap: maxChargeMicros of a launch is.",
-		Access: auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
+		Access: auth.Read, Agents: operation.Reads,
+		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *groupRequest) (GroupEstimate,
 		error) {
 		e, err := r.Launcher.EstimateGroup(ctx, api.Launching(from, groupEstimateID), in.ID)

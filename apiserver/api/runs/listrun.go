@@ -36,7 +36,7 @@ type ListRun struct {
 	ItemsConfig       []model.Field     `json:"itemsConfig" max:"500" doc:"The fields of a row. Exactly one of itemsConfig, templateScraperId and scraperId is given."`
 	Rerun             bool              `json:"rerun" doc:"Only addresses that were never charged under this scraper"`
 	Force             bool              `json:"force" doc:"All addresses again"`
-	MaxChargeMicros   *int64            `json:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
+	MaxChargeMicros   *int64            `json:"maxChargeMicros" agent:"required" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
 }
 
 // LaunchedListRun answers a list run.
@@ -123,7 +123,8 @@ func (r Resource) startList() *operation.Operation {
 			"that end uncharged, and 3 reads of a domain. A customer who has never topped up " +
 			"gets a run that has failed with a message. With the tag of a plugin the rows are " +
 			"those of MARKETPLACE, described at PUT /api/scraper.",
-		Access: auth.Write, Feature: plans.ManualRun, Rate: limits.ListRun,
+		Access: auth.Write, Agents: operation.Spends,
+		Feature: plans.ManualRun, Rate: limits.ListRun,
 		Idempotency: operation.Optional, Timeout: listRunTime,
 		Errors: append([]fault.Code{fault.InvalidURL, fault.ListTooLarge, fault.TagNotResolved,
 			fault.GroupNotFound,

@@ -17,7 +17,7 @@ import (
 
 type runRequest struct {
 	ID        ids.ID `path:"id"`
-	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
+	MaxCharge *int64 `query:"maxChargeMicros" agent:"required" min:"0" doc:"The run stops rather than cost more, in micros, millionths of a euro"`
 }
 
 const runID = "svc_run_scraper"
@@ -34,7 +34,7 @@ func (r Resource) start() *operation.Operation {
 			"same Idempotency-Key " +
 			"within 24 hours answers the original run. Scrapers of list runs run through POST " +
 			"/api/scraper/url-list-run.",
-		Access: auth.Write, Feature: plans.ManualRun, Rate: limits.Run,
+		Access: auth.Write, Agents: operation.Spends, Feature: plans.ManualRun, Rate: limits.Run,
 		Idempotency: operation.Optional, Timeout: time.Minute,
 		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable,
 			fault.StartURLsUnreachable, fault.SearchNotConfigured}, launch.Errors()...),

@@ -17,7 +17,7 @@ const sampleID = "svc_get_scraper_sample_data"
 type sampleRequest struct {
 	ID        ids.ID `path:"id"`
 	UseCache  bool   `query:"useCache" default:"false" doc:"Answer the sample of the last hour, if there is one of the scraper as it is now"`
-	MaxCharge *int64 `query:"maxChargeMicros" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
+	MaxCharge *int64 `query:"maxChargeMicros" agent:"required" min:"0" doc:"The call is refused rather than cost more, in micros, millionths of a euro"`
 }
 
 // sample is GET /api/scraper/{id}/get-sample-data.
@@ -31,7 +31,7 @@ func (r Resource) sample() *operation.Operation {
 			"The rows are answered and not kept. Where there are none the header Shoal-Reason " +
 			"says why. At most 1,000 rows and about 768 KiB are answered. The call waits up to " +
 			"55 s; who hangs up ends the run.",
-		Access: auth.Read, Rate: limits.Sample, Timeout: trial.Timeout,
+		Access: auth.Read, Agents: operation.Spends, Rate: limits.Sample, Timeout: trial.Timeout,
 		Errors: append([]fault.Code{fault.NotFound, fault.TypeNotRunnable, fault.SchemaGone,
 			fault.SearchNotConfigured}, trial.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *sampleRequest) ([]api.Row, error) {

@@ -28,7 +28,8 @@ func (r Resource) stop() *operation.Operation {
 		Description: "The run's state is final at once. Pages that are being fetched are still " +
 			"stored and charged. The call waits for them, up to 10 s. A scraper that is not " +
 			"running is left as it is. Rows already there are kept.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required, Status: 200,
+		Access: auth.Write, Agents: operation.Sets,
+		Rate: limits.General, Idempotency: operation.Required, Status: 200,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *stopRequest) (operation.None, error) {
 		stopped, err := client.Do(ctx, r.Client,

@@ -28,7 +28,7 @@ func (r Resource) previewDelete() *operation.Operation {
 		Routes: operation.Routes("POST /api/schema/customer/{id}/preview-delete"), Group: group,
 		Summary:     "Shows what the deletion of a schema of the customer would do",
 		Description: api.PreviewDescription,
-		Access:      auth.Write, Rate: limits.General,
+		Access:      auth.Write, Agents: operation.Adds, Rate: limits.General,
 		Errors: []fault.Code{fault.SchemaNotFound},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *previewRequest) (api.DeletionPreview, error) {
@@ -57,7 +57,8 @@ func (r Resource) delete() *operation.Operation {
 		Summary: "Deletes a schema of the customer after a preview",
 		Description: api.CommitDescription + " AI_CONF scrapers that refer to the schema stay " +
 			"and fail at their next run.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access: auth.Write, Agents: operation.Destroys,
+		Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.SchemaNotFound}, api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,
 		error) {

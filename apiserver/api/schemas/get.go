@@ -21,7 +21,7 @@ func (Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_schema", Routes: operation.Routes("GET /api/schema/get/{id}"), Group: group,
 		Summary: "Reads a schema of the customer, or a global one",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.SchemaNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Schema, error) {
 		s, err := ownership.Schema(from.View, from.Customer, in.ID, "id")
@@ -61,7 +61,7 @@ func (Resource) list() *operation.Operation {
 		ID: "svc_list_customer_schemas", Routes: operation.Routes("GET /api/schema/customer"),
 		Group:   group,
 		Summary: "Lists the customer's own schemas, oldest first",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]SchemaListEntry, error) {
 		return newList(from.View.Schemas(from.Customer)), nil
 	})

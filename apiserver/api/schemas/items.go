@@ -42,7 +42,7 @@ func (Resource) items() *operation.Operation {
 		Group:       group,
 		Summary:     "Lists common field names with their JSON types",
 		Description: "AI_CONF finds these in what pages state; other names work too.",
-		Access:      auth.Read, Rate: limits.Read,
+		Access:      auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(context.Context, *operation.Caller, *struct{}) ([]CommonField, error) {
 		return items, nil
 	})

@@ -26,7 +26,8 @@ func (r Resource) put() *operation.Operation {
 		Description: "The content is compiled: what cannot check a row is refused, with its " +
 			"place. Runs that began before a " +
 			"change go on with the schema as it was.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access: auth.Write, Agents: operation.Adds,
+		Rate: limits.General, Idempotency: operation.Required,
 		Invalid: fault.SchemaValidation,
 		Errors: []fault.Code{fault.SchemaValidation, fault.LimitReached,
 			fault.OutOfSpace},

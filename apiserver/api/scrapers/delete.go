@@ -65,7 +65,7 @@ func (r Resource) previewDelete() *operation.Operation {
 		Summary: "Shows what the deletion of a scraper would do",
 		Description: api.PreviewDescription + " rows are those of runs that have ended; " +
 			"openRuns are stopped.",
-		Access: auth.Write, Rate: limits.General, Errors: deleteErrors,
+		Access: auth.Write, Agents: operation.Adds, Rate: limits.General, Errors: deleteErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *target) (api.DeletionPreview, error) {
 		deletion, err := in.deletion(ctx, r, from)
 		if err != nil {
@@ -100,7 +100,8 @@ func (r Resource) delete() *operation.Operation {
 		Description: api.CommitDescription + " Its runs are stopped. Their records stay, and so " +
 			"does what was charged. Without withData its rows stay, too, and are read by group " +
 			"or run. With it nobody sees them from then on, and they go in the background.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access: auth.Write, Agents: operation.Destroys,
+		Rate: limits.General, Idempotency: operation.Required,
 		Errors: append([]fault.Code{fault.LimitReached, fault.ScraperNotFound},
 			api.CommitErrors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *deleteRequest) (operation.None,

@@ -21,7 +21,7 @@ func (Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_scraper", Routes: operation.Routes("GET /api/scraper/{id}"), Group: group,
 		Summary: "Answers a scraper",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (Scraper, error) {
 		s, err := ownership.Scraper(from.View, from.Customer, in.ID, "id")
@@ -38,7 +38,7 @@ func (Resource) getV2() *operation.Operation {
 		ID: "svc_get_scraper_v2", Routes: operation.Routes("GET /api/scraper/v2/{id}"),
 		Group:   group,
 		Summary: "Answers a scraper in the enriched form",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (EnrichedScraper, error) {
 		s, err := ownership.Scraper(from.View, from.Customer, in.ID, "id")

@@ -37,7 +37,7 @@ func (r Resource) list() *operation.Operation {
 		Summary: "Lists the customer's scrapers, newest first",
 		Description: "A page may have fewer scrapers than limit although more follow, when " +
 			"they are large.",
-		Access: auth.Read, Rate: limits.Read,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.InvalidCursor},
 	}, func(_ context.Context, from *operation.Caller, in *listRequest) (api.CursorPage[Scraper],
 		error) {

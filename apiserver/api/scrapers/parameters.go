@@ -46,7 +46,7 @@ func (Resource) parameters() *operation.Operation {
 		ID:     "svc_get_config_parameters",
 		Routes: operation.Routes("GET /api/scraper/config/parameters"), Group: group,
 		Summary: "Answers the limits of file uploads",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(context.Context, *operation.Caller, *struct{}) (UploadLimits, error) {
 		return limit,
 			nil

@@ -48,7 +48,8 @@ func (r Resource) previewRule() *operation.Operation {
 			"whose text in the first match is the output. onNoMatch is KEEP (the source as it " +
 			"is), NULL or EMPTY. ENUM_MAP looks up numbers and booleans as JSON writes them; " +
 			"without a match and a default it writes nothing.",
-		Access: auth.Read, Rate: limits.General, Invalid: fault.SchemaValidation,
+		Access: auth.Read, Agents: operation.Reads,
+		Rate: limits.General, Invalid: fault.SchemaValidation,
 		Errors: []fault.Code{fault.SchemaValidation},
 	}, func(ctx context.Context, from *operation.Caller, in *previewRuleRequest) (RulePreview,
 		error) {

@@ -46,7 +46,8 @@ func (r Resource) put() *operation.Operation {
 		ID: "svc_create_scraper", Routes: operation.Routes("PUT /api/scraper"), Group: group,
 		Summary:     "Creates a scraper, or replaces the one with the given id",
 		Description: putDescription,
-		Access:      auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access:      auth.Write, Agents: operation.Adds,
+		Rate: limits.General, Idempotency: operation.Required,
 		Invalid: fault.SchemaValidation,
 		Errors:  putErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Scraper, error) {
@@ -70,7 +71,8 @@ func (r Resource) putV2() *operation.Operation {
 			"enriched form",
 		Description: putDescription +
 			" What the enriched form has beside the plain one is ignored.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access: auth.Write, Agents: operation.Adds,
+		Rate: limits.General, Idempotency: operation.Required,
 		Invalid: fault.SchemaValidation,
 		Errors:  putErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *putV2Request) (EnrichedScraper,

@@ -30,7 +30,8 @@ func (r Resource) retention() *operation.Operation {
 		Description: "When a run has ended, the rows of those before the newest ones are " +
 			"deleted in the background. Runs that brought no rows do not count. Run records, " +
 			"and what was charged, stay. The group's count wins over the scraper's.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Optional,
+		Access: auth.Write, Agents: operation.Sets,
+		Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *retentionRequest) (Scraper, error) {
 		put := client.PutRetention{Customer: from.Customer, Scraper: in.ID}

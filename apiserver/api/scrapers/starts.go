@@ -21,7 +21,8 @@ func (Resource) starts() *operation.Operation {
 			"starts are the group's. The first start that the balance, the plan or the recipe " +
 			"refuses is told as SCHEDULED_START_REFUSED. Those behind it are not, for the same " +
 			"reason.",
-		Access: auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.ScraperNotFound},
+		Access: auth.Read, Agents: operation.Reads,
+		Rate: limits.Read, Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *getRequest) (api.Starts, error) {
 		s, err := ownership.Scraper(from.View, from.Customer, in.ID, "id")
 		if err != nil {

@@ -37,7 +37,8 @@ func (r Resource) listGrants() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_grants", Routes: operation.Routes("GET /api/auth/grants"), Group: programs,
 		Summary:     "Lists the programs that may call in the customer's stead",
-		Description: "The oldest first.", Access: auth.Read, Rate: limits.Read,
+		Description: "The oldest first.", Access: auth.Read, Agents: operation.Reads,
+		Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (GrantList, error) {
 		list := GrantList{Grants: []Grant{}}
 		for _, g := range from.View.GrantsOf(from.Customer) {
@@ -57,7 +58,8 @@ func (r Resource) endGrant() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_end_grant", Routes: operation.Routes("DELETE /api/auth/grants/{id}"),
 		Group: programs, Summary: "Ends a grant at once, and all tokens of it",
-		Access: auth.Write, Rate: limits.General, Errors: []fault.Code{fault.NotFound},
+		Access: auth.Write, Agents: operation.Destroys,
+		Rate: limits.General, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *grantRequest) (operation.None,
 		error) {
 		if grant := from.View.Grant(in.ID); grant == nil || grant.Customer != from.Customer {

@@ -55,7 +55,8 @@ func (r Resource) Operations() []*operation.Operation {
 		r.page(), r.enter(), r.leave(), r.passwordPage(), r.enterPassword(),
 		r.recoverPage(), r.enterRecover(), r.newPasswordPage(), r.enterNewPassword(),
 		r.signUpPage(), r.enterSignUp(),
-		r.metadata(), r.resourceMetadata(), r.register(), r.authorize(), r.decide(), r.token(),
+		r.metadata(), r.resourceMetadata(), r.agentMetadata(),
+		r.register(), r.authorize(), r.decide(), r.token(),
 		r.revoke(), r.listGrants(), r.endGrant(), r.programsPage(), r.endProgram()}
 }
 

@@ -78,18 +78,31 @@ const MetadataPath = "/.well-known/oauth-protected-resource"
 
 // resourceMetadata is GET /.well-known/oauth-protected-resource.
 func (r Resource) resourceMetadata() *operation.Operation {
+	return r.resource("svc_oauth_resource", "",
+		"Says who grants access to this service: itself")
+}
+
+// agentMetadata is GET /.well-known/oauth-protected-resource/mcp.
+func (r Resource) agentMetadata() *operation.Operation {
+	return r.resource("svc_oauth_agent_resource", agentPath,
+		"Says who grants access to the agent gateway of this service")
+}
+
+// agentPath is where agents call.
+const agentPath = "/mcp"
+
+// resource says who grants access to what is below a path.
+func (r Resource) resource(id, path, summary string) *operation.Operation {
 	return operation.Define(operation.Declaration{
-		ID: "svc_oauth_resource", Group: programs,
-		Routes:  operation.Routes("GET " + MetadataPath),
-		Summary: "Says who grants access to this service: itself", Access: auth.Public,
-		Description: "The metadata of RFC 9728.", Rate: limits.Anonymous, Media: inJSON,
-		Lenient: true,
+		ID: id, Group: programs, Routes: operation.Routes("GET " + MetadataPath + path),
+		Summary: summary, Access: auth.Public, Description: "The metadata of RFC 9728.",
+		Rate: limits.Anonymous, Media: inJSON, Lenient: true,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
 		own, err := base(from)
 		if err != nil {
 			return operation.Raw{}, err
 		}
-		return answerJSON(0, map[string]any{"resource": own,
+		return answerJSON(0, map[string]any{"resource": own + path,
 			"authorization_servers": []string{own}, "scopes_supported": grants.Scopes(),
 			"bearer_methods_supported": []string{"header"}})
 	})

@@ -40,7 +40,7 @@ func (r Resource) planFeatures() *operation.Operation {
 		Summary: "Lists the legacy plans with their features and limits, by level",
 		Description: "A customer without a subscription pays as it goes. It has every feature, " +
 			"and none of these limits.",
-		Access: auth.Public, Rate: limits.Anonymous,
+		Access: auth.Public, Agents: operation.Reads, Rate: limits.Anonymous,
 	}, func(context.Context, *operation.Caller, *struct{}) ([]PlanFeatures, error) {
 		list := []PlanFeatures{}
 		for _, p := range r.Plans.Plans() {
@@ -60,7 +60,7 @@ func (r Resource) prices() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_plan_prices", Routes: operation.Routes("GET /api/subscription/prices"),
 		Group: group, Summary: "Lists what the plans cost that customers may choose, by level",
-		Access: auth.Public, Rate: limits.Anonymous,
+		Access: auth.Public, Agents: operation.Reads, Rate: limits.Anonymous,
 	}, func(context.Context, *operation.Caller, *struct{}) ([]PlanPrice, error) {
 		list := []PlanPrice{}
 		for _, p := range r.Plans.Plans() {

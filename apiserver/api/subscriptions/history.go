@@ -61,7 +61,8 @@ func (r Resource) history() *operation.Operation {
 		Group: group, Summary: "Lists the customer's invoices, newest first",
 		Description: "They are those of subscriptions, as the payment provider has told of them. " +
 			"Top-ups and charges are in the wallet's ledger.",
-		Access: auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.InvalidPage},
+		Access: auth.Read, Agents: operation.Reads,
+		Rate: limits.Read, Errors: []fault.Code{fault.InvalidPage},
 	}, func(_ context.Context, from *operation.Caller,
 		in *historyRequest) (api.Page[Invoice], error) {
 		if err := api.Reach(in.Page, in.Size, "narrow the days"); err != nil {

@@ -49,7 +49,7 @@ func (r Resource) get() *operation.Operation {
 		ID: "svc_get_subscription", Routes: operation.Routes("GET /api/subscription"),
 		Group: group, Summary: "Answers the customer's legacy plan",
 		Description: "INACTIVE with plan null: the customer pays as it goes, without a plan.",
-		Access:      auth.Read, Rate: limits.Read,
+		Access:      auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (Subscription, error) {
 		return r.newSubscription(from.View.Subscription(from.Customer)), nil
 	})
@@ -62,7 +62,8 @@ func (r Resource) create() *operation.Operation {
 		Group: group, Summary: "Opens a checkout in which a plan is subscribed to",
 		Description: "An ACTIVE subscription is answered as it is. The plan begins when the " +
 			"payment provider has told of the payment. The free plan begins at once.",
-		Access: auth.Write, Rate: limits.TopUp, Errors: moveErrors(fault.InvalidPlan),
+		Access: auth.Write, Agents: operation.Adds,
+		Rate: limits.TopUp, Errors: moveErrors(fault.InvalidPlan),
 	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
 		known := from.View.Subscription(from.Customer)
 		plan, err := r.wanted(in.Body.Plan)
@@ -86,7 +87,7 @@ func (r Resource) change() *operation.Operation {
 		Description: "A dearer plan opens a checkout, and takes the place of the old one when it " +
 			"is paid. A cheaper one is scheduled for the end of the period, and charges nothing " +
 			"now. The same plan changes nothing.",
-		Access: auth.Write, Rate: limits.TopUp,
+		Access: auth.Write, Agents: operation.Destroys, Rate: limits.TopUp,
 		Errors: moveErrors(fault.InvalidPlan, fault.NoSubscription),
 	}, func(ctx context.Context, from *operation.Caller, in *planRequest) (Subscription, error) {
 		known := from.View.Subscription(from.Customer)
@@ -118,7 +119,8 @@ func (r Resource) cancel() *operation.Operation {
 		Group: group, Summary: "Ends the subscription at the end of its period",
 		Description: "The plan stays until currentPeriodEnd, then it is STARTER. Until then " +
 			"cancel-downgrade takes it back.",
-		Access: auth.Write, Rate: limits.TopUp, Errors: moveErrors(fault.NoSubscription),
+		Access: auth.Write, Agents: operation.Destroys,
+		Rate: limits.TopUp, Errors: moveErrors(fault.NoSubscription),
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (Subscription, error) {
 		known := from.View.Subscription(from.Customer)
 		switch {
@@ -139,7 +141,8 @@ func (r Resource) cancelDowngrade() *operation.Operation {
 		ID:     "svc_cancel_downgrade",
 		Routes: operation.Routes("POST /api/subscription/cancel-downgrade"),
 		Group:  group, Summary: "Keeps the plan, in place of what was scheduled",
-		Access: auth.Write, Rate: limits.TopUp, Errors: moveErrors(fault.NoDowngrade),
+		Access: auth.Write, Agents: operation.Sets,
+		Rate: limits.TopUp, Errors: moveErrors(fault.NoDowngrade),
 	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (Subscription, error) {
 		known := from.View.Subscription(from.Customer)
 		switch {

@@ -30,11 +30,13 @@ type Resource struct {
 	Issuer   func() (reachable, known bool)
 	Metrics  prometheus.Gatherer
 	Document func() []byte // the OpenAPI description, of these operations too
+	Agents   func() []byte // the same of what agents may call
 }
 
 // Operations are all of the resource.
 func (r Resource) Operations() []*operation.Operation {
-	return []*operation.Operation{r.healthz(), r.readyz(), r.metrics(), r.apiDocs()}
+	return []*operation.Operation{r.healthz(), r.readyz(), r.metrics(), r.apiDocs(),
+		r.agentDocs()}
 }
 
 // readyWithin is how soon the control plane must confirm a read for the server to call itself
@@ -154,5 +156,18 @@ func (r Resource) apiDocs() *operation.Operation {
 		Media: []string{"application/json"},
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
 		return operation.Raw{ContentType: "application/json", Body: r.Document()}, nil
+	})
+}
+
+// agentDocs is GET /v3/api-docs/mcp.
+func (r Resource) agentDocs() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_agent_api_docs", Routes: operation.Routes("GET /v3/api-docs/mcp"), Group: group,
+		Summary: "Answers the description of what agents may call",
+		Description: "The operations that are tools of the agent gateway. x-agents has what agents are " +
+			"told of each, and what they have to give though others need not.",
+		Access: auth.Public, Rate: limits.Anonymous, Media: []string{"application/json"},
+	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
+		return operation.Raw{ContentType: "application/json", Body: r.Agents()}, nil
 	})
 }

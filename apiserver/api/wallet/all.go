@@ -18,7 +18,7 @@ import (
 type allRequest struct {
 	Limit  int    `query:"limit" default:"100" min:"1" clamp:"1000"`
 	Cursor string `query:"cursor" max:"1024" doc:"nextCursor of the page before"`
-	Format string `query:"format" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+	Format string `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
 }
 
 // exportedAtOnce are read from the ledger at a time.
@@ -47,7 +47,7 @@ func (r Resource) all() *operation.Operation {
 		Description: "There is no last page: the cursor leads to the first transaction of the " +
 			"wallet. What is entered meanwhile is not among those that follow.",
 		Media:  api.ExportTypes(),
-		Access: auth.Read, Rate: limits.Read, Timeout: 10 * time.Minute,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 10 * time.Minute,
 		Errors: []fault.Code{fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *allRequest) (operation.Streamed[api.CursorPage[Transaction]], error) {

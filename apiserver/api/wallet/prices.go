@@ -21,7 +21,7 @@ func (Resource) prices() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_prices", Routes: operation.Routes("GET /api/wallet/prices"), Group: group,
 		Summary: "Lists the prices that runs launched now will have",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) ([]Price, error) {
 		prices := []Price{}
 		if table := from.View.CurrentPrices(); table != nil {

@@ -124,7 +124,7 @@ func (r Resource) topUpStatus() *operation.Operation {
 		Description: "OPEN: not paid yet, or pending. APPLIED: paid and credited. EXPIRED and " +
 			"FAILED: no money moved; these are forgotten 30 days later. UNMATCHED: paid, but not " +
 			"to be credited as it stands, in another currency for example; the operator sees it.",
-		Access: auth.Read, Rate: limits.Read,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.TopUpNotConfigured, fault.TopUpNotFound},
 	}, func(_ context.Context, from *operation.Caller, in *struct {
 		SessionID string `path:"sessionId" max:"255" doc:"As the start of the top-up answered it"`

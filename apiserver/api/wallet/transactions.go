@@ -30,7 +30,7 @@ func (r Resource) transactions() *operation.Operation {
 		ID:     "svc_list_wallet_transactions",
 		Routes: operation.Routes("GET /api/wallet/transactions"), Group: group,
 		Summary: "Lists the wallet's transactions, newest first",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(ctx context.Context, from *operation.Caller, in *transactionsRequest) (TransactionPage,
 		error) {
 		if err := api.Reach(in.Page, in.Size, "GET /api/wallet/transactions/all reads on by cursor"); err != nil {

@@ -45,7 +45,7 @@ func (r Resource) test() *operation.Operation {
 		ID: "svc_test_webhook", Routes: operation.Routes("POST /api/webhooks/{id}/test"),
 		Group: group, Summary: "Sends a WEBHOOK_TEST to a webhook, also to one that is off",
 		Description: "What came of it stands in the log.",
-		Access:      auth.Write, Rate: limits.General, Status: 202,
+		Access:      auth.Write, Agents: operation.Adds, Rate: limits.General, Status: 202,
 		Errors: []fault.Code{fault.NotFound, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *oneRequest) (WebhookDelivery, error) {
 		return r.send(ctx, client.SendDelivery{Webhook: in.ID, Customer: from.Customer,
@@ -75,7 +75,7 @@ func (Resource) deliveries() *operation.Operation {
 		Summary: "Lists what was sent to a webhook and what is pending, newest first",
 		Description: "Each stays for 30 days. Beyond 500 the oldest one that has ended goes; " +
 			"while 500 are pending, new events are counted as droppedEvents.",
-		Access: auth.Read, Rate: limits.Read,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.NotFound, fault.InvalidPage},
 	}, func(_ context.Context, from *operation.Caller,
 		in *deliveriesRequest) (api.Page[WebhookDelivery], error) {
@@ -113,7 +113,7 @@ func (r Resource) redeliver() *operation.Operation {
 			"POST /api/webhooks/{id}/deliveries/{deliveryId}/redeliver"),
 		Group: group, Summary: "Sends a delivery again at once, under its webhook-id",
 		Description: "One that has ended has 8 tries again. One that is pending is tried now.",
-		Access:      auth.Write, Rate: limits.General, Status: 202,
+		Access:      auth.Write, Agents: operation.Adds, Rate: limits.General, Status: 202,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller,
 		in *redeliverRequest) (WebhookDelivery, error) {

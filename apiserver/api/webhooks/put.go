@@ -50,7 +50,8 @@ func (r Resource) create() *operation.Operation {
 			"webhook-id, webhook-timestamp and webhook-signature. A 2xx within 15 seconds takes " +
 			"one. Otherwise it is tried 8 times over 24 hours, each time under the same " +
 			"webhook-id; one that came may come again. The answer holds the secret, once.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Optional, Status: 201,
+		Access: auth.Write, Agents: operation.Adds,
+		Rate: limits.General, Idempotency: operation.Optional, Status: 201,
 		Errors: []fault.Code{fault.InvalidURL, fault.LimitReached},
 	}, func(ctx context.Context, from *operation.Caller, in *createRequest) (WebhookWithSecret,
 		error) {
@@ -78,7 +79,7 @@ func (r Resource) put() *operation.Operation {
 		ID: "svc_put_webhook", Routes: operation.Routes("PUT /api/webhooks/{id}"), Group: group,
 		Summary:     "Changes where a webhook goes, and of what it tells",
 		Description: "It switches one on again, too. Its secret stays.",
-		Access:      auth.Write, Rate: limits.General,
+		Access:      auth.Write, Agents: operation.Sets, Rate: limits.General,
 		Errors: []fault.Code{fault.NotFound, fault.InvalidURL},
 	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Webhook, error) {
 		if err := in.Body.check(r.Guard); err != nil {
@@ -110,7 +111,8 @@ func (r Resource) rotate() *operation.Operation {
 		Group: group, Summary: "Gives a webhook another secret",
 		Description: "The answer holds it, once. Meanwhile requests have two signatures, and " +
 			"either one will do. With 0 the former secret ends at once.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Optional,
+		Access: auth.Write, Agents: operation.Destroys,
+		Rate: limits.General, Idempotency: operation.Optional,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *rotateRequest) (WebhookWithSecret,
 		error) {

@@ -102,7 +102,7 @@ func (r Resource) list() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_list_webhooks", Routes: operation.Routes("GET /api/webhooks"), Group: group,
 		Summary: "Lists the customer's webhooks",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (WebhookList, error) {
 		list := WebhookList{Webhooks: []Webhook{}}
 		for _, known := range from.View.Webhooks(from.Customer) {
@@ -121,7 +121,7 @@ func (r Resource) get() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: "svc_get_webhook", Routes: operation.Routes("GET /api/webhooks/{id}"), Group: group,
 		Summary: "Answers a webhook",
-		Access:  auth.Read, Rate: limits.Read,
+		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(_ context.Context, from *operation.Caller, in *oneRequest) (Webhook, error) {
 		known, err := own(from, in.ID)
@@ -139,7 +139,7 @@ func (r Resource) delete() *operation.Operation {
 		Group:       group,
 		Summary:     "Deletes a webhook and its log",
 		Description: "What is pending is not sent any more, but for calls under way.",
-		Access:      auth.Write, Rate: limits.General,
+		Access:      auth.Write, Agents: operation.Destroys, Rate: limits.General,
 		Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *oneRequest) (operation.None, error) {
 		_, err := client.Do(ctx, r.Client, client.DeleteWebhook{ID: in.ID,

@@ -23,16 +23,25 @@ type Connection struct {
 
 // Client connects with the customer's key.
 func (c *Connection) Client(t *terminal.Terminal) (*api.Client, error) {
-	key := c.Key
-	if key == "" {
-		var err error
-		if key, err = datadir.ReadLine(c.Data, datadir.KeyFile); err != nil {
-			return nil, noAccess(err, "no API key: start `shoal serve --data %s` first, or set "+
-				"SHOAL_KEY, to what `shoal token` prints "+
-				"where the sign-in key of a cluster is", c.Data)
-		}
+	key, err := c.key()
+	if err != nil {
+		return nil, err
 	}
 	return c.with(t, key)
+}
+
+// key is the customer's key.
+func (c *Connection) key() (string, error) {
+	if c.Key != "" {
+		return c.Key, nil
+	}
+	key, err := datadir.ReadLine(c.Data, datadir.KeyFile)
+	if err != nil {
+		return "", noAccess(err, "no API key: start `shoal serve --data %s` first, or set "+
+			"SHOAL_KEY, to what `shoal token` prints "+
+			"where the sign-in key of a cluster is", c.Data)
+	}
+	return key, nil
 }
 
 // AdminClient connects as an administrator: with the sign-in token that was given, or else with one
@@ -50,11 +59,20 @@ func (c *Connection) AdminClient(t *terminal.Terminal) (*api.Client, error) {
 }
 
 func (c *Connection) with(t *terminal.Terminal, credential string) (*api.Client, error) {
+	server, err := c.address()
+	if err != nil {
+		return nil, err
+	}
+	return api.New(server, credential, t.Clock, func(notice string) { t.Notef("%s", notice) }), nil
+}
+
+// address is where the service is.
+func (c *Connection) address() (string, error) {
 	server := c.Server
 	if server == "" {
 		var err error
 		if server, err = datadir.ReadLine(c.Data, datadir.AddressFile); err != nil {
-			return nil, noAccess(err, "no running service in %s: start `shoal serve --data %s`, "+
+			return "", noAccess(err, "no running service in %s: start `shoal serve --data %s`, "+
 				"or set SHOAL_SERVER",
 				c.Data, c.Data)
 		}
@@ -62,7 +80,7 @@ func (c *Connection) with(t *terminal.Terminal, credential string) (*api.Client,
 	if !strings.Contains(server, "://") {
 		server = "http://" + server
 	}
-	return api.New(server, credential, t.Clock, func(notice string) { t.Notef("%s", notice) }), nil
+	return server, nil
 }
 
 // noAccess is the error of a command that does not know whom to call. The cause is told unless it

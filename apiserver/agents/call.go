@@ -1,0 +1,191 @@
+package agents
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const (
+	// maxAnswer is the most bytes of an operation's answer that parts are made of.
+	maxAnswer = 8 << 20
+	// maxReading answers are put together at once.
+	maxReading = 8
+)
+
+// Cost is what a call has cost, and what a run has that it launched.
+type Cost struct {
+	JobID         ids.ID `json:"jobId"`
+	ChargedMicros int64  `json:"chargedMicros"`
+}
+
+// output is what every tool answers. Members that say nothing are left out.
+type output struct {
+	Result     json.RawMessage `json:"result,omitempty"`
+	Error      *failure        `json:"error,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
+	Cost       *Cost           `json:"cost,omitempty"`
+	Unfinished bool            `json:"unfinished,omitempty"`
+	Truncated  bool            `json:"truncated,omitempty"`
+	Part       string          `json:"part,omitempty"`
+	Cursor     string          `json:"cursor,omitempty"`
+}
+
+// failure is a Problem, and when to try again.
+type failure struct {
+	operation.Problem
+	RetryAfterSeconds json.Number `json:"retryAfterSeconds,omitempty"`
+}
+
+// calling is a tool's call.
+type calling struct {
+	operation.Inside
+	args   json.RawMessage
+	tell   func(event json.RawMessage) // how far a wait is; nil: nobody wants to know
+	glance bool                        // the first event of a wait is enough
+}
+
+// handle makes the library's handler of a tool.
+func (g *Gateway) handle(t *operation.Tool) mcp.ToolHandler {
+	return func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		from, credential := callerOf(request)
+		if from == nil {
+			return nil, errNobody
+		}
+		out, err := g.call(ctx, t, &calling{Inside: operation.Inside{Outer: from,
+			Credential: credential}, args: request.Params.Arguments, tell: teller(ctx, request)})
+		if err != nil {
+			out = &output{Error: &failure{Problem: *operation.NewProblem(err, from.RequestID)}}
+		}
+		text, err := write(out)
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.CallToolResult{IsError: out.Error != nil,
+			StructuredContent: json.RawMessage(text),
+			Content:           []mcp.Content{&mcp.TextContent{Text: string(text)}}}, nil
+	}
+}
+
+var errNobody = errors.New("agents: a call without a caller")
+
+// write writes an answer as JSON.
+func write(out *output) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(out); err != nil {
+		return nil, fmt.Errorf("agents: an answer: %w", err)
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+}
+
+// call makes a tool's call.
+func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*output, error) {
+	args, err := readArguments(c.args)
+	if err != nil {
+		return nil, err
+	}
+	at, err := takePlace(t, args)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Fill(args, &c.Inside); err != nil {
+		return nil, err
+	}
+	if c.Key = cmp.Or(c.Key, at.Key); c.Key == "" && t.Idempotency == operation.Required {
+		c.Key = g.chain.IDs.New().String()
+	}
+	inner := g.chain.Do(ctx, t.Operation, &c.Inside)
+	defer inner.Close()
+	out := &output{Reason: inner.Reason}
+	switch {
+	case inner.Status >= http.StatusBadRequest:
+		return failed(inner)
+	case t.Streams():
+		err = g.wait(ctx, inner, out, c)
+	case t.Result != nil:
+		at.Key = c.Key
+		err = g.read(ctx, t, inner, out, at, originOf(args))
+	}
+	if err == nil && t.Agents == operation.Spends && !inner.Job.IsZero() {
+		out.Cost, err = g.cost(ctx, inner.Job)
+	}
+	return out, err
+}
+
+// isObject says whether valid JSON is an object.
+func isObject(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
+
+// readArguments reads the arguments of a call; none are no object.
+func readArguments(text json.RawMessage) (map[string]json.RawMessage, error) {
+	args := map[string]json.RawMessage{}
+	if len(text) == 0 || string(text) == "null" {
+		return args, nil
+	}
+	if err := json.Unmarshal(text, &args); err != nil {
+		return nil, fault.New(fault.InvalidBody, "arguments are a JSON object")
+	}
+	return args, nil
+}
+
+// originOf is the page that a call is about, "" when it does not say.
+func originOf(args map[string]json.RawMessage) (url string) {
+	_ = json.Unmarshal(args["url"], &url) // or it is none
+	return url
+}
+
+// failed tells why an operation has refused a call.
+func failed(inner *operation.Inner) (*output, error) {
+	told := &failure{RetryAfterSeconds: json.Number(inner.RetryAfter)}
+	if err := json.NewDecoder(inner.Body).Decode(&told.Problem); err != nil {
+		return nil, fmt.Errorf("agents: a refusal: %w", err)
+	}
+	return &output{Error: told}, nil
+}
+
+// read takes an answer, marks what was scraped, and keeps of it what fits the budget.
+func (g *Gateway) read(ctx context.Context, t *operation.Tool, inner *operation.Inner, out *output,
+	at place, origin string) error {
+	select {
+	case g.reading <- struct{}{}:
+		defer func() { <-g.reading }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	answer, err := io.ReadAll(io.LimitReader(inner.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("agents: an answer: %w", err)
+	case len(answer) > maxAnswer:
+		return fault.New(fault.ExportTooLarge, "the answer is longer than %d MiB: ask for less of "+
+			"it, by size, limit or fields", maxAnswer>>20)
+	}
+	if answer, err = t.Mark(answer, origin); err != nil {
+		return fmt.Errorf("agents: an answer: %w", err)
+	}
+	return cut(t, answer, at, out)
+}
+
+// cost is what a run has cost so far.
+func (g *Gateway) cost(ctx context.Context, job ids.ID) (*Cost, error) {
+	run, err := g.history.Run(ctx, g.client.View(), job)
+	if err != nil {
+		return nil, fmt.Errorf("agents: what run %s costs: %w", job, err)
+	}
+	if run == nil {
+		return nil, nil
+	}
+	return &Cost{JobID: job, ChargedMicros: run.Charged}, nil
+}

@@ -1,0 +1,181 @@
+package agents_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// key mints an LLM_FULL key.
+func (r *rig) key(t *testing.T, customer string) string {
+	t.Helper()
+	secret := auth.NewSecret()
+	r.Client.Must(t, client.MintKey{ID: r.IDs.New(), Customer: customer, Prefix: secret.Prefix,
+		Hash: secret.Hash, Scope: model.ScopeLLMFull})
+	return secret.Text
+}
+
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":` +
+	`"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+
+// TestWhoMayBeAnAgent: keys of the scopes of agents, and nobody else.
+func TestWhoMayBeAnAgent(t *testing.T) {
+	r := start(t)
+	for who, want := range map[string]int{apitest.LLM: 200, apitest.Reader: 200, apitest.User: 403,
+		apitest.SignIn: 403, apitest.Admin: 403, apitest.Nobody: 401, "svc_live_abcdefg.x": 401} {
+		a := r.post(t, who, initialize)
+		if a.Status != want {
+			t.Errorf("%s: %d, want %d: %s", who, a.Status, want, a.Body)
+		}
+		if challenge := a.Header.Get("WWW-Authenticate"); want == 401 &&
+			challenge != `Bearer resource_metadata="`+r.URL+
+				`/.well-known/oauth-protected-resource/mcp"` {
+			t.Errorf("%s: %q", who, challenge)
+		}
+	}
+}
+
+// TestHostileMessages: what is no message is refused, and the gateway goes on.
+func TestHostileMessages(t *testing.T) {
+	r := start(t)
+	deep := long(`{"a":`, 20_000) + "1" + long("}", 20_000)
+	for name, body := range map[string]string{
+		"nothing": "", "no JSON": "{", "text": `"a"`, "a batch": "[" + initialize + "]",
+		"too deep":   deep,
+		"no request": `{"jsonrpc":"2.0"}`,
+		"no method":  `{"jsonrpc":"2.0","id":1,"method":"nothing"}`,
+		"no session": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+	} {
+		a := r.post(t, apitest.LLM, body)
+		failed := a.Status >= 400 && a.Status < 500 || strings.Contains(string(a.Body), `"error"`)
+		if !failed || a.Status >= 500 {
+			t.Errorf("%s: %d %s", name, a.Status, a.Body)
+		}
+	}
+	if a := r.post(t, apitest.LLM, `{"a":"`+long("x", 1<<20)+`"}`); a.Status != 413 {
+		t.Errorf("a long message: %d", a.Status)
+	}
+	for _, header := range [][]string{{"Content-Type", "text/plain"}, {"Accept", "text/html"},
+		{"Mcp-Protocol-Version", "1999-01-01"}, {"Mcp-Session-Id", "nobody's"},
+		{"Origin", "https://evil.test"}, {"Host", "evil.test"},
+		{"Host", "evil.test", "Origin", "http://evil.test"}, {"Sec-Fetch-Site", "cross-site"}} {
+		if a := r.post(t, apitest.LLM, initialize, header...); a.Status < 400 || a.Status >= 500 {
+			t.Errorf("%v: %d %s", header, a.Status, a.Body)
+		}
+	}
+	r.Run(t, apitest.Scenario{Name: "no stream without a message", As: apitest.LLM,
+		Do: "GET /mcp", Status: 405, Code: "method_not_allowed",
+		Headers: map[string]string{"Allow": "DELETE, POST"}})
+	r.connect(t, apitest.LLM, "", nil).want("svc_whoami", nil,
+		map[string]any{"result.scope": "LLM_FULL"})
+}
+
+// TestSessionsAreTheirCredentials: nobody else uses or ends a session.
+func TestSessionsAreTheirCredentials(t *testing.T) {
+	r := start(t)
+	a := r.connect(t, apitest.LLM, sessionful, nil)
+	const list = `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
+	header := []string{"Mcp-Session-Id", a.ID(), "Mcp-Protocol-Version", sessionful}
+	if got := r.post(t, apitest.LLM, list, header...); got.Status != 200 {
+		t.Fatalf("its own: %d %s", got.Status, got.Body)
+	}
+	for _, other := range []string{apitest.Reader, r.key(t, "bob")} {
+		if got := r.post(t, other, list, header...); got.Status != 404 {
+			t.Errorf("%s uses it: %d %s", other, got.Status, got.Body)
+		}
+		r.Run(t, apitest.Scenario{Name: "ended by " + other, As: other, Do: "DELETE /mcp",
+			Header: map[string]string{"Mcp-Session-Id": a.ID()}, Status: 404,
+			Code: "session_not_found"})
+	}
+	a.want("svc_whoami", nil, map[string]any{"result.scope": "LLM_FULL"})
+}
+
+// TestRevokedKeys: a session is of no use to a key that was revoked.
+func TestRevokedKeys(t *testing.T) {
+	r := start(t)
+	for _, version := range []string{sessionful, ""} {
+		secret := r.key(t, "alice")
+		a := r.connect(t, secret, version, nil)
+		who := a.want("svc_whoami", nil, map[string]any{"result.scope": "LLM_FULL"})
+		a.want("svc_delete_key", args{"id": who.Text("result.id")}, map[string]any{"error": nil})
+		if _, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: "svc_whoami"}); err == nil {
+			t.Error("a revoked key still calls")
+		}
+	}
+}
+
+// TestSessionsAreBounded: of a customer's sessions the least used one makes room.
+func TestSessionsAreBounded(t *testing.T) {
+	r := start(t)
+	var all []*agent
+	for range 21 {
+		a := r.connect(t, apitest.LLM, sessionful, nil)
+		a.want("svc_whoami", nil, map[string]any{"error": nil})
+		all = append(all, a)
+		r.Clock.Advance(1)
+	}
+	if _, err := all[0].CallTool(t.Context(), &mcp.CallToolParams{Name: "svc_whoami"}); err == nil {
+		t.Error("the 21st session has not ended the first")
+	}
+	for _, a := range all[1:] {
+		a.want("svc_whoami", nil, map[string]any{"error": nil})
+	}
+}
+
+// TestRatesAreThoseOfREST: a tool's call takes from the same bucket as its operation's.
+func TestRatesAreThoseOfREST(t *testing.T) {
+	r := start(t, apitest.WithRateLimits, func(c *apiserver.Config) {
+		c.Rates = map[string]apiserver.Rate{"read": {Count: 3, Per: 1e12},
+			"agents": {Count: 50, Per: 1e12}}
+	})
+	a := r.connect(t, apitest.LLM, "", nil)
+	a.want("svc_whoami", nil, map[string]any{"error": nil})
+	r.Run(t, apitest.Scenario{Name: "REST", As: apitest.LLM, Do: "GET /api/wallet", Status: 200,
+		Headers: map[string]string{"RateLimit-Remaining": "1"}})
+	a.want("svc_get_wallet", nil, map[string]any{"error": nil})
+	refused := a.refused("svc_get_wallet", nil, "rate_limited")
+	if refused.Text("error.retryAfterSeconds") == "" {
+		t.Errorf("it does not say when: %s", refused.text)
+	}
+	for range 50 {
+		if a := r.post(t, apitest.LLM, initialize); a.Status == http.StatusTooManyRequests {
+			return
+		}
+	}
+	t.Error("messages have no limit")
+}
+
+// TestStopWithAgents: a server stops while agents have sessions and wait.
+func TestStopWithAgents(t *testing.T) {
+	r := start(t)
+	job := r.launch(t, 1)
+	begun := make(chan struct{}, 10)
+	a := r.connect(t, apitest.LLM, sessionful, &mcp.ClientOptions{ProgressNotificationHandler: func(
+		context.Context, *mcp.ProgressNotificationClientRequest) {
+		begun <- struct{}{}
+	}})
+	waiting := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		defer close(waiting)
+		call := &mcp.CallToolParams{Name: "svc_stream_scraper_job", Arguments: args{"id": job}}
+		call.SetProgressToken("p")
+		_, _ = a.CallTool(ctx, call) // it is cut off
+	}()
+	<-begun
+	if err := r.Stop(); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	<-waiting
+}

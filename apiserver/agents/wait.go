@@ -1,0 +1,90 @@
+package agents
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// maxWait is how long a call waits for a run (decision 34).
+const maxWait = 55 * time.Second
+
+// maxEvent is the most bytes of an event.
+const maxEvent = 64 << 10
+
+var errSilent = errors.New("agents: a stream without an event")
+
+// wait follows a stream of events to its end, or until the time is up, and answers the last one.
+func (g *Gateway) wait(ctx context.Context, inner *operation.Inner, out *output,
+	c *calling) error {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan struct{})
+	late := false
+	go func() {
+		defer close(ended)
+		select {
+		case <-g.clock.After(maxWait):
+			late = true
+		case <-waiting.Done():
+		}
+		inner.Close() // whoever reads sees it end
+	}()
+	lines := bufio.NewScanner(inner.Body)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
+		data, is := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !is {
+			continue
+		}
+		out.Result = bytes.Clone(data)
+		if c.tell != nil {
+			c.tell(out.Result)
+		}
+		if c.glance {
+			break
+		}
+	}
+	cancel()
+	<-ended
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if out.Result == nil {
+		return errors.Join(errSilent, lines.Err())
+	}
+	out.Unfinished = late
+	return nil
+}
+
+// teller tells a client how far a run is; nil: it did not ask for that.
+func teller(ctx context.Context, request *mcp.CallToolRequest) func(json.RawMessage) {
+	token := request.Params.GetProgressToken()
+	if token == nil {
+		return nil
+	}
+	last := -1.0
+	return func(event json.RawMessage) {
+		var far struct {
+			State                                string
+			TotalRequests                        float64
+			SuccessLinks, ErrorLinks, TotalLinks float64
+		}
+		if json.Unmarshal(event, &far) != nil || far.SuccessLinks+far.ErrorLinks <= last {
+			return // the protocol wants it to grow
+		}
+		last = far.SuccessLinks + far.ErrorLinks
+		// A client that does not take it misses it: the answer has the last one.
+		_ = request.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: last, Total: far.TotalLinks,
+			Message: fmt.Sprintf("%s: %.0f pages", far.State, far.TotalRequests)})
+	}
+}

@@ -1,0 +1,124 @@
+package agents_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// TestWaits: a wait ends with the run, or after 55 s, and then can be gone on with.
+func TestWaits(t *testing.T) {
+	r := start(t)
+	job := r.launch(t, 2)
+	for _, version := range []string{sessionful, ""} {
+		a := r.connect(t, apitest.Reader, version, nil)
+		r.tick(t, time.Second, func() {
+			a.want("svc_stream_scraper_job", args{"id": job}, map[string]any{
+				"unfinished": true, "result.state": "RUNNING", "result.totalLinks": 2})
+		})
+		r.tick(t, time.Second, func() {
+			a.want("svc_stream_scraper", args{"id": r.scraper}, map[string]any{
+				"unfinished": true, "result.state": "RUNNING"})
+		})
+	}
+	for seq := range uint32(2) {
+		r.Client.Dispatch(t, job, seq)
+		receipt := model.Receipt{Job: job, Unit: model.Unit{Seq: seq}, Outcome: model.Delivered,
+			PriceRow: "tier:plain", Quantity: 1, Items: 3, Last: true}
+		if err := r.Client.Settle(t.Context(), []model.Receipt{receipt}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Client.CloseRun(t, job)
+	a := r.connect(t, apitest.Reader, "", nil)
+	a.want("svc_stream_scraper_job", args{"id": job}, map[string]any{"unfinished": nil,
+		"result.state": "SUCCESS", "result.itemsQuantity": 6})
+	a.refused("svc_stream_scraper_job", args{"id": r.group}, "job_not_found")
+}
+
+// TestLongAnswers: an answer beyond the budget comes in parts, which are the whole together.
+func TestLongAnswers(t *testing.T) {
+	r := start(t)
+	var rows []string
+	for i := range 60 {
+		rows = append(rows, fmt.Sprintf(`{"name":%q,"n":%d}`, strings.Repeat("word ", 1_000), i))
+	}
+	r.run(t, rows...)
+	for _, c := range []struct {
+		tool, list string
+		with       args
+	}{
+		{"svc_get_data", "items", args{"groupId": r.group, "limit": 30}},
+		{"svc_get_group_data_client", "content", args{"id": r.group, "size": 60}},
+	} {
+		a := r.connect(t, apitest.Reader, "", nil)
+		seen, calls := map[any]bool{}, 0
+		for cursor := ""; ; calls++ {
+			if cursor != "" {
+				c.with["cursor"] = cursor
+			}
+			got := a.want(c.tool, c.with, map[string]any{"error": nil})
+			if n := len(got.text) / 4; n > 25_100 {
+				t.Errorf("%s: about %d tokens", c.tool, n)
+			}
+			list, _ := got.At("result." + c.list)
+			for _, row := range list.([]any) {
+				n := row.(map[string]any)["n"]
+				if seen[n] {
+					t.Errorf("%s: row %v comes twice", c.tool, n)
+				}
+				seen[n] = true
+			}
+			cut, _ := got.At("truncated")
+			if cursor = got.Text("cursor"); (cut == true) != (cursor != "") {
+				t.Errorf("%s: truncated %v, cursor %q", c.tool, cut, cursor)
+			}
+			if cursor == "" {
+				if next, _ := got.At("result.nextCursor"); next != nil {
+					cursor = next.(string)
+				}
+			}
+			if cursor == "" {
+				break
+			}
+		}
+		if len(seen) != len(rows) || calls == 0 {
+			t.Errorf("%s: %d rows of %d, in %d calls", c.tool, len(seen), len(rows), calls)
+		}
+		c.with["cursor"] = "cut.e30"
+		a.refused(c.tool, c.with, "invalid_cursor")
+	}
+}
+
+// TestOneLongItem: an item that is longer than an answer comes as parts of its text.
+func TestOneLongItem(t *testing.T) {
+	r := start(t)
+	var row strings.Builder
+	for range 100 {
+		row.WriteString(`"` + strings.Repeat("x", 20) + string(rune('a'+row.Len()%26)) +
+			r.IDs.New().String() + `":"` + strings.Repeat("ü", 1_500) + `",`)
+	}
+	r.run(t, "{"+row.String()+`"end":1}`, `{"n":2}`)
+	a := r.connect(t, apitest.Reader, "", nil)
+	with, whole, calls := args{"groupId": r.group}, "", 0
+	for ; ; calls++ {
+		got := a.want("svc_get_data", with, map[string]any{"error": nil})
+		if part := got.Text("part"); part != "" {
+			whole += part
+		} else if got.Text("result.items.0.n") != "2" {
+			t.Fatalf("%.300s", got.text)
+		}
+		if with["cursor"] = got.Text("cursor"); with["cursor"] == "" {
+			break
+		}
+	}
+	if calls < 3 || strings.Count(whole, `"type":"scraped"`) != 100 ||
+		!strings.HasSuffix(whole, "}") {
+		t.Errorf("%d calls, %d texts, %d bytes", calls, strings.Count(whole, `"type":"scraped"`),
+			len(whole))
+	}
+}

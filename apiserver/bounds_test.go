@@ -36,6 +36,7 @@ var shownElsewhere = map[string]string{
 	"svc_preview_scraper_from_url":  "a trial answers 768 KiB at most",
 	"svc_list_group_shares":         "100 addresses of 254 bytes at most",
 	"svc_list_notifications":        "200 of 2 KiB at most",
+	"svc_list_sitemaps":             "200 of 18 KiB at most",
 	"svc_list_kept_exports":         "20 of 1,200 bytes at most",
 	"svc_list_webhooks":             "10 of 2 KiB at most",
 	"svc_list_grants":               "2,000 of 300 bytes at most",

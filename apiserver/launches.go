@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"shoal.dev/shoal/apiserver/api/data"
+	"shoal.dev/shoal/apiserver/internal/harvest"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/work"
@@ -31,6 +32,19 @@ func (s *Server) KeptExports(point func(name string)) work.Kind {
 	}
 	return s.rows().Keeping(point)
 }
+
+// Harvests is the reading of sitemaps, a kind of background work. sender is the way out, the egress
+// client. hostRate is how many requests a second a host gets. point is called at named places, so
+// that tests can end the process there; nil: nobody is told.
+func (s *Server) Harvests(sender HarvestSender, hostRate float64,
+	point func(name string)) work.Kind {
+	c := &s.config
+	return harvest.Kind(harvest.Config{Client: c.Client, Store: c.Store, Sender: sender,
+		HostRate: hostRate, Clock: c.Clock, IDs: c.IDs, Point: point})
+}
+
+// HarvestSender makes one exchange.
+type HarvestSender = harvest.Sender
 
 // DueRuns is the launch of runs that are due, a kind of background work. point is called at named
 // places, so that tests can end the process there; nil: nobody is told.

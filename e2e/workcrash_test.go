@@ -35,6 +35,7 @@ var workPoints = []string{
 	"work.remove.before_step", "work.remove.after_step",
 	"work.retain.before_step", "work.retain.after_step",
 	"work.webhooks.before_step", "work.webhooks.after_step",
+	"work.wipe.before_step", "work.wipe.after_step",
 	"rowstore.before_commit:1", "rowstore.after_commit:1", "rowstore.after_commit:2",
 	"raft.before_apply:8", "raft.after_apply:8",
 }
@@ -161,8 +162,8 @@ func (o *oldProduct) reported(pages int) suite.Launched {
 // awaitWork waits until all that was due is done, and rests until it is due again.
 func (o *oldProduct) awaitWork() {
 	o.T.Helper()
-	// This product has none of these: two need a server of their own, two do not recur.
-	elsewhere := []string{work.Email, work.Contracts, work.Launch, work.Export}
+	// This product has none of these: two need a server of their own, three do not recur.
+	elsewhere := []string{work.Email, work.Contracts, work.Launch, work.Export, work.Harvest}
 	for ctx := suite.Within(o.T, settling); ; {
 		var list struct {
 			Content []struct {

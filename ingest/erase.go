@@ -91,7 +91,7 @@ func (c *RemovalConfig) stepCustomers(ctx context.Context) (more bool, err error
 	leaving := leavingCustomers(view, func(customer string) bool {
 		return !c.passed.has(customer) && !view.Leaves(customer) &&
 			len(view.DeletedGroupsOf(customer)) == 0 && len(view.RemovalsOf(customer)) == 0 &&
-			len(view.OpenJobsOfCustomer(customer)) == 0
+			len(view.HarvestsFor(customer)) == 0 && len(view.OpenJobsOfCustomer(customer)) == 0
 	})
 	for _, customer := range leaving {
 		if err := c.passed.note(customer, c.eraseStored(ctx, customer)); err != nil {

@@ -20,3 +20,5 @@ GRANT INSERT, ALTER DELETE ON shoal.lists TO ingest;
 GRANT ALTER DELETE ON shoal.chunks TO ingest;
 GRANT INSERT, ALTER DELETE ON shoal.lists TO apiserver;
 GRANT INSERT, ALTER DELETE ON shoal.chunks TO apiserver;
+GRANT INSERT ON shoal.sitemaps TO apiserver;
+GRANT ALTER DELETE ON shoal.sitemaps TO ingest;

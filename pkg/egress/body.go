@@ -26,9 +26,10 @@ var errNoMemory = errors.New("too many bytes are held in bodies")
 // readBody reads the body, decompressed, into the response's buffer. It says whether the stream was
 // read to its end.
 func (c *Client) readBody(conn *conn, stream io.Reader, resp *Response, max int64,
-	truncate bool) (bool, error) {
+	req *Request) (bool, error) {
+	truncate := req.Truncate
 	length := int64(resp.message.Header.ContentLength())
-	if length > max && !truncate {
+	if length > max && !truncate && (req.Take == nil || resp.Status > 299) {
 		return false, fault.New(fault.PageTooLarge, "The body has %d bytes; %d are allowed.",
 			length, max)
 	}
@@ -36,11 +37,19 @@ func (c *Client) readBody(conn *conn, stream io.Reader, resp *Response, max int6
 	decoder, giveBack, err := c.decoders.decoder(string(resp.message.Header.ContentEncoding()),
 		source)
 	if err == nil {
-		err = c.readAll(resp, decoder, length, max)
+		if req.Take != nil && resp.Status <= 299 {
+			err = handOver(decoder, max, func(body io.Reader) {
+				req.Take(string(resp.message.Header.ContentType()), body)
+			})
+		} else {
+			err = c.readAll(resp, decoder, length, max)
+		}
 		giveBack()
 	}
 	resp.Body = resp.buffer
 	switch {
+	case errors.Is(err, errLeft):
+		return false, nil
 	case err == nil:
 		whole := source.atEnd()
 		// The stream takes the connection's end between two chunks for the body's.
@@ -60,6 +69,38 @@ func (c *Client) readBody(conn *conn, stream io.Reader, resp *Response, max int6
 		return false, answerError(conn, source.err)
 	}
 	return false, fault.Wrap(fault.PageDecompression, err, "The body does not decompress.")
+}
+
+// errLeft says that whoever reads a body has left the rest of it.
+var errLeft = errors.New("the body was not read to its end")
+
+// handOver has a body read, up to max bytes of it.
+func handOver(from io.Reader, max int64, take func(io.Reader)) error {
+	body := &handed{limited: limited{from: from, left: max}}
+	take(body)
+	switch {
+	case body.err == nil:
+		return errLeft
+	case errors.Is(body.err, io.EOF):
+		return nil
+	}
+	return body.err
+}
+
+// handed is a body that somebody else reads; err is what its reading ended with.
+type handed struct {
+	limited
+	err error
+}
+
+// Read implements io.Reader. What has ended stays so.
+func (h *handed) Read(p []byte) (int, error) {
+	if h.err != nil {
+		return 0, h.err
+	}
+	n, err := h.limited.Read(p)
+	h.err = err
+	return n, err
 }
 
 // Sizes of a body buffer: what is asked for at first, at most, whatever length the answer claims.

@@ -83,7 +83,7 @@ func (c *Client) roundTrip(conn *conn, to address.Address, req *Request, deadlin
 	}
 	whole := true
 	if stream := resp.message.BodyStream(); stream != nil {
-		whole, err = c.readBody(conn, stream, resp, maxBody, req.Truncate)
+		whole, err = c.readBody(conn, stream, resp, maxBody, req)
 		_ = resp.message.CloseBodyStream()
 		if err != nil {
 			return false, err

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"io"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -31,6 +32,10 @@ type Request struct {
 	// Truncate keeps the first MaxBody bytes of a longer body, where it would be an error
 	// otherwise.
 	Truncate bool
+	// Take reads the body of a 2xx as it comes, decompressed, and none of it is held: Response.Body
+	// is empty then. Of a body that is too long it reads MaxBody bytes and an error, of one that
+	// breaks off what came and an error. Who reads no further has the rest left alone.
+	Take func(contentType string, body io.Reader)
 }
 
 // Field is one header field.

@@ -99,6 +99,8 @@ const (
 	ExportsNotKept        Code = "exports_not_kept"
 	ExportNotReady        Code = "export_not_ready"
 	RangeNotSatisfiable   Code = "range_not_satisfiable"
+	HarvestRunning        Code = "harvest_running"
+	SitemapMalformed      Code = "sitemap_malformed"
 
 	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
@@ -220,6 +222,8 @@ var catalog = map[Code]Entry{
 	ExportsNotKept:        {404, "No exports are kept here"},
 	ExportNotReady:        {409, "The export is not ready"},
 	RangeNotSatisfiable:   {416, "No such bytes"},
+	HarvestRunning:        {409, "A harvest is under way"},
+	SitemapMalformed:      {502, "No sitemap can be read"},
 
 	SubscriptionsNotConfigured: {404, "No subscriptions here"},
 

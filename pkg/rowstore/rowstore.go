@@ -58,6 +58,7 @@ type Store interface {
 	Reads
 	Archive
 	Retention
+	Sitemaps
 	// Identity names the store itself: two stores are one if and only if theirs are equal. "": it
 	// has no name.
 	Identity(ctx context.Context) (string, error)

@@ -19,10 +19,12 @@ func ExampleKinds() {
 	// erase is done by ingest.
 	// expire is done by ingest.
 	// export is done by apiserver.
+	// harvest is done by apiserver.
 	// launch is done by apiserver.
 	// orphans is done by controlplane.
 	// recount is done by billing.
 	// remove is done by ingest.
 	// retain is done by ingest.
 	// webhooks is done by apiserver.
+	// wipe is done by ingest.
 }

@@ -14,6 +14,7 @@ const (
 	Erase     = "erase"   // what the state has of removed customers goes
 	Export    = "export"  // rows are written to files that are kept
 	Expire    = "expire"  // rows that are older than they may be go
+	Harvest   = "harvest" // sitemaps of scrapers' sites are read
 	Launch    = "launch"  // runs that are due are launched
 	Orphans   = "orphans" // link lists that nothing names go
 	Recount   = "recount" // the ledger is held against the page records
@@ -21,14 +22,15 @@ const (
 	Retain    = "retain"  // rows of runs that newer ones replace go
 	// Webhooks calls customers that want to be told of events by requests.
 	Webhooks = "webhooks"
+	Wipe     = "wipe" // what harvests found goes, each night or when a newer one has it
 )
 
 // Role is the role whose nodes do a kind of work, "" of a kind that there is not.
 func Role(kind string) string {
 	switch kind {
-	case Contracts, Email, Export, Launch, Webhooks:
+	case Contracts, Email, Export, Harvest, Launch, Webhooks:
 		return "apiserver"
-	case Erase, Expire, Remove, Retain:
+	case Erase, Expire, Remove, Retain, Wipe:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -43,7 +45,7 @@ func Role(kind string) string {
 // restore may want, and Erase removes of the state alone.
 func Destroys(kind string) bool {
 	switch kind {
-	case Expire, Remove, Retain:
+	case Expire, Remove, Retain, Wipe:
 		return true
 	}
 	return false
@@ -51,6 +53,6 @@ func Destroys(kind string) bool {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Launch, Orphans,
-		Recount, Remove, Retain, Webhooks}
+	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Harvest, Launch,
+		Orphans, Recount, Remove, Retain, Webhooks, Wipe}
 }

@@ -219,6 +219,9 @@ func (x *exchange) succeed(answer any) {
 		x.rc.Response.Header.Set("Shoal-Reason", quoted[1:len(quoted)-1])
 	}
 	x.rc.SetStatusCode(x.op.Status)
+	if x.from.Later {
+		x.rc.SetStatusCode(http.StatusAccepted)
+	}
 	if long, ok := answer.(streamed); ok {
 		whole, written := long.parts()
 		if answer = whole; written.Write != nil {

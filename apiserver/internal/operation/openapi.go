@@ -250,6 +250,10 @@ func (op *Operation) responses(s *examples) object {
 		answer["content"] = content
 	}
 	out := object{fmt.Sprint(op.Status): answer}
+	if op.Later {
+		out["202"] = object{"description": "What there is so far: the rest is still being made",
+			"content": answer["content"]}
+	}
 	if op.response == fileType {
 		out["206"] = object{"description": "The range that was asked for",
 			"content": answer["content"]}

@@ -91,6 +91,8 @@ type Declaration struct {
 	// then.
 	Leaderless bool
 	Status     int // of success: 200 unless told; an operation that answers None has 204
+	// Later says that it may answer 202 with what there is so far, by Caller.Later.
+	Later bool
 	// of refused input that has no code of its own: invalid_request unless told
 	Invalid fault.Code
 	// Tickets says that the query parameter ticket is a credential, too, where no header is.
@@ -139,6 +141,8 @@ type Caller struct {
 	// Reason is why an answer of success is empty, in words, set by its handler: the header
 	// Shoal-Reason says it.
 	Reason string
+	// Later is set by a handler that answers what there is so far: the rest is still being made.
+	Later bool
 	// Address is from where the call came, as far as trusted proxies say, and Way how.
 	Address netip.Addr
 	Way     Way

@@ -144,7 +144,8 @@ func eraseCustomer(tx *state.Tx, p command.EraseCustomerPayload) (command.None, 
 
 // waitsForRows says whether other background work has to remove rows of the customer first.
 func waitsForRows(tx *state.Tx, ref string) bool {
-	return len(tx.DeletedGroupsOf(ref)) > 0 || len(tx.RemovalsOf(ref)) > 0
+	return len(tx.DeletedGroupsOf(ref)) > 0 || len(tx.RemovalsOf(ref)) > 0 ||
+		len(tx.HarvestsFor(ref)) > 0
 }
 
 // eraseSome removes about erasedAtOnce of a customer's records that may be many. A group's scrapers

@@ -124,6 +124,7 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 		tx.PutSubscription(&state.Subscription{Customer: leaver})
 		tx.PutInvoice(&state.Invoice{ID: "invoice", Customer: leaver})
 		tx.PutExport(&state.Export{ID: b.ids.New(), Customer: leaver, ExpiresAt: 1e15})
+		tx.PutHarvest(&state.Harvest{ID: b.ids.New(), Customer: leaver})
 		tx.PutTicket(&state.Ticket{Hash: state.Hash{1}, Customer: leaver, Expires: 1e15})
 		tx.PutNotice(&state.Notice{ID: b.ids.New(), Customer: leaver, Made: tx.Index})
 		tx.PutMail(&state.Mail{ID: b.ids.New(), Customer: leaver})
@@ -168,6 +169,9 @@ func TestRemovalReachesEveryTable(t *testing.T) {
 	for _, deleted := range b.view().DeletedGroupsOf(leaver) {
 		b.must(command.DeleteMembersPayload{Group: deleted.Group})
 		b.must(command.ForgetGroupPayload{Group: deleted.Group})
+	}
+	for _, h := range b.view().HarvestsFor(leaver) {
+		b.must(command.ForgetHarvestsPayload{Harvests: []ids.ID{h.ID}})
 	}
 	for _, r := range b.view().RemovalsOf(leaver) {
 		b.must(command.ForgetRemovalsPayload{Removals: []command.RemovalRef{{Group: r.Group,

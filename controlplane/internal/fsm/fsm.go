@@ -200,6 +200,9 @@ func registerAll(m *FSM) {
 	register(m, askExport)
 	register(m, endExport)
 	register(m, dropExport)
+	register(m, askHarvest)
+	register(m, endHarvest)
+	register(m, forgetHarvests)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

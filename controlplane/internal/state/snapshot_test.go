@@ -243,6 +243,7 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		settingsTable.remove(tx, tx.Settings())
 		tx.LettersByAge(func(l *Letter) bool { tx.RemoveLetter(l); return true })
 		tx.ExportsByExpiry(func(e *Export) bool { tx.RemoveExport(e); return true })
+		tx.EachHarvest(func(h *Harvest) bool { tx.RemoveHarvest(h); return true })
 		return nil
 	})
 	if err != nil {

@@ -16,18 +16,18 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/robots"
 )
 
 // Bounds of robots.txt handling.
 const (
-	maxRobotsBody   = 500 << 10 // RFC 9309, 2.5: what must be read at least
-	maxRobotsHops   = 5         // RFC 9309, 2.3.1.2
+	maxRobotsBody   = robots.MaxBody
+	maxRobotsHops   = 5 // RFC 9309, 2.3.1.2
 	maxRobotsHosts  = 65_536
 	maxRobotsMemory = 64 << 20
 	robotsTTL       = 24 * time.Hour
 	robotsRetry     = 15 * time.Second // how long a failure to read the file is remembered
 	robotsTimeout   = 15 * time.Second
-	maxCrawlDelay   = 30 * time.Second
 )
 
 // Robots is a bounded cache of robots.txt files, read for one user agent. It is safe for concurrent
@@ -35,7 +35,7 @@ const (
 type Robots struct {
 	client  *egress.Client
 	reader  *reading.Guard
-	parse   func(body, agent string) *rules
+	parse   func(body, agent string) *robots.Rules
 	clock   clock.Clock
 	header  []egress.Field
 	agent   string
@@ -55,7 +55,7 @@ type Robots struct {
 type site struct {
 	origin  string
 	done    chan struct{}
-	rules   *rules
+	rules   *robots.Rules
 	err     *Failure
 	expires time.Time
 	size    int // in the cache's memory, under its lock
@@ -67,8 +67,8 @@ func newRobots(client *egress.Client, config Config) *Robots {
 	config.setDefaults()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &Robots{
-		client: client, reader: config.Reader, parse: parseRules, clock: config.Clock,
-		header: pageHeader(config.UserAgent), agent: productToken(config.UserAgent),
+		client: client, reader: config.Reader, parse: robots.Parse, clock: config.Clock,
+		header: pageHeader(config.UserAgent), agent: robots.ProductToken(config.UserAgent),
 		shared: config.Shared, ctx: ctx, cancel: cancel,
 	}
 	r.sites = cache.NewLRU(maxRobotsHosts, func(_ string, gone *site) {
@@ -114,12 +114,12 @@ func (r *Robots) CheckRules(ctx context.Context, url string) (delay time.Duratio
 		failed.Final = url
 		return 0, &failed
 	}
-	if !entry.rules.allow(path) {
+	if !entry.rules.Allow(path) {
 		forbidden := refusal(fault.New(fault.PageRobots, "robots.txt forbids the page."), false)
 		forbidden.Final = url
-		return entry.rules.delay, forbidden
+		return entry.rules.Delay, forbidden
 	}
-	return entry.rules.delay, nil
+	return entry.rules.Delay, nil
 }
 
 // splitOrigin cuts a canonical address before its path.
@@ -167,14 +167,14 @@ func (r *Robots) load(entry *site) {
 	body, expires, shared := r.recall(entry.origin)
 	var failed *Failure
 	if !shared {
-		panicked := r.reader.Run(reading.Page{URL: entry.origin + robotsPath},
+		panicked := r.reader.Run(reading.Page{URL: entry.origin + robots.Path},
 			func() { body, failed = r.fetch(entry.origin) })
 		if panicked != nil {
 			failed = unreadable(panicked)
 		}
 		expires = r.clock.Now().Add(robotsTTL)
 	}
-	var found *rules
+	var found *robots.Rules
 	if failed == nil {
 		found, failed = r.read(entry.origin, body)
 	}
@@ -188,12 +188,9 @@ func (r *Robots) load(entry *site) {
 	}
 }
 
-// robotsPath is where the file is.
-const robotsPath = "/robots.txt"
-
 // read makes rules of a file.
-func (r *Robots) read(origin, body string) (found *rules, failed *Failure) {
-	panicked := r.reader.Run(reading.Page{URL: origin + robotsPath, ContentType: "text/plain",
+func (r *Robots) read(origin, body string) (found *robots.Rules, failed *Failure) {
+	panicked := r.reader.Run(reading.Page{URL: origin + robots.Path, ContentType: "text/plain",
 		Body: []byte(body)},
 		func() { found = r.parse(body, r.agent) })
 	if panicked != nil {
@@ -245,7 +242,7 @@ func readSharedRobots(value []byte) (body string, expires time.Time, ok bool) {
 }
 
 // keep completes an entry, and makes room for it.
-func (r *Robots) keep(entry *site, found *rules, err *Failure, expires time.Time) {
+func (r *Robots) keep(entry *site, found *robots.Rules, err *Failure, expires time.Time) {
 	entry.rules, entry.err, entry.expires = found, err, expires
 	close(entry.done)
 	if err != nil {
@@ -256,7 +253,7 @@ func (r *Robots) keep(entry *site, found *rules, err *Failure, expires time.Time
 	if kept, known := r.sites.Peek(entry.origin); !known || kept != entry {
 		return // dropped meanwhile
 	}
-	entry.size = found.size
+	entry.size = found.Size
 	r.memory += entry.size
 	for r.memory > maxRobotsMemory && r.sites.Len() > 1 {
 		r.sites.RemoveOldest()
@@ -267,7 +264,7 @@ func (r *Robots) keep(entry *site, found *rules, err *Failure, expires time.Time
 // nothing until it can be read.
 func (r *Robots) fetch(origin string) (body string, _ *Failure) {
 	ask := egress.Request{
-		URL: origin + robotsPath, Header: r.header, Deadline: time.Now().Add(robotsTimeout),
+		URL: origin + robots.Path, Header: r.header, Deadline: time.Now().Add(robotsTimeout),
 		MaxBody: maxRobotsBody, Truncate: true,
 	}
 	for hop := 0; ; hop++ {

@@ -7,21 +7,18 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jimsmart/grobotstxt"
-	"pgregory.net/rapid"
-
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/egress"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/reading"
+	robotstxt "shoal.dev/shoal/pkg/robots"
 )
 
 func openRobots(t testing.TB, client *egress.Client, clk clock.Clock) *Robots {
@@ -72,7 +69,7 @@ func TestRobots(t *testing.T) {
 		{"http://rules.example/private/open", "", false, 2500 * time.Millisecond},
 		{"http://rules.example/robots.txt", "", false, 2500 * time.Millisecond},
 		{"http://moved.example/private", fault.PageRobots, false, 2500 * time.Millisecond},
-		{"http://slow.example/", "", false, maxCrawlDelay},
+		{"http://slow.example/", "", false, robotstxt.MaxDelay},
 		{"http://large.example/x", fault.PageRobots, false, 0},
 		{"http://large.example/y", "", false, 0},
 		{"http://gone.example/", "", false, 0},
@@ -175,7 +172,7 @@ func TestRobotsIsBounded(t *testing.T) {
 	for i := range 2 * maxRobotsMemory / 400_000 {
 		entry := &site{origin: fmt.Sprint(i), done: make(chan struct{})}
 		robots.sites.Add(entry.origin, entry)
-		robots.keep(entry, parseRules(body, "Shoal"), nil, time.Now())
+		robots.keep(entry, robotstxt.Parse(body, "Shoal"), nil, time.Now())
 	}
 	held := 0
 	for _, entry := range robots.sites.Values() {
@@ -193,11 +190,11 @@ func TestPanicOfRobots(t *testing.T) {
 		io.WriteString(w, "# "+r.Host)
 	})
 	robots := openRobots(t, client, nil)
-	robots.parse = func(body, agent string) *rules {
+	robots.parse = func(body, agent string) *robotstxt.Rules {
 		if body == "# bad.example" {
 			panic("a reader's")
 		}
-		return parseRules(body, agent)
+		return robotstxt.Parse(body, agent)
 	}
 	for range 2 {
 		if _, err := robots.CheckRules(t.Context(),
@@ -290,80 +287,6 @@ func FuzzSharedRobots(f *testing.F) {
 		body, expires, ok := readSharedRobots(value)
 		if ok && string(sharedRobots(body, expires)) != string(value) {
 			t.Errorf("%q is read as %q, %v", value, body, expires)
-		}
-	})
-}
-
-// TestRulesEqualGrobotstxt: our rules, read once, answer as grobotstxt's own matcher, which reads
-// the file every time.
-func TestRulesEqualGrobotstxt(t *testing.T) {
-	text := func(alphabet string, max int) *rapid.Generator[string] {
-		return rapid.StringOfN(rapid.RuneFrom([]rune(alphabet)), 0, max, -1)
-	}
-	agent := rapid.SampledFrom([]string{"*", "Shoal", "shoal/2.0", "shoalbot", "other", "* x", "",
-		"*x"})
-	key := rapid.SampledFrom([]string{"Allow", "Disallow", "disalow", "Sitemap", "Crawl-delay",
-		"User-agent", "Nonsense"})
-	rapid.Check(t, func(t *rapid.T) {
-		var body strings.Builder
-		for range rapid.IntRange(0, 12).Draw(t, "lines") {
-			switch k := key.Draw(t, "key"); k {
-			case "User-agent":
-				fmt.Fprintf(&body, "%s: %s\n", k, agent.Draw(t, "agent"))
-			default:
-				value := rapid.SampledFrom([]string{"/", "", "*", "/index.html",
-					"/a/index.htm"}).Draw(t, "start") + text("/ab*$", 6).Draw(t, "pattern")
-				fmt.Fprintf(&body, "%s: %s\n", k, value)
-			}
-		}
-		path := "/" + rapid.SampledFrom([]string{"", "index.html", "a/"}).Draw(t, "start of path") +
-			text("ab/?$", 8).Draw(t, "path")
-		want := grobotstxt.AgentAllowed(body.String(), "Shoal", "http://x.example"+path)
-		if got := parseRules(body.String(), "Shoal").allow(path); got != want {
-			t.Errorf("%q: allowed %v, want %v by\n%s", path, got, want, body.String())
-		}
-	})
-}
-
-func TestEscapesCompareAlike(t *testing.T) {
-	found := parseRules("User-agent: *\nDisallow: /%7Ejoe/\nDisallow: /caf%c3%a9\nDisallow: "+
-		"/a%2fb\nDisallow: /ü\n", "Shoal")
-	for path, want := range map[string]bool{
-		"/~joe/": false, "/%7ejoe/": false, "/caf%C3%A9": false, "/a%2Fb": false, "/a/b": true,
-		"/%C3%BC": false, "/%": true, "/%zz": true,
-	} {
-		if got := found.allow(path); got != want {
-			t.Errorf("%s: %v", path, got)
-		}
-	}
-}
-
-// Rules and addresses may write what is no character of an address as it is or as an escape.
-func TestUnusualCharactersCompareAlike(t *testing.T) {
-	const unusual = "{}<>\"^`|\\\x7f\u00fc"
-	for _, c := range unusual {
-		plain, escaped := "/a"+string(c)+"b", "/a"+url.PathEscape(string(c))+"b"
-		for _, rule := range []string{plain, escaped, strings.ToLower(escaped), "/*" + string(c),
-			"/*" + string(c) + "b$"} {
-			found := parseRules("User-agent: *\nDisallow: "+rule+"\n", "Shoal")
-			for _, path := range []string{plain, escaped, strings.ToLower(escaped)} {
-				if found.allow(path) || !found.allow("/a_b") {
-					t.Errorf("%q does not tell %q from /a_b", rule, path)
-				}
-			}
-		}
-	}
-}
-
-func FuzzRobots(f *testing.F) {
-	f.Add("User-agent: *\nDisallow: /a*b$\n", "/axb")
-	f.Add("\xef\xbb\xbfuser-agent shoal\r\nallow\t/\r\rcrawl-delay: 1e9", "/")
-	f.Add("User-agent: *\nDisallow: %\nDisallow: /%f", "/%")
-	f.Fuzz(func(t *testing.T, body, path string) {
-		found := parseRules(body, "Shoal")
-		found.allow("/" + path)
-		if found.delay < 0 || found.delay > maxCrawlDelay {
-			t.Errorf("delay %s", found.delay)
 		}
 	})
 }

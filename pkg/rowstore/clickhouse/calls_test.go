@@ -118,6 +118,24 @@ func (r *rights) apiserver(s *clickhouse.Store) []call {
 			_, err := s.LinkErrors(ctx, r.job.ID, nil, 1)
 			return err
 		}},
+		{"PutBatch", func(ctx context.Context) error {
+			_, err := s.PutBatch(ctx, rowstore.Batch{Harvest: r.job.ID, Fetch: r.job.ID,
+				Rows: [][]byte{[]byte(`{"url":"u"}`)}})
+			return err
+		}},
+		{"Batches", func(ctx context.Context) error {
+			docs, _, err := s.Batches(ctx, r.job.ID, 0, 10)
+			r.equal("rows of a harvest", 1, len(docs))
+			return err
+		}},
+		{"Entries", func(ctx context.Context) error {
+			_, err := s.Entries(ctx, rowstore.EntriesQuery{Harvest: r.job.ID, Limit: 1})
+			return err
+		}},
+		{"CountEntries", func(ctx context.Context) error {
+			_, err := s.CountEntries(ctx, r.job.ID, nil)
+			return err
+		}},
 		{"EachCharged", func(ctx context.Context) error {
 			return s.EachCharged(ctx, r.job.Scraper, func([]uint64) error { return nil })
 		}},
@@ -190,6 +208,11 @@ func (r *rights) ingest(s *clickhouse.Store) []call {
 			return err
 		}},
 		{"DropList", func(ctx context.Context) error { return s.DropList(ctx, droppedList) }},
+		{"AllHarvests", func(ctx context.Context) error {
+			_, err := s.AllHarvests(ctx)
+			return err
+		}},
+		{"DropHarvest", func(ctx context.Context) error { return s.DropHarvest(ctx, r.job.ID) }},
 		{"Expire", func(ctx context.Context) error { return s.Expire(ctx, time.Now()) }},
 	}
 }

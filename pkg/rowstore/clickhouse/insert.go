@@ -29,6 +29,11 @@ func insertColumns() []clickhouse.ColumnNameAndType {
 		{Name: "hash", Type: "UInt64"},
 		{Name: "last", Type: "UInt8"}, {Name: "doc", Type: "String"},
 	}
+	return append(columns, fieldTypes()...)
+}
+
+// fieldTypes are the columns of fields.
+func fieldTypes() (columns []clickhouse.ColumnNameAndType) {
 	for b := range buckets {
 		columns = append(columns,
 			clickhouse.ColumnNameAndType{Name: fmt.Sprintf("f%d.key", b),
@@ -126,6 +131,11 @@ func (f *filler) row(w *rowstore.PageWrite, kind uint8, n uint32, doc []byte) er
 	f.values = append(f.values[:0], f.at, w.Job.Group[:], w.Job.Scraper[:], w.Job.ID[:], kind,
 		p.Unit.Seq, p.Unit.Page, n, f.pos, w.Job.Started, p.At, p.Fetch[:], uint8(p.Outcome),
 		uint32(len(p.Rows)), p.Quantity, p.PriceRow, p.URLHash, last, doc)
+	return f.appendParts()
+}
+
+// appendParts hands a row over, the fields that were split behind its other values.
+func (f *filler) appendParts() error {
 	for b := range f.parts {
 		part := &f.parts[b]
 		f.values = append(f.values, part.keys, part.kinds, part.nums, part.texts)

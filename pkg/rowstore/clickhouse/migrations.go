@@ -88,6 +88,7 @@ ORDER BY job` + durable + `, index_granularity = 1024`,
 	part    UInt32,
 	hashes  String CODEC(NONE) -- 8 bytes each
 ) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (scraper, job, part)` + durable + `, index_granularity = 16`,
+	sitemapsSchema(),
 }}
 
 // openTo is the version that opening a database brings it to at least. The ones behind it are for

@@ -21,7 +21,10 @@ func printFilter(n filter.Node) string {
 
 // printSort writes the ORDER BY terms of a sort, the place last. Classes of values keep their order
 // whatever the direction: numbers, text, booleans, other values, none.
-func printSort(sorts []rowstore.Sort) string {
+func printSort(sorts []rowstore.Sort) string { return printSortBy(sorts, "_block_number, pos") }
+
+// printSortBy is printSort with what ties are broken by.
+func printSortBy(sorts []rowstore.Sort, ties string) string {
 	var p printer
 	for _, s := range sorts {
 		direction := ""
@@ -37,7 +40,7 @@ func printSort(sorts []rowstore.Sort) string {
 			kind, kindText, column(s.Field, "text"), direction,
 			kind, kindTrue, direction)
 	}
-	p.WriteString("_block_number, pos")
+	p.WriteString(ties)
 	return p.String()
 }
 

@@ -83,6 +83,9 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"PastEntries", testPastEntries},
 		{"ExpirePast", testExpirePast},
 		{"Audit", testAudit},
+		{"Batches", testBatches},
+		{"BatchesAtOnce", testBatchesAtOnce},
+		{"Entries", testEntries},
 	} {
 		if len(only) > 0 && !slices.Contains(only, test.name) {
 			continue

@@ -109,6 +109,9 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, retentionSchema); err != nil {
 		return fmt.Errorf("make what goes with rows: %w", err)
 	}
+	if _, err := conn.ExecContext(ctx, sitemapsSchema); err != nil {
+		return fmt.Errorf("make room for what harvests know: %w", err)
+	}
 	return nil
 }
 

@@ -119,6 +119,8 @@ func (n *node) buildIngest(context.Context) error {
 	history := controlclient.NewHistory(n.services.store)
 	n.worker.Add(ingest.Removal(ingest.RemovalConfig{Client: client, Store: n.services.store,
 		History: history, Clock: n.clock, Point: n.point}))
+	n.worker.Add(ingest.Wipe(ingest.WipeConfig{Client: client, Store: n.services.store,
+		Safe: client.SafeTime, Point: n.point}))
 	n.worker.Add(ingest.Erasure(ingest.ErasureConfig{Client: client, Point: n.point}))
 	n.worker.Add(ingest.Retention(ingest.RetentionConfig{View: client.View, Point: n.point,
 		History: history, Store: n.services.store}))
@@ -204,6 +206,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 	}
 	n.worker.Add(n.api.DueRuns(n.point))
 	n.worker.Add(n.api.KeptExports(n.point))
+	n.worker.Add(n.api.Harvests(n.egress, config.HostRate, n.point))
 	return nil
 }
 

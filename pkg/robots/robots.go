@@ -1,4 +1,7 @@
-package web
+// Package robots owns what a robots.txt says (RFC 9309, sitemaps.org). That is which paths it
+// leaves to an agent, how long that is to wait between requests, and where sitemaps are. It fetches
+// nothing and keeps nothing.
+package robots
 
 import (
 	"fmt"
@@ -10,12 +13,29 @@ import (
 	"github.com/jimsmart/grobotstxt"
 )
 
-// rules are the lines of a robots.txt that concern us, ready to be matched. The file is read once
-// by grobotstxt; its own matcher would read it again for every page.
-type rules struct {
+// Bounds of what is read of a file.
+const (
+	// MaxBody is how many bytes of a file are read: what RFC 9309 wants at least.
+	MaxBody = 500 << 10
+	// MaxDelay is the longest Crawl-delay that is heeded.
+	MaxDelay = 30 * time.Second
+	// MaxSitemaps is how many sitemaps a file may name; the others are passed over.
+	MaxSitemaps = 1_000
+)
+
+// Path is where the file of a site is.
+const Path = "/robots.txt"
+
+// Rules are the lines of a robots.txt that concern an agent, ready to be matched. The file is read
+// once by grobotstxt; its own matcher would read it again for every page. They never change.
+type Rules struct {
 	lines []rule
-	delay time.Duration
-	size  int // bytes held, about
+	// Delay is the Crawl-delay, at most MaxDelay; 0: none.
+	Delay time.Duration
+	// Size is how many bytes the rules hold, about.
+	Size int
+	// Sitemaps are the addresses that the file names for everyone, as they are written.
+	Sitemaps []string
 }
 
 // rule allows or forbids the paths that match its pattern.
@@ -26,11 +46,9 @@ type rule struct {
 	anchored bool     // the pattern ended in $
 }
 
-// allowAll is what an absent robots.txt means.
-var allowAll = &rules{}
-
-// parseRules picks the groups for an agent, or those for everyone where none names it.
-func parseRules(body, agent string) *rules {
+// Parse picks the groups for an agent, or those for everyone where none names it. An absent file
+// is an empty one.
+func Parse(body, agent string) *Rules {
 	reader := &groups{agent: agent}
 	// its own change of escapes to upper case spoils their digits
 	grobotstxt.Parse(sameEscapes(body), reader)
@@ -38,16 +56,17 @@ func parseRules(body, agent string) *rules {
 	if reader.named {
 		found = &reader.ours
 	}
-	if len(found.lines) == 0 && found.delay == 0 {
-		return allowAll
+	found.Sitemaps = reader.sitemaps
+	for _, address := range found.Sitemaps {
+		found.Size += len(address)
 	}
 	return found
 }
 
-// allow says whether a path with its query may be fetched. The longest matching pattern decides;
+// Allow says whether a path with its query may be fetched. The longest matching pattern decides;
 // allow wins a tie.
-func (r *rules) allow(path string) bool {
-	if len(r.lines) == 0 || path == "/robots.txt" {
+func (r *Rules) Allow(path string) bool {
+	if len(r.lines) == 0 || path == Path {
 		return true
 	}
 	path = sameEscapes(escape(path))
@@ -63,13 +82,13 @@ func (r *rules) allow(path string) bool {
 	return forbidden <= allowed
 }
 
-func (r *rules) add(allow bool, pattern string) {
+func (r *Rules) add(allow bool, pattern string) {
 	pattern = escape(pattern)
 	line := rule{allow: allow, priority: len(pattern)}
 	pattern, line.anchored = strings.CutSuffix(strings.Clone(pattern), "$")
 	line.parts = strings.Split(pattern, "*")
 	r.lines = append(r.lines, line)
-	r.size += len(pattern) + 16*len(line.parts) + 64
+	r.Size += len(pattern) + 16*len(line.parts) + 64
 }
 
 // matches finds the parts in order, each at its first place; time grows with the lengths, whatever
@@ -155,8 +174,8 @@ func isUnreserved(c byte) bool {
 		strings.IndexByte("-._~", c) >= 0
 }
 
-// productToken is the name of a user agent: "Shoal" of "Shoal/1.0 (+https://…)".
-func productToken(userAgent string) string {
+// ProductToken is the name of a user agent: "Shoal" of "Shoal/1.0 (+https://…)".
+func ProductToken(userAgent string) string {
 	end := strings.IndexFunc(userAgent, func(c rune) bool {
 		return !(c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '-')
 	})
@@ -170,7 +189,8 @@ func productToken(userAgent string) string {
 // User-agent lines and the rules up to the next such run.
 type groups struct {
 	agent          string
-	ours, everyone rules
+	ours, everyone Rules
+	sitemaps       []string
 	named          bool // some group names us
 	inOurs, inAll  bool // the group at hand is ours, everyone's
 	begun          bool // the group at hand has a rule
@@ -182,8 +202,12 @@ func (g *groups) HandleRobotsStart() {}
 // HandleRobotsEnd does nothing.
 func (g *groups) HandleRobotsEnd() {}
 
-// HandleSitemap does nothing: sitemaps are for all and end no group.
-func (g *groups) HandleSitemap(int, string) {}
+// HandleSitemap notes where a sitemap is: sitemaps are for all and end no group.
+func (g *groups) HandleSitemap(_ int, address string) {
+	if address != "" && len(g.sitemaps) < MaxSitemaps {
+		g.sitemaps = append(g.sitemaps, strings.Clone(address))
+	}
+}
 
 // HandleUserAgent begins a group or widens the one that has no rule yet.
 func (g *groups) HandleUserAgent(_ int, name string) {
@@ -192,7 +216,7 @@ func (g *groups) HandleUserAgent(_ int, name string) {
 	}
 	if strings.HasPrefix(name, "*") && (len(name) == 1 || name[1] == ' ' || name[1] == '\t') {
 		g.inAll = true
-	} else if strings.EqualFold(productToken(name), g.agent) {
+	} else if strings.EqualFold(ProductToken(name), g.agent) {
 		g.inOurs, g.named = true, true
 	}
 }
@@ -218,12 +242,12 @@ func (g *groups) HandleUnknownAction(_ int, action, value string) {
 	if err != nil || math.IsNaN(seconds) || seconds < 0 {
 		return
 	}
-	delay := time.Duration(min(seconds, maxCrawlDelay.Seconds()) * float64(time.Second))
+	delay := time.Duration(min(seconds, MaxDelay.Seconds()) * float64(time.Second))
 	if g.inOurs {
-		g.ours.delay = delay
+		g.ours.Delay = delay
 	}
 	if g.inAll {
-		g.everyone.delay = delay
+		g.everyone.Delay = delay
 	}
 }
 

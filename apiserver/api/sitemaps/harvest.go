@@ -1,0 +1,110 @@
+package sitemaps
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/harvest"
+	"shoal.dev/shoal/apiserver/internal/launch"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const (
+	patience  = 55 * time.Second // for a harvest's end (decision 66)
+	timeout   = 70 * time.Second
+	goneEvery = time.Second // a caller that waits is looked for
+	harvestID = "svc_harvest_sitemaps"
+)
+
+type harvestRequest struct {
+	ScraperID ids.ID `path:"scraperId"`
+	Cap       uint32 `query:"cap" default:"500000" min:"1" max:"500000" doc:"Addresses that are taken at most"`
+}
+
+// harvest is POST /api/scraper/{scraperId}/sitemaps/harvest.
+func (r Resource) harvest() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: harvestID, Routes: operation.Routes("POST /api/scraper/{scraperId}/sitemaps/harvest"),
+		Group: group, Summary: "Reads the sitemaps of a scraper's site, and counts what they name",
+		Description: "The scraper's own address is read if it is a sitemap. Else those are that " +
+			"robots.txt names, or that are where sitemaps are. Sitemaps, RSS, Atom and text are " +
+			"read, packed or not, and indexes up to 4 levels deep. Addresses of other hosts are " +
+			"taken where the robots.txt of those names the sitemap. robots.txt is obeyed, one " +
+			"request a second is sent, and none is charged. Addresses are told apart by their " +
+			"canonical form. A harvest takes the place of the one before, and goes on in the " +
+			"background. The call waits for 55 s, then answers 202 with the count so far; the " +
+			"same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper " +
+			"has one harvest under way, a customer 10.",
+		Access: auth.Write, Feature: plans.SiteMap, Rate: limits.Harvest,
+		Idempotency: operation.Required, Later: true, Timeout: timeout,
+		Errors: []fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable, fault.HarvestRunning,
+			fault.LimitReached, fault.OutOfSpace, fault.SourceUnreachable, fault.SitemapMalformed},
+	}, func(ctx context.Context, from *operation.Caller, in *harvestRequest) (int64, error) {
+		scraper, err := ownership.Scraper(from.View, from.Customer, in.ScraperID, "scraperId")
+		if err != nil {
+			return 0, err
+		}
+		url, err := address.Canonical(launch.StartURL(&scraper.Spec))
+		if err != nil {
+			return 0, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
+				"the scraper has no address whose site has sitemaps")
+		}
+		asked, err := client.Do(ctx, r.Client, client.AskHarvest{ID: r.IDs.New(),
+			Customer: from.Customer, Scraper: scraper.ID, URL: url, Cap: in.Cap,
+			IgnoreRobots: ignoresRobots(&scraper.Spec), Operation: from.Call.Operation,
+			Key: from.Call.Key}, from.Call)
+		if err != nil {
+			return 0, err
+		}
+		return r.await(ctx, from, &asked)
+	})
+}
+
+// ignoresRobots says whether a scraper reads what robots.txt forbids.
+func ignoresRobots(spec *model.Scraper) bool {
+	return spec.Config != nil && spec.Config.Politeness != nil &&
+		spec.Config.Politeness.IgnoreRobots
+}
+
+// await waits for the end of a harvest, and answers how many addresses it has then, or so far.
+func (r Resource) await(ctx context.Context, from *operation.Caller,
+	asked *client.Harvest) (int64, error) {
+	enough := r.Clock.After(patience)
+	for {
+		h, changed := r.Client.View().WatchHarvest(asked.ID)
+		switch {
+		case h == nil:
+			return 0, fault.New(fault.Unavailable, "the harvest is not known here yet")
+		case h.State == client.HarvestDone:
+			return int64(h.Count), nil
+		case h.State == client.HarvestFailed:
+			return 0, fault.New(fault.Code(h.Code), "%s", h.Detail)
+		}
+		select {
+		case <-changed:
+		case <-r.Clock.After(goneEvery):
+			if from.Gone() {
+				return 0, operation.ErrGone
+			}
+		case <-enough:
+			from.Later = true
+			count, err := r.Store.CountEntries(ctx, h.ID, harvest.Entries())
+			if err != nil {
+				return 0, fmt.Errorf("count so far: %w", err)
+			}
+			return count, nil
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}

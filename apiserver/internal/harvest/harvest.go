@@ -1,0 +1,192 @@
+// Package harvest owns how the sitemaps of a scraper's site are read, as background work. It finds
+// them, asks for them politely, and writes what they name to the row store. It has what it found
+// from there again, however often it is killed. What a file says is package sitemap's to read.
+//
+// # What holds
+//
+// All that a harvest knows is a journal in the row store, in batches that are numbered. A batch has
+// addresses, sitemaps that are to be read, and those that were. Whoever goes on with a harvest
+// reads the journal and knows what it had known. The first batch of a number stands. So of two
+// owners one writes the next batch, and the other one is told that it is behind. So nothing is lost
+// or there twice, whatever the files say the second time.
+package harvest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// Bounds of a harvest.
+const (
+	maxFiles  = 10_000 // sitemaps of one
+	maxRoots  = 100    // sitemaps with which one begins
+	maxLevels = 4      // of sitemaps that name sitemaps
+	longest   = 6 * time.Hour
+	stepTime  = 2 * time.Minute // of one step, about: a file is read to its end
+	// A harvest that does not come on is tried so often. Then it ends with what it has.
+	tries = 5
+	// shortRests is how long harvests wait while disks are short, behindRests how long for another
+	// owner to end.
+	shortRests  = 10 * time.Second
+	behindRests = 5 * time.Second
+)
+
+// Sender makes one exchange: the egress client.
+type Sender interface {
+	Do(ctx context.Context, ask *egress.Request) (*egress.Response, error)
+}
+
+// Config is what harvests work with. All but Point must be set.
+type Config struct {
+	Client interface {
+		client.Proposer
+		client.Reader
+	}
+	Store  Store
+	Sender Sender
+	// HostRate is how many requests a second one host gets from this process, beside those of runs.
+	HostRate float64
+	Clock    clock.Clock
+	IDs      ids.Source
+	// Point is called at named places, so that tests can end the process there. They are
+	// "work.harvest.before_batch", "work.harvest.after_batch", "work.harvest.before_end" and
+	// "work.harvest.after_end".
+	Point func(name string)
+}
+
+// Kind is the reading of sitemaps, a kind of background work.
+func Kind(config Config) work.Kind {
+	if config.Point == nil {
+		config.Point = func(string) {}
+	}
+	k := &harvests{config, newWeb(&config)}
+	return work.Kind{Name: work.Harvest, AtOnce: 4, Held: 16, PerCustomer: 2,
+		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
+			outcome, err := k.step(ctx, item)
+			if err != nil {
+				return outcome, fmt.Errorf("harvest sitemaps: %w", err)
+			}
+			return outcome, nil
+		}}
+}
+
+type harvests struct {
+	Config
+	web *web
+}
+
+// step takes a harvest on for some minutes, or ends it.
+func (k *harvests) step(ctx context.Context, item work.Item) (work.Outcome, error) {
+	view, err := k.Client.Fresh(ctx)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	h := view.Harvest(item.ID)
+	switch {
+	case h == nil || h.State != client.HarvestRunning || h.Orphaned(view):
+		return work.Done(), nil // another owner has ended it, or nobody wants it
+	case view.IsShort():
+		return work.Rest(item.Progress, shortRests), nil
+	}
+	j, err := openJournal(ctx, &k.Config, h)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	gaveUp, ended := item.Failures >= tries, j.ended
+	if !ended && !gaveUp {
+		ended, err = k.goOn(ctx, j)
+	}
+	if ended || gaveUp {
+		err = k.end(ctx, j, gaveUp)
+	}
+	switch {
+	case errors.Is(err, errBehind):
+		return work.Rest(item.Progress, behindRests), nil
+	case err != nil:
+		return work.Outcome{}, err
+	case ended || gaveUp:
+		return work.Done(), nil
+	}
+	return work.GoOn(strconv.AppendUint(nil, uint64(j.next), 10)), nil
+}
+
+// goOn reads sitemaps until there is none left, or the step has lasted long enough.
+func (k *harvests) goOn(ctx context.Context, j *journal) (ended bool, err error) {
+	began := k.Clock.Now()
+	r := newReading(k, j)
+	if len(j.files) == 0 {
+		if err := r.begin(ctx); err != nil {
+			return false, err
+		}
+	}
+	for {
+		f := j.unread()
+		now := k.Clock.Now()
+		switch {
+		case f == nil, j.count >= j.harvest.Cap,
+			now.Sub(time.UnixMilli(j.harvest.CreatedAt)) > longest:
+			return true, nil
+		case now.Sub(began) > stepTime:
+			return false, nil
+		}
+		if err := r.read(ctx, f); err != nil {
+			return false, err
+		}
+	}
+}
+
+// end says how many addresses there are, or why there is none. First the journal has it that
+// nothing more comes: another owner, who is behind then, finds it there. A harvest that gave up
+// ends before its end.
+func (k *harvests) end(ctx context.Context, j *journal, gaveUp bool) error {
+	if !j.ended {
+		if err := j.add(ctx, &row{Ended: true}); err != nil {
+			return err
+		}
+		if err := j.write(ctx); err != nil {
+			return err
+		}
+	}
+	end := client.EndHarvest{ID: j.harvest.ID, Count: j.count}
+	if j.count == 0 {
+		end.Code, end.Detail = j.verdict()
+	}
+	if gaveUp && j.count == 0 {
+		end.Code, end.Detail = string(fault.Internal), ""
+	}
+	k.Point("work.harvest.before_end")
+	_, err := client.Do(ctx, k.Client, end, nil)
+	k.Point("work.harvest.after_end")
+	return err
+}
+
+// verdict says why a harvest has found nothing; "": there is nothing to find.
+func (j *journal) verdict() (code, detail string) {
+	answered := false
+	var away *file
+	for i := range j.files {
+		switch f := &j.files[i]; f.result {
+		case malformed:
+			return string(fault.SitemapMalformed), "nothing can be read of " + f.URL
+		case unreachable:
+			away = f
+		case unread:
+		default:
+			answered = true
+		}
+	}
+	if away != nil && !answered {
+		return string(fault.SourceUnreachable), "no answer from " + away.URL
+	}
+	return "", ""
+}

@@ -1,0 +1,408 @@
+package sitemap
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of what is remembered of a document.
+const (
+	maxName   = 64 // bytes of a name; a longer one is no name of ours
+	keptDepth = 8  // of the elements that are open; deeper ones are only counted
+	maxEntity = 10 // characters of a character reference
+)
+
+// document reads XML, as far as sitemaps need it, a byte at a time. It declares no entity and loads
+// no definition of a type: what those say is passed over. So nothing grows but a count of elements.
+type document struct {
+	in    *bufio.Reader
+	visit func(Entry) bool
+	form  Form
+
+	depth int              // elements that are open
+	open  [keptDepth]qname // the outermost of them
+	state
+}
+
+// qname is a qualified name.
+type qname struct{ prefix, local string }
+
+// attributes are those that sitemaps use, of one element.
+type attributes struct{ href, rel, kind, url, medium, permalink string }
+
+// into is where a value of an attribute goes, nil where nobody wants it.
+func (a *attributes) into(local string) *string {
+	switch local {
+	case "href":
+		return &a.href
+	case "rel":
+		return &a.rel
+	case "type":
+		return &a.kind
+	case "url":
+		return &a.url
+	case "medium":
+		return &a.medium
+	case "isPermaLink":
+		return &a.permalink
+	}
+	return nil
+}
+
+// read reads the document up to the end of its outermost element.
+func (d *document) read() error {
+	for {
+		if err := d.text(); err != nil {
+			if errors.Is(err, io.EOF) && d.form == "" {
+				return ErrNotSitemap
+			}
+			return err
+		}
+		c, err := d.in.ReadByte()
+		if err != nil {
+			return err
+		}
+		switch c {
+		case '!':
+			err = d.markup()
+		case '?':
+			err = d.skipTo("?>")
+		case '/':
+			err = d.end()
+		default:
+			if err = d.in.UnreadByte(); err == nil {
+				err = d.start()
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if d.form != "" && d.depth == 0 {
+			return nil // what follows is nobody's
+		}
+	}
+}
+
+// text reads up to the next tag, and keeps what somebody wants.
+func (d *document) text() error {
+	if d.wanted == nil {
+		return d.skipTo("<")
+	}
+	for {
+		c, err := d.in.ReadByte()
+		switch {
+		case err != nil:
+			return err
+		case c == '<':
+			return nil
+		case c == '&':
+			if err := d.reference(d.keep); err != nil {
+				return err
+			}
+		default:
+			d.keep(c)
+		}
+	}
+}
+
+// reference reads what stands behind an ampersand. What is no reference, or one to what a document
+// would have to declare, stays as it is written.
+func (d *document) reference(keep func(...byte)) error {
+	head, err := d.in.Peek(maxEntity + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	end := bytes.IndexByte(head, ';')
+	if end < 0 {
+		keep('&')
+		return nil
+	}
+	switch entity := string(head[:end]); entity {
+	case "amp":
+		keep('&')
+	case "lt":
+		keep('<')
+	case "gt":
+		keep('>')
+	case "quot":
+		keep('"')
+	case "apos":
+		keep('\'')
+	default:
+		c, ok := character(entity)
+		if !ok {
+			keep('&')
+			return nil
+		}
+		keep(utf8.AppendRune(nil, c)...)
+	}
+	_, err = d.in.Discard(end + 1)
+	return err
+}
+
+// character is what a reference by number stands for.
+func character(entity string) (c rune, ok bool) {
+	if len(entity) < 2 || entity[0] != '#' {
+		return 0, false
+	}
+	digits, base := entity[1:], 10
+	if digits[0] == 'x' || digits[0] == 'X' {
+		digits, base = digits[1:], 16
+	}
+	n, err := strconv.ParseUint(digits, base, 32)
+	c = rune(min(n, utf8.MaxRune+1))
+	return c, err == nil && utf8.ValidRune(c) && (c >= ' ' || c == '\t' || c == '\n' || c == '\r')
+}
+
+// skipTo passes over everything up to a text of one or more characters, and over that. Its last
+// character must not be its first.
+func (d *document) skipTo(end string) error {
+	last := end[len(end)-1]
+	var before []byte // the last bytes that were passed over
+	for {
+		part, err := d.in.ReadSlice(last)
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+		if err == nil && bytes.HasSuffix(part, []byte(end)) {
+			return nil
+		}
+		before = append(before, part[max(0, len(part)-len(end)):]...)
+		before = before[max(0, len(before)-len(end)):]
+		if err == nil && string(before) == end {
+			return nil
+		}
+	}
+}
+
+// markup passes over a comment or a declaration, and reads what is literal.
+func (d *document) markup() error {
+	head, err := d.in.Peek(len("[CDATA["))
+	switch {
+	case bytes.HasPrefix(head, []byte("--")):
+		_, _ = d.in.Discard(2) // they were peeked at
+		return d.comment()
+	case string(head) == "[CDATA[":
+		_, _ = d.in.Discard(len(head)) // as above
+		return d.literal()
+	case err != nil && !errors.Is(err, io.EOF):
+		return err
+	}
+	return d.declaration()
+}
+
+// comment passes over the rest of one.
+func (d *document) comment() error { return d.skipTo("-->") }
+
+// literal reads text up to "]]>".
+func (d *document) literal() error {
+	closing := 0 // brackets that may belong to the end
+	for {
+		c, err := d.in.ReadByte()
+		switch {
+		case err != nil:
+			return err
+		case c == ']':
+			if closing++; closing > 2 {
+				closing = 2
+				d.keep(']')
+			}
+		case c == '>' && closing == 2:
+			return nil
+		default:
+			for ; closing > 0; closing-- {
+				d.keep(']')
+			}
+			d.keep(c)
+		}
+	}
+}
+
+// declaration passes over a declaration with all that is declared in it.
+func (d *document) declaration() error {
+	for level := 0; ; {
+		c, err := d.in.ReadByte()
+		switch {
+		case err != nil:
+			return err
+		case c == '"' || c == '\'':
+			err = d.skipTo(string(c))
+		case c == '<':
+			if head, _ := d.in.Peek(3); string(head) == "!--" {
+				_, _ = d.in.Discard(3) // they were peeked at
+				err = d.comment()
+			} else {
+				level++
+			}
+		case c == '>' && level == 0:
+			return nil
+		case c == '>':
+			level--
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// start reads the beginning of an element.
+func (d *document) start() error {
+	name, c, err := d.name(" \t\r\n/>")
+	if err != nil {
+		return err
+	}
+	if name.local == "" {
+		return fmt.Errorf("%w: a tag without a name", ErrBroken)
+	}
+	var given attributes
+	for {
+		for isBlank(c) {
+			if c, err = d.in.ReadByte(); err != nil {
+				return err
+			}
+		}
+		switch c {
+		case '>':
+			return d.begin(name, &given)
+		case '/':
+			if c, err = d.in.ReadByte(); err != nil {
+				return err
+			}
+			if c != '>' {
+				continue
+			}
+			if err := d.begin(name, &given); err != nil {
+				return err
+			}
+			return d.finish()
+		}
+		if err := d.in.UnreadByte(); err != nil {
+			return err
+		}
+		if c, err = d.attribute(&given); err != nil {
+			return err
+		}
+	}
+}
+
+// attribute reads one, and the character behind it.
+func (d *document) attribute(given *attributes) (next byte, err error) {
+	name, c, err := d.name(" \t\r\n/>=")
+	for err == nil && isBlank(c) {
+		c, err = d.in.ReadByte()
+	}
+	if err != nil || c != '=' {
+		return c, err
+	}
+	for c = ' '; err == nil && isBlank(c); {
+		c, err = d.in.ReadByte()
+	}
+	if err != nil {
+		return 0, err
+	}
+	if c != '"' && c != '\'' {
+		return 0, fmt.Errorf("%w: an attribute without quotes", ErrBroken)
+	}
+	into := given.into(name.local)
+	if name.prefix != "" || into == nil {
+		if err := d.skipTo(string(c)); err != nil {
+			return 0, err
+		}
+		return d.in.ReadByte()
+	}
+	var value limitedText
+	for quote := c; ; {
+		switch c, err = d.in.ReadByte(); {
+		case err != nil:
+			return 0, err
+		case c == quote:
+			*into = value.address()
+			return d.in.ReadByte()
+		case c == '&':
+			if err := d.reference(value.add); err != nil {
+				return 0, err
+			}
+		default:
+			value.add(c)
+		}
+	}
+}
+
+// name reads a qualified name, and the character behind it. One that is too long is nobody's.
+func (d *document) name(end string) (name qname, next byte, err error) {
+	var buffer [maxName + 1]byte
+	text := buffer[:0]
+	for {
+		c, err := d.in.ReadByte()
+		if err != nil {
+			return name, 0, err
+		}
+		if strings.IndexByte(end, c) >= 0 {
+			next = c
+			break
+		}
+		if len(text) <= maxName {
+			text = append(text, c)
+		}
+	}
+	if len(text) > maxName {
+		text = append(text[:0], '?')
+	}
+	if at := bytes.IndexByte(text, ':'); at >= 0 {
+		return qname{string(text[:at]), string(text[at+1:])}, next, nil
+	}
+	return qname{"", string(text)}, next, nil
+}
+
+// begin opens an element.
+func (d *document) begin(name qname, given *attributes) error {
+	d.depth++
+	if d.depth <= keptDepth {
+		d.open[d.depth-1] = name
+	}
+	if d.depth > 1 {
+		d.opened(name, given)
+		return nil
+	}
+	switch name.local {
+	case "urlset":
+		d.form = URLs
+	case "sitemapindex":
+		d.form = Index
+	case "rss", "RDF":
+		d.form = RSS
+	case "feed":
+		d.form = Atom
+	default:
+		return ErrNotSitemap
+	}
+	return nil
+}
+
+// end reads the end of an element.
+func (d *document) end() error {
+	name, c, err := d.name(" \t\r\n>")
+	for err == nil && c != '>' {
+		c, err = d.in.ReadByte()
+	}
+	switch {
+	case err != nil:
+		return err
+	case d.depth == 0, d.depth <= keptDepth && d.open[d.depth-1] != name:
+		return fmt.Errorf("%w: %s is closed and not open", ErrBroken, mended(name.local))
+	}
+	return d.finish()
+}
+
+// finish closes an element.
+func (d *document) finish() error {
+	err := d.closed()
+	d.depth--
+	return err
+}

@@ -1,0 +1,104 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const (
+	wipeEvery   = time.Minute
+	wipedAtOnce = 64 // harvests of one step
+)
+
+// WipeConfig is what a Wipe works with. Point may be left out.
+type WipeConfig struct {
+	Client interface {
+		client.Proposer
+		client.Reader
+	}
+	Store interface {
+		AllHarvests(ctx context.Context) ([]ids.ID, error)
+		DropHarvest(ctx context.Context, harvest ids.ID) error
+	}
+	// Safe is the time by which things may be removed for their age; it fails while that is not
+	// certain.
+	Safe func(ctx context.Context) (time.Time, error)
+	// Point is called at named places, "work.wipe.before_drop" and "work.wipe.before_forget", so
+	// that tests can end the process there.
+	Point func(name string)
+}
+
+// Wipe is the removal of what harvests found. That is at 02:00 UTC, or when a newer one has taken
+// its place, or when its scraper is gone. No read shows any of it any more. What the row store has
+// of harvests that the state does not know, or knows to be wiped, goes, too. Such is what a paused
+// owner adds behind a wipe.
+func Wipe(config WipeConfig) work.Kind {
+	if config.Point == nil {
+		config.Point = func(string) {}
+	}
+	return work.Kind{Name: work.Wipe, Recurring: true, AtStart: true,
+		Step: func(ctx context.Context, _ work.Item) (work.Outcome, error) {
+			more, err := config.step(ctx)
+			if err != nil {
+				return work.Outcome{}, fmt.Errorf("ingest: wipe what harvests found: %w", err)
+			}
+			if more {
+				return work.GoOn(nil), nil
+			}
+			return work.Rest(nil, wipeEvery), nil
+		}}
+}
+
+// step wipes some, and says whether there may be more.
+func (c *WipeConfig) step(ctx context.Context) (more bool, err error) {
+	now, err := c.Safe(ctx)
+	if err != nil {
+		return false, err
+	}
+	stored, err := c.Store.AllHarvests(ctx)
+	if err != nil {
+		return false, err
+	}
+	// The state has a harvest before the row store does: what is not in it now is nobody's.
+	view, err := c.Client.Fresh(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range stored {
+		if h := view.Harvest(id); h == nil || h.Wiped || isWiped(view, h, now) {
+			c.Point("work.wipe.before_drop")
+			if err := c.Store.DropHarvest(ctx, id); err != nil {
+				return false, err
+			}
+		}
+	}
+	forget := client.ForgetHarvests{}
+	view.EachHarvest(func(h *client.Harvest) bool {
+		if isWiped(view, h, now) {
+			forget.Harvests = append(forget.Harvests, h.ID)
+		}
+		return len(forget.Harvests) < wipedAtOnce
+	})
+	if len(forget.Harvests) == 0 {
+		return false, nil
+	}
+	c.Point("work.wipe.before_forget")
+	_, err = client.Do(ctx, c.Client, forget, nil)
+	return len(forget.Harvests) == wipedAtOnce, err
+}
+
+// isWiped says whether there is something of a harvest to be wiped, or to be forgotten.
+func isWiped(view *client.View, h *client.Harvest, now time.Time) bool {
+	if h.Orphaned(view) {
+		return true
+	}
+	if h.Wiped {
+		return h.Goes(view, now.UnixMilli()-client.HarvestKept)
+	}
+	return h.State != client.HarvestRunning && !h.Shows(view, now)
+}

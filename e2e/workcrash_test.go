@@ -162,7 +162,7 @@ func (o *oldProduct) reported(pages int) suite.Launched {
 func (o *oldProduct) awaitWork() {
 	o.T.Helper()
 	// This product has none of these: two need a server of their own, two do not recur.
-	elsewhere := []string{work.Email, work.Contracts, work.Launch, work.Export}
+	elsewhere := []string{work.Email, work.Contracts, work.Launch, work.Export, work.Import}
 	for ctx := suite.Within(o.T, settling); ; {
 		var list struct {
 			Content []struct {

@@ -98,6 +98,11 @@ const (
 	ExportsNotKept        Code = "exports_not_kept"
 	ExportNotReady        Code = "export_not_ready"
 	RangeNotSatisfiable   Code = "range_not_satisfiable"
+	UploadsNotTaken       Code = "uploads_not_taken"
+	BadFormat             Code = "BAD_FORMAT"
+	AlreadyRunning        Code = "ALREADY_RUNNING"
+	IngestCapacity        Code = "INGEST_CAPACITY"
+	IngestCapacityGlobal  Code = "INGEST_CAPACITY_GLOBAL"
 
 	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
@@ -218,6 +223,11 @@ var catalog = map[Code]Entry{
 	ExportsNotKept:        {404, "No exports are kept here"},
 	ExportNotReady:        {409, "The export is not ready"},
 	RangeNotSatisfiable:   {416, "No such bytes"},
+	UploadsNotTaken:       {404, "No uploads here"},
+	BadFormat:             {400, "Not in the format"},
+	AlreadyRunning:        {409, "A file is being imported"},
+	IngestCapacity:        {429, "Too many uploads of the customer"},
+	IngestCapacityGlobal:  {429, "Too many uploads"},
 
 	SubscriptionsNotConfigured: {404, "No subscriptions here"},
 

@@ -19,6 +19,7 @@ func ExampleKinds() {
 	// erase is done by ingest.
 	// expire is done by ingest.
 	// export is done by apiserver.
+	// import is done by ingest.
 	// launch is done by apiserver.
 	// orphans is done by controlplane.
 	// recount is done by billing.

@@ -14,6 +14,7 @@ const (
 	Erase     = "erase"   // what the state has of removed customers goes
 	Export    = "export"  // rows are written to files that are kept
 	Expire    = "expire"  // rows that are older than they may be go
+	Import    = "import"  // rows of uploaded files are stored
 	Launch    = "launch"  // runs that are due are launched
 	Orphans   = "orphans" // link lists that nothing names go
 	Recount   = "recount" // the ledger is held against the page records
@@ -28,7 +29,7 @@ func Role(kind string) string {
 	switch kind {
 	case Contracts, Email, Export, Launch, Webhooks:
 		return "apiserver"
-	case Erase, Expire, Remove, Retain:
+	case Erase, Expire, Import, Remove, Retain:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -51,6 +52,6 @@ func Destroys(kind string) bool {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Launch, Orphans,
-		Recount, Remove, Retain, Webhooks}
+	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Import, Launch,
+		Orphans, Recount, Remove, Retain, Webhooks}
 }

@@ -240,6 +240,9 @@ func (op *Operation) responses(s *examples) object {
 		answer["content"] = content
 	}
 	out := object{fmt.Sprint(op.Status): answer}
+	if op.orNone {
+		out["204"] = object{"description": "Done, and nothing to say"}
+	}
 	if op.response == fileType {
 		out["206"] = object{"description": "The range that was asked for",
 			"content": answer["content"]}

@@ -200,6 +200,10 @@ func registerAll(m *FSM) {
 	register(m, askExport)
 	register(m, endExport)
 	register(m, dropExport)
+	register(m, beginImport)
+	register(m, advanceImport)
+	register(m, endImport)
+	register(m, forgetImports)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

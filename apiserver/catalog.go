@@ -56,6 +56,7 @@ func (s *Server) catalog(document, agentDocument func() []byte) []resource {
 				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections}},
 		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock},
 		previews.Resource{Trials: trials, Clock: c.Clock},
+		s.uploads(),
 		jobs.Resource{Client: c.Client, Store: c.Store, History: history, Clock: c.Clock},
 		s.rows(),
 		groups.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs, Plans: s.plans},

@@ -48,6 +48,7 @@ func tags() []operation.Tag {
 	return []operation.Tag{
 		{Name: "Scrapers", Description: "Saved scrapers: what is read from which pages, and how."},
 		{Name: "Runs", Description: "Runs of scrapers and of lists of addresses, and samples."},
+		{Name: "File uploads", Description: "Scrapers whose rows are those of an uploaded file."},
 		{Name: "Previews", Description: "What would be read from a page. They save nothing."},
 		{Name: "Scraper jobs", Description: "What became of runs: history, errors, progress."},
 		{Name: "Data", Description: "Scraped rows, by pages or as one file."},

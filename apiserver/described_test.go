@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -10,8 +11,9 @@ import (
 type description struct {
 	Paths map[string]map[string]struct {
 		Parameters []struct {
-			Name   string
-			Schema struct {
+			Name        string
+			Description string
+			Schema      struct {
 				Type any
 				Enum []string
 			}
@@ -38,7 +40,7 @@ func TestFormatsAreDescribed(t *testing.T) {
 	for path, methods := range readDescription(t).Paths {
 		for method, op := range methods {
 			for _, p := range op.Parameters {
-				if p.Name != "format" {
+				if p.Name != "format" || strings.Contains(p.Description, "With a streamed body") {
 					continue
 				}
 				if _, answers := op.Responses["200"]; !answers {

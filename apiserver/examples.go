@@ -12,6 +12,7 @@ import (
 func exampleTables() []operation.Examples {
 	return []operation.Examples{memberExamples(),
 		signInExamples(), grantExamples(), agentExamples(), customerExamples(), scraperExamples(),
+		uploadExamples(),
 		runExamples(), groupExamples(), moneyExamples(), noticeExamples(), operatorExamples()}
 }
 
@@ -184,6 +185,28 @@ func customerExamples() operation.Examples {
 		"svc_get_additional_info":                  `{"shoeSize": "42"}`,
 		"svc_put_additional_info":                  `{"shoeSize": "42"}`,
 		"svc_user_agreement text/html":             `"<!doctype html><title>Agreement</title>"`,
+	}
+}
+
+// uploadExamples are of uploaded files.
+func uploadExamples() operation.Examples {
+	return operation.Examples{
+		"svc_create_file_scraper text/csv":                                                          `"sku,price\n0042,19.90\n"`,
+		"svc_create_file_scraper application/x-ndjson":                                              `"{\"sku\":\"0042\",\"price\":19.90}\n"`,
+		"svc_create_file_scraper application/jsonl":                                                 `"{\"sku\":\"0042\",\"price\":19.90}\n"`,
+		"svc_create_file_scraper application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": `"(the bytes of a spreadsheet)"`,
+		"svc_send_file text/csv":                                                                    `"sku,price\n0042,19.90\n"`,
+		"svc_send_file application/x-ndjson":                                                        `"{\"sku\":\"0042\",\"price\":19.90}\n"`,
+		"svc_send_file application/jsonl":                                                           `"{\"sku\":\"0042\",\"price\":19.90}\n"`,
+		"svc_send_file application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":           `"(the bytes of a spreadsheet)"`,
+		"FileScraperInput.content":                                                                  `"sku,price\n0042,19.90\n"`,
+		"NextFileInput.content":                                                                     `"sku,price\n0042,19.90\n"`,
+		"FileScraperInput.format":                                                                   `"csv"`,
+		"NextFileInput.format":                                                                      `"csv"`,
+		"NextFileInput.keyColumn":                                                                   `"sku"`,
+		"SentFile.keyColumnUsed":                                                                    `null`,
+		"svc_create_file_scraper.check":                                                             `false`,
+		"svc_send_file.check":                                                                       `false`,
 	}
 }
 

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/internal/harvest"
+	"shoal.dev/shoal/apiserver/api/uploads"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/work"
@@ -14,6 +15,17 @@ func (s *Server) launcher() *launch.Launcher {
 	return &launch.Launcher{Client: c.Client, Store: c.Store, History: client.NewHistory(c.Store),
 		Clock: c.Clock, IDs: c.IDs, Guard: c.Guard, Engines: c.SearchEngines, Node: c.Node,
 		Boot: c.Boot, Plans: s.plans}
+}
+
+// uploads is what takes files.
+func (s *Server) uploads() uploads.Resource {
+	c := &s.config
+	made := uploads.Resource{Client: c.Client, Clock: c.Clock, IDs: c.IDs, Plans: s.plans,
+		Node: c.Node, Boot: c.Boot}
+	if c.Blobs != nil { // and no interface that holds a nil one
+		made.Blobs = c.Blobs
+	}
+	return made
 }
 
 // rows is what reads rows.

@@ -130,7 +130,7 @@ type Config struct {
 	// Node and Boot name the process in the control plane.
 	Node string
 	Boot ids.ID
-	// Blobs is where kept exports are; nil: none are kept.
+	// Blobs is where kept exports and uploads are; nil: none are.
 	Blobs data.Blobs
 	// Disk is that of DataDir, whose floor bodies leave free; nil: 1 GiB of it stays free.
 	Disk   *telemetry.Disk

@@ -130,7 +130,9 @@ func recountJob(ctx context.Context, view *client.View, store Recounter, job *cl
 	if err != nil {
 		return result, fmt.Errorf("billing: recount of run %s: %w", job.ID, err)
 	}
-	result.RecountItems = counted.Items
+	if result.RecountItems = counted.Items; job.File && !job.Shows() {
+		result.RecountItems = 0 // what is stored of it is shown to nobody, and goes
+	}
 	prices := view.Prices(job.Prices)
 	for row, quantity := range counted.Quantity {
 		result.RecountPages += quantity

@@ -162,8 +162,9 @@ func (o *oldProduct) reported(pages int) suite.Launched {
 // awaitWork waits until all that was due is done, and rests until it is due again.
 func (o *oldProduct) awaitWork() {
 	o.T.Helper()
-	// This product has none of these: two need a server of their own, three do not recur.
-	elsewhere := []string{work.Email, work.Contracts, work.Launch, work.Export, work.Harvest}
+	// This product has none of these: two need a server of their own, four do not recur.
+	elsewhere := []string{work.Email, work.Contracts, work.Launch, work.Export, work.Harvest,
+		work.Import}
 	for ctx := suite.Within(o.T, settling); ; {
 		var list struct {
 			Content []struct {

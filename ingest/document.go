@@ -43,11 +43,13 @@ func completeRows(p *model.Page, job rowstore.Job) {
 func serverKeys(p *model.Page, job rowstore.Job) []byte {
 	id := job.ID.String()
 	tail := make([]byte, 0, 256+len(p.URL)+len(p.Final))
-	tail = jsontext.AppendString(append(tail, `"_sourceUrl":`...), p.URL)
-	if p.Final != "" && p.Final != p.URL {
-		tail = jsontext.AppendString(append(tail, `,"_finalUrl":`...), p.Final)
+	if p.URL != "" { // a file's rows have no address
+		tail = append(jsontext.AppendString(append(tail, `"_sourceUrl":`...), p.URL), ',')
 	}
-	tail = append(tail, `,"_scrapedAt":"`...)
+	if p.Final != "" && p.Final != p.URL {
+		tail = append(jsontext.AppendString(append(tail, `"_finalUrl":`...), p.Final), ',')
+	}
+	tail = append(tail, `"_scrapedAt":"`...)
 	tail = time.UnixMicro(p.At).UTC().AppendFormat(tail, scrapedAtLayout)
 	tail = append(append(tail, `","_jobId":"`...), id...)
 	tail = append(append(tail, `","_scraperJobStatusId":"`...), id...)

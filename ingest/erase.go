@@ -8,6 +8,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -21,6 +22,7 @@ const (
 // Removing is what the removal of what was deleted asks of the row store.
 type Removing interface {
 	Retaining
+	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
 	AllLists(ctx context.Context) ([]rowstore.ListInfo, error)
 	DropList(ctx context.Context, list ids.ID) error
 	Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error)

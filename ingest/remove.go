@@ -60,7 +60,7 @@ func Removal(config RemovalConfig) work.Kind {
 // step removes some, and says whether there are more.
 func (c *RemovalConfig) step(ctx context.Context) (more bool, err error) {
 	for _, some := range []func(context.Context) (bool, error){c.stepGroups, c.stepRuns,
-		c.stepScrapers, c.stepCustomers} {
+		c.stepImports, c.stepScrapers, c.stepCustomers} {
 		others, err := some(ctx)
 		if err != nil {
 			return false, err
@@ -189,6 +189,51 @@ func (c *RemovalConfig) stepRuns(ctx context.Context) (more bool, err error) {
 	c.Point("work.remove.before_forget")
 	_, err = client.Do(ctx, c.Client, client.NoteRowsRemoved{Jobs: due}, nil)
 	return len(due) == removedAtOnce, err
+}
+
+// stepImports removes some of the rows that uploads hide, and says whether there are more. Of those
+// that were stopped, or failed, nothing stays.
+func (c *RemovalConfig) stepImports(ctx context.Context) (more bool, err error) {
+	var due []*client.Import
+	c.Client.View().EndedImports(func(i *client.Import) bool {
+		due = append(due, i)
+		return len(due) < removedAtOnce
+	})
+	if len(due) == 0 {
+		return false, nil
+	}
+	forget := client.ForgetImports{}
+	for _, i := range due {
+		if err := c.removeHidden(ctx, i); err != nil {
+			return false, err
+		}
+		forget.Jobs = append(forget.Jobs, i.Job)
+	}
+	c.Point("work.remove.before_forget")
+	_, err = client.Do(ctx, c.Client, forget, nil)
+	return len(due) == removedAtOnce, err
+}
+
+// removeHidden removes the rows that an upload hides, unless a restore has made it another one
+// meanwhile.
+func (c *RemovalConfig) removeHidden(ctx context.Context, i *client.Import) error {
+	for _, job := range i.Hidden {
+		if now := c.Client.View().Import(i.Job); now == nil || now.Ended != i.Ended {
+			return nil
+		}
+		c.Point("work.remove.before_delete")
+		own := job == i.Job
+		if own { // an owner that was paused stores nothing more
+			if err := c.Store.Seal(ctx, job, nil); err != nil {
+				return err
+			}
+		}
+		if err := c.Store.DeleteJob(ctx, job, own); err != nil {
+			return err
+		}
+		c.Point("work.remove.after_delete")
+	}
+	return nil
 }
 
 // removeRun removes the rows of a run, unless a restore has brought it back meanwhile.

@@ -5,6 +5,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/schedule"
 )
 
@@ -12,10 +13,10 @@ import (
 const never = 253_370_764_800_000 // the year 9999
 
 // NextStart is when a scraper starts next by itself: by its own schedule, or with its group. It is
-// null of what is paused or starts by hand alone.
+// null of what is paused or starts by hand alone, and of uploads.
 func NextStart(v *client.View, s *client.Scraper) Time {
 	group := v.Group(s.Group)
-	if group == nil || group.StartType == "NONE" {
+	if group == nil || group.StartType == "NONE" || s.Spec.Type == model.File {
 		return 0
 	}
 	if s.Spec.Schedule == "" {

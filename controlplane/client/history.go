@@ -164,7 +164,7 @@ func (h *History) RunsBefore(ctx context.Context, v *View, of RunsOf, place *row
 	var here, found []*Job
 	v.CustomerJobs(of.Customer, func(job *Job) bool {
 		behind := place == nil || Newer(&Job{Queued: place.Value, ID: place.ID}, job)
-		if behind && !job.Trial() && !v.Archived(job) &&
+		if behind && !job.Unlisted() && !v.Archived(job) &&
 			(of.Group.IsZero() || job.Group == of.Group) {
 			here = append(here, job)
 		}
@@ -261,7 +261,7 @@ func (h *History) Runs(ctx context.Context, v *View, p RunPage) ([]*Job, int64, 
 	var here []*Job
 	v.CustomerJobs(p.Customer, func(job *Job) bool {
 		kind := rowstore.PastKind{Group: job.Group, Scraper: job.Scraper, State: string(job.State)}
-		if !job.Trial() && !v.Archived(job) && (p.Wanted == nil || p.Wanted(kind)) &&
+		if !job.Unlisted() && !v.Archived(job) && (p.Wanted == nil || p.Wanted(kind)) &&
 			!slices.Contains(p.Without, job.ID) {
 			here = append(here, job)
 		}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"math"
+	"slices"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -34,12 +35,13 @@ func Retained(v *View, s *Scraper) int {
 }
 
 // Shown is the scope of what may be seen of a group, or of one scraper in it if that is not zero.
-// Left out is what expired, what a restore undid, and what is being removed.
+// Left out is what expired, what a restore undid, what is being removed, and uploads that are not
+// whole.
 func Shown(v *View, group, scraper ids.ID) rowstore.Scope {
 	if deleted := v.DeletedGroup(group); deleted != nil && deleted.Rows {
 		return rowstore.Scope{Group: group, Scraper: scraper, Since: math.MaxInt64} // no run's
 	}
 	return rowstore.Scope{Group: group, Scraper: scraper,
-		Without: append(v.UndoneIn(group), v.DeletedIn(group)...),
+		Without: slices.Concat(v.UndoneIn(group), v.DeletedIn(group), v.HiddenIn(group)),
 		Gone:    v.RemovedIn(group), Since: RowsSince(v)}
 }

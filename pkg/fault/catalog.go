@@ -101,6 +101,11 @@ const (
 	RangeNotSatisfiable   Code = "range_not_satisfiable"
 	HarvestRunning        Code = "harvest_running"
 	SitemapMalformed      Code = "sitemap_malformed"
+	UploadsNotTaken       Code = "uploads_not_taken"
+	BadFormat             Code = "BAD_FORMAT"
+	AlreadyRunning        Code = "ALREADY_RUNNING"
+	IngestCapacity        Code = "INGEST_CAPACITY"
+	IngestCapacityGlobal  Code = "INGEST_CAPACITY_GLOBAL"
 
 	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
@@ -224,6 +229,11 @@ var catalog = map[Code]Entry{
 	RangeNotSatisfiable:   {416, "No such bytes"},
 	HarvestRunning:        {409, "A harvest is under way"},
 	SitemapMalformed:      {502, "No sitemap can be read"},
+	UploadsNotTaken:       {404, "No uploads here"},
+	BadFormat:             {400, "Not in the format"},
+	AlreadyRunning:        {409, "A file is being imported"},
+	IngestCapacity:        {429, "Too many uploads of the customer"},
+	IngestCapacityGlobal:  {429, "Too many uploads"},
 
 	SubscriptionsNotConfigured: {404, "No subscriptions here"},
 

@@ -20,6 +20,7 @@ func ExampleKinds() {
 	// expire is done by ingest.
 	// export is done by apiserver.
 	// harvest is done by apiserver.
+	// import is done by ingest.
 	// launch is done by apiserver.
 	// orphans is done by controlplane.
 	// recount is done by billing.

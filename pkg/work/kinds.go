@@ -15,6 +15,7 @@ const (
 	Export    = "export"  // rows are written to files that are kept
 	Expire    = "expire"  // rows that are older than they may be go
 	Harvest   = "harvest" // sitemaps of scrapers' sites are read
+	Import    = "import"  // rows of uploaded files are stored
 	Launch    = "launch"  // runs that are due are launched
 	Orphans   = "orphans" // link lists that nothing names go
 	Recount   = "recount" // the ledger is held against the page records
@@ -30,7 +31,7 @@ func Role(kind string) string {
 	switch kind {
 	case Contracts, Email, Export, Harvest, Launch, Webhooks:
 		return "apiserver"
-	case Erase, Expire, Remove, Retain, Wipe:
+	case Erase, Expire, Import, Remove, Retain, Wipe:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -53,6 +54,6 @@ func Destroys(kind string) bool {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Harvest, Launch,
-		Orphans, Recount, Remove, Retain, Webhooks, Wipe}
+	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Harvest, Import,
+		Launch, Orphans, Recount, Remove, Retain, Webhooks, Wipe}
 }

@@ -13,7 +13,6 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/telemetry"
 )
@@ -108,8 +107,7 @@ func latestRuns(ctx context.Context, h *client.History, v *client.View, group, s
 func latestRun(ctx context.Context, h *client.History, v *client.View, s *client.Scraper,
 	asOf newest) (latest *client.Job, err error) {
 	find := func(j *client.Job) bool {
-		if asOf.has(j.Queued, j.ID) && j.State != model.Pending && j.State != model.Failed &&
-			v.DeletedRun(j.ID) == nil {
+		if asOf.has(j.Queued, j.ID) && j.Shows() && v.DeletedRun(j.ID) == nil {
 			latest = j
 		}
 		return latest == nil

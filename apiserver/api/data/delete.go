@@ -12,7 +12,6 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/model"
 )
 
 // target is what both calls of a deletion name.
@@ -49,7 +48,7 @@ func (in *target) deletion(ctx context.Context, r Resource, from *operation.Call
 func (r Resource) findNext(ctx context.Context, view *client.View, job *client.Job,
 	run *client.TargetRun) error {
 	err := r.History.ScraperRuns(ctx, view, job.Scraper, func(j *client.Job) bool {
-		if j.ID == job.ID || !j.Closed || j.State == model.Failed || view.DeletedRun(j.ID) != nil {
+		if j.ID == job.ID || !j.Closed || !j.Shows() || view.DeletedRun(j.ID) != nil {
 			return true
 		}
 		run.Next, run.NextGroup, run.NextQueued = j.ID, j.Group, j.Queued

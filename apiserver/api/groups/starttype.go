@@ -12,6 +12,7 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
 )
 
 // StartTypeForGroup is the specification's StartTypeForGroupDTO: how a scraper of a group starts.
@@ -96,7 +97,7 @@ func startTypes(v *client.View, in *startTypeRequest) func() ([]StartTypeForGrou
 			last.CreatedAt, last.ID = s.CreatedAt, s.ID
 			how := StartTypeForGroup{ScraperID: s.ID, StartType: in.StartType,
 				Schedule: s.Spec.Schedule, NextStart: withGroup}
-			if s.Spec.Schedule != "" {
+			if s.Spec.Schedule != "" || s.Spec.Type == model.File {
 				how.NextStart = api.NextStart(v, s)
 			}
 			part = append(part, how)

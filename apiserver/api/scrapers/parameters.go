@@ -2,10 +2,12 @@ package scrapers
 
 import (
 	"context"
+	"time"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/upload"
 )
 
 // UploadLimits are the limits of file uploads (specification 8).
@@ -32,15 +34,15 @@ type UploadSizes struct {
 
 // parameters is GET /api/scraper/config/parameters.
 func (Resource) parameters() *operation.Operation {
-	const megabyte = 1_000_000
 	limit := UploadLimits{
-		MaxUploadBytes: UploadSizes{CSV: 200 * megabyte, JSONL: 200 * megabyte,
-			XLSX: 36 * megabyte},
-		MaxJSONBodyBytes: 2 * megabyte, MaxJSONUploads: 8, MaxColumns: 500,
-		MaxColumnNameLength: 256,
-		MaxCellBytes:        32 << 10, MaxRowBytes: 1_000_000, MaxNameLength: 200,
-		MaxHeavyImports:  1,
-		MaxUploadSeconds: 60 * 60, MinUploadBitsPerSec: 600_000,
+		MaxUploadBytes: UploadSizes{CSV: upload.CSV.MaxBytes(), JSONL: upload.JSONL.MaxBytes(),
+			XLSX: upload.XLSX.MaxBytes()},
+		MaxJSONBodyBytes: upload.MaxJSONBytes, MaxJSONUploads: upload.MaxJSONBodies,
+		MaxColumns: upload.MaxColumns, MaxColumnNameLength: upload.MaxName,
+		MaxCellBytes: upload.MaxCell, MaxRowBytes: upload.MaxRow,
+		MaxNameLength: upload.MaxScraper, MaxHeavyImports: 1,
+		MaxUploadSeconds:    int(upload.MaxTime / time.Second),
+		MinUploadBitsPerSec: upload.LeastPace,
 	}
 	return operation.Define(operation.Declaration{
 		ID:     "svc_get_config_parameters",

@@ -161,7 +161,7 @@ func lastRun(v *client.View, s *client.Scraper) (queued int64, state model.JobSt
 	if job := v.Job(s.LastJob); job != nil {
 		return job.Queued, job.State, true
 	}
-	if s.Past == nil || s.LastJob.IsZero() {
+	if s.Past == nil || s.LastJob.IsZero() || s.Past.Newest == 0 {
 		return 0, "", false
 	}
 	return s.Past.Newest, s.Past.State, true
@@ -200,7 +200,9 @@ func newStats(v *client.View, s *client.Scraper) RunStats {
 		}
 		return stats.LastNRuns < statsRuns
 	}
-	v.ScraperJobs(s.ID, func(j *client.Job) bool { return !j.Closed || count(j.State, j.Items) })
+	v.ScraperJobs(s.ID, func(j *client.Job) bool {
+		return !j.Closed || j.Unlisted() || count(j.State, j.Items)
+	})
 	if stats.LastNRuns < statsRuns {
 		s.Past.EachEnded(count)
 	}

@@ -63,6 +63,10 @@ func runnable(from *Caller, id ids.ID) (*client.Scraper, error) {
 	if err != nil {
 		return nil, err
 	}
+	if scraper.Spec.Type == model.File {
+		return nil, fault.Invalid(fault.TypeNotRunnable, "type", "the rows of this scraper are "+
+			"those of a file; send the next one to POST /api/scraper/%s/file", scraper.ID)
+	}
 	if scraper.ListRun {
 		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",
 			"the scraper of a list run has no start address; run its list through POST "+

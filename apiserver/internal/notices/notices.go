@@ -46,11 +46,18 @@ func Title(n *client.Notice) string {
 
 // Text says it in one or two sentences.
 func Text(n *client.Notice) string {
+	fetched := n.Pages > 0 || n.Errors > 0
 	switch n.Event {
 	case model.RunFailed:
+		if !fetched { // a file's
+			return fmt.Sprintf("Nothing was stored%s.", because(n.Message))
+		}
 		return fmt.Sprintf("It read %s, and %s failed%s. It cost %s.", many(n.Pages, "page"),
 			many(uint64(n.Errors), "link"), because(n.Message), Euros(n.Micros))
 	case model.RunCompleted, model.RunStoppedBalance:
+		if !fetched && n.Event == model.RunCompleted {
+			return fmt.Sprintf("It made %s.", many(n.Items, "row"))
+		}
 		return fmt.Sprintf("It read %s and made %s; %s failed. It cost %s.", many(n.Pages, "page"),
 			many(n.Items, "row"), many(uint64(n.Errors), "link"), Euros(n.Micros))
 	case model.WalletLowBalance:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 )
 
 // spooledFrom is how many bytes an answer has to wait for its client on disk: who does not take it
@@ -51,4 +52,21 @@ type spooledAnswer struct {
 func (a *spooledAnswer) Close() error {
 	defer a.leave()
 	return a.file.Close()
+}
+
+// OrNone is an answer of type T, or none, which is 204 No Content.
+type OrNone[T any] struct{ Answer *T }
+
+func (o OrNone[T]) given() any {
+	if o.Answer == nil {
+		return nil
+	}
+	return *o.Answer
+}
+func (OrNone[T]) shape() reflect.Type { return reflect.TypeFor[T]() }
+
+// optional is an OrNone of any type.
+type optional interface {
+	given() any
+	shape() reflect.Type
 }

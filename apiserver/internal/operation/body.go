@@ -178,6 +178,8 @@ func isTimeout(err error) bool {
 // Stream is a request's body as it arrives. It is read once it has been received.
 type Stream struct {
 	ContentType string // media type without parameters
+	Length      int64  // bytes, as its sender says; -1: it does not
+	within      func(d time.Duration)
 	receive     func(ctx context.Context, refine Refine) (io.Reader, error)
 	received    io.Reader
 }
@@ -193,6 +195,9 @@ func (s *Stream) Receive(ctx context.Context, refine Refine) (err error) {
 	s.received, err = s.receive(ctx, refine)
 	return err
 }
+
+// Within has the whole body come within a time from now: what comes later is request_timeout.
+func (s *Stream) Within(d time.Duration) { s.within(d) }
 
 // Read implements io.Reader, of what was kept.
 func (s *Stream) Read(p []byte) (int, error) {

@@ -86,7 +86,13 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 	if x.op.request.streams(in.contentType) {
 		x.body.paced(x.rc.Conn(), usualPace(), time.Now().Add(x.op.Timeout))
 	}
-	in.stream = &Stream{ContentType: in.contentType}
+	if err := x.admitBody(in); err != nil {
+		return nil, err
+	}
+	in.stream = &Stream{ContentType: in.contentType, Length: x.body.declared}
+	in.stream.within = func(d time.Duration) {
+		x.body.meter.until = time.Now().Add(d)
+	}
 	in.stream.receive = func(ctx context.Context, refine Refine) (io.Reader, error) {
 		return x.receive(ctx, maxReceived, refine)
 	}
@@ -221,6 +227,12 @@ func (x *exchange) succeed(answer any) {
 	x.rc.SetStatusCode(x.op.Status)
 	if x.from.Later {
 		x.rc.SetStatusCode(http.StatusAccepted)
+	}
+	if some, ok := answer.(optional); ok {
+		if answer = some.given(); answer == nil {
+			answer = None{}
+			x.rc.SetStatusCode(http.StatusNoContent)
+		}
 	}
 	if long, ok := answer.(streamed); ok {
 		whole, written := long.parts()

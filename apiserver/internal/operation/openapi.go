@@ -254,6 +254,9 @@ func (op *Operation) responses(s *examples) object {
 		out["202"] = object{"description": "What there is so far: the rest is still being made",
 			"content": answer["content"]}
 	}
+	if op.orNone {
+		out["204"] = object{"description": "Done, and nothing to say"}
+	}
 	if op.response == fileType {
 		out["206"] = object{"description": "The range that was asked for",
 			"content": answer["content"]}

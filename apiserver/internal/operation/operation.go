@@ -107,7 +107,12 @@ type Declaration struct {
 	Lenient bool
 	// Errors are the codes that the handler itself can answer, beside those that the declaration
 	// implies.
-	Errors  []fault.Code
+	Errors []fault.Code
+	// Sized says that a body has to say how long it is (Content-Length).
+	Sized bool
+	// Admit is asked before a body of a media type comes, and leave called when the call has its
+	// answer; nil: all may.
+	Admit   func(mediaType string) (leave func(), err error)
 	Timeout time.Duration // for everything but a stream of events: 30 s unless told
 	// for operations that answer Events: a value of the type of an event's data
 	Event any
@@ -166,6 +171,7 @@ type Operation struct {
 	Declaration
 	request  *request
 	response reflect.Type
+	orNone   bool // the answer may be 204
 	handle   func(ctx context.Context, from *Caller, in reflect.Value) (any, error)
 }
 
@@ -173,8 +179,11 @@ type Operation struct {
 // panics.
 func Define[In, Out any](d Declaration, handle Handler[In, Out]) *Operation {
 	op := &Operation{Declaration: d, response: reflect.TypeFor[Out]()}
-	if long, ok := reflect.Zero(op.response).Interface().(streamed); ok {
-		op.response = long.shape()
+	switch shaped := reflect.Zero(op.response).Interface().(type) {
+	case streamed:
+		op.response = shaped.shape()
+	case optional:
+		op.response, op.orNone = shaped.shape(), true
 	}
 	if d.ID == "" || len(d.Routes) == 0 || d.Access == "" || d.Summary == "" {
 		panic(fmt.Sprintf("operation %q: ID, Routes, Access and Summary are needed", d.ID))

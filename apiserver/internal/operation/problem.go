@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // Problem is the body of every error (decision 1).
@@ -15,7 +16,22 @@ type Problem struct {
 	Detail        string        `json:"detail"`
 	CorrelationID string        `json:"correlationId"`
 	Errors        []ProblemItem `json:"errors"`
+	ScraperID     *ids.ID       `json:"scraperId,omitempty" doc:"Of NAME_TAKEN at an upload: the scraper that has the name"`
+	Type          string        `json:"type,omitempty" doc:"Its type"`
 }
+
+// TakenName is an error about a name, with the scraper that has it.
+type TakenName struct {
+	Err       error
+	ScraperID ids.ID
+	Type      string
+}
+
+// Error implements error.
+func (t *TakenName) Error() string { return t.Err.Error() }
+
+// Unwrap is the error.
+func (t *TakenName) Unwrap() error { return t.Err }
 
 // ProblemItem is one fault of a request. The first one's code is the problem's.
 type ProblemItem struct {
@@ -43,6 +59,9 @@ func NewProblem(err error, correlationID string) *Problem {
 	p.Status, p.Title = entry.Status, entry.Title
 	for _, f := range list {
 		p.Errors = append(p.Errors, ProblemItem{Code: f.Code, Message: message(f), Field: f.Field})
+	}
+	if taken := (*TakenName)(nil); errors.As(err, &taken) {
+		p.ScraperID, p.Type = &taken.ScraperID, taken.Type
 	}
 	p.Detail = p.Errors[0].Message
 	if more := len(list) - 1; more > 0 {

@@ -115,7 +115,7 @@ func EncodeRun(generation ids.ID, job *state.Job) (rowstore.PastRun, error) {
 		return rowstore.PastRun{}, fmt.Errorf("archive: run %s: %w", job.ID, err)
 	}
 	return rowstore.PastRun{ID: job.ID, Generation: generation, Sealed: job.Index,
-		Customer: job.Customer, Trial: job.Trial(), PastKind: rowstore.PastKind{Group: job.Group,
+		Customer: job.Customer, Trial: job.Unlisted(), PastKind: rowstore.PastKind{Group: job.Group,
 			Scraper: job.Scraper, State: string(job.State)}, List: job.List, Queued: job.Queued,
 		Started: job.Started, Finished: job.Finished, Links: job.Links, Success: job.Success,
 		Errors: job.Errors, Items: job.Items, Pages: job.Pages, Delivered: job.Delivered,

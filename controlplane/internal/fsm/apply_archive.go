@@ -69,7 +69,7 @@ func countArchived(tx *state.Tx, entry *state.Entry) {
 func dropRuns(tx *state.Tx, customer string, keep int) {
 	kept := map[*state.Job]bool{}
 	tx.CustomerJobs(customer, func(job *state.Job) bool {
-		if len(kept) < keep && !job.Trial() {
+		if len(kept) < keep && !job.Unlisted() {
 			kept[job] = true
 		}
 		return len(kept) < keep
@@ -86,6 +86,10 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 	})
 	summed := map[ids.ID]*state.Scraper{}
 	for _, job := range gone {
+		tx.RemoveJob(job)
+		if job.Unlisted() {
+			continue // no trial is a scraper's, and a stopped upload is none of its runs any more
+		}
 		if scraper := summed[job.Scraper]; scraper != nil {
 			scraper.Past = scraper.Past.Add(job, scraper, tx.DeletedRun(job.ID) != nil)
 		} else if known := tx.Scraper(job.Scraper); known != nil {
@@ -93,7 +97,6 @@ func dropRuns(tx *state.Tx, customer string, keep int) {
 			scraper.Past = scraper.Past.Add(job, &scraper, tx.DeletedRun(job.ID) != nil)
 			summed[job.Scraper] = &scraper
 		}
-		tx.RemoveJob(job)
 	}
 	for _, scraper := range summed { // each write is of another record: order does not matter
 		tx.PutScraper(scraper)

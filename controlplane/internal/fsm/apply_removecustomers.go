@@ -176,6 +176,9 @@ func eraseSome(tx *state.Tx, ref string) {
 	for _, e := range firstOf(tx.Exports(ref), &room) {
 		removeExport(tx, e)
 	}
+	for _, i := range firstOf(tx.Imports(ref), &room) {
+		tx.RemoveImport(i)
+	}
 	for _, item := range firstOf(tx.WorkFor(ref), &room) {
 		tx.RemoveWork(item)
 	}

@@ -163,6 +163,10 @@ func launchedScraper(tx *state.Tx, p *command.LaunchRunPayload) (state.Scraper, 
 	if scraper == nil || scraper.Customer != p.Customer {
 		return state.Scraper{}, fault.New(fault.ScraperNotFound, "no scraper has this id")
 	}
+	if scraper.Spec.Type == model.File {
+		return state.Scraper{}, fault.Invalid(fault.TypeNotRunnable, "type",
+			"the rows of this scraper are those of files")
+	}
 	launched := *scraper
 	if launched.Spec.Type == model.SearchEngineSearch {
 		launched.Spec.Search = p.Search
@@ -197,8 +201,12 @@ func stopRun(tx *state.Tx, p command.StopRunPayload) (command.Stopped, error) {
 }
 
 // endRun sets a run's final state before its list is done with: the window stops, what is out
-// drains.
+// drains. An upload ends at once.
 func endRun(tx *state.Tx, job *state.Job, reason model.StopReason) {
+	if job.File {
+		stopImport(tx, job, reason)
+		return
+	}
 	ended := *job
 	ended.State, ended.Reason, ended.Index = model.Stopped, reason, tx.Index
 	tx.PutJob(&ended)

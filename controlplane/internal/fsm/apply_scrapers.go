@@ -122,14 +122,31 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 	if group := tx.Group(p.Group); group == nil || group.Customer != p.Customer {
 		return scraper, fault.Invalid(fault.GroupNotFound, "groupRef", "no group has this id")
 	}
-	if other := tx.ScraperByName(p.Customer, p.Spec.Name); other != nil && other.ID != p.ID {
+	if other := namesake(tx, p); other != nil && other.ID != p.ID {
 		return scraper, fault.Invalid(fault.NameTaken, "name", "another scraper has this name")
+	}
+	if !p.Create && (scraper.Spec.Type == model.File) != (p.Spec.Type == model.File) {
+		return scraper, fault.Invalid(fault.TypeNotRunnable, "type",
+			"the scraper of an upload stays one, and no other becomes one")
 	}
 	scraper.Group, scraper.Spec, scraper.UpdatedAt = p.Group, p.Spec, tx.Now
 	if p.Create {
 		scraper.ListRun, scraper.Tag = p.ListRun, p.Tag
 	}
 	return scraper, revise(tx, &scraper)
+}
+
+// namesake is the scraper that keeps a name from another one, nil for none. Names are the
+// customer's; of an upload's group alone where one of the two is an upload (decision 46).
+func namesake(tx *state.Tx, p *command.PutScraperPayload) *state.Scraper {
+	if upload := tx.UploadByName(p.Customer, p.Group, p.Spec.Name); upload != nil {
+		return upload
+	}
+	other := tx.ScraperByName(p.Customer, p.Spec.Name)
+	if other != nil && p.Spec.Type == model.File && other.Group != p.Group {
+		return nil
+	}
+	return other
 }
 
 // full says whether the customer's scrapers take all that they may, and the payload would add to

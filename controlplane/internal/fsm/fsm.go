@@ -203,6 +203,10 @@ func registerAll(m *FSM) {
 	register(m, askHarvest)
 	register(m, endHarvest)
 	register(m, forgetHarvests)
+	register(m, beginImport)
+	register(m, advanceImport)
+	register(m, endImport)
+	register(m, forgetImports)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -125,7 +125,7 @@ func (p *PastRuns) Add(job *Job, scraper *Scraper, deleted bool) *PastRuns {
 	if job.ID == scraper.LastJob {
 		next.Newest, next.State = job.Queued, job.State
 	}
-	if !deleted && job.State != model.Failed && (job.Queued > next.Queued ||
+	if !deleted && job.Shows() && (job.Queued > next.Queued ||
 		job.Queued == next.Queued && string(job.ID[:]) > string(next.Shown[:])) {
 		next.show(job, scraper.Group)
 	}

@@ -50,10 +50,25 @@ type Job struct {
 	Key ids.ID `cbor:"41,keyasint,omitempty"`
 	// Rest says that its list is what a rerun left of one that was given before.
 	Rest bool `cbor:"42,keyasint,omitempty" since:"2"`
+	// File says that its rows are those of an uploaded file. It has no list, no sets of units and
+	// no ledger entry, and nobody dispatches it.
+	File bool `cbor:"50,keyasint,omitempty" since:"2"`
 }
 
 // Trial says whether the run is a sample or a preview: it is no part of the history or the data.
 func (j *Job) Trial() bool { return j.Source != "" }
+
+// Unlisted says whether the run stands in no history: a trial, or an upload that was stopped.
+func (j *Job) Unlisted() bool { return j.Trial() || j.File && j.State == model.Stopped }
+
+// Shows says whether the rows of the run count as the scraper's last ones (decision 45). A run that
+// has not begun, or failed, hides none of those before it, and an upload is seen when it is whole.
+func (j *Job) Shows() bool {
+	if j.File {
+		return j.State == model.Completed
+	}
+	return j.State != model.Pending && j.State != model.Failed
+}
 
 // Ended says that the run wants no page any more, or that nothing about it changes.
 func (j *Job) Ended() bool { return j.Closed || j.State.Final() }
@@ -62,11 +77,21 @@ var jobsTable = define(1, "jobs",
 	index("id", true, func(j *Job) []any { return []any{j.ID} }),
 	index("customer", true, func(j *Job) []any { return []any{j.Customer, j.Queued, j.ID} }),
 	index("scraper", true, func(j *Job) []any { return []any{j.Scraper, j.Queued, j.ID} }),
-	// of jobs that are not closed
-	index("open", true, func(j *Job) []any { return j.whileOpen(j.Queued, j.ID) }),
+	// of jobs that are not closed; those of files are nobody's to dispatch
+	index("open", true, func(j *Job) []any {
+		if j.File {
+			return nil
+		}
+		return j.whileOpen(j.Queued, j.ID)
+	}),
 	index("running", true, func(j *Job) []any { return j.whileOpen(j.Scraper, j.ID) }),
 	index("busy", true, func(j *Job) []any { return j.whileOpen(j.Customer, j.ID) }),
-	index("list", true, func(j *Job) []any { return []any{j.List} }),
+	index("list", true, func(j *Job) []any {
+		if j.File {
+			return nil
+		}
+		return []any{j.List}
+	}),
 	index("closed", true, func(j *Job) []any { return j.onceClosed(j.Index, j.ID) }),
 ).watchable().told((*Job).telling).followed(func(j *Job) (string, Touch) {
 	return j.Customer, Touch{What: TouchedJob, ID: j.ID}
@@ -112,7 +137,7 @@ func (v *View) ScraperJobs(scraper ids.ID, visit func(*Job) bool) {
 	jobsTable.each(v, true, visit, "scraper_prefix", scraper)
 }
 
-// OpenJobs lists the jobs that are not closed, oldest first.
+// OpenJobs lists the jobs that are not closed, oldest first. Uploads are not among them.
 func (v *View) OpenJobs() []*Job { return jobsTable.all(v, "open_prefix") }
 
 // OpenJobsOf lists a scraper's jobs that are not closed.

@@ -73,9 +73,23 @@ type Scraper struct {
 
 var scrapersTable = define(1, "scrapers",
 	index("id", true, func(s *Scraper) []any { return []any{s.ID} }),
-	index("name", true, func(s *Scraper) []any { return []any{s.Customer, s.Spec.Name} }),
+	index("name", true, (*Scraper).nameKey),
 	index("group", true, func(s *Scraper) []any { return []any{s.Group, s.CreatedAt, s.ID} }),
 ).written((*Scraper).own).told((*Scraper).telling)
+
+// nameKey is where a name stands: one of the customer, and that of an upload one of its group
+// (decision 46).
+func (s *Scraper) nameKey() []any {
+	if s.Spec.Type == model.File {
+		return []any{s.Customer, s.Spec.Name, s.Group}
+	}
+	return []any{s.Customer, s.Spec.Name}
+}
+
+// UploadByName is the upload of a name in a group, nil when there is none.
+func (v *View) UploadByName(customer string, group ids.ID, name string) *Scraper {
+	return v.shown(scrapersTable.first(v, "name", customer, name, group))
+}
 
 // Scraper is nil when there is none of that id. One whose group was deleted is there no more.
 func (v *View) Scraper(id ids.ID) *Scraper { return v.shown(v.member(id)) }

@@ -244,6 +244,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		tx.LettersByAge(func(l *Letter) bool { tx.RemoveLetter(l); return true })
 		tx.ExportsByExpiry(func(e *Export) bool { tx.RemoveExport(e); return true })
 		tx.EachHarvest(func(h *Harvest) bool { tx.RemoveHarvest(h); return true })
+		for _, i := range importsTable.all(&tx.View, "id_prefix") {
+			tx.RemoveImport(i)
+		}
 		return nil
 	})
 	if err != nil {

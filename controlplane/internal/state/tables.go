@@ -37,6 +37,7 @@ func tables() []*kind {
 		&lettersTable.kind,
 		&exportsTable.kind,
 		&harvestsTable.kind,
+		&importsTable.kind,
 	}
 }
 

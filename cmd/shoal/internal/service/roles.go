@@ -121,6 +121,12 @@ func (n *node) buildIngest(context.Context) error {
 		History: history, Clock: n.clock, Point: n.point}))
 	n.worker.Add(ingest.Wipe(ingest.WipeConfig{Client: client, Store: n.services.store,
 		Safe: client.SafeTime, Point: n.point}))
+	importing := ingest.ImportConfig{Client: client, Store: n.services.store, History: history,
+		IDs: n.ids, Clock: n.clock, Dir: n.config.Data, Point: n.point}
+	if n.services.blobs != nil { // and no interface that holds a nil pointer
+		importing.Files = n.services.blobs
+	}
+	n.worker.Add(ingest.Import(importing))
 	n.worker.Add(ingest.Erasure(ingest.ErasureConfig{Client: client, Point: n.point}))
 	n.worker.Add(ingest.Retention(ingest.RetentionConfig{View: client.View, Point: n.point,
 		History: history, Store: n.services.store}))

@@ -1,0 +1,114 @@
+package uploads
+
+import (
+	"context"
+	"strings"
+
+	"shoal.dev/shoal/apiserver/api/scrapers"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/upload"
+)
+
+// FileScraper is the JSON body that makes an upload's scraper. With the file itself as the body its
+// name and its format are query parameters.
+type FileScraper struct {
+	Name    string        `json:"name" form:"filled-line" required:"true" min:"1" max:"200" doc:"Of the scraper, unique in its group; spaces around it go"`
+	Format  upload.Format `json:"format" required:"true" code:"BAD_FORMAT" doc:"Of the file"`
+	Content string        `json:"content" required:"true" alone:"json" doc:"The file: its text, or its bytes in Base64 if it is a spreadsheet"`
+}
+
+type createRequest struct {
+	Group  ids.ID            `path:"groupId"`
+	Check  bool              `query:"check" default:"false" doc:"Say whether the file would be taken, and take none. With a streamed body only, which is empty then."`
+	Body   FileScraper       `body:"json" limit:"2000000"`
+	Stream *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"`
+}
+
+// NewFileScraper answers the upload of a first file.
+type NewFileScraper struct {
+	Scraper scrapers.Scraper `json:"scraper"`
+	JobID   ids.ID           `json:"jobId" doc:"Its run, which is RUNNING while the file is imported"`
+}
+
+const rules = "The body is the file, of at most 200 MB (csv, jsonl) or 36 MB (xlsx), with its " +
+	"Content-Length. Or it is JSON of at most 2 MB with the file as its content, of which 8 are " +
+	"taken at a time. csv is UTF-8, separated by commas or semicolons. jsonl has an object a " +
+	"line. Of xlsx the first sheet is read, with values as they are stored: a date is a number. " +
+	"The first row of csv and xlsx names the columns, of jsonl the keys do. Columns are at most 500, " +
+	"their names 256 characters, none of which begins with _; a value has 32 KB at most, a row " +
+	"1,000,000 bytes. Values are stored as text, nested ones as JSON. Empty ones and empty rows " +
+	"are left out. An upload costs nothing and needs no balance. A file that cannot be read ends " +
+	"its run as FAILED with the reason, and the rows before it stay. Slower than 0.6 Mbit/s over " +
+	"a minute, or longer than 60 minutes: 408."
+
+// create is POST /api/scraper/group/{groupId}/file-scraper.
+func (r Resource) create(json places) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_create_file_scraper",
+		Routes: operation.Routes("POST /api/scraper/group/{groupId}/file-scraper"), Group: group,
+		Summary:     "Makes a scraper of an uploaded file",
+		Description: rules + " With check it answers 204 if the file would be taken.",
+		Access:      auth.Write, Rate: limits.Upload, Idempotency: operation.Optional, Status: 201,
+		Timeout: upload.MaxTime + answerTime, Sized: true, Admit: json.admit,
+		Errors: append(errors(), fault.NameTaken, fault.GroupNotFound, fault.LimitReached,
+			fault.PlanLimitReached),
+	}, func(ctx context.Context, from *operation.Caller,
+		in *createRequest) (answer operation.OrNone[NewFileScraper], err error) {
+		name := strings.TrimSpace(in.Body.Name)
+		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
+			stream: in.Stream, check: in.Check}
+		f.usable = func(v *client.View) error {
+			if _, err := ownership.Group(v, from.Customer, in.Group, "groupId"); err != nil {
+				return err
+			}
+			return nameTaken(v, from.Customer, in.Group, name)
+		}
+		f.begin.NewScraper = &client.PutScraper{Create: true, ID: r.IDs.New(),
+			Customer: from.Customer, Group: in.Group,
+			Spec: model.Scraper{Name: name, Type: model.File},
+			Cap:  r.Plans.CapOf(from.View, from.Customer, plans.MaxScrapers)}
+		begun, err := f.take(ctx)
+		if fault.CodeOf(err) == fault.NameTaken {
+			view := r.Client.View()
+			if taken := nameTaken(view, from.Customer, in.Group, name); taken != nil {
+				err = taken
+			}
+		}
+		if err != nil || in.Check {
+			return answer, err
+		}
+		view, err := r.Client.Fresh(ctx)
+		if err != nil {
+			return answer, err
+		}
+		made := view.Scraper(begun.Scraper)
+		if made == nil {
+			return answer, fault.Invalid(fault.ScraperNotFound, "scraper",
+				"the scraper was deleted meanwhile")
+		}
+		answer.Answer = &NewFileScraper{Scraper: scrapers.NewScraper(view, made),
+			JobID: begun.Job}
+		return answer, nil
+	})
+}
+
+// nameTaken is the fault of a name that a scraper has in the group, nil for none.
+func nameTaken(v *client.View, customer string, group ids.ID, name string) error {
+	other := v.UploadByName(customer, group, name)
+	if other == nil {
+		other = v.ScraperByName(customer, name)
+	}
+	if other == nil || other.Group != group {
+		return nil
+	}
+	return &operation.TakenName{ScraperID: other.ID, Type: string(other.Spec.Type),
+		Err: fault.Invalid(fault.NameTaken, "name", "a scraper of the group has this name")}
+}

@@ -1,0 +1,184 @@
+package uploads
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/upload"
+)
+
+const (
+	// renewEvery keeps claims, which expire after two minutes, while files come.
+	renewEvery = 30 * time.Second
+	// cleanUpTime is for taking back what a refused call began.
+	cleanUpTime = 10 * time.Second
+)
+
+// errors are what both operations can answer.
+func errors() []fault.Code {
+	return []fault.Code{fault.NotFound, fault.BadFormat, fault.UnsupportedMediaType,
+		fault.LengthRequired, fault.PayloadTooLarge, fault.UploadTooSlow, fault.OutOfSpace,
+		fault.IngestCapacity, fault.IngestCapacityGlobal, fault.UploadsNotTaken}
+}
+
+// file is a file that is sent.
+type file struct {
+	Resource
+	from    *operation.Caller
+	format  upload.Format
+	content string            // of a JSON body
+	stream  *operation.Stream // nil: the body is JSON
+	check   bool
+	// usable says what else keeps the file from being taken, by the state as it is.
+	usable func(v *client.View) error
+	begin  client.BeginImport // with its scraper
+	maybe  bool               // the run may be there: nothing is to be taken back
+}
+
+// take takes the file, or checks whether it would. Written below, made true above: the file is in
+// the blob store before the command that speaks of it.
+func (f *file) take(ctx context.Context) (begun client.BegunImport, err error) {
+	if err := f.malformed(); err != nil {
+		return begun, err
+	}
+	if f.from.Call != nil && !f.check {
+		replay, failed := client.Begin[client.BeginImport](ctx, f.Client,
+			client.ClaimCall{Node: f.Node, Boot: f.Boot}, f.from.Call)
+		if failed != nil {
+			return begun, failed
+		}
+		if replay != nil {
+			f.from.Job = replay.Job
+			return *replay, nil
+		}
+		defer f.keepClaim(ctx)(&err)
+	}
+	if err := f.refused(f.from.View); err != nil || f.check {
+		return begun, err
+	}
+	body, err := f.receive(ctx)
+	if err != nil {
+		return begun, err
+	}
+	f.begin.Job, f.begin.Customer = f.IDs.New(), f.from.Customer
+	f.begin.Format, f.begin.Heavy = string(f.format), f.format == upload.XLSX
+	key := blobstore.Key{Kind: blobstore.Uploads, Owner: f.from.Customer,
+		ID: f.begin.Job.String()}
+	written, err := f.Blobs.Put(ctx, key, body)
+	if err != nil {
+		return begun, fmt.Errorf("keep an upload: %w", err)
+	}
+	f.begin.Bytes = written.Bytes
+	f.from.Job = f.begin.Job
+	begun, err = client.Do(ctx, f.Client, f.begin, f.from.Call)
+	if f.maybe = uncertain(err); err != nil && !f.maybe {
+		cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+		defer cancel()
+		_ = f.Blobs.Delete(cleaning, key) // else it expires
+	}
+	return begun, err
+}
+
+// uncertain says of a command's error whether the command may have been applied all the same.
+func uncertain(err error) bool {
+	code := fault.CodeOf(err) // "" without an error
+	return code == fault.Unavailable || code == fault.Internal
+}
+
+// malformed says what is wrong with the call, whatever the state says.
+func (f *file) malformed() error {
+	bytes := int64(len(f.content))
+	if f.stream != nil {
+		bytes = f.stream.Length
+		if !f.format.Is(f.stream.ContentType) {
+			return fault.Invalid(fault.UnsupportedMediaType, "Content-Type",
+				"must be %s, that of the format %s", f.format.MediaTypes()[0], f.format)
+		}
+	}
+	switch most := f.format.MaxBytes(); {
+	case f.check && (f.stream == nil || bytes > 0):
+		return fault.Invalid(fault.InvalidRequest, "check",
+			"stands with an empty body of the file's Content-Type")
+	case f.stream != nil && bytes > most:
+		return fault.New(fault.PayloadTooLarge, "a file of the format %s may have at most %d bytes",
+			f.format, most)
+	case f.Blobs == nil:
+		return fault.New(fault.UploadsNotTaken, "the operator of the service takes no files")
+	}
+	return nil
+}
+
+// refused says why the file would not be taken, before any of it has come. The command decides.
+func (f *file) refused(view *client.View) error {
+	if view.IsShort() {
+		return fault.New(fault.OutOfSpace, "the service has too little disk space; try again later")
+	}
+	if err := f.usable(view); err != nil {
+		return err
+	}
+	all, open := view.Imports(f.from.Customer), 0
+	for _, i := range all {
+		if i.Ended == 0 {
+			open++
+		}
+	}
+	switch {
+	case open >= client.MaxOpenImports || len(all) >= client.MaxImports:
+		return fault.New(fault.IngestCapacity,
+			"%d uploads of the customer are under way; try again when one has ended", open)
+	case view.OpenImports() >= client.MaxAllImports:
+		return fault.New(fault.IngestCapacityGlobal,
+			"the service has no room for more uploads at the moment; try again later")
+	}
+	return nil
+}
+
+// receive is the file, once it has come whole.
+func (f *file) receive(ctx context.Context) (io.Reader, error) {
+	switch {
+	case f.stream != nil:
+		f.stream.Within(upload.MaxTime)
+		return f.stream, f.stream.Receive(ctx, operation.Verbatim)
+	case f.format == upload.XLSX:
+		whole, err := base64.StdEncoding.DecodeString(f.content)
+		if err != nil {
+			return nil, fault.Invalid(fault.BadFormat, "content", "is no Base64")
+		}
+		return bytes.NewReader(whole), nil
+	}
+	return bytes.NewReader([]byte(f.content)), nil
+}
+
+// keepClaim renews the call's claim until what it returns is called. That releases the claim if the
+// call has failed.
+func (f *file) keepClaim(ctx context.Context) (end func(failed *error)) {
+	renewing, cancel := context.WithCancel(ctx)
+	var renewal sync.WaitGroup
+	renewal.Go(func() {
+		for clock.Pause(renewing, f.Clock, renewEvery) {
+			// A failed renewal is made up for by the next.
+			_, _ = client.Do(renewing, f.Client, client.RenewClaims{Node: f.Node, Boot: f.Boot},
+				nil)
+		}
+	})
+	return func(failed *error) {
+		cancel()
+		renewal.Wait()
+		if *failed == nil || f.maybe {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+		defer cancel()
+		_, _ = client.Do(ctx, f.Client, client.ReleaseClaim{}, f.from.Call)
+	}
+}

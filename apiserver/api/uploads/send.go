@@ -1,0 +1,78 @@
+package uploads
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/upload"
+)
+
+// NextFile is the JSON body of a scraper's next file. With the file itself as the body its format
+// and its key column are query parameters.
+type NextFile struct {
+	Format    upload.Format `json:"format" required:"true" code:"BAD_FORMAT" doc:"Of the file"`
+	KeyColumn string        `json:"keyColumn" max:"256" doc:"Column that tells rows apart where files add to each other; others pass over it"`
+	Content   string        `json:"content" required:"true" alone:"json" doc:"The file: its text, or its bytes in Base64 if it is a spreadsheet"`
+}
+
+type sendRequest struct {
+	Scraper ids.ID            `path:"scraperId"`
+	Check   bool              `query:"check" default:"false" doc:"Say whether the file would be taken, and take none. With a streamed body only, which is empty then."`
+	Body    NextFile          `body:"json" limit:"2000000"`
+	Stream  *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"`
+}
+
+// SentFile answers the upload of a further file.
+type SentFile struct {
+	JobID         ids.ID  `json:"jobId" doc:"Its run, which is RUNNING while the file is imported"`
+	KeyColumnUsed *string `json:"keyColumnUsed" doc:"Null: the file replaces the one before"`
+}
+
+// send is POST /api/scraper/{scraperId}/file.
+func (r Resource) send(json places) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_send_file",
+		Routes: operation.Routes("POST /api/scraper/{scraperId}/file"), Group: group,
+		Summary: "Sends a scraper's next file",
+		Description: rules + " The rows of the new file take the place of the old ones all at " +
+			"once, when all are stored. With check it answers 204 if the file would be taken.",
+		Access: auth.Write, Rate: limits.Upload, Idempotency: operation.Optional,
+		Timeout: upload.MaxTime + answerTime, Sized: true, Admit: json.admit,
+		Errors: append(errors(), fault.ScraperNotFound, fault.AlreadyRunning),
+	}, func(ctx context.Context, from *operation.Caller,
+		in *sendRequest) (answer operation.OrNone[SentFile], err error) {
+		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
+			stream: in.Stream, check: in.Check}
+		f.usable = func(v *client.View) error { return idle(v, from.Customer, in.Scraper) }
+		f.begin.Scraper = in.Scraper
+		begun, err := f.take(ctx)
+		if err != nil || in.Check {
+			return answer, err
+		}
+		answer.Answer = &SentFile{JobID: begun.Job}
+		return answer, nil
+	})
+}
+
+// idle refuses what is no upload's scraper of the customer, or imports a file.
+func idle(v *client.View, customer string, id ids.ID) error {
+	scraper, err := ownership.Scraper(v, customer, id, "scraperId")
+	if err != nil {
+		return err
+	}
+	if scraper.Spec.Type != model.File {
+		return fault.Invalid(fault.InvalidRequest, "scraperId",
+			"the scraper is not of the type FILE")
+	}
+	for _, job := range v.OpenJobsOf(id) {
+		return fault.New(fault.AlreadyRunning, "job %s of this scraper is importing a file", job.ID)
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package client
+
+import (
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+)
+
+// Import is what is replicated of an upload.
+type Import = state.Import
+
+// The commands on uploads.
+type (
+	BeginImport   = command.BeginImportPayload
+	BegunImport   = command.BegunImport
+	AdvanceImport = command.AdvanceImportPayload
+	EndImport     = command.EndImportPayload
+	ForgetImports = command.ForgetImportsPayload
+)
+
+// Bounds of uploads.
+const (
+	MaxOpenImports = command.MaxOpenImports
+	MaxImports     = command.MaxImports
+	MaxAllImports  = command.MaxAllImports
+	MaxHidden      = command.MaxHidden
+)

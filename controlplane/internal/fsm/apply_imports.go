@@ -1,0 +1,170 @@
+package fsm
+
+import (
+	"strings"
+
+	"shoal.dev/shoal/controlplane/internal/command"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// beginImport makes a run of a file's rows. It needs no money, and no list.
+func beginImport(tx *state.Tx, p command.BeginImportPayload) (command.BegunImport, error) {
+	none := command.BegunImport{}
+	if job := tx.Job(p.Job); job != nil {
+		return command.BegunImport{Job: job.ID, Scraper: job.Scraper}, nil
+	}
+	if err := roomForImport(tx, p.Customer); err != nil {
+		return none, err
+	}
+	scraper, err := importedScraper(tx, &p)
+	if err != nil {
+		return none, err
+	}
+	for _, job := range tx.OpenJobsOf(scraper.ID) {
+		if !job.State.Final() {
+			return none, fault.New(fault.AlreadyRunning,
+				"job %s of this scraper is importing a file", job.ID)
+		}
+	}
+	prices := tx.CurrentPrices()
+	if prices == nil {
+		return none, fault.New(fault.Unauthorized, "the customer has no wallet")
+	}
+	if p.NewScraper != nil {
+		saveNew(tx, &scraper, p.NewScraper)
+	}
+	tx.PutJob(&state.Job{ID: p.Job, Customer: p.Customer, Group: scraper.Group,
+		Scraper: scraper.ID, Revision: scraper.Revision, State: model.Running, Queued: tx.Now,
+		Started: tx.Now, Prices: prices.Version, Index: tx.Index, MaxPages: 1, File: true})
+	tx.PutImport(&state.Import{Job: p.Job, Customer: p.Customer, Group: scraper.Group,
+		Scraper: scraper.ID, Format: p.Format, Bytes: p.Bytes, Heavy: p.Heavy, Begun: tx.Now,
+		Before: scraper.LastJob})
+	tx.PutWork(&state.Work{ID: p.Job, Kind: work.Import, Customer: p.Customer,
+		State: state.WorkReady, At: tx.Now, Created: tx.Now, Advanced: tx.Now})
+	latest := *tx.Scraper(scraper.ID)
+	latest.LastJob = p.Job
+	tx.PutScraper(&latest)
+	tx.CountLaunch(p.Customer, tx.Now/dayMillis)
+	return command.BegunImport{Job: p.Job, Scraper: scraper.ID}, nil
+}
+
+// roomForImport refuses an upload that the customer, or the service, has no room for.
+func roomForImport(tx *state.Tx, customer string) error {
+	known := tx.Customer(customer)
+	all, open := tx.Imports(customer), 0
+	for _, i := range all {
+		if i.Ended == 0 {
+			open++
+		}
+	}
+	switch {
+	case known == nil || known.Blocked():
+		return fault.New(fault.CustomerBlocked, "an admin has blocked this customer: it uploads "+
+			"no files")
+	case tx.IsShort():
+		return errShort()
+	case open >= command.MaxOpenImports || len(all) >= command.MaxImports ||
+		len(tx.OpenJobsOfCustomer(customer)) >= maxOpenRuns:
+		return fault.New(fault.IngestCapacity,
+			"%d uploads of the customer are under way; try again when one has ended", open)
+	case tx.OpenImports() >= command.MaxAllImports:
+		return fault.New(fault.IngestCapacityGlobal,
+			"the service has no room for more uploads at the moment; try again later")
+	}
+	return nil
+}
+
+// importedScraper is the scraper of an upload, checked and not written.
+func importedScraper(tx *state.Tx, p *command.BeginImportPayload) (state.Scraper, error) {
+	if p.NewScraper != nil {
+		return checkScraper(tx, p.NewScraper)
+	}
+	scraper := tx.Scraper(p.Scraper)
+	switch {
+	case scraper == nil || scraper.Customer != p.Customer:
+		return state.Scraper{}, fault.Invalid(fault.ScraperNotFound, "scraperId",
+			"no scraper has this id")
+	case scraper.Spec.Type != model.File:
+		return state.Scraper{}, fault.Invalid(fault.InvalidRequest, "scraperId",
+			"the scraper is not of the type FILE")
+	}
+	return *scraper, nil
+}
+
+func advanceImport(tx *state.Tx, p command.AdvanceImportPayload) (command.None, error) {
+	job := tx.Job(p.Job)
+	if job == nil || !job.File || job.Ended() || p.Items <= job.Items {
+		return command.None{}, nil
+	}
+	advanced := *job
+	advanced.Items, advanced.Index = p.Items, tx.Index
+	tx.PutJob(&advanced)
+	return command.None{}, nil
+}
+
+// endImport ends an upload by itself: it is whole, or it failed.
+func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
+	job, known := tx.Job(p.Job), tx.Import(p.Job)
+	if job == nil || known == nil || job.Ended() {
+		return command.None{}, nil
+	}
+	ended := *job
+	ended.State, ended.Items = model.Completed, p.Items
+	hidden := p.Hides[:min(len(p.Hides), command.MaxHidden)]
+	if p.Message != "" {
+		ended.State, ended.Items = model.Failed, 0
+		ended.Message = strings.ToValidUTF8(command.MessageOfImport(p.Message), "")
+		hidden = []ids.ID{p.Job}
+	}
+	closeImport(tx, &ended, known, hidden)
+	notifyRun(tx, &ended)
+	return command.None{}, nil
+}
+
+// stopImport ends an upload that somebody stopped. Nothing of it is kept, and its run stands in no
+// history.
+func stopImport(tx *state.Tx, job *state.Job, reason model.StopReason) {
+	ended := *job
+	ended.State, ended.Reason, ended.Items = model.Stopped, reason, 0
+	known := tx.Import(job.ID)
+	if known == nil { // only a run that has ended lacks it
+		return
+	}
+	closeImport(tx, &ended, known, []ids.ID{job.ID})
+	if scraper := tx.Scraper(job.Scraper); scraper != nil && scraper.LastJob == job.ID {
+		before := *scraper
+		before.LastJob = known.Before
+		tx.PutScraper(&before)
+	}
+}
+
+// closeImport writes how an upload has ended. Nothing about its run changes any more, and no read
+// shows the rows of the hidden runs.
+func closeImport(tx *state.Tx, job *state.Job, known *state.Import, hidden []ids.ID) {
+	job.Closed, job.Finished, job.Index = true, tx.Now, tx.Index
+	tx.PutJob(job)
+	if item := tx.WorkItem(job.ID); item != nil {
+		tx.RemoveWork(item)
+	}
+	if len(hidden) == 0 {
+		tx.RemoveImport(known)
+	} else {
+		ended := *known
+		ended.Ended, ended.Hidden = tx.Now, hidden
+		tx.PutImport(&ended)
+	}
+	pruneRecipes(tx, job.Scraper)
+}
+
+func forgetImports(tx *state.Tx, p command.ForgetImportsPayload) (command.None, error) {
+	for _, job := range p.Jobs {
+		if known := tx.Import(job); known != nil && known.Ended != 0 {
+			tx.RemoveImport(known)
+		}
+	}
+	return command.None{}, nil
+}

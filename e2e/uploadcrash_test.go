@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/testkit/crash"
+	"shoal.dev/shoal/testkit/synthweb"
+)
+
+// uploadedRows are more than a batch of an import has.
+const uploadedRows = 5_000
+
+// uploadPoints are where an upload is killed: within its call, around and within the step of its
+// import, and while the old rows are removed.
+var uploadPoints = []string{
+	"raft.before_apply:10", "raft.after_apply:10", "rowstore.before_commit:2",
+	"rowstore.after_commit:2",
+	"work.import.before_step", "work.import.before_put", "work.import.before_put:3",
+	"work.import.after_put:2", "work.import.after_seal", "work.import.after_end",
+	"work.import.after_step", "work.remove.before_delete", "work.remove.after_delete",
+	"work.remove.before_forget",
+}
+
+// TestCrashesOfUploads kills the process at each point of an upload that replaces another one. The
+// call is made again under its key. In the end the new file's rows are there, each once, and no
+// others.
+func TestCrashesOfUploads(t *testing.T) {
+	t.Parallel()
+	for _, point := range uploadPoints {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1, PageBytes: []int{2500}})
+			args := append(suite.Fast(), "--no-rate-limits")
+			c := &crashCase{service: &service{single: newSingle(t, args, web)}}
+			c.Service = &suite.Service{T: t, Product: c.single, Web: web, Args: args}
+			c.bring()
+			group := suite.Must(c.PutGroup(t.Context(), "files"))(t)
+			first := c.upload("/api/scraper/group/"+group+"/file-scraper",
+				url.Values{"format": {"csv"}, "name": {"prices"}}, 0)
+			c.awaitFile(group, 0)
+			c.Down(t)
+			c.bring(crash.At + "=" + point)
+			c.upload("/api/scraper/"+first.Scraper.ID+"/file", url.Values{"format": {"csv"}},
+				uploadedRows)
+			c.awaitFile(group, uploadedRows)
+			if len(c.Deaths) == 0 {
+				c.awaitDeath()
+				c.awaitFile(group, uploadedRows)
+			}
+		})
+	}
+}
+
+// uploadedFile answers an upload.
+type uploadedFile struct {
+	JobID   string `json:"jobId"`
+	Scraper struct {
+		ID string `json:"id"`
+	} `json:"scraper"`
+}
+
+// upload sends the numbers from one on, however often the process dies.
+func (c *crashCase) upload(path string, query url.Values, from int) (made uploadedFile) {
+	c.T.Helper()
+	var file strings.Builder
+	file.WriteString("n\n")
+	for n := range uploadedRows {
+		fmt.Fprintf(&file, "%d\n", from+n)
+	}
+	key := suite.NewKey()
+	c.survive("upload", func(ctx context.Context) error {
+		answer, err := c.Again(key).Do(ctx, "POST", path, query, "text/csv",
+			strings.NewReader(file.String()))
+		if err != nil {
+			return err
+		}
+		err = json.NewDecoder(answer.Body).Decode(&made)
+		return errors.Join(err, answer.Body.Close())
+	})
+	return made
+}
+
+// awaitFile waits until the rows of the file that begins with a number are there, each once and no
+// others.
+func (c *crashCase) awaitFile(group string, from int) {
+	c.T.Helper()
+	for ctx := suite.Within(c.T, suite.Patience); ; {
+		text := c.read("/api/scraper/data/export", url.Values{"groupId": {group},
+			"format": {"jsonl"}})
+		seen, lines := map[string]bool{}, 0
+		for line := range strings.Lines(text) {
+			var row struct{ N string }
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				c.T.Fatalf("%s: %v", line, err)
+			}
+			seen[row.N] = true
+			lines++
+		}
+		switch {
+		case lines != len(seen):
+			c.T.Fatalf("%d rows, %d different", lines, len(seen))
+		case lines == uploadedRows && seen[fmt.Sprint(from)] &&
+			seen[fmt.Sprint(from+uploadedRows-1)]:
+			return
+		case lines != 0 && !(lines == uploadedRows && seen["0"]):
+			c.T.Fatalf("%d rows are shown while the file is imported", lines)
+		}
+		select {
+		case <-ctx.Done():
+			c.T.Fatalf("%d rows", lines)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/upload"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// A batch of an upload's rows is one page record. It ends with so many rows, or with the row by
+// which they have so many bytes. So the file alone decides, and a repeat is the same unit.
+const (
+	importedRows  = 2_000
+	importedBytes = 1_000_000
+)
+
+const (
+	heavyRests   = 2 * time.Second  // how long a heavy upload waits for those before it
+	shortRests   = 10 * time.Second // how long uploads wait while disks are short
+	advanceEvery = time.Second      // how often the run says how many rows it has
+	knownAtOnce  = 4_096            // page records that are looked for at a time
+	heavyAtOnce  = 1                // heavy uploads that are imported at a time
+)
+
+// gone is why an upload fails whose file is not there.
+const gone = "the uploaded file is no longer available; upload it again"
+
+// Importing is what an import asks of the row store.
+type Importing interface {
+	PutPages(ctx context.Context, pages []rowstore.PageWrite) ([]*model.Receipt, error)
+	Records(ctx context.Context, job ids.ID, units []model.Unit) ([]model.Receipt, error)
+	Seal(ctx context.Context, job ids.ID, settled func(unit model.Unit, last bool) bool) error
+	Sealed(ctx context.Context, job ids.ID) (bool, error)
+	Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error)
+	Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error)
+}
+
+// Files is where uploaded files are until they are imported.
+type Files interface {
+	Open(ctx context.Context, key blobstore.Key, from, length int64) (io.ReadCloser, error)
+	Delete(ctx context.Context, key blobstore.Key) error
+}
+
+// ImportConfig is what an Import works with. Point may be left out.
+type ImportConfig struct {
+	Client interface {
+		client.Proposer
+		client.Reader
+	}
+	Store   Importing
+	History *client.History
+	Files   Files // nil: there are no uploads here
+	IDs     ids.Source
+	Clock   clock.Clock
+	Dir     string // where spreadsheets are unpacked; "": the system's directory for such files
+	// Point is called at named places, so that tests can end the process there. They are
+	// "work.import.before_put", "work.import.after_put", "work.import.after_seal" and
+	// "work.import.after_end".
+	Point func(name string)
+}
+
+// Import is how the rows of an uploaded file become those of a run (specification 4.9). Each batch
+// of rows is the page record of a unit, and what is there already stays. So a step begins with the
+// file's first row, and comes to the same beside a late one of another owner. Once all is stored
+// the run is sealed, and one command shows it and hides what it replaces. Rows that are hidden go
+// with what was deleted (Removal).
+func Import(config ImportConfig) work.Kind {
+	if config.Point == nil {
+		config.Point = func(string) {}
+	}
+	return work.Kind{Name: work.Import, AtOnce: 2, Held: 8, PerCustomer: 2,
+		Ready: func() bool { return config.Files != nil },
+		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
+			outcome, err := config.step(ctx, item)
+			if err != nil {
+				return outcome, fmt.Errorf("ingest: import %s: %w", item.ID, err)
+			}
+			return outcome, nil
+		}}
+}
+
+// step takes an upload to its end, unless it has to wait.
+func (c *ImportConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
+	view, err := c.Client.Fresh(ctx)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	i := &importing{ImportConfig: c, known: view.Import(item.ID), job: view.Job(item.ID)}
+	switch {
+	case i.known == nil || i.known.Ended != 0 || i.job == nil:
+		return work.Done(), c.drop(ctx, item.Customer, item.ID)
+	case view.IsShort():
+		return work.Rest(nil, shortRests), nil
+	case i.known.Heavy && waits(view, item.ID):
+		return work.Rest(nil, heavyRests), nil
+	}
+	i.stamp = rowstore.Job{ID: i.job.ID, Customer: i.job.Customer, Group: i.job.Group,
+		Scraper: i.job.Scraper, Started: i.job.Started * 1000}
+	refusal := (*upload.Refusal)(nil)
+	switch err := i.readFile(ctx); {
+	case errors.As(err, &refusal):
+		return c.end(ctx, i, client.EndImport{Job: i.job.ID, Message: refusal.Reason})
+	case errors.Is(err, errStopped):
+		return work.Done(), c.drop(ctx, item.Customer, item.ID)
+	case err != nil:
+		return work.Outcome{}, err
+	}
+	return i.complete(ctx)
+}
+
+// waits says whether a heavy upload has as many before it as are imported at a time.
+func waits(view *client.View, job ids.ID) bool {
+	before := 0
+	view.HeavyImports(func(i *client.Import) bool {
+		if i.Job == job {
+			return false
+		}
+		before++
+		return before < heavyAtOnce
+	})
+	return before >= heavyAtOnce
+}
+
+// keyOf names an upload's file.
+func keyOf(customer string, job ids.ID) blobstore.Key {
+	return blobstore.Key{Kind: blobstore.Uploads, Owner: customer, ID: job.String()}
+}
+
+// drop removes a file that is nobody's any more.
+func (c *ImportConfig) drop(ctx context.Context, customer string, job ids.ID) error {
+	return c.Files.Delete(ctx, keyOf(customer, job))
+}
+
+// end tells the state how an upload has ended.
+func (c *ImportConfig) end(ctx context.Context, i *importing, how client.EndImport) (work.Outcome,
+	error) {
+	if _, err := client.Do(ctx, c.Client, how, nil); err != nil {
+		return work.Outcome{}, err
+	}
+	c.Point("work.import.after_end")
+	return work.Done(), c.drop(ctx, i.job.Customer, i.job.ID)
+}
+
+// errStopped says that the upload is not open any more.
+var errStopped = errors.New("the upload was stopped")
+
+// importing is one step of an upload.
+type importing struct {
+	*ImportConfig
+	known *client.Import
+	job   *client.Job
+	stamp rowstore.Job
+
+	seq    uint32              // of the next batch
+	stored map[model.Unit]bool // of the units that were looked for
+	rows   uint64
+	told   time.Time // when the state heard of rows
+}
+
+// readFile stores the rows of the file that are not there yet. Of a file that is gone all of them
+// are, if the run was sealed.
+func (i *importing) readFile(ctx context.Context) error {
+	file, err := i.Files.Open(ctx, keyOf(i.job.Customer, i.job.ID), 0, -1)
+	if errors.Is(err, blobstore.ErrNotFound) {
+		return i.withoutFile(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was read
+	rows, err := upload.NewReader(upload.Format(i.known.Format), file, i.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // they were read
+	i.told = i.Clock.Now()
+	var batch [][]byte
+	for size := 0; ; {
+		row, err := rows.Next()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		ended := err != nil
+		if !ended {
+			batch = append(batch, row.AppendJSON(nil))
+			size += len(batch[len(batch)-1])
+		}
+		if len(batch) > 0 && (ended || len(batch) == importedRows || size >= importedBytes) {
+			if err := i.put(ctx, batch); err != nil {
+				return err
+			}
+			batch, size = nil, 0
+		}
+		if ended && i.rows == 0 {
+			return upload.Nothing()
+		}
+		if ended {
+			return nil
+		}
+	}
+}
+
+// withoutFile counts what is stored of an upload whose file is gone.
+func (i *importing) withoutFile(ctx context.Context) error {
+	sealed, err := i.Store.Sealed(ctx, i.job.ID)
+	if err != nil {
+		return err
+	}
+	sum, err := i.Store.Recount(ctx, i.job.ID)
+	if err != nil {
+		return err
+	}
+	if i.rows = sum.Items; !sealed || i.rows == 0 {
+		return &upload.Refusal{Reason: gone}
+	}
+	return nil
+}
+
+// put stores a batch, unless it is stored, as long as the upload is open.
+func (i *importing) put(ctx context.Context, batch [][]byte) error {
+	if known := i.Client.View().Import(i.job.ID); known != nil && known.Ended != 0 {
+		return errStopped
+	}
+	unit := model.Unit{Seq: i.seq}
+	i.seq++
+	i.rows += uint64(len(batch))
+	there, err := i.has(ctx, unit)
+	if err != nil || there {
+		return err
+	}
+	page := &model.Page{Job: i.job.ID, Unit: unit, Fetch: i.IDs.New(), Outcome: model.Delivered,
+		At: i.stamp.Started, Last: true, Rows: batch}
+	completeRows(page, i.stamp)
+	i.Point("work.import.before_put")
+	receipts, err := i.Store.PutPages(ctx, []rowstore.PageWrite{{Job: i.stamp, Page: page}})
+	if err != nil {
+		return err
+	}
+	if receipts[0] == nil {
+		return i.sealed(ctx)
+	}
+	i.Point("work.import.after_put")
+	return i.advance(ctx)
+}
+
+// sealed says why nothing can be stored any more. The upload was stopped, or a restore has opened
+// it again after that.
+func (i *importing) sealed(ctx context.Context) error {
+	view, err := i.Client.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if known := view.Import(i.job.ID); known == nil || known.Ended != 0 {
+		return errStopped
+	}
+	return &upload.Refusal{Reason: gone}
+}
+
+// has says whether a batch is stored already.
+func (i *importing) has(ctx context.Context, unit model.Unit) (bool, error) {
+	if unit.Seq%knownAtOnce == 0 {
+		units := make([]model.Unit, knownAtOnce)
+		for n := range units {
+			units[n].Seq = unit.Seq + uint32(n)
+		}
+		receipts, err := i.Store.Records(ctx, i.job.ID, units)
+		if err != nil {
+			return false, err
+		}
+		i.stored = make(map[model.Unit]bool, len(receipts))
+		for n := range receipts {
+			i.stored[receipts[n].Unit] = true
+		}
+	}
+	return i.stored[unit], nil
+}
+
+// advance tells the state now and then how many rows are stored.
+func (i *importing) advance(ctx context.Context) error {
+	now := i.Clock.Now()
+	if now.Sub(i.told) < advanceEvery {
+		return nil
+	}
+	i.told = now
+	_, err := client.Do(ctx, i.Client, client.AdvanceImport{Job: i.job.ID, Items: i.rows}, nil)
+	return err
+}
+
+// complete seals an upload whose rows are all stored, and shows them.
+func (i *importing) complete(ctx context.Context) (work.Outcome, error) {
+	if err := i.Store.Seal(ctx, i.job.ID, nil); err != nil {
+		return work.Outcome{}, err
+	}
+	i.Point("work.import.after_seal")
+	hides, err := i.replaced(ctx)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	return i.end(ctx, i, client.EndImport{Job: i.job.ID, Items: i.rows, Hides: hides})
+}
+
+// replaced are the scraper's runs with rows that this one replaces: all but the newest before it
+// that are kept beside it.
+func (i *importing) replaced(ctx context.Context) ([]ids.ID, error) {
+	view, err := i.Client.Fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	scraper := view.Scraper(i.job.Scraper)
+	if scraper == nil {
+		return nil, nil // it was deleted, and the run is stopped
+	}
+	count := client.Retained(view, scraper)
+	if count == 0 {
+		return nil, nil
+	}
+	scope := rowstore.Scope{Group: i.job.Group, Scraper: scraper.ID, Without: []ids.ID{i.job.ID}}
+	err = i.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
+		if len(scope.Without) == count {
+			return false
+		}
+		if replaces(job) && view.DeletedRun(job.ID) == nil {
+			scope.Without = append(scope.Without, job.ID)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	held, err := i.Store.Holding(ctx, scope, client.MaxHidden)
+	if err != nil {
+		return nil, err
+	}
+	var older []ids.ID // and none that a restore undid
+	for _, id := range held {
+		job, err := i.History.Run(ctx, view, id)
+		if err != nil {
+			return nil, err
+		}
+		if job != nil && job.Closed && job.Scraper == scraper.ID && client.Newer(i.job, job) {
+			older = append(older, id)
+		}
+	}
+	return older, nil
+}

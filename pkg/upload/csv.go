@@ -1,0 +1,214 @@
+package upload
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"unicode/utf8"
+)
+
+// readAhead is how much of a file is in memory at a time.
+const readAhead = 64 << 10
+
+// csvReader reads separated text. A quote means something only where a value begins, and in a value
+// that began with one. So what others write by hand is read as it stands, and never swallows rows.
+type csvReader struct {
+	from  *bufio.Reader
+	table *table
+	comma byte // what separates values; 0: the first row has not been read
+	row   int  // number of the row that is read, from 1; empty ones count
+	bytes int  // of it so far
+	text  []byte
+	ends  []int // where the values of the row end in text
+	began bool  // the byte order mark has been looked for
+}
+
+func newCSV(from io.Reader) *csvReader {
+	return &csvReader{from: bufio.NewReaderSize(from, readAhead), table: newTable()}
+}
+
+// Close implements Reader.
+func (*csvReader) Close() error { return nil }
+
+// Next implements Reader.
+func (c *csvReader) Next() (Row, error) {
+	for {
+		if c.comma == 0 {
+			if err := c.readHead(); err != nil {
+				return nil, err
+			}
+		}
+		if err := c.readRow(); err != nil {
+			return nil, err
+		}
+		from := 0
+		for at, end := range c.ends {
+			if err := c.table.put(c.row, at, string(c.text[from:end])); err != nil {
+				return nil, err
+			}
+			from = end
+		}
+		if row := c.table.take(); len(row) > 0 {
+			return row, nil
+		}
+	}
+}
+
+// readHead reads the names of the columns: the first row that is not empty.
+func (c *csvReader) readHead() error {
+	if !c.began {
+		c.began = true
+		if mark, err := c.from.Peek(3); err == nil && string(mark) == "\ufeff" {
+			_, _ = c.from.Discard(3) // they are there
+		}
+	}
+	for {
+		// Until the separator is known both separate, and are kept in the text.
+		if err := c.readRow(); err != nil {
+			return err
+		}
+		names, separators := c.split()
+		if len(c.text) == separators {
+			continue // nothing but separators
+		}
+		return c.table.head(names)
+	}
+}
+
+// split makes names of a first row, in which both separators stand as values' ends. Whichever there
+// are more of outside of quotes separates; the other one is text.
+func (c *csvReader) split() (names []string, separators int) {
+	commas := 0
+	for _, end := range c.ends[:len(c.ends)-1] {
+		if c.text[end-1] == ',' {
+			commas++
+		}
+	}
+	separators = len(c.ends) - 1
+	comma := byte(';')
+	if commas >= separators-commas {
+		comma = ','
+	}
+	if len(c.text) > separators {
+		c.comma = comma
+	}
+	from := 0
+	for i, end := range c.ends {
+		if i == len(c.ends)-1 {
+			names = append(names, string(c.text[from:end]))
+		} else if c.text[end-1] == comma {
+			names = append(names, string(c.text[from:end-1]))
+			from = end
+		}
+	}
+	return names, separators
+}
+
+// places in a row
+type place uint8
+
+const (
+	valueBegins place = iota
+	inValue           // not quoted
+	inQuotes
+	quoteEnded // in a quoted value, behind a quote: its end, or a quote
+)
+
+// readRow reads the values of a row. Behind the last one the error is io.EOF.
+func (c *csvReader) readRow() error {
+	c.row++
+	c.text, c.ends, c.bytes = c.text[:0], c.ends[:0], 0
+	for at := valueBegins; ; {
+		b, err := c.from.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return c.endFile(at)
+		}
+		if err != nil {
+			return err
+		}
+		if c.bytes++; c.bytes > MaxRow+1 { // the last may be the line's end
+			return c.tooLong()
+		}
+		switch {
+		case at == inQuotes && b != '"':
+			c.text = append(c.text, b)
+		case at == inQuotes:
+			at = quoteEnded
+		case b == '\n', b == '\r':
+			if b == '\r' {
+				c.skipLineFeed()
+			}
+			return c.endRow()
+		case c.separates(b):
+			if c.comma == 0 {
+				c.text = append(c.text, b) // which one decides is to be seen
+			}
+			if err := c.endValue(); err != nil {
+				return err
+			}
+			at = valueBegins
+		case b == '"' && at == valueBegins:
+			at = inQuotes
+		case b == '"' && at == quoteEnded:
+			c.text, at = append(c.text, b), inQuotes
+		default:
+			if at == quoteEnded { // the quote stands in the middle of a value
+				c.text = append(c.text, '"')
+			}
+			c.text, at = append(c.text, b), inValue
+		}
+	}
+}
+
+func (c *csvReader) separates(b byte) bool {
+	return b == c.comma || c.comma == 0 && (b == ',' || b == ';')
+}
+
+func (c *csvReader) tooLong() error {
+	return refuseRow(c.row, "it has more than %d bytes", MaxRow)
+}
+
+// skipLineFeed passes over the second half of a line's end.
+func (c *csvReader) skipLineFeed() {
+	if next, err := c.from.Peek(1); err == nil && next[0] == '\n' {
+		_, _ = c.from.Discard(1) // it is there
+	}
+}
+
+// endValue ends a value. A row of more values than columns may be is given up before it fills the
+// memory.
+func (c *csvReader) endValue() error {
+	c.ends = append(c.ends, len(c.text))
+	if len(c.ends) > MaxColumns+1 && c.comma != 0 {
+		from := c.ends[len(c.ends)-2]
+		if len(c.text) == from { // an empty one: separators at the end of rows mean nothing
+			c.ends = c.ends[:len(c.ends)-1]
+			return nil
+		}
+		return refuse("the file has more than %d columns", MaxColumns)
+	}
+	return nil
+}
+
+func (c *csvReader) endRow() error {
+	if err := c.endValue(); err != nil {
+		return err
+	}
+	if !utf8.Valid(c.text) {
+		return refuseRow(c.row, "it is not UTF-8: save the file as UTF-8")
+	}
+	return nil
+}
+
+// endFile ends the last row, which may lack its line's end.
+func (c *csvReader) endFile(at place) error {
+	switch {
+	case at == inQuotes:
+		return refuseRow(c.row, "a quote that opens in it is never closed")
+	case c.bytes == 0:
+		return io.EOF
+	case c.bytes > MaxRow:
+		return c.tooLong()
+	}
+	return c.endRow()
+}

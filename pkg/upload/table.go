@@ -1,0 +1,99 @@
+package upload
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// table is the columns of a file as far as they are known, and the row that is being read.
+type table struct {
+	names   []string
+	byName  map[string]int
+	texts   []string // of the row, by column; "": it has none
+	touched int      // columns below may have a text
+	row     Row
+}
+
+func newTable() *table { return &table{byName: map[string]int{}} }
+
+// name is the column of a name, which is added where there is none.
+func (t *table) name(name string) (int, error) {
+	if at, known := t.byName[name]; known {
+		return at, nil
+	}
+	switch {
+	case len(t.names) == MaxColumns:
+		return 0, refuse("the file has more than %d columns", MaxColumns)
+	case name == "":
+		return 0, refuse("a column has no name")
+	case utf8.RuneCountInString(name) > MaxName:
+		return 0, refuse("the name of column %d has more than %d characters", len(t.names)+1,
+			MaxName)
+	case name[0] == '_':
+		return 0, refuse("column %.60q: names that begin with _ are those of the server", name)
+	}
+	t.names, t.texts = append(t.names, name), append(t.texts, "")
+	t.byName[name] = len(t.names) - 1
+	return len(t.names) - 1, nil
+}
+
+// head takes the names of a first row. What has none is named after its place. A name that was
+// there before gets a number. Empty names at the end are none.
+func (t *table) head(names []string) error {
+	for len(names) > 0 && strings.TrimSpace(names[len(names)-1]) == "" {
+		names = names[:len(names)-1]
+	}
+	for at, name := range names {
+		if err := t.headColumn(at, strings.TrimSpace(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) headColumn(at int, name string) error {
+	if name == "" {
+		name = "column_" + strconv.Itoa(at+1)
+	}
+	free := name
+	for n := 2; ; n++ {
+		if _, taken := t.byName[free]; !taken {
+			_, err := t.name(free)
+			return err
+		}
+		free = name + "_" + strconv.Itoa(n)
+	}
+}
+
+// put sets the text of a column by its number in the row that is read. A column that the first row
+// did not name is named after its place.
+func (t *table) put(row, at int, text string) error {
+	if text == "" {
+		return nil
+	}
+	for at >= len(t.names) {
+		if err := t.headColumn(len(t.names), ""); err != nil {
+			return err
+		}
+	}
+	if len(text) > MaxCell {
+		return refuseRow(row, "the value of column %.60q has more than %d bytes", t.names[at],
+			MaxCell)
+	}
+	t.texts[at], t.touched = text, max(t.touched, at+1)
+	return nil
+}
+
+// take is the row that was read, and begins the next one. It is empty when the row is.
+func (t *table) take() Row {
+	t.row = t.row[:0]
+	for at, text := range t.texts[:t.touched] {
+		if text != "" {
+			t.row = append(t.row, Cell{t.names[at], text})
+			t.texts[at] = ""
+		}
+	}
+	t.touched = 0
+	return t.row
+}

@@ -269,7 +269,8 @@ func TestPages(t *testing.T) {
 		}
 		policy := response.Header.Get("Content-Security-Policy")
 		if response.StatusCode != status || !strings.Contains(policy, "default-src 'none'") ||
-			!strings.Contains(policy, "form-action 'self'") || strings.Contains(policy, "script") != scripted(body.String()) ||
+			!strings.Contains(policy, "form-action 'self'") ||
+			strings.Contains(policy, "script") != scripted(body.String()) ||
 			response.Header.Get("Cache-Control") != "no-store" {
 			t.Fatalf("%s %s: %d %v %s", method, path, response.StatusCode, response.Header,
 				body.String())

@@ -175,7 +175,8 @@ var errChallenge = errors.New("the challenge is not of this service, or too old"
 
 func credential(id []byte) protocol.PublicKeyCredential {
 	return protocol.PublicKeyCredential{RawID: id, Credential: protocol.Credential{
-		ID: base64.RawURLEncoding.EncodeToString(id), Type: string(protocol.PublicKeyCredentialType)}}
+		ID:   base64.RawURLEncoding.EncodeToString(id),
+		Type: string(protocol.PublicKeyCredentialType)}}
 }
 
 // RemovePasskey removes a passkey of a caller's account. One that is not there is removed already.
@@ -201,8 +202,8 @@ type PasskeyAttempt struct {
 	Device  string // what the browser shows of before, "" for nothing
 }
 
-var errPasskey = fault.New(fault.Unauthorized, "this passkey signs nobody in: try again, or use the "+
-	"password")
+var errPasskey = fault.New(fault.Unauthorized, "this passkey signs nobody in: try again, or use "+
+	"the password")
 
 // SignInByPasskey begins a session. Faults: invalid_request, unauthorized, rate_limited (retry says
 // for how long), unavailable, account_disabled, customer_blocked.

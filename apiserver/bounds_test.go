@@ -40,6 +40,8 @@ var shownElsewhere = map[string]string{
 	"svc_list_kept_exports":         "20 of 1,200 bytes at most",
 	"svc_list_webhooks":             "10 of 2 KiB at most",
 	"svc_list_grants":               "2,000 of 300 bytes at most",
+	"svc_list_passkeys":             "20 of 300 bytes at most",
+	"svc_new_passkey_challenge":     "20 ids of 1,364 bytes at most",
 	"svc_create_webhook":            "one object, of one body",
 	"svc_get_webhook":               "one object, of one body",
 	"svc_put_webhook":               "one object, of one body",

@@ -64,6 +64,7 @@ func tags() []operation.Tag {
 		{Name: "Webhooks", Description: "Where customers are told of events by signed requests."},
 		{Name: "Events", Description: "One stream of what changes of all that is a customer's."},
 		{Name: "Sign-in", Description: "Sessions of people, who have a password here."},
+		{Name: "Passkeys", Description: "Sign-ins by a device's lock, without a password."},
 		{Name: "Programs", Description: "Programs that people let call in their stead: OAuth 2.1."},
 		{Name: "Administration", Description: "What operators ask of the service and tell it."},
 		{Name: "Agents", Description: "The gateway of agents, which calls operations as tools."},

@@ -11,8 +11,8 @@ import (
 // table.
 func exampleTables() []operation.Examples {
 	return []operation.Examples{memberExamples(),
-		signInExamples(), grantExamples(), agentExamples(), customerExamples(), scraperExamples(),
-		uploadExamples(),
+		signInExamples(), passkeyExamples(), grantExamples(), agentExamples(), customerExamples(),
+		scraperExamples(), uploadExamples(),
 		runExamples(), groupExamples(), moneyExamples(), noticeExamples(), operatorExamples()}
 }
 
@@ -126,6 +126,34 @@ func signInExamples() operation.Examples {
 		"svc_sign_in_page text/html":  `"<!doctype html><title>Sign in</title>"`,
 		"svc_sign_out_form":           `{"token": "QEJ3F7", "everywhere": "yes"}`,
 		"svc_sign_out_form text/html": `"<!doctype html><title>Sign in</title>"`,
+	}
+}
+
+// passkeyExamples are of authenticators and what they answer.
+func passkeyExamples() operation.Examples {
+	return operation.Examples{
+		"NewPasskeyChallenge.algorithms":         `[-7, -8, -257]`,
+		"NewPasskeyChallenge.challenge":          `"AAABmx2Yh0F2m3cZq1h0v0c5t9Qm1k3D"`,
+		"NewPasskeyChallenge.excludeCredentials": `[]`,
+		"NewPasskeyChallenge.userId":             `"aOWxwtPktbbHyNnw"`,
+		"NewPasskeyChallenge.userName":           `"ada@example.com"`,
+		"NewPasskeyInput.id":                     `"pTUqZ8b1mXk"`,
+		"NewPasskeyInput.name":                   `"My phone"`,
+		"Passkey.name":                           `"My phone"`,
+		"attestationObject":                      `"o2NmbXRkbm9uZWdhdHRTdG10oGhhdXRoRGF0YVg"`,
+		"authenticatorData":                      `"SZYN5YgOjGh0NBcPZHZgW4_krrmihjLHmVzzuoMdl2MFAAAAAQ"`,
+		"clientDataJSON":                         `"eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0"`,
+		"rpId":                                   `"shoal.example"`,
+		"signature":                              `"MEUCIQDx0u5wq8V4"`,
+		"timeoutSeconds":                         `240`,
+		"PasskeyChallenge.challenge":             `"AAABmx2Yh0F2m3cZq1h0v0c5t9Qm1k3D"`,
+		"PasskeySignInInput.id":                  `"pTUqZ8b1mXk"`,
+		"PasskeySignInInput.userHandle":          `"aOWxwtPktbbHyNnw"`,
+		"svc_new_passkey_challenge":              `{"currentPassword": "correct horse battery"}`,
+		"svc_passkeys_form":                      `{"token": "QEJ3F7", "passkey": "68e5b1c2d3f4a5b6c7d8e9f0"}`,
+		"svc_passkeys_form text/html":            `"<!doctype html><title>Passkeys</title>"`,
+		"svc_passkeys_page text/html":            `"<!doctype html><title>Passkeys</title>"`,
+		"svc_passkeys_script text/javascript":    `"\"use strict\";"`,
 	}
 }
 

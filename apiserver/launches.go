@@ -2,8 +2,8 @@ package apiserver
 
 import (
 	"shoal.dev/shoal/apiserver/api/data"
-	"shoal.dev/shoal/apiserver/internal/harvest"
 	"shoal.dev/shoal/apiserver/api/uploads"
+	"shoal.dev/shoal/apiserver/internal/harvest"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/work"

@@ -25,6 +25,7 @@ type (
 	Preference   = state.Preference
 	Mail         = state.Mail
 	Letter       = state.Letter
+	Passkey      = state.Passkey
 	Key          = state.Key
 	Account      = state.Account
 	Session      = state.Session
@@ -159,6 +160,10 @@ type (
 	PutLetter  = command.PutLetterPayload
 	HandLetter = command.HandLetterPayload
 	UseLetter  = command.UseLetterPayload
+	// AddPasskey and its like are the life of a passkey. UsePasskey signs in by it.
+	AddPasskey    = command.AddPasskeyPayload
+	RemovePasskey = command.RemovePasskeyPayload
+	UsePasskey    = command.UsePasskeyPayload
 	// IssueTicket and TakeTicket stand around the opening of a stream.
 	IssueTicket = command.IssueTicketPayload
 	TakeTicket  = command.TakeTicketPayload

@@ -83,6 +83,7 @@ const (
 	ScraperChanged        Code = "scraper_changed"
 	CustomerExists        Code = "customer_exists"
 	EmailTaken            Code = "email_taken"
+	PasskeyTaken          Code = "passkey_taken"
 	TopUpNotConfigured    Code = "top_up_not_configured"
 	TopUpNotFound         Code = "top_up_not_found"
 	ProviderFailed        Code = "payment_provider_failed"
@@ -211,6 +212,7 @@ var catalog = map[Code]Entry{
 	ScraperChanged:        {409, "The scraper was changed meanwhile"},
 	CustomerExists:        {409, "The customer has signed up"},
 	EmailTaken:            {409, "E-mail address taken"},
+	PasskeyTaken:          {409, "Passkey taken"},
 	TopUpNotConfigured:    {404, "No top-ups here"},
 	TopUpNotFound:         {404, "Top-up not found"},
 	ProviderFailed:        {502, "Payment provider failed"},

@@ -24,6 +24,9 @@ const pagePath = "/sign-in"
 //go:embed *.html
 var pageFiles embed.FS
 
+//go:embed passkeys.js
+var script []byte
+
 // pages are a part of the program, and hold.
 var pages = template.Must(template.ParseFS(pageFiles, "*.html"))
 
@@ -44,6 +47,7 @@ type shown struct {
 	Next     string   // where to go then, "": the page
 	Consent  *consent // what a program asks for
 	Grants   []*client.Grant
+	Passkeys []*client.Passkey
 }
 
 type pageRequest struct {
@@ -103,16 +107,24 @@ func (r Resource) look(ctx context.Context, from *operation.Caller, s *shown) er
 // render makes a page.
 func (r Resource) render(from *operation.Caller, name string, s shown, status int) (operation.Raw,
 	error) {
-	if s.Token = from.Cookie(formCookie); s.Token == "" {
-		s.Token = rand.Text()
-	}
-	from.SetCookie(formCookie, s.Token, formLife)
+	s.Token = r.formToken(from)
 	var out bytes.Buffer
 	if err := pages.ExecuteTemplate(&out, name, s); err != nil {
 		return operation.Raw{}, err
 	}
 	return operation.Raw{ContentType: "text/html; charset=utf-8", Body: out.Bytes(),
-		Status: status, Forms: true}, nil
+		Status: status, Forms: true, Scripts: name == "passkeys" ||
+			name == "sign-in" && s.Customer == "" && !s.Clear}, nil
+}
+
+// formToken is what a browser has as a cookie, and in its forms.
+func (r Resource) formToken(from *operation.Caller) string {
+	token := from.Cookie(formCookie)
+	if token == "" {
+		token = rand.Text()
+	}
+	from.SetCookie(formCookie, token, formLife)
+	return token
 }
 
 type enterRequest struct {

@@ -1,6 +1,6 @@
 // Package signin is how people sign in at the service itself: the operations for programs, and the
-// pages for browsers, which do without JavaScript. It exists where no OpenID Connect issuer signs
-// people in. What it decides is in package accounts.
+// pages for browsers, which do without JavaScript but for passkeys. It exists where no OpenID
+// Connect issuer signs people in. What it decides is in package accounts.
 package signin
 
 import (
@@ -57,7 +57,10 @@ func (r Resource) Operations() []*operation.Operation {
 		r.signUpPage(), r.enterSignUp(),
 		r.metadata(), r.resourceMetadata(), r.agentMetadata(),
 		r.register(), r.authorize(), r.decide(), r.token(),
-		r.revoke(), r.listGrants(), r.endGrant(), r.programsPage(), r.endProgram()}
+		r.revoke(), r.listGrants(), r.endGrant(), r.programsPage(), r.endProgram(),
+		r.listPasskeys(), r.askForPasskey(), r.addPasskey(), r.removePasskey(),
+		r.askPasskey(), r.signInByPasskey(),
+		r.passkeysPage(), r.dropPasskey(), r.passkeysScript()}
 }
 
 // SignInInput is who signs in.

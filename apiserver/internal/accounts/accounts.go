@@ -162,11 +162,16 @@ func (s *Service) SignIn(ctx context.Context, a Attempt) (opened Opened, retry t
 		return Opened{}, 0, err
 	}
 	event.Outcome = SignedIn
-	opened = Opened{Session: secret, Device: a.Device, Account: *account}
-	if _, known := s.knows(a.Device, account.ID); !known {
-		opened.Device = s.newDevice(account.ID)
+	return s.opened(secret, a.Device, account), 0, nil
+}
+
+// opened is a session that has begun in a browser, which is a known device from now on.
+func (s *Service) opened(secret, device string, account *client.Account) Opened {
+	o := Opened{Session: secret, Device: device, Account: *account}
+	if _, known := s.knows(device, account.ID); !known {
+		o.Device = s.newDevice(account.ID)
 	}
-	return opened, 0, nil
+	return o
 }
 
 // as is a context in which a person does what is proposed, who has just shown the password.

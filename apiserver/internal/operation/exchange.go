@@ -179,6 +179,7 @@ type Raw struct {
 	Status   int
 	Location string
 	Forms    bool // the page has forms, which go to this server
+	Scripts  bool // the page runs scripts of this server, which call it
 	// FormsTo is a source of other pages that an answer to a form may lead to; "": none.
 	FormsTo string
 	Secret  bool // no cache may keep it; pages with forms are so
@@ -245,7 +246,7 @@ func (x *exchange) succeed(answer any) {
 	case Raw:
 		x.rc.SetContentType(answer.ContentType)
 		if strings.HasPrefix(answer.ContentType, "text/html") {
-			x.protect(answer.Forms, answer.FormsTo)
+			x.protect(&answer)
 		}
 		if answer.Secret {
 			x.rc.Response.Header.Set("Cache-Control", "no-store")
@@ -255,6 +256,9 @@ func (x *exchange) succeed(answer any) {
 		}
 		if answer.Location != "" {
 			x.rc.Response.Header.Set("Location", answer.Location)
+		}
+		if x.from.RetryAfter > 0 {
+			x.rc.Response.Header.Set("Retry-After", seconds(x.from.RetryAfter))
 		}
 		x.rc.SetBody(answer.Body)
 	case Download:
@@ -279,17 +283,21 @@ func (x *exchange) succeed(answer any) {
 }
 
 // protect keeps a page from running scripts, loading anything, and being shown within another. Its
-// forms, if it has any, go to this server alone, and what it says is kept nowhere. Browsers hold an
-// answer to a form that leads on to the same rule, so a place that it may lead to is named.
-func (x *exchange) protect(forms bool, to string) {
-	h, action := &x.rc.Response.Header, "'none'"
-	if forms {
-		if action = "'self'"; to != "" {
-			action += " " + to
+// forms and scripts, if it has any, go to this server alone, and what it says is kept nowhere.
+// Browsers hold an answer to a form that leads on to the same rule, so a place that it may lead to
+// is named.
+func (x *exchange) protect(page *Raw) {
+	h, action, scripts := &x.rc.Response.Header, "'none'", ""
+	if page.Forms {
+		if action = "'self'"; page.FormsTo != "" {
+			action += " " + page.FormsTo
 		}
 		h.Set("Cache-Control", "no-store")
 	}
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+
+	if page.Scripts {
+		scripts = "script-src 'self'; connect-src 'self'; "
+	}
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+scripts+
 		"base-uri 'none'; form-action "+action+"; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")

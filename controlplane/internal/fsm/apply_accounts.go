@@ -42,26 +42,42 @@ func createAccount(tx *state.Tx, p command.CreateAccountPayload) (state.Account,
 func openSession(tx *state.Tx, p command.OpenSessionPayload) (state.Session, error) {
 	account := tx.Account(p.Account)
 	if account == nil || account.Password != p.Password {
-		return state.Session{}, fault.New(fault.Unauthorized, "the password was changed")
+		return state.Session{}, errPasswordChanged()
 	}
-	if account.DisabledAt != 0 {
-		return state.Session{}, fault.New(fault.AccountDisabled, "the operator of the service has "+
-			"disabled this account")
-	}
-	if tx.Customer(account.Customer).Blocked() {
-		return state.Session{}, fault.New(fault.CustomerBlocked, "the operator of the service "+
-			"has blocked this customer")
+	if err := signsIn(tx, account); err != nil {
+		return state.Session{}, err
 	}
 	if known := tx.Session(p.Hash); known != nil {
 		return *known, nil
 	}
+	return beginSession(tx, account, p.Hash), nil
+}
+
+func errPasswordChanged() error { return fault.New(fault.Unauthorized, "the password was changed") }
+
+// signsIn says why an account does not sign in.
+func signsIn(tx *state.Tx, account *state.Account) error {
+	if account.DisabledAt != 0 {
+		return fault.New(fault.AccountDisabled, "the operator of the service has disabled this "+
+			"account")
+	}
+	if tx.Customer(account.Customer).Blocked() {
+		return fault.New(fault.CustomerBlocked, "the operator of the service has blocked this "+
+			"customer")
+	}
+	return nil
+}
+
+// beginSession opens a session of an account, in the place of the one that was not used for longest
+// where there are too many.
+func beginSession(tx *state.Tx, account *state.Account, hash state.Hash) state.Session {
 	for open := tx.Sessions(account.ID); len(open) >= maxSessions; open = open[1:] {
 		tx.RemoveSession(open[0])
 	}
-	session := state.Session{Hash: p.Hash, Account: account.ID, CreatedAt: tx.Now, UsedAt: tx.Now}
+	session := state.Session{Hash: hash, Account: account.ID, CreatedAt: tx.Now, UsedAt: tx.Now}
 	tx.PutSession(&session)
 	tx.AuditEvent("sign-in")
-	return session, nil
+	return session
 }
 
 func endSessions(tx *state.Tx, p command.EndSessionsPayload) (command.None, error) {
@@ -89,7 +105,7 @@ func setPassword(tx *state.Tx, p command.SetPasswordPayload) (command.None, erro
 	case account.Password == p.Password:
 		return command.None{}, nil
 	case account.Password != p.Was:
-		return command.None{}, fault.New(fault.Unauthorized, "the password was changed")
+		return command.None{}, errPasswordChanged()
 	}
 	next := *account
 	next.Password, next.PasswordAt = p.Password, tx.Now
@@ -131,6 +147,7 @@ func removeAccount(tx *state.Tx, p command.RemoveAccountPayload) (command.None, 
 	if account := tx.Account(p.Account); account != nil {
 		signOut(tx, account.ID, state.Hash{})
 		dropLetters(tx, account.Email)
+		dropPasskeys(tx, account.ID)
 		tx.RemoveAccount(account)
 	}
 	return command.None{}, nil

@@ -87,6 +87,7 @@ func eraseIdentity(tx *state.Tx, ref string) {
 			tx.RemoveSession(session)
 		}
 		dropLetters(tx, account.Email)
+		dropPasskeys(tx, account.ID)
 		tx.RemoveAccount(account)
 	}
 	for _, key := range tx.Keys(ref) {

@@ -96,6 +96,8 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 	b.must(command.IssueCodePayload{Hash: state.Hash{9}, Session: state.Hash{9}})
 	b.must(command.RedeemCodePayload{Hash: state.Hash{9}, Grant: ids.ID{9}})
 	b.must(command.PutLetterPayload{ID: b.ids.New(), Email: "ann@shop.test"})
+	b.must(command.AddPasskeyPayload{ID: b.ids.New(), Account: account, Password: "hash",
+		Credential: []byte("key")})
 	group := ids.ID{'g', 'r', 'o', 'u', 'p'}
 	b.must(command.PutGroupPayload{Create: true, ID: group, Customer: leaver, Name: "g"})
 	b.must(command.PutCategoryPayload{ID: b.ids.New(), Customer: leaver, Group: group, Name: "c",

@@ -242,6 +242,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		tx.GrantCodesByAge(func(c *GrantCode) bool { tx.RemoveGrantCode(c); return true })
 		settingsTable.remove(tx, tx.Settings())
 		tx.LettersByAge(func(l *Letter) bool { tx.RemoveLetter(l); return true })
+		for _, passkey := range passkeysTable.all(&tx.View, "id_prefix") {
+			tx.RemovePasskey(passkey)
+		}
 		tx.ExportsByExpiry(func(e *Export) bool { tx.RemoveExport(e); return true })
 		tx.EachHarvest(func(h *Harvest) bool { tx.RemoveHarvest(h); return true })
 		for _, i := range importsTable.all(&tx.View, "id_prefix") {

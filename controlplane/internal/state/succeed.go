@@ -181,6 +181,13 @@ func (f *follower) signOut(tx *Tx) {
 	for _, letter := range lettersTable.all(f.mine, "id_prefix") {
 		tx.RemoveLetter(letter) // it may have been used since
 	}
+	for _, passkey := range passkeysTable.all(f.mine, "id_prefix") {
+		if today := f.old.Passkey(passkey.ID); today != nil {
+			tx.PutPasskey(today)
+		} else if f.descends {
+			tx.RemovePasskey(passkey)
+		}
+	}
 	for _, account := range accountsTable.all(f.mine, "id_prefix") {
 		if today := f.old.Account(account.ID); today != nil {
 			tx.PutAccount(today)

@@ -285,6 +285,7 @@ func TestSucceedSignsOut(t *testing.T) {
 			tx.PutGrant(&Grant{ID: ids.ID{hash}, Access: Hash{hash}})
 			tx.PutGrantCode(&GrantCode{Hash: Hash{hash}})
 			tx.PutLetter(&Letter{ID: ids.ID{hash}, Account: account.ID})
+			tx.PutPasskey(&Passkey{ID: ids.ID{hash}, Credential: []byte{hash}})
 			return nil
 		})
 		if err != nil {
@@ -294,6 +295,13 @@ func TestSucceedSignsOut(t *testing.T) {
 	put(restored, 6, Account{ID: ids.ID{1}, Email: "a@x.test", Password: "stolen", Admin: true}, 1)
 	put(restored, 7, Account{ID: ids.ID{2}, Email: "b@x.test", Password: "same"}, 2)
 	put(today, 10, Account{ID: ids.ID{1}, Email: "a@x.test", Password: "new"}, 3)
+	err := today.Update(11, 1000, func(tx *Tx) error {
+		tx.PutPasskey(&Passkey{ID: ids.ID{1}, Credential: []byte{1}, Count: 9})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := restored.Succeed(today, Restoration{}); err != nil {
 		t.Fatal(err)
 	}
@@ -304,6 +312,9 @@ func TestSucceedSignsOut(t *testing.T) {
 			view.Letter(ids.ID{hash}) != nil {
 			t.Errorf("session or grant %d is open, or a ticket, code or letter good", hash)
 		}
+	}
+	if p := view.Passkey(ids.ID{1}); p == nil || p.Count != 9 || view.Passkey(ids.ID{2}) != nil {
+		t.Errorf("the passkeys are %+v and %+v", p, view.Passkey(ids.ID{2}))
 	}
 	if a := view.Account(ids.ID{1}); a.Password != "new" || a.Admin {
 		t.Errorf("the account is %+v", a)

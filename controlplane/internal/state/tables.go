@@ -38,6 +38,7 @@ func tables() []*kind {
 		&exportsTable.kind,
 		&harvestsTable.kind,
 		&importsTable.kind,
+		&passkeysTable.kind,
 	}
 }
 

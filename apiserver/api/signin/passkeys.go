@@ -1,0 +1,355 @@
+package signin
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/accounts"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const passkeys = "Passkeys"
+
+// bytesOf reads base64url, as browsers write what is of authenticators (RFC 4648, section 5).
+func bytesOf(field, text string) ([]byte, error) {
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(data) == 0 {
+		return nil, fault.Invalid(fault.InvalidRequest, field, "is base64url without padding")
+	}
+	return data, nil
+}
+
+func textOf(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
+
+// Passkey lets a person sign in without the password.
+type Passkey struct {
+	ID        ids.ID    `json:"id"`
+	Name      string    `json:"name" doc:"As the person calls it"`
+	Synced    bool      `json:"synced" doc:"Its owner may have it on several devices"`
+	CreatedAt api.Time  `json:"createdAt"`
+	UsedAt    *api.Time `json:"usedAt" doc:"null: never"`
+}
+
+func newPasskey(p *client.Passkey) Passkey {
+	shown := Passkey{ID: p.ID, Name: p.Name, Synced: p.Synced, CreatedAt: api.Time(p.CreatedAt)}
+	if p.UsedAt != 0 {
+		at := api.Time(p.UsedAt)
+		shown.UsedAt = &at
+	}
+	return shown
+}
+
+// PasskeyList is the passkeys of an account.
+type PasskeyList struct {
+	Passkeys []Passkey `json:"passkeys"`
+}
+
+// listPasskeys is GET /api/auth/passkeys.
+func (r Resource) listPasskeys() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_list_passkeys", Routes: operation.Routes("GET /api/auth/passkeys"),
+		Group: passkeys, Summary: "Lists the passkeys of the account that has signed in",
+		Description: "The oldest first. A credential that is no session has none.",
+		Access:      auth.SignInOnly, Rate: limits.Read,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (PasskeyList, error) {
+		list := PasskeyList{Passkeys: []Passkey{}}
+		if from.Session != nil {
+			for _, p := range from.View.Passkeys(from.Session.Account) {
+				list.Passkeys = append(list.Passkeys, newPasskey(p))
+			}
+		}
+		return list, nil
+	})
+}
+
+type passkeyChallengeRequest struct {
+	Body struct {
+		CurrentPassword string `json:"currentPassword" required:"true" max:"256"`
+	} `body:"json" limit:"4096"`
+}
+
+// NewPasskeyChallenge is what a browser's navigator.credentials.create needs. All else of its
+// options follows: a discoverable credential, user verification required, no attestation.
+type NewPasskeyChallenge struct {
+	Challenge      string   `json:"challenge" doc:"base64url; good for 5 minutes"`
+	RelyingParty   string   `json:"rpId" doc:"The name that the passkey is bound to"`
+	UserID         string   `json:"userId" doc:"base64url; of the account"`
+	UserName       string   `json:"userName" doc:"The account's e-mail address"`
+	Algorithms     []int64  `json:"algorithms" doc:"As COSE numbers them, the preferred one first"`
+	KnownPasskeys  []string `json:"excludeCredentials" doc:"base64url ids of those that the account has"`
+	TimeoutSeconds int      `json:"timeoutSeconds"`
+}
+
+// challengeSeconds is for how long a browser waits for a person.
+const challengeSeconds = 240
+
+// askForPasskey is POST /api/auth/passkeys/challenge.
+func (r Resource) askForPasskey() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_new_passkey_challenge", Routes: operation.Routes("POST /api/auth/passkeys/challenge"),
+		Group: passkeys, Summary: "Begins to add a passkey to the account that has signed in",
+		Description: "It wants the password once more. A wrong one counts as an attempt to sign in. " +
+			"Passkeys are bound to the name by which the browser has called, so an address of " +
+			"numbers has none.",
+		Access: auth.SignInOnly, Rate: limits.General, Browser: true,
+	}, func(ctx context.Context, from *operation.Caller, in *passkeyChallengeRequest) (
+		NewPasskeyChallenge, error) {
+		party, err := relyingParty(from)
+		if err != nil {
+			return NewPasskeyChallenge{}, err
+		}
+		account, challenge, retry, err := r.Accounts.AskForPasskey(ctx, &from.Principal,
+			accounts.Change{Current: in.Body.CurrentPassword, Address: from.Address,
+				Device: from.Cookie(deviceCookie)})
+		if err != nil {
+			from.RetryAfter = retry
+			return NewPasskeyChallenge{}, err
+		}
+		made := NewPasskeyChallenge{Challenge: challenge, RelyingParty: party,
+			UserID: textOf(account.ID[:]), UserName: account.Email,
+			Algorithms: accounts.PasskeyAlgorithms(), KnownPasskeys: []string{},
+			TimeoutSeconds: challengeSeconds}
+		for _, known := range from.View.Passkeys(account.ID) {
+			made.KnownPasskeys = append(made.KnownPasskeys, textOf(known.Credential))
+		}
+		return made, nil
+	})
+}
+
+// relyingParty is the name that passkeys of the caller's browser are bound to.
+func relyingParty(from *operation.Caller) (string, error) {
+	place, err := base(from)
+	if err != nil {
+		return "", err
+	}
+	return accounts.RelyingParty(place)
+}
+
+// NewPasskeyInput is what navigator.credentials.create has answered.
+type NewPasskeyInput struct {
+	Name        string `json:"name" required:"true" min:"1" max:"64" pattern:"[^ ]" doc:"What the person calls it"`
+	ID          string `json:"id" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"1364" doc:"base64url without padding; of the credential"`
+	ClientData  string `json:"clientDataJSON" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"8192" doc:"base64url without padding"`
+	Attestation string `json:"attestationObject" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"32768" doc:"base64url without padding"`
+}
+
+type addPasskeyRequest struct {
+	Body NewPasskeyInput `body:"json" limit:"65536"`
+}
+
+// addPasskey is POST /api/auth/passkeys.
+func (r Resource) addPasskey() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_add_passkey", Routes: operation.Routes("POST /api/auth/passkeys"),
+		Group: passkeys, Summary: "Adds a passkey to the account that has signed in",
+		Description: "An account has at most 20.",
+		Access:      auth.SignInOnly, Rate: limits.General, Browser: true,
+		Errors: []fault.Code{fault.PasskeyTaken, fault.LimitReached},
+	}, func(ctx context.Context, from *operation.Caller, in *addPasskeyRequest) (Passkey, error) {
+		place, err := base(from)
+		if err != nil {
+			return Passkey{}, err
+		}
+		n := accounts.NewPasskey{Name: in.Body.Name, Place: place}
+		if err := readAll(
+			part{"id", in.Body.ID, &n.Answer.Credential},
+			part{"clientDataJSON", in.Body.ClientData, &n.Answer.ClientData},
+			part{"attestationObject", in.Body.Attestation, &n.Answer.Attestation},
+		); err != nil {
+			return Passkey{}, err
+		}
+		made, err := r.Accounts.AddPasskey(ctx, &from.Principal, &n)
+		if err != nil {
+			return Passkey{}, err
+		}
+		return newPasskey(&made), nil
+	})
+}
+
+// part is a member of an authenticator's answer, and where its bytes go.
+type part struct {
+	field, text string
+	to          *[]byte
+}
+
+func readAll(parts ...part) (err error) {
+	for _, p := range parts {
+		if *p.to, err = bytesOf(p.field, p.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type passkeyRequest struct {
+	ID ids.ID `path:"id" doc:"The passkey's id"`
+}
+
+// removePasskey is DELETE /api/auth/passkeys/{id}.
+func (r Resource) removePasskey() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_remove_passkey", Routes: operation.Routes("DELETE /api/auth/passkeys/{id}"),
+		Group: passkeys, Summary: "Removes a passkey of the account that has signed in",
+		Description: "Sessions that it has begun go on. One that is not there is removed already.",
+		Access:      auth.SignInOnly, Rate: limits.General, Browser: true,
+	}, func(ctx context.Context, from *operation.Caller, in *passkeyRequest) (operation.None,
+		error) {
+		return operation.None{}, r.Accounts.RemovePasskey(ctx, &from.Principal, in.ID)
+	})
+}
+
+// PasskeyChallenge is what a browser's navigator.credentials.get needs.
+type PasskeyChallenge struct {
+	Challenge      string `json:"challenge" doc:"base64url; good for 5 minutes, in this browser"`
+	RelyingParty   string `json:"rpId"`
+	TimeoutSeconds int    `json:"timeoutSeconds"`
+}
+
+// askPasskey is POST /api/auth/sign-in/passkey/challenge.
+func (r Resource) askPasskey() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_passkey_challenge",
+		Routes: operation.Routes("POST /api/auth/sign-in/passkey/challenge"), Group: passkeys,
+		Summary: "Begins to sign in by a passkey",
+		Description: "It says nothing of accounts: the person chooses one of the passkeys that the " +
+			"browser knows.",
+		Access: auth.Public, Rate: limits.Anonymous, Browser: true,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (PasskeyChallenge, error) {
+		party, err := relyingParty(from)
+		if err != nil {
+			return PasskeyChallenge{}, err
+		}
+		return PasskeyChallenge{Challenge: r.Accounts.AskPasskey(r.formToken(from)),
+			RelyingParty: party, TimeoutSeconds: challengeSeconds}, nil
+	})
+}
+
+// PasskeySignInInput is what navigator.credentials.get has answered.
+type PasskeySignInInput struct {
+	ID            string `json:"id" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"1364" doc:"base64url without padding; of the credential"`
+	ClientData    string `json:"clientDataJSON" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"8192" doc:"base64url without padding"`
+	Authenticator string `json:"authenticatorData" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"8192" doc:"base64url without padding"`
+	Signature     string `json:"signature" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"4096" doc:"base64url without padding"`
+	User          string `json:"userHandle" required:"true" pattern:"^([A-Za-z0-9_-]{4})*[A-Za-z0-9_-]{2,4}$" max:"128" doc:"base64url without padding"`
+}
+
+type passkeySignInRequest struct {
+	Body PasskeySignInInput `body:"json" limit:"32768"`
+}
+
+// signInByPasskey is POST /api/auth/sign-in/passkey.
+func (r Resource) signInByPasskey() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_sign_in_by_passkey", Routes: operation.Routes("POST /api/auth/sign-in/passkey"),
+		Group: passkeys, Summary: "Begins a session of a browser by a passkey",
+		Description: "As POST /api/auth/sign-in does by a password. Each challenge is good once.",
+		Access:      auth.Public, Rate: limits.Anonymous, Browser: true,
+		Errors: []fault.Code{fault.Unauthorized, fault.AccountDisabled, fault.CustomerBlocked},
+	}, func(ctx context.Context, from *operation.Caller, in *passkeySignInRequest) (SignedIn,
+		error) {
+		place, err := base(from)
+		if err != nil {
+			return SignedIn{}, err
+		}
+		a := accounts.PasskeyAttempt{Place: place, Browser: from.Cookie(formCookie),
+			Address: from.Address, Device: from.Cookie(deviceCookie)}
+		if err := readAll(
+			part{"id", in.Body.ID, &a.Answer.Credential},
+			part{"clientDataJSON", in.Body.ClientData, &a.Answer.ClientData},
+			part{"authenticatorData", in.Body.Authenticator, &a.Answer.Authenticator},
+			part{"signature", in.Body.Signature, &a.Answer.Signature},
+			part{"userHandle", in.Body.User, &a.Answer.User},
+		); err != nil {
+			return SignedIn{}, err
+		}
+		opened, retry, err := r.Accounts.SignInByPasskey(ctx, &a)
+		if err != nil {
+			from.RetryAfter = retry
+			return SignedIn{}, err
+		}
+		from.SetCookie(operation.SessionCookie, opened.Session, sessionLife)
+		from.SetCookie(deviceCookie, opened.Device, deviceLife)
+		return SignedIn{CustomerRef: opened.Account.Customer, Admin: opened.Account.Admin}, nil
+	})
+}
+
+// passkeysPath is where a person sees and changes the passkeys.
+const passkeysPath = "/sign-in/passkeys"
+
+// passkeysPage is GET /sign-in/passkeys.
+func (r Resource) passkeysPage() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_passkeys_page", Routes: operation.Routes("GET " + passkeysPath), Group: passkeys,
+		Summary: "Shows the passkeys of the account, or leads to the sign-in page",
+		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+	}, func(ctx context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
+		return r.showPasskeys(ctx, from, shown{}, 0)
+	})
+}
+
+func (r Resource) showPasskeys(ctx context.Context, from *operation.Caller, s shown,
+	status int) (operation.Raw, error) {
+	if err := r.look(ctx, from, &s); err != nil {
+		return operation.Raw{}, err
+	}
+	if from.Session == nil {
+		return back(), nil
+	}
+	view, err := r.Client.Fresh(ctx)
+	if err != nil {
+		return operation.Raw{}, err
+	}
+	s.Passkeys = view.Passkeys(from.Session.Account)
+	return r.render(from, "passkeys", s, status)
+}
+
+type dropPasskeyRequest struct {
+	Body struct {
+		Token   string `json:"token" max:"1024"`
+		Passkey string `json:"passkey" max:"1024"`
+	} `body:"form" limit:"4096"`
+}
+
+// dropPasskey is POST /sign-in/passkeys.
+func (r Resource) dropPasskey() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_passkeys_form", Routes: operation.Routes("POST " + passkeysPath), Group: passkeys,
+		Summary: "Removes the passkey of the form, and shows the others", Access: auth.Public,
+		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+	}, func(ctx context.Context, from *operation.Caller, in *dropPasskeyRequest) (operation.Raw,
+		error) {
+		id, err := ids.Parse(in.Body.Passkey)
+		if err != nil || !fresh(from, in.Body.Token) {
+			return r.showPasskeys(ctx, from, shown{Problem: errForm.Detail}, http.StatusBadRequest)
+		}
+		var s shown
+		if err := r.look(ctx, from, &s); err != nil {
+			return operation.Raw{}, err
+		}
+		if from.Session == nil {
+			return back(), nil
+		}
+		if err := r.Accounts.RemovePasskey(ctx, &from.Principal, id); err != nil {
+			return operation.Raw{}, err
+		}
+		return r.showPasskeys(ctx, from, shown{}, 0)
+	})
+}
+
+// passkeysScript is GET /sign-in/passkeys.js.
+func (r Resource) passkeysScript() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_passkeys_script", Routes: operation.Routes("GET /sign-in/passkeys.js"),
+		Group: passkeys, Summary: "The script of the pages that speak with authenticators",
+		Access: auth.Public, Rate: limits.Anonymous, Media: []string{"text/javascript"},
+	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
+		return operation.Raw{ContentType: "text/javascript; charset=utf-8", Body: script}, nil
+	})
+}

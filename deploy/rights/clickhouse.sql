@@ -18,5 +18,8 @@ GRANT INSERT, ALTER DELETE ON shoal.weeks TO ingest;
 GRANT ALTER MODIFY COMMENT ON shoal.weeks TO ingest;
 GRANT INSERT, ALTER DELETE ON shoal.lists TO ingest;
 GRANT ALTER DELETE ON shoal.chunks TO ingest;
+GRANT INSERT ON shoal.linkstates TO ingest;
 GRANT INSERT, ALTER DELETE ON shoal.lists TO apiserver;
 GRANT INSERT, ALTER DELETE ON shoal.chunks TO apiserver;
+GRANT INSERT ON shoal.siteversions TO apiserver;
+GRANT INSERT, ALTER DELETE ON shoal.sitelinks TO apiserver;

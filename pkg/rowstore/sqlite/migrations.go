@@ -109,6 +109,9 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, retentionSchema); err != nil {
 		return fmt.Errorf("make what goes with rows: %w", err)
 	}
+	if _, err := conn.ExecContext(ctx, sitesSchema); err != nil {
+		return fmt.Errorf("make the tables of sites: %w", err)
+	}
 	return nil
 }
 

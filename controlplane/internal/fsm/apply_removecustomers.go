@@ -175,6 +175,9 @@ func eraseSome(tx *state.Tx, ref string) {
 	for _, e := range firstOf(tx.Exports(ref), &room) {
 		removeExport(tx, e)
 	}
+	for _, site := range firstOf(tx.Sites(ref), &room) {
+		tx.RemoveSite(site)
+	}
 	for _, item := range firstOf(tx.WorkFor(ref), &room) {
 		tx.RemoveWork(item)
 	}

@@ -124,6 +124,7 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 		tx.PutSubscription(&state.Subscription{Customer: leaver})
 		tx.PutInvoice(&state.Invoice{ID: "invoice", Customer: leaver})
 		tx.PutExport(&state.Export{ID: b.ids.New(), Customer: leaver, ExpiresAt: 1e15})
+		tx.PutSite(&state.Site{ID: b.ids.New(), Customer: leaver, Scraper: b.ids.New()})
 		tx.PutTicket(&state.Ticket{Hash: state.Hash{1}, Customer: leaver, Expires: 1e15})
 		tx.PutNotice(&state.Notice{ID: b.ids.New(), Customer: leaver, Made: tx.Index})
 		tx.PutMail(&state.Mail{ID: b.ids.New(), Customer: leaver})

@@ -200,6 +200,8 @@ func registerAll(m *FSM) {
 	register(m, askExport)
 	register(m, endExport)
 	register(m, dropExport)
+	register(m, putSite)
+	register(m, deleteSite)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

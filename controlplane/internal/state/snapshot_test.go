@@ -243,6 +243,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		settingsTable.remove(tx, tx.Settings())
 		tx.LettersByAge(func(l *Letter) bool { tx.RemoveLetter(l); return true })
 		tx.ExportsByExpiry(func(e *Export) bool { tx.RemoveExport(e); return true })
+		for _, site := range sitesTable.all(&tx.View, "id_prefix") {
+			tx.RemoveSite(site)
+		}
 		return nil
 	})
 	if err != nil {

@@ -36,6 +36,7 @@ func tables() []*kind {
 		&grantsTable.kind, &grantCodesTable.kind,
 		&lettersTable.kind,
 		&exportsTable.kind,
+		&sitesTable.kind,
 	}
 }
 

@@ -83,10 +83,13 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 		}
 		return ""
 	}
-	if x.op.request.streams(in.contentType) {
+	if x.op.request.streams(in.contentType) || x.op.request.splits(in.contentType) {
 		x.body.paced(x.rc.Conn(), usualPace(), time.Now().Add(x.op.Timeout))
 	}
 	in.stream = &Stream{ContentType: in.contentType}
+	in.receive = func(limit int64, refine Refine) (io.Reader, error) {
+		return x.receive(ctx, limit, refine)
+	}
 	in.stream.receive = func(ctx context.Context, refine Refine) (io.Reader, error) {
 		return x.receive(ctx, maxReceived, refine)
 	}

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/schemas"
 	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/api/signin"
+	"shoal.dev/shoal/apiserver/api/sites"
 	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/api/system"
 	"shoal.dev/shoal/apiserver/api/wallet"
@@ -58,6 +59,7 @@ func (s *Server) catalog(document func() []byte) []resource {
 		jobs.Resource{Client: c.Client, Store: c.Store, History: history, Clock: c.Clock},
 		s.rows(),
 		groups.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs, Plans: s.plans},
+		sites.Resource{Client: c.Client, Store: c.Store, Launcher: launcher},
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, History: history,
 			Payments: c.Payments, Subscriptions: subscribing, Node: c.Node, Boot: c.Boot,

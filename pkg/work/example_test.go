@@ -20,6 +20,7 @@ func ExampleKinds() {
 	// expire is done by ingest.
 	// export is done by apiserver.
 	// launch is done by apiserver.
+	// linkstates is done by ingest.
 	// orphans is done by controlplane.
 	// recount is done by billing.
 	// remove is done by ingest.

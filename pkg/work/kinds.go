@@ -10,15 +10,17 @@ const (
 	Blobs  = "blobs"  // the blob store is counted, and what expired there goes
 	// Contracts ends, at the payment provider, subscriptions and checkouts that are to end.
 	Contracts = "contracts"
-	Email     = "email"   // what customers are told is sent by e-mail
-	Erase     = "erase"   // what the state has of removed customers goes
-	Export    = "export"  // rows are written to files that are kept
-	Expire    = "expire"  // rows that are older than they may be go
-	Launch    = "launch"  // runs that are due are launched
-	Orphans   = "orphans" // link lists that nothing names go
-	Recount   = "recount" // the ledger is held against the page records
-	Remove    = "remove"  // rows of what was deleted go
-	Retain    = "retain"  // rows of runs that newer ones replace go
+	Email     = "email"  // what customers are told is sent by e-mail
+	Erase     = "erase"  // what the state has of removed customers goes
+	Export    = "export" // rows are written to files that are kept
+	Expire    = "expire" // rows that are older than they may be go
+	Launch    = "launch" // runs that are due are launched
+	// LinkStates has the links of sites know what runs made of them.
+	LinkStates = "linkstates"
+	Orphans    = "orphans" // link lists that nothing names go
+	Recount    = "recount" // the ledger is held against the page records
+	Remove     = "remove"  // rows of what was deleted go
+	Retain     = "retain"  // rows of runs that newer ones replace go
 	// Webhooks calls customers that want to be told of events by requests.
 	Webhooks = "webhooks"
 )
@@ -28,7 +30,7 @@ func Role(kind string) string {
 	switch kind {
 	case Contracts, Email, Export, Launch, Webhooks:
 		return "apiserver"
-	case Erase, Expire, Remove, Retain:
+	case Erase, Expire, LinkStates, Remove, Retain:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -51,6 +53,6 @@ func Destroys(kind string) bool {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Launch, Orphans,
-		Recount, Remove, Retain, Webhooks}
+	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Launch,
+		LinkStates, Orphans, Recount, Remove, Retain, Webhooks}
 }

@@ -170,10 +170,11 @@ describe:
 	SHOAL_DESCRIBE_SUITE=1 go test ./e2e -count=1 -run TestDescription -v -timeout 1h
 
 ## readback: 1,000,000 rows exported in each format while others come in, and read back equal (100,000 of them as a sheet), on
-## SQLite, and on ClickHouse where CLICKHOUSE_URL names one
+## SQLite, and on ClickHouse where CLICKHOUSE_URL names one; a site of 1,000,000 links, put, read and run
 READBACK_ROWS ?= 1000000
 readback:
 	go test ./apiserver/api/data -count=1 -run TestReadBack -readback-rows $(READBACK_ROWS) -v -timeout 4h
+	go test ./apiserver/api/sites -count=1 -run TestLargestSite -site-links $(READBACK_ROWS) -v -timeout 1h
 
 ## lint: golangci-lint with .golangci.yml
 lint:

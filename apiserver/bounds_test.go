@@ -38,6 +38,8 @@ var shownElsewhere = map[string]string{
 	"svc_list_notifications":        "200 of 2 KiB at most",
 	"svc_list_sitemaps":             "200 of 18 KiB at most",
 	"svc_list_kept_exports":         "20 of 1,200 bytes at most",
+	"svc_create_scraper_site":       "1,000 links of 8 KiB at most",
+	"svc_list_scraper_site_links":   "1,000 links of 8 KiB at most",
 	"svc_list_webhooks":             "10 of 2 KiB at most",
 	"svc_list_grants":               "2,000 of 300 bytes at most",
 	"svc_list_passkeys":             "20 of 300 bytes at most",

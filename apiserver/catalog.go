@@ -14,6 +14,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/scrapers"
 	"shoal.dev/shoal/apiserver/api/signin"
 	"shoal.dev/shoal/apiserver/api/sitemaps"
+	"shoal.dev/shoal/apiserver/api/sites"
 	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/api/system"
 	"shoal.dev/shoal/apiserver/api/wallet"
@@ -61,6 +62,7 @@ func (s *Server) catalog(document, agentDocument func() []byte) []resource {
 		s.rows(),
 		groups.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs, Plans: s.plans},
 		sitemaps.Resource{Client: c.Client, Store: c.Store, Clock: c.Clock, IDs: c.IDs},
+		sites.Resource{Client: c.Client, Store: c.Store, Launcher: launcher},
 		schemas.Resource{Client: c.Client, IDs: c.IDs},
 		wallet.Resource{Client: c.Client, IDs: c.IDs, Clock: c.Clock, History: history,
 			Payments: c.Payments, Subscriptions: subscribing, Node: c.Node, Boot: c.Boot,

@@ -55,6 +55,7 @@ func tags() []operation.Tag {
 		{Name: "Groups", Description: "Groups of scrapers, each with one collection of rows."},
 		{Name: "Shared groups", Description: "Groups that others may read, by their addresses."},
 		{Name: "Sitemaps", Description: "What the sitemaps of scrapers' sites name."},
+		{Name: "Sites", Description: "Fixed lists of links that the runs of a scraper read."},
 		{Name: "Schemas", Description: "Extraction schemas: the customer's own and global ones."},
 		{Name: "Wallet", Description: "The prepaid wallet: balance, entries, prices, top-ups."},
 		{Name: "Subscriptions", Description: "Legacy plans, subscriptions to them, and invoices."},

@@ -304,6 +304,8 @@ func runExamples() operation.Examples {
 		"svc_get_data.jobId":                                `"68e5b1c2d3f4a5b6c7d8e9f0"`,
 		"svc_list_all_scraper_jobs application/x-ndjson":    `"{\"state\":\"COMPLETED\"}\n"`,
 		"svc_list_all_scraper_jobs text/csv; charset=utf-8": `"id,state\r\n68e5,COMPLETED\r\n"`,
+		"svc_create_scraper_site application/x-ndjson":      `"{\"url\":\"https://shop.example/book/1\",\"title\":\"A book\"}\n"`,
+		"svc_create_scraper_site text/uri-list":             `"https://shop.example/book/1\n"`,
 		"svc_run_scraper_url_list application/x-ndjson":     `"{\"url\":\"https://shop.example/book/1\"}\n"`,
 		"svc_run_scraper_url_list text/uri-list":            `"https://shop.example/book/1\n"`,
 	}

@@ -28,6 +28,8 @@ type lists struct {
 	records map[ids.ID]map[model.Unit]model.Receipt
 	sealed  map[ids.ID]bool
 	emptied map[ids.ID]bool // without rows
+	sites   map[ids.ID]bool // versions of sites
+	stated  map[ids.ID]bool // sites with states of links
 	atOnce  int             // most links that one reading answers; 0: as many as it asks for
 	free    atomic.Uint64   // bytes on its disk; 0: nobody knows
 }
@@ -35,7 +37,8 @@ type lists struct {
 func newLists() *lists {
 	return &lists{links: map[ids.ID][]rowstore.Link{},
 		records: map[ids.ID]map[model.Unit]model.Receipt{},
-		sealed:  map[ids.ID]bool{}, emptied: map[ids.ID]bool{}}
+		sealed:  map[ids.ID]bool{}, emptied: map[ids.ID]bool{},
+		sites: map[ids.ID]bool{}, stated: map[ids.ID]bool{}}
 }
 
 func (l *lists) add(list ids.ID, urls ...string) {
@@ -89,6 +92,38 @@ func (l *lists) AllLists(context.Context) ([]rowstore.ListInfo, error) {
 		all = append(all, rowstore.ListInfo{ID: id, Count: uint32(len(links)), Finished: true})
 	}
 	return all, nil
+}
+
+func (l *lists) AllSites(context.Context) (all []rowstore.ListInfo, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range l.sites {
+		all = append(all, rowstore.ListInfo{ID: id, Finished: true})
+	}
+	return all, nil
+}
+
+func (l *lists) DropSite(_ context.Context, version ids.ID) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sites, version)
+	return nil
+}
+
+func (l *lists) StatedSites(context.Context) (all []ids.ID, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range l.stated {
+		all = append(all, id)
+	}
+	return all, nil
+}
+
+func (l *lists) DropLinkStates(_ context.Context, site ids.ID) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.stated, site)
+	return nil
 }
 
 func (l *lists) DropList(_ context.Context, list ids.ID) error {

@@ -29,6 +29,7 @@ var workPoints = []string{
 	"work.erase.before_step", "work.erase.after_step",
 	"work.expire.before_step", "work.expire.after_keep", "work.expire.after_condense",
 	"work.expire.after_step",
+	"work.linkstates.before_step", "work.linkstates.after_step",
 	"work.orphans.before_step", "work.orphans.before_drop:1", "work.orphans.before_drop:3",
 	"work.orphans.after_drop:1", "work.orphans.after_drop:3", "work.orphans.after_step",
 	"work.recount.before_step", "work.recount.after_step",

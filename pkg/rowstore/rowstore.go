@@ -1,8 +1,8 @@
 // Package rowstore owns what is stored and never lost outside the control plane. That is rows, page
-// records, link lists, the errors of links, and the runs and ledger entries that are history. One
-// interface, one implementation per engine, one conformance suite (rowstoretest). The control plane
-// says which jobs a customer may see, and which run is the latest. A Scope carries the answer, and
-// so does a Path.
+// records, link lists, sites, the errors of links, and the runs and ledger entries that are
+// history. One interface, one implementation per engine, one conformance suite (rowstoretest). The
+// control plane says which jobs a customer may see, and which run is the latest. A Scope carries
+// the answer, and so does a Path.
 //
 // # Schemas
 //
@@ -59,6 +59,7 @@ type Store interface {
 	Archive
 	Retention
 	Sitemaps
+	Sites
 	// Identity names the store itself: two stores are one if and only if theirs are equal. "": it
 	// has no name.
 	Identity(ctx context.Context) (string, error)

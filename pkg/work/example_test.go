@@ -22,6 +22,7 @@ func ExampleKinds() {
 	// harvest is done by apiserver.
 	// import is done by ingest.
 	// launch is done by apiserver.
+	// linkstates is done by ingest.
 	// orphans is done by controlplane.
 	// recount is done by billing.
 	// remove is done by ingest.

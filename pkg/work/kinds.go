@@ -17,10 +17,12 @@ const (
 	Harvest   = "harvest" // sitemaps of scrapers' sites are read
 	Import    = "import"  // rows of uploaded files are stored
 	Launch    = "launch"  // runs that are due are launched
-	Orphans   = "orphans" // link lists that nothing names go
-	Recount   = "recount" // the ledger is held against the page records
-	Remove    = "remove"  // rows of what was deleted go
-	Retain    = "retain"  // rows of runs that newer ones replace go
+	// LinkStates has the links of sites know what runs made of them.
+	LinkStates = "linkstates"
+	Orphans    = "orphans" // link lists that nothing names go
+	Recount    = "recount" // the ledger is held against the page records
+	Remove     = "remove"  // rows of what was deleted go
+	Retain     = "retain"  // rows of runs that newer ones replace go
 	// Webhooks calls customers that want to be told of events by requests.
 	Webhooks = "webhooks"
 	Wipe     = "wipe" // what harvests found goes, each night or when a newer one has it
@@ -31,7 +33,7 @@ func Role(kind string) string {
 	switch kind {
 	case Contracts, Email, Export, Harvest, Launch, Webhooks:
 		return "apiserver"
-	case Erase, Expire, Import, Remove, Retain, Wipe:
+	case Erase, Expire, Import, LinkStates, Remove, Retain, Wipe:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -55,5 +57,5 @@ func Destroys(kind string) bool {
 // Kinds are all kinds, by name.
 func Kinds() []string {
 	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Harvest, Import,
-		Launch, Orphans, Recount, Remove, Retain, Webhooks, Wipe}
+		Launch, LinkStates, Orphans, Recount, Remove, Retain, Webhooks, Wipe}
 }

@@ -5,6 +5,7 @@ package customers
 import (
 	"context"
 
+	"shoal.dev/shoal/apiserver/api/sites"
 	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -25,6 +26,7 @@ type Resource struct {
 	Store interface {
 		rowstore.Reads
 		Links(ctx context.Context, list ids.ID, from uint32, most int) ([]rowstore.Link, error)
+		sites.Links
 	}
 	History *client.History
 	Touches *auth.Touches

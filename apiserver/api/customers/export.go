@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/apiserver/api/notifications"
 	"shoal.dev/shoal/apiserver/api/schemas"
 	"shoal.dev/shoal/apiserver/api/scrapers"
+	"shoal.dev/shoal/apiserver/api/sites"
 	"shoal.dev/shoal/apiserver/api/subscriptions"
 	"shoal.dev/shoal/apiserver/api/wallet"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -51,6 +52,12 @@ type exportedShare struct {
 	Email   string `json:"email"`
 }
 
+// siteLink is a link of a site.
+type siteLink struct {
+	SiteID ids.ID         `json:"siteId"`
+	Link   sites.SiteLink `json:"link"`
+}
+
 // export is GET /api/customer/export.
 func (r Resource) export() *operation.Operation {
 	const media = "application/x-ndjson"
@@ -60,8 +67,8 @@ func (r Resource) export() *operation.Operation {
 		Summary: "Answers all that is the customer's, as one file",
 		Description: "Each line is {kind, value}. First come profile, additionalInfo, " +
 			"notificationPreferences, wallet, key, group with each category and share (groupId, " +
-			"email) of it, schema and scraper. Then come " +
-			"notification, transaction, run with each link (jobId, url) of it, and row. Values " +
+			"email) of it, schema and scraper. Then come site with each siteLink (siteId, link) " +
+			"of it, notification, transaction, run with each link (jobId, url) of it, and row. Values " +
 			"are as the other operations answer them; keys have no secrets. Links and rows are " +
 			"those that are kept, of deleted groups and scrapers, too. It counts as one call, and " +
 			"as an open stream while it is sent. An answer that breaks off ends without its last " +
@@ -99,8 +106,8 @@ func (e *exporter) line(kind string, value any) error {
 }
 
 func (e *exporter) write(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{e.account, e.definitions, e.notices,
-		e.transactions, e.runs, e.rows} {
+	for _, part := range []func(context.Context) error{e.account, e.definitions, e.sites,
+		e.notices, e.transactions, e.runs, e.rows} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -168,6 +175,23 @@ func (e *exporter) definitions(context.Context) error {
 		return err == nil
 	})
 	return err
+}
+
+// sites writes sites, each with its links as far as the row store has them.
+func (e *exporter) sites(ctx context.Context) error {
+	for _, site := range e.view.Sites(e.customer) {
+		if err := e.line("site", sites.NewSite(site)); err != nil {
+			return err
+		}
+		err := e.Store.SiteLinks(ctx, rowstore.SiteQuery{Version: site.Version, Site: site.ID},
+			func(l *rowstore.SiteLink) error {
+				return e.line("siteLink", siteLink{SiteID: site.ID, Link: sites.NewLink(l)})
+			})
+		if err != nil && !errors.Is(err, rowstore.ErrListUnknown) {
+			return fmt.Errorf("links to export of site %s: %w", site.ID, err)
+		}
+	}
+	return nil
 }
 
 // meet notes a group whose rows are to be written.

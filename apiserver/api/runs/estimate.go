@@ -16,7 +16,7 @@ const estimateID = "svc_estimate_scraper"
 
 type estimateRequest struct {
 	ID    ids.ID `path:"id"`
-	Links uint32 `query:"links" min:"1" max:"5000000" doc:"Addresses that the run will have; those of the scraper, or of the list last given, unless told"`
+	Links uint32 `query:"links" min:"1" max:"5000000" doc:"Addresses that the run will have; those of the scraper or its site, or of the list last given, unless told"`
 }
 
 // RunEstimate is what a run launched now will probably cost. Money is in micros.

@@ -22,20 +22,25 @@ type runRequest struct {
 
 const runID = "svc_run_scraper"
 
+// runTime is how long the launch of a run may take. That of a site of a million links takes
+// longest.
+const runTime = 5 * time.Minute
+
 // start is GET and POST /api/scraper/{id}/run.
 func (r Resource) start() *operation.Operation {
 	return operation.Define(operation.Declaration{
 		ID: runID, Routes: operation.Routes("GET /api/scraper/{id}/run",
 			"POST /api/scraper/{id}/run"), Group: group,
 		Summary: "Launches a run of a scraper",
-		Description: "The start address is checked (it resolves and may be reached), not " +
+		Description: "A scraper with a site reads its links, those first that no run has " +
+			"visited. Otherwise the start address is checked (it resolves and may be reached), not " +
 			"fetched. Scrapers of the type " +
 			"SEARCH_ENGINE_SEARCH ask one of the server's search engines for each query. The " +
 			"same Idempotency-Key " +
 			"within 24 hours answers the original run. Scrapers of list runs run through POST " +
 			"/api/scraper/url-list-run.",
 		Access: auth.Write, Agents: operation.Spends, Feature: plans.ManualRun, Rate: limits.Run,
-		Idempotency: operation.Optional, Timeout: time.Minute,
+		Idempotency: operation.Optional, Timeout: runTime,
 		Errors: append([]fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable,
 			fault.StartURLsUnreachable, fault.SearchNotConfigured}, launch.Errors()...),
 	}, func(ctx context.Context, from *operation.Caller, in *runRequest) (LaunchedRun, error) {

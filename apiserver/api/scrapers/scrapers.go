@@ -176,7 +176,8 @@ func newEnriched(v *client.View, s *client.Scraper) EnrichedScraper {
 	recipe, _ := v.RecipeOf(s.Customer, &s.Spec, s.Tag) // without its schema it is not valid
 	super := EnrichedScraper{Recipe: newRecipe(v, s), RunStats: newStats(v, s),
 		ConfigValid: len(extract.Validate(recipe)) == 0 &&
-			(s.ListRun || launch.StartURL(&s.Spec) != "" || len(s.Spec.SourceConfig.Queries) > 0)}
+			(s.ListRun || launch.StartURL(&s.Spec) != "" ||
+				len(s.Spec.SourceConfig.Queries) > 0 || launch.SiteOf(v, s) != nil)}
 	if s.Spec.Schema != nil {
 		super.Schema = &SchemaWithContent{ID: s.Spec.Schema.ID, Content: recipe.Schema}
 	}

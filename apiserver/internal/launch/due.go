@@ -20,6 +20,9 @@ const (
 	// roomRests is how long a start waits whose customer has all the runs open that it may, or
 	// while disks are short.
 	roomRests = 5 * time.Second
+	// dueTime is how long what is due together may take to be made ready. Nobody waits for it, and
+	// a site of a million links takes long.
+	dueTime = 5 * time.Minute
 )
 
 // DueConfig is what the launch of due runs works with. Point may be left out.
@@ -60,6 +63,7 @@ func (c *DueConfig) step(ctx context.Context, id ids.ID) (work.Outcome, error) {
 		return work.Rest(nil, roomRests), nil
 	}
 	g := newGathering(c.Launcher, view, item.Customer)
+	g.within = dueTime
 	due := client.DueOf(item.Args)
 	next := &client.LaunchItem{ID: id, From: item.Cursor}
 	g.gated = c.Launcher.gateOf(view, item.Customer, due.Group)

@@ -124,6 +124,9 @@ func (l *Launcher) priced(from *Caller, scraper *client.Scraper) (model.Recipe, 
 // linksOf is how many links a run of the scraper would have. A list's is the one last given.
 func (l *Launcher) linksOf(ctx context.Context, from *Caller,
 	scraper *client.Scraper) (uint32, error) {
+	if site := SiteOf(from.View, scraper); site != nil {
+		return site.Links, nil
+	}
 	if !scraper.ListRun {
 		begin, _, err := l.beginning(scraper)
 		if err != nil {

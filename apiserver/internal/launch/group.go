@@ -88,6 +88,8 @@ type gathering struct {
 	gated    bool  // the customer's plan has no such start
 	room     int   // runs that the customer may open
 	free     int64 // free requests that are left
+	// within this time all is made ready, or skipped
+	within time.Duration
 
 	runs    []member
 	skipped []client.SkippedScraper
@@ -97,9 +99,9 @@ type gathering struct {
 // member is a scraper that is about to be launched.
 type member struct {
 	run     client.GroupRun
-	begin   *listed
+	begin   addresses
 	engine  *model.SearchEngine
-	host    string // where it begins
+	host    string // where it begins; "": at the links of its site
 	reason  client.SkipReason
 	written bool  // its list is there
 	page    int64 // what its cheapest page costs, in micros
@@ -110,8 +112,8 @@ type member struct {
 
 func newGathering(l *Launcher, v *client.View, customer string) *gathering {
 	g := &gathering{Launcher: l, view: v, customer: customer,
-		broke: affordable(v, customer) != nil,
-		room:  client.MaxRunsAtOnce - len(v.OpenJobsOfCustomer(customer))}
+		broke: affordable(v, customer) != nil, within: gatherTime,
+		room: client.MaxRunsAtOnce - len(v.OpenJobsOfCustomer(customer))}
 	if wallet := v.Wallet(customer); wallet != nil {
 		g.free = wallet.Free
 	}
@@ -164,20 +166,9 @@ func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 	if err != nil {
 		return client.SkipFor(err)
 	}
-	if m.begin, m.engine, err = g.beginning(s); err != nil {
-		return client.SkipFor(err)
+	if reason := g.lookAtSource(s, m); reason != 0 {
+		return reason
 	}
-	if len(m.begin.urls) == 0 || m.begin.urls[0] == "" {
-		return client.SkipNoSource
-	}
-	canonical, err := address.Canonical(m.begin.urls[0])
-	if err == nil {
-		err = g.Guard.CheckURL(m.begin.urls[0])
-	}
-	if err != nil {
-		return client.SkipFor(fault.New(fault.StartURLsUnreachable, ""))
-	}
-	m.host = address.HostOf(canonical)
 	endpoint, _ := model.EndpointOf(recipe.Endpoint)
 	m.run = client.GroupRun{Job: g.IDs.New(), Entry: g.IDs.New(), List: g.IDs.New(),
 		Scraper: s.ID, Tiers: tiers, Charge: endpoint.Charge,
@@ -186,6 +177,33 @@ func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 	if job := g.view.Job(s.LastJob); job != nil && job.Closed {
 		m.past = job.Charged
 	}
+	return 0
+}
+
+// lookAtSource says what a member reads, unless there is a reason to skip it.
+func (g *gathering) lookAtSource(s *client.Scraper, m *member) client.SkipReason {
+	if site := SiteOf(g.view, s); site != nil {
+		m.begin = &siteAddresses{store: g.Store, site: site}
+		if site.Links == 0 {
+			return client.SkipNoSource
+		}
+		return 0
+	}
+	begin, engine, err := g.beginning(s)
+	if err != nil {
+		return client.SkipFor(err)
+	}
+	if len(begin.urls) == 0 || begin.urls[0] == "" {
+		return client.SkipNoSource
+	}
+	canonical, err := address.Canonical(begin.urls[0])
+	if err == nil {
+		err = g.Guard.CheckURL(begin.urls[0])
+	}
+	if err != nil {
+		return client.SkipFor(fault.New(fault.StartURLsUnreachable, ""))
+	}
+	m.begin, m.engine, m.host = begin, engine, address.HostOf(canonical)
 	return 0
 }
 
@@ -201,11 +219,13 @@ func (g *gathering) pageOf(m *member) int64 {
 
 // makeReady looks the hosts up and writes the lists.
 func (g *gathering) makeReady(ctx context.Context) error {
-	within, cancel := context.WithTimeout(ctx, gatherTime)
+	within, cancel := context.WithTimeout(ctx, g.within)
 	defer cancel()
 	hosts := map[string]error{}
 	for i := range g.runs {
-		hosts[g.runs[i].host] = nil
+		if host := g.runs[i].host; host != "" {
+			hosts[host] = nil
+		}
 	}
 	g.checkHosts(within, hosts)
 	for i := range g.runs {
@@ -298,7 +318,7 @@ func (g *gathering) writeList(ctx context.Context, m *member) error {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 		defer cancel()
 		_ = t.writer.Abort(clean) // what stays is an orphan, and goes as one
-		if code == fault.InvalidURL {
+		if code == fault.InvalidURL || code == fault.StartURLsUnreachable {
 			m.reason = client.SkipFor(fault.New(fault.StartURLsUnreachable, ""))
 			return nil
 		}

@@ -40,7 +40,8 @@ type intake struct {
 	begun  time.Time
 	list   ids.ID
 	writer rowstore.ListWriter // nil until there is a list
-	stored bool                // the list is finished
+	stored bool                // the list is finished; of a site: something is stored
+	site   bool                // the links are a site's, not a run's
 	// website says that the addresses are websites of businesses, which have public names of their
 	// own.
 	website bool
@@ -108,7 +109,10 @@ func (t *intake) end(ctx context.Context) {
 	defer cancel()
 	// What cannot be taken back now is an orphan once its claim has expired, and goes then.
 	switch {
-	case t.made || t.writer == nil:
+	case t.made:
+	case t.site && t.stored:
+		_ = t.Store.DropSite(ctx, t.list)
+	case t.writer == nil:
 	case t.stored:
 		_ = t.Store.DropList(ctx, t.list)
 	default:

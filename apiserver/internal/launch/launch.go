@@ -39,10 +39,11 @@ type Client interface {
 	client.Reader
 }
 
-// Store is what a launch needs of the row store. That is lists, the page records and errors of
-// earlier runs, and what is kept of those that are gone.
+// Store is what a launch needs of the row store. That is lists, sites, the page records and errors
+// of earlier runs, and what is kept of those that are gone.
 type Store interface {
 	rowstore.Lists
+	rowstore.Sites
 	rowstore.Pages
 	LinkErrors(ctx context.Context, job ids.ID, after *model.Unit,
 		most int) ([]rowstore.LinkError, error)

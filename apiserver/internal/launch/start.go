@@ -16,10 +16,10 @@ import (
 // reachTime is how long the check of a start address may take.
 const reachTime = 10 * time.Second
 
-// Start launches a run of a scraper at its own address, or at a search engine's for its queries. A
-// call that was made before answers what it answered then. maxCharge, in micros, is the most that
-// the run may cost; nil: no cap. Faults: Errors, scraper_not_found, type_not_runnable,
-// START_URLS_UNREACHABLE, search_not_configured.
+// Start launches a run of a scraper over its site, at its own address, or at a search engine's for
+// its queries. A call that was made before answers what it answered then. maxCharge, in micros, is
+// the most that the run may cost; nil: no cap. Faults: Errors, scraper_not_found,
+// type_not_runnable, START_URLS_UNREACHABLE, search_not_configured.
 func (l *Launcher) Start(ctx context.Context, from *Caller, id ids.ID,
 	maxCharge *int64) (client.Launched, error) {
 	none := client.Launched{}
@@ -39,22 +39,36 @@ func (l *Launcher) Start(ctx context.Context, from *Caller, id ids.ID,
 	if err != nil {
 		return none, err
 	}
-	begin, engine, err := l.beginning(scraper)
+	begin, engine, err := l.sourceOf(ctx, from.View, scraper)
 	if err != nil {
-		return none, err
-	}
-	if err := reachable(ctx, l.Guard, begin.urls[0]); err != nil {
 		return none, err
 	}
 	taken, err := t.storeAddresses(ctx, begin, nil)
 	if err != nil {
 		return none, err
 	}
+	if taken.links == 0 {
+		return none, fault.Invalid(fault.StartURLsUnreachable, "site",
+			"the scraper's site has no links")
+	}
 	recipe := scraper.Spec.Recipe() // no list run's: it has no tag
 	endpoint, _ := model.EndpointOf(recipe.Endpoint)
 	return t.commit(ctx, client.LaunchRun{Scraper: scraper.ID, Links: taken.links,
 		MaxCharge: maxCharge, Charge: endpoint.Charge, Search: engine, Tiers: tiers,
 		IgnoresRobots: recipe.Politeness.IgnoreRobots || engine != nil && engine.IgnoreRobots})
+}
+
+// sourceOf is what a run of a scraper reads. Links of a site are checked when they are fetched.
+func (l *Launcher) sourceOf(ctx context.Context, v *client.View,
+	scraper *client.Scraper) (addresses, *model.SearchEngine, error) {
+	if site := SiteOf(v, scraper); site != nil {
+		return &siteAddresses{store: l.Store, site: site}, nil, nil
+	}
+	begin, engine, err := l.beginning(scraper)
+	if err == nil {
+		err = reachable(ctx, l.Guard, begin.urls[0])
+	}
+	return begin, engine, err
 }
 
 // runnable is the customer's scraper, when it can be launched by itself.

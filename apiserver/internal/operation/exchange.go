@@ -83,7 +83,7 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 		}
 		return ""
 	}
-	if x.op.request.streams(in.contentType) {
+	if x.op.request.streams(in.contentType) || x.op.request.splits(in.contentType) {
 		x.body.paced(x.rc.Conn(), usualPace(), time.Now().Add(x.op.Timeout))
 	}
 	if err := x.admitBody(in); err != nil {
@@ -92,6 +92,9 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 	in.stream = &Stream{ContentType: in.contentType, Length: x.body.declared}
 	in.stream.within = func(d time.Duration) {
 		x.body.meter.until = time.Now().Add(d)
+	}
+	in.receive = func(limit int64, refine Refine) (io.Reader, error) {
+		return x.receive(ctx, limit, refine)
 	}
 	in.stream.receive = func(ctx context.Context, refine Refine) (io.Reader, error) {
 		return x.receive(ctx, maxReceived, refine)

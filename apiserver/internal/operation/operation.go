@@ -15,7 +15,8 @@
 //	body:"raw"     the JSON body as its bytes came, a []byte: nobody has looked at it
 //	stream:"text/uri-list,…"  a *Stream: the body as it arrives when it has one of these types.
 //	               The members of the JSON body then come as query parameters, all but those
-//	               tagged alone:"json".
+//	               tagged alone:"json". items:"name" beside it has that array of a JSON body
+//	               come so, too: each item is checked, and is a line of JSON.
 //
 // and, as the members of bodies have, any of these. The first are required, default, min, max
 // (value, characters or items), clamp (greater values become this), enum and not. Texts have

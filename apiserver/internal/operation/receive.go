@@ -110,6 +110,9 @@ func Verbatim(to io.Writer, body io.Reader) error {
 // receive brings what refine makes of the body to a file without a name, which goes with the call.
 // It holds nothing but the customer's share.
 func (x *exchange) receive(ctx context.Context, limit int64, refine Refine) (io.Reader, error) {
+	if x.body.declared > limit {
+		return nil, fault.New(fault.PayloadTooLarge, "the body may have at most %d bytes", limit)
+	}
 	leave, err := x.shares.takePlace(ctx, x.from.Customer)
 	if err != nil {
 		return nil, err

@@ -2,8 +2,10 @@ package operation
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/url"
 	"reflect"
 	"slices"
@@ -42,6 +44,7 @@ type bodyField struct {
 type streamField struct {
 	index []int
 	types []string
+	items string // the member of a JSON body whose items come by the stream; "": none
 }
 
 // compileRequest reads a request type; what it cannot use is a programmer's slip and panics.
@@ -79,7 +82,8 @@ func compileRequest(id string, t reflect.Type) *request {
 			}
 		}
 		if types := f.Tag.Get("stream"); types != "" {
-			r.stream = &streamField{index: f.Index, types: strings.Split(types, ",")}
+			r.stream = &streamField{index: f.Index, types: strings.Split(types, ","),
+				items: f.Tag.Get("items")}
 		}
 	}
 	if r.stream != nil && (r.body == nil || r.body.typ.Kind() != reflect.Struct) {
@@ -96,6 +100,7 @@ type incoming struct {
 	contentType string // media type without parameters, lower case
 	read        func(limit int) ([]byte, error)
 	stream      *Stream
+	receive     func(limit int64, refine Refine) (io.Reader, error)
 	hasBody     bool
 }
 
@@ -110,6 +115,11 @@ func (r *request) streams(contentType string) bool {
 		}
 	}
 	return false
+}
+
+// splits says whether the items of a JSON body are to be handed on one by one.
+func (r *request) splits(contentType string) bool {
+	return r.stream != nil && r.stream.items != "" && contentType == r.mediaTypes()[0]
 }
 
 // decode makes a request value of what arrived. Every fault of it is found; ids come first.
@@ -132,6 +142,14 @@ func (r *request) decode(in *incoming, invalid fault.Code) (value reflect.Value,
 	switch {
 	case streamed:
 		v.FieldByIndex(r.stream.index).Set(reflect.ValueOf(in.stream))
+	case r.splits(in.contentType):
+		rest, hash, err := r.split(in, invalid)
+		if err != nil {
+			return value, nil, err
+		}
+		v.FieldByIndex(r.stream.index).Set(reflect.ValueOf(in.stream))
+		r.shapes.decodeBody(rest, v.FieldByIndex(r.body.index), &r.body.rules, p)
+		body = binary.BigEndian.AppendUint64(rest, hash)
 	case r.body != nil:
 		if in.hasBody && in.contentType != r.mediaTypes()[0] {
 			return value, nil,

@@ -180,6 +180,9 @@ func eraseSome(tx *state.Tx, ref string) {
 	for _, i := range firstOf(tx.Imports(ref), &room) {
 		tx.RemoveImport(i)
 	}
+	for _, site := range firstOf(tx.Sites(ref), &room) {
+		tx.RemoveSite(site)
+	}
 	for _, item := range firstOf(tx.WorkFor(ref), &room) {
 		tx.RemoveWork(item)
 	}

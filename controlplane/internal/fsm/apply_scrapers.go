@@ -267,6 +267,7 @@ func removeScraper(tx *state.Tx, scraper *state.Scraper) {
 		}
 	}
 	countMember(tx, scraper.Group, -1)
+	removeSiteOf(tx, scraper.ID)
 	tx.RemoveScraper(scraper, used)
 	pruneRecipes(tx, scraper.ID)
 }

@@ -128,6 +128,7 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 		tx.PutExport(&state.Export{ID: b.ids.New(), Customer: leaver, ExpiresAt: 1e15})
 		tx.PutHarvest(&state.Harvest{ID: b.ids.New(), Customer: leaver})
 		tx.PutImport(&state.Import{Job: b.ids.New(), Customer: leaver, Ended: 1})
+		tx.PutSite(&state.Site{ID: b.ids.New(), Customer: leaver, Scraper: b.ids.New()})
 		tx.PutTicket(&state.Ticket{Hash: state.Hash{1}, Customer: leaver, Expires: 1e15})
 		tx.PutNotice(&state.Notice{ID: b.ids.New(), Customer: leaver, Made: tx.Index})
 		tx.PutMail(&state.Mail{ID: b.ids.New(), Customer: leaver})

@@ -210,6 +210,8 @@ func registerAll(m *FSM) {
 	register(m, advanceImport)
 	register(m, endImport)
 	register(m, forgetImports)
+	register(m, putSite)
+	register(m, deleteSite)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -42,6 +42,10 @@ type Store interface {
 	Advance(ctx context.Context) error
 	AllLists(ctx context.Context) ([]rowstore.ListInfo, error)
 	DropList(ctx context.Context, list ids.ID) error
+	AllSites(ctx context.Context) ([]rowstore.ListInfo, error)
+	StatedSites(ctx context.Context) ([]ids.ID, error)
+	DropSite(ctx context.Context, version ids.ID) error
+	DropLinkStates(ctx context.Context, site ids.ID) error
 	DeleteJob(ctx context.Context, job ids.ID, records bool) error
 	PutPast(ctx context.Context, runs []rowstore.PastRun, entries []rowstore.PastEntry) error
 	PutAudit(ctx context.Context, entries []rowstore.AuditRecord) error

@@ -39,7 +39,11 @@ func (h *Holder) Orphans() work.Kind {
 			if !ok {
 				return work.Rest(nil, unsureRests), nil
 			}
-			return work.Rest(nil, orphansEvery), l.dropOrphans(ctx, now)
+			err := l.dropOrphans(ctx, now)
+			if err == nil {
+				err = l.dropSites(ctx, now)
+			}
+			return work.Rest(nil, orphansEvery), err
 		}}
 }
 
@@ -50,11 +54,7 @@ func (h *Holder) Orphans() work.Kind {
 // process. One that is older than the cluster is of another that had the row store before, and
 // whose backup may be restored here: it stays.
 func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
-	before := now.Add(-orphanAge)
-	boot := time.Unix(l.config.Boot.Seconds(), 0)
-	if len(l.view().Nodes()) <= 1 && boot.After(before) {
-		before = boot
-	}
+	before := l.orphansBefore(now)
 	lists, err := l.config.Store.AllLists(ctx)
 	if err != nil {
 		return fmt.Errorf("list the link lists: %w", err)
@@ -88,6 +88,16 @@ func (l *Leadership) dropOrphans(ctx context.Context, now time.Time) error {
 		l.config.Point("work.orphans.after_drop")
 	}
 	return nil
+}
+
+// orphansBefore is when a list of nobody has to have been begun to be an orphan.
+func (l *Leadership) orphansBefore(now time.Time) time.Time {
+	before := now.Add(-orphanAge)
+	boot := time.Unix(l.config.Boot.Seconds(), 0)
+	if len(l.view().Nodes()) <= 1 && boot.After(before) {
+		before = boot
+	}
+	return before
 }
 
 // expired says whether a run's list goes with its rows. A trial's goes before.
@@ -134,7 +144,8 @@ func (l *Leadership) pastLists(ctx context.Context, view *state.View, lists []ro
 	return past, nil
 }
 
-// orphaned says whether a list belongs to nobody, if no run of the archive has it.
+// orphaned says whether a list, or a version of a site, belongs to nobody, if no run of the archive
+// has it.
 func (l *Leadership) orphaned(view *state.View, list ids.ID, before time.Time) bool {
 	made, cluster := list.Seconds(), view.Cluster()
 	if cluster.Generation != nil && l.inGrace(cluster) &&
@@ -142,7 +153,8 @@ func (l *Leadership) orphaned(view *state.View, list ids.ID, before time.Time) b
 		return false // another backup may be restored that has it
 	}
 	return made < before.Unix() && made >= cluster.ID.Seconds() &&
-		view.JobOfList(list) == nil && view.ClaimOfList(list) == nil
+		view.JobOfList(list) == nil && view.ClaimOfList(list) == nil &&
+		view.SiteOfVersion(list) == nil && view.Site(list) == nil
 }
 
 // dropTrial removes the rows and the list of a trial that has ended long enough ago for its caller

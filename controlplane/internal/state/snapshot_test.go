@@ -250,6 +250,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, i := range importsTable.all(&tx.View, "id_prefix") {
 			tx.RemoveImport(i)
 		}
+		for _, site := range sitesTable.all(&tx.View, "id_prefix") {
+			tx.RemoveSite(site)
+		}
 		return nil
 	})
 	if err != nil {

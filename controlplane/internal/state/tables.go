@@ -39,6 +39,7 @@ func tables() []*kind {
 		&harvestsTable.kind,
 		&importsTable.kind,
 		&passkeysTable.kind,
+		&sitesTable.kind,
 	}
 }
 

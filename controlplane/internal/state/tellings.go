@@ -135,6 +135,15 @@ func (c *Category) telling() telling {
 	}{c.Group, c.Name, c.UpdatedAt}}
 }
 
+func (s *Site) telling() telling {
+	return telling{s.Customer, struct {
+		Scraper ids.ID `json:"scraperId"`
+		Name    string `json:"name"`
+		Links   uint32 `json:"links"`
+		Updated int64  `json:"updatedAt"`
+	}{s.Scraper, s.Name, s.Links, s.UpdatedAt}}
+}
+
 func (s *Share) telling() telling {
 	return telling{s.Owner, struct {
 		Email     string `json:"email"`

@@ -52,9 +52,14 @@ func (r *rights) history(s *clickhouse.Store) []call {
 func (r *rights) calls(role string, s *clickhouse.Store) []call {
 	switch role {
 	case "apiserver":
-		return append(r.apiserver(s), r.history(s)...)
+		return slices.Concat(r.apiserver(s), r.history(s), r.sites(s))
 	case "ingest":
-		return r.ingest(s)
+		return append(r.ingest(s), call{"LinksAt", func(ctx context.Context) error {
+			_, err := s.LinksAt(ctx, readList, []uint32{0})
+			return err
+		}}, call{"PutLinkStates", func(ctx context.Context) error {
+			return s.PutLinkStates(ctx, siteVersion, 1, []rowstore.LinkOutcome{{Hash: 1}})
+		}})
 	case "billing":
 		return append(r.history(s), call{"Recount", func(ctx context.Context) error {
 			counted, err := s.Recount(ctx, r.job.ID)
@@ -64,7 +69,7 @@ func (r *rights) calls(role string, s *clickhouse.Store) []call {
 			return err
 		}})
 	case "controlplane":
-		return append(r.controlplane(s), r.history(s)...)
+		return slices.Concat(r.controlplane(s), r.history(s), r.orphanSites(s))
 	}
 	return []call{{"Identity", func(ctx context.Context) error {
 		_, err := s.Identity(ctx)

@@ -89,6 +89,27 @@ ORDER BY job` + durable + `, index_granularity = 1024`,
 	hashes  String CODEC(NONE) -- 8 bytes each
 ) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (scraper, job, part)` + durable + `, index_granularity = 16`,
 	sitemapsSchema(),
+
+	// The links of sites by version, whose state is that of a list, and what runs made of them.
+	`CREATE TABLE IF NOT EXISTS DB.siteversions (
+	version FixedString(12),
+	count   SimpleAggregateFunction(max, UInt32),
+	state   SimpleAggregateFunction(max, UInt8)
+) ENGINE = ` + engine + `AggregatingMergeTree ORDER BY version` + durable,
+	`CREATE TABLE IF NOT EXISTS DB.sitelinks (
+	version FixedString(12),
+	seq     UInt32,
+	hash    UInt64, -- of the canonical address
+	url     String CODEC(ZSTD(1)),
+	title   String CODEC(ZSTD(1)),
+	curl    String CODEC(ZSTD(1))
+) ENGINE = ` + engine + `ReplacingMergeTree ORDER BY (version, seq)` + durable + `, index_granularity = 1024`,
+	`CREATE TABLE IF NOT EXISTS DB.linkstates (
+	site    FixedString(12),
+	hash    UInt64,
+	state   UInt8,
+	started Int64 -- Unix microseconds, of the run
+) ENGINE = ` + engine + `ReplacingMergeTree(started) ORDER BY (site, hash)` + durable + `, index_granularity = 1024`,
 }}
 
 // openTo is the version that opening a database brings it to at least. The ones behind it are for

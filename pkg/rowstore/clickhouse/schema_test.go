@@ -20,11 +20,11 @@ func migrateAhead(t *testing.T, releases int) clickhouse.Config {
 		t.Fatal(err)
 	}
 	table := func(name string) string { return "`" + c.Database + "`." + name }
-	for _, name := range []string{"jobs", "lists"} {
+	for _, name := range []string{"jobs", "lists", "siteversions"} {
 		query(t, `ALTER TABLE `+table(name)+` ADD COLUMN later SimpleAggregateFunction(max, UInt8)`)
 	}
 	for _, name := range []string{"rows", "weeks", "fences", "intakeweekly", "chunks", "sums",
-		"charged", "migrations"} {
+		"charged", "migrations", "sitelinks", "linkstates"} {
 		query(t, `ALTER TABLE `+table(name)+` ADD COLUMN later UInt8 DEFAULT 7`)
 	}
 	query(t, `CREATE TABLE `+table("later")+` (id UInt8) ENGINE = MergeTree ORDER BY id`)

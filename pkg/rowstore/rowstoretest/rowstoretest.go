@@ -20,7 +20,7 @@ import (
 // RunCore runs what writes to and reads from every table, by few tests of the suite.
 func RunCore(t *testing.T, open func(t *testing.T) rowstore.Store) {
 	run(t, open, "Lists", "FirstRecordWins", "Record", "Records", "Seal", "DeleteJob", "Recount",
-		"LinkErrors", "NewestFirst", "Refused", "WhateverAPageHolds")
+		"LinkErrors", "NewestFirst", "Refused", "WhateverAPageHolds", "Sites", "LinkStates")
 }
 
 // Run runs the suite. Each call of open returns a store with nothing in it, which the test closes.
@@ -86,6 +86,9 @@ func run(t *testing.T, open func(t *testing.T) rowstore.Store, only ...string) {
 		{"Batches", testBatches},
 		{"BatchesAtOnce", testBatchesAtOnce},
 		{"Entries", testEntries},
+		{"Sites", testSites},
+		{"DropSites", testDropSites},
+		{"LinkStates", testLinkStates},
 	} {
 		if len(only) > 0 && !slices.Contains(only, test.name) {
 			continue

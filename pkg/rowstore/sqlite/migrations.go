@@ -112,6 +112,9 @@ func migrate(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, sitemapsSchema); err != nil {
 		return fmt.Errorf("make room for what harvests know: %w", err)
 	}
+	if _, err := conn.ExecContext(ctx, sitesSchema); err != nil {
+		return fmt.Errorf("make the tables of sites: %w", err)
+	}
 	return nil
 }
 

@@ -130,6 +130,8 @@ func (n *node) buildIngest(context.Context) error {
 	n.worker.Add(ingest.Erasure(ingest.ErasureConfig{Client: client, Point: n.point}))
 	n.worker.Add(ingest.Retention(ingest.RetentionConfig{View: client.View, Point: n.point,
 		History: history, Store: n.services.store}))
+	n.worker.Add(ingest.LinkStates(ingest.LinkStatesConfig{View: client.View, Point: n.point,
+		History: history, Store: n.services.store}))
 	return nil
 }
 

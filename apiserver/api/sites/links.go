@@ -1,0 +1,194 @@
+package sites
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// maxPage is how many links a page has at most.
+const maxPage = 1_000
+
+type linksRequest struct {
+	SiteID    ids.ID `path:"siteId"`
+	Page      int64  `query:"page" default:"0" doc:"Beyond the last page: the last"`
+	Size      int64  `query:"size" default:"100" doc:"1 to 1,000; what is beyond becomes the nearest of them"`
+	SortField string `query:"sortField" default:"url" doc:"url, title or curl; anything else is url"`
+	Direction string `query:"sortDirection" default:"asc" pattern:"^([aA][sS][cC]|[dD][eE][sS][cC])$" doc:"asc or desc"`
+	Filters   string `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter on url, title, curl and state, for example {\"state\":\"ERRORED\"}"`
+	Q         string `query:"q" max:"1000" doc:"Links whose address or title has this in it, whatever the case"`
+}
+
+// links is GET /api/scraper/site/{siteId}/links.
+func (r Resource) links() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_list_scraper_site_links",
+		Routes: operation.Routes("GET /api/scraper/site/{siteId}/links"), Group: group,
+		Summary: "Lists the links of a site",
+		Description: "Text is sorted by its bytes; what is equal in it by the order in which it " +
+			"was given.",
+		Access: auth.Read, Rate: limits.Read, Timeout: time.Minute,
+		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter},
+	}, func(ctx context.Context, from *operation.Caller, in *linksRequest) (api.Page[SiteLink],
+		error) {
+		var none api.Page[SiteLink]
+		wanted, err := in.filter()
+		if err != nil {
+			return none, err
+		}
+		site := from.View.Site(in.SiteID)
+		if site == nil || site.Customer != from.Customer {
+			return none, fault.Invalid(fault.NotFound, "siteId", "there is no such site")
+		}
+		size := int(min(max(in.Size, 1), maxPage))
+		read := r.page
+		if wanted != nil {
+			read = func(ctx context.Context, site *client.Site, q rowstore.SiteQuery, page int64,
+				size int) (api.Page[SiteLink], error) {
+				return r.filtered(ctx, q, wanted, page, size)
+			}
+		}
+		page, err := read(ctx, site, in.query(site), max(in.Page, 0), size)
+		if errors.Is(err, rowstore.ErrListUnknown) {
+			return none, fault.Invalid(fault.NotFound, "siteId",
+				"the links of the site are no longer kept; send the site again")
+		}
+		if err != nil {
+			return none, fmt.Errorf("links of site %s: %w", site.ID, err)
+		}
+		return page, nil
+	})
+}
+
+// query is what the request wants of a site, whatever the page.
+func (in *linksRequest) query(site *client.Site) rowstore.SiteQuery {
+	q := rowstore.SiteQuery{Version: site.Version, Site: site.ID, By: rowstore.ByURL,
+		Descending: strings.EqualFold(in.Direction, "desc")}
+	switch in.SortField {
+	case "title":
+		q.By = rowstore.ByTitle
+	case "curl":
+		q.By = rowstore.ByCurl
+	}
+	return q
+}
+
+// page reads one page of all links.
+func (r Resource) page(ctx context.Context, site *client.Site, q rowstore.SiteQuery, page int64,
+	size int) (api.Page[SiteLink], error) {
+	total := int64(site.Links)
+	page = min(page, max(api.Pages(total, size)-1, 0))
+	q.Offset, q.Limit = int(page)*size, size
+	var content []SiteLink
+	err := r.Store.SiteLinks(ctx, q, func(l *rowstore.SiteLink) error {
+		content = append(content, NewLink(l))
+		return nil
+	})
+	return api.NewPage(content, total, int(page), size), err
+}
+
+// filtered reads one page of the links that a filter lets pass, which takes a look at all of them.
+func (r Resource) filtered(ctx context.Context, q rowstore.SiteQuery, wanted filter.Node,
+	page int64, size int) (api.Page[SiteLink], error) {
+	var content []SiteLink
+	total, number := int64(0), int64(0)
+	doc := map[string]any{}
+	err := r.Store.SiteLinks(ctx, q, func(l *rowstore.SiteLink) error {
+		doc["url"], doc["title"], doc["curl"] = l.URL, l.Title, l.Curl
+		doc["state"] = l.State.String()
+		if !filter.Match(wanted, doc) {
+			return ctx.Err() // patterns may take long
+		}
+		if total++; (total-1)/int64(size) > page {
+			return ctx.Err()
+		}
+		if len(content) == size {
+			content = content[:0]
+			number++
+		}
+		content = append(content, NewLink(l))
+		return nil
+	})
+	return api.NewPage(content, total, int(number), size), err
+}
+
+// filter is what links have to meet; nil: nothing.
+func (in *linksRequest) filter() (wanted filter.Node, err error) {
+	if in.Filters != "" {
+		if wanted, err = filter.Parse([]byte(in.Filters)); err != nil {
+			return nil, err
+		}
+		if err := checkFields(wanted); err != nil {
+			return nil, err
+		}
+	}
+	if in.Q == "" {
+		return wanted, nil
+	}
+	var has filter.Or
+	for _, field := range []string{"url", "title"} {
+		has = append(has, filter.Compare{Field: field, Op: filter.Contains,
+			Values: []filter.Value{{Kind: filter.Text, Text: in.Q}}})
+	}
+	if wanted == nil {
+		return has, nil
+	}
+	return filter.And{wanted, has}, nil
+}
+
+// checkFields refuses other fields: a misspelt filter must not answer nothing.
+func checkFields(node filter.Node) error {
+	var inner []filter.Node
+	switch n := node.(type) {
+	case filter.And:
+		inner = n
+	case filter.Or:
+		inner = n
+	case filter.Nor:
+		inner = n
+	case filter.Compare:
+		switch n.Field {
+		case "url", "title", "curl", "state":
+			return nil
+		}
+		return fault.Invalid(fault.InvalidFilter, "filters."+n.Field,
+			"links are filtered by url, title, curl and state")
+	}
+	for _, n := range inner {
+		if err := checkFields(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delete is DELETE /api/scraper/site/{siteId}.
+func (r Resource) delete() *operation.Operation {
+	type request struct {
+		SiteID ids.ID `path:"siteId"`
+	}
+	return operation.Define(operation.Declaration{
+		ID:     "svc_delete_scraper_site",
+		Routes: operation.Routes("DELETE /api/scraper/site/{siteId}"), Group: group,
+		Summary: "Deletes a site with all its links; the scraper stays",
+		Description: "Its runs begin at its own address from then on. A site that is gone, or is " +
+			"none of the customer's, is deleted already.",
+		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+	}, func(ctx context.Context, from *operation.Caller, in *request) (operation.None, error) {
+		_, err := client.Do(ctx, r.Client, client.DeleteSite{ID: in.SiteID,
+			Customer: from.Customer}, from.Call)
+		return operation.None{}, err
+	})
+}

@@ -1,0 +1,96 @@
+package sites
+
+import (
+	"context"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/launch"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+const putID = "svc_create_scraper_site"
+
+// putTime is how long the intake of the largest site may take.
+const putTime = 20 * time.Minute
+
+type putRequest struct {
+	Body   Site              `body:"json" limit:"536870912"`
+	Stream *operation.Stream `stream:"text/uri-list,application/x-ndjson" items:"links"`
+}
+
+// put is PUT /api/scraper/site.
+func (r Resource) put() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: putID, Routes: operation.Routes("PUT /api/scraper/site"), Group: group,
+		Summary: "Gives a scraper the links that its runs read",
+		Description: "A scraper has one site. Who adds links sends all of them again. Those that " +
+			"it had stand until all of the new ones have come, and one invalid link refuses all. " +
+			"Links that are equal in canonical form are taken once, the first with its title. The " +
+			"state of a link stays when the site is sent again. Runs read links that no run has " +
+			"visited first, then the others; without a site they begin at the scraper's own " +
+			"address. The links come as links of a JSON body, or as the body itself. That is " +
+			"text/uri-list (an address a line, # begins a comment) or application/x-ndjson " +
+			"({\"url\": …, \"title\": …} a line). The other members are query parameters then, " +
+			"and the bytes are not compared when an Idempotency-Key is used again. A link has at " +
+			"most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with " +
+			"10,000,000 links. Scrapers of lists, searches and files have none.",
+		Access: auth.Write, Feature: plans.SiteMap, Rate: limits.General,
+		Idempotency: operation.Required, Timeout: putTime,
+		Errors: []fault.Code{fault.ScraperNotFound, fault.NotFound, fault.TypeNotRunnable,
+			fault.ListTooLarge, fault.InvalidURL, fault.LimitReached, fault.UploadTooSlow,
+			fault.OutOfSpace},
+	}, func(ctx context.Context, from *operation.Caller, in *putRequest) (Site, error) {
+		site, err := r.Launcher.PutSite(ctx, api.Launching(from, putID), in.site())
+		if err != nil {
+			return Site{}, err
+		}
+		return withLinks(ctx, r.Store, &site)
+	})
+}
+
+// site is what the request asks for. The links of a JSON body have come by now.
+func (r *putRequest) site() *launch.SiteInput {
+	site := &launch.SiteInput{ID: r.Body.ID, Scraper: r.Body.ScraperRef, Name: r.Body.Name,
+		Links: r.Stream, Line: launch.JSONSiteLine}
+	switch r.Stream.ContentType {
+	case "application/json":
+		return site
+	case "text/uri-list":
+		site.Line = launch.URISiteLine
+	}
+	site.Receive = func(ctx context.Context) error {
+		return r.Stream.Receive(ctx, operation.Verbatim)
+	}
+	return site
+}
+
+// get is GET /api/scraper/{id}/site.
+func (r Resource) get() *operation.Operation {
+	type request struct {
+		ID ids.ID `path:"id"`
+	}
+	return operation.Define(operation.Declaration{
+		ID: "svc_get_scraper_site", Routes: operation.Routes("GET /api/scraper/{id}/site"),
+		Group:       group,
+		Summary:     "Answers the site of a scraper, or null",
+		Description: "Its links are left out when they are more than 1,000.",
+		Access:      auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.ScraperNotFound},
+	}, func(ctx context.Context, from *operation.Caller, in *request) (*Site, error) {
+		if _, err := ownership.Scraper(from.View, from.Customer, in.ID, "id"); err != nil {
+			return nil, err
+		}
+		known := from.View.SiteOf(in.ID)
+		if known == nil {
+			return nil, nil
+		}
+		site, err := withLinks(ctx, r.Store, known)
+		return &site, err
+	})
+}

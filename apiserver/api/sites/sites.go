@@ -1,0 +1,104 @@
+// Package sites owns the operations on sites (specification 4.7): fixed lists of links that the
+// runs of a scraper read.
+package sites
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/launch"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const group = "Sites"
+
+// maxShown is how many links a site is answered with.
+const maxShown = 1_000
+
+// Resource is the operations on sites, and what they use.
+type Resource struct {
+	Client   client.Proposer
+	Store    Links
+	Launcher *launch.Launcher
+}
+
+// Links is what reads of sites ask of the row store.
+type Links interface {
+	SiteLinks(ctx context.Context, q rowstore.SiteQuery,
+		visit func(*rowstore.SiteLink) error) error
+}
+
+// Operations are all of the resource, in the order of the specification.
+func (r Resource) Operations() []*operation.Operation {
+	return []*operation.Operation{
+		r.put(),
+		r.get(),
+		r.links(),
+		r.delete(),
+	}
+}
+
+// LinkState is what the newest run that came to a link made of it.
+type LinkState string
+
+// Values implements the API's enums.
+func (LinkState) Values() []string { return rowstore.LinkPending.Values() }
+
+// SiteLink is the specification's LinkDTO.
+type SiteLink struct {
+	URL   string    `json:"url" required:"true" min:"1" max:"8192" code:"INVALID_URL"`
+	Title string    `json:"title" max:"1000"`
+	Curl  string    `json:"curl" max:"8192" doc:"A curl command for the link, kept as it is"`
+	State LinkState `json:"state" stamped:"true" doc:"What the newest run that came to it made of it: PENDING before the first"`
+}
+
+// NewLink is a link as the row store has it.
+func NewLink(l *rowstore.SiteLink) SiteLink {
+	return SiteLink{URL: l.URL, Title: l.Title, Curl: l.Curl, State: LinkState(l.State.String())}
+}
+
+// Site is the specification's SiteDTO.
+type Site struct {
+	ID             ids.ID     `json:"id" doc:"Empty or omitted: the scraper's own site, or a new one"`
+	Name           string     `json:"name" form:"filled-line" required:"true" min:"1" max:"200"`
+	ScraperRef     ids.ID     `json:"scraperRef" required:"true" doc:"Id of the scraper whose runs read the links"`
+	Links          []SiteLink `json:"links,omitzero" required:"true" alone:"json" max:"1000000" doc:"All of the site's links. An answer leaves out more than 1,000."`
+	LinkCount      uint32     `json:"linkCount" alone:"json" stamped:"true"`
+	LinksTruncated bool       `json:"linksTruncated" alone:"json" stamped:"true" doc:"links is left out, because there are more than 1,000; they are read by page"`
+	CreatedAt      api.Time   `json:"createdAt" alone:"json" stamped:"true"`
+	UpdatedAt      api.Time   `json:"updatedAt" alone:"json" stamped:"true"`
+}
+
+// NewSite is a site without its links.
+func NewSite(s *client.Site) Site {
+	return Site{ID: s.ID, Name: s.Name, ScraperRef: s.Scraper, LinkCount: s.Links,
+		LinksTruncated: true, CreatedAt: api.Time(s.CreatedAt), UpdatedAt: api.Time(s.UpdatedAt)}
+}
+
+// withLinks is a site with its links, unless they are too many. Those of a version that the row
+// store has no more are left out, too.
+func withLinks(ctx context.Context, store Links, s *client.Site) (Site, error) {
+	site := NewSite(s)
+	if s.Links > maxShown {
+		return site, nil
+	}
+	site.LinksTruncated, site.Links = false, make([]SiteLink, 0, s.Links)
+	err := store.SiteLinks(ctx, rowstore.SiteQuery{Version: s.Version, Site: s.ID},
+		func(l *rowstore.SiteLink) error {
+			site.Links = append(site.Links, NewLink(l))
+			return nil
+		})
+	if errors.Is(err, rowstore.ErrListUnknown) {
+		site.Links, site.LinksTruncated = nil, true
+		return site, nil
+	}
+	if err != nil {
+		return site, fmt.Errorf("links of site %s: %w", s.ID, err)
+	}
+	return site, nil
+}

@@ -1,0 +1,281 @@
+package launch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const (
+	// MaxLinkText bounds address, title and curl of a site's link together, in bytes.
+	MaxLinkText = 8 << 10
+	// maxLinkLine is a line of JSON with such texts, whatever is escaped of them.
+	maxLinkLine = 8 * MaxLinkText
+)
+
+// SiteInput is a site as its caller gives it. Its links come as lines, which Line reads.
+type SiteInput struct {
+	ID      ids.ID // zero: the scraper's own, or a new one
+	Scraper ids.ID
+	Name    string
+	Links   io.Reader
+	// Receive waits until the links have come; nil: they have.
+	Receive func(ctx context.Context) error
+	Line    func(line []byte) (rowstore.SiteLink, error)
+}
+
+// PutSite gives a scraper the links that its runs read. The links that it had stand until all of
+// the new ones are stored, and one invalid link refuses all. Links that are equal in canonical form
+// are taken once. A call that was made before answers what it answered then. Faults:
+// scraper_not_found, not_found, type_not_runnable, LIST_TOO_LARGE, INVALID_URL, invalid_body,
+// unknown_field, limit_reached, out_of_space and those of idempotency keys.
+func (l *Launcher) PutSite(ctx context.Context, from *Caller, in *SiteInput) (client.Site, error) {
+	if from.View.Cluster() != nil && from.View.ClusterVersion() < client.SitesSince {
+		return client.Site{}, fault.New(fault.Unavailable,
+			"the cluster is being upgraded: sites are there once all its nodes run the new version")
+	}
+	t := l.newIntake(from)
+	t.site = true
+	replay, err := client.Begin[client.PutSite](ctx, l.Client, t.claim(), t.call)
+	if err != nil {
+		return client.Site{}, err
+	}
+	if replay != nil {
+		return *replay, nil
+	}
+	t.keepClaim(ctx)
+	defer t.end(ctx)
+	return t.putSite(ctx, in)
+}
+
+func (t *intake) putSite(ctx context.Context, in *SiteInput) (client.Site, error) {
+	none := client.Site{}
+	scraper, err := ownership.Scraper(t.from.View, t.from.Customer, in.Scraper, "scraperRef")
+	if err != nil {
+		return none, err
+	}
+	if scraper.ListRun || !readsAddresses(scraper.Spec.Type) {
+		return none, fault.Invalid(fault.TypeNotRunnable, "scraperRef", "scrapers of lists, "+
+			"searches and files have no site")
+	}
+	if in.Receive != nil {
+		if err := in.Receive(ctx); err != nil {
+			return none, err
+		}
+	}
+	count, err := t.storeSite(ctx, in)
+	if err != nil {
+		return none, err
+	}
+	if err := t.hold(ctx); err != nil {
+		return none, err
+	}
+	put := client.PutSite{ID: in.ID, Named: !in.ID.IsZero(), Customer: t.call.Customer,
+		Scraper: in.Scraper, Name: in.Name, Version: t.list, Links: count}
+	if !put.Named {
+		put.ID = t.IDs.New()
+	}
+	under := t.call
+	if t.own {
+		under = nil
+	}
+	site, err := client.Do(ctx, t.Client, put, under)
+	t.made = err == nil && site.Version == t.list
+	t.maybe = uncertain(err)
+	return site, err
+}
+
+// readsAddresses says whether runs of a type read addresses that they are given.
+func readsAddresses(t model.ScraperType) bool {
+	return t != model.SearchEngineSearch && t != model.File
+}
+
+// storeSite stores the links, all or none, and answers how many they are.
+func (t *intake) storeSite(ctx context.Context, in *SiteInput) (uint32, error) {
+	lines := bufio.NewScanner(in.Links)
+	lines.Buffer(make([]byte, 0, maxLine), maxLinkLine)
+	seen := map[uint64]struct{}{}
+	part := make([]rowstore.SiteLink, 0, rowstore.MaxSitePart)
+	write := func() error {
+		t.stored = true
+		if err := t.Store.PutSiteLinks(ctx, t.list, part); err != nil {
+			return fmt.Errorf("take in a site: %w", err)
+		}
+		part = part[:0]
+		return nil
+	}
+	for number := 1; lines.Scan() && lines.Err() == nil; number++ {
+		line := lines.Bytes()
+		if number == 1 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
+		link, err := in.Line(bytes.TrimSpace(line))
+		place := fmt.Sprintf("links, line %d", number)
+		if err != nil {
+			return 0, refusedAddress(place, string(line), err)
+		}
+		if link.URL == "" {
+			continue
+		}
+		canonical, err := t.canonical(link.URL)
+		if err != nil {
+			return 0, refusedAddress(place, link.URL, err)
+		}
+		if len(link.URL)+len(link.Title)+len(link.Curl) > MaxLinkText {
+			return 0, fault.Invalid(fault.InvalidRequest, place,
+				"a link has at most %d bytes of text", MaxLinkText)
+		}
+		link.Hash = rowstore.LinkHash(canonical)
+		if _, known := seen[link.Hash]; known {
+			continue
+		}
+		if len(seen) == client.MaxSiteLinks || number > 2*client.MaxSiteLinks {
+			return 0, fault.Invalid(fault.ListTooLarge, "links", "a site has at most %d links",
+				client.MaxSiteLinks)
+		}
+		link.Seq = uint32(len(seen))
+		seen[link.Hash] = struct{}{}
+		if part = append(part, link); len(part) == rowstore.MaxSitePart {
+			if err := write(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return 0, fault.Invalid(fault.InvalidRequest, "links", "a line has more than %d bytes",
+			maxLinkLine)
+	case err != nil:
+		return 0, err
+	}
+	if err := write(); err != nil {
+		return 0, err
+	}
+	if err := t.Store.FinishSite(ctx, t.list, uint32(len(seen))); err != nil {
+		return 0, fmt.Errorf("take in a site: %w", err)
+	}
+	return uint32(len(seen)), nil
+}
+
+// URISiteLine reads a line of text/uri-list as a link.
+func URISiteLine(line []byte) (rowstore.SiteLink, error) {
+	url, err := URILine(line)
+	return rowstore.SiteLink{URL: url}, err
+}
+
+// JSONSiteLine reads a line of application/x-ndjson as a link: {"url": "…", "title": "…"}, or
+// nothing. What reads tell beside it is passed over.
+func JSONSiteLine(line []byte) (link rowstore.SiteLink, err error) {
+	if len(line) == 0 {
+		return link, nil
+	}
+	malformed := fault.New(fault.InvalidBody,
+		`The line is no JSON object like {"url": "https://…", "title": "…"}.`)
+	if !utf8.Valid(line) {
+		return link, errNotText
+	}
+	tokens := json.NewDecoder(bytes.NewReader(line))
+	if open, err := tokens.Token(); err != nil || open != json.Delim('{') {
+		return link, malformed
+	}
+	into := map[string]*string{"url": &link.URL, "title": &link.Title, "curl": &link.Curl,
+		"state": new(string)}
+	for tokens.More() {
+		name, err := tokens.Token()
+		if err != nil {
+			return link, malformed
+		}
+		text := into[name.(string)]
+		if text == nil {
+			return link, fault.New(fault.UnknownField, "There is no such member, or it comes "+
+				"twice: %.100q.", name)
+		}
+		delete(into, name.(string))
+		value, err := tokens.Token()
+		if given, is := value.(string); is {
+			*text = given
+		} else if err != nil || value != nil {
+			return link, malformed
+		}
+	}
+	if end, err := tokens.Token(); err != nil || end != json.Delim('}') || link.URL == "" {
+		return link, malformed
+	}
+	if _, err := tokens.Token(); !errors.Is(err, io.EOF) {
+		return link, malformed
+	}
+	return link, nil
+}
+
+// SiteOf is the site that a run of a scraper reads; nil: it begins at the scraper's own address.
+func SiteOf(v *client.View, scraper *client.Scraper) *client.Site {
+	if scraper.ListRun || !readsAddresses(scraper.Spec.Type) {
+		return nil
+	}
+	return v.SiteOf(scraper.ID)
+}
+
+// siteAddresses are the links of a site: first those that no run has visited, then the others
+// (decision 51). States may change meanwhile, so the second pass has all: the list takes each once.
+type siteAddresses struct {
+	store rowstore.Sites
+	site  *client.Site
+	links []string // read and not yet handed on
+	from  uint32
+	all   bool // the second pass
+}
+
+func (s *siteAddresses) place() string { return "a link of site " + s.site.ID.String() }
+
+func (s *siteAddresses) next(ctx context.Context) (listing, error) {
+	for len(s.links) == 0 {
+		if s.from >= s.site.Links {
+			if s.all {
+				return listing{}, io.EOF
+			}
+			s.from, s.all = 0, true
+		}
+		if err := s.read(ctx); err != nil {
+			return listing{}, err
+		}
+	}
+	url := s.links[0]
+	s.links = s.links[1:]
+	canonical, err := address.Canonical(url)
+	return listing{url: url, canonical: canonical}, err
+}
+
+// read reads the next links that the pass wants.
+func (s *siteAddresses) read(ctx context.Context) error {
+	q := rowstore.SiteQuery{Version: s.site.Version, Site: s.site.ID, From: s.from,
+		Limit: linksAtOnce}
+	s.from = s.site.Links // unless some come
+	s.links = nil
+	err := s.store.SiteLinks(ctx, q, func(link *rowstore.SiteLink) error {
+		if s.from = link.Seq + 1; s.all || link.State != rowstore.LinkVisited {
+			s.links = append(s.links, link.URL)
+		}
+		return nil
+	})
+	if errors.Is(err, rowstore.ErrListUnknown) {
+		return fault.Invalid(fault.StartURLsUnreachable, "site",
+			"the links of the scraper's site are no longer kept; send the site again")
+	}
+	if err != nil {
+		return fmt.Errorf("site %s: %w", s.site.ID, err)
+	}
+	return nil
+}

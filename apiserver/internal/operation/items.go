@@ -1,0 +1,235 @@
+package operation
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/zeebo/xxh3"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// maxItem bounds one item of a JSON body whose items come one by one, and each of its other
+// members, in bytes.
+const maxItem = 256 << 10
+
+// splitting takes a JSON body apart while it comes. The items of one member are checked and go on
+// as lines of JSON; all else is kept. Its memory is bounded whatever the length of the body.
+type splitting struct {
+	shapes  shapes
+	field   *field // the member with the items
+	invalid fault.Code
+
+	rest bytes.Buffer // the body with no item in it
+	hash *xxh3.Hasher // of the items
+}
+
+// split receives a JSON body. It answers the body without its items, which come by the stream, and
+// their hash.
+func (r *request) split(in *incoming, invalid fault.Code) (rest []byte, hash uint64, err error) {
+	s := &splitting{shapes: r.shapes, field: r.itemsField(), invalid: invalid, hash: xxh3.New()}
+	in.stream.received, err = in.receive(int64(r.body.limit), s.take)
+	if err != nil {
+		return nil, 0, err
+	}
+	return s.rest.Bytes(), s.hash.Sum64(), nil
+}
+
+// itemsField is the member of the JSON body whose items come one by one.
+func (r *request) itemsField() *field {
+	members := r.shapes[r.body.typ]
+	return &members.fields[members.byName[r.stream.items]]
+}
+
+// take is the Refine of the body. Its errors are coded, but for those of writing.
+func (s *splitting) take(to io.Writer, body io.Reader) error {
+	within := &fence{from: body}
+	dec := json.NewDecoder(within)
+	out := &errWriter{to: to}
+	err := s.object(dec, within, out)
+	if out.err != nil {
+		return out.err
+	}
+	if coded := (*fault.Error)(nil); err == nil || errors.As(err, &coded) {
+		return err
+	}
+	if errors.Is(err, errBeyond) {
+		return fault.Invalid(fault.PayloadTooLarge, s.field.name,
+			"a member, or an item, has more than %d bytes", maxItem)
+	}
+	return fault.New(fault.InvalidBody, "not valid JSON: %v", err)
+}
+
+// object reads the body's only value.
+func (s *splitting) object(dec *json.Decoder, within *fence, to io.Writer) error {
+	within.open()
+	switch open, err := dec.Token(); {
+	case errors.Is(err, errBeyond):
+		return err
+	case err != nil || open != json.Delim('{'):
+		return fault.New(fault.InvalidBody, "a JSON object is needed")
+	}
+	seen := map[string]bool{}
+	s.rest.WriteByte('{')
+	for dec.More() {
+		within.open()
+		token, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string)
+		if seen[name] || len(seen) == maxMembers {
+			return fault.New(fault.InvalidBody, "member %.100q comes twice, or is one too many",
+				name)
+		}
+		seen[name] = true
+		if err := s.member(dec, within, name, to); err != nil {
+			return err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return err
+	}
+	s.rest.WriteByte('}')
+	within.open()
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return fault.New(fault.InvalidBody, "more follows the JSON object")
+	}
+	return nil
+}
+
+// member keeps a member, or hands its items on.
+func (s *splitting) member(dec *json.Decoder, within *fence, name string, to io.Writer) error {
+	if s.rest.Len() > 1 {
+		s.rest.WriteByte(',')
+	}
+	quoted, err := json.Marshal(name)
+	if err != nil {
+		return err
+	}
+	_, _ = s.rest.Write(quoted) // a buffer takes everything
+	s.rest.WriteByte(':')
+	within.open()
+	var value json.RawMessage
+	if name == s.field.name {
+		token, err := dec.Token()
+		switch {
+		case err != nil:
+			return err
+		case token == json.Delim('['):
+			s.rest.WriteString("[]")
+			return s.items(dec, within, to)
+		case token == json.Delim('{'):
+			return fault.Invalid(s.invalid, name, "must be an array")
+		}
+		value, err = json.Marshal(token) // which the body's own decoding looks at
+		if err != nil {
+			return err
+		}
+	} else if err := dec.Decode(&value); err != nil {
+		return err
+	}
+	if s.rest.Len()+len(value) > bodyLimit {
+		return fault.New(fault.PayloadTooLarge, "the members beside %s may have at most %d bytes",
+			s.field.name, bodyLimit)
+	}
+	_, _ = s.rest.Write(value)
+	return nil
+}
+
+// items checks the items and writes each as a line.
+func (s *splitting) items(dec *json.Decoder, within *fence, to io.Writer) error {
+	most, line := maxItems, bytes.Buffer{}
+	if s.field.rules.max != nil {
+		most = int(*s.field.rules.max)
+	}
+	encode := json.NewEncoder(&line)
+	encode.SetEscapeHTML(false)
+	for n := 0; dec.More(); n++ {
+		if n == most {
+			p := &problems{invalid: s.invalid}
+			p.add(s.field.rules.code, s.field.name, "must be at most %d items", most)
+			return p.list[0]
+		}
+		within.open()
+		var item json.RawMessage
+		if err := dec.Decode(&item); err != nil {
+			return err
+		}
+		value, err := s.check(item, s.field.name+"["+strconv.Itoa(n)+"]")
+		if err != nil {
+			return err
+		}
+		line.Reset()
+		if err := encode.Encode(value.Interface()); err != nil {
+			return fmt.Errorf("encode an item: %w", err)
+		}
+		_, _ = s.hash.Write(line.Bytes()) // a hash never fails
+		if _, err := to.Write(line.Bytes()); err != nil {
+			return err
+		}
+	}
+	_, err := dec.Token()
+	return err
+}
+
+// check decodes an item as one of a whole body.
+func (s *splitting) check(item json.RawMessage, path string) (reflect.Value, error) {
+	value := reflect.New(s.field.typ.Elem()).Elem()
+	if !utf8.Valid(item) {
+		return value, fault.Invalid(fault.InvalidBody, path, "not valid UTF-8")
+	}
+	if err := checkSyntax(item); err != nil {
+		return value, fault.Invalid(fault.InvalidBody, path, "not valid JSON: %v", err)
+	}
+	p := &problems{invalid: s.invalid}
+	each := &rules{required: true}
+	if s.field.rules.each != nil {
+		each = s.field.rules.each
+	}
+	s.shapes.decodeJSON(item, value, each, path, p)
+	if len(p.list) > 0 {
+		return value, p.list[0]
+	}
+	return value, nil
+}
+
+var errBeyond = errors.New("a value is too long")
+
+// fence lets a reader have so many bytes before it is opened again: what one value takes.
+type fence struct {
+	from io.Reader
+	left int
+}
+
+func (f *fence) open() { f.left = maxItem }
+
+// Read implements io.Reader.
+func (f *fence) Read(p []byte) (n int, err error) {
+	if f.left <= 0 {
+		return 0, errBeyond
+	}
+	n, err = f.from.Read(p[:min(len(p), f.left)])
+	f.left -= n
+	return n, err
+}
+
+// errWriter keeps the error of a writer apart from those of a reader.
+type errWriter struct {
+	to  io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (w *errWriter) Write(p []byte) (n int, err error) {
+	if w.err == nil {
+		n, w.err = w.to.Write(p)
+	}
+	return n, w.err
+}

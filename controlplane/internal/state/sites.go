@@ -1,0 +1,49 @@
+package state
+
+import "shoal.dev/shoal/pkg/ids"
+
+// SitesSince is the first cluster version in which scrapers have sites.
+const SitesSince = 2
+
+// Site is a fixed list of links that the runs of a scraper read (specification 2.7). The row store
+// has its links, and what runs made of them. Times are in Unix milliseconds.
+type Site struct {
+	ID       ids.ID `cbor:"1,keyasint"`
+	Customer string `cbor:"2,keyasint"`
+	Scraper  ids.ID `cbor:"3,keyasint"`
+	Name     string `cbor:"4,keyasint"`
+	// Version names the links in the row store. Whoever gives others gives another one.
+	Version   ids.ID `cbor:"5,keyasint"`
+	Links     uint32 `cbor:"6,keyasint"` // how many there are
+	CreatedAt int64  `cbor:"7,keyasint"`
+	UpdatedAt int64  `cbor:"8,keyasint"`
+}
+
+var sitesTable = define(SitesSince, "sites",
+	index("id", true, func(s *Site) []any { return []any{s.ID} }),
+	index("scraper", true, func(s *Site) []any { return []any{s.Scraper} }),
+	index("customer", true, func(s *Site) []any { return []any{s.Customer, s.ID} }),
+	index("version", true, func(s *Site) []any { return []any{s.Version} }),
+).told((*Site).telling)
+
+// Site is nil when there is none of that id.
+func (v *View) Site(id ids.ID) *Site { return sitesTable.first(v, "id", id) }
+
+// SiteOf is the site of a scraper, nil when it has none.
+func (v *View) SiteOf(scraper ids.ID) *Site { return sitesTable.first(v, "scraper", scraper) }
+
+// SiteOfVersion is the site that has a version, nil when none has it any more.
+func (v *View) SiteOfVersion(version ids.ID) *Site {
+	return sitesTable.first(v, "version", version)
+}
+
+// Sites lists a customer's, the oldest first.
+func (v *View) Sites(customer string) []*Site {
+	return sitesTable.all(v, "customer_prefix", customer)
+}
+
+// PutSite adds or replaces.
+func (t *Tx) PutSite(s *Site) { sitesTable.put(t, s) }
+
+// RemoveSite removes.
+func (t *Tx) RemoveSite(s *Site) { sitesTable.remove(t, s) }

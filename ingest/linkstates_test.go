@@ -1,0 +1,199 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/sqlite"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// visited is a customer with scrapers, the first of which has a site.
+type visited struct {
+	t        *testing.T
+	clock    *clock.Manual
+	ids      ids.Sequence
+	client   *clienttest.Client
+	store    *sqlite.Store
+	scrapers []ids.ID
+	site     client.Site
+	progress []byte
+}
+
+func newVisited(t *testing.T) *visited {
+	t.Helper()
+	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	at := clock.NewManual(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
+	v := &visited{t: t, clock: at, client: clienttest.New(t, at), store: store}
+	v.client.Must(t, client.OpenCustomer{Customer: "ann", Entry: v.ids.New()})
+	v.client.Must(t, client.AdjustWallet{Customer: "ann", Entry: v.ids.New(), Amount: 1e9})
+	group := v.ids.New()
+	v.client.Must(t, client.PutGroup{Create: true, ID: group, Customer: "ann", Name: "g"})
+	for n := range 2 {
+		v.scrapers = append(v.scrapers, v.ids.New())
+		v.client.Must(t, client.PutScraper{Create: true, ID: v.scrapers[n], Customer: "ann",
+			Group: group, Spec: model.Scraper{Name: fmt.Sprint(n), Type: model.SingleProduct}})
+	}
+	version := v.ids.New()
+	var links []rowstore.SiteLink
+	for n := range 4 {
+		links = append(links, rowstore.SiteLink{Seq: uint32(n), URL: linkAt(n),
+			Hash: rowstore.LinkHash(linkAt(n))})
+	}
+	v.must(store.PutSiteLinks(t.Context(), version, links))
+	v.must(store.FinishSite(t.Context(), version, uint32(len(links))))
+	v.site = v.client.Must(t, client.PutSite{ID: v.ids.New(), Customer: "ann",
+		Scraper: v.scrapers[0], Version: version, Links: uint32(len(links))}).(client.Site)
+	return v
+}
+
+func linkAt(n int) string { return fmt.Sprintf("https://a.test/%d", n) }
+
+func (v *visited) must(err error) {
+	v.t.Helper()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// run is a run over links in some order, which ends with these outcomes of their chains' pages.
+func (v *visited) run(scraper ids.ID, links []int, outcomes ...[]model.Outcome) {
+	v.t.Helper()
+	v.clock.Advance(time.Second)
+	run := client.LaunchRun{Job: v.ids.New(), Entry: v.ids.New(), Customer: "ann",
+		Scraper: scraper, List: v.ids.New(), Links: uint32(len(links)),
+		Tiers: model.TiersOf(model.Plain)}
+	list, err := v.store.CreateList(v.t.Context(), run.List)
+	v.must(err)
+	for _, n := range links {
+		_, err := list.Add(v.t.Context(), linkAt(n), linkAt(n))
+		v.must(err)
+	}
+	_, err = list.Finish(v.t.Context())
+	v.must(err)
+	v.client.Must(v.t, run)
+	job := rowstore.Job{ID: run.Job, Customer: "ann", Scraper: scraper, Started: 1}
+	var pages []rowstore.PageWrite
+	for seq, chain := range outcomes {
+		v.client.Dispatch(v.t, run.Job, uint32(seq))
+		for n, outcome := range chain {
+			page := &model.Page{Job: run.Job, Fetch: v.ids.New(), URL: linkAt(links[seq]),
+				Unit:    model.Unit{Seq: uint32(seq), Page: uint32(n)},
+				Outcome: outcome, Last: n+1 == len(chain)}
+			if outcome == model.Delivered {
+				page.Quantity, page.PriceRow = 1, "tier:plain"
+			}
+			pages = append(pages, rowstore.PageWrite{Job: job, Page: page})
+		}
+	}
+	receipts, err := v.store.PutPages(v.t.Context(), pages)
+	v.must(err)
+	for _, receipt := range receipts {
+		v.must(v.client.Settle(v.t.Context(), []model.Receipt{*receipt}, nil))
+	}
+	v.client.Must(v.t, client.StopRun{Customer: "ann", Job: run.Job})
+	v.must(v.store.Seal(v.t.Context(), run.Job, nil))
+	v.client.CloseRun(v.t, run.Job)
+}
+
+// tell takes the states on until they rest, and dies at the point of a number before: 0, at none.
+func (v *visited) tell(dies int) {
+	v.t.Helper()
+	kind := LinkStates(LinkStatesConfig{View: v.client.View, Store: v.store,
+		History: client.NewHistory(v.store), Point: func(string) {
+			if dies--; dies == 0 {
+				panic("dies")
+			}
+		}})
+	step := func() (outcome work.Outcome, died bool) {
+		defer func() { died = recover() != nil }()
+		outcome, err := kind.Step(v.t.Context(), work.Item{Progress: v.progress})
+		v.must(err)
+		return outcome, false
+	}
+	for {
+		outcome, died := step()
+		if died {
+			continue // another node goes on from the same progress
+		}
+		if v.progress = outcome.Progress; outcome.End == work.Rested {
+			return
+		}
+	}
+}
+
+// is holds the states of the site's links against those that are wanted.
+func (v *visited) is(want ...rowstore.LinkState) {
+	v.t.Helper()
+	var got []rowstore.LinkState
+	v.must(v.store.SiteLinks(v.t.Context(), rowstore.SiteQuery{Version: v.site.Version,
+		Site: v.site.ID}, func(l *rowstore.SiteLink) error {
+		got = append(got, l.State)
+		return nil
+	}))
+	if !slices.Equal(got, want) {
+		v.t.Errorf("the states are %v, want %v", got, want)
+	}
+}
+
+// Links have the states that the newest run gave them, whatever its order was. A chain with an
+// error is an error. It does not matter where a node dies, or what has left the state.
+func TestLinkStatesFollowRuns(t *testing.T) {
+	const (
+		pending, visited, errored = rowstore.LinkPending, rowstore.LinkVisited, rowstore.LinkErrored
+		d, e                      = model.Delivered, model.Errored
+	)
+	for _, dies := range []int{0, 1, 2} {
+		t.Run(fmt.Sprint(dies), func(t *testing.T) {
+			v := newVisited(t)
+			v.tell(0)
+			v.is(pending, pending, pending, pending)
+			v.run(v.scrapers[0], []int{2, 0, 1, 3}, []model.Outcome{d}, []model.Outcome{d, d, e},
+				[]model.Outcome{e})
+			v.run(v.scrapers[1], []int{3}, []model.Outcome{e}) // has no site
+			v.tell(dies)
+			v.is(errored, errored, visited, pending)
+			v.run(v.scrapers[0], []int{0, 1}, []model.Outcome{d, d}, []model.Outcome{e})
+			v.run(v.scrapers[0], []int{1, 3}, []model.Outcome{d}, []model.Outcome{model.Duplicate})
+			v.client.Archive(t, v.store, 0)
+			v.tell(dies)
+			v.is(visited, visited, visited, visited)
+			v.progress = nil // as after a restore of an older backup
+			v.tell(dies)
+			v.is(visited, visited, visited, visited)
+		})
+	}
+}
+
+// What a run says of a site that is gone, or whose list is gone, is passed over.
+func TestLinkStatesOfWhatIsGone(t *testing.T) {
+	v := newVisited(t)
+	v.run(v.scrapers[0], []int{0}, []model.Outcome{model.Delivered})
+	lists, err := v.store.AllLists(t.Context())
+	v.must(err)
+	for _, list := range lists {
+		v.must(v.store.DropList(t.Context(), list.ID))
+	}
+	v.tell(0)
+	v.is(rowstore.LinkPending, rowstore.LinkPending, rowstore.LinkPending, rowstore.LinkPending)
+	v.run(v.scrapers[0], []int{0}, []model.Outcome{model.Delivered})
+	v.client.Must(t, client.DeleteSite{ID: v.site.ID, Customer: "ann"})
+	v.tell(0)
+	stated, err := v.store.StatedSites(t.Context())
+	v.must(err)
+	if len(stated) != 0 {
+		t.Errorf("there are states of the sites %v", stated)
+	}
+}

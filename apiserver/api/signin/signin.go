@@ -1,5 +1,5 @@
 // Package signin is how people sign in at the service itself: the operations for programs, and the
-// pages for browsers, which do without JavaScript but for passkeys. It exists where no OpenID
+// pages for browsers. They do without JavaScript, but for passkeys. It exists where no OpenID
 // Connect issuer signs people in. What it decides is in package accounts.
 package signin
 

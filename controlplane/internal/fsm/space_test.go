@@ -37,7 +37,7 @@ func TestNothingIsTakenInWithoutSpace(t *testing.T) {
 	launch := command.LaunchRunPayload{Job: b.ids.New(), Entry: b.ids.New(), Customer: "a",
 		Scraper: members[1], List: b.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
 	claim := command.ClaimCallPayload{List: ids.ID{7}, Node: "n"}
-	refusals := map[string]command.Payload{"run": launch, "group": b.groupLaunch(group, members[1]),
+	refusals := map[string]command.Payload{"run": launch, "group": b.groupLaunch(group, members[2]),
 		"schema": command.PutSchemaPayload{ID: b.ids.New(), Customer: "a", Type: "PRODUCT"},
 		"claim":  claim}
 	for key, payload := range refusals {

@@ -247,15 +247,19 @@ func (i *importing) put(ctx context.Context, batch [][]byte) error {
 		return err
 	}
 	if receipts[0] == nil {
-		return i.sealed(ctx)
+		return i.sealed(ctx, unit)
 	}
 	i.Point("work.import.after_put")
 	return i.advance(ctx)
 }
 
-// sealed says why nothing can be stored any more. The upload was stopped, or a restore has opened
-// it again after that.
-func (i *importing) sealed(ctx context.Context) error {
+// sealed says why a batch could not be stored; nil: another owner has stored all of them, and seals
+// the run. Else the upload was stopped, or a restore has opened it again after that.
+func (i *importing) sealed(ctx context.Context, unit model.Unit) error {
+	there, err := i.Store.Records(ctx, i.job.ID, []model.Unit{unit})
+	if err != nil || len(there) > 0 {
+		return err
+	}
 	view, err := i.Client.Fresh(ctx)
 	if err != nil {
 		return err

@@ -1,9 +1,11 @@
 package ingest
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -26,22 +29,54 @@ type uploaded struct {
 	clock   *clock.Manual
 	ids     ids.Source
 	client  *clienttest.Client
-	store   *sqlite.Store
+	store   rowstore.Store
 	blobs   *blobstore.Store
 	group   ids.ID
 	scraper ids.ID // zero before the first file
 	point   func(name string)
 }
 
+// starter makes a product on an engine of the row store.
+type starter func(t *testing.T) *uploaded
+
+// onEachStore runs a test on SQLite, and on ClickHouse where there is a server.
+func onEachStore(t *testing.T, test func(t *testing.T, start starter)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, newUploaded) })
+	t.Run("clickhouse", func(t *testing.T) {
+		server := os.Getenv("CLICKHOUSE_URL")
+		if server == "" {
+			t.Skip("CLICKHOUSE_URL is not set")
+		}
+		test(t, func(t *testing.T) *uploaded { return newUploadedOn(t, openClickHouse(t, server)) })
+	})
+}
+
+// openClickHouse opens a database of the test's own. What it keeps goes with the server.
+func openClickHouse(t *testing.T, server string) rowstore.Store {
+	t.Helper()
+	store, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server,
+		Database: "test_" + rand.Text()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
 func newUploaded(t *testing.T) *uploaded {
+	t.Helper()
+	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newUploadedOn(t, store)
+}
+
+func newUploadedOn(t *testing.T, store rowstore.Store) *uploaded {
 	t.Helper()
 	at := clock.NewManual(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
 	u := &uploaded{t: t, clock: at, ids: ids.Random{Now: at.Now}, client: clienttest.New(t, at),
-		point: func(string) {}}
+		store: store, point: func(string) {}}
 	var err error
-	if u.store, err = sqlite.Open(sqlite.Config{Dir: t.TempDir()}); err != nil {
-		t.Fatal(err)
-	}
 	if u.blobs, err = blobstore.OpenDirectory(t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -175,8 +210,12 @@ func (u *uploaded) wants(when string, from, to int) {
 // TestImportIsKilledAnywhere kills an import at each of its points. Until it has ended the old file
 // is shown, and then the new one; nothing is shown twice or stays behind.
 func TestImportIsKilledAnywhere(t *testing.T) {
+	onEachStore(t, importIsKilledAnywhere)
+}
+
+func importIsKilledAnywhere(t *testing.T, start starter) {
 	for dies := 1; ; dies++ {
-		u := newUploaded(t)
+		u := start(t)
 		u.whole("csv", column(0, 3))
 		job := u.upload("csv", column(10, 10+4_500))
 		at, left := "", dies
@@ -215,7 +254,11 @@ func TestImportIsKilledAnywhere(t *testing.T) {
 // Two owners at once store each row once, and so does one that was paused until another file had
 // taken the place of its own.
 func TestTwoImporters(t *testing.T) {
-	u := newUploaded(t)
+	onEachStore(t, twoImporters)
+}
+
+func twoImporters(t *testing.T, start starter) {
+	u := start(t)
 	job := u.upload("csv", column(0, 9_000))
 	var both sync.WaitGroup
 	for range 2 {
@@ -254,6 +297,10 @@ func TestTwoImporters(t *testing.T) {
 // What is stopped, fails, or is of a scraper that is deleted leaves no row, and the file before it
 // stays.
 func TestImportsThatEndEarly(t *testing.T) {
+	onEachStore(t, importsThatEndEarly)
+}
+
+func importsThatEndEarly(t *testing.T, start starter) {
 	for name, end := range map[string]func(u *uploaded, job ids.ID){
 		"stopped": func(u *uploaded, job ids.ID) {
 			u.client.Must(u.t, client.StopRun{Customer: "ann", Job: job})
@@ -267,7 +314,7 @@ func TestImportsThatEndEarly(t *testing.T) {
 		"a row is broken": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := newUploaded(t)
+			u := start(t)
 			u.whole("csv", column(0, 3))
 			file := column(10, 10+6_000)
 			if end == nil {
@@ -309,7 +356,11 @@ func TestImportsThatEndEarly(t *testing.T) {
 
 // A run whose file is gone is whole all the same if it was sealed: a restore has opened it again.
 func TestSealedImportNeedsNoFile(t *testing.T) {
-	u := newUploaded(t)
+	onEachStore(t, sealedImportNeedsNoFile)
+}
+
+func sealedImportNeedsNoFile(t *testing.T, start starter) {
+	u := start(t)
 	job := u.upload("csv", column(0, 10))
 	u.point = func(name string) {
 		if name == "work.import.after_seal" {
@@ -361,7 +412,11 @@ func TestBatchesOfAFile(t *testing.T) {
 
 // As many files as a scraper keeps are shown.
 func TestScraperKeepsSeveralFiles(t *testing.T) {
-	u := newUploaded(t)
+	onEachStore(t, scraperKeepsSeveralFiles)
+}
+
+func scraperKeepsSeveralFiles(t *testing.T, start starter) {
+	u := start(t)
 	u.whole("csv", column(0, 1))
 	u.client.Must(t, client.PutRetention{Customer: "ann", Scraper: u.scraper, Count: 2})
 	u.whole("csv", column(1, 2))
@@ -394,5 +449,37 @@ func TestHeavyUploadsWait(t *testing.T) {
 			u.client.View().Job(job).State != model.Failed {
 			t.Errorf("%s: %v", job, end)
 		}
+	}
+}
+
+// Whoever is about to store a batch while another owner has stored all of them, and sealed the run,
+// takes the upload for whole.
+func TestAnotherImporterSeals(t *testing.T) { onEachStore(t, anotherImporterSeals) }
+
+func anotherImporterSeals(t *testing.T, start starter) {
+	u := start(t)
+	job := u.upload("csv", column(0, 5_000))
+	paused, on := make(chan struct{}), make(chan struct{})
+	first := true
+	u.point = func(name string) {
+		if name == "work.import.before_put" && first {
+			first = false
+			close(paused)
+			<-on
+		}
+	}
+	var late sync.WaitGroup
+	late.Go(func() { u.step(job) })
+	<-paused
+	u.point = func(name string) {
+		if name == "work.import.after_seal" {
+			close(on)
+			late.Wait()
+		}
+	}
+	u.step(job)
+	u.wants("sealed by another", 0, 5_000)
+	if ended := u.client.View().Job(job); ended.State != model.Completed || ended.Items != 5_000 {
+		t.Errorf("%+v", ended)
 	}
 }

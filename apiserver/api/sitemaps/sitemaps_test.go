@@ -48,10 +48,10 @@ type rig struct {
 	dead bool
 }
 
-func start(t *testing.T, files map[string]string) *rig {
+func start(t *testing.T, files map[string]string, options ...apitest.Option) *rig {
 	t.Helper()
 	r := &rig{store: apitest.NewStore(t)}
-	r.Server = apitest.Start(t, apitest.WithStore(r.store))
+	r.Server = apitest.Start(t, append(options, apitest.WithStore(r.store))...)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		r.mu.Lock()
 		dead := r.dead
@@ -142,6 +142,21 @@ func TestHarvest(t *testing.T) {
 	capped := r.ask(apitest.LLM, "l", 200, "cap=3")
 	capped.Has = map[string]any{"": 3}
 	r.Run(t, no, foreign, reader, none, many, first, again, other, capped)
+}
+
+// A call that waits again is none of the few that may ask for a harvest.
+func TestWaitingAgainIsNotLimited(t *testing.T) {
+	r := start(t, site(), apitest.WithRateLimits)
+	defer r.works(t)()
+	for range 12 {
+		r.Run(t, r.ask(apitest.User, "k", 200, ""))
+	}
+	for n := range 5 {
+		r.Run(t, r.ask(apitest.User, fmt.Sprint(n), 200, ""))
+	}
+	limited := r.ask(apitest.User, "7", 429, "")
+	limited.Code = "rate_limited"
+	r.Run(t, limited, r.ask(apitest.User, "k", 200, ""))
 }
 
 // What nobody can read is told, and may be asked for again by the same call.

@@ -365,6 +365,9 @@ func (x *exchange) identify(ctx context.Context) error {
 	x.Auth.Used(&principal, x.address)
 	x.from.Principal, x.from.View = principal, view
 	class := x.op.Rate
+	if x.waitsAgain() {
+		class = limits.General
+	}
 	switch {
 	case principal.SignIn() && (class == limits.General || class == limits.Read):
 		class = limits.SignIn
@@ -372,6 +375,14 @@ func (x *exchange) identify(ctx context.Context) error {
 		class = limits.SelfRead
 	}
 	return x.takeFromBucket(ctx, principal.Holder(), principal.Payer(), class)
+}
+
+// waitsAgain says whether the call comes again for what it did not wait for until the end: that
+// makes nothing new.
+func (x *exchange) waitsAgain() bool {
+	key := strings.TrimSpace(string(x.rc.Request.Header.Peek("Idempotency-Key")))
+	return x.op.Later && key != "" &&
+		x.from.View.Claim(x.from.Customer, x.op.ID, key) != nil
 }
 
 func (x *exchange) authenticate(ctx context.Context, credential, ticket string) (auth.Principal,

@@ -92,7 +92,8 @@ type Declaration struct {
 	// then.
 	Leaderless bool
 	Status     int // of success: 200 unless told; an operation that answers None has 204
-	// Later says that it may answer 202 with what there is so far, by Caller.Later.
+	// Later says that it may answer 202 with what there is so far, by Caller.Later. The same key
+	// again counts as a general call then.
 	Later bool
 	// of refused input that has no code of its own: invalid_request unless told
 	Invalid fault.Code

@@ -54,7 +54,8 @@ func speak(t *testing.T, server, key string) (*mcp.ClientSession, error) {
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "accept"}, nil
 		}})
-	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: fromOut, Writer: toIn}, nil)
+	transport := &mcp.IOTransport{Reader: fromOut, Writer: toIn}
+	session, err := client.Connect(t.Context(), transport, nil)
 	t.Cleanup(func() {
 		if session != nil {
 			_ = session.Close()

@@ -64,13 +64,16 @@ func New(c Config, ops []*operation.Operation) *Gateway {
 		tools: map[string]*operation.Tool{}, reading: make(chan struct{}, maxReading)}
 	g.server = mcp.NewServer(&mcp.Implementation{Name: "shoal", Title: "Shoal", Version: "1.0"},
 		&mcp.ServerOptions{Instructions: instructions,
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{},
+				Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{}}})
 	for _, op := range ops {
 		if tool := operation.NewTool(op); tool != nil {
 			g.tools[op.ID] = tool
 			g.server.AddTool(describe(tool), g.handle(tool))
 		}
 	}
+	g.addResources()
+	g.addPrompts()
 	g.server.AddReceivingMiddleware(g.admit, g.showAllowed)
 	of := func(*http.Request) *mcp.Server { return g.server }
 	verify := sdkauth.RequireBearerToken(identify,

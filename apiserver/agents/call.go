@@ -54,6 +54,7 @@ type calling struct {
 	args   json.RawMessage
 	tell   func(event json.RawMessage) // how far a wait is; nil: nobody wants to know
 	glance bool                        // the first event of a wait is enough
+	asks   *mcp.CallToolRequest        // of a client that may ask a person; nil: there is none
 }
 
 // handle makes the library's handler of a tool.
@@ -64,7 +65,12 @@ func (g *Gateway) handle(t *operation.Tool) mcp.ToolHandler {
 			return nil, errNobody
 		}
 		out, err := g.call(ctx, t, &calling{Inside: operation.Inside{Outer: from,
-			Credential: credential}, args: request.Params.Arguments, tell: teller(ctx, request)})
+			Credential: credential}, args: request.Params.Arguments, tell: teller(ctx, request),
+			asks: request})
+		var ask question
+		if errors.As(err, &ask) {
+			return ask.CallToolResult, nil
+		}
 		if err != nil {
 			out = &output{Error: &failure{Problem: *operation.NewProblem(err, from.RequestID)}}
 		}
@@ -102,6 +108,9 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 		return nil, err
 	}
 	if err := t.Fill(args, &c.Inside); err != nil {
+		return nil, err
+	}
+	if err := g.confirm(ctx, t, c, args); err != nil {
 		return nil, err
 	}
 	if c.Key = cmp.Or(c.Key, at.Key); c.Key == "" && t.Idempotency == operation.Required {

@@ -179,3 +179,24 @@ func TestStopWithAgents(t *testing.T) {
 	cancel()
 	<-waiting
 }
+
+// TestAccessTokens: what a person has granted calls like a key of its scope, and no longer than it.
+func TestAccessTokens(t *testing.T) {
+	r := start(t)
+	account, grant := r.IDs.New(), r.IDs.New()
+	access := auth.AccessStart + strings.Repeat("A", 52)
+	r.Client.Must(t, client.CreateAccount{ID: account, Customer: "alice", Email: "a@x.test"})
+	r.Client.Must(t, client.OpenSession{Account: account, Hash: client.Hash{2}})
+	r.Client.Must(t, client.IssueCode{Session: client.Hash{2}, Scope: model.ScopeLLMRead})
+	r.Client.Must(t, client.RedeemCode{Grant: grant, Access: auth.HashSession(access)})
+	for _, version := range []string{sessionful, ""} {
+		a := r.connect(t, access, version, nil)
+		a.want("svc_whoami", nil, map[string]any{"result.scope": "LLM_READ"})
+		a.refused("svc_stop_group", args{"id": r.group}, "scope_rejected")
+	}
+	a := r.connect(t, access, sessionful, nil)
+	r.Client.Must(t, client.EndGrant{Customer: "alice", Grant: grant})
+	if _, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: "svc_whoami"}); err == nil {
+		t.Error("a grant that has ended still calls")
+	}
+}

@@ -42,6 +42,7 @@ const (
 	CustomerBlocked       Code = "customer_blocked"
 	AccountDisabled       Code = "account_disabled"
 	CrossSite             Code = "cross_site_refused"
+	Declined              Code = "declined"
 	NotFound              Code = "not_found"
 	RouteNotFound         Code = "route_not_found"
 	MethodNotAllowed      Code = "method_not_allowed"
@@ -171,6 +172,7 @@ var catalog = map[Code]Entry{
 	CustomerBlocked:       {403, "The customer is blocked"},
 	AccountDisabled:       {403, "The account is disabled"},
 	CrossSite:             {403, "Sent by another site"},
+	Declined:              {403, "A person has declined"},
 	NotFound:              {400, "Not found"},
 	RouteNotFound:         {404, "No such route"},
 	MethodNotAllowed:      {405, "Method not allowed"},

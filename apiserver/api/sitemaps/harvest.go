@@ -45,7 +45,7 @@ func (r Resource) harvest() *operation.Operation {
 			"background. The call waits for 55 s, then answers 202 with the count so far; the " +
 			"same Idempotency-Key waits again. No sitemap, or an empty one, counts 0. A scraper " +
 			"has one harvest under way, a customer 10.",
-		Access: auth.Write, Feature: plans.SiteMap, Rate: limits.Harvest,
+		Access: auth.Write, Agents: operation.Adds, Feature: plans.SiteMap, Rate: limits.Harvest,
 		Idempotency: operation.Required, Later: true, Timeout: timeout,
 		Errors: []fault.Code{fault.ScraperNotFound, fault.TypeNotRunnable, fault.HarvestRunning,
 			fault.LimitReached, fault.OutOfSpace, fault.SourceUnreachable, fault.SitemapMalformed},

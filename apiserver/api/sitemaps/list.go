@@ -70,7 +70,7 @@ func (r Resource) list() *operation.Operation {
 		Summary: "Lists what the sitemaps of a scraper's site name",
 		Description: "The entries are those of the scraper's newest harvest, also while it is " +
 			"under way. They go each night at 02:00 UTC. One that goes on then goes a night later.",
-		Access: auth.Read, Rate: limits.Read, Timeout: time.Minute,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: time.Minute,
 		Errors: []fault.Code{fault.ScraperNotFound, fault.InvalidFilter, fault.InvalidSort,
 			fault.InvalidPage},
 	}, func(ctx context.Context, from *operation.Caller, in *listRequest) (SitemapEntryPage,

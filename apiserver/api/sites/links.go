@@ -39,7 +39,7 @@ func (r Resource) links() *operation.Operation {
 		Summary: "Lists the links of a site",
 		Description: "Text is sorted by its bytes; what is equal in it by the order in which it " +
 			"was given.",
-		Access: auth.Read, Rate: limits.Read, Timeout: time.Minute,
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: time.Minute,
 		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter},
 	}, func(ctx context.Context, from *operation.Caller, in *linksRequest) (api.Page[SiteLink],
 		error) {
@@ -185,7 +185,8 @@ func (r Resource) delete() *operation.Operation {
 		Summary: "Deletes a site with all its links; the scraper stays",
 		Description: "Its runs begin at its own address from then on. A site that is gone, or is " +
 			"none of the customer's, is deleted already.",
-		Access: auth.Write, Rate: limits.General, Idempotency: operation.Required,
+		Access: auth.Write, Agents: operation.Destroys, Rate: limits.General,
+		Idempotency: operation.Required,
 	}, func(ctx context.Context, from *operation.Caller, in *request) (operation.None, error) {
 		_, err := client.Do(ctx, r.Client, client.DeleteSite{ID: in.SiteID,
 			Customer: from.Customer}, from.Call)

@@ -41,7 +41,7 @@ func (r Resource) put() *operation.Operation {
 			"and the bytes are not compared when an Idempotency-Key is used again. A link has at " +
 			"most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with " +
 			"10,000,000 links. Scrapers of lists, searches and files have none.",
-		Access: auth.Write, Feature: plans.SiteMap, Rate: limits.General,
+		Access: auth.Write, Agents: operation.Adds, Feature: plans.SiteMap, Rate: limits.General,
 		Idempotency: operation.Required, Timeout: putTime,
 		Errors: []fault.Code{fault.ScraperNotFound, fault.NotFound, fault.TypeNotRunnable,
 			fault.ListTooLarge, fault.InvalidURL, fault.LimitReached, fault.UploadTooSlow,
@@ -81,7 +81,8 @@ func (r Resource) get() *operation.Operation {
 		Group:       group,
 		Summary:     "Answers the site of a scraper, or null",
 		Description: "Its links are left out when they are more than 1,000.",
-		Access:      auth.Read, Rate: limits.Read, Errors: []fault.Code{fault.ScraperNotFound},
+		Access:      auth.Read, Agents: operation.Reads, Rate: limits.Read,
+		Errors: []fault.Code{fault.ScraperNotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *request) (*Site, error) {
 		if _, err := ownership.Scraper(from.View, from.Customer, in.ID, "id"); err != nil {
 			return nil, err

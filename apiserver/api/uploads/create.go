@@ -27,7 +27,7 @@ type FileScraper struct {
 
 type createRequest struct {
 	Group  ids.ID            `path:"groupId"`
-	Check  bool              `query:"check" default:"false" doc:"Say whether the file would be taken, and take none. With a streamed body only, which is empty then."`
+	Check  bool              `query:"check" agent:"hidden" default:"false" doc:"Say whether the file would be taken, and take none. With a streamed body only, which is empty then."`
 	Body   FileScraper       `body:"json" limit:"2000000"`
 	Stream *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"`
 }
@@ -56,7 +56,8 @@ func (r Resource) create(json places) *operation.Operation {
 		Routes: operation.Routes("POST /api/scraper/group/{groupId}/file-scraper"), Group: group,
 		Summary:     "Makes a scraper of an uploaded file",
 		Description: rules + " With check it answers 204 if the file would be taken.",
-		Access:      auth.Write, Rate: limits.Upload, Idempotency: operation.Optional, Status: 201,
+		Access:      auth.Write, Agents: operation.Adds, Rate: limits.Upload,
+		Idempotency: operation.Optional, Status: 201,
 		Timeout: upload.MaxTime + answerTime, Sized: true, Admit: json.admit,
 		Errors: append(errors(), fault.NameTaken, fault.GroupNotFound, fault.LimitReached,
 			fault.PlanLimitReached),

@@ -24,7 +24,7 @@ type NextFile struct {
 
 type sendRequest struct {
 	Scraper ids.ID            `path:"scraperId"`
-	Check   bool              `query:"check" default:"false" doc:"Say whether the file would be taken, and take none. With a streamed body only, which is empty then."`
+	Check   bool              `query:"check" agent:"hidden" default:"false" doc:"Say whether the file would be taken, and take none. With a streamed body only, which is empty then."`
 	Body    NextFile          `body:"json" limit:"2000000"`
 	Stream  *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl,application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"`
 }
@@ -43,8 +43,9 @@ func (r Resource) send(json places) *operation.Operation {
 		Summary: "Sends a scraper's next file",
 		Description: rules + " The rows of the new file take the place of the old ones all at " +
 			"once, when all are stored. With check it answers 204 if the file would be taken.",
-		Access: auth.Write, Rate: limits.Upload, Idempotency: operation.Optional,
-		Timeout: upload.MaxTime + answerTime, Sized: true, Admit: json.admit,
+		Access: auth.Write, Agents: operation.Adds, Rate: limits.Upload,
+		Idempotency: operation.Optional,
+		Timeout:     upload.MaxTime + answerTime, Sized: true, Admit: json.admit,
 		Errors: append(errors(), fault.ScraperNotFound, fault.AlreadyRunning),
 	}, func(ctx context.Context, from *operation.Caller,
 		in *sendRequest) (answer operation.OrNone[SentFile], err error) {

@@ -31,6 +31,7 @@ type Tool struct {
 // argument is where an argument goes.
 type argument struct {
 	in     string // path, query, body, whole (the body itself), or key
+	name   string // there
 	needed bool   // by agents alone: the operation itself complains of what it needs
 }
 
@@ -84,13 +85,17 @@ func (t *Tool) add(s *schemas, in string, f *field) {
 	if in == "body" {
 		made = s.field(f, true)
 	}
-	needed := f.rules.agent == agentNeeds
-	t.put(f.name, in, f.rules.required || needed, made)
-	t.arguments[f.name] = argument{in: in, needed: needed}
+	needed, as := f.rules.agent == agentNeeds, f.name
+	if _, taken := t.arguments[as]; in == "body" &&
+		(taken || as == KeyArgument || as == CursorArgument) {
+		as = "body_" + as
+	}
+	t.put(as, in, f.rules.required || needed, made)
+	t.arguments[as] = argument{in: in, name: f.name, needed: needed}
 }
 
 func (t *Tool) put(name, in string, required bool, schema *jsonschema.Schema) {
-	t.arguments[name] = argument{in: in}
+	t.arguments[name] = argument{in: in, name: name}
 	t.Input.Properties[name] = schema
 	t.Input.PropertyOrder = append(t.Input.PropertyOrder, name)
 	if required {
@@ -98,19 +103,15 @@ func (t *Tool) put(name, in string, required bool, schema *jsonschema.Schema) {
 	}
 }
 
-// addBody makes arguments of the members of a body. A body that is no object is one argument. So is
-// one with a name that stands for something else.
+// addBody makes arguments of the members of a body. One whose name stands for something else has
+// body_ before it. A body that is no object is one argument.
 func (t *Tool) addBody(s *schemas) {
 	body := t.request.body
 	var members []field
 	if shape := t.request.shapes[body.typ]; shape != nil {
 		members = shape.fields
 	}
-	taken := func(f field) bool {
-		_, twice := t.arguments[f.name]
-		return twice || f.name == KeyArgument || f.name == CursorArgument
-	}
-	if members == nil || slices.ContainsFunc(members, taken) {
+	if members == nil {
 		schema := s.of(body.typ, true)
 		body.rules.describe(schema, body.typ, true)
 		t.put("body", "whole", true, schema)
@@ -177,7 +178,7 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 		case a.in == "whole":
 			call.Body = value
 		case a.in == "body":
-			body[name] = value
+			body[a.name] = value
 		case string(value) == "null": // is none
 		case a.in == "path":
 			call.Path[name] = plainText(value)

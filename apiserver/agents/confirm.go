@@ -1,0 +1,94 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// confirmWithin is how long a person may take.
+const confirmWithin = 5 * time.Minute
+
+// confirmation names the question, in clients that answer it by another call.
+const confirmation = "confirm"
+
+// question is an answer that asks a person before the call is made.
+type question struct{ *mcp.CallToolResult }
+
+// Error implements error.
+func (question) Error() string { return "agents: a person is asked first" }
+
+var errDeclined = fault.New(fault.Declined, "nothing was done, and nothing charged")
+
+// confirm has a person asked before what costs or destroys, where the client can do so. It is nil
+// when the call may be made.
+func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
+	args map[string]json.RawMessage) error {
+	request := c.asks
+	if request == nil || t.Agents != operation.Spends && t.Agents != operation.Destroys {
+		return nil
+	}
+	client := request.Session.InitializeParams()
+	if client == nil || client.Capabilities == nil || client.Capabilities.Elicitation == nil ||
+		client.Capabilities.Elicitation.Form == nil && client.Capabilities.Elicitation.URL != nil {
+		return nil
+	}
+	ask := &mcp.ElicitParams{Message: g.message(t, c.Outer.Customer, args),
+		RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)}
+	if client.ProtocolVersion < stateless {
+		asking, cancel := context.WithTimeout(ctx, confirmWithin)
+		defer cancel()
+		defer context.AfterFunc(g.chain.Work, cancel)()
+		said, err := request.Session.Elicit(asking, ask)
+		if err != nil || said.Action != "accept" {
+			return errDeclined // who was not asked has not agreed
+		}
+		return nil
+	}
+	state := strconv.FormatUint(sumOf(args), 36)
+	said, answered := request.Params.InputResponses[confirmation].(*mcp.ElicitResult)
+	switch {
+	case !answered || request.Params.RequestState != state:
+		return question{&mcp.CallToolResult{RequestState: state,
+			InputRequests: mcp.InputRequestMap{confirmation: ask}}}
+	case said.Action != "accept":
+		return errDeclined
+	}
+	return nil
+}
+
+// message is what the person reads.
+func (g *Gateway) message(t *operation.Tool, customer string,
+	args map[string]json.RawMessage) string {
+	if t.Agents == operation.Spends {
+		return fmt.Sprintf("%s? It costs up to %s EUR.", t.Summary, euros(args["maxChargeMicros"]))
+	}
+	var token string
+	_ = json.Unmarshal(args["token"], &token) // or it has none
+	if p := g.client.View().Preview(token); p != nil && p.Customer == customer {
+		var reached strings.Builder
+		for _, c := range p.Cascade.Counts {
+			fmt.Fprintf(&reached, ", %s: %d", c.Name, c.N)
+		}
+		return fmt.Sprintf("Delete the %s %q%s? This cannot be undone.",
+			strings.ToLower(p.Cascade.Type), p.Cascade.Name, reached.String())
+	}
+	return t.Summary + "? This cannot be undone."
+}
+
+// euros is an amount of micros.
+func euros(micros json.RawMessage) string {
+	n, err := strconv.ParseInt(string(micros), 10, 64)
+	if err != nil {
+		return "?" // the operation refuses it
+	}
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%06d", n/1e6, n%1e6), "0"), ".")
+}

@@ -1,0 +1,208 @@
+package agents_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// TestPeopleAreAsked: where a client can ask, what costs or destroys waits for a person's word.
+func TestPeopleAreAsked(t *testing.T) {
+	for _, version := range []string{sessionful, ""} {
+		r := start(t)
+		said, asked := "decline", ""
+		a := r.connect(t, apitest.LLM, version, &mcp.ClientOptions{ElicitationHandler: func(
+			_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			asked = request.Params.Message
+			return &mcp.ElicitResult{Action: said, Content: map[string]any{}}, nil
+		}})
+		run := args{"id": r.scraper, "maxChargeMicros": 1_500_000}
+		a.refused("svc_run_scraper", run, "declined")
+		if !strings.Contains(asked, "up to 1.5 EUR") {
+			t.Errorf("the question is %q", asked)
+		}
+		if jobs := r.Client.View().OpenJobs(); len(jobs) > 0 {
+			t.Error("a declined run was launched")
+		}
+		said = "accept"
+		a.want("svc_run_scraper", run, map[string]any{"result.status": "PENDING"})
+		asked = ""
+		a.refused("svc_run_scraper", args{"id": r.scraper}, "invalid_request")
+		a.want("svc_get_wallet", nil, map[string]any{"error": nil})
+		a.want("svc_stop_group", args{"id": r.group}, map[string]any{"error": nil})
+		preview := a.want("svc_preview_delete_scraper", args{"id": r.scraper},
+			map[string]any{"error": nil})
+		if asked != "" {
+			t.Errorf("without need a person was asked %q", asked)
+		}
+		remove := args{"id": r.scraper, "token": preview.Text("result.token")}
+		said = "cancel"
+		a.refused("svc_delete_scraper", remove, "declined")
+		if !strings.Contains(asked, `Delete the scraper "shop"`) {
+			t.Errorf("the question is %q", asked)
+		}
+		said = "accept"
+		a.want("svc_delete_scraper", remove, map[string]any{"error": nil})
+	}
+}
+
+// TestStopWhileAPersonIsAsked: a server that stops does not wait for people.
+func TestStopWhileAPersonIsAsked(t *testing.T) {
+	r := start(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	a := r.connect(t, apitest.LLM, sessionful, &mcp.ClientOptions{ElicitationHandler: func(
+		context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		close(asked)
+		<-answer
+		return &mcp.ElicitResult{Action: "accept"}, nil
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = a.CallTool(ctx, &mcp.CallToolParams{Name: "svc_run_scraper",
+			Arguments: args{"id": r.scraper, "maxChargeMicros": 1}}) // it is cut off
+	}()
+	<-asked
+	if err := r.Stop(); err != nil {
+		t.Error(err)
+	}
+	close(answer)
+	cancel()
+	<-done
+}
+
+// TestProgress: who asks for it is told how far a run is, by numbers that grow.
+func TestProgress(t *testing.T) {
+	r := start(t)
+	job := r.launch(t, 3)
+	for _, version := range []string{sessionful, ""} {
+		told := make(chan *mcp.ProgressNotificationParams, 10)
+		a := r.connect(t, apitest.Reader, version, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context,
+				request *mcp.ProgressNotificationClientRequest) {
+				told <- request.Params
+			}})
+		call := &mcp.CallToolParams{Name: "svc_stream_scraper_job", Arguments: args{"id": job}}
+		call.SetProgressToken("p")
+		r.tick(t, time.Second, func() {
+			if _, err := a.CallTool(t.Context(), call); err != nil {
+				t.Error(err)
+			}
+		})
+		if far := <-told; far.Progress != 0 || far.Total != 3 || far.ProgressToken != "p" ||
+			far.Message != "RUNNING: 0 pages" {
+			t.Errorf("%+v", far)
+		}
+		if len(told) > 0 {
+			t.Errorf("%d more notifications of a run that stands still", len(told))
+		}
+	}
+}
+
+// TestResources: groups, runs and rows have addresses, which answer as tools do.
+func TestResources(t *testing.T) {
+	r := start(t)
+	job := r.run(t, `{"_sourceUrl":"https://shop.test/a","name":"a"}`)
+	a := r.connect(t, apitest.Reader, "", nil)
+	for uri, want := range map[string]string{
+		"shoal://groups":                               `"name":"g"`,
+		"shoal://jobs":                                 job.String(),
+		"shoal://jobs/" + job.String():                 `"state":"SUCCESS"`,
+		"shoal://groups/" + r.group.String() + "/rows": `"type":"scraped"`,
+		"shoal://scrapers/" + r.scraper.String():       `"configValid":true`,
+	} {
+		read, err := a.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil {
+			t.Errorf("%s: %v", uri, err)
+			continue
+		}
+		if text := read.Contents[0].Text; !strings.Contains(text, want) ||
+			!json.Valid([]byte(text)) || read.Contents[0].MIMEType != "application/json" {
+			t.Errorf("%s: %s", uri, text)
+		}
+	}
+	running := r.launch(t, 1)
+	read, err := a.ReadResource(t.Context(),
+		&mcp.ReadResourceParams{URI: "shoal://jobs/" + running.String()})
+	if err != nil || !strings.Contains(read.Contents[0].Text, `"state":"RUNNING"`) {
+		t.Errorf("a run under way: %v", err)
+	}
+	r.Client.Must(t, client.OpenCustomer{Customer: "mallory", Entry: r.IDs.New()})
+	other := r.connect(t, r.key(t, "mallory"), "", nil)
+	for _, uri := range []string{"shoal://jobs/" + job.String(), "shoal://jobs/x",
+		"shoal://groups/" + r.group.String() + "/rows", "shoal://nothing",
+		"shoal://scrapers/" + r.scraper.String()} {
+		if _, err := other.ReadResource(t.Context(),
+			&mcp.ReadResourceParams{URI: uri}); err == nil ||
+			!strings.Contains(err.Error(), "not found") {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+}
+
+// TestPrompts: each names tools that there are, and takes its arguments.
+func TestPrompts(t *testing.T) {
+	r := start(t)
+	a := r.connect(t, apitest.LLM, "", nil)
+	known := tools(t, a)
+	seen := 0
+	for prompt, err := range a.Prompts(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		with := map[string]string{}
+		for _, argument := range prompt.Arguments {
+			with[argument.Name] = "<" + argument.Name + ">"
+		}
+		given, err := a.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: prompt.Name,
+			Arguments: with})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := given.Messages[0].Content.(*mcp.TextContent).Text
+		for name, value := range with {
+			if !strings.Contains(text, value) || strings.Contains(text, "{"+name+"}") {
+				t.Errorf("%s does not say %s", prompt.Name, name)
+			}
+		}
+		for word := range strings.FieldsFuncSeq(text, func(c rune) bool {
+			return c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9')
+		}) {
+			if strings.HasPrefix(word, "svc_") && known[word] == nil {
+				t.Errorf("%s names %s, which is no tool", prompt.Name, word)
+			}
+		}
+	}
+	if seen != 4 {
+		t.Errorf("%d prompts", seen)
+	}
+}
+
+// TestPreviewsSayWhatTheyCost: a look at a page answers marked texts and what it was charged.
+func TestPreviewsSayWhatTheyCost(t *testing.T) {
+	r := start(t)
+	a := r.connect(t, apitest.LLM, "", nil)
+	played := r.PlayTrial(t, r.store, func(model.Recipe) *model.Page {
+		return &model.Page{Outcome: model.Delivered, PriceRow: "tier:plain", Quantity: 1,
+			Rows: [][]byte{[]byte(`{"price":"9.99"}`)}}
+	})
+	got := a.want("svc_preview_from_url", args{"url": "https://shop.test/", "fields": []string{
+		"price"}, "maxChargeMicros": 1000}, map[string]any{
+		"result.fields.price.type": "scraped", "result.fields.price.content": "9.99",
+		"result.fields.price.origin": "https://shop.test/"})
+	job := played()
+	if got.Text("cost.jobId") != job.ID.String() {
+		t.Errorf("%s", got.text)
+	}
+}

@@ -1,0 +1,85 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// scheme begins the addresses of what agents read.
+const scheme = "shoal://"
+
+const jsonType = "application/json"
+
+// addResources makes groups, runs and rows readable by addresses, as the tools of their operations
+// answer them.
+func (g *Gateway) addResources() {
+	for _, r := range []struct{ address, name, title, tool, argument string }{
+		{"groups", "groups", "All groups of the customer", "svc_list_groups", ""},
+		{"jobs", "jobs", "The newest runs", "svc_list_scraper_jobs", ""},
+		{"groups/{id}/rows", "rows", "The first rows of a group", "svc_get_data", "groupId"},
+		{"scrapers/{id}", "scraper", "A scraper", "svc_get_scraper_v2", "id"},
+		{"jobs/{id}", "job", "How it stands with a run", "svc_stream_scraper_job", "id"},
+	} {
+		tool := g.tools[r.tool]
+		if tool == nil {
+			continue // a gateway of other operations
+		}
+		handler := g.readBy(tool, r.argument)
+		if r.argument == "" {
+			g.server.AddResource(&mcp.Resource{URI: scheme + r.address, Name: r.name,
+				Title: r.title, MIMEType: jsonType}, handler)
+			continue
+		}
+		g.server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: scheme + r.address,
+			Name: r.name, Title: r.title, MIMEType: jsonType}, handler)
+	}
+}
+
+// readBy reads by a tool's call, whose argument is the second part of the address.
+func (g *Gateway) readBy(t *operation.Tool, argument string) mcp.ResourceHandler {
+	return func(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult,
+		error) {
+		from, credential := callerOf(request)
+		if from == nil {
+			return nil, errNobody
+		}
+		uri := request.Params.URI
+		with := map[string]string{}
+		if argument != "" {
+			parts := strings.Split(strings.TrimPrefix(uri, scheme), "/")
+			if len(parts) < 2 {
+				return nil, mcp.ResourceNotFoundError(uri)
+			}
+			with[argument] = parts[1]
+		}
+		args, err := json.Marshal(with)
+		if err != nil {
+			return nil, err
+		}
+		out, err := g.call(ctx, t, &calling{Inside: operation.Inside{Outer: from,
+			Credential: credential}, args: args, glance: true})
+		if err != nil {
+			return nil, err
+		}
+		if failed := out.Error; failed != nil {
+			if failed.Status == http.StatusNotFound || failed.Status == http.StatusBadRequest {
+				return nil, mcp.ResourceNotFoundError(uri)
+			}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+				Message: string(failed.Code) + ": " + failed.Detail}
+		}
+		text, err := write(out)
+		if err != nil {
+			return nil, err
+		}
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri,
+			MIMEType: jsonType, Text: string(text)}}}, nil
+	}
+}

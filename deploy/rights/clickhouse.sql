@@ -9,6 +9,7 @@ GRANT SHOW TABLES ON shoal.* TO fetcher, ingest, billing, apiserver;
 GRANT SELECT ON shoal.migrations TO fetcher;
 GRANT SELECT ON shoal.* TO ingest, billing, apiserver;
 GRANT INSERT ON shoal.jobs TO ingest;
+GRANT INSERT ON shoal.fences TO ingest;
 GRANT INSERT ON shoal.intake TO ingest;
 GRANT INSERT ON shoal.intakeweekly TO ingest;
 GRANT INSERT ON shoal.sums TO ingest;

@@ -200,6 +200,16 @@ func (r *rights) ingest(s *clickhouse.Store) []call {
 		{"Condense", func(ctx context.Context) error {
 			return s.Condense(ctx, erased.job.ID, rowstore.Recount{}, time.Unix(1, 0))
 		}},
+		{"Records", func(ctx context.Context) error {
+			_, err := s.Records(ctx, erased.job.ID, []model.Unit{{}})
+			return err
+		}},
+		{"Seal", func(ctx context.Context) error { return s.Seal(ctx, erased.job.ID, nil) }},
+		{"Sealed", func(ctx context.Context) error {
+			sealed, err := s.Sealed(ctx, erased.job.ID)
+			r.equal("sealed", true, sealed)
+			return err
+		}},
 		{"JobsOf", func(ctx context.Context) error {
 			_, err := s.JobsOf(ctx, r.job.Customer, [12]byte{}, 10)
 			return err

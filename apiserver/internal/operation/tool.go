@@ -133,6 +133,7 @@ func (t *Tool) describeResult() {
 	if answer != reflect.TypeFor[None]() {
 		t.Result = s.of(answer, false)
 		t.Result.Defs = s.components
+		brief(t.Result)
 		t.marks = marksOf(answer)
 		t.List, t.Listed = listOf(answer)
 	}

@@ -170,7 +170,7 @@ export function Candidates() {
         <button type="button" disabled={busy.value} aria-label={`${texts.use}: ${title}`}
           class={i === 0 ? "" : "second"} onClick={() => void use(proposal)}>
           {texts.use}</button></div>
-        <SampleRows of={proposal} label={title} />
+        <SampleRows of={proposal} label={texts.rowsOfCandidate(title)} />
       </section>;
     })}
     <p><a href={address("/")}>{texts.back}</a></p>
@@ -198,7 +198,8 @@ function Estimate(props: { of: RunEstimate }) {
   return <>
     <dl class="facts">
       <Fact name={texts.estimate}>
-        <strong>{money(of.minMicros)} – {money(of.maxMicros)}</strong></Fact>
+        <strong>{money(of.minMicros)}
+          {of.maxMicros > of.minMicros && ` – ${money(of.maxMicros)}`}</strong></Fact>
       <Fact name={texts.links}>{texts.estimateOf(count(of.links), count(of.pages))}</Fact>
       <Fact name={texts.balance}>{money(of.balanceMicros)}</Fact>
     </dl>

@@ -16,7 +16,6 @@ export const texts = {
   live: "Live updates are interrupted. The portal is connecting again.",
   loading: "Loading …",
   tryAgain: "Try again",
-  again: "Read again",
   more: "More",
   close: "Close",
   missing: "Nothing is here",
@@ -40,8 +39,8 @@ export const texts = {
   candidatesNone: "Nothing was found on this page. Try an address of a list or of one thing, "
     + "or one whose content does not need a sign-in.",
   candidate: (n: string) => `Proposal ${n}`,
+  rowsOfCandidate: (title: string) => `Rows of ${title}`,
   rowsShown: (n: string) => `the first ${n} rows`,
-  fieldsOf: "Fields",
   use: "Use these rows",
   using: "The scraper is being saved.",
   name: "Name",
@@ -50,7 +49,6 @@ export const texts = {
   launchTitle: "Launch",
   estimate: "What it will probably cost",
   estimateOf: (links: string, pages: string) => `${links} addresses, ${pages} pages`,
-  estimateRange: "from / to",
   estimatePast: (n: string) => `by ${n} runs of the past`,
   estimateAll: "There is no run to go by: the range is all that may be.",
   unaffordable: "The balance does not pay for the most that it may cost. The run stops where "
@@ -60,7 +58,6 @@ export const texts = {
   capBad: "Enter an amount in euro, like 1.50, or nothing.",
   launch: "Launch",
   launching: "The run is being launched.",
-  duplicates: (n: string) => `${n} addresses were there twice, and are taken once.`,
   draftTooLarge: "The list is too long to be kept over a reload of this page.",
   draftNone: "There is nothing to launch here yet.",
 

@@ -491,13 +491,6 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	}
 }
 
-// hasSession says whether a browser sends the cookie of a session, which need not hold any more.
-func hasSession(rc *fasthttp.RequestCtx) bool {
-	h := &rc.Request.Header
-	return len(h.Cookie(operation.SessionCookie)) > 0 ||
-		len(h.Cookie("__Host-"+operation.SessionCookie)) > 0
-}
-
 // headerReceived gives the body its time. Large and streamed ones set the pace themselves once they
 // are read.
 func headerReceived(*fasthttp.RequestHeader) fasthttp.RequestConfig {

@@ -174,8 +174,10 @@ export interface Problem {
   correlationId: string;
   detail: string;
   errors: (ProblemItem)[];
+  scraperId?: string | null;
   status: number;
   title: string;
+  type?: string;
 }
 
 export interface ProblemItem {

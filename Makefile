@@ -54,7 +54,7 @@ tooled:
 # What tests look for on PATH, and what is not shown without it. Real services and alert rules have suites of their own.
 BROWSERS := chromium chromium-browser google-chrome headless-shell
 LEFT_OUT  = $(strip $(if $(CC_FOUND),,the race detector (no C compiler);) \
-  $(if $(strip $(foreach name,$(BROWSERS),$(shell command -v $(name)))),,tier render (no chromium);) \
+  $(if $(strip $(foreach name,$(BROWSERS),$(shell command -v $(name)))),,tier render and the portal (no chromium);) \
   $(if $(shell command -v ip),,networks that are cut (no ip);) \
   $(if $(shell command -v curl),,the curl example (no curl);) \
   $(if $(shell command -v python3),,the Python example (no python3);) \
@@ -70,7 +70,7 @@ race:
 	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 25m $(ELECTING)
 	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 25m $(RACED)
 
-## browser: tier render in a real Chromium, which there has to be
+## browser: tier render and the portal in a real Chromium, which there has to be
 browser:
 	SHOAL_BROWSER_SUITE=1 $(GO_TEST) -timeout 20m -run 'Browser|TestTiers' ./fetcher/... ./e2e
 

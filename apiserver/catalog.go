@@ -22,6 +22,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/trial"
 	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/apiserver/portal"
 	"shoal.dev/shoal/controlplane/client"
 )
 
@@ -83,7 +84,7 @@ func (s *Server) catalog(document, agentDocument func() []byte) []resource {
 	}
 	if s.accounts != nil {
 		all = append(all, signin.Resource{Client: c.Client, Accounts: s.accounts,
-			Sessions: s.chain.Auth, Grants: s.grants,
+			Sessions: s.chain.Auth, Grants: s.grants, Portal: portal.Path,
 			Agreement: len(c.UserAgreement) > 0})
 	}
 	return all

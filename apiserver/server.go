@@ -36,6 +36,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/apiserver/payment"
+	"shoal.dev/shoal/apiserver/portal"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -168,6 +169,8 @@ type Server struct {
 	accounts *accounts.Service
 	// grants let programs call in their stead; nil where there are no accounts.
 	grants *grants.Service
+	// portal is for browsers with a session; nil where there are no accounts.
+	portal *portal.Portal
 	chain  *operation.Chain
 	agents *agents.Gateway
 	// customers and operators serve what comes by the listeners of each.
@@ -253,6 +256,9 @@ func New(config Config) (*Server, error) {
 			return nil, fmt.Errorf("apiserver: %w", err)
 		}
 		if s.grants, err = openGrants(config, issuer); err != nil {
+			return nil, fmt.Errorf("apiserver: %w", err)
+		}
+		if s.portal, err = portal.New(hasSession); err != nil {
 			return nil, fmt.Errorf("apiserver: %w", err)
 		}
 		s.chain.Metadata = signin.MetadataPath
@@ -473,9 +479,11 @@ func (s *Server) newServer() *fasthttp.Server {
 
 // handle serves a request. A stopping server takes no other one from the same connection.
 func (s *Server) handle(rc *fasthttp.RequestCtx) {
-	if c, ok := rc.Conn().(*conn); ok && c.listener.operators {
+	switch c, ok := rc.Conn().(*conn); {
+	case s.portal != nil && s.portal.Serve(rc): // files: no call of the API
+	case ok && c.listener.operators:
 		s.operators(rc)
-	} else {
+	default:
 		s.customers(rc)
 	}
 	if s.stopping.Load() {

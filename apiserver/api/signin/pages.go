@@ -2,6 +2,7 @@ package signin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -10,6 +11,8 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strings"
 
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
@@ -44,23 +47,35 @@ type shown struct {
 	New      bool   // the link's account is one that is made
 	Agreed   bool   // who signs up agrees with the operator's terms
 	Problem  string
-	Next     string   // where to go then, "": the page
+	Next     string   // where to go then, "": the portal
+	Portal   string   // its path, "": there is none
 	Consent  *consent // what a program asks for
 	Grants   []*client.Grant
 	Passkeys []*client.Passkey
 }
 
 type pageRequest struct {
-	Next string `query:"next" max:"16384" doc:"Where a program's question is asked again, once somebody has signed in"`
+	Next string `query:"next" max:"16384" doc:"Where to go once somebody has signed in: a program's question, or a place of the portal"`
 }
 
-// onward is the address of a program's question, "" for any other: no link leads elsewhere by it.
-func onward(text string) string {
-	if at, err := url.Parse(text); err == nil && at.Scheme == "" && at.Host == "" &&
-		at.Path == authorizePath {
+// place is one of the portal, below its path. None leads out of it.
+var place = regexp.MustCompile(`^(?:/[0-9A-Za-z-]+)*$`)
+
+// onward is the address of a program's question or of a place of the portal. It is "" for any
+// other: no link leads elsewhere by it.
+func (r Resource) onward(text string) string {
+	at, err := url.Parse(text)
+	if err != nil || at.Scheme != "" || at.Host != "" {
+		return ""
+	}
+	if at.Path == authorizePath {
 		return authorizePath + "?" + at.Query().Encode()
 	}
-	return ""
+	below, found := strings.CutPrefix(at.Path, r.Portal)
+	if r.Portal == "" || !found || !place.MatchString(below) {
+		return ""
+	}
+	return (&url.URL{Path: at.Path, RawQuery: at.Query().Encode()}).String()
 }
 
 // page is GET /sign-in.
@@ -70,7 +85,7 @@ func (r Resource) page() *operation.Operation {
 		Summary: "Shows a form to sign in, or who has signed in", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *pageRequest) (operation.Raw, error) {
-		return r.show(ctx, from, shown{Next: onward(in.Next)}, 0)
+		return r.show(ctx, from, shown{Next: r.onward(in.Next)}, 0)
 	})
 }
 
@@ -86,6 +101,7 @@ func (r Resource) show(ctx context.Context, from *operation.Caller, s shown,
 // look finds out who has signed in in the caller's browser. That is the caller then.
 func (r Resource) look(ctx context.Context, from *operation.Caller, s *shown) error {
 	s.Clear, s.SignUp = from.Way == operation.InTheClear, r.Accounts.SignsUp()
+	s.Portal = r.Portal
 	secret := from.Cookie(operation.SessionCookie)
 	if secret == "" {
 		return nil
@@ -155,10 +171,7 @@ func (r Resource) enter() *operation.Operation {
 		var err error = errForm
 		if from.Way == operation.InTheClear || fresh(from, in.Body.Token) {
 			if _, err = r.open(ctx, from, in.Body.Email, in.Body.Password); err == nil {
-				if to := onward(in.Body.Next); to != "" {
-					return lead(to), nil
-				}
-				return back(), nil
+				return lead(cmp.Or(r.onward(in.Body.Next), r.Portal, pagePath)), nil
 			}
 		}
 		entry := fault.Lookup(fault.CodeOf(err))
@@ -166,7 +179,7 @@ func (r Resource) enter() *operation.Operation {
 			return operation.Raw{}, err
 		}
 		return r.show(ctx, from, shown{Email: in.Body.Email, Problem: problemText(err),
-			Next: onward(in.Body.Next)},
+			Next: r.onward(in.Body.Next)},
 			entry.Status)
 	})
 }

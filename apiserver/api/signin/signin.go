@@ -43,6 +43,8 @@ type Resource struct {
 	Accounts *accounts.Service
 	Sessions Sessions
 	Grants   *grants.Service
+	// Portal is the path of the web portal, to which people are led; "": there is none.
+	Portal string
 	// Agreement says that there is one that customers agree with.
 	Agreement bool
 }

@@ -1,0 +1,160 @@
+// Package portal serves the web portal: one page with its script, its style and its icon, all of
+// them in the program. It owns how they are sent and what the page may load. It knows no customer:
+// the page asks the API, as every other program does, and every rule is there.
+package portal
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Path is where the portal is. What lies below it are places of its page.
+const Path = "/portal"
+
+// assetsPath is below Path. Names there change with what they name.
+const assetsPath = Path + "/assets/"
+
+//go:embed assets
+var files embed.FS
+
+// page is a part of the program, and holds.
+var page = template.Must(template.ParseFS(files, "assets/index.html"))
+
+// asset is a file as it is sent.
+type asset struct {
+	contentType string
+	plain, gzip []byte
+}
+
+// Portal answers browsers. It is safe for concurrent use.
+type Portal struct {
+	assets        map[string]asset // by their path
+	script, style string           // paths
+	icon          string
+	signedIn      func(rc *fasthttp.RequestCtx) bool
+}
+
+// New makes a portal. signedIn says whether a request has a session's cookie; whether the session
+// holds is the API's to say.
+func New(signedIn func(rc *fasthttp.RequestCtx) bool) (*Portal, error) {
+	p := &Portal{assets: map[string]asset{}, signedIn: signedIn}
+	for _, of := range []struct {
+		name, contentType string
+		path              *string
+	}{
+		{"app.js", "text/javascript; charset=utf-8", &p.script},
+		{"app.css", "text/css; charset=utf-8", &p.style},
+		{"icon.svg", "image/svg+xml", &p.icon},
+	} {
+		data, err := files.ReadFile("assets/" + of.name)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(data)
+		stem, kind, _ := strings.Cut(of.name, ".")
+		*of.path = assetsPath + stem + "-" + hex.EncodeToString(sum[:8]) + "." + kind
+		small, err := compress(data)
+		if err != nil {
+			return nil, err
+		}
+		p.assets[*of.path] = asset{contentType: of.contentType, plain: data, gzip: small}
+	}
+	return p, nil
+}
+
+func compress(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return out.Bytes(), err
+}
+
+// Serve answers a request for the portal. Others are not its own: it says so, and leaves them.
+func (p *Portal) Serve(rc *fasthttp.RequestCtx) bool {
+	path := string(rc.Path())
+	below := strings.HasPrefix(path, Path+"/")
+	if path != "/" && path != Path && !below {
+		return false
+	}
+	protect(&rc.Response.Header)
+	switch file, known := p.assets[path]; {
+	case !rc.IsGet() && !rc.IsHead():
+		rc.Response.Header.Set("Allow", "GET, HEAD")
+		rc.SetStatusCode(http.StatusMethodNotAllowed)
+	case known:
+		p.send(rc, file)
+	case strings.HasPrefix(path, assetsPath):
+		rc.SetStatusCode(http.StatusNotFound)
+	case path == "/":
+		lead(rc, Path)
+	case !p.signedIn(rc):
+		lead(rc, "/sign-in?"+url.Values{"next": {string(rc.RequestURI())}}.Encode())
+	default:
+		p.show(rc)
+	}
+	return true
+}
+
+// lead leads a browser on.
+func lead(rc *fasthttp.RequestCtx, to string) {
+	rc.Response.Header.Set("Cache-Control", "no-store")
+	rc.Response.Header.Set("Location", to)
+	rc.SetStatusCode(http.StatusSeeOther)
+}
+
+// protect says what holds for whatever is sent.
+func protect(h *fasthttp.ResponseHeader) {
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Vary", "Accept-Encoding, Cookie")
+}
+
+// send sends an asset. Its name changes when it does, so that a browser keeps it.
+func (p *Portal) send(rc *fasthttp.RequestCtx, file asset) {
+	rc.SetContentType(file.contentType)
+	rc.Response.Header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	body := file.plain
+	if rc.Request.Header.HasAcceptEncoding("gzip") {
+		body = file.gzip
+		rc.Response.Header.Set("Content-Encoding", "gzip")
+	}
+	rc.SetBody(body)
+}
+
+// show sends the page. Its nonce is good for this answer alone. Nothing but the named script and
+// style counts on the page, and scripts write no HTML into it (Trusted Types).
+func (p *Portal) show(rc *fasthttp.RequestCtx) {
+	nonce := rand.Text()
+	var out bytes.Buffer
+	if err := page.Execute(&out, map[string]string{"Nonce": nonce, "Script": p.script,
+		"Style": p.style, "Icon": p.icon}); err != nil {
+		panic(err) // the page is a part of the program, and its values are texts
+	}
+	h := &rc.Response.Header
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'nonce-"+nonce+"'; "+
+		"style-src 'nonce-"+nonce+"'; img-src 'self'; connect-src 'self'; form-action 'self'; "+
+		"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "+
+		"trusted-types 'none'")
+	h.Set("Cache-Control", "no-store")
+	rc.SetContentType("text/html; charset=utf-8")
+	rc.SetBody(out.Bytes())
+}

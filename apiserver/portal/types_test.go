@@ -1,0 +1,153 @@
+package portal
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// roots are the schemas of the API's description that the portal names. What they name comes too.
+var roots = []string{"Group", "GroupInput", "Job", "JobCursorPage", "JobPage", "JobStatusEvent",
+	"LaunchedListRun", "LaunchedRun", "LinkError", "ListRunInput", "Problem", "Row",
+	"RowCursorPage", "RowPage", "RunEstimate", "Scraper", "ScraperCursorPage", "ScraperProposal",
+	"URLPreviewInput", "Wallet"}
+
+// schema is as much of a JSON Schema as the description has.
+type schema struct {
+	Ref        string            `json:"$ref"`
+	Type       any               `json:"type"`
+	Enum       []any             `json:"enum"`
+	Items      *schema           `json:"items"`
+	AnyOf      []schema          `json:"anyOf"`
+	Properties map[string]schema `json:"properties"`
+	Required   []string          `json:"required"`
+	Additional any               `json:"additionalProperties"`
+}
+
+// typeOf is a schema as a type, and calls with every schema that it names.
+func (s schema) typeOf(named func(string)) string {
+	switch {
+	case s.Ref != "":
+		name := s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
+		named(name)
+		return name
+	case len(s.Enum) > 0:
+		var values []string
+		for _, value := range s.Enum {
+			text, err := json.Marshal(value)
+			if err != nil {
+				panic(err) // it was read from JSON
+			}
+			values = append(values, string(text))
+		}
+		return strings.Join(values, " | ")
+	case len(s.AnyOf) > 0:
+		var types []string
+		for _, of := range s.AnyOf {
+			types = append(types, of.typeOf(named))
+		}
+		return strings.Join(types, " | ")
+	}
+	var types []string
+	all, several := s.Type.([]any)
+	if !several {
+		all = []any{s.Type}
+	}
+	for _, one := range all {
+		switch one {
+		case "integer", "number":
+			types = append(types, "number")
+		case "string", "boolean", "null":
+			types = append(types, one.(string))
+		case "array":
+			types = append(types, "("+s.Items.typeOf(named)+")[]")
+		case "object":
+			types = append(types, "Record<string, unknown>")
+		default:
+			types = append(types, "unknown")
+		}
+	}
+	return strings.Join(types, " | ")
+}
+
+// types are the schemas as TypeScript, and what to do about links that failed, by its code.
+func types(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("../testdata/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described struct {
+		Components struct{ Schemas map[string]schema }
+	}
+	if err := json.Unmarshal(data, &described); err != nil {
+		t.Fatal(err)
+	}
+	wanted, written := slices.Clone(roots), map[string]string{}
+	for len(wanted) > 0 {
+		name := wanted[0]
+		wanted = wanted[1:]
+		if _, done := written[name]; done {
+			continue
+		}
+		s, known := described.Components.Schemas[name]
+		if !known {
+			t.Fatalf("the description has no schema %s", name)
+		}
+		var text strings.Builder
+		fmt.Fprintf(&text, "export interface %s {\n", name)
+		for _, member := range slices.Sorted(maps.Keys(s.Properties)) {
+			mark := "?"
+			if slices.Contains(s.Required, member) {
+				mark = ""
+			}
+			fmt.Fprintf(&text, "  %s%s: %s;\n", member, mark,
+				s.Properties[member].typeOf(func(n string) { wanted = append(wanted, n) }))
+		}
+		if s.Additional == true {
+			text.WriteString("  [member: string]: unknown;\n")
+		}
+		text.WriteString("}\n")
+		written[name] = text.String()
+	}
+	out := "// Made of the API's description and the error catalogue by " +
+		"go test ./apiserver/portal -update.\n"
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		out += "\n" + written[name]
+	}
+	out += "\n/** Why links fail, by the code, and what to do about it. */\n" +
+		"export const failures: Record<string, { title: string; advice: string }> = {\n"
+	codes := fault.Catalog()
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		if said := fault.Advice(code); said != "" {
+			out += fmt.Sprintf("  %s: {\n    title: %q,\n    advice: %q,\n  },\n", code,
+				codes[code].Title, said)
+		}
+	}
+	return out + "};\n"
+}
+
+// TestTypesAreAsDescribed holds the types that the portal knows to the API's description.
+func TestTypesAreAsDescribed(t *testing.T) {
+	const path = "web/schema.gen.ts"
+	want := types(t)
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(kept) != want {
+		t.Errorf("%s is not what the description makes: run go test ./apiserver/portal -update",
+			path)
+	}
+}

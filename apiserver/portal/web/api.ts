@@ -1,0 +1,91 @@
+// The API, as the portal calls it. No rule of the product is here: what is refused is told.
+import type { Problem } from "./schema.gen";
+import { texts } from "./texts";
+
+/** A refusal, or that nobody answers. */
+export class Refused extends Error {
+  constructor(readonly code: string, detail: string, readonly correlationId = "",
+    readonly retryAfter = 0) {
+    super(detail);
+  }
+
+  /** What to do about it. */
+  get todo(): string {
+    if (this.retryAfter > 0) {
+      return texts.wait(String(this.retryAfter));
+    }
+    return texts.todo[this.code] ?? texts.todoElse;
+  }
+}
+
+type Query = Record<string, string | number | boolean | undefined>;
+
+/** An address of the API with what stands in its query; undefined is left out. */
+export function apiAddress(path: string, query: Query = {}): string {
+  const said = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) {
+      said.set(name, String(value));
+    }
+  }
+  const text = said.toString();
+  return path + (text && "?" + text);
+}
+
+/** A key under which a call is done once, however often it is sent. */
+export const newKey = () => crypto.randomUUID();
+
+interface Options {
+  query?: Query;
+  body?: unknown;
+  key?: string;
+  signal?: AbortSignal;
+}
+
+/** Calls the API. Who has no session any more is led to sign in, and back. */
+export async function call<T>(method: string, path: string, options: Options = {}): Promise<T> {
+  const headers: Record<string, string> = {};
+  if (options.body !== undefined) {
+    headers["Content-Type"] = "application/json";
+  }
+  if (options.key) {
+    headers["Idempotency-Key"] = options.key;
+  }
+  let answer: Response;
+  try {
+    answer = await fetch(apiAddress(path, options.query), { method, headers,
+      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      signal: options.signal });
+  } catch (error) {
+    if (options.signal?.aborted) {
+      throw error;
+    }
+    throw new Refused("network", texts.network);
+  }
+  if (answer.status === 401) {
+    signIn();
+  }
+  if (!answer.ok) {
+    throw await refusal(answer);
+  }
+  return (answer.status === 204 ? undefined : await answer.json()) as T;
+}
+
+async function refusal(answer: Response): Promise<Refused> {
+  const retryAfter = Number(answer.headers.get("Retry-After")) || 0;
+  try {
+    const problem = await answer.json() as Problem;
+    const items = problem.errors.map((item) =>
+      item.field ? `${item.field}: ${item.message}` : item.message);
+    return new Refused(problem.code, items.join(" ") || problem.detail, problem.correlationId,
+      retryAfter);
+  } catch {
+    return new Refused("network", texts.network, "", retryAfter);
+  }
+}
+
+/** Leads to the sign-in page, and back to where the page is. */
+export function signIn(): void {
+  const next = new URLSearchParams({ next: location.pathname + location.search });
+  location.assign("/sign-in?" + next);
+}

@@ -1,0 +1,74 @@
+// What a person is about to launch. It lives as long as the browser's tab, over reloads, too.
+import { effect, signal } from "@preact/signals";
+import type { RunEstimate, Scraper, ScraperProposal } from "./schema.gen";
+
+/** What is about to be launched. */
+export interface Draft {
+  text: string; // as it was entered
+  addresses: string[];
+  group?: string; // that stores the rows
+  name: string; // of the scraper
+  proposals?: ScraperProposal[];
+  scraper?: Scraper; // that was saved
+  estimate?: RunEstimate;
+  cap?: string; // as it was entered
+  // Keys under which the calls are done once.
+  groupKey: string;
+  saveKey: string;
+  launchKey: string;
+}
+
+const place = "shoal-draft";
+
+function read(): Draft | undefined {
+  try {
+    return JSON.parse(sessionStorage.getItem(place) ?? "null") ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The draft of this tab. */
+export const draft = signal<Draft | undefined>(read());
+
+/** Whether a reload finds the draft again. */
+export const kept = signal(true);
+
+effect(() => {
+  try {
+    if (draft.value) {
+      sessionStorage.setItem(place, JSON.stringify(draft.value));
+    } else {
+      sessionStorage.removeItem(place);
+    }
+    kept.value = true;
+  } catch { // it is larger than what browsers keep
+    sessionStorage.removeItem(place);
+    kept.value = false;
+  }
+});
+
+/** The addresses of a text, one a line, and the first line that is none. */
+export function readAddresses(text: string): { addresses: string[]; bad?: string } {
+  const addresses: string[] = [];
+  for (const line of text.split(/[\r\n]+/)) {
+    const said = line.trim();
+    if (said === "" || said.startsWith("#")) {
+      continue;
+    }
+    if (!/^https?:\/\/[^\s/]/i.test(said) || !URL.canParse(said)) {
+      return { addresses, bad: said };
+    }
+    addresses.push(said);
+  }
+  return { addresses };
+}
+
+/** A name for the scraper of an address, which no other one has. */
+export function newName(from: string): string {
+  const now = new Date();
+  const two = (n: number) => String(n).padStart(2, "0");
+  return `${new URL(from).host} ${now.getFullYear()}-${two(now.getMonth() + 1)}-`
+    + `${two(now.getDate())} ${two(now.getHours())}:${two(now.getMinutes())}:`
+    + two(now.getSeconds());
+}

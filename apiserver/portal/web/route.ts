@@ -1,0 +1,45 @@
+// Where the page is. An address names all that is shown, so that a reload shows the same.
+import { signal } from "@preact/signals";
+
+const root = "/portal";
+
+/** The place, below the portal, and the query behind it. */
+export const place = signal(read());
+
+function read(): { path: string; query: URLSearchParams } {
+  const path = location.pathname.slice(root.length).replace(/\/+$/, "") || "/";
+  return { path, query: new URLSearchParams(location.search) };
+}
+
+/** The address of a place. */
+export function address(path: string, query?: Record<string, string>): string {
+  const said = query ? new URLSearchParams(query).toString() : "";
+  return root + (path === "/" ? "" : path) + (said && "?" + said);
+}
+
+/** Goes to a place. Where only the query changes, the history keeps one entry. */
+export function go(to: string, replace = false): void {
+  if (replace) {
+    history.replaceState(null, "", to);
+  } else {
+    history.pushState(null, "", to);
+    scrollTo(0, 0);
+  }
+  place.value = read();
+}
+
+/** Takes clicks on links to places, and the browser's way back. */
+export function follow(): void {
+  addEventListener("popstate", () => { place.value = read(); });
+  addEventListener("click", (event) => {
+    const link = (event.target as Element).closest?.("a");
+    if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey
+      || event.shiftKey || event.altKey || link.target || link.hasAttribute("download")
+      || link.origin !== location.origin || link.hash
+      || !(link.pathname === root || link.pathname.startsWith(root + "/"))) {
+      return;
+    }
+    event.preventDefault();
+    go(link.pathname + link.search);
+  });
+}

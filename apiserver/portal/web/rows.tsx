@@ -1,0 +1,222 @@
+// Rows of a group: a table that has in memory what is seen, however many there are.
+import { signal, useSignal, type Signal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { Group } from "./schema.gen";
+import { apiAddress, call } from "./api";
+import { resynced, Shown, Trouble, useLoaded } from "./load";
+import { address, go, place } from "./route";
+import { count, Scraped, when } from "./show";
+import { fieldsOf } from "./start";
+import { texts } from "./texts";
+import { RowReader, type Wanted } from "./reader";
+
+/** The groups. */
+export function Groups() {
+  const read = useLoaded((s) => call<Group[]>("GET", "/api/scraper/group/list", { signal: s }),
+    [resynced.value]);
+  return <>
+    <h1 tabIndex={-1}>{texts.groupsTitle}</h1>
+    <Shown of={read}>{(groups) => groups.length === 0
+      ? <p>{texts.groupsNone} <a href={address("/")}>{texts.startTitle}</a></p>
+      : <div class="scroll" tabIndex={0} role="region" aria-label={texts.groupsCaption}><table>
+        <caption class="unseen">{texts.groupsCaption}</caption>
+        <thead><tr><th scope="col">{texts.group}</th>
+          <th scope="col" class="n">{texts.scrapers}</th><th scope="col">{texts.made}</th></tr>
+        </thead>
+        <tbody>{groups.map((g) => <tr key={g.id}>
+          <td><a href={address(`/rows/${g.id}`)}><Scraped value={g.name} most={100} /></a></td>
+          <td class="n">{count(g.scraperCount)}</td><td>{when(g.createdAt)}</td></tr>)}</tbody>
+      </table></div>}</Shown>
+  </>;
+}
+
+/** What the address asks for. */
+function wanted(group: string): Wanted {
+  const query = place.value.query;
+  const said = (name: string) => query.get(name) ?? "";
+  return { group, job: said("job"), field: said("field"), op: said("op") || "eq",
+    value: said("value"), sort: said("sort"), descending: said("desc") === "yes" };
+}
+
+/** Has the address ask for something else, too. */
+function ask(change: Record<string, string>): void {
+  const query = new URLSearchParams(place.value.query);
+  for (const [name, value] of Object.entries(change)) {
+    if (value) {
+      query.set(name, value);
+    } else {
+      query.delete(name);
+    }
+  }
+  go(address(place.value.path, Object.fromEntries(query)), true);
+}
+
+/** The rows of a group. */
+export function Rows(props: { group: string }) {
+  const want = wanted(props.group);
+  const reason = JSON.stringify(want);
+  const reader = useMemo(() => new RowReader(want), [reason, resynced.value]);
+  const groups = useLoaded((s) => call<Group[]>("GET", "/api/scraper/group/list", { signal: s }),
+    []);
+  const name = groups.value?.find((g) => g.id === props.group)?.name ?? "";
+  // What was seen of fields stays while the rows are filtered: some may have none then.
+  const seen = useMemo(() => signal<string[]>([]), [props.group]);
+  useEffect(() => {
+    void reader.need(0);
+    return () => reader.end();
+  }, [reader]);
+  const fields = fieldsOf([], [...new Set([...seen.value, ...reader.fields.value])]);
+  useEffect(() => {
+    if (fields.length > seen.value.length) {
+      seen.value = fields;
+    }
+  });
+  const hidden = new Set((place.value.query.get("hide") ?? "").split("\n").filter(Boolean));
+  const columns = fields.filter((f) => !hidden.has(f));
+  const n = reader.known.value;
+  return <>
+    <h1 tabIndex={-1}>{texts.rowsTitle} <bdi>{name}</bdi></h1>
+    {want.job && <p>{texts.rowsOfRun}{" "}
+      <a href={address(place.value.path)}>{texts.rowsOfAll}</a></p>}
+    <Choice want={want} fields={fields} hidden={hidden} reader={reader} />
+    {reader.error.value && <Trouble error={reader.error.value}
+      again={() => void reader.need(reader.known.value)} />}
+    <p role="status">{!reader.begun.value ? texts.loading : n === 0 ? texts.rowsNone
+      : texts.rowsKnown(count(n), reader.more.value)}</p>
+    {n > 0 && <Table reader={reader} columns={columns} />}
+    {reader.cut.value && <p class="note">{texts.rowsCut}</p>}
+  </>;
+}
+
+const formats = ["csv", "xlsx", "jsonl", "parquet"];
+
+function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
+  reader: RowReader; }) {
+  const { want, fields, hidden, reader } = props;
+  const options = fields.map((f) => <option key={f} value={f}>{f}</option>);
+  const apply = (event: SubmitEvent) => {
+    event.preventDefault();
+    const said = new FormData(event.currentTarget as HTMLFormElement);
+    const text = (name: string) => String(said.get(name) ?? "");
+    ask({ field: text("field"), op: text("field") && text("op"),
+      value: text("field") && text("value") });
+  };
+  const toggle = (field: string, on: boolean) => {
+    const off = new Set(hidden);
+    if (on) {
+      off.delete(field);
+    } else {
+      off.add(field);
+    }
+    ask({ hide: [...off].join("\n") });
+  };
+  const shown = fields.filter((f) => !hidden.has(f));
+  return <div class="choice">
+    <form class="filter" onSubmit={apply} key={`${want.field} ${want.op} ${want.value}`}>
+      <div><label for="field">{texts.filterField}</label>
+        <select id="field" name="field" value={want.field}>
+          <option value="">{texts.filterClear}</option>
+          {want.field && !fields.includes(want.field)
+            && <option value={want.field}>{want.field}</option>}
+          {options}</select></div>
+      <div><label for="op">{texts.filterOp}</label>
+        <select id="op" name="op" value={want.op}>
+          {Object.entries(texts.ops).map(([op, text]) =>
+            <option key={op} value={op}>{text}</option>)}</select></div>
+      <div><label for="value">{texts.filterValue}</label>
+        <input id="value" name="value" defaultValue={want.value} autocomplete="off" /></div>
+      <button class="second">{texts.filterSet}</button>
+    </form>
+    <div class="filter">
+      <div><label for="sort">{texts.sort}</label>
+        <select id="sort" value={want.sort}
+          onChange={(e) => ask({ sort: e.currentTarget.value })}>
+          <option value="">{texts.sortNone}</option>
+          {want.sort && !fields.includes(want.sort)
+            && <option value={want.sort}>{want.sort}</option>}
+          {options}</select></div>
+      {want.sort && <label class="check"><input type="checkbox" checked={want.descending}
+        onChange={(e) => ask({ desc: e.currentTarget.checked ? "yes" : "" })} />
+      {texts.sortDesc}</label>}
+      <details><summary>{texts.columns}</summary>
+        <fieldset><legend class="unseen">{texts.columns}</legend>
+          {fields.map((f) => <label class="check" key={f}>
+            <input type="checkbox" checked={!hidden.has(f)}
+              onChange={(e) => toggle(f, e.currentTarget.checked)} />
+            <Scraped value={f} most={60} /></label>)}</fieldset></details>
+      <details><summary>{texts.exported}</summary>
+        <ul class="links">{formats.map((format) => <li key={format}>
+          <a download href={apiAddress("/api/scraper/data/export", { ...reader.query, format,
+            fields: hidden.size > 0 ? shown.join(",") : undefined })}>
+            {format}</a></li>)}</ul></details>
+    </div>
+  </div>;
+}
+
+const height = 36; // of a row, in pixels; app.css has the same
+const spare = 10; // rows above and below what is seen
+
+function Table(props: { reader: RowReader; columns: string[] }) {
+  const { reader, columns } = props;
+  const top = useSignal(0);
+  const room = useSignal(600);
+  const box = useRef<HTMLDivElement>(null);
+  const open = useSignal<number | undefined>(undefined);
+  useEffect(() => {
+    const watch = new ResizeObserver(() => { room.value = box.current?.clientHeight ?? 600; });
+    watch.observe(box.current!);
+    return () => watch.disconnect();
+  }, []);
+  const n = reader.known.value;
+  const first = Math.max(0, Math.floor(top.value / height) - spare);
+  const last = Math.min(n, Math.ceil((top.value + room.value) / height) + spare);
+  useEffect(() => {
+    void reader.need(first);
+    void reader.need(last);
+  }, [reader, first, last, n]);
+  reader.changed.value; // rows that have come are shown
+  const lines = [];
+  for (let i = first; i < last; i++) {
+    const row = reader.row(i);
+    lines.push(<tr key={i} aria-rowindex={i + 2}>
+      <th scope="row" class="n"><button type="button" class="plain" disabled={!row}
+        aria-label={`${texts.rowDetails}: ${count(i + 1)}`}
+        onClick={() => { open.value = i; }}>{count(i + 1)}</button></th>
+      {columns.map((c) => <td key={c}>{row && <Scraped value={row[c]} />}</td>)}
+    </tr>);
+  }
+  return <>
+    <div class="scroll rows" ref={box} tabIndex={0} role="region" aria-label={texts.rowsRegion}
+      onScroll={(e) => { top.value = e.currentTarget.scrollTop; }}>
+      <table aria-rowcount={reader.more.value ? -1 : n + 1}>
+        <thead><tr aria-rowindex={1}><th scope="col" class="n">{texts.rowNumber}</th>
+          {columns.map((c) => <th scope="col" key={c}><Scraped value={c} most={60} /></th>)}
+        </tr></thead>
+        <tbody>
+          <tr class="gap" aria-hidden="true"><td style={{ height: `${first * height}px` }} /></tr>
+          {lines}
+          <tr class="gap" aria-hidden="true">
+            <td style={{ height: `${(n - last) * height}px` }} /></tr>
+        </tbody>
+      </table>
+    </div>
+    {open.value !== undefined && <Details reader={reader} index={open as Signal<number>}
+      close={() => { open.value = undefined; }} />}
+  </>;
+}
+
+const mostOfValue = 20_000; // characters
+
+/** All of a row, in a dialog that the browser keeps the focus in. */
+function Details(props: { reader: RowReader; index: Signal<number>; close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const row = props.reader.row(props.index.value) ?? {};
+  return <dialog ref={dialog} aria-label={texts.rowDetails} onClose={props.close}>
+    <h2>{texts.rowDetails}</h2>
+    <dl class="all">{Object.entries(row).map(([name, value]) => <div key={name}>
+      <dt><Scraped value={name} /></dt>
+      <dd><Scraped value={value} most={mostOfValue} lines /></dd></div>)}</dl>
+    <button type="button" onClick={() => dialog.current?.close()}>{texts.close}</button>
+  </dialog>;
+}

@@ -1,0 +1,228 @@
+// Runs: the history, and one of them while it is under way.
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { failures, type Job, type JobCursorPage, type JobPage, type LinkError, type Scraper,
+  type ScraperCursorPage } from "./schema.gen";
+import { call, newKey, type Refused } from "./api";
+import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
+import { address } from "./route";
+import { about, count, duration, Fact, money, Scraped, when } from "./show";
+import { progress } from "./store";
+import { texts } from "./texts";
+
+const names = { most: 1_000 }; // of scrapers that are asked for
+
+/** The names of scrapers, by their id; one without is shown by its id. */
+function useNames(): Map<string, string> {
+  const read = useLoaded(async (signal) => {
+    const known = new Map<string, string>();
+    let cursor: string | undefined;
+    do {
+      const page: ScraperCursorPage = await call("GET", "/api/scraper/list",
+        { query: { cursor }, signal });
+      page.items.forEach((s) => known.set(s.id, s.name));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor && known.size < names.most);
+    return known;
+  }, [resynced.value]);
+  return read.value ?? new Map();
+}
+
+/** A run with what the stream has told of it since. */
+function newest(job: Job): Job & { pagesPerSecond: number } {
+  const told = progress.value.get(job.id);
+  if (!told || told.totalRequests < job.totalRequests) {
+    return { ...job, pagesPerSecond: 0 };
+  }
+  const over = told.state !== "RUNNING";
+  return { ...job, state: over ? told.state : job.state === "PENDING" && told.totalRequests === 0
+    ? "PENDING" : "RUNNING",
+  itemsQuantity: told.itemsQuantity, totalRequests: told.totalRequests,
+  successLinks: told.successLinks, errorLinks: told.errorLinks, totalLinks: told.totalLinks,
+  deliveredPages: told.deliveredPages, chargedMicros: told.chargedMicros,
+  duration: told.duration ?? job.duration, stopReason: told.stopReason ?? job.stopReason,
+  errorMessage: told.errorMessage ?? job.errorMessage, pagesPerSecond: told.pagesPerSecond };
+}
+
+const isOver = (state: string) => state !== "PENDING" && state !== "RUNNING";
+
+function State(props: { state: string }) {
+  return <span class={`state ${props.state.toLowerCase()}`}>
+    {texts.states[props.state] ?? props.state}</span>;
+}
+
+const cost = (micros: number | null) => micros === null ? "–" : money(micros);
+
+/** A table of runs. */
+export function RunTable(props: { runs: Job[] }) {
+  const known = useNames();
+  return <div class="scroll" tabIndex={0} role="region" aria-label={texts.runsCaption}>
+    <table class="runs">
+      <caption class="unseen">{texts.runsCaption}</caption>
+      <thead><tr>
+        <th scope="col">{texts.started}</th><th scope="col">{texts.scraper}</th>
+        <th scope="col">{texts.state}</th><th scope="col" class="n">{texts.rows}</th>
+        <th scope="col" class="n">{texts.pages}</th><th scope="col" class="n">{texts.failed}</th>
+        <th scope="col" class="n">{texts.cost}</th>
+      </tr></thead>
+      <tbody>{props.runs.map((one) => {
+        const run = newest(one);
+        return <tr key={run.id}>
+          <td><a href={address(`/runs/${run.scraperId}/${run.id}`)}>
+            {when(run.started ?? run.queued)}</a></td>
+          <td><Scraped value={known.get(run.scraperId) ?? run.scraperId} most={60} /></td>
+          <td><State state={run.state} /></td>
+          <td class="n"><a href={address(`/rows/${run.groupId}`, { job: run.id })}>
+            {count(run.itemsQuantity)}</a></td>
+          <td class="n">{count(run.deliveredPages)}</td>
+          <td class="n">{count(run.errorLinks)}</td>
+          <td class="n">{cost(run.chargedMicros)}</td>
+        </tr>;
+      })}</tbody>
+    </table>
+  </div>;
+}
+
+/** The history. */
+export function Runs() {
+  const more = useSignal<Job[]>([]);
+  const next = useSignal<string | null | undefined>(undefined);
+  const error = useSignal<Refused | undefined>(undefined);
+  const ask = (cursor?: string, signal?: AbortSignal) =>
+    call<JobCursorPage>("GET", "/api/scraper/load-history/all",
+      { query: { limit: 50, cursor }, signal });
+  const first = useLoaded(async (signal) => {
+    const page = await ask(undefined, signal);
+    more.value = [];
+    next.value = page.nextCursor;
+    return page;
+  }, [resynced.value]);
+  const readOn = async () => {
+    try {
+      const page = await ask(next.value ?? undefined);
+      more.value = [...more.value, ...page.items];
+      next.value = page.nextCursor;
+      error.value = undefined;
+    } catch (e) {
+      error.value = refused(e);
+    }
+  };
+  return <>
+    <h1 tabIndex={-1}>{texts.runsTitle}</h1>
+    <Shown of={first}>{(page) => page.items.length === 0
+      ? <p>{texts.runsNone} <a href={address("/")}>{texts.startTitle}</a></p>
+      : <RunTable runs={[...page.items, ...more.value]} />}</Shown>
+    {error.value && <Trouble error={error.value} />}
+    {next.value && <button type="button" class="second" onClick={() => void readOn()}>
+      {texts.more}</button>}
+  </>;
+}
+
+/** One run. The API lists those of a scraper; the newest 200 are looked through. */
+export function Run(props: { scraper: string; job: string }) {
+  const read = useLoaded(async (signal) => {
+    const filters = JSON.stringify({ scraperId: props.scraper });
+    const [page, scraper] = await Promise.all([
+      call<JobPage>("GET", "/api/scraper/load-history", { query: { filters, size: 200 }, signal }),
+      call<Scraper>("GET", `/api/scraper/${encodeURIComponent(props.scraper)}`, { signal })]);
+    const job = page.content.find((one) => one.id === props.job);
+    return job && { job, name: scraper.name };
+  }, [props.job, resynced.value]);
+  return <>
+    <h1 tabIndex={-1}>{texts.runTitle}</h1>
+    <Shown of={read}>{(found) => found
+      ? <OneRun job={newest(found.job)} name={found.name} />
+      : <p>{texts.runMissing} <a href={address("/runs")}>{texts.allRuns}</a></p>}</Shown>
+  </>;
+}
+
+function OneRun(props: { job: ReturnType<typeof newest>; name: string }) {
+  const { job } = props;
+  const done = job.successLinks + job.errorLinks;
+  const over = isOver(job.state);
+  const error = useSignal<Refused | undefined>(undefined);
+  const busy = useSignal(false);
+  const stop = async () => {
+    busy.value = true;
+    error.value = undefined;
+    await call("POST", `/api/scraper/${job.scraperId}/stop`, { key: newKey() })
+      .then(() => { resynced.value++; }, (e: unknown) => { error.value = refused(e); });
+    busy.value = false;
+  };
+  return <>
+    <p class="lead"><Scraped value={props.name} /></p>
+    <p role="status"><State state={job.state} />
+      {job.stopReason && <span> {texts.stopReasons[job.stopReason] ?? job.stopReason}</span>}</p>
+    {job.errorMessage && <p class="trouble"><Scraped value={job.errorMessage} most={500} /></p>}
+    <label for="progress">{texts.progress}: {texts.linksOf(count(done), count(job.totalLinks))}
+    </label>
+    <progress id="progress" value={done} max={Math.max(1, job.totalLinks)} />
+    <dl class="facts">
+      <Fact name={texts.rows}>{count(job.itemsQuantity)}</Fact>
+      <Fact name={texts.pages}>{count(job.deliveredPages)}</Fact>
+      <Fact name={texts.failed}>{count(job.errorLinks)}</Fact>
+      {over ? <Fact name={texts.took}>{duration(job.duration)}</Fact>
+        : <Fact name={texts.rate}>{about(job.pagesPerSecond)}</Fact>}
+      <Fact name={over ? texts.cost : texts.costSoFar}>{cost(job.chargedMicros)}</Fact>
+      <Fact name={texts.capOf}>
+        {job.maxChargeMicros === null ? texts.noCap : money(job.maxChargeMicros)}</Fact>
+      <Fact name={texts.started}>{when(job.started ?? job.queued)}</Fact>
+    </dl>
+    {error.value && <Trouble error={error.value} />}
+    <p class="actions">
+      {!over && <button type="button" class="danger" disabled={busy.value}
+        onClick={() => void stop()}>{texts.stop}</button>}
+      <a class="button" href={address(`/rows/${job.groupId}`, { job: job.id })}>
+        {texts.seeRows}</a>
+    </p>
+    <p role="status">{busy.value && !over && texts.stopping}</p>
+    <Failures job={job} over={over} />
+  </>;
+}
+
+const errors = { most: 1_000, every: 3_000 };
+
+/** Errors of a run by kind. They are read again at most every 3 s while there come more. */
+function Failures(props: { job: Job; over: boolean }) {
+  const { job, over } = props;
+  const asked = useSignal(job.errorLinks);
+  useEffect(() => {
+    if (asked.value === job.errorLinks) {
+      return;
+    }
+    const timer = setTimeout(() => { asked.value = job.errorLinks; }, over ? 0 : errors.every);
+    return () => clearTimeout(timer);
+  }, [job.errorLinks === asked.value, over]);
+  const read = useLoaded(async (signal) => asked.value === 0 ? [] : call<LinkError[]>("GET",
+    `/api/scraper/load-history/group/${job.groupId}/job/${job.id}/errors`,
+    { query: { limit: errors.most }, signal }), [job.id, asked.value, over]);
+  return <section>
+    <h2>{texts.errorsTitle}</h2>
+    <Shown of={read}>{(all) => all.length === 0 ? <p>{texts.errorsNone}</p> : <>
+      {all.length === errors.most && <p class="hint">{texts.errorsFirst(count(errors.most))}</p>}
+      <FailureTable errors={all} /></>}</Shown>
+  </section>;
+}
+
+function FailureTable(props: { errors: LinkError[] }) {
+  const kinds = new Map<string, { first: LinkError; n: number }>();
+  for (const one of props.errors) {
+    const kind = `${one.code} ${one.status ?? ""}`;
+    const known = kinds.get(kind);
+    kinds.set(kind, { first: known?.first ?? one, n: (known?.n ?? 0) + 1 });
+  }
+  return <div class="scroll" tabIndex={0} role="region" aria-label={texts.errorsCaption}><table>
+    <caption class="unseen">{texts.errorsCaption}</caption>
+    <thead><tr><th scope="col">{texts.errorKind}</th>
+      <th scope="col" class="n">{texts.errorCount}</th><th scope="col">{texts.errorHow}</th>
+      <th scope="col">{texts.errorExample}</th></tr></thead>
+    <tbody>{[...kinds].sort((a, b) => b[1].n - a[1].n).map(([kind, { first, n }]) => {
+      const known = failures[first.code];
+      return <tr key={kind}>
+        <td>{known?.title ?? first.code}{first.status ? ` (${first.status})` : ""}</td>
+        <td class="n">{count(n)}</td>
+        <td class="wide">{known?.advice ?? <Scraped value={first.error} />}</td>
+        <td><Scraped value={first.url} most={100} /></td>
+      </tr>;
+    })}</tbody></table></div>;
+}

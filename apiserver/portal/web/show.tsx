@@ -1,0 +1,86 @@
+// How values are shown: numbers, money and dates by the browser's locale, and scraped text as text.
+import type { ComponentChildren } from "preact";
+
+const locale = navigator.languages as string[];
+const whole = new Intl.NumberFormat(locale);
+const short = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
+const time = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+
+/** A whole number. */
+export const count = (n: number) => whole.format(n);
+
+/** A number with one digit behind the point. */
+export const about = (n: number) => short.format(n);
+
+/** An amount in micros, millionths of a euro, with as many digits as it has, up to six. */
+export function money(micros: number, currency = "EUR"): string {
+  return new Intl.NumberFormat(locale, { style: "currency", currency, minimumFractionDigits: 2,
+    maximumFractionDigits: 6 }).format(micros / 1e6);
+}
+
+/** A time of the API; "–" for none. */
+export const when = (text: string | null | undefined) =>
+  text ? time.format(new Date(text)) : "–";
+
+/** Milliseconds, as minutes and seconds. */
+export function duration(ms: number | null | undefined): string {
+  if (ms == null) {
+    return "–";
+  }
+  const seconds = Math.round(ms / 1000);
+  return seconds < 60 ? `${about(ms / 1000)} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+/** An amount that a person has entered, in micros; undefined: none, NaN: no amount. */
+export function parseMoney(text: string): number | undefined {
+  const said = text.trim().replace(/\s|€/g, "");
+  if (said === "") {
+    return undefined;
+  }
+  return /^\d{1,9}([.,]\d{1,6})?$/.test(said)
+    ? Math.round(Number(said.replace(",", ".")) * 1e6) : NaN;
+}
+
+// What moves other text about (bidirectional controls) or is not seen at all.
+const hidden = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+
+function symbol(c: string): string {
+  const code = c.charCodeAt(0);
+  if (code < 0x20) {
+    return String.fromCharCode(0x2400 + code);
+  }
+  return code === 0x7f ? "\u2421" : `\u27e8U+${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
+}
+
+/** Scraped text as one can see it: what has no shape of its own is a symbol. */
+export function visible(text: string, most: number, lines = false): string {
+  let cut = text;
+  if (text.length > most) {
+    const half = /[\ud800-\udbff]$/.test(text.slice(0, most)) ? most - 1 : most; // of a pair
+    cut = text.slice(0, half);
+  }
+  const shown = cut.replace(hidden, (c) => lines && c === "\n" ? c : symbol(c));
+  return text.length > cut.length ? `${shown} … (+${count(text.length - cut.length)})` : shown;
+}
+
+/** A value of a row as text. A number stays as it is: it may be a year or an id. */
+export function asText(value: unknown): string {
+  if (value === null || value === undefined) {
+    return "";
+  }
+  return typeof value === "string" ? value
+    : typeof value === "number" ? String(value) : JSON.stringify(value);
+}
+
+
+/** Scraped text, isolated: it changes neither the direction nor the shape of what is around it. */
+export function Scraped(props: { value: unknown; most?: number; lines?: boolean }) {
+  return <bdi class="scraped">
+    {visible(asText(props.value), props.most ?? 200, props.lines)}
+  </bdi>;
+}
+
+/** A name and its value, of a list of them. */
+export function Fact(props: { name: string; children: ComponentChildren }) {
+  return <div class="fact"><dt>{props.name}</dt><dd>{props.children}</dd></div>;
+}

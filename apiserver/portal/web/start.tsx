@@ -1,0 +1,261 @@
+// From addresses to a run: three pages, a click each.
+import { useSignal } from "@preact/signals";
+import type { Group, JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, RunEstimate,
+  Scraper, ScraperProposal, URLPreviewInput } from "./schema.gen";
+import { call, newKey, type Refused } from "./api";
+import { draft, kept, newName, readAddresses } from "./draft";
+import { refused, resynced, Trouble, useLoaded } from "./load";
+import { address, go } from "./route";
+import { RunTable } from "./runs";
+import { count, Fact, money, parseMoney, Scraped } from "./show";
+import { texts } from "./texts";
+
+const firstGroup = "Portal";
+
+/** The group that stores the rows: the customer's first one, which is made where there is none. */
+async function groupFor(key: string): Promise<string> {
+  const groups = await call<Group[]>("GET", "/api/scraper/group/list");
+  if (groups.length > 0) {
+    return groups[0]!.id;
+  }
+  return (await call<Group>("PUT", "/api/scraper/group",
+    { key, body: { name: firstGroup } })).id;
+}
+
+/** Reads the first address and shows what its page has. */
+async function propose(text: string, addresses: string[]): Promise<void> {
+  const name = newName(addresses[0]!);
+  const groupKey = newKey();
+  draft.value = { text, addresses, name, groupKey, saveKey: newKey(), launchKey: newKey() };
+  const group = await groupFor(groupKey);
+  const body: URLPreviewInput = { name, groupId: group, url: addresses[0]! };
+  const proposals = await call<ScraperProposal[]>("POST", "/api/scraper-simple/url-based",
+    { query: { useCache: true }, body });
+  draft.value = { ...draft.value, group, proposals };
+  go(address("/candidates"));
+}
+
+/** Where a person enters addresses. */
+export function Start() {
+  const text = useSignal(draft.value?.text ?? "");
+  const problem = useSignal<string | { bad: string } | undefined>(undefined);
+  const error = useSignal<Refused | undefined>(undefined);
+  const busy = useSignal(false);
+  const runs = useLoaded((signal) => call<JobCursorPage>("GET", "/api/scraper/load-history/all",
+    { query: { limit: 5 }, signal }), [resynced.value]);
+  const show = async (event?: Event) => {
+    event?.preventDefault();
+    const { addresses, bad } = readAddresses(text.value);
+    problem.value = bad !== undefined ? { bad }
+      : addresses.length === 0 ? texts.addressesNone : undefined;
+    if (problem.value || busy.value) {
+      document.getElementById("addresses")?.focus();
+      return;
+    }
+    error.value = undefined;
+    busy.value = true;
+    await propose(text.value, addresses).catch((e: unknown) => { error.value = refused(e); });
+    busy.value = false;
+  };
+  const wrong = problem.value;
+  return <>
+    <h1 tabIndex={-1}>{texts.startTitle}</h1>
+    {runs.value?.items.length === 0 && <p class="lead">{texts.startEmpty}</p>}
+    <form onSubmit={show} noValidate>
+      <label for="addresses">{texts.addresses}</label>
+      <textarea id="addresses" rows={6} spellcheck={false} autocapitalize="off"
+        placeholder="https://shop.example/list" value={text.value}
+        aria-describedby="addresses-hint addresses-problem" aria-invalid={!!wrong}
+        onInput={(e) => { text.value = e.currentTarget.value; }} />
+      <p class="hint" id="addresses-hint">{texts.addressesHint}</p>
+      <p id="addresses-problem" class={wrong ? "trouble" : ""} role="alert">
+        {wrong && (typeof wrong === "string" ? wrong
+          : <>{texts.addressesBad} <Scraped value={wrong.bad} most={100} /></>)}</p>
+      {!kept.value && <p class="note">{texts.draftTooLarge}</p>}
+      {error.value && <Trouble error={error.value} again={() => void show()} />}
+      <button disabled={busy.value}>{texts.showRows}</button>
+      <p role="status">{busy.value && texts.reading}</p>
+    </form>
+    {runs.error ? <Trouble error={runs.error} again={runs.again} />
+      : runs.value && runs.value.items.length > 0 && <section>
+        <h2>{texts.recentRuns}</h2>
+        <RunTable runs={runs.value.items} />
+        <p><a href={address("/runs")}>{texts.allRuns}</a></p>
+      </section>}
+  </>;
+}
+
+/** The fields of rows, in the order of the recipe and then as they come; not the server's. */
+export function fieldsOf(rows: Record<string, unknown>[], first: string[] = []): string[] {
+  const names = new Set(first);
+  for (const row of rows) {
+    for (const name of Object.keys(row)) {
+      if (!name.startsWith("_")) {
+        names.add(name);
+      }
+    }
+  }
+  return [...names];
+}
+
+const mostShown = { rows: 8, fields: 12 };
+
+function SampleRows(props: { of: ScraperProposal; label: string }) {
+  const rows = props.of.sampleData.slice(0, mostShown.rows);
+  const fields = fieldsOf(rows, props.of.scraperDTO.itemsConfig.map((f) => f.name))
+    .slice(0, mostShown.fields);
+  return <div class="scroll" tabIndex={0} role="region" aria-label={props.label}>
+    <table><thead><tr>
+      {fields.map((name) => <th scope="col" key={name}><Scraped value={name} most={60} /></th>)}
+    </tr></thead><tbody>
+      {rows.map((row, i) => <tr key={i}>
+        {fields.map((name) => <td key={name}><Scraped value={row[name]} most={120} /></td>)}
+      </tr>)}
+    </tbody></table>
+  </div>;
+}
+
+/** Nothing is about to be launched. */
+function NoDraft() {
+  return <><h1 tabIndex={-1}>{texts.launchTitle}</h1>
+    <p>{texts.draftNone} <a href={address("/")}>{texts.navStart}</a></p></>;
+}
+
+/** Saves a proposal and asks what it will cost. */
+async function choose(proposal: ScraperProposal, key: string): Promise<void> {
+  const now = draft.value!;
+  const body = { ...proposal.scraperDTO, name: now.name };
+  const scraper = await call<Scraper>("PUT", "/api/scraper", { key, body });
+  const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`,
+    { query: { links: now.addresses.length > 1 ? now.addresses.length : undefined } });
+  draft.value = { ...now, scraper, estimate };
+  go(address("/launch"));
+}
+
+/** Where a person chooses which rows. */
+export function Candidates() {
+  const error = useSignal<Refused | undefined>(undefined);
+  const busy = useSignal(false);
+  const now = draft.value;
+  if (!now?.proposals) {
+    return <NoDraft />;
+  }
+  const use = async (proposal: ScraperProposal) => {
+    if (busy.value) {
+      return;
+    }
+    busy.value = true;
+    error.value = undefined;
+    await choose(proposal, draft.value!.saveKey)
+      .catch((e: unknown) => { error.value = refused(e); });
+    busy.value = false;
+  };
+  const rename = (name: string) => {
+    draft.value = { ...draft.value!, name, saveKey: newKey() };
+  };
+  return <>
+    <h1 tabIndex={-1}>{texts.candidatesTitle}</h1>
+    <p class="lead">{texts.candidatesOf} <Scraped value={now.addresses[0]} /></p>
+    {now.proposals.length === 0 ? <p class="note">{texts.candidatesNone}</p> : <>
+      <label for="name">{texts.name}</label>
+      <input id="name" value={now.name} maxLength={200}
+        onInput={(e) => rename(e.currentTarget.value)} /></>}
+    {error.value && <Trouble error={error.value} />}
+    <p role="status">{busy.value && texts.using}</p>
+    {now.proposals.map((proposal, i) => {
+      const title = texts.candidate(count(i + 1));
+      return <section class="card" key={i} aria-label={title}>
+        <div class="cardhead"><h2>{title}: {texts.rowsShown(
+          count(Math.min(proposal.sampleData.length, mostShown.rows)))}</h2>
+        <button type="button" disabled={busy.value} aria-label={`${texts.use}: ${title}`}
+          class={i === 0 ? "" : "second"} onClick={() => void use(proposal)}>
+          {texts.use}</button></div>
+        <SampleRows of={proposal} label={texts.rowsOfCandidate(title)} />
+      </section>;
+    })}
+    <p><a href={address("/")}>{texts.back}</a></p>
+  </>;
+}
+
+/** Launches what was chosen, once for a key, and answers where the run is. */
+async function launch(micros: number | undefined): Promise<string> {
+  const now = draft.value!;
+  const scraper = now.scraper!;
+  if (now.addresses.length > 1) {
+    const body: ListRunInput = { groupId: now.group!, name: `${now.name} list`,
+      urls: now.addresses, templateScraperId: scraper.id, maxChargeMicros: micros ?? null };
+    const run = await call<LaunchedListRun>("POST", "/api/scraper/url-list-run",
+      { key: now.launchKey, body });
+    return `/runs/${run.scraperId}/${run.jobId}`;
+  }
+  const run = await call<LaunchedRun>("POST", `/api/scraper/${scraper.id}/run`,
+    { key: now.launchKey, query: { maxChargeMicros: micros } });
+  return `/runs/${run.scraperId}/${run.jobId}`;
+}
+
+function Estimate(props: { of: RunEstimate }) {
+  const { of } = props;
+  return <>
+    <dl class="facts">
+      <Fact name={texts.estimate}>
+        <strong>{money(of.minMicros)}
+          {of.maxMicros > of.minMicros && ` – ${money(of.maxMicros)}`}</strong></Fact>
+      <Fact name={texts.links}>{texts.estimateOf(count(of.links), count(of.pages))}</Fact>
+      <Fact name={texts.balance}>{money(of.balanceMicros)}</Fact>
+    </dl>
+    <p class="hint">{of.runsConsidered > 0 ? texts.estimatePast(count(of.runsConsidered))
+      : texts.estimateAll}</p>
+    {!of.affordable && <p class="note">{texts.unaffordable}</p>}
+  </>;
+}
+
+/** Where a person sees what it costs, and launches. */
+export function Launch() {
+  const error = useSignal<Refused | undefined>(undefined);
+  const problem = useSignal("");
+  const busy = useSignal(false);
+  const now = draft.value;
+  if (!now?.scraper || !now.estimate) {
+    return <NoDraft />;
+  }
+  const cap = now.cap ?? String(now.estimate.maxMicros / 1e6);
+  const start = async (event?: Event) => {
+    event?.preventDefault();
+    const micros = parseMoney(cap);
+    problem.value = Number.isNaN(micros) ? texts.capBad : "";
+    if (problem.value || busy.value) {
+      document.getElementById("cap")?.focus();
+      return;
+    }
+    busy.value = true;
+    error.value = undefined;
+    try {
+      const to = await launch(micros);
+      draft.value = undefined;
+      go(address(to));
+    } catch (e) {
+      error.value = refused(e);
+    }
+    busy.value = false;
+  };
+  const change = (entered: string) => { // another cap is another launch
+    draft.value = { ...draft.value!, cap: entered, launchKey: newKey() };
+  };
+  return <>
+    <h1 tabIndex={-1}>{texts.launchTitle}</h1>
+    <p class="lead"><Scraped value={now.scraper.name} /></p>
+    <Estimate of={now.estimate} />
+    <form onSubmit={start} noValidate>
+      <label for="cap">{texts.cap}</label>
+      <input id="cap" class="short" inputMode="decimal" value={cap} autocomplete="off"
+        aria-describedby="cap-hint cap-problem" aria-invalid={!!problem.value}
+        onInput={(e) => change(e.currentTarget.value)} />
+      <p class="hint" id="cap-hint">{texts.capHint}</p>
+      <p id="cap-problem" class={problem.value ? "trouble" : ""} role="alert">{problem.value}</p>
+      {error.value && <Trouble error={error.value} again={() => void start()} />}
+      <button disabled={busy.value}>{texts.launch}</button>
+      <p role="status">{busy.value && texts.launching}</p>
+    </form>
+    <p><a href={address("/candidates")}>{texts.candidatesTitle}</a></p>
+  </>;
+}

@@ -128,8 +128,7 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 	if most == 0 {
 		most = -1
 	}
-	by := linkOrders[q.By]
-	order := ` ORDER BY ` + by + direction
+	order := linkOrders[q.By] + direction
 	if q.By != rowstore.BySeq {
 		order += `, seq` + direction
 	}
@@ -144,11 +143,14 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 		if err != nil {
 			return err
 		}
-		// The states are looked up of what is left of the page alone.
-		rows, err := conn.QueryContext(ctx, `SELECT seq, hash, url, title, curl, coalesce((SELECT
-			state FROM link_states AS s WHERE s.site = ? AND s.hash = page.hash), 0)
-			FROM (SELECT * FROM site_links WHERE version = ? AND seq >= ?`+order+limit+
-			` OFFSET CAST(? AS INTEGER)) AS page`, q.Site[:], id, q.From, most, q.Offset)
+		// The page is found by what it is sorted by alone. The rest, and the states, are looked up
+		// of what is on it.
+		rows, err := conn.QueryContext(ctx, `SELECT l.seq, l.hash, l.url, l.title, l.curl,
+			coalesce((SELECT state FROM link_states AS s WHERE s.site = ? AND s.hash = l.hash), 0)
+			FROM (SELECT seq FROM site_links WHERE version = ? AND seq >= ? ORDER BY `+order+limit+
+			` OFFSET CAST(? AS INTEGER)) AS page
+			CROSS JOIN site_links AS l ON l.version = ? AND l.seq = page.seq`, q.Site[:], id,
+			q.From, most, q.Offset, id)
 		var link rowstore.SiteLink
 		return each(rows, err, func(rows *sql.Rows) error {
 			var hash int64

@@ -29,7 +29,6 @@ const (
 	shortRests   = 10 * time.Second // how long uploads wait while disks are short
 	advanceEvery = time.Second      // how often the run says how many rows it has
 	knownAtOnce  = 4_096            // page records that are looked for at a time
-	heavyAtOnce  = 1                // heavy uploads that are imported at a time
 )
 
 // gone is why an upload fails whose file is not there.
@@ -120,15 +119,15 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item) (work.Outcome, 
 
 // waits says whether a heavy upload has as many before it as are imported at a time.
 func waits(view *client.View, job ids.ID) bool {
-	before := 0
+	before, most := uint32(0), view.Settings().Uploads.Whole().Heavy
 	view.HeavyImports(func(i *client.Import) bool {
 		if i.Job == job {
 			return false
 		}
 		before++
-		return before < heavyAtOnce
+		return before < most
 	})
-	return before >= heavyAtOnce
+	return before >= most
 }
 
 // keyOf names an upload's file.

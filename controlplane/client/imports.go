@@ -15,6 +15,9 @@ type (
 	AdvanceImport = command.AdvanceImportPayload
 	EndImport     = command.EndImportPayload
 	ForgetImports = command.ForgetImportsPayload
+	// PutUploadLimits sets how long files of a customer may be.
+	PutUploadLimits = command.PutUploadLimitsPayload
+	UploadFigures   = state.UploadFigures
 )
 
 // Bounds of uploads.

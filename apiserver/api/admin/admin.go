@@ -51,6 +51,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.customers(),
 		r.customer(),
 		r.blockCustomer(),
+		r.limitUploads(),
 		r.unblockCustomer(),
 		r.previewRemoveCustomer(),
 		r.removeCustomer(),

@@ -24,6 +24,7 @@ type ServiceSettings struct {
 	Rates                     map[string]string `json:"rates" doc:"How often a credential may make calls of a class, COUNT/PER, where that is not as each server was started with"`
 	CustomerRates             map[string]string `json:"customerRates" doc:"The same for all credentials of a customer together"`
 	SignUpEnabled             bool              `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
+	Uploads                   UploadFigures     `json:"uploads"`
 	Revision                  uint64            `json:"revision" doc:"Of the newest change; 0: nothing was ever set"`
 	ChangedAt                 api.Time          `json:"changedAt"`
 	ChangedBy                 string            `json:"changedBy" doc:"The admin's subject"`
@@ -32,7 +33,8 @@ type ServiceSettings struct {
 func newSettings(s *client.Settings) ServiceSettings {
 	answer := ServiceSettings{WalletBillingEnabled: !s.BillingOff,
 		LowBalanceThresholdMicros: client.LowBalanceMicros, Rates: textsOf(s.Rates),
-		CustomerRates: textsOf(s.CustomerRates), SignUpEnabled: s.SignUp, Revision: s.Revision,
+		CustomerRates: textsOf(s.CustomerRates), SignUpEnabled: s.SignUp,
+		Uploads: newUploadFigures(s), Revision: s.Revision,
 		ChangedAt: api.Time(s.ChangedAt), ChangedBy: s.ChangedBy}
 	if s.Threshold != nil {
 		answer.LowBalanceThresholdMicros = *s.Threshold
@@ -62,6 +64,7 @@ type ServiceSettingsInput struct {
 	Rates                     map[string]string `json:"rates" doc:"All figures of credentials, COUNT/PER by class; a class that is left out is as each server was started with"`
 	CustomerRates             map[string]string `json:"customerRates" doc:"All figures of customers, likewise"`
 	SignUpEnabled             *bool             `json:"signUpEnabled" doc:"People make accounts for themselves at /sign-up, where this service signs people in and sends e-mails"`
+	Uploads                   *UploadFigures    `json:"uploads" doc:"All figures of uploads"`
 	Revision                  uint64            `json:"revision" stamped:"true"`
 	ChangedAt                 api.Time          `json:"changedAt" stamped:"true"`
 	ChangedBy                 string            `json:"changedBy" stamped:"true"`
@@ -132,6 +135,10 @@ func (r Resource) putSettings() *operation.Operation {
 		if on := in.Body.WalletBillingEnabled; on != nil {
 			off := !*on
 			change.BillingOff = &off
+		}
+		if u := in.Body.Uploads; u != nil {
+			change.Uploads = &client.UploadFigures{Heavy: u.MaxHeavyImports,
+				Seconds: u.MaxUploadSeconds, HoldMinutes: u.HoldMinutes}
 		}
 		change.Rates, _ = figuresOf("rates", in.Body.Rates) // they are valid
 		change.CustomerRates, _ = figuresOf("customerRates", in.Body.CustomerRates)

@@ -26,6 +26,8 @@ func TestSettings(t *testing.T) {
 	none := map[string]any{"": map[string]any{"walletBillingEnabled": true,
 		"lowBalanceThresholdMicros": 5_000_000, "rates": map[string]any{},
 		"customerRates": map[string]any{}, "signUpEnabled": false,
+		"uploads": map[string]any{"maxHeavyImports": 1, "maxUploadSeconds": 3600,
+			"holdMinutes": 30},
 		"revision": 0, "changedAt": nil, "changedBy": ""}}
 	get := apitest.Scenario{Name: "get", As: apitest.Admin, Do: "GET " + settingsRoute,
 		Status: 200, Has: none}

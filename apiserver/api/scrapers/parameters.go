@@ -7,12 +7,13 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/upload"
 )
 
 // UploadLimits are the limits of file uploads (specification 8).
 type UploadLimits struct {
-	MaxUploadBytes      UploadSizes `json:"maxUploadBytes" doc:"Largest file, by its form"`
+	MaxUploadBytes      UploadSizes `json:"maxUploadBytes" doc:"Largest file, by its form; the operator may lower it for a customer"`
 	MaxJSONBodyBytes    int64       `json:"maxJsonBodyBytes" doc:"Largest body of a JSON upload"`
 	MaxJSONUploads      int         `json:"maxJsonUploads" doc:"JSON uploads at a time"`
 	MaxColumns          int         `json:"maxColumns"`
@@ -32,25 +33,32 @@ type UploadSizes struct {
 	XLSX  int64 `json:"xlsx"`
 }
 
+// SizesOf are those of a customer.
+func SizesOf(v *client.View, customer string) UploadSizes {
+	return UploadSizes{CSV: limits.UploadBytes(v, customer, upload.CSV),
+		JSONL: limits.UploadBytes(v, customer, upload.JSONL),
+		XLSX:  limits.UploadBytes(v, customer, upload.XLSX)}
+}
+
 // parameters is GET /api/scraper/config/parameters.
 func (Resource) parameters() *operation.Operation {
 	limit := UploadLimits{
-		MaxUploadBytes: UploadSizes{CSV: upload.CSV.MaxBytes(), JSONL: upload.JSONL.MaxBytes(),
-			XLSX: upload.XLSX.MaxBytes()},
 		MaxJSONBodyBytes: upload.MaxJSONBytes, MaxJSONUploads: upload.MaxJSONBodies,
 		MaxColumns: upload.MaxColumns, MaxColumnNameLength: upload.MaxName,
 		MaxCellBytes: upload.MaxCell, MaxRowBytes: upload.MaxRow,
-		MaxNameLength: upload.MaxScraper, MaxHeavyImports: 1,
-		MaxUploadSeconds:    int(upload.MaxTime / time.Second),
+		MaxNameLength:       upload.MaxScraper,
 		MinUploadBitsPerSec: upload.LeastPace,
 	}
 	return operation.Define(operation.Declaration{
 		ID:     "svc_get_config_parameters",
 		Routes: operation.Routes("GET /api/scraper/config/parameters"), Group: group,
-		Summary: "Answers the limits of file uploads",
+		Summary: "Answers the limits of the caller's file uploads",
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
-	}, func(context.Context, *operation.Caller, *struct{}) (UploadLimits, error) {
-		return limit,
-			nil
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (UploadLimits, error) {
+		own := limit
+		own.MaxUploadBytes = SizesOf(from.View, from.Customer)
+		own.MaxHeavyImports = int(from.View.Settings().Uploads.Whole().Heavy)
+		own.MaxUploadSeconds = int(limits.UploadTime(from.View) / time.Second)
+		return own, nil
 	})
 }

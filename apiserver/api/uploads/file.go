@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/blobstore"
@@ -105,17 +106,21 @@ func (f *file) malformed() error {
 				"must be %s, that of the format %s", f.format.MediaTypes()[0], f.format)
 		}
 	}
-	switch most := f.format.MaxBytes(); {
+	switch most := limits.UploadBytes(f.from.View, f.from.Customer, f.format); {
 	case f.check && (f.stream == nil || bytes > 0):
 		return fault.Invalid(fault.InvalidRequest, "check",
 			"stands with an empty body of the file's Content-Type")
-	case f.stream != nil && bytes > most:
-		return fault.New(fault.PayloadTooLarge, "a file of the format %s may have at most %d bytes",
-			f.format, most)
+	case bytes > most && (f.stream != nil || f.format != upload.XLSX):
+		return f.tooLarge(most)
 	case f.Blobs == nil:
 		return fault.New(fault.UploadsNotTaken, "the operator of the service takes no files")
 	}
 	return nil
+}
+
+func (f *file) tooLarge(most int64) error {
+	return fault.New(fault.PayloadTooLarge, "a file of the format %s may have at most %d bytes",
+		f.format, most)
 }
 
 // refused says why the file would not be taken, before any of it has come. The command decides.
@@ -147,12 +152,16 @@ func (f *file) refused(view *client.View) error {
 func (f *file) receive(ctx context.Context) (io.Reader, error) {
 	switch {
 	case f.stream != nil:
-		f.stream.Within(upload.MaxTime)
+		f.stream.Within(limits.UploadTime(f.from.View))
 		return f.stream, f.stream.Receive(ctx, operation.Verbatim)
 	case f.format == upload.XLSX:
 		whole, err := base64.StdEncoding.DecodeString(f.content)
 		if err != nil {
 			return nil, fault.Invalid(fault.BadFormat, "content", "is no Base64")
+		}
+		most := limits.UploadBytes(f.from.View, f.from.Customer, f.format)
+		if int64(len(whole)) > most {
+			return nil, f.tooLarge(most)
 		}
 		return bytes.NewReader(whole), nil
 	}

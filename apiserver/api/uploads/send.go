@@ -51,7 +51,7 @@ func (r Resource) send(json places) *operation.Operation {
 		in *sendRequest) (answer operation.OrNone[SentFile], err error) {
 		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
 			stream: in.Stream, check: in.Check}
-		f.usable = func(v *client.View) error { return idle(v, from.Customer, in.Scraper) }
+		f.usable = func(v *client.View) error { return r.idle(v, from.Customer, in.Scraper) }
 		f.begin.Scraper = in.Scraper
 		begun, err := f.take(ctx)
 		if err != nil || in.Check {
@@ -63,7 +63,7 @@ func (r Resource) send(json places) *operation.Operation {
 }
 
 // idle refuses what is no upload's scraper of the customer, or imports a file.
-func idle(v *client.View, customer string, id ids.ID) error {
+func (r Resource) idle(v *client.View, customer string, id ids.ID) error {
 	scraper, err := ownership.Scraper(v, customer, id, "scraperId")
 	if err != nil {
 		return err
@@ -73,7 +73,10 @@ func idle(v *client.View, customer string, id ids.ID) error {
 			"the scraper is not of the type FILE")
 	}
 	for _, job := range v.OpenJobsOf(id) {
-		return fault.New(fault.AlreadyRunning, "job %s of this scraper is importing a file", job.ID)
+		if !v.Stuck(job.ID, r.Clock.Now().UnixMilli()) {
+			return fault.New(fault.AlreadyRunning, "job %s of this scraper is importing a file",
+				job.ID)
+		}
 	}
 	return nil
 }

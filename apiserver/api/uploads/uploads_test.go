@@ -424,3 +424,61 @@ func TestNoUploadsWithoutABlobStore(t *testing.T) {
 	r := start(t, func(config *apiserver.Config) { config.Blobs = nil })
 	r.Run(t, refused("file", r.first("x", "csv", csv, "a\n"), 404, "uploads_not_taken"))
 }
+
+// An operator lowers how long files of a customer may be, of either kind; others' stay.
+func TestLimitsOfACustomer(t *testing.T) {
+	r := start(t)
+	limit := func(body string) apitest.Scenario {
+		return apitest.Scenario{Name: "limit " + body, As: apitest.Admin, Status: 200, Body: body,
+			Do: "PUT /api/admin/customers/alice/upload-limits"}
+	}
+	parameters := apitest.Scenario{Name: "parameters", As: apitest.Reader, Status: 200,
+		Do: "GET /api/scraper/config/parameters"}
+	lowered := parameters
+	lowered.Has = map[string]any{"maxUploadBytes": map[string]any{"csv": 10, "jsonl": 10,
+		"xlsx": 36_000_000}, "maxHeavyImports": 1, "maxUploadSeconds": 3600}
+	sheet := map[string]any{"name": "s", "format": "xlsx",
+		"content": base64.StdEncoding.EncodeToString(book(t, []any{"a"}))}
+	text, err := json.Marshal(sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asJSON := apitest.Scenario{As: apitest.User, Status: 201, Body: string(text),
+		Do: "POST /api/scraper/group/" + r.group.String() + "/file-scraper"}
+	whole := map[string]any{"csv": 200_000_000, "jsonl": 200_000_000, "xlsx": 36_000_000}
+	set, both := limit(`{"maxBytes":10}`), limit(`{"maxBytes":10,"maxSheetBytes":10}`)
+	set.Has = map[string]any{"csv": 10, "jsonl": 10, "xlsx": 36_000_000}
+	unset := limit(`{}`)
+	unset.Has = map[string]any{"": whole}
+	nobody := limit(`{}`)
+	nobody.Do, nobody.Status, nobody.Code = "PUT /api/admin/customers/nobody/upload-limits", 400,
+		"not_found"
+	mine := limit(`{}`)
+	mine.As, mine.Status, mine.Code = apitest.User, 401, "unauthorized"
+	r.Run(t, set, lowered, r.first("ten", "csv", csv, "a\n1234567\n"),
+		refused("eleven", r.first("eleven", "csv", csv, "a\n12345678\n"), 413,
+			"payload_too_large"),
+		both, refused("a sheet in JSON", asJSON, 413, "payload_too_large"), unset, asJSON, nobody,
+		mine)
+}
+
+// The figures of all uploads are settings.
+func TestSettingsOfUploads(t *testing.T) {
+	r := start(t)
+	put := func(body string, status int, has map[string]any) apitest.Scenario {
+		return apitest.Scenario{Name: body, As: apitest.Admin, Status: status, Has: has,
+			Do: "PUT /api/admin/settings", Body: `{"uploads":` + body + `}`}
+	}
+	made := r.Call(t, r.first("prices", "csv", csv, "a\n1\n"))
+	send := next(made.Text("scraper.id"), "format=csv", csv, "a\n2\n")
+	r.Run(t, put(`{"maxHeavyImports":2,"maxUploadSeconds":60,"holdMinutes":1}`, 200,
+		map[string]any{"uploads.maxHeavyImports": 2, "uploads.holdMinutes": 1}),
+		put(`{"maxUploadSeconds":3601}`, 400, nil), put(`{"maxHeavyImports":17}`, 400, nil),
+		apitest.Scenario{Name: "parameters", As: apitest.Reader, Status: 200,
+			Do: "GET /api/scraper/config/parameters", Has: map[string]any{"maxHeavyImports": 2,
+				"maxUploadSeconds": 60}},
+		refused("held", send, 409, "ALREADY_RUNNING"))
+	r.Clock.Advance(time.Minute)
+	r.Run(t, send, put(`{}`, 200, map[string]any{"uploads": map[string]any{"maxHeavyImports": 1,
+		"maxUploadSeconds": 3600, "holdMinutes": 30}}))
+}

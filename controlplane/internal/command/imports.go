@@ -13,7 +13,8 @@ const (
 	MaxImports     = 1_000
 	MaxAllImports  = 1_000 // open ones of all customers
 	MaxHidden      = 256   // runs that one upload replaces at once
-	maxMessage     = 500   // bytes of why one failed
+	MaxUploadBytes = 200_000_000
+	maxMessage     = 500 // bytes of why one failed
 )
 
 // BeginImportPayload makes a run of the rows of a file, which is durably in the blob store under
@@ -88,6 +89,21 @@ func (ForgetImportsPayload) Declaration() Declaration {
 }
 
 func (ForgetImportsPayload) yields(None) {}
+
+// PutUploadLimitsPayload sets the most that files of a customer may have, in bytes; 0: as much as
+// of anybody. Faults: not_found, invalid_request below 0 or beyond MaxUploadBytes.
+type PutUploadLimitsPayload struct {
+	Customer string `cbor:"1,keyasint"`
+	Bytes    int64  `cbor:"2,keyasint,omitempty"`
+	Sheet    int64  `cbor:"3,keyasint,omitempty"` // of a spreadsheet
+}
+
+// Declaration implements Payload.
+func (PutUploadLimitsPayload) Declaration() Declaration {
+	return Declaration{Number: 227, By: APIServer, Kept: true, Since: state.ImportsSince}
+}
+
+func (PutUploadLimitsPayload) yields(state.Customer) {}
 
 // MessageOfImport is why an upload failed, with at most as many bytes as a run keeps.
 func MessageOfImport(text string) string { return text[:min(len(text), maxMessage)] }

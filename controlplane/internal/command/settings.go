@@ -9,6 +9,9 @@ const (
 	MaxRateCount     = 1_000_000         // calls of a figure
 	MaxRateMillis    = 86_400_000        // 24 hours
 	MaxThreshold     = 1_000_000_000_000 // micros
+	MaxHeavyImports  = 16
+	MaxUploadSeconds = 3_600
+	MaxHoldMinutes   = 1_440 // a file is kept for a day
 )
 
 // PutSettingsPayload changes the operators' settings: what it names, and nothing else. It answers
@@ -25,6 +28,8 @@ type PutSettingsPayload struct {
 	CustomerRates *[]state.RateFigure `cbor:"5,keyasint,omitempty"`
 	// SignUp lets people make accounts for themselves, or not; nil: as it is.
 	SignUp *bool `cbor:"6,keyasint,omitempty"`
+	// Uploads replaces the figures of uploads; nil: as they are.
+	Uploads *state.UploadFigures `cbor:"7,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

@@ -24,15 +24,20 @@ func beginImport(tx *state.Tx, p command.BeginImportPayload) (command.BegunImpor
 	if err != nil {
 		return none, err
 	}
+	var stuck []*state.Job
 	for _, job := range tx.OpenJobsOf(scraper.ID) {
-		if !job.State.Final() {
+		if !tx.Stuck(job.ID, tx.Now) {
 			return none, fault.New(fault.AlreadyRunning,
 				"job %s of this scraper is importing a file", job.ID)
 		}
+		stuck = append(stuck, job)
 	}
 	prices := tx.CurrentPrices()
 	if prices == nil {
 		return none, fault.New(fault.Unauthorized, "the customer has no wallet")
+	}
+	for _, job := range stuck {
+		failImport(tx, job, tx.Import(job.ID), "it did not come on, and another file was sent")
 	}
 	if p.NewScraper != nil {
 		saveNew(tx, &scraper, p.NewScraper)
@@ -42,7 +47,8 @@ func beginImport(tx *state.Tx, p command.BeginImportPayload) (command.BegunImpor
 		Started: tx.Now, Prices: prices.Version, Index: tx.Index, MaxPages: 1, File: true})
 	tx.PutImport(&state.Import{Job: p.Job, Customer: p.Customer, Group: scraper.Group,
 		Scraper: scraper.ID, Format: p.Format, Bytes: p.Bytes, Heavy: p.Heavy, Begun: tx.Now,
-		Before: scraper.LastJob})
+		Advanced: tx.Now,
+		Before:   scraper.LastJob})
 	tx.PutWork(&state.Work{ID: p.Job, Kind: work.Import, Customer: p.Customer,
 		State: state.WorkReady, At: tx.Now, Created: tx.Now, Advanced: tx.Now})
 	latest := *tx.Scraper(scraper.ID)
@@ -103,6 +109,9 @@ func advanceImport(tx *state.Tx, p command.AdvanceImportPayload) (command.None, 
 	advanced := *job
 	advanced.Items, advanced.Index = p.Items, tx.Index
 	tx.PutJob(&advanced)
+	known := *tx.Import(p.Job)
+	known.Advanced = tx.Now
+	tx.PutImport(&known)
 	return command.None{}, nil
 }
 
@@ -112,17 +121,40 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 	if job == nil || known == nil || job.Ended() {
 		return command.None{}, nil
 	}
+	if p.Message != "" {
+		failImport(tx, job, known, p.Message)
+		return command.None{}, nil
+	}
 	ended := *job
 	ended.State, ended.Items = model.Completed, p.Items
-	hidden := p.Hides[:min(len(p.Hides), command.MaxHidden)]
-	if p.Message != "" {
-		ended.State, ended.Items = model.Failed, 0
-		ended.Message = strings.ToValidUTF8(command.MessageOfImport(p.Message), "")
-		hidden = []ids.ID{p.Job}
-	}
-	closeImport(tx, &ended, known, hidden)
+	closeImport(tx, &ended, known, p.Hides[:min(len(p.Hides), command.MaxHidden)])
 	notifyRun(tx, &ended)
 	return command.None{}, nil
+}
+
+// failImport ends an upload of which nothing is kept but the reason.
+func failImport(tx *state.Tx, job *state.Job, known *state.Import, message string) {
+	ended := *job
+	ended.State, ended.Items = model.Failed, 0
+	ended.Message = strings.ToValidUTF8(command.MessageOfImport(message), "")
+	closeImport(tx, &ended, known, []ids.ID{job.ID})
+	notifyRun(tx, &ended)
+}
+
+func putUploadLimits(tx *state.Tx, p command.PutUploadLimitsPayload) (state.Customer, error) {
+	known := tx.Customer(p.Customer)
+	if known == nil {
+		return state.Customer{}, fault.Invalid(fault.NotFound, "ref",
+			"no customer has this reference")
+	}
+	if min(p.Bytes, p.Sheet) < 0 || max(p.Bytes, p.Sheet) > command.MaxUploadBytes {
+		return state.Customer{}, fault.Invalid(fault.InvalidRequest, "maxBytes",
+			"must be at most %d", command.MaxUploadBytes)
+	}
+	customer := *known
+	customer.UploadBytes, customer.SheetBytes = p.Bytes, p.Sheet
+	tx.PutCustomer(&customer)
+	return customer, nil
 }
 
 // stopImport ends an upload that somebody stopped. Nothing of it is kept, and its run stands in no

@@ -19,6 +19,15 @@ func putSettings(tx *state.Tx, p command.PutSettingsPayload) (state.Settings, er
 	if p.SignUp != nil {
 		next.SignUp = *p.SignUp
 	}
+	if u := p.Uploads; u != nil {
+		next.Uploads = *u
+		if u.Heavy > command.MaxHeavyImports || u.Seconds > command.MaxUploadSeconds ||
+			u.HoldMinutes > command.MaxHoldMinutes {
+			return known, fault.Invalid(fault.InvalidRequest, "uploads",
+				"at most %d heavy uploads at a time, %d seconds, and %d minutes of hold",
+				command.MaxHeavyImports, command.MaxUploadSeconds, command.MaxHoldMinutes)
+		}
+	}
 	if p.Threshold != nil {
 		next.Threshold = p.Threshold
 		if *p.Threshold < 0 {

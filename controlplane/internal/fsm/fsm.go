@@ -212,6 +212,7 @@ func registerAll(m *FSM) {
 	register(m, forgetImports)
 	register(m, putSite)
 	register(m, deleteSite)
+	register(m, putUploadLimits)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

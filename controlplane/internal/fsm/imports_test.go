@@ -276,3 +276,65 @@ func TestUploadsEndWithWhatTheyAreOf(t *testing.T) {
 	foreign.Customer, foreign.NewScraper.Customer = "b", "b"
 	b.refused(foreign, fault.GroupNotFound)
 }
+
+// An upload that has not come on for as long as operators say gives way to another file. Until then
+// it holds its scraper.
+func TestStuckUploadGivesWay(t *testing.T) {
+	b := newBench(t)
+	b.now = 1_000_000
+	group, _ := b.members("g", 0)
+	first := b.upload(group, "prices")
+	b.must(first)
+	const minute = 60_000
+	b.now += 29 * minute
+	b.must(command.AdvanceImportPayload{Job: first.Job, Items: 5})
+	b.now += 30*minute - 1
+	next := b.next(first.NewScraper.ID)
+	b.refused(next, fault.AlreadyRunning)
+	b.now++
+	b.must(next)
+	if job := b.view().Job(first.Job); job.State != model.Failed || job.Items != 0 {
+		t.Errorf("%+v", job)
+	}
+	b.must(command.EndImportPayload{Job: first.Job, Items: 5}) // it comes late
+	if job := b.view().Job(first.Job); job.State != model.Failed {
+		t.Errorf("%+v", job)
+	}
+	b.must(command.PutSettingsPayload{Uploads: &state.UploadFigures{HoldMinutes: 1}})
+	b.now += minute - 1
+	third := b.next(first.NewScraper.ID)
+	b.refused(third, fault.AlreadyRunning)
+	b.now++
+	b.must(third)
+}
+
+// Figures of uploads and limits of a customer are bounded, at the edge.
+func TestFiguresOfUploads(t *testing.T) {
+	b := newBench(t)
+	most := state.UploadFigures{Heavy: command.MaxHeavyImports, Seconds: command.MaxUploadSeconds,
+		HoldMinutes: command.MaxHoldMinutes}
+	b.must(command.PutSettingsPayload{Uploads: &most})
+	for _, p := range []state.UploadFigures{{Heavy: command.MaxHeavyImports + 1},
+		{Seconds: command.MaxUploadSeconds + 1}, {HoldMinutes: command.MaxHoldMinutes + 1}} {
+		b.refused(command.PutSettingsPayload{Uploads: &p}, fault.InvalidRequest)
+	}
+	if got := b.view().Settings().Uploads; got != most {
+		t.Errorf("%+v", got)
+	}
+	limits := command.PutUploadLimitsPayload{Customer: "a", Bytes: command.MaxUploadBytes, Sheet: 7}
+	for range 2 {
+		b.must(limits)
+		if c := b.view().Customer("a"); c.UploadBytes != limits.Bytes || c.SheetBytes != 7 {
+			t.Errorf("%+v", c)
+		}
+	}
+	for _, p := range []command.PutUploadLimitsPayload{{Customer: "a", Bytes: -1},
+		{Customer: "a", Sheet: command.MaxUploadBytes + 1}} {
+		b.refused(p, fault.InvalidRequest)
+	}
+	b.refused(command.PutUploadLimitsPayload{Customer: "nobody"}, fault.NotFound)
+	b.must(command.PutUploadLimitsPayload{Customer: "a"})
+	if c := b.view().Customer("a"); c.UploadBytes != 0 || c.SheetBytes != 0 {
+		t.Errorf("%+v", c)
+	}
+}

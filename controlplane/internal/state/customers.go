@@ -23,6 +23,10 @@ type Customer struct {
 	// its ledger and history.
 	RemovedAt int64 `cbor:"8,keyasint,omitempty" since:"2"`
 	ErasedAt  int64 `cbor:"9,keyasint,omitempty" since:"2"`
+	// UploadBytes and SheetBytes are the most that a file of it may have, and a spreadsheet; 0: as
+	// much as of anybody.
+	UploadBytes int64 `cbor:"10,keyasint,omitempty" since:"2"`
+	SheetBytes  int64 `cbor:"11,keyasint,omitempty" since:"2"`
 }
 
 // Blocked says whether the customer's credentials are refused. Those of none are not.

@@ -22,6 +22,8 @@ type Import struct {
 	Hidden []ids.ID `cbor:"10,keyasint,omitempty"`
 	// Before is the scraper's last run when it began, zero: there was none.
 	Before ids.ID `cbor:"11,keyasint,omitzero"`
+	// Advanced is when it last came on.
+	Advanced int64 `cbor:"12,keyasint"`
 }
 
 var importsTable = define(ImportsSince, "imports",
@@ -62,6 +64,14 @@ func (v *View) HeavyImports(visit func(*Import) bool) {
 // visit returns false.
 func (v *View) EndedImports(visit func(*Import) bool) {
 	importsTable.each(v, false, visit, "ended_prefix")
+}
+
+// Stuck says whether an upload has not come on for so long that another file may take its scraper.
+// now is in Unix milliseconds.
+func (v *View) Stuck(job ids.ID, now int64) bool {
+	known := v.Import(job)
+	hold := int64(v.Settings().Uploads.Whole().HoldMinutes) * 60_000
+	return known != nil && known.Advanced+hold <= now
 }
 
 // HiddenIn lists the runs in a group of which no read shows a row. They are uploads that are not

@@ -1,5 +1,7 @@
 package state
 
+import "cmp"
+
 // SettingsSince is the version of the cluster from which on operators have settings in the state.
 const SettingsSince = 2
 
@@ -21,6 +23,28 @@ type Settings struct {
 	ChangedBy     string       `cbor:"7,keyasint,omitempty"` // the admin's subject
 	// SignUp says that people may make accounts for themselves.
 	SignUp bool `cbor:"8,keyasint,omitempty"`
+	// Uploads are figures of uploads.
+	Uploads UploadFigures `cbor:"9,keyasint,omitzero"`
+}
+
+// UploadFigures are what operators have set of uploads; 0: as it is in the program.
+type UploadFigures struct {
+	Heavy   uint32 `cbor:"1,keyasint,omitempty"` // heavy ones that are imported at a time
+	Seconds uint32 `cbor:"2,keyasint,omitempty"` // that a file may take to come
+	// HoldMinutes is how long an upload without progress keeps another file from its scraper.
+	HoldMinutes uint32 `cbor:"3,keyasint,omitempty"`
+}
+
+// Figures of uploads where operators have set none.
+const (
+	HeavyImports = 1
+	HoldMinutes  = 30
+)
+
+// Whole are the figures with those of the program where none are set, but for Seconds.
+func (f UploadFigures) Whole() UploadFigures {
+	f.Heavy, f.HoldMinutes = cmp.Or(f.Heavy, HeavyImports), cmp.Or(f.HoldMinutes, HoldMinutes)
+	return f
 }
 
 // RateFigure is how often calls of a class may be made.

@@ -15,14 +15,16 @@ import (
 
 // telling has a customer as nothing as long as it is not blocked.
 func (c *Customer) telling() telling {
-	if !c.Blocked() {
+	if !c.Blocked() && c.UploadBytes == 0 && c.SheetBytes == 0 {
 		return telling{}
 	}
 	return telling{c.Ref, struct {
-		BlockedAt int64  `json:"blockedAt"`
-		BlockedBy string `json:"blockedBy"`
-		RemovedAt int64  `json:"removedAt,omitempty"`
-	}{c.BlockedAt, c.BlockedBy, c.RemovedAt}}
+		BlockedAt   int64  `json:"blockedAt"`
+		BlockedBy   string `json:"blockedBy"`
+		RemovedAt   int64  `json:"removedAt,omitempty"`
+		UploadBytes int64  `json:"uploadBytes,omitempty"`
+		SheetBytes  int64  `json:"sheetBytes,omitempty"`
+	}{c.BlockedAt, c.BlockedBy, c.RemovedAt, c.UploadBytes, c.SheetBytes}}
 }
 
 func (k *Key) telling() telling {

@@ -1,0 +1,28 @@
+package limits
+
+import (
+	"cmp"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/upload"
+)
+
+// UploadBytes is the most that a file of a customer may have.
+func UploadBytes(v *client.View, customer string, format upload.Format) int64 {
+	most, own := format.MaxBytes(), int64(0)
+	if c := v.Customer(customer); c != nil {
+		if own = c.UploadBytes; format == upload.XLSX {
+			own = c.SheetBytes
+		}
+	}
+	return min(most, cmp.Or(own, most))
+}
+
+// UploadTime is how long a file may take to come.
+func UploadTime(v *client.View) time.Duration {
+	if set := v.Settings().Uploads.Seconds; set > 0 {
+		return time.Duration(set) * time.Second
+	}
+	return upload.MaxTime
+}

@@ -68,7 +68,8 @@ export async function call<T>(method: string, path: string, options: Options = {
   if (!answer.ok) {
     throw await refusal(answer);
   }
-  return (answer.status === 204 ? undefined : await answer.json()) as T;
+  const said = await answer.text(); // some that succeed say nothing
+  return (said === "" ? undefined : JSON.parse(said)) as T;
 }
 
 async function refusal(answer: Response): Promise<Refused> {

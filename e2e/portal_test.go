@@ -127,7 +127,7 @@ func (p *person) sees(expression string) {
 			text, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string]("document.body.innerText"))
 			p.t.Fatalf("never seen: %s, %v. The page:\n%s", expression, err, text)
 		}
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 }
 

@@ -174,7 +174,7 @@ func TestPasskeysSignIn(t *testing.T) {
 		"[map[code:invalid_request field:currentPassword message:currentPassword: is wrong]]" {
 		t.Errorf("a wrong password: %v", told)
 	}
-	id := mine.has(k)
+	mine.has(k)
 	list := mine.call("GET /api/auth/passkeys", nil, 200)["passkeys"].([]any)
 	if len(list) != 1 || list[0].(map[string]any)["name"] != "phone" ||
 		list[0].(map[string]any)["usedAt"] != nil {
@@ -193,7 +193,7 @@ func TestPasskeysSignIn(t *testing.T) {
 			"items.2.action": "svc_add_passkey", "items.2.changes.0.after.name": "phone"},
 		Lacks: []string{"items.2.changes.0.after.publicKey"}})
 	newBrowser(t, s).signs(k, 401)
-	id = mine.has(newKey(t))
+	id := mine.has(newKey(t))
 	for range 2 { // what is not there is removed already
 		mine.call("DELETE /api/auth/passkeys/"+id, nil, 204)
 	}

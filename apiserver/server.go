@@ -480,9 +480,9 @@ func (s *Server) newServer() *fasthttp.Server {
 // handle serves a request. A stopping server takes no other one from the same connection.
 func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	switch c, ok := rc.Conn().(*conn); {
-	case s.portal != nil && s.portal.Serve(rc): // files: no call of the API
 	case ok && c.listener.operators:
 		s.operators(rc)
+	case s.portal != nil && s.portal.Serve(rc): // files: no call of the API
 	default:
 		s.customers(rc)
 	}

@@ -77,7 +77,7 @@ func Import(config ImportConfig) work.Kind {
 	if config.Point == nil {
 		config.Point = func(string) {}
 	}
-	return work.Kind{Name: work.Import, AtOnce: 2, Held: 8, PerCustomer: 2,
+	return work.Kind{Name: work.Import, AtOnce: 2, Held: 8, PerCustomer: 1,
 		Ready: func() bool { return config.Files != nil },
 		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
 			outcome, err := config.step(ctx, item)
@@ -117,14 +117,17 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item) (work.Outcome, 
 	return i.complete(ctx)
 }
 
-// waits says whether a heavy upload has as many before it as are imported at a time.
+// waits says whether a heavy upload has as many before it as are imported at a time. One whose steps
+// fail holds up nobody.
 func waits(view *client.View, job ids.ID) bool {
 	before, most := uint32(0), view.Settings().Uploads.Whole().Heavy
 	view.HeavyImports(func(i *client.Import) bool {
 		if i.Job == job {
 			return false
 		}
-		before++
+		if item := view.WorkItem(i.Job); item != nil && item.Failures == 0 {
+			before++
+		}
 		return before < most
 	})
 	return before >= most

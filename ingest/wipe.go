@@ -100,5 +100,5 @@ func isWiped(view *client.View, h *client.Harvest, now time.Time) bool {
 	if h.Wiped {
 		return h.Goes(view, now.UnixMilli()-client.HarvestKept)
 	}
-	return h.State != client.HarvestRunning && !h.Shows(view, now)
+	return h.State != client.HarvestRunning && !h.Shows(view, now) && !h.Waits(view, now)
 }

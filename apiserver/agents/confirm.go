@@ -41,7 +41,11 @@ func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 		client.Capabilities.Elicitation.Form == nil && client.Capabilities.Elicitation.URL != nil {
 		return nil
 	}
-	ask := &mcp.ElicitParams{Message: g.message(t, c.Outer.Customer, args),
+	message, err := g.message(t, c.Outer.Customer, args)
+	if err != nil {
+		return err
+	}
+	ask := &mcp.ElicitParams{Message: message,
 		RequestedSchema: json.RawMessage(`{"type":"object","properties":{}}`)}
 	if client.ProtocolVersion < stateless {
 		asking, cancel := context.WithTimeout(ctx, confirmWithin)
@@ -65,11 +69,16 @@ func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 	return nil
 }
 
-// message is what the person reads.
+// message is what the person reads. A cap that cannot be told is refused: nobody agrees unseen.
 func (g *Gateway) message(t *operation.Tool, customer string,
-	args map[string]json.RawMessage) string {
+	args map[string]json.RawMessage) (string, error) {
 	if t.Agents == operation.Spends {
-		return fmt.Sprintf("%s? It costs up to %s EUR.", t.Summary, euros(args["maxChargeMicros"]))
+		most, err := euros(args["maxChargeMicros"])
+		if err != nil {
+			return "", fault.Invalid(fault.InvalidRequest, "maxChargeMicros", "must be a whole "+
+				"number")
+		}
+		return fmt.Sprintf("%s? It costs up to %s EUR.", t.Summary, most), nil
 	}
 	var token string
 	_ = json.Unmarshal(args["token"], &token) // or it has none
@@ -79,16 +88,21 @@ func (g *Gateway) message(t *operation.Tool, customer string,
 			fmt.Fprintf(&reached, ", %s: %d", c.Name, c.N)
 		}
 		return fmt.Sprintf("Delete the %s %q%s? This cannot be undone.",
-			strings.ToLower(p.Cascade.Type), p.Cascade.Name, reached.String())
+			strings.ToLower(p.Cascade.Type), p.Cascade.Name, reached.String()), nil
 	}
-	return t.Summary + "? This cannot be undone."
+	return t.Summary + "? This cannot be undone.", nil
 }
 
-// euros is an amount of micros.
-func euros(micros json.RawMessage) string {
-	n, err := strconv.ParseInt(string(micros), 10, 64)
-	if err != nil {
-		return "?" // the operation refuses it
+// euros is an amount of micros, a number or its text: operations take both.
+func euros(micros json.RawMessage) (string, error) {
+	text := string(micros)
+	if said := ""; json.Unmarshal(micros, &said) == nil {
+		text = said
 	}
-	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%06d", n/1e6, n%1e6), "0"), ".")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%06d", n/1e6, n%1e6), "0"), "."),
+		nil
 }

@@ -18,6 +18,8 @@ const (
 	MaxName    = 256       // characters of a column's name
 	MaxCell    = 32 << 10  // bytes of a value
 	MaxRow     = 1_000_000 // bytes of a row, as it stands in the file; in a spreadsheet its values
+	// MaxRows bounds what a small file makes of the row store: rows have bytes of their own there.
+	MaxRows = 20_000_000
 )
 
 // Bounds of how files come (specification 8).
@@ -118,6 +120,32 @@ type Reader interface {
 // NewReader reads a file of a format. A spreadsheet is copied to dir first, for its parts lie in no
 // order; "" is the system's directory for temporary files. Its errors are those of a Reader.
 func NewReader(format Format, from io.Reader, dir string) (Reader, error) {
+	reader, err := newReader(format, from, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &capped{Reader: reader, left: MaxRows}, nil
+}
+
+// capped refuses a file with more rows than it may have.
+type capped struct {
+	Reader
+	left int
+}
+
+// Next implements Reader.
+func (c *capped) Next() (Row, error) {
+	row, err := c.Reader.Next()
+	if err != nil {
+		return nil, err
+	}
+	if c.left--; c.left < 0 {
+		return nil, refuse("the file has more than %d rows", MaxRows)
+	}
+	return row, nil
+}
+
+func newReader(format Format, from io.Reader, dir string) (Reader, error) {
 	switch format {
 	case CSV:
 		return newCSV(from), nil

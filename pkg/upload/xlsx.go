@@ -1,81 +1,86 @@
 package upload
 
 import (
+	"archive/zip"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"unicode/utf8"
-
-	"github.com/xuri/excelize/v2"
 )
 
-// Bounds of a spreadsheet's parts.
-const (
-	// maxUnzipped is what all parts may have together once they are unpacked, in bytes.
-	maxUnzipped = 2 << 30
-	// inMemory is how many bytes of a part are unpacked into memory; a longer one goes to disk.
-	inMemory = 4 << 20
-)
-
-// sheet reads the first sheet of a spreadsheet. Its values are as they are stored: a date is the
-// number that stands for it.
+// sheet reads the first sheet of a spreadsheet (ECMA-376, part 1, section 18.3). Its values are as
+// they are stored: a date is the number that stands for it. It reads as the file goes on, and keeps
+// one row: nothing that a file says of itself makes it keep more.
 type sheet struct {
-	book  *excelize.File
-	rows  *excelize.Rows
-	table *table
-	row   int // number of the row that is read, from 1
-	head  bool
+	file   *os.File // the spreadsheet, without a name
+	part   *part    // the sheet
+	shared *shared
+	table  *table
+	row    int // number of the row that is read, from 1
+	head   bool
 }
 
 // openSheet copies a spreadsheet to a directory, and opens its first sheet.
 func openSheet(from io.Reader, dir string) (_ *sheet, err error) {
-	file, err := os.CreateTemp(dir, "upload-*.xlsx")
-	if err != nil {
-		return nil, fmt.Errorf("copy a spreadsheet: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
-	_, err = io.Copy(file, from)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, fmt.Errorf("copy a spreadsheet: %w", err)
-	}
-	return openBook(file.Name(), dir)
-}
-
-func openBook(name, dir string) (_ *sheet, err error) {
 	s := &sheet{table: newTable()}
 	defer func() {
-		// The library panics at some files that are none.
-		if reason := recover(); reason != nil {
-			err = refuse("the file is no spreadsheet that can be read")
-		}
 		if err != nil {
 			_ = s.Close() // nothing of it is read
 		}
 	}()
-	s.book, err = excelize.OpenFile(name, excelize.Options{UnzipSizeLimit: maxUnzipped,
-		UnzipXMLSizeLimit: inMemory, TmpDir: dir, RawCellValue: true})
+	if s.file, err = nameless(dir); err != nil {
+		return nil, fmt.Errorf("copy a spreadsheet: %w", err)
+	}
+	entries := &entries{}
+	size, err := io.Copy(io.MultiWriter(s.file, entries), from)
+	if err != nil {
+		return nil, fmt.Errorf("copy a spreadsheet: %w", err)
+	}
+	if entries.count > maxParts {
+		return nil, refuse("the spreadsheet has more than %d parts", maxParts)
+	}
+	archive, err := zip.NewReader(s.file, size)
 	if err != nil {
 		return nil, refuse("the file is no spreadsheet that can be read: %.200s", err)
 	}
-	names := s.book.GetSheetList()
-	if len(names) == 0 {
-		return nil, refuse("the spreadsheet has no sheet")
+	name, err := firstSheet(archive)
+	if err != nil {
+		return nil, err
 	}
-	if s.rows, err = s.book.Rows(names[0]); err != nil {
-		return nil, refuse("the first sheet cannot be read: %.200s", err)
+	if s.shared, err = readShared(archive, dir); err != nil {
+		return nil, err
 	}
-	return s, nil
+	s.part, err = openPart(archive, name)
+	return s, err
+}
+
+// nameless is a file that goes when it is closed.
+func nameless(dir string) (*os.File, error) {
+	file, err := os.CreateTemp(dir, "upload-*.xlsx")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // Close implements Reader.
 func (s *sheet) Close() error {
 	var err error
-	if s.rows != nil {
-		err = s.rows.Close()
+	if s.part != nil {
+		err = s.part.Close()
 	}
-	if s.book != nil {
-		err = errors.Join(err, s.book.Close())
+	if s.shared != nil {
+		err = errors.Join(err, s.shared.Close())
+	}
+	if s.file != nil {
+		err = errors.Join(err, s.file.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("close a spreadsheet: %w", err)
@@ -84,46 +89,141 @@ func (s *sheet) Close() error {
 }
 
 // Next implements Reader.
-func (s *sheet) Next() (row Row, err error) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = refuseRow(s.row, "it cannot be read")
+func (s *sheet) Next() (Row, error) {
+	for {
+		start, err := s.part.find("row")
+		if errors.Is(err, io.EOF) {
+			return nil, io.EOF
 		}
-	}()
-	for s.rows.Next() {
-		s.row++
-		texts, err := s.rows.Columns(excelize.Options{RawCellValue: true})
 		if err != nil {
-			return nil, refuseRow(s.row, "it cannot be read: %.200s", err)
+			return nil, refuseRow(s.row+1, "it cannot be read: %.200s", err)
 		}
-		if row, err = s.take(texts); err != nil || len(row) > 0 {
+		s.row++
+		if at, err := strconv.Atoi(attribute(start, "r")); err == nil && at > 0 {
+			s.row = at
+		}
+		texts, err := s.cells()
+		if err != nil {
+			return nil, err
+		}
+		if row, err := s.take(texts); err != nil || len(row) > 0 {
 			return row, err
 		}
 	}
-	if err := s.rows.Error(); err != nil {
-		return nil, refuseRow(s.row, "it cannot be read: %.200s", err)
+}
+
+// cells are the values of a row, whose element has begun.
+func (s *sheet) cells() (texts []string, err error) {
+	size, next := 0, 0
+	for {
+		token, err := s.part.next()
+		if err != nil {
+			return nil, refuseRow(s.row, "it cannot be read: %.200s", endedEarly(err))
+		}
+		if end, ended := token.(xml.EndElement); ended && end.Name.Local == "row" {
+			return texts, nil
+		}
+		start, begun := token.(xml.StartElement)
+		if !begun || start.Name.Local != "c" {
+			continue
+		}
+		at := next
+		if place := attribute(start, "r"); place != "" {
+			if at, err = column(place); err != nil {
+				return nil, refuseRow(s.row, "%v", err)
+			}
+		}
+		next = at + 1
+		text, err := s.cell(attribute(start, "t"))
+		switch {
+		case err != nil:
+			return nil, err
+		case text == "":
+			continue
+		case at >= MaxColumns:
+			return nil, refuse("the file has more than %d columns", MaxColumns)
+		}
+		if size += len(text); size > MaxRow {
+			return nil, refuseRow(s.row, "it has more than %d bytes", MaxRow)
+		}
+		for len(texts) <= at {
+			texts = append(texts, "")
+		}
+		texts[at] = text
 	}
-	return nil, io.EOF
+}
+
+// cell is the value of a cell of some type, whose element has begun.
+func (s *sheet) cell(kind string) (string, error) {
+	var text string
+	for {
+		token, err := s.part.next()
+		if err != nil {
+			return "", refuseRow(s.row, "it cannot be read: %.200s", endedEarly(err))
+		}
+		switch t := token.(type) {
+		case xml.EndElement:
+			if t.Name.Local != "c" {
+				continue
+			}
+			if kind != "s" || text == "" {
+				return text, nil
+			}
+			at, err := strconv.Atoi(text)
+			if err != nil {
+				return "", refuseRow(s.row, "%.40q is no number of a text", text)
+			}
+			return s.sharedText(at)
+		case xml.StartElement:
+			switch t.Name.Local {
+			case "v":
+				text, err = s.part.content()
+			case "is":
+				text, err = s.part.runs()
+			}
+			if err != nil {
+				return "", refuseRow(s.row, "it cannot be read: %.200s", endedEarly(err))
+			}
+		}
+	}
+}
+
+// sharedText is the text of a number. What the disk does wrong is not the file's fault.
+func (s *sheet) sharedText(at int) (string, error) {
+	text, err := s.shared.text(at)
+	if refusal := (*Refusal)(nil); errors.As(err, &refusal) {
+		return "", refuseRow(s.row, "%s", refusal.Reason)
+	}
+	return text, err
+}
+
+// column is the number of a cell's column, from 0, by the cell's place: A1 has 0.
+func column(place string) (int, error) {
+	at := 0
+	for i := range len(place) {
+		c := place[i] | 0x20
+		if c < 'a' || c > 'z' {
+			break
+		}
+		if at = at*26 + int(c-'a') + 1; at > 1<<14 { // XFD, the last that there is
+			break
+		}
+	}
+	if at == 0 || at > 1<<14 {
+		return 0, fmt.Errorf("%.20q is no place of a cell", place)
+	}
+	return at - 1, nil
 }
 
 // take makes a row of the values of one, or the names of the columns of the first that has any.
 func (s *sheet) take(texts []string) (Row, error) {
-	size, last := 0, 0
-	for at, text := range texts {
-		if size += len(text); text != "" {
-			last = at + 1
-		}
+	for _, text := range texts {
 		if !utf8.ValidString(text) {
 			return nil, refuseRow(s.row, "it is not UTF-8")
 		}
 	}
-	texts = texts[:last]
 	switch {
-	case size > MaxRow:
-		return nil, refuseRow(s.row, "it has more than %d bytes", MaxRow)
-	case last > MaxColumns:
-		return nil, refuse("the file has more than %d columns", MaxColumns)
-	case last == 0:
+	case len(texts) == 0:
 		return nil, nil
 	case !s.head:
 		s.head = true
@@ -135,4 +235,47 @@ func (s *sheet) take(texts []string) (Row, error) {
 		}
 	}
 	return s.table.take(), nil
+}
+
+// attribute is that of an element, "" where it has none.
+func attribute(of xml.StartElement, name string) string {
+	for _, a := range of.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// endedEarly is an error in the middle of an element. The end of the file is one there.
+func endedEarly(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// unescape reads what XML has no character for: _x000D_ is a carriage return (ECMA-376, part 1,
+// section 22.9.2.19).
+func unescape(text string) string {
+	if !strings.Contains(text, "_x") {
+		return text
+	}
+	var out strings.Builder
+	for len(text) > 0 {
+		at := strings.Index(text, "_x")
+		if at < 0 || len(text) < at+7 {
+			break
+		}
+		code, err := strconv.ParseUint(text[at+2:at+6], 16, 16)
+		if err != nil || text[at+6] != '_' || !utf8.ValidRune(rune(code)) {
+			out.WriteString(text[:at+2])
+			text = text[at+2:]
+			continue
+		}
+		out.WriteString(text[:at])
+		out.WriteRune(rune(code))
+		text = text[at+7:]
+	}
+	return out.String() + text
 }

@@ -26,8 +26,8 @@ import (
 // SitemapEntry is an address that a sitemap names.
 type SitemapEntry struct {
 	URL        string  `json:"url" doc:"In its canonical form"`
-	Image      *string `json:"image" doc:"Address of its first image"`
-	ImageTitle *string `json:"imageTitle"`
+	Image      *string `json:"image" scraped:"url" doc:"Address of its first image"`
+	ImageTitle *string `json:"imageTitle" scraped:"url"`
 	LastSeen   string  `json:"lastSeen" format:"date-time" doc:"When the sitemap was read"`
 }
 

@@ -46,7 +46,7 @@ const rules = "The body is the file, of at most 200 MB (csv, jsonl) or 36 MB (xl
 	"their names 256 characters, none of which begins with _; a value has 32 KB at most, a row " +
 	"1,000,000 bytes. Values are stored as text, nested ones as JSON. Empty ones and empty rows " +
 	"are left out. An upload costs nothing and needs no balance. A file that cannot be read ends " +
-	"its run as FAILED with the reason, and the rows before it stay. Slower than 0.6 Mbit/s over " +
+	"its run as FAILED with the reason, and the rows of the file before stay. Slower than 0.6 Mbit/s over " +
 	"a minute, or longer than 60 minutes: 408."
 
 // create is POST /api/scraper/group/{groupId}/file-scraper.

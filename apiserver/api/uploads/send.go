@@ -43,7 +43,7 @@ func (r Resource) send(json places) *operation.Operation {
 		Summary: "Sends a scraper's next file",
 		Description: rules + " The rows of the new file take the place of the old ones all at " +
 			"once, when all are stored. With check it answers 204 if the file would be taken.",
-		Access: auth.Write, Agents: operation.Adds, Rate: limits.Upload,
+		Access: auth.Write, Agents: operation.Destroys, Rate: limits.Upload,
 		Idempotency: operation.Optional,
 		Timeout:     upload.MaxTime + answerTime, Sized: true, Admit: json.admit,
 		Errors: append(errors(), fault.ScraperNotFound, fault.AlreadyRunning),

@@ -95,7 +95,7 @@ type answer struct {
 
 // ask makes a request, and follows redirects. before is asked before each of them, with its
 // canonical address; its error ends the asking. The error is that, or the context's.
-func (w *web) ask(ctx context.Context, ask egress.Request,
+func (w *web) ask(ctx context.Context, ask egress.Request, within time.Duration,
 	before func(ctx context.Context, url string) error) (answer, error) {
 	ask.Header = []egress.Field{{Name: "User-Agent", Value: userAgent},
 		{Name: "Accept", Value: "application/xml,text/xml,application/rss+xml,text/plain,*/*;q=0.5"}}
@@ -104,6 +104,7 @@ func (w *web) ask(ctx context.Context, ask egress.Request,
 		if err := before(ctx, ask.URL); err != nil {
 			return answer{}, err
 		}
+		ask.Deadline = time.Now().Add(within) // its turn may have been long in coming
 		response, err := w.sender.Do(ctx, &ask)
 		if err != nil {
 			if ctx.Err() != nil {
@@ -176,8 +177,7 @@ func (w *web) rules(ctx context.Context, url string) (*robots.Rules, answer, err
 		return nil, answer{final: url, err: err}, nil //nolint:nilerr // of an address that was read
 	}
 	a, err := w.insist(ctx, func() (answer, error) {
-		return w.ask(ctx, egress.Request{URL: at, MaxBody: robots.MaxBody,
-			Deadline: time.Now().Add(robotsTime)},
+		return w.ask(ctx, egress.Request{URL: at, MaxBody: robots.MaxBody}, robotsTime,
 			func(ctx context.Context, url string) error { return w.await(ctx, url, 0) })
 	})
 	switch {
@@ -199,14 +199,13 @@ func (w *web) file(ctx context.Context, url string,
 	visit func(final string, e sitemap.Entry) bool) (a answer, broken error, err error) {
 	a, err = w.insist(ctx, func() (answer, error) {
 		final := url
-		ask := egress.Request{URL: url, MaxBody: sitemap.MaxBytes,
-			Deadline: time.Now().Add(fileTime)}
+		ask := egress.Request{URL: url, MaxBody: sitemap.MaxBytes}
 		ask.Take = func(contentType string, body io.Reader) {
 			_, broken = sitemap.Read(body, contentType,
 				func(e sitemap.Entry) bool { return visit(final, e) })
 		}
 		broken = nil
-		return w.ask(ctx, ask, func(ctx context.Context, url string) error {
+		return w.ask(ctx, ask, fileTime, func(ctx context.Context, url string) error {
 			final = url
 			return before(ctx, url)
 		})

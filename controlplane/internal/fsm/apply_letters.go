@@ -98,6 +98,7 @@ func useLetter(tx *state.Tx, p command.UseLetterPayload) (command.None, error) {
 	tx.PutAccount(&next)
 	signOut(tx, account.ID, state.Hash{})
 	dropLetters(tx, account.Email)
+	dropPasskeys(tx, account.ID) // one may be of who knew the password
 	return command.None{}, nil
 }
 

@@ -50,6 +50,14 @@ func TestPasskeysAreAdded(t *testing.T) {
 		b.must(command.RemovePasskeyPayload{Account: ann.ID, Passkey: ids.ID{1}})
 	}
 	b.must(adding(maxPasskeys + 1))
+	b.must(command.HandLetterPayload{ID: ids.ID{7}, Account: ann.ID})
+	b.must(command.UseLetterPayload{Letter: ids.ID{7}, Account: ann.ID, Password: "p2"})
+	if left := b.view().Passkeys(ann.ID); len(left) > 0 {
+		t.Errorf("whoever knew the password before signs in by %+v", left)
+	}
+	again = adding(2)
+	again.Password = "p2"
+	b.must(again)
 	b.must(command.RemoveAccountPayload{Account: ann.ID})
 	if b.view().PasskeyOf(adding(2).Credential) != nil {
 		t.Error("a passkey outlives its account")

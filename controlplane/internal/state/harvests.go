@@ -93,6 +93,24 @@ func (h *Harvest) Shows(v *View, now time.Time) bool {
 		(h.EndedAt == 0 || h.EndedAt >= LastWipe(now).UnixMilli())
 }
 
+// Waits says whether what a harvest found may be shown again: a newer one is under way, and may
+// fail.
+func (h *Harvest) Waits(v *View, now time.Time) bool {
+	if h.State != HarvestDone || h.EndedAt < LastWipe(now).UnixMilli() {
+		return false
+	}
+	newer := false
+	for _, other := range v.HarvestsOf(h.Scraper) {
+		switch {
+		case other.ID == h.ID:
+			newer = true
+		case newer && other.State == HarvestDone:
+			return false
+		}
+	}
+	return true
+}
+
 // Orphaned says whether nobody reads a harvest any more: its scraper is gone, or its customer.
 func (h *Harvest) Orphaned(v *View) bool {
 	scraper := v.Scraper(h.Scraper)

@@ -106,6 +106,9 @@ func (s *Store) SiteLinks(ctx context.Context, q rowstore.SiteQuery,
 	if err == nil {
 		err = s.siteLinks(ctx, q, visit)
 	}
+	if err == nil { // what was dropped meanwhile has links that nobody saw
+		err = s.finishedSite(ctx, q.Version)
+	}
 	if err != nil {
 		return fmt.Errorf("row store: links of site version %s: %w", q.Version, err)
 	}

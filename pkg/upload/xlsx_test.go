@@ -1,0 +1,241 @@
+package upload
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/xuri/excelize/v2"
+	"pgregory.net/rapid"
+)
+
+const (
+	rootRels = `<Relationships><Relationship Id="r" Type="x/officeDocument" Target="/xl/book.xml"/></Relationships>`
+	bookXML  = `<workbook xmlns:r="r"><sheets><sheet name="B" r:id="two"/><sheet name="A" r:id="one"/></sheets></workbook>`
+	bookRels = `<Relationships><Relationship Id="one" Target="sheets/1.xml"/>` +
+		`<Relationship Id="two" Target="/xl/sheets/2.xml"/></Relationships>`
+)
+
+// archive is a spreadsheet with these parts beside the usual ones: name, text, name, text.
+func archive(t testing.TB, parts ...string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	all := append([]string{"_rels/.rels", rootRels, "xl/book.xml", bookXML,
+		"xl/_rels/book.xml.rels", bookRels}, parts...)
+	for ; len(all) > 0; all = all[2:] {
+		part, err := w.Create(all[0])
+		if err == nil {
+			_, err = io.WriteString(part, all[1])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func sheetOf(rows string) string {
+	return "<worksheet><sheetData>" + rows + "</sheetData></worksheet>"
+}
+
+// readAll is the rows of a spreadsheet as JSON, and why it ended, "" at its end.
+func readAll(t testing.TB, file []byte) (rows []string, refused string) {
+	t.Helper()
+	r, err := NewReader(XLSX, bytes.NewReader(file), t.TempDir())
+	for err == nil {
+		var row Row
+		if row, err = r.Next(); err == nil {
+			rows = append(rows, string(row.AppendJSON(nil)))
+		}
+	}
+	if r != nil {
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var refusal *Refusal
+	if errors.As(err, &refusal) {
+		return rows, refusal.Reason
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return rows, ""
+}
+
+// TestSheetsAsTheyCome are the forms in which programs write cells.
+func TestSheetsAsTheyCome(t *testing.T) {
+	rows := `<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>b</t></is></c><c t="str"><f>X()</f><v>c</v></c></row>` +
+		`<row r="3"><c r="C3" t="b"><v>1</v></c><c r="A3" t="e"><v>#N/A</v></c></row>` +
+		`<row><c><v>1E+25</v></c><c t="s"><v>1</v></c><c t="s"><v>2</v></c></row>` +
+		`<row><c r="A9" t="inlineStr"><is><t>_x0041_ _x000d_ _xZZ_ _x00</t></is></c></row><row/>`
+	texts := `<sst><si><t>a</t></si><si><r><t xml:space="preserve"> b</t></r><r><t>c</t></r><rPh><t>no</t></rPh></si>` +
+		`<si><t></t></si></sst>`
+	got, refused := readAll(t, archive(t, "xl/sheets/2.xml", sheetOf(rows),
+		"xl/sharedStrings.xml", texts, "xl/sheets/1.xml", sheetOf(`<row><c><v>other</v></c></row>`)))
+	want := `{"a":"#N/A","c":"1"}|{"a":"1E+25","b":" bc"}|{"a":"A \r _xZZ_ _x00"}`
+	if strings.Join(got, "|") != want || refused != "" {
+		t.Errorf("read %s, %s", strings.Join(got, "|"), refused)
+	}
+}
+
+// TestHostileSheets: no file makes the reader keep more than a row and its bounds.
+func TestHostileSheets(t *testing.T) {
+	head := `<row><c t="inlineStr"><is><t>a</t></is></c></row>`
+	long := strings.Repeat("x", 200_000)
+	for name, c := range map[string]struct {
+		parts   []string
+		refused string // its beginning
+	}{
+		"a large part that nobody needs": {[]string{"xl/sheets/2.xml", sheetOf(head),
+			"xl/media/x", strings.Repeat("\x00", 128<<20)}, ""},
+		"one long text in all columns": {[]string{"xl/sheets/2.xml", sheetOf(head + "<row>" +
+			strings.Repeat(`<c t="s"><v>0</v></c>`, 16_384) + "</row>"),
+			"xl/sharedStrings.xml", "<sst><si><t>" + long + "</t></si></sst>"}, "row 2: it has more"},
+		"a text without end": {[]string{"xl/sheets/2.xml", sheetOf(head + "<row><c><v>" +
+			strings.Repeat("1", 8<<20))}, "row 2: it cannot be read"},
+		"a tag without end": {[]string{"xl/sheets/2.xml", sheetOf(head + "<row " +
+			strings.Repeat("a", 8<<20))}, "row 2: it cannot be read"},
+		"deep elements": {[]string{"xl/sheets/2.xml", sheetOf(head + strings.Repeat("<row>", 1<<20))},
+			"row 2: it cannot be read"},
+		"many runs": {[]string{"xl/sheets/2.xml", sheetOf(head), "xl/sharedStrings.xml",
+			"<sst><si>" + strings.Repeat("<r><t>"+long+"</t></r>", 100) + "</si></sst>"}, ""},
+		"entities": {[]string{"xl/sheets/2.xml", `<!DOCTYPE x [<!ENTITY a "aaaa">]>` +
+			sheetOf(head+`<row><c t="inlineStr"><is><t>&a;</t></is></c></row>`)},
+			"row 2: it cannot be read"},
+		"a column behind the last": {[]string{"xl/sheets/2.xml", sheetOf(head +
+			`<row><c r="SG2"><v>1</v></c></row>`)}, "the file has more than 500 columns"},
+		"no column":       {[]string{"xl/sheets/2.xml", sheetOf(head + `<row><c r="99"><v>1</v></c></row>`)}, "row 2:"},
+		"XFE":             {[]string{"xl/sheets/2.xml", sheetOf(head + `<row><c r="XFE1"/></row>`)}, "row 2:"},
+		"an unknown text": {[]string{"xl/sheets/2.xml", sheetOf(head + `<row><c t="s"><v>0</v></c></row>`)}, "row 2:"},
+		"a cut sheet":     {[]string{"xl/sheets/2.xml", "<worksheet><sheetData>" + head}, "row 2: it cannot be read"},
+		"no sheet":        {nil, "the file is no spreadsheet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := archive(t, c.parts...)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			rows, refused := readAll(t, file)
+			runtime.ReadMemStats(&after)
+			if len(rows) > 0 || !strings.HasPrefix(refused, c.refused) || (refused == "") != (c.refused == "") {
+				t.Errorf("%d rows, %q", len(rows), refused)
+			}
+			if kept := int64(after.HeapSys) - int64(before.HeapSys); kept > 64<<20 {
+				t.Errorf("it took %d MB", kept>>20)
+			}
+		})
+	}
+}
+
+// TestManyParts: a directory of parts is counted before it is read.
+func TestManyParts(t *testing.T) {
+	var parts []string
+	for n := range maxParts {
+		parts = append(parts, fmt.Sprint("x", n), "")
+	}
+	if _, refused := readAll(t, archive(t, parts...)); !strings.Contains(refused, "more than 10000 parts") {
+		t.Errorf("refused as %q", refused)
+	}
+	for cut := range 9 { // however the bytes come
+		e, text := &entries{}, []byte("PPK\x01\x02 PK\x01\x02K")
+		_, _ = e.Write(text[:cut]) // never fail
+		_, _ = e.Write(text[cut:])
+		if e.count != 2 {
+			t.Errorf("cut at %d: %d", cut, e.count)
+		}
+	}
+}
+
+// TestSharedTextsAreCounted at the edge of how many there may be.
+func TestSharedTextsAreCounted(t *testing.T) {
+	for count := range 5 {
+		file := archive(t, "xl/sharedStrings.xml", "<sst>"+strings.Repeat("<si><t>äb</t></si>", count)+"</sst>")
+		r, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := readShared(r, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := -1; at <= count; at++ {
+			if text, err := s.text(at); (err == nil) != (at >= 0 && at < count) || err == nil && text != "äb" {
+				t.Errorf("text %d of %d: %q, %v", at, count, text, err)
+			}
+		}
+		p, err := openPart(r, "xl/sharedStrings.xml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.count, s.most = 0, 3
+		if err := s.fill(p); (err != nil) != (count > 3) {
+			t.Errorf("%d texts: %v", count, err)
+		}
+		if err := errors.Join(p.Close(), s.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestRowsAreCounted at the edge of how many a file may have.
+func TestRowsAreCounted(t *testing.T) {
+	for rows := range 4 {
+		r := &capped{Reader: newCSV(strings.NewReader("a\n" + strings.Repeat("1\n", rows))), left: 2}
+		var err error
+		read := -1
+		for ; err == nil; read++ {
+			_, err = r.Next()
+		}
+		if full := rows > 2; errors.Is(err, io.EOF) == full || read != min(rows, 2) {
+			t.Errorf("%d of %d rows, %v", read, rows, err)
+		}
+	}
+}
+
+// TestSheetsAreReadAsWritten by another program.
+func TestSheetsAreReadAsWritten(t *testing.T) {
+	text := rapid.StringMatching(`[ -~äß€\n_x0]{0,12}`)
+	rapid.Check(t, func(r *rapid.T) {
+		file := excelize.NewFile()
+		defer func() { _ = file.Close() }() // nothing is saved
+		if err := file.SetSheetRow("Sheet1", "A1", &[]any{"a", "b", "c"}); err != nil {
+			r.Fatal(err)
+		}
+		var want []string
+		for n := range rapid.IntRange(0, 5).Draw(r, "rows") {
+			var row Row
+			var cells []any
+			for _, name := range []string{"a", "b", "c"} {
+				value := text.Draw(r, name)
+				if value != "" {
+					row = append(row, Cell{name, value})
+				}
+				cells = append(cells, value)
+			}
+			if err := file.SetSheetRow("Sheet1", fmt.Sprint("A", n+2), &cells); err != nil {
+				r.Fatal(err)
+			}
+			if len(row) > 0 {
+				want = append(want, string(row.AppendJSON(nil)))
+			}
+		}
+		var out bytes.Buffer
+		if err := file.Write(&out); err != nil {
+			r.Fatal(err)
+		}
+		if got, refused := readAll(t, out.Bytes()); strings.Join(got, "\n") != strings.Join(want, "\n") ||
+			refused != "" {
+			r.Errorf("read %q, %s; written %q", got, refused, want)
+		}
+	})
+}

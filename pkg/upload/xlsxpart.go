@@ -1,0 +1,336 @@
+package upload
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+)
+
+// Bounds of a spreadsheet's parts.
+const (
+	maxUnzipped = 2 << 30   // bytes of one part, unpacked
+	maxToken    = 256 << 10 // bytes of one tag or text; a cell's text has 32 KB, escaped more
+	maxDepth    = 32        // elements within one another; a sheet has 6
+	maxShared   = 4 << 20   // texts that cells share
+	maxParts    = 10_000
+)
+
+// entries counts those of a zip archive's directory by how they begin. A reader of the directory
+// keeps them all.
+type entries struct {
+	count int
+	last  []byte // may be the beginning of one
+}
+
+// Write implements io.Writer.
+func (e *entries) Write(p []byte) (int, error) {
+	begin := []byte("PK\x01\x02")
+	e.last = append(e.last, p...)
+	e.count += bytes.Count(e.last, begin)
+	e.last = append(e.last[:0], e.last[max(0, len(e.last)-len(begin)+1):]...)
+	return len(p), nil
+}
+
+// part is one XML document of a spreadsheet, read from its beginning to its end.
+type part struct {
+	body    io.ReadCloser
+	bytes   *metered
+	decoder *xml.Decoder
+	depth   int
+}
+
+// metered reads a part, and no more of it between two tokens than one may have.
+type metered struct {
+	*bufio.Reader
+	token int
+}
+
+var errToken = errors.New("a text or a tag in it is too long")
+
+// ReadByte implements io.ByteReader. The decoder reads by it alone.
+func (m *metered) ReadByte() (byte, error) {
+	if m.token++; m.token > maxToken {
+		return 0, errToken
+	}
+	return m.Reader.ReadByte()
+}
+
+// openPart opens a part by its name.
+func openPart(archive *zip.Reader, name string) (*part, error) {
+	for _, file := range archive.File {
+		if !strings.EqualFold(strings.TrimPrefix(file.Name, "/"), name) {
+			continue
+		}
+		body, err := file.Open()
+		if err != nil {
+			return nil, refuse("the file is no spreadsheet that can be read: %.200s", err)
+		}
+		limited := io.LimitReader(body, maxUnzipped)
+		p := &part{body: body, bytes: &metered{Reader: bufio.NewReaderSize(limited, 64<<10)}}
+		p.decoder = xml.NewDecoder(p.bytes)
+		return p, nil
+	}
+	return nil, refuse("the file is no spreadsheet that can be read: it has no %.100q", name)
+}
+
+// Close gives the part back.
+func (p *part) Close() error { return p.body.Close() }
+
+// next is the next token. It holds until the next call.
+func (p *part) next() (xml.Token, error) {
+	p.bytes.token = 0
+	token, err := p.decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch token.(type) {
+	case xml.StartElement:
+		if p.depth++; p.depth > maxDepth {
+			return nil, errors.New("its elements are too deep within one another")
+		}
+	case xml.EndElement:
+		p.depth--
+	}
+	return token, nil
+}
+
+// find goes on to the beginning of an element; io.EOF: there is none any more.
+func (p *part) find(name string) (xml.StartElement, error) {
+	for {
+		token, err := p.next()
+		if err != nil {
+			return xml.StartElement{}, err
+		}
+		if start, begun := token.(xml.StartElement); begun && start.Name.Local == name {
+			return start, nil
+		}
+	}
+}
+
+// content is the text of an element that has begun, up to its end. What is too long for a cell is
+// cut where that shows.
+func (p *part) content() (string, error) {
+	var text []byte
+	for depth := p.depth; ; {
+		token, err := p.next()
+		if err != nil {
+			return "", err
+		}
+		if data, is := token.(xml.CharData); is && len(text) <= MaxCell {
+			text = append(text, data...)
+		}
+		if _, ended := token.(xml.EndElement); ended && p.depth < depth {
+			return string(text), nil
+		}
+	}
+}
+
+// runs is the text of an element that has begun, which is that of its t. How it is pronounced is no
+// part of it.
+func (p *part) runs() (string, error) {
+	var text strings.Builder
+	for depth := p.depth; ; {
+		token, err := p.next()
+		if err != nil {
+			return "", err
+		}
+		switch t := token.(type) {
+		case xml.EndElement:
+			if p.depth < depth {
+				return unescape(text.String()), nil
+			}
+		case xml.StartElement:
+			part, err := "", error(nil)
+			switch t.Name.Local {
+			case "t":
+				part, err = p.content()
+			case "rPh":
+				_, err = p.content()
+			}
+			if err != nil {
+				return "", err
+			}
+			if text.Len() <= MaxCell {
+				text.WriteString(part)
+			}
+		}
+	}
+}
+
+const (
+	officeDocument = "/officeDocument" // ends the type of a relation to the workbook
+	usualWorkbook  = "xl/workbook.xml"
+)
+
+// firstSheet is the name of the part that has the first sheet.
+func firstSheet(archive *zip.Reader) (string, error) {
+	workbook := usualWorkbook
+	if named, err := related(archive, "_rels/.rels", func(r xml.StartElement) bool {
+		return strings.HasSuffix(attribute(r, "Type"), officeDocument)
+	}); err == nil && named != "" {
+		workbook = resolve("", named)
+	}
+	book, err := openPart(archive, workbook)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = book.Close() }() // it has been read
+	first, err := book.find("sheet")
+	if errors.Is(err, io.EOF) {
+		return "", refuse("the spreadsheet has no sheet")
+	}
+	if err != nil {
+		return "", refuse("the file is no spreadsheet that can be read: %.200s", err)
+	}
+	id := attribute(first, "id")
+	target, err := related(archive, path.Dir(workbook)+"/_rels/"+path.Base(workbook)+".rels",
+		func(r xml.StartElement) bool { return attribute(r, "Id") == id })
+	if err != nil {
+		return "", err
+	}
+	if target == "" {
+		return "", refuse("the first sheet cannot be found")
+	}
+	return resolve(path.Dir(workbook), target), nil
+}
+
+// resolve is a part's name by the folder of who names it.
+func resolve(folder, target string) string {
+	if strings.HasPrefix(target, "/") {
+		return strings.TrimPrefix(path.Clean(target), "/")
+	}
+	return strings.TrimPrefix(path.Join(folder, target), "/")
+}
+
+// related is the target of the first relation of a part that is wanted; "": there is none.
+func related(archive *zip.Reader, name string, want func(xml.StartElement) bool) (string, error) {
+	p, err := openPart(archive, name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = p.Close() }() // it has been read
+	for range maxParts {
+		r, err := p.find("Relationship")
+		if errors.Is(err, io.EOF) {
+			return "", nil
+		}
+		if err != nil {
+			return "", refuse("the file is no spreadsheet that can be read: %.200s", err)
+		}
+		if want(r) {
+			return attribute(r, "Target"), nil
+		}
+	}
+	return "", refuse("the spreadsheet has more than %d parts", maxParts)
+}
+
+// shared are the texts that cells share. They lie on disk, and so does where each of them ends.
+type shared struct {
+	texts, ends *os.File // nil: there are none
+	count, most int
+	buffer      []byte
+}
+
+// readShared brings the shared texts of a spreadsheet to a directory. Many have none.
+func readShared(archive *zip.Reader, dir string) (_ *shared, err error) {
+	s := &shared{most: maxShared}
+	name := ""
+	for _, file := range archive.File {
+		if strings.EqualFold(path.Base(file.Name), "sharedStrings.xml") {
+			name = strings.TrimPrefix(file.Name, "/")
+		}
+	}
+	if name == "" {
+		return s, nil
+	}
+	defer func() {
+		if err != nil {
+			_ = s.Close() // nothing of it is read
+		}
+	}()
+	p, err := openPart(archive, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = p.Close() }() // it has been read
+	for _, file := range []**os.File{&s.texts, &s.ends} {
+		if *file, err = nameless(dir); err != nil {
+			return nil, fmt.Errorf("copy a spreadsheet's texts: %w", err)
+		}
+	}
+	return s, s.fill(p)
+}
+
+func (s *shared) fill(p *part) error {
+	texts, ends := bufio.NewWriter(s.texts), bufio.NewWriter(s.ends)
+	end := uint64(0)
+	for ; ; s.count++ {
+		_, err := p.find("si")
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var text string
+		if err == nil {
+			text, err = p.runs()
+		}
+		if err != nil {
+			return refuse("the texts of the spreadsheet cannot be read: %.200s", endedEarly(err))
+		}
+		if s.count == s.most {
+			return refuse("the spreadsheet has more than %d texts that cells share", s.most)
+		}
+		end += uint64(len(text))
+		_, err = texts.WriteString(text)
+		_, also := ends.Write(binary.BigEndian.AppendUint64(nil, end))
+		if err = errors.Join(err, also); err != nil {
+			return fmt.Errorf("copy a spreadsheet's texts: %w", err)
+		}
+	}
+	if err := errors.Join(texts.Flush(), ends.Flush()); err != nil {
+		return fmt.Errorf("copy a spreadsheet's texts: %w", err)
+	}
+	return nil
+}
+
+// text is the one of a number. A refusal says that there is none.
+func (s *shared) text(at int) (string, error) {
+	if at < 0 || at >= s.count {
+		return "", refuse("there is no text of the number %d", at)
+	}
+	var place [16]byte // where the one before ends, and where this one does
+	into, from := place[:], int64(at-1)*8
+	if at == 0 {
+		into, from = place[8:], 0
+	}
+	if _, err := s.ends.ReadAt(into, from); err != nil {
+		return "", fmt.Errorf("find a shared text: %w", err)
+	}
+	begin := binary.BigEndian.Uint64(place[:8])
+	length := int(binary.BigEndian.Uint64(place[8:]) - begin)
+	if cap(s.buffer) < length {
+		s.buffer = make([]byte, length)
+	}
+	s.buffer = s.buffer[:length]
+	if _, err := s.texts.ReadAt(s.buffer, int64(begin)); err != nil {
+		return "", fmt.Errorf("read a shared text: %w", err)
+	}
+	return string(s.buffer), nil
+}
+
+// Close gives back what the texts lie in.
+func (s *shared) Close() (err error) {
+	for _, file := range []*os.File{s.texts, s.ends} {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}
+	return err
+}

@@ -64,6 +64,9 @@ func New(c Config, ops []*operation.Operation) *Gateway {
 		tools: map[string]*operation.Tool{}, reading: make(chan struct{}, maxReading)}
 	g.server = mcp.NewServer(&mcp.Implementation{Name: "shoal", Title: "Shoal", Version: "1.0"},
 		&mcp.ServerOptions{Instructions: instructions,
+			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+				c.CacheScope = "private" // all is by who asks
+			},
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{},
 				Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{}}})
 	for _, op := range ops {

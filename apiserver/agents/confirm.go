@@ -33,7 +33,8 @@ var errDeclined = fault.New(fault.Declined, "nothing was done, and nothing charg
 func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 	args map[string]json.RawMessage) error {
 	request := c.asks
-	if request == nil || t.Agents != operation.Spends && t.Agents != operation.Destroys {
+	if request == nil || t.Agents != operation.Spends && t.Agents != operation.Destroys &&
+		!arranges(args) {
 		return nil
 	}
 	client := request.Session.InitializeParams()
@@ -69,6 +70,14 @@ func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 	return nil
 }
 
+// arranges says whether a call has something start by itself from now on.
+func arranges(args map[string]json.RawMessage) bool {
+	var schedule, start string
+	_ = json.Unmarshal(args["schedule"], &schedule) // or there is none
+	_ = json.Unmarshal(args["startType"], &start)
+	return schedule != "" || start != "" && start != "NONE" && start != "MANUAL"
+}
+
 // message is what the person reads. A cap that cannot be told is refused: nobody agrees unseen.
 func (g *Gateway) message(t *operation.Tool, customer string,
 	args map[string]json.RawMessage) (string, error) {
@@ -79,6 +88,10 @@ func (g *Gateway) message(t *operation.Tool, customer string,
 				"number")
 		}
 		return fmt.Sprintf("%s? It costs up to %s EUR.", t.Summary, most), nil
+	}
+	if arranges(args) {
+		return t.Summary + "? It starts runs by itself from now on. Each of them costs, with no " +
+			"cap but the balance.", nil
 	}
 	var token string
 	_ = json.Unmarshal(args["token"], &token) // or it has none

@@ -2,6 +2,8 @@ package agents_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -77,6 +79,26 @@ func TestHostileMessages(t *testing.T) {
 		Headers: map[string]string{"Allow": "DELETE, POST"}})
 	r.connect(t, apitest.LLM, "", nil).want("svc_whoami", nil,
 		map[string]any{"result.scope": "LLM_FULL"})
+}
+
+// TestRefusalsAreShort: a refusal repeats no more of a call than a person reads.
+func TestRefusalsAreShort(t *testing.T) {
+	r := start(t)
+	a := r.connect(t, apitest.Reader, "", nil)
+	many := args{long("x", 300_000): 1}
+	for n := range 20_000 {
+		many[fmt.Sprint(n)] = 1
+	}
+	for _, arguments := range []args{many, {long("x", 300_000): 1}} {
+		result, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: "svc_get_wallet",
+			Arguments: arguments})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := json.Marshal(result); err != nil || !result.IsError || len(text) > 10_000 {
+			t.Errorf("%d bytes, %v", len(text), err)
+		}
+	}
 }
 
 // TestSessionsAreTheirCredentials: nobody else uses or ends a session.

@@ -32,6 +32,17 @@ func TestPeopleAreAsked(t *testing.T) {
 		if jobs := r.Client.View().OpenJobs(); len(jobs) > 0 {
 			t.Error("a declined run was launched")
 		}
+		a.refused("svc_run_scraper", args{"id": r.scraper, "maxChargeMicros": "900000000"},
+			"declined")
+		if !strings.Contains(asked, "up to 900 EUR") {
+			t.Errorf("of a cap that is a text the question is %q", asked)
+		}
+		a.refused("svc_run_scraper", args{"id": r.scraper, "maxChargeMicros": "9e8"},
+			"invalid_request")
+		a.refused("svc_put_group_start_type", args{"id": r.group, "startType": "DAILY"}, "declined")
+		if !strings.Contains(asked, "no cap but the balance") {
+			t.Errorf("of runs that start by themselves the question is %q", asked)
+		}
 		said = "accept"
 		a.want("svc_run_scraper", run, map[string]any{"result.status": "PENDING"})
 		asked = ""

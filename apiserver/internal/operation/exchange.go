@@ -102,8 +102,8 @@ func (x *exchange) incoming(ctx context.Context) (*incoming, error) {
 	return in, nil
 }
 
-// hash is what tells a repeated request from another one under the same idempotency key. The bytes
-// of a streamed body are not in it: they are not known when the key is claimed.
+// hash is what tells a repeated request from another one under the same idempotency key. Of a
+// streamed body its length alone is in it: the bytes are not known when the key is claimed.
 func (x *exchange) hash(in *incoming, body []byte) uint64 {
 	h := xxh3.New()
 	part := func(text string) {
@@ -117,6 +117,9 @@ func (x *exchange) hash(in *incoming, body []byte) uint64 {
 		}
 	}
 	part(string(body))
+	if len(body) == 0 && in.hasBody && x.body.declared > 0 {
+		part(strconv.FormatInt(x.body.declared, 10))
+	}
 	return h.Sum64()
 }
 

@@ -3,6 +3,7 @@ package operation
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
@@ -57,8 +58,9 @@ func NewProblem(err error, correlationID string) *Problem {
 		p.Code = fault.Internal
 	}
 	p.Status, p.Title = entry.Status, entry.Title
-	for _, f := range list {
-		p.Errors = append(p.Errors, ProblemItem{Code: f.Code, Message: message(f), Field: f.Field})
+	for _, f := range list[:min(len(list), maxProblems)] {
+		p.Errors = append(p.Errors, ProblemItem{Code: f.Code,
+			Message: cutText(message(f), maxProblem), Field: cutText(f.Field, maxProblemField)})
 	}
 	if taken := (*TakenName)(nil); errors.As(err, &taken) {
 		p.ScraperID, p.Type = &taken.ScraperID, taken.Type
@@ -68,6 +70,20 @@ func NewProblem(err error, correlationID string) *Problem {
 		p.Detail += fmt.Sprintf(" (and %d more)", more)
 	}
 	return p
+}
+
+// Bounds of an answer that tells what is wrong. A caller chooses what it repeats.
+const (
+	maxProblem      = 4096 // bytes of a message
+	maxProblemField = 512  // bytes of a field's name
+)
+
+// cutText is at most so many bytes of a text, whole characters.
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 func message(f *fault.Error) string {

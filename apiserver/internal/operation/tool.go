@@ -174,8 +174,8 @@ func (t *Tool) Fill(args map[string]json.RawMessage, call *Inside) error {
 		a, known := t.arguments[name]
 		switch {
 		case !known:
-			faults = append(faults, fault.Invalid(fault.UnknownParameter, name,
-				"the tool has no such argument"))
+			return fault.Invalid(fault.UnknownParameter, cutText(name, maxProblemField),
+				"the tool has no such argument")
 		case a.in == "whole":
 			call.Body = value
 		case a.in == "body":

@@ -45,8 +45,7 @@ func WriteRow(to io.Writer, row json.RawMessage, origin string) error {
 	separator := ""
 	for m = rowstore.MembersOf(row); m.Next(); separator = "," {
 		s.write(separator)
-		s.encode(m.Key)
-		s.write(":")
+		s.name(m.Key)
 		if strings.HasPrefix(m.Key, "_") {
 			s.write(m.Value)
 			continue
@@ -82,8 +81,21 @@ func (s *sanitizer) encode(value any) {
 	_, _ = s.out.Write(text)
 }
 
+// maxName is how many characters of a member's name agents get. A page may have chosen it, too.
+const maxName = 256
+
+// name writes a member's name. One that is only the server's once it is clean is made another one.
+func (s *sanitizer) name(name string) {
+	clean, _ := clean(name, maxName)
+	if strings.HasPrefix(clean, "_") && !strings.HasPrefix(name, "_") {
+		clean = "." + clean
+	}
+	s.encode(clean)
+	s.write(":")
+}
+
 func (s *sanitizer) text(text string) {
-	content, cut := cleanText(text)
+	content, cut := clean(text, maxContent)
 	s.encode(Text{"scraped", content, s.origin, cut})
 }
 
@@ -116,8 +128,7 @@ func (s *sanitizer) value(value string) error {
 			s.write(token.String())
 		case string:
 			if named {
-				s.encode(token)
-				s.write(":")
+				s.name(token)
 			} else {
 				s.text(token)
 			}
@@ -146,15 +157,15 @@ func (p *nesting) writeSeparator(s *sanitizer) (name bool) {
 	return name
 }
 
-// cleanText is what agents get of a text; cut: it is not all.
-func cleanText(text string) (clean string, cut bool) {
+// clean is what agents get of a text, at most so many characters; cut: it is not all.
+func clean(text string, most int) (clean string, cut bool) {
 	var out strings.Builder
 	n := 0
 	for _, c := range text {
 		if hidden(c) {
 			continue
 		}
-		if n == maxContent {
+		if n == most {
 			return out.String(), true
 		}
 		out.WriteRune(c)

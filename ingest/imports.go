@@ -117,8 +117,8 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item) (work.Outcome, 
 	return i.complete(ctx)
 }
 
-// waits says whether a heavy upload has as many before it as are imported at a time. One whose steps
-// fail holds up nobody.
+// waits says whether a heavy upload has as many before it as are imported at a time. One whose
+// steps fail holds up nobody.
 func waits(view *client.View, job ids.ID) bool {
 	before, most := uint32(0), view.Settings().Uploads.Whole().Heavy
 	view.HeavyImports(func(i *client.Import) bool {

@@ -74,7 +74,7 @@ func nameless(dir string) (*os.File, error) {
 func (s *sheet) Close() error {
 	var err error
 	if s.part != nil {
-		err = s.part.Close()
+		_ = s.part.Close() // what is wrong with its bytes was told
 	}
 	if s.shared != nil {
 		err = errors.Join(err, s.shared.Close())

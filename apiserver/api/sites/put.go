@@ -41,7 +41,8 @@ func (r Resource) put() *operation.Operation {
 			"and the bytes are not compared when an Idempotency-Key is used again. A link has at " +
 			"most 8,192 bytes of text, a site 1,000,000 links, and a customer 1,000 sites with " +
 			"10,000,000 links. Scrapers of lists, searches and files have none.",
-		Access: auth.Write, Agents: operation.Destroys, Feature: plans.SiteMap, Rate: limits.General,
+		Access: auth.Write, Agents: operation.Destroys, Feature: plans.SiteMap,
+		Rate:        limits.General,
 		Idempotency: operation.Required, Timeout: putTime,
 		Errors: []fault.Code{fault.ScraperNotFound, fault.NotFound, fault.TypeNotRunnable,
 			fault.ListTooLarge, fault.InvalidURL, fault.LimitReached, fault.UploadTooSlow,

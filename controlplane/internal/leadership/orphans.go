@@ -115,7 +115,7 @@ func (l *Leadership) pastLists(ctx context.Context, view *state.View, lists []ro
 	if path == nil {
 		return past, nil
 	}
-	all := now.Sub(l.oldLists) >= oldListsEvery
+	all := now.Sub(time.UnixMilli(l.oldLists.Load())) >= oldListsEvery
 	var ask []ids.ID
 	for _, list := range lists {
 		switch {
@@ -139,7 +139,7 @@ func (l *Leadership) pastLists(ctx context.Context, view *state.View, lists []ro
 		}
 	}
 	if all {
-		l.oldLists = now
+		l.oldLists.Store(now.UnixMilli())
 	}
 	return past, nil
 }

@@ -38,8 +38,8 @@ type Leadership struct {
 	// admission is held from the look at what members can apply until what follows from it is done.
 	// What follows is that a server is added, or the version raised.
 	admission sync.Mutex
-	// when all lists were last looked at for orphans, however old, Unix ms: two owners of the removal
-	// may work at once
+	// when all lists were last looked at for orphans, however old, Unix ms: two owners of the
+	// removal may work at once
 	oldLists atomic.Int64
 	// when the history was last looked at for runs that are too old; the archive routine's own
 	historyExpired time.Time

@@ -76,8 +76,7 @@ async function refusal(answer: Response): Promise<Refused> {
   const retryAfter = Number(answer.headers.get("Retry-After")) || 0;
   try {
     const problem = await answer.json() as Problem;
-    const items = problem.errors.map((item) =>
-      item.field ? `${item.field}: ${item.message}` : item.message);
+    const items = problem.errors.map((item) => item.message); // which names the field
     return new Refused(problem.code, items.join(" ") || problem.detail, problem.correlationId,
       retryAfter);
   } catch {

@@ -5,7 +5,7 @@ import type { Group } from "./schema.gen";
 import { apiAddress, call } from "./api";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, go, place } from "./route";
-import { count, Scraped, when } from "./show";
+import { count, Scraped, visible, when } from "./show";
 import { fieldsOf } from "./start";
 import { texts } from "./texts";
 import { RowReader, type Wanted } from "./reader";
@@ -75,7 +75,7 @@ export function Rows(props: { group: string }) {
   const columns = fields.filter((f) => !hidden.has(f));
   const n = reader.known.value;
   return <>
-    <h1 tabIndex={-1}>{texts.rowsTitle} <bdi>{name}</bdi></h1>
+    <h1 tabIndex={-1}>{texts.rowsTitle} <bdi>{visible(name, 200)}</bdi></h1>
     {want.job && <p>{texts.rowsOfRun}{" "}
       <a href={address(place.value.path)}>{texts.rowsOfAll}</a></p>}
     <Choice want={want} fields={fields} hidden={hidden} reader={reader} />

@@ -67,8 +67,8 @@ check:
 	go test $(VETTED) -short -p 4 -timeout 5m $$(go list ./... | grep -vE '/(e2e|bench)(/|$$)')
 
 race:
-	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 25m $(ELECTING)
-	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 25m $(RACED)
+	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 40m $(ELECTING)
+	CGO_ENABLED=1 $(GO_TEST) $(VETTED) -race -short -timeout 40m $(RACED)
 
 ## browser: tier render and the portal in a real Chromium, which there has to be
 browser:

@@ -81,6 +81,28 @@ type Compare struct {
 	Pattern *pattern.Pattern // of Regex, else nil
 }
 
+// Each visits the comparisons of a node, in the order in which they were given, until visit fails.
+// Its error is that of visit. nil has none.
+func Each(node Node, visit func(Compare) error) error {
+	var inside []Node
+	switch n := node.(type) {
+	case And:
+		inside = n
+	case Or:
+		inside = n
+	case Nor:
+		inside = n
+	case Compare:
+		return visit(n)
+	}
+	for _, n := range inside {
+		if err := Each(n, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Kind is the kind of a Value.
 type Kind uint8
 

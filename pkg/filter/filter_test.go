@@ -254,3 +254,26 @@ func TestPatternSize(t *testing.T) {
 		}
 	}
 }
+
+// TestEach visits all comparisons in their order, and ends with the first error.
+func TestEach(t *testing.T) {
+	node := filter.And{is("a", filter.Exists, boolean(true)), filter.Nor{
+		is("b", filter.Eq, text("x")), filter.Or{is("c", filter.Eq, number(1))}}}
+	for stop, want := range map[string]string{"": "abc", "a": "a", "b": "ab", "c": "abc"} {
+		var seen strings.Builder
+		failed := errors.New("stop")
+		err := filter.Each(node, func(c filter.Compare) error {
+			if seen.WriteString(c.Field); c.Field == stop {
+				return failed
+			}
+			return nil
+		})
+		if seen.String() != want || errors.Is(err, failed) == (stop == "") {
+			t.Errorf("stopped at %q: %q, %v", stop, seen.String(), err)
+		}
+	}
+	err := filter.Each(nil, func(filter.Compare) error { return errors.New("there is none") })
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -95,7 +95,7 @@ func parseFilter(text string) (filter.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFields(node); err != nil {
+	if err := filter.Each(node, checkCompare); err != nil {
 		return nil, err
 	}
 	return node, nil
@@ -138,27 +138,7 @@ func namedGroup(node filter.Node) (group ids.ID) {
 	return group
 }
 
-// checkFields refuses other fields, and malformed ids: a misspelt filter must not answer nothing.
-func checkFields(node filter.Node) error {
-	var inner []filter.Node
-	switch n := node.(type) {
-	case filter.And:
-		inner = n
-	case filter.Or:
-		inner = n
-	case filter.Nor:
-		inner = n
-	case filter.Compare:
-		return checkCompare(n)
-	}
-	for _, n := range inner {
-		if err := checkFields(n); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// checkCompare refuses other fields, and malformed ids: a misspelt filter must not answer nothing.
 func checkCompare(c filter.Compare) error {
 	switch c.Field {
 	case "state":

@@ -19,6 +19,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // where the page is; a browser comes back to it.
@@ -118,6 +119,44 @@ func (r Resource) look(ctx context.Context, from *operation.Caller, s *shown) er
 		return err
 	}
 	return nil
+}
+
+// showOwn makes the page of something that the account has which has signed in, or leads to the
+// sign-in page. fill says what the page has.
+func (r Resource) showOwn(ctx context.Context, from *operation.Caller, s shown, status int,
+	page string, fill func(*client.View, *shown)) (operation.Raw, error) {
+	if err := r.look(ctx, from, &s); err != nil {
+		return operation.Raw{}, err
+	}
+	if from.Session == nil {
+		return back(), nil
+	}
+	view, err := r.Client.Fresh(ctx)
+	if err != nil {
+		return operation.Raw{}, err
+	}
+	fill(view, &s)
+	return r.render(from, page, s, status)
+}
+
+// endOwn takes the form of such a page: it ends the one of an id, and shows the others.
+func (r Resource) endOwn(ctx context.Context, from *operation.Caller, token, text string,
+	show func(context.Context, *operation.Caller, shown, int) (operation.Raw, error),
+	end func(context.Context, *auth.Principal, ids.ID) error) (operation.Raw, error) {
+	id, err := ids.Parse(text)
+	if err != nil || !fresh(from, token) {
+		return show(ctx, from, shown{Problem: errForm.Detail}, http.StatusBadRequest)
+	}
+	if err := r.look(ctx, from, &shown{}); err != nil {
+		return operation.Raw{}, err
+	}
+	if from.Session == nil {
+		return back(), nil
+	}
+	if err := end(ctx, &from.Principal, id); err != nil {
+		return operation.Raw{}, err
+	}
+	return show(ctx, from, shown{}, 0)
 }
 
 // render makes a page.

@@ -3,7 +3,6 @@ package signin
 import (
 	"context"
 	"encoding/base64"
-	"net/http"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/accounts"
@@ -296,18 +295,9 @@ func (r Resource) passkeysPage() *operation.Operation {
 
 func (r Resource) showPasskeys(ctx context.Context, from *operation.Caller, s shown,
 	status int) (operation.Raw, error) {
-	if err := r.look(ctx, from, &s); err != nil {
-		return operation.Raw{}, err
-	}
-	if from.Session == nil {
-		return back(), nil
-	}
-	view, err := r.Client.Fresh(ctx)
-	if err != nil {
-		return operation.Raw{}, err
-	}
-	s.Passkeys = view.Passkeys(from.Session.Account)
-	return r.render(from, "passkeys", s, status)
+	return r.showOwn(ctx, from, s, status, "passkeys", func(v *client.View, s *shown) {
+		s.Passkeys = v.Passkeys(from.Session.Account)
+	})
 }
 
 type dropPasskeyRequest struct {
@@ -325,21 +315,8 @@ func (r Resource) dropPasskey() *operation.Operation {
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *dropPasskeyRequest) (operation.Raw,
 		error) {
-		id, err := ids.Parse(in.Body.Passkey)
-		if err != nil || !fresh(from, in.Body.Token) {
-			return r.showPasskeys(ctx, from, shown{Problem: errForm.Detail}, http.StatusBadRequest)
-		}
-		var s shown
-		if err := r.look(ctx, from, &s); err != nil {
-			return operation.Raw{}, err
-		}
-		if from.Session == nil {
-			return back(), nil
-		}
-		if err := r.Accounts.RemovePasskey(ctx, &from.Principal, id); err != nil {
-			return operation.Raw{}, err
-		}
-		return r.showPasskeys(ctx, from, shown{}, 0)
+		return r.endOwn(ctx, from, in.Body.Token, in.Body.Passkey, r.showPasskeys,
+			r.Accounts.RemovePasskey)
 	})
 }
 

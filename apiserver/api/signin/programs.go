@@ -2,7 +2,6 @@ package signin
 
 import (
 	"context"
-	"net/http"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -85,18 +84,9 @@ func (r Resource) programsPage() *operation.Operation {
 // showPrograms makes the page of what the caller has granted.
 func (r Resource) showPrograms(ctx context.Context, from *operation.Caller, s shown,
 	status int) (operation.Raw, error) {
-	if err := r.look(ctx, from, &s); err != nil {
-		return operation.Raw{}, err
-	}
-	if from.Session == nil {
-		return back(), nil
-	}
-	view, err := r.Client.Fresh(ctx)
-	if err != nil {
-		return operation.Raw{}, err
-	}
-	s.Grants = view.Grants(from.Session.Account)
-	return r.render(from, "programs", s, status)
+	return r.showOwn(ctx, from, s, status, "programs", func(v *client.View, s *shown) {
+		s.Grants = v.Grants(from.Session.Account)
+	})
 }
 
 type endRequest struct {
@@ -113,23 +103,6 @@ func (r Resource) endProgram() *operation.Operation {
 		Summary: "Ends the grant of the form, and shows the others", Access: auth.Public,
 		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
 	}, func(ctx context.Context, from *operation.Caller, in *endRequest) (operation.Raw, error) {
-		if !fresh(from, in.Body.Token) {
-			return r.showPrograms(ctx, from, shown{Problem: errForm.Detail}, http.StatusBadRequest)
-		}
-		var s shown
-		if err := r.look(ctx, from, &s); err != nil {
-			return operation.Raw{}, err
-		}
-		if from.Session == nil {
-			return back(), nil
-		}
-		id, err := ids.Parse(in.Body.Grant)
-		if err != nil {
-			return r.showPrograms(ctx, from, shown{Problem: errForm.Detail}, http.StatusBadRequest)
-		}
-		if err := r.Grants.End(ctx, &from.Principal, id); err != nil {
-			return operation.Raw{}, err
-		}
-		return r.showPrograms(ctx, from, shown{}, 0)
+		return r.endOwn(ctx, from, in.Body.Token, in.Body.Grant, r.showPrograms, r.Grants.End)
 	})
 }

@@ -131,7 +131,7 @@ func (in *listRequest) query(scraper *client.Scraper) (q rowstore.EntriesQuery, 
 	if in.Filters != "" {
 		own, err := filter.Parse([]byte(in.Filters))
 		if err == nil {
-			err = checkFields(own)
+			err = filter.Each(own, checkField)
 		}
 		if err != nil {
 			return q, false, err
@@ -189,28 +189,13 @@ func members() []string {
 		harvest.MemberLastSeen}
 }
 
-// checkFields refuses a filter on what entries do not have.
-func checkFields(node filter.Node) error {
-	var inside []filter.Node
-	switch node := node.(type) {
-	case filter.And:
-		inside = node
-	case filter.Or:
-		inside = node
-	case filter.Nor:
-		inside = node
-	case filter.Compare:
-		if !slices.Contains(members(), node.Field) {
-			return fault.Invalid(fault.InvalidFilter, "filters."+node.Field,
-				"entries have %s", strings.Join(members(), ", "))
-		}
+// checkField refuses a filter on what entries do not have.
+func checkField(c filter.Compare) error {
+	if slices.Contains(members(), c.Field) {
+		return nil
 	}
-	for _, part := range inside {
-		if err := checkFields(part); err != nil {
-			return err
-		}
-	}
-	return nil
+	return fault.Invalid(fault.InvalidFilter, "filters."+c.Field, "entries have %s",
+		strings.Join(members(), ", "))
 }
 
 // parseSort reads "lastSeen,desc".

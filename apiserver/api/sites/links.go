@@ -130,7 +130,7 @@ func (in *linksRequest) filter() (wanted filter.Node, err error) {
 		if wanted, err = filter.Parse([]byte(in.Filters)); err != nil {
 			return nil, err
 		}
-		if err := checkFields(wanted); err != nil {
+		if err := filter.Each(wanted, checkField); err != nil {
 			return nil, err
 		}
 	}
@@ -148,30 +148,14 @@ func (in *linksRequest) filter() (wanted filter.Node, err error) {
 	return filter.And{wanted, has}, nil
 }
 
-// checkFields refuses other fields: a misspelt filter must not answer nothing.
-func checkFields(node filter.Node) error {
-	var inner []filter.Node
-	switch n := node.(type) {
-	case filter.And:
-		inner = n
-	case filter.Or:
-		inner = n
-	case filter.Nor:
-		inner = n
-	case filter.Compare:
-		switch n.Field {
-		case "url", "title", "curl", "state":
-			return nil
-		}
-		return fault.Invalid(fault.InvalidFilter, "filters."+n.Field,
-			"links are filtered by url, title, curl and state")
+// checkField refuses other fields: a misspelt filter must not answer nothing.
+func checkField(c filter.Compare) error {
+	switch c.Field {
+	case "url", "title", "curl", "state":
+		return nil
 	}
-	for _, n := range inner {
-		if err := checkFields(n); err != nil {
-			return err
-		}
-	}
-	return nil
+	return fault.Invalid(fault.InvalidFilter, "filters."+c.Field,
+		"links are filtered by url, title, curl and state")
 }
 
 // delete is DELETE /api/scraper/site/{siteId}.

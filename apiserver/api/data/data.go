@@ -5,8 +5,8 @@ package data
 
 import (
 	"context"
-	"strings"
 
+	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
@@ -133,23 +133,16 @@ func parseFilter(text string) (filter.Node, error) {
 	return filter.Parse([]byte(text))
 }
 
-// parseSort reads "field,desc" or "field:desc"; ascending unless told. A field's name may hold both
-// signs.
+// parseSort reads what rows are sorted by.
 func parseSort(texts []string) ([]rowstore.Sort, error) {
 	var sorts []rowstore.Sort
 	for _, text := range texts {
-		sort := rowstore.Sort{Field: text}
-		if cut := strings.LastIndexAny(text, ",:"); cut >= 0 {
-			switch strings.ToLower(text[cut+1:]) {
-			case "asc":
-				sort.Field = text[:cut]
-			case "desc":
-				sort.Field, sort.Descending = text[:cut], true
-			default:
-				return nil, fault.Invalid(fault.InvalidSort, "sort",
-					"must be a field, then asc or desc: price,desc")
-			}
+		field, descending, known := api.ReadSort(text)
+		if !known {
+			return nil, fault.Invalid(fault.InvalidSort, "sort",
+				"must be a field, then asc or desc: price,desc")
 		}
+		sort := rowstore.Sort{Field: field, Descending: descending}
 		if !filter.IsField(sort.Field) {
 			return nil, fault.Invalid(fault.InvalidSort, "sort",
 				`needs a field's name of 1 to %d bytes, without control characters, " or \`,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
@@ -169,22 +168,20 @@ type order struct {
 	descending bool
 }
 
-// parseSort reads "field,desc", or "field:desc".
+// parseSort reads what runs are sorted by.
 func parseSort(text string) (order, error) {
-	field, direction, _ := strings.Cut(strings.Replace(text, ":", ",", 1), ",")
+	field, descending, known := api.ReadSort(text)
+	if !known {
+		return order{}, fault.Invalid(fault.InvalidSort, "sort",
+			"the direction must be asc or desc")
+	}
 	found, known := orders[field]
 	if !known {
 		return order{}, fault.Invalid(fault.InvalidSort, "sort", "runs cannot be sorted by %.100q",
 			field)
 	}
-	switch direction {
-	case "", "asc":
-		return found, nil
-	case "desc":
-		found.descending = true
-		return found, nil
-	}
-	return order{}, fault.Invalid(fault.InvalidSort, "sort", "the direction must be asc or desc")
+	found.descending = descending
+	return found, nil
 }
 
 var orders = map[string]order{

@@ -198,14 +198,12 @@ func checkField(c filter.Compare) error {
 		strings.Join(members(), ", "))
 }
 
-// parseSort reads "lastSeen,desc".
+// parseSort reads what entries are sorted by.
 func parseSort(texts []string) ([]rowstore.Sort, error) {
 	var sorts []rowstore.Sort
 	for _, text := range texts {
-		field, direction, _ := strings.Cut(text, ",")
-		descending := strings.EqualFold(direction, "desc")
-		if !slices.Contains(members(), field) ||
-			direction != "" && !descending && !strings.EqualFold(direction, "asc") {
+		field, descending, known := api.ReadSort(text)
+		if !known || !slices.Contains(members(), field) {
 			return nil, fault.Invalid(fault.InvalidSort, "sort",
 				"must be one of %s, then asc or desc: lastSeen,desc",
 				strings.Join(members(), ", "))

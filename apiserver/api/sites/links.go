@@ -18,15 +18,13 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
-// maxPage is how many links a page has at most.
-const maxPage = 1_000
-
 type linksRequest struct {
 	SiteID    ids.ID `path:"siteId"`
-	Page      int64  `query:"page" default:"0" doc:"Beyond the last page: the last"`
-	Size      int64  `query:"size" default:"100" doc:"1 to 1,000; what is beyond becomes the nearest of them"`
+	Page      int64  `query:"page" default:"0" clamp:"9007199254740991" doc:"Beyond the last page: the last."`
+	Size      int64  `query:"size" default:"100" clamp:"1000" doc:"1 to 1,000; less counts as 1."`
 	SortField string `query:"sortField" default:"url" doc:"url, title or curl; anything else is url"`
 	Direction string `query:"sortDirection" default:"asc" pattern:"^([aA][sS][cC]|[dD][eE][sS][cC])$" doc:"asc or desc"`
+	Sort      string `query:"sort" max:"64" code:"invalid_sort" doc:"url, title or curl, then asc or desc: title,desc. It takes the place of sortField and sortDirection."`
 	Filters   string `query:"filters" max:"30000" code:"invalid_filter" doc:"JSON filter on url, title, curl and state, for example {\"state\":\"ERRORED\"}"`
 	Q         string `query:"q" max:"1000" doc:"Links whose address or title has this in it, whatever the case"`
 }
@@ -40,7 +38,7 @@ func (r Resource) links() *operation.Operation {
 		Description: "Text is sorted by its bytes; what is equal in it by the order in which it " +
 			"was given.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: time.Minute,
-		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter},
+		Errors: []fault.Code{fault.NotFound, fault.InvalidFilter, fault.InvalidSort},
 	}, func(ctx context.Context, from *operation.Caller, in *linksRequest) (api.Page[SiteLink],
 		error) {
 		var none api.Page[SiteLink]
@@ -48,11 +46,16 @@ func (r Resource) links() *operation.Operation {
 		if err != nil {
 			return none, err
 		}
+		q, err := in.query()
+		if err != nil {
+			return none, err
+		}
 		site := from.View.Site(in.SiteID)
 		if site == nil || site.Customer != from.Customer {
 			return none, fault.Invalid(fault.NotFound, "siteId", "there is no such site")
 		}
-		size := int(min(max(in.Size, 1), maxPage))
+		q.Version, q.Site = site.Version, site.ID
+		size := int(max(in.Size, 1))
 		read := r.page
 		if wanted != nil {
 			read = func(ctx context.Context, site *client.Site, q rowstore.SiteQuery, page int64,
@@ -60,7 +63,7 @@ func (r Resource) links() *operation.Operation {
 				return r.filtered(ctx, q, wanted, page, size)
 			}
 		}
-		page, err := read(ctx, site, in.query(site), max(in.Page, 0), size)
+		page, err := read(ctx, site, q, max(in.Page, 0), size)
 		if errors.Is(err, rowstore.ErrListUnknown) {
 			return none, fault.Invalid(fault.NotFound, "siteId",
 				"the links of the site are no longer kept; send the site again")
@@ -72,17 +75,26 @@ func (r Resource) links() *operation.Operation {
 	})
 }
 
-// query is what the request wants of a site, whatever the page.
-func (in *linksRequest) query(site *client.Site) rowstore.SiteQuery {
-	q := rowstore.SiteQuery{Version: site.Version, Site: site.ID, By: rowstore.ByURL,
-		Descending: strings.EqualFold(in.Direction, "desc")}
-	switch in.SortField {
-	case "title":
-		q.By = rowstore.ByTitle
-	case "curl":
-		q.By = rowstore.ByCurl
+// query is the order that the request wants, without its site and page.
+func (in *linksRequest) query() (q rowstore.SiteQuery, err error) {
+	orders := map[string]rowstore.LinkOrder{"url": rowstore.ByURL, "title": rowstore.ByTitle,
+		"curl": rowstore.ByCurl}
+	if in.Sort == "" {
+		q.Descending = strings.EqualFold(in.Direction, "desc")
+		q.By = rowstore.ByURL // whatever is not known
+		if by, has := orders[in.SortField]; has {
+			q.By = by
+		}
+		return q, nil
 	}
-	return q
+	field, descending, known := api.ReadSort(in.Sort)
+	by, has := orders[field]
+	if !known || !has {
+		return q, fault.Invalid(fault.InvalidSort, "sort",
+			"must be url, title or curl, then asc or desc: title,desc")
+	}
+	q.By, q.Descending = by, descending
+	return q, nil
 }
 
 // page reads one page of all links.

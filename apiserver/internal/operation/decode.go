@@ -51,14 +51,15 @@ func (s shapes) decodeText(text string, v reflect.Value, r *rules, path string, 
 		v.SetBool(text == "true")
 	case v.CanInt():
 		n, err := strconv.ParseInt(text, 10, t.Bits())
-		if err != nil {
+		// What no integer of the type is, is its nearest to the rules: they refuse or clamp it.
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			p.add(r.code, path, "must be an integer")
 			return
 		}
 		v.SetInt(n)
 	case v.CanUint():
 		n, err := strconv.ParseUint(text, 10, t.Bits())
-		if err != nil {
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
 			p.add(r.code, path, "must be an integer of at least 0")
 			return
 		}

@@ -60,12 +60,12 @@ func formOf(name string) (pattern, says string, known bool) {
 // exact is the largest whole number that every reader of JSON reads exactly (RFC 8259, section 6).
 const exact = 1<<53 - 1
 
-// widen gives whole numbers without a bound those of their type.
+// widen gives whole numbers without a bound those of their type. One that is clamped needs none.
 func (r *rules) widen(t reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if readsJSON(t) || readsText(t) {
+	if readsJSON(t) || readsText(t) || r.clamp != nil {
 		return
 	}
 	least, most := -float64(exact), float64(exact)

@@ -19,7 +19,7 @@
 //	               come so, too: each item is checked, and is a line of JSON.
 //
 // and, as the members of bodies have, any of these. The first are required, default, min, max
-// (value, characters or items), clamp (greater values become this), enum and not. Texts have
+// (value, characters or items), clamp (greater values become this, however great), enum and not. Texts have
 // pattern, unlike, or form, which is a pattern by its name (formOf). Then come must (true and
 // nothing else), unique (no item twice) and object (raw JSON that is one). each and keys hold rules
 // of items, of the values of a map and of its names, like each:"min=1 max=9". The last are code

@@ -19,16 +19,15 @@
 //	               come so, too: each item is checked, and is a line of JSON.
 //
 // and, as the members of bodies have, any of these. The first are required, default, min, max
-// (value, characters or items), clamp (greater values become this, however great), enum and not. Texts have
-// pattern, unlike, or form, which is a pattern by its name (formOf). Then come must (true and
-// nothing else), unique (no item twice) and object (raw JSON that is one). each and keys hold rules
-// of items, of the values of a map and of its names, like each:"min=1 max=9". The last are code
-// (the error code when the value is refused), stamped (accepted and ignored), doc and format.
-// agent:"required" is what agents have to give though others need not, and agent:"hidden" what they
-// cannot give. A
-// type that has Values is an enum of them. A pointer may be null, and so may what is not required.
-// Whole numbers without bounds have those of their type, and of what JSON holds exactly. A struct
-// that has Validate() fault.List is asked last.
+// (value, characters or items), clamp (greater values become this, however great), enum and not.
+// Texts have pattern, unlike, or form, which is a pattern by its name (formOf). Then come must
+// (true and nothing else), unique (no item twice) and object (raw JSON that is one). each and keys
+// hold rules of items, of the values of a map and of its names, like each:"min=1 max=9". The last
+// are code (the error code when the value is refused), stamped (accepted and ignored), doc and
+// format. agent:"required" is what agents have to give though others need not, and agent:"hidden"
+// what they cannot give. A type that has Values is an enum of them. A pointer may be null, and so
+// may what is not required. Whole numbers without bounds have those of their type, and of what JSON
+// holds exactly. A struct that has Validate() fault.List is asked last.
 package operation
 
 import (

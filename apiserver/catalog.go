@@ -41,7 +41,7 @@ func (s *Server) issuerState() (reachable, known bool) {
 
 // catalog is every resource of the customers' and the operators' API, in the order of the
 // specification, each with what it uses. Behind them is what is asked of the server itself.
-func (s *Server) catalog(document, agentDocument func() []byte) []resource {
+func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resource {
 	c := &s.config
 	history := client.NewHistory(c.Store)
 	launcher := s.launcher()

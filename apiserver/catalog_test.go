@@ -60,10 +60,7 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestGoldens(t *testing.T) {
-	ops, err := newTestServer(t).operations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ops := newTestServer(t).operations()
 	var lines bytes.Buffer
 	for _, op := range ops {
 		lines.WriteString(op.Line() + "\n")
@@ -142,10 +139,7 @@ func checkNames(t *testing.T, names []string) {
 // catalogue.
 func TestRoutes(t *testing.T) {
 	s := newTestServer(t)
-	ops, err := s.operations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ops := s.operations()
 	known, seen := fault.Catalog(), map[string]bool{}
 	var reached string
 	traced := s.chain.Routes(ops, func(op *operation.Operation) fasthttp.RequestHandler {
@@ -195,10 +189,7 @@ func fill(path, parameter string) string {
 // A wrong method on a fixed path is told as one, though a path with a parameter has the method.
 func TestWrongMethodsOfFixedPaths(t *testing.T) {
 	s := newTestServer(t)
-	ops, err := s.operations()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ops := s.operations()
 	fixed := map[string][]string{}
 	for _, op := range ops {
 		for _, route := range op.Routes {

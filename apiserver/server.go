@@ -265,10 +265,7 @@ func New(config Config) (*Server, error) {
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)
-	ops, err := s.operations()
-	if err != nil {
-		return nil, fmt.Errorf("apiserver: %w", err)
-	}
+	ops := s.operations()
 	s.operators = s.chain.Handler(ops)
 	s.customers = s.operators
 	if config.Operators != nil {
@@ -359,23 +356,19 @@ func RateClasses() []string {
 	return names
 }
 
-// operations is everything that is served. The description describes itself, too.
-func (s *Server) operations() ([]*operation.Operation, error) {
-	var described, forAgents []byte
+// operations is everything that is served. The descriptions, which describe themselves too, are
+// made when they are first asked for.
+func (s *Server) operations() []*operation.Operation {
 	var ops []*operation.Operation
-	for _, r := range s.catalog(func() []byte { return described },
-		func() []byte { return forAgents }) {
+	for _, r := range s.catalog(
+		sync.OnceValues(func() ([]byte, error) { return document(ops, s.ceilings) }),
+		sync.OnceValues(func() ([]byte, error) { return agentDocument(ops, s.ceilings) })) {
 		ops = append(ops, r.Operations()...)
 	}
 	s.agents = agents.New(agents.Config{Chain: s.chain, Client: s.config.Client,
 		History: client.NewHistory(s.config.Store), Clock: s.config.Clock}, ops)
 	ops = append(ops, s.agents.Operations()...)
-	var err error
-	if described, err = document(ops, s.ceilings); err != nil {
-		return nil, err
-	}
-	forAgents, err = agentDocument(ops, s.ceilings)
-	return ops, err
+	return ops
 }
 
 // Run listens and serves until ctx ends.

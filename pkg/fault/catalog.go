@@ -273,6 +273,12 @@ var catalog = map[Code]Entry{
 // Catalog is a copy of the closed list, for documentation and tests.
 func Catalog() map[Code]Entry { return maps.Clone(catalog) }
 
+// Known says whether a code is one of the list.
+func Known(code Code) bool {
+	_, known := catalog[code]
+	return known
+}
+
 // Lookup is the entry of a code. An unknown code answers as Internal, so that a slip never invents
 // one.
 func Lookup(code Code) Entry {

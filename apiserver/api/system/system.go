@@ -29,8 +29,8 @@ type Resource struct {
 	// Issuer says whether the OpenID Connect issuer's keys can be fetched; known: there is one.
 	Issuer   func() (reachable, known bool)
 	Metrics  prometheus.Gatherer
-	Document func() []byte // the OpenAPI description, of these operations too
-	Agents   func() []byte // the same of what agents may call
+	Document func() ([]byte, error) // the OpenAPI description, of these operations too
+	Agents   func() ([]byte, error) // the same of what agents may call
 }
 
 // Operations are all of the resource.
@@ -155,7 +155,7 @@ func (r Resource) apiDocs() *operation.Operation {
 		Summary: "Answers this description", Access: auth.Public, Rate: limits.Anonymous,
 		Media: []string{"application/json"},
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
-		return operation.Raw{ContentType: "application/json", Body: r.Document()}, nil
+		return described(r.Document())
 	})
 }
 
@@ -168,6 +168,11 @@ func (r Resource) agentDocs() *operation.Operation {
 			"told of each, and what they have to give though others need not.",
 		Access: auth.Public, Rate: limits.Anonymous, Media: []string{"application/json"},
 	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
-		return operation.Raw{ContentType: "application/json", Body: r.Agents()}, nil
+		return described(r.Agents())
 	})
+}
+
+// described answers a description, or that it could not be made.
+func described(text []byte, err error) (operation.Raw, error) {
+	return operation.Raw{ContentType: "application/json", Body: text}, err
 }

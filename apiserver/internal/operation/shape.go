@@ -149,7 +149,7 @@ func readRules(t reflect.Type, f reflect.StructField) rules {
 		}
 		r.pattern, r.says = regexp.MustCompile(pattern), says
 	}
-	if _, known := fault.Catalog()[r.code]; r.code != "" && !known {
+	if r.code != "" && !fault.Known(r.code) {
 		panic(fmt.Sprintf("operation: %s.%s: no such code %q", t, f.Name, r.code))
 	}
 	return r

@@ -12,10 +12,10 @@ GO_TEST ?= go test
 VETTED := -vet=off
 
 # The race detector needs a C compiler. It runs where there is one, over the packages whose goroutines share memory, and not
-# over the simulation, which has no such memory. What it tests is not tested again without it, but for what looks for tools.
+# over those of one goroutine: the simulation, commands, and sitemaps. What it tests is not tested again without it, but for what looks for tools.
 CC_FOUND := $(shell command -v $$(go env CC))
 RACY     := /(cmd|controlplane|fetcher|ingest|billing|apiserver|pkg/stream|pkg/cache|pkg/blobstore|pkg/egress|pkg/rowstore|pkg/telemetry)(/|$$)
-SERIAL   := /controlplane/internal/simulation$$
+SERIAL   := /(controlplane/internal/simulation|controlplane/internal/fsm|apiserver/internal/sitemap)$$
 TOOLS    := ./fetcher ./fetcher/internal/chromium ./fetcher/internal/web
 TOOLED   := 'Browser|Guard|Trap'
 # Elections of the control plane's tests are held against the clock of the machine: nothing beside them takes it away.

@@ -116,7 +116,8 @@ type Config struct {
 	SearchEngines []model.SearchEngine
 	// OpenID is an OpenID Connect issuer whose tokens sign in, beside the local one's; nil: none.
 	OpenID *OpenID
-	// PublicURL is where browsers find the service, as e-mails name it: https://HOST; "": unknown.
+	// PublicURL is where browsers find the service: https://HOST; "": unknown. E-mails name it, and
+	// programs find it as the issuer of their tokens.
 	PublicURL string
 	// Mails says that e-mails are sent to customers, by this process or another.
 	Mails bool
@@ -261,7 +262,7 @@ func New(config Config) (*Server, error) {
 		if s.portal, err = portal.New(hasSession); err != nil {
 			return nil, fmt.Errorf("apiserver: %w", err)
 		}
-		s.chain.Metadata = signin.MetadataPath
+		s.chain.Metadata, s.chain.Public = signin.MetadataPath, config.PublicURL
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)

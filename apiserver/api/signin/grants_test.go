@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/apiserver/internal/apitest"
 	"shoal.dev/shoal/controlplane/client"
 )
@@ -455,4 +457,24 @@ func TestConsentIsAPersons(t *testing.T) {
 	page := a.get("/sign-in", 200)
 	a.post("/sign-out", url.Values{"token": {a.token(page)}}, 200)
 	a.wants(a.post("/oauth/authorize", form, 200), "<h1>Sign in</h1>")
+}
+
+// Behind a proxy the issuer of tokens is what the operator says, whatever name a call has: another
+// name in its place would have a program trust another issuer.
+func TestTheIssuerIsThePublicOne(t *testing.T) {
+	s := start(t, mailing, func(c *apiserver.Config) {
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+	})
+	header := map[string]string{"Host": "evil.example", "X-Forwarded-For": "192.0.2.9",
+		"X-Forwarded-Proto": "https"}
+	said := s.Call(t, apitest.Scenario{Do: "GET /.well-known/oauth-authorization-server",
+		Header: header})
+	if said.Text("issuer") != public || said.Text("token_endpoint") != public+"/oauth/token" {
+		t.Errorf("the metadata says %s", said.Body)
+	}
+	refused := s.Call(t, apitest.Scenario{Do: whoAmI, Header: header})
+	want := `Bearer resource_metadata="` + public + `/.well-known/oauth-protected-resource"`
+	if got := refused.Header.Get("WWW-Authenticate"); got != want {
+		t.Errorf("a call without a credential gets %q, want %q", got, want)
+	}
 }

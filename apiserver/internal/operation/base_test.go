@@ -31,5 +31,12 @@ func TestBase(t *testing.T) {
 		if got := caller.Base(); got != c.want {
 			t.Errorf("%v %q: %q, want %q", c.way, c.host, got, c.want)
 		}
+		if c.way == Encrypted {
+			c.want = "https://scrape.example"
+		}
+		caller.Public = "https://scrape.example"
+		if got := caller.Base(); got != c.want {
+			t.Errorf("%v %q with a public address: %q, want %q", c.way, c.host, got, c.want)
+		}
 	}
 }

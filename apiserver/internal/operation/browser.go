@@ -81,10 +81,13 @@ func isLoopback(host string) bool {
 var named = regexp.MustCompile(
 	`^(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$`)
 
-// Base is this service's own address, as its caller knows it, without a path. It is "" in the
+// Base is this service's own address without a path: the public one, or where nobody has said it
+// that by which its caller knows it. On this machine it is the caller's, too. It is "" in the
 // clear, where nobody knows whom an answer is of, and for a name that is none.
 func (c *Caller) Base() string {
 	switch {
+	case c.Way == Encrypted && c.Public != "":
+		return c.Public
 	case c.Way == InTheClear || !named.MatchString(c.Host):
 		return ""
 	case c.Way == OnTheSpot:

@@ -72,6 +72,8 @@ type Chain struct {
 	Tracer   *telemetry.Tracer // nil: no traces
 	// Metadata is the path of what tells programs where to ask for access; "": nowhere.
 	Metadata string
+	// Public is where browsers find the service: https://HOST; "": nobody has said.
+	Public string
 	// Work is the context of calls, Streaming that of open streams: it ends first.
 	Work, Streaming context.Context
 
@@ -206,7 +208,7 @@ func (c *Chain) beginExchange(op *Operation, rc *fasthttp.RequestCtx) *exchange 
 	}
 	peer, _ := netip.AddrFromSlice(rc.RemoteIP()) // the zero address when it has none
 	h := &rc.Request.Header
-	x.from.Way, x.from.Host = x.way(peer), string(h.Host())
+	x.from.Way, x.from.Host, x.from.Public = x.way(peer), string(h.Host()), c.Public
 	x.from.cookie = func(name string) string { return string(rc.Request.Header.Cookie(name)) }
 	x.address = c.Proxies.Caller(peer, lines(h.PeekAll("Forwarded")),
 		lines(h.PeekAll("X-Forwarded-For")))

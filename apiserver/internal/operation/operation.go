@@ -154,6 +154,8 @@ type Caller struct {
 	Way     Way
 	// Host is the name, with its port, by which the caller has called this server.
 	Host string
+	// Public is where browsers find this service, as its operator says; "": nobody has said.
+	Public string
 	// RetryAfter is when a refused call may be repeated, set by its handler; 0: the usual.
 	RetryAfter time.Duration
 

@@ -38,7 +38,7 @@ type Config struct {
 	Mail     MailFlags      `embed:""`
 	TLS      TLSFlags       `embed:"" prefix:"tls-"`
 
-	PublicURL   string        `name:"public-url" group:"sign-in" help:"Where browsers find this service, as links in its e-mails name it. With --smtp it lets people recover a forgotten password." placeholder:"https://HOST"`
+	PublicURL   string        `name:"public-url" group:"sign-in" help:"Where browsers find this service. Links in e-mails name it, and it is the issuer of programs' tokens and the place of passkeys. With --smtp it lets people recover a forgotten password." placeholder:"https://HOST"`
 	OpsListen   string        `group:"operation" help:"Address of /metrics, /api/livez and /api/readyz of any process; none by default." placeholder:"HOST:PORT"`
 	AdminListen string        `group:"operation" help:"Address of an operators' door to the whole API: /api/admin and /metrics are served there alone then. By default with the API, for administrators." placeholder:"HOST:PORT"`
 	OpsProfiles bool          `group:"operation" help:"Show profiles of the process at --ops-listen, too."`

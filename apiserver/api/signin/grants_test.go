@@ -459,7 +459,7 @@ func TestConsentIsAPersons(t *testing.T) {
 	a.wants(a.post("/oauth/authorize", form, 200), "<h1>Sign in</h1>")
 }
 
-// Behind a proxy the issuer of tokens is what the operator says, whatever name a call has: another
+// Behind a proxy the issuer of tokens is what the operator says, whatever name a call has. Another
 // name in its place would have a program trust another issuer.
 func TestTheIssuerIsThePublicOne(t *testing.T) {
 	s := start(t, mailing, func(c *apiserver.Config) {

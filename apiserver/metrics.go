@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"shoal.dev/shoal/apiserver/agents"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/oidc"
 	"shoal.dev/shoal/apiserver/internal/operation"
@@ -96,6 +97,16 @@ func measure(to *telemetry.Metrics, streams *limits.Streams, issuer *oidc.Issuer
 				emit(float64(s.Fetched), "ok")
 				emit(float64(s.Failed), "failed")
 			}).
+		Declare(to)
+}
+
+// measureAgents shows the sessions of agents, of which there may be so many.
+func measureAgents(to *telemetry.Metrics, gateway *agents.Gateway) {
+	telemetry.NewSamples(func() (int, bool) { return gateway.Sessions(), true }).
+		Gauge("shoal_apiserver_agent_sessions", "Sessions of agents open.",
+			func(open int) float64 { return float64(open) }).
+		Gauge("shoal_apiserver_agent_sessions_limit", "Sessions of agents that may be open.",
+			func(int) float64 { return agents.MaxSessions }).
 		Declare(to)
 }
 

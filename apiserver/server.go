@@ -267,6 +267,7 @@ func New(config Config) (*Server, error) {
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)
 	ops := s.operations()
+	measureAgents(config.Metrics, s.agents)
 	s.operators = s.chain.Handler(ops)
 	s.customers = s.operators
 	if config.Operators != nil {

@@ -106,6 +106,9 @@ func TestAnswersFitTheirSchema(t *testing.T) {
 		"svc_get_scraper":            {"id": "unknown"},
 	} {
 		got := a.call(name, with)
+		if known[name].OutputSchema == nil {
+			continue
+		}
 		text, err := json.Marshal(known[name].OutputSchema)
 		if err != nil {
 			t.Fatal(err)

@@ -3,9 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -42,7 +40,7 @@ func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 		client.Capabilities.Elicitation.Form == nil && client.Capabilities.Elicitation.URL != nil {
 		return nil
 	}
-	message, err := g.message(t, c.Outer.Customer, args)
+	message, err := g.ask(ctx, t, c, args)
 	if err != nil {
 		return err
 	}
@@ -76,46 +74,4 @@ func arranges(args map[string]json.RawMessage) bool {
 	_ = json.Unmarshal(args["schedule"], &schedule) // or there is none
 	_ = json.Unmarshal(args["startType"], &start)
 	return schedule != "" || start != "" && start != "NONE" && start != "MANUAL"
-}
-
-// message is what the person reads. A cap that cannot be told is refused: nobody agrees unseen.
-func (g *Gateway) message(t *operation.Tool, customer string,
-	args map[string]json.RawMessage) (string, error) {
-	if t.Agents == operation.Spends {
-		most, err := euros(args["maxChargeMicros"])
-		if err != nil {
-			return "", fault.Invalid(fault.InvalidRequest, "maxChargeMicros", "must be a whole "+
-				"number")
-		}
-		return fmt.Sprintf("%s? It costs up to %s EUR.", t.Summary, most), nil
-	}
-	if arranges(args) {
-		return t.Summary + "? It starts runs by itself from now on. Each of them costs, with no " +
-			"cap but the balance.", nil
-	}
-	var token string
-	_ = json.Unmarshal(args["token"], &token) // or it has none
-	if p := g.client.View().Preview(token); p != nil && p.Customer == customer {
-		var reached strings.Builder
-		for _, c := range p.Cascade.Counts {
-			fmt.Fprintf(&reached, ", %s: %d", c.Name, c.N)
-		}
-		return fmt.Sprintf("Delete the %s %q%s? This cannot be undone.",
-			strings.ToLower(p.Cascade.Type), p.Cascade.Name, reached.String()), nil
-	}
-	return t.Summary + "? This cannot be undone.", nil
-}
-
-// euros is an amount of micros, a number or its text: operations take both.
-func euros(micros json.RawMessage) (string, error) {
-	text := string(micros)
-	if said := ""; json.Unmarshal(micros, &said) == nil {
-		text = said
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return "", err
-	}
-	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%06d", n/1e6, n%1e6), "0"), "."),
-		nil
 }

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/telemetry"
 )
 
 // key mints an LLM_FULL key.
@@ -137,7 +138,8 @@ func TestRevokedKeys(t *testing.T) {
 
 // TestSessionsAreBounded: of a customer's sessions the least used one makes room.
 func TestSessionsAreBounded(t *testing.T) {
-	r := start(t)
+	metrics := telemetry.NewMetrics()
+	r := start(t, func(c *apiserver.Config) { c.Metrics = metrics })
 	var all []*agent
 	for range 21 {
 		a := r.connect(t, apitest.LLM, sessionful, nil)
@@ -150,6 +152,18 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 	for _, a := range all[1:] {
 		a.want("svc_whoami", nil, map[string]any{"error": nil})
+	}
+	families, err := metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]float64{}
+	for _, family := range families {
+		shown[family.GetName()] = family.GetMetric()[0].GetGauge().GetValue()
+	}
+	if open, most := shown["shoal_apiserver_agent_sessions"],
+		shown["shoal_apiserver_agent_sessions_limit"]; open != 20 || most != 4096 {
+		t.Errorf("%g sessions of %g are shown", open, most)
 	}
 }
 

@@ -26,8 +26,10 @@ func TestPeopleAreAsked(t *testing.T) {
 		}})
 		run := args{"id": r.scraper, "maxChargeMicros": 1_500_000}
 		a.refused("svc_run_scraper", run, "declined")
-		if !strings.Contains(asked, "up to 1.5 EUR") {
-			t.Errorf("the question is %q", asked)
+		for _, part := range []string{`(scraper "shop")`, "up to 1.5 EUR", "probably cost 0"} {
+			if !strings.Contains(asked, part) {
+				t.Errorf("the question %q lacks %q", asked, part)
+			}
 		}
 		if jobs := r.Client.View().OpenJobs(); len(jobs) > 0 {
 			t.Error("a declined run was launched")
@@ -42,6 +44,24 @@ func TestPeopleAreAsked(t *testing.T) {
 		a.refused("svc_put_group_start_type", args{"id": r.group, "startType": "DAILY"}, "declined")
 		if !strings.Contains(asked, "no cap but the balance") {
 			t.Errorf("of runs that start by themselves the question is %q", asked)
+		}
+		for name, part := range map[string]string{"svc_run_group": `(group "g")`,
+			"svc_get_scraper_sample_data": `(scraper "shop")`} {
+			id := map[bool]any{true: r.group, false: r.scraper}[name == "svc_run_group"]
+			a.refused(name, args{"id": id, "maxChargeMicros": 5}, "declined")
+			if !strings.Contains(asked, part) {
+				t.Errorf("the question of %s is %q", name, asked)
+			}
+		}
+		a.refused("svc_preview_from_url", args{"url": "https://shop.test/" + long("x", 1000),
+			"fields": []string{"a"}, "maxChargeMicros": 5}, "declined")
+		if !strings.Contains(asked, `("https://shop.test/xxx`) || len(asked) > 400 {
+			t.Errorf("of a page the question is %q", asked)
+		}
+		a.refused("svc_run_scraper", args{"id": r.NewGroup(t, "bob", "theirs"),
+			"maxChargeMicros": 5}, "declined")
+		if strings.Contains(asked, "theirs") {
+			t.Errorf("a question tells of another customer's: %q", asked)
 		}
 		said = "accept"
 		a.want("svc_run_scraper", run, map[string]any{"result.status": "PENDING"})

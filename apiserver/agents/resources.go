@@ -3,9 +3,11 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -40,6 +42,32 @@ func (g *Gateway) addResources() {
 		g.server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: scheme + r.address,
 			Name: r.name, Title: r.title, MIMEType: jsonType}, handler)
 	}
+	g.server.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: scheme + "tools/{name}",
+		Name: "tool", Title: "All that a tool takes and answers", MIMEType: jsonType}, g.readTool)
+}
+
+// readTool tells all of a tool that its list leaves out.
+func (g *Gateway) readTool(_ context.Context, request *mcp.ReadResourceRequest) (
+	*mcp.ReadResourceResult, error) {
+	from, _ := callerOf(request)
+	if from == nil {
+		return nil, errNobody
+	}
+	uri := request.Params.URI
+	t := g.tools[strings.TrimPrefix(uri, scheme+"tools/")]
+	if t == nil || g.isHidden(t.ID, from) {
+		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	text, err := json.Marshal(struct {
+		Description  string             `json:"description"`
+		InputSchema  *jsonschema.Schema `json:"inputSchema"`
+		ResultSchema *jsonschema.Schema `json:"resultSchema,omitempty"`
+	}{t.Summary + ". " + t.Description, t.Input, t.Result})
+	if err != nil {
+		return nil, fmt.Errorf("agents: tool %s: %w", t.ID, err)
+	}
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri,
+		MIMEType: jsonType, Text: string(text)}}}, nil
 }
 
 // readBy reads by a tool's call, whose argument is the second part of the address.

@@ -13,7 +13,8 @@ import (
 // Bounds of sessions.
 const (
 	maxOfCustomer = 20
-	maxSessions   = 4_096
+	// MaxSessions are of all customers together.
+	MaxSessions = 4_096
 )
 
 // sessions are those that clients have begun. The library keeps them, ends idle ones, and tells
@@ -45,7 +46,7 @@ func (s *sessions) begin(customer string, own *mcp.ServerSession, now time.Time)
 		return errStopping
 	}
 	known := s.of[customer]
-	if len(known) < maxOfCustomer && s.count >= maxSessions {
+	if len(known) < maxOfCustomer && s.count >= MaxSessions {
 		return errManySessions
 	}
 	if s.of == nil {
@@ -98,6 +99,13 @@ func (s *sessions) use(customer string, own *mcp.ServerSession, now time.Time) {
 			one.used = now
 		}
 	}
+}
+
+// open is how many there are.
+func (s *sessions) open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
 }
 
 // close ends all, and waits until they have.

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/clock"
 )
 
 // agentService is a service with one tool, which asks a person first. It wants a key.
@@ -29,25 +31,35 @@ func agentService(t *testing.T, options *mcp.StreamableHTTPOptions) *httptest.Se
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		options)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer good" || r.URL.Path != "/mcp" {
-			http.Error(w, "no", http.StatusUnauthorized)
-			return
+		key := r.Header.Get("Authorization")
+		switch {
+		case key != "Bearer good" && key != "Bearer of people":
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"code":"unauthorized","status":401,"detail":"no"}`)
+		case r.URL.Path == "/api/key/whoami" && key == "Bearer good":
+			_, _ = io.WriteString(w, `{"scope":"LLM_READ"}`)
+		case r.URL.Path == "/api/key/whoami":
+			_, _ = io.WriteString(w, `{"scope":"USER"}`)
+		case r.URL.Path == "/mcp":
+			handler.ServeHTTP(w, r)
+		default:
+			http.NotFound(w, r)
 		}
-		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
 	return s
 }
 
-// speak runs the command for a client, until that ends.
-func speak(t *testing.T, server, key string) (*mcp.ClientSession, error) {
+// speak runs the command for a client, and answers how it ended once the client has.
+func speak(t *testing.T, server, key string) (*mcp.ClientSession, error, func() error) {
 	t.Helper()
 	in, toIn := io.Pipe()
 	fromOut, out := io.Pipe()
 	command := &MCP{Connection{Server: server, Key: key}}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- command.Run(t.Context(), &terminal.Terminal{In: in, Out: out, Err: io.Discard})
+		ended <- command.Run(t.Context(), &terminal.Terminal{In: in, Out: out, Err: io.Discard,
+			Clock: clock.System{}})
 		_ = out.Close()
 	}()
 	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, &mcp.ClientOptions{
@@ -56,16 +68,13 @@ func speak(t *testing.T, server, key string) (*mcp.ClientSession, error) {
 		}})
 	transport := &mcp.IOTransport{Reader: fromOut, Writer: toIn}
 	session, err := client.Connect(t.Context(), transport, nil)
-	t.Cleanup(func() {
+	return session, err, func() error {
 		if session != nil {
 			_ = session.Close()
 		}
 		_ = toIn.Close()
-		if err := <-ended; err != nil {
-			t.Errorf("the command ends with %v", err)
-		}
-	})
-	return session, err
+		return <-ended
+	}
 }
 
 // TestMCP: a client that starts the command calls the service's tools, and is asked by it.
@@ -73,10 +82,15 @@ func TestMCP(t *testing.T) {
 	for name, options := range map[string]*mcp.StreamableHTTPOptions{"sessions": nil,
 		"no sessions": {Stateless: true}} {
 		t.Run(name, func(t *testing.T) {
-			session, err := speak(t, agentService(t, options).URL, "good")
+			session, err, end := speak(t, agentService(t, options).URL, "good")
 			if err != nil {
 				t.Fatal(err)
 			}
+			defer func() {
+				if err := end(); err != nil {
+					t.Errorf("the command ends with %v", err)
+				}
+			}()
 			for range 3 {
 				result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet",
 					Arguments: map[string]any{"Name": "ann"}})
@@ -91,10 +105,44 @@ func TestMCP(t *testing.T) {
 	}
 }
 
-// TestMCPWithoutAccess: a client is told that the service refuses the key.
+// TestMCPWithoutAccess: a client is told what is wrong with the key or the address, and so is who
+// reads standard error.
 func TestMCPWithoutAccess(t *testing.T) {
-	_, err := speak(t, agentService(t, nil).URL, "bad")
-	if err == nil || !strings.Contains(err.Error(), "Unauthorized") {
-		t.Errorf("%v", err)
+	service := agentService(t, nil).URL
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for _, c := range []struct{ name, server, key, want string }{
+		{"a wrong key", service, "bad", "does not take the key"},
+		{"a key of people", service, "of people", "LLM_READ or LLM_FULL"},
+		{"no service", other.URL, "good", "does not answer as the service does"},
+		{"nothing", gone.URL, "good", "cannot be reached"},
+	} {
+		_, err, end := speak(t, c.server, c.key)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the client is told %v", c.name, err)
+		}
+		if err := end(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the command ends with %v", c.name, err)
+		}
+	}
+}
+
+// TestMCPWhenTheSessionEnds: the command ends, so that its client starts it anew.
+func TestMCPWhenTheSessionEnds(t *testing.T) {
+	service := agentService(t, nil)
+	session, err, end := speak(t, service.URL, "good")
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.Config.Handler = agentService(t, nil).Config.Handler // it has begun anew
+	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet",
+		Arguments: map[string]any{"Name": "ann"}})
+	if err == nil {
+		t.Error("a session that has ended still calls")
+	}
+	if err := end(); !errors.Is(err, errEnded) {
+		t.Errorf("the command ends with %v", err)
 	}
 }

@@ -1,0 +1,90 @@
+package agents_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+)
+
+// TestUnknownVersions: a version of the protocol that is not spoken is answered with those that
+// are, by an error of JSON-RPC. Who proposes one at the beginning is offered another.
+func TestUnknownVersions(t *testing.T) {
+	r := start(t)
+	for _, version := range []string{"1999-01-01", "2099-01-01", "next"} {
+		for _, body := range []string{initialize, `{"jsonrpc":"2.0","id":1,"method":"tools/list",` +
+			`"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `"}}}`} {
+			a := r.post(t, apitest.LLM, body, "Mcp-Protocol-Version", version)
+			holdError(t, a, 400, mcp.CodeUnsupportedProtocolVersion)
+			if got, _ := a.At("error.data.requested"); got != version {
+				t.Errorf("%s: it was asked for %v", version, got)
+			}
+			if said := string(a.Body); !strings.Contains(said, `"2025-11-25"`) {
+				t.Errorf("%s: %s does not say what is spoken", version, said)
+			}
+		}
+		a := r.post(t, apitest.LLM, strings.Replace(initialize, sessionful, version, 1))
+		if a.Status != 200 || !strings.Contains(string(a.Body), `"protocolVersion":"2025-11-25"`) {
+			t.Errorf("%s is answered %d %s", version, a.Status, a.Body)
+		}
+	}
+}
+
+// TestUnknownMethods: a method that there is not is an error of JSON-RPC, and a notification of
+// one is ignored.
+func TestUnknownMethods(t *testing.T) {
+	r := start(t)
+	session := r.connect(t, apitest.LLM, sessionful, nil).ID()
+	const call = `{"jsonrpc":"2.0","id":"7","method":%q,"params":{"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+	for _, method := range []string{"nothing", "tools/delete", "Tools/List", long("x", 9999)} {
+		a := r.post(t, apitest.LLM, fmt.Sprintf(call, method), "Mcp-Session-Id", session,
+			"Mcp-Protocol-Version", sessionful)
+		holdError(t, a, 200, jsonrpc.CodeMethodNotFound)
+		a = r.post(t, apitest.LLM, fmt.Sprintf(call, method), "Mcp-Protocol-Version", "2026-07-28")
+		holdError(t, a, 404, jsonrpc.CodeMethodNotFound)
+		if id, _ := a.At("id"); id != "7" || len(a.Body) > 500 {
+			t.Errorf("%.30s is answered %s", method, a.Body)
+		}
+	}
+	ignored := r.post(t, apitest.LLM, `{"jsonrpc":"2.0","method":"notifications/nothing"}`,
+		"Mcp-Session-Id", session, "Mcp-Protocol-Version", sessionful)
+	if ignored.Status != 202 || len(ignored.Body) > 0 {
+		t.Errorf("a notification is answered %d %s", ignored.Status, ignored.Body)
+	}
+}
+
+// TestKnownMethods: what the library knows reaches it.
+func TestKnownMethods(t *testing.T) {
+	r := start(t)
+	for _, method := range []string{"tools/list", "resources/list", "resources/templates/list",
+		"prompts/list", "server/discover"} {
+		a := r.post(t, apitest.LLM, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{`+
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},`+
+			`"io.modelcontextprotocol/clientCapabilities":{}}}}`, method),
+			"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", method)
+		if a.Status != 200 || !strings.Contains(string(a.Body), `"result"`) {
+			t.Errorf("%s is answered %d %.300s", method, a.Status, a.Body)
+		}
+	}
+}
+
+// holdError wants an error of JSON-RPC.
+func holdError(t *testing.T, a apitest.Answer, status, code int) {
+	t.Helper()
+	var said struct {
+		JSONRPC string `json:"jsonrpc"`
+		Error   struct{ Code int }
+	}
+	if err := json.Unmarshal(a.Body, &said); err != nil || a.Status != status ||
+		said.JSONRPC != "2.0" || said.Error.Code != code ||
+		a.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%d %s, want %d and the error %d (%v)", a.Status, a.Body, status, code, err)
+	}
+}

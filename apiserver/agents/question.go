@@ -1,0 +1,120 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// maxShown is the most characters of an address that a question shows.
+const maxShown = 200
+
+// estimates are the tools that say what the run of another will probably cost.
+var estimates = map[string]string{"svc_run_scraper": "svc_estimate_scraper",
+	"svc_run_group": "svc_estimate_group"}
+
+// ask is what the person reads: what would be done to which of the customer's things, and what that
+// costs, probably and at most. A cap that cannot be told is refused: nobody
+// agrees unseen.
+func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
+	args map[string]json.RawMessage) (string, error) {
+	customer := c.Outer.Customer
+	what := t.Summary + g.subject(customer, args) + "?"
+	if t.Agents == operation.Spends {
+		most, err := euros(args["maxChargeMicros"])
+		if err != nil {
+			return "", fault.Invalid(fault.InvalidRequest, "maxChargeMicros", "must be a whole "+
+				"number")
+		}
+		return fmt.Sprintf("%s%s It costs up to %s EUR.", what, g.price(ctx, t, c, args), most), nil
+	}
+	if arranges(args) {
+		return what + " It starts runs by itself from now on. Each of them costs, with no cap " +
+			"but the balance.", nil
+	}
+	var token string
+	_ = json.Unmarshal(args["token"], &token) // or it has none
+	if p := g.client.View().Preview(token); p != nil && p.Customer == customer {
+		var reached strings.Builder
+		for _, c := range p.Cascade.Counts {
+			fmt.Fprintf(&reached, ", %s: %d", c.Name, c.N)
+		}
+		return fmt.Sprintf("Delete the %s %q%s? This cannot be undone.",
+			strings.ToLower(p.Cascade.Type), p.Cascade.Name, reached.String()), nil
+	}
+	return what + " This cannot be undone.", nil
+}
+
+// subject is what a call is about, as the customer has named it; "" when it does not say.
+func (g *Gateway) subject(customer string, args map[string]json.RawMessage) string {
+	view := g.client.View()
+	for _, name := range []string{"scraperId", "templateScraperId", "id", "groupId"} {
+		var text string
+		_ = json.Unmarshal(args[name], &text) // or it has none
+		id, err := ids.Parse(text)
+		if err != nil {
+			continue
+		}
+		if s := view.Scraper(id); s != nil && s.Customer == customer {
+			return fmt.Sprintf(" (scraper %q)", s.Spec.Name)
+		}
+		if group := view.Group(id); group != nil && group.Customer == customer {
+			return fmt.Sprintf(" (group %q)", group.Name)
+		}
+	}
+	if url := originOf(args); url != "" {
+		return fmt.Sprintf(" (%.*q)", maxShown, url)
+	}
+	return ""
+}
+
+// price is what a run will probably cost; "" when that is not known.
+func (g *Gateway) price(ctx context.Context, t *operation.Tool, c *calling,
+	args map[string]json.RawMessage) string {
+	estimate := g.tools[estimates[t.ID]]
+	if estimate == nil {
+		return ""
+	}
+	with, err := json.Marshal(map[string]json.RawMessage{"id": args["id"]})
+	if err != nil {
+		return ""
+	}
+	out, err := g.call(ctx, estimate, &calling{Inside: operation.Inside{Outer: c.Outer,
+		Credential: c.Credential}, args: with})
+	if err != nil || out.Result == nil {
+		return "" // the launch itself says what is wrong
+	}
+	var said struct{ MinMicros, MaxMicros json.RawMessage }
+	if json.Unmarshal(out.Result, &said) != nil {
+		return ""
+	}
+	least, err := euros(said.MinMicros)
+	if err != nil {
+		return ""
+	}
+	most, err := euros(said.MaxMicros)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(" It will probably cost %s to %s EUR.", least, most)
+}
+
+// euros is an amount of micros, a number or its text: operations take both.
+func euros(micros json.RawMessage) (string, error) {
+	text := string(micros)
+	if said := ""; json.Unmarshal(micros, &said) == nil {
+		text = said
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%06d", n/1e6, n%1e6), "0"), "."),
+		nil
+}

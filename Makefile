@@ -23,7 +23,7 @@ ELECTING := ./controlplane
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe readback lint fuzz nightly clean
+.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe conformance readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -169,6 +169,12 @@ describe:
 	e2e/describe/install
 	SHOAL_DESCRIBE_SUITE=1 go test ./e2e -count=1 -run TestDescription -v -timeout 1h
 
+## conformance: the Model Context Protocol's public suite against the agents' gateway, which e2e/conformance/install puts into
+## e2e/.conformance (npm)
+conformance:
+	e2e/conformance/install
+	SHOAL_CONFORMANCE_SUITE=1 go test ./apiserver/agents -count=1 -run TestConformance -v -timeout 10m
+
 ## readback: 1,000,000 rows exported in each format while others come in, and read back equal (100,000 of them as a sheet), on
 ## SQLite, and on ClickHouse where CLICKHOUSE_URL names one; a site of 1,000,000 links, put, read and run
 READBACK_ROWS ?= 1000000
@@ -191,7 +197,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: bounds hot simulation guards exactness crash archive scale readback fuzz failover watched faults
+nightly: bounds hot simulation guards exactness crash archive scale readback conformance fuzz failover watched faults
 
 clean:
 	rm -rf bin

@@ -59,17 +59,23 @@ type Config struct {
 }
 
 // New makes the gateway of operations. Those that no agent may call are not in it.
-func New(c Config, ops []*operation.Operation) *Gateway {
+func New(c Config, ops []*operation.Operation) *Gateway { return newGateway(c, ops, options()) }
+
+// options are what the server says of itself.
+func options() *mcp.ServerOptions {
+	return &mcp.ServerOptions{Instructions: instructions,
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
+			c.CacheScope = "private" // all is by who asks
+		},
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{},
+			Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{}}}
+}
+
+func newGateway(c Config, ops []*operation.Operation, o *mcp.ServerOptions) *Gateway {
 	g := &Gateway{chain: c.Chain, client: c.Client, history: c.History, clock: c.Clock,
 		tools: map[string]*operation.Tool{}, ranks: map[string]int{},
 		reading: make(chan struct{}, maxReading)}
-	g.server = mcp.NewServer(&mcp.Implementation{Name: "shoal", Title: "Shoal", Version: "1.0"},
-		&mcp.ServerOptions{Instructions: instructions,
-			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) {
-				c.CacheScope = "private" // all is by who asks
-			},
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{},
-				Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{}}})
+	g.server = mcp.NewServer(&mcp.Implementation{Name: "shoal", Title: "Shoal", Version: "1.0"}, o)
 	g.addTools(ops)
 	g.addResources()
 	g.addPrompts()

@@ -239,7 +239,7 @@ var errListCursor = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 
 // isHidden says whether a caller's scope or plan refuses a tool anyway.
 func (g *Gateway) isHidden(name string, from *operation.Caller) bool {
-	t := g.tools[name]
-	return t.Access.Check(&from.Principal) != nil || t.Feature != "" &&
-		g.chain.Plans.Check(from.View, from.Customer, t.Feature) != nil
+	t, known := g.tools[name]
+	return known && (t.Access.Check(&from.Principal) != nil || t.Feature != "" &&
+		g.chain.Plans.Check(from.View, from.Customer, t.Feature) != nil)
 }

@@ -1,0 +1,18 @@
+package agents
+
+import (
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"shoal.dev/shoal/apiserver/internal/operation"
+)
+
+// NewWith makes a gateway of operations that can do what no operation can: what the protocol's
+// conformance suite wants of a server. It passes the same handlers, sessions and lists.
+func NewWith(c Config, ops []*operation.Operation, change func(*mcp.ServerOptions),
+	add func(*mcp.Server)) *Gateway {
+	o := options()
+	change(o)
+	g := newGateway(c, ops, o)
+	add(g.server)
+	return g
+}

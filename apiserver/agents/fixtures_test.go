@@ -79,13 +79,14 @@ const (
 func addFixtures(server *mcp.Server) {
 	text := func(text string) mcp.Content { return &mcp.TextContent{Text: text} }
 	image := &mcp.ImageContent{Data: []byte(tinyPNG), MIMEType: "image/png"}
+	audio := &mcp.AudioContent{Data: []byte(tinyWAV), MIMEType: "audio/wav"}
 	resource := func(uri string) mcp.Content {
 		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri,
 			MIMEType: "text/plain", Text: "This is an embedded resource content."}}
 	}
 	for name, content := range map[string][]mcp.Content{
 		"test_image_content":          {image},
-		"test_audio_content":          {&mcp.AudioContent{Data: []byte(tinyWAV), MIMEType: "audio/wav"}},
+		"test_audio_content":          {audio},
 		"test_embedded_resource":      {resource("test://embedded-resource")},
 		"test_multiple_content_types": {text("Several:"), image, resource("test://mixed")},
 	} {

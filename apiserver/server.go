@@ -37,6 +37,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/apiserver/payment"
 	"shoal.dev/shoal/apiserver/portal"
+	"shoal.dev/shoal/apiserver/reference"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/cache"
 	"shoal.dev/shoal/pkg/clock"
@@ -172,8 +173,10 @@ type Server struct {
 	grants *grants.Service
 	// portal is for browsers with a session; nil where there are no accounts.
 	portal *portal.Portal
-	chain  *operation.Chain
-	agents *agents.Gateway
+	// reference shows people what the API's description says.
+	reference *reference.Reference
+	chain     *operation.Chain
+	agents    *agents.Gateway
 	// customers and operators serve what comes by the listeners of each.
 	customers, operators fasthttp.RequestHandler
 	stopping             atomic.Bool
@@ -263,6 +266,9 @@ func New(config Config) (*Server, error) {
 			return nil, fmt.Errorf("apiserver: %w", err)
 		}
 		s.chain.Metadata, s.chain.Public = signin.MetadataPath, config.PublicURL
+	}
+	if s.reference, err = reference.New(); err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	s.chain.Work, s.endWork = context.WithCancel(context.Background())
 	s.chain.Streaming, s.endStreams = context.WithCancel(s.chain.Work)
@@ -478,6 +484,7 @@ func (s *Server) handle(rc *fasthttp.RequestCtx) {
 	case ok && c.listener.operators:
 		s.operators(rc)
 	case s.portal != nil && s.portal.Serve(rc): // files: no call of the API
+	case s.reference.Serve(rc): // files, too
 	default:
 		s.customers(rc)
 	}

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/apiserver/agents"
@@ -106,19 +105,6 @@ func serveFixtures(t *testing.T) (url string) {
 		}
 	})
 	return "http://" + l.Addr().String() + agents.Path
-}
-
-// fixtureOptions are what the suite wants a server to be able to do beside what ours can.
-func fixtureOptions(o *mcp.ServerOptions) {
-	o.Capabilities.Logging = &mcp.LoggingCapabilities{}
-	o.Capabilities.Completions = &mcp.CompletionCapabilities{}
-	o.Capabilities.Resources.Subscribe = true
-	o.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
-	o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
-	o.CompletionHandler = func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-		return &mcp.CompleteResult{
-			Completion: mcp.CompletionResultDetails{Values: []string{}}}, nil
-	}
 }
 
 // anyone lets in whoever calls, with a key of an agent.

@@ -1,3 +1,6 @@
+// The suite wants logs and questions to the client's model, which the protocol gives up by and by.
+//
+//lint:file-ignore SA1019 no operation does so
 package agents_test
 
 import (
@@ -240,5 +243,18 @@ func addLessons(server *mcp.Server, all map[string][]mcp.Content) {
 			}
 			return result, nil
 		})
+	}
+}
+
+// fixtureOptions are what the suite wants a server to be able to do beside what ours can.
+func fixtureOptions(o *mcp.ServerOptions) {
+	o.Capabilities.Logging = &mcp.LoggingCapabilities{}
+	o.Capabilities.Completions = &mcp.CompletionCapabilities{}
+	o.Capabilities.Resources.Subscribe = true
+	o.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
+	o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
+	o.CompletionHandler = func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+		return &mcp.CompleteResult{
+			Completion: mcp.CompletionResultDetails{Values: []string{}}}, nil
 	}
 }

@@ -91,7 +91,7 @@ func (c *MCP) check(ctx context.Context, t *terminal.Terminal, server string) er
 	asks.Impatient()
 	defer asks.Close()
 	identity, err := asks.Whoami(ctx)
-	text := ""
+	var text string
 	switch {
 	case err == nil && (identity.Scope == "LLM_READ" || identity.Scope == "LLM_FULL"):
 		return nil

@@ -51,7 +51,7 @@ func agentService(t *testing.T, options *mcp.StreamableHTTPOptions) *httptest.Se
 }
 
 // speak runs the command for a client, and answers how it ended once the client has.
-func speak(t *testing.T, server, key string) (*mcp.ClientSession, error, func() error) {
+func speak(t *testing.T, server, key string) (*mcp.ClientSession, func() error, error) {
 	t.Helper()
 	in, toIn := io.Pipe()
 	fromOut, out := io.Pipe()
@@ -68,13 +68,13 @@ func speak(t *testing.T, server, key string) (*mcp.ClientSession, error, func() 
 		}})
 	transport := &mcp.IOTransport{Reader: fromOut, Writer: toIn}
 	session, err := client.Connect(t.Context(), transport, nil)
-	return session, err, func() error {
+	return session, func() error {
 		if session != nil {
 			_ = session.Close()
 		}
 		_ = toIn.Close()
 		return <-ended
-	}
+	}, err
 }
 
 // TestMCP: a client that starts the command calls the service's tools, and is asked by it.
@@ -82,7 +82,7 @@ func TestMCP(t *testing.T) {
 	for name, options := range map[string]*mcp.StreamableHTTPOptions{"sessions": nil,
 		"no sessions": {Stateless: true}} {
 		t.Run(name, func(t *testing.T) {
-			session, err, end := speak(t, agentService(t, options).URL, "good")
+			session, end, err := speak(t, agentService(t, options).URL, "good")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +119,7 @@ func TestMCPWithoutAccess(t *testing.T) {
 		{"no service", other.URL, "good", "does not answer as the service does"},
 		{"nothing", gone.URL, "good", "cannot be reached"},
 	} {
-		_, err, end := speak(t, c.server, c.key)
+		_, end, err := speak(t, c.server, c.key)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: the client is told %v", c.name, err)
 		}
@@ -132,7 +132,7 @@ func TestMCPWithoutAccess(t *testing.T) {
 // TestMCPWhenTheSessionEnds: the command ends, so that its client starts it anew.
 func TestMCPWhenTheSessionEnds(t *testing.T) {
 	service := agentService(t, nil)
-	session, err, end := speak(t, service.URL, "good")
+	session, end, err := speak(t, service.URL, "good")
 	if err != nil {
 		t.Fatal(err)
 	}

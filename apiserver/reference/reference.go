@@ -107,8 +107,8 @@ func send(rc *fasthttp.RequestCtx, packed []byte) {
 	}
 }
 
-// early are the hashes of the two styles that the renderer makes before it is told the nonce: an
-// empty one, and that of its scroll bars.
+// early are the hashes of two styles that the renderer makes before it is told the nonce. One is
+// empty, the other that of its scroll bars.
 const early = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=' " +
 	"'sha256-QMIg+bpjm3JdElJ388KYke01izlUW0UoNOeKjpMxdgc='"
 

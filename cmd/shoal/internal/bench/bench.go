@@ -22,6 +22,7 @@ type Command struct {
 	Detect   benchOf[measure.Detect]   `cmd:"" help:"Proposals for saved real pages, judged."`
 	Article  benchOf[measure.Article]  `cmd:"" help:"Articles that AI_CONF reads without a language model, judged."`
 	Contacts benchOf[measure.Contacts] `cmd:"" help:"E-mail addresses that are read of saved real pages, judged."`
+	Match    benchOf[measure.Match]    `cmd:"" help:"Rows that look for their product in a catalogue."`
 	Fetch    benchOf[measure.Fetch]    `cmd:"" help:"The HTTP client alone."`
 	Cold     benchOf[measure.Cold]     `cmd:"" help:"Hosts met for the first time, over TLS, beside a bare connection."`
 	Loop     benchOf[measure.Loop]     `cmd:"" help:"The whole service in one process, from launch to settled."`

@@ -1,0 +1,90 @@
+package match
+
+import (
+	"slices"
+	"strings"
+)
+
+// Columns names the columns of rows that say what a product is; "" is none.
+type Columns struct {
+	ID     string // what the catalogue calls it
+	Number string // its trade number
+	Brand  string
+	Model  string
+	Title  string
+}
+
+// names are what columns are called in several languages, folded and without signs. Of several in
+// a file the first here counts.
+var names = [...][]string{
+	strings.Fields(`id catalogueid catalogid productid articleid artikelid produktid productcode
+		sku artikelnummer articlenumber`),
+	strings.Fields(`gtin gtin13 gtin14 gtin12 gtin8 ean ean13 ean8 eancode upc upca barcode
+		strichcode codebarre codebarres codigodebarras codicebarre isbn13 isbn isbn10`),
+	strings.Fields(`brand brandname marke marque marca merk marka manufacturer hersteller fabricant
+		fabricante produttore fabrikant producent vendor`),
+	strings.Fields(`mpn model modelno modelnumber modelname modell modellnummer modele modelo modello
+		partnumber partno manufacturerpartnumber herstellernummer herstellerartikelnummer
+		referencia reference`),
+	strings.Fields(`title name productname producttitle product titel bezeichnung produktname
+		produktbezeichnung artikelname artikelbezeichnung nom titre nomproduit designation libelle
+		nombre titulo producto denominacion nome titolo prodotto denominazione naam productnaam
+		nazwa tytul`),
+}
+
+// ColumnsOf says which of a file's columns are which, by their names.
+func ColumnsOf(columns []string) Columns {
+	var found [len(names)]string
+	for i, known := range names {
+		at := len(known)
+		for _, column := range columns {
+			place := slices.Index(known[:at], plainName(column))
+			same := at < len(known) && plainName(column) == known[at]
+			switch {
+			case place >= 0:
+				at, found[i] = place, column
+			case same && column < found[i]:
+				found[i] = column
+			}
+		}
+	}
+	return Columns{ID: found[0], Number: found[1], Brand: found[2], Model: found[3],
+		Title: found[4]}
+}
+
+// plainName is a column's name, folded, with nothing but its letters and digits.
+func plainName(column string) string {
+	text := fold(nil, column)
+	plain := text[:0]
+	for _, c := range text {
+		if c >= 'a' && c <= 'z' || isDigit(c) {
+			plain = append(plain, c)
+		}
+	}
+	return string(plain)
+}
+
+// Comparable says whether the columns say enough of a row to find its product.
+func (c Columns) Comparable() bool { return c.Number != "" || c.Title != "" || c.Model != "" }
+
+// Product is what a row says of its product. value is what a column has, "" for nothing.
+func (c Columns) Product(value func(column string) string) Product {
+	p := Product{}
+	for _, part := range [...]struct {
+		column string
+		to     *string
+	}{{c.Brand, &p.Brand}, {c.Model, &p.Model}, {c.Title, &p.Title}} {
+		if part.column != "" {
+			*part.to = value(part.column)
+		}
+	}
+	if c.Number == "" {
+		return p
+	}
+	if text := value(c.Number); text != "" {
+		p.Numbers = strings.FieldsFunc(text, func(r rune) bool {
+			return r == ',' || r == ';' || r == '|'
+		})
+	}
+	return p
+}

@@ -1,0 +1,116 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Finder looks for rows in an index. It is for one goroutine.
+type Finder struct {
+	index  *Index
+	sheet  sheet
+	keys   keyring
+	other  card
+	shared []shared
+}
+
+// shared is a product that a row shares keys with.
+type shared struct {
+	product uint32
+	weight  uint32 // of the keys: whole numbers, whose sum is the same in any order
+}
+
+// Finder makes one.
+func (x *Index) Finder() *Finder { return &Finder{index: x} }
+
+// Find is the product that a row is: of those that are most alike the one with the least id. It is
+// false if none is alike enough.
+func (f *Finder) Find(row *Product) (Match, bool) {
+	f.read(row)
+	best := best{index: f.index}
+	for _, s := range f.candidates() {
+		f.index.card(s.product, &f.other)
+		best.take(s.product, compare(&f.sheet.card, &f.other))
+	}
+	return best.match()
+}
+
+// FindSlowly is what Find would answer if it compared the row with every product. It is there to
+// measure Find.
+func (f *Finder) FindSlowly(row *Product) (Match, bool) {
+	f.read(row)
+	best := best{index: f.index}
+	for p := range uint32(len(f.index.records)) {
+		f.index.card(p, &f.other)
+		best.take(p, compare(&f.sheet.card, &f.other))
+	}
+	return best.match()
+}
+
+// Score says how alike two products are, by what is rare in the catalogue. Which of the two comes
+// first changes nothing.
+func (f *Finder) Score(a, b *Product) (float64, Method) {
+	var second sheet
+	other := second.read(b)
+	f.index.weigh(other)
+	f.read(a)
+	v := compare(&f.sheet.card, other)
+	return float64(v.steps) / steps, v.method
+}
+
+// read makes the card of a row.
+func (f *Finder) read(row *Product) { f.index.weigh(f.sheet.read(row)) }
+
+// candidates are the products that share the rarest keys with the row.
+func (f *Finder) candidates() []shared {
+	f.shared = f.shared[:0]
+	for _, key := range f.keys.of(f.index, &f.sheet.card) {
+		block := f.index.block(key)
+		if len(block) == 0 || len(block) > mostShared {
+			continue
+		}
+		weight := uint32(1<<16) / uint32(len(block)+3)
+		for _, e := range block {
+			f.shared = append(f.shared, shared{product: uint32(e), weight: weight})
+		}
+	}
+	slices.SortFunc(f.shared, func(a, b shared) int { return cmp.Compare(a.product, b.product) })
+	kept := f.shared[:0]
+	for _, s := range f.shared {
+		if n := len(kept); n > 0 && kept[n-1].product == s.product {
+			kept[n-1].weight += s.weight
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	if len(kept) > candidates {
+		slices.SortFunc(kept, func(a, b shared) int {
+			return cmp.Or(cmp.Compare(b.weight, a.weight),
+				cmp.Compare(f.index.ranks[a.product], f.index.ranks[b.product]))
+		})
+		kept = kept[:candidates]
+	}
+	return kept
+}
+
+// best keeps the product that is most alike.
+type best struct {
+	index   *Index
+	verdict verdict
+	product uint32
+}
+
+func (b *best) take(p uint32, v verdict) {
+	if v.steps > b.verdict.steps ||
+		v.steps == b.verdict.steps && b.index.ranks[p] < b.index.ranks[b.product] {
+		b.verdict, b.product = v, p
+	}
+}
+
+func (b *best) match() (Match, bool) {
+	if b.verdict.steps < Threshold*steps {
+		return Match{}, false
+	}
+	return Match{ID: string(b.index.idOf(b.product)), Score: float64(b.verdict.steps) / steps,
+		Method: b.verdict.method}, true
+}

@@ -1,0 +1,54 @@
+package match
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// fold appends text in small letters without accents, in the form in which signs that mean the same
+// are one. It reads at most MaxText bytes.
+func fold(to []byte, text string) []byte {
+	if len(text) > MaxText {
+		text = text[:MaxText]
+		for len(text) > 0 && !utf8.RuneStart(text[len(text)-1]) {
+			text = text[:len(text)-1]
+		}
+		if last := text[len(text)-1]; last >= utf8.RuneSelf {
+			text = text[:len(text)-1]
+		}
+	}
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return foldRunes(append(to, "  "...)[:len(to)], text)
+		}
+	}
+	for i := range len(text) {
+		c := text[i]
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		to = append(to, c)
+	}
+	return to
+}
+
+// foldRunes is fold for text that is not all ASCII.
+func foldRunes(to []byte, text string) []byte {
+	for _, r := range norm.NFKD.String(text) {
+		switch r = unicode.ToLower(r); {
+		case unicode.Is(unicode.Mn, r):
+		case folded[r] != "":
+			to = append(to, folded[r]...)
+		default:
+			to = utf8.AppendRune(to, r)
+		}
+	}
+	return to
+}
+
+// folded are letters and signs that no decomposition takes apart.
+var folded = map[rune]string{'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d",
+	'ð': "d", 'þ': "th", 'ı': "i", '×': "x", '″': `"`, '“': `"`, '”': `"`, '’': "'", '′': "'",
+	'–': "-", '—': "-", '‑': "-", '−': "-", '·': " ", '®': " ", '™': " ", '©': " "}

@@ -38,6 +38,37 @@ func TestTheCorpusHolds(t *testing.T) {
 	}
 }
 
+// TestFurtherArticlesAreOfOtherSites: none is held, and none of a site of the corpus.
+func TestFurtherArticlesAreOfOtherSites(t *testing.T) {
+	entries, err := Corpus()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, e := range entries {
+		seen[e.Site] = true
+	}
+	for _, part := range []saved.Half{saved.Work, saved.Check} {
+		entries, err := Further(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			parsed, err := url.Parse(e.Address)
+			_, undated := time.Parse(time.DateOnly, e.Date)
+			if err != nil || address.RegistrableDomain(parsed.Hostname()) != e.Site ||
+				saved.HalfOf(e.Site) != saved.Tune || seen[e.Site] {
+				t.Errorf("%s: site %s of %s", e.Path, e.Site, e.Address)
+			}
+			if len(e.SHA256) != 64 || len(e.Commit) != 40 || e.Title == "" || undated != nil ||
+				len(e.With) == 0 {
+				t.Errorf("%s: incomplete", e.Path)
+			}
+		}
+		t.Logf("%s: %d articles", part, len(entries))
+	}
+}
+
 func TestJudge(t *testing.T) {
 	answer := Answer{Title: "The bridge opens", Authors: []string{"Ann Lee", "Bo Ek"},
 		Date: "2026-03-01", With: []string{"On Monday", "the mayor", "until night"},

@@ -5,6 +5,7 @@ package article
 
 import (
 	_ "embed" // the corpus
+	"slices"
 
 	"shoal.dev/shoal/bench/saved"
 )
@@ -29,3 +30,14 @@ var corpus []byte
 
 // Corpus is every article.
 func Corpus() ([]Entry, error) { return saved.Read[Entry]("corpus.jsonl", corpus) }
+
+//go:embed further.jsonl
+var further []byte
+
+// Further is articles of sites of the half tune that Corpus has none of. Their answers come from
+// readers that somebody wrote for each site. The part Check is not looked at.
+func Further(part saved.Half) ([]Entry, error) {
+	entries, err := saved.Read[Entry]("further.jsonl", further)
+	return slices.DeleteFunc(entries,
+		func(e Entry) bool { return saved.PartOf(e.Site) != part }), err
+}

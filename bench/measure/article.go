@@ -20,7 +20,7 @@ import (
 // Article judges what AI_CONF reads of saved articles without a language model.
 type Article struct {
 	Pages string `help:"Directory with the pages, under OWNER/NAME/PATH." required:"" placeholder:"DIR" type:"existingdir"`
-	Half  string `help:"Half of the articles: tune, or held." enum:"tune,held" default:"tune"`
+	Half  string `help:"Half of the articles, or part of the further ones." enum:"tune,held,work,check" default:"tune"`
 }
 
 // Help says what the figures are.
@@ -28,6 +28,7 @@ func (*Article) Help() string {
 	return `AI_CONF reads saved articles by a schema of title, author, datePublished and articleBody, without a language model. The
 list has public sources and what their collection says of them; bench/article/README.md says how the pages are
 gathered, and when an article is right. The halves have no site in common. Under 90% of a half's pages, nothing is judged.
+Further articles, of other sites again, are in the parts work and check.
 
 Pages with a list, those of 'shoal bench detect', are read as one product. No row should come of them: the title of a
 list with the price of its first item is no product.
@@ -44,7 +45,7 @@ const productSchema = `{"type":"object","properties":{"title":{"type":"string"},
 
 // Measure reads a half of the articles, and the lists of that half.
 func (m *Article) Measure(ctx context.Context, on *Bench, report *Report) error {
-	entries, err := article.Corpus()
+	half, entries, err := m.articles()
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (m *Article) Measure(ctx context.Context, on *Bench, report *Report) error 
 		return fmt.Errorf("bench: %w", err)
 	}
 	var pages, title, author, named, date, text, right float64
-	err = readHalf(ctx, on, "article", m.Pages, saved.Half(m.Half), entries,
+	err = readHalf(ctx, on, "article", m.Pages, half, entries,
 		func(e *article.Entry) *saved.Source { return &e.Source },
 		func(e *article.Entry, body []byte) {
 			var got article.Judgement
@@ -81,7 +82,22 @@ func (m *Article) Measure(ctx context.Context, on *Bench, report *Report) error 
 	table.add(m.Half, pages, percent(right, pages), percent(title, pages),
 		percent(author, named), percent(date, pages), percent(text, pages))
 	report.atMost("articles not right", 100-percent(right, pages), 100*(1-rightArticles), "%")
+	if string(half) != m.Half {
+		return nil // further articles have no lists
+	}
 	return m.lists(ctx, on, report)
+}
+
+// articles are those of a half or a part, and the half that they are in.
+func (m *Article) articles() (saved.Half, []article.Entry, error) {
+	switch half := saved.Half(m.Half); half {
+	case saved.Work, saved.Check:
+		entries, err := article.Further(half)
+		return saved.Tune, entries, err
+	default:
+		entries, err := article.Corpus()
+		return half, entries, err
+	}
 }
 
 // lists reads pages with a list as one product.

@@ -6,12 +6,15 @@ package saved
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Source is where a saved page is.
@@ -42,6 +45,20 @@ func HalfOf(site string) Half {
 	return Held
 }
 
+// The parts of further pages of the half Tune: one to improve the product by, one to check it by.
+const (
+	Work  Half = "work"
+	Check Half = "check"
+)
+
+// PartOf is the part of a site of the half Tune, for good.
+func PartOf(site string) Half {
+	if sum := sha256.Sum256([]byte(site)); sum[1]&1 == 0 {
+		return Work
+	}
+	return Check
+}
+
 // maxLine is the most bytes of an entry.
 const maxLine = 64 << 10
 
@@ -65,11 +82,12 @@ func Read[E any](name string, lines []byte) ([]E, error) {
 	return entries, nil
 }
 
-// maxPage is the most bytes of a pags.
+// maxPage is the most bytes of a page.
 const maxPage = 16 << 20
 
 // Load reads the page from a directory that has it under repository and path. A page that is not
-// there, or is another one by its hash, is not found. Errors: the file is there and cannot be read.
+// there, or is another one by its hash, is not found. A file in gzip is unpacked.
+// Errors: the file is there and cannot be read.
 func (s *Source) Load(dir string) (body []byte, found bool, err error) {
 	path := filepath.Join(dir, filepath.FromSlash(s.Repository), filepath.FromSlash(s.Path))
 	info, err := os.Stat(path)
@@ -83,7 +101,28 @@ func (s *Source) Load(dir string) (body []byte, found bool, err error) {
 		return nil, false, fmt.Errorf("page: %w", err)
 	}
 	sum := sha256.Sum256(body)
-	return body, hex.EncodeToString(sum[:]) == s.SHA256, nil
+	if hex.EncodeToString(sum[:]) != s.SHA256 {
+		return nil, false, nil
+	}
+	if strings.HasSuffix(s.Path, ".gz") {
+		if body, err = unpack(body); err != nil {
+			return nil, false, fmt.Errorf("page %s: %w", s.Path, err)
+		}
+	}
+	return body, true, nil
+}
+
+// unpack is what a file in gzip holds, up to the most bytes of a page.
+func unpack(packed []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	body, err := io.ReadAll(io.LimitReader(reader, maxPage))
+	if err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	return body, nil
 }
 
 // ContentType is the header that the page is read under.

@@ -1,6 +1,8 @@
 package saved
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -14,6 +16,40 @@ func TestHalvesStayAsTheyAre(t *testing.T) {
 		if got := HalfOf(site); got != want {
 			t.Errorf("%s is in %s, was in %s", site, got, want)
 		}
+	}
+}
+
+func TestPartsStayAsTheyAre(t *testing.T) {
+	for site, want := range map[string]Half{"shoal.dev": Work} {
+		if got := PartOf(site); got != want {
+			t.Errorf("%s is in %s, was in %s", site, got, want)
+		}
+	}
+}
+
+// TestLoadUnpacks: the hash is that of the file, and the page is what it holds.
+func TestLoadUnpacks(t *testing.T) {
+	dir := t.TempDir()
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write([]byte("<p>page")); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(packed.Bytes())
+	e := Source{Repository: "owner/name", Path: "a.html.gz", SHA256: hex.EncodeToString(sum[:])}
+	path := filepath.Join(dir, "owner", "name", "a.html.gz")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, packed.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	body, found, err := e.Load(dir)
+	if err != nil || !found || string(body) != "<p>page" {
+		t.Errorf("%q, %t, %v", body, found, err)
 	}
 }
 

@@ -63,7 +63,9 @@ func TestDayIn(t *testing.T) {
 		"14 мая 2019 г.": "2019-05-14", "2019-10-16T10:00": "2019-10-16",
 		"26 | 01 | 2022": "2022-01-26", "3/4/2020": "2020-04-03",
 		"25/12/2020": "2020-12-25", "12/25/2020": "2020-12-25",
-		"31.02.2020": "", "Room 12 of 2020": "", "10 2020": "",
+		"Mon Aug 03 12:45:00 EDT 2015":   "2015-08-03",
+		"Wed Apr 08 23:10:00 +0530 2020": "2020-04-08",
+		"31.02.2020":                     "", "Room 12 of 2020": "", "10 2020": "",
 	} {
 		if got := dayIn(text, false); got != want {
 			t.Errorf("%s is %q, want %q", text, got, want)
@@ -81,6 +83,29 @@ func TestBylined(t *testing.T) {
 		"Von Tomas Spahn Fr, 18. Oktober 2019": "Tomas Spahn",
 		"Ludwig von Beethoven":                 "Ludwig von Beethoven",
 		"https://www.facebook.com/somebody":    "", "@account": "",
+		// a day before the name, or alone
+		"Dec 15, 2016, 1:55pm EST": "", "4. November 2021 4. November 2021": "",
+		"Wednesday January 18, 2017 2:13 PM PST by Ann Lee": "Ann Lee",
+		"Updated: 3 May 2026 - By Ann Lee":                  "Ann Lee",
+		// what is said of a day that stands elsewhere
+		"Ann Lee / TNN / Updated:":       "Ann Lee",
+		"Ann Lee Published February":     "Ann Lee",
+		"Ann Lee Donnerstag":             "Ann Lee",
+		"Ann Lee, Published, Bo Ek":      "Ann Lee",
+		"Published Works of Ann Lee":     "Published Works of Ann Lee",
+		"03:07 Min.":                     "",
+		"About the Author":               "",
+		"Ann Lee Twitter | Facebook":     "Ann Lee",
+		"Ann Lee (Bruxelles, bureau UE)": "Ann Lee",
+		// offices and places
+		"By Ann Lee, Political Editor, BBC News":   "Ann Lee",
+		"Ann Lee, Bo Ek, senior reporters":         "Ann Lee, Bo Ek",
+		"Ann Lee and Bo Ek, Washington bureau":     "Ann Lee and Bo Ek",
+		"Ann Lee, Mykolo universiteto profesorius": "Ann Lee",
+		"Ann Lee, Bo Ek":                           "Ann Lee, Bo Ek",
+		"Business Reporter, The Wire":              "Business Reporter, The Wire",
+		"ByAnn Lee":                                "Ann Lee",
+		"Byron Lee":                                "Byron Lee",
 	} {
 		if got := bylined(text); got != want {
 			t.Errorf("%s is %q, want %q", text, got, want)

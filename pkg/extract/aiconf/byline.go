@@ -26,7 +26,7 @@ const (
 )
 
 var (
-	by = regexp.MustCompile(`(?i)^(?:.*[·|,] )?(?:(?:written |posted |article |text |story )?by|` +
+	by = regexp.MustCompile(`(?i)^(?:.*[·|,] )?(?:about the author|über den autor|sobre el autor|(?:written |posted |article |text |story )?by|` +
 		`(?:geschrieben |text |ein (?:beitrag|artikel|kommentar|gastbeitrag) |verfasst )?von|par|` +
 		`(?:texto |escrito )?por|di|a cura di|door|af|av|autor(?:in|en|es)?|authors?|auteurs?|` +
 		`verfasser(?:in)?|автор|автори|作者|記者|责任编辑|文)(?:\s*[:：]\s*|\s+)`)
@@ -71,27 +71,13 @@ var nobodies = wordset.Of("admin administrator administrador editor author autor
 	"follow folgen webmaster user guest gast anonymous anonym default root veröffentlicht " +
 	"published")
 
+// noName is a time of day, how long something lasts, and what heads a box about an author.
+var noName = regexp.MustCompile(`(?i)[0-9]{1,2}:[0-9]{2}|^(?:about the author|über den autor|` +
+	`sobre el autor|à propos de l.auteur)$`)
+
 // collectives are authors of whom somebody in particular may be named elsewhere.
 var collectives = wordset.Of("redaktion onlineredaktion redaction redacción redazione redactie " +
 	"redakcja newsroom staff editorialstaff pressestelle")
-
-// bylined is an author without what stands before and behind the name; "" if it is an address or
-// an account.
-func bylined(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if strings.Contains(text, "://") || strings.Contains(text, "@") ||
-		strings.Contains(text, "[at]") || nobodies[strings.ToLower(text)] {
-		return ""
-	}
-	text = interviewed.ReplaceAllString(text, ", ")
-	for _, sign := range [...]*regexp.Regexp{by, pictured, dateBehind, dayBehind, agency,
-		andThen} {
-		if bare := strings.TrimSpace(sign.ReplaceAllString(text, "")); bare != "" {
-			text = bare
-		}
-	}
-	return text
-}
 
 // ofAuthor is who wrote what the page is about: a person rather than the site.
 func (r *reader) ofAuthor(f *field, things []*structured.Item) []byte {
@@ -253,15 +239,18 @@ func (r *reader) calledAuthor() (name string, many bool) {
 			text := ""
 			switch {
 			case attrOf(c, "rel") == "author" || c.Data == "byline":
-				if linked = shownText(c, maxByline); bylined(linked) != "" {
+				if linked = namedIn(c); bylined(linked) != "" {
 					return
 				}
 				linked = ""
 			case hasWord(c, authorWords) ||
 				c.DataAtom == atom.A && authorPath.MatchString(attrOf(c, "href")):
-				text = bylined(shownText(c, maxByline))
+				text = bylined(namedIn(c))
 			}
 			if onlyName.MatchString(text) {
+				if linked = linkedIn(c); linked != "" {
+					return
+				}
 				if len(names) <= maxAuthors && !slices.Contains(names, text) {
 					names = append(names, text)
 				}
@@ -278,6 +267,23 @@ func (r *reader) calledAuthor() (name string, many bool) {
 		return "", true
 	}
 	return names[0], false
+}
+
+// linkedIn is what the first link to an author in an element says; "" without one.
+func linkedIn(n *html.Node) string {
+	looked := 0
+	for c := range n.Descendants() {
+		if looked++; looked > maxBoxed {
+			break
+		}
+		if attrOf(c, "rel") != "author" {
+			continue
+		}
+		if text := bylined(namedIn(c)); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // lineBelow is the author that a line below the heading names, or a label anywhere.

@@ -136,7 +136,9 @@ var concepts = []concept{
 		paths: "datePublished datePosted uploadDate dateCreated releaseDate", form: date,
 		meta: "article:published_time og:published_time date datepublished dc.date pubdate " +
 			"dc.date.issued dcterms.created dcterms.date parsely-pub-date sailthru.date " +
-			"publishdate publish-date publication_date cxenseparse:recs:publishtime",
+			"publishdate publish-date publish_date publication_date publicationdate " +
+			"og:article:published_time article.published citation_publication_date " +
+			"cxenseparse:recs:publishtime",
 		labels: "date datum published veröffentlicht fecha datum_der_veröffentlichung",
 		called: "published posted postDate entryDate articleDate newsDate time datum fecha " +
 			"timestamp postedOn publishedOn"},

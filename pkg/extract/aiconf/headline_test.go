@@ -100,8 +100,15 @@ func TestAuthorAsShown(t *testing.T) {
 			"Ann Lee"},
 		"an account": {`<meta name="author" content="annlee"><a href="/staff/ann-lee/">Ann Lee</a>`,
 			"Ann Lee"},
-		"no one":        {`<p>By the way, it rained.</p>`, ""},
-		"a commentator": {`<div class="comments"><a class="comment-author">Bo Ek</a></div>`, ""},
+		"an office in another element": {`<div class="byline"><b>Ann Lee</b> <i>Wire UK News Fellow</i>
+			</div>`, "Ann Lee"},
+		"a link in the line, and others": {`<div class="byline--3x"><time>18 January 2026</time> by
+			<a rel="author">Ann Lee</a></div><div><a rel="author">Bo Ek</a></div>`, "Ann Lee"},
+		"a day that is called a byline": {`<div class="byline">Dec 1st 2016 1:01PM</div>
+			<a rel="author">Ann Lee</a>`, "Ann Lee"},
+		"signs that nobody sees": {"<p>By Ann Le\u00ade</p>", "Ann Lee"},
+		"no one":                 {`<p>By the way, it rained.</p>`, ""},
+		"a commentator":          {`<div class="comments"><a class="comment-author">Bo Ek</a></div>`, ""},
 		"many of them": {`<ul><li class="author">Bo Ek<li class="author">Cy Oh<li class="author">Ida Po` +
 			`<li class="author">Ed Qu</ul>`, ""},
 	} {

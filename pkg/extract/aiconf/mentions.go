@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"shoal.dev/shoal/pkg/extract/internal/prose"
 	"shoal.dev/shoal/pkg/extract/internal/tree"
 	"shoal.dev/shoal/pkg/wordset"
 )
@@ -410,7 +411,7 @@ func textBut(n *html.Node, most int, isLeft func(*html.Node) bool) string {
 		}
 	}
 	visit(n)
-	return strings.Join(strings.Fields(out.String()), " ")
+	return strings.Join(strings.Fields(prose.Visible(out.String())), " ")
 }
 
 // beginning is as much of a text as any use of its first bytes needs: white space falls away later.

@@ -141,6 +141,9 @@ func (r *reader) held(f *field, at mention) []byte {
 	if f.kind == money {
 		text = moneyText(at.node, f.most()+1)
 	}
+	if f.means("author") {
+		text = namedIn(at.node)
+	}
 	text = f.unlabelled(text)
 	if !f.looks(text) {
 		return nil

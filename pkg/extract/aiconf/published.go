@@ -48,7 +48,7 @@ var (
 	yearFirst = regexp.MustCompile(`\b((?:19|20)[0-9]{2})([-/.])([0-9]{1,2})([-/.])([0-9]{1,2})(?:\b|T)`)
 	dayFirst  = regexp.MustCompile(`\b([0-9]{1,2}) ?([-/.|]) ?([0-9]{1,2}) ?([-/.|]) ?((?:19|20)?[0-9]{2})\b`)
 	dayMonth  = regexp.MustCompile(`\b([0-9]{1,2})(?:\.|st|nd|rd|th|er|º|ª)?[ -](?:(?:de|of) )?(\pL{3,})\.?,?[ -](?:(?:de|del) )?((?:19|20)[0-9]{2})\b`)
-	monthDay  = regexp.MustCompile(`(\pL{3,})\.? ([0-9]{1,2})(?:st|nd|rd|th)?,? ((?:19|20)[0-9]{2})\b`)
+	monthDay  = regexp.MustCompile(`(\pL{3,})\.? ([0-9]{1,2})(?:st|nd|rd|th)?,?(?: [0-9]{2}:[0-9]{2}:[0-9]{2}(?: (?:\p{Lu}{2,5}|[+-][0-9:]+))?)? ((?:19|20)[0-9]{2})\b`)
 	yearMonth = regexp.MustCompile(`\b((?:19|20)[0-9]{2})\.? (\pL{3,}) ([0-9]{1,2})\b`)
 	eastern   = regexp.MustCompile(`((?:19|20)[0-9]{2}) ?[年년] ?([0-9]{1,2}) ?[月월] ?([0-9]{1,2}) ?[日일]`)
 )

@@ -106,7 +106,8 @@ func paragraphs(n *html.Node) (list []string) {
 				if text := plain(c.Data); len(text) >= minLead {
 					list, heads = append(list, text), append(heads, false)
 				}
-			case c.Type != html.ElementNode || unread[c.DataAtom] || isApart(c) || isPicture(c):
+			case c.Type != html.ElementNode || unread[c.DataAtom] || isApart(c) || isPicture(c) ||
+				isMenu(c) || leadsOn(c):
 			case blocks[c.DataAtom] && !holdsBlock(c):
 				if text := plain(textOf(c)); text != "" && (isHeading(c) || !leadsAway(c)) {
 					list, heads = append(list, text), append(heads, isHeading(c))
@@ -132,7 +133,16 @@ func holdsBlock(n *html.Node) bool {
 	return false
 }
 
-func plain(text string) string { return strings.Join(strings.Fields(text), " ") }
+func plain(text string) string { return strings.Join(strings.Fields(Visible(text)), " ") }
+
+// Visible is a text without the signs that readers do not see: they say where a line may break, or
+// nothing.
+func Visible(text string) string {
+	for _, sign := range [...]string{"\u00ad", "\u200b", "\u2060", "\ufeff"} {
+		text = strings.ReplaceAll(text, sign, "")
+	}
+	return text
+}
 
 // Bounds of what stands between a heading and its article.
 const (

@@ -49,7 +49,7 @@ func Read(root, heading *html.Node, pageURL string, descriptions ...string) Arti
 	if err := found.RenderText(&rendered); err != nil {
 		return Article{}
 	}
-	text := strings.TrimSpace(rendered.String())
+	text := strings.TrimSpace(Visible(rendered.String()))
 	if called := calledText(root); len(called)*2 > len(text)*3 || len(called) > len(text) &&
 		isElsewhere(called, text) {
 		text = called // the library has lost some of it, or read another block

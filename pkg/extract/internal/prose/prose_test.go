@@ -70,6 +70,18 @@ func TestTextIsWhole(t *testing.T) {
 		"a menu in it": {`<h1>It opens</h1><article>` + said("it") + `<ol><li><a href=/1>Of a hall</a>` +
 			`<li><a href=/2>Of a road</a><li><a href=/3>Of a mill</a><li><a href=/4>Of a ford</a></ol>` +
 			said("her") + said("him") + `</article>`, "see her", "Of a mill"},
+		"a link to another article between paragraphs": {`<h1>It opens</h1><article>` + said("it") +
+			`<p>READ MORE: <a href=/1>The mill of the city has closed</a></p>` + said("her") + said("him") +
+			`</article>`, "see her", "The mill of the city"},
+		"a linked sentence in a paragraph": {`<h1>It opens</h1><article>` + said("it") +
+			`<p>It was said: <a href=/1>the mill of the city has closed</a>, and so it was.</p>` +
+			said("her") + said("him") + `</article>`, "the mill of the city has closed", ""},
+		"two links to other articles": {`<h1>It opens</h1><article>` + said("it") +
+			`<div><ul><li><a href=/1>The mill of the city has closed</a></li><li><a href=/2>The ford of
+			the city has dried</a></li></ul></div>` + said("her") + said("him") + `</article>`,
+			"see her", "The mill of the city"},
+		"signs where lines may break": {`<h1>It opens</h1><article>` + said("\u00adit\u200b") +
+			said("her") + said("him") + `</article>`, "see it,", "\u00ad"},
 		"what the page says of itself": {`<meta name="description" content="` + lead + `"><h1>It opens` +
 			`</h1><div><div class="teaser"><p>` + lead + `</p></div></div><article>` + said("it") +
 			said("her") + said("him") + `</article>`, lead, ""},

@@ -16,7 +16,7 @@ import (
 func trim(article *html.Node) {
 	var apart []*html.Node
 	for n := range article.Descendants() {
-		if n.Type == html.ElementNode && (isApart(n) || isPicture(n) || isMenu(n)) {
+		if n.Type == html.ElementNode && (isApart(n) || isPicture(n) || isMenu(n) || leadsOn(n)) {
 			apart = append(apart, n)
 		}
 	}
@@ -83,7 +83,7 @@ func isCalled(n *html.Node, any map[string]bool) bool {
 }
 
 // minMenu is how many links a list has that is a menu.
-const minMenu = 4
+const minMenu = 2
 
 // isMenu says whether an element is a list of links, each of them all of its item.
 func isMenu(n *html.Node) bool {
@@ -100,6 +100,51 @@ func isMenu(n *html.Node) bool {
 		}
 	}
 	return items >= minMenu
+}
+
+// minOnward is how long a text is that leads to another article, in bytes: it is a title.
+const minOnward = 20
+
+// maxLabel is how long a label is before such a link, in bytes.
+const maxLabel = 40
+
+// leadsOn says whether a block is a link to another article and nothing else, but for a label.
+func leadsOn(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.P, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+	default:
+		return false
+	}
+	label, linked := 0, 0
+	end := ""
+	for c := range n.Descendants() {
+		switch {
+		case c.Type == html.TextNode && isLinked(c, n):
+			linked += len(strings.TrimSpace(c.Data))
+		case c.Type == html.TextNode && linked > 0:
+			if strings.TrimSpace(c.Data) != "" {
+				return false // the link is part of a sentence
+			}
+		case c.Type == html.TextNode:
+			if said := strings.TrimSpace(c.Data); said != "" {
+				label, end = label+len(said), said
+			}
+		}
+	}
+	if linked < minOnward || label > maxLabel {
+		return false
+	}
+	return label == 0 || strings.HasSuffix(end, ":") || strings.HasSuffix(end, "|")
+}
+
+// isLinked says whether a text is in a link within a block.
+func isLinked(text, block *html.Node) bool {
+	for n := text.Parent; n != nil && n != block; n = n.Parent {
+		if n.DataAtom == atom.A {
+			return true
+		}
+	}
+	return false
 }
 
 // maxCaption is how long the text of a picture is, in bytes.

@@ -1,0 +1,162 @@
+package aiconf
+
+import (
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/wordset"
+)
+
+// Lines with an author have a day, a place, an office or a network before and behind the name. All
+// of it is cut off here, for names that pages state and for those that they show.
+
+var (
+	// dayAhead is a day and its time, before a name or alone. dayIn says whether it is one.
+	dayAhead = regexp.MustCompile(`^(?:\pL{2,12}\.?,? )?(?:\pL{3,12}\.? [0-9]{1,2}(?:st|nd|rd|th)?,? ` +
+		`(?:19|20)[0-9]{2}|[0-9]{1,2}(?:\.|st|nd|rd|th|er)? (?:de )?\pL{3,12}\.?,? (?:de )?` +
+		`(?:19|20)[0-9]{2}|[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{2,4})(?:,? *(?:at |um |à |a las |- )?` +
+		`[0-9]{1,2}[:.h][0-9]{2}(?::[0-9]{2})?(?: ?[aApP]\.?[mM]\.?)?(?: (?:Uhr|\p{Lu}{2,4}))?)?` +
+		`[ ,|·•/–-]*`)
+	// sayAhead is what stands before a day: that it is one of publication or of a change.
+	sayAhead = regexp.MustCompile(`^(?i:(?:last )?updated?|published|posted|modified|aktualisiert|` +
+		`veröffentlicht|stand|publié|mis à jour|publicado|actualizado|pubblicato|aggiornato|` +
+		`gepubliceerd|bijgewerkt|publicerad|uppdaterad|publisert|oppdatert|publiceret|opdateret|` +
+		`julkaistu|päivitetty|opublikowano|aktualizacja|опубликовано|обновлено|yayınlanma)` +
+		`(?: (?:on|at|am|le|el|il|op))?:? +`)
+	// saidBehind is the same behind a name, with what is left of a day.
+	saidBehind = regexp.MustCompile(`(?i)[ ,|·•/–-]+(?:(?:last )?updated?|published|posted|` +
+		`aktualisiert|veröffentlicht|publié|mis à jour|publicado|actualizado|pubblicato|` +
+		`aggiornato|gepubliceerd|bijgewerkt|publicerad|uppdaterad|publisert|oppdatert)` +
+		`(?:[ :].*)?$`)
+	// weekday is a day of the week behind a name.
+	weekday = regexp.MustCompile(`(?i),? (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|` +
+		`donners|frei|sams|sonn)tag|mittwoch|sonnabend|lundi|mardi|mercredi|jeudi|vendredi|samedi|` +
+		`dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|lunedì|martedì|mercoledì|` +
+		`giovedì|venerdì|sabato|domenica|(?:maan|dins|woens|donder|vrij|zater|zon)dag),?$`)
+	// networks are where else the author is, behind a name.
+	networks = regexp.MustCompile(`(?i)(?:[ ,|·•/–-]+(?:twitter|facebook|instagram|linkedin|mastodon|` +
+		`bluesky|threads|youtube|tiktok|e-?mail|rss|website|webseite|bio|biography|profile?|` +
+		`contact|kontakt|view all posts|more from this author))+$`)
+	// inBrackets is a place, a sign or an office behind a name.
+	inBrackets = regexp.MustCompile(` *[(\[][^()\[\]]*[)\]]?$`)
+	// between are the signs between names, and between a name and an office.
+	between = regexp.MustCompile(` *[,;|·•] *| +[/–-] +`)
+)
+
+// offices are the words of what somebody is, and of where.
+var offices = wordset.Of("editor editors reporter correspondent writer journalist contributor " +
+	"columnist analyst producer photographer staff fellow intern director professor news press " +
+	"politics business sport sports magazine times university institute team desk chief senior " +
+	"redakteur redakteurin korrespondent korrespondentin reporterin journalistin volontär " +
+	"volontärin leiter leiterin ressort redaktion journaliste correspondant correspondante " +
+	"rédacteur rédactrice grand periodista redactor redactora corresponsal giornalista redattore " +
+	"corrispondente verslaggever redacteur jornalista repórter redaktor dziennikarz toimittaja " +
+	"skribent kommentator профессор корреспондент редактор журналист")
+
+// isOffice says whether a text has a word of an office.
+func isOffice(text string) bool {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), isSign) {
+		if offices[word] {
+			return true
+		}
+	}
+	return false
+}
+
+// bylined is an author without what stands before and behind the name. It is "" for an address, an
+// account, and a line without a name.
+func bylined(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if strings.Contains(text, "://") || strings.Contains(text, "@") ||
+		strings.Contains(text, "[at]") || nobodies[strings.ToLower(text)] {
+		return ""
+	}
+	if m := joined.FindStringSubmatch(text); m != nil {
+		text = m[1]
+	}
+	text = interviewed.ReplaceAllString(text, ", ")
+	if text = undated(text); text == "" {
+		return ""
+	}
+	for _, sign := range [...]*regexp.Regexp{by, pictured, dateBehind, dayBehind, agency,
+		weekday, networks, andThen} {
+		if bare := strings.TrimSpace(sign.ReplaceAllString(text, "")); bare != "" {
+			text = bare
+		}
+	}
+	if before := saidBehind.FindStringIndex(text); before != nil &&
+		onlyName.MatchString(text[:before[0]]) {
+		text = text[:before[0]]
+	}
+	if bare := inBrackets.ReplaceAllString(text, ""); onlyName.MatchString(bare) {
+		text = bare
+	}
+	if noName.MatchString(text) || nobodies[strings.ToLower(text)] {
+		return ""
+	}
+	return unofficed(text)
+}
+
+// undated is a line without the days before the author.
+func undated(text string) string {
+	for range maxDays {
+		said := sayAhead.ReplaceAllString(text, "")
+		ahead := dayAhead.FindString(said)
+		if ahead == "" || dayIn(ahead, false) == "" {
+			break
+		}
+		text = said[len(ahead):]
+	}
+	return text
+}
+
+// maxDays is how many days stand before an author: of publication, and of changes.
+const maxDays = 3
+
+// joined is a word that stands before a name without a space, since an element ends between them.
+var joined = regexp.MustCompile(`^(?:By|BY|Von|VON|Par|Por|Door|Text)(\p{Lu}\p{Ll}.*)$`)
+
+// unofficed is a name, or several, without the office or place behind them. A text that does not
+// begin with a name stays as it is.
+func unofficed(text string) string {
+	signs := between.FindAllStringIndex(text, -1)
+	if len(signs) == 0 {
+		return text
+	}
+	if first := text[:signs[0][0]]; !onlyName.MatchString(first) || isOffice(first) {
+		return text
+	}
+	for i, at := range signs {
+		end := len(text)
+		if i+1 < len(signs) {
+			end = signs[i+1][0]
+		}
+		if part := text[at[1]:end]; !onlyName.MatchString(part) || isOffice(part) {
+			return text[:at[0]]
+		}
+	}
+	return text
+}
+
+// namedIn is what an element says of an author. Where its first text is a name, and others name an
+// office, that is the name alone.
+func namedIn(n *html.Node) string {
+	all := shownText(n, maxByline)
+	if !isOffice(all) {
+		return all
+	}
+	looked := 0
+	for c := range n.Descendants() {
+		if looked++; looked > maxBoxed {
+			break
+		}
+		name := bylined(beginning(c.Data, maxByline))
+		if c.Type == html.TextNode && !unread[c.Parent.DataAtom] && onlyName.MatchString(name) &&
+			!isOffice(name) {
+			return name
+		}
+	}
+	return all
+}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -131,12 +132,17 @@ func TestMCPWithoutAccess(t *testing.T) {
 
 // TestMCPWhenTheSessionEnds: the command ends, so that its client starts it anew.
 func TestMCPWhenTheSessionEnds(t *testing.T) {
-	service := agentService(t, nil)
+	var serves atomic.Pointer[httptest.Server]
+	serves.Store(agentService(t, nil))
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		serves.Load().Config.Handler.ServeHTTP(w, r)
+	}))
+	defer service.Close()
 	session, end, err := speak(t, service.URL, "good")
 	if err != nil {
 		t.Fatal(err)
 	}
-	service.Config.Handler = agentService(t, nil).Config.Handler // it has begun anew
+	serves.Store(agentService(t, nil)) // it has begun anew
 	_, err = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "greet",
 		Arguments: map[string]any{"Name": "ann"}})
 	if err == nil {

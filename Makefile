@@ -23,7 +23,7 @@ ELECTING := ./controlplane
 RACED     = $$(go list ./... | grep -E '$(RACY)' | grep -vE '$(SERIAL)' | grep -v '/controlplane$$')
 UNRACED   = $$(go list ./... | grep -vE '$(RACY)'; go list ./... | grep -E '$(SERIAL)')
 
-.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe conformance readback lint fuzz nightly clean
+.PHONY: run build test tooled check race browser bounds bench hot peers bench-peers simulation guards exactness crash archive scale cluster faults failover cluster-scale watched capacity alerts describe conformance clients clients-test readback lint fuzz nightly clean
 
 ## run: build, serve, and run the demo before your eyes (data in ./data, Ctrl-C stops)
 run: build
@@ -59,6 +59,7 @@ LEFT_OUT  = $(strip $(if $(CC_FOUND),,the race detector (no C compiler);) \
   $(if $(shell command -v curl),,the curl example (no curl);) \
   $(if $(shell command -v python3),,the Python example (no python3);) \
   $(if $(shell command -v promtool),,alert rules (no promtool, make alerts);) \
+  $(if $(shell command -v npm),,the generated clients and agents' conformance (no npm, make nightly);) \
   $(if $(SHOAL_CLUSTER_SUITE),,real services (make cluster);))
 
 ## check: what to run before each commit: vet and the quick tests, under 3 minutes on 2 cores once built
@@ -169,6 +170,15 @@ describe:
 	e2e/describe/install
 	SHOAL_DESCRIBE_SUITE=1 go test ./e2e -count=1 -run TestDescription -v -timeout 1h
 
+## clients: generate the clients under clients anew, after the API's description has changed (Node, Python)
+clients:
+	go test ./apiserver -run TestClientsAreMadeOfTheDescription -update
+	clients/generate
+
+## clients-test: the clients are as generated, are compiled, and do the main job against the service (Node, Python)
+clients-test:
+	SHOAL_CLIENTS_SUITE=1 go test ./e2e -count=1 -run TestClients -v -timeout 30m
+
 ## conformance: the Model Context Protocol's public suite against the agents' gateway, which e2e/conformance/install puts into
 ## e2e/.conformance (npm)
 conformance:
@@ -197,7 +207,7 @@ fuzz:
 
 ## nightly: what is too long for each commit, on the services that make cluster finds: hours.
 ## SEEDS, FUZZTIME, KILLS, FAULT_SEEDS and OUTAGE shorten a night
-nightly: bounds hot simulation guards exactness crash archive scale readback conformance fuzz failover watched faults
+nightly: bounds hot simulation guards exactness crash archive scale readback conformance clients-test fuzz failover watched faults
 
 clean:
 	rm -rf bin

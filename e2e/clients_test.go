@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/testkit/synthweb"
+)
+
+// TestClients generates the clients anew, which gives what is kept, and compiles each. Then it has
+// each do the main job against the service: group, scraper, run, wait, rows, export.
+func TestClients(t *testing.T) {
+	if os.Getenv("SHOAL_CLIENTS_SUITE") == "" {
+		t.Skip("make clients-test runs it")
+	}
+	ctx := suite.Within(t, suite.Patience)
+	clients, err := filepath.Abs("../clients")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := t.TempDir()
+	runIn(t, ctx, clients, "./generate", fresh)
+	for _, path := range []string{"go/shoal/shoal.gen.go", "typescript/schema.gen.ts",
+		"python/shoal_client/client.py", "python/shoal_client/schemas.py",
+		"python/shoal_client/config.py"} {
+		made, err := os.ReadFile(filepath.Join(fresh, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := os.ReadFile(filepath.Join(clients, path))
+		if err != nil || !bytes.Equal(made, kept) {
+			t.Errorf("clients/%s is not as generated: run make clients (%v)", path, err)
+		}
+	}
+	web := newWeb(t, synthweb.Config{Hosts: 1, PagesPerHost: 1})
+	s := newSingle(t, suite.Fast(), web)
+	s.Up(t)
+	given := []string{s.p.Server(), s.p.Key(), slices.Collect(web.URLs(1))[0]}
+	for name, command := range map[string][]string{
+		"go":         {"go", "run", "./example"},
+		"python":     {filepath.Join(clients, ".tools/python/bin/python"), "main.py"},
+		"typescript": {"node", "main.js"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			into := filepath.Join(t.TempDir(), name)
+			if err := os.CopyFS(into, os.DirFS(filepath.Join(clients, name))); err != nil {
+				t.Fatal(err)
+			}
+			if name == "typescript" {
+				compile(t, ctx, clients, into)
+			}
+			said := runIn(t, ctx, into, append(command, given...)...)
+			if !strings.HasSuffix(strings.TrimSpace(said), "COMPLETED 1 1") {
+				t.Errorf("%s", said)
+			}
+		})
+	}
+}
+
+// compile has TypeScript look at a client's types, and make a script of it.
+func compile(t *testing.T, ctx context.Context, clients, into string) {
+	t.Helper()
+	modules := filepath.Join(clients, ".tools/node_modules")
+	if err := os.Symlink(modules, filepath.Join(into, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	runIn(t, ctx, into, filepath.Join(modules, ".bin/tsc"), "-p", ".")
+}

@@ -148,6 +148,9 @@ func pare(value any) any {
 					pare(member)
 				}
 				value["additionalProperties"] = false // clients pass over what they do not know
+				if value["required"] == nil {
+					value["required"] = []any{} // not all, as one of them would have it
+				}
 			} else if slices.Contains(unsaid, name) {
 				delete(value, name)
 			} else {

@@ -31,5 +31,7 @@ while state not in ("COMPLETED", "FAILED", "STOPPED"):
     jobs = shoal.svc_list_scraper_jobs()
     state = next(job.state for job in jobs.content if job.id == run.job_id)
 rows = shoal.svc_get_data(job_id=run.job_id)
-lines = shoal.svc_export_data(job_id=run.job_id, format="jsonl").splitlines()
+exported = shoal.client.request("GET", "/api/scraper/data/export", response_map={200: str},
+                                query={"jobId": run.job_id, "format": "csv"})
+lines = exported.splitlines()[1:]  # behind the names of the columns
 print(state, len(rows.items), len(lines))

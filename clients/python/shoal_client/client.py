@@ -63,28 +63,6 @@ def svc_put_customer(
     return result
 
 
-@client.get("/api/customer/export")
-def svc_export_customer(
-    result: schemas.SvcExportCustomer200Response,
-) -> schemas.SvcExportCustomer200Response:
-    """Answers all that is the customer's, as one file
-
-    Each line is {kind, value}. First come profile, additionalInfo, notificationPreferences, wallet, key, group with each category and share (groupId, email) of it, schema and scraper. Then come site with each siteLink (siteId, link) of it, notification, transaction, run with each link (jobId, url) of it, and row. Values are as the other operations answer them; keys have no secrets. Links and rows are those that are kept, of deleted groups and scrapers, too. It counts as one call, and as an open stream while it is sent. An answer that breaks off ends without its last chunk.
-    """
-    return result
-
-
-@client.get("/api/customer/payment/canceled")
-def svc_payment_canceled(
-    result: schemas.SvcPaymentCanceled200Response,
-) -> schemas.SvcPaymentCanceled200Response:
-    """Shows that a checkout was canceled
-
-    Access: public. Rate class: anonymous.
-    """
-    return result
-
-
 @client.get("/api/customer/preferences/additional-info")
 def svc_get_additional_info(
     result: schemas.SvcGetAdditionalInfo200Response,
@@ -160,43 +138,6 @@ def svc_put_wallet_preferences(
     """Sets below which balance the wallet is low
 
     A new wallet's threshold is 5 EUR. A balance that is below the new one already is not told.
-    """
-    return result
-
-
-@client.get("/api/customer/subscription/success")
-def svc_subscription_success(
-    result: schemas.SvcSubscriptionSuccess200Response,
-) -> schemas.SvcSubscriptionSuccess200Response:
-    """Shows that a checkout was completed
-
-    Access: public. Rate class: anonymous.
-    """
-    return result
-
-
-@client.get("/api/customer/user-agreement")
-def svc_user_agreement(
-    result: schemas.SvcUserAgreement200Response,
-) -> schemas.SvcUserAgreement200Response:
-    """Shows the user agreement
-
-    Access: public. Rate class: anonymous.
-    """
-    return result
-
-
-@client.get("/api/events/stream")
-def svc_stream_events(
-    result: schemas.SvcStreamEvents200Response,
-    ticket: str | None = None,
-    last_event_id: typing.Annotated[
-        int | None, clientele_api.Query(alias="lastEventId")
-    ] = None,
-) -> schemas.SvcStreamEvents200Response:
-    """Streams what changes of all that is the customer's
-
-    Each event has the newest state of one thing: a run, the wallet, a top-up or a notification. A thing is told of 4 times a second at most; what changes meanwhile is told together. The first frame has an id alone: what changes behind it is told. What has changed together has its id in the last of its events. After resync whatever is shown is to be read again: too much has changed since Last-Event-ID, or nobody knows.
     """
     return result
 
@@ -386,17 +327,6 @@ def svc_create_scraper(
     return result
 
 
-@client.get("/api/scraper-job-status/{id}/stream")
-def svc_stream_scraper_job(
-    result: schemas.SvcStreamScraperJob200Response, id: str
-) -> schemas.SvcStreamScraperJob200Response:
-    """Streams the progress of a run
-
-    Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
-    """
-    return result
-
-
 @client.post("/api/scraper-simple/curl-based")
 def svc_preview_scraper_from_curl(
     result: schemas.SvcPreviewScraperFromCurl200Response,
@@ -500,36 +430,6 @@ def svc_delete_run_data(
     return result
 
 
-@client.get("/api/scraper/data/export")
-def svc_export_data(
-    result: schemas.SvcExportData200Response,
-    scraper_id: typing.Annotated[
-        str | None, clientele_api.Query(alias="scraperId")
-    ] = None,
-    group_id: typing.Annotated[
-        str | None, clientele_api.Query(alias="groupId")
-    ] = None,
-    job_id: typing.Annotated[
-        str | None, clientele_api.Query(alias="jobId")
-    ] = None,
-    is_last_run: typing.Annotated[
-        bool | None, clientele_api.Query(alias="isLastRun")
-    ] = None,
-    categories: list[str] | None = None,
-    filters: str | None = None,
-    fields: list[str] | None = None,
-    format: str | None = None,
-    limit: int | None = None,
-    bom: bool | None = None,
-    guard: bool | None = None,
-) -> schemas.SvcExportData200Response:
-    """Answers rows as one file, whatever their number
-
-    It counts as one call, and as an open stream while it is sent. Rows come as by GET /api/scraper/data: in the order in which they were stored, as they were when the call came. jsonl is each row as it was stored, one a line. The columns of other formats are the configured fields in their order, then all others in the order in which rows first have them. Those that the server adds (_…) come last. With fields, the columns are exactly those. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384. An answer that breaks off ends without its last chunk.
-    """
-    return result
-
-
 @client.get("/api/scraper/data/exports")
 def svc_list_kept_exports(
     result: schemas.SvcListKeptExports200Response,
@@ -585,27 +485,6 @@ def svc_delete_kept_export(result: None, id: str) -> None:
     """Removes a kept export with its file, or gives it up
 
     Access: write. Rate class: general.
-    """
-    return result
-
-
-@client.get(
-    "/api/scraper/data/exports/{id}/file",
-    response_map={
-        200: schemas.SvcDownloadKeptExport200Response,
-        206: schemas.SvcDownloadKeptExport206Response,
-    },
-)
-def svc_download_kept_export(
-    result: schemas.SvcDownloadKeptExport200Response
-    | schemas.SvcDownloadKeptExport206Response,
-    id: str,
-) -> (
-    schemas.SvcDownloadKeptExport200Response | schemas.SvcDownloadKeptExport206Response
-):
-    """Answers the file of a kept export, or a range of its bytes
-
-    A download that broke off goes on with Range, and with the ETag in If-Range it never mixes two files. While the export is not READY the answer is 409 export_not_ready. It breaks off when the caller may not read the rows any more.
     """
     return result
 
@@ -696,21 +575,6 @@ def svc_get_group_data_client(
     """Reads a group's rows by page, with every scraped text marked as data
 
     Each text becomes an object that says where it was scraped. It is cut at 2,000 characters. Control characters but tabs and line breaks go, and so do those that override the direction of writing. Nothing else of a text is rewritten. Numbers, booleans, null and members that begin with _ stay as they are.
-    """
-    return result
-
-
-@client.get("/api/scraper/data/group/{id}/download")
-def svc_download_group_data(
-    result: schemas.SvcDownloadGroupData200Response,
-    id: str,
-    categories: list[str] | None = None,
-    filters: str | None = None,
-    format: str | None = None,
-) -> schemas.SvcDownloadGroupData200Response:
-    """Answers the rows of a group's newest runs as one file, data.xlsx
-
-    It has the rows of each scraper's newest run, as they were when the call came, under the columns of GET /api/scraper/data/export. No cell holds a formula. xlsx is a sheet called data: 100,000 rows and 256 MiB of them at most, else export_too_large. Text beyond 32,767 characters is cut there, and control characters that a sheet cannot hold are replaced. Numbers of more than 15 digits are text. In parquet a column has the type that all its values have: text, boolean, integer of 64 bits, or double. Where that would change one, and for objects and arrays, the column is JSON. It has 2,000 columns at most, the others 16,384.
     """
     return result
 
@@ -1243,17 +1107,6 @@ def svc_stop_scraper_by_post(result: None, id: str) -> None:
     return result
 
 
-@client.get("/api/scraper/{id}/stream-job-status")
-def svc_stream_scraper(
-    result: schemas.SvcStreamScraper200Response, id: str
-) -> schemas.SvcStreamScraper200Response:
-    """Streams the progress of a scraper's run
-
-    Events named status, each with the whole progress. The first one comes at once. The last one has the final state, and then the stream ends. Ids are the job's index in the log of changes. Whoever comes back gets the newest state first, so nothing that Last-Event-ID names has to be sent again.
-    """
-    return result
-
-
 @client.get("/api/scraper/{scraper_id}/sitemaps")
 def svc_list_sitemaps(
     result: schemas.SitemapEntryPage,
@@ -1384,19 +1237,6 @@ def svc_list_prices(
     """Lists the prices that runs launched now will have
 
     Access: read. Rate class: read.
-    """
-    return result
-
-
-@client.get("/api/wallet/statements/{month}")
-def svc_get_wallet_statement(
-    result: schemas.SvcGetWalletStatement200Response,
-    month: str,
-    format: str | None = None,
-) -> schemas.SvcGetWalletStatement200Response:
-    """Answers a month's statement, as a table or as a page to be printed
-
-    It has every transaction that was settled in the month, newest first. The opening balance and the amounts are together the closing balance. A charge counts when its run has ended. The month under way is as it is so far.
     """
     return result
 

@@ -553,9 +553,13 @@ class PlanPrice(pydantic.BaseModel):
 
 
 class Politeness(pydantic.BaseModel):
-    connections: int
-    ignore_robots: bool = pydantic.Field(alias="ignoreRobots")
-    requests_per_second: float = pydantic.Field(alias="requestsPerSecond")
+    connections: int | None = None
+    ignore_robots: bool | None = pydantic.Field(
+        default=None, alias="ignoreRobots"
+    )
+    requests_per_second: float | None = pydantic.Field(
+        default=None, alias="requestsPerSecond"
+    )
 
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
@@ -636,12 +640,12 @@ class RotationInput(pydantic.BaseModel):
 
 
 class Row(pydantic.BaseModel):
-    final_url: str = pydantic.Field(alias="_finalUrl")
-    job_id: str = pydantic.Field(alias="_jobId")
-    row_id: str = pydantic.Field(alias="_rowId")
-    scraped_at: str = pydantic.Field(alias="_scrapedAt")
-    scraper_id: str = pydantic.Field(alias="_scraperId")
-    source_url: str = pydantic.Field(alias="_sourceUrl")
+    final_url: str | None = pydantic.Field(default=None, alias="_finalUrl")
+    job_id: str | None = pydantic.Field(default=None, alias="_jobId")
+    row_id: str | None = pydantic.Field(default=None, alias="_rowId")
+    scraped_at: str | None = pydantic.Field(default=None, alias="_scrapedAt")
+    scraper_id: str | None = pydantic.Field(default=None, alias="_scraperId")
+    source_url: str | None = pydantic.Field(default=None, alias="_sourceUrl")
 
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
@@ -859,12 +863,14 @@ class Scraper(pydantic.BaseModel):
 
 
 class ScraperConfig(pydantic.BaseModel):
-    endpoint_tag: str = pydantic.Field(alias="endpointTag")
-    politeness: Politeness | None
+    endpoint_tag: str | None = pydantic.Field(
+        default=None, alias="endpointTag"
+    )
+    politeness: Politeness | None = None
     retention_count: int | None = pydantic.Field(
         default=None, alias="retentionCount"
     )
-    tiers: list[str]
+    tiers: list[str] | None = None
 
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
@@ -873,7 +879,7 @@ class ScraperConfigInput(pydantic.BaseModel):
     endpoint_tag: str | None = pydantic.Field(
         default=None, alias="endpointTag"
     )
-    politeness: PolitenessInput | None
+    politeness: PolitenessInput | None = None
     retention_count: int | None = pydantic.Field(
         default=None, alias="retentionCount"
     )
@@ -1046,13 +1052,15 @@ class SkippedScraper(pydantic.BaseModel):
 
 
 class SourceConfig(pydantic.BaseModel):
-    curl: str
-    engine: str
-    pagination: Pagination | None
-    prelaunch: Prelaunch | None
-    queries: list[str]
-    try_with_hidden_data: bool = pydantic.Field(alias="tryWithHiddenData")
-    url: str
+    curl: str | None = None
+    engine: str | None = None
+    pagination: Pagination | None = None
+    prelaunch: Prelaunch | None = None
+    queries: list[str] | None = None
+    try_with_hidden_data: bool | None = pydantic.Field(
+        default=None, alias="tryWithHiddenData"
+    )
+    url: str | None = None
 
     model_config = pydantic.ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
@@ -1060,8 +1068,8 @@ class SourceConfig(pydantic.BaseModel):
 class SourceConfigInput(pydantic.BaseModel):
     curl: str | None = None
     engine: str | None = None
-    pagination: PaginationInput | None
-    prelaunch: PrelaunchInput | None
+    pagination: PaginationInput | None = None
+    prelaunch: PrelaunchInput | None = None
     queries: list[str] | None = None
     try_with_hidden_data: bool | None = pydantic.Field(
         default=None, alias="tryWithHiddenData"
@@ -1358,14 +1366,6 @@ class SvcSignUpHeaders(pydantic.BaseModel):
     idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
 
 
-class SvcExportCustomer200Response(pydantic.BaseModel):
-    pass
-
-
-class SvcPaymentCanceled200Response(pydantic.BaseModel):
-    pass
-
-
 class SvcGetAdditionalInfo200Response(pydantic.BaseModel):
     pass
 
@@ -1394,22 +1394,6 @@ class SvcPutNotificationPreferencesApplicationJson(pydantic.BaseModel):
     pass
 
 
-class SvcSubscriptionSuccess200Response(pydantic.BaseModel):
-    pass
-
-
-class SvcUserAgreement200Response(pydantic.BaseModel):
-    pass
-
-
-class SvcStreamEvents200Response(pydantic.BaseModel):
-    pass
-
-
-class SvcStreamEventsHeaders(pydantic.BaseModel):
-    last__event__i_d: int = pydantic.Field(serialization_alias="Last-Event-ID")
-
-
 class SvcListPlans200Response(ListResponse[PlanFeatures]):
     pass
 
@@ -1435,10 +1419,6 @@ class SvcCreateScraperHeaders(pydantic.BaseModel):
     idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
 
 
-class SvcStreamScraperJob200Response(pydantic.BaseModel):
-    pass
-
-
 class SvcPreviewScraperFromCurl200Response(ListResponse[ScraperProposal]):
     pass
 
@@ -1450,10 +1430,6 @@ class SvcPreviewScraperFromUrl200Response(ListResponse[ScraperProposal]):
 class SvcDeleteRunDataHeaders(pydantic.BaseModel):
     x__preview__token: str = pydantic.Field(serialization_alias="X-Preview-Token")
     idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
-
-
-class SvcExportData200Response(pydantic.BaseModel):
-    pass
 
 
 class SvcListKeptExports200Response(ListResponse[KeptExport]):
@@ -1468,20 +1444,6 @@ class SvcDeleteKeptExportHeaders(pydantic.BaseModel):
     idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
 
 
-class SvcDownloadKeptExport200Response(pydantic.BaseModel):
-    pass
-
-
-class SvcDownloadKeptExport206Response(pydantic.BaseModel):
-    pass
-
-
-class SvcDownloadKeptExportHeaders(pydantic.BaseModel):
-    range: str = pydantic.Field(serialization_alias="Range")
-    if__range: str = pydantic.Field(serialization_alias="If-Range")
-    if__none__match: str = pydantic.Field(serialization_alias="If-None-Match")
-
-
 class SvcListCategories200Response(ListResponse[Category]):
     pass
 
@@ -1493,10 +1455,6 @@ class SvcPutCategoryHeaders(pydantic.BaseModel):
 class SvcDeleteCategoryHeaders(pydantic.BaseModel):
     x__preview__token: str = pydantic.Field(serialization_alias="X-Preview-Token")
     idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
-
-
-class SvcDownloadGroupData200Response(pydantic.BaseModel):
-    pass
 
 
 class SvcPutGroupHeaders(pydantic.BaseModel):
@@ -1617,10 +1575,6 @@ class SvcStopScraperByPostHeaders(pydantic.BaseModel):
     idempotency__key: str = pydantic.Field(serialization_alias="Idempotency-Key")
 
 
-class SvcStreamScraper200Response(pydantic.BaseModel):
-    pass
-
-
 class SvcHarvestSitemaps200Response(pydantic.BaseModel):
     pass
 
@@ -1646,10 +1600,6 @@ class SvcPaymentNoticeHeaders(pydantic.BaseModel):
 
 
 class SvcListPrices200Response(ListResponse[Price]):
-    pass
-
-
-class SvcGetWalletStatement200Response(pydantic.BaseModel):
     pass
 
 

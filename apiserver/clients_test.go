@@ -22,8 +22,8 @@ var unsaid = []string{"allOf", "default", "else", "example", "examples",
 	"propertyNames", "then", "uniqueItems"}
 
 // TestClientsAreMadeOfTheDescription holds what the clients are generated from to the description
-// of the API. It has the operations of customers, all refusals of one as one answer, and no rule
-// of what is in a request: so the clients are short. -update writes it anew.
+// of the API. It has the operations of customers, and the refusals of each as one answer. So that
+// clients are short it has no rule of what is in a request. -update writes it anew.
 func TestClientsAreMadeOfTheDescription(t *testing.T) {
 	text, err := os.ReadFile("testdata/openapi.json")
 	if err != nil {

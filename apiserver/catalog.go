@@ -55,7 +55,8 @@ func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resou
 		scrapers.Resource{Client: c.Client, Reader: c.Client, Store: c.Store, Clock: c.Clock,
 			IDs: c.IDs, Guard: c.Guard, Plans: s.plans, ExchangeRates: c.ExchangeRates,
 			Ceilings: scrapers.Ceilings{
-				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections}},
+				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections},
+			KeepsBodies: c.Blobs != nil},
 		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock},
 		previews.Resource{Trials: trials, Clock: c.Clock},
 		s.uploads(),

@@ -203,6 +203,7 @@ func customerExamples() operation.Examples {
 		"KeptExport.state":                         `"READY"`,
 		"KeptExport.format":                        `"csv"`,
 		"KeptExport.bytes":                         `20971520`,
+		"KeptPage.path":                            `"/api/scraper/data/68e5b1c2d3f4a5b6c7d8e9f0AAAAAAAAAAA/receipt/body"`,
 		"KeptExport.rows":                          `42000`,
 		"KeptExport.errorCode":                     `null`,
 		"KeptExport.sha256":                        `"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`,

@@ -6,6 +6,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/harvest"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/bodies"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -32,8 +33,9 @@ func (s *Server) uploads() uploads.Resource {
 func (s *Server) rows() data.Resource {
 	c := &s.config
 	return data.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs,
-		History: client.NewHistory(c.Store), Plans: s.plans, Blobs: c.Blobs,
-		Dir: c.DataDir, Disk: c.Disk}
+		History: client.NewHistory(c.Store), Plans: s.plans, Blobs: c.Blobs, Clock: c.Clock,
+		Bodies: bodies.NewCodec(),
+		Dir:    c.DataDir, Disk: c.Disk}
 }
 
 // KeptExports is the writing of kept exports, a kind of background work. point is called at named

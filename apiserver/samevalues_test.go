@@ -155,7 +155,8 @@ func meanings() map[string]string {
 		"id": "", "ticket": "", "groupRef": "", "rowId": "",
 		"expiresAt": "2030-01-01T00:00:00Z",
 		"to":        "2026-01-31", "from": "2026-01-01", "password": "aB3$aB3$aB3$",
-		"newPassword": "aB3$aB3$aB3$",
+		"newPassword":  "aB3$aB3$aB3$",
+		"keepBodyDays": "", // where there is a place for bodies
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/bodies"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
@@ -50,8 +51,8 @@ func newSweeper(s *Server) *sweeper {
 }
 
 // Blobs is the removal of blobs that expired, and the count of what is left: background work of the
-// node that leads. Of kept exports those go that the state does not name; of other kinds none is
-// taken for an orphan.
+// node that leads. Of kept exports those go that the state does not name. So do bodies of what was
+// deleted. Of other kinds none is taken for an orphan.
 func (s *Server) Blobs() work.Kind {
 	return work.Kind{Name: work.Blobs, Recurring: true, AtStart: true,
 		Ready: func() bool { return s.holder.Current() != nil },
@@ -76,8 +77,12 @@ func (w *sweeper) sweep(ctx context.Context) error {
 	}
 	for _, kind := range blobstore.Kinds() {
 		how := blobstore.Sweeping{Now: now, Grace: blobGrace}
-		if kind == blobstore.Exports {
+		switch kind {
+		case blobstore.Exports:
 			how.Named = w.namedExports
+		case blobstore.Bodies:
+			// A run is there before its packs are: none has to be waited for.
+			how.Lifetime, how.Grace, how.Named = bodies.Lifetime, 0, w.namedPacks
 		}
 		tally, err := w.s.config.Blobs.Sweep(ctx, kind, how)
 		if w.removed != nil {
@@ -109,6 +114,28 @@ func (w *sweeper) namedExports(ctx context.Context) (func(blobstore.Key) bool, e
 		}
 		e := view.Export(parsed)
 		return e != nil && e.Customer == key.Owner && e.Blob.String() == blob
+	}, nil
+}
+
+// namedPacks says which packs of bodies belong to what there is: a scraper and a group, and a run
+// that was not deleted. Until it is certain that a restore was not the wrong one, all do.
+func (w *sweeper) namedPacks(ctx context.Context) (func(blobstore.Key) bool, error) {
+	spared, err := w.s.Spare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	view, err := w.s.proposer.Fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(key blobstore.Key) bool {
+		if spared > 0 {
+			return true
+		}
+		p, ok := bodies.ParsePack(key)
+		scraper, group := view.Scraper(p.Scraper), view.Group(p.Group)
+		return ok && scraper != nil && scraper.Customer == key.Owner && group != nil &&
+			view.DeletedRun(p.Job) == nil && view.UndoneRun(p.Job) == nil
 	}, nil
 }
 

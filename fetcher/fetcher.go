@@ -14,6 +14,7 @@ import (
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/fetcher/internal/hold"
+	"shoal.dev/shoal/fetcher/internal/keeping"
 	"shoal.dev/shoal/fetcher/internal/unit"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
@@ -30,6 +31,7 @@ const (
 	DefaultWorkers    = 256
 	DefaultQuestions  = 16
 	DefaultMaxBytes   = 64 << 20
+	DefaultBodyQuota  = 10 << 30
 	DefaultTimeout    = 30 * time.Second
 	DefaultStopWithin = 30 * time.Second
 )
@@ -57,6 +59,12 @@ type Config struct {
 	Questions int   // to the model at once, DefaultQuestions when 0; each takes one of Workers
 
 	Disk *telemetry.Disk // of the node; nil: it is never short
+
+	// Bodies is where bodies are kept that are to be kept; nil: they are not.
+	Bodies Bodies
+	// BodyQuota is how many bytes of them a customer may have, DefaultBodyQuota when 0. The oldest
+	// make room.
+	BodyQuota int64
 
 	Rates ecb.Rates // for currency rules; the bundled table when nil
 
@@ -92,6 +100,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = DefaultMaxBytes
+	}
+	if c.BodyQuota <= 0 {
+		c.BodyQuota = DefaultBodyQuota
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = DefaultTimeout
@@ -134,13 +145,20 @@ type Fetcher struct {
 	config  Config
 	hold    *hold.Hold
 	units   *unit.Units
+	keeper  *keeping.Keeper // nil: no bodies are kept
 	workers sync.WaitGroup
 }
 
 // New makes a fetcher that Run starts.
 func New(config Config) *Fetcher {
 	config.setDefaults()
-	f := &Fetcher{config: config, units: unit.New(unitConfig(config))}
+	f := &Fetcher{config: config}
+	if config.Bodies != nil {
+		f.keeper = keeping.New(keeping.Config{Store: config.Bodies, IDs: config.IDs,
+			Quota: config.BodyQuota, Clock: config.Clock, Logger: config.Logger,
+			Point: config.Point})
+	}
+	f.units = unit.New(unitConfig(config, f.keeper))
 	f.hold = hold.New(hold.Config{
 		Node: config.Node, Boot: config.Boot, Log: config.Log,
 		State:     func() hold.State { return config.Control.View() },
@@ -154,14 +172,14 @@ func New(config Config) *Fetcher {
 	return f
 }
 
-func unitConfig(config Config) unit.Config {
+func unitConfig(config Config, keeper *keeping.Keeper) unit.Config {
 	return unit.Config{
 		View: func() unit.View { return config.Control.View() },
 		Fresh: func(ctx context.Context) (unit.View, error) {
 			return config.Control.Fresh(ctx)
 		},
 		Web: config.Web, IDs: config.IDs, Pace: config.Pace, MaxPace: config.MaxPace,
-		Model: config.Model, Questions: config.Questions, Rates: config.Rates,
+		Model: config.Model, Questions: config.Questions, Rates: config.Rates, Keeper: keeper,
 		Extractions: config.Extractions, Timeout: config.Timeout,
 		Clock: config.Clock, Logger: config.Logger, Metrics: config.Metrics,
 		Tracer: config.Tracer, Reader: config.Reader, Reading: config.Reading,
@@ -186,6 +204,9 @@ func (f *Fetcher) Run(ctx context.Context) error {
 	f.startRequests(work)
 	f.workers.Wait()
 	f.hold.Wait()
+	if f.keeper != nil {
+		f.keeper.Close()
+	}
 	return nil
 }
 
@@ -238,6 +259,9 @@ func (f *Fetcher) work(turn *unit.Turn, task *hold.Task) {
 	}
 	outcome := hold.Outcome{Answer: next.Answer}
 	if next.Page != nil {
+		if kept := chain.Keep(next.Page); kept != nil { // and no interface that holds a nil pointer
+			outcome.Kept = kept
+		}
 		outcome.Record, outcome.Final = chain.Encode(next.Page), next.IsLast()
 	}
 	if outcome.Again = next.GoesOn(); outcome.Again {
@@ -253,7 +277,14 @@ func (f *Fetcher) work(turn *unit.Turn, task *hold.Task) {
 type Counts struct {
 	unit.Tally
 	hold.Counts
+	Kept keeping.Counts
 }
 
 // Counts is safe to call at any time.
-func (f *Fetcher) Counts() Counts { return Counts{f.units.Tally(), f.hold.Counts()} }
+func (f *Fetcher) Counts() Counts {
+	counts := Counts{Tally: f.units.Tally(), Counts: f.hold.Counts()}
+	if f.keeper != nil {
+		counts.Kept = f.keeper.Counts()
+	}
+	return counts
+}

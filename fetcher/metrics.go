@@ -40,6 +40,18 @@ func (f *Fetcher) measure(to *telemetry.Metrics) {
 			func(c Counts) float64 { return float64(c.Hosts) }).
 		Gauge("shoal_fetcher_held_bytes", "Bytes of bodies and unpublished pages held.",
 			func(c Counts) float64 { return float64(c.HeldBytes) }).
+		Counter("shoal_fetcher_kept_bodies_total", "Pages whose bodies were put into packs.",
+			func(c Counts) float64 { return float64(c.Kept.Bodies) }).
+		Counter("shoal_fetcher_kept_bytes_total", "Bytes of packs of bodies that were written.",
+			func(c Counts) float64 { return float64(c.Kept.Bytes) }).
+		Counter("shoal_fetcher_packs_total", "Packs of bodies that were written.",
+			func(c Counts) float64 { return float64(c.Kept.Packs) }).
+		Counter("shoal_fetcher_packs_displaced_total", "Packs of bodies that went because their "+
+			"customer had too many bytes of them.",
+			func(c Counts) float64 { return float64(c.Kept.Displaced) }).
+		Counter("shoal_fetcher_lost_bodies_total", "Pages whose bodies were to be kept and are "+
+			"not: they are too large, or the blob store refused them.",
+			func(c Counts) float64 { return float64(c.Kept.Lost) }).
 		Gauge("shoal_fetcher_lease_age_seconds", "Time since the heartbeat that the leases "+
 			"count from; 0 without shards.",
 			func(c Counts) float64 { return c.LeaseAge.Seconds() }).

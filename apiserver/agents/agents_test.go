@@ -326,6 +326,7 @@ var notForAgents = map[string]string{
 	"svc_download_group_data":  "a file",
 	"svc_export_data":          "a file",
 	"svc_download_kept_export": "a file",
+	"svc_get_row_body":         "a file",
 	"svc_export_customer":      "a file",
 	"svc_get_wallet_statement": "a file",
 	"svc_stream_events":        "it never ends; svc_stream_scraper_job waits for a run",

@@ -15,6 +15,19 @@ type Sweeping struct {
 	// Named says which blobs are named. It is asked for once for each page of blobs, after that was
 	// read, so that it knows of whatever was named until then. Nil: all are.
 	Named func(ctx context.Context) (func(Key) bool, error)
+	// Lifetime is for how long a blob is kept, where that is less than for its kind. 0: as its kind
+	// says. Nil: all are.
+	Lifetime func(key Key) time.Duration
+}
+
+// lifetime is for how long a blob is kept; 0: for as long as it is named.
+func (s *Sweeping) lifetime(key Key) time.Duration {
+	if s.Lifetime != nil {
+		if own := s.Lifetime(key); own > 0 {
+			return own
+		}
+	}
+	return key.Kind.Lifetime
 }
 
 // Tally is what a sweep has found of a kind.
@@ -64,7 +77,7 @@ func (s *Store) sweepPage(ctx context.Context, page Page, how Sweeping, tally *T
 	}
 	for _, info := range page.Blobs {
 		age, count := how.Now.Sub(info.Written), (*int)(nil)
-		switch lifetime := info.Key.Kind.Lifetime; {
+		switch lifetime := how.lifetime(info.Key); {
 		case lifetime > 0 && age > lifetime:
 			count = &tally.Expired
 		case age > how.Grace && !named(info.Key):

@@ -108,6 +108,9 @@ const (
 	AlreadyRunning        Code = "ALREADY_RUNNING"
 	IngestCapacity        Code = "INGEST_CAPACITY"
 	IngestCapacityGlobal  Code = "INGEST_CAPACITY_GLOBAL"
+	BodyNotKept           Code = "body_not_kept"
+	BodyNotShared         Code = "body_not_shared"
+	BodyExpired           Code = "body_expired"
 
 	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
@@ -238,6 +241,9 @@ var catalog = map[Code]Entry{
 	AlreadyRunning:        {409, "A file is being imported"},
 	IngestCapacity:        {429, "Too many uploads of the customer"},
 	IngestCapacityGlobal:  {429, "Too many uploads"},
+	BodyNotKept:           {404, "No body is kept of this page"},
+	BodyNotShared:         {403, "Bodies are not shared"},
+	BodyExpired:           {410, "The body is gone"},
 
 	SubscriptionsNotConfigured: {404, "No subscriptions here"},
 

@@ -144,6 +144,8 @@ type Recipe struct {
 	HiddenData bool `cbor:"10,keyasint,omitempty"`
 	// Search is the engine of SEARCH_ENGINE_SEARCH; nil until the first launch.
 	Search *SearchEngine `cbor:"20,keyasint,omitempty"`
+	// KeepDays are for how many days the bodies of its pages are kept; 0: they are not.
+	KeepDays uint8 `cbor:"21,keyasint,omitempty" since:"2"`
 }
 
 // Politeness is what a scraper asks of its hosts (decision 17). Zero values mean the operator's

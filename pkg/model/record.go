@@ -132,6 +132,27 @@ type Page struct {
 	// BodyHash is the SHA-256 of the newest body that the page's own address answered, without its
 	// encoding for the wire. nil: none was read whole.
 	BodyHash []byte `cbor:"22,keyasint,omitempty"`
+	// Kept is where the unit's bodies are kept; nil: nowhere.
+	Kept *KeptBody `cbor:"23,keyasint,omitempty"`
+}
+
+// KeptBody is where the bodies of one unit are kept: some bytes of a pack (pkg/bodies). The pack
+// was durable before the page was passed on.
+type KeptBody struct {
+	Pack   ids.ID `cbor:"1,keyasint"`
+	Offset uint32 `cbor:"2,keyasint,omitempty"`
+	Length uint32 `cbor:"3,keyasint"`
+	// Days are for how many the pack is kept, from when the page was read.
+	Days uint8 `cbor:"4,keyasint"`
+	// From is who kept them; nil: the page's own fetch, in its own run.
+	From *KeptFrom `cbor:"5,keyasint,omitempty"`
+}
+
+// KeptFrom is the fetch that kept a body which another run reads.
+type KeptFrom struct {
+	Job   ids.ID `cbor:"1,keyasint"`
+	Group ids.ID `cbor:"2,keyasint"` // of that run
+	Fetch ids.ID `cbor:"3,keyasint"`
 }
 
 // Receipt is the proof that a unit is durably stored, on the topic `receipts`. A Cancelled one

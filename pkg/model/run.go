@@ -98,7 +98,12 @@ type ScraperConfig struct {
 	Politeness     *Politeness `json:"politeness,omitempty" cbor:"2,keyasint,omitempty"`
 	EndpointTag    string      `json:"endpointTag,omitempty" cbor:"3,keyasint,omitempty" max:"200" doc:"Of MARKETPLACE: the tag of a plugin, /plugin/marketplace/pdp unless told. Of a list run of website contacts: websitecontacts, which stays"`
 	Tiers          []string    `json:"tiers,omitempty" cbor:"4,keyasint,omitempty" max:"4" unique:"true" each:"enum=plain,render,super,render+super" doc:"Ways of fetching that may be used and paid for: plain, render, super, render+super; the cheapest that works is tried first. All that the server has when left out"`
+	// KeepBodyDays is nil for a scraper whose bodies are not kept.
+	KeepBodyDays *int `json:"keepBodyDays,omitempty" cbor:"5,keyasint,omitempty" since:"2" min:"1" max:"30" doc:"Keep the bodies of its pages for so many days, 1 to 30. Receipts of rows give them then, and a run can be extracted again without asking its sites. Null: they are not kept"`
 }
+
+// MaxKeepDays is for how many days bodies are kept at most.
+const MaxKeepDays = 30
 
 // PostProcessRule derives a column from another one (specification 2.2). It is stored as written.
 type PostProcessRule struct {
@@ -136,6 +141,9 @@ func (s *Scraper) Recipe() Recipe {
 	}
 	if s.Config != nil {
 		r.Endpoint = s.Config.EndpointTag
+	}
+	if s.Config != nil && s.Config.KeepBodyDays != nil {
+		r.KeepDays = uint8(min(max(*s.Config.KeepBodyDays, 0), MaxKeepDays))
 	}
 	switch {
 	case s.Type == SearchEngineSearch:

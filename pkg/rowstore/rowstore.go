@@ -211,6 +211,7 @@ type Record struct {
 	Tries         []model.Try
 	Bytes, Millis uint32
 	BodyHash      []byte
+	Kept          *model.KeptBody
 }
 
 // Scope says whose rows are read: those of the group, and of one scraper when Scraper is not zero.

@@ -10,6 +10,8 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/bodies"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
@@ -26,7 +28,9 @@ type Resource struct {
 	IDs     ids.Source
 	History *client.History
 	Plans   *plans.Catalogue
-	Blobs   Blobs // nil: no exports are kept
+	Blobs   Blobs // nil: neither exports nor bodies are kept
+	Bodies  bodies.Codec
+	Clock   clock.Clock
 	// Dir is where files are put together that are kept then; "": the system's for temporary ones.
 	// Disk is that of Dir, whose floor they leave free; nil: it is not looked.
 	Dir  string
@@ -47,6 +51,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.keptFile(),
 		r.dropKept(),
 		r.receipt(),
+		r.body(),
 		r.previewDelete(),
 		r.delete(),
 		r.categories(),

@@ -34,7 +34,14 @@ type RowReceipt struct {
 	Tier       string    `json:"tier" doc:"The tier that brought the page: plain, render, super or render+super"`
 	Tries      []RowTry  `json:"tries" doc:"In their order: the chain of tiers"`
 	BodySHA256 *string   `json:"bodySha256" doc:"Of the body that the page's own address answered, without its encoding for the wire. Null of pages from before there were receipts."`
+	Body       *KeptPage `json:"body" doc:"Null where none is kept, and for those with whom the group is shared"`
 	Price      *RowPrice `json:"price" doc:"Null for those with whom the group is shared"`
+}
+
+// KeptPage says where the body of a page is kept that a row was made of.
+type KeptPage struct {
+	Path  string   `json:"path" doc:"Of the operation that answers it, svc_get_row_body"`
+	Until api.Time `json:"keptUntil" doc:"When it goes; sooner where the customer has more than the server keeps, or the scraper is deleted"`
 }
 
 // RowTry is one try at a page.
@@ -69,35 +76,45 @@ func (r Resource) receipt() *operation.Operation {
 		Access: auth.Read, Agents: operation.Reads,
 		Rate: limits.Read, Errors: []fault.Code{fault.NotFound},
 	}, func(ctx context.Context, from *operation.Caller, in *receiptRequest) (RowReceipt, error) {
-		var id model.RowID
-		if err := id.UnmarshalText([]byte(in.RowID)); err != nil {
-			return RowReceipt{}, fault.Invalid(fault.InvalidID, "rowId", "is no _rowId of a row")
-		}
-		job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, id.Job,
-			"rowId")
+		job, record, err := r.pageOf(ctx, from, in)
 		if err != nil {
-			if fault.CodeOf(err) == fault.JobNotFound {
-				err = noRow()
-			}
 			return RowReceipt{}, err
-		}
-		record, err := r.Store.Record(ctx, job.ID, id.Unit)
-		if err != nil {
-			return RowReceipt{}, fmt.Errorf("receipt of row %s: %w", in.RowID, err)
-		}
-		has, err := r.hasRows(ctx, from.View, job)
-		if err != nil {
-			return RowReceipt{}, fmt.Errorf("receipt of row %s: %w", in.RowID, err)
-		}
-		if !has || record == nil || record.Outcome != model.Delivered || id.Place >= record.Items {
-			return RowReceipt{}, noRow()
 		}
 		answer := newReceipt(in.RowID, job, record)
 		if job.Customer == from.Customer {
 			answer.Price = priceOf(from.View, job, record)
+			answer.Body = r.bodyOf(in.RowID, job, record)
 		}
 		return answer, nil
 	})
+}
+
+// pageOf is the record of the page that a row is from, and its run.
+func (r Resource) pageOf(ctx context.Context, from *operation.Caller,
+	in *receiptRequest) (*client.Job, *rowstore.Record, error) {
+	var id model.RowID
+	if err := id.UnmarshalText([]byte(in.RowID)); err != nil {
+		return nil, nil, fault.Invalid(fault.InvalidID, "rowId", "is no _rowId of a row")
+	}
+	job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, id.Job, "rowId")
+	if err != nil {
+		if fault.CodeOf(err) == fault.JobNotFound {
+			err = noRow()
+		}
+		return nil, nil, err
+	}
+	record, err := r.Store.Record(ctx, job.ID, id.Unit)
+	if err != nil {
+		return nil, nil, fmt.Errorf("receipt of row %s: %w", in.RowID, err)
+	}
+	has, err := r.hasRows(ctx, from.View, job)
+	if err != nil {
+		return nil, nil, fmt.Errorf("receipt of row %s: %w", in.RowID, err)
+	}
+	if !has || record == nil || record.Outcome != model.Delivered || id.Place >= record.Items {
+		return nil, nil, noRow()
+	}
+	return job, record, nil
 }
 
 func noRow() error { return fault.Invalid(fault.NotFound, "rowId", "there is no such row") }

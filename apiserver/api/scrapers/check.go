@@ -55,6 +55,9 @@ func (r Resource) check(from *operation.Caller, spec *model.Scraper,
 	c.schedule(spec, listed)
 	if spec.Config != nil {
 		c.config(spec.Config)
+		if spec.Config.KeepBodyDays != nil && !r.KeepsBodies {
+			c.invalid("config.keepBodyDays", "the operator of the service keeps no bodies")
+		}
 		if given := spec.Config.EndpointTag; given != "" && given != tag &&
 			spec.Type != model.Marketplace {
 			c.invalid("config.endpointTag", "only scrapers of the type MARKETPLACE have one")

@@ -35,6 +35,8 @@ type Resource struct {
 	// ExchangeRates are what currency rules convert by.
 	ExchangeRates ecb.Rates
 	Ceilings      Ceilings
+	// KeepsBodies says that there is a place for bodies that are to be kept.
+	KeepsBodies bool
 }
 
 // Guard is the address check, without DNS.

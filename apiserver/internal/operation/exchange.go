@@ -196,8 +196,11 @@ type Raw struct {
 type Download struct {
 	ContentType string
 	// Name is the file's name for browsers, of letters, digits, '-' and '.'; "": none.
-	Name  string
-	Write func(ctx context.Context, w io.Writer) error // runs after the handler has returned
+	Name string
+	// Foreign says that it is what a site has sent: no browser may take it for a page of this
+	// server, whatever is in it.
+	Foreign bool
+	Write   func(ctx context.Context, w io.Writer) error // runs after the handler has returned
 }
 
 // Streamed is an answer of type T. It is Whole. A long one is what Write writes of it as JSON while
@@ -397,6 +400,10 @@ func (x *exchange) download(answer Download, bytes int) (begins bool) {
 	}
 	x.rc.SetContentType(answer.ContentType)
 	x.rc.Response.Header.Set("Cache-Control", "no-store")
+	if answer.Foreign {
+		x.rc.Response.Header.Set("X-Content-Type-Options", "nosniff")
+		x.rc.Response.Header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	}
 	if answer.Name != "" {
 		x.rc.Response.Header.Set("Content-Disposition", `attachment; filename="`+answer.Name+`"`)
 	}

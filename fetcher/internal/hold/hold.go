@@ -205,7 +205,7 @@ func (h *Hold) cancelEnded() {
 			for _, t := range tasks {
 				switch {
 				case h.takeUpTask(t) || h.frontier.Remove(&t.item, now):
-					h.postPage(t, t.Unit.Cancel(), true)
+					h.postPage(t, t.Unit.Cancel(), nil, true)
 				case t.abandon != nil:
 					t.abandon(ErrAbandoned)
 				}

@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"context"
 	"slices"
 
 	"shoal.dev/shoal/pkg/model"
@@ -16,15 +17,34 @@ const (
 // outgoing is a page record or a marker on its way to the log.
 type outgoing struct {
 	record []byte
-	final  *Task // the task that ends with this page, if it does
+	kept   Keeping // bodies that the record names; nil: none
+	final  *Task   // the task that ends with this page, if it does
 	marker *model.Marker
 }
 
+// bytes are those that are held until the log has it.
+func (o *outgoing) bytes() int64 {
+	if o.kept == nil {
+		return int64(len(o.record))
+	}
+	return int64(len(o.record)) + o.kept.Bytes()
+}
+
+// Keeping are bodies on their way to where a page record says that they are.
+type Keeping interface {
+	// Await waits until they are durable there; false: they never will be, or ctx has ended.
+	Await(ctx context.Context) bool
+	// Bytes is what they take until then.
+	Bytes() int64
+	// Strip makes a record that does not name them.
+	Strip(record []byte) []byte
+}
+
 // postPage puts a page into the outbox, and gives back what its unit kept. It needs mu.
-func (h *Hold) postPage(t *Task, record []byte, final bool) {
+func (h *Hold) postPage(t *Task, record []byte, kept Keeping, final bool) {
 	h.forgetBytes(t)
 	t.Unit.CountPage()
-	out := outgoing{record: record}
+	out := outgoing{record: record, kept: kept}
 	if final {
 		t.done = true
 		out.final = t
@@ -40,7 +60,7 @@ func (h *Hold) enqueue(s *shard, out outgoing) {
 		return
 	}
 	s.outbox = append(s.outbox, out)
-	h.countBytes(int64(len(out.record)))
+	h.countBytes(out.bytes())
 	notify(s.wake)
 }
 
@@ -61,6 +81,9 @@ func (h *Hold) publishPages(s *shard) {
 		records := make([][]byte, len(batch))
 		for i, out := range batch {
 			records[i] = out.record
+			if out.kept != nil && !out.kept.Await(s.ctx) && s.ctx.Err() == nil {
+				records[i] = out.kept.Strip(out.record)
+			}
 		}
 		h.config.Point("fetcher.before_publish")
 		ok := h.publishRecords(s, records)
@@ -153,7 +176,7 @@ func (h *Hold) endPublish(s *shard, batch []outgoing, ok bool) {
 	defer h.mu.Unlock()
 	s.publishing = false
 	for _, out := range batch {
-		h.countBytes(-int64(len(out.record)))
+		h.countBytes(-out.bytes())
 		if ok && out.final != nil && !s.gone { // of a dropped shard nothing is open
 			h.closeTask(s, out.final)
 		}

@@ -105,7 +105,7 @@ func (h *Hold) dropShard(s *shard) {
 	}
 	h.open -= s.tasks
 	for _, out := range s.outbox {
-		h.countBytes(-int64(len(out.record)))
+		h.countBytes(-out.bytes())
 	}
 	s.open, s.tasks, s.down, s.outbox = nil, 0, 0, nil
 }

@@ -148,7 +148,7 @@ func (h *Hold) admitTask(s *shard, t *Task) {
 		h.open++
 	}
 	if t.refused {
-		h.postPage(t, t.Unit.Refuse(), true)
+		h.postPage(t, t.Unit.Refuse(), nil, true)
 		return
 	}
 	if s.releasing {
@@ -255,8 +255,9 @@ func (t *Task) BeginTurn(trial bool) (ctx context.Context, end func()) {
 // Outcome is what a turn led to: a page, another turn, or both. The zero Outcome is neither: the
 // shard is not ours any more, or the process ends.
 type Outcome struct {
-	Record []byte // of the page; nil: there is none
-	Final  bool   // the task ends with it
+	Record []byte  // of the page; nil: there is none
+	Kept   Keeping // bodies that it names; nil: none
+	Final  bool    // the task ends with it
 	Answer frontier.Answer
 
 	Again bool          // the task goes on, with
@@ -298,7 +299,7 @@ func (t *Task) endTurn(o Outcome) {
 		return
 	}
 	if o.Record != nil {
-		h.postPage(t, o.Record, o.Final)
+		h.postPage(t, o.Record, o.Kept, o.Final)
 	}
 	if o.Again {
 		if t.item.Host, t.item.Pace = o.Host, (frontier.Pace{}); o.Host != "" {

@@ -6,6 +6,7 @@ import (
 
 	"shoal.dev/shoal/fetcher/internal/frontier"
 	"shoal.dev/shoal/pkg/address"
+	"shoal.dev/shoal/pkg/bodies"
 	"shoal.dev/shoal/pkg/curl"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/fault"
@@ -35,6 +36,10 @@ type Chain struct {
 	charge model.Charge
 	// scraper is the one that values for requests are kept for, at the request under way.
 	scraper ids.ID
+	// keep says whose the bodies are that the request under way brings; no Days: none is kept. read
+	// are those of the page at hand that are to be kept with it.
+	keep bodies.Pack
+	read []bodies.Page
 }
 
 // fetchState is the work on one page.

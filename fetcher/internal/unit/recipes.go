@@ -36,6 +36,7 @@ type recipe struct {
 	pace         frontier.Pace // of a host
 	ignoreRobots bool
 	load         web.Load // within a loaded page
+	keepDays     uint8    // for how many days bodies are kept; 0: they are not
 }
 
 type recipeKey struct {
@@ -97,7 +98,7 @@ func compileRecipe(r model.Recipe) *recipe {
 		maxPages: uint32(max(r.Pagination.MaxPages(), 1)),
 		pace: frontier.Pace{Rate: r.Politeness.RequestsPerSecond,
 			Connections: r.Politeness.Connections},
-		ignoreRobots: r.Politeness.IgnoreRobots,
+		ignoreRobots: r.Politeness.IgnoreRobots, keepDays: r.KeepDays,
 	}
 	if p := r.Pagination; p != nil && p.Renders() {
 		compiled.load = web.Load{More: true, Click: p.Selector, Max: p.MaxLoads()}

@@ -120,6 +120,7 @@ func (t *Turn) request(ctx context.Context) Step {
 	if t.recipe == nil || t.recipe.extractor == nil {
 		return t.fail(fault.PageRecipeMissing)
 	}
+	t.setKeep(job)
 	t.tiers = t.tiersFor()
 	if len(t.tiers) == 0 {
 		return t.fail(fault.PageTierMissing) // no way that the run may use and pay for is here
@@ -418,6 +419,9 @@ func (t *Turn) readPage(ctx context.Context, response *web.Page) Step {
 		asked, t.fetch.by = t.url, t.tiers[t.fetch.tier]
 		hash := sha256.Sum256(response.Body)
 		t.fetch.hash = hash[:]
+	}
+	if t.keep.Days > 0 {
+		t.keepBody(response)
 	}
 	next := t.extractPages(ctx,
 		extract.Page{URL: response.Final, ContentType: response.ContentType,

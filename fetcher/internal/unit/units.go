@@ -14,6 +14,7 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/fetcher/internal/frontier"
+	"shoal.dev/shoal/fetcher/internal/keeping"
 	"shoal.dev/shoal/fetcher/internal/web"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
@@ -70,7 +71,8 @@ type Model interface {
 	Ask(ctx context.Context, system, user string, schema json.RawMessage) ([]byte, error)
 }
 
-// Config is what Units work with. All but Model, Metrics and Tracer have to be given.
+// Config is what Units work with. All but Model, Keeper, Metrics and
+// Tracer have to be given.
 type Config struct {
 	// View is this node's copy of the state.
 	View func() View
@@ -84,6 +86,8 @@ type Config struct {
 
 	Model     Model // answers the prompts of extractions; nil: nobody does
 	Questions int   // to the model at once
+
+	Keeper *keeping.Keeper // of bodies; nil: none are kept
 
 	Rates       ecb.Rates     // for currency rules
 	Extractions int           // at once

@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) *blobstore.Store) {
 		{"ListsGoOn", testListsGoOn},
 		{"Sweep", testSweep},
 		{"SweepUnsure", testSweepUnsure},
+		{"SweepLifetimes", testSweepLifetimes},
 		{"SweepPages", testSweepPages},
 		{"Concurrently", testConcurrently},
 		{"Model", testModel},

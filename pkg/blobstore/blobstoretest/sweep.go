@@ -62,6 +62,29 @@ func testSweep(t *testing.T, s *blobstore.Store) {
 	}
 }
 
+// testSweepLifetimes: a blob may have less time than others of its kind, and no more.
+func testSweepLifetimes(t *testing.T, s *blobstore.Store) {
+	kind := blobstore.Kind{Name: small.Name, MaxBytes: 100, Lifetime: 10 * time.Hour}
+	put(t, s, key("alice", "short"), nil)
+	put(t, s, key("alice", "usual"), nil)
+	for _, c := range []struct {
+		after         time.Duration
+		left, expired int
+	}{{time.Hour - mayDiffer, 2, 0}, {time.Hour + mayDiffer, 1, 1},
+		{10*time.Hour + mayDiffer, 0, 1}} {
+		tally, err := s.Sweep(t.Context(), kind, blobstore.Sweeping{Now: time.Now().Add(c.after),
+			Lifetime: func(k blobstore.Key) time.Duration {
+				if k.ID == "short" {
+					return time.Hour
+				}
+				return 0
+			}})
+		if err != nil || tally.Blobs != c.left || tally.Expired != c.expired {
+			t.Errorf("after %v: %+v, %v", c.after, tally, err)
+		}
+	}
+}
+
 // testSweepUnsure: while it cannot be said what is named, nothing goes.
 func testSweepUnsure(t *testing.T, s *blobstore.Store) {
 	put(t, s, key("alice", "a"), nil)

@@ -174,6 +174,7 @@ func testRecord(s *suite) {
 	w := s.delivered(job, math.MaxInt32, math.MaxUint32, `{"v":1}`, `{"v":2}`)
 	p := w.Page
 	p.Final, p.BodyHash = "https://host.test/final", []byte{0, 255, 7}
+	p.Kept = &model.KeptBody{Pack: ids.ID{7}, Offset: 9, Length: 1 << 20, Days: 30}
 	p.Tries = []model.Try{{Tier: model.Plain, Code: "blocked", Status: 403, Millis: 3},
 		{Tier: model.Super, Status: 200, Millis: 9}}
 	failed := s.errored(job, 0, 0, "timeout", 0)
@@ -184,7 +185,7 @@ func testRecord(s *suite) {
 			Detail: p.Detail, Status: p.Status, URL: p.URL, PriceRow: p.PriceRow,
 			Quantity: p.Quantity, Items: uint32(len(p.Rows)), Last: p.Last, At: p.At,
 			Final: p.Final, Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis,
-			BodyHash: p.BodyHash}
+			BodyHash: p.BodyHash, Kept: p.Kept}
 	}
 	check := func(what string, job rowstore.Job, unit model.Unit, want *rowstore.Record) {
 		s.Helper()

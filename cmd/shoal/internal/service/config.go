@@ -48,6 +48,7 @@ type Config struct {
 	LogMB       int           `group:"operation" name:"log-mb" help:"Megabytes of the log's file, after which a new one begins." default:"64" placeholder:"MB"`
 	LogFiles    int           `group:"operation" help:"Files of the log, the newest included; the oldest goes." default:"2" placeholder:"N"`
 	FreeMB      int           `group:"operation" name:"free-mb" help:"Megabytes that stay free on the disk of the data directory and on the row store's. With fewer, lists, launches and uploads are refused, and runs wait; 0: it is never looked." default:"1024" placeholder:"MB"`
+	BodyMB      int           `group:"operation" name:"body-mb" help:"Megabytes that a customer may have of kept page bodies; the oldest make room." default:"10240" placeholder:"MB"`
 	HistoryDays int           `group:"operation" help:"Days for which an ended run stays in the history. The ledger stays for ever." default:"400" placeholder:"DAYS"`
 	SelfKey     bool          `group:"operation" help:"Make the self-hosting customer and write its key to the data directory, as a process alone always does."`
 	StopGrace   time.Duration `group:"operation" help:"Serve on for so long after SIGTERM, no longer ready, so that a balancer looks elsewhere." default:"0s"`

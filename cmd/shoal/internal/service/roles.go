@@ -148,7 +148,7 @@ func (n *node) buildFetcher(context.Context) error {
 	}
 	config := &n.config
 	poison := crash.PoisonFromEnv(os.Getenv)
-	n.fetcher = fetcher.New(fetcher.Config{Node: n.name, Boot: n.boot, Log: n.records,
+	settings := fetcher.Config{Node: n.name, Boot: n.boot, Log: n.records,
 		Control: fetcher.FromClient(n.control.Client()), Web: n.web, Model: asked, Rates: n.rates,
 		IDs: n.ids, Disk: n.disk,
 		Clock: n.clock, ShardOf: shardBy(n.records.Partitions()), Workers: config.FetchWorkers,
@@ -156,7 +156,12 @@ func (n *node) buildFetcher(context.Context) error {
 		Pace:    fetcher.Pace{Rate: config.HostRate, Connections: config.HostConnections},
 		MaxPace: fetcher.Pace{Rate: config.MaxHostRate, Connections: config.MaxHostConnections},
 		Logger:  n.forRole(identity.Fetcher), Metrics: n.metrics, Tracer: n.tracer, Point: n.point,
-		Reader: n.reader, Reading: func(p extract.Page) { poison(p.URL) }})
+		Reader: n.reader, Reading: func(p extract.Page) { poison(p.URL) },
+		BodyQuota: int64(config.BodyMB) << 20}
+	if n.services.blobs != nil { // and no interface that holds a nil pointer
+		settings.Bodies = n.services.blobs
+	}
+	n.fetcher = fetcher.New(settings)
 	return nil
 }
 

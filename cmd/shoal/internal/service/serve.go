@@ -46,6 +46,9 @@ const (
 // maxFreeMB bounds --free-mb: a terabyte.
 const maxFreeMB = 1 << 20
 
+// minBodyMB is the least of --body-mb: two packs.
+const minBodyMB = 128
+
 // Bounds of the days that an ended run stays in the history: no fewer than its rows stay.
 const (
 	minHistoryDays = 90
@@ -102,6 +105,8 @@ func (c *Command) Validate() error {
 		return fmt.Errorf("--log-files: 1 to %d", maxLogFiles)
 	case c.FreeMB < 0 || c.FreeMB > maxFreeMB:
 		return fmt.Errorf("--free-mb: 0 to %d", maxFreeMB)
+	case c.BodyMB < minBodyMB || c.BodyMB > maxFreeMB:
+		return fmt.Errorf("--body-mb: %d to %d", minBodyMB, maxFreeMB)
 	case c.HistoryDays < minHistoryDays || c.HistoryDays > maxHistoryDays:
 		return fmt.Errorf("--history-days: %d to %d", minHistoryDays, maxHistoryDays)
 	case c.StopGrace < 0:

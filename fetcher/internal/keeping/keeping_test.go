@@ -1,0 +1,167 @@
+package keeping
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/bodies"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// disk is a blob store that knows sizes and times alone.
+type disk struct {
+	mu    sync.Mutex
+	packs []blobstore.Info // as they were written
+	lists int
+}
+
+func (d *disk) Put(_ context.Context, key blobstore.Key, from io.Reader) (blobstore.Written,
+	error) {
+	n, err := io.Copy(io.Discard, from)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.packs = append(d.packs, blobstore.Info{Key: key, Bytes: n, Written: time.Now()})
+	return blobstore.Written{Bytes: n}, err
+}
+
+func (d *disk) List(_ context.Context, _ blobstore.Kind, owner string,
+	next []byte) (blobstore.Page, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lists++
+	var page blobstore.Page
+	for i := len(d.packs) - 1; i >= 0; i-- { // in no useful order
+		if d.packs[i].Key.Owner == owner && (i%2 == 0) == (next == nil) {
+			page.Blobs = append(page.Blobs, d.packs[i])
+		}
+	}
+	if next == nil {
+		page.Next = []byte("more")
+	}
+	return page, nil
+}
+
+func (d *disk) Delete(_ context.Context, key blobstore.Key) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, info := range d.packs {
+		if info.Key == key {
+			d.packs = append(d.packs[:i:i], d.packs[i+1:]...)
+			break
+		}
+	}
+	return nil
+}
+
+// left are the bytes of a customer, and of its oldest pack.
+func (d *disk) left(owner string) (bytes, oldest int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, info := range d.packs {
+		if info.Key.Owner == owner {
+			if bytes += info.Bytes; oldest == 0 {
+				oldest = info.Bytes
+			}
+		}
+	}
+	return bytes, oldest
+}
+
+func keep(t *testing.T, quota int64, test func(k *Keeper, d *disk)) {
+	t.Helper()
+	synctest.Test(t, func(*testing.T) {
+		d := &disk{}
+		k := New(Config{Store: d, IDs: ids.Random{Now: time.Now}, Quota: quota,
+			Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler),
+			Point: func(string) {}})
+		defer k.Close()
+		test(k, d)
+	})
+}
+
+var ofRun = bodies.Pack{Job: ids.ID{1}, Days: 1}
+
+// entry takes about as many bytes in a pack.
+func entry(bytes int) bodies.Entry {
+	return bodies.Entry{Pages: []bodies.Page{{Packed: make([]byte, bytes)}}}
+}
+
+// A pack has no more than packs may have, and a unit with more than a unit may have is not kept.
+func TestPacksAreBounded(t *testing.T) {
+	keep(t, 1<<40, func(k *Keeper, d *disk) {
+		if k.Add("alice", ofRun, entry(bodies.MaxEntry)) != nil {
+			t.Error("a unit that is too large is kept")
+		}
+		var kept []*Kept
+		for range 5 {
+			kept = append(kept, k.Add("alice", ofRun, entry(bodies.MaxEntry-100)))
+		}
+		kept = append(kept, k.Add("bob", ofRun, entry(1)))
+		for i, one := range kept {
+			if one == nil || !one.Await(context.Background()) {
+				t.Fatalf("%d is not kept", i)
+			}
+		}
+		for _, info := range d.packs {
+			if info.Bytes > bodies.MaxPack {
+				t.Errorf("a pack has %d bytes", info.Bytes)
+			}
+		}
+		if c := k.Counts(); len(d.packs) != 4 || c.Packs != 4 || c.Bodies != 6 || c.Lost != 1 {
+			t.Errorf("%d packs, %+v", len(d.packs), c)
+		}
+	})
+}
+
+// The oldest packs of a customer make room, nobody else's, and not for each pack that is written
+// are all looked at.
+func TestQuota(t *testing.T) {
+	const quota, size = 1 << 20, 10_000
+	keep(t, quota, func(k *Keeper, d *disk) {
+		if !k.Add("bob", ofRun, entry(size)).Await(context.Background()) {
+			t.Fatal("nothing is kept")
+		}
+		for i := range 300 {
+			if !k.Add("alice", ofRun, entry(size+i)).Await(context.Background()) {
+				t.Fatalf("%d is not kept", i)
+			}
+			synctest.Wait()
+			if bytes, _ := d.left("alice"); bytes > quota {
+				t.Fatalf("%d bytes are kept", bytes)
+			}
+		}
+		bytes, oldest := d.left("alice")
+		if bytes < quota/100*(trimmed-2) || oldest < size+180 {
+			t.Errorf("%d bytes are left, from the pack of %d on", bytes, oldest)
+		}
+		if bytes, _ := d.left("bob"); bytes == 0 {
+			t.Error("bob's pack is gone")
+		}
+		if c := k.Counts(); c.Displaced < 190 || d.lists > 120 {
+			t.Errorf("%d packs went, %d lists", c.Displaced, d.lists)
+		}
+	})
+}
+
+// Nothing is taken once the keeper ends, and nobody waits for it.
+func TestClose(t *testing.T) {
+	keep(t, 1<<40, func(k *Keeper, _ *disk) {
+		kept := k.Add("alice", ofRun, entry(1))
+		k.Close()
+		if kept.Await(context.Background()); k.Add("alice", ofRun, entry(1)) != nil {
+			t.Error("taken after the end")
+		}
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		if (&Kept{pack: &pack{done: make(chan struct{})}}).Await(ended) {
+			t.Error("kept, although nobody waited")
+		}
+	})
+}

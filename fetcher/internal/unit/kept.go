@@ -1,0 +1,67 @@
+package unit
+
+import (
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/fetcher/internal/keeping"
+	"shoal.dev/shoal/fetcher/internal/web"
+	"shoal.dev/shoal/pkg/bodies"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/stream"
+)
+
+// setKeep says whether the bodies of the request at hand are kept. A trial's are not: who made it
+// has seen what came of it.
+func (t *Turn) setKeep(job *client.Job) {
+	t.keep = bodies.Pack{}
+	if t.recipe.keepDays > 0 && t.units.config.Keeper != nil && !job.Trial() {
+		t.keep = bodies.Pack{Group: job.Group, Scraper: t.task.Scraper, Job: t.task.Job,
+			Days: t.recipe.keepDays}
+	}
+}
+
+// keepBody packs a body that was read, to be kept with the unit's page. The unit's own page begins
+// anew: another try has brought another body.
+func (t *Turn) keepBody(response *web.Page) {
+	if t.fetch.asked == "" {
+		t.read = t.read[:0]
+	}
+	page := t.units.config.Keeper.Pack(t.fetch.asked, response.Final, response.ContentType,
+		response.Body)
+	t.read = append(t.read, page)
+	t.lease.KeepBytes(int64(len(page.Packed)))
+}
+
+// Kept are the bodies of a page on their way into a pack.
+type Kept struct {
+	*keeping.Kept
+
+	keeper *keeping.Keeper
+}
+
+// Keep hands the bodies that were read for a page to the keeper. It notes in the page where they
+// are; nil: they are kept nowhere.
+func (c *Chain) Keep(p *model.Page) *Kept {
+	read := c.read
+	c.read = nil
+	if len(read) == 0 || p.Outcome == model.Cancelled {
+		return nil
+	}
+	keeper := c.units.config.Keeper
+	kept := keeper.Add(c.task.Customer, c.keep, bodies.Entry{Fetch: p.Fetch, Pages: read})
+	if kept == nil {
+		return nil
+	}
+	p.Kept = &kept.Body
+	return &Kept{Kept: kept, keeper: keeper}
+}
+
+// Strip makes a record of a page whose bodies are not kept after all.
+func (k *Kept) Strip(record []byte) []byte {
+	k.keeper.Lose()
+	page, _, err := stream.DecodePages(record)
+	if err != nil || page == nil {
+		return record // a programmer's slip: it was encoded here
+	}
+	page.Kept = nil
+	return stream.EncodePage(*page)
+}

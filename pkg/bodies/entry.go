@@ -1,0 +1,166 @@
+package bodies
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/klauspost/compress/zstd"
+
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/utf8text"
+)
+
+// ErrGone is the answer for bodies that are not there: never kept, removed, or not what the page
+// record says.
+var ErrGone = errors.New("bodies: the body is not kept")
+
+// Entry is what one fetch of a unit has read: the unit's own page first, then those that its
+// extraction asked for.
+type Entry struct {
+	Fetch ids.ID `cbor:"1,keyasint"`
+	Pages []Page `cbor:"2,keyasint"`
+}
+
+// Page is one page of an Entry.
+type Page struct {
+	// Asked is the canonical address that an extraction asked for, "" of the unit's own page.
+	Asked       string `cbor:"1,keyasint,omitempty"`
+	URL         string `cbor:"2,keyasint"` // canonical: where redirects led
+	ContentType string `cbor:"3,keyasint,omitempty"`
+	Bytes       uint32 `cbor:"4,keyasint"` // of the body
+	Packed      []byte `cbor:"5,keyasint"` // the body, compressed
+}
+
+// Codec packs bodies and reads them. It is safe for concurrent use; its zero value is not usable.
+type Codec struct {
+	pack   *zstd.Encoder
+	unpack *zstd.Decoder
+}
+
+// NewCodec makes a codec.
+func NewCodec() Codec {
+	pack, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(err) // of options alone: a programmer's slip
+	}
+	unpack, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0),
+		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxBody))
+	if err != nil {
+		panic(err) // as above
+	}
+	return Codec{pack: pack, unpack: unpack}
+}
+
+// Pack makes a page of a body, which is the caller's again afterwards.
+func (c Codec) Pack(asked, url, contentType string, body []byte) Page {
+	return Page{Asked: asked, URL: url, ContentType: contentType, Bytes: uint32(len(body)),
+		Packed: c.pack.EncodeAll(body, nil)}
+}
+
+// Body is the body of a page. Its error wraps ErrGone.
+func (c Codec) Body(p Page) ([]byte, error) {
+	if p.Bytes > maxBody {
+		return nil, fmt.Errorf("%w: it says that it has %d bytes", ErrGone, p.Bytes)
+	}
+	body, err := c.unpack.DecodeAll(p.Packed, make([]byte, 0, p.Bytes))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	if len(body) != int(p.Bytes) {
+		return nil, fmt.Errorf("%w: it has %d bytes, not %d", ErrGone, len(body), p.Bytes)
+	}
+	return body, nil
+}
+
+// Encode is an entry as it stands in a pack.
+func (e Entry) Encode() ([]byte, error) {
+	encoded, err := cbor.Marshal(utf8text.MendText(&e))
+	if err != nil {
+		return nil, fmt.Errorf("bodies: %w", err)
+	}
+	return encoded, nil
+}
+
+// Source is where packs are.
+type Source interface {
+	Open(ctx context.Context, key blobstore.Key, from, length int64) (io.ReadCloser, error)
+}
+
+// Place says which page record's bodies are wanted: its run, its fetch, when its page was read, and
+// what it says of its body.
+type Place struct {
+	Customer string
+	Group    ids.ID
+	Scraper  ids.ID
+	Job      ids.ID
+	Fetch    ids.ID
+	At       int64 // Unix microseconds
+	Hash     []byte
+	Kept     *model.KeptBody
+}
+
+// Until is when the bodies go at the latest.
+func (p *Place) Until() time.Time {
+	if p.Kept == nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(p.At).Add(time.Duration(p.Kept.Days) * day)
+}
+
+// From is who kept the bodies, as another record is to name it.
+func (p *Place) From() *model.KeptFrom {
+	if p.Kept != nil && p.Kept.From != nil {
+		return p.Kept.From
+	}
+	return &model.KeptFrom{Job: p.Job, Group: p.Group, Fetch: p.Fetch}
+}
+
+// Read reads what is kept of a unit, and the body of its own page. What was kept by another fetch
+// than the record's, or is another body than its hash says, is ErrGone. Other errors are the blob
+// store's.
+func (c Codec) Read(ctx context.Context, from Source, at *Place) (e Entry, body []byte,
+	err error) {
+	kept := at.Kept
+	if kept == nil || kept.Length == 0 || kept.Length > MaxEntry {
+		return e, nil, ErrGone
+	}
+	by := at.From()
+	key := Pack{Group: by.Group, Scraper: at.Scraper, Job: by.Job, ID: kept.Pack,
+		Days: kept.Days}.Key(at.Customer)
+	r, err := from.Open(ctx, key, int64(kept.Offset), int64(kept.Length))
+	if errors.Is(err, blobstore.ErrNotFound) {
+		return e, nil, ErrGone
+	}
+	if err != nil {
+		return e, nil, err
+	}
+	encoded := make([]byte, kept.Length)
+	_, err = io.ReadFull(r, encoded)
+	_ = r.Close() // it was read
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return e, nil, fmt.Errorf("%w: its pack is shorter", ErrGone)
+	case err != nil:
+		return e, nil, fmt.Errorf("bodies: read %s: %w", key, err)
+	}
+	if err := cbor.Unmarshal(encoded, &e); err != nil || len(e.Pages) == 0 ||
+		e.Fetch != by.Fetch {
+		return e, nil, fmt.Errorf("%w: another one is at its place", ErrGone)
+	}
+	if body, err = c.Body(e.Pages[0]); err != nil {
+		return e, nil, err
+	}
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], at.Hash) {
+		return e, nil, fmt.Errorf("%w: it is another than was read", ErrGone)
+	}
+	return e, body, nil
+}

@@ -24,38 +24,51 @@ func beginImport(tx *state.Tx, p command.BeginImportPayload) (command.BegunImpor
 	if err != nil {
 		return none, err
 	}
-	var stuck []*state.Job
-	for _, job := range tx.OpenJobsOf(scraper.ID) {
-		if !tx.Stuck(job.ID, tx.Now) {
-			return none, fault.New(fault.AlreadyRunning,
-				"job %s of this scraper is importing a file", job.ID)
-		}
-		stuck = append(stuck, job)
-	}
-	prices := tx.CurrentPrices()
-	if prices == nil {
+	if tx.CurrentPrices() == nil {
 		return none, fault.New(fault.Unauthorized, "the customer has no wallet")
 	}
-	for _, job := range stuck {
-		failImport(tx, job, tx.Import(job.ID), "it did not come on, and another file was sent")
+	if err := idle(tx, scraper.ID); err != nil {
+		return none, err
 	}
 	if p.NewScraper != nil {
 		saveNew(tx, &scraper, p.NewScraper)
 	}
-	tx.PutJob(&state.Job{ID: p.Job, Customer: p.Customer, Group: scraper.Group,
-		Scraper: scraper.ID, Revision: scraper.Revision, State: model.Running, Queued: tx.Now,
-		Started: tx.Now, Prices: prices.Version, Index: tx.Index, MaxPages: 1, File: true})
-	tx.PutImport(&state.Import{Job: p.Job, Customer: p.Customer, Group: scraper.Group,
-		Scraper: scraper.ID, Format: p.Format, Bytes: p.Bytes, Heavy: p.Heavy, Begun: tx.Now,
-		Advanced: tx.Now,
-		Before:   scraper.LastJob})
-	tx.PutWork(&state.Work{ID: p.Job, Kind: work.Import, Customer: p.Customer,
-		State: state.WorkReady, At: tx.Now, Created: tx.Now, Advanced: tx.Now})
-	latest := *tx.Scraper(scraper.ID)
-	latest.LastJob = p.Job
-	tx.PutScraper(&latest)
-	tx.CountLaunch(p.Customer, tx.Now/dayMillis)
+	openImport(tx, &scraper, &state.Import{Job: p.Job, Format: p.Format, Bytes: p.Bytes,
+		Heavy: p.Heavy}, &state.Work{Kind: work.Import})
 	return command.BegunImport{Job: p.Job, Scraper: scraper.ID}, nil
+}
+
+// idle refuses a scraper that has a run under way which comes on. Those that do not come on fail.
+func idle(tx *state.Tx, scraper ids.ID) error {
+	open := tx.OpenJobsOf(scraper)
+	for _, job := range open {
+		if !tx.Stuck(job.ID, tx.Now) {
+			return fault.New(fault.AlreadyRunning,
+				"job %s of this scraper is importing a file", job.ID)
+		}
+	}
+	for _, job := range open {
+		failImport(tx, job, tx.Import(job.ID), "it did not come on, and another one was begun")
+	}
+	return nil
+}
+
+// openImport makes the run of a written scraper whose rows an item of work stores.
+func openImport(tx *state.Tx, scraper *state.Scraper, known *state.Import, item *state.Work) {
+	tx.PutJob(&state.Job{ID: known.Job, Customer: scraper.Customer, Group: scraper.Group,
+		Scraper: scraper.ID, Revision: scraper.Revision, State: model.Running, Queued: tx.Now,
+		Started: tx.Now, Prices: tx.CurrentPrices().Version, Index: tx.Index, MaxPages: 1,
+		File: true})
+	known.Customer, known.Group, known.Scraper = scraper.Customer, scraper.Group, scraper.ID
+	known.Begun, known.Advanced, known.Before = tx.Now, tx.Now, scraper.LastJob
+	tx.PutImport(known)
+	item.ID, item.Customer, item.State = known.Job, scraper.Customer, state.WorkReady
+	item.At, item.Created, item.Advanced = tx.Now, tx.Now, tx.Now
+	tx.PutWork(item)
+	latest := *tx.Scraper(scraper.ID)
+	latest.LastJob = known.Job
+	tx.PutScraper(&latest)
+	tx.CountLaunch(scraper.Customer, tx.Now/dayMillis)
 }
 
 // roomForImport refuses an upload that the customer, or the service, has no room for.
@@ -97,6 +110,8 @@ func importedScraper(tx *state.Tx, p *command.BeginImportPayload) (state.Scraper
 	case scraper.Spec.Type != model.File:
 		return state.Scraper{}, fault.Invalid(fault.InvalidRequest, "scraperId",
 			"the scraper is not of the type FILE")
+	case tx.Internal(scraper):
+		return state.Scraper{}, errInternal("scraperId")
 	}
 	return *scraper, nil
 }
@@ -128,6 +143,11 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 	ended := *job
 	ended.State, ended.Items = model.Completed, p.Items
 	closeImport(tx, &ended, known, p.Hides[:min(len(p.Hides), command.MaxHidden)])
+	if scraper := tx.Scraper(job.Scraper); scraper != nil && !scraper.Filled {
+		filled := *scraper
+		filled.Filled = true
+		tx.PutScraper(&filled)
+	}
 	notifyRun(tx, &ended)
 	return command.None{}, nil
 }

@@ -33,7 +33,7 @@ func (s *Server) rows() data.Resource {
 	c := &s.config
 	return data.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs,
 		History: client.NewHistory(c.Store), Plans: s.plans, Blobs: c.Blobs,
-		Dir: c.DataDir, Disk: c.Disk}
+		Dir: c.DataDir, Disk: c.Disk, Clock: c.Clock}
 }
 
 // KeptExports is the writing of kept exports, a kind of background work. point is called at named

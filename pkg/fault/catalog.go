@@ -108,6 +108,9 @@ const (
 	AlreadyRunning        Code = "ALREADY_RUNNING"
 	IngestCapacity        Code = "INGEST_CAPACITY"
 	IngestCapacityGlobal  Code = "INGEST_CAPACITY_GLOBAL"
+	NothingMerged         Code = "nothing_merged"
+	KeyColumnRequired     Code = "KEY_COLUMN_REQUIRED"
+	KeyColumnInvalid      Code = "KEY_COLUMN_INVALID"
 
 	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
@@ -238,6 +241,9 @@ var catalog = map[Code]Entry{
 	AlreadyRunning:        {409, "A file is being imported"},
 	IngestCapacity:        {429, "Too many uploads of the customer"},
 	IngestCapacityGlobal:  {429, "Too many uploads"},
+	NothingMerged:         {422, "No rows to merge"},
+	KeyColumnRequired:     {400, "No key column"},
+	KeyColumnInvalid:      {400, "No such key column"},
 
 	SubscriptionsNotConfigured: {404, "No subscriptions here"},
 

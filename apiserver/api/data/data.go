@@ -10,6 +10,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
@@ -26,6 +27,7 @@ type Resource struct {
 	IDs     ids.Source
 	History *client.History
 	Plans   *plans.Catalogue
+	Clock   clock.Clock
 	Blobs   Blobs // nil: no exports are kept
 	// Dir is where files are put together that are kept then; "": the system's for temporary ones.
 	// Disk is that of Dir, whose floor they leave free; nil: it is not looked.
@@ -47,6 +49,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.keptFile(),
 		r.dropKept(),
 		r.receipt(),
+		r.merge(),
 		r.previewDelete(),
 		r.delete(),
 		r.categories(),

@@ -91,10 +91,9 @@ func beginResult(tx *state.Tx, p command.BeginResultPayload) (command.BegunResul
 		setUp(tx, group)
 	}
 	if sibling == nil {
-		sibling = &state.Group{ID: p.NewGroup, Customer: p.Customer, StartType: "NONE", Of: group.ID,
-			Made: p.Made, CreatedAt: tx.Now}
+		sibling = &state.Group{ID: p.NewGroup, Customer: p.Customer, StartType: "NONE",
+			Of: group.ID, Made: p.Made, CreatedAt: tx.Now, UpdatedAt: tx.Now}
 		nameSibling(sibling, group)
-		sibling.UpdatedAt = tx.Now
 		tx.PutGroup(sibling)
 	}
 	if scraper == nil {
@@ -139,8 +138,8 @@ func renameSiblings(tx *state.Tx, group *state.Group) {
 	}
 }
 
-// resultEvent is what is told of a run that made rows of others, and the group that has them. "": as
-// of any other run.
+// resultEvent is what is told of a run that made rows of others, and the group that has them. ""
+// stands for what is told of any run.
 func resultEvent(tx *state.Tx, job *state.Job) (model.Event, *state.Group) {
 	group := tx.Group(job.Group)
 	switch {

@@ -161,8 +161,8 @@ func (s *strand) next() (more bool, err error) {
 	return true, nil
 }
 
-// strands is a heap with the first row on top. Parts were made one after the other. So of equal rows
-// the one of the earlier part was added first.
+// strands is a heap with the first row on top. Parts were made one after the other. So the earlier
+// part has what was added first.
 type strands []*strand
 
 func (s strands) Len() int { return len(s) }

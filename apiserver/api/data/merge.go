@@ -45,7 +45,7 @@ func (r Resource) merge() *operation.Operation {
 			"first, and from the others those that are missing, null or empty there. Of several " +
 			"rows of a title in one run the first counts. Taken is the latest COMPLETED run of " +
 			"each scraper of the group; others are passed over. The rows are those of a group of " +
-			"the same name with _enriched behind it, which counts towards no limit and has " +
+			"the same name with _enriched behind it. That group counts towards no limit, and has " +
 			"enrichedOf in the list. A new merge replaces the rows of the last one; while one " +
 			"goes on there is no other. The call waits for 55 s, then answers 202 with the run; " +
 			"the same Idempotency-Key waits again. A merge that makes no row is 422, and the " +

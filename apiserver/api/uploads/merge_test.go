@@ -55,8 +55,8 @@ func (r *rig) merge(name, key string, status int, code string, runs ...string) a
 			url.Values{"scraperJobStatusIds": runs}.Encode()}
 }
 
-// Runs are merged into the group's sibling. It stands in the list with the group that it is of, and
-// counts towards no limit; a call that comes again answers what the first did.
+// Runs are merged into the group's sibling. It stands in the list with the group that it is of. A
+// call that comes again answers what the first did.
 func TestMergeOfRuns(t *testing.T) {
 	r := start(t)
 	_, one := r.file(t, "one", `{"title":"x","a":"1"}`+"\n"+`{"title":"y","a":"2"}`)

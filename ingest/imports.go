@@ -124,6 +124,8 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 		return i.end(ctx, client.EndImport{Job: i.job.ID, Message: refusal.Reason})
 	case errors.Is(err, errStopped):
 		return work.Done(), c.drop(ctx, item)
+	case errors.Is(err, errNoted):
+		return work.GoOn(i.progress), nil
 	case err != nil:
 		return work.Outcome{}, err
 	}
@@ -187,13 +189,20 @@ type importing struct {
 	rows   uint64
 	told   time.Time // when the state heard of rows
 
-	batch [][]byte // rows that are not put yet
-	size  int      // of them, in bytes
+	batch    [][]byte // rows that are not put yet
+	carried  [][]byte // of each the document that it is already, nil: it is to get the server's keys
+	size     int      // of them, in bytes
+	progress []byte   // to be noted (errNoted)
 }
 
 // add adds a row, and puts the batch that it makes whole.
-func (i *importing) add(ctx context.Context, row []byte) error {
-	i.batch = append(i.batch, row)
+func (i *importing) add(ctx context.Context, row []byte) error { return i.take(ctx, row, nil) }
+
+// carry adds a document that was stored before.
+func (i *importing) carry(ctx context.Context, doc []byte) error { return i.take(ctx, doc, doc) }
+
+func (i *importing) take(ctx context.Context, row, carried []byte) error {
+	i.batch, i.carried = append(i.batch, row), append(i.carried, carried)
 	if i.size += len(row); len(i.batch) < importedRows && i.size < importedBytes {
 		return nil
 	}
@@ -207,12 +216,36 @@ func (i *importing) flush(ctx context.Context) error {
 	}
 	batch := i.batch
 	i.batch, i.size = nil, 0
-	return i.put(ctx, batch)
+	err := i.put(ctx, batch)
+	i.carried = i.carried[:0]
+	return err
 }
 
 // readFile stores the rows of the file that are not there yet. Of a file that is gone all of them
 // are, if the run was sealed.
 func (i *importing) readFile(ctx context.Context) error {
+	keyed, err := i.keyed(ctx)
+	if err != nil {
+		return err
+	}
+	if keyed {
+		return i.appendFile(ctx)
+	}
+	return i.eachRow(ctx, func(row upload.Row) error { return i.add(ctx, row.AppendJSON(nil)) },
+		func() error {
+			if err := i.flush(ctx); err != nil {
+				return err
+			}
+			if i.rows == 0 {
+				return upload.Nothing()
+			}
+			return nil
+		})
+}
+
+// eachRow visits the rows of the file, and then its end.
+func (i *importing) eachRow(ctx context.Context, visit func(upload.Row) error,
+	end func() error) error {
 	file, err := i.Files.Open(ctx, keyOf(i.job.Customer, i.job.ID), 0, -1)
 	if errors.Is(err, blobstore.ErrNotFound) {
 		return i.withoutFile(ctx)
@@ -229,22 +262,15 @@ func (i *importing) readFile(ctx context.Context) error {
 	for {
 		row, err := rows.Next()
 		if errors.Is(err, io.EOF) {
-			break
+			return end()
 		}
 		if err != nil {
 			return err
 		}
-		if err := i.add(ctx, row.AppendJSON(nil)); err != nil {
+		if err := visit(row); err != nil {
 			return err
 		}
 	}
-	if err := i.flush(ctx); err != nil {
-		return err
-	}
-	if i.rows == 0 {
-		return upload.Nothing()
-	}
-	return nil
 }
 
 // withoutFile counts what is stored of an upload whose file is gone.
@@ -278,6 +304,11 @@ func (i *importing) put(ctx context.Context, batch [][]byte) error {
 	page := &model.Page{Job: i.job.ID, Unit: unit, Fetch: i.IDs.New(), Outcome: model.Delivered,
 		At: i.stamp.Started, Last: true, Rows: batch}
 	completeRows(page, i.stamp)
+	for n, doc := range i.carried {
+		if doc != nil { // it has the server's keys, and keeps them
+			page.Rows[n] = doc
+		}
+	}
 	i.point("before_put")
 	receipts, err := i.Store.PutPages(ctx, []rowstore.PageWrite{{Job: i.stamp, Page: page}})
 	if err != nil {
@@ -353,6 +384,9 @@ func (i *importing) complete(ctx context.Context) (work.Outcome, error) {
 // replaced are the scraper's runs with rows that this one replaces: all but the newest before it
 // that are kept beside it.
 func (i *importing) replaced(ctx context.Context) ([]ids.ID, error) {
+	if i.known.Key != "" {
+		return i.base(ctx)
+	}
 	view, err := i.Client.Fresh(ctx)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/upload"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -78,35 +77,22 @@ func (i *importing) sortRun(ctx context.Context, sorted *sorter, run ids.ID, pla
 	if job == nil {
 		return lost(run)
 	}
-	upto, err := i.Store.Horizon(ctx)
-	if err != nil {
-		return err
-	}
 	scope := client.Shown(view, job.Group, job.Scraper)
 	scope.Jobs = []ids.ID{run}
-	q := rowstore.ScanQuery{Scope: scope, Upto: upto, Limit: scannedRows, Bytes: scannedBytes}
 	rows := uint64(0)
-	for q.After < upto {
-		if err := i.open(); err != nil {
-			return err
-		}
-		docs, last, err := i.Store.Scan(ctx, q)
+	err = i.eachStored(ctx, scope, func(doc []byte) error {
+		rows++
+		title, err := textOf(doc, titleField)
 		if err != nil {
-			return err
+			return fmt.Errorf("a row of run %s: %w", run, err)
 		}
-		for _, doc := range docs {
-			title, err := titleOf(doc)
-			if err != nil {
-				return fmt.Errorf("a row of run %s: %w", run, err)
-			}
-			if title == "" {
-				continue
-			}
-			if err := sorted.Add(title, place, doc); err != nil {
-				return err
-			}
+		if title == "" {
+			return nil
 		}
-		rows, q.After = rows+uint64(len(docs)), last
+		return sorted.Add(title, place, doc)
+	})
+	if err != nil {
+		return err
 	}
 	return i.allRead(ctx, job, rows)
 }
@@ -140,29 +126,30 @@ func (i *importing) allRead(ctx context.Context, job *client.Job, rows uint64) e
 // titleField is the field by which rows are told apart.
 const titleField = "title"
 
-// errTitled ends the look for a row's title.
-var errTitled = errors.New("the title is found")
+// errFound ends the look for a row's field.
+var errFound = errors.New("the field is found")
 
-// titleOf is the text by which a row is told apart, "" for none. A number is the text that it is.
-func titleOf(doc []byte) (title string, err error) {
+// textOf is the text of a field by which a row is told apart, without the spaces around it. "": it
+// has none. A number is the text that it is.
+func textOf(doc []byte, field string) (text string, err error) {
 	err = eachField(doc, func(name string, value json.RawMessage) error {
-		if name != titleField {
+		if name != field {
 			return nil
 		}
 		switch {
 		case value[0] == '"':
-			if err := json.Unmarshal(value, &title); err != nil {
+			if err := json.Unmarshal(value, &text); err != nil {
 				return err
 			}
 		case value[0] == '-' || value[0] >= '0' && value[0] <= '9':
-			title = string(value)
+			text = string(value)
 		}
-		return errTitled
+		return errFound
 	})
-	if err != nil && !errors.Is(err, errTitled) {
+	if err != nil && !errors.Is(err, errFound) {
 		return "", err
 	}
-	return strings.TrimSpace(title), nil
+	return strings.TrimSpace(text), nil
 }
 
 // merging makes rows of those that come sorted by title, then by run.

@@ -123,11 +123,11 @@ func TestTitles(t *testing.T) {
 		`{"title":-1.50}`: "-1.50", `{"title":null}`: "", `{"title":true}`: "", `{"title":[1]}`: "",
 		`{"title":{"a":1}}`: "", `{}`: "", `{"Title":"a"}`: "", `{"title":" "}`: "",
 	} {
-		if got, err := titleOf([]byte(doc)); got != want || err != nil {
+		if got, err := textOf([]byte(doc), titleField); got != want || err != nil {
 			t.Errorf("%s: %q %v", doc, got, err)
 		}
 	}
-	if _, err := titleOf([]byte("{")); err == nil {
+	if _, err := textOf([]byte("{"), titleField); err == nil {
 		t.Error("what is no JSON has a title")
 	}
 }

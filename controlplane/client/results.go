@@ -21,6 +21,7 @@ const (
 // The commands on rows that are made of others, and on uploads that are protected.
 type (
 	ProtectGroup = command.ProtectGroupPayload
+	FixKey       = command.FixKeyPayload
 	KeyColumn    = command.KeyColumn
 	BeginResult  = command.BeginResultPayload
 	BegunResult  = command.BegunResult

@@ -25,7 +25,7 @@ const (
 
 type mergeRequest struct {
 	Group ids.ID   `path:"id"`
-	Runs  []ids.ID `query:"scraperJobStatusIds" required:"true" min:"1" max:"100" doc:"The runs, each of another scraper of the group; repeated. Rows of the first stand."`
+	Runs  []string `query:"scraperJobStatusIds" required:"true" min:"1" max:"100" each:"pattern=^[0-9a-fA-F]{24}$ code=invalid_id" doc:"The runs, each of another scraper of the group; repeated. Rows of the first stand."`
 }
 
 // Merged answers a merge.
@@ -65,9 +65,8 @@ func (r Resource) merge() *operation.Operation {
 		}
 		claim := from.View.Claim(from.Customer, from.Call.Operation, from.Call.Key)
 		if len(runs) < 2 && (claim == nil || !claim.Done) { // a repeat waits for its merge
-			return Merged{}, fault.Invalid(fault.NothingMerged, "scraperJobStatusIds",
-				"names the latest COMPLETED run of %d scrapers of the group, and needs two",
-				len(runs))
+			return Merged{}, fault.New(fault.NothingMerged, "the latest COMPLETED runs of two "+
+				"scrapers of the group are needed, and %d were named", len(runs))
 		}
 		begun, err := client.Do(ctx, r.Client, client.BeginResult{Job: r.IDs.New(),
 			Customer: from.Customer, Group: base.ID, Made: client.Enriched, Kind: work.Merge,
@@ -83,9 +82,13 @@ func (r Resource) merge() *operation.Operation {
 
 // latest are those of the runs that are the latest COMPLETED ones of the group's scrapers.
 func (r Resource) latest(ctx context.Context, view *client.View, base *client.Group,
-	named []ids.ID) (taken []ids.ID, err error) {
+	named []string) (taken []ids.ID, err error) {
 	seen := map[ids.ID]bool{}
-	for _, id := range named {
+	for _, text := range named {
+		id, err := ids.Parse(text)
+		if err != nil { // the declaration's pattern lets none through
+			return nil, fault.Invalid(fault.InvalidID, "scraperJobStatusIds", "%v", err)
+		}
 		job, err := r.History.Run(ctx, view, id)
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", id, err)

@@ -34,6 +34,21 @@ func (ProtectGroupPayload) Declaration() Declaration {
 
 func (ProtectGroupPayload) yields(None) {}
 
+// FixKeyPayload says by which column an upload's rows are added, whose scraper was protected after
+// it began. The scraper's first word stands. An upload that is not open or has a key, and one whose
+// scraper is not protected, stay as they are.
+type FixKeyPayload struct {
+	Job    ids.ID `cbor:"1,keyasint"`
+	Column string `cbor:"2,keyasint"`
+}
+
+// Declaration implements Payload.
+func (FixKeyPayload) Declaration() Declaration {
+	return Declaration{Number: 230, By: Ingest, Since: state.ResultsSince}
+}
+
+func (FixKeyPayload) yields(None) {}
+
 // BeginResultPayload makes a run whose rows are made of a group's, by an item of background work of
 // a kind that has the run's id. The run is of an internal scraper in the group's sibling. Either is
 // made with the ids given if it is not there. A run that is Matched gives the group a matching

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"slices"
 	"strings"
 
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -15,7 +16,11 @@ import (
 func beginImport(tx *state.Tx, p command.BeginImportPayload) (command.BegunImport, error) {
 	none := command.BegunImport{}
 	if job := tx.Job(p.Job); job != nil {
-		return command.BegunImport{Job: job.ID, Scraper: job.Scraper}, nil
+		begun := command.BegunImport{Job: job.ID, Scraper: job.Scraper}
+		if known := tx.Import(job.ID); known != nil {
+			begun.Key = known.Key
+		}
+		return begun, nil
 	}
 	if err := roomForImport(tx, p.Customer); err != nil {
 		return none, err
@@ -27,15 +32,28 @@ func beginImport(tx *state.Tx, p command.BeginImportPayload) (command.BegunImpor
 	if tx.CurrentPrices() == nil {
 		return none, fault.New(fault.Unauthorized, "the customer has no wallet")
 	}
+	protected := p.NewScraper == nil && tx.Protects(&scraper)
+	switch known := scraper.Protection; {
+	case max(len(p.Key), len(p.Asked)) > command.MaxKeyColumn:
+		return none, fault.Invalid(fault.InvalidRequest, "keyColumn", "has at most %d bytes",
+			command.MaxKeyColumn)
+	case protected && p.Key == "" && (known == nil || known.Key == ""):
+		return none, fault.Invalid(fault.KeyColumnRequired, "keyColumn",
+			"names the column that tells rows apart: the scraper is protected")
+	}
 	if err := idle(tx, scraper.ID); err != nil {
 		return none, err
 	}
 	if p.NewScraper != nil {
 		saveNew(tx, &scraper, p.NewScraper)
 	}
+	key := ""
+	if protected {
+		key = fixed(tx, scraper.ID, p.Key)
+	}
 	openImport(tx, &scraper, &state.Import{Job: p.Job, Format: p.Format, Bytes: p.Bytes,
-		Heavy: p.Heavy}, &state.Work{Kind: work.Import})
-	return command.BegunImport{Job: p.Job, Scraper: scraper.ID}, nil
+		Heavy: p.Heavy || protected, Key: key, Asked: p.Asked}, &state.Work{Kind: work.Import})
+	return command.BegunImport{Job: p.Job, Scraper: scraper.ID, Key: key}, nil
 }
 
 // idle refuses a scraper that has a run under way which comes on. Those that do not come on fail.
@@ -140,12 +158,28 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 		failImport(tx, job, known, p.Message)
 		return command.None{}, nil
 	}
+	scraper := tx.Scraper(job.Scraper)
+	if known.Key == "" && tx.Protects(scraper) && !tx.Internal(scraper) {
+		failImport(tx, job, known, "the scraper was protected meanwhile; send the file again")
+		return command.None{}, nil
+	}
+	if known.Key != "" && slices.ContainsFunc(p.Hides, func(run ids.ID) bool {
+		return tx.DeletedRun(run) != nil
+	}) {
+		failImport(tx, job, known, "rows of the scraper were deleted meanwhile; send the file again")
+		return command.None{}, nil
+	}
 	ended := *job
 	ended.State, ended.Items = model.Completed, p.Items
 	closeImport(tx, &ended, known, p.Hides[:min(len(p.Hides), command.MaxHidden)])
-	if scraper := tx.Scraper(job.Scraper); scraper != nil && !scraper.Filled {
+	if scraper != nil {
 		filled := *scraper
 		filled.Filled = true
+		if known.Key != "" && scraper.Protection != nil {
+			protection := *scraper.Protection
+			protection.Run = job.ID
+			filled.Protection = &protection
+		}
 		tx.PutScraper(&filled)
 	}
 	notifyRun(tx, &ended)

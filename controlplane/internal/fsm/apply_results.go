@@ -6,6 +6,7 @@ import (
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -46,6 +47,34 @@ func protectGroup(tx *state.Tx, p command.ProtectGroupPayload) (command.None, er
 		known.Protection = &protection
 		tx.PutScraper(&known)
 	}
+	return command.None{}, nil
+}
+
+// fixed is the column by which a protected scraper's rows are told apart: the one that is fixed, or
+// the one given from now on.
+func fixed(tx *state.Tx, id ids.ID, column string) string {
+	scraper, protection := tx.Scraper(id), state.Protection{}
+	if scraper.Protection != nil {
+		protection = *scraper.Protection
+	}
+	if protection.Key == "" {
+		protection.Key = column
+		known := *scraper
+		known.Protection = &protection
+		tx.PutScraper(&known)
+	}
+	return protection.Key
+}
+
+func fixKey(tx *state.Tx, p command.FixKeyPayload) (command.None, error) {
+	known := tx.Import(p.Job)
+	if known == nil || known.Ended != 0 || known.Key != "" || p.Column == "" ||
+		len(p.Column) > command.MaxKeyColumn || !tx.Protects(tx.Scraper(known.Scraper)) {
+		return command.None{}, nil
+	}
+	keyed := *known
+	keyed.Key = fixed(tx, known.Scraper, p.Column)
+	tx.PutImport(&keyed)
 	return command.None{}, nil
 }
 

@@ -215,6 +215,7 @@ func registerAll(m *FSM) {
 	register(m, putUploadLimits)
 	register(m, protectGroup)
 	register(m, beginResult)
+	register(m, fixKey)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

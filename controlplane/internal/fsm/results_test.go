@@ -185,3 +185,80 @@ func TestProtection(t *testing.T) {
 		Columns: make([]command.KeyColumn, command.MaxKeyColumns+1)}
 	b.refused(many, fault.InvalidRequest)
 }
+
+// The key column is fixed by the first upload that needs one. An upload that does not, and one whose
+// scraper is protected after all, replaces no rows.
+func TestKeyColumnIsFixed(t *testing.T) {
+	b := newBench(t)
+	group, _ := b.members("g", 0)
+	first := b.upload(group, "file")
+	b.must(first)
+	b.must(command.EndImportPayload{Job: first.Job, Items: 1})
+	file := first.NewScraper.ID
+	early, queued := b.next(file), command.FixKeyPayload{Column: "late"}
+	early.Asked = "asked"
+	b.must(early)
+	queued.Job = early.Job
+	b.must(queued) // nothing is protected
+	b.must(command.ProtectGroupPayload{Group: group})
+	b.must(command.EndImportPayload{Job: early.Job, Items: 1, Hides: []ids.ID{first.Job}})
+	if job := b.view().Job(early.Job); job.State != model.Failed {
+		t.Errorf("it has replaced rows: %+v", job)
+	}
+	b.must(queued) // it has ended
+	b.refused(b.next(file), fault.KeyColumnRequired)
+	long := b.next(file)
+	long.Key = strings.Repeat("k", command.MaxKeyColumn+1)
+	b.refused(long, fault.InvalidRequest)
+	second := b.next(file)
+	second.Key = "EAN"
+	for range 2 {
+		if begun := b.must(second).(command.BegunImport); begun.Key != "EAN" {
+			t.Errorf("%+v", begun)
+		}
+	}
+	if known := b.view().Import(second.Job); known.Key != "EAN" || !known.Heavy {
+		t.Errorf("%+v", known)
+	}
+	b.must(command.FixKeyPayload{Job: second.Job, Column: "other"})
+	b.must(command.EndImportPayload{Job: second.Job, Items: 2, Hides: []ids.ID{first.Job}})
+	third := b.next(file)
+	third.Key = "other"
+	if begun := b.must(third).(command.BegunImport); begun.Key != "EAN" {
+		t.Errorf("%+v", begun)
+	}
+	if got := b.view().Scraper(file).Protection; got.Key != "EAN" || got.Run != second.Job {
+		t.Errorf("%+v", got)
+	}
+	d := command.Deletion{Customer: "a", Operation: command.OpDeleteRun, Target: second.Job,
+		Run: &state.TargetRun{Group: group, Scraper: file}}
+	b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"})
+	b.must(command.DeleteRunPayload{Deletion: d, Token: "t"})
+	b.must(command.EndImportPayload{Job: third.Job, Items: 3, Hides: []ids.ID{second.Job}})
+	if job := b.view().Job(third.Job); job.State != model.Failed {
+		t.Errorf("what was deleted is shown again: %+v", job)
+	}
+}
+
+// An upload that is protected while it waits gets the scraper's key.
+func TestKeyColumnOfWhatWaits(t *testing.T) {
+	b := newBench(t)
+	group, _ := b.members("g", 0)
+	first := b.upload(group, "file")
+	b.must(first)
+	b.must(command.EndImportPayload{Job: first.Job, Items: 1})
+	waits := b.next(first.NewScraper.ID)
+	b.must(waits)
+	b.must(command.ProtectGroupPayload{Group: group})
+	for _, column := range []string{"", "id", "other"} {
+		b.must(command.FixKeyPayload{Job: waits.Job, Column: column})
+	}
+	b.must(command.FixKeyPayload{Job: b.ids.New(), Column: "id"})
+	if known := b.view().Import(waits.Job); known.Key != "id" {
+		t.Errorf("%+v", known)
+	}
+	b.must(command.EndImportPayload{Job: waits.Job, Items: 2, Hides: []ids.ID{first.Job}})
+	if job := b.view().Job(waits.Job); job.State != model.Completed {
+		t.Errorf("%+v", job)
+	}
+}

@@ -27,8 +27,8 @@ const changedMeanwhile = "rows of the scraper were deleted meanwhile; send the f
 // errNoted ends a step that has noted which runs a file's rows are added to.
 var errNoted = errors.New("the runs are noted")
 
-// keyed says whether the file's rows are added to those that are there. A scraper that was protected
-// after the upload began gets its key column here.
+// keyed says whether the file's rows are added to those that are there. A scraper that was
+// protected after the upload began gets its key column here.
 func (i *importing) keyed(ctx context.Context) (bool, error) {
 	view := i.Client.View()
 	scraper := view.Scraper(i.job.Scraper)
@@ -64,8 +64,8 @@ func (i *importing) keyed(ctx context.Context) (bool, error) {
 	return i.known.Key != "", nil
 }
 
-// appendFile makes the rows of a protected scraper's run: those that are there, filled by the file's
-// rows of equal keys, and then the file's rows of new keys. All are stored under the new run, which
+// appendFile makes the rows of a protected scraper's run. Those that are there come first, filled by
+// the file's rows of equal keys, then those of new keys. All are stored under the new run, which
 // takes the place of those before with one step. Rows that were there keep their ids. Which runs
 // they are of is noted first, so that a repeat makes the same batches.
 func (i *importing) appendFile(ctx context.Context) error {

@@ -210,8 +210,8 @@ func TestProtectedUploadIsKilled(t *testing.T) {
 	})
 }
 
-// A scraper that is protected while its file waits gets its key then; one that has none fails, and
-// so does a file that began to replace rows before.
+// A scraper that is protected while its file waits gets its key then. A file that finds none fails,
+// and so does one that began to replace rows before.
 func TestProtectedWhileQueued(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		for name, c := range map[string]struct {

@@ -190,7 +190,7 @@ type importing struct {
 	told   time.Time // when the state heard of rows
 
 	batch    [][]byte // rows that are not put yet
-	carried  [][]byte // of each the document that it is already, nil: it is to get the server's keys
+	carried  [][]byte // of each the document that it was already; nil: it is a new row
 	size     int      // of them, in bytes
 	progress []byte   // to be noted (errNoted)
 }

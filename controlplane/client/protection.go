@@ -25,9 +25,9 @@ type ReadsRows interface {
 	Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error)
 }
 
-// KeyColumnOf is the column by which the next file's rows are added to those of a protected scraper.
-// It is the one that was fixed. Else it is the one that the matching setup uses, or the first of
-// keyNames that the stored rows have, in any case of letters, or what was asked for. Faults:
+// KeyColumnOf is the column by which the next file's rows are added to a protected scraper's. It is
+// the one that was fixed, else the one that the matching setup uses. Else it is the first of keyNames
+// that the stored rows have, in any case of letters, or what was asked for. Faults:
 // KEY_COLUMN_REQUIRED, KEY_COLUMN_INVALID of a column that no stored row has.
 func KeyColumnOf(ctx context.Context, store ReadsRows, v *View, s *Scraper, asked string) (string,
 	error) {

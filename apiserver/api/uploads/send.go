@@ -46,9 +46,9 @@ func (r Resource) send(json places) *operation.Operation {
 			"add to each other. A new key adds a row; of a key that is there empty values and new " +
 			"columns are filled. Nothing is changed or removed. Of a key in the file the first row " +
 			"counts, and rows without one are passed over. Rows keep their ids. The key column is " +
-			"fixed by the first such file: the one that the matching setup uses, else the first " +
-			"there is of EAN, GTIN, EAN13, barcode, SKU, MPN, product_id, id and url, else " +
-			"keyColumn. A file without it ends as FAILED. With check it answers 204 if the file would be taken.",
+			"fixed by the first such file. It is the one that the matching setup uses, or the " +
+			"first there is of EAN, GTIN, EAN13, barcode, SKU, MPN, product_id, id and url. Else " +
+			"keyColumn names it. A file without it ends as FAILED. With check it answers 204 if the file would be taken.",
 		Access: auth.Write, Agents: operation.Destroys, Rate: limits.Upload,
 		Idempotency: operation.Optional,
 		Timeout:     upload.MaxTime + answerTime, Sized: true, Admit: json.admit,

@@ -186,8 +186,8 @@ func TestProtection(t *testing.T) {
 	b.refused(many, fault.InvalidRequest)
 }
 
-// The key column is fixed by the first upload that needs one. An upload that does not, and one whose
-// scraper is protected after all, replaces no rows.
+// The key column is fixed by the first upload that needs one. One whose scraper was protected after
+// it began replaces no rows.
 func TestKeyColumnIsFixed(t *testing.T) {
 	b := newBench(t)
 	group, _ := b.members("g", 0)
@@ -231,7 +231,7 @@ func TestKeyColumnIsFixed(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	d := command.Deletion{Customer: "a", Operation: command.OpDeleteRun, Target: second.Job,
-		Run: &state.TargetRun{Group: group, Scraper: file}}
+		Run: &command.DeletedRun{Group: group, Scraper: file}}
 	b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"})
 	b.must(command.DeleteRunPayload{Deletion: d, Token: "t"})
 	b.must(command.EndImportPayload{Job: third.Job, Items: 3, Hides: []ids.ID{second.Job}})

@@ -64,8 +64,8 @@ func (i *importing) keyed(ctx context.Context) (bool, error) {
 	return i.known.Key != "", nil
 }
 
-// appendFile makes the rows of a protected scraper's run. Those that are there come first, filled by
-// the file's rows of equal keys, then those of new keys. All are stored under the new run, which
+// appendFile makes the rows of a protected scraper's run. Those that are there come first, filled
+// by the file's rows of equal keys, then those of new keys. All are stored under the new run, which
 // takes the place of those before with one step. Rows that were there keep their ids. Which runs
 // they are of is noted first, so that a repeat makes the same batches.
 func (i *importing) appendFile(ctx context.Context) error {

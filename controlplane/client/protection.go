@@ -26,8 +26,8 @@ type ReadsRows interface {
 }
 
 // KeyColumnOf is the column by which the next file's rows are added to a protected scraper's. It is
-// the one that was fixed, else the one that the matching setup uses. Else it is the first of keyNames
-// that the stored rows have, in any case of letters, or what was asked for. Faults:
+// the one that was fixed, else the one that the matching setup uses. Else it is the first of
+// keyNames that the stored rows have, in any case of letters, or what was asked for. Faults:
 // KEY_COLUMN_REQUIRED, KEY_COLUMN_INVALID of a column that no stored row has.
 func KeyColumnOf(ctx context.Context, store ReadsRows, v *View, s *Scraper, asked string) (string,
 	error) {

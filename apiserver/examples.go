@@ -196,6 +196,7 @@ func customerExamples() operation.Examples {
 		"SitemapEntry.url":                         `"https://shop.example/balls/red.html"`,
 		"SitemapEntry.lastSeen":                    `"2026-01-02T03:04:05.000Z"`,
 		"svc_harvest_sitemaps.cap":                 `10000`,
+		"svc_merge_runs.scraperJobStatusIds":       `["665f1c2e8b3e4d0012a4c101","665f1c2e8b3e4d0012a4c102"]`,
 		"svc_list_sitemaps.filters":                `"{\"url\":{\"$contains\":\"/balls/\"}}"`,
 		"svc_list_sitemaps.search":                 `"ball"`,
 		"svc_list_sitemaps.q":                      `"red"`,

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -42,6 +43,8 @@ type Importing interface {
 	Sealed(ctx context.Context, job ids.ID) (bool, error)
 	Recount(ctx context.Context, job ids.ID) (rowstore.Recount, error)
 	Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error)
+	Horizon(ctx context.Context) (int64, error)
+	Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error)
 }
 
 // Files is where uploaded files are until they are imported.
@@ -63,9 +66,26 @@ type ImportConfig struct {
 	Clock   clock.Clock
 	Dir     string // where spreadsheets are unpacked; "": the system's directory for such files
 	// Point is called at named places, so that tests can end the process there. They are
-	// "work.import.before_put", "work.import.after_put", "work.import.after_seal" and
-	// "work.import.after_end".
+	// "work.KIND.before_put", "work.KIND.after_put", "work.KIND.after_seal" and
+	// "work.KIND.after_end" of the kinds import and merge.
 	Point func(name string)
+}
+
+// storing is a kind of work that stores the rows of a run without tasks. read reads what they are
+// made of, and puts them in batches: the same ones however often.
+func (c ImportConfig) storing(kind string, read func(*importing, context.Context) error) work.Kind {
+	if c.Point == nil {
+		c.Point = func(string) {}
+	}
+	return work.Kind{Name: kind, Held: 8, PerCustomer: 1,
+		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
+			item.Kind = kind
+			outcome, err := c.step(ctx, item, read)
+			if err != nil {
+				return outcome, fmt.Errorf("ingest: %s %s: %w", kind, item.ID, err)
+			}
+			return outcome, nil
+		}}
 }
 
 // Import is how the rows of an uploaded file become those of a run (specification 4.9). Each batch
@@ -74,30 +94,23 @@ type ImportConfig struct {
 // the run is sealed, and one command shows it and hides what it replaces. Rows that are hidden go
 // with what was deleted (Removal).
 func Import(config ImportConfig) work.Kind {
-	if config.Point == nil {
-		config.Point = func(string) {}
-	}
-	return work.Kind{Name: work.Import, AtOnce: 2, Held: 8, PerCustomer: 1,
-		Ready: func() bool { return config.Files != nil },
-		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
-			outcome, err := config.step(ctx, item)
-			if err != nil {
-				return outcome, fmt.Errorf("ingest: import %s: %w", item.ID, err)
-			}
-			return outcome, nil
-		}}
+	kind := config.storing(work.Import, (*importing).readFile)
+	kind.AtOnce, kind.Ready = 2, func() bool { return config.Files != nil }
+	return kind
 }
 
-// step takes an upload to its end, unless it has to wait.
-func (c *ImportConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
+// step takes a run to its end, unless it has to wait.
+func (c *ImportConfig) step(ctx context.Context, item work.Item,
+	read func(*importing, context.Context) error) (work.Outcome, error) {
 	view, err := c.Client.Fresh(ctx)
 	if err != nil {
 		return work.Outcome{}, err
 	}
-	i := &importing{ImportConfig: c, known: view.Import(item.ID), job: view.Job(item.ID)}
+	i := &importing{ImportConfig: c, item: item, known: view.Import(item.ID),
+		job: view.Job(item.ID), told: c.Clock.Now()}
 	switch {
 	case i.known == nil || i.known.Ended != 0 || i.job == nil:
-		return work.Done(), c.drop(ctx, item.Customer, item.ID)
+		return work.Done(), c.drop(ctx, item)
 	case view.IsShort():
 		return work.Rest(nil, shortRests), nil
 	case i.known.Heavy && waits(view, item.ID):
@@ -106,11 +119,13 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item) (work.Outcome, 
 	i.stamp = rowstore.Job{ID: i.job.ID, Customer: i.job.Customer, Group: i.job.Group,
 		Scraper: i.job.Scraper, Started: i.job.Started * 1000}
 	refusal := (*upload.Refusal)(nil)
-	switch err := i.readFile(ctx); {
+	switch err := read(i, ctx); {
 	case errors.As(err, &refusal):
-		return c.end(ctx, i, client.EndImport{Job: i.job.ID, Message: refusal.Reason})
+		return i.end(ctx, client.EndImport{Job: i.job.ID, Message: refusal.Reason})
 	case errors.Is(err, errStopped):
-		return work.Done(), c.drop(ctx, item.Customer, item.ID)
+		return work.Done(), c.drop(ctx, item)
+	case errors.Is(err, errNoted):
+		return work.GoOn(i.progress), nil
 	case err != nil:
 		return work.Outcome{}, err
 	}
@@ -139,26 +154,32 @@ func keyOf(customer string, job ids.ID) blobstore.Key {
 }
 
 // drop removes a file that is nobody's any more.
-func (c *ImportConfig) drop(ctx context.Context, customer string, job ids.ID) error {
-	return c.Files.Delete(ctx, keyOf(customer, job))
+func (c *ImportConfig) drop(ctx context.Context, item work.Item) error {
+	if item.Kind != work.Import {
+		return nil
+	}
+	return c.Files.Delete(ctx, keyOf(item.Customer, item.ID))
 }
 
-// end tells the state how an upload has ended.
-func (c *ImportConfig) end(ctx context.Context, i *importing, how client.EndImport) (work.Outcome,
-	error) {
-	if _, err := client.Do(ctx, c.Client, how, nil); err != nil {
+// end tells the state how a run has ended.
+func (i *importing) end(ctx context.Context, how client.EndImport) (work.Outcome, error) {
+	if _, err := client.Do(ctx, i.Client, how, nil); err != nil {
 		return work.Outcome{}, err
 	}
-	c.Point("work.import.after_end")
-	return work.Done(), c.drop(ctx, i.job.Customer, i.job.ID)
+	i.point("after_end")
+	return work.Done(), i.drop(ctx, i.item)
 }
+
+// point is where tests may end the process.
+func (i *importing) point(name string) { i.Point("work." + i.item.Kind + "." + name) }
 
 // errStopped says that the upload is not open any more.
 var errStopped = errors.New("the upload was stopped")
 
-// importing is one step of an upload.
+// importing is one step of a run without tasks.
 type importing struct {
 	*ImportConfig
+	item  work.Item
 	known *client.Import
 	job   *client.Job
 	stamp rowstore.Job
@@ -167,11 +188,64 @@ type importing struct {
 	stored map[model.Unit]bool // of the units that were looked for
 	rows   uint64
 	told   time.Time // when the state heard of rows
+
+	batch    [][]byte // rows that are not put yet
+	carried  [][]byte // of each the document that it was already; nil: it is a new row
+	size     int      // of them, in bytes
+	progress []byte   // to be noted (errNoted)
+}
+
+// add adds a row, and puts the batch that it makes whole.
+func (i *importing) add(ctx context.Context, row []byte) error { return i.take(ctx, row, nil) }
+
+// carry adds a document that was stored before.
+func (i *importing) carry(ctx context.Context, doc []byte) error { return i.take(ctx, doc, doc) }
+
+func (i *importing) take(ctx context.Context, row, carried []byte) error {
+	i.batch, i.carried = append(i.batch, row), append(i.carried, carried)
+	if i.size += len(row); len(i.batch) < importedRows && i.size < importedBytes {
+		return nil
+	}
+	return i.flush(ctx)
+}
+
+// flush puts the rows that are left.
+func (i *importing) flush(ctx context.Context) error {
+	if len(i.batch) == 0 {
+		return nil
+	}
+	batch := i.batch
+	i.batch, i.size = nil, 0
+	err := i.put(ctx, batch)
+	i.carried = i.carried[:0]
+	return err
 }
 
 // readFile stores the rows of the file that are not there yet. Of a file that is gone all of them
 // are, if the run was sealed.
 func (i *importing) readFile(ctx context.Context) error {
+	keyed, err := i.keyed(ctx)
+	if err != nil {
+		return err
+	}
+	if keyed {
+		return i.appendFile(ctx)
+	}
+	return i.eachRow(ctx, func(row upload.Row) error { return i.add(ctx, row.AppendJSON(nil)) },
+		func() error {
+			if err := i.flush(ctx); err != nil {
+				return err
+			}
+			if i.rows == 0 {
+				return upload.Nothing()
+			}
+			return nil
+		})
+}
+
+// eachRow visits the rows of the file, and then its end.
+func (i *importing) eachRow(ctx context.Context, visit func(upload.Row) error,
+	end func() error) error {
 	file, err := i.Files.Open(ctx, keyOf(i.job.Customer, i.job.ID), 0, -1)
 	if errors.Is(err, blobstore.ErrNotFound) {
 		return i.withoutFile(ctx)
@@ -185,29 +259,16 @@ func (i *importing) readFile(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = rows.Close() }() // they were read
-	i.told = i.Clock.Now()
-	var batch [][]byte
-	for size := 0; ; {
+	for {
 		row, err := rows.Next()
-		if err != nil && !errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) {
+			return end()
+		}
+		if err != nil {
 			return err
 		}
-		ended := err != nil
-		if !ended {
-			batch = append(batch, row.AppendJSON(nil))
-			size += len(batch[len(batch)-1])
-		}
-		if len(batch) > 0 && (ended || len(batch) == importedRows || size >= importedBytes) {
-			if err := i.put(ctx, batch); err != nil {
-				return err
-			}
-			batch, size = nil, 0
-		}
-		if ended && i.rows == 0 {
-			return upload.Nothing()
-		}
-		if ended {
-			return nil
+		if err := visit(row); err != nil {
+			return err
 		}
 	}
 }
@@ -243,7 +304,12 @@ func (i *importing) put(ctx context.Context, batch [][]byte) error {
 	page := &model.Page{Job: i.job.ID, Unit: unit, Fetch: i.IDs.New(), Outcome: model.Delivered,
 		At: i.stamp.Started, Last: true, Rows: batch}
 	completeRows(page, i.stamp)
-	i.Point("work.import.before_put")
+	for n, doc := range i.carried {
+		if doc != nil { // it has the server's keys, and keeps them
+			page.Rows[n] = doc
+		}
+	}
+	i.point("before_put")
 	receipts, err := i.Store.PutPages(ctx, []rowstore.PageWrite{{Job: i.stamp, Page: page}})
 	if err != nil {
 		return err
@@ -251,7 +317,7 @@ func (i *importing) put(ctx context.Context, batch [][]byte) error {
 	if receipts[0] == nil {
 		return i.sealed(ctx, unit)
 	}
-	i.Point("work.import.after_put")
+	i.point("after_put")
 	return i.advance(ctx)
 }
 
@@ -307,17 +373,20 @@ func (i *importing) complete(ctx context.Context) (work.Outcome, error) {
 	if err := i.Store.Seal(ctx, i.job.ID, nil); err != nil {
 		return work.Outcome{}, err
 	}
-	i.Point("work.import.after_seal")
+	i.point("after_seal")
 	hides, err := i.replaced(ctx)
 	if err != nil {
 		return work.Outcome{}, err
 	}
-	return i.end(ctx, i, client.EndImport{Job: i.job.ID, Items: i.rows, Hides: hides})
+	return i.end(ctx, client.EndImport{Job: i.job.ID, Items: i.rows, Hides: hides})
 }
 
 // replaced are the scraper's runs with rows that this one replaces: all but the newest before it
 // that are kept beside it.
 func (i *importing) replaced(ctx context.Context) ([]ids.ID, error) {
+	if i.known.Key != "" {
+		return i.base(ctx)
+	}
 	view, err := i.Client.Fresh(ctx)
 	if err != nil {
 		return nil, err

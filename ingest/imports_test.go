@@ -33,6 +33,7 @@ type uploaded struct {
 	blobs   *blobstore.Store
 	group   ids.ID
 	scraper ids.ID // zero before the first file
+	name    string // of a new scraper
 	point   func(name string)
 }
 
@@ -75,7 +76,7 @@ func newUploadedOn(t *testing.T, store rowstore.Store) *uploaded {
 	t.Helper()
 	at := clock.NewManual(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC))
 	u := &uploaded{t: t, clock: at, ids: ids.Random{Now: at.Now}, client: clienttest.New(t, at),
-		store: store, point: func(string) {}}
+		store: store, name: "file", point: func(string) {}}
 	var err error
 	if u.blobs, err = blobstore.OpenDirectory(t.TempDir()); err != nil {
 		t.Fatal(err)
@@ -102,7 +103,7 @@ func (u *uploaded) upload(format, file string) ids.ID {
 	if u.scraper.IsZero() {
 		u.scraper, begin.Scraper = u.ids.New(), ids.ID{}
 		begin.NewScraper = &client.PutScraper{Create: true, ID: u.scraper, Customer: "ann",
-			Group: u.group, Spec: model.Scraper{Name: "file", Type: model.File}}
+			Group: u.group, Spec: model.Scraper{Name: u.name, Type: model.File}}
 	}
 	if _, err := u.blobs.Put(u.t.Context(), keyOf("ann", begin.Job),
 		strings.NewReader(file)); err != nil {

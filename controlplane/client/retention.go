@@ -21,7 +21,11 @@ func RowsSince(v *View) (since int64) {
 
 // Retained is how many of a scraper's newest runs keep their rows, 0: all. The group's count wins
 // over the scraper's. FILE scrapers keep one unless told (decision 22).
+// Of a protected scraper no file removes rows.
 func Retained(v *View, s *Scraper) int {
+	if v.Protects(s) && !v.Internal(s) {
+		return 0
+	}
 	if group := v.Group(s.Group); group != nil && group.Retention > 0 {
 		return group.Retention
 	}

@@ -111,6 +111,9 @@ const (
 	BodyNotKept           Code = "body_not_kept"
 	BodyNotShared         Code = "body_not_shared"
 	BodyExpired           Code = "body_expired"
+	NothingMerged         Code = "nothing_merged"
+	KeyColumnRequired     Code = "KEY_COLUMN_REQUIRED"
+	KeyColumnInvalid      Code = "KEY_COLUMN_INVALID"
 
 	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
@@ -244,6 +247,9 @@ var catalog = map[Code]Entry{
 	BodyNotKept:           {404, "No body is kept of this page"},
 	BodyNotShared:         {403, "Bodies are not shared"},
 	BodyExpired:           {410, "The body is gone"},
+	NothingMerged:         {422, "No rows to merge"},
+	KeyColumnRequired:     {400, "No key column"},
+	KeyColumnInvalid:      {400, "No such key column"},
 
 	SubscriptionsNotConfigured: {404, "No subscriptions here"},
 

@@ -19,6 +19,7 @@ const (
 	Launch    = "launch"  // runs that are due are launched
 	// LinkStates has the links of sites know what runs made of them.
 	LinkStates = "linkstates"
+	Merge      = "merge"   // rows of runs are merged by their titles
 	Orphans    = "orphans" // link lists that nothing names go
 	Recount    = "recount" // the ledger is held against the page records
 	Remove     = "remove"  // rows of what was deleted go
@@ -33,7 +34,7 @@ func Role(kind string) string {
 	switch kind {
 	case Contracts, Email, Export, Harvest, Launch, Webhooks:
 		return "apiserver"
-	case Erase, Expire, Import, LinkStates, Remove, Retain, Wipe:
+	case Erase, Expire, Import, LinkStates, Merge, Remove, Retain, Wipe:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -57,5 +58,5 @@ func Destroys(kind string) bool {
 // Kinds are all kinds, by name.
 func Kinds() []string {
 	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Harvest, Import,
-		Launch, LinkStates, Orphans, Recount, Remove, Retain, Webhooks, Wipe}
+		Launch, LinkStates, Merge, Orphans, Recount, Remove, Retain, Webhooks, Wipe}
 }

@@ -52,6 +52,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.dropKept(),
 		r.receipt(),
 		r.body(),
+		r.merge(),
 		r.previewDelete(),
 		r.delete(),
 		r.categories(),

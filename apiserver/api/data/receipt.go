@@ -124,6 +124,10 @@ func noRow() error { return fault.Invalid(fault.NotFound, "rowId", "there is no 
 func (r Resource) hasRows(ctx context.Context, v *client.View, job *client.Job) (bool, error) {
 	scope := client.Shown(v, job.Group, ids.ID{})
 	scope.Jobs = []ids.ID{job.ID}
+	if s := v.Scraper(job.Scraper); s != nil && s.Protection != nil &&
+		!s.Protection.Run.IsZero() { // where rows of its runs are kept
+		scope.Jobs = append(scope.Jobs, s.Protection.Run)
+	}
 	rows, _, err := r.Store.Scan(ctx, rowstore.ScanQuery{Scope: scope, Upto: math.MaxInt64,
 		Limit: 1})
 	return len(rows) > 0, err

@@ -33,6 +33,7 @@ func (r Resource) Operations() []*operation.Operation {
 // The names of the events.
 const (
 	jobStatus     = "job.status"
+	mergeEnded    = "group.merge.completed"
 	walletUpdated = "wallet.updated"
 	topUpStatus   = "topup.status"
 	notification  = "notification"
@@ -45,6 +46,14 @@ type JobStatusEvent struct {
 	ScraperID ids.ID `json:"scraperId"`
 	GroupID   ids.ID `json:"groupId"`
 	jobs.JobProgress
+}
+
+// MergeEvent tells that a merge is complete.
+type MergeEvent struct {
+	GroupID         ids.ID `json:"groupId" doc:"Whose runs were merged"`
+	EnrichedGroupID ids.ID `json:"enrichedGroupId" doc:"That has the rows"`
+	JobID           ids.ID `json:"jobId"`
+	MergedItems     uint64 `json:"mergedItems"`
 }
 
 // TopUpEvent tells what became of a top-up.
@@ -65,7 +74,8 @@ type ResyncEvent struct{}
 // told are the events that there are, each with what its data looks like.
 func told() []operation.NamedEvent {
 	return []operation.NamedEvent{
-		{Name: jobStatus, Data: JobStatusEvent{}}, {Name: walletUpdated, Data: wallet.Wallet{}},
+		{Name: jobStatus, Data: JobStatusEvent{}}, {Name: mergeEnded, Data: MergeEvent{}},
+		{Name: walletUpdated, Data: wallet.Wallet{}},
 		{Name: topUpStatus, Data: TopUpEvent{}}, {Name: notification, Data: NotificationEvent{}},
 		{Name: resync, Data: ResyncEvent{}},
 	}

@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/model"
 )
 
 const (
@@ -107,6 +108,9 @@ func (t *teller) tellOnce(ctx context.Context) error {
 		} else if data != nil {
 			frames = append(frames, *data)
 		}
+		if merge := merged(taken.View, touch); merge != nil {
+			frames = append(frames, frame{mergeEnded, *merge})
+		}
 	}
 	id := strconv.FormatUint(taken.Index, 10)
 	for i, f := range frames {
@@ -125,6 +129,23 @@ func (t *teller) tellOnce(ctx context.Context) error {
 	}
 	t.noted = true
 	return nil
+}
+
+// merged is what there is to tell of a merge that is complete, nil of anything else.
+func merged(view *client.View, touch client.Touch) *MergeEvent {
+	if touch.What != client.TouchedJob {
+		return nil
+	}
+	job := view.Job(touch.ID)
+	if job == nil || job.State != model.Completed {
+		return nil
+	}
+	sibling := view.Group(job.Group)
+	if sibling == nil || sibling.Made != client.Enriched {
+		return nil
+	}
+	return &MergeEvent{GroupID: sibling.Of, EnrichedGroupID: sibling.ID, JobID: job.ID,
+		MergedItems: job.Items}
 }
 
 // newest is what there is to tell of a thing, nil for nothing.

@@ -37,14 +37,18 @@ func (in *target) deletion(ctx context.Context, r Resource, from *operation.Call
 	if _, err := ownership.Group(view, from.Customer, in.ID, "id"); err != nil {
 		return d, err
 	}
-	scope := client.Shown(view, in.ID, ids.ID{})
-	for _, job := range view.OpenJobsOfCustomer(from.Customer) {
-		if job.Group == in.ID {
-			scope.Without = append(scope.Without, job.ID)
+	for _, group := range append(view.Siblings(in.ID), view.Group(in.ID)) {
+		scope := client.Shown(view, group.ID, ids.ID{})
+		for _, job := range view.OpenJobsOfCustomer(from.Customer) {
+			if job.Group == group.ID {
+				scope.Without = append(scope.Without, job.ID)
+			}
 		}
-	}
-	if d.Rows, err = r.Store.Count(ctx, scope, nil); err != nil {
-		return d, fmt.Errorf("rows of group %s: %w", in.ID, err)
+		rows, err := r.Store.Count(ctx, scope, nil)
+		if err != nil {
+			return d, fmt.Errorf("rows of group %s: %w", group.ID, err)
+		}
+		d.Rows += rows
 	}
 	return d, nil
 }
@@ -58,8 +62,9 @@ func (r Resource) previewDelete() *operation.Operation {
 		Routes:  operation.Routes("POST /api/scraper/group/{id}/preview-delete"),
 		Group:   group,
 		Summary: "Shows what the deletion of a group would do",
-		Description: api.PreviewDescription + " All scrapers of the group go with it. rows are " +
-			"those of runs that have ended; openRuns are stopped.",
+		Description: api.PreviewDescription + " All scrapers of the group go with it, and so " +
+			"do the groups that merges and matches made of it. rows are those of runs that have " +
+			"ended; openRuns are stopped.",
 		Access: auth.Write, Agents: operation.Adds, Rate: limits.General, Errors: deleteErrors,
 	}, func(ctx context.Context, from *operation.Caller, in *target) (api.DeletionPreview, error) {
 		deletion, err := in.deletion(ctx, r, from)

@@ -49,6 +49,8 @@ type Group struct {
 	RetentionCount      *int     `json:"retentionCount" min:"1" doc:"Newest runs of each scraper whose rows are kept; null: as the scrapers say"`
 	CustomerRef         string   `json:"customerRef" stamped:"true" doc:"The owner's customerUniqueRef"`
 	ScraperCount        int      `json:"scraperCount" stamped:"true"`
+	EnrichedOf          *ids.ID  `json:"enrichedOf" stamped:"true" doc:"The group whose merged runs its rows are made of; null: none"`
+	MatchedOf           *ids.ID  `json:"matchedOf" stamped:"true" doc:"The group whose rows were matched against the catalogue; null: none"`
 	CreatedAt           api.Time `json:"createdAt" stamped:"true"`
 	UpdatedAt           api.Time `json:"updatedAt" stamped:"true"`
 }
@@ -61,6 +63,13 @@ func NewGroup(v *client.View, g *client.Group) Group {
 		CreatedAt: api.Time(g.CreatedAt), UpdatedAt: api.Time(g.UpdatedAt)}
 	if count := g.Retention; count > 0 {
 		answer.RetentionCount = &count
+	}
+	switch of := g.Of; {
+	case of.IsZero():
+	case g.Made == client.Enriched:
+		answer.EnrichedOf = &of
+	default:
+		answer.MatchedOf = &of
 	}
 	return answer
 }

@@ -33,6 +33,8 @@ type GroupInput struct {
 	RetentionCount      Retention `json:"retentionCount" doc:"Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say"`
 	CustomerRef         string    `json:"customerRef" stamped:"true"`
 	ScraperCount        int       `json:"scraperCount" stamped:"true"`
+	EnrichedOf          *ids.ID   `json:"enrichedOf" stamped:"true"`
+	MatchedOf           *ids.ID   `json:"matchedOf" stamped:"true"`
 	CreatedAt           api.Time  `json:"createdAt" stamped:"true"`
 	UpdatedAt           api.Time  `json:"updatedAt" stamped:"true"`
 }

@@ -18,7 +18,7 @@ import (
 // and its key column are query parameters.
 type NextFile struct {
 	Format    upload.Format `json:"format" required:"true" code:"BAD_FORMAT" doc:"Of the file"`
-	KeyColumn string        `json:"keyColumn" max:"256" doc:"Column that tells rows apart where files add to each other; others pass over it"`
+	KeyColumn string        `json:"keyColumn" max:"256" doc:"Column that tells rows apart where files add to each other and none is fixed; others pass over it"`
 	Content   string        `json:"content" required:"true" alone:"json" doc:"The file: its text, or its bytes in Base64 if it is a spreadsheet"`
 }
 
@@ -32,7 +32,7 @@ type sendRequest struct {
 // SentFile answers the upload of a further file.
 type SentFile struct {
 	JobID         ids.ID  `json:"jobId" doc:"Its run, which is RUNNING while the file is imported"`
-	KeyColumnUsed *string `json:"keyColumnUsed" doc:"Null: the file replaces the one before"`
+	KeyColumnUsed *string `json:"keyColumnUsed" doc:"The column by which its rows are added; null: the file replaces the one before"`
 }
 
 // send is POST /api/scraper/{scraperId}/file.
@@ -42,22 +42,42 @@ func (r Resource) send(json places) *operation.Operation {
 		Routes: operation.Routes("POST /api/scraper/{scraperId}/file"), Group: group,
 		Summary: "Sends a scraper's next file",
 		Description: rules + " The rows of the new file take the place of the old ones all at " +
-			"once, when all are stored. With check it answers 204 if the file would be taken.",
+			"once, when all are stored. Files of a scraper that a matching setup of its group uses " +
+			"add to each other. A new key adds a row; of a key that is there empty values and new " +
+			"columns are filled. Nothing is changed or removed. Of a key in the file the first row " +
+			"counts, and rows without one are passed over. Rows keep their ids. The key column is " +
+			"fixed by the first such file. It is the one that the matching setup uses, or the " +
+			"first there is of EAN, GTIN, EAN13, barcode, SKU, MPN, product_id, id and url. Else " +
+			"keyColumn names it. A file without it ends as FAILED. With check it answers 204 if the file would be taken.",
 		Access: auth.Write, Agents: operation.Destroys, Rate: limits.Upload,
 		Idempotency: operation.Optional,
 		Timeout:     upload.MaxTime + answerTime, Sized: true, Admit: json.admit,
-		Errors: append(errors(), fault.ScraperNotFound, fault.AlreadyRunning),
+		Errors: append(errors(), fault.ScraperNotFound, fault.AlreadyRunning,
+			fault.KeyColumnRequired, fault.KeyColumnInvalid),
 	}, func(ctx context.Context, from *operation.Caller,
 		in *sendRequest) (answer operation.OrNone[SentFile], err error) {
 		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
 			stream: in.Stream, check: in.Check}
-		f.usable = func(v *client.View) error { return r.idle(v, from.Customer, in.Scraper) }
-		f.begin.Scraper = in.Scraper
+		f.usable = func(v *client.View) error {
+			if err := r.idle(v, from.Customer, in.Scraper); err != nil {
+				return err
+			}
+			scraper := v.Scraper(in.Scraper)
+			if !v.Protects(scraper) {
+				return nil
+			}
+			f.begin.Key, err = client.KeyColumnOf(ctx, r.Store, v, scraper, in.Body.KeyColumn)
+			return err
+		}
+		f.begin.Scraper, f.begin.Asked = in.Scraper, in.Body.KeyColumn
 		begun, err := f.take(ctx)
 		if err != nil || in.Check {
 			return answer, err
 		}
 		answer.Answer = &SentFile{JobID: begun.Job}
+		if begun.Key != "" {
+			answer.Answer.KeyColumnUsed = &begun.Key
+		}
 		return answer, nil
 	})
 }

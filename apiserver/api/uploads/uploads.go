@@ -34,6 +34,7 @@ type Blobs interface {
 // Resource is the operations on uploads, and what they use.
 type Resource struct {
 	Client client.Client
+	Store  client.ReadsRows
 	Blobs  Blobs // nil: no files are taken
 	Clock  clock.Clock
 	IDs    ids.Source

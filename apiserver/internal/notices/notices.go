@@ -18,6 +18,12 @@ func Title(n *client.Notice) string {
 		return fmt.Sprintf("The run of %q failed", n.Name)
 	case model.RunCompleted:
 		return fmt.Sprintf("The run of %q is complete", n.Name)
+	case model.MergeCompleted:
+		return fmt.Sprintf("The merge into %q is complete", n.Name)
+	case model.MatchCompleted:
+		return fmt.Sprintf("The match into %q is complete", n.Name)
+	case model.MatchFailed:
+		return fmt.Sprintf("The match into %q failed", n.Name)
 	case model.RunStoppedBalance:
 		return fmt.Sprintf("The run of %q stopped: the balance was used up", n.Name)
 	case model.WalletLowBalance:
@@ -48,6 +54,10 @@ func Title(n *client.Notice) string {
 func Text(n *client.Notice) string {
 	fetched := n.Pages > 0 || n.Errors > 0
 	switch n.Event {
+	case model.MergeCompleted, model.MatchCompleted:
+		return fmt.Sprintf("It made %s.", many(n.Items, "row"))
+	case model.MatchFailed:
+		return fmt.Sprintf("Nothing was stored%s.", because(n.Message))
 	case model.RunFailed:
 		if !fetched { // a file's
 			return fmt.Sprintf("Nothing was stored%s.", because(n.Message))

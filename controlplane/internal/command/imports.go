@@ -19,7 +19,8 @@ const (
 
 // BeginImportPayload makes a run of the rows of a file, which is durably in the blob store under
 // the run's id. An item of background work of that id imports it. With NewScraper the run's scraper
-// is made in the same step. One whose run is there changes nothing. Faults: scraper_not_found,
+// is made in the same step. One whose run is there changes nothing. Faults: KEY_COLUMN_REQUIRED of
+// a protected scraper without Key, invalid_request of one that is too long, scraper_not_found,
 // ALREADY_RUNNING, NAME_TAKEN, INGEST_CAPACITY, INGEST_CAPACITY_GLOBAL, out_of_space,
 // customer_blocked, GROUP_NOT_FOUND, limit_reached, plan_limit_reached.
 type BeginImportPayload struct {
@@ -31,6 +32,10 @@ type BeginImportPayload struct {
 	Bytes      int64              `cbor:"6,keyasint"`
 	// Heavy says that few such uploads are imported at a time.
 	Heavy bool `cbor:"7,keyasint,omitempty"`
+	// Key is the column by which a protected scraper's rows are told apart. It counts for its first
+	// protected upload alone: then it is fixed. Asked is what the call named.
+	Key   string `cbor:"8,keyasint,omitempty"`
+	Asked string `cbor:"9,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.
@@ -44,6 +49,8 @@ func (BeginImportPayload) yields(BegunImport) {}
 type BegunImport struct {
 	Job     ids.ID `cbor:"1,keyasint"`
 	Scraper ids.ID `cbor:"2,keyasint"`
+	// Key is the column by which its rows are added, "": they replace those that are there.
+	Key string `cbor:"3,keyasint,omitempty"`
 }
 
 // AdvanceImportPayload says how many rows of an upload are stored, if that is news and it is open.

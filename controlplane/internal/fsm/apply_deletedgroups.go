@@ -32,6 +32,10 @@ func cascadeOfGroup(tx *state.Tx, d *command.Deletion) (state.Cascade, error) {
 		return true
 	})
 	open := openInGroup(tx, group)
+	for _, sibling := range tx.Siblings(group.ID) { // they go with it
+		note(sibling.ID)
+		open = append(open, openInGroup(tx, sibling)...)
+	}
 	for _, job := range open {
 		note(job.ID)
 	}
@@ -67,14 +71,23 @@ func openInGroup(tx *state.Tx, group *state.Group) []*state.Job {
 }
 
 func deleteGroup(tx *state.Tx, p command.DeleteGroupPayload) (command.None, error) {
-	if len(tx.DeletedGroupsOf(p.Deletion.Customer)) >= maxDeletedGroups {
+	siblings := tx.Siblings(p.Deletion.Target)
+	if len(tx.DeletedGroupsOf(p.Deletion.Customer))+len(siblings) >= maxDeletedGroups {
 		return command.None{}, fault.New(fault.LimitReached,
 			"%d deleted groups are being removed; come again later", maxDeletedGroups)
 	}
 	if err := spendPreview(tx, &p.Deletion, p.Token); err != nil {
 		return command.None{}, err
 	}
-	group := tx.Group(p.Deletion.Target)
+	dropGroup(tx, tx.Group(p.Deletion.Target), p.Deletion.Query == command.WithData)
+	for _, sibling := range siblings {
+		dropGroup(tx, sibling, p.Deletion.Query == command.WithData)
+	}
+	return command.None{}, nil
+}
+
+// dropGroup removes a group, and its rows if they go.
+func dropGroup(tx *state.Tx, group *state.Group, rows bool) {
 	for _, job := range openInGroup(tx, group) {
 		if !job.State.Final() {
 			endRun(tx, job, model.StoppedByCustomer)
@@ -84,12 +97,11 @@ func deleteGroup(tx *state.Tx, p command.DeleteGroupPayload) (command.None, erro
 	removeCategories(tx, group.ID)
 	removeShares(tx, group.ID)
 	deleted := &state.DeletedGroup{Group: group.ID, Customer: group.Customer,
-		Rows: p.Deletion.Query == command.WithData, At: tx.Now}
+		Rows: rows, At: tx.Now}
 	tx.PutDeletedGroup(deleted)
 	if left := removeMembers(tx, group.ID); !left && !deleted.Rows {
 		tx.RemoveDeletedGroup(deleted)
 	}
-	return command.None{}, nil
 }
 
 // removeMembers removes some scrapers of a deleted group, and says whether others are left.

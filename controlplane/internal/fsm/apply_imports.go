@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"slices"
 	"strings"
 
 	"shoal.dev/shoal/controlplane/internal/command"
@@ -15,7 +16,11 @@ import (
 func beginImport(tx *state.Tx, p command.BeginImportPayload) (command.BegunImport, error) {
 	none := command.BegunImport{}
 	if job := tx.Job(p.Job); job != nil {
-		return command.BegunImport{Job: job.ID, Scraper: job.Scraper}, nil
+		begun := command.BegunImport{Job: job.ID, Scraper: job.Scraper}
+		if known := tx.Import(job.ID); known != nil {
+			begun.Key = known.Key
+		}
+		return begun, nil
 	}
 	if err := roomForImport(tx, p.Customer); err != nil {
 		return none, err
@@ -24,38 +29,64 @@ func beginImport(tx *state.Tx, p command.BeginImportPayload) (command.BegunImpor
 	if err != nil {
 		return none, err
 	}
-	var stuck []*state.Job
-	for _, job := range tx.OpenJobsOf(scraper.ID) {
-		if !tx.Stuck(job.ID, tx.Now) {
-			return none, fault.New(fault.AlreadyRunning,
-				"job %s of this scraper is importing a file", job.ID)
-		}
-		stuck = append(stuck, job)
-	}
-	prices := tx.CurrentPrices()
-	if prices == nil {
+	if tx.CurrentPrices() == nil {
 		return none, fault.New(fault.Unauthorized, "the customer has no wallet")
 	}
-	for _, job := range stuck {
-		failImport(tx, job, tx.Import(job.ID), "it did not come on, and another file was sent")
+	protected := p.NewScraper == nil && tx.Protects(&scraper)
+	switch known := scraper.Protection; {
+	case max(len(p.Key), len(p.Asked)) > command.MaxKeyColumn:
+		return none, fault.Invalid(fault.InvalidRequest, "keyColumn", "has at most %d bytes",
+			command.MaxKeyColumn)
+	case protected && p.Key == "" && (known == nil || known.Key == ""):
+		return none, fault.Invalid(fault.KeyColumnRequired, "keyColumn",
+			"names the column that tells rows apart: the scraper is protected")
+	}
+	if err := idle(tx, scraper.ID); err != nil {
+		return none, err
 	}
 	if p.NewScraper != nil {
 		saveNew(tx, &scraper, p.NewScraper)
 	}
-	tx.PutJob(&state.Job{ID: p.Job, Customer: p.Customer, Group: scraper.Group,
+	key := ""
+	if protected {
+		key = fixed(tx, scraper.ID, p.Key)
+	}
+	openImport(tx, &scraper, &state.Import{Job: p.Job, Format: p.Format, Bytes: p.Bytes,
+		Heavy: p.Heavy || protected, Key: key, Asked: p.Asked}, &state.Work{Kind: work.Import})
+	return command.BegunImport{Job: p.Job, Scraper: scraper.ID, Key: key}, nil
+}
+
+// idle refuses a scraper that has a run under way which comes on. Those that do not come on fail.
+func idle(tx *state.Tx, scraper ids.ID) error {
+	open := tx.OpenJobsOf(scraper)
+	for _, job := range open {
+		if !tx.Stuck(job.ID, tx.Now) {
+			return fault.New(fault.AlreadyRunning,
+				"job %s of this scraper is importing a file", job.ID)
+		}
+	}
+	for _, job := range open {
+		failImport(tx, job, tx.Import(job.ID), "it did not come on, and another one was begun")
+	}
+	return nil
+}
+
+// openImport makes the run of a written scraper whose rows an item of work stores.
+func openImport(tx *state.Tx, scraper *state.Scraper, known *state.Import, item *state.Work) {
+	tx.PutJob(&state.Job{ID: known.Job, Customer: scraper.Customer, Group: scraper.Group,
 		Scraper: scraper.ID, Revision: scraper.Revision, State: model.Running, Queued: tx.Now,
-		Started: tx.Now, Prices: prices.Version, Index: tx.Index, MaxPages: 1, File: true})
-	tx.PutImport(&state.Import{Job: p.Job, Customer: p.Customer, Group: scraper.Group,
-		Scraper: scraper.ID, Format: p.Format, Bytes: p.Bytes, Heavy: p.Heavy, Begun: tx.Now,
-		Advanced: tx.Now,
-		Before:   scraper.LastJob})
-	tx.PutWork(&state.Work{ID: p.Job, Kind: work.Import, Customer: p.Customer,
-		State: state.WorkReady, At: tx.Now, Created: tx.Now, Advanced: tx.Now})
+		Started: tx.Now, Prices: tx.CurrentPrices().Version, Index: tx.Index, MaxPages: 1,
+		File: true})
+	known.Customer, known.Group, known.Scraper = scraper.Customer, scraper.Group, scraper.ID
+	known.Begun, known.Advanced, known.Before = tx.Now, tx.Now, scraper.LastJob
+	tx.PutImport(known)
+	item.ID, item.Customer, item.State = known.Job, scraper.Customer, state.WorkReady
+	item.At, item.Created, item.Advanced = tx.Now, tx.Now, tx.Now
+	tx.PutWork(item)
 	latest := *tx.Scraper(scraper.ID)
-	latest.LastJob = p.Job
+	latest.LastJob = known.Job
 	tx.PutScraper(&latest)
-	tx.CountLaunch(p.Customer, tx.Now/dayMillis)
-	return command.BegunImport{Job: p.Job, Scraper: scraper.ID}, nil
+	tx.CountLaunch(scraper.Customer, tx.Now/dayMillis)
 }
 
 // roomForImport refuses an upload that the customer, or the service, has no room for.
@@ -97,6 +128,8 @@ func importedScraper(tx *state.Tx, p *command.BeginImportPayload) (state.Scraper
 	case scraper.Spec.Type != model.File:
 		return state.Scraper{}, fault.Invalid(fault.InvalidRequest, "scraperId",
 			"the scraper is not of the type FILE")
+	case tx.Internal(scraper):
+		return state.Scraper{}, errInternal("scraperId")
 	}
 	return *scraper, nil
 }
@@ -125,9 +158,30 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 		failImport(tx, job, known, p.Message)
 		return command.None{}, nil
 	}
+	scraper := tx.Scraper(job.Scraper)
+	if known.Key == "" && tx.Protects(scraper) && !tx.Internal(scraper) {
+		failImport(tx, job, known, "the scraper was protected meanwhile; send the file again")
+		return command.None{}, nil
+	}
+	if known.Key != "" && slices.ContainsFunc(p.Hides, func(run ids.ID) bool {
+		return tx.DeletedRun(run) != nil
+	}) {
+		failImport(tx, job, known, "rows of the scraper were deleted meanwhile; send the file again")
+		return command.None{}, nil
+	}
 	ended := *job
 	ended.State, ended.Items = model.Completed, p.Items
 	closeImport(tx, &ended, known, p.Hides[:min(len(p.Hides), command.MaxHidden)])
+	if scraper != nil {
+		filled := *scraper
+		filled.Filled = true
+		if known.Key != "" && scraper.Protection != nil {
+			protection := *scraper.Protection
+			protection.Run = job.ID
+			filled.Protection = &protection
+		}
+		tx.PutScraper(&filled)
+	}
 	notifyRun(tx, &ended)
 	return command.None{}, nil
 }

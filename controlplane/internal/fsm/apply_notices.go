@@ -89,11 +89,18 @@ func notifyRun(tx *state.Tx, job *state.Job) {
 	default:
 		return
 	}
+	result, made := resultEvent(tx, job)
+	if result != "" {
+		event = result
+	}
 	n := state.Notice{ID: state.NoticeID(event, job.Customer, job.ID, 0), Customer: job.Customer,
 		Event: event, Subject: job.ID, Scraper: job.Scraper, Message: job.Message,
 		Pages: job.Pages, Items: job.Items, Errors: job.Errors, Micros: job.Charged}
 	if scraper := tx.Scraper(job.Scraper); scraper != nil {
 		n.Name = scraper.Spec.Name
+	}
+	if made != nil {
+		n.Name = made.Name
 	}
 	notify(tx, n)
 }

@@ -16,7 +16,7 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	group := state.Group{ID: p.ID, Customer: p.Customer, CreatedAt: tx.Now}
 	count := 0 // of a new one: how many there are
 	if p.Create {
-		count = len(tx.Groups(p.Customer))
+		count = tx.OwnGroups(p.Customer)
 		if count >= maxGroups {
 			return state.Group{},
 				fault.New(fault.LimitReached, "a customer has at most %d groups", maxGroups)
@@ -29,6 +29,9 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 		if known == nil || known.Customer != p.Customer {
 			return state.Group{}, fault.Invalid(fault.NotFound, "id", "no group has this id")
 		}
+		if !known.Of.IsZero() {
+			return state.Group{}, errInternal("id")
+		}
 		group = *known
 	}
 	if other := tx.GroupByName(p.Customer, p.Name); other != nil && other.ID != p.ID {
@@ -38,9 +41,10 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	group.ShouldMatchProducts, group.UpdatedAt = p.ShouldMatchProducts, tx.Now
 	group.Retention, group.Zone = p.Retention, p.Zone
 	tx.PutGroup(&group)
+	renameSiblings(tx, &group)
 	arrangeGroup(tx, &group)
 	if p.Create {
-		notifyNear(tx, p.Customer, p.Cap, count, len(tx.Groups(p.Customer)))
+		notifyNear(tx, p.Customer, p.Cap, count, tx.OwnGroups(p.Customer))
 	}
 	return group, nil
 }
@@ -67,7 +71,9 @@ func saveNew(tx *state.Tx, scraper *state.Scraper, p *command.PutScraperPayload)
 // countScrapers counts a customer's.
 func countScrapers(tx *state.Tx, customer string) (count int) {
 	for _, group := range tx.Groups(customer) {
-		count += group.Scrapers
+		if group.Of.IsZero() {
+			count += group.Scrapers
+		}
 	}
 	return count
 }
@@ -113,6 +119,9 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 		if known == nil || known.Customer != p.Customer {
 			return scraper, fault.Invalid(fault.NotFound, "id", "no scraper has this id")
 		}
+		if tx.Internal(known) {
+			return scraper, errInternal("id")
+		}
 		scraper = *known
 	}
 	if full(tx, p, &scraper.Spec) {
@@ -121,6 +130,8 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 	}
 	if group := tx.Group(p.Group); group == nil || group.Customer != p.Customer {
 		return scraper, fault.Invalid(fault.GroupNotFound, "groupRef", "no group has this id")
+	} else if !group.Of.IsZero() {
+		return scraper, errInternal("groupRef")
 	}
 	if other := namesake(tx, p); other != nil && other.ID != p.ID {
 		return scraper, fault.Invalid(fault.NameTaken, "name", "another scraper has this name")
@@ -128,6 +139,9 @@ func checkScraper(tx *state.Tx, p *command.PutScraperPayload) (state.Scraper, er
 	if !p.Create && (scraper.Spec.Type == model.File) != (p.Spec.Type == model.File) {
 		return scraper, fault.Invalid(fault.TypeNotRunnable, "type",
 			"the scraper of an upload stays one, and no other becomes one")
+	}
+	if scraper.Group != p.Group && tx.Protects(&scraper) && scraper.Protection == nil {
+		scraper.Protection = &state.Protection{} // it stays so in another group
 	}
 	scraper.Group, scraper.Spec, scraper.UpdatedAt = p.Group, p.Spec, tx.Now
 	if p.Create {

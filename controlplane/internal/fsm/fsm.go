@@ -213,6 +213,9 @@ func registerAll(m *FSM) {
 	register(m, putSite)
 	register(m, deleteSite)
 	register(m, putUploadLimits)
+	register(m, protectGroup)
+	register(m, beginResult)
+	register(m, fixKey)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

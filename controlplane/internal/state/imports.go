@@ -24,6 +24,10 @@ type Import struct {
 	Before ids.ID `cbor:"11,keyasint,omitzero"`
 	// Advanced is when it last came on.
 	Advanced int64 `cbor:"12,keyasint"`
+	// Key is the column by which the file's rows are added to those that are there; "": they take
+	// their place. Asked is the column that the call named, where none is fixed.
+	Key   string `cbor:"13,keyasint,omitempty"`
+	Asked string `cbor:"14,keyasint,omitempty"`
 }
 
 var importsTable = define(ImportsSince, "imports",

@@ -22,13 +22,33 @@ type Group struct {
 	Retention int `cbor:"10,keyasint,omitempty" since:"2"`
 	// Zone is the time zone of its starts, "": UTC.
 	Zone string `cbor:"11,keyasint,omitempty" since:"2"`
+	// Of is the group that this one is the sibling of, zero: none. Made says how its rows are made
+	// of that group's.
+	Of   ids.ID `cbor:"12,keyasint,omitzero" since:"2"`
+	Made Made   `cbor:"13,keyasint,omitempty" since:"2"`
+	// Setup is since when the group has a matching setup, in Unix milliseconds; 0: it has none.
+	Setup int64 `cbor:"14,keyasint,omitempty" since:"2"`
 }
 
 var groupsTable = define(1, "groups",
 	index("id", true, func(g *Group) []any { return []any{g.ID} }),
-	index("name", true, func(g *Group) []any { return []any{g.Customer, g.Name} }),
+	index("name", true, (*Group).nameKey),
 	index("customer", true, func(g *Group) []any { return []any{g.Customer, g.CreatedAt, g.ID} }),
+	index("sibling", true, func(g *Group) []any {
+		if g.Of.IsZero() {
+			return nil
+		}
+		return []any{g.Of, string(g.Made)}
+	}),
 ).told((*Group).telling)
+
+// nameKey is where a name stands. That of a sibling follows its group's, and takes it from nobody.
+func (g *Group) nameKey() []any {
+	if g.Of.IsZero() {
+		return []any{g.Customer, g.Name}
+	}
+	return []any{g.Customer, g.Name, g.Of}
+}
 
 // Group is nil when there is none of that id.
 func (v *View) Group(id ids.ID) *Group { return groupsTable.first(v, "id", id) }
@@ -46,6 +66,24 @@ func (v *View) Groups(customer string) []*Group {
 // EachGroup visits all groups, by id, until visit returns false.
 func (v *View) EachGroup(visit func(*Group) bool) {
 	groupsTable.each(v, false, visit, "id_prefix")
+}
+
+// Sibling is the group whose rows are made of another one's in a way, nil when there is none.
+func (v *View) Sibling(of ids.ID, made Made) *Group {
+	return groupsTable.first(v, "sibling", of, string(made))
+}
+
+// Siblings lists the groups whose rows are made of another one's.
+func (v *View) Siblings(of ids.ID) []*Group { return groupsTable.all(v, "sibling_prefix", of) }
+
+// OwnGroups counts the customer's groups that somebody made, not the service.
+func (v *View) OwnGroups(customer string) (count int) {
+	for _, g := range v.Groups(customer) {
+		if g.Of.IsZero() {
+			count++
+		}
+	}
+	return count
 }
 
 // PutGroup adds or replaces.
@@ -69,6 +107,10 @@ type Scraper struct {
 	Content Hash `cbor:"11,keyasint,omitzero" since:"2"`
 	// Past is of the runs that have left the state, nil: none has.
 	Past *PastRuns `cbor:"12,keyasint,omitempty" since:"2"`
+	// Filled says that a file of it was imported: it has had rows.
+	Filled bool `cbor:"13,keyasint,omitempty" since:"2"`
+	// Protection is how its files add to each other. Nil: it is its group's to say (Protects).
+	Protection *Protection `cbor:"14,keyasint,omitempty" since:"2"`
 }
 
 var scrapersTable = define(1, "scrapers",
@@ -115,11 +157,15 @@ func (v *View) shown(s *Scraper) *Scraper {
 	return s
 }
 
-// Scrapers visits a customer's scrapers, newest first, until visit returns false. It merges those
-// of its groups: an index of its own would cost each scraper 400 bytes of memory.
+// Scrapers visits a customer's scrapers, newest first, until visit returns false. Those of siblings
+// are the service's. It merges those of its groups: an index of its own would cost each scraper 400
+// bytes of memory.
 func (v *View) Scrapers(customer string, visit func(*Scraper) bool) {
 	var newest queue
 	for _, g := range v.Groups(customer) {
+		if !g.Of.IsZero() {
+			continue
+		}
 		newest.add(scrapersTable.backwards(v, "group_prefix", g.ID))
 	}
 	for len(newest) > 0 && visit(newest[0].next) {

@@ -1,0 +1,163 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const (
+	mergePatience  = 55 * time.Second // for a merge's end (decision 68)
+	mergeTimeout   = 70 * time.Second
+	mergeGoneEvery = time.Second // a caller that waits is looked for
+)
+
+type mergeRequest struct {
+	Group ids.ID   `path:"id"`
+	Runs  []string `query:"scraperJobStatusIds" required:"true" min:"1" max:"100" each:"pattern=^[0-9a-fA-F]{24}$ code=invalid_id" doc:"The runs, each of another scraper of the group; repeated. Rows of the first stand."`
+}
+
+// Merged answers a merge.
+type Merged struct {
+	MergedItems *uint64 `json:"mergedItems" doc:"Rows that it made; null while it goes on"`
+	JobID       ids.ID  `json:"jobId" doc:"Its run, which is RUNNING while it goes on"`
+}
+
+// merge is PUT /api/scraper/data/group/{id}/merge.
+func (r Resource) merge() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_merge_runs", Routes: operation.Routes("PUT /api/scraper/data/group/{id}/merge"),
+		Group: group, Summary: "Merges the rows of a group's runs by their title",
+		Description: "A title is a stable identifier, such as a barcode. Titles are compared " +
+			"without the spaces around them; a number is the text that it is. Rows of one title " +
+			"in two runs or more become one row. It has the fields of the run that was named " +
+			"first, and from the others those that are missing, null or empty there. Of several " +
+			"rows of a title in one run the first counts. Taken is the latest COMPLETED run of " +
+			"each scraper of the group; others are passed over. The rows are those of a group of " +
+			"the same name with _enriched behind it. That group counts towards no limit, and has " +
+			"enrichedOf in the list. A new merge replaces the rows of the last one; while one " +
+			"goes on there is no other. The call waits for 55 s, then answers 202 with the run; " +
+			"the same Idempotency-Key waits again. A merge that makes no row is 422, and the " +
+			"rows of the last one stay.",
+		Access: auth.Write, Agents: operation.Sets, Feature: plans.DataEnrichment,
+		Rate: limits.Merge, Idempotency: operation.Required, Later: true, Timeout: mergeTimeout,
+		Errors: []fault.Code{fault.NotFound, fault.NothingMerged, fault.AlreadyRunning,
+			fault.IngestCapacity, fault.IngestCapacityGlobal, fault.OutOfSpace},
+	}, func(ctx context.Context, from *operation.Caller, in *mergeRequest) (Merged, error) {
+		base, err := ownership.Group(from.View, from.Customer, in.Group, "id")
+		if err != nil {
+			return Merged{}, err
+		}
+		runs, err := r.latest(ctx, from.View, base, in.Runs)
+		if err != nil {
+			return Merged{}, err
+		}
+		claim := from.View.Claim(from.Customer, from.Call.Operation, from.Call.Key)
+		if len(runs) < 2 && (claim == nil || !claim.Done) { // a repeat waits for its merge
+			return Merged{}, fault.New(fault.NothingMerged, "the latest COMPLETED runs of two "+
+				"scrapers of the group are needed, and %d were named", len(runs))
+		}
+		begun, err := client.Do(ctx, r.Client, client.BeginResult{Job: r.IDs.New(),
+			Customer: from.Customer, Group: base.ID, Made: client.Enriched, Kind: work.Merge,
+			NewGroup: r.IDs.New(), NewScraper: r.IDs.New(),
+			Args: client.AppendMerge(nil, runs)}, from.Call)
+		if err != nil {
+			return Merged{}, err
+		}
+		from.Job = begun.Job
+		return r.awaitMerge(ctx, from, begun.Job)
+	})
+}
+
+// latest are those of the runs that are the latest COMPLETED ones of the group's scrapers.
+func (r Resource) latest(ctx context.Context, view *client.View, base *client.Group,
+	named []string) (taken []ids.ID, err error) {
+	seen := map[ids.ID]bool{}
+	for _, text := range named {
+		id, err := ids.Parse(text)
+		if err != nil { // the declaration's pattern lets none through
+			return nil, fault.Invalid(fault.InvalidID, "scraperJobStatusIds", "%v", err)
+		}
+		job, err := r.History.Run(ctx, view, id)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", id, err)
+		}
+		if job == nil || job.Customer != base.Customer || job.Group != base.ID || job.Trial() ||
+			job.State != model.Completed || seen[job.Scraper] {
+			continue
+		}
+		newest, err := r.latestCompleted(ctx, view, job.Scraper)
+		if err != nil {
+			return nil, err
+		}
+		if newest == id && view.Scraper(job.Scraper) != nil {
+			seen[job.Scraper] = true
+			taken = append(taken, id)
+		}
+	}
+	return taken, nil
+}
+
+// latestCompleted is a scraper's newest run that is COMPLETED and has its rows, zero: none.
+func (r Resource) latestCompleted(ctx context.Context, view *client.View, scraper ids.ID) (
+	newest ids.ID, err error) {
+	err = r.History.ScraperRuns(ctx, view, scraper, func(job *client.Job) bool {
+		if job.State == model.Completed && view.DeletedRun(job.ID) == nil {
+			newest = job.ID
+		}
+		return newest.IsZero()
+	})
+	if err != nil {
+		return newest, fmt.Errorf("runs of scraper %s: %w", scraper, err)
+	}
+	return newest, nil
+}
+
+// awaitMerge waits for the end of a merge, and answers how many rows it has made.
+func (r Resource) awaitMerge(ctx context.Context, from *operation.Caller, id ids.ID) (Merged,
+	error) {
+	enough := r.Clock.After(mergePatience)
+	for {
+		view := r.Client.View()
+		job, changed := view.WatchJob(id)
+		if job == nil { // it is history, or not known here yet
+			var err error
+			if job, err = r.History.Run(ctx, view, id); err != nil {
+				return Merged{}, fmt.Errorf("run %s: %w", id, err)
+			}
+		}
+		switch {
+		case job == nil:
+			return Merged{}, fault.New(fault.Unavailable, "the merge is not known here yet")
+		case job.State == model.Completed:
+			return Merged{MergedItems: &job.Items, JobID: id}, nil
+		case job.State == model.Failed:
+			return Merged{}, fault.New(fault.NothingMerged, "%s", job.Message)
+		case job.State.Final():
+			return Merged{}, fault.New(fault.NothingMerged, "the merge was stopped")
+		}
+		select {
+		case <-changed:
+		case <-r.Clock.After(mergeGoneEvery):
+			if from.Gone() {
+				return Merged{}, operation.ErrGone
+			}
+		case <-enough:
+			from.Later = true
+			return Merged{JobID: id}, nil
+		case <-ctx.Done():
+			return Merged{}, ctx.Err()
+		}
+	}
+}

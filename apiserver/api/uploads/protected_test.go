@@ -1,0 +1,119 @@
+package uploads_test
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/ingest"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// adds imports a file that is added to others, however many steps that takes.
+func (r *rig) adds(t *testing.T, job string) {
+	t.Helper()
+	id, err := ids.Parse(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind := ingest.Import(ingest.ImportConfig{Client: r.Client, Store: r.store,
+		History: client.NewHistory(r.store), Files: r.blobs, IDs: r.IDs, Clock: r.Clock,
+		Dir: t.TempDir()})
+	item := work.Item{ID: id, Customer: "alice"}
+	for range 5 {
+		outcome, err := kind.Step(t.Context(), item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Progress = outcome.Progress; outcome.End == work.Ended {
+			r.Clock.Advance(1e9)
+			return
+		}
+	}
+	t.Fatal("it does not end")
+}
+
+// The key column is chosen in the order of specification 4.9, and stays as it was chosen first.
+func TestKeyColumns(t *testing.T) {
+	for name, c := range map[string]struct {
+		stored, matched, query string
+		used, code             string
+	}{
+		"matched first":       {`{"id":"1","EAN":"2","m":"3"}`, "m", "&keyColumn=id", "m", ""},
+		"EAN before id":       {`{"id":"1","EAN":"2"}`, "", "", "EAN", ""},
+		"in any case":         {`{"gTiN":"1","x":"2"}`, "", "&keyColumn=x", "gTiN", ""},
+		"EAN13":               {`{"ean13":"1"}`, "", "", "ean13", ""},
+		"barcode":             {`{"BARCODE":"1","url":"2"}`, "", "", "BARCODE", ""},
+		"sku":                 {`{"sku":"1","mpn":"2"}`, "", "", "sku", ""},
+		"mpn":                 {`{"mpn":"1","product_id":"2"}`, "", "", "mpn", ""},
+		"product_id":          {`{"Product_ID":"1","id":"2"}`, "", "", "Product_ID", ""},
+		"id":                  {`{"ID":"1","url":"2"}`, "", "", "ID", ""},
+		"url":                 {`{"URL":"1"}`, "", "", "URL", ""},
+		"the query":           {`{"k":"1"}`, "", "&keyColumn=k", "k", ""},
+		"none":                {`{"k":"1"}`, "", "", "", "KEY_COLUMN_REQUIRED"},
+		"not a column":        {`{"k":"1"}`, "", "&keyColumn=K", "", "KEY_COLUMN_INVALID"},
+		"one of the server's": {`{"k":"1"}`, "", "&keyColumn=_jobId", "", "KEY_COLUMN_INVALID"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t)
+			scraper, _ := r.file(t, "file", c.stored)
+			id, err := ids.Parse(scraper)
+			if err != nil {
+				t.Fatal(err)
+			}
+			protect := client.ProtectGroup{Group: r.group}
+			if c.matched != "" {
+				protect.Columns = []client.KeyColumn{{Scraper: id, Column: c.matched}}
+			}
+			r.Client.Must(t, protect)
+			send := next(scraper, "format=jsonl"+c.query, jsonl, c.stored)
+			check := next(scraper, "format=jsonl&check=true"+c.query, jsonl, "")
+			if check.Status = 204; c.code != "" {
+				r.Run(t, refused("check", check, 400, c.code), refused("send", send, 400, c.code))
+				if r.files(t) != 0 {
+					t.Error("a refused file is kept")
+				}
+				return
+			}
+			send.Has = map[string]any{"keyColumnUsed": c.used}
+			r.Run(t, check)
+			r.adds(t, r.Call(t, send).Text("jobId"))
+			again := next(scraper, "format=jsonl&keyColumn=other", jsonl, c.stored)
+			again.Has = send.Has // once fixed, another one is ignored
+			r.Run(t, again)
+		})
+	}
+}
+
+// A protected scraper shows all its rows as those of its last run, and each has its receipt. Its
+// uploads wait for one another as spreadsheets do, whatever it is to keep.
+func TestProtectedRowsAreRead(t *testing.T) {
+	r := start(t)
+	scraper, first := r.file(t, "file", `{"id":"1","a":"x"}`)
+	r.Client.Must(t, client.ProtectGroup{Group: r.group})
+	r.rows(t, "isLastRun=true", "x")
+	before := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/data/group/" + r.group.String()}).Text("content.0._rowId")
+	sent := r.Call(t, next(scraper, "format=jsonl", jsonl, `{"id":"2","a":"y"}`)).Text("jobId")
+	id, err := ids.Parse(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known := r.Client.View().Import(id); !known.Heavy || known.Key != "id" {
+		t.Errorf("%+v", known)
+	}
+	r.adds(t, sent)
+	r.rows(t, "", "x", "y")
+	r.rows(t, "isLastRun=true", "x", "y")
+	rows := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+		Do:  "GET /api/scraper/data/group/" + r.group.String() + "?sort=a",
+		Has: map[string]any{"content.0._rowId": before, "content.0._jobId": first}})
+	for _, row := range []string{before, rows.Text("content.1._rowId")} {
+		r.Run(t, apitest.Scenario{Name: "receipt", As: apitest.User, Status: 200,
+			Do: "GET /api/scraper/data/" + row + "/receipt"})
+	}
+	r.Run(t, apitest.Scenario{Name: "history", As: apitest.User, Status: 200,
+		Do: "GET /api/scraper/load-history", Has: map[string]any{"totalElements": 2,
+			"content.0.itemsQuantity": 2, "content.0.state": "COMPLETED"}})
+}

@@ -1,0 +1,321 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/upload"
+)
+
+// protectedLate is why an upload fails that began to replace rows before its scraper was protected.
+const protectedLate = "the scraper was protected meanwhile; send the file again"
+
+// changedMeanwhile is why an upload fails whose base is not what it was.
+const changedMeanwhile = "rows of the scraper were deleted meanwhile; send the file again"
+
+// errNoted ends a step that has noted which runs a file's rows are added to.
+var errNoted = errors.New("the runs are noted")
+
+// keyed says whether the file's rows are added to those that are there. A scraper that was
+// protected after the upload began gets its key column here.
+func (i *importing) keyed(ctx context.Context) (bool, error) {
+	view := i.Client.View()
+	scraper := view.Scraper(i.job.Scraper)
+	if i.known.Key != "" || scraper == nil || !view.Protects(scraper) {
+		return i.known.Key != "", nil
+	}
+	begun, err := i.has(ctx, model.Unit{})
+	if err != nil {
+		return false, err
+	}
+	if begun {
+		return false, &upload.Refusal{Reason: protectedLate}
+	}
+	column, err := client.KeyColumnOf(ctx, i.Store, view, scraper, i.known.Asked)
+	switch fault.CodeOf(err) {
+	case "":
+	case fault.KeyColumnRequired, fault.KeyColumnInvalid:
+		return false, &upload.Refusal{Reason: "the scraper was protected while the file waited, " +
+			"and no column tells its rows apart (KEY_COLUMN_REQUIRED)"}
+	default:
+		return false, err
+	}
+	if _, err := client.Do(ctx, i.Client, client.FixKey{Job: i.job.ID, Column: column},
+		nil); err != nil {
+		return false, err
+	}
+	if view, err = i.Client.Fresh(ctx); err != nil {
+		return false, err
+	}
+	if i.known = view.Import(i.job.ID); i.known == nil || i.known.Ended != 0 {
+		return false, errStopped
+	}
+	return i.known.Key != "", nil
+}
+
+// appendFile makes the rows of a protected scraper's run. Those that are there come first, filled
+// by the file's rows of equal keys, then those of new keys. All are stored under the new run, which
+// takes the place of those before with one step. Rows that were there keep their ids. Which runs
+// they are of is noted first, so that a repeat makes the same batches.
+func (i *importing) appendFile(ctx context.Context) error {
+	base, err := i.base(ctx)
+	if err != nil {
+		return err
+	}
+	byKey, err := newSorter(i.Dir, mergeMemory, mergeDisk)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = byKey.Close() }() // it was read
+	inOrder, err := newSorter(i.Dir, mergeMemory, mergeDisk)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = inOrder.Close() }() // it was read
+	a := &appending{importing: i, byKey: byKey, inOrder: inOrder}
+	ended := false
+	if err := i.eachRow(ctx, a.addRow, func() error { ended = true; return nil }); err != nil ||
+		!ended { // the file is gone, and all is stored
+		return err
+	}
+	switch {
+	case a.read == 0:
+		return upload.Nothing()
+	case !a.has:
+		return &upload.Refusal{Reason: fmt.Sprintf("the file has no value in the key column %.300q "+
+			"(KEY_COLUMN_MISSING)", i.known.Key)}
+	}
+	if err := a.addStored(ctx, base); err != nil {
+		return err
+	}
+	if err := byKey.Each(a.join); err != nil {
+		return err
+	}
+	if err := a.endKey(); err != nil {
+		return err
+	}
+	if err := inOrder.Each(func(_ string, place uint32, doc []byte) error {
+		if place == newRow {
+			return i.add(ctx, doc)
+		}
+		return i.carry(ctx, doc)
+	}); err != nil {
+		return err
+	}
+	return i.flush(ctx)
+}
+
+// base are the runs to whose rows the file's are added.
+func (i *importing) base(ctx context.Context) ([]ids.ID, error) {
+	if len(i.item.Progress) > 0 {
+		return client.ReadMerge(i.item.Progress[1:])
+	}
+	view := i.Client.View()
+	scope := client.Shown(view, i.job.Group, i.job.Scraper)
+	held, err := i.Store.Holding(ctx, scope, client.MaxHidden)
+	if err != nil {
+		return nil, err
+	}
+	if len(held) == client.MaxHidden {
+		return nil, &upload.Refusal{Reason: fmt.Sprintf("the scraper has rows of %d runs or more; "+
+			"delete those of some", client.MaxHidden)}
+	}
+	slices.SortFunc(held, func(a, b ids.ID) int { return bytes.Compare(a[:], b[:]) })
+	i.progress = client.AppendMerge([]byte{1}, held) // one byte says that it is noted
+	return nil, errNoted
+}
+
+// The places of rows in the sorters.
+const (
+	fromFile, stored = 0, 1 // by key: a file's row comes before those that it fills
+	carriedRow       = 0    // in order
+	newRow           = 1
+)
+
+// appending joins a file's rows with those that are there.
+type appending struct {
+	*importing
+	byKey, inOrder *sorter
+
+	read uint64 // rows of the file
+	has  bool   // the file has the key column
+	rows uint64 // that are there
+
+	key   string
+	given []byte // the file's row of the key, with its number; nil: there is none
+	met   bool   // a row of the key is there
+}
+
+// numbered is a row behind its number.
+func numbered(n uint64, doc []byte) []byte {
+	return append(binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(doc)), n), doc...)
+}
+
+// addRow takes a row of the file. Without a key it is passed over.
+func (a *appending) addRow(row upload.Row) error {
+	n := a.read
+	a.read++
+	for _, cell := range row {
+		if cell.Name == a.known.Key {
+			a.has = true
+			if key := strings.TrimSpace(cell.Text); key != "" {
+				return a.byKey.Add(key, fromFile, numbered(n, row.AppendJSON(nil)))
+			}
+		}
+	}
+	return nil
+}
+
+// addStored takes the rows of the base.
+func (a *appending) addStored(ctx context.Context, base []ids.ID) error {
+	view := a.Client.View()
+	scope := client.Shown(view, a.job.Group, a.job.Scraper)
+	if scope.Jobs = base; base == nil {
+		scope.Jobs = []ids.ID{}
+	}
+	want := uint64(0)
+	for _, run := range base {
+		sum, err := a.Store.Recount(ctx, run)
+		if err != nil {
+			return err
+		}
+		want += sum.Items
+	}
+	err := a.eachStored(ctx, scope, func(doc []byte) error {
+		key, err := textOf(doc, a.known.Key)
+		if err != nil {
+			return fmt.Errorf("a stored row: %w", err)
+		}
+		n := a.rows
+		a.rows++
+		if key == "" {
+			return a.emit(n, carriedRow, doc)
+		}
+		return a.byKey.Add(key, stored, numbered(n, doc))
+	})
+	if err == nil && a.rows != want {
+		err = &upload.Refusal{Reason: changedMeanwhile}
+	}
+	return err
+}
+
+// eachStored visits the documents of a scope while the run is wanted.
+func (i *importing) eachStored(ctx context.Context, scope rowstore.Scope,
+	visit func(doc []byte) error) error {
+	upto, err := i.Store.Horizon(ctx)
+	if err != nil {
+		return err
+	}
+	q := rowstore.ScanQuery{Scope: scope, Upto: upto, Limit: scannedRows, Bytes: scannedBytes}
+	for q.After < upto {
+		if err := i.open(); err != nil {
+			return err
+		}
+		docs, last, err := i.Store.Scan(ctx, q)
+		if err != nil {
+			return err
+		}
+		for _, doc := range docs {
+			if err := visit(doc); err != nil {
+				return err
+			}
+		}
+		q.After = last
+	}
+	return nil
+}
+
+// emit puts a row where its number has it.
+func (a *appending) emit(n uint64, place uint32, doc []byte) error {
+	return a.inOrder.Add(string(binary.BigEndian.AppendUint64(nil, n)), place, doc)
+}
+
+// join takes the rows of a key: the file's ones first, of which the first stands.
+func (a *appending) join(key string, place uint32, row []byte) error {
+	if key != a.key {
+		if err := a.endKey(); err != nil {
+			return err
+		}
+		a.key = key
+	}
+	if place == fromFile {
+		if a.given == nil {
+			a.given = row
+		}
+		return nil
+	}
+	a.met = true
+	n, doc := binary.BigEndian.Uint64(row), row[8:]
+	if a.given != nil {
+		filled, err := fillRow(doc, a.given[8:])
+		if err != nil {
+			return err
+		}
+		doc = filled
+	}
+	return a.emit(n, carriedRow, doc)
+}
+
+// endKey adds the file's row of a key that is new.
+func (a *appending) endKey() error {
+	given, met := a.given, a.met
+	a.given, a.met = nil, false
+	if given == nil || met {
+		return nil
+	}
+	return a.emit(a.rows+binary.BigEndian.Uint64(given), newRow, given[8:])
+}
+
+// fillRow is a stored document with what a row has that is missing there, or empty. What is there
+// stays as it is, and the server's members stay behind.
+func fillRow(doc, row []byte) ([]byte, error) {
+	var names, servers []string
+	values := map[string]json.RawMessage{}
+	err := eachField(doc, func(name string, value json.RawMessage) error {
+		values[name] = slices.Clone(value)
+		if strings.HasPrefix(name, "_") {
+			servers = append(servers, name)
+		} else {
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("a stored row: %w", err)
+	}
+	changed := false
+	err = eachField(row, func(name string, value json.RawMessage) error {
+		known, has := values[name]
+		if has && !isEmpty(known) {
+			return nil
+		}
+		if changed = true; !has {
+			names = append(names, name)
+		}
+		values[name] = slices.Clone(value)
+		return nil
+	})
+	if err != nil || !changed {
+		return doc, err
+	}
+	filled := appendObject(nil, append(names, servers...), values)
+	if len(names) > upload.MaxColumns || len(filled) > upload.MaxRow+serverBytes {
+		return nil, &upload.Refusal{Reason: fmt.Sprintf("a row would have more than %d columns, or "+
+			"%d bytes, with what the file adds", upload.MaxColumns, upload.MaxRow)}
+	}
+	return filled, nil
+}
+
+// serverBytes is what the server's members of a file's row take at most.
+const serverBytes = 1_000

@@ -1,0 +1,259 @@
+package ingest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// protect has the group's uploads protected.
+func (u *uploaded) protect() {
+	u.t.Helper()
+	u.client.Must(u.t, client.ProtectGroup{Group: u.group})
+}
+
+// send begins with a file that is added by a column.
+func (u *uploaded) send(key, format, file string) ids.ID {
+	u.t.Helper()
+	begin := client.BeginImport{Job: u.ids.New(), Customer: "ann", Scraper: u.scraper,
+		Format: format, Bytes: int64(len(file)), Key: key}
+	if _, err := u.blobs.Put(u.t.Context(), keyOf("ann", begin.Job),
+		strings.NewReader(file)); err != nil {
+		u.t.Fatal(err)
+	}
+	u.client.Must(u.t, begin)
+	u.clock.Advance(time.Second)
+	return begin.Job
+}
+
+// steps takes an upload to its end, however often point panics.
+func (u *uploaded) steps(job ids.ID) *client.Job {
+	u.t.Helper()
+	var progress []byte
+	for range 20 {
+		outcome, died := u.stepOn(job, progress)
+		if died {
+			u.point = func(string) {}
+			continue
+		}
+		if outcome.End == work.Ended {
+			return u.client.View().Job(job)
+		}
+		progress = outcome.Progress
+	}
+	u.t.Fatal("it does not end")
+	return nil
+}
+
+func (u *uploaded) stepOn(job ids.ID, progress []byte) (outcome work.Outcome, died bool) {
+	u.t.Helper()
+	defer func() {
+		if value := recover(); value != nil {
+			died = true
+		}
+	}()
+	kind := Import(ImportConfig{Client: u.client, Store: u.store,
+		History: client.NewHistory(u.store), Files: u.blobs, IDs: u.ids, Clock: u.clock,
+		Dir: u.t.TempDir(), Point: u.point})
+	outcome, err := kind.Step(u.t.Context(), work.Item{ID: job, Customer: "ann",
+		Progress: progress})
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	return outcome, false
+}
+
+// documents are the scraper's rows in their order.
+func (u *uploaded) documents() (rows, rowIDs []string) {
+	u.t.Helper()
+	scope := client.Shown(u.client.View(), u.group, u.scraper)
+	for q := (rowstore.ScanQuery{Scope: scope, Upto: 1 << 62, Limit: 1000}); q.After < q.Upto; {
+		docs, last, err := u.store.Scan(u.t.Context(), q)
+		if err != nil {
+			u.t.Fatal(err)
+		}
+		for _, doc := range docs {
+			text, _, _ := strings.Cut(string(doc), `,"_scrapedAt"`)
+			rows = append(rows, text+"}")
+			id, err := textOf(doc, "_rowId")
+			if err != nil {
+				u.t.Fatal(err)
+			}
+			rowIDs = append(rowIDs, id)
+		}
+		q.After = last
+	}
+	return rows, rowIDs
+}
+
+// Each sentence of specification 4.9 on protected uploads that speaks of rows is a row here.
+func TestProtectedUploads(t *testing.T) {
+	const before = "EAN,a,b\n1,x,\n2,,y\n,keyless,\n"
+	stored := []string{`{"EAN":"1","a":"x"}`, `{"EAN":"2","b":"y"}`, `{"a":"keyless"}`}
+	for name, c := range map[string]struct {
+		format, file string
+		want         []string
+		ends         string // of the message, "": it is complete
+	}{
+		"a new key adds a row": {"csv", "EAN,a\n3,z\n",
+			append(slices.Clone(stored), `{"EAN":"3","a":"z"}`), ""},
+		"an existing key gets empty cells filled": {"csv", "EAN,b\n1,new\n",
+			[]string{`{"EAN":"1","a":"x","b":"new"}`, stored[1], stored[2]}, ""},
+		"an existing key gets new columns": {"csv", "EAN,c\n2,new\n",
+			[]string{stored[0], `{"EAN":"2","b":"y","c":"new"}`, stored[2]}, ""},
+		"existing values are never changed": {"csv", "EAN,a\n1,other\n", stored, ""},
+		"rows absent from the file stay":    {"csv", "EAN,a\n1,x\n", stored, ""},
+		"an empty key is skipped":           {"csv", "EAN,a\n,other\n1,x\n", stored, ""},
+		"a duplicate key uses the first row": {"csv", "EAN,a\n3,first\n3,second\n",
+			append(slices.Clone(stored), `{"EAN":"3","a":"first"}`), ""},
+		"a duplicate key fills from the first row": {"csv", "EAN,b,c\n1,,\n1,late,late\n", stored,
+			""},
+		"keys are compared after trimming": {"csv", "EAN,b\n\" 1 \",new\n",
+			[]string{`{"EAN":"1","a":"x","b":"new"}`, stored[1], stored[2]}, ""},
+		"keys are compared exactly": {"csv", "EAN,b\n01,new\n",
+			append(slices.Clone(stored), `{"EAN":"01","b":"new"}`), ""},
+		"json lines": {"jsonl", `{"EAN":2,"a":"new"}`,
+			[]string{stored[0], `{"EAN":"2","b":"y","a":"new"}`, stored[2]}, ""},
+		"the key column is missing": {"csv", "ean,a\n1,x\n", stored, "(KEY_COLUMN_MISSING)"},
+		"the file has no rows": {"csv", "EAN,a\n", stored,
+			"the file has no data rows"},
+		"the file cannot be read": {"jsonl", "{", stored, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachStore(t, func(t *testing.T, start starter) {
+				u := start(t)
+				first := u.whole("csv", before)
+				_, ids := u.documents()
+				u.protect()
+				job := u.steps(u.send("EAN", c.format, c.file))
+				got, now := u.documents()
+				if !slices.Equal(got, c.want) {
+					t.Errorf("%s", got)
+				}
+				if !slices.Equal(now[:len(ids)], ids) {
+					t.Errorf("ids were %v and are %v", ids, now)
+				}
+				failed := job.State == model.Failed
+				if !strings.HasSuffix(job.Message, c.ends) ||
+					failed != (c.ends != "" || name == "the file cannot be read") {
+					t.Errorf("%+v", job)
+				}
+				protection := u.client.View().Scraper(u.scraper).Protection
+				if protection.Key != "EAN" || !failed && (protection.Run != job.ID ||
+					job.Items != uint64(len(c.want))) {
+					t.Errorf("%+v after %v and %s", protection, job, first)
+				}
+			})
+		})
+	}
+}
+
+// Killed at any point, a file is added once. One after the other add up, and a stopped one leaves
+// what is there.
+func TestProtectedUploadIsKilled(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		for _, at := range []string{"work.import.before_put", "work.import.after_put",
+			"work.import.after_seal", "work.import.after_end"} {
+			for nth := range 2 {
+				t.Run(fmt.Sprint(at, nth), func(t *testing.T) {
+					u := start(t)
+					var file strings.Builder
+					for n := range importedRows + 10 {
+						fmt.Fprintf(&file, `{"id":"%d","a":""}`+"\n", n)
+					}
+					u.whole("jsonl", file.String())
+					u.protect()
+					file.Reset()
+					for n := range importedRows + 10 {
+						fmt.Fprintf(&file, `{"id":"%d","a":"1"}`+"\n", n+10)
+					}
+					job, seen := u.send("id", "jsonl", file.String()), 0
+					u.point = func(name string) {
+						if name == at {
+							if seen++; seen > nth {
+								panic(name)
+							}
+						}
+					}
+					if ended := u.steps(job); ended.State != model.Completed {
+						t.Fatalf("%+v", ended)
+					}
+					u.steps(job) // late
+					rows, rowIDs := u.documents()
+					slices.Sort(rowIDs)
+					if len(rows) != importedRows+20 || rows[10] != `{"id":"10","a":"1"}` ||
+						rows[importedRows+19] != fmt.Sprintf(`{"id":"%d","a":"1"}`,
+							importedRows+19) || len(slices.Compact(rowIDs)) != len(rows) {
+						t.Errorf("%d rows, %s", len(rows), rows[:11])
+					}
+					stopped := u.send("", "jsonl", `{"id":"new"}`)
+					if _, died := u.stepOn(stopped, nil); died {
+						t.Fatal("it died")
+					}
+					u.client.Must(t, client.StopRun{Customer: "ann", Scraper: u.scraper})
+					u.steps(stopped)
+					u.steps(u.send("other", "jsonl", `{"id":"last","other":"x"}`))
+					if rows, _ := u.documents(); len(rows) != importedRows+21 {
+						t.Errorf("%d rows in the end", len(rows))
+					}
+				})
+			}
+		}
+	})
+}
+
+// A scraper that is protected while its file waits gets its key then. A file that finds none fails,
+// and so does one that began to replace rows before.
+func TestProtectedWhileQueued(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		for name, c := range map[string]struct {
+			before, file, asked, ends string
+			rows                      int
+		}{
+			"found":       {`{"Barcode":"1"}`, `{"Barcode":"2"}`, "", "", 2},
+			"asked":       {`{"k":"1"}`, `{"k":"2"}`, "k", "", 2},
+			"none":        {`{"k":"1"}`, `{"k":"2"}`, "", "(KEY_COLUMN_REQUIRED)", 1},
+			"not a field": {`{"k":"1"}`, `{"k":"2"}`, "z", "(KEY_COLUMN_REQUIRED)", 1},
+		} {
+			t.Run(name, func(t *testing.T) {
+				u := start(t)
+				u.whole("jsonl", c.before)
+				begin := client.BeginImport{Job: u.ids.New(), Customer: "ann", Scraper: u.scraper,
+					Format: "jsonl", Bytes: 1, Asked: c.asked}
+				if _, err := u.blobs.Put(t.Context(), keyOf("ann", begin.Job),
+					strings.NewReader(c.file)); err != nil {
+					t.Fatal(err)
+				}
+				u.client.Must(t, begin)
+				u.clock.Advance(time.Second)
+				u.protect()
+				job := u.steps(begin.Job)
+				rows, _ := u.documents()
+				if !strings.HasSuffix(job.Message, c.ends) || len(rows) != c.rows {
+					t.Errorf("%v of %+v", rows, job)
+				}
+			})
+		}
+		u := start(t)
+		u.whole("jsonl", `{"id":"1"}`)
+		job := u.upload("jsonl", `{"id":"2"}`)
+		u.point = func(name string) {
+			if name == "work.import.after_put" {
+				u.point = func(string) {}
+				u.protect()
+				panic(name)
+			}
+		}
+		if ended := u.steps(job); ended.State != model.Failed || ended.Message != protectedLate {
+			t.Errorf("%+v", ended)
+		}
+	})
+}

@@ -1,0 +1,218 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/upload"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const (
+	scannedRows  = 1_000           // of a run, that are read at a time
+	scannedBytes = 4 << 20         // of them
+	mergeMemory  = 16 << 20        // bytes of rows that are sorted at a time
+	mergeDisk    = int64(16) << 30 // bytes of sorted rows on the disk
+	mergedBytes  = upload.MaxRow   // of a row
+)
+
+// nothingMerged is why a merge fails that makes no row.
+const nothingMerged = "no row was merged: no title is in two of the runs"
+
+// Merge is how rows of several runs become those of one (decision 68). Rows of equal titles are one
+// row then: it has the fields of the first run, and of the others what is missing there. A title
+// that one run alone has makes no row. The rows are sorted by title on the disk, so that memory is
+// bounded. The same runs make the same batches, however often a step is made again.
+func Merge(config ImportConfig) work.Kind {
+	kind := config.storing(work.Merge, (*importing).merge)
+	kind.AtOnce = 1
+	return kind
+}
+
+// merge reads the rows of the item's runs, and puts what they make.
+func (i *importing) merge(ctx context.Context) error {
+	runs, err := client.ReadMerge(i.item.Args)
+	if err != nil {
+		return err
+	}
+	sorted, err := newSorter(i.Dir, mergeMemory, mergeDisk)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = sorted.Close() }() // it was read
+	for place, run := range runs {
+		if err := i.sortRun(ctx, sorted, run, uint32(place)); err != nil {
+			return err
+		}
+	}
+	merged := merging{put: func(row []byte) error { return i.add(ctx, row) }}
+	if err := sorted.Each(merged.take); err != nil {
+		return err
+	}
+	if err := merged.end(); err != nil {
+		return err
+	}
+	if err := i.flush(ctx); err != nil {
+		return err
+	}
+	if i.rows == 0 {
+		return &upload.Refusal{Reason: nothingMerged}
+	}
+	return nil
+}
+
+// sortRun reads the rows of a run that have a title.
+func (i *importing) sortRun(ctx context.Context, sorted *sorter, run ids.ID, place uint32) error {
+	view := i.Client.View()
+	job, err := i.History.Run(ctx, view, run)
+	if err != nil {
+		return err
+	}
+	if job == nil {
+		return lost(run)
+	}
+	scope := client.Shown(view, job.Group, job.Scraper)
+	scope.Jobs = []ids.ID{run}
+	rows := uint64(0)
+	err = i.eachStored(ctx, scope, func(doc []byte) error {
+		rows++
+		title, err := textOf(doc, titleField)
+		if err != nil {
+			return fmt.Errorf("a row of run %s: %w", run, err)
+		}
+		if title == "" {
+			return nil
+		}
+		return sorted.Add(title, place, doc)
+	})
+	if err != nil {
+		return err
+	}
+	return i.allRead(ctx, job, rows)
+}
+
+// open says whether the run is still wanted.
+func (i *importing) open() error {
+	if known := i.Client.View().Import(i.job.ID); known != nil && known.Ended != 0 {
+		return errStopped
+	}
+	return nil
+}
+
+// lost is why a merge fails whose runs have lost rows.
+func lost(run ids.ID) error {
+	return &upload.Refusal{Reason: fmt.Sprintf("the rows of run %s were deleted or replaced "+
+		"meanwhile; merge again", run)}
+}
+
+// allRead refuses a run of which not all rows were there to be read.
+func (i *importing) allRead(ctx context.Context, job *client.Job, rows uint64) error {
+	sum, err := i.Store.Recount(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	if sum.Items != rows {
+		return lost(job.ID)
+	}
+	return nil
+}
+
+// titleField is the field by which rows are told apart.
+const titleField = "title"
+
+// errFound ends the look for a row's field.
+var errFound = errors.New("the field is found")
+
+// textOf is the text of a field by which a row is told apart, without the spaces around it. "": it
+// has none. A number is the text that it is.
+func textOf(doc []byte, field string) (text string, err error) {
+	err = eachField(doc, func(name string, value json.RawMessage) error {
+		if name != field {
+			return nil
+		}
+		switch {
+		case value[0] == '"':
+			if err := json.Unmarshal(value, &text); err != nil {
+				return err
+			}
+		case value[0] == '-' || value[0] >= '0' && value[0] <= '9':
+			text = string(value)
+		}
+		return errFound
+	})
+	if err != nil && !errors.Is(err, errFound) {
+		return "", err
+	}
+	return strings.TrimSpace(text), nil
+}
+
+// merging makes rows of those that come sorted by title, then by run.
+type merging struct {
+	put   func(row []byte) error
+	title string
+	last  uint32 // run whose row came last
+	runs  int    // with a row of the title
+	names []string
+	row   map[string]json.RawMessage
+	size  int
+}
+
+// take takes a row. Of a run the first row of a title stands.
+func (m *merging) take(title string, run uint32, doc []byte) error {
+	if m.runs > 0 && title != m.title {
+		if err := m.end(); err != nil {
+			return err
+		}
+	}
+	if m.runs > 0 && run == m.last {
+		return nil
+	}
+	if m.runs == 0 {
+		m.title, m.names, m.row, m.size = title, m.names[:0], map[string]json.RawMessage{}, 0
+	}
+	m.runs, m.last = m.runs+1, run
+	return m.fill(doc)
+}
+
+// fill adds the fields of a row that are missing so far.
+func (m *merging) fill(doc []byte) error {
+	return eachField(doc, func(name string, value json.RawMessage) error {
+		if strings.HasPrefix(name, "_") {
+			return nil // the server's
+		}
+		known, has := m.row[name]
+		if has && !isEmpty(known) {
+			return nil
+		}
+		if !has {
+			m.names = append(m.names, name)
+			m.size += len(name)
+		}
+		m.row[name] = slices.Clone(value)
+		if m.size += len(value) - len(known); m.size > mergedBytes {
+			return &upload.Refusal{Reason: fmt.Sprintf("the row of the title %.100q has more than "+
+				"%d bytes once it is merged", m.title, mergedBytes)}
+		}
+		return nil
+	})
+}
+
+// isEmpty says whether a value is as good as none.
+func isEmpty(value json.RawMessage) bool {
+	return string(value) == "null" || string(value) == `""`
+}
+
+// end makes the row of the title at hand.
+func (m *merging) end() error {
+	runs := m.runs
+	if m.runs = 0; runs < 2 {
+		return nil
+	}
+	return m.put(appendObject(nil, m.names, m.row))
+}

@@ -1,0 +1,178 @@
+package ingest
+
+import (
+	"bufio"
+	"cmp"
+	"container/heap"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"shoal.dev/shoal/pkg/upload"
+)
+
+// sorter sorts more rows than fit into memory. Parts that fit are sorted there, and written to one
+// file. The file has no name any more: nothing is left of a process that dies. Then all parts are
+// read side by side.
+type sorter struct {
+	memory int   // bytes of rows of a part
+	disk   int64 // bytes of all parts
+
+	file   *os.File
+	parts  []part // on the disk
+	length int64  // of the file
+	rows   []sorted
+	size   int // of rows, in bytes
+}
+
+// part is where a sorted part lies in the file.
+type part struct{ from, to int64 }
+
+// sorted is a row with what it is sorted by.
+type sorted struct {
+	key   string
+	place uint32 // of its run
+	doc   []byte
+}
+
+const (
+	rowOverhead = 64       // bytes of memory of a row beside its texts
+	partBuffer  = 16 << 10 // bytes of a part that are read at a time
+)
+
+// newSorter makes one in a directory, "" for the system's.
+func newSorter(dir string, memory int, disk int64) (*sorter, error) {
+	file, err := os.CreateTemp(dir, "merge-*")
+	if err != nil {
+		return nil, fmt.Errorf("room for sorting: %w", err)
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, errors.Join(fmt.Errorf("room for sorting: %w", err), file.Close())
+	}
+	return &sorter{memory: memory, disk: disk, file: file}, nil
+}
+
+// Close gives back the disk.
+func (s *sorter) Close() error { return s.file.Close() }
+
+// Add adds a row of a run. Of equal keys those of a lower place come first, and of equal places
+// those that were added first. The row is the sorter's from then on. Its error is a Refusal where
+// the disk's bound is reached.
+func (s *sorter) Add(key string, place uint32, doc []byte) error {
+	s.rows = append(s.rows, sorted{key, place, doc})
+	if s.size += len(key) + len(doc) + rowOverhead; s.size < s.memory {
+		return nil
+	}
+	return s.spill()
+}
+
+// spill writes what is in memory, sorted.
+func (s *sorter) spill() error {
+	slices.SortStableFunc(s.rows, inOrder)
+	to := bufio.NewWriterSize(s.file, partBuffer)
+	from := s.length
+	var head []byte
+	for _, row := range s.rows {
+		head = binary.AppendUvarint(head[:0], uint64(len(row.key)))
+		head = binary.AppendUvarint(head, uint64(row.place))
+		head = binary.AppendUvarint(head, uint64(len(row.doc)))
+		s.length += int64(len(head) + len(row.key) + len(row.doc))
+		if s.length > s.disk {
+			return &upload.Refusal{Reason: "the runs are too large to be merged: together they " +
+				fmt.Sprintf("have more than %d GiB", s.disk>>30)}
+		}
+		_, _ = to.Write(head) // Flush has the error
+		_, _ = to.WriteString(row.key)
+		_, _ = to.Write(row.doc)
+	}
+	if err := to.Flush(); err != nil {
+		return fmt.Errorf("sort: %w", err)
+	}
+	s.parts = append(s.parts, part{from, s.length})
+	clear(s.rows)
+	s.rows, s.size = s.rows[:0], 0
+	return nil
+}
+
+func inOrder(a, b sorted) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.place, b.place))
+}
+
+// Each visits all rows in their order, once nothing is added any more.
+func (s *sorter) Each(visit func(key string, place uint32, doc []byte) error) error {
+	if err := s.spill(); err != nil {
+		return err
+	}
+	var all strands
+	for n, p := range s.parts {
+		one := &strand{part: n, from: bufio.NewReaderSize(io.NewSectionReader(s.file, p.from,
+			p.to-p.from), partBuffer)}
+		if more, err := one.next(); err != nil {
+			return err
+		} else if more {
+			all = append(all, one)
+		}
+	}
+	heap.Init(&all)
+	for len(all) > 0 {
+		first := all[0]
+		if err := visit(first.row.key, first.row.place, first.row.doc); err != nil {
+			return err
+		}
+		more, err := first.next()
+		if err != nil {
+			return err
+		}
+		if more {
+			heap.Fix(&all, 0)
+		} else {
+			heap.Pop(&all)
+		}
+	}
+	return nil
+}
+
+// strand reads a part.
+type strand struct {
+	part int
+	from *bufio.Reader
+	row  sorted
+}
+
+// next reads a row, and says whether there was one.
+func (s *strand) next() (more bool, err error) {
+	length, err := binary.ReadUvarint(s.from)
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	place, errPlace := binary.ReadUvarint(s.from)
+	doc, errDoc := binary.ReadUvarint(s.from)
+	if err := errors.Join(err, errPlace, errDoc); err != nil {
+		return false, fmt.Errorf("sorted rows: %w", err)
+	}
+	text := make([]byte, length+doc)
+	if _, err := io.ReadFull(s.from, text); err != nil {
+		return false, fmt.Errorf("sorted rows: %w", err)
+	}
+	s.row = sorted{string(text[:length]), uint32(place), text[length:]}
+	return true, nil
+}
+
+// strands is a heap with the first row on top. Parts were made one after the other. So the earlier
+// part has what was added first.
+type strands []*strand
+
+func (s strands) Len() int { return len(s) }
+func (s strands) Less(i, j int) bool {
+	return cmp.Or(inOrder(s[i].row, s[j].row), cmp.Compare(s[i].part, s[j].part)) < 0
+}
+func (s strands) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s *strands) Push(x any)   { *s = append(*s, x.(*strand)) }
+func (s *strands) Pop() any {
+	last := (*s)[len(*s)-1]
+	*s = (*s)[:len(*s)-1]
+	return last
+}

@@ -27,3 +27,6 @@ const (
 	MaxAllImports  = command.MaxAllImports
 	MaxHidden      = command.MaxHidden
 )
+
+// RoomForImport is by what an upload is refused as one too many. The command decides again.
+func RoomForImport(v *View, customer string) error { return command.RoomForImport(v, customer) }

@@ -131,21 +131,7 @@ func (f *file) refused(view *client.View) error {
 	if err := f.usable(view); err != nil {
 		return err
 	}
-	all, open := view.Imports(f.from.Customer), 0
-	for _, i := range all {
-		if i.Ended == 0 {
-			open++
-		}
-	}
-	switch {
-	case open >= client.MaxOpenImports || len(all) >= client.MaxImports:
-		return fault.New(fault.IngestCapacity,
-			"%d uploads of the customer are under way; try again when one has ended", open)
-	case view.OpenImports() >= client.MaxAllImports:
-		return fault.New(fault.IngestCapacityGlobal,
-			"the service has no room for more uploads at the moment; try again later")
-	}
-	return nil
+	return client.RoomForImport(view, f.from.Customer)
 }
 
 // receive is the file, once it has come whole.

@@ -12,6 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/upload"
 )
 
 // Of a body that nobody read this much is read all the same, so that its sender gets to see the
@@ -29,10 +30,13 @@ type pace struct {
 	least  int64         // at least so many bytes have come
 }
 
+// leastBytes are what a body has to bring in a second of waiting.
+const leastBytes = upload.LeastPace / 8
+
 // usualPace is the specification's rule for slow uploads: about 0.6 Mbit/s over a full minute.
 func usualPace() pace {
 	return pace{stall: 30 * time.Second, window: time.Minute,
-		least: 75_000 * 60}
+		least: leastBytes * 60}
 }
 
 // body meters the body of one request. The server streams bodies, enforces no limit, and does not
@@ -58,7 +62,7 @@ type meter struct {
 }
 
 var errTooSlow = fault.New(fault.UploadTooSlow, "the body came slower than %d bytes a second "+
-	"for a minute", 75_000)
+	"for a minute", leastBytes)
 
 // read reads within the pace.
 func (m *meter) read(from io.Reader, p []byte) (int, error) {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -114,3 +115,26 @@ func (PutUploadLimitsPayload) yields(state.Customer) {}
 
 // MessageOfImport is why an upload failed, with at most as many bytes as a run keeps.
 func MessageOfImport(text string) string { return text[:min(len(text), maxMessage)] }
+
+// MaxOpenRuns is how many runs of a customer are not closed.
+const MaxOpenRuns = 1_000
+
+// RoomForImport refuses an upload as one too many of the customer's, or of all customers'.
+func RoomForImport(v *state.View, customer string) error {
+	all, open := v.Imports(customer), 0
+	for _, i := range all {
+		if i.Ended == 0 {
+			open++
+		}
+	}
+	switch {
+	case open >= MaxOpenImports || len(all) >= MaxImports ||
+		len(v.OpenJobsOfCustomer(customer)) >= MaxOpenRuns:
+		return fault.New(fault.IngestCapacity,
+			"%d uploads of the customer are under way; try again when one has ended", open)
+	case v.OpenImports() >= MaxAllImports:
+		return fault.New(fault.IngestCapacityGlobal,
+			"the service has no room for more uploads at the moment; try again later")
+	}
+	return nil
+}

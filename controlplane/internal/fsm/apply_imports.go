@@ -92,27 +92,14 @@ func openImport(tx *state.Tx, scraper *state.Scraper, known *state.Import, item 
 // roomForImport refuses an upload that the customer, or the service, has no room for.
 func roomForImport(tx *state.Tx, customer string) error {
 	known := tx.Customer(customer)
-	all, open := tx.Imports(customer), 0
-	for _, i := range all {
-		if i.Ended == 0 {
-			open++
-		}
-	}
 	switch {
 	case known == nil || known.Blocked():
 		return fault.New(fault.CustomerBlocked, "an admin has blocked this customer: it uploads "+
 			"no files")
 	case tx.IsShort():
 		return errShort()
-	case open >= command.MaxOpenImports || len(all) >= command.MaxImports ||
-		len(tx.OpenJobsOfCustomer(customer)) >= maxOpenRuns:
-		return fault.New(fault.IngestCapacity,
-			"%d uploads of the customer are under way; try again when one has ended", open)
-	case tx.OpenImports() >= command.MaxAllImports:
-		return fault.New(fault.IngestCapacityGlobal,
-			"the service has no room for more uploads at the moment; try again later")
 	}
-	return nil
+	return command.RoomForImport(&tx.View, customer)
 }
 
 // importedScraper is the scraper of an upload, checked and not written.

@@ -32,7 +32,7 @@ func (s *Server) uploads() uploads.Resource {
 // rows is what reads rows.
 func (s *Server) rows() data.Resource {
 	c := &s.config
-	return data.Resource{Client: c.Client, Store: c.Store, IDs: c.IDs,
+	return data.Resource{Client: c.Client, Store: c.Store, Records: c.Store, IDs: c.IDs,
 		History: client.NewHistory(c.Store), Plans: s.plans, Blobs: c.Blobs, Clock: c.Clock,
 		Bodies: bodies.NewCodec(),
 		Dir:    c.DataDir, Disk: c.Disk}

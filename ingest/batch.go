@@ -7,6 +7,7 @@ import (
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
@@ -22,7 +23,8 @@ type batch struct {
 	bytes    int
 
 	writes  []rowstore.PageWrite
-	written []int // place in items of each write
+	written []int        // place in items of each write
+	sums    profile.Sums // of the page that is completed
 }
 
 // item is a message's record on its way from page to receipt. A dropped one has neither page,
@@ -117,7 +119,7 @@ func (g *Ingest) admit(ctx context.Context, b *batch) error {
 				Started: job.Started * 1000}
 			stamps[job.ID] = stamp
 		}
-		it.page = g.complete(it.page, stamp)
+		it.page = g.complete(it.page, stamp, &b.sums)
 		b.writes = append(b.writes, rowstore.PageWrite{Job: stamp, Page: it.page})
 		b.written = append(b.written, i)
 	}

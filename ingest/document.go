@@ -5,11 +5,25 @@ import (
 
 	"shoal.dev/shoal/pkg/jsontext"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
 // scrapedAtLayout is ISO 8601 in UTC with milliseconds.
 const scrapedAtLayout = "2006-01-02T15:04:05.000Z"
+
+// sumRows sums up the rows of a page before they are completed, in sums that are used again. They
+// are in the page's record: of two pages of one unit those of the record that stands count.
+func sumRows(p *model.Page, sums *profile.Sums) {
+	if len(p.Rows) == 0 {
+		return
+	}
+	sums.Reset()
+	for _, row := range p.Rows {
+		sums.Add(row)
+	}
+	p.Sums = sums.Append(nil)
+}
 
 // completeRows makes complete documents of a page's rows: the extractor's object, then the server's
 // keys. But for the row's id they are the same for all rows of the page.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -53,6 +54,29 @@ func TestCompleteRows(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A page's sums are of its rows as they came, and a page without rows has none.
+func TestSumRows(t *testing.T) {
+	p := model.Page{Rows: [][]byte{[]byte(`{"t":1}`), []byte(`{"t":null,"_x":1}`)}}
+	sumRows(&p, &profile.Sums{})
+	sums, err := profile.Decode(p.Sums)
+	if err != nil || sums.Rows != 2 || len(sums.Fields) != 1 || sums.Fields[0].Filled() != 1 {
+		t.Errorf("%+v, %v", sums, err)
+	}
+	none := model.Page{}
+	if sumRows(&none, &profile.Sums{}); none.Sums != nil {
+		t.Errorf("sums of nothing: %x", none.Sums)
+	}
+}
+
+// What a page's sums cost, and its completion beside them.
+func BenchmarkSumRows(b *testing.B) {
+	row := []byte(`{"title":"A thing","price":"12.00","sku":"A-1","inStock":true,"image":"/a.png"}`)
+	var sums profile.Sums
+	for b.Loop() {
+		sumRows(&model.Page{Rows: [][]byte{row}}, &sums)
 	}
 }
 

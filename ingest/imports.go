@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/upload"
 	"shoal.dev/shoal/pkg/work"
@@ -303,6 +304,7 @@ func (i *importing) put(ctx context.Context, batch [][]byte) error {
 	}
 	page := &model.Page{Job: i.job.ID, Unit: unit, Fetch: i.IDs.New(), Outcome: model.Delivered,
 		At: i.stamp.Started, Last: true, Rows: batch}
+	sumRows(page, &profile.Sums{})
 	completeRows(page, i.stamp)
 	for n, doc := range i.carried {
 		if doc != nil { // it has the server's keys, and keeps them

@@ -5,16 +5,19 @@ import (
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/stream"
 )
 
-// complete makes documents of a page's rows. A page that panics is stored as one that cannot be
-// read.
-func (g *Ingest) complete(p *model.Page, job rowstore.Job) *model.Page {
+// complete makes documents of a page's rows, and their sums. A page that panics is stored as one
+// that cannot be read.
+func (g *Ingest) complete(p *model.Page, job rowstore.Job,
+	sums *profile.Sums) *model.Page {
 	panicked := g.config.Reader.Run(evidence(p), func() {
 		g.config.Reading(p)
+		sumRows(p, sums)
 		completeRows(p, job)
 	})
 	if panicked != nil {

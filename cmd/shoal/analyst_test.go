@@ -215,6 +215,23 @@ func TestErrorsAreSummedUp(t *testing.T) {
 	}
 }
 
+func TestDiffShowsWhatChanged(t *testing.T) {
+	b := newShell(t)
+	got := b.shoal("diff", apitest.RunID, "66f0c2a1b7d4e8f901234568", "--by", "sku")
+	got.want(t, terminal.ExitOK, "1 added, 1 removed, 1 changed, 40 as before")
+	if want := "+ sku=d\n~ sku=a\n    price: 1 -> 9\n    note: - -> new\n- sku=b\n"; got.out != want {
+		t.Errorf("%q, want %q", got.out, want)
+	}
+	if !b.api.Asked("GET /api/scraper/data/diff?from=" + apitest.RunID +
+		"&key=sku&limit=1&to=66f0c2a1b7d4e8f901234568") {
+		t.Errorf("calls %v", b.api.Calls)
+	}
+	got = b.shoal("diff", apitest.RunID, "66f0c2a1b7d4e8f901234568", "--format", "jsonl")
+	if got.want(t, terminal.ExitOK); got.out != apitest.DiffLines {
+		t.Errorf("%q", got.out)
+	}
+}
+
 func TestRowsOfScrapersAndGroups(t *testing.T) {
 	b := newShell(t)
 	b.api.Rows = []string{`{"title":"One"}`}

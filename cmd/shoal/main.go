@@ -56,6 +56,7 @@ type grammar struct {
 	Requeue  commands.Requeue  `cmd:"" help:"Run the failed links of a run again, as an operator."`
 	Stop     commands.Stop     `cmd:"" help:"Stop a run; what it has stored stays."`
 	Rows     commands.Rows     `cmd:"" help:"Read rows: of a run, a scraper or a group."`
+	Diff     commands.Diff     `cmd:"" help:"Compare the rows of two runs of a scraper."`
 	Wallet   commands.Wallet   `cmd:"" help:"Show the wallet, or adjust one as an operator."`
 	Status   commands.Status   `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
 	Top      commands.Top      `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`

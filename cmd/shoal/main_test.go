@@ -460,7 +460,8 @@ func TestHelpTeaches(t *testing.T) {
 		"cluster nodes", "fetcher drain", "bench extract", "bench fetch", "bench cold",
 		"bench loop", "bench cluster", "bench api", "bench list",
 		"bench frontier", "bench rows", "bench raft", "bench soak",
-		"demo", "demo-web", "version", "scrape", "detect", "preview", "errors", "completion", "man",
+		"demo", "demo-web", "version", "scrape", "detect", "preview", "errors", "diff",
+		"completion", "man",
 		"scraper list", "scraper get", "scraper put", "scraper copy", "scraper delete",
 		"estimate", "group run", "group stop",
 		"group start-type", "requeue"} {

@@ -114,6 +114,8 @@ const (
 	NothingMerged         Code = "nothing_merged"
 	KeyColumnRequired     Code = "KEY_COLUMN_REQUIRED"
 	KeyColumnInvalid      Code = "KEY_COLUMN_INVALID"
+	JobNotEnded           Code = "job_not_ended"
+	RowsGone              Code = "rows_gone"
 
 	SubscriptionsNotConfigured Code = "subscriptions_not_configured"
 )
@@ -250,6 +252,8 @@ var catalog = map[Code]Entry{
 	NothingMerged:         {422, "No rows to merge"},
 	KeyColumnRequired:     {400, "No key column"},
 	KeyColumnInvalid:      {400, "No such key column"},
+	JobNotEnded:           {409, "The run has not ended"},
+	RowsGone:              {400, "The run's rows are gone"},
 
 	SubscriptionsNotConfigured: {404, "No subscriptions here"},
 

@@ -134,6 +134,9 @@ type Page struct {
 	BodyHash []byte `cbor:"22,keyasint,omitempty"`
 	// Kept is where the unit's bodies are kept; nil: nowhere.
 	Kept *KeptBody `cbor:"23,keyasint,omitempty"`
+	// Sums are what is known of the rows field by field (pkg/profile). Who stores the page makes
+	// them; on the topic there are none.
+	Sums []byte `cbor:"-"`
 }
 
 // KeptBody is where the bodies of one unit are kept: some bytes of a pack (pkg/bodies). The pack

@@ -212,6 +212,7 @@ type Record struct {
 	Bytes, Millis uint32
 	BodyHash      []byte
 	Kept          *model.KeptBody
+	Sums          []byte
 }
 
 // Scope says whose rows are read: those of the group, and of one scraper when Scraper is not zero.

@@ -25,6 +25,7 @@ const group = "Data"
 type Resource struct {
 	Client  client.Client
 	Store   rowstore.Reads
+	Records Records
 	IDs     ids.Source
 	History *client.History
 	Plans   *plans.Catalogue
@@ -50,6 +51,9 @@ func (r Resource) Operations() []*operation.Operation {
 		r.kept(),
 		r.keptFile(),
 		r.dropKept(),
+		r.diff(),
+		r.profile(),
+		r.oddities(),
 		r.receipt(),
 		r.body(),
 		r.merge(),

@@ -34,7 +34,8 @@ func TestReadsOfASharedGroup(t *testing.T) {
 		paths = append(paths, "/api/scraper/data?"+query,
 			"/api/scraper/data/export?format=csv&"+query)
 	}
-	paths = append(paths, "/api/scraper/data/group/"+group+"/download?format=csv&categories=low",
+	paths = append(paths, "/api/scraper/data/diff?from="+r.jobs[0].String()+"&to="+
+		r.jobs[2].String(), "/api/scraper/data/group/"+group+"/download?format=csv&categories=low",
 		"/api/scraper/data/group/"+group+"/download?format=jsonl",
 		"/api/scraper/data/group/"+group+"/categories")
 	read := func(as, path string, status int) apitest.Answer {

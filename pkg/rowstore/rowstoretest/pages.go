@@ -175,6 +175,7 @@ func testRecord(s *suite) {
 	p := w.Page
 	p.Final, p.BodyHash = "https://host.test/final", []byte{0, 255, 7}
 	p.Kept = &model.KeptBody{Pack: ids.ID{7}, Offset: 9, Length: 1 << 20, Days: 30}
+	p.Sums = []byte{1, 254, 0}
 	p.Tries = []model.Try{{Tier: model.Plain, Code: "blocked", Status: 403, Millis: 3},
 		{Tier: model.Super, Status: 200, Millis: 9}}
 	failed := s.errored(job, 0, 0, "timeout", 0)
@@ -185,7 +186,7 @@ func testRecord(s *suite) {
 			Detail: p.Detail, Status: p.Status, URL: p.URL, PriceRow: p.PriceRow,
 			Quantity: p.Quantity, Items: uint32(len(p.Rows)), Last: p.Last, At: p.At,
 			Final: p.Final, Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis,
-			BodyHash: p.BodyHash, Kept: p.Kept}
+			BodyHash: p.BodyHash, Kept: p.Kept, Sums: p.Sums}
 	}
 	check := func(what string, job rowstore.Job, unit model.Unit, want *rowstore.Record) {
 		s.Helper()

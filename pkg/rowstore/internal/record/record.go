@@ -31,6 +31,7 @@ type Content struct {
 	Detail string              `cbor:"12,keyasint,omitempty"`
 	Body   []byte              `cbor:"13,keyasint,omitempty"` // SHA-256
 	Kept   *model.KeptBody     `cbor:"14,keyasint,omitempty"`
+	Sums   []byte              `cbor:"15,keyasint,omitempty"` // of the rows (pkg/profile)
 }
 
 // Codec encodes contents. Its zero value is not usable.
@@ -50,7 +51,7 @@ func (c Codec) Encode(p *model.Page) ([]byte, error) {
 	encoded, err := c.mode.Marshal(utf8text.MendText(&Content{Fetch: p.Fetch, Code: p.Code,
 		Status: p.Status, URL: p.URL, Final: p.Final,
 		Tries: p.Tries, Bytes: p.Bytes, Millis: p.Millis, At: p.At, Spent: p.Spent, Next: p.Next,
-		Detail: p.Detail, Body: p.BodyHash, Kept: p.Kept}))
+		Detail: p.Detail, Body: p.BodyHash, Kept: p.Kept, Sums: p.Sums}))
 	if err != nil {
 		return nil, fmt.Errorf("encode record %v: %w", p.Unit, err)
 	}
@@ -75,6 +76,7 @@ func Decode(encoded []byte, r *rowstore.Record) (*model.Continuation, error) {
 	r.Fetch, r.Code, r.Status, r.URL, r.At = c.Fetch, c.Code, c.Status, c.URL, c.At
 	r.Detail, r.Final, r.Tries, r.BodyHash = c.Detail, c.Final, c.Tries, c.Body
 	r.Bytes, r.Millis, r.Kept = c.Bytes, c.Millis, c.Kept
+	r.Sums = c.Sums
 	return c.Next, nil
 }
 
@@ -88,7 +90,7 @@ func Receipt(p *model.Page) *model.Receipt {
 func Duplicate(p *model.Page) *model.Page {
 	copied := *p
 	copied.Outcome, copied.Code, copied.Last, copied.Spent = model.Duplicate, "", true, false
-	copied.Detail, copied.Kept = "", nil
+	copied.Detail, copied.Kept, copied.Sums = "", nil, nil
 	copied.Next, copied.Rows, copied.PriceRow, copied.Quantity = nil, nil, "", 0
 	return &copied
 }

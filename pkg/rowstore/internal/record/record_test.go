@@ -28,6 +28,7 @@ func TestEncoding(t *testing.T) {
 		Detail: "why", BodyHash: []byte{1, 2, 255},
 		Kept: &model.KeptBody{Pack: ids.ID{4}, Offset: 5, Length: 6, Days: 7,
 			From: &model.KeptFrom{Job: ids.ID{8}, Group: ids.ID{9}, Fetch: ids.ID{10}}},
+		Sums: []byte{3},
 	}
 	codec, err := NewCodec()
 	if err != nil {
@@ -62,7 +63,7 @@ func TestEncoding(t *testing.T) {
 	}
 	want := rowstore.Record{Fetch: page.Fetch, Code: "timeout", Detail: "why", Status: 503,
 		URL: page.URL, At: 8, Final: page.Final, Tries: page.Tries, Bytes: 6, Millis: 7,
-		BodyHash: page.BodyHash, Kept: page.Kept}
+		BodyHash: page.BodyHash, Kept: page.Kept, Sums: page.Sums}
 	if diff := cmp.Diff(want, got) + cmp.Diff(page.Next, next); diff != "" {
 		t.Error(diff)
 	}

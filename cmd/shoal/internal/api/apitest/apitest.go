@@ -51,6 +51,12 @@ type Server struct {
 	Source      map[string]any // what the one scraper reads; nil: lists
 }
 
+// DiffLines are what differs between any two runs, as jsonl.
+const DiffLines = `{"change":"ADDED","changed":[],"before":null,"after":{"sku":"d"}}
+{"change":"CHANGED","changed":["price","note"],"before":{"sku":"a","price":1},"after":{"sku":"a","price":9,"note":"new"}}
+{"change":"REMOVED","changed":[],"before":{"sku":"b"},"after":null}
+`
+
 // CSV is what the server exports as csv, whatever is asked.
 const CSV = "title,price\n\"One\",9\n"
 
@@ -128,6 +134,10 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if name == "GET /api/scraper/data/export" {
 		f.export(w, r)
+		return
+	}
+	if format := r.URL.Query().Get("format"); name == "GET /api/scraper/data/diff" && format != "" {
+		fmt.Fprint(w, map[string]string{"jsonl": DiffLines, "csv": CSV}[format])
 		return
 	}
 	if strings.HasSuffix(r.URL.Path, "/stream") {
@@ -213,6 +223,9 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 			f.groups = append(f.groups, saved)
 		}
 		return saved
+	case "GET /api/scraper/data/diff":
+		return map[string]any{"key": []string{"sku"}, "summary": map[string]int{"added": 1,
+			"removed": 1, "changed": 1, "unchanged": 40}}
 	case "GET /api/scraper/list":
 		return map[string]any{"items": f.Scrapers, "nextCursor": nil, "hasMore": false}
 	case "GET /api/scraper/" + ScraperID:

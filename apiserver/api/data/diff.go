@@ -1,0 +1,267 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/diff"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const (
+	// diffTime is how long a comparison may take to be made and sent.
+	diffTime = 30 * time.Minute
+	// changesAtOnce are in memory when all are sent.
+	changesAtOnce = 500
+	maxKeyFields  = 5
+)
+
+// RowChange is a row that two runs do not have alike.
+type RowChange struct {
+	Change  diff.Kind `json:"change" doc:"ADDED, REMOVED or CHANGED"`
+	Changed []string  `json:"changed" doc:"Of a row that has CHANGED: the members whose values differ"`
+	Before  *api.Row  `json:"before" doc:"The row in the run of from; null: it was ADDED"`
+	After   *api.Row  `json:"after" doc:"The row in the run of to; null: it was REMOVED"`
+}
+
+// RunDiffSummary counts the rows of two runs by what became of them.
+type RunDiffSummary struct {
+	Added     uint64 `json:"added"`
+	Removed   uint64 `json:"removed"`
+	Changed   uint64 `json:"changed"`
+	Unchanged uint64 `json:"unchanged"`
+}
+
+// RunDiff is a page of what differs between two runs.
+type RunDiff struct {
+	From       ids.ID          `json:"from" doc:"The older run"`
+	To         ids.ID          `json:"to" doc:"The newer run"`
+	Key        []string        `json:"key" doc:"The members that rows were told apart by; empty: by the address of their page and their place on it"`
+	Summary    *RunDiffSummary `json:"summary" doc:"Of all rows, with the first page; null behind it"`
+	Items      []RowChange     `json:"items"`
+	NextCursor *string         `json:"nextCursor" doc:"Null at the end"`
+	HasMore    bool            `json:"hasMore"`
+}
+
+type diffRequest struct {
+	From   ids.ID   `query:"from" required:"true" doc:"The older run"`
+	To     ids.ID   `query:"to" required:"true" doc:"The newer run, of the same scraper"`
+	Key    []string `query:"key" max:"5" each:"max=4096" doc:"Members that tell rows apart, such as sku: rows with the same values are one row. Repeated, or with commas. Rows that lack one go by position, which is the address of the page and the place on it. Unless told it is position where each page has one row. Else it is a member such as sku, ean, id or url that has another value in each row, if there is one. Of an uploaded file the position is the place in the file."`
+	Fields []string `query:"fields" max:"500" each:"max=4096" doc:"Only these members are compared; repeated, or with commas. Unless told all but the server's, which begin with _"`
+	Limit  int      `query:"limit" default:"100" min:"1" clamp:"1000"`
+	Cursor string   `query:"cursor" max:"1024" doc:"nextCursor of the page before, with otherwise equal parameters (but limit)"`
+	Format string   `query:"format" agent:"hidden" default:"json" enum:"json,csv,jsonl" doc:"json answers a page; csv and jsonl answer all that follows, and limit does not count"`
+}
+
+// diff is GET /api/scraper/data/diff.
+func (r Resource) diff() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_diff_runs", Routes: operation.Routes("GET /api/scraper/data/diff"), Group: group,
+		Summary: "Compares the rows of two runs of a scraper",
+		Description: "It answers the rows that were added, removed or changed, with what they " +
+			"were before. Both runs have ended. null counts as a member that is not there. What " +
+			"was added or changed comes in the order of the newer run, then what was removed in " +
+			"that of the older one. Beyond 200,000 rows it comes so part by part. Each page " +
+			"compares both runs anew, so a long comparison is best read as jsonl.",
+		Media:  api.ExportTypes(),
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: diffTime,
+		Errors: []fault.Code{fault.JobNotFound, fault.JobNotEnded, fault.RowsGone,
+			fault.InvalidCursor},
+	}, func(ctx context.Context, from *operation.Caller,
+		in *diffRequest) (operation.Streamed[RunDiff], error) {
+		var answer operation.Streamed[RunDiff]
+		runs, err := in.runs(ctx, r, from)
+		if err != nil {
+			return answer, err
+		}
+		var at diff.Place
+		identity := in.identity(from.Customer)
+		if in.Cursor != "" {
+			err := api.ReadCursor(in.Cursor, &at, identity...)
+			if err == nil && (at.Part < 0 || at.Done < 0) {
+				err = api.RefuseCursor()
+			}
+			if err != nil {
+				return answer, err
+			}
+		}
+		if api.Exported(in.Format) {
+			return api.Export[RowChange, RunDiff](in.Format, changesBehind(runs, at)), nil
+		}
+		page := RunDiff{From: in.From, To: in.To, Key: append([]string{}, runs.Key...),
+			Items: []RowChange{}}
+		if in.Cursor == "" {
+			sums, err := runs.Sum(ctx)
+			if err != nil {
+				return answer, err
+			}
+			page.Summary = (*RunDiffSummary)(&sums)
+		}
+		found, at, more, err := runs.Read(at).Next(ctx, in.Limit, api.PageBytes)
+		if err != nil {
+			return answer, err
+		}
+		for i := range found {
+			page.Items = append(page.Items, newRowChange(&found[i]))
+		}
+		if page.HasMore = more; more {
+			next := api.NewCursor(at, identity...)
+			page.NextCursor = &next
+		}
+		answer.Whole = page
+		return answer, nil
+	})
+}
+
+// changesBehind reads changes behind a place in parts, nil at the end.
+func changesBehind(runs diff.Runs, at diff.Place) func(ctx context.Context) ([]RowChange, error) {
+	reader, more := runs.Read(at), true
+	return func(ctx context.Context) (part []RowChange, err error) {
+		if !more {
+			return nil, nil
+		}
+		var found []diff.Change
+		if found, _, more, err = reader.Next(ctx, changesAtOnce, exportBytes); err != nil {
+			return nil, err
+		}
+		for i := range found {
+			part = append(part, newRowChange(&found[i]))
+		}
+		return part, nil
+	}
+}
+
+func newRowChange(c *diff.Change) RowChange {
+	made := RowChange{Change: c.Kind, Changed: append([]string{}, c.Fields...)}
+	if c.Before != nil {
+		before := api.Row(c.Before)
+		made.Before = &before
+	}
+	if c.After != nil {
+		after := api.Row(c.After)
+		made.After = &after
+	}
+	return made
+}
+
+// identity is what a cursor of the call is bound to.
+func (in *diffRequest) identity(customer string) []string {
+	return slices.Concat([]string{"diff", customer, in.From.String(), in.To.String()},
+		in.Key, []string{""}, in.Fields)
+}
+
+// runs are the two that are compared. The caller may read both, they have ended, and their rows are
+// there.
+func (in *diffRequest) runs(ctx context.Context, r Resource, from *operation.Caller) (diff.Runs,
+	error) {
+	runs := diff.Runs{Store: r.Store}
+	older, err := r.ended(ctx, from, in.From, "from")
+	if err != nil {
+		return runs, err
+	}
+	newer, err := r.ended(ctx, from, in.To, "to")
+	switch {
+	case err != nil:
+		return runs, err
+	case older.ID == newer.ID:
+		return runs, fault.Invalid(fault.InvalidRequest, "to", "is the same run as from")
+	case older.Scraper != newer.Scraper:
+		return runs, fault.Invalid(fault.InvalidRequest, "to", "is a run of another scraper")
+	}
+	if runs.Key, err = names(in.Key, "key", maxKeyFields); err != nil {
+		return runs, err
+	}
+	if runs.Fields, err = names(in.Fields, "fields", maxFields); err != nil {
+		return runs, err
+	}
+	runs.From, runs.To = rowsOf(from.View, older), rowsOf(from.View, newer)
+	if runs.Upto, err = r.Store.Horizon(ctx); err != nil {
+		return runs, fmt.Errorf("rows to compare: %w", err)
+	}
+	if runs.Rows, err = r.rowsThere(ctx, runs.From, older, "from"); err != nil {
+		return runs, err
+	}
+	if _, err = r.rowsThere(ctx, runs.To, newer, "to"); err != nil {
+		return runs, err
+	}
+	if runs.Key == nil {
+		key, err := runs.LikelyKey(ctx)
+		if err != nil {
+			return runs, err
+		}
+		if key != "" {
+			runs.Key = []string{key}
+		}
+	}
+	return runs, nil
+}
+
+// rowsThere is how many rows there are of a run that has ended. That they are gone is a fault: they
+// are not what a later run added.
+func (r Resource) rowsThere(ctx context.Context, scope rowstore.Scope, job *client.Job,
+	field string) (int64, error) {
+	count, err := r.Store.Count(ctx, scope, nil)
+	if err != nil {
+		return 0, fmt.Errorf("rows of run %s: %w", job.ID, err)
+	}
+	if count == 0 && job.Items > 0 {
+		return 0, rowsGone(field)
+	}
+	return count, nil
+}
+
+func rowsGone(field string) error {
+	return fault.Invalid(fault.RowsGone, field,
+		"the rows of the run were deleted, replaced or are too old")
+}
+
+// ended is a run that the caller may read and that has ended.
+func (r Resource) ended(ctx context.Context, from *operation.Caller, id ids.ID,
+	field string) (*client.Job, error) {
+	job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, id, field)
+	if err == nil && !job.Closed {
+		err = fault.Invalid(fault.JobNotEnded, field, "the run goes on: compare it when it has ended")
+	}
+	return job, err
+}
+
+// rowsOf is the scope of what may be seen of a run.
+func rowsOf(v *client.View, job *client.Job) rowstore.Scope {
+	scope := client.Shown(v, job.Group, ids.ID{})
+	scope.Jobs = []ids.ID{job.ID}
+	return scope
+}
+
+// names are the names of members in texts, each once; nil without one.
+func names(texts []string, field string, most int) ([]string, error) {
+	var found []string
+	for _, text := range texts {
+		for name := range strings.SplitSeq(text, ",") {
+			if name == "" || slices.Contains(found, name) {
+				continue
+			}
+			if !filter.IsField(name) {
+				return nil, fault.Invalid(fault.InvalidRequest, field,
+					`needs a field's name of 1 to %d bytes, without control characters, " or \`,
+					filter.MaxFieldBytes)
+			}
+			found = append(found, name)
+		}
+	}
+	if len(found) > most {
+		return nil, fault.Invalid(fault.InvalidRequest, field, "at most %d are allowed", most)
+	}
+	return found, nil
+}

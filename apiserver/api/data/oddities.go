@@ -1,0 +1,130 @@
+package data
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
+)
+
+// How far a judgement looks back.
+const (
+	// runsBack of a scraper are asked whether they may be compared with.
+	runsBack = 200
+	// pagesBack are read of more runs than are needed.
+	pagesBack = 200_000
+)
+
+// RunOddities says in what a run is unlike the runs before it.
+type RunOddities struct {
+	JobID        ids.ID      `json:"jobId"`
+	ComparedWith []ids.ID    `json:"comparedWith" doc:"The runs before it, newest first; fewer than 3 do not tell what is usual, and then nothing is odd"`
+	Oddities     []RunOddity `json:"oddities"`
+}
+
+// RunOddity is something in which a run is unlike the runs before it.
+type RunOddity struct {
+	Aspect profile.Aspect `json:"aspect" doc:"ROW_COUNT, FILL_RATE, TYPES, VALUES, TEXT_LENGTH or VARIETY"`
+	Field  string         `json:"field" scraped:"aspect" doc:"Empty of ROW_COUNT"`
+	Text   string         `json:"text" doc:"Why, in words"`
+}
+
+type odditiesRequest struct {
+	JobID ids.ID `query:"jobId" required:"true" doc:"A run that has ended"`
+}
+
+// oddities is GET /api/scraper/data/oddities.
+func (r Resource) oddities() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_find_run_oddities", Routes: operation.Routes("GET /api/scraper/data/oddities"),
+		Group: group, Summary: "Says what is odd about a run",
+		Description: "The run is compared with up to 10 runs of its scraper before it that were " +
+			"COMPLETED and whose rows are there. Told is what all of those did not have, nor " +
+			"nearly: numbers of rows, shares of rows with a value, types, values, lengths and " +
+			"varieties. It changes nothing.",
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
+		Errors: []fault.Code{fault.JobNotFound, fault.JobNotEnded, fault.RowsGone},
+	}, func(ctx context.Context, from *operation.Caller, in *odditiesRequest) (RunOddities,
+		error) {
+		answer := RunOddities{JobID: in.JobID, ComparedWith: []ids.ID{}, Oddities: []RunOddity{}}
+		job, err := r.ended(ctx, from, in.JobID, "jobId")
+		if err != nil {
+			return answer, err
+		}
+		run, err := r.sumsThere(ctx, from.View, job)
+		if err != nil {
+			return answer, err
+		}
+		if run == nil {
+			return answer, rowsGone("jobId")
+		}
+		jobs, err := r.runsBefore(ctx, from, job)
+		if err != nil {
+			return answer, err
+		}
+		var before []*profile.Sums
+		for pages := uint64(0); len(jobs) > 0 && len(before) < profile.MostBefore; jobs = jobs[1:] {
+			if pages += jobs[0].Pages; pages > pagesBack && len(before) >= profile.FewestBefore {
+				break
+			}
+			sums, err := r.sumsThere(ctx, from.View, jobs[0])
+			if err != nil {
+				return answer, err
+			}
+			if sums != nil {
+				before = append(before, sums)
+				answer.ComparedWith = append(answer.ComparedWith, jobs[0].ID)
+			}
+		}
+		for _, odd := range profile.Judge(run, before) {
+			answer.Oddities = append(answer.Oddities, RunOddity(odd))
+		}
+		return answer, nil
+	})
+}
+
+// runsBefore are the runs of a run's scraper before it that it may be compared with, newest first.
+func (r Resource) runsBefore(ctx context.Context, from *operation.Caller,
+	job *client.Job) (jobs []*client.Job, err error) {
+	seen := 0
+	err = r.History.ScraperRuns(ctx, from.View, job.Scraper, func(j *client.Job) bool {
+		if !client.Newer(job, j) {
+			return true
+		}
+		seen++
+		if j.Closed && j.State == model.Completed && from.View.DeletedRun(j.ID) == nil &&
+			ownership.Reads(from.View, from.Customer, j.Customer, j.Group) {
+			jobs = append(jobs, j)
+		}
+		return seen < runsBack
+	})
+	if err != nil {
+		return nil, fmt.Errorf("runs before %s: %w", job.ID, err)
+	}
+	return jobs, nil
+}
+
+// sumsThere are the sums of a run that has ended; nil: its rows are gone.
+func (r Resource) sumsThere(ctx context.Context, v *client.View, job *client.Job) (*profile.Sums,
+	error) {
+	if job.Items == 0 {
+		return &profile.Sums{}, nil
+	}
+	there, err := r.hasRows(ctx, v, job)
+	if err != nil {
+		return nil, fmt.Errorf("rows of run %s: %w", job.ID, err)
+	}
+	if !there {
+		return nil, nil
+	}
+	return r.sums(ctx, job, rowsOf(v, job))
+}

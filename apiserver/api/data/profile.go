@@ -1,0 +1,194 @@
+package data
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Records are the page records of runs, as a row store has them.
+type Records interface {
+	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
+}
+
+const (
+	// exampleRows are looked at for examples, of which a field gets maxExamples. Longer values are
+	// none.
+	exampleRows     = 100
+	maxExamples     = 3
+	maxExampleBytes = 200
+)
+
+// RunProfile is what is known of a run's rows, field by field.
+type RunProfile struct {
+	JobID      ids.ID         `json:"jobId"`
+	ScraperID  ids.ID         `json:"scraperId"`
+	Rows       uint64         `json:"rows"`
+	Fields     []FieldProfile `json:"fields" doc:"In the order in which rows have them; those of the server, which begin with _, are not among them"`
+	MoreFields bool           `json:"moreFields" doc:"There are fields beyond the first 512, or with names of more than 256 bytes"`
+}
+
+// FieldProfile is what is known of one field of a run's rows.
+type FieldProfile struct {
+	Name          string            `json:"name" scraped:"exampleUrl"`
+	Filled        uint64            `json:"filled" doc:"Rows with a value; null is none"`
+	FillRate      float64           `json:"fillRate" doc:"Their share of all rows, 0 to 1"`
+	Types         map[string]uint64 `json:"types" keys:"enum=text,numericText,number,boolean,object,array" doc:"How many values are of each type. A numericText is a text that is a number."`
+	Min           *float64          `json:"min" doc:"The least of the numbers, and of the texts that are numbers; null without one"`
+	Max           *float64          `json:"max" doc:"The greatest of them"`
+	Mean          *float64          `json:"mean" doc:"Of them"`
+	MeanLength    *float64          `json:"meanLength" doc:"Bytes of a text, in the mean; null without one"`
+	Distinct      uint64            `json:"distinct" doc:"How many different values there are"`
+	DistinctExact bool              `json:"distinctExact" doc:"False: distinct is an estimate, within 10% nearly always"`
+	Examples      []any             `json:"examples" scraped:"exampleUrl" doc:"Up to 3 different short values of the first 100 rows"`
+	ExampleURL    *string           `json:"exampleUrl" doc:"Address of the page that the first example is from; null without one"`
+}
+
+type profileRequest struct {
+	JobID ids.ID `query:"jobId" required:"true" doc:"The run, also while it goes on"`
+}
+
+// profile is GET /api/scraper/data/profile.
+func (r Resource) profile() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_profile_run", Routes: operation.Routes("GET /api/scraper/data/profile"),
+		Group: group, Summary: "Says what the fields of a run's rows are like",
+		Description: "It answers of each field how many rows have a value and of which types. " +
+			"With that come the least and the greatest number, about how many different values " +
+			"there are, and some of them. The sums are kept with each page as it is stored, so " +
+			"that long runs are answered soon.",
+		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
+		Errors: []fault.Code{fault.JobNotFound, fault.RowsGone},
+	}, func(ctx context.Context, from *operation.Caller, in *profileRequest) (RunProfile, error) {
+		job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, in.JobID,
+			"jobId")
+		if err != nil {
+			return RunProfile{}, err
+		}
+		scope := rowsOf(from.View, job)
+		rows, _, err := r.Store.Scan(ctx, rowstore.ScanQuery{Scope: scope, Upto: math.MaxInt64,
+			Limit: exampleRows, Bytes: exportBytes})
+		if err != nil {
+			return RunProfile{}, fmt.Errorf("rows of run %s: %w", job.ID, err)
+		}
+		if len(rows) == 0 && job.Items > 0 {
+			return RunProfile{}, rowsGone("jobId")
+		}
+		answer := RunProfile{JobID: job.ID, ScraperID: job.Scraper, Fields: []FieldProfile{}}
+		if len(rows) == 0 {
+			return answer, nil
+		}
+		sums, err := r.sums(ctx, job, scope)
+		if err != nil {
+			return answer, err
+		}
+		answer.Rows, answer.MoreFields = sums.Rows, sums.More
+		for _, f := range sums.Fields {
+			answer.Fields = append(answer.Fields, newFieldProfile(f, sums.Rows, rows))
+		}
+		return answer, nil
+	})
+}
+
+// sums are those that were kept with a run's pages. Where a page has none, which older programs
+// stored, all rows are read.
+func (r Resource) sums(ctx context.Context, job *client.Job, scope rowstore.Scope) (*profile.Sums,
+	error) {
+	sums, whole := &profile.Sums{}, true
+	err := r.Records.EachRecord(ctx, job.ID, func(record rowstore.Record) error {
+		if !whole || record.Outcome != model.Delivered || record.Items == 0 {
+			return nil
+		}
+		of, err := profile.Decode(record.Sums)
+		if whole = err == nil && of.Rows == uint64(record.Items); whole {
+			sums.Merge(of)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sums of run %s: %w", job.ID, err)
+	}
+	if whole {
+		return sums, nil
+	}
+	horizon, err := r.Store.Horizon(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("sums of run %s: %w", job.ID, err)
+	}
+	sums = &profile.Sums{}
+	q := rowstore.ScanQuery{Upto: horizon, Bytes: exportBytes}
+	for rows, err := range scanAll(ctx, r.Store, []rowstore.Scope{scope}, q, 0) {
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			sums.Add(row)
+		}
+	}
+	return sums, nil
+}
+
+func newFieldProfile(f *profile.Field, rows uint64, examples []json.RawMessage) FieldProfile {
+	made := FieldProfile{Name: f.Name, Filled: f.Filled(), Types: map[string]uint64{},
+		FillRate: float64(f.Filled()) / float64(rows)}
+	made.Examples, made.ExampleURL = examplesOf(f.Name, examples)
+	made.Distinct, made.DistinctExact = f.Distinct()
+	for _, kind := range profile.Kinds() {
+		if count := f.Kinds[kind]; count > 0 {
+			made.Types[kind.String()] = count
+		}
+	}
+	if numbers := f.Numbers(); numbers > 0 {
+		made.Min, made.Max = &f.Min, &f.Max
+		if mean := f.Sum / float64(numbers); !math.IsInf(mean, 0) && !math.IsNaN(mean) {
+			made.Mean = &mean
+		}
+	}
+	if texts := f.Kinds[profile.Text] + f.Kinds[profile.Numeric]; texts > 0 {
+		mean := float64(f.Length) / float64(texts)
+		made.MeanLength = &mean
+	}
+	return made
+}
+
+// examplesOf are different short values of a field, and the address of the page of the first one.
+func examplesOf(name string, rows []json.RawMessage) (examples []any, url *string) {
+	examples, seen := []any{}, []string{}
+	for _, row := range rows {
+		value, source := "", ""
+		for m := rowstore.MembersOf(row); m.Next(); {
+			switch m.Key {
+			case name:
+				value = m.Value
+			case "_sourceUrl":
+				source, _ = rowstore.TextOf(m.Value)
+			}
+		}
+		if value == "" || value == "null" || len(value) > maxExampleBytes ||
+			slices.Contains(seen, value) {
+			continue
+		}
+		if len(seen) == 0 && source != "" {
+			url = &source
+		}
+		seen, examples = append(seen, value), append(examples, json.RawMessage(value))
+		if len(seen) == maxExamples {
+			break
+		}
+	}
+	return examples, url
+}

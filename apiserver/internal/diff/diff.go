@@ -1,0 +1,161 @@
+// Package diff owns what became of a run's rows in a later run: which are new, gone or changed. Its
+// memory is bounded whatever the runs have. It knows no rights and no request, and writes nothing.
+//
+// Rows are the same one by a key: the values of some members, or else their position. That is the
+// address of their page and their place on it, or without an address their place in the run. Of
+// rows under one key those that are equal belong together, then the others in the order in which
+// they were stored. So the order of pages, which is another one in each run, changes nothing.
+//
+// A table has the rows of the older run as two hashes and a place each, at most maxTable. The keys
+// of a longer run are divided into parts, and both runs are read once for each. Rows that differ
+// are read again by their place.
+package diff
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+const (
+	// maxTable rows of the older run are in memory at once, 60 bytes each.
+	maxTable = 1 << 18
+	// partRows of them are aimed at, so that no chance fills the table.
+	partRows = 200_000
+	// batchRows and batchBytes are read of the store at once.
+	batchRows  = 1_000
+	batchBytes = 1 << 20
+	// heldBatches of the older run are kept: what changed lies close together in both runs.
+	heldBatches = 4
+)
+
+// Kind says what became of a row.
+type Kind string
+
+// The kinds.
+const (
+	Added   Kind = "ADDED"
+	Removed Kind = "REMOVED"
+	Changed Kind = "CHANGED"
+)
+
+// Values implements the API's enums.
+func (Kind) Values() []string { return []string{string(Added), string(Removed), string(Changed)} }
+
+// Change is a row that the runs do not have alike. Before is what the older run has, nil of one
+// that was added. After is what the newer run has, nil of one that was removed. Fields are the
+// members that differ, of one that has changed.
+type Change struct {
+	Kind          Kind
+	Before, After json.RawMessage
+	Fields        []string
+}
+
+// Sums count rows by what became of them.
+type Sums struct{ Added, Removed, Changed, Unchanged uint64 }
+
+// Runs are two runs that do not change any more, and how their rows are compared.
+type Runs struct {
+	Store    rowstore.Reads
+	From, To rowstore.Scope // the older run and the newer one
+	Upto     int64          // as that of a ScanQuery
+	Key      []string       // members that rows are the same one by; none: their position
+	Fields   []string       // members that are compared; nil: all but the server's
+	Rows     int64          // that the older run has
+	partRows int64          // 0: as the package has it
+}
+
+// Place is behind how many changes of a part of the keys a read goes on.
+type Place struct {
+	Part int `json:"p"`
+	Done int `json:"d"`
+}
+
+// parts is into how many the keys are divided.
+func (r Runs) parts() int {
+	each := r.partRows
+	if each == 0 {
+		each = partRows
+	}
+	return int(max((r.Rows+each-1)/each, 1))
+}
+
+// Sum counts all rows.
+func (r Runs) Sum(ctx context.Context) (all Sums, err error) {
+	for part := range r.parts() {
+		_, sums, err := r.fill(ctx, part)
+		if err != nil {
+			return all, err
+		}
+		all.Added += sums.Added
+		all.Removed += sums.Removed
+		all.Changed += sums.Changed
+		all.Unchanged += sums.Unchanged
+	}
+	return all, nil
+}
+
+// batch is what one look at a run has read.
+type batch struct {
+	after int64 // the place before it
+	docs  []json.RawMessage
+}
+
+// read reads what stands behind a place of a run, and the place behind that.
+func (r Runs) read(ctx context.Context, scope rowstore.Scope, after int64) (batch, int64, error) {
+	docs, last, err := r.Store.Scan(ctx, rowstore.ScanQuery{Scope: scope, After: after,
+		Upto: r.Upto, Limit: batchRows, Bytes: batchBytes})
+	if err != nil {
+		return batch{}, 0, fmt.Errorf("rows to compare: %w", err)
+	}
+	return batch{after, docs}, last, nil
+}
+
+// each visits the rows of a run in the order in which they were stored.
+func (r Runs) each(ctx context.Context, scope rowstore.Scope,
+	visit func(b batch, n int) error) error {
+	for after := int64(0); after < r.Upto; {
+		b, last, err := r.read(ctx, scope, after)
+		if err != nil {
+			return err
+		}
+		for n := range b.docs {
+			if err := visit(b, n); err != nil {
+				return err
+			}
+		}
+		after = last
+	}
+	return nil
+}
+
+// fill makes the table of a part, and compares the newer run with it.
+func (r Runs) fill(ctx context.Context, part int) (*table, Sums, error) {
+	t, h := &table{}, r.hasher(part)
+	err := r.each(ctx, r.From, func(b batch, n int) error {
+		row, of := h.row(b.docs[n])
+		if !of {
+			return nil
+		}
+		return t.add(row, b.after, n)
+	})
+	if err != nil {
+		return nil, Sums{}, err
+	}
+	t.sort()
+	added, h := uint64(0), r.hasher(part)
+	err = r.each(ctx, r.To, func(b batch, n int) error {
+		if row, of := h.row(b.docs[n]); of && !t.match(row) {
+			added++
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, Sums{}, err
+	}
+	sums := t.settle()
+	sums.Added += added
+	return t, sums, nil
+}

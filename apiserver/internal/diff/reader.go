@@ -1,0 +1,186 @@
+package diff
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// Reader reads changes one after the other. Of each part first come those of the newer run's rows,
+// in the order in which they were stored, then what was removed. It is one goroutine's.
+type Reader struct {
+	runs  Runs
+	at    Place // of the next change that is looked for
+	skip  int   // changes of the part that were read before
+	table *table
+
+	newer  batch // rows of the newer run, of which so many have been looked at
+	looked int
+	after  int64 // the place behind them
+	hasher *hasher
+
+	left []entry // what was removed, once the newer run is read
+	held []batch // of the older run, the newest last
+
+	ahead *Change // that was found when it was not wanted any more
+}
+
+// Read is before the first change behind a place.
+func (r Runs) Read(at Place) *Reader {
+	return &Reader{runs: r, at: Place{Part: at.Part}, skip: at.Done}
+}
+
+// Next returns the next changes, at most most of them, until their rows have so many bytes
+// together. at leads to those that follow; more: there are some.
+func (r *Reader) Next(ctx context.Context, most, bytes int) (found []Change, at Place, more bool,
+	err error) {
+	at = r.at
+	if r.ahead != nil {
+		at.Done--
+	}
+	for size := 0; ; {
+		c := r.ahead
+		if r.ahead = nil; c == nil {
+			if c, err = r.step(ctx); err != nil {
+				return nil, at, false, err
+			}
+		}
+		if c == nil {
+			return found, r.at, false, nil
+		}
+		if len(found) >= most || size >= bytes {
+			r.ahead = c
+			return found, at, true, nil
+		}
+		found, at = append(found, *c), r.at
+		size += len(c.Before) + len(c.After)
+	}
+}
+
+// step finds the next change; nil: there is none.
+func (r *Reader) step(ctx context.Context) (*Change, error) {
+	for ; r.at.Part < r.runs.parts(); r.at, r.skip = (Place{Part: r.at.Part + 1}), 0 {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+		for {
+			change, before, err := r.look(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if change.Kind == "" {
+				break
+			}
+			if r.at.Done++; r.at.Done <= r.skip {
+				continue
+			}
+			return r.whole(ctx, change, before)
+		}
+		r.table, r.left = nil, nil
+	}
+	return nil, nil
+}
+
+// begin makes the table of the part, unless it is there.
+func (r *Reader) begin(ctx context.Context) (err error) {
+	if r.table != nil {
+		return nil
+	}
+	r.newer, r.looked, r.after, r.hasher = batch{}, 0, 0, r.runs.hasher(r.at.Part)
+	r.table, _, err = r.runs.fill(ctx, r.at.Part)
+	return err
+}
+
+// look finds the part's next change without what it was before; without a kind there is none.
+func (r *Reader) look(ctx context.Context) (change Change, before *entry, err error) {
+	for r.left == nil {
+		for ; r.looked < len(r.newer.docs); r.looked++ {
+			row, of := r.hasher.row(r.newer.docs[r.looked])
+			if !of {
+				continue
+			}
+			if before, change.Kind = r.table.take(row); change.Kind == "" {
+				continue
+			}
+			change.After = r.newer.docs[r.looked]
+			r.looked++
+			return change, before, nil
+		}
+		if r.after >= r.runs.Upto {
+			r.left = r.table.left()
+			break
+		}
+		if r.newer, r.after, err = r.runs.read(ctx, r.runs.To, r.after); err != nil {
+			return change, nil, err
+		}
+		r.looked = 0
+	}
+	if len(r.left) == 0 {
+		return change, nil, nil
+	}
+	before, r.left = &r.left[0], r.left[1:]
+	return Change{Kind: Removed}, before, nil
+}
+
+// whole reads what a change was before.
+func (r *Reader) whole(ctx context.Context, change Change, before *entry) (*Change, error) {
+	if before == nil {
+		return &change, nil
+	}
+	var err error
+	if change.Before, err = r.before(ctx, before); err != nil {
+		return nil, err
+	}
+	if change.Kind == Changed {
+		change.Fields = r.runs.differing(change.Before, change.After)
+	}
+	return &change, nil
+}
+
+// before reads a row of the older run.
+func (r *Reader) before(ctx context.Context, e *entry) (json.RawMessage, error) {
+	i := slices.IndexFunc(r.held, func(b batch) bool { return b.after == e.after })
+	if i < 0 {
+		b, _, err := r.runs.read(ctx, r.runs.From, e.after)
+		if err != nil {
+			return nil, err
+		}
+		if len(r.held) == heldBatches {
+			r.held = slices.Delete(r.held, 0, 1)
+		}
+		i, r.held = len(r.held), append(r.held, b)
+	}
+	if docs := r.held[i].docs; int(e.n) < len(docs) {
+		return docs[e.n], nil
+	}
+	return nil, fmt.Errorf("rows of the older run went while they were compared")
+}
+
+// differing are the members that two rows do not have alike, in the order of the newer one.
+func (r Runs) differing(before, after json.RawMessage) []string {
+	old := map[string]string{}
+	for m := rowstore.MembersOf(before); m.Next(); {
+		if r.compares(m.Key) && m.Value != "null" {
+			old[m.Key] = m.Value
+		}
+	}
+	names := []string{}
+	for m := rowstore.MembersOf(after); m.Next(); {
+		if !r.compares(m.Key) || m.Value == "null" {
+			continue
+		}
+		if old[m.Key] != m.Value {
+			names = append(names, m.Key)
+		}
+		delete(old, m.Key)
+	}
+	for m := rowstore.MembersOf(before); m.Next(); { // what is gone, in its order
+		if _, gone := old[m.Key]; gone {
+			names = append(names, m.Key)
+		}
+	}
+	return names
+}

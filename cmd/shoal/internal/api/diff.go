@@ -1,0 +1,113 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+)
+
+// DiffQuery says which two runs of a scraper are compared.
+type DiffQuery struct {
+	From, To string
+	Key      []string // members that tell rows apart; nil: as the server finds
+	Fields   []string // members that are compared; nil: all of the rows' own
+}
+
+// RunDiff is the beginning of a comparison.
+type RunDiff struct {
+	Key     []string `json:"key"`
+	Summary struct {
+		Added     int64 `json:"added"`
+		Removed   int64 `json:"removed"`
+		Changed   int64 `json:"changed"`
+		Unchanged int64 `json:"unchanged"`
+	} `json:"summary"`
+}
+
+// RowChange is a row that two runs do not have alike. Before is null of an added one, and After of
+// a removed one.
+type RowChange struct {
+	Change  string          `json:"change"`
+	Changed []string        `json:"changed"`
+	Before  json.RawMessage `json:"before"`
+	After   json.RawMessage `json:"after"`
+}
+
+func (q DiffQuery) values(more ...string) url.Values {
+	values := url.Values{"from": {q.From}, "to": {q.To}}
+	for name, list := range map[string][]string{"key": q.Key, "fields": q.Fields} {
+		if len(list) > 0 {
+			values[name] = list
+		}
+	}
+	for i := 0; i < len(more); i += 2 {
+		values.Set(more[i], more[i+1])
+	}
+	return values
+}
+
+const diffPath = "/api/scraper/data/diff"
+
+// Diff counts what differs between two runs.
+func (c *Client) Diff(ctx context.Context, q DiffQuery) (diff Answer[RunDiff], err error) {
+	err = c.get(ctx, diffPath, q.values("limit", "1"), &diff)
+	return diff, err
+}
+
+// Changes reads what differs, one row after the other. It ends with the first error.
+func (c *Client) Changes(ctx context.Context, q DiffQuery) iter.Seq2[RowChange, error] {
+	return func(yield func(RowChange, error) bool) {
+		answer, err := c.openDiff(ctx, q, "jsonl")
+		if err != nil {
+			yield(RowChange{}, err)
+			return
+		}
+		defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+		lines := bufio.NewScanner(answer.Body)
+		lines.Buffer(make([]byte, 0, copyBuffer), 2*maxRow)
+		for lines.Scan() {
+			var change RowChange
+			if err := json.Unmarshal(lines.Bytes(), &change); err != nil {
+				yield(change, fmt.Errorf("a change: %w", err))
+				return
+			}
+			if !yield(change, nil) {
+				return
+			}
+		}
+		if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+			yield(RowChange{}, fmt.Errorf("a change is longer than %d bytes", 2*maxRow))
+		} else if err != nil {
+			yield(RowChange{}, broken(ctx, err))
+		}
+	}
+}
+
+// ExportDiff writes what differs as csv or jsonl.
+func (c *Client) ExportDiff(ctx context.Context, q DiffQuery, format string, to io.Writer) error {
+	answer, err := c.openDiff(ctx, q, format)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }() // read only: nothing is lost
+	if _, err := io.CopyBuffer(to, answer.Body, make([]byte, copyBuffer)); err != nil {
+		return broken(ctx, err)
+	}
+	return nil
+}
+
+func (c *Client) openDiff(ctx context.Context, q DiffQuery, format string) (answer *http.Response,
+	err error) {
+	err = c.patiently(ctx, func() error {
+		answer, err = c.do(ctx, request{method: http.MethodGet, path: diffPath,
+			query: q.values("format", format), header: http.Header{"Accept": {"*/*"}}})
+		return err
+	})
+	return answer, err
+}

@@ -1,0 +1,129 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+// Diff is 'shoal diff', which compares the rows of two runs.
+type Diff struct {
+	Connection
+	From   string   `arg:"" help:"Id of the older run."`
+	To     string   `arg:"" help:"Id of the newer run, of the same scraper."`
+	By     []string `help:"Fields that tell rows apart, such as sku." placeholder:"NAME,..."`
+	Fields []string `help:"Only these fields are compared." placeholder:"NAME,..."`
+	Format string   `default:"text" enum:"text,jsonl,csv" help:"text for people, jsonl and csv for programs."`
+	Out    string   `short:"o" help:"File to write, which appears when it is whole; by default standard output." placeholder:"FILE"`
+}
+
+// Help teaches the command.
+func (*Diff) Help() string {
+	return `A row that both runs have is told by its key. Unless --by says which fields that is, it is the address where
+each page has one row. Else it is a field such as sku, ean, id or url that has another value in each row, else the address
+and the place on the page.
+
++ is a row that was added, - one that was removed, ~ one that has changed, with the old and the new values.
+
+Examples:
+
+  shoal diff 66f0c2a1b7d4e8f901234567 66f1a9b2c8e5f90123456789
+  shoal diff 66f0c2a1b7d4e8f901234567 66f1a9b2c8e5f90123456789 --by sku --fields price,stock
+  shoal diff 66f0c2a1b7d4e8f901234567 66f1a9b2c8e5f90123456789 --format jsonl | jq .after.price`
+}
+
+// Run compares the runs.
+func (c *Diff) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.Client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	query := api.DiffQuery{From: c.From, To: c.To, Key: c.By, Fields: c.Fields}
+	if c.Format != "text" {
+		return writeTo(t, c.Out, func(w io.Writer) error {
+			return client.ExportDiff(ctx, query, c.Format, w)
+		})
+	}
+	diff, err := client.Diff(ctx, query)
+	if err != nil {
+		return err
+	}
+	err = writeTo(t, c.Out, func(w io.Writer) error {
+		for change, err := range client.Changes(ctx, query) {
+			if err == nil {
+				err = writeChange(w, change, diff.Value.Key)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	sums := diff.Value.Summary
+	t.Notef("%s added, %s removed, %s changed, %s as before", terminal.Count(sums.Added),
+		terminal.Count(sums.Removed), terminal.Count(sums.Changed),
+		terminal.Count(sums.Unchanged))
+	return nil
+}
+
+// writeChange writes a line of what became of a row, and one of each value that has changed.
+func writeChange(w io.Writer, change api.RowChange, key []string) error {
+	sign, row := "~", change.After
+	switch change.Change {
+	case "ADDED":
+		sign = "+"
+	case "REMOVED":
+		sign, row = "-", change.Before
+	}
+	now, err := parseDocument(row)
+	if err != nil {
+		return err
+	}
+	text := sign + " " + nameRow(now, key) + "\n"
+	if sign == "~" {
+		before, err := parseDocument(change.Before)
+		if err != nil {
+			return err
+		}
+		for _, field := range change.Changed {
+			text += fmt.Sprintf("    %s: %s -> %s\n", terminal.Printable(field),
+				shownValue(before.values[field]), shownValue(now.values[field]))
+		}
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// nameRow is a row as people know it: by its key, else by its address and first value.
+func nameRow(row document, key []string) string {
+	var parts []string
+	for _, field := range key {
+		parts = append(parts, terminal.Printable(field)+"="+shownValue(row.values[field]))
+	}
+	if len(key) > 0 {
+		return strings.Join(parts, " ")
+	}
+	first := ""
+	for _, name := range row.keys {
+		if !strings.HasPrefix(name, "_") {
+			first = terminal.Printable(name) + "=" + shownValue(row.values[name])
+			break
+		}
+	}
+	return strings.TrimSpace(cell(row.values["_sourceUrl"]) + " " + first)
+}
+
+// shownValue is a value as one short piece of a line; none is a dash.
+func shownValue(value json.RawMessage) string {
+	return cmp.Or(terminal.Cut(terminal.Printable(cell(value)), terminal.WidestCell), "-")
+}

@@ -1,0 +1,187 @@
+package profile
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+)
+
+// The encoding of sums begins with its version. Numbers are uvarints and, where they are fractions
+// or hashes, 8 bytes, little-endian.
+const version = 1
+
+// Bounds of an encoding. One of MaxFields long names with numbers has about 250 KiB.
+const (
+	// mostHashes of one field are encoded, and allHashes of all; at least fewHashes of each
+	mostHashes = 256
+	allHashes  = 8_192
+	fewHashes  = 16
+)
+
+// What the first byte of a field says beside its kinds.
+const (
+	hasBound = 1 << kinds // not all hashes are there
+	hasOne   = hasBound << 1
+)
+
+var errSums = errors.New("profile: not an encoding of sums")
+
+// Append appends the encoding of sums.
+func (s *Sums) Append(to []byte) []byte {
+	to = slices.Grow(to, 16+32*len(s.Fields)) // what a page with one row takes
+	to = binary.AppendUvarint(append(to, version), s.Rows)
+	more := byte(0)
+	if s.More {
+		more = 1
+	}
+	to = binary.AppendUvarint(append(to, more), uint64(len(s.Fields)))
+	most := max(min(mostHashes, allHashes/max(len(s.Fields), 1)), fewHashes)
+	for _, f := range s.Fields {
+		to = append(binary.AppendUvarint(to, uint64(len(f.Name))), f.Name...)
+		to = f.append(to, most)
+	}
+	return to
+}
+
+func (f *Field) append(to []byte, most int) []byte {
+	values := f.values
+	values.cut(most)
+	head := byte(0)
+	for kind, count := range f.Kinds {
+		if count > 0 {
+			head |= 1 << kind
+		}
+	}
+	if values.bound != 0 {
+		head |= hasBound
+	}
+	one := f.Min == f.Max && f.Sum == f.Min*float64(f.Numbers())
+	if one {
+		head |= hasOne
+	}
+	to = append(to, head)
+	for _, count := range f.Kinds {
+		if count > 0 {
+			to = binary.AppendUvarint(to, count)
+		}
+	}
+	if f.Numbers() > 0 {
+		to = appendFloat(to, f.Min)
+		if !one {
+			to = appendFloat(appendFloat(to, f.Max), f.Sum)
+		}
+	}
+	if f.Kinds[Text]+f.Kinds[Numeric] > 0 {
+		to = binary.AppendUvarint(to, f.Length)
+	}
+	if values.bound != 0 {
+		to = binary.LittleEndian.AppendUint64(to, values.bound)
+	}
+	to = binary.AppendUvarint(to, uint64(len(values.hashes)))
+	for _, hash := range values.hashes {
+		to = binary.LittleEndian.AppendUint64(to, hash)
+	}
+	return to
+}
+
+func appendFloat(to []byte, number float64) []byte {
+	return binary.LittleEndian.AppendUint64(to, math.Float64bits(number))
+}
+
+// Decode reads what Append wrote.
+func Decode(encoded []byte) (*Sums, error) {
+	r := reader{left: encoded}
+	if r.byte() != version {
+		return nil, errSums
+	}
+	s := &Sums{Rows: r.number(), More: r.byte() == 1}
+	count := r.number()
+	if count > MaxFields {
+		return nil, errSums
+	}
+	for range count {
+		f := &Field{Name: string(r.bytes(min(r.number(), MaxName+1)))}
+		f.read(&r)
+		if r.failed {
+			return nil, errSums
+		}
+		s.Fields = append(s.Fields, f)
+	}
+	if r.failed || len(r.left) > 0 {
+		return nil, errSums
+	}
+	return s, nil
+}
+
+func (f *Field) read(r *reader) {
+	head := r.byte()
+	for kind := range f.Kinds {
+		if head&(1<<kind) != 0 {
+			f.Kinds[kind] = r.number()
+		}
+	}
+	if f.Numbers() > 0 {
+		f.Min = r.float()
+		f.Max, f.Sum = f.Min, f.Min*float64(f.Numbers())
+		if head&hasOne == 0 {
+			f.Max, f.Sum = r.float(), r.float()
+		}
+	}
+	if f.Kinds[Text]+f.Kinds[Numeric] > 0 {
+		f.Length = r.number()
+	}
+	if head&hasBound != 0 {
+		f.values.bound = r.word()
+	}
+	hashes := r.number()
+	if hashes > uint64(len(r.left)/8) {
+		r.failed = true
+		return
+	}
+	for range hashes {
+		f.values.hashes = append(f.values.hashes, r.word())
+	}
+}
+
+// reader reads an encoding. Once it has failed all that it reads is zero.
+type reader struct {
+	left   []byte
+	failed bool
+}
+
+func (r *reader) bytes(n uint64) []byte {
+	if n > uint64(len(r.left)) {
+		r.failed, r.left = true, nil
+		return nil
+	}
+	read := r.left[:n]
+	r.left = r.left[n:]
+	return read
+}
+
+func (r *reader) byte() byte {
+	if read := r.bytes(1); read != nil {
+		return read[0]
+	}
+	return 0
+}
+
+func (r *reader) number() uint64 {
+	number, size := binary.Uvarint(r.left)
+	if size <= 0 {
+		r.failed, r.left = true, nil
+		return 0
+	}
+	r.left = r.left[size:]
+	return number
+}
+
+func (r *reader) word() uint64 {
+	if read := r.bytes(8); read != nil {
+		return binary.LittleEndian.Uint64(read)
+	}
+	return 0
+}
+
+func (r *reader) float() float64 { return math.Float64frombits(r.word()) }

@@ -1,0 +1,250 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Bounds of a judgement.
+const (
+	// FewestBefore runs are needed to judge one by: fewer do not tell what is usual.
+	FewestBefore = 3
+	// MostBefore runs are looked at.
+	MostBefore = 10
+	// fewestValues of a field are needed in a run to compare more than how many there are.
+	fewestValues = 10
+)
+
+// Aspect is what of a run is odd.
+type Aspect string
+
+// The aspects.
+const (
+	RowCount   Aspect = "ROW_COUNT"
+	FillRate   Aspect = "FILL_RATE"
+	Types      Aspect = "TYPES"
+	Values     Aspect = "VALUES"
+	TextLength Aspect = "TEXT_LENGTH"
+	Variety    Aspect = "VARIETY"
+)
+
+// Values implements the API's enums.
+func (Aspect) Values() []string {
+	return []string{string(RowCount), string(FillRate), string(Types), string(Values),
+		string(TextLength), string(Variety)}
+}
+
+// Oddity is something in which a run is unlike those before it. Field is "" of a RowCount.
+type Oddity struct {
+	Aspect Aspect
+	Field  string
+	Text   string // why, in words
+}
+
+// How far beyond all runs before a run may be, at the least. More is allowed by as much as these
+// runs differ among each other, and by what chance does to so few values. Rates are shares of 1;
+// the others are logarithms, so that half is as far away as double.
+const (
+	freeRows    = 0.45 // a factor of 1.6
+	freeRate    = 0.2
+	freeMean    = 0.8 // a factor of 2.2
+	freeLength  = 0.5 // a factor of 1.6
+	freeVariety = 1.1 // a factor of 3
+	// chance is how many standard deviations are chance
+	chance = 4
+)
+
+// Judge says in what a run is unlike the sound runs before it; nil: in nothing, or there are too
+// few of them. It goes by what all of those had. One of them that was odd hides a fault like its
+// own, and makes none up.
+func Judge(run *Sums, before []*Sums) []Oddity {
+	if len(before) < FewestBefore {
+		return nil
+	}
+	before = before[:min(len(before), MostBefore)]
+	var odd []Oddity
+	rows := usualOf(before, func(s *Sums) (float64, bool) { return logOf(float64(s.Rows)), true })
+	if rows.leaves(logOf(float64(run.Rows)), freeRows, chance/math.Sqrt(1+math.Exp(rows.low))) {
+		odd = append(odd, Oddity{RowCount, "", fmt.Sprintf("%d rows, where the last runs had %.0f to %.0f",
+			run.Rows, math.Exp(rows.low)-1, math.Exp(rows.high)-1)})
+	}
+	if run.Rows == 0 {
+		return odd
+	}
+	for _, name := range namesOf(run, before) {
+		j := judging{run: run, before: before, name: name, other: len(odd) > 0 &&
+			odd[0].Aspect == RowCount}
+		odd = append(odd, j.field()...)
+	}
+	return odd
+}
+
+// namesOf are the fields of all, each once: those of the run first.
+func namesOf(run *Sums, before []*Sums) (names []string) {
+	seen := map[string]struct{}{}
+	for _, s := range slices.Concat([]*Sums{run}, before) {
+		for _, f := range s.Fields {
+			if _, known := seen[f.Name]; !known {
+				seen[f.Name] = struct{}{}
+				names = append(names, f.Name)
+			}
+		}
+	}
+	return names[:min(len(names), MaxFields)]
+}
+
+// judging is the judgement of one field.
+type judging struct {
+	run    *Sums
+	before []*Sums
+	name   string
+	other  bool // the run has other numbers of rows, and so another variety
+}
+
+// of is the field in sums; one without a value if it is not there.
+func (j *judging) of(s *Sums) *Field {
+	for _, f := range s.Fields {
+		if f.Name == j.name {
+			return f
+		}
+	}
+	return &Field{Name: j.name}
+}
+
+func (j *judging) field() (odd []Oddity) {
+	add := func(aspect Aspect, format string, args ...any) {
+		odd = append(odd, Oddity{aspect, j.name, fmt.Sprintf(format, args...)})
+	}
+	now := j.of(j.run)
+	fill := usualOf(j.before, func(s *Sums) (float64, bool) {
+		return share(j.of(s).Filled(), s.Rows), s.Rows > 0
+	})
+	rate := share(now.Filled(), j.run.Rows)
+	if fill.leaves(rate, freeRate, chance*deviation(fill.middle(), j.run.Rows)) {
+		add(FillRate, "%.0f%% of the rows have a value, where it was %.0f%% to %.0f%%", 100*rate,
+			100*fill.low, 100*fill.high)
+	}
+	if now.Filled() < fewestValues {
+		return odd
+	}
+	numeric := j.usual(func(f *Field) (float64, bool) {
+		return share(f.Numbers(), f.Filled()), true
+	})
+	numbers := share(now.Numbers(), now.Filled())
+	if numeric.leaves(numbers, freeRate, chance*deviation(numeric.middle(), now.Filled())) {
+		add(Types, "%.0f%% of the values are numbers, where it was %.0f%% to %.0f%%", 100*numbers,
+			100*numeric.low, 100*numeric.high)
+		return odd // which makes all else other, too
+	}
+	few := chance / math.Sqrt(float64(now.Filled()))
+	if mean, is := meanOf(now); is {
+		usual := j.usual(meanOf)
+		if usual.leaves(mean, freeMean, few) {
+			add(Values, "the numbers are %s in the mean, where they were %s to %s", shown(mean),
+				shown(usual.low), shown(usual.high))
+		}
+	} else if length, is := lengthOf(now); is {
+		usual := j.usual(lengthOf)
+		if usual.leaves(length, freeLength, few) {
+			add(TextLength, "texts have %.0f bytes in the mean, where they had %.0f to %.0f",
+				math.Exp(length)-1, math.Exp(usual.low)-1, math.Exp(usual.high)-1)
+		}
+	}
+	variety := j.usual(varietyOf)
+	if various, _ := varietyOf(now); !j.other && variety.leaves(various, freeVariety, few) {
+		add(Variety, "%.0f different values in 100, where there were %.0f to %.0f",
+			100*math.Exp(various), 100*math.Exp(variety.low), 100*math.Exp(variety.high))
+	}
+	return odd
+}
+
+// usual is that of a field with enough values.
+func (j *judging) usual(of func(f *Field) (float64, bool)) usual {
+	return usualOf(j.before, func(s *Sums) (float64, bool) {
+		f := j.of(s)
+		if f.Filled() < fewestValues {
+			return 0, false
+		}
+		return of(f)
+	})
+}
+
+// usual is what some runs had of something.
+type usual struct {
+	low, high float64
+	runs      int
+}
+
+func usualOf(before []*Sums, of func(s *Sums) (float64, bool)) (u usual) {
+	for _, s := range before {
+		value, is := of(s)
+		if !is {
+			continue
+		}
+		if u.runs == 0 {
+			u.low, u.high = value, value
+		}
+		u.low, u.high, u.runs = min(u.low, value), max(u.high, value), u.runs+1
+	}
+	return u
+}
+
+func (u usual) middle() float64 { return (u.low + u.high) / 2 }
+
+// leaves says whether a value is farther beyond them than is free, than they are from each other,
+// and than chance.
+func (u usual) leaves(value, free, chance float64) bool {
+	if u.runs < FewestBefore {
+		return false
+	}
+	room := max(free, u.high-u.low, chance)
+	return value < u.low-room || value > u.high+room
+}
+
+func share(part, of uint64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return min(float64(part)/float64(of), 1)
+}
+
+// deviation is the standard deviation of a share of so many.
+func deviation(share float64, of uint64) float64 {
+	return math.Sqrt(share*(1-share)/float64(max(of, 1))) + 1/float64(max(of, 1))
+}
+
+func logOf(number float64) float64 { return math.Log(1 + number) }
+
+// meanOf is the size of a field's numbers, which most of its values are.
+func meanOf(f *Field) (float64, bool) {
+	numbers := f.Numbers()
+	if 2*numbers < f.Filled() || numbers == 0 {
+		return 0, false
+	}
+	mean := f.Sum / float64(numbers)
+	if math.IsNaN(mean) || math.IsInf(mean, 0) {
+		return 0, false
+	}
+	return math.Copysign(math.Log(1+100*math.Abs(mean)), mean), true
+}
+
+// shown is what meanOf made, as a number.
+func shown(size float64) string {
+	return fmt.Sprintf("%.4g", math.Copysign((math.Exp(math.Abs(size))-1)/100, size))
+}
+
+// lengthOf is the length of a field's texts.
+func lengthOf(f *Field) (float64, bool) {
+	texts := f.Kinds[Text] + f.Kinds[Numeric]
+	if texts == 0 {
+		return 0, false
+	}
+	return logOf(float64(f.Length) / float64(texts)), true
+}
+
+// varietyOf is the share of a field's values that are different ones.
+func varietyOf(f *Field) (float64, bool) {
+	distinct, _ := f.Distinct()
+	return math.Log(max(share(distinct, f.Filled()), 1e-9)), true
+}

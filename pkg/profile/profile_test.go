@@ -1,0 +1,168 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// sumOf sums up rows.
+func sumOf(rows ...string) *Sums {
+	s := &Sums{}
+	for _, row := range rows {
+		s.Add([]byte(row))
+	}
+	return s
+}
+
+// told is what sums say of each field.
+func told(s *Sums) map[string]string {
+	texts := map[string]string{}
+	for _, f := range s.Fields {
+		distinct, exact := f.Distinct()
+		texts[f.Name] = fmt.Sprint(f.Kinds, f.Min, f.Max, f.Sum, f.Length, distinct, exact)
+	}
+	return texts
+}
+
+func TestSums(t *testing.T) {
+	got := sumOf(
+		`{"title":"A","price":"12.50","stock":3,"sale":true,"_sourceUrl":"x","none":null}`,
+		`{"title":"B","price":"-1","stock":1e999,"sale":false,"tags":["a"],"more":{"a":1}}`,
+		`{"price":"ask","title":"A","title":"C","stock":-0.5}`, `{}`)
+	want := map[string]string{
+		"title": "[3 0 0 0 0 0] 0 0 0 3 2 true",
+		"price": "[1 2 0 0 0 0] -1 12.5 11.5 10 3 true",
+		"stock": fmt.Sprint("[0 0 3 0 0 0] -0.5 ", math.MaxFloat64, " ", math.MaxFloat64,
+			" 0 3 true"),
+		"sale": "[0 0 0 2 0 0] 0 0 0 0 2 true",
+		"tags": "[0 0 0 0 0 1] 0 0 0 0 1 true",
+		"more": "[0 0 0 0 1 0] 0 0 0 0 1 true",
+	}
+	if diff := cmp.Diff(want, told(got)); diff != "" || got.Rows != 4 || got.More {
+		t.Errorf("%d rows, %s", got.Rows, diff)
+	}
+	if f := got.Fields[0]; f.Filled() != 3 || f.Kinds[Text] != 3 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// However rows are divided, and in whatever order their sums merge, all is as if one had summed
+// them up; encoded or not.
+func TestSumsMerge(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		row := rapid.Custom(func(t *rapid.T) string {
+			members := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 3,
+				rapid.ID).Draw(t, "members")
+			for i, name := range members {
+				members[i] = fmt.Sprintf(`%q:%s`, name, rapid.SampledFrom([]string{`"x"`, `"1"`,
+					`2`, `-3`, `null`, `true`, `[1]`, `{}`}).Draw(t, "value"))
+			}
+			return "{" + strings.Join(members, ",") + "}"
+		})
+		parts := rapid.SliceOfN(rapid.SliceOfN(row, 0, 5), 0, 5).Draw(t, "parts")
+		whole, merged := sumOf(slices.Concat(parts...)...), &Sums{}
+		order := rapid.Permutation(parts).Draw(t, "order")
+		for _, part := range order {
+			read, err := Decode(sumOf(part...).Append(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			merged.Merge(read)
+		}
+		if diff := cmp.Diff(told(whole), told(merged)); diff != "" || whole.Rows != merged.Rows {
+			t.Fatal(diff)
+		}
+	})
+}
+
+// Sums that were used before are as new ones, whatever they were of.
+func TestReset(t *testing.T) {
+	used, rows := &Sums{}, []string{`{"a":1,"b":"x"}`, `{"c":[],"a":2}`, `{}`,
+		`{"b":"y","a":"z","d":true,"c":3}`, `{"a":7}`}
+	for range 3 {
+		for n := range rows {
+			used.Reset()
+			for _, row := range rows[n:] {
+				used.Add([]byte(row))
+			}
+			fresh := sumOf(rows[n:]...)
+			if string(used.Append(nil)) != string(fresh.Append(nil)) {
+				t.Fatalf("from row %d: %v, want %v", n, told(used), told(fresh))
+			}
+		}
+	}
+}
+
+// Many different values are counted with the error that is told, on one page or on many.
+func TestDistinct(t *testing.T) {
+	for _, c := range []struct{ values, page int }{{1_024, 1}, {1_024, 1_024}, {256, 256},
+		{50_000, 1}, {50_000, 2_000}, {50_000, 50_000}} {
+		whole, page := &Sums{}, &Sums{}
+		for n := range c.values {
+			page.Add(fmt.Appendf(nil, `{"a":"value %d"}`, n))
+			if page.Rows < uint64(c.page) && n+1 < c.values {
+				continue
+			}
+			read, err := Decode(page.Append(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole.Merge(read)
+			page = &Sums{}
+		}
+		got, exact := whole.Fields[0].Distinct()
+		off := math.Abs(float64(got)/float64(c.values) - 1)
+		if off > 0.1 || exact && off > 0 || !exact && c.page == 1 && c.values <= heldHashes {
+			t.Errorf("%d values, %d to a page: %d, exact %v", c.values, c.page, got, exact)
+		}
+	}
+}
+
+// Whatever rows have, sums are within their bounds.
+func TestSumsAreBounded(t *testing.T) {
+	s := &Sums{}
+	for n := range 300 {
+		var row strings.Builder
+		row.WriteString(`{"` + strings.Repeat("x", MaxName+1) + `":1`)
+		for field := range MaxFields + 1 {
+			fmt.Fprintf(&row, `,"%0*d":%d`, MaxName, field, n)
+		}
+		s.Add([]byte(row.String() + "}"))
+	}
+	encoded := s.Append(nil)
+	if len(s.Fields) != MaxFields || !s.More || len(encoded) > 250<<10 {
+		t.Errorf("%d fields, more: %v, %d bytes", len(s.Fields), s.More, len(encoded))
+	}
+	if read, err := Decode(encoded); err != nil || !read.More || len(read.Fields) != MaxFields {
+		t.Errorf("read back: %v", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(sumOf(`{"a":1,"b":"x"}`, `{"a":2}`).Append(nil))
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		if s, err := Decode(data); err == nil {
+			(&Sums{}).Merge(s) // it does not panic
+		}
+	})
+}
+
+// What the sums of a page cost, and how many bytes its record has more.
+func BenchmarkPage(b *testing.B) {
+	row := []byte(`{"title":"A thing","price":"12.00","sku":"A-1","inStock":true,"image":"/a.png"}`)
+	b.ReportAllocs()
+	size, s := 0, Sums{}
+	for b.Loop() {
+		s.Reset()
+		s.Add(row)
+		size = len(s.Append(nil))
+	}
+	b.ReportMetric(float64(size), "bytes/page")
+}

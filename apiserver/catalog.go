@@ -57,7 +57,8 @@ func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resou
 			Ceilings: scrapers.Ceilings{
 				RequestsPerSecond: c.MaxHostRate, Connections: c.MaxHostConnections},
 			KeepsBodies: c.Blobs != nil},
-		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock},
+		runs.Resource{Launcher: launcher, Trials: trials, Client: c.Client, Clock: c.Clock,
+			ExchangeRates: c.ExchangeRates, KeepsBodies: c.Blobs != nil},
 		previews.Resource{Trials: trials, Clock: c.Clock},
 		s.uploads(),
 		jobs.Resource{Client: c.Client, Store: c.Store, History: history, Clock: c.Clock},

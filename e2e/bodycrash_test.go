@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"testing"
 
 	"shoal.dev/shoal/e2e/suite"
@@ -30,6 +31,51 @@ func TestCrashesOfKeptBodies(t *testing.T) {
 			}
 			c.checkBodies(third.JobID, retainedPages)
 			suite.CheckWallet(t, c.Client)
+		})
+	}
+}
+
+// TestCrashesOfReExtracts kills the process at each point at which kept bodies are read again. The
+// call that asks for it is among them. In the end there is one run of them, with each row once.
+// Nothing was asked of the sites, and nothing was charged.
+func TestCrashesOfReExtracts(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{"work.reextract.before_step", "work.reextract.before_put",
+		"rowstore.before_commit", "rowstore.after_commit", "work.reextract.after_put",
+		"work.reextract.after_seal", "work.reextract.after_end", "work.reextract.after_step",
+		"raft.before_apply", "raft.after_apply"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			c, run := newKeeping(t)
+			c.bring()
+			kept := c.relaunch(run)
+			suite.Must(c.Report(suite.Within(t, suite.Patience), kept))(t)
+			asked := len(slices.Collect(c.Web.Requests()))
+			before := suite.Must(c.Wallet(t.Context()))(t).BalanceMicros
+			c.Down(t)
+			c.bring(crash.At + "=" + point)
+			key := suite.NewKey()
+			var again suite.Launched
+			c.survive("re-extract", func(ctx context.Context) error {
+				return c.Again(key).Call(ctx, "POST", "/api/scraper/"+run.ScraperID+"/re-extract",
+					nil, map[string]any{"jobId": kept.JobID}, &again)
+			})
+			if len(c.Deaths) == 0 {
+				c.awaitDeath()
+			}
+			c.awaitRows(again.JobID, retainedPages)
+			c.checkBodies(again.JobID, retainedPages)
+			c.checkBodies(kept.JobID, retainedPages)
+			if after := suite.Must(c.Wallet(t.Context()))(t).BalanceMicros; after != before {
+				t.Errorf("the balance is %d, was %d", after, before)
+			}
+			if n := len(slices.Collect(c.Web.Requests())); n != asked {
+				t.Errorf("%d requests reached the sites", n-asked)
+			}
+			runs, differ, err := c.Admin().RecountOfProduct(t.Context())
+			if err != nil || runs != 4 || differ > 0 {
+				t.Errorf("the product's own recount: %d of %d runs differ, %v", differ, runs, err)
+			}
 		})
 	}
 }

@@ -76,7 +76,8 @@ func (c *LinkStatesConfig) step(ctx context.Context, item work.Item) (work.Outco
 	}
 	more, links := len(closed) == statedRuns, uint64(0)
 	for i, job := range closed {
-		if site := view.SiteOf(job.Scraper); site != nil && job.Customer == site.Customer {
+		site := view.SiteOf(job.Scraper)
+		if site != nil && job.Customer == site.Customer && !job.File { // which visits no link
 			if err := c.tell(ctx, site, job); err != nil {
 				return work.Outcome{}, fmt.Errorf("run %s: %w", job.ID, err)
 			}

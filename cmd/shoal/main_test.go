@@ -265,6 +265,16 @@ func TestRequeue(t *testing.T) {
 	b.shoal("requeue", apitest.RunID, "--json").want(t, terminal.ExitOK, `"linksQueued": 7`)
 }
 
+func TestReExtract(t *testing.T) {
+	b := newShell(t)
+	b.api.Jobs = []map[string]any{apitest.Job("COMPLETED", nil)}
+	b.shoal("re-extract", apitest.RunID, "--field", "title=h1").want(t, terminal.ExitOK,
+		apitest.SavedID)
+	b.shoal("re-extract", apitest.RunID, "--json").want(t, terminal.ExitOK, `"RUNNING"`)
+	b.shoal("re-extract", apitest.RunID, "--field", "title").want(t, terminal.ExitUsage)
+	b.shoal("re-extract", apitest.SavedID).want(t, terminal.ExitFailed, "there is no run")
+}
+
 func TestStatusAndToken(t *testing.T) {
 	b := newShell(t)
 	b.shoal("status").want(t, terminal.ExitOK, "64 of 64 owned", "units out        1,234",

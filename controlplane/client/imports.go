@@ -18,6 +18,11 @@ type (
 	// PutUploadLimits sets how long files of a customer may be.
 	PutUploadLimits = command.PutUploadLimitsPayload
 	UploadFigures   = state.UploadFigures
+	// BeginReExtract makes a run of the kept bodies of another one.
+	BeginReExtract   = command.BeginReExtractPayload
+	ReExtracted      = command.ReExtracted
+	AdvanceReExtract = command.AdvanceReExtractPayload
+	EndReExtract     = command.EndReExtractPayload
 )
 
 // Bounds of uploads.

@@ -40,6 +40,8 @@ var advice = map[Code]string{
 		"or choose another one.",
 	PageModel:      "The language model did not answer. Run the failed links again later.",
 	PageModelLimit: "The operator's cap for the language model is reached. It is new each day.",
+	PageBodyGone: "Its days are over, or newer bodies took its room. Run the scraper to read the " +
+		"page again.",
 	PageDailyLimit: "What a day allows is used up. Run the failed links again tomorrow.",
 }
 

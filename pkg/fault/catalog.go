@@ -149,6 +149,7 @@ const (
 	PageModel             Code = "model_unavailable"
 	PageModelLimit        Code = "model_limit_reached"
 	PageDailyLimit        Code = "daily_limit_reached"
+	PageBodyGone          Code = "body_gone"
 )
 
 // catalog is the closed list: a code that is not here does not exist.
@@ -284,6 +285,7 @@ var catalog = map[Code]Entry{
 	PageModel:             {0, "The language model gave no answer"},
 	PageModelLimit:        {0, "The language model's cap is reached"},
 	PageDailyLimit:        {0, "A daily limit is reached"},
+	PageBodyGone:          {0, "The page's body is not kept any more"},
 }
 
 // Catalog is a copy of the closed list, for documentation and tests.

@@ -26,6 +26,7 @@ func ExampleKinds() {
 	// merge is done by ingest.
 	// orphans is done by controlplane.
 	// recount is done by billing.
+	// reextract is done by ingest.
 	// remove is done by ingest.
 	// retain is done by ingest.
 	// webhooks is done by apiserver.

@@ -22,8 +22,10 @@ const (
 	Merge      = "merge"   // rows of runs are merged by their titles
 	Orphans    = "orphans" // link lists that nothing names go
 	Recount    = "recount" // the ledger is held against the page records
-	Remove     = "remove"  // rows of what was deleted go
-	Retain     = "retain"  // rows of runs that newer ones replace go
+	// ReExtract reads kept bodies of a run anew.
+	ReExtract = "reextract"
+	Remove    = "remove" // rows of what was deleted go
+	Retain    = "retain" // rows of runs that newer ones replace go
 	// Webhooks calls customers that want to be told of events by requests.
 	Webhooks = "webhooks"
 	Wipe     = "wipe" // what harvests found goes, each night or when a newer one has it
@@ -34,7 +36,7 @@ func Role(kind string) string {
 	switch kind {
 	case Contracts, Email, Export, Harvest, Launch, Webhooks:
 		return "apiserver"
-	case Erase, Expire, Import, LinkStates, Merge, Remove, Retain, Wipe:
+	case Erase, Expire, Import, LinkStates, Merge, ReExtract, Remove, Retain, Wipe:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -58,5 +60,6 @@ func Destroys(kind string) bool {
 // Kinds are all kinds, by name.
 func Kinds() []string {
 	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Harvest, Import,
-		Launch, LinkStates, Merge, Orphans, Recount, Remove, Retain, Webhooks, Wipe}
+		Launch, LinkStates, Merge, Orphans, Recount, ReExtract, Remove, Retain, Webhooks,
+		Wipe}
 }

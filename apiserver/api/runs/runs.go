@@ -11,6 +11,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
 const group = "Runs"
@@ -21,6 +22,10 @@ type Resource struct {
 	Trials   *trial.Trials
 	Client   Client
 	Clock    clock.Clock
+	// ExchangeRates are what currency rules convert by.
+	ExchangeRates ecb.Rates
+	// KeepsBodies says that there is a place for bodies that are to be kept.
+	KeepsBodies bool
 }
 
 // Client is what stops a run, and sees it stop.
@@ -40,6 +45,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.stopGroup(),
 		r.estimateGroup(),
 		r.startList(),
+		r.reExtract(),
 	}
 }
 
@@ -47,6 +53,6 @@ func (r Resource) Operations() []*operation.Operation {
 type LaunchedRun struct {
 	JobID     ids.ID         `json:"jobId"`
 	ScraperID ids.ID         `json:"scraperId"`
-	Status    model.JobState `json:"status" doc:"PENDING"`
+	Status    model.JobState `json:"status" doc:"PENDING; RUNNING of kept bodies"`
 	QueuedAt  api.Time       `json:"queuedAt"`
 }

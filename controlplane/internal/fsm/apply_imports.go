@@ -231,6 +231,7 @@ func closeImport(tx *state.Tx, job *state.Job, known *state.Import, hidden []ids
 		tx.PutImport(&ended)
 	}
 	pruneRecipes(tx, job.Scraper)
+	pruneRecipes(tx, job.ID) // that of a run of kept bodies
 }
 
 func forgetImports(tx *state.Tx, p command.ForgetImportsPayload) (command.None, error) {

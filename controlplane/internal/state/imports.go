@@ -5,9 +5,9 @@ import "shoal.dev/shoal/pkg/ids"
 // ImportsSince is the first cluster version in which customers upload files.
 const ImportsSince = 2
 
-// Import is an upload whose rows become those of a run. It is open until the run has ended. From
-// then on it stays until the row store has no rows any more that it hides. Times are in Unix
-// milliseconds.
+// Import is what becomes the rows of a run: an upload, or kept bodies of another run. It is open
+// until the run has ended. From then on it stays until the row store has no rows any more that it
+// hides. Times are in Unix milliseconds.
 type Import struct {
 	Job      ids.ID `cbor:"1,keyasint"` // the run; the file has its id, too
 	Customer string `cbor:"2,keyasint"`
@@ -28,6 +28,8 @@ type Import struct {
 	// their place. Asked is the column that the call named, where none is fixed.
 	Key   string `cbor:"13,keyasint,omitempty"`
 	Asked string `cbor:"14,keyasint,omitempty"`
+	// From is the run whose kept bodies are read instead of a file; zero: none is.
+	From ids.ID `cbor:"20,keyasint,omitzero"`
 }
 
 var importsTable = define(ImportsSince, "imports",

@@ -50,8 +50,8 @@ type Job struct {
 	Key ids.ID `cbor:"41,keyasint,omitempty"`
 	// Rest says that its list is what a rerun left of one that was given before.
 	Rest bool `cbor:"42,keyasint,omitempty" since:"2"`
-	// File says that its rows are those of an uploaded file. It has no list, no sets of units and
-	// no ledger entry, and nobody dispatches it.
+	// File says that its rows are those of an uploaded file, or of the kept bodies of another run.
+	// It has no list, no sets of units and no ledger entry, and nobody dispatches it.
 	File bool `cbor:"50,keyasint,omitempty" since:"2"`
 }
 

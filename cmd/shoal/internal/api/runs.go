@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"shoal.dev/shoal/pkg/model"
 )
 
 // GroupRuns is what became of the scrapers of a group.
@@ -52,6 +54,21 @@ func (c *Client) Requeue(ctx context.Context, job string, maxCharge *int64) (Ans
 		path += "?maxChargeMicros=" + strconv.FormatInt(*maxCharge, 10)
 	}
 	err := c.send(ctx, http.MethodPost, path, nil, &launch)
+	return launch, err
+}
+
+// ReExtract says which run's kept bodies are read again, and by which fields; nil: the scraper's.
+type ReExtract struct {
+	JobID       string        `json:"jobId"`
+	ItemsConfig []model.Field `json:"itemsConfig,omitempty"`
+}
+
+// ReExtract makes a run of the kept bodies of another one.
+func (c *Client) ReExtract(ctx context.Context, scraper string, of ReExtract) (Answer[Launch],
+	error) {
+	var launch Answer[Launch]
+	err := c.send(ctx, http.MethodPost, "/api/scraper/"+url.PathEscape(scraper)+"/re-extract", of,
+		&launch)
 	return launch, err
 }
 

@@ -35,6 +35,8 @@ type Command struct {
 	Raft     benchOf[measure.Raft]     `cmd:"" help:"Durable commands a second."`
 	Soak     benchOf[measure.Soak]     `cmd:"" help:"Hours of runs with kills, all of them recounted."`
 
+	ReExtract benchOf[measure.ReExtract] `cmd:"" name:"re-extract" help:"Kept pages that are read again, beside the crawl that kept them."`
+
 	Web benchWebCommand `cmd:"" hidden:"" help:"The synthetic web of a measure, in a process of its own."`
 }
 

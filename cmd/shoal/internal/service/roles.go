@@ -128,6 +128,15 @@ func (n *node) buildIngest(context.Context) error {
 	}
 	n.worker.Add(ingest.Import(importing))
 	n.worker.Add(ingest.Merge(importing))
+	reading := ingest.ReExtractConfig{Client: client, Store: n.services.store, History: history,
+		IDs: n.ids, Clock: n.clock, Reader: n.reader.For(identity.Ingest), Point: n.point}
+	if n.services.blobs != nil { // and no interface that holds a nil pointer
+		reading.Bodies = n.services.blobs
+	}
+	if n.rates != nil { // which nodes have that fetch, or serve the API
+		reading.Rates = n.rates
+	}
+	n.worker.Add(ingest.ReExtract(reading))
 	n.worker.Add(ingest.Erasure(ingest.ErasureConfig{Client: client, Point: n.point}))
 	n.worker.Add(ingest.Retention(ingest.RetentionConfig{View: client.View, Point: n.point,
 		History: history, Store: n.services.store}))

@@ -249,6 +249,8 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 	case "POST /api/admin/jobs/" + RunID + "/requeue":
 		return map[string]any{"jobId": SavedID, "scraperId": ScraperID, "linksQueued": 7,
 			"status": "PENDING"}
+	case "POST /api/scraper/" + ScraperID + "/re-extract":
+		return map[string]any{"jobId": SavedID, "scraperId": ScraperID, "status": "RUNNING"}
 	case "POST /api/scraper/url-list-run":
 		if f.Outcome != nil {
 			f.Jobs = append([]map[string]any{f.Outcome}, f.Jobs...)

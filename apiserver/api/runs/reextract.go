@@ -1,0 +1,130 @@
+package runs
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules"
+)
+
+// ReExtractInput says which run's bodies are read anew, and by what.
+type ReExtractInput struct {
+	JobID ids.ID `json:"jobId" required:"true" doc:"A run of the scraper that has ended, whose bodies were kept"`
+	// What is null is the scraper's.
+	Type             *model.ScraperType       `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF" doc:"In place of the scraper's; null: that one"`
+	ItemsConfig      *[]model.Field           `json:"itemsConfig" max:"500" doc:"In place of the scraper's; null: those"`
+	PostProcessRules *[]model.PostProcessRule `json:"postProcessRules" max:"100" doc:"In place of the scraper's; null: those"`
+	Schema           *model.SchemaRef         `json:"schema" doc:"In place of the scraper's, of AI_CONF; null: that one"`
+}
+
+type reExtractRequest struct {
+	ID   ids.ID         `path:"id"`
+	Body ReExtractInput `body:"json"`
+}
+
+// reExtract is POST /api/scraper/{id}/re-extract.
+func (r Resource) reExtract() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_re_extract", Routes: operation.Routes("POST /api/scraper/{id}/re-extract"),
+		Group:   group,
+		Summary: "Makes a run of the kept bodies of an earlier run",
+		Description: "The pages that the run of jobId has read are read again as they were kept " +
+			"(config.keepBodyDays), by the scraper as it is now, or with what the body names in " +
+			"its place. The scraper stays as it is. No site is asked and nothing is charged. The " +
+			"run stands in the history as any other. Its rows are seen once all of it is there, " +
+			"and a run that is stopped leaves nothing. A page whose body is not kept any more " +
+			"ends with the error body_gone. One that had failed without a body keeps its error. " +
+			"No language model is asked.",
+		Access: auth.Write, Agents: operation.Adds, Feature: plans.ManualRun, Rate: limits.Run,
+		Idempotency: operation.Optional, Invalid: fault.SchemaValidation,
+		Errors: []fault.Code{fault.ScraperNotFound, fault.JobNotFound, fault.BodyNotKept,
+			fault.SchemaValidation, fault.SchemaGone, fault.TypeNotRunnable,
+			fault.ScraperAlreadyRunning, fault.IngestCapacity, fault.IngestCapacityGlobal,
+			fault.OutOfSpace},
+	}, func(ctx context.Context, from *operation.Caller,
+		in *reExtractRequest) (LaunchedRun, error) {
+		begin, err := r.read(ctx, from, in)
+		if err != nil {
+			return LaunchedRun{}, err
+		}
+		launched, err := client.Do(ctx, r.Client, begin, from.Call)
+		if err != nil {
+			return LaunchedRun{}, err
+		}
+		from.Job = launched.Job
+		return newRun(&launched), nil
+	})
+}
+
+// read is the command that makes the run.
+func (r Resource) read(ctx context.Context, from *operation.Caller,
+	in *reExtractRequest) (begin client.BeginReExtract, err error) {
+	scraper, err := ownership.Scraper(from.View, from.Customer, in.ID, "id")
+	if err != nil {
+		return begin, err
+	}
+	if !r.KeepsBodies {
+		return begin, fault.New(fault.BodyNotKept, "the operator of the service keeps no bodies")
+	}
+	job, err := ownership.Job(ctx, r.Launcher.History, from.View, from.Customer, in.Body.JobID,
+		"jobId")
+	switch {
+	case err != nil:
+		return begin, err
+	case job.Scraper != scraper.ID || job.Unlisted():
+		return begin, fault.Invalid(fault.JobNotFound, "jobId", "the scraper has no such run")
+	case !job.Closed:
+		return begin, fault.Invalid(fault.ScraperAlreadyRunning, "jobId", "the run has not ended")
+	}
+	recipe, err := r.recipe(ctx, from, scraper, &in.Body)
+	if err != nil {
+		return begin, err
+	}
+	return client.BeginReExtract{Job: r.Launcher.IDs.New(), Customer: from.Customer,
+		Scraper: scraper.ID, From: job.ID, Links: job.Links, Recipe: recipe}, nil
+}
+
+// recipe is what reads the bodies.
+func (r Resource) recipe(ctx context.Context, from *operation.Caller, scraper *client.Scraper,
+	in *ReExtractInput) (recipe model.Recipe, err error) {
+	spec := scraper.Spec
+	if in.Type != nil {
+		spec.Type = *in.Type
+	}
+	if in.ItemsConfig != nil {
+		spec.ItemsConfig = *in.ItemsConfig
+	}
+	if in.PostProcessRules != nil {
+		spec.PostProcessRules = *in.PostProcessRules
+	}
+	if in.Schema != nil {
+		spec.Schema = in.Schema
+	}
+	if spec.Type != model.AIConf {
+		spec.Schema = nil
+	}
+	recipe, known := from.View.RecipeOf(from.Customer, &spec, scraper.Tag)
+	if !known {
+		return recipe, fault.Invalid(fault.SchemaGone, "schema.id", "there is no such schema")
+	}
+	faults := append(extract.Validate(recipe),
+		rules.Check(ctx, spec.PostProcessRules, r.ExchangeRates)...)
+	if len(faults) > 0 {
+		return recipe, faults
+	}
+	if endpoint, _ := model.EndpointOf(recipe.Endpoint); endpoint.Restricted {
+		if err := auth.Restricted.Check(&from.Principal); err != nil {
+			return recipe, err
+		}
+	}
+	return recipe, nil
+}

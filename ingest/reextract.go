@@ -1,0 +1,334 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/bodies"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rules"
+	"shoal.dev/shoal/pkg/rules/ecb"
+	"shoal.dev/shoal/pkg/work"
+)
+
+const (
+	// readAtOnce is how many page records are read anew and stored together. Once their rows have
+	// readBytes no further one is begun.
+	readAtOnce = 128
+	readBytes  = 64 << 20
+)
+
+// ReExtracting is what a run of kept bodies asks of the row store.
+type ReExtracting interface {
+	Importing
+	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
+}
+
+// ReExtractConfig is what a ReExtract works with. Readers, Rates and Point may be left out.
+type ReExtractConfig struct {
+	Client interface {
+		client.Proposer
+		client.Reader
+	}
+	Store   ReExtracting
+	History *client.History
+	Bodies  bodies.Source // nil: none are kept here
+	IDs     ids.Source
+	Clock   clock.Clock
+	Reader  *reading.Guard // runs what reads pages
+	Readers int            // pages at once; GOMAXPROCS when 0
+	Rates   ecb.Rates      // for currency rules; the bundled table when nil
+	// Point is called at named places, so that tests can end the process there. They are
+	// "work.reextract.before_put", "work.reextract.after_put", "work.reextract.after_seal" and
+	// "work.reextract.after_end".
+	Point func(name string)
+
+	codec bodies.Codec
+}
+
+// ReExtract is how the kept bodies of a run become the rows of another one, read by a recipe as it
+// is given. Each page record of the one is a unit of the other, and what is there already stays. So
+// a step begins with the first record, and comes to the same beside a late one of another owner. No
+// host is asked, and nothing is charged.
+func ReExtract(config ReExtractConfig) work.Kind {
+	if config.Point == nil {
+		config.Point = func(string) {}
+	}
+	if config.Readers <= 0 {
+		config.Readers = runtime.GOMAXPROCS(0)
+	}
+	if config.Rates == nil {
+		config.Rates = ecb.Bundled()
+	}
+	config.codec = bodies.NewCodec()
+	return work.Kind{Name: work.ReExtract, AtOnce: 1, Held: 8, PerCustomer: 1,
+		Ready: func() bool { return config.Bodies != nil },
+		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
+			outcome, err := config.step(ctx, item)
+			if err != nil {
+				return outcome, fmt.Errorf("ingest: re-extract %s: %w", item.ID, err)
+			}
+			return outcome, nil
+		}}
+}
+
+// step takes a run to its end, unless it has to wait.
+func (c *ReExtractConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
+	view, err := c.Client.Fresh(ctx)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	known, job := view.Import(item.ID), view.Job(item.ID)
+	switch {
+	case known == nil || known.Ended != 0 || job == nil:
+		return work.Done(), nil
+	case view.IsShort():
+		return work.Rest(nil, shortRests), nil
+	}
+	r, err := c.open(ctx, view, known, job)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	if r.refusal != "" {
+		return c.end(ctx, client.EndReExtract{Job: job.ID, Message: r.refusal})
+	}
+	switch err := r.readAll(ctx); {
+	case errors.Is(err, errStopped):
+		return work.Done(), nil
+	case errors.Is(err, errOthers):
+		return work.GoOn(nil), nil // from the first record, of which all are there
+	case errors.Is(err, errSealed):
+		return c.end(ctx, client.EndReExtract{Job: job.ID, Message: "a restore has undone a part " +
+			"of it; extract again"})
+	case err != nil:
+		return work.Outcome{}, err
+	}
+	if err := c.Store.Seal(ctx, job.ID, nil); err != nil {
+		return work.Outcome{}, err
+	}
+	c.Point("work.reextract.after_seal")
+	return c.end(ctx, client.EndReExtract{Job: job.ID, Done: r.tally.done()})
+}
+
+func (c *ReExtractConfig) end(ctx context.Context, how client.EndReExtract) (work.Outcome, error) {
+	if _, err := client.Do(ctx, c.Client, how, nil); err != nil {
+		return work.Outcome{}, err
+	}
+	c.Point("work.reextract.after_end")
+	return work.Done(), nil
+}
+
+// errSealed says that a run takes no page any more, although it lacks some.
+var errSealed = errors.New("the run is sealed")
+
+// reextracting is one step of a run of kept bodies.
+type reextracting struct {
+	*ReExtractConfig
+	refusal string // why nothing can be read; "": it can
+	from    *client.Job
+	job     *client.Job
+	stamp   rowstore.Job
+
+	extractor *extract.Extractor
+	rules     *rules.Rules
+	day       rules.Day
+
+	tally tally
+	told  time.Time // when the state heard of it
+}
+
+// open makes a step ready.
+func (c *ReExtractConfig) open(ctx context.Context, view *client.View, known *client.Import,
+	job *client.Job) (*reextracting, error) {
+	r := &reextracting{ReExtractConfig: c, job: job, told: c.Clock.Now(),
+		stamp: rowstore.Job{ID: job.ID, Customer: job.Customer, Group: job.Group,
+			Scraper: job.Scraper, Started: job.Started * 1000}}
+	recipe := view.Recipe(job.ID, 1)
+	var err error
+	if r.from, err = c.History.Run(ctx, view, known.From); err != nil {
+		return nil, err
+	}
+	if recipe == nil || r.from == nil {
+		r.refusal = "the run whose bodies were to be read is gone"
+		return r, nil
+	}
+	panicked := c.Reader.Run(reading.Page{URL: "a scraper's recipe"}, func() {
+		var faults fault.List
+		if r.extractor, err = extract.Compile(recipe.Recipe); err != nil {
+			return
+		}
+		if r.rules, faults = rules.Compile(recipe.Recipe.Rules); len(faults) > 0 {
+			err = faults
+		}
+	})
+	if panicked != nil || err != nil {
+		r.refusal = "the scraper's recipe cannot be used"
+		return r, nil
+	}
+	r.day = r.rules.DayOf(ctx, c.Rates, c.Clock.Now())
+	return r, nil
+}
+
+// readAll stores what the records of the run come to, some at a time.
+func (r *reextracting) readAll(ctx context.Context) error {
+	batch := make([]rowstore.Record, 0, readAtOnce)
+	flush := func() error {
+		for len(batch) > 0 {
+			n, err := r.readSome(ctx, batch)
+			if err != nil {
+				return err
+			}
+			batch = batch[n:]
+		}
+		batch = make([]rowstore.Record, 0, readAtOnce)
+		return r.advance(ctx)
+	}
+	err := r.Store.EachRecord(ctx, r.from.ID, func(record rowstore.Record) error {
+		batch = append(batch, record)
+		if len(batch) < readAtOnce {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	r.tally.close()
+	return err
+}
+
+// readSome stores what some records come to, at least the first, and says of how many.
+func (r *reextracting) readSome(ctx context.Context, records []rowstore.Record) (int, error) {
+	if known := r.Client.View().Import(r.job.ID); known != nil && known.Ended != 0 {
+		return 0, errStopped
+	}
+	units := make([]model.Unit, len(records))
+	for i := range records {
+		units[i] = records[i].Unit
+	}
+	receipts, err := r.Store.Records(ctx, r.job.ID, units)
+	if err != nil {
+		return 0, err
+	}
+	stored := make(map[model.Unit]*model.Receipt, len(receipts))
+	for i := range receipts {
+		stored[receipts[i].Unit] = &receipts[i]
+	}
+	pages, err := r.readPages(ctx, records, stored)
+	if err != nil {
+		return 0, err
+	}
+	var writes []rowstore.PageWrite
+	for _, page := range pages {
+		if page != nil {
+			completeRows(page, r.stamp)
+			writes = append(writes, rowstore.PageWrite{Job: r.stamp, Page: page})
+		}
+	}
+	if len(writes) > 0 {
+		r.Point("work.reextract.before_put")
+		put, err := r.Store.PutPages(ctx, writes)
+		if err != nil {
+			return 0, err
+		}
+		r.Point("work.reextract.after_put")
+		for i, receipt := range put {
+			if receipt == nil {
+				return 0, r.sealed(ctx, writes[i].Page.Unit)
+			}
+			stored[writes[i].Page.Unit] = receipt
+		}
+	}
+	for i := range pages {
+		r.tally.add(stored[records[i].Unit])
+	}
+	return len(pages), nil
+}
+
+// errOthers says that another owner has stored all pages, and is sealing the run.
+var errOthers = errors.New("another owner seals the run")
+
+// sealed says why a page could not be stored. The run was stopped, or another owner ends it. Else a
+// restore has opened it again after that.
+func (r *reextracting) sealed(ctx context.Context, unit model.Unit) error {
+	there, err := r.Store.Records(ctx, r.job.ID, []model.Unit{unit})
+	if err != nil {
+		return err
+	}
+	if len(there) > 0 {
+		return errOthers
+	}
+	view, err := r.Client.Fresh(ctx)
+	if err != nil {
+		return err
+	}
+	if known := view.Import(r.job.ID); known == nil || known.Ended != 0 {
+		return errStopped
+	}
+	return errSealed
+}
+
+// advance tells the state now and then how far it is.
+func (r *reextracting) advance(ctx context.Context) error {
+	now := r.Clock.Now()
+	if now.Sub(r.told) < advanceEvery {
+		return nil
+	}
+	r.told = now
+	_, err := client.Do(ctx, r.Client, client.AdvanceReExtract{Job: r.job.ID,
+		Done: r.tally.done()}, nil)
+	return err
+}
+
+// tally counts what is stored, in the order of units.
+type tally struct {
+	sum    client.ReExtracted
+	seq    uint32 // of the chain at hand
+	some   bool   // there is one
+	failed bool   // a page of it ended with an error
+}
+
+// add counts a page.
+func (t *tally) add(receipt *model.Receipt) {
+	if receipt == nil {
+		return
+	}
+	if seq := receipt.Unit.Seq; !t.some || seq != t.seq {
+		t.close()
+		t.seq, t.some, t.failed = seq, true, false
+	}
+	switch receipt.Outcome {
+	case model.Delivered:
+		t.sum.Delivered++
+		t.sum.Pages++
+		t.sum.Items += uint64(receipt.Items)
+	case model.Errored:
+		t.sum.Pages++
+		t.failed = true
+	}
+}
+
+// close counts the link of the chain at hand.
+func (t *tally) close() {
+	if !t.some {
+		return
+	}
+	if t.some = false; t.failed {
+		t.sum.Errors++
+	} else {
+		t.sum.Success++
+	}
+}
+
+// done is what was counted so far.
+func (t *tally) done() client.ReExtracted { return t.sum }

@@ -1,0 +1,357 @@
+package ingest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/bodies"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/reading"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// crawled is a product with a run whose bodies were kept.
+type crawled struct {
+	*uploaded
+	run  ids.ID
+	pack blobstore.Key
+}
+
+// page is a page of the run: what is kept of it, and what came of it.
+type crawledPage struct {
+	unit    model.Unit
+	body    string // "": none was read
+	kept    bool
+	outcome model.Outcome
+	code    string
+	more    bool // the chain goes on
+}
+
+func newCrawled(t *testing.T, start starter, pages ...crawledPage) *crawled {
+	t.Helper()
+	c := &crawled{uploaded: start(t)}
+	c.client.Must(t, client.AdjustWallet{Customer: "ann", Entry: c.ids.New(), Amount: 1_000_000})
+	c.scraper = c.ids.New()
+	c.client.Must(t, client.PutScraper{Create: true, ID: c.scraper, Customer: "ann",
+		Group: c.group, Spec: model.Scraper{Name: "shop", Type: model.SingleProduct,
+			SourceConfig: model.SourceConfig{Pagination: &model.Pagination{Type: model.NextLink,
+				Selector: "a"}}}})
+	seqs := []uint32{}
+	for _, p := range pages {
+		if !slices.Contains(seqs, p.unit.Seq) {
+			seqs = append(seqs, p.unit.Seq)
+		}
+	}
+	run := client.LaunchRun{Job: c.ids.New(), Entry: c.ids.New(), Customer: "ann",
+		Scraper: c.scraper, List: c.ids.New(), Links: uint32(len(seqs)),
+		Tiers: model.TiersOf(model.Plain)}
+	c.client.Must(t, run)
+	c.run = run.Job
+	codec := bodies.NewCodec()
+	name := bodies.Pack{Group: c.group, Scraper: c.scraper, Job: c.run, ID: c.ids.New(), Days: 2}
+	c.pack = name.Key("ann")
+	var data []byte
+	var receipts []model.Receipt
+	for _, p := range pages {
+		page := &model.Page{Job: c.run, Unit: p.unit, Fetch: c.ids.New(), Outcome: p.outcome,
+			Code: p.code, URL: fmt.Sprintf("https://shop.test/%d/%d", p.unit.Seq, p.unit.Page),
+			Status: 200, At: c.clock.Now().UnixMicro(), Last: !p.more, Millis: 7, Bytes: 9}
+		if p.outcome == model.Delivered {
+			page.Rows, page.PriceRow, page.Quantity = [][]byte{[]byte(`{"a":"old"}`)},
+				"tier:plain", 1
+		}
+		if p.more {
+			page.Next = &model.Continuation{Page: p.unit.Page + 1, URL: page.URL}
+		}
+		if p.body != "" {
+			hash := sha256.Sum256([]byte(p.body))
+			page.BodyHash = hash[:]
+		}
+		if p.kept {
+			entry, err := bodies.Entry{Fetch: page.Fetch, Pages: []bodies.Page{
+				codec.Pack("", page.URL, "text/html", []byte(p.body))}}.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			page.Kept = &model.KeptBody{Pack: name.ID, Offset: uint32(len(data)),
+				Length: uint32(len(entry)), Days: name.Days}
+			data = append(data, entry...)
+		}
+		put, err := c.store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page,
+			Job: rowstore.Job{ID: c.run, Customer: "ann", Group: c.group, Scraper: c.scraper,
+				Started: c.clock.Now().UnixMicro()}}})
+		if err != nil || put[0] == nil {
+			t.Fatal(put, err)
+		}
+		receipts = append(receipts, *put[0])
+	}
+	if _, err := c.blobs.Put(t.Context(), c.pack, bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	c.client.Dispatch(t, c.run, seqs...)
+	if err := c.client.Settle(t.Context(), receipts, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.store.Seal(t.Context(), c.run, nil); err != nil {
+		t.Fatal(err)
+	}
+	c.client.CloseRun(t, c.run)
+	c.clock.Advance(time.Second)
+	return c
+}
+
+var selectors = model.Recipe{Type: model.SingleProduct,
+	Fields: []model.Field{{Name: "a", Selector: "b", Kind: model.Text}}}
+
+// begin makes a run of the kept bodies.
+func (c *crawled) begin(recipe model.Recipe) ids.ID {
+	c.t.Helper()
+	begin := client.BeginReExtract{Job: c.ids.New(), Customer: "ann", Scraper: c.scraper,
+		From: c.run, Links: c.client.View().Job(c.run).Links, Recipe: recipe}
+	c.client.Must(c.t, begin)
+	c.clock.Advance(time.Second)
+	return begin.Job
+}
+
+// step takes it on; died says that point panicked.
+func (c *crawled) step(job ids.ID) (end work.End, died bool) {
+	c.t.Helper()
+	defer func() {
+		if value := recover(); value != nil {
+			died = true
+		}
+	}()
+	kind := ReExtract(ReExtractConfig{Client: c.client, Store: c.store,
+		History: client.NewHistory(c.store), Bodies: c.blobs, IDs: c.ids, Clock: c.clock,
+		Reader: reading.New("test", reading.Config{}), Readers: 3, Point: c.point})
+	outcome, err := kind.Step(c.t.Context(), work.Item{ID: job, Kind: work.ReExtract,
+		Customer: "ann"})
+	if err != nil {
+		c.t.Error(err)
+	}
+	return outcome.End, false
+}
+
+// rows are the values of a in the rows of a run.
+func (c *crawled) rowsOf(job ids.ID) (values []string) {
+	c.t.Helper()
+	docs, _, err := c.store.Scan(c.t.Context(), rowstore.ScanQuery{
+		Scope: rowstore.Scope{Group: c.group, Jobs: []ids.ID{job}}, Upto: 1 << 62, Limit: 1000})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, doc := range docs {
+		_, value, _ := strings.Cut(string(doc), `"a":"`)
+		value, _, _ = strings.Cut(value, `"`)
+		values = append(values, value)
+	}
+	slices.Sort(values)
+	return values
+}
+
+// mixed is a run with all that can become of a page.
+func mixed() []crawledPage {
+	delivered, errored := model.Delivered, model.Errored
+	return []crawledPage{
+		{unit: model.Unit{Seq: 0}, body: "<b>one</b>", kept: true, outcome: delivered},
+		{unit: model.Unit{Seq: 1}, body: "<b>two</b>", kept: true, outcome: errored,
+			code: "no_rows"},
+		{unit: model.Unit{Seq: 2}, body: "<i>none</i>", kept: true, outcome: delivered},
+		{unit: model.Unit{Seq: 3}, body: "<b>lost</b>", outcome: delivered},
+		{unit: model.Unit{Seq: 4}, outcome: errored, code: "timeout"},
+		{unit: model.Unit{Seq: 5}, body: "<b>six</b>", kept: true, outcome: delivered, more: true},
+		{unit: model.Unit{Seq: 5, Page: 1}, body: "<b>seven</b>", kept: true, outcome: delivered,
+			more: true},
+		{unit: model.Unit{Seq: 5, Page: 2}, body: "<i>end</i>", kept: true, outcome: model.Empty},
+	}
+}
+
+// checkMixed wants what the run of mixed comes to.
+func (c *crawled) checkMixed(job ids.ID) {
+	c.t.Helper()
+	j := c.client.View().Job(job)
+	if j.State != model.Completed || !j.Closed || j.Items != 4 || j.Delivered != 4 ||
+		j.Pages != 7 || j.Success != 3 || j.Errors != 3 || j.Charged != 0 || !j.Shows() {
+		c.t.Errorf("the run is %+v", j)
+	}
+	if got := c.rowsOf(job); !slices.Equal(got, []string{"one", "seven", "six", "two"}) {
+		c.t.Errorf("rows %v", got)
+	}
+	codes := map[uint32]string{}
+	err := c.store.EachRecord(c.t.Context(), job, func(r rowstore.Record) error {
+		if r.Outcome == model.Errored {
+			codes[r.Unit.Seq] = r.Code
+		}
+		if r.Quantity != 0 || r.PriceRow != "" {
+			c.t.Errorf("%+v is charged", r.Unit)
+		}
+		return nil
+	})
+	want := map[uint32]string{2: "no_rows", 3: "body_gone", 4: "timeout"}
+	if err != nil || fmt.Sprint(codes) != fmt.Sprint(want) {
+		c.t.Errorf("errors %v, want %v: %v", codes, want, err)
+	}
+	if view := c.client.View(); view.Import(job) != nil || view.WorkItem(job) != nil ||
+		view.Recipe(job, 1) != nil || len(view.HiddenIn(c.group)) != 0 {
+		c.t.Error("something is left of it")
+	}
+}
+
+// Kept bodies become the rows of another run, page by page, and what is not there any more is an
+// error. Bodies of that run may be read again.
+func TestReExtract(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		c := newCrawled(t, start, mixed()...)
+		job := c.begin(selectors)
+		if got := c.client.View().HiddenIn(c.group); !slices.Equal(got, []ids.ID{job}) {
+			t.Errorf("hidden are %v", got)
+		}
+		if end, _ := c.step(job); end != work.Ended {
+			t.Fatalf("%v", end)
+		}
+		c.checkMixed(job)
+		first := c.run
+		c.run = job
+		again := c.begin(selectors)
+		if end, _ := c.step(again); end != work.Ended {
+			t.Fatalf("%v", end)
+		}
+		c.checkMixed(again)
+		if got := c.rowsOf(first); len(got) != 5 {
+			t.Errorf("rows of the first run are %v", got)
+		}
+	})
+}
+
+// Killed at any point, and with a late owner beside it, a run comes to the same.
+func TestReExtractIsExact(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		for _, point := range []string{"before_put", "after_put", "after_seal", "after_end"} {
+			c := newCrawled(t, start, mixed()...)
+			job := c.begin(selectors)
+			c.point = func(name string) {
+				if name == "work.reextract."+point {
+					panic("dies")
+				}
+			}
+			if _, died := c.step(job); !died {
+				t.Fatalf("%s: it lives", point)
+			}
+			late := false
+			c.point = func(name string) { // another owner comes between a read and its write
+				if name == "work.reextract.before_put" && !late {
+					late = true
+					c.step(job)
+				}
+			}
+			for range 3 {
+				c.step(job)
+			}
+			c.checkMixed(job)
+		}
+	})
+}
+
+// A late owner that comes to a run which another one has ended changes nothing.
+func TestReExtractBesideAnother(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		c := newCrawled(t, start, mixed()...)
+		job := c.begin(selectors)
+		once := false
+		c.point = func(name string) {
+			if name == "work.reextract.before_put" && !once {
+				once = true
+				c.step(job)
+			}
+		}
+		c.step(job)
+		c.checkMixed(job)
+	})
+}
+
+// Bodies go by their days, as the clock says, and with their pack.
+func TestReExtractOfWhatIsGone(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		for name, gone := range map[string]func(c *crawled){
+			"expired": func(c *crawled) { c.clock.Advance(48 * time.Hour) },
+			"removed": func(c *crawled) {
+				if err := c.blobs.Delete(t.Context(), c.pack); err != nil {
+					t.Fatal(err)
+				}
+			},
+		} {
+			c := newCrawled(t, start, mixed()[:2]...)
+			gone(c)
+			job := c.begin(selectors)
+			c.step(job)
+			j := c.client.View().Job(job)
+			if j.State != model.Failed || j.Errors != 2 || j.Delivered != 0 || j.Message == "" {
+				t.Errorf("%s: %+v", name, j)
+			}
+			errors, err := c.store.LinkErrors(t.Context(), job, nil, 10)
+			if err != nil || len(errors) != 2 || errors[0].Code != "body_gone" {
+				t.Errorf("%s: %+v, %v", name, errors, err)
+			}
+		}
+	})
+}
+
+// Of a run that is stopped nothing stays, and the one before it is the last one again.
+func TestReExtractStops(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		c := newCrawled(t, start, mixed()...)
+		job := c.begin(selectors)
+		c.point = func(name string) {
+			if name == "work.reextract.after_put" {
+				c.client.Must(t, client.StopRun{Customer: "ann", Scraper: c.scraper})
+			}
+		}
+		if end, _ := c.step(job); end != work.Ended {
+			t.Errorf("%v", end)
+		}
+		c.remove()
+		view := c.client.View()
+		if j := view.Job(job); j.State != model.Stopped || !j.Unlisted() || j.Items != 0 ||
+			len(c.rowsOf(job)) != 0 || view.Scraper(c.scraper).LastJob != c.run ||
+			view.Recipe(job, 1) != nil {
+			t.Errorf("%+v, rows %v", j, c.rowsOf(job))
+		}
+	})
+}
+
+// What one batch cannot take is read in further ones.
+func TestReExtractInBatches(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		var pages []crawledPage
+		for i := range 2*readAtOnce + 3 {
+			pages = append(pages, crawledPage{unit: model.Unit{Seq: uint32(i)}, kept: true,
+				body: fmt.Sprintf("<b>%d</b>", i), outcome: model.Delivered})
+		}
+		c := newCrawled(t, start, pages...)
+		job := c.begin(selectors)
+		puts := 0
+		c.point = func(name string) {
+			if name == "work.reextract.after_put" {
+				puts++
+				c.clock.Advance(advanceEvery) // so that each batch is told
+			}
+		}
+		c.step(job)
+		if j := c.client.View().Job(job); puts != 3 || j.Items != uint64(len(pages)) ||
+			j.Success != uint32(len(pages)) {
+			t.Errorf("%d batches, %+v", puts, j)
+		}
+		if got := c.rowsOf(job); len(slices.Compact(got)) != len(pages) {
+			t.Errorf("%d different rows", len(got))
+		}
+	})
+}

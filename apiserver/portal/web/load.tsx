@@ -3,6 +3,7 @@ import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { Refused } from "./api";
+import { arrive } from "./route";
 import { texts } from "./texts";
 
 /** Counts up when all that is shown has to be read again. */
@@ -52,6 +53,7 @@ export function Trouble(props: { error: Refused; again?: () => void }) {
 /** Shows an answer, its refusal, or that it is under way. */
 export function Shown<T>(props: { of: Loaded<T>; children: (value: T) => ComponentChildren }) {
   const { value, error, again } = props.of;
+  useEffect(() => arrive(texts.product), [value !== undefined]); // it may have the heading
   return <>
     {error && <Trouble error={error} again={again} />}
     {value !== undefined ? props.children(value)

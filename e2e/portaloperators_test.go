@@ -55,6 +55,10 @@ func TestPortalOperates(t *testing.T) {
 	v.says("The customer is let in again.")
 	v.presses("Remove the customer")
 	v.presses("Keep it")
+	v.do(chromedp.Navigate(v.Server + "/portal/operators/customer?ref=nobody"))
+	v.sees(`document.querySelector("h1")?.innerText === "Customer" &&
+		document.querySelector("main .trouble")`)
+	v.judge("a customer that is not there")
 
 	v.goes("/operators/settings", `document.querySelector("#low")`)
 	v.enters("rates", "run often")

@@ -81,7 +81,7 @@ const later: [Set<string>, () => Promise<Pages>][] =
 function Later(props: { of: () => Promise<Pages>; path: string }) {
   const made = useLoaded(props.of, [props.of]);
   useEffect(() => arrive(texts.product), [made.value]);
-  return <Shown of={made}>{(pages) => pages.page(props.path.slice(1).split("/"))
+  return <Shown of={made} title={texts.product}>{(pages) => pages.page(props.path.slice(1).split("/"))
     ?? <Missing />}</Shown>;
 }
 

@@ -59,7 +59,7 @@ export function Group(props: { id: string }) {
   const starts = useLoaded((signal) => call<Starts>("GET",
     `/api/scraper/group/${encodeURIComponent(props.id)}/starts`, { signal }),
   [props.id, resynced.value]);
-  return <Shown of={found}>{(group) => !group
+  return <Shown of={found} title={texts.group}>{(group) => !group
     ? <><h1 tabIndex={-1}>{texts.group}</h1>
       <p>{texts.groupMissing} <a href={address("/groups")}>{texts.groups}</a></p></>
     : <>

@@ -13,7 +13,7 @@ import { texts } from "./texts.operators";
 /** Shows what administrators may see. Whether a person is one is the API's to say. */
 function ForAdmins(props: { children: ComponentChildren }) {
   const read = useLoaded((signal) => call<Identity>("GET", "/api/key/whoami", { signal }), []);
-  return <Shown of={read}>{(who) => who.admin ? <>{props.children}</>
+  return <Shown of={read} title={texts.operators}>{(who) => who.admin ? <>{props.children}</>
     : <><h1 tabIndex={-1}>{texts.operators}</h1><p class="note">{texts.adminsOnly}</p></>}</Shown>;
 }
 

@@ -48,7 +48,7 @@ export function OneCustomer() {
     read.again();
     return blocked ? texts.unblockDone : texts.blockDone;
   });
-  return <Shown of={read}>{({ customer, blockedBy, wallet, counts }) => <>
+  return <Shown of={read} title={texts.customer}>{({ customer, blockedBy, wallet, counts }) => <>
     <h1 tabIndex={-1}>{texts.customer} <bdi>{visible(customer.customerUniqueRef, 100)}</bdi></h1>
     <dl class="facts">
       <Fact name={texts.state}>{stateOf(customer)}</Fact>

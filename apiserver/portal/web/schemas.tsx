@@ -81,7 +81,7 @@ function Save(props: { of?: Schema; saved: (s: Schema) => void }) {
 export function OneSchema(props: { id: string }) {
   const read = useLoaded((signal) => call<Schema>("GET",
     `/api/schema/get/${encodeURIComponent(props.id)}`, { signal }), [props.id, resynced.value]);
-  return <Shown of={read}>{(schema) => <>
+  return <Shown of={read} title={texts.schema}>{(schema) => <>
     <h1 tabIndex={-1}>{texts.schema} <bdi>{visible(schema.name, 200)}</bdi></h1>
     <dl class="facts">
       <Fact name={texts.type}>{texts.schemaTypes[schema.type] ?? schema.type}</Fact>

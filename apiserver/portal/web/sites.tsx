@@ -36,7 +36,7 @@ export function Site(props: { scraper: string }) {
       call<Of | null>("GET", `/api/scraper/${id}/site`, { signal })]);
     return { scraper, site };
   }, [props.scraper, resynced.value]);
-  return <Shown of={read}>{({ scraper, site }) => <>
+  return <Shown of={read} title={texts.site}>{({ scraper, site }) => <>
     <h1 tabIndex={-1}>{texts.site} <bdi>{visible(scraper.name, 200)}</bdi></h1>
     <p class="lead"><Scraped value={scraper.sourceConfig.url ?? ""} /></p>
     {site ? <Links site={site} changed={read.again} /> : <p>{texts.siteNone}</p>}

@@ -175,6 +175,7 @@ export const texts = {
   hookDropped: "Events that found no room",
   hookFormer: "Former secret until",
   hookTest: "Send a test",
+  hookTestEvent: "A test",
   hookTested: "A test is on its way. The log has what comes of it.",
   hookLog: "Deliveries",
   hookLogNone: "Nothing was sent yet.",

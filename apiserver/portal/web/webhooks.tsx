@@ -96,7 +96,7 @@ export function OneWebhook(props: { id: string }) {
     await call("DELETE", path);
     go(address("/webhooks"));
   });
-  return <Shown of={read}>{(hook) => <>
+  return <Shown of={read} title={texts.webhook}>{(hook) => <>
     <h1 tabIndex={-1}>{texts.webhook}</h1>
     <p class="lead"><Scraped value={hook.url} most={300} /></p>
     <dl class="facts">
@@ -144,7 +144,7 @@ function Deliveries(props: { path: string; again: () => void;
     <Shown of={log}>{(page) => <>
       <Table caption={texts.hookLog} items={page.content} none={texts.hookLogNone} columns={[
         { name: texts.at, of: (d) => when(d.createdAt) },
-        { name: texts.event, of: (d) => events[d.event] ?? d.event },
+        { name: texts.event, of: (d) => events[d.event] ?? texts.hookTestEvent },
         { name: texts.state, of: (d) => texts.deliveryStates[d.state] ?? d.state },
         { name: texts.tries, n: true, of: (d) => count(d.tries) },
         { name: texts.answer, wide: true, of: (d) => d.error

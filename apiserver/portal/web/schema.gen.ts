@@ -196,7 +196,9 @@ export interface Group {
   createdAt: string | null;
   customerRef: string;
   dataTable: string;
+  enrichedOf: string | null;
   id: string;
+  matchedOf: string | null;
   name: string;
   nextStart: string | null;
   retentionCount: number | null;
@@ -223,7 +225,9 @@ export interface GroupInput {
   createdAt?: string | null;
   customerRef?: string | null;
   dataTable?: string | null;
+  enrichedOf?: string | null;
   id?: string | null;
+  matchedOf?: string | null;
   name?: string | null;
   nextStart?: string | null;
   retentionCount?: number | null;
@@ -605,6 +609,7 @@ export interface Scraper {
 
 export interface ScraperConfig {
   endpointTag?: string;
+  keepBodyDays?: number | null;
   politeness?: Politeness | null;
   retentionCount?: number | null;
   tiers?: ("plain" | "render" | "super" | "render+super")[];

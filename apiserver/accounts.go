@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"time"
+
 	"shoal.dev/shoal/apiserver/internal/accounts"
 	"shoal.dev/shoal/apiserver/internal/auth"
 	"shoal.dev/shoal/pkg/ids"
@@ -19,8 +21,17 @@ func openAccounts(config Config, issuer *auth.Issuer, m *metrics) (*accounts.Ser
 	return accounts.New(accounts.Config{HashKiB: config.HashKiB, Client: config.Client,
 		Limiter: config.Limiter,
 		Clock:   config.Clock, IDs: config.IDs, DeviceKey: key, Logger: config.Logger,
-		Links: links, Mails: config.Mails,
+		Links: links, Mails: config.Mails, Once: config.Once,
 		Count: func(o accounts.Outcome) { m.signIns.WithLabelValues(string(o)).Inc() }})
+}
+
+// Once is a link that signs a person in at this machine, once, without a password.
+type Once = accounts.Once
+
+// NewOnce makes the link of an account, which is good until a time, and its address below that of
+// the service. The address is a secret.
+func NewOnce(email string, expires time.Time) (once *Once, address string) {
+	return accounts.NewOnce(email, expires)
 }
 
 // openLinks makes the links of letters.

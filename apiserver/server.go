@@ -124,6 +124,8 @@ type Config struct {
 	Mails bool
 	// HashKiB is the memory that a password's hash takes; 64 MiB unless told.
 	HashKiB int
+	// Once signs a person in who has its link; nil: there is none.
+	Once *Once
 	// UserAgreement is an HTML document that customers agree with; nil: there is none.
 	UserAgreement []byte
 	// Plans is the operator's catalogue of plans, JSON; nil: the one that comes with the program.

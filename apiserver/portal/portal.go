@@ -11,8 +11,10 @@ import (
 	"embed"
 	"encoding/hex"
 	"html/template"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -48,28 +50,45 @@ type Portal struct {
 // holds is the API's to say.
 func New(signedIn func(rc *fasthttp.RequestCtx) bool) (*Portal, error) {
 	p := &Portal{assets: map[string]asset{}, signedIn: signedIn}
-	for _, of := range []struct {
-		name, contentType string
-		path              *string
-	}{
-		{"app.js", "text/javascript; charset=utf-8", &p.script},
-		{"app.css", "text/css; charset=utf-8", &p.style},
-		{"icon.svg", "image/svg+xml", &p.icon},
-	} {
-		data, err := files.ReadFile("assets/" + of.name)
+	for name, at := range map[string]*string{"app.js": &p.script, "app.css": &p.style,
+		"icon.svg": &p.icon} {
+		data, err := files.ReadFile("assets/" + name)
 		if err != nil {
 			return nil, err
 		}
 		sum := sha256.Sum256(data)
-		stem, kind, _ := strings.Cut(of.name, ".")
-		*of.path = assetsPath + stem + "-" + hex.EncodeToString(sum[:8]) + "." + kind
-		small, err := compress(data)
+		stem, kind, _ := strings.Cut(name, ".")
+		*at = assetsPath + stem + "-" + hex.EncodeToString(sum[:8]) + "." + kind
+		if err := p.keep(*at, data); err != nil {
+			return nil, err
+		}
+	}
+	// parts of the script that come when they are needed, under names that it knows
+	parts, err := fs.Glob(files, "assets/*-*.js")
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		data, err := files.ReadFile(part)
 		if err != nil {
 			return nil, err
 		}
-		p.assets[*of.path] = asset{contentType: of.contentType, plain: data, gzip: small}
+		if err := p.keep(Path+"/"+part, data); err != nil {
+			return nil, err
+		}
 	}
 	return p, nil
+}
+
+// contentTypes of assets, by the ends of their names.
+var contentTypes = map[string]string{".js": "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+
+// keep has an asset at a path.
+func (p *Portal) keep(at string, data []byte) error {
+	small, err := compress(data)
+	p.assets[at] = asset{contentType: contentTypes[path.Ext(at)], plain: data, gzip: small}
+	return err
 }
 
 func compress(data []byte) ([]byte, error) {
@@ -87,21 +106,21 @@ func compress(data []byte) ([]byte, error) {
 
 // Serve answers a request for the portal. Others are not its own: it says so, and leaves them.
 func (p *Portal) Serve(rc *fasthttp.RequestCtx) bool {
-	path := string(rc.Path())
-	below := strings.HasPrefix(path, Path+"/")
-	if path != "/" && path != Path && !below {
+	at := string(rc.Path())
+	below := strings.HasPrefix(at, Path+"/")
+	if at != "/" && at != Path && !below {
 		return false
 	}
 	protect(&rc.Response.Header)
-	switch file, known := p.assets[path]; {
+	switch file, known := p.assets[at]; {
 	case !rc.IsGet() && !rc.IsHead():
 		rc.Response.Header.Set("Allow", "GET, HEAD")
 		rc.SetStatusCode(http.StatusMethodNotAllowed)
 	case known:
 		p.send(rc, file)
-	case strings.HasPrefix(path, assetsPath):
+	case strings.HasPrefix(at, assetsPath):
 		rc.SetStatusCode(http.StatusNotFound)
-	case path == "/":
+	case at == "/":
 		lead(rc, Path)
 	case !p.signedIn(rc):
 		lead(rc, "/sign-in?"+url.Values{"next": {string(rc.RequestURI())}}.Encode())

@@ -13,10 +13,18 @@ import (
 )
 
 // roots are the schemas of the API's description that the portal names. What they name comes too.
-var roots = []string{"Group", "GroupInput", "Job", "JobCursorPage", "JobPage", "JobStatusEvent",
-	"LaunchedListRun", "LaunchedRun", "LinkError", "ListRunInput", "Problem", "Row",
-	"RowCursorPage", "RowPage", "RunEstimate", "Scraper", "ScraperCursorPage", "ScraperProposal",
-	"URLPreviewInput", "Wallet"}
+var roots = []string{"AccountPage", "AuditTrailEntryCursorPage", "ClusterNode", "ClusterStatus",
+	"CommonField", "Customer", "CustomerAccount", "CustomerListEntryPage", "DeletionPreview",
+	"GeneratedKey", "Group", "GroupEstimate", "GroupInput", "Identity", "InvoicePage", "Job",
+	"JobCursorPage", "JobPage", "JobStatusEvent", "KeptBackup", "KeyList", "LaunchedListRun",
+	"LaunchedRun", "LinkError", "ListRunInput", "NewFileScraper", "NotificationEvent",
+	"NotificationPage", "PlanFeatures", "PlanPrice", "Price", "Problem", "Row", "RowCursorPage",
+	"RowPage", "RunEstimate", "RunsOfGroup", "Schema", "SchemaInput", "SchemaListEntry", "Scraper",
+	"ScraperCursorPage", "ScraperProposal", "SentFile", "ServiceSettings", "Site", "SiteLinkPage",
+	"SitemapEntryPage", "StartTypeForGroup", "StartedTopUp", "Starts", "Subscription",
+	"TopUpEvent", "TopUpStatus", "TransactionCursorPage", "URLPreviewInput",
+	"UnreadNotifications", "Wallet", "WalletPreferences", "WebhookDeliveryPage", "WebhookList",
+	"WebhookWithSecret", "WorkItemPage"}
 
 // schema is as much of a JSON Schema as the description has.
 type schema struct {

@@ -19,7 +19,7 @@ import (
 // stopped.
 func (b *shell) serveDemo(ctx context.Context, config service.Config) error {
 	if config.HostRate != 1 || config.MaxHostRate != demo.DemoRate || len(config.Origins) != 1 ||
-		len(config.EgressAllow) != 1 {
+		len(config.EgressAllow) != 1 || config.Once == nil {
 		return fmt.Errorf("config %+v", config)
 	}
 	if err := os.WriteFile(filepath.Join(config.Data, datadir.KeyFile), []byte(apitest.Key),
@@ -47,9 +47,14 @@ func TestDemoRunsTwice(t *testing.T) {
 		"Balance 10.00 EUR", apitest.Key,
 		"curl -X POST '"+b.api.URL+"/api/scraper/url-list-run?groupId=",
 		"--job "+apitest.RunID+" --format csv",
+		"Portal   "+b.api.URL+"/portal", "  "+b.api.URL+"/sign-in/once?link=",
 		"Serving until Ctrl-C", "Stopped.")
 	if strings.Contains(first.err, "Found from earlier") {
 		t.Error("the first demo finds data")
+	}
+	if account := b.api.Bodies["POST /api/admin/accounts"]; !strings.Contains(account,
+		`"email":"demo@shoal.example"`) {
+		t.Errorf("the demo's account is %s", account)
 	}
 	if lines := strings.Count(b.api.Bodies["POST /api/scraper/url-list-run"],
 		"\n"); lines != demo.DemoPages {

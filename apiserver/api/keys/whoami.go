@@ -22,6 +22,7 @@ type Identity struct {
 	CreatedAt   api.Time    `json:"createdAt"`
 	LastUsedAt  api.Time    `json:"lastUsedAt"`
 	ExpiresAt   api.Time    `json:"expiresAt" doc:"Of a key: from when it is refused; null: it does not expire"`
+	Admin       bool        `json:"admin" doc:"It may call what administrators may"`
 }
 
 // whoAmI is GET /api/key/whoami.
@@ -32,7 +33,8 @@ func (r Resource) whoAmI() *operation.Operation {
 		Access:  auth.Read, Agents: operation.Reads, Rate: limits.Read,
 	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (Identity, error) {
 		if from.SignIn() {
-			return Identity{CustomerRef: from.Customer, Scope: model.ScopeUser}, nil
+			return Identity{CustomerRef: from.Customer, Scope: model.ScopeUser,
+				Admin: from.Admin}, nil
 		}
 		k := NewKey(from.Key, r.Touches)
 		return Identity{CustomerRef: from.Customer, Scope: k.Scope, Prefix: k.Prefix, Name: k.Name,

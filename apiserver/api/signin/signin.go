@@ -51,7 +51,11 @@ type Resource struct {
 
 // Operations implements the catalogue's resource.
 func (r Resource) Operations() []*operation.Operation {
-	return []*operation.Operation{r.signIn(), r.signOut(), r.signOutEverywhere(),
+	var once []*operation.Operation
+	if r.Accounts.Once != nil {
+		once = []*operation.Operation{r.oncePage(), r.enterOnce()}
+	}
+	return append(once, r.signIn(), r.signOut(), r.signOutEverywhere(),
 		r.changePassword(), r.list(), r.create(), r.disable(), r.enable(), r.remove(),
 		r.handLink(), r.setPassword(),
 		r.page(), r.enter(), r.leave(), r.passwordPage(), r.enterPassword(),
@@ -62,7 +66,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.revoke(), r.listGrants(), r.endGrant(), r.programsPage(), r.endProgram(),
 		r.listPasskeys(), r.askForPasskey(), r.addPasskey(), r.removePasskey(),
 		r.askPasskey(), r.signInByPasskey(),
-		r.passkeysPage(), r.dropPasskey(), r.passkeysScript()}
+		r.passkeysPage(), r.dropPasskey(), r.passkeysScript())
 }
 
 // SignInInput is who signs in.

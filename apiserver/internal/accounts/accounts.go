@@ -23,7 +23,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 )
 
-// Config is what a Service needs. All of it must be set but HashKiB, Mails and Links.Public.
+// Config is what a Service needs. All of it must be set but HashKiB, Mails, Once and Links.Public.
 type Config struct {
 	HashKiB   int // memory of a password's hash; 64 MiB unless told
 	Client    client.Client
@@ -33,6 +33,7 @@ type Config struct {
 	DeviceKey []byte // signs the texts of devices, the same for all servers
 	Links     Links  // of letters
 	Mails     bool   // e-mails are sent
+	Once      *Once  // signs a person in, once; nil: nothing does
 	Logger    *slog.Logger
 	Count     func(Outcome) // of each attempt to sign in, and of each sign-out
 }

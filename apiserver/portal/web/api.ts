@@ -1,11 +1,11 @@
 // The API, as the portal calls it. No rule of the product is here: what is refused is told.
-import type { Problem } from "./schema.gen";
+import type { Problem, ProblemItem } from "./schema.gen";
 import { texts } from "./texts";
 
 /** A refusal, or that nobody answers. */
 export class Refused extends Error {
   constructor(readonly code: string, detail: string, readonly correlationId = "",
-    readonly retryAfter = 0) {
+    readonly retryAfter = 0, readonly items: ProblemItem[] = []) {
     super(detail);
   }
 
@@ -18,7 +18,8 @@ export class Refused extends Error {
   }
 }
 
-type Query = Record<string, string | number | boolean | undefined>;
+/** What stands in the query of an address. */
+export type Query = Record<string, string | number | boolean | undefined>;
 
 /** An address of the API with what stands in its query; undefined is left out. */
 export function apiAddress(path: string, query: Query = {}): string {
@@ -38,6 +39,7 @@ export const newKey = () => crypto.randomUUID();
 interface Options {
   query?: Query;
   body?: unknown;
+  type?: string; // of the body, where it is none of JSON
   key?: string;
   signal?: AbortSignal;
 }
@@ -45,8 +47,10 @@ interface Options {
 /** Calls the API. Who has no session any more is led to sign in, and back. */
 export async function call<T>(method: string, path: string, options: Options = {}): Promise<T> {
   const headers: Record<string, string> = {};
-  if (options.body !== undefined) {
-    headers["Content-Type"] = "application/json";
+  const said = typeof options.body === "string" && options.type ? options.body
+    : options.body === undefined ? undefined : JSON.stringify(options.body);
+  if (said !== undefined || options.type) {
+    headers["Content-Type"] = options.type ?? "application/json";
   }
   if (options.key) {
     headers["Idempotency-Key"] = options.key;
@@ -54,7 +58,7 @@ export async function call<T>(method: string, path: string, options: Options = {
   let answer: Response;
   try {
     answer = await fetch(apiAddress(path, options.query), { method, headers,
-      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      body: said,
       signal: options.signal });
   } catch (error) {
     if (options.signal?.aborted) {
@@ -68,17 +72,18 @@ export async function call<T>(method: string, path: string, options: Options = {
   if (!answer.ok) {
     throw await refusal(answer);
   }
-  const said = await answer.text(); // some that succeed say nothing
-  return (said === "" ? undefined : JSON.parse(said)) as T;
+  const text = await answer.text(); // some that succeed say nothing
+  return (text === "" ? undefined : JSON.parse(text)) as T;
 }
 
-async function refusal(answer: Response): Promise<Refused> {
+/** What an answer refuses. */
+export async function refusal(answer: Pick<Response, "json" | "headers">): Promise<Refused> {
   const retryAfter = Number(answer.headers.get("Retry-After")) || 0;
   try {
     const problem = await answer.json() as Problem;
     const items = problem.errors.map((item) => item.message); // which names the field
     return new Refused(problem.code, items.join(" ") || problem.detail, problem.correlationId,
-      retryAfter);
+      retryAfter, problem.errors);
   } catch {
     return new Refused("network", texts.network, "", retryAfter);
   }

@@ -1,12 +1,14 @@
 // The portal: its frame, and which page is in it.
 import { render } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import { call, signIn, type Refused } from "./api";
-import { refused, Trouble } from "./load";
-import { address, follow, place } from "./route";
+import { refused, Shown, Trouble, useLoaded } from "./load";
+import { address, arrive, follow, place } from "./route";
 import { count, money } from "./show";
-import { listen, live, wallet } from "./store";
+import { listen, live, me, unread, wallet } from "./store";
+import { Missing } from "./kit";
 import { texts } from "./texts";
 import { Candidates, Launch, Start } from "./start";
 import { Run, Runs } from "./runs";
@@ -28,6 +30,7 @@ function Balance() {
 
 function Head() {
   const at = place.value.path;
+  const section = at.split("/")[1]!;
   const error = useSignal<Refused | undefined>(undefined);
   const link = (path: string, text: string, here: boolean) => <li>
     <a href={address(path)} aria-current={here ? "page" : undefined}>{text}</a></li>;
@@ -46,6 +49,11 @@ function Head() {
         {link("/", texts.navStart, at === "/" || at === "/candidates" || at === "/launch")}
         {link("/runs", texts.navRuns, at.startsWith("/runs"))}
         {link("/rows", texts.navRows, at.startsWith("/rows"))}
+        {link("/groups", texts.navGroups, collected.has(section))}
+        {link("/wallet", texts.navWallet, purse.has(section))}
+        {link("/notices", unread.value > 0 ? texts.navNotices(count(unread.value))
+          : texts.navSettings, settings.has(section))}
+        {me.value?.admin && link("/operators", texts.navOperators, operated.has(section))}
       </ul></nav>
       <Balance />
       <div class="who">
@@ -58,9 +66,23 @@ function Head() {
   </header>;
 }
 
-function Missing() {
-  return <><h1 tabIndex={-1}>{texts.missing}</h1>
-    <p>{texts.missingHow} <a href={address("/")}>{texts.navStart}</a></p></>;
+// What is rarely used comes when it is asked for: a page answers what stands at a path.
+type Pages = { page: (parts: string[]) => ComponentChildren };
+const rest = (): Promise<Pages> => import("./rest");
+const account = (): Promise<Pages> => import("./account");
+const operators = (): Promise<Pages> => import("./operators");
+const purse = new Set(["wallet", "statements", "prices", "plan"]);
+const settings = new Set(["notices", "keys", "webhooks", "preferences"]);
+const collected = new Set(["groups", "calendar", "sites", "uploads", "schemas"]);
+const operated = new Set(["operators"]);
+const later: [Set<string>, () => Promise<Pages>][] =
+  [[collected, rest], [purse, account], [settings, account], [operated, operators]];
+
+function Later(props: { of: () => Promise<Pages>; path: string }) {
+  const made = useLoaded(props.of, [props.of]);
+  useEffect(() => arrive(texts.product), [made.value]);
+  return <Shown of={made} title={texts.product}>{(pages) => pages.page(props.path.slice(1).split("/"))
+    ?? <Missing />}</Shown>;
 }
 
 /** The page of a place. */
@@ -77,20 +99,13 @@ function pageOf(path: string) {
       return parts.length === 1 ? <Groups />
         : parts.length === 2 ? <Rows key={path} group={parts[1]!} /> : <Missing />;
   }
-  return <Missing />;
+  const of = later.find(([names]) => names.has(parts[0]!))?.[1];
+  return of ? <Later key={parts[0]} of={of} path={path} /> : <Missing />;
 }
 
 function App() {
   const path = place.value.path;
-  const first = useRef(true);
-  useEffect(() => { // who goes to another page hears and reads its heading first
-    const heading = document.querySelector<HTMLElement>("h1");
-    document.title = `${heading?.textContent ?? ""} – ${texts.product}`;
-    if (!first.current) {
-      heading?.focus();
-    }
-    first.current = false;
-  }, [path]);
+  useEffect(() => arrive(texts.product), [path]);
   return <><Head /><main id="content">{pageOf(path)}</main></>;
 }
 

@@ -3,6 +3,7 @@ import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { Refused } from "./api";
+import { arrive } from "./route";
 import { texts } from "./texts";
 
 /** Counts up when all that is shown has to be read again. */
@@ -49,10 +50,14 @@ export function Trouble(props: { error: Refused; again?: () => void }) {
   </div>;
 }
 
-/** Shows an answer, its refusal, or that it is under way. */
-export function Shown<T>(props: { of: Loaded<T>; children: (value: T) => ComponentChildren }) {
+/** Shows an answer, its refusal, or that it is under way. What has the page's heading in the answer
+ * has a title for when there is none. */
+export function Shown<T>(props: { of: Loaded<T>; title?: string;
+  children: (value: T) => ComponentChildren; }) {
   const { value, error, again } = props.of;
+  useEffect(() => arrive(texts.product), [value !== undefined, !!error]); // it may have the heading
   return <>
+    {error && value === undefined && props.title && <h1 tabIndex={-1}>{props.title}</h1>}
     {error && <Trouble error={error} again={again} />}
     {value !== undefined ? props.children(value)
       : !error && <p role="status">{texts.loading}</p>}

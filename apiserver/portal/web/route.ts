@@ -28,6 +28,22 @@ export function go(to: string, replace = false): void {
   place.value = read();
 }
 
+// The heading that was told of, and where it stood.
+let told: { heading?: HTMLElement; path?: string } = {};
+
+/** Tells of a page that is there: who goes to another one hears and reads its heading first. */
+export function arrive(product: string): void {
+  const heading = document.querySelector<HTMLElement>("h1");
+  if (!heading) {
+    return; // the page is still on its way
+  }
+  document.title = `${heading.textContent ?? ""} – ${product}`;
+  if (told.heading && (told.heading !== heading || told.path !== location.pathname)) {
+    heading.focus();
+  }
+  told = { heading, path: location.pathname };
+}
+
 /** Takes clicks on links to places, and the browser's way back. */
 export function follow(): void {
   addEventListener("popstate", () => { place.value = read(); });

@@ -1,5 +1,173 @@
 // Made of the API's description and the error catalogue by go test ./apiserver/portal -update.
 
+export interface Account {
+  admin: boolean;
+  createdAt: string | null;
+  customerRef: string;
+  disabledAt: string | null;
+  email: string;
+  id: string;
+  passwordChangedAt: string | null;
+}
+
+export interface AccountPage {
+  content: (Account)[];
+  number: number;
+  size: number;
+  totalElements: number;
+  totalPages: number;
+}
+
+export interface AuditActor {
+  address: string;
+  admin: boolean;
+  correlationId: string;
+  customerUniqueRef: string;
+  keyId: string | null;
+  operation: string;
+  subject: string;
+}
+
+export interface AuditTrailChange {
+  after: unknown;
+  before: unknown;
+  record: string;
+}
+
+export interface AuditTrailEntry {
+  action: string;
+  actor: AuditActor;
+  at: string | null;
+  changes: (AuditTrailChange)[];
+  count: number;
+  customerUniqueRef: string;
+  failedFrom: string | null;
+  generation: string;
+  hash: string;
+  index: number;
+  leftBehind: AuditTrailMark | null;
+  moreChanges: number;
+  number: number;
+  previousHash: string;
+}
+
+export interface AuditTrailEntryCursorPage {
+  hasMore: boolean;
+  items: (AuditTrailEntry)[];
+  nextCursor: string | null;
+}
+
+export interface AuditTrailMark {
+  generation: string;
+  hash: string;
+  number: number;
+}
+
+export interface ClusterNode {
+  boot: string;
+  capacity: number;
+  draining: boolean;
+  goneMillis: number | null;
+  lag: number | null;
+  leaseAgeMillis: number | null;
+  moving: number;
+  name: string;
+  open: number;
+  pagesPerSecond: number;
+  roles: (string)[];
+  shards: number;
+  state: "ALIVE" | "DRAINING" | "DRAINED" | "LEFT" | "FAILED" | "UNKNOWN";
+  suffrage: "" | "LEADER" | "VOTER" | "NONVOTER";
+  tiers: (string)[];
+  version: string;
+}
+
+export interface ClusterStatus {
+  applied: number;
+  commands: number;
+  lag: Record<string, unknown>;
+  leader: string;
+  node: string;
+  openJobs: number;
+  out: number;
+  owned: number;
+  pageErrors: number;
+  pages: number;
+  roles: (string)[];
+  shards: number;
+  term: number;
+}
+
+export interface CommonField {
+  name: string;
+  type: string;
+}
+
+export interface Customer {
+  agreeWithTerms: boolean;
+  customerUniqueRef: string;
+  email: string;
+  firstname: string;
+  lastname: string;
+  plan: string | null;
+  statistic?: CustomerStatistic | null;
+  subscriptionStatus: string | null;
+}
+
+export interface CustomerAccount {
+  blockedBy: string | null;
+  counts: CustomerCounts;
+  customer: CustomerListEntry;
+  wallet: Wallet;
+}
+
+export interface CustomerCounts {
+  groups: number;
+  keys: number;
+  openRuns: number;
+  runsLast30d: number;
+  scrapers: number;
+}
+
+export interface CustomerListEntry {
+  blockedAt: string | null;
+  createdAt: string | null;
+  customerUniqueRef: string;
+  email: string;
+  erasedAt: string | null;
+  firstname: string;
+  lastname: string;
+  removedAt: string | null;
+}
+
+export interface CustomerListEntryPage {
+  content: (CustomerListEntry)[];
+  number: number;
+  size: number;
+  totalElements: number;
+  totalPages: number;
+}
+
+export interface CustomerStatistic {
+  quotaUsage: Record<string, unknown>;
+  runCountLast30d: number;
+  scraperCount: number;
+}
+
+export interface DeletionPreview {
+  opName: string;
+  previewSummary: DeletionSummary;
+  targetEntityId: string;
+  token: string;
+}
+
+export interface DeletionSummary {
+  cascadeCounts: Record<string, unknown>;
+  entityName: string;
+  entityType: string;
+  warnings: (string)[];
+}
+
 export interface Field {
   attr?: string;
   kind: "TEXT" | "ATTR" | "EXISTS";
@@ -14,11 +182,23 @@ export interface FieldInput {
   selector: string;
 }
 
+export interface GeneratedKey {
+  createdAt: string | null;
+  expiresAt: string | null;
+  id: string;
+  key: string;
+  name: string;
+  prefix: string;
+  scope: "USER" | "LLM_READ" | "LLM_FULL";
+}
+
 export interface Group {
   createdAt: string | null;
   customerRef: string;
   dataTable: string;
+  enrichedOf: string | null;
   id: string;
+  matchedOf: string | null;
   name: string;
   nextStart: string | null;
   retentionCount: number | null;
@@ -29,11 +209,25 @@ export interface Group {
   updatedAt: string | null;
 }
 
+export interface GroupEstimate {
+  affordable: boolean;
+  balanceMicros: number;
+  groupId: string;
+  links: number;
+  maxMicros: number;
+  minMicros: number;
+  pages: number;
+  scrapers: number;
+  scrapersConsidered: number;
+}
+
 export interface GroupInput {
   createdAt?: string | null;
   customerRef?: string | null;
   dataTable?: string | null;
+  enrichedOf?: string | null;
   id?: string | null;
+  matchedOf?: string | null;
   name?: string | null;
   nextStart?: string | null;
   retentionCount?: number | null;
@@ -42,6 +236,35 @@ export interface GroupInput {
   shouldMatchProducts?: boolean | null;
   startType?: "MANUAL" | "DAILY" | "WEEKLY" | "NONE" | null;
   updatedAt?: string | null;
+}
+
+export interface Identity {
+  admin: boolean;
+  createdAt: string | null;
+  customerRef: string;
+  expiresAt: string | null;
+  id: string;
+  lastUsedAt: string | null;
+  name: string;
+  prefix: string;
+  scope: "USER" | "LLM_READ" | "LLM_FULL";
+}
+
+export interface Invoice {
+  amount: number;
+  currency: string;
+  hostedInvoiceUrl: string | null;
+  id: string;
+  issuedAt: string | null;
+  status: "PAID" | "OPEN" | "UNCOLLECTIBLE" | "VOID" | "DRAFT";
+}
+
+export interface InvoicePage {
+  content: (Invoice)[];
+  number: number;
+  size: number;
+  totalElements: number;
+  totalPages: number;
 }
 
 export interface Job {
@@ -98,6 +321,28 @@ export interface JobStatusEvent {
   totalRequests: number;
 }
 
+export interface KeptBackup {
+  bytes: number;
+  clusterId: string;
+  name: string;
+  takenAt: string | null;
+}
+
+export interface Key {
+  createdAt: string | null;
+  expiresAt: string | null;
+  id: string;
+  lastUsedAddress: string | null;
+  lastUsedAt: string | null;
+  name: string;
+  prefix: string;
+  scope: "USER" | "LLM_READ" | "LLM_FULL";
+}
+
+export interface KeyList {
+  keys: (Key)[];
+}
+
 export interface LaunchedListRun {
   duplicatesDropped: number;
   jobId: string;
@@ -137,6 +382,57 @@ export interface ListRunInput {
   urls?: (string)[] | null;
 }
 
+export interface MonthlyPrice {
+  amount: number;
+  currency: string;
+}
+
+export interface NewFileScraper {
+  jobId: string;
+  scraper: Scraper;
+}
+
+export interface Notification {
+  count: number;
+  createdAt: string | null;
+  event: string;
+  groupId: string | null;
+  id: string;
+  jobId: string | null;
+  keyId: string | null;
+  read: boolean;
+  scraperId: string | null;
+  text: string;
+  title: string;
+  transactionId: string | null;
+  webhookId: string | null;
+}
+
+export interface NotificationEvent {
+  count: number;
+  createdAt: string | null;
+  event: string;
+  groupId: string | null;
+  id: string;
+  jobId: string | null;
+  keyId: string | null;
+  read: boolean;
+  scraperId: string | null;
+  text: string;
+  title: string;
+  transactionId: string | null;
+  unread: number;
+  webhookId: string | null;
+}
+
+export interface NotificationPage {
+  content: (Notification)[];
+  number: number;
+  size: number;
+  totalElements: number;
+  totalPages: number;
+}
+
 export interface Pagination {
   cursorPath?: string;
   max?: number | null;
@@ -147,6 +443,23 @@ export interface Pagination {
   step?: number | null;
   template?: string;
   type: "NONE" | "URL_PAGE_PARAM" | "OFFSET_PARAM" | "URL_TEMPLATE" | "NEXT_LINK" | "JSON_CURSOR" | "LOAD_MORE" | "INFINITE_SCROLL";
+}
+
+export interface Payment {
+  url: string;
+}
+
+export interface PlanFeatures {
+  features: (string)[];
+  level: number;
+  limits: Record<string, unknown>;
+  monthlyPrice: number;
+  plan: "STARTER" | "BASIC" | "PRO" | "BUSINESS" | "TEAM";
+}
+
+export interface PlanPrice {
+  monthly: MonthlyPrice;
+  plan: "STARTER" | "BASIC" | "PRO" | "BUSINESS" | "TEAM";
 }
 
 export interface Politeness {
@@ -167,6 +480,13 @@ export interface Prelaunch {
   discoveryUrl: string;
   tokens: (TokenRule)[];
   ttlMinutes?: number | null;
+}
+
+export interface Price {
+  kind: "TIER" | "PLUGIN" | "DOMAIN";
+  label: string;
+  rowKey: string;
+  sellingPriceMicros: number;
 }
 
 export interface Problem {
@@ -220,6 +540,50 @@ export interface RunEstimate {
   runsConsidered: number;
 }
 
+export interface RunsOfGroup {
+  groupId: string;
+  jobs: (LaunchedRun)[];
+  skipped: (SkippedScraper)[];
+  skippedTotal: number;
+}
+
+export interface Schema {
+  content: Record<string, unknown>;
+  createdAt: string | null;
+  customerRef: string | null;
+  description: string;
+  domainPatterns: (string)[];
+  id: string;
+  name: string;
+  templateId: string;
+  templateName: string;
+  type: "PRODUCT" | "REVIEW" | "ARTICLE" | "JOB_POSTING" | "REAL_ESTATE" | "EVENT" | "ORGANIZATION" | "SERP" | "CUSTOM";
+  updatedAt: string | null;
+  version: number;
+}
+
+export interface SchemaInput {
+  content: Record<string, unknown>;
+  createdAt?: string | null;
+  customerRef?: string | null;
+  description?: string | null;
+  domainPatterns?: (string)[] | null;
+  id?: string | null;
+  name?: string | null;
+  templateId?: string | null;
+  templateName?: string | null;
+  type: "PRODUCT" | "REVIEW" | "ARTICLE" | "JOB_POSTING" | "REAL_ESTATE" | "EVENT" | "ORGANIZATION" | "SERP" | "CUSTOM";
+  updatedAt?: string | null;
+  version: number;
+}
+
+export interface SchemaListEntry {
+  id: string;
+  name: string;
+  type: string;
+  version: number;
+}
+
 export interface SchemaRef {
   id: string;
 }
@@ -245,6 +609,7 @@ export interface Scraper {
 
 export interface ScraperConfig {
   endpointTag?: string;
+  keepBodyDays?: number | null;
   politeness?: Politeness | null;
   retentionCount?: number | null;
   tiers?: ("plain" | "render" | "super" | "render+super")[];
@@ -262,6 +627,69 @@ export interface ScraperProposal {
   scraperDTO: Scraper;
 }
 
+export interface SentFile {
+  jobId: string;
+  keyColumnUsed: string | null;
+}
+
+export interface ServiceSettings {
+  changedAt: string | null;
+  changedBy: string;
+  customerRates: Record<string, unknown>;
+  lowBalanceThresholdMicros: number;
+  rates: Record<string, unknown>;
+  revision: number;
+  signUpEnabled: boolean;
+  uploads: UploadFigures;
+  walletBillingEnabled: boolean;
+}
+
+export interface Site {
+  createdAt: string | null;
+  id: string;
+  linkCount: number;
+  links?: (SiteLink)[];
+  linksTruncated: boolean;
+  name: string;
+  scraperRef: string;
+  updatedAt: string | null;
+}
+
+export interface SiteLink {
+  curl: string;
+  state: string;
+  title: string;
+  url: string;
+}
+
+export interface SiteLinkPage {
+  content: (SiteLink)[];
+  number: number;
+  size: number;
+  totalElements: number;
+  totalPages: number;
+}
+
+export interface SitemapEntry {
+  image: string | null;
+  imageTitle: string | null;
+  lastSeen: string;
+  url: string;
+}
+
+export interface SitemapEntryPage {
+  content: (SitemapEntry)[];
+  number: number;
+  size: number;
+  totalElements: number;
+  totalPages: number;
+}
+
+export interface SkippedScraper {
+  reason: "FILE" | "ALREADY_RUNNING" | "NO_SOURCE" | "CONFIG_INVALID" | "NOT_AFFORDABLE" | "TIER_UNAVAILABLE" | "LIMIT_REACHED" | "SCHEMA_GONE" | "START_UNREACHABLE";
+  scraperId: string;
+}
+
 export interface SourceConfig {
   curl?: string;
   engine?: string;
@@ -272,11 +700,90 @@ export interface SourceConfig {
   url?: string;
 }
 
+export interface Start {
+  at: string | null;
+  launched: number;
+  missed: number;
+  outcome: "STARTING" | "LAUNCHED" | "SKIPPED" | "MISSED" | "NOTHING";
+  reason: string | null;
+  skipped: number;
+}
+
+export interface StartTypeForGroup {
+  nextStart: string | null;
+  schedule: string;
+  scraperId: string;
+  startType: "MANUAL" | "DAILY" | "WEEKLY" | "NONE";
+}
+
+export interface StartedTopUp {
+  sessionId: string;
+  url: string;
+}
+
+export interface Starts {
+  groupId: string;
+  nextStart: string | null;
+  schedule: string;
+  scheduleTimezone: string;
+  scraperId: string | null;
+  startType: "MANUAL" | "DAILY" | "WEEKLY" | "NONE";
+  starts: (Start)[];
+}
+
+export interface Subscription {
+  currentPeriodEnd: string | null;
+  payment: Payment | null;
+  plan: string | null;
+  scheduledPlan: string | null;
+  status: "ACTIVE" | "INACTIVE";
+}
+
 export interface TokenRule {
   expression: string;
   name: string;
   source: "FRAMEWORK_DATA" | "META" | "REGEX";
   validatePattern?: string;
+}
+
+export interface TopUpEvent {
+  sessionId: string;
+  status: "OPEN" | "APPLIED" | "EXPIRED" | "FAILED" | "UNMATCHED";
+}
+
+export interface TopUpStatus {
+  status: "OPEN" | "APPLIED" | "EXPIRED" | "FAILED" | "UNMATCHED";
+}
+
+export interface Transaction {
+  amountMicros: number;
+  balanceAfterMicros: number | null;
+  createdAt: string | null;
+  freeRequestsDelta: number;
+  groupId: string | null;
+  id: string;
+  jobId: string | null;
+  lines: (TransactionLine)[];
+  scraperId: string | null;
+  settledAt: string | null;
+  source: string | null;
+  status: "OPEN" | "SETTLED" | "APPLIED" | "EXPIRED" | "FAILED" | "UNMATCHED";
+  type: "TOPUP" | "CHARGE" | "ADJUSTMENT" | "FREE_GRANT";
+}
+
+export interface TransactionCursorPage {
+  hasMore: boolean;
+  items: (Transaction)[];
+  nextCursor: string | null;
+}
+
+export interface TransactionLine {
+  amountMicros: number;
+  freePages: number;
+  label: string;
+  pages: number;
+  unbilledPages: number;
+  unitPriceMicros: number;
 }
 
 export interface URLPreviewInput {
@@ -287,6 +794,16 @@ export interface URLPreviewInput {
   url: string;
 }
 
+export interface UnreadNotifications {
+  unread: number;
+}
+
+export interface UploadFigures {
+  holdMinutes: number;
+  maxHeavyImports: number;
+  maxUploadSeconds: number;
+}
+
 export interface Wallet {
   balanceMicros: number;
   currency: string;
@@ -294,6 +811,83 @@ export interface Wallet {
   lowBalance: boolean;
   lowBalanceThresholdMicros: number;
   walletBillingEnabled: boolean;
+}
+
+export interface WalletPreferences {
+  lowBalanceThresholdMicros: number;
+}
+
+export interface Webhook {
+  createdAt: string | null;
+  disabledBecause: "STOPPED" | "FAILING" | "GONE" | null;
+  droppedEvents: number;
+  enabled: boolean;
+  events: (string)[];
+  failingSince: string | null;
+  formerSecretUntil: string | null;
+  id: string;
+  loggedDeliveryCount: number;
+  url: string;
+}
+
+export interface WebhookDelivery {
+  createdAt: string | null;
+  error: string | null;
+  event: string;
+  id: string;
+  nextTry: string | null;
+  state: "PENDING" | "DELIVERED" | "FAILED";
+  status: number | null;
+  triedAt: string | null;
+  tries: number;
+}
+
+export interface WebhookDeliveryPage {
+  content: (WebhookDelivery)[];
+  number: number;
+  size: number;
+  totalElements: number;
+  totalPages: number;
+}
+
+export interface WebhookList {
+  webhooks: (Webhook)[];
+}
+
+export interface WebhookWithSecret {
+  createdAt: string | null;
+  disabledBecause: "STOPPED" | "FAILING" | "GONE" | null;
+  droppedEvents: number;
+  enabled: boolean;
+  events: (string)[];
+  failingSince: string | null;
+  formerSecretUntil: string | null;
+  id: string;
+  loggedDeliveryCount: number;
+  secret: string;
+  url: string;
+}
+
+export interface WorkItem {
+  advancedAt: string | null;
+  createdAt: string | null;
+  customerRef: string | null;
+  dueAt: string | null;
+  error: string | null;
+  failures: number;
+  id: string;
+  kind: string;
+  node: string | null;
+  state: "WAITING" | "READY" | "HELD" | "FAILED";
+  stoodStillMillis: number;
+}
+
+export interface WorkItemPage {
+  content: (WorkItem)[];
+  number: number;
+  size: number;
+  totalElements: number;
+  totalPages: number;
 }
 
 /** Why links fail, by the code, and what to do about it. */

@@ -18,9 +18,40 @@ export function money(micros: number, currency = "EUR"): string {
     maximumFractionDigits: 6 }).format(micros / 1e6);
 }
 
+/** An amount in a currency, as invoices have it. */
+export const currency = (amount: number, code: string) => new Intl.NumberFormat(locale,
+  { style: "currency", currency: code.toUpperCase() }).format(amount);
+
 /** A time of the API; "–" for none. */
 export const when = (text: string | null | undefined) =>
   text ? time.format(new Date(text)) : "–";
+
+const month = new Intl.DateTimeFormat(locale, { month: "long", year: "numeric" });
+const date = new Intl.DateTimeFormat(locale, { dateStyle: "full" });
+const hours = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit" });
+const weekday = new Intl.DateTimeFormat(locale, { weekday: "short" });
+
+/** A month, by its name and year. */
+export const monthOf = (of: Date) => month.format(of);
+
+/** A day, in full. */
+export const day = (of: Date) => date.format(of);
+
+/** A time of the day. */
+export const clock = (of: Date) => hours.format(of);
+
+/** The names of seven days from one on. */
+export const weekdays = (from: Date) => [0, 1, 2, 3, 4, 5, 6].map((n) =>
+  weekday.format(new Date(from.getFullYear(), from.getMonth(), from.getDate() + n)));
+
+const units = ["byte", "kilobyte", "megabyte", "gigabyte", "terabyte"];
+
+/** A number of bytes, in the unit that suits it. */
+export function bytes(n: number): string {
+  const at = Math.min(units.length - 1, n < 1 ? 0 : Math.floor(Math.log10(n) / 3));
+  return new Intl.NumberFormat(locale, { style: "unit", unit: units[at],
+    maximumFractionDigits: 1 }).format(n / 1000 ** at);
+}
 
 /** Milliseconds, as minutes and seconds. */
 export function duration(ms: number | null | undefined): string {

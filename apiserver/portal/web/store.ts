@@ -1,11 +1,21 @@
 // What the service tells by itself: one stream for all pages of the portal.
 import { effect, signal } from "@preact/signals";
-import type { JobStatusEvent, Wallet } from "./schema.gen";
+import type { Identity, JobStatusEvent, NotificationEvent, TopUpEvent, UnreadNotifications,
+  Wallet } from "./schema.gen";
 import { call } from "./api";
 import { resynced } from "./load";
 
 /** The newest state of the wallet, once it is known. */
 export const wallet = signal<Wallet | undefined>(undefined);
+
+/** Who has signed in, once it is known. */
+export const me = signal<Identity | undefined>(undefined);
+
+/** How many notices were not read. */
+export const unread = signal(0);
+
+/** The newest top-up that the stream has told of. */
+export const topUp = signal<TopUpEvent | undefined>(undefined);
 
 /** Newest states of runs, by their id. */
 export const progress = signal<ReadonlyMap<string, Progress>>(new Map());
@@ -58,6 +68,8 @@ function open(): void {
     opened.addEventListener(name, (event) => take(JSON.parse((event as MessageEvent).data)));
   on<JobStatusEvent>("job.status", tell);
   on<Wallet>("wallet.updated", (newest) => { wallet.value = newest; });
+  on<TopUpEvent>("topup.status", (newest) => { topUp.value = newest; });
+  on<NotificationEvent>("notification", (newest) => { unread.value = newest.unread; });
   on("resync", () => { resynced.value++; });
   opened.onopen = () => {
     if (!live.value) {
@@ -90,5 +102,10 @@ export function listen(): void {
     resynced.value; // the reason to read it
     call<Wallet>("GET", "/api/wallet").then((read) => { wallet.value = read; },
       () => { /* the head goes without: what the page shows says what is wrong */ });
+    call<UnreadNotifications>("GET", "/api/notifications/unread").then((read) => {
+      unread.value = read.unread;
+    }, () => { /* as above */ });
   });
+  call<Identity>("GET", "/api/key/whoami").then((read) => { me.value = read; },
+    () => { /* as above */ });
 }

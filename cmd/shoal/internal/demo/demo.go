@@ -4,6 +4,7 @@ package demo
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/commands"
 	"shoal.dev/shoal/cmd/shoal/internal/datadir"
@@ -35,6 +37,9 @@ const (
 	demoRows        = 8
 	demoNeeds       = 1_000_000  // micros: well over what 2,000 plain pages cost
 	demoCredit      = 10_000_000 // micros
+	demoEmail       = "demo@shoal.example"
+	demoLink        = 15 * time.Minute // for which the link that signs in is good
+	portalPath      = "/portal"
 )
 
 // Command is 'shoal demo', the first run: a service, a small web and a list run over it.
@@ -57,18 +62,24 @@ func (c *Command) Run(ctx context.Context, t *terminal.Terminal, run service.Run
 	if err != nil {
 		return fmt.Errorf("demo web: %w", err)
 	}
+	once, link := apiserver.NewOnce(demoEmail, t.Clock.Now().Add(demoLink))
+	config := c.Config(web)
+	config.Once = once
 	ready := make(chan string, 1)
 	served := make(chan error, 1)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		served <- service.Serve(serving, t, run, c.Config(web),
+		served <- service.Serve(serving, t, run, config,
 			func(server string) { ready <- server })
 	}()
 	var shown error
 	select {
 	case server := <-ready:
 		if shown = c.Show(serving, t, web, server); shown == nil {
+			shown = c.welcome(serving, t, server, link)
+		}
+		if shown == nil {
 			t.Notef("\nServing until Ctrl-C.")
 		}
 	case err := <-served:
@@ -83,6 +94,36 @@ func (c *Command) Run(ctx context.Context, t *terminal.Terminal, run service.Run
 		t.Notef("Stopped. The data stays in %s.", c.Data)
 	}
 	return errors.Join(err, web.Close())
+}
+
+// welcome says where the portal is, and signs the newcomer in there by a link. An account of the
+// demo's own is whom it signs in. Nobody knows its password.
+func (c *Command) welcome(ctx context.Context, t *terminal.Terminal, server, link string) error {
+	connect := commands.Connection{Data: c.Data, Server: server}
+	customer, err := connect.Self(ctx, t)
+	if err != nil {
+		return err
+	}
+	client, err := connect.AdminClient(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	list, err := client.Accounts(ctx, api.AccountFilter{Q: demoEmail}, 1)
+	if err != nil {
+		return fmt.Errorf("demo account: %w", err)
+	}
+	if len(list.Value.Content) == 0 {
+		if err := client.CreateAccount(ctx, api.NewAccount{Email: demoEmail,
+			Password: rand.Text() + rand.Text(), CustomerRef: customer,
+			Admin: true}); err != nil {
+			return fmt.Errorf("demo account: %w", err)
+		}
+	}
+	t.Notef("\nPortal   %s%s\n\nThis link signs you in there, once, on this machine, for %d "+
+		"minutes from the start:\n\n  %s%s", server, portalPath, int(demoLink.Minutes()), server,
+		link)
+	return nil
 }
 
 // Config is that of `shoal serve`, with the demo web within reach and a higher ceiling for its

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"shoal.dev/shoal/apiserver"
 	"shoal.dev/shoal/pkg/extract"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/telemetry"
@@ -84,6 +85,8 @@ type Config struct {
 	Tracer *telemetry.Tracer `kong:"-"`
 	// Notice is called with what is warned of before calls are served. It may be nil.
 	Notice func(text string) `kong:"-"`
+	// Once is a link that signs a person at this machine in. It may be nil.
+	Once *apiserver.Once `kong:"-"`
 	// Ready is called once, when calls are served, with the address that is listened on, "" without
 	// an API server. It may be nil.
 	Ready func(listening string) `kong:"-"`

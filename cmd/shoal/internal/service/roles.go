@@ -218,7 +218,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 		MaxHostConnections: config.MaxHostConnections, SearchEngines: config.SearchEngines,
 		UserAgreement: config.UserAgreement, Payments: payments, OpenID: issuer,
 		Plans:     config.Plans,
-		PublicURL: config.PublicURL, Mails: config.Mail.Address != "",
+		PublicURL: config.PublicURL, Mails: config.Mail.Address != "", Once: config.Once,
 		StopGrace: config.StopGrace, FinishWithin: config.stopWithin(), Operators: n.admin,
 		Logger: n.forRole(identity.APIServer), Metrics: n.metrics, Tracer: n.tracer}
 	if on.blobs != nil { // and no interface that holds a nil pointer

@@ -308,6 +308,8 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 		return json.RawMessage("[" + node + "]")
 	case "PUT /api/admin/nodes/f1/drain", "DELETE /api/admin/nodes/f1/drain":
 		return map[string]any{}
+	case "GET /api/admin/accounts":
+		return map[string]any{"content": []any{}, "totalElements": 0}
 	case "POST /api/admin/accounts":
 		return map[string]any{}
 	case "DELETE /api/admin/nodes/cp2":

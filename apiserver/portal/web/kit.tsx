@@ -1,0 +1,229 @@
+// What the pages that come later are made of: tables, forms, lists by page and by cursor.
+import { useSignal, type Signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import { call, newKey, type Query, type Refused } from "./api";
+import { refused, resynced, Shown, Trouble, useLoaded, type Loaded } from "./load";
+import { address, place } from "./route";
+import { count, money, visible } from "./show";
+import { texts } from "./texts";
+
+/** No page stands here. */
+export function Missing() {
+  return <><h1 tabIndex={-1}>{texts.missing}</h1>
+    <p>{texts.missingHow} <a href={address("/")}>{texts.navStart}</a></p></>;
+}
+
+/** The pages beside one another, above what they show. */
+export function Beside(props: { name: string; places: [path: string, text: string][] }) {
+  const at = place.value.path;
+  return <nav class="beside" aria-label={props.name}><ul>
+    {props.places.map(([path, text]) => <li key={path}><a href={address(path)}
+      aria-current={at === path || at.startsWith(path + "/") && path !== "/operators"
+        ? "page" : undefined}>{text}</a></li>)}
+  </ul></nav>;
+}
+
+/** A column of a table: its name, and what stands in it. */
+export interface Column<T> {
+  name: string;
+  n?: boolean; // numbers
+  wide?: boolean; // sentences
+  of: (item: T) => ComponentChildren;
+}
+
+/** A table, or a sentence where it would be empty. */
+export function Table<T>(props: { caption: string; items: readonly T[]; columns: Column<T>[];
+  none: string; }) {
+  const { caption, items, columns } = props;
+  if (items.length === 0) {
+    return <p>{props.none}</p>;
+  }
+  const kind = (column: Column<T>) => column.n ? "n" : column.wide ? "wide" : undefined;
+  return <div class="scroll" tabIndex={0} role="region" aria-label={caption}><table>
+    <caption class="unseen">{caption}</caption>
+    <thead><tr>{columns.map((c) => <th scope="col" key={c.name} class={c.n ? "n" : undefined}>
+      {c.name}</th>)}</tr></thead>
+    <tbody>{items.map((item, i) => <tr key={i}>{columns.map((c) =>
+      <td key={c.name} class={kind(c)}>{c.of(item)}</td>)}</tr>)}</tbody>
+  </table></div>;
+}
+
+/** What a person has the API do, with what came of it. */
+export interface Act {
+  busy: boolean;
+  error?: Refused;
+  done: string;
+  /** Does something under a key that stays until it is done or says something else. */
+  run: (said: unknown, what: (key: string) => Promise<string | void>) => Promise<boolean>;
+}
+
+/** An act. What is under way is not begun again. */
+export function useAct(): Act {
+  const busy = useSignal(false);
+  const error = useSignal<Refused | undefined>(undefined);
+  const done = useSignal("");
+  const held = useRef({ said: "", key: "" });
+  return { busy: busy.value, error: error.value, done: done.value, run: async (said, what) => {
+    if (busy.peek()) {
+      return false;
+    }
+    const text = JSON.stringify(said);
+    if (held.current.said !== text || held.current.key === "") {
+      held.current = { said: text, key: newKey() };
+    }
+    busy.value = true;
+    error.value = undefined;
+    done.value = "";
+    try {
+      done.value = await what(held.current.key) ?? "";
+      held.current.key = "";
+      return true;
+    } catch (e) {
+      error.value = refused(e);
+      return false;
+    } finally {
+      busy.value = false;
+    }
+  } };
+}
+
+/** What came of an act. Names of fields are those that the page shows, and money is money. */
+export function Came(props: { of: Act; names?: Record<string, string> }) {
+  const { error, busy, done } = props.of;
+  return <>
+    {error && <Trouble error={named(error, props.names ?? {})} />}
+    <p role="status" class={done ? "note" : ""}>{busy ? texts.working : done}</p>
+  </>;
+}
+
+/** A refusal in the words of the page. */
+export function named(error: Refused, names: Record<string, string>): Refused {
+  const items = error.items.map((item) => {
+    const label = names[item.field ?? ""];
+    const said = label && item.field && item.message.startsWith(item.field)
+      ? label + item.message.slice(item.field.length) : item.message;
+    return { ...item, message: item.field?.endsWith("Micros")
+      ? said.replace(/-?\d+/g, (n) => money(Number(n))) : said };
+  });
+  const changed = Object.create(error) as Refused;
+  return items.length === 0 ? error : Object.defineProperty(changed, "message",
+    { value: items.map((item) => item.message).join(" ") });
+}
+
+type Kind = "text" | "email" | "url" | "search" | "number" | "date" | "datetime-local" | "month";
+
+/** A field to enter something in. */
+export function Entry(props: { id: string; label: string; value: Signal<string>; hint?: string;
+  type?: Kind; short?: boolean; lines?: number; problem?: string; most?: number;
+  decimal?: boolean; list?: string; required?: boolean; }) {
+  const { id, value, hint, problem } = props;
+  const shared = { id, value: value.value, maxLength: props.most, required: props.required,
+    "aria-invalid": problem ? true : undefined,
+    "aria-describedby": [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean)
+      .join(" ") || undefined,
+    autocomplete: "off" as const,
+    onInput: (e: InputEvent) => {
+      value.value = (e.currentTarget as HTMLInputElement | HTMLTextAreaElement).value;
+    } };
+  return <div>
+    <label for={id}>{props.label}</label>
+    {props.lines ? <textarea {...shared} rows={props.lines} spellcheck={false} />
+      : <input {...shared} type={props.type ?? "text"} list={props.list}
+        inputMode={props.decimal ? "decimal" : undefined}
+        class={props.short ? "short" : undefined} />}
+    {hint && <p class="hint" id={`${id}-hint`}>{hint}</p>}
+    {problem && <p class="trouble" role="alert" id={`${id}-problem`}>{problem}</p>}
+  </div>;
+}
+
+/** A choice of one of some values. */
+export function Select(props: { id: string; label: string; value: Signal<string>;
+  options: readonly [value: string, text: string][]; hint?: string; }) {
+  const { id, value, hint } = props;
+  return <div>
+    <label for={id}>{props.label}</label>
+    <select id={id} value={value.value} aria-describedby={hint && `${id}-hint`}
+      onChange={(e) => { value.value = e.currentTarget.value; }}>
+      {props.options.map(([v, text]) => <option key={v} value={v}>
+        {visible(text, 80)}</option>)}
+    </select>
+    {hint && <p class="hint" id={`${id}-hint`}>{hint}</p>}
+  </div>;
+}
+
+/** A form. It is sent when a person says so, and tells what came of it. */
+export function Form(props: { act: Act; send: () => void; button: string; label?: string;
+  names?: Record<string, string>; children: ComponentChildren; }) {
+  return <form noValidate aria-label={props.label} onSubmit={(event) => {
+    event.preventDefault();
+    props.send();
+  }}>
+    {props.children}
+    <p><button disabled={props.act.busy}>{props.button}</button></p>
+    <Came of={props.act} names={props.names} />
+  </form>;
+}
+
+/** A button that has something done. */
+export function Do(props: { act: Act; text: string; of?: string; kind?: "second" | "danger" | "plain";
+  go: () => void; }) {
+  return <button type="button" class={props.kind ?? "second"} disabled={props.act.busy}
+    aria-label={props.of ? `${props.text}: ${visible(props.of, 100)}` : undefined}
+    onClick={props.go}>{props.text}</button>;
+}
+
+interface PageOf<T> { content: T[]; totalElements: number; totalPages: number }
+
+/** A list of which the API answers pages. The address says which one. */
+export function usePage<T>(path: string, query: Query, name = "page"): Loaded<PageOf<T>> & {
+  at: number } {
+  const at = Math.max(0, Number(place.value.query.get(name)) || 0);
+  return { ...useLoaded((signal) => call<PageOf<T>>("GET", path,
+    { query: { ...query, page: at, size: 50 }, signal }),
+  [path, JSON.stringify(query), at, resynced.value]), at };
+}
+
+/** Leads through the pages of a list. */
+export function Pager(props: { of: PageOf<unknown>; at: number; name?: string }) {
+  const { of, at } = props;
+  const to = (page: number) => {
+    const query = new URLSearchParams(place.value.query);
+    query.set(props.name ?? "page", String(page));
+    return address(place.value.path, Object.fromEntries(query));
+  };
+  return of.totalPages < 2 ? null : <nav class="pager" aria-label={texts.pagesOfList}>
+    {at > 0 && <a href={to(at - 1)} rel="prev">{texts.pageBefore}</a>}
+    <span>{texts.pageOf(count(at + 1), count(of.totalPages), count(of.totalElements))}</span>
+    {at + 1 < of.totalPages && <a href={to(at + 1)} rel="next">{texts.pageNext}</a>}
+  </nav>;
+}
+
+interface CursorPage<T> { items: T[]; nextCursor: string | null }
+
+/** A list that is read on by a cursor, as far as a person wants. */
+export function Cursor<T>(props: { path: string; query: Query;
+  children: (items: T[]) => ComponentChildren; }) {
+  const more = useSignal<T[]>([]);
+  const next = useSignal<string | null>(null);
+  const act = useAct();
+  const ask = (cursor?: string, signal?: AbortSignal) => call<CursorPage<T>>("GET", props.path,
+    { query: { ...props.query, cursor }, signal });
+  const first = useLoaded(async (signal) => {
+    const page = await ask(undefined, signal);
+    more.value = [];
+    next.value = page.nextCursor;
+    return page;
+  }, [props.path, JSON.stringify(props.query), resynced.value]);
+  const on = () => act.run(next.value, async () => {
+    const page = await ask(next.value ?? undefined);
+    more.value = [...more.value, ...page.items];
+    next.value = page.nextCursor;
+  });
+  return <>
+    <Shown of={first}>{(page) => props.children([...page.items, ...more.value])}</Shown>
+    {next.value && <p><Do act={act} text={texts.more} go={() => void on()} /></p>}
+    <Came of={act} />
+  </>;
+}
+

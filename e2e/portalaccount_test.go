@@ -1,0 +1,244 @@
+package e2e
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"shoal.dev/shoal/e2e/suite"
+)
+
+// counter is as much of the payment provider as a top-up in a browser needs.
+type counter struct {
+	mu   sync.Mutex
+	form map[string]string // of the newest session
+}
+
+// openCounter starts one, and answers the flags that lead to it.
+func openCounter(t *testing.T) (*counter, []string) {
+	t.Helper()
+	c := &counter{}
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/checkout/sessions" {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<title>Pay</title><h1>Pay here</h1>")
+			return
+		}
+		_ = r.ParseForm() // what cannot be read is not there
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.form = map[string]string{}
+		for name := range r.Form {
+			c.form[name] = r.Form.Get(name)
+		}
+		_, _ = fmt.Fprintf(w, `{"id": "cs_1", "url": "%s/pay", "expires_at": %d}`, server.URL,
+			time.Now().Add(24*time.Hour).Unix())
+	}))
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	key, secret := filepath.Join(dir, "key"), filepath.Join(dir, "secret")
+	for path, text := range map[string]string{key: "sk_test_1", secret: paySecret} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c, []string{"--stripe-key-file", key, "--stripe-secret-file", secret,
+		"--stripe-return-url", "http://localhost", "--stripe-url", server.URL}
+}
+
+// pays has the provider tell that the newest session was paid.
+func (c *counter) pays(v *visit) {
+	t := v.person.t
+	t.Helper()
+	c.mu.Lock()
+	metadata := map[string]string{}
+	for name, value := range c.form {
+		if member, is := strings.CutPrefix(name, "metadata["); is {
+			metadata[strings.TrimSuffix(member, "]")] = value
+		}
+	}
+	c.mu.Unlock()
+	told, err := json.Marshal(map[string]any{"id": "evt_1", "object": "event",
+		"type": "checkout.session.completed", "created": time.Now().Unix(),
+		"data": map[string]any{"object": map[string]any{"id": "cs_1",
+			"object": "checkout.session", "mode": "payment", "status": "complete",
+			"payment_status": "paid", "amount_total": 2550, "currency": "eur",
+			"payment_intent": "pi_1", "metadata": metadata}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now().Unix()
+	sum := hmac.New(sha256.New, []byte(paySecret))
+	_, _ = fmt.Fprintf(sum, "%d.%s", at, told) // a hash takes everything
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		v.Server+"/api/subscription/webhook", strings.NewReader(string(told)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Stripe-Signature", fmt.Sprintf("t=%d,v1=%s", at,
+		hex.EncodeToString(sum.Sum(nil))))
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = answer.Body.Close(); answer.StatusCode != http.StatusNoContent {
+		t.Fatalf("the notice is answered %d", answer.StatusCode)
+	}
+}
+
+// TestPortalKeepsAccounts goes through the wallet, a top-up, statements, plan, keys, notices,
+// webhooks and preferences. People see euros and cents, never micros.
+func TestPortalKeepsAccounts(t *testing.T) {
+	t.Parallel()
+	till, flags := openCounter(t)
+	caught := make(chan string, 64) // events' names
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case caught <- r.Header.Get("webhook-id"):
+		default: // more than the test looks at
+		}
+	}))
+	t.Cleanup(hook.Close)
+	v := newVisit(t, false, flags...)
+
+	v.goes("/wallet", `document.querySelector("#amount")`)
+	v.enters("amount", "25.505")
+	v.presses("Go to the payment")
+	v.says("Enter an amount in euro and cents")
+	v.enters("amount", "2")
+	v.presses("Go to the payment")
+	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Amount in euro")`)
+	v.enters("amount", "25.50")
+	v.presses("Go to the payment")
+	v.sees(`document.querySelector("h1")?.innerText === "Pay here"`)
+	v.goes("/wallet", `document.querySelector("#amount")`)
+	v.says("The payment is not there yet.")
+	till.pays(v)
+	v.says("The payment has come")
+	v.sees(`document.querySelector(".balance strong").innerText.includes("1,025.50")`)
+	v.do(chromedp.Reload())
+	v.sees(`document.querySelector("main tbody td")`)
+	v.says("Top-up")
+	v.shows("wallet")
+	v.goes("/statements", `document.querySelectorAll("main tbody tr").length === 24`)
+	if page := asks[string](v.person, `document.querySelector("main tbody a").href`); !strings.
+		Contains(page, "format=html") {
+		t.Errorf("the statement is at %s", page)
+	}
+	v.goes("/prices", `document.querySelector("main tbody td")`)
+	v.shows("prices")
+	v.goes("/plan", `document.querySelectorAll(".plans section").length === 5`)
+	v.shows("plan")
+	v.keepsKeys()
+	v.keepsWebhooks(hook.URL, caught)
+	v.keepsPreferences()
+	for _, place := range []string{"wallet", "prices", "plan", "preferences"} {
+		v.goes("/"+place, `document.querySelector("h1") &&
+			!document.querySelector("[role=status]:not(:empty)")`)
+		if asks[bool](v.person, `/micros/i.test(document.body.innerText)`) {
+			t.Errorf("/%s says micros", place)
+		}
+	}
+	v.ends()
+}
+
+func (v *visit) keepsKeys() {
+	t := v.person.t
+	t.Helper()
+	v.goes("/keys", `document.querySelector("#key-name")`)
+	v.presses("Make the key") // without a name
+	v.sees(`document.querySelector("main .trouble")?.innerText.startsWith("Name")`)
+	v.enters("key-name", hostileName[:40])
+	v.presses("Make the key")
+	v.sees(`document.querySelector(".secret")`)
+	secret := asks[string](v.person, `document.querySelector(".secret").innerText`)
+	program := suite.Client{Server: v.Server, Token: secret}
+	if ref, err := program.Whoami(t.Context()); err != nil || ref == "" {
+		t.Errorf("the key is refused: %v", err)
+	}
+	v.presses("I have kept it")
+	v.sees(`!document.querySelector(".secret")`)
+	v.do(chromedp.Reload())
+	v.sees(`document.querySelector("main tbody td")`)
+	if asks[bool](v.person, fmt.Sprintf(`document.documentElement.outerHTML.includes(%q)`,
+		secret)) {
+		t.Error("the secret is shown again")
+	}
+	v.harmless()
+	v.shows("keys")
+	v.sees(`document.querySelectorAll("main tbody tr").length === 2`)
+	asks[bool](v.person, `([...document.querySelectorAll("main tbody tr")].at(-1).
+		querySelector("button").click(), true)`)
+	v.presses("Revoke it now")
+	v.says("The key is refused from now on.")
+	if _, err := program.Whoami(t.Context()); suite.CodeOf(err) != "unauthorized" {
+		t.Errorf("the key that was revoked: %v", err)
+	}
+
+	v.goes("/notices", `document.querySelector(".notices li")`)
+	v.shows("notices")
+	v.presses("Mark all as read")
+	v.says("All notices are marked as read.")
+	v.sees(`document.querySelectorAll(".notices .unread").length === 0`)
+	v.sees(`!document.querySelector("header nav").innerText.includes("unread")`)
+}
+
+func (v *visit) keepsWebhooks(hooked string, caught <-chan string) {
+	v.person.t.Helper()
+	v.goes("/webhooks", `document.querySelector("#hook-url")`)
+	v.enters("hook-url", "nowhere")
+	v.presses("Make the webhook")
+	v.sees(`document.querySelector("main .trouble")?.innerText.startsWith("Address")`)
+	v.enters("hook-url", hooked)
+	v.presses("Make the webhook")
+	v.sees(`document.querySelector(".secret")?.innerText.startsWith("whsec_")`)
+	v.presses("I have kept it")
+	v.clicks("main tbody a")
+	v.sees(`location.pathname.startsWith("/portal/webhooks/")`)
+	v.presses("Send a test")
+	v.says("A test is on its way.")
+	if id := <-caught; id == "" {
+		v.person.t.Error("the webhook was sent without its id")
+	}
+	for asks[bool](v.person, `!document.querySelector("main").innerText.includes("Delivered")`) {
+		v.presses("Refresh")
+		<-time.After(50 * time.Millisecond)
+	}
+	v.shows("webhook")
+	v.presses("Make another secret")
+	v.sees(`document.querySelector(".secret")?.innerText.startsWith("whsec_")`)
+	v.presses("I have kept it")
+	v.presses("Delete the webhook")
+	v.presses("Delete it with its log")
+	v.sees(`location.pathname === "/portal/webhooks"`)
+	v.says("There are no webhooks yet.")
+}
+
+func (v *visit) keepsPreferences() {
+	v.person.t.Helper()
+	v.goes("/preferences", `document.querySelector("#low") && document.querySelector(".ways")`)
+	v.enters("low", "7.25")
+	v.presses("Save")
+	v.says("It is saved.")
+	v.chooses("told-SCRAPER_RUN_COMPLETED", "NONE")
+	v.sees(`!document.querySelector("#told-SCRAPER_RUN_COMPLETED").disabled`)
+	v.do(chromedp.Reload())
+	v.sees(`document.querySelector("#low")?.value === "7.25" &&
+		document.querySelector("#told-SCRAPER_RUN_COMPLETED")?.value === "NONE"`)
+	v.shows("preferences")
+}

@@ -1,0 +1,258 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/testkit/browser"
+)
+
+// hostileName is hostileTitle as far as names may have it: they have no control characters.
+var hostileName = strings.ReplaceAll(hostileTitle, "\u0007", "")
+
+// visit is a person who has signed in at a service of their own.
+type visit struct {
+	*person
+	*suite.Service
+	product *single
+}
+
+// newVisit starts a service, and signs a person in.
+func newVisit(t *testing.T, admin bool, args ...string) *visit {
+	t.Helper()
+	path := browser.Path(t)
+	product := &single{data: t.TempDir(), args: append(append(suite.Fast(), "--egress-allow",
+		"127.0.0.0/8", "--egress-origin", "*.example="+newShop(t), "--chromium", "none",
+		"--no-rate-limits"), args...)}
+	product.Up(t)
+	s := &suite.Service{T: t, Product: product, Client: product.Self()}
+	s.Fill(s.Client, suite.Plenty)
+	account := map[string]any{"email": "me@example.com", "password": "a long password of mine",
+		"customerRef": suite.Must(s.Whoami(t.Context()))(t), "admin": admin}
+	if err := s.Admin().Call(t.Context(), "POST", "/api/admin/accounts", nil, account,
+		nil); err != nil {
+		t.Fatal(err)
+	}
+	v := &visit{person: newPerson(t, path, s.Server), Service: s, product: product}
+	v.do(chromedp.Navigate(s.Server + "/"))
+	v.sees(`location.pathname === "/sign-in"`)
+	v.do(chromedp.SendKeys(chromedp.CSS("#email"), account["email"].(string)),
+		chromedp.SendKeys(chromedp.CSS("#password"), account["password"].(string)))
+	v.clicks("form button")
+	v.sees(`location.pathname === "/portal" && document.querySelector(".balance strong")`)
+	return v
+}
+
+// goes opens a place of the portal, and waits for something of it.
+func (v *visit) goes(place, expression string) {
+	v.person.t.Helper()
+	v.do(chromedp.Navigate(v.Server + "/portal" + place))
+	v.sees(expression)
+	v.harmless()
+}
+
+// says waits until the page says something.
+func (v *visit) says(text string) {
+	v.person.t.Helper()
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		v.person.t.Fatal(err)
+	}
+	v.sees(fmt.Sprintf(`document.querySelector("main").innerText.includes(%s)`, quoted))
+}
+
+// presses waits for a button of the content by its text, and clicks it.
+func (v *visit) presses(text string) {
+	v.person.t.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll("main button")].find(b =>
+		b.innerText === %q && !b.disabled)`, text)
+	v.sees(find)
+	asks[bool](v.person, "("+find+".click(), true)")
+}
+
+// enters puts a text into a field, in place of what is there.
+func (v *visit) enters(id, text string) {
+	v.person.t.Helper()
+	quoted, err := json.Marshal("#" + id)
+	if err != nil {
+		v.person.t.Fatal(err)
+	}
+	v.sees(fmt.Sprintf(`document.querySelector(%s)`, quoted))
+	asks[bool](v.person, fmt.Sprintf(`(document.querySelector(%s).select(), true)`, quoted))
+	v.do(chromedp.SendKeys(chromedp.CSS("#"+id), text))
+}
+
+// chooses sets a choice.
+func (v *visit) chooses(id, value string) {
+	v.person.t.Helper()
+	asks[bool](v.person, fmt.Sprintf(`(() => { const s = document.querySelector("#%s");
+		s.value = %q; s.dispatchEvent(new Event("change", { bubbles: true })); return true; })()`,
+		id, value))
+}
+
+// harmless looks whether a hostile name has done anything.
+func (v *visit) harmless() {
+	v.person.t.Helper()
+	if asks[bool](v.person, `document.title.includes("taken") && !document.title.includes("<") ||
+		[...document.querySelectorAll("main img, main script")].length > 0 ||
+		/[\u202a-\u202e\u2066-\u2069\u0007\u200b]/.test(document.body.textContent)`) {
+		v.person.t.Errorf("%s: what others have written is more than text",
+			asks[string](v.person, "location.pathname"))
+	}
+}
+
+// ends looks at what the browser has said, and stops the service.
+func (v *visit) ends() {
+	v.person.t.Helper()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	// what the API refuses is told there, too
+	complaints := slices.DeleteFunc(v.said, func(text string) bool {
+		return strings.Contains(text, "Failed to load resource")
+	})
+	if len(complaints) > 0 {
+		v.person.t.Errorf("the browser complains:\n%s", strings.Join(complaints, "\n"))
+	}
+	v.product.Down(v.person.t)
+}
+
+// TestPortalCollects goes through groups, their starts and shares, the calendar, sites, uploads and
+// schemas. Names are hostile, and a reload loses nothing.
+func TestPortalCollects(t *testing.T) {
+	t.Parallel()
+	v := newVisit(t, false)
+	ctx := t.Context()
+
+	v.goes("/groups", `document.querySelector("#group-name")`)
+	v.presses("Make the group") // without a name
+	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Name of the group")`)
+	group := suite.Must(v.PutGroup(ctx, "Lamps"))(t)
+	suite.Must(v.PutGroup(ctx, hostileName))(t)
+	v.goes("/groups", `document.querySelectorAll("main table tbody tr").length === 2`)
+	v.shows("groups-all")
+
+	scraper := suite.Must(v.PutScraper(ctx, suite.Scraper{GroupRef: group, Scraper: model.Scraper{
+		Name: "Lamps <b>of</b> the shop", Type: model.MultipleProducts,
+		SourceConfig: model.SourceConfig{URL: "http://shop.example/list/1"},
+		ItemsConfig: []model.Field{{Name: "name", Selector: ".thing .name",
+			Kind: model.Text}}}}))(t)
+	v.goes("/groups/"+group, `document.querySelector("#start-type")`)
+	v.chooses("start-type", "DAILY")
+	v.presses("Save")
+	v.says("Scrapers that it holds for: 1.")
+	v.enters("share", "friend@example.com, other@example.com")
+	v.presses("Share")
+	v.says("It is shared.")
+	v.says("other@example.com")
+	v.clicks(`main section table button`)
+	v.says("The share has ended.")
+	v.presses("What would it cost?")
+	v.sees(`document.querySelector("#cap")?.value`)
+	v.shows("group")
+	v.presses("Launch all")
+	v.says("Launched: 1. Skipped: 0.")
+	v.do(chromedp.Reload())
+	v.sees(`document.querySelector("#start-type")?.value === "DAILY"`)
+
+	v.goes("/calendar", `document.querySelector(".calendar .again, .calendar .next")`)
+	v.presses("Next month")
+	v.sees(`location.search.startsWith("?month=") &&
+		document.querySelectorAll(".calendar .again").length > 27`)
+	v.goes("/calendar?month=9990-02", `document.querySelector(".month").innerText.includes("9990")`)
+	v.sees(`document.querySelectorAll(".calendar .again").length === 35`)
+	v.shows("calendar")
+
+	v.collectsSites(scraper)
+	v.collectsFiles(group)
+	v.collectsSchemas()
+
+	v.goes("/groups/"+group, `document.querySelector("#start-type")`)
+	asks[bool](v.person, `(document.querySelector(".check input").click(), true)`)
+	v.presses("Delete the group")
+	v.presses("Remove it now")
+	v.sees(`location.pathname === "/portal/groups"`)
+	v.sees(`document.querySelectorAll("main table tbody tr").length === 1`)
+	v.ends()
+}
+
+func (v *visit) collectsSites(scraper string) {
+	t := v.person.t
+	t.Helper()
+	v.goes("/sites", `document.querySelector("main tbody a")`)
+	v.shows("sites")
+	v.clicks("main tbody a")
+	v.sees(`document.querySelector("#links")`)
+	v.enters("links", "http://shop.example/list/1\nnowhere")
+	v.presses("Send the links")
+	v.says("This line is no address: nowhere")
+	v.enters("links", "http://shop.example/list/1\nhttp://shop.example/list/2#x")
+	v.presses("Send the links")
+	v.says("The site has 2 links.")
+	v.sees(`document.querySelectorAll("main tbody tr").length === 2`)
+	if err := v.Call(t.Context(), "PUT", "/api/scraper/site", nil, map[string]any{
+		"name": "Lamps", "scraperRef": scraper, "links": []map[string]any{
+			{"url": "http://shop.example/list/1", "title": hostileName},
+			{"url": "http://shop.example/list/3"}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	v.goes("/sites/"+scraper+"?q=script", `document.querySelectorAll("main tbody tr").length === 1`)
+	v.presses("Harvest the sitemaps")
+	v.says("Addresses found: 0.")
+	v.shows("site")
+	v.presses("Delete the site")
+	v.presses("Delete it with its 2 links")
+	v.says("The scraper has no site.")
+}
+
+func (v *visit) collectsFiles(group string) {
+	t := v.person.t
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "prices.csv")
+	if err := os.WriteFile(file, []byte("title,price\n"+hostileName+",1\nlamp,2\n"),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	v.goes("/uploads", `document.querySelector("#file")`)
+	v.presses("Send the file")
+	v.says("Choose a file.")
+	v.chooses("group", group)
+	v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
+	v.sees(`document.querySelector("#upload-name").value === "prices"`)
+	v.shows("uploads")
+	v.presses("Send the file")
+	v.says("The file was taken.")
+	v.goes("/uploads", `document.querySelector("#file")`)
+	v.chooses("group", group)
+	v.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
+	v.presses("Send the file") // under a name that is taken
+	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Choose another name")`)
+}
+
+func (v *visit) collectsSchemas() {
+	v.person.t.Helper()
+	v.goes("/schemas", `document.querySelector("#schema-content")`)
+	v.enters("schema-name", "Things")
+	v.enters("schema-content", "{")
+	v.presses("Save")
+	v.says("This is not JSON")
+	v.enters("schema-content", `{"type": "object", "properties": {"title": {"type": "string"}}}`)
+	v.presses("Save")
+	v.sees(`/^\/portal\/schemas\/[0-9a-f]{24}$/.test(location.pathname)`)
+	v.says("Change the schema")
+	v.shows("schema")
+	v.goes("/schemas", `document.querySelector("main tbody a")`)
+	v.shows("schemas")
+	v.clicks("main tbody a")
+	v.presses("Delete the schema")
+	v.presses("Remove it now")
+	v.says("There are no schemas yet.")
+}

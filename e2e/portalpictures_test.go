@@ -1,0 +1,165 @@
+package e2e
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+var portalUpdate = flag.Bool("portal-update", false, "keep the pictures of the portal as goldens")
+
+// Pictures are kept small: what a block of pixels is on average says whether the page is there, in
+// its colors. Letters and times may differ.
+const (
+	pictureBlock  = 4           // pixels a side that are one of the golden
+	pictureGrays  = 15          // of a picture, black included
+	pictureDiffer = 4           // grays that are another one
+	pictureMost   = 0.06        // of a picture that may be another one
+	pictureTall   = int64(6000) // pixels
+)
+
+// shows holds a whole page to its goldens, light and dark, wide and narrow, and to the rules of
+// axe-core.
+func (p *person) shows(name string) {
+	p.t.Helper()
+	for _, width := range []int64{1280, 390} {
+		for _, scheme := range []string{"light", "dark"} {
+			p.do(chromedp.EmulateViewport(width, 844))
+			if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia,
+				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{
+					Name: "prefers-color-scheme", Value: scheme}}}); err != nil {
+				p.t.Fatal(err)
+			}
+			tall := asks[int64](p, `Math.ceil(document.documentElement.scrollHeight)`)
+			p.do(chromedp.EmulateViewport(width, min(max(tall, 844), pictureTall)))
+			if wide := asks[int64](p, `document.documentElement.scrollWidth`); wide > width {
+				p.t.Errorf("%s is %d wide where %d can be seen", name, wide, width)
+			}
+			picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			p.compare(fmt.Sprintf("%s-%d-%s.png", name, width, scheme), picture)
+			p.judge(fmt.Sprintf("%s, %d wide, %s", name, width, scheme))
+		}
+	}
+	p.do(chromedp.EmulateViewport(1280, 900))
+}
+
+// compare holds a picture to its golden, as far as both reach.
+func (p *person) compare(name string, picture []byte) {
+	p.t.Helper()
+	if *portalShots != "" {
+		if err := os.WriteFile(filepath.Join(*portalShots, name), picture, 0o644); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	decoded, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	small, path := shrink(decoded), filepath.Join("testdata", "portal", name)
+	if *portalUpdate {
+		var out bytes.Buffer
+		if err := png.Encode(&out, small); err != nil {
+			p.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+			p.t.Fatal(err)
+		}
+		return
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }() // it was read
+	golden, err := png.Decode(file)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if part := differ(golden, small); part > pictureMost {
+		p.t.Errorf("%s is another picture in %.0f %% of it: look at it (-portal-shots), "+
+			"then keep it with -portal-update", name, part*100)
+	}
+}
+
+// shrink makes blocks of a picture gray.
+func shrink(of image.Image) *image.Paletted {
+	var grays color.Palette
+	for i := range pictureGrays {
+		grays = append(grays, color.Gray{Y: uint8(i * 255 / (pictureGrays - 1))})
+	}
+	full := image.NewGray(of.Bounds())
+	draw.Draw(full, full.Bounds(), of, of.Bounds().Min, draw.Src)
+	size := full.Bounds().Size().Div(pictureBlock)
+	small := image.NewPaletted(image.Rectangle{Max: size}, grays)
+	for y := range size.Y {
+		for x := range size.X {
+			sum := 0
+			for i := range pictureBlock * pictureBlock {
+				sum += int(full.GrayAt(x*pictureBlock+i%pictureBlock,
+					y*pictureBlock+i/pictureBlock).Y)
+			}
+			mean := sum / (pictureBlock * pictureBlock)
+			small.SetColorIndex(x, y, uint8((mean*(pictureGrays-1)+127)/255))
+		}
+	}
+	return small
+}
+
+// differ is which part of two pictures is another one. What one has beyond the other counts for
+// half: lists have more of a thing, or less.
+func differ(golden image.Image, now *image.Paletted) float64 {
+	a, b := golden.Bounds().Size(), now.Bounds().Size()
+	if a.X != b.X {
+		return 1
+	}
+	kept, ok := golden.(*image.Paletted)
+	if !ok {
+		return 1
+	}
+	others, high := 0, min(a.Y, b.Y)
+	for y := range high {
+		for x := range a.X {
+			d := int(kept.ColorIndexAt(x, y)) - int(now.ColorIndexAt(x, y))
+			if max(d, -d) >= pictureDiffer {
+				others++
+			}
+		}
+	}
+	beyond := (max(a.Y, b.Y) - high) * a.X / 2
+	return float64(others+beyond) / float64(max(a.Y, b.Y)*a.X)
+}
+
+// Another picture is told from the same one with other letters.
+func TestPicturesDiffer(t *testing.T) {
+	page := func(letters, box int, ground uint8) *image.Paletted {
+		of := image.NewGray(image.Rect(0, 0, 400, 400))
+		draw.Draw(of, of.Bounds(), image.NewUniform(color.Gray{Y: ground}), image.Point{}, draw.Src)
+		black := image.NewUniform(color.Gray{})
+		draw.Draw(of, image.Rect(20, 20, 20+letters, 30), black, image.Point{}, draw.Src)
+		draw.Draw(of, image.Rect(20, 100, 20+box, 100+box), black, image.Point{}, draw.Src)
+		return shrink(of)
+	}
+	golden := page(60, 100, 255)
+	for _, c := range []struct {
+		now  *image.Paletted
+		same bool
+	}{{golden, true}, {page(90, 100, 255), true}, {page(60, 200, 255), false},
+		{page(60, 0, 255), false}, {page(60, 100, 20), false}} {
+		if got := differ(golden, c.now); got <= pictureMost != c.same {
+			t.Errorf("%.3f of it differs, the same: %v", got, c.same)
+		}
+	}
+}

@@ -42,37 +42,6 @@ type grammar struct {
 	Config      string      `help:"File with one 'key = value' line per flag; flags and environment win over it." placeholder:"FILE"`
 	ShowVersion versionFlag `name:"version" env:"-" help:"Print the version."`
 
-	Serve    service.Command   `cmd:"" help:"Run the service: all roles in this process, on embedded defaults."`
-	Scrape   commands.Scrape   `cmd:"" help:"From an address, or a list of them, to a file of rows."`
-	Detect   commands.Detect   `cmd:"" help:"Show what a page could be read with."`
-	Preview  commands.Preview  `cmd:"" help:"Show what of a page becomes rows."`
-	Scraper  commands.Scrapers `cmd:"" help:"List, read, save, copy and delete scrapers."`
-	Group    commands.Groups   `cmd:"" help:"Launch all scrapers of a group, stop them, or say when they start."`
-	Run      commands.Run      `cmd:"" help:"Launch a list run: read every address of a list and extract fields."`
-	Estimate commands.Estimate `cmd:"" help:"Say what a run of a scraper will probably cost."`
-	Jobs     commands.Jobs     `cmd:"" help:"List runs, newest first."`
-	Job      commands.Job      `cmd:"" help:"Show one run; follow it; list its failed links."`
-	Errors   commands.Errors   `cmd:"" help:"Sum up why links of a run failed, and what to do about it."`
-	Requeue  commands.Requeue  `cmd:"" help:"Run the failed links of a run again, as an operator."`
-	Stop     commands.Stop     `cmd:"" help:"Stop a run; what it has stored stays."`
-	Rows     commands.Rows     `cmd:"" help:"Read rows: of a run, a scraper or a group."`
-	Diff     commands.Diff     `cmd:"" help:"Compare the rows of two runs of a scraper."`
-	Wallet   commands.Wallet   `cmd:"" help:"Show the wallet, or adjust one as an operator."`
-	Status   commands.Status   `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
-	Top      commands.Top      `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`
-	Work     commands.Work     `cmd:"" help:"List the background work that is open, what is stuck first."`
-	Health   commands.Health   `cmd:"" help:"Ask a process whether it is ready."`
-	Billing  commands.Billing  `cmd:"" help:"Check the ledger against the stored pages."`
-	Mcp      commands.MCP      `cmd:"" help:"Speak with an agent's client, on standard input and output."`
-	Fetcher  commands.Fetcher  `cmd:"" help:"Drain a fetcher."`
-	Cluster  clusterCommand    `cmd:"" help:"Make a cluster and its nodes."`
-	Bench    bench.Command     `cmd:"" help:"Measure this build on this machine."`
-	Audit    commands.Audit    `cmd:"" help:"List, export and verify the audit trail."`
-	Admin    commands.Admin    `cmd:"" help:"Make, list, disable and remove accounts that sign in."`
-	Token    authority.Token   `cmd:"" help:"Print a sign-in token of the local issuer, good for an hour."`
-	Demo     demo.Command      `cmd:"" help:"Serve, and run 2,000 pages of a built-in demo web before your eyes."`
-	DemoWeb  demo.Web          `cmd:"" hidden:"" help:"Serve the demo web alone."`
-	Version  versionCommand    `cmd:"" help:"Print the version."`
 	Serve     service.Command    `cmd:"" help:"Run the service: all roles in this process, on embedded defaults."`
 	Scrape    commands.Scrape    `cmd:"" help:"From an address, or a list of them, to a file of rows."`
 	Detect    commands.Detect    `cmd:"" help:"Show what a page could be read with."`
@@ -88,6 +57,7 @@ type grammar struct {
 	Requeue   commands.Requeue   `cmd:"" help:"Run the failed links of a run again, as an operator."`
 	Stop      commands.Stop      `cmd:"" help:"Stop a run; what it has stored stays."`
 	Rows      commands.Rows      `cmd:"" help:"Read rows: of a run, a scraper or a group."`
+	Diff      commands.Diff      `cmd:"" help:"Compare the rows of two runs of a scraper."`
 	Wallet    commands.Wallet    `cmd:"" help:"Show the wallet, or adjust one as an operator."`
 	Status    commands.Status    `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
 	Top       commands.Top       `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`

@@ -14,6 +14,7 @@ func ExampleKinds() {
 	// Output:
 	// backup is done by controlplane.
 	// blobs is done by controlplane.
+	// catalogue is done by ingest.
 	// contracts is done by apiserver.
 	// email is done by apiserver.
 	// erase is done by ingest.

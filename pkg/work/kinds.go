@@ -6,8 +6,9 @@ package work
 
 // The kinds of work. Each belongs to one role, whose nodes alone do it.
 const (
-	Backup = "backup" // the state is saved in the blob store
-	Blobs  = "blobs"  // the blob store is counted, and what expired there goes
+	Backup    = "backup"    // the state is saved in the blob store
+	Blobs     = "blobs"     // the blob store is counted, and what expired there goes
+	Catalogue = "catalogue" // an uploaded catalogue of products is looked through
 	// Contracts ends, at the payment provider, subscriptions and checkouts that are to end.
 	Contracts = "contracts"
 	Email     = "email"   // what customers are told is sent by e-mail
@@ -34,7 +35,7 @@ func Role(kind string) string {
 	switch kind {
 	case Contracts, Email, Export, Harvest, Launch, Webhooks:
 		return "apiserver"
-	case Erase, Expire, Import, LinkStates, Merge, Remove, Retain, Wipe:
+	case Catalogue, Erase, Expire, Import, LinkStates, Merge, Remove, Retain, Wipe:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -57,6 +58,6 @@ func Destroys(kind string) bool {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Harvest, Import,
-		Launch, LinkStates, Merge, Orphans, Recount, Remove, Retain, Webhooks, Wipe}
+	return []string{Backup, Blobs, Catalogue, Contracts, Email, Erase, Expire, Export, Harvest,
+		Import, Launch, LinkStates, Merge, Orphans, Recount, Remove, Retain, Webhooks, Wipe}
 }

@@ -128,6 +128,8 @@ func (n *node) buildIngest(context.Context) error {
 	}
 	n.worker.Add(ingest.Import(importing))
 	n.worker.Add(ingest.Merge(importing))
+	n.worker.Add(ingest.Catalogue(ingest.CatalogueConfig{Client: client, Files: importing.Files,
+		Point: n.point}))
 	n.worker.Add(ingest.Erasure(ingest.ErasureConfig{Client: client, Point: n.point}))
 	n.worker.Add(ingest.Retention(ingest.RetentionConfig{View: client.View, Point: n.point,
 		History: history, Store: n.services.store}))

@@ -24,6 +24,7 @@ func ExampleKinds() {
 	// import is done by ingest.
 	// launch is done by apiserver.
 	// linkstates is done by ingest.
+	// match is done by ingest.
 	// merge is done by ingest.
 	// orphans is done by controlplane.
 	// recount is done by billing.

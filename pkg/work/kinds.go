@@ -20,6 +20,7 @@ const (
 	Launch    = "launch"  // runs that are due are launched
 	// LinkStates has the links of sites know what runs made of them.
 	LinkStates = "linkstates"
+	Match      = "match"   // rows of a group look for their products in the catalogue
 	Merge      = "merge"   // rows of runs are merged by their titles
 	Orphans    = "orphans" // link lists that nothing names go
 	Recount    = "recount" // the ledger is held against the page records
@@ -35,7 +36,7 @@ func Role(kind string) string {
 	switch kind {
 	case Contracts, Email, Export, Harvest, Launch, Webhooks:
 		return "apiserver"
-	case Catalogue, Erase, Expire, Import, LinkStates, Merge, Remove, Retain, Wipe:
+	case Catalogue, Erase, Expire, Import, LinkStates, Match, Merge, Remove, Retain, Wipe:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -59,5 +60,6 @@ func Destroys(kind string) bool {
 // Kinds are all kinds, by name.
 func Kinds() []string {
 	return []string{Backup, Blobs, Catalogue, Contracts, Email, Erase, Expire, Export, Harvest,
-		Import, Launch, LinkStates, Merge, Orphans, Recount, Remove, Retain, Webhooks, Wipe}
+		Import, Launch, LinkStates, Match, Merge, Orphans, Recount, Remove, Retain, Webhooks,
+		Wipe}
 }

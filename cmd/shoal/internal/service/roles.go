@@ -128,6 +128,7 @@ func (n *node) buildIngest(context.Context) error {
 	}
 	n.worker.Add(ingest.Import(importing))
 	n.worker.Add(ingest.Merge(importing))
+	n.worker.Add(ingest.Match(importing))
 	n.worker.Add(ingest.Catalogue(ingest.CatalogueConfig{Client: client, Files: importing.Files,
 		Point: n.point}))
 	n.worker.Add(ingest.Erasure(ingest.ErasureConfig{Client: client, Point: n.point}))

@@ -51,8 +51,8 @@ func newSweeper(s *Server) *sweeper {
 }
 
 // Blobs is the removal of blobs that expired, and the count of what is left: background work of the
-// node that leads. Of kept exports those go that the state does not name. So do bodies of what was
-// deleted. Of other kinds none is taken for an orphan.
+// node that leads. Of kept exports and catalogues those go that the state does not name. So do bodies
+// of what was deleted. Of other kinds none is taken for an orphan.
 func (s *Server) Blobs() work.Kind {
 	return work.Kind{Name: work.Blobs, Recurring: true, AtStart: true,
 		Ready: func() bool { return s.holder.Current() != nil },
@@ -83,6 +83,8 @@ func (w *sweeper) sweep(ctx context.Context) error {
 		case blobstore.Bodies:
 			// A run is there before its packs are: none has to be waited for.
 			how.Lifetime, how.Grace, how.Named = bodies.Lifetime, 0, w.namedPacks
+		case blobstore.Catalogues:
+			how.Named = w.namedCatalogues
 		}
 		tally, err := w.s.config.Blobs.Sweep(ctx, kind, how)
 		if w.removed != nil {
@@ -136,6 +138,18 @@ func (w *sweeper) namedPacks(ctx context.Context) (func(blobstore.Key) bool, err
 		scraper, group := view.Scraper(p.Scraper), view.Group(p.Group)
 		return ok && scraper != nil && scraper.Customer == key.Owner && group != nil &&
 			view.DeletedRun(p.Job) == nil && view.UndoneRun(p.Job) == nil
+	}, nil
+}
+
+// namedCatalogues says which files of products the state names.
+func (w *sweeper) namedCatalogues(ctx context.Context) (func(blobstore.Key) bool, error) {
+	view, err := w.s.proposer.Fresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(key blobstore.Key) bool {
+		id, err := ids.Parse(key.ID)
+		return err == nil && view.Catalogue(id) != nil
 	}, nil
 }
 

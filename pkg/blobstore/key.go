@@ -23,12 +23,14 @@ var (
 	Bodies = Kind{Name: "bodies", MaxBytes: 64 << 20, Lifetime: 30 * 24 * time.Hour}
 	// Exports are rows as files that customers keep. They go with the records that name them.
 	Exports = Kind{Name: "exports", MaxBytes: 4 << 30}
+	// Catalogues are files of products. They go with the records that name them.
+	Catalogues = Kind{Name: "catalogues", MaxBytes: 200 << 20}
 	// Backups are backups of the replicated state, owned by the cluster that they were taken of.
 	Backups = Kind{Name: "backups", MaxBytes: 64 << 30}
 )
 
 // Kinds are all kinds.
-func Kinds() []Kind { return []Kind{Uploads, Bodies, Exports, Backups} }
+func Kinds() []Kind { return []Kind{Uploads, Bodies, Exports, Catalogues, Backups} }
 
 // Bounds of the parts of a key, in bytes.
 const (

@@ -14,6 +14,7 @@ func ExampleKinds() {
 	// Output:
 	// backup is done by controlplane.
 	// blobs is done by controlplane.
+	// catalogue is done by ingest.
 	// contracts is done by apiserver.
 	// email is done by apiserver.
 	// erase is done by ingest.
@@ -23,6 +24,7 @@ func ExampleKinds() {
 	// import is done by ingest.
 	// launch is done by apiserver.
 	// linkstates is done by ingest.
+	// match is done by ingest.
 	// merge is done by ingest.
 	// orphans is done by controlplane.
 	// recount is done by billing.

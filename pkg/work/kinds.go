@@ -6,8 +6,9 @@ package work
 
 // The kinds of work. Each belongs to one role, whose nodes alone do it.
 const (
-	Backup = "backup" // the state is saved in the blob store
-	Blobs  = "blobs"  // the blob store is counted, and what expired there goes
+	Backup    = "backup"    // the state is saved in the blob store
+	Blobs     = "blobs"     // the blob store is counted, and what expired there goes
+	Catalogue = "catalogue" // an uploaded catalogue of products is looked through
 	// Contracts ends, at the payment provider, subscriptions and checkouts that are to end.
 	Contracts = "contracts"
 	Email     = "email"   // what customers are told is sent by e-mail
@@ -19,6 +20,7 @@ const (
 	Launch    = "launch"  // runs that are due are launched
 	// LinkStates has the links of sites know what runs made of them.
 	LinkStates = "linkstates"
+	Match      = "match"   // rows of a group look for their products in the catalogue
 	Merge      = "merge"   // rows of runs are merged by their titles
 	Orphans    = "orphans" // link lists that nothing names go
 	Recount    = "recount" // the ledger is held against the page records
@@ -36,7 +38,8 @@ func Role(kind string) string {
 	switch kind {
 	case Contracts, Email, Export, Harvest, Launch, Webhooks:
 		return "apiserver"
-	case Erase, Expire, Import, LinkStates, Merge, ReExtract, Remove, Retain, Wipe:
+	case Catalogue, Erase, Expire, Import, LinkStates, Match, Merge, ReExtract, Remove, Retain,
+		Wipe:
 		return "ingest"
 	case Backup, Blobs, Orphans:
 		return "controlplane"
@@ -59,7 +62,8 @@ func Destroys(kind string) bool {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Contracts, Email, Erase, Expire, Export, Harvest, Import,
-		Launch, LinkStates, Merge, Orphans, Recount, ReExtract, Remove, Retain, Webhooks,
+	return []string{Backup, Blobs, Catalogue, Contracts, Email, Erase, Expire, Export, Harvest,
+		Import, Launch, LinkStates, Match, Merge, Orphans, Recount, ReExtract, Remove, Retain,
+		Webhooks, Wipe}
 		Wipe}
 }

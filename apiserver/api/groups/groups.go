@@ -28,6 +28,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.put(),
 		r.putStartType(),
 		r.starts(),
+		r.match(),
 		r.previewDelete(),
 		r.delete(),
 		r.listShared(),

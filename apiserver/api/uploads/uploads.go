@@ -47,7 +47,8 @@ type Resource struct {
 // Operations are all of the resource, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
 	admit := places(make(chan struct{}, upload.MaxJSONBodies))
-	return []*operation.Operation{r.create(admit), r.send(admit)}
+	return []*operation.Operation{r.create(admit), r.send(admit), r.putCatalogue(admit),
+		r.catalogue()}
 }
 
 // places are for JSON bodies: each is in memory.

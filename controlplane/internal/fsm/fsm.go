@@ -219,6 +219,8 @@ func registerAll(m *FSM) {
 	register(m, protectGroup)
 	register(m, beginResult)
 	register(m, fixKey)
+	register(m, beginCatalogue)
+	register(m, endCatalogue)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -253,6 +253,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, site := range sitesTable.all(&tx.View, "id_prefix") {
 			tx.RemoveSite(site)
 		}
+		for _, c := range cataloguesTable.all(&tx.View, "id_prefix") {
+			tx.RemoveCatalogue(c)
+		}
 		return nil
 	})
 	if err != nil {

@@ -40,6 +40,7 @@ func tables() []*kind {
 		&importsTable.kind,
 		&passkeysTable.kind,
 		&sitesTable.kind,
+		&cataloguesTable.kind,
 	}
 }
 

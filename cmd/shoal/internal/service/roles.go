@@ -137,6 +137,9 @@ func (n *node) buildIngest(context.Context) error {
 		reading.Rates = n.rates
 	}
 	n.worker.Add(ingest.ReExtract(reading))
+	n.worker.Add(ingest.Match(importing))
+	n.worker.Add(ingest.Catalogue(ingest.CatalogueConfig{Client: client, Files: importing.Files,
+		Point: n.point}))
 	n.worker.Add(ingest.Erasure(ingest.ErasureConfig{Client: client, Point: n.point}))
 	n.worker.Add(ingest.Retention(ingest.RetentionConfig{View: client.View, Point: n.point,
 		History: history, Store: n.services.store}))

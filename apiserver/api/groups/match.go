@@ -1,0 +1,59 @@
+package groups
+
+import (
+	"context"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/apiserver/internal/ownership"
+	"shoal.dev/shoal/apiserver/internal/plans"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// match is PUT /api/scraper/group/{id}/match.
+func (r Resource) match() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_match_group", Routes: operation.Routes("PUT /api/scraper/group/{id}/match"),
+		Group: group, Summary: "Looks for the products of a group's rows in the catalogue",
+		Description: "It answers once the match is queued. Read are the latest COMPLETED runs of " +
+			"the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), " +
+			"brand, model (mpn) and title, or the like in several languages. Each row that is " +
+			"found has one in a group of the same name with _matched behind it: rowId, " +
+			"catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and " +
+			"title. A new match replaces the rows of the last one. From the first match on, " +
+			"files that are sent to the group's scrapers add to their rows. The group has to " +
+			"have shouldMatchProducts.",
+		Access: auth.Write, Agents: operation.Sets, Feature: plans.TextMatching,
+		Rate: limits.Match, Idempotency: operation.Required,
+		Errors: []fault.Code{fault.NotFound, fault.IngestCapacity, fault.IngestCapacityGlobal,
+			fault.OutOfSpace},
+	}, func(ctx context.Context, from *operation.Caller, in *struct {
+		ID ids.ID `path:"id"`
+	}) (operation.None, error) {
+		base, err := ownership.Group(from.View, from.Customer, in.ID, "id")
+		if err != nil {
+			return operation.None{}, err
+		}
+		catalogue := from.View.CatalogueIn(client.CatalogueReady)
+		switch {
+		case !base.ShouldMatchProducts:
+			return operation.None{}, fault.Invalid(fault.InvalidRequest, "shouldMatchProducts",
+				"must be true of the group")
+		case catalogue == nil:
+			return operation.None{}, fault.New(fault.InvalidRequest,
+				"the operator of the service has sent no catalogue of products yet")
+		}
+		begun, err := client.Do(ctx, r.Client, client.BeginResult{Job: r.IDs.New(),
+			Customer: from.Customer, Group: base.ID, Made: client.Matched, Kind: work.Match,
+			NewGroup: r.IDs.New(), NewScraper: r.IDs.New(), Args: catalogue.ID[:]}, from.Call)
+		if fault.CodeOf(err) == fault.AlreadyRunning {
+			err = fault.New(fault.InvalidRequest, "a match of the group is under way")
+		}
+		from.Job = begun.Job
+		return operation.None{}, err
+	})
+}

@@ -1,0 +1,133 @@
+package uploads
+
+import (
+	"context"
+	"fmt"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/blobstore"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/upload"
+)
+
+// CatalogueInput is the JSON body of a file of products. With the file itself as the body its
+// format is a query parameter.
+type CatalogueInput struct {
+	Format  upload.Format `json:"format" required:"true" code:"BAD_FORMAT" doc:"Of the file: csv or jsonl"`
+	Content string        `json:"content" required:"true" alone:"json" doc:"The file's text"`
+}
+
+type catalogueRequest struct {
+	Body   CatalogueInput    `body:"json" limit:"2000000"`
+	Stream *operation.Stream `stream:"text/csv,application/x-ndjson,application/jsonl"`
+}
+
+// CatalogueFile is a file of products.
+type CatalogueFile struct {
+	ID       ids.ID                `json:"id"`
+	Format   upload.Format         `json:"format"`
+	Bytes    int64                 `json:"bytes" min:"0"`
+	By       string                `json:"by" doc:"Subject of the admin who sent it"`
+	State    client.CatalogueState `json:"state" doc:"READING until it is whole, then READY; FAILED if it never will be"`
+	SentAt   api.Time              `json:"sentAt"`
+	EndedAt  api.Time              `json:"endedAt" doc:"When it was READY, or had FAILED; null until then"`
+	Products uint64                `json:"products" doc:"How many it has, once it is READY"`
+	Message  string                `json:"message" doc:"Why it failed"`
+}
+
+func newCatalogueFile(c *client.Catalogue) CatalogueFile {
+	return CatalogueFile{ID: c.ID, Format: upload.Format(c.Format), Bytes: c.Bytes, By: c.By,
+		State: c.State, SentAt: api.Time(c.Begun), EndedAt: api.Time(c.Ended),
+		Products: c.Products, Message: c.Message}
+}
+
+// putCatalogue is PUT /api/admin/catalogue.
+func (r Resource) putCatalogue(json places) *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_admin_put_catalogue", Routes: operation.Routes("PUT /api/admin/catalogue"),
+		Group:   group,
+		Summary: "Sends the catalogue of products that rows are matched with",
+		Description: "The body is a csv or jsonl file by the rules of uploads, with a product a " +
+			"row. A column called id (or sku, article number) has its id, unique and of at most " +
+			"256 bytes. Others are called gtin (ean, upc, isbn), brand (manufacturer), model (mpn) " +
+			"and title (name), or by their names in several languages. There are at most " +
+			"2,000,000 products. The catalogue of before stands until the new one is whole. A " +
+			"newer file takes the place of one that is read.",
+		Access: auth.Admin, Rate: limits.Upload, Timeout: upload.MaxTime + answerTime,
+		Sized: true, Admit: json.admit,
+		Errors: []fault.Code{fault.BadFormat, fault.UnsupportedMediaType, fault.LengthRequired,
+			fault.PayloadTooLarge, fault.UploadTooSlow, fault.OutOfSpace,
+			fault.IngestCapacityGlobal, fault.UploadsNotTaken},
+	}, func(ctx context.Context, from *operation.Caller, in *catalogueRequest) (CatalogueFile,
+		error) {
+		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
+			stream: in.Stream}
+		if f.format == upload.XLSX {
+			return CatalogueFile{}, fault.Invalid(fault.BadFormat, "format",
+				"must be csv or jsonl")
+		}
+		return f.takeCatalogue(ctx)
+	})
+}
+
+// takeCatalogue takes a file of products: it is in the blob store before the command that speaks of
+// it.
+func (f *file) takeCatalogue(ctx context.Context) (CatalogueFile, error) {
+	if err := f.malformed(); err != nil {
+		return CatalogueFile{}, err
+	}
+	if f.from.View.IsShort() {
+		return CatalogueFile{}, fault.New(fault.OutOfSpace,
+			"the service has too little disk space; try again later")
+	}
+	body, err := f.receive(ctx)
+	if err != nil {
+		return CatalogueFile{}, err
+	}
+	begin := client.BeginCatalogue{ID: f.IDs.New(), Format: string(f.format),
+		By: f.from.Subject}
+	key := blobstore.Key{Kind: blobstore.Catalogues, Owner: "service", ID: begin.ID.String()}
+	written, err := f.Blobs.Put(ctx, key, body)
+	if err != nil {
+		return CatalogueFile{}, fmt.Errorf("keep a catalogue: %w", err)
+	}
+	begin.Bytes = written.Bytes
+	begun, err := client.Do(ctx, f.Client, begin, nil)
+	if err != nil {
+		return CatalogueFile{}, err // the file goes with orphans, if nothing names it
+	}
+	return newCatalogueFile(&begun), nil
+}
+
+// CatalogueStatus says how it stands with the catalogue.
+type CatalogueStatus struct {
+	Current *CatalogueFile `json:"current" doc:"That rows are matched with; null: there is none"`
+	Next    *CatalogueFile `json:"next" doc:"That is being read; null: none is"`
+	Failed  *CatalogueFile `json:"failed" doc:"That failed since; null: none has"`
+}
+
+// catalogue is GET /api/admin/catalogue/status.
+func (r Resource) catalogue() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_admin_catalogue_status",
+		Routes: operation.Routes("GET /api/admin/catalogue/status"), Group: group,
+		Summary: "Says which catalogue rows are matched with",
+		Access:  auth.Admin, Rate: limits.General,
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (CatalogueStatus, error) {
+		var s CatalogueStatus
+		for state, to := range map[client.CatalogueState]**CatalogueFile{
+			client.CatalogueReady: &s.Current, client.CatalogueReading: &s.Next,
+			client.CatalogueFailed: &s.Failed} {
+			if c := from.View.CatalogueIn(state); c != nil {
+				file := newCatalogueFile(c)
+				*to = &file
+			}
+		}
+		return s, nil
+	})
+}

@@ -1,0 +1,287 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/jsontext"
+	"shoal.dev/shoal/pkg/match"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/upload"
+	"shoal.dev/shoal/pkg/work"
+)
+
+// Why a match fails.
+const (
+	noCatalogue = "the catalogue was replaced meanwhile; match again"
+	notSame     = "rows of the group were changed meanwhile; match again"
+)
+
+// maxRunColumns bounds the columns of a run that are looked at.
+const maxRunColumns = 2_000
+
+// Match is how the rows of a group find their products in the catalogue (decision 68). A row of the
+// result names the row, the product, how sure it is and by what. Read are the latest COMPLETED runs
+// of the group's scrapers that had ended before the match began. So a step that is made again reads
+// the same, and makes the same batches. The catalogue is the one that the match began with.
+func Match(config ImportConfig) work.Kind {
+	kind := config.storing(work.Match, (*importing).match)
+	kind.AtOnce, kind.Ready = 1, func() bool { return config.Files != nil }
+	return kind
+}
+
+// match reads the rows of the group, and puts what they are.
+func (i *importing) match(ctx context.Context) error {
+	view := i.Client.View()
+	if len(i.item.Args) != len(ids.ID{}) {
+		return fmt.Errorf("the arguments have %d bytes", len(i.item.Args))
+	}
+	known := view.Catalogue(ids.ID(i.item.Args))
+	sibling := view.Group(i.job.Group)
+	switch {
+	case known == nil || known.State != client.CatalogueReady:
+		return &upload.Refusal{Reason: noCatalogue}
+	case sibling == nil:
+		return errStopped
+	}
+	runs, err := i.runsOf(ctx, view, sibling.Of)
+	if err != nil {
+		return err
+	}
+	index, err := i.indexOf(ctx, known)
+	if err != nil {
+		return err
+	}
+	m := matching{importing: i, finders: make([]*match.Finder, runtime.GOMAXPROCS(0))}
+	for n := range m.finders {
+		m.finders[n] = index.Finder()
+	}
+	for _, run := range runs {
+		if err := m.matchRun(ctx, view, run); err != nil {
+			return err
+		}
+	}
+	if err := m.tellKeys(ctx, sibling.Of); err != nil {
+		return err
+	}
+	return i.flush(ctx)
+}
+
+// indexOf is the index of a catalogue.
+func (i *importing) indexOf(ctx context.Context, known *client.Catalogue) (*match.Index, error) {
+	var b match.Builder
+	if err := readCatalogue(ctx, i.Files, known, b.Add); err != nil {
+		return nil, err
+	}
+	index, err := b.Build()
+	if err != nil {
+		return nil, &upload.Refusal{Reason: err.Error()}
+	}
+	return index, nil
+}
+
+// runsOf are the runs of a group that a match reads, by the scrapers' ids.
+func (i *importing) runsOf(ctx context.Context, view *client.View, group ids.ID) ([]*client.Job,
+	error) {
+	var scrapers []ids.ID
+	view.GroupScrapers(group, func(s *client.Scraper) bool {
+		scrapers = append(scrapers, s.ID)
+		return true
+	})
+	slices.SortFunc(scrapers, func(a, b ids.ID) int { return cmp.Compare(a.String(), b.String()) })
+	var runs []*client.Job
+	for _, scraper := range scrapers {
+		err := i.History.ScraperRuns(ctx, view, scraper, func(job *client.Job) bool {
+			if job.State != model.Completed || job.Trial() || job.Finished >= i.job.Started ||
+				view.DeletedRun(job.ID) != nil {
+				return true
+			}
+			runs = append(runs, job)
+			return false
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+// matching is a match that is under way.
+type matching struct {
+	*importing
+	finders []*match.Finder
+	keys    []client.KeyColumn // columns of uploads that have trade numbers
+}
+
+// matchRun reads the rows of a run.
+func (m *matching) matchRun(ctx context.Context, view *client.View, job *client.Job) error {
+	upto, err := m.Store.Horizon(ctx)
+	if err != nil {
+		return err
+	}
+	scope := client.Shown(view, job.Group, job.Scraper)
+	scope.Jobs = []ids.ID{job.ID}
+	q := rowstore.ScanQuery{Scope: scope, Upto: upto, Limit: scannedRows, Bytes: scannedBytes}
+	var columns match.Columns
+	for rows, first := uint64(0), true; ; first = false {
+		if err := m.open(); err != nil {
+			return err
+		}
+		docs, last, err := m.Store.Scan(ctx, q)
+		if err != nil {
+			return err
+		}
+		if first {
+			if columns, err = columnsOf(docs); err != nil {
+				return err
+			}
+			if !columns.Comparable() {
+				return nil
+			}
+			m.noteKey(view, job.Scraper, columns.Number)
+		}
+		if err := m.matchRows(ctx, docs, columns); err != nil {
+			return err
+		}
+		rows, q.After = rows+uint64(len(docs)), last
+		if last >= upto {
+			return m.allThere(ctx, job, rows)
+		}
+	}
+}
+
+// allThere refuses a run whose rows were not all there to be read: batches would not be the same.
+func (m *matching) allThere(ctx context.Context, job *client.Job, rows uint64) error {
+	if rows == job.Items {
+		return nil
+	}
+	sum, err := m.Store.Recount(ctx, job.ID)
+	if err == nil && sum.Items != rows {
+		err = &upload.Refusal{Reason: notSame}
+	}
+	return err
+}
+
+// columnsOf tells by the first rows of a run which of its columns are which.
+func columnsOf(docs []json.RawMessage) (match.Columns, error) {
+	known := map[string]bool{}
+	for _, doc := range docs {
+		err := eachField(doc, func(name string, _ json.RawMessage) error {
+			if !strings.HasPrefix(name, "_") && len(known) < maxRunColumns {
+				known[name] = true
+			}
+			return nil
+		})
+		if err != nil {
+			return match.Columns{}, err
+		}
+	}
+	names := make([]string, 0, len(known))
+	for name := range known {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return match.ColumnsOf(names), nil
+}
+
+// matchRows looks for rows on all cores, and puts those that are found in their order.
+func (m *matching) matchRows(ctx context.Context, docs []json.RawMessage,
+	columns match.Columns) error {
+	found := make([][]byte, len(docs))
+	failed := make([]error, len(m.finders))
+	var workers sync.WaitGroup
+	for n, finder := range m.finders {
+		workers.Go(func() {
+			for at := n; at < len(docs) && failed[n] == nil; at += len(m.finders) {
+				found[at], failed[n] = matchRow(finder, docs[at], columns)
+			}
+		})
+	}
+	workers.Wait()
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	for _, row := range found {
+		if row == nil {
+			continue
+		}
+		if err := m.add(ctx, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowField is where a row has its id.
+const rowField = "_rowId"
+
+// matchRow is what is stored of a row that is found, nil for one that is not.
+func matchRow(finder *match.Finder, doc []byte, columns match.Columns) ([]byte, error) {
+	values := make(map[string]string, 5)
+	err := eachField(doc, func(name string, value json.RawMessage) error {
+		switch name {
+		case rowField, columns.Number, columns.Brand, columns.Model, columns.Title:
+			values[name] = valueText(value)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	product := columns.Product(func(column string) string { return values[column] })
+	found, ok := finder.Find(&product)
+	if !ok {
+		return nil, nil
+	}
+	row := append([]byte(nil), `{"rowId":`...)
+	row = jsontext.AppendString(row, values[rowField])
+	row = jsontext.AppendString(append(row, `,"catalogueId":`...), found.ID)
+	row = strconv.AppendFloat(append(row, `,"score":`...), found.Score, 'f', -1, 64)
+	row = jsontext.AppendString(append(row, `,"method":`...), string(found.Method))
+	return append(row, '}'), nil
+}
+
+// valueText is a text, or a number as the text that it is; "" for anything else.
+func valueText(value json.RawMessage) (text string) {
+	switch c := value[0]; {
+	case c == '"':
+		if json.Unmarshal(value, &text) != nil {
+			return ""
+		}
+	case c == '-' || c >= '0' && c <= '9':
+		return string(value)
+	}
+	return text
+}
+
+// noteKey notes the column of an upload's rows that has trade numbers (decision 67).
+func (m *matching) noteKey(view *client.View, id ids.ID, column string) {
+	scraper := view.Scraper(id)
+	if column == "" || len(column) > client.MaxKeyColumn || scraper == nil ||
+		scraper.Spec.Type != model.File {
+		return
+	}
+	m.keys = append(m.keys, client.KeyColumn{Scraper: id, Column: column})
+}
+
+// tellKeys tells the state by which columns the group's uploads are matched.
+func (m *matching) tellKeys(ctx context.Context, group ids.ID) error {
+	for keys := range slices.Chunk(m.keys, client.MaxKeyColumns) {
+		_, err := client.Do(ctx, m.Client, client.ProtectGroup{Group: group, Columns: keys}, nil)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

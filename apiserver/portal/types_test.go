@@ -13,10 +13,10 @@ import (
 )
 
 // roots are the schemas of the API's description that the portal names. What they name comes too.
-var roots = []string{"Group", "GroupInput", "Job", "JobCursorPage", "JobPage", "JobStatusEvent",
-	"LaunchedListRun", "LaunchedRun", "LinkError", "ListRunInput", "Problem", "Row",
-	"RowCursorPage", "RowPage", "RunEstimate", "Scraper", "ScraperCursorPage", "ScraperProposal",
-	"URLPreviewInput", "Wallet"}
+var roots = []string{"Category", "Group", "GroupInput", "Job", "JobCursorPage", "JobPage",
+	"JobStatusEvent", "LaunchedListRun", "LaunchedRun", "LinkError", "ListRunInput", "PagePick",
+	"PagePickInput", "PagePreview", "Problem", "Row", "RowCursorPage", "RowPage", "RowReceipt",
+	"RunEstimate", "Scraper", "ScraperCursorPage", "ScraperProposal", "URLPreviewInput", "Wallet"}
 
 // schema is as much of a JSON Schema as the description has.
 type schema struct {

@@ -1,5 +1,13 @@
 // Made of the API's description and the error catalogue by go test ./apiserver/portal -update.
 
+export interface Category {
+  createdAt: string | null;
+  filters: Record<string, unknown>;
+  id: string;
+  name: string;
+  updatedAt: string | null;
+}
+
 export interface Field {
   attr?: string;
   kind: "TEXT" | "ATTR" | "EXISTS";
@@ -137,6 +145,54 @@ export interface ListRunInput {
   urls?: (string)[] | null;
 }
 
+export interface PageCandidate {
+  config: ScraperConfig | null;
+  itemsConfig: (Field)[];
+  sampleData: (Row)[];
+  schema: SchemaRef | null;
+  sourceConfig: SourceConfig;
+  type: string;
+}
+
+export interface PageChoice {
+  attr?: string;
+  kind: string;
+  value: string;
+}
+
+export interface PageNode {
+  in: number;
+  name?: string;
+  text?: string;
+}
+
+export interface PagePick {
+  choices: (PageChoice)[];
+  itemsConfig: (Field)[];
+  matches: ((number)[])[];
+  rowCount: number;
+  rows: (Row)[];
+}
+
+export interface PagePickInput {
+  element?: number | null;
+  itemsConfig?: (FieldInput)[] | null;
+  postProcessRules?: (PostProcessRuleInput)[] | null;
+  type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS";
+  url: string;
+}
+
+export interface PagePreview {
+  candidates: (PageCandidate)[];
+  chargedMicros: number;
+  cut: boolean;
+  expiresAt: string | null;
+  nodes: (PageNode)[];
+  pagination: Pagination | null;
+  tier: string;
+  url: string;
+}
+
 export interface Pagination {
   cursorPath?: string;
   max?: number | null;
@@ -160,6 +216,14 @@ export interface PostProcessRule {
   outputField: string;
   outputType?: "" | "NUMBER" | "TEXT" | "BOOLEAN";
   params?: Record<string, unknown>;
+  sourceField: string;
+}
+
+export interface PostProcessRuleInput {
+  kind: "CURRENCY_CONVERT" | "ENUM_MAP" | "REGEX_CLEAN";
+  outputField: string;
+  outputType?: "" | "NUMBER" | "TEXT" | "BOOLEAN" | null;
+  params?: Record<string, unknown> | null;
   sourceField: string;
 }
 
@@ -208,6 +272,39 @@ export interface RowPage {
   size: number;
   totalElements: number;
   totalPages: number;
+}
+
+export interface RowPrice {
+  amountMicros: number;
+  label: string;
+  quantity: number;
+  rowKey: string;
+  unitPriceMicros: number;
+}
+
+export interface RowReceipt {
+  bodySha256: string | null;
+  bytes: number;
+  durationMillis: number;
+  finalUrl: string | null;
+  groupId: string;
+  jobId: string;
+  price: RowPrice | null;
+  rowId: string;
+  rows: number;
+  scrapedAt: string | null;
+  scraperId: string;
+  status: number;
+  tier: string;
+  tries: (RowTry)[];
+  url: string;
+}
+
+export interface RowTry {
+  code: string | null;
+  durationMillis: number;
+  status: number | null;
+  tier: string;
 }
 
 export interface RunEstimate {

@@ -250,7 +250,6 @@ func scraperExamples() operation.Examples {
 		"EnrichedScraper.type":             `"MULTIPLE_PRODUCTS"`,
 		"EnrichedScraperInput.itemsConfig": fieldsExample,
 		"EnrichedScraperInput.type":        `"MULTIPLE_PRODUCTS"`,
-		"Field.selector":                   `"h2 a"`,
 		"FieldsPreview.fields":             `{"price": "12.50", "brand": null}`,
 		"FieldsPreviewInput.fields":        `["price", "brand"]`,
 		"PageCandidate.itemsConfig":        fieldsExample,

@@ -106,6 +106,11 @@ export interface JobStatusEvent {
   totalRequests: number;
 }
 
+export interface KeptPage {
+  keptUntil: string | null;
+  path: string;
+}
+
 export interface LaunchedListRun {
   duplicatesDropped: number;
   jobId: string;
@@ -283,6 +288,7 @@ export interface RowPrice {
 }
 
 export interface RowReceipt {
+  body: KeptPage | null;
   bodySha256: string | null;
   bytes: number;
   durationMillis: number;
@@ -342,6 +348,7 @@ export interface Scraper {
 
 export interface ScraperConfig {
   endpointTag?: string;
+  keepBodyDays?: number | null;
   politeness?: Politeness | null;
   retentionCount?: number | null;
   tiers?: ("plain" | "render" | "super" | "render+super")[];

@@ -96,6 +96,23 @@ func newPerson(t *testing.T, path, server string) *person {
 	return p
 }
 
+// signsIn makes an account of the service's own customer, and signs in with it.
+func (p *person) signsIn(s *suite.Service) {
+	p.t.Helper()
+	account := map[string]string{"email": "new@example.com", "password": "a long password of mine",
+		"customerRef": suite.Must(s.Whoami(p.t.Context()))(p.t)}
+	if err := s.Admin().Call(p.t.Context(), "POST", "/api/admin/accounts", nil, account,
+		nil); err != nil {
+		p.t.Fatal(err)
+	}
+	p.do(chromedp.Navigate(s.Server + "/"))
+	p.sees(`location.pathname === "/sign-in"`)
+	p.do(chromedp.SendKeys(chromedp.CSS("#email"), account["email"]),
+		chromedp.SendKeys(chromedp.CSS("#password"), account["password"]))
+	p.clicks("form button")
+	p.sees(`location.pathname === "/portal" && document.querySelector(".balance strong")`)
+}
+
 func (p *person) do(actions ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
 	if err := chromedp.Do(p.ctx, actions...); err != nil {
@@ -200,20 +217,9 @@ func TestPortalInABrowser(t *testing.T) {
 	product.Up(t)
 	s := &suite.Service{T: t, Product: product, Client: product.Self()}
 	s.Fill(s.Client, suite.Plenty)
-	account := map[string]string{"email": "new@example.com", "password": "a long password of mine",
-		"customerRef": suite.Must(s.Whoami(t.Context()))(t)}
-	if err := s.Admin().Call(t.Context(), "POST", "/api/admin/accounts", nil, account,
-		nil); err != nil {
-		t.Fatal(err)
-	}
 	p := newPerson(t, path, s.Server)
 
-	p.do(chromedp.Navigate(s.Server + "/"))
-	p.sees(`location.pathname === "/sign-in"`)
-	p.do(chromedp.SendKeys(chromedp.CSS("#email"), account["email"]),
-		chromedp.SendKeys(chromedp.CSS("#password"), account["password"]))
-	p.clicks("form button")
-	p.sees(`location.pathname === "/portal" && document.querySelector(".balance strong")`)
+	p.signsIn(s)
 	p.sees(`document.body.innerText.includes("You have no rows yet")`)
 	p.shoot("start")
 

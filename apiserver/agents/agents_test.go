@@ -330,6 +330,8 @@ var notForAgents = map[string]string{
 	"svc_export_customer":      "a file",
 	"svc_get_wallet_statement": "a file",
 	"svc_stream_events":        "it never ends; svc_stream_scraper_job waits for a run",
+	"svc_preview_page":         "it is for eyes; svc_preview_scraper_from_url proposes",
+	"svc_pick_on_page":         "it is for eyes; svc_preview_scraper_from_url proposes",
 	"svc_issue_ticket":         "it opens a stream of events in a browser",
 }
 

@@ -13,16 +13,17 @@ import (
 )
 
 // roots are the schemas of the API's description that the portal names. What they name comes too.
-var roots = []string{"AccountPage", "AuditTrailEntryCursorPage", "ClusterNode", "ClusterStatus",
-	"CommonField", "Customer", "CustomerAccount", "CustomerListEntryPage", "DeletionPreview",
-	"GeneratedKey", "Group", "GroupEstimate", "GroupInput", "Identity", "InvoicePage", "Job",
-	"JobCursorPage", "JobPage", "JobStatusEvent", "KeptBackup", "KeyList", "LaunchedListRun",
-	"LaunchedRun", "LinkError", "ListRunInput", "NewFileScraper", "NotificationEvent",
-	"NotificationPage", "PlanFeatures", "PlanPrice", "Price", "Problem", "Row", "RowCursorPage",
-	"RowPage", "RunEstimate", "RunsOfGroup", "Schema", "SchemaInput", "SchemaListEntry", "Scraper",
-	"ScraperCursorPage", "ScraperProposal", "SentFile", "ServiceSettings", "Site", "SiteLinkPage",
-	"SitemapEntryPage", "StartTypeForGroup", "StartedTopUp", "Starts", "Subscription",
-	"TopUpEvent", "TopUpStatus", "TransactionCursorPage", "URLPreviewInput",
+var roots = []string{"AccountPage", "AuditTrailEntryCursorPage", "Category", "ClusterNode",
+	"ClusterStatus", "CommonField", "Customer", "CustomerAccount", "CustomerListEntryPage",
+	"DeletionPreview", "GeneratedKey", "Group", "GroupEstimate", "GroupInput", "Identity",
+	"InvoicePage", "Job", "JobCursorPage", "JobPage", "JobStatusEvent", "KeptBackup", "KeyList",
+	"LaunchedListRun", "LaunchedRun", "LinkError", "ListRunInput", "NewFileScraper",
+	"NotificationEvent", "NotificationPage", "PagePick", "PagePickInput", "PagePreview",
+	"PlanFeatures", "PlanPrice", "Price", "Problem", "Row", "RowCursorPage", "RowPage",
+	"RowReceipt", "RunEstimate", "RunsOfGroup", "Schema", "SchemaInput", "SchemaListEntry",
+	"Scraper", "ScraperCursorPage", "ScraperProposal", "SentFile", "ServiceSettings", "Site",
+	"SiteLinkPage", "SitemapEntryPage", "StartTypeForGroup", "StartedTopUp", "Starts",
+	"Subscription", "TopUpEvent", "TopUpStatus", "TransactionCursorPage", "URLPreviewInput",
 	"UnreadNotifications", "Wallet", "WalletPreferences", "WebhookDeliveryPage", "WebhookList",
 	"WebhookWithSecret", "WorkItemPage"}
 

@@ -57,8 +57,11 @@ func ParseEngines(data []byte) ([]model.SearchEngine, error) { return search.Par
 func SearchAddress(e *model.SearchEngine, query string) string { return search.Address(e, query) }
 
 func lookup(name model.ScraperType) *scraperType {
-	if name == model.Detection {
+	switch name {
+	case model.Detection:
 		return &scraperType{name, detection}
+	case model.Viewing:
+		return &scraperType{name, viewing}
 	}
 	for i := range catalog {
 		if catalog[i].name == name {

@@ -21,6 +21,10 @@ const (
 // is saved has it.
 const Detection ScraperType = "DETECTION"
 
+// Viewing is the type of what looks at a page to pick fields on it. Its first row is the page, and
+// the others are proposals. No scraper that is saved has it.
+const Viewing ScraperType = "VIEWING"
+
 // FieldKind says what of the selected element becomes the value.
 type FieldKind string
 

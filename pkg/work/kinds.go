@@ -65,5 +65,4 @@ func Kinds() []string {
 	return []string{Backup, Blobs, Catalogue, Contracts, Email, Erase, Expire, Export, Harvest,
 		Import, Launch, LinkStates, Match, Merge, Orphans, Recount, ReExtract, Remove, Retain,
 		Webhooks, Wipe}
-		Wipe}
 }

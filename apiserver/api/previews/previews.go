@@ -13,6 +13,7 @@ import (
 	"shoal.dev/shoal/apiserver/internal/trial"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rules/ecb"
 )
 
 const group = "Previews"
@@ -21,7 +22,14 @@ const group = "Previews"
 type Resource struct {
 	Trials *trial.Trials
 	Clock  clock.Clock
+	// ExchangeRates are what currency rules convert by.
+	ExchangeRates ecb.Rates
+	// Places bounds how many pages are parsed at a time: each may take some 20 MB.
+	Places chan struct{}
 }
+
+// MostPages is a good number of Places for a server.
+const MostPages = 4
 
 // Operations are all of the resource, in the order of the specification.
 func (r Resource) Operations() []*operation.Operation {
@@ -29,6 +37,8 @@ func (r Resource) Operations() []*operation.Operation {
 		r.fromURL(),
 		r.fromCurl(),
 		r.fields(),
+		r.page(),
+		r.pick(),
 	}
 }
 

@@ -83,22 +83,30 @@ type made struct {
 // away, or the run does not end within 55 s, it is stopped. Faults: Errors.
 func (t *Trials) try(ctx context.Context, from *Caller, trial *launch.Trial) ([]json.RawMessage,
 	error) {
+	rows, _, err := t.tryRun(ctx, from, trial)
+	return rows, err
+}
+
+// tryRun is try, with the run that it was.
+func (t *Trials) tryRun(ctx context.Context, from *Caller,
+	trial *launch.Trial) ([]json.RawMessage, *client.Job, error) {
 	err := t.Launcher.StartTrial(ctx, &from.Caller, trial)
 	if err == nil {
 		var closed *client.Job
 		if closed, err = t.await(ctx, from); err == nil {
-			return t.read(ctx, from, closed)
+			rows, err := t.read(ctx, from, closed)
+			return rows, closed, err
 		}
 	}
 	if from.Job.IsZero() {
-		return nil, err
+		return nil, nil, err
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	// What cannot be stopped now ends by itself, and costs a page.
 	_, _ = client.Do(stopping, t.Client, client.StopRun{Customer: from.Customer, Job: from.Job},
 		nil)
-	return nil, err
+	return nil, nil, err
 }
 
 // recall is what was kept under a key, and whether there was something.

@@ -11,6 +11,7 @@ import { listen, live, me, unread, wallet } from "./store";
 import { Missing } from "./kit";
 import { texts } from "./texts";
 import { Candidates, Launch, Start } from "./start";
+import { Builder } from "./builder";
 import { Run, Runs } from "./runs";
 import { Groups, Rows } from "./rows";
 
@@ -46,7 +47,8 @@ function Head() {
     <div class="bar">
       <a class="brand" href={address("/")}>{texts.product}</a>
       <nav aria-label={texts.nav}><ul>
-        {link("/", texts.navStart, at === "/" || at === "/candidates" || at === "/launch")}
+        {link("/", texts.navStart, at === "/" || at === "/candidates" || at === "/launch"
+          || at === "/build")}
         {link("/runs", texts.navRuns, at.startsWith("/runs"))}
         {link("/rows", texts.navRows, at.startsWith("/rows"))}
         {link("/groups", texts.navGroups, collected.has(section))}
@@ -91,6 +93,7 @@ function pageOf(path: string) {
   switch (parts[0]) {
     case "": return <Start />;
     case "candidates": return <Candidates />;
+    case "build": return <Builder />;
     case "launch": return <Launch />;
     case "runs":
       return parts.length === 1 ? <Runs />

@@ -13,12 +13,13 @@ export interface Wanted {
   value: string;
   sort: string; // a field; "": as they came
   descending: boolean;
+  category: string; // an id; "": none
 }
 
 // Bounds of what is kept and shown.
 const size = 200; // rows of a page
 const mostPages = 30; // in memory
-const mostRows = 800_000; // browsers draw nothing that is taller
+const mostRows = 1_000_000; // each page of them has a cursor in memory
 const mostSorted = 100_000; // the API's bound of pages (decision 19)
 
 /** A page of rows: where it begins, and how it is read again. */
@@ -71,8 +72,9 @@ export class RowReader {
 
   /** What an export of the same rows is asked with. */
   get query() {
-    const { group, job } = this.want;
-    return { groupId: group, jobId: job || undefined, filters: filterOf(this.want) };
+    const { group, job, category } = this.want;
+    return { groupId: group, jobId: job || undefined, filters: filterOf(this.want),
+      categories: category || undefined };
   }
 
   /** Ends what is under way. */
@@ -182,7 +184,8 @@ export class RowReader {
     const number = Number(cursor ?? 0);
     const sort = `${this.want.sort},${this.want.descending ? "desc" : "asc"}`;
     const page = await call<RowPage>("GET", `/api/scraper/data/group/${this.want.group}`,
-      { query: { page: number, size, sort, filters }, signal });
+      { query: { page: number, size, sort, filters,
+        categories: this.want.category || undefined }, signal });
     return { rows: page.content,
       next: number + 1 < page.totalPages ? String(number + 1) : undefined };
   }

@@ -1,11 +1,11 @@
 // Rows of a group: a table that has in memory what is seen, however many there are.
 import { signal, useSignal, type Signal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { Group } from "./schema.gen";
+import type { Category, Group, RowReceipt } from "./schema.gen";
 import { apiAddress, call } from "./api";
 import { resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, go, place } from "./route";
-import { count, Scraped, visible, when } from "./show";
+import { about, count, Fact, money, Scraped, visible, when } from "./show";
 import { fieldsOf } from "./start";
 import { texts } from "./texts";
 import { RowReader, type Wanted } from "./reader";
@@ -35,7 +35,8 @@ function wanted(group: string): Wanted {
   const query = place.value.query;
   const said = (name: string) => query.get(name) ?? "";
   return { group, job: said("job"), field: said("field"), op: said("op") || "eq",
-    value: said("value"), sort: said("sort"), descending: said("desc") === "yes" };
+    value: said("value"), sort: said("sort"), descending: said("desc") === "yes",
+    category: said("category") };
 }
 
 /** Has the address ask for something else, too. */
@@ -90,6 +91,21 @@ export function Rows(props: { group: string }) {
 
 const formats = ["csv", "xlsx", "jsonl", "parquet"];
 
+/** The categories of a group, where it has some. */
+function Categories(props: { group: string; chosen: string }) {
+  const read = useLoaded((signal) => call<Category[]>("GET",
+    `/api/scraper/data/group/${props.group}/categories`, { signal }), [resynced.value]);
+  if (!read.value || read.value.length === 0) {
+    return null;
+  }
+  return <div><label for="category">{texts.category}</label>
+    <select id="category" value={props.chosen}
+      onChange={(e) => ask({ category: e.currentTarget.value })}>
+      <option value="">{texts.categoryNone}</option>
+      {read.value.map((c) => <option key={c.id} value={c.id!}>{visible(c.name, 60)}</option>)}
+    </select></div>;
+}
+
 function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
   reader: RowReader; }) {
   const { want, fields, hidden, reader } = props;
@@ -128,6 +144,7 @@ function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
       <button class="second">{texts.filterSet}</button>
     </form>
     <div class="filter">
+      <Categories group={want.group} chosen={want.category} />
       <div><label for="sort">{texts.sort}</label>
         <select id="sort" value={want.sort}
           onChange={(e) => ask({ sort: e.currentTarget.value })}>
@@ -155,6 +172,7 @@ function Choice(props: { want: Wanted; fields: string[]; hidden: Set<string>;
 
 const height = 36; // of a row, in pixels; app.css has the same
 const spare = 10; // rows above and below what is seen
+const tallest = 24_000_000; // pixels: browsers draw nothing that is much taller
 
 function Table(props: { reader: RowReader; columns: string[] }) {
   const { reader, columns } = props;
@@ -168,8 +186,23 @@ function Table(props: { reader: RowReader; columns: string[] }) {
     return () => watch.disconnect();
   }, []);
   const n = reader.known.value;
-  const first = Math.max(0, Math.floor(top.value / height) - spare);
-  const last = Math.min(n, Math.ceil((top.value + room.value) / height) + spare);
+  const whole = n * height, drawn = Math.min(whole, tallest);
+  // Where all rows would be taller than what is drawn, a pixel of the scroll bar stands for more.
+  const scale = drawn > room.value ? (whole - room.value) / (drawn - room.value) : 1;
+  const seen = Math.min(top.value * scale, Math.max(0, whole - room.value));
+  const first = Math.max(0, Math.floor(seen / height) - spare);
+  const last = Math.min(n, Math.ceil((seen + room.value) / height) + spare);
+  const above = Math.max(0, Math.min(top.value, drawn) - (seen - first * height));
+  const below = Math.max(0, drawn - above - (last - first) * height);
+  const goTo = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const said = Number(new FormData(event.currentTarget as HTMLFormElement).get("row"));
+    const index = Math.max(1, Math.floor(said) || 1) - 1;
+    await reader.need(index);
+    const all = reader.known.value * height, high = Math.min(all, tallest);
+    box.current?.scrollTo(0, index * height * (high - room.value)
+      / Math.max(1, all - room.value));
+  };
   useEffect(() => {
     void reader.need(first);
     void reader.need(last);
@@ -193,13 +226,18 @@ function Table(props: { reader: RowReader; columns: string[] }) {
           {columns.map((c) => <th scope="col" key={c}><Scraped value={c} most={60} /></th>)}
         </tr></thead>
         <tbody>
-          <tr class="gap" aria-hidden="true"><td style={{ height: `${first * height}px` }} /></tr>
+          <tr class="gap" aria-hidden="true"><td style={{ height: `${above}px` }} /></tr>
           {lines}
           <tr class="gap" aria-hidden="true">
-            <td style={{ height: `${(n - last) * height}px` }} /></tr>
+            <td style={{ height: `${below}px` }} /></tr>
         </tbody>
       </table>
     </div>
+    <form class="filter" onSubmit={(event) => void goTo(event)}>
+      <div><label for="row">{texts.goToRow}</label>
+        <input id="row" name="row" type="number" min={1} inputMode="numeric" /></div>
+      <button class="second">{texts.goTo}</button>
+    </form>
     {open.value !== undefined && <Details reader={reader} index={open as Signal<number>}
       close={() => { open.value = undefined; }} />}
   </>;
@@ -217,6 +255,38 @@ function Details(props: { reader: RowReader; index: Signal<number>; close: () =>
     <dl class="all">{Object.entries(row).map(([name, value]) => <div key={name}>
       <dt><Scraped value={name} /></dt>
       <dd><Scraped value={value} most={mostOfValue} lines /></dd></div>)}</dl>
+    {typeof row._rowId === "string" && <Receipt row={row._rowId} />}
     <button type="button" onClick={() => dialog.current?.close()}>{texts.close}</button>
   </dialog>;
+}
+
+/** Where a row comes from, once that is asked for. */
+function Receipt(props: { row: string }) {
+  const asked = useSignal(false);
+  const read = useLoaded(async (signal) => asked.value
+    ? call<RowReceipt>("GET", `/api/scraper/data/${props.row}/receipt`, { signal }) : undefined,
+  [props.row, asked.value]);
+  if (!asked.value) {
+    return <p><button type="button" class="second" onClick={() => { asked.value = true; }}>
+      {texts.receipt}</button></p>;
+  }
+  const { value, error, again } = read;
+  return <section><h3>{texts.receipt}</h3>
+    {error && <Trouble error={error} again={again} />}
+    {!value && !error && <p role="status">{texts.loading}</p>}
+    {value && <>
+      <p><Scraped value={value.finalUrl ?? value.url} most={500} /></p>
+      <dl class="facts">
+        <Fact name={texts.receiptTier}>{value.tier}</Fact>
+        <Fact name={texts.receiptStatus}>{String(value.status)}</Fact>
+        <Fact name={texts.receiptTook}>{`${about(value.durationMillis / 1000)} s`}</Fact>
+        <Fact name={texts.receiptBytes}>{count(value.bytes)}</Fact>
+        <Fact name={texts.rows}>{count(value.rows)}</Fact>
+        {value.price && <Fact name={texts.receiptPrice}>
+          {money(value.price.amountMicros)}</Fact>}
+      </dl>
+      <ol>{value.tries.map((t, i) => <li key={i}>{t.tier}: {t.code ?? texts.receiptGood}
+        {t.status !== null && ` (${t.status})`}</li>)}</ol>
+    </>}
+  </section>;
 }

@@ -1,12 +1,12 @@
 // Runs: the history, and one of them while it is under way.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { failures, type Job, type JobCursorPage, type JobPage, type LinkError, type Scraper,
-  type ScraperCursorPage } from "./schema.gen";
+import { failures, type Group, type Job, type JobCursorPage, type JobPage, type LinkError,
+  type Scraper, type ScraperCursorPage } from "./schema.gen";
 import { call, newKey, type Refused } from "./api";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
-import { address } from "./route";
-import { about, count, duration, Fact, money, Scraped, when } from "./show";
+import { address, go, place } from "./route";
+import { about, count, duration, Fact, money, Scraped, visible, when } from "./show";
 import { progress } from "./store";
 import { texts } from "./texts";
 
@@ -83,24 +83,81 @@ export function RunTable(props: { runs: Job[] }) {
   </div>;
 }
 
+const states = ["PENDING", "RUNNING", "COMPLETED", "FAILED", "STOPPED"];
+
+/** Which runs the address asks for, as the API filters them; undefined: all. */
+function filtersOf(query: URLSearchParams): string | undefined {
+  const said = ["groupId", "scraperId", "state"].map((name) => [name, query.get(name)])
+    .filter(([, value]) => value);
+  return said.length > 0 ? JSON.stringify(Object.fromEntries(said)) : undefined;
+}
+
+/** Which runs are shown. What is chosen stands in the address. */
+function Which() {
+  const groups = useLoaded((signal) => call<Group[]>("GET", "/api/scraper/group/list",
+    { signal }), [resynced.value]);
+  const known = useNames();
+  const query = place.value.query;
+  const choose = (name: string, value: string) => {
+    const next = new URLSearchParams(query);
+    if (value) {
+      next.set(name, value);
+    } else {
+      next.delete(name);
+    }
+    go(address("/runs", Object.fromEntries(next)), true);
+  };
+  const one = (name: string, label: string, any: string, options: [string, string][]) => {
+    const chosen = query.get(name) ?? "";
+    const all = chosen === "" || options.some(([value]) => value === chosen) ? options
+      : [...options, [chosen, chosen] as [string, string]];
+    return <div><label for={name}>{label}</label>
+      <select id={name} value={chosen} onChange={(e) => choose(name, e.currentTarget.value)}>
+        <option value="">{any}</option>
+        {all.map(([value, text]) => <option key={value} value={value}>{text}</option>)}
+      </select></div>;
+  };
+  return <form class="filter choice" aria-label={texts.runsFilter}
+    onSubmit={(event) => event.preventDefault()}>
+    {one("state", texts.state, texts.anyState,
+      states.map((state) => [state, texts.states[state] ?? state]))}
+    {one("groupId", texts.group, texts.anyGroup,
+      (groups.value ?? []).map((g) => [g.id, visible(g.name, 60)]))}
+    {one("scraperId", texts.scraper, texts.anyScraper,
+      [...known].map(([id, name]) => [id, visible(name, 60)]))}
+  </form>;
+}
+
+const sizes = { page: 50 };
+
 /** The history. */
 export function Runs() {
   const more = useSignal<Job[]>([]);
   const next = useSignal<string | null | undefined>(undefined);
   const error = useSignal<Refused | undefined>(undefined);
-  const ask = (cursor?: string, signal?: AbortSignal) =>
-    call<JobCursorPage>("GET", "/api/scraper/load-history/all",
-      { query: { limit: 50, cursor }, signal });
+  const filters = filtersOf(place.value.query);
+  const ask = async (cursor?: string, signal?: AbortSignal): Promise<JobCursorPage> => {
+    if (!filters) {
+      return call("GET", "/api/scraper/load-history/all",
+        { query: { limit: sizes.page, cursor }, signal });
+    }
+    const number = Number(cursor ?? 0); // those that are filtered come by pages
+    const page = await call<JobPage>("GET", "/api/scraper/load-history",
+      { query: { filters, page: number, size: sizes.page }, signal });
+    const hasMore = number + 1 < page.totalPages;
+    return { items: page.content, hasMore, nextCursor: hasMore ? String(number + 1) : null };
+  };
   const first = useLoaded(async (signal) => {
     const page = await ask(undefined, signal);
     more.value = [];
     next.value = page.nextCursor;
     return page;
-  }, [resynced.value]);
+  }, [resynced.value, filters]);
   const readOn = async () => {
     try {
       const page = await ask(next.value ?? undefined);
-      more.value = [...more.value, ...page.items];
+      const shown = new Set([...first.value?.items ?? [], ...more.value].map((run) => run.id));
+      more.value = [...more.value, ...page.items.filter((run) => !shown.has(run.id))];
       next.value = page.nextCursor;
       error.value = undefined;
     } catch (e) {
@@ -109,9 +166,11 @@ export function Runs() {
   };
   return <>
     <h1 tabIndex={-1}>{texts.runsTitle}</h1>
-    <Shown of={first}>{(page) => page.items.length === 0
-      ? <p>{texts.runsNone} <a href={address("/")}>{texts.startTitle}</a></p>
-      : <RunTable runs={[...page.items, ...more.value]} />}</Shown>
+    <Which />
+    <Shown of={first}>{(page) => page.items.length > 0
+      ? <RunTable runs={[...page.items, ...more.value]} />
+      : filters ? <p role="status">{texts.runsNoneSo}</p>
+      : <p>{texts.runsNone} <a href={address("/")}>{texts.startTitle}</a></p>}</Shown>
     {error.value && <Trouble error={error.value} />}
     {next.value && <button type="button" class="second" onClick={() => void readOn()}>
       {texts.more}</button>}

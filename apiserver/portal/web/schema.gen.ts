@@ -476,6 +476,14 @@ export interface PostProcessRule {
   sourceField: string;
 }
 
+export interface PostProcessRuleInput {
+  kind: "CURRENCY_CONVERT" | "ENUM_MAP" | "REGEX_CLEAN";
+  outputField: string;
+  outputType?: "" | "NUMBER" | "TEXT" | "BOOLEAN" | null;
+  params?: Record<string, unknown> | null;
+  sourceField: string;
+}
+
 export interface Prelaunch {
   discoveryUrl: string;
   tokens: (TokenRule)[];
@@ -528,6 +536,40 @@ export interface RowPage {
   size: number;
   totalElements: number;
   totalPages: number;
+}
+
+export interface RowPrice {
+  amountMicros: number;
+  label: string;
+  quantity: number;
+  rowKey: string;
+  unitPriceMicros: number;
+}
+
+export interface RowReceipt {
+  body: KeptPage | null;
+  bodySha256: string | null;
+  bytes: number;
+  durationMillis: number;
+  finalUrl: string | null;
+  groupId: string;
+  jobId: string;
+  price: RowPrice | null;
+  rowId: string;
+  rows: number;
+  scrapedAt: string | null;
+  scraperId: string;
+  status: number;
+  tier: string;
+  tries: (RowTry)[];
+  url: string;
+}
+
+export interface RowTry {
+  code: string | null;
+  durationMillis: number;
+  status: number | null;
+  tier: string;
 }
 
 export interface RunEstimate {

@@ -9,11 +9,12 @@ import { address, go } from "./route";
 import { RunTable } from "./runs";
 import { count, Fact, money, parseMoney, Scraped } from "./show";
 import { texts } from "./texts";
+import { building } from "./texts.builder";
 
 const firstGroup = "Portal";
 
 /** The group that stores the rows: the customer's first one, which is made where there is none. */
-async function groupFor(key: string): Promise<string> {
+export async function groupFor(key: string): Promise<string> {
   const groups = await call<Group[]>("GET", "/api/scraper/group/list");
   if (groups.length > 0) {
     return groups[0]!.id;
@@ -45,6 +46,7 @@ export function Start() {
     { query: { limit: 5 }, signal }), [resynced.value]);
   const show = async (event?: Event) => {
     event?.preventDefault();
+    const picking = (event as SubmitEvent | undefined)?.submitter?.id === "build";
     const { addresses, bad } = readAddresses(text.value);
     problem.value = bad !== undefined ? { bad }
       : addresses.length === 0 ? texts.addressesNone : undefined;
@@ -53,6 +55,12 @@ export function Start() {
       return;
     }
     error.value = undefined;
+    if (picking) {
+      draft.value = { text: text.value, addresses, name: newName(addresses[0]!),
+        groupKey: newKey(), saveKey: newKey(), launchKey: newKey() };
+      go(address("/build", { url: addresses[0]! }));
+      return;
+    }
     busy.value = true;
     await propose(text.value, addresses).catch((e: unknown) => { error.value = refused(e); });
     busy.value = false;
@@ -73,7 +81,8 @@ export function Start() {
           : <>{texts.addressesBad} <Scraped value={wrong.bad} most={100} /></>)}</p>
       {!kept.value && <p class="note">{texts.draftTooLarge}</p>}
       {error.value && <Trouble error={error.value} again={() => void show()} />}
-      <button disabled={busy.value}>{texts.showRows}</button>
+      <p class="actions"><button disabled={busy.value}>{texts.showRows}</button>
+        <button id="build" class="second" disabled={busy.value}>{building.instead}</button></p>
       <p role="status">{busy.value && texts.reading}</p>
     </form>
     {runs.error ? <Trouble error={runs.error} again={runs.again} />
@@ -173,6 +182,7 @@ export function Candidates() {
         <SampleRows of={proposal} label={texts.rowsOfCandidate(title)} />
       </section>;
     })}
+    <p><a href={address("/build", { url: now.addresses[0]! })}>{building.instead}</a></p>
     <p><a href={address("/")}>{texts.back}</a></p>
   </>;
 }

@@ -31,6 +31,7 @@ export interface Progress extends JobStatusEvent {
 // Bounds of what is kept.
 const mostRuns = 200;
 const window = 5_000; // of the speed, in milliseconds
+const apart = 100; // between two samples, in milliseconds
 const retry = 5_000;
 
 interface Sample { at: number; pages: number }
@@ -38,7 +39,9 @@ const samples = new Map<string, Sample[]>();
 
 function speed(event: JobStatusEvent, now: number): number {
   const kept = (samples.get(event.jobId) ?? []).filter((s) => now - s.at <= window);
-  kept.push({ at: now, pages: event.totalRequests });
+  if (now - (kept.at(-1)?.at ?? -apart) >= apart) {
+    kept.push({ at: now, pages: event.totalRequests });
+  }
   samples.set(event.jobId, kept);
   const took = now - kept[0]!.at;
   return took < 500 ? 0 : (event.totalRequests - kept[0]!.pages) / (took / 1000);

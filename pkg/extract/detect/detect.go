@@ -61,30 +61,40 @@ type Run func(model.Recipe, page.Page) ([][]byte, error)
 // Compile checks the schemas. Fields, which may be none, are tried as the caller's own. HiddenData
 // is tryWithHiddenData.
 func Compile(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List) {
-	var schemas []Schema
-	if len(r.Schema) > 0 {
-		if err := json.Unmarshal(r.Schema, &schemas); err != nil {
-			return rows.Maker{},
-				fault.List{fault.Invalid(fault.SchemaValidation, "schema",
-					"not an array of schemas: %v", err)}
-		}
+	schemas, faults := readSchemas(r)
+	if faults != nil {
+		return rows.Maker{}, faults
 	}
 	return rows.Maker{Read: func(pages []page.Page, out *rows.Writer) (rows.More, error) {
 		d := &detection{recipe: r, page: pages[0], run: run, tags: tags, schemas: schemas}
 		for _, c := range d.candidates() {
-			var row bytes.Buffer
-			encoder := json.NewEncoder(&row)
-			encoder.SetEscapeHTML(false) // rows stay as they are
-			if err := encoder.Encode(c); err != nil {
-				return rows.More{},
-					fault.Wrap(fault.PageUnparsable, err, "a proposal cannot be written")
-			}
-			if err := out.Whole(bytes.TrimSpace(row.Bytes())); err != nil {
+			if err := writeRow(out, c); err != nil {
 				return rows.More{}, err
 			}
 		}
 		return rows.More{}, nil
 	}}, nil
+}
+
+func readSchemas(r model.Recipe) (schemas []Schema, faults fault.List) {
+	if len(r.Schema) > 0 {
+		if err := json.Unmarshal(r.Schema, &schemas); err != nil {
+			return nil, fault.List{fault.Invalid(fault.SchemaValidation, "schema",
+				"not an array of schemas: %v", err)}
+		}
+	}
+	return schemas, nil
+}
+
+// writeRow writes a value as a row.
+func writeRow(out *rows.Writer, value any) error {
+	var row bytes.Buffer
+	encoder := json.NewEncoder(&row)
+	encoder.SetEscapeHTML(false) // rows stay as they are
+	if err := encoder.Encode(value); err != nil {
+		return fault.Wrap(fault.PageUnparsable, err, "a proposal cannot be written")
+	}
+	return out.Whole(bytes.TrimSpace(row.Bytes()))
 }
 
 // detection is the work on one page.
@@ -95,6 +105,7 @@ type detection struct {
 	tags    []string
 	schemas []Schema
 	found   []Candidate
+	next    *model.Pagination // how the page's list goes on, as far as that is known
 }
 
 // probe is a parsed page.
@@ -207,6 +218,7 @@ func (d *detection) html() {
 	found := p.lists()
 	product := p.product(found)
 	next, counted := p.next(found)
+	d.next = next
 	topic := topicOf(data, p, found, product, counted)
 	lists := make([]listing, len(found))
 	for i, l := range found {

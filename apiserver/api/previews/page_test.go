@@ -1,0 +1,144 @@
+package previews_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/pkg/model"
+)
+
+const (
+	look = "POST /api/scraper-simple/page"
+	pick = "POST /api/scraper-simple/page/pick"
+)
+
+// looked is what a look at a page answers.
+type looked struct {
+	Nodes []struct {
+		In         int
+		Name, Text string
+	}
+}
+
+// element is the number of the element around a text.
+func (l *looked) element(t *testing.T, text string) int {
+	t.Helper()
+	for _, n := range l.Nodes {
+		if n.Name == "" && strings.TrimSpace(n.Text) == text {
+			return n.In
+		}
+	}
+	t.Fatalf("%q is not shown: %+v", text, l.Nodes)
+	return 0
+}
+
+const address = `{"url":"https://shop.test/list"}`
+
+// look has a page looked at, once it was fetched.
+func (r *rig) look(t *testing.T, body string) looked {
+	t.Helper()
+	wait := r.page(t, "text/html", body)
+	a := r.Call(t, apitest.Scenario{As: apitest.Reader, Do: look + "?useCache=false",
+		Body: address})
+	wait()
+	var found looked
+	if err := json.Unmarshal(a.Body, &found); a.Status != 200 || err != nil {
+		t.Fatalf("%d %s: %v", a.Status, a.Body, err)
+	}
+	return found
+}
+
+// pickBody is a pick of an element; fields is JSON.
+func pickBody(fields string, element int) string {
+	return fmt.Sprintf(`{"url":"https://shop.test/list","type":"MULTIPLE_PRODUCTS",`+
+		`"itemsConfig":%s,"element":%d}`, fields, element)
+}
+
+// A page is looked at once for its price; what is picked on it makes rows, and costs nothing.
+func TestPicksOnAPage(t *testing.T) {
+	r := start(t)
+	r.Run(t, apitest.Scenario{Name: "before", As: apitest.Reader, Do: pick,
+		Body: pickBody("[]", 0), Status: 400, Code: "not_found",
+		Has: map[string]any{"errors.0.field": "url"}})
+	wait := r.page(t, "text/html", strings.Replace(list, "</ul>",
+		`</ul><a rel="next" href="/list?page=2">Next</a><script>alert(1)</script>`, 1))
+	var found looked
+	r.Run(t, apitest.Scenario{Name: "look", As: apitest.Reader, Do: look, Body: address,
+		Status: 200, Has: map[string]any{"url": "https://shop.test/list", "cut": false,
+			"candidates.0.type": "MULTIPLE_PRODUCTS", "pagination.type": "NEXT_LINK",
+			"candidates.0.sampleData.1.title": "Red one",
+			"candidates.0.sourceConfig.url":   "https://shop.test/list"},
+		Check: func(t *testing.T, a apitest.Answer) {
+			if err := json.Unmarshal(a.Body, &found); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(a.Body), "alert") {
+				t.Errorf("a script is shown: %s", a.Body)
+			}
+		}})
+	job := wait()
+	title := `[{"name":"title","selector":".good h3","kind":"TEXT"}]`
+	r.Run(t,
+		apitest.Scenario{Name: "again", As: apitest.Reader, Do: look, Body: address, Status: 200,
+			Has: map[string]any{"candidates.0.sampleData.1.title": "Red one"}},
+		apitest.Scenario{Name: "one entry", As: apitest.User,
+			Do: "GET /api/wallet/transactions?size=1", Status: 200, Has: map[string]any{
+				"content.0.source": "PREVIEW_URL", "content.0.jobId": job.ID}},
+		apitest.Scenario{Name: "the first", As: apitest.Reader, Do: pick,
+			Body: pickBody("[]", found.element(t, "Red one")), Status: 200,
+			Has: map[string]any{"itemsConfig.0.name": "title", "rowCount": 3,
+				"rows.1.title": "Red one", "choices.0.value": "Red one",
+				"matches.0.1": found.element(t, "Red one")}},
+		apitest.Scenario{Name: "the second", As: apitest.Reader, Do: pick,
+			Body: pickBody(title, found.element(t, "€1.50")), Status: 200,
+			Has: map[string]any{"itemsConfig.1.name": "price", "rows.2.price": "€3.50"}},
+		apitest.Scenario{Name: "outside", As: apitest.Reader, Do: pick,
+			Body: pickBody(title, found.element(t, "Next")), Status: 400,
+			Code: "invalid_request",
+			Has:  map[string]any{"errors.0.field": "element"}},
+		apitest.Scenario{Name: "another customer's", As: apitest.Other, Do: pick,
+			Body: pickBody("[]", 1), Status: 400, Code: "not_found",
+			Has: map[string]any{"errors.0.field": "url"}},
+		apitest.Scenario{Name: "ruled", As: apitest.Reader, Do: pick,
+			Body: `{"url":"https://shop.test/list","type":"MULTIPLE_PRODUCTS","itemsConfig":` +
+				title + `,"postProcessRules":[{"kind":"REGEX_CLEAN","sourceField":"title",` +
+				`"outputField":"color","params":{"pattern":" one","replacement":""}}]}`,
+			Status: 200, Has: map[string]any{"rows.0.color": "Blue"}},
+		apitest.Scenario{Name: "bad selector", As: apitest.Reader, Do: pick,
+			Body: `{"url":"https://shop.test/list","type":"SINGLE_PRODUCT","itemsConfig":` +
+				`[{"name":"a","selector":"((","kind":"TEXT"}]}`,
+			Status: 400, Code: "schema_validation_failed",
+			Has: map[string]any{"errors.0.field": "itemsConfig[0].selector"}},
+	)
+	r.Clock.Advance(10 * time.Minute)
+	r.Run(t, apitest.Scenario{Name: "too late", As: apitest.Reader, Do: pick,
+		Body: pickBody("[]", 1), Status: 400, Code: "not_found",
+		Has: map[string]any{"errors.0.field": "url"}})
+}
+
+// A page of 5 MB is shown as far as it is kept, and can be picked on.
+func TestLargePagesAreCut(t *testing.T) {
+	r := start(t)
+	found := r.look(t, strings.Replace(list, "<ul", "<p>"+strings.Repeat("\"<>& ", 1_000)+"<ul", 1)+
+		strings.Repeat("<p>"+strings.Repeat("words and ", 50), 10_000))
+	r.Run(t, apitest.Scenario{As: apitest.Reader, Do: pick,
+		Body: pickBody("[]", found.element(t, "Red one")), Status: 200,
+		Has: map[string]any{"rowCount": 3}})
+	if len(found.Nodes) > 20_001 {
+		t.Errorf("%d nodes are shown", len(found.Nodes))
+	}
+}
+
+func TestPagesThatAreNone(t *testing.T) {
+	r := start(t)
+	wait := r.PlayTrial(t, r.store, func(model.Recipe) *model.Page {
+		return &model.Page{Outcome: model.Errored, Code: "not_html", Status: 200}
+	})
+	r.Run(t, apitest.Scenario{As: apitest.Reader, Do: look, Body: address, Status: 502,
+		Code: "source_unreachable"})
+	wait()
+}

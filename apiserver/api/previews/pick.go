@@ -1,0 +1,150 @@
+package previews
+
+import (
+	"context"
+	"errors"
+
+	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/extract"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/pattern"
+	"shoal.dev/shoal/pkg/rules"
+)
+
+// PagePickInput is the body of a pick: a recipe so far, and what is to be added to it.
+type PagePickInput struct {
+	URL              string                  `json:"url" max:"8192" required:"true" min:"1" doc:"As the page was asked for"`
+	Type             model.ScraperType       `json:"type" required:"true" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS"`
+	ItemsConfig      []model.Field           `json:"itemsConfig" max:"500" doc:"The fields so far; the first one makes the rows"`
+	PostProcessRules []model.PostProcessRule `json:"postProcessRules" max:"100" doc:"Applied to the rows, in this order"`
+	Element          *int                    `json:"element" min:"0" max:"100000" doc:"The number of an element; a field is made of it"`
+}
+
+// PagePick is what a recipe makes of a page.
+type PagePick struct {
+	ItemsConfig []model.Field `json:"itemsConfig" doc:"With the field that was picked as the last one"`
+	Choices     []PageChoice  `json:"choices" doc:"What of the picked element the field could be, its own first"`
+	Matches     [][]int       `json:"matches" doc:"By field the numbers of the elements that it chooses, of each at most 1,000. None of a selector that is no CSS."`
+	RowCount    int           `json:"rowCount" doc:"Of the page"`
+	Rows        []api.Row     `json:"rows" doc:"The first rows, at most 20"`
+}
+
+// PageChoice is what of an element could be a field.
+type PageChoice struct {
+	Kind  model.FieldKind `json:"kind"`
+	Attr  string          `json:"attr,omitempty"`
+	Value string          `json:"value" scraped:"" doc:"In the picked element; of a long one the beginning"`
+}
+
+type pickRequest struct {
+	Body PagePickInput `body:"json" limit:"262144"`
+}
+
+// pick is POST /api/scraper-simple/page/pick.
+func (r Resource) pick() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID:     "svc_pick_on_page",
+		Routes: operation.Routes("POST /api/scraper-simple/page/pick"), Group: group,
+		Summary: "Makes a field of an element of a page, and rows of all fields",
+		Description: "The page was asked for by POST /api/scraper-simple/page, and is kept for 10 " +
+			"minutes: a pick fetches nothing and costs nothing. The first field of " +
+			"MULTIPLE_PRODUCTS is found in all elements that stand like the picked one. Each is " +
+			"a row, and later fields are found in each row. Rows are of the page as it is " +
+			"kept. Where its end is left out, a run has more of them.",
+		Access: auth.Read, Rate: limits.General, Invalid: fault.SchemaValidation,
+		Errors: []fault.Code{fault.NotFound, fault.SchemaValidation, fault.InvalidRequest,
+			fault.SourceUnreachable},
+	}, func(ctx context.Context, from *operation.Caller, in *pickRequest) (PagePick, error) {
+		b := &in.Body
+		var faults fault.List
+		if len(b.ItemsConfig) > 0 {
+			faults = extract.Validate(model.Recipe{Type: b.Type, Fields: b.ItemsConfig})
+		}
+		faults = append(faults, rules.Check(ctx, b.PostProcessRules, r.ExchangeRates)...)
+		if len(faults) > 0 {
+			return PagePick{}, faults
+		}
+		kept, err := r.Trials.Kept(ctx, from.Customer, b.URL)
+		if err != nil {
+			return PagePick{}, err
+		}
+		leave, err := r.enter(ctx)
+		if err != nil {
+			return PagePick{}, err
+		}
+		defer leave()
+		showing, err := extract.Show(&kept.View)
+		if err != nil {
+			return PagePick{}, fault.New(fault.SourceUnreachable, "%s",
+				fault.Lookup(fault.CodeOf(err)).Title)
+		}
+		answer := PagePick{ItemsConfig: b.ItemsConfig, Choices: []PageChoice{},
+			Rows: []api.Row{}}
+		if answer.ItemsConfig == nil {
+			answer.ItemsConfig = []model.Field{}
+		}
+		if b.Element != nil {
+			field, choices, err := showing.Pick(b.Type, b.ItemsConfig, *b.Element)
+			if err != nil {
+				return PagePick{}, err
+			}
+			answer.ItemsConfig = append(answer.ItemsConfig, field)
+			for _, c := range choices {
+				answer.Choices = append(answer.Choices,
+					PageChoice{Kind: c.Kind, Attr: c.Attr, Value: c.Value})
+			}
+		}
+		answer.Matches = showing.Matches(b.Type, answer.ItemsConfig)
+		if len(answer.ItemsConfig) == 0 {
+			return answer, nil
+		}
+		err = r.rowsOf(ctx, &answer, b, extract.Page{URL: kept.View.URL,
+			ContentType: "text/html", Body: showing.Markup})
+		return answer, err
+	})
+}
+
+const mostPickRows = 20
+
+// rowsOf makes the rows of a page by what was picked.
+func (r Resource) rowsOf(ctx context.Context, answer *PagePick, in *PagePickInput,
+	page extract.Page) error {
+	maker, err := extract.Compile(model.Recipe{Type: in.Type, Fields: answer.ItemsConfig})
+	if err != nil {
+		return err
+	}
+	applied, faults := rules.Compile(in.PostProcessRules)
+	if len(faults) > 0 {
+		return faults
+	}
+	made, err := maker.ExtractContext(ctx, page)
+	if err != nil {
+		return tooMuch(ctx, err)
+	}
+	answer.RowCount = len(made.Rows)
+	rows := made.Rows[:min(len(made.Rows), mostPickRows)]
+	if rows, err = applied.ApplyAll(ctx, rows, applied.DayOf(ctx, r.ExchangeRates, r.Clock.Now()),
+		extract.MaxRowBytes); err != nil {
+		return tooMuch(ctx, err)
+	}
+	for _, row := range rows {
+		answer.Rows = append(answer.Rows, api.Row(row))
+	}
+	return nil
+}
+
+// tooMuch is the caller's to mend: the page can be read.
+func tooMuch(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	code := fault.CodeOf(err)
+	if errors.Is(err, pattern.ErrExhausted) {
+		code = fault.PageTooCostly
+	}
+	return fault.Invalid(fault.SchemaValidation, "itemsConfig", "%s", fault.Lookup(code).Title)
+}

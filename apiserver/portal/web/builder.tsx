@@ -1,0 +1,302 @@
+// Where a person picks fields on a page: what stands alike is found by the API, and makes rows.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { FieldInput, PageCandidate, PageChoice, PagePick, PagePickInput, PagePreview,
+  PostProcessRule, RunEstimate, Scraper } from "./schema.gen";
+import { call, newKey, type Refused } from "./api";
+import { draft, newName } from "./draft";
+import { show, type Showing } from "./frame";
+import { refused, Trouble } from "./load";
+import { address, go, place } from "./route";
+import { count, money, Scraped, when } from "./show";
+import { fieldsOf, groupFor } from "./start";
+import { texts } from "./texts";
+import { building } from "./texts.builder";
+
+type Kind = "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS";
+
+/** What is picked so far. It lives as long as the browser's tab. */
+interface Recipe {
+  url: string;
+  type: Kind;
+  fields: FieldInput[];
+  rules: PostProcessRule[];
+  follow: boolean;
+}
+
+const kept = "shoal-recipe";
+
+function readRecipe(url: string): Recipe | undefined {
+  try {
+    const was = JSON.parse(sessionStorage.getItem(kept) ?? "null") as Recipe | null;
+    return was?.url === url ? was : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const newRecipe = (url: string): Recipe =>
+  ({ url, type: "MULTIPLE_PRODUCTS", fields: [], rules: [], follow: true });
+
+/** The page of the address in the query. */
+export function Builder() {
+  const url = place.value.query.get("url") ?? "";
+  return <Building key={url} url={url} />;
+}
+
+function Building(props: { url: string }) {
+  const { url } = props;
+  const page = useSignal<PagePreview | undefined>(undefined);
+  const error = useSignal<Refused | undefined>(undefined);
+  const busy = useSignal(false);
+  const read = async (useCache: boolean) => {
+    busy.value = true;
+    error.value = undefined;
+    await call<PagePreview>("POST", "/api/scraper-simple/page", { query: { useCache },
+      body: { url } }).then((found) => { page.value = found; },
+      (e: unknown) => { error.value = refused(e); });
+    busy.value = false;
+  };
+  useEffect(() => { // who comes by a link of others is asked before it costs something
+    if (url && (draft.value?.addresses.includes(url) || readRecipe(url))) {
+      void read(true);
+    }
+  }, []);
+  return <>
+    <h1 tabIndex={-1}>{building.title}</h1>
+    <p class="lead">{building.on} <Scraped value={url} most={500} /></p>
+    {error.value && <Trouble error={error.value} again={() => void read(true)} />}
+    <p role="status">{busy.value && texts.reading}</p>
+    {page.value ? <Picking url={url} page={page.value} again={() => void read(false)} />
+      : !busy.value && !error.value && url !== "" && <>
+        <p>{building.readCost}</p>
+        <button type="button" onClick={() => void read(true)}>{building.read}</button></>}
+    <p><a href={address("/")}>{texts.back}</a></p>
+  </>;
+}
+
+function Picking(props: { url: string; page: PagePreview; again: () => void }) {
+  const { url, page } = props;
+  const recipe = useSignal<Recipe>(readRecipe(url) ?? newRecipe(url));
+  const made = useSignal<PagePick | undefined>(undefined);
+  const choices = useSignal<Record<string, PageChoice[]>>({}); // by the selector of a field
+  const error = useSignal<Refused | undefined>(undefined);
+  const busy = useSignal(false);
+  const frame = useRef<HTMLIFrameElement>(null);
+  const showing = useRef<Showing | undefined>(undefined);
+  const asking = useRef<AbortController | undefined>(undefined);
+
+  const ask = async (next: Recipe, element?: number) => {
+    asking.current?.abort();
+    const cancel = asking.current = new AbortController();
+    busy.value = true;
+    error.value = undefined;
+    const body: PagePickInput = { url, type: next.type, itemsConfig: next.fields,
+      postProcessRules: next.rules, element: element ?? null };
+    try {
+      const answer = await call<PagePick>("POST", "/api/scraper-simple/page/pick",
+        { body, signal: cancel.signal });
+      const last = answer.itemsConfig.at(-1);
+      if (element !== undefined && last) {
+        choices.value = { ...choices.value, [last.selector]: answer.choices };
+      }
+      recipe.value = { ...next, fields: answer.itemsConfig };
+      made.value = answer;
+    } catch (e) {
+      if (cancel.signal.aborted) {
+        return;
+      }
+      error.value = refused(e);
+      recipe.value = next; // it is there to be mended
+    }
+    sessionStorage.setItem(kept, JSON.stringify(recipe.value));
+    busy.value = false;
+  };
+  useEffect(() => {
+    const box = frame.current!;
+    const fill = () => {
+      showing.current?.end();
+      showing.current = show(box, page.nodes, (element) => void ask(recipe.value, element));
+      showing.current.mark(made.value?.matches ?? []);
+    };
+    fill();
+    box.addEventListener("load", fill); // where an empty page comes later
+    void ask(recipe.value);
+    return () => {
+      box.removeEventListener("load", fill);
+      showing.current?.end();
+      asking.current?.abort();
+    };
+  }, [page]);
+  useEffect(() => showing.current?.mark(made.value?.matches ?? []), [made.value]);
+
+  const set = (change: Partial<Recipe>) => void ask({ ...recipe.value, ...change });
+  const { type, fields, rules, follow } = recipe.value;
+  return <>
+    <p class="hint">{building.costs(page.tier, money(page.chargedMicros))}{" "}
+      {building.kept(when(page.expiresAt))}</p>
+    {page.cut && <p class="note">{building.cut}</p>}
+    <p>{building.lead}</p>
+    <div class="build">
+      <div>
+        <iframe ref={frame} class="page" sandbox="allow-same-origin" title={building.frame} />
+        <p class="hint">{building.keys}</p>
+      </div>
+      <div>
+        <fieldset class="kind"><legend>{building.kind}</legend>
+          {(["MULTIPLE_PRODUCTS", "SINGLE_PRODUCT"] as Kind[]).map((kind) =>
+            <label class="check" key={kind}><input type="radio" name="kind" value={kind}
+              checked={type === kind} onChange={() => set({ type: kind })} />
+            {kind === "SINGLE_PRODUCT" ? building.one : building.many}</label>)}</fieldset>
+        <h2>{building.fields}</h2>
+        {fields.length === 0 && <p>{building.none}</p>}
+        <ol class="fields">{fields.map((f, i) => <OneField key={i} place={i} field={f}
+          makesRows={i === 0 && type === "MULTIPLE_PRODUCTS"}
+          choices={choices.value[f.selector] ?? []}
+          rule={rules.find((r) => r.sourceField === f.name)} set={(field, rule) => set({
+            fields: fields.map((old, k) => k === i ? field : old),
+            rules: [...rules.filter((r) => r.sourceField !== f.name), ...(rule ? [rule] : [])] })}
+          remove={() => set({ fields: fields.filter((_, k) => k !== i),
+            rules: rules.filter((r) => r.sourceField !== f.name) })} />)}</ol>
+        {error.value && <Trouble error={error.value}
+          again={error.value.code === "not_found" ? props.again : undefined} />}
+        <p role="status">{busy.value ? building.working : made.value && fields.length > 0
+          ? building.rowsOf(count(made.value.rows.length), count(made.value.rowCount)) : ""}</p>
+      </div>
+    </div>
+    {made.value && made.value.rows.length > 0 && <Rows rows={made.value.rows}
+      first={fields.map((f) => f.name)} />}
+    <h2>{building.goesOn}</h2>
+    <p>{page.pagination ? building.goesOnBy[page.pagination.type] ?? building.goesOnElse
+      : building.goesOnNot}</p>
+    {page.pagination && <label class="check"><input type="checkbox" checked={follow}
+      onChange={(e) => set({ follow: e.currentTarget.checked })} />{building.follow}</label>}
+    <Saving url={url} disabled={busy.value || !made.value?.rows.length} scraper={() => ({ type,
+      sourceConfig: { url, pagination: follow && type === "MULTIPLE_PRODUCTS"
+        ? page.pagination : null },
+      itemsConfig: fields, postProcessRules: rules, config: {}, schema: null })} />
+    <Proposals of={page.candidates} begin={(c) => set({ type: c.type as Kind,
+      fields: c.itemsConfig, rules: [] })} />
+  </>;
+}
+
+/** Names, of each kind of rule, of what it needs. */
+const params: Record<string, string[]> = { REGEX_CLEAN: ["pattern", "replacement"],
+  CURRENCY_CONVERT: ["from", "to"] };
+
+function OneField(props: { place: number; field: FieldInput; makesRows: boolean;
+  choices: PageChoice[]; rule: PostProcessRule | undefined; remove: () => void;
+  set: (field: FieldInput, rule: PostProcessRule | undefined) => void; }) {
+  const { place, field, rule } = props;
+  const id = `field-${place}`;
+  const chosen = field.kind === "ATTR" ? `@${field.attr}` : field.kind;
+  const options = new Map<string, string>([[chosen, ""]]);
+  props.choices.forEach((c) => options.set(c.kind === "ATTR" ? `@${c.attr}` : c.kind, c.value));
+  options.set("EXISTS", "");
+  const label = (option: string) => option === "TEXT" ? building.text
+    : option === "EXISTS" ? building.exists : building.attribute(option.slice(1));
+  const named = (name: string): FieldInput => ({ ...field, name });
+  const ruled = (kind: string, given: Record<string, unknown>, of = field.name) => kind === ""
+    ? undefined : { kind: kind as PostProcessRule["kind"], sourceField: of,
+      outputField: `${of}_${kind === "REGEX_CLEAN" ? "clean" : "converted"}`, params: given };
+  return <li data-field={place % 6}>
+    <p class="hint">{building.field(count(place + 1))}
+      {props.makesRows && <>, {building.first}</>}: <code><Scraped value={field.selector} /></code>
+    </p>
+    <div class="filter">
+      <div><label for={`${id}-name`}>{building.name}</label>
+        <input id={`${id}-name`} value={field.name} maxLength={256} autocomplete="off"
+          onChange={(e) => props.set(named(e.currentTarget.value), rule && ruled(rule.kind,
+            rule.params ?? {}, e.currentTarget.value))} /></div>
+      <div><label for={`${id}-what`}>{building.what}</label>
+        <select id={`${id}-what`} value={chosen} onChange={(e) => {
+          const to = e.currentTarget.value;
+          props.set(to.startsWith("@") ? { ...field, kind: "ATTR", attr: to.slice(1) }
+            : { name: field.name, selector: field.selector, kind: to as FieldInput["kind"] }, rule);
+        }}>{[...options].map(([option]) => <option key={option} value={option}>
+            {label(option)}</option>)}</select></div>
+      <div><label for={`${id}-rule`}>{building.rule}</label>
+        <select id={`${id}-rule`} value={rule?.kind ?? ""} onChange={(e) => props.set(field,
+          ruled(e.currentTarget.value, e.currentTarget.value === "REGEX_CLEAN"
+            ? { pattern: "\\s+", replacement: " " } : { from: "EUR", to: "USD" }))}>
+          {Object.entries(building.rules).map(([kind, text]) =>
+            <option key={kind} value={kind}>{text}</option>)}</select></div>
+      {rule && (params[rule.kind] ?? []).map((name) => <div key={name}>
+        <label for={`${id}-${name}`}>{building.params[name]}</label>
+        <input id={`${id}-${name}`} value={String(rule.params?.[name] ?? "")} autocomplete="off"
+          onChange={(e) => props.set(field, ruled(rule.kind,
+            { ...rule.params, [name]: e.currentTarget.value }))} /></div>)}
+      <button type="button" class="plain" aria-label={building.remove(field.name)}
+        onClick={props.remove}>{building.removeShort}</button>
+    </div>
+  </li>;
+}
+
+const mostShown = 14; // fields
+
+function Rows(props: { rows: Record<string, unknown>[]; first: string[] }) {
+  const fields = fieldsOf(props.rows, props.first).slice(0, mostShown);
+  return <section><h2>{building.rows}</h2>
+    <div class="scroll" tabIndex={0} role="region" aria-label={building.rowsRegion}>
+      <table><thead><tr>{fields.map((name) => <th scope="col" key={name}>
+        <Scraped value={name} most={60} /></th>)}</tr></thead>
+      <tbody>{props.rows.map((row, i) => <tr key={i}>{fields.map((name) => <td key={name}>
+        <Scraped value={row[name]} most={120} /></td>)}</tr>)}</tbody></table></div>
+  </section>;
+}
+
+/** Saves what was picked under a name, and asks what a run will cost. */
+function Saving(props: { url: string; disabled: boolean;
+  scraper: () => Partial<Scraper> | Record<string, unknown>; }) {
+  const name = useSignal(draft.value?.name ?? newName(props.url));
+  const key = useSignal(newKey());
+  const error = useSignal<Refused | undefined>(undefined);
+  const busy = useSignal(false);
+  const save = async (event: Event) => {
+    event.preventDefault();
+    if (busy.value || props.disabled) {
+      return;
+    }
+    busy.value = true;
+    error.value = undefined;
+    try {
+      const now = draft.value?.addresses.includes(props.url) ? draft.value
+        : { text: props.url, addresses: [props.url], groupKey: newKey(), launchKey: newKey(),
+          saveKey: key.value, name: name.value };
+      const group = await groupFor(now.groupKey);
+      const scraper = await call<Scraper>("PUT", "/api/scraper", { key: key.value,
+        body: { ...props.scraper(), name: name.value, groupRef: group } });
+      const links = now.addresses.length > 1 ? now.addresses.length : undefined;
+      const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`,
+        { query: { links } });
+      draft.value = { ...now, name: name.value, group, scraper, estimate, launchKey: newKey() };
+      go(address("/launch"));
+    } catch (e) {
+      error.value = refused(e);
+      key.value = newKey(); // what is sent next may be another recipe
+    }
+    busy.value = false;
+  };
+  return <form onSubmit={save}>
+    <label for="scraper-name">{texts.name}</label>
+    <input id="scraper-name" value={name.value} maxLength={200} required
+      onInput={(e) => { name.value = e.currentTarget.value; key.value = newKey(); }} />
+    {error.value && <Trouble error={error.value} />}
+    <p class="actions"><button disabled={props.disabled || busy.value}>{building.save}</button></p>
+    <p role="status">{busy.value && texts.using}</p>
+  </form>;
+}
+
+/** What was found without a pick, as far as one can go on picking on it. */
+function Proposals(props: { of: PageCandidate[]; begin: (of: PageCandidate) => void }) {
+  const fit = props.of.filter((c) => c.type === "MULTIPLE_PRODUCTS" || c.type === "SINGLE_PRODUCT");
+  return <section><h2>{building.proposals}</h2>
+    {fit.length === 0 && <p>{building.proposalsNone}</p>}
+    <ol class="fields">{fit.map((c, i) => <li key={i}>
+      <p><Scraped value={fieldsOf(c.sampleData, c.itemsConfig.map((f) => f.name)).join(", ")} />
+      </p>
+      <p class="hint"><Scraped value={c.sampleData[0]} most={200} /></p>
+      <button type="button" class="second" aria-label={`${building.begin}: ${count(i + 1)}`}
+        onClick={() => props.begin(c)}>{building.begin}</button></li>)}</ol>
+  </section>;
+}

@@ -1,0 +1,138 @@
+package detect
+
+import (
+	"bytes"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"shoal.dev/shoal/pkg/extract/internal/tree"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// MaxShownText bounds a text of a page that is shown, in bytes.
+const MaxShownText = 2_000
+
+// Node is an element or a text of a page as it is shown. It has none of the page's attributes, and
+// a name of a closed list.
+type Node struct {
+	In   int    // the number of the element around it; -1: none is shown
+	Name string // of the element; "": a text
+	Text string // of a text; of an image what stands for it
+}
+
+// Showing is a view that is parsed, with its nodes numbered. One goroutine uses it.
+type Showing struct {
+	// Nodes are what is shown, in document order. The number of a node is its place.
+	Nodes []Node
+	// Markup is what selectors are tried at.
+	Markup []byte
+
+	probe   *probe
+	at      []*html.Node // by number
+	numbers map[*html.Node]int
+}
+
+// Show parses a view. Its error is coded unparsable.
+func Show(v *View) (*Showing, error) {
+	markup, err := v.Markup()
+	if err != nil {
+		return nil, err
+	}
+	root, err := tree.Parse(markup, maxTree)
+	if err != nil {
+		return nil, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
+	}
+	base, err := url.Parse(v.URL)
+	if err != nil {
+		return nil, fault.Wrap(fault.PageUnparsable, err, "the page's address cannot be parsed")
+	}
+	s := &Showing{Markup: markup, numbers: map[*html.Node]int{}, Nodes: []Node{}}
+	s.probe = &probe{outline: newOutline(root), root: root, base: base, sel: newSelectors(root)}
+	s.probe.sel.left = pickVisits
+	s.add(root, -1, false)
+	return s, nil
+}
+
+// shownNames are the elements that are shown under their own names.
+var shownNames = setOfNames(`a abbr address article aside b blockquote br caption cite code dd del
+	dfn div dl dt em figcaption figure footer h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main mark
+	nav ol p pre q s samp section small span strong sub sup table tbody td tfoot th thead time tr u
+	ul var`)
+
+// blocks are elements that are shown as div. All others are shown as span.
+var blocks = setOfNames(`body html center details dialog dir fieldset form hgroup legend menu
+	optgroup search summary`)
+
+func setOfNames(list string) map[string]bool {
+	names := map[string]bool{}
+	for name := range strings.FieldsSeq(list) {
+		names[name] = true
+	}
+	return names
+}
+
+// add numbers what is shown of a node, as children of the element in.
+func (s *Showing) add(n *html.Node, in int, pre bool) {
+	switch n.Type {
+	case html.TextNode:
+		text := n.Data
+		if !pre {
+			text = collapse(text)
+		}
+		if text != "" && in >= 0 {
+			s.push(n, Node{In: in, Text: cutText(text, MaxShownText)})
+		}
+		return
+	case html.ElementNode:
+		if _, known := s.probe.index[n]; !known {
+			return // it is not shown, or is beyond a bound
+		}
+		node := Node{In: in, Name: "span"}
+		switch {
+		case n.Data == "img":
+			node.Name, node.Text = "img", cutText(attribute(n, "alt"), MaxShownText)
+		case shownNames[n.Data]:
+			node.Name = n.Data
+		case blocks[n.Data]:
+			node.Name = "div"
+		}
+		in = s.push(n, node)
+		pre = pre || n.Data == "pre"
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		s.add(c, in, pre)
+	}
+}
+
+func (s *Showing) push(n *html.Node, node Node) int {
+	s.numbers[n] = len(s.Nodes)
+	s.Nodes = append(s.Nodes, node)
+	s.at = append(s.at, n)
+	return len(s.Nodes) - 1
+}
+
+// collapse is a text with each run of white space as one blank; "" if there is nothing else.
+func collapse(text string) string {
+	words := strings.Fields(text)
+	if len(words) == 0 {
+		return ""
+	}
+	all := strings.Join(words, " ")
+	if bytes.IndexByte([]byte(" \t\r\n\f"), text[0]) >= 0 {
+		all = " " + all
+	}
+	if bytes.IndexByte([]byte(" \t\r\n\f"), text[len(text)-1]) >= 0 {
+		all += " "
+	}
+	return all
+}
+
+// cutText is a text of at most so many bytes.
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

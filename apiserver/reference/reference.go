@@ -1,7 +1,8 @@
 // Package reference serves the reference of the API for people: a page that shows what
 // /v3/api-docs describes. It owns how the page and its renderer are sent, and what the page may
 // load. The renderer is Redoc 2.5.4 as its package on npm has it, under the MIT license
-// (third_party/redoc). It is a part of the program, and the page asks nobody but this server.
+// (third_party/redoc). Ours lacks the address of a logo, which it would ask another server for. It
+// is a part of the program, and the page asks nobody but this server.
 package reference
 
 import (

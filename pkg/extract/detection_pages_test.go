@@ -42,6 +42,43 @@ func TestDetectNextInLanguages(t *testing.T) {
 	}
 }
 
+// TestDetectNextBySigns: a link to the next page may show a number, a picture or an icon.
+// What leads back is not followed.
+func TestDetectNextBySigns(t *testing.T) {
+	for name, c := range map[string]struct{ links, want string }{
+		"results counted": {`<a href="/list?page=2">Next 20 results</a>`,
+			`a:matches(^\s*Next\s+[0-9]+\s+results\s*$)`},
+		"a page named": {`<a href="/list?page=2">Nächste Seite (2)</a>`,
+			`a:matches(^\s*Nächste\s+Seite\s+\([0-9]+\)\s*$)`},
+		"a picture": {`<a href="/list?page=2"><img src="n.gif" alt="Page suivante"></a>`,
+			`a:has(img[alt="Page suivante"])`},
+		"an icon": {`<p class="pager"><a href="/list?page=2"><i class="fa fa-angle-right"></i></a></p>`,
+			`.pager a:has(i.fa-angle-right)`},
+		"an icon of the last page": {`<p class="pager"><a href="/list?page=9">` +
+			`<i class="fa fa-angle-double-right"></i></a></p>`, ""},
+		"an icon that leads back": {`<p dir="rtl"><a href="/list?page=1"><i class="arrow-right"></i></a></p>`, ""},
+		"a page before":           {`<p><a rel="prev" href="/list?page=9"><i class="arrow-right"></i></a></p>`, ""},
+	} {
+		var page strings.Builder
+		page.WriteString(`<title>Chairs</title><h1>Chairs</h1><div>`)
+		for i := range 9 {
+			fmt.Fprintf(&page, `<div class="card"><h3><a href="/chair/%d">Chair number %d</a></h3>`+
+				`<p class="price">€ %d.50</p></div>`, i, i, 20+i)
+		}
+		got := proposalsOf(t, model.Recipe{}, "text/html", page.String()+"</div>"+c.links)
+		if len(got) == 0 {
+			t.Fatalf("%s: nothing is proposed", name)
+		}
+		followed := ""
+		if p := got[0].Scraper.SourceConfig.Pagination; p != nil && p.Type == model.NextLink {
+			followed = p.Selector
+		}
+		if followed != c.want {
+			t.Errorf("%s: %q, want %q", name, followed, c.want)
+		}
+	}
+}
+
 // TestDetectCountingJSON: a body that names no next page is counted on by its address.
 func TestDetectCountingJSON(t *testing.T) {
 	body := `{"items":[{"id":1,"title":"A"},{"id":2,"title":"B"}]}`

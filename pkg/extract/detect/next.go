@@ -159,18 +159,21 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 		link.score += 4
 	}
 	for _, label := range [...]string{attribute(n, "aria-label"), attribute(n, "title")} {
-		if label = spoken(label); nextWords[label] || strings.HasPrefix(label, "next page") {
+		if label = spoken(label); saysNext(label) || strings.HasPrefix(label, "next page") {
 			link.score += 2
 			break
 		}
 	}
 	switch {
-	case nextWords[said]:
+	case saysNext(said):
 		link.score += 3
 	case goOnWords[said] || loadWords[said]:
 		link.score++
 	case said == "" && arrows[strings.ReplaceAll(text, " ", "")]:
 		link.score += 1.5
+	case text == "":
+		_, signed := signIn(n)
+		link.score += signed
 	}
 	called := append(words(n), split(attribute(n, "id"))...)
 	if n.Parent != nil {
@@ -385,10 +388,15 @@ func (p *probe) nextSelector(link *nextLink) string {
 	}
 	text := textOf(n)
 	said := spoken(text)
-	if nextWords[said] || goOnWords[said] || loadWords[said] || said == "" && text != "" {
+	if saysNext(said) || goOnWords[said] || loadWords[said] || said == "" && text != "" {
 		for _, scope := range [...]string{"", around} {
-			add(scope + `a:matches(^\s*` + strings.ReplaceAll(regexp.QuoteMeta(text), " ", `\s+`) +
-				`\s*$)`)
+			add(scope + "a:matches(" + textPattern(text) + ")")
+		}
+	}
+	if text == "" {
+		if sign, _ := signIn(n); sign != "" {
+			add(around + "a:has(" + sign + ")")
+			add("a:has(" + sign + ")")
 		}
 	}
 	list = append(list, p.afterCurrent(n, around)...)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -117,10 +118,13 @@ func TestBuilderInABrowser(t *testing.T) {
 		rule.value = "REGEX_CLEAN"; rule.dispatchEvent(new Event("change", {bubbles: true}));
 		return true; })()`)
 	p.sees(`document.querySelector("#field-1-pattern")`)
-	asks[bool](p, `(() => { for (const [name, value] of [["pattern", "[^0-9.]"],
-		["replacement", ""]]) { const input = document.querySelector("#field-1-" + name);
-		input.value = value; input.dispatchEvent(new Event("change", {bubbles: true})); }
-		return true; })()`)
+	for name, value := range map[string]string{"pattern": "[^0-9.]", "replacement": ""} {
+		asks[bool](p, fmt.Sprintf(`(() => { const input = document.querySelector("#field-1-%s");
+			input.value = %q; input.dispatchEvent(new Event("change", {bubbles: true}));
+			return true; })()`, name, value))
+		p.sees(`document.querySelector("[role=status]").innerText !== "The rows are being made."`)
+		<-time.After(100 * time.Millisecond) // until the page has drawn the change
+	}
 	p.sees(`[...document.querySelectorAll("section td")].some(c => c.innerText === "12.50")`)
 	p.picksByKeyboard()
 	p.clicks(".actions button:not(.second)")

@@ -302,7 +302,7 @@ func (p *person) readsRows() {
 	p.clicks(".rows tr[aria-rowindex='3'] button")
 	p.sees(`document.querySelector("dialog[open] dd")`)
 	p.shoot("row")
-	p.clicks("dialog button")
+	p.clicks("dialog > button")
 	p.sees(`!document.querySelector("dialog")`)
 	price := asks[string](p, `[...document.querySelectorAll("#sort option")].map(o => o.value)
 		.find(v => /price/i.test(v)) ?? document.querySelectorAll("#sort option")[1].value`)

@@ -39,6 +39,15 @@ type schema struct {
 	Additional any               `json:"additionalProperties"`
 }
 
+// UnmarshalJSON reads a schema, of which true is one that takes anything.
+func (s *schema) UnmarshalJSON(data []byte) error {
+	if string(data) == "true" {
+		return nil
+	}
+	type plain schema
+	return json.Unmarshal(data, (*plain)(s))
+}
+
 // typeOf is a schema as a type, and calls with every schema that it names.
 func (s schema) typeOf(named func(string)) string {
 	switch {

@@ -91,6 +91,7 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
     const cancel = asking.current = new AbortController();
     busy.value = true;
     error.value = undefined;
+    recipe.value = next; // what is changed meanwhile goes on from here
     const body: PagePickInput = { url, type: next.type, itemsConfig: next.fields,
       postProcessRules: next.rules, element: element ?? null };
     try {
@@ -106,8 +107,7 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
       if (cancel.signal.aborted) {
         return;
       }
-      error.value = refused(e);
-      recipe.value = next; // it is there to be mended
+      error.value = refused(e); // and the recipe is there to be mended
     }
     sessionStorage.setItem(kept, JSON.stringify(recipe.value));
     busy.value = false;

@@ -199,6 +199,8 @@ function Table(props: { reader: RowReader; columns: string[] }) {
     const said = Number(new FormData(event.currentTarget as HTMLFormElement).get("row"));
     const index = Math.max(1, Math.floor(said) || 1) - 1;
     await reader.need(index);
+    // the table is as tall as what was read once it is drawn
+    await new Promise((drawn) => { requestAnimationFrame(() => requestAnimationFrame(drawn)); });
     const all = reader.known.value * height, high = Math.min(all, tallest);
     box.current?.scrollTo(0, index * height * (high - room.value)
       / Math.max(1, all - room.value));

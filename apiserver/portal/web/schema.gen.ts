@@ -63,6 +63,14 @@ export interface AuditTrailMark {
   number: number;
 }
 
+export interface Category {
+  createdAt: string | null;
+  filters: Record<string, unknown>;
+  id: string;
+  name: string;
+  updatedAt: string | null;
+}
+
 export interface ClusterNode {
   boot: string;
   capacity: number;
@@ -239,7 +247,6 @@ export interface GroupInput {
 }
 
 export interface Identity {
-  admin: boolean;
   createdAt: string | null;
   customerRef: string;
   expiresAt: string | null;
@@ -326,6 +333,11 @@ export interface KeptBackup {
   clusterId: string;
   name: string;
   takenAt: string | null;
+}
+
+export interface KeptPage {
+  keptUntil: string | null;
+  path: string;
 }
 
 export interface Key {
@@ -431,6 +443,54 @@ export interface NotificationPage {
   size: number;
   totalElements: number;
   totalPages: number;
+}
+
+export interface PageCandidate {
+  config: ScraperConfig | null;
+  itemsConfig: (Field)[];
+  sampleData: (Row)[];
+  schema: SchemaRef | null;
+  sourceConfig: SourceConfig;
+  type: string;
+}
+
+export interface PageChoice {
+  attr?: string;
+  kind: string;
+  value: string;
+}
+
+export interface PageNode {
+  in: number;
+  name?: string;
+  text?: string;
+}
+
+export interface PagePick {
+  choices: (PageChoice)[];
+  itemsConfig: (Field)[];
+  matches: ((number)[])[];
+  rowCount: number;
+  rows: (Row)[];
+}
+
+export interface PagePickInput {
+  element?: number | null;
+  itemsConfig?: (FieldInput)[] | null;
+  postProcessRules?: (PostProcessRuleInput)[] | null;
+  type: "SINGLE_PRODUCT" | "MULTIPLE_PRODUCTS";
+  url: string;
+}
+
+export interface PagePreview {
+  candidates: (PageCandidate)[];
+  chargedMicros: number;
+  cut: boolean;
+  expiresAt: string | null;
+  nodes: (PageNode)[];
+  pagination: Pagination | null;
+  tier: string;
+  url: string;
 }
 
 export interface Pagination {
@@ -945,6 +1005,10 @@ export const failures: Record<string, { title: string; advice: string }> = {
   blocked: {
     title: "The site showed a bot or login wall",
     advice: "The site shows a wall instead of the page. A lower pace may pass, and so may the tiers render and super.",
+  },
+  body_gone: {
+    title: "The page's body is not kept any more",
+    advice: "Its days are over, or newer bodies took its room. Run the scraper to read the page again.",
   },
   body_too_large: {
     title: "The page is too large",

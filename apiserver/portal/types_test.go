@@ -38,6 +38,16 @@ type schema struct {
 	Additional any               `json:"additionalProperties"`
 }
 
+// UnmarshalJSON implements json.Unmarshaler: a schema may be true, which is anything.
+func (s *schema) UnmarshalJSON(data []byte) error {
+	if string(data) == "true" || string(data) == "false" {
+		*s = schema{}
+		return nil
+	}
+	type plain schema
+	return json.Unmarshal(data, (*plain)(s))
+}
+
 // typeOf is a schema as a type, and calls with every schema that it names.
 func (s schema) typeOf(named func(string)) string {
 	switch {

@@ -239,7 +239,6 @@ export interface GroupInput {
 }
 
 export interface Identity {
-  admin: boolean;
   createdAt: string | null;
   customerRef: string;
   expiresAt: string | null;
@@ -903,6 +902,10 @@ export const failures: Record<string, { title: string; advice: string }> = {
   blocked: {
     title: "The site showed a bot or login wall",
     advice: "The site shows a wall instead of the page. A lower pace may pass, and so may the tiers render and super.",
+  },
+  body_gone: {
+    title: "The page's body is not kept any more",
+    advice: "Its days are over, or newer bodies took its room. Run the scraper to read the page again.",
   },
   body_too_large: {
     title: "The page is too large",

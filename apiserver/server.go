@@ -121,11 +121,9 @@ type Config struct {
 	// programs find it as the issuer of their tokens.
 	PublicURL string
 	// Mails says that e-mails are sent to customers, by this process or another.
-	Mails bool
-	// HashKiB is the memory that a password's hash takes; 64 MiB unless told.
-	HashKiB int
-	// Once signs a person in who has its link; nil: there is none.
-	Once *Once
+	Mails   bool
+	HashKiB int   // memory that a password's hash takes; 64 MiB unless told
+	Once    *Once // signs a person in who has its link; nil: there is none
 	// UserAgreement is an HTML document that customers agree with; nil: there is none.
 	UserAgreement []byte
 	// Plans is the operator's catalogue of plans, JSON; nil: the one that comes with the program.

@@ -247,6 +247,7 @@ export interface GroupInput {
 }
 
 export interface Identity {
+  admin: boolean;
   createdAt: string | null;
   customerRef: string;
   expiresAt: string | null;

@@ -51,8 +51,8 @@ func newSweeper(s *Server) *sweeper {
 }
 
 // Blobs is the removal of blobs that expired, and the count of what is left: background work of the
-// node that leads. Of kept exports and catalogues those go that the state does not name. So do bodies
-// of what was deleted. Of other kinds none is taken for an orphan.
+// node that leads. Of kept exports and catalogues those go that the state does not name. So do
+// bodies of what was deleted. Of other kinds none is taken for an orphan.
 func (s *Server) Blobs() work.Kind {
 	return work.Kind{Name: work.Blobs, Recurring: true, AtStart: true,
 		Ready: func() bool { return s.holder.Current() != nil },

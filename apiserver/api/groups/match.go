@@ -21,8 +21,8 @@ func (r Resource) match() *operation.Operation {
 		Group: group, Summary: "Looks for the products of a group's rows in the catalogue",
 		Description: "It answers once the match is queued. Read are the latest COMPLETED runs of " +
 			"the group's scrapers. What a row is stands in its columns: gtin (ean, upc, isbn), " +
-			"brand, model (mpn) and title, or the like in several languages. Each row that is " +
-			"found has one in a group of the same name with _matched behind it: rowId, " +
+			"brand, model (mpn) and title, or the like in several languages. What is found of a row " +
+			"is one in a group of the same name with _matched behind it. It has rowId, " +
 			"catalogueId, score (0.5 to 1) and method. The methods are gtin, brand_model and " +
 			"title. A new match replaces the rows of the last one. From the first match on, " +
 			"files that are sent to the group's scrapers add to their rows. The group has to " +

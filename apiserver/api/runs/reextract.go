@@ -21,7 +21,7 @@ type ReExtractInput struct {
 	JobID ids.ID `json:"jobId" required:"true" doc:"A run of the scraper that has ended, whose bodies were kept"`
 	// What is null is the scraper's.
 	Type             *model.ScraperType       `json:"type" enum:"SINGLE_PRODUCT,MULTIPLE_PRODUCTS,APPLICATION_LD_JSON,AI_CONF" doc:"In place of the scraper's; null: that one"`
-	ItemsConfig      *[]model.Field           `json:"itemsConfig" max:"500" doc:"In place of the scraper's; null: those"`
+	ItemsConfig      *[]model.Field           `json:"itemsConfig" min:"1" max:"500" doc:"In place of the scraper's; null: those"`
 	PostProcessRules *[]model.PostProcessRule `json:"postProcessRules" max:"100" doc:"In place of the scraper's; null: those"`
 	Schema           *model.SchemaRef         `json:"schema" doc:"In place of the scraper's, of AI_CONF; null: that one"`
 }
@@ -38,8 +38,8 @@ func (r Resource) reExtract() *operation.Operation {
 		Group:   group,
 		Summary: "Makes a run of the kept bodies of an earlier run",
 		Description: "The pages that the run of jobId has read are read again as they were kept " +
-			"(config.keepBodyDays), by the scraper as it is now, or with what the body names in " +
-			"its place. The scraper stays as it is. No site is asked and nothing is charged. The " +
+			"(config.keepBodyDays). They are read by the scraper as it is now, or with what the " +
+			"body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The " +
 			"run stands in the history as any other. Its rows are seen once all of it is there, " +
 			"and a run that is stopped leaves nothing. A page whose body is not kept any more " +
 			"ends with the error body_gone. One that had failed without a body keeps its error. " +
@@ -68,6 +68,9 @@ func (r Resource) reExtract() *operation.Operation {
 // read is the command that makes the run.
 func (r Resource) read(ctx context.Context, from *operation.Caller,
 	in *reExtractRequest) (begin client.BeginReExtract, err error) {
+	if faults := r.check(ctx, &in.Body); len(faults) > 0 {
+		return begin, faults
+	}
 	scraper, err := ownership.Scraper(from.View, from.Customer, in.ID, "id")
 	if err != nil {
 		return begin, err
@@ -91,6 +94,17 @@ func (r Resource) read(ctx context.Context, from *operation.Caller,
 	}
 	return client.BeginReExtract{Job: r.Launcher.IDs.New(), Customer: from.Customer,
 		Scraper: scraper.ID, From: job.ID, Links: job.Links, Recipe: recipe}, nil
+}
+
+// check is what is wrong with a body whatever the scraper is.
+func (r Resource) check(ctx context.Context, in *ReExtractInput) (faults fault.List) {
+	if in.Type != nil && in.ItemsConfig != nil {
+		faults = extract.Validate(model.Recipe{Type: *in.Type, Fields: *in.ItemsConfig})
+	}
+	if in.PostProcessRules != nil {
+		faults = append(faults, rules.Check(ctx, *in.PostProcessRules, r.ExchangeRates)...)
+	}
+	return faults
 }
 
 // recipe is what reads the bodies.

@@ -18,7 +18,7 @@ import (
 // CatalogueInput is the JSON body of a file of products. With the file itself as the body its
 // format is a query parameter.
 type CatalogueInput struct {
-	Format  upload.Format `json:"format" required:"true" code:"BAD_FORMAT" doc:"Of the file: csv or jsonl"`
+	Format  upload.Format `json:"format" required:"true" not:"xlsx" code:"BAD_FORMAT" doc:"Of the file: csv or jsonl"`
 	Content string        `json:"content" required:"true" alone:"json" doc:"The file's text"`
 }
 
@@ -67,10 +67,6 @@ func (r Resource) putCatalogue(json places) *operation.Operation {
 		error) {
 		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
 			stream: in.Stream}
-		if f.format == upload.XLSX {
-			return CatalogueFile{}, fault.Invalid(fault.BadFormat, "format",
-				"must be csv or jsonl")
-		}
 		return f.takeCatalogue(ctx)
 	})
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // BeginReExtractPayload makes a run of the kept bodies of another run, read by a recipe. An item of
-// background work of the run's id reads them. It needs no money. In all else it is as an upload: it has
-// no list and no entry, and its rows are seen when it is whole. One whose run is there changes
+// background work of the run's id reads them. It needs no money. In all else it is as an upload: it
+// has no list and no entry, and its rows are seen when it is whole. One whose run is there changes
 // nothing. Faults: scraper_not_found, scraper_already_running, INGEST_CAPACITY,
 // INGEST_CAPACITY_GLOBAL, out_of_space, customer_blocked.
 type BeginReExtractPayload struct {

@@ -102,13 +102,21 @@ func (w *sweeper) sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// namedExports says which files of kept exports the state names: ID-BLOB, each 24 hex digits.
+// namedExports says which files of kept exports the state names: ID-BLOB, each 24 hex digits. Until
+// it is certain that a restore was not the wrong one, all are.
 func (w *sweeper) namedExports(ctx context.Context) (func(blobstore.Key) bool, error) {
+	spared, err := w.s.Spare(ctx)
+	if err != nil {
+		return nil, err
+	}
 	view, err := w.s.proposer.Fresh(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return func(key blobstore.Key) bool {
+		if spared > 0 {
+			return true
+		}
 		id, blob, _ := strings.Cut(key.ID, "-")
 		parsed, err := ids.Parse(id)
 		if err != nil {
@@ -141,15 +149,20 @@ func (w *sweeper) namedPacks(ctx context.Context) (func(blobstore.Key) bool, err
 	}, nil
 }
 
-// namedCatalogues says which files of products the state names.
+// namedCatalogues says which files of products the state names. Until it is certain that a restore
+// was not the wrong one, all are.
 func (w *sweeper) namedCatalogues(ctx context.Context) (func(blobstore.Key) bool, error) {
+	spared, err := w.s.Spare(ctx)
+	if err != nil {
+		return nil, err
+	}
 	view, err := w.s.proposer.Fresh(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return func(key blobstore.Key) bool {
 		id, err := ids.Parse(key.ID)
-		return err == nil && view.Catalogue(id) != nil
+		return spared > 0 || err == nil && view.Catalogue(id) != nil
 	}, nil
 }
 

@@ -12,6 +12,10 @@ import (
 // scrapedAtLayout is ISO 8601 in UTC with milliseconds.
 const scrapedAtLayout = "2006-01-02T15:04:05.000Z"
 
+// mostSums bounds the sums in a page's record, in bytes: records are read many at a time. The rows
+// of a page with more are read themselves when their run is summed up.
+const mostSums = 8 << 10
+
 // sumRows sums up the rows of a page before they are completed, in sums that are used again. They
 // are in the page's record: of two pages of one unit those of the record that stands count.
 func sumRows(p *model.Page, sums *profile.Sums) {
@@ -22,7 +26,9 @@ func sumRows(p *model.Page, sums *profile.Sums) {
 	for _, row := range p.Rows {
 		sums.Add(row)
 	}
-	p.Sums = sums.Append(nil)
+	if encoded := sums.Append(nil); len(encoded) <= mostSums {
+		p.Sums = encoded
+	}
 }
 
 // completeRows makes complete documents of a page's rows: the extractor's object, then the server's

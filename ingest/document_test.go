@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +66,14 @@ func TestSumRows(t *testing.T) {
 	sums, err := profile.Decode(p.Sums)
 	if err != nil || sums.Rows != 2 || len(sums.Fields) != 1 || sums.Fields[0].Filled() != 1 {
 		t.Errorf("%+v, %v", sums, err)
+	}
+	var wide strings.Builder
+	for n := range 500 {
+		fmt.Fprintf(&wide, `,"a field of a long name %d":"%d"`, n, n)
+	}
+	long := model.Page{Rows: [][]byte{[]byte("{" + wide.String()[1:] + "}")}}
+	if sumRows(&long, &profile.Sums{}); long.Sums != nil {
+		t.Errorf("%d bytes of sums in a record", len(long.Sums))
 	}
 	none := model.Page{}
 	if sumRows(&none, &profile.Sums{}); none.Sums != nil {

@@ -126,7 +126,7 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 	case errors.Is(err, errStopped):
 		return work.Done(), c.drop(ctx, item)
 	case errors.Is(err, errNoted):
-		return work.GoOn(i.progress), nil
+		return work.Rest(i.progress, 0), nil // it is noted before the first batch is made by it
 	case err != nil:
 		return work.Outcome{}, err
 	}
@@ -406,7 +406,7 @@ func (i *importing) replaced(ctx context.Context) ([]ids.ID, error) {
 		if len(scope.Without) == count {
 			return false
 		}
-		if replaces(job) && view.DeletedRun(job.ID) == nil {
+		if replaces(job, scraper) && view.DeletedRun(job.ID) == nil {
 			scope.Without = append(scope.Without, job.ID)
 		}
 		return true

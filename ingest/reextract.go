@@ -11,9 +11,9 @@ import (
 	"shoal.dev/shoal/pkg/bodies"
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/extract"
-	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/reading"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rules"
@@ -162,16 +162,13 @@ func (c *ReExtractConfig) open(ctx context.Context, view *client.View, known *cl
 		r.refusal = "the run whose bodies were to be read is gone"
 		return r, nil
 	}
+	compiled := false
 	panicked := c.Reader.Run(reading.Page{URL: "a scraper's recipe"}, func() {
-		var faults fault.List
-		if r.extractor, err = extract.Compile(recipe.Recipe); err != nil {
-			return
-		}
-		if r.rules, faults = rules.Compile(recipe.Recipe.Rules); len(faults) > 0 {
-			err = faults
-		}
+		extractor, unread := extract.Compile(recipe.Recipe)
+		list, faults := rules.Compile(recipe.Recipe.Rules)
+		r.extractor, r.rules, compiled = extractor, list, unread == nil && len(faults) == 0
 	})
-	if panicked != nil || err != nil {
+	if panicked != nil || !compiled {
 		r.refusal = "the scraper's recipe cannot be used"
 		return r, nil
 	}
@@ -231,6 +228,7 @@ func (r *reextracting) readSome(ctx context.Context, records []rowstore.Record) 
 	var writes []rowstore.PageWrite
 	for _, page := range pages {
 		if page != nil {
+			sumRows(page, &profile.Sums{})
 			completeRows(page, r.stamp)
 			writes = append(writes, rowstore.PageWrite{Job: r.stamp, Page: page})
 		}

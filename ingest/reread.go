@@ -57,7 +57,7 @@ func (r *reextracting) readPages(ctx context.Context, records []rowstore.Record,
 	return pages[:min(int(next.Load()), len(pages))], nil
 }
 
-// page is what a record comes to. What the site had answered without a body stays what it was.
+// page is what a record comes to. What brought no rows stays what it was: it was not paid for.
 func (r *reextracting) page(ctx context.Context, of *rowstore.Record) (*model.Page, error) {
 	p := &model.Page{Job: r.job.ID, Unit: of.Unit, Fetch: r.IDs.New(), Outcome: of.Outcome,
 		Status: of.Status, URL: of.URL, Final: of.Final, Tries: of.Tries, Bytes: of.Bytes,
@@ -65,7 +65,7 @@ func (r *reextracting) page(ctx context.Context, of *rowstore.Record) (*model.Pa
 	switch {
 	case of.Outcome == model.Empty, of.Outcome == model.Duplicate:
 		return p, nil
-	case of.Outcome == model.Errored && len(of.BodyHash) == 0:
+	case of.Outcome != model.Delivered:
 		p.Code, p.Detail = of.Code, of.Detail
 		return p, nil
 	}

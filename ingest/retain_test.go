@@ -213,3 +213,14 @@ func TestRetentionKeepsTheNewest(t *testing.T) {
 		}
 	})
 }
+
+// A run of kept bodies takes the place of no crawl.
+func TestReExtractsReplaceNothing(t *testing.T) {
+	crawl := &client.Job{Closed: true, State: model.Completed, Items: 1}
+	read := &client.Job{Closed: true, State: model.Completed, Items: 1, File: true}
+	shop, file := &client.Scraper{}, &client.Scraper{}
+	file.Spec.Type = model.File
+	if !replaces(crawl, shop) || replaces(read, shop) || !replaces(read, file) {
+		t.Error("a run counts as one of the newest that is none, or does not")
+	}
+}

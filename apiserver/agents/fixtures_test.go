@@ -139,6 +139,7 @@ func addTalking(server *mcp.Server) {
 	addFixture(server, "test_tool_with_logging", noArguments, func(ctx context.Context,
 		request *mcp.CallToolRequest) ([]mcp.Content, error) {
 		for _, what := range []string{"started", "processing data", "completed"} {
+			//nolint:staticcheck // the suite asks for it still
 			if err := request.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info",
 				Data: "Tool " + what}); err != nil {
 				return nil, err
@@ -149,8 +150,9 @@ func addTalking(server *mcp.Server) {
 	addFixture(server, "test_sampling", `{"type":"object","properties":{"prompt":{
 		"type":"string"}}}`, func(ctx context.Context, request *mcp.CallToolRequest) (
 		[]mcp.Content, error) {
+		//nolint:staticcheck // the suite asks for it still
 		result, err := request.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 100,
-			Messages: []*mcp.SamplingMessage{{Role: "user",
+			Messages: []*mcp.SamplingMessage{{Role: "user", //nolint:staticcheck // as above
 				Content: &mcp.TextContent{Text: "Test prompt"}}}})
 		if err != nil {
 			return nil, err
@@ -248,6 +250,7 @@ func addLessons(server *mcp.Server, all map[string][]mcp.Content) {
 
 // fixtureOptions are what the suite wants a server to be able to do beside what ours can.
 func fixtureOptions(o *mcp.ServerOptions) {
+	//nolint:staticcheck // the suite asks for it still
 	o.Capabilities.Logging = &mcp.LoggingCapabilities{}
 	o.Capabilities.Completions = &mcp.CompletionCapabilities{}
 	o.Capabilities.Resources.Subscribe = true

@@ -51,6 +51,9 @@ func KeyColumnOf(ctx context.Context, store ReadsRows, v *View, s *Scraper, aske
 			return column, nil
 		}
 	}
+	if len(named) == 0 && asked != "" && !strings.HasPrefix(asked, "_") {
+		return asked, nil // its rows are gone: the file's own columns count
+	}
 	if asked == "" {
 		return "", fault.Invalid(fault.KeyColumnRequired, "keyColumn",
 			"names the column that tells rows apart: files of the scraper add to each other")

@@ -18,7 +18,7 @@ const (
 // record is where a product's card is.
 type record struct {
 	at, id, number                          uint32 // in words, ids and numbers
-	model                                   uint32
+	model                                   uint64
 	weight, pack, idBytes                   uint16
 	tokens, stems, brand, quantity, numbers uint8
 }
@@ -27,7 +27,7 @@ type record struct {
 type Builder struct {
 	sheet   sheet
 	records []record
-	words   []uint32
+	words   []uint64
 	ids     []byte
 	numbers []Number
 }
@@ -47,7 +47,7 @@ func (b *Builder) Add(id string, p *Product) error {
 		quantity: uint8(len(c.quantities)), numbers: uint8(len(c.numbers))})
 	b.words = append(append(append(b.words, c.tokens...), c.stems...), c.brand...)
 	for _, q := range c.quantities {
-		b.words = append(b.words, uint32(q))
+		b.words = append(b.words, uint64(q))
 	}
 	b.ids = append(b.ids, id...)
 	b.numbers = append(b.numbers, c.numbers...)
@@ -71,7 +71,7 @@ func (b *Builder) Build() (*Index, error) {
 // Index is a catalogue as it is searched. It never changes, and any number of Finders may share it.
 type Index struct {
 	records []record
-	words   []uint32
+	words   []uint64
 	ids     []byte
 	numbers []Number
 	ranks   []uint32 // of products by their ids: what decides between equal ones
@@ -113,7 +113,7 @@ func (x *Index) rankProducts() error {
 func (x *Index) card(p uint32, c *card) {
 	r := &x.records[p]
 	at := r.at
-	take := func(n uint8) []uint32 {
+	take := func(n uint8) []uint64 {
 		list := x.words[at : at+uint32(n) : at+uint32(n)]
 		at += uint32(n)
 		return list
@@ -134,7 +134,7 @@ func (x *Index) countTokens() {
 	for i := range x.records {
 		total += int(x.records[i].tokens) + int(x.records[i].stems)
 	}
-	all := make([]uint32, 0, total)
+	all := make([]uint64, 0, total)
 	for i := range x.records {
 		r := &x.records[i]
 		all = append(all, x.words[r.at:r.at+uint32(r.tokens)+uint32(r.stems)]...)
@@ -148,7 +148,7 @@ func (x *Index) countTokens() {
 const rarest = 250
 
 // rarity is how rare a token is, from 1 to rarest: the more the fewer products have it.
-func (x *Index) rarity(token uint32) uint8 {
+func (x *Index) rarity(token uint64) uint8 {
 	lacking := x.logs - math.Log(float64(max(x.terms.count(token), 1)))
 	share := (0.1 + lacking) / (0.1 + x.logs) * classWeights[classOf(token)]
 	return uint8(math.Round(1 + share*(rarest-1)))
@@ -230,7 +230,7 @@ type keyring struct {
 }
 
 type counted struct {
-	token uint32
+	token uint64
 	count uint32
 }
 
@@ -240,11 +240,11 @@ func (k *keyring) of(x *Index, c *card) []uint32 {
 	for _, n := range c.numbers {
 		k.keys = append(k.keys, uint32(hashNumber(uint64(n))>>32))
 	}
-	for _, list := range [2][]uint32{c.tokens, c.stems} {
+	for _, list := range [2][]uint64{c.tokens, c.stems} {
 		for _, t := range list {
 			switch count := x.terms.count(t); {
 			case count <= rareTokens:
-				k.keys = append(k.keys, uint32(hashNumber(uint64(t))>>32))
+				k.keys = append(k.keys, uint32(hashNumber(t)>>32))
 			case classOf(t) != isStem:
 				k.common = append(k.common, counted{token: t, count: count})
 			}
@@ -257,10 +257,10 @@ func (k *keyring) of(x *Index, c *card) []uint32 {
 	slices.SortFunc(k.common, func(a, b counted) int { return cmp.Compare(a.token, b.token) })
 	for i, a := range k.common {
 		for j, b := range k.common[:i] {
-			pair := uint64(a.token)<<32 | uint64(b.token)
+			pair := mix(a.token) ^ b.token
 			k.keys = append(k.keys, uint32(hashNumber(pair)>>32))
 			for _, third := range k.common[:j] {
-				triple := mix(pair) ^ uint64(third.token)
+				triple := mix(pair) ^ third.token
 				k.keys = append(k.keys, uint32(hashNumber(triple)>>32))
 			}
 		}

@@ -208,9 +208,9 @@ func (s *sheet) packed(i int) (used int) {
 		}
 		return 0
 	}
-	switch first := string(runs[i].text); {
-	case !packWords[first]:
-	case i+1 < len(runs) && runs[i+1].digits && runs[i+1].before != 0 && packCounts[first]:
+	switch first := runs[i].text; {
+	case !packWords[string(first)]:
+	case i+1 < len(runs) && runs[i+1].digits && runs[i+1].before != 0 && packCounts[string(first)]:
 		return set(runs[i+1].value, 2)
 	case ofWords[word(1)] && i+2 < len(runs) && runs[i+2].digits:
 		return set(runs[i+2].value, 3)

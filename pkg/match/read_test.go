@@ -1,6 +1,7 @@
 package match
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -152,4 +153,17 @@ func FuzzColumns(f *testing.F) {
 		}
 		a.Product(func(column string) string { return column })
 	})
+}
+
+// Codes that differ are told apart, however many there are: a chance meeting of two is a wrong
+// match of almost no doubt.
+func TestCodesAreToldApart(t *testing.T) {
+	seen := map[uint64]bool{}
+	const codes = 200_000
+	for n := range codes {
+		seen[token(hashText(fmt.Appendf(nil, "zr%06d", n)), isCode)] = true
+	}
+	if len(seen) != codes {
+		t.Errorf("%d of %d codes are like another", codes-len(seen), codes)
+	}
 }

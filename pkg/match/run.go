@@ -31,8 +31,8 @@ func appendRuns(to []run, text []byte) []run {
 		start := i
 		switch {
 		case c >= '0' && c <= '9':
-			value := 0.0
-			i, value = scanNumber(text, i)
+			end, value := scanNumber(text, i)
+			i = end
 			to = append(to, run{text: text[start:i], digits: true, value: value, before: before})
 		case isLetter(r):
 			for i < len(text) {

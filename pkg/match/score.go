@@ -200,7 +200,7 @@ func near(a, b []quantity) bool {
 }
 
 // sharesAny says whether two lists in order have anything in common.
-func sharesAny[T uint32 | Number](a, b []T) bool {
+func sharesAny[T uint64 | Number](a, b []T) bool {
 	for i, j := 0, 0; i < len(a) && j < len(b); {
 		switch {
 		case a[i] < b[j]:
@@ -214,7 +214,7 @@ func sharesAny[T uint32 | Number](a, b []T) bool {
 	return false
 }
 
-func has(list []uint32, token uint32) bool {
+func has(list []uint64, token uint64) bool {
 	for _, one := range list {
 		if one == token {
 			return true

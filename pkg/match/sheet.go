@@ -7,7 +7,7 @@ import (
 )
 
 // class is what a token is.
-type class uint32
+type class uint64
 
 const (
 	isWord class = iota
@@ -19,11 +19,11 @@ const (
 	classBits = 3
 )
 
-// token is a word, number, code or measure as a hash. Two that differ have one hash once in
-// 500 million times.
-func token(hash uint64, of class) uint32 { return uint32(hash>>32)<<classBits | uint32(of) }
+// token is a word, number, code or measure as a hash of 61 bits and its class. A million codes
+// against a million others have two of one hash once in two million such matches.
+func token(hash uint64, of class) uint64 { return hash<<classBits | uint64(of) }
 
-func classOf(token uint32) class { return class(token & (1<<classBits - 1)) }
+func classOf(token uint64) class { return class(token & (1<<classBits - 1)) }
 
 // hashText is FNV-1a with its bits mixed, so that all of them may be used.
 func hashText(text []byte) uint64 {
@@ -44,13 +44,13 @@ func mix(h uint64) uint64 {
 
 // card is a product as it is compared. Its lists are in order, and have nothing twice.
 type card struct {
-	tokens     []uint32
-	stems      []uint32
-	brand      []uint32 // words of its brand, which are tokens, too
+	tokens     []uint64
+	stems      []uint64
+	brand      []uint64 // words of its brand, which are tokens, too
 	quantities []quantity
 	numbers    []Number
 	pack       uint16  // how many a pack has, 0: it is not said
-	model      uint32  // token of its model, 0: it is not said
+	model      uint64  // token of its model, 0: it is not said
 	rare       []uint8 // how rare the tokens are, beside them
 	weight     uint32  // sum of rare
 }
@@ -81,7 +81,7 @@ func (s *sheet) read(p *Product) *card {
 	return c
 }
 
-func distinct[T uint32 | quantity | Number](list []T) []T {
+func distinct[T uint64 | quantity | Number](list []T) []T {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
@@ -238,7 +238,7 @@ func (s *sheet) word(text []byte) {
 	s.put(token(hashText(text), isWord))
 }
 
-func (s *sheet) put(token uint32) {
+func (s *sheet) put(token uint64) {
 	if len(s.tokens) < maxTokens {
 		s.tokens = append(s.tokens, token)
 	}

@@ -4,7 +4,7 @@ import "slices"
 
 // table counts tokens. Its places are found by their upper bits.
 type table struct {
-	tokens []uint32
+	tokens []uint64
 	counts []uint32
 	starts []uint32
 }
@@ -12,14 +12,14 @@ type table struct {
 const tableBits = 16
 
 // newTable counts the tokens of a list in order.
-func newTable(all []uint32) table {
+func newTable(all []uint64) table {
 	distinct := 0
 	for i := range all {
 		if i == 0 || all[i] != all[i-1] {
 			distinct++
 		}
 	}
-	t := table{tokens: make([]uint32, 0, distinct), counts: make([]uint32, 0, distinct),
+	t := table{tokens: make([]uint64, 0, distinct), counts: make([]uint32, 0, distinct),
 		starts: make([]uint32, 1<<tableBits+1)}
 	for i, token := range all {
 		if i == 0 || token != all[i-1] {
@@ -29,7 +29,7 @@ func newTable(all []uint32) table {
 	}
 	at := 0
 	for i := range t.starts {
-		for at < len(t.tokens) && uint64(t.tokens[at]) < uint64(i)<<(32-tableBits) {
+		for at < len(t.tokens) && t.tokens[at]>>(64-tableBits) < uint64(i) {
 			at++
 		}
 		t.starts[i] = uint32(at)
@@ -38,8 +38,8 @@ func newTable(all []uint32) table {
 }
 
 // count is how often a token was in the list.
-func (t *table) count(token uint32) uint32 {
-	bucket := token >> (32 - tableBits)
+func (t *table) count(token uint64) uint32 {
+	bucket := token >> (64 - tableBits)
 	from := t.starts[bucket]
 	place, found := slices.BinarySearch(t.tokens[from:t.starts[bucket+1]], token)
 	if !found {

@@ -77,6 +77,7 @@ func (r Resource) diff() *operation.Operation {
 			"compares both runs anew, so a long comparison is best read as jsonl.",
 		Media:  api.ExportTypes(),
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: diffTime,
+		Long: true,
 		Errors: []fault.Code{fault.JobNotFound, fault.JobNotEnded, fault.RowsGone,
 			fault.InvalidCursor},
 	}, func(ctx context.Context, from *operation.Caller,

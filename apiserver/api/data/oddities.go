@@ -52,6 +52,7 @@ func (r Resource) oddities() *operation.Operation {
 			"nearly: numbers of rows, shares of rows with a value, types, values, lengths and " +
 			"varieties. It changes nothing.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
+		Long:   true,
 		Errors: []fault.Code{fault.JobNotFound, fault.JobNotEnded, fault.RowsGone},
 	}, func(ctx context.Context, from *operation.Caller, in *odditiesRequest) (RunOddities,
 		error) {

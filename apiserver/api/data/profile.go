@@ -72,6 +72,7 @@ func (r Resource) profile() *operation.Operation {
 			"there are, and some of them. The sums are kept with each page as it is stored, so " +
 			"that long runs are answered soon.",
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: 5 * time.Minute,
+		Long:   true,
 		Errors: []fault.Code{fault.JobNotFound, fault.RowsGone},
 	}, func(ctx context.Context, from *operation.Caller, in *profileRequest) (RunProfile, error) {
 		job, err := ownership.ReadableJob(ctx, r.History, from.View, from.Customer, in.JobID,

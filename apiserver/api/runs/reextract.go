@@ -42,7 +42,8 @@ func (r Resource) reExtract() *operation.Operation {
 			"body names in its place. The scraper stays as it is. No site is asked and nothing is charged. The " +
 			"run stands in the history as any other. Its rows are seen once all of it is there, " +
 			"and a run that is stopped leaves nothing. A page whose body is not kept any more " +
-			"ends with the error body_gone. One that had failed without a body keeps its error. " +
+			"ends with the error body_gone. One that brought no rows keeps its error: it was not " +
+			"paid for. " +
 			"No language model is asked.",
 		Access: auth.Write, Agents: operation.Adds, Feature: plans.ManualRun, Rate: limits.Run,
 		Idempotency: operation.Optional, Invalid: fault.SchemaValidation,
@@ -83,6 +84,10 @@ func (r Resource) read(ctx context.Context, from *operation.Caller,
 	switch {
 	case err != nil:
 		return begin, err
+	case scraper.Spec.Type == model.File:
+		return begin, fault.Invalid(fault.TypeNotRunnable, "id", "the scraper's rows are of files")
+	case from.View.DeletedRun(job.ID) != nil:
+		return begin, fault.Invalid(fault.JobNotFound, "jobId", "the run's rows were deleted")
 	case job.Scraper != scraper.ID || job.Unlisted():
 		return begin, fault.Invalid(fault.JobNotFound, "jobId", "the scraper has no such run")
 	case !job.Closed:

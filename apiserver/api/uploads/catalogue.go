@@ -67,6 +67,10 @@ func (r Resource) putCatalogue(json places) *operation.Operation {
 		error) {
 		f := &file{Resource: r, from: from, format: in.Body.Format, content: in.Body.Content,
 			stream: in.Stream}
+		if f.format == upload.XLSX { // in the address of a file: there it is no rule of the body
+			return CatalogueFile{}, fault.Invalid(fault.BadFormat, "format",
+				"must be csv or jsonl")
+		}
 		return f.takeCatalogue(ctx)
 	})
 }

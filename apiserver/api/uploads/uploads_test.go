@@ -388,13 +388,16 @@ func TestLengthsOfUploads(t *testing.T) {
 func TestJSONUploadsAtATime(t *testing.T) {
 	r := start(t)
 	path := "/api/scraper/group/" + r.group.String() + "/file-scraper"
-	var open []net.Conn
-	for n := range 8 {
+	var open [8]net.Conn
+	var answers [8]*bufio.Reader
+	begin := func(n int) {
 		body := fmt.Sprintf(`{"name":"%d","format":"csv","content":"a\n1%s"}`, n,
 			strings.Repeat("1", prefetched))
-		_, c := r.dial(t, path, fmt.Sprintf("Content-Type: application/json\r\nContent-Length: %d",
-			len(body)), body[:len(body)-1])
-		open = append(open, c)
+		answers[n], open[n] = r.dial(t, path, fmt.Sprintf(
+			"Content-Type: application/json\r\nContent-Length: %d", len(body)), body[:len(body)-1])
+	}
+	for n := range open {
+		begin(n)
 	}
 	ninth := apitest.Scenario{As: apitest.User, Do: "POST " + path,
 		Body: `{"name":"x","format":"csv","content":"a\n1"}`}
@@ -402,6 +405,14 @@ func TestJSONUploadsAtATime(t *testing.T) {
 	for r.Call(t, ninth).Status != 429 { // not all eight have come so far
 		if time.Now().After(patience) {
 			t.Fatal("the ninth is taken")
+		}
+		for n, c := range open { // one that came beside the ninth has been refused
+			if err := c.SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := answers[n].Peek(1); err == nil {
+				begin(n)
+			}
 		}
 	}
 	r.Run(t, refused("the ninth", ninth, 429, "INGEST_CAPACITY_GLOBAL"))

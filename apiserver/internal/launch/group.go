@@ -174,7 +174,7 @@ func (g *gathering) look(s *client.Scraper, m *member) client.SkipReason {
 		Scraper: s.ID, Tiers: tiers, Charge: endpoint.Charge,
 		IgnoresRobots: recipe.Politeness.IgnoreRobots || m.engine != nil && m.engine.IgnoreRobots}
 	m.page, m.free = g.pageOf(m), !m.run.Charge.PaidOnly
-	if job := g.view.Job(s.LastJob); job != nil && job.Closed {
+	if job := g.view.Job(s.LastJob); job != nil && job.Closed && !job.File {
 		m.past = job.Charged
 	}
 	return 0

@@ -309,7 +309,22 @@ func (x *exchange) answer(ctx context.Context) (answer any, err error) {
 				limits.MaxStreams)
 		}
 	}
-	return x.op.handle(ctx, &x.from, value)
+	answer, err = x.op.handle(ctx, &x.from, value)
+	if x.op.Long && err == nil && isWhole(answer) {
+		x.ended()
+		x.ended = nil
+	}
+	return answer, err
+}
+
+// isWhole says whether an answer is there as it will be sent: nothing of it is still to be made.
+func isWhole(answer any) bool {
+	long, is := answer.(streamed)
+	if !is {
+		return true
+	}
+	_, written := long.parts()
+	return written.Write == nil
 }
 
 // checkFeature refuses a customer whose plan lacks what the operation needs. It does so before any

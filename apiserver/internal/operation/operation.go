@@ -109,6 +109,9 @@ type Declaration struct {
 	// Errors are the codes that the handler itself can answer, beside those that the declaration
 	// implies.
 	Errors []fault.Code
+	// Long says that the answer takes long to be made: until it is sent it has a place among the
+	// customer's streams. Answers that are as long as their maker makes them need not say it.
+	Long bool
 	// Sized says that a body has to say how long it is (Content-Length).
 	Sized bool
 	// Admit is asked before a body of a media type comes, and leave called when the call has its
@@ -218,5 +221,6 @@ func (op *Operation) Streams() bool { return op.response == reflect.TypeFor[Even
 // isLong says whether the answer is as long as its maker makes it: while it is sent it has a place
 // among the customer's streams.
 func (op *Operation) isLong() bool {
-	return op.Streams() || op.response == reflect.TypeFor[Download]() || op.response == fileType
+	return op.Long || op.Streams() || op.response == reflect.TypeFor[Download]() ||
+		op.response == fileType
 }

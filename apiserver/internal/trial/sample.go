@@ -85,9 +85,15 @@ func (t *Trials) sampleOf(ctx context.Context, v *client.View,
 		trial.URL, trial.Field, err = t.Launcher.Beginning(scraper)
 		return trial, err
 	}
-	job, err := t.History.Run(ctx, v, scraper.LastJob)
+	var job *client.Job
+	err := t.History.ScraperRuns(ctx, v, scraper.ID, func(j *client.Job) bool {
+		if !j.File { // which has no list
+			job = j
+		}
+		return j.File
+	})
 	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", scraper.LastJob, err)
+		return nil, fmt.Errorf("runs of scraper %s: %w", scraper.ID, err)
 	}
 	if job == nil {
 		return nil, fault.Invalid(fault.TypeNotRunnable, "sourceConfig.url",

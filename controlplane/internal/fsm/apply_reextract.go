@@ -24,6 +24,12 @@ func beginReExtract(tx *state.Tx, p command.BeginReExtractPayload) (command.Laun
 	if scraper == nil || scraper.Customer != p.Customer {
 		return none, fault.Invalid(fault.ScraperNotFound, "id", "no scraper has this id")
 	}
+	if scraper.Spec.Type == model.File {
+		return none, fault.Invalid(fault.TypeNotRunnable, "id", "the scraper's rows are of files")
+	}
+	if tx.DeletedRun(p.From) != nil { // its bodies go in the background
+		return none, fault.Invalid(fault.JobNotFound, "jobId", "the run's rows were deleted")
+	}
 	for _, job := range tx.OpenJobsOf(scraper.ID) {
 		if !job.State.Final() {
 			return none, fault.New(fault.ScraperAlreadyRunning,

@@ -90,7 +90,7 @@ func (s *Showing) alike(n *html.Node) string {
 // within finds an element in the row that it stands in, and what stands alike in the others.
 func (s *Showing) within(first string, n *html.Node) (string, error) {
 	l := list{titles: s.matches(first)}
-	items, places := s.itemsOf(l.titles)
+	items, _ := s.itemsOf(l.titles)
 	if len(items) == 0 {
 		return "", unpicked("the first field makes no rows to pick in")
 	}
@@ -102,7 +102,7 @@ func (s *Showing) within(first string, n *html.Node) (string, error) {
 		return "", unpicked("stands in none of the rows: the first field makes them")
 	}
 	if row >= maxSampled { // rows are compared with those at the beginning
-		items, places, l.titles, row = items[row:], places[row:], l.titles[row:], 0
+		items, l.titles, row = items[row:], l.titles[row:], 0
 	}
 	for _, item := range items {
 		l.items = append(l.items, s.probe.all[item].node)

@@ -110,10 +110,11 @@ func (g *Gateway) call(ctx context.Context, t *operation.Tool, c *calling) (*out
 	if err := t.Fill(args, &c.Inside); err != nil {
 		return nil, err
 	}
+	c.Key = cmp.Or(c.Key, at.Key)
 	if err := g.confirm(ctx, t, c, args); err != nil {
 		return nil, err
 	}
-	if c.Key = cmp.Or(c.Key, at.Key); c.Key == "" && t.Idempotency == operation.Required {
+	if c.Key == "" && t.Idempotency == operation.Required {
 		c.Key = g.chain.IDs.New().String()
 	}
 	inner := g.chain.Do(ctx, t.Operation, &c.Inside)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
 )
 
 // confirmWithin is how long a person may take.
@@ -56,14 +58,19 @@ func (g *Gateway) confirm(ctx context.Context, t *operation.Tool, c *calling,
 		}
 		return nil
 	}
-	state := strconv.FormatUint(sumOf(args), 36)
 	said, answered := request.Params.InputResponses[confirmation].(*mcp.ElicitResult)
+	id, of, _ := strings.Cut(request.Params.RequestState, "-")
+	asked, err := ids.Parse(id)
+	sum := strconv.FormatUint(sumOf(args), 36)
 	switch {
-	case !answered || request.Params.RequestState != state:
-		return question{&mcp.CallToolResult{RequestState: state,
+	case !answered || err != nil || of != sum:
+		return question{&mcp.CallToolResult{RequestState: g.chain.IDs.New().String() + "-" + sum,
 			InputRequests: mcp.InputRequestMap{confirmation: ask}}}
 	case said.Action != "accept":
 		return errDeclined
+	}
+	if c.Key == "" && t.Idempotency != operation.Ignored {
+		c.Key = asked.String() // a yes that comes again has come once
 	}
 	return nil
 }

@@ -88,3 +88,39 @@ func holdError(t *testing.T, a apitest.Answer, status, code int) {
 		t.Errorf("%d %s, want %d and the error %d (%v)", a.Status, a.Body, status, code, err)
 	}
 }
+
+// TestAYesCountsOnce: a client that asks a person between two calls may send the second one again.
+// The run that was agreed on is made once.
+func TestAYesCountsOnce(t *testing.T) {
+	r := start(t)
+	call := func(cap int, more string) string {
+		a := r.post(t, apitest.LLM, fmt.Sprintf(`{"jsonrpc":"2.0","id":5,"method":"tools/call",`+
+			`"params":{"name":"svc_run_scraper","arguments":{"id":%q,"maxChargeMicros":%d},"_meta":{`+
+			`"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+			`"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},`+
+			`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}%s}}`, r.scraper, cap,
+			more), "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name",
+			"svc_run_scraper")
+		return string(a.Body)
+	}
+	asks := func(answer string) string {
+		_, rest, found := strings.Cut(answer, `"requestState":"`)
+		state, _, _ := strings.Cut(rest, `"`)
+		if !found || state == "" {
+			t.Fatalf("nobody is asked: %s", answer)
+		}
+		return state
+	}
+	runs := func() int { return len(r.Client.View().OpenJobsOfCustomer("alice")) }
+	state := asks(call(1_500, ""))
+	yes := fmt.Sprintf(`,"requestState":%q,"inputResponses":{"confirm":{"action":"accept",`+
+		`"content":{}}}`, state)
+	first := call(1_500, yes)
+	if !strings.Contains(first, "PENDING") || call(1_500, yes) != first || runs() != 1 {
+		t.Errorf("%d runs of one yes: %s", runs(), first)
+	}
+	asks(call(1_600, yes))
+	if asks(call(1_500, strings.Replace(yes, state, "x-1", 1))) == state || runs() != 1 {
+		t.Error("a yes to something else counts")
+	}
+}

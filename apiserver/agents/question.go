@@ -30,7 +30,7 @@ func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
 		most, err := euros(args["maxChargeMicros"])
 		if err != nil {
 			return "", fault.Invalid(fault.InvalidRequest, "maxChargeMicros", "must be a whole "+
-				"number")
+				"number of at least 0")
 		}
 		return fmt.Sprintf("%s%s It costs up to %s EUR.", what, g.price(ctx, t, c, args), most), nil
 	}
@@ -51,9 +51,11 @@ func (g *Gateway) ask(ctx context.Context, t *operation.Tool, c *calling,
 	return what + " This cannot be undone.", nil
 }
 
-// subject is what a call is about, as the customer has named it; "" when it does not say.
+// subject is what a call is about: things as the customer has named them, and addresses; "" when it
+// does not say.
 func (g *Gateway) subject(customer string, args map[string]json.RawMessage) string {
 	view := g.client.View()
+	var about []string
 	for _, name := range []string{"scraperId", "templateScraperId", "id", "groupId"} {
 		var text string
 		_ = json.Unmarshal(args[name], &text) // or it has none
@@ -62,16 +64,25 @@ func (g *Gateway) subject(customer string, args map[string]json.RawMessage) stri
 			continue
 		}
 		if s := view.Scraper(id); s != nil && s.Customer == customer {
-			return fmt.Sprintf(" (scraper %q)", s.Spec.Name)
+			about = append(about, fmt.Sprintf("scraper %q", s.Spec.Name))
 		}
 		if group := view.Group(id); group != nil && group.Customer == customer {
-			return fmt.Sprintf(" (group %q)", group.Name)
+			about = append(about, fmt.Sprintf("group %q", group.Name))
 		}
 	}
 	if url := originOf(args); url != "" {
-		return fmt.Sprintf(" (%.*q)", maxShown, url)
+		about = append(about, fmt.Sprintf("%.*q", maxShown, url))
 	}
-	return ""
+	var urls []string
+	_ = json.Unmarshal(args["urls"], &urls) // or it has none
+	if len(urls) > 0 {
+		about = append(about, fmt.Sprintf("%d addresses, the first %.*q", len(urls), maxShown,
+			urls[0]))
+	}
+	if len(about) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(about, ", ") + ")"
 }
 
 // price is what a run will probably cost; "" when that is not known.
@@ -111,7 +122,7 @@ func euros(micros json.RawMessage) (string, error) {
 	if said := ""; json.Unmarshal(micros, &said) == nil {
 		text = said
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
+	n, err := strconv.ParseUint(text, 10, 53)
 	if err != nil {
 		return "", err
 	}

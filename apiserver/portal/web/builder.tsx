@@ -85,6 +85,7 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
   const frame = useRef<HTMLIFrameElement>(null);
   const showing = useRef<Showing | undefined>(undefined);
   const asking = useRef<AbortController | undefined>(undefined);
+  const picks = useRef(Promise.resolve()); // one begins when the one before has its answer
 
   const ask = async (next: Recipe, element?: number) => {
     asking.current?.abort();
@@ -116,7 +117,9 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
     const box = frame.current!;
     const fill = () => {
       showing.current?.end();
-      showing.current = show(box, page.nodes, (element) => void ask(recipe.value, element));
+      showing.current = show(box, page.nodes, (element) => {
+        picks.current = picks.current.then(() => ask(recipe.value, element));
+      });
       showing.current.mark(made.value?.matches ?? []);
     };
     fill();

@@ -79,7 +79,9 @@ func (s *Showing) add(n *html.Node, in int, pre bool) {
 	case html.TextNode:
 		text := n.Data
 		if !pre {
-			text = collapse(text)
+			if text = collapse(text); text == "" && isInline(n.PrevSibling) && isInline(n.NextSibling) {
+				text = " " // words on both sides of it are two
+			}
 		}
 		if text != "" && in >= 0 {
 			s.push(n, Node{In: in, Text: cutText(text, MaxShownText)})
@@ -104,6 +106,11 @@ func (s *Showing) add(n *html.Node, in int, pre bool) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		s.add(c, in, pre)
 	}
+}
+
+// isInline says whether a node is an element in a line of text.
+func isInline(n *html.Node) bool {
+	return n != nil && n.Type == html.ElementNode && inline[n.Data]
 }
 
 func (s *Showing) push(n *html.Node, node Node) int {

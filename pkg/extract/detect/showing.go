@@ -79,7 +79,8 @@ func (s *Showing) add(n *html.Node, in int, pre bool) {
 	case html.TextNode:
 		text := n.Data
 		if !pre {
-			if text = collapse(text); text == "" && isInline(n.PrevSibling) && isInline(n.NextSibling) {
+			text = collapse(text)
+			if text == "" && isInline(n.PrevSibling) && isInline(n.NextSibling) {
 				text = " " // words on both sides of it are two
 			}
 		}

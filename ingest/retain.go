@@ -102,7 +102,7 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 	}
 	var kept []*client.Job
 	err := c.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
-		if replaces(job) && view.DeletedRun(job.ID) == nil {
+		if replaces(job) && view.DeletedRun(job.ID) == nil && view.HeldRun(job.ID) == nil {
 			kept = append(kept, job)
 		}
 		return len(kept) < count
@@ -123,7 +123,8 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 }
 
 // replaces says whether a run counts as one of the newest: it is closed, and has rows, unless they
-// were deleted. One that brought none takes the place of none.
+// were deleted. One that brought none takes the place of none, and neither does one that is held
+// back.
 func replaces(job *client.Job) bool {
 	return job.Closed && job.State != model.Failed && job.Items > 0
 }

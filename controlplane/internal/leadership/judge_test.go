@@ -1,0 +1,25 @@
+package leadership
+
+import (
+	"strings"
+	"testing"
+
+	"shoal.dev/shoal/pkg/profile"
+)
+
+// Why a run is held back is told in words of a bounded length, whatever its fields are called.
+func TestOdditiesInWords(t *testing.T) {
+	if got := inWords(nil); got != "" {
+		t.Errorf("nothing is odd, in words: %q", got)
+	}
+	odd := []profile.Oddity{{Aspect: profile.RowCount, Text: "2 rows"}}
+	for range toldOddities {
+		odd = append(odd, profile.Oddity{Aspect: profile.Values, Text: "high",
+			Field: "a\n" + strings.Repeat("ö", 60) + "\xff"})
+	}
+	got := inWords(odd)
+	if !strings.HasPrefix(got, "2 rows; aö") || !strings.HasSuffix(got, "ö: high; and 1 more") ||
+		strings.ContainsAny(got, "\n\xff") || strings.Count(got, "ö") != 39*(toldOddities-1) {
+		t.Errorf("in words: %q", got)
+	}
+}

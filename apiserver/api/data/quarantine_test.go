@@ -2,6 +2,8 @@ package data_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +47,9 @@ func TestQuarantine(t *testing.T) {
 			"/api/scraper/data?isLastRun=true&scraperId=": "items"} {
 			a := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
 				Do: "GET " + path + r.shop.String()})
-			if got := numbers(a, member); got != want {
+			got := strings.Split(numbers(a, member), "")
+			slices.Sort(got) // each route has an order of its own
+			if got := strings.Join(got, ""); got != want {
 				t.Errorf("%s: rows %s, want %s", path, got, want)
 			}
 		}

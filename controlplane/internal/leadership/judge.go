@@ -23,9 +23,18 @@ const (
 	toldOddities = 5
 )
 
+// judging is how runs are judged once they are sealed.
+type judging struct {
+	view  func() *state.View
+	store interface {
+		EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
+		PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
+	}
+}
+
 // judge says why a run that is sealed is to be held back; "": it is not. It is compared with the
 // runs of its scraper before it that were complete and are not held back themselves.
-func (l *Leadership) judge(ctx context.Context, job *state.Job) (string, error) {
+func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 	view := l.view()
 	group := view.Group(job.Group)
 	if group == nil || !group.Quarantine || job.State.Final() || job.Trial() {
@@ -36,7 +45,7 @@ func (l *Leadership) judge(ctx context.Context, job *state.Job) (string, error) 
 		return "", err
 	}
 	jobs, seen := []*state.Job{}, 0
-	history := client.NewHistory(pastRuns{store: l.config.Store})
+	history := client.NewHistory(pastRuns{of: l})
 	err = history.ScraperRuns(ctx, view, job.Scraper, func(j *state.Job) bool {
 		if !client.Newer(job, j) {
 			return true
@@ -69,19 +78,19 @@ func (l *Leadership) judge(ctx context.Context, job *state.Job) (string, error) 
 // pastRuns are the runs that have left the state. Nothing else is asked of them.
 type pastRuns struct {
 	client.Past
-	store Store
+	of judging
 }
 
 // PastRuns is client.Past.
 func (p pastRuns) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
-	return p.store.PastRuns(ctx, q)
+	return p.of.store.PastRuns(ctx, q)
 }
 
 // sumsOf are the sums of a run's pages; nil: some of them have none, because an older program
 // stored them, or the records have expired.
-func (l *Leadership) sumsOf(ctx context.Context, job ids.ID) (*profile.Sums, error) {
+func (l judging) sumsOf(ctx context.Context, job ids.ID) (*profile.Sums, error) {
 	sums, whole := &profile.Sums{}, true
-	err := l.config.Store.EachRecord(ctx, job, func(r rowstore.Record) error {
+	err := l.store.EachRecord(ctx, job, func(r rowstore.Record) error {
 		if !whole || r.Outcome != model.Delivered || r.Items == 0 {
 			return nil
 		}

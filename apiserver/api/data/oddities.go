@@ -102,7 +102,8 @@ func (r Resource) runsBefore(ctx context.Context, from *operation.Caller,
 		}
 		seen++
 		if j.Closed && j.State == model.Completed && from.View.DeletedRun(j.ID) == nil &&
-			from.View.HeldRun(j.ID) == nil && ownership.Reads(from.View, from.Customer, j.Customer, j.Group) {
+			from.View.HeldRun(j.ID) == nil &&
+			ownership.Reads(from.View, from.Customer, j.Customer, j.Group) {
 			jobs = append(jobs, j)
 		}
 		return seen < runsBack

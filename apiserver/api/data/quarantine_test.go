@@ -2,6 +2,7 @@ package data_test
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -76,7 +77,14 @@ func TestQuarantine(t *testing.T) {
 	history := apitest.Scenario{Name: "its record says why", As: apitest.User,
 		Do: "GET /api/scraper/load-history?size=1", Status: 200,
 		Has: map[string]any{"content.0.quarantineReason": "few rows"}}
+	other := r.delivered(t, r.other, `{"title":"x"}`)
+	r.Client.CloseRun(t, other)
+	merge := "PUT /api/scraper/data/group/" + r.group.String() + "/merge?scraperJobStatusIds=" +
+		job.String() + "&scraperJobStatusIds=" + other.String()
 	r.share(t)
+	r.Run(t, apitest.Scenario{Name: "no merge takes it", As: apitest.User, Do: merge,
+		Header: map[string]string{"Idempotency-Key": "m"}, Status: 422, Code: "nothing_merged"})
+	history.Do += "&filters=" + url.QueryEscape(`{"scraperId":"`+r.shop.String()+`"}`)
 	r.Run(t, history,
 		apitest.Scenario{Name: "who may only read it cannot release it", As: apitest.Other,
 			Do: release, Status: 400, Code: "job_not_found"})

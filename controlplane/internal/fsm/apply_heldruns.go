@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"strings"
+
 	"shoal.dev/shoal/controlplane/internal/command"
 	"shoal.dev/shoal/controlplane/internal/state"
 	"shoal.dev/shoal/pkg/model"
@@ -20,7 +22,7 @@ func hold(tx *state.Tx, job *state.Job, why string) bool {
 		tx.RemoveHeldRun(held[0])
 	}
 	tx.PutHeldRun(&state.HeldRun{Job: job.ID, Customer: job.Customer, Scraper: job.Scraper,
-		Why: why[:min(len(why), command.MaxWhy)], At: tx.Now})
+		Why: strings.ToValidUTF8(why[:min(len(why), command.MaxWhy)], ""), At: tx.Now})
 	return true
 }
 

@@ -68,7 +68,7 @@ func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if sums != nil {
+		if sums != nil && sums.Rows == j.Items { // all of its records are there yet
 			before = append(before, sums)
 		}
 	}
@@ -86,8 +86,8 @@ func (p pastRuns) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstor
 	return p.of.store.PastRuns(ctx, q)
 }
 
-// sumsOf are the sums of a run's pages; nil: some of them have none, because an older program
-// stored them, or the records have expired.
+// sumsOf are the sums of the pages whose records are there; nil: some of them have none, because an
+// older program stored them.
 func (l judging) sumsOf(ctx context.Context, job ids.ID) (*profile.Sums, error) {
 	sums, whole := &profile.Sums{}, true
 	err := l.store.EachRecord(ctx, job, func(r rowstore.Record) error {

@@ -97,6 +97,11 @@ func TestRunsAreJudged(t *testing.T) {
 	store[cents] = nil // stored by an older program
 	judged(cents, "")
 	c.CloseRun(t, cents)
+	gone := run(100, "10") // its records have expired: nothing is compared with no rows
+	c.CloseRun(t, gone)
+	delete(store, gone)
+	cut := run(9, "10")
+	c.HoldRun(t, cut, judged(cut, "9 rows, where the last runs had 100 to 100"))
 	sound := run(110, "11")
 	judged(sound, "")
 	c.CloseRun(t, sound)

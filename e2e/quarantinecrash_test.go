@@ -76,13 +76,13 @@ func newQuarantined(t *testing.T) (*crashCase, suite.Launched) {
 	urls := slices.Collect(web.URLs(soundPages))
 	run := suite.ProductOrder(c.Client, urls).Launch(t)
 	suite.Must(c.Report(suite.Within(t, suite.Patience), run))(t)
-	var scraper struct{ GroupID string }
+	var scraper struct{ GroupRef string }
 	if err := c.Call(t.Context(), "GET", "/api/scraper/"+run.ScraperID, nil, nil,
 		&scraper); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Again(suite.NewKey()).Call(t.Context(), "PUT", "/api/scraper/group", nil,
-		map[string]any{"id": scraper.GroupID, "quarantine": true}, nil); err != nil {
+		map[string]any{"id": scraper.GroupRef, "quarantine": true}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for range soundRuns - 1 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/client/clienttest"
@@ -122,7 +123,8 @@ func TestOdditiesInWords(t *testing.T) {
 	}
 	got := inWords(odd)
 	if !strings.HasPrefix(got, "2 rows; aö") || !strings.HasSuffix(got, "ö: high; and 1 more") ||
-		strings.ContainsAny(got, "\n\xff") || strings.Count(got, "ö") != 39*(toldOddities-1) {
+		strings.Contains(got, "\n") || !utf8.ValidString(got) ||
+		strings.Count(got, "ö") != 39*(toldOddities-1) {
 		t.Errorf("in words: %q", got)
 	}
 }

@@ -39,8 +39,8 @@ func Retained(v *View, s *Scraper) int {
 }
 
 // Shown is the scope of what may be seen of a group, or of one scraper in it if that is not zero.
-// Left out is what expired, what a restore undid, what is being removed, uploads that are not
-// whole, and of a group with quarantine the runs that are not closed (decision 45).
+// Left out is what expired, what a restore undid, what is being removed, and uploads that are not
+// whole. Left out of a group with quarantine are its runs that are not closed, too (decision 45).
 func Shown(v *View, group, scraper ids.ID) rowstore.Scope {
 	if deleted := v.DeletedGroup(group); deleted != nil && deleted.Rows {
 		return rowstore.Scope{Group: group, Scraper: scraper, Since: math.MaxInt64} // no run's

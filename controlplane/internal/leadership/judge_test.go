@@ -37,8 +37,8 @@ func (records) PastRuns(context.Context, rowstore.PastQuery) ([]rowstore.PastRun
 	return nil, nil
 }
 
-// A run is judged by the complete runs of its scraper before it that are not held back, where its
-// group wants that and all pages have sums.
+// A run is judged where its group wants that and all its pages have sums. It is compared with the
+// complete runs of its scraper before it that are not held back.
 func TestRunsAreJudged(t *testing.T) {
 	now := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	c, source, store := clienttest.New(t, now), ids.Random{Now: now.Now}, records{}

@@ -110,3 +110,19 @@ func TestHeldRunsAreBounded(t *testing.T) {
 		t.Errorf("%d are held", len(held))
 	}
 }
+
+// A held run whose rows are deleted is held no more, and a late repeat of its end holds none back.
+func TestDeletedRunIsNotHeld(t *testing.T) {
+	b := newBench(t)
+	scraper := b.quarantined("Shop")
+	job := b.run(scraper, 1, model.Delivered)
+	b.must(command.CloseRunPayload{Job: job, Odd: "few rows"})
+	d := deletionOf(job, *b.view().Scraper(scraper))
+	b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"})
+	b.must(command.DeleteRunPayload{Deletion: d, Token: "t"})
+	b.must(command.CloseRunPayload{Job: job, Odd: "few rows"})
+	b.must(command.ReleaseRunPayload{Customer: "a", Job: job})
+	if held := b.view().HeldRunsOf("a"); len(held) > 0 || b.view().DeletedRun(job) == nil {
+		t.Errorf("held after its deletion: %+v", held)
+	}
+}

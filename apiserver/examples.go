@@ -300,6 +300,7 @@ func runExamples() operation.Examples {
 		"ReExtractInput.type":             `"SINGLE_PRODUCT"`,
 		"Row": `{"title": "A book", "price": 12.5, "_sourceUrl": "https://shop.example/books",
 			"_scrapedAt": "2026-01-02T03:04:05.678Z"}`,
+		"Job.quarantineReason":     `null`,
 		"FieldProfile.exampleUrl":  `"https://shop.example/books"`,
 		"FieldProfile.examples":    `[12.5, 9]`,
 		"FieldProfile.name":        `"price"`,

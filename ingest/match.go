@@ -104,7 +104,7 @@ func (i *importing) runsOf(ctx context.Context, view *client.View, group ids.ID)
 	for _, scraper := range scrapers {
 		err := i.History.ScraperRuns(ctx, view, scraper, func(job *client.Job) bool {
 			if job.State != model.Completed || job.Trial() || job.Finished >= i.job.Started ||
-				view.DeletedRun(job.ID) != nil {
+				view.DeletedRun(job.ID) != nil || view.HeldRun(job.ID) != nil {
 				return true
 			}
 			runs = append(runs, job)

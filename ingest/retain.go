@@ -102,7 +102,8 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 	}
 	var kept []*client.Job
 	err := c.History.ScraperRuns(ctx, view, scraper.ID, func(job *client.Job) bool {
-		if replaces(job, scraper) && view.DeletedRun(job.ID) == nil {
+		if replaces(job, scraper) && view.DeletedRun(job.ID) == nil &&
+			view.HeldRun(job.ID) == nil {
 			kept = append(kept, job)
 		}
 		return len(kept) < count
@@ -123,8 +124,8 @@ func (c *RetentionConfig) retain(ctx context.Context, view *client.View,
 }
 
 // replaces says whether a run counts as one of the newest: it is closed, and has rows, unless they
-// were deleted. One that brought none takes the place of none. Nor does one of kept bodies: its
-// pages are those of a run that was paid for.
+// were deleted. One that brought none takes the place of none. Nor does one that is held
+// back, or one of kept bodies: its pages are those of a run that was paid for.
 func replaces(job *client.Job, scraper *client.Scraper) bool {
 	return job.Closed && job.State != model.Failed && job.Items > 0 &&
 		(!job.File || scraper.Spec.Type == model.File)

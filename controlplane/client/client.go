@@ -52,6 +52,7 @@ type (
 	Undone       = state.Undone
 	Removal      = state.Removal
 	DeletedRun   = state.DeletedRun
+	HeldRun      = state.HeldRun
 	DeletedGroup = state.DeletedGroup
 	Changes      = state.Changes
 	// Following is one follower of a customer, Taken what it has taken, Touch a thing that was
@@ -102,6 +103,8 @@ type (
 	DeleteRun       = command.DeleteRunPayload
 	NoteRowsRemoved = command.NoteRowsRemovedPayload
 	TargetRun       = command.DeletedRun
+	// ReleaseRun ends that a run is held back.
+	ReleaseRun = command.ReleaseRunPayload
 	// DeleteGroup deletes a group; DeleteMembers and ForgetGroup end that.
 	DeleteGroup   = command.DeleteGroupPayload
 	DeleteMembers = command.DeleteMembersPayload

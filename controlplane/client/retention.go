@@ -40,12 +40,36 @@ func Retained(v *View, s *Scraper) int {
 
 // Shown is the scope of what may be seen of a group, or of one scraper in it if that is not zero.
 // Left out is what expired, what a restore undid, what is being removed, and uploads that are not
-// whole.
+// whole. Left out of a group with quarantine are its runs that are not closed, too (decision 45).
 func Shown(v *View, group, scraper ids.ID) rowstore.Scope {
 	if deleted := v.DeletedGroup(group); deleted != nil && deleted.Rows {
 		return rowstore.Scope{Group: group, Scraper: scraper, Since: math.MaxInt64} // no run's
 	}
 	return rowstore.Scope{Group: group, Scraper: scraper,
-		Without: slices.Concat(v.UndoneIn(group), v.DeletedIn(group), v.HiddenIn(group)),
-		Gone:    v.RemovedIn(group), Since: RowsSince(v)}
+		Without: slices.Concat(v.UndoneIn(group), v.DeletedIn(group), v.HiddenIn(group),
+			unjudgedIn(v, group)),
+		Gone: v.RemovedIn(group), Since: RowsSince(v)}
+}
+
+// unjudgedIn are the runs in a group with quarantine that are not closed.
+func unjudgedIn(v *View, group ids.ID) (jobs []ids.ID) {
+	g := v.Group(group)
+	if g == nil || !g.Quarantine {
+		return nil
+	}
+	for _, job := range v.OpenJobsOfCustomer(g.Customer) {
+		if job.Group == group {
+			jobs = append(jobs, job.ID)
+		}
+	}
+	return jobs
+}
+
+// Counts says whether a run counts as its scraper's last one, if no newer one does (decision 45).
+func Counts(v *View, job *Job) bool {
+	if group := v.Group(job.Group); group != nil && group.Quarantine &&
+		(!job.Closed || job.State != model.Completed) {
+		return false
+	}
+	return job.Shows() && v.DeletedRun(job.ID) == nil && v.HeldRun(job.ID) == nil
 }

@@ -238,7 +238,7 @@ func (e *exporter) runs(ctx context.Context) error {
 		}
 		for _, job := range part {
 			e.meet(job.Group)
-			if err := e.line("run", jobs.NewJob(job, e.customer)); err != nil {
+			if err := e.line("run", jobs.NewJob(e.view, job, e.customer)); err != nil {
 				return err
 			}
 			if err := e.links(ctx, job); err != nil {

@@ -117,7 +117,7 @@ func latestRuns(ctx context.Context, h *client.History, v *client.View, group, s
 func latestRun(ctx context.Context, h *client.History, v *client.View, s *client.Scraper,
 	asOf newest) (latest *client.Job, err error) {
 	find := func(j *client.Job) bool {
-		if asOf.has(j.Queued, j.ID) && j.Shows() && v.DeletedRun(j.ID) == nil {
+		if asOf.has(j.Queued, j.ID) && client.Counts(v, j) {
 			latest = j
 		}
 		return latest == nil
@@ -127,7 +127,9 @@ func latestRun(ctx context.Context, h *client.History, v *client.View, s *client
 	if past == nil || latest != nil && latest.Queued > past.Queued {
 		return latest, nil
 	}
-	if asOf.has(past.Queued, past.ID) {
+	group := v.Group(past.Group)
+	strict := group != nil && group.Quarantine || v.HeldRun(past.ID) != nil
+	if asOf.has(past.Queued, past.ID) && !strict {
 		return past, nil
 	}
 	latest = nil

@@ -109,11 +109,13 @@ func (r Resource) latest(ctx context.Context, view *client.View, base *client.Gr
 	return taken, nil
 }
 
-// latestCompleted is a scraper's newest run that is COMPLETED and has its rows, zero: none.
+// latestCompleted is a scraper's newest run that is COMPLETED, has its rows and is not held
+// back, zero: none.
 func (r Resource) latestCompleted(ctx context.Context, view *client.View, scraper ids.ID) (
 	newest ids.ID, err error) {
 	err = r.History.ScraperRuns(ctx, view, scraper, func(job *client.Job) bool {
-		if job.State == model.Completed && view.DeletedRun(job.ID) == nil {
+		if job.State == model.Completed && view.DeletedRun(job.ID) == nil &&
+			view.HeldRun(job.ID) == nil {
 			newest = job.ID
 		}
 		return newest.IsZero()

@@ -103,6 +103,7 @@ func (r Resource) runsBefore(ctx context.Context, from *operation.Caller,
 		}
 		seen++
 		if j.Closed && j.State == model.Completed && from.View.DeletedRun(j.ID) == nil &&
+			from.View.HeldRun(j.ID) == nil &&
 			ownership.Reads(from.View, from.Customer, j.Customer, j.Group) {
 			jobs = append(jobs, j)
 		}

@@ -48,6 +48,7 @@ type Group struct {
 	NextStart           api.Time `json:"nextStart" stamped:"true" doc:"Null while the group does not start by itself"`
 	ShouldMatchProducts bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
 	RetentionCount      *int     `json:"retentionCount" min:"1" doc:"Newest runs of each scraper whose rows are kept; null: as the scrapers say"`
+	Quarantine          bool     `json:"quarantine" doc:"Runs count from COMPLETED on, and those that are unlike the runs before them once they are released"`
 	CustomerRef         string   `json:"customerRef" stamped:"true" doc:"The owner's customerUniqueRef"`
 	ScraperCount        int      `json:"scraperCount" stamped:"true"`
 	EnrichedOf          *ids.ID  `json:"enrichedOf" stamped:"true" doc:"The group whose merged runs its rows are made of; null: none"`
@@ -60,6 +61,7 @@ type Group struct {
 func NewGroup(v *client.View, g *client.Group) Group {
 	answer := Group{ID: g.ID, Name: g.Name, DataTable: g.DataTable, StartType: g.StartType,
 		ShouldMatchProducts: g.ShouldMatchProducts, CustomerRef: g.Customer,
+		Quarantine:       g.Quarantine,
 		ScheduleTimezone: g.Zone, NextStart: api.NextGroupStart(v, g), ScraperCount: g.Scrapers,
 		CreatedAt: api.Time(g.CreatedAt), UpdatedAt: api.Time(g.UpdatedAt)}
 	if count := g.Retention; count > 0 {

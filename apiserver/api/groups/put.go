@@ -31,6 +31,7 @@ type GroupInput struct {
 	NextStart           api.Time  `json:"nextStart" stamped:"true"`
 	ShouldMatchProducts *bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
 	RetentionCount      Retention `json:"retentionCount" doc:"Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say"`
+	Quarantine          *bool     `json:"quarantine" doc:"Runs count, and are read with the group's, from COMPLETED on; one that is unlike the runs before it counts once it is released"`
 	CustomerRef         string    `json:"customerRef" stamped:"true"`
 	ScraperCount        int       `json:"scraperCount" stamped:"true"`
 	EnrichedOf          *ids.ID   `json:"enrichedOf" stamped:"true"`
@@ -152,6 +153,7 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 		put.Filled = b.Name == nil || b.DataTable == nil || b.StartType == nil ||
 			b.ShouldMatchProducts == nil || !b.RetentionCount.named || b.ScheduleTimezone == nil
 		put.Retention, put.Zone = known.Retention, known.Zone
+		put.Quarantine, put.Filled = known.Quarantine, put.Filled || b.Quarantine == nil
 	}
 	if b.RetentionCount.named {
 		put.Retention = b.RetentionCount.count
@@ -160,6 +162,7 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 	setNamed(&put.DataTable, b.DataTable)
 	setNamed(&put.StartType, b.StartType)
 	setNamed(&put.Zone, b.ScheduleTimezone)
+	setNamed(&put.Quarantine, b.Quarantine)
 	setNamed(&put.ShouldMatchProducts, b.ShouldMatchProducts)
 	return put, nil
 }

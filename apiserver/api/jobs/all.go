@@ -61,7 +61,7 @@ func (r Resource) all() *operation.Operation {
 		}
 		page.HasMore = len(found) > in.Limit
 		for _, j := range found[:min(in.Limit, len(found))] {
-			page.Items = append(page.Items, NewJob(j, from.Customer))
+			page.Items = append(page.Items, NewJob(from.View, j, from.Customer))
 		}
 		if page.HasMore {
 			last := found[in.Limit-1]
@@ -106,7 +106,7 @@ func (r Resource) behind(from *operation.Caller, of client.RunsOf,
 			return nil, fmt.Errorf("history: %w", err)
 		}
 		for _, j := range found {
-			part = append(part, NewJob(j, customer))
+			part = append(part, NewJob(view, j, customer))
 			place = &rowstore.PastPlace{Value: j.Queued, ID: j.ID}
 		}
 		return part, nil

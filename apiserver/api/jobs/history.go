@@ -71,7 +71,7 @@ func (r Resource) history() *operation.Operation {
 		}
 		content := []Job{}
 		for _, j := range found {
-			content = append(content, NewJob(j, from.Customer))
+			content = append(content, NewJob(from.View, j, from.Customer))
 		}
 		return api.NewPage(content, total, in.Page, in.Size), nil
 	})

@@ -16,7 +16,7 @@ const group = "Scraper jobs"
 
 // Resource is the operations on runs that were launched, and what they use.
 type Resource struct {
-	Client  client.Reader
+	Client  client.Client
 	Store   rowstore.Reads
 	History *client.History
 	Clock   clock.Clock
@@ -30,6 +30,7 @@ func (r Resource) Operations() []*operation.Operation {
 		r.errors(),
 		r.stream(),
 		r.streamOfScraper(),
+		r.release(),
 	}
 }
 
@@ -55,11 +56,12 @@ type Job struct {
 	MaxChargeMicros    *int64            `json:"maxChargeMicros" doc:"The cap it was launched with, in micros, millionths of a euro; null for those with whom the group is shared"`
 	ChargedMicros      *int64            `json:"chargedMicros" doc:"Charged so far, in micros, millionths of a euro; null for those with whom the group is shared"`
 	IgnoresRobots      bool              `json:"ignoresRobots" doc:"robots.txt was switched off for it"`
+	QuarantineReason   *string           `json:"quarantineReason" doc:"Why the run is held back, in words: it counts as no last run until it is released. Null: it is not held back."`
 }
 
 // NewJob is a run's record, for its owner or a customer who may read it. What it costs is its
 // owner's alone.
-func NewJob(j *client.Job, reader string) Job {
+func NewJob(v *client.View, j *client.Job, reader string) Job {
 	record := Job{ID: j.ID, ScraperID: j.Scraper, GroupID: j.Group, State: j.State,
 		Queued:  api.Time(j.Queued),
 		Started: api.Time(j.Started), Finished: api.Time(j.Finished), SuccessLinks: j.Success,
@@ -71,6 +73,9 @@ func NewJob(j *client.Job, reader string) Job {
 		IgnoresRobots: j.IgnoresRobots}
 	if j.Customer == reader {
 		record.MaxChargeMicros = j.MaxCharge
+	}
+	if held := v.HeldRun(j.ID); held != nil {
+		record.QuarantineReason = &held.Why
 	}
 	return record
 }

@@ -26,6 +26,8 @@ func Title(n *client.Notice) string {
 		return fmt.Sprintf("The match into %q failed", n.Name)
 	case model.RunStoppedBalance:
 		return fmt.Sprintf("The run of %q stopped: the balance was used up", n.Name)
+	case model.RunAnomaly:
+		return fmt.Sprintf("The run of %q is held back", n.Name)
 	case model.WalletLowBalance:
 		return "The balance of your wallet is low"
 	case model.TopUpApplied:
@@ -70,6 +72,9 @@ func Text(n *client.Notice) string {
 		}
 		return fmt.Sprintf("It read %s and made %s; %s failed. It cost %s.", many(n.Pages, "page"),
 			many(n.Items, "row"), many(uint64(n.Errors), "link"), Euros(n.Micros))
+	case model.RunAnomaly:
+		return fmt.Sprintf("It is unlike the runs before it%s. Release it to have it count.",
+			because(n.Message))
 	case model.WalletLowBalance:
 		return fmt.Sprintf("It is %s, below your threshold. Runs stop when it is used up.",
 			Euros(n.Micros))

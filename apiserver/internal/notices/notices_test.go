@@ -38,9 +38,9 @@ func TestRefusals(t *testing.T) {
 // TestWhatIsToldHasWords: events that have a cause have a title and a text.
 func TestWhatIsToldHasWords(t *testing.T) {
 	for _, event := range []model.Event{model.RunFailed, model.RunCompleted,
-		model.RunStoppedBalance, model.WalletLowBalance, model.TopUpApplied, model.TopUpFailed,
-		model.APIKeyCreated, model.StartRefused, model.WebhookDisabled, model.QuotaNearLimit,
-		model.WebhookTest, model.MoreNotices} {
+		model.RunStoppedBalance, model.RunAnomaly, model.WalletLowBalance, model.TopUpApplied,
+		model.TopUpFailed, model.APIKeyCreated, model.StartRefused, model.WebhookDisabled,
+		model.QuotaNearLimit, model.WebhookTest, model.MoreNotices} {
 		n := &client.Notice{Event: event, Name: "Shop"}
 		if title := notices.Title(n); strings.Contains(title, "_") || notices.Text(n) == "" {
 			t.Errorf("%s: %q, %q", event, title, notices.Text(n))

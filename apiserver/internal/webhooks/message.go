@@ -87,7 +87,7 @@ func newMessage(n *client.Notice) ([]byte, error) {
 		Timestamp: time.UnixMilli(n.At).UTC().Format("2006-01-02T15:04:05.000Z"),
 		Data:      data{ID: n.ID, Title: notices.Title(n), Text: notices.Text(n)}}
 	switch n.Event {
-	case model.RunFailed, model.RunCompleted, model.RunStoppedBalance:
+	case model.RunFailed, model.RunCompleted, model.RunStoppedBalance, model.RunAnomaly:
 		told.Data.Run = &run{JobID: n.Subject, ScraperID: n.Scraper, ScraperName: n.Name,
 			ErrorMessage: n.Message, Pages: n.Pages, Rows: n.Items, ErrorLinks: n.Errors,
 			ChargedMicros: n.Micros}

@@ -209,6 +209,7 @@ export interface Group {
   matchedOf: string | null;
   name: string;
   nextStart: string | null;
+  quarantine: boolean;
   retentionCount: number | null;
   scheduleTimezone: string;
   scraperCount: number;
@@ -238,6 +239,7 @@ export interface GroupInput {
   matchedOf?: string | null;
   name?: string | null;
   nextStart?: string | null;
+  quarantine?: boolean | null;
   retentionCount?: number | null;
   scheduleTimezone?: string | null;
   scraperCount?: number | null;
@@ -288,6 +290,7 @@ export interface Job {
   itemsQuantity: number;
   launchedByCustomer: boolean;
   maxChargeMicros: number | null;
+  quarantineReason: string | null;
   queued: string | null;
   scraperId: string;
   started: string | null;

@@ -193,6 +193,12 @@ func (c *Client) CloseRun(t testing.TB, job ids.ID) {
 	c.Must(t, command.CloseRunPayload{Job: job})
 }
 
+// HoldRun closes a run as CloseRun does, and has it held back if its group wants that.
+func (c *Client) HoldRun(t testing.TB, job ids.ID, why string) {
+	t.Helper()
+	c.Must(t, command.CloseRunPayload{Job: job, Odd: why})
+}
+
 // Archive moves everything that is sealed to an archive, but for the newest so many runs and
 // entries of each customer.
 func (c *Client) Archive(t testing.TB, to rowstore.Archive, keep int) {

@@ -105,6 +105,8 @@ type PutGroupPayload struct {
 	Cap *PlanCap `cbor:"11,keyasint,omitempty" since:"2"`
 	// Zone is the time zone of its starts, "": UTC.
 	Zone string `cbor:"12,keyasint,omitempty" since:"2"`
+	// Quarantine has its runs count from COMPLETED on, and odd ones not until they are released.
+	Quarantine bool `cbor:"13,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.
@@ -114,9 +116,9 @@ func (PutGroupPayload) Declaration() Declaration {
 
 func (PutGroupPayload) yields(state.Group) {}
 
-// Needs implements Needing: a group with a retention or a time zone does.
+// Needs implements Needing: a group with a retention, a time zone or quarantine does.
 func (p PutGroupPayload) Needs() uint32 {
-	if p.Retention != 0 || p.Zone != "" {
+	if p.Retention != 0 || p.Zone != "" || p.Quarantine {
 		return max(RetentionSince, LaunchesSince)
 	}
 	return 1

@@ -227,6 +227,8 @@ func (RedispatchPayload) yields(Window) {}
 // nothing is out. Its sets are dropped. Otherwise it changes nothing.
 type CloseRunPayload struct {
 	Job ids.ID `cbor:"1,keyasint"`
+	// Odd says why the run is held back if it is complete and its group wants that; "": it is not.
+	Odd string `cbor:"2,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.

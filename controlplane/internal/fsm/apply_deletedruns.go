@@ -61,6 +61,9 @@ func deleteRun(tx *state.Tx, p command.DeleteRunPayload) (command.None, error) {
 			Queued: run.NextQueued}, known.Group)
 		tx.PutScraper(&scraper)
 	}
+	if held := tx.HeldRun(p.Deletion.Target); held != nil {
+		tx.RemoveHeldRun(held)
+	}
 	tx.PutDeletedRun(&state.DeletedRun{Job: p.Deletion.Target, Customer: p.Deletion.Customer,
 		Group: run.Group, At: tx.Now})
 	return command.None{}, nil

@@ -186,6 +186,9 @@ func eraseSome(tx *state.Tx, ref string) {
 	for _, item := range firstOf(tx.WorkFor(ref), &room) {
 		tx.RemoveWork(item)
 	}
+	for _, run := range firstOf(tx.HeldRunsOf(ref), &room) {
+		tx.RemoveHeldRun(run)
+	}
 	for _, run := range firstOf(tx.DeletedRunsOf(ref), &room) {
 		tx.RemoveDeletedRun(run)
 	}

@@ -229,7 +229,10 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (command.None, error) {
 		}
 	}
 	tx.PutJob(&closed)
-	if closed.State != model.Stopped {
+	switch {
+	case hold(tx, &closed, p.Odd):
+		notifyHeld(tx, &closed)
+	case closed.State != model.Stopped:
 		notifyRun(tx, &closed)
 	}
 	tx.DropRun(p.Job)

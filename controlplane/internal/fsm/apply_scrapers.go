@@ -39,7 +39,7 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 	}
 	group.Name, group.DataTable, group.StartType = p.Name, p.DataTable, p.StartType
 	group.ShouldMatchProducts, group.UpdatedAt = p.ShouldMatchProducts, tx.Now
-	group.Retention, group.Zone = p.Retention, p.Zone
+	group.Retention, group.Zone, group.Quarantine = p.Retention, p.Zone, p.Quarantine
 	tx.PutGroup(&group)
 	renameSiblings(tx, &group)
 	arrangeGroup(tx, &group)

@@ -139,6 +139,7 @@ func (b *bench) settle() (job ids.ID, marks [][]byte) {
 		tx.PutUndone(&state.Undone{Job: b.ids.New(), Customer: leaver})
 		tx.PutRevoked(&state.Revoked{Key: key})
 		tx.PutRemoval(&state.Removal{Group: b.ids.New(), Scraper: b.ids.New(), Customer: leaver})
+		tx.PutHeldRun(&state.HeldRun{Job: b.ids.New(), Customer: leaver})
 		tx.PutDeletedRun(&state.DeletedRun{Job: b.ids.New(), Customer: leaver})
 		tx.PutDeletedGroup(&state.DeletedGroup{Group: b.ids.New(), Customer: leaver, Rows: true})
 		return nil

@@ -221,6 +221,7 @@ func registerAll(m *FSM) {
 	register(m, fixKey)
 	register(m, beginCatalogue)
 	register(m, endCatalogue)
+	register(m, releaseRun)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

@@ -28,6 +28,8 @@ type Group struct {
 	Made Made   `cbor:"13,keyasint,omitempty" since:"2"`
 	// Setup is since when the group has a matching setup, in Unix milliseconds; 0: it has none.
 	Setup int64 `cbor:"14,keyasint,omitempty" since:"2"`
+	// Quarantine has its runs count from COMPLETED on, and odd ones not until they are released.
+	Quarantine bool `cbor:"15,keyasint,omitempty" since:"2"`
 }
 
 var groupsTable = define(1, "groups",

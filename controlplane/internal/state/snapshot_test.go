@@ -201,6 +201,9 @@ func TestEmptyTablesOfLaterStandInNoSnapshot(t *testing.T) {
 		for _, reversal := range reversalsTable.all(&tx.View, "id_prefix") {
 			tx.RemoveReversal(reversal)
 		}
+		for _, held := range heldRunsTable.all(&tx.View, "id_prefix") {
+			tx.RemoveHeldRun(held)
+		}
 		for _, deleted := range deletedRunsTable.all(&tx.View, "id_prefix") {
 			tx.RemoveDeletedRun(deleted)
 		}

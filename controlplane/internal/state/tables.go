@@ -41,6 +41,7 @@ func tables() []*kind {
 		&passkeysTable.kind,
 		&sitesTable.kind,
 		&cataloguesTable.kind,
+		&heldRunsTable.kind,
 	}
 }
 

@@ -43,7 +43,8 @@ func (g *Group) telling() telling {
 		StartType string `json:"startType"`
 		Match     bool   `json:"shouldMatchProducts"`
 		Retention int    `json:"retention"`
-	}{g.Name, g.DataTable, g.StartType, g.ShouldMatchProducts, g.Retention}}
+		Held      bool   `json:"quarantine,omitempty"`
+	}{g.Name, g.DataTable, g.StartType, g.ShouldMatchProducts, g.Retention, g.Quarantine}}
 }
 
 func (s *Scraper) telling() telling {

@@ -60,7 +60,9 @@ type Steps struct {
 	// Spare says whether what is stored of a run and not settled is to stay for now. A restore may
 	// bring back the state that had it settled. Nil: never.
 	Spare  func(job *state.Job) bool
-	spared map[ids.ID]bool   // with records that are not settled
+	spared map[ids.ID]bool // with records that are not settled
+	// Judge says why a run that is sealed is to be held back, "" if it is not. Nil: none is.
+	Judge  func(ctx context.Context, job *state.Job) (string, error)
 	Counts *Counts           // never nil
 	Tracer *telemetry.Tracer // nil: no traces
 }
@@ -270,7 +272,14 @@ func (l *Steps) Close(ctx context.Context) (bool, error) {
 			return true, fmt.Errorf("leader: seal run %s: %w", id, err)
 		}
 		l.Point("leader.before_close")
-		if _, err := l.Propose(ctx, command.CloseRunPayload{Job: id}); err != nil {
+		odd := ""
+		if l.Judge != nil {
+			var err error
+			if odd, err = l.Judge(ctx, job); err != nil {
+				return true, fmt.Errorf("leader: judge run %s: %w", id, err)
+			}
+		}
+		if _, err := l.Propose(ctx, command.CloseRunPayload{Job: id, Odd: odd}); err != nil {
 			return true, err
 		}
 		l.Point("leader.after_close")

@@ -1,0 +1,99 @@
+package data_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// delivered is a run with one row, all of whose links are settled, that is not closed.
+func (r *rig) delivered(t *testing.T, scraper ids.ID, row string) ids.ID {
+	t.Helper()
+	r.Clock.Advance(time.Second)
+	run := client.LaunchRun{Job: r.IDs.New(), Entry: r.IDs.New(), Customer: "alice",
+		Scraper: scraper, List: r.IDs.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
+	r.Client.Must(t, run)
+	page := &model.Page{Job: run.Job, Fetch: r.IDs.New(), Outcome: model.Delivered,
+		PriceRow: "tier:plain", Quantity: 1, Last: true, Rows: [][]byte{[]byte(row)}}
+	receipts, err := r.store.PutPages(t.Context(), []rowstore.PageWrite{{Page: page,
+		Job: rowstore.Job{ID: run.Job, Customer: "alice", Group: r.group, Scraper: scraper,
+			Started: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Client.Dispatch(t, run.Job, 0)
+	if err := r.Client.Settle(t.Context(), []model.Receipt{*receipts[0]}, nil); err != nil {
+		t.Fatal(err)
+	}
+	return run.Job
+}
+
+// In a group with quarantine a run counts from COMPLETED on, and one that is held back once it is
+// released. It can be read by its id all the while, and its record says why (decision 45).
+func TestQuarantine(t *testing.T) {
+	r := start(t)
+	lastRun := func(want string) {
+		t.Helper()
+		for path, member := range map[string]string{"/api/scraper/data/group/" +
+			r.group.String() + "?isLastRun=true&scraperId=": "content",
+			"/api/scraper/data?isLastRun=true&scraperId=": "items"} {
+			a := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+				Do: "GET " + path + r.shop.String()})
+			got := strings.Split(numbers(a, member), "")
+			slices.Sort(got) // each route has an order of its own
+			if got := strings.Join(got, ""); got != want {
+				t.Errorf("%s: rows %s, want %s", path, got, want)
+			}
+		}
+	}
+	rowsOf := func(job ids.ID, want string) {
+		t.Helper()
+		a := r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+			Do: "GET /api/scraper/data?jobId=" + job.String()})
+		if got := numbers(a, "items"); got != want {
+			t.Errorf("rows %s of the run, want %s", got, want)
+		}
+	}
+	r.Run(t, apitest.Scenario{Name: "quarantine on", As: apitest.User,
+		Do: "PUT /api/scraper/group", Header: map[string]string{"Idempotency-Key": "q"},
+		Body:   fmt.Sprintf(`{"id":"%s","quarantine":true}`, r.group),
+		Status: 200, Has: map[string]any{"quarantine": true, "name": "g"}})
+	job := r.delivered(t, r.shop, `{"n":9}`)
+	lastRun("678")
+	rowsOf(job, "")
+	r.Client.HoldRun(t, job, "few rows")
+	lastRun("678")
+	rowsOf(job, "9")
+	release := "POST /api/scraper-job-status/" + job.String() + "/release"
+	history := apitest.Scenario{Name: "its record says why", As: apitest.User,
+		Do: "GET /api/scraper/load-history?size=1", Status: 200,
+		Has: map[string]any{"content.0.quarantineReason": "few rows"}}
+	other := r.delivered(t, r.other, `{"title":"x"}`)
+	r.Client.CloseRun(t, other)
+	merge := "PUT /api/scraper/data/group/" + r.group.String() + "/merge?scraperJobStatusIds=" +
+		job.String() + "&scraperJobStatusIds=" + other.String()
+	r.share(t)
+	r.Run(t, apitest.Scenario{Name: "no merge takes it", As: apitest.User, Do: merge,
+		Header: map[string]string{"Idempotency-Key": "m"}, Status: 422, Code: "nothing_merged"})
+	history.Do += "&filters=" + url.QueryEscape(`{"scraperId":"`+r.shop.String()+`"}`)
+	r.Run(t, history,
+		apitest.Scenario{Name: "who may only read it cannot release it", As: apitest.Other,
+			Do: release, Status: 400, Code: "job_not_found"})
+	r.Client.Archive(t, r.store, 0) // wherever its record is
+	lastRun("678")
+	r.Run(t, apitest.Scenario{Name: "released", As: apitest.User, Do: release, Status: 200,
+		Has: map[string]any{"id": job.String(), "quarantineReason": nil}},
+		apitest.Scenario{Name: "and once more", As: apitest.User, Do: release, Status: 200})
+	lastRun("9")
+	r.ended(t, r.shop, model.Stopped)
+	lastRun("9")
+}

@@ -1,0 +1,140 @@
+package leadership
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/internal/state"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// How far a judgement looks back.
+const (
+	// judgedBack runs of a scraper are asked whether they may be compared with.
+	judgedBack = 200
+	// judgedPages are read of more runs than are needed.
+	judgedPages = 200_000
+	// toldOddities are put into words.
+	toldOddities = 5
+)
+
+// judging is how runs are judged once they are sealed.
+type judging struct {
+	view  func() *state.View
+	store interface {
+		EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
+		PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
+	}
+}
+
+// judge says why a run that is sealed is to be held back; "": it is not. It is compared with the
+// runs of its scraper before it that were complete and are not held back themselves.
+func (l judging) judge(ctx context.Context, job *state.Job) (string, error) {
+	view := l.view()
+	group := view.Group(job.Group)
+	if group == nil || !group.Quarantine || job.State.Final() || job.Trial() {
+		return "", nil
+	}
+	run, err := l.sumsOf(ctx, job.ID)
+	if err != nil || run == nil {
+		return "", err
+	}
+	jobs, seen := []*state.Job{}, 0
+	history := client.NewHistory(pastRuns{of: l})
+	err = history.ScraperRuns(ctx, view, job.Scraper, func(j *state.Job) bool {
+		if !client.Newer(job, j) {
+			return true
+		}
+		if seen++; j.Closed && j.State == model.Completed && view.HeldRun(j.ID) == nil {
+			jobs = append(jobs, j)
+		}
+		return seen < judgedBack && len(jobs) < profile.MostBefore
+	})
+	if err != nil {
+		return "", fmt.Errorf("runs before %s: %w", job.ID, err)
+	}
+	var before []*profile.Sums
+	pages := uint64(0)
+	for _, j := range jobs {
+		if pages += j.Pages; pages > judgedPages && len(before) >= profile.FewestBefore {
+			break
+		}
+		sums, err := l.sumsOf(ctx, j.ID)
+		if err != nil {
+			return "", err
+		}
+		if sums != nil && sums.Rows == j.Items { // all of its records are there yet
+			before = append(before, sums)
+		}
+	}
+	return inWords(profile.Judge(run, before)), nil
+}
+
+// pastRuns are the runs that have left the state. Nothing else is asked of them.
+type pastRuns struct {
+	client.Past
+	of judging
+}
+
+// PastRuns is client.Past.
+func (p pastRuns) PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error) {
+	return p.of.store.PastRuns(ctx, q)
+}
+
+// sumsOf are the sums of the pages whose records are there; nil: some of them have none, because an
+// older program stored them.
+func (l judging) sumsOf(ctx context.Context, job ids.ID) (*profile.Sums, error) {
+	sums, whole := &profile.Sums{}, true
+	err := l.store.EachRecord(ctx, job, func(r rowstore.Record) error {
+		if !whole || r.Outcome != model.Delivered || r.Items == 0 {
+			return nil
+		}
+		of, err := profile.Decode(r.Sums)
+		if whole = err == nil && of.Rows == uint64(r.Items); whole {
+			sums.Merge(of)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sums of run %s: %w", job, err)
+	}
+	if !whole {
+		return nil, nil
+	}
+	return sums, nil
+}
+
+// inWords says what is odd.
+func inWords(odd []profile.Oddity) string {
+	var texts []string
+	for _, o := range odd[:min(len(odd), toldOddities)] {
+		text := o.Text
+		if o.Field != "" {
+			text = fmt.Sprintf("%s: %s", fieldName(o.Field), text)
+		}
+		texts = append(texts, text)
+	}
+	if more := len(odd) - toldOddities; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// fieldName is a field's name as a sentence may have it: 40 characters at most.
+func fieldName(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(name, ""))
+	if runes := []rune(clean); len(runes) > 40 {
+		clean = string(runes[:40])
+	}
+	return clean
+}

@@ -1,0 +1,130 @@
+package leadership
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/profile"
+	"shoal.dev/shoal/pkg/rowstore"
+)
+
+// records are a row store of the sums of runs, each on one page.
+type records map[ids.ID][]byte
+
+func (r records) EachRecord(_ context.Context, job ids.ID,
+	visit func(rowstore.Record) error) error {
+	sums, known := r[job]
+	if !known {
+		return nil
+	}
+	items := uint32(0)
+	if read, err := profile.Decode(sums); err == nil {
+		items = uint32(read.Rows)
+	}
+	return visit(rowstore.Record{Outcome: model.Delivered, Items: max(items, 1), Sums: sums})
+}
+
+func (records) PastRuns(context.Context, rowstore.PastQuery) ([]rowstore.PastRun, error) {
+	return nil, nil
+}
+
+// A run is judged where its group wants that and all its pages have sums. It is compared with the
+// complete runs of its scraper before it that are not held back.
+func TestRunsAreJudged(t *testing.T) {
+	now := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	c, source, store := clienttest.New(t, now), ids.Random{Now: now.Now}, records{}
+	c.Must(t, client.OpenCustomer{Customer: "a", Entry: source.New()})
+	c.Must(t, client.AdjustWallet{Customer: "a", Entry: source.New(), Amount: 1_000_000})
+	put := client.PutGroup{Create: true, ID: source.New(), Customer: "a", Name: "g",
+		DataTable: "t", StartType: "MANUAL"}
+	c.Must(t, put)
+	scraper := source.New()
+	c.Must(t, client.PutScraper{Create: true, ID: scraper, Customer: "a", Group: put.ID,
+		Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
+	j := judging{c.View, store}
+	run := func(rows int, price string) ids.ID {
+		t.Helper()
+		now.Advance(time.Second)
+		launch := client.LaunchRun{Job: source.New(), Entry: source.New(), Customer: "a",
+			Scraper: scraper, List: source.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
+		c.Must(t, launch)
+		c.Dispatch(t, launch.Job, 0)
+		receipt := model.Receipt{Job: launch.Job, Outcome: model.Delivered, Last: true,
+			PriceRow: "tier:plain", Quantity: 1, Items: uint32(rows)}
+		if err := c.Settle(t.Context(), []model.Receipt{receipt}, nil); err != nil {
+			t.Fatal(err)
+		}
+		var sums profile.Sums
+		for range rows {
+			sums.Add(fmt.Appendf(nil, `{"price":%s}`, price))
+		}
+		store[launch.Job] = sums.Append(nil)
+		return launch.Job
+	}
+	judged := func(job ids.ID, want string) string {
+		t.Helper()
+		why, err := j.judge(t.Context(), c.View().Job(job))
+		if err != nil || !strings.HasPrefix(why, want) || (want == "") != (why == "") {
+			t.Errorf("judged %q, %v, want %q", why, err, want)
+		}
+		return why
+	}
+	for range 3 {
+		job := run(100, "10")
+		judged(job, "")
+		c.CloseRun(t, job)
+	}
+	few := run(9, "10")
+	judged(few, "") // its group does not want it
+	put.Create, put.Quarantine = false, true
+	c.Must(t, put)
+	c.HoldRun(t, few, judged(few, "9 rows, where the last runs had 100 to 100"))
+	again := run(9, "10") // the one that is held back is no measure
+	c.HoldRun(t, again, judged(again, "9 rows"))
+	if c.View().HeldRun(again) == nil {
+		t.Error("it is not held")
+	}
+	cents := run(100, "1000")
+	judged(cents, "price: the numbers are 1000 in the mean")
+	store[cents] = nil // stored by an older program
+	judged(cents, "")
+	c.CloseRun(t, cents)
+	gone := run(100, "10") // its records have expired: nothing is compared with no rows
+	c.CloseRun(t, gone)
+	delete(store, gone)
+	cut := run(9, "10")
+	c.HoldRun(t, cut, judged(cut, "9 rows, where the last runs had 100 to 100"))
+	sound := run(110, "11")
+	judged(sound, "")
+	c.CloseRun(t, sound)
+	stopped := run(9, "10")
+	c.Must(t, client.StopRun{Customer: "a", Job: stopped})
+	judged(stopped, "")
+}
+
+// Why a run is held back is told in words of a bounded length, whatever its fields are called.
+func TestOdditiesInWords(t *testing.T) {
+	if got := inWords(nil); got != "" {
+		t.Errorf("nothing is odd, in words: %q", got)
+	}
+	odd := []profile.Oddity{{Aspect: profile.RowCount, Text: "2 rows"}}
+	for range toldOddities {
+		odd = append(odd, profile.Oddity{Aspect: profile.Values, Text: "high",
+			Field: "a\n" + strings.Repeat("ö", 60) + "\xff"})
+	}
+	got := inWords(odd)
+	if !strings.HasPrefix(got, "2 rows; aö") || !strings.HasSuffix(got, "ö: high; and 1 more") ||
+		strings.Contains(got, "\n") || !utf8.ValidString(got) ||
+		strings.Count(got, "ö") != 39*(toldOddities-1) {
+		t.Errorf("in words: %q", got)
+	}
+}

@@ -1,0 +1,42 @@
+package state
+
+import "shoal.dev/shoal/pkg/ids"
+
+// HeldRunsSince is the first cluster version in which odd runs are held back.
+const HeldRunsSince = 2
+
+// HeldRun marks a run that is held back because it is unlike the runs before it. Its rows can be
+// read by its id, and it is its scraper's last run for nobody until its customer releases it.
+type HeldRun struct {
+	Job      ids.ID `cbor:"1,keyasint"`
+	Customer string `cbor:"2,keyasint"`
+	Scraper  ids.ID `cbor:"3,keyasint"`
+	Why      string `cbor:"4,keyasint"` // in words
+	At       int64  `cbor:"5,keyasint"` // Unix milliseconds
+}
+
+var heldRunsTable = define(HeldRunsSince, "heldRuns",
+	index("id", true, func(h *HeldRun) []any { return []any{h.Job} }),
+	index("customer", true, func(h *HeldRun) []any { return []any{h.Customer, h.At, h.Job} }),
+).told((*HeldRun).telling)
+
+// HeldRun is nil for a run that is not held back.
+func (v *View) HeldRun(job ids.ID) *HeldRun { return heldRunsTable.first(v, "id", job) }
+
+// HeldRunsOf lists a customer's, the longest held first.
+func (v *View) HeldRunsOf(customer string) []*HeldRun {
+	return heldRunsTable.all(v, "customer_prefix", customer)
+}
+
+// PutHeldRun adds or replaces.
+func (t *Tx) PutHeldRun(h *HeldRun) { heldRunsTable.put(t, h) }
+
+// RemoveHeldRun removes.
+func (t *Tx) RemoveHeldRun(h *HeldRun) { heldRunsTable.remove(t, h) }
+
+func (h *HeldRun) telling() telling {
+	return telling{h.Customer, struct {
+		Scraper ids.ID `json:"scraperId"`
+		Why     string `json:"why"`
+	}{h.Scraper, h.Why}}
+}

@@ -19,7 +19,7 @@ func keyNames() []string {
 // knownRows are the stored rows among which columns are looked for by name.
 const knownRows = 10_000
 
-// ReadsRows is the reads by which stored columns are found.
+// ReadsRows is the reads by which stored columns are found: the API's row store, or that of ingest.
 type ReadsRows interface {
 	Horizon(ctx context.Context) (int64, error)
 	Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error)
@@ -29,20 +29,20 @@ type ReadsRows interface {
 // the one that was fixed, else the one that the matching setup uses. Else it is the first of
 // keyNames that the stored rows have, in any case of letters, or what was asked for. Faults:
 // KEY_COLUMN_REQUIRED, KEY_COLUMN_INVALID of a column that no stored row has.
-func KeyColumnOf(ctx context.Context, store ReadsRows, v *View, s *Scraper, asked string) (string,
+func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked string) (string,
 	error) {
 	if p := s.Protection; p != nil && p.Key != "" {
 		return p.Key, nil
 	} else if p != nil && p.Matched != "" {
 		return p.Matched, nil
 	}
-	upto, err := store.Horizon(ctx)
+	upto, err := rows.Horizon(ctx)
 	if err != nil {
 		return "", fmt.Errorf("stored columns: %w", err)
 	}
 	q := rowstore.ScanQuery{Scope: Shown(v, s.Group, s.ID), Upto: upto, Limit: 1_000,
 		Bytes: 4 << 20}
-	named, err := storedNames(ctx, store, q)
+	named, err := storedNames(ctx, rows, q)
 	if err != nil {
 		return "", fmt.Errorf("stored columns: %w", err)
 	}
@@ -60,7 +60,7 @@ func KeyColumnOf(ctx context.Context, store ReadsRows, v *View, s *Scraper, aske
 	}
 	q.Limit, q.Filter = 1, filter.Compare{Field: asked, Op: filter.Exists,
 		Values: []filter.Value{{Kind: filter.Bool, Bool: true}}}
-	found, _, err := store.Scan(ctx, q)
+	found, _, err := rows.Scan(ctx, q)
 	if err != nil {
 		return "", fmt.Errorf("stored columns: %w", err)
 	}
@@ -73,11 +73,11 @@ func KeyColumnOf(ctx context.Context, store ReadsRows, v *View, s *Scraper, aske
 
 // storedNames are the columns of the first knownRows rows, by their names in lower case. Of those
 // that differ in case alone it has the first by name.
-func storedNames(ctx context.Context, store ReadsRows, q rowstore.ScanQuery) (map[string]string,
+func storedNames(ctx context.Context, rows ReadsRows, q rowstore.ScanQuery) (map[string]string,
 	error) {
 	named := map[string]string{}
 	for seen := 0; seen < knownRows && q.After < q.Upto; {
-		docs, last, err := store.Scan(ctx, q)
+		docs, last, err := rows.Scan(ctx, q)
 		if err != nil {
 			return nil, err
 		}

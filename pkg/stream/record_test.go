@@ -178,6 +178,9 @@ func roundTrip[B any](t *testing.T, encode func(B) []byte,
 	decode func([]byte) (*B, *model.Marker, error)) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.Make[B]().Draw(t, "record")
+		if page, is := any(&want).(*model.Page); is {
+			page.Sums = nil // ingest makes them: the log carries none
+		}
 		value := encode(want)
 		got, marker, err := decode(value)
 		if err != nil || marker != nil {

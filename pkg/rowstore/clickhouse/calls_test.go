@@ -54,7 +54,14 @@ func (r *rights) calls(role string, s *clickhouse.Store) []call {
 	case "apiserver":
 		return slices.Concat(r.apiserver(s), r.history(s), r.sites(s))
 	case "ingest":
-		return append(r.ingest(s), call{"LinksAt", func(ctx context.Context) error {
+		return append(r.ingest(s), call{"Horizon", func(ctx context.Context) error {
+			_, err := s.Horizon(ctx)
+			return err
+		}}, call{"Scan", func(ctx context.Context) error {
+			_, _, err := s.Scan(ctx, rowstore.ScanQuery{Scope: rowstore.Scope{Group: r.job.Group},
+				Upto: 1, Limit: 1, Bytes: 1})
+			return err
+		}}, call{"LinksAt", func(ctx context.Context) error {
 			_, err := s.LinksAt(ctx, readList, []uint32{0})
 			return err
 		}}, call{"PutLinkStates", func(ctx context.Context) error {

@@ -170,7 +170,7 @@ func (c *ReExtractConfig) open(ctx context.Context, view *client.View, known *cl
 	})
 	if panicked != nil || !compiled {
 		r.refusal = "the scraper's recipe cannot be used"
-		return r, nil
+		return r, nil //nolint:nilerr // the run fails by its refusal
 	}
 	r.day = r.rules.DayOf(ctx, c.Rates, c.Clock.Now())
 	return r, nil

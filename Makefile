@@ -39,17 +39,17 @@ test:
 	go vet ./...
 ifneq ($(CC_FOUND),)
 	$(MAKE) race
-	$(GO_TEST) $(VETTED) -timeout 25m $(UNRACED)
+	$(GO_TEST) $(VETTED) -timeout 40m $(UNRACED)
 else
-	$(GO_TEST) $(VETTED) -timeout 25m $(TESTED)
+	$(GO_TEST) $(VETTED) -timeout 40m $(TESTED)
 endif
 	@echo "left out: $(or $(LEFT_OUT),nothing)"
 
 # The tests of the race detector's packages that look for tools, where there may be none. The service looks for a browser
 # whenever it starts.
 tooled:
-	$(GO_TEST) $(VETTED) -timeout 25m -run $(TOOLED) $(TOOLS)
-	$(GO_TEST) $(VETTED) -timeout 25m ./cmd/shoal
+	$(GO_TEST) $(VETTED) -timeout 40m -run $(TOOLED) $(TOOLS)
+	$(GO_TEST) $(VETTED) -timeout 40m ./cmd/shoal
 
 # What tests look for on PATH, and what is not shown without it. Real services and alert rules have suites of their own.
 BROWSERS := chromium chromium-browser google-chrome headless-shell

@@ -85,9 +85,9 @@ func (p *person) clicksIn(text string) {
 	p.do(chromedp.MouseClickXY(spot[0], spot[1]))
 }
 
-// TestBuilderInABrowser is the way of a person who picks fields. Clicks on a page make fields
+// TestBuilderInBrowser is the way of a person who picks fields. Clicks on a page make fields
 // and rows, rules change them, and a run is launched with them. Then hostile pages are shown.
-func TestBuilderInABrowser(t *testing.T) {
+func TestBuilderInBrowser(t *testing.T) {
 	t.Parallel()
 	path := browser.Path(t)
 	hostile, evil := newHostile(t)

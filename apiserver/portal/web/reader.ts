@@ -113,6 +113,17 @@ export class RowReader {
     }
   }
 
+  /** Reads on until the row at a place is in memory, however far it is. */
+  async reach(index: number): Promise<void> {
+    while (!this.cancel.signal.aborted && this.more.value && this.known.value <= index) {
+      await this.need(this.known.value);
+      if (this.error.value) {
+        return;
+      }
+    }
+    await this.need(index);
+  }
+
   private pageOf(index: number): Page | undefined {
     let low = 0, high = this.pages.length - 1;
     while (low <= high) {

@@ -198,7 +198,7 @@ function Table(props: { reader: RowReader; columns: string[] }) {
     event.preventDefault();
     const said = Number(new FormData(event.currentTarget as HTMLFormElement).get("row"));
     const index = Math.max(1, Math.floor(said) || 1) - 1;
-    await reader.need(index);
+    await reader.reach(index);
     // the table is as tall as what was read once it is drawn
     await new Promise((drawn) => { requestAnimationFrame(() => requestAnimationFrame(drawn)); });
     const all = reader.known.value * height, high = Math.min(all, tallest);

@@ -77,7 +77,7 @@ func CompileView(r model.Recipe, run Run, tags []string) (rows.Maker, fault.List
 		if err := pages[0].CheckHTML(); err != nil {
 			return rows.More{}, err
 		}
-		root, err := tree.Parse(pages[0].Body, maxTree)
+		root, err := tree.Parse(pages[0].Body, tree.MaxBytes) // as runs do
 		if err != nil {
 			return rows.More{}, fault.Wrap(fault.PageUnparsable, err, "the page cannot be parsed")
 		}

@@ -333,8 +333,8 @@ func TestNothingIsDestroyedInTheGrace(t *testing.T) {
 		work.Email: false, work.Erase: false, work.Expire: true, work.Export: false,
 		work.Catalogue: false, work.Harvest: false, work.Import: false, work.Launch: false,
 		work.LinkStates: false, work.Match: false, work.Merge: false, work.Orphans: false,
-		work.Recount: false, work.Remove: true, work.Retain: true, work.Webhooks: false,
-		work.Wipe: true}
+		work.Recount: false, work.ReExtract: false, work.Remove: true, work.Retain: true,
+		work.Webhooks: false, work.Wipe: true}
 	for _, name := range work.Kinds() {
 		t.Run(name, func(t *testing.T) {
 			wait, said := waits[name]

@@ -232,6 +232,35 @@ func TestDiffShowsWhatChanged(t *testing.T) {
 	}
 }
 
+func TestProfileSaysWhatFieldsAreLike(t *testing.T) {
+	b := newShell(t)
+	b.api.Jobs = []map[string]any{apitest.Job("COMPLETED", nil)}
+	got := b.shoal("profile", apitest.RunID)
+	got.want(t, terminal.ExitOK, "1,200 rows", "nothing is odd beside 3 runs before")
+	want := "FIELD  FILLED  TYPES              MIN  MAX   DISTINCT  EXAMPLE\n" +
+		"price  98.5%   numericText, text  0.5  1299  ~800      9.90\n" +
+		"title  100.0%  text                          3         Lamp\n"
+	if got.out != want {
+		t.Errorf("%q, want %q", got.out, want)
+	}
+	b.api.Oddities = []map[string]any{{"text": "Half of the rows have no price."}}
+	b.shoal("profile", apitest.RunID).want(t, terminal.ExitOK,
+		"odd: Half of the rows have no price.")
+	got = b.shoal("profile", apitest.RunID, "--json")
+	var profile struct{ Fields []map[string]any }
+	if err := json.Unmarshal([]byte(got.out), &profile); err != nil || len(profile.Fields) != 2 ||
+		profile.Fields[0]["distinct"] != 800.0 {
+		t.Errorf("%v: %s", err, got.out)
+	}
+	// What goes on cannot be judged yet.
+	b.api.Jobs = []map[string]any{apitest.Job("RUNNING", nil)}
+	calls := len(b.api.Calls)
+	b.shoal("profile", apitest.RunID).want(t, terminal.ExitOK, "1,200 rows")
+	if rest := strings.Join(b.api.Calls[calls:], " "); strings.Contains(rest, "oddities") {
+		t.Errorf("calls %s", rest)
+	}
+}
+
 func TestRowsOfScrapersAndGroups(t *testing.T) {
 	b := newShell(t)
 	b.api.Rows = []string{`{"title":"One"}`}

@@ -58,6 +58,7 @@ type grammar struct {
 	Stop      commands.Stop      `cmd:"" help:"Stop a run; what it has stored stays."`
 	Rows      commands.Rows      `cmd:"" help:"Read rows: of a run, a scraper or a group."`
 	Diff      commands.Diff      `cmd:"" help:"Compare the rows of two runs of a scraper."`
+	Profile   commands.Profile   `cmd:"" help:"Say what the fields of a run's rows are like, and what is odd about them."`
 	Wallet    commands.Wallet    `cmd:"" help:"Show the wallet, or adjust one as an operator."`
 	Status    commands.Status    `cmd:"" help:"Show roles, Raft, shards and lag of the service."`
 	Top       commands.Top       `cmd:"" help:"Watch nodes, shards, lag and pace of the service, live."`

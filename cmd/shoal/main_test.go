@@ -470,7 +470,7 @@ func TestHelpTeaches(t *testing.T) {
 		"cluster nodes", "fetcher drain", "bench extract", "bench fetch", "bench cold",
 		"bench loop", "bench cluster", "bench api", "bench list",
 		"bench frontier", "bench rows", "bench raft", "bench soak",
-		"demo", "demo-web", "version", "scrape", "detect", "preview", "errors", "diff",
+		"demo", "demo-web", "version", "scrape", "detect", "preview", "errors", "diff", "profile",
 		"completion", "man",
 		"scraper list", "scraper get", "scraper put", "scraper copy", "scraper delete",
 		"estimate", "group run", "group stop",

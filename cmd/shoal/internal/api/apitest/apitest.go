@@ -48,6 +48,7 @@ type Server struct {
 	Proposals   string         // JSON of what a preview answers
 	Sample      string         // JSON of a scraper's sample
 	Reason      string         // why a page gave nothing
+	Oddities    []map[string]any
 	Source      map[string]any // what the one scraper reads; nil: lists
 }
 
@@ -226,6 +227,16 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 	case "GET /api/scraper/data/diff":
 		return map[string]any{"key": []string{"sku"}, "summary": map[string]int{"added": 1,
 			"removed": 1, "changed": 1, "unchanged": 40}}
+	case "GET /api/scraper/data/profile":
+		return map[string]any{"rows": 1200, "moreFields": false, "fields": []map[string]any{
+			{"name": "price", "fillRate": 0.985, "types": map[string]int{"numericText": 1180,
+				"text": 2}, "min": 0.5, "max": 1299, "distinct": 800, "distinctExact": false,
+				"examples": []any{"9.90"}},
+			{"name": "title", "fillRate": 1, "types": map[string]int{"text": 1200}, "min": nil,
+				"max": nil, "distinct": 3, "distinctExact": true, "examples": []any{"Lamp"}}}}
+	case "GET /api/scraper/data/oddities":
+		return map[string]any{"comparedWith": []string{SavedID, ScraperID, RunID},
+			"oddities": f.Oddities}
 	case "GET /api/scraper/list":
 		return map[string]any{"items": f.Scrapers, "nextCursor": nil, "hasMore": false}
 	case "GET /api/scraper/" + ScraperID:

@@ -1,0 +1,111 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"shoal.dev/shoal/cmd/shoal/internal/api"
+	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+)
+
+// Profile is 'shoal profile', which says what the fields of a run's rows are like.
+type Profile struct {
+	Connection
+	ID   string `arg:"" help:"Id of the run."`
+	JSON bool   `help:"Print the fields as JSON, as the server answers them."`
+}
+
+// Help teaches the command.
+func (*Profile) Help() string {
+	return `Each line is a field: how many rows have a value, of which types, the least and the greatest number, how many different
+values there are (~ where that is an estimate), and an example. What is odd about a run that has ended, beside the runs of
+its scraper before it, follows on standard error.
+
+Examples:
+
+  shoal profile 66f0c2a1b7d4e8f901234567
+  shoal profile 66f0c2a1b7d4e8f901234567 --json | jq '.fields[] | select(.fillRate < 0.9) | .name'`
+}
+
+// Run prints the profile.
+func (c *Profile) Run(ctx context.Context, t *terminal.Terminal) error {
+	client, err := c.Client(t)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	profile, err := client.Profile(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return terminal.PrintJSON(t.Out, profile)
+	}
+	err = writeTo(t, "", func(w io.Writer) error { return writeProfile(w, profile.Value) })
+	if err != nil {
+		return err
+	}
+	t.Notef("%s", terminal.Plural(profile.Value.Rows, "row"))
+	if profile.Value.MoreFields {
+		t.Notef("there are more fields")
+	}
+	job, err := findJob(ctx, client, c.ID)
+	if err != nil || !job.Final() {
+		return err
+	}
+	return noteOddities(ctx, t, client, c.ID)
+}
+
+// writeProfile writes a line of each field.
+func writeProfile(w io.Writer, profile api.RunProfile) error {
+	var rows [][]string
+	for _, f := range profile.Fields {
+		distinct := terminal.Count(f.Distinct)
+		if !f.DistinctExact {
+			distinct = "~" + distinct
+		}
+		example := ""
+		if len(f.Examples) > 0 {
+			example = terminal.Cut(cell(f.Examples[0]), terminal.WidestCell)
+		}
+		rows = append(rows, []string{f.Name, strconv.FormatFloat(100*f.FillRate, 'f', 1, 64) + "%",
+			nameTypes(f.Types), shownNumber(f.Min), shownNumber(f.Max), distinct, example})
+	}
+	return terminal.PrintTable(w, []string{"FIELD", "FILLED", "TYPES", "MIN", "MAX", "DISTINCT",
+		"EXAMPLE"}, rows)
+}
+
+// nameTypes lists the types of a field's values, the most frequent first.
+func nameTypes(types map[string]int64) string {
+	names := slices.Sorted(maps.Keys(types))
+	slices.SortStableFunc(names, func(a, b string) int { return int(types[b] - types[a]) })
+	return strings.Join(names, ", ")
+}
+
+// shownNumber is a number in full; none is empty.
+func shownNumber(number *float64) string {
+	if number == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*number, 'f', -1, 64)
+}
+
+// noteOddities tells in what a run is unlike the runs before it.
+func noteOddities(ctx context.Context, t *terminal.Terminal, client *api.Client, job string) error {
+	found, err := client.Oddities(ctx, job)
+	if err != nil {
+		return fmt.Errorf("compare with the runs before: %w", err)
+	}
+	for _, odd := range found.Value.Oddities {
+		t.Notef("odd: %s", odd.Text)
+	}
+	if before := int64(len(found.Value.ComparedWith)); len(found.Value.Oddities) == 0 {
+		t.Notef("nothing is odd beside %s before", terminal.Plural(before, "run"))
+	}
+	return nil
+}

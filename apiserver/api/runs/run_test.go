@@ -141,12 +141,16 @@ func TestRunWithoutMoney(t *testing.T) {
 	}
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 149})
 	refused := apitest.Scenario{Name: "too little", As: apitest.User,
-		Do: "POST /api/scraper/" + id + "/run", Status: 402,
+		Do: "POST /api/scraper/" + id + "/run", Header: key("k"), Status: 402,
 		Code: "WALLET_INSUFFICIENT_BALANCE"}
 	r.Run(t, refused)
 	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: -149})
 	r.Run(t, refused)
 	r.nothingLeft(t)
+	r.Client.Must(t, client.AdjustWallet{Customer: "alice", Entry: r.IDs.New(), Amount: 150})
+	r.Run(t, apitest.Scenario{Name: "the key is no longer refused", As: apitest.User,
+		Do: refused.Do, Header: key("k"), Status: 200,
+		Headers: map[string]string{"Idempotency-Replayed": ""}})
 }
 
 func TestRunFailsHalfWay(t *testing.T) {

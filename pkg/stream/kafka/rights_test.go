@@ -156,12 +156,27 @@ func holdRights(t *testing.T, brokers []string) {
 		}
 		for topic, group := range map[stream.Topic]string{stream.Pages: "pages.ingest",
 			stream.Receipts: "receipts.billing"} {
-			if err := commit(t, client, topic, group); allowed(t, role,
-				err) != slices.Contains(may.groups, group) {
+			err := commit(t, client, topic, group)
+			for isStarting(err) {
+				select {
+				case <-t.Context().Done():
+					t.Fatal(err)
+				case <-time.After(100 * time.Millisecond):
+				}
+				err = commit(t, client, topic, group)
+			}
+			if allowed(t, role, err) != slices.Contains(may.groups, group) {
 				t.Errorf("%s commits to %s: %v", role, group, err)
 			}
 		}
 	}
+}
+
+// isStarting says whether a broker has not begun to keep a group yet, as at its first commit.
+func isStarting(err error) bool {
+	return errors.Is(err, segmentio.NotCoordinatorForGroup) ||
+		errors.Is(err, segmentio.GroupCoordinatorNotAvailable) ||
+		errors.Is(err, segmentio.GroupLoadInProgress)
 }
 
 // allowed says whether brokers did what they were asked; they refuse for want of rights alone.

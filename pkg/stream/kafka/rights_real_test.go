@@ -1,0 +1,51 @@
+package kafka_test
+
+import (
+	"flag"
+	"testing"
+
+	segmentio "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl/plain"
+)
+
+// securedBroker is a Kafka with an authorizer, SASL PLAIN and these users: admin, who may do all,
+// and one of each role. The password of each is its name and "-pw".
+var securedBroker = flag.String("secured", "", "HOST:PORT of a broker that holds rights, whose "+
+	"topics and rights the test makes")
+
+// TestRightsOfRolesOnABroker is TestRightsOfRoles against Kafka's own authorizer:
+//
+//	go test ./pkg/stream/kafka -run RightsOfRolesOnABroker -secured HOST:PORT
+func TestRightsOfRolesOnABroker(t *testing.T) {
+	if *securedBroker == "" {
+		return // services for tests have no authorizer
+	}
+	transport := &segmentio.Transport{SASL: plain.Mechanism{Username: "admin",
+		Password: "admin-pw"}}
+	t.Cleanup(transport.CloseIdleConnections)
+	admin := &segmentio.Client{Addr: segmentio.TCP(*securedBroker), Transport: transport}
+	var entries []segmentio.ACLEntry
+	for role, acls := range rights(t) {
+		for _, acl := range acls {
+			entries = append(entries, segmentio.ACLEntry{
+				ResourceType:        segmentio.ResourceType(acl.Resource),
+				ResourceName:        acl.Name,
+				ResourcePatternType: segmentio.PatternType(acl.Pattern),
+				Principal:           "User:" + role,
+				Host:                "*",
+				Operation:           segmentio.ACLOperationType(acl.Operation),
+				PermissionType:      segmentio.ACLPermissionTypeAllow,
+			})
+		}
+	}
+	response, err := admin.CreateACLs(t.Context(), &segmentio.CreateACLsRequest{ACLs: entries})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, err := range response.Errors {
+		if err != nil {
+			t.Fatalf("%+v: %v", entries[i], err)
+		}
+	}
+	holdRights(t, []string{*securedBroker})
+}

@@ -22,7 +22,10 @@ produktów|výsledků|položek|produktů|találat|termék|результатов
 // saysNext says whether a text, as spoken gives it, says that a link leads to the next page, with
 // numbers in it or without.
 func saysNext(said string) bool {
-	if nextWords[said] {
+	if nextWords[said] || nextWords[digitRuns.ReplaceAllString(said, "#")] {
+		return true
+	}
+	if isNext, _ := phrasesNext(said); isNext {
 		return true
 	}
 	var kept []string

@@ -21,7 +21,9 @@ func TestDetectNextByPhrase(t *testing.T) {
 		"Gå til næste side": true, "Siirry seuraavalle sivulle": true,
 		"Przejdź do następnej strony": true, "Přejít na další stránku": true,
 		"Перейти на следующую страницу": true, "Trang tiếp theo": true, "次の10件": true,
-		"Ver más":      true, // asks for more, and leads to the next number
+		"Ver más":            true, // asks for more, and leads to the next number
+		"Näytä seuraavat 20": true, "Voir les 20 articles suivants": true,
+		"Mostrar los siguientes 20": true, "Next 7 days": false, "Next 2 weeks": false,
 		"Next article": false, "Nächster Artikel": false, "Next steps": false,
 		"All pages": false, "Previous page": false,
 	} {

@@ -38,7 +38,12 @@ func saysNext(said string) bool {
 			kept = append(kept, word)
 		}
 	}
-	return isCounted && nextWords[strings.Join(kept, " ")]
+	if !isCounted {
+		return false
+	}
+	rest := strings.Join(kept, " ")
+	isNext, _ := phrasesNext(rest)
+	return isNext || nextWords[rest] || nextStems[rest]
 }
 
 // textPattern is a pattern of a link's text, with any number for each in it: other pages have

@@ -34,7 +34,7 @@ starije objave|следующая|следующий|следующая стра
 предыдущие записи|старые записи|наступна|наступна сторінка|вперед|επόμενη|επόμενο|επόμενα|
 επόμενη σελίδα|παλαιότερα|παλαιότερα άρθρα|sonraki|sonraki sayfa|ileri|eski yazılar|berikutnya|
 selanjutnya|halaman berikutnya|pos lama|tulisan lama|postingan lama|tiếp|tiếp theo|trang sau|次|
-次へ|次の|次のページ|次ページ|次ページへ|次のページへ|過去の投稿|古い投稿|以前の記事|下一页|下一頁|下页|下頁|后页|
+次へ|次の|次のページ|次ページ|次ページへ|次のページへ|次の#件|次#件|次の#件へ|過去の投稿|古い投稿|以前の記事|下一页|下一頁|下页|下頁|后页|
 后一页|下一页面|다음|다음 페이지|다음페이지|이전 글|التالي|الصفحة التالية|التالية|الأقدم|הבא|לעמוד הבא|अगला|
 अगला पृष्ठ|अगले|পরবর্তী|পরের|পরবর্তী পাতা|ถัดไป|หน้าถัดไป|continued|continued on next page|
 kitas|kitas puslapis|toliau|nākamā|nākamais|nākamā lapa|järgmine|järgmine leht|vanemad postitused|
@@ -167,7 +167,12 @@ func (p *probe) rateNext(i int, target *url.URL, numbers map[*html.Node]bool) ne
 	switch {
 	case saysNext(said):
 		link.score += 3
-	case goOnWords[said] || loadWords[said]:
+		if _, ofPage := phrasesNext(said); ofPage {
+			link.score++
+		}
+	case loadWords[said]:
+		link.score += 1.5
+	case goOnWords[said]:
 		link.score++
 	case said == "" && arrows[strings.ReplaceAll(text, " ", "")]:
 		link.score += 1.5

@@ -22,7 +22,10 @@ produktów|výsledků|položek|produktů|találat|termék|результатов
 // saysNext says whether a text, as spoken gives it, says that a link leads to the next page, with
 // numbers in it or without.
 func saysNext(said string) bool {
-	if nextWords[said] {
+	if nextWords[said] || nextWords[digitRuns.ReplaceAllString(said, "#")] {
+		return true
+	}
+	if isNext, _ := phrasesNext(said); isNext {
 		return true
 	}
 	var kept []string
@@ -35,7 +38,12 @@ func saysNext(said string) bool {
 			kept = append(kept, word)
 		}
 	}
-	return isCounted && nextWords[strings.Join(kept, " ")]
+	if !isCounted {
+		return false
+	}
+	rest := strings.Join(kept, " ")
+	isNext, _ := phrasesNext(rest)
+	return isNext || nextWords[rest] || nextStems[rest]
 }
 
 // textPattern is a pattern of a link's text, with any number for each in it: other pages have

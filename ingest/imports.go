@@ -46,6 +46,7 @@ type Importing interface {
 	Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error)
 	Horizon(ctx context.Context) (int64, error)
 	Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error)
+	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
 // Files is where uploaded files are until they are imported.

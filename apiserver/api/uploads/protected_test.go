@@ -2,6 +2,7 @@ package uploads_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
@@ -41,7 +42,10 @@ func TestKeyColumns(t *testing.T) {
 		stored, matched, query string
 		used, code             string
 	}{
-		"matched first":       {`{"id":"1","EAN":"2","m":"3"}`, "m", "&keyColumn=id", "m", ""},
+		"matched first":           {`{"id":"1","EAN":"2","m":"3"}`, "m", "&keyColumn=id", "m", ""},
+		"as a match will find it": {`{"id":"1","UPC":"2"}`, "", "&keyColumn=id", "UPC", ""},
+		"in the last row alone": {strings.Repeat(`{"k":"1"}`+"\n", 12_000) +
+			`{"MPN":"2","url":"1"}`, "", "&keyColumn=k", "MPN", ""},
 		"EAN before id":       {`{"id":"1","EAN":"2"}`, "", "", "EAN", ""},
 		"in any case":         {`{"gTiN":"1","x":"2"}`, "", "&keyColumn=x", "gTiN", ""},
 		"EAN13":               {`{"ean13":"1"}`, "", "", "ean13", ""},

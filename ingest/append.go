@@ -13,13 +13,13 @@ import (
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/upload"
 )
 
-// protectedLate is why an upload fails that began to replace rows before its scraper was protected.
-const protectedLate = "the scraper was protected meanwhile; send the file again"
+// addedSeq is the first unit of rows that are added. One that began to replace rows before its
+// scraper was protected has stored units below it, and they go when the run is sealed.
+const addedSeq = 1 << 30
 
 // changedMeanwhile is why an upload fails whose base is not what it was.
 const changedMeanwhile = "rows of the scraper were deleted meanwhile; send the file again"
@@ -35,12 +35,8 @@ func (i *importing) keyed(ctx context.Context) (bool, error) {
 	if i.known.Key != "" || scraper == nil || !view.Protects(scraper) {
 		return i.known.Key != "", nil
 	}
-	begun, err := i.has(ctx, model.Unit{})
-	if err != nil {
-		return false, err
-	}
-	if begun {
-		return false, &upload.Refusal{Reason: protectedLate}
+	if sealed, err := i.Store.Sealed(ctx, i.job.ID); err != nil || sealed {
+		return false, err // all is stored, and the state says that it was protected too late
 	}
 	column, err := client.KeyColumnOf(ctx, i.Store, view, scraper, i.known.Asked)
 	switch fault.CodeOf(err) {
@@ -69,6 +65,7 @@ func (i *importing) keyed(ctx context.Context) (bool, error) {
 // takes the place of those before with one step. Rows that were there keep their ids. Which runs
 // they are of is noted first, so that a repeat makes the same batches.
 func (i *importing) appendFile(ctx context.Context) error {
+	i.seq = addedSeq
 	base, err := i.base(ctx)
 	if err != nil {
 		return err

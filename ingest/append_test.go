@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -210,8 +211,8 @@ func TestProtectedUploadIsKilled(t *testing.T) {
 	})
 }
 
-// A scraper that is protected while its file waits gets its key then. A file that finds none fails,
-// and so does one that began to replace rows before.
+// A scraper that is protected while its file waits gets its key then. A file that finds none fails.
+// One that began to replace rows before is added, unless all of it is stored already.
 func TestProtectedWhileQueued(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {
 		for name, c := range map[string]struct {
@@ -242,18 +243,76 @@ func TestProtectedWhileQueued(t *testing.T) {
 				}
 			})
 		}
-		u := start(t)
-		u.whole("jsonl", `{"id":"1"}`)
-		job := u.upload("jsonl", `{"id":"2"}`)
-		u.point = func(name string) {
-			if name == "work.import.after_put" {
-				u.point = func(string) {}
-				u.protect()
-				panic(name)
+		for _, at := range []string{"work.import.after_put", "work.import.after_seal"} {
+			u := start(t)
+			u.whole("jsonl", `{"id":"1"}`)
+			job := u.upload("jsonl", `{"id":"1","a":"x"}`+"\n"+`{"id":"2"}`)
+			u.point = func(name string) {
+				if name == at {
+					u.point = func(string) {}
+					u.protect()
+					panic(name)
+				}
+			}
+			ended := u.steps(job)
+			rows, _ := u.documents()
+			if at == "work.import.after_seal" { // it takes nothing more
+				if ended.State != model.Failed || len(rows) != 1 {
+					t.Errorf("%+v with %s", ended, rows)
+				}
+			} else if want := []string{`{"id":"1","a":"x"}`, `{"id":"2"}`}; ended.Items != 2 ||
+				ended.State != model.Completed || !slices.Equal(rows, want) {
+				t.Errorf("%+v with %s", ended, rows)
 			}
 		}
-		if ended := u.steps(job); ended.State != model.Failed || ended.Message != protectedLate {
-			t.Errorf("%+v", ended)
+	})
+}
+
+// An owner that replaces rows is paused while the scraper is protected, and another one adds them.
+// Whatever the first does then, nothing of its rows is shown, and those that were there stay.
+func TestProtectedWhileAnOwnerIsPaused(t *testing.T) {
+	onEachStore(t, func(t *testing.T, start starter) {
+		for _, at := range []string{"work.import.before_put", "work.import.after_put",
+			"work.import.after_seal"} {
+			for _, other := range []string{"work.import.before_put", "work.import.after_put",
+				"work.import.after_seal", ""} {
+				u := start(t)
+				u.whole("jsonl", `{"id":"1"}`)
+				job := u.upload("jsonl", `{"id":"1","a":"x"}`+"\n"+`{"id":"2"}`)
+				u.point = func(name string) {
+					if name != at {
+						return
+					}
+					u.point = func(name string) {
+						if name == other {
+							panic(name)
+						}
+					}
+					u.protect()
+					var progress []byte
+					for range 3 {
+						outcome, _ := u.stepOn(job, progress)
+						progress = outcome.Progress
+					}
+					u.point = func(string) {}
+				}
+				paused := Import(ImportConfig{Client: u.client, Store: u.store,
+					History: client.NewHistory(u.store), Files: u.blobs, IDs: u.ids, Clock: u.clock,
+					Dir: t.TempDir(), Point: func(name string) { u.point(name) }})
+				_, err := paused.Step(t.Context(), work.Item{ID: job, Customer: "ann"})
+				if err != nil && !errors.Is(err, errKeyed) {
+					t.Fatal(err)
+				}
+				ended := u.steps(job)
+				rows, _ := u.documents()
+				want := []string{`{"id":"1"}`}
+				if ended.State == model.Completed {
+					want = []string{`{"id":"1","a":"x"}`, `{"id":"2"}`}
+				}
+				if !ended.Ended() || !slices.Equal(rows, want) {
+					t.Errorf("%s, %s: %+v with %s", at, other, ended, rows)
+				}
+			}
 		}
 	})
 }

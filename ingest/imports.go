@@ -46,6 +46,7 @@ type Importing interface {
 	Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error)
 	Horizon(ctx context.Context) (int64, error)
 	Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error)
+	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
 // Files is where uploaded files are until they are imported.
@@ -168,11 +169,21 @@ func (i *importing) end(ctx context.Context, how client.EndImport) (work.Outcome
 		return work.Outcome{}, err
 	}
 	i.point("after_end")
+	view, err := i.Client.Fresh(ctx)
+	if err != nil {
+		return work.Outcome{}, err
+	}
+	if known := view.Import(i.job.ID); known != nil && known.Ended == 0 {
+		return work.Outcome{}, errKeyed
+	}
 	return work.Done(), i.drop(ctx, i.item)
 }
 
 // point is where tests may end the process.
 func (i *importing) point(name string) { i.Point("work." + i.item.Kind + "." + name) }
+
+// errKeyed says that another owner adds the rows that this one replaced others with.
+var errKeyed = errors.New("the upload got a key column meanwhile")
 
 // errStopped says that the upload is not open any more.
 var errStopped = errors.New("the upload was stopped")
@@ -372,7 +383,11 @@ func (i *importing) advance(ctx context.Context) error {
 
 // complete seals an upload whose rows are all stored, and shows them.
 func (i *importing) complete(ctx context.Context) (work.Outcome, error) {
-	if err := i.Store.Seal(ctx, i.job.ID, nil); err != nil {
+	settled := (func(model.Unit, bool) bool)(nil)
+	if i.known.Key != "" {
+		settled = func(unit model.Unit, _ bool) bool { return unit.Seq >= addedSeq }
+	}
+	if err := i.Store.Seal(ctx, i.job.ID, settled); err != nil {
 		return work.Outcome{}, err
 	}
 	i.point("after_seal")
@@ -380,7 +395,8 @@ func (i *importing) complete(ctx context.Context) (work.Outcome, error) {
 	if err != nil {
 		return work.Outcome{}, err
 	}
-	return i.end(ctx, client.EndImport{Job: i.job.ID, Items: i.rows, Hides: hides})
+	return i.end(ctx, client.EndImport{Job: i.job.ID, Items: i.rows, Hides: hides,
+		Key: i.known.Key})
 }
 
 // replaced are the scraper's runs with rows that this one replaces: all but the newest before it

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"shoal.dev/shoal/controlplane/client"
@@ -27,9 +26,6 @@ const (
 	noCatalogue = "the catalogue was replaced meanwhile; match again"
 	notSame     = "rows of the group were changed meanwhile; match again"
 )
-
-// maxRunColumns bounds the columns of a run that are looked at.
-const maxRunColumns = 2_000
 
 // Match is how the rows of a group find their products in the catalogue (decision 68). A row of the
 // result names the row, the product, how sure it is and by what. Read are the latest COMPLETED runs
@@ -143,7 +139,7 @@ func (m *matching) matchRun(ctx context.Context, view *client.View, job *client.
 			return err
 		}
 		if first {
-			if columns, err = columnsOf(docs); err != nil {
+			if columns, err = client.MatchedColumns(docs); err != nil {
 				return err
 			}
 			if !columns.Comparable() {
@@ -171,28 +167,6 @@ func (m *matching) allThere(ctx context.Context, job *client.Job, rows uint64) e
 		err = &upload.Refusal{Reason: notSame}
 	}
 	return err
-}
-
-// columnsOf tells by the first rows of a run which of its columns are which.
-func columnsOf(docs []json.RawMessage) (match.Columns, error) {
-	known := map[string]bool{}
-	for _, doc := range docs {
-		err := eachField(doc, func(name string, _ json.RawMessage) error {
-			if !strings.HasPrefix(name, "_") && len(known) < maxRunColumns {
-				known[name] = true
-			}
-			return nil
-		})
-		if err != nil {
-			return match.Columns{}, err
-		}
-	}
-	names := make([]string, 0, len(known))
-	for name := range known {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return match.ColumnsOf(names), nil
 }
 
 // matchRows looks for rows on all cores, and puts those that are found in their order.

@@ -4,10 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/match"
+	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -16,17 +21,17 @@ func keyNames() []string {
 	return []string{"EAN", "GTIN", "EAN13", "barcode", "SKU", "MPN", "product_id", "id", "url"}
 }
 
-// knownRows are the stored rows among which columns are looked for by name.
-const knownRows = 10_000
-
 // ReadsRows is the reads by which stored columns are found: the API's row store, or that of ingest.
 type ReadsRows interface {
 	Horizon(ctx context.Context) (int64, error)
 	Scan(ctx context.Context, q rowstore.ScanQuery) ([]json.RawMessage, int64, error)
+	Holding(ctx context.Context, scope rowstore.Scope, most int) ([]ids.ID, error)
+	EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 }
 
 // KeyColumnOf is the column by which the next file's rows are added to a protected scraper's. It is
-// the one that was fixed, else the one that the matching setup uses. Else it is the first of
+// the one that was fixed, else the one that the matching setup uses. A match that has not come to
+// the rows has told none yet: then it is the one that it will find. Else it is the first of
 // keyNames that the stored rows have, in any case of letters, or what was asked for. Faults:
 // KEY_COLUMN_REQUIRED, KEY_COLUMN_INVALID of a column that no stored row has.
 func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked string) (string,
@@ -42,6 +47,17 @@ func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked
 	}
 	q := rowstore.ScanQuery{Scope: Shown(v, s.Group, s.ID), Upto: upto, Limit: 1_000,
 		Bytes: 4 << 20}
+	docs, _, err := rows.Scan(ctx, q)
+	if err != nil {
+		return "", fmt.Errorf("stored columns: %w", err)
+	}
+	first, err := MatchedColumns(docs)
+	if err != nil {
+		return "", fmt.Errorf("stored columns: %w", err)
+	}
+	if first.Number != "" && len(first.Number) <= MaxKeyColumn {
+		return first.Number, nil
+	}
 	named, err := storedNames(ctx, rows, q)
 	if err != nil {
 		return "", fmt.Errorf("stored columns: %w", err)
@@ -71,29 +87,72 @@ func KeyColumnOf(ctx context.Context, rows ReadsRows, v *View, s *Scraper, asked
 	return asked, nil
 }
 
-// storedNames are the columns of the first knownRows rows, by their names in lower case. Of those
-// that differ in case alone it has the first by name.
+// MatchedColumns tells by the first rows of a run which of its columns a match uses.
+func MatchedColumns(docs []json.RawMessage) (match.Columns, error) {
+	named := map[string]string{}
+	if err := addNames(named, docs); err != nil {
+		return match.Columns{}, err
+	}
+	return match.ColumnsOf(slices.Sorted(maps.Keys(named))), nil
+}
+
+// addNames adds the columns of rows, each under its own name.
+func addNames(named map[string]string, docs []json.RawMessage) error {
+	for _, doc := range docs {
+		var row map[string]json.RawMessage
+		if err := json.Unmarshal(doc, &row); err != nil {
+			return err
+		}
+		for name := range row {
+			if !strings.HasPrefix(name, "_") {
+				named[name] = name
+			}
+		}
+	}
+	return nil
+}
+
+// storedNames are the columns of all rows, by their names in lower case. Of those that differ in
+// case alone it has the first by name. The sums of page records have them; where a page has none
+// the rows are read.
 func storedNames(ctx context.Context, rows ReadsRows, q rowstore.ScanQuery) (map[string]string,
 	error) {
-	named := map[string]string{}
-	for seen := 0; seen < knownRows && q.After < q.Upto; {
-		docs, last, err := rows.Scan(ctx, q)
+	runs, err := rows.Holding(ctx, q.Scope, MaxHidden)
+	if err != nil {
+		return nil, err
+	}
+	named, whole := map[string]string{}, len(runs) < MaxHidden
+	for _, run := range runs {
+		err := rows.EachRecord(ctx, run, func(record rowstore.Record) error {
+			if record.Items == 0 || !whole {
+				return nil
+			}
+			sums, err := profile.Decode(record.Sums)
+			if whole = err == nil && !sums.More && sums.Rows == uint64(record.Items); !whole {
+				return nil
+			}
+			for _, field := range sums.Fields {
+				named[field.Name] = field.Name
+			}
+			return nil
+		})
 		if err != nil {
 			return nil, err
 		}
-		for _, doc := range docs {
-			var row map[string]json.RawMessage
-			if err := json.Unmarshal(doc, &row); err != nil {
-				return nil, err
-			}
-			for name := range row {
-				lower := strings.ToLower(name)
-				if known, has := named[lower]; !has || name < known {
-					named[lower] = name
-				}
-			}
-		}
-		seen, q.After = seen+len(docs), last
 	}
-	return named, nil
+	for !whole && q.After < q.Upto {
+		docs, last, err := rows.Scan(ctx, q)
+		if err == nil {
+			err = addNames(named, docs)
+		}
+		if err != nil {
+			return nil, err
+		}
+		q.After = last
+	}
+	lower := make(map[string]string, len(named))
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(named))) {
+		lower[strings.ToLower(name)] = name
+	}
+	return lower, nil
 }

@@ -45,6 +45,7 @@ type place struct {
 	After  int64  `json:"a"` // in the group
 	Upto   int64  `json:"u"`
 	Newest newest `json:"n"`
+	Added  uint64 `json:"p,omitempty"` // addedOf
 }
 
 // read is GET /api/scraper/data.
@@ -106,12 +107,17 @@ func (in *readRequest) makeQuery(ctx context.Context, r Resource, from *operatio
 		return at, q, nil, err
 	}
 	identity = in.identity(from.Customer, named)
+	added, err := r.addedOf(ctx, from.View, q.Scope, in.JobID)
+	if err != nil {
+		return at, q, nil, err
+	}
 	if in.Cursor != "" {
 		if err = api.ReadCursor(in.Cursor, &at, identity...); err == nil &&
-			(at.After < 0 || at.After > at.Upto) {
+			(at.After < 0 || at.After > at.Upto || at.Added != added) {
 			err = api.RefuseCursor()
 		}
 	} else {
+		at.Added = added
 		if at.Newest, err = newestRun(ctx, r.History, from.View, owner); err == nil {
 			at.Upto, err = r.Store.Horizon(ctx)
 		}

@@ -1,6 +1,8 @@
 package uploads_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"shoal.dev/shoal/apiserver/internal/apitest"
@@ -40,7 +42,10 @@ func TestKeyColumns(t *testing.T) {
 		stored, matched, query string
 		used, code             string
 	}{
-		"matched first":       {`{"id":"1","EAN":"2","m":"3"}`, "m", "&keyColumn=id", "m", ""},
+		"matched first":           {`{"id":"1","EAN":"2","m":"3"}`, "m", "&keyColumn=id", "m", ""},
+		"as a match will find it": {`{"id":"1","UPC":"2"}`, "", "&keyColumn=id", "UPC", ""},
+		"in the last row alone": {strings.Repeat(`{"k":"1"}`+"\n", 12_000) +
+			`{"MPN":"2","url":"1"}`, "", "&keyColumn=k", "MPN", ""},
 		"EAN before id":       {`{"id":"1","EAN":"2"}`, "", "", "EAN", ""},
 		"in any case":         {`{"gTiN":"1","x":"2"}`, "", "&keyColumn=x", "gTiN", ""},
 		"EAN13":               {`{"ean13":"1"}`, "", "", "ean13", ""},
@@ -116,4 +121,47 @@ func TestProtectedRowsAreRead(t *testing.T) {
 	r.Run(t, apitest.Scenario{Name: "history", As: apitest.User, Status: 200,
 		Do: "GET /api/scraper/load-history", Has: map[string]any{"totalElements": 2,
 			"content.0.itemsQuantity": 2, "content.0.state": "COMPLETED"}})
+}
+
+// A cursor that is open when a file is added is refused, and never ends with fewer rows. Those of
+// other scrapers go on.
+func TestCursorsWhileFilesAreAdded(t *testing.T) {
+	r := start(t)
+	scraper, job := r.file(t, "file", `{"id":"1","a":"x"}`+"\n"+`{"id":"2","a":"y"}`)
+	other, otherJob := r.file(t, "other", `{"id":"1","a":"x"}`+"\n"+`{"id":"2","a":"y"}`)
+	reads := map[string]string{"group": "groupId=" + r.group.String(),
+		"latest":  "isLastRun=true&groupId=" + r.group.String(),
+		"scraper": "scraperId=" + scraper, "run": "jobId=" + job,
+		"other": "scraperId=" + other, "other run": "jobId=" + otherJob}
+	open := func() map[string]string {
+		cursors := map[string]string{}
+		for name, query := range reads {
+			cursors[name] = r.Call(t, apitest.Scenario{As: apitest.User, Status: 200,
+				Do: "GET /api/scraper/data?limit=1&" + query}).Text("nextCursor")
+		}
+		return cursors
+	}
+	goOn := func(name, cursor string, ended bool) {
+		s := apitest.Scenario{Name: name, As: apitest.User, Status: 200,
+			Do:  "GET /api/scraper/data?limit=1&" + reads[name] + "&cursor=" + cursor,
+			Has: map[string]any{"items.0.a": "y"}}
+		if ended {
+			s.Status, s.Code, s.Has = 400, "invalid_cursor", nil
+		}
+		r.Run(t, s)
+	}
+	r.Client.Must(t, client.ProtectGroup{Group: r.group})
+	for n := range 2 { // the first one that is added, and another one
+		cursors := open()
+		sent := r.Call(t, next(scraper, "format=jsonl", jsonl,
+			fmt.Sprintf(`{"id":"%d","a":"z"}`, n+3))).Text("jobId")
+		for name, cursor := range cursors {
+			goOn(name, cursor, false)
+		}
+		r.adds(t, sent)
+		for name, cursor := range cursors {
+			goOn(name, cursor, name != "other" && name != "other run")
+		}
+		reads["run"] = "jobId=" + sent
+	}
 }

@@ -76,6 +76,9 @@ type EndImportPayload struct {
 	// from now on.
 	Hides   []ids.ID `cbor:"3,keyasint,omitempty"`
 	Message string   `cbor:"4,keyasint,omitempty"`
+	// Key is the column by which its rows were added. Rows of an upload that got another one
+	// meanwhile are not those that are to be shown: nothing changes.
+	Key string `cbor:"5,keyasint,omitempty"`
 }
 
 // Declaration implements Payload.

@@ -145,6 +145,9 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 		failImport(tx, job, known, p.Message)
 		return command.None{}, nil
 	}
+	if p.Key != known.Key {
+		return command.None{}, nil
+	}
 	scraper := tx.Scraper(job.Scraper)
 	if known.Key == "" && tx.Protects(scraper) && !tx.Internal(scraper) {
 		failImport(tx, job, known, "the scraper was protected meanwhile; send the file again")

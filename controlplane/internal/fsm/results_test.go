@@ -221,7 +221,8 @@ func TestKeyColumnIsFixed(t *testing.T) {
 		t.Errorf("%+v", known)
 	}
 	b.must(command.FixKeyPayload{Job: second.Job, Column: "other"})
-	b.must(command.EndImportPayload{Job: second.Job, Items: 2, Hides: []ids.ID{first.Job}})
+	b.must(command.EndImportPayload{Job: second.Job, Items: 2, Hides: []ids.ID{first.Job},
+		Key: "EAN"})
 	third := b.next(file)
 	third.Key = "other"
 	if begun := b.must(third).(command.BegunImport); begun.Key != "EAN" {
@@ -234,7 +235,8 @@ func TestKeyColumnIsFixed(t *testing.T) {
 		Run: &command.DeletedRun{Group: group, Scraper: file}}
 	b.must(command.PreviewDeletePayload{Deletion: d, Token: "t"})
 	b.must(command.DeleteRunPayload{Deletion: d, Token: "t"})
-	b.must(command.EndImportPayload{Job: third.Job, Items: 3, Hides: []ids.ID{second.Job}})
+	b.must(command.EndImportPayload{Job: third.Job, Items: 3, Hides: []ids.ID{second.Job},
+		Key: "EAN"})
 	if job := b.view().Job(third.Job); job.State != model.Failed {
 		t.Errorf("what was deleted is shown again: %+v", job)
 	}
@@ -257,7 +259,13 @@ func TestKeyColumnOfWhatWaits(t *testing.T) {
 	if known := b.view().Import(waits.Job); known.Key != "id" {
 		t.Errorf("%+v", known)
 	}
-	b.must(command.EndImportPayload{Job: waits.Job, Items: 2, Hides: []ids.ID{first.Job}})
+	end := command.EndImportPayload{Job: waits.Job, Items: 2, Hides: []ids.ID{first.Job}}
+	b.must(end) // of an owner that replaced rows
+	if job := b.view().Job(waits.Job); job.Ended() || b.view().Import(waits.Job).Ended != 0 {
+		t.Errorf("rows that replace others are shown: %+v", job)
+	}
+	end.Key = "id"
+	b.must(end)
 	if job := b.view().Job(waits.Job); job.State != model.Completed {
 		t.Errorf("%+v", job)
 	}

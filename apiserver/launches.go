@@ -3,6 +3,7 @@ package apiserver
 import (
 	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/uploads"
+	"shoal.dev/shoal/apiserver/internal/diff"
 	"shoal.dev/shoal/apiserver/internal/harvest"
 	"shoal.dev/shoal/apiserver/internal/launch"
 	"shoal.dev/shoal/controlplane/client"
@@ -34,8 +35,8 @@ func (s *Server) rows() data.Resource {
 	c := &s.config
 	return data.Resource{Client: c.Client, Store: c.Store, Records: c.Store, IDs: c.IDs,
 		History: client.NewHistory(c.Store), Plans: s.plans, Blobs: c.Blobs, Clock: c.Clock,
-		Bodies: bodies.NewCodec(),
-		Dir:    c.DataDir, Disk: c.Disk}
+		Bodies: bodies.NewCodec(), Diffs: diff.NewKept(c.Clock),
+		Dir: c.DataDir, Disk: c.Disk}
 }
 
 // KeptExports is the writing of kept exports, a kind of background work. point is called at named

@@ -70,12 +70,12 @@ func (i *importing) appendFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	byKey, err := newSorter(i.Dir, mergeMemory, mergeDisk)
+	byKey, err := newSorter(i.Dir, i.Disk, mergeMemory, mergeDisk)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = byKey.Close() }() // it was read
-	inOrder, err := newSorter(i.Dir, mergeMemory, mergeDisk)
+	inOrder, err := newSorter(i.Dir, i.Disk, mergeMemory, mergeDisk)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/profile"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/upload"
 	"shoal.dev/shoal/pkg/work"
 )
@@ -31,6 +32,7 @@ const (
 	shortRests   = 10 * time.Second // how long uploads wait while disks are short
 	advanceEvery = time.Second      // how often the run says how many rows it has
 	knownAtOnce  = 4_096            // page records that are looked for at a time
+	turnTime     = 5 * time.Minute  // for which a step stores what is new before others have theirs
 )
 
 // gone is why an upload fails whose file is not there.
@@ -67,6 +69,8 @@ type ImportConfig struct {
 	IDs     ids.Source
 	Clock   clock.Clock
 	Dir     string // where spreadsheets are unpacked; "": the system's directory for such files
+	// Disk is that of Dir, whose floor sorted rows leave free; nil: it is not looked.
+	Disk *telemetry.Disk
 	// Point is called at named places, so that tests can end the process there. They are
 	// "work.KIND.before_put", "work.KIND.after_put", "work.KIND.after_seal" and
 	// "work.KIND.after_end" of the kinds import and merge.
@@ -101,7 +105,7 @@ func Import(config ImportConfig) work.Kind {
 	return kind
 }
 
-// step takes a run to its end, unless it has to wait.
+// step takes a run to its end, unless it has to wait or its turn is over.
 func (c *ImportConfig) step(ctx context.Context, item work.Item,
 	read func(*importing, context.Context) error) (work.Outcome, error) {
 	view, err := c.Client.Fresh(ctx)
@@ -126,6 +130,10 @@ func (c *ImportConfig) step(ctx context.Context, item work.Item,
 		return i.end(ctx, client.EndImport{Job: i.job.ID, Message: refusal.Reason})
 	case errors.Is(err, errStopped):
 		return work.Done(), c.drop(ctx, item)
+	case errors.Is(err, errNoRoom): // on this node, of which the state may not know yet
+		return work.Rest(item.Progress, shortRests), nil
+	case errors.Is(err, errTurn): // the next one finds what is stored
+		return work.Rest(item.Progress, 0), nil
 	case errors.Is(err, errNoted):
 		return work.Rest(i.progress, 0), nil // it is noted before the first batch is made by it
 	case err != nil:
@@ -188,6 +196,24 @@ var errKeyed = errors.New("the upload got a key column meanwhile")
 // errStopped says that the upload is not open any more.
 var errStopped = errors.New("the upload was stopped")
 
+// errTurn ends a step that has had its time.
+var errTurn = errors.New("the turn is over")
+
+// turn is the time of one step. It begins with the first thing that a step stores, however long it
+// took to get there. So each turn gets on.
+type turn struct{ began time.Time }
+
+// stored notes at a time that something new was stored. errTurn: that is enough.
+func (t *turn) stored(now time.Time) error {
+	switch {
+	case t.began.IsZero():
+		t.began = now
+	case now.Sub(t.began) >= turnTime:
+		return errTurn
+	}
+	return nil
+}
+
 // importing is one step of a run without tasks.
 type importing struct {
 	*ImportConfig
@@ -200,6 +226,7 @@ type importing struct {
 	stored map[model.Unit]bool // of the units that were looked for
 	rows   uint64
 	told   time.Time // when the state heard of rows
+	turn   turn
 
 	batch    [][]byte // rows that are not put yet
 	carried  [][]byte // of each the document that it was already; nil: it is a new row
@@ -331,7 +358,10 @@ func (i *importing) put(ctx context.Context, batch [][]byte) error {
 		return i.sealed(ctx, unit)
 	}
 	i.point("after_put")
-	return i.advance(ctx)
+	if err := i.advance(ctx); err != nil {
+		return err
+	}
+	return i.turn.stored(i.Clock.Now())
 }
 
 // sealed says why a batch could not be stored; nil: another owner has stored all of them, and seals

@@ -20,6 +20,7 @@ import (
 	"shoal.dev/shoal/pkg/rowstore"
 	"shoal.dev/shoal/pkg/rowstore/clickhouse"
 	"shoal.dev/shoal/pkg/rowstore/sqlite"
+	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -35,6 +36,7 @@ type uploaded struct {
 	scraper ids.ID // zero before the first file
 	name    string // of a new scraper
 	point   func(name string)
+	disk    *telemetry.Disk
 }
 
 // starter makes a product on an engine of the row store.

@@ -33,7 +33,8 @@ const (
 // the same, and makes the same batches. The catalogue is the one that the match began with.
 func Match(config ImportConfig) work.Kind {
 	kind := config.storing(work.Match, (*importing).match)
-	kind.AtOnce, kind.Ready = 1, func() bool { return config.Files != nil }
+	kind.AtOnce, kind.Held = 1, heldInTurns
+	kind.Ready = func() bool { return config.Files != nil }
 	return kind
 }
 

@@ -20,6 +20,8 @@ const (
 	mergeMemory  = 16 << 20        // bytes of rows that are sorted at a time
 	mergeDisk    = int64(16) << 30 // bytes of sorted rows on the disk
 	mergedBytes  = upload.MaxRow   // of a row
+	// heldInTurns of a kind are held where one is done at a time: it, and the next.
+	heldInTurns = 2
 )
 
 // nothingMerged is why a merge fails that makes no row.
@@ -31,7 +33,7 @@ const nothingMerged = "no row was merged: no title is in two of the runs"
 // bounded. The same runs make the same batches, however often a step is made again.
 func Merge(config ImportConfig) work.Kind {
 	kind := config.storing(work.Merge, (*importing).merge)
-	kind.AtOnce = 1
+	kind.AtOnce, kind.Held = 1, heldInTurns
 	return kind
 }
 
@@ -41,7 +43,7 @@ func (i *importing) merge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sorted, err := newSorter(i.Dir, mergeMemory, mergeDisk)
+	sorted, err := newSorter(i.Dir, i.Disk, mergeMemory, mergeDisk)
 	if err != nil {
 		return err
 	}

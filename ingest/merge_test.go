@@ -15,6 +15,7 @@ import (
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
 	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/work"
 )
 
@@ -46,7 +47,7 @@ func (u *uploaded) stepMerge(job ids.ID, runs ...ids.ID) (end work.End, died boo
 	}()
 	kind := Merge(ImportConfig{Client: u.client, Store: u.store,
 		History: client.NewHistory(u.store), IDs: u.ids, Clock: u.clock, Dir: u.t.TempDir(),
-		Point: u.point})
+		Disk: u.disk, Point: u.point})
 	outcome, err := kind.Step(u.t.Context(), work.Item{ID: job, Kind: work.Merge,
 		Customer: "ann", Args: client.AppendMerge(nil, runs)})
 	if err != nil {
@@ -203,7 +204,7 @@ func TestMergeOfLostRows(t *testing.T) {
 func TestSorter(t *testing.T) {
 	const rows, memory = 300_000, 1 << 20
 	dir := t.TempDir()
-	s, err := newSorter(dir, memory, 1<<40)
+	s, err := newSorter(dir, nil, memory, 1<<40)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ func TestSorter(t *testing.T) {
 
 // The disk has a bound.
 func TestSorterIsBounded(t *testing.T) {
-	s, err := newSorter(t.TempDir(), 1<<10, 10<<10)
+	s, err := newSorter(t.TempDir(), nil, 1<<10, 10<<10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,6 +265,72 @@ func TestSorterIsBounded(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A long merge ends its step in the middle, so that others have their turn. Whoever goes on, killed
+// or not, makes the same rows once.
+func TestMergesTakeTurns(t *testing.T) {
+	u := newUploaded(t)
+	var left, right []string
+	for n := range 3*importedRows + 10 {
+		left = append(left, fmt.Sprintf(`{"title":"%06d","a":"1"}`, n))
+		right = append(right, fmt.Sprintf(`{"title":"%06d","b":"2"}`, n))
+	}
+	one, two := u.run(left...), u.run(right...)
+	begun := u.begin(one, two)
+	u.point = func(name string) {
+		if name == "work.merge.after_put" {
+			u.clock.Advance(turnTime)
+		}
+	}
+	turns := 0
+	for end := work.Rested; end == work.Rested && turns < 9; turns++ {
+		end, _ = u.stepMerge(begun.Job, one, two)
+	}
+	if turns != 3 {
+		t.Errorf("%d turns of two batches each and one that ends it", turns)
+	}
+	if job := u.client.View().Job(begun.Job); job.State != model.Completed ||
+		job.Items != 3*importedRows+10 {
+		t.Errorf("%+v", job)
+	}
+	count, err := u.store.Count(t.Context(), client.Shown(u.client.View(), begun.Group, ids.ID{}),
+		nil)
+	if err != nil || count != 3*importedRows+10 {
+		t.Errorf("%d rows, %v", count, err)
+	}
+}
+
+// A merge leaves the floor of the disk free, before it begins and in the middle. It goes on once
+// there is room, and comes to the same.
+func TestMergeWaitsForRoom(t *testing.T) {
+	for looks := range 2 {
+		t.Run(fmt.Sprint(looks), func(t *testing.T) {
+			u := newUploaded(t)
+			one, two := u.run(`{"title":"x"}`), u.run(`{"title":"x","a":1}`)
+			left := looks
+			u.disk = &telemetry.Disk{Floor: telemetry.NewFloor(100),
+				Free: func(string) (uint64, bool) {
+					if left--; left < 0 {
+						return 99, true
+					}
+					return 200, true
+				}}
+			begun := u.begin(one, two)
+			if end, _ := u.stepMerge(begun.Job, one, two); end != work.Rested {
+				t.Errorf("on a disk without room: %v", end)
+			}
+			if job := u.client.View().Job(begun.Job); job.Closed || job.Items != 0 {
+				t.Errorf("%+v", job)
+			}
+			left = 100
+			u.stepMerge(begun.Job, one, two)
+			if job := u.client.View().Job(begun.Job); job.State != model.Completed ||
+				job.Items != 1 {
+				t.Errorf("once there is room: %+v", job)
+			}
+		})
 	}
 }
 

@@ -71,7 +71,7 @@ func ReExtract(config ReExtractConfig) work.Kind {
 		config.Rates = ecb.Bundled()
 	}
 	config.codec = bodies.NewCodec()
-	return work.Kind{Name: work.ReExtract, AtOnce: 1, Held: 8, PerCustomer: 1,
+	return work.Kind{Name: work.ReExtract, AtOnce: 1, Held: heldInTurns, PerCustomer: 1,
 		Ready: func() bool { return config.Bodies != nil },
 		Step: func(ctx context.Context, item work.Item) (work.Outcome, error) {
 			outcome, err := config.step(ctx, item)
@@ -82,7 +82,7 @@ func ReExtract(config ReExtractConfig) work.Kind {
 		}}
 }
 
-// step takes a run to its end, unless it has to wait.
+// step takes a run to its end, unless it has to wait or its turn is over.
 func (c *ReExtractConfig) step(ctx context.Context, item work.Item) (work.Outcome, error) {
 	view, err := c.Client.Fresh(ctx)
 	if err != nil {
@@ -105,6 +105,8 @@ func (c *ReExtractConfig) step(ctx context.Context, item work.Item) (work.Outcom
 	switch err := r.readAll(ctx); {
 	case errors.Is(err, errStopped):
 		return work.Done(), nil
+	case errors.Is(err, errTurn): // the next one finds what is stored
+		return work.Rest(nil, 0), nil
 	case errors.Is(err, errOthers):
 		return work.GoOn(nil), nil // from the first record, of which all are there
 	case errors.Is(err, errSealed):
@@ -145,6 +147,7 @@ type reextracting struct {
 
 	tally tally
 	told  time.Time // when the state heard of it
+	turn  turn
 }
 
 // open makes a step ready.
@@ -249,6 +252,9 @@ func (r *reextracting) readSome(ctx context.Context, records []rowstore.Record) 
 	}
 	for i := range pages {
 		r.tally.add(stored[records[i].Unit])
+	}
+	if len(writes) > 0 {
+		return len(pages), r.turn.stored(r.Clock.Now())
 	}
 	return len(pages), nil
 }

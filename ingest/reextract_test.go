@@ -329,6 +329,33 @@ func TestReExtractStops(t *testing.T) {
 	})
 }
 
+// A long run of kept bodies stands back for others, and ends as one that did not.
+func TestReExtractsTakeTurns(t *testing.T) {
+	var pages []crawledPage
+	for i := range 3*readAtOnce + 3 {
+		pages = append(pages, crawledPage{unit: model.Unit{Seq: uint32(i)}, kept: true,
+			body: fmt.Sprintf("<b>%d</b>", i), outcome: model.Delivered})
+	}
+	c := newCrawled(t, newUploaded, pages...)
+	job := c.begin(selectors)
+	c.point = func(name string) {
+		if name == "work.reextract.after_put" {
+			c.clock.Advance(turnTime)
+		}
+	}
+	turns := 0
+	for end := work.Rested; end == work.Rested && turns < 9; turns++ {
+		end, _ = c.step(job)
+	}
+	if j := c.client.View().Job(job); turns != 3 || j.Items != uint64(len(pages)) ||
+		j.Success != uint32(len(pages)) {
+		t.Errorf("%d turns, %+v", turns, j)
+	}
+	if got := c.rowsOf(job); len(slices.Compact(got)) != len(pages) {
+		t.Errorf("%d different rows", len(got))
+	}
+}
+
 // What one batch cannot take is read in further ones.
 func TestReExtractInBatches(t *testing.T) {
 	onEachStore(t, func(t *testing.T, start starter) {

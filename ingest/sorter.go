@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 
+	"shoal.dev/shoal/pkg/telemetry"
 	"shoal.dev/shoal/pkg/upload"
 )
 
@@ -20,6 +21,7 @@ import (
 type sorter struct {
 	memory int   // bytes of rows of a part
 	disk   int64 // bytes of all parts
+	floor  *telemetry.Disk
 
 	file   *os.File
 	parts  []part // on the disk
@@ -43,8 +45,15 @@ const (
 	partBuffer  = 16 << 10 // bytes of a part that are read at a time
 )
 
-// newSorter makes one in a directory, "" for the system's.
-func newSorter(dir string, memory int, disk int64) (*sorter, error) {
+// errNoRoom says that the disk on which rows are sorted has less room than its floor.
+var errNoRoom = errors.New("the disk has too little room to sort rows")
+
+// newSorter makes one in a directory, "" for the system's. The floor of its disk stays free; nil:
+// it is not looked.
+func newSorter(dir string, floor *telemetry.Disk, memory int, disk int64) (*sorter, error) {
+	if floor.Short() {
+		return nil, errNoRoom
+	}
 	file, err := os.CreateTemp(dir, "merge-*")
 	if err != nil {
 		return nil, fmt.Errorf("room for sorting: %w", err)
@@ -52,7 +61,7 @@ func newSorter(dir string, memory int, disk int64) (*sorter, error) {
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, errors.Join(fmt.Errorf("room for sorting: %w", err), file.Close())
 	}
-	return &sorter{memory: memory, disk: disk, file: file}, nil
+	return &sorter{memory: memory, disk: disk, floor: floor, file: file}, nil
 }
 
 // Close gives back the disk.
@@ -60,7 +69,7 @@ func (s *sorter) Close() error { return s.file.Close() }
 
 // Add adds a row of a run. Of equal keys those of a lower place come first, and of equal places
 // those that were added first. The row is the sorter's from then on. Its error is a Refusal where
-// the disk's bound is reached.
+// the bound of all parts is reached, and errNoRoom where the disk is short.
 func (s *sorter) Add(key string, place uint32, doc []byte) error {
 	s.rows = append(s.rows, sorted{key, place, doc})
 	if s.size += len(key) + len(doc) + rowOverhead; s.size < s.memory {
@@ -71,6 +80,9 @@ func (s *sorter) Add(key string, place uint32, doc []byte) error {
 
 // spill writes what is in memory, sorted.
 func (s *sorter) spill() error {
+	if s.floor.Short() {
+		return errNoRoom
+	}
 	slices.SortStableFunc(s.rows, inOrder)
 	to := bufio.NewWriterSize(s.file, partBuffer)
 	from := s.length

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"shoal.dev/shoal/apiserver/api"
+	"shoal.dev/shoal/apiserver/internal/diff"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
@@ -32,6 +33,7 @@ type Resource struct {
 	Blobs   Blobs // nil: neither exports nor bodies are kept
 	Bodies  bodies.Codec
 	Clock   clock.Clock
+	Diffs   *diff.Kept // comparisons that go on with their next page
 	// Dir is where files are put together that are kept then; "": the system's for temporary ones.
 	// Disk is that of Dir, whose floor they leave free; nil: it is not looked.
 	Dir  string

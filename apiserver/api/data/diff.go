@@ -73,8 +73,10 @@ func (r Resource) diff() *operation.Operation {
 		Description: "It answers the rows that were added, removed or changed, with what they " +
 			"were before. Both runs have ended. null counts as a member that is not there. What " +
 			"was added or changed comes in the order of the newer run, then what was removed in " +
-			"that of the older one. Beyond 200,000 rows it comes so part by part. Each page " +
-			"compares both runs anew, so a long comparison is best read as jsonl.",
+			"that of the older one. Beyond 200,000 rows it comes so part by part. A page costs " +
+			"its own share if it is asked for within two minutes of the one before. Later it " +
+			"may compare both runs anew, so a long comparison is best read as jsonl. A key " +
+			"that no row has is refused.",
 		Media:  api.ExportTypes(),
 		Access: auth.Read, Agents: operation.Reads, Rate: limits.Read, Timeout: diffTime,
 		Long: true,
@@ -103,14 +105,17 @@ func (r Resource) diff() *operation.Operation {
 		}
 		page := RunDiff{From: in.From, To: in.To, Key: append([]string{}, runs.Key...),
 			Items: []RowChange{}}
+		var reader *diff.Reader
 		if in.Cursor == "" {
-			sums, err := runs.Sum(ctx)
+			first, sums, err := runs.Begin(ctx)
 			if err != nil {
 				return answer, err
 			}
-			page.Summary = (*RunDiffSummary)(&sums)
+			reader, page.Summary = first, (*RunDiffSummary)(&sums)
+		} else {
+			reader = r.Diffs.Read(identity, runs, at)
 		}
-		found, at, more, err := runs.Read(at).Next(ctx, in.Limit, api.PageBytes)
+		found, at, more, err := reader.Next(ctx, in.Limit, api.PageBytes)
 		if err != nil {
 			return answer, err
 		}
@@ -120,6 +125,7 @@ func (r Resource) diff() *operation.Operation {
 		if page.HasMore = more; more {
 			next := api.NewCursor(at, identity...)
 			page.NextCursor = &next
+			r.Diffs.Keep(identity, at, reader)
 		}
 		answer.Whole = page
 		return answer, nil
@@ -194,7 +200,7 @@ func (in *diffRequest) runs(ctx context.Context, r Resource, from *operation.Cal
 	if runs.Rows, err = r.rowsThere(ctx, runs.From, older, "from"); err != nil {
 		return runs, err
 	}
-	if _, err = r.rowsThere(ctx, runs.To, newer, "to"); err != nil {
+	if runs.NewerRows, err = r.rowsThere(ctx, runs.To, newer, "to"); err != nil {
 		return runs, err
 	}
 	if runs.Key == nil {

@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/rowstore"
 )
 
@@ -64,7 +65,9 @@ type Runs struct {
 	Key      []string       // members that rows are the same one by; none: their position
 	Fields   []string       // members that are compared; nil: all but the server's
 	Rows     int64          // that the older run has
-	partRows int64          // 0: as the package has it
+	// NewerRows are those of the newer run.
+	NewerRows int64
+	partRows  int64 // 0: as the package has it
 }
 
 // Place is behind how many changes of a part of the keys a read goes on.
@@ -80,6 +83,17 @@ func (r Runs) parts() int {
 		each = partRows
 	}
 	return int(max((r.Rows+each-1)/each, 1))
+}
+
+// Begin counts all rows, and is before the first change.
+func (r Runs) Begin(ctx context.Context) (*Reader, Sums, error) {
+	reader := r.Read(Place{})
+	if r.parts() > 1 {
+		sums, err := r.Sum(ctx)
+		return reader, sums, err
+	}
+	err := reader.begin(ctx)
+	return reader, reader.sums, err
 }
 
 // Sum counts all rows.
@@ -131,6 +145,17 @@ func (r Runs) each(ctx context.Context, scope rowstore.Scope,
 	return nil
 }
 
+// known refuses a member of the key that no row has: all rows would silently go by their position.
+func (r Runs) known(older, newer *hasher) error {
+	for i, member := range r.Key {
+		if !older.has[i] && !newer.has[i] && older.number+newer.number > 0 {
+			return fault.Invalid(fault.InvalidRequest, "key", "no row of the runs has the field %q",
+				member)
+		}
+	}
+	return nil
+}
+
 // fill makes the table of a part, and compares the newer run with it.
 func (r Runs) fill(ctx context.Context, part int) (*table, Sums, error) {
 	t, h := &table{}, r.hasher(part)
@@ -145,13 +170,16 @@ func (r Runs) fill(ctx context.Context, part int) (*table, Sums, error) {
 		return nil, Sums{}, err
 	}
 	t.sort()
-	added, h := uint64(0), r.hasher(part)
+	added, newer := uint64(0), r.hasher(part)
 	err = r.each(ctx, r.To, func(b batch, n int) error {
-		if row, of := h.row(b.docs[n]); of && !t.match(row) {
+		if row, of := newer.row(b.docs[n]); of && !t.match(row) {
 			added++
 		}
 		return nil
 	})
+	if err == nil {
+		err = r.known(h, newer)
+	}
 	if err != nil {
 		return nil, Sums{}, err
 	}

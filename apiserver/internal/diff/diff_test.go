@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -237,6 +239,105 @@ func modelOf(from, to []string) (changes []string, sums Sums) {
 		sums.Removed++
 	}
 	return changes, sums
+}
+
+// A reader that waited goes on as a new one would, and reads no row of the newer run twice.
+func TestReadersAreKept(t *testing.T) {
+	var from, to []string
+	for n := range 40 {
+		from = append(from, fmt.Sprintf(`{"k":%d,"v":1}`, n))
+		to = append(to, fmt.Sprintf(`{"k":%d,"v":%d}`, n, n%3))
+	}
+	r := runs(1, from, to)
+	r.Key = []string{"k"}
+	now := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	k, of := NewKept(now), []string{"a"}
+	want := told(readAll(t, r, 100))
+	first, sums, err := r.Begin(t.Context())
+	if summed, sumErr := r.Sum(t.Context()); err != nil || sumErr != nil || sums != summed {
+		t.Fatalf("%+v, %v, want %+v, %v", sums, err, summed, sumErr)
+	}
+	var got []string
+	reader := first
+	for {
+		found, at, more, err := reader.Next(t.Context(), 7, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = append(got, told(found)...); !more {
+			break
+		}
+		k.Keep(of, at, reader)
+		if other := k.Read([]string{"b"}, r, at); other == reader {
+			t.Fatal("another's comparison goes on")
+		}
+		fewer := r
+		fewer.NewerRows--
+		if other := k.Read(of, fewer, at); other == reader {
+			t.Fatal("a comparison goes on although rows have gone")
+		}
+		if reader = k.Read(of, r, at); reader != first {
+			t.Fatal("a comparison begins anew")
+		}
+		if again := k.Read(of, r, at); again == reader {
+			t.Fatal("two calls have one reader")
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Readers are few, and wait for a while.
+func TestKeptIsBounded(t *testing.T) {
+	now := clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	k, r := NewKept(now), runs(1, nil, nil)
+	readers := make([]*Reader, keptReaders+1)
+	for n := range readers {
+		readers[n] = r.Read(Place{})
+		k.Keep([]string{"a"}, Place{Done: n + 1}, readers[n])
+	}
+	if len(k.all) != keptReaders {
+		t.Errorf("%d readers are kept", len(k.all))
+	}
+	if got := k.Read([]string{"a"}, r, Place{Done: 1}); got == readers[0] {
+		t.Error("the one that waited longest is still there")
+	}
+	now.Advance(keptFor)
+	if got := k.Read([]string{"a"}, r, Place{Done: 2}); got != readers[1] {
+		t.Error("a reader is gone too early")
+	}
+	now.Advance(1)
+	if got := k.Read([]string{"a"}, r, Place{Done: 3}); got == readers[2] || len(k.all) != 0 {
+		t.Errorf("a reader waits too long; %d are left", len(k.all))
+	}
+}
+
+// A member of the key that no row has is named, whichever run lacks it. One that some row has is
+// not, and nor is any where there are no rows.
+func TestKeysThatNoRowHas(t *testing.T) {
+	for _, c := range []struct {
+		from, to []string
+		key      []string
+		want     string
+	}{
+		{[]string{`{"k":1}`}, []string{`{"k":1}`}, []string{"k", "skuu"}, "skuu"},
+		{[]string{`{"k":null}`}, []string{`{"v":1}`}, []string{"k"}, "k"},
+		{[]string{`{"k":1}`}, []string{`{"v":1}`}, []string{"k"}, ""},
+		{[]string{`{"v":1}`}, []string{`{"v":1}`, `{"k":1}`}, []string{"k"}, ""},
+		{nil, nil, []string{"k"}, ""},
+	} {
+		r := runs(1, c.from, c.to)
+		r.Key = c.key
+		_, err := r.Sum(t.Context())
+		_, _, _, readErr := r.Read(Place{}).Next(t.Context(), 9, 1<<20)
+		for _, err := range []error{err, readErr} {
+			if (err == nil) != (c.want == "") ||
+				err != nil && !strings.Contains(err.Error(), `"`+c.want+`"`) {
+				t.Errorf("%v > %v by %v: %v", c.from, c.to, c.key, err)
+			}
+		}
+	}
 }
 
 // One key for more rows than the table has room for is refused, and says so.

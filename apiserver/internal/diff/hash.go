@@ -32,13 +32,14 @@ type hasher struct {
 	part   uint64
 	parts  uint64
 	values []string // of the key's members in a row
+	has    []bool   // which of them some row has
 	text   []byte
 	number uint64 // of the row
 }
 
 func (r Runs) hasher(part int) *hasher {
 	return &hasher{runs: r, part: uint64(part), parts: uint64(r.parts()),
-		values: make([]string, len(r.Key))}
+		values: make([]string, len(r.Key)), has: make([]bool, len(r.Key))}
 }
 
 // row is the next row; of: its key is in the part. Members of null are as if they were not there.
@@ -58,7 +59,7 @@ func (h *hasher) row(doc json.RawMessage) (row hashed, of bool) {
 			continue
 		}
 		if i := slices.Index(h.runs.Key, m.Key); i >= 0 {
-			h.values[i] = m.Value
+			h.values[i], h.has[i] = m.Value, true
 		}
 		if h.runs.compares(m.Key) {
 			row.content = add(row.content, h.hash(0, m.Key, m.Value))

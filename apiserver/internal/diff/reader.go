@@ -16,6 +16,7 @@ type Reader struct {
 	at    Place // of the next change that is looked for
 	skip  int   // changes of the part that were read before
 	table *table
+	sums  Sums // of the part
 
 	newer  batch // rows of the newer run, of which so many have been looked at
 	looked int
@@ -90,7 +91,7 @@ func (r *Reader) begin(ctx context.Context) (err error) {
 		return nil
 	}
 	r.newer, r.looked, r.after, r.hasher = batch{}, 0, 0, r.runs.hasher(r.at.Part)
-	r.table, _, err = r.runs.fill(ctx, r.at.Part)
+	r.table, r.sums, err = r.runs.fill(ctx, r.at.Part)
 	return err
 }
 

@@ -35,6 +35,9 @@ func putStartType(tx *state.Tx, p command.PutStartTypePayload) (command.None, er
 	if known == nil || known.Customer != p.Customer {
 		return command.None{}, fault.Invalid(fault.NotFound, "id", "no group has this id")
 	}
+	if !known.Of.IsZero() {
+		return command.None{}, errInternal("id")
+	}
 	group := *known
 	group.StartType, group.UpdatedAt = p.StartType, tx.Now
 	tx.PutGroup(&group)

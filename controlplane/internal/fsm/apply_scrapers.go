@@ -85,6 +85,9 @@ func putRetention(tx *state.Tx, p command.PutRetentionPayload) (state.Scraper, e
 		return state.Scraper{},
 			fault.Invalid(fault.ScraperNotFound, "id", "there is no such scraper")
 	}
+	if tx.Internal(known) {
+		return state.Scraper{}, errInternal("id")
+	}
 	if p.Count < 0 {
 		return state.Scraper{},
 			fault.Invalid(fault.InvalidRequest, "retentionCount", "must be at least 1")

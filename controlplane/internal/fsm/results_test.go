@@ -76,6 +76,10 @@ func TestResultsAreNotChanged(t *testing.T) {
 	b.must(command.EndImportPayload{Job: first.Job, Items: 3})
 	b.refused(command.PutGroupPayload{ID: first.NewGroup, Customer: "a", Name: "x",
 		DataTable: "x", StartType: "MANUAL"}, fault.InvalidRequest)
+	b.refused(command.PutStartTypePayload{Customer: "a", Group: first.NewGroup,
+		StartType: "DAILY"}, fault.InvalidRequest)
+	b.refused(command.PutRetentionPayload{Customer: "a", Scraper: first.NewScraper, Count: 3},
+		fault.InvalidRequest)
 	b.refused(b.next(first.NewScraper), fault.InvalidRequest)
 	b.refused(b.upload(first.NewGroup, "x"), fault.InvalidRequest)
 	b.refused(command.PutScraperPayload{ID: first.NewScraper, Customer: "a", Group: group,

@@ -121,8 +121,9 @@ func (h *Holder) adopt(ctx context.Context, term, began uint64) *Leadership {
 		Store: h.config.Store,
 		Log:   h.config.Log, IDs: h.config.IDs,
 		NowMicros: func() int64 { return h.config.Clock.Now().UnixMicro() },
-		Spare:     l.spares, Judge: judging{view, h.config.Store}.judge,
-		Point: h.config.Point, Counts: &l.metrics.steps, Tracer: h.config.Tracer}
+		Spare:     l.spares,
+		Judge:     judging{view, h.config.Store, judgedWithin, h.config.Logger}.judgeInTime,
+		Point:     h.config.Point, Counts: &l.metrics.steps, Tracer: h.config.Tracer}
 	for _, job := range view().OpenJobs() {
 		store().ReadRun(job.ID, func(run *state.Run) {
 			if run != nil {

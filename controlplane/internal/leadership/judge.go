@@ -3,7 +3,9 @@ package leadership
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/controlplane/internal/state"
@@ -21,6 +23,8 @@ const (
 	judgedPages = 200_000
 	// toldOddities are put into words.
 	toldOddities = 5
+	// judgedWithin is how long a judgement may take: the closing of other runs waits for it.
+	judgedWithin = time.Minute
 )
 
 // judging is how runs are judged once they are sealed.
@@ -30,6 +34,22 @@ type judging struct {
 		EachRecord(ctx context.Context, job ids.ID, visit func(rowstore.Record) error) error
 		PastRuns(ctx context.Context, q rowstore.PastQuery) ([]rowstore.PastRun, error)
 	}
+	within time.Duration
+	logger *slog.Logger
+}
+
+// judgeInTime is judge within the judgement's time. A run that takes longer is not held back, and
+// operators are told.
+func (l judging) judgeInTime(ctx context.Context, job *state.Job) (string, error) {
+	judged, cancel := context.WithTimeout(ctx, l.within)
+	defer cancel()
+	why, err := l.judge(judged, job)
+	if err != nil && judged.Err() != nil && ctx.Err() == nil {
+		l.logger.Warn("a run took too long to be judged, and is not held back", "job", job.ID,
+			"pages", job.Pages, "within", l.within)
+		return "", nil
+	}
+	return why, err
 }
 
 // judge says why a run that is sealed is to be held back; "": it is not. It is compared with the

@@ -2,7 +2,10 @@ package leadership
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +40,21 @@ func (records) PastRuns(context.Context, rowstore.PastQuery) ([]rowstore.PastRun
 	return nil, nil
 }
 
+// hanging is a row store that does not answer.
+type hanging struct{ records }
+
+func (hanging) EachRecord(ctx context.Context, _ ids.ID, _ func(rowstore.Record) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// failing is a row store that cannot be reached.
+type failing struct{ records }
+
+func (failing) EachRecord(context.Context, ids.ID, func(rowstore.Record) error) error {
+	return io.EOF
+}
+
 // A run is judged where its group wants that and all its pages have sums. It is compared with the
 // complete runs of its scraper before it that are not held back.
 func TestRunsAreJudged(t *testing.T) {
@@ -50,7 +68,8 @@ func TestRunsAreJudged(t *testing.T) {
 	scraper := source.New()
 	c.Must(t, client.PutScraper{Create: true, ID: scraper, Customer: "a", Group: put.ID,
 		Spec: model.Scraper{Name: "s", Type: model.SingleProduct}})
-	j := judging{c.View, store}
+	logger := slog.New(slog.DiscardHandler)
+	j := judging{c.View, store, time.Minute, logger}
 	run := func(rows int, price string) ids.ID {
 		t.Helper()
 		now.Advance(time.Second)
@@ -106,6 +125,26 @@ func TestRunsAreJudged(t *testing.T) {
 	sound := run(110, "11")
 	judged(sound, "")
 	c.CloseRun(t, sound)
+	// A judgement without time left is none. The end of the leadership is told, and so is a
+	// failure of the row store.
+	odd := run(9, "10")
+	hangs := judging{c.View, hanging{}, time.Nanosecond, logger}
+	if why, err := hangs.judgeInTime(t.Context(), c.View().Job(odd)); why != "" || err != nil {
+		t.Errorf("a row store that hangs: %q, %v", why, err)
+	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	if _, err := hangs.judgeInTime(over, c.View().Job(odd)); err == nil {
+		t.Error("the leadership is over, and the run was judged")
+	}
+	fails := judging{c.View, failing{}, time.Minute, logger}
+	if _, err := fails.judgeInTime(t.Context(), c.View().Job(odd)); !errors.Is(err, io.EOF) {
+		t.Errorf("a row store that fails: %v", err)
+	}
+	if why, err := j.judgeInTime(t.Context(), c.View().Job(odd)); why == "" || err != nil {
+		t.Errorf("in time: %q, %v", why, err)
+	}
+	c.CloseRun(t, odd)
 	stopped := run(9, "10")
 	c.Must(t, client.StopRun{Customer: "a", Job: stopped})
 	judged(stopped, "")

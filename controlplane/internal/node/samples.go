@@ -170,12 +170,14 @@ func (n *Node) sampleWork() (map[string]*workSample, bool) {
 	for _, kind := range work.Kinds() {
 		of(kind) // 0 is seen, too
 	}
-	store.View().EachWork(func(w *state.Work) bool {
-		kind := of(w.Kind)
-		kind.items[w.State]++
-		kind.oldest = max(kind.oldest, w.StoodStill(now))
+	view := store.View()
+	view.EachWork(func(w *state.Work) bool {
+		of(w.Kind).items[w.State]++
 		return true
 	})
+	for kind, stood := range view.WorkStoodStill(now) {
+		of(kind).oldest = stood
+	}
 	return kinds, true
 }
 

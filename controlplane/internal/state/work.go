@@ -239,6 +239,32 @@ func (w *Work) StoodStill(now int64) int64 {
 	return max(now-since, 0)
 }
 
+// WorkStoodStill is for how many milliseconds, at a state time, the item of each kind has stood
+// still that has done so longest. One that waits for its turn, and has never failed, stands still
+// no longer than those of its kind that were held before.
+func (v *View) WorkStoodStill(now int64) map[string]int64 {
+	moved := map[string]int64{} // when an item that was held got on last
+	waits, longest := map[string]int64{}, map[string]int64{}
+	v.EachWork(func(w *Work) bool {
+		if w.Epoch > 0 && w.State != WorkFailed {
+			moved[w.Kind] = max(moved[w.Kind], w.Advanced)
+		}
+		of := longest
+		if w.State == WorkReady && w.Failures == 0 {
+			of = waits
+		}
+		of[w.Kind] = max(of[w.Kind], w.StoodStill(now))
+		return true
+	})
+	for kind, stood := range waits {
+		if at := moved[kind]; at > 0 {
+			stood = min(stood, max(now-at, 0))
+		}
+		longest[kind] = max(longest[kind], stood)
+	}
+	return longest
+}
+
 // Release takes the item from its owner, if it has one: any node may hold it next.
 func (w *Work) Release() {
 	if w.State == WorkHeld {

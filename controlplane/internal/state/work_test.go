@@ -73,3 +73,41 @@ func TestWhatStandsStill(t *testing.T) {
 		}
 	}
 }
+
+// Items that wait for their turn stand still only if their kind does.
+func TestWhatWaitsForItsTurn(t *testing.T) {
+	const now = 10_000
+	ready := Work{State: WorkReady, At: 1000, Advanced: 1000, Kind: "merge"}
+	failed := Work{State: WorkReady, At: 1000, Advanced: 1000, Kind: "merge", Failures: 1, Epoch: 1}
+	held := Work{State: WorkHeld, At: 1000, Advanced: 8000, Kind: "merge", Epoch: 1}
+	other := Work{State: WorkHeld, At: 1000, Advanced: 9000, Kind: "match", Epoch: 1}
+	young := Work{State: WorkReady, At: 9000, Advanced: 9000, Kind: "merge"}
+	given := Work{State: WorkFailed, At: 9000, Advanced: 9000, Kind: "merge", Epoch: 3}
+	for what, c := range map[string]struct {
+		items []Work
+		want  int64
+	}{
+		"alone":                      {[]Work{ready}, 9000},
+		"beside one that gets on":    {[]Work{ready, held}, 2000},
+		"beside another kind's":      {[]Work{ready, other}, 9000},
+		"beside one that is new":     {[]Work{ready, young}, 9000},
+		"beside one that was failed": {[]Work{ready, given}, 9000},
+		"failed itself":              {[]Work{failed, held}, 9000},
+		"nothing":                    {nil, 0},
+	} {
+		s := clusterState(t, 5, 100, ids.ID{1}, 4, "n")
+		err := s.Update(6, 0, func(tx *Tx) error {
+			for n, item := range c.items {
+				item.ID = ids.ID{byte(n + 1)}
+				tx.PutWork(&item)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.View().WorkStoodStill(now)["merge"]; got != c.want {
+			t.Errorf("%s: %d ms, want %d", what, got, c.want)
+		}
+	}
+}

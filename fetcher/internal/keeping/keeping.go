@@ -21,6 +21,7 @@ import (
 	"shoal.dev/shoal/pkg/clock"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/retry"
 )
 
 const (
@@ -30,12 +31,14 @@ const (
 	// putTime bounds one try at writing a pack, and puts how many tries there are.
 	putTime = 15 * time.Second
 	puts    = 2
-	// restTime is how long nothing is kept after a pack could not be written: page records do not
-	// wait for a store that is away.
-	restTime = 30 * time.Second
 	// maxCustomers bounds those whose bytes are in mind.
 	maxCustomers = 4096
 )
+
+// rests are how long nothing is kept, by how many packs in a row could not be written. So page
+// records do not wait for a store that is away. Then one pack is tried, once. Until it is written
+// the records of its run alone wait, and no other body is kept.
+var rests = retry.Backoff{First: 30 * time.Second, Most: 10 * time.Minute}
 
 // Store is where packs are.
 type Store interface {
@@ -69,6 +72,8 @@ type Keeper struct {
 	mu        sync.Mutex
 	open      map[target]*pack
 	rests     time.Time // nothing is kept before
+	failures  int       // packs in a row that could not be written
+	trial     *pack     // that is to show whether the store is back
 	closed    bool
 	customers *simplelru.LRU[string, *tally]
 }
@@ -164,10 +169,17 @@ func (k *Keeper) Add(customer string, run bodies.Pack, entry bodies.Entry) *Kept
 		k.shut(p)
 		p = nil
 	}
+	if k.failures > 0 && k.trial != nil && p != k.trial {
+		k.counts.lost.Add(1)
+		return nil
+	}
 	if p == nil {
 		p = &pack{Pack: run, target: to, full: make(chan struct{}), done: make(chan struct{})}
 		p.ID = k.config.IDs.New()
 		k.open[to] = p
+		if k.failures > 0 {
+			k.trial = p
+		}
 		k.running.Go(func() { k.write(p) })
 	}
 	kept := &Kept{pack: p, Body: model.KeptBody{Pack: p.ID, Offset: uint32(len(p.data)),
@@ -195,14 +207,16 @@ func (k *Keeper) write(p *pack) {
 	}
 	k.mu.Lock()
 	k.shut(p)
-	data := p.data
+	data, tries := p.data, puts
+	if k.trial == p {
+		tries = 1
+	}
 	k.mu.Unlock()
 	key := p.Key(p.target.customer)
 	k.config.Point("fetcher.before_pack")
-	err := k.put(key, data)
+	err := k.put(key, data, tries)
 	p.data = nil
-	if err != nil {
-		k.giveUp(key, err)
+	if k.note(p, key, err); err != nil {
 		return
 	}
 	k.config.Point("fetcher.after_pack")
@@ -212,9 +226,9 @@ func (k *Keeper) write(p *pack) {
 	k.running.Go(func() { k.watch(p.target.customer, int64(len(data))) })
 }
 
-// put writes a pack's bytes, within a time.
-func (k *Keeper) put(key blobstore.Key, data []byte) (err error) {
-	for range puts {
+// put writes a pack's bytes, within a time for each try.
+func (k *Keeper) put(key blobstore.Key, data []byte, tries int) (err error) {
+	for range tries {
 		try, cancel := context.WithTimeout(k.ctx, putTime)
 		_, err = k.config.Store.Put(try, key, bytes.NewReader(data))
 		cancel()
@@ -225,16 +239,25 @@ func (k *Keeper) put(key blobstore.Key, data []byte) (err error) {
 	return err
 }
 
-// giveUp notes that a pack could not be written: for a while nothing is kept.
-func (k *Keeper) giveUp(key blobstore.Key, err error) {
-	if k.ctx.Err() != nil {
-		return // the process ends
-	}
-	k.config.Logger.Warn("fetcher: page bodies are not kept for a while: their pack cannot be "+
-		"written", "pack", key.String(), "for", restTime, "error", err)
+// note notes whether a pack was written. After one that was not nothing is kept for a while. Those
+// that were under way beside it, and failed with it, are one failure.
+func (k *Keeper) note(p *pack, key blobstore.Key, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.rests = k.config.Clock.Now().Add(restTime)
+	if k.trial == p {
+		k.trial = nil
+	}
+	now := k.config.Clock.Now()
+	switch {
+	case err == nil:
+		k.failures = 0
+	case k.ctx.Err() == nil && !now.Before(k.rests): // the process does not end
+		k.failures++
+		rest := rests.After(k.failures)
+		k.rests = now.Add(rest)
+		k.config.Logger.Warn("fetcher: page bodies are not kept for a while: their pack cannot be "+
+			"written", "pack", key.String(), "for", rest, "error", err)
+	}
 }
 
 // Lose counts a unit whose bodies were to be kept, and whose pack was not written.

@@ -20,13 +20,18 @@ type disk struct {
 	mu    sync.Mutex
 	packs []blobstore.Info // as they were written
 	lists int
+	hangs bool
 }
 
-func (d *disk) Put(_ context.Context, key blobstore.Key, from io.Reader) (blobstore.Written,
+func (d *disk) Put(ctx context.Context, key blobstore.Key, from io.Reader) (blobstore.Written,
 	error) {
 	n, err := io.Copy(io.Discard, from)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.hangs {
+		<-ctx.Done()
+		return blobstore.Written{}, ctx.Err()
+	}
 	d.packs = append(d.packs, blobstore.Info{Key: key, Bytes: n, Written: time.Now()})
 	return blobstore.Written{Bytes: n}, err
 }
@@ -162,6 +167,55 @@ func TestClose(t *testing.T) {
 		cancel()
 		if (&Kept{pack: &pack{done: make(chan struct{})}}).Await(ended) {
 			t.Error("kept, although nobody waited")
+		}
+	})
+}
+
+// A store that hangs holds up the records of one run now and then, ever more rarely. Once it is
+// back all is kept again.
+func TestStoreThatHangs(t *testing.T) {
+	keep(t, 1<<40, func(k *Keeper, d *disk) {
+		other, at := ofRun, context.Background()
+		other.Job = ids.ID{2}
+		failed := func(name string, within time.Duration) {
+			t.Helper()
+			began := time.Now()
+			kept := k.Add("alice", ofRun, entry(1))
+			if kept == nil {
+				t.Fatalf("%s: nothing is tried", name)
+			}
+			if name != "first" && k.Add("bob", other, entry(1)) != nil {
+				t.Errorf("%s: a second pack is tried", name)
+			}
+			if kept.Await(at) || time.Since(began) > within {
+				t.Errorf("%s: a record waits for %v", name, time.Since(began))
+			}
+			synctest.Wait()
+			if k.Add("alice", ofRun, entry(1)) != nil {
+				t.Errorf("%s: the next record waits, too", name)
+			}
+		}
+		d.hangs = true
+		failed("first", gather+puts*putTime)
+		for n := 1; n < 7; n++ {
+			clock.Pause(at, clock.System{}, rests.After(n)-time.Second)
+			if k.Add("alice", ofRun, entry(1)) != nil {
+				t.Errorf("something is kept before the rest %d is over", n)
+			}
+			clock.Pause(at, clock.System{}, time.Second)
+			failed("trial", gather+putTime)
+		}
+		if d.hangs = false; rests.After(7) != rests.Most {
+			t.Error("the rests have no end")
+		}
+		clock.Pause(at, clock.System{}, rests.Most)
+		if kept := k.Add("alice", ofRun, entry(1)); kept == nil || !kept.Await(at) {
+			t.Error("the store is back, and nothing is kept")
+		}
+		synctest.Wait()
+		one, two := k.Add("alice", ofRun, entry(1)), k.Add("bob", other, entry(1))
+		if one == nil || two == nil || !one.Await(at) || !two.Await(at) {
+			t.Error("the store is back, and not all is kept")
 		}
 	})
 }

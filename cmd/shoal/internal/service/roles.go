@@ -122,7 +122,8 @@ func (n *node) buildIngest(context.Context) error {
 	n.worker.Add(ingest.Wipe(ingest.WipeConfig{Client: client, Store: n.services.store,
 		Safe: client.SafeTime, Point: n.point}))
 	importing := ingest.ImportConfig{Client: client, Store: n.services.store, History: history,
-		IDs: n.ids, Clock: n.clock, Dir: n.config.Data, Point: n.point}
+		IDs: n.ids, Clock: n.clock, Dir: n.config.Data, Disk: n.watched(),
+		Point: n.point}
 	if n.services.blobs != nil { // and no interface that holds a nil pointer
 		importing.Files = n.services.blobs
 	}

@@ -133,7 +133,7 @@ function Line(props: { values: { at: string; value: number | null }[]; label: st
   useEffect(() => {
     const style = getComputedStyle(box.current!);
     const color = (name: string) => style.getPropertyValue(name).trim();
-    const axis = { stroke: color("--quiet"), grid: { stroke: color("--line") },
+    const axis = { stroke: color("--quiet"), grid: { stroke: color("--line"), width: 1 },
       ticks: { stroke: color("--line") } };
     const size = () => ({ width: Math.max(200, box.current?.clientWidth ?? 600), height: 260 });
     const plot = new uPlot({ ...size(), legend: { show: false }, cursor: { show: false },

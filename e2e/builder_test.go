@@ -112,7 +112,7 @@ func TestBuilderInABrowser(t *testing.T) {
 	if n := asks[int](p, frame+`.querySelectorAll("[data-field]").length`); n != 48 {
 		t.Errorf("%d elements are marked, want 24 of each field", n)
 	}
-	p.shoot("builder")
+	p.shows("builder")
 	p.do(chromedp.Reload())
 	p.sees(`document.querySelector("#field-1-name")?.value === "price"`)
 	asks[bool](p, `(() => { const rule = document.querySelector("#field-1-rule");

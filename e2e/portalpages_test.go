@@ -135,6 +135,8 @@ func TestPortalCollects(t *testing.T) {
 	v.goes("/groups", `document.querySelector("#group-name")`)
 	v.presses("Make the group") // without a name
 	v.sees(`document.querySelector("main .trouble")?.innerText.includes("Name of the group")`)
+	v.sees(`document.querySelector("#group-name[aria-invalid=true]") && /^Name of the group .*\.$/.test(
+		document.querySelector("#group-name-problem").innerText)`)
 	group := suite.Must(v.PutGroup(ctx, "Lamps"))(t)
 	suite.Must(v.PutGroup(ctx, hostileName))(t)
 	v.goes("/groups", `document.querySelectorAll("main table tbody tr").length === 2`)

@@ -1,6 +1,7 @@
 // The API, as the portal calls it. No rule of the product is here: what is refused is told.
 import type { Problem, ProblemItem } from "./schema.gen";
 import { texts } from "./texts";
+import { sentence, told } from "./words";
 
 /** A refusal, or that nobody answers. */
 export class Refused extends Error {
@@ -81,8 +82,9 @@ export async function refusal(answer: Pick<Response, "json" | "headers">): Promi
   const retryAfter = Number(answer.headers.get("Retry-After")) || 0;
   try {
     const problem = await answer.json() as Problem;
-    const items = problem.errors.map((item) => item.message); // which names the field
-    return new Refused(problem.code, items.join(" ") || problem.detail, problem.correlationId,
+    const items = problem.errors.map((item) => told(item));
+    return new Refused(problem.code, items.join(" ") || sentence(problem.detail),
+      problem.correlationId,
       retryAfter, problem.errors);
   } catch {
     return new Refused("network", texts.network, "", retryAfter);

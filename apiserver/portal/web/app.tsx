@@ -24,7 +24,8 @@ function Balance() {
     <span class="name">{texts.balance}</span>{" "}
     <strong>{money(now.balanceMicros, now.currency)}</strong>
     {now.freeRequestsRemaining > 0
-      && <span> + {texts.freePages(count(now.freeRequestsRemaining))}</span>}
+      && <span> + {texts.freePages(now.freeRequestsRemaining,
+        count(now.freeRequestsRemaining))}</span>}
     {now.lowBalance && <span class="unseen"> {texts.balanceLow}</span>}
   </p>;
 }
@@ -73,6 +74,7 @@ type Pages = { page: (parts: string[]) => ComponentChildren };
 const rest = (): Promise<Pages> => import("./rest");
 const account = (): Promise<Pages> => import("./account");
 const operators = (): Promise<Pages> => import("./operators");
+const fields = (): Promise<Pages> => import("./fields");
 const purse = new Set(["wallet", "statements", "prices", "plan"]);
 const settings = new Set(["notices", "keys", "webhooks", "preferences"]);
 const collected = new Set(["groups", "calendar", "sites", "uploads", "schemas"]);
@@ -97,7 +99,9 @@ function pageOf(path: string) {
     case "launch": return <Launch />;
     case "runs":
       return parts.length === 1 ? <Runs />
-        : parts.length === 3 ? <Run key={path} scraper={parts[1]!} job={parts[2]!} /> : <Missing />;
+        : parts.length === 3 ? <Run key={path} scraper={parts[1]!} job={parts[2]!} />
+        : parts.length === 4 && parts[3] === "fields" ? <Later key={path} of={fields} path={path} />
+        : <Missing />;
     case "rows":
       return parts.length === 1 ? <Groups />
         : parts.length === 2 ? <Rows key={path} group={parts[1]!} /> : <Missing />;

@@ -9,7 +9,7 @@ import { show, type Showing } from "./frame";
 import { refused, Trouble } from "./load";
 import { address, go, place } from "./route";
 import { count, money, Scraped, when } from "./show";
-import { fieldsOf, groupFor } from "./start";
+import { fieldsOf, groupFor, NameTrouble } from "./start";
 import { texts } from "./texts";
 import { building } from "./texts.builder";
 
@@ -272,7 +272,8 @@ function Saving(props: { url: string; disabled: boolean;
       const links = now.addresses.length > 1 ? now.addresses.length : undefined;
       const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`,
         { query: { links } });
-      draft.value = { ...now, name: name.value, group, scraper, estimate, launchKey: newKey() };
+      draft.value = { ...now, name: name.value, group, scraper, estimate,
+        proposals: undefined, launchKey: newKey() };
       go(address("/launch"));
     } catch (e) {
       error.value = refused(e);
@@ -284,7 +285,11 @@ function Saving(props: { url: string; disabled: boolean;
     <label for="scraper-name">{texts.name}</label>
     <input id="scraper-name" value={name.value} maxLength={200} required
       onInput={(e) => { name.value = e.currentTarget.value; key.value = newKey(); }} />
-    {error.value && <Trouble error={error.value} />}
+    {error.value && <NameTrouble error={error.value} from={props.url} take={(free) => {
+      name.value = free;
+      key.value = newKey();
+      error.value = undefined;
+    }} />}
     <p class="actions"><button disabled={props.disabled || busy.value}>{building.save}</button></p>
     <p role="status">{busy.value && texts.using}</p>
   </form>;

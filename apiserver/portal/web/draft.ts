@@ -11,6 +11,7 @@ export interface Draft {
   proposals?: ScraperProposal[];
   scraper?: Scraper; // that was saved
   estimate?: RunEstimate;
+  again?: string; // the place of the run that is made again
   cap?: string; // as it was entered
   // Keys under which the calls are done once.
   groupKey: string;

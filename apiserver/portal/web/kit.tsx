@@ -1,12 +1,13 @@
 // What the pages that come later are made of: tables, forms, lists by page and by cursor.
 import { useSignal, type Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
-import { useRef } from "preact/hooks";
+import { createContext, type ComponentChildren } from "preact";
+import { useContext, useRef } from "preact/hooks";
 import { call, newKey, type Query, type Refused } from "./api";
 import { refused, resynced, Shown, Trouble, useLoaded, type Loaded } from "./load";
 import { address, place } from "./route";
-import { count, money, visible } from "./show";
+import { count, visible } from "./show";
 import { texts } from "./texts";
+import { told } from "./words";
 
 /** No page stands here. */
 export function Missing() {
@@ -99,17 +100,13 @@ export function Came(props: { of: Act; names?: Record<string, string> }) {
 
 /** A refusal in the words of the page. */
 export function named(error: Refused, names: Record<string, string>): Refused {
-  const items = error.items.map((item) => {
-    const label = names[item.field ?? ""];
-    const said = label && item.field && item.message.startsWith(item.field)
-      ? label + item.message.slice(item.field.length) : item.message;
-    return { ...item, message: item.field?.endsWith("Micros")
-      ? said.replace(/-?\d+/g, (n) => money(Number(n))) : said };
-  });
   const changed = Object.create(error) as Refused;
-  return items.length === 0 ? error : Object.defineProperty(changed, "message",
-    { value: items.map((item) => item.message).join(" ") });
+  return error.items.length === 0 ? error : Object.defineProperty(changed, "message",
+    { value: error.items.map((item) => told(item, names)).join(" ") });
 }
+
+// What is wrong with fields of a form, by their labels.
+const Wrong = createContext<ReadonlyMap<string, string>>(new Map());
 
 type Kind = "text" | "email" | "url" | "search" | "number" | "date" | "datetime-local" | "month";
 
@@ -117,7 +114,9 @@ type Kind = "text" | "email" | "url" | "search" | "number" | "date" | "datetime-
 export function Entry(props: { id: string; label: string; value: Signal<string>; hint?: string;
   type?: Kind; short?: boolean; lines?: number; problem?: string; most?: number;
   decimal?: boolean; list?: string; required?: boolean; }) {
-  const { id, value, hint, problem } = props;
+  const { id, value, hint } = props;
+  const refused = useContext(Wrong).get(props.label); // which the form tells aloud
+  const problem = props.problem ?? refused;
   const shared = { id, value: value.value, maxLength: props.most, required: props.required,
     "aria-invalid": problem ? true : undefined,
     "aria-describedby": [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean)
@@ -133,7 +132,7 @@ export function Entry(props: { id: string; label: string; value: Signal<string>;
         inputMode={props.decimal ? "decimal" : undefined}
         class={props.short ? "short" : undefined} />}
     {hint && <p class="hint" id={`${id}-hint`}>{hint}</p>}
-    {problem && <p class="trouble" role="alert" id={`${id}-problem`}>{problem}</p>}
+    {problem && <p class="trouble" role={refused ? undefined : "alert"} id={`${id}-problem`}>{problem}</p>}
   </div>;
 }
 
@@ -155,11 +154,15 @@ export function Select(props: { id: string; label: string; value: Signal<string>
 /** A form. It is sent when a person says so, and tells what came of it. */
 export function Form(props: { act: Act; send: () => void; button: string; label?: string;
   names?: Record<string, string>; children: ComponentChildren; }) {
+  const wrong = new Map((props.act.error?.items ?? []).flatMap((item) => {
+    const label = props.names?.[item.field ?? ""];
+    return label ? [[label, told(item, props.names)]] : [];
+  }));
   return <form noValidate aria-label={props.label} onSubmit={(event) => {
     event.preventDefault();
     props.send();
   }}>
-    {props.children}
+    <Wrong.Provider value={wrong}>{props.children}</Wrong.Provider>
     <p><button disabled={props.act.busy}>{props.button}</button></p>
     <Came of={props.act} names={props.names} />
   </form>;

@@ -2,8 +2,9 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { failures, type Group, type Job, type JobCursorPage, type JobPage, type LinkError,
-  type Scraper, type ScraperCursorPage } from "./schema.gen";
+  type RunEstimate, type Scraper, type ScraperCursorPage } from "./schema.gen";
 import { call, newKey, type Refused } from "./api";
+import { draft } from "./draft";
 import { refused, resynced, Shown, Trouble, useLoaded } from "./load";
 import { address, go, place } from "./route";
 import { about, count, duration, Fact, money, Scraped, visible, when } from "./show";
@@ -185,18 +186,18 @@ export function Run(props: { scraper: string; job: string }) {
       call<JobPage>("GET", "/api/scraper/load-history", { query: { filters, size: 200 }, signal }),
       call<Scraper>("GET", `/api/scraper/${encodeURIComponent(props.scraper)}`, { signal })]);
     const job = page.content.find((one) => one.id === props.job);
-    return job && { job, name: scraper.name };
+    return job && { job, scraper };
   }, [props.job, resynced.value]);
   return <>
     <h1 tabIndex={-1}>{texts.runTitle}</h1>
     <Shown of={read}>{(found) => found
-      ? <OneRun job={newest(found.job)} name={found.name} />
+      ? <OneRun job={newest(found.job)} scraper={found.scraper} />
       : <p>{texts.runMissing} <a href={address("/runs")}>{texts.allRuns}</a></p>}</Shown>
   </>;
 }
 
-function OneRun(props: { job: ReturnType<typeof newest>; name: string }) {
-  const { job } = props;
+function OneRun(props: { job: ReturnType<typeof newest>; scraper: Scraper }) {
+  const { job, scraper } = props;
   const done = job.successLinks + job.errorLinks;
   const over = isOver(job.state);
   const error = useSignal<Refused | undefined>(undefined);
@@ -208,8 +209,22 @@ function OneRun(props: { job: ReturnType<typeof newest>; name: string }) {
       .then(() => { resynced.value++; }, (e: unknown) => { error.value = refused(e); });
     busy.value = false;
   };
+  const again = async () => {
+    busy.value = true;
+    error.value = undefined;
+    try {
+      const estimate = await call<RunEstimate>("POST", `/api/scraper/${scraper.id}/estimate`);
+      draft.value = { text: "", addresses: [], group: job.groupId, name: scraper.name, scraper,
+        estimate, again: `/runs/${job.scraperId}/${job.id}`, groupKey: newKey(),
+        saveKey: newKey(), launchKey: newKey() };
+      go(address("/launch"));
+    } catch (e) {
+      error.value = refused(e);
+    }
+    busy.value = false;
+  };
   return <>
-    <p class="lead"><Scraped value={props.name} /></p>
+    <p class="lead"><Scraped value={scraper.name} /></p>
     <p role="status"><State state={job.state} />
       {job.stopReason && <span> {texts.stopReasons[job.stopReason] ?? job.stopReason}</span>}</p>
     {job.errorMessage && <p class="trouble"><Scraped value={job.errorMessage} most={500} /></p>}
@@ -233,8 +248,12 @@ function OneRun(props: { job: ReturnType<typeof newest>; name: string }) {
         onClick={() => void stop()}>{texts.stop}</button>}
       <a class="button" href={address(`/rows/${job.groupId}`, { job: job.id })}>
         {texts.seeRows}</a>
+      <a class="button" href={address(`/runs/${job.scraperId}/${job.id}/fields`)}>
+        {texts.seeFields}</a>
+      {over && scraper.type !== "FILE" && <button type="button" class="second"
+        disabled={busy.value} onClick={() => void again()}>{texts.runAgain}</button>}
     </p>
-    <p role="status">{busy.value && !over && texts.stopping}</p>
+    <p role="status">{busy.value && (over ? texts.preparing : texts.stopping)}</p>
     <Failures job={job} over={over} />
   </>;
 }

@@ -190,6 +190,21 @@ export interface FieldInput {
   selector: string;
 }
 
+export interface FieldProfile {
+  distinct: number;
+  distinctExact: boolean;
+  exampleUrl: string | null;
+  examples: (unknown)[];
+  fillRate: number;
+  filled: number;
+  max: number | null;
+  mean: number | null;
+  meanLength: number | null;
+  min: number | null;
+  name: string;
+  types: Record<string, unknown>;
+}
+
 export interface GeneratedKey {
   createdAt: string | null;
   expiresAt: string | null;
@@ -644,6 +659,14 @@ export interface RunEstimate {
   minMicros: number;
   pages: number;
   runsConsidered: number;
+}
+
+export interface RunProfile {
+  fields: (FieldProfile)[];
+  jobId: string;
+  moreFields: boolean;
+  rows: number;
+  scraperId: string;
 }
 
 export interface RunsOfGroup {

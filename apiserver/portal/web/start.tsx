@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { Group, JobCursorPage, LaunchedListRun, LaunchedRun, ListRunInput, RunEstimate,
   Scraper, ScraperProposal, URLPreviewInput } from "./schema.gen";
-import { call, newKey, type Refused } from "./api";
+import { call, newKey, Refused } from "./api";
 import { draft, kept, newName, readAddresses } from "./draft";
 import { refused, resynced, Trouble, useLoaded } from "./load";
 import { address, go } from "./route";
@@ -130,6 +130,17 @@ function NoDraft() {
     <p>{texts.draftNone} <a href={address("/")}>{texts.navStart}</a></p></>;
 }
 
+/** What was refused when a name was given. A name that another scraper has leads to a free one. */
+export function NameTrouble(props: { error: Refused; from: string; take: (free: string) => void }) {
+  const { error } = props;
+  return <>
+    <Trouble error={error} />
+    {error.code === "NAME_TAKEN" && <p class="actions">
+      <button type="button" class="second" onClick={() => props.take(newName(props.from))}>
+        {texts.nameFree}</button></p>}
+  </>;
+}
+
 /** Saves a proposal and asks what it will cost. */
 async function choose(proposal: ScraperProposal, key: string): Promise<void> {
   const now = draft.value!;
@@ -149,6 +160,7 @@ export function Candidates() {
   if (!now?.proposals) {
     return <NoDraft />;
   }
+  const taken = now.scraper && now.estimate;
   const use = async (proposal: ScraperProposal) => {
     if (busy.value) {
       return;
@@ -169,7 +181,12 @@ export function Candidates() {
       <label for="name">{texts.name}</label>
       <input id="name" value={now.name} maxLength={200}
         onInput={(e) => rename(e.currentTarget.value)} /></>}
-    {error.value && <Trouble error={error.value} />}
+    {taken && <p class="note">{texts.toLaunchHint}{" "}
+      <a href={address("/launch")}>{texts.toLaunch}</a></p>}
+    {error.value && <NameTrouble error={error.value} from={now.addresses[0]!} take={(free) => {
+      rename(free);
+      error.value = undefined;
+    }} />}
     <p role="status">{busy.value && texts.using}</p>
     {now.proposals.map((proposal, i) => {
       const title = texts.candidate(count(i + 1));
@@ -187,10 +204,33 @@ export function Candidates() {
   </>;
 }
 
+/** Launches a scraper that ran before. One of a list takes all of its list again. */
+async function launchAgain(scraper: Scraper, key: string, micros: number | undefined):
+Promise<string> {
+  let run: LaunchedRun | LaunchedListRun;
+  try {
+    run = await call<LaunchedRun>("POST", `/api/scraper/${scraper.id}/run`,
+      { key, query: { maxChargeMicros: micros } });
+  } catch (e) {
+    if (!(e instanceof Refused) || !e.items.some((i) => i.field === "sourceConfig.url"
+      && i.code === "type_not_runnable")) {
+      throw e;
+    }
+    const body: ListRunInput = { scraperId: scraper.id, force: true,
+      maxChargeMicros: micros ?? null };
+    run = await call<LaunchedListRun>("POST", "/api/scraper/url-list-run",
+      { key: `${key}-list`, body });
+  }
+  return `/runs/${run.scraperId}/${run.jobId}`;
+}
+
 /** Launches what was chosen, once for a key, and answers where the run is. */
 async function launch(micros: number | undefined): Promise<string> {
   const now = draft.value!;
   const scraper = now.scraper!;
+  if (now.again) {
+    return launchAgain(scraper, now.launchKey, micros);
+  }
   if (now.addresses.length > 1) {
     const body: ListRunInput = { groupId: now.group!, name: `${now.name} list`,
       urls: now.addresses, templateScraperId: scraper.id, maxChargeMicros: micros ?? null };
@@ -266,6 +306,8 @@ export function Launch() {
       <button disabled={busy.value}>{texts.launch}</button>
       <p role="status">{busy.value && texts.launching}</p>
     </form>
-    <p><a href={address("/candidates")}>{texts.candidatesTitle}</a></p>
+    <p>{now.again ? <a href={address(now.again)}>{texts.runTitle}</a>
+      : now.proposals ? <a href={address("/candidates")}>{texts.candidatesTitle}</a>
+      : <a href={address("/build", { url: now.addresses[0]! })}>{building.title}</a>}</p>
   </>;
 }

@@ -43,6 +43,7 @@ export const texts = {
   lowBelow: "The balance is low below",
   billingOff: "The operator has switched billing off: pages cost nothing.",
   topUp: "Top up",
+  topUpNone: "Nobody takes payments for this service. Its operator fills the wallets.",
   topUpPay: "Go to the payment",
   topUpLeads: "You are led to the payment.",
   topUpStates: {
@@ -96,6 +97,7 @@ export const texts = {
   planUntil: "Paid until",
   planThen: "Then",
   planStates: { ACTIVE: "Active", INACTIVE: "Not active" } as Record<string, string>,
+  planNoProvider: "Nobody takes payments for this service. Plans cannot be chosen here.",
   planChoose: "Plans",
   planMonth: "a month",
   planYours: "This is your plan.",

@@ -1,7 +1,7 @@
 // The wallet: what is in it, how it is filled, and what has come and gone.
 import { useSignal } from "@preact/signals";
 import type { Price, StartedTopUp, TopUpStatus, Transaction, Wallet as Of } from "./schema.gen";
-import { apiAddress, call } from "./api";
+import { apiAddress, call, Refused } from "./api";
 import { Cursor, Entry, Form, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { address } from "./route";
@@ -13,6 +13,7 @@ import { texts } from "./texts.account";
 export function Wallet() {
   const read = useLoaded((signal) => call<Of>("GET", "/api/wallet", { signal }),
     [resynced.value, wallet.value?.balanceMicros]);
+  const paid = useLoaded(takesPayments, []);
   return <>
     <h1 tabIndex={-1}>{texts.wallet}</h1>
     <Shown of={read}>{(now) => <>
@@ -24,7 +25,8 @@ export function Wallet() {
       {now.lowBalance && <p class="note">{texts.balanceLow}</p>}
       {!now.walletBillingEnabled && <p class="note">{texts.billingOff}</p>}
     </>}</Shown>
-    <TopUp />
+    <h2>{texts.topUp}</h2>
+    <Shown of={paid}>{(takes) => takes ? <TopUp /> : <p>{texts.topUpNone}</p>}</Shown>
     <h2>{texts.ledger}</h2>
     <Cursor<Transaction> path="/api/wallet/transactions/all" query={{ limit: 50 }}>
       {(entries) => <Ledger entries={entries} />}</Cursor>
@@ -32,6 +34,24 @@ export function Wallet() {
       <a class="button" download href={apiAddress("/api/wallet/transactions/all",
         { format: "csv" })}>{texts.ledgerExport}</a></p>
   </>;
+}
+
+/** Whether somebody takes payments here. The API says so where it is asked for any top-up. */
+export async function takesPayments(signal: AbortSignal): Promise<boolean> {
+  try {
+    await call("GET", "/api/wallet/topup/none", { signal });
+  } catch (e) {
+    if (!(e instanceof Refused)) {
+      throw e;
+    }
+    if (e.code === "top_up_not_configured") {
+      return false;
+    }
+    if (e.code !== "top_up_not_found") {
+      throw e;
+    }
+  }
+  return true;
 }
 
 const keptTopUp = "shoal-topup"; // the session of the newest checkout, over the way there and back
@@ -58,7 +78,6 @@ function TopUp() {
     });
   };
   return <section>
-    <h2>{texts.topUp}</h2>
     {session.value && <Paid session={session.value} forget={() => {
       sessionStorage.removeItem(keptTopUp);
       session.value = null;
@@ -89,7 +108,7 @@ function Ledger(props: { entries: Transaction[] }) {
     { name: texts.type, of: (t) => texts.entryTypes[t.type] ?? t.type },
     { name: texts.state, of: (t) => texts.entryStates[t.status] ?? t.status },
     { name: texts.amountOf, n: true, of: (t) => t.amountMicros === 0 && t.freeRequestsDelta !== 0
-      ? texts.freePages(count(t.freeRequestsDelta)) : money(t.amountMicros) },
+      ? texts.freePages(t.freeRequestsDelta, count(t.freeRequestsDelta)) : money(t.amountMicros) },
     { name: texts.balanceAfter, n: true, of: (t) => t.balanceAfterMicros === null ? "–"
       : money(t.balanceAfterMicros) },
     { name: texts.what, wide: true, of: (t) => <What of={t} /> }]} />;

@@ -1,0 +1,91 @@
+package e2e
+
+import (
+	"testing"
+
+	"shoal.dev/shoal/e2e/suite"
+	"shoal.dev/shoal/pkg/model"
+)
+
+// TestPortalRunsAgain makes runs again from their pages, one of an address and one of a list. It
+// looks at their fields over runs, has a taken name mended, and sees that nobody takes payments.
+func TestPortalRunsAgain(t *testing.T) {
+	t.Parallel()
+	v := newVisit(t, false)
+	ctx := t.Context()
+	group := suite.Must(v.PutGroup(ctx, "Lamps"))(t)
+	scraper := suite.Must(v.PutScraper(ctx, suite.Scraper{GroupRef: group, Scraper: model.Scraper{
+		Name: hostileName, Type: model.MultipleProducts,
+		SourceConfig: model.SourceConfig{URL: "http://shop.example/list/1"},
+		ItemsConfig: []model.Field{{Name: "name", Selector: ".thing .name", Kind: model.Text},
+			{Name: "price", Selector: ".thing .price", Kind: model.Text}}}}))(t)
+	var list struct{ ScraperID, JobID string }
+	for _, run := range []struct {
+		path string
+		body any
+		into any
+	}{{"/api/scraper/" + scraper + "/run", nil, nil}, {"/api/scraper/url-list-run",
+		map[string]any{"groupId": group, "name": "A list", "templateScraperId": scraper,
+			"urls": []string{"http://shop.example/list/2", "http://shop.example/list/3"}},
+		&list}} {
+		if err := v.Call(ctx, "POST", run.path, nil, run.body, run.into); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	v.goes("/runs?scraperId="+scraper, `document.querySelector("table.runs a")`)
+	v.clicks("table.runs a")
+	v.runsAgain()
+	v.clicks(".actions a:nth-of-type(2)")
+	v.sees(`location.pathname.endsWith("/fields") && document.querySelector(".plot canvas")`)
+	v.chooses("of-measure", "distinct")
+	v.sees(`document.querySelector(".plot").getAttribute("aria-label") === "Different values"`)
+	v.harmless()
+	v.shows("fields")
+	v.goes("/runs/"+list.ScraperID+"/"+list.JobID, `document.querySelector(".facts")`)
+	v.runsAgain()
+	v.says("2 of 2")
+
+	v.beginsWith("http://shop.example/list/5")
+	v.sees(`document.querySelector("#name")`)
+	v.enters("name", "A list")
+	v.clicks(".card button")
+	v.presses("Save under a free name")
+	v.clicks(".card button")
+	v.sees(`document.querySelector("#cap")`)
+	v.goes("/candidates", `document.querySelector("main .note a")`)
+	v.clicks("main .note a")
+	v.sees(`document.querySelector("#cap")`)
+
+	v.goes("/wallet", `document.querySelector(".facts")`)
+	v.says("Nobody takes payments for this service.")
+	if asks[bool](v.person, `!!document.querySelector("#amount")`) {
+		t.Error("a top-up is offered where nobody takes payments")
+	}
+	v.goes("/plan", `document.querySelector(".plans")`)
+	v.says("Plans cannot be chosen here.")
+	if asks[bool](v.person, `!!document.querySelector(".plans button")`) {
+		t.Error("a plan is offered where nobody takes payments")
+	}
+	v.ends()
+}
+
+// beginsWith begins with an address.
+func (v *visit) beginsWith(address string) {
+	v.person.t.Helper()
+	v.goes("/", `document.querySelector("#addresses")`)
+	v.enters("addresses", address)
+	v.clicks("form button")
+}
+
+// runsAgain waits until the run on the page has ended, and makes it again to its end.
+func (v *visit) runsAgain() {
+	v.person.t.Helper()
+	v.sees(`document.querySelector(".state.completed, .state.success")`)
+	was := asks[string](v.person, "location.pathname")
+	v.presses("Run again")
+	v.sees(`document.querySelector("#cap")`)
+	v.presses("Launch")
+	v.sees(`location.pathname.startsWith("/portal/runs/") && location.pathname !== "` + was + `"`)
+	v.sees(`document.querySelector(".state.completed, .state.success")`)
+}

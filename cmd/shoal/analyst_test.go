@@ -235,6 +235,10 @@ func TestDiffShowsWhatChanged(t *testing.T) {
 func TestProfileSaysWhatFieldsAreLike(t *testing.T) {
 	b := newShell(t)
 	b.api.Jobs = []map[string]any{apitest.Job("COMPLETED", nil)}
+	b.api.Compared = []string{"a", "b"}
+	b.shoal("profile", apitest.RunID).want(t, terminal.ExitOK,
+		"too few runs before it to tell what is odd: 2 of 3")
+	b.api.Compared = []string{"a", "b", "c"}
 	got := b.shoal("profile", apitest.RunID)
 	got.want(t, terminal.ExitOK, "1,200 rows", "nothing is odd beside 3 runs before")
 	want := "FIELD  FILLED  TYPES              MIN  MAX   DISTINCT  EXAMPLE\n" +

@@ -11,6 +11,7 @@ import (
 
 	"shoal.dev/shoal/cmd/shoal/internal/api"
 	"shoal.dev/shoal/cmd/shoal/internal/terminal"
+	"shoal.dev/shoal/pkg/profile"
 )
 
 // Profile is 'shoal profile', which says what the fields of a run's rows are like.
@@ -39,19 +40,19 @@ func (c *Profile) Run(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	defer client.Close()
-	profile, err := client.Profile(ctx, c.ID)
+	of, err := client.Profile(ctx, c.ID)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return terminal.PrintJSON(t.Out, profile)
+		return terminal.PrintJSON(t.Out, of)
 	}
-	err = writeTo(t, "", func(w io.Writer) error { return writeProfile(w, profile.Value) })
+	err = writeTo(t, "", func(w io.Writer) error { return writeProfile(w, of.Value) })
 	if err != nil {
 		return err
 	}
-	t.Notef("%s", terminal.Plural(profile.Value.Rows, "row"))
-	if profile.Value.MoreFields {
+	t.Notef("%s", terminal.Plural(of.Value.Rows, "row"))
+	if of.Value.MoreFields {
 		t.Notef("there are more fields")
 	}
 	job, err := findJob(ctx, client, c.ID)
@@ -62,9 +63,9 @@ func (c *Profile) Run(ctx context.Context, t *terminal.Terminal) error {
 }
 
 // writeProfile writes a line of each field.
-func writeProfile(w io.Writer, profile api.RunProfile) error {
+func writeProfile(w io.Writer, of api.RunProfile) error {
 	var rows [][]string
-	for _, f := range profile.Fields {
+	for _, f := range of.Fields {
 		distinct := terminal.Count(f.Distinct)
 		if !f.DistinctExact {
 			distinct = "~" + distinct
@@ -104,8 +105,13 @@ func noteOddities(ctx context.Context, t *terminal.Terminal, client *api.Client,
 	for _, odd := range found.Value.Oddities {
 		t.Notef("odd: %s", odd.Text)
 	}
-	if before := int64(len(found.Value.ComparedWith)); len(found.Value.Oddities) == 0 {
-		t.Notef("nothing is odd beside %s before", terminal.Plural(before, "run"))
+	switch before := len(found.Value.ComparedWith); {
+	case len(found.Value.Oddities) > 0:
+	case before < profile.FewestBefore:
+		t.Notef("too few runs before it to tell what is odd: %d of %d", before,
+			profile.FewestBefore)
+	default:
+		t.Notef("nothing is odd beside %d runs before", before)
 	}
 	return nil
 }

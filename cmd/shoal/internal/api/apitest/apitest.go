@@ -48,6 +48,7 @@ type Server struct {
 	Proposals   string         // JSON of what a preview answers
 	Sample      string         // JSON of a scraper's sample
 	Reason      string         // why a page gave nothing
+	Compared    []string       // runs that one is compared with
 	Oddities    []map[string]any
 	Source      map[string]any // what the one scraper reads; nil: lists
 }
@@ -235,8 +236,7 @@ func (f *Server) answer(r *http.Request, name string, body []byte) any {
 			{"name": "title", "fillRate": 1, "types": map[string]int{"text": 1200}, "min": nil,
 				"max": nil, "distinct": 3, "distinctExact": true, "examples": []any{"Lamp"}}}}
 	case "GET /api/scraper/data/oddities":
-		return map[string]any{"comparedWith": []string{SavedID, ScraperID, RunID},
-			"oddities": f.Oddities}
+		return map[string]any{"comparedWith": f.Compared, "oddities": f.Oddities}
 	case "GET /api/scraper/list":
 		return map[string]any{"items": f.Scrapers, "nextCursor": nil, "hasMore": false}
 	case "GET /api/scraper/" + ScraperID:

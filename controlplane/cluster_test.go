@@ -101,7 +101,6 @@ func TestWriteOfUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 3, 1)
 	openCustomer(t, c.at(3), "ann")
-	balance := func() int64 { return c.at(c.leader()).View().Wallet("ann").Balance() }
 	adjust := func(amount int64) (*client.Call, error) {
 		call := &client.Call{Customer: "ann", Operation: "adjust", Key: fmt.Sprint(amount),
 			Request: 1}
@@ -118,7 +117,7 @@ func TestWriteOfUnknownOutcome(t *testing.T) {
 	if fault.CodeOf(err) != fault.Unavailable {
 		t.Errorf("without an answer: %v", err)
 	}
-	if got := balance(); got != 7 {
+	if got := fresh(t, c.at(1)).Wallet("ann").Balance(); got != 7 {
 		t.Errorf("the balance is %d: the command was not applied elsewhere", got)
 	}
 	for n := range 3 {

@@ -6,7 +6,6 @@ export const texts = {
   fieldsOf: (n: string, rows: string) => `${n} fields in ${rows} rows.`,
   fieldsNone: "The run has no rows, and so no fields.",
   fieldsMore: "There are more fields than are shown here.",
-  chart: "Chart of fields",
   filled: "Filled",
   types: "Kinds",
   typesOf: { text: "text", numericText: "numbers as text", number: "numbers",

@@ -141,6 +141,7 @@ func TestCachedSampleIsOfTheListAsItIs(t *testing.T) {
 	}
 	sample("https://shop.test/2", "before")
 	r.finish(t, first.Text("jobId"), 1, 0)
+	r.Clock.Advance(time.Millisecond) // of runs of one moment neither is the newer one
 	r.list(t, r.body("groupId", nil, "name", nil, "itemsConfig", nil, "scraperId",
 		first.Text("scraperId"),
 		"urls", []string{"https://shop.test/5"}))

@@ -72,7 +72,11 @@ func (f *Field) Filled() (filled uint64) {
 func (f *Field) Numbers() uint64 { return f.Kinds[Numeric] + f.Kinds[Number] }
 
 // Distinct is how many different values there are; exact: none is missing, else it is an estimate.
-func (f *Field) Distinct() (count uint64, exact bool) { return f.values.count() }
+// It is never beyond Filled.
+func (f *Field) Distinct() (count uint64, exact bool) {
+	count, exact = f.values.count()
+	return min(count, f.Filled()), exact
+}
 
 // Sums are what is known of some rows. The zero value is that of none.
 type Sums struct {

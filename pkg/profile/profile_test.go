@@ -124,6 +124,20 @@ func TestDistinct(t *testing.T) {
 	}
 }
 
+// An estimate is never beyond the values that there are.
+func TestDistinctIsAtMostAll(t *testing.T) {
+	const values = 2_000
+	for try := range 20 {
+		s := &Sums{}
+		for n := range values {
+			s.Add(fmt.Appendf(nil, `{"a":"value %d of %d"}`, n, try))
+		}
+		if got, exact := s.Fields[0].Distinct(); got > values || exact {
+			t.Errorf("%d different ones of %d values, exact %v", got, values, exact)
+		}
+	}
+}
+
 // Whatever rows have, sums are within their bounds.
 func TestSumsAreBounded(t *testing.T) {
 	s := &Sums{}

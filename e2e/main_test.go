@@ -13,15 +13,15 @@ var (
 	exactness = flag.Bool("exactness", false, "run 100,000 addresses on 1,000 hosts")
 	scale     = flag.Bool("scale", false, "run the tests of scale: a million addresses, slow hosts")
 	manyLinks = flag.Int("scale-links", 1_000_000, "addresses of the test of scale")
-	seeds     = flag.Int("crash-seeds", 3, "kills at each named point")
+	seeds     = flag.Int("crash-seeds", 1, "kills at each named point")
 	losses    = flag.Int("loss-seeds", 2, "runs over a log that loses records, of each kind")
 	prebuilt  = flag.String("binary", "", "test this binary instead of building one")
 	race      = flag.Bool("race-binary", false, "build the binary with the race detector")
 )
 
 func TestMain(m *testing.M) {
-	// Most of a crash test is waiting for a process.
-	os.Exit(built.Main(m, 4))
+	// Most of a crash test is waiting for a process, or for the lease of one that has died.
+	os.Exit(built.Main(m, 8))
 }
 
 var built suite.Built

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"sync"
 	"time"
 
 	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
@@ -41,6 +42,7 @@ type Gateway struct {
 	history *client.History
 	clock   clock.Clock
 
+	fill     func() // makes what the server has, once
 	tools    map[string]*operation.Tool
 	ranks    map[string]int // places of tools in their list
 	server   *mcp.Server
@@ -76,9 +78,11 @@ func newGateway(c Config, ops []*operation.Operation, o *mcp.ServerOptions) *Gat
 		tools: map[string]*operation.Tool{}, ranks: map[string]int{},
 		reading: make(chan struct{}, maxReading)}
 	g.server = mcp.NewServer(&mcp.Implementation{Name: "shoal", Title: "Shoal", Version: "1.0"}, o)
-	g.addTools(ops)
-	g.addResources()
-	g.addPrompts()
+	g.fill = sync.OnceFunc(func() { // a process that no agent calls does without
+		g.addTools(ops)
+		g.addResources()
+		g.addPrompts()
+	})
 	g.server.AddReceivingMiddleware(g.admit, g.listTools)
 	of := func(*http.Request) *mcp.Server { return g.server }
 	verify := sdkauth.RequireBearerToken(identify,
@@ -172,6 +176,7 @@ type callerKey struct{}
 
 // serve has the library answer.
 func (g *Gateway) serve(from *operation.Caller, body []byte) operation.Served {
+	g.fill()
 	return operation.Served{Body: body, Refuse: refuse, Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
 			version := r.Header.Get("Mcp-Protocol-Version")

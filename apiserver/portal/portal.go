@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 )
@@ -35,7 +36,8 @@ var page = template.Must(template.ParseFS(files, "assets/index.html"))
 // asset is a file as it is sent.
 type asset struct {
 	contentType string
-	plain, gzip []byte
+	plain       []byte
+	gzip        func() []byte // packed when it is first sent so
 }
 
 // Portal answers browsers. It is safe for concurrent use.
@@ -59,9 +61,7 @@ func New(signedIn func(rc *fasthttp.RequestCtx) bool) (*Portal, error) {
 		sum := sha256.Sum256(data)
 		stem, kind, _ := strings.Cut(name, ".")
 		*at = assetsPath + stem + "-" + hex.EncodeToString(sum[:8]) + "." + kind
-		if err := p.keep(*at, data); err != nil {
-			return nil, err
-		}
+		p.keep(*at, data)
 	}
 	// parts of the script that come when they are needed, under names that it knows
 	parts, err := fs.Glob(files, "assets/*-*.js")
@@ -73,9 +73,7 @@ func New(signedIn func(rc *fasthttp.RequestCtx) bool) (*Portal, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := p.keep(Path+"/"+part, data); err != nil {
-			return nil, err
-		}
+		p.keep(Path+"/"+part, data)
 	}
 	return p, nil
 }
@@ -85,23 +83,17 @@ var contentTypes = map[string]string{".js": "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 
 // keep has an asset at a path.
-func (p *Portal) keep(at string, data []byte) error {
-	small, err := compress(data)
-	p.assets[at] = asset{contentType: contentTypes[path.Ext(at)], plain: data, gzip: small}
-	return err
+func (p *Portal) keep(at string, data []byte) {
+	p.assets[at] = asset{contentType: contentTypes[path.Ext(at)], plain: data,
+		gzip: sync.OnceValue(func() []byte { return compress(data) })}
 }
 
-func compress(data []byte) ([]byte, error) {
+func compress(data []byte) []byte {
 	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	err = w.Close()
-	return out.Bytes(), err
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a level that there is
+	_, _ = w.Write(data)                                    // a buffer takes all
+	_ = w.Close()
+	return out.Bytes()
 }
 
 // Serve answers a request for the portal. Others are not its own: it says so, and leaves them.
@@ -153,7 +145,7 @@ func (p *Portal) send(rc *fasthttp.RequestCtx, file asset) {
 	rc.Response.Header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	body := file.plain
 	if rc.Request.Header.HasAcceptEncoding("gzip") {
-		body = file.gzip
+		body = file.gzip()
 		rc.Response.Header.Set("Content-Encoding", "gzip")
 	}
 	rc.SetBody(body)

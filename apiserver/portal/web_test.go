@@ -99,8 +99,8 @@ func TestFirstPageIsSmall(t *testing.T) {
 	}
 	sum, all := 0, 0
 	for path, file := range p.assets {
-		t.Logf("%s: %d bytes, %d compressed", path, len(file.plain), len(file.gzip))
-		all += len(file.gzip)
+		t.Logf("%s: %d bytes, %d compressed", path, len(file.plain), len(file.gzip()))
+		all += len(file.gzip())
 	}
 	wanted, seen := []string{p.script, p.style, p.icon}, map[string]bool{}
 	for len(wanted) > 0 {
@@ -109,7 +109,7 @@ func TestFirstPageIsSmall(t *testing.T) {
 			continue
 		}
 		seen[path] = true
-		sum += len(p.assets[path].gzip)
+		sum += len(p.assets[path].gzip())
 		for _, part := range begins.FindAllSubmatch(p.assets[path].plain, -1) {
 			if _, known := p.assets[assetsPath+string(part[1])]; !known {
 				t.Errorf("%s begins with %s, which there is not", path, part[1])

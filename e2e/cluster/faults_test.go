@@ -96,6 +96,13 @@ func faults() []fault {
 			strike: repeatLog},
 		{name: "slow-disks", targets: []string{leader}, repeats: anything, strike: slowDisks},
 		{name: "memory", targets: nodes, repeats: ofVictim, strike: squeezeMemory},
+		{name: "restore", targets: nodes, repeats: anything, strike: besideRestore(kill)},
+		{name: "restore-lose-log", targets: []string{cluster.Kafka}, repeats: anything,
+			strike: besideRestore(loseLog)},
+		{name: "restore-broker", targets: []string{cluster.Kafka}, repeats: anything,
+			strike: besideRestore(loseBroker)},
+		{name: "restore-restart", targets: backends, repeats: anything,
+			strike: besideRestore(restartService)},
 	}
 }
 

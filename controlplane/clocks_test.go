@@ -76,8 +76,8 @@ func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
 	}
 }
 
-// TestOnlyVotersSayWhatTimeItIs: the clocks of nodes without a vote are looked at, and move nothing,
-// be they the majority.
+// TestOnlyVotersSayWhatTimeItIs: the clocks of nodes without a vote are looked at, and move
+// nothing, be they the majority.
 func TestOnlyVotersSayWhatTimeItIs(t *testing.T) {
 	t.Parallel()
 	c := newNodes(t, 1, 2)

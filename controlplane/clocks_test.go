@@ -76,6 +76,57 @@ func TestALeaderWithAWrongClockStampsByTheOthers(t *testing.T) {
 	}
 }
 
+// TestOnlyVotersSayWhatTimeItIs: the clocks of nodes without a vote are looked at, and move
+// nothing, be they the majority.
+func TestOnlyVotersSayWhatTimeItIs(t *testing.T) {
+	t.Parallel()
+	c := newNodes(t, 1, 2)
+	const by = 30 * time.Minute
+	for n := 1; n <= 2; n++ {
+		c.kill(n)
+		c.configs[n].Clock = wrong{by: by}
+		c.start(n)
+		c.ready(n)
+	}
+	for n := range c.configs { // which tells the leader where they are
+		openCustomer(t, c.at(n), c.configs[n].Node)
+	}
+	until(t, "a look at both clocks", func() bool {
+		off := gauges(t, c.at(0), "shoal_controlplane_clock_offset_seconds")
+		return off["node-1"] > (by-time.Minute).Seconds() &&
+			off["node-2"] > (by-time.Minute).Seconds()
+	})
+	found, trouble := c.at(0).holder.Clocks().Findings()
+	if found.Verdict == timekeeper.Agreed && found.Clock != 0 || trouble != "" {
+		t.Errorf("the leader finds %+v, %q", found, trouble)
+	}
+	openCustomer(t, c.at(1), "ann")
+	if off := stateTime(c.at(0)); off > time.Minute || off < -time.Minute {
+		t.Errorf("state time is off by %v", off)
+	}
+	if _, ok := c.at(0).holder.Clocks().Safe(); !ok {
+		t.Error("the leader does not believe its own clock")
+	}
+}
+
+// gauges are a metric's values, by node.
+func gauges(t *testing.T, r *running, name string) map[string]float64 {
+	t.Helper()
+	families, err := r.config.Metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name {
+				found[metric.GetLabel()[0].GetValue()] = metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return found
+}
+
 func TestTheClockOfALoneNodeThatJumps(t *testing.T) {
 	t.Parallel()
 	config := testConfig(t, t.TempDir())

@@ -71,6 +71,39 @@ func TestSecurityDocumentNamesWhatCertificatesMay(t *testing.T) {
 	}
 }
 
+// TestWhatACertificateIsGoodFor holds what SECURITY.md says of stolen certificates against the door
+// of commands.
+func TestWhatACertificateIsGoodFor(t *testing.T) {
+	t.Parallel()
+	customers := []command.Payload{command.OpenCustomerPayload{}, command.RemoveCustomerPayload{},
+		command.BlockCustomerPayload{}, command.UnblockCustomerPayload{}}
+	keys := []command.Payload{command.MintKeyPayload{}, command.RevokeKeyPayload{}}
+	scrapers := []command.Payload{command.PutScraperPayload{}, command.DeleteScraperPayload{},
+		command.LaunchRunPayload{}, command.StopRunPayload{}}
+	money := []command.Payload{command.AdjustWalletPayload{}, command.PutPricesPayload{},
+		command.OpenTopUpPayload{}, command.PayTopUpPayload{}, command.ReverseTopUpPayload{}}
+	callers := slices.Concat(customers, keys, scrapers, money)
+	settling := []command.Payload{command.SettlePayload{}}
+	work := []command.Payload{command.EndImportPayload{}, command.AdvanceReExtractPayload{},
+		command.EndReExtractPayload{}, command.EndCataloguePayload{}, command.ProtectGroupPayload{},
+		command.FixKeyPayload{}, command.ForgetRemovalsPayload{}}
+	leaders := []command.Payload{command.CloseRunPayload{}}
+	for role, can := range map[string][]command.Payload{
+		identity.Fetcher: nil, identity.Ingest: work, identity.Billing: settling,
+		identity.APIServer: callers, identity.ControlPlane: nil,
+	} {
+		from := identity.Peer{Cluster: "test", Node: "a", Roles: []string{role}}
+		for _, payload := range slices.Concat(callers, settling, work, leaders) {
+			want := slices.ContainsFunc(can, func(p command.Payload) bool {
+				return reflect.TypeOf(p) == reflect.TypeOf(payload)
+			})
+			if why := mayNotPropose(from, payload); (why == "") != want {
+				t.Errorf("%s proposes %T: %q, want allowed: %v", role, payload, why, want)
+			}
+		}
+	}
+}
+
 // kindsOf are the kinds of work of a role, or another's for a role without any.
 func kindsOf(role string) []command.WorkWant {
 	var own []command.WorkWant

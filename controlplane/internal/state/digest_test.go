@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"flag"
 	"runtime"
+	"syscall"
 	"testing"
+	"time"
 
 	"shoal.dev/shoal/pkg/ids"
 )
@@ -41,60 +43,107 @@ func BenchmarkDigest(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeState settles a batch of a run in a state of -state-mb, sums and all. Digest is
-// what the first command of each minute pays there.
+// BenchmarkLargeState settles a batch of a run in a state of -state-mb, sums and all. Sum is what
+// of that goes into sums, and Digest what the first command of each minute pays there. CPU counts,
+// since other work may keep the clock waiting.
 func BenchmarkLargeState(b *testing.B) {
 	s := NewStore()
-	stats := func() int64 {
-		var memory runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&memory)
-		return int64(memory.HeapAlloc)
-	}
-	id := func(kind byte, n uint32) (id ids.ID) {
-		id[0] = kind
-		binary.BigEndian.PutUint32(id[4:], n)
-		return id
-	}
-	records := uint32(0)
-	for begun := stats(); records%10_000 != 0 || stats()-begun < *stateBytes<<20; records += 1_000 {
-		err := s.Update(uint64(records+1), 1, func(tx *Tx) error {
-			for n := records; n < records+1_000; n++ {
-				tx.PutJob(&Job{ID: id(1, n), Customer: "customer", Group: id(2, n/1_000),
-					Scraper: id(3, n/10), Entry: id(4, n), Success: 1_000})
-				tx.PutEntry(&Entry{ID: id(4, n), Customer: "customer", Amount: -1_000,
-					Lines: []Line{{RowKey: "tier:plain", Pages: 1_000}}})
-			}
-			return nil
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
+	records := s.fill(b, *stateBytes<<20)
 	openRuns(s)
-	settle := func(n uint32) error {
-		return s.Update(uint64(records+2), 1, func(tx *Tx) error {
-			job, entry := *tx.Job(id(1, n%records)), *tx.Entry(id(4, n%records))
-			job.Pages++
-			entry.Amount--
-			tx.PutJob(&job)
-			tx.PutEntry(&entry)
-			return nil
-		})
+	at := func(n uint32) (job Job, entry Entry) {
+		return *s.View().Job(recordID(1, n%records)), *s.View().Entry(recordID(4, n%records))
 	}
 	b.Run("Settle", func(b *testing.B) {
-		for n := uint32(0); b.Loop(); n += 7_919 {
-			if err := settle(n); err != nil {
+		n := uint32(0)
+		perCommand(b, func() {
+			err := s.Update(uint64(records+2), 1, func(tx *Tx) error {
+				job, entry := at(n)
+				job.Pages++
+				entry.Amount--
+				tx.PutJob(&job)
+				tx.PutEntry(&entry)
+				return nil
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			n += 7_919
+		})
+		b.ReportMetric(float64(heapInUse())/(1<<20), "MB")
+	})
+	b.Run("Sum", func(b *testing.B) {
+		n := uint32(0)
+		perCommand(b, func() {
+			job, entry := at(n)
+			for range 2 { // as they were, and as they are
+				s.sum += s.summer.record(&jobsTable.kind, &job) +
+					s.summer.record(&entriesTable.kind, &entry)
+			}
+			n += 7_919
+		})
+	})
+	b.Run("Digest", func(b *testing.B) { perCommand(b, func() { s.digest() }) })
+}
+
+// perCommand measures the CPU of something that commands do.
+func perCommand(b *testing.B, do func()) {
+	begun := processorTime(b)
+	for b.Loop() {
+		do()
+	}
+	b.ReportMetric(float64((processorTime(b)-begun).Nanoseconds())/float64(b.N), "cpu-ns/op")
+}
+
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// heapInUse is the memory in use.
+func heapInUse() int64 {
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	return int64(memory.HeapAlloc)
+}
+
+func recordID(kind byte, n uint32) (id ids.ID) {
+	id[0] = kind
+	binary.BigEndian.PutUint32(id[4:], n)
+	return id
+}
+
+// fill puts jobs with entries into an empty state until it takes so many bytes of memory. It says
+// how many. The memory is looked at a few times only.
+func (s *Store) fill(b *testing.B, bytes int64) (records uint32) {
+	b.Helper()
+	begun := heapInUse()
+	for want := uint32(10_000); ; {
+		for ; records < want; records += 1_000 {
+			err := s.Update(uint64(records+1), 1, func(tx *Tx) error {
+				for n := records; n < records+1_000; n++ {
+					tx.PutJob(&Job{ID: recordID(1, n), Customer: "customer",
+						Group: recordID(2, n/1_000), Scraper: recordID(3, n/10),
+						Entry: recordID(4, n), Success: 1_000})
+					tx.PutEntry(&Entry{ID: recordID(4, n), Customer: "customer", Amount: -1_000,
+						Lines: []Line{{RowKey: "tier:plain", Pages: 1_000}}})
+				}
+				return nil
+			})
+			if err != nil {
 				b.Fatal(err)
 			}
 		}
-		b.ReportMetric(float64(stats())/(1<<20), "MB")
-	})
-	b.Run("Digest", func(b *testing.B) {
-		for b.Loop() {
-			s.digest()
+		took := heapInUse() - begun
+		if took >= bytes {
+			return records
 		}
-	})
+		want += max(10_000, uint32(float64(bytes-took)*float64(records)/float64(took)))
+	}
 }
 
 // openRuns are as many as there may be, with as much out as there may be.

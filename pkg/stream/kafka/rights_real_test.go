@@ -13,13 +13,30 @@ import (
 var securedBroker = flag.String("secured", "", "HOST:PORT of a broker that holds rights, whose "+
 	"topics and rights the test makes")
 
+// scripted leaves the rights to the script itself, run with Kafka's own tool.
+var scripted = flag.Bool("scripted", false, "the broker of -secured has its rights from "+
+	"deploy/rights/kafka; the test gives none")
+
 // TestRightsOfRolesOnABroker is TestRightsOfRoles against Kafka's own authorizer:
 //
 //	go test ./pkg/stream/kafka -run RightsOfRolesOnABroker -secured HOST:PORT
+//
+// With -scripted, the broker holds what the script gave:
+//
+//	deploy/rights/kafka --bootstrap-server HOST:PORT --command-config ADMIN.properties
 func TestRightsOfRolesOnABroker(t *testing.T) {
 	if *securedBroker == "" {
 		return // services for tests have no authorizer
 	}
+	if !*scripted {
+		giveRights(t)
+	}
+	holdRights(t, []string{*securedBroker})
+}
+
+// giveRights gives each role what the script says.
+func giveRights(t *testing.T) {
+	t.Helper()
 	transport := &segmentio.Transport{SASL: plain.Mechanism{Username: "admin",
 		Password: "admin-pw"}}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -47,5 +64,4 @@ func TestRightsOfRolesOnABroker(t *testing.T) {
 			t.Fatalf("%+v: %v", entries[i], err)
 		}
 	}
-	holdRights(t, []string{*securedBroker})
 }

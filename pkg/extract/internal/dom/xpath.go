@@ -57,7 +57,7 @@ func (x *XPath) evaluate(d *Document, e Elem) (value any) {
 		at.node = d.xpath.of[e]
 	}
 	v := evaluation{d: d, known: map[*expression][]spot{}}
-	return v.eval(x.root, focus{at, 1, 1})
+	return v.eval(x.root, focus{at: at, index: 1, all: 1})
 }
 
 // All are the expression's matches, each once, in the document's order.

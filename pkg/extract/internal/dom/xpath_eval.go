@@ -19,6 +19,7 @@ type evaluation struct {
 type focus struct {
 	at         spot
 	index, all int
+	again      bool // the filter may be asked of this node from elsewhere, with other places
 }
 
 // What an evaluation is charged, in steps; one takes about as long as a step of a CSS selector.
@@ -43,11 +44,11 @@ func (v *evaluation) eval(e *expression, f focus) any {
 	case "|":
 		return inOrder(append(slices.Clone(v.nodes(e.args[0], f)), v.nodes(e.args[1], f)...))
 	case "or":
-		return v.truth(e.args[0], f) || v.truth(e.args[1], f)
+		return v.part(e.args[0], f) || v.part(e.args[1], f)
 	case "and":
-		return v.truth(e.args[0], f) && v.truth(e.args[1], f)
+		return v.part(e.args[0], f) && v.part(e.args[1], f)
 	case "=", "!=", "<", "<=", ">", ">=":
-		return v.compare(e.op, v.eval(e.args[0], f), v.eval(e.args[1], f))
+		return v.compare(e.op, v.operand(e.args[0], f), v.operand(e.args[1], f))
 	case "negative":
 		return -v.number(e.args[0], f)
 	case "+":
@@ -114,7 +115,7 @@ func (v *evaluation) passes(s *step, told []verdict, p spot) bool {
 		}
 		passed, known := said.about(p)
 		if !known {
-			passed = v.truth(filter, focus{p, 1, 1})
+			passed = v.truth(filter, focus{at: p, index: 1, all: 1})
 			said.keep(p, passed)
 		}
 		if !passed {
@@ -167,12 +168,16 @@ func (v *evaluation) step(s *step, from []spot) []spot {
 		}
 		return found
 	}
+	all, known := v.nested(s, from)
+	if known {
+		return inOrder(all)
+	}
 	// The n-th alone needs no look at what is behind it.
 	most := math.Inf(1)
 	if first := s.filters[0]; first.op == "" && first.kind == isNumber {
 		most, _ = first.value.(float64)
 	}
-	var all, found []spot
+	var found, before []spot
 	for _, p := range from {
 		if r := v.reachOf(s); r != nil {
 			if last, ok := r.lastFrom(v.d, s, p); ok {
@@ -187,12 +192,21 @@ func (v *evaluation) step(s *step, from []spot) []spot {
 			}
 			return float64(len(found)) < most
 		})
-		for _, filter := range s.filters {
-			found = v.filter(filter, found, s.meeting())
+		if len(found) > 0 && slices.Equal(found, before) {
+			continue // the same nodes in the same places: their filters have been asked
 		}
-		all = append(all, found...)
+		before = append(before[:0], found...)
+		all = v.filtered(s, found, all)
 	}
 	return inOrder(all)
+}
+
+// filtered appends those of found, in an axis' order, that pass all filters of a step.
+func (v *evaluation) filtered(s *step, found, all []spot) []spot {
+	for _, filter := range s.filters {
+		found = v.filter(filter, found, s.meeting())
+	}
+	return append(all, found...)
 }
 
 // filter leaves of nodes in an axis' order those that pass. again says that the filter may be asked
@@ -205,7 +219,7 @@ func (v *evaluation) filter(filter *expression, all []spot, again bool) []spot {
 	}
 	for i, p := range all {
 		passes, known := told.about(p)
-		if f := (focus{p, i + 1, len(all)}); !known {
+		if f := (focus{p, i + 1, len(all), again}); !known {
 			passes = filter.kind == isNumber && v.number(filter, f) == float64(i+1) ||
 				filter.kind != isNumber && v.truth(filter, f)
 			told.keep(p, passes)

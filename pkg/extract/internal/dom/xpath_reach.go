@@ -159,3 +159,45 @@ func (r *reach) lastFrom(d *Document, s *step, p spot) (last spot, found bool) {
 	}
 	return spot{at, -1}, at > 0
 }
+
+// nested takes a step whose filters ask for places from each of many nodes, on the axes that lead
+// across the whole page. From two nodes it leads to the same nodes, in the same places, when it
+// leads to as many. So filters are asked once for each number, and not for each node. Not known:
+// the step goes another way.
+func (v *evaluation) nested(s *step, from []spot) (all []spot, known bool) {
+	first := s.filters[0]
+	if len(from) < 2 || s.counted || s.axis != "following" && s.axis != "preceding" ||
+		first.op == "" && first.kind == isNumber {
+		return nil, false
+	}
+	r := v.d.makeReach(&step{axis: s.axis, test: s.test})
+	asked := map[int]bool{}
+	for _, p := range from {
+		n := r.count(v.d, s, p)
+		if n == 0 || asked[n] {
+			continue
+		}
+		asked[n] = true
+		all = v.filtered(s, r.from(v.d, s, p, n), all)
+	}
+	return all, true
+}
+
+// from is what a step leads to from p, n nodes, in the order of its axis.
+func (r *reach) from(d *Document, s *step, p spot, n int) []spot {
+	found := make([]spot, 0, n)
+	if s.axis == "following" {
+		for _, at := range r.all[len(r.all)-n:] {
+			d.spend(1)
+			found = append(found, spot{at, -1})
+		}
+		return found
+	}
+	behind, _ := slices.BinarySearch(r.all, p.node)
+	for i := behind - 1; i >= 0; i-- {
+		if d.spend(1); d.xpath.nodes[r.all[i]].end <= p.node {
+			found = append(found, spot{r.all[i], -1})
+		}
+	}
+	return found
+}

@@ -78,6 +78,25 @@ func TestXPathFiltersAreAskedOnce(t *testing.T) {
 	}
 }
 
+// Filters that ask for places are asked once for each set of nodes that a step leads to. Of what
+// they ask, the parts that need no places are asked of a node once.
+func TestXPathPlacesAreAskedOnce(t *testing.T) {
+	cells := strings.Repeat("<table><tr><td>7</td><td>x</td></tr></table>", 300)
+	page := "<section>" + cells + strings.Repeat("<p>y<b>z</b></p>", 10_000) + "</section>"
+	for _, expr := range []string{
+		"//preceding::td[not(number(.) = last())] = .//parent::table",
+		"//p/preceding::td[position() > 2 and contains(., 'x')]",
+		"count(//p/preceding::tr[last() - 1])",
+		"//table/following::td[position() mod 2 = 1 or . = 'x']",
+		".//ancestor-or-self::body[floor(last() div 2) or starts-with(concat(name(), '-', .), 'a')]",
+		"//b/ancestor::section[last() = 1 and contains(., 'x')]",
+	} {
+		if steps, err := stepsOf(t, page, expr, maxSteps/4); err != nil {
+			t.Errorf("%s: %d steps, %v", expr, steps, err)
+		}
+	}
+}
+
 // Verdicts are bounded, and none is kept of a filter that asks for places.
 func TestXPathVerdictsAreBounded(t *testing.T) {
 	var v verdicts

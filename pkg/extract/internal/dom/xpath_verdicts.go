@@ -8,7 +8,16 @@ const maxVerdicts = 4 << 20
 type verdicts struct {
 	said map[*expression]verdict // nil: asked once
 	size int
+	// numbers that parts of filters gave
+	numbers map[numberOf]float64
 }
+
+type numberOf struct {
+	part *expression
+	node int32
+}
+
+const numberBytes = 64 // about what a number of a node takes in its map
 
 // verdict is what a filter said, by node: 0 for nothing yet, else one of these. Nil keeps nothing.
 type verdict []byte
@@ -75,4 +84,39 @@ func (v verdict) keep(p spot, passed bool) {
 	default:
 		v[p.node] = fails
 	}
+}
+
+// part is whether a part of a filter holds. Parts that ask for no places are asked of a node once,
+// though the filter asks.
+func (v *evaluation) part(e *expression, f focus) bool {
+	if !f.again || e.position {
+		return v.truth(e, f)
+	}
+	told := v.told.of(e, len(v.d.xpath.nodes))
+	passed, known := told.about(f.at)
+	if !known {
+		passed = v.truth(e, f)
+		told.keep(f.at, passed)
+	}
+	return passed
+}
+
+// operand is a side of a comparison. Numbers of a node that ask for no places are read once.
+func (v *evaluation) operand(e *expression, f focus) any {
+	if !f.again || e.position || e.kind != isNumber || e.op == "" || f.at.attr >= 0 {
+		return v.eval(e, f)
+	}
+	key := numberOf{e, f.at.node}
+	if n, known := v.told.numbers[key]; known {
+		return n
+	}
+	n := v.number(e, f)
+	if v.told.size+numberBytes <= maxVerdicts {
+		if v.told.numbers == nil {
+			v.told.numbers = map[numberOf]float64{}
+		}
+		v.told.size += numberBytes
+		v.told.numbers[key] = n
+	}
+	return n
 }

@@ -167,7 +167,7 @@ func TestStoppedServerIsUnavailable(t *testing.T) {
 // Each call with a credential goes by a fresh view of the node that it came to.
 func TestRevokedKeysAreInNoFreshView(t *testing.T) {
 	t.Parallel()
-	workers, each := 20, 50
+	workers, each := 20, 500
 	if testing.Short() {
 		workers, each = 4, 10
 	}
@@ -200,7 +200,7 @@ func TestRevokedKeysAreInNoFreshView(t *testing.T) {
 	for w := range workers {
 		work.Go(func() {
 			for n := range each {
-				id := ids.ID{0: 'k', 10: byte(w), 11: byte(n)}
+				id := ids.ID{0: 'k', 9: byte(w), 10: byte(n >> 8), 11: byte(n)}
 				if err := try(id, fmt.Sprintf("%03d-%03d", w, n), c.at(n%3),
 					c.at((n+w)%3)); err != nil {
 					t.Error(err)

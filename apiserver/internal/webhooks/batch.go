@@ -16,6 +16,7 @@ type batch struct {
 	webhooks  map[ids.ID]int           // how much of it is each webhook's
 	customers map[string]int           // and each customer's
 	failing   int                      // how much goes to webhooks that fail
+	late      bool                     // these begin no more
 	answers   chan answer              // has room for all of it
 	running   sync.WaitGroup
 }
@@ -63,7 +64,7 @@ func (b *batch) fill(ctx context.Context) {
 func (b *batch) room(w *client.Webhook) bool {
 	most := ofWebhook
 	if w.FailingSince != 0 {
-		if most = 1; b.failing == failing {
+		if most = 1; b.failing == failing || b.late {
 			return false
 		}
 	}

@@ -35,9 +35,11 @@ const (
 	maxError   = 200      // bytes
 )
 
-// How long a step goes on with what comes due, and how long none begins after it.
+// How long a step goes on with what comes due, and how long none begins after it. Calls that may
+// well take all their time begin no later than that before its end: nobody waits for them then.
 const (
 	stepFor   = 30 * time.Second
+	slowFor   = stepFor - timeout
 	lookEvery = time.Second
 	restFor   = 10 * time.Second
 )
@@ -91,10 +93,15 @@ func (c *caller) step(ctx context.Context, _ work.Item) (work.Outcome, error) {
 	defer b.wait()
 	defer cancel()
 	for began := c.Clock.Now(); ; {
-		if ctx.Err() == nil && c.Clock.Now().Sub(began) < stepFor {
+		lasts := c.Clock.Now().Sub(began)
+		b.late = lasts >= slowFor
+		if ctx.Err() == nil && lasts < stepFor {
 			b.fill(ctx)
 		}
 		if len(b.open) == 0 {
+			if ctx.Err() == nil && c.due() {
+				return work.GoOn(nil), nil
+			}
 			return work.Rest(nil, restFor), ctx.Err()
 		}
 		if err := c.note(ctx, b.ended(c.Clock.After(lookEvery))); err != nil {

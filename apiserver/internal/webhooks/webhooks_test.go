@@ -67,6 +67,8 @@ type desk struct {
 	ids    ids.Sequence
 	egress *egress.Client
 	kill   func() // after calls, before they are noted
+	// outcome is what the last step came to.
+	outcome work.Outcome
 }
 
 func newDesk(t *testing.T, allow ...netip.Prefix) *desk {
@@ -115,7 +117,7 @@ func (d *desk) step() (err error) {
 	kind := Kind(Config{Sender: d.egress, Client: d.client, Clock: d.clock,
 		Logger: slog.New(slog.DiscardHandler), Metrics: telemetry.NewMetrics(),
 		Point: func(string) { d.kill() }})
-	_, err = kind.Step(context.Background(), work.Item{})
+	d.outcome, err = kind.Step(context.Background(), work.Item{})
 	return err
 }
 
@@ -290,6 +292,42 @@ func TestTheSlowHoldUpNobody(t *testing.T) {
 		case <-time.After(time.Millisecond):
 			d.clock.Advance(lookEvery)
 		}
+	}
+}
+
+// TestStepsDoNotEndWithTheSlow: a step begins no call towards its end that fails, whose end would
+// have to be awaited. Such calls are the next step's, which follows at once.
+func TestStepsDoNotEndWithTheSlow(t *testing.T) {
+	d := newDesk(t, loopback())
+	hang := make(chan struct{})
+	slow := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		<-hang
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	hook := d.hook("ann", slow.URL)
+	d.happens("ann")
+	d.client.Must(t, client.RecordDeliveries{Tried: []client.TriedDelivery{{Webhook: hook,
+		Message: d.newest(hook).Notice.ID, Error: "timeout"}}})
+	for range 3 {
+		d.happens("ann")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- d.step() }()
+	for called := 0; called == 0; {
+		heads, _ := slow.calls()
+		called = len(heads)
+	}
+	d.clock.Advance(slowFor)
+	close(hang)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if heads, _ := slow.calls(); len(heads) != 1 || d.outcome.End != work.Held {
+		t.Errorf("%d calls, and then %v", len(heads), d.outcome.End)
+	}
+	d.must()
+	if heads, _ := slow.calls(); len(heads) != 4 || d.outcome.End != work.Rested {
+		t.Errorf("%d calls after the next step, and then %v", len(heads), d.outcome.End)
 	}
 }
 

@@ -20,7 +20,8 @@ type Reconcile struct {
 // Help teaches the command.
 func (*Reconcile) Help() string {
 	return `It changes nothing. Payments, refunds and disputes are compared with the provider's balance, the accounts with each
-other, each ledger entry with the sum of those before it, and each run's entry with its page records.
+other, each ledger entry with the sum of those before it, and each run's entry with its page records. What moved in the
+last five minutes is left out, since the provider may tell of it late.
 
 The exit code is 0 when all agree, and 10 when something differs: each difference is named. With 1 or 5 it could not be
 found out.`

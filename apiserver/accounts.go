@@ -3,8 +3,11 @@ package apiserver
 import (
 	"time"
 
+	"shoal.dev/shoal/apiserver/api/signin"
 	"shoal.dev/shoal/apiserver/internal/accounts"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/oidc"
+	"shoal.dev/shoal/apiserver/portal"
 	"shoal.dev/shoal/pkg/ids"
 )
 
@@ -23,6 +26,33 @@ func openAccounts(config Config, issuer *auth.Issuer, m *metrics) (*accounts.Ser
 		Clock:   config.Clock, IDs: config.IDs, DeviceKey: key, Logger: config.Logger,
 		Links: links, Mails: config.Mails, Once: config.Once,
 		Count: func(o accounts.Outcome) { m.signIns.WithLabelValues(string(o)).Inc() }})
+}
+
+// openPeople makes what people need who sign in by a browser, here or at the issuer.
+func (s *Server) openPeople(issuer *auth.Issuer, m *metrics) (err error) {
+	if s.openID != nil && !s.openID.SignsIn() {
+		return nil
+	}
+	if s.accounts, err = openAccounts(s.config, issuer, m); err != nil {
+		return err
+	}
+	if s.portal, err = portal.New(hasSession); err != nil {
+		return err
+	}
+	s.chain.Public = s.config.PublicURL
+	if s.openID != nil {
+		s.signsIn, err = openSignIn(s.config, issuer, s.openID)
+		return err
+	}
+	s.chain.Metadata = signin.MetadataPath
+	s.grants, err = openGrants(s.config, issuer)
+	return err
+}
+
+// openSignIn makes the way of browsers to an issuer and back.
+func openSignIn(config Config, issuer *auth.Issuer, at *oidc.Issuer) (*signin.OpenID, error) {
+	key, err := issuer.Derive("sign-ins at an issuer")
+	return &signin.OpenID{Issuer: at, Key: key, Clock: config.Clock}, err
 }
 
 // Once is a link that signs a person in at this machine, once, without a password.

@@ -88,7 +88,7 @@ func (s *Server) catalog(document, agentDocument func() ([]byte, error)) []resou
 	if s.accounts != nil {
 		all = append(all, signin.Resource{Client: c.Client, Accounts: s.accounts,
 			Sessions: s.chain.Auth, Grants: s.grants, Portal: portal.Path,
-			Agreement: len(c.UserAgreement) > 0})
+			Agreement: len(c.UserAgreement) > 0, OpenID: s.signsIn})
 	}
 	return all
 }

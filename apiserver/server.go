@@ -158,6 +158,9 @@ func CheckPlans(file []byte) error {
 // CheckIssuer says why an address cannot be that of an OpenID Connect issuer.
 func CheckIssuer(address string) error { return oidc.CheckIssuer(address) }
 
+// CheckOpenIDClient says why an issuer cannot sign browsers in by this name of the service.
+func CheckOpenIDClient(id string) error { return oidc.CheckClient(id) }
+
 // Rate allows Count calls in each Per, and as many at once.
 type Rate = limits.Figure
 
@@ -167,9 +170,11 @@ type Server struct {
 	touches *auth.Touches
 	plans   *plans.Catalogue
 	openID  *oidc.Issuer // nil: there is none
-	// accounts sign in here; nil where the OpenID Connect issuer signs people in.
+	// accounts sign in here, or at the OpenID Connect issuer; nil where browsers do neither.
 	accounts *accounts.Service
-	// grants let programs call in their stead; nil where there are no accounts.
+	// signsIn is that issuer for browsers; nil: accounts have passwords here.
+	signsIn *signin.OpenID
+	// grants let programs call in their stead; nil where people do not sign in here.
 	grants *grants.Service
 	// portal is for browsers with a session; nil where there are no accounts.
 	portal *portal.Portal
@@ -255,17 +260,8 @@ func New(config Config) (*Server, error) {
 		Tracer: config.Tracer, SpoolDir: config.DataDir, Disk: config.Disk,
 		Proxies: config.TrustedProxies,
 	}
-	if s.openID == nil {
-		if s.accounts, err = openAccounts(config, issuer, m); err != nil {
-			return nil, fmt.Errorf("apiserver: %w", err)
-		}
-		if s.grants, err = openGrants(config, issuer); err != nil {
-			return nil, fmt.Errorf("apiserver: %w", err)
-		}
-		if s.portal, err = portal.New(hasSession); err != nil {
-			return nil, fmt.Errorf("apiserver: %w", err)
-		}
-		s.chain.Metadata, s.chain.Public = signin.MetadataPath, config.PublicURL
+	if err := s.openPeople(issuer, m); err != nil {
+		return nil, fmt.Errorf("apiserver: %w", err)
 	}
 	if s.reference, err = reference.New(); err != nil {
 		return nil, fmt.Errorf("apiserver: %w", err)

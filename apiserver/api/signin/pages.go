@@ -36,23 +36,26 @@ var pages = template.Must(template.ParseFS(pageFiles, "*.html"))
 
 // shown is what a page says.
 type shown struct {
-	Done     bool   // what the page is for is done
-	Clear    bool   // nothing can be entered
-	Customer string // who has signed in, "": nobody
-	Admin    bool
-	Token    string // of the forms
-	Email    string // as it was entered, or the link's
-	Link     string // that came by e-mail and is good
-	Silent   bool   // no letters are sent
-	SignUp   bool   // people make accounts for themselves
-	New      bool   // the link's account is one that is made
-	Agreed   bool   // who signs up agrees with the operator's terms
-	Problem  string
-	Next     string   // where to go then, "": the portal
-	Portal   string   // its path, "": there is none
-	Consent  *consent // what a program asks for
-	Grants   []*client.Grant
-	Passkeys []*client.Passkey
+	Done                bool   // what the page is for is done
+	Clear               bool   // nothing can be entered
+	Customer            string // who has signed in, "": nobody
+	Admin               bool
+	Token               string // of the forms
+	Email               string // as it was entered, or the link's
+	Link                string // that came by e-mail and is good
+	Silent              bool   // no letters are sent
+	SignUp              bool   // people make accounts for themselves
+	New                 bool   // the link's account is one that is made
+	Agreed              bool   // who signs up agrees with the operator's terms
+	Problem             string
+	Next                string   // where to go then, "": the portal
+	Portal              string   // its path, "": there is none
+	OpenID              string   // the host of the issuer at which people sign in, "": they do here
+	OpenURL             string   // where a browser goes then
+	Firstname, Lastname string   // as they were entered
+	Consent             *consent // what a program asks for
+	Grants              []*client.Grant
+	Passkeys            []*client.Passkey
 }
 
 type pageRequest struct {
@@ -103,6 +106,12 @@ func (r Resource) show(ctx context.Context, from *operation.Caller, s shown,
 func (r Resource) look(ctx context.Context, from *operation.Caller, s *shown) error {
 	s.Clear, s.SignUp = from.Way == operation.InTheClear, r.Accounts.SignsUp()
 	s.Portal = r.Portal
+	if r.OpenID != nil {
+		s.SignUp, s.OpenID, s.OpenURL = false, r.OpenID.at(), openIDPath
+		if s.Next != "" {
+			s.OpenURL += "?" + url.Values{"next": {s.Next}}.Encode()
+		}
+	}
 	secret := from.Cookie(operation.SessionCookie)
 	if secret == "" {
 		return nil
@@ -169,7 +178,7 @@ func (r Resource) render(from *operation.Caller, name string, s shown, status in
 	}
 	return operation.Raw{ContentType: "text/html; charset=utf-8", Body: out.Bytes(),
 		Status: status, Forms: true, Scripts: name == "passkeys" ||
-			name == "sign-in" && s.Customer == "" && !s.Clear}, nil
+			name == "sign-in" && s.Customer == "" && s.OpenID == "" && !s.Clear}, nil
 }
 
 // formToken is what a browser has as a cookie, and in its forms.

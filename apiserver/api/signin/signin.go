@@ -1,6 +1,6 @@
 // Package signin is how people sign in at the service itself: the operations for programs, and the
-// pages for browsers. They do without JavaScript, but for passkeys. It exists where no OpenID
-// Connect issuer signs people in. What it decides is in package accounts.
+// pages for browsers. They do without JavaScript, but for passkeys. Where an OpenID Connect issuer
+// signs people in, the pages lead there and back. What is decided is in package accounts.
 package signin
 
 import (
@@ -47,10 +47,15 @@ type Resource struct {
 	Portal string
 	// Agreement says that there is one that customers agree with.
 	Agreement bool
+	// OpenID is the issuer at which people sign in, and not here; nil: they do here.
+	OpenID *OpenID
 }
 
 // Operations implements the catalogue's resource.
 func (r Resource) Operations() []*operation.Operation {
+	if r.OpenID != nil {
+		return r.openIDOperations()
+	}
 	var once []*operation.Operation
 	if r.Accounts.Once != nil {
 		once = []*operation.Operation{r.oncePage(), r.enterOnce()}

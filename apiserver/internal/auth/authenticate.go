@@ -79,11 +79,29 @@ func (a *Authenticator) Authenticate(ctx context.Context, authorization,
 	return a.signIn(ctx, view, who, customerRef)
 }
 
-// resume finds out whose session it is. A session is refused where an OpenID Connect issuer signs
-// people in.
+// MarkOf stands in the place of a password's hash in the accounts of an issuer's people. They sign
+// in at that issuer alone.
+func MarkOf(issuer string) string { return markStart + issuer }
+
+const markStart = "openid "
+
+// IsMark says whether an account is of an issuer's people.
+func IsMark(password string) bool { return strings.HasPrefix(password, markStart) }
+
+// signsIn says whether an account is of those who sign in here: by a password, or at the issuer
+// where one signs people in. Two ways in are two ways to be let in.
+func (a *Authenticator) signsIn(account *client.Account) bool {
+	if a.OpenID == nil {
+		return !IsMark(account.Password)
+	}
+	return a.OpenID.SignsIn() && account.Password == MarkOf(a.OpenID.Name())
+}
+
+// resume finds out whose session it is. That of a password is refused where an OpenID Connect
+// issuer signs people in.
 func (a *Authenticator) resume(ctx context.Context, secret, customerRef string) (Principal,
 	*client.View, error) {
-	if !isSession(secret) || a.OpenID != nil || a.unknown.remembers(secret, a.Clock.Now()) &&
+	if !isSession(secret) || a.unknown.remembers(secret, a.Clock.Now()) &&
 		a.Client.View().Session(HashSession(secret)) == nil {
 		return Principal{}, nil, errSession
 	}
@@ -96,7 +114,13 @@ func (a *Authenticator) resume(ctx context.Context, secret, customerRef string) 
 		a.unknown.remember(secret, a.Clock.Now())
 		return Principal{}, nil, errSession
 	}
+	if !a.signsIn(account) {
+		return Principal{}, nil, errSession
+	}
 	who := identity{subject: account.Customer, admin: account.Admin}
+	if a.OpenID != nil {
+		who.foreign, who.email = true, account.Email
+	}
 	p, view, err := a.signIn(ctx, view, who, customerRef)
 	p.Session = session
 	return p, view, err
@@ -215,16 +239,23 @@ func (a *Authenticator) check(ctx context.Context, token string) (identity, erro
 		return who, err
 	}
 	said, err := a.OpenID.Check(ctx, token)
-	switch {
-	case err != nil:
+	if err != nil {
 		return identity{}, err
-	case said.Subject == SelfCustomer:
-		// whoever may choose a name at the issuer is not the operator of this server
-		return identity{}, fault.New(fault.Unauthorized, "the subject %q is this server's own",
-			SelfCustomer)
+	}
+	if err := CheckForeign(said.Subject); err != nil {
+		return identity{}, err
 	}
 	return identity{subject: said.Subject, admin: said.Admin, email: said.Email, foreign: true,
 		until: said.Until}, nil
+}
+
+// CheckForeign refuses a subject that no issuer may name: whoever may choose a name there is not
+// the operator of this server.
+func CheckForeign(subject string) error {
+	if subject == SelfCustomer {
+		return fault.New(fault.Unauthorized, "the subject %q is this server's own", SelfCustomer)
+	}
+	return nil
 }
 
 // signIn makes the customer of a token of the local issuer at its first use. One of the other

@@ -27,7 +27,10 @@ const (
 var algorithms = [...]jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA}
 
 // keySet is what an issuer signs with now.
-type keySet struct{ keys []key }
+type keySet struct {
+	keys   []key
+	places places // of the document that named them
+}
 
 // key is one public key, and the algorithm that alone it is used with.
 type key struct {

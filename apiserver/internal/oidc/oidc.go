@@ -1,5 +1,6 @@
-// Package oidc owns the bearer tokens of an OpenID Connect issuer (decision 31). It has the
-// issuer's discovery document, its keys and how they change, and what a token has to say to hold.
+// Package oidc owns the bearer tokens of an OpenID Connect issuer (decision 31), and how browsers
+// sign in there. It has the issuer's discovery document, its keys and how they change, and what a
+// token has to say to hold.
 // What the caller may do with it is for package auth to say.
 package oidc
 
@@ -17,7 +18,7 @@ import (
 	"shoal.dev/shoal/pkg/egress"
 )
 
-// Config is what an Issuer needs. All but Admins must be set.
+// Config is what an Issuer needs. All but Admins and the client's must be set.
 type Config struct {
 	// Issuer is the issuer's name as its tokens spell it: an address that CheckIssuer takes.
 	Issuer string
@@ -25,6 +26,9 @@ type Config struct {
 	Audiences []string
 	// Admins are subjects with the role admin, whatever their tokens say (decision 56).
 	Admins []string
+	// ClientID is this service's name at the issuer, by which browsers sign in; "": none do.
+	// ClientSecret proves it, where the issuer has given one.
+	ClientID, ClientSecret string
 	// Egress is the way to the issuer: it alone checks addresses.
 	Egress *egress.Client
 	Clock  clock.Clock

@@ -185,8 +185,11 @@ func (s *source) fetch(ctx context.Context) (*keySet, error) {
 		return nil, fmt.Errorf("discovery: %w", err)
 	}
 	var discovered struct {
-		Issuer string `json:"issuer"`
-		Keys   string `json:"jwks_uri"`
+		Issuer    string `json:"issuer"`
+		Keys      string `json:"jwks_uri"`
+		Authorize text   `json:"authorization_endpoint"`
+		Token     text   `json:"token_endpoint"`
+		Methods   roles  `json:"token_endpoint_auth_methods_supported"`
 	}
 	if err := json.Unmarshal(document, &discovered); err != nil {
 		return nil, fmt.Errorf("discovery: %w", err)
@@ -199,20 +202,26 @@ func (s *source) fetch(ctx context.Context) (*keySet, error) {
 	if err != nil {
 		return nil, errors.New("discovery: jwks_uri is no address")
 	}
-	if err := s.checkKeysAddress(at); err != nil {
+	if err := s.checkAddress(at); err != nil {
 		return nil, fmt.Errorf("discovery: jwks_uri: %w", err)
 	}
 	document, err = s.get(ctx, discovered.Keys, maxKeyBytes)
 	if err != nil {
 		return nil, fmt.Errorf("keys: %w", err)
 	}
-	return parseKeys(document)
+	keys, err := parseKeys(document)
+	if err != nil {
+		return nil, err
+	}
+	keys.places = s.placesOf(string(discovered.Authorize), string(discovered.Token),
+		discovered.Methods)
+	return keys, nil
 }
 
-// checkKeysAddress refuses keys of plain http, unless the issuer itself is on this machine.
-func (s *source) checkKeysAddress(at *url.URL) error {
+// checkAddress refuses an address of plain http, unless the issuer itself is on this machine.
+func (s *source) checkAddress(at *url.URL) error {
 	if at.User != nil {
-		return errors.New("an address of keys has no user")
+		return errors.New("want an address without a user")
 	}
 	if at.Scheme == "http" && !strings.HasPrefix(s.config.Issuer, "http:") {
 		return errors.New("want https://, as the issuer has")

@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"slices"
 	"strings"
@@ -37,6 +38,8 @@ type Identity struct {
 type claims struct {
 	jwt.Claims
 	Roles         roles    `json:"roles"`
+	Nonce         text     `json:"nonce"`
+	Party         text     `json:"azp"`
 	Email         text     `json:"email"`
 	EmailVerified verified `json:"email_verified"`
 }
@@ -81,6 +84,19 @@ func (v *verified) UnmarshalJSON(data []byte) error {
 // issuer's keys are needed and cannot be had. A token of a key that is not known yet waits for the
 // keys to be fetched, as long as ctx allows.
 func (i *Issuer) Check(ctx context.Context, token string) (Identity, error) {
+	return i.check(ctx, token, wanted{audiences: i.config.Audiences})
+}
+
+// wanted is what a token has to be for.
+type wanted struct {
+	audiences []string // one of them
+	// client is whom an ID token is for that answers a browser's sign-in, and nonce what that has
+	// asked with; "": it is a call's.
+	client, nonce string
+}
+
+// check is Check for a use.
+func (i *Issuer) check(ctx context.Context, token string, want wanted) (Identity, error) {
 	signed, err := parse(token)
 	if err != nil {
 		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token cannot be read, or is "+
@@ -88,7 +104,7 @@ func (i *Issuer) Check(ctx context.Context, token string) (Identity, error) {
 	}
 	// What it says is looked at first, which costs no signature and no fetch of keys. Nothing of
 	// it is believed before the signature is verified, over the same bytes.
-	said, err := i.read(signed.UnsafePayloadWithoutVerification())
+	said, err := i.read(signed.UnsafePayloadWithoutVerification(), want)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -129,14 +145,14 @@ func isBearer(kind string) bool {
 }
 
 // read says who a token is of, if it is for this service and now.
-func (i *Issuer) read(payload []byte) (Identity, error) {
+func (i *Issuer) read(payload []byte, want wanted) (Identity, error) {
 	var c claims
 	if err := json.Unmarshal(payload, &c); err != nil {
 		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token's claims cannot be read")
 	}
 	c.IssuedAt = nil // a token of the future shows that our clock is behind, not that it is bad
 	err := c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer,
-		AnyAudience: i.config.Audiences, Time: i.config.Clock.Now()}, leeway)
+		AnyAudience: want.audiences, Time: i.config.Clock.Now()}, leeway)
 	switch {
 	case errors.Is(err, jwt.ErrInvalidIssuer):
 		return Identity{}, refuse("the token is of another issuer")
@@ -150,6 +166,12 @@ func (i *Issuer) read(payload []byte) (Identity, error) {
 		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token is not valid")
 	case c.Expiry == nil:
 		return Identity{}, refuse("the token has no expiry")
+	case want.client != "" && (len(c.Audience) > 1 || c.Party != "") &&
+		string(c.Party) != want.client:
+		return Identity{}, refuse("the token was given to another client")
+	case want.client != "" && (want.nonce == "" || subtle.ConstantTimeCompare([]byte(c.Nonce),
+		[]byte(want.nonce)) != 1):
+		return Identity{}, refuse("the token answers another sign-in")
 	case !isSubject(c.Subject):
 		return Identity{}, refuse("the token has no subject of 1 to 128 printable bytes")
 	}

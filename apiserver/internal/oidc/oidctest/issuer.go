@@ -34,6 +34,7 @@ type Issuer struct {
 	signing jose.JSONWebKey
 	made    int
 	fetches int
+	codes   map[string]given
 	hostile http.HandlerFunc // answers instead of it; nil: it answers
 }
 
@@ -77,8 +78,12 @@ func (i *Issuer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.URL.Path == "/keys":
 		answer = keys
+	case r.URL.Path == "/token" && r.Method == http.MethodPost:
+		i.redeem(w, r)
+		return
 	case r.URL.Path == "/.well-known/openid-configuration":
-		answer = map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/keys"}
+		answer = map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/keys",
+			"authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token"}
 	default:
 		http.NotFound(w, r)
 		return

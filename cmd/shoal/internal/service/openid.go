@@ -12,19 +12,22 @@ import (
 
 // OpenIDFlags say whose tokens sign customers in, beside those of the local issuer.
 type OpenIDFlags struct {
-	Issuer   string         `group:"sign-in" help:"OpenID Connect issuer whose tokens sign customers in: its address as its tokens spell it, https. None by default: 'shoal token' signs in." placeholder:"URL"`
-	Audience []string       `group:"sign-in" help:"Audiences that its tokens are for: the client or API as which this service is registered there. One of them will do." placeholder:"NAME"`
-	Admins   []string       `group:"sign-in" help:"Subjects of its tokens that administer the service, as do tokens with the role admin." placeholder:"SUB"`
-	Allow    []netip.Prefix `group:"sign-in" help:"Private ranges that the issuer may stand in; pages are never read there." placeholder:"CIDR"`
-	CAFile   string         `name:"ca-file" group:"sign-in" help:"Authorities of the issuer's certificate (PEM), instead of the system's." type:"path" placeholder:"FILE"`
+	Issuer           string         `group:"sign-in" help:"OpenID Connect issuer whose tokens sign customers in: its address as its tokens spell it, https. None by default: 'shoal token' signs in." placeholder:"URL"`
+	Audience         []string       `group:"sign-in" help:"Audiences that its tokens are for: the client or API as which this service is registered there. One of them will do." placeholder:"NAME"`
+	Admins           []string       `group:"sign-in" help:"Subjects of its tokens that administer the service, as do tokens with the role admin." placeholder:"SUB"`
+	Allow            []netip.Prefix `group:"sign-in" help:"Private ranges that the issuer may stand in; pages are never read there." placeholder:"CIDR"`
+	ClientID         string         `name:"client-id" group:"sign-in" help:"What the issuer calls this service: browsers sign in there then, and come back to /sign-in/openid/callback. Register that address below --public-url. ID tokens for it do in calls only if it is an audience." placeholder:"NAME"`
+	ClientSecretFile string         `name:"client-secret-file" group:"sign-in" help:"File with the secret that goes with it; none for a public client." type:"path" placeholder:"FILE"`
+	CAFile           string         `name:"ca-file" group:"sign-in" help:"Authorities of the issuer's certificate (PEM), instead of the system's." type:"path" placeholder:"FILE"`
 }
 
 // check says what cannot work. It reads the file of authorities.
 func (o *OpenIDFlags) check() error {
 	if o.Issuer == "" {
-		if len(o.Audience)+len(o.Admins)+len(o.Allow) > 0 || o.CAFile != "" {
-			return errors.New("--oidc-audience, --oidc-admins, --oidc-allow, --oidc-ca-file: " +
-				"need --oidc-issuer")
+		if len(o.Audience)+len(o.Admins)+len(o.Allow) > 0 ||
+			o.CAFile+o.ClientID+o.ClientSecretFile != "" {
+			return errors.New("--oidc-audience, --oidc-admins, --oidc-allow, --oidc-ca-file, " +
+				"--oidc-client-id, --oidc-client-secret-file: need --oidc-issuer")
 		}
 		return nil
 	}
@@ -35,13 +38,33 @@ func (o *OpenIDFlags) check() error {
 		return errors.New("--oidc-issuer: needs --oidc-audience, or tokens for other services " +
 			"would do here")
 	}
+	if o.ClientID == "" && o.ClientSecretFile != "" {
+		return errors.New("--oidc-client-secret-file: needs --oidc-client-id")
+	}
+	if o.ClientID != "" {
+		if err := apiserver.CheckOpenIDClient(o.ClientID); err != nil {
+			return fmt.Errorf("--oidc-client-id: %w", err)
+		}
+	}
+	if _, err := o.secret(); err != nil {
+		return err
+	}
 	_, err := authorities("--oidc-ca-file", o.CAFile)
 	return err
 }
 
-// Bounds of the way to the issuer, which one goroutine goes for a document at a time.
+// secret is the client's, "" when it has none.
+func (o *OpenIDFlags) secret() (string, error) {
+	if o.ClientSecretFile == "" {
+		return "", nil
+	}
+	return secret("--oidc-client-secret", "", o.ClientSecretFile)
+}
+
+// Bounds of the way to the issuer, which one goroutine goes for a document at a time, and browsers
+// that come back from it.
 const (
-	issuerExchanges = 2
+	issuerExchanges = 8
 	issuerBuffers   = 1 << 20         // bytes
 	issuerIdle      = 1 * time.Second // its next document is asked for at once, or in minutes
 )
@@ -56,6 +79,10 @@ func (n *node) openOpenID() (*apiserver.OpenID, error) {
 	if err != nil {
 		return nil, err
 	}
+	secret, err := o.secret()
+	if err != nil {
+		return nil, err
+	}
 	out, err := egress.New(egress.Config{Allow: o.Allow, Origins: n.config.Origins,
 		RootCAs: roots, MaxExchanges: issuerExchanges, MaxIdle: issuerExchanges,
 		IdleTimeout: issuerIdle, MaxBuffered: issuerBuffers})
@@ -64,5 +91,5 @@ func (n *node) openOpenID() (*apiserver.OpenID, error) {
 	}
 	n.closeLater(func() error { out.Close(); return nil })
 	return &apiserver.OpenID{Issuer: o.Issuer, Audiences: o.Audience, Admins: o.Admins,
-		Egress: out}, nil
+		ClientID: o.ClientID, ClientSecret: secret, Egress: out}, nil
 }

@@ -1,0 +1,352 @@
+package signin
+
+import (
+	"cmp"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/apiserver/internal/accounts"
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/limits"
+	"shoal.dev/shoal/apiserver/internal/oidc"
+	"shoal.dev/shoal/apiserver/internal/operation"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// Where a browser goes to sign in at the issuer, where it comes back, and where it signs up.
+const (
+	openIDPath     = pagePath + "/openid"
+	callbackPath   = openIDPath + "/callback"
+	openIDSignPath = openIDPath + "/sign-up"
+)
+
+// How long a person may take at the issuer, and at the page after it. The cookies live as long.
+const (
+	askedLife  = 10 * time.Minute
+	signUpLife = 30 * time.Minute
+)
+
+const (
+	askedCookie  = "shoal-openid"   // what the browser has to show when it comes back
+	signUpCookie = "shoal-stranger" // whom the issuer has signed in, who is no customer yet
+)
+
+// OpenID is the issuer at which people sign in.
+type OpenID struct {
+	Issuer *oidc.Issuer
+	Key    []byte // 32 bytes that seal what browsers keep, the same for all servers
+	Clock  clock.Clock
+}
+
+// asked is what a browser keeps while its person is at the issuer.
+type asked struct {
+	oidc.Asked
+	Next string `json:"x,omitempty"`
+}
+
+// stranger is who has to sign up.
+type stranger struct {
+	Subject string `json:"s"`
+	Email   string `json:"e"`
+	Admin   bool   `json:"a,omitempty"`
+	Next    string `json:"x,omitempty"`
+}
+
+// sealed is what a browser keeps, until when. Nobody reads or changes it.
+type sealed[T any] struct {
+	Until int64 `json:"u"`
+	Value T     `json:"v"`
+}
+
+func (o *OpenID) cipher() cipher.AEAD {
+	block, err := aes.NewCipher(o.Key)
+	if err != nil {
+		panic(err) // the key has 32 bytes
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // AES has blocks of 16 bytes
+	}
+	return aead
+}
+
+// keep has the browser keep a value for a time.
+func keep[T any](o *OpenID, from *operation.Caller, cookie string, value T,
+	life time.Duration) error {
+	text, err := json.Marshal(sealed[T]{o.Clock.Now().Add(life).UnixMilli(), value})
+	if err != nil {
+		return err
+	}
+	from.SetCookie(cookie, base64.RawURLEncoding.EncodeToString(
+		o.cipher().Seal(nil, nil, text, []byte(cookie))), life)
+	return nil
+}
+
+// kept is what the browser keeps, if this service has sealed it and it is good still.
+func kept[T any](o *OpenID, from *operation.Caller, cookie string) (value T, good bool) {
+	var s sealed[T]
+	data, err := base64.RawURLEncoding.DecodeString(from.Cookie(cookie))
+	if err != nil {
+		return value, false
+	}
+	text, err := o.cipher().Open(nil, nil, data, []byte(cookie))
+	if err != nil || json.Unmarshal(text, &s) != nil ||
+		o.Clock.Now().UnixMilli() >= s.Until {
+		return value, false
+	}
+	return s.Value, true
+}
+
+// openIDOperations are how people sign in where an issuer signs them in. What is left of the pages
+// is signing out.
+func (r Resource) openIDOperations() []*operation.Operation {
+	return []*operation.Operation{r.signOut(), r.signOutEverywhere(), r.list(), r.disable(),
+		r.enable(), r.remove(), r.page(), r.leave(), r.ownPages(), r.begin(), r.callback(),
+		r.strangerPage(), r.enterStranger()}
+}
+
+// ownPages leads from the pages of passwords, passkeys and programs, which portals know, to the one
+// that says who has signed in.
+func (r Resource) ownPages() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_openid_own_pages", Group: group, Routes: operation.Routes("GET "+passwordPath,
+			"GET /sign-in/passkeys", "GET /sign-in/programs"),
+		Summary: "Leads to the sign-in page: the issuer has what is asked for", Access: auth.Public,
+		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+	}, func(context.Context, *operation.Caller, *struct{}) (operation.Raw, error) {
+		return back(), nil
+	})
+}
+
+// begin is GET /sign-in/openid.
+func (r Resource) begin() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_openid_begin", Routes: operation.Routes("GET " + openIDPath), Group: group,
+		Summary: "Leads a browser to the issuer, to sign in there", Access: auth.Public,
+		Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+	}, func(ctx context.Context, from *operation.Caller, in *pageRequest) (operation.Raw, error) {
+		next := r.onward(in.Next)
+		own := from.Base()
+		if own == "" {
+			return r.show(ctx, from, shown{}, http.StatusBadRequest)
+		}
+		ask := asked{Asked: oidc.NewAsked(), Next: next}
+		to, err := r.OpenID.Issuer.AuthorizeURL(ctx, ask.Asked, own+callbackPath)
+		if err != nil {
+			return r.refuseOpenID(ctx, from, next, err)
+		}
+		return lead(to), keep(r.OpenID, from, askedCookie, ask, askedLife)
+	})
+}
+
+// refuseOpenID tells a person on the sign-in page why it did not work.
+func (r Resource) refuseOpenID(ctx context.Context, from *operation.Caller, next string,
+	err error) (operation.Raw, error) {
+	entry := fault.Lookup(fault.CodeOf(err))
+	var coded *fault.Error
+	if !errors.As(err, &coded) || fault.CodeOf(err) == fault.Internal {
+		return operation.Raw{}, err
+	}
+	return r.show(ctx, from, shown{Problem: sentence(coded.Detail), Next: next}, entry.Status)
+}
+
+// sentence begins with a capital letter and ends with a stop.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	if text = strings.ToUpper(string(first)) + text[size:]; !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}
+
+type callbackRequest struct {
+	Code   string `query:"code" max:"4096" doc:"What the issuer gives for a sign-in"`
+	State  string `query:"state" max:"256" doc:"As the browser was sent there with"`
+	Issuer string `query:"iss" max:"512" doc:"The issuer's name (RFC 9207)"`
+	Error  string `query:"error" max:"256" doc:"Why nobody has signed in"`
+}
+
+var (
+	errState = fault.New(fault.InvalidRequest, "This sign-in was not begun in this browser, or "+
+		"took longer than ten minutes. Sign in again.")
+	errDenied = fault.New(fault.Unauthorized, "The identity provider has signed nobody in. Sign "+
+		"in again.")
+	errMixed = fault.New(fault.Unauthorized, "The answer is of another identity provider. Sign "+
+		"in again.")
+)
+
+// callback is GET /sign-in/openid/callback.
+func (r Resource) callback() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_openid_callback", Routes: operation.Routes("GET " + callbackPath), Group: group,
+		Summary: "Begins the session of who comes back from the issuer, and leads to the portal",
+		Access:  auth.Public, Rate: limits.Anonymous, Browser: true, Lenient: true,
+		Media: []string{"text/html"},
+	}, func(ctx context.Context, from *operation.Caller, in *callbackRequest) (operation.Raw,
+		error) {
+		ask, good := kept[asked](r.OpenID, from, askedCookie)
+		if !good || subtle.ConstantTimeCompare([]byte(ask.State), []byte(in.State)) != 1 {
+			// the cookie stays: another site's link does not end a sign-in that is under way
+			return r.refuseOpenID(ctx, from, "", errState)
+		}
+		from.SetCookie(askedCookie, "", 0)
+		who, err := r.comeBack(ctx, from, in, ask)
+		if err != nil {
+			return r.refuseOpenID(ctx, from, ask.Next, err)
+		}
+		return r.admit(ctx, from, stranger{Subject: who.Subject, Email: who.Email,
+			Admin: who.Admin, Next: ask.Next})
+	})
+}
+
+// comeBack says whom the issuer has signed in.
+func (r Resource) comeBack(ctx context.Context, from *operation.Caller, in *callbackRequest,
+	ask asked) (oidc.Identity, error) {
+	switch {
+	case in.Issuer != "" && in.Issuer != r.OpenID.Issuer.Name():
+		return oidc.Identity{}, errMixed
+	case in.Error != "" || in.Code == "":
+		return oidc.Identity{}, errDenied
+	}
+	who, err := r.OpenID.Issuer.Exchange(ctx, in.Code, ask.Asked, from.Base()+callbackPath)
+	if fault.CodeOf(err) == fault.Unauthorized {
+		r.Accounts.NoteForeign(ctx, from.Address)
+	}
+	return who, err
+}
+
+// admit begins the session of a person, or leads who is no customer yet to sign up.
+func (r Resource) admit(ctx context.Context, from *operation.Caller, who stranger) (operation.Raw,
+	error) {
+	err := r.openForeign(ctx, from, who, nil)
+	switch {
+	case errors.Is(err, accounts.ErrStranger):
+		return lead(openIDSignPath), keep(r.OpenID, from, signUpCookie, who, signUpLife)
+	case err != nil:
+		return r.refuseOpenID(ctx, from, who.Next, err)
+	}
+	return lead(cmp.Or(r.onward(who.Next), r.Portal, pagePath)), nil
+}
+
+// openForeign begins the session of a person of the issuer.
+func (r Resource) openForeign(ctx context.Context, from *operation.Caller, who stranger,
+	profile *accounts.Profile) error {
+	opened, err := r.Accounts.SignInForeign(ctx, accounts.Foreign{
+		Issuer: r.OpenID.Issuer.Name(), Subject: who.Subject, Email: who.Email, Admin: who.Admin,
+		Profile: profile, Address: from.Address, Device: from.Cookie(deviceCookie)})
+	if err != nil {
+		return err
+	}
+	from.SetCookie(operation.SessionCookie, opened.Session, sessionLife)
+	from.SetCookie(deviceCookie, opened.Device, deviceLife)
+	return nil
+}
+
+// strangerPage is GET /sign-in/openid/sign-up.
+func (r Resource) strangerPage() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_openid_sign_up_page", Routes: operation.Routes("GET " + openIDSignPath),
+		Group: group, Summary: "Shows a form to sign up, to who has signed in at the issuer",
+		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+	}, func(_ context.Context, from *operation.Caller, _ *struct{}) (operation.Raw, error) {
+		who, good := kept[stranger](r.OpenID, from, signUpCookie)
+		if !good {
+			return back(), nil
+		}
+		return r.renderStranger(from, shown{Email: who.Email}, 0)
+	})
+}
+
+func (r Resource) renderStranger(from *operation.Caller, s shown, status int) (operation.Raw,
+	error) {
+	s.Agreed = r.Agreement
+	return r.render(from, "stranger", s, status)
+}
+
+type strangerForm struct {
+	Body struct {
+		Token     string `json:"token" max:"1024"`
+		Firstname string `json:"firstname" max:"1024"`
+		Lastname  string `json:"lastname" max:"1024"`
+		Agree     string `json:"agree" max:"1024"`
+	} `body:"form" limit:"16384"`
+}
+
+// maxName is the longest first or last name, in characters (interface, 4.12).
+const maxName = 100
+
+// profile is what the form says, or what is wrong with it.
+func (f *strangerForm) profile() (*accounts.Profile, error) {
+	p := &accounts.Profile{Firstname: strings.TrimSpace(f.Body.Firstname),
+		Lastname: strings.TrimSpace(f.Body.Lastname)}
+	for _, name := range []string{p.Firstname, p.Lastname} {
+		if name == "" || utf8.RuneCountInString(name) > maxName || !isLine(name) {
+			return nil, fault.New(fault.InvalidRequest,
+				"Enter a first and a last name, of at most %d characters each.", maxName)
+		}
+	}
+	if f.Body.Agree == "" {
+		return nil, fault.New(fault.InvalidRequest, "Agree with the terms, or you cannot sign up.")
+	}
+	return p, nil
+}
+
+// isLine says whether a text has no control characters.
+func isLine(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(c rune) bool {
+		return c < ' ' || c >= 0x7f && c < 0xa0 || c == '\u2028' || c == '\u2029'
+	})
+}
+
+// enterStranger is POST /sign-in/openid/sign-up.
+func (r Resource) enterStranger() *operation.Operation {
+	return operation.Define(operation.Declaration{
+		ID: "svc_openid_sign_up_form", Routes: operation.Routes("POST " + openIDSignPath),
+		Group: group, Summary: "Signs up who has signed in at the issuer, and begins the session",
+		Description: "The e-mail address is the one that the issuer has verified, and the reference " +
+			"its user id. Neither ever changes.",
+		Access: auth.Public, Rate: limits.Anonymous, Browser: true, Media: []string{"text/html"},
+	}, func(ctx context.Context, from *operation.Caller, in *strangerForm) (operation.Raw, error) {
+		who, good := kept[stranger](r.OpenID, from, signUpCookie)
+		if !good {
+			return back(), nil
+		}
+		profile, err := in.profile()
+		if !fresh(from, in.Body.Token) {
+			err = errForm
+		}
+		if err == nil {
+			err = r.openForeign(ctx, from, who, profile)
+		}
+		if err == nil {
+			from.SetCookie(signUpCookie, "", 0)
+			return lead(cmp.Or(r.onward(who.Next), r.Portal, pagePath)), nil
+		}
+		status := fault.Lookup(fault.CodeOf(err)).Status
+		if status >= http.StatusInternalServerError {
+			return operation.Raw{}, err
+		}
+		return r.renderStranger(from, shown{Email: who.Email, Firstname: in.Body.Firstname,
+			Lastname: in.Body.Lastname, Problem: sentence(problemText(err))}, status)
+	})
+}
+
+// at is the issuer as a person reads it: the host of its name.
+func (o *OpenID) at() string {
+	name, err := url.Parse(o.Issuer.Name())
+	if err != nil {
+		return o.Issuer.Name()
+	}
+	return name.Host
+}

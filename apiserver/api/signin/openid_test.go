@@ -1,0 +1,272 @@
+package signin_test
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"shoal.dev/shoal/apiserver"
+	"shoal.dev/shoal/apiserver/internal/apitest"
+	"shoal.dev/shoal/apiserver/internal/oidc/oidctest"
+)
+
+// atIssuer is a server whose people sign in at an issuer; the subject "chief" is an admin by list.
+func atIssuer(t *testing.T) (*apitest.Server, *oidctest.Issuer) {
+	t.Helper()
+	at := oidctest.Start(t)
+	return apitest.Start(t, func(c *apiserver.Config) {
+		c.OpenID = &apiserver.OpenID{Issuer: at.URL, Audiences: []string{oidctest.Audience},
+			Admins: []string{"chief"}, ClientID: oidctest.Client, ClientSecret: oidctest.Secret,
+			Egress: oidctest.Egress(t)}
+	}), at
+}
+
+// visitor is the browser of a person, which follows no answer by itself.
+type visitor struct {
+	t      *testing.T
+	s      *apitest.Server
+	client *http.Client
+}
+
+// seen is what a browser gets.
+type seen struct {
+	status   int
+	body, to string
+}
+
+func newVisitor(t *testing.T, s *apitest.Server) *visitor {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &visitor{t, s, &http.Client{Jar: jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}}}
+}
+
+func (b *visitor) do(method, path string, form url.Values) seen {
+	b.t.Helper()
+	if !strings.HasPrefix(path, "http") {
+		path = b.s.URL + path
+	}
+	request, err := http.NewRequestWithContext(context.Background(), method, path,
+		strings.NewReader(form.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	response, err := b.client.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return seen{response.StatusCode, string(body), response.Header.Get("Location")}
+}
+
+// begin leads the browser to the issuer.
+func (b *visitor) begin(next string) string {
+	b.t.Helper()
+	got := b.do("GET", "/sign-in/openid?"+url.Values{"next": {next}}.Encode(), nil)
+	if got.status != http.StatusSeeOther {
+		b.t.Fatalf("begin: %d %s", got.status, got.body)
+	}
+	return got.to
+}
+
+// signUp fills the form of the first time in.
+func (b *visitor) signUp(first string) seen {
+	b.t.Helper()
+	page := b.do("GET", "/sign-in/openid/sign-up", nil)
+	token := formToken.FindStringSubmatch(page.body)
+	if token == nil {
+		b.t.Fatalf("sign-up: %d %s", page.status, page.body)
+	}
+	return b.do("POST", "/sign-in/openid/sign-up", url.Values{"token": {token[1]},
+		"firstname": {first}, "lastname": {"S"}, "agree": {"yes"}})
+}
+
+// wants checks what a browser got.
+func (b *visitor) wants(what string, got seen, status int, text string) {
+	b.t.Helper()
+	if got.status != status || !strings.Contains(got.body+got.to, text) {
+		b.t.Errorf("%s: %d %q, want %d and %q\n%s", what, got.status, got.to, status, text,
+			got.body)
+	}
+}
+
+// A person signs in at the issuer, signs up at the first time, and comes back to where it was. Keys
+// of the issuer change meanwhile. A sign-out on all devices ends every session.
+func TestPeopleSignInAtAnIssuer(t *testing.T) {
+	s, at := atIssuer(t)
+	b := newVisitor(t, s)
+	b.wants("the page", b.do("GET", "/sign-in", nil), 200, `href="/sign-in/openid"`)
+	if page := b.do("GET", "/sign-in", nil); strings.Contains(page.body, "password\"") {
+		t.Errorf("the page asks for a password: %s", page.body)
+	}
+	back := at.SignIn(t, b.begin("/portal/runs"), "carla", s.Clock.Now(), nil)
+	b.wants("a stranger", b.do("GET", back, nil), 303, "/sign-in/openid/sign-up")
+	b.wants("no name", b.signUp(" "), 400, "first and a last name")
+	b.wants("not signed in yet", b.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
+	b.wants("signs up", b.signUp("Carla"), 303, "/portal/runs")
+	b.wants("who", b.do("GET", "/api/key/whoami", nil), 200, `"customerRef":"carla"`)
+	b.wants("profile", b.do("GET", "/api/customer", nil), 200, `"email":"carla@shop.test"`)
+	b.wants("the portal", b.do("GET", "/portal", nil), 200, "<script")
+	b.wants("no admin", b.do("GET", "/api/admin/status", nil), 401, "unauthorized")
+
+	at.Rotate(t, jose.RS256)
+	s.Clock.Advance(time.Minute)
+	other := newVisitor(t, s)
+	back = at.SignIn(t, other.begin(""), "carla", s.Clock.Now(), nil)
+	other.wants("again", other.do("GET", back, nil), 303, "/portal")
+	other.wants("everywhere", other.do("POST", "/api/auth/sign-out-everywhere", nil), 204, "")
+	b.wants("ended", b.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
+
+	chief := newVisitor(t, s)
+	back = at.SignIn(t, chief.begin(""), "chief", s.Clock.Now(), nil)
+	chief.wants("a stranger", chief.do("GET", back, nil), 303, "sign-up")
+	chief.wants("signs up", chief.signUp("Chief"), 303, "/portal")
+	chief.wants("an admin", chief.do("GET", "/api/admin/status", nil), 200, "")
+	chief.wants("the trail", chief.do("GET", "/api/admin/audit", nil), 200, "sign-in")
+}
+
+// What does not hold signs nobody in, and the page says so in words.
+func TestIssuersAnswersHaveToHold(t *testing.T) {
+	s, at := atIssuer(t)
+	claim := func(name string, value any) func(map[string]any) {
+		return func(claims map[string]any) { maps.Copy(claims, map[string]any{name: value}) }
+	}
+	past := s.Clock.Now().Add(-2 * time.Minute)
+	for name, c := range map[string]struct {
+		change func(map[string]any)
+		status int
+		says   string
+	}{
+		"another nonce":      {claim("nonce", "another"), 401, "another sign-in"},
+		"no nonce":           {claim("nonce", nil), 401, "another sign-in"},
+		"another audience":   {claim("aud", oidctest.Audience), 401, "another audience"},
+		"audience and party": {claim("aud", []string{"x", oidctest.Client}), 401, "another client"},
+		"another issuer":     {claim("iss", "https://id.test"), 401, "another issuer"},
+		"expired":            {claim("exp", past.Unix()), 401, "expired"},
+		"not verified":       {claim("email_verified", false), 403, "verified no"},
+		"no address":         {claim("email", nil), 403, "verified no"},
+		"no address at all":  {claim("email", "Carla <carla@shop.test>"), 403, "verified no"},
+		"the operator":       {claim("sub", "self"), 401, "own"},
+	} {
+		b := newVisitor(t, s)
+		back := at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), c.change)
+		b.wants(name, b.do("GET", back, nil), c.status, c.says)
+		b.wants(name, b.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
+	}
+	b := newVisitor(t, s)
+	back := at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), claim("exp",
+		s.Clock.Now().Add(-30*time.Second).Unix()))
+	b.wants("within the leeway", b.do("GET", back, nil), 303, "sign-up")
+}
+
+// A code is good in the browser that has asked for it, once, within ten minutes.
+func TestSignInsAreBoundToTheirBrowser(t *testing.T) {
+	s, at := atIssuer(t)
+	b, other := newVisitor(t, s), newVisitor(t, s)
+	back := at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), nil)
+	other.wants("another browser", other.do("GET", back, nil), 400, "not begun in this browser")
+	other.begin("")
+	other.wants("another state", other.do("GET", back, nil), 400, "not begun in this browser")
+	forged := regexp.MustCompile(`state=[^&]*`).ReplaceAllString(back, "state=forged")
+	b.wants("a forged state", b.do("GET", forged, nil), 400, "not begun in this browser")
+	mixed := regexp.MustCompile(`iss=[^&]*`).ReplaceAllString(back, "iss=https%3A%2F%2Fid.test")
+	own, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookies := b.client.Jar.Cookies(own)
+	b.wants("another issuer's", b.do("GET", mixed, nil), 401, "another identity provider")
+	b.wants("a mixed one is used up", b.do("GET", back, nil), 400, "not begun in this browser")
+	b.client.Jar.SetCookies(own, cookies)
+	b.wants("its own", b.do("GET", back, nil), 303, "sign-up")
+	b.client.Jar.SetCookies(own, cookies)
+	b.wants("a replayed code", b.do("GET", back, nil), 401, "used already")
+
+	back = at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), nil)
+	s.Clock.Advance(11 * time.Minute)
+	b.wants("late", b.do("GET", back, nil), 400, "ten minutes")
+	denied := regexp.MustCompile(`code=[^&]*`).ReplaceAllString(
+		at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), nil), "error=access_denied")
+	b.wants("denied", b.do("GET", denied, nil), 401, "signed nobody in")
+}
+
+// Nobody is led to another site by a sign-in.
+func TestSignInsLeadNowhereElse(t *testing.T) {
+	s, at := atIssuer(t)
+	b := newVisitor(t, s)
+	b.do("GET", at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), nil), nil)
+	b.signUp("Carla")
+	for _, next := range []string{"https://evil.test/portal", "//evil.test/portal",
+		"/\\evil.test", "/portal/../../evil", "javascript:alert(1)", "/portal@evil.test"} {
+		back := at.SignIn(t, b.begin(next), "carla", s.Clock.Now(), nil)
+		if got := b.do("GET", back, nil); got.status != 303 || got.to != "/portal" {
+			t.Errorf("%s: %d to %q", next, got.status, got.to)
+		}
+	}
+}
+
+// An issuer that is away is told on the page. It is used again when it is back.
+func TestIssuerIsAwayFromBrowsers(t *testing.T) {
+	s, at := atIssuer(t)
+	b := newVisitor(t, s)
+	to := b.begin("")
+	at.Answer(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+	})
+	b.wants("back while it is away", b.do("GET", at.SignIn(t, to, "carla", s.Clock.Now(), nil),
+		nil), 503, "<p class=\"problem\"")
+	s.Clock.Advance(2 * time.Hour)
+	b.wants("its keys are too old", b.do("GET", "/sign-in/openid", nil), 503,
+		"cannot be reached")
+	at.Answer(nil)
+	s.Clock.Advance(time.Minute)
+	b.wants("it is back", b.do("GET", at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), nil),
+		nil), 303, "sign-up")
+}
+
+// What the issuer says of an admin holds from the next sign-in on, and ends the sessions of before.
+// An account that is disabled does not sign in.
+func TestIssuersAdmins(t *testing.T) {
+	s, at := atIssuer(t)
+	roles := func(names ...string) func(map[string]any) {
+		return func(claims map[string]any) { claims["roles"] = names }
+	}
+	b, other := newVisitor(t, s), newVisitor(t, s)
+	b.do("GET", at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), roles("admin")), nil)
+	b.wants("signs up", b.signUp("Carla"), 303, "/portal")
+	b.wants("an admin", b.do("GET", "/api/admin/status", nil), 200, "")
+	other.do("GET", at.SignIn(t, other.begin(""), "carla", s.Clock.Now(), roles()), nil)
+	other.wants("no more", other.do("GET", "/api/admin/status", nil), 401, "unauthorized")
+	b.wants("nor with a session of before", b.do("GET", "/api/admin/status", nil), 401,
+		"unauthorized")
+
+	listed := s.Call(t, apitest.Scenario{As: apitest.Admin, Do: "GET /api/admin/accounts"})
+	s.Run(t, apitest.Scenario{Name: "disable", As: apitest.Admin, Status: 204,
+		Do: "PUT /api/admin/accounts/" + listed.Text("content.0.id") + "/disable"})
+	other.wants("disabled", other.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
+	for _, role := range []string{"admin", "none"} {
+		other.wants("disabled", other.do("GET", at.SignIn(t, other.begin(""), "carla",
+			s.Clock.Now(), roles(role)), nil), 403, "disabled")
+	}
+}

@@ -1,0 +1,114 @@
+package accounts
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/mail"
+	"net/netip"
+
+	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/ids"
+)
+
+// Foreign is a person whom an OpenID Connect issuer has signed in.
+type Foreign struct {
+	Issuer  string
+	Subject string // the customer's reference
+	Email   string // that the issuer has verified; "": none
+	Admin   bool
+	// Profile is what the person says at the first time; nil: nothing yet.
+	Profile *Profile
+	Address netip.Addr // from where
+	Device  string     // what the browser shows of before, "" for nothing
+}
+
+// Profile is what a customer says of itself at first.
+type Profile struct{ Firstname, Lastname string }
+
+// foreignID is the account's, the same for all servers: two that sign somebody in at once make one.
+func (f *Foreign) foreignID() (id ids.ID) {
+	sum := sha256.Sum256([]byte("account\x00" + f.Issuer + "\x00" + f.Subject))
+	copy(id[:], sum[:])
+	return id
+}
+
+// ErrStranger says that a person is no customer yet, and has to sign up.
+var ErrStranger = fault.New(fault.CustomerRequired, "sign up first")
+
+// SignInForeign begins the session of a person of an issuer. The first time makes the account, and
+// with a profile the customer. Faults: ErrStranger, unauthorized, email_not_verified, email_taken,
+// account_disabled, customer_blocked, unavailable.
+func (s *Service) SignInForeign(ctx context.Context, f Foreign) (opened Opened, err error) {
+	event := Event{Outcome: Refused, Email: f.Email, Customer: f.Subject, Address: f.Address}
+	defer func() {
+		code := fault.CodeOf(err)
+		if code != fault.Unavailable && code != fault.Internal && code != fault.CustomerRequired {
+			s.note(ctx, event)
+		}
+	}()
+	if err := auth.CheckForeign(f.Subject); err != nil {
+		return Opened{}, err
+	}
+	if at, err := mail.ParseAddress(f.Email); err != nil || at.Address != f.Email ||
+		len(f.Email) > maxEmail {
+		return Opened{}, fault.New(fault.EmailUnverified, "The identity provider has verified no "+
+			"e-mail address of yours. Verify it there, then sign in again.")
+	}
+	view, err := s.Client.Fresh(ctx)
+	if err != nil {
+		return Opened{}, fmt.Errorf("read the state: %w", err)
+	}
+	// who the person is, which the trail of what follows names
+	self := &client.Account{ID: f.foreignID(), Customer: f.Subject, Admin: f.Admin}
+	ctx = as(ctx, self)
+	if view.Customer(f.Subject) == nil {
+		if f.Profile == nil {
+			return Opened{}, ErrStranger
+		}
+		if _, err := client.Do(ctx, s.Client, client.SignUp{Customer: f.Subject, Email: f.Email,
+			Firstname: f.Profile.Firstname, Lastname: f.Profile.Lastname,
+			Entry: s.IDs.New()}, nil); err != nil {
+			return Opened{}, err
+		}
+		s.note(ctx, Event{Outcome: SignedUp, Email: f.Email, Customer: f.Subject,
+			Address: f.Address})
+	}
+	account, err := s.foreignAccount(ctx, view, &f, self.ID)
+	if err != nil {
+		return Opened{}, err
+	}
+	session := auth.NewSessionSecret()
+	if _, err := client.Do(ctx, s.Client, client.OpenSession{Account: account.ID,
+		Password: account.Password, Hash: auth.HashSession(session)}, nil); err != nil {
+		return Opened{}, err
+	}
+	event.Outcome = SignedIn
+	return s.opened(session, f.Device, &account), nil
+}
+
+// foreignAccount is the person's, made where there is none. Who has become an admin at the issuer,
+// or is one no more, gets a new account. The sessions of before go with the other.
+func (s *Service) foreignAccount(ctx context.Context, view *client.View, f *Foreign,
+	id ids.ID) (client.Account, error) {
+	known := view.Account(id)
+	switch {
+	case known == nil:
+	case known.Admin == f.Admin, known.DisabledAt != 0: // which is told when it signs in
+		return *known, nil
+	default:
+		if _, err := client.Do(ctx, s.Client, client.RemoveAccount{Account: id}, nil); err != nil {
+			return client.Account{}, err
+		}
+	}
+	return client.Do(ctx, s.Client, client.CreateAccount{ID: id, Email: f.Email,
+		Customer: f.Subject, Password: auth.MarkOf(f.Issuer), Admin: f.Admin,
+		Entry: s.IDs.New()}, nil)
+}
+
+// NoteForeign tells that somebody came from the issuer with a code or a token that does not hold.
+func (s *Service) NoteForeign(ctx context.Context, from netip.Addr) {
+	s.note(ctx, Event{Outcome: Refused, Address: from})
+}

@@ -1,0 +1,169 @@
+package oidc
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/go-jose/go-jose/v4/json"
+
+	"shoal.dev/shoal/pkg/egress"
+	"shoal.dev/shoal/pkg/fault"
+)
+
+// maxAnswer bounds what the issuer says to a code, in bytes.
+const maxAnswer = 64 << 10
+
+// places are where an issuer signs browsers in, by its discovery document.
+type places struct {
+	authorize string // "": it has none that may be used
+	token     string
+	post      bool // it takes a client's secret in the form alone
+}
+
+// Asked is what one browser has to show when it comes back. All of it is secret.
+type Asked struct {
+	State    string `json:"s"`
+	Nonce    string `json:"n"`
+	Verifier string `json:"v"` // of PKCE (RFC 7636)
+}
+
+// NewAsked makes one that nobody guesses.
+func NewAsked() Asked {
+	return Asked{State: rand.Text(), Nonce: rand.Text(), Verifier: rand.Text() + rand.Text()}
+}
+
+// Name is the issuer's, as its tokens spell it.
+func (i *Issuer) Name() string { return i.config.Issuer }
+
+// SignsIn says whether browsers sign in at the issuer.
+func (i *Issuer) SignsIn() bool { return i.config.ClientID != "" }
+
+// AuthorizeURL is where a browser signs in, which then comes back to redirect. Faults: unavailable.
+func (i *Issuer) AuthorizeURL(ctx context.Context, asked Asked, redirect string) (string, error) {
+	at, err := i.places(ctx)
+	if err != nil {
+		return "", err
+	}
+	to, err := url.Parse(at.authorize)
+	if err != nil {
+		return "", errNoPlaces
+	}
+	sum := sha256.Sum256([]byte(asked.Verifier))
+	query := to.Query()
+	for name, value := range map[string]string{"response_type": "code",
+		"client_id": i.config.ClientID, "redirect_uri": redirect, "scope": "openid email profile",
+		"state": asked.State, "nonce": asked.Nonce, "code_challenge_method": "S256",
+		"code_challenge": base64.RawURLEncoding.EncodeToString(sum[:])} {
+		query.Set(name, value)
+	}
+	to.RawQuery = query.Encode()
+	return to.String(), nil
+}
+
+var (
+	errNoPlaces = fault.New(fault.Unavailable, "the issuer's discovery document names no address "+
+		"where browsers sign in")
+	errAway = "the issuer cannot be reached; try again in a while"
+)
+
+// places are the issuer's, fetched with its keys.
+func (i *Issuer) places(ctx context.Context) (places, error) {
+	for range maxRefreshes {
+		if keys := i.keys.current(); keys != nil {
+			if keys.places.authorize == "" || keys.places.token == "" {
+				return places{}, errNoPlaces
+			}
+			return keys.places, nil
+		}
+		if again, err := i.keys.refresh(ctx, nil); err != nil || !again {
+			return places{}, fault.Wrap(fault.Unavailable, err, "%s", errAway)
+		}
+	}
+	return places{}, fault.New(fault.Unavailable, "%s", errAway)
+}
+
+// Exchange redeems the code with which a browser came back, and says whom the issuer has signed in.
+// Faults: unauthorized for a code or a token that does not hold, unavailable.
+func (i *Issuer) Exchange(ctx context.Context, code string, asked Asked,
+	redirect string) (Identity, error) {
+	at, err := i.places(ctx)
+	if err != nil {
+		return Identity{}, err
+	}
+	token, err := i.redeem(ctx, at, url.Values{"grant_type": {"authorization_code"},
+		"code": {code}, "redirect_uri": {redirect}, "code_verifier": {asked.Verifier}})
+	if err != nil {
+		return Identity{}, err
+	}
+	return i.check(ctx, token, wanted{audiences: []string{i.config.ClientID},
+		client: i.config.ClientID, nonce: asked.Nonce})
+}
+
+// redeem asks the issuer for the ID token of a code.
+func (i *Issuer) redeem(ctx context.Context, at places, form url.Values) (string, error) {
+	header := []egress.Field{{Name: "Accept", Value: "application/json"},
+		{Name: "Content-Type", Value: "application/x-www-form-urlencoded"}}
+	id, secret := i.config.ClientID, i.config.ClientSecret
+	if secret != "" && !at.post {
+		pair := url.QueryEscape(id) + ":" + url.QueryEscape(secret) // RFC 6749, 2.3.1
+		header = append(header, egress.Field{Name: "Authorization",
+			Value: "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))})
+	} else {
+		form.Set("client_id", id)
+		if secret != "" {
+			form.Set("client_secret", secret)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	response, err := i.config.Egress.Do(ctx, &egress.Request{Method: http.MethodPost,
+		URL: at.token, MaxBody: maxAnswer, Private: true, Header: header,
+		Body: []byte(form.Encode())})
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "%s", errAway)
+	}
+	defer response.Release()
+	var said struct {
+		Token text `json:"id_token"`
+		Error text `json:"error"`
+	}
+	read := json.Unmarshal(response.Body, &said)
+	switch {
+	case response.Status == http.StatusOK && read == nil && said.Token != "":
+		return string(said.Token), nil
+	case said.Error == "invalid_grant":
+		return "", refuse("the sign-in was used already, or took too long: sign in again")
+	}
+	i.config.Logger.Warn("the issuer answers no sign-in with a token", "issuer", i.config.Issuer,
+		"status", response.Status, "error", string(said.Error[:min(len(said.Error), 100)]))
+	return "", fault.New(fault.Unavailable, "the issuer does not say who has signed in; the "+
+		"operator of the service finds why in its log")
+}
+
+// placesOf are those of a discovery document. What may not be used is left out.
+func (s *source) placesOf(authorize, token string, methods []string) places {
+	check := func(address string) string {
+		at, err := url.Parse(address)
+		if err != nil || at.Host == "" || at.Fragment != "" || s.checkAddress(at) != nil {
+			return ""
+		}
+		return address
+	}
+	return places{authorize: check(authorize), token: check(token),
+		post: len(methods) > 0 && !slices.Contains(methods, "client_secret_basic") &&
+			slices.Contains(methods, "client_secret_post")}
+}
+
+// CheckClient says why an issuer cannot sign browsers in by this name.
+func CheckClient(id string) error {
+	if !isSubject(id) {
+		return errors.New("want 1 to 128 printable bytes, as the issuer calls this service")
+	}
+	return nil
+}

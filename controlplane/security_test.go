@@ -104,6 +104,26 @@ func TestWhatACertificateIsGoodFor(t *testing.T) {
 	}
 }
 
+// TestALeaderThatDoesNotKnowACommand is one of an older version, while a cluster is being upgraded:
+// whoever asks may ask the next one.
+func TestALeaderThatDoesNotKnowACommand(t *testing.T) {
+	t.Parallel()
+	s, err := New(testConfig(t, t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := identity.Peer{Cluster: "test", Node: "a", Roles: identity.Roles()}
+	for what, p := range map[string]proposal{
+		"a command of a later version":        {Number: 65_000, Body: []byte{0xa0}},
+		"a known command with other contents": {Number: 1, Body: []byte{0x01}},
+	} {
+		_, err := s.servePropose(t.Context(), from, p)
+		if fault.CodeOf(err) != fault.Unavailable { // 503, and never a caller's fault
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // kindsOf are the kinds of work of a role, or another's for a role without any.
 func kindsOf(role string) []command.WorkWant {
 	var own []command.WorkWant

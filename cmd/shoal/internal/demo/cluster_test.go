@@ -124,7 +124,6 @@ func TestTheDemoEndsInTheMiddleOfAnOrder(t *testing.T) {
 	p.ends()
 }
 
-// TestWhyANodeDoesNotBecomeReady is what it warned of last since it was started.
 func TestThereIsNoLeaderToKill(t *testing.T) {
 	p := newPrompt(t.Context(), t)
 	p.api.Mu.Lock()
@@ -136,6 +135,7 @@ func TestThereIsNoLeaderToKill(t *testing.T) {
 	p.ends()
 }
 
+// TestWhyANodeDoesNotBecomeReady is what it warned of last since it was started.
 func TestWhyANodeDoesNotBecomeReady(t *testing.T) {
 	dir := t.TempDir()
 	const before, since = "time=t level=WARN msg=earlier\n",

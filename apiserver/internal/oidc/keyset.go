@@ -28,8 +28,9 @@ var algorithms = [...]jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA
 
 // keySet is what an issuer signs with now.
 type keySet struct {
-	keys   []key
-	places places // of the document that named them
+	keys     []key
+	places   places // of the document that named them
+	verified memory
 }
 
 // key is one public key, and the algorithm that alone it is used with.

@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"slices"
@@ -97,6 +98,12 @@ type wanted struct {
 
 // check is Check for a use.
 func (i *Issuer) check(ctx context.Context, token string, want wanted) (Identity, error) {
+	hash := sha256.Sum256([]byte(token))
+	if keys := i.keys.current(); keys != nil {
+		if said, known := keys.verified.recall(hash); known {
+			return i.identify(said, want)
+		}
+	}
 	signed, err := parse(token)
 	if err != nil {
 		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token cannot be read, or is "+
@@ -104,14 +111,20 @@ func (i *Issuer) check(ctx context.Context, token string, want wanted) (Identity
 	}
 	// What it says is looked at first, which costs no signature and no fetch of keys. Nothing of
 	// it is believed before the signature is verified, over the same bytes.
-	said, err := i.read(signed.UnsafePayloadWithoutVerification(), want)
+	var said claims
+	if err := json.Unmarshal(signed.UnsafePayloadWithoutVerification(), &said); err != nil {
+		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token's claims cannot be read")
+	}
+	who, err := i.identify(said, want)
 	if err != nil {
 		return Identity{}, err
 	}
-	if err := i.verify(ctx, signed); err != nil {
+	keys, err := i.verify(ctx, signed)
+	if err != nil {
 		return Identity{}, err
 	}
-	return said, nil
+	keys.verified.keep(hash, said)
+	return who, nil
 }
 
 // parse takes what may be a token for this service: signed once, in the compact form.
@@ -144,12 +157,8 @@ func isBearer(kind string) bool {
 	return slices.Contains([]string{"jwt", "at+jwt"}, strings.TrimPrefix(kind, "application/"))
 }
 
-// read says who a token is of, if it is for this service and now.
-func (i *Issuer) read(payload []byte, want wanted) (Identity, error) {
-	var c claims
-	if err := json.Unmarshal(payload, &c); err != nil {
-		return Identity{}, fault.Wrap(fault.Unauthorized, err, "the token's claims cannot be read")
-	}
+// identify says who a token is of, if it is for this use and now.
+func (i *Issuer) identify(c claims, want wanted) (Identity, error) {
 	c.IssuedAt = nil // a token of the future shows that our clock is behind, not that it is bad
 	err := c.ValidateWithLeeway(jwt.Expected{Issuer: i.config.Issuer,
 		AnyAudience: want.audiences, Time: i.config.Clock.Now()}, leeway)
@@ -196,8 +205,9 @@ func isSubject(name string) bool {
 // it came may miss its key; then one more is needed.
 const maxRefreshes = 2
 
-// verify holds the signature against the keys, fetched anew when they have none that fits.
-func (i *Issuer) verify(ctx context.Context, token *jose.JSONWebSignature) error {
+// verify holds the signature against the keys, fetched anew when they have none that fits. It
+// returns those that verified it.
+func (i *Issuer) verify(ctx context.Context, token *jose.JSONWebSignature) (*keySet, error) {
 	for refreshes := 0; ; refreshes++ {
 		keys := i.keys.current()
 		err := errNoKey
@@ -206,17 +216,17 @@ func (i *Issuer) verify(ctx context.Context, token *jose.JSONWebSignature) error
 		}
 		switch {
 		case err == nil:
-			return nil
+			return keys, nil
 		case !errors.Is(err, errNoKey):
-			return fault.Wrap(fault.Unauthorized, err, "the token's signature is not valid")
+			return nil, fault.Wrap(fault.Unauthorized, err, "the token's signature is not valid")
 		}
 		again, err := i.keys.refresh(ctx, keys)
 		switch {
 		case err != nil:
-			return fault.Wrap(fault.Unavailable, err, "the keys of the token's issuer cannot be "+
-				"fetched; try again in a while")
+			return nil, fault.Wrap(fault.Unavailable, err, "the keys of the token's issuer cannot "+
+				"be fetched; try again in a while")
 		case !again || refreshes == maxRefreshes:
-			return refuse("no key of the issuer has signed the token")
+			return nil, refuse("no key of the issuer has signed the token")
 		}
 	}
 }

@@ -45,13 +45,17 @@ type Portal struct {
 	assets        map[string]asset // by their path
 	script, style string           // paths
 	icon          string
+	payments      string // "yes" or "no"
 	signedIn      func(rc *fasthttp.RequestCtx) bool
 }
 
 // New makes a portal. signedIn says whether a request has a session's cookie; whether the session
-// holds is the API's to say.
-func New(signedIn func(rc *fasthttp.RequestCtx) bool) (*Portal, error) {
-	p := &Portal{assets: map[string]asset{}, signedIn: signedIn}
+// holds is the API's to say. payments says whether somebody takes customers' money here.
+func New(signedIn func(rc *fasthttp.RequestCtx) bool, payments bool) (*Portal, error) {
+	p := &Portal{assets: map[string]asset{}, signedIn: signedIn, payments: "no"}
+	if payments {
+		p.payments = "yes"
+	}
 	for name, at := range map[string]*string{"app.js": &p.script, "app.css": &p.style,
 		"icon.svg": &p.icon} {
 		data, err := files.ReadFile("assets/" + name)
@@ -157,7 +161,7 @@ func (p *Portal) show(rc *fasthttp.RequestCtx) {
 	nonce := rand.Text()
 	var out bytes.Buffer
 	if err := page.Execute(&out, map[string]string{"Nonce": nonce, "Script": p.script,
-		"Style": p.style, "Icon": p.icon}); err != nil {
+		"Style": p.style, "Icon": p.icon, "Payments": p.payments}); err != nil {
 		panic(err) // the page is a part of the program, and its values are texts
 	}
 	h := &rc.Response.Header

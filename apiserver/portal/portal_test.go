@@ -14,7 +14,7 @@ import (
 // ask sends a request to a portal, whose caller has a session's cookie or not.
 func ask(t *testing.T, method, uri string, signedIn bool, headers ...string) *fasthttp.Response {
 	t.Helper()
-	p, err := New(func(*fasthttp.RequestCtx) bool { return signedIn })
+	p, err := New(func(*fasthttp.RequestCtx) bool { return signedIn }, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,6 +28,22 @@ func ask(t *testing.T, method, uri string, signedIn bool, headers ...string) *fa
 		return nil
 	}
 	return &rc.Response
+}
+
+// The page says whether somebody takes payments, so that nothing has to be asked for it.
+func TestPageSaysWhetherPaymentsAreTaken(t *testing.T) {
+	for payments, want := range map[bool]string{true: "yes", false: "no"} {
+		p, err := New(func(*fasthttp.RequestCtx) bool { return true }, payments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rc fasthttp.RequestCtx
+		rc.Request.SetRequestURI(Path)
+		if !p.Serve(&rc) || !bytes.Contains(rc.Response.Body(),
+			[]byte(`<meta name="payments" content="`+want+`">`)) {
+			t.Errorf("%v: %s", payments, rc.Response.Body())
+		}
+	}
 }
 
 // Whatever is not the portal's is the API's to answer.
@@ -93,7 +109,7 @@ func TestPageHasNonces(t *testing.T) {
 
 // Assets are sent compressed to who takes that, the same ones, and are kept for good.
 func TestAssetsAreSent(t *testing.T) {
-	p, err := New(nil)
+	p, err := New(nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -93,7 +93,7 @@ var begins = regexp.MustCompile(`(?:from|import)"\./([^"]+)"`)
 // TestFirstPageIsSmall holds the first page to its 300 KB, as they go over the wire. What comes
 // later is no part of it.
 func TestFirstPageIsSmall(t *testing.T) {
-	p, err := New(nil)
+	p, err := New(nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -118,6 +119,32 @@ func TestPicksOnAPage(t *testing.T) {
 	r.Run(t, apitest.Scenario{Name: "too late", As: apitest.Reader, Do: pick,
 		Body: pickBody("[]", 1), Status: 400, Code: "not_found",
 		Has: map[string]any{"errors.0.field": "url"}})
+}
+
+// Whoever looks at a page that the customer is looking at already gets it with that look, which
+// alone is paid.
+func TestLooksAtOncePayOnce(t *testing.T) {
+	r := start(t)
+	wait := r.page(t, "text/html", list)
+	var calls sync.WaitGroup
+	for range 64 {
+		calls.Go(func() {
+			a := r.Call(t, apitest.Scenario{As: apitest.Reader, Do: look, Body: address})
+			if a.Status != 200 || a.Text("candidates.0.sampleData.1.title") != "Red one" {
+				t.Errorf("%d %s", a.Status, a.Body)
+			}
+		})
+	}
+	job := wait()
+	calls.Wait()
+	r.Run(t, apitest.Scenario{Name: "one entry", As: apitest.User,
+		Do: "GET /api/wallet/transactions?size=2", Status: 200, Has: map[string]any{
+			"content.0.jobId": job.ID, "content.0.source": "PREVIEW_URL"},
+		Check: func(t *testing.T, a apitest.Answer) {
+			if strings.Count(string(a.Body), "PREVIEW_URL") != 1 {
+				t.Errorf("paid more than once: %s", a.Body)
+			}
+		}})
 }
 
 // A page of 5 MB is shown as far as it is kept, and can be picked on.

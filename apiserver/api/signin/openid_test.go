@@ -174,6 +174,10 @@ func TestIssuersAnswersHaveToHold(t *testing.T) {
 		b.wants(name, b.do("GET", back, nil), c.status, c.says)
 		b.wants(name, b.do("GET", "/api/key/whoami", nil), 401, "unauthorized")
 	}
+	// dora's alone is told beside the token
+	dora := newVisitor(t, s)
+	dora.wants("told elsewhere", dora.do("GET", at.SignIn(t, dora.begin(""), "dora",
+		s.Clock.Now(), claim("email", nil)), nil), 303, "sign-up")
 	b := newVisitor(t, s)
 	back := at.SignIn(t, b.begin(""), "carla", s.Clock.Now(), claim("exp",
 		s.Clock.Now().Add(-30*time.Second).Unix()))

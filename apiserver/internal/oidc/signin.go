@@ -23,7 +23,8 @@ const maxAnswer = 64 << 10
 type places struct {
 	authorize string // "": it has none that may be used
 	token     string
-	post      bool // it takes a client's secret in the form alone
+	person    string // tells more of who has signed in; "": nothing does
+	post      bool   // it takes a client's secret in the form alone
 }
 
 // Asked is what one browser has to show when it comes back. All of it is secret.
@@ -96,17 +97,48 @@ func (i *Issuer) Exchange(ctx context.Context, code string, asked Asked,
 	if err != nil {
 		return Identity{}, err
 	}
-	token, err := i.redeem(ctx, at, url.Values{"grant_type": {"authorization_code"},
+	token, access, err := i.redeem(ctx, at, url.Values{"grant_type": {"authorization_code"},
 		"code": {code}, "redirect_uri": {redirect}, "code_verifier": {asked.Verifier}})
 	if err != nil {
 		return Identity{}, err
 	}
-	return i.check(ctx, token, wanted{audiences: []string{i.config.ClientID},
+	who, err := i.check(ctx, token, wanted{audiences: []string{i.config.ClientID},
 		client: i.config.ClientID, nonce: asked.Nonce})
+	if err == nil && who.Email == "" && at.person != "" && access != "" {
+		who.Email, err = i.askEmail(ctx, at.person, access, who.Subject)
+	}
+	return who, err
 }
 
-// redeem asks the issuer for the ID token of a code.
-func (i *Issuer) redeem(ctx context.Context, at places, form url.Values) (string, error) {
+// askEmail is the address that the issuer has verified, "" when there is none. Issuers may tell it
+// there alone (OpenID Connect Core, 5.4).
+func (i *Issuer) askEmail(ctx context.Context, at, access, subject string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, fetchTime)
+	defer cancel()
+	response, err := i.config.Egress.Do(ctx, &egress.Request{URL: at, MaxBody: maxAnswer,
+		Private: true, Header: []egress.Field{{Name: "Accept", Value: "application/json"},
+			{Name: "Authorization", Value: "Bearer " + access}}})
+	if err != nil {
+		return "", fault.Wrap(fault.Unavailable, err, "%s", errAway)
+	}
+	defer response.Release()
+	var said struct {
+		Subject  text     `json:"sub"`
+		Email    text     `json:"email"`
+		Verified verified `json:"email_verified"`
+	}
+	if response.Status != http.StatusOK || json.Unmarshal(response.Body, &said) != nil {
+		return "", fault.New(fault.Unavailable, "%s", errAway)
+	}
+	if string(said.Subject) != subject || !bool(said.Verified) {
+		return "", nil // what it says is of somebody else, or nothing that counts
+	}
+	return string(said.Email), nil
+}
+
+// redeem asks the issuer for the ID token of a code, and the access token to its own answers.
+func (i *Issuer) redeem(ctx context.Context, at places, form url.Values) (token, access string,
+	err error) {
 	header := []egress.Field{{Name: "Accept", Value: "application/json"},
 		{Name: "Content-Type", Value: "application/x-www-form-urlencoded"}}
 	id, secret := i.config.ClientID, i.config.ClientSecret
@@ -126,28 +158,29 @@ func (i *Issuer) redeem(ctx context.Context, at places, form url.Values) (string
 		URL: at.token, MaxBody: maxAnswer, Private: true, Header: header,
 		Body: []byte(form.Encode())})
 	if err != nil {
-		return "", fault.Wrap(fault.Unavailable, err, "%s", errAway)
+		return "", "", fault.Wrap(fault.Unavailable, err, "%s", errAway)
 	}
 	defer response.Release()
 	var said struct {
-		Token text `json:"id_token"`
-		Error text `json:"error"`
+		Token  text `json:"id_token"`
+		Access text `json:"access_token"`
+		Error  text `json:"error"`
 	}
 	read := json.Unmarshal(response.Body, &said)
 	switch {
 	case response.Status == http.StatusOK && read == nil && said.Token != "":
-		return string(said.Token), nil
+		return string(said.Token), string(said.Access), nil
 	case said.Error == "invalid_grant":
-		return "", refuse("the sign-in was used already, or took too long: sign in again")
+		return "", "", refuse("the sign-in was used already, or took too long: sign in again")
 	}
 	i.config.Logger.Warn("the issuer answers no sign-in with a token", "issuer", i.config.Issuer,
 		"status", response.Status, "error", string(said.Error[:min(len(said.Error), 100)]))
-	return "", fault.New(fault.Unavailable, "the issuer does not say who has signed in; the "+
+	return "", "", fault.New(fault.Unavailable, "the issuer does not say who has signed in; the "+
 		"operator of the service finds why in its log")
 }
 
 // placesOf are those of a discovery document. What may not be used is left out.
-func (s *source) placesOf(authorize, token string, methods []string) places {
+func (s *source) placesOf(authorize, token, person string, methods []string) places {
 	check := func(address string) string {
 		at, err := url.Parse(address)
 		if err != nil || at.Host == "" || at.Fragment != "" || s.checkAddress(at) != nil {
@@ -155,7 +188,7 @@ func (s *source) placesOf(authorize, token string, methods []string) places {
 		}
 		return address
 	}
-	return places{authorize: check(authorize), token: check(token),
+	return places{authorize: check(authorize), token: check(token), person: check(person),
 		post: len(methods) > 0 && !slices.Contains(methods, "client_secret_basic") &&
 			slices.Contains(methods, "client_secret_post")}
 }

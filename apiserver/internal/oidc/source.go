@@ -189,6 +189,7 @@ func (s *source) fetch(ctx context.Context) (*keySet, error) {
 		Keys      string `json:"jwks_uri"`
 		Authorize text   `json:"authorization_endpoint"`
 		Token     text   `json:"token_endpoint"`
+		Person    text   `json:"userinfo_endpoint"`
 		Methods   roles  `json:"token_endpoint_auth_methods_supported"`
 	}
 	if err := json.Unmarshal(document, &discovered); err != nil {
@@ -214,7 +215,7 @@ func (s *source) fetch(ctx context.Context) (*keySet, error) {
 		return nil, err
 	}
 	keys.places = s.placesOf(string(discovered.Authorize), string(discovered.Token),
-		discovered.Methods)
+		string(discovered.Person), discovered.Methods)
 	return keys, nil
 }
 

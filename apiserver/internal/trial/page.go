@@ -27,15 +27,28 @@ type Page struct {
 }
 
 // LookAt fetches a page to pick fields on, and keeps it for 10 minutes. With useCache it answers
-// the one that is kept, for nothing. maxCharge, in micros, is the most that it may cost; nil: no
-// cap. Faults: Errors.
+// the one that is kept, or that another call of the customer is looking at, for nothing. maxCharge,
+// in micros, is the most that it may cost; nil: no cap. Faults: Errors.
 func (t *Trials) LookAt(ctx context.Context, from *Caller, url string, useCache bool,
 	maxCharge *int64) (*Page, error) {
-	if useCache {
+	if !useCache {
+		return t.fetchPage(ctx, from, url, maxCharge)
+	}
+	if kept := t.recallPage(ctx, from.Customer, url); kept != nil {
+		return kept, nil
+	}
+	return t.lookOnce(ctx, from, pageKey(from.Customer, url), func() (*Page, error) {
+		// one that has just ended may have kept it
 		if kept := t.recallPage(ctx, from.Customer, url); kept != nil {
 			return kept, nil
 		}
-	}
+		return t.fetchPage(ctx, from, url, maxCharge)
+	})
+}
+
+// fetchPage fetches a page for its price, and keeps it.
+func (t *Trials) fetchPage(ctx context.Context, from *Caller, url string,
+	maxCharge *int64) (*Page, error) {
 	rows, job, err := t.tryRun(ctx, from, &launch.Trial{Source: model.SourcePreviewURL, URL: url,
 		Field: "url", MaxCharge: maxCharge,
 		Recipe: model.Recipe{Type: model.Viewing, Schema: schemasOf(from)}})

@@ -53,6 +53,8 @@ type Trials struct {
 	Clock    clock.Clock
 	// Values keeps what trials made of pages, for an hour.
 	Values cache.Values
+
+	looks flights
 }
 
 // Store is what a trial needs of the row store.

@@ -136,7 +136,8 @@ function Picking(props: { url: string; page: PagePreview; again: () => void }) {
   const set = (change: Partial<Recipe>) => void ask({ ...recipe.value, ...change });
   const { type, fields, rules, follow } = recipe.value;
   return <>
-    <p class="hint">{building.costs(page.tier, money(page.chargedMicros))}{" "}
+    <p class="hint">{page.chargedMicros === 0 ? building.costsNothing(page.tier)
+      : building.costs(page.tier, money(page.chargedMicros))}{" "}
       {building.kept(when(page.expiresAt))}</p>
     {page.cut && <p class="note">{building.cut}</p>}
     <p>{building.lead}</p>

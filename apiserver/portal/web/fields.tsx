@@ -6,7 +6,7 @@ import type { FieldProfile, Job, JobPage, RunProfile } from "./schema.gen";
 import { call, Refused } from "./api";
 import { Shown, useLoaded } from "./load";
 import { address } from "./route";
-import { about, count, Scraped, visible, when } from "./show";
+import { about, count, Scraped, ticks, visible, when } from "./show";
 import { texts } from "./texts.fields";
 
 const most = { runs: 12 }; // that are looked at
@@ -137,7 +137,8 @@ function Line(props: { values: { at: string; value: number | null }[]; label: st
       ticks: { stroke: color("--line") } };
     const size = () => ({ width: Math.max(200, box.current?.clientWidth ?? 600), height: 260 });
     const plot = new uPlot({ ...size(), legend: { show: false }, cursor: { show: false },
-      axes: [axis, axis], series: [{}, { label: props.label, stroke: color("--accent"), width: 2,
+      axes: [{ ...axis, values: (_plot, at, _axis, _space, apart) => ticks(at, apart) }, axis],
+      series: [{}, { label: props.label, stroke: color("--accent"), width: 2,
         points: { show: true, size: 7, fill: color("--accent") } }] },
     [props.values.map((v) => Date.parse(v.at) / 1000), props.values.map((v) => v.value)],
     box.current!);

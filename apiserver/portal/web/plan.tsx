@@ -17,7 +17,6 @@ export function Plan() {
       call<PlanPrice[]>("GET", "/api/subscription/prices", { signal })]);
     return { features, prices };
   }, []);
-  const paid = useLoaded(takesPayments, []);
   const invoices = usePage<Invoice>("/api/billing-history", {});
   const act = useAct();
   const move = (what: string, body?: unknown) => act.run([what, body], async () => {
@@ -39,13 +38,13 @@ export function Plan() {
         <Fact name={texts.planThen}>{s.scheduledPlan
           ? texts.plans[s.scheduledPlan] ?? s.scheduledPlan : "–"}</Fact></dl>}
       <p class="actions">
-        {paid.value && s.status === "ACTIVE" && !s.scheduledPlan && <Do act={act} text={texts.planCancel}
+        {takesPayments && s.status === "ACTIVE" && !s.scheduledPlan && <Do act={act} text={texts.planCancel}
           go={() => void move("cancel")} />}
-        {paid.value && s.scheduledPlan && <Do act={act} text={texts.planKeep}
+        {takesPayments && s.scheduledPlan && <Do act={act} text={texts.planKeep}
           go={() => void move("cancel-downgrade")} />}</p>
       <Came of={act} />
       <h2>{texts.planChoose}</h2>
-      {paid.value === false && <p class="note">{texts.planNoProvider}</p>}
+      {!takesPayments && <p class="note">{texts.planNoProvider}</p>}
       <Shown of={offer}>{({ features, prices }) => <div class="plans">
         {features.map((f) => {
           const price = prices.find((p) => p.plan === f.plan);
@@ -58,7 +57,7 @@ export function Plan() {
               {Object.entries(f.limits).map(([x, n]) => <li key={x}>
                 {texts.limits[x] ?? x}: {count(Number(n))}</li>)}</ul>
             {s.plan === f.plan ? <p class="note">{texts.planYours}</p>
-              : paid.value && price && <Do act={act} text={texts.planTake} of={name} go={() =>
+              : takesPayments && price && <Do act={act} text={texts.planTake} of={name} go={() =>
                 void move(s.status === "ACTIVE" ? "change" : "create", { plan: f.plan })} />}
           </section>;
         })}</div>}</Shown>

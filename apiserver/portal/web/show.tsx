@@ -40,6 +40,17 @@ export const day = (of: Date) => date.format(of);
 /** A time of the day. */
 export const clock = (of: Date) => hours.format(of);
 
+const dayShort = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" });
+const seconds = new Intl.DateTimeFormat(locale, { timeStyle: "medium" });
+
+/** Times of an axis, so many seconds apart. The first of each day says the day. */
+export const ticks = (at: number[], apart: number) => at.map((s, i) => {
+  const of = new Date(s * 1000);
+  const turns = i === 0 || new Date(at[i - 1]! * 1000).toDateString() !== of.toDateString();
+  return apart >= 86_400 ? dayShort.format(of)
+    : (turns ? dayShort.format(of) + "\n" : "") + (apart < 60 ? seconds : hours).format(of);
+});
+
 /** The names of seven days from one on. */
 export const weekdays = (from: Date) => [0, 1, 2, 3, 4, 5, 6].map((n) =>
   weekday.format(new Date(from.getFullYear(), from.getMonth(), from.getDate() + n)));

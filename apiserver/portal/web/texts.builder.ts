@@ -11,6 +11,7 @@ export const building = {
   expired: "Read it again",
   frame: "The page, without its looks. Nothing of it runs here.",
   costs: (tier: string, amount: string) => `Read by the tier ${tier}, for ${amount}.`,
+  costsNothing: (tier: string) => `Read by the tier ${tier}, for free.`,
   kept: (time: string) => `Picks are free until ${time}.`,
   cut: "The page is long: its end is left out here. A run reads all of it.",
   image: "Image",

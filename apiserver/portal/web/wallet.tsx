@@ -1,7 +1,7 @@
 // The wallet: what is in it, how it is filled, and what has come and gone.
 import { useSignal } from "@preact/signals";
 import type { Price, StartedTopUp, TopUpStatus, Transaction, Wallet as Of } from "./schema.gen";
-import { apiAddress, call, Refused } from "./api";
+import { apiAddress, call } from "./api";
 import { Cursor, Entry, Form, Table, useAct } from "./kit";
 import { resynced, Shown, useLoaded } from "./load";
 import { address } from "./route";
@@ -13,7 +13,6 @@ import { texts } from "./texts.account";
 export function Wallet() {
   const read = useLoaded((signal) => call<Of>("GET", "/api/wallet", { signal }),
     [resynced.value, wallet.value?.balanceMicros]);
-  const paid = useLoaded(takesPayments, []);
   return <>
     <h1 tabIndex={-1}>{texts.wallet}</h1>
     <Shown of={read}>{(now) => <>
@@ -26,7 +25,7 @@ export function Wallet() {
       {!now.walletBillingEnabled && <p class="note">{texts.billingOff}</p>}
     </>}</Shown>
     <h2>{texts.topUp}</h2>
-    <Shown of={paid}>{(takes) => takes ? <TopUp /> : <p>{texts.topUpNone}</p>}</Shown>
+    {takesPayments ? <TopUp /> : <p>{texts.topUpNone}</p>}
     <h2>{texts.ledger}</h2>
     <Cursor<Transaction> path="/api/wallet/transactions/all" query={{ limit: 50 }}>
       {(entries) => <Ledger entries={entries} />}</Cursor>
@@ -36,23 +35,9 @@ export function Wallet() {
   </>;
 }
 
-/** Whether somebody takes payments here. The API says so where it is asked for any top-up. */
-export async function takesPayments(signal: AbortSignal): Promise<boolean> {
-  try {
-    await call("GET", "/api/wallet/topup/none", { signal });
-  } catch (e) {
-    if (!(e instanceof Refused)) {
-      throw e;
-    }
-    if (e.code === "top_up_not_configured") {
-      return false;
-    }
-    if (e.code !== "top_up_not_found") {
-      throw e;
-    }
-  }
-  return true;
-}
+/** Whether somebody takes payments here, as the server has said in the page. */
+export const takesPayments =
+  document.querySelector<HTMLMetaElement>('meta[name="payments"]')?.content === "yes";
 
 const keptTopUp = "shoal-topup"; // the session of the newest checkout, over the way there and back
 

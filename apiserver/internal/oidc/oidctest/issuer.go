@@ -78,12 +78,15 @@ func (i *Issuer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.URL.Path == "/keys":
 		answer = keys
+	case r.URL.Path == "/person" && r.Header.Get("Authorization") == "Bearer opaque":
+		answer = map[string]any{"sub": "dora", "email": "dora@shop.test", "email_verified": true}
 	case r.URL.Path == "/token" && r.Method == http.MethodPost:
 		i.redeem(w, r)
 		return
 	case r.URL.Path == "/.well-known/openid-configuration":
 		answer = map[string]string{"issuer": i.URL, "jwks_uri": i.URL + "/keys",
-			"authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token"}
+			"authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token",
+			"userinfo_endpoint": i.URL + "/person"}
 	default:
 		http.NotFound(w, r)
 		return

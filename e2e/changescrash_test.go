@@ -10,7 +10,7 @@ import (
 )
 
 // TestCrashesOfChangeAlerts has a run of a group with changeAlerts that lacks most rows of the one
-// before, and kills the process while that is found out and told. It is told once.
+// before. It kills the process while that is found out and told. It is told once.
 func TestCrashesOfChangeAlerts(t *testing.T) {
 	t.Parallel()
 	for _, point := range []string{"leader.after_close", "work.changes.before_step",

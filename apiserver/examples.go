@@ -348,10 +348,14 @@ func runExamples() operation.Examples {
 // groupExamples are of groups: their categories, and with whom they are shared.
 func groupExamples() operation.Examples {
 	return operation.Examples{
-		"Category.filters":      `{"price": {"$lt": 10}}`,
-		"CategoryInput.filters": `{"price": {"$lt": 10}}`,
-		"GroupInput.name":       `"shops"`,
-		"svc_list_group_shares": `"ada@example.com"`,
+		"Category.filters":           `{"price": {"$lt": 10}}`,
+		"CategoryInput.filters":      `{"price": {"$lt": 10}}`,
+		"GroupInput.name":            `"shops"`,
+		"Group.changeAlerts":         `["ADDED", "CHANGED"]`,
+		"Group.changeAlertsKey":      `["sku"]`,
+		"GroupInput.changeAlerts":    `["ADDED", "CHANGED"]`,
+		"GroupInput.changeAlertsKey": `["sku"]`,
+		"svc_list_group_shares":      `"ada@example.com"`,
 	}
 }
 

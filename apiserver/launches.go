@@ -3,6 +3,7 @@ package apiserver
 import (
 	"shoal.dev/shoal/apiserver/api/data"
 	"shoal.dev/shoal/apiserver/api/uploads"
+	"shoal.dev/shoal/apiserver/internal/changes"
 	"shoal.dev/shoal/apiserver/internal/diff"
 	"shoal.dev/shoal/apiserver/internal/harvest"
 	"shoal.dev/shoal/apiserver/internal/launch"
@@ -46,6 +47,14 @@ func (s *Server) KeptExports(point func(name string)) work.Kind {
 		point = func(string) {}
 	}
 	return s.rows().Keeping(point)
+}
+
+// Changes is the telling of what changed from run to run, a kind of background work. point is
+// called at named places, so that tests can end the process there; nil: nobody is told.
+func (s *Server) Changes(point func(name string)) work.Kind {
+	c := &s.config
+	return changes.Kind(changes.Config{Client: c.Client, Store: c.Store,
+		History: client.NewHistory(c.Store), Point: point})
 }
 
 // Harvests is the reading of sitemaps, a kind of background work. sender is the way out, the egress

@@ -163,9 +163,9 @@ func (o *oldProduct) reported(pages int) suite.Launched {
 // awaitWork waits until all that was due is done, and rests until it is due again.
 func (o *oldProduct) awaitWork() {
 	o.T.Helper()
-	// This product has none of these: two need a server of their own, eight do not recur.
+	// This product has none of these: two need a server of their own, nine do not recur.
 	elsewhere := []string{work.Email, work.Contracts, work.Launch, work.Export, work.Harvest,
-		work.Import, work.Catalogue, work.Match, work.Merge, work.ReExtract}
+		work.Import, work.Catalogue, work.Match, work.Merge, work.ReExtract, work.Changes}
 	for ctx := suite.Within(o.T, settling); ; {
 		var list struct {
 			Content []struct {

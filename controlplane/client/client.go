@@ -53,6 +53,8 @@ type (
 	Removal      = state.Removal
 	DeletedRun   = state.DeletedRun
 	HeldRun      = state.HeldRun
+	Alerts       = state.Alerts
+	RunChanges   = state.RunChanges
 	DeletedGroup = state.DeletedGroup
 	Changes      = state.Changes
 	// Following is one follower of a customer, Taken what it has taken, Touch a thing that was
@@ -105,6 +107,8 @@ type (
 	TargetRun       = command.DeletedRun
 	// ReleaseRun ends that a run is held back.
 	ReleaseRun = command.ReleaseRunPayload
+	// TellChanges tells of a run what changed since the one before it.
+	TellChanges = command.TellChangesPayload
 	// DeleteGroup deletes a group; DeleteMembers and ForgetGroup end that.
 	DeleteGroup   = command.DeleteGroupPayload
 	DeleteMembers = command.DeleteMembersPayload

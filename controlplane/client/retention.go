@@ -51,6 +51,13 @@ func Shown(v *View, group, scraper ids.ID) rowstore.Scope {
 		Gone: v.RemovedIn(group), Since: RowsSince(v)}
 }
 
+// ShownOf is the scope of what may be seen of a run.
+func ShownOf(v *View, job *Job) rowstore.Scope {
+	scope := Shown(v, job.Group, ids.ID{})
+	scope.Jobs = []ids.ID{job.ID}
+	return scope
+}
+
 // unjudgedIn are the runs in a group with quarantine that are not closed.
 func unjudgedIn(v *View, group ids.ID) (jobs []ids.ID) {
 	g := v.Group(group)

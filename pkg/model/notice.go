@@ -20,6 +20,7 @@ const (
 	MatchFailed       Event = "MATCH_FAILED"
 	GroupShared       Event = "GROUP_SHARED"
 	RunAnomaly        Event = "RUN_ANOMALY"
+	RunChanged        Event = "RUN_CHANGED"
 	APIKeyCreated     Event = "API_KEY_CREATED"
 	WebhookDisabled   Event = "WEBHOOK_DISABLED"
 	StartRefused      Event = "SCHEDULED_START_REFUSED"
@@ -32,7 +33,7 @@ const (
 func Events() []Event {
 	return []Event{RunFailed, RunCompleted, RunStoppedBalance, WalletLowBalance, TopUpApplied,
 		TopUpFailed, QuotaNearLimit, MergeCompleted, MatchCompleted, MatchFailed, GroupShared,
-		RunAnomaly, APIKeyCreated, WebhookDisabled, StartRefused}
+		RunAnomaly, RunChanged, APIKeyCreated, WebhookDisabled, StartRefused}
 }
 
 // NoticePreference says how a customer wants to be told of an event.
@@ -65,11 +66,11 @@ func NoticePreferences() []NoticePreference {
 	return []NoticePreference{ByEmail, InApp, BothWays, NotAtAll}
 }
 
-// Preference is what holds for a customer who said nothing of the event. Failures, balance and
-// security are told both ways, the rest in the application.
+// Preference is what holds for a customer who said nothing of the event. Failures, balance,
+// security and what was asked for are told both ways, the rest in the application.
 func (e Event) Preference() NoticePreference {
 	if slices.Contains([]Event{RunFailed, RunStoppedBalance, WalletLowBalance, TopUpFailed,
-		QuotaNearLimit, MatchFailed, RunAnomaly, APIKeyCreated, WebhookDisabled,
+		QuotaNearLimit, MatchFailed, RunAnomaly, RunChanged, APIKeyCreated, WebhookDisabled,
 		StartRefused}, e) {
 		return BothWays
 	}

@@ -15,6 +15,7 @@ func ExampleKinds() {
 	// backup is done by controlplane.
 	// blobs is done by controlplane.
 	// catalogue is done by ingest.
+	// changes is done by apiserver.
 	// contracts is done by apiserver.
 	// email is done by apiserver.
 	// erase is done by ingest.

@@ -9,6 +9,7 @@ const (
 	Backup    = "backup"    // the state is saved in the blob store
 	Blobs     = "blobs"     // the blob store is counted, and what expired there goes
 	Catalogue = "catalogue" // an uploaded catalogue of products is looked through
+	Changes   = "changes"   // runs are compared with those before them, to tell what changed
 	// Contracts ends, at the payment provider, subscriptions and checkouts that are to end.
 	Contracts = "contracts"
 	Email     = "email"   // what customers are told is sent by e-mail
@@ -36,7 +37,7 @@ const (
 // Role is the role whose nodes do a kind of work, "" of a kind that there is not.
 func Role(kind string) string {
 	switch kind {
-	case Contracts, Email, Export, Harvest, Launch, Webhooks:
+	case Changes, Contracts, Email, Export, Harvest, Launch, Webhooks:
 		return "apiserver"
 	case Catalogue, Erase, Expire, Import, LinkStates, Match, Merge, ReExtract, Remove, Retain,
 		Wipe:
@@ -62,7 +63,7 @@ func Destroys(kind string) bool {
 
 // Kinds are all kinds, by name.
 func Kinds() []string {
-	return []string{Backup, Blobs, Catalogue, Contracts, Email, Erase, Expire, Export, Harvest,
-		Import, Launch, LinkStates, Match, Merge, Orphans, Recount, ReExtract, Remove, Retain,
-		Webhooks, Wipe}
+	return []string{Backup, Blobs, Catalogue, Changes, Contracts, Email, Erase, Expire, Export,
+		Harvest, Import, Launch, LinkStates, Match, Merge, Orphans, Recount, ReExtract, Remove,
+		Retain, Webhooks, Wipe}
 }

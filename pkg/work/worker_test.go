@@ -329,8 +329,9 @@ func TestRecurringWork(t *testing.T) {
 // TestNothingIsDestroyedInTheGrace: of all kinds, those that destroy wait until what a restore may
 // want need not be kept any longer.
 func TestNothingIsDestroyedInTheGrace(t *testing.T) {
-	waits := map[string]bool{work.Backup: false, work.Blobs: false, work.Contracts: false,
-		work.Email: false, work.Erase: false, work.Expire: true, work.Export: false,
+	waits := map[string]bool{work.Backup: false, work.Blobs: false, work.Changes: false,
+		work.Contracts: false, work.Email: false, work.Erase: false, work.Expire: true,
+		work.Export:    false,
 		work.Catalogue: false, work.Harvest: false, work.Import: false, work.Launch: false,
 		work.LinkStates: false, work.Match: false, work.Merge: false, work.Orphans: false,
 		work.Recount: false, work.ReExtract: false, work.Remove: true, work.Retain: true,

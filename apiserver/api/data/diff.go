@@ -2,7 +2,6 @@ package data
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
-	"shoal.dev/shoal/pkg/rowstore"
 )
 
 const (
@@ -173,7 +171,7 @@ func (in *diffRequest) identity(customer string) []string {
 // there.
 func (in *diffRequest) runs(ctx context.Context, r Resource, from *operation.Caller) (diff.Runs,
 	error) {
-	runs := diff.Runs{Store: r.Store}
+	var runs diff.Runs
 	older, err := r.ended(ctx, from, in.From, "from")
 	if err != nil {
 		return runs, err
@@ -193,40 +191,23 @@ func (in *diffRequest) runs(ctx context.Context, r Resource, from *operation.Cal
 	if runs.Fields, err = names(in.Fields, "fields", maxFields); err != nil {
 		return runs, err
 	}
-	runs.From, runs.To = rowsOf(from.View, older), rowsOf(from.View, newer)
-	if runs.Upto, err = r.Store.Horizon(ctx); err != nil {
-		return runs, fmt.Errorf("rows to compare: %w", err)
-	}
-	if runs.Rows, err = r.rowsThere(ctx, runs.From, older, "from"); err != nil {
+	key, fields := runs.Key, runs.Fields
+	runs, err = diff.Between(ctx, r.Store, client.ShownOf(from.View, older),
+		client.ShownOf(from.View, newer))
+	switch runs.Key, runs.Fields = key, fields; {
+	case err != nil:
 		return runs, err
-	}
-	if runs.NewerRows, err = r.rowsThere(ctx, runs.To, newer, "to"); err != nil {
-		return runs, err
+	case runs.Rows == 0 && older.Items > 0: // they are not what the newer run added
+		return runs, rowsGone("from")
+	case runs.NewerRows == 0 && newer.Items > 0:
+		return runs, rowsGone("to")
 	}
 	if runs.Key == nil {
-		key, err := runs.LikelyKey(ctx)
-		if err != nil {
+		if runs.Key, err = runs.DefaultKey(ctx); err != nil {
 			return runs, err
-		}
-		if key != "" {
-			runs.Key = []string{key}
 		}
 	}
 	return runs, nil
-}
-
-// rowsThere is how many rows there are of a run that has ended. That they are gone is a fault: they
-// are not what a later run added.
-func (r Resource) rowsThere(ctx context.Context, scope rowstore.Scope, job *client.Job,
-	field string) (int64, error) {
-	count, err := r.Store.Count(ctx, scope, nil)
-	if err != nil {
-		return 0, fmt.Errorf("rows of run %s: %w", job.ID, err)
-	}
-	if count == 0 && job.Items > 0 {
-		return 0, rowsGone(field)
-	}
-	return count, nil
 }
 
 func rowsGone(field string) error {
@@ -242,13 +223,6 @@ func (r Resource) ended(ctx context.Context, from *operation.Caller, id ids.ID,
 		err = fault.Invalid(fault.JobNotEnded, field, "the run goes on: compare it when it has ended")
 	}
 	return job, err
-}
-
-// rowsOf is the scope of what may be seen of a run.
-func rowsOf(v *client.View, job *client.Job) rowstore.Scope {
-	scope := client.Shown(v, job.Group, ids.ID{})
-	scope.Jobs = []ids.ID{job.ID}
-	return scope
 }
 
 // names are the names of members in texts, each once; nil without one.

@@ -128,5 +128,5 @@ func (r Resource) sumsThere(ctx context.Context, v *client.View, job *client.Job
 	if !there {
 		return nil, nil
 	}
-	return r.sums(ctx, job, rowsOf(v, job))
+	return r.sums(ctx, job, client.ShownOf(v, job))
 }

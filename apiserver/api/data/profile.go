@@ -80,7 +80,7 @@ func (r Resource) profile() *operation.Operation {
 		if err != nil {
 			return RunProfile{}, err
 		}
-		scope := rowsOf(from.View, job)
+		scope := client.ShownOf(from.View, job)
 		rows, _, err := r.Store.Scan(ctx, rowstore.ScanQuery{Scope: scope, Upto: math.MaxInt64,
 			Limit: exampleRows, Bytes: exportBytes})
 		if err != nil {

@@ -1,6 +1,7 @@
 package groups_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -105,4 +106,41 @@ func TestList(t *testing.T) {
 			Do: "GET /api/scraper/group/list", Status: 200,
 			Has: map[string]any{"": []any{}}},
 	)
+}
+
+// Alerts are kept where a body does not name them, and what no comparison can do is refused.
+func TestChangeAlerts(t *testing.T) {
+	s := apitest.Start(t)
+	put := func(name, body string, status int, has map[string]any) apitest.Answer {
+		t.Helper()
+		sc := apitest.Scenario{Name: name, As: apitest.User, Do: "PUT /api/scraper/group",
+			Header: key(name), Body: body, Status: status, Has: has}
+		if status == 400 {
+			sc.Code = "invalid_request"
+		}
+		return s.Call(t, sc)
+	}
+	made := put("made", `{"name":"a"}`, 200,
+		map[string]any{"changeAlerts": []any{}, "changeAlertsKey": []any{}})
+	id := `{"id":"` + made.Text("id") + `",`
+	wants := map[string]any{"changeAlerts": []any{"ADDED", "CHANGED"},
+		"changeAlertsKey": []any{"a", "b", "c", "d", "e"}}
+	put("on", id+`"changeAlerts":["ADDED","CHANGED"],"changeAlertsKey":["a","b","c","d","e"]}`, 200,
+		wants)
+	put("not named", id+`"name":"b"}`, 200, wants)
+	for name, c := range map[string]struct{ body, field string }{
+		"no kind":        {`"changeAlerts":["MOVED"]}`, "changeAlerts[0]"},
+		"twice":          {`"changeAlerts":["ADDED","ADDED"]}`, "changeAlerts[1]"},
+		"six members":    {`"changeAlertsKey":["a","b","c","d","e","f"]}`, "changeAlertsKey"},
+		"no field":       {`"changeAlertsKey":["\""]}`, "changeAlertsKey"},
+		"one run's rows": {`"retentionCount":1}`, "changeAlerts"},
+		"a key for none": {`"changeAlerts":[],"changeAlertsKey":["a"]}`, "changeAlertsKey"},
+		"a name too long": {`"changeAlertsKey":["` + strings.Repeat("k", 4097) + `"]}`,
+			"changeAlertsKey[0]"},
+	} {
+		put(name, id+c.body, 400, map[string]any{"errors.0.field": c.field})
+	}
+	put("two runs' rows", id+`"retentionCount":2}`, 200, wants)
+	put("off", id+`"changeAlerts":[]}`, 200,
+		map[string]any{"changeAlerts": []any{}, "changeAlertsKey": []any{}})
 }

@@ -11,12 +11,14 @@ import (
 
 	"shoal.dev/shoal/apiserver/api"
 	"shoal.dev/shoal/apiserver/internal/auth"
+	"shoal.dev/shoal/apiserver/internal/diff"
 	"shoal.dev/shoal/apiserver/internal/limits"
 	"shoal.dev/shoal/apiserver/internal/operation"
 	"shoal.dev/shoal/apiserver/internal/ownership"
 	"shoal.dev/shoal/apiserver/internal/plans"
 	"shoal.dev/shoal/controlplane/client"
 	"shoal.dev/shoal/pkg/fault"
+	"shoal.dev/shoal/pkg/filter"
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/schedule"
 )
@@ -32,12 +34,15 @@ type GroupInput struct {
 	ShouldMatchProducts *bool     `json:"shouldMatchProducts" doc:"Must be true for matching"`
 	RetentionCount      Retention `json:"retentionCount" doc:"Keep the rows of this many newest runs of each scraper, whatever the scrapers say; null: as they say"`
 	Quarantine          *bool     `json:"quarantine" doc:"Runs count, and are read with the group's, from COMPLETED on; one that is unlike the runs before it counts once it is released"`
-	CustomerRef         string    `json:"customerRef" stamped:"true"`
-	ScraperCount        int       `json:"scraperCount" stamped:"true"`
-	EnrichedOf          *ids.ID   `json:"enrichedOf" stamped:"true"`
-	MatchedOf           *ids.ID   `json:"matchedOf" stamped:"true"`
-	CreatedAt           api.Time  `json:"createdAt" stamped:"true"`
-	UpdatedAt           api.Time  `json:"updatedAt" stamped:"true"`
+	// ChangeAlerts and ChangeAlertsKey are nil where the body does not name them.
+	ChangeAlerts    []diff.Kind `json:"changeAlerts" unique:"true" max:"3" doc:"Which changes from run to run the notice RUN_CHANGED tells of: ADDED, REMOVED, CHANGED; empty: none"`
+	ChangeAlertsKey []string    `json:"changeAlertsKey" unique:"true" max:"5" each:"max=4096" doc:"Members that tell rows apart for it, such as sku; empty: as comparisons of runs do"`
+	CustomerRef     string      `json:"customerRef" stamped:"true"`
+	ScraperCount    int         `json:"scraperCount" stamped:"true"`
+	EnrichedOf      *ids.ID     `json:"enrichedOf" stamped:"true"`
+	MatchedOf       *ids.ID     `json:"matchedOf" stamped:"true"`
+	CreatedAt       api.Time    `json:"createdAt" stamped:"true"`
+	UpdatedAt       api.Time    `json:"updatedAt" stamped:"true"`
 }
 
 // maxRetention is the largest number that every reader of JSON reads exactly.
@@ -154,6 +159,8 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 			b.ShouldMatchProducts == nil || !b.RetentionCount.named || b.ScheduleTimezone == nil
 		put.Retention, put.Zone = known.Retention, known.Zone
 		put.Quarantine, put.Filled = known.Quarantine, put.Filled || b.Quarantine == nil
+		put.Filled = put.Filled || b.ChangeAlerts == nil || b.ChangeAlertsKey == nil
+		put.Alerts = known.Alerts
 	}
 	if b.RetentionCount.named {
 		put.Retention = b.RetentionCount.count
@@ -164,7 +171,44 @@ func (b *GroupInput) over(from *operation.Caller) (client.PutGroup, error) {
 	setNamed(&put.Zone, b.ScheduleTimezone)
 	setNamed(&put.Quarantine, b.Quarantine)
 	setNamed(&put.ShouldMatchProducts, b.ShouldMatchProducts)
-	return put, nil
+	var err error
+	put.Alerts, err = b.alerts(put.Alerts, put.Retention)
+	return put, err
+}
+
+// alerts are those of a group that had others, and keeps the rows of so many runs.
+func (b *GroupInput) alerts(had *client.Alerts, retention int) (*client.Alerts, error) {
+	wants := client.Alerts{}
+	if had != nil {
+		wants = *had
+	}
+	if b.ChangeAlerts != nil {
+		wants.On = nil
+		for _, kind := range b.ChangeAlerts {
+			wants.On = append(wants.On, string(kind))
+		}
+	}
+	if b.ChangeAlertsKey != nil {
+		wants.Key = b.ChangeAlertsKey
+	}
+	for _, name := range wants.Key {
+		if !filter.IsField(name) {
+			return nil, fault.Invalid(fault.InvalidRequest, "changeAlertsKey",
+				`needs a field's name of 1 to %d bytes, without control characters, " or \`,
+				filter.MaxFieldBytes)
+		}
+	}
+	switch {
+	case len(wants.On) == 0 && len(b.ChangeAlertsKey) > 0:
+		return nil, fault.Invalid(fault.InvalidRequest, "changeAlertsKey",
+			"needs changeAlerts beside it")
+	case len(wants.On) == 0:
+		return nil, nil
+	case retention == 1:
+		return nil, fault.Invalid(fault.InvalidRequest, "changeAlerts",
+			"needs the rows of two runs: raise retentionCount or clear it")
+	}
+	return &wants, nil
 }
 
 // setNamed sets a value that a body names.

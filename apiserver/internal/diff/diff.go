@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"shoal.dev/shoal/pkg/fault"
 	"shoal.dev/shoal/pkg/rowstore"
@@ -85,6 +86,87 @@ func (r Runs) parts() int {
 	return int(max((r.Rows+each-1)/each, 1))
 }
 
+// Between are two runs by what may be seen of them, as they are now. They have no key yet.
+func Between(ctx context.Context, store rowstore.Reads, from, to rowstore.Scope) (runs Runs,
+	err error) {
+	runs = Runs{Store: store, From: from, To: to}
+	if runs.Upto, err = store.Horizon(ctx); err != nil {
+		return runs, fmt.Errorf("rows to compare: %w", err)
+	}
+	for scope, count := range map[*rowstore.Scope]*int64{&runs.From: &runs.Rows,
+		&runs.To: &runs.NewerRows} {
+		if *count, err = store.Count(ctx, *scope, nil); err != nil {
+			return runs, fmt.Errorf("rows to compare: %w", err)
+		}
+	}
+	return runs, nil
+}
+
+// DefaultKey is the key of runs of which nobody has said one.
+func (r Runs) DefaultKey(ctx context.Context) ([]string, error) {
+	key, err := r.LikelyKey(ctx)
+	if err != nil || key == "" {
+		return nil, err
+	}
+	return []string{key}, nil
+}
+
+// Parts is into how many parts the keys are divided, each of which Part compares.
+func (r Runs) Parts() int { return r.parts() }
+
+// Part counts the rows of one part of the keys, and visits its changes of some kinds until visit
+// returns false.
+func (r Runs) Part(ctx context.Context, part int, of []Kind, visit func(*Change) bool) (Sums,
+	error) {
+	reader := r.Read(Place{Part: part})
+	if err := reader.begin(ctx); err != nil {
+		return Sums{}, err
+	}
+	left := reader.sums.of(of)
+	for left > 0 {
+		change, before, err := reader.look(ctx)
+		if err != nil {
+			return Sums{}, err
+		}
+		if change.Kind == "" {
+			break
+		}
+		if !slices.Contains(of, change.Kind) {
+			continue
+		}
+		left--
+		found, err := reader.whole(ctx, change, before)
+		if err != nil {
+			return Sums{}, err
+		}
+		if !visit(found) {
+			break
+		}
+	}
+	return reader.sums, nil
+}
+
+// of counts the changes of some kinds.
+func (s Sums) of(kinds []Kind) (count uint64) {
+	for kind, n := range map[Kind]uint64{Added: s.Added, Removed: s.Removed, Changed: s.Changed} {
+		if slices.Contains(kinds, kind) {
+			count += n
+		}
+	}
+	return count
+}
+
+// Of says whether there are changes of some kinds.
+func (s Sums) Of(kinds []Kind) bool { return s.of(kinds) > 0 }
+
+// Add adds what another part counted.
+func (s *Sums) Add(other Sums) {
+	s.Added += other.Added
+	s.Removed += other.Removed
+	s.Changed += other.Changed
+	s.Unchanged += other.Unchanged
+}
+
 // Begin counts all rows, and is before the first change.
 func (r Runs) Begin(ctx context.Context) (*Reader, Sums, error) {
 	reader := r.Read(Place{})
@@ -103,10 +185,7 @@ func (r Runs) Sum(ctx context.Context) (all Sums, err error) {
 		if err != nil {
 			return all, err
 		}
-		all.Added += sums.Added
-		all.Removed += sums.Removed
-		all.Changed += sums.Changed
-		all.Unchanged += sums.Unchanged
+		all.Add(sums)
 	}
 	return all, nil
 }

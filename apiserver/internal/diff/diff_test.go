@@ -207,6 +207,9 @@ func TestChangesAreThoseOfTheModel(t *testing.T) {
 		if counted, err := r.Sum(context.Background()); err != nil || counted != sums {
 			t.Fatalf("%+v, %v, want %+v", counted, err, sums)
 		}
+		of := rapid.SliceOfNDistinct(rapid.SampledFrom([]Kind{Added, Removed, Changed}), 0, 3,
+			rapid.ID[Kind]).Draw(t, "of")
+		inParts(t, r, of, changes, sums)
 	})
 }
 
@@ -371,4 +374,26 @@ func BenchmarkSum(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(2*rows), "ns/row")
+}
+
+// inParts holds what the parts say against all changes.
+func inParts(t *rapid.T, r Runs, of []Kind, changes []Change, want Sums) {
+	wanted := slices.DeleteFunc(slices.Clone(changes),
+		func(c Change) bool { return !slices.Contains(of, c.Kind) })
+	var found []Change
+	var sums Sums
+	for part := range r.Parts() {
+		counted, err := r.Part(context.Background(), part, of, func(c *Change) bool {
+			found = append(found, *c)
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums.Add(counted)
+	}
+	if sums != want || !reflect.DeepEqual(told(found), told(wanted)) ||
+		sums.Of(of) != (len(wanted) > 0) {
+		t.Fatalf("in parts: %+v, %q, want %+v, %q", sums, told(found), want, told(wanted))
+	}
 }

@@ -28,6 +28,11 @@ func Title(n *client.Notice) string {
 		return fmt.Sprintf("The run of %q stopped: the balance was used up", n.Name)
 	case model.RunAnomaly:
 		return fmt.Sprintf("The run of %q is held back", n.Name)
+	case model.RunChanged:
+		if n.Changes == nil {
+			return fmt.Sprintf("The run of %q could not be compared", n.Name)
+		}
+		return fmt.Sprintf("Rows of %q have changed", n.Name)
 	case model.WalletLowBalance:
 		return "The balance of your wallet is low"
 	case model.TopUpApplied:
@@ -75,6 +80,8 @@ func Text(n *client.Notice) string {
 	case model.RunAnomaly:
 		return fmt.Sprintf("It is unlike the runs before it%s. Release it to have it count.",
 			because(n.Message))
+	case model.RunChanged:
+		return changes(n)
 	case model.WalletLowBalance:
 		return fmt.Sprintf("It is %s, below your threshold. Runs stop when it is used up.",
 			Euros(n.Micros))
@@ -98,6 +105,36 @@ func Text(n *client.Notice) string {
 		return "They found no room, since so many notices were unread."
 	}
 	return ""
+}
+
+// changes says what changed since the run before, with some examples and where all of it is read.
+func changes(n *client.Notice) string {
+	if n.Changes == nil {
+		return fmt.Sprintf("What changed since the run before it is not known%s.",
+			because(n.Message))
+	}
+	text := fmt.Sprintf("Since the run before it %s added, %d removed and %d changed.",
+		manyWere(n.Changes.Added, "row"), n.Changes.Removed, n.Changes.Changed)
+	for _, example := range n.Changes.Examples {
+		text += "\n" + example
+	}
+	return text + "\nAll: " + DiffPath(n)
+}
+
+// DiffPath is where all changes of a RunChanged are read, "" if there is none.
+func DiffPath(n *client.Notice) string {
+	if n.Changes == nil {
+		return ""
+	}
+	return fmt.Sprintf("/api/scraper/data/diff?from=%s&to=%s", n.Changes.From, n.Subject)
+}
+
+// manyWere is many, with the verb.
+func manyWere(n uint64, thing string) string {
+	if n == 1 {
+		return many(n, thing) + " was"
+	}
+	return many(n, thing) + " were"
 }
 
 // capped are the things that a cap of a plan counts.

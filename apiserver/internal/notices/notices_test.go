@@ -38,7 +38,8 @@ func TestRefusals(t *testing.T) {
 // TestWhatIsToldHasWords: events that have a cause have a title and a text.
 func TestWhatIsToldHasWords(t *testing.T) {
 	for _, event := range []model.Event{model.RunFailed, model.RunCompleted,
-		model.RunStoppedBalance, model.RunAnomaly, model.WalletLowBalance, model.TopUpApplied,
+		model.RunStoppedBalance, model.RunAnomaly, model.RunChanged,
+		model.WalletLowBalance, model.TopUpApplied,
 		model.TopUpFailed, model.APIKeyCreated, model.StartRefused, model.WebhookDisabled,
 		model.QuotaNearLimit, model.WebhookTest, model.MoreNotices} {
 		n := &client.Notice{Event: event, Name: "Shop"}

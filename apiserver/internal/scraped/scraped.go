@@ -27,6 +27,10 @@ type Text struct {
 
 var errNotARow = errors.New("scraped: a stored row is no JSON object")
 
+// Clean is a text of a page, or a member's name, without characters that hide or turn others, of at
+// most so many characters. cut: it had more.
+func Clean(text string, most int) (cleaned string, cut bool) { return clean(text, most) }
+
 // WriteRow writes a row with its texts marked. Their origin is the row's _sourceUrl, or where it
 // has none the one that is given. Members that begin with _ are the server's, and stay as they are.
 // It may become much longer.

@@ -18,7 +18,7 @@ type message struct {
 	Data      data        `json:"data"`
 }
 
-// data is what happened. Of the last eight members it has the one that the event is about.
+// data is what happened. Of the last nine members it has the one that the event is about.
 type data struct {
 	ID            ids.ID   `json:"id"` // of the notification, and the header webhook-id
 	Title         string   `json:"title"`
@@ -30,7 +30,32 @@ type data struct {
 	Webhook       *webhook `json:"webhook,omitempty"`
 	Start         *start   `json:"start,omitempty"`
 	Quota         *quota   `json:"quota,omitempty"`
+	Changes       *changes `json:"changes,omitempty"`
 	BalanceMicros *int64   `json:"balanceMicros,omitempty"`
+}
+
+// changes is what changed up to a run, or why that is not known.
+type changes struct {
+	JobID        ids.ID   `json:"jobId"`
+	ScraperID    ids.ID   `json:"scraperId"`
+	ScraperName  string   `json:"scraperName"`
+	FromJobID    *ids.ID  `json:"fromJobId,omitempty"` // the run before
+	Added        uint64   `json:"added"`
+	Removed      uint64   `json:"removed"`
+	Changed      uint64   `json:"changed"`
+	Examples     []string `json:"examples,omitempty"`
+	Diff         string   `json:"diff,omitempty"` // where all of it is read
+	ErrorMessage string   `json:"errorMessage,omitempty"`
+}
+
+func newChanges(n *client.Notice) *changes {
+	told := &changes{JobID: n.Subject, ScraperID: n.Scraper, ScraperName: n.Name,
+		ErrorMessage: n.Message, Diff: notices.DiffPath(n)}
+	if c := n.Changes; c != nil {
+		told.FromJobID, told.Examples = &c.From, c.Examples
+		told.Added, told.Removed, told.Changed = c.Added, c.Removed, c.Changed
+	}
+	return told
 }
 
 type run struct {
@@ -91,6 +116,8 @@ func newMessage(n *client.Notice) ([]byte, error) {
 		told.Data.Run = &run{JobID: n.Subject, ScraperID: n.Scraper, ScraperName: n.Name,
 			ErrorMessage: n.Message, Pages: n.Pages, Rows: n.Items, ErrorLinks: n.Errors,
 			ChargedMicros: n.Micros}
+	case model.RunChanged:
+		told.Data.Changes = newChanges(n)
 	case model.APIKeyCreated:
 		told.Data.Key = &key{ID: n.Subject, Name: n.Name}
 	case model.GroupShared:

@@ -119,6 +119,8 @@ function Settings(props: { group: Of; changed: () => void }) {
   const name = useSignal(group.name);
   const zone = useSignal(group.scheduleTimezone);
   const keeps = useSignal(group.retentionCount === null ? "" : String(group.retentionCount));
+  const alerts = useSignal(group.changeAlerts.join(","));
+  const apart = useSignal(group.changeAlertsKey.join(","));
   const bad = useSignal(false);
   const act = useAct();
   const save = () => {
@@ -127,7 +129,10 @@ function Settings(props: { group: Of; changed: () => void }) {
       return;
     }
     const body = { id: group.id, name: name.value, scheduleTimezone: zone.value,
-      ...keeps.value.trim() && { retentionCount: Number(keeps.value) } };
+      ...keeps.value.trim() && { retentionCount: Number(keeps.value) },
+      changeAlerts: alerts.value ? alerts.value.split(",") : [],
+      changeAlertsKey: alerts.value ? apart.value.split(",").map((f) => f.trim()).filter(Boolean)
+        : [] };
     void act.run(body, async (key) => {
       await call("PUT", "/api/scraper/group", { key, body });
       props.changed();
@@ -138,13 +143,18 @@ function Settings(props: { group: Of; changed: () => void }) {
     <h2>{texts.groupSettings}</h2>
     <Form act={act} send={save} button={texts.save} label={texts.groupSettings}
       names={{ name: texts.groupName, scheduleTimezone: texts.zone,
-        retentionCount: texts.keeps }}>
+        retentionCount: texts.keeps, changeAlerts: texts.alerts,
+        changeAlertsKey: texts.alertsKey }}>
       <Entry id="name" label={texts.groupName} value={name} most={200} />
       <Entry id="zone" label={texts.zone} value={zone} hint={texts.zoneHint} list="zones" />
       <datalist id="zones">{Intl.supportedValuesOf("timeZone").map((z) =>
         <option key={z} value={z} />)}</datalist>
       <Entry id="keeps" label={texts.keeps} value={keeps} hint={texts.keepsHint} short
         problem={bad.value ? texts.wholeNumber : undefined} />
+      <Select id="alerts" label={texts.alerts} value={alerts} hint={texts.alertsHint}
+        options={[...new Set([...Object.keys(texts.alertsOf), group.changeAlerts.join(",")])]
+          .map((on) => [on, texts.alertsOf[on] ?? on])} />
+      <Entry id="alerts-key" label={texts.alertsKey} value={apart} hint={texts.alertsKeyHint} />
     </Form>
   </>;
 }

@@ -216,6 +216,8 @@ export interface GeneratedKey {
 }
 
 export interface Group {
+  changeAlerts: (string)[];
+  changeAlertsKey: (string)[];
   createdAt: string | null;
   customerRef: string;
   dataTable: string;
@@ -246,6 +248,8 @@ export interface GroupEstimate {
 }
 
 export interface GroupInput {
+  changeAlerts?: ("ADDED" | "REMOVED" | "CHANGED")[] | null;
+  changeAlertsKey?: (string)[] | null;
   createdAt?: string | null;
   customerRef?: string | null;
   dataTable?: string | null;

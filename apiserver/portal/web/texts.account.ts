@@ -15,6 +15,7 @@ export const events: Record<string, string> = {
   MATCH_FAILED: "A match has failed",
   GROUP_SHARED: "Somebody shares a group with you",
   RUN_ANOMALY: "A run is unlike the ones before",
+  RUN_CHANGED: "Rows have changed since the run before",
   API_KEY_CREATED: "An API key was made",
   WEBHOOK_DISABLED: "A webhook was switched off",
   SCHEDULED_START_REFUSED: "A start was refused",

@@ -40,6 +40,12 @@ export const texts = {
   keepsHint: "Rows of older runs are deleted once a run has ended. Empty: as it is.",
   keepsAll: "All",
   keepsRuns: (n: string) => `The newest ${n}`,
+  alerts: "Tell me what a run changed",
+  alertsHint: "A notice says so when rows differ from those of the run before.",
+  alertsOf: { "": "No", "ADDED,REMOVED,CHANGED": "Any row that differs",
+    ADDED: "New rows alone" } as Record<string, string>,
+  alertsKey: "Fields that tell its rows apart",
+  alertsKeyHint: "Such as sku, with commas between them. Empty: as comparisons find them.",
   schedule: "How it starts",
   startHint: "Daily and weekly starts are between 0:00 and 6:00, at a minute of the group's own. "
     + "A scraper's own schedule wins.",

@@ -107,6 +107,8 @@ type PutGroupPayload struct {
 	Zone string `cbor:"12,keyasint,omitempty" since:"2"`
 	// Quarantine has its runs count from COMPLETED on, and odd ones not until they are released.
 	Quarantine bool `cbor:"13,keyasint,omitempty" since:"2"`
+	// Alerts says which changes from run to run its customer is told of, nil: none.
+	Alerts *state.Alerts `cbor:"14,keyasint,omitempty" since:"2"`
 }
 
 // Declaration implements Payload.
@@ -116,10 +118,11 @@ func (PutGroupPayload) Declaration() Declaration {
 
 func (PutGroupPayload) yields(state.Group) {}
 
-// Needs implements Needing: a group with a retention, a time zone or quarantine does.
+// Needs implements Needing: a group with a retention, a time zone, quarantine or alerts
+// does.
 func (p PutGroupPayload) Needs() uint32 {
-	if p.Retention != 0 || p.Zone != "" || p.Quarantine {
-		return max(RetentionSince, LaunchesSince)
+	if p.Retention != 0 || p.Zone != "" || p.Quarantine || p.Alerts != nil {
+		return max(RetentionSince, LaunchesSince, state.AlertsSince)
 	}
 	return 1
 }

@@ -147,7 +147,7 @@ func remakeGroup(p command.PutGroupPayload, k keptGroup, at int64) state.Group {
 	return state.Group{ID: k.ID, Customer: p.Customer, Name: p.Name, DataTable: p.DataTable,
 		StartType: p.StartType, ShouldMatchProducts: p.ShouldMatchProducts, CreatedAt: k.Created,
 		UpdatedAt: at, Scrapers: k.Scrapers, Retention: p.Retention, Zone: p.Zone,
-		Quarantine: p.Quarantine}
+		Quarantine: p.Quarantine, Alerts: p.Alerts}
 }
 
 type keptScraper struct {

@@ -29,6 +29,7 @@ func hold(tx *state.Tx, job *state.Job, why string) bool {
 func releaseRun(tx *state.Tx, p command.ReleaseRunPayload) (command.None, error) {
 	if held := tx.HeldRun(p.Job); held != nil && held.Customer == p.Customer {
 		tx.RemoveHeldRun(held)
+		watchRun(tx, held.Customer, held.Job, held.Scraper)
 	}
 	return command.None{}, nil
 }

@@ -173,6 +173,9 @@ func endImport(tx *state.Tx, p command.EndImportPayload) (command.None, error) {
 		tx.PutScraper(&filled)
 	}
 	notifyRun(tx, &ended)
+	if known.Key == "" { // what a protected upload adds stays in the same run
+		watchEnded(tx, &ended)
+	}
 	return command.None{}, nil
 }
 

@@ -103,5 +103,6 @@ func endReExtract(tx *state.Tx, p command.EndReExtractPayload) (command.None, er
 	}
 	closeImport(tx, &ended, known, nil)
 	notifyRun(tx, &ended)
+	watchEnded(tx, &ended)
 	return command.None{}, nil
 }

@@ -234,6 +234,7 @@ func closeRun(tx *state.Tx, p command.CloseRunPayload) (command.None, error) {
 		notifyHeld(tx, &closed)
 	case closed.State != model.Stopped:
 		notifyRun(tx, &closed)
+		watchEnded(tx, &closed)
 	}
 	tx.DropRun(p.Job)
 	pruneRecipes(tx, job.Scraper)

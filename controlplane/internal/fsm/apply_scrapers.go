@@ -34,12 +34,16 @@ func putGroup(tx *state.Tx, p command.PutGroupPayload) (state.Group, error) {
 		}
 		group = *known
 	}
+	if err := checkAlerts(p.Alerts); err != nil {
+		return state.Group{}, err
+	}
 	if other := tx.GroupByName(p.Customer, p.Name); other != nil && other.ID != p.ID {
 		return state.Group{}, fault.Invalid(fault.NameTaken, "name", "another group has this name")
 	}
 	group.Name, group.DataTable, group.StartType = p.Name, p.DataTable, p.StartType
 	group.ShouldMatchProducts, group.UpdatedAt = p.ShouldMatchProducts, tx.Now
 	group.Retention, group.Zone, group.Quarantine = p.Retention, p.Zone, p.Quarantine
+	group.Alerts = p.Alerts
 	tx.PutGroup(&group)
 	renameSiblings(tx, &group)
 	arrangeGroup(tx, &group)

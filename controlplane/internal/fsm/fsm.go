@@ -222,6 +222,7 @@ func registerAll(m *FSM) {
 	register(m, beginCatalogue)
 	register(m, endCatalogue)
 	register(m, releaseRun)
+	register(m, tellChanges)
 }
 
 // fit is a payload as all members of the cluster can apply it. Its error is coded: they cannot

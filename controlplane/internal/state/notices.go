@@ -31,6 +31,8 @@ type Notice struct {
 	// Count is of MORE_NOTICES how many it stands for, of QUOTA_NEAR_LIMIT how many there are.
 	Count uint64 `cbor:"15,keyasint,omitempty"`
 	Most  uint64 `cbor:"16,keyasint,omitempty"` // of QUOTA_NEAR_LIMIT: how many the plan allows
+	// Changes is of RUN_CHANGED what changed; nil: the runs were not compared, as Message says.
+	Changes *RunChanges `cbor:"17,keyasint,omitempty" since:"2"`
 }
 
 var noticesTable = define(NoticesSince, "notices",

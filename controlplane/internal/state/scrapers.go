@@ -30,6 +30,8 @@ type Group struct {
 	Setup int64 `cbor:"14,keyasint,omitempty" since:"2"`
 	// Quarantine has its runs count from COMPLETED on, and odd ones not until they are released.
 	Quarantine bool `cbor:"15,keyasint,omitempty" since:"2"`
+	// Alerts says which changes from run to run its customer is told of, nil: none.
+	Alerts *Alerts `cbor:"16,keyasint,omitempty" since:"2"`
 }
 
 var groupsTable = define(1, "groups",

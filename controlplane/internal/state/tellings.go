@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"shoal.dev/shoal/pkg/ids"
 	"shoal.dev/shoal/pkg/model"
@@ -44,7 +45,20 @@ func (g *Group) telling() telling {
 		Match     bool   `json:"shouldMatchProducts"`
 		Retention int    `json:"retention"`
 		Held      bool   `json:"quarantine,omitempty"`
-	}{g.Name, g.DataTable, g.StartType, g.ShouldMatchProducts, g.Retention, g.Quarantine}}
+		Alerts    string `json:"changeAlerts,omitempty"`
+	}{g.Name, g.DataTable, g.StartType, g.ShouldMatchProducts, g.Retention, g.Quarantine,
+		tellAlerts(g.Alerts)}}
+}
+
+func tellAlerts(a *Alerts) string {
+	if a == nil {
+		return ""
+	}
+	text := strings.Join(a.On, " ")
+	if len(a.Key) > 0 {
+		text += " by " + strings.Join(a.Key, ", ")
+	}
+	return text
 }
 
 func (s *Scraper) telling() telling {

@@ -233,6 +233,7 @@ func (n *node) buildAPI(context.Context) (err error) {
 	}
 	n.worker.Add(n.api.DueRuns(n.point))
 	n.worker.Add(n.api.KeptExports(n.point))
+	n.worker.Add(n.api.Changes(n.point))
 	n.worker.Add(n.api.Harvests(n.egress, config.HostRate, n.point))
 	return nil
 }

@@ -1,0 +1,335 @@
+package changes_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"shoal.dev/shoal/apiserver/internal/changes"
+	"shoal.dev/shoal/apiserver/internal/notices"
+	"shoal.dev/shoal/controlplane/client"
+	"shoal.dev/shoal/controlplane/client/clienttest"
+	"shoal.dev/shoal/pkg/clock"
+	"shoal.dev/shoal/pkg/ids"
+	"shoal.dev/shoal/pkg/model"
+	"shoal.dev/shoal/pkg/rowstore"
+	"shoal.dev/shoal/pkg/rowstore/sqlite"
+	"shoal.dev/shoal/pkg/work"
+)
+
+var errKilled = errors.New("killed")
+
+// rig is a scraper in a group whose customer is told of changes.
+type rig struct {
+	*testing.T
+	clock          *clock.Manual
+	ids            ids.Source
+	client         *clienttest.Client
+	store          rowstore.Store
+	group, scraper ids.ID
+	most           int64
+	kill           string   // the point at which a step dies
+	ended          []ids.ID // items of which the table would have heard that they ended
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{T: t, clock: clock.NewManual(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+	r.ids, r.client = ids.Random{Now: r.clock.Now}, clienttest.New(t, r.clock)
+	store, err := sqlite.Open(sqlite.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.store = store
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r.client.Must(t, client.OpenCustomer{Customer: "alice", Entry: r.ids.New()})
+	r.group, r.scraper = r.ids.New(), r.ids.New()
+	r.client.Must(t, client.PutGroup{Create: true, ID: r.group, Customer: "alice", Name: "g"})
+	r.client.Must(t, client.PutScraper{Create: true, ID: r.scraper, Customer: "alice",
+		Group: r.group, Spec: model.Scraper{Name: "Shop", Type: model.SingleProduct}})
+	r.alert(&client.Alerts{On: []string{"ADDED", "REMOVED", "CHANGED"}, Key: []string{"sku"}})
+	return r
+}
+
+func (r *rig) alert(alerts *client.Alerts) {
+	r.client.Must(r, client.PutGroup{ID: r.group, Customer: "alice", Name: "g", Quarantine: true,
+		Alerts: alerts})
+}
+
+// delivered is a run with rows that is not closed.
+func (r *rig) delivered(rows ...string) ids.ID {
+	r.Helper()
+	r.clock.Advance(time.Second)
+	run := client.LaunchRun{Job: r.ids.New(), Entry: r.ids.New(), Customer: "alice",
+		Scraper: r.scraper, List: r.ids.New(), Links: 1, Tiers: model.TiersOf(model.Plain)}
+	r.client.Must(r, run)
+	page := &model.Page{Job: run.Job, Fetch: r.ids.New(), Outcome: model.Delivered,
+		PriceRow: "tier:plain", Quantity: 1, Last: true, URL: "https://shop.test/"}
+	for _, row := range rows {
+		page.Rows = append(page.Rows, []byte(row))
+	}
+	receipts, err := r.store.PutPages(r.Context(), []rowstore.PageWrite{{Page: page,
+		Job: rowstore.Job{ID: run.Job, Customer: "alice", Group: r.group, Scraper: r.scraper,
+			Started: 1}}})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.client.Dispatch(r, run.Job, 0)
+	if err := r.client.Settle(r.Context(), []model.Receipt{*receipts[0]}, nil); err != nil {
+		r.Fatal(err)
+	}
+	return run.Job
+}
+
+func (r *rig) run(rows ...string) ids.ID {
+	r.Helper()
+	job := r.delivered(rows...)
+	r.client.CloseRun(r, job)
+	return job
+}
+
+// open are the items that wait.
+func (r *rig) open() []work.Item {
+	var items []work.Item
+	for _, w := range r.client.View().WorkOf(work.Changes, "alice") {
+		if slices.Contains(r.ended, w.ID) {
+			continue
+		}
+		items = append(items, work.Item{ID: w.ID, Kind: w.Kind, Customer: w.Customer,
+			Args: w.Args})
+	}
+	return items
+}
+
+// step takes an item one step on; killed: it died at the point.
+func (r *rig) step(item work.Item) (outcome work.Outcome, killed bool) {
+	r.Helper()
+	kind := changes.Kind(changes.Config{Client: r.client, Store: r.store,
+		History: client.NewHistory(r.store), Rows: r.most, Point: func(name string) {
+			if name == r.kill {
+				panic(errKilled)
+			}
+		}})
+	defer func() {
+		if reason := recover(); reason != nil {
+			killed = true
+		}
+	}()
+	outcome, err := kind.Step(r.Context(), item)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return outcome, false
+}
+
+// work takes all items to their ends.
+func (r *rig) work() {
+	r.Helper()
+	for _, item := range r.open() {
+		for {
+			outcome, _ := r.step(item)
+			if item.Progress = outcome.Progress; outcome.End == work.Ended {
+				r.ended = append(r.ended, item.ID)
+				break
+			}
+		}
+	}
+}
+
+// told is what the customer was told of changes, the newest first.
+func (r *rig) told() (all []client.Notice) {
+	r.client.View().Notices("alice", func(n *client.Notice) bool {
+		if n.Event == model.RunChanged {
+			all = append(all, *n)
+		}
+		return true
+	})
+	return all
+}
+
+const rowA, rowB, rowC = `{"sku":"a","price":"1"}`, `{"sku":"b","price":"2"}`,
+	`{"sku":"c","price":"3"}`
+
+func TestWhatChangedIsToldOnce(t *testing.T) {
+	for _, point := range []string{"", "changes.after_part", "changes.before_tell",
+		"changes.after_tell"} {
+		t.Run(point, func(t *testing.T) {
+			r := newRig(t)
+			first := r.run(rowA, rowB)
+			r.work()
+			if told := r.told(); len(told) > 0 {
+				t.Fatalf("of the first run: %+v", told)
+			}
+			second := r.run(`{"sku":"a","price":"9"}`, rowC)
+			items := r.open()
+			if len(items) != 1 {
+				t.Fatalf("%d items", len(items))
+			}
+			r.kill = point
+			if _, killed := r.step(items[0]); killed != (point != "") {
+				t.Fatalf("killed: %v", killed)
+			}
+			r.kill = ""
+			for range 2 { // a late step of another owner, too
+				r.step(items[0])
+			}
+			told := r.told()
+			if len(told) != 1 {
+				t.Fatalf("told %d times", len(told))
+			}
+			n := told[0]
+			c := n.Changes
+			if n.Subject != second || n.Scraper != r.scraper || n.Name != "Shop" || c == nil ||
+				c.From != first || c.Added != 1 || c.Removed != 1 || c.Changed != 1 {
+				t.Errorf("told: %+v, %+v", n, c)
+			}
+			text := notices.Text(&n)
+			for _, part := range []string{"1 row was added, 1 removed and 1 changed",
+				`changed sku "a": price "1" → "9"`, `added sku "c"`, `removed sku "b"`,
+				fmt.Sprintf("/api/scraper/data/diff?from=%s&to=%s", first, second)} {
+				if !strings.Contains(text, part) {
+					t.Errorf("%q lacks %q", text, part)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsNotTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		alerts *client.Alerts
+		rows   []string
+	}{
+		"off":             {nil, []string{rowC}},
+		"the same":        {&client.Alerts{On: []string{"ADDED"}}, []string{rowB, rowA}},
+		"of another kind": {&client.Alerts{On: []string{"REMOVED"}}, []string{rowA, rowB, rowC}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.run(rowA, rowB)
+			r.work()
+			if c.alerts != nil {
+				c.alerts.Key = []string{"sku"}
+			}
+			r.alert(c.alerts)
+			r.run(c.rows...)
+			if waits := len(r.open()) == 1; waits != (c.alerts != nil) {
+				t.Errorf("there is work: %v", waits)
+			}
+			r.work()
+			if told := r.told(); len(told) > 0 {
+				t.Errorf("told: %+v", told)
+			}
+		})
+	}
+	r := newRig(t)
+	r.run(rowA)
+	r.work()
+	r.run(rowB)
+	r.alert(nil)
+	r.work()
+	if told := r.told(); len(told) > 0 {
+		t.Errorf("switched off meanwhile: %+v", told)
+	}
+}
+
+// A run that is held back is compared when it is released, and is nobody's run before until then.
+func TestReleasedRunIsCompared(t *testing.T) {
+	r := newRig(t)
+	first := r.run(rowA, rowB)
+	r.work()
+	odd := r.delivered(rowC)
+	r.client.HoldRun(t, odd, "few rows")
+	if waits := r.open(); len(waits) > 0 {
+		t.Fatalf("a held run is compared: %+v", waits)
+	}
+	r.run(rowA, rowB)
+	r.work()
+	if told := r.told(); len(told) > 0 {
+		t.Fatalf("compared with a held run: %+v", told[0].Changes)
+	}
+	for range 2 {
+		r.client.Must(t, client.ReleaseRun{Customer: "alice", Job: odd})
+		r.work()
+	}
+	told := r.told()
+	if len(told) != 1 || told[0].Subject != odd || told[0].Changes.From != first ||
+		told[0].Changes.Added != 1 || told[0].Changes.Removed != 2 {
+		t.Errorf("told: %+v", told)
+	}
+}
+
+// What cannot be compared is said once, in words. At its bound a run is compared.
+func TestFailedComparisonIsToldInWords(t *testing.T) {
+	for name, c := range map[string]struct {
+		key     string
+		most    int64
+		forget  bool
+		message string
+	}{
+		"at the bound": {"sku", 2, false, ""},
+		"beyond it":    {"sku", 1, false, "a run has 2 rows, and at most 1 are compared"},
+		"a key that no row has": {"nope", 0, false,
+			`no row of the runs has the field "nope"`},
+		"gone rows": {"sku", 0, true, "the rows of the run before it are gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.most = c.most
+			r.alert(&client.Alerts{On: []string{"ADDED"}, Key: []string{c.key}})
+			first := r.run(rowA, rowB)
+			r.work()
+			r.run(rowA, rowC)
+			if c.forget {
+				if err := r.store.DeleteJob(t.Context(), first, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			items := r.open()
+			for range 2 {
+				r.step(items[0])
+			}
+			told := r.told()
+			if len(told) != 1 || told[0].Message != c.message ||
+				(told[0].Changes == nil) != (c.message != "") {
+				t.Fatalf("told: %+v", told)
+			}
+			if text := notices.Text(&told[0]); !strings.Contains(text, c.message) {
+				t.Errorf("%q", text)
+			}
+		})
+	}
+}
+
+// A notice has so many examples of so many bytes, and no characters that deceive.
+func TestExamplesAreBounded(t *testing.T) {
+	r := newRig(t)
+	r.alert(&client.Alerts{On: []string{"ADDED"}})
+	r.run(rowA)
+	r.work()
+	var rows []string
+	for n := range 12 {
+		rows = append(rows, fmt.Sprintf(`{"%s":"\u202eevil\n%d %s","t":"%[3]s","u":"%[3]s"}`,
+			strings.Repeat("n", 60), n, strings.Repeat("ö", 200)))
+	}
+	r.run(rows...)
+	r.work()
+	told := r.told()
+	if len(told) != 1 || len(told[0].Changes.Examples) != 10 || told[0].Changes.Added == 0 {
+		t.Fatalf("told: %+v", told)
+	}
+	for _, text := range told[0].Changes.Examples {
+		if len(text) > 200 || !utf8.ValidString(text) || strings.ContainsAny(text, "\u202e\n") ||
+			!strings.HasSuffix(text, "…") {
+			t.Errorf("%d bytes: %q", len(text), text)
+		}
+	}
+}

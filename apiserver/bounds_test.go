@@ -67,6 +67,7 @@ var shownElsewhere = map[string]string{
 	"svc_adjust_wallet":             "one posting",
 	"svc_run_group":                 "TestRunOfAHugeGroup",
 	"svc_run_group_by_post":         "TestRunOfAHugeGroup",
+	"svc_put_group":                 "one object, of one body",
 	"svc_put_group_start_type":      "streamed, 1,000 of 300 bytes at a time",
 	"svc_get_row_receipt":           "the tries of one page",
 	"svc_diff_runs":                 "4 MiB, and then two rows of 1 MB at most",

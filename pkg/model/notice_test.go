@@ -15,7 +15,7 @@ func TestPreferencesUnlessTold(t *testing.T) {
 		model.QuotaNearLimit: model.BothWays, model.MergeCompleted: model.InApp,
 		model.MatchCompleted: model.InApp, model.MatchFailed: model.BothWays,
 		model.GroupShared: model.InApp, model.RunAnomaly: model.BothWays,
-		model.RunChanged: model.BothWays,
+		model.RunChanged:    model.BothWays,
 		model.APIKeyCreated: model.BothWays, model.WebhookDisabled: model.BothWays,
 		model.StartRefused: model.BothWays,
 	}
